@@ -1,0 +1,17 @@
+module github.com/iptables-wrappers/iptables-wrappers
+
+go 1.25.0
+
+toolchain go1.26.8
+
+require (
+	github.com/urfave/cli/v2 v2.27.7
+	golang.org/x/sys v0.47.0
+	golang.org/x/tools v0.26.0
+)
+
+require (
+	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
+	github.com/russross/blackfriday/v2 v2.1.0 // indirect
+	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
+)
