@@ -1,0 +1,231 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// Answers of a real kernel are kept in testdata/*.txtar, each with the commands that made it:
+//
+//	-- made-by --   shell commands
+//	-- kernel --    uname -r, iptables --version
+//	-- question --  nft chain|rules FAMILY TABLE, or legacy FAMILY TABLE
+//	-- header --    legacy only: struct ipt_getinfo
+//	-- answer --    what the kernel said, in the layout of a 64-bit little-endian machine
+//	-- want --      what must be read from it
+//
+// "go test ./detect -run Capture -update" asks the running kernel again.
+var update = flag.Bool("update", false, "ask the kernel again for the answers in testdata")
+
+type capture struct {
+	file               string
+	archive            *txtar.Archive
+	kind, family, name string // of the question
+	header, answer     []byte
+	seq                uint32
+}
+
+func (c capture) section(name string) string {
+	for _, f := range c.archive.Files {
+		if f.Name == name {
+			return string(f.Data)
+		}
+	}
+	return ""
+}
+
+func captures(tb testing.TB) []capture {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		tb.Fatalf("no captured answers: %v", err)
+	}
+	var all []capture
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		c := capture{file: file, archive: archive, seq: 1}
+		question := strings.Fields(c.section("question"))
+		c.kind, c.family, c.name = strings.Join(question[:len(question)-2], " "), question[len(question)-2], question[len(question)-1]
+		for section, b := range map[string]*[]byte{"header": &c.header, "answer": &c.answer} {
+			text := strings.Join(strings.Fields(c.section(section)), "")
+			if text == "" {
+				continue
+			}
+			if *b, err = hex.DecodeString(text); err != nil {
+				tb.Fatalf("%s: %v", file, err)
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// read parses an answer and says in words what is in it.
+func (c capture) read(header, answer []byte) (string, error) {
+	family := Family(c.family)
+	if c.kind == "legacy" {
+		info, err := parseInfo(header)
+		if err != nil {
+			return "", err
+		}
+		info.size = uint32(len(answer))
+		t, err := parseEntries(family, info, answer)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("chains %s\nrules %d\n", sortedNames(t), t.rules), nil
+	}
+	objects := 0
+	d := dump{seq: c.seq, each: func(m message) error {
+		objects++
+		if c.kind == "nft chain" {
+			return m.is(family.nfproto(), unix.NFTA_CHAIN_NAME, c.name)
+		}
+		return m.is(family.nfproto(), unix.NFTA_RULE_TABLE, c.name)
+	}}
+	d.kind = newRule
+	if c.kind == "nft chain" {
+		d.kind = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWCHAIN
+	}
+	if err := d.take(answer); err != nil {
+		return "", err
+	}
+	if !d.done {
+		return "", fmt.Errorf("the answer has no end")
+	}
+	if d.errno != 0 {
+		return fmt.Sprintf("errno %s\n", unix.ErrnoName(d.errno)), nil
+	}
+	return fmt.Sprintf("%d found\n", objects), nil
+}
+
+func TestCapture(t *testing.T) {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		t.Skip("captured on a little-endian machine; the other tests build what they read in this machine's order")
+	}
+	if *update {
+		for _, c := range captures(t) {
+			recapture(t, c)
+		}
+	}
+	for _, c := range captures(t) {
+		t.Run(filepath.Base(c.file), func(t *testing.T) {
+			if strings.HasPrefix(c.kind, "legacy") && entriesOffset() != 40 {
+				t.Skip("captured in the layout of a 64-bit machine")
+			}
+			got, err := c.read(c.header, c.answer)
+			if err != nil || got != c.section("want") {
+				t.Fatalf("got %q, %v, want %q", got, err, c.section("want"))
+			}
+			// Cut anywhere, it must not be read as a whole answer.
+			for i := range c.answer {
+				if got, err := c.read(c.header, c.answer[:i]); err == nil {
+					t.Errorf("cut at %d of %d bytes: got %q", i, len(c.answer), got)
+				}
+			}
+		})
+	}
+}
+
+// recapture makes the host state in a new namespace and asks the question.
+func recapture(t *testing.T, c capture) {
+	t.Run("update "+filepath.Base(c.file), func(t *testing.T) {
+		host.Netns(t)
+		host.Run(t, "sh", "-ec", c.section("made-by"))
+		sections := map[string]string{
+			"kernel": host.Run(t, "sh", "-ec", "uname -rm; iptables-nft --version; iptables-legacy --version"),
+		}
+		family := Family(c.family)
+		if c.kind == "legacy" {
+			p := newLegacyProbe(family)
+			defer p.close()
+			header := make([]byte, sizeofGetInfo)
+			copy(header, c.name)
+			if _, err := p.getsockopt(soGetInfo, header); err != nil {
+				t.Fatal(err)
+			}
+			info, err := parseInfo(header)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer := make([]byte, entriesOffset()+int(info.size))
+			copy(answer, c.name)
+			binary.NativeEndian.PutUint32(answer[tableNameSize:], info.size)
+			if _, err := p.getsockopt(soGetEntries, answer); err != nil {
+				t.Fatal(err)
+			}
+			c.header, c.answer = header, answer[entriesOffset():]
+		} else {
+			p := newNFTProbe()
+			defer p.close()
+			if err := p.open(); err != nil {
+				t.Fatal(err)
+			}
+			question := nftRequest(unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, c.seq, family.nfproto(), nftAttribute{unix.NFTA_RULE_TABLE, c.name})
+			if c.kind == "nft chain" {
+				question = nftRequest(unix.NFT_MSG_GETCHAIN, 0, c.seq, family.nfproto(),
+					nftAttribute{unix.NFTA_CHAIN_TABLE, mangle}, nftAttribute{unix.NFTA_CHAIN_NAME, c.name})
+			}
+			if err := unix.Sendto(p.fd, question, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+				t.Fatal(err)
+			}
+			c.answer = nil
+			for {
+				n, _, err := unix.Recvfrom(p.fd, p.buf, unix.MSG_DONTWAIT)
+				if err == unix.EAGAIN {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.answer = append(c.answer, p.buf[:n]...)
+			}
+		}
+		want, err := c.read(c.header, c.answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sections["header"], sections["answer"], sections["want"] = hexLines(c.header), hexLines(c.answer), want
+		for i, f := range c.archive.Files {
+			if s, ok := sections[f.Name]; ok {
+				c.archive.Files[i].Data = []byte(s)
+			}
+		}
+		if err := os.WriteFile(c.file, txtar.Format(c.archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// hexLines writes sixteen bytes a line, in groups of four.
+func hexLines(b []byte) string {
+	var s strings.Builder
+	for len(b) > 0 {
+		line := b[:min(16, len(b))]
+		b = b[len(line):]
+		for i := 0; i < len(line); i += 4 {
+			if i > 0 {
+				s.WriteByte(' ')
+			}
+			s.WriteString(hex.EncodeToString(line[i:min(i+4, len(line))]))
+		}
+		s.WriteByte('\n')
+	}
+	return s.String()
+}

@@ -1,0 +1,279 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// legacyProbe asks x_tables about one family. A table is asked about only if it is listed: the same question about one
+// that is not would create it.
+type legacyProbe struct {
+	family Family
+	fd     int // -1: not open
+	read   bool
+	names  []byte // the tables that exist, one a line
+	none   error  // why names could not be read
+}
+
+func newLegacyProbe(f Family) legacyProbe { return legacyProbe{family: f, fd: -1} }
+
+func (p *legacyProbe) close() {
+	if p.fd >= 0 {
+		unix.Close(p.fd)
+	}
+}
+
+// mangleChains looks for both of kubelet's chains in one reading of mangle.
+func (p *legacyProbe) mangleChains(e *Evidence) {
+	listed, err := p.list(e)
+	if err != nil {
+		e.Hint, e.Canary = Unknown, Unknown
+		return
+	}
+	e.Hint, e.Canary = No, No
+	if !listed(mangle) {
+		return
+	}
+	t, err := p.entries(mangle)
+	if err != nil {
+		e.Hint, e.Canary = Unknown, Unknown
+		e.blame(err)
+		return
+	}
+	for _, name := range t.chains {
+		switch string(name) {
+		case HintChain:
+			e.Hint = Yes
+		case CanaryChain:
+			e.Canary = Yes
+		}
+	}
+}
+
+// boundRules asks for the headers of the tables: how many rules there can be, and whether there is one at all.
+func (p *legacyProbe) boundRules(e *Evidence) {
+	p.sum(e, func(table string) (Count, error) {
+		info, err := p.info(table)
+		if err != nil {
+			err = fmt.Errorf("read the header of legacy table %q: %w", table, err)
+		}
+		return info.bound(), err
+	})
+}
+
+// countRules reads every entry of the tables.
+func (p *legacyProbe) countRules(e *Evidence) {
+	p.sum(e, func(table string) (Count, error) {
+		t, err := p.entries(table)
+		return exactly(t.rules), err
+	})
+}
+
+// countTables is countRules, and lists the tables that exist.
+func (p *legacyProbe) countTables(e *Evidence) {
+	p.sum(e, func(table string) (Count, error) {
+		t, err := p.entries(table)
+		count := exactly(t.rules)
+		if err != nil {
+			count = Count{0, Unbounded}
+		}
+		e.Tables = append(e.Tables, Table{table, count})
+		return count, err
+	})
+}
+
+// sum counts the tables that exist.
+func (p *legacyProbe) sum(e *Evidence, count func(table string) (Count, error)) {
+	listed, err := p.list(e)
+	if err != nil {
+		return // Rules stays without bounds
+	}
+	sum := exactly(0)
+	for _, table := range tableNames {
+		if !listed(table) {
+			continue
+		}
+		rules, err := count(table)
+		if err != nil {
+			e.blame(err)
+			rules = Count{0, Unbounded}
+		}
+		sum = sum.plus(rules)
+	}
+	e.Rules = sum
+}
+
+// list tells which tables exist in the namespace of this thread, and sets Supported.
+func (p *legacyProbe) list(e *Evidence) (listed func(table string) bool, err error) {
+	if !p.read {
+		p.read = true
+		p.names, p.none = p.readNames()
+		e.Supported = Yes
+		if p.none != nil {
+			e.Supported = p.registered()
+		}
+		if e.Supported == No {
+			p.none = nil // no x_tables, no table: that needs no list
+			if modulesCanLoad() {
+				e.Supported = Unknown
+			}
+		} else {
+			e.blame(p.none)
+		}
+	}
+	return func(table string) bool { return parseNames(p.names, table) }, p.none
+}
+
+// readNames reads the list that x_tables keeps for each namespace. It is there as soon as the kernel has ip_tables or
+// ip6_tables, with no line until the first table is made. /proc/net would be the view of the process' first thread.
+func (p *legacyProbe) readNames() ([]byte, error) {
+	path := "/proc/thread-self/net/ip_tables_names"
+	if p.family == IPv6 {
+		path = "/proc/thread-self/net/ip6_tables_names"
+	}
+	names, err := readFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("list the legacy tables: %w", err)
+	}
+	return names, nil
+}
+
+// registered asks the kernel whether it has x_tables of this family now, loading nothing: the target asked for is the
+// one that is part of x_tables itself. Without x_tables nobody answers at this option, whatever the caller may do.
+func (p *legacyProbe) registered() Answer {
+	option := soGetRevisionTarget4
+	if p.family == IPv6 {
+		option = soGetRevisionTarget6
+	}
+	revision := make([]byte, sizeofGetRevision)
+	copy(revision, "ERROR")
+	switch _, err := p.getsockopt(option, revision); {
+	case errors.Is(err, unix.ENOPROTOOPT):
+		return No
+	case err == nil, errors.Is(err, unix.EPERM):
+		return Yes
+	default:
+		return Unknown
+	}
+}
+
+// modulesCanLoad is false only where the kernel says for certain that nothing will be added to it.
+func modulesCanLoad() bool {
+	disabled, err := readFile("/proc/sys/kernel/modules_disabled")
+	switch {
+	case err == nil:
+		return len(disabled) == 0 || disabled[0] != '1'
+	case errors.Is(err, unix.ENOENT):
+		// Built without modules; but where there is no /proc, the file is missing too.
+		_, err := readFile("/proc/sys/kernel/osrelease")
+		return err != nil
+	default:
+		return true
+	}
+}
+
+// info reads the header of a table that is listed.
+func (p *legacyProbe) info(table string) (tableInfo, error) {
+	buf := make([]byte, sizeofGetInfo)
+	copy(buf, table)
+	n, err := p.getsockopt(soGetInfo, buf)
+	if err != nil {
+		return tableInfo{}, err
+	}
+	return parseInfo(buf[:n])
+}
+
+// entries reads a table that is listed. The table may be replaced between the two questions: by one of another size,
+// which the kernel refuses with EAGAIN, or by one of the same size, which the header does not fit.
+func (p *legacyProbe) entries(table string) (tableEntries, error) {
+	var err error
+	for range attempts {
+		var t tableEntries
+		if t, err = p.entriesOnce(table); err == nil {
+			return t, nil
+		}
+		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, errBadTable) {
+			break
+		}
+	}
+	return tableEntries{}, fmt.Errorf("read legacy table %q: %w", table, err)
+}
+
+func (p *legacyProbe) entriesOnce(table string) (tableEntries, error) {
+	info, err := p.info(table)
+	if err != nil {
+		return tableEntries{}, err
+	}
+	start := entriesOffset()
+	buf := make([]byte, start+int(info.size))
+	copy(buf, table)
+	binary.NativeEndian.PutUint32(buf[tableNameSize:], info.size)
+	n, err := p.getsockopt(soGetEntries, buf)
+	if err != nil {
+		return tableEntries{}, err
+	}
+	if n != len(buf) {
+		return tableEntries{}, errShortTable
+	}
+	return parseEntries(p.family, info, buf[start:])
+}
+
+// getsockopt hands b to the kernel, which reads the question from it and writes the answer into it, and returns how
+// much of it is answer. A datagram socket needs CAP_NET_ADMIN alone; a raw one would need CAP_NET_RAW too.
+func (p *legacyProbe) getsockopt(option int, b []byte) (int, error) {
+	domain, level := unix.AF_INET, unix.SOL_IP
+	if p.family == IPv6 {
+		domain, level = unix.AF_INET6, unix.SOL_IPV6
+	}
+	if p.fd < 0 {
+		fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return 0, fmt.Errorf("open a socket: %w", err)
+		}
+		p.fd = fd
+	}
+	size := uint32(len(b))
+	// x/sys has no getsockopt that also passes something in.
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.fd), uintptr(level), uintptr(option),
+		uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&size)), 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return min(int(size), len(b)), nil
+}
+
+// readFile reads a short file of /proc without the runtime's poller, which would cost five more system calls.
+func readFile(path string) ([]byte, error) {
+	var fd int
+	if err := uninterrupted(func() (err error) {
+		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		return err
+	}); err != nil {
+		return nil, fmt.Errorf("open %q: %w", path, err)
+	}
+	defer unix.Close(fd)
+	content := make([]byte, 0, 512)
+	for {
+		if len(content) == cap(content) {
+			content = append(content, 0)[:len(content)]
+		}
+		var n int
+		if err := uninterrupted(func() (err error) {
+			n, err = unix.Read(fd, content[len(content):cap(content)])
+			return err
+		}); err != nil {
+			return nil, fmt.Errorf("read %q: %w", path, err)
+		}
+		if n == 0 {
+			return content, nil
+		}
+		content = content[:len(content)+n]
+	}
+}

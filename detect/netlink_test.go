@@ -1,0 +1,205 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// nftMessage builds a message as the kernel would.
+func nftMessage(kind, flags uint16, seq uint32, family uint8, attributes ...nftAttribute) []byte {
+	b := nftRequest(kind, flags, seq, family, attributes...)
+	binary.NativeEndian.PutUint16(b[6:], flags)
+	return b
+}
+
+// control builds NLMSG_ERROR or NLMSG_DONE with a code.
+func control(kind, flags uint16, seq uint32, code int32) []byte {
+	b := make([]byte, unix.SizeofNlMsghdr+4)
+	binary.NativeEndian.PutUint32(b, uint32(len(b)))
+	binary.NativeEndian.PutUint16(b[4:], kind)
+	binary.NativeEndian.PutUint16(b[6:], flags)
+	binary.NativeEndian.PutUint32(b[8:], seq)
+	binary.NativeEndian.PutUint32(b[16:], uint32(code))
+	return b
+}
+
+const newRule = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWRULE
+
+func rule(flags uint16, seq uint32) []byte {
+	return nftMessage(unix.NFT_MSG_NEWRULE, flags, seq, unix.NFPROTO_IPV4, nftAttribute{unix.NFTA_RULE_TABLE, "filter"})
+}
+
+func cut(b []byte, n int) []byte { return b[:len(b)-n] }
+
+func withLength(b []byte, n uint32) []byte {
+	b = bytes.Clone(b)
+	binary.NativeEndian.PutUint32(b, n)
+	return b
+}
+
+func TestDumpTake(t *testing.T) {
+	const multi = unix.NLM_F_MULTI
+	for _, test := range []struct {
+		doc      string
+		datagram [][]byte
+		want     dump // done, errno, interrupted
+		rules    int
+		err      error
+	}{
+		{"nothing", nil, dump{}, 0, nil},
+		{"the end", [][]byte{control(unix.NLMSG_DONE, multi, 7, 0)}, dump{done: true}, 0, nil},
+		{"two rules and the end", [][]byte{rule(multi, 7), rule(multi, 7), control(unix.NLMSG_DONE, multi, 7, 0)}, dump{done: true}, 2, nil},
+		{"two rules, more to come", [][]byte{rule(multi, 7), rule(multi, 7)}, dump{}, 2, nil},
+		{"one answer, not a dump", [][]byte{rule(0, 7)}, dump{done: true}, 1, nil},
+		{"an older question's rest", [][]byte{rule(multi, 6), control(unix.NLMSG_DONE, multi, 6, 0), rule(multi, 7)}, dump{}, 1, nil},
+		{"after the end", [][]byte{control(unix.NLMSG_DONE, multi, 7, 0), rule(multi, 7)}, dump{done: true}, 0, nil},
+		{"interrupted", [][]byte{rule(multi, 7), rule(multi|unix.NLM_F_DUMP_INTR, 7), rule(multi, 7)}, dump{interrupted: true}, 1, nil},
+		{"interrupted at its end", [][]byte{rule(multi, 7), control(unix.NLMSG_DONE, multi|unix.NLM_F_DUMP_INTR, 7, 0)}, dump{done: true, interrupted: true}, 1, nil},
+		{"not allowed", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.EPERM))}, dump{done: true, errno: unix.EPERM}, 0, nil},
+		{"no such thing", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.ENOENT))}, dump{done: true, errno: unix.ENOENT}, 0, nil},
+		{"acknowledged", [][]byte{control(unix.NLMSG_ERROR, 0, 7, 0)}, dump{done: true}, 0, nil},
+		{"done with an error", [][]byte{control(unix.NLMSG_DONE, multi, 7, -int32(unix.EINTR))}, dump{done: true, errno: unix.EINTR}, 0, nil},
+		{"done without a status", [][]byte{withLength(cut(control(unix.NLMSG_DONE, multi, 7, 0), 4), 16)}, dump{done: true}, 0, nil},
+		{"error without a code", [][]byte{withLength(cut(control(unix.NLMSG_ERROR, 0, 7, 0), 4), 16)}, dump{done: true}, 0, errShortMessage},
+		{"noop", [][]byte{control(unix.NLMSG_NOOP, 0, 7, 0), rule(multi, 7)}, dump{}, 1, nil},
+		{"overrun", [][]byte{control(unix.NLMSG_OVERRUN, 0, 7, 0)}, dump{}, 0, unix.EOVERFLOW},
+		{"padding missing at the end", [][]byte{withLength(cut(rule(multi, 7), 1), uint32(len(rule(multi, 7))-1))}, dump{}, 1, nil},
+		{"length 0", [][]byte{withLength(rule(multi, 7), 0)}, dump{}, 0, errMessageLength},
+		{"length 15", [][]byte{withLength(rule(multi, 7), 15)}, dump{}, 0, errMessageLength},
+		{"length beyond the datagram", [][]byte{withLength(rule(multi, 7), 999)}, dump{}, 0, errShortMessage},
+		{"length beyond 2 GiB", [][]byte{withLength(rule(multi, 7), 0xffffffff)}, dump{}, 0, errShortMessage},
+		{"no family", [][]byte{withLength(rule(multi, 7), 18)}, dump{}, 0, errShortMessage},
+		{"another table's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV4, nftAttribute{unix.NFTA_RULE_TABLE, "nat"})}, dump{}, 0, errWrongObject},
+		{"another family's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV6, nftAttribute{unix.NFTA_RULE_TABLE, "filter"})}, dump{}, 0, errWrongObject},
+		{"a rule without a table", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV4)}, dump{}, 0, errWrongObject},
+	} {
+		rules := 0
+		d := dump{seq: 7, kind: newRule, each: func(m message) error {
+			if err := m.is(unix.NFPROTO_IPV4, unix.NFTA_RULE_TABLE, "filter"); err != nil {
+				return err
+			}
+			rules++
+			return nil
+		}}
+		err := d.take(bytes.Join(test.datagram, nil))
+		if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
+			t.Errorf("%s: got error %v, want %v", test.doc, err, test.err)
+		}
+		if d.done != test.want.done || d.errno != test.want.errno || d.interrupted != test.want.interrupted || rules != test.rules {
+			t.Errorf("%s: got done %v, errno %v, interrupted %v, %d rules, want %v, %v, %v, %d", test.doc,
+				d.done, d.errno, d.interrupted, rules, test.want.done, test.want.errno, test.want.interrupted, test.rules)
+		}
+	}
+}
+
+func TestAttribute(t *testing.T) {
+	attr := func(length, kind uint16, value string) []byte {
+		b := binary.NativeEndian.AppendUint16(nil, length)
+		return append(binary.NativeEndian.AppendUint16(b, kind), value...)
+	}
+	for _, test := range []struct {
+		doc  string
+		body [][]byte
+		want string
+		err  error
+	}{
+		{"first", [][]byte{attr(7, 1, "nat\x00")}, "nat", nil},
+		{"behind one that is padded", [][]byte{attr(5, 9, "x\x00\x00\x00"), attr(8, 1, "nat\x00")}, "nat\x00", nil},
+		{"last one not padded", [][]byte{attr(5, 9, "x\x00\x00\x00"), attr(7, 1, "nat")}, "nat", nil},
+		{"NUL missing", [][]byte{attr(7, 1, "nat")}, "nat", nil},
+		{"nested bit", [][]byte{attr(8, 1|unix.NLA_F_NESTED, "nat\x00")}, "nat\x00", nil},
+		{"byte order bit", [][]byte{attr(8, 1|unix.NLA_F_NET_BYTEORDER, "nat\x00")}, "nat\x00", nil},
+		{"empty value", [][]byte{attr(4, 1, "")}, "", nil},
+		{"not there", [][]byte{attr(8, 2, "nat\x00")}, "", nil},
+		{"length 0", [][]byte{attr(0, 2, "nat\x00")}, "", errShortAttribute},
+		{"length 3", [][]byte{attr(3, 2, "nat\x00")}, "", errShortAttribute},
+		{"length beyond the rest", [][]byte{attr(9, 1, "nat\x00")}, "", errShortAttribute},
+		{"half a header", [][]byte{attr(8, 2, "nat\x00"), {1, 0}}, "", errShortAttribute},
+	} {
+		m := message{body: bytes.Join(append([][]byte{make([]byte, sizeofNfgenmsg)}, test.body...), nil)}
+		got, err := m.attribute(1)
+		if string(got) != test.want || !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
+			t.Errorf("%s: got %q, %v, want %q, %v", test.doc, got, err, test.want, test.err)
+		}
+	}
+}
+
+// within says that part is a piece of whole, not a copy.
+func within(part, whole []byte) bool {
+	if len(part) == 0 {
+		return true
+	}
+	start := uintptr(unsafe.Pointer(&part[:1][0])) - uintptr(unsafe.Pointer(&whole[:1][0]))
+	return start <= uintptr(len(whole)-len(part))
+}
+
+// FuzzNetlink feeds the parser anything as an answer. It must end, and hand out only pieces of what it was given.
+func FuzzNetlink(f *testing.F) {
+	for _, c := range captures(f) {
+		if c.header == nil {
+			f.Add(c.answer, c.seq)
+		}
+	}
+	f.Add(bytes.Join([][]byte{rule(unix.NLM_F_MULTI, 7), control(unix.NLMSG_DONE, unix.NLM_F_MULTI, 7, 0)}, nil), uint32(7))
+	f.Fuzz(func(t *testing.T, datagram []byte, seq uint32) {
+		messages := 0
+		d := dump{seq: seq, kind: newRule, each: func(m message) error {
+			messages++
+			table, err := m.attribute(unix.NFTA_RULE_TABLE)
+			if err != nil && table != nil {
+				t.Fatalf("got %q beside error %v", table, err)
+			}
+			if !within(m.body, datagram) || table != nil && len(table) > 0 && !within(table, datagram) {
+				t.Fatal("the parser made something up")
+			}
+			return err
+		}}
+		if err := d.take(datagram); err == nil && len(datagram) > 0 && messages > len(datagram)/unix.SizeofNlMsghdr {
+			t.Fatalf("%d messages in %d bytes", messages, len(datagram))
+		}
+		for b := datagram; len(b) > 0; {
+			_, rest, err := nextMessage(b)
+			if err != nil {
+				if rest != nil {
+					t.Fatal("got a rest beside an error")
+				}
+				break
+			}
+			if len(rest) >= len(b) {
+				t.Fatal("no progress")
+			}
+			b = rest
+		}
+	})
+}
+
+// FuzzRequest: what is put into a request is found in it.
+func FuzzRequest(f *testing.F) {
+	f.Add("mangle", HintChain)
+	f.Add("", "x")
+	f.Fuzz(func(t *testing.T, table, chain string) {
+		if len(table)+len(chain) > 1<<10 || bytes.ContainsRune([]byte(table+chain), 0) {
+			t.Skip("not a name that is ever asked for")
+		}
+		b := nftRequest(unix.NFT_MSG_GETCHAIN, 0, 7, unix.NFPROTO_IPV6,
+			nftAttribute{unix.NFTA_CHAIN_TABLE, table}, nftAttribute{unix.NFTA_CHAIN_NAME, chain})
+		m, rest, err := nextMessage(b)
+		if err != nil || len(rest) != 0 || len(b)%4 != 0 {
+			t.Fatalf("got rest of %d, error %v, length %d", len(rest), err, len(b))
+		}
+		if err := m.is(unix.NFPROTO_IPV6, unix.NFTA_CHAIN_TABLE, table); err != nil {
+			t.Error(err)
+		}
+		if err := m.is(unix.NFPROTO_IPV6, unix.NFTA_CHAIN_NAME, chain); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,207 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/bits"
+	"runtime"
+)
+
+// The tables of x_tables as getsockopt(2) hands them out, in the layout of linux/netfilter_ipv4/ip_tables.h,
+// linux/netfilter_ipv6/ip6_tables.h and linux/netfilter/x_tables.h. No I/O.
+
+// Options at level SOL_IP and SOL_IPV6. golang.org/x/sys/unix has none of them.
+const (
+	// #define IPT_BASE_CTL               64
+	// #define IPT_SO_GET_INFO            (IPT_BASE_CTL)
+	// #define IPT_SO_GET_ENTRIES         (IPT_BASE_CTL + 1)
+	// #define IPT_SO_GET_REVISION_TARGET (IPT_BASE_CTL + 3)
+	// #define IP6T_SO_GET_REVISION_TARGET (IP6T_BASE_CTL + 5), the others being as above
+	soGetInfo            = 64
+	soGetEntries         = 65
+	soGetRevisionTarget4 = 67
+	soGetRevisionTarget6 = 69
+)
+
+const (
+	// #define XT_TABLE_MAXNAMELEN 32
+	tableNameSize = 32
+
+	// struct xt_get_revision {
+	//	char name[XT_EXTENSION_MAXNAMELEN];  // 29
+	//	__u8 revision;
+	// };
+	sizeofGetRevision = 30
+
+	// struct ipt_getinfo, decoded by parseInfo
+	sizeofGetInfo = 84
+
+	// struct xt_entry_target {
+	//	__u16 target_size;
+	//	char  name[XT_EXTENSION_MAXNAMELEN]; // 29
+	//	__u8  revision;
+	//	unsigned char data[];
+	// };
+	sizeofTarget   = 32
+	targetNameSize = 29
+
+	// struct xt_error_target {
+	//	struct xt_entry_target target;
+	//	char errorname[XT_FUNCTION_MAXNAMELEN];
+	// };
+	errorNameSize = 30
+
+	hooks = 5 // NF_INET_NUMHOOKS
+)
+
+// entriesOffset is where the entries begin. They are aligned to 8 bytes, to 4 on 386 and in its compatibility layout.
+//
+//	struct ipt_get_entries {
+//		char name[XT_TABLE_MAXNAMELEN];
+//		unsigned int size;              // of the entries
+//		struct ipt_entry entrytable[];
+//	};
+func entriesOffset() int {
+	if runtime.GOARCH == "386" {
+		return tableNameSize + 4
+	}
+	return tableNameSize + 8
+}
+
+var (
+	errShortTable = errors.New("x_tables: table is cut off")
+	errBadTable   = errors.New("x_tables: table is malformed")
+)
+
+// tableInfo is the header of a table.
+type tableInfo struct {
+	chains  int // built-in chains, each with a policy as its last entry
+	used    int // those that have a rule, or more
+	entries int
+	size    uint32 // of the entries, in bytes
+}
+
+// parseInfo decodes
+//
+//	struct ipt_getinfo {
+//		char name[XT_TABLE_MAXNAMELEN];
+//		unsigned int valid_hooks;                    // a bit per hook
+//		unsigned int hook_entry[NF_INET_NUMHOOKS];   // offset of the chain's first entry
+//		unsigned int underflow[NF_INET_NUMHOOKS];    // offset of the chain's policy
+//		unsigned int num_entries;
+//		unsigned int size;
+//	};
+func parseInfo(b []byte) (tableInfo, error) {
+	if len(b) != sizeofGetInfo {
+		return tableInfo{}, errShortTable
+	}
+	field := func(i int) uint32 { return binary.NativeEndian.Uint32(b[tableNameSize+4*i:]) }
+	valid := field(0)
+	info := tableInfo{chains: bits.OnesCount32(valid), entries: int(field(1 + 2*hooks)), size: field(2 + 2*hooks)}
+	for hook := range hooks {
+		if valid&(1<<hook) != 0 && field(1+hook) != field(1+hooks+hook) {
+			info.used++
+		}
+	}
+	// The kernel refuses a table without an error entry at its end (translate_table in ip_tables.c), and ends each
+	// built-in chain with a policy.
+	if info.entries < info.chains+1 {
+		return tableInfo{}, errBadTable
+	}
+	return info, nil
+}
+
+// bound says how many rules the header alone allows. At least one is in each chain that does not begin with its
+// policy. At most all entries are rules but the policies and the end of the table.
+func (t tableInfo) bound() Count {
+	return Count{min(t.used, t.entries-t.chains-1), t.entries - t.chains - 1}
+}
+
+// entryLayout is where the fields of an entry are. The counters before the end are aligned to 4 bytes on 386.
+type entryLayout struct {
+	targetOffset, nextOffset int
+	size                     int
+}
+
+// layout of
+//
+//	struct ipt_entry {                       struct ip6t_entry {
+//		struct ipt_ip ip;        //  84      	struct ip6t_ip6 ipv6;    // 136
+//		unsigned int nfcache;                	unsigned int nfcache;
+//		__u16 target_offset;                 	__u16 target_offset;
+//		__u16 next_offset;                   	__u16 next_offset;
+//		unsigned int comefrom;               	unsigned int comefrom;
+//		struct xt_counters counters; // 16   	struct xt_counters counters;
+//		unsigned char elems[];               	unsigned char elems[];
+//	};                                       };
+func layout(family Family) entryLayout {
+	switch {
+	case family == IPv4:
+		return entryLayout{88, 90, 112}
+	case runtime.GOARCH == "386":
+		return entryLayout{140, 142, 164}
+	default:
+		return entryLayout{140, 142, 168}
+	}
+}
+
+// tableEntries is what the entries of a table say.
+type tableEntries struct {
+	chains [][]byte // the names of the user-defined chains, parts of what was parsed
+	rules  int      // as iptables-save counts them
+}
+
+// parseEntries walks over the entries of a table, which must be the one that info is about.
+//
+// A table is a row of chains. A built-in chain is its rules, then its policy, which is an entry too. A user-defined
+// chain is an entry with the target ERROR and the chain's name, its rules, and an entry that returns. At the end
+// stands one more ERROR.
+func parseEntries(family Family, info tableInfo, b []byte) (tableEntries, error) {
+	at := layout(family)
+	if uint64(len(b)) != uint64(info.size) {
+		return tableEntries{}, errShortTable
+	}
+	var t tableEntries
+	entries := 0
+	for len(b) > 0 {
+		if len(b) < at.size {
+			return tableEntries{}, errShortTable
+		}
+		target := int(binary.NativeEndian.Uint16(b[at.targetOffset:]))
+		next := int(binary.NativeEndian.Uint16(b[at.nextOffset:]))
+		if next > len(b) {
+			return tableEntries{}, errShortTable
+		}
+		if target < at.size || next < target+sizeofTarget {
+			return tableEntries{}, errBadTable
+		}
+		name := cString(b[target+2 : target+2+targetNameSize])
+		if isLast := next == len(b); !isLast && string(name) == "ERROR" {
+			if next < target+sizeofTarget+errorNameSize {
+				return tableEntries{}, errBadTable
+			}
+			t.chains = append(t.chains, cString(b[target+sizeofTarget:][:errorNameSize]))
+		}
+		entries++
+		b = b[next:]
+	}
+	t.rules = entries - info.chains - 2*len(t.chains) - 1
+	if entries != info.entries || t.rules < 0 {
+		return tableEntries{}, errBadTable
+	}
+	return t, nil
+}
+
+// parseNames looks for a table in the list of those that exist, one a line: /proc/net/ip_tables_names.
+func parseNames(b []byte, table string) bool {
+	for line := range bytes.Lines(b) {
+		if string(bytes.TrimSuffix(line, []byte("\n"))) == table {
+			return true
+		}
+	}
+	return false
+}

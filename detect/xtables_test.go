@@ -1,0 +1,251 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// entry builds an entry with one match of matchSize bytes and a target.
+func entry(family Family, matchSize int, target, errorName string) []byte {
+	at := layout(family)
+	b := make([]byte, at.size+matchSize+sizeofTarget)
+	binary.NativeEndian.PutUint16(b[at.targetOffset:], uint16(at.size+matchSize))
+	copy(b[at.size+matchSize+2:][:targetNameSize], target)
+	if target == "ERROR" {
+		b = append(b, make([]byte, errorNameSize+2)...)
+		copy(b[at.size+matchSize+sizeofTarget:][:errorNameSize], errorName)
+	} else {
+		b = append(b, make([]byte, 8)...) // the verdict
+	}
+	binary.NativeEndian.PutUint16(b[at.nextOffset:], uint16(len(b)))
+	return b
+}
+
+// table builds a table as the kernel hands it out: built-in chains and user-defined ones with so many rules each.
+func table(family Family, builtin []int, users map[string]int) (tableInfo, []byte) {
+	info := tableInfo{chains: len(builtin)}
+	var b []byte
+	add := func(e []byte) {
+		b = append(b, e...)
+		info.entries++
+	}
+	for _, n := range builtin {
+		if n > 0 {
+			info.used++
+		}
+		for range n {
+			add(entry(family, 40, "", ""))
+		}
+		add(entry(family, 0, "", "")) // policy
+	}
+	for name, n := range users {
+		add(entry(family, 0, "ERROR", name))
+		for range n {
+			add(entry(family, 0, "MARK", ""))
+		}
+		add(entry(family, 0, "", "")) // return
+	}
+	add(entry(family, 0, "ERROR", "ERROR"))
+	info.size = uint32(len(b))
+	return info, b
+}
+
+func sortedNames(t tableEntries) string {
+	var s []string
+	for _, c := range t.chains {
+		s = append(s, string(c))
+	}
+	slices.Sort(s)
+	return strings.Join(s, " ")
+}
+
+func TestParseEntries(t *testing.T) {
+	for _, family := range []Family{IPv4, IPv6} {
+		for _, test := range []struct {
+			doc     string
+			builtin []int
+			users   map[string]int
+			chains  string
+			rules   int
+			bound   Count
+		}{
+			{"empty", []int{0, 0, 0}, nil, "", 0, Count{0, 0}},
+			{"no built-in chain", nil, nil, "", 0, Count{0, 0}},
+			{"rules in built-in chains", []int{2, 0, 1}, nil, "", 3, Count{2, 3}},
+			{"kubelet's chains", []int{0, 0, 0, 0, 0}, map[string]int{HintChain: 0, CanaryChain: 0}, "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY", 0, Count{0, 4}},
+			{"rules in a chain", []int{1}, map[string]int{"A": 3}, "A", 4, Count{1, 6}},
+			{"the longest name", []int{1}, map[string]int{strings.Repeat("x", 29): 0}, strings.Repeat("x", 29), 1, Count{1, 3}},
+			{"a name without NUL", []int{0}, map[string]int{strings.Repeat("x", 30): 0}, strings.Repeat("x", 30), 0, Count{0, 2}},
+		} {
+			info, b := table(family, test.builtin, test.users)
+			got, err := parseEntries(family, info, b)
+			if err != nil || sortedNames(got) != test.chains || got.rules != test.rules {
+				t.Errorf("%s %s: got %q, %d rules, %v, want %q, %d", family, test.doc, sortedNames(got), got.rules, err, test.chains, test.rules)
+			}
+			if got := info.bound(); got != test.bound {
+				t.Errorf("%s %s: got bound %v, want %v", family, test.doc, got, test.bound)
+			}
+			for i := range b {
+				short := info
+				short.size = uint32(i)
+				if got, err := parseEntries(family, short, b[:i]); err == nil || got.chains != nil || got.rules != 0 {
+					t.Fatalf("%s %s: cut at %d of %d bytes: got %v, %v", family, test.doc, i, len(b), got, err)
+				}
+			}
+		}
+	}
+}
+
+func TestParseEntriesMalformed(t *testing.T) {
+	at := layout(IPv4)
+	put := func(offset int, value uint16) func(*tableInfo, []byte) {
+		return func(_ *tableInfo, b []byte) { binary.NativeEndian.PutUint16(b[offset:], value) }
+	}
+	for _, test := range []struct {
+		doc   string
+		spoil func(*tableInfo, []byte)
+		want  error
+	}{
+		{"next entry at the same place", put(at.nextOffset, 0), errBadTable},
+		{"next entry inside the target", put(at.nextOffset, uint16(at.size+sizeofTarget-1)), errBadTable},
+		{"next entry beyond the table", put(at.nextOffset, 60000), errShortTable},
+		{"target inside the entry", put(at.targetOffset, uint16(at.size-1)), errBadTable},
+		{"target beyond the entry", put(at.targetOffset, 60000), errBadTable},
+		{"fewer entries than the header says", func(i *tableInfo, _ []byte) { i.entries++ }, errBadTable},
+		{"more entries than the header says", func(i *tableInfo, _ []byte) { i.entries-- }, errBadTable},
+		{"more policies than entries", func(i *tableInfo, _ []byte) { i.chains = 9 }, errBadTable},
+		{"another size than the header says", func(i *tableInfo, _ []byte) { i.size-- }, errShortTable},
+		{"chain name cut off", func(i *tableInfo, b []byte) {
+			// The first entry becomes a chain's head that is too short for a name.
+			copy(b[at.size+2:], "ERROR\x00")
+		}, errBadTable},
+	} {
+		info, b := table(IPv4, []int{0, 2}, map[string]int{"A": 1})
+		test.spoil(&info, b)
+		if got, err := parseEntries(IPv4, info, b); !errors.Is(err, test.want) || got.chains != nil {
+			t.Errorf("%s: got %v, %v, want %v", test.doc, got, err, test.want)
+		}
+	}
+}
+
+func TestParseInfo(t *testing.T) {
+	b := make([]byte, sizeofGetInfo)
+	field := func(i int, v uint32) { binary.NativeEndian.PutUint32(b[tableNameSize+4*i:], v) }
+	copy(b, "filter")
+	field(0, 0b01110) // INPUT, FORWARD, OUTPUT
+	field(2, 0)       // INPUT begins with its policy
+	field(7, 0)
+	field(3, 152) // FORWARD has a rule
+	field(8, 304)
+	field(4, 456)
+	field(9, 456)
+	field(11, 5)
+	field(12, 784)
+	got, err := parseInfo(b)
+	if want := (tableInfo{chains: 3, used: 1, entries: 5, size: 784}); got != want || err != nil {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	for i := range b {
+		if _, err := parseInfo(b[:i]); !errors.Is(err, errShortTable) {
+			t.Fatalf("cut at %d: got %v", i, err)
+		}
+	}
+	field(11, 3) // no room for the end
+	if _, err := parseInfo(b); !errors.Is(err, errBadTable) {
+		t.Errorf("too few entries: got %v", err)
+	}
+}
+
+// The kernel compares what it is given with the size of its own struct, so these numbers are part of the interface.
+func TestLayout(t *testing.T) {
+	want := map[bool][3]int{false: {40, 112, 168}, true: {36, 112, 164}}[runtime.GOARCH == "386"]
+	if got := [3]int{entriesOffset(), layout(IPv4).size, layout(IPv6).size}; got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestParseNames(t *testing.T) {
+	for _, test := range []struct {
+		names string
+		want  bool
+	}{
+		{"", false},
+		{"mangle\n", true},
+		{"nat\nmangle\nfilter\n", true},
+		{"mangle", true},
+		{"mangle2\n", false},
+		{"xmangle\n", false},
+		{"nat\nfilter\n", false},
+	} {
+		if got := parseNames([]byte(test.names), mangle); got != test.want {
+			t.Errorf("%q: got %v, want %v", test.names, got, test.want)
+		}
+	}
+}
+
+// FuzzXtables feeds the parser anything as a table. It must end, find only names that are pieces of the table, and give
+// nothing beside an error.
+func FuzzXtables(f *testing.F) {
+	for _, family := range []Family{IPv4, IPv6} {
+		info, b := table(family, []int{0, 2, 0}, map[string]int{HintChain: 0, "A": 2})
+		f.Add(b, family == IPv6, info.chains, info.entries)
+	}
+	for _, c := range captures(f) {
+		if info, err := parseInfo(c.header); err == nil {
+			f.Add(c.answer, c.family == string(IPv6), info.chains, info.entries)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte, v6 bool, chains, entries int) {
+		family := IPv4
+		if v6 {
+			family = IPv6
+		}
+		got, err := parseEntries(family, tableInfo{chains: chains, entries: entries, size: uint32(len(b))}, b)
+		if err != nil {
+			if got.chains != nil || got.rules != 0 {
+				t.Fatalf("got %v beside error %v", got, err)
+			}
+			return
+		}
+		if got.rules < 0 || entries > len(b)/(layout(family).size+sizeofTarget) {
+			t.Fatalf("%d rules, %d entries in %d bytes", got.rules, entries, len(b))
+		}
+		for _, name := range got.chains {
+			if !within(name, b) || bytes.IndexByte(name, 0) >= 0 {
+				t.Fatalf("chain %q", name)
+			}
+		}
+	})
+}
+
+// FuzzTable: what is built into a table is found in it.
+func FuzzTable(f *testing.F) {
+	f.Add(HintChain, "A", uint8(0), uint8(3), false)
+	f.Fuzz(func(t *testing.T, one, two string, builtin, user uint8, v6 bool) {
+		if one == two || max(len(one), len(two)) > 29 || strings.ContainsRune(one+two, 0) {
+			t.Skip("not names of two chains")
+		}
+		family := IPv4
+		if v6 {
+			family = IPv6
+		}
+		info, b := table(family, []int{int(builtin), 0}, map[string]int{one: int(user), two: 0})
+		got, err := parseEntries(family, info, b)
+		names := []string{one, two}
+		slices.Sort(names)
+		if err != nil || got.rules != int(builtin)+int(user) || sortedNames(got) != strings.Join(names, " ") {
+			t.Fatalf("got %q, %d rules, %v, want %q, %d", sortedNames(got), got.rules, err, names, int(builtin)+int(user))
+		}
+		if c := info.bound(); c.Min > got.rules || c.Max < got.rules {
+			t.Fatalf("bound %v does not hold for %d rules", c, got.rules)
+		}
+	})
+}

@@ -1,0 +1,77 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package host gives a test a host of its own: a network namespace, and where the test is about a whole program, mounts
+// and a first process too. Nothing outside is changed, and nothing is left behind.
+package host
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Netns moves the test into a new network namespace, and with it every process that it starts. The thread is never
+// unlocked, so it ends with the test.
+func Netns(tb testing.TB) {
+	tb.Helper()
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		Cannot(tb, "make a network namespace: %v; run it as root", err)
+	}
+}
+
+// Cannot ends a test that cannot run here: skipped on somebody's machine, failed where CI is set.
+func Cannot(tb testing.TB, format string, args ...any) {
+	tb.Helper()
+	if os.Getenv("CI") != "" {
+		tb.Fatalf("cannot "+format, args...)
+	}
+	tb.Skipf("cannot "+format, args...)
+}
+
+// Run starts a program, waits for its end and returns its standard output. Anything but status 0 ends the test.
+func Run(tb testing.TB, name string, args ...string) string {
+	tb.Helper()
+	return Feed(tb, "", name, args...)
+}
+
+// Feed is Run with something to read on standard input.
+func Feed(tb testing.TB, stdin, name string, args ...string) string {
+	tb.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		Cannot(tb, "run %s: it is not installed; make test installs it", name)
+	}
+	if err != nil {
+		tb.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
+	}
+	return stdout.String()
+}
+
+// Rand returns a source of random numbers and logs how to get the same ones again.
+func Rand(tb testing.TB) *rand.Rand {
+	tb.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("TEST_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			tb.Fatalf("TEST_SEED: %v", err)
+		}
+	}
+	tb.Logf("TEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
