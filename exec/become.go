@@ -1,0 +1,37 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit statuses of a command that could not be run, as shells and env(1) give them. Status 1 is never used: clients of
+// iptables read it as "there is no such rule".
+const (
+	StatusUnusable = 126 // it was found and cannot be run
+	StatusMissing  = 127 // it was not found
+)
+
+// Status returns the exit status for an error of Program or Become.
+func Status(err error) int {
+	if errors.Is(err, ErrMissing) {
+		return StatusMissing
+	}
+	return StatusUnusable
+}
+
+// Become replaces this process by a program: the same process id, descriptors, environment, working directory, limits
+// and ignored signals. It returns only if that fails.
+//
+// It goes through syscall.Exec, which puts back the limit of open files that the Go runtime raised at its start. Two
+// things cannot be put back, because the runtime changes them before any code of ours runs: a standard descriptor that
+// was closed is open on /dev/null, and of a variable that stands twice in the environment the first is passed on.
+func Become(path string, argv []string) error {
+	ignoreAgain()
+	return &os.PathError{Op: "execve", Path: path, Err: unix.Exec(path, argv, os.Environ())}
+}

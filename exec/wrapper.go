@@ -1,0 +1,152 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Wrapper is this program as it was started.
+type Wrapper struct {
+	// called is the path that the caller gave to execve(2). It may be relative, and leads through links.
+	called string
+
+	// Secure is set when this process has more rights than its caller, by a set-user-ID bit or file capabilities.
+	// The caller's words must then not be trusted: neither environment variables nor the path.
+	Secure bool
+
+	// file is the running executable, nil where /proc does not tell. It stays the same when the names are moved.
+	file *unix.Stat_t
+}
+
+// Entries of the auxiliary vector, from linux/auxvec.h. golang.org/x/sys/unix has none of them.
+const (
+	atSecure = 23 // AT_SECURE
+	atExecfn = 31 // AT_EXECFN
+)
+
+// Started reads how this process was started from the auxiliary vector, see getauxval(3): that needs no /proc.
+func Started() Wrapper {
+	w := Wrapper{called: os.Args[0]}
+	var file unix.Stat_t
+	if unix.Stat("/proc/self/exe", &file) == nil {
+		w.file = &file
+	}
+	auxv, err := unix.Auxv()
+	if err != nil {
+		return w // a runtime that does not keep it: argv[0] is as good as it gets
+	}
+	for _, entry := range auxv {
+		switch value := entry[1]; entry[0] {
+		case atExecfn:
+			// A pointer into this process' own stack, where the kernel put the string.
+			w.called = unix.BytePtrToString(*(**byte)(unsafe.Pointer(&value)))
+		case atSecure:
+			w.Secure = value != 0
+		}
+	}
+	return w
+}
+
+// ownPath returns where the running executable is, without links. Without /proc it is the path it was called by.
+func (w Wrapper) ownPath() (string, error) {
+	if path, err := os.Readlink("/proc/self/exe"); err == nil {
+		return path, nil
+	}
+	path, err := absolute(w.called)
+	if err != nil {
+		return "", err
+	}
+	c, err := follow(path)
+	return c.end, err
+}
+
+// Dir returns the directory that the running executable is in.
+func (w Wrapper) Dir() (string, error) {
+	path, err := w.ownPath()
+	return dir(path), err
+}
+
+// absolute puts the working directory before a relative path, and changes nothing else.
+func absolute(path string) (string, error) {
+	if path != "" && path[0] == '/' {
+		return path, nil
+	}
+	cwd, err := unix.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("working directory: %w", err)
+	}
+	return in(cwd, path), nil
+}
+
+// marker is found in the file of every wrapper, of any version, and in no other program.
+const marker = "iptables-wrapper marker 7d3f6c0e-5a51-4f3b-9a1e-1f6d2c8b0e47"
+
+// maxWrapper is more than any wrapper's size, in bytes.
+const maxWrapper = 64 << 20
+
+// isWrapper says whether a file is a wrapper, perhaps another copy or version.
+func isWrapper(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxWrapper {
+		return false
+	}
+	content, err := os.ReadFile(path)
+	return err == nil && bytes.Contains(content, []byte(marker))
+}
+
+// runs says whether a file, already looked at, is the one that runs in this process. Without /proc, being a wrapper
+// must do: by the time we look, the path that was called may lead elsewhere.
+func (w Wrapper) runs(path string, file unix.Stat_t) bool {
+	if w.file == nil {
+		return isWrapper(path)
+	}
+	return w.file.Dev == file.Dev && w.file.Ino == file.Ino
+}
+
+// chain is what a name leads to.
+type chain struct {
+	// link is the last link on the way that bears the name itself: the one to move. That may be the name, or its
+	// namesake in /etc/alternatives, but never a link that is there for something else, such as the wrapper's own
+	// name or a program's. It is empty if the name is no link.
+	link string
+	end  string // the file at the end
+	stat unix.Stat_t
+}
+
+// follow walks from link to link as the kernel would. Where the chain leads nowhere, it says so with an error that
+// wraps ENOENT or ELOOP.
+func follow(path string) (chain, error) {
+	c := chain{end: path}
+	for range 40 { // MAXSYMLINKS
+		if err := unix.Lstat(c.end, &c.stat); err != nil {
+			return c, &os.PathError{Op: "lstat", Path: c.end, Err: err}
+		}
+		if c.stat.Mode&unix.S_IFMT != unix.S_IFLNK {
+			return c, nil
+		}
+		if base(c.end) == base(path) {
+			c.link = c.end
+		}
+		target, err := os.Readlink(c.end)
+		if err != nil {
+			return c, err
+		}
+		if target[0] != '/' {
+			target = in(dir(c.end), target)
+		}
+		c.end = target
+	}
+	return c, &os.PathError{Op: "follow", Path: path, Err: unix.ELOOP}
+}
+
+func isNotThere(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
+}
