@@ -1,0 +1,235 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+)
+
+// statusInconclusive is the exit status of a command that needs a conclusive answer and got none.
+const statusInconclusive = 3
+
+// version is set by the linker where the build knows better than the module: see the Makefile.
+var version string
+
+// commandLine runs a command and returns its exit status: 0, 2 for a call that makes no sense, 1 or what the command
+// says for anything else.
+func commandLine(w exec.Wrapper, args []string, stdout, stderr io.Writer) int {
+	if err := app(w, stdout, stderr).Run(args); err != nil {
+		return complain(stderr, err)
+	}
+	return 0
+}
+
+// app is set up so that nothing but answers and requested help goes to stdout, and so that every error comes back to
+// commandLine: by itself the library prints help on stdout for a wrong flag, passes over surplus arguments, and exits.
+func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
+	directory := &cli.StringFlag{Name: "dir", Usage: "the `DIR` of the six names (default: where this program is)"}
+	commands := []*cli.Command{
+		{
+			Name:  "detect",
+			Usage: "print the backend that this network namespace uses: nft or legacy",
+			Description: "Asks the kernel, changes nothing and starts no process. If the answer is not conclusive, a line on\n" +
+				"stderr says why. Example:\n\n   iptables-wrapper detect -o table",
+			Flags: []cli.Flag{&cli.StringFlag{
+				Name: "output", Aliases: []string{"o"}, Value: "text",
+				Usage: "`FORMAT`: text (the word), json (all evidence, for programs) or table (all evidence, for people)",
+			}},
+			Action: func(c *cli.Context) error { return detectCommand(w, c.String("output"), stdout, stderr) },
+		},
+		{
+			Name:  "install",
+			Usage: "point the six names of iptables at this program",
+			Description: "Copies this program into DIR if it runs from elsewhere. Run again, it changes nothing. Example:\n\n" +
+				"   COPY iptables-wrapper /usr/sbin/\n   RUN iptables-wrapper install",
+			Flags: []cli.Flag{
+				directory,
+				&cli.BoolFlag{Name: "force", Usage: "also replace what is neither a wrapper nor a link to iptables"},
+				&cli.BoolFlag{Name: "skip-checks", Usage: "do not check which iptables programs are there"},
+			},
+			Action: func(c *cli.Context) error {
+				return install(w, c.String("dir"), c.Bool("force"), c.Bool("skip-checks"), stdout, stderr)
+			},
+		},
+		{
+			Name:  "select",
+			Usage: "decide now, point the six names at the programs of that mode, and print the mode",
+			Description: "For an init step; runs nothing. Status 3 if the answer is not conclusive (the names stay as they\n" +
+				"are), 1 if they cannot be moved. Example:\n\n   iptables-wrapper select --mode auto",
+			Flags: []cli.Flag{
+				directory,
+				&cli.StringFlag{Name: "mode", Usage: "`MODE`: auto, nft or legacy (default: $" + modeVariable + ", or auto)"},
+			},
+			Action: func(c *cli.Context) error {
+				return selectCommand(w, c.String("dir"), c.String("mode"), c.IsSet("mode"), stdout)
+			},
+		},
+		{
+			Name:        "reset",
+			Usage:       "point the six names at this program again",
+			Description: "The next call decides afresh. Example:\n\n   iptables-wrapper reset",
+			Flags:       []cli.Flag{directory},
+			Action:      func(c *cli.Context) error { return reset(w, c.String("dir"), stdout) },
+		},
+	}
+	onUsageError := func(_ *cli.Context, err error, _ bool) error { return usageError{err} }
+	for _, c := range commands {
+		c.HideHelpCommand = true
+		c.OnUsageError = onUsageError
+		c.Before = func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usageError{fmt.Errorf("%s: unexpected argument %q", c.Command.Name, c.Args().First())}
+			}
+			return nil
+		}
+	}
+	return &cli.App{
+		Name:  "iptables-wrapper",
+		Usage: "run the iptables that the host uses",
+		Description: "Under the names iptables, iptables-save, iptables-restore and their ip6tables twins, this program becomes\n" +
+			"the one of the backend that the host uses. " + modeVariable + "=nft or =legacy decides for it;\n" +
+			debugVariable + "=1 makes it say on stderr what it does.",
+		Version:         versionString(),
+		Writer:          stdout,
+		ErrWriter:       stderr,
+		HideHelpCommand: true,
+		Commands:        commands,
+		OnUsageError:    onUsageError,
+		ExitErrHandler:  func(*cli.Context, error) {},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usageError{fmt.Errorf("unknown command %q", c.Args().First())}
+			}
+			return usageError{errors.New("missing command")}
+		},
+	}
+}
+
+func versionString() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+func detectCommand(w exec.Wrapper, format string, stdout, stderr io.Writer) error {
+	override, err := modeFromEnvironment(w)
+	if err != nil {
+		return err
+	}
+	q := query(w, override)
+	switch format {
+	case "text":
+	case "json", "table":
+		q.Everything = true
+	default:
+		return usageError{fmt.Errorf("detect: output %q is none of text, json, table", format)}
+	}
+	r := q.Run()
+	switch format {
+	case "json":
+		err = printJSON(stdout, r)
+	case "table":
+		return printTable(stdout, r) // which says it all
+	default:
+		_, err = fmt.Fprintln(stdout, r.Mode)
+	}
+	if err == nil && !r.Conclusive {
+		fmt.Fprintf(stderr, "iptables-wrapper: not conclusive: %s\n", doubt(r))
+	}
+	return err
+}
+
+func install(w exec.Wrapper, dir string, force, skipChecks bool, stdout, stderr io.Writer) error {
+	dir, err := orOwn(w, dir)
+	if err != nil {
+		return err
+	}
+	if !skipChecks {
+		switch err := w.Check(dir); {
+		case errors.Is(err, exec.ErrUnchecked):
+			fmt.Fprintf(stderr, "iptables-wrapper: warning: %v\n", err)
+		case err != nil:
+			return failure{1, err, "install iptables with both backends first, or use --skip-checks"}
+		}
+	}
+	changed, err := w.Install(dir, force)
+	for _, line := range changed {
+		fmt.Fprintln(stdout, line)
+	}
+	if err != nil {
+		return failure{1, err, "nothing that is not iptables' own is replaced without --force"}
+	}
+	if len(changed) == 0 {
+		fmt.Fprintf(stdout, "nothing to do: the six names in %s lead to the wrapper\n", dir)
+	}
+	return nil
+}
+
+func selectCommand(w exec.Wrapper, dir, mode string, given bool, stdout io.Writer) error {
+	dir, err := orOwn(w, dir)
+	if err != nil {
+		return err
+	}
+	selected, err := modeFromEnvironment(w)
+	if given {
+		if selected, err = parseMode(mode); err != nil {
+			err = usageError{fmt.Errorf("select: mode %w", err)}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if selected == "" {
+		r := query(w, "").Run()
+		selected = r.Mode
+		why := ""
+		if !r.Conclusive {
+			why = doubt(r)
+		} else if detect.InOwnNetns() == detect.No {
+			why = "this is not the network namespace of the container's first process"
+		}
+		if why != "" {
+			fmt.Fprintln(stdout, selected)
+			return failure{statusInconclusive, fmt.Errorf("not conclusive, links left alone: %s", why), ""}
+		}
+	}
+	if _, err := w.Select(dir, string(selected)); err != nil {
+		return failure{1, fmt.Errorf("select %s: %w", selected, err), ""}
+	}
+	_, err = fmt.Fprintln(stdout, selected)
+	return err
+}
+
+func reset(w exec.Wrapper, dir string, stdout io.Writer) error {
+	dir, err := orOwn(w, dir)
+	if err != nil {
+		return err
+	}
+	moved, err := w.Reset(dir)
+	if err != nil {
+		return failure{1, fmt.Errorf("reset: %w", err), "iptables-wrapper install makes the names anew"}
+	}
+	_, err = fmt.Fprintf(stdout, "%d of the six names in %s moved: all lead to the wrapper\n", moved, dir)
+	return err
+}
+
+// orOwn is the directory of this program if none was given.
+func orOwn(w exec.Wrapper, dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	return w.Dir()
+}

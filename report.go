@@ -1,0 +1,243 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+)
+
+// All that is written for people or machines is written here: answers to stdout, lines for people to stderr, each
+// behind the program's name. A failure is one line that says what is wrong and, where there is one, a line that says
+// what to do.
+
+// usageError is a call that makes no sense. Its exit status is 2.
+type usageError struct{ error }
+
+// failure is anything else that ends a command with a status.
+type failure struct {
+	status int
+	err    error
+	hint   string
+}
+
+func (f failure) Error() string { return f.err.Error() }
+func (f failure) Unwrap() error { return f.err }
+
+// complain says what went wrong and returns the exit status that goes with it.
+func complain(stderr io.Writer, err error) int {
+	status, hint := 1, ""
+	var f failure
+	switch {
+	case errors.As(err, new(usageError)):
+		status, hint = 2, "see iptables-wrapper --help"
+	case errors.As(err, &f):
+		status, hint = f.status, f.hint
+	}
+	// An error may join several: a line each.
+	text := strings.ReplaceAll(err.Error(), "\n", "\niptables-wrapper: ")
+	fmt.Fprintf(stderr, "iptables-wrapper: %s\n", text)
+	if hint != "" {
+		fmt.Fprintf(stderr, "iptables-wrapper: hint: %s\n", hint)
+	}
+	return status
+}
+
+// because says in one clause what a decision rests on.
+func because(r detect.Result) string {
+	switch r.Reason {
+	case detect.Override:
+		return "it was asked for"
+	case detect.KubeletHint:
+		return where(r, detect.HintChain, func(e detect.Evidence) detect.Answer { return e.Hint })
+	case detect.KubeletCanary:
+		return where(r, detect.CanaryChain, func(e detect.Evidence) detect.Answer { return e.Canary })
+	case detect.RuleCount:
+		return fmt.Sprintf("nft has %s and legacy has %s", rules(r, detect.NFT), rules(r, detect.Legacy))
+	case detect.OnlySupported:
+		return "this kernel supports no other backend"
+	case detect.OnlyInstalled:
+		return "the programs of the other backend are not here"
+	default:
+		return "nothing says otherwise"
+	}
+}
+
+func where(r detect.Result, chain string, found func(detect.Evidence) detect.Answer) string {
+	var families []string
+	for _, e := range r.Evidence {
+		if e.Backend == r.Mode && found(e) == detect.Yes {
+			families = append(families, string(e.Family))
+		}
+	}
+	return fmt.Sprintf("chain %s is in table mangle of %s (%s)", chain, r.Mode, strings.Join(families, ", "))
+}
+
+// rules says how many rules a backend has, as far as they were counted.
+func rules(r detect.Result, backend detect.Mode) string {
+	least, exact := 0, true
+	for _, e := range r.Evidence {
+		if e.Backend == backend {
+			least += e.Rules.Min
+			exact = exact && e.Rules.Min == e.Rules.Max
+		}
+	}
+	text := fmt.Sprintf("%d rules", least)
+	if least == 1 {
+		text = "1 rule"
+	}
+	switch {
+	case exact && least == 0:
+		return "none"
+	case exact:
+		return text
+	case least == 0:
+		return "an unknown number"
+	default:
+		return "at least " + text
+	}
+}
+
+// doubt says why a decision is not conclusive.
+func doubt(r detect.Result) string {
+	if r.Reason == detect.Override {
+		return "the mode was asked for, the host was not"
+	}
+	for _, e := range r.Evidence {
+		if e.Err != nil {
+			return fmt.Sprintf("could not look at %s %s: %s", e.Backend, e.Family, advise(e.Err))
+		}
+	}
+	return "nothing was found that tells the mode of this host: no chain of kubelet, no rule in either backend"
+}
+
+// advise adds to an error of the kernel what is missing.
+func advise(err error) string {
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return err.Error() + ": CAP_NET_ADMIN is missing"
+	case errors.Is(err, unix.EACCES):
+		return err.Error() + ": it needs to be root"
+	case errors.Is(err, unix.ENOENT):
+		return err.Error() + ": /proc is missing"
+	default:
+		return err.Error()
+	}
+}
+
+// explain is a sentence on a conflict.
+func explain(c detect.Conflict) string {
+	switch c {
+	case detect.HintInBoth:
+		return detect.HintChain + " is in both backends: the host changed its mode and was not restarted, or two kubelets differ"
+	case detect.CanaryInBoth:
+		return detect.CanaryChain + " is in both backends: the host changed its mode and was not restarted"
+	case detect.StrayCanary:
+		return detect.CanaryChain + " is in the other backend than " + detect.HintChain + ": it is left from another mode"
+	case detect.RulesInBoth:
+		return "both backends have rules: those of one are invisible to the other, and both are in force"
+	default:
+		return string(c)
+	}
+}
+
+// printTable writes a result for people: the decision and its reason first.
+func printTable(out io.Writer, r detect.Result) error {
+	certainty := "conclusive"
+	if !r.Conclusive {
+		certainty = "not conclusive: " + doubt(r)
+	}
+	fmt.Fprintf(out, "%s, because %s\n%s, %s\n\n", r.Mode, because(r), r.Reason, certainty)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "BACKEND\tFAMILY\tIN KERNEL\tHINT\tCANARY\tRULES\tTABLES")
+	for _, e := range r.Evidence {
+		var tables []string
+		for _, table := range e.Tables {
+			tables = append(tables, fmt.Sprintf("%s %s", table.Name, number(table.Rules)))
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			e.Backend, e.Family, e.Supported, e.Hint, e.Canary, number(e.Rules), strings.Join(tables, ", "))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, e := range r.Evidence {
+		if e.Err != nil {
+			fmt.Fprintf(out, "\n%s %s: %s\n", e.Backend, e.Family, advise(e.Err))
+		}
+	}
+	for _, c := range r.Conflicts {
+		fmt.Fprintf(out, "\nconflict: %s\n", explain(c))
+	}
+	return nil
+}
+
+// number is a count that is exact, or "?".
+func number(c detect.Count) string {
+	if c.Min != c.Max {
+		return "?"
+	}
+	return fmt.Sprint(c.Min)
+}
+
+// The JSON form of a result. A number of rules is null where it could not be told.
+type (
+	jsonResult struct {
+		Mode       detect.Mode       `json:"mode"`
+		Reason     detect.Reason     `json:"reason"`
+		Conclusive bool              `json:"conclusive"`
+		Evidence   []jsonEvidence    `json:"evidence"`
+		Conflicts  []detect.Conflict `json:"conflicts"`
+	}
+	jsonEvidence struct {
+		Backend   detect.Mode   `json:"backend"`
+		Family    detect.Family `json:"family"`
+		Supported string        `json:"supported"`
+		Hint      string        `json:"hint"`
+		Canary    string        `json:"canary"`
+		Rules     *int          `json:"rules"`
+		Tables    []jsonTable   `json:"tables"`
+		Error     string        `json:"error,omitempty"`
+	}
+	jsonTable struct {
+		Name  string `json:"name"`
+		Rules *int   `json:"rules"`
+	}
+)
+
+func printJSON(out io.Writer, r detect.Result) error {
+	result := jsonResult{r.Mode, r.Reason, r.Conclusive, []jsonEvidence{}, append([]detect.Conflict{}, r.Conflicts...)}
+	for _, e := range r.Evidence {
+		evidence := jsonEvidence{
+			Backend: e.Backend, Family: e.Family,
+			Supported: e.Supported.String(), Hint: e.Hint.String(), Canary: e.Canary.String(),
+			Rules: exact(e.Rules), Tables: []jsonTable{},
+		}
+		for _, t := range e.Tables {
+			evidence.Tables = append(evidence.Tables, jsonTable{t.Name, exact(t.Rules)})
+		}
+		if e.Err != nil {
+			evidence.Error = advise(e.Err)
+		}
+		result.Evidence = append(result.Evidence, evidence)
+	}
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(result)
+}
+
+func exact(c detect.Count) *int {
+	if c.Min != c.Max {
+		return nil
+	}
+	return &c.Min
+}
