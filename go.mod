@@ -5,6 +5,7 @@ go 1.25.0
 toolchain go1.26.8
 
 require (
+	github.com/rogpeppe/go-internal v1.16.0
 	github.com/urfave/cli/v2 v2.27.7
 	golang.org/x/sys v0.47.0
 	golang.org/x/tools v0.26.0

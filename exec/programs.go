@@ -4,6 +4,7 @@
 package exec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -41,7 +42,7 @@ func (w Wrapper) Has(mode string) bool {
 
 // find looks in first before the other directories.
 func (w Wrapper) find(mode, name, first string) (string, error) {
-	var unusable error
+	var unusable error // the first that is there and cannot be run
 	for d := range w.dirs(first) {
 		for _, candidate := range candidates(mode, name) {
 			path := in(d, candidate)
@@ -50,9 +51,9 @@ func (w Wrapper) find(mode, name, first string) (string, error) {
 			case err != nil && isNotThere(err):
 				continue
 			case err != nil:
-				unusable = &os.PathError{Op: "stat", Path: path, Err: err}
+				unusable = cmp.Or(unusable, error(&os.PathError{Op: "stat", Path: path, Err: err}))
 			case stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Mode&0o111 == 0:
-				unusable = &os.PathError{Op: "execve", Path: path, Err: unix.EACCES}
+				unusable = cmp.Or(unusable, error(&os.PathError{Op: "execve", Path: path, Err: unix.EACCES}))
 			case w.runs(path, stat):
 				return "", fmt.Errorf("%q: %w", path, ErrRecursion)
 			default:

@@ -1,0 +1,53 @@
+# Copyright The iptables-wrappers Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# make demo   see it work, on the rules of a real node, without changing this machine
+# make test   every test, as in CI
+# make build  bin/iptables-wrapper
+
+SHELL := /bin/bash -euo pipefail
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME ?= 10s
+
+# The first two keep documentation generators out of the binary. The third keeps ignored signals ignored, and needs the
+# linker's leave: exec/signals.go says why.
+TAGS := urfave_cli_no_docs,urfave_cli_no_suggest,iptables_wrapper_signals
+LDFLAGS := -s -w -checklinkname=0 -X main.version=$(VERSION)
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false
+
+.PHONY: build test demo lint fuzz bench tools clean
+
+build:
+	go build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/iptables-wrapper .
+
+test: tools lint build
+	go test -timeout 30m ./...
+	$(MAKE) --no-print-directory fuzz
+
+demo: tools build
+	@test/demo.sh
+
+lint:
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt: $$unformatted" >&2; exit 1; }
+	go mod tidy -diff
+	go vet -tags $(TAGS) ./...
+	go run $(STATICCHECK) -tags $(TAGS) ./...
+
+# Every fuzz target for a while.
+fuzz:
+	@for target in $$(grep -ho 'func Fuzz[A-Za-z]*' detect/*_test.go | cut -d' ' -f2); do \
+		go test ./detect -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME); \
+	done
+
+bench: tools
+	go test ./detect -run '^$$' -bench . -benchmem
+
+# What the tests and the demonstration call.
+tools:
+	@test/tools.sh
+
+clean:
+	rm -rf bin

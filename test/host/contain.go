@@ -1,0 +1,120 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// inside is set in the environment of a test process that is a container's first process. Its value is an empty
+// directory for what the mounts need.
+const inside = "IPTABLES_WRAPPER_TEST_INSIDE"
+
+// ChangedDirs are private to a container: a test may do anything in them.
+var ChangedDirs = []string{"/usr/sbin", "/etc/alternatives"}
+
+// Contain says whether the test runs in a container of its own. If not, it starts the test once more in one, reports
+// how that went, and returns false. So a test begins with
+//
+//	if !host.Contain(t) {
+//		return
+//	}
+//
+// A container has its own network namespace and process ids, of which the test process is the first, so that the
+// network namespace is "the container's own". It has a private copy of ChangedDirs, an empty /run, and nothing of the
+// environment but PATH.
+func Contain(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(inside) != "" {
+		return true
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A test's name is its path among the tests, each part to be matched as a whole.
+	var pattern []string
+	for part := range strings.SplitSeq(t.Name(), "/") {
+		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
+	}
+	args := []string{"-test.run=" + strings.Join(pattern, "/"), "-test.v", "-test.timeout=20m"}
+	cmd := exec.Command(self, append(args, extraArgs()...)...)
+	cmd.Env = []string{
+		inside + "=" + t.TempDir(),
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	}
+	for _, name := range []string{"CI", "TEST_SEED", "IPTABLES_WRAPPER"} {
+		if value, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
+		Pdeathsig:  unix.SIGKILL,
+	}
+	err = cmd.Run()
+	switch passed := bytes.Contains(output.Bytes(), []byte("--- PASS: "+t.Name()+" ")); {
+	case err != nil && cmd.ProcessState == nil:
+		Cannot(t, "make a container: %v; run it as root", err)
+	case err == nil && bytes.Contains(output.Bytes(), []byte("--- SKIP: "+t.Name()+" ")):
+		t.Skipf("%s", output.Bytes())
+	case err != nil || !passed:
+		t.Fatalf("%v in its container:\n%s", err, output.Bytes())
+	case testing.Verbose():
+		t.Logf("%s", output.Bytes())
+	}
+	return false
+}
+
+// extraArgs are the arguments of this test run that a contained test needs too.
+func extraArgs() []string {
+	var args []string
+	for _, arg := range os.Args[1:] {
+		if arg == "-update" {
+			args = append(args, arg)
+		}
+	}
+	return args
+}
+
+// Enter makes the mounts of a container, if this process is the first of one. It is to be called by TestMain.
+func Enter() error {
+	dir := os.Getenv(inside)
+	if dir == "" {
+		return nil
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return &os.PathError{Op: "make private", Path: "/", Err: err}
+	}
+	for _, m := range []struct{ kind, target string }{{"proc", "/proc"}, {"tmpfs", "/run"}, {"tmpfs", dir}} {
+		if err := unix.Mount("none", m.target, m.kind, 0, ""); err != nil {
+			return &os.PathError{Op: "mount " + m.kind, Path: m.target, Err: err}
+		}
+	}
+	for _, changed := range ChangedDirs {
+		upper, work := filepath.Join(dir, "upper", changed), filepath.Join(dir, "work", changed)
+		if err := os.MkdirAll(upper, 0o755); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(work, 0o755); err != nil {
+			return err
+		}
+		options := "lowerdir=" + changed + ",upperdir=" + upper + ",workdir=" + work
+		if err := unix.Mount("overlay", changed, "overlay", 0, options); err != nil {
+			return &os.PathError{Op: "mount overlay", Path: changed, Err: err}
+		}
+	}
+	return nil
+}
