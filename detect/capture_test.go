@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
 	"golang.org/x/sys/unix"
+	"golang.org/x/tools/txtar"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )

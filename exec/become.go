@@ -25,13 +25,13 @@ func Status(err error) int {
 	return StatusUnusable
 }
 
-// Become replaces this process by a program: the same process id, descriptors, environment, working directory, limits
-// and ignored signals. It returns only if that fails.
+// Become replaces this process by a program: the same process id, descriptors, environment, working directory, limits,
+// and ignored and blocked signals. It must be called on the process' first thread. It returns only if that fails.
 //
 // It goes through syscall.Exec, which puts back the limit of open files that the Go runtime raised at its start. Two
 // things cannot be put back, because the runtime changes them before any code of ours runs: a standard descriptor that
 // was closed is open on /dev/null, and of a variable that stands twice in the environment the first is passed on.
 func Become(path string, argv []string) error {
-	ignoreAgain()
+	restoreSignals()
 	return &os.PathError{Op: "execve", Path: path, Err: unix.Exec(path, argv, os.Environ())}
 }

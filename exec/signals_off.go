@@ -5,5 +5,5 @@
 
 package exec
 
-// ignoreAgain does nothing in a build by plain "go install": see signals.go.
-func ignoreAgain() {}
+// restoreSignals does nothing in a build by plain "go install": see signals.go.
+func restoreSignals() {}

@@ -1,0 +1,183 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// Twenty first calls at once, thirty times, each making a rule: by bare name and by full path. Of 600 such calls,
+// iptables-wrappers v3 lost 14.
+func TestFirstCallsAtOnce(t *testing.T) {
+	for _, mode := range []string{"nft", "legacy"} {
+		t.Run(mode, func(t *testing.T) {
+			if !host.Contain(t) {
+				return
+			}
+			installed(t)
+			host.Run(t, "iptables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+			for round := range 30 {
+				host.Run(t, "iptables-wrapper", "reset")
+				start := make(chan struct{})
+				var calls sync.WaitGroup
+				for i := range 20 {
+					name := []string{"iptables", "/usr/sbin/iptables", "/sbin/iptables", "iptables-restore"}[i%4]
+					cmd := exec.Command(name, "-w", "-A", "INPUT", "-s", fmt.Sprintf("10.0.%d.%d", round, i), "-j", "DROP")
+					if name == "iptables-restore" {
+						cmd.Args = []string{name, "-w", "--noflush"}
+						cmd.Stdin = strings.NewReader(fmt.Sprintf("*filter\n-A INPUT -s 10.0.%d.%d -j DROP\nCOMMIT\n", round, i))
+					}
+					calls.Go(func() {
+						<-start
+						if output, err := cmd.CombinedOutput(); err != nil || len(output) > 0 {
+							t.Errorf("%s: %v: %q", cmd, err, output)
+						}
+					})
+				}
+				close(start)
+				calls.Wait()
+			}
+			if got := strings.Count(host.Run(t, "iptables-"+mode, "-S", "INPUT"), "-j DROP"); got != 600 {
+				t.Errorf("%d of 600 rules are there", got)
+			}
+			host.Run(t, "iptables", "--version")
+			wantNames(t, "/usr/sbin/xtables-"+mode+"-multi")
+			noLitter(t, "/usr/sbin")
+		})
+	}
+}
+
+// noLitter checks that no temporary link is left.
+func noLitter(t *testing.T, dir string) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(dir, ".*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// A process is killed while it moves the names: half of the time at a random instant, half of the time as soon as a
+// random one of the names has moved. Afterwards every name works, and the next run leaves nothing behind.
+func TestKilledWhileMoving(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	r := host.Rand(t)
+	installed(t)
+	host.Run(t, "ip6tables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	// How long a call takes, in turns of a loop that does nothing else: there is no clock in this test.
+	turns := 0
+	cmd := exec.Command("iptables", "--version")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for end("iptables") == wrapperFile {
+		turns++
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	moved := map[int]int{}
+	for kill := range 500 {
+		host.Run(t, "iptables-wrapper", "reset")
+		cmd := exec.Command("iptables", "--version")
+		if kill%4 == 3 {
+			cmd = exec.Command("iptables-wrapper", "select")
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if kill%2 == 0 {
+			for range r.IntN(turns * 3 / 2) {
+				end("iptables")
+			}
+		} else {
+			name := names[r.IntN(len(names))]
+			for end(name) == wrapperFile && processRuns(cmd.Process.Pid) {
+				runtime.Gosched()
+			}
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+
+		count := 0
+		for _, name := range names {
+			switch got := end(name); got {
+			case legacyProgram:
+				count++
+			case wrapperFile:
+			default:
+				t.Fatalf("%s leads to %s", name, got)
+			}
+		}
+		moved[count]++
+		left, _ := filepath.Glob("/usr/sbin/.*")
+		if len(left) > 1 {
+			t.Fatalf("left behind: %v", left)
+		}
+		for _, name := range names {
+			if output, err := exec.Command(name, "--version").CombinedOutput(); err != nil || !bytes.Contains(output, []byte("(legacy)")) {
+				t.Fatalf("%s: %v: %q", name, err, output)
+			}
+		}
+		wantNames(t, legacyProgram)
+		noLitter(t, "/usr/sbin")
+	}
+	t.Logf("names moved at the kill: %v", moved)
+	if moved[0] == 500 || moved[6] == 500 {
+		t.Error("no kill came while the names were being moved")
+	}
+}
+
+// processRuns says whether a process has not ended yet.
+func processRuns(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !bytes.Contains(stat, []byte(") Z "))
+}
+
+// Names that are moved to and fro are never missing. With iptables-wrappers v3 the name is not there in 4 of 5 looks.
+func TestNamesAreAlwaysThere(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	installed(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 300 {
+			for _, args := range [][]string{{"select", "--mode", "nft"}, {"select", "--mode", "legacy"}, {"reset"}} {
+				if output, err := exec.Command("iptables-wrapper", args...).CombinedOutput(); err != nil {
+					t.Errorf("%v: %v: %s", args, err, output)
+				}
+			}
+		}
+	}()
+	looks := 0
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+		for _, name := range names {
+			// One question to the kernel: it follows the link as it is in that instant.
+			if info, err := os.Stat(filepath.Join("/usr/sbin", name)); err != nil || info.Mode()&0o111 == 0 {
+				t.Fatalf("look %d: %v", looks, err)
+			}
+			looks++
+		}
+	}
+	t.Logf("%d looks", looks)
+	noLitter(t, "/usr/sbin")
+}
