@@ -1,0 +1,34 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// The demonstration does what the README says, and changes nothing outside.
+func TestDemo(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	before := snapshot(t)
+	output := host.Run(t, "./demo.sh")
+	for _, want := range []string{
+		"legacy, because chain KUBE-IPTABLES-HINT is in table mangle of legacy (ipv4)",
+		"nft, because chain KUBE-IPTABLES-HINT is in table mangle of nft (ipv4)",
+		"iptables-restore   -> xtables-legacy-multi",
+		"iptables-restore   -> xtables-nft-multi",
+		"-A FORWARD -s 192.0.2.1/32 -m comment --comment demo -j DROP",
+	} {
+		if !strings.Contains(output, want) {
+			t.Errorf("it does not show %q:\n%s", want, output)
+		}
+	}
+	if after := snapshot(t); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
