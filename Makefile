@@ -24,7 +24,7 @@ build:
 	go build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/iptables-wrapper .
 
 test: tools lint build
-	go test -timeout 30m ./...
+	go test -count=1 -timeout 30m ./...
 	$(MAKE) --no-print-directory fuzz
 
 demo: tools build

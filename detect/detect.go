@@ -255,31 +255,34 @@ func (k *kernel) askCanaries(all bool) {
 
 // compareRules counts until one backend is known to have more rules. Legacy is asked first, for the bounds that its
 // table headers give at once; nft is streamed as far as needed; only if the bounds are too wide are legacy's entries
-// read.
+// read. Where a part of legacy cannot be read, nothing will be certain, and what can be read is counted for the guess.
 func (k *kernel) compareRules() {
-	legacy := exactly(0)
-	for i := range k.legacyEvidence() {
-		e := &k.legacyEvidence()[i]
-		k.legacy[i].boundRules(e)
-		legacy = legacy.plus(e.Rules)
-	}
-	// Equal is nft, so as many as legacy can have is enough. Where that is not known, nothing will be certain.
-	enough := max(legacy.Max, 1)
+	legacy := k.eachLegacy((*legacyProbe).boundRules)
+	enough := legacy.Max // equal is nft
 	if legacy.Max == Unbounded {
-		enough = max(legacy.Min, 1)
+		legacy = k.eachLegacy((*legacyProbe).countRules)
+		enough = legacy.Min
 	}
-	nft := 0
+	nft := exactly(0)
 	for i := range k.nftEvidence() {
 		e := &k.nftEvidence()[i]
-		k.nft.countRules(e, enough-nft)
-		nft += e.Rules.Min
+		k.nft.countRules(e, max(enough, 1)-nft.Min)
+		nft = nft.plus(e.Rules)
 	}
-	if _, certain := compare(together(k.nftEvidence()).rules, legacy); certain {
-		return
+	if _, certain := compare(nft, legacy); !certain && legacy.Max != Unbounded {
+		k.eachLegacy((*legacyProbe).countRules)
 	}
+}
+
+// eachLegacy counts both families of legacy in the given way.
+func (k *kernel) eachLegacy(count func(*legacyProbe, *Evidence)) Count {
+	sum := exactly(0)
 	for i := range k.legacyEvidence() {
-		k.legacy[i].countRules(&k.legacyEvidence()[i])
+		e := &k.legacyEvidence()[i]
+		count(&k.legacy[i], e)
+		sum = sum.plus(e.Rules)
 	}
+	return sum
 }
 
 func (k *kernel) countTables() {

@@ -117,7 +117,7 @@ func (p *legacyProbe) list(e *Evidence) (listed func(table string) bool, err err
 		p.names, p.none = p.readNames()
 		e.Supported = Yes
 		if p.none != nil {
-			e.Supported = p.registered()
+			e.Supported = p.registered(p.none)
 		}
 		if e.Supported == No {
 			p.none = nil // no x_tables, no table: that needs no list
@@ -131,12 +131,15 @@ func (p *legacyProbe) list(e *Evidence) (listed func(table string) bool, err err
 	return func(table string) bool { return parseNames(p.names, table) }, p.none
 }
 
+// The files of a network namespace. /proc/net would be those of the process' first thread.
+const procNet = "/proc/thread-self/net/"
+
 // readNames reads the list that x_tables keeps for each namespace. It is there as soon as the kernel has ip_tables or
-// ip6_tables, with no line until the first table is made. /proc/net would be the view of the process' first thread.
+// ip6_tables, with no line until the first table is made.
 func (p *legacyProbe) readNames() ([]byte, error) {
-	path := "/proc/thread-self/net/ip_tables_names"
+	path := procNet + "ip_tables_names"
 	if p.family == IPv6 {
-		path = "/proc/thread-self/net/ip6_tables_names"
+		path = procNet + "ip6_tables_names"
 	}
 	names, err := readFile(path)
 	if err != nil {
@@ -145,12 +148,20 @@ func (p *legacyProbe) readNames() ([]byte, error) {
 	return names, nil
 }
 
-// registered asks the kernel whether it has x_tables of this family now, loading nothing: the target asked for is the
-// one that is part of x_tables itself. Without x_tables nobody answers at this option, whatever the caller may do.
-func (p *legacyProbe) registered() Answer {
+// registered says whether the kernel has x_tables of this family now, where the list could not be read for a reason. It
+// loads nothing: the target that is asked for is the one that is part of x_tables itself. Without x_tables nobody
+// answers at this option, whatever the caller may do.
+func (p *legacyProbe) registered(reason error) Answer {
 	option := soGetRevisionTarget4
 	if p.family == IPv6 {
 		option = soGetRevisionTarget6
+		// Without IPv6 in the kernel there is no socket to ask, and asking for one could load it.
+		if errors.Is(reason, unix.ENOENT) && exists(procNet+"dev") && !exists(procNet+"if_inet6") {
+			return No
+		}
+	}
+	if err := p.open(); err != nil {
+		return Unknown
 	}
 	revision := make([]byte, sizeofGetRevision)
 	copy(revision, "ERROR")
@@ -164,6 +175,11 @@ func (p *legacyProbe) registered() Answer {
 	}
 }
 
+func exists(path string) bool {
+	var stat unix.Stat_t
+	return unix.Stat(path, &stat) == nil
+}
+
 // modulesCanLoad is false only where the kernel says for certain that nothing will be added to it.
 func modulesCanLoad() bool {
 	disabled, err := readFile("/proc/sys/kernel/modules_disabled")
@@ -172,8 +188,7 @@ func modulesCanLoad() bool {
 		return len(disabled) == 0 || disabled[0] != '1'
 	case errors.Is(err, unix.ENOENT):
 		// Built without modules; but where there is no /proc, the file is missing too.
-		_, err := readFile("/proc/sys/kernel/osrelease")
-		return err != nil
+		return !exists("/proc/sys/kernel/osrelease")
 	default:
 		return true
 	}
@@ -225,19 +240,32 @@ func (p *legacyProbe) entriesOnce(table string) (tableEntries, error) {
 	return parseEntries(p.family, info, buf[start:])
 }
 
-// getsockopt hands b to the kernel, which reads the question from it and writes the answer into it, and returns how
-// much of it is answer. A datagram socket needs CAP_NET_ADMIN alone; a raw one would need CAP_NET_RAW too.
-func (p *legacyProbe) getsockopt(option int, b []byte) (int, error) {
-	domain, level := unix.AF_INET, unix.SOL_IP
-	if p.family == IPv6 {
-		domain, level = unix.AF_INET6, unix.SOL_IPV6
+// open makes a socket of the family. A datagram socket needs CAP_NET_ADMIN alone; a raw one would need CAP_NET_RAW too.
+func (p *legacyProbe) open() error {
+	if p.fd >= 0 {
+		return nil
 	}
-	if p.fd < 0 {
-		fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return 0, fmt.Errorf("open a socket: %w", err)
-		}
-		p.fd = fd
+	domain := unix.AF_INET
+	if p.family == IPv6 {
+		domain = unix.AF_INET6
+	}
+	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open a socket: %w", err)
+	}
+	p.fd = fd
+	return nil
+}
+
+// getsockopt hands b to the kernel, which reads the question from it and writes the answer into it, and returns how
+// much of it is answer.
+func (p *legacyProbe) getsockopt(option int, b []byte) (int, error) {
+	if err := p.open(); err != nil {
+		return 0, err
+	}
+	level := unix.SOL_IP
+	if p.family == IPv6 {
+		level = unix.SOL_IPV6
 	}
 	size := uint32(len(b))
 	// x/sys has no getsockopt that also passes something in.

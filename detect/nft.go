@@ -111,8 +111,11 @@ func (p *nftProbe) countTables(e *Evidence) {
 
 // countTable streams the rules of one table, in a buffer that does not grow. It stops when there are enough; the rest
 // of that dump is then left in the kernel, so no dump can be asked for after it.
+//
+// Not counted, here as in iptables-nft-save, is what follows a rule of more than 32 KiB: the kernel ends the dump there
+// and says nothing.
 func (p *nftProbe) countTable(e *Evidence, table string, enough int) Count {
-	rules, err := 0, errInterrupted
+	rules, most, err := 0, 0, errInterrupted
 	for try := 0; try < attempts && errors.Is(err, errInterrupted); try++ {
 		rules = 0
 		err = p.ask(e, unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, unix.NFT_MSG_NEWRULE, func(m message) error {
@@ -124,6 +127,7 @@ func (p *nftProbe) countTable(e *Evidence, table string, enough int) Count {
 			}
 			return nil
 		}, nftAttribute{unix.NFTA_RULE_TABLE, table})
+		most = max(most, rules) // what was seen before a change was there, all at once
 	}
 	switch {
 	case err == nil:
@@ -134,7 +138,7 @@ func (p *nftProbe) countTable(e *Evidence, table string, enough int) Count {
 		return exactly(0)
 	default:
 		e.blame(fmt.Errorf("count the rules of nf_tables in table %q: %w", table, err))
-		return Count{0, Unbounded}
+		return Count{most, Unbounded}
 	}
 }
 
@@ -144,23 +148,24 @@ func (p *nftProbe) ask(e *Evidence, request, flags, answer uint16, each func(mes
 	if p.final == nil && p.fd < 0 {
 		p.final = p.open()
 	}
-	if p.final == nil {
+	err := p.final
+	if err == nil {
 		p.seq++
 		question := nftRequest(request, flags, p.seq, e.Family.nfproto(), attributes...)
-		err := p.exchange(question, &dump{seq: p.seq, kind: unix.NFNL_SUBSYS_NFTABLES<<8 | answer, each: each})
-		if !errors.Is(err, errNoNFTables) && !errors.Is(err, unix.EPERM) {
-			if err == nil || errors.Is(err, unix.ENOENT) {
-				e.Supported = Yes
-			}
-			return err
-		}
+		err = p.exchange(question, &dump{seq: p.seq, kind: unix.NFNL_SUBSYS_NFTABLES<<8 | answer, each: each})
+	}
+	switch {
+	case err == nil, errors.Is(err, unix.ENOENT), errors.Is(err, errEnough):
+		e.Supported = Yes
+	case errors.Is(err, errNoNFTables):
+		e.Supported, p.final = No, err
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EAGAIN): // EAGAIN: nothing came in time, and waiting adds up
 		p.final = err
 	}
-	e.Supported = Unknown
-	if errors.Is(p.final, errNoNFTables) {
-		e.Supported = No
+	if e.Supported == NotAsked {
+		e.Supported = Unknown
 	}
-	return p.final
+	return err
 }
 
 func (p *nftProbe) open() error {
@@ -209,6 +214,8 @@ func (p *nftProbe) exchange(question []byte, d *dump) error {
 	case 0:
 	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
 		return errNoNFTables
+	case unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family: it has no table
+		return unix.ENOENT
 	case unix.EINTR: // the dump's own way to say that the rules changed
 		return errInterrupted
 	default:

@@ -67,7 +67,7 @@ func noLitter(t *testing.T, dir string) {
 	}
 }
 
-// A process is killed while it moves the names: half of the time at a random instant, half of the time as soon as a
+// One process or several are killed while they move the names: half of the time at a random instant, half of the time as soon as a
 // random one of the names has moved. Afterwards every name works, and the next run leaves nothing behind.
 func TestKilledWhileMoving(t *testing.T) {
 	if !host.Contain(t) {
@@ -91,12 +91,16 @@ func TestKilledWhileMoving(t *testing.T) {
 	moved := map[int]int{}
 	for kill := range 500 {
 		host.Run(t, "iptables-wrapper", "reset")
-		cmd := exec.Command("iptables", "--version")
-		if kill%4 == 3 {
-			cmd = exec.Command("iptables-wrapper", "select")
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+		var calls []*exec.Cmd
+		for i := range 1 + kill%3 { // one alone, or several at once
+			cmd := exec.Command("iptables", "--version")
+			if kill%4 == 3 && i == 0 {
+				cmd = exec.Command("iptables-wrapper", "select")
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			calls = append(calls, cmd)
 		}
 		if kill%2 == 0 {
 			for range r.IntN(turns * 3 / 2) {
@@ -104,12 +108,16 @@ func TestKilledWhileMoving(t *testing.T) {
 			}
 		} else {
 			name := names[r.IntN(len(names))]
-			for end(name) == wrapperFile && processRuns(cmd.Process.Pid) {
+			for end(name) == wrapperFile && processRuns(calls[0].Process.Pid) {
 				runtime.Gosched()
 			}
 		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		for _, cmd := range calls {
+			_ = cmd.Process.Kill()
+		}
+		for _, cmd := range calls {
+			_ = cmd.Wait()
+		}
 
 		count := 0
 		for _, name := range names {
