@@ -39,7 +39,7 @@ lint:
 # Every fuzz target for a while.
 fuzz:
 	@for target in $$(grep -ho 'func Fuzz[A-Za-z]*' detect/*_test.go | cut -d' ' -f2); do \
-		go test ./detect -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME); \
+		go test ./detect -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x; \
 	done
 
 bench: tools

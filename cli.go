@@ -24,7 +24,11 @@ var version string
 // commandLine runs a command and returns its exit status: 0, 2 for a call that makes no sense, 1 or what the command
 // says for anything else.
 func commandLine(w exec.Wrapper, args []string, stdout, stderr io.Writer) int {
-	if err := app(w, stdout, stderr).Run(args); err != nil {
+	err := app(w, stdout, stderr).Run(args)
+	if exit := cli.ExitCoder(nil); errors.As(err, &exit) {
+		err = usageError{err} // the library's own: help for a command that there is not
+	}
+	if err != nil {
 		return complain(stderr, err)
 	}
 	return 0
@@ -88,6 +92,9 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 		c.Before = func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usageError{fmt.Errorf("%s: unexpected argument %q", c.Command.Name, c.Args().First())}
+			}
+			if c.IsSet("dir") && c.String("dir") == "" {
+				return usageError{fmt.Errorf("%s: the directory is empty", c.Command.Name)}
 			}
 			return nil
 		}
@@ -170,7 +177,11 @@ func install(w exec.Wrapper, dir string, force, skipChecks bool, stdout, stderr 
 		fmt.Fprintln(stdout, line)
 	}
 	if err != nil {
-		return failure{1, err, "nothing that is not iptables' own is replaced without --force"}
+		hint := ""
+		if errors.Is(err, exec.ErrRefused) {
+			hint = "--force replaces it"
+		}
+		return failure{1, fmt.Errorf("install: %w", err), hint}
 	}
 	if len(changed) == 0 {
 		fmt.Fprintf(stdout, "nothing to do: the six names in %s lead to the wrapper\n", dir)
@@ -222,7 +233,7 @@ func reset(w exec.Wrapper, dir string, stdout io.Writer) error {
 	if err != nil {
 		return failure{1, fmt.Errorf("reset: %w", err), "iptables-wrapper install makes the names anew"}
 	}
-	_, err = fmt.Fprintf(stdout, "%d of the six names in %s moved: all lead to the wrapper\n", moved, dir)
+	_, err = fmt.Fprintf(stdout, "%d of the six names in %s moved: all lead to the wrapper\n", len(moved), dir)
 	return err
 }
 

@@ -41,6 +41,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // wrap decides, keeps the decision if it is conclusive, and becomes the program. It returns only if that fails.
 func wrap(w exec.Wrapper, name string, args []string, stderr io.Writer) int {
+	exec.ReleaseSignals()
 	override, err := modeFromEnvironment(w)
 	if err != nil {
 		return complain(stderr, err)
@@ -51,23 +52,21 @@ func wrap(w exec.Wrapper, name string, args []string, stderr io.Writer) int {
 		return complain(stderr, cannotRun(name, r, err))
 	}
 
-	var kept string
+	var kept exec.Kept
+	var why error
 	switch {
 	case !r.Conclusive:
-		kept = "links left alone: not conclusive"
+		why = errors.New("not conclusive")
 	case detect.InOwnNetns() == detect.No:
-		kept = "links left alone: not the container's own network namespace"
+		why = errors.New("not the container's own network namespace")
 	default:
-		moved, err := w.Keep(string(r.Mode))
-		kept = fmt.Sprintf("%d links moved", moved)
-		if err != nil {
-			kept += ": " + err.Error()
-		}
+		kept, why = w.Keep(string(r.Mode))
 	}
 	if os.Getenv(debugVariable) == "1" && !w.Secure {
-		fmt.Fprintf(stderr, "iptables-wrapper: %s (%s): %s; %s; running %s\n", r.Mode, r.Reason, because(r), kept, program)
+		printDebug(stderr, r, len(kept), why, program)
 	}
 	err = exec.Become(program, args)
+	kept.Undo()
 	return complain(stderr, cannotRun(name, r, err))
 }
 

@@ -107,6 +107,15 @@ func rules(r detect.Result, backend detect.Mode) string {
 	}
 }
 
+// printDebug says in one line what the wrapper does.
+func printDebug(stderr io.Writer, r detect.Result, moved int, why error, program string) {
+	links := fmt.Sprintf("%d links moved", moved)
+	if why != nil {
+		links += fmt.Sprintf(" (%v)", why)
+	}
+	fmt.Fprintf(stderr, "iptables-wrapper: %s, because %s [%s]; %s; running %s\n", r.Mode, because(r), r.Reason, links, program)
+}
+
 // doubt says why a decision is not conclusive.
 func doubt(r detect.Result) string {
 	if r.Reason == detect.Override {

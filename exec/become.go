@@ -26,12 +26,14 @@ func Status(err error) int {
 }
 
 // Become replaces this process by a program: the same process id, descriptors, environment, working directory, limits,
-// and ignored and blocked signals. It must be called on the process' first thread. It returns only if that fails.
+// and, with ReleaseSignals before, signals. It must be called on the process' first thread. It returns only if that
+// fails.
 //
-// It goes through syscall.Exec, which puts back the limit of open files that the Go runtime raised at its start. Two
-// things cannot be put back, because the runtime changes them before any code of ours runs: a standard descriptor that
-// was closed is open on /dev/null, and of a variable that stands twice in the environment the first is passed on.
+// It goes through syscall.Exec, which puts back the limit of open files that the Go runtime raised at its start. What
+// cannot be put back, because the runtime changes it before any code of ours runs: a standard descriptor that was closed
+// is open on /dev/null; of a variable that stands twice in the environment the first is passed on; a signal that the
+// caller blocks and that comes before execve is not kept for the program.
 func Become(path string, argv []string) error {
-	restoreSignals()
+	restoreMask()
 	return &os.PathError{Op: "execve", Path: path, Err: unix.Exec(path, argv, os.Environ())}
 }

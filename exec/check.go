@@ -19,18 +19,30 @@ var oldest = [3]int{1, 8, 4}
 // another architecture.
 var ErrUnchecked = errors.New("its version could not be checked")
 
-// Check says what keeps the programs that a wrapper in the directory would use from doing their work: nil if both
-// modes' programs are there and iptables-nft is new enough. It starts one process.
+// Check says what keeps the programs that a wrapper in the directory would use from doing their work: nil if those for
+// all six names are there in both modes and iptables-nft is new enough. It starts one process.
 func (w Wrapper) Check(d string) error {
-	_, missing := w.find("legacy", "iptables", d)
+	var missing []error
+	for _, mode := range []string{"legacy", "nft"} {
+		for _, name := range names {
+			_, err := w.find(mode, name, d)
+			if err != nil && !slices.ContainsFunc(missing, func(e error) bool { return e.Error() == err.Error() }) {
+				missing = append(missing, err)
+			}
+		}
+	}
+	if missing != nil {
+		return errors.Join(missing...)
+	}
 	nft, err := w.find("nft", "iptables", d)
-	if err = errors.Join(missing, err); err != nil {
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	cmd := osexec.CommandContext(ctx, nft)
 	cmd.Args = []string{"iptables", "--version"}
+	cmd.WaitDelay = time.Second // a child of it may still hold the pipe
 	output, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("%q: %w: %w", nft, ErrUnchecked, err)

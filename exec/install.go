@@ -13,28 +13,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ErrRefused: something would have to be replaced that is not iptables' own. Force does it.
+var ErrRefused = errors.New("not replaced")
+
 // Install makes the six names in a directory links to this wrapper, which it copies there if it runs from elsewhere.
 // It returns a line for each thing that it changed. A name that is something else than a wrapper, or a link to one of
 // iptables' programs, is replaced only by force, and a directory never; if there is one, nothing at all is changed.
 func (w Wrapper) Install(d string, force bool) (changed []string, err error) {
+	if w.Secure {
+		return nil, ErrSecure
+	}
 	if info, err := os.Stat(d); err != nil {
 		return nil, err
 	} else if !info.IsDir() {
 		return nil, &os.PathError{Op: "install", Path: d, Err: unix.ENOTDIR}
 	}
-	unlock, err := lock(d, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
+	defer patientLock(d)()
 
 	own, err := w.ownPath()
-	if err != nil {
-		return nil, err
-	}
 	file := base(own)
 	var copied []byte
-	if !sameFile(dir(own), d) {
+	if err != nil || !sameFile(dir(own), d) {
 		file = wrapperName
 		if copied, err = planCopy(own, in(d, file), force); err != nil {
 			return nil, err
@@ -45,7 +44,7 @@ func (w Wrapper) Install(d string, force bool) (changed []string, err error) {
 	for _, name := range names {
 		path := in(d, name)
 		old, _ := os.Readlink(path)
-		if old == file || old == "" && sameFile(path, own) {
+		if old == file || old == "" && path == in(d, file) {
 			continue
 		}
 		if err := mayReplace(path, force); err != nil {
@@ -61,7 +60,7 @@ func (w Wrapper) Install(d string, force bool) (changed []string, err error) {
 		if err := writeWrapper(in(d, file), copied); err != nil {
 			return nil, err
 		}
-		changed = append(changed, "copied "+own+" to "+in(d, file))
+		changed = append(changed, "copied the wrapper to "+in(d, file))
 	}
 	for _, path := range replace {
 		if err := point(path, file); err != nil {
@@ -72,17 +71,20 @@ func (w Wrapper) Install(d string, force bool) (changed []string, err error) {
 	return changed, nil
 }
 
-// planCopy returns what to write to the path, nil if it is there already.
+// planCopy returns what to write to the path, nil if it is there already. A link to it is not enough: it could lead to
+// one of the six names, which will lead here.
 func planCopy(own, path string, force bool) ([]byte, error) {
-	content, err := os.ReadFile("/proc/self/exe")
+	content, err := os.ReadFile("/proc/self/exe") // the file that runs, wherever it is now
 	if err != nil {
 		content, err = os.ReadFile(own)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
-		return nil, nil
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
+			return nil, nil
+		}
 	}
 	return content, mayReplace(path, force)
 }
@@ -103,19 +105,19 @@ func mayReplace(path string, force bool) error {
 	c, err := follow(path)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%q leads nowhere, and may be somebody's: %w", path, err)
+		return fmt.Errorf("%w: %q leads nowhere, and may be somebody's: %w", ErrRefused, path, err)
 	case c.end == path:
-		return fmt.Errorf("%q is a file that is not the wrapper", path)
+		return fmt.Errorf("%w: %q is a file that is not the wrapper", ErrRefused, path)
 	case isBackend(base(c.end)):
 		return nil
 	default:
-		return fmt.Errorf("%q leads to %q, which is neither a wrapper nor a program of iptables", path, c.end)
+		return fmt.Errorf("%w: %q leads to %q, which is neither a wrapper nor a program of iptables", ErrRefused, path, c.end)
 	}
 }
 
 // writeWrapper puts the wrapper's file in its place, in one step.
 func writeWrapper(path string, content []byte) error {
-	temporary := in(dir(path), "."+wrapperName+".new")
+	temporary := temporaryName(path)
 	_ = os.Remove(temporary) // of an earlier try that was killed
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
 	if err != nil {
@@ -130,10 +132,4 @@ func writeWrapper(path string, content []byte) error {
 		_ = os.Remove(temporary)
 	}
 	return err
-}
-
-func sameFile(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,27 +16,43 @@ import (
 // kill at any instant, each name leads to the wrapper or to a program. Not promised: that a move survives a power
 // failure, and that nobody else changes a name between our look at it and the rename.
 
-// ErrBusy: another process is moving the names.
-var ErrBusy = errors.New("another process is moving them")
+var (
+	// ErrBusy: another process is moving the names.
+	ErrBusy = errors.New("another process is moving them")
+	// ErrSecure: whoever called this process must not move anything by its rights.
+	ErrSecure = errors.New("the caller has fewer rights than this process")
+)
 
 // move is a name that is to lead to a target.
 type move struct {
 	link   string // what is replaced
 	target string // a path, or a file name in the directory of link
+	back   string // what link contained; the wrapper's own name if link was the wrapper's file
 	save   bool   // link is the wrapper's own file, not a link: keep the file under its other name
 }
 
-// Keep points every name beside the called one that leads to this wrapper at its program in mode, and returns how many
-// it moved. Names that lead elsewhere, or nowhere, stay as they are. It gives up at the first error, and where another
-// process is at it: what was not moved is as good as before.
-func (w Wrapper) Keep(mode string) (int, error) {
+// Kept are the names that Keep moved.
+type Kept []move
+
+// Undo points the names back at the wrapper. It is for a program that turned out not to run: the next call shall say so
+// again, and not run it without a word.
+func (k Kept) Undo() {
+	for _, m := range k {
+		_ = point(m.link, m.back) // as good as before is all that can be tried
+	}
+}
+
+// Keep points every name beside the called one that leads to this wrapper at its program in mode. Names that lead
+// elsewhere, or nowhere, stay as they are. It gives up at the first error, and where another process is at it: what was
+// not moved is as good as before.
+func (w Wrapper) Keep(mode string) (Kept, error) {
 	if w.Secure {
-		return 0, errors.New("the caller has fewer rights than this process")
+		return nil, ErrSecure
 	}
 	d := dir(w.called)
-	unlock, err := lock(d, unix.LOCK_NB)
+	unlock, err := lock(d)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer unlock()
 	var moves []move
@@ -49,7 +66,7 @@ func (w Wrapper) Keep(mode string) (int, error) {
 		case errors.Is(err, ErrMissing):
 			continue // an image may have ip6tables for one mode only: calling that name will say so
 		case err != nil:
-			return 0, err
+			return nil, err
 		}
 		moves = append(moves, m)
 	}
@@ -73,47 +90,72 @@ func (w Wrapper) toProgram(c chain, mode, name string) (move, error) {
 
 // from returns what a link must contain to lead to a file: its name alone if they are in the same directory.
 func from(link, file string) (string, error) {
-	if dir(link) == dir(file) {
+	if dir(link) == dir(file) || sameFile(dir(link), dir(file)) {
 		return base(file), nil
 	}
 	return absolute(file)
 }
 
-// apply makes the moves and returns how many of them were made. Links go first, because they may lead to files.
-func apply(moves []move) (int, error) {
-	made := 0
+func sameFile(a, b string) bool {
+	var statA, statB unix.Stat_t
+	return unix.Stat(a, &statA) == nil && unix.Stat(b, &statB) == nil && statA.Dev == statB.Dev && statA.Ino == statB.Ino
+}
+
+// apply makes the moves and returns those that were made. Links go first, because they may lead to files.
+func apply(moves []move) (made Kept, err error) {
 	for _, save := range []bool{false, true} {
 		for _, m := range moves {
 			if m.save != save {
 				continue
 			}
 			if save {
-				if err := saveWrapper(m.link); err != nil {
-					return made, err
-				}
+				m.back, err = wrapperName, saveWrapper(m.link)
+			} else {
+				m.back, err = os.Readlink(m.link)
 			}
-			if err := point(m.link, m.target); err != nil {
+			if err == nil {
+				err = point(m.link, m.target)
+			}
+			if err != nil {
 				return made, err
 			}
-			made++
+			made = append(made, m)
 		}
 	}
 	return made, nil
 }
 
-// saveWrapper gives the wrapper's file its own name beside the one that will be moved.
+// saveWrapper gives the wrapper's file its own name beside the one that will be moved, if nothing there is a wrapper in
+// its own right. A link that leads back to the file is none.
 func saveWrapper(file string) error {
 	saved := in(dir(file), wrapperName)
 	err := unix.Link(file, saved)
-	if err == nil || errors.Is(err, unix.EEXIST) && isWrapper(saved) {
-		return nil
+	if errors.Is(err, unix.EEXIST) {
+		c, broken := follow(saved)
+		switch {
+		case broken == nil && c.link != "" && sameFile(c.end, file):
+			temporary := temporaryName(saved)
+			_ = unix.Unlink(temporary) // of an earlier try that was killed
+			if err = unix.Link(file, temporary); err == nil {
+				err = unix.Rename(temporary, saved)
+			}
+		case broken == nil && isWrapper(c.end):
+			err = nil
+		}
 	}
-	return fmt.Errorf("save the wrapper: %w", &os.LinkError{Op: "link", Old: file, New: saved, Err: err})
+	if err != nil {
+		return fmt.Errorf("save the wrapper: %w", &os.LinkError{Op: "link", Old: file, New: saved, Err: err})
+	}
+	return nil
 }
+
+// temporaryName is where something is made before it is renamed. It is always the same, so that at most one is left
+// behind, and found by the next.
+func temporaryName(path string) string { return in(dir(path), "."+base(path)+"."+wrapperName) }
 
 // point makes link lead to target, in one step. A temporary link that a killed process left is used up.
 func point(link, target string) error {
-	temporary := in(dir(link), "."+base(link)+"."+wrapperName)
+	temporary := temporaryName(link)
 	err := unix.Symlink(target, temporary)
 	if errors.Is(err, unix.EEXIST) {
 		var stale unix.Stat_t
@@ -133,63 +175,80 @@ func point(link, target string) error {
 }
 
 // lock keeps other wrappers from moving the names in a directory at the same time, so that a kill leaves at most one
-// temporary link. Moving without it is safe too, so where it cannot be had, nobody holds it.
-func lock(dir string, how int) (unlock func(), err error) {
+// temporary link. Moving without it is safe too: where it cannot be had at all, nobody holds it.
+func lock(dir string) (unlock func(), err error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return func() {}, nil
 	}
-	if err := unix.Flock(fd, unix.LOCK_EX|how); errors.Is(err, unix.EWOULDBLOCK) {
+	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		unix.Close(fd)
 		return nil, ErrBusy
 	}
 	return func() { unix.Close(fd) }, nil
 }
 
+// patientLock waits for the lock as long as a wrapper could hold it, and goes on without it after that: anybody who can
+// read the directory can hold it for ever.
+func patientLock(dir string) (unlock func()) {
+	for range 50 {
+		if unlock, err := lock(dir); err == nil {
+			return unlock
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return func() {}
+}
+
 // Select points the six names in a directory at their programs in mode, whether they lead to a wrapper or to a program
-// of the other mode, and returns how many it moved. If one of them leads elsewhere, it moves none.
-func (w Wrapper) Select(d, mode string) (int, error) {
+// of the other mode. If one of them leads elsewhere, it moves none.
+func (w Wrapper) Select(d, mode string) (Kept, error) {
 	return w.moveAll(d, func(c chain, name string) (move, error) {
 		return w.toProgram(c, mode, name)
 	})
 }
 
-// Reset makes the six names in a directory lead to this wrapper again, and returns how many it moved. If one of them
-// leads elsewhere than to a wrapper or a program, it moves none.
-func (w Wrapper) Reset(d string) (int, error) {
-	own, err := w.ownPath()
-	if err != nil {
-		return 0, err
+// Reset makes the six names in a directory lead to a wrapper again: those that do stay as they are, the others are
+// pointed at the wrapper in that directory, or at this one if there is none. If one of them leads elsewhere than to a
+// wrapper or a program, it moves none.
+func (w Wrapper) Reset(d string) (Kept, error) {
+	wrapper := in(d, wrapperName)
+	if !isWrapper(wrapper) {
+		var err error
+		if wrapper, err = w.ownPath(); err != nil {
+			return nil, err
+		}
 	}
 	return w.moveAll(d, func(c chain, _ string) (move, error) {
-		if c.link == "" {
-			return move{}, nil // the wrapper's own file
+		if isWrapper(c.end) {
+			return move{}, nil
 		}
-		target, err := from(c.link, own)
+		target, err := from(c.link, wrapper)
 		return move{link: c.link, target: target}, err
 	})
 }
 
 // moveAll plans a move for every name, and makes those that change something if all can be made.
-func (w Wrapper) moveAll(d string, plan func(chain, string) (move, error)) (int, error) {
-	unlock, err := lock(d, 0)
-	if err != nil {
-		return 0, err
+func (w Wrapper) moveAll(d string, plan func(chain, string) (move, error)) (Kept, error) {
+	if w.Secure {
+		return nil, ErrSecure
 	}
-	defer unlock()
+	defer patientLock(d)()
 	var moves []move
 	for _, name := range names {
 		path := in(d, name)
 		c, err := follow(path)
 		switch {
 		case err != nil:
-			return 0, fmt.Errorf("%q leads nowhere: %w", path, err)
-		case c.link == "" && !isWrapper(c.end), !isBackend(base(c.end)) && !isWrapper(c.end):
-			return 0, fmt.Errorf("%q leads to %q, which is neither a wrapper nor a program of iptables", path, c.end)
+			return nil, fmt.Errorf("%q leads nowhere: %w", path, err)
+		case c.link == "" && !isWrapper(c.end):
+			return nil, fmt.Errorf("%q is neither a wrapper nor a link to a program of iptables", path)
+		case !isBackend(base(c.end)) && !isWrapper(c.end):
+			return nil, fmt.Errorf("%q leads to %q, which is neither a wrapper nor a program of iptables", path, c.end)
 		}
 		m, err := plan(c, name)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		if old, err := os.Readlink(m.link); m.link != "" && (err != nil || old != m.target) {
 			moves = append(moves, m)

@@ -1,13 +1,11 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build iptables_wrapper_signals
+//go:build iptables_wrapper_signals && !mips && !mipsle && !mips64 && !mips64le
 
 package exec
 
 import (
-	"os/signal"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,12 +13,13 @@ import (
 
 // Which signals are ignored and which are blocked goes through execve(2) from the caller to the program: SIGPIPE is
 // ignored under systemd, SIGTERM in a script that says so. But the Go runtime takes over all signals at its start and
-// unblocks those that it needs, and execve puts what was taken over to its default: the program would die of what it was
-// told to ignore. What was there before, the runtime keeps in two variables, and tells nobody. So we read them there.
+// unblocks those that it needs. Execve puts what was taken over to its default, so the program would die of what it was
+// told to ignore; and a signal that comes before execve would be swallowed, or end in a Go traceback, instead of ending
+// the process. What was there before, the runtime keeps in two variables, and tells nobody. So we read them there.
 //
 // The linker allows that with -checklinkname=0 only. A build without the tag needs no leave, and differs in this alone.
 
-// runtimeFwdSig has the disposition of each signal: initsig in runtime/signal_unix.go.
+// runtimeFwdSig has the disposition of each signal, SIG_DFL or SIG_IGN after execve: initsig in runtime/signal_unix.go.
 //
 //go:linkname runtimeFwdSig runtime.fwdSig
 var runtimeFwdSig [65]uintptr
@@ -30,15 +29,27 @@ var runtimeFwdSig [65]uintptr
 //go:linkname runtimeInitSigmask runtime.initSigmask
 var runtimeInitSigmask [2]uint32
 
-const sigIgn = 1 // SIG_IGN
-
-// restoreSignals makes the signals of this thread as they were when the process was started.
-func restoreSignals() {
+// ReleaseSignals takes every signal back from the runtime: each does what it would have done to the program itself. It
+// is for the way to Become, where nothing needs them; the runtime's preemption does without.
+func ReleaseSignals() {
 	for number, disposition := range runtimeFwdSig {
-		if disposition == sigIgn {
-			signal.Ignore(syscall.Signal(number))
+		// The kernel's struct sigaction begins with the handler (on mips it does not); all else is 0 here.
+		action, now := [8]uintptr{disposition}, [8]uintptr{}
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(number), 0, uintptr(unsafe.Pointer(&now)), sizeofSigset, 0, 0)
+		if errno != 0 || now[0] == sigDfl || now[0] == sigIgn {
+			continue // there is no such signal, or the runtime did not take it over
 		}
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(number), uintptr(unsafe.Pointer(&action)), 0, sizeofSigset, 0, 0)
 	}
+}
+
+const (
+	sigDfl, sigIgn = 0, 1 // SIG_DFL, SIG_IGN
+	sizeofSigset   = 8
+)
+
+// restoreMask blocks on this thread what was blocked when the process was started.
+func restoreMask() {
 	var mask unix.Sigset_t
 	*(*[2]uint32)(unsafe.Pointer(&mask)) = runtimeInitSigmask
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil) // it fails for a wrong argument only

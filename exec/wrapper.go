@@ -55,9 +55,10 @@ func Started() Wrapper {
 	return w
 }
 
-// ownPath returns where the running executable is, without links. Without /proc it is the path it was called by.
+// ownPath returns where the running executable is, without links. It fails if the file has been replaced or removed.
 func (w Wrapper) ownPath() (string, error) {
-	if path, err := os.Readlink("/proc/self/exe"); err == nil {
+	// The kernel writes " (deleted)" behind the path of a file that is gone.
+	if path, err := os.Readlink("/proc/self/exe"); err == nil && w.isAt(path) {
 		return path, nil
 	}
 	path, err := absolute(w.called)
@@ -65,7 +66,15 @@ func (w Wrapper) ownPath() (string, error) {
 		return "", err
 	}
 	c, err := follow(path)
+	if err == nil && !w.runs(c.end, c.stat) {
+		err = &os.PathError{Op: "find the wrapper's file", Path: path, Err: unix.ENOENT}
+	}
 	return c.end, err
+}
+
+func (w Wrapper) isAt(path string) bool {
+	var stat unix.Stat_t
+	return unix.Stat(path, &stat) == nil && w.runs(path, stat)
 }
 
 // Dir returns the directory that the running executable is in.

@@ -331,6 +331,65 @@ func TestDeathBySignal(t *testing.T) {
 	}
 }
 
+// A signal that comes before the program has been reached does what it would have done to the program. The wrapper is
+// held where it reads the list of legacy tables, which is a pipe here.
+func TestSignalBeforeTheProgram(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	installed(t)
+	hold := func(with ...string) (*exec.Cmd, *os.File) {
+		const list = "/proc/thread-self/net/ip_tables_names"
+		args := append([]string{"--mount", "sh", "-ec",
+			"mount -t tmpfs none /proc; mkdir -p ${0%/*}; mkfifo $0; exec \"$@\"", list}, append(with, "/usr/sbin/iptables", "--version")...)
+		cmd := exec.Command("unshare", args...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		path := fmt.Sprintf("/proc/%d/root%s", cmd.Process.Pid, list)
+		for {
+			// Nobody can open it to write until the wrapper reads.
+			pipe, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)
+			if err == nil {
+				return cmd, pipe
+			}
+			if !processRuns(cmd.Process.Pid) {
+				t.Fatalf("%s: %v", cmd, cmd.Wait())
+			}
+			runtime.Gosched()
+		}
+	}
+	for _, signal := range []unix.Signal{
+		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGUSR1,
+		unix.SIGSEGV, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ,
+		unix.SIGVTALRM, unix.SIGPROF, unix.SIGIO, unix.SIGPWR, unix.SIGSYS, 34, 64,
+	} {
+		cmd, pipe := hold()
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != signal {
+			t.Errorf("%v: ended with %v", signal, err)
+		}
+		pipe.Close()
+	}
+	// Ignored ones do nothing, and those whose default is to do nothing.
+	cmd, pipe := hold("env", "--ignore-signal=HUP,INT,QUIT,TERM,USR1,ALRM,PIPE,SEGV,RTMAX")
+	for _, signal := range []unix.Signal{
+		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGALRM, unix.SIGPIPE, unix.SIGSEGV, 64,
+		unix.SIGCHLD, unix.SIGURG, unix.SIGWINCH, unix.SIGCONT,
+	} {
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pipe.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("with signals that do nothing: %v", err)
+	}
+}
+
 // PR_SET_PDEATHSIG belongs to a thread. It survives only if the first thread is the one that calls execve.
 func TestParentDeathSignal(t *testing.T) {
 	if !host.Contain(t) {
