@@ -225,12 +225,8 @@ func (k *kernel) found(chain func(*Evidence) *Answer) bool {
 
 // askHints asks nft first: its hint decides whatever legacy says.
 func (k *kernel) askHints(all bool) {
-	for i := range k.nftEvidence() {
-		e := &k.nftEvidence()[i]
-		k.nft.chain(e, HintChain, hint)
-		if e.Hint == Yes && !all {
-			return
-		}
+	if k.askNFT(HintChain, hint, all) && !all {
+		return
 	}
 	for i := range k.legacyEvidence() {
 		e := &k.legacyEvidence()[i]
@@ -243,14 +239,19 @@ func (k *kernel) askHints(all bool) {
 
 // askCanaries asks nft only: legacy told of both chains when it was asked for the hint. A canary there is not the end
 // of the questions, because one in nft would outrank it.
-func (k *kernel) askCanaries(all bool) {
+func (k *kernel) askCanaries(all bool) { k.askNFT(CanaryChain, canary, all) }
+
+// askNFT says whether the chain is in one family, and asks no further once it is.
+func (k *kernel) askNFT(chain string, field func(*Evidence) *Answer, all bool) bool {
+	found := false
 	for i := range k.nftEvidence() {
 		e := &k.nftEvidence()[i]
-		k.nft.chain(e, CanaryChain, canary)
-		if e.Canary == Yes && !all {
-			return
+		k.nft.chain(e, chain, field)
+		if found = found || *field(e) == Yes; found && !all {
+			break
 		}
 	}
+	return found
 }
 
 // compareRules counts until one backend is known to have more rules. Legacy is asked first, for the bounds that its

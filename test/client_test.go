@@ -17,7 +17,7 @@ import (
 // The client that most CNI plugins use, on the full path of a name. Its first call is --version, from which it reads
 // the mode.
 func TestGoIptables(t *testing.T) {
-	inBothModesMovable(t, func(t *testing.T, mode string) {
+	inBothModes(t, func(t *testing.T, mode string) {
 		for _, family := range []struct {
 			protocol iptables.Protocol
 			name     string
@@ -56,19 +56,6 @@ func TestGoIptables(t *testing.T) {
 		}
 		wantNames(t, "/usr/sbin/xtables-"+mode+"-multi")
 	})
-}
-
-func inBothModesMovable(t *testing.T, test func(t *testing.T, mode string)) {
-	for _, mode := range []string{"nft", "legacy"} {
-		t.Run(mode, func(t *testing.T) {
-			if !host.Contain(t) {
-				return
-			}
-			installed(t)
-			host.Run(t, "iptables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-			test(t, mode)
-		})
-	}
 }
 
 // A failure of the wrapper must not look like "there is no such chain", which is status 1.

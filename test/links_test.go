@@ -20,42 +20,35 @@ import (
 // Twenty first calls at once, thirty times, each making a rule: by bare name and by full path. Of 600 such calls,
 // iptables-wrappers v3 lost 14.
 func TestFirstCallsAtOnce(t *testing.T) {
-	for _, mode := range []string{"nft", "legacy"} {
-		t.Run(mode, func(t *testing.T) {
-			if !host.Contain(t) {
-				return
-			}
-			installed(t)
-			host.Run(t, "iptables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-			for round := range 30 {
-				host.Run(t, "iptables-wrapper", "reset")
-				start := make(chan struct{})
-				var calls sync.WaitGroup
-				for i := range 20 {
-					name := []string{"iptables", "/usr/sbin/iptables", "/sbin/iptables", "iptables-restore"}[i%4]
-					cmd := exec.Command(name, "-w", "-A", "INPUT", "-s", fmt.Sprintf("10.0.%d.%d", round, i), "-j", "DROP")
-					if name == "iptables-restore" {
-						cmd.Args = []string{name, "-w", "--noflush"}
-						cmd.Stdin = strings.NewReader(fmt.Sprintf("*filter\n-A INPUT -s 10.0.%d.%d -j DROP\nCOMMIT\n", round, i))
-					}
-					calls.Go(func() {
-						<-start
-						if output, err := cmd.CombinedOutput(); err != nil || len(output) > 0 {
-							t.Errorf("%s: %v: %q", cmd, err, output)
-						}
-					})
+	inBothModes(t, func(t *testing.T, mode string) {
+		for round := range 30 {
+			host.Run(t, "iptables-wrapper", "reset")
+			start := make(chan struct{})
+			var calls sync.WaitGroup
+			for i := range 20 {
+				name := []string{"iptables", "/usr/sbin/iptables", "/sbin/iptables", "iptables-restore"}[i%4]
+				cmd := exec.Command(name, "-w", "-A", "INPUT", "-s", fmt.Sprintf("10.0.%d.%d", round, i), "-j", "DROP")
+				if name == "iptables-restore" {
+					cmd.Args = []string{name, "-w", "--noflush"}
+					cmd.Stdin = strings.NewReader(fmt.Sprintf("*filter\n-A INPUT -s 10.0.%d.%d -j DROP\nCOMMIT\n", round, i))
 				}
-				close(start)
-				calls.Wait()
+				calls.Go(func() {
+					<-start
+					if output, err := cmd.CombinedOutput(); err != nil || len(output) > 0 {
+						t.Errorf("%s: %v: %q", cmd, err, output)
+					}
+				})
 			}
-			if got := strings.Count(host.Run(t, "iptables-"+mode, "-S", "INPUT"), "-j DROP"); got != 600 {
-				t.Errorf("%d of 600 rules are there", got)
-			}
-			host.Run(t, "iptables", "--version")
-			wantNames(t, "/usr/sbin/xtables-"+mode+"-multi")
-			noLitter(t, "/usr/sbin")
-		})
-	}
+			close(start)
+			calls.Wait()
+		}
+		if got := strings.Count(host.Run(t, "iptables-"+mode, "-S", "INPUT"), "-j DROP"); got != 600 {
+			t.Errorf("%d of 600 rules are there", got)
+		}
+		host.Run(t, "iptables", "--version")
+		wantNames(t, "/usr/sbin/xtables-"+mode+"-multi")
+		noLitter(t, "/usr/sbin")
+	})
 }
 
 // noLitter checks that no temporary link is left.

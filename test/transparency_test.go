@@ -26,16 +26,14 @@ import (
 // A wrapped call must be the direct call in all that a caller or the program can notice. Each case is run both ways,
 // with the real iptables, and what came of it is compared.
 
-// hostWithHint makes a host of a mode, with the wrapper installed on a read-only /usr/sbin, so that every call is a
-// first call.
+// hostWithHint makes a host of a mode, and installs the wrapper.
 func hostWithHint(t *testing.T, mode string) {
 	t.Helper()
 	installed(t)
 	host.Run(t, "iptables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-	host.Run(t, "mount", "-o", "remount,ro", "/usr/sbin")
 }
 
-// inBothModes runs a test on a host of each mode.
+// inBothModes runs a test on a host of each mode, with the wrapper installed.
 func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
 	for _, mode := range []string{"nft", "legacy"} {
 		t.Run(mode, func(t *testing.T) {
@@ -45,6 +43,12 @@ func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
 			}
 		})
 	}
+}
+
+// readOnly makes every call a first call.
+func readOnly(t *testing.T) {
+	t.Helper()
+	host.Run(t, "mount", "-o", "remount,ro", "/usr/sbin")
 }
 
 // call runs a name of iptables through the wrapper, or directly the program that must be behind it.
@@ -85,6 +89,7 @@ func TestOutputAndStatus(t *testing.T) {
 		{"", []string{"iptables-restore", "/no/such/file"}, 1},
 	}
 	inBothModes(t, func(t *testing.T, mode string) {
+		readOnly(t)
 		for _, test := range cases {
 			var results [2]string
 			for i, wrapped := range []bool{false, true} {
@@ -280,6 +285,7 @@ func TestInherited(t *testing.T) {
 		{doc: "fewer capabilities", with: []string{"setpriv", "--bounding-set=-all,+net_admin", "--inh-caps=-all"}},
 	}
 	inBothModes(t, func(t *testing.T, mode string) {
+		readOnly(t)
 		// What starts it cannot give it another argv[0], so direct calls go through a link of the same name.
 		direct := filepath.Join(t.TempDir(), "iptables-restore")
 		if err := os.Symlink("/usr/sbin/xtables-"+mode+"-multi", direct); err != nil {
@@ -319,6 +325,7 @@ func TestDeathBySignal(t *testing.T) {
 		return
 	}
 	hostWithHint(t, "legacy")
+	readOnly(t)
 	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGKILL, unix.SIGQUIT, unix.SIGUSR1, unix.SIGPIPE} {
 		w := wait(t, call("legacy", true, "iptables-restore"))
 		if err := w.cmd.Process.Signal(signal); err != nil {
@@ -396,6 +403,7 @@ func TestParentDeathSignal(t *testing.T) {
 		return
 	}
 	hostWithHint(t, "nft")
+	readOnly(t)
 	for range 20 {
 		cmd := call("nft", true, "iptables-restore")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGUSR1}
@@ -433,6 +441,7 @@ func TestStandardInput(t *testing.T) {
 		return
 	}
 	hostWithHint(t, "legacy")
+	readOnly(t)
 	rules := filepath.Join(t.TempDir(), "rules")
 	if err := os.WriteFile(rules, []byte("ignored\n*filter\n-A INPUT -s 192.0.2.1 -j DROP\nCOMMIT\n"), 0o600); err != nil {
 		t.Fatal(err)
