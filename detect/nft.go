@@ -42,7 +42,9 @@ const (
 	// The kernel answers before sendto returns, so a wait means that something in between holds the answer back.
 	answerTimeout = 2 // seconds
 
-	// The kernel fills at most 32 KiB of a dump at a time (netlink_dump in net/netlink/af_netlink.c).
+	// The kernel fills as much of a dump at a time as was last asked for, 32 KiB at most (netlink_dump in
+	// net/netlink/af_netlink.c). A rule that does not fit ends the dump without a word, so even the first question
+	// for a chain is read with all of it.
 	dumpBuffer = 32 << 10
 )
 
