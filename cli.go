@@ -24,9 +24,13 @@ var version string
 // commandLine runs a command and returns its exit status: 0, 2 for a call that makes no sense, 1 or what the command
 // says for anything else.
 func commandLine(w exec.Wrapper, args []string, stdout, stderr io.Writer) int {
-	err := app(w, stdout, stderr).Run(args)
+	out := &answers{Writer: stdout}
+	err := app(w, out, stderr).Run(args)
 	if exit := cli.ExitCoder(nil); errors.As(err, &exit) {
 		err = usageError{err} // the library's own: help for a command that there is not
+	}
+	if err == nil {
+		err = out.err
 	}
 	if err != nil {
 		return complain(stderr, err)
@@ -34,10 +38,24 @@ func commandLine(w exec.Wrapper, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// answers remembers that an answer could not be written.
+type answers struct {
+	io.Writer
+	err error
+}
+
+func (a *answers) Write(b []byte) (int, error) {
+	n, err := a.Writer.Write(b)
+	if a.err == nil {
+		a.err = err
+	}
+	return n, err
+}
+
 // app is set up so that nothing but answers and requested help goes to stdout, and so that every error comes back to
 // commandLine: by itself the library prints help on stdout for a wrong flag, passes over surplus arguments, and exits.
 func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
-	directory := &cli.StringFlag{Name: "dir", Usage: "the `DIR` of the six names (default: where this program is)"}
+	directory := &cli.StringFlag{Name: "dir", Usage: "the `DIR` of the six names (default: where this program's file is)"}
 	commands := []*cli.Command{
 		{
 			Name:  "detect",
@@ -105,14 +123,24 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 		Description: "Under the names iptables, iptables-save, iptables-restore and their ip6tables twins, this program becomes\n" +
 			"the one of the backend that the host uses. " + modeVariable + "=nft or =legacy decides for it;\n" +
 			debugVariable + "=1 makes it say on stderr what it does.",
-		Version:         versionString(),
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		HideHelpCommand: true,
+		Flags:           []cli.Flag{&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version"}},
 		Commands:        commands,
-		OnUsageError:    onUsageError,
-		ExitErrHandler:  func(*cli.Context, error) {},
+		Before: func(c *cli.Context) error {
+			if c.Bool("version") && c.Args().Present() {
+				return usageError{fmt.Errorf("unexpected argument %q", c.Args().First())}
+			}
+			return nil
+		},
+		OnUsageError:   onUsageError,
+		ExitErrHandler: func(*cli.Context, error) {},
 		Action: func(c *cli.Context) error {
+			if c.Bool("version") {
+				_, err := fmt.Fprintln(stdout, "iptables-wrapper version", versionString())
+				return err
+			}
 			if c.Args().Present() {
 				return usageError{fmt.Errorf("unknown command %q", c.Args().First())}
 			}

@@ -44,7 +44,7 @@ func wrap(w exec.Wrapper, name string, args []string, stderr io.Writer) int {
 	exec.ReleaseSignals()
 	override, err := modeFromEnvironment(w)
 	if err != nil {
-		return complain(stderr, err)
+		return complain(stderr, failure{status: 2, err: err}) // who calls iptables gets no hint about another program
 	}
 	r := query(w, override).Run()
 	program, err := w.Program(string(r.Mode), name)
@@ -60,7 +60,7 @@ func wrap(w exec.Wrapper, name string, args []string, stderr io.Writer) int {
 	case detect.InOwnNetns() == detect.No:
 		why = errors.New("not the container's own network namespace")
 	default:
-		kept, why = w.Keep(string(r.Mode))
+		kept, why = w.Keep(string(r.Mode), program)
 	}
 	if os.Getenv(debugVariable) == "1" && !w.Secure {
 		printDebug(stderr, r, len(kept), why, program)

@@ -38,10 +38,10 @@ func complain(stderr io.Writer, err error) int {
 	status, hint := 1, ""
 	var f failure
 	switch {
-	case errors.As(err, new(usageError)):
-		status, hint = 2, "see iptables-wrapper --help"
 	case errors.As(err, &f):
 		status, hint = f.status, f.hint
+	case errors.As(err, new(usageError)):
+		status, hint = 2, "see iptables-wrapper --help"
 	}
 	// An error may join several: a line each.
 	text := strings.ReplaceAll(err.Error(), "\n", "\niptables-wrapper: ")
@@ -119,7 +119,7 @@ func printDebug(stderr io.Writer, r detect.Result, moved int, why error, program
 // doubt says why a decision is not conclusive.
 func doubt(r detect.Result) string {
 	if r.Reason == detect.Override {
-		return "the mode was asked for, the host was not"
+		return "the mode was asked for, and what the host says was not used"
 	}
 	for _, e := range r.Evidence {
 		if e.Err != nil {

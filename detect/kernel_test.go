@@ -65,6 +65,12 @@ func (s saved) side() side {
 	return side{hint: chain(HintChain), canary: chain(CanaryChain), rules: exactly(s.total())}
 }
 
+// chainNames are kubelet's, some that are almost the same, and others.
+var chainNames = []string{
+	HintChain, CanaryChain, HintChain + "-OLD", "KUBE-IPTABLES-HIN", "kube-iptables-hint", "X" + CanaryChain, "KUBE-SERVICES",
+	"KUBE-SEP-SF3LG62VAE5ALYDV", "A", "ERRORS", strings.Repeat("N", 28),
+}
+
 // ruleset makes a random rule set in the format of iptables-restore.
 func ruleset(r *rand.Rand, family Family) string {
 	address := func() string {
@@ -78,10 +84,6 @@ func ruleset(r *rand.Rand, family Family) string {
 		"nat": {"PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"}, "filter": {"INPUT", "FORWARD", "OUTPUT"},
 		"security": {"INPUT", "FORWARD", "OUTPUT"},
 	}
-	names := []string{
-		HintChain, CanaryChain, HintChain + "-OLD", "KUBE-IPTABLES-HIN", "kube-iptables-hint", "X" + CanaryChain, "KUBE-SERVICES",
-		"KUBE-SEP-SF3LG62VAE5ALYDV", "A", "ERRORS", strings.Repeat("N", 28),
-	}
 	var b strings.Builder
 	for _, table := range tableNames {
 		if r.IntN(3) == 0 {
@@ -89,7 +91,7 @@ func ruleset(r *rand.Rand, family Family) string {
 		}
 		fmt.Fprintf(&b, "*%s\n", table)
 		var users []string
-		for _, name := range names {
+		for _, name := range chainNames {
 			if r.IntN(4) == 0 {
 				users = append(users, name)
 				fmt.Fprintf(&b, ":%s - [0:0]\n", name)
@@ -146,7 +148,7 @@ func TestKernelAgainstSave(t *testing.T) {
 				if e.Err != nil {
 					t.Fatalf("%s %s: %v", e.Backend, e.Family, e.Err)
 				}
-				var chains []string // of mangle in legacy; nft has no list of them
+				var chains []string // of mangle in legacy
 				if i >= 2 {
 					if _, listed := find(e.Tables, mangle); listed {
 						entries, err := legacy[i-2].entries(mangle)
@@ -169,6 +171,17 @@ func TestKernelAgainstSave(t *testing.T) {
 				}
 				if w := want.side(); e.Hint != w.hint || e.Canary != w.canary {
 					t.Errorf("%s %s: got hint %v, canary %v, want %v, %v", e.Backend, e.Family, e.Hint, e.Canary, w.hint, w.canary)
+				}
+				if i < 2 {
+					// Nft is asked for one chain at a time.
+					k := newKernel()
+					for _, name := range chainNames {
+						k.nft.chain(&k.evidence[i], name, hint)
+						if got, want := k.evidence[i].Hint, answer(slices.Contains(want.chains[mangle], name)); got != want {
+							t.Errorf("%s %s chain %s: got %v, want %v", e.Backend, e.Family, name, got, want)
+						}
+					}
+					k.close()
 				}
 				if slices.Sort(want.chains[mangle]); i >= 2 && !slices.Equal(chains, want.chains[mangle]) {
 					t.Errorf("%s %s: got chains %v, want %v", e.Backend, e.Family, chains, want.chains[mangle])
@@ -310,5 +323,40 @@ func BenchmarkHost(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// BenchmarkQuestion is what each question costs.
+func BenchmarkQuestion(b *testing.B) {
+	for _, question := range []struct {
+		name string
+		ask  func(*kernel)
+	}{
+		{"nft chain that is there", func(k *kernel) { k.nft.chain(&k.evidence[0], HintChain, hint) }},
+		{"nft chain that is not", func(k *kernel) { k.nft.chain(&k.evidence[0], "NO-SUCH-CHAIN", hint) }},
+		{"legacy chains", func(k *kernel) { k.legacy[0].mangleChains(&k.evidence[2]) }},
+		{"legacy headers", func(k *kernel) { k.legacy[0].boundRules(&k.evidence[2]) }},
+		{"legacy rules", func(k *kernel) { k.legacy[0].countRules(&k.evidence[2]) }},
+		{"nft rules", func(k *kernel) { k.nft.countRules(&k.evidence[0], Unbounded) }},
+	} {
+		b.Run(question.name, func(b *testing.B) {
+			host.Netns(b)
+			for _, backend := range []Mode{NFT, Legacy} {
+				host.Run(b, program(backend, IPv4, ""), "-w", "-t", mangle, "-N", HintChain)
+				rules := "*filter\n" + strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000) + "COMMIT\n"
+				host.Feed(b, rules, program(backend, IPv4, "-restore"), "-w")
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				k := newKernel()
+				question.ask(k)
+				k.close()
+				for _, e := range k.evidence {
+					if e.Err != nil {
+						b.Fatal(e.Err)
+					}
+				}
+			}
+		})
 	}
 }

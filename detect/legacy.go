@@ -116,15 +116,18 @@ func (p *legacyProbe) list(e *Evidence) (listed func(table string) bool, err err
 		p.read = true
 		p.names, p.none = p.readNames()
 		e.Supported = Yes
-		if p.none != nil {
+		if len(p.names) > 0 && p.withoutIPv6() {
+			// Before 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
+			p.names, e.Supported = nil, No
+		} else if p.none != nil {
 			e.Supported = p.registered(p.none)
 		}
-		if e.Supported == No {
+		if p.none != nil && e.Supported == No {
 			p.none = nil // no x_tables, no table: that needs no list
 			if modulesCanLoad() {
 				e.Supported = Unknown
 			}
-		} else {
+		} else if p.none != nil {
 			e.blame(p.none)
 		}
 	}
@@ -155,8 +158,7 @@ func (p *legacyProbe) registered(reason error) Answer {
 	option := soGetRevisionTarget4
 	if p.family == IPv6 {
 		option = soGetRevisionTarget6
-		// Without IPv6 in the kernel there is no socket to ask, and asking for one could load it.
-		if errors.Is(reason, unix.ENOENT) && exists(procNet+"dev") && !exists(procNet+"if_inet6") {
+		if errors.Is(reason, unix.ENOENT) && p.withoutIPv6() {
 			return No
 		}
 	}
@@ -173,6 +175,12 @@ func (p *legacyProbe) registered(reason error) Answer {
 	default:
 		return Unknown
 	}
+}
+
+// withoutIPv6 says whether this is the probe of a family that the kernel cannot speak (ipv6.disable=1, or IPv6 is not in
+// it). There is no socket to ask then, and asking for one could load it.
+func (p *legacyProbe) withoutIPv6() bool {
+	return p.family == IPv6 && !exists(procNet+"if_inet6") && exists(procNet+"dev")
 }
 
 func exists(path string) bool {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,10 +26,11 @@ var (
 
 // move is a name that is to lead to a target.
 type move struct {
-	link   string // what is replaced
-	target string // a path, or a file name in the directory of link
-	back   string // what link contained; the wrapper's own name if link was the wrapper's file
-	save   bool   // link is the wrapper's own file, not a link: keep the file under its other name
+	link    string // what is replaced
+	target  string // a path, or a file name in the directory of link
+	program string // what target leads to, "" if that is the wrapper
+	back    string // what link contained; the wrapper's own name if link was the wrapper's file
+	save    bool   // link is the wrapper's own file, not a link: keep the file under its other name
 }
 
 // Kept are the names that Keep moved.
@@ -42,10 +44,11 @@ func (k Kept) Undo() {
 	}
 }
 
-// Keep points every name beside the called one that leads to this wrapper at its program in mode. Names that lead
-// elsewhere, or nowhere, stay as they are. It gives up at the first error, and where another process is at it: what was
-// not moved is as good as before.
-func (w Wrapper) Keep(mode string) (Kept, error) {
+// Keep points the names beside the called one that lead to this wrapper at their programs in mode, if that is the same
+// file as the one that is about to run: of another it is not known whether it can. Names that lead elsewhere, or nowhere,
+// stay as they are. It gives up at the first error, and where another process is at it: what was not moved is as good as
+// before.
+func (w Wrapper) Keep(mode, running string) (Kept, error) {
 	if w.Secure {
 		return nil, ErrSecure
 	}
@@ -67,8 +70,9 @@ func (w Wrapper) Keep(mode string) (Kept, error) {
 			continue // an image may have ip6tables for one mode only: calling that name will say so
 		case err != nil:
 			return nil, err
+		case m.program == running || sameFile(m.program, running):
+			moves = append(moves, m)
 		}
-		moves = append(moves, m)
 	}
 	return apply(moves)
 }
@@ -80,11 +84,11 @@ func (w Wrapper) toProgram(c chain, mode, name string) (move, error) {
 	if c.link == "" {
 		m.link, m.save = c.end, true
 	}
-	program, err := w.find(mode, name, dir(m.link))
-	if err != nil {
+	var err error
+	if m.program, err = w.find(mode, name, dir(m.link)); err != nil {
 		return move{}, err
 	}
-	m.target, err = from(m.link, program)
+	m.target, err = from(m.link, m.program)
 	return m, err
 }
 
@@ -103,6 +107,9 @@ func sameFile(a, b string) bool {
 
 // apply makes the moves and returns those that were made. Links go first, because they may lead to files.
 func apply(moves []move) (made Kept, err error) {
+	if err := freeWrapperName(moves); err != nil {
+		return nil, err
+	}
 	for _, save := range []bool{false, true} {
 		for _, m := range moves {
 			if m.save != save {
@@ -123,6 +130,29 @@ func apply(moves []move) (made Kept, err error) {
 		}
 	}
 	return made, nil
+}
+
+// freeWrapperName points the wrapper's own name at its file, where it leads there through a link that will be moved.
+func freeWrapperName(moves []move) error {
+	for _, m := range moves {
+		name := in(dir(m.link), wrapperName)
+		var stat unix.Stat_t
+		if m.save || unix.Lstat(m.link, &stat) != nil {
+			continue
+		}
+		c, err := follow(name)
+		if err != nil || !slices.Contains(c.links, id(stat)) || !isWrapper(c.end) {
+			continue
+		}
+		target, err := from(name, c.end)
+		if err == nil {
+			err = point(name, target)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // saveWrapper gives the wrapper's file its own name beside the one that will be moved, if nothing there is a wrapper in
@@ -243,7 +273,7 @@ func (w Wrapper) moveAll(d string, plan func(chain, string) (move, error)) (Kept
 			return nil, fmt.Errorf("%q leads nowhere: %w", path, err)
 		case c.link == "" && !isWrapper(c.end):
 			return nil, fmt.Errorf("%q is neither a wrapper nor a link to a program of iptables", path)
-		case !isBackend(base(c.end)) && !isWrapper(c.end):
+		case !c.backend && !isWrapper(c.end):
 			return nil, fmt.Errorf("%q leads to %q, which is neither a wrapper nor a program of iptables", path, c.end)
 		}
 		m, err := plan(c, name)

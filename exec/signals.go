@@ -31,26 +31,76 @@ var runtimeInitSigmask [2]uint32
 
 // ReleaseSignals takes every signal back from the runtime: each does what it would have done to the program itself. It
 // is for the way to Become, where nothing needs them; the runtime's preemption does without.
+//
+// What the caller blocks and the runtime has unblocked would now end the process. It is ignored until Become.
 func ReleaseSignals() {
+	unblocked := unblockedSignals()
 	for number, disposition := range runtimeFwdSig {
-		// The kernel's struct sigaction begins with the handler (on mips it does not); all else is 0 here.
-		action, now := [8]uintptr{disposition}, [8]uintptr{}
+		var now [8]uintptr
 		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(number), 0, uintptr(unsafe.Pointer(&now)), sizeofSigset, 0, 0)
 		if errno != 0 || now[0] == sigDfl || now[0] == sigIgn {
 			continue // there is no such signal, or the runtime did not take it over
 		}
-		unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(number), uintptr(unsafe.Pointer(&action)), 0, sizeofSigset, 0, 0)
+		if has(unblocked, number) {
+			disposition = sigIgn
+		}
+		setDisposition(number, disposition)
 	}
+}
+
+// restoreSignals blocks on this thread what was blocked when the process was started, and ends what ReleaseSignals did
+// for that.
+func restoreSignals() {
+	unblocked := unblockedSignals()
+	mask := initialMask()
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil)
+	for number, disposition := range runtimeFwdSig {
+		if has(unblocked, number) {
+			setDisposition(number, disposition)
+		}
+	}
+}
+
+// unblockedSignals are those that were blocked when the process was started, and are not now. The two that the runtime
+// leaves to the C library are none of them.
+func unblockedSignals() unix.Sigset_t {
+	var now unix.Sigset_t
+	_ = unix.PthreadSigmask(unix.SIG_BLOCK, nil, &now) // it fails for a wrong argument only
+	set := initialMask()
+	for i := range set.Val {
+		set.Val[i] &^= now.Val[i]
+	}
+	for _, number := range []int{32, 33} {
+		word, bit := place(number)
+		set.Val[word] &^= 1 << bit
+	}
+	return set
+}
+
+func initialMask() unix.Sigset_t {
+	var mask unix.Sigset_t
+	*(*[2]uint32)(unsafe.Pointer(&mask)) = runtimeInitSigmask
+	return mask
+}
+
+func has(set unix.Sigset_t, number int) bool {
+	word, bit := place(number)
+	return number > 0 && set.Val[word]>>bit&1 == 1
+}
+
+// place is where a signal is in a set: an array of words in which signal 1 is the lowest bit.
+func place(number int) (word, bit int) {
+	const bits = int(unsafe.Sizeof(unix.Sigset_t{}.Val[0])) * 8
+	return max(number-1, 0) / bits, max(number-1, 0) % bits
+}
+
+func setDisposition(number int, disposition uintptr) {
+	// The kernel's struct sigaction begins with the handler (on mips it does not); all else is 0 here.
+	action := [8]uintptr{disposition}
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(number), uintptr(unsafe.Pointer(&action)), 0, sizeofSigset, 0, 0)
 }
 
 const (
 	sigDfl, sigIgn = 0, 1 // SIG_DFL, SIG_IGN
 	sizeofSigset   = 8
 )
-
-// restoreMask blocks on this thread what was blocked when the process was started.
-func restoreMask() {
-	var mask unix.Sigset_t
-	*(*[2]uint32)(unsafe.Pointer(&mask)) = runtimeInitSigmask
-	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil) // it fails for a wrong argument only
-}

@@ -8,4 +8,4 @@ package exec
 // ReleaseSignals does nothing in a build by plain "go install": see signals.go.
 func ReleaseSignals() {}
 
-func restoreMask() {}
+func restoreSignals() {}

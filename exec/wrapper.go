@@ -125,10 +125,17 @@ type chain struct {
 	// link is the last link on the way that bears the name itself: the one to move. That may be the name, or its
 	// namesake in /etc/alternatives, but never a link that is there for something else, such as the wrapper's own
 	// name or a program's. It is empty if the name is no link.
-	link string
-	end  string // the file at the end
-	stat unix.Stat_t
+	link    string
+	links   []fileID // every link on the way
+	backend bool     // the way goes through one of iptables' programs, or ends there
+	end     string   // the file at the end
+	stat    unix.Stat_t
 }
+
+// fileID tells files apart, and links too.
+type fileID struct{ dev, ino uint64 }
+
+func id(stat unix.Stat_t) fileID { return fileID{uint64(stat.Dev), stat.Ino} }
 
 // follow walks from link to link as the kernel would. Where the chain leads nowhere, it says so with an error that
 // wraps ENOENT or ELOOP.
@@ -138,9 +145,11 @@ func follow(path string) (chain, error) {
 		if err := unix.Lstat(c.end, &c.stat); err != nil {
 			return c, &os.PathError{Op: "lstat", Path: c.end, Err: err}
 		}
+		c.backend = c.backend || isBackend(base(c.end))
 		if c.stat.Mode&unix.S_IFMT != unix.S_IFLNK {
 			return c, nil
 		}
+		c.links = append(c.links, id(c.stat))
 		if base(c.end) == base(path) {
 			c.link = c.end
 		}

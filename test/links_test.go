@@ -26,9 +26,12 @@ func TestFirstCallsAtOnce(t *testing.T) {
 			start := make(chan struct{})
 			var calls sync.WaitGroup
 			for i := range 20 {
-				name := []string{"iptables", "/usr/sbin/iptables", "/sbin/iptables", "iptables-restore"}[i%4]
+				name := []string{"iptables", "/usr/sbin/iptables", "/sbin/ip6tables", "iptables-restore", "/usr/sbin/ip6tables"}[i%5]
 				cmd := exec.Command(name, "-w", "-A", "INPUT", "-s", fmt.Sprintf("10.0.%d.%d", round, i), "-j", "DROP")
-				if name == "iptables-restore" {
+				switch {
+				case strings.HasSuffix(name, "ip6tables"):
+					cmd.Args[5] = fmt.Sprintf("2001:db8::%x:%x", round, i)
+				case name == "iptables-restore":
 					cmd.Args = []string{name, "-w", "--noflush"}
 					cmd.Stdin = strings.NewReader(fmt.Sprintf("*filter\n-A INPUT -s 10.0.%d.%d -j DROP\nCOMMIT\n", round, i))
 				}
@@ -42,7 +45,8 @@ func TestFirstCallsAtOnce(t *testing.T) {
 			close(start)
 			calls.Wait()
 		}
-		if got := strings.Count(host.Run(t, "iptables-"+mode, "-S", "INPUT"), "-j DROP"); got != 600 {
+		rules := host.Run(t, "iptables-"+mode, "-S", "INPUT") + host.Run(t, "ip6tables-"+mode, "-S", "INPUT")
+		if got := strings.Count(rules, "-j DROP"); got != 600 {
 			t.Errorf("%d of 600 rules are there", got)
 		}
 		host.Run(t, "iptables", "--version")
@@ -60,36 +64,57 @@ func noLitter(t *testing.T, dir string) {
 	}
 }
 
-// One process or several are killed while they move the names: half of the time at a random instant, half of the time as soon as a
-// random one of the names has moved. Afterwards every name works, and the next run leaves nothing behind.
+// One process or several are killed while they move the names: half of the time at a random instant, half of the time as
+// soon as a random one of the names has moved. Afterwards every name works, and the next run leaves nothing behind.
 func TestKilledWhileMoving(t *testing.T) {
-	if !host.Contain(t) {
-		return
+	for _, layout := range []struct {
+		doc   string
+		kills int
+		make  string // in /usr/sbin, with the names in $@ and the wrapper's file in $0
+	}{
+		{"links", 500, `rm -f iptables-wrapper "$@"; cp $0 iptables-wrapper; for n; do ln -s iptables-wrapper $n; done`},
+		{"alternatives", 150, `for n; do ln -sf /usr/sbin/iptables-wrapper /etc/alternatives/$n; ln -sf /etc/alternatives/$n $n; done; cp $0 iptables-wrapper`},
+		{"a file and links to it", 150, `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln -s iptables $n; done`},
+		{"hard links", 150, `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln iptables $n; done`},
+	} {
+		t.Run(layout.doc, func(t *testing.T) {
+			t.Parallel()
+			if host.Contain(t) {
+				killWhileMoving(t, layout.kills, func() {
+					host.Run(t, "sh", append([]string{"-ec", "cd /usr/sbin; " + layout.make, os.Getenv(wrapperVariable)}, names...)...)
+				})
+			}
+		})
 	}
+}
+
+func killWhileMoving(t *testing.T, kills int, lay func()) {
 	r := host.Rand(t)
-	installed(t)
 	host.Run(t, "ip6tables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	leftBehind := func() []string {
+		left, _ := filepath.Glob("/usr/sbin/.*")
+		alternatives, _ := filepath.Glob("/etc/alternatives/.*")
+		return append(left, alternatives...)
+	}
 	// How long a call takes, in turns of a loop that does nothing else: there is no clock in this test.
+	lay()
 	turns := 0
 	cmd := exec.Command("iptables", "--version")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for end("iptables") == wrapperFile {
+	for end("iptables") != legacyProgram {
 		turns++
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	moved := map[int]int{}
-	for kill := range 500 {
-		host.Run(t, "iptables-wrapper", "reset")
+	for kill := range kills {
+		lay()
 		var calls []*exec.Cmd
-		for i := range 1 + kill%3 { // one alone, or several at once
+		for range 1 + kill%3 { // one alone, or several at once
 			cmd := exec.Command("iptables", "--version")
-			if kill%4 == 3 && i == 0 {
-				cmd = exec.Command("iptables-wrapper", "select")
-			}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +126,7 @@ func TestKilledWhileMoving(t *testing.T) {
 			}
 		} else {
 			name := names[r.IntN(len(names))]
-			for end(name) == wrapperFile && processRuns(calls[0].Process.Pid) {
+			for end(name) != legacyProgram && processRuns(calls[0].Process.Pid) {
 				runtime.Gosched()
 			}
 		}
@@ -117,14 +142,13 @@ func TestKilledWhileMoving(t *testing.T) {
 			switch got := end(name); got {
 			case legacyProgram:
 				count++
-			case wrapperFile:
+			case wrapperFile, "/usr/sbin/" + name, "/usr/sbin/iptables": // the wrapper, by one of its names
 			default:
 				t.Fatalf("%s leads to %s", name, got)
 			}
 		}
 		moved[count]++
-		left, _ := filepath.Glob("/usr/sbin/.*")
-		if len(left) > 1 {
+		if left := leftBehind(); len(left) > 1 {
 			t.Fatalf("left behind: %v", left)
 		}
 		for _, name := range names {
@@ -133,10 +157,13 @@ func TestKilledWhileMoving(t *testing.T) {
 			}
 		}
 		wantNames(t, legacyProgram)
-		noLitter(t, "/usr/sbin")
+		if left := leftBehind(); len(left) > 0 {
+			t.Fatalf("left behind after the next run: %v", left)
+		}
+		host.Run(t, "iptables-wrapper", "--version")
 	}
 	t.Logf("names moved at the kill: %v", moved)
-	if moved[0]+moved[6] == 500 {
+	if moved[0]+moved[len(names)] == kills {
 		t.Error("no kill came while the names were being moved")
 	}
 }

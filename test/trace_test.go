@@ -131,7 +131,8 @@ func TestNoTrace(t *testing.T) {
 	}
 }
 
-// snapshot is all that a detector could change: tables, modules, processes, files.
+// snapshot is all that a detector could change: tables, modules, processes, files. There is no /proc/modules where the
+// kernel can load none; then there is none to be loaded.
 func snapshot(t *testing.T) string {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")

@@ -395,6 +395,17 @@ func TestSignalBeforeTheProgram(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("with signals that do nothing: %v", err)
 	}
+	// Blocked ones do not end it.
+	cmd, pipe = hold("env", "--block-signal=HUP,INT,QUIT,ABRT,TERM,CHLD,USR1,RTMAX")
+	for _, signal := range []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGABRT, unix.SIGTERM, unix.SIGCHLD, unix.SIGUSR1, 64} {
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pipe.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("with signals that are blocked: %v", err)
+	}
 }
 
 // PR_SET_PDEATHSIG belongs to a thread. It survives only if the first thread is the one that calls execve.
