@@ -10,6 +10,7 @@ SHELL := /bin/bash -euo pipefail
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 10s
+BINARY ?= bin/iptables-wrapper
 
 # The first two keep documentation generators out of the binary. The third keeps ignored signals ignored, and needs the
 # linker's leave: exec/signals.go says why.
@@ -21,7 +22,7 @@ export GOFLAGS := -trimpath -buildvcs=false
 .PHONY: build test demo lint fuzz bench tools clean
 
 build:
-	go build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o bin/iptables-wrapper .
+	go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY) .
 
 test: tools lint build
 	go test -count=1 -timeout 30m ./...
@@ -42,8 +43,10 @@ fuzz:
 		go test ./detect -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x; \
 	done
 
-bench: tools
-	go test ./detect -run '^$$' -bench . -benchmem
+# A wrapped call beside the direct one: docs/benchmarks.*. Then each part of it.
+bench: tools build
+	go run ./test/bench
+	go test ./detect ./exec -run '^$$' -bench . -benchmem
 
 # What the tests and the demonstration call.
 tools:

@@ -49,10 +49,7 @@ func Contain(t *testing.T) bool {
 	}
 	args := []string{"-test.run=" + strings.Join(pattern, "/"), "-test.v", "-test.timeout=20m"}
 	cmd := exec.Command(self, append(args, extraArgs()...)...)
-	cmd.Env = []string{
-		inside + "=" + t.TempDir(),
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-	}
+	cmd.Env = Environment(t.TempDir())
 	for _, name := range []string{"CI", "TEST_SEED", "IPTABLES_WRAPPER"} {
 		if value, ok := os.LookupEnv(name); ok {
 			cmd.Env = append(cmd.Env, name+"="+value)
@@ -60,10 +57,7 @@ func Contain(t *testing.T) bool {
 	}
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
-		Pdeathsig:  unix.SIGKILL,
-	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: Namespaces, Pdeathsig: unix.SIGKILL}
 	err = cmd.Run()
 	switch passed := bytes.Contains(output.Bytes(), []byte("--- PASS: "+t.Name()+" ")); {
 	case err != nil && cmd.ProcessState == nil:
@@ -78,6 +72,14 @@ func Contain(t *testing.T) bool {
 	return false
 }
 
+// Namespaces are those that a container has of its own.
+const Namespaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+
+// Environment is that of a container's first process, which must call Enter. The mounts take an empty directory.
+func Environment(dir string) []string {
+	return []string{inside + "=" + dir, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+}
+
 // extraArgs are the arguments of this test run that a contained test needs too.
 func extraArgs() []string {
 	var args []string
@@ -89,7 +91,7 @@ func extraArgs() []string {
 	return args
 }
 
-// Enter makes the mounts of a container, if this process is the first of one. It is to be called by TestMain.
+// Enter makes the mounts of a container, if this process is the first of one. It comes before all else.
 func Enter() error {
 	dir := os.Getenv(inside)
 	if dir == "" {
