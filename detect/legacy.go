@@ -115,20 +115,21 @@ func (p *legacyProbe) list(e *Evidence) (listed func(table string) bool, err err
 	if !p.read {
 		p.read = true
 		p.names, p.none = p.readNames()
-		e.Supported = Yes
-		if len(p.names) > 0 && p.withoutIPv6() {
+		switch {
+		case p.none == nil && len(p.names) > 0 && p.withoutIPv6():
 			// Before 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
 			p.names, e.Supported = nil, No
-		} else if p.none != nil {
-			e.Supported = p.registered(p.none)
-		}
-		if p.none != nil && e.Supported == No {
+		case p.none == nil:
+			e.Supported = Yes
+		default:
+			if e.Supported = p.registered(); e.Supported != No {
+				e.blame(p.none)
+				break
+			}
 			p.none = nil // no x_tables, no table: that needs no list
 			if modulesCanLoad() {
 				e.Supported = Unknown
 			}
-		} else if p.none != nil {
-			e.blame(p.none)
 		}
 	}
 	return func(table string) bool { return parseNames(p.names, table) }, p.none
@@ -151,14 +152,14 @@ func (p *legacyProbe) readNames() ([]byte, error) {
 	return names, nil
 }
 
-// registered says whether the kernel has x_tables of this family now, where the list could not be read for a reason. It
+// registered says whether the kernel has x_tables of this family now, where the list of tables could not be read. It
 // loads nothing: the target that is asked for is the one that is part of x_tables itself. Without x_tables nobody
 // answers at this option, whatever the caller may do.
-func (p *legacyProbe) registered(reason error) Answer {
+func (p *legacyProbe) registered() Answer {
 	option := soGetRevisionTarget4
 	if p.family == IPv6 {
 		option = soGetRevisionTarget6
-		if errors.Is(reason, unix.ENOENT) && p.withoutIPv6() {
+		if errors.Is(p.none, unix.ENOENT) && p.withoutIPv6() {
 			return No
 		}
 	}
