@@ -34,7 +34,10 @@ const (
 
 // Started reads how this process was started from the auxiliary vector, see getauxval(3): that needs no /proc.
 func Started() Wrapper {
-	w := Wrapper{called: os.Args[0]}
+	var w Wrapper
+	if len(os.Args) > 0 { // before 5.18 the kernel lets a program be started without any
+		w.called = os.Args[0]
+	}
 	var file unix.Stat_t
 	if unix.Stat("/proc/self/exe", &file) == nil {
 		w.file = &file
