@@ -79,16 +79,22 @@ func TestKilledWhileMoving(t *testing.T) {
 	} {
 		t.Run(layout.doc, func(t *testing.T) {
 			t.Parallel()
-			if host.Contain(t) {
-				killWhileMoving(t, layout.kills, func() {
-					host.Run(t, "sh", append([]string{"-ec", "cd /usr/sbin; " + layout.make, os.Getenv(wrapperVariable)}, names...)...)
-				})
+			if !host.Contain(t) {
+				return
+			}
+			between := killWhileMoving(t, layout.kills, func() {
+				host.Run(t, "sh", append([]string{"-ec", "cd /usr/sbin; " + layout.make, os.Getenv(wrapperVariable)}, names...)...)
+			})
+			// Of 500, none is beyond all chance on the slowest machine; of 150 it is not.
+			if layout.kills == 500 && between == 0 {
+				t.Error("no kill came while the names were being moved")
 			}
 		})
 	}
 }
 
-func killWhileMoving(t *testing.T, kills int, lay func()) {
+// killWhileMoving returns how many kills came when some names had moved and others had not.
+func killWhileMoving(t *testing.T, kills int, lay func()) int {
 	r := host.Rand(t)
 	host.Run(t, "ip6tables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 	leftBehind := func() []string {
@@ -163,9 +169,7 @@ func killWhileMoving(t *testing.T, kills int, lay func()) {
 		host.Run(t, "iptables-wrapper", "--version")
 	}
 	t.Logf("names moved at the kill: %v", moved)
-	if moved[0]+moved[len(names)] == kills {
-		t.Error("no kill came while the names were being moved")
-	}
+	return kills - moved[0] - moved[len(names)]
 }
 
 // processRuns says whether a process has not ended yet.
