@@ -108,7 +108,7 @@ func mayReplace(path string, force bool) error {
 		return fmt.Errorf("%w: %q leads nowhere, and may be somebody's: %w", ErrRefused, path, err)
 	case c.end == path:
 		return fmt.Errorf("%w: %q is a file that is not the wrapper", ErrRefused, path)
-	case c.backend:
+	case c.backend():
 		return nil
 	default:
 		return fmt.Errorf("%w: %q leads to %q, which is neither a wrapper nor a program of iptables", ErrRefused, path, c.end)

@@ -102,7 +102,7 @@ func from(link, file string) (string, error) {
 
 func sameFile(a, b string) bool {
 	var statA, statB unix.Stat_t
-	return unix.Stat(a, &statA) == nil && unix.Stat(b, &statB) == nil && statA.Dev == statB.Dev && statA.Ino == statB.Ino
+	return unix.Stat(a, &statA) == nil && unix.Stat(b, &statB) == nil && id(statA) == id(statB)
 }
 
 // apply makes the moves and returns those that were made. Links go first, because they may lead to files.
@@ -134,14 +134,16 @@ func apply(moves []move) (made Kept, err error) {
 
 // freeWrapperName points the wrapper's own name at its file, where it leads there through a link that will be moved.
 func freeWrapperName(moves []move) error {
+	looked := ""
 	for _, m := range moves {
 		name := in(dir(m.link), wrapperName)
-		var stat unix.Stat_t
-		if m.save || unix.Lstat(m.link, &stat) != nil {
-			continue
+		if name == looked {
+			continue // as good as always all names are in one directory
 		}
+		looked = name
 		c, err := follow(name)
-		if err != nil || !slices.Contains(c.links, id(stat)) || !isWrapper(c.end) {
+		moved := func(m move) bool { return !m.save && c.through(m.link) }
+		if err != nil || c.link == "" || !slices.ContainsFunc(moves, moved) || !isWrapper(c.end) {
 			continue
 		}
 		target, err := from(name, c.end)
@@ -273,7 +275,7 @@ func (w Wrapper) moveAll(d string, plan func(chain, string) (move, error)) (Kept
 			return nil, fmt.Errorf("%q leads nowhere: %w", path, err)
 		case c.link == "" && !isWrapper(c.end):
 			return nil, fmt.Errorf("%q is neither a wrapper nor a link to a program of iptables", path)
-		case !c.backend && !isWrapper(c.end):
+		case !c.backend() && !isWrapper(c.end):
 			return nil, fmt.Errorf("%q leads to %q, which is neither a wrapper nor a program of iptables", path, c.end)
 		}
 		m, err := plan(c, name)

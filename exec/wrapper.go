@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -22,9 +23,14 @@ type Wrapper struct {
 	// The caller's words must then not be trusted: neither environment variables nor the path.
 	Secure bool
 
-	// file is the running executable, nil where /proc does not tell. It stays the same when the names are moved.
-	file *unix.Stat_t
+	// file is the running executable, zero where /proc does not tell. It stays the same when the names are moved.
+	file fileID
 }
+
+// fileID tells files apart, and links too.
+type fileID struct{ dev, ino uint64 }
+
+func id(stat unix.Stat_t) fileID { return fileID{uint64(stat.Dev), stat.Ino} }
 
 // Entries of the auxiliary vector, from linux/auxvec.h. golang.org/x/sys/unix has none of them.
 const (
@@ -40,7 +46,7 @@ func Started() Wrapper {
 	}
 	var file unix.Stat_t
 	if unix.Stat("/proc/self/exe", &file) == nil {
-		w.file = &file
+		w.file = id(file)
 	}
 	auxv, err := unix.Auxv()
 	if err != nil {
@@ -117,10 +123,10 @@ func isWrapper(path string) bool {
 // runs says whether a file, already looked at, is the one that runs in this process. Without /proc, being a wrapper
 // must do: by the time we look, the path that was called may lead elsewhere.
 func (w Wrapper) runs(path string, file unix.Stat_t) bool {
-	if w.file == nil {
+	if w.file == (fileID{}) {
 		return isWrapper(path)
 	}
-	return w.file.Dev == file.Dev && w.file.Ino == file.Ino
+	return w.file == id(file)
 }
 
 // chain is what a name leads to.
@@ -128,17 +134,24 @@ type chain struct {
 	// link is the last link on the way that bears the name itself: the one to move. That may be the name, or its
 	// namesake in /etc/alternatives, but never a link that is there for something else, such as the wrapper's own
 	// name or a program's. It is empty if the name is no link.
-	link    string
-	links   []fileID // every link on the way
-	backend bool     // the way goes through one of iptables' programs, or ends there
-	end     string   // the file at the end
-	stat    unix.Stat_t
+	link string
+	way  []string // the links, from the name on, and the file at the end
+	end  string   // the file at the end
+	stat unix.Stat_t
 }
 
-// fileID tells files apart, and links too.
-type fileID struct{ dev, ino uint64 }
+// backend says whether the way goes through one of iptables' programs, or ends there.
+func (c chain) backend() bool {
+	return slices.ContainsFunc(c.way, func(path string) bool { return isBackend(base(path)) })
+}
 
-func id(stat unix.Stat_t) fileID { return fileID{uint64(stat.Dev), stat.Ino} }
+// through says whether the way goes through a link, by whatever path.
+func (c chain) through(link string) bool {
+	return slices.ContainsFunc(c.way, func(path string) bool {
+		var a, b unix.Stat_t
+		return unix.Lstat(path, &a) == nil && unix.Lstat(link, &b) == nil && id(a) == id(b)
+	})
+}
 
 // follow walks from link to link as the kernel would. Where the chain leads nowhere, it says so with an error that
 // wraps ENOENT or ELOOP.
@@ -148,11 +161,10 @@ func follow(path string) (chain, error) {
 		if err := unix.Lstat(c.end, &c.stat); err != nil {
 			return c, &os.PathError{Op: "lstat", Path: c.end, Err: err}
 		}
-		c.backend = c.backend || isBackend(base(c.end))
+		c.way = append(c.way, c.end)
 		if c.stat.Mode&unix.S_IFMT != unix.S_IFLNK {
 			return c, nil
 		}
-		c.links = append(c.links, id(c.stat))
 		if base(c.end) == base(path) {
 			c.link = c.end
 		}
