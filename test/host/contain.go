@@ -31,8 +31,8 @@ var ChangedDirs = []string{"/usr/sbin", "/etc/alternatives"}
 //	}
 //
 // A container has its own network namespace and process ids, of which the test process is the first, so that the
-// network namespace is "the container's own". It has a private copy of ChangedDirs, an empty /run, and nothing of the
-// environment but PATH.
+// network namespace is "the container's own". It has a private copy of ChangedDirs, an empty /run, and of the environment
+// a plain PATH and what the tests themselves are told by it.
 func Contain(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inside) != "" {
