@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
@@ -26,7 +27,7 @@ var version string
 func commandLine(w exec.Wrapper, args []string, stdout, stderr io.Writer) int {
 	out := &answers{Writer: stdout}
 	err := app(w, out, stderr).Run(args)
-	if exit := cli.ExitCoder(nil); errors.As(err, &exit) {
+	if _, ok := err.(cli.ExitCoder); ok { // as it is: one that wraps os/exec's ExitError is ours
 		err = usageError{err} // the library's own: help for a command that there is not
 	}
 	if err == nil {
@@ -75,11 +76,25 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 				"   COPY iptables-wrapper /usr/sbin/\n   RUN iptables-wrapper install",
 			Flags: []cli.Flag{
 				directory,
+				&cli.StringFlag{Name: "root", Usage: "install into the root file system at `ROOT`, from outside; DIR is a path in it\n" +
+					"(default: where its iptables-nft is). Runs nothing that is in it, and needs CAP_SYS_CHROOT"},
+				&cli.StringFlag{Name: "alternatives", Value: "auto", Usage: "`WHEN`: auto (register the wrapper where the names are\n" +
+					"under update-alternatives or alternatives, so that they keep it) or never (plain links)"},
 				&cli.BoolFlag{Name: "force", Usage: "also replace what is neither a wrapper nor a link to iptables"},
 				&cli.BoolFlag{Name: "skip-checks", Usage: "do not check which iptables programs are there"},
 			},
 			Action: func(c *cli.Context) error {
-				return install(w, c.String("dir"), c.Bool("force"), c.Bool("skip-checks"), stdout, stderr)
+				when := c.String("alternatives")
+				if when != "auto" && when != "never" {
+					return usageError{fmt.Errorf("install: alternatives %q is none of auto, never", when)}
+				}
+				if c.IsSet("root") {
+					if err := enterRoot(&w, c.String("root")); err != nil {
+						return err
+					}
+				}
+				options := exec.Options{Force: c.Bool("force"), Alternatives: when == "auto"}
+				return install(w, c.String("dir"), options, c.Bool("skip-checks"), stdout, stderr)
 			},
 		},
 		{
@@ -187,7 +202,23 @@ func detectCommand(w exec.Wrapper, format string, stdout, stderr io.Writer) erro
 	return err
 }
 
-func install(w exec.Wrapper, dir string, force, skipChecks bool, stdout, stderr io.Writer) error {
+// enterRoot is chroot(2) with an explanation.
+func enterRoot(w *exec.Wrapper, root string) error {
+	if root == "" {
+		return usageError{errors.New("install: the root is empty")}
+	}
+	err := w.EnterRoot(root)
+	if err == nil {
+		return nil
+	}
+	hint := ""
+	if errors.Is(err, unix.EPERM) {
+		hint = "who is not root can say: unshare --map-root-user iptables-wrapper install --root ..."
+	}
+	return failure{1, fmt.Errorf("install: %w", err), hint}
+}
+
+func install(w exec.Wrapper, dir string, options exec.Options, skipChecks bool, stdout, stderr io.Writer) error {
 	dir, err := orOwn(w, dir)
 	if err != nil {
 		return err
@@ -200,19 +231,25 @@ func install(w exec.Wrapper, dir string, force, skipChecks bool, stdout, stderr 
 			return failure{1, err, "install iptables with both backends first, or use --skip-checks"}
 		}
 	}
-	changed, err := w.Install(dir, force)
+	changed, err := w.Install(dir, options)
 	for _, line := range changed {
 		fmt.Fprintln(stdout, line)
 	}
 	if err != nil {
 		hint := ""
-		if errors.Is(err, exec.ErrRefused) {
+		switch {
+		case errors.Is(err, exec.ErrRefused):
 			hint = "--force replaces it"
+		case errors.Is(err, exec.ErrAlternatives):
+			hint = "--alternatives never makes plain links instead"
 		}
 		return failure{1, fmt.Errorf("install: %w", err), hint}
 	}
 	if len(changed) == 0 {
 		fmt.Fprintf(stdout, "nothing to do: the six names in %s lead to the wrapper\n", dir)
+	}
+	for _, path := range w.Others(dir) {
+		fmt.Fprintf(stderr, "iptables-wrapper: warning: %s is iptables too, and not the wrapper\n", path)
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ var oldest = [3]int{1, 8, 4}
 var ErrUnchecked = errors.New("its version could not be checked")
 
 // Check says what keeps the programs that a wrapper in the directory would use from doing their work: nil if those for
-// all six names are there in both modes and iptables-nft is new enough. It starts one process.
+// all six names are there in both modes and iptables-nft is new enough. It starts one process, but none of a root file
+// system that was entered from outside: there the version is not checked.
 func (w Wrapper) Check(d string) error {
 	var missing []error
 	for _, mode := range []string{"legacy", "nft"} {
@@ -35,7 +36,7 @@ func (w Wrapper) Check(d string) error {
 		return errors.Join(missing...)
 	}
 	nft, err := w.find("nft", "iptables", d)
-	if err != nil {
+	if err != nil || w.inRoot {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -100,6 +100,11 @@ func from(link, file string) (string, error) {
 	return absolute(file)
 }
 
+func isDirectory(path string) bool {
+	var stat unix.Stat_t
+	return unix.Stat(path, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
 func sameFile(a, b string) bool {
 	var statA, statB unix.Stat_t
 	return unix.Stat(a, &statA) == nil && unix.Stat(b, &statB) == nil && id(statA) == id(statB)
@@ -117,8 +122,8 @@ func apply(moves []move) (made Kept, err error) {
 			}
 			if save {
 				m.back, err = wrapperName, saveWrapper(m.link)
-			} else {
-				m.back, err = os.Readlink(m.link)
+			} else if m.back, err = os.Readlink(m.link); errors.Is(err, unix.ENOENT) {
+				err = nil // a name that was not there
 			}
 			if err == nil {
 				err = point(m.link, m.target)
@@ -232,10 +237,13 @@ func patientLock(dir string) (unlock func()) {
 	return func() {}
 }
 
-// Select points the six names in a directory at their programs in mode, whether they lead to a wrapper or to a program
-// of the other mode. If one of them leads elsewhere, it moves none.
+// Select points the six names in a directory at their programs in mode, whether they lead to a wrapper, to a program
+// of the other mode, or are not there yet. If one of them leads elsewhere, it moves none.
 func (w Wrapper) Select(d, mode string) (Kept, error) {
 	return w.moveAll(d, func(c chain, name string) (move, error) {
+		if c.way == nil {
+			c.link = in(d, name)
+		}
 		return w.toProgram(c, mode, name)
 	})
 }
@@ -251,7 +259,10 @@ func (w Wrapper) Reset(d string) (Kept, error) {
 			return nil, err
 		}
 	}
-	return w.moveAll(d, func(c chain, _ string) (move, error) {
+	return w.moveAll(d, func(c chain, name string) (move, error) {
+		if c.way == nil {
+			return move{}, fmt.Errorf("%q is not there: %w", in(d, name), unix.ENOENT)
+		}
 		if isWrapper(c.end) {
 			return move{}, nil
 		}
@@ -260,7 +271,8 @@ func (w Wrapper) Reset(d string) (Kept, error) {
 	})
 }
 
-// moveAll plans a move for every name, and makes those that change something if all can be made.
+// moveAll plans a move for every name, and makes those that change something if all can be made. The chain of a name that
+// is not there has no way.
 func (w Wrapper) moveAll(d string, plan func(chain, string) (move, error)) (Kept, error) {
 	if w.Secure {
 		return nil, ErrSecure
@@ -271,6 +283,7 @@ func (w Wrapper) moveAll(d string, plan func(chain, string) (move, error)) (Kept
 		path := in(d, name)
 		c, err := follow(path)
 		switch {
+		case c.way == nil && errors.Is(err, unix.ENOENT) && isDirectory(d):
 		case err != nil:
 			return nil, fmt.Errorf("%q leads nowhere: %w", path, err)
 		case c.link == "" && !isWrapper(c.end):

@@ -25,6 +25,11 @@ type Wrapper struct {
 
 	// file is the running executable, zero where /proc does not tell. It stays the same when the names are moved.
 	file fileID
+
+	// inRoot is set in a root file system that was entered from outside. binary is what the running executable contains,
+	// which cannot be read from there.
+	inRoot bool
+	binary []byte
 }
 
 // fileID tells files apart, and links too.
@@ -86,8 +91,13 @@ func (w Wrapper) isAt(path string) bool {
 	return unix.Stat(path, &stat) == nil && w.runs(path, stat)
 }
 
-// Dir returns the directory that the running executable is in.
+// Dir returns the directory of the six names, if none is given: that of the running executable, or in a root file system
+// that was entered from outside, that of its iptables-nft.
 func (w Wrapper) Dir() (string, error) {
+	if w.inRoot {
+		path, err := w.find("nft", "iptables", standardDirs[0])
+		return dir(path), err
+	}
 	path, err := w.ownPath()
 	return dir(path), err
 }

@@ -26,13 +26,13 @@ bold=$'\e[1m' plain=$'\e[0m'
 [ -t 1 ] && [ -z "${NO_COLOR:-}" ] || bold='' plain=''
 say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() { printf '$ %s\n' "$*"; eval "$*"; }
-links() { (cd /usr/sbin && for n in ip{,6}tables{,-save,-restore}; do printf '  %-18s -> %s\n' "$n" "$(readlink "$n")"; done); }
+links() { (cd /usr/sbin && for n in ip{,6}tables{,-save,-restore}; do printf '  %-18s -> %s\n' "$n" "$(readlink -f "$n")"; done); }
 
-# A container: its own /usr/sbin, /etc/alternatives and /run.
+# A container: its own /usr/sbin and /run, and what update-alternatives writes to.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t tmpfs none /run
 mount -t tmpfs none "$scratch"
-for dir in /usr/sbin /etc/alternatives; do
+for dir in /usr/sbin /etc/alternatives /var/lib/dpkg /var/log; do
 	mkdir -p "$scratch/upper$dir" "$scratch/work$dir"
 	mount -t overlay overlay -o "lowerdir=$dir,upperdir=$scratch/upper$dir,workdir=$scratch/work$dir" "$dir"
 done

@@ -20,8 +20,8 @@ func TestDemo(t *testing.T) {
 	for _, want := range []string{
 		"legacy, because chain KUBE-IPTABLES-HINT is in table mangle of legacy (ipv4)",
 		"nft, because chain KUBE-IPTABLES-HINT is in table mangle of nft (ipv4)",
-		"iptables-restore   -> xtables-legacy-multi",
-		"iptables-restore   -> xtables-nft-multi",
+		"iptables-restore   -> /usr/sbin/xtables-legacy-multi",
+		"iptables-restore   -> /usr/sbin/xtables-nft-multi",
 		"-A FORWARD -s 192.0.2.1/32 -m comment --comment demo -j DROP",
 	} {
 		if !strings.Contains(output, want) {

@@ -20,8 +20,9 @@ import (
 // directory for what the mounts need.
 const inside = "IPTABLES_WRAPPER_TEST_INSIDE"
 
-// ChangedDirs are private to a container: a test may do anything in them.
-var ChangedDirs = []string{"/usr/sbin", "/etc/alternatives"}
+// ChangedDirs are private to a container: a test may do anything in them. The last two are what update-alternatives
+// writes to.
+var ChangedDirs = []string{"/usr/sbin", "/etc/alternatives", "/var/lib/dpkg", "/var/log"}
 
 // Contain says whether the test runs in a container of its own. If not, it starts the test once more in one, reports
 // how that went, and returns false. So a test begins with
