@@ -4,6 +4,7 @@
 # make demo   see it work, on the rules of a real node, without changing this machine
 # make test   every test, as in CI
 # make build  bin/iptables-wrapper
+# make test-images  the images of images/, built and run
 
 SHELL := /bin/bash -euo pipefail
 
@@ -19,7 +20,7 @@ LDFLAGS := -s -w -checklinkname=0 -X main.version=$(VERSION)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: build test demo lint fuzz bench tools clean
+.PHONY: build test test-images demo lint fuzz bench tools clean
 
 build:
 	go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY) .
@@ -27,6 +28,10 @@ build:
 test: tools lint build
 	go test -count=1 -timeout 30m ./...
 	$(MAKE) --no-print-directory fuzz
+
+# A part of "make test". Adding -update writes what came of it into images/README.md.
+test-images: tools
+	go test -count=1 -timeout 30m ./test/images $(TESTFLAGS)
 
 demo: tools build
 	@test/demo.sh

@@ -9,6 +9,7 @@ PATH=$PATH:/usr/sbin:/sbin
 declare -A package=(
 	[xtables-nft-multi]=iptables [xtables-legacy-multi]=iptables [nft]=nftables [ipset]=ipset [ip]=iproute2
 	[strace]=strace [capsh]=libcap2-bin [setpriv]=util-linux [unshare]=util-linux
+	[podman]=podman [runc]=runc [mmdebstrap]=mmdebstrap [busybox]=busybox-static
 )
 missing=()
 for program in "${!package[@]}"; do

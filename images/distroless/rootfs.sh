@@ -1,0 +1,45 @@
+#!/bin/bash
+# Copyright The iptables-wrappers Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Makes a root file system of the iptables package, in the directory that it is given: its two programs, its extensions,
+# the libraries that these load, and for scanners the packages that they are from, with their licences.
+set -euo pipefail
+root=$1
+
+# Both with merged directories and without.
+mkdir -p "$root"/{dev,etc,proc,run,sys,tmp,usr,var/lib/dpkg/status.d}
+chmod 1777 "$root/tmp"
+for link in /bin /sbin /lib /lib64 /usr/lib64; do
+	if [ -L "$link" ]; then
+		cp -a "$link" "$root$link"
+	fi
+done
+
+programs=(/usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi)
+mapfile -t extensions < <(find /usr/lib -path '*/xtables/*')
+mapfile -t libraries < <(ldd "${programs[@]}" "${extensions[@]}" 2>/dev/null | grep -o '/[^ ]*\.so[^ ]*' | grep -v ':$' | sort -u)
+files=(/etc/os-release /etc/passwd /etc/group /etc/protocols /etc/services /etc/ethertypes)
+
+# A file and what it is a link to, by the path that it has where directories are merged.
+put() {
+	local path=$1
+	[ -e "$path" ] || return 0
+	path=$(realpath "$(dirname "$path")")/$(basename "$path")
+	mkdir -p "$root$(dirname "$path")"
+	cp -a "$path" "$root$path"
+	[ ! -L "$path" ] || put "$(realpath -m "$(dirname "$path")/$(readlink "$path")")"
+	dpkg -S "$path" 2>/dev/null || dpkg -S "${path#/usr}" 2>/dev/null || true
+}
+packages=$(for path in "${programs[@]}" "${extensions[@]}" "${libraries[@]}" "${files[@]}"; do put "$path"; done |
+	sed 's/: .*//; s/, /\n/g' | sort -u)
+
+for package in $packages; do
+	name=${package%:*}
+	dpkg-query -s "$package" >"$root/var/lib/dpkg/status.d/$name"
+	mkdir -p "$root/usr/share/doc/$name"
+	cp -L "/usr/share/doc/$name/copyright" "$root/usr/share/doc/$name/"
+done
+
+# It can be locked on a read-only root too, where it cannot be made.
+install -m 600 /dev/null "$root/run/xtables.lock"

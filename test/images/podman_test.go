@@ -1,0 +1,245 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package images builds the images of images/ and runs them, in containers and on hosts of both modes.
+package images
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// top is the top of the repository.
+const top = "../.."
+
+// ulimits are what podman must not raise where it cannot.
+var ulimits = []string{"--ulimit", "nofile=20000:20000", "--ulimit", "nproc=4096:4096"}
+
+// cache is where base images, and podman's storage, stay for the next run.
+func cache(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, "iptables-wrappers")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	return dir
+}
+
+// command is podman with a storage of its own.
+func command(tb testing.TB, args ...string) *exec.Cmd {
+	tb.Helper()
+	if os.Geteuid() != 0 {
+		host.Cannot(tb, "run containers: run it as root")
+	}
+	dir := cache(tb)
+	cmd := exec.Command("podman", append([]string{
+		"--root", filepath.Join(dir, "storage"), "--runroot", "/run/iptables-wrappers-test",
+		"--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level", "error",
+	}, args...)...)
+	return cmd
+}
+
+// podman runs a command of podman's that must succeed, and returns what it prints.
+func podman(tb testing.TB, args ...string) string {
+	tb.Helper()
+	return output(tb, command(tb, args...))
+}
+
+func output(tb testing.TB, cmd *exec.Cmd) string {
+	tb.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		host.Cannot(tb, "run %s: it is not installed; make test-images installs it", cmd.Path)
+	}
+	if err != nil {
+		tb.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, tail(stdout.String()), tail(stderr.String()))
+	}
+	return strings.TrimSuffix(stdout.String(), "\n")
+}
+
+func tail(s string) string {
+	if len(s) > 6000 {
+		return "[…]" + s[len(s)-6000:]
+	}
+	return s
+}
+
+// build builds an image. No image is fetched. RUN lines have the network of this machine, for the package managers.
+func build(tb testing.TB, name, dir string, args ...string) string {
+	tb.Helper()
+	args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--tag", "localhost/" + name}, args...)
+	podman(tb, append(append(args, ulimits...), dir)...)
+	return "localhost/" + name
+}
+
+// bases are the images that others start from here, each made once, by name.
+var bases sync.Map
+
+type baseImage struct {
+	sync.Mutex
+	tried bool
+	image string
+}
+
+// base returns an image that stands for a distribution's own, and the wrapper's own.
+func base(tb testing.TB, name string) string {
+	tb.Helper()
+	made, _ := bases.LoadOrStore(name, new(baseImage))
+	b := made.(*baseImage)
+	b.Lock()
+	defer b.Unlock()
+	if !b.tried {
+		b.tried = true
+		b.image = makeBase(tb, name)
+	}
+	if b.image == "" {
+		tb.Fatalf("base image %s could not be made", name)
+	}
+	return b.image
+}
+
+func makeBase(tb testing.TB, name string) string {
+	tb.Helper()
+	distribution, variant, _ := strings.Cut(name, ":")
+	switch distribution {
+	case "debian":
+		return debian(tb, variant)
+	case "golang":
+		return build(tb, name, "bases/golang", "--build-arg", "BASE="+base(tb, "debian:bookworm"))
+	case "iptables-wrapper":
+		return build(tb, name, top, goArgs(tb)...)
+	case "fedora":
+		return build(tb, "base-fedora", "bases/fedora", "--build-arg", "BASE="+base(tb, "debian:trixie"))
+	case "busybox":
+		rootfs := build(tb, "base-rootfs", top+"/images/distroless", "--target", "rootfs",
+			"--build-arg", "BASE="+base(tb, "debian:trixie"), "--build-arg", "WRAPPER="+base(tb, "iptables-wrapper"))
+		return build(tb, "base-"+variant, "bases/busybox", "--build-arg", "ROOTFS="+rootfs, "--build-arg", "LAYOUT="+variant)
+	}
+	tb.Fatalf("no base image %q", name)
+	return ""
+}
+
+// debian makes an image of a suite from Debian's archive, once on this machine. It holds apt and what that needs.
+func debian(tb testing.TB, suite string) string {
+	tb.Helper()
+	tar := filepath.Join(cache(tb), suite+".tar")
+	if _, err := os.Stat(tar); err != nil {
+		unfinished := tar + ".unfinished"
+		// A mirror may lag behind so far that sid's list, valid for a week, has run out. Its signature is checked.
+		output(tb, exec.Command("mmdebstrap", "--quiet", "--variant=apt", "--format=tar", "--include=ca-certificates",
+			`--aptopt=Acquire::Check-Valid-Until "false"`, `--aptopt=Acquire::Languages "none"`,
+			suite, unfinished, "http://deb.debian.org/debian"))
+		if err := os.Rename(unfinished, tar); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	name := "localhost/debian:" + suite
+	if command(tb, "image", "exists", name).Run() != nil {
+		podman(tb, "import", "--quiet", tar, name)
+	}
+	return name
+}
+
+// goArgs let the Dockerfile at the top build with this machine's Go and what it has downloaded and compiled already.
+func goArgs(tb testing.TB) []string {
+	tb.Helper()
+	env := strings.Fields(host.Run(tb, "go", "env", "GOROOT", "GOMODCACHE", "GOCACHE"))
+	return []string{
+		"--build-arg", "GO_IMAGE=" + base(tb, "golang"), "--timestamp", "0",
+		"--volume", env[0] + ":/usr/local/go:ro", "--volume", env[1] + ":/root/go/pkg/mod", "--volume", env[2] + ":/root/.cache/go-build",
+	}
+}
+
+// node is a host's network namespace.
+type node struct{ name string }
+
+// newNode makes a host that uses a mode: kubelet's hint is in it, and the other backend has more rules.
+func newNode(tb testing.TB, mode string) node {
+	tb.Helper()
+	nodes.Lock()
+	nodes.made++
+	n := node{fmt.Sprintf("iptables-wrapper-test-%d-%d", os.Getpid(), nodes.made)}
+	nodes.Unlock()
+	host.Run(tb, "ip", "netns", "add", n.name)
+	tb.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", n.name).Run() })
+	var rules strings.Builder
+	rules.WriteString("*filter\n")
+	for i := range 20 {
+		fmt.Fprintf(&rules, "-A INPUT -s 198.51.100.%d -j DROP\n", i)
+	}
+	rules.WriteString("COMMIT\n")
+	n.feed(tb, rules.String(), "iptables-"+other(mode)+"-restore")
+	n.feed(tb, "", "ip6tables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	return n
+}
+
+var nodes struct {
+	sync.Mutex
+	made int
+}
+
+func (n node) feed(tb testing.TB, stdin, name string, args ...string) string {
+	tb.Helper()
+	return host.Feed(tb, stdin, "ip", append([]string{"netns", "exec", n.name, name}, args...)...)
+}
+
+func (n node) network() string { return "--network=ns:/run/netns/" + n.name }
+
+func other(mode string) string {
+	if mode == "nft" {
+		return "legacy"
+	}
+	return "nft"
+}
+
+// result is what a container printed, and its status.
+type result struct {
+	stdout, stderr string
+	status         int
+}
+
+// run runs a script in a new container.
+func run(tb testing.TB, ref, stdin, script string, options ...string) result {
+	tb.Helper()
+	return start(tb, stdin, command(tb, runArgs(built{ref: ref}, script, options...)...))
+}
+
+// runArgs run a script. The shell is brought along, because not all images have one; what the script calls is the
+// image's. A user who is not root has no capabilities but those of the files, as in Kubernetes; podman would pass on those
+// of the container.
+func runArgs(i built, script string, options ...string) []string {
+	args := []string{"run", "--rm", "--interactive", "--volume", "/bin/busybox:/busybox:ro", "--entrypoint", "/busybox"}
+	args = append(append(append(args, ulimits...), options...), i.ref)
+	if i.nonroot {
+		args = append(args, "setpriv", "--ambient-caps", "-net_admin,-net_raw", "--inh-caps", "-net_admin,-net_raw", "/busybox")
+	}
+	return append(args, "sh", "-c", prelude+script)
+}
+
+// start runs it. What iptables-nft says about legacy's tables on each call is not of interest.
+func start(tb testing.TB, stdin string, cmd *exec.Cmd) result {
+	tb.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
+	err := cmd.Run()
+	if exit := (&exec.ExitError{}); err != nil && !errors.As(err, &exit) {
+		tb.Fatalf("%s: %v", cmd, err)
+	}
+	warning := "# Warning: iptables-legacy tables present, use iptables-legacy to see them\n"
+	return result{stdout.String(), strings.ReplaceAll(stderr.String(), warning, ""), cmd.ProcessState.ExitCode()}
+}

@@ -1,0 +1,111 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what came of it into images/README.md")
+
+const readme = top + "/images/README.md"
+
+// measure returns the version of an image's iptables, its size in MB, and by how much it is larger than its base.
+func measure(t *testing.T, i built) [3]string {
+	t.Helper()
+	size := func(ref string) float64 {
+		bytes, err := strconv.ParseFloat(podman(t, "image", "inspect", "--format", "{{.Size}}", ref), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes / 1e6
+	}
+	whole, more := size(i.ref), size(base(t, "iptables-wrapper"))
+	got := start(t, "", command(t, runArgs(built{image{}, i.ref}, i.program("nft")+" iptables --version", "--user", "0", "--cap-add=NET_ADMIN,NET_RAW")...))
+	fields := strings.Fields(got.stdout)
+	if len(fields) != 3 {
+		t.Fatalf("version: %+v", got)
+	}
+	return [3]string{strings.TrimPrefix(fields[1], "v"), fmt.Sprintf("%.0f", whole), fmt.Sprintf("%.1f", more)}
+}
+
+// compare checks the tables in images/README.md. Sizes may be off by a quarter: packages change.
+func compare(t *testing.T, words [][]string, sizes [][3]string) {
+	t.Helper()
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results, sized := resultTable(words), sizeTable(sizes)
+	if *update {
+		s := replace(t, string(text), "results", results)
+		if err := os.WriteFile(readme, []byte(replace(t, s, "sizes", sized)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got := between(t, string(text), "results"); got != results {
+		t.Errorf("%s says\n%s\nand this came of it:\n%s\nIf that is right: go test ./test/images -update", readme, got, results)
+	}
+	said, is := strings.Fields(between(t, string(text), "sizes")), strings.Fields(sized)
+	if len(said) != len(is) {
+		t.Fatalf("%s says\n%s\nand it is\n%s", readme, said, is)
+	}
+	for i := range said {
+		a, errA := strconv.ParseFloat(said[i], 64)
+		b, errB := strconv.ParseFloat(is[i], 64)
+		if numbers := errA == nil && errB == nil; numbers && math.Abs(a-b) > a/4 {
+			t.Errorf("%s says %v MB, and it is %v", readme, a, b)
+		}
+	}
+}
+
+// resultTable has a row for each setting.
+func resultTable(words [][]string) string {
+	var b strings.Builder
+	b.WriteString("| |")
+	for _, i := range all {
+		fmt.Fprintf(&b, " %s |", i.name)
+	}
+	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(all)) + "\n")
+	for column, s := range settings {
+		fmt.Fprintf(&b, "| %s |", s.name)
+		for row := range all {
+			fmt.Fprintf(&b, " %s |", words[row][column])
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func sizeTable(sizes [][3]string) string {
+	var b strings.Builder
+	b.WriteString("| image | iptables | MB | of it the wrapper |\n| --- | --- | --- | --- |\n")
+	for row, i := range all {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", i.name, sizes[row][0], sizes[row][1], sizes[row][2])
+	}
+	return b.String()
+}
+
+// between returns what stands between a part's two marks.
+func between(t *testing.T, text, part string) string {
+	t.Helper()
+	_, rest, begins := strings.Cut(text, "<!-- "+part+" -->\n\n")
+	inside, _, ends := strings.Cut(rest, "\n<!-- end of "+part+" -->")
+	if !begins || !ends {
+		t.Fatalf("%s has no marks for %s", readme, part)
+	}
+	return inside
+}
+
+func replace(t *testing.T, text, part, with string) string {
+	t.Helper()
+	return strings.Replace(text, between(t, text, part), with, 1)
+}
