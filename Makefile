@@ -4,7 +4,7 @@
 # make demo   see it work, on the rules of a real node, without changing this machine
 # make test   every test, as in CI
 # make build  bin/iptables-wrapper
-# make test-images  the images of images/, built and run
+# make test-images  the images of images/: built, and run in containers
 
 SHELL := /bin/bash -euo pipefail
 
