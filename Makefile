@@ -10,6 +10,7 @@ SHELL := /bin/bash -euo pipefail
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
 FUZZTIME ?= 300000x
 BINARY ?= bin/iptables-wrapper
 
@@ -41,6 +42,7 @@ lint:
 	go mod tidy -diff
 	go vet -tags $(TAGS) ./...
 	go run $(STATICCHECK) -tags $(TAGS) ./...
+	go run $(KUBECTL_VALIDATE) --version 1.30 examples/*.yaml
 
 # Every fuzz target for a number of inputs. Given a time instead, go sometimes fails at its end: "context deadline exceeded".
 fuzz:

@@ -56,7 +56,8 @@ func (a *answers) Write(b []byte) (int, error) {
 // app is set up so that nothing but answers and requested help goes to stdout, and so that every error comes back to
 // commandLine: by itself the library prints help on stdout for a wrong flag, passes over surplus arguments, and exits.
 func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
-	directory := &cli.StringFlag{Name: "dir", Usage: "the `DIR` of the six names (default: where this program's file is)"}
+	directory := &cli.StringFlag{Name: "dir", Usage: "the `DIR` of the six names (default: where this program's file is,\n" +
+		"if they or iptables-nft are there; else where those are)"}
 	commands := []*cli.Command{
 		{
 			Name:  "detect",
@@ -76,8 +77,8 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 				"   COPY iptables-wrapper /usr/sbin/\n   RUN iptables-wrapper install",
 			Flags: []cli.Flag{
 				directory,
-				&cli.StringFlag{Name: "root", Usage: "install into the root file system at `ROOT`, from outside; DIR is a path in it\n" +
-					"(default: where its iptables-nft is). Runs nothing that is in it, and needs CAP_SYS_CHROOT"},
+				&cli.StringFlag{Name: "root", Usage: "install into the root file system at `ROOT`, from outside; DIR is a path in it.\n" +
+					"Runs nothing that is in it, and needs CAP_SYS_CHROOT"},
 				&cli.StringFlag{Name: "alternatives", Value: "auto", Usage: "`WHEN`: auto (register the wrapper where the names are\n" +
 					"under update-alternatives or alternatives, so that they keep it) or never (plain links)"},
 				&cli.BoolFlag{Name: "force", Usage: "also replace what is neither a wrapper nor a link to iptables"},

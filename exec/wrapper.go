@@ -91,15 +91,37 @@ func (w Wrapper) isAt(path string) bool {
 	return unix.Stat(path, &stat) == nil && w.runs(path, stat)
 }
 
-// Dir returns the directory of the six names, if none is given: that of the running executable, or in a root file system
-// that was entered from outside, that of its iptables-nft.
+// Dir returns the directory of the six names, if none is given: that of the running executable if one of them, or
+// iptables-nft, is there; else the first of the standard ones of which that holds; else that of the running executable.
 func (w Wrapper) Dir() (string, error) {
-	if w.inRoot {
-		path, err := w.find("nft", "iptables", standardDirs[0])
-		return dir(path), err
+	var own string
+	var err error
+	if !w.inRoot {
+		if own, err = w.ownPath(); err != nil {
+			return "", err
+		}
+		own = dir(own)
+		if serves(own) {
+			return own, nil
+		}
 	}
-	path, err := w.ownPath()
-	return dir(path), err
+	for _, d := range standardDirs {
+		if serves(d) {
+			return d, nil
+		}
+	}
+	if w.inRoot {
+		return standardDirs[0], nil
+	}
+	return own, nil
+}
+
+// serves says whether a directory has one of the six names, or iptables-nft.
+func serves(d string) bool {
+	return slices.ContainsFunc(append(candidates("nft", "iptables"), names[:]...), func(name string) bool {
+		var stat unix.Stat_t
+		return unix.Lstat(in(d, name), &stat) == nil
+	})
 }
 
 // absolute puts the working directory before a relative path, and changes nothing else.

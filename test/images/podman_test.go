@@ -171,12 +171,7 @@ type node struct{ name string }
 // newNode makes a host that uses a mode: kubelet's hint is in it, and the other backend has more rules.
 func newNode(tb testing.TB, mode string) node {
 	tb.Helper()
-	nodes.Lock()
-	nodes.made++
-	n := node{fmt.Sprintf("iptables-wrapper-test-%d-%d", os.Getpid(), nodes.made)}
-	nodes.Unlock()
-	host.Run(tb, "ip", "netns", "add", n.name)
-	tb.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", n.name).Run() })
+	n := bareNode(tb)
 	var rules strings.Builder
 	rules.WriteString("*filter\n")
 	for i := range 20 {
@@ -185,6 +180,18 @@ func newNode(tb testing.TB, mode string) node {
 	rules.WriteString("COMMIT\n")
 	n.feed(tb, rules.String(), "iptables-"+other(mode)+"-restore")
 	n.feed(tb, "", "ip6tables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	return n
+}
+
+// bareNode has nothing in it.
+func bareNode(tb testing.TB) node {
+	tb.Helper()
+	nodes.Lock()
+	nodes.made++
+	n := node{fmt.Sprintf("iptables-wrapper-test-%d-%d", os.Getpid(), nodes.made)}
+	nodes.Unlock()
+	host.Run(tb, "ip", "netns", "add", n.name)
+	tb.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", n.name).Run() })
 	return n
 }
 

@@ -1,0 +1,185 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// manifest is what of a Pod or DaemonSet says how its containers are run. "make lint" checks the whole of it against the
+// API's schema.
+type manifest struct {
+	Kind string
+	Spec struct {
+		podSpec
+		Template struct{ Spec podSpec }
+	}
+}
+
+type podSpec struct {
+	HostNetwork                bool
+	InitContainers, Containers []container
+	Volumes                    []struct {
+		Name     string
+		HostPath *struct{ Path string }
+	}
+}
+
+type container struct {
+	Name, Image     string
+	Command, Args   []string
+	SecurityContext struct {
+		ReadOnlyRootFilesystem   bool
+		AllowPrivilegeEscalation *bool
+		Capabilities             struct{ Drop, Add []string }
+	}
+	VolumeMounts []struct {
+		Name, MountPath string
+		ReadOnly        bool
+	}
+}
+
+// pod is an example on a node: its network and its volumes.
+type pod struct {
+	spec    podSpec
+	node    node
+	volumes map[string]string
+}
+
+func readPod(t *testing.T, name string, n node) pod {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(top, "examples", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m manifest
+	if err := yaml.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	p := pod{m.Spec.podSpec, n, map[string]string{}}
+	if m.Kind == "DaemonSet" {
+		p.spec = m.Spec.Template.Spec
+	}
+	for _, v := range p.spec.Volumes {
+		path := filepath.Join(t.TempDir(), v.Name)
+		if v.HostPath != nil {
+			err = os.WriteFile(path, nil, 0o600)
+		} else {
+			err = os.Mkdir(path, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.volumes[v.Name] = path
+	}
+	return p
+}
+
+// run runs a container as Kubernetes would, from the image that its comment tells to make. It does not sleep for ever.
+func (p pod) run(t *testing.T, c container) result {
+	t.Helper()
+	ref := map[string]func() string{
+		"registry.example/cni-agent:v1":        func() string { return buildImage(t, named(t, "debian (trixie)")).ref },
+		"registry.example/firewall:v1":         func() string { return buildImage(t, named(t, "debian (trixie)")).ref },
+		"registry.example/mesh-init:v1":        func() string { return buildImage(t, named(t, "distroless")).ref },
+		"registry.example/iptables-wrapper:v1": func() string { return base(t, "iptables-wrapper") },
+	}[c.Image]
+	if ref == nil {
+		t.Fatalf("no image %s", c.Image)
+	}
+	args := append([]string{"run", "--rm", p.node.network()}, ulimits...)
+	for _, capability := range c.SecurityContext.Capabilities.Drop {
+		args = append(args, "--cap-drop", capability)
+	}
+	for _, capability := range c.SecurityContext.Capabilities.Add {
+		args = append(args, "--cap-add", capability)
+	}
+	if c.SecurityContext.ReadOnlyRootFilesystem {
+		args = append(args, "--read-only", "--read-only-tmpfs=false")
+	}
+	if escalation := c.SecurityContext.AllowPrivilegeEscalation; escalation != nil && !*escalation {
+		args = append(args, "--security-opt", "no-new-privileges")
+	}
+	for _, m := range c.VolumeMounts {
+		volume := p.volumes[m.Name] + ":" + m.MountPath
+		if m.ReadOnly {
+			volume += ":ro"
+		}
+		args = append(args, "--volume", volume)
+	}
+	rest := c.Args
+	if len(c.Command) > 0 {
+		args = append(args, "--entrypoint", c.Command[0])
+		rest = append(c.Command[1:], rest...)
+	}
+	args = append(append(args, ref()), rest...)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "exec sleep infinity", "")
+	}
+	return start(t, "", command(t, args...))
+}
+
+func named(t *testing.T, name string) image {
+	t.Helper()
+	for _, i := range all {
+		if i.name == name {
+			return i
+		}
+	}
+	t.Fatalf("no image %q", name)
+	return image{}
+}
+
+// Every example runs, on a node of each mode.
+func TestExamples(t *testing.T) {
+	for _, mode := range bothModes {
+		t.Run("cni/"+mode, func(t *testing.T) {
+			p := readPod(t, "cni", newNode(t, mode))
+			if got := p.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-FORWARD\n", "", 0}) {
+				t.Errorf("got %+v", got)
+			}
+			p.node.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FORWARD")
+		})
+		t.Run("select/"+mode, func(t *testing.T) {
+			n := newNode(t, mode)
+			p := readPod(t, "select", n)
+			p.node = bareNode(t)
+			if got := p.run(t, p.spec.InitContainers[0]); got.status != 3 {
+				t.Errorf("without evidence: %+v", got)
+			}
+			p.node = n
+			if got := p.run(t, p.spec.InitContainers[0]); got != (result{mode + "\n", "", 0}) {
+				t.Errorf("got %+v", got)
+			}
+			// Without any right, so that the wrapper could not decide.
+			c := p.spec.Containers[0]
+			c.SecurityContext.Capabilities.Add = nil
+			if got := p.run(t, c); !strings.HasSuffix(got.stdout, version(mode)+"\n") || got.stderr != "" || got.status != 0 {
+				t.Errorf("got %+v", got)
+			}
+		})
+		t.Run("debug/"+mode, func(t *testing.T) {
+			p := readPod(t, "debug", newNode(t, mode))
+			if got := p.run(t, p.spec.Containers[0]); !strings.HasPrefix(got.stdout, mode+", because chain KUBE-IPTABLES-HINT") ||
+				got.stderr != "" || got.status != 0 {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+	t.Run("sidecar", func(t *testing.T) {
+		p := readPod(t, "sidecar", bareNode(t))
+		if got := p.run(t, p.spec.InitContainers[0]); got != (result{"", "", 0}) {
+			t.Errorf("got %+v", got)
+		}
+		rules := p.node.feed(t, "", "iptables-nft", "-t", "nat", "-S", "PREROUTING")
+		if !strings.Contains(rules, "-j REDIRECT --to-ports 15001") {
+			t.Errorf("got %q", rules)
+		}
+	})
+}
