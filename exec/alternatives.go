@@ -7,14 +7,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	osexec "os/exec"
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // Debian, Fedora and others let several packages offer a name: /usr/sbin/iptables is a link to /etc/alternatives/iptables,
@@ -42,7 +39,8 @@ var ErrAlternatives = errors.New("cannot register")
 // group is some of the six names under alternatives.
 type group struct {
 	tool    string   // the absolute path of the program that keeps it
-	members []member // the first is the group's own
+	members []member // those of the six; the first is the group's own
+	others  []member // its other names
 	choices string   // the rest of what is written down
 }
 
@@ -50,28 +48,34 @@ type group struct {
 type member struct{ name, link string }
 
 // groups returns those that have one of the six names in a directory.
-func groups(d string) ([]group, error) {
+func (w Wrapper) groups(d string) ([]group, error) {
 	var found []group
 	for _, t := range alternativesTools {
 		tool := slices.IndexFunc(t.programs, isExecutable)
+		if tool < 0 {
+			continue
+		}
 		for _, kept := range t.dirs {
 			// One of the six is the group's own name, and the plain ones are it everywhere.
 			for _, name := range []string{"iptables", "ip6tables"} {
-				text, err := os.ReadFile(in(kept, name))
-				if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+				g, err := w.readGroup(in(kept, name), name)
+				switch {
+				case err != nil && isNotThere(err):
 					continue
-				} else if err != nil {
-					return nil, err
-				}
-				g, err := parseGroup(name, string(text))
-				if err != nil {
+				case err != nil && !isAlternative(in(d, name)):
+					continue // it cannot be about this directory
+				case err != nil:
 					return nil, fmt.Errorf("%w: %q: %w", ErrAlternatives, in(kept, name), err)
 				}
-				g.members = slices.DeleteFunc(g.members, func(m member) bool {
-					return !slices.Contains(names[:], base(m.link)) || !sameFile(dir(m.link), d)
-				})
+				isOurs := func(m member) bool { return slices.Contains(names[:], base(m.link)) && sameFile(dir(m.link), d) }
+				for _, m := range g.members {
+					if !isOurs(m) {
+						g.others = append(g.others, m)
+					}
+				}
+				g.members = slices.DeleteFunc(g.members, func(m member) bool { return !isOurs(m) })
 				known := slices.ContainsFunc(found, func(other group) bool { return other.has(name) })
-				if tool < 0 || known || len(g.members) == 0 || g.members[0].name != name {
+				if known || len(g.members) == 0 || g.members[0].name != name {
 					continue
 				}
 				g.tool = t.programs[tool]
@@ -82,7 +86,39 @@ func groups(d string) ([]group, error) {
 	return found, nil
 }
 
-func isExecutable(path string) bool { return unix.Access(path, unix.X_OK) == nil }
+// isExecutable goes by the mode: where a root is being made, execution may be forbidden.
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// isAlternative says whether a name is a link into /etc/alternatives.
+func isAlternative(name string) bool {
+	target, err := os.Readlink(name)
+	if err != nil {
+		return false
+	}
+	if target[0] != '/' {
+		target = in(dir(name), target)
+	}
+	return sameFile(dir(target), alternativesDir)
+}
+
+// maxGroup is more than what is written down of any group, in bytes.
+const maxGroup = 1 << 20
+
+func (w Wrapper) readGroup(path, name string) (group, error) {
+	if w.inRoot {
+		if err := inside(path); err != nil {
+			return group{}, err
+		}
+	}
+	text, err := readRegular(path, maxGroup)
+	if err != nil {
+		return group{}, err
+	}
+	return parseGroup(name, string(text))
+}
 
 // parseGroup reads what both tools write down for a group, one item a line: "auto" or "manual"; the link; name and link
 // of each slave; an empty line; the choices.
@@ -124,6 +160,12 @@ func (g group) register(program string) error {
 	args := []string{"--install", own.link, own.name, program, strconv.Itoa(priority)}
 	for _, m := range g.members[1:] {
 		args = append(args, "--slave", m.link, m.name, program)
+	}
+	for _, m := range g.others {
+		// They are not ours. What they lead to now is as good with the wrapper.
+		if target, err := os.Readlink(in(alternativesDir, m.name)); err == nil {
+			args = append(args, "--slave", m.link, m.name, target)
+		}
 	}
 	if err := run(g.tool, args...); err != nil {
 		return err

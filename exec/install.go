@@ -48,7 +48,7 @@ func (w Wrapper) Install(d string, o Options) (changed []string, err error) {
 	defer patientLock(d)()
 
 	file := wrapperName
-	if own, err := w.ownPath(); err == nil && sameFile(dir(own), d) {
+	if own, err := w.ownPath(); err == nil && sameFile(dir(own), d) && !slices.Contains(names[:], base(own)) {
 		file = base(own)
 	}
 	wrapper := in(d, file)
@@ -57,13 +57,16 @@ func (w Wrapper) Install(d string, o Options) (changed []string, err error) {
 		return nil, err
 	}
 	var kept []group
-	if o.Alternatives && !slices.Contains(names[:], file) {
-		if kept, err = groups(d); err != nil {
+	if o.Alternatives {
+		if kept, err = w.groups(d); err != nil {
 			return nil, err
 		}
 	}
 	links, register, err := w.planNames(d, file, kept, o.Force)
 	if err != nil {
+		return nil, err
+	}
+	if err := mayMake(links); err != nil {
 		return nil, err
 	}
 
@@ -100,9 +103,6 @@ func (w Wrapper) planNames(d, file string, kept []group, force bool) (links []st
 	var refused error
 	for _, name := range names {
 		path := in(d, name)
-		if path == in(d, file) {
-			continue
-		}
 		old, _ := os.Readlink(path)
 		i := slices.IndexFunc(kept, func(g group) bool { return g.has(name) })
 		switch {
@@ -111,7 +111,9 @@ func (w Wrapper) planNames(d, file string, kept []group, force bool) (links []st
 			i >= 0 && !w.inRoot && kept[i].chosen(in(dir(kept[i].members[0].link), file)):
 			continue
 		}
-		if err := mayReplace(path, force); err != nil {
+		// A link that the tool made may lead nowhere: that is what it is there to repair.
+		_, statErr := os.Stat(path)
+		if err := mayReplace(path, force || i >= 0 && isAlternative(path) && errors.Is(statErr, fs.ErrNotExist)); err != nil {
 			refused = errors.Join(refused, err)
 		}
 		switch c, err := follow(path); {
@@ -146,7 +148,7 @@ func (w Wrapper) Others(d string) (paths []string) {
 // planCopy returns what to write to the path, nil if it is there already. A link to it is not enough: it could lead to
 // one of the six names, which will lead here.
 func (w Wrapper) planCopy(d, path string, force bool) ([]byte, error) {
-	if w.isAt(path) && !isLink(path) {
+	if w.file != (fileID{}) && w.isAt(path) && !isLink(path) {
 		return nil, nil
 	}
 	content, err := w.content()
@@ -154,7 +156,7 @@ func (w Wrapper) planCopy(d, path string, force bool) ([]byte, error) {
 		return nil, err
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
-		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
+		if old, err := readRegular(path, len(content)); err == nil && bytes.Equal(old, content) {
 			return nil, nil
 		}
 	}
@@ -203,10 +205,10 @@ func mayReplace(path string, force bool) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %q leads nowhere, and may be somebody's: %w", ErrRefused, path, err)
+	case c.backend(), isWrapper(c.end): // another process may have moved it meanwhile
+		return nil
 	case c.end == path:
 		return fmt.Errorf("%w: %q is a file that is not the wrapper", ErrRefused, path)
-	case c.backend():
-		return nil
 	default:
 		return fmt.Errorf("%w: %q leads to %q, which is neither a wrapper nor a program of iptables", ErrRefused, path, c.end)
 	}
@@ -215,7 +217,7 @@ func mayReplace(path string, force bool) error {
 // writeWrapper puts the wrapper's file in its place, in one step.
 func writeWrapper(path string, content []byte) error {
 	temporary := temporaryName(path)
-	_ = os.Remove(temporary) // of an earlier try that was killed
+	_ = unix.Unlink(temporary) // of an earlier try that was killed
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
 	if err != nil {
 		return err
@@ -226,7 +228,7 @@ func writeWrapper(path string, content []byte) error {
 		err = os.Rename(temporary, path)
 	}
 	if err != nil {
-		_ = os.Remove(temporary)
+		_ = unix.Unlink(temporary)
 	}
 	return err
 }

@@ -190,6 +190,19 @@ func saveWrapper(file string) error {
 // behind, and found by the next.
 func temporaryName(path string) string { return in(dir(path), "."+base(path)+"."+wrapperName) }
 
+// mayMake says whether something is in the way of making links anew, before the first is made: what stands under a
+// temporary name and is nothing that was left behind.
+func mayMake(links []string) error {
+	for _, link := range links {
+		var stat unix.Stat_t
+		temporary := temporaryName(link)
+		if unix.Lstat(temporary, &stat) == nil && stat.Mode&unix.S_IFMT != unix.S_IFLNK {
+			return &os.PathError{Op: "replace", Path: temporary, Err: unix.EEXIST}
+		}
+	}
+	return nil
+}
+
 // point makes link lead to target, in one step. A temporary link that a killed process left is used up.
 func point(link, target string) error {
 	temporary := temporaryName(link)
@@ -298,6 +311,13 @@ func (w Wrapper) moveAll(d string, plan func(chain, string) (move, error)) (Kept
 		if old, err := os.Readlink(m.link); m.link != "" && (err != nil || old != m.target) {
 			moves = append(moves, m)
 		}
+	}
+	var links []string
+	for _, m := range moves {
+		links = append(links, m.link)
+	}
+	if err := mayMake(links); err != nil {
+		return nil, err
 	}
 	return apply(moves)
 }

@@ -6,6 +6,7 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -40,8 +41,9 @@ func (w *Wrapper) EnterRoot(root string) error {
 }
 
 // inside says whether a path stays inside the root. The kernel takes ".." of the root for the root itself; what was
-// meant is a place outside, and it would mean something else where the root is mounted elsewhere. A path that does not
-// exist, in part or whole, stays inside.
+// meant is a place outside, and it would mean something else where the root is mounted elsewhere. And it follows the
+// links of a /proc to where they really lead, so nothing in one is inside. A path that does not exist, in part or whole,
+// stays inside.
 func inside(path string) error {
 	rest := strings.Split(path, "/")
 	at := ""
@@ -61,6 +63,10 @@ func inside(path string) error {
 			at = at[:strings.LastIndexByte(at, '/')]
 			continue
 		}
+		var fs unix.Statfs_t
+		if unix.Statfs(at+"/", &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC {
+			return fmt.Errorf("%q: %w", path, ErrOutside)
+		}
 		target, err := os.Readlink(at + "/" + part)
 		if err != nil { // no link, or nothing at all
 			at += "/" + part
@@ -79,6 +85,9 @@ func inside(path string) error {
 func (w Wrapper) forMachine(d, path string, running []byte) (there bool, err error) {
 	program, err := w.find("nft", "iptables", d)
 	if err != nil {
+		program, err = w.find("legacy", "iptables", d)
+	}
+	if err != nil {
 		return false, nil // nothing to compare with
 	}
 	want, err := machine(program)
@@ -93,17 +102,48 @@ func (w Wrapper) forMachine(d, path string, running []byte) (there bool, err err
 
 // machine reads what kind of machine a program is for.
 func machine(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
 	header := make([]byte, 20)
 	n, err := f.Read(header)
-	if err != nil {
-		return "", &os.PathError{Op: "read", Path: path, Err: err}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
 	}
 	return machineOf(header[:n]), nil
+}
+
+// openRegular opens a file that nobody can make us wait for.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &os.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// readRegular reads a file of some size at most.
+func readRegular(path string, most int) ([]byte, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && len(content) > most {
+		err = &os.PathError{Op: "read", Path: path, Err: unix.EFBIG}
+	}
+	return content, err
 }
 
 // machineOf reads class, byte order and machine from the head of an ELF file, see elf(5):

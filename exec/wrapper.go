@@ -163,9 +163,9 @@ func (w Wrapper) runs(path string, file unix.Stat_t) bool {
 
 // chain is what a name leads to.
 type chain struct {
-	// link is the last link on the way that bears the name itself: the one to move. That may be the name, or its
-	// namesake in /etc/alternatives, but never a link that is there for something else, such as the wrapper's own
-	// name or a program's. It is empty if the name is no link.
+	// link is the last link on the way that bears the name itself and is where such names are: the one to move. That
+	// may be the name, or its namesake in /etc/alternatives, but never a link that is there for something else, such
+	// as the wrapper's own name or a program's. It is empty if the name is no link.
 	link string
 	way  []string // the links, from the name on, and the file at the end
 	end  string   // the file at the end
@@ -197,7 +197,7 @@ func follow(path string) (chain, error) {
 		if c.stat.Mode&unix.S_IFMT != unix.S_IFLNK {
 			return c, nil
 		}
-		if base(c.end) == base(path) {
+		if base(c.end) == base(path) && isForNames(dir(c.end), dir(path)) {
 			c.link = c.end
 		}
 		target, err := os.Readlink(c.end)
@@ -210,6 +210,18 @@ func follow(path string) (chain, error) {
 		c.end = target
 	}
 	return c, &os.PathError{Op: "follow", Path: path, Err: unix.ELOOP}
+}
+
+// alternativesDir has a link for each name under alternatives.
+const alternativesDir = "/etc/alternatives"
+
+// isForNames says whether a directory on the way from one has names, and not programs.
+func isForNames(d, first string) bool {
+	if d == first || d == alternativesDir || slices.Contains(standardDirs[:], d) {
+		return true
+	}
+	return sameFile(d, first) || sameFile(d, alternativesDir) ||
+		slices.ContainsFunc(standardDirs[:], func(standard string) bool { return sameFile(d, standard) })
 }
 
 func isNotThere(err error) bool {
