@@ -9,12 +9,14 @@ PATH=$PATH:/usr/sbin:/sbin
 declare -A package=(
 	[xtables-nft-multi]=iptables [xtables-legacy-multi]=iptables [nft]=nftables [ipset]=ipset [ip]=iproute2
 	[strace]=strace [capsh]=libcap2-bin [setpriv]=util-linux [unshare]=util-linux
-	[podman]=podman [runc]=runc [mmdebstrap]=mmdebstrap [busybox]=busybox-static
+	[podman]=podman [runc]=runc [mmdebstrap]=mmdebstrap
 )
 missing=()
 for program in "${!package[@]}"; do
 	command -v "$program" >/dev/null || missing+=("${package[$program]}")
 done
+# mmdebstrap wants it for other suites than the machine's own.
+[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
 ((${#missing[@]})) || exit 0
 mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
 

@@ -19,7 +19,7 @@ done
 programs=(/usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi)
 mapfile -t extensions < <(find /usr/lib -path '*/xtables/*')
 mapfile -t libraries < <(ldd "${programs[@]}" "${extensions[@]}" 2>/dev/null | grep -o '/[^ ]*\.so[^ ]*' | grep -v ':$' | sort -u)
-files=(/etc/os-release /etc/passwd /etc/group /etc/protocols /etc/services /etc/ethertypes)
+files=(/etc/os-release /etc/debian_version /etc/passwd /etc/group /etc/protocols /etc/services /etc/ethertypes)
 
 # A file and what it is a link to, by the path that it has where directories are merged.
 put() {
@@ -40,6 +40,10 @@ for package in $packages; do
 	mkdir -p "$root/usr/share/doc/$name"
 	cp -L "/usr/share/doc/$name/copyright" "$root/usr/share/doc/$name/"
 done
+
+# What the licences refer to.
+mkdir -p "$root/usr/share"
+cp -a /usr/share/common-licenses "$root/usr/share/"
 
 # It can be locked on a read-only root too, where it cannot be made.
 install -m 600 /dev/null "$root/run/xtables.lock"

@@ -45,10 +45,10 @@ type container struct {
 	}
 }
 
-// pod is an example on a node: its network and its volumes.
+// pod is an example on a node: its network, the node's or its own, and its volumes.
 type pod struct {
 	spec    podSpec
-	node    node
+	network node
 	volumes map[string]string
 }
 
@@ -66,6 +66,9 @@ func readPod(t *testing.T, name string, n node) pod {
 	if m.Kind == "DaemonSet" {
 		p.spec = m.Spec.Template.Spec
 	}
+	if !p.spec.HostNetwork {
+		p.network = bareNode(t)
+	}
 	for _, v := range p.spec.Volumes {
 		path := filepath.Join(t.TempDir(), v.Name)
 		if v.HostPath != nil {
@@ -82,7 +85,7 @@ func readPod(t *testing.T, name string, n node) pod {
 }
 
 // run runs a container as Kubernetes would, from the image that its comment tells to make. It does not sleep for ever.
-func (p pod) run(t *testing.T, c container) result {
+func (p pod) run(t *testing.T, c container, more ...string) result {
 	t.Helper()
 	ref := map[string]func() string{
 		"registry.example/cni-agent:v1":        func() string { return buildImage(t, named(t, "debian (trixie)")).ref },
@@ -93,7 +96,7 @@ func (p pod) run(t *testing.T, c container) result {
 	if ref == nil {
 		t.Fatalf("no image %s", c.Image)
 	}
-	args := append([]string{"run", "--rm", p.node.network()}, ulimits...)
+	args := append([]string{"run", "--rm", p.network.network()}, ulimits...)
 	for _, capability := range c.SecurityContext.Capabilities.Drop {
 		args = append(args, "--cap-drop", capability)
 	}
@@ -113,6 +116,7 @@ func (p pod) run(t *testing.T, c container) result {
 		}
 		args = append(args, "--volume", volume)
 	}
+	args = append(args, more...)
 	rest := c.Args
 	if len(c.Command) > 0 {
 		args = append(args, "--entrypoint", c.Command[0])
@@ -140,29 +144,34 @@ func named(t *testing.T, name string) image {
 func TestExamples(t *testing.T) {
 	for _, mode := range bothModes {
 		t.Run("cni/"+mode, func(t *testing.T) {
-			p := readPod(t, "cni", newNode(t, mode))
+			n := newNode(t, mode)
+			p := readPod(t, "cni", n)
 			if got := p.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-FORWARD\n", "", 0}) {
 				t.Errorf("got %+v", got)
 			}
-			p.node.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FORWARD")
+			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FORWARD")
 		})
 		t.Run("select/"+mode, func(t *testing.T) {
 			n := newNode(t, mode)
 			p := readPod(t, "select", n)
-			p.node = bareNode(t)
-			if got := p.run(t, p.spec.InitContainers[0]); got.status != 3 {
+			early := p
+			early.network = bareNode(t)
+			if got := early.run(t, p.spec.InitContainers[0]); got.status != 3 {
 				t.Errorf("without evidence: %+v", got)
 			}
-			p.node = n
 			if got := p.run(t, p.spec.InitContainers[0]); got != (result{mode + "\n", "", 0}) {
 				t.Errorf("got %+v", got)
 			}
-			// Without any right, so that the wrapper could not decide.
-			c := p.spec.Containers[0]
-			c.SecurityContext.Capabilities.Add = nil
-			if got := p.run(t, c); !strings.HasSuffix(got.stdout, version(mode)+"\n") || got.stderr != "" || got.status != 0 {
-				t.Errorf("got %+v", got)
+			link, err := os.Readlink(filepath.Join(p.volumes["iptables"], "iptables-restore"))
+			if want := "/usr/sbin/xtables-" + mode + "-multi"; err != nil || link != want {
+				t.Errorf("the volume leads to %q, %v, want %q", link, err, want)
 			}
+			for range 2 { // it may be started again
+				if got := p.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-FIREWALL\n", "", 0}) {
+					t.Errorf("got %+v", got)
+				}
+			}
+			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FIREWALL")
 		})
 		t.Run("debug/"+mode, func(t *testing.T) {
 			p := readPod(t, "debug", newNode(t, mode))
@@ -171,15 +180,21 @@ func TestExamples(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
+		t.Run("sidecar/"+mode, func(t *testing.T) {
+			p := readPod(t, "sidecar", newNode(t, mode))
+			if got := p.run(t, p.spec.InitContainers[0], "--env=IPTABLES_WRAPPER_MODE="+mode); got != (result{"", "", 0}) {
+				t.Errorf("got %+v", got)
+			}
+			rules := p.network.feed(t, "", "iptables-"+mode, "-t", "nat", "-S", "PREROUTING")
+			if !strings.Contains(rules, "-j REDIRECT --to-ports 15001") {
+				t.Errorf("got %q", rules)
+			}
+		})
 	}
-	t.Run("sidecar", func(t *testing.T) {
+	t.Run("sidecar/guess", func(t *testing.T) {
 		p := readPod(t, "sidecar", bareNode(t))
 		if got := p.run(t, p.spec.InitContainers[0]); got != (result{"", "", 0}) {
 			t.Errorf("got %+v", got)
-		}
-		rules := p.node.feed(t, "", "iptables-nft", "-t", "nat", "-S", "PREROUTING")
-		if !strings.Contains(rules, "-j REDIRECT --to-ports 15001") {
-			t.Errorf("got %q", rules)
 		}
 	})
 }

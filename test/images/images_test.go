@@ -188,7 +188,7 @@ func inBuild(t *testing.T, i built, mode string) string {
 	return notKept
 }
 
-func dockerfile(t *testing.T, lines ...string) (dir string) {
+func dockerfile(t testing.TB, lines ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
@@ -216,7 +216,7 @@ func hostChanges(t *testing.T, i built, mode string) string {
 	if !i.nonroot {
 		script = "version; iptables-wrapper reset >/dev/null; version; iptables-wrapper reset >/dev/null; iptables -S >/dev/null; leads"
 	}
-	create := append([]string{"create"}, runArgs(i, script, rights(n)...)[2:]...)
+	create := append([]string{"create"}, runArgs(t, i, script, rights(n)...)[2:]...)
 	id := podman(t, create...)
 	t.Cleanup(func() { podman(t, "rm", "--force", "--time", "0", id) })
 	again := func() string {
@@ -301,7 +301,7 @@ func rights(n node, more ...string) []string {
 
 func (i built) run(t *testing.T, stdin, script string, options ...string) result {
 	t.Helper()
-	return start(t, stdin, command(t, runArgs(i, script, options...)...))
+	return start(t, stdin, command(t, runArgs(t, i, script, options...)...))
 }
 
 // right checks that a container printed these lines, what the names lead to, and the version of the mode, and nothing

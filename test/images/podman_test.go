@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -27,30 +28,67 @@ var ulimits = []string{"--ulimit", "nofile=20000:20000", "--ulimit", "nproc=4096
 // cache is where base images, and podman's storage, stay for the next run.
 func cache(tb testing.TB) string {
 	tb.Helper()
-	dir, err := os.UserCacheDir()
+	dir, err := cacheDir()
 	if err != nil {
-		dir = os.TempDir()
-	}
-	dir = filepath.Join(dir, "iptables-wrappers")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
 		tb.Fatal(err)
 	}
 	return dir
 }
 
-// command is podman with a storage of its own.
-func command(tb testing.TB, args ...string) *exec.Cmd {
+func cacheDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, "iptables-wrappers")
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// possible ends a test where containers cannot be run.
+func possible(tb testing.TB) {
 	tb.Helper()
 	if os.Geteuid() != 0 {
 		host.Cannot(tb, "run containers: run it as root")
 	}
-	dir := cache(tb)
-	cmd := exec.Command("podman", append([]string{
-		"--root", filepath.Join(dir, "storage"), "--runroot", "/run/iptables-wrappers-test",
+	for _, program := range []string{"podman", "runc", "mmdebstrap", "ip", "nsenter", "iptables-nft"} {
+		if _, err := exec.LookPath(program); err != nil {
+			host.Cannot(tb, "run %s: it is not installed; make test-images installs it", program)
+		}
+	}
+}
+
+// command is podman with a storage of its own.
+func command(tb testing.TB, args ...string) *exec.Cmd {
+	tb.Helper()
+	possible(tb)
+	return podmanCommand(cache(tb), args...)
+}
+
+func podmanCommand(cache string, args ...string) *exec.Cmd {
+	return exec.Command("podman", append([]string{
+		"--root", filepath.Join(cache, "storage"), "--runroot", "/run/iptables-wrappers-test",
 		"--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level", "error",
 	}, args...)...)
-	return cmd
 }
+
+// TestMain removes what an interrupted run has left, and afterwards the images that have no name any more.
+func TestMain(m *testing.M) {
+	left, _ := filepath.Glob("/run/netns/" + prefix + "*")
+	for _, path := range left {
+		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), prefix), "-")
+		if _, err := os.Stat("/proc/" + pid); err != nil {
+			_ = exec.Command("ip", "netns", "delete", filepath.Base(path)).Run()
+		}
+	}
+	status := m.Run()
+	if dir, err := cacheDir(); err == nil && os.Geteuid() == 0 {
+		_ = podmanCommand(dir, "image", "prune", "--force").Run()
+	}
+	os.Exit(status)
+}
+
+// prefix begins the names of hosts, before the number of the process.
+const prefix = "iptables-wrapper-test-"
 
 // podman runs a command of podman's that must succeed, and returns what it prints.
 func podman(tb testing.TB, args ...string) string {
@@ -99,6 +137,7 @@ type baseImage struct {
 // base returns an image that stands for a distribution's own, and the wrapper's own.
 func base(tb testing.TB, name string) string {
 	tb.Helper()
+	possible(tb)
 	made, _ := bases.LoadOrStore(name, new(baseImage))
 	b := made.(*baseImage)
 	b.Lock()
@@ -119,6 +158,15 @@ func makeBase(tb testing.TB, name string) string {
 	switch distribution {
 	case "debian":
 		return debian(tb, variant)
+	case "shell":
+		// A static shell, to be brought along into containers.
+		ref := build(tb, name, dockerfile(tb, "FROM "+base(tb, "debian:trixie"),
+			"RUN apt-get update && apt-get install --yes --no-install-recommends busybox-static"))
+		id := podman(tb, "create", ref, "-")
+		defer podman(tb, "rm", id)
+		path := filepath.Join(cache(tb), "busybox")
+		podman(tb, "cp", id+":/bin/busybox", path)
+		return path
 	case "golang":
 		return build(tb, name, "bases/golang", "--build-arg", "BASE="+base(tb, "debian:bookworm"))
 	case "iptables-wrapper":
@@ -139,14 +187,12 @@ func debian(tb testing.TB, suite string) string {
 	tb.Helper()
 	tar := filepath.Join(cache(tb), suite+".tar")
 	if _, err := os.Stat(tar); err != nil {
-		unfinished := tar + ".unfinished"
+		unfinished := filepath.Join(tb.TempDir(), suite+".tar")
 		// A mirror may lag behind so far that sid's list, valid for a week, has run out. Its signature is checked.
 		output(tb, exec.Command("mmdebstrap", "--quiet", "--variant=apt", "--format=tar", "--include=ca-certificates",
 			`--aptopt=Acquire::Check-Valid-Until "false"`, `--aptopt=Acquire::Languages "none"`,
 			suite, unfinished, "http://deb.debian.org/debian"))
-		if err := os.Rename(unfinished, tar); err != nil {
-			tb.Fatal(err)
-		}
+		host.Run(tb, "mv", unfinished, tar) // perhaps to another file system
 	}
 	name := "localhost/debian:" + suite
 	if command(tb, "image", "exists", name).Run() != nil {
@@ -161,7 +207,7 @@ func goArgs(tb testing.TB) []string {
 	env := strings.Fields(host.Run(tb, "go", "env", "GOROOT", "GOMODCACHE", "GOCACHE"))
 	return []string{
 		"--build-arg", "GO_IMAGE=" + base(tb, "golang"), "--timestamp", "0",
-		"--volume", env[0] + ":/usr/local/go:ro", "--volume", env[1] + ":/root/go/pkg/mod", "--volume", env[2] + ":/root/.cache/go-build",
+		"--volume=" + env[0] + ":/usr/local/go:ro", "--volume=" + env[1] + ":/root/go/pkg/mod", "--volume=" + env[2] + ":/root/.cache/go-build",
 	}
 }
 
@@ -186,9 +232,10 @@ func newNode(tb testing.TB, mode string) node {
 // bareNode has nothing in it.
 func bareNode(tb testing.TB) node {
 	tb.Helper()
+	possible(tb)
 	nodes.Lock()
 	nodes.made++
-	n := node{fmt.Sprintf("iptables-wrapper-test-%d-%d", os.Getpid(), nodes.made)}
+	n := node{fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), nodes.made)}
 	nodes.Unlock()
 	host.Run(tb, "ip", "netns", "add", n.name)
 	tb.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", n.name).Run() })
@@ -223,14 +270,15 @@ type result struct {
 // run runs a script in a new container.
 func run(tb testing.TB, ref, stdin, script string, options ...string) result {
 	tb.Helper()
-	return start(tb, stdin, command(tb, runArgs(built{ref: ref}, script, options...)...))
+	return start(tb, stdin, command(tb, runArgs(tb, built{ref: ref}, script, options...)...))
 }
 
 // runArgs run a script. The shell is brought along, because not all images have one; what the script calls is the
 // image's. A user who is not root has no capabilities but those of the files, as in Kubernetes; podman would pass on those
 // of the container.
-func runArgs(i built, script string, options ...string) []string {
-	args := []string{"run", "--rm", "--interactive", "--volume", "/bin/busybox:/busybox:ro", "--entrypoint", "/busybox"}
+func runArgs(tb testing.TB, i built, script string, options ...string) []string {
+	tb.Helper()
+	args := []string{"run", "--rm", "--interactive", "--volume", base(tb, "shell") + ":/busybox:ro", "--entrypoint", "/busybox"}
 	args = append(append(append(args, ulimits...), options...), i.ref)
 	if i.nonroot {
 		args = append(args, "setpriv", "--ambient-caps", "-net_admin,-net_raw", "--inh-caps", "-net_admin,-net_raw", "/busybox")
@@ -247,6 +295,6 @@ func start(tb testing.TB, stdin string, cmd *exec.Cmd) result {
 	if exit := (&exec.ExitError{}); err != nil && !errors.As(err, &exit) {
 		tb.Fatalf("%s: %v", cmd, err)
 	}
-	warning := "# Warning: iptables-legacy tables present, use iptables-legacy to see them\n"
-	return result{stdout.String(), strings.ReplaceAll(stderr.String(), warning, ""), cmd.ProcessState.ExitCode()}
+	warning := regexp.MustCompile(`# Warning: iptables-legacy tables present, use .* to see them\n`)
+	return result{stdout.String(), warning.ReplaceAllString(stderr.String(), ""), cmd.ProcessState.ExitCode()}
 }
