@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -56,6 +59,10 @@ func (a *answers) Write(b []byte) (int, error) {
 // app is set up so that nothing but answers and requested help goes to stdout, and so that every error comes back to
 // commandLine: by itself the library prints help on stdout for a wrong flag, passes over surplus arguments, and exits.
 func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
+	wait := &cli.DurationFlag{
+		Name: "wait", DefaultText: "not at all",
+		Usage: "wait until the answer is conclusive, for `DURATION` at most: 90s, 5m",
+	}
 	directory := &cli.StringFlag{Name: "dir", Usage: "the `DIR` of the six names (default: where this program's file is,\n" +
 		"if they or iptables-nft are there; else where those are)"}
 	commands := []*cli.Command{
@@ -64,11 +71,18 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 			Usage: "print the backend that this network namespace uses: nft or legacy",
 			Description: "Asks the kernel, changes nothing and starts no process. If the answer is not conclusive, a line on\n" +
 				"stderr says why. Example:\n\n   iptables-wrapper detect -o table",
-			Flags: []cli.Flag{&cli.StringFlag{
-				Name: "output", Aliases: []string{"o"}, Value: "text",
-				Usage: "`FORMAT`: text (the word), json (all evidence, for programs) or table (all evidence, for people)",
-			}},
-			Action: func(c *cli.Context) error { return detectCommand(w, c.String("output"), stdout, stderr) },
+			Flags: []cli.Flag{
+				&cli.StringFlag{
+					Name: "output", Aliases: []string{"o"}, Value: "text",
+					Usage: "`FORMAT`: text (the word), table (all evidence, for people), json (all evidence, for programs),\n" +
+						"env (lines for a shell's eval) or nfd (lines for Node Feature Discovery)",
+				},
+				&cli.BoolFlag{Name: "strict", Usage: "end with status 3 if the answer is not conclusive", DisableDefaultText: true},
+				wait,
+				&cli.StringFlag{Name: "netns", Usage: "look into the network namespace at `PATH`, as \"ip netns add\" makes it"},
+				&cli.StringFlag{Name: "pid", Usage: "look into the network namespace of the process `N`"},
+			},
+			Action: func(c *cli.Context) error { return detectCommand(w, c, stdout, stderr) },
 		},
 		{
 			Name:  "install",
@@ -106,10 +120,9 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 			Flags: []cli.Flag{
 				directory,
 				&cli.StringFlag{Name: "mode", Usage: "`MODE`: auto, nft or legacy (default: $" + modeVariable + ", or auto)"},
+				wait,
 			},
-			Action: func(c *cli.Context) error {
-				return selectCommand(w, c.String("dir"), c.String("mode"), c.IsSet("mode"), stdout)
-			},
+			Action: func(c *cli.Context) error { return selectCommand(w, c, stdout, stderr) },
 		},
 		{
 			Name:        "reset",
@@ -175,32 +188,104 @@ func versionString() string {
 	return "unknown"
 }
 
-func detectCommand(w exec.Wrapper, format string, stdout, stderr io.Writer) error {
+func detectCommand(w exec.Wrapper, c *cli.Context, stdout, stderr io.Writer) error {
 	override, err := modeFromEnvironment(w)
 	if err != nil {
 		return err
 	}
+	format, ok := formats[c.String("output")]
+	if !ok {
+		return usageError{fmt.Errorf("detect: output %q is none of text, table, json, env, nfd", c.String("output"))}
+	}
+	if err := enterNetns(c); err != nil {
+		return err
+	}
 	q := query(w, override)
-	switch format {
-	case "text":
-	case "json", "table":
-		q.Everything = true
-	default:
-		return usageError{fmt.Errorf("detect: output %q is none of text, json, table", format)}
+	q.Everything = format.everything
+	r, err := look(q, c, stderr)
+	if err != nil {
+		return err
 	}
-	r := q.Run()
-	switch format {
-	case "json":
-		err = printJSON(stdout, r)
-	case "table":
-		return printTable(stdout, r) // which says it all
-	default:
-		_, err = fmt.Fprintln(stdout, r.Mode)
+	if err := format.print(stdout, r); err != nil {
+		return err
 	}
-	if err == nil && !r.Conclusive {
+	switch {
+	case r.Conclusive:
+		return nil
+	case c.Bool("strict"):
+		return failure{statusInconclusive, fmt.Errorf("not conclusive: %s", doubt(r)), ""}
+	case !format.saysAll:
 		fmt.Fprintf(stderr, "iptables-wrapper: not conclusive: %s\n", doubt(r))
 	}
-	return err
+	return nil
+}
+
+// enterNetns moves this thread, which main has locked, to where it was told to look.
+func enterNetns(c *cli.Context) error {
+	path := c.String("netns")
+	switch {
+	case c.IsSet("netns") && c.IsSet("pid"):
+		return usageError{errors.New("detect: --netns and --pid contradict each other")}
+	case c.IsSet("netns") && path == "":
+		return usageError{errors.New("detect: the network namespace is empty")}
+	case c.IsSet("pid"):
+		pid, err := strconv.ParseUint(c.String("pid"), 10, 31)
+		if err != nil || pid == 0 {
+			return usageError{fmt.Errorf("detect: pid %q is not the number of a process", c.String("pid"))}
+		}
+		path = fmt.Sprintf("/proc/%d/ns/net", pid)
+	case path == "":
+		return nil
+	}
+	err := detect.EnterNetns(path)
+	hint := ""
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.ENOENT) && c.IsSet("pid"):
+		hint = "there is no such process here; a Pod sees the host's with hostPID"
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		hint = "it needs CAP_SYS_ADMIN, and CAP_SYS_PTRACE for another user's process"
+	}
+	return failure{1, fmt.Errorf("detect: %w", err), hint}
+}
+
+// look answers the query, after a wait if one was asked for.
+func look(q detect.Query, c *cli.Context, stderr io.Writer) (detect.Result, error) {
+	limit := c.Duration("wait")
+	switch {
+	case c.IsSet("wait") && limit <= 0:
+		return detect.Result{}, usageError{fmt.Errorf("%s: wait %s is no time to wait", c.Command.Name, limit)}
+	case limit == 0 || q.Override != "":
+		return q.Run(), nil
+	}
+	first := q
+	first.Everything = false
+	if r := first.Run(); !r.Conclusive {
+		endBySignal()
+		fmt.Fprintf(stderr, "iptables-wrapper: waiting up to %s for kubelet's chains, or rules: %s\n", limit, doubt(r))
+		r, blind := first.Wait(limit)
+		switch {
+		case r.Conclusive:
+			fmt.Fprintf(stderr, "iptables-wrapper: found: %s\n", because(r))
+		case blind != nil:
+			fmt.Fprintf(stderr, "iptables-wrapper: the time is over (looked every %s: %v)\n", detect.PollInterval, blind)
+		default:
+			fmt.Fprintln(stderr, "iptables-wrapper: the time is over")
+		}
+		if !q.Everything {
+			return r, nil
+		}
+	}
+	return q.Run(), nil
+}
+
+// endBySignal makes SIGINT and SIGTERM end the process at once, also where it is the first of a container and the kernel
+// would ignore them.
+func endBySignal() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
+	go func() { os.Exit(128 + int((<-signals).(unix.Signal))) }()
 }
 
 // enterRoot is chroot(2) with an explanation.
@@ -255,14 +340,14 @@ func install(w exec.Wrapper, dir string, options exec.Options, skipChecks bool, 
 	return nil
 }
 
-func selectCommand(w exec.Wrapper, dir, mode string, given bool, stdout io.Writer) error {
-	dir, err := orOwn(w, dir)
+func selectCommand(w exec.Wrapper, c *cli.Context, stdout, stderr io.Writer) error {
+	dir, err := orOwn(w, c.String("dir"))
 	if err != nil {
 		return err
 	}
 	selected, err := modeFromEnvironment(w)
-	if given {
-		if selected, err = parseMode(mode); err != nil {
+	if c.IsSet("mode") {
+		if selected, err = parseMode(c.String("mode")); err != nil {
 			err = usageError{fmt.Errorf("select: mode %w", err)}
 		}
 	}
@@ -270,7 +355,10 @@ func selectCommand(w exec.Wrapper, dir, mode string, given bool, stdout io.Write
 		return err
 	}
 	if selected == "" {
-		r := query(w, "").Run()
+		r, err := look(query(w, ""), c, stderr)
+		if err != nil {
+			return err
+		}
 		selected = r.Mode
 		why := ""
 		if !r.Conclusive {

@@ -159,6 +159,43 @@ func explain(c detect.Conflict) string {
 	}
 }
 
+// format is a way to print a result.
+type format struct {
+	print      func(io.Writer, detect.Result) error
+	everything bool // it shows all evidence
+	saysAll    bool // it says that a result is not conclusive, and why
+}
+
+var formats = map[string]format{
+	"text":  {print: printText},
+	"table": {print: printTable, everything: true, saysAll: true},
+	"json":  {print: printJSON, everything: true},
+	"env":   {print: printEnv},
+	"nfd":   {print: printNFD},
+}
+
+func printText(out io.Writer, r detect.Result) error {
+	_, err := fmt.Fprintln(out, r.Mode)
+	return err
+}
+
+// printEnv writes assignments for a shell. No value needs quotes.
+func printEnv(out io.Writer, r detect.Result) error {
+	_, err := fmt.Fprintf(out, "IPTABLES_MODE=%s\nIPTABLES_REASON=%s\nIPTABLES_CONCLUSIVE=%t\n", r.Mode, r.Reason, r.Conclusive)
+	return err
+}
+
+// printNFD writes a feature file for the local source of Node Feature Discovery, which makes the labels
+// feature.node.kubernetes.io/iptables.mode and so on of it. A guess is no feature of the node, so it makes none of it.
+func printNFD(out io.Writer, r detect.Result) error {
+	mode := string(r.Mode)
+	if !r.Conclusive {
+		mode = "unknown"
+	}
+	_, err := fmt.Fprintf(out, "iptables.mode=%s\niptables.reason=%s\niptables.conclusive=%t\n", mode, r.Reason, r.Conclusive)
+	return err
+}
+
 // printTable writes a result for people: the decision and its reason first.
 func printTable(out io.Writer, r detect.Result) error {
 	certainty := "conclusive"

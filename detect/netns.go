@@ -3,7 +3,15 @@
 
 package detect
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNotNetns: there is a file, and it is not a network namespace.
+var ErrNotNetns = errors.New("not a network namespace")
 
 // InOwnNetns says whether this thread is in the network namespace of the container's first process, the one that a
 // container is made for. A CNI plugin that runs iptables inside a pod's namespace is not: what holds there proves
@@ -15,4 +23,33 @@ func InOwnNetns() Answer {
 		return Unknown
 	}
 	return answer(own.Dev == first.Dev && own.Ino == first.Ino)
+}
+
+// EnterNetns moves the calling thread, and no other, into the network namespace that a file names: /run/netns/NAME as
+// "ip netns add" makes it, or /proc/PID/ns/net. The caller must be locked to its thread (runtime.LockOSThread), and must
+// not unlock it: the thread cannot be trusted to come back. It needs CAP_SYS_ADMIN, here and over that namespace, see
+// setns(2). The error is ErrNotNetns, or wraps the errno.
+func EnterNetns(path string) error {
+	// Looked at before it is opened, because opening a device or a FIFO does something.
+	var fs unix.Statfs_t
+	if err := unix.Statfs(path, &fs); err != nil {
+		return &os.PathError{Op: "statfs", Path: path, Err: err}
+	}
+	if fs.Type != unix.NSFS_MAGIC {
+		return &os.PathError{Op: "enter", Path: path, Err: ErrNotNetns}
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	if kind, err := unix.IoctlRetInt(fd, unix.NS_GET_NSTYPE); err != nil {
+		return &os.PathError{Op: "enter", Path: path, Err: err}
+	} else if kind != unix.CLONE_NEWNET {
+		return &os.PathError{Op: "enter", Path: path, Err: ErrNotNetns}
+	}
+	if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+		return &os.PathError{Op: "enter", Path: path, Err: err}
+	}
+	return nil
 }

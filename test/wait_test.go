@@ -1,0 +1,145 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// startWaiting starts a command that waits, and returns when it does.
+func startWaiting(t *testing.T, name string, args ...string) (cmd *exec.Cmd, stdout, stderr *bufio.Reader) {
+	t.Helper()
+	cmd = exec.Command(name, args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stderr = bufio.NewReader(errs)
+	if line, _ := stderr.ReadString('\n'); !strings.HasPrefix(line, "iptables-wrapper: waiting up to ") {
+		t.Errorf("it does not say what it waits for: %q", line)
+	}
+	return cmd, bufio.NewReader(out), stderr
+}
+
+// Evidence that comes during the wait ends it, and what nf_tables tells of itself does so long before the next look.
+func TestWait(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	installed(t)
+	t.Run("select", func(t *testing.T) { // before any other: only in the container's own namespace names are moved
+		found(t, "legacy", "select", "iptables-legacy", "-t", "mangle", "-N", "KUBE-KUBELET-CANARY")
+		wantNames(t, legacyProgram)
+	})
+	for _, test := range []struct {
+		mode    string
+		command []string
+	}{
+		{"nft", []string{"iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"}},
+		{"nft", []string{"ip6tables-nft", "-t", "mangle", "-N", "KUBE-KUBELET-CANARY"}},
+		{"nft", []string{"ip6tables-nft", "-A", "INPUT", "-j", "ACCEPT"}},
+		{"legacy", []string{"ip6tables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"}},
+		{"legacy", []string{"iptables-legacy", "-A", "INPUT", "-j", "ACCEPT"}},
+	} {
+		t.Run(strings.Join(test.command, " "), func(t *testing.T) {
+			host.Netns(t)
+			found(t, test.mode, "detect", test.command...)
+		})
+	}
+	// Nothing to wait for.
+	t.Run("found already", func(t *testing.T) {
+		host.Netns(t)
+		host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+		if output, err := exec.Command("iptables-wrapper", "detect", "--wait", "10m").CombinedOutput(); err != nil || string(output) != "nft\n" {
+			t.Errorf("%v: got %q", err, output)
+		}
+	})
+}
+
+// found checks that a command that waits ends with the mode as soon as another one has made evidence.
+func found(t *testing.T, mode, command string, evidence ...string) {
+	t.Helper()
+	cmd, stdout, stderr := startWaiting(t, "iptables-wrapper", command, "--wait", "10m")
+	host.Run(t, evidence[0], evidence[1:]...)
+	told, _ := io.ReadAll(stderr)
+	answer, _ := io.ReadAll(stdout)
+	if err := cmd.Wait(); err != nil || string(answer) != mode+"\n" || !strings.HasPrefix(string(told), "iptables-wrapper: found: ") {
+		t.Errorf("%v: got %q, %q", err, answer, told)
+	}
+}
+
+// A signal ends the wait at once, by the status that a shell gives it, also as the first process of a container: the
+// kernel keeps signals from that which it does not ask for.
+func TestWaitEndsBySignal(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	installed(t)
+	for signal, want := range map[unix.Signal]int{unix.SIGTERM: 143, unix.SIGINT: 130} {
+		for _, first := range []bool{false, true} {
+			args := []string{"iptables-wrapper", "detect", "--wait", "10m"}
+			if first {
+				args = append([]string{"unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"}, args...)
+			}
+			cmd, _, _ := startWaiting(t, args[0], args[1:]...)
+			pid := cmd.Process.Pid
+			if first {
+				child, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if pid, err = strconv.Atoi(strings.TrimSpace(string(child))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := unix.Kill(pid, signal); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if got := cmd.ProcessState.ExitCode(); got != want {
+				t.Errorf("%v, first process %v: status %d, want %d", signal, first, got, want)
+			}
+		}
+	}
+}
+
+// Idle waiting wakes up once in a poll interval, and nothing is done twice for it.
+func TestWaitIsIdle(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	installed(t)
+	trace := t.TempDir() + "/trace"
+	output, _ := exec.Command("strace", "-f", "-o", trace, "-e", "trace=ppoll,poll", "iptables-wrapper", "detect", "--wait", "4s").CombinedOutput()
+	if !strings.Contains(string(output), "the time is over") {
+		t.Errorf("got %q", output)
+	}
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One for each second, and one more for what is left of the last.
+	if polls := len(regexp.MustCompile(`(?m)^\d+ +p?poll\(`).FindAllString(string(text), -1)); polls < 4 || polls > 6 {
+		t.Errorf("%d wake-ups in 4 s:\n%s", polls, text)
+	}
+}
