@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
-	"text/tabwriter"
 
 	"golang.org/x/sys/unix"
 
@@ -196,35 +196,86 @@ func printNFD(out io.Writer, r detect.Result) error {
 	return err
 }
 
-// printTable writes a result for people: the decision and its reason first.
+// width is how wide a terminal is at the least.
+const width = 80
+
+// printTable writes a result for people: the decision and its reason first, in no line more than a terminal holds.
 func printTable(out io.Writer, r detect.Result) error {
-	certainty := "conclusive"
-	if !r.Conclusive {
-		certainty = "not conclusive: " + doubt(r)
+	paint := painter(out)
+	var b strings.Builder
+	b.WriteString(fold(fmt.Sprintf("%s, because %s", r.Mode, because(r)), 0, bold, paint))
+	if r.Conclusive {
+		b.WriteString(fold(fmt.Sprintf("conclusive (%s)", r.Reason), 0, green, paint))
+	} else {
+		b.WriteString(fold(fmt.Sprintf("not conclusive (%s): %s", r.Reason, doubt(r)), 0, yellow, paint))
 	}
-	fmt.Fprintf(out, "%s, because %s\n%s, %s\n\n", r.Mode, because(r), r.Reason, certainty)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "BACKEND\tFAMILY\tIN KERNEL\tHINT\tCANARY\tRULES\tTABLES")
+
+	const row = "%-7s  %-6s  %-14s  %-14s  %-14s  %s"
+	fmt.Fprintf(&b, "\n"+row+"\n", "BACKEND", "FAMILY", "IN KERNEL", "HINT", "CANARY", "RULES")
 	for _, e := range r.Evidence {
-		var tables []string
+		fmt.Fprintf(&b, row+"\n", e.Backend, e.Family, e.Supported, e.Hint, e.Canary, number(e.Rules))
 		for _, table := range e.Tables {
-			tables = append(tables, fmt.Sprintf("%s %s", table.Name, number(table.Rules)))
+			fmt.Fprintf(&b, "%17s%-46s  %s\n", "", table.Name, number(table.Rules))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			e.Backend, e.Family, e.Supported, e.Hint, e.Canary, number(e.Rules), strings.Join(tables, ", "))
-	}
-	if err := t.Flush(); err != nil {
-		return err
 	}
 	for _, e := range r.Evidence {
 		if e.Err != nil {
-			fmt.Fprintf(out, "\n%s %s: %s\n", e.Backend, e.Family, advise(e.Err))
+			b.WriteString("\n" + fold(fmt.Sprintf("%s %s: %s", e.Backend, e.Family, advise(e.Err)), 2, yellow, paint))
 		}
 	}
 	for _, c := range r.Conflicts {
-		fmt.Fprintf(out, "\nconflict: %s\n", explain(c))
+		b.WriteString("\n" + fold("conflict: "+explain(c), 2, red, paint))
 	}
-	return nil
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// The colours of the table, as ECMA-48 has them.
+const (
+	bold   = "\x1b[1m"
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	normal = "\x1b[0m"
+)
+
+// painter returns a function that colours a line: on a terminal only, and not where NO_COLOR is set (no-color.org).
+func painter(out io.Writer) func(color, line string) string {
+	plain := func(_, line string) string { return line }
+	if a, ok := out.(*answers); ok {
+		out = a.Writer
+	}
+	file, ok := out.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return plain
+	}
+	if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err != nil {
+		return plain
+	}
+	return func(color, line string) string { return color + line + normal }
+}
+
+// fold breaks a sentence between words, indents all lines but the first, and ends each.
+func fold(text string, indent int, color string, paint func(color, line string) string) string {
+	var lines strings.Builder
+	line := ""
+	flush := func() {
+		lines.WriteString(paint(color, line) + "\n")
+		line = strings.Repeat(" ", indent)
+	}
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0 || strings.TrimSpace(line) == "":
+			line += word
+		case len(line)+1+len(word) > width:
+			flush()
+			line += word
+		default:
+			line += " " + word
+		}
+	}
+	flush()
+	return lines.String()
 }
 
 // number is a count that is exact, or "?".
@@ -235,9 +286,13 @@ func number(c detect.Count) string {
 	return fmt.Sprint(c.Min)
 }
 
-// The JSON form of a result. A number of rules is null where it could not be told.
+// jsonVersion goes up when something in docs/detect.schema.json changes its meaning or goes away.
+const jsonVersion = 1
+
+// The JSON form of a result, as docs/detect.schema.json defines it. A number of rules is null where it could not be told.
 type (
 	jsonResult struct {
+		Version    int               `json:"version"`
 		Mode       detect.Mode       `json:"mode"`
 		Reason     detect.Reason     `json:"reason"`
 		Conclusive bool              `json:"conclusive"`
@@ -261,7 +316,7 @@ type (
 )
 
 func printJSON(out io.Writer, r detect.Result) error {
-	result := jsonResult{r.Mode, r.Reason, r.Conclusive, []jsonEvidence{}, append([]detect.Conflict{}, r.Conflicts...)}
+	result := jsonResult{jsonVersion, r.Mode, r.Reason, r.Conclusive, []jsonEvidence{}, append([]detect.Conflict{}, r.Conflicts...)}
 	for _, e := range r.Evidence {
 		evidence := jsonEvidence{
 			Backend: e.Backend, Family: e.Family,
