@@ -177,10 +177,10 @@ func recapture(t *testing.T, c capture) {
 			if err := p.open(); err != nil {
 				t.Fatal(err)
 			}
-			question := nftRequest(unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, c.seq, family.nfproto(), nftAttribute{unix.NFTA_RULE_TABLE, c.name})
+			question := nftRequest(unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, c.seq, family.nfproto(), nftAttribute{kind: unix.NFTA_RULE_TABLE, value: c.name})
 			if c.kind == "nft chain" {
 				question = nftRequest(unix.NFT_MSG_GETCHAIN, 0, c.seq, family.nfproto(),
-					nftAttribute{unix.NFTA_CHAIN_TABLE, mangle}, nftAttribute{unix.NFTA_CHAIN_NAME, c.name})
+					nftAttribute{kind: unix.NFTA_CHAIN_TABLE, value: mangle}, nftAttribute{kind: unix.NFTA_CHAIN_NAME, value: c.name})
 			}
 			if err := unix.Sendto(p.fd, question, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 				t.Fatal(err)

@@ -86,8 +86,9 @@ func exactly(n int) Count { return Count{n, n} }
 
 // Table is one of the tables raw, mangle, nat, filter and security that exists in the namespace.
 type Table struct {
-	Name  string
-	Rules Count
+	Name   string
+	Rules  Count
+	Chains []string // the user-defined ones, as far as they could be read
 }
 
 // Evidence is what one backend says about one family.

@@ -84,7 +84,11 @@ func (p *legacyProbe) countTables(e *Evidence) {
 		if err != nil {
 			count = Count{0, Unbounded}
 		}
-		e.Tables = append(e.Tables, Table{table, count})
+		var chains []string
+		for _, name := range t.chains {
+			chains = append(chains, string(name))
+		}
+		e.Tables = append(e.Tables, Table{table, count, chains})
 		return count, err
 	})
 }

@@ -135,28 +135,38 @@ func cString(b []byte) []byte {
 	return b
 }
 
-// nftRequest builds a request of nf_tables. attributes alternate between kinds and their values, which are strings.
+// nftRequest builds a request of nf_tables.
 func nftRequest(kind, flags uint16, seq uint32, family uint8, attributes ...nftAttribute) []byte {
+	return request(unix.NFNL_SUBSYS_NFTABLES<<8|kind, flags, seq, family, attributes...)
+}
+
+// request builds a request of any part of nfnetlink.
+func request(kind, flags uint16, seq uint32, family uint8, attributes ...nftAttribute) []byte {
 	b := make([]byte, unix.SizeofNlMsghdr+sizeofNfgenmsg, 128)
-	binary.NativeEndian.PutUint16(b[4:], unix.NFNL_SUBSYS_NFTABLES<<8|kind)
+	binary.NativeEndian.PutUint16(b[4:], kind)
 	binary.NativeEndian.PutUint16(b[6:], unix.NLM_F_REQUEST|flags)
 	binary.NativeEndian.PutUint32(b[8:], seq)
 	b[unix.SizeofNlMsghdr] = family
 	b[unix.SizeofNlMsghdr+1] = unix.NFNETLINK_V0
 	for _, a := range attributes {
-		b = binary.NativeEndian.AppendUint16(b, uint16(unix.SizeofNlAttr+len(a.value)+1))
+		value := a.value
+		if !a.number {
+			value += "\x00"
+		}
+		b = binary.NativeEndian.AppendUint16(b, uint16(unix.SizeofNlAttr+len(value)))
 		b = binary.NativeEndian.AppendUint16(b, a.kind)
-		b = append(b, a.value...)
-		b = append(b, make([]byte, align4(len(b)+1)-len(b))...) // the NUL and the padding
+		b = append(b, value...)
+		b = append(b, make([]byte, align4(len(b))-len(b))...) // the padding
 	}
 	binary.NativeEndian.PutUint32(b, uint32(len(b)))
 	return b
 }
 
-// nftAttribute is a string attribute, NLA_NUL_STRING in the kernel's policy.
+// nftAttribute is a string attribute, NLA_NUL_STRING in the kernel's policy, or a number, whose bytes are the value.
 type nftAttribute struct {
-	kind  uint16
-	value string
+	kind   uint16
+	value  string
+	number bool
 }
 
 // dump is the state of an answer while its messages come in, for one question.

@@ -34,7 +34,7 @@ func control(kind, flags uint16, seq uint32, code int32) []byte {
 const newRule = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWRULE
 
 func rule(flags uint16, seq uint32) []byte {
-	return nftMessage(unix.NFT_MSG_NEWRULE, flags, seq, unix.NFPROTO_IPV4, nftAttribute{unix.NFTA_RULE_TABLE, "filter"})
+	return nftMessage(unix.NFT_MSG_NEWRULE, flags, seq, unix.NFPROTO_IPV4, nftAttribute{kind: unix.NFTA_RULE_TABLE, value: "filter"})
 }
 
 func cut(b []byte, n int) []byte { return b[:len(b)-n] }
@@ -77,8 +77,8 @@ func TestDumpTake(t *testing.T) {
 		{"length beyond the datagram", [][]byte{withLength(rule(multi, 7), 999)}, dump{}, 0, errShortMessage},
 		{"length beyond 2 GiB", [][]byte{withLength(rule(multi, 7), 0xffffffff)}, dump{}, 0, errShortMessage},
 		{"no family", [][]byte{withLength(rule(multi, 7), 18)}, dump{}, 0, errShortMessage},
-		{"another table's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV4, nftAttribute{unix.NFTA_RULE_TABLE, "nat"})}, dump{}, 0, errWrongObject},
-		{"another family's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV6, nftAttribute{unix.NFTA_RULE_TABLE, "filter"})}, dump{}, 0, errWrongObject},
+		{"another table's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV4, nftAttribute{kind: unix.NFTA_RULE_TABLE, value: "nat"})}, dump{}, 0, errWrongObject},
+		{"another family's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV6, nftAttribute{kind: unix.NFTA_RULE_TABLE, value: "filter"})}, dump{}, 0, errWrongObject},
 		{"a rule without a table", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV4)}, dump{}, 0, errWrongObject},
 	} {
 		rules := 0
@@ -190,7 +190,7 @@ func FuzzRequest(f *testing.F) {
 			t.Skip("not a name that is ever asked for")
 		}
 		b := nftRequest(unix.NFT_MSG_GETCHAIN, 0, 7, unix.NFPROTO_IPV6,
-			nftAttribute{unix.NFTA_CHAIN_TABLE, table}, nftAttribute{unix.NFTA_CHAIN_NAME, chain})
+			nftAttribute{kind: unix.NFTA_CHAIN_TABLE, value: table}, nftAttribute{kind: unix.NFTA_CHAIN_NAME, value: chain})
 		m, rest, err := nextMessage(b)
 		if err != nil || len(rest) != 0 || len(b)%4 != 0 {
 			t.Fatalf("got rest of %d, error %v, length %d", len(rest), err, len(b))

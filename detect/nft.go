@@ -66,7 +66,7 @@ func (p *nftProbe) chain(e *Evidence, name string, field func(*Evidence) *Answer
 			return err
 		}
 		return m.is(family, unix.NFTA_CHAIN_NAME, name)
-	}, nftAttribute{unix.NFTA_CHAIN_TABLE, mangle}, nftAttribute{unix.NFTA_CHAIN_NAME, name})
+	}, nftAttribute{kind: unix.NFTA_CHAIN_TABLE, value: mangle}, nftAttribute{kind: unix.NFTA_CHAIN_NAME, value: name})
 	switch {
 	case err == nil:
 		*field(e) = found
@@ -97,10 +97,10 @@ func (p *nftProbe) countTables(e *Evidence) {
 	for _, table := range tableNames {
 		err := p.ask(e, unix.NFT_MSG_GETTABLE, 0, unix.NFT_MSG_NEWTABLE, func(m message) error {
 			return m.is(e.Family.nfproto(), unix.NFTA_TABLE_NAME, table)
-		}, nftAttribute{unix.NFTA_TABLE_NAME, table})
+		}, nftAttribute{kind: unix.NFTA_TABLE_NAME, value: table})
 		switch {
 		case err == nil:
-			t := Table{table, p.countTable(e, table, Unbounded)}
+			t := Table{table, p.countTable(e, table, Unbounded), p.chains(e, table)}
 			e.Tables = append(e.Tables, t)
 			e.Rules = e.Rules.plus(t.Rules)
 		case errors.Is(err, unix.ENOENT), errors.Is(err, errNoNFTables):
@@ -109,6 +109,31 @@ func (p *nftProbe) countTables(e *Evidence) {
 			e.blame(fmt.Errorf("ask nf_tables for table %q: %w", table, err))
 		}
 	}
+}
+
+// chains lists the chains of a table that are not hooked into the kernel: those that iptables -N makes.
+func (p *nftProbe) chains(e *Evidence, table string) []string {
+	var names []string
+	err := errInterrupted
+	for try := 0; try < attempts && errors.Is(err, errInterrupted); try++ {
+		names = nil
+		err = p.ask(e, unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, unix.NFT_MSG_NEWCHAIN, func(m message) error {
+			if of, err := m.attribute(unix.NFTA_CHAIN_TABLE); err != nil || string(cString(of)) != table {
+				return err // the kernel dumps those of all tables
+			}
+			hook, err := m.attribute(unix.NFTA_CHAIN_HOOK)
+			if err != nil || hook != nil {
+				return err
+			}
+			name, err := m.attribute(unix.NFTA_CHAIN_NAME)
+			names = append(names, string(cString(name)))
+			return err
+		})
+	}
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		e.blame(fmt.Errorf("list the chains of nf_tables in table %q: %w", table, err))
+	}
+	return names
 }
 
 // countTable streams the rules of one table, in a buffer that does not grow. It stops when there are enough; the rest
@@ -128,7 +153,7 @@ func (p *nftProbe) countTable(e *Evidence, table string, enough int) Count {
 				return errEnough
 			}
 			return nil
-		}, nftAttribute{unix.NFTA_RULE_TABLE, table})
+		}, nftAttribute{kind: unix.NFTA_RULE_TABLE, value: table})
 		most = max(most, rules) // what was seen before a change was there, all at once
 	}
 	switch {
