@@ -85,6 +85,19 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 			Action: func(c *cli.Context) error { return detectCommand(w, c, stdout, stderr) },
 		},
 		{
+			Name:  "doctor",
+			Usage: "say what iptables can and cannot do here, and what to do about it",
+			Description: "Writes no rule. Runs iptables' programs to see whether they work, and asks the kernel for matches and\n" +
+				"targets, for which it may load modules. Status 1 if there is a problem. Example:\n\n   iptables-wrapper doctor",
+			Flags: []cli.Flag{
+				directory,
+				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "`FORMAT`: table or json"},
+			},
+			Action: func(c *cli.Context) error {
+				return doctorCommand(w, c.String("dir"), c.String("output"), stdout, stderr)
+			},
+		},
+		{
 			Name:  "install",
 			Usage: "point the six names of iptables at this program",
 			Description: "Copies this program into DIR if it runs from elsewhere. Run again, it changes nothing. Example:\n\n" +

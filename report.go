@@ -316,6 +316,12 @@ type (
 )
 
 func printJSON(out io.Writer, r detect.Result) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(asJSON(r))
+}
+
+func asJSON(r detect.Result) jsonResult {
 	result := jsonResult{jsonVersion, r.Mode, r.Reason, r.Conclusive, []jsonEvidence{}, append([]detect.Conflict{}, r.Conflicts...)}
 	for _, e := range r.Evidence {
 		evidence := jsonEvidence{
@@ -331,9 +337,7 @@ func printJSON(out io.Writer, r detect.Result) error {
 		}
 		result.Evidence = append(result.Evidence, evidence)
 	}
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(result)
+	return result
 }
 
 func exact(c detect.Count) *int {

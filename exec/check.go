@@ -39,16 +39,23 @@ func (w Wrapper) Check(d string) error {
 	if err != nil || w.inRoot {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	cmd := osexec.CommandContext(ctx, nft)
-	cmd.Args = []string{"iptables", "--version"}
-	cmd.WaitDelay = time.Second // a child of it may still hold the pipe
-	output, err := cmd.Output()
+	output, err := Output(nft, "iptables", "--version")
 	if err != nil {
 		return fmt.Errorf("%q: %w: %w", nft, ErrUnchecked, err)
 	}
-	return checkVersion(nft, string(output))
+	return checkVersion(nft, output)
+}
+
+// Output runs one of iptables' programs under a name and returns what it prints on both outputs. It ends it after ten
+// seconds.
+func Output(program, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	cmd := osexec.CommandContext(ctx, program)
+	cmd.Args = append([]string{name}, args...)
+	cmd.WaitDelay = time.Second // a child of it may still hold the pipe
+	output, err := cmd.CombinedOutput()
+	return string(output), err
 }
 
 // checkVersion reads the line "iptables v1.8.9 (nf_tables)".

@@ -1,0 +1,424 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+)
+
+// Doctor says what this container can and cannot do here. It writes no rule, but it runs iptables' programs for their
+// versions and to see whether they can read the tables, and the kernel may load modules of what it is asked for.
+
+// weight orders findings. Only a problem makes the container sick.
+type weight string
+
+const (
+	problem weight = "problem"
+	warning weight = "warning"
+	note    weight = "note"
+)
+
+// finding is one thing that is not as it should be, and one sentence of what to do.
+type finding struct {
+	Weight  weight `json:"weight"`
+	Finding string `json:"finding"`
+	Advice  string `json:"advice"`
+}
+
+// right is a capability and what it is for.
+type right struct {
+	Name string `json:"name"`
+	Has  bool   `json:"has"`
+	For  string `json:"for"`
+	bit  int
+}
+
+var rights = [...]right{
+	{Name: "CAP_NET_ADMIN", bit: unix.CAP_NET_ADMIN, For: "everything: to look, and to make rules"},
+	{Name: "CAP_NET_RAW", bit: unix.CAP_NET_RAW, For: "the programs of legacy"},
+}
+
+// extensions are those that kube-proxy, CNI plugins and service meshes use.
+var extensions = [...]detect.Extension{
+	{Name: "addrtype"}, {Name: "comment"}, {Name: "conntrack"}, {Name: "mark"}, {Name: "multiport"}, {Name: "owner"},
+	{Name: "physdev"}, {Name: "recent"}, {Name: "rpfilter"}, {Name: "set"}, {Name: "socket"}, {Name: "statistic"},
+	{Name: "CONNMARK", Target: true}, {Name: "CT", Target: true}, {Name: "DNAT", Target: true}, {Name: "LOG", Target: true},
+	{Name: "MARK", Target: true}, {Name: "MASQUERADE", Target: true}, {Name: "NFLOG", Target: true},
+	{Name: "REDIRECT", Target: true}, {Name: "REJECT", Target: true}, {Name: "SNAT", Target: true},
+	{Name: "TCPMSS", Target: true}, {Name: "TPROXY", Target: true},
+}
+
+// owners are who makes chains with a prefix.
+var owners = [...]struct{ prefix, owner string }{
+	{"KUBE-", "Kubernetes"}, {"CNI-", "CNI plugins"}, {"cali-", "Calico"}, {"CILIUM_", "Cilium"}, {"OLD_CILIUM_", "Cilium"},
+	{"FLANNEL", "Flannel"}, {"WEAVE", "Weave Net"}, {"ANTREA-", "Antrea"}, {"AWS-", "the Amazon VPC CNI"},
+	{"ISTIO_", "Istio"}, {"PROXY_INIT_", "Linkerd"}, {"CONSUL_", "Consul"}, {"DOCKER", "Docker"}, {"NETAVARK", "Podman"},
+	{"LIBVIRT_", "libvirt"}, {"ts-", "Tailscale"}, {"ufw", "ufw"}, {"f2b-", "fail2ban"},
+}
+
+// program is one of iptables' two multi-call programs, or what stands for it.
+type program struct {
+	Mode    detect.Mode `json:"mode"`
+	Path    string      `json:"path,omitempty"`
+	Version string      `json:"version,omitempty"`
+	Error   string      `json:"error,omitempty"`
+}
+
+// examination is all that doctor looks at. findings does no I/O, so that it can be tested on any.
+type examination struct {
+	result      detect.Result
+	rights      []right
+	programs    []program
+	leads       []exec.Lead
+	support     []detect.Support
+	undecodable []string // tables that iptables-nft cannot read, as "ipv4 filter"
+	lock        error    // why legacy's lock cannot be had
+}
+
+func examine(w exec.Wrapper, dir string, q detect.Query) examination {
+	x := examination{result: q.Run(), leads: exec.Leads(dir), support: detect.Extensions(extensions[:])}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	_ = unix.Capget(&header, &data[0]) // fails for a wrong version only: then none is there
+	for _, r := range rights {
+		r.Has = data[r.bit/32].Effective&(1<<(r.bit%32)) != 0
+		x.rights = append(x.rights, r)
+	}
+	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
+		p := program{Mode: mode}
+		path, err := w.Program(string(mode), "iptables")
+		if err == nil {
+			p.Path = path
+			p.Version, err = exec.Output(path, "iptables", "--version")
+			p.Version = strings.TrimSpace(p.Version)
+		}
+		if err != nil {
+			p.Error = err.Error()
+		} else if mode == detect.NFT {
+			x.undecodable = undecodable(path, x.result)
+		}
+		x.programs = append(x.programs, p)
+	}
+	x.lock = lock()
+	return x
+}
+
+// undecodable asks iptables-nft to read each of its tables that has rules. It says of one that it cannot, and ends well.
+func undecodable(program string, r detect.Result) (tables []string) {
+	for _, e := range r.Evidence {
+		if e.Backend != detect.NFT {
+			continue
+		}
+		name := "iptables-save"
+		if e.Family == detect.IPv6 {
+			name = "ip6tables-save"
+		}
+		for _, t := range e.Tables {
+			if t.Rules.Max == 0 {
+				continue
+			}
+			if output, _ := exec.Output(program, name, "-t", t.Name); strings.Contains(output, "is incompatible") {
+				tables = append(tables, fmt.Sprintf("%s %s", e.Family, t.Name))
+			}
+		}
+	}
+	return tables
+}
+
+// lock says why iptables-legacy could not lock its tables: it opens a file for that, and makes it where there is none.
+func lock() error {
+	path := os.Getenv("XTABLES_LOCKFILE")
+	if path == "" {
+		path = "/run/xtables.lock"
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err == nil {
+		unix.Close(fd)
+		return nil
+	}
+	if errors.Is(err, unix.ENOENT) {
+		dir := path[:strings.LastIndexByte(path, '/')+1]
+		if err = unix.Access(dir, unix.W_OK); err == nil {
+			return nil
+		}
+	}
+	return &os.PathError{Op: "open", Path: path, Err: err}
+}
+
+// findings are what is not as it should be, the gravest first.
+func (x examination) findings() []finding {
+	var all []finding
+	add := func(w weight, advice, format string, args ...any) {
+		all = append(all, finding{w, fmt.Sprintf(format, args...), advice})
+	}
+	r := x.result
+	if !r.Conclusive {
+		advice := "wait for kubelet (select --wait), or set " + modeVariable
+		if r.Reason == detect.Override {
+			advice = "unset " + modeVariable + " to see what the host says"
+		}
+		add(warning, advice, "which backend the host uses is not certain: %s", doubt(r))
+	}
+	for _, c := range x.rights {
+		if !c.Has {
+			w := warning
+			if c.Name == "CAP_NET_ADMIN" || r.Mode == detect.Legacy {
+				w = problem
+			}
+			add(w, "add it to the container's capabilities", "%s is missing, which is for %s", c.Name, c.For)
+		}
+	}
+	for _, p := range x.programs {
+		if p.Error != "" {
+			w := warning
+			if p.Mode == r.Mode {
+				w = problem
+			}
+			add(w, "put iptables with both backends into the image", "the programs for %s do not run: %s", p.Mode, p.Error)
+		}
+	}
+	if a, b := x.programs[0].release(), x.programs[1].release(); a != "" && b != "" && a != b {
+		add(warning, "take both from one package", "the programs are of different versions: nft %s, legacy %s", a, b)
+	}
+	for _, e := range r.Evidence {
+		if e.Supported == detect.No && e.Backend == r.Mode && e.Family == detect.IPv4 {
+			add(problem, "set "+modeVariable+" if the mode is wrong", "this kernel has no %s, and that is the mode", e.Backend)
+		}
+	}
+	x.nameFindings(add)
+	if x.lock != nil && r.Mode == detect.Legacy {
+		add(problem, "mount the host's /run/xtables.lock", "legacy's programs cannot lock their tables: %v", x.lock)
+	}
+	for _, family := range []detect.Family{detect.IPv4, detect.IPv6} {
+		var missing []string
+		for _, s := range x.support {
+			if s.Backend == r.Mode && s.Family == family && s.Has == detect.No {
+				missing = append(missing, s.Name)
+			}
+		}
+		if len(missing) > 0 {
+			add(warning, "load the modules on the host, if something here needs them",
+				"the kernel has no %s for %s %s", strings.Join(missing, ", "), r.Mode, family)
+		}
+	}
+	for _, table := range x.undecodable {
+		add(problem, "look at it with nft list ruleset; another program than iptables has made rules there",
+			"iptables-nft cannot read table %s", table)
+	}
+	for _, c := range r.Conflicts {
+		if c != detect.RulesInBoth { // which the next says in more words
+			add(warning, "restart the host, or remove what the old mode has left", "%s", explain(c))
+		}
+	}
+	if stray := strays(r); stray != "" {
+		add(warning, "find out who makes them, and let it use "+string(r.Mode)+" too: they are in force, and iptables does not show them",
+			"there are rules in the backend that is not used: %s", stray)
+	}
+	order := []weight{problem, warning, note}
+	slices.SortStableFunc(all, func(a, b finding) int { return slices.Index(order, a.Weight) - slices.Index(order, b.Weight) })
+	return all
+}
+
+// nameFindings are about where the six names lead.
+func (x examination) nameFindings(add func(w weight, advice, format string, args ...any)) {
+	var modes []string
+	var fixed error
+	for _, l := range x.leads {
+		switch {
+		case l.Err != nil:
+			add(warning, "iptables-wrapper install makes the names", "%s leads nowhere: %v", l.Name, l.Err)
+		case l.Mode == "" && !l.Wrapper:
+			add(warning, "iptables-wrapper install --force, if it should", "%s leads to %q, which is neither a wrapper nor iptables", l.Name, l.End)
+		case l.Mode != "":
+			if !slices.Contains(modes, l.Mode) {
+				modes = append(modes, l.Mode)
+			}
+		case l.Fixed != nil && fixed == nil:
+			fixed = l.Fixed
+		}
+	}
+	switch {
+	case len(modes) > 1:
+		add(problem, "iptables-wrapper reset", "some names lead to nft and others to legacy")
+	case len(modes) == 1 && x.result.Conclusive && modes[0] != string(x.result.Mode):
+		add(problem, "iptables-wrapper reset, or start the container anew from its image",
+			"the names lead to %s, and the host uses %s", modes[0], x.result.Mode)
+	case fixed != nil:
+		add(note, "nothing: it costs each call two milliseconds", "the names cannot be moved (%v), so each call decides", fixed)
+	}
+}
+
+// release is the version alone: "1.8.9" of "iptables v1.8.9 (nf_tables)".
+func (p program) release() string {
+	var version string
+	if _, err := fmt.Sscanf(p.Version, "iptables v%s", &version); err != nil {
+		return ""
+	}
+	return version
+}
+
+// strays says what is in the backend that is not used, and whose it seems to be.
+func strays(r detect.Result) string {
+	var tables, whose []string
+	for _, e := range r.Evidence {
+		if e.Backend == r.Mode {
+			continue
+		}
+		for _, t := range e.Tables {
+			if t.Rules.Max > 0 {
+				tables = append(tables, fmt.Sprintf("%s in %s %s %s", number(t.Rules), e.Backend, e.Family, t.Name))
+			}
+			for _, chain := range t.Chains {
+				for _, o := range owners {
+					if strings.HasPrefix(chain, o.prefix) && !slices.Contains(whose, o.owner) {
+						whose = append(whose, o.owner)
+					}
+				}
+			}
+		}
+	}
+	text := strings.Join(tables, ", ")
+	if text != "" && len(whose) > 0 {
+		text += ", with chains of " + strings.Join(whose, ", ")
+	}
+	return text
+}
+
+// doctorCommand prints an examination. Status 1 says that there is a problem.
+func doctorCommand(w exec.Wrapper, dir, format string, stdout, stderr io.Writer) error {
+	if format != "table" && format != "json" {
+		return usageError{fmt.Errorf("doctor: output %q is none of table, json", format)}
+	}
+	override, err := modeFromEnvironment(w)
+	if err != nil {
+		return err
+	}
+	if dir, err = orOwn(w, dir); err != nil {
+		return err
+	}
+	fmt.Fprintln(stderr, "iptables-wrapper: asking the kernel for matches and targets, for which it may load modules")
+	q := query(w, override)
+	q.Everything = true
+	x := examine(w, dir, q)
+	found := x.findings()
+	if format == "json" {
+		err = x.printJSON(stdout, found)
+	} else {
+		err = x.print(stdout, found)
+	}
+	if err == nil && len(found) > 0 && found[0].Weight == problem {
+		return failure{1, errors.New("doctor: there are problems"), ""}
+	}
+	return err
+}
+
+// print writes it for people: the findings first.
+func (x examination) print(out io.Writer, found []finding) error {
+	paint := painter(out)
+	var b strings.Builder
+	colors := map[weight]string{problem: red, warning: yellow, note: bold}
+	for _, f := range found {
+		b.WriteString(fold(fmt.Sprintf("%s: %s", f.Weight, f.Finding), 2, colors[f.Weight], paint))
+		b.WriteString("  " + fold("-> "+f.Advice, 5, "", func(_, line string) string { return line }))
+	}
+	if len(found) == 0 {
+		b.WriteString(paint(green, "no findings") + "\n")
+	}
+	b.WriteString("\n")
+	if err := printTable(&b, x.result); err != nil {
+		return err
+	}
+	b.WriteString("\nCAPABILITY     HERE  FOR\n")
+	for _, r := range x.rights {
+		fmt.Fprintf(&b, "%-13s  %-4s  %s\n", r.Name, yesNo(r.Has), r.For)
+	}
+	b.WriteString("\nPROGRAM  VERSION\n")
+	for _, p := range x.programs {
+		fmt.Fprintf(&b, "%-7s  %s\n", p.Mode, strings.TrimSpace(p.Version+" "+p.Path+" "+p.Error))
+	}
+	b.WriteString("\nNAME               LEADS TO\n")
+	for _, l := range x.leads {
+		end := l.End
+		if l.Err != nil {
+			end = l.Err.Error()
+		}
+		fmt.Fprintf(&b, "%-17s  %s\n", l.Name, end)
+	}
+	b.WriteString("\nEXTENSION   NFT IPV4  NFT IPV6  LEGACY IPV4  LEGACY IPV6\n")
+	n := len(x.support) / 4
+	for i := range n {
+		fmt.Fprintf(&b, "%-10s  %-8s  %-8s  %-11s  %s\n", x.support[i].Name,
+			short(x.support[i].Has), short(x.support[n+i].Has), short(x.support[2*n+i].Has), short(x.support[3*n+i].Has))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// short is an answer in a narrow column.
+func short(a detect.Answer) string {
+	if a == detect.Unknown {
+		return "?"
+	}
+	return a.String()
+}
+
+func (x examination) printJSON(out io.Writer, found []finding) error {
+	type name struct {
+		Name    string      `json:"name"`
+		LeadsTo string      `json:"leads_to"`
+		Mode    detect.Mode `json:"mode,omitempty"`
+		Wrapper bool        `json:"wrapper"`
+		Error   string      `json:"error,omitempty"`
+	}
+	type extension struct {
+		Backend detect.Mode   `json:"backend"`
+		Family  detect.Family `json:"family"`
+		Name    string        `json:"name"`
+		Target  bool          `json:"target"`
+		Has     string        `json:"has"`
+	}
+	report := struct {
+		Version      int         `json:"version"`
+		Findings     []finding   `json:"findings"`
+		Decision     jsonResult  `json:"decision"`
+		Capabilities []right     `json:"capabilities"`
+		Programs     []program   `json:"programs"`
+		Names        []name      `json:"names"`
+		Extensions   []extension `json:"extensions"`
+		Undecodable  []string    `json:"undecodable"`
+	}{
+		jsonVersion, append([]finding{}, found...), asJSON(x.result), x.rights, x.programs, nil, nil, append([]string{}, x.undecodable...),
+	}
+	for _, l := range x.leads {
+		n := name{Name: l.Name, LeadsTo: l.End, Mode: detect.Mode(l.Mode), Wrapper: l.Wrapper}
+		if l.Err != nil {
+			n.Error = l.Err.Error()
+		}
+		report.Names = append(report.Names, n)
+	}
+	for _, s := range x.support {
+		report.Extensions = append(report.Extensions, extension{s.Backend, s.Family, s.Name, s.Target, s.Has.String()})
+	}
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(report)
+}
