@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -29,7 +31,11 @@ var version string
 // says for anything else.
 func commandLine(w exec.Wrapper, args []string, stdout, stderr io.Writer) int {
 	out := &answers{Writer: stdout}
-	err := app(w, out, stderr).Run(args)
+	a := app(w, out, stderr)
+	err := onceEach(a, args)
+	if err == nil {
+		err = a.Run(args)
+	}
 	if _, ok := err.(cli.ExitCoder); ok { // as it is: one that wraps os/exec's ExitError is ours
 		err = usageError{err} // the library's own: help for a command that there is not
 	}
@@ -40,6 +46,34 @@ func commandLine(w exec.Wrapper, args []string, stdout, stderr io.Writer) int {
 		return complain(stderr, err)
 	}
 	return 0
+}
+
+// onceEach refuses a flag that is given twice: the library takes the last, and what the caller meant is not known.
+func onceEach(a *cli.App, args []string) error {
+	if len(args) < 2 {
+		return nil
+	}
+	command := a.Command(args[1])
+	if command == nil {
+		return nil // an error of its own
+	}
+	seen := map[cli.Flag]bool{}
+	for rest := args[2:]; len(rest) > 0 && len(rest[0]) > 1 && rest[0][0] == '-' && rest[0] != "--"; rest = rest[1:] {
+		name, _, hasValue := strings.Cut(strings.TrimLeft(rest[0], "-"), "=")
+		i := slices.IndexFunc(command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
+		if i < 0 {
+			continue
+		}
+		flag := command.Flags[i]
+		if seen[flag] {
+			return usageError{fmt.Errorf("%s: --%s is given twice", command.Name, flag.Names()[0])}
+		}
+		seen[flag] = true
+		if _, isBool := flag.(*cli.BoolFlag); !isBool && !hasValue && len(rest) > 1 {
+			rest = rest[1:] // its value
+		}
+	}
+	return nil
 }
 
 // answers remembers that an answer could not be written.

@@ -27,7 +27,7 @@ type podSpec struct {
 	InitContainers, Containers []container
 	Volumes                    []struct {
 		Name     string
-		HostPath *struct{ Path string }
+		HostPath *struct{ Path, Type string }
 	}
 }
 
@@ -71,7 +71,7 @@ func readPod(t *testing.T, name string, n node) pod {
 	}
 	for _, v := range p.spec.Volumes {
 		path := filepath.Join(t.TempDir(), v.Name)
-		if v.HostPath != nil {
+		if v.HostPath != nil && v.HostPath.Type == "FileOrCreate" {
 			err = os.WriteFile(path, nil, 0o600)
 		} else {
 			err = os.Mkdir(path, 0o755)
@@ -89,6 +89,7 @@ func (p pod) run(t *testing.T, c container, more ...string) result {
 	t.Helper()
 	ref := map[string]func() string{
 		"registry.example/cni-agent:v1":        func() string { return buildImage(t, named(t, "debian (trixie)")).ref },
+		"registry.example/iptables-mode:v1":    func() string { return buildImage(t, named(t, "debian (trixie)")).ref },
 		"registry.example/firewall:v1":         func() string { return buildImage(t, named(t, "debian (trixie)")).ref },
 		"registry.example/mesh-init:v1":        func() string { return buildImage(t, named(t, "distroless")).ref },
 		"registry.example/iptables-wrapper:v1": func() string { return base(t, "iptables-wrapper") },
@@ -124,7 +125,7 @@ func (p pod) run(t *testing.T, c container, more ...string) result {
 	}
 	args = append(append(args, ref()), rest...)
 	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], "exec sleep infinity", "")
+		args[i] = strings.NewReplacer("exec sleep infinity", "", "sleep 10m", "exit").Replace(args[i])
 	}
 	return start(t, "", command(t, args...))
 }
@@ -172,6 +173,16 @@ func TestExamples(t *testing.T) {
 				}
 			}
 			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FIREWALL")
+		})
+		t.Run("nfd/"+mode, func(t *testing.T) {
+			p := readPod(t, "nfd", newNode(t, mode))
+			if got := p.run(t, p.spec.Containers[0]); got != (result{"", "", 0}) {
+				t.Errorf("got %+v", got)
+			}
+			text, err := os.ReadFile(filepath.Join(p.volumes["features"], "iptables-mode"))
+			if want := "iptables.mode=" + mode + "\niptables.reason=kubelet-hint\niptables.conclusive=true\n"; err != nil || string(text) != want {
+				t.Errorf("got %q, %v, want %q", text, err, want)
+			}
 		})
 		t.Run("debug/"+mode, func(t *testing.T) {
 			p := readPod(t, "debug", newNode(t, mode))
