@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,13 +105,7 @@ func TestWaitEndsBySignal(t *testing.T) {
 			cmd, _, _ := startWaiting(t, args[0], args[1:]...)
 			pid := cmd.Process.Pid
 			if first {
-				child, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if pid, err = strconv.Atoi(strings.TrimSpace(string(child))); err != nil {
-					t.Fatal(err)
-				}
+				pid = onlyChild(t, pid)
 			}
 			if err := unix.Kill(pid, signal); err != nil {
 				t.Fatal(err)
@@ -120,6 +115,52 @@ func TestWaitEndsBySignal(t *testing.T) {
 				t.Errorf("%v, first process %v: status %d, want %d", signal, first, got, want)
 			}
 		}
+	}
+}
+
+func onlyChild(t *testing.T, pid int) int {
+	t.Helper()
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(children)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return child
+}
+
+// What ends the wait for nf_tables is its sign, not the next look.
+func TestWaitIsWoken(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	installed(t)
+	trace := t.TempDir() + "/trace"
+	cmd, _, stderr := startWaiting(t, "strace", "-f", "-o", trace, "-e", "trace=ppoll,poll", "iptables-wrapper", "detect", "--wait", "10m")
+	child := onlyChild(t, cmd.Process.Pid)
+	for asleep := false; !asleep; { // in poll(2), not on the way there
+		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", child))
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, _, _ := strings.Cut(string(call), " ")
+		asleep = number == strconv.Itoa(unix.SYS_PPOLL) || number == strconv.Itoa(unix.SYS_POLL)
+		runtime.Gosched()
+	}
+	host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	_, _ = io.ReadAll(stderr)
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	polls := regexp.MustCompile(`(?m)^.*p?poll.* = .*$`).FindAllString(string(text), -1)
+	if len(polls) == 0 || !strings.Contains(polls[len(polls)-1], "revents=POLLIN") {
+		t.Errorf("no sign came: %s", text)
 	}
 }
 
