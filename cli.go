@@ -97,7 +97,7 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 		Name: "wait", DefaultText: "not at all",
 		Usage: "wait until the answer is conclusive, for `DURATION` at most: 90s, 5m",
 	}
-	directory := &cli.StringFlag{Name: "dir", Usage: "the `DIR` of the six names (default: where this program's file is,\n" +
+	directory := &cli.PathFlag{Name: "dir", Usage: "the `DIR` of the six names (default: where this program's file is,\n" +
 		"if they or iptables-nft are there; else where those are)"}
 	commands := []*cli.Command{
 		{
@@ -106,14 +106,17 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 			Description: "Asks the kernel, changes nothing and starts no process. If the answer is not conclusive, a line on\n" +
 				"stderr says why. Example:\n\n   iptables-wrapper detect -o table",
 			Flags: []cli.Flag{
-				&cli.StringFlag{
+				&choice{&cli.StringFlag{
 					Name: "output", Aliases: []string{"o"}, Value: "text",
-					Usage: "`FORMAT`: text (the word), table (all evidence, for people), json (all evidence, for programs),\n" +
-						"env (lines for a shell's eval) or nfd (lines for Node Feature Discovery)",
-				},
+					Usage: "print it as `FORMAT`: text (the word), table (all evidence, for people), json (all evidence, for\n" +
+						"programs), env (lines for a shell's eval) or nfd (lines for Node Feature Discovery)",
+				}, []string{"text", "table", "json", "env", "nfd"}},
 				&cli.BoolFlag{Name: "strict", Usage: "end with status 3 if the answer is not conclusive", DisableDefaultText: true},
 				wait,
-				&cli.StringFlag{Name: "netns", Usage: "look into the network namespace at `PATH`, as \"ip netns add\" makes it"},
+				&cli.StringFlag{
+					Name: "netns", TakesFile: true,
+					Usage: "look into the network namespace at `PATH`, as \"ip netns add\" makes it",
+				},
 				&cli.StringFlag{Name: "pid", Usage: "look into the network namespace of the process `N`"},
 			},
 			Action: func(c *cli.Context) error { return detectCommand(w, c, stdout, stderr) },
@@ -138,24 +141,23 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 				"   COPY iptables-wrapper /usr/sbin/\n   RUN iptables-wrapper install",
 			Flags: []cli.Flag{
 				directory,
-				&cli.StringFlag{Name: "root", Usage: "install into the root file system at `ROOT`, from outside; DIR is a path in it.\n" +
+				&cli.PathFlag{Name: "root", Usage: "install into the root file system at `ROOT`, from outside; DIR is a path in it.\n" +
 					"Runs nothing that is in it, and needs CAP_SYS_CHROOT"},
-				&cli.StringFlag{Name: "alternatives", Value: "auto", Usage: "`WHEN`: auto (register the wrapper where the names are\n" +
-					"under update-alternatives or alternatives, so that they keep it) or never (plain links)"},
+				&choice{&cli.StringFlag{
+					Name: "alternatives", Value: "auto",
+					Usage: "register with update-alternatives or alternatives `WHEN`: auto (where the names are under them,\n" +
+						"so that they keep the wrapper) or never (plain links)",
+				}, []string{"auto", "never"}},
 				&cli.BoolFlag{Name: "force", Usage: "also replace what is neither a wrapper nor a link to iptables"},
 				&cli.BoolFlag{Name: "skip-checks", Usage: "do not check which iptables programs are there"},
 			},
 			Action: func(c *cli.Context) error {
-				when := c.String("alternatives")
-				if when != "auto" && when != "never" {
-					return usageError{fmt.Errorf("install: alternatives %q is none of auto, never", when)}
-				}
 				if c.IsSet("root") {
 					if err := enterRoot(&w, c.String("root")); err != nil {
 						return err
 					}
 				}
-				options := exec.Options{Force: c.Bool("force"), Alternatives: when == "auto"}
+				options := exec.Options{Force: c.Bool("force"), Alternatives: c.String("alternatives") == "auto"}
 				return install(w, c.String("dir"), options, c.Bool("skip-checks"), stdout, stderr)
 			},
 		},
@@ -166,7 +168,10 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 				"are), 1 if they cannot be moved. Example:\n\n   iptables-wrapper select --mode auto",
 			Flags: []cli.Flag{
 				directory,
-				&cli.StringFlag{Name: "mode", Usage: "`MODE`: auto, nft or legacy (default: $" + modeVariable + ", or auto)"},
+				&choice{
+					&cli.StringFlag{Name: "mode", Usage: "take `MODE`: auto, nft or legacy (default: $" + modeVariable + ", or auto)"},
+					[]string{"auto", "nft", "legacy"},
+				},
 				wait,
 			},
 			Action: func(c *cli.Context) error { return selectCommand(w, c, stdout, stderr) },
@@ -178,17 +183,32 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 			Flags:       []cli.Flag{directory},
 			Action:      func(c *cli.Context) error { return reset(w, c.String("dir"), stdout) },
 		},
+		{
+			Name:        "completion",
+			Usage:       "print a script that completes this command line in a shell",
+			Description: "Example:\n\n   source <(iptables-wrapper completion bash)",
+			ArgsUsage:   "bash|zsh|fish",
+			Action:      func(c *cli.Context) error { return printCompletion(c, stdout) },
+		},
 	}
 	onUsageError := func(_ *cli.Context, err error, _ bool) error { return usageError{err} }
 	for _, c := range commands {
 		c.HideHelpCommand = true
 		c.OnUsageError = onUsageError
 		c.Before = func(c *cli.Context) error {
-			if c.Args().Present() {
-				return usageError{fmt.Errorf("%s: unexpected argument %q", c.Command.Name, c.Args().First())}
+			most := min(1, len(arguments(c.Command)))
+			if c.Args().Len() > most {
+				return usageError{fmt.Errorf("%s: unexpected argument %q", c.Command.Name, c.Args().Get(most))}
 			}
 			if c.IsSet("dir") && c.String("dir") == "" {
 				return usageError{fmt.Errorf("%s: the directory is empty", c.Command.Name)}
+			}
+			for _, f := range c.Command.Flags {
+				if f, ok := f.(*choice); ok {
+					if err := f.check(c); err != nil {
+						return err
+					}
+				}
 			}
 			return nil
 		}
@@ -240,10 +260,7 @@ func detectCommand(w exec.Wrapper, c *cli.Context, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	format, ok := formats[c.String("output")]
-	if !ok {
-		return usageError{fmt.Errorf("detect: output %q is none of text, table, json, env, nfd", c.String("output"))}
-	}
+	format := formats[c.String("output")]
 	if err := enterNetns(c); err != nil {
 		return err
 	}

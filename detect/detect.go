@@ -11,6 +11,9 @@
 // A question has three outcomes: yes, no, could not tell. Only yes and no decide, and an answer is conclusive only if
 // nothing that could not be read could overturn it. A caller that remembers an answer should remember conclusive ones
 // only.
+//
+// Before v1, names in this package may change, with a note in the commit; from v1 on, Go's rules of compatibility hold.
+// The values of Mode, Reason and Answer are stable. What Evidence.Err wraps is not promised.
 package detect
 
 // Mode is a backend of iptables.
@@ -109,7 +112,7 @@ type Evidence struct {
 	// Tables is filled by Query.Everything only.
 	Tables []Table
 
-	// Err is the first thing that could not be asked, and why. It wraps the errno.
+	// Err is the first thing that could not be asked, and why.
 	Err error
 }
 

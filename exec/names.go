@@ -4,7 +4,11 @@
 // Package exec finds the programs behind the six names of iptables, points the names at those of one backend, and
 // becomes one of them.
 //
-// It knows nothing of how a backend is chosen: wherever a mode is asked for, it is "nft" or "legacy".
+// It knows nothing of how a backend is chosen: wherever a mode is asked for, it is "nft" or "legacy". A program that is
+// not the wrapper needs Find alone.
+//
+// Before v1, names in this package may change, with a note in the commit; from v1 on, Go's rules of compatibility hold.
+// The two modes and the six names are stable.
 package exec
 
 import (
@@ -17,6 +21,9 @@ import (
 var names = [...]string{
 	"iptables-save", "iptables-restore", "ip6tables-save", "ip6tables-restore", "ip6tables", "iptables",
 }
+
+// modes are the two backends.
+var modes = [...]string{"nft", "legacy"}
 
 // wrapperName is what the wrapper itself is called.
 const wrapperName = "iptables-wrapper"

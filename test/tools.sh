@@ -9,6 +9,7 @@ PATH=$PATH:/usr/sbin:/sbin
 declare -A package=(
 	[xtables-nft-multi]=iptables [xtables-legacy-multi]=iptables [nft]=nftables [ipset]=ipset [ip]=iproute2
 	[strace]=strace [capsh]=libcap2-bin [setpriv]=util-linux [unshare]=util-linux
+	[zsh]=zsh [fish]=fish
 	[podman]=podman [runc]=runc [mmdebstrap]=mmdebstrap
 )
 missing=()
