@@ -128,7 +128,10 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 				"targets, for which it may load modules. Status 1 if there is a problem. Example:\n\n   iptables-wrapper doctor",
 			Flags: []cli.Flag{
 				directory,
-				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "`FORMAT`: table or json"},
+				&choice{
+					&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "print it as `FORMAT`: table or json"},
+					[]string{"table", "json"},
+				},
 			},
 			Action: func(c *cli.Context) error {
 				return doctorCommand(w, c.String("dir"), c.String("output"), stdout, stderr)
@@ -260,7 +263,7 @@ func detectCommand(w exec.Wrapper, c *cli.Context, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	format := formats[c.String("output")]
+	format := formatOf(c.String("output"))
 	if err := enterNetns(c); err != nil {
 		return err
 	}

@@ -298,9 +298,6 @@ func strays(r detect.Result) string {
 
 // doctorCommand prints an examination. Status 1 says that there is a problem.
 func doctorCommand(w exec.Wrapper, dir, format string, stdout, stderr io.Writer) error {
-	if format != "table" && format != "json" {
-		return usageError{fmt.Errorf("doctor: output %q is none of table, json", format)}
-	}
 	override, err := modeFromEnvironment(w)
 	if err != nil {
 		return err

@@ -166,12 +166,19 @@ type format struct {
 	saysAll    bool // it says that a result is not conclusive, and why
 }
 
-var formats = map[string]format{
-	"text":  {print: printText},
-	"table": {print: printTable, everything: true, saysAll: true},
-	"json":  {print: printJSON, everything: true},
-	"env":   {print: printEnv},
-	"nfd":   {print: printNFD},
+func formatOf(name string) format {
+	switch name {
+	case "table":
+		return format{print: printTable, everything: true, saysAll: true}
+	case "json":
+		return format{print: printJSON, everything: true}
+	case "env":
+		return format{print: printEnv}
+	case "nfd":
+		return format{print: printNFD}
+	default:
+		return format{print: printText}
+	}
 }
 
 func printText(out io.Writer, r detect.Result) error {
