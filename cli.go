@@ -206,6 +206,9 @@ func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {
 			if c.IsSet("dir") && c.String("dir") == "" {
 				return usageError{fmt.Errorf("%s: the directory is empty", c.Command.Name)}
 			}
+			if c.IsSet("wait") && c.Duration("wait") <= 0 {
+				return usageError{fmt.Errorf("%s: wait %s is no time to wait", c.Command.Name, c.Duration("wait"))}
+			}
 			for _, f := range c.Command.Flags {
 				if f, ok := f.(*choice); ok {
 					if err := f.check(c); err != nil {
@@ -269,10 +272,7 @@ func detectCommand(w exec.Wrapper, c *cli.Context, stdout, stderr io.Writer) err
 	}
 	q := query(w, override)
 	q.Everything = format.everything
-	r, err := look(q, c, stderr)
-	if err != nil {
-		return err
-	}
+	r := look(q, c, stderr)
 	if err := format.print(stdout, r); err != nil {
 		return err
 	}
@@ -310,7 +310,7 @@ func enterNetns(c *cli.Context) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.ENOENT) && c.IsSet("pid"):
-		hint = "there is no such process here; a Pod sees the host's with hostPID"
+		hint = "there is no such process here, or it has ended; a Pod sees the host's with hostPID"
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
 		hint = "it needs CAP_SYS_ADMIN, and CAP_SYS_PTRACE for another user's process"
 	}
@@ -318,13 +318,10 @@ func enterNetns(c *cli.Context) error {
 }
 
 // look answers the query, after a wait if one was asked for.
-func look(q detect.Query, c *cli.Context, stderr io.Writer) (detect.Result, error) {
+func look(q detect.Query, c *cli.Context, stderr io.Writer) detect.Result {
 	limit := c.Duration("wait")
-	switch {
-	case c.IsSet("wait") && limit <= 0:
-		return detect.Result{}, usageError{fmt.Errorf("%s: wait %s is no time to wait", c.Command.Name, limit)}
-	case limit == 0 || q.Override != "":
-		return q.Run(), nil
+	if limit == 0 || q.Override != "" {
+		return q.Run()
 	}
 	first := q
 	first.Everything = false
@@ -341,17 +338,23 @@ func look(q detect.Query, c *cli.Context, stderr io.Writer) (detect.Result, erro
 			fmt.Fprintln(stderr, "iptables-wrapper: the time is over")
 		}
 		if !q.Everything {
-			return r, nil
+			return r
 		}
 	}
-	return q.Run(), nil
+	return q.Run()
 }
 
 // endBySignal makes SIGINT and SIGTERM end the process at once, also where it is the first of a container and the kernel
-// would ignore them.
+// would ignore them. What the caller has it ignore stays ignored.
 func endBySignal() {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
+	for _, s := range []unix.Signal{unix.SIGINT, unix.SIGTERM} {
+		if exec.Ignored(s) {
+			signal.Ignore(s)
+		} else {
+			signal.Notify(signals, s)
+		}
+	}
 	go func() { os.Exit(128 + int((<-signals).(unix.Signal))) }()
 }
 
@@ -422,10 +425,10 @@ func selectCommand(w exec.Wrapper, c *cli.Context, stdout, stderr io.Writer) err
 		return err
 	}
 	if selected == "" {
-		r, err := look(query(w, ""), c, stderr)
-		if err != nil {
-			return err
+		if _, err := os.Stat(dir); c.IsSet("wait") && err != nil { // before a wait for nothing
+			return failure{1, fmt.Errorf("select: %w", err), ""}
 		}
+		r := look(query(w, ""), c, stderr)
 		selected = r.Mode
 		why := ""
 		if !r.Conclusive {

@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -78,17 +81,24 @@ type program struct {
 
 // examination is all that doctor looks at. findings does no I/O, so that it can be tested on any.
 type examination struct {
-	result      detect.Result
-	rights      []right
-	programs    []program
-	leads       []exec.Lead
-	support     []detect.Support
-	undecodable []string // tables that iptables-nft cannot read, as "ipv4 filter"
-	lock        error    // why legacy's lock cannot be had
+	result     detect.Result // by the evidence alone
+	override   detect.Mode   // what was asked for instead, "" if nothing
+	own        bool          // this is the container's own network namespace, as far as can be told
+	rights     []right
+	programs   []program
+	leads      []exec.Lead
+	support    []detect.Support
+	unreadable []string // what iptables-nft says of tables that it cannot read
+	lock       error    // why legacy's lock cannot be had
 }
 
-func examine(w exec.Wrapper, dir string, q detect.Query) examination {
-	x := examination{result: q.Run(), leads: exec.Leads(dir), support: detect.Extensions(extensions[:])}
+func examine(w exec.Wrapper, dir string, override detect.Mode) examination {
+	q := query(w, "")
+	q.Everything = true
+	x := examination{
+		result: q.Run(), override: override, own: detect.InOwnNetns() != detect.No,
+		leads: exec.Leads(dir), support: detect.Extensions(extensions[:]), lock: lock(w),
+	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	_ = unix.Capget(&header, &data[0]) // fails for a wrong version only: then none is there
@@ -98,124 +108,148 @@ func examine(w exec.Wrapper, dir string, q detect.Query) examination {
 	}
 	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
 		p := program{Mode: mode}
-		path, err := w.Program(string(mode), "iptables")
-		if err == nil {
-			p.Path = path
-			p.Version, err = exec.Output(path, "iptables", "--version")
-			p.Version = strings.TrimSpace(p.Version)
+		var err error
+		if p.Path, p.Version, err = w.Programs(dir, string(mode)); err == nil {
+			// Without its libraries a program knows no match and no target.
+			if _, stderr, loadErr := exec.Output(p.Path, "iptables", "-m", "comment", "-h"); loadErr != nil {
+				err = fmt.Errorf("%q cannot load its extensions: %w: %s", p.Path, loadErr, stderr)
+			}
 		}
 		if err != nil {
 			p.Error = err.Error()
 		} else if mode == detect.NFT {
-			x.undecodable = undecodable(path, x.result)
+			x.unreadable = unreadable(p.Path, x.result)
 		}
 		x.programs = append(x.programs, p)
 	}
-	x.lock = lock()
 	return x
 }
 
-// undecodable asks iptables-nft to read each of its tables that has rules. It says of one that it cannot, and ends well.
-func undecodable(program string, r detect.Result) (tables []string) {
+// mode is the one that calls go by here.
+func (x examination) mode() detect.Mode {
+	if x.override != "" {
+		return x.override
+	}
+	return x.result.Mode
+}
+
+// unreadable asks iptables-nft to print its tables, where there are any. What it cannot print it mentions in a comment,
+// and ends well.
+func unreadable(program string, r detect.Result) (said []string) {
 	for _, e := range r.Evidence {
-		if e.Backend != detect.NFT {
+		if e.Backend != detect.NFT || len(e.Tables) == 0 {
 			continue
 		}
 		name := "iptables-save"
 		if e.Family == detect.IPv6 {
 			name = "ip6tables-save"
 		}
-		for _, t := range e.Tables {
-			if t.Rules.Max == 0 {
-				continue
-			}
-			if output, _ := exec.Output(program, name, "-t", t.Name); strings.Contains(output, "is incompatible") {
-				tables = append(tables, fmt.Sprintf("%s %s", e.Family, t.Name))
+		stdout, stderr, err := exec.Output(program, name)
+		if err != nil {
+			said = append(said, fmt.Sprintf("%s: %v: %s", name, err, stderr))
+		}
+		for line := range strings.Lines(stdout + stderr) {
+			if strings.HasPrefix(line, "#") && strings.Contains(line, "incompatible") {
+				said = append(said, fmt.Sprintf("%s: %s", name, strings.TrimSpace(strings.TrimPrefix(line, "#"))))
 			}
 		}
 	}
-	return tables
+	return said
 }
 
 // lock says why iptables-legacy could not lock its tables: it opens a file for that, and makes it where there is none.
-func lock() error {
+func lock(w exec.Wrapper) error {
 	path := os.Getenv("XTABLES_LOCKFILE")
-	if path == "" {
+	if path == "" || w.Secure {
 		path = "/run/xtables.lock"
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err == nil {
-		unix.Close(fd)
-		return nil
-	}
-	if errors.Is(err, unix.ENOENT) {
-		dir := path[:strings.LastIndexByte(path, '/')+1]
-		if err = unix.Access(dir, unix.W_OK); err == nil {
-			return nil
+		defer unix.Close(fd)
+		var stat unix.Stat_t
+		if err = unix.Fstat(fd, &stat); err == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+			err = unix.EISDIR
 		}
+	} else if errors.Is(err, unix.ENOENT) {
+		// A link is followed to where the file would be made.
+		made := path
+		if target, linkErr := os.Readlink(path); linkErr == nil {
+			made = target
+			if !filepath.IsAbs(target) {
+				made = filepath.Join(filepath.Dir(path), target)
+			}
+		}
+		err = unix.Access(filepath.Dir(made), unix.W_OK)
 	}
-	return &os.PathError{Op: "open", Path: path, Err: err}
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return nil
 }
 
 // findings are what is not as it should be, the gravest first.
 func (x examination) findings() []finding {
 	var all []finding
 	add := func(w weight, advice, format string, args ...any) {
-		all = append(all, finding{w, fmt.Sprintf(format, args...), advice})
+		all = append(all, finding{w, clean(fmt.Sprintf(format, args...)), advice})
 	}
-	r := x.result
-	if !r.Conclusive {
-		advice := "wait for kubelet (select --wait), or set " + modeVariable
-		if r.Reason == detect.Override {
-			advice = "unset " + modeVariable + " to see what the host says"
-		}
-		add(warning, advice, "which backend the host uses is not certain: %s", doubt(r))
+	r, mode := x.result, x.mode()
+	switch {
+	case x.override != "" && r.Conclusive && x.override != r.Mode:
+		add(problem, "unset "+modeVariable, "%s asks for %s, and the host uses %s: %s", modeVariable, x.override, r.Mode, because(r))
+	case !r.Conclusive && x.override == "":
+		add(warning, "wait for kubelet (select --wait), or set "+modeVariable, "which backend the host uses is not certain: %s", doubt(r))
 	}
 	for _, c := range x.rights {
-		if !c.Has {
-			w := warning
-			if c.Name == "CAP_NET_ADMIN" || r.Mode == detect.Legacy {
-				w = problem
-			}
-			add(w, "add it to the container's capabilities", "%s is missing, which is for %s", c.Name, c.For)
+		switch {
+		case !c.Has && (c.Name == "CAP_NET_ADMIN" || mode == detect.Legacy):
+			add(problem, "add it to the container's capabilities", "%s is missing, which is for %s", c.Name, c.For)
+		case !c.Has:
+			add(warning, "add it to the container's capabilities", "%s is missing, which is for %s", c.Name, c.For)
+		case c.Name == "CAP_NET_ADMIN" && slices.ContainsFunc(r.Evidence, func(e detect.Evidence) bool { return errors.Is(e.Err, unix.EPERM) }):
+			add(problem, "give the user namespace a network namespace of its own, or run without one",
+				"%s is here, and does not hold for this network namespace: that belongs to another user namespace", c.Name)
 		}
 	}
 	for _, p := range x.programs {
 		if p.Error != "" {
 			w := warning
-			if p.Mode == r.Mode {
+			if p.Mode == mode {
 				w = problem
 			}
-			add(w, "put iptables with both backends into the image", "the programs for %s do not run: %s", p.Mode, p.Error)
+			add(w, "put iptables 1.8.4 or newer with both backends into the image", "the programs for %s cannot be used: %s", p.Mode, p.Error)
 		}
 	}
 	if a, b := x.programs[0].release(), x.programs[1].release(); a != "" && b != "" && a != b {
 		add(warning, "take both from one package", "the programs are of different versions: nft %s, legacy %s", a, b)
 	}
 	for _, e := range r.Evidence {
-		if e.Supported == detect.No && e.Backend == r.Mode && e.Family == detect.IPv4 {
+		if e.Supported == detect.No && e.Backend == mode && e.Family == detect.IPv4 {
 			add(problem, "set "+modeVariable+" if the mode is wrong", "this kernel has no %s, and that is the mode", e.Backend)
 		}
 	}
 	x.nameFindings(add)
-	if x.lock != nil && r.Mode == detect.Legacy {
-		add(problem, "mount the host's /run/xtables.lock", "legacy's programs cannot lock their tables: %v", x.lock)
+	if x.lock != nil && mode == detect.Legacy {
+		add(problem, "mount the host's /run/xtables.lock, with type FileOrCreate", "legacy's programs cannot lock their tables: %v", x.lock)
 	}
-	for _, family := range []detect.Family{detect.IPv4, detect.IPv6} {
+	for i, e := range r.Evidence {
+		if e.Backend != mode || e.Supported == detect.No {
+			continue
+		}
 		var missing []string
 		for _, s := range x.support {
-			if s.Backend == r.Mode && s.Family == family && s.Has == detect.No {
+			if s.Backend == e.Backend && s.Family == r.Evidence[i].Family && s.Has == detect.No {
 				missing = append(missing, s.Name)
 			}
 		}
 		if len(missing) > 0 {
 			add(warning, "load the modules on the host, if something here needs them",
-				"the kernel has no %s for %s %s", strings.Join(missing, ", "), r.Mode, family)
+				"the kernel has no %s for %s %s", strings.Join(missing, ", "), mode, e.Family)
 		}
 	}
-	for _, table := range x.undecodable {
-		add(problem, "look at it with nft list ruleset; another program than iptables has made rules there",
-			"iptables-nft cannot read table %s", table)
+	for _, said := range x.unreadable {
+		add(problem, "look with nft list ruleset: another program has put something into iptables' own tables",
+			"iptables-nft cannot read all of its tables: %s", said)
 	}
 	for _, c := range r.Conflicts {
 		if c != detect.RulesInBoth { // which the next says in more words
@@ -231,10 +265,19 @@ func (x examination) findings() []finding {
 	return all
 }
 
+// clean makes one line of a text, and none of what is in it a command to the terminal.
+func clean(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }), " ")
+}
+
 // nameFindings are about where the six names lead.
 func (x examination) nameFindings(add func(w weight, advice, format string, args ...any)) {
 	var modes []string
 	var fixed error
+	if !slices.ContainsFunc(x.leads, func(l exec.Lead) bool { return l.Err == nil }) {
+		add(problem, "iptables-wrapper install makes the names", "none of the six names is there: %v", x.leads[0].Err)
+		return
+	}
 	for _, l := range x.leads {
 		switch {
 		case l.Err != nil:
@@ -252,7 +295,7 @@ func (x examination) nameFindings(add func(w weight, advice, format string, args
 	switch {
 	case len(modes) > 1:
 		add(problem, "iptables-wrapper reset", "some names lead to nft and others to legacy")
-	case len(modes) == 1 && x.result.Conclusive && modes[0] != string(x.result.Mode):
+	case len(modes) == 1 && x.result.Conclusive && x.own && modes[0] != string(x.result.Mode):
 		add(problem, "iptables-wrapper reset, or start the container anew from its image",
 			"the names lead to %s, and the host uses %s", modes[0], x.result.Mode)
 	case fixed != nil:
@@ -277,7 +320,7 @@ func strays(r detect.Result) string {
 			continue
 		}
 		for _, t := range e.Tables {
-			if t.Rules.Max > 0 {
+			if t.Rules.Min > 0 {
 				tables = append(tables, fmt.Sprintf("%s in %s %s %s", number(t.Rules), e.Backend, e.Family, t.Name))
 			}
 			for _, chain := range t.Chains {
@@ -305,10 +348,8 @@ func doctorCommand(w exec.Wrapper, dir, format string, stdout, stderr io.Writer)
 	if dir, err = orOwn(w, dir); err != nil {
 		return err
 	}
-	fmt.Fprintln(stderr, "iptables-wrapper: asking the kernel for matches and targets, for which it may load modules")
-	q := query(w, override)
-	q.Everything = true
-	x := examine(w, dir, q)
+	fmt.Fprintln(stderr, "iptables-wrapper: asking for matches and targets: the kernel may load modules")
+	x := examine(w, dir, override)
 	found := x.findings()
 	if format == "json" {
 		err = x.printJSON(stdout, found)
@@ -343,7 +384,7 @@ func (x examination) print(out io.Writer, found []finding) error {
 	}
 	b.WriteString("\nPROGRAM  VERSION\n")
 	for _, p := range x.programs {
-		fmt.Fprintf(&b, "%-7s  %s\n", p.Mode, strings.TrimSpace(p.Version+" "+p.Path+" "+p.Error))
+		b.WriteString(row(string(p.Mode), 9, strings.Join([]string{p.Version, p.Path, p.Error}, " ")))
 	}
 	b.WriteString("\nNAME               LEADS TO\n")
 	for _, l := range x.leads {
@@ -351,7 +392,7 @@ func (x examination) print(out io.Writer, found []finding) error {
 		if l.Err != nil {
 			end = l.Err.Error()
 		}
-		fmt.Fprintf(&b, "%-17s  %s\n", l.Name, end)
+		b.WriteString(row(l.Name, 19, end))
 	}
 	b.WriteString("\nEXTENSION   NFT IPV4  NFT IPV6  LEGACY IPV4  LEGACY IPV6\n")
 	n := len(x.support) / 4
@@ -361,6 +402,20 @@ func (x examination) print(out io.Writer, found []finding) error {
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// row is a label and a text beside it, broken where the terminal ends.
+func row(label string, indent int, text string) string {
+	line := fmt.Sprintf("%-*s", indent, label)
+	var b strings.Builder
+	for _, r := range clean(text) {
+		if utf8.RuneCountInString(line) == width {
+			b.WriteString(line + "\n")
+			line = strings.Repeat(" ", indent)
+		}
+		line += string(r)
+	}
+	return b.String() + strings.TrimRight(line, " ") + "\n"
 }
 
 func yesNo(yes bool) string {
@@ -401,9 +456,9 @@ func (x examination) printJSON(out io.Writer, found []finding) error {
 		Programs     []program   `json:"programs"`
 		Names        []name      `json:"names"`
 		Extensions   []extension `json:"extensions"`
-		Undecodable  []string    `json:"undecodable"`
+		Unreadable   []string    `json:"unreadable"`
 	}{
-		jsonVersion, append([]finding{}, found...), asJSON(x.result), x.rights, x.programs, nil, nil, append([]string{}, x.undecodable...),
+		jsonVersion, append([]finding{}, found...), asJSON(x.result), x.rights, x.programs, nil, nil, append([]string{}, x.unreadable...),
 	}
 	for _, l := range x.leads {
 		n := name{Name: l.Name, LeadsTo: l.End, Mode: detect.Mode(l.Mode), Wrapper: l.Wrapper}

@@ -30,6 +30,7 @@ func healthy() examination {
 			{Mode: detect.NFT, Path: "/p", Version: "iptables v1.8.9 (nf_tables)"},
 			{Mode: detect.Legacy, Path: "/q", Version: "iptables v1.8.9 (legacy)"},
 		},
+		own:   true,
 		leads: []exec.Lead{{Name: "iptables", End: "/w", Wrapper: true}, {Name: "ip6tables", End: "/q", Mode: "legacy"}},
 	}
 	for _, r := range rights {
@@ -53,7 +54,10 @@ func TestFindings(t *testing.T) {
 	}{
 		{"healthy", func(*examination) {}, ""},
 		{"inconclusive", func(x *examination) { x.result.Conclusive = false }, "warning: not certain"},
-		{"override", func(x *examination) { x.result.Conclusive, x.result.Reason = false, detect.Override }, "warning: unset IPTABLES_WRAPPER_MODE"},
+		{"the right override", func(x *examination) { x.override = detect.Legacy }, ""},
+		{"the wrong override", func(x *examination) { x.override = detect.NFT }, "problem: asks for nft, and the host uses legacy"},
+		{"an override where nothing is certain", func(x *examination) { x.override, x.result.Conclusive = detect.Legacy, false }, ""},
+		{"another user namespace", func(x *examination) { x.result.Evidence[1].Err = unix.EPERM }, "problem: does not hold for this network namespace"},
 		{"no NET_ADMIN", func(x *examination) { x.rights[0].Has = false }, "problem: CAP_NET_ADMIN is missing"},
 		{"no NET_RAW on a legacy host", func(x *examination) { x.rights[1].Has = false }, "problem: CAP_NET_RAW is missing"},
 		{"no NET_RAW on an nft host", func(x *examination) {
@@ -67,6 +71,12 @@ func TestFindings(t *testing.T) {
 		{"a name leads elsewhere", func(x *examination) { x.leads[0] = exec.Lead{Name: "iptables", End: "/bin/true"} }, `warning: leads to "/bin/true"`},
 		{"two modes", func(x *examination) { x.leads[0].Wrapper, x.leads[0].Mode = false, "nft" }, "problem: some names lead to nft"},
 		{"the other mode", func(x *examination) { x.leads[1].Mode = "nft" }, "problem: the names lead to nft, and the host uses legacy"},
+		{"the other mode, in a pod's namespace", func(x *examination) { x.leads[1].Mode, x.own = "nft", false }, ""},
+		{"no name", func(x *examination) {
+			for i := range x.leads {
+				x.leads[i].Err = errors.New("gone")
+			}
+		}, "problem: none of the six names is there: gone"},
 		{"the other mode, by a guess", func(x *examination) { x.leads[1].Mode, x.result.Conclusive = "nft", false }, "warning: not certain"},
 		{"read-only", func(x *examination) { x.leads[0].Fixed = unix.EROFS }, "note: read-only file system"},
 		{"no lock", func(x *examination) { x.lock = unix.EACCES }, "problem: cannot lock"},
@@ -76,13 +86,18 @@ func TestFindings(t *testing.T) {
 				{Backend: detect.NFT, Family: detect.IPv4, Extension: detect.Extension{Name: "CT"}, Has: detect.No},
 			}
 		}, "warning: no set for legacy ipv4"},
-		{"an unreadable table", func(x *examination) { x.undecodable = []string{"ipv4 filter"} }, "problem: cannot read table ipv4 filter"},
+		{"no IPv6, so no extension for it", func(x *examination) {
+			x.result.Evidence[3].Supported = detect.No
+			x.support = []detect.Support{{Backend: detect.Legacy, Family: detect.IPv6, Extension: detect.Extension{Name: "set"}, Has: detect.No}}
+		}, ""},
+		{"an unreadable table", func(x *examination) { x.unreadable = []string{"Table `filter'"} }, "problem: cannot read all of its tables: Table `filter'"},
+		{"control characters", func(x *examination) { x.unreadable = []string{"a\x1b[1m\nproblem: b"} }, "problem: a [1m problem: b"},
 		{"a conflict", func(x *examination) { x.result.Conflicts = []detect.Conflict{detect.StrayCanary} }, "warning: left from another mode"},
 		{"stray rules", rules(1, 3, "DOCKER-USER", "KUBE-SERVICES", "mine"), "warning: 3 in nft ipv6 nat, with chains of Docker, Kubernetes"},
 		{"rules where they belong", rules(2, 3, "KUBE-SERVICES"), ""},
 		{"several", func(x *examination) {
-			x.leads[0].Fixed, x.undecodable, x.result.Conflicts = unix.EROFS, []string{"ipv6 nat"}, []detect.Conflict{detect.HintInBoth}
-		}, "problem warning note: cannot read table ipv6 nat"},
+			x.leads[0].Fixed, x.unreadable, x.result.Conflicts = unix.EROFS, []string{"nat"}, []detect.Conflict{detect.HintInBoth}
+		}, "problem warning note: cannot read all of its tables: nat"},
 	} {
 		x := healthy()
 		test.make(&x)

@@ -271,6 +271,15 @@ func fold(text string, indent int, color string, paint func(color, line string) 
 		line = strings.Repeat(" ", indent)
 	}
 	for i, word := range strings.Fields(text) {
+		for rest := []rune(word); len(rest) > width-indent; word = string(rest) { // a path: it is broken where it must be
+			if strings.TrimSpace(line) != "" {
+				flush()
+			}
+			room := width - len(line)
+			line += string(rest[:room])
+			rest = rest[room:]
+			flush()
+		}
 		switch {
 		case i == 0 || strings.TrimSpace(line) == "":
 			line += word

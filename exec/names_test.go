@@ -89,7 +89,7 @@ func TestCheckVersion(t *testing.T) {
 		{"", false, true},
 		{"hello\n", false, true},
 	} {
-		err := checkVersion("p", test.output)
+		err := checkVersion("p", "nft", test.output)
 		if (err == nil) != test.ok || errors.Is(err, ErrUnchecked) != test.unchecked {
 			t.Errorf("%q: got %v", test.output, err)
 		}

@@ -48,6 +48,9 @@ func ReleaseSignals() {
 	}
 }
 
+// Ignored says whether the caller had this process ignore a signal.
+func Ignored(s unix.Signal) bool { return runtimeFwdSig[s] == sigIgn }
+
 // restoreSignals blocks on this thread what was blocked when the process was started, and ends what ReleaseSignals did
 // for that.
 func restoreSignals() {

@@ -5,7 +5,12 @@
 
 package exec
 
+import "golang.org/x/sys/unix"
+
 // ReleaseSignals does nothing in a build by plain "go install": see signals.go.
 func ReleaseSignals() {}
+
+// Ignored is not known in such a build.
+func Ignored(unix.Signal) bool { return false }
 
 func restoreSignals() {}

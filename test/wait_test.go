@@ -118,6 +118,27 @@ func TestWaitEndsBySignal(t *testing.T) {
 	}
 }
 
+// What the caller has it ignore does not end it.
+func TestWaitIgnores(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	installed(t)
+	for ignored, other := range map[unix.Signal]unix.Signal{unix.SIGTERM: unix.SIGINT, unix.SIGINT: unix.SIGTERM} {
+		name := map[unix.Signal]string{unix.SIGTERM: "TERM", unix.SIGINT: "INT"}[ignored]
+		cmd, _, _ := startWaiting(t, "sh", "-c", "trap '' "+name+"; exec iptables-wrapper detect --wait 10m")
+		for _, s := range []unix.Signal{ignored, other} {
+			if err := unix.Kill(cmd.Process.Pid, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != 128+int(other) {
+			t.Errorf("%s was ignored, and it ended with %d", name, got)
+		}
+	}
+}
+
 func onlyChild(t *testing.T, pid int) int {
 	t.Helper()
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
