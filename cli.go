@@ -325,10 +325,12 @@ func look(q detect.Query, c *cli.Context, stderr io.Writer) detect.Result {
 	}
 	first := q
 	first.Everything = false
-	if r := first.Run(); !r.Conclusive {
+	r := first.Run()
+	if !r.Conclusive {
 		endBySignal()
 		fmt.Fprintf(stderr, "iptables-wrapper: waiting up to %s for kubelet's chains, or rules: %s\n", limit, doubt(r))
-		r, blind := first.Wait(limit)
+		var blind error
+		r, blind = first.Wait(limit)
 		switch {
 		case r.Conclusive:
 			fmt.Fprintf(stderr, "iptables-wrapper: found: %s\n", because(r))
@@ -337,11 +339,11 @@ func look(q detect.Query, c *cli.Context, stderr io.Writer) detect.Result {
 		default:
 			fmt.Fprintln(stderr, "iptables-wrapper: the time is over")
 		}
-		if !q.Everything {
-			return r
-		}
 	}
-	return q.Run()
+	if q.Everything {
+		return q.Run()
+	}
+	return r
 }
 
 // endBySignal makes SIGINT and SIGTERM end the process at once, also where it is the first of a container and the kernel

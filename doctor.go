@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -374,10 +373,7 @@ func (x examination) print(out io.Writer, found []finding) error {
 	if len(found) == 0 {
 		b.WriteString(paint(green, "no findings") + "\n")
 	}
-	b.WriteString("\n")
-	if err := printTable(&b, x.result); err != nil {
-		return err
-	}
+	b.WriteString("\n" + table(x.result, paint))
 	b.WriteString("\nCAPABILITY     HERE  FOR\n")
 	for _, r := range x.rights {
 		fmt.Fprintf(&b, "%-13s  %-4s  %s\n", r.Name, yesNo(r.Has), r.For)
@@ -470,7 +466,5 @@ func (x examination) printJSON(out io.Writer, found []finding) error {
 	for _, s := range x.support {
 		report.Extensions = append(report.Extensions, extension{s.Backend, s.Family, s.Name, s.Target, s.Has.String()})
 	}
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(report)
+	return encode(out, report)
 }

@@ -206,9 +206,13 @@ func printNFD(out io.Writer, r detect.Result) error {
 // width is how wide a terminal is at the least.
 const width = 80
 
-// printTable writes a result for people: the decision and its reason first, in no line more than a terminal holds.
 func printTable(out io.Writer, r detect.Result) error {
-	paint := painter(out)
+	_, err := io.WriteString(out, table(r, painter(out)))
+	return err
+}
+
+// table is a result for people: the decision and its reason first, in no line more than a terminal holds.
+func table(r detect.Result, paint func(color, line string) string) string {
 	var b strings.Builder
 	b.WriteString(fold(fmt.Sprintf("%s, because %s", r.Mode, because(r)), 0, bold, paint))
 	if r.Conclusive {
@@ -233,8 +237,7 @@ func printTable(out io.Writer, r detect.Result) error {
 	for _, c := range r.Conflicts {
 		b.WriteString("\n" + fold("conflict: "+explain(c), 2, red, paint))
 	}
-	_, err := io.WriteString(out, b.String())
-	return err
+	return b.String()
 }
 
 // The colours of the table, as ECMA-48 has them.
@@ -332,9 +335,14 @@ type (
 )
 
 func printJSON(out io.Writer, r detect.Result) error {
+	return encode(out, asJSON(r))
+}
+
+// encode writes what is for machines.
+func encode(out io.Writer, value any) error {
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")
-	return e.Encode(asJSON(r))
+	return e.Encode(value)
 }
 
 func asJSON(r detect.Result) jsonResult {

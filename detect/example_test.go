@@ -5,7 +5,6 @@ package detect_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -58,7 +57,7 @@ func TestExamples(t *testing.T) {
 	host.Netns(t)
 	check := func(example func(), want string) {
 		t.Helper()
-		if got := printed(t, example); got != want {
+		if got := host.Printed(t, example); got != want {
 			t.Errorf("got:\n%s\nwant:\n%s", got, want)
 		}
 	}
@@ -75,23 +74,4 @@ legacy ipv4: hint no, 1 rules
 legacy ipv6: hint yes, 0 rules
 conflict: rules-in-both
 `)
-}
-
-// printed is what an example writes to standard output.
-func printed(t *testing.T, example func()) string {
-	t.Helper()
-	stdout := os.Stdout
-	defer func() { os.Stdout = stdout }()
-	file, err := os.Create(t.TempDir() + "/stdout")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	os.Stdout = file
-	example()
-	content, err := os.ReadFile(file.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
 }

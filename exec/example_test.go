@@ -36,18 +36,8 @@ func ExampleFind() {
 func TestExample(t *testing.T) {
 	host.Netns(t)
 	host.Run(t, "iptables-legacy", "-t", "mangle", "-N", detect.HintChain)
-	stdout := os.Stdout
-	defer func() { os.Stdout = stdout }()
-	file, err := os.Create(t.TempDir() + "/stdout")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	os.Stdout = file
-	ExampleFind()
-	content, err := os.ReadFile(file.Name())
-	if want := "loaded by /usr/sbin/xtables-legacy-multi\n"; err != nil || string(content) != want {
-		t.Errorf("got %q, %v, want %q", content, err, want)
+	if got, want := host.Printed(t, ExampleFind), "loaded by /usr/sbin/xtables-legacy-multi\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	if rules := host.Run(t, "iptables-legacy", "-S", "INPUT"); !strings.Contains(rules, "-s 192.0.2.1/32 -j DROP") {
 		t.Errorf("rules: %s", rules)

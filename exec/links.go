@@ -31,6 +31,7 @@ type move struct {
 	program string // what target leads to, "" if that is the wrapper
 	back    string // what link contained; the wrapper's own name if link was the wrapper's file
 	save    bool   // link is the wrapper's own file, not a link: keep the file under its other name
+	fresh   bool   // link is not there yet
 }
 
 // Kept are the names that Keep moved.
@@ -120,10 +121,11 @@ func apply(moves []move) (made Kept, err error) {
 			if m.save != save {
 				continue
 			}
-			if save {
+			switch {
+			case save:
 				m.back, err = wrapperName, saveWrapper(m.link)
-			} else if m.back, err = os.Readlink(m.link); errors.Is(err, unix.ENOENT) {
-				err = nil // a name that was not there
+			case !m.fresh:
+				m.back, err = os.Readlink(m.link)
 			}
 			if err == nil {
 				err = point(m.link, m.target)
@@ -257,7 +259,9 @@ func (w Wrapper) Select(d, mode string) (Kept, error) {
 		if c.way == nil {
 			c.link = in(d, name)
 		}
-		return w.toProgram(c, mode, name)
+		m, err := w.toProgram(c, mode, name)
+		m.fresh = c.way == nil
+		return m, err
 	})
 }
 

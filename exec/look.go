@@ -4,7 +4,6 @@
 package exec
 
 import (
-	"errors"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -44,12 +43,8 @@ func Leads(d string) []Lead {
 // mode says which backend's programs the way goes through.
 func (c chain) mode() string {
 	for _, path := range c.way {
-		for _, mode := range []string{"nft", "legacy"} {
-			for _, name := range names {
-				if slices.Contains(candidates(mode, name), base(path)) {
-					return mode
-				}
-			}
+		if mode := modeOf(base(path)); mode != "" {
+			return mode
 		}
 	}
 	return ""
@@ -57,9 +52,5 @@ func (c chain) mode() string {
 
 // writable says what keeps this process from making a file in a directory: EROFS, EACCES.
 func writable(d string) error {
-	err := unix.Faccessat(unix.AT_FDCWD, d, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
-	if errors.Is(err, unix.ENOSYS) { // faccessat2(2) came with 5.8
-		err = unix.Access(d, unix.W_OK|unix.X_OK)
-	}
-	return err
+	return unix.Faccessat(unix.AT_FDCWD, d, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
 }

@@ -145,12 +145,17 @@ func candidates(mode, name string) []string {
 
 // isBackend says whether a file of this name is one of iptables' own programs.
 func isBackend(file string) bool {
+	return modeOf(file) != "" || file == "xtables-multi" // before 1.8
+}
+
+// modeOf returns the mode whose program a file of this name is, "" if it is none.
+func modeOf(file string) string {
 	for _, mode := range modes {
 		for _, name := range names {
 			if slices.Contains(candidates(mode, name), file) {
-				return true
+				return mode
 			}
 		}
 	}
-	return file == "xtables-multi" // before 1.8
+	return ""
 }

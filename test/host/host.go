@@ -62,6 +62,25 @@ func Feed(tb testing.TB, stdin, name string, args ...string) string {
 	return stdout.String()
 }
 
+// Printed returns what an example writes to standard output.
+func Printed(tb testing.TB, example func()) string {
+	tb.Helper()
+	stdout := os.Stdout
+	defer func() { os.Stdout = stdout }()
+	file, err := os.Create(tb.TempDir() + "/stdout")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close()
+	os.Stdout = file
+	example()
+	content, err := os.ReadFile(file.Name())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(content)
+}
+
 // Rand returns a source of random numbers and logs how to get the same ones again.
 func Rand(tb testing.TB) *rand.Rand {
 	tb.Helper()
