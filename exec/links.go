@@ -29,7 +29,7 @@ type move struct {
 	link    string // what is replaced
 	target  string // a path, or a file name in the directory of link
 	program string // what target leads to, "" if that is the wrapper
-	back    string // what link contained; the wrapper's own name if link was the wrapper's file
+	back    string // what link contains; the wrapper's own name if link is the wrapper's file
 	save    bool   // link is the wrapper's own file, not a link: keep the file under its other name
 	fresh   bool   // link is not there yet
 }
@@ -71,6 +71,8 @@ func (w Wrapper) Keep(mode, running string) (Kept, error) {
 			continue // an image may have ip6tables for one mode only: calling that name will say so
 		case err != nil:
 			return nil, err
+		case len(moves) == 0 && readOnly(dir(m.link)):
+			return nil, &os.PathError{Op: "replace", Path: m.link, Err: unix.EROFS}
 		case m.program == running || sameFile(m.program, running):
 			moves = append(moves, m)
 		}
@@ -81,9 +83,9 @@ func (w Wrapper) Keep(mode, running string) (Kept, error) {
 // toProgram plans to point a name at its program. The program is looked for from where the link is, not from where the
 // caller came: a link in a system directory must not lead into a directory that only this call has named.
 func (w Wrapper) toProgram(c chain, mode, name string) (move, error) {
-	m := move{link: c.link}
+	m := move{link: c.link, back: c.content}
 	if c.link == "" {
-		m.link, m.save = c.end, true
+		m.link, m.back, m.save = c.end, wrapperName, true
 	}
 	var err error
 	if m.program, err = w.find(mode, name, dir(m.link)); err != nil {
@@ -100,6 +102,9 @@ func from(link, file string) (string, error) {
 	}
 	return absolute(file)
 }
+
+// readOnly spares a wrapper on a read-only root, where every call is a first one, what would be in vain.
+func readOnly(dir string) bool { return unix.Access(dir, unix.W_OK) == unix.EROFS }
 
 func isDirectory(path string) bool {
 	var stat unix.Stat_t
@@ -121,11 +126,8 @@ func apply(moves []move) (made Kept, err error) {
 			if m.save != save {
 				continue
 			}
-			switch {
-			case save:
-				m.back, err = wrapperName, saveWrapper(m.link)
-			case !m.fresh:
-				m.back, err = os.Readlink(m.link)
+			if save {
+				err = saveWrapper(m.link)
 			}
 			if err == nil {
 				err = point(m.link, m.target)
@@ -284,7 +286,7 @@ func (w Wrapper) Reset(d string) (Kept, error) {
 			return move{}, nil
 		}
 		target, err := from(c.link, wrapper)
-		return move{link: c.link, target: target}, err
+		return move{link: c.link, target: target, back: c.content}, err
 	})
 }
 
@@ -312,7 +314,7 @@ func (w Wrapper) moveAll(d string, plan func(chain, string) (move, error)) (Kept
 		if err != nil {
 			return nil, err
 		}
-		if old, err := os.Readlink(m.link); m.link != "" && (err != nil || old != m.target) {
+		if m.link != "" && (m.save || m.fresh || m.back != m.target) {
 			moves = append(moves, m)
 		}
 	}

@@ -166,10 +166,11 @@ type chain struct {
 	// link is the last link on the way that bears the name itself and is where such names are: the one to move. That
 	// may be the name, or its namesake in /etc/alternatives, but never a link that is there for something else, such
 	// as the wrapper's own name or a program's. It is empty if the name is no link.
-	link string
-	way  []string // the links, from the name on, and the file at the end
-	end  string   // the file at the end
-	stat unix.Stat_t
+	link    string
+	content string   // of that link
+	way     []string // the links, from the name on, and the file at the end
+	end     string   // the file at the end
+	stat    unix.Stat_t
 }
 
 // backend says whether the way goes through one of iptables' programs, or ends there.
@@ -197,12 +198,12 @@ func follow(path string) (chain, error) {
 		if c.stat.Mode&unix.S_IFMT != unix.S_IFLNK {
 			return c, nil
 		}
-		if base(c.end) == base(path) && isForNames(dir(c.end), dir(path)) {
-			c.link = c.end
-		}
 		target, err := os.Readlink(c.end)
 		if err != nil {
 			return c, err
+		}
+		if base(c.end) == base(path) && isForNames(dir(c.end), dir(path)) {
+			c.link, c.content = c.end, target
 		}
 		if target[0] != '/' {
 			target = in(dir(c.end), target)
