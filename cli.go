@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -287,7 +288,7 @@ func detectCommand(w exec.Wrapper, c *cli.Context, stdout, stderr io.Writer) err
 	return nil
 }
 
-// enterNetns moves this thread, which main has locked, to where it was told to look.
+// enterNetns moves this thread to where it was told to look.
 func enterNetns(c *cli.Context) error {
 	path := c.String("netns")
 	switch {
@@ -304,6 +305,7 @@ func enterNetns(c *cli.Context) error {
 	case path == "":
 		return nil
 	}
+	runtime.LockOSThread() // unlike exec.LockThread, it sees to it that no other thread is made in that namespace
 	err := detect.EnterNetns(path)
 	hint := ""
 	switch {

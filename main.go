@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
@@ -25,7 +24,7 @@ const (
 
 func main() {
 	// What belongs to the first thread, such as PR_SET_PDEATHSIG, reaches the program only if that thread calls execve.
-	runtime.LockOSThread()
+	exec.LockThread()
 	os.Exit(run(os.Args, os.Stdout, os.Stderr))
 }
 

@@ -17,7 +17,8 @@ import (
 // told to ignore; and a signal that comes before execve would be swallowed, or end in a Go traceback, instead of ending
 // the process. What was there before, the runtime keeps in two variables, and tells nobody. So we read them there.
 //
-// The linker allows that with -checklinkname=0 only. A build without the tag needs no leave, and differs in this alone.
+// The linker allows that with -checklinkname=0 only. A build without the tag needs no leave, and differs in this alone, and
+// in what LockThread costs.
 
 // runtimeFwdSig has the disposition of each signal, SIG_DFL or SIG_IGN after execve: initsig in runtime/signal_unix.go.
 //
@@ -29,6 +30,14 @@ var runtimeFwdSig [65]uintptr
 //go:linkname runtimeInitSigmask runtime.initSigmask
 var runtimeInitSigmask [2]uint32
 
+// LockThread keeps the calling goroutine on its thread, as runtime.LockOSThread does. That one also starts a thread to
+// make others from, for the case that this one is changed before there are more: it costs more than asking nf_tables. We
+// change nothing that others could inherit, so the runtime's own lock will do.
+func LockThread() { runtimeLockOSThread() }
+
+//go:linkname runtimeLockOSThread runtime.lockOSThread
+func runtimeLockOSThread()
+
 // ReleaseSignals takes every signal back from the runtime: each does what it would have done to the program itself. It
 // is for the way to Become, where nothing needs them; the runtime's preemption does without.
 //
@@ -36,15 +45,14 @@ var runtimeInitSigmask [2]uint32
 func ReleaseSignals() {
 	unblocked := unblockedSignals()
 	for number, disposition := range runtimeFwdSig {
-		var now [8]uintptr
-		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(number), 0, uintptr(unsafe.Pointer(&now)), sizeofSigset, 0, 0)
-		if errno != 0 || now[0] == sigDfl || now[0] == sigIgn {
-			continue // there is no such signal, or the runtime did not take it over
+		switch unix.Signal(number) {
+		case unix.SIGCONT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
+			continue // the runtime leaves them alone (_SigDefault in its sigtable), and keeps nothing about them
 		}
 		if has(unblocked, number) {
 			disposition = sigIgn
 		}
-		setDisposition(number, disposition)
+		setDisposition(number, disposition) // it fails for SIGKILL, SIGSTOP and 0, where there is nothing to take back
 	}
 }
 
@@ -104,6 +112,6 @@ func setDisposition(number int, disposition uintptr) {
 }
 
 const (
-	sigDfl, sigIgn = 0, 1 // SIG_DFL, SIG_IGN
-	sizeofSigset   = 8
+	sigIgn       = 1 // SIG_IGN
+	sizeofSigset = 8
 )

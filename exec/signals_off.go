@@ -5,7 +5,14 @@
 
 package exec
 
-import "golang.org/x/sys/unix"
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// LockThread keeps the calling goroutine on its thread.
+func LockThread() { runtime.LockOSThread() }
 
 // ReleaseSignals does nothing in a build by plain "go install": see signals.go.
 func ReleaseSignals() {}
