@@ -50,9 +50,10 @@ fuzz:
 		go test ./detect -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x; \
 	done
 
-# A wrapped call beside the direct one: docs/benchmarks.*. Then each part of it.
+# A wrapped call beside the direct one: docs/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that
+# one too.
 bench: tools build
-	go run ./test/bench
+	go run ./test/bench $(BENCHFLAGS)
 	go test ./detect ./exec -run '^$$' -bench . -benchmem
 
 # What the tests and the demonstration call.

@@ -77,20 +77,6 @@ func onceEach(a *cli.App, args []string) error {
 	return nil
 }
 
-// answers remembers that an answer could not be written.
-type answers struct {
-	io.Writer
-	err error
-}
-
-func (a *answers) Write(b []byte) (int, error) {
-	n, err := a.Writer.Write(b)
-	if a.err == nil {
-		a.err = err
-	}
-	return n, err
-}
-
 // app is set up so that nothing but answers and requested help goes to stdout, and so that every error comes back to
 // commandLine: by itself the library prints help on stdout for a wrong flag, passes over surplus arguments, and exits.
 func app(w exec.Wrapper, stdout, stderr io.Writer) *cli.App {

@@ -33,6 +33,20 @@ type failure struct {
 func (f failure) Error() string { return f.err.Error() }
 func (f failure) Unwrap() error { return f.err }
 
+// answers remembers that an answer could not be written.
+type answers struct {
+	io.Writer
+	err error
+}
+
+func (a *answers) Write(b []byte) (int, error) {
+	n, err := a.Writer.Write(b)
+	if a.err == nil {
+		a.err = err
+	}
+	return n, err
+}
+
 // complain says what went wrong and returns the exit status that goes with it.
 func complain(stderr io.Writer, err error) int {
 	status, hint := 1, ""

@@ -5,6 +5,7 @@ package test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -93,6 +94,28 @@ func TestWrapperPath(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What packages do before main costs every call. Ours do nothing; what others do is in docs/benchmarks.md.
+func TestInitialisation(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	installed(t)
+	trace, err := exec.Command("sh", "-c", "GODEBUG=inittrace=1 iptables --version 2>&1 >/dev/null").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packages []string
+	for line := range strings.Lines(string(trace)) {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "init "), " ")
+		if host, _, _ := strings.Cut(name, "/"); name == "main" || strings.Contains(host, ".") {
+			packages = append(packages, name)
+		}
+	}
+	if want := []string{"golang.org/x/sys/unix", "github.com/urfave/cli/v2"}; !slices.Equal(packages, want) {
+		t.Errorf("got %q, want %q", packages, want)
 	}
 }
 

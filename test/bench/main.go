@@ -3,16 +3,20 @@
 
 // Bench measures what a wrapped call of iptables costs beside the direct one, on hosts of each mode with few and many
 // rules, each in a container of its own. It is called by "make bench", and writes docs/benchmarks.json, .md and .svg; with
-// the argument "draw" it makes the latter two again from the first.
+// -draw it makes the latter two again from the first.
 package main
 
 import (
+	"cmp"
+	"debug/elf"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -41,55 +45,59 @@ type measurement struct {
 	State                            state
 	Direct, Floor, First, ReadOnly   sample
 	NoCLI                            sample // read-only, of a wrapper that is built without the command line
+	Before                           sample // read-only, of the revision to compare with
 	FourSaves                        sample // how others look: four iptables-save processes
 	Calls, FloorCalls, SaveCalls     int    // system calls until the program begins; of all four
 	Processes, SaveProcesses         int    // started besides the one that was called
 	Questions                        int    // netlink and getsockopt exchanges
 	Memory, DirectMemory, SaveMemory int64  // the largest resident set, in KiB
+	Inits                            inits
 }
 
 // report is all that is written.
 type report struct {
 	Kernel, Go, CPU, Processors string
 	NFT, Legacy                 string
-	Wrapper                     string
+	Wrapper, Before             string
 	Date                        string
 	Runs                        int
 	Measurements                []measurement
 	Sizes                       map[string]int64 // of the binary, in bytes, by architecture
+	Sections                    map[string]map[string]int64
 }
 
-var ruleCounts = []int{0, 1_000, 10_000, 100_000}
+// options are those of the command line.
+type options struct {
+	runs, rules, architectures, out, before string
+	draw                                    bool
+}
 
 func main() {
 	if err := host.Enter(); err != nil {
 		fail(err)
 	}
-	if len(os.Args) == 2 && os.Args[1] == "draw" {
-		if err := draw(); err != nil {
-			fail(err)
-		}
-		return
+	var o options
+	flag.StringVar(&o.runs, "runs", "201", "how often each call is made")
+	flag.StringVar(&o.rules, "rules", "0,1000,10000,100000", "how many rules the hosts have")
+	flag.StringVar(&o.architectures, "architectures", "amd64,arm64,arm,ppc64le,s390x,riscv64,386", "to build for, to see the size")
+	flag.StringVar(&o.out, "out", "docs", "the directory to write to")
+	flag.StringVar(&o.before, "before", "", "a git revision to compare with")
+	flag.BoolVar(&o.draw, "draw", false, "only make the page and the picture again")
+	flag.Parse()
+	var err error
+	switch {
+	case o.draw:
+		err = draw(o.out)
+	case flag.NArg() == 3:
+		err = one(flag.Arg(0), flag.Arg(1), flag.Arg(2))
+	case flag.NArg() > 0:
+		err = fmt.Errorf("%q is no option", flag.Arg(0))
+	case os.Geteuid() != 0:
+		err = fmt.Errorf("it makes namespaces and mounts of its own, so it must be root: sudo make bench")
+	default:
+		err = all(o)
 	}
-	if len(os.Args) > 1 {
-		// In its container: one state.
-		var s state
-		if err := json.Unmarshal([]byte(os.Args[1]), &s); err != nil {
-			fail(err)
-		}
-		m, err := measure(s, os.Args[2], os.Args[3], os.Args[4])
-		if err != nil {
-			fail(err)
-		}
-		if err := json.NewEncoder(os.Stdout).Encode(m); err != nil {
-			fail(err)
-		}
-		return
-	}
-	if os.Geteuid() != 0 {
-		fail(fmt.Errorf("it makes namespaces and mounts of its own, so it must be root: sudo make bench"))
-	}
-	if err := all(); err != nil {
+	if err != nil {
 		fail(err)
 	}
 }
@@ -99,40 +107,73 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-func all() error {
+// one measures one state, in its container, and writes what came of it to standard output.
+func one(encoded, layer, encodedRuns string) error {
+	var s state
+	if err := json.Unmarshal([]byte(encoded), &s); err != nil {
+		return err
+	}
+	runs, err := strconv.Atoi(encodedRuns)
+	if err != nil {
+		return err
+	}
+	m, err := measure(s, layer, runs)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(m)
+}
+
+func all(o options) error {
 	scratch, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	floor := filepath.Join(scratch, "floor")
-	if err := run("go", "build", "-ldflags=-s -w", "-o", floor, "./test/bench/floor"); err != nil {
+	var rules []int
+	for text := range strings.SplitSeq(o.rules, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return fmt.Errorf("%q is no number of rules", text)
+		}
+		rules = append(rules, n)
+	}
+	runs, err := strconv.Atoi(o.runs)
+	if err != nil || runs < 1 {
+		return fmt.Errorf("%q is no number of runs", o.runs)
+	}
+	layer := filepath.Join(scratch, "layer")
+	if err := build(layer, scratch, o.before); err != nil {
 		return err
 	}
-	wrapper, err := filepath.Abs("bin/iptables-wrapper")
-	if err != nil {
-		return err
-	}
-	noCLI := filepath.Join(scratch, "no-cli")
-	if err := buildWithoutCLI(scratch, noCLI); err != nil {
-		return err
-	}
+	wrapper := filepath.Join(layer, "iptables-wrapper")
 	r := report{
 		Kernel: output("uname", "-r"), Go: runtime.Version(), Processors: fmt.Sprint(runtime.NumCPU()), CPU: cpu(),
 		NFT: output("xtables-nft-multi", "iptables", "--version"), Legacy: output("xtables-legacy-multi", "iptables", "--version"),
 		Wrapper: output(wrapper, "--version"), Date: time.Now().UTC().Format("2006-01-02"), Runs: runs,
+		Sizes: map[string]int64{}, Sections: map[string]map[string]int64{},
 	}
-	if r.Sizes, err = sizes(scratch); err != nil {
-		return err
+	if o.before != "" {
+		r.Before = output("git", "describe", "--tags", "--always", o.before)
+	}
+	for name, binary := range map[string]string{"wrapper": "iptables-wrapper", "without the command line": "no-cli/iptables", "floor": "floor"} {
+		if r.Sections[name], err = sections(filepath.Join(layer, binary)); err != nil {
+			return err
+		}
+	}
+	for arch := range strings.SplitSeq(o.architectures, ",") {
+		if r.Sizes[arch], err = size(scratch, arch); err != nil {
+			return err
+		}
 	}
 	for _, mode := range []string{"nft", "legacy"} {
 		for _, hint := range []bool{true, false} {
-			for _, rules := range ruleCounts {
-				s := state{mode, hint, rules}
-				fmt.Fprintf(os.Stderr, "%s, %d rules\n", s, rules)
-				m, err := contained(s, wrapper, floor, noCLI)
+			for _, n := range rules {
+				s := state{mode, hint, n}
+				fmt.Fprintf(os.Stderr, "%s, %d rules\n", s, n)
+				m, err := contained(s, layer, runs)
 				if err != nil {
-					return fmt.Errorf("%s, %d rules: %w", s, rules, err)
+					return fmt.Errorf("%s, %d rules: %w", s, n, err)
 				}
 				r.Measurements = append(r.Measurements, m)
 			}
@@ -142,17 +183,17 @@ func all() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(rawData, append(raw, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(o.out, rawData), append(raw, '\n'), 0o644); err != nil {
 		return err
 	}
-	return draw()
+	return draw(o.out)
 }
 
-const rawData = "docs/benchmarks.json"
+const rawData = "benchmarks.json"
 
 // draw makes the page and the picture from the raw data.
-func draw() error {
-	raw, err := os.ReadFile(rawData)
+func draw(dir string) error {
+	raw, err := os.ReadFile(filepath.Join(dir, rawData))
 	if err != nil {
 		return err
 	}
@@ -160,19 +201,19 @@ func draw() error {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return err
 	}
-	if err := os.WriteFile("docs/benchmarks.svg", picture(r), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "benchmarks.svg"), picture(r), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile("docs/benchmarks.md", page(r), 0o644)
+	return os.WriteFile(filepath.Join(dir, "benchmarks.md"), page(r), 0o644)
 }
 
 // contained measures one state in a new container: see host.Contain.
-func contained(s state, binaries ...string) (m measurement, err error) {
+func contained(s state, layer string, runs int) (m measurement, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return m, err
 	}
-	arg, err := json.Marshal(s)
+	encoded, err := json.Marshal(s)
 	if err != nil {
 		return m, err
 	}
@@ -181,8 +222,9 @@ func contained(s state, binaries ...string) (m measurement, err error) {
 		return m, err
 	}
 	defer os.Remove(dir)
-	cmd := exec.Command(self, append([]string{string(arg)}, binaries...)...)
-	cmd.Env = host.Environment(dir)
+	cmd := exec.Command(self, string(encoded), layer, strconv.Itoa(runs))
+	// The process that measures shall not run beside what it measures: no second thread of it, no collection of garbage.
+	cmd.Env = append(host.Environment(dir), "GOMAXPROCS=1", "GOGC=off")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: host.Namespaces, Pdeathsig: unix.SIGKILL}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -192,13 +234,41 @@ func contained(s state, binaries ...string) (m measurement, err error) {
 	return m, json.Unmarshal(out, &m)
 }
 
+// build makes a layer with the programs that are measured. They are copied into it: how a file was written, by the linker
+// or in one piece, decides in what pieces the kernel keeps it, and so what it costs to map.
+func build(layer, scratch, before string) error {
+	built := func(name string) string { return filepath.Join(scratch, name) }
+	if err := run("go", "build", "-ldflags=-s -w", "-o", built("floor"), "./test/bench/floor"); err != nil {
+		return err
+	}
+	if err := buildWithoutCLI(scratch, built("no-cli")); err != nil {
+		return err
+	}
+	if before != "" {
+		tree := filepath.Join(scratch, "tree")
+		if err := run("git", "worktree", "add", "--detach", tree, before); err != nil {
+			return err
+		}
+		err := run("make", "--no-print-directory", "-s", "-C", tree, "build", "BINARY="+built("before"))
+		if err := cmp.Or(err, run("git", "worktree", "remove", "--force", tree)); err != nil {
+			return err
+		}
+	}
+	return run("sh", "-ec", `
+		mkdir "$2"
+		cp bin/iptables-wrapper "$1/floor" "$2"
+		for name in no-cli before; do
+			if [ -e "$1/$name" ]; then
+				mkdir "$2/$name"
+				ln -s ../xtables-nft-multi ../xtables-legacy-multi "$2/$name"
+				cp "$1/$name" "$2/$name/iptables"
+			fi
+		done`, "sh", scratch, layer)
+}
+
 // buildWithoutCLI builds a wrapper in which the command line is replaced by nothing: the difference is what linking
 // github.com/urfave/cli/v2 costs.
 func buildWithoutCLI(scratch, binary string) error {
-	cli, err := filepath.Abs("cli.go")
-	if err != nil {
-		return err
-	}
 	stub, overlay := filepath.Join(scratch, "stub.go"), filepath.Join(scratch, "overlay.json")
 	if err := os.WriteFile(stub, []byte(`package main
 
@@ -214,7 +284,15 @@ func commandLine(exec.Wrapper, []string, io.Writer, io.Writer) int { return len(
 `), 0o644); err != nil {
 		return err
 	}
-	replace, err := json.Marshal(map[string]map[string]string{"Replace": {cli: stub}})
+	replaced := map[string]string{}
+	for file, by := range map[string]string{"cli.go": stub, "completion.go": "", "doctor.go": ""} {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return err
+		}
+		replaced[path] = by
+	}
+	replace, err := json.Marshal(map[string]any{"Replace": replaced})
 	if err != nil {
 		return err
 	}
@@ -224,21 +302,39 @@ func commandLine(exec.Wrapper, []string, io.Writer, io.Writer) int { return len(
 	return run("make", "--no-print-directory", "-s", "build", "BINARY="+binary, "BUILDFLAGS=-overlay "+overlay)
 }
 
-// sizes builds the wrapper for each architecture that the image is for.
-func sizes(scratch string) (map[string]int64, error) {
-	sizes := map[string]int64{}
-	for _, arch := range []string{"amd64", "arm64", "arm", "ppc64le", "s390x", "riscv64", "386"} {
-		binary := filepath.Join(scratch, arch)
-		if err := run("make", "--no-print-directory", "-s", "build", "GOARCH="+arch, "BINARY="+binary); err != nil {
-			return nil, err
-		}
-		info, err := os.Stat(binary)
-		if err != nil {
-			return nil, err
-		}
-		sizes[arch] = info.Size()
+// size builds the wrapper for an architecture and returns how many bytes it has.
+func size(scratch, arch string) (int64, error) {
+	binary := filepath.Join(scratch, arch)
+	if err := run("make", "--no-print-directory", "-s", "build", "GOARCH="+arch, "BINARY="+binary); err != nil {
+		return 0, err
 	}
-	return sizes, nil
+	info, err := os.Stat(binary)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// sections returns how many bytes of a program each part of it has in memory.
+func sections(binary string) (map[string]int64, error) {
+	file, err := elf.Open(binary)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	parts := map[string]int64{}
+	for _, s := range file.Sections {
+		switch {
+		case s.Flags&elf.SHF_ALLOC == 0:
+		case s.Name == ".text", s.Name == ".gopclntab":
+			parts[s.Name] += int64(s.Size)
+		case s.Flags&elf.SHF_WRITE != 0:
+			parts["writable"] += int64(s.Size)
+		default:
+			parts["read-only"] += int64(s.Size)
+		}
+	}
+	return parts, nil
 }
 
 func run(name string, args ...string) error {

@@ -14,45 +14,68 @@ import (
 	"time"
 )
 
-// runs is how often each call is made. Four saves of many rules take seconds, so they are made less often.
-const (
-	runs     = 201
-	saveRuns = 5
-)
+// saveRuns is how often four saves are made. With many rules they take seconds.
+const saveRuns = 5
 
 // sample is what a call cost: medians, and the middle half of the wall times. Times are in milliseconds.
 type sample struct {
 	Wall, Low, High float64
 	CPU             float64 // user and system
+	Faults          float64 // of pages, none of which was read from a disk
 }
 
 // cost is one call.
-type cost struct{ wall, cpu time.Duration }
-
-func summary(costs []cost) sample {
-	var walls, cpus []float64
-	var s sample
-	for _, c := range costs {
-		walls = append(walls, c.wall.Seconds()*1e3)
-		cpus = append(cpus, c.cpu.Seconds()*1e3)
-	}
-	slices.Sort(walls)
-	slices.Sort(cpus)
-	n := len(walls)
-	s.Wall, s.Low, s.High, s.CPU = walls[n/2], walls[n/4], walls[n-1-n/4], cpus[n/2]
-	return s
+type cost struct {
+	wall, cpu time.Duration
+	faults    int64
 }
 
-// call starts a program, argv[0] being the name it is called by, and waits for its end.
-func call(path string, argv ...string) (cost, error) {
-	cmd := &exec.Cmd{Path: path, Args: argv, Env: []string{"PATH=/usr/sbin"}}
-	start := time.Now()
-	err := cmd.Run()
-	wall := time.Since(start)
-	if err != nil {
-		return cost{}, fmt.Errorf("%s: %w", cmd, err)
+func (c cost) plus(d cost) cost { return cost{c.wall + d.wall, c.cpu + d.cpu, c.faults + d.faults} }
+
+func summary(costs []cost) sample {
+	each := func(value func(cost) float64) []float64 {
+		var values []float64
+		for _, c := range costs {
+			values = append(values, value(c))
+		}
+		slices.Sort(values)
+		return values
 	}
-	return cost{wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
+	n := len(costs)
+	if n == 0 {
+		return sample{}
+	}
+	walls := each(func(c cost) float64 { return c.wall.Seconds() * 1e3 })
+	return sample{
+		Wall: walls[n/2], Low: walls[n/4], High: walls[n-1-n/4],
+		CPU:    each(func(c cost) float64 { return c.cpu.Seconds() * 1e3 })[n/2],
+		Faults: each(func(c cost) float64 { return float64(c.faults) })[n/2],
+	}
+}
+
+// call starts a program, argv[0] being the name it is called by, and waits for its end: by two system calls, because what
+// os/exec does besides would run at the same time. All three of its descriptors are null.
+func call(null *os.File, path string, argv ...string) (cost, error) {
+	fd := null.Fd()
+	start := time.Now()
+	pid, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+		Env: []string{"PATH=/usr/sbin"}, Files: []uintptr{fd, fd, fd},
+	})
+	if err != nil {
+		return cost{}, &os.PathError{Op: "start", Path: path, Err: err}
+	}
+	var status syscall.WaitStatus
+	var usage syscall.Rusage
+	for {
+		if _, err = syscall.Wait4(pid, &status, 0, &usage); err != syscall.EINTR {
+			break
+		}
+	}
+	wall := time.Since(start)
+	if err != nil || status != 0 {
+		return cost{}, fmt.Errorf("%s as %v: status %#x, %v", path, argv, status, err)
+	}
+	return cost{wall, time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), usage.Minflt}, nil
 }
 
 // memory returns the largest resident set of a command, in KiB. A process counts what its parent had when it was started,
@@ -82,58 +105,48 @@ func reset() error {
 }
 
 // measure makes the host and measures, in turns: direct, wrapped, floor, direct, wrapped, floor.
-func measure(s state, wrapper, floor, noCLI string) (measurement, error) {
-	m := measurement{State: s}
+func measure(s state, layer string, runs int) (m measurement, err error) {
+	m.State = s
 	if err := makeHost(s); err != nil {
 		return m, err
 	}
-	if err := run("cp", wrapper, "/usr/sbin/iptables-wrapper"); err != nil {
+	if err := place(layer); err != nil {
 		return m, err
 	}
-	if err := run("cp", floor, "/usr/sbin/floor"); err != nil {
-		return m, err
-	}
-	if err := run("sh", "-ec", `mkdir /usr/sbin/no-cli; cp "$1" /usr/sbin/no-cli/iptables
-		ln -s ../xtables-nft-multi ../xtables-legacy-multi /usr/sbin/no-cli`, "sh", noCLI); err != nil {
-		return m, err
-	}
-	program := "/usr/sbin/xtables-" + s.Mode + "-multi"
-	direct := func() (cost, error) { return call(program, "iptables", "--version") }
-	wrapped := func() (cost, error) { return call("/usr/sbin/iptables", "iptables", "--version") }
-	smaller := func() (cost, error) { return call("/usr/sbin/no-cli/iptables", "iptables", "--version") }
-	bare := func() (cost, error) { return call("/usr/sbin/floor", "floor", program, "iptables", "--version") }
-
-	var directs, firsts, readOnlys, noCLIs, floors, saves []cost
-	take := func(to *[]cost, f func() (cost, error)) error {
-		c, err := f()
-		*to = append(*to, c)
-		return err
-	}
-	err := reset()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return m, err
 	}
-	if m.Memory, err = memory("/usr/sbin/iptables", "--version"); err != nil {
-		return m, err
+	defer null.Close()
+	program := "/usr/sbin/xtables-" + s.Mode + "-multi"
+	as := func(path string) func() (cost, error) {
+		return func() (cost, error) { return call(null, path, "iptables", "--version") }
 	}
-	if m.DirectMemory, err = memory(program, "iptables", "--version"); err != nil {
-		return m, err
+	var directs, firsts, readOnlys, noCLIs, befores, floors, saves []cost
+	type step struct {
+		to *[]cost
+		f  func() (cost, error)
 	}
-	if m.SaveMemory, err = memory("/usr/sbin/iptables-" + s.Mode + "-save"); err != nil {
-		return m, err
+	direct := step{&directs, as(program)}
+	floor := step{&floors, func() (cost, error) { return call(null, "/usr/sbin/floor", "floor", program, "iptables", "--version") }}
+	takeAll := func(steps ...step) error {
+		for _, step := range steps {
+			c, err := step.f()
+			if err != nil {
+				return err
+			}
+			*step.to = append(*step.to, c)
+		}
+		return nil
 	}
+
 	// Links moved.
 	for range runs {
 		if err := reset(); err != nil {
 			return m, err
 		}
-		for _, step := range []struct {
-			to *[]cost
-			f  func() (cost, error)
-		}{{&directs, direct}, {&firsts, wrapped}, {&floors, bare}} {
-			if err := take(step.to, step.f); err != nil {
-				return m, err
-			}
+		if err := takeAll(direct, step{&firsts, as("/usr/sbin/iptables")}, floor); err != nil {
+			return m, err
 		}
 		if s.Hint || s.Rules > 0 {
 			if target, err := os.Readlink("/usr/sbin/iptables"); err != nil || target != filepath.Base(program) {
@@ -141,43 +154,63 @@ func measure(s state, wrapper, floor, noCLI string) (measurement, error) {
 			}
 		}
 	}
-	// Read-only.
-	if err := reset(); err != nil {
-		return m, err
-	}
 	if err := count(&m, program); err != nil {
 		return m, err
 	}
+	// Read-only.
 	if err := reset(); err != nil {
 		return m, err
 	}
 	if err := run("mount", "-o", "remount,ro", "/usr/sbin"); err != nil {
 		return m, err
 	}
+	steps := []step{direct, {&readOnlys, as("/usr/sbin/iptables")}, {&noCLIs, as("/usr/sbin/no-cli/iptables")}, floor}
+	if _, err := os.Stat("/usr/sbin/before"); err == nil {
+		steps = append(steps, step{&befores, as("/usr/sbin/before/iptables")})
+	}
 	for range runs {
-		for _, step := range []struct {
-			to *[]cost
-			f  func() (cost, error)
-		}{{&directs, direct}, {&readOnlys, wrapped}, {&noCLIs, smaller}, {&floors, bare}} {
-			if err := take(step.to, step.f); err != nil {
-				return m, err
-			}
+		if err := takeAll(steps...); err != nil {
+			return m, err
 		}
 	}
-	for range saveRuns {
+	for range min(runs, saveRuns) {
 		var sum cost
-		for _, name := range []string{"iptables-nft-save", "ip6tables-nft-save", "iptables-legacy-save", "ip6tables-legacy-save"} {
-			c, err := call("/usr/sbin/"+name, name)
+		for _, name := range saveNames {
+			c, err := call(null, "/usr/sbin/"+name, name)
 			if err != nil {
 				return m, err
 			}
-			sum = cost{sum.wall + c.wall, sum.cpu + c.cpu}
+			sum = sum.plus(c)
 		}
 		saves = append(saves, sum)
 	}
 	m.Direct, m.Floor, m.FourSaves = summary(directs), summary(floors), summary(saves)
-	m.First, m.ReadOnly, m.NoCLI = summary(firsts), summary(readOnlys), summary(noCLIs)
-	return m, nil
+	m.First, m.ReadOnly, m.NoCLI, m.Before = summary(firsts), summary(readOnlys), summary(noCLIs), summary(befores)
+	if m.Inits, err = traceInits(program, runs); err != nil {
+		return m, err
+	}
+	return m, m.takeMemory(program)
+}
+
+// place lays a layer with the programs over /usr/sbin, and a writable one over that, as a container has them.
+func place(layer string) error {
+	return run("sh", "-ec", `
+		mkdir /run/upper /run/work
+		mount -t overlay -o "lowerdir=$1:/usr/sbin,upperdir=/run/upper,workdir=/run/work" overlay /usr/sbin`, "sh", layer)
+}
+
+var saveNames = []string{"iptables-nft-save", "ip6tables-nft-save", "iptables-legacy-save", "ip6tables-legacy-save"}
+
+func (m *measurement) takeMemory(program string) (err error) {
+	for to, args := range map[*int64][]string{
+		&m.Memory: {"/usr/sbin/iptables", "--version"}, &m.DirectMemory: {program, "iptables", "--version"},
+		&m.SaveMemory: {"/usr/sbin/iptables-" + m.State.Mode + "-save"},
+	} {
+		if *to, err = memory(args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // makeHost loads rules as kube-proxy writes them.
@@ -202,6 +235,9 @@ func makeHost(s state) error {
 
 // count counts what a first call does until it is the program, with strace.
 func count(m *measurement, program string) error {
+	if err := reset(); err != nil {
+		return err
+	}
 	calls, err := strace("/usr/sbin/iptables", "--version")
 	if err != nil {
 		return err
@@ -235,7 +271,7 @@ func count(m *measurement, program string) error {
 	if m.State.Rules > 1000 {
 		return nil // tracing them takes minutes, and says nothing new
 	}
-	for _, name := range []string{"iptables-nft-save", "ip6tables-nft-save", "iptables-legacy-save", "ip6tables-legacy-save"} {
+	for _, name := range saveNames {
 		calls, err := strace("/usr/sbin/" + name)
 		if err != nil {
 			return err
