@@ -89,7 +89,7 @@ func page(r report) []byte {
 	p("| --- | ---: | ---: | ---: | --- |")
 	for _, i := range r.Measurements[0].Inits.Wrapper {
 		if i.Clock >= 0.001 || i.Allocations > 0 {
-			p("| %s | %.3f | %d | %s | %s |", i.Package, i.Clock, i.Allocations, thousands(i.Bytes), r.Measurements[0].Inits.because(i.Package))
+			p("| %s | %.3f | %d | %s | %s |", i.Package, i.Clock, i.Allocations, thousands(i.Bytes), r.Measurements[0].Inits.because(i))
 		}
 	}
 	p("")
@@ -183,9 +183,9 @@ func sentence(r report) string {
 	}
 	none, many := r.Measurements[0].State.Rules, r.Measurements[len(r.Measurements)-1].State.Rules
 	return fmt.Sprintf("A first call costs %.1f to %.1f ms over the direct one, whatever is on the host: %.1f ms of it is what starting any static Go "+
-		"program costs. Looking by four `iptables-save` processes costs up to %s ms with %s rules, and %s ms with %s.",
+		"program costs. Looking by four `iptables-save` processes costs %s ms with %s rules, and up to %.0f s with %s.",
 		least, most, r.median(func(m measurement) float64 { return m.more(m.Floor) }), milliseconds(saves(none)), thousands(none),
-		milliseconds(saves(many)), thousands(many))
+		saves(many)/1000, thousands(many))
 }
 
 func (m measurement) ratio(s sample) float64 { return m.more(s) / m.more(m.Floor) }
@@ -202,13 +202,13 @@ func (r report) median(value func(measurement) float64) float64 {
 	return values[len(values)/2]
 }
 
-// because says on whose account a package is in the wrapper.
-func (i inits) because(name string) string {
-	is := func(i initialisation) bool { return i.Package == name }
+// because says on whose account a package does what it does: of the smallest program in which it does as much, by and large.
+func (i inits) because(of initialisation) string {
+	as := func(i initialisation) bool { return i.Package == of.Package && 2*i.Allocations >= of.Allocations }
 	switch {
-	case slices.ContainsFunc(i.Floor, is):
+	case slices.ContainsFunc(i.Floor, as):
 		return "any Go program"
-	case slices.ContainsFunc(i.NoCLI, is):
+	case slices.ContainsFunc(i.NoCLI, as):
 		return "the wrapper"
 	default:
 		return "github.com/urfave/cli/v2"
