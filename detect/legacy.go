@@ -185,12 +185,18 @@ func (p *legacyProbe) registered() Answer {
 // withoutIPv6 says whether this is the probe of a family that the kernel cannot speak (ipv6.disable=1, or IPv6 is not in
 // it). There is no socket to ask then, and asking for one could load it.
 func (p *legacyProbe) withoutIPv6() bool {
-	return p.family == IPv6 && !exists(procNet+"if_inet6") && exists(procNet+"dev")
+	return p.family == IPv6 && missing(procNet+"if_inet6") && exists(procNet+"dev")
 }
 
 func exists(path string) bool {
 	var stat unix.Stat_t
 	return unix.Stat(path, &stat) == nil
+}
+
+// missing is not the opposite of exists: that a file cannot be looked at proves nothing.
+func missing(path string) bool {
+	var stat unix.Stat_t
+	return errors.Is(unix.Stat(path, &stat), unix.ENOENT)
 }
 
 // modulesCanLoad is false only where the kernel says for certain that nothing will be added to it.
