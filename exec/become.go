@@ -31,10 +31,9 @@ func Status(err error) int {
 //
 // It goes through syscall.Exec, which puts back the limit of open files that the Go runtime raised at its start. What
 // cannot be put back, because the runtime changes it before any code of ours runs: a standard descriptor that was closed
-// is open on /dev/null; of a variable that stands twice in the environment the first is passed on; some signals that the
-// caller blocks (SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGTERM, SIGCHLD) are lost if they come before execve, and end the
-// process if they were pending at its start.
+// is open on /dev/null; some signals that the caller blocks (SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGTERM, SIGCHLD) are lost
+// if they come before execve, and end the process if they were pending at its start.
 func Become(path string, argv []string) error {
 	restoreSignals()
-	return &os.PathError{Op: "execve", Path: path, Err: unix.Exec(path, argv, os.Environ())}
+	return &os.PathError{Op: "execve", Path: path, Err: unix.Exec(path, argv, environment())}
 }

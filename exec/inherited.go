@@ -17,8 +17,11 @@ import (
 // told to ignore; and a signal that comes before execve would be swallowed, or end in a Go traceback, instead of ending
 // the process. What was there before, the runtime keeps in two variables, and tells nobody. So we read them there.
 //
-// The linker allows that with -checklinkname=0 only. A build without the tag needs no leave, and differs in this alone, and
-// in what LockThread costs.
+// The environment goes through too. The runtime keeps it to the last byte; os.Environ leaves out what is empty, and of what
+// stands twice all but the first.
+//
+// The linker allows that with -checklinkname=0 only. A build without the tag needs no leave, and differs in what is in this
+// file alone.
 
 // runtimeFwdSig has the disposition of each signal, SIG_DFL or SIG_IGN after execve: initsig in runtime/signal_unix.go.
 //
@@ -29,6 +32,12 @@ var runtimeFwdSig [65]uintptr
 //
 //go:linkname runtimeInitSigmask runtime.initSigmask
 var runtimeInitSigmask [2]uint32
+
+// environment is what execve(2) gave this process.
+func environment() []string { return runtimeEnvironment() }
+
+//go:linkname runtimeEnvironment syscall.runtime_envs
+func runtimeEnvironment() []string
 
 // LockThread keeps the calling goroutine on its thread, as runtime.LockOSThread does. That one also starts a thread to
 // make others from, for the case that this one is changed before there are more: it costs more than asking nf_tables. We

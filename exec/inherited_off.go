@@ -6,6 +6,7 @@
 package exec
 
 import (
+	"os"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -14,10 +15,12 @@ import (
 // LockThread keeps the calling goroutine on its thread.
 func LockThread() { runtime.LockOSThread() }
 
-// ReleaseSignals does nothing in a build by plain "go install": see signals.go.
+// ReleaseSignals does nothing in a build by plain "go install": see inherited.go.
 func ReleaseSignals() {}
 
 // Ignored is not known in such a build.
 func Ignored(unix.Signal) bool { return false }
 
 func restoreSignals() {}
+
+func environment() []string { return os.Environ() }
