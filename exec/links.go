@@ -180,7 +180,7 @@ func saveWrapper(file string) error {
 			if err = unix.Link(file, temporary); err == nil {
 				err = unix.Rename(temporary, saved)
 			}
-		case broken == nil && isWrapper(c.end):
+		case broken == nil && (sameFile(c.end, file) || isWrapper(c.end)):
 			err = nil
 		}
 	}

@@ -6,6 +6,7 @@ package exec
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -58,6 +59,26 @@ func TestKeepAndUndo(t *testing.T) {
 	want(self)
 	if left, _ := filepath.Glob(in(dir(w.called), ".*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// The marker is found wherever it stands, across the pieces in which a file is read too.
+func TestIsWrapper(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	const piece = 64 << 10
+	for _, before := range []int{0, 1, piece - len(marker) - 1, piece - len(marker), piece - len(marker) + 1, piece - 1, piece, piece + 1, 2*piece - 7, 3 * piece} {
+		for _, text := range []string{marker, marker[:len(marker)-1], marker[1:]} {
+			content := strings.Repeat(".", before) + text + strings.Repeat("x", 100)
+			if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if got := isWrapper(file); got != (text == marker) {
+				t.Errorf("%d bytes before %q: got %v", before, text, got)
+			}
+		}
+	}
+	if isWrapper("/dev/zero") || isWrapper(t.TempDir()) || isWrapper("/not/there") {
+		t.Error("what is no file is a wrapper")
 	}
 }
 

@@ -144,12 +144,27 @@ const maxWrapper = 64 << 20
 
 // isWrapper says whether a file is a wrapper, perhaps another copy or version.
 func isWrapper(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxWrapper {
+	var stat unix.Stat_t
+	if unix.Stat(path, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG || stat.Size > maxWrapper {
 		return false
 	}
-	content, err := os.ReadFile(path)
-	return err == nil && bytes.Contains(content, []byte(marker))
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	// Piece by piece, each behind the end of the one before: a wrapped call may come here, and shall stay small.
+	buf := make([]byte, 64<<10)
+	for start := 0; ; {
+		n, err := unix.Read(fd, buf[start:])
+		if n <= 0 || err != nil {
+			return false
+		}
+		if bytes.Contains(buf[:start+n], []byte(marker)) {
+			return true
+		}
+		start = copy(buf, buf[max(start+n-len(marker)+1, 0):start+n])
+	}
 }
 
 // runs says whether a file, already looked at, is the one that runs in this process. Without /proc, being a wrapper
