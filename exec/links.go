@@ -118,6 +118,9 @@ func sameFile(a, b string) bool {
 
 // apply makes the moves and returns those that were made. Links go first, because they may lead to files.
 func apply(moves []move) (made Kept, err error) {
+	if err := noLoop(moves); err != nil {
+		return nil, err
+	}
 	if err := freeWrapperName(moves); err != nil {
 		return nil, err
 	}
@@ -139,6 +142,25 @@ func apply(moves []move) (made Kept, err error) {
 		}
 	}
 	return made, nil
+}
+
+// noLoop fails if a program is reached through a link that is about to lead to it.
+func noLoop(moves []move) error {
+	looked := ""
+	for _, m := range moves {
+		if m.program == looked {
+			continue // as good as always it is the same one for all
+		}
+		looked = m.program
+		c, err := follow(m.program)
+		if err != nil {
+			return err
+		}
+		if len(c.way) > 1 && slices.ContainsFunc(moves, func(m move) bool { return c.through(m.link) }) {
+			return fmt.Errorf("%q leads through one of the names: %w", m.program, ErrRecursion)
+		}
+	}
+	return nil
 }
 
 // freeWrapperName points the wrapper's own name at its file, where it leads there through a link that will be moved.
@@ -188,6 +210,16 @@ func saveWrapper(file string) error {
 		return fmt.Errorf("save the wrapper: %w", &os.LinkError{Op: "link", Old: file, New: saved, Err: err})
 	}
 	return nil
+}
+
+// maySave says whether saveWrapper can do its work, before the first link is moved.
+func maySave(file string) error {
+	saved := in(dir(file), wrapperName)
+	c, err := follow(saved)
+	if c.way == nil && isNotThere(err) || err == nil && isWrapper(c.end) {
+		return nil
+	}
+	return fmt.Errorf("save the wrapper: %w", &os.LinkError{Op: "link", Old: file, New: saved, Err: unix.EEXIST})
 }
 
 // temporaryName is where something is made before it is renamed. It is always the same, so that at most one is left
@@ -262,6 +294,9 @@ func (w Wrapper) Select(d, mode string) (Kept, error) {
 			c.link = in(d, name)
 		}
 		m, err := w.toProgram(c, mode, name)
+		if err == nil && isWrapper(m.program) {
+			err = fmt.Errorf("%q: %w", m.program, ErrRecursion)
+		}
 		m.fresh = c.way == nil
 		return m, err
 	})
@@ -321,6 +356,11 @@ func (w Wrapper) moveAll(d string, plan func(chain, string) (move, error)) (Kept
 	var links []string
 	for _, m := range moves {
 		links = append(links, m.link)
+		if m.save {
+			if err := maySave(m.link); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if err := mayMake(links); err != nil {
 		return nil, err
