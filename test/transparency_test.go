@@ -48,7 +48,10 @@ func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
 // readOnly makes every call a first call.
 func readOnly(t *testing.T) {
 	t.Helper()
-	host.Run(t, "mount", "-o", "remount,ro", "/usr/sbin")
+	for _, dir := range []string{"/usr/sbin", "/etc/alternatives"} {
+		host.Run(t, "mount", "-o", "remount,ro", dir)
+	}
+	t.Cleanup(func() { wantNames(t, wrapperFile) })
 }
 
 // call runs a name of iptables through the wrapper, or directly the program that must be behind it.
