@@ -5,13 +5,19 @@
 # make test   every test, as in CI
 # make build  bin/iptables-wrapper
 # make test-images  the images of images/: built, and run in containers
+# make test-faults  system calls that fail, kills, random trees, races, load
+# make sbom   what is in the binary, as CycloneDX
 
 SHELL := /bin/bash -euo pipefail
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
-FUZZTIME ?= 300000x
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
+# How many inputs, or for how long each: "make fuzz FUZZTIME=1h".
+FUZZTIME ?=
+PARSER_INPUTS := 300000
+CALL_INPUTS := 10000
 BINARY ?= bin/iptables-wrapper
 
 # The first two keep documentation generators out of the binary. The third keeps ignored signals ignored, and needs the
@@ -21,7 +27,7 @@ LDFLAGS := -s -w -checklinkname=0 -X main.version=$(VERSION)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: build test test-images demo lint fuzz bench tools clean
+.PHONY: build test test-images test-faults demo lint fuzz bench sbom vulncheck tools clean
 
 build:
 	go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY) .
@@ -44,11 +50,25 @@ lint:
 	go run $(STATICCHECK) -tags $(TAGS) ./...
 	go run $(KUBECTL_VALIDATE) --version 1.30 examples/*.yaml
 
+# A part of "make test" too. Adding -update writes what came of it into docs/faults.md and the README.
+test-faults: tools
+	go test -count=1 -timeout 30m ./test -run '^(TestFaults|TestKilled|TestRandomTrees|TestRaces|TestLoad|TestFuzzed|TestReadme|TestSecurity|TestSBOM)' $(TESTFLAGS)
+
 # Every fuzz target for a number of inputs. Given a time instead, go sometimes fails at its end: "context deadline exceeded".
 fuzz:
-	@for target in $$(grep -ho 'func Fuzz[A-Za-z]*' detect/*_test.go | cut -d' ' -f2); do \
-		go test ./detect -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x; \
+	@for package in detect test; do \
+		case $$package in test) inputs=$(CALL_INPUTS) ;; *) inputs=$(PARSER_INPUTS) ;; esac; \
+		for target in $$(grep -ho 'func Fuzz[A-Za-z]*' $$package/*_test.go | cut -d' ' -f2); do \
+			go test ./$$package -run '^$$' -fuzz "^$$target$$" -fuzztime $(or $(FUZZTIME),$${inputs}x) -fuzzminimizetime 10x; \
+		done; \
 	done
+
+# What is in the binary, for whoever must know. Not a part of "make test" is vulncheck, which asks vuln.go.dev.
+sbom: build
+	cd test/sbom && GOFLAGS= go tool cyclonedx-gomod bin -json -noserial -version "$(VERSION)" -output ../../$(BINARY).cdx.json ../../$(BINARY) 2>/dev/null
+
+vulncheck:
+	go run $(GOVULNCHECK) -tags $(TAGS) .
 
 # A wrapped call beside the direct one: docs/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that
 # one too.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -64,27 +65,40 @@ func noLitter(t *testing.T, dir string) {
 	}
 }
 
+// layouts are ways to lay out the names in /usr/sbin, made with the names in $@ and the wrapper's file in $0.
+var layouts = []struct {
+	doc   string
+	kills int // at random
+	make  string
+}{
+	{"links", 500, layLinks},
+	{"alternatives", 150, layAlternatives},
+	{"a file and links to it", 150, layFile},
+	{"hard links", 150, layHardLinks},
+}
+
+const (
+	layLinks        = `rm -f iptables-wrapper "$@"; cp $0 iptables-wrapper; for n; do ln -s iptables-wrapper $n; done`
+	layAlternatives = `for n; do ln -sf /usr/sbin/iptables-wrapper /etc/alternatives/$n; ln -sf /etc/alternatives/$n $n; done; cp $0 iptables-wrapper`
+	layFile         = `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln -s iptables $n; done`
+	layHardLinks    = `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln iptables $n; done`
+)
+
+func lay(t *testing.T, how string) {
+	t.Helper()
+	host.Run(t, "sh", append([]string{"-ec", "cd /usr/sbin; " + how, os.Getenv(wrapperVariable)}, names...)...)
+}
+
 // One process or several are killed while they move the names: half of the time at a random instant, half of the time as
 // soon as a random one of the names has moved. Afterwards every name works, and the next run leaves nothing behind.
 func TestKilledWhileMoving(t *testing.T) {
-	for _, layout := range []struct {
-		doc   string
-		kills int
-		make  string // in /usr/sbin, with the names in $@ and the wrapper's file in $0
-	}{
-		{"links", 500, `rm -f iptables-wrapper "$@"; cp $0 iptables-wrapper; for n; do ln -s iptables-wrapper $n; done`},
-		{"alternatives", 150, `for n; do ln -sf /usr/sbin/iptables-wrapper /etc/alternatives/$n; ln -sf /etc/alternatives/$n $n; done; cp $0 iptables-wrapper`},
-		{"a file and links to it", 150, `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln -s iptables $n; done`},
-		{"hard links", 150, `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln iptables $n; done`},
-	} {
+	for _, layout := range layouts {
 		t.Run(layout.doc, func(t *testing.T) {
 			t.Parallel()
 			if !host.Contain(t) {
 				return
 			}
-			between := killWhileMoving(t, layout.kills, func() {
-				host.Run(t, "sh", append([]string{"-ec", "cd /usr/sbin; " + layout.make, os.Getenv(wrapperVariable)}, names...)...)
-			})
+			between := killWhileMoving(t, layout.kills, func() { lay(t, layout.make) })
 			// Of 500, none is beyond all chance on the slowest machine; of 150 it is not.
 			if layout.kills == 500 && between == 0 {
 				t.Error("no kill came while the names were being moved")
@@ -97,11 +111,6 @@ func TestKilledWhileMoving(t *testing.T) {
 func killWhileMoving(t *testing.T, kills int, lay func()) int {
 	r := host.Rand(t)
 	host.Run(t, "ip6tables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-	leftBehind := func() []string {
-		left, _ := filepath.Glob("/usr/sbin/.*")
-		alternatives, _ := filepath.Glob("/etc/alternatives/.*")
-		return append(left, alternatives...)
-	}
 	// How long a call takes, in turns of a loop that does nothing else: there is no clock in this test.
 	lay()
 	turns := 0
@@ -143,33 +152,94 @@ func killWhileMoving(t *testing.T, kills int, lay func()) int {
 			_ = cmd.Wait()
 		}
 
-		count := 0
-		for _, name := range names {
-			switch got := end(name); got {
-			case legacyProgram:
-				count++
-			case wrapperFile, "/usr/sbin/" + name, "/usr/sbin/iptables": // the wrapper, by one of its names
-			default:
-				t.Fatalf("%s leads to %s", name, got)
-			}
-		}
-		moved[count]++
-		if left := leftBehind(); len(left) > 1 {
-			t.Fatalf("left behind: %v", left)
-		}
-		for _, name := range names {
-			if output, err := exec.Command(name, "--version").CombinedOutput(); err != nil || !bytes.Contains(output, []byte("(legacy)")) {
-				t.Fatalf("%s: %v: %q", name, err, output)
-			}
-		}
-		wantNames(t, legacyProgram)
-		if left := leftBehind(); len(left) > 0 {
-			t.Fatalf("left behind after the next run: %v", left)
-		}
-		host.Run(t, "iptables-wrapper", "--version")
+		moved[survived(t)]++
 	}
 	t.Logf("names moved at the kill: %v", moved)
 	return kills - moved[0] - moved[len(names)]
+}
+
+// survived checks what a kill left on a host that is legacy: every name works, at most one temporary link is there, and none
+// after the next run. It returns how many names had moved.
+func survived(t *testing.T) (moved int) {
+	t.Helper()
+	for _, name := range names {
+		switch got := end(name); {
+		case got == legacyProgram:
+			moved++
+		case !isOurs(got):
+			t.Fatalf("%s leads to %s", name, got)
+		}
+	}
+	if left := litter(t); len(left) > 1 {
+		t.Fatalf("left behind: %v", left)
+	}
+	for _, name := range names {
+		if output, err := exec.Command(name, "--version").CombinedOutput(); err != nil || !bytes.Contains(output, []byte("(legacy)")) {
+			t.Fatalf("%s: %v: %q", name, err, output)
+		}
+	}
+	wantNames(t, legacyProgram)
+	if left := litter(t); len(left) > 0 {
+		t.Fatalf("left behind after the next run: %v", left)
+	}
+	host.Run(t, "iptables-wrapper", "--version")
+	return moved
+}
+
+// A process is killed before each of its system calls, one by one, alone and beside others that are killed near it.
+func TestKilledAtEachCall(t *testing.T) {
+	results, outside := resultsDir(t)
+	if outside {
+		defer func() {
+			kills := 0
+			for _, content := range readResults(t, results) {
+				n, err := strconv.Atoi(string(content))
+				if err != nil {
+					t.Fatal(err)
+				}
+				kills += n
+			}
+			section(t, "kills", kills, "kills survived", fmt.Sprintf("Before each system call of a first call, on %d layouts of the names, alone and three\nprocesses at once.", len(layouts)))
+		}()
+	}
+	t.Run("on", func(t *testing.T) {
+		for _, layout := range layouts {
+			t.Run(layout.doc, func(t *testing.T) {
+				t.Parallel()
+				if !host.Contain(t) {
+					return
+				}
+				host.Run(t, "ip6tables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+				lay(t, layout.make)
+				_, calls := wayToProgram(t)
+				kills := 0
+				for i := range calls {
+					for _, together := range [][]int{{i}, {i, i + 3, i + 11}} {
+						lay(t, layout.make)
+						var killed []*exec.Cmd
+						for _, at := range together {
+							call := calls[at%len(calls)]
+							cmd := exec.Command("strace", "-qq", "-o", "/dev/null", "-e", "trace="+call.Name,
+								"-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call.Name, call.When), "iptables", "--version")
+							if err := cmd.Start(); err != nil {
+								t.Fatal(err)
+							}
+							killed = append(killed, cmd)
+						}
+						for _, cmd := range killed {
+							if err := cmd.Wait(); err == nil && len(killed) == 1 {
+								t.Fatalf("%s was not killed", cmd) // one of several may find the names moved
+							} else if err != nil {
+								kills++
+							}
+						}
+						survived(t)
+					}
+				}
+				putResult(t, results, layout.doc, []byte(strconv.Itoa(kills)))
+			})
+		}
+	})
 }
 
 // processRuns says whether a process has not ended yet.

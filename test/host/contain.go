@@ -51,9 +51,9 @@ func Contain(t *testing.T) bool {
 	args := []string{"-test.run=" + strings.Join(pattern, "/"), "-test.v", "-test.timeout=20m"}
 	cmd := exec.Command(self, append(args, extraArgs()...)...)
 	cmd.Env = Environment(t.TempDir())
-	for _, name := range []string{"CI", "TEST_SEED", "IPTABLES_WRAPPER"} {
-		if value, ok := os.LookupEnv(name); ok {
-			cmd.Env = append(cmd.Env, name+"="+value)
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); name == "CI" || name == "IPTABLES_WRAPPER" || strings.HasPrefix(name, "TEST_") {
+			cmd.Env = append(cmd.Env, variable)
 		}
 	}
 	var output bytes.Buffer

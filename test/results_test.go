@@ -1,0 +1,133 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// What came of the tests of faults is written down in docs/faults.md, a section each, and the README has the numbers.
+
+var update = flag.Bool("update", false, "write what came of it into docs/faults.md and the README")
+
+const faultsPage, readme = "../docs/faults.md", "../README.md"
+
+// resultsDir returns where the containers of a test leave what came of it, and whether this is the process outside them.
+func resultsDir(t *testing.T) (dir string, outside bool) {
+	t.Helper()
+	if dir := os.Getenv("TEST_RESULTS"); dir != "" {
+		return dir, false
+	}
+	dir = t.TempDir()
+	t.Setenv("TEST_RESULTS", dir)
+	return dir, true
+}
+
+func putResult(t *testing.T, dir, of string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, of), content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readResults(t *testing.T, dir string) (all [][]byte) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, content)
+	}
+	return all
+}
+
+var numbers = regexp.MustCompile(`[0-9][0-9,]*`)
+
+// section compares a section of docs/faults.md with what came of its test. How often something was done may differ from
+// machine to machine, and is not compared; what was done and what came of it is.
+func section(t *testing.T, name string, count int, what, text string) {
+	t.Helper()
+	if t.Failed() {
+		return
+	}
+	text = fmt.Sprintf("<!-- %s -->\n\n**%s %s.** %s\n<!-- end of %s -->", name, thousands(count), what, strings.TrimSpace(text)+"\n", name)
+	page, err := os.ReadFile(faultsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(page), "<!-- "+name+" -->")
+	said, after, closed := strings.Cut(rest, "<!-- end of "+name+" -->")
+	if !ok || !closed {
+		t.Fatalf("%s has no section %q", faultsPage, name)
+	}
+	if *update {
+		if err := os.WriteFile(faultsPage, []byte(before+text+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		updateReadme(t, count, what)
+		return
+	}
+	said = "<!-- " + name + " -->" + said + "<!-- end of " + name + " -->"
+	if withoutNumbers := numbers.ReplaceAllString(said, "N"); withoutNumbers != numbers.ReplaceAllString(text, "N") {
+		t.Errorf("%s says\n%s\nand this came of it:\n%s\nIf that is right: make test-faults TESTFLAGS=-update", faultsPage, said, text)
+	}
+}
+
+func updateReadme(t *testing.T, count int, what string) {
+	t.Helper()
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := regexp.MustCompile(`[0-9][0-9,]*(\s+)` + strings.ReplaceAll(regexp.QuoteMeta(what), " ", `\s+`))
+	if !number.Match(text) {
+		t.Fatalf("the README does not say how many %s", what)
+	}
+	said := number.ReplaceAllFunc(text, func(old []byte) []byte {
+		return append([]byte(thousands(count)), numbers.ReplaceAll(old, nil)...)
+	})
+	if err := os.WriteFile(readme, said, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The README has the numbers of docs/faults.md.
+func TestReadmeNumbers(t *testing.T) {
+	page, err := os.ReadFile(faultsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(strings.Fields(string(text)), " ")
+	sentences := regexp.MustCompile(`\*\*([0-9,]+ [a-z ]+)\.\*\*`).FindAllSubmatch(page, -1)
+	if len(sentences) == 0 {
+		t.Fatalf("%s has no numbers", faultsPage)
+	}
+	for _, sentence := range sentences {
+		if !strings.Contains(said, string(sentence[1])) {
+			t.Errorf("the README does not say %q", sentence[1])
+		}
+	}
+}
+
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
