@@ -123,7 +123,7 @@ func TestFuzzedInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	inputs := func(variable string) int {
-		found := regexp.MustCompile(`(?m)^`+variable+` := ([0-9]+)$`).FindSubmatch(makefile)
+		found := regexp.MustCompile(`(?m)^` + variable + ` := ([0-9]+)$`).FindSubmatch(makefile)
 		if found == nil {
 			t.Fatalf("the Makefile does not set %s", variable)
 		}
