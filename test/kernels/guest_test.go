@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -56,7 +57,40 @@ const (
 	wrapper   = "/usr/sbin/iptables-wrapper"
 )
 
+// newNetns is in the environment of the first process once it is in another network namespace.
+const newNetns = "GUEST_NEW_NETNS"
+
 func guest() error {
+	if os.Getenv(newNetns) == "" {
+		if err := mounts(); err != nil {
+			return err
+		}
+	}
+	line, err := os.ReadFile("/proc/cmdline")
+	if err != nil {
+		return err
+	}
+	parameters := map[string]string{}
+	for field := range strings.FieldsSeq(string(line)) {
+		name, value, _ := strings.Cut(field, "=")
+		parameters[name] = value
+	}
+	if build := parameters["scripts"]; build != "" {
+		return runScripts(build)
+	}
+	i := slices.IndexFunc(states, func(s state) bool { return s.name == parameters["state"] })
+	if i < 0 {
+		return fmt.Errorf("find state %q", parameters["state"])
+	}
+	if os.Getenv(newNetns) == "" {
+		if err := states[i].prepare(); err != nil {
+			return err
+		}
+	}
+	return states[i].run()
+}
+
+func mounts() error {
 	for _, m := range []struct{ kind, target string }{
 		{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"devpts", "/dev/pts"}, {"tmpfs", "/run"},
 	} {
@@ -75,34 +109,20 @@ func guest() error {
 	if err := os.Symlink("/proc/self/fd", "/dev/fd"); err != nil {
 		return err
 	}
-	line, err := os.ReadFile("/proc/cmdline")
-	if err != nil {
-		return err
-	}
-	parameters := map[string]string{}
-	for field := range strings.FieldsSeq(string(line)) {
-		name, value, _ := strings.Cut(field, "=")
-		parameters[name] = value
-	}
-	// Each request for a module is written down, then served.
-	if err := os.WriteFile("/usr/sbin/modprobe-asked", []byte("#!/bin/sh\necho \"$*\" >>"+askedFile+"\nexec /sbin/modprobe \"$@\"\n"), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile("/proc/sys/kernel/modprobe", []byte("/usr/sbin/modprobe-asked"), 0); err != nil {
-		return err
-	}
-	if build := parameters["scripts"]; build != "" {
-		return runScripts(build)
-	}
-	i := slices.IndexFunc(states, func(s state) bool { return s.name == parameters["state"] })
-	if i < 0 {
-		return fmt.Errorf("find state %q", parameters["state"])
-	}
-	return states[i].run()
+	return countModules()
 }
 
-// run makes the state and asks everything.
-func (s state) run() error {
+// countModules lets each request of the kernel for a module be written down, then served.
+func countModules() error {
+	const program = "/usr/sbin/modprobe-asked"
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$*\" >>"+askedFile+"\nexec /sbin/modprobe \"$@\"\n"), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile("/proc/sys/kernel/modprobe", []byte(program), 0)
+}
+
+// prepare makes the state.
+func (s state) prepare() error {
 	if err := s.removeModules(); err != nil {
 		return err
 	}
@@ -111,19 +131,24 @@ func (s state) run() error {
 			return fmt.Errorf("load %s: %w: %s", module, err, output)
 		}
 	}
-	if s.netns {
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			return err
-		}
-	}
 	if s.locked {
 		if err := os.WriteFile("/proc/sys/kernel/modules_disabled", []byte("1"), 0); err != nil {
 			return err
 		}
 	}
-	if err := putFile(wrapper, "/wrapper/amd64"); err != nil {
+	if err := putFile(wrapper, "/wrapper/amd64"); err != nil || !s.netns {
 		return err
 	}
+	// The first process' own namespace is that of its first thread, so this takes an execve.
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return err
+	}
+	return unix.Exec("/init", []string{"/init"}, append(os.Environ(), newNetns+"=yes"))
+}
+
+// run asks everything.
+func (s state) run() error {
 	boot, err := modules()
 	if err != nil {
 		return err
@@ -132,9 +157,9 @@ func (s state) run() error {
 		name, stdin string
 		command     []string
 	}{
-		{"install", "", []string{wrapper, "install"}},
 		{"detect", "", []string{wrapper, "detect", "-o", "json"}},
 		{"detect 386", "", []string{"/wrapper/386", "detect", "-o", "json"}},
+		{"install", "", []string{wrapper, "install"}},
 		{"call", "", []string{"env", "IPTABLES_WRAPPER_DEBUG=1", "iptables", "--version"}},
 		{"restore", "*filter\n-A INPUT -s 192.0.2.1 -m comment --comment first -j DROP\nCOMMIT\n", []string{"iptables-restore"}},
 		{"detect after", "", []string{wrapper, "detect", "-o", "json"}},
@@ -182,12 +207,21 @@ func (s state) removeModules() error {
 			}
 		}
 	}
+	if len(s.remove) == 0 {
+		return nil
+	}
+	if output, err := exec.Command("depmod").CombinedOutput(); err != nil {
+		return fmt.Errorf("list the modules that are left: %w: %s", err, output)
+	}
 	return nil
 }
 
 // unload brings back what was there after the boot.
 func unload(boot []string) error {
-	_ = exec.Command("nft", "flush", "ruleset").Run() // fails where there is no nf_tables
+	// Each fails where its backend is not there.
+	for _, command := range []string{"nft flush ruleset", "iptables-legacy -F", "ip6tables-legacy -F"} {
+		_ = exec.Command("sh", "-c", command).Run()
+	}
 	for {
 		now, err := modules()
 		if err != nil {

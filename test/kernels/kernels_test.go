@@ -36,6 +36,7 @@ func TestKernels(t *testing.T) {
 			continue
 		}
 		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
 			f := fetch(t, k)
 			m := machine{"tcg", f.image, filepath.Join(t.TempDir(), "initramfs")}
 			trees := map[string]string{"usr/lib/modules": filepath.Join(f.modules, "lib/modules")}
@@ -50,13 +51,19 @@ func TestKernels(t *testing.T) {
 					continue
 				}
 				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
 					console, ended := m.boot(t, 5*time.Minute, "state="+s.name+" "+s.append)
 					steps, err := parse(console, ended)
 					if err != nil {
 						t.Fatalf("%v\n%s", err, tail(console))
 					}
-					for _, s := range steps {
-						t.Logf("%+v", s)
+					row, wrong := s.judge(steps)
+					for _, line := range wrong {
+						t.Error(line)
+					}
+					t.Log(row)
+					if t.Failed() {
+						t.Logf("the console ends:\n%s", tail(console))
 					}
 				})
 			}
