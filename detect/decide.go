@@ -27,6 +27,7 @@ type facts struct {
 type side struct {
 	supported Answer
 	installed Answer
+	compat    Answer // nft's bridge to the matches and targets of x_tables
 	hint      Answer
 	canary    Answer
 	rules     Count
@@ -71,6 +72,10 @@ func decide(f facts) (Mode, Reason, bool) {
 		return Legacy, OnlyInstalled, false
 	case legacy.installed == No && nft.installed == Yes:
 		return NFT, OnlyInstalled, false
+
+	case nft.compat == No && legacy.supported != No:
+		// Nearly every rule of iptables-nft needs it: a comment is enough.
+		return Legacy, OnlySupported, false
 
 	default:
 		return NFT, Default, false

@@ -23,6 +23,7 @@ func hintIs(a Answer) func(*side)      { return func(s *side) { s.hint = a } }
 func canaryIs(a Answer) func(*side)    { return func(s *side) { s.canary = a } }
 func supportedIs(a Answer) func(*side) { return func(s *side) { s.supported = a } }
 func installedIs(a Answer) func(*side) { return func(s *side) { s.installed = a } }
+func compatIs(a Answer) func(*side)    { return func(s *side) { s.compat = a } }
 func between(min, max int) func(*side) { return func(s *side) { s.rules = Count{min, max} } }
 
 // unread is a backend that nothing could be read of.
@@ -78,6 +79,13 @@ func TestDecide(t *testing.T) {
 		{"5: only nft installed", "", with(installedIs(Yes)), with(installedIs(No)), NFT, OnlyInstalled, false},
 		{"5: only legacy installed", "", with(installedIs(No)), with(installedIs(Yes)), Legacy, OnlyInstalled, false},
 		{"5: neither installed", "", with(installedIs(No)), with(installedIs(No)), NFT, Default, false},
+
+		{"4, last: nf_tables without nft_compat", "", with(compatIs(No)), blank, Legacy, OnlySupported, false},
+		{"4, last: legacy a module", "", with(compatIs(No)), with(supportedIs(Unknown)), Legacy, OnlySupported, false},
+		{"4, last: no x_tables", "", with(compatIs(No)), with(supportedIs(No)), NFT, OnlySupported, false},
+		{"4, last: neither", "", with(compatIs(No), supportedIs(No)), with(supportedIs(No)), NFT, Default, false},
+		{"4, last: after what is installed", "", with(compatIs(No), installedIs(Yes)), with(installedIs(No)), NFT, OnlyInstalled, false},
+		{"4, last: not against a rule", "", with(compatIs(No), between(1, 1)), blank, NFT, RuleCount, true},
 
 		{"6: nothing", "", blank, blank, NFT, Default, false},
 		{"6: nothing read", "", with(unread), with(unread), NFT, Default, false},

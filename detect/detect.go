@@ -177,6 +177,10 @@ func (q Query) Run() Result {
 		f.nft.installed, f.legacy.installed = answer(q.Installed(NFT)), answer(q.Installed(Legacy))
 		mode, reason, conclusive = decide(f)
 	}
+	if reason == Default {
+		f.nft.compat = k.compat()
+		mode, reason, conclusive = decide(f)
+	}
 	return Result{mode, reason, conclusive, k.evidence[:], conflicts(f)}
 }
 

@@ -58,6 +58,20 @@ func Extensions(wanted []Extension) []Support {
 	return all
 }
 
+// compat says whether iptables-nft can use matches and targets of x_tables here. It asks for one that iptables-nft asks
+// for with almost any rule set.
+func (k *kernel) compat() Answer {
+	err := k.nft.extension(&k.evidence[0], Extension{Name: "comment"})
+	switch {
+	case errors.Is(err, errNoNFTables):
+		return No
+	case err == nil, errors.Is(err, unix.ENOENT):
+		return Yes
+	default:
+		return Unknown
+	}
+}
+
 // extension asks for revision 0, see do_ipt_get_ctl in net/ipv4/netfilter/ip_tables.c.
 func (p *legacyProbe) extension(x Extension) error {
 	option := soGetRevisionTarget4
@@ -93,6 +107,9 @@ func (p *nftProbe) extension(e *Evidence, x Extension) error {
 	if p.final != nil {
 		return p.final
 	}
+	if p.noCompat != nil {
+		return p.noCompat
+	}
 	var target uint32
 	if x.Target {
 		target = 1
@@ -106,7 +123,9 @@ func (p *nftProbe) extension(e *Evidence, x Extension) error {
 		request(compat, unix.NLM_F_ACK, p.seq, e.Family.nfproto(), nftAttribute{kind: unix.NFTA_COMPAT_NAME, value: x.Name},
 			number(unix.NFTA_COMPAT_REV, 0), number(unix.NFTA_COMPAT_TYPE, target)),
 		&dump{seq: p.seq, kind: compat, each: func(message) error { return nil }})
-	if err != nil && !errors.Is(err, errNoNFTables) {
+	if errors.Is(err, errNoNFTables) {
+		p.noCompat = err
+	} else if err != nil {
 		err = fmt.Errorf("ask nft_compat for %q: %w", x.Name, err)
 	}
 	return err

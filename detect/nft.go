@@ -19,6 +19,9 @@ type nftProbe struct {
 	// final is set when asking more would not help: nf_tables is not there (each question would make the kernel
 	// look for the module again), or it may not be asked.
 	final error
+
+	// noCompat is set when nft_compat is not there: for the same reason it is asked once.
+	noCompat error
 }
 
 func newNFTProbe() nftProbe { return nftProbe{fd: -1} }
