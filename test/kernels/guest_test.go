@@ -176,10 +176,8 @@ func (s state) run() error {
 			return err
 		}
 	}
-	if !s.locked {
-		if err := unload(boot); err != nil {
-			return err
-		}
+	if err := s.clear(boot); err != nil {
+		return err
 	}
 	return run("doctor", "", wrapper, "doctor", "-o", "json")
 }
@@ -216,8 +214,8 @@ func (s state) removeModules() error {
 	return nil
 }
 
-// unload brings back what was there after the boot.
-func unload(boot []string) error {
+// clear brings back what was there after the boot, but for modules where they are locked.
+func (s state) clear(boot []string) error {
 	// Each fails where its backend is not there.
 	for _, command := range []string{"nft flush ruleset", "iptables-legacy -F", "ip6tables-legacy -F"} {
 		_ = exec.Command("sh", "-c", command).Run()
@@ -228,7 +226,7 @@ func unload(boot []string) error {
 			return err
 		}
 		more := added(boot, now)
-		if len(more) == 0 {
+		if len(more) == 0 || s.locked {
 			return nil
 		}
 		output, err := exec.Command("rmmod", more...).CombinedOutput()
