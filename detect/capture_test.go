@@ -85,7 +85,7 @@ func (c capture) read(header, answer []byte) (string, error) {
 			return "", err
 		}
 		info.size = uint32(len(answer))
-		t, err := parseEntries(family, info, answer)
+		t, err := parseEntries(family, native(), info, answer)
 		if err != nil {
 			return "", err
 		}
@@ -126,7 +126,7 @@ func TestCapture(t *testing.T) {
 	}
 	for _, c := range captures(t) {
 		t.Run(filepath.Base(c.file), func(t *testing.T) {
-			if strings.HasPrefix(c.kind, "legacy") && entriesOffset() != 40 {
+			if strings.HasPrefix(c.kind, "legacy") && entriesOffset(native()) != 40 {
 				t.Skip("captured in the layout of a 64-bit machine")
 			}
 			got, err := c.read(c.header, c.answer)
@@ -164,13 +164,13 @@ func recapture(t *testing.T, c capture) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer := make([]byte, entriesOffset()+int(info.size))
+			answer := make([]byte, entriesOffset(native())+int(info.size))
 			copy(answer, c.name)
 			binary.NativeEndian.PutUint32(answer[tableNameSize:], info.size)
 			if _, err := p.getsockopt(soGetEntries, answer); err != nil {
 				t.Fatal(err)
 			}
-			c.header, c.answer = header, answer[entriesOffset():]
+			c.header, c.answer = header, answer[entriesOffset(native()):]
 		} else {
 			p := newNFTProbe()
 			defer p.close()

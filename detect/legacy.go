@@ -245,7 +245,16 @@ func (p *legacyProbe) entriesOnce(table string) (tableEntries, error) {
 	if err != nil {
 		return tableEntries{}, err
 	}
-	start := entriesOffset()
+	t, err := p.entriesAligned(table, info, native())
+	if errors.Is(err, unix.EINVAL) && native() == 4 {
+		// A 64-bit kernel without CONFIG_NETFILTER_XTABLES_COMPAT: it knows its own layout only.
+		t, err = p.entriesAligned(table, info, 8)
+	}
+	return t, err
+}
+
+func (p *legacyProbe) entriesAligned(table string, info tableInfo, align alignment) (tableEntries, error) {
+	start := entriesOffset(align)
 	buf := make([]byte, start+int(info.size))
 	copy(buf, table)
 	binary.NativeEndian.PutUint32(buf[tableNameSize:], info.size)
@@ -256,7 +265,7 @@ func (p *legacyProbe) entriesOnce(table string) (tableEntries, error) {
 	if n != len(buf) {
 		return tableEntries{}, errShortTable
 	}
-	return parseEntries(p.family, info, buf[start:])
+	return parseEntries(p.family, align, info, buf[start:])
 }
 
 // open makes a socket of the family. A datagram socket needs CAP_NET_ADMIN alone; a raw one would need CAP_NET_RAW too.

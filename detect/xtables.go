@@ -58,19 +58,26 @@ const (
 	hooks = 5 // NF_INET_NUMHOOKS
 )
 
-// entriesOffset is where the entries begin. They are aligned to 8 bytes, to 4 on 386 and in its compatibility layout.
+// alignment is how the kernel aligns 64-bit numbers in what it hands to this program: to 8 bytes, to 4 on 386 and in the
+// compatibility layout that a 64-bit kernel has for it.
+type alignment int
+
+// native is what this program was compiled for.
+func native() alignment {
+	if runtime.GOARCH == "386" {
+		return 4
+	}
+	return 8
+}
+
+// entriesOffset is where the entries begin.
 //
 //	struct ipt_get_entries {
 //		char name[XT_TABLE_MAXNAMELEN];
 //		unsigned int size;              // of the entries
 //		struct ipt_entry entrytable[];
 //	};
-func entriesOffset() int {
-	if runtime.GOARCH == "386" {
-		return tableNameSize + 4
-	}
-	return tableNameSize + 8
-}
+func entriesOffset(align alignment) int { return tableNameSize + int(align) }
 
 var (
 	errShortTable = errors.New("x_tables: table is cut off")
@@ -121,7 +128,7 @@ func (t tableInfo) bound() Count {
 	return Count{min(t.used, t.entries-t.chains-1), t.entries - t.chains - 1}
 }
 
-// entryLayout is where the fields of an entry are. The counters before the end are aligned to 4 bytes on 386.
+// entryLayout is where the fields of an entry are. The counters before the end are 64-bit numbers.
 type entryLayout struct {
 	targetOffset, nextOffset int
 	size                     int
@@ -138,11 +145,11 @@ type entryLayout struct {
 //		struct xt_counters counters; // 16   	struct xt_counters counters;
 //		unsigned char elems[];               	unsigned char elems[];
 //	};                                       };
-func layout(family Family) entryLayout {
+func layout(family Family, align alignment) entryLayout {
 	switch {
 	case family == IPv4:
 		return entryLayout{88, 90, 112}
-	case runtime.GOARCH == "386":
+	case align == 4:
 		return entryLayout{140, 142, 164}
 	default:
 		return entryLayout{140, 142, 168}
@@ -160,8 +167,8 @@ type tableEntries struct {
 // A table is a row of chains. A built-in chain is its rules, then its policy, which is an entry too. A user-defined
 // chain is an entry with the target ERROR and the chain's name, its rules, and an entry that returns. At the end
 // stands one more ERROR.
-func parseEntries(family Family, info tableInfo, b []byte) (tableEntries, error) {
-	at := layout(family)
+func parseEntries(family Family, align alignment, info tableInfo, b []byte) (tableEntries, error) {
+	at := layout(family, align)
 	if uint64(len(b)) != uint64(info.size) {
 		return tableEntries{}, errShortTable
 	}

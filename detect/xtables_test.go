@@ -15,7 +15,7 @@ import (
 
 // entry builds an entry with one match of matchSize bytes and a target.
 func entry(family Family, matchSize int, target, errorName string) []byte {
-	at := layout(family)
+	at := layout(family, native())
 	b := make([]byte, at.size+matchSize+sizeofTarget)
 	binary.NativeEndian.PutUint16(b[at.targetOffset:], uint16(at.size+matchSize))
 	copy(b[at.size+matchSize+2:][:targetNameSize], target)
@@ -86,7 +86,7 @@ func TestParseEntries(t *testing.T) {
 			{"a name without NUL", []int{0}, map[string]int{strings.Repeat("x", 30): 0}, strings.Repeat("x", 30), 0, Count{0, 2}},
 		} {
 			info, b := table(family, test.builtin, test.users)
-			got, err := parseEntries(family, info, b)
+			got, err := parseEntries(family, native(), info, b)
 			if err != nil || sortedNames(got) != test.chains || got.rules != test.rules {
 				t.Errorf("%s %s: got %q, %d rules, %v, want %q, %d", family, test.doc, sortedNames(got), got.rules, err, test.chains, test.rules)
 			}
@@ -96,7 +96,7 @@ func TestParseEntries(t *testing.T) {
 			for i := range b {
 				short := info
 				short.size = uint32(i)
-				if got, err := parseEntries(family, short, b[:i]); err == nil || got.chains != nil || got.rules != 0 {
+				if got, err := parseEntries(family, native(), short, b[:i]); err == nil || got.chains != nil || got.rules != 0 {
 					t.Fatalf("%s %s: cut at %d of %d bytes: got %v, %v", family, test.doc, i, len(b), got, err)
 				}
 			}
@@ -105,7 +105,7 @@ func TestParseEntries(t *testing.T) {
 }
 
 func TestParseEntriesMalformed(t *testing.T) {
-	at := layout(IPv4)
+	at := layout(IPv4, native())
 	put := func(offset int, value uint16) func(*tableInfo, []byte) {
 		return func(_ *tableInfo, b []byte) { binary.NativeEndian.PutUint16(b[offset:], value) }
 	}
@@ -130,7 +130,7 @@ func TestParseEntriesMalformed(t *testing.T) {
 	} {
 		info, b := table(IPv4, []int{0, 2}, map[string]int{"A": 1})
 		test.spoil(&info, b)
-		if got, err := parseEntries(IPv4, info, b); !errors.Is(err, test.want) || got.chains != nil {
+		if got, err := parseEntries(IPv4, native(), info, b); !errors.Is(err, test.want) || got.chains != nil {
 			t.Errorf("%s: got %v, %v, want %v", test.doc, got, err, test.want)
 		}
 	}
@@ -167,7 +167,7 @@ func TestParseInfo(t *testing.T) {
 // The kernel compares what it is given with the size of its own struct, so these numbers are part of the interface.
 func TestLayout(t *testing.T) {
 	want := map[bool][3]int{false: {40, 112, 168}, true: {36, 112, 164}}[runtime.GOARCH == "386"]
-	if got := [3]int{entriesOffset(), layout(IPv4).size, layout(IPv6).size}; got != want {
+	if got := [3]int{entriesOffset(native()), layout(IPv4, native()).size, layout(IPv6, native()).size}; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -208,14 +208,14 @@ func FuzzXtables(f *testing.F) {
 		if v6 {
 			family = IPv6
 		}
-		got, err := parseEntries(family, tableInfo{chains: chains, entries: entries, size: uint32(len(b))}, b)
+		got, err := parseEntries(family, native(), tableInfo{chains: chains, entries: entries, size: uint32(len(b))}, b)
 		if err != nil {
 			if got.chains != nil || got.rules != 0 {
 				t.Fatalf("got %v beside error %v", got, err)
 			}
 			return
 		}
-		if got.rules < 0 || entries > len(b)/(layout(family).size+sizeofTarget) {
+		if got.rules < 0 || entries > len(b)/(layout(family, native()).size+sizeofTarget) {
 			t.Fatalf("%d rules, %d entries in %d bytes", got.rules, entries, len(b))
 		}
 		for _, name := range got.chains {
@@ -261,7 +261,7 @@ func FuzzTable(f *testing.F) {
 			family = IPv6
 		}
 		info, b := table(family, []int{int(builtin), 0}, map[string]int{one: int(user), two: 0})
-		got, err := parseEntries(family, info, b)
+		got, err := parseEntries(family, native(), info, b)
 		names := []string{one, two}
 		slices.Sort(names)
 		if err != nil || got.rules != int(builtin)+int(user) || sortedNames(got) != strings.Join(names, " ") {
