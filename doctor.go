@@ -87,6 +87,7 @@ type examination struct {
 	programs   []program
 	leads      []exec.Lead
 	support    []detect.Support
+	noLegacy   bool     // x_tables are not in the kernel, and legacy's own program could not load them
 	unreadable []string // what iptables-nft says of tables that it cannot read
 	lock       error    // why legacy's lock cannot be had
 }
@@ -96,7 +97,7 @@ func examine(w exec.Wrapper, dir string, override detect.Mode) examination {
 	q.Everything = true
 	x := examination{
 		result: q.Run(), override: override, own: detect.InOwnNetns() != detect.No,
-		leads: exec.Leads(dir), support: detect.Extensions(extensions[:]), lock: lock(w),
+		leads: exec.Leads(dir), lock: lock(w),
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -121,7 +122,19 @@ func examine(w exec.Wrapper, dir string, override detect.Mode) examination {
 		}
 		x.programs = append(x.programs, p)
 	}
+	// Only now: legacy's program loads x_tables by itself where it can, and extensions can be asked for then.
+	x.support = detect.Extensions(extensions[:])
+	if absent(x.result) {
+		x.noLegacy = absent(q.Run())
+	}
 	return x
+}
+
+// absent says that x_tables are not in the kernel now, and perhaps not at all.
+func absent(r detect.Result) bool {
+	return slices.ContainsFunc(r.Evidence, func(e detect.Evidence) bool {
+		return e.Backend == detect.Legacy && e.Family == detect.IPv4 && e.Supported == detect.Unknown && e.Err == nil
+	})
 }
 
 // mode is the one that calls go by here.
@@ -199,6 +212,12 @@ func (x examination) findings() []finding {
 	case !r.Conclusive && x.override == "":
 		add(warning, "wait for kubelet (select --wait), or set "+modeVariable, "which backend the host uses is not certain: %s", doubt(r))
 	}
+	for _, e := range r.Evidence {
+		if e.Backend == mode && e.Family == detect.IPv4 && (e.Supported == detect.No || mode == detect.Legacy && x.noLegacy) {
+			add(problem, "load its modules on the host, or set "+modeVariable+" if the mode is wrong",
+				"this kernel has no %s, and that is the mode", e.Backend)
+		}
+	}
 	for _, c := range x.rights {
 		switch {
 		case !c.Has && (c.Name == "CAP_NET_ADMIN" || mode == detect.Legacy):
@@ -222,17 +241,12 @@ func (x examination) findings() []finding {
 	if a, b := x.programs[0].release(), x.programs[1].release(); a != "" && b != "" && a != b {
 		add(warning, "take both from one package", "the programs are of different versions: nft %s, legacy %s", a, b)
 	}
-	for _, e := range r.Evidence {
-		if e.Supported == detect.No && e.Backend == mode && e.Family == detect.IPv4 {
-			add(problem, "set "+modeVariable+" if the mode is wrong", "this kernel has no %s, and that is the mode", e.Backend)
-		}
-	}
 	x.nameFindings(add)
 	if x.lock != nil && mode == detect.Legacy {
 		add(problem, "mount the host's /run/xtables.lock, with type FileOrCreate", "legacy's programs cannot lock their tables: %v", x.lock)
 	}
 	for i, e := range r.Evidence {
-		if e.Backend != mode || e.Supported == detect.No {
+		if e.Backend != mode || e.Supported == detect.No || mode == detect.Legacy && x.noLegacy {
 			continue
 		}
 		var missing []string

@@ -140,7 +140,23 @@ func doubt(r detect.Result) string {
 			return fmt.Sprintf("could not look at %s %s: %s", e.Backend, e.Family, advise(e.Err))
 		}
 	}
+	switch nft, legacy := supported(r, detect.NFT), supported(r, detect.Legacy); {
+	case nft == detect.No && legacy == detect.No:
+		return "this kernel has neither nf_tables nor x_tables, so iptables cannot work"
+	case nft == detect.No && legacy == detect.Unknown:
+		return "this kernel has no nf_tables, and x_tables are not there now: a module may bring them"
+	}
 	return "nothing was found that tells the mode of this host: no chain of kubelet, no rule in either backend"
+}
+
+// supported says whether the kernel has a backend, for IPv4.
+func supported(r detect.Result, backend detect.Mode) detect.Answer {
+	for _, e := range r.Evidence {
+		if e.Backend == backend && e.Family == detect.IPv4 {
+			return e.Supported
+		}
+	}
+	return detect.NotAsked
 }
 
 // advise adds to an error of the kernel what is missing.

@@ -126,10 +126,8 @@ func (s state) prepare() error {
 	if err := s.removeModules(); err != nil {
 		return err
 	}
-	for _, module := range s.load {
-		if output, err := exec.Command("modprobe", module).CombinedOutput(); err != nil {
-			return fmt.Errorf("load %s: %w: %s", module, err, output)
-		}
+	if output, err := exec.Command("sh", "-c", s.load).CombinedOutput(); err != nil {
+		return fmt.Errorf("run %s: %w: %s", s.load, err, output)
 	}
 	if s.locked {
 		if err := os.WriteFile("/proc/sys/kernel/modules_disabled", []byte("1"), 0); err != nil {
