@@ -85,7 +85,7 @@ func download(tb testing.TB, k kernel, dir string) {
 	name, version := newest(tb, root)
 	packages := []string{name}
 	// Newer ones keep the image and the modules in packages of their own.
-	for _, match := range regexp.MustCompile(`(?m)^  Depends: (linux-(?:binary|modules)-\S+)$`).FindAllStringSubmatch(apt(tb, root, "apt-cache", "depends", name), -1) {
+	for _, match := range regexp.MustCompile(`(?m)^  Depends: (linux-(?:base|binary|modules)-[0-9]\S*)$`).FindAllStringSubmatch(apt(tb, root, "apt-cache", "depends", name), -1) {
 		packages = append(packages, match[1])
 	}
 	apt(tb, root, "apt-get", append([]string{"download", "--quiet"}, packages...)...)
