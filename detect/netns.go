@@ -43,12 +43,11 @@ func EnterNetns(path string) error {
 		return &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
-	if kind, err := unix.IoctlRetInt(fd, unix.NS_GET_NSTYPE); err != nil {
-		return &os.PathError{Op: "enter", Path: path, Err: err}
-	} else if kind != unix.CLONE_NEWNET {
+	// The kernel compares the kinds first. Its ioctl for that is not there for 32-bit programs on a 64-bit 6.1.
+	switch err := unix.Setns(fd, unix.CLONE_NEWNET); {
+	case errors.Is(err, unix.EINVAL):
 		return &os.PathError{Op: "enter", Path: path, Err: ErrNotNetns}
-	}
-	if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+	case err != nil:
 		return &os.PathError{Op: "enter", Path: path, Err: err}
 	}
 	return nil
