@@ -6,6 +6,7 @@
 # make build  bin/iptables-wrapper
 # make test-images  the images of images/: built, and run in containers
 # make test-faults  system calls that fail, kills, random trees, races, load
+# make test-kernels  Debian's kernels from 5.10 to the newest, with and without each backend
 # make sbom   what is in the binary, as CycloneDX
 
 SHELL := /bin/bash -euo pipefail
@@ -27,7 +28,7 @@ LDFLAGS := -s -w -checklinkname=0 -X main.version=$(VERSION)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: build test test-images test-faults demo lint fuzz bench sbom vulncheck tools clean
+.PHONY: build test test-images test-faults test-kernels demo lint fuzz bench sbom vulncheck tools clean
 
 build:
 	go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY) .
@@ -39,6 +40,10 @@ test: tools lint build
 # A part of "make test". Adding -update writes what came of it into images/README.md.
 test-images: tools
 	go test -count=1 -timeout 30m ./test/images $(TESTFLAGS)
+
+# A part of "make test". TESTFLAGS="-kernel 6.1 -case nft-removed" runs one; -update writes what came of it into docs/kernels.md.
+test-kernels: tools
+	go test -count=1 -timeout 40m ./test/kernels $(TESTFLAGS)
 
 demo: tools build
 	@test/demo.sh

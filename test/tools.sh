@@ -11,6 +11,7 @@ declare -A package=(
 	[strace]=strace [capsh]=libcap2-bin [setpriv]=util-linux [unshare]=util-linux
 	[zsh]=zsh [fish]=fish
 	[podman]=podman [runc]=runc [mmdebstrap]=mmdebstrap
+	[qemu-system-x86_64]=qemu-system-x86 [qemu-s390x-static]=qemu-user-static [depmod]=kmod [xz]=xz-utils
 )
 missing=()
 for program in "${!package[@]}"; do

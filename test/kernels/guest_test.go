@@ -75,8 +75,8 @@ func guest() error {
 		name, value, _ := strings.Cut(field, "=")
 		parameters[name] = value
 	}
-	if build := parameters["scripts"]; build != "" {
-		return runScripts(build)
+	if parameters["state"] == scripts {
+		return runScripts()
 	}
 	i := slices.IndexFunc(states, func(s state) bool { return s.name == parameters["state"] })
 	if i < 0 {
@@ -311,15 +311,4 @@ func putFile(to, from string) error {
 		return err
 	}
 	return os.WriteFile(to, content, 0o755)
-}
-
-// runScripts plays the situations of test/script with one of the builds.
-func runScripts(build string) error {
-	if err := os.Setenv("IPTABLES_WRAPPER", "/wrapper/"+build); err != nil {
-		return err
-	}
-	if err := os.Chdir("/test"); err != nil {
-		return err
-	}
-	return run("scripts", "", "/test/test", "-test.v", "-test.run=^TestScript$")
 }

@@ -30,7 +30,7 @@ func (r result) supported() (words [4]string) {
 var legacyModule = regexp.MustCompile(`^(ip_tables|ip6_tables|iptable_.*|ip6table_.*)$`)
 
 // judge compares what a guest told with what must come of its state, and returns what is wrong, and the row for the page.
-func (s state) judge(told []step) (row []string, wrong []string) {
+func (s state) judge(told []step) (row, wrong []string) {
 	w := s.want
 	steps := map[string]step{}
 	for _, s := range told {

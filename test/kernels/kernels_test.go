@@ -6,10 +6,11 @@ package kernels
 
 import (
 	"flag"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -19,8 +20,11 @@ const top = "../.."
 
 var (
 	onlyKernel = flag.String("kernel", "", "boot only this kernel: 5.10, 6.1, 6.12 or sid")
-	onlyState  = flag.String("case", "", "boot it only in this state, by its name in states_test.go")
+	onlyState  = flag.String("case", "", "boot it only in this state, by its name in states_test.go, or for the "+scripts)
 )
+
+// scripts is the name of the boot that runs the scripts of test/script.
+const scripts = "scripts"
 
 func TestMain(m *testing.M) {
 	if os.Getpid() == 1 && os.Args[0] == "/init" {
@@ -29,45 +33,56 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// TestKernels boots every kernel in every state, and with the scripts, and compares what came of it with docs/kernels.md;
+// with -update it writes that.
 func TestKernels(t *testing.T) {
+	if _, err := exec.LookPath(qemu); err != nil {
+		host.Cannot(t, "boot a kernel: %v; make test-kernels installs it", err)
+	}
 	programs := build(t)
-	for _, k := range all {
-		if *onlyKernel != "" && k.name != *onlyKernel {
-			continue
-		}
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			f := fetch(t, k)
-			m := machine{"tcg", f.image, filepath.Join(t.TempDir(), "initramfs")}
-			trees := map[string]string{"usr/lib/modules": filepath.Join(f.modules, "lib/modules")}
-			for to, from := range programs {
-				trees[to] = from
-			}
-			if err := initramfs(m.initramfs, guestRoot(t), trees); err != nil {
-				t.Fatal(err)
-			}
-			for _, s := range states {
-				if *onlyState != "" && s.name != *onlyState {
-					continue
-				}
-				t.Run(s.name, func(t *testing.T) {
+	results := make([]came, len(all))
+	t.Run("each", func(t *testing.T) {
+		for i, k := range all {
+			results[i] = came{kernel: k, rows: make([][]string, len(states)+1)}
+			if *onlyKernel == "" || k.name == *onlyKernel {
+				t.Run(k.name, func(t *testing.T) {
 					t.Parallel()
-					console, ended := m.boot(t, 5*time.Minute, "state="+s.name+" "+s.append)
-					steps, err := parse(console, ended)
-					if err != nil {
-						t.Fatalf("%v\n%s", err, tail(console))
-					}
-					row, wrong := s.judge(steps)
-					for _, line := range wrong {
-						t.Error(line)
-					}
-					t.Log(row)
-					if t.Failed() {
-						t.Logf("the console ends:\n%s", tail(console))
-					}
+					testKernel(t, programs, &results[i])
 				})
 			}
+		}
+	})
+	compare(t, results)
+}
+
+func testKernel(t *testing.T, programs map[string]string, c *came) {
+	f := fetch(t, c.kernel)
+	c.version = f.version
+	m := machine{image: f.image, initramfs: filepath.Join(t.TempDir(), "initramfs")}
+	trees := maps.Clone(programs)
+	trees["usr/lib/modules"] = filepath.Join(f.modules, "lib/modules")
+	if err := initramfs(m.initramfs, guestRoot(t), trees); err != nil {
+		t.Fatal(err)
+	}
+	m.accel = m.accelerator(t)
+	boot := func(i int, name, parameters string, judge func([]step) (row, wrong []string)) {
+		if *onlyState != "" && name != *onlyState {
+			return
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			row, wrong := judge(m.tell(t, "state="+name+" "+parameters))
+			for _, line := range wrong {
+				t.Error(line)
+			}
+			if len(wrong) == 0 {
+				c.rows[i] = row
+			}
 		})
+	}
+	boot(len(states), scripts, "", c.judgeScripts) // it takes longest
+	for i, s := range states {
+		boot(i, s.name, s.append, s.judge)
 	}
 }
 

@@ -109,6 +109,8 @@ func download(tb testing.TB, k kernel, dir string) {
 	for _, file := range []string{"modules.builtin", "modules.order"} {
 		host.Run(tb, "cp", filepath.Join(from, file), to)
 	}
+	// Decompressed once here, and not at each boot.
+	host.Run(tb, "find", to, "-name", "*.ko.xz", "-exec", "xz", "--decompress", "{}", "+")
 	host.Run(tb, "/sbin/depmod", "--basedir", dir, filepath.Base(from))
 	host.Run(tb, "cp", image, filepath.Join(dir, "vmlinuz"))
 	if err := os.WriteFile(filepath.Join(dir, "version"), []byte(version), 0o644); err != nil {

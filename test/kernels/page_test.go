@@ -1,0 +1,86 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write what came of it into docs/kernels.md")
+
+const page = top + "/docs/kernels.md"
+
+// came is what came of one kernel. A row is nil if it was not asked for, or failed.
+type came struct {
+	kernel
+	version string
+	rows    [][]string // one for each state, then one for the scripts
+}
+
+func (c came) whole() bool {
+	for _, row := range c.rows {
+		if row == nil {
+			return false
+		}
+	}
+	return len(c.rows) > 0
+}
+
+// compare checks the page, or writes it. Versions move on their own, so they are not compared.
+func compare(t *testing.T, all []came) {
+	t.Helper()
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(content)
+	for _, c := range all {
+		if !c.whole() {
+			continue
+		}
+		results := table("state", "nf_tables, IPv4 and IPv6", "legacy", "the first call", "a first restore", "a hint is found in", "doctor, first of all")
+		for _, row := range c.rows {
+			results += line(row...)
+		}
+		if said := between(t, text, c.name); *update {
+			text = strings.Replace(text, mark(c.name, said), mark(c.name, results), 1)
+			version := "version of " + c.name
+			text = strings.Replace(text, mark(version, between(t, text, version)), mark(version, fmt.Sprintf("Debian %s, %s.\n", c.suite, c.version)), 1)
+		} else if said != results {
+			t.Errorf("%s says of %s\n%s\nand this came of it:\n%s\nIf that is right: make test-kernels TESTFLAGS=-update", page, c.name, said, results)
+		}
+	}
+	if !*update {
+		return
+	}
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func table(columns ...string) string {
+	return line(columns...) + "|" + strings.Repeat(" --- |", len(columns)) + "\n"
+}
+
+func line(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
+
+func mark(part, inside string) string {
+	return fmt.Sprintf("<!-- %s -->\n\n%s\n<!-- end of %s -->", part, inside, part)
+}
+
+// between returns what stands between a part's two marks.
+func between(t *testing.T, text, part string) string {
+	t.Helper()
+	begin, end, _ := strings.Cut(mark(part, "\x00"), "\x00")
+	_, rest, begins := strings.Cut(text, begin)
+	inside, _, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		t.Fatalf("%s has no marks for %s", page, part)
+	}
+	return inside
+}
