@@ -111,7 +111,7 @@ func download(tb testing.TB, k kernel, dir string) {
 	}
 	// Decompressed once here, and not at each boot.
 	host.Run(tb, "find", to, "-name", "*.ko.xz", "-exec", "xz", "--decompress", "{}", "+")
-	host.Run(tb, "/sbin/depmod", "--basedir", dir, filepath.Base(from))
+	host.Run(tb, "depmod", "--basedir", dir, filepath.Base(from))
 	host.Run(tb, "cp", image, filepath.Join(dir, "vmlinuz"))
 	if err := os.WriteFile(filepath.Join(dir, "version"), []byte(version), 0o644); err != nil {
 		tb.Fatal(err)

@@ -1,0 +1,110 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// arches are other machines, by Go's name, and what stands for each here. s390x is big-endian, arm has 32 bits.
+var arches = map[string]string{
+	"arm64": "qemu-aarch64-static", "arm": "qemu-arm-static", "s390x": "qemu-s390x-static", "riscv64": "qemu-riscv64-static",
+}
+
+// needKernel are the tests that qemu-user cannot run: it passes neither netlink's messages for netfilter nor x_tables' socket
+// options on, and /proc/self/exe is qemu's own file for who looks at more than its name.
+var needKernel = []string{
+	"TestKernelAgainstSave", "TestKernelWithoutCapability", "TestKernelWithoutOtherCapabilities", "TestKernelAsksTheThreadsNamespace",
+	"TestExtensions", "TestExamples", "TestKeepAndUndo",
+}
+
+// The unit tests and the fuzz targets' seeds, compiled for other machines.
+func TestArches(t *testing.T) {
+	if *onlyKernel != "" || *onlyState != "" {
+		t.Skip("-kernel and -case ask for something else")
+	}
+	for arch, emulator := range arches {
+		t.Run(arch, func(t *testing.T) {
+			if _, err := exec.LookPath(emulator); err != nil {
+				host.Cannot(t, "run programs for %s: %v; make test-kernels installs it", arch, err)
+			}
+			for _, pkg := range []string{"detect", "exec"} {
+				t.Run(pkg, func(t *testing.T) {
+					program := filepath.Join(t.TempDir(), pkg)
+					host.Run(t, "env", "GOARCH="+arch, "go", "test", "-c", "-o", program, "../../"+pkg)
+					cmd := exec.Command(emulator, program, "-test.v", "-test.timeout=5m")
+					cmd.Dir = filepath.Join(top, pkg)
+					output, err := cmd.CombinedOutput()
+					judgeTests(t, string(output))
+					if ended := regexp.MustCompile(`(?m)^(PASS|FAIL)$`).Match(output); !ended {
+						t.Errorf("%v, and it has not come to its end:\n%s", err, output)
+					}
+				})
+			}
+			t.Run("wrapper", func(t *testing.T) {
+				program := filepath.Join(t.TempDir(), "iptables")
+				host.Run(t, "env", "GOARCH="+arch, "make", "--no-print-directory", "-C", top, "build", "BINARY="+program)
+				blind(t, emulator, program)
+			})
+		})
+	}
+}
+
+// judgeTests checks that all tests passed that do not need a kernel of this machine's own, and that those that do failed.
+func judgeTests(t *testing.T, output string) {
+	t.Helper()
+	passed := 0
+	for _, match := range regexp.MustCompile(`(?m)^--- (PASS|FAIL): (\S+) `).FindAllStringSubmatch(output, -1) {
+		excepted := slices.Contains(needKernel, match[2])
+		switch {
+		case match[1] == "PASS" && excepted:
+			t.Errorf("%s passes: it is no exception any more", match[2])
+		case match[1] == "FAIL" && !excepted:
+			_, about, _ := strings.Cut(output, "=== RUN   "+match[2]+"\n")
+			t.Errorf("%s fails:\n%s", match[2], about[:min(len(about), 2000)])
+		case match[1] == "PASS":
+			passed++
+		}
+	}
+	if passed < 10 {
+		t.Errorf("only %d tests passed:\n%s", passed, output)
+	}
+}
+
+// blind runs the wrapper where qemu-user stands between it and the kernel. It cannot see a hint there, knows that it could
+// have overlooked one, and becomes iptables all the same.
+func blind(t *testing.T, emulator, program string) {
+	t.Helper()
+	for _, backend := range []string{"nft", "legacy"} {
+		t.Run(backend, func(t *testing.T) {
+			host.Netns(t)
+			host.Run(t, "iptables-"+backend, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+			var r struct {
+				Conclusive bool
+				Evidence   []struct{ Backend, Family, Hint string }
+			}
+			if err := json.Unmarshal([]byte(host.Run(t, emulator, "-0", "iptables-wrapper", program, "detect", "-o", "json")), &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.Conclusive || len(r.Evidence) != 4 {
+				t.Errorf("got %+v", r)
+			}
+			if got := r.Evidence[2]; backend == "legacy" && got.Hint != "could not tell" {
+				t.Errorf("of a table that it cannot read, it says %+v", got)
+			}
+			got := host.Run(t, emulator, "-0", "iptables", program, "--version")
+			if !strings.HasPrefix(got, "iptables v1.") {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
