@@ -58,15 +58,22 @@ func Extensions(wanted []Extension) []Support {
 	return all
 }
 
-// compat says whether iptables-nft can use matches and targets of x_tables here. It asks for one that iptables-nft asks
-// for with almost any rule set.
+// compat says whether iptables-nft can use matches and targets of x_tables here. The kernel refuses a revision of one byte
+// before it looks for an extension, so no module of one is loaded; but only nft_compat refuses it with ERANGE.
 func (k *kernel) compat() Answer {
-	err := k.nft.extension(&k.evidence[0], Extension{Name: "comment"})
+	p := &k.nft
+	if err := p.ready(); err != nil {
+		return Unknown
+	}
+	p.seq++
+	err := p.exchange(
+		request(compat, unix.NLM_F_ACK, p.seq, IPv4.nfproto(), nftAttribute{unix.NFTA_COMPAT_REV, "\x00", true}),
+		&dump{seq: p.seq, kind: compat, each: func(message) error { return nil }})
 	switch {
+	case errors.Is(err, unix.ERANGE):
+		return Yes
 	case errors.Is(err, errNoNFTables):
 		return No
-	case err == nil, errors.Is(err, unix.ENOENT):
-		return Yes
 	default:
 		return Unknown
 	}
@@ -98,14 +105,14 @@ func (p *legacyProbe) extension(x Extension) error {
 //	NFTA_COMPAT_NAME  string
 //	NFTA_COMPAT_REV   __be32
 //	NFTA_COMPAT_TYPE  __be32: 0 is a match, 1 a target
-const compatGet = 0
+const (
+	compatGet = 0
+	compat    = unix.NFNL_SUBSYS_NFT_COMPAT<<8 | compatGet
+)
 
 func (p *nftProbe) extension(e *Evidence, x Extension) error {
-	if p.fd < 0 && p.final == nil {
-		p.final = p.open()
-	}
-	if p.final != nil {
-		return p.final
+	if err := p.ready(); err != nil {
+		return err
 	}
 	if p.noCompat != nil {
 		return p.noCompat
@@ -118,7 +125,6 @@ func (p *nftProbe) extension(e *Evidence, x Extension) error {
 		return nftAttribute{kind, string(binary.BigEndian.AppendUint32(nil, n)), true}
 	}
 	p.seq++
-	const compat = unix.NFNL_SUBSYS_NFT_COMPAT<<8 | compatGet
 	err := p.exchange(
 		request(compat, unix.NLM_F_ACK, p.seq, e.Family.nfproto(), nftAttribute{kind: unix.NFTA_COMPAT_NAME, value: x.Name},
 			number(unix.NFTA_COMPAT_REV, 0), number(unix.NFTA_COMPAT_TYPE, target)),

@@ -363,6 +363,22 @@ func BenchmarkQuestion(b *testing.B) {
 	}
 }
 
+// The short question for nft_compat is answered as the long one is.
+func TestCompat(t *testing.T) {
+	host.Netns(t)
+	k := newKernel()
+	defer k.close()
+	want := No
+	for _, s := range Extensions([]Extension{{Name: "comment"}}) {
+		if s.Backend == NFT && s.Has == Yes {
+			want = Yes
+		}
+	}
+	if got := k.compat(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // Extensions agrees with the kernel's own lists of what it has, for every extension that iptables has a library for.
 func TestExtensions(t *testing.T) {
 	host.Netns(t)

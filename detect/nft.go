@@ -175,10 +175,7 @@ func (p *nftProbe) countTable(e *Evidence, table string, enough int) Count {
 // ask puts one question and hands every message of the answer to each. It returns the kernel's refusal as an errno,
 // ENOENT for "there is no such thing" among them, and sets Supported.
 func (p *nftProbe) ask(e *Evidence, request, flags, answer uint16, each func(message) error, attributes ...nftAttribute) error {
-	if p.final == nil && p.fd < 0 {
-		p.final = p.open()
-	}
-	err := p.final
+	err := p.ready()
 	if err == nil {
 		p.seq++
 		question := nftRequest(request, flags, p.seq, e.Family.nfproto(), attributes...)
@@ -196,6 +193,14 @@ func (p *nftProbe) ask(e *Evidence, request, flags, answer uint16, each func(mes
 		e.Supported = Unknown
 	}
 	return err
+}
+
+// ready opens the socket, at the first question.
+func (p *nftProbe) ready() error {
+	if p.final == nil && p.fd < 0 {
+		p.final = p.open()
+	}
+	return p.final
 }
 
 func (p *nftProbe) open() error {

@@ -24,7 +24,7 @@ var arches = map[string]string{
 // options on, and /proc/self/exe is qemu's own file for who looks at more than its name.
 var needKernel = []string{
 	"TestKernelAgainstSave", "TestKernelWithoutCapability", "TestKernelWithoutOtherCapabilities", "TestKernelAsksTheThreadsNamespace",
-	"TestExtensions", "TestExamples", "TestKeepAndUndo",
+	"TestCompat", "TestExtensions", "TestExamples", "TestKeepAndUndo",
 }
 
 // The unit tests and the fuzz targets' seeds, compiled for other machines.

@@ -26,8 +26,9 @@ func (r result) supported() (words [4]string) {
 	return words
 }
 
-// legacyModule matches what detection must never bring: the modules that register tables of x_tables, and what they stand on.
-var legacyModule = regexp.MustCompile(`^(ip_tables|ip6_tables|iptable_.*|ip6table_.*)$`)
+// legacyModule matches what detection must never bring: legacy's modules, and the matches and targets that it shares with
+// nft_compat.
+var legacyModule = regexp.MustCompile(`^(ip_tables|ip6_tables|iptable_.*|ip6table_.*|ipt_.*|ip6t_.*|xt_.*)$`)
 
 // judge compares what a guest told with what must come of its state, and returns what is wrong, and the row for the page.
 func (s state) judge(told []step) (row, wrong []string) {

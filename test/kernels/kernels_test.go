@@ -5,11 +5,13 @@
 package kernels
 
 import (
+	"debug/elf"
 	"flag"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -36,8 +38,14 @@ func TestMain(m *testing.M) {
 // TestKernels boots every kernel in every state, and with the scripts, and compares what came of it with docs/kernels.md;
 // with -update it writes that.
 func TestKernels(t *testing.T) {
+	if named := func(k kernel) bool { return k.name == *onlyKernel }; *onlyKernel != "" && !slices.ContainsFunc(all, named) {
+		t.Fatalf("-kernel %q is none of %v", *onlyKernel, all)
+	}
+	if named := func(s state) bool { return s.name == *onlyState }; *onlyState != "" && *onlyState != scripts && !slices.ContainsFunc(states, named) {
+		t.Fatalf("-case %q is neither in states_test.go nor %s", *onlyState, scripts)
+	}
 	possible(t)
-	programs := build(t)
+	programs, root := build(t), guestRoot(t)
 	results := make([]came, len(all))
 	t.Run("each", func(t *testing.T) {
 		for i, k := range all {
@@ -45,7 +53,7 @@ func TestKernels(t *testing.T) {
 			if *onlyKernel == "" || k.name == *onlyKernel {
 				t.Run(k.name, func(t *testing.T) {
 					t.Parallel()
-					testKernel(t, programs, &results[i])
+					testKernel(t, programs, root, &results[i])
 				})
 			}
 		}
@@ -53,13 +61,13 @@ func TestKernels(t *testing.T) {
 	compare(t, results)
 }
 
-func testKernel(t *testing.T, programs map[string]string, c *came) {
+func testKernel(t *testing.T, programs map[string]string, root string, c *came) {
 	f := fetch(t, c.kernel)
 	c.version = f.version
 	m := machine{image: f.image, initramfs: filepath.Join(t.TempDir(), "initramfs")}
 	trees := maps.Clone(programs)
 	trees["usr/lib/modules"] = filepath.Join(f.modules, "lib/modules")
-	if err := initramfs(m.initramfs, guestRoot(t), trees); err != nil {
+	if err := initramfs(m.initramfs, root, trees); err != nil {
 		t.Fatal(err)
 	}
 	m.accel = m.accelerator(t)
@@ -68,6 +76,9 @@ func testKernel(t *testing.T, programs map[string]string, c *came) {
 			return
 		}
 		t.Run(name, func(t *testing.T) {
+			if name == scripts && *onlyKernel != "" && *onlyState == "" && !*update {
+				t.Skip("one kernel alone goes without the scripts, to be done in a minute: -case scripts runs them")
+			}
 			t.Parallel()
 			row, wrong := judge(m.tell(t, "state="+name+" "+parameters))
 			for _, line := range wrong {
@@ -101,6 +112,14 @@ func build(tb testing.TB) map[string]string {
 	self, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
+	}
+	file, err := elf.Open(self)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close()
+	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		tb.Fatal("this test is a guest's first process, and needs a dynamic loader: compile it with CGO_ENABLED=0, and without -race")
 	}
 	files := map[string]string{"init": self, "test/test": dir + "/test", "test/script": top + "/test/script", "test/nodes": top + "/test/nodes"}
 	host.Run(tb, "go", "test", "-c", "-o", dir+"/test", "..")

@@ -150,7 +150,7 @@ func newest(tb testing.TB, root string) (name, version string) {
 func aptRoot(tb testing.TB, suite string) string {
 	tb.Helper()
 	root := tb.TempDir()
-	for _, dir := range []string{"etc/apt/preferences.d", "var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "var/lib/dpkg"} {
+	for _, dir := range []string{"etc/apt/apt.conf.d", "etc/apt/preferences.d", "var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "var/lib/dpkg"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			tb.Fatal(err)
 		}
