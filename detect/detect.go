@@ -6,7 +6,7 @@
 //
 // It asks the kernel and nothing else: nf_tables over netlink, x_tables over getsockopt. It starts no process, writes
 // no rule, registers no table and loads no module of the legacy backend; the kernel may load nf_tables by itself when
-// asked about it, as it does for iptables-nft.
+// asked about it, and nft_compat where nothing else decides, as it does for iptables-nft.
 //
 // A question has three outcomes: yes, no, could not tell. Only yes and no decide, and an answer is conclusive only if
 // nothing that could not be read could overturn it. A caller that remembers an answer should remember conclusive ones
