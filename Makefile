@@ -34,7 +34,7 @@ build:
 	go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY) .
 
 test: tools lint build
-	go test -count=1 -timeout 30m ./...
+	go test -count=1 -timeout 40m ./...
 	$(MAKE) --no-print-directory fuzz
 
 # A part of "make test". Adding -update writes what came of it into images/README.md.

@@ -30,7 +30,7 @@ type machine struct {
 // tell boots the machine and returns what the guest tells. If the test fails, it shows how the console ends.
 func (m machine) tell(t *testing.T, parameters string) []step {
 	t.Helper()
-	console, ended := m.boot(t, m.accel, 10*time.Minute, parameters)
+	console, ended := m.boot(t, m.accel, 20*time.Minute, parameters)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the console ends:\n%s", tail(console))
