@@ -45,8 +45,8 @@ func TestConsole(t *testing.T) {
 
 // A kernel without a first process panics, and one that is given no time hangs.
 func TestBadBoots(t *testing.T) {
-	if *onlyState != "" {
-		t.Skip("-case asks for something else")
+	if *onlyKernel != "" || *onlyState != "" {
+		t.Skip("-kernel and -case ask for something else")
 	}
 	possible(t)
 	nothing := filepath.Join(t.TempDir(), "initramfs")
