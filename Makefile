@@ -70,7 +70,7 @@ fuzz:
 
 # What is in the binary, for whoever must know. Not a part of "make test" is vulncheck, which asks vuln.go.dev.
 sbom: build
-	cd test/sbom && GOFLAGS= go tool cyclonedx-gomod bin -json -noserial -version "$(VERSION)" -output ../../$(BINARY).cdx.json ../../$(BINARY) 2>/dev/null
+	cd test/sbom && GOFLAGS= go tool cyclonedx-gomod bin -json -noserial -version "$(VERSION)" -output $(abspath $(BINARY)).cdx.json $(abspath $(BINARY))
 
 vulncheck:
 	go run $(GOVULNCHECK) -tags $(TAGS) .

@@ -31,8 +31,9 @@ func Status(err error) int {
 //
 // It goes through syscall.Exec, which puts back the limit of open files that the Go runtime raised at its start. What
 // cannot be put back, because the runtime changes it before any code of ours runs: a standard descriptor that was closed
-// is open on /dev/null; some signals that the caller blocks (SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGTERM, SIGCHLD) are lost
-// if they come before execve, and end the process if they were pending at its start.
+// is open on /dev/null; of the signals that the caller blocks, those that the runtime does not leave blocked (_SigUnblock in
+// its sigtable: SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGTERM, SIGCHLD, SIGPROF, those of faults, 32 to 34) are lost if they
+// come before execve, and end the process if they were pending at its start; SIGURG is its own, and lost.
 func Become(path string, argv []string) error {
 	restoreSignals()
 	return &os.PathError{Op: "execve", Path: path, Err: unix.Exec(path, argv, environment())}

@@ -52,14 +52,18 @@ func runtimeLockOSThread()
 //
 // What the caller blocks and the runtime has unblocked would now end the process. It is ignored until Become.
 func ReleaseSignals() {
-	unblocked := unblockedSignals()
+	blocked := signalMask()
+	unblocked := unblockedSignals(blocked)
 	for number, disposition := range runtimeFwdSig {
 		switch unix.Signal(number) {
 		case unix.SIGCONT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
 			continue // the runtime leaves them alone (_SigDefault in its sigtable), and keeps nothing about them
 		}
-		if has(unblocked, number) {
+		switch {
+		case has(unblocked, number):
 			disposition = sigIgn
+		case has(blocked, number) && disposition == sigDfl:
+			continue // it cannot come before execve, which does this too, and keeps one that is waiting
 		}
 		setDisposition(number, disposition) // it fails for SIGKILL, SIGSTOP and 0, where there is nothing to take back
 	}
@@ -71,7 +75,7 @@ func Ignored(s unix.Signal) bool { return runtimeFwdSig[s] == sigIgn }
 // restoreSignals blocks on this thread what was blocked when the process was started, and ends what ReleaseSignals did
 // for that.
 func restoreSignals() {
-	unblocked := unblockedSignals()
+	unblocked := unblockedSignals(signalMask())
 	mask := initialMask()
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil)
 	for number, disposition := range runtimeFwdSig {
@@ -81,11 +85,15 @@ func restoreSignals() {
 	}
 }
 
+// signalMask is this thread's.
+func signalMask() (now unix.Sigset_t) {
+	_ = unix.PthreadSigmask(unix.SIG_BLOCK, nil, &now) // it fails for a wrong argument only
+	return now
+}
+
 // unblockedSignals are those that were blocked when the process was started, and are not now. The two that the runtime
 // leaves to the C library are none of them.
-func unblockedSignals() unix.Sigset_t {
-	var now unix.Sigset_t
-	_ = unix.PthreadSigmask(unix.SIG_BLOCK, nil, &now) // it fails for a wrong argument only
+func unblockedSignals(now unix.Sigset_t) unix.Sigset_t {
 	set := initialMask()
 	for i := range set.Val {
 		set.Val[i] &^= now.Val[i]
@@ -121,6 +129,6 @@ func setDisposition(number int, disposition uintptr) {
 }
 
 const (
-	sigIgn       = 1 // SIG_IGN
-	sizeofSigset = 8
+	sigDfl, sigIgn = 0, 1 // SIG_DFL, SIG_IGN
+	sizeofSigset   = 8
 )

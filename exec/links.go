@@ -71,11 +71,12 @@ func (w Wrapper) Keep(mode, running string) (Kept, error) {
 			continue // an image may have ip6tables for one mode only: calling that name will say so
 		case err != nil:
 			return nil, err
+		case m.program != running && !sameFile(m.program, running):
+			continue
 		case len(moves) == 0 && readOnly(dir(m.link)):
 			return nil, &os.PathError{Op: "replace", Path: m.link, Err: unix.EROFS}
-		case m.program == running || sameFile(m.program, running):
-			moves = append(moves, m)
 		}
+		moves = append(moves, m)
 	}
 	return apply(moves)
 }

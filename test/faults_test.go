@@ -204,9 +204,9 @@ func wayToProgram(t *testing.T) (beforeMain, calls []aCall) {
 }
 
 var (
-	quoted   = regexp.MustCompile(`"([^"]*)"`)
-	oneName  = regexp.MustCompile(`\bip6?tables(-save|-restore)?(\.|$)`)
-	dontCare = regexp.MustCompile(`xtables-(nft|legacy)-multi`)
+	quoted  = regexp.MustCompile(`"([^"]*)"`)
+	oneName = regexp.MustCompile(`\bip6?tables(-save|-restore)?(\.|$)`)
+	multi   = regexp.MustCompile(`xtables-(nft|legacy)-multi`)
 )
 
 // about says what a call is about, from its arguments as strace writes them.
@@ -228,7 +228,7 @@ func about(name, args string) string {
 	if name == "execve" || name == "readlinkat" {
 		on = paths[0][1]
 	}
-	return dontCare.ReplaceAllString(oneName.ReplaceAllString(on, "NAME$2"), "xtables-MODE-multi")
+	return multi.ReplaceAllString(oneName.ReplaceAllString(on, "NAME$2"), "xtables-MODE-multi")
 }
 
 // inject makes one call fail on a first call and returns what came of it.
@@ -255,10 +255,10 @@ func inject(t *testing.T, state faultState, call aCall, errno string, beforeMain
 	}
 	i := injected{Call: call, BeforeMain: beforeMain, Errno: errno}
 	if !bytes.Contains(trace, []byte("(INJECTED)")) {
-		if !beforeMain {
+		if !beforeMain && call.Name != "rt_sigprocmask" {
 			t.Fatalf("%+v was not made to fail: %s", call, trace)
 		}
-		return i // the runtime does not always wait for itself as often
+		return i // the runtime makes such calls too, not always as often
 	}
 	status := cmd.ProcessState.ExitCode()
 	lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
@@ -344,7 +344,12 @@ func litter(t *testing.T) (left []string) {
 func compareFaults(t *testing.T, results string) {
 	total := 0
 	calls := map[string]map[outcome]int{}
-	for _, content := range readResults(t, results) {
+	contents := readResults(t, results)
+	if len(contents) < len(faultStates) {
+		t.Log("not all hosts were asked for, so nothing is compared")
+		return
+	}
+	for _, content := range contents {
 		var all []injected
 		if err := json.Unmarshal(content, &all); err != nil {
 			t.Fatal(err)

@@ -192,7 +192,12 @@ func TestKilledAtEachCall(t *testing.T) {
 	if outside {
 		defer func() {
 			kills := 0
-			for _, content := range readResults(t, results) {
+			contents := readResults(t, results)
+			if len(contents) < len(layouts) {
+				t.Log("not all layouts were asked for, so nothing is compared")
+				return
+			}
+			for _, content := range contents {
 				n, err := strconv.Atoi(string(content))
 				if err != nil {
 					t.Fatal(err)

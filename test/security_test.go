@@ -7,7 +7,6 @@ import (
 	"debug/buildinfo"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -87,11 +86,9 @@ func isLinked(t *testing.T, module string) bool {
 
 // The list of what is in the binary has what is in it, each with its version.
 func TestSBOM(t *testing.T) {
-	cmd := exec.Command("make", "-C", "..", "sbom")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", cmd, err, output)
-	}
-	content, err := os.ReadFile("../bin/iptables-wrapper.cdx.json")
+	binary := filepath.Join(t.TempDir(), "iptables-wrapper")
+	host.Run(t, "make", "-C", "..", "sbom", "BINARY="+binary)
+	content, err := os.ReadFile(binary + ".cdx.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +99,7 @@ func TestSBOM(t *testing.T) {
 	if err := json.Unmarshal(content, &list); err != nil {
 		t.Fatal(err)
 	}
-	info, err := buildinfo.ReadFile("../bin/iptables-wrapper")
+	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -276,6 +276,11 @@ func TestInherited(t *testing.T) {
 			with: []string{"env", "--block-signal=HUP,TERM,USR2,CHLD,RTMAX"},
 			want: func(d map[string]string) bool { return has(d["SigBlk"], 0x8000000000014801) },
 		},
+		{
+			doc:  "blocked signals that are waiting",
+			with: []string{"env", "--block-signal=WINCH,USR1", "sh", "-c", `kill -WINCH $$; kill -USR1 $$; exec "$@"`, "sh"},
+			want: func(d map[string]string) bool { return has(d["ShdPnd"], 0x8000200) },
+		},
 		{doc: "limits", with: []string{"prlimit", "--nofile=300:4000", "--core=0", "--nproc=3000:4000", "--"}},
 		{doc: "limit of descriptors, soft as hard", with: []string{"prlimit", "--nofile=4000:4000", "--"}},
 		{doc: "descriptors", with: []string{"bash", "-c", `exec 3</dev/zero 7>/dev/null 200</etc/passwd; exec "$@"`, "bash"}},

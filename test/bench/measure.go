@@ -113,12 +113,18 @@ func measure(s state, layer string, runs int) (m measurement, err error) {
 	if err := place(layer); err != nil {
 		return m, err
 	}
+	if err := reset(); err != nil {
+		return m, err
+	}
+	program := "/usr/sbin/xtables-" + s.Mode + "-multi"
+	if err := m.takeMemory(program); err != nil { // first, while this process is small
+		return m, err
+	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return m, err
 	}
 	defer null.Close()
-	program := "/usr/sbin/xtables-" + s.Mode + "-multi"
 	as := func(path string) func() (cost, error) {
 		return func() (cost, error) { return call(null, path, "iptables", "--version") }
 	}
@@ -186,10 +192,8 @@ func measure(s state, layer string, runs int) (m measurement, err error) {
 	}
 	m.Direct, m.Floor, m.FourSaves = summary(directs), summary(floors), summary(saves)
 	m.First, m.ReadOnly, m.NoCLI, m.Before = summary(firsts), summary(readOnlys), summary(noCLIs), summary(befores)
-	if m.Inits, err = traceInits(program, runs); err != nil {
-		return m, err
-	}
-	return m, m.takeMemory(program)
+	m.Inits, err = traceInits(program, runs)
+	return m, err
 }
 
 // place lays a layer with the programs over /usr/sbin, and a writable one over that, as a container has them.
