@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -60,13 +61,16 @@ func TestArches(t *testing.T) {
 	}
 }
 
-// emulate runs a program under qemu-user, which now and then loses a wake-up of a thread and waits for ever: then once more.
+// emulate runs a program under qemu-user. A process that a program with several threads starts there now and then waits for
+// ever for one that it does not have, before it has become another program: then once more.
 func emulate(t *testing.T, dir string, command ...string) (output string, err error) {
 	t.Helper()
 	for range 3 {
-		limited, stop := context.WithTimeout(t.Context(), 2*time.Minute) // a hundred times what it takes
+		limited, stop := context.WithTimeout(t.Context(), time.Minute) // thirty times what it takes
 		cmd := exec.CommandContext(limited, command[0], command[1:]...)
 		cmd.Dir = dir
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to end what it has started, too
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 		var content []byte
 		content, err = cmd.CombinedOutput()
 		hung := limited.Err() != nil
