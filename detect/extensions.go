@@ -61,15 +61,10 @@ func Extensions(wanted []Extension) []Support {
 // compat says whether iptables-nft can use matches and targets of x_tables here. The kernel refuses a revision of one byte
 // before it looks for an extension, so no module of one is loaded; but only nft_compat refuses it with ERANGE.
 func (k *kernel) compat() Answer {
-	p := &k.nft
-	if err := p.ready(); err != nil {
+	if k.nft.ready() != nil {
 		return Unknown
 	}
-	p.seq++
-	err := p.exchange(
-		request(compat, unix.NLM_F_ACK, p.seq, IPv4.nfproto(), nftAttribute{unix.NFTA_COMPAT_REV, "\x00", true}),
-		&dump{seq: p.seq, kind: compat, each: func(message) error { return nil }})
-	switch {
+	switch err := k.nft.compat(IPv4, nftAttribute{unix.NFTA_COMPAT_REV, "\x00", true}); {
 	case errors.Is(err, unix.ERANGE):
 		return Yes
 	case errors.Is(err, errNoNFTables):
@@ -111,12 +106,6 @@ const (
 )
 
 func (p *nftProbe) extension(e *Evidence, x Extension) error {
-	if err := p.ready(); err != nil {
-		return err
-	}
-	if p.noCompat != nil {
-		return p.noCompat
-	}
 	var target uint32
 	if x.Target {
 		target = 1
@@ -124,15 +113,27 @@ func (p *nftProbe) extension(e *Evidence, x Extension) error {
 	number := func(kind uint16, n uint32) nftAttribute {
 		return nftAttribute{kind, string(binary.BigEndian.AppendUint32(nil, n)), true}
 	}
+	err := p.compat(e.Family, nftAttribute{kind: unix.NFTA_COMPAT_NAME, value: x.Name},
+		number(unix.NFTA_COMPAT_REV, 0), number(unix.NFTA_COMPAT_TYPE, target))
+	if err != nil && err != p.final && !errors.Is(err, errNoNFTables) {
+		err = fmt.Errorf("ask nft_compat for %q: %w", x.Name, err)
+	}
+	return err
+}
+
+// compat asks nft_compat.
+func (p *nftProbe) compat(family Family, attributes ...nftAttribute) error {
+	if err := p.ready(); err != nil {
+		return err
+	}
+	if p.noCompat != nil {
+		return p.noCompat
+	}
 	p.seq++
-	err := p.exchange(
-		request(compat, unix.NLM_F_ACK, p.seq, e.Family.nfproto(), nftAttribute{kind: unix.NFTA_COMPAT_NAME, value: x.Name},
-			number(unix.NFTA_COMPAT_REV, 0), number(unix.NFTA_COMPAT_TYPE, target)),
+	err := p.exchange(request(compat, unix.NLM_F_ACK, p.seq, family.nfproto(), attributes...),
 		&dump{seq: p.seq, kind: compat, each: func(message) error { return nil }})
 	if errors.Is(err, errNoNFTables) {
 		p.noCompat = err
-	} else if err != nil {
-		err = fmt.Errorf("ask nft_compat for %q: %w", x.Name, err)
 	}
 	return err
 }

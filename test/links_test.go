@@ -52,16 +52,15 @@ func TestFirstCallsAtOnce(t *testing.T) {
 		}
 		host.Run(t, "iptables", "--version")
 		wantNames(t, "/usr/sbin/xtables-"+mode+"-multi")
-		noLitter(t, "/usr/sbin")
+		noLitter(t)
 	})
 }
 
 // noLitter checks that no temporary link is left.
-func noLitter(t *testing.T, dir string) {
+func noLitter(t *testing.T) {
 	t.Helper()
-	left, err := filepath.Glob(filepath.Join(dir, ".*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, err)
+	if left := litter(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }
 
@@ -286,5 +285,5 @@ func TestNamesAreAlwaysThere(t *testing.T) {
 		}
 	}
 	t.Logf("%d looks", looks)
-	noLitter(t, "/usr/sbin")
+	noLitter(t)
 }

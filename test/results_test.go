@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
 // What came of the tests of faults is written down in docs/faults.md, a section each, and the README has the numbers.
@@ -38,9 +40,14 @@ func putResult(t *testing.T, dir, of string, content []byte) {
 	}
 }
 
-func readResults(t *testing.T, dir string) (all [][]byte) {
+func readResults(t *testing.T, dir string) [][]byte {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	return readFiles(t, filepath.Join(dir, "*"))
+}
+
+func readFiles(t *testing.T, pattern string) (all [][]byte) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,24 +70,19 @@ func section(t *testing.T, name string, count int, what, text string) {
 	if t.Failed() {
 		return
 	}
-	begin, end := "<!-- "+name+" -->", "<!-- end of "+name+" -->"
-	text = fmt.Sprintf("\n\n**%s %s.** %s\n\n", thousands(count), what, strings.TrimSpace(text))
-	page, err := os.ReadFile(faultsPage)
+	text = fmt.Sprintf("**%s %s.** %s\n", thousands(count), what, strings.TrimSpace(text))
+	content, err := os.ReadFile(faultsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(page), begin)
-	said, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s has no section %q", faultsPage, name)
-	}
 	if *update {
-		if err := os.WriteFile(faultsPage, []byte(before+begin+text+end+after), 0o644); err != nil {
+		if err := os.WriteFile(faultsPage, []byte(page.Replace(t, string(content), name, text)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		updateReadme(t, count, what)
 		return
 	}
+	said := page.Part(t, string(content), name)
 	often, err := strconv.Atoi(strings.ReplaceAll(numbers.FindString(said), ",", ""))
 	if err != nil || count < often/10*8 {
 		t.Errorf("%s says %d %s, and these were %d", faultsPage, often, what, count)
@@ -110,7 +112,7 @@ func updateReadme(t *testing.T, count int, what string) {
 
 // The README has the numbers of docs/faults.md.
 func TestReadmeNumbers(t *testing.T) {
-	page, err := os.ReadFile(faultsPage)
+	content, err := os.ReadFile(faultsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +121,7 @@ func TestReadmeNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := strings.Join(strings.Fields(string(text)), " ")
-	sentences := regexp.MustCompile(`\*\*([0-9,]+ [a-z ]+)\.\*\*`).FindAllSubmatch(page, -1)
+	sentences := regexp.MustCompile(`\*\*([0-9,]+ [a-z ]+)\.\*\*`).FindAllSubmatch(content, -1)
 	if len(sentences) == 0 {
 		t.Fatalf("%s has no numbers", faultsPage)
 	}

@@ -4,6 +4,7 @@
 package test
 
 import (
+	"bytes"
 	"debug/buildinfo"
 	"encoding/json"
 	"os"
@@ -23,23 +24,12 @@ func TestSecurityPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(content)
-	sources, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tests strings.Builder
-	for _, file := range sources {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tests.Write(source)
-	}
+	tests := string(bytes.Join(readFiles(t, "*_test.go"), nil))
 	referred := 0
 	// A test, or a script, is what stands alone between backquotes and is no option, path or variable.
 	for _, name := range regexp.MustCompile("`(Test[A-Za-z]+|[a-z][a-z-]+)`").FindAllStringSubmatch(page, -1) {
 		_, err := os.Stat("script/" + name[1] + ".txtar")
-		isTest := strings.Contains(tests.String(), "func "+name[1]+"(t *testing.T)")
+		isTest := strings.Contains(tests, "func "+name[1]+"(t *testing.T)")
 		isCommand := strings.Contains(" install select reset xtables-nft-multi ", " "+name[1]+" ")
 		if err != nil && !isTest && !isCommand {
 			t.Errorf("there is no test %s", name[1])
@@ -133,15 +123,7 @@ func TestFuzzedInputs(t *testing.T) {
 	total := 0
 	var targets []string
 	for _, of := range []struct{ pattern, variable string }{{"../detect/*_test.go", "PARSER_INPUTS"}, {"*_test.go", "CALL_INPUTS"}} {
-		files, err := filepath.Glob(of.pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, source := range readFiles(t, of.pattern) {
 			for _, name := range regexp.MustCompile(`(?m)^func (Fuzz[A-Za-z]+)\(`).FindAllSubmatch(source, -1) {
 				targets = append(targets, "`"+string(name[1])+"`")
 				total += inputs(of.variable)

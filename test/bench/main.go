@@ -68,8 +68,9 @@ type report struct {
 
 // options are those of the command line.
 type options struct {
-	runs, rules, architectures, out, before string
-	draw                                    bool
+	runs                              int
+	rules, architectures, out, before string
+	draw                              bool
 }
 
 func main() {
@@ -77,7 +78,7 @@ func main() {
 		fail(err)
 	}
 	var o options
-	flag.StringVar(&o.runs, "runs", "201", "how often each call is made")
+	flag.IntVar(&o.runs, "runs", 201, "how often each call is made")
 	flag.StringVar(&o.rules, "rules", "0,1000,10000,100000", "how many rules the hosts have")
 	flag.StringVar(&o.architectures, "architectures", "amd64,arm64,arm,ppc64le,s390x,riscv64,386", "to build for, to see the size")
 	flag.StringVar(&o.out, "out", "docs", "the directory to write to")
@@ -88,8 +89,10 @@ func main() {
 	switch {
 	case o.draw:
 		err = draw(o.out)
-	case flag.NArg() == 3:
-		err = one(flag.Arg(0), flag.Arg(1), flag.Arg(2))
+	case o.runs < 1:
+		err = fmt.Errorf("%d is no number of runs", o.runs)
+	case flag.NArg() == 2:
+		err = one(flag.Arg(0), flag.Arg(1), o.runs)
 	case flag.NArg() > 0:
 		err = fmt.Errorf("%q is no option", flag.Arg(0))
 	case os.Geteuid() != 0:
@@ -108,13 +111,9 @@ func fail(err error) {
 }
 
 // one measures one state, in its container, and writes what came of it to standard output.
-func one(encoded, layer, encodedRuns string) error {
+func one(encoded, layer string, runs int) error {
 	var s state
 	if err := json.Unmarshal([]byte(encoded), &s); err != nil {
-		return err
-	}
-	runs, err := strconv.Atoi(encodedRuns)
-	if err != nil {
 		return err
 	}
 	m, err := measure(s, layer, runs)
@@ -138,10 +137,6 @@ func all(o options) error {
 		}
 		rules = append(rules, n)
 	}
-	runs, err := strconv.Atoi(o.runs)
-	if err != nil || runs < 1 {
-		return fmt.Errorf("%q is no number of runs", o.runs)
-	}
 	layer := filepath.Join(scratch, "layer")
 	if err := build(layer, scratch, o.before); err != nil {
 		return err
@@ -150,7 +145,7 @@ func all(o options) error {
 	r := report{
 		Kernel: output("uname", "-r"), Go: runtime.Version(), Processors: fmt.Sprint(runtime.NumCPU()), CPU: cpu(),
 		NFT: output("xtables-nft-multi", "iptables", "--version"), Legacy: output("xtables-legacy-multi", "iptables", "--version"),
-		Wrapper: output(wrapper, "--version"), Date: time.Now().UTC().Format("2006-01-02"), Runs: runs,
+		Wrapper: output(wrapper, "--version"), Date: time.Now().UTC().Format("2006-01-02"), Runs: o.runs,
 		Sizes: map[string]int64{}, Sections: map[string]map[string]int64{},
 	}
 	if o.before != "" {
@@ -171,7 +166,7 @@ func all(o options) error {
 			for _, n := range rules {
 				s := state{mode, hint, n}
 				fmt.Fprintf(os.Stderr, "%s, %d rules\n", s, n)
-				m, err := contained(s, layer, runs)
+				m, err := contained(s, layer, o.runs)
 				if err != nil {
 					return fmt.Errorf("%s, %d rules: %w", s, n, err)
 				}
@@ -222,7 +217,7 @@ func contained(s state, layer string, runs int) (m measurement, err error) {
 		return m, err
 	}
 	defer os.Remove(dir)
-	cmd := exec.Command(self, string(encoded), layer, strconv.Itoa(runs))
+	cmd := exec.Command(self, "-runs", strconv.Itoa(runs), string(encoded), layer)
 	// The process that measures shall not run beside what it measures: no second thread of it, no collection of garbage.
 	cmd.Env = append(host.Environment(dir), "GOMAXPROCS=1", "GOGC=off")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: host.Namespaces, Pdeathsig: unix.SIGKILL}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
 var update = flag.Bool("update", false, "write what came of it into images/README.md")
@@ -49,16 +51,16 @@ func compare(t *testing.T, words [][]string, sizes [][3]string) {
 	}
 	results, sized := resultTable(words), sizeTable(sizes)
 	if *update {
-		s := replace(t, string(text), "results", results)
-		if err := os.WriteFile(readme, []byte(replace(t, s, "sizes", sized)), 0o644); err != nil {
+		s := page.Replace(t, string(text), "results", results)
+		if err := os.WriteFile(readme, []byte(page.Replace(t, s, "sizes", sized)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if got := between(t, string(text), "results"); got != results {
+	if got := page.Part(t, string(text), "results"); got != results {
 		t.Errorf("%s says\n%s\nand this came of it:\n%s\nIf that is right: go test ./test/images -update", readme, got, results)
 	}
-	said, is := strings.Fields(between(t, string(text), "sizes")), strings.Fields(sized)
+	said, is := strings.Fields(page.Part(t, string(text), "sizes")), strings.Fields(sized)
 	if len(said) != len(is) {
 		t.Fatalf("%s says\n%s\nand it is\n%s", readme, said, is)
 	}
@@ -96,20 +98,4 @@ func sizeTable(sizes [][3]string) string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", i.name, sizes[row][0], sizes[row][1], sizes[row][2])
 	}
 	return b.String()
-}
-
-// between returns what stands between a part's two marks.
-func between(t *testing.T, text, part string) string {
-	t.Helper()
-	_, rest, begins := strings.Cut(text, "<!-- "+part+" -->\n\n")
-	inside, _, ends := strings.Cut(rest, "\n<!-- end of "+part+" -->")
-	if !begins || !ends {
-		t.Fatalf("%s has no marks for %s", readme, part)
-	}
-	return inside
-}
-
-func replace(t *testing.T, text, part, with string) string {
-	t.Helper()
-	return strings.Replace(text, between(t, text, part), with, 1)
 }

@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
 var update = flag.Bool("update", false, "write what came of it into docs/kernels.md")
 
-const page = top + "/docs/kernels.md"
+const kernelsPage = top + "/docs/kernels.md"
 
 // came is what came of one kernel. A row is nil if it was not asked for, or failed.
 type came struct {
@@ -31,7 +33,7 @@ func (c came) whole() bool {
 // compare checks the page, or writes it. Versions move on their own, so they are not compared.
 func compare(t *testing.T, all []came) {
 	t.Helper()
-	content, err := os.ReadFile(page)
+	content, err := os.ReadFile(kernelsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,24 +46,23 @@ func compare(t *testing.T, all []came) {
 		for _, row := range c.rows[:len(states)] {
 			results += line(row...)
 		}
-		said := between(t, text, c.name)
+		said := page.Part(t, text, c.name)
 		if row := c.rows[len(states)]; row != nil {
 			results += line(row...)
 		} else if lines := strings.SplitAfter(said, "\n"); len(lines) > 1 {
 			results += lines[len(lines)-2] // the scripts were not asked for
 		}
 		if *update {
-			text = strings.Replace(text, mark(c.name, said), mark(c.name, results), 1)
-			version := "version of " + c.name
-			text = strings.Replace(text, mark(version, between(t, text, version)), mark(version, fmt.Sprintf("Debian %s, %s.\n", c.suite, c.version)), 1)
+			text = page.Replace(t, text, c.name, results)
+			text = page.Replace(t, text, "version of "+c.name, fmt.Sprintf("Debian %s, %s.\n", c.suite, c.version))
 		} else if said != results {
-			t.Errorf("%s says of %s\n%s\nand this came of it:\n%s\nIf that is right: make test-kernels TESTFLAGS=-update", page, c.name, said, results)
+			t.Errorf("%s says of %s\n%s\nand this came of it:\n%s\nIf that is right: make test-kernels TESTFLAGS=-update", kernelsPage, c.name, said, results)
 		}
 	}
 	if !*update {
 		return
 	}
-	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(kernelsPage, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,19 +72,3 @@ func table(columns ...string) string {
 }
 
 func line(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
-
-func mark(part, inside string) string {
-	return fmt.Sprintf("<!-- %s -->\n\n%s\n<!-- end of %s -->", part, inside, part)
-}
-
-// between returns what stands between a part's two marks.
-func between(t *testing.T, text, part string) string {
-	t.Helper()
-	begin, end, _ := strings.Cut(mark(part, "\x00"), "\x00")
-	_, rest, begins := strings.Cut(text, begin)
-	inside, _, ends := strings.Cut(rest, end)
-	if !begins || !ends {
-		t.Fatalf("%s has no marks for %s", page, part)
-	}
-	return inside
-}

@@ -1,0 +1,33 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package page is about the parts of a page that tests write, and otherwise compare with what came of them. They stand
+// between two comments, <!-- NAME --> and <!-- end of NAME -->.
+package page
+
+import (
+	"strings"
+	"testing"
+)
+
+// Part returns what stands between a part's two marks.
+func Part(tb testing.TB, text, name string) string {
+	tb.Helper()
+	begin, end, _ := strings.Cut(mark(name, "\x00"), "\x00")
+	_, rest, begins := strings.Cut(text, begin)
+	inside, _, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		tb.Fatalf("the page has no marks for %q", name)
+	}
+	return inside
+}
+
+// Replace returns the text with something else between a part's two marks.
+func Replace(tb testing.TB, text, name, with string) string {
+	tb.Helper()
+	return strings.Replace(text, mark(name, Part(tb, text, name)), mark(name, with), 1)
+}
+
+func mark(name, inside string) string {
+	return "<!-- " + name + " -->\n\n" + inside + "\n<!-- end of " + name + " -->"
+}
