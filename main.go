@@ -1,9 +1,10 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Iptables-wrapper sits under the six names of iptables in a container. At the first call it asks the kernel which
-// backend the host uses, legacy or nft, points the names at the right programs, and becomes the one that was called.
-// Called by its own name it is a command line, see cli.go.
+// Iptables-wrapper stands in for the six commands of iptables in a container. At the first call it asks the kernel which
+// backend the host uses, legacy or nft, makes the commands lead to that backend's program, and execs it.
+//
+// Called by its own name it is a command line: see internal/command.
 package main
 
 import (
@@ -14,98 +15,112 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/command"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// The environment variables that the wrapper reads. It reads none when it has more rights than its caller.
-const (
-	modeVariable  = "IPTABLES_WRAPPER_MODE"  // auto, nft or legacy
-	debugVariable = "IPTABLES_WRAPPER_DEBUG" // 1: say on stderr what was decided
-)
+// marker is in the executable of every version of the wrapper, and in no other program.
+const marker = "iptables-wrapper marker 7d3f6c0e-5a51-4f3b-9a1e-1f6d2c8b0e47"
 
 func main() {
-	// What belongs to the first thread, such as PR_SET_PDEATHSIG, reaches the program only if that thread calls execve.
-	exec.LockThread()
-	os.Exit(run(os.Args, os.Stdout, os.Stderr))
+	// What belongs to the first thread, such as PR_SET_PDEATHSIG, survives only if that thread calls execve.
+	process.LockThread()
+	w := links.Started(marker)
+	if len(os.Args) > 0 && programs.IsName(programs.Base(os.Args[0])) {
+		os.Exit(wrap(w, os.Args, os.Stderr))
+	}
+	os.Exit(command.Run(w, os.Args, os.Stdout, os.Stderr))
 }
 
-func run(args []string, stdout, stderr io.Writer) int {
-	w := exec.Started()
-	if len(args) > 0 {
-		if name, ok := exec.Name(args[0]); ok {
-			return wrap(w, name, args, stderr)
+// wrap detects the backend, remembers and keeps it as far as it may, and execs its program. It returns an exit status, and
+// only if that fails.
+func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
+	process.ReleaseSignals()
+	name := programs.Base(argv[0])
+	var override detect.Mode
+	if w.Trusted() {
+		var err error
+		if override, err = programs.ParseMode(os.Getenv("IPTABLES_WRAPPER_MODE")); err != nil {
+			return fail(stderr, 2, fmt.Errorf("environment variable IPTABLES_WRAPPER_MODE: %w", err), "")
 		}
 	}
-	return commandLine(w, args, stdout, stderr)
-}
+	paths, errs := map[detect.Mode]string{}, map[detect.Mode]error{}
+	for _, mode := range programs.Modes() {
+		paths[mode], errs[mode] = w.Find(mode, name)
+	}
+	q := detect.Query{Override: override, Installed: onlyInstalled(errs)}
+	var container links.Container
+	var memory links.Memory
+	if override == "" {
+		container = w.Container()
+		memory = w.Memory(container)
+		if m := memory.Mode(); m != "" && !errors.Is(errs[m], exec.ErrMissing) {
+			q.Remembered = m
+		}
+		q.DryRun = programs.Adds(argv)
+		q.NAT = q.DryRun && programs.NeedsNAT(argv)
+	}
 
-// wrap decides, keeps the decision if it is conclusive, and becomes the program. It returns only if that fails.
-func wrap(w exec.Wrapper, name string, args []string, stderr io.Writer) int {
-	exec.ReleaseSignals()
-	override, err := modeFromEnvironment(w)
-	if err != nil {
-		return complain(stderr, failure{status: 2, err: err}) // who calls iptables gets no hint about another program
+	r := q.Run()
+	if errs[r.Mode] != nil {
+		return cannotRun(stderr, name, r, errs[r.Mode])
 	}
-	r := query(w, override).Run()
-	program, err := w.Program(string(r.Mode), name)
-	if err != nil {
-		return complain(stderr, cannotRun(name, r, err))
+	kept := links.Kept{Mode: r.Mode, Why: errors.New("an answer for this call only")}
+	if r.Reason != detect.Override && r.Reason != detect.Remembered {
+		kept = w.Keep(links.Answer{
+			Mode: r.Mode, Conclusive: r.Conclusive, Adds: q.DryRun, Program: paths[r.Mode],
+			Kubelet: r.Reason == detect.KubeletHint || r.Reason == detect.KubeletCanary,
+		}, container, memory)
 	}
-
-	var kept exec.Kept
-	var why error
-	switch {
-	case !r.Conclusive:
-		why = errors.New("not conclusive")
-	case detect.InOwnNetns() == detect.No:
-		why = errors.New("not the container's own network namespace")
-	default:
-		kept, why = w.Keep(string(r.Mode), program)
+	if errs[kept.Mode] != nil { // another call remembered a backend that is not installed
+		kept.Mode = r.Mode
 	}
-	if os.Getenv(debugVariable) == "1" && !w.Secure {
-		printDebug(stderr, r, len(kept), why, program)
-	}
-	err = exec.Become(program, args)
+	debug(w, stderr, r, kept, paths[kept.Mode])
+	err := exec.Become(paths[kept.Mode], argv)
 	kept.Undo()
-	return complain(stderr, cannotRun(name, r, err))
+	return cannotRun(stderr, name, r, err)
 }
 
-// modeFromEnvironment returns "" for auto.
-func modeFromEnvironment(w exec.Wrapper) (detect.Mode, error) {
-	if w.Secure {
-		return "", nil
-	}
-	mode, err := parseMode(os.Getenv(modeVariable))
-	if err != nil {
-		return "", usageError{fmt.Errorf("environment variable %s: %w", modeVariable, err)}
-	}
-	return mode, nil
-}
-
-func parseMode(s string) (detect.Mode, error) {
-	switch s {
-	case "", "auto":
-		return "", nil
-	case string(detect.NFT), string(detect.Legacy):
-		return detect.Mode(s), nil
+// onlyInstalled returns the only backend that has a program here. One that exists and cannot be executed is not missing.
+func onlyInstalled(errs map[detect.Mode]error) detect.Mode {
+	switch {
+	case errs[detect.NFT] == nil && errors.Is(errs[detect.Legacy], exec.ErrMissing):
+		return detect.NFT
+	case errs[detect.Legacy] == nil && errors.Is(errs[detect.NFT], exec.ErrMissing):
+		return detect.Legacy
 	default:
-		return "", fmt.Errorf("%q is none of auto, nft, legacy", s)
+		return ""
 	}
 }
 
-func query(w exec.Wrapper, override detect.Mode) detect.Query {
-	return detect.Query{Override: override, Installed: func(m detect.Mode) bool { return w.Has(string(m)) }}
-}
-
-// cannotRun explains why the program that the evidence asks for does not run. The other backend would not do instead:
-// its rules would be invisible to the host.
-func cannotRun(name string, r detect.Result, err error) error {
-	hint := fmt.Sprintf("put a working iptables for %s into this image, or set %s if the mode is wrong", r.Mode, modeVariable)
+// cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the
+// host would not see its rules.
+func cannotRun(stderr io.Writer, name string, r detect.Result, err error) int {
+	hint := fmt.Sprintf("install the %s version of iptables in this image; if the mode is wrong, set IPTABLES_WRAPPER_MODE", r.Mode)
 	if errors.Is(err, exec.ErrRecursion) {
-		hint = "put iptables' own program back in that place"
+		hint = "that file is the wrapper itself: restore iptables' own program there"
 	}
-	return failure{
-		status: exec.Status(err),
-		err:    fmt.Errorf("cannot run %s for %s: %w (%s, because %s)", name, r.Mode, err, r.Reason, because(r)),
-		hint:   hint,
+	return fail(stderr, exec.Status(err), fmt.Errorf("cannot run %s for %s: %w (%s)", name, r.Mode, err, r), hint)
+}
+
+func fail(stderr io.Writer, status int, err error, hint string) int {
+	fmt.Fprintf(stderr, "iptables-wrapper: %v\n", err)
+	if hint != "" {
+		fmt.Fprintf(stderr, "iptables-wrapper: hint: %s\n", hint)
 	}
+	return status
+}
+
+// debug says in one line what the wrapper does, if IPTABLES_WRAPPER_DEBUG is set.
+func debug(w links.Wrapper, stderr io.Writer, r detect.Result, kept links.Kept, program string) {
+	if value := os.Getenv("IPTABLES_WRAPPER_DEBUG"); value != "1" && value != "true" || !w.Trusted() {
+		return
+	}
+	switched := "the switch was moved"
+	if kept.Why != nil {
+		switched = fmt.Sprintf("the switch was not moved (%v)", kept.Why)
+	}
+	fmt.Fprintf(stderr, "iptables-wrapper: %s [%s]; %s; running %s\n", r, r.Reason, switched, program)
 }

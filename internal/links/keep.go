@@ -1,0 +1,180 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package links
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// Answer is a decision and what kind of call it was made for.
+type Answer struct {
+	Mode       detect.Mode
+	Conclusive bool
+	Kubelet    bool   // kubelet's hint or canary says so, which outranks the memory
+	Adds       bool   // the call can add something to a table
+	Program    string // the program that is about to run
+}
+
+// Kept is what became of an answer.
+type Kept struct {
+	Mode detect.Mode // the backend to run: the answer's, or what the container remembered meanwhile
+	Why  error       // why the switch was not moved; nil if it was
+
+	undo func()
+}
+
+// Undo points the switch back at the wrapper, for a program that turns out not to run: the next call shall report that
+// again.
+func (k Kept) Undo() {
+	if k.undo != nil {
+		k.undo()
+	}
+}
+
+var (
+	errForeign    = errors.New("not known to be the container's own network namespace and root")
+	errGuess      = errors.New("not conclusive")
+	errElsewhere  = errors.New("the name leads elsewhere by now")
+	errRemembered = errors.New("the container remembers the other backend")
+)
+
+// Keep remembers an answer and moves the switch, as far as it may: see docs/how-it-works.md. A guess is remembered only by
+// a call that can add something. A conclusive answer is remembered by any call, and moves the switch if the memory says the
+// same. Only kubelet's word changes a memory.
+//
+// What cannot be kept is no error to the caller of iptables: the next call decides again.
+func (w Wrapper) Keep(a Answer, c Container, m Memory) Kept {
+	kept := Kept{Mode: a.Mode}
+	switch {
+	case !a.Conclusive && !a.Adds:
+		kept.Why = errGuess
+	case !w.Trusted():
+		kept.Why = ErrPrivileged
+	case !c.Own():
+		kept.Why = errForeign
+	case !a.Conclusive:
+		kept.Why = errGuess
+		if _ = m.make(a.Mode); !a.Kubelet && m.mode != "" {
+			kept.Mode = m.mode // another call's guess was first
+		}
+	default:
+		w.keepConclusive(a, m, &kept)
+	}
+	return kept
+}
+
+func (w Wrapper) keepConclusive(a Answer, m Memory, kept *Kept) {
+	called, err := w.Follow(w.Called)
+	sw, dir := called.switchHop(), ""
+	if dir = w.namesDir(called); sw != "" {
+		dir = programs.Dir(sw)
+	}
+	lock, lockErr := -1, error(ErrPrivileged)
+	if !w.secure {
+		lockErr = cmp.Or(err, w.writable(dir))
+	}
+	if lockErr == nil {
+		if lock, lockErr = w.lock(dir); lockErr == nil {
+			called, err = w.Follow(w.Called) // another process may have moved the switch before it gave up the lock
+		}
+	}
+	unlock := func() {
+		if lock >= 0 {
+			unix.Close(lock)
+		}
+	}
+	if lockErr == nil && !w.toWrapper(called, err) {
+		lockErr = errElsewhere
+	}
+
+	// Two calls that both replace the memory could leave it at odds with the switch: only the one that holds the lock does.
+	if a.Kubelet && !errors.Is(lockErr, ErrBusy) && !errors.Is(lockErr, errElsewhere) {
+		_ = m.set(a.Mode)
+	} else {
+		_ = m.make(a.Mode)
+	}
+	if m.mode != "" && m.mode != a.Mode {
+		if !a.Kubelet {
+			kept.Mode = m.mode
+		}
+		unlock()
+		kept.Why = errRemembered
+		return
+	}
+	if lockErr != nil {
+		unlock()
+		kept.Why = lockErr
+		return
+	}
+	if kept.Why = w.moveSwitch(a, dir, sw != ""); kept.Why != nil {
+		unlock()
+		return
+	}
+	kept.undo = func() { // still under the lock, which execve would have released
+		if file, err := w.Path(); err == nil {
+			_ = w.point(programs.Join(dir, Switch), file)
+		}
+		unlock()
+	}
+}
+
+// writable says why no link in a directory can be replaced, before anything is tried in vain: on a read-only root every
+// call is a first one.
+func (w Wrapper) writable(dir string) error {
+	if !w.Own() {
+		return nil
+	}
+	if err := unix.Access(dir, unix.W_OK); err != nil {
+		return &os.PathError{Op: "change", Path: dir, Err: err}
+	}
+	return nil
+}
+
+// moveSwitch points the switch at the program. Names beside the called one that lead to this wrapper, and not through the
+// switch, are brought into the layout first.
+func (w Wrapper) moveSwitch(a Answer, dir string, switched bool) error {
+	l := layout{dir: dir, sw: programs.Join(dir, Switch)}
+	if !switched {
+		l = w.layout(dir)
+	}
+	// The program is looked for from the switch: a link in a system directory must not lead into a directory that only
+	// this call has named.
+	program, err := w.FindIn(dir, a.Mode, "iptables")
+	if err != nil {
+		return err
+	}
+	if err := w.servesAll(l, a.Mode, program); err != nil {
+		return err
+	}
+	if program != a.Program && !w.SameFile(program, a.Program) {
+		return errElsewhere
+	}
+	if switched {
+		return w.point(l.sw, program)
+	}
+	file, err := w.Path()
+	if err != nil {
+		return err
+	}
+	names := slices.DeleteFunc(slices.Clone(l.names), func(e entry) bool { return e.switched || !w.toWrapper(e.chain, e.err) })
+	if l.used() && !w.toWrapper(l.current, l.broken) {
+		// The other names were moved before. This one may join them, if they went the same way.
+		if l.broken != nil || !w.SameFile(l.current.End, program) {
+			return errElsewhere
+		}
+		return w.adopt(l, names, file, true)
+	}
+	if err := w.adopt(l, names, file, false); err != nil {
+		return err
+	}
+	return w.point(l.sw, program)
+}
