@@ -1,3 +1,5 @@
+//go:build linux
+
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
@@ -56,22 +58,6 @@ func Extensions(wanted []Extension) []Support {
 		}
 	}
 	return all
-}
-
-// compat says whether iptables-nft can use matches and targets of x_tables here. The kernel refuses a revision of one byte
-// before it looks for an extension, so no module of one is loaded; but only nft_compat refuses it with ERANGE.
-func (k *kernel) compat() Answer {
-	if k.nft.ready() != nil {
-		return Unknown
-	}
-	switch err := k.nft.compat(IPv4, nftAttribute{unix.NFTA_COMPAT_REV, "\x00", true}); {
-	case errors.Is(err, unix.ERANGE):
-		return Yes
-	case errors.Is(err, errNoNFTables):
-		return No
-	default:
-		return Unknown
-	}
 }
 
 // extension asks for revision 0, see do_ipt_get_ctl in net/ipv4/netfilter/ip_tables.c.

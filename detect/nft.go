@@ -1,3 +1,5 @@
+//go:build linux
+
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 

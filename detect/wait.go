@@ -1,9 +1,12 @@
+//go:build linux
+
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
 package detect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -17,24 +20,18 @@ const PollInterval = time.Second
 // settle is how long Wait lets changes of nf_tables come together before it looks: a program that fills a table makes many.
 const settle = 20 * time.Millisecond
 
-// Wait answers the query again and again until the answer is conclusive or the time is over, and returns the last one. It
-// sleeps in between: nf_tables wakes it on every change, and legacy is looked at every PollInterval.
-//
-// The error says that no sign of nf_tables can be had, for want of CAP_NET_ADMIN or of nf_tables; then nf_tables too is
-// looked at every PollInterval. The caller must be locked to its thread if that has entered another namespace.
-func (q Query) Wait(limit time.Duration) (Result, error) {
-	end := time.Now().Add(limit)
+// Wait answers the query until the answer is conclusive or ctx is done. TODO: ctx
+func (q Query) Wait(ctx context.Context) (Result, error) {
 	fd, signErr := listen() // before the first look, so that nothing comes between
 	if signErr == nil {
 		defer unix.Close(fd)
 	}
 	for {
 		r := q.Run()
-		left := time.Until(end)
-		if r.Conclusive || left <= 0 {
-			return r, signErr
+		if r.Conclusive || ctx.Err() != nil {
+			return r, ctx.Err()
 		}
-		sleep(fd, min(left, PollInterval))
+		sleep(fd, PollInterval)
 	}
 }
 

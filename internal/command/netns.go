@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package detect
+package command
 
 import (
 	"errors"
@@ -13,21 +13,9 @@ import (
 // ErrNotNetns: there is a file, and it is not a network namespace.
 var ErrNotNetns = errors.New("not a network namespace")
 
-// InOwnNetns says whether this thread is in the network namespace of the container's first process, the one that a
-// container is made for. A CNI plugin that runs iptables inside a pod's namespace is not: what holds there proves
-// nothing about the host. Unknown where the two cannot be compared: without /proc, or where the first process is not
-// ours to look at.
-func InOwnNetns() Answer {
-	var own, first unix.Stat_t
-	if unix.Stat("/proc/thread-self/ns/net", &own) != nil || unix.Stat("/proc/1/ns/net", &first) != nil {
-		return Unknown
-	}
-	return answer(own.Dev == first.Dev && own.Ino == first.Ino)
-}
-
 // EnterNetns moves the calling thread, and no other, into the network namespace that a file names: /run/netns/NAME as
 // "ip netns add" makes it, or /proc/PID/ns/net. The caller must be locked to its thread (runtime.LockOSThread), and must
-// not unlock it: the thread cannot be trusted to come back. It needs CAP_SYS_ADMIN, here and over that namespace, see
+// not unlock it: the thread, so that the runtime discards it instead of reusing it in the wrong namespace. It needs CAP_SYS_ADMIN, here and over that namespace, see
 // setns(2). The error is ErrNotNetns, or wraps the errno.
 func EnterNetns(path string) error {
 	// Looked at before it is opened, because opening a device or a FIFO does something.
