@@ -6,6 +6,7 @@ package links
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -177,7 +178,7 @@ func (w Wrapper) resetLinks(l layout) error {
 func (w Wrapper) Lay(dir, wrapper string, links []string) (changed []string, err error) {
 	sw := programs.Join(dir, Switch)
 	current, broken := w.Follow(sw)
-	if broken != nil || !w.SameFile(current.End, wrapper) {
+	if !slices.Contains(links, sw) && (broken != nil || !w.SameFile(current.End, wrapper)) {
 		links = append([]string{sw}, links...)
 	}
 	for _, link := range links {

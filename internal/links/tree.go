@@ -191,3 +191,16 @@ func (t Tree) Link(file, path string) error {
 	}
 	return nil
 }
+
+// Create makes a new executable file.
+func (t Tree) Create(path string) (*os.File, error) {
+	fd := -1
+	err := t.change("create", path, func(dir int, name string) (err error) {
+		fd, err = unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o755)
+		return err
+	})
+	if err != nil {
+		return nil, &os.PathError{Op: "create", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}

@@ -96,6 +96,10 @@ func executable(called string) fileID {
 // set-user-ID or set-group-ID. File capabilities are fine, because the caller can run both backends' programs itself.
 func (w Wrapper) Trusted() bool { return !w.setID }
 
+// Privileged reports whether this process has privileges that its caller does not have, by set-user-ID, set-group-ID or file
+// capabilities.
+func (w Wrapper) Privileged() bool { return w.secure }
+
 // In returns the wrapper at work in another tree.
 func (w Wrapper) In(t Tree) Wrapper {
 	w.Tree = t
