@@ -5,38 +5,64 @@ package command
 
 import (
 	"errors"
-	"os"
+	"fmt"
+	"runtime"
+	"strconv"
 
+	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotNetns: there is a file, and it is not a network namespace.
-var ErrNotNetns = errors.New("not a network namespace")
+// enterNetns moves this thread into the network namespace that the flags name.
+func enterNetns(c *cli.Context) error {
+	path := c.String("netns")
+	switch {
+	case c.IsSet("netns") && c.IsSet("pid"):
+		return usagef("detect", "--netns and --pid cannot be used together")
+	case c.IsSet("pid"):
+		pid, err := strconv.ParseUint(c.String("pid"), 10, 31)
+		if err != nil || pid == 0 {
+			return usagef("detect", "--pid %q is not a process ID such as 1", c.String("pid"))
+		}
+		path = fmt.Sprintf("/proc/%d/ns/net", pid)
+	case path == "":
+		return nil
+	}
+	runtime.LockOSThread() // and never unlocked, so that the runtime starts no other thread from it
+	err := setns(path)
+	hint := ""
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.ENOENT) && c.IsSet("pid"):
+		hint = "no process with that ID is visible here; a Pod sees the host's processes only with hostPID: true"
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		hint = "this needs CAP_SYS_ADMIN, and CAP_SYS_PTRACE for another user's process"
+	}
+	return failure{1, fmt.Errorf("detect: %w", err), hint}
+}
 
-// EnterNetns moves the calling thread, and no other, into the network namespace that a file names: /run/netns/NAME as
-// "ip netns add" makes it, or /proc/PID/ns/net. The caller must be locked to its thread (runtime.LockOSThread), and must
-// not unlock it: the thread, so that the runtime discards it instead of reusing it in the wrong namespace. It needs CAP_SYS_ADMIN, here and over that namespace, see
-// setns(2). The error is ErrNotNetns, or wraps the errno.
-func EnterNetns(path string) error {
-	// Looked at before it is opened, because opening a device or a FIFO does something.
+// setns enters the network namespace that a file names: /run/netns/NAME as "ip netns add" makes it, or /proc/PID/ns/net.
+func setns(path string) error {
+	// Before open(2), because opening a device or a FIFO does something.
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
-		return &os.PathError{Op: "statfs", Path: path, Err: err}
+		return fmt.Errorf("find the network namespace %q: %w", path, err)
 	}
 	if fs.Type != unix.NSFS_MAGIC {
-		return &os.PathError{Op: "enter", Path: path, Err: ErrNotNetns}
+		return fmt.Errorf("%q is not a network namespace", path)
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return &os.PathError{Op: "open", Path: path, Err: err}
+	if err == nil {
+		defer unix.Close(fd)
+		// The kernel compares the kinds first. Its ioctl for that is not there for 32-bit programs on a 64-bit 6.1.
+		err = unix.Setns(fd, unix.CLONE_NEWNET)
 	}
-	defer unix.Close(fd)
-	// The kernel compares the kinds first. Its ioctl for that is not there for 32-bit programs on a 64-bit 6.1.
-	switch err := unix.Setns(fd, unix.CLONE_NEWNET); {
+	switch {
 	case errors.Is(err, unix.EINVAL):
-		return &os.PathError{Op: "enter", Path: path, Err: ErrNotNetns}
+		return fmt.Errorf("%q is not a network namespace", path)
 	case err != nil:
-		return &os.PathError{Op: "enter", Path: path, Err: err}
+		return fmt.Errorf("enter the network namespace %q: %w", path, err)
 	}
 	return nil
 }
