@@ -8,10 +8,12 @@
 # make test-faults  system calls that fail, kills, random trees, races, load
 # make test-kernels  Debian's kernels from 5.10 to the newest, with and without each backend
 # make sbom   what is in the binary, as CycloneDX
+# make release VERSION=v1.2.3  binaries, tarballs, images, checksums
 
 SHELL := /bin/bash -euo pipefail
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+# Without git, as in an image build, the newest version of the changelog, marked as built from source.
+VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),$(shell sed -n 's/^## \[\(v[^]]*\)\].*/\1+source/p' CHANGELOG.md | head -n 1))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
@@ -28,7 +30,7 @@ LDFLAGS := -s -w -checklinkname=0 -X github.com/iptables-wrappers/iptables-wrapp
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: build test test-images test-faults test-kernels demo lint fuzz bench sbom vulncheck tools clean
+.PHONY: build release sbom sbom-of test test-images test-faults test-kernels demo lint fuzz bench sbom vulncheck tools clean
 
 build:
 	go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY) .
@@ -69,11 +71,17 @@ fuzz:
 	done
 
 # What is in the binary, for whoever must know. Not a part of "make test" is vulncheck, which asks vuln.go.dev.
-sbom: build
+sbom: build sbom-of
+
+sbom-of:
 	cd test/sbom && GOFLAGS= go tool cyclonedx-gomod bin -json -noserial -version "$(VERSION)" -output $(abspath $(BINARY)).cdx.json $(abspath $(BINARY))
 
 vulncheck:
 	go run $(GOVULNCHECK) -tags $(TAGS) .
+
+# Everything that a GitHub release needs, in dist/: make release VERSION=v1.2.3, from a clean checkout.
+release:
+	release/build.sh $(VERSION)
 
 # A wrapped call beside the direct one: docs/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that
 # one too.
