@@ -57,7 +57,7 @@ lint:
 	go run $(STATICCHECK) -tags $(TAGS) ./...
 	go run $(KUBECTL_VALIDATE) --version 1.30 examples/*.yaml
 
-# A part of "make test" too. Adding -update writes what came of it into docs/faults.md and the README.
+# A part of "make test" too. Adding -update writes what came of it into docs/evidence/faults.md and the README.
 test-faults: tools
 	go test -count=1 -timeout 30m ./test -run '^(TestFaults|TestKilled|TestRandomTrees|TestRaces|TestLoad|TestFuzzed|TestReadme|TestSecurity|TestSBOM)' $(TESTFLAGS)
 
@@ -83,7 +83,7 @@ vulncheck:
 release:
 	release/build.sh $(VERSION)
 
-# A wrapped call beside the direct one: docs/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that
+# A wrapped call beside the direct one: docs/evidence/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that
 # one too.
 bench: tools build
 	go run ./test/bench $(BENCHFLAGS)

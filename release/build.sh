@@ -31,6 +31,7 @@ out=$PWD/dist
 rm -rf "$out"
 mkdir "$out"
 scratch=$(mktemp -d)
+mkdir "$scratch/oci"
 tag=localhost/iptables-wrapper-release-$$
 cleanup() {
 	rm -rf "$scratch"
@@ -71,8 +72,8 @@ archive() {
 	for image in $("${podman[@]}" images --format '{{.Repository}}:{{.Tag}}' --filter "reference=$tag-$1:linux*" | sort); do
 		"${podman[@]}" manifest add "$list" "containers-storage:$image" >/dev/null
 	done
-	"${podman[@]}" manifest push --quiet --all "$list" "oci:$scratch/$1:$version" >/dev/null
-	pack -C "$scratch/$1" -cf "$out/$1.oci.tar" .
+	"${podman[@]}" manifest push --quiet --all "$list" "oci:$scratch/oci/$1:$version" >/dev/null
+	pack -C "$scratch/oci/$1" -cf "$out/$1.oci.tar" .
 	"${podman[@]}" manifest rm "$list" >/dev/null
 }
 

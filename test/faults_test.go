@@ -340,7 +340,7 @@ func litter(t *testing.T) (left []string) {
 	return left
 }
 
-// compareFaults compares what came of each call with what docs/faults.md says.
+// compareFaults compares what came of each call with what docs/evidence/faults.md says.
 func compareFaults(t *testing.T, results string) {
 	total := 0
 	calls := map[string]map[outcome]int{}

@@ -22,7 +22,7 @@ import (
 
 const loadCalls, loadAtOnce = 5000, 50
 
-// load is what many calls cost: for docs/faults.md, and compared with nothing.
+// load is what many calls cost: for docs/evidence/faults.md, and compared with nothing.
 type load struct {
 	KiB     int // resident in the wrapper, just before it becomes the program
 	Slowest time.Duration

@@ -16,11 +16,11 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
-// What came of the tests of faults is written down in docs/faults.md, a section each, and the README has the numbers.
+// What came of the tests of faults is written down in docs/evidence/faults.md, a section each, and the README has the numbers.
 
-var update = flag.Bool("update", false, "write what came of it into docs/faults.md and the README")
+var update = flag.Bool("update", false, "write what came of it into docs/evidence/faults.md and the README")
 
-const faultsPage, readme = "../docs/faults.md", "../README.md"
+const faultsPage, readme = "../docs/evidence/faults.md", "../README.md"
 
 // resultsDir returns where the containers of a test leave what came of it, and whether this is the process outside them.
 func resultsDir(t *testing.T) (dir string, outside bool) {
@@ -63,7 +63,7 @@ func readFiles(t *testing.T, pattern string) (all [][]byte) {
 
 var numbers = regexp.MustCompile(`[0-9][0-9,]*`)
 
-// section compares a section of docs/faults.md with what came of its test: what was done and what came of it. How often may
+// section compares a section of docs/evidence/faults.md with what came of its test: what was done and what came of it. How often may
 // differ a little from machine to machine, and only in the first number it must not be much less.
 func section(t *testing.T, name string, count int, what, text string) {
 	t.Helper()
@@ -110,7 +110,7 @@ func updateReadme(t *testing.T, count int, what string) {
 	}
 }
 
-// The README has the numbers of docs/faults.md.
+// The README has the numbers of docs/evidence/faults.md.
 func TestReadmeNumbers(t *testing.T) {
 	content, err := os.ReadFile(faultsPage)
 	if err != nil {

@@ -103,7 +103,7 @@ func TestSBOM(t *testing.T) {
 	}
 }
 
-// How many inputs "make fuzz" gives, of which docs/faults.md tells.
+// How many inputs "make fuzz" gives, of which docs/evidence/faults.md tells.
 func TestFuzzedInputs(t *testing.T) {
 	makefile, err := os.ReadFile("../Makefile")
 	if err != nil {

@@ -97,7 +97,7 @@ func TestWrapperPath(t *testing.T) {
 	}
 }
 
-// What packages do before main costs every call. Ours do nothing; what others do is in docs/benchmarks.md.
+// What packages do before main costs every call. Ours do nothing; what others do is in docs/evidence/benchmarks.md.
 func TestInitialisation(t *testing.T) {
 	if !host.Contain(t) {
 		return

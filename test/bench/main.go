@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Bench measures what a wrapped call of iptables costs beside the direct one, on hosts of each mode with few and many
-// rules, each in a container of its own. It is called by "make bench", and writes docs/benchmarks.json, .md and .svg; with
+// rules, each in a container of its own. It is called by "make bench", and writes docs/evidence/benchmarks.json, .md and .svg; with
 // -draw it makes the latter two again from the first.
 package main
 
@@ -81,7 +81,7 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 201, "how often each call is made")
 	flag.StringVar(&o.rules, "rules", "0,1000,10000,100000", "how many rules the hosts have")
 	flag.StringVar(&o.architectures, "architectures", "amd64,arm64,arm,ppc64le,s390x,riscv64,386", "to build for, to see the size")
-	flag.StringVar(&o.out, "out", "docs", "the directory to write to")
+	flag.StringVar(&o.out, "out", "docs/evidence", "the directory to write to")
 	flag.StringVar(&o.before, "before", "", "a git revision to compare with")
 	flag.BoolVar(&o.draw, "draw", false, "only make the page and the picture again")
 	flag.Parse()

@@ -15,7 +15,7 @@ import (
 // more is what a call costs over the direct one, in milliseconds of wall time.
 func (m measurement) more(s sample) float64 { return s.Wall - m.Direct.Wall }
 
-// page is docs/benchmarks.md.
+// page is docs/evidence/benchmarks.md.
 func page(r report) []byte {
 	var b bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -251,7 +251,7 @@ type line struct {
 	state        state // without the rules
 }
 
-// picture is docs/benchmarks.svg. Its colours change with those of the page it is on.
+// picture is docs/evidence/benchmarks.svg. Its colours change with those of the page it is on.
 func picture(r report) []byte {
 	var b bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
