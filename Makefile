@@ -1,14 +1,13 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# make demo   see it work, on the rules of a real node, without changing this machine
-# make test   every test, as in CI
-# make build  bin/iptables-wrapper
-# make test-images  the images of images/: built, and run in containers
-# make test-faults  system calls that fail, kills, random trees, races, load
-# make test-kernels  Debian's kernels from 5.10 to the newest, with and without each backend
-# make sbom   what is in the binary, as CycloneDX
+# make demo      see it work on the rules of a real node, without changing this machine
+# make test      each behaviour is tested: two minutes once the tools are installed
+# make test-all  everything: all images, kernels, clients, every fault; half an hour. CI runs both
+# make build     bin/iptables-wrapper
+# make lint      formatting, vet, staticcheck, manifests
 # make release VERSION=v1.2.3  binaries, tarballs, images, checksums
+# CONTRIBUTING.md has the parts of them, and what they install.
 
 SHELL := /bin/bash -euo pipefail
 
@@ -30,36 +29,52 @@ LDFLAGS := -s -w -checklinkname=0 -X github.com/iptables-wrappers/iptables-wrapp
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: build release sbom sbom-of test test-images test-faults test-kernels demo lint fuzz bench sbom vulncheck tools clean
+.PHONY: build release sbom-of test test-all test-images test-faults test-kernels test-clients conformance demo vet lint fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
 
 build:
 	go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY) .
 
-test: tools lint build
-	go test -count=1 -timeout 40m ./...
-	$(MAKE) --no-print-directory fuzz
+# The tests find the program that was built here in IPTABLES_WRAPPER; without it, each package builds one of its own.
+GO_TEST := IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1
+FULLY := TEST_ALL=1 $(GO_TEST)
 
-# A part of "make test". Adding -update writes what came of it into images/README.md.
-test-images: tools
-	go test -count=1 -timeout 30m ./test/images $(TESTFLAGS)
+test: tools-test vet build
+	$(GO_TEST) -timeout 10m ./...
 
-# A part of "make test". TESTFLAGS="-kernel 6.1 -case nft-removed" runs one; -update writes what came of it into docs/kernels.md.
-test-kernels: tools
-	go test -count=1 -timeout 40m ./test/kernels $(TESTFLAGS)
+test-all: tools-all lint build
+	$(FULLY) -timeout 60m ./...
+	$(MAKE) --no-print-directory test-clients conformance fuzz
 
-demo: tools build
+# The following are parts of "make test-all". Adding TESTFLAGS=-update to some of them writes the results into docs/evidence/.
+test-images: tools-all
+	$(FULLY) -timeout 30m ./test/images $(TESTFLAGS)
+
+# TESTFLAGS="-kernel 6.1 -case nft-removed" boots one kernel in one state.
+test-kernels: tools-all
+	$(FULLY) -timeout 40m ./test/kernels $(TESTFLAGS)
+
+# System calls that fail, kills, random trees, races, load.
+test-faults: tools-test build
+	$(FULLY) -timeout 30m ./test -run '^(TestFaults|TestKill|TestRace|TestLoad|TestRandom)' $(TESTFLAGS)
+
+test-clients: tools-all build
+	cd test/clients && $(FULLY) -timeout 30m ./... $(TESTFLAGS)
+
+conformance: tools-test build
+	go run ./test/conformance -wrapper $(abspath $(BINARY))
+
+demo: tools-demo build
 	@test/demo.sh
 
-lint:
+vet:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt: $$unformatted" >&2; exit 1; }
-	go mod tidy -diff
 	go vet -tags $(TAGS) ./...
+
+# Compiles the tools first, which takes ten minutes of one core on a fresh machine, most of them for kubectl-validate.
+lint: vet
+	go mod tidy -diff
 	go run $(STATICCHECK) -tags $(TAGS) ./...
 	go run $(KUBECTL_VALIDATE) --version 1.30 examples/*.yaml
-
-# A part of "make test" too. Adding -update writes what came of it into docs/evidence/faults.md and the README.
-test-faults: tools
-	go test -count=1 -timeout 30m ./test -run '^(TestFaults|TestKilled|TestRandomTrees|TestRaces|TestLoad|TestFuzzed|TestReadme|TestSecurity|TestSBOM)' $(TESTFLAGS)
 
 # Every fuzz target for a number of inputs. Given a time instead, go sometimes fails at its end: "context deadline exceeded".
 fuzz:
@@ -85,13 +100,13 @@ release:
 
 # A wrapped call beside the direct one: docs/evidence/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that
 # one too.
-bench: tools build
+bench: tools-test build
 	go run ./test/bench $(BENCHFLAGS)
-	go test ./detect ./exec -run '^$$' -bench . -benchmem
+	go test ./detect ./internal/... -run '^$$' -bench . -benchmem
 
-# What the tests and the demonstration call.
-tools:
-	@test/tools.sh
+# What they call, where it is missing.
+tools-demo tools-test tools-all: tools-%:
+	@test/tools.sh $*
 
 clean:
 	rm -rf bin

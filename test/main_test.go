@@ -16,41 +16,50 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if err := prepare(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	os.Exit(prepared(m))
 }
 
 // wrapperVariable names the program to test. Without it, it is built.
 const wrapperVariable = "IPTABLES_WRAPPER"
 
-func prepare() error {
+func prepared(m *testing.M) int {
+	dir, err := prepare()
+	if dir != "" {
+		defer os.RemoveAll(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// prepare returns the temporary directory of the program that it builds.
+func prepare() (dir string, err error) {
 	if err := host.Enter(); err != nil || os.Getenv(wrapperVariable) != "" {
-		return err
+		return "", err
 	}
 	// The result depends on these files, which "go test" knows only if the test reads them. Otherwise it would take a
 	// result from its cache that is about another program.
-	for _, pattern := range []string{"../*.go", "../*/*.go", "../go.mod", "../Makefile", "script/*", "nodes/*", "*.sh", "../docs/*"} {
+	for _, pattern := range []string{"../*.go", "../*/*.go", "../internal/*/*.go", "../go.mod", "../Makefile", "script/*", "nodes/*", "*.sh", "../docs/*.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
-			return fmt.Errorf("no %s: %w", pattern, err)
+			return "", fmt.Errorf("no %s: %w", pattern, err)
 		}
 		for _, file := range files {
 			if _, err := os.ReadFile(file); err != nil {
-				return err
+				return "", err
 			}
 		}
 	}
-	if output, err := exec.Command("make", "-C", "..", "build").CombinedOutput(); err != nil {
-		return fmt.Errorf("make build: %w\n%s", err, output)
+	if dir, err = os.MkdirTemp("", "iptables-wrapper"); err != nil {
+		return "", err
 	}
-	path, err := filepath.Abs("../bin/iptables-wrapper")
-	if err != nil {
-		return err
+	path := filepath.Join(dir, "iptables-wrapper")
+	if output, err := exec.Command("make", "-C", "..", "build", "BINARY="+path).CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("make build: %w\n%s", err, output)
 	}
-	return os.Setenv(wrapperVariable, path)
+	return dir, os.Setenv(wrapperVariable, path)
 }
 
 var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
