@@ -14,6 +14,7 @@ SHELL := /bin/bash -euo pipefail
 # Without git, as in an image build, the newest version of the changelog, marked as built from source.
 VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),$(shell sed -n 's/^## \[\(v[^]]*\)\].*/\1+source/p' CHANGELOG.md | head -n 1))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 # How many inputs, or for how long each: "make fuzz FUZZTIME=1h".
@@ -29,7 +30,7 @@ LDFLAGS := -s -w -checklinkname=0 -X github.com/iptables-wrappers/iptables-wrapp
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: build release sbom-of test test-all test-images test-faults test-kernels test-clients conformance demo vet lint fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
+.PHONY: build release publish ci nightly sbom-of test test-all test-images test-faults test-kernels test-clients conformance demo vet lint fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
 
 build:
 	go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY) .
@@ -74,6 +75,8 @@ vet:
 lint: vet
 	go mod tidy -diff
 	go run $(STATICCHECK) -tags $(TAGS) ./...
+	go run $(ACTIONLINT)
+	go test -count=1 ./test/prose
 	go run $(KUBECTL_VALIDATE) --version 1.30 examples/*.yaml
 
 # Every fuzz target for a number of inputs. Given a time instead, go sometimes fails at its end: "context deadline exceeded".
@@ -97,6 +100,19 @@ vulncheck:
 # Everything that a GitHub release needs, in dist/: make release VERSION=v1.2.3, from a clean checkout.
 release:
 	release/build.sh $(VERSION)
+
+# What the release workflow does with dist/: images to REGISTRY, signatures, a GitHub release.
+publish:
+	release/publish.sh $(VERSION)
+
+# What the CI workflow runs.
+ci:
+	.ci/run
+
+# What takes too long for CI: more random trees, and ten minutes of fuzzing for each target.
+nightly:
+	CI=true TEST_TREES=100000 $(MAKE) --no-print-directory test-all
+	CI=true $(MAKE) --no-print-directory fuzz FUZZTIME=10m
 
 # A wrapped call beside the direct one: docs/evidence/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that
 # one too.

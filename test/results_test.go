@@ -16,11 +16,11 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
-// What came of the tests of faults is written down in docs/evidence/faults.md, a section each, and the README has the numbers.
+// The results of fault injection are in docs/evidence/faults.md, a section for each test.
 
-var update = flag.Bool("update", false, "write what came of it into docs/evidence/faults.md and the README")
+var update = flag.Bool("update", false, "write the results to docs/evidence/faults.md")
 
-const faultsPage, readme = "../docs/evidence/faults.md", "../README.md"
+const faultsPage = "../docs/evidence/faults.md"
 
 // resultsDir returns where the containers of a test leave what came of it, and whether this is the process outside them.
 func resultsDir(t *testing.T) (dir string, outside bool) {
@@ -79,7 +79,6 @@ func section(t *testing.T, name string, count int, what, text string) {
 		if err := os.WriteFile(faultsPage, []byte(page.Replace(t, string(content), name, text)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		updateReadme(t, count, what)
 		return
 	}
 	said := page.Part(t, string(content), name)
@@ -89,46 +88,6 @@ func section(t *testing.T, name string, count int, what, text string) {
 	}
 	if numbers.ReplaceAllString(said, "N") != numbers.ReplaceAllString(text, "N") {
 		t.Errorf("%s says\n%s\nand this came of it:\n%s\nIf that is right: make test-faults TESTFLAGS=-update", faultsPage, said, text)
-	}
-}
-
-func updateReadme(t *testing.T, count int, what string) {
-	t.Helper()
-	text, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	number := regexp.MustCompile(`[0-9][0-9,]*(\s+)` + strings.ReplaceAll(regexp.QuoteMeta(what), " ", `\s+`))
-	if !number.Match(text) {
-		t.Fatalf("the README does not say how many %s", what)
-	}
-	said := number.ReplaceAllFunc(text, func(old []byte) []byte {
-		return append([]byte(thousands(count)), numbers.ReplaceAll(old, nil)...)
-	})
-	if err := os.WriteFile(readme, said, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// The README has the numbers of docs/evidence/faults.md.
-func TestReadmeNumbers(t *testing.T) {
-	content, err := os.ReadFile(faultsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := strings.Join(strings.Fields(string(text)), " ")
-	sentences := regexp.MustCompile(`\*\*([0-9,]+ [a-z ]+)\.\*\*`).FindAllSubmatch(content, -1)
-	if len(sentences) == 0 {
-		t.Fatalf("%s has no numbers", faultsPage)
-	}
-	for _, sentence := range sentences {
-		if !strings.Contains(said, string(sentence[1])) {
-			t.Errorf("the README does not say %q", sentence[1])
-		}
 	}
 }
 
