@@ -98,7 +98,7 @@ vulncheck:
 	go run $(GOVULNCHECK) -tags $(TAGS) .
 
 # Everything that a GitHub release needs, in dist/: make release VERSION=v1.2.3, from a clean checkout.
-release:
+release: tools-all
 	release/build.sh $(VERSION)
 
 # What the release workflow does with dist/: images to REGISTRY, signatures, a GitHub release.

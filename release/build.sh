@@ -9,7 +9,7 @@
 # PODMAN        the podman command, with global options if needed
 # PODMAN_BUILD  more options for podman build
 # BASE          the base image of images/distroless; {arch} in it stands for the architecture
-# DISTROLESS    platforms of the distroless image
+# DISTROLESS    platforms of the distroless image; those of another architecture need binfmt_misc (package qemu-user-static)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -90,7 +90,6 @@ for platform in "${platforms[@]}"; do
 	image iptables-wrapper "$platform" . --build-context "build=$scratch/$platform" --build-arg BUILDPLATFORM=linux/amd64
 done
 for platform in "${distroless[@]}"; do
-	release/emulate.sh "$platform"
 	IFS=/ read -r os arch variant <<<"$platform"
 	base=${BASE:+--build-arg=BASE=${BASE//\{arch\}/$arch}}
 	image iptables-wrapper-distroless "$platform" images/distroless ${base:+"$base"} \
