@@ -33,6 +33,8 @@
 // (docs/detect.schema.json) and the errno that errors.Is finds in Evidence.Err. Texts for people are not.
 package detect
 
+import "time"
+
 // Mode is a backend of iptables.
 type Mode string
 
@@ -124,9 +126,8 @@ const (
 	FeatureTable  = "table"        // a table of the family
 	FeatureFilter = "filter chain" // a base chain of type filter
 	FeatureNAT    = "nat chain"    // a base chain of type nat
-	FeatureRule   = "rule"         // a rule with a counter
-	FeatureJump   = "jump"         // a rule that jumps to a chain
-	FeatureMatch  = "xt match"     // a match of x_tables in an nft rule, as most rules of iptables-nft have it
+	FeatureRule   = "rule"         // a rule with a counter and a jump, in a chain
+	FeatureMatch  = "xt match"     // a rule with a match of x_tables, as most rules of iptables-nft have it
 )
 
 // Evidence is what is known of one backend and family.
@@ -185,3 +186,6 @@ type Query struct {
 
 // Host returns the backend that is used in the network namespace of the calling thread, without a dry run.
 func Host() Result { return Query{}.Run() }
+
+// PollInterval is how long Query.Wait may overlook a change of legacy's tables.
+const PollInterval = time.Second

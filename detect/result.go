@@ -75,20 +75,16 @@ func (c Count) String() string {
 	return number + " rules"
 }
 
-// failure is an error with an operation, which is what its JSON form is too.
-type failure struct {
-	operation string
-	err       error
-}
+// textError is an error whose JSON form is its text.
+type textError struct{ error }
 
-func (f *failure) Error() string                { return f.operation + ": " + f.err.Error() }
-func (f *failure) Unwrap() error                { return f.err }
-func (f *failure) MarshalText() ([]byte, error) { return []byte(f.Error()), nil }
+func (t textError) Unwrap() error                { return t.error }
+func (t textError) MarshalText() ([]byte, error) { return []byte(t.Error()), nil }
 
 // fail keeps the first error, which is nearest to the cause.
-func (e *Evidence) fail(err error, operation string, args ...any) {
+func (e *Evidence) fail(err error) {
 	if e.Err == nil && err != nil {
-		e.Err = &failure{fmt.Sprintf(operation, args...), err}
+		e.Err = textError{err}
 	}
 }
 
@@ -166,7 +162,7 @@ func (r Result) refused(backend Mode) string {
 		for _, feature := range r.Of(backend, f).Features {
 			if feature.Has == No {
 				return fmt.Sprintf("this kernel's nf_tables lacks what iptables-nft needs (%s %s: %v)",
-					f.title(), feature.Name, errors.Unwrap(feature.Err))
+					f.title(), feature.Name, feature.Err)
 			}
 		}
 	}

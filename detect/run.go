@@ -1,7 +1,7 @@
-//go:build linux
-
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
 
 package detect
 
@@ -10,146 +10,207 @@ func (q Query) Run() Result {
 	if q.Override != "" && !q.Everything {
 		return q.result(unasked())
 	}
-	k := newKernel()
-	defer k.close()
-
-	k.askHints(q.Everything)
-	if q.Everything || !k.found(hint) {
-		k.askCanaries(q.Everything)
-	}
-	switch {
-	case q.Everything:
-		k.countTables()
-	case !k.found(hint) && !k.found(canary) && q.Remembered == "":
-		k.compareRules()
-	}
-	return q.result(k.evidence)
+	p := newProber()
+	defer p.close()
+	return p.run(q)
 }
 
-// kernel is the running kernel while it is being asked: one probe per backend and family, and what they said.
-type kernel struct {
-	nft      nftProbe
+// prober asks the running kernel, and collects what it says.
+type prober struct {
+	nft      nftSocket
 	legacy   [2]legacyProbe
-	evidence [4]Evidence // as in Result
+	evidence [4]Evidence // as in Result: nft's two families, then legacy's
+
+	// between, if set, is called between the questions. Tests change the host there.
+	between func()
 }
 
-func newKernel() *kernel {
-	k := &kernel{nft: newNFTProbe(), legacy: [2]legacyProbe{newLegacyProbe(IPv4), newLegacyProbe(IPv6)}}
-	k.evidence = unasked()
-	return k
+func newProber() *prober {
+	return &prober{
+		nft:      nftSocket{fd: -1},
+		legacy:   [2]legacyProbe{newLegacyProbe(IPv4), newLegacyProbe(IPv6)},
+		evidence: unasked(),
+	}
 }
 
-func (k *kernel) close() {
-	k.nft.close()
-	k.legacy[0].close()
-	k.legacy[1].close()
+func (p *prober) close() {
+	p.nft.close()
+	p.legacy[0].close()
+	p.legacy[1].close()
 }
 
-func (k *kernel) nftEvidence() []Evidence    { return k.evidence[:2] }
-func (k *kernel) legacyEvidence() []Evidence { return k.evidence[2:] }
+// run asks what can still change the answer, or everything.
+func (p *prober) run(q Query) Result {
+	all := q.Everything
+	p.askHints(all)
+	if all || !p.found(hint) {
+		p.askCanaries(all)
+	}
+	p.pause()
+	switch {
+	case all:
+		p.listTables()
+	case !p.found(hint) && !p.found(canary) && q.Remembered == "":
+		p.compareRules()
+	}
+	p.pause()
 
-func hint(e *Evidence) *Answer   { return &e.Hint }
-func canary(e *Evidence) *Answer { return &e.Canary }
+	// The questions were not asked at one instant, and kubelet may be starting: what outranks a lower row is asked
+	// once more before that counts.
+	if !p.found(hint) && (p.found(canary) || p.found(rules)) {
+		p.askHints(all)
+		if !p.found(hint) && !p.found(canary) {
+			p.askCanaries(all)
+		}
+	}
+	if q.DryRun && (all || p.undecided(q)) {
+		p.dryRun(q.NAT)
+	}
+	return q.result(p.evidence)
+}
 
-// found says whether the chain is known to be in any backend and family.
-func (k *kernel) found(chain func(*Evidence) *Answer) bool {
-	for i := range k.evidence {
-		if *chain(&k.evidence[i]) == Yes {
+func (p *prober) pause() {
+	if p.between != nil {
+		p.between()
+	}
+}
+
+func hint(e Evidence) bool   { return e.Hint == Yes }
+func canary(e Evidence) bool { return e.Canary == Yes }
+func rules(e Evidence) bool  { return e.Rules.Min > 0 }
+
+// found reports whether something is known to be in any backend and family.
+func (p *prober) found(what func(Evidence) bool) bool {
+	for _, e := range p.evidence {
+		if what(e) {
 			return true
 		}
 	}
 	return false
 }
 
-// askHints asks nft first: its hint decides whatever legacy says.
-func (k *kernel) askHints(all bool) {
-	if k.askNFT(HintChain, hint, all) && !all {
-		return
+// askHints asks nft first, because its hint decides whatever legacy says. Legacy tells of both chains at once.
+func (p *prober) askHints(all bool) {
+	for i, f := range families {
+		e := &p.evidence[i]
+		answer, err := p.nft.chain(f, HintChain)
+		e.Hint, e.Supported = answer, p.nft.supported
+		e.fail(err)
+		if answer == Yes && !all {
+			return
+		}
 	}
-	for i := range k.legacyEvidence() {
-		e := &k.legacyEvidence()[i]
-		k.legacy[i].mangleChains(e)
-		if e.Hint == Yes && !all {
+	for i := range families {
+		e := &p.evidence[2+i]
+		e.Supported = p.legacy[i].list()
+		hint, canary, err := p.legacy[i].kubelet()
+		e.Hint = hint
+		if e.Canary != Yes { // one that was there does not become less of a sign when kubelet renews it
+			e.Canary = canary
+		}
+		e.fail(err)
+		if hint == Yes && !all {
 			return
 		}
 	}
 }
 
-// askCanaries asks nft only: legacy told of both chains when it was asked for the hint. A canary there is not the end
-// of the questions, because one in nft would outrank it.
-func (k *kernel) askCanaries(all bool) { k.askNFT(CanaryChain, canary, all) }
-
-// askNFT says whether the chain is in one family, and asks no further once it is.
-func (k *kernel) askNFT(chain string, field func(*Evidence) *Answer, all bool) bool {
-	found := false
-	for i := range k.nftEvidence() {
-		e := &k.nftEvidence()[i]
-		k.nft.chain(e, chain, field)
-		if found = found || *field(e) == Yes; found && !all {
-			break
+// askCanaries asks nft only. A canary in legacy is not the end of the questions, because one in nft outranks it.
+func (p *prober) askCanaries(all bool) {
+	for i, f := range families {
+		e := &p.evidence[i]
+		answer, err := p.nft.chain(f, CanaryChain)
+		e.Canary = answer
+		e.fail(err)
+		if answer == Yes && !all {
+			return
 		}
 	}
-	return found
 }
 
 // compareRules counts until one backend is known to have more rules. Legacy is asked first, for the bounds that its
 // table headers give at once; nft is streamed as far as needed; only if the bounds are too wide are legacy's entries
 // read. Where a part of legacy cannot be read, nothing will be certain, and what can be read is counted for the guess.
-func (k *kernel) compareRules() {
-	legacy := k.eachLegacy((*legacyProbe).boundRules)
-	enough := legacy.Max // equal is nft
+func (p *prober) compareRules() {
+	legacy := p.countLegacy((*legacyProbe).bound, false)
+	enough := legacy.Max // nft wins a tie
 	if legacy.Max == Unbounded {
-		legacy = k.eachLegacy((*legacyProbe).countRules)
+		legacy = p.countLegacy((*legacyProbe).count, false)
 		enough = legacy.Min
 	}
 	nft := exactly(0)
-	for i := range k.nftEvidence() {
-		e := &k.nftEvidence()[i]
-		k.nft.countRules(e, max(enough, 1)-nft.Min)
-		nft = nft.plus(e.Rules)
+	for i := range families {
+		p.countNFT(i, max(enough, 1)-nft.Min, false)
+		nft = nft.plus(p.evidence[i].Rules)
 	}
-	if _, certain := compare(nft, legacy); !certain && legacy.Max != Unbounded {
-		k.eachLegacy((*legacyProbe).countRules)
-	}
-}
-
-// eachLegacy counts both families of legacy in the given way.
-func (k *kernel) eachLegacy(count func(*legacyProbe, *Evidence)) Count {
-	sum := exactly(0)
-	for i := range k.legacyEvidence() {
-		e := &k.legacyEvidence()[i]
-		count(&k.legacy[i], e)
-		sum = sum.plus(e.Rules)
-	}
-	return sum
-}
-
-func (k *kernel) countTables() {
-	for i := range k.nftEvidence() {
-		k.nft.countTables(&k.nftEvidence()[i])
-	}
-	for i := range k.legacyEvidence() {
-		k.legacy[i].countTables(&k.legacyEvidence()[i])
+	if certain := nft.Min >= legacy.Max || legacy.Min > nft.Max; !certain && legacy.Max != Unbounded {
+		p.countLegacy((*legacyProbe).count, false)
 	}
 }
 
-// compare returns the backend with more rules, nft if they have the same number, and whether that is certain.
-func compare(nft, legacy Count) (more Mode, certain bool) {
-	switch {
-	case nft.Min > 0 && nft.Min >= legacy.Max:
-		return NFT, true
-	case legacy.Min > nft.Max:
-		return Legacy, true
-	case legacy.Min > nft.Min:
-		return Legacy, false
-	case nft.Min > 0:
-		return NFT, false
-	default:
-		return "", nft.Max == 0 && legacy.Max == 0
+// listTables counts every rule, and lists the tables.
+func (p *prober) listTables() {
+	for i := range families {
+		p.countNFT(i, Unbounded, true)
+	}
+	p.countLegacy((*legacyProbe).count, true)
+}
+
+// countNFT counts rules of nft until there are enough. Those in a table with foreign chains may be none of iptables'.
+func (p *prober) countNFT(i, enough int, list bool) {
+	e, f := &p.evidence[i], families[i]
+	tables, err := p.nft.tables(f, list)
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	e.Rules = exactly(0)
+	for j, t := range tables {
+		if !t.exists {
+			continue
+		}
+		if e.Rules.Min >= enough {
+			e.Rules.Max = Unbounded
+			break
+		}
+		count, err := p.nft.rules(f, tableNames[j], enough-e.Rules.Min)
+		e.fail(err)
+		if len(t.foreign) > 0 {
+			count.Min = 0
+			e.Foreign = append(e.Foreign, t.foreign...)
+		}
+		e.Rules = e.Rules.plus(count)
+		if list {
+			e.Tables = append(e.Tables, Table{tableNames[j], count, t.users})
+		}
 	}
 }
 
-// blame keeps the first error, the one nearest to the cause.
-func (e *Evidence) blame(err error) {
-	e.fail(err, "inspect")
+// countLegacy counts the tables of both families in the given way.
+func (p *prober) countLegacy(count func(*legacyProbe, string) (Table, error), list bool) Count {
+	for i := range families {
+		e, probe := &p.evidence[2+i], &p.legacy[i]
+		if probe.err != nil {
+			continue
+		}
+		e.Rules = exactly(0)
+		for _, name := range tableNames {
+			if !parseNames(probe.tables, name) {
+				continue
+			}
+			t, err := count(probe, name)
+			if err != nil {
+				e.fail(err)
+				t = Table{Name: name, Rules: Count{0, Unbounded}}
+			}
+			e.Rules = e.Rules.plus(t.Rules)
+			if list {
+				e.Tables = append(e.Tables, t)
+			}
+		}
+	}
+	return p.evidence[2].Rules.plus(p.evidence[3].Rules)
 }
+
+// undecided reports that no row of the decision applies that outranks what a dry run can show.
+func (p *prober) undecided(q Query) bool { return decide(q.facts(p.evidence)).reason == Default }
