@@ -105,7 +105,7 @@ func (r *Report) refused() (features, modules []string) {
 // featureModules are what the kernel needs for each feature, if it is not built in.
 var featureModules = map[string][]string{
 	detect.FeatureTable: {"nf_tables"}, detect.FeatureFilter: {"nf_tables"}, detect.FeatureNAT: {"nft_chain_nat"},
-	detect.FeatureRule: {"nft_counter"}, detect.FeatureJump: {"nf_tables"}, detect.FeatureMatch: {"nft_compat", "xt_comment"},
+	detect.FeatureRule: {"nft_counter"}, detect.FeatureMatch: {"nft_compat", "xt_comment"},
 }
 
 func (r *Report) cannotAdd() string {
