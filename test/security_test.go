@@ -30,7 +30,7 @@ func TestSecurityPage(t *testing.T) {
 	for _, name := range regexp.MustCompile("`(Test[A-Za-z]+|[a-z][a-z-]+)`").FindAllStringSubmatch(page, -1) {
 		_, err := os.Stat("script/" + name[1] + ".txtar")
 		isTest := strings.Contains(tests, "func "+name[1]+"(t *testing.T)")
-		isCommand := strings.Contains(" install select reset xtables-nft-multi ", " "+name[1]+" ")
+		isCommand := strings.Contains(" detect doctor install select reset xtables-nft-multi ", " "+name[1]+" ")
 		if err != nil && !isTest && !isCommand {
 			t.Errorf("there is no test %s", name[1])
 		}
