@@ -25,6 +25,14 @@ const top = "../.."
 // ulimits are what podman must not raise where it cannot.
 var ulimits = []string{"--ulimit", "nofile=20000:20000", "--ulimit", "nproc=4096:4096"}
 
+// notShort ends a test that -short leaves out: it takes minutes where nothing has been built before.
+func notShort(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("with -short, TestImages with one image stands for the others")
+	}
+}
+
 // cache is where base images, and podman's storage, stay for the next run.
 func cache(tb testing.TB) string {
 	tb.Helper()
@@ -71,7 +79,7 @@ func podmanCommand(cache string, args ...string) *exec.Cmd {
 	}, args...)...)
 }
 
-// TestMain removes what an interrupted run has left, and afterwards the images that have no name any more.
+// TestMain removes what an interrupted run has left, and afterwards old images that have no name any more.
 func TestMain(m *testing.M) {
 	left, _ := filepath.Glob("/run/netns/" + prefix + "*")
 	for _, path := range left {
@@ -80,12 +88,22 @@ func TestMain(m *testing.M) {
 			_ = exec.Command("ip", "netns", "delete", filepath.Base(path)).Run()
 		}
 	}
+	var err error
+	if baseDir, err = os.MkdirTemp("", prefix); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	status := m.Run()
+	_ = os.RemoveAll(baseDir)
 	if dir, err := cacheDir(); err == nil && os.Geteuid() == 0 {
-		_ = podmanCommand(dir, "image", "prune", "--force").Run()
+		// Not the newest: another run may be at work with them.
+		_ = podmanCommand(dir, "image", "prune", "--force", "--filter", "until=24h").Run()
 	}
 	os.Exit(status)
 }
+
+// baseDir is for the programs that the containers of this run are given.
+var baseDir string
 
 // prefix begins the names of hosts, before the number of the process.
 const prefix = "iptables-wrapper-test-"
@@ -117,12 +135,12 @@ func tail(s string) string {
 	return s
 }
 
-// build builds an image. No image is fetched. RUN lines have the network of this machine, for the package managers.
-func build(tb testing.TB, name, dir string, args ...string) string {
+// build builds an image and returns its ID. No image is fetched. RUN lines have the network of this machine, for the package
+// managers. The name keeps the image, and so its layers, for the next run; a run in another checkout may take it over.
+func build(tb testing.TB, name, dir string, args ...string) (id string) {
 	tb.Helper()
 	args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--tag", "localhost/" + name}, args...)
-	podman(tb, append(append(args, ulimits...), dir)...)
-	return "localhost/" + name
+	return podman(tb, append(append(args, ulimits...), dir)...)
 }
 
 // bases are the images that others start from here, each made once, by name.
@@ -164,13 +182,25 @@ func makeBase(tb testing.TB, name string) string {
 			"RUN apt-get update && apt-get install --yes --no-install-recommends busybox-static"))
 		id := podman(tb, "create", ref, "-")
 		defer podman(tb, "rm", id)
-		path := filepath.Join(cache(tb), "busybox")
+		path := filepath.Join(baseDir, "busybox")
 		podman(tb, "cp", id+":/bin/busybox", path)
+		return path
+	case "capable-shell":
+		path := filepath.Join(baseDir, "busybox-capable")
+		host.Run(tb, "cp", base(tb, "shell"), path)
+		host.Run(tb, "setcap", "cap_net_admin,cap_net_raw=ep", path)
 		return path
 	case "golang":
 		return build(tb, name, "bases/golang", "--build-arg", "BASE="+base(tb, "debian:bookworm"))
 	case "iptables-wrapper":
+		if testing.Short() {
+			return wrapperAlone(tb, name)
+		}
 		return build(tb, name, top, goArgs(tb)...)
+	case "debs":
+		// The iptables package as a file, to reinstall it without a network.
+		return build(tb, "debs-"+variant, dockerfile(tb, "FROM "+base(tb, "debian:"+variant),
+			"WORKDIR /debs", "RUN apt-get update && apt-get download iptables"))
 	case "fedora":
 		return build(tb, "base-fedora", "bases/fedora", "--build-arg", "BASE="+base(tb, "debian:trixie"))
 	case "busybox":
@@ -180,6 +210,22 @@ func makeBase(tb testing.TB, name string) string {
 	}
 	tb.Fatalf("no base image %q", name)
 	return ""
+}
+
+// wrapperAlone makes the wrapper's image without a container for the compiler.
+func wrapperAlone(tb testing.TB, name string, env ...string) string {
+	tb.Helper()
+	return build(tb, name, wrapperContext(tb, env...))
+}
+
+// wrapperContext returns a directory with the wrapper, its licence and a Dockerfile.
+func wrapperContext(tb testing.TB, env ...string) (dir string) {
+	tb.Helper()
+	dir = dockerfile(tb, "FROM scratch", "COPY iptables-wrapper LICENSE licenses /", `ENTRYPOINT ["/iptables-wrapper"]`)
+	host.Run(tb, "env", append(env, "make", "--no-print-directory", "-C", top, "build", "BINARY="+dir+"/iptables-wrapper")...)
+	host.Run(tb, "cp", top+"/LICENSE", dir)
+	host.Run(tb, "mkdir", dir+"/licenses")
+	return dir
 }
 
 // debian makes an image of a suite from Debian's archive, once on this machine. It holds apt and what that needs.
@@ -278,9 +324,13 @@ func run(tb testing.TB, ref, stdin, script string, options ...string) result {
 // of the container.
 func runArgs(tb testing.TB, i built, script string, options ...string) []string {
 	tb.Helper()
-	args := []string{"run", "--rm", "--interactive", "--volume", base(tb, "shell") + ":/busybox:ro", "--entrypoint", "/busybox"}
+	shell := base(tb, "shell") + ":/busybox:ro"
+	if i.capable {
+		shell = base(tb, "capable-shell") + ":/busybox:ro,suid"
+	}
+	args := []string{"run", "--rm", "--interactive", "--volume", shell, "--entrypoint", "/busybox"}
 	args = append(append(append(args, ulimits...), options...), i.ref)
-	if i.nonroot {
+	if i.nonroot && !i.capable {
 		args = append(args, "setpriv", "--ambient-caps", "-net_admin,-net_raw", "--inh-caps", "-net_admin,-net_raw", "/busybox")
 	}
 	return append(args, "sh", "-c", prelude+script)
