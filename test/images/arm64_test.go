@@ -92,7 +92,7 @@ func TestOtherArchitecture(t *testing.T) {
 		{"iptables-wrapper select --mode nft; iptables-wrapper reset; readlink -f /usr/sbin/ip6tables-save", `nft .* /usr/sbin/iptables-wrapper`},
 		{"iptables-wrapper detect -o json", `.*"conclusive": false.*`},
 	} {
-		got := arm64(slices.Concat([]string{"run", "--rm", "--network", "host"}, ulimits, []string{ref, "sh", "-c", test.script})...)
+		got := arm64(slices.Concat([]string{"run", "--rm", "--network", "none"}, ulimits, []string{ref, "sh", "-c", test.script})...)
 		if got.status != 0 || !regexp.MustCompile("^("+test.want+")$").MatchString(strings.Join(strings.Fields(got.stdout), " ")) {
 			t.Errorf("%s: got %+v", test.script, got)
 		}
@@ -107,7 +107,7 @@ func arm64Root(t *testing.T) string {
 	if _, err := os.Stat(tar); err != nil {
 		unfinished := filepath.Join(t.TempDir(), "trixie-arm64.tar")
 		output(t, exec.Command("mmdebstrap", "--quiet", "--variant=extract", "--arch=arm64", "--format=tar",
-			"--include=iptables,busybox-static,netbase", "--customize-hook=cd \"$1\" && ln -s usr/bin usr/sbin usr/lib .",
+			"--include=iptables,busybox-static,netbase", "--extract-hook=cd \"$1\" && ln -s usr/bin usr/sbin usr/lib .",
 			`--aptopt=Acquire::Check-Valid-Until "false"`, "trixie", unfinished, "http://deb.debian.org/debian"))
 		host.Run(t, "mv", unfinished, tar)
 	}
