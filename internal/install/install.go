@@ -106,8 +106,8 @@ func (p *plan) addName(w links.Wrapper, name string, groups []group, o Options) 
 		if isLink(w.Tree, path) {
 			link = "" // the tool replaces it; it replaces no file
 		}
-	} else if managed != "" {
-		link = managed
+	} else if managed != "" && !w.Own() {
+		link = managed // no tool can be run there
 	}
 	if link != "" {
 		target, err := w.Content(link, sw)
