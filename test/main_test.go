@@ -6,10 +6,12 @@
 package test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -101,6 +103,15 @@ func wantNames(tb testing.TB, want string) {
 		}
 	}
 }
+
+// processRuns says whether a process has not ended yet.
+func processRuns(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !bytes.Contains(stat, []byte(") Z "))
+}
+
+// inode returns a file's inode.
+func inode(info os.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
 
 const (
 	nftProgram    = "/usr/sbin/xtables-nft-multi"

@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
@@ -61,33 +60,22 @@ func readFiles(t *testing.T, pattern string) (all [][]byte) {
 	return all
 }
 
-var numbers = regexp.MustCompile(`[0-9][0-9,]*`)
-
-// section compares a section of docs/evidence/faults.md with what came of its test: what was done and what came of it. How often may
-// differ a little from machine to machine, and only in the first number it must not be much less.
+// section writes the result of a test that ran in full into its section of the page, if that was asked for.
 func section(t *testing.T, name string, count int, what, text string) {
 	t.Helper()
-	if t.Failed() {
+	if t.Failed() || !*update {
 		return
 	}
-	text = fmt.Sprintf("**%s %s.** %s\n", thousands(count), what, strings.TrimSpace(text))
+	if !host.All() {
+		t.Fatalf("%s is about the full numbers: run the tests by make test-faults TESTFLAGS=-update", faultsPage)
+	}
 	content, err := os.ReadFile(faultsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(faultsPage, []byte(page.Replace(t, string(content), name, text)), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	said := page.Part(t, string(content), name)
-	often, err := strconv.Atoi(strings.ReplaceAll(numbers.FindString(said), ",", ""))
-	if err != nil || count < often/10*8 {
-		t.Errorf("%s says %d %s, and these were %d", faultsPage, often, what, count)
-	}
-	if numbers.ReplaceAllString(said, "N") != numbers.ReplaceAllString(text, "N") {
-		t.Errorf("%s says\n%s\nand this came of it:\n%s\nIf that is right: make test-faults TESTFLAGS=-update", faultsPage, said, text)
+	text = fmt.Sprintf("**%s %s.** %s\n", thousands(count), what, strings.TrimSpace(text))
+	if err := os.WriteFile(faultsPage, []byte(page.Replace(t, string(content), name, text)), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
