@@ -69,8 +69,9 @@ func isWrapper(path string, _ unix.Stat_t) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return false, errors.Join(&os.PathError{Op: "read", Path: path, Err: unix.EACCES}, err)
 	}
-	return programs.HasMarker(f), nil
+	return programs.HasMarker(f, info.Size()), nil
 }

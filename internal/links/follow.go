@@ -130,5 +130,6 @@ func (t Tree) IsWrapper(path string) bool {
 		return false
 	}
 	defer f.Close()
-	return programs.HasMarker(f)
+	info, err := f.Stat()
+	return err == nil && programs.HasMarker(f, info.Size())
 }

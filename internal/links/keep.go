@@ -30,6 +30,7 @@ type Kept struct {
 	Why  error       // why the switch was not moved; nil if it was
 
 	undo func()
+	lock int // of the switch's directory, while undo is set; execve releases it
 }
 
 // Undo points the switch back at the wrapper, for a program that turns out not to run: the next call shall report that
@@ -73,58 +74,67 @@ func (w Wrapper) Keep(a Answer, c Container, m Memory) Kept {
 }
 
 func (w Wrapper) keepConclusive(a Answer, m Memory, kept *Kept) {
-	called, err := w.Follow(w.Called)
-	sw, dir := called.switchHop(), ""
-	if dir = w.namesDir(called); sw != "" {
-		dir = programs.Dir(sw)
-	}
-	lock, lockErr := -1, error(ErrPrivileged)
-	if !w.secure {
-		lockErr = cmp.Or(err, w.writable(dir))
-	}
-	if lockErr == nil {
-		if lock, lockErr = w.lock(dir); lockErr == nil {
-			called, err = w.Follow(w.Called) // another process may have moved the switch before it gave up the lock
-		}
-	}
-	unlock := func() {
-		if lock >= 0 {
+	dir, switched, lock, err := w.lockSwitch()
+	defer func() {
+		if kept.undo == nil && lock >= 0 {
 			unix.Close(lock)
 		}
-	}
-	if lockErr == nil && !w.toWrapper(called, err) {
-		lockErr = errElsewhere
-	}
-
-	// Two calls that both replace the memory could leave it at odds with the switch: only the one that holds the lock does.
-	if a.Kubelet && !errors.Is(lockErr, ErrBusy) && !errors.Is(lockErr, errElsewhere) {
+	}()
+	// Two calls that both replace the memory could leave it at odds with the switch. So only the one that holds the lock
+	// does, and only before the switch has moved.
+	switch {
+	case errors.Is(err, errElsewhere):
+		m.read() // what moved the switch has set it
+	case a.Kubelet && !errors.Is(err, ErrBusy):
 		_ = m.set(a.Mode)
-	} else {
+	default:
 		_ = m.make(a.Mode)
 	}
 	if m.mode != "" && m.mode != a.Mode {
 		if !a.Kubelet {
 			kept.Mode = m.mode
 		}
-		unlock()
-		kept.Why = errRemembered
-		return
+		err = cmp.Or(err, errRemembered)
 	}
-	if lockErr != nil {
-		unlock()
-		kept.Why = lockErr
-		return
+	if err == nil {
+		err = w.moveSwitch(a, dir, switched)
 	}
-	if kept.Why = w.moveSwitch(a, dir, sw != ""); kept.Why != nil {
-		unlock()
+	if kept.Why = err; err != nil {
 		return
 	}
 	kept.undo = func() { // still under the lock, which execve would have released
 		if file, err := w.Path(); err == nil {
 			_ = w.point(programs.Join(dir, Switch), file)
 		}
-		unlock()
+		unix.Close(lock)
 	}
+	kept.lock = lock
+}
+
+// lockSwitch finds the directory of the switch that the called name goes through, or of the one that it should go through,
+// and locks it. The name must lead to this wrapper when the lock is held: another call may have moved the switch.
+func (w Wrapper) lockSwitch() (dir string, switched bool, lock int, err error) {
+	if w.secure {
+		return "", false, -1, ErrPrivileged
+	}
+	called, err := w.Follow(w.Called)
+	if err != nil {
+		return "", false, -1, err
+	}
+	sw := called.switchHop()
+	if dir = programs.Dir(sw); sw == "" {
+		dir = w.namesDir(called)
+	}
+	if err := w.writable(dir); err != nil {
+		return dir, sw != "", -1, err
+	}
+	if lock, err = w.lock(dir); err != nil {
+		return dir, sw != "", -1, err
+	}
+	if called, err = w.Follow(w.Called); !w.toWrapper(called, err) {
+		err = errElsewhere
+	}
+	return dir, sw != "", lock, err
 }
 
 // writable says why no link in a directory can be replaced, before anything is tried in vain: on a read-only root every

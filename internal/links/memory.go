@@ -53,6 +53,9 @@ func (m Memory) Path() string { return m.path }
 
 func (m *Memory) read() {
 	m.path, m.mode = "", ""
+	if m.file == "" || m.tree.stop("read", m.file) != nil {
+		return
+	}
 	for _, dir := range memoryDirs {
 		path := programs.Join(dir, m.file)
 		if mode := m.at(path); mode != "" {

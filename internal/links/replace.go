@@ -56,8 +56,8 @@ func (t Tree) replace(link, target string, temporaries ...string) error {
 // lock takes the lock of a directory, without which no link in it is changed. It is released when the descriptor is closed,
 // by execve(2) at the latest. The error is ErrBusy, or says why there can be no lock.
 func (t Tree) lock(dir string) (fd int, err error) {
-	if t.step != nil {
-		t.step("lock", dir)
+	if err := t.stop("lock", dir); err != nil {
+		return -1, err
 	}
 	if fd, err = t.open(dir, unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
 		return -1, &os.PathError{Op: "open", Path: dir, Err: err}
@@ -82,7 +82,9 @@ func (t Tree) Lock(dir string) (unlock func(), err error) {
 		if !errors.Is(err, ErrBusy) {
 			return nil, err
 		}
-		time.Sleep(20 * time.Millisecond)
+		if t.step == nil {
+			time.Sleep(20 * time.Millisecond)
+		}
 	}
 	return nil, fmt.Errorf("%q: %w", dir, ErrBusy)
 }

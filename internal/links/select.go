@@ -88,7 +88,7 @@ func (w Wrapper) prepare(l layout, program string, remembersOther bool) error {
 	if len(names) == 0 && (!remembersOther || w.isWrapperEnd(l.current)) {
 		return nil
 	}
-	file, err := w.wrapperIn(l.dir)
+	file, err := w.wrapperIn(l)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (w Wrapper) resetLinks(l layout) error {
 	if len(names) == 0 && !moved {
 		return nil
 	}
-	file, err := w.wrapperIn(l.dir)
+	file, err := w.wrapperIn(l)
 	if err != nil {
 		return err
 	}
@@ -220,11 +220,17 @@ func (w Wrapper) isWrapperEnd(c Chain) bool {
 	return len(c.Hops) > 0 && c.Stat.Mode&unix.S_IFMT == unix.S_IFREG && (idOf(c.Stat) == w.file || w.IsWrapper(c.End))
 }
 
-// wrapperIn returns the wrapper that the switch of a directory is to lead to: the one in it, or the running one.
-func (w Wrapper) wrapperIn(dir string) (string, error) {
-	own := programs.Join(dir, WrapperName)
-	if w.IsWrapper(own) {
+// wrapperIn returns the wrapper that the switch of a directory is to lead to: the one in it, or the running one. A link under
+// the wrapper's name that goes through a command would go through the switch.
+func (w Wrapper) wrapperIn(l layout) (string, error) {
+	own := programs.Join(l.dir, WrapperName)
+	c, err := w.Follow(own)
+	switch {
+	case err != nil || !w.isWrapperEnd(c):
+		return w.Path()
+	case w.passes(c, l.names):
+		return c.End, nil
+	default:
 		return own, nil
 	}
-	return w.Path()
 }

@@ -29,8 +29,9 @@ import (
 type Tree struct {
 	root int // a descriptor of another root; 0: the process' own
 
-	// step, if set, is called before each system call that changes something or takes a lock. Tests stop there.
-	step func(op, path string)
+	// step, if set, is called before each system call that changes something, takes a lock or reads the memory. Tests make
+	// it fail there, kill the caller, or let another one go first.
+	step func(op, path string) error
 }
 
 // OpenTree opens the tree below a directory. The kernel resolves every path in it as chroot(2) would, and follows no magic
@@ -126,10 +127,17 @@ func readlinkat(dir int, path string) (string, error) {
 	return string(buf[:n]), nil
 }
 
+func (t Tree) stop(op, path string) error {
+	if t.step == nil {
+		return nil
+	}
+	return t.step(op, path)
+}
+
 // change runs a system call that changes a directory entry, given the directory and the entry's name.
 func (t Tree) change(op, path string, call func(dir int, name string) error) error {
-	if t.step != nil {
-		t.step(op, path)
+	if err := t.stop(op, path); err != nil {
+		return err
 	}
 	if t.Own() {
 		return call(unix.AT_FDCWD, path)

@@ -36,7 +36,9 @@ type Wrapper struct {
 	setID  bool // it runs set-user-ID or set-group-ID
 	uid    int  // effective
 
-	container *Container // what tests say of the container; nil: look at /proc
+	// What tests say of the surroundings, instead of /proc.
+	path      string
+	container *Container
 }
 
 // Entries of the auxiliary vector, from linux/auxvec.h. golang.org/x/sys/unix has none of them.
@@ -117,6 +119,9 @@ func (w Wrapper) isSelf(path string, st unix.Stat_t) bool {
 // Path returns the absolute path of the running executable, free of symlinks in its last element. It fails if the file has
 // been removed or replaced.
 func (w Wrapper) Path() (string, error) {
+	if w.path != "" {
+		return w.path, nil
+	}
 	path, err := absolute(w.Called)
 	if err != nil {
 		return "", err

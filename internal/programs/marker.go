@@ -18,11 +18,11 @@ func Marker() string {
 // maxWrapper is larger than any wrapper, in bytes.
 const maxWrapper = 64 << 20
 
-// HasMarker reports whether an executable is a wrapper, of whatever version and under whatever name. It reads 64 KiB at a
-// time, because a wrapped call may end up here. What cannot be read is not taken for a wrapper.
-func HasMarker(r io.Reader) bool {
+// HasMarker reports whether an executable of some size is a wrapper, of whatever version and under whatever name. It reads
+// 64 KiB at a time, because a wrapped call may end up here. What cannot be read is not taken for a wrapper.
+func HasMarker(r io.Reader, size int64) bool {
 	marker := []byte(Marker())
-	buf := make([]byte, 64<<10)
+	buf := make([]byte, min(size+1, 64<<10))
 	start := 0
 	for read := 0; read < maxWrapper; {
 		n, err := r.Read(buf[start:])
