@@ -138,9 +138,12 @@ func (p *prober) compareRules() {
 		legacy = p.countLegacy((*legacyProbe).count, false)
 		enough = legacy.Min
 	}
+	enough = max(enough, 1)
 	nft := exactly(0)
 	for i := range families {
-		p.countNFT(i, max(enough, 1)-nft.Min, false)
+		if nft.Min < enough {
+			p.countNFT(i, enough-nft.Min, false)
+		}
 		nft = nft.plus(p.evidence[i].Rules)
 	}
 	if certain := nft.Min >= legacy.Max || legacy.Min > nft.Max; !certain && legacy.Max != Unbounded {
