@@ -150,14 +150,12 @@ func refusal(errno unix.Errno) Answer {
 	}
 }
 
-// dryRun asks what nf_tables can do, if it may be asked.
-func (s *nftSocket) dryRun(nat bool) (*dryRun, error) {
-	if err := s.open(); err != nil {
-		return nil, err
+// run sends the batch and reads the reply.
+func (s *nftSocket) run(d *dryRun) error {
+	err := s.open()
+	if err == nil {
+		err = s.send(d.batch)
 	}
-	d := newDryRun(s.seq+1, nat)
-	s.seq += 1 + uint32(len(d.steps))
-	err := s.send(d.batch)
 	for err == nil && !d.done {
 		var datagram []byte
 		if datagram, err = s.receive(); err == nil {
@@ -168,9 +166,9 @@ func (s *nftSocket) dryRun(nat bool) (*dryRun, error) {
 		err = d.refused
 	}
 	if err != nil {
-		return nil, fmt.Errorf("dry run of nf_tables: %w", err)
+		return fmt.Errorf("dry run of nf_tables: %w", err)
 	}
-	return d, nil
+	return nil
 }
 
 // dryRun adds the features of nf_tables to the evidence.
@@ -178,7 +176,9 @@ func (p *prober) dryRun(nat bool) {
 	if p.nft.supported != Yes || p.nft.fatal != nil {
 		return
 	}
-	d, err := p.nft.dryRun(nat)
+	d := newDryRun(p.nft.seq+1, nat)
+	p.nft.seq += 1 + uint32(len(d.steps))
+	err := p.nft.run(d)
 	for i, f := range families {
 		e := &p.evidence[i]
 		if err != nil {
