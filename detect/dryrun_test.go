@@ -216,7 +216,7 @@ func generation(t *testing.T) uint32 {
 // commits succeeds, and nobody sees any other.
 func TestDryRunLeavesNoTrace(t *testing.T) {
 	runs := 50
-	if os.Getenv("TEST_ALL") != "" {
+	if host.All() {
 		runs = 1000
 	}
 	host.Netns(t)
