@@ -74,37 +74,36 @@ func (c Chain) switchHop() string {
 // alternativesDir holds a symlink for each command that update-alternatives(1) manages.
 const alternativesDir = "/etc/alternatives"
 
-// ownLink returns the last link of a command's chain that is there for that command: it bears the command's name, in the
-// directory of the chain's first hop, in a standard one or in /etc/alternatives. It is the link to replace if the command
-// is to lead elsewhere. Others, such as a link under the wrapper's own name, are there for something else.
-func (t Tree) ownLink(c Chain) string {
-	if len(c.Hops) == 0 {
-		return ""
-	}
-	first := c.Hops[0]
-	for _, hop := range slices.Backward(c.Hops) {
-		if programs.Base(hop) == programs.Base(first) && (hop == first || t.isCommandDir(programs.Dir(hop), programs.Dir(first))) {
-			return hop
+// ownLink returns the index of the last link of a command's chain that is there for that command: it bears the command's
+// name, in the directory of the chain's first hop, in a standard one, or in /etc/alternatives if a standard one leads there.
+// It is the link to replace if the command is to lead elsewhere. Others, such as a link under the wrapper's own name, are
+// there for something else.
+func (t Tree) ownLink(c Chain) int {
+	own := 0
+	for i, hop := range c.Hops {
+		dir := programs.Dir(hop)
+		switch {
+		case programs.Base(hop) != programs.Base(c.Hops[0]):
+		case t.isOneOf(dir, programs.StandardDirs()...), t.isOneOf(dir, programs.Dir(c.Hops[0])),
+			t.isOneOf(dir, alternativesDir) && t.isOneOf(programs.Dir(c.Hops[i-1]), programs.StandardDirs()...):
+			own = i
 		}
 	}
-	return first
+	return own
 }
 
-func (t Tree) isCommandDir(dir, first string) bool {
-	dirs := append([]string{first, alternativesDir}, programs.StandardDirs()...)
+func (t Tree) isOneOf(dir string, dirs ...string) bool {
 	return slices.Contains(dirs, dir) || slices.ContainsFunc(dirs, func(d string) bool { return t.SameFile(d, dir) })
 }
 
 // namesDir returns the directory of the commands that the chain's first hop belongs to: that of its own link, or of the
-// link that leads there from outside /etc/alternatives.
+// link that leads to it in /etc/alternatives.
 func (t Tree) namesDir(c Chain) string {
-	own := t.ownLink(c)
-	for i := slices.Index(c.Hops, own); i > 0; i-- {
-		if dir := programs.Dir(c.Hops[i]); dir != alternativesDir && !t.SameFile(dir, alternativesDir) {
-			return dir
-		}
+	i := t.ownLink(c)
+	if i > 0 && t.isOneOf(programs.Dir(c.Hops[i]), alternativesDir) {
+		i--
 	}
-	return programs.Dir(c.Hops[0])
+	return programs.Dir(c.Hops[i])
 }
 
 // SameFile reports whether two paths are known to resolve to the same file.

@@ -43,8 +43,8 @@ func (w Wrapper) layout(dir string) layout {
 		e := entry{path: programs.Join(dir, name)}
 		e.chain, e.err = w.Follow(e.path)
 		e.switched = slices.ContainsFunc(e.chain.Hops, func(hop string) bool { return w.isSwitch(l, hop) })
-		if e.link = w.ownLink(e.chain); e.link == "" {
-			e.link = e.path
+		if e.link = e.path; len(e.chain.Hops) > 0 {
+			e.link = e.chain.Hops[w.ownLink(e.chain)]
 		}
 		l.names = append(l.names, e)
 	}

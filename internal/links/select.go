@@ -208,8 +208,11 @@ func (w Wrapper) ours(l layout, create bool) error {
 			}
 		case e.err != nil:
 			return fmt.Errorf("%q is a dangling link: %w", e.path, e.err)
-		case !w.isWrapperEnd(e.chain) && (!e.chain.IsProgram() || e.chain.End == e.path):
-			return fmt.Errorf("%q is %q, which is neither a wrapper nor a link to a program of iptables", e.path, e.chain.End)
+		case w.isWrapperEnd(e.chain):
+		case e.chain.End == e.path:
+			return fmt.Errorf("%q is a file that is neither a wrapper nor a link to a program of iptables", e.path)
+		case !e.chain.IsProgram():
+			return fmt.Errorf("%q leads to %q, which is neither a wrapper nor a program of iptables", e.path, e.chain.End)
 		}
 	}
 	return nil

@@ -128,7 +128,7 @@ func TestSelectRefuses(t *testing.T) {
 		{"a link to something else", func(h *fakeHost) {
 			h.write("/usr/bin/busybox", "mine")
 			h.link("/usr/bin/busybox", "/usr/sbin/iptables-save")
-		}, "neither a wrapper nor a link"},
+		}, "neither a wrapper nor a program"},
 		{"a dangling link", func(h *fakeHost) { h.link("nowhere", "/usr/sbin/iptables") }, "dangling"},
 		{"a loop", func(h *fakeHost) { h.link("iptables", "/usr/sbin/iptables") }, "too many levels"},
 		{"the program is a wrapper", func(h *fakeHost) { h.write(nftProgram, programs.Marker()) }, "the wrapper itself"},

@@ -24,7 +24,7 @@ func Adds(argv []string) bool {
 	case strings.HasSuffix(name, "-save"):
 		return false
 	case strings.HasSuffix(name, "-restore"):
-		return !slices.ContainsFunc(argv[1:], isTest)
+		return !slices.ContainsFunc(argv[1:], endsEarly)
 	default:
 		return slices.ContainsFunc(argv[1:], isAdding)
 	}
@@ -46,11 +46,15 @@ func isAdding(word string) bool {
 	return ok && short != "" && strings.ContainsRune("AINRPE", rune(short[0]))
 }
 
-// isTest recognises "--test", its abbreviations and "-t" among other letters, as iptables-restore(8) has them.
-func isTest(word string) bool {
+// endsEarly recognises the options of iptables-restore(8) after which nothing is added: --test, --help, --version, their
+// abbreviations, and -t, -h, -V behind other letters that take no value.
+func endsEarly(word string) bool {
 	if long, ok := strings.CutPrefix(word, "--"); ok {
-		return len(long) >= len("te") && strings.HasPrefix("test", long)
+		return long != "" && long != "t" && slices.ContainsFunc([]string{"test", "help", "version"}, func(name string) bool {
+			return strings.HasPrefix(name, long) && long != "ve" && long != "ver" && long != "v"
+		})
 	}
 	short, ok := strings.CutPrefix(word, "-")
-	return ok && strings.HasPrefix(strings.TrimLeft(short, "46bcnvVhw"), "t")
+	short = strings.TrimLeft(short, "46bcnvw")
+	return ok && short != "" && strings.ContainsRune("thV", rune(short[0]))
 }
