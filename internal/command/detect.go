@@ -52,7 +52,7 @@ func (s *session) detect(c *cli.Context) error {
 	}
 	elsewhere := c.IsSet("netns") || c.IsSet("pid")
 	format := formats[c.String("output")]
-	q := detect.Query{Override: variable, DryRun: true, Everything: format.everything}
+	q := detect.Query{Override: variable, DryRun: true, Everything: true}
 	var remembered detect.Mode
 	if !elsewhere && variable == "" {
 		remembered = s.w.Memory(s.w.Container()).Mode()
@@ -61,7 +61,7 @@ func (s *session) detect(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	a := answer{Result: r, Network: doctor.ThisNetwork(s.w)}
+	a := answer{Result: r, Network: doctor.ThisNetwork(s.w, r)}
 	if !elsewhere {
 		a.Here = s.here(variable, remembered, a.Result)
 	}

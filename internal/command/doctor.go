@@ -102,14 +102,14 @@ func (p page) report(r doctor.Report, all bool) {
 		p.paragraph("", "   fix:  ", f.Fix)
 		fmt.Fprintln(p)
 	}
-	certain := "not certain"
-	if r.Host.Conclusive {
-		certain = "certain"
+	_, why, _ := strings.Cut(r.Host.String(), ": ")
+	switch {
+	case !r.Host.Conclusive:
+		why = "not certain: " + why
+	case len(r.Host.Conflicts) == 0:
+		why = "certain: " + why
 	}
-	if all {
-		certain = r.Host.String()
-	}
-	p.paragraph("", "host:           ", fmt.Sprintf("%s (%s)", r.Host.Mode, certain))
+	p.paragraph("", "host:           ", fmt.Sprintf("%s (%s)", r.Host.Mode, why))
 	p.paragraph("", "iptables here:  ", r.Here.String())
 	p.paragraph("", "network:        ", r.Network.String())
 	if !all {

@@ -32,15 +32,14 @@ func (a answer) remarks() []string {
 
 // A format is a way to print an answer.
 type format struct {
-	print      func(page, answer) error
-	everything bool // it shows all evidence
-	saysAll    bool // it shows what is uncertain, so that stderr need not
+	print   func(page, answer) error
+	saysAll bool // it shows what is uncertain, so that stderr need not
 }
 
 var formats = map[string]format{
 	"text":  {print: func(p page, a answer) error { return p.lines(string(a.Mode)) }},
-	"table": {print: page.evidence, everything: true, saysAll: true},
-	"json":  {print: func(p page, a answer) error { return p.json(a) }, everything: true},
+	"table": {print: page.evidence, saysAll: true},
+	"json":  {print: func(p page, a answer) error { return p.json(a) }},
 	// Lines for a shell's eval. No value needs quotes.
 	"env": {print: func(p page, a answer) error {
 		return p.lines("IPTABLES_MODE="+string(a.Mode), "IPTABLES_REASON="+string(a.Reason), fmt.Sprintf("IPTABLES_CONCLUSIVE=%t", a.Conclusive))
@@ -74,7 +73,7 @@ func (p page) evidence(a answer) error {
 			p.paragraph(red, "conflict: ", c.Explain())
 		}
 	case a.Conclusive:
-		p.paragraph(green, "certain: ", "nothing that could not be read would change this")
+		p.paragraph(green, "certain", "")
 	}
 	if !a.Conclusive {
 		p.paragraph(yellow, "not certain: ", a.Uncertainty())

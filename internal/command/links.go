@@ -112,7 +112,7 @@ func (s *session) reset(c *cli.Context) error {
 	}
 	outcome, err := s.w.Reset(dir)
 	if err != nil {
-		return failure{1, fmt.Errorf("reset: %w", err), "run: iptables-wrapper install   (with --force to replace files that are not iptables)"}
+		return failure{1, fmt.Errorf("reset: %w", err), "run: iptables-wrapper install (with --force to replace files that are not iptables)"}
 	}
 	fmt.Fprintf(s.stdout, "all iptables commands in %s run the wrapper\n", dir)
 	if outcome.Forgotten != "" {

@@ -32,11 +32,12 @@ var wantedExtensions = []detect.Extension{
 // Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
 // the kernel may load the modules of what it is asked for.
 func Examine(w links.Wrapper, dir string, variable detect.Mode) Report {
-	r := Report{Version: Version, Variable: variable, dir: dir, distrusted: !w.Trusted(), Network: ThisNetwork(w)}
+	r := Report{Version: Version, Variable: variable, dir: dir, distrusted: !w.Trusted()}
 	container := w.Container()
 	r.Remembered = w.Memory(container).Mode()
 	r.Host = Ask(detect.Query{Installed: Installed(w, dir), DryRun: true, NAT: true, Everything: true}, r.Remembered)
 
+	r.Network = ThisNetwork(w, r.Host)
 	effective := variable
 	if r.distrusted {
 		effective = ""
@@ -98,15 +99,15 @@ func process1Mode() detect.Mode {
 
 // forgetful says why no memory can be made, in any of the places for it.
 func forgetful(remembered detect.Mode) error {
-	var all []error
+	var all []string
 	for _, dir := range []string{"/dev/shm", "/run"} {
 		err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
 		if err == nil || remembered != "" {
 			return nil
 		}
-		all = append(all, fmt.Errorf("%s: %w", dir, err))
+		all = append(all, fmt.Sprintf("%s: %v", dir, err))
 	}
-	return errors.Join(all...)
+	return errors.New(strings.Join(all, ", "))
 }
 
 // programs looks at what runs in each mode.
@@ -121,7 +122,9 @@ func (r *Report) programs(w links.Wrapper, dir string) {
 			}
 		}
 		if err != nil {
-			p.Error, p.missing = err.Error(), errors.Is(err, programs.ErrMissing)
+			// One missing program is reported, not all six.
+			p.Error, _, _ = strings.Cut(err.Error(), "\n")
+			p.missing = errors.Is(err, programs.ErrMissing)
 		} else if mode == detect.NFT {
 			r.listErrors(p.Path)
 		}

@@ -34,24 +34,25 @@ func (n Network) String() string {
 	text := n.Namespace + " (" + strings.Join(names, ", ") + ")"
 	switch n.Process1 {
 	case detect.Yes:
-		text += ", that of process 1"
+		text += ", also that of process 1"
 	case detect.No:
 		text += ", not that of process 1"
 	}
 	if n.Own {
-		text += "; it looks like the Pod's own network, not the node's: the Pod has no hostNetwork: true"
+		text += "; this looks like the Pod's own network, not the node's"
 	}
 	return text
 }
 
-// ThisNetwork looks at the namespace of the calling thread.
-func ThisNetwork(w links.Wrapper) Network {
+// ThisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's.
+func ThisNetwork(w links.Wrapper, host detect.Result) Network {
 	name, err := os.Readlink("/proc/thread-self/ns/net")
 	if err != nil {
 		name = "unknown"
 	}
 	n := Network{Namespace: name, Process1: w.Container().OwnNetns}
 	n.Interfaces, n.Own = interfaces()
+	n.Own = n.Own && !byKubelet(host)
 	return n
 }
 

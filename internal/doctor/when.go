@@ -59,9 +59,9 @@ func (r *Report) failedWith(err error) bool {
 // blind says whether nothing could be asked: what else does not work is a consequence.
 func (r *Report) blind() bool { return !r.has("CAP_NET_ADMIN") || r.failedWith(unix.EPERM) }
 
-// doubt is why the host's backend is not certain. Who has set the variable has decided.
+// doubt is why the host's backend is not certain, unless somebody has decided: by the variable, or by select.
 func (r *Report) doubt() string {
-	if r.Host.Conclusive || r.Here.How == Variable {
+	if r.Host.Conclusive || r.Here.How == Variable || r.Here.How == Switch && r.Host.Reason == detect.Remembered {
 		return ""
 	}
 	return r.Host.Uncertainty()
@@ -87,7 +87,7 @@ func (r *Report) nativeTables() string {
 }
 
 func (r *Report) remembers() string {
-	if r.Host.Reason != detect.Remembered {
+	if r.Host.Reason != detect.Remembered || r.doubt() == "" {
 		return ""
 	}
 	return string(r.Remembered)

@@ -68,7 +68,7 @@ func (r *Report) unsupported() string {
 }
 
 func (r *Report) readOnlyLock() string {
-	if r.lock == nil || r.wanted() == detect.Legacy || r.Host.Conclusive {
+	if r.lock == nil || r.wanted() == detect.Legacy || r.Host.Conclusive || r.denied() != "" {
 		return ""
 	}
 	return r.lock.Error()
@@ -146,6 +146,9 @@ var owners = [...]struct{ prefix, owner string }{
 
 // strayRules lists what is in the backend that the host does not use, and whose chains there are.
 func (r *Report) strayRules() string {
+	if r.Here.Differs { // they are likely its own
+		return ""
+	}
 	var tables, whose []string
 	for _, e := range r.Host.Evidence {
 		if e.Backend == r.Host.Mode {
@@ -200,7 +203,7 @@ func (r *Report) extensionModules() string {
 }
 
 func (r *Report) sharedProcesses() string {
-	if !r.strangers || r.Here.How == Switch {
+	if !r.strangers || r.Here.How == Switch || r.Here.How == NotWrapped || r.denied() != "" || r.blind() {
 		return ""
 	}
 	return "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"
