@@ -38,8 +38,8 @@ const (
 	runReset    = "run: iptables-wrapper reset"
 )
 
-// rules are in the order of their groups' causes: the nearest to the root cause first.
-var rules = []rule{
+// table has the rules of a group in the order of their causes: that nearest to the root first.
+var table = []rule{
 	{sight, Problem, (*Report).withoutFileCaps, "the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot look at the host: {}",
 		"in the image, as root: RUN iptables-wrapper install"},
 	{sight, Problem, (*Report).withoutNetAdmin, "{}: iptables can neither read nor change rules", addNetAdmin},
@@ -99,25 +99,28 @@ var rules = []rule{
 const differs = "iptables in this container is {here}, but the host uses {host} ({because}). Rules written here have no effect on what the host evaluates with {host}."
 
 // Diagnose fills in the findings, the most severe first.
-func (r *Report) Diagnose() {
-	r.Findings = []Finding{}
+func (r *Report) Diagnose() { r.Findings = r.diagnose(table) }
+
+func (r *Report) diagnose(table []rule) []Finding {
+	found := []Finding{}
 	seen := map[group]bool{}
-	for _, rule := range rules {
-		if rule.group != alone && seen[rule.group] {
-			continue
+	for _, rule := range table {
+		detail := ""
+		if rule.group == alone || !seen[rule.group] {
+			detail = clean(rule.when(r))
 		}
-		detail := clean(rule.when(r))
 		if detail == "" {
 			continue
 		}
 		seen[rule.group] = true
 		fill := r.placeholders(detail)
-		r.Findings = append(r.Findings, Finding{rule.severity, fill.Replace(rule.text), fill.Replace(rule.fix)})
+		found = append(found, Finding{rule.severity, fill.Replace(rule.text), fill.Replace(rule.fix)})
 	}
 	order := []Severity{Problem, Warning, Note}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+	slices.SortStableFunc(found, func(a, b Finding) int {
 		return slices.Index(order, a.Severity) - slices.Index(order, b.Severity)
 	})
+	return found
 }
 
 func (r *Report) placeholders(detail string) *strings.Replacer {
