@@ -20,6 +20,7 @@ import (
 // language is that of github.com/rogpeppe/go-internal/testscript, with these commands besides:
 //
 //	status N program [args...]   run it; it must end with status N
+//	says N file program [args]   run it; it must end with status N and print what the file says; -update writes the file
 //	leads [name...] file         the names, all six if none is given, must lead to /usr/sbin/file
 //
 // /usr/sbin/iptables-wrapper is there, and under no name yet. "tables-nft" and the like are Debian's own.
@@ -39,6 +40,10 @@ func TestScript(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			script, err := filepath.Abs(file)
+			if err != nil {
+				t.Fatal(err)
+			}
 			testscript.Run(t, testscript.Params{
 				Files:               []string{file},
 				RequireExplicitExec: true,
@@ -48,9 +53,10 @@ func TestScript(t *testing.T) {
 				TestWork: true,
 				Setup: func(e *testscript.Env) error {
 					e.Setenv("NODES", nodes)
+					e.Setenv("SCRIPT", script)
 					return nil
 				},
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "leads": leads},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "leads": leads, "says": says},
 			})
 		})
 	}
