@@ -146,14 +146,14 @@ func usagef(command, format string, args ...any) error {
 	return usageError{command, fmt.Sprintf(format, args...)}
 }
 
-// failure is any other error that ends a command, with what to do about it.
+// failure is any other end of a command with a status. Without an error, the answer has said what there is to say.
 type failure struct {
 	status int
 	err    error
 	hint   string
 }
 
-func (f failure) Error() string { return f.err.Error() }
+func (f failure) Error() string { return fmt.Sprint(f.err) }
 func (f failure) Unwrap() error { return f.err }
 
 // stickyWriter remembers that an answer could not be written.
@@ -187,7 +187,9 @@ func (s *session) printError(err error) int {
 		s.say("hint: see %s", strings.Join(strings.Fields(program+" "+u.command+" --help"), " "))
 		return 2
 	case errors.As(err, &f):
-		s.say("%v", err)
+		if f.err != nil {
+			s.say("%v", err)
+		}
 		if f.hint != "" {
 			s.say("hint: %s", f.hint)
 		}

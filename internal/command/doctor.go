@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -46,14 +47,16 @@ func (s *session) doctor(c *cli.Context) error {
 	}
 	r := doctor.Examine(s.w, dir, variable)
 	if c.String("output") == "json" {
-		err = s.page().json(r)
+		if err := s.page().json(r); err != nil {
+			return err
+		}
 	} else {
 		s.page().report(r, c.Bool("all"))
 	}
-	if err == nil && len(r.Findings) > 0 && r.Findings[0].Severity == doctor.Problem {
-		return failure{1, errors.New("doctor: " + counts(r)), ""}
+	if len(r.Findings) > 0 && r.Findings[0].Severity == doctor.Problem {
+		return cmp.Or(s.stdout.err, error(failure{status: 1}))
 	}
-	return err
+	return nil
 }
 
 // check answers a probe with one line, and asks as little as decides.
@@ -62,7 +65,7 @@ func (s *session) check(dir string, variable detect.Mode) error {
 	host := doctor.Ask(detect.Query{Installed: doctor.Installed(s.w, dir)}, remembered)
 	ok, line := doctor.Check(host, doctor.Look(s.w, dir, variable, remembered, host))
 	if !ok {
-		return failure{1, errors.New("doctor: " + line), ""}
+		return failure{1, errors.New(line), ""}
 	}
 	_, err := fmt.Fprintln(s.stdout, line)
 	return err

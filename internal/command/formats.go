@@ -24,6 +24,9 @@ func (a answer) remarks() []string {
 	if a.Here != nil && a.Here.Differs {
 		lines = append(lines, fmt.Sprintf("iptables in this container is %s: it differs from the host; run: iptables-wrapper doctor", a.Here))
 	}
+	if a.Network.Own && !a.Conclusive {
+		lines = append(lines, doctor.PodNetwork)
+	}
 	for _, c := range a.Conflicts {
 		lines = append(lines, fmt.Sprintf("conflict: %s; run: iptables-wrapper doctor", c.Explain()))
 	}
@@ -108,7 +111,7 @@ func (p page) tables(r detect.Result) {
 	p.paragraph("", "", "KERNEL: supported by the running kernel. HINT, CANARY: kubelet's chains KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY in table mangle. ?: unknown")
 	for _, e := range r.Evidence {
 		for _, f := range e.Features {
-			if f.Has != detect.Yes {
+			if f.Has == detect.No {
 				p.paragraph(yellow, fmt.Sprintf("%s %s: ", e.Backend, e.Family), fmt.Sprintf("cannot add a %s: %v", f.Name, f.Err))
 			}
 		}

@@ -53,7 +53,7 @@ func Examine(w links.Wrapper, dir string, variable detect.Mode) Report {
 		r.Names = append(r.Names, n)
 	}
 	r.forgetful = forgetful(r.Remembered)
-	r.strangers = !container.Own()
+	r.strangers = !container.Own() && !(container.OwnNetns == detect.No && container.OwnRoot == detect.Yes) // as in ip netns exec
 	if container.OwnRoot == detect.Yes {
 		r.process1Mode = process1Mode()
 	}

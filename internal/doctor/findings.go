@@ -33,6 +33,7 @@ const (
 const (
 	addNetAdmin = "add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"
 	bothModes   = "install iptables 1.8.4 or newer with both backends in the image"
+	moveChain   = "run: nft list ruleset, and have the program that uses nft directly put its chains into a table with a name of its own"
 	tmpfs       = "mount a tmpfs on /dev/shm (docker run --tmpfs /dev/shm; Kubernetes: an emptyDir with medium: Memory)"
 	runInstall  = "run: iptables-wrapper install"
 	runReset    = "run: iptables-wrapper reset"
@@ -48,15 +49,15 @@ var table = []rule{
 	{sight, Warning, (*Report).denied, "the host's backend is not certain: {}", "run as root or with group 0, or add CAP_DAC_READ_SEARCH"},
 	{sight, Warning, (*Report).withoutProc, "the host's backend is not certain: {}", "mount /proc in this container"},
 	{sight, Warning, (*Report).failed, "the host's backend is not certain: {}", "see the kernel's log on the host (dmesg); iptables-wrapper doctor --all shows each error"},
-	{sight, Warning, (*Report).nativeTables, "the host's backend is not certain: {}",
-		"run: nft list ruleset   and, if nothing needs iptables' legacy rules, set {variable}=nft"},
+	{sight, Problem, (*Report).nativeTables, "{}: iptables-nft can neither list nor change such a table", moveChain},
 	{sight, Warning, (*Report).ownRules, "this container chose {} before the host showed what it uses, and the rules found may be its own; this looks like the Pod's own network, not the node's",
 		"if its rules are for the node, set hostNetwork: true in the Pod's spec"},
 	{sight, Warning, (*Report).remembers, "this container chose {} before the host showed what it uses, and the rules found may be its own",
 		"if kubelet is still starting, run: iptables-wrapper select --wait 2m"},
 	{sight, Warning, (*Report).ownNetwork, "found neither a kubelet chain nor any rule: this looks like the Pod's own network, not the node's",
 		"if its rules are for the node, set hostNetwork: true in the Pod's spec"},
-	{sight, Warning, (*Report).uncertain, "the host's backend is not certain: {}", "if kubelet is still starting, run: iptables-wrapper select --wait 2m"},
+	{sight, Warning, (*Report).onlyLegacy, "iptables here uses legacy only because iptables-nft cannot add {}", "if the host's other programs use nft, on the host, run: modprobe -a {featureModules}"},
+	{sight, Warning, (*Report).uncertain, "{}", "if kubelet is still starting, run: iptables-wrapper select --wait 2m"},
 
 	{backend, Problem, (*Report).mixed, "some iptables commands run nft and others legacy: {}", runReset},
 	{backend, Problem, (*Report).variableWrong, "{variable} is {here}, but the host uses {host} ({because})", "unset {variable} in the container's environment"},
@@ -85,7 +86,7 @@ var table = []rule{
 	{alone, Problem, (*Report).withoutNetRaw, "CAP_NET_RAW is missing; it is needed for iptables-legacy", "add NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_RAW)"},
 	{alone, Warning, (*Report).readOnlyLock, "iptables-legacy, which this host may use, cannot lock its tables: {}", "docker run --tmpfs /run, or mount the host's /run/xtables.lock (type FileOrCreate)"},
 	{alone, Problem, (*Report).noLock, "iptables-legacy cannot lock its tables: {}", "docker run --tmpfs /run, or mount the host's /run/xtables.lock (type FileOrCreate)"},
-	{alone, Problem, (*Report).unreadable, "iptables-nft cannot list all of its tables: {}", "run: nft list ruleset. Another program has added something to the tables that iptables-nft manages"},
+	{alone, Problem, (*Report).unreadable, "iptables-nft cannot list all of its tables: {}", moveChain},
 	{alone, Warning, (*Report).conflict, "{}", "reboot the node, or delete the chains and rules left over from the old mode"},
 	{alone, Warning, (*Report).strayRules, "the other backend has rules too: {}. They are active, but iptables here does not list them",
 		"find out what creates them and switch it to {host}; list them with: iptables-{other}-save"},

@@ -86,7 +86,7 @@ type situation struct {
 // part of its fix.
 var situations = []situation{
 	{"healthy", func(*Report) {}, nil},
-	{"nothing on the host", unknown, []string{"warning: found neither a kubelet chain -> run: iptables-wrapper select --wait 2m"}},
+	{"nothing on the host", unknown, []string{"warning: found neither a kubelet chain nor any rule in this network namespace -> run: iptables-wrapper select --wait 2m"}},
 	{"nothing in the Pod's own network", func(r *Report) { unknown(r); r.Network.Own = true }, []string{"warning: the Pod's own network -> hostNetwork: true"}},
 	{"no NET_ADMIN", func(r *Report) {
 		unknownBecause(0, unix.EPERM)(r)
@@ -107,7 +107,8 @@ var situations = []situation{
 	{"native nft tables", func(r *Report) {
 		unknown(r)
 		r.Host.Evidence[0].Foreign = []detect.Chain{{Table: "filter", Name: "mine"}}
-	}, []string{"warning: not certain -> nft list ruleset"}},
+		r.Unreadable = []string{"Table `filter'"}
+	}, []string{"problem: which is not iptables' own -> run: nft list ruleset"}},
 	{"a memory of a guess", func(r *Report) {
 		unknown(r)
 		r.Host.Reason, r.Remembered, r.Here.How = detect.Remembered, detect.NFT, Remembered
@@ -175,14 +176,19 @@ var situations = []situation{
 		r.Host.Conclusive = true
 		r.Host.Evidence[0].Features = []detect.Feature{{Name: detect.FeatureTable, Has: detect.Yes}, {Name: detect.FeatureNAT, Has: detect.No, Err: unix.ENOENT}}
 	}, []string{"problem: cannot add a nat chain (ipv4: no such file or directory) -> modprobe -a nft_chain_nat"}},
+	{"nft cannot add a rule, so it is legacy", func(r *Report) {
+		unknown(r)
+		r.Host.Mode, r.Host.Reason, r.Here.Backend = detect.Legacy, detect.OnlySupported, detect.Legacy
+		r.Host.Evidence[0].Features = []detect.Feature{{Name: detect.FeatureMatch, Has: detect.No, Err: unix.ENOENT}}
+	}, []string{"warning: only because iptables-nft cannot add a xt match -> modprobe -a nft_compat xt_comment"}},
 	{"no NET_RAW on a legacy host", func(r *Report) { missing(&r.Capabilities, "CAP_NET_RAW") }, []string{"problem: CAP_NET_RAW is missing -> add NET_RAW"}},
 	{"no NET_RAW on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; missing(&r.Capabilities, "CAP_NET_RAW") }, nil},
 	{"no lock", func(r *Report) { r.lock = errors.New("read-only file system") }, []string{"problem: cannot lock its tables: read-only file system -> --tmpfs /run"}},
 	{"no lock, on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; r.lock = unix.EROFS }, nil},
 	{"no lock, on a host that may be legacy", func(r *Report) { unknown(r); r.lock = unix.EROFS },
 		[]string{"warning: neither a kubelet chain -> select", "warning: cannot lock its tables -> --tmpfs /run"}},
-	{"an unreadable table", func(r *Report) { r.Unreadable = []string{"Table `filter'"} }, []string{"problem: cannot list all of its tables: Table `filter' -> nft list ruleset"}},
-	{"control characters", func(r *Report) { r.Unreadable = []string{"a\x1b[1m\nproblem: b"} }, []string{"problem: a [1m problem: b -> nft list"}},
+	{"an unreadable table", func(r *Report) { unknown(r); r.Host.Conclusive, r.Unreadable = true, []string{"Table `filter'"} }, []string{"problem: cannot list all of its tables: Table `filter' -> nft list ruleset"}},
+	{"control characters", func(r *Report) { r.Names[1].Error = "a\x1b[1m\nproblem: b" }, []string{"warning: a [1m problem: b"}},
 	{"a conflict", func(r *Report) { r.Host.Conflicts = []detect.Conflict{detect.RulesInBoth, detect.StrayCanary} }, []string{"warning: left over -> reboot the node"}},
 	{"rules in the other backend", rules(1, 3, "DOCKER-USER", "KUBE-SERVICES", "mine"),
 		[]string{"warning: 3 in nft ipv6 nat, with chains of Docker, Kubernetes -> switch it to legacy; list them with: iptables-nft-save"}},
@@ -200,8 +206,8 @@ var situations = []situation{
 	{"read-only, and no memory", func(r *Report) { r.fixed, r.forgetful = unix.EROFS, errors.New("/dev/shm: gone") },
 		[]string{"warning: nothing can be remembered: /dev/shm: gone -> mount a tmpfs on /dev/shm"}},
 	{"several", func(r *Report) {
-		r.fixed, r.Unreadable, r.Host.Conflicts = unix.EROFS, []string{"nat"}, []detect.Conflict{detect.HintInBoth}
-	}, []string{"problem: nat ->", "warning: is in both backends ->", "note: read-only ->"}},
+		r.fixed, r.lock, r.Host.Conflicts = unix.EROFS, unix.EROFS, []detect.Conflict{detect.HintInBoth}
+	}, []string{"problem: cannot lock ->", "warning: is in both backends ->", "note: read-only ->"}},
 }
 
 func TestFindings(t *testing.T) {

@@ -24,7 +24,10 @@ type Network struct {
 	Own        bool          `json:"own"`       // looks like a container's own network, not the host's
 }
 
-// String is a clause such as "net:[4026532281] (lo, eth0), that of process 1".
+// PodNetwork is what Network.Own says.
+const PodNetwork = "this looks like the Pod's own network, not the node's"
+
+// String is a clause such as "net:[4026532281] (lo, eth0), also process 1's".
 func (n Network) String() string {
 	const most = 6
 	names := n.Interfaces
@@ -34,12 +37,12 @@ func (n Network) String() string {
 	text := n.Namespace + " (" + strings.Join(names, ", ") + ")"
 	switch n.Process1 {
 	case detect.Yes:
-		text += ", also that of process 1"
+		text += ", also process 1's"
 	case detect.No:
-		text += ", not that of process 1"
+		text += ", not process 1's"
 	}
 	if n.Own {
-		text += "; this looks like the Pod's own network, not the node's"
+		text += "; " + PodNetwork
 	}
 	return text
 }

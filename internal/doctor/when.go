@@ -67,23 +67,26 @@ func (r *Report) doubt() string {
 	return r.Host.Uncertainty()
 }
 
-func (r *Report) doubtIf(yes bool) string {
-	if yes {
-		return r.doubt()
+// failure is the first error of a question, if it is the one wanted and leaves the host's backend uncertain.
+func (r *Report) failure(wanted ...error) string {
+	for _, e := range r.Host.Evidence {
+		if e.Err != nil && r.doubt() != "" && (len(wanted) == 0 || errors.Is(e.Err, wanted[0])) {
+			return fmt.Sprintf("%s %s: %v", e.Backend, e.Family, e.Err)
+		}
 	}
 	return ""
 }
 
-func (r *Report) denied() string      { return r.doubtIf(r.failedWith(unix.EACCES)) }
-func (r *Report) withoutProc() string { return r.doubtIf(r.failedWith(unix.ENOENT)) }
+func (r *Report) denied() string      { return r.failure(unix.EACCES) }
+func (r *Report) withoutProc() string { return r.failure(unix.ENOENT) }
+func (r *Report) failed() string      { return r.failure() }
 func (r *Report) uncertain() string   { return r.doubt() }
 
-func (r *Report) failed() string {
-	return r.doubtIf(slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return e.Err != nil }))
-}
-
 func (r *Report) nativeTables() string {
-	return r.doubtIf(slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return len(e.Foreign) > 0 }))
+	if !slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return len(e.Foreign) > 0 }) {
+		return ""
+	}
+	return r.doubt()
 }
 
 func (r *Report) remembers() string {
@@ -101,7 +104,10 @@ func (r *Report) ownRules() string {
 }
 
 func (r *Report) ownNetwork() string {
-	return r.doubtIf(r.Network.Own && r.Host.Reason == detect.Default)
+	if !r.Network.Own || r.Host.Reason != detect.Default {
+		return ""
+	}
+	return r.doubt()
 }
 
 // modes are the modes of the programs that the names resolve to.

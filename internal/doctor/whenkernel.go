@@ -83,7 +83,7 @@ func (r *Report) noLock() string {
 
 // refused lists what nf_tables refused in the dry run, and the modules that would provide it.
 func (r *Report) refused() (features, modules []string) {
-	if r.blind() || r.wanted() != detect.NFT && r.Host.Reason != detect.OnlySupported {
+	if r.blind() {
 		return nil, nil
 	}
 	for _, e := range r.Host.Evidence {
@@ -110,6 +110,18 @@ var featureModules = map[string][]string{
 
 func (r *Report) cannotAdd() string {
 	features, _ := r.refused()
+	if r.wanted() != detect.NFT {
+		return ""
+	}
+	return strings.Join(features, ", ")
+}
+
+// onlyLegacy: nothing else speaks for legacy.
+func (r *Report) onlyLegacy() string {
+	features, _ := r.refused()
+	if r.Host.Reason != detect.OnlySupported || r.Here.How != EachCall {
+		return ""
+	}
 	return strings.Join(features, ", ")
 }
 
@@ -125,7 +137,12 @@ func (r *Report) supportModules() string {
 	return "iptable_filter ip6table_filter"
 }
 
-func (r *Report) unreadable() string { return strings.Join(r.Unreadable, "; ") }
+func (r *Report) unreadable() string {
+	if r.wanted() != detect.NFT || r.nativeTables() != "" {
+		return ""
+	}
+	return strings.Join(r.Unreadable, "; ")
+}
 
 func (r *Report) conflict() string {
 	for _, c := range r.Host.Conflicts {
