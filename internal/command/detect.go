@@ -52,7 +52,10 @@ func (s *session) detect(c *cli.Context) error {
 	}
 	elsewhere := c.IsSet("netns") || c.IsSet("pid")
 	format := formats[c.String("output")]
-	q := detect.Query{Override: variable, DryRun: true, Everything: true}
+	q := detect.Query{Override: variable, Everything: true}
+	if dir, err := s.w.Dir(); err == nil {
+		q.Installed = doctor.Installed(s.w, dir)
+	}
 	var remembered detect.Mode
 	if !elsewhere && variable == "" {
 		remembered = s.w.Memory(s.w.Container()).Mode()
@@ -60,6 +63,11 @@ func (s *session) detect(c *cli.Context) error {
 	r, err := s.detectOrWait(c, q, remembered)
 	if err != nil {
 		return err
+	}
+	switch r.Reason {
+	case detect.OnlySupported, detect.OnlyInstalled, detect.Default: // a call that adds something would try nf_tables first
+		q.DryRun = true
+		r = doctor.Ask(q, remembered)
 	}
 	a := answer{Result: r, Network: doctor.ThisNetwork(s.w, r)}
 	if !elsewhere {
