@@ -24,7 +24,7 @@ type facts struct {
 	nft, legacy                     backend
 }
 
-// backend is what is known of one backend, both families together but for what works.
+// backend is what is known of one backend, both families together except for what works.
 type backend struct {
 	hint, canary Answer
 	rules        Count

@@ -173,7 +173,7 @@ type Query struct {
 
 	// DryRun permits a dry run of nf_tables where nothing else decides: a transaction that the kernel checks and
 	// never commits. It shows whether iptables-nft could add rules, makes the kernel load modules that it would
-	// load, takes milliseconds, and delays other writers meanwhile. So set it only if there is something to add.
+	// load, takes milliseconds, and delays other writers at the same time. So set it only if there is something to add.
 	DryRun bool
 
 	// NAT includes a nat chain in the dry run. The kernel may then load nf_nat and nf_conntrack.

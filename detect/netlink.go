@@ -202,7 +202,7 @@ type reply struct {
 	kind        uint16     // of the messages that are the reply
 	done        bool       // the last message has come
 	errno       unix.Errno // the kernel's refusal, 0 for none
-	interrupted bool       // what was dumped changed meanwhile, so the reply is worthless
+	interrupted bool       // what was dumped changed during the dump, so the reply is worthless
 }
 
 // messages yields those of a datagram that are the reply. Messages for an earlier question are skipped.

@@ -29,7 +29,7 @@ func again(read func() error) error {
 	var err error
 	for range attempts {
 		err = read()
-		// EAGAIN and a malformed table: a table of legacy was replaced between its header and its entries.
+		// EAGAIN and a malformed table: a legacy table was replaced between its header and its entries.
 		if !errors.Is(err, errInterrupted) && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, errBadTable) {
 			break
 		}

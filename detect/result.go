@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Result is a decision with all that led to it. Its JSON form is defined by docs/detect.schema.json.
+// Result is a decision with all that it rests on. Its JSON form is defined by docs/detect.schema.json.
 type Result struct {
 	Version    SchemaVersion `json:"version"`
 	Mode       Mode          `json:"mode"`

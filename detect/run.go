@@ -89,7 +89,7 @@ func (p *prober) found(what func(Evidence) bool) bool {
 	return false
 }
 
-// askHints asks nft first, because its hint decides whatever legacy says. Legacy tells of both chains at once.
+// askHints asks nft first, because its hint decides whatever legacy says. Legacy reports both chains at once.
 func (p *prober) askHints(all bool) {
 	for i, f := range families {
 		e := &p.evidence[i]
@@ -159,7 +159,7 @@ func (p *prober) listTables() {
 	p.countLegacy((*legacyProbe).count, true)
 }
 
-// countNFT counts rules of nft until there are enough. Those in a table with foreign chains may be none of iptables'.
+// countNFT counts nft rules until there are enough. Those in a table with foreign chains may be none of iptables'.
 func (p *prober) countNFT(i, enough int, list bool) {
 	e, f := &p.evidence[i], families[i]
 	tables, err := p.nft.tables(f, list)

@@ -31,7 +31,7 @@ type nftSocket struct {
 var errNoNFTables = errors.New("this kernel has no nf_tables")
 
 const (
-	// attempts is how often something is read again that changed meanwhile.
+	// attempts is how often something is read again that changed while it was read.
 	attempts = 5
 
 	// The kernel fills as much of a dump at a time as was last asked for, 32 KiB at most (netlink_dump in

@@ -38,8 +38,8 @@ var errnos = map[string]string{
 
 const everyErrno = "ENOMEM EINTR EIO EPERM ENOSYS"
 
-// likeliest is the errno of a call that "make test" tries; EIO for the others.
-var likeliest = map[string]string{
+// usual is the errno of a call that "make test" tries; EIO for the others.
+var usual = map[string]string{
 	"symlinkat": "ENOSPC", "linkat": "EROFS", "openat": "EACCES", "getsockopt": "EPERM", "socket": "EMFILE", "sendto": "EPERM",
 	"recvfrom": "ENOBUFS", "execve": "EACCES", "flock": "EAGAIN",
 }
@@ -80,7 +80,7 @@ type fault struct {
 }
 
 // Each system call on the way to the program, and of select and reset, fails, one by one, with each errno that it can
-// have. Whatever fails, the right program runs or one line says why not; no name leads nowhere; there are never two backends;
+// have. Whatever fails, the right program runs or one line says why not; no name is broken; there are never two backends;
 // and the next call is as good as the first.
 func TestFaults(t *testing.T) {
 	results, outside := resultsDir(t)
@@ -107,7 +107,7 @@ func (s *scene) failEach(t *testing.T) (all []fault) {
 			t.Fatalf("the wrapper calls %s, of which no errno is listed", call.Name)
 		}
 		try := strings.Fields(everyErrno + " " + allowed)
-		if likely := likeliest[call.Name]; !host.All() {
+		if likely := usual[call.Name]; !host.All() {
 			try = []string{likely}
 			if likely == "" {
 				try = []string{"EIO"}
@@ -142,7 +142,7 @@ func (s *scene) failEach(t *testing.T) (all []fault) {
 	return all
 }
 
-// judge returns what came of a call, "" if that may not be.
+// judge returns the result of a call, "" if that may not be.
 func (s *scene) judge(t *testing.T, failed step, e ended) outcome {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(e.stderr), "\n")

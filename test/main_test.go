@@ -85,7 +85,7 @@ func installed(tb testing.TB) {
 	host.Run(tb, "iptables-wrapper", "install")
 }
 
-// end returns what a name leads to, through all links.
+// end returns what a name points to, through all links.
 func end(name string) string {
 	path, err := filepath.EvalSymlinks(filepath.Join("/usr/sbin", name))
 	if err != nil {
@@ -99,7 +99,7 @@ func wantNames(tb testing.TB, want string) {
 	tb.Helper()
 	for _, name := range names {
 		if got := end(name); got != want {
-			tb.Errorf("%s leads to %s, want %s", name, got, want)
+			tb.Errorf("%s points to %s, want %s", name, got, want)
 		}
 	}
 }

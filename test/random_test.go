@@ -110,8 +110,8 @@ func start(t *testing.T, path string, args, environment []string) (stdout, stder
 }
 
 // Random trees of files, links, loops and directories under the six names, in /usr/sbin and in /etc/alternatives: whatever
-// is called, nothing changes that is not a name on its way to the wrapper or to a program of iptables, no name that led
-// somewhere leads nowhere, and a command that fails has changed nothing.
+// is called, nothing changes that is not a name on its way to the wrapper or to an iptables program, no name that led
+// somewhere is broken, and a command that fails has changed nothing.
 func TestRandomTrees(t *testing.T) {
 	trees := host.Number(100, 2000)
 	other := os.Getenv("TEST_TREES")
@@ -161,7 +161,7 @@ func wrapperContent(t *testing.T) []byte {
 
 const programs = "/run/programs/"
 
-// growAndCall makes a tree, calls something, and checks what came of it. It returns what was called and how it ended.
+// growAndCall makes a tree, calls something, and checks the result. It returns what was called and how it ended.
 func growAndCall(t *testing.T, r *rand.Rand) string {
 	grown := grow(t, r)
 	before := look(t)
@@ -186,7 +186,7 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 		now, there := after[path]
 		switch {
 		case entry.end != "" && now.end == "" && there:
-			complain("%s led to %s, and leads nowhere", path, entry.end)
+			complain("%s pointed to %s, and is broken", path, entry.end)
 		case there && now.content == entry.content:
 		case entry.link && strings.HasPrefix(filepath.Base(path), ".") && !there:
 			// a temporary link that a killed process could have left is used up
@@ -195,11 +195,11 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 		case !slices.Contains(names, filepath.Base(path)) && filepath.Base(path) != "iptables-wrapper" && !strings.HasSuffix(path, ".iptables-wrapper"):
 			complain("%s is not its to change", path)
 		case entry.foreign:
-			complain("%s leads to %s, and was changed", path, entry.end)
+			complain("%s points to %s, and was changed", path, entry.end)
 		case !there:
 			complain("%s is gone", path)
 		case !isCommand && !entry.wrapper:
-			complain("%s did not lead to the wrapper", path)
+			complain("%s did not point to the wrapper", path)
 		}
 	}
 	for path := range after {
@@ -293,9 +293,9 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 type entry struct {
 	content string // of a link, or what kind of file it is
 	link    bool
-	end     string // "" if it leads nowhere
+	end     string // "" if it is broken
 	wrapper bool   // that is a wrapper
-	foreign bool   // that is neither a wrapper nor a program of iptables
+	foreign bool   // that is neither a wrapper nor an iptables program
 }
 
 func look(t *testing.T) map[string]entry {

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the results to docs/evidence/faul
 
 const faultsPage = "../docs/evidence/faults.md"
 
-// resultsDir returns where the containers of a test leave what came of it, and whether this is the process outside them.
+// resultsDir returns where the containers of a test leave the result, and whether this is the process outside them.
 func resultsDir(t *testing.T) (dir string, outside bool) {
 	t.Helper()
 	if dir := os.Getenv("TEST_RESULTS"); dir != "" {

@@ -170,7 +170,7 @@ func readTree(t *testing.T) tree {
 	return found
 }
 
-// check returns what must not be at any time: a name that leads nowhere, and two backends.
+// check returns what must not be at any time: a name that is broken, and two backends.
 func (s *scene) check(t *testing.T) (wrong []string) {
 	t.Helper()
 	found := map[string]string{} // where each backend was found
@@ -182,7 +182,7 @@ func (s *scene) check(t *testing.T) (wrong []string) {
 		case strings.HasPrefix(got, "/usr/sbin/xtables-"):
 			found[strings.Split(filepath.Base(got), "-")[1]] = name
 		default:
-			wrong = append(wrong, fmt.Sprintf("%s leads to %s", name, got))
+			wrong = append(wrong, fmt.Sprintf("%s points to %s", name, got))
 		}
 	}
 	if mode := remembered(t); wrapped && mode != "" {

@@ -24,7 +24,7 @@ import (
 )
 
 // A wrapped call must be the direct call in all that a caller or the program can notice. Each case is run both ways,
-// with the real iptables, and what came of it is compared.
+// with the real iptables, and the result is compared.
 
 // hostWithHint makes a host of a mode, and installs the wrapper.
 func hostWithHint(t *testing.T, mode string) {
@@ -246,7 +246,7 @@ func (w waiting) describe(t *testing.T) map[string]string {
 	return d
 }
 
-// has says whether a signal set of proc_pid_status(5) has all these signals. It may have more, from whoever runs the test.
+// has says whether a signal set of proc_pid_status(5) has all these signals. It may have more, from anyone who runs the test.
 func has(set string, signals uint64) bool {
 	got, err := strconv.ParseUint(strings.TrimSpace(set), 16, 64)
 	return err == nil && got&signals == signals

@@ -42,13 +42,13 @@ func startWaiting(t *testing.T, name string, args ...string) (cmd *exec.Cmd, std
 	return cmd, bufio.NewReader(out), stderr
 }
 
-// Evidence that comes during the wait ends it, and what nf_tables tells of itself does so long before the next look.
+// Evidence that comes during the wait ends it, and what nf_tables reports itself does so long before the next look.
 func TestWait(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
 	installed(t)
-	t.Run("select", func(t *testing.T) { // before any other: only in the container's own namespace names are moved
+	t.Run("select", func(t *testing.T) { // before any other: names are repointed only in the container's own namespace
 		found(t, "legacy", "select", "iptables-legacy", "-t", "mangle", "-N", "KUBE-KUBELET-CANARY")
 		wantNames(t, legacyProgram)
 	})

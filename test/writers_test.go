@@ -151,7 +151,7 @@ func noLitter(t *testing.T) {
 	}
 }
 
-// Names that are moved to and fro are never missing. With iptables-wrappers v3 the name is not there in 4 of 5 looks.
+// Names that are moved back and forth are never missing. With iptables-wrappers v3 the name is not there in 4 of 5 looks.
 func TestNamesAreAlwaysThere(t *testing.T) {
 	if !host.Contain(t) {
 		return

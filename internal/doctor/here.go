@@ -25,7 +25,7 @@ const (
 
 // Here is what the command "iptables" runs in this container.
 type Here struct {
-	Backend detect.Mode `json:"backend,omitempty"` // none if it is not a program of iptables
+	Backend detect.Mode `json:"backend,omitempty"` // none if it is not an iptables program
 	Program string      `json:"program,omitempty"`
 	How     How         `json:"how"`
 	Differs bool        `json:"differs"` // the host is known to use the other backend

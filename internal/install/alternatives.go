@@ -142,7 +142,7 @@ func (g group) has(name string) bool {
 // program is the path that the group's tool is given: the switch, beside the names as the group spells them.
 func (g group) program() string { return filepath.Join(filepath.Dir(g.members[0].link), links.Switch) }
 
-// registered reports whether the switch is one of the choices, and the one that all names of the group lead to.
+// registered reports whether the switch is one of the choices, and the one that all names of the group point to.
 func (g group) registered() bool {
 	return slices.Contains(g.choices, g.program()) && g.chosen()
 }

@@ -63,8 +63,8 @@ func executable(w links.Wrapper) ([]byte, error) {
 	return content, nil
 }
 
-// hasContent reports whether a path is a regular file with this content. A symlink is not enough: it could lead to one of the
-// six commands, which will lead to this path.
+// hasContent reports whether a path is a regular file with this content. A symlink is not enough: it could point to one of the
+// six commands, which will point to this path.
 func hasContent(t links.Tree, path string, content []byte) bool {
 	var st unix.Stat_t
 	if t.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size != int64(len(content)) {
@@ -80,7 +80,7 @@ func hasContent(t links.Tree, path string, content []byte) bool {
 }
 
 // writeWrapper puts an executable in its place with one rename(2). It is synced first: after a power failure, the commands
-// must not lead to an empty file.
+// must not point to an empty file.
 func writeWrapper(t links.Tree, path string, content []byte, capabilities string) error {
 	temporary := path + ".new"
 	_ = t.Unlink(temporary) // left behind by a process that was killed; if it stays, Create says why

@@ -32,11 +32,11 @@ type plan struct {
 	dir          string
 	wrapper      []byte   // the executable to write, nil if it is there
 	capabilities string   // the file capabilities to give it, "" for none
-	links        []string // to replace: the switch itself, and what must lead to it
+	links        []string // to replace: the switch itself, and what must point to it
 	groups       []group  // in which the switch must be registered
 }
 
-// Install makes the six commands in a directory lead to the switch, and that to the wrapper, which it copies there if
+// Install makes the six commands in a directory point to the switch, and that to the wrapper, which it copies there if
 // necessary. Commands managed by alternatives get the switch registered; in a tree other than the process' own, where no
 // program can be run, their links under /etc/alternatives are pointed at it instead.
 //
@@ -89,7 +89,7 @@ func newPlan(w links.Wrapper, dir string, o Options) (p plan, err error) {
 	return p, err
 }
 
-// addName plans what makes one of the six commands lead to the switch.
+// addName plans what makes one of the six commands point to the switch.
 func (p *plan) addName(w links.Wrapper, name string, groups []group, o Options) error {
 	sw, path := programs.Join(p.dir, links.Switch), programs.Join(p.dir, name)
 	link, managed := path, ""
@@ -116,7 +116,7 @@ func (p *plan) addName(w links.Wrapper, name string, groups []group, o Options) 
 		}
 		p.links = append(p.links, link)
 	}
-	// A link that leads nowhere, and was made by the tool, is there to be repaired.
+	// A link that is broken, and was made by the tool, is there to be repaired.
 	return replaceable(w.Tree, path, o.Force || managed != "" && !exists(w.Tree, path))
 }
 
@@ -170,13 +170,13 @@ func replaceable(t links.Tree, path string, force bool) error {
 	case c.IsProgram():
 		return nil
 	case links.IsNotExist(err) && len(c.Hops) > 0 && (last == links.WrapperName || last == links.Switch || programs.IsProgram(last)):
-		return nil // it led to a wrapper or a program that has been removed
+		return nil // it pointed to a wrapper or a program that has been removed
 	case err != nil:
 		return fmt.Errorf("%w: %q is a broken link that this wrapper did not create: %w", ErrRefused, path, err)
 	case c.End == path:
 		return fmt.Errorf("%w: %q is a file that is not the wrapper", ErrRefused, path)
 	default:
-		return fmt.Errorf("%w: %q leads to %q, which is neither a wrapper nor part of iptables", ErrRefused, path, c.End)
+		return fmt.Errorf("%w: %q points to %q, which is neither a wrapper nor part of iptables", ErrRefused, path, c.End)
 	}
 }
 

@@ -96,7 +96,7 @@ func (r root) snapshot() string {
 	return b.String()
 }
 
-// install must succeed, make all names lead to the wrapper through the switch, and have nothing to do the second time.
+// install must succeed, make all names point to the wrapper through the switch, and have nothing to do the second time.
 func (r root) install(dir string, o Options) (changed []string) {
 	r.Helper()
 	changed, err := Install(r.w, dir, o)
@@ -143,15 +143,15 @@ func TestInstall(t *testing.T) {
 		"the programs were removed":    func(r root) { r.all("iptables-nft") },
 		"an older wrapper":             func(r root) { r.file("/usr/sbin/iptables-wrapper", marker); r.all("iptables-wrapper") },
 		"names that are wrapper files": func(r root) { r.file("/usr/sbin/iptables", marker); r.file("/usr/sbin/ip6tables", marker) },
-		"the wrapper leads to a name":  func(r root) { r.file("/usr/sbin/iptables", marker); r.link("/usr/sbin/iptables-wrapper", "iptables") },
-		"the switch leads to a name": func(r root) {
+		"the wrapper points to a name": func(r root) { r.file("/usr/sbin/iptables", marker); r.link("/usr/sbin/iptables-wrapper", "iptables") },
+		"the switch points to a name": func(r root) {
 			r.all("xtables-nft-multi")
 			r.file("/usr/sbin/iptables", marker)
 			r.link("/usr/sbin/"+links.Switch, "iptables")
 		},
-		"names lead to one another": func(r root) { r.all("iptables"); r.link("/usr/sbin/iptables", "xtables-nft-multi") },
-		"killed while copying":      func(r root) { r.file("/usr/sbin/iptables-wrapper.new", "half") },
-		"killed before the rename":  func(r root) { r.link("/usr/sbin/.iptables.new", "somewhere") },
+		"names point to one another": func(r root) { r.all("iptables"); r.link("/usr/sbin/iptables", "xtables-nft-multi") },
+		"killed while copying":       func(r root) { r.file("/usr/sbin/iptables-wrapper.new", "half") },
+		"killed before the rename":   func(r root) { r.link("/usr/sbin/.iptables.new", "somewhere") },
 	} {
 		t.Run(doc, func(t *testing.T) {
 			r := newRoot(t)
@@ -191,8 +191,8 @@ func TestInstallRefuses(t *testing.T) {
 		prepare func(root)
 		text    string
 	}{
-		"somebody's file":            {func(r root) { r.file("/usr/sbin/ip6tables", "mine") }, `"/usr/sbin/ip6tables" is a file that is not the wrapper`},
-		"a link to something else":   {func(r root) { r.file("/bin/true", ""); r.link("/usr/sbin/iptables", "/bin/true") }, `"/usr/sbin/iptables" leads to "/bin/true"`},
+		"a user's file":              {func(r root) { r.file("/usr/sbin/ip6tables", "mine") }, `"/usr/sbin/ip6tables" is a file that is not the wrapper`},
+		"a link to something else":   {func(r root) { r.file("/bin/true", ""); r.link("/usr/sbin/iptables", "/bin/true") }, `"/usr/sbin/iptables" points to "/bin/true"`},
 		"a broken link":              {func(r root) { r.link("/usr/sbin/iptables-save", "gone") }, `"/usr/sbin/iptables-save" is a broken link`},
 		"a loop":                     {func(r root) { r.link("/usr/sbin/iptables", "iptables") }, "too many levels of symbolic links"},
 		"a file for the switch":      {func(r root) { r.file("/usr/sbin/"+links.Switch, "mine") }, `"/usr/sbin/iptables-current" is a file`},

@@ -55,7 +55,7 @@ var actors = []actor{
 }
 
 // Every interleaving of two actors in several layouts, and of three in the installed one, with at most one of them killed
-// before any of its steps: no reachable state has two backends, a name that leads nowhere, or a memory that contradicts the
+// before any of its steps: no reachable state has two backends, a name that is broken, or a memory that contradicts the
 // switch; and calls that nobody overrules run one backend.
 func TestEveryInterleaving(t *testing.T) {
 	total := 0

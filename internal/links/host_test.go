@@ -78,7 +78,7 @@ func (h *fakeHost) link(target, path string) {
 	h.check(os.Symlink(target, h.real(path)))
 }
 
-// layout is a way in which the names lead to a wrapper, or to a program of the former layout.
+// layout is a way in which the names point to a wrapper, or to a program of the former layout.
 type hostLayout struct {
 	name string
 	lay  func(h *fakeHost)
@@ -104,7 +104,7 @@ func installed(h *fakeHost) {
 
 func linked(h *fakeHost) { eachName(h, programs.Names(), WrapperName) }
 
-// fileUnderName moves the wrapper's file; the others lead to it.
+// fileUnderName moves the wrapper's file; the others point to it.
 func fileUnderName(h *fakeHost, file string, links ...string) {
 	h.check(os.Rename(h.real(wrapperFile), h.real("/usr/sbin/"+file)))
 	h.link(file, "/usr/sbin/"+links[0])
@@ -112,7 +112,7 @@ func fileUnderName(h *fakeHost, file string, links ...string) {
 	h.w.path = "/usr/sbin/" + file
 }
 
-// layouts lead to the wrapper.
+// layouts point to the wrapper.
 var layouts = []hostLayout{
 	{"installed", installed},
 	{"alternatives", func(h *fakeHost) {
@@ -122,7 +122,7 @@ var layouts = []hostLayout{
 	{"links to the wrapper", linked},
 	{"alternatives to the wrapper", func(h *fakeHost) { alternatives(h, wrapperFile) }},
 	{"a file and links to it", func(h *fakeHost) { fileUnderName(h, "iptables", programs.Names()[1:]...) }},
-	{"a file, and the wrapper's name leads to it", func(h *fakeHost) {
+	{"a file, and the wrapper's name points to it", func(h *fakeHost) {
 		fileUnderName(h, "iptables", append(programs.Names()[1:], WrapperName)...)
 	}},
 	{"the wrapper's name goes through a name", func(h *fakeHost) {
@@ -145,7 +145,7 @@ var layouts = []hostLayout{
 	}},
 }
 
-// former are layouts whose names lead to a program, as the former version left them. Only Select and Reset change them.
+// former are layouts whose names point to a program, as the former version left them. Only Select and Reset change them.
 var former = []hostLayout{
 	{"moved by the former version", func(h *fakeHost) { eachName(h, programs.Names(), "xtables-legacy-multi") }},
 	{"alternatives moved by the former version", func(h *fakeHost) { alternatives(h, legacyProgram) }},
@@ -179,7 +179,7 @@ func (h *fakeHost) memory() detect.Mode {
 	return w.Memory(w.Container()).Mode()
 }
 
-// wrong returns what must never be: a name that leads nowhere, two backends, a memory that contradicts the switch, a
+// wrong returns what must never be: a name that is broken, two backends, a memory that contradicts the switch, a
 // wrapper that is gone.
 func (h *fakeHost) wrong() string {
 	backend := ""
@@ -188,7 +188,7 @@ func (h *fakeHost) wrong() string {
 		case "wrapper":
 		case "nft", "legacy":
 			if backend != "" && backend != leads {
-				return fmt.Sprintf("%s leads to %s, another name to %s", name, leads, backend)
+				return fmt.Sprintf("%s points to %s, another name to %s", name, leads, backend)
 			}
 			backend = leads
 		default:
@@ -196,7 +196,7 @@ func (h *fakeHost) wrong() string {
 		}
 	}
 	if memory := h.memory(); memory != "" && backend != "" && string(memory) != backend {
-		return fmt.Sprintf("the names lead to %s, and the memory says %s", backend, memory)
+		return fmt.Sprintf("the names point to %s, and the memory says %s", backend, memory)
 	}
 	if backend != "" && h.leads(WrapperName) != "wrapper" && h.leads("wrapper-1.0") != "wrapper" {
 		return "the wrapper is gone: " + h.leads(WrapperName)

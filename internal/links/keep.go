@@ -26,7 +26,7 @@ type Answer struct {
 
 // Kept is what became of an answer.
 type Kept struct {
-	Mode detect.Mode // the backend to run: the answer's, or what the container remembered meanwhile
+	Mode detect.Mode // the backend to run: the answer's, or what the container remembered at the same time
 	Why  error       // why the switch was not moved; nil if it was
 
 	undo func()
@@ -112,7 +112,7 @@ func (w Wrapper) keepConclusive(a Answer, m Memory, kept *Kept) {
 }
 
 // lockSwitch finds the directory of the switch that the called name goes through, or of the one that it should go through,
-// and locks it. The name must lead to this wrapper when the lock is held: another call may have moved the switch.
+// and locks it. The name must point to this wrapper when the lock is held: another call may have moved the switch.
 func (w Wrapper) lockSwitch() (dir string, switched bool, lock int, err error) {
 	if w.secure {
 		return "", false, -1, ErrPrivileged
@@ -149,7 +149,7 @@ func (w Wrapper) writable(dir string) error {
 	return nil
 }
 
-// moveSwitch points the switch at the program. Names beside the called one that lead to this wrapper, and not through the
+// moveSwitch points the switch at the program. Names beside the called one that point to this wrapper, and not through the
 // switch, are brought into the layout first.
 func (w Wrapper) moveSwitch(a Answer, dir string, switched bool) error {
 	l := layout{dir: dir, sw: programs.Join(dir, Switch)}
@@ -177,7 +177,7 @@ func (w Wrapper) moveSwitch(a Answer, dir string, switched bool) error {
 	}
 	names := slices.DeleteFunc(slices.Clone(l.names), func(e entry) bool { return e.switched || !w.toWrapper(e.chain, e.err) })
 	if l.used() && !w.toWrapper(l.current, l.broken) {
-		// The other names were moved before. This one may join them, if they went the same way.
+		// The other names were repointed before. This one may join them, if they went the same way.
 		if l.broken != nil || !w.SameFile(l.current.End, program) {
 			return errElsewhere
 		}

@@ -27,7 +27,7 @@ func kubelet(m detect.Mode) Answer    { return Answer{Mode: m, Conclusive: true,
 func guess(m detect.Mode) Answer      { return Answer{Mode: m, Adds: true} }
 func reading(m detect.Mode) Answer    { return Answer{Mode: m} }
 
-// A conclusive answer moves the six names at once, in every layout that leads to the wrapper, and leaves nothing behind.
+// A conclusive answer repoints the six names at once, in every layout that points to the wrapper, and leaves nothing behind.
 func TestKeep(t *testing.T) {
 	for _, layout := range layouts {
 		t.Run(layout.name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestKeep(t *testing.T) {
 				t.Fatalf("got %+v", kept)
 			}
 			if got := h.all(); got != "legacy" {
-				t.Errorf("the names lead to %s", got)
+				t.Errorf("the names point to %s", got)
 			}
 			if wrong := h.wrong(); wrong != "" {
 				t.Error(wrong)
@@ -50,7 +50,7 @@ func TestKeep(t *testing.T) {
 				t.Errorf("left behind: %v", litter)
 			}
 			if _, err := h.w.Reset("/usr/sbin"); err != nil || h.all() != "wrapper" || h.memory() != "" {
-				t.Errorf("reset: %v, the names lead to %s, the memory says %q", err, h.all(), h.memory())
+				t.Errorf("reset: %v, the names point to %s, the memory says %q", err, h.all(), h.memory())
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func TestNotKept(t *testing.T) {
 		{"the name leads elsewhere by now", conclusive(detect.NFT), func(h *fakeHost) {
 			h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
 		}, "", errElsewhere},
-		{"somebody's file is in the switch's place", conclusive(detect.NFT), func(h *fakeHost) {
+		{"a user's file is in the switch's place", conclusive(detect.NFT), func(h *fakeHost) {
 			linked(h)
 			h.check(os.Remove(h.real("/usr/sbin/" + Switch)))
 			h.write("/usr/sbin/"+Switch, "mine")
@@ -106,7 +106,7 @@ func TestNotKept(t *testing.T) {
 				t.Errorf("got %v, %v, want %v", kept.Mode, kept.Why, test.why)
 			}
 			if got := h.all(); got != before {
-				t.Errorf("the names lead to %s, before to %s", got, before)
+				t.Errorf("the names point to %s, before to %s", got, before)
 			}
 			h.w.setID = false
 			if got := h.memory(); got != test.memory {
@@ -138,7 +138,7 @@ func TestMemoryOutranksRuleCounts(t *testing.T) {
 		t.Fatalf("got %+v", kept)
 	}
 	if kept := h.call(h.w, conclusive(detect.Legacy)); kept.Mode != detect.NFT || h.all() != "wrapper" {
-		t.Errorf("rule count against the memory: got %+v, the names lead to %s", kept, h.all())
+		t.Errorf("rule count against the memory: got %+v, the names point to %s", kept, h.all())
 	}
 	// A call that looked before the memory was made follows it, too.
 	m := h.w.Memory(h.w.Container())
@@ -150,7 +150,7 @@ func TestMemoryOutranksRuleCounts(t *testing.T) {
 		t.Errorf("a late guess: got %+v", kept)
 	}
 	if kept := h.call(h.w, kubelet(detect.Legacy)); kept.Mode != detect.Legacy || kept.Why != nil || h.all() != "legacy" || h.memory() != detect.Legacy {
-		t.Errorf("kubelet: got %+v, the names lead to %s, the memory says %q", kept, h.all(), h.memory())
+		t.Errorf("kubelet: got %+v, the names point to %s, the memory says %q", kept, h.all(), h.memory())
 	}
 }
 
@@ -215,7 +215,7 @@ func TestStaleTemporary(t *testing.T) {
 	}
 	h.check(os.Mkdir(h.real(temporary("/usr/sbin/"+Switch, "new")), 0o755))
 	if _, err := h.w.Reset("/usr/sbin"); err != nil || h.all() != "wrapper" || len(h.litter()) != 1 {
-		t.Errorf("got %v, the names lead to %s, left: %v", err, h.all(), h.litter())
+		t.Errorf("got %v, the names point to %s, left: %v", err, h.all(), h.litter())
 	}
 }
 
@@ -245,10 +245,10 @@ func TestUndo(t *testing.T) {
 	a.Program = nftProgram
 	kept := h.w.Keep(a, h.w.Container(), h.w.Memory(h.w.Container()))
 	if h.all() != "nft" {
-		t.Fatalf("got %+v, the names lead to %s", kept, h.all())
+		t.Fatalf("got %+v, the names point to %s", kept, h.all())
 	}
 	if kept.Undo(); h.all() != "wrapper" {
-		t.Errorf("the names lead to %s", h.all())
+		t.Errorf("the names point to %s", h.all())
 	}
 	if kept := h.call(h.w, kubelet(detect.NFT)); kept.Why != nil {
 		t.Errorf("the lock is still held: %v", kept.Why)

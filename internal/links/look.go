@@ -12,11 +12,11 @@ import (
 type Status struct {
 	Name     string
 	Hops     []string    // the name, the targets of its symlinks, the file
-	End      string      // the file, "" if the name leads nowhere
-	Mode     detect.Mode // of the iptables program that it leads to, "" if none
-	Wrapper  bool        // it leads to a wrapper
+	End      string      // the file, "" if the name is broken
+	Mode     detect.Mode // of the iptables program that it points to, "" if none
+	Wrapper  bool        // it points to a wrapper
 	Switched bool        // it goes through the switch
-	Err      error       // why it leads nowhere
+	Err      error       // why it is broken
 	Fixed    error       // why its switch, or the link that would have to be replaced, cannot be; nil if it can
 }
 

@@ -18,9 +18,9 @@ import (
 // ErrBusy means that another process is changing the links.
 var ErrBusy = errors.New("another process is changing the links")
 
-// Replace makes a link, new or not, lead to a target with one rename(2). The caller holds the directory's lock, so what
+// Replace makes a link, new or not, point to a target with one rename(2). The caller holds the directory's lock, so what
 // stands under the temporary name was left behind by a process that was killed, and is used up. If it is not a symlink, it
-// is somebody's, and another name is taken.
+// is a user's, and another name is taken.
 func (t Tree) Replace(link, target string) error {
 	return t.replace(link, target, temporary(link, "new"), ownTemporary(link))
 }
@@ -72,7 +72,7 @@ func (t Tree) lock(dir string) (fd int, err error) {
 	return -1, &os.PathError{Op: "flock", Path: dir, Err: err}
 }
 
-// Lock waits for the lock of a directory, for ten seconds at most: whoever can read a directory can hold its lock for ever.
+// Lock waits for the lock of a directory, for ten seconds at most: anyone who can read a directory can hold its lock for ever.
 func (t Tree) Lock(dir string) (unlock func(), err error) {
 	for range 500 {
 		fd, err := t.lock(dir)
@@ -89,7 +89,7 @@ func (t Tree) Lock(dir string) (unlock func(), err error) {
 	return nil, fmt.Errorf("%q: %w", dir, ErrBusy)
 }
 
-// Content returns what a link must contain to lead to a file: its name alone if they are in the same directory.
+// Content returns what a link must contain to point to a file: its name alone if they are in the same directory.
 func (t Tree) Content(link, file string) (string, error) {
 	if t.SameFile(programs.Dir(link), programs.Dir(file)) {
 		return programs.Base(file), nil

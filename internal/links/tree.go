@@ -4,7 +4,7 @@
 // Package links decides where the six names of iptables lead: it follows symlinks, replaces the one that a decision
 // replaces, and keeps the container's memory of its backend.
 //
-// In the layout that install makes, the names lead to one link beside them, the switch, and that leads to the wrapper:
+// In the layout that install makes, the names point to one link beside them, the switch, and that points to the wrapper:
 //
 //	iptables         -> iptables-current
 //	iptables-restore -> iptables-current

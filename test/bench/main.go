@@ -110,7 +110,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// one measures one state, in its container, and writes what came of it to standard output.
+// one measures one state, in its container, and writes the result to standard output.
 func one(encoded, layer string, runs int) error {
 	var s state
 	if err := json.Unmarshal([]byte(encoded), &s); err != nil {

@@ -146,7 +146,7 @@ func measure(s state, layer string, runs int) (m measurement, err error) {
 		return nil
 	}
 
-	// Links moved.
+	// Links repointed.
 	for range runs {
 		if err := reset(); err != nil {
 			return m, err

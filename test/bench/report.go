@@ -31,7 +31,7 @@ func page(r report) []byte {
 	p("the wrapper, and the same through the *floor*, an empty static Go program that does nothing but execve. *First* is a")
 	p("first call, which moves the links; *read-only* is every call on a read-only root. *Four saves* is what others do to look:")
 	p("`iptables-nft-save`, `ip6tables-nft-save`, `iptables-legacy-save`, `ip6tables-legacy-save`. The process that calls does")
-	p("nothing meanwhile.")
+	p("nothing at the same time.")
 	p("")
 	p("## Wall time")
 	p("")

@@ -28,7 +28,7 @@ var (
 )
 
 // onlyDebians makes a container's private directories contain the iptables of Debian's package and no other. A test then
-// does not notice that this machine has another alternative selected, the wrapper installed, or somebody's own file at
+// does not notice that this machine has another alternative selected, the wrapper installed, or a user's own file at
 // /usr/sbin/iptables.
 func onlyDebians() error {
 	for _, family := range []string{"iptables", "ip6tables"} {

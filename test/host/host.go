@@ -30,7 +30,7 @@ func Netns(tb testing.TB) {
 	}
 }
 
-// Cannot ends a test that cannot run here: skipped on somebody's machine, failed where CI is set.
+// Cannot ends a test that cannot run here: skipped on a user's machine, failed where CI is set.
 func Cannot(tb testing.TB, format string, args ...any) {
 	tb.Helper()
 	if os.Getenv("CI") != "" {

@@ -166,7 +166,7 @@ func TestExamples(t *testing.T) {
 			}
 			link, err := os.Readlink(filepath.Join(p.volumes["iptables"], "iptables-restore"))
 			if want := "/usr/sbin/xtables-" + mode + "-multi"; err != nil || link != want {
-				t.Errorf("the volume leads to %q, %v, want %q", link, err, want)
+				t.Errorf("the volume points to %q, %v, want %q", link, err, want)
 			}
 			for range 2 { // it may be started again
 				if got := p.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-FIREWALL\n", "", 0}) {

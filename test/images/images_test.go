@@ -42,7 +42,7 @@ var all = []image{
 	{name: "nonroot", recipe: "nonroot", base: "debian:trixie", dir: "/usr/sbin", nonroot: true},
 }
 
-// setting is a way to run an image on a host of a mode. Its test returns what came of it, in one of the words of the
+// setting is a way to run an image on a host of a mode. Its test returns the result, in one of the words of the
 // table; what must never come of it is an error of the test.
 type setting struct {
 	name string
@@ -51,11 +51,11 @@ type setting struct {
 
 // The words of the table. The first two are right answers.
 const (
-	direct    = "direct"    // the first call goes by the host's mode, and later ones do not meet the wrapper
+	direct    = "direct"    // the first call goes by the host's mode, and later ones bypass the wrapper
 	eachCall  = "each call" // each call goes by the host's mode
 	guess     = "guess"     // nothing can be read: the call is made with a guess, and nothing is kept
 	notKept   = "not kept"  // what was called in a build has decided nothing
-	kept      = "kept"      // the names still lead to the wrapper
+	kept      = "kept"      // the names still point to the wrapper
 	newOne    = "new: direct, same: after reset"
 	noStart   = "no start" // the kernel does not start it
 	isRefused = "refused"  // it starts, and iptables says that it is not permitted
@@ -96,7 +96,7 @@ done; wait; iptables -S INPUT | /busybox grep -c 192.0.2; leads; version`, right
 	return i.right(t, got, mode, "20")
 }
 
-// No place can be written to, as in Kubernetes. The lock is the host's, but for the images that bring one.
+// No place can be written to, as in Kubernetes. The lock is the host's, except for the images that bring one.
 func readOnly(t *testing.T, i built, mode string) string {
 	options := rights(newNode(t, mode), "--read-only", "--read-only-tmpfs=false")
 	if !i.nonroot && i.recipe != "distroless" {
@@ -293,7 +293,7 @@ func twoModes(t *testing.T, i built, mode string) string {
 	return words[0]
 }
 
-// What doctor says of the container on a host where it works. The host has stray rules, which it must tell of.
+// What doctor says of the container on a host where it works. The host has stray rules, which it must report.
 func doctor(t *testing.T, i built, mode string) string {
 	got := i.run(t, "", "iptables-wrapper doctor", rights(newNode(t, mode))...)
 	said := strings.Join(strings.Fields(got.stdout), " ") // its lines are broken for a terminal
@@ -322,7 +322,7 @@ func version(mode string) string {
 	return "(" + mode + ")"
 }
 
-// prelude defines what the scripts use: leads prints what the six names, found in PATH, lead to in the end; version prints
+// prelude defines what the scripts use: leads prints what the six names, found in PATH, point to in the end; version prints
 // iptables' backend.
 const prelude = `export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 leads() { for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
@@ -345,7 +345,7 @@ func (i built) run(t *testing.T, stdin, script string, options ...string) result
 	return start(t, stdin, command(t, runArgs(t, i, script, options...)...))
 }
 
-// right checks that a container printed these lines, what the names lead to, and the version of the mode, and nothing
+// right checks that a container printed these lines, what the names point to, and the version of the mode, and nothing
 // else. It returns direct or eachCall.
 func (i built) right(t *testing.T, got result, mode string, lines ...string) string {
 	t.Helper()
@@ -354,7 +354,7 @@ func (i built) right(t *testing.T, got result, mode string, lines ...string) str
 			return word
 		}
 	}
-	t.Errorf("want %q, what the names lead to, and %s; got %+v", lines, version(mode), got)
+	t.Errorf("want %q, what the names point to, and %s; got %+v", lines, version(mode), got)
 	return ""
 }
 
@@ -366,7 +366,7 @@ func buildImage(t *testing.T, i image) built {
 
 func (i image) tag() string { return strings.NewReplacer(" (", "-", ")", "").Replace(i.name) }
 
-// TestImages builds every image, runs it in every setting on hosts of both modes, and compares what came of it with the
+// TestImages builds every image, runs it in every setting on hosts of both modes, and compares the result with the
 // table in images/README.md; with -update it writes that. With -short it takes one image.
 func TestImages(t *testing.T) {
 	words := make([][]string, len(all))

@@ -60,7 +60,7 @@ func compare(t *testing.T, words [][]string, sizes [][3]string) {
 		return
 	}
 	if got := page.Part(t, string(text), "results"); got != results {
-		t.Errorf("%s says\n%s\nand this came of it:\n%s\nIf that is right: go test ./test/images -update", resultsPage, got, results)
+		t.Errorf("%s says\n%s\nand the result is:\n%s\nIf that is right: go test ./test/images -update", resultsPage, got, results)
 	}
 	said, is := strings.Fields(page.Part(t, string(text), "sizes")), strings.Fields(sized)
 	if len(said) != len(is) {

@@ -125,7 +125,7 @@ func blind(t *testing.T, emulator, program string) {
 			if r.Conclusive || len(r.Evidence) != 4 {
 				t.Errorf("got %+v", r)
 			}
-			if got := r.Evidence[2]; backend == "legacy" && got.Hint != "could not tell" {
+			if got := r.Evidence[2]; backend == "legacy" && got.Hint != "unknown" {
 				t.Errorf("of a table that it cannot read, it says %+v", got)
 			}
 			got, err := emulate(t, "", emulator, "-0", "iptables", program, "--version")

@@ -40,7 +40,7 @@ var phrases = []phrase{
 	avoid(`(names|links) (in \S+ )?(are |were |have been )?moved`, "6 links moved", `"repointed"`),
 	avoid(`(move|moves|moving) the (six )?names`, "it moves the names", `"repoint the links"`),
 	avoid(`names stay moved`, "the names stay moved", `"the links stay as they are"`),
-	avoid(`(is|was|were|been) asked for`, "the mode was asked for", `"requested" or "set"`),
+	avoid(`(mode|it) (is|was) asked for`, "the mode was asked for", `"requested" or "set"`),
 	// Existence.
 	avoid(`(is|are|was|were) not there now`, "x_tables are not there now", `"is not loaded"`),
 	avoid(`what is there`, "it looks at what is there", `"what exists"`),
