@@ -61,8 +61,11 @@ test-faults: tools-test build
 test-clients: tools-all build
 	cd test/clients && $(FULLY) -timeout 30m ./... $(TESTFLAGS)
 
-conformance: tools-test build
-	go run ./test/conformance -wrapper $(abspath $(BINARY))
+# Any wrapper, in every situation that needs no more than the six names: make conformance WRAPPER=/path/to/it
+WRAPPER ?= $(BINARY)
+NAMES ?= links
+conformance: tools-test $(if $(filter $(BINARY),$(WRAPPER)),build)
+	go run ./test/conformance -wrapper $(WRAPPER) -names $(NAMES) $(SUITEFLAGS)
 
 demo: tools-demo build
 	@test/demo.sh
