@@ -42,14 +42,14 @@ func examined(t *testing.T, w wrapper, pattern string) []result {
 	return results
 }
 
-// This project's wrapper passes, however the names lead to it.
+// This project's wrapper passes, however the names point to it.
 func TestOurs(t *testing.T) {
 	file := os.Getenv("IPTABLES_WRAPPER")
 	if file == "" {
 		file = filepath.Join(t.TempDir(), "iptables-wrapper")
 		host.Run(t, "make", "-C", "../..", "build", "BINARY="+file)
 	}
-	pattern := "^(host: hint in legacy$|program: hint|place: called|steady: a write by a guess, )"
+	pattern := "^(host: hint in legacy$|program: hint|place: called|steady: a guess writes, )"
 	if host.All() {
 		pattern = ""
 	}
@@ -67,7 +67,7 @@ func TestOurs(t *testing.T) {
 // The suite finds the faults of programs that have some: iptables-nft under the six names, and a shell script with the usual
 // faults. Which ones it finds is in the page.
 func TestFaultsAreFound(t *testing.T) {
-	// What comes of races is a matter of chance in a program that is not safe from them.
+	// The outcome of a race is a matter of chance in a program that is not safe from races.
 	pattern := "^(host: hint|program|rights)"
 	if host.All() || *update {
 		pattern = "^[^r]|^rights"

@@ -18,7 +18,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/nodes"
 )
 
-// A wrapper is the program that is examined, and how the names lead to it.
+// A wrapper is the program that is examined, and how the names point to it.
 type wrapper struct{ file, names string }
 
 // A container is where a situation takes place. This process is its first.
@@ -91,7 +91,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, 0o755)
 }
 
-// lay makes the six names lead to the wrapper, as if nothing had been called yet.
+// lay points the six names at the wrapper, as if nothing had been called yet.
 func (c *container) lay() error {
 	if c.names != "links" && c.names != "alternatives" {
 		cmd := exec.Command("sh", "-e", c.names)
@@ -136,7 +136,7 @@ func (c *container) lay() error {
 	return nil
 }
 
-// isIPTables says whether the program is iptables' own, which the names then lead to directly.
+// isIPTables says whether the program is iptables' own, which the names then point to directly.
 func isIPTables(file string) bool {
 	return strings.HasPrefix(file, "/usr/sbin/xtables-")
 }

@@ -139,7 +139,7 @@ func programs() []situation {
 			script: `fill legacy 3; chmod 644 /usr/sbin/xtables-legacy-multi
 				call iptables -A INPUT -s 192.0.2.1 -j ACCEPT | sed 's/stderr: .*/stderr: something/'; where 192.0.2.1`,
 		}, {
-			group: "program", name: "its name leads to the wrapper itself", want: "it ends, with neither 0 nor 1",
+			group: "program", name: "it is a link to the wrapper itself", want: "it ends, with neither 0 nor 1",
 			script: `hint nft ip; wrapper=$(readlink -f /usr/sbin/iptables)
 				for n in xtables-nft-multi iptables-nft; do rm -f /usr/sbin/$n; ln -s "$wrapper" /usr/sbin/$n; done` + ends,
 		}, {

@@ -190,7 +190,9 @@ func (r running) describe() map[string]string {
 	_, after, _ := strings.Cut(r.read("stat"), ") ")
 	if fields := strings.Fields(after); len(fields) > 16 {
 		for name, n := range map[string]int{"process group": 5, "session": 6, "terminal": 7, "nice": 19} {
-			d[name] = strings.ReplaceAll(fields[n-3], strconv.Itoa(r.pid), "itself")
+			if d[name] = fields[n-3]; d[name] == strconv.Itoa(r.pid) && name != "nice" {
+				d[name] = "itself"
+			}
 		}
 	}
 	d["working directory"], _ = os.Readlink(r.proc("cwd"))

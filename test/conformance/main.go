@@ -51,7 +51,7 @@ const limit = 2 * time.Minute
 func main() {
 	var w wrapper
 	flag.StringVar(&w.file, "wrapper", "", "the `program` to examine")
-	flag.StringVar(&w.names, "names", "links", "how the six names are made to lead to it: links, alternatives, or a shell `script`,\nwhich is given the program in $WRAPPER and may be run more than once")
+	flag.StringVar(&w.names, "names", "links", "how the six names are pointed at it: links, alternatives, or a shell `script`,\nwhich is given the program in $WRAPPER and may be run more than once")
 	without := flag.Bool("without-nftables", false, "(for the suite itself) run the arguments where the kernel has no nf_tables")
 	inside := flag.String("inside", "", "(for the suite itself) be this situation's container")
 	run := flag.String("run", "", "only the situations that match this `expression`")
@@ -113,7 +113,7 @@ func (w wrapper) examine(matching *regexp.Regexp) ([]result, error) {
 			return nil, err
 		}
 	}
-	if !isIPTables(w.file) { // a container may hide it, or somebody may replace it meanwhile
+	if !isIPTables(w.file) { // a container may hide it, and it may be replaced while the suite runs
 		dir, err := os.MkdirTemp("", "conformance-")
 		if err != nil {
 			return nil, err
