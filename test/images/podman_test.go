@@ -221,10 +221,11 @@ func wrapperAlone(tb testing.TB, name string, env ...string) string {
 // wrapperContext returns a directory with the wrapper, its licence and a Dockerfile.
 func wrapperContext(tb testing.TB, env ...string) (dir string) {
 	tb.Helper()
-	dir = dockerfile(tb, "FROM scratch", "COPY iptables-wrapper LICENSE licenses /", `ENTRYPOINT ["/iptables-wrapper"]`)
-	host.Run(tb, "env", append(env, "make", "--no-print-directory", "-C", top, "build", "BINARY="+dir+"/iptables-wrapper")...)
+	dir = dockerfile(tb, "FROM scratch", "COPY iptables-wrapper LICENSE /", `ENTRYPOINT ["/iptables-wrapper"]`)
+	binary := filepath.Join(baseDir, "iptables-wrapper") // a path without a test's name, for make
+	host.Run(tb, "env", append(env, "make", "--no-print-directory", "-C", top, "build", "BINARY="+binary)...)
+	host.Run(tb, "mv", binary, dir)
 	host.Run(tb, "cp", top+"/LICENSE", dir)
-	host.Run(tb, "mkdir", dir+"/licenses")
 	return dir
 }
 
