@@ -77,12 +77,8 @@ func setCapabilities(t links.Tree, path, value string) error {
 		return err
 	}
 	defer f.Close()
-	return setxattr(f, value)
-}
-
-func setxattr(f *os.File, value string) error {
 	if err := unix.Fsetxattr(int(f.Fd()), capabilityAttribute, []byte(value), 0); err != nil {
-		return fmt.Errorf("%w: %w", ErrCapabilities, &os.PathError{Op: "setxattr", Path: f.Name(), Err: err})
+		return fmt.Errorf("%w: %w", ErrCapabilities, &os.PathError{Op: "setxattr", Path: path, Err: err})
 	}
 	return nil
 }

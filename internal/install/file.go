@@ -91,7 +91,7 @@ func writeWrapper(t links.Tree, path string, content []byte, capabilities string
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Chmod(0o755)) // whatever the umask
 	if err == nil && capabilities != "" {
-		err = setxattr(f, capabilities)
+		err = setCapabilities(t, temporary, capabilities)
 	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = t.Rename(temporary, path)
@@ -105,41 +105,29 @@ func writeWrapper(t links.Tree, path string, content []byte, capabilities string
 // forArchitecture reports whether the wrapper at the path is the one to use in another tree, because it is for the
 // architecture of the programs there and the running one is not.
 func forArchitecture(w links.Wrapper, dir, path string, running []byte) (present bool, err error) {
-	if w.Own() {
-		return false, nil
-	}
 	for _, mode := range programs.Modes() {
 		program, err := w.FindIn(dir, mode, "iptables")
-		if err != nil {
-			continue
-		}
-		want, err := architecture(w.Tree, program)
-		if err != nil {
-			return false, err
-		}
-		if want == "" || want == elfArchitecture(running) {
-			return false, nil
-		}
-		if got, err := architecture(w.Tree, path); err == nil && got == want && w.IsWrapper(path) {
+		want := architecture(w.Tree, program)
+		switch {
+		case w.Own() || err != nil || want == "" || want == elfArchitecture(running):
+		case architecture(w.Tree, path) == want && w.IsWrapper(path):
 			return true, nil
+		default:
+			return false, fmt.Errorf("%w, such as %q, and there is no wrapper for it at %q", ErrArchitecture, program, path)
 		}
-		return false, fmt.Errorf("%w, such as %q, and there is no wrapper for it at %q", ErrArchitecture, program, path)
 	}
-	return false, nil // nothing to compare with
+	return false, nil
 }
 
-func architecture(t links.Tree, path string) (string, error) {
+func architecture(t links.Tree, path string) string {
 	f, err := t.Open(path)
 	if err != nil {
-		return "", err
+		return ""
 	}
 	defer f.Close()
 	header := make([]byte, 20)
-	n, err := io.ReadFull(f, header)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", err
-	}
-	return elfArchitecture(header[:n]), nil
+	n, _ := io.ReadFull(f, header) // a shorter file is no program
+	return elfArchitecture(header[:n])
 }
 
 // elfArchitecture returns class, byte order and machine of an ELF file, see elf(5), and "" for other files, such as scripts:
