@@ -47,7 +47,7 @@ func emulated(cmd *exec.Cmd) *exec.Cmd {
 // comes out works there. qemu-user passes no netlink message of netfilter on, so iptables-nft cannot start and the kernel
 // seems to have no nf_tables.
 func TestOtherArchitecture(t *testing.T) {
-	notShort(t)
+	wantAll(t)
 	possible(t)
 	if _, err := exec.LookPath("qemu-aarch64-static"); err != nil {
 		host.Cannot(t, "emulate arm64: %v; make test-images installs it", err)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // image is a recipe and what is known of the images that it makes.
@@ -367,13 +369,13 @@ func buildImage(t *testing.T, i image) built {
 func (i image) tag() string { return strings.NewReplacer(" (", "-", ")", "").Replace(i.name) }
 
 // TestImages builds every image, runs it in every setting on hosts of both modes, and compares the result with the
-// table in images/README.md; with -update it writes that. With -short it takes one image.
+// table in images/README.md; with -update it writes that. Without TEST_ALL it takes one image.
 func TestImages(t *testing.T) {
 	words := make([][]string, len(all))
 	sizes := make([][3]string, len(all))
 	t.Run("each", func(t *testing.T) {
 		for row, i := range all {
-			if testing.Short() && i.name != "debian (trixie)" {
+			if !host.All() && i.name != "debian (trixie)" {
 				continue
 			}
 			words[row] = make([]string, len(settings))
@@ -398,5 +400,5 @@ func TestImages(t *testing.T) {
 	})
 	if whole := !slices.ContainsFunc(words, func(row []string) bool { return row == nil || slices.Contains(row, "") }); whole {
 		compare(t, words, sizes)
-	} // else it has failed, or -short or -run asked for a part
+	} // else it has failed, or only a part was wanted
 }

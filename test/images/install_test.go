@@ -22,7 +22,7 @@ var bothModes = []string{"legacy", "nft"}
 // The wrapper copied over /usr/sbin/iptables by somebody who never ran install serves that one name. Copying follows no
 // link: it replaces it.
 func TestCopiedToIptables(t *testing.T) {
-	notShort(t)
+	wantAll(t)
 	i := built{image{dir: "/usr/sbin"}, build(t, "test-copied", dockerfile(t, "FROM "+base(t, "iptables-wrapper")+" AS wrapper",
 		"FROM "+plain(t), "COPY --from=wrapper /iptables-wrapper /usr/sbin/iptables"))}
 	for _, mode := range bothModes {
@@ -40,7 +40,7 @@ func TestCopiedToIptables(t *testing.T) {
 
 // A root file system that was installed into from outside keeps the wrapper when its package is reinstalled, and it works.
 func TestRootReinstalled(t *testing.T) {
-	notShort(t)
+	wantAll(t)
 	id := podman(t, "create", plain(t), "-")
 	t.Cleanup(func() { podman(t, "rm", "--force", id) })
 	root := podman(t, "mount", id)

@@ -25,11 +25,11 @@ const top = "../.."
 // ulimits are what podman must not raise where it cannot.
 var ulimits = []string{"--ulimit", "nofile=20000:20000", "--ulimit", "nproc=4096:4096"}
 
-// notShort ends a test that -short leaves out: it takes minutes where nothing has been built before.
-func notShort(tb testing.TB) {
+// wantAll ends a test that "make test" leaves out: where nothing has been built before, it takes minutes.
+func wantAll(tb testing.TB) {
 	tb.Helper()
-	if testing.Short() {
-		tb.Skip("with -short, TestImages with one image stands for the others")
+	if !host.All() {
+		tb.Skip("one image stands for the others; make test-all runs this")
 	}
 }
 
@@ -193,8 +193,8 @@ func makeBase(tb testing.TB, name string) string {
 	case "golang":
 		return build(tb, name, "bases/golang", "--build-arg", "BASE="+base(tb, "debian:bookworm"))
 	case "iptables-wrapper":
-		if testing.Short() {
-			return wrapperAlone(tb, name)
+		if !host.All() {
+			return build(tb, name, wrapperContext(tb))
 		}
 		return build(tb, name, top, goArgs(tb)...)
 	case "debs":
@@ -212,19 +212,17 @@ func makeBase(tb testing.TB, name string) string {
 	return ""
 }
 
-// wrapperAlone makes the wrapper's image without a container for the compiler.
-func wrapperAlone(tb testing.TB, name string, env ...string) string {
-	tb.Helper()
-	return build(tb, name, wrapperContext(tb, env...))
-}
-
-// wrapperContext returns a directory with the wrapper, its licence and a Dockerfile.
+// wrapperContext returns a directory for an image of the wrapper that needs no compiler in a container: the wrapper, its
+// licence and a Dockerfile.
 func wrapperContext(tb testing.TB, env ...string) (dir string) {
 	tb.Helper()
 	dir = dockerfile(tb, "FROM scratch", "COPY iptables-wrapper LICENSE /", `ENTRYPOINT ["/iptables-wrapper"]`)
-	binary := filepath.Join(baseDir, "iptables-wrapper") // a path without a test's name, for make
-	host.Run(tb, "env", append(env, "make", "--no-print-directory", "-C", top, "build", "BINARY="+binary)...)
-	host.Run(tb, "mv", binary, dir)
+	binary := os.Getenv("IPTABLES_WRAPPER")
+	if len(env) > 0 || binary == "" {
+		binary = filepath.Join(baseDir, "iptables-wrapper") // make takes no path with a test's name
+		host.Run(tb, "env", append(env, "make", "--no-print-directory", "-C", top, "build", "BINARY="+binary)...)
+	}
+	host.Run(tb, "cp", binary, dir+"/iptables-wrapper")
 	host.Run(tb, "cp", top+"/LICENSE", dir)
 	return dir
 }
