@@ -55,26 +55,42 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// The packages for Go programs bring nothing but golang.org/x/sys.
-func TestLibraryDependencies(t *testing.T) {
-	output, err := exec.Command("go", "list", "-deps", "../detect", "../exec").Output()
-	if err != nil {
-		t.Fatal(err)
+// What a package may need, itself or through others. The wrapped call's way is all that package main needs without the
+// command line.
+func TestImports(t *testing.T) {
+	const own = "github.com/iptables-wrappers/iptables-wrappers/"
+	needs := func(pkg string) (deps []string) {
+		t.Helper()
+		for dep := range strings.FieldsSeq(host.Run(t, "go", "list", "-deps", pkg)) {
+			if dep, isOwn := strings.CutPrefix(dep, own); isOwn && dep != strings.TrimPrefix(pkg, "../") {
+				deps = append(deps, dep)
+			} else if first, _, _ := strings.Cut(dep, "/"); strings.Contains(first, ".") || dep == "encoding/json" || dep == "os/exec" {
+				deps = append(deps, dep)
+			}
+		}
+		return deps
 	}
-	for dep := range strings.FieldsSeq(string(output)) {
-		if first, _, _ := strings.Cut(dep, "/"); strings.Contains(first, ".") &&
-			!strings.HasPrefix(dep, "golang.org/x/sys/") && !strings.HasPrefix(dep, "github.com/iptables-wrappers/iptables-wrappers/") {
-			t.Errorf("%s is linked in", dep)
+	for pkg, allowed := range map[string][]string{
+		"../detect":         nil,
+		"../exec":           {"detect", "internal/process", "internal/programs"},
+		"../internal/links": {"detect", "internal/programs"},
+	} {
+		for _, dep := range needs(pkg) {
+			if !slices.Contains(allowed, dep) && !strings.HasPrefix(dep, "golang.org/x/sys/") && dep != strings.TrimPrefix(pkg, "../") {
+				t.Errorf("%s needs %s", pkg, dep)
+			}
 		}
 	}
-	for _, pair := range [][2]string{{"../detect", "exec"}, {"../exec", "detect"}} {
-		output, err := exec.Command("go", "list", "-deps", pair[0]).Output()
-		if err != nil {
-			t.Fatal(err)
+	cli := 0
+	for line := range strings.Lines(host.Run(t, "go", "list", "-f", "{{.ImportPath}} {{.Imports}}", "../...")) {
+		if pkg, imports, _ := strings.Cut(line, " "); strings.Contains(imports, "urfave/cli") {
+			if cli++; pkg != own+"internal/command" {
+				t.Errorf("%s imports urfave/cli", pkg)
+			}
 		}
-		if strings.Contains(string(output), "iptables-wrappers/"+pair[1]) {
-			t.Errorf("%s imports %s", pair[0], pair[1])
-		}
+	}
+	if cli == 0 {
+		t.Error("nothing imports urfave/cli: this test is about something else")
 	}
 }
 
@@ -102,7 +118,7 @@ func TestReproducible(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range []string{"go.mod", "go.sum", "Makefile", "detect", "exec"} {
+		for _, part := range []string{"go.mod", "go.sum", "Makefile", "detect", "exec", "internal", "CHANGELOG.md"} {
 			host.Run(t, "cp", "-r", "../"+part, dir)
 		}
 		sources, err := filepath.Glob("../*.go")

@@ -87,11 +87,7 @@ func (s *scene) killThree(t *testing.T) (kills int) {
 
 func (s *scene) survived(t *testing.T, what string) {
 	t.Helper()
-	wrong := s.check(t)
-	if left := litter(t); len(left) > 3 {
-		wrong = append(wrong, fmt.Sprintf("left behind: %v", left))
-	}
-	wrong = append(wrong, s.recovers(t)...)
+	wrong := append(s.check(t), s.recovers(t)...)
 	if len(wrong) > 0 {
 		t.Errorf("%s: %s:\n%s", s.doc, what, strings.Join(wrong, "\n"))
 	}

@@ -192,13 +192,13 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 			// a temporary link that a killed process could have left is used up
 		case isCommand && err != nil:
 			complain("it failed, and changed %s", path)
-		case !slices.Contains(names, filepath.Base(path)) && filepath.Base(path) != "iptables-wrapper" && !strings.HasSuffix(path, ".iptables-wrapper"):
+		case !slices.Contains(names, filepath.Base(path)) && !slices.Contains([]string{"iptables-wrapper", "iptables-current"}, filepath.Base(path)):
 			complain("%s is not its to change", path)
 		case entry.foreign:
 			complain("%s points to %s, and was changed", path, entry.end)
 		case !there:
 			complain("%s is gone", path)
-		case !isCommand && !entry.wrapper:
+		case !isCommand && !entry.wrapper && filepath.Base(path) != "iptables-current":
 			complain("%s did not point to the wrapper", path)
 		}
 	}
@@ -233,7 +233,8 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 			t.Fatal(err)
 		}
 	}
-	paths := []string{"/usr/sbin/iptables-wrapper", "/usr/sbin/xtables-nft-multi", "/usr/sbin/xtables-legacy-multi", "/usr/sbin/.iptables-save.iptables-wrapper"}
+	paths := []string{"/usr/sbin/iptables-wrapper", "/usr/sbin/xtables-nft-multi", "/usr/sbin/xtables-legacy-multi",
+		"/usr/sbin/iptables-current", "/usr/sbin/.iptables-current.new", "/usr/sbin/.iptables-save.new"}
 	for _, dir := range []string{"/usr/sbin", "/etc/alternatives"} {
 		for _, name := range names {
 			paths = append(paths, filepath.Join(dir, name))
@@ -242,9 +243,9 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 	// Mostly what is usual, so that there are names to move.
 	usual := r.IntN(3) > 0
 	for i, path := range paths {
-		kind := r.IntN(14)
+		kind := r.IntN(15)
 		if usual && r.IntN(8) > 0 {
-			kind = []int{0, 11, 12, 13, 1}[min(i, 4)]
+			kind = []int{0, 11, 12, 1, 13, 13, 14}[min(i, 6)]
 		}
 		var err error
 		target := ""
@@ -279,6 +280,8 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 			target = programs + "xtables-legacy-multi"
 		case 13:
 			continue
+		case 14:
+			target = "/usr/sbin/iptables-current"
 		}
 		if target != "" {
 			err = os.Symlink(target, path)
@@ -318,10 +321,28 @@ func look(t *testing.T) map[string]entry {
 			}
 			if end, err := filepath.EvalSymlinks(path); err == nil {
 				e.end, e.wrapper = end, isOurs(end)
-				e.foreign = !e.wrapper && !strings.HasPrefix(filepath.Base(end), "xtables-")
+				e.foreign = !e.wrapper && !passesProgram(path)
 			}
 			found[path] = e
 		}
 	}
 	return found
+}
+
+// passesProgram reports whether a path leads to, or through, the name of a program of iptables.
+func passesProgram(path string) bool {
+	for range 40 {
+		if strings.HasPrefix(filepath.Base(path), "xtables-") {
+			return true
+		}
+		target, err := os.Readlink(path)
+		if err != nil {
+			return false
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	return false
 }
