@@ -44,8 +44,8 @@ var all = []image{
 	{name: "nonroot", recipe: "nonroot", base: "debian:trixie", dir: "/usr/sbin", nonroot: true},
 }
 
-// setting is a way to run an image on a host of a mode. Its test returns the result, in one of the words of the
-// table; what must never come of it is an error of the test.
+// setting is a way to run an image on a host of a mode. Its test returns the result, in one of the words of the table; a
+// result that is always wrong is an error of the test.
 type setting struct {
 	name string
 	test func(t *testing.T, i built, mode string) string
@@ -187,7 +187,7 @@ func asUser(user string) func(t *testing.T, i built, mode string) string {
 	}
 }
 
-// The network namespace belongs to the user namespace, as podman makes it for who is not root.
+// The network namespace belongs to the user namespace, as podman makes it for users other than root.
 func userNamespace(t *testing.T, i built, mode string) string {
 	got := i.run(t, rule1, i.program(mode)+` iptables -t mangle -N KUBE-IPTABLES-HINT
 iptables-restore --noflush; iptables -S INPUT | /busybox grep -c 192.0.2.1; leads; version`,
