@@ -174,6 +174,13 @@ func TestExamples(t *testing.T) {
 				}
 			}
 			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FIREWALL")
+
+			inPod := p // where nothing could be detected
+			inPod.network = bareNode(t)
+			if got := inPod.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-FIREWALL\n", "", 0}) {
+				t.Errorf("in a Pod's namespace: %+v", got)
+			}
+			inPod.network.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FIREWALL")
 		})
 		t.Run("nfd/"+mode, func(t *testing.T) {
 			p := readPod(t, "nfd", newNode(t, mode))
