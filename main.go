@@ -2,125 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Iptables-wrapper stands in for the six commands of iptables in a container. At the first call it asks the kernel which
-// backend the host uses, legacy or nft, makes the commands point to that backend's program, and execs it.
+// backend the host uses, legacy or nft, makes the commands lead to that backend's program, and execs it.
 //
-// Called by its own name it is a command line: see internal/command.
+// Called by one of the six names, it never gets here: internal/call is the way from the call to the program, and its init
+// function the reason. The decision is the table in detect/decide.go.
+//
+// Called by any other name it is a command line: see internal/command.
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"os"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/command"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// marker is in the executable of every version of the wrapper, and in no other program.
-const marker = "iptables-wrapper marker 7d3f6c0e-5a51-4f3b-9a1e-1f6d2c8b0e47"
-
 func main() {
-	// What belongs to the first thread, such as PR_SET_PDEATHSIG, survives only if that thread calls execve.
-	process.LockThread()
-	w := links.Started(marker)
-	if len(os.Args) > 0 && programs.IsName(programs.Base(os.Args[0])) {
-		os.Exit(wrap(w, os.Args, os.Stderr))
-	}
-	os.Exit(command.Run(w, os.Args, os.Stdout, os.Stderr))
-}
-
-// wrap detects the backend, remembers and keeps it as far as it may, and execs its program. It returns an exit status, and
-// only if that fails.
-func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
-	process.ReleaseSignals()
-	name := programs.Base(argv[0])
-	var override detect.Mode
-	if w.Trusted() {
-		var err error
-		if override, err = programs.ParseMode(os.Getenv("IPTABLES_WRAPPER_MODE")); err != nil {
-			return fail(stderr, 2, fmt.Errorf("environment variable IPTABLES_WRAPPER_MODE: %w", err), "")
-		}
-	}
-	paths, errs := map[detect.Mode]string{}, map[detect.Mode]error{}
-	for _, mode := range programs.Modes() {
-		paths[mode], errs[mode] = w.Find(mode, name)
-	}
-	q := detect.Query{Override: override, Installed: onlyInstalled(errs)}
-	var container links.Container
-	var memory links.Memory
-	if override == "" {
-		container = w.Container()
-		memory = w.Memory(container)
-		if m := memory.Mode(); m != "" && !errors.Is(errs[m], exec.ErrMissing) {
-			q.Remembered = m
-		}
-		q.DryRun = programs.Adds(argv)
-		q.NAT = q.DryRun && programs.NeedsNAT(argv)
-	}
-
-	r := q.Run()
-	if errs[r.Mode] != nil {
-		return cannotRun(stderr, name, r, errs[r.Mode])
-	}
-	kept := links.Kept{Mode: r.Mode, Why: errors.New("an answer for this call only")}
-	if r.Reason != detect.Override && r.Reason != detect.Remembered {
-		kept = w.Keep(links.Answer{
-			Mode: r.Mode, Conclusive: r.Conclusive, Adds: q.DryRun, Program: paths[r.Mode],
-			Kubelet: r.Reason == detect.KubeletHint || r.Reason == detect.KubeletCanary,
-		}, container, memory)
-	}
-	if errs[kept.Mode] != nil { // another call remembered a backend that is not installed
-		kept.Mode = r.Mode
-	}
-	debug(w, stderr, r, kept, paths[kept.Mode])
-	err := exec.Become(paths[kept.Mode], argv)
-	kept.Undo()
-	return cannotRun(stderr, name, r, err)
-}
-
-// onlyInstalled returns the only backend that has a program here. One that exists and cannot be executed is not missing.
-func onlyInstalled(errs map[detect.Mode]error) detect.Mode {
-	switch {
-	case errs[detect.NFT] == nil && errors.Is(errs[detect.Legacy], exec.ErrMissing):
-		return detect.NFT
-	case errs[detect.Legacy] == nil && errors.Is(errs[detect.NFT], exec.ErrMissing):
-		return detect.Legacy
-	default:
-		return ""
-	}
-}
-
-// cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the
-// host would not see its rules.
-func cannotRun(stderr io.Writer, name string, r detect.Result, err error) int {
-	hint := fmt.Sprintf("install the %s version of iptables in this image; if the mode is wrong, set IPTABLES_WRAPPER_MODE", r.Mode)
-	if errors.Is(err, exec.ErrRecursion) {
-		hint = "that file is the wrapper itself: restore iptables' own program there"
-	}
-	return fail(stderr, exec.Status(err), fmt.Errorf("cannot run %s for %s: %w (%s)", name, r.Mode, err, r), hint)
-}
-
-func fail(stderr io.Writer, status int, err error, hint string) int {
-	fmt.Fprintf(stderr, "iptables-wrapper: %v\n", err)
-	if hint != "" {
-		fmt.Fprintf(stderr, "iptables-wrapper: hint: %s\n", hint)
-	}
-	return status
-}
-
-// debug says in one line what the wrapper does, if IPTABLES_WRAPPER_DEBUG is set.
-func debug(w links.Wrapper, stderr io.Writer, r detect.Result, kept links.Kept, program string) {
-	if value := os.Getenv("IPTABLES_WRAPPER_DEBUG"); value != "1" && value != "true" || !w.Trusted() {
-		return
-	}
-	switched := "the switch was moved"
-	if kept.Why != nil {
-		switched = fmt.Sprintf("the switch was not moved (%v)", kept.Why)
-	}
-	fmt.Fprintf(stderr, "iptables-wrapper: %s [%s]; %s; running %s\n", r, r.Reason, switched, program)
+	os.Exit(command.Run(call.Wrapper(), os.Args, os.Stdout, os.Stderr))
 }

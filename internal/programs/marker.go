@@ -10,7 +10,7 @@ import (
 )
 
 // Marker returns the bytes that every version of the wrapper has in its executable. They are joined at run time, so that
-// a program that only links this package does not contain them: the one literal is in package main.
+// a program that only links this package does not contain them: the one literal is in internal/call.
 func Marker() string {
 	return strings.Join([]string{"iptables-wrapper marker 7d3f6c0e", "5a51", "4f3b", "9a1e", "1f6d2c8b0e47"}, "-")
 }
