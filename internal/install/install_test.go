@@ -171,6 +171,25 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+// The wrapper's file can be executed by everybody, whatever the umask, and a failure leaves nothing behind.
+func TestWriteWrapper(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o077))
+	r := newRoot(t)
+	if err := writeWrapper(r.w.Tree, "/usr/sbin/iptables-wrapper", []byte(marker), ""); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(r.dir + "/usr/sbin/iptables-wrapper"); err != nil || info.Mode() != 0o755 {
+		t.Errorf("got %v, %v", info, err)
+	}
+	before := r.snapshot()
+	if err := writeWrapper(r.w.Tree, "/usr/sbin/iptables-wrapper", []byte("new"), "not capabilities"); !errors.Is(err, ErrCapabilities) {
+		t.Errorf("got %v", err)
+	}
+	if after := r.snapshot(); after != before {
+		t.Errorf("it changed something:\n%s\n%s", before, after)
+	}
+}
+
 func TestInstallReportsChanges(t *testing.T) {
 	r := newRoot(t)
 	r.all(links.Switch)
@@ -275,6 +294,12 @@ func TestInstallAlternativesInRoot(t *testing.T) {
 	}
 	if got := r.install("/usr/sbin", Options{}); !slices.Contains(got, "/usr/sbin/iptables -> iptables-current") {
 		t.Errorf("got %q", got)
+	}
+
+	r = newRoot(t)
+	debian(r)
+	if got, err := Install(r.w, "usr/sbin", Options{Alternatives: true}); err != nil || !slices.Contains(got, "/etc/alternatives/iptables -> /usr/sbin/iptables-current") {
+		t.Errorf("without a slash: %q, %v", got, err)
 	}
 
 	r = newRoot(t)
