@@ -103,6 +103,9 @@ func (w wrapper) examine(matching *regexp.Regexp) ([]result, error) {
 	if w.file, err = filepath.Abs(w.file); err != nil {
 		return nil, err
 	}
+	if w.file, err = filepath.EvalSymlinks(w.file); err != nil {
+		return nil, err
+	}
 	if w.names != "links" && w.names != "alternatives" {
 		if w.names, err = filepath.Abs(w.names); err != nil {
 			return nil, err

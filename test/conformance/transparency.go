@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,9 +45,13 @@ func transparency() []situation {
 				{args: []string{"iptables", "--", "-S"}}, {args: []string{"iptables-restore", "/no/such/file"}},
 			}},
 			{"rules by standard input", []call{
-				{"*filter\n-A INPUT -s 192.0.2.1 -j DROP\nCOMMIT\n", []string{"iptables-restore"}},
-				{"*filter\n-A INPUT -s 2001:db8::1 -j DROP\nCOMMIT\n", []string{"ip6tables-restore", "--test"}},
-				{"*filter\nnonsense\nCOMMIT\n", []string{"iptables-restore"}},
+				{stdin: "*filter\n-A INPUT -s 192.0.2.1 -j DROP\nCOMMIT\n", args: []string{"iptables-restore"}},
+				{stdin: "*filter\n-A INPUT -s 2001:db8::1 -j DROP\nCOMMIT\n", args: []string{"ip6tables-restore", "--test"}},
+				{stdin: "*filter\nnonsense\nCOMMIT\n", args: []string{"iptables-restore"}},
+			}},
+			{"argv[0] is another of the names, with or without a path", []call{
+				{path: "iptables", args: []string{"ip6tables-save"}}, {path: "ip6tables-restore", args: []string{"./iptables", "-S"}},
+				{path: "iptables-save", args: []string{"/no/such/directory/iptables", "-S", "NO-SUCH-CHAIN"}},
 			}},
 		} {
 			list = append(list, situation{group: root.group, name: calls.name, want: asDirectly, run: func(c *container) string {
@@ -66,12 +72,14 @@ func transparency() []situation {
 		situation{group: "transparent", name: "every exit status", want: asDirectly, run: everyStatus},
 		situation{group: "transparent", name: "the process that was called is the program", want: "the same process", run: sameProcess},
 		situation{group: "transparent", name: "a signal ends it", want: "the caller sees each of them", run: deathBySignal},
+		situation{group: "transparent", name: "SIGTERM at any instant of a first call", want: "it ends by it", run: terminated},
 		situation{group: "transparent", name: "its parent dies (PR_SET_PDEATHSIG)", want: "it dies too", run: parentDeath},
 	)
 }
 
 // call is a name of iptables with its arguments, and what it reads.
 type call struct {
+	path  string // the name that is called, if argv[0] is another
 	stdin string
 	args  []string
 }
@@ -82,7 +90,7 @@ const direct = "/usr/sbin/xtables-nft-multi"
 func (c call) command(wrapped bool) *exec.Cmd {
 	path := direct
 	if wrapped {
-		path = filepath.Join("/usr/sbin", c.args[0])
+		path = filepath.Join("/usr/sbin", cmp.Or(c.path, c.args[0]))
 	}
 	return &exec.Cmd{Path: path, Args: c.args, Env: []string{"PATH=/usr/sbin:/usr/bin"}, Stdin: strings.NewReader(c.stdin)}
 }
@@ -173,6 +181,37 @@ func deathBySignal(c *container) string {
 		}
 	}
 	return "the caller sees each of them"
+}
+
+// terminated sends SIGTERM to first calls of iptables-restore, each a little later than the one before, from the start to
+// when the program waits for its standard input.
+//
+// That an ignored signal does nothing at any instant is not examined: in a program written in Go it ends the process while
+// the runtime starts, for some 0.1 ms.
+func terminated(c *container) string {
+	c.sh(plainHost)
+	for i := range 60 {
+		if err := c.lay(); err != nil {
+			fail(err)
+		}
+		cmd := call{args: []string{"iptables-restore"}}.command(true)
+		cmd.Stdin = nil
+		if _, err := cmd.StdinPipe(); err != nil { // nothing is ever written to it
+			fail(err)
+		}
+		if err := cmd.Start(); err != nil {
+			fail(err)
+		}
+		time.Sleep(time.Duration(i) * 50 * time.Microsecond)
+		if err := cmd.Process.Signal(unix.SIGTERM); err != nil {
+			return "it ended before"
+		}
+		err := cmd.Wait()
+		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != unix.SIGTERM {
+			return fmt.Sprintf("it ends with: %v", err)
+		}
+	}
+	return "it ends by it"
 }
 
 // parentDeath ends a shell whose child is iptables-restore and has asked to be told. It is done some times, because with
