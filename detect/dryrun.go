@@ -173,7 +173,7 @@ func (s *nftSocket) run(d *dryRun) error {
 
 // dryRun adds the features of nf_tables to the evidence.
 func (p *prober) dryRun(nat bool) {
-	if p.nft.supported != Yes || p.nft.fatal != nil {
+	if p.nft.supported != Yes {
 		return
 	}
 	d := newDryRun(p.nft.seq+1, nat)

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -226,7 +227,7 @@ func TestDryRunLeavesNoTrace(t *testing.T) {
 			cat /proc/sys/net/netfilter/nf_conntrack_count /proc/modules 2>&1; :`)
 	}
 	host.Run(t, "iptables-nft", "-t", "nat", "-A", "POSTROUTING", "-j", "MASQUERADE") // loads what a nat chain needs
-	before, first := state(), generation(t)
+	before := state()
 
 	seen := filepath.Join(t.TempDir(), "seen")
 	file, err := os.Create(seen)
@@ -241,6 +242,21 @@ func TestDryRunLeavesNoTrace(t *testing.T) {
 	}
 	defer monitor.Wait()
 	defer monitor.Process.Kill()
+	// monitored waits until the monitor, which takes its time, has seen a text, and returns all of it.
+	monitored := func(want string, until func()) string {
+		for range 1000 {
+			until()
+			content, err := os.ReadFile(seen)
+			if err != nil || strings.Contains(string(content), want) {
+				return string(content)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatalf("nft monitor has not seen %q", want)
+		return ""
+	}
+	monitored("table ip ready", func() { host.Run(t, "nft", "add table ip ready; delete table ip ready") })
+	first := generation(t)
 
 	// It is started by this thread, which is in the namespace, and commits once for each line that it is given.
 	writer := exec.Command("sh", "-c", `while read n; do printf 'add table ip other
@@ -260,6 +276,7 @@ add rule ip other c%s counter accept
 		t.Fatal(err)
 	}
 	stop, commits := make(chan bool), make(chan uint32)
+	var committed atomic.Uint32
 	go func() {
 		said, n := bufio.NewScanner(output), uint32(0)
 		for {
@@ -278,9 +295,10 @@ add rule ip other c%s counter accept
 				commits <- n
 				return
 			}
+			committed.Store(n)
 		}
 	}()
-	for range runs {
+	for i := 0; (i < runs || committed.Load() < 10) && !t.Failed(); i++ {
 		r := Query{DryRun: true, NAT: true, Everything: true}.Run()
 		for _, f := range families {
 			for _, feature := range r.Of(NFT, f).Features {
@@ -302,19 +320,14 @@ add rule ip other c%s counter accept
 	if after := state(); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
-	last := fmt.Sprintf("# new generation %d ", generation(t))
-	text := ""
-	for range 500 { // the monitor takes its time
-		content, err := os.ReadFile(seen)
-		if err != nil {
-			t.Fatal(err)
+	last := generation(t)
+	text := monitored(fmt.Sprintf("# new generation %d ", last), func() {})
+	for g := first + 1; g <= last; g++ {
+		if strings.Count(text, fmt.Sprintf("# new generation %d ", g)) != 1 {
+			t.Errorf("of %d commits, nft monitor has not seen generation %d", n, g)
 		}
-		if text = string(content); strings.Contains(text, last) {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
 	}
-	if n < 10 || strings.Contains(text, dryRunTable) || strings.Count(text, "# new generation") != int(n)+1 {
+	if strings.Contains(text, dryRunTable) || strings.Contains(text, fmt.Sprintf("# new generation %d ", last+1)) {
 		t.Errorf("%d commits, and nft monitor has seen\n%s", n, text)
 	}
 }

@@ -105,6 +105,52 @@ func TestReply(t *testing.T) {
 	}
 }
 
+// What the kernel's errors mean.
+func TestReplyErr(t *testing.T) {
+	for _, test := range []struct {
+		r    reply
+		want error
+	}{
+		{reply{}, nil},
+		{reply{interrupted: true}, errInterrupted},
+		{reply{errno: unix.EINTR}, errInterrupted},
+		{reply{errno: unix.EINVAL}, errNoNFTables},
+		{reply{errno: unix.EAFNOSUPPORT}, unix.ENOENT},
+		{reply{errno: unix.ENOENT, interrupted: true}, unix.ENOENT},
+		{reply{errno: unix.EPERM}, unix.EPERM},
+	} {
+		if err := test.r.err(); err != test.want {
+			t.Errorf("%+v: got %v, want %v", test.r, err, test.want)
+		}
+	}
+}
+
+// Whether nf_tables is there, and whether it makes sense to ask more.
+func TestLearn(t *testing.T) {
+	for _, test := range []struct {
+		errs      []error
+		supported Answer
+		fatal     error
+	}{
+		{[]error{nil}, Yes, nil},
+		{[]error{unix.ENOENT}, Yes, nil},
+		{[]error{errNoNFTables}, No, errNoNFTables},
+		{[]error{unix.EPERM}, Unknown, unix.EPERM},
+		{[]error{unix.EAGAIN}, Unknown, unix.EAGAIN},
+		{[]error{unix.ENOBUFS}, Unknown, nil},
+		{[]error{unix.ENOBUFS, unix.ENOENT}, Yes, nil},
+		{[]error{unix.ENOENT, errInterrupted}, Yes, nil},
+	} {
+		var s nftSocket
+		for _, err := range test.errs {
+			s.learn(err)
+		}
+		if s.supported != test.supported || s.fatal != test.fatal {
+			t.Errorf("%v: got %v, %v, want %v, %v", test.errs, s.supported, s.fatal, test.supported, test.fatal)
+		}
+	}
+}
+
 func TestAttribute(t *testing.T) {
 	attr := func(length, kind uint16, value string) []byte {
 		b := binary.NativeEndian.AppendUint16(nil, length)

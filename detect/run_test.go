@@ -74,6 +74,23 @@ func TestNativeChains(t *testing.T) {
 	}
 }
 
+// A dump that is not read to its end does not prevent the next one.
+func TestAskAfterEnough(t *testing.T) {
+	host.Netns(t)
+	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n", "iptables-nft-restore")
+	s := nftSocket{fd: -1}
+	defer s.close()
+	if got, err := s.rules(IPv4, "filter", 1); got != (Count{1, Unbounded}) || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := s.rules(IPv4, "filter", Unbounded); got != exactly(1000) || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := s.tables(IPv4, false); !got[0].exists || got[1].exists || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 // changing asks a query, and changes the host before the nth time that something else is asked.
 func changing(q Query, n int, change func()) Result {
 	p := newProber()
