@@ -64,9 +64,8 @@ func (s *session) detect(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	switch r.Reason {
-	case detect.OnlySupported, detect.OnlyInstalled, detect.Default: // a call that adds something would try nf_tables first
-		q.DryRun = true
+	if guess := r.Reason == detect.OnlyInstalled || r.Reason == detect.Default; guess && r.Of(detect.NFT, detect.IPv4).Supported == detect.Yes {
+		q.DryRun = true // as a call that adds something would
 		r = doctor.Ask(q, remembered)
 	}
 	a := answer{Result: r, Network: doctor.ThisNetwork(s.w, r)}
