@@ -44,6 +44,8 @@ func (s state) String() string {
 type measurement struct {
 	State                            state
 	Direct, Floor, First, ReadOnly   sample
+	Remembered                       sample // read-only, with a memory
+	Adding, DirectAdding             sample // read-only, a call that can add something; only where there is no evidence
 	NoCLI                            sample // read-only, of a wrapper that is built without the command line
 	Before                           sample // read-only, of the revision to compare with
 	FourSaves                        sample // how others look: four iptables-save processes
@@ -265,27 +267,33 @@ func build(layer, scratch, before string) error {
 // github.com/urfave/cli/v2 costs.
 func buildWithoutCLI(scratch, binary string) error {
 	stub, overlay := filepath.Join(scratch, "stub.go"), filepath.Join(scratch, "overlay.json")
-	if err := os.WriteFile(stub, []byte(`package main
+	if err := os.WriteFile(stub, []byte(`package command
 
 import (
 	"io"
 
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
 )
 
 var version string
 
-func commandLine(exec.Wrapper, []string, io.Writer, io.Writer) int { return len(version) }
+func Run(links.Wrapper, []string, io.Writer, io.Writer) int { return len(version) }
 `), 0o644); err != nil {
 		return err
 	}
+	files, err := filepath.Glob("internal/command/*.go")
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("find the command line: %w", cmp.Or(err, os.ErrNotExist))
+	}
 	replaced := map[string]string{}
-	for file, by := range map[string]string{"cli.go": stub, "completion.go": "", "doctor.go": ""} {
+	for i, file := range files {
 		path, err := filepath.Abs(file)
 		if err != nil {
 			return err
 		}
-		replaced[path] = by
+		if replaced[path] = ""; i == 0 {
+			replaced[path] = stub
+		}
 	}
 	replace, err := json.Marshal(map[string]any{"Replace": replaced})
 	if err != nil {
