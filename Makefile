@@ -91,7 +91,7 @@ fuzz:
 		done; \
 	done
 
-# What is in the binary, for whoever must know. Not a part of "make test" is vulncheck, which asks vuln.go.dev.
+# What is in the binary, for anyone who must know. Not a part of "make test" is vulncheck, which asks vuln.go.dev.
 sbom: build sbom-of
 
 sbom-of:

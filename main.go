@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Iptables-wrapper stands in for the six commands of iptables in a container. At the first call it asks the kernel which
-// backend the host uses, legacy or nft, makes the commands lead to that backend's program, and execs it.
+// backend the host uses, legacy or nft, makes the commands point to that backend's program, and execs it.
 //
 // Called by one of the six names, it never gets here: internal/call is the way from the call to the program, and its init
 // function the reason. The decision is the table in detect/decide.go.

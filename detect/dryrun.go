@@ -14,8 +14,8 @@ import (
 )
 
 // A dry run is a batch of nf_tables without its end, NFNL_MSG_BATCH_END. The kernel handles every message, loading the
-// modules that it needs, replies with an error for each that it refuses, and takes everything back: nothing is ever in
-// force, or seen by others. "nft --check" works the same way.
+// modules that it needs, replies with an error for each that it refuses, and takes everything back: nothing is ever
+// active, or seen by others. "nft --check" works the same way.
 //
 // The table is dormant, so that its chains are not even hooked into the kernel for that moment. No match or target needs
 // conntrack: that would switch it on for the namespace, and leave entries behind.

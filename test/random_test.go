@@ -329,7 +329,7 @@ func look(t *testing.T) map[string]entry {
 	return found
 }
 
-// passesProgram reports whether a path leads to, or through, the name of a program of iptables.
+// passesProgram reports whether a path points to, or through, the name of an iptables program.
 func passesProgram(path string) bool {
 	for range 40 {
 		if strings.HasPrefix(filepath.Base(path), "xtables-") {

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package call is a wrapped call: it asks the kernel which backend the host uses, makes the commands lead to that backend's
+// Package call is a wrapped call: it asks the kernel which backend the host uses, makes the commands point to that backend's
 // program as far as the answer may be kept, and execs the program.
 package call
 

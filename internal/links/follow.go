@@ -45,13 +45,13 @@ func (t Tree) Follow(path string) (Chain, error) {
 	return c, &os.PathError{Op: "follow", Path: path, Err: unix.ELOOP}
 }
 
-// IsProgram reports whether the chain leads to one of iptables' programs: it ends at one or passes one of their names, as
+// IsProgram reports whether the chain points to one of iptables' programs: it ends at one or passes one of their names, as
 // where xtables-nft-multi is itself a symlink.
 func (c Chain) IsProgram() bool {
 	return slices.ContainsFunc(c.Hops, func(hop string) bool { return programs.IsProgram(programs.Base(hop)) })
 }
 
-// Mode returns the backend whose program the chain leads to, "" if it leads to none.
+// Mode returns the backend whose program the chain points to, "" if it points to none.
 func (c Chain) Mode() detect.Mode {
 	for _, hop := range c.Hops {
 		if mode := programs.ModeOf(programs.Base(hop)); mode != "" {
@@ -97,7 +97,7 @@ func (t Tree) isOneOf(dir string, dirs ...string) bool {
 }
 
 // namesDir returns the directory of the commands that the chain's first hop belongs to: that of its own link, or of the
-// link that leads to it in /etc/alternatives.
+// link that points to it in /etc/alternatives.
 func (t Tree) namesDir(c Chain) string {
 	i := t.ownLink(c)
 	if i > 0 && t.isOneOf(programs.Dir(c.Hops[i]), alternativesDir) {

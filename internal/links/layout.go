@@ -23,7 +23,7 @@ type layout struct {
 	dir     string
 	sw      string  // the switch
 	current Chain   // from the switch on
-	broken  error   // why the switch leads nowhere; nil if it leads to a file
+	broken  error   // why the switch is broken; nil if it points to a file
 	names   []entry // all six
 }
 
@@ -31,7 +31,7 @@ type layout struct {
 type entry struct {
 	path     string
 	chain    Chain
-	err      error  // why it leads nowhere
+	err      error  // why it is broken
 	link     string // the link to replace, or the file itself, if the name is not in the layout
 	switched bool   // it goes through the switch
 }
@@ -72,7 +72,7 @@ func (w Wrapper) adopt(l layout, names []entry, file string, join bool) error {
 		return nil
 	}
 	if len(l.current.Hops) == 1 {
-		return &os.PathError{Op: "replace", Path: l.sw, Err: unix.EEXIST} // somebody's file, not a link
+		return &os.PathError{Op: "replace", Path: l.sw, Err: unix.EEXIST} // a user's file, not a link
 	}
 	file, err := w.keepFile(l, names, file)
 	if err != nil {
@@ -83,7 +83,7 @@ func (w Wrapper) adopt(l layout, names []entry, file string, join bool) error {
 			return err
 		}
 	}
-	// The wrapper's own name must not go through a name that will lead to a program.
+	// The wrapper's own name must not go through a name that will point to a program.
 	own := programs.Join(l.dir, WrapperName)
 	if c, err := w.Follow(own); err == nil && len(c.Hops) > 1 && w.passes(c, names) {
 		if err := w.point(own, file); err != nil {
@@ -98,7 +98,7 @@ func (w Wrapper) adopt(l layout, names []entry, file string, join bool) error {
 	return nil
 }
 
-// point makes a link lead to a file.
+// point makes a link point to a file.
 func (w Wrapper) point(link, file string) error {
 	content, err := w.Content(link, file)
 	if err != nil {
@@ -155,7 +155,7 @@ var (
 	errLoop   = fmt.Errorf("it is reached through a command of iptables: %w", programs.ErrRecursion)
 )
 
-// servesAll checks that the switch may lead to a program: that it is a multi-call program, and not reached through the
+// servesAll checks that the switch may point to a program: that it is a multi-call program, and not reached through the
 // switch or a name that goes through it.
 func (w Wrapper) servesAll(l layout, mode detect.Mode, program string) error {
 	if programs.Base(program) != programs.MultiCall(mode) {

@@ -22,11 +22,11 @@ type Outcome struct {
 	Fixed      error  // why the links could not be changed
 }
 
-// Select makes the six names in a directory lead to the multi-call program of a mode, whether they lead to a wrapper, to a
-// program of iptables or do not exist yet. If a name leads to anything else, it changes nothing.
+// Select makes the six names in a directory point to the multi-call program of a mode, whether they point to a wrapper, to a
+// iptables program or do not exist yet. If a name points to anything else, it changes nothing.
 //
 // The container's memory is brought in line. Where the links cannot be replaced, the memory alone does it, provided that
-// the names lead to a wrapper.
+// the names point to a wrapper.
 func (w Wrapper) Select(dir string, mode detect.Mode) (Outcome, error) {
 	if w.secure {
 		return Outcome{}, ErrPrivileged
@@ -73,8 +73,9 @@ func (w Wrapper) Select(dir string, mode detect.Mode) (Outcome, error) {
 	return o, nil
 }
 
-// prepare brings all names into the layout. If there is something to do before the switch can be moved, the switch is
-// pointed at the wrapper meanwhile, so that no name leads to one backend while another name, or the memory, says the other.
+// prepare brings all names into the layout. If that takes other steps before the switch can be moved, the switch is
+// pointed at the wrapper for their duration, so that no name points to one backend while another name, or the memory, says the
+// other.
 func (w Wrapper) prepare(l layout, program string, remembersOther bool) error {
 	if err := w.writable(l.dir); err != nil {
 		return err
@@ -125,8 +126,8 @@ func (w Wrapper) selectMemory(l layout, c Container, m *Memory, mode detect.Mode
 	return m.mode == mode, nil
 }
 
-// Reset makes the six names in a directory lead to a wrapper again and removes the container's memory. Names that lead to a
-// wrapper stay as they are. If one leads to anything but a wrapper or a program of iptables, it changes nothing.
+// Reset makes the six names in a directory point to a wrapper again and removes the container's memory. Names that point to a
+// wrapper stay as they are. If one points to anything but a wrapper or an iptables program, it changes nothing.
 func (w Wrapper) Reset(dir string) (Outcome, error) {
 	if w.secure {
 		return Outcome{}, ErrPrivileged
@@ -173,7 +174,7 @@ func (w Wrapper) resetLinks(l layout) error {
 	return w.adopt(l, names, file, false)
 }
 
-// Lay makes the six names in a directory lead to its switch, and that to a wrapper. links are what is replaced for that, in
+// Lay makes the six names in a directory point to its switch, and that to a wrapper. links are what is replaced for that, in
 // this order. The caller holds the lock. It returns a line for each change.
 func (w Wrapper) Lay(dir, wrapper string, links []string) (changed []string, err error) {
 	sw := programs.Join(dir, Switch)
@@ -198,7 +199,7 @@ func (w Wrapper) Lay(dir, wrapper string, links []string) (changed []string, err
 	return changed, nil
 }
 
-// ours fails if a name leads to anything but a wrapper or a program of iptables, or does not exist and should.
+// ours fails if a name points to anything but a wrapper or an iptables program, or does not exist and should.
 func (w Wrapper) ours(l layout, create bool) error {
 	for _, e := range l.names {
 		switch {
@@ -210,9 +211,9 @@ func (w Wrapper) ours(l layout, create bool) error {
 			return fmt.Errorf("%q is a dangling link: %w", e.path, e.err)
 		case w.isWrapperEnd(e.chain):
 		case e.chain.End == e.path:
-			return fmt.Errorf("%q is a file that is neither a wrapper nor a link to a program of iptables", e.path)
+			return fmt.Errorf("%q is a file that is neither a wrapper nor a link to an iptables program", e.path)
 		case !e.chain.IsProgram():
-			return fmt.Errorf("%q leads to %q, which is neither a wrapper nor a program of iptables", e.path, e.chain.End)
+			return fmt.Errorf("%q points to %q, which is neither a wrapper nor an iptables program", e.path, e.chain.End)
 		}
 	}
 	return nil
@@ -223,7 +224,7 @@ func (w Wrapper) isWrapperEnd(c Chain) bool {
 	return len(c.Hops) > 0 && c.Stat.Mode&unix.S_IFMT == unix.S_IFREG && (idOf(c.Stat) == w.file || w.IsWrapper(c.End))
 }
 
-// wrapperIn returns the wrapper that the switch of a directory is to lead to: the one in it, or the running one. A link under
+// wrapperIn returns the wrapper that the switch of a directory is to point to: the one in it, or the running one. A link under
 // the wrapper's name that goes through a command would go through the switch.
 func (w Wrapper) wrapperIn(l layout) (string, error) {
 	own := programs.Join(l.dir, WrapperName)

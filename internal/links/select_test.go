@@ -19,7 +19,7 @@ import (
 // operation is something that changes links, and where the names lead once it has come to its end.
 type operation struct {
 	name string
-	call bool // a wrapped call, which does not meet the wrapper in a former layout
+	call bool // a wrapped call, which does not run the wrapper in a former layout
 	run  func(h *fakeHost, w Wrapper)
 	want string
 }
@@ -75,7 +75,7 @@ func stopEverywhere(t *testing.T, layout hostLayout, o operation, memory detect.
 				want = "wrapper" // the memory outranks it, and holds without the switch
 			}
 			if got := h.all(); got != want {
-				t.Fatalf("%s, and again: the names lead to %s", what, got)
+				t.Fatalf("%s, and again: the names point to %s", what, got)
 			}
 			if wrong := h.wrong(); wrong != "" {
 				t.Fatalf("%s, and again: %s", what, wrong)
@@ -121,7 +121,7 @@ func TestSelectRefuses(t *testing.T) {
 		change func(h *fakeHost)
 		want   string
 	}{
-		{"somebody's file", func(h *fakeHost) {
+		{"a user's file", func(h *fakeHost) {
 			h.check(os.Remove(h.real("/usr/sbin/iptables")))
 			h.write("/usr/sbin/iptables", "mine")
 		}, "neither a wrapper nor a link"},
@@ -133,7 +133,7 @@ func TestSelectRefuses(t *testing.T) {
 		{"a loop", func(h *fakeHost) { h.link("iptables", "/usr/sbin/iptables") }, "too many levels"},
 		{"the program is a wrapper", func(h *fakeHost) { h.write(nftProgram, programs.Marker()) }, "the wrapper itself"},
 		{"the program goes through the switch", func(h *fakeHost) { h.link(Switch, nftProgram) }, "the wrapper itself"},
-		{"the program goes through a name that leads to the other backend", func(h *fakeHost) {
+		{"the program goes through a name that points to the other backend", func(h *fakeHost) {
 			former[0].lay(h)
 			h.link("iptables-save", nftProgram)
 		}, "the wrapper itself"},
@@ -149,7 +149,7 @@ func TestSelectRefuses(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if got := h.all(); got != before {
-				t.Errorf("the names lead to %s, before to %s", got, before)
+				t.Errorf("the names point to %s, before to %s", got, before)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestSelectMakesNames(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()
 	if o, err := h.w.Select("/usr/sbin", detect.Legacy); err != nil || !o.Moved || h.all() != "legacy" {
-		t.Errorf("got %+v, %v, the names lead to %s", o, err, h.all())
+		t.Errorf("got %+v, %v, the names point to %s", o, err, h.all())
 	}
 }
 
@@ -181,11 +181,11 @@ func TestSelectIsOneRename(t *testing.T) {
 		return nil
 	}
 	if _, err := h.w.Select("/usr/sbin", detect.NFT); err != nil || h.all() != "nft" || renames != 1 {
-		t.Errorf("got %v, the names lead to %s after %d renames", err, h.all(), renames)
+		t.Errorf("got %v, the names point to %s after %d renames", err, h.all(), renames)
 	}
 	renames = 0
 	if _, err := h.w.Reset("/usr/sbin"); err != nil || h.all() != "wrapper" || renames != 1 {
-		t.Errorf("reset: got %v, the names lead to %s after %d renames", err, h.all(), renames)
+		t.Errorf("reset: got %v, the names point to %s after %d renames", err, h.all(), renames)
 	}
 }
 

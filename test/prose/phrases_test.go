@@ -40,7 +40,7 @@ var phrases = []phrase{
 	avoid(`(names|links) (in \S+ )?(are |were |have been )?moved`, "6 links moved", `"repointed"`),
 	avoid(`(move|moves|moving) the (six )?names`, "it moves the names", `"repoint the links"`),
 	avoid(`names stay moved`, "the names stay moved", `"the links stay as they are"`),
-	avoid(`(mode|it) (is|was) asked for`, "the mode was asked for", `"requested" or "set"`),
+	avoid(`(mode|backend) (is|was) asked for`, "the mode was asked for", `"requested" or "set"`),
 	// Existence.
 	avoid(`(is|are|was|were) not there now`, "x_tables are not there now", `"is not loaded"`),
 	avoid(`what is there`, "it looks at what is there", `"what exists"`),
@@ -65,7 +65,6 @@ var phrases = []phrase{
 	avoid(`(rules?|programs?|modules?|tables?|chains?) of (nft|legacy|kubelet|kubelet's)`, "the programs of legacy", `"legacy programs", "kubelet chain"`),
 	avoid(`programs? of iptables`, "a program of iptables", `"iptables program"`),
 	// Word order.
-	avoid(`nor (is|are|does|do|did|has) \w+`, "Nor is line 5", `a sentence with the subject first`),
 	avoid(`the same with (podman|docker)`, "The same with podman", `"podman works the same way"`),
 	avoid(`(does|do) as well`, "bookworm does as well", `"works too"`),
 	avoid(`that makes no sense`, "a call that makes no sense", `"wrong usage"`),
