@@ -3,6 +3,8 @@
 
 package detect
 
+import "slices"
+
 // Reason is the row of the decision table that applied.
 type Reason string
 
@@ -56,7 +58,7 @@ func table(f facts) [15]row {
 		{RuleCount, NFT, nft.rules.Min > 0 && nft.rules.Min >= legacy.rules.Min, nft.rules.Min >= legacy.rules.Max && legacy.withoutKubelet()},
 		{RuleCount, Legacy, legacy.rules.Min > nft.rules.Min, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet()},
 		{OnlySupported, NFT, legacy.lacks(nft), false},
-		{OnlySupported, Legacy, nft.lacks(legacy) || f.installed == "" && nft.lacksIPv6(legacy), false},
+		{OnlySupported, Legacy, nft.lacks(legacy) || nft.lacksIPv6(legacy), false},
 		{OnlyInstalled, NFT, f.installed == NFT, false},
 		{OnlyInstalled, Legacy, f.installed == Legacy, false},
 		{Default, NFT, true, false},
@@ -96,8 +98,8 @@ func (b backend) lacks(other backend) bool {
 	return b.ipv4 == No
 }
 
-// lacksIPv6 reports that this backend works for IPv4 only and the other one for both. A host that can speak IPv4 only is
-// as well served by either, and IPv6 is no reason to run programs that are not installed.
+// lacksIPv6 reports that this backend is known to fail for IPv6 and the other one to work, which is as good for IPv4. For a
+// host that can speak IPv4 only, IPv6 is no reason.
 func (b backend) lacksIPv6(other backend) bool {
 	return b.ipv6 == No && other.ipv6 == Yes && other.ipv4 != No
 }
@@ -154,18 +156,17 @@ func (q Query) facts(e [4]Evidence) facts {
 	together := func(v4, v6 Evidence) backend {
 		return backend{
 			hint: either(v4.Hint, v6.Hint), canary: either(v4.Canary, v6.Canary), rules: v4.Rules.plus(v6.Rules),
-			ipv4: v4.works(), ipv6: v6.works(),
+			ipv4: q.works(v4), ipv6: q.works(v6),
 		}
 	}
 	return facts{q.Override, q.Remembered, q.Installed, together(e[0], e[1]), together(e[2], e[3])}
 }
 
-// works says whether the backend can be used for the family: it is there, and a dry run did not show otherwise.
-func (e Evidence) works() Answer {
-	for _, f := range e.Features {
-		if f.Has == No {
-			return No
-		}
+// works says whether the backend can be used for the family: the kernel has it, and a dry run did not show otherwise. What
+// a dry run shows is no reason to run programs that are not installed: those that are may still be able to do something.
+func (q Query) works(e Evidence) Answer {
+	if q.Installed == "" && slices.ContainsFunc(e.Features, func(f Feature) bool { return f.Has == No }) {
+		return No
 	}
 	return e.Supported
 }

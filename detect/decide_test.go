@@ -92,7 +92,6 @@ func TestDecide(t *testing.T) {
 		{"nft without IPv6, legacy's not loaded", none, with(worksIs(Yes, No)), with(worksIs(Yes, Unknown)), row{Default, NFT, true, false}},
 		{"nft without IPv6, nor has legacy", none, with(worksIs(Yes, No)), with(worksIs(Yes, No)), row{Default, NFT, true, false}},
 		{"nft without IPv6, legacy without IPv4", none, with(worksIs(Yes, No)), with(worksIs(No, Yes)), row{OnlySupported, NFT, true, false}},
-		{"nft without IPv6, only nft installed", facts{installed: NFT}, with(worksIs(Yes, No)), empty, row{OnlyInstalled, NFT, true, false}},
 		{"legacy without IPv6", none, empty, with(worksIs(Yes, No)), row{Default, NFT, true, false}},
 		{"legacy without IPv6, only legacy installed", facts{installed: Legacy}, empty, with(worksIs(Yes, No)), row{OnlyInstalled, Legacy, true, false}},
 		{"IPv6 alone, in legacy", none, with(worksIs(No, No)), with(worksIs(No, Yes)), row{OnlySupported, Legacy, true, false}},
@@ -129,18 +128,21 @@ func TestWorks(t *testing.T) {
 		return all
 	}
 	for _, test := range []struct {
+		q    Query
 		e    Evidence
 		want Answer
 	}{
-		{Evidence{Supported: Yes}, Yes},
-		{Evidence{Supported: No}, No},
-		{Evidence{Supported: Unknown}, Unknown},
-		{Evidence{Supported: Yes, Features: features(Yes, NotAsked, Yes)}, Yes},
-		{Evidence{Supported: Yes, Features: features(Yes, Unknown)}, Yes},
-		{Evidence{Supported: Yes, Features: features(Yes, No, Yes)}, No},
+		{Query{}, Evidence{Supported: Yes}, Yes},
+		{Query{}, Evidence{Supported: No}, No},
+		{Query{}, Evidence{Supported: Unknown}, Unknown},
+		{Query{}, Evidence{Supported: Yes, Features: features(Yes, NotAsked, Yes)}, Yes},
+		{Query{}, Evidence{Supported: Yes, Features: features(Yes, Unknown)}, Yes},
+		{Query{}, Evidence{Supported: Yes, Features: features(Yes, No, Yes)}, No},
+		{Query{Installed: NFT}, Evidence{Supported: Yes, Features: features(Yes, No, Yes)}, Yes},
+		{Query{Installed: NFT}, Evidence{Supported: No}, No},
 	} {
-		if got := test.e.works(); got != test.want {
-			t.Errorf("%+v: got %v, want %v", test.e, got, test.want)
+		if got := test.q.works(test.e); got != test.want {
+			t.Errorf("%+v, %+v: got %v, want %v", test.q, test.e, got, test.want)
 		}
 	}
 }

@@ -146,7 +146,7 @@ type Evidence struct {
 	Rules Count `json:"rules"`
 
 	// Foreign are base chains in nft's tables that are not iptables' own: somebody uses nft directly and has given
-	// the table one of iptables' names. iptables-nft prints no rule of such a table, so they count as 0 to n rules.
+	// the table one of iptables' names. iptables-nft prints some or none of its n rules, so they count as 0 to n.
 	Foreign []Chain `json:"foreign,omitempty"`
 
 	// Features are the results of a dry run, if there was one (Query.DryRun).
@@ -171,9 +171,10 @@ type Query struct {
 	// Installed is the only backend whose programs are installed. Empty: both are, or neither, or it is not known.
 	Installed Mode
 
-	// DryRun permits a dry run of nf_tables where nothing else decides: a transaction that the kernel checks and
-	// never commits. It shows whether iptables-nft could add rules, makes the kernel load modules that it would
-	// load, takes milliseconds, and delays other writers at the same time. So set it only if there is something to add.
+	// DryRun permits a dry run of nf_tables where nothing else decides and both backends can be run: a transaction
+	// that the kernel checks and never commits. It shows whether iptables-nft could add rules, makes the kernel load
+	// modules that it would load, takes milliseconds, and delays other writers for that time. So set it only if
+	// there is something to add.
 	DryRun bool
 
 	// NAT includes a nat chain in the dry run. The kernel may then load nf_nat and nf_conntrack.

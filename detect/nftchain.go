@@ -55,7 +55,7 @@ const (
 )
 
 // own reports whether iptables-nft takes a base chain of one of its five tables for its own. If one is not, it calls the
-// table incompatible and prints nothing of it.
+// table incompatible, and prints nothing of it, or in some versions nothing of that chain.
 func (c nftChain) own() bool {
 	if c.hook >= uint32(len(hookNames)) || string(c.name) != hookNames[c.hook] {
 		return false

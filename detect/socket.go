@@ -94,6 +94,11 @@ func (s *nftSocket) exchange(kind, flags uint16, family uint8, a attributes, rep
 		}
 		s.seq++
 		r := reply{seq: s.seq, kind: replyKind}
+		defer func() {
+			if !r.done {
+				s.close() // with the rest of the dump: no other can be asked for as long as that waits
+			}
+		}()
 		err := s.send(request(kind, flags, s.seq, family, a))
 		for err == nil && !r.done {
 			var datagram []byte
@@ -102,9 +107,6 @@ func (s *nftSocket) exchange(kind, flags uint16, family uint8, a attributes, rep
 			}
 			for m, bad := range r.messages(datagram) {
 				if !yield(m, bad) || bad != nil {
-					if !r.done {
-						s.close() // with the rest of the dump: no other can be asked for as long as that waits
-					}
 					return
 				}
 			}
