@@ -27,7 +27,9 @@ func (s *session) completionCommand() *cli.Command {
 			case shell == "bash":
 				script = bashScript(c.App)
 			case shell == "zsh": // its bashcompinit runs the same script
-				script = "#compdef iptables-wrapper\nautoload -Uz bashcompinit && bashcompinit\n" + bashScript(c.App)
+				script = "#compdef iptables-wrapper\nautoload -Uz bashcompinit && bashcompinit\n" + bashScript(c.App) +
+					// Found in fpath, the script is the body of a function that has just been called.
+					"[[ $funcstack[1] != _iptables-wrapper ]] || _bash_complete -F _iptables_wrapper\n"
 			case shell == "fish":
 				script, err = fishScript(c.App)
 			default:
@@ -42,7 +44,7 @@ func (s *session) completionCommand() *cli.Command {
 }
 
 // bashScript holds every word, so that a shell need not call the wrapper to complete one. $prev is the flag whose value
-// is completed; to bash, the = of --flag=value is a word of its own.
+// is completed: to bash, the = of --flag=value is a word of its own; to zsh, all of it is one word.
 func bashScript(app *cli.App) string {
 	var flags, values strings.Builder
 	var names []string
@@ -56,9 +58,9 @@ func bashScript(app *cli.App) string {
 			switch words := enums[c.Name+" "+f.Names()[0]]; f.(type) {
 			case *cli.BoolFlag:
 			case *cli.PathFlag:
-				fmt.Fprintf(&values, "\t%q) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", c.Name+" "+long)
+				fmt.Fprintf(&values, "\t\"%s\") generate %s; return ;;\n", pattern, map[bool]string{true: "-f", false: "-d"}[long == "--netns"])
 			default:
-				fmt.Fprintf(&values, "\t\"%s\") COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n", pattern, strings.Join(words, " "))
+				fmt.Fprintf(&values, "\t\"%s\") generate -W '%s'; return ;;\n", pattern, strings.Join(words, " "))
 			}
 		}
 	}
@@ -66,13 +68,14 @@ func bashScript(app *cli.App) string {
 }
 
 const bashTemplate = `_iptables_wrapper() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= words=
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= words= before=
+	generate() { COMPREPLY=($(compgen -P "$before" "$@" -- "$cur")); }
 	COMPREPLY=()
-	if [[ $cur == = ]]; then
-		cur=
-	elif [[ $prev == = ]]; then
-		prev=${COMP_WORDS[COMP_CWORD-2]}
-	fi
+	case $prev$cur in
+	*--*=*) before=${cur%%%%=*}= prev=${cur%%%%=*} cur=${cur#*=} ;;
+	*=) cur= ;;
+	=*) prev=${COMP_WORDS[COMP_CWORD-2]} ;;
+	esac
 	((COMP_CWORD == 1)) || command=${COMP_WORDS[1]}
 	case "$command $prev" in
 %s	esac
@@ -82,15 +85,18 @@ const bashTemplate = `_iptables_wrapper() {
 	'' | help) words='%s' ;;
 	completion) words='%s' ;;
 	esac
-	COMPREPLY=($(compgen -W "$words" -- "$cur"))
+	generate -W "$words"
 }
 complete -F _iptables_wrapper iptables-wrapper
 `
 
-// dashed lists flags as they are typed.
+// dashed lists flags as they are typed, but for --help, which the library adds to a command when it runs.
 func dashed(flags ...cli.Flag) []string {
 	var words []string
 	for _, f := range flags {
+		if f == cli.HelpFlag {
+			continue
+		}
 		for _, name := range f.Names() {
 			words = append(words, strings.Repeat("-", min(2, len(name)))+name)
 		}
@@ -101,14 +107,23 @@ func dashed(flags ...cli.Flag) []string {
 // fishScript is the library's, which knows all commands and flags, with the values of flags added.
 func fishScript(app *cli.App) (string, error) {
 	script, err := app.ToFishCompletion()
+	script += "complete -c iptables-wrapper -f\n"
 	for _, c := range app.Commands {
+		add := func(format string, args ...any) {
+			script += fmt.Sprintf("complete -c iptables-wrapper -n '__fish_seen_subcommand_from "+c.Name+"' "+format+"\n", args...)
+		}
 		for _, f := range c.Flags {
-			if words := enums[c.Name+" "+f.Names()[0]]; words != nil {
-				script += fmt.Sprintf("complete -c %s -n '__fish_seen_subcommand_from %s' -l %s -x -a '%s'\n", app.Name, c.Name, f.Names()[0], strings.Join(words, " "))
+			name := f.Names()[0]
+			words := "-x -a '" + strings.Join(enums[c.Name+" "+name], " ") + "'"
+			if _, ok := f.(*cli.PathFlag); ok {
+				words = map[bool]string{true: "-r -F", false: "-x -a '(__fish_complete_directories)'"}[name == "netns"]
+			} else if enums[c.Name+" "+name] == nil {
+				continue
 			}
+			add("-l %s%s %s", name, strings.Repeat(" -s o", len(f.Names())-1), words)
 		}
 		if words := enums[c.Name]; words != nil {
-			script += fmt.Sprintf("complete -c %s -n '__fish_seen_subcommand_from %s' -x -a '%s'\n", app.Name, c.Name, strings.Join(words, " "))
+			add("-a '%s'", strings.Join(words, " "))
 		}
 	}
 	return script, err
