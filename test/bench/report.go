@@ -148,13 +148,13 @@ func page(r report) []byte {
 	return b.Bytes()
 }
 
-// What is to be reached.
+// Targets.
 const (
 	targetRatio = 1.5 // to the floor, with a hint
 	targetOver  = 2   // milliseconds over the floor, without
 )
 
-// reached is how far the calls are from what is to be reached.
+// reached is how far the calls are from the targets.
 type reached struct {
 	missed, of        int
 	worst, withoutCLI float64 // times the floor, with a hint
