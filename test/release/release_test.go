@@ -153,6 +153,7 @@ func checkImage(t *testing.T, dist string) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "sh", "-euc", `
+mkdir -p "$1/mnt" "$1/proc"
 mount -t binfmt_misc none "$1/mnt"
 printf '%s' ":arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:$2:FPOC" >"$1/mnt/register"
 mount -t proc none "$1/proc"
