@@ -32,7 +32,7 @@ var wantedExtensions = []detect.Extension{
 // Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
 // the kernel may load the modules of what it is asked for.
 func Examine(w links.Wrapper, dir string, variable detect.Mode) Report {
-	r := Report{Version: Version, Variable: variable, dir: dir, distrusted: !w.Trusted()}
+	r := Report{Version: Version, Unreadable: []string{}, Variable: variable, dir: dir, distrusted: !w.Trusted()}
 	container := w.Container()
 	r.Remembered = w.Memory(container).Mode()
 	r.Host = Ask(detect.Query{Installed: Installed(w, dir), DryRun: true, NAT: true, Everything: true}, r.Remembered)
