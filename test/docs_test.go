@@ -45,8 +45,11 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// namespace is the identity of a network namespace, which differs from run to run.
-var namespace = regexp.MustCompile(`net:\[[0-9]+\]`)
+// What differs from run to run: the identity of a network namespace, and the name of a memory, which has that in it.
+var (
+	namespace = regexp.MustCompile(`net:\[[0-9]+\]`)
+	memory    = regexp.MustCompile(`(/iptables-wrapper\.0)\.[0-9]+\.[0-9]+\.[0-9a-f]{8}\b`)
+)
 
 // play runs the commands of a page and returns the page with their output.
 func play(t *testing.T, text string) (page string, ran int) {
@@ -60,6 +63,7 @@ func play(t *testing.T, text string) (page string, ran int) {
 		case isCommand:
 			output, _ := exec.Command("sh", "-c", "exec 2>&1; "+command).Output()
 			output = namespace.ReplaceAll(output, []byte("net:[4026531840]"))
+			output = memory.ReplaceAll(output, []byte("$1.4026531840.90.1a2b3c4d"))
 			lines = append(lines, line)
 			if text := strings.TrimRight(string(output), "\n"); text != "" {
 				for l := range strings.SplitSeq(text, "\n") {
