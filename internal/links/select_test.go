@@ -36,11 +36,15 @@ var operations = []operation{
 func TestKilledAndFailedAtEachStep(t *testing.T) {
 	stops := 0
 	for i, layout := range append(layouts, former...) {
-		for _, o := range operations {
+		for j, o := range operations {
 			if o.call && i >= len(layouts) {
 				continue
 			}
-			for _, memory := range []detect.Mode{"", detect.Legacy} {
+			memories := []detect.Mode{"", detect.Legacy}
+			if os.Getenv("TEST_ALL") == "" {
+				memories = memories[(i+j)%2:][:1]
+			}
+			for _, memory := range memories {
 				stops += stopEverywhere(t, layout, o, memory)
 			}
 		}
@@ -66,6 +70,9 @@ func stopEverywhere(t *testing.T, layout hostLayout, o operation, memory detect.
 				t.Fatalf("%s: %s", what, wrong)
 			}
 			for _, name := range programs.Names() { // a name that was not brought in joins when it is called
+				if !o.call && name != "iptables" {
+					continue
+				}
 				w := h.w
 				w.Called = "/usr/sbin/" + name
 				o.run(h, w)
@@ -128,7 +135,7 @@ func TestSelectRefuses(t *testing.T) {
 		{"a link to something else", func(h *fakeHost) {
 			h.write("/usr/bin/busybox", "mine")
 			h.link("/usr/bin/busybox", "/usr/sbin/iptables-save")
-		}, "neither a wrapper nor a program"},
+		}, "neither a wrapper nor an iptables program"},
 		{"a dangling link", func(h *fakeHost) { h.link("nowhere", "/usr/sbin/iptables") }, "dangling"},
 		{"a loop", func(h *fakeHost) { h.link("iptables", "/usr/sbin/iptables") }, "too many levels"},
 		{"the program is a wrapper", func(h *fakeHost) { h.write(nftProgram, programs.Marker()) }, "the wrapper itself"},
