@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -36,6 +37,9 @@ type session struct {
 // Run runs a command and returns its exit status: 2 for wrong usage; 3 if a conclusive answer was needed and there was
 // none; 1 for any other failure.
 func Run(w links.Wrapper, args []string, stdout, stderr io.Writer) int {
+	// A network namespace, /proc/thread-self and a trace by strace are those of one thread. It is never unlocked, so that the
+	// runtime starts no other thread from one that has entered another namespace.
+	runtime.LockOSThread()
 	s := &session{w, &stickyWriter{Writer: stdout}, stderr}
 	if len(args) == 0 { // before Linux 5.18 a program can be started without any
 		args = []string{program}

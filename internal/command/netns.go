@@ -6,7 +6,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -28,7 +27,6 @@ func enterNetns(c *cli.Context) error {
 	case path == "":
 		return nil
 	}
-	runtime.LockOSThread() // and never unlocked, so that the runtime starts no other thread from it
 	err := setns(path)
 	hint := ""
 	switch {
