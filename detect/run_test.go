@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -87,6 +89,33 @@ func TestAskAfterEnough(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if got, err := s.tables(IPv4, false); !got[0].exists || got[1].exists || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// Only the kernel's replies are read, whoever else sends something to the socket.
+func TestForgedReply(t *testing.T) {
+	host.Netns(t)
+	host.Run(t, "iptables-nft", "-w", "-t", mangle, "-N", HintChain)
+	var s, other nftSocket
+	s.fd, other.fd = -1, -1
+	for _, s := range []*nftSocket{&s, &other} {
+		if err := s.open(); err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		if _, err := s.chain(IPv4, HintChain); err != nil { // which binds the socket
+			t.Fatal(err)
+		}
+	}
+	address, err := unix.Getsockname(s.fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Sendto(other.fd, control(unix.NLMSG_ERROR, 0, s.seq+1, -int32(unix.ENOENT)), 0, address); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.chain(IPv4, HintChain); got != Yes || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
