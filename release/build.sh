@@ -65,15 +65,16 @@ make --no-print-directory -s sbom-of BINARY="$scratch/iptables-wrapper" VERSION=
 sed -E "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$(date -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)\"/" \
 	"$scratch/iptables-wrapper.cdx.json" >"$out/iptables-wrapper.cdx.json"
 
-# archive NAME: the images of all platforms as one OCI archive.
+# archive NAME PLATFORM...: the images of the platforms as one OCI archive.
 archive() {
-	local list=$tag-$1:list
+	local name=$1 list=$tag-$1:list platform
+	shift
 	"${podman[@]}" manifest create "$list" >/dev/null
-	for image in $("${podman[@]}" images --format '{{.Repository}}:{{.Tag}}' --filter "reference=$tag-$1:linux*" | sort); do
-		"${podman[@]}" manifest add "$list" "containers-storage:$image" >/dev/null
+	for platform; do
+		"${podman[@]}" manifest add "$list" "containers-storage:$tag-$name:${platform//\//-}" >/dev/null
 	done
-	"${podman[@]}" manifest push --quiet --all "$list" "oci:$scratch/oci/$1:$version" >/dev/null
-	pack -C "$scratch/oci/$1" -cf "$out/$1.oci.tar" .
+	"${podman[@]}" manifest push --quiet --all "$list" "oci:$scratch/oci/$name:$version" >/dev/null
+	pack -C "$scratch/oci/$name" -cf "$out/$name.oci.tar" .
 	"${podman[@]}" manifest rm "$list" >/dev/null
 }
 
@@ -95,8 +96,8 @@ for platform in "${distroless[@]}"; do
 	image iptables-wrapper-distroless "$platform" images/distroless ${base:+"$base"} \
 		--build-arg "WRAPPER=$tag-iptables-wrapper:${platform//\//-}"
 done
-archive iptables-wrapper
-archive iptables-wrapper-distroless
+archive iptables-wrapper "${platforms[@]}"
+archive iptables-wrapper-distroless "${distroless[@]}"
 
 (cd "$out" && sha256sum -- * >SHA256SUMS)
 echo "release: $version is in dist/" >&2
