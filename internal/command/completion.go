@@ -90,7 +90,7 @@ const bashTemplate = `_iptables_wrapper() {
 complete -F _iptables_wrapper iptables-wrapper
 `
 
-// dashed lists flags as they are typed, but for --help, which the library adds to a command when it runs.
+// dashed lists flags as they are typed, except --help, which the library adds to a command when it runs.
 func dashed(flags ...cli.Flag) []string {
 	var words []string
 	for _, f := range flags {

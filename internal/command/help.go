@@ -25,7 +25,8 @@ OPTIONS:{{range .VisibleFlags}}
 ENVIRONMENT:
    IPTABLES_WRAPPER_MODE     nft or legacy: use that backend, whatever the host uses; auto: detect it
    IPTABLES_WRAPPER_DEBUG    1: for each iptables call, print the mode and the reason to stderr
-   NO_COLOR                  if set, detect and doctor print no colours
+   XTABLES_LOCKFILE          iptables-legacy's lock, /run/xtables.lock by default; doctor checks it
+   NO_COLOR, TERM=dumb       detect and doctor print no colours
 
 EXIT STATUS:
    0    success

@@ -4,7 +4,6 @@
 package doctor
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -54,9 +53,6 @@ func Examine(w links.Wrapper, dir string, variable detect.Mode) Report {
 	}
 	r.forgetful = forgetful(r.Remembered)
 	r.strangers = !container.Own() && !(container.OwnNetns == detect.No && container.OwnRoot == detect.Yes) // as in ip netns exec
-	if container.OwnRoot == detect.Yes {
-		r.process1Mode = process1Mode()
-	}
 	r.Capabilities = capabilities()
 	r.lock = lock(w.Trusted())
 	r.programs(w, dir)
@@ -81,20 +77,6 @@ func capabilities() []Capability {
 		{"CAP_NET_ADMIN", has(unix.CAP_NET_ADMIN), "reading and changing rules"},
 		{"CAP_NET_RAW", has(unix.CAP_NET_RAW), "iptables-legacy"},
 	}
-}
-
-// process1Mode is what the variable is for the container's first process: what kubectl exec runs can have another one.
-func process1Mode() detect.Mode {
-	environment, err := os.ReadFile("/proc/1/environ")
-	if err != nil {
-		return ""
-	}
-	for variable := range bytes.SplitSeq(environment, []byte{0}) {
-		if mode, ok := strings.CutPrefix(string(variable), ModeVariable+"="); ok && (mode == "nft" || mode == "legacy") {
-			return detect.Mode(mode)
-		}
-	}
-	return ""
 }
 
 // forgetful says why no memory can be made, in any of the places for it.

@@ -84,7 +84,6 @@ var table = []rule{
 	{alone, Problem, (*Report).unsupported, "the mode is {}, but this kernel does not support it", "on the host, run: modprobe -a {supportModules}"},
 	{alone, Problem, (*Report).cannotAdd, "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", "on the host, run: modprobe -a {featureModules}"},
 	{alone, Problem, (*Report).withoutNetRaw, "CAP_NET_RAW is missing; it is needed for iptables-legacy", "add NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_RAW)"},
-	{alone, Warning, (*Report).readOnlyLock, "iptables-legacy, which this host may use, cannot lock its tables: {}", "docker run --tmpfs /run, or mount the host's /run/xtables.lock (type FileOrCreate)"},
 	{alone, Problem, (*Report).noLock, "iptables-legacy cannot lock its tables: {}", "docker run --tmpfs /run, or mount the host's /run/xtables.lock (type FileOrCreate)"},
 	{alone, Problem, (*Report).unreadable, "iptables-nft cannot list all of its tables: {}", moveChain},
 	{alone, Warning, (*Report).conflict, "{}", "reboot the node, or delete the chains and rules left over from the old mode"},

@@ -137,8 +137,6 @@ var situations = []situation{
 		unknown(r)
 		r.Variable, r.Here.How, r.Here.Backend = detect.Legacy, Variable, detect.Legacy
 	}, []string{"warning: does not reach programs that clear the environment -> select --mode legacy"}},
-	{"process 1 has the variable, and this one has not", func(r *Report) { r.process1Mode = detect.NFT },
-		[]string{"warning: IPTABLES_WRAPPER_MODE=nft does not reach -> select --mode nft"}},
 	{"the variable comes too late", func(r *Report) {
 		unknown(r)
 		r.Host.Reason, r.Remembered, r.Here.How, r.Variable = detect.Remembered, detect.NFT, Switch, detect.Legacy
@@ -185,8 +183,6 @@ var situations = []situation{
 	{"no NET_RAW on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; missing(&r.Capabilities, "CAP_NET_RAW") }, nil},
 	{"no lock", func(r *Report) { r.lock = errors.New("read-only file system") }, []string{"problem: cannot lock its tables: read-only file system -> --tmpfs /run"}},
 	{"no lock, on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; r.lock = unix.EROFS }, nil},
-	{"no lock, on a host that may be legacy", func(r *Report) { unknown(r); r.lock = unix.EROFS },
-		[]string{"warning: neither a kubelet chain -> select", "warning: cannot lock its tables -> --tmpfs /run"}},
 	{"an unreadable table", func(r *Report) { unknown(r); r.Host.Conclusive, r.Unreadable = true, []string{"Table `filter'"} }, []string{"problem: cannot list all of its tables: Table `filter' -> nft list ruleset"}},
 	{"control characters", func(r *Report) { r.Names[1].Error = "a\x1b[1m\nproblem: b" }, []string{"warning: a [1m problem: b"}},
 	{"a conflict", func(r *Report) { r.Host.Conflicts = []detect.Conflict{detect.RulesInBoth, detect.StrayCanary} }, []string{"warning: left over -> reboot the node"}},

@@ -47,16 +47,15 @@ type Report struct {
 	Extensions   []Extension   `json:"extensions"`
 	Unreadable   []string      `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
 
-	dir          string
-	distrusted   bool        // the caller has fewer privileges than this process, so the variable does not count
-	process1Mode detect.Mode // IPTABLES_WRAPPER_MODE of the container's first process
-	canLoad      bool        // legacy's program could load x_tables, or they were loaded already
-	fixed        error       // why the links cannot be changed
-	forgetful    error       // why nothing can be remembered
-	strangers    bool        // process 1 is not this container's, or that cannot be told
-	lock         error       // why iptables-legacy cannot lock its tables
-	fileCaps     []string    // programs whose file capabilities differ from the wrapper's
-	wrapperCaps  bool        // the wrapper's file has capabilities
+	dir         string
+	distrusted  bool     // the caller has fewer privileges than this process, so the variable does not count
+	canLoad     bool     // legacy's program could load x_tables, or they were loaded already
+	fixed       error    // why the links cannot be changed
+	forgetful   error    // why nothing can be remembered
+	strangers   bool     // process 1 is not this container's, or that cannot be told
+	lock        error    // why iptables-legacy cannot lock its tables
+	fileCaps    []string // programs whose file capabilities differ from the wrapper's
+	wrapperCaps bool     // the wrapper's file has capabilities
 }
 
 // Capability is one that iptables needs.

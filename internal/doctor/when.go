@@ -174,18 +174,12 @@ func (r *Report) variableDistrusted() string {
 	return string(r.Variable)
 }
 
-// cleanEnvironment: the variable decides here, or for process 1, and where it is not passed on the answer is another.
+// cleanEnvironment: the variable decides here, and where it is not passed on the answer is another.
 func (r *Report) cleanEnvironment() string {
-	mode := r.process1Mode
-	if r.Here.How == Variable {
-		mode = r.Variable
-	} else if r.Here.How == Switch || r.Here.How == NotWrapped || r.Here.Backend == mode {
+	if r.Here.How != Variable || r.Variable == r.Host.Mode {
 		return ""
 	}
-	if mode == r.Host.Mode {
-		return ""
-	}
-	return string(mode)
+	return string(r.Variable)
 }
 
 // namesWith lists the names for which say returns something.

@@ -67,13 +67,6 @@ func (r *Report) unsupported() string {
 	return string(mode)
 }
 
-func (r *Report) readOnlyLock() string {
-	if r.lock == nil || r.wanted() == detect.Legacy || r.Host.Conclusive || r.denied() != "" {
-		return ""
-	}
-	return r.lock.Error()
-}
-
 func (r *Report) noLock() string {
 	if r.lock == nil || r.wanted() != detect.Legacy {
 		return ""
