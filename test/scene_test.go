@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -212,7 +213,11 @@ func (s *scene) recovers(t *testing.T) (wrong []string) {
 	if s.isCommand() {
 		host.Run(t, s.call[0], s.call[1:]...)
 	}
-	for _, name := range names {
+	next := names
+	if !host.All() {
+		next = []string{"ip6tables-restore", "iptables"}
+	}
+	for _, name := range next {
 		got, err := exec.Command("/usr/sbin/"+name, "--version").CombinedOutput()
 		if want := version[s.mode]; err != nil || !strings.Contains(string(got), want) {
 			wrong = append(wrong, fmt.Sprintf("the next call of %s: %v, %q", name, err, got))
@@ -224,7 +229,9 @@ func (s *scene) recovers(t *testing.T) (wrong []string) {
 		if output, err := exec.Command("sh", "-c", "iptables-wrapper select --mode legacy && iptables-wrapper select --mode nft").CombinedOutput(); err != nil {
 			wrong = append(wrong, fmt.Sprintf("select: %v, %s", err, output))
 		}
-		if left = litter(t); len(left) > 0 {
+		// A process that was killed while it replaced a memory leaves a link that nothing reads, until the container ends.
+		left = slices.DeleteFunc(litter(t), func(path string) bool { return filepath.Dir(path) == "/dev/shm" })
+		if len(left) > 0 {
 			wrong = append(wrong, fmt.Sprintf("left behind: %v", left))
 		}
 	}
