@@ -59,7 +59,7 @@ func (p *prober) run(q Query) Result {
 	// once more before that counts.
 	if !p.found(hint) && (p.found(canary) || p.found(rules)) {
 		p.askHints(all)
-		if !p.found(hint) && !p.found(canary) {
+		if !p.found(hint) && p.evidence[0].Canary != Yes && p.evidence[1].Canary != Yes {
 			p.askCanaries(all)
 		}
 	}

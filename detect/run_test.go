@@ -154,6 +154,7 @@ func TestHintBetweenQuestions(t *testing.T) {
 		{"canary in legacy, hint in nft", canary(Legacy), hint(NFT), Result{Mode: NFT, Reason: KubeletHint}},
 		{"rules in nft, canary in legacy", rule(NFT), canary(Legacy), Result{Mode: Legacy, Reason: KubeletCanary}},
 		{"rules in legacy, canary in nft", rule(Legacy), canary(NFT), Result{Mode: NFT, Reason: KubeletCanary}},
+		{"canary in legacy, canary in nft", canary(Legacy), canary(NFT), Result{Mode: NFT, Reason: KubeletCanary}},
 		{"canary in legacy, renewed", canary(Legacy), func(t *testing.T) {
 			host.Run(t, "iptables-legacy", "-w", "-t", mangle, "-X", CanaryChain)
 		}, Result{Mode: Legacy, Reason: KubeletCanary}},
