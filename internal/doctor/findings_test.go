@@ -163,6 +163,10 @@ var situations = []situation{
 		[]string{"problem: no usable legacy iptables in this image: gone -> install iptables 1.8.4"}},
 	{"the other program is missing", func(r *Report) { r.Programs[0] = Program{Mode: detect.NFT, Error: "gone", missing: true} },
 		[]string{"warning: the other backend -> install iptables 1.8.4"}},
+	{"a program that fails for want of its backend in the kernel", func(r *Report) {
+		r.Host.Mode, r.Here.Backend, r.Host.Evidence[0].Supported = detect.NFT, detect.NFT, detect.No
+		r.Programs[0] = Program{Mode: detect.NFT, Error: "exit status 1"}
+	}, []string{"problem: this kernel does not support it ->"}},
 	{"two versions", func(r *Report) { r.Programs[0].Version = "iptables v1.8.11 (nf_tables)" }, []string{"warning: nft 1.8.11, legacy 1.8.9 -> one package"}},
 	{"no x_tables", func(r *Report) { r.Host.Evidence[2].Supported = detect.No }, []string{"problem: this kernel does not support it -> modprobe -a iptable_filter"}},
 	{"x_tables cannot be loaded", func(r *Report) { r.canLoad = false }, []string{"problem: this kernel does not support it -> modprobe -a iptable_filter"}},
@@ -190,10 +194,12 @@ var situations = []situation{
 		[]string{"warning: 3 in nft ipv6 nat, with chains of Docker, Kubernetes -> switch it to legacy; list them with: iptables-nft-save"}},
 	{"rules where they belong", rules(2, 3, "KUBE-SERVICES"), nil},
 	{"extensions are missing", func(r *Report) {
-		r.Extensions = []Extension{{detect.Legacy, detect.IPv4, "set", false, detect.No}, {detect.NFT, detect.IPv4, "CT", true, detect.No}, {detect.Legacy, detect.IPv6, "REJECT", true, detect.No}}
+		r.Extensions = []Extension{
+			{detect.Legacy, detect.IPv4, "set", false, detect.No}, {detect.NFT, detect.IPv4, "CT", true, detect.No}, {detect.Legacy, detect.IPv6, "REJECT", true, detect.No},
+			{detect.Legacy, detect.IPv4, "mark", false, detect.Yes}, {detect.Legacy, detect.IPv6, "mark", false, detect.Yes},
+		}
 	}, []string{"warning: set (ipv4), REJECT (ipv6) -> modprobe -a ipt_set ip6t_REJECT"}},
-	{"no IPv6, so no extension for it", func(r *Report) {
-		r.Host.Evidence[3].Supported = detect.No
+	{"ip6_tables is not loaded, so no extension for it", func(r *Report) {
 		r.Extensions = []Extension{{detect.Legacy, detect.IPv6, "set", false, detect.No}}
 	}, nil},
 	{"hostPID", func(r *Report) { r.strangers = true }, []string{"warning: hostPID -> iptables-wrapper select"}},

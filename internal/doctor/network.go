@@ -55,7 +55,7 @@ func ThisNetwork(w links.Wrapper, host detect.Result) Network {
 	}
 	n := Network{Namespace: name, Process1: w.Container().OwnNetns}
 	n.Interfaces, n.Own = interfaces()
-	n.Own = n.Own && !byKubelet(host)
+	n.Own = n.Own && !slices.ContainsFunc(host.Evidence, func(e detect.Evidence) bool { return e.Hint == detect.Yes || e.Canary == detect.Yes })
 	return n
 }
 

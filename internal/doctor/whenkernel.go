@@ -24,8 +24,9 @@ func (r *Report) wanted() detect.Mode {
 
 func (r *Report) programError(wanted bool) string {
 	for _, p := range r.Programs {
-		// Without CAP_NET_ADMIN a program that is there can fail too, but that is a consequence.
-		if p.Error != "" && (p.Mode == r.wanted()) == wanted && (p.missing || !r.blind()) {
+		// Without CAP_NET_ADMIN, or without its backend in the kernel, even a good program fails.
+		consequence := !p.missing && (r.blind() || r.unsupported() == string(p.Mode) || r.Host.Of(p.Mode, detect.IPv4).Supported == detect.No)
+		if p.Error != "" && (p.Mode == r.wanted()) == wanted && !consequence {
 			return p.Error
 		}
 	}
@@ -183,11 +184,15 @@ func (r *Report) strayRules() string {
 	return strings.Join(tables, ", ")
 }
 
-// missingExtensions are those that the wanted backend lacks in a family that the kernel has.
+// missingExtensions are those that the wanted backend lacks in a family. If it has none at all, the family is not loaded.
 func (r *Report) missingExtensions() []Extension {
 	var missing []Extension
+	loaded := map[detect.Family]bool{}
 	for _, x := range r.Extensions {
-		if x.Has == detect.No && x.Backend == r.wanted() && r.unsupported() == "" && r.Host.Of(x.Backend, x.Family).Supported != detect.No {
+		loaded[x.Family] = loaded[x.Family] || x.Backend == r.wanted() && x.Has == detect.Yes
+	}
+	for _, x := range r.Extensions {
+		if x.Has == detect.No && x.Backend == r.wanted() && loaded[x.Family] {
 			missing = append(missing, x)
 		}
 	}
