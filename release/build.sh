@@ -9,6 +9,7 @@
 # PODMAN        the podman command, with global options if needed
 # PODMAN_BUILD  more options for podman build
 # BASE          the base image of images/distroless; {arch} in it stands for the architecture
+# PLATFORMS     platforms of the binaries and of the wrapper's image, linux/amd64 among them
 # DISTROLESS    platforms of the distroless image; those of another architecture need binfmt_misc (package qemu-user-static)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +18,7 @@ version=${1:?usage: release/build.sh VERSION}
 read -ra podman <<<"${PODMAN:-podman}"
 read -ra build_options <<<"${PODMAN_BUILD:-}"
 read -ra distroless <<<"${DISTROLESS:-linux/amd64 linux/arm64}"
-platforms=(linux/amd64 linux/arm64 linux/arm/v7 linux/ppc64le linux/s390x linux/riscv64 linux/386)
+read -ra platforms <<<"${PLATFORMS:-linux/amd64 linux/arm64 linux/arm/v7 linux/ppc64le linux/s390x linux/riscv64 linux/386}"
 
 fail() { printf 'release: %s\n' "$*" >&2 && exit 1; }
 [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || fail "$version is not a version such as v1.2.3 or v1.2.3-rc.1"
