@@ -91,13 +91,15 @@ image() {
 for platform in "${platforms[@]}"; do
 	image iptables-wrapper "$platform" . --build-context "build=$scratch/$platform" --build-arg BUILDPLATFORM=linux/amd64
 done
+# Now, because podman without layers removes the image of a stage that adds nothing to it: the wrapper's, below.
+archive iptables-wrapper "${platforms[@]}"
+
 for platform in "${distroless[@]}"; do
 	IFS=/ read -r os arch variant <<<"$platform"
 	base=${BASE:+--build-arg=BASE=${BASE//\{arch\}/$arch}}
 	image iptables-wrapper-distroless "$platform" images/distroless ${base:+"$base"} \
 		--build-arg "WRAPPER=$tag-iptables-wrapper:${platform//\//-}"
 done
-archive iptables-wrapper "${platforms[@]}"
 archive iptables-wrapper-distroless "${distroless[@]}"
 
 (cd "$out" && sha256sum -- * >SHA256SUMS)
