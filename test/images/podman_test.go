@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -79,7 +81,7 @@ func podmanCommand(cache string, args ...string) *exec.Cmd {
 	}, args...)...)
 }
 
-// TestMain removes what an interrupted run has left, and afterwards old images that have no name any more.
+// TestMain removes what interrupted runs have left, and afterwards the names of this one, and old images that have none.
 func TestMain(m *testing.M) {
 	left, _ := filepath.Glob("/run/netns/" + prefix + "*")
 	for _, path := range left {
@@ -96,10 +98,21 @@ func TestMain(m *testing.M) {
 	status := m.Run()
 	_ = os.RemoveAll(baseDir)
 	if dir, err := cacheDir(); err == nil && os.Geteuid() == 0 {
-		// Not the newest: another run may be at work with them.
+		untag(dir)
 		_ = podmanCommand(dir, "image", "prune", "--force", "--filter", "until=24h").Run()
 	}
 	os.Exit(status)
+}
+
+// untag removes the names of this run and of those that have ended.
+func untag(cache string) {
+	images, _ := podmanCommand(cache, "images", "--noheading", "--format", "{{.Repository}}:{{.Tag}}").Output()
+	for _, name := range strings.Fields(string(images)) {
+		var pid int
+		if n, _ := fmt.Sscanf(name, "localhost/run-%d/", &pid); n == 1 && (pid == os.Getpid() || unix.Kill(pid, 0) != nil) {
+			_ = podmanCommand(cache, "untag", name).Run()
+		}
+	}
 }
 
 // baseDir is for the programs that the containers of this run are given.
@@ -136,12 +149,16 @@ func tail(s string) string {
 }
 
 // build builds an image and returns its ID. No image is fetched. RUN lines have the network of this machine, for the package
-// managers. The name keeps the image, and so its layers, for the next run; a run in another checkout may take it over.
+// managers. The name keeps the image, and so its layers, for the next run. A run in another checkout may take that name, and
+// removes images without one, so the image has a name of this run, too.
 func build(tb testing.TB, name, dir string, args ...string) (id string) {
 	tb.Helper()
-	args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--tag", "localhost/" + name}, args...)
+	args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--tag", "localhost/" + name, "--tag", runTag(os.Getpid()) + name}, args...)
 	return podman(tb, append(append(args, ulimits...), dir)...)
 }
+
+// runTag begins the names of the images that a run uses.
+func runTag(pid int) string { return fmt.Sprintf("localhost/run-%d/", pid) }
 
 // bases are the images that others start from here, each made once, by name.
 var bases sync.Map
