@@ -34,6 +34,7 @@ type podSpec struct {
 type container struct {
 	Name, Image     string
 	Command, Args   []string
+	LivenessProbe   struct{ Exec struct{ Command []string } }
 	SecurityContext struct {
 		ReadOnlyRootFilesystem   bool
 		AllowPrivilegeEscalation *bool
@@ -182,6 +183,16 @@ func TestExamples(t *testing.T) {
 				t.Errorf("in a Pod's namespace: %+v", got)
 			}
 			inPod.network.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FIREWALL")
+		})
+		t.Run("probe/"+mode, func(t *testing.T) {
+			p := readPod(t, "probe", newNode(t, mode))
+			c := p.spec.Containers[0]
+			probe := strings.Join(c.LivenessProbe.Exec.Command, " ")
+			// A stored mode that is not the host's is what the probe is there for.
+			c.Args[0] += "\n" + probe + "\niptables-wrapper select --mode " + other(mode) + "\nif " + probe + "; then exit 9; fi"
+			if got := p.run(t, c); got.status != 0 {
+				t.Errorf("got %+v", got)
+			}
 		})
 		t.Run("nfd/"+mode, func(t *testing.T) {
 			p := readPod(t, "nfd", newNode(t, mode))
