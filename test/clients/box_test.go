@@ -52,7 +52,7 @@ func (b box) run(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/bash", "box/enter.sh")
 	here, err := os.Getwd()

@@ -66,10 +66,10 @@ run() {
 	record "$name"
 }
 
-# wait_for COMMAND ...: repeats the command until it succeeds; after a minute, the whole run fails.
+# wait_for COMMAND ...: repeats the command until it succeeds; after five minutes, the whole run fails.
 wait_for() {
 	local i
-	for ((i = 0; i < 600; i++)); do
+	for ((i = 0; i < 3000; i++)); do
 		! "$@" >/dev/null 2>&1 || return 0
 		sleep 0.1
 	done

@@ -31,7 +31,7 @@ start() {
 	/test/bin/kube-proxy --master=http://127.0.0.1:8001 --kube-api-content-type=application/json --hostname-override=node1 \
 		--proxy-mode="$KUBE_PROXY_MODE" --cluster-cidr=10.244.0.0/16,2001:db8:244::/48 --iptables-sync-period=2s \
 		--iptables-min-sync-period=0s --conntrack-max-per-core=0 --conntrack-tcp-timeout-established=0 \
-		--conntrack-tcp-timeout-close-wait=0 --conntrack-min=0 >/run/kube-proxy.log 2>&1 &
+		--conntrack-tcp-timeout-close-wait=0 --conntrack-min=0 >>/run/kube-proxy.log 2>&1 &
 	echo $! >/run/kube-proxy.pid
 	for service in api web dns; do wait_for both $service; done
 	said
@@ -42,7 +42,7 @@ stop() {
 }
 add() { kill -USR1 "$(cat /run/fakeapi.pid)" && wait_for both late; said; }
 remove() { kill -USR2 "$(cat /run/fakeapi.pid)" && wait_for none late; said; }
-cleanup() { /test/bin/kube-proxy --cleanup >/run/kube-proxy.log 2>&1; said; }
+cleanup() { /test/bin/kube-proxy --cleanup >>/run/kube-proxy.log 2>&1; said; }
 
 main() {
 	run start start

@@ -5,12 +5,12 @@
 
 setup() { :; }
 
-# chain NAME: in how many families the chain exists, in either backend.
+# chain NAME: in how many families table mangle has the chain, in either backend.
 chain() {
 	local mode family
 	for family in iptables ip6tables; do
 		for mode in nft legacy; do
-			! backend $mode $family-save | grep -q "^:$1 " || echo
+			! backend $mode $family-save | sed -n '/^\*mangle/,/^COMMIT/p' | grep -q "^:$1 " || echo
 		done
 	done | grep -c ''
 }
@@ -21,10 +21,14 @@ start() {
 	wait_for there
 	cat /run/kubelet.log >&2
 }
+# kubelet restores its chains once all canaries are gone.
 flush() {
-	local family
+	local family table
 	for family in iptables ip6tables; do
-		backend "$MODE" $family -t mangle -F && backend "$MODE" $family -t mangle -X
+		for table in mangle nat filter; do
+			backend "$MODE" $family -w -t $table -F
+			backend "$MODE" $family -w -t $table -X
+		done
 	done
 	wait_for there
 }

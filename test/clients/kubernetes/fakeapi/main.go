@@ -8,6 +8,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"os"
@@ -113,7 +114,9 @@ func named(r *resource, o object) object {
 
 func (r *resource) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if request.Method != http.MethodGet {
+		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
+		_, _ = io.Copy(w, request.Body) // an event
 		return
 	}
 	if request.URL.Query().Get("watch") == "" {
