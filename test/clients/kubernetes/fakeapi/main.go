@@ -30,7 +30,7 @@ type resource struct {
 }
 
 func main() {
-	node := object{"metadata": meta("node1", nil), "spec": object{"podCIDR": "10.244.0.0/24", "podCIDRs": []string{"10.244.0.0/24"}},
+	node := object{"metadata": object{"name": "node1", "uid": "node1", "resourceVersion": "1"}, "spec": object{"podCIDR": "10.244.0.0/24", "podCIDRs": []string{"10.244.0.0/24"}},
 		"status": object{"addresses": []object{{"type": "InternalIP", "address": "192.0.2.10"}, {"type": "InternalIP", "address": "2001:db8::10"}}}}
 	resources := map[string]*resource{
 		"/api/v1/nodes":    {kind: "Node", version: "v1", objects: []object{node}},
