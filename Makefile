@@ -40,7 +40,7 @@ GO_TEST := IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1
 FULLY := TEST_ALL=1 $(GO_TEST)
 
 test: tools-test vet build
-	$(GO_TEST) -timeout 10m ./...
+	$(GO_TEST) -timeout 60m ./...
 
 test-all: tools-all lint build
 	$(FULLY) -timeout 60m ./...
@@ -48,18 +48,18 @@ test-all: tools-all lint build
 
 # The following are parts of "make test-all". Adding TESTFLAGS=-update to some of them writes the results into docs/evidence/.
 test-images: tools-all
-	$(FULLY) -timeout 30m ./test/images $(TESTFLAGS)
+	$(FULLY) -timeout 60m ./test/images $(TESTFLAGS)
 
 # TESTFLAGS="-kernel 6.1 -case nft-removed" boots one kernel in one state.
 test-kernels: tools-all
-	$(FULLY) -timeout 40m ./test/kernels $(TESTFLAGS)
+	$(FULLY) -timeout 60m ./test/kernels $(TESTFLAGS)
 
 # System calls that fail, kills, random trees, races, load.
 test-faults: tools-test build
-	$(FULLY) -timeout 30m ./test -run '^(TestFaults|TestKill|TestRace|TestLoad|TestRandom)' $(TESTFLAGS)
+	$(FULLY) -timeout 60m ./test -run '^(TestFaults|TestKill|TestRace|TestLoad|TestRandom)' $(TESTFLAGS)
 
 test-clients: tools-all build
-	cd test/clients && $(FULLY) -timeout 30m ./... $(TESTFLAGS)
+	cd test/clients && $(FULLY) -timeout 60m ./... $(TESTFLAGS)
 
 # Any wrapper, in every situation that needs no more than the six names: make conformance WRAPPER=/path/to/it
 WRAPPER ?= $(BINARY)

@@ -15,11 +15,8 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/command"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
 )
 
 func main() {
-	// The steps of a command are all on the first thread, where the tests can make each of them fail.
-	process.LockThread()
 	os.Exit(command.Run(call.Wrapper(), os.Args, os.Stdout, os.Stderr))
 }

@@ -55,45 +55,6 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// What a package may need, itself or through others. The wrapped call's way is all that package main needs without the
-// command line.
-func TestImports(t *testing.T) {
-	const own = "github.com/iptables-wrappers/iptables-wrappers/"
-	needs := func(pkg string) (deps []string) {
-		t.Helper()
-		for dep := range strings.FieldsSeq(host.Run(t, "go", "list", "-deps", pkg)) {
-			if dep, isOwn := strings.CutPrefix(dep, own); isOwn && dep != strings.TrimPrefix(pkg, "../") {
-				deps = append(deps, dep)
-			} else if first, _, _ := strings.Cut(dep, "/"); strings.Contains(first, ".") || dep == "encoding/json" || dep == "os/exec" {
-				deps = append(deps, dep)
-			}
-		}
-		return deps
-	}
-	for pkg, allowed := range map[string][]string{
-		"../detect":         nil,
-		"../exec":           {"detect", "internal/process", "internal/programs"},
-		"../internal/links": {"detect", "internal/programs"},
-	} {
-		for _, dep := range needs(pkg) {
-			if !slices.Contains(allowed, dep) && !strings.HasPrefix(dep, "golang.org/x/sys/") && dep != strings.TrimPrefix(pkg, "../") {
-				t.Errorf("%s needs %s", pkg, dep)
-			}
-		}
-	}
-	cli := 0
-	for line := range strings.Lines(host.Run(t, "go", "list", "-f", "{{.ImportPath}} {{.Imports}}", "../...")) {
-		if pkg, imports, _ := strings.Cut(line, " "); strings.Contains(imports, "urfave/cli") {
-			if cli++; pkg != own+"internal/command" {
-				t.Errorf("%s imports urfave/cli", pkg)
-			}
-		}
-	}
-	if cli == 0 {
-		t.Error("nothing imports urfave/cli: this test is about something else")
-	}
-}
-
 func TestStatic(t *testing.T) {
 	f, err := elf.Open(os.Getenv(wrapperVariable))
 	if err != nil {

@@ -48,7 +48,7 @@ func Contain(t *testing.T) bool {
 	for part := range strings.SplitSeq(t.Name(), "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
 	}
-	args := []string{"-test.run=" + strings.Join(pattern, "/"), "-test.v", "-test.timeout=20m"}
+	args := []string{"-test.run=" + strings.Join(pattern, "/"), "-test.v", "-test.timeout=1h"}
 	cmd := exec.Command(self, append(args, extraArgs()...)...)
 	// Not t.TempDir: a comma in a test's name would end a mount option.
 	dir, err := os.MkdirTemp("", "container")
