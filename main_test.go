@@ -14,7 +14,7 @@ const module = "github.com/iptables-wrappers/iptables-wrappers"
 
 // What each package may import of ours. What is not listed imports nothing of ours.
 var mayImport = map[string][]string{
-	"":                  {"internal/call", "internal/command"},
+	"":                  {"internal/call", "internal/command", "internal/process"},
 	"internal/call":     {"detect", "exec", "internal/links", "internal/process", "internal/programs"},
 	"exec":              {"detect", "internal/process", "internal/programs"},
 	"internal/programs": {"detect"},
