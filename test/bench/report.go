@@ -48,7 +48,12 @@ func page(r report) []byte {
 		over := func(s sample) string {
 			return fmt.Sprintf("+%.2f [%.2f–%.2f]", m.more(s), s.Low-m.Direct.Wall, s.High-m.Direct.Wall)
 		}
-		ratio := func(s sample) string { return fmt.Sprintf("%s, %.2f×", over(s), m.ratio(s)) }
+		ratio := func(s sample) string {
+			if s.Wall == 0 {
+				return "not measured"
+			}
+			return fmt.Sprintf("%s, %.2f×", over(s), m.ratio(s))
+		}
 		p("| %s | %s | %.2f [%.2f–%.2f] | %s | %s | %s | %s | %s |", m.State, thousands(m.State.Rules), m.Direct.Wall, m.Direct.Low, m.Direct.High,
 			over(m.Floor), ratio(m.First), ratio(m.ReadOnly), ratio(m.Remembered), milliseconds(m.FourSaves.Wall))
 	}
