@@ -64,7 +64,7 @@ func (p *page) check(t *testing.T) {
 			}
 			is := fmt.Sprintf("| %s | %s | %s |\n", c.name, version, differs)
 			if !*update && withoutVersion(row) != withoutVersion(is) {
-				t.Errorf("%s has %q, want %q: make test-clients TESTFLAGS=-update", evidence, row, is)
+				t.Errorf("%s has %q, want %q: TEST_ALL=1 make test-clients TESTFLAGS=-update", evidence, row, is)
 			}
 			row = is
 		}
@@ -79,7 +79,7 @@ func (p *page) check(t *testing.T) {
 
 const head = `# Real clients, directly and wrapped
 
-Written by ` + "`make test-clients TESTFLAGS=-update`" + `, with the iptables and the packages of Debian 13. Each client ran in 14
+Written by ` + "`TEST_ALL=1 make test-clients TESTFLAGS=-update`" + `, with the iptables and the packages of Debian 13. Each client ran in 14
 situations: on hosts with kubelet's hint, with Docker's rules and with those of a real node, each in nft and in legacy, and on an
 empty one; with a writable root and a read-only one. Compared were, after each of its steps, its exit status, what it printed,
 all rules of both families in both backends, and which tables there are.

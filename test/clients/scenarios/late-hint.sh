@@ -31,7 +31,7 @@ main() {
 	has nft default/web:main
 	# The remedy removes them with nft's programs.
 	stop
-	IPTABLES_WRAPPER_MODE=nft /test/bin/kube-proxy --cleanup 2>/run/cleanup.log
+	IPTABLES_WRAPPER_MODE=nft /test/bin/kube-proxy --cleanup 2>/run/cleanup.log || :
 	has_not nft default/web:main
 	start
 	has legacy default/web:main
