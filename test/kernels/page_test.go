@@ -29,7 +29,7 @@ type outcome struct {
 }
 
 var columns = []string{
-	"state", "nf_tables, IPv4 and IPv6", "legacy", "can take the rules", "a call that reads", "the first restore", "a hint is found in", "doctor",
+	"state", "nf_tables, IPv4 and IPv6", "legacy", "can take the rules", "detect", "the first restore", "a hint is found in", "doctor",
 }
 
 // label is the first cell of a state's row.
