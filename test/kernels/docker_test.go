@@ -95,7 +95,7 @@ func TestDocker(t *testing.T) {
 // runDocker is what the container's first process does. What it leaves running ends with it.
 func runDocker() error {
 	for _, s := range []struct{ name, command string }{
-		{"direct", "unshare --net --pid --fork --kill-child --mount-proc sh -c '" + startDocker + "'; status=$?; rm -rf /run/docker* /var/lib/docker; exit $status"},
+		{"direct", "unshare --net --pid --fork --kill-child --mount-proc sh -c '" + startDocker + "'; status=$?; rm -rf /run/docker* /run/containerd* /var/lib/docker /var/lib/containerd; exit $status"},
 		{"install", wrapper + " install"},
 		{"start", startDocker},
 		{"network", "docker network create --subnet 10.9.0.0/24 other"},
@@ -111,8 +111,11 @@ func runDocker() error {
 	return nil
 }
 
-// startDocker starts the daemon and waits until it answers, or has ended.
+// startDocker starts the daemon and waits until it answers, or has ended. By itself, dockerd would give containerd 15 seconds to
+// start, which an emulated machine does not always have.
 const startDocker = `ip link set lo up
-dockerd --storage-driver=vfs >/run/dockerd.log 2>&1 & daemon=$!
+containerd >/run/containerd.log 2>&1 & daemon=$!
+until [ -S /run/containerd/containerd.sock ]; do kill -0 $daemon || exit 1; sleep 1; done
+dockerd --containerd=/run/containerd/containerd.sock --storage-driver=vfs >/run/dockerd.log 2>&1 & daemon=$!
 until [ -S /run/docker.sock ]; do kill -0 $daemon || exit 1; sleep 1; done
 docker version`
