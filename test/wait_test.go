@@ -127,16 +127,32 @@ func TestWaitIgnores(t *testing.T) {
 	for ignored, other := range map[unix.Signal]unix.Signal{unix.SIGTERM: unix.SIGINT, unix.SIGINT: unix.SIGTERM} {
 		name := map[unix.Signal]string{unix.SIGTERM: "TERM", unix.SIGINT: "INT"}[ignored]
 		cmd, _, _ := startWaiting(t, "sh", "-c", "trap '' "+name+"; exec iptables-wrapper detect --wait 10m")
-		for _, s := range []unix.Signal{ignored, other} {
-			if err := unix.Kill(cmd.Process.Pid, s); err != nil {
-				t.Fatal(err)
-			}
+		if err := unix.Kill(cmd.Process.Pid, ignored); err != nil {
+			t.Fatal(err)
+		}
+		// Both at once would be delivered in the order of their numbers. The first has done what it does when there is none left.
+		for signalPending(t, cmd.Process.Pid) {
+			runtime.Gosched()
+		}
+		if err := unix.Kill(cmd.Process.Pid, other); err != nil {
+			t.Fatal(err)
 		}
 		_ = cmd.Wait()
 		if got := cmd.ProcessState.ExitCode(); got != 128+int(other) {
 			t.Errorf("%s was ignored, and it ended with %d", name, got)
 		}
 	}
+}
+
+// signalPending reports whether a signal waits to be delivered to a process.
+func signalPending(t *testing.T, pid int) bool {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending := regexp.MustCompile(`(?m)^ShdPnd:\s*(\w+)$`).FindSubmatch(status)
+	return pending != nil && strings.Trim(string(pending[1]), "0") != ""
 }
 
 func onlyChild(t *testing.T, pid int) int {

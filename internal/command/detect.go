@@ -114,14 +114,18 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 	}
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
-	// What the caller has this process ignore stays ignored.
+	// What the caller ignores stays ignored: the runtime by itself would end the process at SIGTERM.
 	interrupt, terminate := ctx, ctx
-	if !process.Ignored(unix.SIGINT) {
+	if process.Ignored(unix.SIGINT) {
+		signal.Ignore(unix.SIGINT)
+	} else {
 		interrupt, stop = signal.NotifyContext(ctx, unix.SIGINT)
 		defer stop()
 		terminate = interrupt
 	}
-	if !process.Ignored(unix.SIGTERM) {
+	if process.Ignored(unix.SIGTERM) {
+		signal.Ignore(unix.SIGTERM)
+	} else {
 		terminate, stop = signal.NotifyContext(interrupt, unix.SIGTERM)
 		defer stop()
 	}
