@@ -189,7 +189,7 @@ func parse(text string, ended error) ([]section, error) {
 	return report, nil
 }
 
-// tail is the end of a console, for whoever must find out why.
+// tail is the end of a console, for finding out why.
 func tail(text string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
 	lines = lines[max(0, len(lines)-30):]

@@ -20,7 +20,7 @@ import (
 
 // This file is what the first process of a container in the guest does.
 
-// step is one program that ran in the guest, and what the kernel did meanwhile.
+// step is one program that ran in the guest, and what the kernel did for it.
 type step struct {
 	Name           string
 	Status         int

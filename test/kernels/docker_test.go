@@ -19,7 +19,7 @@ const dockerPrefix = "docker-"
 var dockerTests = []struct {
 	state   string
 	backend string // in which the daemon's rules must be
-	direct  bool   // the daemon starts without the wrapper, too, where the names lead to iptables-nft
+	direct  bool   // the daemon starts without the wrapper, too, where the names resolve to iptables-nft
 }{
 	{"as-is", "nft", true},
 	{"nft-chain-nat-removed", "legacy", false},
@@ -49,7 +49,7 @@ func TestDocker(t *testing.T) {
 	if len(report) != len(names) {
 		t.Fatalf("the guest reports of %d states, not of %q", len(report), names)
 	}
-	results := table("state", "dockerd with Debian's names, which lead to iptables-nft", "dockerd with the wrapper", "its rules are in")
+	results := table("state", "dockerd with Debian's names, which resolve to iptables-nft", "dockerd with the wrapper", "its rules are in")
 	for i, test := range dockerTests {
 		steps := map[string]step{}
 		for _, s := range report[i].steps {

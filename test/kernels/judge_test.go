@@ -88,7 +88,7 @@ func (v *verdict) detects() (before result) {
 		s := v.steps[name]
 		v.expect(s.Status == 0, name, "status 0")
 		v.expect(len(s.Registered) == 0 && !slices.ContainsFunc(s.Loaded, legacyModule.MatchString), name, "nothing of legacy to be loaded")
-		v.expect(!slices.ContainsFunc(s.Asked, legacyModule.MatchString), name, "no request for a module of legacy")
+		v.expect(!slices.ContainsFunc(s.Asked, legacyModule.MatchString), name, "no request for a legacy module")
 	}
 	// A kernel without nf_tables looks for the module whenever it is asked, so a wrapped call that runs legacy asks once.
 	for i, module := range v.steps["read"].Asked {

@@ -86,7 +86,7 @@ func TestKernels(t *testing.T) {
 func testKernel(t *testing.T, programs map[string]string, root string, o *outcome) {
 	f := fetch(t, o.kernel)
 	o.version = f.version
-	// Copies: the cache may be emptied meanwhile.
+	// Copies: the cache may be emptied while guests run.
 	dir := t.TempDir()
 	m := machine{image: filepath.Join(dir, "vmlinuz"), initramfs: filepath.Join(dir, "initramfs"), memory: "1024"}
 	host.Run(t, "cp", f.image, m.image)

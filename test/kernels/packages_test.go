@@ -30,7 +30,7 @@ var all = []kernel{{"5.10", "bullseye", "386"}, {"6.1", "bookworm", "amd64"}, {"
 
 const archive = "http://deb.debian.org/debian"
 
-// cache is where packages stay for the next run. What is there is used as it is: remove it to start from today's.
+// cache is where packages stay for the next run. It is used as it is: remove it to start from today's.
 func cache(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.UserCacheDir()
@@ -205,7 +205,7 @@ var notNeeded = []string{
 	"usr/lib/x86_64-linux-gnu/gconv/", "usr/lib/locale/", "var/lib/apt/", "var/cache/", "var/lib/dpkg/info/", "boot/", "dev/",
 }
 
-// guestRoot makes the guest's files but for the kernel's and ours, once on this machine: a cpio archive.
+// guestRoot makes the guest's files except for the kernel's and ours, once on this machine: a cpio archive.
 func guestRoot(tb testing.TB, more ...string) string {
 	tb.Helper()
 	packages := slices.Concat(userland, more)
