@@ -26,6 +26,8 @@ type box struct {
 	readonly bool     // its root
 	wrapped  bool     // the six names resolve to the wrapper, not to mode's programs
 	env      []string // more variables for the script
+	// unordered means that the script's client adds rules in random order, which is then not compared.
+	unordered bool
 }
 
 func (b box) String() string {

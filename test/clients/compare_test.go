@@ -18,20 +18,20 @@ import (
 var compared = []string{".status", ".rules", ".stderr", ".stdout"}
 
 // differences compares what two runs saved. It returns one line for each file that differs.
-func differences(t *testing.T, direct, wrapped string) []string {
+func differences(t *testing.T, b box, direct, wrapped string) []string {
 	t.Helper()
-	a, b := results(t, direct), results(t, wrapped)
+	x, y := results(t, b, direct), results(t, b, wrapped)
 	all := map[string]bool{}
-	for name := range a {
+	for name := range x {
 		all[name] = true
 	}
-	for name := range b {
+	for name := range y {
 		all[name] = true
 	}
 	var found []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if a[name] != b[name] {
-			found = append(found, fmt.Sprintf("%s: %s", name, firstDifference(a[name], b[name])))
+		if x[name] != y[name] {
+			found = append(found, fmt.Sprintf("%s: %s", name, firstDifference(x[name], y[name])))
 		}
 	}
 	return found
@@ -54,7 +54,7 @@ func firstDifference(direct, wrapped string) string {
 }
 
 // results returns the saved files of a run by name, with volatile parts removed.
-func results(t *testing.T, dir string) map[string]string {
+func results(t *testing.T, b box, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
@@ -72,6 +72,9 @@ func results(t *testing.T, dir string) map[string]string {
 		text := volatile.ReplaceAllString(string(content), "X")
 		if filepath.Ext(file) == ".rules" {
 			text = normalRules(text)
+			if b.unordered {
+				text = strings.Join(slices.Sorted(strings.SplitSeq(text, "\n")), "\n")
+			}
 		}
 		found[filepath.Base(file)] = text
 	}
