@@ -29,10 +29,11 @@ start() {
 		echo $! >/run/fakeapi.pid
 	fi
 	/test/bin/kube-proxy --master=http://127.0.0.1:8001 --kube-api-content-type=application/json --hostname-override=node1 \
-		--proxy-mode="$KUBE_PROXY_MODE" --cluster-cidr=10.244.0.0/16,2001:db8:244::/48 --iptables-sync-period=2s \
+		--proxy-mode="$KUBE_PROXY_MODE" --nodeport-addresses=primary --cluster-cidr=10.244.0.0/16,2001:db8:244::/48 --iptables-sync-period=2s \
 		--iptables-min-sync-period=0s --conntrack-max-per-core=0 --conntrack-tcp-timeout-established=0 \
 		--conntrack-tcp-timeout-close-wait=0 --conntrack-min=0 >>/run/kube-proxy.log 2>&1 &
 	echo $! >/run/kube-proxy.pid
+	wait_for grep -q 'Caches are synced.*service config' /run/kube-proxy.log
 	for service in api web dns; do wait_for both $service; done
 	said
 }

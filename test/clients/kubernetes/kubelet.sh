@@ -16,9 +16,9 @@ chain() {
 }
 there() { [ "$(chain KUBE-KUBELET-CANARY)" = 2 ] && [ "$(chain KUBE-IPTABLES-HINT)" = 2 ]; }
 start() {
-	/test/bin/kubelet 2>/run/kubelet.log &
+	/test/bin/kubelet >/run/kubelet.ready 2>/run/kubelet.log &
 	kubelet=$!
-	wait_for there
+	wait_for grep -q ready /run/kubelet.ready
 	cat /run/kubelet.log >&2
 }
 # kubelet restores its chains once all canaries are gone.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # kube-proxy guesses nft and writes its rules. Then kubelet starts with legacy and creates its hint: kube-proxy's next rules
-# go to legacy. Its first rules stay in nft until kube-proxy cleans up in nft: the remedy.
+# go to legacy. Its first rules stay in nft until they are removed there.
 
 KUBE_PROXY_MODE=iptables
 . /test/module/kubernetes/kube-proxy.sh
@@ -29,11 +29,14 @@ main() {
 	wait_for has legacy default/late:main
 	# The first rules are still there.
 	has nft default/web:main
-	# The remedy removes them with nft's programs.
-	stop
-	IPTABLES_WRAPPER_MODE=nft /test/bin/kube-proxy --cleanup 2>/run/cleanup.log || :
-	has_not nft default/web:main
-	start
+	# The remedy: nft's programs remove them.
+	local family table
+	for family in iptables ip6tables; do
+		for table in mangle nat filter; do
+			IPTABLES_WRAPPER_MODE=nft $family -t $table -F
+			IPTABLES_WRAPPER_MODE=nft $family -t $table -X
+		done
+	done
+	has_not nft KUBE-
 	has legacy default/web:main
-	has_not nft default/web:main
 }

@@ -34,6 +34,7 @@ func run() error {
 		tables := []iptables.Table{iptables.TableMangle, iptables.TableNAT, iptables.TableFilter}
 		go client.Monitor("KUBE-KUBELET-CANARY", tables, func() { _ = mark(client) }, time.Second, wait.NeverStop)
 	}
+	fmt.Println("ready")
 	return nil
 }
 
