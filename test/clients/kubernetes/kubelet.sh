@@ -5,20 +5,19 @@
 
 setup() { :; }
 
-# chain NAME: in how many families table mangle has the chain, in either backend.
-chain() {
+# chains NAME: how many chains of that name there are, in both families and backends.
+chains() {
 	local mode family
 	for family in iptables ip6tables; do
-		for mode in nft legacy; do
-			! backend $mode $family-save | sed -n '/^\*mangle/,/^COMMIT/p' | grep -q "^:$1 " || echo
-		done
-	done | grep -c ''
+		for mode in nft legacy; do backend $mode $family-save; done
+	done | grep -c "^:$1 "
 }
-there() { [ "$(chain KUBE-KUBELET-CANARY)" = 2 ] && [ "$(chain KUBE-IPTABLES-HINT)" = 2 ]; }
+there() { [ "$(chains KUBE-KUBELET-CANARY)" = 6 ] && [ "$(chains KUBE-IPTABLES-HINT)" = 2 ]; }
 start() {
 	/test/bin/kubelet >/run/kubelet.ready 2>/run/kubelet.log &
 	kubelet=$!
 	wait_for grep -q ready /run/kubelet.ready
+	wait_for there
 	cat /run/kubelet.log >&2
 }
 # kubelet restores its chains once all canaries are gone.
