@@ -29,12 +29,12 @@ main() {
 	wait_for has legacy default/late:main
 	# The first rules are still there.
 	has nft default/web:main
-	# The remedy: nft's programs remove them.
+	# The remedy: nft's own programs remove them. The variable would not help once the switch has moved.
 	local family table
 	for family in iptables ip6tables; do
 		for table in mangle nat filter; do
-			IPTABLES_WRAPPER_MODE=nft $family -t $table -F
-			IPTABLES_WRAPPER_MODE=nft $family -t $table -X
+			$family-nft -t $table -F
+			$family-nft -t $table -X
 		done
 	done
 	has_not nft KUBE-
