@@ -17,7 +17,7 @@ rules_of() {
 	for family in iptables ip6tables; do
 		{
 			for mode in nft legacy; do backend $mode $family-save; done
-			case $family in iptables) nft list table ip kube-proxy ;; *) nft list table ip6 kube-proxy ;; esac
+			case $family in iptables) nft list map ip kube-proxy service-ips ;; *) nft list map ip6 kube-proxy service-ips ;; esac
 		} 2>/dev/null | grep -c "default/$1[:/]"
 	done | grep -cv '^0$'
 }
