@@ -93,7 +93,7 @@ func TestAskAfterEnough(t *testing.T) {
 	}
 }
 
-// Only the kernel's replies are read, anyone who else sends something to the socket.
+// Only the kernel's replies are read, no matter who else sends something to the socket.
 func TestForgedReply(t *testing.T) {
 	host.Netns(t)
 	host.Run(t, "iptables-nft", "-w", "-t", mangle, "-N", HintChain)

@@ -163,7 +163,7 @@ var situations = []situation{
 		[]string{"problem: no usable legacy iptables in this image: gone -> install iptables 1.8.4"}},
 	{"the other program is missing", func(r *Report) { r.Programs[0] = Program{Mode: detect.NFT, Error: "gone", missing: true} },
 		[]string{"warning: the other backend -> install iptables 1.8.4"}},
-	{"a program that fails because of a missing its backend in the kernel", func(r *Report) {
+	{"a program that fails because its backend is missing from the kernel", func(r *Report) {
 		r.Host.Mode, r.Here.Backend, r.Host.Evidence[0].Supported = detect.NFT, detect.NFT, detect.No
 		r.Programs[0] = Program{Mode: detect.NFT, Error: "exit status 1"}
 	}, []string{"problem: this kernel does not support it ->"}},
