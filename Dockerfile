@@ -6,7 +6,8 @@
 #	COPY --from=iptables-wrapper /iptables-wrapper /usr/sbin/
 #
 # Build it for any of linux/amd64, arm64, arm/v7, ppc64le, s390x, riscv64 and 386. The same source and VERSION give the same
-# program; with podman build --timestamp 0, the same image.
+# program; with podman build --timestamp 0, the same image. Without VERSION, the program reports the newest version of
+# CHANGELOG.md, followed by "+source".
 
 ARG GO_IMAGE=docker.io/library/golang:1.26.8-bookworm@sha256:dc9ad6c05acc7a88e5b71bde60a5fe3bd4b9f0db209011711b464107438a8107
 
@@ -17,19 +18,15 @@ RUN go mod download
 COPY . .
 ARG TARGETOS TARGETARCH TARGETVARIANT VERSION
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH GOARM=${TARGETVARIANT#v} \
-    make build BINARY=/out/iptables-wrapper VERSION="$VERSION"
-# Those of what is linked in: this, the command line, the system calls, Go itself.
-RUN mkdir /out/licenses && cp LICENSE /out/ && cp "$(go env GOROOT)/LICENSE" /out/licenses/go && \
-    for m in github.com/urfave/cli/v2 golang.org/x/sys; do \
-      cp "$(go list -m -f '{{.Dir}}' $m)/LICENSE" "/out/licenses/$(echo $m | tr / -)" || exit 1; \
-    done
+    make build BINARY=/out/iptables-wrapper ${VERSION:+VERSION="$VERSION"}
+RUN release/licenses.sh /out
 
 FROM scratch
 ARG VERSION REVISION
 LABEL org.opencontainers.image.title="iptables-wrapper" \
-      org.opencontainers.image.description="Runs the iptables that the host uses, in any container" \
+      org.opencontainers.image.description="Runs the iptables backend that the host uses, in any container" \
       org.opencontainers.image.source="https://github.com/iptables-wrappers/iptables-wrappers" \
-      org.opencontainers.image.documentation="https://github.com/iptables-wrappers/iptables-wrappers/blob/main/images/README.md" \
+      org.opencontainers.image.documentation="https://github.com/iptables-wrappers/iptables-wrappers/blob/main/docs/install.md" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION"

@@ -1,18 +1,20 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# make demo   see it work, on the rules of a real node, without changing this machine
-# make test   every test, as in CI
-# make build  bin/iptables-wrapper
-# make test-images  the images of images/: built, and run in containers
-# make test-faults  system calls that fail, kills, random trees, races, load
-# make test-kernels  Debian's kernels from 5.10 to the newest, with and without each backend
-# make sbom   what is in the binary, as CycloneDX
+# make demo      see it work on the rules of a real node, without changing this machine
+# make test      each behaviour is tested: two minutes once the tools are installed
+# make test-all  everything: all images, kernels, clients, every fault; an hour or more
+# make build     bin/iptables-wrapper
+# make lint      formatting, vet, staticcheck, manifests
+# make release VERSION=v1.2.3  binaries, tarballs, images, checksums
+# CONTRIBUTING.md has the parts of them, and what they install.
 
 SHELL := /bin/bash -euo pipefail
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+# Without git, as in an image build, the newest version of the changelog, marked as built from source.
+VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),$(shell sed -n 's/^## \[\(v[^]]*\)\].*/\1+source/p' CHANGELOG.md | head -n 1))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 # How many inputs, or for how long each: "make fuzz FUZZTIME=1h".
@@ -24,40 +26,64 @@ BINARY ?= bin/iptables-wrapper
 # The first two keep documentation generators out of the binary. The third keeps ignored signals ignored, and needs the
 # linker's leave: exec/inherited.go says why.
 TAGS := urfave_cli_no_docs,urfave_cli_no_suggest,iptables_wrapper_signals
-LDFLAGS := -s -w -checklinkname=0 -X main.version=$(VERSION)
+LDFLAGS := -s -w -checklinkname=0 -X github.com/iptables-wrappers/iptables-wrappers/internal/command.version=$(VERSION)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: build test test-images test-faults test-kernels demo lint fuzz bench sbom vulncheck tools clean
+.PHONY: build release publish ci nightly sbom-of test test-all test-images test-faults test-kernels test-clients conformance demo vet lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
 
 build:
 	go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY) .
 
-test: tools lint build
-	go test -count=1 -timeout 40m ./...
-	$(MAKE) --no-print-directory fuzz
+# The tests find the program that was built here in IPTABLES_WRAPPER; without it, each package builds one of its own.
+GO_TEST := IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1
+FULLY := TEST_ALL=1 $(GO_TEST)
 
-# A part of "make test". Adding -update writes what came of it into images/README.md.
-test-images: tools
-	go test -count=1 -timeout 30m ./test/images $(TESTFLAGS)
+test: tools-test vet build
+	$(GO_TEST) -timeout 60m ./...
 
-# A part of "make test". TESTFLAGS="-kernel 6.1 -case nft-removed" runs one; -update writes what came of it into docs/kernels.md.
-test-kernels: tools
-	go test -count=1 -timeout 40m ./test/kernels $(TESTFLAGS)
+test-all: tools-all lint manifests build
+	$(FULLY) -timeout 60m ./...
+	$(MAKE) --no-print-directory test-clients conformance fuzz
 
-demo: tools build
+# The following are parts of "make test-all". Adding TESTFLAGS=-update to some of them writes the results into docs/evidence/.
+test-images: tools-all
+	$(FULLY) -timeout 60m ./test/images $(TESTFLAGS)
+
+# TESTFLAGS="-kernel 6.1 -case nft-removed" boots one kernel in one state.
+test-kernels: tools-all
+	$(FULLY) -timeout 60m ./test/kernels $(TESTFLAGS)
+
+# System calls that fail, kills, random trees, races, load.
+test-faults: tools-test build
+	$(FULLY) -timeout 60m ./test -run '^(TestFaults|TestKill|TestRace|TestLoad|TestRandom)' $(TESTFLAGS)
+
+# Each client on one host of each kind; with TEST_ALL=1 in the environment, in all situations.
+test-clients: tools-all build
+	cd test/clients && $(GO_TEST) -timeout 30m ./... $(TESTFLAGS)
+
+# Any wrapper, in every situation that needs no more than the six names: make conformance WRAPPER=/path/to/it
+WRAPPER ?= $(BINARY)
+NAMES ?= links
+conformance: tools-test $(if $(filter $(BINARY),$(WRAPPER)),build)
+	go run ./test/conformance -wrapper $(WRAPPER) -names $(NAMES) $(SUITEFLAGS)
+
+demo: tools-demo build
 	@test/demo.sh
 
-lint:
+vet:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt: $$unformatted" >&2; exit 1; }
-	go mod tidy -diff
 	go vet -tags $(TAGS) ./...
-	go run $(STATICCHECK) -tags $(TAGS) ./...
-	go run $(KUBECTL_VALIDATE) --version 1.30 examples/*.yaml
 
-# A part of "make test" too. Adding -update writes what came of it into docs/faults.md and the README.
-test-faults: tools
-	go test -count=1 -timeout 30m ./test -run '^(TestFaults|TestKilled|TestRandomTrees|TestRaces|TestLoad|TestFuzzed|TestReadme|TestSecurity|TestSBOM)' $(TESTFLAGS)
+lint: vet
+	go mod tidy -diff
+	go run $(STATICCHECK) -tags $(TAGS) ./...
+	go run $(ACTIONLINT)
+	go test -count=1 ./test/prose
+
+# Compiles kubectl-validate first, which takes ten minutes of one core on a fresh machine.
+manifests:
+	go run $(KUBECTL_VALIDATE) --version 1.30 examples/*.yaml
 
 # Every fuzz target for a number of inputs. Given a time instead, go sometimes fails at its end: "context deadline exceeded".
 fuzz:
@@ -68,22 +94,41 @@ fuzz:
 		done; \
 	done
 
-# What is in the binary, for whoever must know. Not a part of "make test" is vulncheck, which asks vuln.go.dev.
-sbom: build
+# What is in the binary, for anyone who must know. Not a part of "make test" is vulncheck, which asks vuln.go.dev.
+sbom: build sbom-of
+
+sbom-of:
 	cd test/sbom && GOFLAGS= go tool cyclonedx-gomod bin -json -noserial -version "$(VERSION)" -output $(abspath $(BINARY)).cdx.json $(abspath $(BINARY))
 
 vulncheck:
 	go run $(GOVULNCHECK) -tags $(TAGS) .
 
-# A wrapped call beside the direct one: docs/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that
-# one too.
-bench: tools build
-	go run ./test/bench $(BENCHFLAGS)
-	go test ./detect ./exec -run '^$$' -bench . -benchmem
+# Everything that a GitHub release needs, in dist/: make release VERSION=v1.2.3, from a clean checkout.
+release: tools-all
+	release/build.sh $(VERSION)
 
-# What the tests and the demonstration call.
-tools:
-	@test/tools.sh
+# What the release workflow does with dist/: images to REGISTRY, signatures, a GitHub release.
+publish:
+	release/publish.sh $(VERSION)
+
+# What the CI workflow runs.
+ci:
+	.ci/run
+
+# What takes too long for CI: more random trees, and ten minutes of fuzzing for each target.
+nightly:
+	CI=true TEST_TREES=100000 $(MAKE) --no-print-directory test-all
+	CI=true $(MAKE) --no-print-directory fuzz FUZZTIME=10m
+
+# A wrapped call beside the direct one: docs/evidence/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that
+# one too.
+bench: tools-test build
+	go run ./test/bench $(BENCHFLAGS)
+	go test ./detect ./internal/... -run '^$$' -bench . -benchmem
+
+# What they call, where it is missing.
+tools-demo tools-test tools-all: tools-%:
+	@test/tools.sh $*
 
 clean:
 	rm -rf bin

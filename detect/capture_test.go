@@ -1,6 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package detect
 
 import (
@@ -92,25 +94,25 @@ func (c capture) read(header, answer []byte) (string, error) {
 		return fmt.Sprintf("chains %s\nrules %d\n", sortedNames(t), t.rules), nil
 	}
 	objects := 0
-	d := dump{seq: c.seq, each: func(m message) error {
-		objects++
-		if c.kind == "nft chain" {
-			return m.is(family.nfproto(), unix.NFTA_CHAIN_NAME, c.name)
-		}
-		return m.is(family.nfproto(), unix.NFTA_RULE_TABLE, c.name)
-	}}
-	d.kind = newRule
+	r := reply{seq: c.seq, kind: nftKind(unix.NFT_MSG_NEWRULE)}
+	name := uint16(unix.NFTA_RULE_TABLE)
 	if c.kind == "nft chain" {
-		d.kind = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWCHAIN
+		r.kind, name = nftKind(unix.NFT_MSG_NEWCHAIN), unix.NFTA_CHAIN_NAME
 	}
-	if err := d.take(answer); err != nil {
-		return "", err
+	for m, err := range r.messages(answer) {
+		if err == nil {
+			err = m.verify(family.nfproto(), name, c.name)
+		}
+		if err != nil {
+			return "", err
+		}
+		objects++
 	}
-	if !d.done {
+	if !r.done {
 		return "", fmt.Errorf("the answer has no end")
 	}
-	if d.errno != 0 {
-		return fmt.Sprintf("errno %s\n", unix.ErrnoName(d.errno)), nil
+	if r.errno != 0 {
+		return fmt.Sprintf("errno %s\n", unix.ErrnoName(r.errno)), nil
 	}
 	return fmt.Sprintf("%d found\n", objects), nil
 }
@@ -172,17 +174,17 @@ func recapture(t *testing.T, c capture) {
 			}
 			c.header, c.answer = header, answer[entriesOffset(native()):]
 		} else {
-			p := newNFTProbe()
+			p := nftSocket{fd: -1}
 			defer p.close()
 			if err := p.open(); err != nil {
 				t.Fatal(err)
 			}
-			question := nftRequest(unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, c.seq, family.nfproto(), nftAttribute{kind: unix.NFTA_RULE_TABLE, value: c.name})
+			question := request(nftKind(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, c.seq, family.nfproto(), ofTable(c.name))
 			if c.kind == "nft chain" {
-				question = nftRequest(unix.NFT_MSG_GETCHAIN, 0, c.seq, family.nfproto(),
-					nftAttribute{kind: unix.NFTA_CHAIN_TABLE, value: mangle}, nftAttribute{kind: unix.NFTA_CHAIN_NAME, value: c.name})
+				question = request(nftKind(unix.NFT_MSG_GETCHAIN), 0, c.seq, family.nfproto(),
+					attributes(nil).text(unix.NFTA_CHAIN_TABLE, mangle).text(unix.NFTA_CHAIN_NAME, c.name))
 			}
-			if err := unix.Sendto(p.fd, question, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+			if err := p.send(question); err != nil {
 				t.Fatal(err)
 			}
 			c.answer = nil

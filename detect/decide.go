@@ -3,14 +3,17 @@
 
 package detect
 
-// Reason is the line of the decision table that held.
+import "slices"
+
+// Reason is the row of the decision table that applied.
 type Reason string
 
-// The reasons, in the order in which they are tried.
+// The reasons, in the order of the table.
 const (
 	Override      Reason = "override"
 	KubeletHint   Reason = "kubelet-hint"
 	KubeletCanary Reason = "kubelet-canary"
+	Remembered    Reason = "remembered"
 	RuleCount     Reason = "rule-count"
 	OnlySupported Reason = "only-supported"
 	OnlyInstalled Reason = "only-installed"
@@ -19,90 +22,92 @@ const (
 
 // facts is all that a decision rests on.
 type facts struct {
-	override    Mode
-	nft, legacy side
+	override, remembered, installed Mode
+	nft, legacy                     backend
 }
 
-// side is what is known of one backend, both families together.
-type side struct {
-	supported Answer
-	installed Answer
-	compat    Answer // nft's bridge to the matches and targets of x_tables
-	hint      Answer
-	canary    Answer
-	rules     Count
+// backend is what is known of one backend, both families together except for what works.
+type backend struct {
+	hint, canary Answer
+	rules        Count
+	ipv4, ipv6   Answer // it works for the family, as far as is known
 }
 
-// noKubelet says that kubelet's chains are known not to be in this backend.
-func (s side) noKubelet() bool { return s.hint == No && s.canary == No }
+type row struct {
+	reason     Reason
+	mode       Mode
+	applies    bool
+	conclusive bool // nothing that could not be read could overturn the row
+}
 
-// decide is the decision table: the first line that holds. The last column says whether the answer is conclusive: it
-// names what must be known for certain so that nothing unread could overturn the line.
+// table is the decision table. The first row that applies decides.
 //
-// A hint outranks a canary because a host that changed its mode keeps the old backend's canary until it is restarted.
-// Nft wins a tie because it is what a current host uses; legacy's leftovers are the likelier ones.
-func decide(f facts) (Mode, Reason, bool) {
+// A hint outranks a canary because a host that changed its mode keeps the old backend's canary until it is rebooted. Nft
+// wins a tie because it is what a current host uses; what legacy has is more likely left over.
+func table(f facts) [15]row {
 	nft, legacy := f.nft, f.legacy
-	more, comparable := compare(nft.rules, legacy.rules)
-	switch {
-	case f.override != "":
-		return f.override, Override, false
-
-	case nft.hint == Yes:
-		return NFT, KubeletHint, true
-	case legacy.hint == Yes:
-		return Legacy, KubeletHint, nft.hint == No
-
-	case nft.canary == Yes:
-		return NFT, KubeletCanary, legacy.hint == No
-	case legacy.canary == Yes:
-		return Legacy, KubeletCanary, nft.noKubelet()
-
-	case more == NFT:
-		return NFT, RuleCount, comparable && legacy.noKubelet()
-	case more == Legacy:
-		return Legacy, RuleCount, comparable && nft.noKubelet()
-
-	case nft.supported == No && legacy.supported != No:
-		return Legacy, OnlySupported, false
-	case legacy.supported == No && nft.supported != No:
-		return NFT, OnlySupported, false
-
-	case nft.installed == No && legacy.installed == Yes:
-		return Legacy, OnlyInstalled, false
-	case legacy.installed == No && nft.installed == Yes:
-		return NFT, OnlyInstalled, false
-
-	case nft.compat == No && legacy.supported != No:
-		// Nearly every rule of iptables-nft needs it: a comment is enough.
-		return Legacy, OnlySupported, false
-
-	default:
-		return NFT, Default, false
+	return [...]row{
+		{Override, NFT, f.override == NFT, false},
+		{Override, Legacy, f.override == Legacy, false},
+		{KubeletHint, NFT, nft.hint == Yes, true},
+		{KubeletHint, Legacy, legacy.hint == Yes, nft.hint == No},
+		{KubeletCanary, NFT, nft.canary == Yes, legacy.hint == No},
+		{KubeletCanary, Legacy, legacy.canary == Yes, nft.withoutKubelet()},
+		{Remembered, NFT, f.remembered == NFT, false},
+		{Remembered, Legacy, f.remembered == Legacy, false},
+		{RuleCount, NFT, nft.rules.Min > 0 && nft.rules.Min >= legacy.rules.Min, nft.rules.Min >= legacy.rules.Max && legacy.withoutKubelet()},
+		{RuleCount, Legacy, legacy.rules.Min > nft.rules.Min, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet()},
+		{OnlySupported, NFT, legacy.lacks(nft), false},
+		{OnlySupported, Legacy, nft.lacks(legacy) || nft.lacksIPv6(legacy), false},
+		{OnlyInstalled, NFT, f.installed == NFT, false},
+		{OnlyInstalled, Legacy, f.installed == Legacy, false},
+		{Default, NFT, true, false},
 	}
 }
 
-// compare returns the backend with more rules, nft if they have the same number, and whether that is certain. Where
-// the bounds overlap it goes by what was seen. Where no rule was seen it returns "".
-func compare(nft, legacy Count) (more Mode, certain bool) {
-	switch {
-	case nft.Min > 0 && nft.Min >= legacy.Max:
-		return NFT, true
-	case legacy.Min > nft.Max:
-		return Legacy, true
-	case legacy.Min > nft.Min:
-		return Legacy, false
-	case nft.Min > 0:
-		return NFT, false
-	default:
-		return "", nft.Max == 0 && legacy.Max == 0
+// decide returns the first row of the table that applies.
+func decide(f facts) row {
+	for _, r := range table(f) {
+		if r.applies {
+			return r
+		}
 	}
+	panic("the last row always applies")
+}
+
+// Reasons returns all reasons in the order of the decision table.
+func Reasons() []Reason {
+	var all []Reason
+	for _, r := range table(facts{}) {
+		if len(all) == 0 || all[len(all)-1] != r.reason {
+			all = append(all, r.reason)
+		}
+	}
+	return all
+}
+
+// withoutKubelet reports that kubelet's chains are known not to be in this backend.
+func (b backend) withoutKubelet() bool { return b.hint == No && b.canary == No }
+
+// lacks reports that this backend cannot work where the other one can, or may, once a module is loaded. IPv4 decides; IPv6
+// does where neither backend has IPv4.
+func (b backend) lacks(other backend) bool {
+	if b.ipv4 == No && other.ipv4 == No {
+		return b.ipv6 == No && other.ipv6 != No
+	}
+	return b.ipv4 == No
+}
+
+// lacksIPv6 reports that this backend is known to fail for IPv6 and the other one to work, which is as good for IPv4. For a
+// host that can speak IPv4 only, IPv6 is no reason.
+func (b backend) lacksIPv6(other backend) bool {
+	return b.ipv6 == No && other.ipv6 == Yes && other.ipv4 != No
 }
 
 // Conflict is a contradiction between the two backends: something that a host in one mode does not have.
 type Conflict string
 
-// The conflicts. After a host changed its mode without a restart, the backend it left shows one of them.
+// The conflicts. After a host changed its mode without a reboot, the backend it left shows one of them.
 const (
 	HintInBoth   Conflict = "hint-in-both"   // HintChain is in both backends
 	CanaryInBoth Conflict = "canary-in-both" // CanaryChain is in both backends
@@ -110,9 +115,25 @@ const (
 	RulesInBoth  Conflict = "rules-in-both"  // both backends have rules in the five tables
 )
 
-// conflicts lists the contradictions that are known, gravest first.
+// Explain returns a sentence for people.
+func (c Conflict) Explain() string {
+	switch c {
+	case HintInBoth:
+		return HintChain + " is in both backends: the host changed its mode without a reboot, or two kubelets differ"
+	case CanaryInBoth:
+		return CanaryChain + " is in both backends: the host changed its mode without a reboot"
+	case StrayCanary:
+		return "the canary is in one backend and the hint in the other: the canary is left over from the previous mode"
+	case RulesInBoth:
+		return "both backends have rules: both sets are active, but each backend lists only its own"
+	default:
+		return string(c)
+	}
+}
+
+// conflicts lists the contradictions that are known, most severe first.
 func conflicts(f facts) []Conflict {
-	var found []Conflict
+	found := []Conflict{}
 	nft, legacy := f.nft, f.legacy
 	if nft.hint == Yes && legacy.hint == Yes {
 		found = append(found, HintInBoth)
@@ -128,4 +149,43 @@ func conflicts(f facts) []Conflict {
 		found = append(found, RulesInBoth)
 	}
 	return found
+}
+
+// facts brings the evidence of both families together with what the query knows.
+func (q Query) facts(e [4]Evidence) facts {
+	together := func(v4, v6 Evidence) backend {
+		return backend{
+			hint: either(v4.Hint, v6.Hint), canary: either(v4.Canary, v6.Canary), rules: v4.Rules.plus(v6.Rules),
+			ipv4: q.works(v4), ipv6: q.works(v6),
+		}
+	}
+	return facts{q.Override, q.Remembered, q.Installed, together(e[0], e[1]), together(e[2], e[3])}
+}
+
+// works says whether the backend can be used for the family: the kernel has it, and a dry run did not show otherwise. What
+// a dry run shows is no reason to run programs that are not installed: those that are may still be able to do something.
+func (q Query) works(e Evidence) Answer {
+	if q.Installed == "" && slices.ContainsFunc(e.Features, func(f Feature) bool { return f.Has == No }) {
+		return No
+	}
+	return e.Supported
+}
+
+// either is yes if one is yes and no if both are no.
+func either(a, b Answer) Answer {
+	switch {
+	case a == Yes || b == Yes:
+		return Yes
+	case a == No && b == No:
+		return No
+	default:
+		return min(Unknown, max(a, b))
+	}
+}
+
+// result decides.
+func (q Query) result(e [4]Evidence) Result {
+	f := q.facts(e)
+	r := decide(f)
+	return Result{Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive, Evidence: e[:], Conflicts: conflicts(f)}
 }

@@ -8,128 +8,179 @@ import (
 	"testing"
 )
 
-// blank is a backend of which everything is known: it has nothing.
-var blank = side{supported: Yes, hint: No, canary: No}
+// empty is a backend of which everything is known: it has nothing.
+var empty = backend{ipv4: Yes, ipv6: Yes, hint: No, canary: No}
 
-func with(change ...func(*side)) side {
-	s := blank
+func with(change ...func(*backend)) backend {
+	b := empty
 	for _, c := range change {
-		c(&s)
+		c(&b)
 	}
-	return s
+	return b
 }
 
-func hintIs(a Answer) func(*side)      { return func(s *side) { s.hint = a } }
-func canaryIs(a Answer) func(*side)    { return func(s *side) { s.canary = a } }
-func supportedIs(a Answer) func(*side) { return func(s *side) { s.supported = a } }
-func installedIs(a Answer) func(*side) { return func(s *side) { s.installed = a } }
-func compatIs(a Answer) func(*side)    { return func(s *side) { s.compat = a } }
-func between(min, max int) func(*side) { return func(s *side) { s.rules = Count{min, max} } }
+func hintIs(a Answer) func(*backend)   { return func(b *backend) { b.hint = a } }
+func canaryIs(a Answer) func(*backend) { return func(b *backend) { b.canary = a } }
+func worksIs(v4, v6 Answer) func(*backend) {
+	return func(b *backend) { b.ipv4, b.ipv6 = v4, v6 }
+}
+func between(min, max int) func(*backend) { return func(b *backend) { b.rules = Count{min, max} } }
 
 // unread is a backend that nothing could be read of.
-func unread(s *side) {
-	*s = side{supported: Unknown, hint: Unknown, canary: Unknown, rules: Count{0, Unbounded}}
+func unread(b *backend) {
+	*b = backend{ipv4: Unknown, ipv6: Unknown, hint: Unknown, canary: Unknown, rules: Count{0, Unbounded}}
 }
 
 func TestDecide(t *testing.T) {
+	none := facts{}
 	for _, test := range []struct {
 		doc         string
-		override    Mode
-		nft, legacy side
-		mode        Mode
-		reason      Reason
-		conclusive  bool
+		known       facts // what the query knows
+		nft, legacy backend
+		want        row
 	}{
-		{"0: asked for, against all evidence", Legacy, with(hintIs(Yes)), blank, Legacy, Override, false},
-		{"0: asked for, nothing read", NFT, with(unread), with(unread), NFT, Override, false},
+		{"set, against all evidence", facts{override: Legacy}, with(hintIs(Yes)), empty, row{Override, Legacy, true, false}},
+		{"set, nothing read", facts{override: NFT}, with(unread), with(unread), row{Override, NFT, true, false}},
+		{"set, another remembered", facts{override: NFT, remembered: Legacy, installed: Legacy}, empty, empty, row{Override, NFT, true, false}},
 
-		{"1: hint in nft", "", with(hintIs(Yes)), blank, NFT, KubeletHint, true},
-		{"1: hint in nft, legacy unread", "", with(hintIs(Yes)), with(unread), NFT, KubeletHint, true},
-		{"1: hint in legacy", "", blank, with(hintIs(Yes)), Legacy, KubeletHint, true},
-		{"1: hint in legacy, nft unread", "", with(unread), with(hintIs(Yes)), Legacy, KubeletHint, false},
-		{"1: hint in legacy, more rules in nft", "", with(between(9, 9)), with(hintIs(Yes)), Legacy, KubeletHint, true},
-		{"1: hint in legacy, stale canary in nft", "", with(canaryIs(Yes)), with(hintIs(Yes)), Legacy, KubeletHint, true},
-		{"1: hint in nft, stale canary in legacy", "", with(hintIs(Yes)), with(canaryIs(Yes)), NFT, KubeletHint, true},
-		{"1b: hint in both", "", with(hintIs(Yes)), with(hintIs(Yes)), NFT, KubeletHint, true},
+		{"hint in nft", none, with(hintIs(Yes)), empty, row{KubeletHint, NFT, true, true}},
+		{"hint in nft, legacy unread", none, with(hintIs(Yes)), with(unread), row{KubeletHint, NFT, true, true}},
+		{"hint in legacy", none, empty, with(hintIs(Yes)), row{KubeletHint, Legacy, true, true}},
+		{"hint in legacy, nft unread", none, with(unread), with(hintIs(Yes)), row{KubeletHint, Legacy, true, false}},
+		{"hint in legacy, more rules in nft", none, with(between(9, 9)), with(hintIs(Yes)), row{KubeletHint, Legacy, true, true}},
+		{"hint in legacy, stale canary in nft", none, with(canaryIs(Yes)), with(hintIs(Yes)), row{KubeletHint, Legacy, true, true}},
+		{"hint in nft, stale canary in legacy", none, with(hintIs(Yes)), with(canaryIs(Yes)), row{KubeletHint, NFT, true, true}},
+		{"hint in both", none, with(hintIs(Yes)), with(hintIs(Yes)), row{KubeletHint, NFT, true, true}},
+		{"hint in legacy, nft remembered", facts{remembered: NFT}, empty, with(hintIs(Yes)), row{KubeletHint, Legacy, true, true}},
 
-		{"2: canary in nft", "", with(canaryIs(Yes)), blank, NFT, KubeletCanary, true},
-		{"2: canary in nft, legacy unread", "", with(canaryIs(Yes)), with(unread), NFT, KubeletCanary, false},
-		{"2: canary in legacy", "", blank, with(canaryIs(Yes)), Legacy, KubeletCanary, true},
-		{"2: canary in legacy, nft unread", "", with(unread), with(canaryIs(Yes)), Legacy, KubeletCanary, false},
-		{"2: canary in both", "", with(canaryIs(Yes)), with(canaryIs(Yes)), NFT, KubeletCanary, true},
-		{"2: canary in legacy, more rules in nft", "", with(between(9, 9)), with(canaryIs(Yes)), Legacy, KubeletCanary, true},
+		{"canary in nft", none, with(canaryIs(Yes)), empty, row{KubeletCanary, NFT, true, true}},
+		{"canary in nft, legacy unread", none, with(canaryIs(Yes)), with(unread), row{KubeletCanary, NFT, true, false}},
+		{"canary in legacy", none, empty, with(canaryIs(Yes)), row{KubeletCanary, Legacy, true, true}},
+		{"canary in legacy, nft unread", none, with(unread), with(canaryIs(Yes)), row{KubeletCanary, Legacy, true, false}},
+		{"canary in both", none, with(canaryIs(Yes)), with(canaryIs(Yes)), row{KubeletCanary, NFT, true, true}},
+		{"canary in legacy, more rules in nft", none, with(between(9, 9)), with(canaryIs(Yes)), row{KubeletCanary, Legacy, true, true}},
+		{"canary in nft, legacy remembered", facts{remembered: Legacy}, with(canaryIs(Yes)), empty, row{KubeletCanary, NFT, true, true}},
 
-		{"3: one rule in nft", "", with(between(1, 1)), blank, NFT, RuleCount, true},
-		{"3: one rule in legacy", "", blank, with(between(1, 1)), Legacy, RuleCount, true},
-		{"3: more in nft", "", with(between(5, 5)), with(between(4, 4)), NFT, RuleCount, true},
-		{"3: more in legacy", "", with(between(4, 4)), with(between(5, 5)), Legacy, RuleCount, true},
-		{"3: as many", "", with(between(4, 4)), with(between(4, 4)), NFT, RuleCount, true},
-		{"3: bounds decide for nft", "", with(between(1, Unbounded)), blank, NFT, RuleCount, true},
-		{"3: bounds decide for legacy", "", blank, with(between(1, 900)), Legacy, RuleCount, true},
-		{"3: rules in nft, legacy unread", "", with(between(50, 50)), with(unread), NFT, RuleCount, false},
-		{"3: rules in legacy, nft unread", "", with(unread), with(between(50, 50)), Legacy, RuleCount, false},
-		{"3: rules in nft, its chains unread, none of legacy", "", with(unread, between(5, 5)), blank, NFT, RuleCount, true},
+		{"remembered", facts{remembered: Legacy}, empty, empty, row{Remembered, Legacy, true, false}},
+		{"remembered, rules in the other", facts{remembered: Legacy}, with(between(9, 9)), empty, row{Remembered, Legacy, true, false}},
+		{"remembered, only the other works", facts{remembered: NFT}, with(worksIs(No, No)), empty, row{Remembered, NFT, true, false}},
+		{"remembered, only the other installed", facts{remembered: NFT, installed: Legacy}, empty, empty, row{Remembered, NFT, true, false}},
+		{"remembered, nothing read", facts{remembered: Legacy}, with(unread), with(unread), row{Remembered, Legacy, true, false}},
 
-		{"4: no nf_tables", "", with(supportedIs(No)), blank, Legacy, OnlySupported, false},
-		{"4: no nf_tables, legacy a module", "", with(supportedIs(No)), with(supportedIs(Unknown)), Legacy, OnlySupported, false},
-		{"4: no x_tables", "", blank, with(supportedIs(No)), NFT, OnlySupported, false},
-		{"4: neither", "", with(supportedIs(No)), with(supportedIs(No)), NFT, Default, false},
-		{"4: before what is installed", "", with(supportedIs(No), installedIs(Yes)), with(installedIs(No)), Legacy, OnlySupported, false},
+		{"one rule in nft", none, with(between(1, 1)), empty, row{RuleCount, NFT, true, true}},
+		{"one rule in legacy", none, empty, with(between(1, 1)), row{RuleCount, Legacy, true, true}},
+		{"more in nft", none, with(between(5, 5)), with(between(4, 4)), row{RuleCount, NFT, true, true}},
+		{"more in legacy", none, with(between(4, 4)), with(between(5, 5)), row{RuleCount, Legacy, true, true}},
+		{"as many", none, with(between(4, 4)), with(between(4, 4)), row{RuleCount, NFT, true, true}},
+		{"bounds decide for nft", none, with(between(1, Unbounded)), empty, row{RuleCount, NFT, true, true}},
+		{"bounds decide for legacy", none, empty, with(between(1, 900)), row{RuleCount, Legacy, true, true}},
+		{"rules in nft, legacy unread", none, with(between(50, 50)), with(unread), row{RuleCount, NFT, true, false}},
+		{"rules in legacy, nft unread", none, with(unread), with(between(50, 50)), row{RuleCount, Legacy, true, false}},
+		{"rules in nft, its chains unread, none of legacy", none, with(unread, between(5, 5)), empty, row{RuleCount, NFT, true, true}},
+		{"foreign rules in nft, fewer in legacy", none, with(between(0, 3)), with(between(2, 2)), row{RuleCount, Legacy, true, false}},
+		{"foreign rules in nft, more in legacy", none, with(between(0, 3)), with(between(4, 4)), row{RuleCount, Legacy, true, true}},
+		{"foreign rules in nft alone", none, with(between(0, 3)), empty, row{Default, NFT, true, false}},
+		{"not by what works", none, with(worksIs(No, No), between(1, 1)), empty, row{RuleCount, NFT, true, true}},
 
-		{"5: only nft installed", "", with(installedIs(Yes)), with(installedIs(No)), NFT, OnlyInstalled, false},
-		{"5: only legacy installed", "", with(installedIs(No)), with(installedIs(Yes)), Legacy, OnlyInstalled, false},
-		{"5: neither installed", "", with(installedIs(No)), with(installedIs(No)), NFT, Default, false},
+		{"no nf_tables", none, with(worksIs(No, No)), empty, row{OnlySupported, Legacy, true, false}},
+		{"no nf_tables, legacy a module", none, with(worksIs(No, No)), with(worksIs(Unknown, Unknown)), row{OnlySupported, Legacy, true, false}},
+		{"no x_tables", none, empty, with(worksIs(No, No)), row{OnlySupported, NFT, true, false}},
+		{"neither", none, with(worksIs(No, No)), with(worksIs(No, No)), row{Default, NFT, true, false}},
+		{"before what is installed", facts{installed: NFT}, with(worksIs(No, No)), empty, row{OnlySupported, Legacy, true, false}},
+		{"nft without IPv4", none, with(worksIs(No, Yes)), empty, row{OnlySupported, Legacy, true, false}},
+		{"nft without IPv6", none, with(worksIs(Yes, No)), empty, row{OnlySupported, Legacy, true, false}},
+		{"nft without IPv6, legacy's not loaded", none, with(worksIs(Yes, No)), with(worksIs(Yes, Unknown)), row{Default, NFT, true, false}},
+		{"nft without IPv6, nor has legacy", none, with(worksIs(Yes, No)), with(worksIs(Yes, No)), row{Default, NFT, true, false}},
+		{"nft without IPv6, legacy without IPv4", none, with(worksIs(Yes, No)), with(worksIs(No, Yes)), row{OnlySupported, NFT, true, false}},
+		{"legacy without IPv6", none, empty, with(worksIs(Yes, No)), row{Default, NFT, true, false}},
+		{"legacy without IPv6, only legacy installed", facts{installed: Legacy}, empty, with(worksIs(Yes, No)), row{OnlyInstalled, Legacy, true, false}},
+		{"IPv6 alone, in legacy", none, with(worksIs(No, No)), with(worksIs(No, Yes)), row{OnlySupported, Legacy, true, false}},
+		{"IPv6 alone, in nft", none, with(worksIs(No, Yes)), with(worksIs(No, No)), row{OnlySupported, NFT, true, false}},
 
-		{"4, last: nf_tables without nft_compat", "", with(compatIs(No)), blank, Legacy, OnlySupported, false},
-		{"4, last: legacy a module", "", with(compatIs(No)), with(supportedIs(Unknown)), Legacy, OnlySupported, false},
-		{"4, last: no x_tables", "", with(compatIs(No)), with(supportedIs(No)), NFT, OnlySupported, false},
-		{"4, last: neither", "", with(compatIs(No), supportedIs(No)), with(supportedIs(No)), NFT, Default, false},
-		{"4, last: after what is installed", "", with(compatIs(No), installedIs(Yes)), with(installedIs(No)), NFT, OnlyInstalled, false},
-		{"4, last: not against a rule", "", with(compatIs(No), between(1, 1)), blank, NFT, RuleCount, true},
+		{"only nft installed", facts{installed: NFT}, empty, empty, row{OnlyInstalled, NFT, true, false}},
+		{"only legacy installed", facts{installed: Legacy}, empty, empty, row{OnlyInstalled, Legacy, true, false}},
 
-		{"6: nothing", "", blank, blank, NFT, Default, false},
-		{"6: nothing read", "", with(unread), with(unread), NFT, Default, false},
-		{"6: nothing in nft, legacy unread", "", blank, with(unread), NFT, Default, false},
+		{"nothing", none, empty, empty, row{Default, NFT, true, false}},
+		{"nothing read", none, with(unread), with(unread), row{Default, NFT, true, false}},
+		{"nothing in nft, legacy unread", none, empty, with(unread), row{Default, NFT, true, false}},
 	} {
-		mode, reason, conclusive := decide(facts{test.override, test.nft, test.legacy})
-		if mode != test.mode || reason != test.reason || conclusive != test.conclusive {
-			t.Errorf("%s: got %v %v %v, want %v %v %v",
-				test.doc, mode, reason, conclusive, test.mode, test.reason, test.conclusive)
+		f := test.known
+		f.nft, f.legacy = test.nft, test.legacy
+		if got := decide(f); got != test.want {
+			t.Errorf("%s: got %v, want %v", test.doc, got, test.want)
+		}
+	}
+}
+
+func TestReasons(t *testing.T) {
+	want := []Reason{Override, KubeletHint, KubeletCanary, Remembered, RuleCount, OnlySupported, OnlyInstalled, Default}
+	if got := Reasons(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A dry run counts for the family it is about, and only if something was refused.
+func TestWorks(t *testing.T) {
+	features := func(has ...Answer) (all []Feature) {
+		for _, a := range has {
+			all = append(all, Feature{Has: a})
+		}
+		return all
+	}
+	for _, test := range []struct {
+		q    Query
+		e    Evidence
+		want Answer
+	}{
+		{Query{}, Evidence{Supported: Yes}, Yes},
+		{Query{}, Evidence{Supported: No}, No},
+		{Query{}, Evidence{Supported: Unknown}, Unknown},
+		{Query{}, Evidence{Supported: Yes, Features: features(Yes, NotAsked, Yes)}, Yes},
+		{Query{}, Evidence{Supported: Yes, Features: features(Yes, Unknown)}, Yes},
+		{Query{}, Evidence{Supported: Yes, Features: features(Yes, No, Yes)}, No},
+		{Query{Installed: NFT}, Evidence{Supported: Yes, Features: features(Yes, No, Yes)}, Yes},
+		{Query{Installed: NFT}, Evidence{Supported: No}, No},
+	} {
+		if got := test.q.works(test.e); got != test.want {
+			t.Errorf("%+v, %+v: got %v, want %v", test.q, test.e, got, test.want)
 		}
 	}
 }
 
 // complete lists every state that a backend can be in, given what is known of it. Three rules stand for any number.
-func complete(s side) []side {
+func complete(b backend) []backend {
 	answers := func(a Answer) []Answer {
 		if a == Yes || a == No {
 			return []Answer{a}
 		}
 		return []Answer{Yes, No}
 	}
-	var all []side
-	for _, h := range answers(s.hint) {
-		for _, c := range answers(s.canary) {
-			for n := s.rules.Min; n <= min(s.rules.Max, 3); n++ {
-				all = append(all, side{hint: h, canary: c, rules: exactly(n)})
+	var all []backend
+	for _, h := range answers(b.hint) {
+		for _, c := range answers(b.canary) {
+			for n := b.rules.Min; n <= min(b.rules.Max, 3); n++ {
+				all = append(all, backend{hint: h, canary: c, rules: exactly(n)})
 			}
 		}
 	}
 	return all
 }
 
-// plainly is rules 1 to 3 for a host of which everything is known, written as the design states them. "" is: nothing
-// was found.
-func plainly(nft, legacy side) Mode {
-	for _, found := range [][2]bool{
+// plainly is what a host of which everything is known proves, written as the design states it: "" is nothing. What the
+// container remembers is no proof, and hides the rules.
+func plainly(nft, legacy backend, remembered bool) Mode {
+	for i, found := range [][2]bool{
 		{nft.hint == Yes, legacy.hint == Yes},
 		{nft.canary == Yes, legacy.canary == Yes},
+		{remembered, false},
 		{nft.rules.Min >= legacy.rules.Min && nft.rules.Min > 0, legacy.rules.Min > nft.rules.Min},
 	} {
-		if found[0] {
+		switch {
+		case found[0] && i == 2:
+			return ""
+		case found[0]:
 			return NFT
-		}
-		if found[1] {
+		case found[1]:
 			return Legacy
 		}
 	}
@@ -138,47 +189,53 @@ func plainly(nft, legacy side) Mode {
 
 // An answer is conclusive exactly if every host that what is known could describe has that answer.
 func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
-	var sides []side
+	var sides []backend
 	for _, h := range []Answer{NotAsked, Unknown, No, Yes} {
 		for _, c := range []Answer{NotAsked, Unknown, No, Yes} {
 			for _, n := range []Count{{0, 0}, {1, 1}, {2, 2}, {0, 2}, {1, 2}, {0, Unbounded}, {1, Unbounded}, {2, Unbounded}} {
-				sides = append(sides, side{hint: h, canary: c, rules: n})
+				sides = append(sides, backend{hint: h, canary: c, rules: n})
 			}
 		}
 	}
-	conclusives := 0
-	for _, nft := range sides {
-		for _, legacy := range sides {
-			var modes []Mode
-			for _, n := range complete(nft) {
-				for _, l := range complete(legacy) {
-					if m := plainly(n, l); !slices.Contains(modes, m) {
-						modes = append(modes, m)
+	for _, remembered := range []Mode{"", NFT, Legacy} {
+		conclusive, rows := 0, map[Reason]int{}
+		for _, nft := range sides {
+			for _, legacy := range sides {
+				var modes []Mode
+				for _, n := range complete(nft) {
+					for _, l := range complete(legacy) {
+						if m := plainly(n, l, remembered != ""); !slices.Contains(modes, m) {
+							modes = append(modes, m)
+						}
 					}
 				}
-			}
-			want := len(modes) == 1 && modes[0] != ""
-			mode, _, conclusive := decide(facts{nft: nft, legacy: legacy})
-			if conclusive != want || want && mode != modes[0] {
-				t.Fatalf("nft %+v, legacy %+v: got %v, conclusive %v; possible are %v", nft, legacy, mode, conclusive, modes)
-			}
-			if conclusive {
-				conclusives++
+				want := len(modes) == 1 && modes[0] != ""
+				got := decide(facts{nft: nft, legacy: legacy, remembered: remembered})
+				if got.conclusive != want || want && got.mode != modes[0] {
+					t.Fatalf("nft %+v, legacy %+v, remembered %q: got %v; possible are %v", nft, legacy, remembered, got, modes)
+				}
+				if got.reason == Remembered && got.mode != remembered {
+					t.Fatalf("remembered %q: got %v", remembered, got)
+				}
+				if rows[got.reason]++; got.conclusive {
+					conclusive++
+				}
 			}
 		}
-	}
-	if conclusives == 0 || conclusives == len(sides)*len(sides) {
-		t.Fatalf("%d of %d cases conclusive: the test does not tell them apart", conclusives, len(sides)*len(sides))
+		if conclusive == 0 || conclusive == len(sides)*len(sides) || (rows[Remembered] > 0) != (remembered != "") ||
+			remembered != "" && rows[RuleCount] > 0 {
+			t.Fatalf("remembered %q: %d cases conclusive, %v: the test does not tell them apart", remembered, conclusive, rows)
+		}
 	}
 }
 
 func TestConflicts(t *testing.T) {
 	for _, test := range []struct {
 		doc         string
-		nft, legacy side
+		nft, legacy backend
 		want        []Conflict
 	}{
-		{"one mode", with(hintIs(Yes), canaryIs(Yes), between(9, 9)), blank, nil},
+		{"one mode", with(hintIs(Yes), canaryIs(Yes), between(9, 9)), empty, nil},
 		{"hint in both", with(hintIs(Yes)), with(hintIs(Yes)), []Conflict{HintInBoth}},
 		{"mode changed without a restart", with(hintIs(Yes), canaryIs(Yes)), with(hintIs(Yes), canaryIs(Yes)), []Conflict{HintInBoth, CanaryInBoth}},
 		{"stale canary in legacy", with(hintIs(Yes)), with(canaryIs(Yes)), []Conflict{StrayCanary}},

@@ -1,9 +1,12 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package detect_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -15,9 +18,9 @@ import (
 // Which backend does this host use?
 func ExampleHost() {
 	r := detect.Host()
-	fmt.Println(r.Mode, r.Reason)
+	fmt.Println(r)
 	if !r.Conclusive {
-		fmt.Println("a guess: it holds for now, and is not to be kept")
+		fmt.Println("a guess:", r.Uncertainty())
 	}
 }
 
@@ -25,10 +28,7 @@ func ExampleHost() {
 func ExampleQuery_Run() {
 	r := detect.Query{Everything: true}.Run()
 	for _, e := range r.Evidence {
-		fmt.Printf("%s %s: hint %s", e.Backend, e.Family, e.Hint)
-		if e.Rules.Min == e.Rules.Max {
-			fmt.Printf(", %d rules", e.Rules.Min)
-		}
+		fmt.Printf("%s %s: hint %s, %s", e.Backend, e.Family, e.Hint, e.Rules)
 		if e.Err != nil {
 			fmt.Printf(", %v", e.Err)
 		}
@@ -41,12 +41,11 @@ func ExampleQuery_Run() {
 
 // At boot, before kubelet has started: wait for it.
 func ExampleQuery_Wait() {
-	r, blind := detect.Query{}.Wait(200 * time.Millisecond)
-	if blind != nil {
-		fmt.Printf("looked every %s only: %v\n", detect.PollInterval, blind)
-	}
-	if !r.Conclusive {
-		fmt.Println("nothing came")
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	r, err := detect.Query{}.Wait(ctx)
+	if err != nil {
+		fmt.Println("nothing came:", err)
 		return
 	}
 	fmt.Println(r.Mode, r.Reason)
@@ -61,17 +60,18 @@ func TestExamples(t *testing.T) {
 			t.Errorf("got:\n%s\nwant:\n%s", got, want)
 		}
 	}
-	check(ExampleHost, "nft default\na guess: it holds for now, and is not to be kept\n")
-	check(ExampleQuery_Wait, "nothing came\n")
+	check(ExampleHost, "nft: no evidence was found, and nft is the default\n"+
+		"a guess: found neither a kubelet chain nor any rule in this network namespace, so the host's mode is unknown\n")
+	check(ExampleQuery_Wait, "nothing came: context deadline exceeded\n")
 	host.Run(t, "ip6tables-legacy", "-t", "mangle", "-N", detect.HintChain)
 	host.Run(t, "iptables-legacy", "-A", "INPUT", "-j", "ACCEPT")
 	host.Run(t, "iptables-nft", "-A", "INPUT", "-j", "ACCEPT")
-	check(ExampleHost, "legacy kubelet-hint\n")
+	check(ExampleHost, "legacy: chain KUBE-IPTABLES-HINT is in legacy's mangle table (IPv6)\n")
 	check(ExampleQuery_Wait, "legacy kubelet-hint\n")
-	check(ExampleQuery_Run, `nft ipv4: hint no, 1 rules
-nft ipv6: hint no, 0 rules
-legacy ipv4: hint no, 1 rules
-legacy ipv6: hint yes, 0 rules
+	check(ExampleQuery_Run, `nft ipv4: hint no, 1 rule
+nft ipv6: hint no, no rules
+legacy ipv4: hint no, 1 rule
+legacy ipv6: hint yes, no rules
 conflict: rules-in-both
 `)
 }

@@ -1,6 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package detect
 
 import (
@@ -16,13 +18,13 @@ import (
 // that is not would create it.
 type legacyProbe struct {
 	family Family
-	fd     int // -1: not open
-	read   bool
-	names  []byte // the tables that exist, one a line
-	none   error  // why names could not be read
+	proc   string // where /proc is mounted
+	fd     int    // -1: not open
+	tables []byte // those that exist, one a line
+	err    error  // why they are not known
 }
 
-func newLegacyProbe(f Family) legacyProbe { return legacyProbe{family: f, fd: -1} }
+func newLegacyProbe(f Family) legacyProbe { return legacyProbe{family: f, proc: "/proc", fd: -1} }
 
 func (p *legacyProbe) close() {
 	if p.fd >= 0 {
@@ -30,149 +32,54 @@ func (p *legacyProbe) close() {
 	}
 }
 
-// mangleChains looks for both of kubelet's chains in one reading of mangle.
-func (p *legacyProbe) mangleChains(e *Evidence) {
-	listed, err := p.list(e)
-	if err != nil {
-		e.Hint, e.Canary = Unknown, Unknown
-		return
-	}
-	e.Hint, e.Canary = No, No
-	if !listed(mangle) {
-		return
-	}
-	t, err := p.entries(mangle)
-	if err != nil {
-		e.Hint, e.Canary = Unknown, Unknown
-		e.blame(err)
-		return
-	}
-	for _, name := range t.chains {
-		switch string(name) {
-		case HintChain:
-			e.Hint = Yes
-		case CanaryChain:
-			e.Canary = Yes
-		}
-	}
-}
+// net is a file about the network namespace of this thread. /proc/net would be that of the process' first thread.
+func (p *legacyProbe) net(name string) string { return p.proc + "/thread-self/net/" + name }
 
-// boundRules asks for the headers of the tables: how many rules there can be, and whether there is one at all.
-func (p *legacyProbe) boundRules(e *Evidence) {
-	p.sum(e, func(table string) (Count, error) {
-		info, err := p.info(table)
-		if err != nil {
-			err = fmt.Errorf("read the header of legacy table %q: %w", table, err)
-		}
-		return info.bound(), err
-	})
-}
-
-// countRules reads every entry of the tables.
-func (p *legacyProbe) countRules(e *Evidence) {
-	p.sum(e, func(table string) (Count, error) {
-		t, err := p.entries(table)
-		return exactly(t.rules), err
-	})
-}
-
-// countTables is countRules, and lists the tables that exist.
-func (p *legacyProbe) countTables(e *Evidence) {
-	p.sum(e, func(table string) (Count, error) {
-		t, err := p.entries(table)
-		count := exactly(t.rules)
-		if err != nil {
-			count = Count{0, Unbounded}
-		}
-		var chains []string
-		for _, name := range t.chains {
-			chains = append(chains, string(name))
-		}
-		e.Tables = append(e.Tables, Table{table, count, chains})
-		return count, err
-	})
-}
-
-// sum counts the tables that exist.
-func (p *legacyProbe) sum(e *Evidence, count func(table string) (Count, error)) {
-	listed, err := p.list(e)
-	if err != nil {
-		return // Rules stays without bounds
+// list reads which tables exist in the namespace, and returns whether the kernel has x_tables of this family. It has kept the
+// list since ip_tables or ip6_tables was loaded, with no line until the first table is created.
+func (p *legacyProbe) list() (supported Answer) {
+	name := "ip_tables_names"
+	if p.family == IPv6 {
+		name = "ip6_tables_names"
 	}
-	sum := exactly(0)
-	for _, table := range tableNames {
-		if !listed(table) {
-			continue
-		}
-		rules, err := count(table)
-		if err != nil {
-			e.blame(err)
-			rules = Count{0, Unbounded}
-		}
-		sum = sum.plus(rules)
-	}
-	e.Rules = sum
-}
-
-// list tells which tables exist in the namespace of this thread, and sets Supported.
-func (p *legacyProbe) list(e *Evidence) (listed func(table string) bool, err error) {
-	if !p.read {
-		p.read = true
-		p.names, p.none = p.readNames()
-		switch {
-		case p.none == nil && len(p.names) > 0 && p.withoutIPv6():
+	var buf [128]byte // all five take 31
+	n, err := readFile(p.net(name), buf[:])
+	p.tables, p.err = buf[:n], nil
+	if err == nil {
+		if n > 0 && p.withoutIPv6() {
 			// Before 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
-			p.names, e.Supported = nil, No
-		case p.none == nil:
-			e.Supported = Yes
-		default:
-			if e.Supported = p.registered(); e.Supported != No {
-				e.blame(p.none)
-				break
-			}
-			p.none = nil // no x_tables, no table: that needs no list
-			if modulesCanLoad() {
-				e.Supported = Unknown
-			}
-		}
-	}
-	return func(table string) bool { return parseNames(p.names, table) }, p.none
-}
-
-// The files of a network namespace. /proc/net would be those of the process' first thread.
-const procNet = "/proc/thread-self/net/"
-
-// readNames reads the list that x_tables keeps for each namespace. It is there as soon as the kernel has ip_tables or
-// ip6_tables, with no line until the first table is made.
-func (p *legacyProbe) readNames() ([]byte, error) {
-	path := procNet + "ip_tables_names"
-	if p.family == IPv6 {
-		path = procNet + "ip6_tables_names"
-	}
-	names, err := readFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("list the legacy tables: %w", err)
-	}
-	return names, nil
-}
-
-// registered says whether the kernel has x_tables of this family now, where the list of tables could not be read. It
-// loads nothing: the target that is asked for is the one that is part of x_tables itself. Without x_tables nobody
-// answers at this option, whatever the caller may do.
-func (p *legacyProbe) registered() Answer {
-	option := soGetRevisionTarget4
-	if p.family == IPv6 {
-		option = soGetRevisionTarget6
-		if errors.Is(p.none, unix.ENOENT) && p.withoutIPv6() {
+			p.tables = nil
 			return No
 		}
+		return Yes
+	}
+	switch loaded := p.loaded(err); {
+	case loaded != No:
+		p.err = fmt.Errorf("list the legacy tables: %w", err)
+		return loaded
+	case modulesCanLoad(p.proc):
+		return Unknown // no x_tables now, hence no table
+	default:
+		return No
+	}
+}
+
+// loaded says whether x_tables of this family is in the kernel now, where its list could not be read.
+func (p *legacyProbe) loaded(list error) Answer {
+	if errors.Is(list, unix.ENOENT) && p.withoutIPv6() {
+		return No
 	}
 	if err := p.open(); err != nil {
 		return Unknown
 	}
-	revision := make([]byte, sizeofGetRevision)
-	copy(revision, "ERROR")
-	switch _, err := p.getsockopt(option, revision); {
+	// The target that is asked for is part of x_tables itself, so nothing is loaded for it.
+	return registered(p.extension(Extension{"ERROR", true}))
+}
+
+// registered reads from the answer to a question about an extension whether anybody handles such questions. Without
+// x_tables nobody does, whatever the caller may do; with it, the question takes CAP_NET_ADMIN.
+func registered(err error) Answer {
+	switch {
 	case errors.Is(err, unix.ENOPROTOOPT):
 		return No
 	case err == nil, errors.Is(err, unix.EPERM):
@@ -182,35 +89,47 @@ func (p *legacyProbe) registered() Answer {
 	}
 }
 
-// withoutIPv6 says whether this is the probe of a family that the kernel cannot speak (ipv6.disable=1, or IPv6 is not in
+// withoutIPv6 reports that this is the probe of a family that the kernel cannot speak (ipv6.disable=1, or IPv6 is not in
 // it). There is no socket to ask then, and asking for one could load it.
 func (p *legacyProbe) withoutIPv6() bool {
-	return p.family == IPv6 && missing(procNet+"if_inet6") && exists(procNet+"dev")
+	return p.family == IPv6 && missing(p.net("if_inet6")) && exists(p.net("dev"))
 }
 
-func exists(path string) bool {
-	var stat unix.Stat_t
-	return unix.Stat(path, &stat) == nil
-}
-
-// missing is not the opposite of exists: that a file cannot be looked at proves nothing.
-func missing(path string) bool {
-	var stat unix.Stat_t
-	return errors.Is(unix.Stat(path, &stat), unix.ENOENT)
-}
-
-// modulesCanLoad is false only where the kernel says for certain that nothing will be added to it.
-func modulesCanLoad() bool {
-	disabled, err := readFile("/proc/sys/kernel/modules_disabled")
-	switch {
-	case err == nil:
-		return len(disabled) == 0 || disabled[0] != '1'
-	case errors.Is(err, unix.ENOENT):
-		// Built without modules; but where there is no /proc, the file is missing too.
-		return !exists("/proc/sys/kernel/osrelease")
-	default:
-		return true
+// kubelet looks for both of kubelet's chains in one reading of mangle, in a list of tables that was just read.
+func (p *legacyProbe) kubelet() (hint, canary Answer, err error) {
+	if p.err != nil {
+		return Unknown, Unknown, p.err
 	}
+	if !parseNames(p.tables, mangle) {
+		return No, No, nil
+	}
+	t, err := p.entries(mangle)
+	if err != nil {
+		return Unknown, Unknown, err
+	}
+	return answer(t.has(HintChain)), answer(t.has(CanaryChain)), nil
+}
+
+// bound reads the header of a table: how many rules there can be, and whether there is one at all.
+func (p *legacyProbe) bound(table string) (Table, error) {
+	info, err := p.info(table)
+	if err != nil {
+		return Table{}, fmt.Errorf("read the header of legacy table %q: %w", table, err)
+	}
+	return Table{Name: table, Rules: info.bound()}, nil
+}
+
+// count reads every entry of a table.
+func (p *legacyProbe) count(table string) (Table, error) {
+	t, err := p.entries(table)
+	if err != nil {
+		return Table{}, err
+	}
+	counted := Table{Name: table, Rules: exactly(t.rules)}
+	for _, name := range t.chains {
+		counted.Chains = append(counted.Chains, string(name))
+	}
+	return counted, nil
 }
 
 // info reads the header of a table that is listed.
@@ -226,31 +145,23 @@ func (p *legacyProbe) info(table string) (tableInfo, error) {
 
 // entries reads a table that is listed. The table may be replaced between the two questions: by one of another size,
 // which the kernel refuses with EAGAIN, or by one of the same size, which the header does not fit.
-func (p *legacyProbe) entries(table string) (tableEntries, error) {
-	var err error
-	for range attempts {
-		var t tableEntries
-		if t, err = p.entriesOnce(table); err == nil {
-			return t, nil
+func (p *legacyProbe) entries(table string) (t tableEntries, err error) {
+	err = again(func() error {
+		info, err := p.info(table)
+		if err != nil {
+			return err
 		}
-		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, errBadTable) {
-			break
+		t, err = p.entriesAligned(table, info, native())
+		if errors.Is(err, unix.EINVAL) && native() == 4 {
+			// A 64-bit kernel without CONFIG_NETFILTER_XTABLES_COMPAT: it knows its own layout only.
+			t, err = p.entriesAligned(table, info, 8)
 		}
-	}
-	return tableEntries{}, fmt.Errorf("read legacy table %q: %w", table, err)
-}
-
-func (p *legacyProbe) entriesOnce(table string) (tableEntries, error) {
-	info, err := p.info(table)
+		return err
+	})
 	if err != nil {
-		return tableEntries{}, err
+		return tableEntries{}, fmt.Errorf("read legacy table %q: %w", table, err)
 	}
-	t, err := p.entriesAligned(table, info, native())
-	if errors.Is(err, unix.EINVAL) && native() == 4 {
-		// A 64-bit kernel without CONFIG_NETFILTER_XTABLES_COMPAT: it knows its own layout only.
-		t, err = p.entriesAligned(table, info, 8)
-	}
-	return t, err
+	return t, nil
 }
 
 func (p *legacyProbe) entriesAligned(table string, info tableInfo, align alignment) (tableEntries, error) {
@@ -303,33 +214,4 @@ func (p *legacyProbe) getsockopt(option int, b []byte) (int, error) {
 		return 0, errno
 	}
 	return min(int(size), len(b)), nil
-}
-
-// readFile reads a short file of /proc without the runtime's poller, which would cost five more system calls.
-func readFile(path string) ([]byte, error) {
-	var fd int
-	if err := uninterrupted(func() (err error) {
-		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		return err
-	}); err != nil {
-		return nil, fmt.Errorf("open %q: %w", path, err)
-	}
-	defer unix.Close(fd)
-	content := make([]byte, 0, 512)
-	for {
-		if len(content) == cap(content) {
-			content = append(content, 0)[:len(content)]
-		}
-		var n int
-		if err := uninterrupted(func() (err error) {
-			n, err = unix.Read(fd, content[len(content):cap(content)])
-			return err
-		}); err != nil {
-			return nil, fmt.Errorf("read %q: %w", path, err)
-		}
-		if n == 0 {
-			return content, nil
-		}
-		content = content[:len(content)+n]
-	}
 }

@@ -1,6 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package detect
 
 import (
@@ -8,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +21,8 @@ var (
 	errShortMessage   = errors.New("netlink: message is cut off")
 	errMessageLength  = errors.New("netlink: message length is wrong")
 	errShortAttribute = errors.New("netlink: attribute is cut off")
-	errWrongObject    = errors.New("netlink: the answer is about something else")
+	errWrongObject    = errors.New("netlink: the reply is about something else")
+	errInterrupted    = errors.New("it kept changing while it was read")
 )
 
 // message is one netlink message. body is what follows the header, a part of the buffer it was read from.
@@ -81,23 +85,35 @@ func (m message) errno() (unix.Errno, error) {
 	return 0, nil
 }
 
-// attribute finds the first attribute of the kind in the body of an nf_tables message. It returns a part of the body,
-// nil if there is no such attribute.
+const sizeofNfgenmsg = 4
+
+// attribute finds the first attribute of a kind in the body of a message of nfnetlink, which begins with
 //
 //	struct nfgenmsg {
 //		__u8   nfgen_family;
 //		__u8   version;
 //		__be16 res_id;
 //	};
-//	struct nlattr {
-//		__u16 nla_len;      // with this header, without padding
-//		__u16 nla_type;     // the two highest bits are NLA_F_NESTED and NLA_F_NET_BYTEORDER
-//	};
 func (m message) attribute(kind uint16) ([]byte, error) {
 	if len(m.body) < sizeofNfgenmsg {
 		return nil, errShortMessage
 	}
-	for b := m.body[sizeofNfgenmsg:]; len(b) > 0; {
+	return attributes(m.body[sizeofNfgenmsg:]).find(kind)
+}
+
+// attributes is a row of attributes, each
+//
+//	struct nlattr {
+//		__u16 nla_len;      // with this header, without padding
+//		__u16 nla_type;     // the two highest bits are NLA_F_NESTED and NLA_F_NET_BYTEORDER
+//	};
+//
+// and its value, padded to 4 bytes.
+type attributes []byte
+
+// find returns the value of the first attribute of the kind, a part of b, or nil if there is none.
+func (b attributes) find(kind uint16) ([]byte, error) {
+	for len(b) > 0 {
 		if len(b) < unix.SizeofNlAttr {
 			return nil, errShortAttribute
 		}
@@ -113,10 +129,39 @@ func (m message) attribute(kind uint16) ([]byte, error) {
 	return nil, nil
 }
 
-const sizeofNfgenmsg = 4
+// number returns an attribute that is a __be32.
+func (b attributes) number(kind uint16) (uint32, error) {
+	value, err := b.find(kind)
+	if err == nil && len(value) != 4 {
+		err = errShortAttribute
+	}
+	if err != nil {
+		return 0, err
+	}
+	return binary.BigEndian.Uint32(value), nil
+}
 
-// is checks that the message is about this family and has this string in the attribute.
-func (m message) is(family uint8, kind uint16, want string) error {
+func (b attributes) bytes(kind uint16, value []byte) attributes {
+	b = binary.NativeEndian.AppendUint16(b, uint16(unix.SizeofNlAttr+len(value)))
+	b = binary.NativeEndian.AppendUint16(b, kind)
+	b = append(b, value...)
+	return append(b, make([]byte, align4(len(value))-len(value))...)
+}
+
+func (b attributes) text(kind uint16, s string) attributes {
+	return b.bytes(kind, append([]byte(s), 0))
+}
+
+func (b attributes) be32(kind uint16, n uint32) attributes {
+	return b.bytes(kind, binary.BigEndian.AppendUint32(nil, n))
+}
+
+func (b attributes) nest(kind uint16, inner attributes) attributes {
+	return b.bytes(kind|unix.NLA_F_NESTED, inner)
+}
+
+// verify checks that the message is about this family and has this string in the attribute.
+func (m message) verify(family uint8, kind uint16, want string) error {
 	value, err := m.attribute(kind)
 	if err != nil {
 		return err
@@ -135,81 +180,62 @@ func cString(b []byte) []byte {
 	return b
 }
 
-// nftRequest builds a request of nf_tables.
-func nftRequest(kind, flags uint16, seq uint32, family uint8, attributes ...nftAttribute) []byte {
-	return request(unix.NFNL_SUBSYS_NFTABLES<<8|kind, flags, seq, family, attributes...)
-}
+// nftKind is the kind of a message of nf_tables.
+func nftKind(kind uint16) uint16 { return unix.NFNL_SUBSYS_NFTABLES<<8 | kind }
 
-// request builds a request of any part of nfnetlink.
-func request(kind, flags uint16, seq uint32, family uint8, attributes ...nftAttribute) []byte {
-	b := make([]byte, unix.SizeofNlMsghdr+sizeofNfgenmsg, 128)
+// request builds a request of nfnetlink.
+func request(kind, flags uint16, seq uint32, family uint8, a attributes) []byte {
+	size := unix.SizeofNlMsghdr + sizeofNfgenmsg
+	b := make([]byte, size, size+len(a))
+	binary.NativeEndian.PutUint32(b, uint32(size+len(a)))
 	binary.NativeEndian.PutUint16(b[4:], kind)
 	binary.NativeEndian.PutUint16(b[6:], unix.NLM_F_REQUEST|flags)
 	binary.NativeEndian.PutUint32(b[8:], seq)
 	b[unix.SizeofNlMsghdr] = family
 	b[unix.SizeofNlMsghdr+1] = unix.NFNETLINK_V0
-	for _, a := range attributes {
-		value := a.value
-		if !a.number {
-			value += "\x00"
-		}
-		b = binary.NativeEndian.AppendUint16(b, uint16(unix.SizeofNlAttr+len(value)))
-		b = binary.NativeEndian.AppendUint16(b, a.kind)
-		b = append(b, value...)
-		b = append(b, make([]byte, align4(len(b))-len(b))...) // the padding
-	}
-	binary.NativeEndian.PutUint32(b, uint32(len(b)))
-	return b
+	return append(b, a...)
 }
 
-// nftAttribute is a string attribute, NLA_NUL_STRING in the kernel's policy, or a number, whose bytes are the value.
-type nftAttribute struct {
-	kind   uint16
-	value  string
-	number bool
-}
-
-// dump is the state of an answer while its messages come in, for one question.
-type dump struct {
+// reply is the state of the reply to one question while its datagrams come in.
+type reply struct {
 	seq         uint32
-	kind        uint16 // of the messages that are the answer
-	each        func(message) error
+	kind        uint16     // of the messages that are the reply
 	done        bool       // the last message has come
 	errno       unix.Errno // the kernel's refusal, 0 for none
-	interrupted bool       // what was dumped changed meanwhile: the answer is worth nothing
+	interrupted bool       // what was dumped changed during the dump, so the reply is worthless
 }
 
-// take reads one datagram. Messages that answer an earlier question are passed over.
-func (d *dump) take(datagram []byte) error {
-	for b := datagram; len(b) > 0 && !d.done; {
-		m, rest, err := nextMessage(b)
-		if err != nil {
-			return err
-		}
-		b = rest
-		if m.seq != d.seq {
-			continue
-		}
-		if m.flags&unix.NLM_F_DUMP_INTR != 0 {
-			d.interrupted = true
-		}
-		switch m.kind {
-		case unix.NLMSG_ERROR, unix.NLMSG_DONE:
-			d.done = true
-			if d.errno, err = m.errno(); err != nil {
-				return err
+// messages yields those of a datagram that are the reply. Messages for an earlier question are skipped.
+func (r *reply) messages(datagram []byte) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		for b := datagram; len(b) > 0 && !r.done; {
+			m, rest, err := nextMessage(b)
+			if err != nil {
+				yield(message{}, err)
+				return
 			}
-		case unix.NLMSG_OVERRUN:
-			return fmt.Errorf("netlink: %w", unix.EOVERFLOW)
-		case d.kind:
-			if !d.interrupted {
-				if err := d.each(m); err != nil {
-					return err
+			b = rest
+			if m.seq != r.seq {
+				continue
+			}
+			r.interrupted = r.interrupted || m.flags&unix.NLM_F_DUMP_INTR != 0
+			switch m.kind {
+			case unix.NLMSG_ERROR, unix.NLMSG_DONE:
+				r.done = true
+				r.errno, err = m.errno()
+			case unix.NLMSG_OVERRUN:
+				err = fmt.Errorf("netlink: %w", unix.EOVERFLOW)
+			case r.kind:
+				// Without NLM_F_MULTI the reply is one message, and nothing follows it.
+				r.done = m.flags&unix.NLM_F_MULTI == 0
+				if !r.interrupted && !yield(m, nil) {
+					return
 				}
 			}
-			// Without NLM_F_MULTI the answer is one message, and nothing follows it.
-			d.done = m.flags&unix.NLM_F_MULTI == 0
+			if err != nil {
+				yield(message{}, err)
+				return
+			}
 		}
 	}
-	return nil
 }

@@ -1,6 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package detect
 
 import (
@@ -14,11 +16,13 @@ import (
 )
 
 // nftMessage builds a message as the kernel would.
-func nftMessage(kind, flags uint16, seq uint32, family uint8, attributes ...nftAttribute) []byte {
-	b := nftRequest(kind, flags, seq, family, attributes...)
+func nftMessage(kind, flags uint16, seq uint32, family uint8, a attributes) []byte {
+	b := request(nftKind(kind), flags, seq, family, a)
 	binary.NativeEndian.PutUint16(b[6:], flags)
 	return b
 }
+
+func ofTable(table string) attributes { return attributes(nil).text(unix.NFTA_RULE_TABLE, table) }
 
 // control builds NLMSG_ERROR or NLMSG_DONE with a code.
 func control(kind, flags uint16, seq uint32, code int32) []byte {
@@ -31,10 +35,8 @@ func control(kind, flags uint16, seq uint32, code int32) []byte {
 	return b
 }
 
-const newRule = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWRULE
-
 func rule(flags uint16, seq uint32) []byte {
-	return nftMessage(unix.NFT_MSG_NEWRULE, flags, seq, unix.NFPROTO_IPV4, nftAttribute{kind: unix.NFTA_RULE_TABLE, value: "filter"})
+	return nftMessage(unix.NFT_MSG_NEWRULE, flags, seq, unix.NFPROTO_IPV4, ofTable("filter"))
 }
 
 func cut(b []byte, n int) []byte { return b[:len(b)-n] }
@@ -45,57 +47,106 @@ func withLength(b []byte, n uint32) []byte {
 	return b
 }
 
-func TestDumpTake(t *testing.T) {
+func TestReply(t *testing.T) {
 	const multi = unix.NLM_F_MULTI
 	for _, test := range []struct {
 		doc      string
 		datagram [][]byte
-		want     dump // done, errno, interrupted
+		want     reply // done, errno, interrupted
 		rules    int
 		err      error
 	}{
-		{"nothing", nil, dump{}, 0, nil},
-		{"the end", [][]byte{control(unix.NLMSG_DONE, multi, 7, 0)}, dump{done: true}, 0, nil},
-		{"two rules and the end", [][]byte{rule(multi, 7), rule(multi, 7), control(unix.NLMSG_DONE, multi, 7, 0)}, dump{done: true}, 2, nil},
-		{"two rules, more to come", [][]byte{rule(multi, 7), rule(multi, 7)}, dump{}, 2, nil},
-		{"one answer, not a dump", [][]byte{rule(0, 7)}, dump{done: true}, 1, nil},
-		{"an older question's rest", [][]byte{rule(multi, 6), control(unix.NLMSG_DONE, multi, 6, 0), rule(multi, 7)}, dump{}, 1, nil},
-		{"after the end", [][]byte{control(unix.NLMSG_DONE, multi, 7, 0), rule(multi, 7)}, dump{done: true}, 0, nil},
-		{"interrupted", [][]byte{rule(multi, 7), rule(multi|unix.NLM_F_DUMP_INTR, 7), rule(multi, 7)}, dump{interrupted: true}, 1, nil},
-		{"interrupted at its end", [][]byte{rule(multi, 7), control(unix.NLMSG_DONE, multi|unix.NLM_F_DUMP_INTR, 7, 0)}, dump{done: true, interrupted: true}, 1, nil},
-		{"not allowed", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.EPERM))}, dump{done: true, errno: unix.EPERM}, 0, nil},
-		{"no such thing", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.ENOENT))}, dump{done: true, errno: unix.ENOENT}, 0, nil},
-		{"acknowledged", [][]byte{control(unix.NLMSG_ERROR, 0, 7, 0)}, dump{done: true}, 0, nil},
-		{"done with an error", [][]byte{control(unix.NLMSG_DONE, multi, 7, -int32(unix.EINTR))}, dump{done: true, errno: unix.EINTR}, 0, nil},
-		{"done without a status", [][]byte{withLength(cut(control(unix.NLMSG_DONE, multi, 7, 0), 4), 16)}, dump{done: true}, 0, nil},
-		{"error without a code", [][]byte{withLength(cut(control(unix.NLMSG_ERROR, 0, 7, 0), 4), 16)}, dump{done: true}, 0, errShortMessage},
-		{"noop", [][]byte{control(unix.NLMSG_NOOP, 0, 7, 0), rule(multi, 7)}, dump{}, 1, nil},
-		{"overrun", [][]byte{control(unix.NLMSG_OVERRUN, 0, 7, 0)}, dump{}, 0, unix.EOVERFLOW},
-		{"padding missing at the end", [][]byte{withLength(cut(rule(multi, 7), 1), uint32(len(rule(multi, 7))-1))}, dump{}, 1, nil},
-		{"length 0", [][]byte{withLength(rule(multi, 7), 0)}, dump{}, 0, errMessageLength},
-		{"length 15", [][]byte{withLength(rule(multi, 7), 15)}, dump{}, 0, errMessageLength},
-		{"length beyond the datagram", [][]byte{withLength(rule(multi, 7), 999)}, dump{}, 0, errShortMessage},
-		{"length beyond 2 GiB", [][]byte{withLength(rule(multi, 7), 0xffffffff)}, dump{}, 0, errShortMessage},
-		{"no family", [][]byte{withLength(rule(multi, 7), 18)}, dump{}, 0, errShortMessage},
-		{"another table's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV4, nftAttribute{kind: unix.NFTA_RULE_TABLE, value: "nat"})}, dump{}, 0, errWrongObject},
-		{"another family's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV6, nftAttribute{kind: unix.NFTA_RULE_TABLE, value: "filter"})}, dump{}, 0, errWrongObject},
-		{"a rule without a table", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV4)}, dump{}, 0, errWrongObject},
+		{"nothing", nil, reply{}, 0, nil},
+		{"the end", [][]byte{control(unix.NLMSG_DONE, multi, 7, 0)}, reply{done: true}, 0, nil},
+		{"two rules and the end", [][]byte{rule(multi, 7), rule(multi, 7), control(unix.NLMSG_DONE, multi, 7, 0)}, reply{done: true}, 2, nil},
+		{"two rules, more to come", [][]byte{rule(multi, 7), rule(multi, 7)}, reply{}, 2, nil},
+		{"one answer, not a dump", [][]byte{rule(0, 7)}, reply{done: true}, 1, nil},
+		{"an older question's rest", [][]byte{rule(multi, 6), control(unix.NLMSG_DONE, multi, 6, 0), rule(multi, 7)}, reply{}, 1, nil},
+		{"after the end", [][]byte{control(unix.NLMSG_DONE, multi, 7, 0), rule(multi, 7)}, reply{done: true}, 0, nil},
+		{"interrupted", [][]byte{rule(multi, 7), rule(multi|unix.NLM_F_DUMP_INTR, 7), rule(multi, 7)}, reply{interrupted: true}, 1, nil},
+		{"interrupted at its end", [][]byte{rule(multi, 7), control(unix.NLMSG_DONE, multi|unix.NLM_F_DUMP_INTR, 7, 0)}, reply{done: true, interrupted: true}, 1, nil},
+		{"not allowed", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.EPERM))}, reply{done: true, errno: unix.EPERM}, 0, nil},
+		{"no such thing", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.ENOENT))}, reply{done: true, errno: unix.ENOENT}, 0, nil},
+		{"acknowledged", [][]byte{control(unix.NLMSG_ERROR, 0, 7, 0)}, reply{done: true}, 0, nil},
+		{"done with an error", [][]byte{control(unix.NLMSG_DONE, multi, 7, -int32(unix.EINTR))}, reply{done: true, errno: unix.EINTR}, 0, nil},
+		{"done without a status", [][]byte{withLength(cut(control(unix.NLMSG_DONE, multi, 7, 0), 4), 16)}, reply{done: true}, 0, nil},
+		{"error without a code", [][]byte{withLength(cut(control(unix.NLMSG_ERROR, 0, 7, 0), 4), 16)}, reply{done: true}, 0, errShortMessage},
+		{"noop", [][]byte{control(unix.NLMSG_NOOP, 0, 7, 0), rule(multi, 7)}, reply{}, 1, nil},
+		{"overrun", [][]byte{control(unix.NLMSG_OVERRUN, 0, 7, 0)}, reply{}, 0, unix.EOVERFLOW},
+		{"padding missing at the end", [][]byte{withLength(cut(rule(multi, 7), 1), uint32(len(rule(multi, 7))-1))}, reply{}, 1, nil},
+		{"length 0", [][]byte{withLength(rule(multi, 7), 0)}, reply{}, 0, errMessageLength},
+		{"length 15", [][]byte{withLength(rule(multi, 7), 15)}, reply{}, 0, errMessageLength},
+		{"length beyond the datagram", [][]byte{withLength(rule(multi, 7), 999)}, reply{}, 0, errShortMessage},
+		{"length beyond 2 GiB", [][]byte{withLength(rule(multi, 7), 0xffffffff)}, reply{}, 0, errShortMessage},
+		{"no family", [][]byte{withLength(rule(multi, 7), 18)}, reply{}, 0, errShortMessage},
+		{"another table's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV4, ofTable("nat"))}, reply{}, 0, errWrongObject},
+		{"another family's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV6, ofTable("filter"))}, reply{}, 0, errWrongObject},
+		{"a rule without a table", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV4, nil)}, reply{}, 0, errWrongObject},
 	} {
 		rules := 0
-		d := dump{seq: 7, kind: newRule, each: func(m message) error {
-			if err := m.is(unix.NFPROTO_IPV4, unix.NFTA_RULE_TABLE, "filter"); err != nil {
-				return err
+		r := reply{seq: 7, kind: nftKind(unix.NFT_MSG_NEWRULE)}
+		var err error
+		for m, bad := range r.messages(bytes.Join(test.datagram, nil)) {
+			if err = bad; err == nil {
+				err = m.verify(unix.NFPROTO_IPV4, unix.NFTA_RULE_TABLE, "filter")
+			}
+			if err != nil {
+				break
 			}
 			rules++
-			return nil
-		}}
-		err := d.take(bytes.Join(test.datagram, nil))
+		}
 		if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 			t.Errorf("%s: got error %v, want %v", test.doc, err, test.err)
 		}
-		if d.done != test.want.done || d.errno != test.want.errno || d.interrupted != test.want.interrupted || rules != test.rules {
+		if r.done != test.want.done || r.errno != test.want.errno || r.interrupted != test.want.interrupted || rules != test.rules {
 			t.Errorf("%s: got done %v, errno %v, interrupted %v, %d rules, want %v, %v, %v, %d", test.doc,
-				d.done, d.errno, d.interrupted, rules, test.want.done, test.want.errno, test.want.interrupted, test.rules)
+				r.done, r.errno, r.interrupted, rules, test.want.done, test.want.errno, test.want.interrupted, test.rules)
+		}
+	}
+}
+
+// What the kernel's errors mean.
+func TestReplyErr(t *testing.T) {
+	for _, test := range []struct {
+		r    reply
+		want error
+	}{
+		{reply{}, nil},
+		{reply{interrupted: true}, errInterrupted},
+		{reply{errno: unix.EINTR}, errInterrupted},
+		{reply{errno: unix.EINVAL}, errNoNFTables},
+		{reply{errno: unix.EAFNOSUPPORT}, unix.ENOENT},
+		{reply{errno: unix.ENOENT, interrupted: true}, unix.ENOENT},
+		{reply{errno: unix.EPERM}, unix.EPERM},
+	} {
+		if err := test.r.err(); err != test.want {
+			t.Errorf("%+v: got %v, want %v", test.r, err, test.want)
+		}
+	}
+}
+
+// Whether nf_tables is there, and whether it makes sense to ask more.
+func TestLearn(t *testing.T) {
+	for _, test := range []struct {
+		errs      []error
+		supported Answer
+		fatal     error
+	}{
+		{[]error{nil}, Yes, nil},
+		{[]error{unix.ENOENT}, Yes, nil},
+		{[]error{errNoNFTables}, No, errNoNFTables},
+		{[]error{unix.EPERM}, Unknown, unix.EPERM},
+		{[]error{unix.EAGAIN}, Unknown, unix.EAGAIN},
+		{[]error{unix.ENOBUFS}, Unknown, nil},
+		{[]error{unix.ENOBUFS, unix.ENOENT}, Yes, nil},
+		{[]error{unix.ENOENT, errInterrupted}, Yes, nil},
+	} {
+		var s nftSocket
+		for _, err := range test.errs {
+			s.learn(err)
+		}
+		if s.supported != test.supported || s.fatal != test.fatal {
+			t.Errorf("%v: got %v, %v, want %v, %v", test.errs, s.supported, s.fatal, test.supported, test.fatal)
 		}
 	}
 }
@@ -151,18 +202,30 @@ func FuzzNetlink(f *testing.F) {
 	f.Add(bytes.Join([][]byte{rule(unix.NLM_F_MULTI, 7), control(unix.NLMSG_DONE, unix.NLM_F_MULTI, 7, 0)}, nil), uint32(7))
 	f.Fuzz(func(t *testing.T, datagram []byte, seq uint32) {
 		messages := 0
-		d := dump{seq: seq, kind: newRule, each: func(m message) error {
+		r := reply{seq: seq, kind: nftKind(unix.NFT_MSG_NEWRULE)}
+		for m, err := range r.messages(datagram) {
+			if err != nil {
+				if m.body != nil {
+					t.Fatalf("got %v beside error %v", m, err)
+				}
+				break
+			}
 			messages++
 			table, err := m.attribute(unix.NFTA_RULE_TABLE)
 			if err != nil && table != nil {
 				t.Fatalf("got %q beside error %v", table, err)
 			}
-			if !within(m.body, datagram) || len(table) > 0 && !within(table, datagram) {
-				t.Fatal("the parser made something up")
+			c, err := m.chain()
+			if err != nil && (c.name != nil || c.table != nil || c.kind != nil || c.base) {
+				t.Fatalf("got %v beside error %v", c, err)
 			}
-			return err
-		}}
-		if err := d.take(datagram); err == nil && len(datagram) > 0 && messages > len(datagram)/unix.SizeofNlMsghdr {
+			for _, part := range [][]byte{m.body, table, c.table, c.name, c.kind} {
+				if !within(part, datagram) {
+					t.Fatal("the parser made something up")
+				}
+			}
+		}
+		if messages > len(datagram)/unix.SizeofNlMsghdr {
 			t.Fatalf("%d messages in %d bytes", messages, len(datagram))
 		}
 		for b := datagram; len(b) > 0; {
@@ -189,16 +252,16 @@ func FuzzRequest(f *testing.F) {
 		if len(table)+len(chain) > 1<<10 || bytes.ContainsRune([]byte(table+chain), 0) {
 			t.Skip("not a name that is ever asked for")
 		}
-		b := nftRequest(unix.NFT_MSG_GETCHAIN, 0, 7, unix.NFPROTO_IPV6,
-			nftAttribute{kind: unix.NFTA_CHAIN_TABLE, value: table}, nftAttribute{kind: unix.NFTA_CHAIN_NAME, value: chain})
+		b := request(nftKind(unix.NFT_MSG_GETCHAIN), 0, 7, unix.NFPROTO_IPV6,
+			attributes(nil).text(unix.NFTA_CHAIN_TABLE, table).text(unix.NFTA_CHAIN_NAME, chain))
 		m, rest, err := nextMessage(b)
 		if err != nil || len(rest) != 0 || len(b)%4 != 0 {
 			t.Fatalf("got rest of %d, error %v, length %d", len(rest), err, len(b))
 		}
-		if err := m.is(unix.NFPROTO_IPV6, unix.NFTA_CHAIN_TABLE, table); err != nil {
+		if err := m.verify(unix.NFPROTO_IPV6, unix.NFTA_CHAIN_TABLE, table); err != nil {
 			t.Error(err)
 		}
-		if err := m.is(unix.NFPROTO_IPV6, unix.NFTA_CHAIN_NAME, chain); err != nil {
+		if err := m.verify(unix.NFPROTO_IPV6, unix.NFTA_CHAIN_NAME, chain); err != nil {
 			t.Error(err)
 		}
 	})

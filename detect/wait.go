@@ -1,9 +1,12 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package detect
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -11,61 +14,69 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PollInterval is how long Wait may overlook a change of legacy's tables, of which the kernel gives no sign.
-const PollInterval = time.Second
+// debounce is how long Wait lets changes of nf_tables accumulate before it looks: a program that fills a table makes many.
+const debounce = 20 * time.Millisecond
 
-// settle is how long Wait lets changes of nf_tables come together before it looks: a program that fills a table makes many.
-const settle = 20 * time.Millisecond
-
-// Wait answers the query again and again until the answer is conclusive or the time is over, and returns the last one. It
-// sleeps in between: nf_tables wakes it on every change, and legacy is looked at every PollInterval.
+// Wait answers the query again and again until the answer is conclusive or ctx is done, and returns the last one. The
+// error is nil if that is conclusive, else the one of ctx.
 //
-// The error says that no sign of nf_tables can be had, for want of CAP_NET_ADMIN or of nf_tables; then nf_tables too is
-// looked at every PollInterval. The caller must be locked to its thread if that has entered another namespace.
-func (q Query) Wait(limit time.Duration) (Result, error) {
-	end := time.Now().Add(limit)
-	fd, signErr := listen() // before the first look, so that nothing comes between
-	if signErr == nil {
-		defer unix.Close(fd)
+// It sleeps in between: nf_tables wakes it on every change, and legacy, which has no notifications, is polled every
+// PollInterval. Without CAP_NET_ADMIN nf_tables is polled too. The caller must be locked to its thread if that has
+// entered another namespace.
+func (q Query) Wait(ctx context.Context) (Result, error) {
+	changes := subscribe() // before the first question, so that no change is missed
+	defer unix.Close(changes)
+	cancelled, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return q.Run(), fmt.Errorf("wait: %w", err)
 	}
+	written := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		unix.Write(cancelled, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		close(written)
+	})
+	defer func() {
+		if !stop() {
+			<-written
+		}
+		unix.Close(cancelled)
+	}()
 	for {
 		r := q.Run()
-		left := time.Until(end)
-		if r.Conclusive || left <= 0 {
-			return r, signErr
+		if r.Conclusive {
+			return r, nil
 		}
-		sleep(fd, min(left, PollInterval))
+		if sleep(changes, cancelled); ctx.Err() != nil {
+			return r, ctx.Err()
+		}
 	}
 }
 
-// listen returns a socket on which the kernel tells of every change of nf_tables, or -1.
-func listen() (int, error) {
+// subscribe returns a socket on which the kernel reports every change of nf_tables, or -1.
+func subscribe() int {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_NETFILTER)
 	if err != nil {
-		return -1, fmt.Errorf("open a netlink socket: %w", err)
+		return -1
 	}
-	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1 << (unix.NFNLGRP_NFTABLES - 1)}); err != nil {
+	if unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1 << (unix.NFNLGRP_NFTABLES - 1)}) != nil {
 		unix.Close(fd)
-		return -1, fmt.Errorf("listen to nf_tables: %w", err)
+		return -1
 	}
-	return fd, nil
+	return fd
 }
 
-// sleep returns when there was a sign and it is quiet again, or the time is over.
-func sleep(fd int, limit time.Duration) {
-	wait := func(limit time.Duration) bool {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(limit.Milliseconds())+1)
-		// A signal of the runtime's own ends it early: then the look comes early.
-		return err == nil && n > 0 || errors.Is(err, unix.EINTR)
-	}
-	if !wait(limit) {
+// sleep returns when changes were reported and it is quiet again, when the wait was cancelled, or after PollInterval.
+func sleep(changes, cancelled int) {
+	fds := []unix.PollFd{{Fd: int32(cancelled), Events: unix.POLLIN}, {Fd: int32(changes), Events: unix.POLLIN}}
+	// A signal ends it early: then the next look comes early.
+	if n, err := unix.Poll(fds, int(PollInterval.Milliseconds())); err != nil || n == 0 || fds[0].Revents != 0 {
 		return
 	}
-	time.Sleep(settle)
+	time.Sleep(debounce)
 	var ignored [64]byte
 	for {
-		// What was lost for want of room (ENOBUFS) was a sign all the same.
-		if _, _, err := unix.Recvfrom(fd, ignored[:], unix.MSG_TRUNC); err != nil && !errors.Is(err, unix.ENOBUFS) {
+		// What was lost for lack of space (ENOBUFS) was a change as well.
+		if _, _, err := unix.Recvfrom(changes, ignored[:], unix.MSG_TRUNC); err != nil && !errors.Is(err, unix.ENOBUFS) {
 			return
 		}
 	}

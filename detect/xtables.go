@@ -1,6 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package detect
 
 import (
@@ -9,6 +11,7 @@ import (
 	"errors"
 	"math/bits"
 	"runtime"
+	"slices"
 )
 
 // The tables of x_tables as getsockopt(2) hands them out, in the layout of linux/netfilter_ipv4/ip_tables.h,
@@ -160,6 +163,11 @@ func layout(family Family, align alignment) entryLayout {
 type tableEntries struct {
 	chains [][]byte // the names of the user-defined chains, parts of what was parsed
 	rules  int      // as iptables-save counts them
+}
+
+// has reports whether the table has a user-defined chain of the name.
+func (t tableEntries) has(chain string) bool {
+	return slices.ContainsFunc(t.chains, func(name []byte) bool { return string(name) == chain })
 }
 
 // parseEntries walks over the entries of a table, which must be the one that info is about.

@@ -1,6 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package detect
 
 import (
@@ -29,8 +31,8 @@ func entry(family Family, matchSize int, target, errorName string) []byte {
 	return b
 }
 
-// table builds a table as the kernel hands it out: built-in chains and user-defined ones with so many rules each.
-func table(family Family, builtin []int, users map[string]int) (tableInfo, []byte) {
+// buildTable builds a table as the kernel hands it out: built-in chains and user-defined ones with so many rules each.
+func buildTable(family Family, builtin []int, users map[string]int) (tableInfo, []byte) {
 	info := tableInfo{chains: len(builtin)}
 	var b []byte
 	add := func(e []byte) {
@@ -85,7 +87,7 @@ func TestParseEntries(t *testing.T) {
 			{"the longest name", []int{1}, map[string]int{strings.Repeat("x", 29): 0}, strings.Repeat("x", 29), 1, Count{1, 3}},
 			{"a name without NUL", []int{0}, map[string]int{strings.Repeat("x", 30): 0}, strings.Repeat("x", 30), 0, Count{0, 2}},
 		} {
-			info, b := table(family, test.builtin, test.users)
+			info, b := buildTable(family, test.builtin, test.users)
 			got, err := parseEntries(family, native(), info, b)
 			if err != nil || sortedNames(got) != test.chains || got.rules != test.rules {
 				t.Errorf("%s %s: got %q, %d rules, %v, want %q, %d", family, test.doc, sortedNames(got), got.rules, err, test.chains, test.rules)
@@ -128,7 +130,7 @@ func TestParseEntriesMalformed(t *testing.T) {
 			copy(b[at.size+2:], "ERROR\x00")
 		}, errBadTable},
 	} {
-		info, b := table(IPv4, []int{0, 2}, map[string]int{"A": 1})
+		info, b := buildTable(IPv4, []int{0, 2}, map[string]int{"A": 1})
 		test.spoil(&info, b)
 		if got, err := parseEntries(IPv4, native(), info, b); !errors.Is(err, test.want) || got.chains != nil {
 			t.Errorf("%s: got %v, %v, want %v", test.doc, got, err, test.want)
@@ -195,7 +197,7 @@ func TestParseNames(t *testing.T) {
 // nothing beside an error.
 func FuzzXtables(f *testing.F) {
 	for _, family := range []Family{IPv4, IPv6} {
-		info, b := table(family, []int{0, 2, 0}, map[string]int{HintChain: 0, "A": 2})
+		info, b := buildTable(family, []int{0, 2, 0}, map[string]int{HintChain: 0, "A": 2})
 		f.Add(b, family == IPv6, info.chains, info.entries)
 	}
 	for _, c := range captures(f) {
@@ -260,7 +262,7 @@ func FuzzTable(f *testing.F) {
 		if v6 {
 			family = IPv6
 		}
-		info, b := table(family, []int{int(builtin), 0}, map[string]int{one: int(user), two: 0})
+		info, b := buildTable(family, []int{int(builtin), 0}, map[string]int{one: int(user), two: 0})
 		got, err := parseEntries(family, native(), info, b)
 		names := []string{one, two}
 		slices.Sort(names)

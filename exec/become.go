@@ -8,16 +8,18 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
 )
 
-// Exit statuses of a command that could not be run, as shells and env(1) give them. Status 1 is never used: clients of
-// iptables read it as "there is no such rule".
+// Exit statuses of a command that could not be run, as shells and env(1) use them. The wrapper never exits with 1, which
+// clients of iptables take for "no such rule".
 const (
-	StatusUnusable = 126 // it was found and cannot be run
-	StatusMissing  = 127 // it was not found
+	StatusUnusable = 126 // the program exists and cannot be executed
+	StatusMissing  = 127 // there is no such program
 )
 
-// Status returns the exit status for an error of Program or Become.
+// Status returns the exit status for an error of Find or Become.
 func Status(err error) int {
 	if errors.Is(err, ErrMissing) {
 		return StatusMissing
@@ -25,16 +27,15 @@ func Status(err error) int {
 	return StatusUnusable
 }
 
-// Become replaces this process by a program: the same process id, descriptors, environment, working directory, limits,
-// and, with ReleaseSignals before, signals. It must be called on the process' first thread. It returns only if that
-// fails.
+// Become replaces this process with a program by execve(2): the process ID, descriptors, environment, working directory,
+// limits, and ignored and blocked signals stay. Call it on the process' first thread. It returns only if execve fails.
 //
-// It goes through syscall.Exec, which puts back the limit of open files that the Go runtime raised at its start. What
-// cannot be put back, because the runtime changes it before any code of ours runs: a standard descriptor that was closed
-// is open on /dev/null; of the signals that the caller blocks, those that the runtime does not leave blocked (_SigUnblock in
-// its sigtable: SIGHUP, SIGINT, SIGQUIT, SIGABRT, SIGTERM, SIGCHLD, SIGPROF, those of faults, 32 to 34) are lost if they
-// come before execve, and end the process if they were pending at its start; SIGURG is its own, and lost.
+// It goes through syscall.Exec, which restores the limit on open files that the Go runtime raised when it started. Some
+// things the runtime changes before any code of ours runs. A standard descriptor that was closed is open on /dev/null. Of
+// the signals that the caller blocks, those that the runtime unblocks (_SigUnblock in its sigtable: SIGHUP, SIGINT,
+// SIGQUIT, SIGABRT, SIGTERM, SIGCHLD, SIGPROF, those of faults, 32 to 34) are lost if they arrive before execve, and
+// terminate the process if they were pending when it started. SIGURG is the runtime's own, and lost.
 func Become(path string, argv []string) error {
-	restoreSignals()
-	return &os.PathError{Op: "execve", Path: path, Err: unix.Exec(path, argv, environment())}
+	process.RestoreSignals()
+	return &os.PathError{Op: "execve", Path: path, Err: unix.Exec(path, argv, process.Environment())}
 }

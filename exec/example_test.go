@@ -5,41 +5,49 @@ package exec_test
 
 import (
 	"fmt"
-	"os"
-	osexec "os/exec"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/coreos/go-iptables/iptables"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// A Go program loads rules with the host's backend.
+// A Go program adds a rule with the host's backend, through go-iptables.
 func ExampleFind() {
-	program, err := exec.Find(string(detect.Host().Mode), "iptables-restore")
+	path, err := exec.Find(detect.Host().Mode, "iptables")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	cmd := osexec.Command(program, "--noflush")
-	cmd.Args[0] = "iptables-restore" // a multi-call program goes by it
-	cmd.Stdin = strings.NewReader("*filter\n-A INPUT -s 192.0.2.1 -j DROP\nCOMMIT\n")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
+	ipt, err := iptables.New(iptables.Path(path))
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("loaded by", program)
+	if err := ipt.AppendUnique("filter", "INPUT", "-s", "192.0.2.1", "-j", "DROP"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("added with", path)
 }
 
 func TestExample(t *testing.T) {
-	host.Netns(t)
-	host.Run(t, "iptables-legacy", "-t", "mangle", "-N", detect.HintChain)
-	if got, want := host.Printed(t, ExampleFind), "loaded by /usr/sbin/xtables-legacy-multi\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if rules := host.Run(t, "iptables-legacy", "-S", "INPUT"); !strings.Contains(rules, "-s 192.0.2.1/32 -j DROP") {
-		t.Errorf("rules: %s", rules)
+	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
+		t.Run(string(mode), func(t *testing.T) {
+			defer runtime.UnlockOSThread()
+			host.Netns(t)
+			program := "iptables-" + string(mode)
+			host.Run(t, program, "-t", "mangle", "-N", detect.HintChain)
+			if got, want := host.Printed(t, ExampleFind), "added with /usr/sbin/"+program+"\n"; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if rules := host.Run(t, program, "-S", "INPUT"); !strings.Contains(rules, "-s 192.0.2.1/32 -j DROP") {
+				t.Errorf("rules: %s", rules)
+			}
+		})
 	}
 }

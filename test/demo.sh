@@ -2,15 +2,15 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Plays a host in each mode, with the rules of a real Kubernetes node, in private namespaces: nothing on this machine is
-# changed. Called by "make demo", which builds the wrapper first.
+# Plays a host in each mode, with the rules of a real Kubernetes node, in private namespaces, so that it does not change this
+# machine. Called by "make demo", which builds the wrapper and installs iptables first.
 set -euo pipefail
 self=$(realpath "$0")
 cd "$(dirname "$self")/.."
 
 if [ "${1:-}" != inside ]; then
 	if ((EUID)); then
-		echo "the demonstration makes namespaces and mounts of its own, so it must be root: sudo make demo" >&2
+		echo "the demonstration makes namespaces and mounts of its own: sudo make demo" >&2
 		exit 1
 	fi
 	scratch=$(mktemp -d)
@@ -26,7 +26,7 @@ bold=$'\e[1m' plain=$'\e[0m'
 [ -t 1 ] && [ -z "${NO_COLOR:-}" ] || bold='' plain=''
 say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() { printf '$ %s\n' "$*"; eval "$*"; }
-links() { (cd /usr/sbin && for n in ip{,6}tables{,-save,-restore}; do printf '  %-18s -> %s\n' "$n" "$(readlink -f "$n")"; done); }
+links() { (cd /usr/sbin && for n in ip{,6}tables{,-save,-restore}; do printf '  %-18s resolves to %s\n' "$n" "$(readlink -f "$n")"; done); }
 
 # A container: its own /usr/sbin and /run, and what update-alternatives writes to.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -41,17 +41,17 @@ say "A host in $mode mode: the rules of a kind node, loaded with iptables-$mode"
 show "iptables-$mode-restore <test/nodes/kind-node.save"
 
 say "A container that shares its network namespace. The wrapper is put into the image with two commands"
-show 'cp bin/iptables-wrapper /usr/sbin/'
+show "cp ${IPTABLES_WRAPPER:-bin/iptables-wrapper} /usr/sbin/iptables-wrapper"
 show 'iptables-wrapper install >/dev/null'
 links
 
-say "What the kernel says"
+say "What it finds in the kernel"
 show 'iptables-wrapper detect -o table'
 
 say "The first call: iptables-restore, from standard input"
 show 'printf "*filter\n-A FORWARD -s 192.0.2.1 -m comment --comment demo -j DROP\nCOMMIT\n" | iptables-restore --noflush'
 
-say "Later calls do not meet the wrapper"
+say "Later calls bypass the wrapper"
 links
 
 say "The rule is where the host's rules are, and not in the other backend"

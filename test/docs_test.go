@@ -7,62 +7,97 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// What the pages of docs/ show is what comes of it: each indented line that begins with "$ " is run, in order, and must
-// print the indented lines below it. What a page needs before is in comments that begin with "run:".
+// Each indented line of a page that begins with "$ " is run, in order, and must print the indented lines below it. What a
+// page needs before is in comments that begin with "run:". With -update the output is written into the page instead.
 func TestDocs(t *testing.T) {
-	for _, page := range []string{"decision", "wrong-mode", "requirements", "versions"} {
-		t.Run(page, func(t *testing.T) {
+	for _, page := range []string{
+		"../README.md", "../docs/install.md", "../docs/troubleshooting.md", "../docs/how-it-works.md",
+	} {
+		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
 			t.Parallel()
 			if !host.Contain(t) {
 				return
 			}
 			installed(t)
-			text, err := os.ReadFile(filepath.Join("../docs", page+".md"))
+			text, err := os.ReadFile(page)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var command string
-			var want []string
-			ran := 0
-			check := func() {
-				if command == "" {
-					return
-				}
-				output, _ := exec.Command("sh", "-c", "exec 2>&1; "+command).Output()
-				got := strings.TrimRight(string(output), "\n")
-				if want := strings.TrimRight(strings.Join(want, "\n"), "\n"); got != want {
-					t.Errorf("%s: got\n%s\nwant\n%s", command, got, want)
-				}
-				command = ""
-				ran++
-			}
-			for line := range strings.Lines(string(text)) {
-				line = strings.TrimSuffix(line, "\n")
-				shown, indented := strings.CutPrefix(line, "    ")
-				setup, isSetup := strings.CutPrefix(line, "<!-- run: ")
-				switch {
-				case strings.HasPrefix(shown, "$ ") && indented:
-					check()
-					command, want = shown[2:], nil
-				case indented || line == "":
-					want = append(want, shown)
-				case isSetup:
-					check()
-					host.Run(t, "sh", "-c", strings.TrimSuffix(setup, " -->"))
-				default:
-					check()
-				}
-			}
-			check()
+			got, ran := play(t, string(text))
 			if ran == 0 {
-				t.Error("nothing is shown")
+				t.Error("the page shows no command")
+			}
+			if !*update {
+				for _, difference := range differences(string(text), got) {
+					t.Error(difference)
+				}
+			} else if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
 			}
 		})
 	}
+}
+
+// What differs from run to run: the identity of a network namespace, and the name of a memory, which has that in it.
+var (
+	namespace = regexp.MustCompile(`net:\[[0-9]+\]`)
+	memory    = regexp.MustCompile(`(/iptables-wrapper\.0)\.[0-9]+\.[0-9]+\.[0-9a-f]{8}\b`)
+)
+
+// play runs the commands of a page and returns the page with their output.
+func play(t *testing.T, text string) (page string, ran int) {
+	t.Helper()
+	var lines []string
+	shown := false // the lines are a command's output
+	for line := range strings.SplitSeq(text, "\n") {
+		command, isCommand := strings.CutPrefix(line, "    $ ")
+		setup, isSetup := strings.CutPrefix(line, "<!-- run: ")
+		switch {
+		case isCommand:
+			output, _ := exec.Command("sh", "-c", "exec 2>&1; "+command).Output()
+			output = namespace.ReplaceAll(output, []byte("net:[4026531840]"))
+			output = memory.ReplaceAll(output, []byte("$1.4026531840.90.1a2b3c4d"))
+			lines = append(lines, line)
+			if text := strings.TrimRight(string(output), "\n"); text != "" {
+				for l := range strings.SplitSeq(text, "\n") {
+					lines = append(lines, strings.TrimRight("    "+l, " "))
+				}
+			}
+			shown = true
+			ran++
+		case shown && strings.HasPrefix(line, "    "):
+		case shown && line == "": // perhaps within the output
+			if lines[len(lines)-1] != "" {
+				lines = append(lines, "")
+			}
+		default:
+			if shown && lines[len(lines)-1] != "" {
+				lines = append(lines, "")
+			}
+			shown = false
+			if isSetup {
+				host.Run(t, "sh", "-c", strings.TrimSuffix(setup, " -->"))
+			}
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n"), ran
+}
+
+// differences returns the commands of two versions of a page whose output differs.
+func differences(want, got string) (all []string) {
+	wanted, gotten := strings.Split(want, "\n    $ "), strings.Split(got, "\n    $ ")
+	for i := range min(len(wanted), len(gotten)) {
+		if wanted[i] != gotten[i] {
+			all = append(all, "got\n    $ "+gotten[i]+"\nwant\n    $ "+wanted[i])
+		}
+	}
+	return all
 }

@@ -6,51 +6,62 @@
 package test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 func TestMain(m *testing.M) {
-	if err := prepare(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	os.Exit(prepared(m))
 }
 
 // wrapperVariable names the program to test. Without it, it is built.
 const wrapperVariable = "IPTABLES_WRAPPER"
 
-func prepare() error {
+func prepared(m *testing.M) int {
+	dir, err := prepare()
+	if dir != "" {
+		defer os.RemoveAll(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// prepare returns the temporary directory of the program that it builds.
+func prepare() (dir string, err error) {
 	if err := host.Enter(); err != nil || os.Getenv(wrapperVariable) != "" {
-		return err
+		return "", err
 	}
 	// The result depends on these files, which "go test" knows only if the test reads them. Otherwise it would take a
 	// result from its cache that is about another program.
-	for _, pattern := range []string{"../*.go", "../*/*.go", "../go.mod", "../Makefile", "script/*", "nodes/*", "*.sh", "../docs/*"} {
+	for _, pattern := range []string{"../*.go", "../*/*.go", "../internal/*/*.go", "../go.mod", "../Makefile", "script/*", "nodes/*", "*.sh", "../docs/*.md"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
-			return fmt.Errorf("no %s: %w", pattern, err)
+			return "", fmt.Errorf("no %s: %w", pattern, err)
 		}
 		for _, file := range files {
 			if _, err := os.ReadFile(file); err != nil {
-				return err
+				return "", err
 			}
 		}
 	}
-	if output, err := exec.Command("make", "-C", "..", "build").CombinedOutput(); err != nil {
-		return fmt.Errorf("make build: %w\n%s", err, output)
+	if dir, err = os.MkdirTemp("", "iptables-wrapper"); err != nil {
+		return "", err
 	}
-	path, err := filepath.Abs("../bin/iptables-wrapper")
-	if err != nil {
-		return err
+	path := filepath.Join(dir, "iptables-wrapper")
+	if output, err := exec.Command("make", "-C", "..", "build", "BINARY="+path).CombinedOutput(); err != nil {
+		return dir, fmt.Errorf("make build: %w\n%s", err, output)
 	}
-	return os.Setenv(wrapperVariable, path)
+	return dir, os.Setenv(wrapperVariable, path)
 }
 
 var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
@@ -74,7 +85,7 @@ func installed(tb testing.TB) {
 	host.Run(tb, "iptables-wrapper", "install")
 }
 
-// end returns what a name leads to, through all links.
+// end returns what a name points to, through all links.
 func end(name string) string {
 	path, err := filepath.EvalSymlinks(filepath.Join("/usr/sbin", name))
 	if err != nil {
@@ -88,10 +99,19 @@ func wantNames(tb testing.TB, want string) {
 	tb.Helper()
 	for _, name := range names {
 		if got := end(name); got != want {
-			tb.Errorf("%s leads to %s, want %s", name, got, want)
+			tb.Errorf("%s points to %s, want %s", name, got, want)
 		}
 	}
 }
+
+// processRuns says whether a process has not ended yet.
+func processRuns(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !bytes.Contains(stat, []byte(") Z "))
+}
+
+// inode returns a file's inode.
+func inode(info os.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
 
 const (
 	nftProgram    = "/usr/sbin/xtables-nft-multi"

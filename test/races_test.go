@@ -16,8 +16,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// At least so often each host of TestRaces is looked at, while its tables are replaced at least so often.
-const detections, replacements = 2500, 500
+// At least so often each host of TestRaces is inspected, while its tables are replaced at least so often.
+func detections() int   { return host.Number(150, 2500) }
+func replacements() int { return host.Number(30, 500) }
 
 // Tables are replaced in a loop, by real iptables-restore runs, while the host is looked at: each answer is the right one,
 // conclusive, and without an error.
@@ -46,11 +47,11 @@ func TestRaces(t *testing.T) {
 		},
 	}
 	defer func() {
-		text := "And more: as many as there were while real `iptables-restore` runs replaced\ntables " + strconv.Itoa(replacements) + " times, on each of these hosts:\n\n"
+		text := "And more: as many as there were while real `iptables-restore` runs replaced\ntables " + strconv.Itoa(replacements()) + " times, on each of these hosts:\n\n"
 		for _, h := range hosts {
 			text += "- " + h.doc + "\n"
 		}
-		section(t, "races", detections*len(hosts), "detections while tables were replaced",
+		section(t, "races", detections()*len(hosts), "detections while tables were replaced",
 			text+"\nEach answer was the right one, conclusive, and without an error.")
 	}()
 	for _, h := range hosts {
@@ -98,9 +99,9 @@ func TestRaces(t *testing.T) {
 				for lines := bufio.NewScanner(stdout); lines.Scan(); {
 					replaced.Add(1)
 				}
-				replaced.Add(replacements) // it has ended: so does the test
+				replaced.Add(int64(replacements())) // it has ended: so does the test
 			}()
-			for n := 0; n < detections || replaced.Load() < replacements; n++ {
+			for n := 0; n < detections() || replaced.Load() < int64(replacements()); n++ {
 				r := detect.Host()
 				if r.Mode != h.mode || !r.Conclusive {
 					t.Fatalf("detection %d: %s, conclusive: %v: %+v", n, r.Mode, r.Conclusive, r)

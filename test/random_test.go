@@ -110,10 +110,10 @@ func start(t *testing.T, path string, args, environment []string) (stdout, stder
 }
 
 // Random trees of files, links, loops and directories under the six names, in /usr/sbin and in /etc/alternatives: whatever
-// is called, nothing changes that is not a name on its way to the wrapper or to a program of iptables, no name that led
-// somewhere leads nowhere, and a command that fails has changed nothing.
+// is called, nothing changes that is not a name on its way to the wrapper or to an iptables program, no name that led
+// somewhere is broken, and a command that fails has changed nothing.
 func TestRandomTrees(t *testing.T) {
-	trees := 2000
+	trees := host.Number(100, 2000)
 	other := os.Getenv("TEST_TREES")
 	if other != "" {
 		var err error
@@ -161,7 +161,7 @@ func wrapperContent(t *testing.T) []byte {
 
 const programs = "/run/programs/"
 
-// growAndCall makes a tree, calls something, and checks what came of it. It returns what was called and how it ended.
+// growAndCall makes a tree, calls something, and checks the result. It returns what was called and how it ended.
 func growAndCall(t *testing.T, r *rand.Rand) string {
 	grown := grow(t, r)
 	before := look(t)
@@ -186,20 +186,20 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 		now, there := after[path]
 		switch {
 		case entry.end != "" && now.end == "" && there:
-			complain("%s led to %s, and leads nowhere", path, entry.end)
+			complain("%s pointed to %s, and is broken", path, entry.end)
 		case there && now.content == entry.content:
 		case entry.link && strings.HasPrefix(filepath.Base(path), ".") && !there:
 			// a temporary link that a killed process could have left is used up
 		case isCommand && err != nil:
 			complain("it failed, and changed %s", path)
-		case !slices.Contains(names, filepath.Base(path)) && filepath.Base(path) != "iptables-wrapper" && !strings.HasSuffix(path, ".iptables-wrapper"):
+		case !slices.Contains(names, filepath.Base(path)) && !slices.Contains([]string{"iptables-wrapper", "iptables-current"}, filepath.Base(path)):
 			complain("%s is not its to change", path)
 		case entry.foreign:
-			complain("%s leads to %s, and was changed", path, entry.end)
+			complain("%s points to %s, and was changed", path, entry.end)
 		case !there:
 			complain("%s is gone", path)
-		case !isCommand && !entry.wrapper:
-			complain("%s did not lead to the wrapper", path)
+		case !isCommand && !entry.wrapper && filepath.Base(path) != "iptables-current":
+			complain("%s did not point to the wrapper", path)
 		}
 	}
 	for path := range after {
@@ -233,7 +233,8 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 			t.Fatal(err)
 		}
 	}
-	paths := []string{"/usr/sbin/iptables-wrapper", "/usr/sbin/xtables-nft-multi", "/usr/sbin/xtables-legacy-multi", "/usr/sbin/.iptables-save.iptables-wrapper"}
+	paths := []string{"/usr/sbin/iptables-wrapper", "/usr/sbin/xtables-nft-multi", "/usr/sbin/xtables-legacy-multi",
+		"/usr/sbin/iptables-current", "/usr/sbin/.iptables-current.new", "/usr/sbin/.iptables-save.new"}
 	for _, dir := range []string{"/usr/sbin", "/etc/alternatives"} {
 		for _, name := range names {
 			paths = append(paths, filepath.Join(dir, name))
@@ -242,9 +243,9 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 	// Mostly what is usual, so that there are names to move.
 	usual := r.IntN(3) > 0
 	for i, path := range paths {
-		kind := r.IntN(14)
+		kind := r.IntN(15)
 		if usual && r.IntN(8) > 0 {
-			kind = []int{0, 11, 12, 13, 1}[min(i, 4)]
+			kind = []int{0, 11, 12, 1, 13, 13, 14}[min(i, 6)]
 		}
 		var err error
 		target := ""
@@ -279,6 +280,8 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 			target = programs + "xtables-legacy-multi"
 		case 13:
 			continue
+		case 14:
+			target = "/usr/sbin/iptables-current"
 		}
 		if target != "" {
 			err = os.Symlink(target, path)
@@ -293,9 +296,9 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 type entry struct {
 	content string // of a link, or what kind of file it is
 	link    bool
-	end     string // "" if it leads nowhere
+	end     string // "" if it is broken
 	wrapper bool   // that is a wrapper
-	foreign bool   // that is neither a wrapper nor a program of iptables
+	foreign bool   // that is neither a wrapper nor an iptables program
 }
 
 func look(t *testing.T) map[string]entry {
@@ -318,10 +321,28 @@ func look(t *testing.T) map[string]entry {
 			}
 			if end, err := filepath.EvalSymlinks(path); err == nil {
 				e.end, e.wrapper = end, isOurs(end)
-				e.foreign = !e.wrapper && !strings.HasPrefix(filepath.Base(end), "xtables-")
+				e.foreign = !e.wrapper && !passesProgram(path)
 			}
 			found[path] = e
 		}
 	}
 	return found
+}
+
+// passesProgram reports whether a path points to, or through, the name of an iptables program.
+func passesProgram(path string) bool {
+	for range 40 {
+		if strings.HasPrefix(filepath.Base(path), "xtables-") {
+			return true
+		}
+		target, err := os.Readlink(path)
+		if err != nil {
+			return false
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	return false
 }

@@ -8,21 +8,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
-// What came of the tests of faults is written down in docs/faults.md, a section each, and the README has the numbers.
+// The results of fault injection are in docs/evidence/faults.md, a section for each test.
 
-var update = flag.Bool("update", false, "write what came of it into docs/faults.md and the README")
+var update = flag.Bool("update", false, "write the results to docs/evidence/faults.md")
 
-const faultsPage, readme = "../docs/faults.md", "../README.md"
+const faultsPage = "../docs/evidence/faults.md"
 
-// resultsDir returns where the containers of a test leave what came of it, and whether this is the process outside them.
+// resultsDir returns where the containers of a test leave the result, and whether this is the process outside them.
 func resultsDir(t *testing.T) (dir string, outside bool) {
 	t.Helper()
 	if dir := os.Getenv("TEST_RESULTS"); dir != "" {
@@ -61,74 +60,22 @@ func readFiles(t *testing.T, pattern string) (all [][]byte) {
 	return all
 }
 
-var numbers = regexp.MustCompile(`[0-9][0-9,]*`)
-
-// section compares a section of docs/faults.md with what came of its test: what was done and what came of it. How often may
-// differ a little from machine to machine, and only in the first number it must not be much less.
+// section writes the result of a test that ran in full into its section of the page, if that was asked for.
 func section(t *testing.T, name string, count int, what, text string) {
 	t.Helper()
-	if t.Failed() {
+	if t.Failed() || !*update {
 		return
+	}
+	if !host.All() {
+		t.Fatalf("%s is about the full numbers: run the tests by make test-faults TESTFLAGS=-update", faultsPage)
+	}
+	content, err := os.ReadFile(faultsPage)
+	if err != nil {
+		t.Fatal(err)
 	}
 	text = fmt.Sprintf("**%s %s.** %s\n", thousands(count), what, strings.TrimSpace(text))
-	content, err := os.ReadFile(faultsPage)
-	if err != nil {
+	if err := os.WriteFile(faultsPage, []byte(page.Replace(t, string(content), name, text)), 0o644); err != nil {
 		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(faultsPage, []byte(page.Replace(t, string(content), name, text)), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		updateReadme(t, count, what)
-		return
-	}
-	said := page.Part(t, string(content), name)
-	often, err := strconv.Atoi(strings.ReplaceAll(numbers.FindString(said), ",", ""))
-	if err != nil || count < often/10*8 {
-		t.Errorf("%s says %d %s, and these were %d", faultsPage, often, what, count)
-	}
-	if numbers.ReplaceAllString(said, "N") != numbers.ReplaceAllString(text, "N") {
-		t.Errorf("%s says\n%s\nand this came of it:\n%s\nIf that is right: make test-faults TESTFLAGS=-update", faultsPage, said, text)
-	}
-}
-
-func updateReadme(t *testing.T, count int, what string) {
-	t.Helper()
-	text, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	number := regexp.MustCompile(`[0-9][0-9,]*(\s+)` + strings.ReplaceAll(regexp.QuoteMeta(what), " ", `\s+`))
-	if !number.Match(text) {
-		t.Fatalf("the README does not say how many %s", what)
-	}
-	said := number.ReplaceAllFunc(text, func(old []byte) []byte {
-		return append([]byte(thousands(count)), numbers.ReplaceAll(old, nil)...)
-	})
-	if err := os.WriteFile(readme, said, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// The README has the numbers of docs/faults.md.
-func TestReadmeNumbers(t *testing.T) {
-	content, err := os.ReadFile(faultsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := strings.Join(strings.Fields(string(text)), " ")
-	sentences := regexp.MustCompile(`\*\*([0-9,]+ [a-z ]+)\.\*\*`).FindAllSubmatch(content, -1)
-	if len(sentences) == 0 {
-		t.Fatalf("%s has no numbers", faultsPage)
-	}
-	for _, sentence := range sentences {
-		if !strings.Contains(said, string(sentence[1])) {
-			t.Errorf("the README does not say %q", sentence[1])
-		}
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// What detect -o json prints is what docs/detect.schema.json promises, whatever can be read, and the schema promises
-// something.
+// What detect -o json prints is what docs/detect.schema.json promises, whatever can be read. That the schema promises
+// something is tested beside the library.
 func TestSchema(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -55,15 +55,7 @@ func TestSchema(t *testing.T) {
 			last = output
 		}
 	}
-	for old, broken := range map[string]string{
-		`"version": 1`: `"version": 2`, `"nft"`: `"nftables"`, `"rules": 0`: `"rules": "0"`, `"conclusive"`: `"certain"`, `"hint": "yes"`: `"hint": true`,
-		`"name": "mangle"`: `"name": "broute"`, `"hint-in-both"`: `"strange"`,
-	} {
-		text := strings.Replace(string(last), old, broken, 1)
-		if text == string(last) {
-			t.Errorf("no %s in %s", old, last)
-		} else if valid([]byte(text)) == nil {
-			t.Errorf("%s is valid", broken)
-		}
+	if !strings.Contains(string(last), `"network"`) || !strings.Contains(string(last), `"here"`) || valid([]byte(strings.Replace(string(last), `"how"`, `"why"`, 1))) == nil {
+		t.Errorf("what the command adds to the library's form is not checked:\n%s", last)
 	}
 }

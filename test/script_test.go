@@ -16,11 +16,12 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// TestScript plays the situations in script/*.txtar: what a host is like, what is called, and what must come of it. The
+// TestScript plays the situations in script/*.txtar: what a host is like, what is called, and what must result. The
 // language is that of github.com/rogpeppe/go-internal/testscript, with these commands besides:
 //
 //	status N program [args...]   run it; it must end with status N
-//	leads [name...] file         the names, all six if none is given, must lead to /usr/sbin/file
+//	says N file program [args]   run it; it must end with status N and print what the file says; -update writes the file
+//	leads [name...] file         the names, all six if none is given, must point to /usr/sbin/file
 //
 // /usr/sbin/iptables-wrapper is there, and under no name yet. "tables-nft" and the like are Debian's own.
 func TestScript(t *testing.T) {
@@ -39,15 +40,23 @@ func TestScript(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			script, err := filepath.Abs(file)
+			if err != nil {
+				t.Fatal(err)
+			}
 			testscript.Run(t, testscript.Params{
 				Files:               []string{file},
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
+				// The work directory goes with the container's /tmp. To remove it file by file would be to remove also what a
+				// script has mounted there, to the last file of the machine.
+				TestWork: true,
 				Setup: func(e *testscript.Env) error {
 					e.Setenv("NODES", nodes)
+					e.Setenv("SCRIPT", script)
 					return nil
 				},
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "leads": leads},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "leads": leads, "says": says},
 			})
 		})
 	}
@@ -82,7 +91,7 @@ func leads(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	for _, name := range which {
 		if got, want := end(name), filepath.Join("/usr/sbin", file); got != want {
-			ts.Fatalf("%s leads to %s, want %s", name, got, want)
+			ts.Fatalf("%s points to %s, want %s", name, got, want)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -30,7 +29,7 @@ func TestSecurityPage(t *testing.T) {
 	for _, name := range regexp.MustCompile("`(Test[A-Za-z]+|[a-z][a-z-]+)`").FindAllStringSubmatch(page, -1) {
 		_, err := os.Stat("script/" + name[1] + ".txtar")
 		isTest := strings.Contains(tests, "func "+name[1]+"(t *testing.T)")
-		isCommand := strings.Contains(" install select reset xtables-nft-multi ", " "+name[1]+" ")
+		isCommand := strings.Contains(" detect doctor install select reset xtables-nft-multi ", " "+name[1]+" ")
 		if err != nil && !isTest && !isCommand {
 			t.Errorf("there is no test %s", name[1])
 		}
@@ -101,34 +100,4 @@ func TestSBOM(t *testing.T) {
 			t.Errorf("got %+v, want %s %s", c, dependency.Path, dependency.Version)
 		}
 	}
-}
-
-// How many inputs "make fuzz" gives, of which docs/faults.md tells.
-func TestFuzzedInputs(t *testing.T) {
-	makefile, err := os.ReadFile("../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	inputs := func(variable string) int {
-		found := regexp.MustCompile(`(?m)^` + variable + ` := ([0-9]+)$`).FindSubmatch(makefile)
-		if found == nil {
-			t.Fatalf("the Makefile does not set %s", variable)
-		}
-		n, err := strconv.Atoi(string(found[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	total := 0
-	var targets []string
-	for _, of := range []struct{ pattern, variable string }{{"../detect/*_test.go", "PARSER_INPUTS"}, {"*_test.go", "CALL_INPUTS"}} {
-		for _, source := range readFiles(t, of.pattern) {
-			for _, name := range regexp.MustCompile(`(?m)^func (Fuzz[A-Za-z]+)\(`).FindAllSubmatch(source, -1) {
-				targets = append(targets, "`"+string(name[1])+"`")
-				total += inputs(of.variable)
-			}
-		}
-	}
-	section(t, "inputs", total, "inputs fuzzed", "By `make fuzz`, in each run of the tests: "+strings.Join(targets, ", ")+".")
 }

@@ -2,28 +2,40 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Installs the programs that the tests and the demonstration call, where they are missing.
+# Installs what is missing of the programs that a make target calls: tools.sh demo, test or all.
 set -euo pipefail
 
 PATH=$PATH:/usr/sbin:/sbin
-declare -A package=(
-	[xtables-nft-multi]=iptables [xtables-legacy-multi]=iptables [nft]=nftables [ipset]=ipset [ip]=iproute2
-	[strace]=strace [capsh]=libcap2-bin [setpriv]=util-linux [unshare]=util-linux
+declare -A demo=([xtables-nft-multi]=iptables [xtables-legacy-multi]=iptables [unshare]=util-linux)
+declare -A test=(
+	[nft]=nftables [ipset]=ipset [ip]=iproute2 [strace]=strace [capsh]=libcap2-bin [setpriv]=util-linux [perl]=perl-base
 	[zsh]=zsh [fish]=fish
 	[podman]=podman [runc]=runc [mmdebstrap]=mmdebstrap
-	[qemu-system-x86_64]=qemu-system-x86 [qemu-s390x-static]=qemu-user-static [depmod]=kmod [xz]=xz-utils
+	[qemu-system-x86_64]=qemu-system-x86 [depmod]=kmod [xz]=xz-utils
 )
+declare -A all=([qemu-aarch64-static]=qemu-user-static)
+
 missing=()
-for program in "${!package[@]}"; do
-	command -v "$program" >/dev/null || missing+=("${package[$program]}")
-done
-# mmdebstrap wants it for other suites than the machine's own.
-[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
+need() { # NAME of an array
+	local -n package=$1
+	local program
+	for program in "${!package[@]}"; do
+		command -v "$program" >/dev/null || missing+=("${package[$program]}")
+	done
+}
+case ${1-} in
+demo) need demo ;;
+test) need demo && need test ;;
+all) need demo && need test && need all ;;
+*) echo "usage: tools.sh demo|test|all" >&2 && exit 2 ;;
+esac
+# mmdebstrap needs it for other suites than the machine's own.
+[ "$1" = demo ] || [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || missing+=(debian-archive-keyring)
 ((${#missing[@]})) || exit 0
 mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
 
 if ! command -v apt-get >/dev/null; then
-	echo "missing: ${missing[*]} (Debian's names for them); please install them" >&2
+	echo "missing: ${missing[*]} (these are Debian's names); please install them" >&2
 	exit 1
 fi
 if ((EUID)); then

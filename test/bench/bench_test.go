@@ -17,7 +17,7 @@ import (
 
 // The page and the picture are those of the raw data.
 func TestDrawn(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/" + rawData)
+	raw, err := os.ReadFile("../../docs/evidence/" + rawData)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +33,8 @@ func TestDrawn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := os.ReadFile("../../docs/" + name); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/%s is not what its data say (%v): go run ./test/bench -draw", name, err)
+		if got, err := os.ReadFile("../../docs/evidence/" + name); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("docs/evidence/%s is not what its data say (%v): go run ./test/bench -draw", name, err)
 		}
 	}
 	var r report

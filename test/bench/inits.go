@@ -24,7 +24,7 @@ type initialisation struct {
 // inits are the initialisations of each program, in their order.
 type inits struct{ Floor, NoCLI, Wrapper []initialisation }
 
-// traceInits takes medians, on the way to a program of iptables.
+// traceInits takes medians, on the way to an iptables program.
 func traceInits(program string, runs int) (all inits, err error) {
 	for to, args := range map[*[]initialisation][]string{
 		&all.Floor:   {"/usr/sbin/floor", program, "iptables", "--version"},

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Bench measures what a wrapped call of iptables costs beside the direct one, on hosts of each mode with few and many
-// rules, each in a container of its own. It is called by "make bench", and writes docs/benchmarks.json, .md and .svg; with
+// rules, each in a container of its own. It is called by "make bench", and writes docs/evidence/benchmarks.json, .md and .svg; with
 // -draw it makes the latter two again from the first.
 package main
 
@@ -44,6 +44,8 @@ func (s state) String() string {
 type measurement struct {
 	State                            state
 	Direct, Floor, First, ReadOnly   sample
+	Remembered                       sample // read-only, with a memory
+	Adding, DirectAdding             sample // read-only, a call that can add something; only where there is no evidence
 	NoCLI                            sample // read-only, of a wrapper that is built without the command line
 	Before                           sample // read-only, of the revision to compare with
 	FourSaves                        sample // how others look: four iptables-save processes
@@ -81,7 +83,7 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 201, "how often each call is made")
 	flag.StringVar(&o.rules, "rules", "0,1000,10000,100000", "how many rules the hosts have")
 	flag.StringVar(&o.architectures, "architectures", "amd64,arm64,arm,ppc64le,s390x,riscv64,386", "to build for, to see the size")
-	flag.StringVar(&o.out, "out", "docs", "the directory to write to")
+	flag.StringVar(&o.out, "out", "docs/evidence", "the directory to write to")
 	flag.StringVar(&o.before, "before", "", "a git revision to compare with")
 	flag.BoolVar(&o.draw, "draw", false, "only make the page and the picture again")
 	flag.Parse()
@@ -110,7 +112,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// one measures one state, in its container, and writes what came of it to standard output.
+// one measures one state, in its container, and writes the result to standard output.
 func one(encoded, layer string, runs int) error {
 	var s state
 	if err := json.Unmarshal([]byte(encoded), &s); err != nil {
@@ -265,27 +267,33 @@ func build(layer, scratch, before string) error {
 // github.com/urfave/cli/v2 costs.
 func buildWithoutCLI(scratch, binary string) error {
 	stub, overlay := filepath.Join(scratch, "stub.go"), filepath.Join(scratch, "overlay.json")
-	if err := os.WriteFile(stub, []byte(`package main
+	if err := os.WriteFile(stub, []byte(`package command
 
 import (
 	"io"
 
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
 )
 
 var version string
 
-func commandLine(exec.Wrapper, []string, io.Writer, io.Writer) int { return len(version) }
+func Run(links.Wrapper, []string, io.Writer, io.Writer) int { return len(version) }
 `), 0o644); err != nil {
 		return err
 	}
+	files, err := filepath.Glob("internal/command/*.go")
+	if err != nil || len(files) == 0 {
+		return fmt.Errorf("find the command line: %w", cmp.Or(err, os.ErrNotExist))
+	}
 	replaced := map[string]string{}
-	for file, by := range map[string]string{"cli.go": stub, "completion.go": "", "doctor.go": ""} {
+	for i, file := range files {
 		path, err := filepath.Abs(file)
 		if err != nil {
 			return err
 		}
-		replaced[path] = by
+		if replaced[path] = ""; i == 0 {
+			replaced[path] = stub
+		}
 	}
 	replace, err := json.Marshal(map[string]any{"Replace": replaced})
 	if err != nil {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -90,18 +91,36 @@ func memory(args ...string) (int64, error) {
 
 var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
 
-// reset points the six names at the wrapper.
+// reset makes the layout of install: six names, the switch, the wrapper. There is no memory afterwards.
 func reset() error {
 	for _, name := range names {
-		path := filepath.Join("/usr/sbin", name)
-		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-			return err
-		}
-		if err := os.Symlink("iptables-wrapper", path); err != nil {
+		if err := relink("iptables-current", filepath.Join("/usr/sbin", name)); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := relink("iptables-wrapper", "/usr/sbin/iptables-current"); err != nil {
+		return err
+	}
+	return forget()
+}
+
+func relink(target, path string) error {
+	if old, err := os.Readlink(path); err == nil && old == target {
+		return nil
+	}
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return os.Symlink(target, path)
+}
+
+// forget removes the memory.
+func forget() error {
+	memories, err := filepath.Glob("/dev/shm/iptables-wrapper.*")
+	for _, memory := range memories {
+		err = errors.Join(err, os.Remove(memory))
+	}
+	return err
 }
 
 // measure makes the host and measures, in turns: direct, wrapped, floor, direct, wrapped, floor.
@@ -128,7 +147,7 @@ func measure(s state, layer string, runs int) (m measurement, err error) {
 	as := func(path string) func() (cost, error) {
 		return func() (cost, error) { return call(null, path, "iptables", "--version") }
 	}
-	var directs, firsts, readOnlys, noCLIs, befores, floors, saves []cost
+	var directs, firsts, readOnlys, remembereds, addings, directAddings, noCLIs, befores, floors, saves []cost
 	type step struct {
 		to *[]cost
 		f  func() (cost, error)
@@ -146,7 +165,7 @@ func measure(s state, layer string, runs int) (m measurement, err error) {
 		return nil
 	}
 
-	// Links moved.
+	// Links repointed.
 	for range runs {
 		if err := reset(); err != nil {
 			return m, err
@@ -155,8 +174,8 @@ func measure(s state, layer string, runs int) (m measurement, err error) {
 			return m, err
 		}
 		if s.Hint || s.Rules > 0 {
-			if target, err := os.Readlink("/usr/sbin/iptables"); err != nil || target != filepath.Base(program) {
-				return m, fmt.Errorf("the first call did not move the links: %q, %v", target, err)
+			if target, err := os.Readlink("/usr/sbin/iptables-current"); err != nil || target != filepath.Base(program) {
+				return m, fmt.Errorf("the first call did not move the switch: %q, %v", target, err)
 			}
 		}
 	}
@@ -170,12 +189,39 @@ func measure(s state, layer string, runs int) (m measurement, err error) {
 	if err := run("mount", "-o", "remount,ro", "/usr/sbin"); err != nil {
 		return m, err
 	}
-	steps := []step{direct, {&readOnlys, as("/usr/sbin/iptables")}, {&noCLIs, as("/usr/sbin/no-cli/iptables")}, floor}
+	// What a call remembers would help the next.
+	afresh := func(to *[]cost, path string, argv ...string) step {
+		return step{to, func() (cost, error) {
+			if err := forget(); err != nil {
+				return cost{}, err
+			}
+			return call(null, path, argv...)
+		}}
+	}
+	version := []string{"iptables", "--version"}
+	steps := []step{
+		direct, afresh(&readOnlys, "/usr/sbin/iptables", version...), afresh(&noCLIs, "/usr/sbin/no-cli/iptables", version...), floor,
+	}
 	if _, err := os.Stat("/usr/sbin/before"); err == nil {
-		steps = append(steps, step{&befores, as("/usr/sbin/before/iptables")})
+		steps = append(steps, afresh(&befores, "/usr/sbin/before/iptables", version...))
+	}
+	if adding := []string{"iptables", "-w", "-P", "INPUT", "ACCEPT"}; s == (state{Mode: "nft"}) {
+		steps = append(steps, afresh(&directAddings, program, adding...), afresh(&addings, "/usr/sbin/iptables", adding...))
 	}
 	for range runs {
 		if err := takeAll(steps...); err != nil {
+			return m, err
+		}
+	}
+	// A conclusive answer makes a memory; where there is none, a call that can add something does.
+	if _, err := call(null, "/usr/sbin/iptables", "iptables", "-w", "-P", "INPUT", "ACCEPT"); err != nil {
+		return m, err
+	}
+	if memories, _ := filepath.Glob("/dev/shm/iptables-wrapper.*"); len(memories) != 1 {
+		return m, fmt.Errorf("there is no memory: %q", memories)
+	}
+	for range runs {
+		if err := takeAll(direct, step{&remembereds, as("/usr/sbin/iptables")}, floor); err != nil {
 			return m, err
 		}
 	}
@@ -192,6 +238,7 @@ func measure(s state, layer string, runs int) (m measurement, err error) {
 	}
 	m.Direct, m.Floor, m.FourSaves = summary(directs), summary(floors), summary(saves)
 	m.First, m.ReadOnly, m.NoCLI, m.Before = summary(firsts), summary(readOnlys), summary(noCLIs), summary(befores)
+	m.Remembered, m.Adding, m.DirectAdding = summary(remembereds), summary(addings), summary(directAddings)
 	m.Inits, err = traceInits(program, runs)
 	return m, err
 }

@@ -15,11 +15,11 @@ import (
 // more is what a call costs over the direct one, in milliseconds of wall time.
 func (m measurement) more(s sample) float64 { return s.Wall - m.Direct.Wall }
 
-// page is docs/benchmarks.md.
+// page is docs/evidence/benchmarks.md.
 func page(r report) []byte {
 	var b bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	p("# What a call costs")
+	p("# Benchmarks")
 	p("")
 	p("Written by `make bench` on %s. Linux %s, %s processors, %s; %s; %s; %s; built with %s.", r.Date, r.Kernel, r.Processors,
 		r.CPU, r.Wrapper, r.NFT, r.Legacy, r.Go)
@@ -28,36 +28,48 @@ func page(r report) []byte {
 	p("")
 	p("Each host is a network namespace of its own, with rules as kube-proxy writes them in the backend that it uses. In turns,")
 	p("%d times each: the direct call (`xtables-nft-multi` or `xtables-legacy-multi` as `iptables --version`), the same through", r.Runs)
-	p("the wrapper, and the same through the *floor*, an empty static Go program that does nothing but execve. *First* is a")
-	p("first call, which moves the links; *read-only* is every call on a read-only root. *Four saves* is what others do to look:")
-	p("`iptables-nft-save`, `ip6tables-nft-save`, `iptables-legacy-save`, `ip6tables-legacy-save`. The process that calls does")
-	p("nothing meanwhile.")
+	p("the wrapper, and the same through the *floor*, a static Go program that only calls execve. *First* is a first call, which")
+	p("replaces the switch; *read-only* is a first call on a read-only root, and *with a memory* any later one. *Four saves* is how others detect the backend:")
+	p("`iptables-nft-save`, `ip6tables-nft-save`, `iptables-legacy-save` and `ip6tables-legacy-save`.")
 	p("")
 	p("## Wall time")
 	p("")
-	p("Medians in milliseconds; in brackets the middle half. The wrapped calls and the floor are given as what they cost over the")
-	p("direct call, with the ratio to the floor.")
+	p("Medians in milliseconds, with the middle half in brackets. For the wrapped calls and the floor: the difference to the")
+	p("direct call, and the ratio to the floor.")
 	p("")
 	d := r.reached()
-	p("What is to be reached: at most %.1f× where there is a hint, and at most %d ms over the floor where the rules are counted.", targetRatio, targetOver)
-	p("%d of %d calls miss that. The worst is %.2f× with a hint, and would be %.2f× without github.com/urfave/cli/v2 in the binary;", d.missed, d.of, d.worst, d.withoutCLI)
+	p("Target: at most %.1f× the floor with a hint, and at most %d ms more than the floor where rules are counted.", targetRatio, targetOver)
+	p("%d of %d calls miss it. The worst is %.2f× with a hint, and would be %.2f× without github.com/urfave/cli/v2 in the binary;", d.missed, d.of, d.worst, d.withoutCLI)
 	p("without a hint it is %.2f ms.", d.most)
 	p("")
-	p("| host | rules | direct | floor | first | read-only | four saves |")
-	p("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+	p("| host | rules | direct | floor | first | read-only | with a memory | four saves |")
+	p("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
 	for _, m := range r.Measurements {
 		over := func(s sample) string {
 			return fmt.Sprintf("+%.2f [%.2f–%.2f]", m.more(s), s.Low-m.Direct.Wall, s.High-m.Direct.Wall)
 		}
-		ratio := func(s sample) string { return fmt.Sprintf("%s, %.2f×", over(s), m.ratio(s)) }
-		p("| %s | %s | %.2f [%.2f–%.2f] | %s | %s | %s | %s |", m.State, thousands(m.State.Rules), m.Direct.Wall, m.Direct.Low, m.Direct.High,
-			over(m.Floor), ratio(m.First), ratio(m.ReadOnly), milliseconds(m.FourSaves.Wall))
+		ratio := func(s sample) string {
+			if s.Wall == 0 {
+				return "not measured"
+			}
+			return fmt.Sprintf("%s, %.2f×", over(s), m.ratio(s))
+		}
+		p("| %s | %s | %.2f [%.2f–%.2f] | %s | %s | %s | %s | %s |", m.State, thousands(m.State.Rules), m.Direct.Wall, m.Direct.Low, m.Direct.High,
+			over(m.Floor), ratio(m.First), ratio(m.ReadOnly), ratio(m.Remembered), milliseconds(m.FourSaves.Wall))
+	}
+	for _, m := range r.Measurements {
+		if m.Adding.Wall > 0 {
+			p("")
+			p("Where there is no evidence, a call that can add something asks nf_tables for a dry run and makes a memory, once in the life of a")
+			p("container. Then `iptables -P INPUT ACCEPT` takes +%.2f ms, and `iptables --version`, which asks less, +%.2f ms.",
+				m.Adding.Wall-m.DirectAdding.Wall, m.more(m.ReadOnly))
+		}
 	}
 	p("")
 	p("## Where it goes")
 	p("")
-	p("Over the direct call, medians over all hosts with a hint. The command line is in the binary that every call starts: what")
-	p("its package costs is measured by building without it.")
+	p("The difference to the direct call, as medians over all hosts with a hint. Every call starts the binary that contains the")
+	p("command line; the cost of its package is measured by building without it.")
 	p("")
 	p("| part | ms | page faults |")
 	p("| --- | ---: | ---: |")
@@ -72,7 +84,7 @@ func page(r report) []byte {
 	part("starting any static Go program, and execve (the floor)", floor, direct)
 	part("detection, finding the program, and all else that is ours", noCLI, floor)
 	part("linking github.com/urfave/cli/v2", readOnly, noCLI)
-	part("moving six links", func(m measurement) sample { return m.First }, readOnly)
+	part("replacing the switch", func(m measurement) sample { return m.First }, readOnly)
 	if r.Before != "" {
 		p("")
 		p("Before, in revision %s, a call on a read-only root cost %.2f ms more than now, and %.0f page faults.", r.Before,
@@ -82,8 +94,8 @@ func page(r report) []byte {
 	p("")
 	p("### What runs before main")
 	p("")
-	p("As `GODEBUG=inittrace=1` tells it, in milliseconds and allocations; what allocates nothing and takes no time that can be")
-	p("measured is left out. No package of this module is among them, which a test sees to.")
+	p("From `GODEBUG=inittrace=1`. Packages that allocate nothing and take no measurable time are left out. A test keeps the")
+	p("packages of this module to a few allocations each.")
 	p("")
 	p("| package | ms | allocations | bytes | linked because of |")
 	p("| --- | ---: | ---: | ---: | --- |")
@@ -104,22 +116,31 @@ func page(r report) []byte {
 		p("| %s | %s | %s | %s | %s |", name, thousands(s[".text"]), thousands(s[".gopclntab"]), thousands(s["read-only"]), thousands(s["writable"]))
 	}
 	p("")
-	p("## Processor time, memory, system calls")
+	p("## Processor time")
 	p("")
-	p("User and system time in milliseconds; the largest resident set in MiB, which is at least that of the process that measures;")
-	p("system calls from the start to iptables' own (the runtime's threads included), and questions to the kernel's firewall")
-	p("among them. The wrapper starts no process; four saves are four.")
+	p("User and system time in milliseconds.")
 	p("")
-	p("| host | rules | direct | first | read-only | four saves | memory | of direct | of one save | calls | of the floor | of four saves | questions |")
-	p("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+	p("| host | rules | direct | first | read-only | four saves |")
+	p("| --- | ---: | ---: | ---: | ---: | ---: |")
+	for _, m := range r.Measurements {
+		p("| %s | %s | %.2f | %.2f | %.2f | %s |", m.State, thousands(m.State.Rules), m.Direct.CPU, m.First.CPU, m.ReadOnly.CPU, milliseconds(m.FourSaves.CPU))
+	}
+	p("")
+	p("## Memory and system calls")
+	p("")
+	p("The largest resident set in MiB, which is at least that of the measuring process. System calls from the start to")
+	p("iptables' own, including those of the runtime's threads, and questions to the kernel's firewall among them. The wrapper")
+	p("starts no process; four saves are four.")
+	p("")
+	p("| host | rules | MiB | direct | one save | calls | floor | four saves | questions |")
+	p("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
 	for _, m := range r.Measurements {
 		saveCalls := "not counted"
 		if m.SaveCalls > 0 {
 			saveCalls = thousands(m.SaveCalls)
 		}
-		p("| %s | %s | %.2f | %.2f | %.2f | %s | %.1f | %.1f | %.1f | %d | %d | %s | %d |", m.State, thousands(m.State.Rules), m.Direct.CPU, m.First.CPU,
-			m.ReadOnly.CPU, milliseconds(m.FourSaves.CPU), float64(m.Memory)/1024, float64(m.DirectMemory)/1024, float64(m.SaveMemory)/1024,
-			m.Calls, m.FloorCalls, saveCalls, m.Questions)
+		p("| %s | %s | %.1f | %.1f | %.1f | %d | %d | %s | %d |", m.State, thousands(m.State.Rules), float64(m.Memory)/1024,
+			float64(m.DirectMemory)/1024, float64(m.SaveMemory)/1024, m.Calls, m.FloorCalls, saveCalls, m.Questions)
 	}
 	p("")
 	p("## Size")
@@ -132,13 +153,13 @@ func page(r report) []byte {
 	return b.Bytes()
 }
 
-// What is to be reached.
+// Targets.
 const (
 	targetRatio = 1.5 // to the floor, with a hint
 	targetOver  = 2   // milliseconds over the floor, without
 )
 
-// reached is how far the calls are from what is to be reached.
+// reached is how far the calls are from the targets.
 type reached struct {
 	missed, of        int
 	worst, withoutCLI float64 // times the floor, with a hint
@@ -182,8 +203,8 @@ func sentence(r report) string {
 		return slowest
 	}
 	none, many := r.Measurements[0].State.Rules, r.Measurements[len(r.Measurements)-1].State.Rules
-	return fmt.Sprintf("A first call costs %.1f to %.1f ms over the direct one, whatever is on the host: %.1f ms of it is what starting any static Go "+
-		"program costs. Looking by four `iptables-save` processes costs %s ms with %s rules, and up to %.0f s with %s.",
+	return fmt.Sprintf("A first call costs %.1f to %.1f ms more than a direct one, however many rules the host has; %.1f ms of it is the start of "+
+		"any static Go program. Looking with four `iptables-save` processes costs %s ms with %s rules and up to %.1f s with %s.",
 		least, most, r.median(func(m measurement) float64 { return m.more(m.Floor) }), milliseconds(saves(none)), thousands(none),
 		saves(many)/1000, thousands(many))
 }
@@ -251,7 +272,7 @@ type line struct {
 	state        state // without the rules
 }
 
-// picture is docs/benchmarks.svg. Its colours change with those of the page it is on.
+// picture is docs/evidence/benchmarks.svg. Its colours change with those of the page it is on.
 func picture(r report) []byte {
 	var b bytes.Buffer
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

@@ -20,8 +20,7 @@ import (
 // directory for what the mounts need.
 const inside = "IPTABLES_WRAPPER_TEST_INSIDE"
 
-// ChangedDirs are private to a container: a test may do anything in them. The last two are what update-alternatives
-// writes to.
+// ChangedDirs are private to a container: a test may do anything in them. update-alternatives writes to the last three.
 var ChangedDirs = []string{"/usr/sbin", "/etc/alternatives", "/var/lib/dpkg", "/var/log"}
 
 // Contain says whether the test runs in a container of its own. If not, it starts the test once more in one, reports
@@ -31,9 +30,10 @@ var ChangedDirs = []string{"/usr/sbin", "/etc/alternatives", "/var/lib/dpkg", "/
 //		return
 //	}
 //
-// A container has its own network namespace and process ids, of which the test process is the first, so that the
-// network namespace is "the container's own". It has a private copy of ChangedDirs, an empty /run, and of the environment
-// a plain PATH and what the tests themselves are told by it.
+// The test process is process 1 of its container and has a network namespace of its own, so that this one is "the
+// container's own". The container has private copies of ChangedDirs with the iptables of Debian's package in them,
+// whatever this machine has there, and an empty /run, /dev/shm and /tmp. Its environment is a plain PATH and the variables
+// that control the tests.
 func Contain(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inside) != "" {
@@ -48,9 +48,15 @@ func Contain(t *testing.T) bool {
 	for part := range strings.SplitSeq(t.Name(), "/") {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
 	}
-	args := []string{"-test.run=" + strings.Join(pattern, "/"), "-test.v", "-test.timeout=20m"}
+	args := []string{"-test.run=" + strings.Join(pattern, "/"), "-test.v", "-test.timeout=1h"}
 	cmd := exec.Command(self, append(args, extraArgs()...)...)
-	cmd.Env = Environment(t.TempDir())
+	// Not t.TempDir: a comma in a test's name would end a mount option.
+	dir, err := os.MkdirTemp("", "container")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(dir)
+	cmd.Env = Environment(dir)
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); name == "CI" || name == "IPTABLES_WRAPPER" || strings.HasPrefix(name, "TEST_") {
 			cmd.Env = append(cmd.Env, variable)
@@ -101,12 +107,16 @@ func Enter() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return &os.PathError{Op: "make private", Path: "/", Err: err}
 	}
-	for _, m := range []struct{ kind, target string }{{"proc", "/proc"}, {"tmpfs", "/run"}, {"tmpfs", dir}} {
+	for _, m := range []struct{ kind, target string }{{"proc", "/proc"}, {"tmpfs", "/run"}, {"tmpfs", "/dev/shm"}, {"tmpfs", dir}} {
 		if err := unix.Mount("none", m.target, m.kind, 0, ""); err != nil {
 			return &os.PathError{Op: "mount " + m.kind, Path: m.target, Err: err}
 		}
 	}
-	for _, changed := range ChangedDirs {
+	private, err := privateDirs()
+	if err != nil {
+		return err
+	}
+	for _, changed := range private {
 		upper, work := filepath.Join(dir, "upper", changed), filepath.Join(dir, "work", changed)
 		if err := os.MkdirAll(upper, 0o755); err != nil {
 			return err
@@ -119,5 +129,13 @@ func Enter() error {
 			return &os.PathError{Op: "mount overlay", Path: changed, Err: err}
 		}
 	}
-	return nil
+	if err := onlyDebians(); err != nil {
+		return err
+	}
+	// What is written to a temporary directory stays in the container, too.
+	temporary := filepath.Join(dir, "tmp")
+	if err := os.Mkdir(temporary, 0o777|os.ModeSticky); err != nil {
+		return err
+	}
+	return os.Setenv("TMPDIR", temporary)
 }

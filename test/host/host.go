@@ -30,13 +30,25 @@ func Netns(tb testing.TB) {
 	}
 }
 
-// Cannot ends a test that cannot run here: skipped on somebody's machine, failed where CI is set.
+// Cannot ends a test that cannot run here: skipped on a user's machine, failed where CI is set.
 func Cannot(tb testing.TB, format string, args ...any) {
 	tb.Helper()
 	if os.Getenv("CI") != "" {
 		tb.Fatalf("cannot "+format, args...)
 	}
 	tb.Skipf("cannot "+format, args...)
+}
+
+// All says whether the tests run in full, as "make test-all" runs them: every system call that can fail, every layout,
+// thousands of random inputs. "make test" checks each behaviour once or a few times.
+func All() bool { return os.Getenv("TEST_ALL") != "" }
+
+// Number is how often something is done, depending on All.
+func Number(few, all int) int {
+	if All() {
+		return all
+	}
+	return few
 }
 
 // Run starts a program, waits for its end and returns its standard output. Anything but status 0 ends the test.

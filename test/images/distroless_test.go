@@ -36,6 +36,7 @@ COMMIT
 
 // The image has all that the package has, loads it, and tells scanners what it is.
 func TestDistroless(t *testing.T) {
+	wantAll(t)
 	i := buildImage(t, named(t, "distroless"))
 	files, whole := contents(t, i.ref), contents(t, plain(t))
 	extensions := 0

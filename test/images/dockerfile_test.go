@@ -36,6 +36,7 @@ var platforms = map[string]struct {
 
 // The image is the static wrapper for each platform, its licence, and labels.
 func TestPlatforms(t *testing.T) {
+	wantAll(t)
 	for platform, want := range platforms {
 		t.Run(platform, func(t *testing.T) {
 			ref := build(t, "platform-"+strings.ReplaceAll(strings.TrimPrefix(platform, "linux/"), "/", "-"), top,
@@ -118,6 +119,7 @@ func sortedKeys(files map[string][]byte) []string {
 
 // The same source gives the same image, to the last byte, also where nothing has been compiled before.
 func TestReproducibleImage(t *testing.T) {
+	wantAll(t)
 	var ids [2]string
 	for i := range ids {
 		args := goArgs(t)

@@ -34,6 +34,7 @@ type podSpec struct {
 type container struct {
 	Name, Image     string
 	Command, Args   []string
+	LivenessProbe   struct{ Exec struct{ Command []string } }
 	SecurityContext struct {
 		ReadOnlyRootFilesystem   bool
 		AllowPrivilegeEscalation *bool
@@ -143,6 +144,7 @@ func named(t *testing.T, name string) image {
 
 // Every example runs, on a node of each mode.
 func TestExamples(t *testing.T) {
+	wantAll(t)
 	for _, mode := range bothModes {
 		t.Run("cni/"+mode, func(t *testing.T) {
 			n := newNode(t, mode)
@@ -163,9 +165,10 @@ func TestExamples(t *testing.T) {
 			if got := p.run(t, p.spec.InitContainers[0]); got != (result{mode + "\n", "", 0}) {
 				t.Errorf("got %+v", got)
 			}
-			link, err := os.Readlink(filepath.Join(p.volumes["iptables"], "iptables-restore"))
-			if want := "/usr/sbin/xtables-" + mode + "-multi"; err != nil || link != want {
-				t.Errorf("the volume leads to %q, %v, want %q", link, err, want)
+			for link, want := range map[string]string{"iptables-restore": "iptables-current", "iptables-current": "/usr/sbin/xtables-" + mode + "-multi"} {
+				if got, err := os.Readlink(filepath.Join(p.volumes["iptables"], link)); err != nil || got != want {
+					t.Errorf("in the volume, %s points to %q, %v, want %q", link, got, err, want)
+				}
 			}
 			for range 2 { // it may be started again
 				if got := p.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-FIREWALL\n", "", 0}) {
@@ -173,6 +176,23 @@ func TestExamples(t *testing.T) {
 				}
 			}
 			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FIREWALL")
+
+			inPod := p // where nothing could be detected
+			inPod.network = bareNode(t)
+			if got := inPod.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-FIREWALL\n", "", 0}) {
+				t.Errorf("in a Pod's namespace: %+v", got)
+			}
+			inPod.network.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FIREWALL")
+		})
+		t.Run("probe/"+mode, func(t *testing.T) {
+			p := readPod(t, "probe", newNode(t, mode))
+			c := p.spec.Containers[0]
+			probe := strings.Join(c.LivenessProbe.Exec.Command, " ")
+			// A stored mode that is not the host's is what the probe is there for.
+			c.Args[0] += "\n" + probe + "\niptables-wrapper select --mode " + other(mode) + "\nif " + probe + "; then exit 9; fi"
+			if got := p.run(t, c); got.status != 0 {
+				t.Errorf("got %+v", got)
+			}
 		})
 		t.Run("nfd/"+mode, func(t *testing.T) {
 			p := readPod(t, "nfd", newNode(t, mode))
@@ -186,7 +206,7 @@ func TestExamples(t *testing.T) {
 		})
 		t.Run("debug/"+mode, func(t *testing.T) {
 			p := readPod(t, "debug", newNode(t, mode))
-			if got := p.run(t, p.spec.Containers[0]); !strings.HasPrefix(got.stdout, mode+", because chain KUBE-IPTABLES-HINT") ||
+			if got := p.run(t, p.spec.Containers[0]); !strings.HasPrefix(got.stdout, mode+": chain KUBE-IPTABLES-HINT") ||
 				got.stderr != "" || got.status != 0 {
 				t.Errorf("got %+v", got)
 			}

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -24,6 +26,14 @@ const top = "../.."
 
 // ulimits are what podman must not raise where it cannot.
 var ulimits = []string{"--ulimit", "nofile=20000:20000", "--ulimit", "nproc=4096:4096"}
+
+// wantAll ends a test that "make test" leaves out: where nothing has been built before, it takes minutes.
+func wantAll(tb testing.TB) {
+	tb.Helper()
+	if !host.All() {
+		tb.Skip("one image stands for the others; make test-all runs this")
+	}
+}
 
 // cache is where base images, and podman's storage, stay for the next run.
 func cache(tb testing.TB) string {
@@ -71,7 +81,7 @@ func podmanCommand(cache string, args ...string) *exec.Cmd {
 	}, args...)...)
 }
 
-// TestMain removes what an interrupted run has left, and afterwards the images that have no name any more.
+// TestMain removes what interrupted runs have left, and afterwards the names of this one, and old images that have none.
 func TestMain(m *testing.M) {
 	left, _ := filepath.Glob("/run/netns/" + prefix + "*")
 	for _, path := range left {
@@ -80,12 +90,33 @@ func TestMain(m *testing.M) {
 			_ = exec.Command("ip", "netns", "delete", filepath.Base(path)).Run()
 		}
 	}
+	var err error
+	if baseDir, err = os.MkdirTemp("", prefix); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	status := m.Run()
+	_ = os.RemoveAll(baseDir)
 	if dir, err := cacheDir(); err == nil && os.Geteuid() == 0 {
-		_ = podmanCommand(dir, "image", "prune", "--force").Run()
+		untag(dir)
+		_ = podmanCommand(dir, "image", "prune", "--force", "--filter", "until=24h").Run()
 	}
 	os.Exit(status)
 }
+
+// untag removes the names of this run and of those that have ended.
+func untag(cache string) {
+	images, _ := podmanCommand(cache, "images", "--noheading", "--format", "{{.Repository}}:{{.Tag}}").Output()
+	for _, name := range strings.Fields(string(images)) {
+		var pid int
+		if n, _ := fmt.Sscanf(name, "localhost/run-%d/", &pid); n == 1 && (pid == os.Getpid() || unix.Kill(pid, 0) != nil) {
+			_ = podmanCommand(cache, "untag", name).Run()
+		}
+	}
+}
+
+// baseDir is for the programs that the containers of this run are given.
+var baseDir string
 
 // prefix begins the names of hosts, before the number of the process.
 const prefix = "iptables-wrapper-test-"
@@ -117,13 +148,17 @@ func tail(s string) string {
 	return s
 }
 
-// build builds an image. No image is fetched. RUN lines have the network of this machine, for the package managers.
-func build(tb testing.TB, name, dir string, args ...string) string {
+// build builds an image and returns its ID. No image is fetched. RUN lines have the network of this machine, for the package
+// managers. The name keeps the image, and so its layers, for the next run. A run in another checkout may take that name, and
+// removes images without one, so the image has a name of this run, too.
+func build(tb testing.TB, name, dir string, args ...string) (id string) {
 	tb.Helper()
-	args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--tag", "localhost/" + name}, args...)
-	podman(tb, append(append(args, ulimits...), dir)...)
-	return "localhost/" + name
+	args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--tag", "localhost/" + name, "--tag", runTag(os.Getpid()) + name}, args...)
+	return podman(tb, append(append(args, ulimits...), dir)...)
 }
+
+// runTag begins the names of the images that a run uses.
+func runTag(pid int) string { return fmt.Sprintf("localhost/run-%d/", pid) }
 
 // bases are the images that others start from here, each made once, by name.
 var bases sync.Map
@@ -164,13 +199,25 @@ func makeBase(tb testing.TB, name string) string {
 			"RUN apt-get update && apt-get install --yes --no-install-recommends busybox-static"))
 		id := podman(tb, "create", ref, "-")
 		defer podman(tb, "rm", id)
-		path := filepath.Join(cache(tb), "busybox")
+		path := filepath.Join(baseDir, "busybox")
 		podman(tb, "cp", id+":/bin/busybox", path)
+		return path
+	case "capable-shell":
+		path := filepath.Join(baseDir, "busybox-capable")
+		host.Run(tb, "cp", base(tb, "shell"), path)
+		host.Run(tb, "setcap", "cap_net_admin,cap_net_raw=ep", path)
 		return path
 	case "golang":
 		return build(tb, name, "bases/golang", "--build-arg", "BASE="+base(tb, "debian:bookworm"))
 	case "iptables-wrapper":
+		if !host.All() {
+			return build(tb, name, wrapperContext(tb))
+		}
 		return build(tb, name, top, goArgs(tb)...)
+	case "debs":
+		// The iptables package as a file, to reinstall it without a network.
+		return build(tb, "debs-"+variant, dockerfile(tb, "FROM "+base(tb, "debian:"+variant),
+			"WORKDIR /debs", "RUN apt-get update && apt-get download iptables"))
 	case "fedora":
 		return build(tb, "base-fedora", "bases/fedora", "--build-arg", "BASE="+base(tb, "debian:trixie"))
 	case "busybox":
@@ -180,6 +227,21 @@ func makeBase(tb testing.TB, name string) string {
 	}
 	tb.Fatalf("no base image %q", name)
 	return ""
+}
+
+// wrapperContext returns a directory for an image of the wrapper that needs no compiler in a container: the wrapper, its
+// licence and a Dockerfile.
+func wrapperContext(tb testing.TB, env ...string) (dir string) {
+	tb.Helper()
+	dir = dockerfile(tb, "FROM scratch", "COPY iptables-wrapper LICENSE /", `ENTRYPOINT ["/iptables-wrapper"]`)
+	binary := os.Getenv("IPTABLES_WRAPPER")
+	if len(env) > 0 || binary == "" {
+		binary = filepath.Join(baseDir, "iptables-wrapper") // make takes no path with a test's name
+		host.Run(tb, "env", append(env, "make", "--no-print-directory", "-C", top, "build", "BINARY="+binary)...)
+	}
+	host.Run(tb, "cp", binary, dir+"/iptables-wrapper")
+	host.Run(tb, "cp", top+"/LICENSE", dir)
+	return dir
 }
 
 // debian makes an image of a suite from Debian's archive, once on this machine. It holds apt and what that needs.
@@ -278,9 +340,13 @@ func run(tb testing.TB, ref, stdin, script string, options ...string) result {
 // of the container.
 func runArgs(tb testing.TB, i built, script string, options ...string) []string {
 	tb.Helper()
-	args := []string{"run", "--rm", "--interactive", "--volume", base(tb, "shell") + ":/busybox:ro", "--entrypoint", "/busybox"}
+	shell := base(tb, "shell") + ":/busybox:ro"
+	if i.capable {
+		shell = base(tb, "capable-shell") + ":/busybox:ro,suid"
+	}
+	args := []string{"run", "--rm", "--interactive", "--volume", shell, "--entrypoint", "/busybox"}
 	args = append(append(append(args, ulimits...), options...), i.ref)
-	if i.nonroot {
+	if i.nonroot && !i.capable {
 		args = append(args, "setpriv", "--ambient-caps", "-net_admin,-net_raw", "--inh-caps", "-net_admin,-net_raw", "/busybox")
 	}
 	return append(args, "sh", "-c", prelude+script)

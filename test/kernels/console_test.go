@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -14,10 +15,11 @@ import (
 
 // A console that does not tell how it went to the end is an error that says what is wrong.
 func TestConsole(t *testing.T) {
-	const good = "SeaBIOS\r\n\r\n" + stepMark + `{"Name":"detect","Status":3,"Stdout":"nft\n"}` + "\r\n"
-	steps, err := parse(good+endMark+"\r\n[ 8.1] reboot: Restarting system\r\n", nil)
-	if err != nil || len(steps) != 1 || steps[0].Name != "detect" || steps[0].Status != 3 || steps[0].Stdout != "nft\n" {
-		t.Errorf("got %+v, %v", steps, err)
+	const good = "SeaBIOS\r\n\r\n" + beginMark + "\r\n" + stateMark + "as-is\r\n" + stepMark + `{"Name":"detect","Status":3,"Stdout":"nft\n"}` + "\r\n"
+	report, err := parse(good+stateMark+"locked\r\n"+endMark+"\r\n[ 8.1] reboot: Restarting system\r\n", nil)
+	want := []section{{"as-is", []step{{Name: "detect", Status: 3, Stdout: "nft\n"}}}, {"locked", nil}}
+	if err != nil || !reflect.DeepEqual(report, want) {
+		t.Errorf("got %+v, %v", report, err)
 	}
 	for _, test := range []struct {
 		doc, console string
@@ -25,6 +27,7 @@ func TestConsole(t *testing.T) {
 		want         string
 	}{
 		{"nothing", "", nil, "the console is cut off"},
+		{"a step of no state", stepMark + `{"Name":"detect"}` + "\r\n" + endMark + "\r\n", nil, "belongs to no state"},
 		{"no end", good, nil, "the console is cut off"},
 		{"cut in a line", good + stepMark + `{"Name":"re`, nil, "a line of the console is damaged"},
 		{"cut in the end", good + endMark[:5], nil, "the console is cut off"},
@@ -34,8 +37,8 @@ func TestConsole(t *testing.T) {
 		{"hangs", good, errors.New("it hangs: x"), "it hangs"},
 		{"hangs after the end", good + endMark + "\r\n", errors.New("it hangs: x"), "it hangs"},
 	} {
-		if steps, err := parse(test.console, test.ended); err == nil || !strings.Contains(err.Error(), test.want) || steps != nil {
-			t.Errorf("%s: got %+v, %v, want %q", test.doc, steps, err, test.want)
+		if report, err := parse(test.console, test.ended); err == nil || !strings.Contains(err.Error(), test.want) || report != nil {
+			t.Errorf("%s: got %+v, %v, want %q", test.doc, report, err, test.want)
 		}
 	}
 	if got := tail(strings.Repeat("line\r\n", 100) + strings.Repeat("x", 5000) + "\r\n"); strings.Count(got, "\n") != 29 || len(got) > 2000 {
@@ -43,21 +46,41 @@ func TestConsole(t *testing.T) {
 	}
 }
 
+// A guest that ends before our code runs is booted again, twice at most. One that ends later is not.
+func TestPersist(t *testing.T) {
+	const early, late = "[ 1.7] Kernel panic - not syncing: IO-APIC\r\n", beginMark + "\r\n[ 7.1] Kernel panic - not syncing: x\r\n"
+	for _, test := range []struct {
+		consoles []string
+		boots    int
+	}{
+		{[]string{late}, 1},
+		{[]string{early, late}, 2},
+		{[]string{"", early, late}, 3},
+		{[]string{early, early, early}, 3},
+	} {
+		i := 0
+		text, boots, ended := persist(func() (string, error) { i++; return test.consoles[i-1], errors.New(test.consoles[i-1]) })
+		if last := test.consoles[test.boots-1]; boots != test.boots || text != last || ended.Error() != last {
+			t.Errorf("%q: %d boots, %q, %v", test.consoles, boots, text, ended)
+		}
+	}
+}
+
 // A kernel without a first process panics, and one that is given no time hangs.
 func TestBadBoots(t *testing.T) {
-	if *onlyKernel != "" || *onlyState != "" {
-		t.Skip("-kernel and -case ask for something else")
+	if few() || *onlyKernel != "" || *onlyState != "" {
+		t.Skip("only with all kernels and states")
 	}
 	possible(t)
 	nothing := filepath.Join(t.TempDir(), "initramfs")
 	if err := os.WriteFile(nothing, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	m := machine{image: fetch(t, all[1]).image, initramfs: nothing}
-	if _, err := parse(m.boot(t, "tcg", 10*time.Minute, "")); err == nil || !strings.Contains(err.Error(), "the kernel panics") {
+	m := machine{image: fetch(t, all[1]).image, initramfs: nothing, memory: "256"}
+	if _, err := parse(m.boot(t, "tcg", beginLimit, bootLimit, "")); err == nil || !strings.Contains(err.Error(), "the kernel panics") {
 		t.Errorf("without an initramfs: got %v", err)
 	}
-	if _, err := parse(m.boot(t, "tcg", time.Millisecond, "")); err == nil || !strings.Contains(err.Error(), "it hangs") {
+	if _, err := parse(m.boot(t, "tcg", time.Millisecond, bootLimit, "")); err == nil || !strings.Contains(err.Error(), "it hangs") {
 		t.Errorf("without time: got %v", err)
 	}
 }

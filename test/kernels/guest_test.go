@@ -4,47 +4,57 @@
 package kernels
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// This file is what runs inside: the test binary is the guest's first process. It does what a state asks for, runs
-// programs, and tells over the serial console what they did. What that should have been is judged outside.
-
-// step is one program that ran in the guest, and what the kernel did meanwhile.
-type step struct {
-	Name           string
-	Status         int
-	Stdout, Stderr string
-	Asked          []string // the modules that the kernel asked for, one by one
-	Loaded         []string // the modules that it has besides, after it
-	Registered     []string // the legacy tables of this network namespace that are there besides, after it
-	Took           time.Duration
-}
+// This file is what runs inside: the test binary is the guest's first process. For each state that it is given, it takes
+// modules away, starts a container, and brings the modules back. What the container's first process does is in
+// container_test.go. All of it reports over the serial console; what it should have been is judged outside.
 
 // What the console carries between the kernel's own lines.
 const (
+	beginMark = "guest: begin"
+	stateMark = "guest: state "
 	stepMark  = "guest: step "
 	errorMark = "guest: cannot "
 	endMark   = "guest: end"
 )
 
-// first is the guest's first process. It never returns.
+const (
+	askedFile = "/asked"
+	rulesFile = "/rules"
+	wrapper   = "/usr/sbin/iptables-wrapper"
+)
+
+// inState is in the environment of a container's first process: the name of its state.
+const inState = "GUEST_STATE"
+
+// first is the first process of the guest, or of a container in it. It never returns.
 func first() {
-	fmt.Println()
-	if err := guest(); err != nil {
+	name := os.Getenv(inState)
+	if name == "" {
+		fmt.Println("\n" + beginMark)
+	}
+	run := guest
+	if name != "" {
+		run = func() error { return container(name) }
+	}
+	if err := run(); err != nil {
 		fmt.Println(errorMark + strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	if name != "" {
+		os.Exit(0)
 	}
 	fmt.Println(endMark)
 	unix.Sync()
@@ -52,19 +62,9 @@ func first() {
 	select {}
 }
 
-const (
-	askedFile = "/run/asked"
-	wrapper   = "/usr/sbin/iptables-wrapper"
-)
-
-// newNetns is in the environment of the first process once it is in another network namespace.
-const newNetns = "GUEST_NEW_NETNS"
-
 func guest() error {
-	if os.Getenv(newNetns) == "" {
-		if err := mounts(); err != nil {
-			return err
-		}
+	if err := mounts(); err != nil {
+		return err
 	}
 	line, err := os.ReadFile("/proc/cmdline")
 	if err != nil {
@@ -75,24 +75,26 @@ func guest() error {
 		name, value, _ := strings.Cut(field, "=")
 		parameters[name] = value
 	}
-	if parameters["state"] == scripts {
-		return runScripts()
+	if parameters["run"] == scripts {
+		return runScripts(parameters["build"])
 	}
-	i := slices.IndexFunc(states, func(s state) bool { return s.name == parameters["state"] })
-	if i < 0 {
-		return fmt.Errorf("find state %q", parameters["state"])
-	}
-	if os.Getenv(newNetns) == "" {
-		if err := states[i].prepare(); err != nil {
+	for name := range strings.SplitSeq(parameters["run"], ",") {
+		fmt.Println(stateMark + name)
+		s, ok := find(name)
+		if !ok {
+			return fmt.Errorf("find state %q", name)
+		}
+		if err := s.enter(name); err != nil {
 			return err
 		}
 	}
-	return states[i].run()
+	return nil
 }
 
 func mounts() error {
 	for _, m := range []struct{ kind, target string }{
-		{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"devpts", "/dev/pts"}, {"tmpfs", "/run"},
+		{"proc", "/proc"}, {"sysfs", "/sys"}, {"devtmpfs", "/dev"}, {"devpts", "/dev/pts"}, {"tmpfs", "/dev/shm"},
+		{"tmpfs", "/run"}, {"tmpfs", "/tmp"}, {"cgroup2", "/sys/fs/cgroup"},
 	} {
 		if err := os.MkdirAll(m.target, 0o755); err != nil {
 			return err
@@ -109,10 +111,13 @@ func mounts() error {
 	if err := os.Symlink("/proc/self/fd", "/dev/fd"); err != nil {
 		return err
 	}
+	if err := os.WriteFile(rulesFile, []byte(realistic), 0o644); err != nil {
+		return err
+	}
 	return countModules()
 }
 
-// countModules lets each request of the kernel for a module be written down, then served.
+// countModules makes each of the kernel's requests for a module be written down, then served.
 func countModules() error {
 	const program = "/usr/sbin/modprobe-asked"
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$*\" >>"+askedFile+"\nexec /sbin/modprobe \"$@\"\n"), 0o755); err != nil {
@@ -121,158 +126,91 @@ func countModules() error {
 	return os.WriteFile("/proc/sys/kernel/modprobe", []byte(program), 0)
 }
 
-// prepare makes the state.
-func (s state) prepare() error {
-	if err := s.removeModules(); err != nil {
-		return err
-	}
-	if output, err := exec.Command("sh", "-c", s.load).CombinedOutput(); err != nil {
-		return fmt.Errorf("run %s: %w: %s", s.load, err, output)
-	}
-	if s.locked {
-		if err := os.WriteFile("/proc/sys/kernel/modules_disabled", []byte("1"), 0); err != nil {
-			return err
-		}
-	}
-	if err := putFile(wrapper, "/wrapper/amd64"); err != nil || !s.netns {
-		return err
-	}
-	// The first process' own namespace is that of its first thread, so this takes an execve.
-	runtime.LockOSThread()
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return err
-	}
-	return unix.Exec("/init", []string{"/init"}, append(os.Environ(), newNetns+"=yes"))
-}
-
-// run asks everything.
-func (s state) run() error {
+// enter runs a state's container, and leaves the kernel as it was before unless the state has locked it.
+func (s state) enter(name string) (err error) {
 	boot, err := modules()
 	if err != nil {
 		return err
 	}
-	for _, s := range []struct {
-		name, stdin string
-		command     []string
-	}{
-		{"detect", "", []string{wrapper, "detect", "-o", "json"}},
-		{"detect 386", "", []string{"/wrapper/386", "detect", "-o", "json"}},
-		{"install", "", []string{wrapper, "install"}},
-		{"call", "", []string{"env", "IPTABLES_WRAPPER_DEBUG=1", "iptables", "--version"}},
-		{"restore", "*filter\n-A INPUT -s 192.0.2.1 -m comment --comment first -j DROP\nCOMMIT\n", []string{"iptables-restore"}},
-		{"detect after", "", []string{wrapper, "detect", "-o", "json"}},
-		{"detect after 386", "", []string{"/wrapper/386", "detect", "-o", "json"}},
-		{"save nft", "", []string{"iptables-nft-save"}},
-		{"save legacy", "", []string{"iptables-legacy-save"}},
-		{"second call", "", []string{"iptables", "-S", "INPUT"}},
-		{"names", "", []string{"readlink", "-f", "/usr/sbin/iptables-restore"}},
-		{"reset", "", []string{wrapper, "reset"}},
-		{"hint nft", "", []string{"unshare", "--net", "sh", "-c", hintScript, "sh", "iptables-nft"}},
-		{"hint legacy", "", []string{"unshare", "--net", "sh", "-c", hintScript, "sh", "iptables-legacy"}},
-	} {
-		if err := run(s.name, s.stdin, s.command...); err != nil {
-			return err
-		}
-	}
-	if err := s.clear(boot); err != nil {
+	hidden, err := s.hideModules()
+	if err != nil {
 		return err
 	}
-	return run("doctor", "", wrapper, "doctor", "-o", "json")
+	if err := shell(s.outside); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("/init")
+	cmd.Env = append(host.Environment(dir), inState+"="+name)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: host.Namespaces}
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("run the container of state %s: %w", name, err)
+	}
+	if s.locked {
+		return nil
+	}
+	for to, from := range hidden {
+		err = errors.Join(err, os.Rename(from, to))
+	}
+	return errors.Join(err, unload(boot))
 }
 
-// hintScript lets kubelet leave its hint by a program, and looks with both builds.
-const hintScript = "$1 -t mangle -N KUBE-IPTABLES-HINT && " + wrapper + " detect -o json && /wrapper/386 detect -o json"
-
-// removeModules deletes the files of modules that this kernel shall not have.
-func (s state) removeModules() error {
+// hideModules takes the files of the modules away that this kernel shall not have. It returns where each of them is now.
+func (s state) hideModules() (hidden map[string]string, err error) {
+	hidden = map[string]string{}
 	for _, pattern := range s.remove {
 		var files []string
-		for _, dir := range []string{"net/netfilter/", "net/ipv4/netfilter/", "net/ipv6/netfilter/"} {
-			more, err := filepath.Glob("/usr/lib/modules/*/kernel/" + dir + pattern + ".ko*")
+		for _, dir := range []string{"netfilter/", "ipv4/netfilter/", "ipv6/netfilter/"} {
+			more, err := filepath.Glob("/usr/lib/modules/*/kernel/net/" + dir + pattern + ".ko")
 			if err != nil {
-				return err
+				return nil, err
 			}
 			files = append(files, more...)
 		}
 		if len(files) == 0 {
-			return fmt.Errorf("remove module %q: there is none", pattern)
+			return nil, fmt.Errorf("remove module %q: there is none", pattern)
 		}
 		for _, file := range files {
-			if err := os.Remove(file); err != nil {
-				return err
+			hidden[file] = file + ".hidden"
+			if err := os.Rename(file, hidden[file]); err != nil {
+				return nil, err
 			}
 		}
 	}
-	if len(s.remove) == 0 {
-		return nil
-	}
-	if output, err := exec.Command("depmod").CombinedOutput(); err != nil {
-		return fmt.Errorf("list the modules that are left: %w: %s", err, output)
-	}
-	return nil
+	return hidden, nil
 }
 
-// clear brings back what was there after the boot, but for modules where they are locked.
-func (s state) clear(boot []string) error {
-	// Each fails where its backend is not there.
-	for _, command := range []string{"nft flush ruleset", "iptables-legacy -F", "ip6tables-legacy -F"} {
-		_ = exec.Command("sh", "-c", command).Run()
-	}
-	for {
+// unload removes the modules that have been loaded since.
+func unload(boot []string) error {
+	var last error
+	// The kernel frees some of what uses them later on, when it has the time.
+	for range 200 {
 		now, err := modules()
 		if err != nil {
 			return err
 		}
 		more := added(boot, now)
-		if len(more) == 0 || s.locked {
+		if len(more) == 0 {
 			return nil
 		}
-		output, err := exec.Command("rmmod", more...).CombinedOutput()
-		after, listErr := modules()
-		if listErr != nil {
-			return listErr
+		if output, err := exec.Command("rmmod", more...).CombinedOutput(); err != nil {
+			last = fmt.Errorf("unload %s: %w: %s", more, err, output)
 		}
-		if len(after) == len(now) {
-			return fmt.Errorf("unload %s: %w: %s", more, err, output)
+		if after, err := modules(); err == nil && len(after) == len(now) {
+			time.Sleep(100 * time.Millisecond)
 		}
 	}
+	return last
 }
 
-// run runs a program and reports it.
-func run(name, stdin string, command ...string) error {
-	before, err := modules()
-	if err != nil {
-		return err
+func shell(command string) error {
+	if output, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
+		return fmt.Errorf("run %s: %w: %s", command, err, output)
 	}
-	if err := os.Remove(askedFile); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	tables := registered()
-	start := time.Now()
-	cmd := exec.Command(command[0], command[1:]...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
-	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
-		return err
-	}
-	s := step{Name: name, Status: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String(), Took: time.Since(start)}
-	asked, err := os.ReadFile(askedFile)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	for line := range strings.Lines(string(asked)) {
-		s.Asked = append(s.Asked, strings.TrimPrefix(strings.TrimSpace(line), "-q -- "))
-	}
-	after, err := modules()
-	if err != nil {
-		return err
-	}
-	s.Loaded, s.Registered = added(before, after), added(tables, registered())
-	text, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	fmt.Println(stepMark + string(text))
 	return nil
 }
 
@@ -283,17 +221,6 @@ func modules() (names []string, err error) {
 		names = append(names, strings.Fields(line)[0])
 	}
 	return names, err
-}
-
-// registered are the legacy tables of this network namespace. Their lists are there once x_tables is.
-func registered() (tables []string) {
-	for _, family := range []string{"ip", "ip6"} {
-		text, _ := os.ReadFile("/proc/thread-self/net/" + family + "_tables_names")
-		for table := range strings.FieldsSeq(string(text)) {
-			tables = append(tables, family+" "+table)
-		}
-	}
-	return tables
 }
 
 func added(before, after []string) (more []string) {

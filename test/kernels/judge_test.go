@@ -6,6 +6,7 @@ package kernels
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,118 +17,181 @@ type result struct {
 	Mode       string
 	Reason     string
 	Conclusive bool
-	Evidence   []struct{ Supported string }
+	Evidence   []json.RawMessage
 }
 
 func (r result) supported() (words [4]string) {
-	for i, e := range r.Evidence {
+	for i, text := range r.Evidence {
+		var e struct{ Supported string }
+		_ = json.Unmarshal(text, &e) // then it is not what is expected
 		words[i%len(words)] = e.Supported
 	}
 	return words
 }
 
-// legacyModule matches what detection must never bring: legacy's modules, and the matches and targets that it shares with
-// nft_compat.
-var legacyModule = regexp.MustCompile(`^(ip_tables|ip6_tables|iptable_.*|ip6table_.*|ipt_.*|ip6t_.*|xt_.*)$`)
+func (r result) row() string { return r.Mode + " " + r.Reason }
 
-// judge compares what a guest told with what must come of its state, and returns what is wrong, and the row for the page.
+var backends = []string{"nft", "legacy"}
+
+// legacyModule matches what detection must never load or ask for: legacy's own modules. The dry run may load nft_compat,
+// x_tables and one match that legacy shares with it, xt_comment, for which the kernel also asks as ipt_comment.
+var legacyModule = regexp.MustCompile(`^(ip_tables|ip6_tables|iptable_.*|ip6table_.*|(ipt|ip6t|xt)_([^c].*|c[^o].*|con.*))$`)
+
+// debugLine is what the wrapper prints for IPTABLES_WRAPPER_DEBUG=1.
+var debugLine = regexp.MustCompile(`(?m)^iptables-wrapper: (.*)\[(\S+)\]; (.*); running (\S+)\n`)
+
+// verdict compares what a guest reported with what is expected in its state.
+type verdict struct {
+	state
+	steps map[string]step
+	wrong []string
+}
+
+// expect is about one step.
+func (v *verdict) expect(ok bool, name, format string, args ...any) {
+	if !ok {
+		v.wrong = append(v.wrong, fmt.Sprintf("%s: %s: want %s; got %+v", v.name, name, fmt.Sprintf(format, args...), v.steps[name]))
+	}
+}
+
+// judge returns what is wrong, and the row for the page.
 func (s state) judge(told []step) (row, wrong []string) {
-	w := s.want
-	steps := map[string]step{}
+	v := verdict{state: s, steps: map[string]step{}}
 	for _, s := range told {
-		steps[s.Name] = s
+		v.steps[s.Name] = s
 	}
-	blame := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	// expect is about one step.
-	expect := func(ok bool, name, format string, args ...any) {
-		if !ok {
-			blame("%s: %s; got %+v", name, fmt.Sprintf(format, args...), steps[name])
-		}
-	}
-	detected := func(name string) (r result) {
-		if err := json.Unmarshal([]byte(steps[name].Stdout), &r); err != nil {
-			blame("%s: %v", name, err)
-		}
-		return r
-	}
+	looked := v.detects()
+	restored := v.restores()
+	hinted := v.hints()
+	finding := v.diagnoses()
+	in := looked.supported()
+	return []string{
+		s.label(), in[0] + ", " + in[1], in[2] + ", " + in[3], strings.Join(v.direct(), ", "), looked.row(), restored,
+		strings.Join(hinted, ", "), finding,
+	}, v.wrong
+}
 
-	// Before there is any evidence.
-	for _, name := range []string{"detect", "detect 386"} {
-		r := detected(name)
-		expect(r.supported() == w.supported, name, "want %q in the kernel", w.supported)
-		expect(r.Mode == w.mode && r.Reason == w.reason && !r.Conclusive, name, "want %s, %s, not conclusive", w.mode, w.reason)
-		expect(strings.Count(steps[name].Stderr, "\n") == 1 && strings.Contains(steps[name].Stderr, w.says), name, "want one line that says %q", w.says)
+func (v *verdict) detected(name string) (r result) {
+	err := json.Unmarshal([]byte(v.steps[name].Stdout), &r)
+	v.expect(err == nil, name, "JSON (%v)", err)
+	return r
+}
+
+// detects judges what is found before and after the first rules, and that finding it changes nothing.
+func (v *verdict) detects() (before result) {
+	w := v.want
+	before = v.detected("detect")
+	v.expect(before.supported() == w.supported, "detect", "%q supported", w.supported)
+	v.expect(before.row() == w.detects && !before.Conclusive, "detect", "%s, not conclusive", w.detects)
+	v.expect(strings.Count(v.steps["detect"].Stderr, "not conclusive: ") == 1, "detect", "one line that says why that is not conclusive")
+	for _, name := range []string{"detect", "detect after", "detect after 386"} {
+		s := v.steps[name]
+		v.expect(s.Status == 0, name, "status 0")
+		v.expect(len(s.Registered) == 0 && !slices.ContainsFunc(s.Loaded, legacyModule.MatchString), name, "nothing of legacy to be loaded")
+		v.expect(!slices.ContainsFunc(s.Asked, legacyModule.MatchString), name, "no request for a legacy module")
 	}
-	debug := fmt.Sprintf("[%s]; 0 links moved (not conclusive); running /usr/sbin/xtables-%s-multi\n", w.reason, w.mode)
-	expect(strings.Contains(steps["call"].Stderr, debug), "call", "want %q", debug)
-	for _, name := range []string{"detect", "detect 386", "detect after", "detect after 386"} {
-		s := steps[name]
-		expect(s.Status == 0, name, "want status 0")
-		expect(len(s.Registered) == 0 && !slices.ContainsFunc(s.Loaded, legacyModule.MatchString), name, "it loads legacy")
-		for i, module := range s.Asked {
-			expect(!legacyModule.MatchString(module) && !slices.Contains(s.Asked[:i], module), name, "it asks for %s again, or for legacy", module)
+	// A kernel without nf_tables looks for the module whenever it is asked, so a wrapped call that runs legacy asks once.
+	for i, module := range v.steps["read"].Asked {
+		again := slices.Contains(v.steps["read"].Asked[:i], module) && strings.HasPrefix(w.reads, "legacy")
+		v.expect(!again || !strings.HasPrefix(module, "nf") && !strings.HasPrefix(module, "net-pf-16"), "read", "one request for %s", module)
+	}
+	v.expect(reflect.DeepEqual(v.detected("detect after 386"), v.detected("detect after")), "detect after 386", "the same from both builds")
+	return before
+}
+
+// chosen is the mode and the reason that a call reports on stderr, and what else is there.
+func (v *verdict) chosen(name string) (row, rest string) {
+	stderr := v.steps[name].Stderr
+	match := debugLine.FindStringSubmatch(stderr)
+	if match == nil {
+		v.expect(false, name, "a line for IPTABLES_WRAPPER_DEBUG")
+		return "", stderr
+	}
+	mode := strings.TrimSuffix(strings.TrimPrefix(match[4], "/usr/sbin/xtables-"), "-multi")
+	return mode + " " + match[2], strings.Replace(stderr, match[0], "", 1)
+}
+
+// direct are the backends whose own program takes the realistic rules in this state.
+func (v *verdict) direct() (able []string) {
+	for _, backend := range backends {
+		if v.steps["direct "+backend].Status == 0 {
+			able = append(able, backend)
 		}
 	}
+	return able
+}
 
-	// The first restore, and what it leaves.
-	after := detected("detect after")
-	restored := "fails"
-	if w.works != "" {
-		restored = w.works
-		expect(steps["restore"].Status == 0 && steps["restore"].Stdout+steps["restore"].Stderr == "", "restore", "want it to work and be silent")
-		for _, backend := range []string{"nft", "legacy"} {
-			name := "save " + backend
-			expect(strings.Contains(steps[name].Stdout, "192.0.2.1") == (backend == w.works), name, "want the rule in %s", w.works)
-		}
-		expect(after.Mode == w.works && after.Reason == "rule-count" && after.Conclusive, "detect after", "want %s, conclusive", w.works)
-		expect(strings.Contains(steps["second call"].Stdout, "192.0.2.1"), "second call", "want the rule")
-		program := "/usr/sbin/xtables-" + w.works + "-multi\n"
-		expect(steps["names"].Stdout == program, "names", "want %s", program)
-	} else {
-		expect(steps["restore"].Status != 0 && steps["restore"].Stderr != "", "restore", "want it to fail and say why")
-		expect(!after.Conclusive, "detect after", "want it not conclusive")
-		expect(steps["names"].Stdout == wrapper+"\n", "names", "want the wrapper")
+// restores judges the first calls: where one backend can take the rules, or both can, they must be in one that can.
+func (v *verdict) restores() (cell string) {
+	w := v.want
+	able := v.direct()
+	v.expect(strings.Join(able, " ") == w.direct, "direct nft", "%q to take the rules, not %q; legacy: %+v", w.direct, able, v.steps["direct legacy"])
+	read, _ := v.chosen("read")
+	v.expect(read == w.reads, "read", "%s", w.reads)
+	added, rest := v.chosen("restore")
+	v.expect(added == w.adds, "restore", "%s", w.adds)
+	mode, _, _ := strings.Cut(added, " ")
+	after := v.detected("detect after")
+	if len(able) == 0 {
+		v.expect(v.steps["restore"].Status != 0 && rest != "", "restore", "it to fail and say why")
+		return added + ", fails"
 	}
-	expect(steps["detect 386"].Stdout == steps["detect"].Stdout, "detect 386", "want the same of both builds")
-	expect(steps["detect after 386"].Stdout == steps["detect after"].Stdout, "detect after 386", "want the same of both builds")
+	v.expect(slices.Contains(able, mode), "restore", "a backend that works")
+	v.expect(v.steps["restore"].Status == 0 && v.steps["restore"].Stdout+rest == "", "restore", "it to work silently")
+	for _, backend := range backends {
+		name := "save " + backend
+		for _, part := range []string{"192.0.2.1/32", "ctstate", "--to-destination 192.0.2.2:80", "MASQUERADE"} {
+			v.expect(strings.Contains(v.steps[name].Stdout, part) == (backend == mode), name, "%s in %s only", part, mode)
+		}
+	}
+	// A guess that added rules is remembered, and is not proven by them.
+	v.expect(after.row() == mode+" remembered" && !after.Conclusive, "detect after", "%s, remembered", mode)
+	return added
+}
 
-	// A hint.
-	var hinted []string
-	for _, backend := range []string{"nft", "legacy"} {
+// hints judges that kubelet's hint is found in each backend that can have it.
+func (v *verdict) hints() (hinted []string) {
+	for _, backend := range backends {
 		name := "hint " + backend
-		if !slices.Contains(strings.Fields(w.hints), backend) {
-			expect(steps[name].Status != 0, name, "want no such backend")
+		s := v.steps[name]
+		if !slices.Contains(strings.Fields(v.want.hints), backend) {
+			v.expect(s.Status != 0, name, "no such backend")
 			continue
 		}
 		hinted = append(hinted, backend)
-		decoder := json.NewDecoder(strings.NewReader(steps[name].Stdout))
-		for _, build := range []string{"amd64", "386"} {
-			var r result
-			err := decoder.Decode(&r)
-			expect(err == nil && steps[name].Stderr == "" && r.Mode == backend && r.Reason == "kubelet-hint" && r.Conclusive, name,
-				"want it found by %s", build)
+		decoder := json.NewDecoder(strings.NewReader(s.Stdout))
+		var results [2]result
+		for i, build := range builds {
+			r := &results[i]
+			err := decoder.Decode(r)
+			v.expect(err == nil && s.Stderr == "" && r.row() == backend+" kubelet-hint" && r.Conclusive, name, "it found by %s", build)
 		}
-		half := len(steps[name].Stdout) / 2
-		expect(steps[name].Stdout[:half] == steps[name].Stdout[half:], name, "want the same of both builds")
+		v.expect(reflect.DeepEqual(results[0], results[1]), name, "the same from both builds")
 	}
+	return hinted
+}
 
+// diagnoses judges that one of doctor's findings says what this kernel lacks.
+func (v *verdict) diagnoses() (cell string) {
+	if v.want.doctor == "" {
+		return ""
+	}
+	v.expect(v.steps["reset"].Status == 0, "reset", "status 0")
+	s := v.steps["doctor"]
 	var doctor struct {
-		Findings []struct{ Weight, Finding string }
+		Findings []struct{ Severity, Text, Fix string }
 	}
-	if err := json.Unmarshal([]byte(steps["doctor"].Stdout), &doctor); err != nil || len(doctor.Findings) == 0 {
-		expect(false, "doctor", "want findings: %v", err)
-		return nil, wrong
+	err := json.Unmarshal([]byte(s.Stdout), &doctor)
+	v.expect(err == nil, "doctor", "JSON (%v)", err)
+	v.expect(s.Registered == nil, "doctor", "no table to be registered")
+	problem := false
+	for _, f := range doctor.Findings {
+		problem = problem || f.Severity == "problem"
+		if strings.Contains(f.Text+f.Fix, v.want.doctor) {
+			cell = f.Severity + ": names `" + v.want.doctor + "`" // the words are doctor's own business
+		}
 	}
-	finding := doctor.Findings[0].Weight + ": " + doctor.Findings[0].Finding
-	expect(strings.HasPrefix(finding, w.doctor), "doctor", "want first of all %q", w.doctor)
-	expect((steps["doctor"].Status == 1) == strings.HasPrefix(w.doctor, "problem"), "doctor", "want status 1 for a problem, and only then")
-	expect(steps["doctor"].Registered == nil, "doctor", "it registers tables")
-
-	r := detected("detect")
-	in := r.supported()
-	finding, _, _ = strings.Cut(finding, ": "+nothingFound)
-	return []string{
-		s.is, in[0] + ", " + in[1], in[2] + ", " + in[3], r.Mode + " (" + r.Reason + ")",
-		restored, strings.Join(hinted, ", "), finding,
-	}, wrong
+	v.expect(cell != "", "doctor", "a finding with %q", v.want.doctor)
+	v.expect((s.Status == 1) == problem, "doctor", "status 1 for a problem, and only then")
+	return cell
 }

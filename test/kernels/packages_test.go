@@ -5,14 +5,16 @@ package kernels
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -21,13 +23,14 @@ import (
 type kernel struct {
 	name  string // for -kernel
 	suite string
+	build string // of the wrapper, for the scripts
 }
 
-var all = []kernel{{"5.10", "bullseye"}, {"6.1", "bookworm"}, {"6.12", "trixie"}, {"sid", "sid"}}
+var all = []kernel{{"5.10", "bullseye", "386"}, {"6.1", "bookworm", "amd64"}, {"6.12", "trixie", "386"}, {"sid", "sid", "amd64"}}
 
 const archive = "http://deb.debian.org/debian"
 
-// cache is where packages stay for the next run. What is there is used as it is: remove it to start from today's.
+// cache is where packages stay for the next run. It is used as it is: remove it to start from today's.
 func cache(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.UserCacheDir()
@@ -41,10 +44,19 @@ func cache(tb testing.TB) string {
 	return dir
 }
 
-// cached returns a directory of the cache, which is filled if it is not there. It appears when it is complete.
+// cached returns a directory of the cache, which is filled if it is not there. It appears when it is complete. Another
+// test run that needs the same one at that moment waits for it.
 func cached(tb testing.TB, name string, fill func(dir string)) string {
 	tb.Helper()
 	dir := filepath.Join(cache(tb), name)
+	lock, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		tb.Fatal(err)
+	}
 	if _, err := os.Stat(dir); err == nil {
 		return dir
 	}
@@ -54,7 +66,7 @@ func cached(tb testing.TB, name string, fill func(dir string)) string {
 	}
 	tb.Cleanup(func() { os.RemoveAll(unfinished) })
 	fill(unfinished)
-	if err := os.Rename(unfinished, dir); err != nil && !errors.Is(err, os.ErrExist) { // another test was faster
+	if err := os.Rename(unfinished, dir); err != nil {
 		tb.Fatal(err)
 	}
 	return dir
@@ -193,11 +205,12 @@ var notNeeded = []string{
 	"usr/lib/x86_64-linux-gnu/gconv/", "usr/lib/locale/", "var/lib/apt/", "var/cache/", "var/lib/dpkg/info/", "boot/", "dev/",
 }
 
-// guestRoot makes the guest's files but for the kernel's and ours, once on this machine: a cpio archive.
-func guestRoot(tb testing.TB) string {
+// guestRoot makes the guest's files except for the kernel's and ours, once on this machine: a cpio archive.
+func guestRoot(tb testing.TB, more ...string) string {
 	tb.Helper()
-	return filepath.Join(cached(tb, "bookworm-"+strings.Join(userland, "-"), func(dir string) {
-		cmd := exec.Command("mmdebstrap", "--quiet", "--variant=essential", "--format=tar", "--include="+strings.Join(userland, ","),
+	packages := slices.Concat(userland, more)
+	return filepath.Join(cached(tb, "bookworm-"+strings.Join(packages, "-"), func(dir string) {
+		cmd := exec.Command("mmdebstrap", "--quiet", "--variant=essential", "--format=tar", "--include="+strings.Join(packages, ","),
 			`--aptopt=Acquire::Languages "none"`, "bookworm", filepath.Join(dir, "root.tar"), archive)
 		if output, err := cmd.CombinedOutput(); err != nil {
 			host.Cannot(tb, "make the guest's files: %v\n%s", err, output)

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package page is about the parts of a page that tests write, and otherwise compare with what came of them. They stand
+// Package page is about the parts of a page that tests write, and otherwise compare with their results. They stand
 // between two comments, <!-- NAME --> and <!-- end of NAME -->.
 package page
 

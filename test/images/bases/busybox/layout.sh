@@ -7,7 +7,7 @@ set -euo pipefail
 
 root=/layout
 case $1 in
-# Which package a program is in, where it is, and what its plain names lead to.
+# Which package a program is in, where it is, and what its plain names point to.
 alpine) sbin=/usr/sbin plain=nft legacy=iptables-legacy ip6=iptables ;;
 alpine-3.19) sbin=/sbin plain=nft legacy=iptables-legacy ip6=iptables ;;
 wolfi) sbin=/usr/bin plain=legacy legacy=iptables ip6=ip6tables ;;

@@ -1,0 +1,190 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package detect
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// A dry run is a batch of nf_tables without its end, NFNL_MSG_BATCH_END. The kernel handles every message, loading the
+// modules that it needs, replies with an error for each that it refuses, and takes everything back: nothing is ever
+// active, or seen by others. "nft --check" works the same way.
+//
+// The table is dormant, so that its chains are not even hooked into the kernel for that moment. No match or target needs
+// conntrack: that would switch it on for the namespace, and leave entries behind.
+const dryRunTable = "iptables-wrapper-dry-run"
+
+// sizeofComment is that of struct xt_comment_info { char comment[256]; }.
+const sizeofComment = 256
+
+// dryRun is what is asked of the kernel, and its reply.
+type dryRun struct {
+	batch   []byte
+	first   uint32 // the sequence number of the batch's beginning
+	steps   []step // one for each message after that
+	refused unix.Errno
+	done    bool
+}
+
+type step struct {
+	family  Family
+	feature string
+	errno   unix.Errno
+}
+
+// newDryRun builds the batch. It has all families, so that it takes the lock of nf_tables only once.
+func newDryRun(first uint32, nat bool) *dryRun {
+	d := &dryRun{first: first}
+	d.batch = request(unix.NFNL_MSG_BATCH_BEGIN, 0, first, unix.AF_UNSPEC, nil)
+	binary.BigEndian.PutUint16(d.batch[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES) // nfgenmsg.res_id
+	last := 0
+	for _, f := range families {
+		add := func(feature string, kind uint16, a attributes) {
+			last = len(d.batch)
+			d.steps = append(d.steps, step{family: f, feature: feature})
+			d.batch = append(d.batch, request(nftKind(kind), unix.NLM_F_CREATE|unix.NLM_F_APPEND, first+uint32(len(d.steps)), f.nfproto(), a)...)
+		}
+		add(FeatureTable, unix.NFT_MSG_NEWTABLE, attributes(nil).
+			text(unix.NFTA_TABLE_NAME, dryRunTable).be32(unix.NFTA_TABLE_FLAGS, unix.NFT_TABLE_F_DORMANT))
+		add(FeatureFilter, unix.NFT_MSG_NEWCHAIN, newBaseChain("filter", 1, 0))
+		if nat {
+			add(FeatureNAT, unix.NFT_MSG_NEWCHAIN, newBaseChain("nat", 4, 100))
+		}
+		add(FeatureRule, unix.NFT_MSG_NEWCHAIN, newChain("to"))
+		add(FeatureRule, unix.NFT_MSG_NEWCHAIN, newChain("from"))
+		add(FeatureRule, unix.NFT_MSG_NEWRULE, newRule("from", expression("counter", nil), jumpTo("to")))
+		add(FeatureMatch, unix.NFT_MSG_NEWRULE, newRule("to", expression("match", attributes(nil).
+			text(unix.NFTA_MATCH_NAME, "comment").be32(unix.NFTA_MATCH_REV, 0).bytes(unix.NFTA_MATCH_INFO, make([]byte, sizeofComment)))))
+	}
+	// Errors come in the order of the messages, so the reply to the last one is the end.
+	flags := binary.NativeEndian.Uint16(d.batch[last+6:])
+	binary.NativeEndian.PutUint16(d.batch[last+6:], flags|unix.NLM_F_ACK)
+	return d
+}
+
+func newChain(name string) attributes {
+	return attributes(nil).text(unix.NFTA_CHAIN_TABLE, dryRunTable).text(unix.NFTA_CHAIN_NAME, name)
+}
+
+// newBaseChain is a chain of a type, which gives it its name, at a hook.
+func newBaseChain(kind string, hook, priority uint32) attributes {
+	return newChain(kind).text(unix.NFTA_CHAIN_TYPE, kind).nest(unix.NFTA_CHAIN_HOOK, attributes(nil).
+		be32(unix.NFTA_HOOK_HOOKNUM, hook).be32(unix.NFTA_HOOK_PRIORITY, priority))
+}
+
+func newRule(chain string, expressions ...attributes) attributes {
+	return attributes(nil).text(unix.NFTA_RULE_TABLE, dryRunTable).text(unix.NFTA_RULE_CHAIN, chain).
+		nest(unix.NFTA_RULE_EXPRESSIONS, slices.Concat(expressions...))
+}
+
+func expression(name string, data attributes) attributes {
+	return attributes(nil).nest(unix.NFTA_LIST_ELEM, attributes(nil).
+		text(unix.NFTA_EXPR_NAME, name).nest(unix.NFTA_EXPR_DATA, data))
+}
+
+func jumpTo(to string) attributes {
+	code := int32(unix.NFT_JUMP)
+	verdict := attributes(nil).be32(unix.NFTA_VERDICT_CODE, uint32(code)).text(unix.NFTA_VERDICT_CHAIN, to)
+	return expression("immediate", attributes(nil).be32(unix.NFTA_IMMEDIATE_DREG, unix.NFT_REG_VERDICT).
+		nest(unix.NFTA_IMMEDIATE_DATA, attributes(nil).nest(unix.NFTA_DATA_VERDICT, verdict)))
+}
+
+// read takes one datagram of the reply.
+func (d *dryRun) read(datagram []byte) error {
+	for b := datagram; len(b) > 0 && !d.done; {
+		m, rest, err := nextMessage(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		n := m.seq - d.first
+		if m.kind != unix.NLMSG_ERROR || n > uint32(len(d.steps)) {
+			continue
+		}
+		errno, err := m.errno()
+		switch {
+		case err != nil:
+			return err
+		case n == 0: // the whole batch
+			d.refused, d.done = errno, errno != 0
+		default:
+			d.steps[n-1].errno, d.done = errno, n == uint32(len(d.steps))
+		}
+	}
+	return nil
+}
+
+// features says what the kernel can do for a family. It goes by the first error: what needs the refused thing fails too.
+func (d *dryRun) features(f Family) []Feature {
+	all := []Feature{{Name: FeatureTable}, {Name: FeatureFilter}, {Name: FeatureNAT}, {Name: FeatureRule}, {Name: FeatureMatch}}
+	for _, s := range d.steps {
+		i := slices.IndexFunc(all, func(feature Feature) bool { return feature.Name == s.feature })
+		if s.family != f || all[i].Has == No || all[i].Has == Unknown {
+			continue
+		}
+		all[i].Has = Yes
+		if s.errno != 0 {
+			all[i].Has, all[i].Err = refusal(s.errno), textError{s.errno}
+		}
+		if s.feature == FeatureTable && s.errno != 0 {
+			break
+		}
+	}
+	return all
+}
+
+// refusal says whether an errno means that the kernel lacks something. Others, such as ENOMEM, are about this moment.
+func refusal(errno unix.Errno) Answer {
+	switch errno {
+	case unix.ENOENT, unix.EOPNOTSUPP, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT:
+		return No
+	default:
+		return Unknown
+	}
+}
+
+// run sends the batch and reads the reply.
+func (s *nftSocket) run(d *dryRun) error {
+	err := s.open()
+	if err == nil {
+		err = s.send(d.batch)
+	}
+	for err == nil && !d.done {
+		var datagram []byte
+		if datagram, err = s.receive(); err == nil {
+			err = d.read(datagram)
+		}
+	}
+	if err == nil && d.refused != 0 {
+		err = d.refused
+	}
+	if err != nil {
+		return fmt.Errorf("dry run of nf_tables: %w", err)
+	}
+	return nil
+}
+
+// dryRun adds the features of nf_tables to the evidence.
+func (p *prober) dryRun(nat bool) {
+	if p.nft.supported != Yes {
+		return
+	}
+	d := newDryRun(p.nft.seq+1, nat)
+	p.nft.seq += 1 + uint32(len(d.steps))
+	err := p.nft.run(d)
+	for i, f := range families {
+		e := &p.evidence[i]
+		if err != nil {
+			e.fail(err)
+		} else {
+			e.Features = d.features(f)
+		}
+	}
+}

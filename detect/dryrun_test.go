@@ -1,0 +1,333 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package detect
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// refuse builds the kernel's reply about one message of the batch. number 0 is the whole batch.
+func refuse(d *dryRun, number int, errno unix.Errno) []byte {
+	return control(unix.NLMSG_ERROR, 0, d.first+uint32(number), -int32(errno))
+}
+
+// number is the place of a feature's first message in the batch.
+func number(d *dryRun, f Family, feature string) int {
+	return 1 + slices.IndexFunc(d.steps, func(s step) bool { return s.family == f && s.feature == feature })
+}
+
+// inWords is what is not simply yes.
+func inWords(d *dryRun) string {
+	var words []string
+	for _, f := range families {
+		for _, feature := range d.features(f) {
+			if feature.Has != Yes {
+				words = append(words, fmt.Sprintf("%s %s: %s", f, feature.Name, feature.Has))
+			}
+			if (feature.Err == nil) != (feature.Has == Yes || feature.Has == NotAsked) {
+				words = append(words, fmt.Sprintf("%s %s: %v", f, feature.Name, feature.Err))
+			}
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func TestDryRunReply(t *testing.T) {
+	type refusal struct {
+		family  Family
+		feature string
+		errno   unix.Errno
+	}
+	for _, test := range []struct {
+		doc      string
+		refusals []refusal
+		want     string
+	}{
+		{"all accepted", nil, ""},
+		{"no nat", []refusal{{IPv4, FeatureNAT, unix.ENOENT}, {IPv6, FeatureNAT, unix.ENOENT}}, "ipv4 nat chain: no, ipv6 nat chain: no"},
+		{"no matches for IPv6", []refusal{{IPv6, FeatureMatch, unix.ENOENT}}, "ipv6 xt match: no"},
+		{"no rules", []refusal{{IPv4, FeatureRule, unix.EOPNOTSUPP}}, "ipv4 rule: no"},
+		{"no table for IPv6, so nothing in it", []refusal{{IPv6, FeatureTable, unix.EOPNOTSUPP}, {IPv6, FeatureFilter, unix.ENOENT}, {IPv6, FeatureMatch, unix.ENOENT}},
+			"ipv6 table: no, ipv6 filter chain: not asked, ipv6 nat chain: not asked, ipv6 rule: not asked, ipv6 xt match: not asked"},
+		{"out of memory", []refusal{{IPv4, FeatureFilter, unix.ENOMEM}}, "ipv4 filter chain: unknown"},
+	} {
+		d := newDryRun(7, true)
+		for _, r := range test.refusals {
+			if err := d.read(refuse(d, number(d, r.family, r.feature), r.errno)); err != nil || d.done && r.feature != FeatureMatch {
+				t.Errorf("%s: got %v, done %v", test.doc, err, d.done)
+			}
+		}
+		if err := d.read(refuse(d, len(d.steps), 0)); err != nil || !d.done || d.refused != 0 {
+			t.Errorf("%s: got %v, done %v, %v", test.doc, err, d.done, d.refused)
+		}
+		got := inWords(d)
+		if got != test.want && !strings.HasPrefix(test.doc, "no matches") {
+			t.Errorf("%s: got %q, want %q", test.doc, got, test.want)
+		}
+	}
+
+	d := newDryRun(7, false)
+	if err := d.read(refuse(d, 0, unix.EPERM)); err != nil || !d.done || d.refused != unix.EPERM {
+		t.Errorf("not permitted: got %v, done %v, %v", err, d.done, d.refused)
+	}
+	d = newDryRun(7, false)
+	if err := d.read(slices.Concat(control(unix.NLMSG_ERROR, 0, 6, -1), rule(0, 8), control(unix.NLMSG_ERROR, 0, d.first+uint32(len(d.steps))+1, -1))); err != nil || d.done {
+		t.Errorf("replies to others: got %v, done %v", err, d.done)
+	}
+	if d.read(refuse(d, len(d.steps), 0)); inWords(d) != "ipv4 nat chain: not asked, ipv6 nat chain: not asked" {
+		t.Errorf("without nat: got %q", inWords(d))
+	}
+	whole := bytes.Join([][]byte{refuse(d, 1, unix.ENOENT), refuse(d, len(d.steps), 0)}, nil)
+	for i := range whole {
+		d := newDryRun(7, false)
+		if err := d.read(whole[:i]); err == nil && i != 0 && i != len(whole)/2 || d.done {
+			t.Errorf("cut at %d of %d bytes: got %v, done %v", i, len(whole), err, d.done)
+		}
+	}
+}
+
+// FuzzDryRun feeds the reader anything as a reply. It must end, and know nothing but what it asked.
+func FuzzDryRun(f *testing.F) {
+	d := newDryRun(7, true)
+	f.Add(slices.Concat(refuse(d, 3, unix.ENOENT), refuse(d, len(d.steps), 0)), uint32(7), true)
+	f.Add(refuse(d, 0, unix.EPERM), uint32(7), false)
+	f.Fuzz(func(t *testing.T, datagram []byte, first uint32, nat bool) {
+		d := newDryRun(first, nat)
+		err := d.read(datagram)
+		if d.done && err != nil || d.refused != 0 && !d.done {
+			t.Fatalf("got %v, done %v, %v", err, d.done, d.refused)
+		}
+		for _, family := range families {
+			for _, feature := range d.features(family) {
+				if (feature.Err == nil) != (feature.Has == Yes || feature.Has == NotAsked) {
+					t.Fatalf("got %+v", feature)
+				}
+			}
+		}
+	})
+}
+
+// On this kernel, iptables-nft can add rules, and a dry run says so. What the kernel does not know is refused, alone.
+func TestDryRun(t *testing.T) {
+	host.Netns(t)
+	for _, nat := range []bool{false, true} {
+		r := Query{DryRun: true, NAT: nat}.Run()
+		if r.Reason != Default || r.Conclusive {
+			t.Errorf("got %v, conclusive %v", r, r.Conclusive)
+		}
+		for _, f := range families {
+			for _, feature := range r.Of(NFT, f).Features {
+				if want := feature.Name != FeatureNAT || nat; (feature.Has == Yes) != want || feature.Err != nil {
+					t.Errorf("nat %v, %s %+v", nat, f, feature)
+				}
+			}
+		}
+	}
+	for _, test := range []struct{ from, to, want string }{
+		{"comment\x00", "unknown\x00", "ipv4 xt match: no, ipv6 xt match: no"},
+		{"counter\x00", "unknown\x00", "ipv4 rule: no, ipv6 rule: no"},
+		{"nat\x00", "not\x00", "ipv4 nat chain: no, ipv6 nat chain: no"},
+		{"filter\x00", "folter\x00", "ipv4 filter chain: no, ipv6 filter chain: no"},
+	} {
+		s := nftSocket{fd: -1}
+		d := newDryRun(1, true)
+		changed := bytes.ReplaceAll(d.batch, []byte(test.from), []byte(test.to))
+		if bytes.Equal(changed, d.batch) {
+			t.Fatalf("no %q in the batch", test.from)
+		}
+		d.batch = changed
+		if err := s.run(d); err != nil || inWords(d) != test.want {
+			t.Errorf("%q: got %q, %v, want %q", test.to, inWords(d), err, test.want)
+		}
+		s.close()
+	}
+}
+
+// A dry run decides only where nothing else does, and where both backends could be run.
+func TestDryRunOnlyWhereNeeded(t *testing.T) {
+	for _, test := range []struct {
+		doc, make string
+		q         Query
+		asked     bool
+	}{
+		{"nothing", "", Query{DryRun: true}, true},
+		{"not permitted", "", Query{}, false},
+		{"only nft installed", "", Query{DryRun: true, Installed: NFT}, false},
+		{"only legacy installed", "", Query{DryRun: true, Installed: Legacy}, false},
+		{"a rule", "iptables-legacy -w -A INPUT -j ACCEPT", Query{DryRun: true}, false},
+		{"a hint", "iptables-nft -t mangle -N " + HintChain, Query{DryRun: true}, false},
+		{"a hint, and everything is asked", "iptables-nft -t mangle -N " + HintChain, Query{DryRun: true, Everything: true}, true},
+		{"remembered", "", Query{DryRun: true, Remembered: Legacy}, false},
+	} {
+		t.Run(test.doc, func(t *testing.T) {
+			host.Netns(t)
+			host.Run(t, "sh", "-ec", test.make)
+			if r := test.q.Run(); (r.Of(NFT, IPv4).Features != nil) != test.asked {
+				t.Errorf("got %+v", r.Of(NFT, IPv4).Features)
+			}
+		})
+	}
+	t.Run("without CAP_NET_ADMIN", func(t *testing.T) {
+		host.Netns(t)
+		dropCapability(t, unix.CAP_NET_ADMIN)
+		r := Query{DryRun: true, NAT: true, Everything: true}.Run()
+		if e := r.Of(NFT, IPv4); e.Features != nil || !errors.Is(e.Err, unix.EPERM) {
+			t.Errorf("got %+v", e)
+		}
+	})
+}
+
+// generation is nf_tables' own count of commits.
+func generation(t *testing.T) uint32 {
+	s := nftSocket{fd: -1}
+	defer s.close()
+	for m, err := range s.exchange(nftKind(unix.NFT_MSG_GETGEN), 0, unix.AF_UNSPEC, nil, nftKind(unix.NFT_MSG_NEWGEN)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := attributes(m.body[sizeofNfgenmsg:]).number(unix.NFTA_GEN_ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	t.Fatal("no generation")
+	return 0
+}
+
+// Dry runs leave nothing behind, and are in nobody's way: beside them a process replaces its rule set, each of its
+// commits succeeds, and nobody sees any other.
+func TestDryRunLeavesNoTrace(t *testing.T) {
+	runs := 50
+	if host.All() {
+		runs = 1000
+	}
+	host.Netns(t)
+	state := func() string {
+		return host.Run(t, "sh", "-c", `
+			nft list ruleset; nft list hooks 2>&1; cat /proc/thread-self/net/ip_tables_names /proc/thread-self/net/ip6_tables_names
+			cat /proc/sys/net/netfilter/nf_conntrack_count /proc/modules 2>&1; :`)
+	}
+	host.Run(t, "iptables-nft", "-t", "nat", "-A", "POSTROUTING", "-j", "MASQUERADE") // loads what a nat chain needs
+	before := state()
+
+	seen := filepath.Join(t.TempDir(), "seen")
+	file, err := os.Create(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	monitor := exec.Command("nft", "monitor")
+	monitor.Stdout, monitor.Stderr = file, file
+	if err := monitor.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer monitor.Wait()
+	defer monitor.Process.Kill()
+	// monitored waits until the monitor, which takes its time, has seen a text, and returns all of it.
+	monitored := func(want string, until func()) string {
+		for range 1000 {
+			until()
+			content, err := os.ReadFile(seen)
+			if err != nil || strings.Contains(string(content), want) {
+				return string(content)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatalf("nft monitor has not seen %q", want)
+		return ""
+	}
+	monitored("table ip ready", func() { host.Run(t, "nft", "add table ip ready; delete table ip ready") })
+	first := generation(t)
+
+	// It is started by this thread, which is in the namespace, and commits once for each line that it is given.
+	writer := exec.Command("sh", "-c", `while read n; do printf 'add table ip other
+flush table ip other
+add chain ip other c%s
+add rule ip other c%s counter accept
+' $n $n | nft -f - 2>&1 && echo done; done`)
+	lines, err := writer.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := writer.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop, commits := make(chan bool), make(chan uint32)
+	var committed atomic.Uint32
+	go func() {
+		said, n := bufio.NewScanner(output), uint32(0)
+		for {
+			select {
+			case <-stop:
+				lines.Close()
+				writer.Wait()
+				commits <- n
+				return
+			default:
+			}
+			n++
+			if fmt.Fprintln(lines, n%10); !said.Scan() || said.Text() != "done" {
+				t.Errorf("commit %d: %s", n, said.Text())
+				<-stop
+				commits <- n
+				return
+			}
+			committed.Store(n)
+		}
+	}()
+	for i := 0; (i < runs || committed.Load() < 10) && !t.Failed(); i++ {
+		r := Query{DryRun: true, NAT: true, Everything: true}.Run()
+		for _, f := range families {
+			for _, feature := range r.Of(NFT, f).Features {
+				if feature.Has != Yes {
+					t.Errorf("%s %+v", f, feature)
+				}
+			}
+			if e := r.Of(NFT, f); len(e.Features) == 0 || e.Err != nil {
+				t.Errorf("got %+v", e)
+			}
+		}
+	}
+	close(stop)
+	n := <-commits
+	if got := generation(t); got != first+n {
+		t.Errorf("%d commits made %d generations", n, got-first)
+	}
+	host.Run(t, "nft", "delete table ip other")
+	if after := state(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	last := generation(t)
+	text := monitored(fmt.Sprintf("# new generation %d ", last), func() {})
+	for g := first + 1; g <= last; g++ {
+		if strings.Count(text, fmt.Sprintf("# new generation %d ", g)) != 1 {
+			t.Errorf("of %d commits, nft monitor has not seen generation %d", n, g)
+		}
+	}
+	if strings.Contains(text, dryRunTable) || strings.Contains(text, fmt.Sprintf("# new generation %d ", last+1)) {
+		t.Errorf("%d commits, and nft monitor has seen\n%s", n, text)
+	}
+}

@@ -1,0 +1,88 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+func askExtensions(all []Support) {
+	p := newProber()
+	defer p.close()
+	for i := range all {
+		s := &all[i]
+		var err error
+		switch {
+		case s.Backend == NFT:
+			err = p.nft.extension(s.Family, s.Extension)
+		case s.Family == IPv4:
+			err = p.legacy[0].extension(s.Extension)
+		default:
+			err = p.legacy[1].extension(s.Extension)
+		}
+		switch {
+		// EPROTONOSUPPORT: not in this revision, but in another. ENOPROTOOPT: no x_tables.
+		case err == nil, errors.Is(err, unix.EPROTONOSUPPORT):
+			s.Has = Yes
+		case absent(err), errors.Is(err, unix.ENOPROTOOPT):
+			s.Has = No
+		default:
+			s.Has, s.Err = Unknown, fmt.Errorf("ask for %q: %w", s.Name, err)
+		}
+	}
+}
+
+// extension asks for revision 0, see do_ipt_get_ctl in net/ipv4/netfilter/ip_tables.c.
+func (p *legacyProbe) extension(x Extension) error {
+	option := soGetRevisionTarget4
+	if p.family == IPv6 {
+		option = soGetRevisionTarget6
+		if p.withoutIPv6() {
+			return unix.ENOPROTOOPT
+		}
+	}
+	if !x.Target {
+		option-- // IPT_SO_GET_REVISION_MATCH is 66, IP6T_SO_GET_REVISION_MATCH 68
+	}
+	revision := make([]byte, sizeofGetRevision)
+	if copy(revision[:targetNameSize-1], x.Name) < len(x.Name) {
+		return unix.ENOENT
+	}
+	_, err := p.getsockopt(option, revision)
+	return err
+}
+
+// Messages and attributes of linux/netfilter/nf_tables_compat.h.
+//
+//	enum { NFNL_MSG_COMPAT_GET };
+//	NFTA_COMPAT_NAME  string
+//	NFTA_COMPAT_REV   __be32
+//	NFTA_COMPAT_TYPE  __be32: 0 is a match, 1 a target
+const (
+	compatGet    = 0
+	compatTarget = 1
+)
+
+// extension asks nft_compat.
+func (s *nftSocket) extension(f Family, x Extension) error {
+	if s.noCompat != nil {
+		return s.noCompat
+	}
+	var kind uint32
+	if x.Target {
+		kind = compatTarget
+	}
+	const get = unix.NFNL_SUBSYS_NFT_COMPAT<<8 | compatGet
+	which := attributes(nil).text(unix.NFTA_COMPAT_NAME, x.Name).be32(unix.NFTA_COMPAT_REV, 0).be32(unix.NFTA_COMPAT_TYPE, kind)
+	for _, err := range s.exchange(get, unix.NLM_F_ACK, f.nfproto(), which, get) {
+		if errors.Is(err, errNoNFTables) {
+			s.noCompat = err
+		}
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package detect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+var errNotLinux = fmt.Errorf("detect the backend of iptables on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+
+// Run answers the query. On this system everything is unknown.
+func (q Query) Run() Result {
+	evidence := unasked()
+	for i := range evidence {
+		e := &evidence[i]
+		e.Supported, e.Hint, e.Canary = Unknown, Unknown, Unknown
+		e.fail(errNotLinux)
+	}
+	return q.result(evidence)
+}
+
+// Wait answers the query. On this system there is nothing to wait for.
+func (q Query) Wait(context.Context) (Result, error) { return q.Run(), errNotLinux }
+
+func askExtensions(all []Support) {
+	for i := range all {
+		all[i].Has, all[i].Err = Unknown, errNotLinux
+	}
+}

@@ -1,0 +1,223 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Result is a decision with all that it rests on. Its JSON form is defined by docs/detect.schema.json.
+type Result struct {
+	Version    SchemaVersion `json:"version"`
+	Mode       Mode          `json:"mode"`
+	Reason     Reason        `json:"reason"`
+	Conclusive bool          `json:"conclusive"` // nothing that could not be read could overturn Mode
+	Evidence   []Evidence    `json:"evidence"`   // find one with Of
+	Conflicts  []Conflict    `json:"conflicts"`  // as far as both backends were asked
+}
+
+// SchemaVersion is the version of the JSON form. In Go it carries nothing.
+type SchemaVersion struct{}
+
+// MarshalJSON returns the number. It goes up when something in the schema changes its meaning or goes away.
+func (SchemaVersion) MarshalJSON() ([]byte, error) { return []byte("2"), nil }
+
+// Unbounded is the Max of a Count whose upper bound is not known.
+const Unbounded = int(^uint(0) >> 1)
+
+// Count is a number of rules: at least Min, at most Max, exact if they are equal.
+type Count struct{ Min, Max int }
+
+func exactly(n int) Count { return Count{n, n} }
+
+func (c Count) plus(d Count) Count {
+	if c.Max == Unbounded || d.Max == Unbounded {
+		return Count{c.Min + d.Min, Unbounded}
+	}
+	return Count{c.Min + d.Min, c.Max + d.Max}
+}
+
+// MarshalJSON returns {"min": 1, "max": 3}, without max if that is not known.
+func (c Count) MarshalJSON() ([]byte, error) {
+	b := strconv.AppendInt([]byte(`{"min":`), int64(c.Min), 10)
+	if c.Max != Unbounded {
+		b = strconv.AppendInt(append(b, `,"max":`...), int64(c.Max), 10)
+	}
+	return append(b, '}'), nil
+}
+
+// String returns for example "no rules", "1 rule", "at least 2 rules", "at most 3 rules", "2 to 3 rules".
+func (c Count) String() string {
+	number := strconv.Itoa(c.Max)
+	switch {
+	case c == exactly(0):
+		number = "no"
+	case c == exactly(1):
+		return "1 rule"
+	case c.Min == c.Max:
+	case c == Count{0, Unbounded}:
+		return "an unknown number of rules"
+	case c.Max == Unbounded:
+		number = "at least " + strconv.Itoa(c.Min)
+	case c.Min == 0:
+		number = "at most " + number
+	default:
+		number = strconv.Itoa(c.Min) + " to " + number
+	}
+	if strings.HasSuffix(number, " 1") {
+		return number + " rule"
+	}
+	return number + " rules"
+}
+
+// textError is an error whose JSON form is its text.
+type textError struct{ error }
+
+func (t textError) Unwrap() error                { return t.error }
+func (t textError) MarshalText() ([]byte, error) { return []byte(t.Error()), nil }
+
+// fail keeps the first error, which is nearest to the cause.
+func (e *Evidence) fail(err error) {
+	if e.Err == nil && err != nil {
+		e.Err = textError{err}
+	}
+}
+
+// unasked is the evidence before any question.
+func unasked() [4]Evidence {
+	var all [4]Evidence
+	for i := range all {
+		all[i] = Evidence{Backend: [...]Mode{NFT, NFT, Legacy, Legacy}[i], Family: families[i%2], Rules: Count{0, Unbounded}}
+	}
+	return all
+}
+
+var families = [...]Family{IPv4, IPv6}
+
+// Of returns the evidence about a backend and family.
+func (r Result) Of(backend Mode, family Family) Evidence {
+	for _, e := range r.Evidence {
+		if e.Backend == backend && e.Family == family {
+			return e
+		}
+	}
+	return Evidence{Backend: backend, Family: family, Rules: Count{0, Unbounded}}
+}
+
+// rules returns the number of rules in a backend.
+func (r Result) rules(backend Mode) Count {
+	return r.Of(backend, IPv4).Rules.plus(r.Of(backend, IPv6).Rules)
+}
+
+// String returns the mode and the reason for it in a sentence for people.
+func (r Result) String() string { return string(r.Mode) + ": " + r.because() }
+
+func (r Result) because() string {
+	switch r.Reason {
+	case Override:
+		return "the mode was set explicitly"
+	case KubeletHint:
+		return r.found(HintChain, func(e Evidence) Answer { return e.Hint })
+	case KubeletCanary:
+		return r.found(CanaryChain, func(e Evidence) Answer { return e.Canary })
+	case Remembered:
+		return "this container has used " + string(r.Mode) + " before"
+	case RuleCount:
+		return fmt.Sprintf("nft has %s and legacy has %s", r.rules(NFT), r.rules(Legacy))
+	case OnlySupported:
+		other := NFT
+		if r.Mode == NFT {
+			other = Legacy
+		}
+		if refused := r.refused(other); refused != "" {
+			return refused
+		}
+		return "this kernel does not support " + string(other)
+	case OnlyInstalled:
+		return "only the " + string(r.Mode) + " programs are installed"
+	default:
+		return "no evidence was found, and nft is the default"
+	}
+}
+
+// found says in which family a chain is.
+func (r Result) found(chain string, in func(Evidence) Answer) string {
+	var where []string
+	for _, f := range families {
+		if in(r.Of(r.Mode, f)) == Yes {
+			where = append(where, f.title())
+		}
+	}
+	return fmt.Sprintf("chain %s is in %s's mangle table (%s)", chain, r.Mode, strings.Join(where, ", "))
+}
+
+// refused says what nf_tables refused in a dry run, "" if nothing.
+func (r Result) refused(backend Mode) string {
+	for _, f := range families {
+		for _, feature := range r.Of(backend, f).Features {
+			if feature.Has == No {
+				return fmt.Sprintf("this kernel's nf_tables lacks what iptables-nft needs (%s %s: %v)",
+					f.title(), feature.Name, feature.Err)
+			}
+		}
+	}
+	return ""
+}
+
+func (f Family) title() string {
+	if f == IPv6 {
+		return "IPv6"
+	}
+	return "IPv4"
+}
+
+// Uncertainty says in one clause why the result is not conclusive, with what is missing where that is known. It is empty
+// for a conclusive one.
+func (r Result) Uncertainty() string {
+	if r.Conclusive {
+		return ""
+	}
+	if r.Reason == Override {
+		return "the mode was set explicitly, and evidence from the host was not used"
+	}
+	for _, e := range r.Evidence {
+		if e.Err != nil {
+			return fmt.Sprintf("could not inspect %s %s: %v%s", e.Backend, e.Family.title(), e.Err, missingFor(e.Err))
+		}
+	}
+	for _, e := range r.Evidence {
+		if len(e.Foreign) > 0 {
+			c := e.Foreign[0]
+			return fmt.Sprintf("nftables' table %q (%s) has chain %q, which is not iptables' own, so iptables may not use its rules",
+				c.Table, e.Family.title(), c.Name)
+		}
+	}
+	switch nft, legacy := r.Of(NFT, IPv4).Supported, r.Of(Legacy, IPv4).Supported; {
+	case nft == No && legacy == No:
+		return "this kernel has neither nf_tables nor x_tables, so iptables cannot work"
+	case nft == No && legacy == Unknown:
+		return "this kernel has no nf_tables, and x_tables is not loaded (a module may provide it)"
+	case r.Reason == Remembered:
+		return "no kubelet chain was found, and what this container has used before proves nothing about the host"
+	}
+	return "found neither a kubelet chain nor any rule in this network namespace, so the host's mode is unknown"
+}
+
+// missingFor says what a process needs that met with the error.
+func missingFor(err error) string {
+	switch {
+	case errors.Is(err, syscall.EPERM):
+		return ": CAP_NET_ADMIN is missing"
+	case errors.Is(err, syscall.EACCES):
+		return ": run as root or with group 0, or add CAP_DAC_READ_SEARCH"
+	case errors.Is(err, syscall.ENOENT):
+		return ": /proc is missing"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,219 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package detect
+
+// Run answers the query. It never fails: what cannot be asked is Unknown in the evidence, with the error.
+func (q Query) Run() Result {
+	if q.Override != "" && !q.Everything {
+		return q.result(unasked())
+	}
+	p := newProber()
+	defer p.close()
+	return p.run(q)
+}
+
+// prober asks the running kernel, and collects what it says.
+type prober struct {
+	nft      nftSocket
+	legacy   [2]legacyProbe
+	evidence [4]Evidence // as in Result: nft's two families, then legacy's
+
+	// between, if set, is called between the questions. Tests change the host there.
+	between func()
+}
+
+func newProber() *prober {
+	return &prober{
+		nft:      nftSocket{fd: -1},
+		legacy:   [2]legacyProbe{newLegacyProbe(IPv4), newLegacyProbe(IPv6)},
+		evidence: unasked(),
+	}
+}
+
+func (p *prober) close() {
+	p.nft.close()
+	p.legacy[0].close()
+	p.legacy[1].close()
+}
+
+// run asks what can still change the answer, or everything.
+func (p *prober) run(q Query) Result {
+	all := q.Everything
+	p.askHints(all)
+	if all || !p.found(hint) {
+		p.askCanaries(all)
+	}
+	p.pause()
+	switch {
+	case all:
+		p.listTables()
+	case !p.found(hint) && !p.found(canary) && q.Remembered == "":
+		p.compareRules()
+	}
+	p.pause()
+
+	// The questions were not asked at one instant, and kubelet may be starting: what outranks a lower row is asked
+	// once more before that counts.
+	if !p.found(hint) && (p.found(canary) || p.found(rules)) {
+		p.askHints(all)
+		if !p.found(hint) && p.evidence[0].Canary != Yes && p.evidence[1].Canary != Yes {
+			p.askCanaries(all)
+		}
+	}
+	if q.DryRun && (all || p.undecided(q)) {
+		p.dryRun(q.NAT)
+	}
+	return q.result(p.evidence)
+}
+
+func (p *prober) pause() {
+	if p.between != nil {
+		p.between()
+	}
+}
+
+func hint(e Evidence) bool   { return e.Hint == Yes }
+func canary(e Evidence) bool { return e.Canary == Yes }
+func rules(e Evidence) bool  { return e.Rules.Min > 0 }
+
+// found reports whether something is known to be in any backend and family.
+func (p *prober) found(what func(Evidence) bool) bool {
+	for _, e := range p.evidence {
+		if what(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// askHints asks nft first, because its hint decides whatever legacy says. Legacy reports both chains at once.
+func (p *prober) askHints(all bool) {
+	for i, f := range families {
+		e := &p.evidence[i]
+		answer, err := p.nft.chain(f, HintChain)
+		e.Hint, e.Supported = answer, p.nft.supported
+		e.fail(err)
+		if answer == Yes && !all {
+			return
+		}
+	}
+	for i := range families {
+		e := &p.evidence[2+i]
+		e.Supported = p.legacy[i].list()
+		hint, canary, err := p.legacy[i].kubelet()
+		e.Hint = hint
+		if e.Canary != Yes { // one that was there does not become less of a sign when kubelet renews it
+			e.Canary = canary
+		}
+		e.fail(err)
+		if hint == Yes && !all {
+			return
+		}
+	}
+}
+
+// askCanaries asks nft only. A canary in legacy is not the end of the questions, because one in nft outranks it.
+func (p *prober) askCanaries(all bool) {
+	for i, f := range families {
+		e := &p.evidence[i]
+		answer, err := p.nft.chain(f, CanaryChain)
+		e.Canary = answer
+		e.fail(err)
+		if answer == Yes && !all {
+			return
+		}
+	}
+}
+
+// compareRules counts until one backend is known to have more rules. Legacy is asked first, for the bounds that its
+// table headers give at once; nft is streamed as far as needed; only if the bounds are too wide are legacy's entries
+// read. Where a part of legacy cannot be read, nothing will be certain, and what can be read is counted for the guess.
+func (p *prober) compareRules() {
+	legacy := p.countLegacy((*legacyProbe).bound, false)
+	enough := legacy.Max // nft wins a tie
+	if legacy.Max == Unbounded {
+		legacy = p.countLegacy((*legacyProbe).count, false)
+		enough = legacy.Min
+	}
+	enough = max(enough, 1)
+	nft := exactly(0)
+	for i := range families {
+		if nft.Min < enough {
+			p.countNFT(i, enough-nft.Min, false)
+		}
+		nft = nft.plus(p.evidence[i].Rules)
+	}
+	if certain := nft.Min >= legacy.Max || legacy.Min > nft.Max; !certain && legacy.Max != Unbounded {
+		p.countLegacy((*legacyProbe).count, false)
+	}
+}
+
+// listTables counts every rule, and lists the tables.
+func (p *prober) listTables() {
+	for i := range families {
+		p.countNFT(i, Unbounded, true)
+	}
+	p.countLegacy((*legacyProbe).count, true)
+}
+
+// countNFT counts nft rules until there are enough. Those in a table with foreign chains may be none of iptables'.
+func (p *prober) countNFT(i, enough int, list bool) {
+	e, f := &p.evidence[i], families[i]
+	tables, err := p.nft.tables(f, list)
+	if err != nil {
+		e.fail(err)
+		return
+	}
+	e.Rules = exactly(0)
+	for j, t := range tables {
+		if !t.exists {
+			continue
+		}
+		if e.Rules.Min >= enough {
+			e.Rules.Max = Unbounded
+			break
+		}
+		count, err := p.nft.rules(f, tableNames[j], enough-e.Rules.Min)
+		e.fail(err)
+		if len(t.foreign) > 0 {
+			count.Min = 0
+			e.Foreign = append(e.Foreign, t.foreign...)
+		}
+		e.Rules = e.Rules.plus(count)
+		if list {
+			e.Tables = append(e.Tables, Table{tableNames[j], count, t.users})
+		}
+	}
+}
+
+// countLegacy counts the tables of both families in the given way.
+func (p *prober) countLegacy(count func(*legacyProbe, string) (Table, error), list bool) Count {
+	for i := range families {
+		e, probe := &p.evidence[2+i], &p.legacy[i]
+		if probe.err != nil {
+			continue
+		}
+		e.Rules = exactly(0)
+		for _, name := range tableNames {
+			if !parseNames(probe.tables, name) {
+				continue
+			}
+			t, err := count(probe, name)
+			if err != nil {
+				e.fail(err)
+				t = Table{Name: name, Rules: Count{0, Unbounded}}
+			}
+			e.Rules = e.Rules.plus(t.Rules)
+			if list {
+				e.Tables = append(e.Tables, t)
+			}
+		}
+	}
+	return p.evidence[2].Rules.plus(p.evidence[3].Rules)
+}
+
+// undecided reports that no row of the decision applies that outranks what a dry run can show.
+func (p *prober) undecided(q Query) bool { return decide(q.facts(p.evidence)).reason == Default }

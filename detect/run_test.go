@@ -1,0 +1,206 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package detect
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// Tables that were made with nft, have one of iptables' names and three rules. iptables-nft prints none of them, or, in some
+// versions, those of its own chains.
+var foreignTables = []struct{ name, script string }{
+	{"lower-case", "add chain ip filter input { type filter hook input priority 0; }; add rule ip filter input accept; add rule ip filter input accept; add rule ip filter input accept"},
+	{"priority", "add chain ip filter INPUT { type filter hook input priority 10; }; add rule ip filter INPUT accept; add rule ip filter INPUT accept; add rule ip filter INPUT accept"},
+	{"hook", "add chain ip filter INPUT { type filter hook output priority 0; }; add rule ip filter INPUT accept; add rule ip filter INPUT accept; add rule ip filter INPUT accept"},
+	{"type", "add chain ip filter OUTPUT { type route hook output priority 0; }; add rule ip filter OUTPUT accept; add rule ip filter OUTPUT accept; add rule ip filter OUTPUT accept"},
+	{"beside iptables' own", "add chain ip filter INPUT { type filter hook input priority 0; }; add chain ip filter late { type filter hook input priority 1; }; add rule ip filter INPUT accept; add rule ip filter INPUT accept; add rule ip filter late accept"},
+}
+
+func nftScript(t *testing.T, script string) {
+	host.Feed(t, strings.ReplaceAll(script, "; add", "\nadd"), "nft", "-f", "-")
+}
+
+func TestForeignChains(t *testing.T) {
+	for _, test := range foreignTables {
+		t.Run(test.name, func(t *testing.T) {
+			host.Netns(t)
+			nftScript(t, "add table ip filter; "+test.script)
+			if saved := host.Run(t, "iptables-nft-save"); strings.Count(saved, "-A ") == 3 {
+				t.Fatalf("iptables-nft-save prints all rules:\n%s", saved)
+			}
+			for _, q := range []Query{{}, {Everything: true}} {
+				if r := q.Run(); r.Mode != NFT || r.Reason != Default || r.Conclusive {
+					t.Errorf("%+v alone: got %v, conclusive %v", q, r, r.Conclusive)
+				}
+			}
+			for n := 1; n <= 4; n++ {
+				host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
+				for _, q := range []Query{{}, {Everything: true}} {
+					r := q.Run()
+					e := r.Of(NFT, IPv4)
+					if r.Mode != Legacy || r.Reason != RuleCount || r.Conclusive != (n > 3) || e.Rules.Min != 0 || e.Rules.Max < 3 || len(e.Foreign) != 1 {
+						t.Errorf("%+v, %d in legacy: got %v, conclusive %v, foreign %v", q, n, r, r.Conclusive, e.Foreign)
+					}
+					if q.Everything && e.Rules.Max != 3 {
+						t.Errorf("got %v, want at most 3", e.Rules)
+					}
+				}
+			}
+			if r := Host(); !strings.Contains(Result{Evidence: r.Evidence}.Uncertainty(), r.Of(NFT, IPv4).Foreign[0].Name) {
+				t.Errorf("got %q", Result{Evidence: r.Evidence}.Uncertainty())
+			}
+		})
+	}
+}
+
+// A table that was made with nft in exactly iptables' way is iptables': its rules are printed, and count.
+func TestNativeChains(t *testing.T) {
+	host.Netns(t)
+	nftScript(t, "add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; }; add rule ip filter INPUT accept")
+	host.Run(t, "nft", "add table inet filter { chain input { type filter hook input priority 0; }; }")
+	if saved := host.Run(t, "iptables-nft-save"); strings.Count(saved, "-A ") != 1 {
+		t.Fatalf("got\n%s", saved)
+	}
+	r := Host()
+	if e := r.Of(NFT, IPv4); r.Reason != RuleCount || !r.Conclusive || len(e.Foreign) > 0 || e.Rules.Min != 1 {
+		t.Errorf("got %v, %+v", r, e)
+	}
+}
+
+// A dump that is not read to its end does not prevent the next one.
+func TestAskAfterEnough(t *testing.T) {
+	host.Netns(t)
+	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n", "iptables-nft-restore")
+	s := nftSocket{fd: -1}
+	defer s.close()
+	if got, err := s.rules(IPv4, "filter", 1); got != (Count{1, Unbounded}) || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := s.rules(IPv4, "filter", Unbounded); got != exactly(1000) || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := s.tables(IPv4, false); !got[0].exists || got[1].exists || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// Only the kernel's replies are read, no matter who else sends something to the socket.
+func TestForgedReply(t *testing.T) {
+	host.Netns(t)
+	host.Run(t, "iptables-nft", "-w", "-t", mangle, "-N", HintChain)
+	var s, other nftSocket
+	s.fd, other.fd = -1, -1
+	for _, s := range []*nftSocket{&s, &other} {
+		if err := s.open(); err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		if _, err := s.chain(IPv4, HintChain); err != nil { // which binds the socket
+			t.Fatal(err)
+		}
+	}
+	address, err := unix.Getsockname(s.fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Sendto(other.fd, control(unix.NLMSG_ERROR, 0, s.seq+1, -int32(unix.ENOENT)), 0, address); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.chain(IPv4, HintChain); got != Yes || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// changing asks a query, and changes the host before the nth time that something else is asked.
+func changing(q Query, n int, change func()) Result {
+	p := newProber()
+	defer p.close()
+	p.between = func() {
+		if n--; n == 0 {
+			change()
+		}
+	}
+	return p.run(q)
+}
+
+// kubelet may start while the questions are asked. What it creates must not be overlooked by an answer that is kept.
+func TestHintBetweenQuestions(t *testing.T) {
+	hint := func(backend Mode) func(*testing.T) {
+		return func(t *testing.T) { host.Run(t, program(backend, IPv6, ""), "-w", "-t", mangle, "-N", HintChain) }
+	}
+	canary := func(backend Mode) func(*testing.T) {
+		return func(t *testing.T) { host.Run(t, program(backend, IPv4, ""), "-w", "-t", mangle, "-N", CanaryChain) }
+	}
+	rule := func(backend Mode) func(*testing.T) {
+		return func(t *testing.T) { host.Run(t, program(backend, IPv4, ""), "-w", "-A", "INPUT", "-j", "ACCEPT") }
+	}
+	for _, test := range []struct {
+		doc            string
+		before, change func(*testing.T)
+		want           Result
+	}{
+		{"rules in nft, hint in legacy", rule(NFT), hint(Legacy), Result{Mode: Legacy, Reason: KubeletHint}},
+		{"rules in legacy, hint in nft", rule(Legacy), hint(NFT), Result{Mode: NFT, Reason: KubeletHint}},
+		{"canary in nft, hint in legacy", canary(NFT), hint(Legacy), Result{Mode: Legacy, Reason: KubeletHint}},
+		{"canary in legacy, hint in nft", canary(Legacy), hint(NFT), Result{Mode: NFT, Reason: KubeletHint}},
+		{"rules in nft, canary in legacy", rule(NFT), canary(Legacy), Result{Mode: Legacy, Reason: KubeletCanary}},
+		{"rules in legacy, canary in nft", rule(Legacy), canary(NFT), Result{Mode: NFT, Reason: KubeletCanary}},
+		{"canary in legacy, canary in nft", canary(Legacy), canary(NFT), Result{Mode: NFT, Reason: KubeletCanary}},
+		{"canary in legacy, renewed", canary(Legacy), func(t *testing.T) {
+			host.Run(t, "iptables-legacy", "-w", "-t", mangle, "-X", CanaryChain)
+		}, Result{Mode: Legacy, Reason: KubeletCanary}},
+	} {
+		for _, q := range []Query{{}, {Everything: true}} {
+			for n := 1; n <= 2; n++ {
+				t.Run(test.doc, func(t *testing.T) {
+					host.Netns(t)
+					test.before(t)
+					changed := false
+					r := changing(q, n, func() { test.change(t); changed = true })
+					if r.Mode != test.want.Mode || r.Reason != test.want.Reason || !r.Conclusive || !changed {
+						t.Errorf("%+v, change %d: got %v, conclusive %v, want %s by %s", q, n, r, r.Conclusive, test.want.Mode, test.want.Reason)
+					}
+				})
+			}
+		}
+	}
+}
+
+// What the container remembers is below kubelet's chains and above the rules, which are not even counted.
+func TestRemembered(t *testing.T) {
+	host.Netns(t)
+	host.Run(t, "iptables-nft", "-w", "-A", "INPUT", "-j", "ACCEPT")
+	r := Query{Remembered: Legacy, DryRun: true}.Run()
+	if r.Mode != Legacy || r.Reason != Remembered || r.Conclusive || r.Of(NFT, IPv4).Rules.Min != 0 || r.Of(NFT, IPv4).Features != nil {
+		t.Errorf("got %v, conclusive %v, %+v", r, r.Conclusive, r.Evidence)
+	}
+	host.Run(t, "iptables-nft", "-w", "-t", mangle, "-N", CanaryChain)
+	if r := (Query{Remembered: Legacy}).Run(); r.Mode != NFT || r.Reason != KubeletCanary || !r.Conclusive {
+		t.Errorf("got %v, conclusive %v", r, r.Conclusive)
+	}
+}
+
+// Asked is only what can change the answer.
+func TestAskedIsWhatMatters(t *testing.T) {
+	host.Netns(t)
+	host.Run(t, "iptables-nft", "-w", "-t", mangle, "-N", HintChain)
+	r := Query{DryRun: true}.Run()
+	for _, e := range r.Evidence {
+		first := e.Backend == NFT && e.Family == IPv4
+		if (e.Hint == NotAsked) == first || e.Canary != NotAsked || e.Rules != (Count{0, Unbounded}) || e.Features != nil {
+			t.Errorf("a hint in nft: got %+v", e)
+		}
+	}
+	if slices.ContainsFunc(r.Evidence, func(e Evidence) bool { return e.Backend == Legacy && e.Supported != NotAsked }) {
+		t.Errorf("legacy was asked: %+v", r.Evidence)
+	}
+}

@@ -1,0 +1,173 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package detect
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"golang.org/x/sys/unix"
+)
+
+// nftSocket asks nf_tables, over one netlink socket that is opened at the first question.
+type nftSocket struct {
+	fd        int // -1: not open
+	seq       uint32
+	buf       []byte
+	supported Answer
+
+	// fatal is set when asking more would not help: nf_tables is missing (each question would make the kernel look
+	// for the module again), or it may not be asked, or does not reply.
+	fatal error
+
+	// noCompat is set when nft_compat is missing: for the same reason it is asked once.
+	noCompat error
+}
+
+var errNoNFTables = errors.New("this kernel has no nf_tables")
+
+const (
+	// attempts is how often something is read again that changed while it was read.
+	attempts = 5
+
+	// The kernel fills as much of a dump at a time as was last asked for, 32 KiB at most (netlink_dump in
+	// net/netlink/af_netlink.c). A rule that does not fit ends the dump without a word, so even the first question
+	// for a chain is read with all of it.
+	dumpBuffer = 32 << 10
+)
+
+func (s *nftSocket) close() {
+	if s.fd >= 0 {
+		unix.Close(s.fd)
+		s.fd = -1
+	}
+}
+
+// open makes the socket, at the first question.
+func (s *nftSocket) open() error {
+	if s.fatal != nil || s.fd >= 0 {
+		return s.fatal
+	}
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	switch {
+	case errors.Is(err, unix.EPROTONOSUPPORT): // nor nfnetlink, which carries it
+		s.supported, s.fatal = No, errNoNFTables
+	case err != nil:
+		s.supported, s.fatal = Unknown, fmt.Errorf("open a netlink socket: %w", err)
+	default:
+		s.fd = fd
+		if s.buf == nil {
+			s.buf = make([]byte, dumpBuffer)
+		}
+	}
+	return s.fatal
+}
+
+// receive returns the next datagram from the kernel. The kernel has queued the reply before sendto returns, and more of
+// a dump before recvfrom does, so there is nothing to wait for: EAGAIN is the end of it.
+func (s *nftSocket) receive() ([]byte, error) {
+	for {
+		n, from, err := unix.Recvfrom(s.fd, s.buf, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
+		switch sender, ok := from.(*unix.SockaddrNetlink); {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, fmt.Errorf("receive: %w", err)
+		case n > len(s.buf):
+			return nil, errShortMessage
+		case ok && sender.Pid == 0: // anything else is not from the kernel
+			return s.buf[:n], nil
+		}
+	}
+}
+
+// exchange puts one question and yields the messages of the reply, or last an error: the kernel's refusal as an errno,
+// ENOENT for "there is no such thing" among them. A message is valid until the next one.
+func (s *nftSocket) exchange(kind, flags uint16, family uint8, a attributes, replyKind uint16) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		if err := s.open(); err != nil {
+			yield(message{}, err)
+			return
+		}
+		s.seq++
+		r := reply{seq: s.seq, kind: replyKind}
+		defer func() {
+			if !r.done {
+				s.close() // with the rest of the dump: no other can be asked for as long as that waits
+			}
+		}()
+		err := s.send(request(kind, flags, s.seq, family, a))
+		for err == nil && !r.done {
+			var datagram []byte
+			if datagram, err = s.receive(); err != nil {
+				break
+			}
+			for m, bad := range r.messages(datagram) {
+				if !yield(m, bad) || bad != nil {
+					return
+				}
+			}
+		}
+		if err == nil {
+			err = r.err()
+		}
+		if err != nil {
+			yield(message{}, err)
+		}
+	}
+}
+
+func (s *nftSocket) send(b []byte) error {
+	if err := unix.Sendto(s.fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	return nil
+}
+
+// err is what a complete reply says.
+func (r reply) err() error {
+	switch r.errno {
+	case 0:
+		if r.interrupted {
+			return errInterrupted
+		}
+		return nil
+	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
+		return errNoNFTables
+	case unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family: it has no table
+		return unix.ENOENT
+	case unix.EINTR: // the dump's own way to say that the rules changed
+		return errInterrupted
+	default:
+		return r.errno
+	}
+}
+
+// ask is exchange with nf_tables itself. It takes note of whether that is there and can be asked.
+func (s *nftSocket) ask(f Family, get, flags uint16, a attributes, replyKind uint16) iter.Seq2[message, error] {
+	return func(yield func(message, error) bool) {
+		for m, err := range s.exchange(nftKind(get), flags, f.nfproto(), a, nftKind(replyKind)) {
+			s.learn(err)
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+func (s *nftSocket) learn(err error) {
+	switch {
+	case err == nil, errors.Is(err, unix.ENOENT):
+		s.supported = Yes
+	case errors.Is(err, errNoNFTables):
+		s.supported, s.fatal = No, err
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EAGAIN):
+		s.fatal = err
+	}
+	if s.supported == NotAsked {
+		s.supported = Unknown
+	}
+}

@@ -1,0 +1,77 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package exec finds the program that implements a command of iptables in one backend, and replaces the process with it.
+//
+// A program that wants to use the host's backend asks package detect for it, and Find for the path:
+//
+//	result := detect.Host()
+//	path, err := exec.Find(result.Mode, "iptables")
+//	if err != nil {
+//		return err // this image has no such program
+//	}
+//	ipt, err := iptables.New(iptables.Path(path)) // github.com/coreos/go-iptables
+//
+// If result.Conclusive is false, the answer is a guess: keep it for as long as you use iptables, because changing the
+// backend later would leave rules behind.
+//
+// Before v1, names in this package may change, with a note in CHANGELOG.md; from v1 on, Go's compatibility rules hold.
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+var (
+	// ErrMissing means that there is no program for the command and backend.
+	ErrMissing = programs.ErrMissing
+	// ErrRecursion means that the program is the wrapper itself.
+	ErrRecursion = programs.ErrRecursion
+)
+
+// Find returns the absolute path of the program that implements a command, such as "iptables-restore", in one backend. It
+// looks in /usr/sbin, /sbin, /usr/local/sbin and /usr/bin, never in PATH, and starts nothing.
+//
+// In each directory it prefers a file that can be started as it is, such as iptables-nft-restore, over the multi-call
+// program, such as xtables-nft-multi. That one goes by argv[0]: start it with the command's name there.
+//
+// The error wraps ErrMissing if there is no such program and ErrRecursion if a wrapper is in its place. Otherwise it says
+// why a file that exists cannot be executed, or cannot be read and so might be a wrapper. An unknown command or mode is an
+// error too.
+func Find(mode detect.Mode, name string) (string, error) {
+	switch {
+	case !programs.IsName(name):
+		return "", fmt.Errorf("command %q is not one of %s", name, strings.Join(programs.Names(), ", "))
+	case !slices.Contains(programs.Modes(), mode):
+		return "", fmt.Errorf("mode %q is not one of nft, legacy", mode)
+	}
+	return findIn(programs.StandardDirs(), mode, name)
+}
+
+func findIn(dirs []string, mode detect.Mode, name string) (string, error) {
+	files := []string{programs.Single(mode, name), programs.MultiCall(mode)}
+	return programs.Find(slices.Values(dirs), files, unix.Stat, isWrapper)
+}
+
+// isWrapper never blocks: O_NONBLOCK is for a FIFO that has taken the file's place since it was looked at.
+func isWrapper(path string, _ unix.Stat_t) (bool, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return false, errors.Join(&os.PathError{Op: "read", Path: path, Err: unix.EACCES}, err)
+	}
+	return programs.HasMarker(f, info.Size()), nil
+}

@@ -1,0 +1,100 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+func TestFindRefuses(t *testing.T) {
+	for _, test := range []struct {
+		mode detect.Mode
+		name string
+	}{
+		{"", "iptables"}, {"auto", "iptables"}, {"NFT", "iptables"}, {"nft/../legacy", "iptables"},
+		{"nft", ""}, {"nft", "arptables"}, {"nft", "iptables-wrapper"}, {"nft", "iptables-nft"}, {"nft", "/usr/sbin/iptables"},
+	} {
+		if path, err := Find(test.mode, test.name); path != "" || err == nil || !strings.Contains(err.Error(), "is not one of") {
+			t.Errorf("%q: got %q, %v", test, path, err)
+		}
+	}
+}
+
+// The programs of this machine, whatever PATH says.
+func TestFind(t *testing.T) {
+	t.Setenv("PATH", "/nowhere")
+	for _, mode := range programs.Modes() {
+		for _, name := range programs.Names() {
+			path, err := Find(mode, name)
+			if errors.Is(err, ErrMissing) {
+				host.Cannot(t, "find %s for %s: %v; make test installs it", name, mode, err)
+			}
+			if want := "/usr/sbin/" + programs.Single(mode, name); err != nil || path != want {
+				t.Errorf("%s for %s: got %q, %v, want %q", name, mode, path, err, want)
+			}
+		}
+	}
+}
+
+// What may be where a program should be.
+func TestFindIn(t *testing.T) {
+	const program = "#!/bin/sh\n"
+	wrapper := "\x7fELF " + programs.Marker()
+	for _, test := range []struct {
+		doc   string
+		files map[string]string
+		want  string
+		err   error
+	}{
+		{"nothing", nil, "", ErrMissing},
+		{"only the other mode", map[string]string{"1/xtables-legacy-multi": program, "1/iptables-legacy-restore": program}, "", ErrMissing},
+		{"a file that can be started as it is", map[string]string{"1/xtables-nft-multi": program, "1/iptables-nft-restore": program}, "1/iptables-nft-restore", nil},
+		{"a multi-call program", map[string]string{"1/xtables-nft-multi": program}, "1/xtables-nft-multi", nil},
+		{"another command's", map[string]string{"1/iptables-nft": program}, "", ErrMissing},
+		{"the next directory", map[string]string{"2/iptables-nft-restore": program}, "2/iptables-nft-restore", nil},
+		{"the first directory first", map[string]string{"1/xtables-nft-multi": program, "2/iptables-nft-restore": program}, "1/xtables-nft-multi", nil},
+		{"a wrapper", map[string]string{"1/iptables-nft-restore": wrapper, "2/iptables-nft-restore": program}, "", ErrRecursion},
+		{"a wrapper, the marker across two blocks", map[string]string{"1/xtables-nft-multi": strings.Repeat("x", 64<<10-20) + wrapper}, "", ErrRecursion},
+		{"not executable", map[string]string{"1/-xtables-nft-multi": program}, "", unix.EACCES},
+		{"not executable, but the next is", map[string]string{"1/-xtables-nft-multi": program, "2/xtables-nft-multi": program}, "2/xtables-nft-multi", nil},
+		{"a directory", map[string]string{"1/xtables-nft-multi/file": program}, "", unix.EACCES},
+	} {
+		root := t.TempDir()
+		for path, content := range test.files {
+			perm := os.FileMode(0o755)
+			if dir, file := filepath.Split(path); strings.HasPrefix(file, "-") {
+				path, perm = dir+file[1:], 0o644
+			}
+			path = filepath.Join(root, path)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), perm)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := findIn([]string{root + "/1", root + "/2"}, detect.NFT, "iptables-restore")
+		if !errors.Is(err, test.err) || got != "" && got != filepath.Join(root, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%s: got %q, %v, want %q, %v", test.doc, got, err, test.want, test.err)
+		}
+	}
+}
+
+func TestStatus(t *testing.T) {
+	if got := Status(ErrMissing); got != StatusMissing {
+		t.Errorf("missing: got %d", got)
+	}
+	for _, err := range []error{ErrRecursion, unix.EACCES, unix.ENOEXEC, unix.ENOENT} {
+		if got := Status(err); got != StatusUnusable {
+			t.Errorf("%v: got %d", err, got)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package call is a wrapped call: it asks the kernel which backend the host uses, makes the commands point to that backend's
+// program as far as the answer may be kept, and execs the program.
+package call
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// wrap detects the backend, remembers and keeps it as far as it may, and execs its program. It returns an exit status, and
+// only if that fails.
+func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
+	process.ReleaseSignals()
+	name := programs.Base(argv[0])
+	var override detect.Mode
+	if w.Trusted() {
+		var err error
+		if override, err = programs.ParseMode(os.Getenv("IPTABLES_WRAPPER_MODE")); err != nil {
+			return fail(stderr, 2, fmt.Errorf("environment variable IPTABLES_WRAPPER_MODE: %w", err), "")
+		}
+	}
+	paths, errs := map[detect.Mode]string{}, map[detect.Mode]error{}
+	for _, mode := range programs.Modes() {
+		paths[mode], errs[mode] = w.Find(mode, name)
+	}
+	q := detect.Query{Override: override, Installed: onlyInstalled(errs)}
+	var container links.Container
+	var memory links.Memory
+	if override == "" {
+		container = w.Container()
+		memory = w.Memory(container)
+		if m := memory.Mode(); m != "" && !errors.Is(errs[m], exec.ErrMissing) {
+			q.Remembered = m
+		}
+		q.DryRun = programs.Adds(argv)
+		q.NAT = q.DryRun && programs.NeedsNAT(argv)
+	}
+
+	r := q.Run()
+	if errs[r.Mode] != nil {
+		return cannotRun(stderr, name, r, errs[r.Mode])
+	}
+	kept := links.Kept{Mode: r.Mode, Why: errors.New("an answer for this call only")}
+	if r.Reason != detect.Override && r.Reason != detect.Remembered {
+		kept = w.Keep(links.Answer{
+			Mode: r.Mode, Conclusive: r.Conclusive, Adds: q.DryRun, Program: paths[r.Mode],
+			Kubelet: r.Reason == detect.KubeletHint || r.Reason == detect.KubeletCanary,
+		}, container, memory)
+	}
+	if errs[kept.Mode] != nil { // another call remembered a backend that is not installed
+		kept.Mode = r.Mode
+	}
+	debug(w, stderr, r, kept, paths[kept.Mode])
+	err := exec.Become(paths[kept.Mode], argv)
+	kept.Undo()
+	return cannotRun(stderr, name, r, err)
+}
+
+// onlyInstalled returns the only backend that has a program here. One that exists and cannot be executed is not missing.
+func onlyInstalled(errs map[detect.Mode]error) detect.Mode {
+	switch {
+	case errs[detect.NFT] == nil && errors.Is(errs[detect.Legacy], exec.ErrMissing):
+		return detect.NFT
+	case errs[detect.Legacy] == nil && errors.Is(errs[detect.NFT], exec.ErrMissing):
+		return detect.Legacy
+	default:
+		return ""
+	}
+}
+
+// cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the
+// host would not see its rules.
+func cannotRun(stderr io.Writer, name string, r detect.Result, err error) int {
+	hint := fmt.Sprintf("install the %s version of iptables in this image; if the mode is wrong, set IPTABLES_WRAPPER_MODE", r.Mode)
+	if errors.Is(err, exec.ErrRecursion) {
+		hint = "that file is the wrapper itself: restore iptables' own program there"
+	}
+	return fail(stderr, exec.Status(err), fmt.Errorf("cannot run %s for %s: %w (%s)", name, r.Mode, err, r), hint)
+}
+
+func fail(stderr io.Writer, status int, err error, hint string) int {
+	fmt.Fprintf(stderr, "iptables-wrapper: %v\n", err)
+	if hint != "" {
+		fmt.Fprintf(stderr, "iptables-wrapper: hint: %s\n", hint)
+	}
+	return status
+}
+
+// debug says in one line what the wrapper does, if IPTABLES_WRAPPER_DEBUG is set.
+func debug(w links.Wrapper, stderr io.Writer, r detect.Result, kept links.Kept, program string) {
+	if value := os.Getenv("IPTABLES_WRAPPER_DEBUG"); value != "1" && value != "true" || !w.Trusted() {
+		return
+	}
+	switched := "the switch was moved"
+	if kept.Why != nil {
+		switched = fmt.Sprintf("the switch was not moved (%v)", kept.Why)
+	}
+	fmt.Fprintf(stderr, "iptables-wrapper: %s [%s]; %s; running %s\n", r, r.Reason, switched, program)
+}

@@ -1,0 +1,224 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package command is the command line of iptables-wrapper: what it does when it is called by its own name.
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+const program = "iptables-wrapper"
+
+// version is set by the linker where the build knows better than the module: see the Makefile.
+var version string
+
+// session is one run of the command line.
+type session struct {
+	w      links.Wrapper
+	stdout *stickyWriter
+	stderr io.Writer
+}
+
+// Run runs a command and returns its exit status: 2 for wrong usage; 3 if a conclusive answer was needed and there was
+// none; 1 for any other failure.
+func Run(w links.Wrapper, args []string, stdout, stderr io.Writer) int {
+	// A network namespace, /proc/thread-self and a trace by strace are those of one thread. It is never unlocked, so that the
+	// runtime starts no other thread from one that has entered another namespace.
+	runtime.LockOSThread()
+	s := &session{w, &stickyWriter{Writer: stdout}, stderr}
+	if len(args) == 0 { // before Linux 5.18 a program can be started without any
+		args = []string{program}
+	}
+	err := s.app().Run(args)
+	if _, ok := err.(cli.ExitCoder); ok { // the library's own: help for a command that does not exist
+		err = usagef("", "unknown command %q", args[len(args)-1])
+	}
+	if err == nil {
+		err = s.stdout.err
+	}
+	if err != nil {
+		return s.printError(err)
+	}
+	return 0
+}
+
+// app is set up so that only answers and requested help go to stdout, and so that every error comes back to Run: by
+// itself the library prints help on stdout for a wrong flag, ignores surplus arguments, and exits.
+func (s *session) app() *cli.App {
+	commands := []*cli.Command{
+		s.detectCommand(), s.doctorCommand(), s.installCommand(), s.selectCommand(), s.resetCommand(),
+		s.completionCommand(), helpCommand(), versionCommand(),
+	}
+	for _, c := range commands {
+		c.HideHelpCommand = true
+		c.OnUsageError = func(c *cli.Context, err error, _ bool) error { return explain(c.Command, err) }
+		c.Before = refuseSurplus
+	}
+	return &cli.App{
+		Name:                  program,
+		Usage:                 "run the iptables backend that the host uses",
+		Description:           description,
+		CustomAppHelpTemplate: appHelp,
+		Writer:                s.stdout,
+		ErrWriter:             s.stderr,
+		HideHelpCommand:       true,
+		Flags: []cli.Flag{
+			cli.HelpFlag, // which the library adds only to an app that has no command "help"
+			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true},
+		},
+		Commands:       commands,
+		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return explain(nil, err) },
+		ExitErrHandler: func(*cli.Context, error) {},
+		Action: func(c *cli.Context) error {
+			switch {
+			case c.Bool("version") && c.Args().Present():
+				return usagef("", "unexpected argument %q", c.Args().First())
+			case c.Bool("version"):
+				return printVersion(c)
+			case c.Args().Present():
+				return usagef("", "unknown command %q", c.Args().First())
+			}
+			var names []string
+			for _, c := range c.App.Commands {
+				names = append(names, c.Name)
+			}
+			return usagef("", "missing command: %s", strings.Join(names, ", "))
+		},
+	}
+}
+
+// refuseSurplus refuses more arguments than the command has, which the library ignores.
+func refuseSurplus(c *cli.Context) error {
+	most := min(1, len(c.Command.ArgsUsage))
+	if c.Args().Len() > most {
+		return usagef(c.Command.Name, "unexpected argument %q", c.Args().Get(most))
+	}
+	return nil
+}
+
+func helpCommand() *cli.Command {
+	return &cli.Command{
+		Name: "help", Usage: "print help, or that of a command", ArgsUsage: "[COMMAND]",
+		Action: func(c *cli.Context) error {
+			return c.App.Run(slices.Concat([]string{program}, c.Args().Slice(), []string{"--help"}))
+		},
+	}
+}
+
+func versionCommand() *cli.Command {
+	return &cli.Command{Name: "version", Usage: "print the version", Action: printVersion}
+}
+
+func printVersion(c *cli.Context) error {
+	v := version
+	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
+		v = info.Main.Version
+	}
+	_, err := fmt.Fprintln(c.App.Writer, program, "version", v)
+	return err
+}
+
+// usageError is wrong usage. Its exit status is 2.
+type usageError struct {
+	command string // "" for the program itself
+	text    string
+}
+
+func (e usageError) Error() string {
+	if e.command == "" {
+		return e.text
+	}
+	return e.command + ": " + e.text
+}
+
+func usagef(command, format string, args ...any) error {
+	return usageError{command, fmt.Sprintf(format, args...)}
+}
+
+// failure is any other end of a command with a status. Without an error, the answer has said what there is to say.
+type failure struct {
+	status int
+	err    error
+	hint   string
+}
+
+func (f failure) Error() string { return fmt.Sprint(f.err) }
+func (f failure) Unwrap() error { return f.err }
+
+// stickyWriter remembers that an answer could not be written.
+type stickyWriter struct {
+	io.Writer
+	err error
+}
+
+func (w *stickyWriter) Write(b []byte) (int, error) {
+	n, err := w.Writer.Write(b)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+// say prints a line for people.
+func (s *session) say(format string, args ...any) {
+	// An error may join several: a line each.
+	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\n"+program+": ")
+	fmt.Fprintf(s.stderr, "%s: %s\n", program, text)
+}
+
+// printError prints what went wrong and what to do, and returns the exit status.
+func (s *session) printError(err error) int {
+	var u usageError
+	var f failure
+	switch {
+	case errors.As(err, &u):
+		s.say("%v", err)
+		s.say("hint: see %s", strings.Join(strings.Fields(program+" "+u.command+" --help"), " "))
+		return 2
+	case errors.As(err, &f):
+		if f.err != nil {
+			s.say("%v", err)
+		}
+		if f.hint != "" {
+			s.say("hint: %s", f.hint)
+		}
+		return f.status
+	}
+	s.say("%v", err)
+	return 1
+}
+
+// variable returns what IPTABLES_WRAPPER_MODE asks for: "" for auto.
+func (s *session) variable() (detect.Mode, error) {
+	if !s.w.Trusted() {
+		return "", nil
+	}
+	mode, err := programs.ParseMode(os.Getenv(doctor.ModeVariable))
+	if err != nil {
+		return "", usagef("", "environment variable %s: %v", doctor.ModeVariable, err)
+	}
+	return mode, nil
+}
+
+// dir is the directory that --dir names, or the wrapper's own.
+func (s *session) dir(c *cli.Context) (string, error) {
+	if dir := c.String("dir"); dir != "" {
+		return dir, nil
+	}
+	return s.w.Dir()
+}

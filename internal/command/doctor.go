@@ -1,0 +1,161 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+)
+
+func (s *session) doctorCommand() *cli.Command {
+	const name = "doctor"
+	return &cli.Command{
+		Name:  name,
+		Usage: "diagnose iptables in this container and suggest fixes",
+		Description: "Changes nothing. Runs iptables to see whether it works, and asks the kernel for matches and targets, for\n" +
+			"which it may load modules. Ends with status 1 if there is a problem. Example:\n\n   iptables-wrapper doctor",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "check", DisableDefaultText: true,
+				Usage: "for a liveness probe: only check that iptables here runs the host's backend; ends with status 0 or 1"},
+			&cli.BoolFlag{Name: "all", DisableDefaultText: true, Usage: "also print notes and everything that was looked at"},
+			dirFlag(name),
+			enumFlag(name, &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}),
+		},
+		Action: s.doctor,
+	}
+}
+
+func (s *session) doctor(c *cli.Context) error {
+	variable, err := s.variable()
+	if err != nil {
+		return err
+	}
+	dir, err := s.dir(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("check") {
+		return s.check(dir, variable)
+	}
+	r := doctor.Examine(s.w, dir, variable)
+	if c.String("output") == "json" {
+		if err := s.page().json(r); err != nil {
+			return err
+		}
+	} else {
+		s.page().report(r, c.Bool("all"))
+	}
+	if len(r.Findings) > 0 && r.Findings[0].Severity == doctor.Problem {
+		return cmp.Or(s.stdout.err, error(failure{status: 1}))
+	}
+	return nil
+}
+
+// check answers a probe with one line, and asks as little as decides.
+func (s *session) check(dir string, variable detect.Mode) error {
+	remembered := s.w.Memory(s.w.Container()).Mode()
+	host := doctor.Ask(detect.Query{Installed: doctor.Installed(s.w, dir)}, remembered)
+	ok, line := doctor.Check(host, doctor.Look(s.w, dir, variable, remembered, host))
+	if !ok {
+		return failure{1, errors.New(line), ""}
+	}
+	_, err := fmt.Fprintln(s.stdout, line)
+	return err
+}
+
+func counts(r doctor.Report) string {
+	var parts []string
+	for _, severity := range []doctor.Severity{doctor.Problem, doctor.Warning} {
+		n := 0
+		for _, f := range r.Findings {
+			if f.Severity == severity {
+				n++
+			}
+		}
+		switch n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+string(severity))
+		default:
+			parts = append(parts, fmt.Sprintf("%d %ss", n, severity))
+		}
+	}
+	if parts == nil {
+		return "no problems found"
+	}
+	return "found " + strings.Join(parts, " and ")
+}
+
+// report prints what a person needs first, and everything if asked to.
+func (p page) report(r doctor.Report, all bool) {
+	colors := map[doctor.Severity]string{doctor.Problem: red, doctor.Warning: yellow}
+	for _, f := range r.Findings {
+		if f.Severity == doctor.Note && !all {
+			continue
+		}
+		p.paragraph(colors[f.Severity], fmt.Sprintf("%-9s", strings.ToUpper(string(f.Severity))), f.Text)
+		p.paragraph("", "   fix:  ", f.Fix)
+		fmt.Fprintln(p)
+	}
+	_, why, _ := strings.Cut(r.Host.String(), ": ")
+	switch {
+	case !r.Host.Conclusive:
+		why = "not certain: " + why
+	case len(r.Host.Conflicts) == 0:
+		why = "certain: " + why
+	}
+	p.paragraph("", "host:           ", fmt.Sprintf("%s (%s)", r.Host.Mode, why))
+	p.paragraph("", "iptables here:  ", r.Here.String())
+	p.paragraph("", "network:        ", r.Network.String())
+	if !all {
+		p.paragraph("", "result:         ", counts(r)+"; details: iptables-wrapper doctor --all")
+		return
+	}
+	p.paragraph("", "result:         ", counts(r))
+	p.tables(r.Host)
+	p.details(r)
+}
+
+func (p page) details(r doctor.Report) {
+	rows := [][]string{{"CAPABILITY", "PRESENT", "NEEDED FOR"}}
+	for _, c := range r.Capabilities {
+		rows = append(rows, []string{c.Name, map[bool]string{true: "yes", false: "no"}[c.Present], c.NeededFor})
+	}
+	p.table(rows...)
+
+	rows = [][]string{{"MODE", "PROGRAM", "VERSION"}}
+	for _, x := range r.Programs {
+		if x.Error != "" {
+			rows = append(rows, []string{string(x.Mode), "-", "see above"})
+		} else {
+			rows = append(rows, []string{string(x.Mode), x.Path, x.Version})
+		}
+	}
+	p.table(rows...)
+
+	rows = [][]string{{"COMMAND", "RESOLVES TO"}}
+	for _, n := range r.Names {
+		rows = append(rows, []string{n.Name, n.ResolvesTo + n.Error})
+	}
+	p.table(rows...)
+
+	rows = [][]string{{"EXTENSION", "NFT", "NFT6", "LEGACY", "LEGACY6"}}
+	column := map[string]int{"nftipv4": 1, "nftipv6": 2, "legacyipv4": 3, "legacyipv6": 4}
+	row := map[string]int{}
+	for _, x := range r.Extensions {
+		if row[x.Name] == 0 {
+			row[x.Name] = len(rows)
+			rows = append(rows, []string{x.Name, "", "", "", ""})
+		}
+		rows[row[x.Name]][column[string(x.Backend)+string(x.Family)]] = short(x.Has)
+	}
+	p.table(rows...)
+}

@@ -1,0 +1,170 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+)
+
+func (s *session) installCommand() *cli.Command {
+	const name = "install"
+	return &cli.Command{
+		Name:  name,
+		Usage: "make the six iptables commands run this wrapper",
+		Description: "Copies the wrapper into DIR if it runs from elsewhere. Running it again changes nothing. Example, in an image:\n\n" +
+			"   COPY iptables-wrapper /usr/sbin/\n   RUN iptables-wrapper install",
+		Flags: []cli.Flag{
+			dirFlag(name),
+			pathFlag(name, "root", "install into the root file system at `ROOT`; DIR is a path in it, and nothing in it is run"),
+			enumFlag(name, &cli.StringFlag{Name: "alternatives", Value: "auto",
+				Usage: "`WHEN` to register the wrapper with (update-)alternatives: auto (if the package manager\n" +
+					"uses it for iptables) or never (plain symlinks)"}),
+			&cli.BoolFlag{Name: "force", DisableDefaultText: true, Usage: "also replace files that are neither a wrapper nor a link to iptables"},
+			&cli.BoolFlag{Name: "skip-checks", DisableDefaultText: true, Usage: "do not check which iptables programs are installed"},
+		},
+		Action: s.install,
+	}
+}
+
+func (s *session) selectCommand() *cli.Command {
+	const name = "select"
+	return &cli.Command{
+		Name:  name,
+		Usage: "detect the mode now, repoint the iptables commands to it, and print it",
+		Description: "For an init step. If the answer is not conclusive, nothing changes and the status is 3. If the links cannot be\n" +
+			"changed, this container remembers the mode. Example:\n\n   iptables-wrapper select --wait 2m",
+		Flags: []cli.Flag{
+			dirFlag(name),
+			enumFlag(name, &cli.StringFlag{Name: "mode", Usage: "use `MODE`: auto, nft or legacy (default: $" + doctor.ModeVariable + ", or auto)"}),
+			waitFlag(name),
+		},
+		Action: s.selectMode,
+	}
+}
+
+func (s *session) resetCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "reset",
+		Usage:       "point the iptables commands back at this wrapper, and forget the mode",
+		Description: "The next call detects the mode again. Rules that were written stay. Example:\n\n   iptables-wrapper reset",
+		Flags:       []cli.Flag{dirFlag("reset")},
+		Action:      s.reset,
+	}
+}
+
+// selectMode detects unless a mode was given. What it detects is stored only if it is conclusive, and not in the network
+// namespace of another container ("ip netns exec", nsenter --net), which this container's links are not about.
+func (s *session) selectMode(c *cli.Context) error {
+	dir, err := s.dir(c)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); err != nil { // before a wait for nothing
+		return failure{1, fmt.Errorf("select: %w", err), ""}
+	}
+	mode, err := s.variable()
+	if c.IsSet("mode") {
+		mode, err = detect.Mode(c.String("mode")), nil
+	}
+	if err != nil {
+		return err
+	}
+	if mode == "" || mode == "auto" {
+		r, err := s.detectOrWait(c, detect.Query{Installed: doctor.Installed(s.w, dir)}, "")
+		if err != nil {
+			return err
+		}
+		mode = r.Mode
+		why := r.Uncertainty()
+		if here := s.w.Container(); r.Conclusive && here.OwnNetns == detect.No && here.OwnRoot != detect.No {
+			why = "this is not the network namespace of the container's first process"
+		}
+		if why != "" {
+			fmt.Fprintln(s.stdout, mode)
+			return failure{statusInconclusive, fmt.Errorf("not conclusive, links left alone: %s", why), ""}
+		}
+	}
+	outcome, err := s.w.Select(dir, mode)
+	if err != nil {
+		return failure{1, fmt.Errorf("select %s: %w", mode, err), ""}
+	}
+	if !outcome.Moved {
+		s.say("the links cannot be changed (%v); this container remembers %s instead, in %s", outcome.Fixed, mode, outcome.Remembered)
+	}
+	_, err = fmt.Fprintln(s.stdout, mode)
+	return err
+}
+
+func (s *session) reset(c *cli.Context) error {
+	dir, err := s.dir(c)
+	if err != nil {
+		return err
+	}
+	outcome, err := s.w.Reset(dir)
+	if err != nil {
+		return failure{1, fmt.Errorf("reset: %w", err), "run: iptables-wrapper install (with --force to replace files that are not iptables)"}
+	}
+	fmt.Fprintf(s.stdout, "all iptables commands in %s run the wrapper\n", dir)
+	if outcome.Forgotten != "" {
+		fmt.Fprintf(s.stdout, "removed %s\n", outcome.Forgotten)
+	}
+	return nil
+}
+
+func (s *session) install(c *cli.Context) error {
+	w := s.w
+	if root := c.String("root"); root != "" {
+		tree, err := links.OpenTree(root)
+		if err != nil {
+			return failure{1, fmt.Errorf("install: %w", err), ""}
+		}
+		defer tree.Close()
+		w = w.In(tree)
+	}
+	dir := c.String("dir")
+	if dir == "" {
+		var err error
+		if dir, err = w.Dir(); err != nil {
+			return err
+		}
+	}
+	if !c.Bool("skip-checks") {
+		switch err := install.Check(w, dir); {
+		case errors.Is(err, install.ErrUnchecked):
+			s.say("warning: %v", err)
+		case err != nil:
+			return failure{1, err, "install iptables with both backends first, or use --skip-checks"}
+		}
+	}
+	changed, err := install.Install(w, dir, install.Options{Force: c.Bool("force"), Alternatives: c.String("alternatives") == "auto"})
+	for _, line := range changed {
+		fmt.Fprintln(s.stdout, line)
+	}
+	if err != nil {
+		hint := ""
+		switch {
+		case errors.Is(err, install.ErrRefused):
+			hint = "to replace it, use --force"
+		case errors.Is(err, install.ErrAlternatives):
+			hint = "to create plain symlinks instead, use --alternatives=never"
+		}
+		return failure{1, fmt.Errorf("install: %w", err), hint}
+	}
+	if len(changed) == 0 {
+		fmt.Fprintf(s.stdout, "nothing to do: the iptables commands in %s run the wrapper\n", dir)
+	}
+	for _, path := range install.Others(w, dir) {
+		s.say("warning: %s also runs iptables and bypasses the wrapper", path)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// wantedExtensions are those that kube-proxy, CNI plugins and service meshes use.
+var wantedExtensions = []detect.Extension{
+	{Name: "addrtype"}, {Name: "comment"}, {Name: "conntrack"}, {Name: "mark"}, {Name: "multiport"}, {Name: "owner"},
+	{Name: "physdev"}, {Name: "recent"}, {Name: "rpfilter"}, {Name: "set"}, {Name: "socket"}, {Name: "statistic"},
+	{Name: "CONNMARK", Target: true}, {Name: "CT", Target: true}, {Name: "DNAT", Target: true}, {Name: "LOG", Target: true},
+	{Name: "MARK", Target: true}, {Name: "MASQUERADE", Target: true}, {Name: "NFLOG", Target: true},
+	{Name: "REDIRECT", Target: true}, {Name: "REJECT", Target: true}, {Name: "SNAT", Target: true},
+	{Name: "TCPMSS", Target: true}, {Name: "TPROXY", Target: true},
+}
+
+// Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
+// the kernel may load the modules of what it is asked for.
+func Examine(w links.Wrapper, dir string, variable detect.Mode) Report {
+	r := Report{Version: Version, Unreadable: []string{}, Variable: variable, dir: dir, distrusted: !w.Trusted()}
+	container := w.Container()
+	r.Remembered = w.Memory(container).Mode()
+	r.Host = Ask(detect.Query{Installed: Installed(w, dir), DryRun: true, NAT: true, Everything: true}, r.Remembered)
+
+	r.Network = ThisNetwork(w, r.Host)
+	effective := variable
+	if r.distrusted {
+		effective = ""
+	}
+	r.Here = Look(w, dir, effective, r.Remembered, r.Host)
+	for _, s := range w.Look(dir) {
+		n := Name{Name: s.Name, ResolvesTo: s.End, Mode: s.Mode, Wrapper: s.Wrapper, Switch: s.Switched}
+		if s.Err != nil {
+			n.Error = s.Err.Error()
+		} else if s.Wrapper && r.fixed == nil {
+			r.fixed = s.Fixed
+		}
+		r.Names = append(r.Names, n)
+	}
+	r.forgetful = forgetful(r.Remembered)
+	r.strangers = !container.Own() && !(container.OwnNetns == detect.No && container.OwnRoot == detect.Yes) // as in ip netns exec
+	r.Capabilities = capabilities()
+	r.lock = lock(w.Trusted())
+	r.programs(w, dir)
+
+	// Only now: legacy's program loads x_tables where it can, and then they can be asked for extensions.
+	for _, s := range detect.Extensions(wantedExtensions) {
+		r.Extensions = append(r.Extensions, Extension{s.Backend, s.Family, s.Name, s.Target, s.Has})
+	}
+	legacy := r.Host.Of(detect.Legacy, detect.IPv4)
+	r.canLoad = legacy.Supported != detect.Unknown || legacy.Err != nil ||
+		detect.Query{Everything: true}.Run().Of(detect.Legacy, detect.IPv4).Supported != detect.Unknown
+	r.Diagnose()
+	return r
+}
+
+func capabilities() []Capability {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	_ = unix.Capget(&header, &data[0]) // fails for a wrong version only
+	has := func(bit int) bool { return data[bit/32].Effective&(1<<(bit%32)) != 0 }
+	return []Capability{
+		{"CAP_NET_ADMIN", has(unix.CAP_NET_ADMIN), "reading and changing rules"},
+		{"CAP_NET_RAW", has(unix.CAP_NET_RAW), "iptables-legacy"},
+	}
+}
+
+// forgetful says why no memory can be made, in any of the places for it.
+func forgetful(remembered detect.Mode) error {
+	var all []string
+	for _, dir := range []string{"/dev/shm", "/run"} {
+		err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+		if err == nil || remembered != "" {
+			return nil
+		}
+		all = append(all, fmt.Sprintf("%s: %v", dir, err))
+	}
+	return errors.New(strings.Join(all, ", "))
+}
+
+// programs looks at what runs in each mode.
+func (r *Report) programs(w links.Wrapper, dir string) {
+	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
+		p := Program{Mode: mode}
+		var err error
+		if p.Path, p.Version, err = install.Programs(w, dir, mode); err == nil {
+			// Without its libraries a program has no match and no target.
+			if _, stderr, loadErr := install.Output(p.Path, "iptables", "-m", "comment", "-h"); loadErr != nil {
+				err = fmt.Errorf("%q cannot load its extensions: %w: %s", p.Path, loadErr, stderr)
+			}
+		}
+		if err != nil {
+			// One missing program is reported, not all six.
+			p.Error, _, _ = strings.Cut(err.Error(), "\n")
+			p.missing = errors.Is(err, programs.ErrMissing)
+		} else if mode == detect.NFT {
+			r.listErrors(p.Path)
+		}
+		r.Programs = append(r.Programs, p)
+		r.compareCapabilities(w, p.Path)
+	}
+}
+
+// compareCapabilities compares the file capabilities of a program with those of the wrapper's file.
+func (r *Report) compareCapabilities(w links.Wrapper, program string) {
+	own, err := w.Path()
+	if err != nil || program == "" {
+		return
+	}
+	wrapper, err := install.Capabilities(w.Tree, own)
+	if err != nil {
+		return
+	}
+	if capabilities, err := install.Capabilities(w.Tree, program); err == nil && capabilities != wrapper {
+		r.fileCaps, r.wrapperCaps = append(r.fileCaps, program), wrapper != ""
+	}
+}
+
+// lock says why iptables-legacy could not lock its tables: it opens a file for that and creates it if there is none.
+func lock(trusted bool) error {
+	path := os.Getenv("XTABLES_LOCKFILE")
+	if path == "" || !trusted {
+		path = "/run/xtables.lock"
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err == nil {
+		defer unix.Close(fd)
+		var stat unix.Stat_t
+		if err = unix.Fstat(fd, &stat); err == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR {
+			err = unix.EISDIR
+		}
+	} else if errors.Is(err, unix.ENOENT) {
+		created := path
+		if target, linkErr := os.Readlink(path); linkErr == nil { // the file is created where the link points
+			created = target
+			if !filepath.IsAbs(target) {
+				created = filepath.Join(filepath.Dir(path), target)
+			}
+		}
+		err = unix.Access(filepath.Dir(created), unix.W_OK)
+	}
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return nil
+}
+
+// listErrors has iptables-nft list its tables, where there are any. What it cannot list it mentions in a comment, and
+// ends with status 0.
+func (r *Report) listErrors(program string) {
+	for name, family := range map[string]detect.Family{"iptables-save": detect.IPv4, "ip6tables-save": detect.IPv6} {
+		if len(r.Host.Of(detect.NFT, family).Tables) == 0 {
+			continue
+		}
+		stdout, stderr, err := install.Output(program, name)
+		if err != nil {
+			r.Unreadable = append(r.Unreadable, fmt.Sprintf("%s: %v: %s", name, err, stderr))
+		}
+		for line := range strings.Lines(stdout + stderr) {
+			if strings.HasPrefix(line, "#") && strings.Contains(line, "incompatible") {
+				r.Unreadable = append(r.Unreadable, fmt.Sprintf("%s: %s", name, strings.TrimSpace(strings.TrimPrefix(line, "#"))))
+			}
+		}
+	}
+}

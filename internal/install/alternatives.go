@@ -1,0 +1,199 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// Debian, Fedora and others let several packages provide a command: /usr/sbin/iptables is a link to
+// /etc/alternatives/iptables, and that is a link to the chosen program. Names that change together are a group. What is
+// registered for the wrapper is the switch, so that a decision changes nothing under /etc/alternatives: for the tool, the
+// group stays as it was chosen. Without a registration, the next operation on the iptables package would undo the wrapper.
+
+// priority is above those of the distributions' packages, which are 5 to 20, so the wrapper stays the best choice.
+const priority = 100
+
+// alternativesDir holds the link for each name in a group.
+const alternativesDir = "/etc/alternatives"
+
+// alternativesTools are the programs that manage groups, and where they store them: dpkg's, which other distributions use
+// too, and chkconfig's. See update-alternatives(1) and alternatives(8).
+var alternativesTools = [...]struct {
+	programs, dirs []string
+}{
+	{[]string{"/usr/bin/update-alternatives", "/usr/sbin/update-alternatives"}, []string{"/var/lib/dpkg/alternatives"}},
+	{
+		[]string{"/usr/sbin/alternatives", "/usr/bin/alternatives", "/usr/sbin/update-alternatives"},
+		[]string{"/var/lib/alternatives", "/etc/alternatives-admindir"},
+	},
+}
+
+// ErrAlternatives is returned when the commands are managed by alternatives and the wrapper could not be registered.
+var ErrAlternatives = errors.New("cannot register")
+
+// group is a group of alternatives that has at least one of the six names in the directory.
+type group struct {
+	tool    string   // absolute path of the program that manages it
+	members []member // those of the six names; the first is the group's own
+	others  []member // its other names
+	choices []string // the remaining lines: the programs to choose from are among them
+}
+
+// member is a name in a group and the path of its link.
+type member struct{ name, link string }
+
+// findGroups returns the groups with one of the six names in a directory.
+func findGroups(dir string) ([]group, error) {
+	var found []group
+	for _, t := range alternativesTools {
+		tool := slices.IndexFunc(t.programs, isExecutable)
+		if tool < 0 {
+			continue
+		}
+		for _, admin := range t.dirs {
+			// One of the six is the group's own name: on every known system, one of these two.
+			for _, name := range []string{"iptables", "ip6tables"} {
+				if slices.ContainsFunc(found, func(g group) bool { return g.has(name) }) {
+					continue
+				}
+				g, err := readGroup(filepath.Join(admin, name), name, dir)
+				switch {
+				case err == nil && len(g.members) > 0 && g.members[0].name == name:
+					g.tool = t.programs[tool]
+					found = append(found, g)
+				case err != nil && !errors.Is(err, fs.ErrNotExist) && alternative(links.Tree{}, programs.Join(dir, name)) != "":
+					return nil, fmt.Errorf("%w: %q: %w", ErrAlternatives, filepath.Join(admin, name), err)
+				}
+			}
+		}
+	}
+	return found, nil
+}
+
+// isExecutable looks at the mode bits, not at access(2): where an image is assembled, the file system may be noexec.
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// alternative returns the link in /etc/alternatives that a path is a link to, "" if it is none.
+func alternative(t links.Tree, path string) string {
+	target, err := t.Readlink(path)
+	if err == nil && target[0] != '/' {
+		target = programs.Join(programs.Dir(path), target)
+	}
+	if err != nil || !t.SameFile(programs.Dir(target), alternativesDir) {
+		return ""
+	}
+	return target
+}
+
+// readGroup reads a group and sorts its names into those of the six in the directory and the others.
+func readGroup(path, name, dir string) (group, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return group{}, err
+	}
+	members, choices, err := parseGroup(name, string(text))
+	g := group{choices: choices}
+	for _, m := range members {
+		if programs.IsName(filepath.Base(m.link)) && (links.Tree{}).SameFile(filepath.Dir(m.link), dir) {
+			g.members = append(g.members, m)
+		} else {
+			g.others = append(g.others, m)
+		}
+	}
+	return g, err
+}
+
+// parseGroup reads the format that both tools store a group in, one item per line: "auto" or "manual"; the link; name and
+// link of each slave; an empty line; the choices.
+func parseGroup(name, text string) (members []member, choices []string, err error) {
+	header, rest, ok := strings.Cut(text, "\n\n")
+	lines := strings.Split(header, "\n")
+	if !ok || len(lines)%2 != 0 || lines[0] != "auto" && lines[0] != "manual" {
+		return nil, nil, errors.New("not a group of alternatives")
+	}
+	members = []member{{name, lines[1]}}
+	for i := 2; i < len(lines); i += 2 {
+		members = append(members, member{lines[i], lines[i+1]})
+	}
+	return members, strings.Split(rest, "\n"), nil
+}
+
+func (g group) has(name string) bool {
+	return slices.ContainsFunc(g.members, func(m member) bool { return filepath.Base(m.link) == name })
+}
+
+// program is the path that the group's tool is given: the switch, beside the names as the group spells them.
+func (g group) program() string { return filepath.Join(filepath.Dir(g.members[0].link), links.Switch) }
+
+// registered reports whether the switch is one of the choices, and the one that all names of the group point to.
+func (g group) registered() bool {
+	return slices.Contains(g.choices, g.program()) && g.chosen()
+}
+
+func (g group) chosen() bool {
+	return !slices.ContainsFunc(g.members, func(m member) bool {
+		target, err := os.Readlink(filepath.Join(alternativesDir, m.name))
+		return err != nil || target != g.program() || alternative(links.Tree{}, m.link) == ""
+	})
+}
+
+// register makes the switch the chosen program of the group. Former versions registered the wrapper itself: that choice
+// goes, because it would compete with this one.
+func (g group) register() error {
+	first := g.members[0]
+	args := []string{"--install", first.link, first.name, g.program(), strconv.Itoa(priority)}
+	for _, m := range g.members[1:] {
+		args = append(args, "--slave", m.link, m.name, g.program())
+	}
+	for _, m := range g.others {
+		// Not ours: what it points to now does not change.
+		if target, err := os.Readlink(filepath.Join(alternativesDir, m.name)); err == nil {
+			args = append(args, "--slave", m.link, m.name, target)
+		}
+	}
+	if err := run(g.tool, args...); err != nil {
+		return err
+	}
+	if former := filepath.Join(filepath.Dir(first.link), links.WrapperName); slices.Contains(g.choices, former) {
+		if err := run(g.tool, "--remove", first.name, former); err != nil {
+			return err
+		}
+	}
+	if !g.chosen() { // in manual mode, or another choice has a higher priority
+		if err := run(g.tool, "--set", first.name, g.program()); err != nil {
+			return err
+		}
+	}
+	if !g.chosen() {
+		return fmt.Errorf("%w: %s accepted %q for %q, but not all names lead there", ErrAlternatives, g.tool, g.program(), first.name)
+	}
+	return nil
+}
+
+// run starts one of the tools, with an environment that cannot redirect it.
+func run(tool string, args ...string) error {
+	cmd := exec.Command(tool, args...)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s %s: %w: %s", ErrAlternatives, tool, args[0], err, bytes.TrimSpace(output))
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// oldest is the first version of iptables-nft that is safe beside others: older ones corrupt rules that they do not know.
+var oldest = [3]int{1, 8, 4}
+
+// ErrUnchecked is returned when a program could not be run, so that its version is unknown. That is the case, for example,
+// while an image is built for another architecture.
+var ErrUnchecked = errors.New("its version could not be checked")
+
+// Check returns what would keep a wrapper in the directory from working: nil if it finds programs for all six commands in
+// both backends and iptables-nft is new enough. It starts one process; in a tree other than the process' own none, and
+// the version is not checked there.
+func Check(w links.Wrapper, dir string) error {
+	_, missing := find(w, dir, detect.Legacy)
+	nft, err := find(w, dir, detect.NFT)
+	if err := errors.Join(missing, err); err != nil || !w.Own() {
+		return err
+	}
+	_, err = version(nft, detect.NFT)
+	return err
+}
+
+// Programs returns the program that a wrapper in the directory would run for iptables, and the line that it prints about its
+// version. The error says which of the six commands has none, or what is wrong with this one.
+func Programs(w links.Wrapper, dir string, mode detect.Mode) (path, line string, err error) {
+	if path, err = find(w, dir, mode); err != nil {
+		return path, "", err
+	}
+	line, err = version(path, mode)
+	return path, line, err
+}
+
+// find looks for the programs of all six commands and returns that of iptables.
+func find(w links.Wrapper, dir string, mode detect.Mode) (iptables string, err error) {
+	var missing []error
+	for _, name := range programs.Names() {
+		path, err := w.FindIn(dir, mode, name)
+		if err != nil && !slices.ContainsFunc(missing, func(e error) bool { return e.Error() == err.Error() }) {
+			missing = append(missing, err)
+		}
+		if name == "iptables" {
+			iptables = path
+		}
+	}
+	return iptables, errors.Join(missing...)
+}
+
+func version(program string, mode detect.Mode) (line string, err error) {
+	output, _, err := Output(program, "iptables", "--version")
+	line = strings.TrimSpace(output)
+	if err != nil {
+		return line, fmt.Errorf("%q: %w: %w", program, ErrUnchecked, err)
+	}
+	return line, checkVersion(program, mode, line)
+}
+
+// Output runs a program under a name and returns what it prints. After ten seconds it is killed.
+func Output(program, name string, args ...string) (stdout, stderr string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Args = append([]string{name}, args...)
+	cmd.WaitDelay = time.Second // a child of it may still hold the pipe
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	return out.String(), errs.String(), err
+}
+
+// checkVersion reads a line such as "iptables v1.8.9 (nf_tables)".
+func checkVersion(program string, mode detect.Mode, line string) error {
+	var v [3]int
+	var backend string
+	if _, err := fmt.Sscanf(line, "iptables v%d.%d.%d %s", &v[0], &v[1], &v[2], &backend); err != nil {
+		return fmt.Errorf("%q: %w: it prints %q", program, ErrUnchecked, line)
+	}
+	if want := map[detect.Mode]string{detect.NFT: "(nf_tables)", detect.Legacy: "(legacy)"}[mode]; backend != want {
+		return fmt.Errorf("%q is not iptables for %s: it prints %q", program, mode, line)
+	}
+	if slices.Compare(v[:], oldest[:]) < 0 {
+		return fmt.Errorf("%q is version %d.%d.%d, which corrupts rules: 1.8.4 or newer is needed", program, v[0], v[1], v[2])
+	}
+	return nil
+}
+
+// Others returns the paths in the standard directories under which iptables runs without the wrapper, each file once: in an
+// image with /sbin and /usr/sbin apart, for example, a full path may bypass it.
+func Others(w links.Wrapper, dir string) (paths []string) {
+	type fileID struct{ dev, ino uint64 }
+	seen := map[fileID]bool{}
+	for i, d := range append([]string{dir}, programs.StandardDirs()...) {
+		for _, name := range programs.Names() {
+			path := programs.Join(d, name)
+			var st unix.Stat_t
+			if w.Lstat(path, &st) != nil || seen[fileID{uint64(st.Dev), st.Ino}] {
+				continue
+			}
+			seen[fileID{uint64(st.Dev), st.Ino}] = true
+			if c, err := w.Follow(path); i > 0 && err == nil && c.IsProgram() && !w.IsWrapper(c.End) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}

@@ -1,0 +1,143 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// ErrArchitecture is returned when the wrapper is built for another architecture than the programs in the root.
+var ErrArchitecture = errors.New("this wrapper is built for another architecture than the root's programs")
+
+// addWrapper plans to write the running executable to its place in the directory, unless it is there, and to give it the
+// file capabilities of iptables' programs.
+func (p *plan) addWrapper(w links.Wrapper, force bool) error {
+	path := programs.Join(p.dir, links.WrapperName)
+	content, err := executable(w)
+	if err != nil {
+		return err
+	}
+	if !hasContent(w.Tree, path, content) {
+		present, err := forArchitecture(w, p.dir, path, content)
+		if err != nil {
+			return err
+		}
+		if !present {
+			if err := replaceable(w.Tree, path, force); err != nil {
+				return err
+			}
+			p.wrapper = content
+		}
+	}
+	if p.capabilities, err = ProgramCapabilities(w, p.dir); err != nil || p.capabilities == "" || p.wrapper != nil {
+		return err
+	}
+	if has, err := Capabilities(w.Tree, path); err != nil || has == p.capabilities {
+		p.capabilities = ""
+		return err
+	}
+	return nil
+}
+
+// executable returns the content of the running executable, also if its file has been removed. Some emulators pass their own
+// file off as /proc/self/exe.
+func executable(w links.Wrapper) ([]byte, error) {
+	path, notFound := w.Path()
+	if notFound == nil {
+		return os.ReadFile(path)
+	}
+	content, err := os.ReadFile("/proc/self/exe")
+	if err != nil || !programs.HasMarker(bytes.NewReader(content), int64(len(content))) {
+		return nil, notFound
+	}
+	return content, nil
+}
+
+// hasContent reports whether a path is a regular file with this content. A symlink is not enough: it could point to one of the
+// six commands, which will point to this path.
+func hasContent(t links.Tree, path string, content []byte) bool {
+	var st unix.Stat_t
+	if t.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size != int64(len(content)) {
+		return false
+	}
+	f, err := t.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	old, err := io.ReadAll(io.LimitReader(f, st.Size+1))
+	return err == nil && bytes.Equal(old, content)
+}
+
+// writeWrapper puts an executable in its place with one rename(2). It is synced first: after a power failure, the commands
+// must not point to an empty file.
+func writeWrapper(t links.Tree, path string, content []byte, capabilities string) error {
+	temporary := path + ".new"
+	_ = t.Unlink(temporary) // left behind by a process that was killed; if it stays, Create says why
+	f, err := t.Create(temporary)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(0o755)) // whatever the umask
+	if err == nil && capabilities != "" {
+		err = setCapabilities(t, temporary, capabilities)
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = t.Rename(temporary, path)
+	}
+	if err != nil {
+		_ = t.Unlink(temporary) // the first error is the one to report
+	}
+	return err
+}
+
+// forArchitecture reports whether the wrapper at the path is the one to use in another tree, because it is for the
+// architecture of the programs there and the running one is not.
+func forArchitecture(w links.Wrapper, dir, path string, running []byte) (present bool, err error) {
+	for _, mode := range programs.Modes() {
+		program, err := w.FindIn(dir, mode, "iptables")
+		want := architecture(w.Tree, program)
+		switch {
+		case w.Own() || err != nil || want == "" || want == elfArchitecture(running):
+		case architecture(w.Tree, path) == want && w.IsWrapper(path):
+			return true, nil
+		default:
+			return false, fmt.Errorf("%w, such as %q, and there is no wrapper for it at %q", ErrArchitecture, program, path)
+		}
+	}
+	return false, nil
+}
+
+func architecture(t links.Tree, path string) string {
+	f, err := t.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	header := make([]byte, 20)
+	n, _ := io.ReadFull(f, header) // a shorter file is no program
+	return elfArchitecture(header[:n])
+}
+
+// elfArchitecture returns class, byte order and machine of an ELF file, see elf(5), and "" for other files, such as scripts:
+//
+//	unsigned char e_ident[16];  // [4] class, [5] byte order
+//	uint16_t      e_type;
+//	uint16_t      e_machine;
+func elfArchitecture(header []byte) string {
+	if len(header) < 20 || string(header[:4]) != "\x7fELF" {
+		return ""
+	}
+	return string(header[4:6]) + string(header[18:20])
+}

@@ -1,0 +1,268 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package links
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// execve releases the lock, as execve(2) would.
+func (k Kept) execve() {
+	if k.undo != nil {
+		unix.Close(k.lock)
+	}
+}
+
+func conclusive(m detect.Mode) Answer { return Answer{Mode: m, Conclusive: true} }
+func kubelet(m detect.Mode) Answer    { return Answer{Mode: m, Conclusive: true, Kubelet: true} }
+func guess(m detect.Mode) Answer      { return Answer{Mode: m, Adds: true} }
+func reading(m detect.Mode) Answer    { return Answer{Mode: m} }
+
+// A conclusive answer repoints the six names at once, in every layout that points to the wrapper, and leaves nothing behind.
+func TestKeep(t *testing.T) {
+	for _, layout := range layouts {
+		t.Run(layout.name, func(t *testing.T) {
+			h := newHost(t)
+			defer h.remove()
+			layout.lay(h)
+			if kept := h.call(h.w, conclusive(detect.Legacy)); kept.Why != nil || kept.Mode != detect.Legacy {
+				t.Fatalf("got %+v", kept)
+			}
+			if got := h.all(); got != "legacy" {
+				t.Errorf("the names point to %s", got)
+			}
+			if wrong := h.wrong(); wrong != "" {
+				t.Error(wrong)
+			}
+			if h.memory() != detect.Legacy {
+				t.Errorf("the memory says %q", h.memory())
+			}
+			if litter := h.litter(); len(litter) > 0 {
+				t.Errorf("left behind: %v", litter)
+			}
+			if _, err := h.w.Reset("/usr/sbin"); err != nil || h.all() != "wrapper" || h.memory() != "" {
+				t.Errorf("reset: %v, the names point to %s, the memory says %q", err, h.all(), h.memory())
+			}
+		})
+	}
+}
+
+// What is not proven, or not about the container, is not kept.
+func TestNotKept(t *testing.T) {
+	for _, test := range []struct {
+		doc    string
+		answer Answer
+		change func(h *fakeHost)
+		memory detect.Mode
+		why    error
+	}{
+		{"a guess of a reading call", reading(detect.NFT), nil, "", errGuess},
+		{"a guess of a call that adds something", guess(detect.NFT), nil, detect.NFT, errGuess},
+		{"another network namespace", conclusive(detect.NFT), func(h *fakeHost) { h.w.container.OwnNetns = detect.No }, "", errForeign},
+		{"an unknown network namespace", conclusive(detect.NFT), func(h *fakeHost) { h.w.container.OwnNetns = detect.Unknown }, "", errForeign},
+		{"another root", conclusive(detect.NFT), func(h *fakeHost) { h.w.container.OwnRoot = detect.No }, "", errForeign},
+		{"an unknown root", guess(detect.NFT), func(h *fakeHost) { h.w.container.OwnRoot = detect.Unknown }, "", errForeign},
+		{"set-user-ID", conclusive(detect.NFT), func(h *fakeHost) { h.w.setID, h.w.secure = true, true }, "", ErrPrivileged},
+		{"file capabilities", conclusive(detect.NFT), func(h *fakeHost) { h.w.secure = true }, detect.NFT, ErrPrivileged},
+		{"a single program", conclusive(detect.NFT), func(h *fakeHost) {
+			h.check(os.Rename(h.real(nftProgram), h.real("/usr/sbin/iptables-nft")))
+		}, detect.NFT, errSingle},
+		{"the directory is locked", conclusive(detect.NFT), func(h *fakeHost) {
+			_, err := h.w.Lock("/usr/sbin")
+			h.check(err)
+		}, detect.NFT, ErrBusy},
+		{"the name leads elsewhere by now", conclusive(detect.NFT), func(h *fakeHost) {
+			h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
+		}, "", errElsewhere},
+		{"a user's file is in the switch's place", conclusive(detect.NFT), func(h *fakeHost) {
+			linked(h)
+			h.check(os.Remove(h.real("/usr/sbin/" + Switch)))
+			h.write("/usr/sbin/"+Switch, "mine")
+		}, detect.NFT, unix.EEXIST},
+		{"the program goes through a name", conclusive(detect.NFT), func(h *fakeHost) {
+			linked(h)
+			h.link("xtables-legacy-multi", "/usr/sbin/iptables-save")
+			h.link("iptables-save", nftProgram)
+		}, detect.NFT, programs.ErrRecursion},
+	} {
+		t.Run(test.doc, func(t *testing.T) {
+			h := newHost(t)
+			defer h.remove()
+			installed(h)
+			if test.change != nil {
+				test.change(h)
+			}
+			before := h.all()
+			if kept := h.call(h.w, test.answer); !errors.Is(kept.Why, test.why) || kept.Mode != test.answer.Mode {
+				t.Errorf("got %v, %v, want %v", kept.Mode, kept.Why, test.why)
+			}
+			if got := h.all(); got != before {
+				t.Errorf("the names point to %s, before to %s", got, before)
+			}
+			h.w.setID = false
+			if got := h.memory(); got != test.memory {
+				t.Errorf("the memory says %q, want %q", got, test.memory)
+			}
+		})
+	}
+}
+
+// Set-user-ID, the memory is not even read.
+func TestMemoryIsNotForPrivileged(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	h.link("legacy", "/dev/shm/"+memoryName)
+	if got := h.memory(); got != detect.Legacy {
+		t.Fatalf("got %q", got)
+	}
+	if h.w.setID = true; h.memory() != "" {
+		t.Error("it is believed")
+	}
+}
+
+// Only kubelet's word changes what is remembered, and the switch follows the memory.
+func TestMemoryOutranksRuleCounts(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	if kept := h.call(h.w, guess(detect.NFT)); kept.Mode != detect.NFT {
+		t.Fatalf("got %+v", kept)
+	}
+	if kept := h.call(h.w, conclusive(detect.Legacy)); kept.Mode != detect.NFT || h.all() != "wrapper" {
+		t.Errorf("rule count against the memory: got %+v, the names point to %s", kept, h.all())
+	}
+	// A call that looked before the memory was made follows it, too.
+	m := h.w.Memory(h.w.Container())
+	m.mode = ""
+	if kept := h.w.Keep(conclusive(detect.Legacy), h.w.Container(), m); kept.Mode != detect.NFT || !errors.Is(kept.Why, errRemembered) {
+		t.Errorf("a late rule count: got %+v", kept)
+	}
+	if kept := h.w.Keep(guess(detect.Legacy), h.w.Container(), m); kept.Mode != detect.NFT {
+		t.Errorf("a late guess: got %+v", kept)
+	}
+	if kept := h.call(h.w, kubelet(detect.Legacy)); kept.Mode != detect.Legacy || kept.Why != nil || h.all() != "legacy" || h.memory() != detect.Legacy {
+		t.Errorf("kubelet: got %+v, the names point to %s, the memory says %q", kept, h.all(), h.memory())
+	}
+}
+
+// Whatever stands under the memory's name is passed over and left alone; then /run has the memory.
+func TestForeignMemory(t *testing.T) {
+	for _, test := range []struct {
+		doc string
+		put func(path string) error
+	}{
+		{"a file", func(path string) error { return os.WriteFile(path, []byte("nft"), 0o644) }},
+		{"a directory", func(path string) error { return os.Mkdir(path, 0o755) }},
+		{"a FIFO", func(path string) error { return unix.Mkfifo(path, 0o644) }},
+		{"another target", func(path string) error { return os.Symlink("nft ", path) }},
+		{"4,095 characters", func(path string) error { return os.Symlink(strings.Repeat("n", 4095), path) }},
+		{"no /dev/shm", func(path string) error { return os.Remove(path[:strings.LastIndex(path, "/")]) }},
+	} {
+		t.Run(test.doc, func(t *testing.T) {
+			h := newHost(t)
+			defer h.remove()
+			installed(h)
+			path := h.real("/dev/shm/" + memoryName)
+			h.check(test.put(path))
+			before, _ := os.Lstat(path)
+			if kept := h.call(h.w, guess(detect.Legacy)); kept.Mode != detect.Legacy {
+				t.Errorf("got %+v", kept)
+			}
+			if target, err := os.Readlink(h.real("/run/" + memoryName)); target != "legacy" {
+				t.Errorf("/run: %q, %v", target, err)
+			}
+			if h.memory() != detect.Legacy {
+				t.Errorf("the memory says %q", h.memory())
+			}
+			if _, err := h.w.Reset("/usr/sbin"); err != nil || h.memory() != "" {
+				t.Errorf("reset: %v, %q", err, h.memory())
+			}
+			if after, _ := os.Lstat(path); before != nil && (after == nil || !os.SameFile(before, after)) {
+				t.Error("what was there is gone")
+			}
+		})
+	}
+}
+
+// Another user's link is not believed.
+func TestMemoryOfAnotherUser(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	h.w.uid++
+	h.link("legacy", "/dev/shm/"+memoryName)
+	if got := h.memory(); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A stale temporary link is used up, and what is not a link is left alone and not in the way.
+func TestStaleTemporary(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.link("gone", temporary("/usr/sbin/"+Switch, "new"))
+	if kept := h.call(h.w, conclusive(detect.NFT)); kept.Why != nil || len(h.litter()) > 0 {
+		t.Errorf("got %v, left behind: %v", kept.Why, h.litter())
+	}
+	h.check(os.Mkdir(h.real(temporary("/usr/sbin/"+Switch, "new")), 0o755))
+	if _, err := h.w.Reset("/usr/sbin"); err != nil || h.all() != "wrapper" || len(h.litter()) != 1 {
+		t.Errorf("got %v, the names point to %s, left: %v", err, h.all(), h.litter())
+	}
+}
+
+// A failed rename leaves no temporary link.
+func TestFailedRename(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	w := h.w
+	w.step = func(op, _ string) error {
+		if op == "rename" {
+			return unix.EIO
+		}
+		return nil
+	}
+	if kept := h.call(w, conclusive(detect.NFT)); !errors.Is(kept.Why, unix.EIO) || kept.Mode != detect.NFT || len(h.litter()) > 0 {
+		t.Errorf("got %+v, left behind: %v", kept, h.litter())
+	}
+}
+
+// A program that turns out not to run is not kept.
+func TestUndo(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	a := conclusive(detect.NFT)
+	a.Program = nftProgram
+	kept := h.w.Keep(a, h.w.Container(), h.w.Memory(h.w.Container()))
+	if h.all() != "nft" {
+		t.Fatalf("got %+v, the names point to %s", kept, h.all())
+	}
+	if kept.Undo(); h.all() != "wrapper" {
+		t.Errorf("the names point to %s", h.all())
+	}
+	if kept := h.call(h.w, kubelet(detect.NFT)); kept.Why != nil {
+		t.Errorf("the lock is still held: %v", kept.Why)
+	}
+}
+
+func TestStartTime(t *testing.T) {
+	stat := "1 (a) b (c)) S 0 1 1 0 -1 4194560 10 0 0 0 1 2 0 0 20 0 1 0 4711 9 9"
+	if got, err := startTime([]byte(stat)); got != "4711" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for n := range len(stat) - len("4711 9 9") {
+		if got, err := startTime([]byte(stat[:n])); err == nil {
+			t.Fatalf("%q: got %q", stat[:n], got)
+		}
+	}
+}

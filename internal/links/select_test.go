@@ -1,0 +1,217 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package links
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// operation is something that changes links, and where the names lead once it has come to its end.
+type operation struct {
+	name string
+	call bool // a wrapped call, which does not run the wrapper in a former layout
+	run  func(h *fakeHost, w Wrapper)
+	want string
+}
+
+var operations = []operation{
+	{"a rule count", true, func(h *fakeHost, w Wrapper) { h.call(w, conclusive(detect.NFT)) }, "nft"},
+	{"kubelet's word", true, func(h *fakeHost, w Wrapper) { h.call(w, kubelet(detect.NFT)) }, "nft"},
+	{"select", false, func(_ *fakeHost, w Wrapper) { _, _ = w.Select("/usr/sbin", detect.NFT) }, "nft"},
+	{"reset", false, func(_ *fakeHost, w Wrapper) { _, _ = w.Reset("/usr/sbin") }, "wrapper"},
+}
+
+// Each operation, in each layout, with and without a memory, is killed before each of its steps, and fails there with ENOSPC.
+// Nothing is wrong after any of them, and the operation comes to its end when it is tried again.
+func TestKilledAndFailedAtEachStep(t *testing.T) {
+	stops := 0
+	for i, layout := range append(layouts, former...) {
+		for j, o := range operations {
+			if o.call && i >= len(layouts) {
+				continue
+			}
+			memories := []detect.Mode{"", detect.Legacy}
+			if os.Getenv("TEST_ALL") == "" {
+				memories = memories[(i+j)%2:][:1]
+			}
+			for _, memory := range memories {
+				stops += stopEverywhere(t, layout, o, memory)
+			}
+		}
+	}
+	t.Logf("%d stops", stops)
+	if stops < 800 {
+		t.Errorf("only %d stops", stops)
+	}
+}
+
+func stopEverywhere(t *testing.T, layout hostLayout, o operation, memory detect.Mode) (stops int) {
+	t.Helper()
+	for _, kill := range []bool{true, false} {
+		for n := 0; ; n++ {
+			h := newHost(t)
+			layout.lay(h)
+			if memory != "" {
+				h.link(string(memory), "/dev/shm/"+memoryName)
+			}
+			stopped := h.stopAt(n, kill, o.run)
+			what := fmt.Sprintf("%s, %s, memory %q, kill %v at step %d", layout.name, o.name, memory, kill, n)
+			if wrong := h.wrong(); wrong != "" {
+				t.Fatalf("%s: %s", what, wrong)
+			}
+			for _, name := range programs.Names() { // a name that was not brought in joins when it is called
+				if !o.call && name != "iptables" {
+					continue
+				}
+				w := h.w
+				w.Called = "/usr/sbin/" + name
+				o.run(h, w)
+			}
+			want := o.want
+			if o.name == "a rule count" && h.memory() != "" && h.all() == "wrapper" {
+				want = "wrapper" // the memory outranks it, and holds without the switch
+			}
+			if got := h.all(); got != want {
+				t.Fatalf("%s, and again: the names point to %s", what, got)
+			}
+			if wrong := h.wrong(); wrong != "" {
+				t.Fatalf("%s, and again: %s", what, wrong)
+			}
+			h.remove()
+			if !stopped {
+				break
+			}
+			stops++
+		}
+	}
+	return stops
+}
+
+// stopAt runs an operation that is killed, or fails, at its step n. It returns whether there was one.
+func (h *fakeHost) stopAt(n int, kill bool, run func(*fakeHost, Wrapper)) (stopped bool) {
+	w := h.w
+	step := 0
+	w.step = func(string, string) error {
+		step++
+		if step != n+1 {
+			return nil
+		}
+		stopped = true
+		if kill {
+			runtime.Goexit()
+		}
+		return unix.ENOSPC
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run(h, w)
+	}()
+	<-done
+	return stopped
+}
+
+// Select refuses what it cannot do as a whole, and changes nothing then.
+func TestSelectRefuses(t *testing.T) {
+	for _, test := range []struct {
+		doc    string
+		change func(h *fakeHost)
+		want   string
+	}{
+		{"a user's file", func(h *fakeHost) {
+			h.check(os.Remove(h.real("/usr/sbin/iptables")))
+			h.write("/usr/sbin/iptables", "mine")
+		}, "neither a wrapper nor a link"},
+		{"a link to something else", func(h *fakeHost) {
+			h.write("/usr/bin/busybox", "mine")
+			h.link("/usr/bin/busybox", "/usr/sbin/iptables-save")
+		}, "neither a wrapper nor an iptables program"},
+		{"a dangling link", func(h *fakeHost) { h.link("nowhere", "/usr/sbin/iptables") }, "dangling"},
+		{"a loop", func(h *fakeHost) { h.link("iptables", "/usr/sbin/iptables") }, "too many levels"},
+		{"the program is a wrapper", func(h *fakeHost) { h.write(nftProgram, programs.Marker()) }, "the wrapper itself"},
+		{"the program goes through the switch", func(h *fakeHost) { h.link(Switch, nftProgram) }, "the wrapper itself"},
+		{"the program goes through a name that points to the other backend", func(h *fakeHost) {
+			former[0].lay(h)
+			h.link("iptables-save", nftProgram)
+		}, "the wrapper itself"},
+		{"no program", func(h *fakeHost) { h.check(os.Remove(h.real(nftProgram))) }, "no such program"},
+	} {
+		t.Run(test.doc, func(t *testing.T) {
+			h := newHost(t)
+			defer h.remove()
+			installed(h)
+			test.change(h)
+			before := h.all()
+			if _, err := h.w.Select("/usr/sbin", detect.NFT); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v", err)
+			}
+			if got := h.all(); got != before {
+				t.Errorf("the names point to %s, before to %s", got, before)
+			}
+		})
+	}
+}
+
+// A directory without names gets them.
+func TestSelectMakesNames(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	if o, err := h.w.Select("/usr/sbin", detect.Legacy); err != nil || !o.Moved || h.all() != "legacy" {
+		t.Errorf("got %+v, %v, the names point to %s", o, err, h.all())
+	}
+}
+
+// A switch that is in place changes with one rename, and so it does where the memory says the same.
+func TestSelectIsOneRename(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.w.container.OwnNetns = detect.Unknown // an image build: no memory
+	if _, err := h.w.Select("/usr/sbin", detect.Legacy); err != nil {
+		t.Fatal(err)
+	}
+	renames := 0
+	h.w.step = func(op, _ string) error {
+		if op == "rename" {
+			renames++
+		}
+		return nil
+	}
+	if _, err := h.w.Select("/usr/sbin", detect.NFT); err != nil || h.all() != "nft" || renames != 1 {
+		t.Errorf("got %v, the names point to %s after %d renames", err, h.all(), renames)
+	}
+	renames = 0
+	if _, err := h.w.Reset("/usr/sbin"); err != nil || h.all() != "wrapper" || renames != 1 {
+		t.Errorf("reset: got %v, the names point to %s after %d renames", err, h.all(), renames)
+	}
+}
+
+// Two directories in one container, by calls that only read: the second follows the memory that the first made.
+func TestTwoDirectories(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.check(os.MkdirAll(h.real("/usr/local/sbin"), 0o755))
+	h.link(wrapperFile, "/usr/local/sbin/"+Switch)
+	for _, name := range programs.Names() {
+		h.link(Switch, "/usr/local/sbin/"+name)
+	}
+	if kept := h.call(h.w, conclusive(detect.NFT)); kept.Why != nil {
+		t.Fatalf("got %+v", kept)
+	}
+	w := h.w
+	w.Called = "/usr/local/sbin/iptables"
+	if kept := w.Keep(conclusive(detect.Legacy), w.Container(), Memory{tree: w.Tree, file: memoryName, uid: w.uid}); kept.Mode != detect.NFT {
+		t.Errorf("got %+v", kept)
+	}
+}

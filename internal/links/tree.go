@@ -1,0 +1,214 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package links decides where the six names of iptables lead: it follows symlinks, replaces the one that a decision
+// replaces, and keeps the container's memory of its backend.
+//
+// In the layout that install makes, the names point to one link beside them, the switch, and that points to the wrapper:
+//
+//	iptables         -> iptables-current
+//	iptables-restore -> iptables-current
+//	...
+//	iptables-current -> iptables-wrapper
+//
+// A decision replaces the switch by a link to a multi-call program with one rename(2), so all six names change at the same
+// instant, and a kill at any instant leaves them all old or all new.
+package links
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// Tree is a file system as seen from its root. The zero Tree is the process' own. Paths are absolute; in the process' own
+// tree they may be relative too.
+type Tree struct {
+	root int // a descriptor of another root; 0: the process' own
+
+	// step, if set, is called before each system call that changes something, takes a lock or reads the memory. Tests make
+	// it fail there, kill the caller, or let another one go first.
+	step func(op, path string) error
+}
+
+// OpenTree opens the tree below a directory. The kernel resolves every path in it as chroot(2) would, and follows no magic
+// link of a /proc (openat2(2), Linux 5.6), so nothing outside can be reached. It needs no capability.
+func OpenTree(dir string) (Tree, error) {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Tree{}, &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	return Tree{root: fd}, nil
+}
+
+// Close releases the tree's descriptor.
+func (t Tree) Close() {
+	if t.root != 0 {
+		unix.Close(t.root)
+	}
+}
+
+// Own reports whether this is the process' own tree, in which programs can be run.
+func (t Tree) Own() bool { return t.root == 0 }
+
+// open returns a descriptor. Flags are those of open(2).
+func (t Tree) open(path string, flags int) (int, error) {
+	if t.Own() {
+		return unix.Open(path, flags|unix.O_CLOEXEC, 0)
+	}
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	return unix.Openat2(t.root, path, &how)
+}
+
+// Open opens a file for reading. It fails for anything but a regular file, and never blocks.
+func (t Tree) Open(path string) (*os.File, error) {
+	fd, err := t.open(path, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// Stat is stat(2).
+func (t Tree) Stat(path string, st *unix.Stat_t) error {
+	if t.Own() {
+		return unix.Stat(path, st)
+	}
+	return t.fstat(path, 0, st)
+}
+
+// Lstat is lstat(2).
+func (t Tree) Lstat(path string, st *unix.Stat_t) error {
+	if t.Own() {
+		return unix.Lstat(path, st)
+	}
+	return t.fstat(path, unix.O_NOFOLLOW, st)
+}
+
+func (t Tree) fstat(path string, flags int, st *unix.Stat_t) error {
+	fd, err := t.open(path, unix.O_PATH|flags)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Fstat(fd, st)
+}
+
+// Readlink returns the content of a symlink.
+func (t Tree) Readlink(path string) (string, error) {
+	if t.Own() {
+		return readlinkat(unix.AT_FDCWD, path)
+	}
+	fd, err := t.open(path, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	return readlinkat(fd, "")
+}
+
+func readlinkat(dir int, path string) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(dir, path, buf)
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
+}
+
+func (t Tree) stop(op, path string) error {
+	if t.step == nil {
+		return nil
+	}
+	return t.step(op, path)
+}
+
+// change runs a system call that changes a directory entry, given the directory and the entry's name.
+func (t Tree) change(op, path string, call func(dir int, name string) error) error {
+	if err := t.stop(op, path); err != nil {
+		return err
+	}
+	if t.Own() {
+		return call(unix.AT_FDCWD, path)
+	}
+	dir, err := t.open(programs.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	name := programs.Base(path)
+	if name == "" || name == "." || name == ".." {
+		return unix.EINVAL
+	}
+	return call(dir, name)
+}
+
+// Symlink makes a symlink.
+func (t Tree) Symlink(target, path string) error {
+	err := t.change("symlink", path, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) })
+	if err != nil {
+		return &os.LinkError{Op: "symlink", Old: target, New: path, Err: err}
+	}
+	return nil
+}
+
+// Unlink removes a directory entry that is not a directory.
+func (t Tree) Unlink(path string) error {
+	err := t.change("unlink", path, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
+	if err != nil {
+		return &os.PathError{Op: "unlink", Path: path, Err: err}
+	}
+	return nil
+}
+
+// Rename renames an entry within one directory.
+func (t Tree) Rename(from, to string) error {
+	err := t.change("rename", to, func(dir int, name string) error {
+		if t.Own() {
+			return unix.Rename(from, to)
+		}
+		return unix.Renameat(dir, programs.Base(from), dir, name)
+	})
+	if err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
+// Link gives a file another name in its directory.
+func (t Tree) Link(file, path string) error {
+	err := t.change("link", path, func(dir int, name string) error {
+		if t.Own() {
+			return unix.Link(file, path)
+		}
+		return unix.Linkat(dir, programs.Base(file), dir, name, 0)
+	})
+	if err != nil {
+		return &os.LinkError{Op: "link", Old: file, New: path, Err: err}
+	}
+	return nil
+}
+
+// Create makes a new executable file.
+func (t Tree) Create(path string) (*os.File, error) {
+	fd := -1
+	err := t.change("create", path, func(dir int, name string) (err error) {
+		fd, err = unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o755)
+		return err
+	})
+	if err != nil {
+		return nil, &os.PathError{Op: "create", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}

@@ -1,0 +1,90 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package programs knows the commands of iptables: their names, the files that implement them in each backend, and what a
+// command line is about to do. It starts nothing and changes nothing.
+package programs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+)
+
+// Names returns the six commands that the wrapper stands in for.
+func Names() []string {
+	return []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
+}
+
+// Modes returns the two backends.
+func Modes() []detect.Mode { return []detect.Mode{detect.NFT, detect.Legacy} }
+
+// StandardDirs returns the directories in which distributions install iptables.
+func StandardDirs() []string { return []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"} }
+
+// IsName reports whether a file name is one of the six commands.
+func IsName(name string) bool {
+	switch name {
+	case "iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore":
+		return true
+	}
+	return false
+}
+
+// MultiCall is the file name of a backend's multi-call program, which serves all six commands and goes by argv[0].
+func MultiCall(m detect.Mode) string { return "xtables-" + string(m) + "-multi" }
+
+// Single is the file name of the program or link that serves one command in one backend: "iptables-nft-restore".
+func Single(m detect.Mode, name string) string {
+	family, verb, _ := strings.Cut(name, "-")
+	if verb != "" {
+		verb = "-" + verb
+	}
+	return family + "-" + string(m) + verb
+}
+
+// ModeOf returns the backend that a file of this name implements, "" if it is not one of iptables' programs.
+func ModeOf(file string) detect.Mode {
+	for _, mode := range Modes() {
+		if file == MultiCall(mode) || slices.ContainsFunc(Names(), func(name string) bool { return file == Single(mode, name) }) {
+			return mode
+		}
+	}
+	return ""
+}
+
+// IsProgram reports whether a file of this name is one of iptables' own programs, of either backend or from before 1.8.
+func IsProgram(file string) bool { return ModeOf(file) != "" || file == "xtables-multi" }
+
+// Dir returns a path without its last element. Unlike filepath.Dir it leaves ".." alone, which means something else once a
+// symlink before it is followed.
+func Dir(path string) string {
+	switch i := strings.LastIndexByte(path, '/'); i {
+	case -1:
+		return "."
+	case 0:
+		return "/"
+	default:
+		return path[:i]
+	}
+}
+
+// Base returns the last element of a path, "" if it ends in a slash.
+func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// Join returns the path of a file in a directory.
+func Join(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
+
+// ParseMode reads the value of IPTABLES_WRAPPER_MODE and of --mode. "" stands for auto.
+func ParseMode(s string) (detect.Mode, error) {
+	switch s {
+	case "", "auto":
+		return "", nil
+	case string(detect.NFT), string(detect.Legacy):
+		return detect.Mode(s), nil
+	default:
+		return "", fmt.Errorf("%q is not one of auto, nft, legacy", s)
+	}
+}

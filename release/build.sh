@@ -1,0 +1,106 @@
+#!/bin/bash
+# Copyright The iptables-wrappers Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Builds everything that a GitHub release needs into dist/. Called by "make release VERSION=v1.2.3". The same commit gives
+# the same bytes, because every timestamp is that of the commit. The exception is what apt-get installs into the distroless
+# image, which changes when Debian updates iptables.
+#
+# PODMAN        the podman command, with global options if needed
+# PODMAN_BUILD  more options for podman build
+# BASE          the base image of images/distroless; {arch} in it stands for the architecture
+# PLATFORMS     platforms of the binaries and of the wrapper's image, linux/amd64 among them
+# DISTROLESS    platforms of the distroless image; those of another architecture need binfmt_misc (package qemu-user-static)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+version=${1:?usage: release/build.sh VERSION}
+read -ra podman <<<"${PODMAN:-podman}"
+read -ra build_options <<<"${PODMAN_BUILD:-}"
+read -ra distroless <<<"${DISTROLESS:-linux/amd64 linux/arm64}"
+read -ra platforms <<<"${PLATFORMS:-linux/amd64 linux/arm64 linux/arm/v7 linux/ppc64le linux/s390x linux/riscv64 linux/386}"
+
+fail() { printf 'release: %s\n' "$*" >&2 && exit 1; }
+[[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || fail "$version is not a version such as v1.2.3 or v1.2.3-rc.1"
+[ -z "$(git status --porcelain)" ] || fail "the checkout has uncommitted changes"
+grep -qF "## [$version]" CHANGELOG.md || fail "CHANGELOG.md has no section for $version"
+
+export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+revision=$(git rev-parse HEAD)
+out=$PWD/dist
+rm -rf "$out"
+mkdir "$out"
+scratch=$(mktemp -d)
+mkdir "$scratch/oci"
+tag=localhost/iptables-wrapper-release-$$
+cleanup() {
+	rm -rf "$scratch"
+	"${podman[@]}" rmi --force $("${podman[@]}" images --quiet --filter "reference=$tag-*") >/dev/null 2>&1 || true
+}
+trap cleanup EXIT
+
+# tar with nothing in it that depends on who makes it, when, or in which order.
+pack() {
+	tar --sort=name --format=ustar --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX "$@"
+}
+
+# One program for each platform, with the licences of everything that is linked in.
+for platform in "${platforms[@]}"; do
+	IFS=/ read -r os arch variant <<<"$platform"
+	name=iptables-wrapper-$os-$arch${variant:+$variant}
+	echo "release: $name" >&2
+	stage=$scratch/$platform/out
+	mkdir -p "$stage"
+	GOOS=$os GOARCH=$arch GOARM=${variant#v} make --no-print-directory -s build BINARY="$stage/iptables-wrapper" VERSION="$version"
+	release/licenses.sh "$stage"
+	cp "$stage/iptables-wrapper" "$out/$name"
+	mkdir -p "$scratch/tar/$name"
+	cp -r "$stage/." "$scratch/tar/$name"
+	pack -C "$scratch/tar" -c "$name" | gzip -9n >"$out/$name.tar.gz"
+done
+
+# What is linked in is the same for every platform, so one list does.
+cp "$out/iptables-wrapper-linux-amd64" "$scratch/iptables-wrapper"
+make --no-print-directory -s sbom-of BINARY="$scratch/iptables-wrapper" VERSION="$version"
+sed -E "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$(date -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)\"/" \
+	"$scratch/iptables-wrapper.cdx.json" >"$out/iptables-wrapper.cdx.json"
+
+# archive NAME PLATFORM...: the images of the platforms as one OCI archive.
+archive() {
+	local name=$1 list=$tag-$1:list platform
+	shift
+	"${podman[@]}" manifest create "$list" >/dev/null
+	for platform; do
+		"${podman[@]}" manifest add "$list" "containers-storage:$tag-$name:${platform//\//-}" >/dev/null
+	done
+	"${podman[@]}" manifest push --quiet --all "$list" "oci:$scratch/oci/$name:$version" >/dev/null
+	pack -C "$scratch/oci/$name" -cf "$out/$name.oci.tar" .
+	"${podman[@]}" manifest rm "$list" >/dev/null
+}
+
+# image NAME PLATFORM DIRECTORY [OPTION...]
+image() {
+	echo "release: image $1 for $2" >&2
+	"${podman[@]}" build --quiet --layers=false --timestamp "$SOURCE_DATE_EPOCH" --platform "$2" \
+		--build-arg "VERSION=$version" --build-arg "REVISION=$revision" --tag "$tag-$1:${2//\//-}" \
+		"${build_options[@]}" "${@:4}" "$3" >/dev/null
+}
+
+# The images hold the programs from above: the stage that would compile them again is replaced by a directory.
+for platform in "${platforms[@]}"; do
+	image iptables-wrapper "$platform" . --build-context "build=$scratch/$platform" --build-arg BUILDPLATFORM=linux/amd64
+done
+# Now, because podman without layers removes the image of a stage that adds nothing to it: the wrapper's, below.
+archive iptables-wrapper "${platforms[@]}"
+
+for platform in "${distroless[@]}"; do
+	IFS=/ read -r os arch variant <<<"$platform"
+	base=${BASE:+--build-arg=BASE=${BASE//\{arch\}/$arch}}
+	image iptables-wrapper-distroless "$platform" images/distroless ${base:+"$base"} \
+		--build-arg "WRAPPER=$tag-iptables-wrapper:${platform//\//-}"
+done
+archive iptables-wrapper-distroless "${distroless[@]}"
+
+(cd "$out" && sha256sum -- * >SHA256SUMS)
+echo "release: $version is in dist/" >&2

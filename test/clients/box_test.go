@@ -1,0 +1,99 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// box is a container on a host of its own: the script it runs, and the state of the host.
+type box struct {
+	script   string   // in this directory
+	host     string   // hint, docker, node, empty
+	mode     string   // the host's backend; on an empty host, the one that the wrapper defaults to
+	readonly bool     // its root
+	wrapped  bool     // the six names resolve to the wrapper, not to mode's programs
+	env      []string // more variables for the script
+	// unordered means that the script's client adds rules in random order, which is then not compared.
+	unordered bool
+}
+
+func (b box) String() string {
+	root := "writable"
+	if b.readonly {
+		root = "read-only"
+	}
+	return b.mode + "/" + b.host + "/" + root
+}
+
+const namespaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+
+// run returns the directory with what box/lib.sh saved. The script is process 1 of its namespace: when it ends, everything
+// that it started is killed.
+func (b box) run(t *testing.T) string {
+	t.Helper()
+	work := t.TempDir()
+	if keep := os.Getenv("TEST_KEEP"); keep != "" {
+		work = filepath.Join(keep, t.Name(), digit(b.wrapped))
+	}
+	empty, out := filepath.Join(work, "empty"), filepath.Join(work, "out")
+	for _, dir := range []string{empty, out} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/bin/bash", "box/enter.sh")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "ROOTFS=" + shared.rootfs, "EMPTY=" + empty, "OUT=" + out, "BIN=" + shared.bin,
+		"MODULE=" + here, "NODES=" + filepath.Join(here, "../nodes"),
+		"CLIENT=" + b.script, "HOST=" + b.host, "MODE=" + b.mode, "READONLY=" + digit(b.readonly), "WRAPPED=" + digit(b.wrapped),
+	}, b.env...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.WaitDelay = time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces, Pdeathsig: unix.SIGKILL}
+	if err := cmd.Run(); err != nil {
+		t.Errorf("%s, wrapped: %v: %v\n%s%s", b, b.wrapped, err, output.Bytes(), last(out))
+	}
+	return out
+}
+
+func digit(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
+// last returns what the last step printed, to explain why a script failed.
+func last(out string) string {
+	files, _ := filepath.Glob(filepath.Join(out, "*.std*"))
+	if len(files) == 0 {
+		return ""
+	}
+	prefix, _, _ := strings.Cut(files[len(files)-1], ".std")
+	var s strings.Builder
+	for _, end := range []string{".stdout", ".stderr"} {
+		content, _ := os.ReadFile(prefix + end)
+		fmt.Fprintf(&s, "%s%s:\n%s", filepath.Base(prefix), end, content)
+	}
+	return s.String()
+}

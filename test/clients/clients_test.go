@@ -1,0 +1,207 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clients runs real clients of iptables twice on equal hosts, through the wrapper and without it, and compares the
+// results.
+package clients
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"testing"
+)
+
+// client is a program that calls iptables.
+type client struct {
+	name   string
+	script string
+	pkg    string   // the package of Debian that it comes from, "" if it is built from Go modules
+	module string   // or the Go module
+	env    []string // for the script
+}
+
+// volatile matches what differs between any two runs: link-local addresses, times, and chain names in go-iptables' tests.
+var volatile = regexp.MustCompile(`fe80::[0-9a-f:]+|\b1[789]\d{8}\b|[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|` +
+	`\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[.\d]*|TEST-\d+`)
+
+var all = []client{
+	{name: "fail2ban", pkg: "fail2ban"},
+	{name: "dockerd", pkg: "docker.io"},
+	{name: "firewalld", pkg: "firewalld"},
+	{name: "netfilter-persistent", pkg: "netfilter-persistent"},
+	{name: "arno-iptables-firewall", pkg: "arno-iptables-firewall"},
+	{name: "ufw", pkg: "ufw"},
+	{name: "wg-quick", pkg: "wireguard-tools"},
+	{name: "openvpn", pkg: "openvpn"},
+	{name: "cni", pkg: "containernetworking-plugins"},
+	{name: "kubelet", script: "kubernetes/kubelet.sh", module: "k8s.io/kubernetes"},
+	{name: "kube-proxy (iptables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=iptables"}},
+	{name: "kube-proxy (nftables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=nftables"}},
+	{name: "linkerd2-proxy-init", script: "agents/linkerd.sh", module: "github.com/linkerd/linkerd2-proxy-init"},
+	{name: "tailscale's linuxfw", script: "agents/tailscale.sh", module: "tailscale.com"},
+	{name: "go-iptables' tests", script: "agents/go-iptables.sh", module: "github.com/coreos/go-iptables"},
+}
+
+// shared is used by all runs.
+var shared struct {
+	rootfs string
+	bin    string // the programs for all containers: the wrapper, and clients built from Go modules
+}
+
+func TestMain(m *testing.M) {
+	status, err := prepared(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+// prepared builds what all runs share, and runs the tests. If something cannot be built, that is a failure, not a skip.
+func prepared(m *testing.M) (int, error) {
+	if os.Geteuid() != 0 {
+		return 0, errors.New("network namespaces are made by root: run these tests as root")
+	}
+	bin, err := os.MkdirTemp("", "clients-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(bin)
+	shared.bin = bin
+	if shared.rootfs, err = rootfs(); err != nil {
+		return 0, err
+	}
+	if err := wrapper(filepath.Join(bin, "iptables-wrapper")); err != nil {
+		return 0, err
+	}
+	if err := modules(bin); err != nil {
+		return 0, err
+	}
+	// The clients sleep more than they compute.
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.NumCPU()))); err != nil {
+		return 0, err
+	}
+	return m.Run(), nil
+}
+
+// wrapper copies the program under test: IPTABLES_WRAPPER, or a new build.
+func wrapper(path string) error {
+	program := os.Getenv("IPTABLES_WRAPPER")
+	if program == "" {
+		cmd := exec.Command("make", "-C", "../..", "build", "BINARY="+path)
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", cmd, err, output)
+		}
+		return nil
+	}
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o755)
+}
+
+// modules builds the clients that are Go programs: the packages and tools of each directory with a go.mod.
+func modules(bin string) error {
+	if built := os.Getenv("TEST_CLIENTS_BIN"); built != "" {
+		return os.CopyFS(bin, os.DirFS(built))
+	}
+	files, err := filepath.Glob("*/go.mod")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := build(filepath.Dir(file), "build", "-o", bin, "-ldflags", "-s -w", "tool", "./..."); err != nil {
+			return err
+		}
+	}
+	return build("agents", "test", "-c", "-o", filepath.Join(bin, "go-iptables.test"), "github.com/coreos/go-iptables/iptables")
+}
+
+func build(module string, args ...string) error {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = module
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s in %s: %w\n%s", cmd, module, err, output)
+	}
+	return nil
+}
+
+// situations lists the combinations of host and root that each client runs in.
+var situations = func() []box {
+	var all []box
+	for _, readonly := range []bool{false, true} {
+		for _, mode := range []string{"nft", "legacy"} {
+			for _, host := range []string{"hint", "docker", "node"} {
+				all = append(all, box{host: host, mode: mode, readonly: readonly})
+			}
+		}
+		all = append(all, box{host: "empty", mode: "nft", readonly: readonly})
+	}
+	return all
+}()
+
+// boxes returns all situations if TEST_ALL is set, otherwise one for each state of the host.
+func boxes() []box {
+	if os.Getenv("TEST_ALL") != "" {
+		return situations
+	}
+	return []box{
+		{host: "hint", mode: "nft"},
+		{host: "docker", mode: "legacy", readonly: true},
+		{host: "node", mode: "legacy"},
+		{host: "empty", mode: "nft", readonly: true},
+	}
+}
+
+func TestClients(t *testing.T) {
+	var table page
+	t.Cleanup(func() { table.check(t) })
+	for _, c := range all {
+		for _, b := range boxes() {
+			b.script, b.env, b.unordered = c.script, c.env, c.module == "k8s.io/kubernetes"
+			if b.script == "" {
+				b.script = "debian/" + c.name + ".sh"
+			}
+			t.Run(c.name+"/"+b.String(), func(t *testing.T) {
+				t.Parallel()
+				table.add(c, b, compare(t, b))
+			})
+		}
+	}
+}
+
+// compare runs a script without the wrapper and with it, and returns the differences. The direct run must change rules;
+// otherwise the comparison would prove nothing.
+func compare(t *testing.T, b box) []string {
+	t.Helper()
+	direct := b.run(t)
+	b.wrapped = true
+	wrapped := b.run(t)
+	if t.Failed() {
+		return []string{"it failed"}
+	}
+	changed := map[string]bool{}
+	for name, text := range results(t, b, direct) {
+		if filepath.Ext(name) == ".rules" {
+			changed[text] = true
+		}
+	}
+	if len(changed) < 2 {
+		t.Errorf("no rule was changed in the direct run")
+	}
+	found := differences(t, b, direct, wrapped)
+	for _, difference := range found {
+		t.Error(difference)
+	}
+	return found
+}

@@ -1,0 +1,9 @@
+module github.com/iptables-wrappers/iptables-wrappers/test/clients
+
+go 1.25.0
+
+toolchain go1.26.8
+
+require golang.org/x/sys v0.47.0
+
+replace github.com/iptables-wrappers/iptables-wrappers => ../..

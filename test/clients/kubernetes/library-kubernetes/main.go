@@ -1,0 +1,52 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Library-kubernetes is an example of docs/library.md: Kubernetes' pkg/util/iptables with the host's backend.
+package main
+
+import (
+	"log"
+	"os"
+	"path/filepath"
+
+	"k8s.io/kubernetes/pkg/util/iptables"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+)
+
+// useHostBackend creates links to the programs of the host's backend in dir, and puts dir first in PATH.
+func useHostBackend(dir string) error {
+	mode := detect.Host().Mode
+	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
+		path, err := exec.Find(mode, name)
+		if err != nil {
+			return err
+		}
+		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return os.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+func main() {
+	dir, err := os.MkdirTemp("", "iptables-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := useHostBackend(dir); err != nil {
+		log.Fatal(err)
+	}
+	for _, protocol := range []iptables.Protocol{iptables.ProtocolIPv4, iptables.ProtocolIPv6} {
+		client := iptables.New(protocol)
+		rules := []byte("*filter\n:EXAMPLE - [0:0]\n-A EXAMPLE -p tcp --dport 8443 -j ACCEPT\nCOMMIT\n")
+		if err := client.RestoreAll(rules, iptables.NoFlushTables, iptables.NoRestoreCounters); err != nil {
+			log.Fatal(err)
+		}
+		if _, err := client.EnsureRule(iptables.Append, iptables.TableFilter, iptables.ChainInput, "-j", "EXAMPLE"); err != nil {
+			log.Fatal(err)
+		}
+	}
+}

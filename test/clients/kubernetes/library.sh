@@ -1,0 +1,25 @@
+# Copyright The iptables-wrappers Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# The examples in docs/library.md, in an image without the wrapper, whose six names resolve to the other backend.
+
+setup() { :; }
+
+main() {
+	case $MODE in nft) direct legacy ;; legacy) direct nft ;; esac
+	local program family
+	for program in library-goiptables library-kubernetes; do
+		run $program /test/bin/$program
+		grep -q '^0$' /test/out/$step.$program.status
+	done
+	for family in iptables ip6tables; do
+		backend "$MODE" $family -C INPUT -p tcp --dport 8443 -j ACCEPT
+		backend "$MODE" $family -C EXAMPLE -p tcp --dport 8443 -j ACCEPT
+		backend "$MODE" $family -C INPUT -j EXAMPLE
+	done
+	# The other backend has no rules and no tables.
+	case $MODE in
+	nft) [ -z "$(cat /proc/net/ip_tables_names /proc/net/ip6_tables_names)" ] ;;
+	legacy) [ -z "$(nft list tables)" ] ;;
+	esac
+}

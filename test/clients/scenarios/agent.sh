@@ -1,0 +1,38 @@
+# Copyright The iptables-wrappers Authors
+# SPDX-License-Identifier: Apache-2.0
+
+# An agent on a legacy host writes rules into a pod's network namespace before it called for the host, and into another's
+# after. A pod's namespace has no evidence of the host's backend.
+# FIRST: what the agent does at its start as a remedy. On a read-only root, only the variable helps.
+
+setup() {
+	ip netns add before
+	ip netns add after
+}
+
+write() { ip netns exec "$1" iptables -t nat -A PREROUTING -p tcp -j REDIRECT --to-ports 15001; }
+# where POD: the backend that has the pod's rule
+where() {
+	local mode
+	for mode in nft legacy; do
+		! ip netns exec "$1" /usr/sbin/xtables-$mode-multi iptables-save | grep -q 'to-ports 15001' || echo $mode
+	done
+}
+
+main() {
+	case $FIRST in
+	select) iptables-wrapper select >/run/select.log ;;
+	variable) IPTABLES_WRAPPER_MODE=$(iptables-wrapper detect) && export IPTABLES_WRAPPER_MODE ;;
+	esac
+	write before
+	iptables -A INPUT -s 192.0.2.1 -j ACCEPT
+	backend legacy iptables -C INPUT -s 192.0.2.1 -j ACCEPT
+	write after
+	local pods
+	pods="$(where before) $(where after)"
+	case $FIRST/$READONLY in
+	nothing/0) [ "$pods" = "nft legacy" ] ;;
+	nothing/1 | select/1) [ "$pods" = "nft nft" ] ;;
+	select/0 | variable/?) [ "$pods" = "legacy legacy" ] ;;
+	esac
+}

@@ -1,0 +1,71 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"strings"
+	"testing"
+)
+
+// Another program writes rules into the other backend while the client runs. The client must behave as without the wrapper.
+func TestScenarios(t *testing.T) {
+	empty := []box{{host: "empty", mode: "nft"}, {host: "empty", mode: "nft", readonly: true}}
+	any := append([]box{{host: "hint", mode: "nft", readonly: true}, {host: "docker", mode: "legacy"},
+		{host: "docker", mode: "legacy", readonly: true}}, empty...)
+	for _, s := range []struct {
+		name  string
+		boxes []box
+	}{
+		{"fail2ban-then-docker", empty},
+		{"vpn-then-network", empty},
+		{"wg-quick-then-docker", empty},
+		{"two-at-once", any},
+	} {
+		for _, b := range s.boxes {
+			b.script = "scenarios/" + s.name + ".sh"
+			t.Run(s.name+"/"+b.String(), func(t *testing.T) {
+				t.Parallel()
+				compare(t, b)
+			})
+		}
+	}
+}
+
+// Evidence that appears after the wrapper decided, and the remedy. The scripts check the outcome themselves.
+func TestLate(t *testing.T) {
+	for _, l := range []struct {
+		name string
+		box  box
+		env  []string
+	}{
+		{name: "late-hint", box: box{host: "empty", mode: "nft"}},
+		{name: "host-changes", box: box{host: "hint", mode: "nft"}},
+		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"FIRST=nothing"}},
+		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"FIRST=select"}},
+		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"FIRST=variable"}},
+	} {
+		for _, l.box.readonly = range []bool{false, true} {
+			b := l.box
+			b.script, b.wrapped, b.env = "scenarios/"+l.name+".sh", true, l.env
+			t.Run(l.name+"/"+strings.Join(l.env, "")+"/"+b.String(), func(t *testing.T) {
+				t.Parallel()
+				b.run(t)
+			})
+		}
+	}
+}
+
+// The examples in docs/library.md, in an image whose six names resolve to the other backend. The script checks the outcome.
+func TestLibrary(t *testing.T) {
+	for _, b := range boxes() {
+		if b.host == "empty" || b.readonly {
+			continue
+		}
+		b.script = "kubernetes/library.sh"
+		t.Run(b.mode+"/"+b.host, func(t *testing.T) {
+			t.Parallel()
+			b.run(t)
+		})
+	}
+}

@@ -1,0 +1,147 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+	"github.com/iptables-wrappers/iptables-wrappers/test/page"
+)
+
+var update = flag.Bool("update", false, "write the results into "+evidence)
+
+const evidence = "../../docs/evidence/conformance.md"
+
+// The suite starts its own program in each container, which is the test's here.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") && os.Args[1] != "-update" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func examined(t *testing.T, w wrapper, pattern string) []result {
+	t.Helper()
+	if os.Getuid() != 0 {
+		host.Cannot(t, "make a container: run it as root")
+	}
+	results, err := w.examine(regexp.MustCompile(pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// This project's wrapper passes, however the names point to it.
+func TestOurs(t *testing.T) {
+	file := os.Getenv("IPTABLES_WRAPPER")
+	if file == "" {
+		file = filepath.Join(t.TempDir(), "iptables-wrapper")
+		host.Run(t, "make", "-C", "../..", "build", "BINARY="+file)
+	}
+	pattern := "^(host: hint in legacy$|program: hint|place: called|steady: a guess writes, )"
+	if host.All() { // "make test-all" runs "make conformance" too, which plays every situation with links
+		pattern = "^(host: (hint|one)|program|place|steady|race)"
+	}
+	for _, names := range []string{"links", "alternatives", "testdata/install.sh"} {
+		t.Run(names, func(t *testing.T) {
+			for _, r := range examined(t, wrapper{file, names}, pattern) {
+				if !r.passed() {
+					t.Errorf("%s: got %q, want %q", r.ID(), r.got, r.want)
+				}
+			}
+		})
+	}
+}
+
+// The suite finds the faults of programs that have some: iptables-nft under the six names, and a shell script with the usual
+// faults. Which ones it finds is in the page.
+func TestFaultsAreFound(t *testing.T) {
+	// The outcome of a race is a matter of chance in a program that is not safe from races.
+	pattern := "^(host: hint|program|rights)"
+	if host.All() || *update {
+		pattern = "^[^r]|^rights"
+	}
+	direct := examined(t, wrapper{"/usr/sbin/xtables-nft-multi", "links"}, pattern)
+	counts := examined(t, wrapper{"testdata/counts.sh", "links"}, pattern)
+	rows := ""
+	failures := [2]int{}
+	for i := range direct {
+		if direct[i].passed() && counts[i].passed() {
+			continue
+		}
+		rows += fmt.Sprintf("| %s | %s | %s | %s |\n", cell(direct[i].ID()), cell(direct[i].want), shown(direct[i]), shown(counts[i]))
+		for n, r := range []result{direct[i], counts[i]} {
+			if !r.passed() {
+				failures[n]++
+			}
+		}
+	}
+	content, err := os.ReadFile(evidence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := fmt.Sprintf("Of %d situations, iptables-nft fails %d and `counts.sh` %d.\n\n| situation | expected | iptables-nft | counts.sh |\n| --- | --- | --- | --- |\n%s",
+		len(direct), failures[0], failures[1], rows)
+	if *update {
+		if err := os.WriteFile(evidence, []byte(page.Replace(t, string(content), "conformance", table)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	part := page.Part(t, string(content), "conformance")
+	if !host.All() {
+		table = rows
+	}
+	for line := range strings.Lines(table) {
+		if !strings.Contains(part, line) {
+			t.Errorf("not in %s: %s", evidence, line)
+		}
+	}
+	if host.All() && strings.Count(part, "\n") != strings.Count(table, "\n") {
+		t.Errorf("%s has other rows than\n%s", evidence, table)
+	}
+}
+
+// shown is a result without what depends on the version of iptables.
+func shown(r result) string {
+	if r.passed() {
+		return "pass"
+	}
+	got := strings.ReplaceAll(r.got, "...", "")
+	return "**" + cell(regexp.MustCompile(`on stderr: [^,]*`).ReplaceAllString(got, "a message")) + "**"
+}
+
+// Somebody else runs the suite as a program: it prints a table, and its status says whether all is well.
+func TestProgram(t *testing.T) {
+	suite := filepath.Join(t.TempDir(), "conformance")
+	host.Run(t, "go", "build", "-o", suite, ".")
+	for _, test := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-run", "^host: hint in nft$"}, 0, "1 of 1 situations as expected\n"},
+		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-run", "^host: hint in (nft|legacy)$"}, 1, "| host: hint in legacy | legacy | nft |\n\n1 of 2 situations as expected\n"},
+		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-run", "no such thing"}, 2, "no situation matches"},
+		{[]string{"-wrapper", "/no/such/file"}, 2, "no such file"},
+		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-names", "/no/such/script"}, 2, "no such file"},
+		{nil, 2, "-wrapper program"},
+	} {
+		cmd := exec.Command(suite, test.args...)
+		output, _ := cmd.CombinedOutput()
+		if status := cmd.ProcessState.ExitCode(); status != test.status || !strings.Contains(string(output), test.want) {
+			t.Errorf("%q: status %d, want %d; got %s", test.args, status, test.status, output)
+		}
+	}
+}

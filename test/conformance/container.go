@@ -1,0 +1,174 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/nodes"
+)
+
+// A wrapper is the program that is examined, and how the names point to it.
+type wrapper struct{ file, names string }
+
+// A container is where a situation takes place. This process is its first.
+type container struct {
+	wrapper
+	dir   string // of its own, writable always
+	tools string // the real programs under names such as iptables-nft, for the host's side
+}
+
+var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
+
+//go:embed prelude.sh
+var prelude string
+
+// be plays a situation in this process, which is a container's first, and prints the result.
+func (w wrapper) be(id string) {
+	for _, s := range situations() {
+		if s.ID() != id {
+			continue
+		}
+		c, err := w.enter()
+		if err != nil {
+			fail(err)
+		}
+		if s.run != nil {
+			fmt.Print(s.run(c))
+		} else {
+			fmt.Print(c.sh(s.script))
+		}
+		return
+	}
+	fail(fmt.Errorf("no situation %q", id))
+}
+
+func (w wrapper) enter() (*container, error) {
+	dir, err := os.MkdirTemp("/run", "conformance-")
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Mount("none", dir, "tmpfs", 0, "mode=777"); err != nil {
+		return nil, err
+	}
+	c := &container{wrapper: w, dir: dir, tools: filepath.Join(dir, "tools")}
+	if err := os.Mkdir(c.tools, 0o755); err != nil {
+		return nil, err
+	}
+	for _, mode := range []string{"nft", "legacy"} {
+		multi := "xtables-" + mode + "-multi"
+		if err := copyFile("/usr/sbin/"+multi, filepath.Join(c.tools, multi)); err != nil {
+			return nil, fmt.Errorf("iptables with both backends is needed: %w", err)
+		}
+		for _, name := range names {
+			tables, action, _ := strings.Cut(name, "-")
+			if action != "" {
+				action = "-" + action
+			}
+			if err := os.Symlink(multi, filepath.Join(c.tools, tables+"-"+mode+action)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return c, c.lay()
+}
+
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o755)
+}
+
+// lay points the six names at the wrapper, as if nothing had been called yet.
+func (c *container) lay() error {
+	if c.names != "links" && c.names != "alternatives" {
+		cmd := exec.Command("sh", "-e", c.names)
+		cmd.Env = append(os.Environ(), "WRAPPER="+c.file)
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", c.names, err, output)
+		}
+		return nil
+	}
+	file := c.file
+	if !isIPTables(file) {
+		file = "/usr/sbin/iptables-wrapper"
+		if _, err := os.Stat(file); err != nil {
+			if err := copyFile(c.file, file); err != nil {
+				return err
+			}
+		}
+	}
+	if c.names == "links" {
+		for _, name := range names {
+			path := filepath.Join("/usr/sbin", name)
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+			if err := os.Symlink(file, path); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, group := range []string{"iptables", "ip6tables"} {
+		args := []string{"--install", "/usr/sbin/" + group, group, file, "100"}
+		for _, action := range []string{"-save", "-restore"} {
+			args = append(args, "--slave", "/usr/sbin/"+group+action, group+action, file)
+		}
+		for _, args := range [][]string{args, {"--set", group, file}} {
+			if output, err := exec.Command("update-alternatives", append([]string{"--force", "--quiet"}, args...)...).CombinedOutput(); err != nil {
+				return fmt.Errorf("update-alternatives: %w\n%s", err, output)
+			}
+		}
+	}
+	return nil
+}
+
+// isIPTables says whether the program is iptables' own, which the names then point to directly.
+func isIPTables(file string) bool {
+	return strings.HasPrefix(file, "/usr/sbin/xtables-")
+}
+
+// unpackNodes puts the rules of real nodes into the container's own directory.
+func (c *container) unpackNodes() error { return os.CopyFS(c.dir, nodes.Files) }
+
+// sh runs a script behind the prelude, and returns what it prints in one line. A command that fails is the script's own
+// fault: what may fail is run by the function call.
+func (c *container) sh(script string) string {
+	suite, err := os.Executable()
+	if err != nil {
+		fail(err)
+	}
+	cmd := exec.Command("sh", "-e", "-c", prelude+script)
+	cmd.Dir = c.dir
+	cmd.Env = append(os.Environ(), "TMP="+c.dir, "TOOLS="+c.tools, "LC_ALL=C", "SUITE="+suite)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		fail(fmt.Errorf("%w: after %q: %s\nin the script: %s", err, stdout.String(), stderr.String(), script))
+	}
+	return oneLine(stdout.String())
+}
+
+// oneLine joins lines. What is said again and again on standard error is there once.
+func oneLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(s, "?")), "\n")
+	lines = slices.CompactFunc(lines, func(a, b string) bool { return a == b && strings.HasPrefix(a, "on stderr") })
+	runes := []rune(strings.Join(lines, ", "))
+	if len(runes) > 200 {
+		runes = append(runes[:200], []rune("...")...)
+	}
+	return string(runes)
+}

@@ -1,0 +1,194 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Conformance calls any iptables wrapper, this project's or another, in situations that need nothing but the six names of
+// iptables, each in a container of its own, and prints what was expected and what was seen. It needs root, and iptables
+// with both backends.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// A situation is what a host and a container are like and what is called. Its result is one line.
+type situation struct {
+	group, name string
+	want        string
+	script      string                  // what it does, for sh; prelude.sh has the functions
+	run         func(*container) string // or in Go
+}
+
+// ID is how -run and the process in the container name a situation.
+func (s situation) ID() string { return s.group + ": " + s.name }
+
+type result struct {
+	situation
+	got string
+}
+
+func (r result) passed() bool { return r.got == r.want }
+
+// limit ends a situation that hangs. Most take a third of a second.
+const limit = 2 * time.Minute
+
+func main() {
+	var w wrapper
+	flag.StringVar(&w.file, "wrapper", "", "the `program` to examine")
+	flag.StringVar(&w.names, "names", "links", "how the six names are pointed at it: links, alternatives, or a shell `script`,\nwhich is given the program in $WRAPPER and may be run more than once")
+	without := flag.Bool("without-nftables", false, "(for the suite itself) run the arguments where the kernel has no nf_tables")
+	inside := flag.String("inside", "", "(for the suite itself) be this situation's container")
+	run := flag.String("run", "", "only the situations that match this `expression`")
+	all := flag.Bool("all", false, "print the situations that pass too")
+	flag.Parse()
+	if *without {
+		fail(becomeWithoutNFTables(flag.Args()))
+	}
+	if w.file == "" || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	if *inside != "" {
+		if err := host.Enter(); err != nil {
+			fail(err)
+		}
+		w.be(*inside)
+		return
+	}
+	matching, err := regexp.Compile(*run)
+	if err != nil {
+		fail(err)
+	}
+	results, err := w.examine(matching)
+	passed := 0
+	for _, r := range results {
+		if r.passed() {
+			passed++
+		}
+	}
+	printTable(os.Stdout, results, *all)
+	fmt.Printf("\n%d of %d situations as expected\n", passed, len(results))
+	if err != nil {
+		fail(err)
+	}
+	if passed < len(results) {
+		os.Exit(1)
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "conformance:", err)
+	os.Exit(2)
+}
+
+// examine plays every situation whose ID matches, as many at once as there are processors.
+func (w wrapper) examine(matching *regexp.Regexp) ([]result, error) {
+	var err error
+	if w.file, err = filepath.Abs(w.file); err != nil {
+		return nil, err
+	}
+	if w.file, err = filepath.EvalSymlinks(w.file); err != nil {
+		return nil, err
+	}
+	if w.names != "links" && w.names != "alternatives" {
+		if w.names, err = filepath.Abs(w.names); err != nil {
+			return nil, err
+		}
+	}
+	for _, file := range []string{w.file, w.names} {
+		if _, err := os.Stat(file); filepath.IsAbs(file) && err != nil {
+			return nil, err
+		}
+	}
+	if !isIPTables(w.file) { // a container may hide it, and it may be replaced while the suite runs
+		dir, err := os.MkdirTemp("", "conformance-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		program := filepath.Join(dir, filepath.Base(w.file))
+		if err := copyFile(w.file, program); err != nil {
+			return nil, err
+		}
+		w.file = program
+	}
+	var results []result
+	for _, s := range situations() {
+		if matching.MatchString(s.ID()) {
+			results = append(results, result{situation: s})
+		}
+	}
+	if len(results) == 0 {
+		return nil, errors.New("no situation matches")
+	}
+	errs := make([]error, len(results))
+	free := make(chan struct{}, runtime.NumCPU())
+	var wait sync.WaitGroup
+	for i := range results {
+		wait.Add(1)
+		free <- struct{}{}
+		go func() {
+			defer wait.Done()
+			results[i].got, errs[i] = w.contain(results[i].situation)
+			<-free
+		}()
+	}
+	wait.Wait()
+	return results, errors.Join(errs...)
+}
+
+// contain plays one situation in a new container. An error is a fault of the suite or of the machine, not of the wrapper.
+func (w wrapper) contain(s situation) (string, error) {
+	runtime.LockOSThread() // Pdeathsig is about the thread
+	defer runtime.UnlockOSThread()
+	dir, err := os.MkdirTemp("", "conformance-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command("/proc/self/exe", "-wrapper", w.file, "-names", w.names, "-inside", s.ID())
+	cmd.Env = host.Environment(dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: host.Namespaces, Pdeathsig: unix.SIGKILL}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		return "", fmt.Errorf("make a container: %w", err)
+	}
+	late := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
+	err = cmd.Wait()
+	switch inTime := late.Stop(); {
+	case !inTime:
+		return fmt.Sprintf("no end within %v", limit), nil
+	case err != nil:
+		return "", fmt.Errorf("%s: %w\n%s", s.ID(), err, stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+// printTable prints Markdown.
+func printTable(out io.Writer, results []result, all bool) {
+	fmt.Fprint(out, "| situation | expected | got |\n| --- | --- | --- |\n")
+	for _, r := range results {
+		if !r.passed() || all {
+			fmt.Fprintf(out, "| %s | %s | %s |\n", cell(r.ID()), cell(r.want), cell(r.got))
+		}
+	}
+}
+
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -1,0 +1,3 @@
+# This project's own way to make the names lead to its wrapper.
+cp "$WRAPPER" /usr/sbin/iptables-wrapper
+/usr/sbin/iptables-wrapper install --force

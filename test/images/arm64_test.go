@@ -1,0 +1,115 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// binfmt registers qemu-user for arm64 in this user namespace alone, which has a binfmt_misc of its own since Linux 6.7, and
+// then becomes the arguments. The magic is that of an ELF file for arm64; F opens the emulator now, so that containers need
+// none.
+const binfmt = `
+mount --make-rprivate /
+mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
+printf '%s' ':arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:/usr/bin/qemu-aarch64-static:FPOC' \
+	>/proc/sys/fs/binfmt_misc/register
+exec "$@"`
+
+// emulated makes a command run where programs for arm64 can be started.
+func emulated(cmd *exec.Cmd) *exec.Cmd {
+	everyone := []syscall.SysProcIDMap{{Size: 1 << 31}}
+	sh := exec.Command("sh", append([]string{"-ec", binfmt, "sh"}, cmd.Args...)...)
+	sh.Dir = cmd.Dir
+	sh.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:                 unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+		UidMappings:                everyone,
+		GidMappings:                everyone,
+		GidMappingsEnableSetgroups: true,
+		Pdeathsig:                  unix.SIGKILL,
+	}
+	return sh
+}
+
+// A recipe is built for another architecture, as docker buildx does it: every RUN is emulated, the installation too. What
+// comes out works there. qemu-user passes no netlink message of netfilter on, so iptables-nft cannot start and the kernel
+// seems to have no nf_tables.
+func TestOtherArchitecture(t *testing.T) {
+	wantAll(t)
+	possible(t)
+	if _, err := exec.LookPath("qemu-aarch64-static"); err != nil {
+		host.Cannot(t, "emulate arm64: %v; make test-images installs it", err)
+	}
+	if output, err := emulated(exec.Command("true")).CombinedOutput(); err != nil {
+		host.Cannot(t, "register an emulator in a user namespace (Linux 6.7): %v: %s", err, output)
+	}
+	// Storage of its own: podman's is for one user namespace.
+	dir := t.TempDir()
+	t.Cleanup(func() { _ = unix.Unmount(dir+"/storage/overlay", unix.MNT_DETACH) })
+	arm64 := func(args ...string) result {
+		t.Helper()
+		cmd := podmanCommand(dir, args...)
+		for i, arg := range cmd.Args {
+			if arg == "--runroot" {
+				cmd.Args[i+1] = filepath.Join(dir, "run")
+			}
+		}
+		return start(t, "", emulated(cmd))
+	}
+	must := func(got result) string {
+		t.Helper()
+		if got.status != 0 {
+			t.Fatalf("got %+v", got)
+		}
+		return strings.TrimSpace(got.stdout)
+	}
+	build := func(dir string, args ...string) string {
+		t.Helper()
+		args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--platform", "linux/arm64"}, args...)
+		return must(arm64(append(append(args, ulimits...), dir)...))
+	}
+	id := must(arm64("import", "--quiet", "--os", "linux", "--arch", "arm64", arm64Root(t)))
+	base := build("bases/arm64", "--build-arg", "ROOTFS="+id)
+	wrapper := build(wrapperContext(t, "GOARCH=arm64"))
+	ref := build(top+"/images/alpine", "--build-arg", "BASE="+base, "--build-arg", "WRAPPER="+wrapper)
+
+	for _, test := range []struct{ script, want string }{
+		{"uname -m; iptables --version", `aarch64 iptables v1\S+ \(legacy\)`},
+		{"iptables-wrapper install --skip-checks", `nothing to do: .*`},
+		{"iptables-wrapper select --mode legacy; readlink -f /usr/sbin/ip6tables-save", `legacy /usr/sbin/xtables-legacy-multi`},
+		{"iptables-wrapper select --mode nft; iptables-wrapper reset; readlink -f /usr/sbin/ip6tables-save", `nft .* /usr/sbin/iptables-wrapper`},
+		{"iptables-wrapper detect -o json", `.*"conclusive": false.*`},
+	} {
+		got := arm64(slices.Concat([]string{"run", "--rm", "--network", "none"}, ulimits, []string{ref, "sh", "-c", test.script})...)
+		if got.status != 0 || !regexp.MustCompile("^("+test.want+")$").MatchString(strings.Join(strings.Fields(got.stdout), " ")) {
+			t.Errorf("%s: got %+v", test.script, got)
+		}
+	}
+}
+
+// arm64Root returns the files of Debian's iptables and busybox for arm64, unpacked but not configured, which would run
+// programs.
+func arm64Root(t *testing.T) string {
+	t.Helper()
+	tar := filepath.Join(cache(t), "trixie-arm64.tar")
+	if _, err := os.Stat(tar); err != nil {
+		unfinished := filepath.Join(t.TempDir(), "trixie-arm64.tar")
+		output(t, exec.Command("mmdebstrap", "--quiet", "--variant=extract", "--arch=arm64", "--format=tar",
+			"--include=iptables,busybox-static,netbase", "--extract-hook=cd \"$1\" && ln -s usr/bin usr/sbin usr/lib .",
+			`--aptopt=Acquire::Check-Valid-Until "false"`, "trixie", unfinished, "http://deb.debian.org/debian"))
+		host.Run(t, "mv", unfinished, tar)
+	}
+	return tar
+}

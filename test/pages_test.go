@@ -1,0 +1,174 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/test/page"
+)
+
+// pages returns the text of every page, by its path from the top.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/evidence/*.md", "images/*.md"} {
+		files, err := filepath.Glob(filepath.Join("..", pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[strings.TrimPrefix(file, "../")] = string(text)
+		}
+	}
+	return found
+}
+
+// Every link within the repository points to a file that exists, and to a heading of it.
+func TestLinksOfPages(t *testing.T) {
+	all := pages(t)
+	checked := 0
+	for name, text := range all {
+		for _, match := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(text, -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(match[1], "#")
+			target := name
+			if path != "" {
+				target = filepath.Join(filepath.Dir(name), path)
+			}
+			if _, err := os.Stat(filepath.Join("..", target)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else if other, isPage := all[target]; anchor != "" && (!isPage || !slices.Contains(anchors(other), anchor)) {
+				t.Errorf("%s: %s has no heading %q", name, target, anchor)
+			}
+			checked++
+		}
+	}
+	if checked < 30 {
+		t.Errorf("only %d links were checked", checked)
+	}
+}
+
+// anchors returns the anchors that GitHub gives to the headings of a page.
+func anchors(text string) (all []string) {
+	for _, match := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
+		anchor := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(match[1]), "")
+		all = append(all, strings.ReplaceAll(anchor, " ", "-"))
+	}
+	return all
+}
+
+// The decision table of docs/how-it-works.md has the rows of detect's table, in its order.
+func TestDecisionTable(t *testing.T) {
+	_, table, _ := strings.Cut(pages(t)["docs/how-it-works.md"], "\n## Decision\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	var got []detect.Reason
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(table, -1) {
+		got = append(got, detect.Reason(row[1]))
+	}
+	if want := detect.Reasons(); !slices.Equal(got, want) {
+		t.Errorf("got rows %q, want %q", got, want)
+	}
+}
+
+// Every option that a page gives to a command is in the command's help.
+func TestOptionsOnPages(t *testing.T) {
+	commands := regexp.MustCompile("iptables-wrapper (detect|doctor|install|select|reset|completion)((?: --?[a-z-]+(?:[ =][^\\s`|;-][^\\s`|;]*)?)+)")
+	checked := 0
+	for name, text := range pages(t) {
+		for _, match := range commands.FindAllStringSubmatch(text, -1) {
+			help, err := exec.Command(os.Getenv(wrapperVariable), match[1], "--help").Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, option := range regexp.MustCompile(` (--?[a-z-]+)`).FindAllStringSubmatch(match[2], -1) {
+				if !regexp.MustCompile(`(^|[ ,])` + option[1] + `\b`).Match(help) {
+					t.Errorf("%s: %q: %s has no option %s", name, match[0], match[1], option[1])
+				}
+				checked++
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d options were checked", checked)
+	}
+}
+
+// Every test that docs/evidence/comparison.md gives as proof exists, and the README has the conformance suite's numbers.
+func TestComparison(t *testing.T) {
+	suite := regexp.MustCompile("Of ([0-9]+) situations, iptables-nft fails [0-9]+ and `counts.sh` ([0-9]+)").FindStringSubmatch(pages(t)["docs/evidence/conformance.md"])
+	if suite == nil {
+		t.Fatal("docs/evidence/conformance.md has no numbers")
+	}
+	if row := "| 0 of " + suite[1] + " | not run | not run | " + suite[2] + " of " + suite[1] + " |"; !strings.Contains(pages(t)["README.md"], row) {
+		t.Errorf("the README does not have the row %q", row)
+	}
+	var tests strings.Builder
+	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../*/*_test.go", "../internal/*/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests.Write(text)
+		}
+	}
+	named := regexp.MustCompile("`(Test[A-Za-z]+)(?:/([a-z-]+))?`").FindAllStringSubmatch(pages(t)["docs/evidence/comparison.md"], -1)
+	for _, name := range named {
+		if !strings.Contains(tests.String(), "func "+name[1]+"(t *testing.T)") {
+			t.Errorf("there is no test %s", name[1])
+		}
+		if _, err := os.Stat("script/" + name[2] + ".txtar"); name[1] == "TestScript" && err != nil {
+			t.Error(err)
+		}
+	}
+	if len(named) < 8 {
+		t.Errorf("it names %d tests", len(named))
+	}
+}
+
+// The code on docs/library.md is that of the examples, which tests run.
+func TestLibraryPage(t *testing.T) {
+	const name = "../docs/library.md"
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := string(text)
+	for _, file := range []string{"exec/example_test.go", "detect/example_test.go"} {
+		example, err := os.ReadFile(filepath.Join("..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var functions []string
+		for _, function := range regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`).FindAllStringSubmatch(string(example), -1) {
+			functions = append(functions, regexp.MustCompile(`(?m)^\t`).ReplaceAllString(function[1], ""))
+		}
+		want = page.Replace(t, want, file, "```go\n"+strings.Join(functions, "```\n\n```go\n")+"```\n")
+	}
+	if *update {
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if want != string(text) {
+		t.Errorf("%s differs from the examples: go test ./test -run TestLibraryPage -update", name)
+	}
+}
