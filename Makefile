@@ -24,7 +24,7 @@ CALL_INPUTS := 10000
 BINARY ?= bin/iptables-wrapper
 
 # The first two keep documentation generators out of the binary. The third keeps ignored signals ignored, and needs the
-# linker's leave: exec/inherited.go says why.
+# linker's leave: internal/process/signals.go says why.
 TAGS := urfave_cli_no_docs,urfave_cli_no_suggest,iptables_wrapper_signals
 LDFLAGS := -s -w -checklinkname=0 -X github.com/iptables-wrappers/iptables-wrappers/internal/command.version=$(VERSION)
 export CGO_ENABLED := 0

@@ -26,7 +26,7 @@ type Answer struct {
 
 // Kept is what became of an answer.
 type Kept struct {
-	Mode detect.Mode // the backend to run: the answer's, or what the container remembered at the same time
+	Mode detect.Mode // the backend to run: the answer's, or what another call made the container remember first
 	Why  error       // why the switch was not moved; nil if it was
 
 	undo func()

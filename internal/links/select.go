@@ -54,7 +54,7 @@ func (w Wrapper) Select(dir string, mode detect.Mode) (Outcome, error) {
 		return Outcome{}, fixed
 	}
 	if fixed == nil {
-		fixed = w.prepare(l, program, m.mode != "" && m.mode != mode)
+		fixed = w.prepare(l, m.mode != "" && m.mode != mode)
 	}
 	remembered, err := w.selectMemory(l, c, &m, mode, fixed)
 	if err != nil {
@@ -76,7 +76,7 @@ func (w Wrapper) Select(dir string, mode detect.Mode) (Outcome, error) {
 // prepare brings all names into the layout. If that takes other steps before the switch can be moved, the switch is
 // pointed at the wrapper for their duration, so that no name points to one backend while another name, or the memory, says the
 // other.
-func (w Wrapper) prepare(l layout, program string, remembersOther bool) error {
+func (w Wrapper) prepare(l layout, remembersOther bool) error {
 	if err := w.writable(l.dir); err != nil {
 		return err
 	}
@@ -89,11 +89,16 @@ func (w Wrapper) prepare(l layout, program string, remembersOther bool) error {
 	if len(names) == 0 && (!remembersOther || w.isWrapperEnd(l.current)) {
 		return nil
 	}
+	return w.throughWrapper(l, names)
+}
+
+// throughWrapper points a switch that is in use at the wrapper and brings names into the layout.
+func (w Wrapper) throughWrapper(l layout, names []entry) error {
 	file, err := w.wrapperIn(l)
 	if err != nil {
 		return err
 	}
-	if !w.isWrapperEnd(l.current) && l.used() {
+	if l.used() && !w.isWrapperEnd(l.current) {
 		if err := w.point(l.sw, file); err != nil {
 			return err
 		}
@@ -157,21 +162,10 @@ func (w Wrapper) resetLinks(l layout) error {
 			names = append(names, e)
 		}
 	}
-	moved := l.used() && !w.isWrapperEnd(l.current)
-	if len(names) == 0 && !moved {
+	if len(names) == 0 && (!l.used() || w.isWrapperEnd(l.current)) {
 		return nil
 	}
-	file, err := w.wrapperIn(l)
-	if err != nil {
-		return err
-	}
-	if moved {
-		if err := w.point(l.sw, file); err != nil {
-			return err
-		}
-		l.current, l.broken = w.Follow(l.sw)
-	}
-	return w.adopt(l, names, file, false)
+	return w.throughWrapper(l, names)
 }
 
 // Lay makes the six names in a directory point to its switch, and that to a wrapper. links are what is replaced for that, in
