@@ -5,17 +5,17 @@ package detect
 
 // Extension is a match or a target of iptables: "conntrack", "MASQUERADE".
 type Extension struct {
-	Name   string
-	Target bool
+	Name   string `json:"name"`
+	Target bool   `json:"target"`
 }
 
 // Support says whether the running kernel has an extension for a backend and family.
 type Support struct {
-	Backend Mode
-	Family  Family
+	Backend Mode   `json:"backend"`
+	Family  Family `json:"family"`
 	Extension
-	Has Answer
-	Err error // why it is not known
+	Has Answer `json:"has"`
+	Err error  `json:"-"` // why it is not known
 }
 
 // Extensions asks the kernel for each extension, as iptables asks before it uses one: legacy by getsockopt(2), nft by the

@@ -30,11 +30,8 @@ func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
 			return fail(stderr, 2, fmt.Errorf("environment variable IPTABLES_WRAPPER_MODE: %w", err), "")
 		}
 	}
-	paths, errs := map[detect.Mode]string{}, map[detect.Mode]error{}
-	for _, mode := range programs.Modes() {
-		paths[mode], errs[mode] = w.Find(mode, name)
-	}
-	q := detect.Query{Override: override, Installed: onlyInstalled(errs)}
+	paths, errs, only := w.FindBoth(programs.Dir(w.Called), name)
+	q := detect.Query{Override: override, Installed: only}
 	var container links.Container
 	var memory links.Memory
 	if override == "" {
@@ -65,18 +62,6 @@ func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
 	err := exec.Become(paths[kept.Mode], argv)
 	kept.Undo()
 	return cannotRun(stderr, name, r, err)
-}
-
-// onlyInstalled returns the only backend that has a program here. One that exists and cannot be executed is not missing.
-func onlyInstalled(errs map[detect.Mode]error) detect.Mode {
-	switch {
-	case errs[detect.NFT] == nil && errors.Is(errs[detect.Legacy], exec.ErrMissing):
-		return detect.NFT
-	case errs[detect.Legacy] == nil && errors.Is(errs[detect.NFT], exec.ErrMissing):
-		return detect.Legacy
-	default:
-		return ""
-	}
 }
 
 // cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +32,7 @@ var wantedExtensions = []detect.Extension{
 // Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
 // the kernel may load the modules of what it is asked for.
 func Examine(w links.Wrapper, dir string, variable detect.Mode) Report {
-	r := Report{Version: Version, Unreadable: []string{}, Variable: variable, dir: dir, distrusted: !w.Trusted()}
+	r := Report{Version: Version, Unreadable: []string{}, Variable: variable, distrusted: !w.Trusted()}
 	container := w.Container()
 	r.Remembered = w.Memory(container).Mode()
 	r.Host = Ask(detect.Query{Installed: Installed(w, dir), DryRun: true, NAT: true, Everything: true}, r.Remembered)
@@ -42,14 +43,9 @@ func Examine(w links.Wrapper, dir string, variable detect.Mode) Report {
 		effective = ""
 	}
 	r.Here = Look(w, dir, effective, r.Remembered, r.Host)
-	for _, s := range w.Look(dir) {
-		n := Name{Name: s.Name, ResolvesTo: s.End, Mode: s.Mode, Wrapper: s.Wrapper, Switch: s.Switched}
-		if s.Err != nil {
-			n.Error = s.Err.Error()
-		} else if s.Wrapper && r.fixed == nil {
-			r.fixed = s.Fixed
-		}
-		r.Names = append(r.Names, n)
+	r.Names = w.Look(dir)
+	if i := slices.IndexFunc(r.Names, func(s links.Status) bool { return s.Wrapper && s.Fixed != nil }); i >= 0 {
+		r.fixed = r.Names[i].Fixed
 	}
 	r.forgetful = forgetful(r.Remembered)
 	r.strangers = !container.Own() && !(container.OwnNetns == detect.No && container.OwnRoot == detect.Yes) // as in ip netns exec
@@ -58,9 +54,7 @@ func Examine(w links.Wrapper, dir string, variable detect.Mode) Report {
 	r.programs(w, dir)
 
 	// Only now: legacy's program loads x_tables where it can, and then they can be asked for extensions.
-	for _, s := range detect.Extensions(wantedExtensions) {
-		r.Extensions = append(r.Extensions, Extension{s.Backend, s.Family, s.Name, s.Target, s.Has})
-	}
+	r.Extensions = detect.Extensions(wantedExtensions)
 	legacy := r.Host.Of(detect.Legacy, detect.IPv4)
 	r.canLoad = legacy.Supported != detect.Unknown || legacy.Err != nil ||
 		detect.Query{Everything: true}.Run().Of(detect.Legacy, detect.IPv4).Supported != detect.Unknown

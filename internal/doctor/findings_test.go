@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
 )
 
 // healthy is a container on a legacy host in which nothing is wrong.
@@ -33,7 +34,7 @@ func healthy() Report {
 			{Mode: detect.NFT, Path: "/p/xtables-nft-multi", Version: "iptables v1.8.9 (nf_tables)"},
 			{Mode: detect.Legacy, Path: "/p/xtables-legacy-multi", Version: "iptables v1.8.9 (legacy)"},
 		},
-		Names: []Name{
+		Names: []links.Status{
 			{Name: "iptables", ResolvesTo: "/p/iptables-wrapper", Wrapper: true},
 			{Name: "ip6tables", ResolvesTo: "/p/iptables-wrapper", Wrapper: true},
 		},
@@ -74,6 +75,10 @@ func rules(backend, n int, chains ...string) func(*Report) {
 	return func(r *Report) {
 		r.Host.Evidence[backend].Tables = []detect.Table{{Name: "nat", Rules: detect.Count{Min: n, Max: n}, Chains: chains}}
 	}
+}
+
+func support(backend detect.Mode, family detect.Family, name string, has detect.Answer) detect.Support {
+	return detect.Support{Backend: backend, Family: family, Extension: detect.Extension{Name: name}, Has: has}
 }
 
 type situation struct {
@@ -157,7 +162,7 @@ var situations = []situation{
 	{"no command", func(r *Report) { r.Names[0].Error, r.Names[1].Error = "gone", "gone" },
 		[]string{"problem: none of the six iptables commands was found: gone -> run: iptables-wrapper install"}},
 	{"a broken link", func(r *Report) { r.Names[1].Error = "gone" }, []string{"warning: broken: ip6tables (gone) -> run: iptables-wrapper install"}},
-	{"another program", func(r *Report) { r.Names[1] = Name{Name: "ip6tables", ResolvesTo: "/bin/true"} },
+	{"another program", func(r *Report) { r.Names[1] = links.Status{Name: "ip6tables", ResolvesTo: "/bin/true"} },
 		[]string{`warning: ip6tables is "/bin/true", a program that is neither -> install --force`}},
 	{"the host's program is missing", func(r *Report) { r.Programs[1] = Program{Mode: detect.Legacy, Error: "gone", missing: true} },
 		[]string{"problem: no usable legacy iptables in this image: gone -> install iptables 1.8.4"}},
@@ -194,13 +199,13 @@ var situations = []situation{
 		[]string{"warning: 3 in nft ipv6 nat, with chains of Docker, Kubernetes -> switch it to legacy; list them with: iptables-nft-save"}},
 	{"rules where they belong", rules(2, 3, "KUBE-SERVICES"), nil},
 	{"extensions are missing", func(r *Report) {
-		r.Extensions = []Extension{
-			{detect.Legacy, detect.IPv4, "set", false, detect.No}, {detect.NFT, detect.IPv4, "CT", true, detect.No}, {detect.Legacy, detect.IPv6, "REJECT", true, detect.No},
-			{detect.Legacy, detect.IPv4, "mark", false, detect.Yes}, {detect.Legacy, detect.IPv6, "mark", false, detect.Yes},
+		r.Extensions = []detect.Support{
+			support(detect.Legacy, detect.IPv4, "set", detect.No), support(detect.NFT, detect.IPv4, "CT", detect.No), support(detect.Legacy, detect.IPv6, "REJECT", detect.No),
+			support(detect.Legacy, detect.IPv4, "mark", detect.Yes), support(detect.Legacy, detect.IPv6, "mark", detect.Yes),
 		}
 	}, []string{"warning: set (ipv4), REJECT (ipv6) -> modprobe -a ipt_set ip6t_REJECT"}},
 	{"ip6_tables is not loaded, so no extension for it", func(r *Report) {
-		r.Extensions = []Extension{{detect.Legacy, detect.IPv6, "set", false, detect.No}}
+		r.Extensions = []detect.Support{support(detect.Legacy, detect.IPv6, "set", detect.No)}
 	}, nil},
 	{"hostPID", func(r *Report) { r.strangers = true }, []string{"warning: hostPID -> iptables-wrapper select"}},
 	{"hostPID, after select", func(r *Report) { r.strangers, r.Here.How = true, Switch }, nil},
@@ -235,16 +240,21 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// Each row of the table is needed in some situation.
+// Each row of the tables is needed in some situation.
 func TestEachRule(t *testing.T) {
-	for i, rule := range table {
-		without := slices.Delete(slices.Clone(table), i, i+1)
-		if !slices.ContainsFunc(situations, func(s situation) bool {
-			r := healthy()
-			s.make(&r)
-			return !slices.Equal(r.diagnose(without), r.diagnose(table))
-		}) {
-			t.Errorf("no situation needs %q", rule.text)
+	tables := func(r Report) [3][]rule { return [3][]rule{r.sight(), r.backend(), r.others()} }
+	for i, table := range tables(healthy()) {
+		for j := range table {
+			if !slices.ContainsFunc(situations, func(s situation) bool {
+				r := healthy()
+				s.make(&r)
+				without := tables(r)
+				without[i] = slices.Delete(without[i], j, j+1)
+				r.Diagnose()
+				return !slices.Equal(r.diagnose(without[0], without[1], without[2]), r.Findings)
+			}) {
+				t.Errorf("no situation needs %q", table[j].text)
+			}
 		}
 	}
 }

@@ -57,20 +57,15 @@ func (h Here) String() string {
 // Look returns what iptables in the directory runs: through the links, or through the wrapper, which decides by the
 // variable, the memory and the host.
 func Look(w links.Wrapper, dir string, variable, remembered detect.Mode, host detect.Result) Here {
-	var h Here
-	for _, s := range w.Look(dir) {
-		if s.Name != "iptables" {
-			continue
-		}
-		h = Here{Backend: s.Mode, Program: s.End, How: NotWrapped}
-		switch {
-		case s.Err != nil:
-			h.How, h.Error = Missing, s.Err.Error()
-		case s.Switched && s.Mode != "":
-			h.How = Switch
-		case s.Wrapper:
-			h = wrapped(w, dir, variable, remembered, host)
-		}
+	s := w.Look(dir)[0] // iptables
+	h := Here{Backend: s.Mode, Program: s.ResolvesTo, How: NotWrapped, Error: s.Error}
+	switch {
+	case s.Error != "":
+		h.How = Missing
+	case s.Switched && s.Mode != "":
+		h.How = Switch
+	case s.Wrapper:
+		h = wrapped(w, dir, variable, remembered, host)
 	}
 	h.Differs = host.Conclusive && h.Backend != "" && h.Backend != host.Mode
 	return h
@@ -96,17 +91,10 @@ func byKubelet(r detect.Result) bool {
 	return r.Reason == detect.KubeletHint || r.Reason == detect.KubeletCanary
 }
 
-// Installed is the only mode whose iptables is installed; "" if both or neither are.
+// Installed is the only backend whose programs are in the directory, or are found from there; "" if both or neither are.
 func Installed(w links.Wrapper, dir string) detect.Mode {
-	_, nft := w.FindIn(dir, detect.NFT, "iptables")
-	_, legacy := w.FindIn(dir, detect.Legacy, "iptables")
-	switch {
-	case nft == nil && legacy != nil:
-		return detect.NFT
-	case nft != nil && legacy == nil:
-		return detect.Legacy
-	}
-	return ""
+	_, _, only := w.FindBoth(dir, "iptables")
+	return only
 }
 
 // Ask answers the query about the host. What this container remembers is not evidence about the host, but rules that

@@ -7,6 +7,7 @@ package doctor
 
 import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
 )
 
 // Version goes up when something in docs/doctor.schema.json changes its meaning or is removed.
@@ -34,20 +35,19 @@ type Finding struct {
 
 // Report is everything that was looked at. Its JSON form is docs/doctor.schema.json.
 type Report struct {
-	Version      int           `json:"version"`
-	Findings     []Finding     `json:"findings"`
-	Host         detect.Result `json:"host"`
-	Here         Here          `json:"here"`
-	Network      Network       `json:"network"`
-	Remembered   detect.Mode   `json:"remembered,omitempty"`
-	Variable     detect.Mode   `json:"variable,omitempty"` // of this process
-	Capabilities []Capability  `json:"capabilities"`
-	Programs     []Program     `json:"programs"`
-	Names        []Name        `json:"names"`
-	Extensions   []Extension   `json:"extensions"`
-	Unreadable   []string      `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
+	Version      int              `json:"version"`
+	Findings     []Finding        `json:"findings"`
+	Host         detect.Result    `json:"host"`
+	Here         Here             `json:"here"`
+	Network      Network          `json:"network"`
+	Remembered   detect.Mode      `json:"remembered,omitempty"`
+	Variable     detect.Mode      `json:"variable,omitempty"` // of this process
+	Capabilities []Capability     `json:"capabilities"`
+	Programs     []Program        `json:"programs"`
+	Names        []links.Status   `json:"names"`
+	Extensions   []detect.Support `json:"extensions"`
+	Unreadable   []string         `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
 
-	dir         string
 	distrusted  bool     // the caller has fewer privileges than this process, so the variable does not count
 	canLoad     bool     // legacy's program could load x_tables, or they were loaded already
 	fixed       error    // why the links cannot be changed
@@ -72,23 +72,4 @@ type Program struct {
 	Version string      `json:"version,omitempty"` // the line that it prints
 	Error   string      `json:"error,omitempty"`
 	missing bool
-}
-
-// Name is one of the six iptables commands.
-type Name struct {
-	Name       string      `json:"name"`
-	ResolvesTo string      `json:"resolves_to,omitempty"`
-	Mode       detect.Mode `json:"mode,omitempty"` // of the iptables program that it resolves to
-	Wrapper    bool        `json:"wrapper"`
-	Switch     bool        `json:"switch"` // it goes through the switch
-	Error      string      `json:"error,omitempty"`
-}
-
-// Extension says whether the kernel has a match or a target.
-type Extension struct {
-	Backend detect.Mode   `json:"backend"`
-	Family  detect.Family `json:"family"`
-	Name    string        `json:"name"`
-	Target  bool          `json:"target"`
-	Has     detect.Answer `json:"has"`
 }

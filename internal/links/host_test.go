@@ -232,7 +232,7 @@ func (h *fakeHost) call(w Wrapper, a Answer) Kept {
 	if m.Mode() != "" && !a.Kubelet {
 		return Kept{Mode: m.Mode(), Why: errRemembered} // row "remembered"
 	}
-	program, err := w.Find(a.Mode, "iptables")
+	program, err := w.FindIn(programs.Dir(w.Called), a.Mode, "iptables")
 	if err != nil {
 		return Kept{Why: err}
 	}

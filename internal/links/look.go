@@ -10,14 +10,13 @@ import (
 
 // Status is where one of the six names leads.
 type Status struct {
-	Name     string
-	Hops     []string    // the name, the targets of its symlinks, the file
-	End      string      // the file, "" if the name is broken
-	Mode     detect.Mode // of the iptables program that it points to, "" if none
-	Wrapper  bool        // it points to a wrapper
-	Switched bool        // it goes through the switch
-	Err      error       // why it is broken
-	Fixed    error       // why its switch, or the link that would have to be replaced, cannot be; nil if it can
+	Name       string      `json:"name"`
+	ResolvesTo string      `json:"resolves_to,omitempty"` // a file, "" if the name is broken
+	Mode       detect.Mode `json:"mode,omitempty"`        // of the iptables program that it resolves to
+	Wrapper    bool        `json:"wrapper"`               // it resolves to a wrapper
+	Switched   bool        `json:"switch"`                // it goes through the switch
+	Error      string      `json:"error,omitempty"`       // why it is broken
+	Fixed      error       `json:"-"`                     // why its switch, or the link to replace, cannot be replaced
 }
 
 // Look returns where the six names in a directory lead. It changes nothing.
@@ -25,9 +24,11 @@ func (w Wrapper) Look(dir string) []Status {
 	l := w.layout(dir)
 	var all []Status
 	for _, e := range l.names {
-		s := Status{Name: programs.Base(e.path), Hops: e.chain.Hops, Switched: e.switched, Err: e.err}
-		if e.err == nil {
-			s.End, s.Mode, s.Wrapper = e.chain.End, e.chain.Mode(), w.isWrapperEnd(e.chain)
+		s := Status{Name: programs.Base(e.path), Switched: e.switched}
+		if e.err != nil {
+			s.Error = e.err.Error()
+		} else {
+			s.ResolvesTo, s.Mode, s.Wrapper = e.chain.End, e.chain.Mode(), w.isWrapperEnd(e.chain)
 			changed := dir
 			if !e.switched {
 				changed = programs.Dir(e.link)

@@ -182,14 +182,25 @@ func (t Tree) hasIptables(dir string) bool {
 	})
 }
 
-// Find returns the program that implements a command in one backend. It looks beside the name that was called, beside the
-// running executable, and in the standard directories; for a caller with fewer privileges than this process, only in those.
-// The path may be relative, if the wrapper was called by a relative path. Errors are those of programs.Find.
-func (w Wrapper) Find(mode detect.Mode, name string) (string, error) {
-	return w.FindIn(programs.Dir(w.Called), mode, name)
+// FindBoth looks for the programs of a command in both backends, as FindIn does. only is the backend that alone has one; a
+// program that exists and cannot be executed is not missing.
+func (w Wrapper) FindBoth(dir, name string) (paths map[detect.Mode]string, errs map[detect.Mode]error, only detect.Mode) {
+	paths, errs = map[detect.Mode]string{}, map[detect.Mode]error{}
+	for _, mode := range programs.Modes() {
+		paths[mode], errs[mode] = w.FindIn(dir, mode, name)
+	}
+	switch nft, legacy := errs[detect.NFT], errs[detect.Legacy]; {
+	case nft == nil && errors.Is(legacy, programs.ErrMissing):
+		only = detect.NFT
+	case legacy == nil && errors.Is(nft, programs.ErrMissing):
+		only = detect.Legacy
+	}
+	return paths, errs, only
 }
 
-// FindIn is Find with another directory to look in first.
+// FindIn returns the program that implements a command in one backend. It looks in the directory, beside the running
+// executable, and in the standard directories; for a caller with fewer privileges than this process, only in those. The
+// path is relative if the directory is. Errors are those of programs.Find.
 func (w Wrapper) FindIn(dir string, mode detect.Mode, name string) (string, error) {
 	files := []string{programs.MultiCall(mode), programs.Single(mode, name)}
 	return programs.Find(w.dirs(dir), files, w.Stat, func(path string, st unix.Stat_t) (bool, error) { return w.isSelf(path, st), nil })
