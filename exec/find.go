@@ -59,7 +59,12 @@ func Find(mode detect.Mode, name string) (string, error) {
 
 func findIn(dirs []string, mode detect.Mode, name string) (string, error) {
 	files := []string{programs.Single(mode, name), programs.MultiCall(mode)}
-	return programs.Find(slices.Values(dirs), files, unix.Stat, isWrapper)
+	return programs.Find(slices.Values(dirs), files, stat, isWrapper)
+}
+
+func stat(path string) (st unix.Stat_t, err error) {
+	err = unix.Stat(path, &st)
+	return st, err
 }
 
 // isWrapper never blocks: O_NONBLOCK is for a FIFO that has taken the file's place since it was looked at.

@@ -216,9 +216,9 @@ func (s *session) variable() (detect.Mode, error) {
 }
 
 // dir is the directory that --dir names, or the wrapper's own.
-func (s *session) dir(c *cli.Context) (string, error) {
+func dir(c *cli.Context, w links.Wrapper) (string, error) {
 	if dir := c.String("dir"); dir != "" {
 		return dir, nil
 	}
-	return s.w.Dir()
+	return w.Dir()
 }

@@ -38,7 +38,7 @@ func (s *session) doctor(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dir, err := s.dir(c)
+	dir, err := dir(c, s.w)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (s *session) resetCommand() *cli.Command {
 // selectMode detects unless a mode was given. What it detects is stored only if it is conclusive, and not in the network
 // namespace of another container ("ip netns exec", nsenter --net), which this container's links are not about.
 func (s *session) selectMode(c *cli.Context) error {
-	dir, err := s.dir(c)
+	dir, err := dir(c, s.w)
 	if err != nil {
 		return err
 	}
@@ -94,29 +94,29 @@ func (s *session) selectMode(c *cli.Context) error {
 			return failure{statusInconclusive, fmt.Errorf("not conclusive, links left alone: %s", why), ""}
 		}
 	}
-	outcome, err := s.w.Select(dir, mode)
+	remembered, fixed, err := s.w.Select(dir, mode)
 	if err != nil {
 		return failure{1, fmt.Errorf("select %s: %w", mode, err), ""}
 	}
-	if !outcome.Moved {
-		s.say("the links cannot be changed (%v); this container remembers %s instead, in %s", outcome.Fixed, mode, outcome.Remembered)
+	if fixed != nil {
+		s.say("the links cannot be changed (%v); this container remembers %s instead, in %s", fixed, mode, remembered)
 	}
 	_, err = fmt.Fprintln(s.stdout, mode)
 	return err
 }
 
 func (s *session) reset(c *cli.Context) error {
-	dir, err := s.dir(c)
+	dir, err := dir(c, s.w)
 	if err != nil {
 		return err
 	}
-	outcome, err := s.w.Reset(dir)
+	forgotten, err := s.w.Reset(dir)
 	if err != nil {
 		return failure{1, fmt.Errorf("reset: %w", err), "run: iptables-wrapper install (with --force to replace files that are not iptables)"}
 	}
 	fmt.Fprintf(s.stdout, "all iptables commands in %s run the wrapper\n", dir)
-	if outcome.Forgotten != "" {
-		fmt.Fprintf(s.stdout, "removed %s\n", outcome.Forgotten)
+	if forgotten != "" {
+		fmt.Fprintf(s.stdout, "removed %s\n", forgotten)
 	}
 	return nil
 }
@@ -131,12 +131,9 @@ func (s *session) install(c *cli.Context) error {
 		defer tree.Close()
 		w = w.In(tree)
 	}
-	dir := c.String("dir")
-	if dir == "" {
-		var err error
-		if dir, err = w.Dir(); err != nil {
-			return err
-		}
+	dir, err := dir(c, w)
+	if err != nil {
+		return err
 	}
 	if !c.Bool("skip-checks") {
 		switch err := install.Check(w, dir); {

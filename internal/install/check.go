@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
@@ -110,8 +108,8 @@ func Others(w links.Wrapper, dir string) (paths []string) {
 	for i, d := range append([]string{dir}, programs.StandardDirs()...) {
 		for _, name := range programs.Names() {
 			path := programs.Join(d, name)
-			var st unix.Stat_t
-			if w.Lstat(path, &st) != nil || seen[fileID{uint64(st.Dev), st.Ino}] {
+			st, err := w.Lstat(path)
+			if err != nil || seen[fileID{uint64(st.Dev), st.Ino}] {
 				continue
 			}
 			seen[fileID{uint64(st.Dev), st.Ino}] = true

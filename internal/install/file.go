@@ -66,8 +66,8 @@ func executable(w links.Wrapper) ([]byte, error) {
 // hasContent reports whether a path is a regular file with this content. A symlink is not enough: it could point to one of the
 // six commands, which will point to this path.
 func hasContent(t links.Tree, path string, content []byte) bool {
-	var st unix.Stat_t
-	if t.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size != int64(len(content)) {
+	st, err := t.Lstat(path)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size != int64(len(content)) {
 		return false
 	}
 	f, err := t.Open(path)

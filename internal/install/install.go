@@ -48,8 +48,8 @@ func Install(w links.Wrapper, dir string, o Options) (changed []string, err erro
 	if !w.Own() && dir[0] != '/' {
 		dir = "/" + dir
 	}
-	var st unix.Stat_t
-	if err = w.Stat(dir, &st); err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+	st, err := w.Stat(dir)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		err = unix.ENOTDIR
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func (p *plan) addName(w links.Wrapper, name string, groups []group, o Options) 
 		if !slices.ContainsFunc(p.groups, func(g group) bool { return g.has(name) }) {
 			p.groups = append(p.groups, groups[i])
 		}
-		if isLink(w.Tree, path) {
+		if w.IsLink(path) {
 			link = "" // the tool replaces it; it replaces no file
 		}
 	} else if managed != "" && !w.Own() {
@@ -117,7 +117,8 @@ func (p *plan) addName(w links.Wrapper, name string, groups []group, o Options) 
 		p.links = append(p.links, link)
 	}
 	// A link that is broken, and was made by the tool, is there to be repaired.
-	return replaceable(w.Tree, path, o.Force || managed != "" && !exists(w.Tree, path))
+	_, broken := w.Stat(path)
+	return replaceable(w.Tree, path, o.Force || managed != "" && broken != nil)
 }
 
 // run carries out the plan. After every step, each command leads where it led or to the wrapper.
@@ -154,8 +155,7 @@ func (p plan) run(w links.Wrapper) (changed []string, err error) {
 // replaceable returns nil if what is at a path may be replaced: nothing, a wrapper, or a link to a wrapper or to one of
 // iptables' programs. With force, anything but a directory.
 func replaceable(t links.Tree, path string, force bool) error {
-	var st unix.Stat_t
-	switch err := t.Lstat(path, &st); {
+	switch st, err := t.Lstat(path); {
 	case errors.Is(err, unix.ENOENT):
 		return nil
 	case err != nil:
@@ -178,14 +178,4 @@ func replaceable(t links.Tree, path string, force bool) error {
 	default:
 		return fmt.Errorf("%w: %q points to %q, which is neither a wrapper nor part of iptables", ErrRefused, path, c.End)
 	}
-}
-
-func exists(t links.Tree, path string) bool {
-	var st unix.Stat_t
-	return t.Stat(path, &st) == nil
-}
-
-func isLink(t links.Tree, path string) bool {
-	var st unix.Stat_t
-	return t.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
 }

@@ -33,29 +33,22 @@ func (w Wrapper) Container() Container {
 	if w.container != nil {
 		return *w.container
 	}
-	var netns unix.Stat_t
-	if unix.Stat("/proc/thread-self/ns/net", &netns) != nil {
+	netns, err := Tree{}.Stat("/proc/thread-self/ns/net")
+	root, rootErr := Tree{}.Stat("/")
+	if errors.Join(err, rootErr) != nil {
 		return Container{OwnNetns: detect.Unknown, OwnRoot: detect.Unknown}
 	}
 	return Container{
 		OwnNetns: same(netns, "/proc/1/ns/net"),
-		OwnRoot:  sameRoot(),
+		OwnRoot:  same(root, "/proc/1/root"),
 		life:     life(w.uid, netns.Ino),
 	}
 }
 
-func sameRoot() detect.Answer {
-	var root unix.Stat_t
-	if unix.Stat("/", &root) != nil {
-		return detect.Unknown
-	}
-	return same(root, "/proc/1/root")
-}
-
 func same(st unix.Stat_t, path string) detect.Answer {
-	var other unix.Stat_t
+	other, err := Tree{}.Stat(path)
 	switch {
-	case unix.Stat(path, &other) != nil:
+	case err != nil:
 		return detect.Unknown
 	case idOf(other) == idOf(st):
 		return detect.Yes

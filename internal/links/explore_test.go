@@ -37,8 +37,8 @@ var actors = []actor{
 	caller("count legacy", conclusive(detect.Legacy), false),
 	caller("kubelet legacy", kubelet(detect.Legacy), true),
 	caller("kubelet nft", kubelet(detect.NFT), true),
-	administrator("select legacy", func(w Wrapper) { _, _ = w.Select("/usr/sbin", detect.Legacy) }),
-	administrator("select nft", func(w Wrapper) { _, _ = w.Select("/usr/sbin", detect.NFT) }),
+	administrator("select legacy", func(w Wrapper) { _, _, _ = w.Select("/usr/sbin", detect.Legacy) }),
+	administrator("select nft", func(w Wrapper) { _, _, _ = w.Select("/usr/sbin", detect.NFT) }),
 	administrator("reset", func(w Wrapper) { _, _ = w.Reset("/usr/sbin") }),
 	administrator("install", func(w Wrapper) {
 		if unlock, err := w.Lock("/usr/sbin"); err == nil {

@@ -26,7 +26,8 @@ type Chain struct {
 func (t Tree) Follow(path string) (Chain, error) {
 	c := Chain{End: path}
 	for range 40 { // MAXSYMLINKS
-		if err := t.Lstat(c.End, &c.Stat); err != nil {
+		var err error
+		if c.Stat, err = t.Lstat(c.End); err != nil {
 			return c, &os.PathError{Op: "lstat", Path: c.End, Err: err}
 		}
 		c.Hops = append(c.Hops, c.End)
@@ -108,8 +109,12 @@ func (t Tree) namesDir(c Chain) string {
 
 // SameFile reports whether two paths are known to resolve to the same file.
 func (t Tree) SameFile(a, b string) bool {
-	var stA, stB unix.Stat_t
-	return a == b || t.Stat(a, &stA) == nil && t.Stat(b, &stB) == nil && idOf(stA) == idOf(stB)
+	if a == b {
+		return true
+	}
+	stA, errA := t.Stat(a)
+	stB, errB := t.Stat(b)
+	return errA == nil && errB == nil && idOf(stA) == idOf(stB)
 }
 
 // fileID identifies a file while the system is up.

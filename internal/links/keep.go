@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -175,7 +174,7 @@ func (w Wrapper) moveSwitch(a Answer, dir string, switched bool) error {
 	if err != nil {
 		return err
 	}
-	names := slices.DeleteFunc(slices.Clone(l.names), func(e entry) bool { return e.switched || !w.toWrapper(e.chain, e.err) })
+	names := l.outside(func(e entry) bool { return w.toWrapper(e.chain, e.err) })
 	if l.used() && !w.toWrapper(l.current, l.broken) {
 		// The other names were repointed before. This one may join them, if they went the same way.
 		if l.broken != nil || !w.SameFile(l.current.End, program) {

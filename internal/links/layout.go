@@ -60,6 +60,11 @@ func (l layout) used() bool {
 	return slices.ContainsFunc(l.names, func(e entry) bool { return e.switched })
 }
 
+// outside returns the names that are not in the layout, as far as they are wanted.
+func (l layout) outside(wanted func(entry) bool) []entry {
+	return slices.DeleteFunc(slices.Clone(l.names), func(e entry) bool { return e.switched || !wanted(e) })
+}
+
 // toWrapper reports whether a chain ends at this wrapper.
 func (w Wrapper) toWrapper(c Chain, err error) bool { return err == nil && w.isSelf(c.End, c.Stat) }
 
@@ -119,7 +124,7 @@ func (w Wrapper) passes(c Chain, names []entry) bool {
 // keepFile gives the wrapper's file its own name, if a name that it has will be replaced by a link. It returns a path of
 // the file that stays.
 func (w Wrapper) keepFile(l layout, names []entry, file string) (string, error) {
-	i := slices.IndexFunc(names, func(e entry) bool { return w.SameFile(e.link, file) && !w.isLink(e.link) })
+	i := slices.IndexFunc(names, func(e entry) bool { return w.SameFile(e.link, file) && !w.IsLink(e.link) })
 	if i < 0 {
 		return file, nil
 	}
@@ -143,11 +148,6 @@ func (w Wrapper) keepFile(l layout, names []entry, file string) (string, error) 
 	default:
 		return "", fmt.Errorf("keep the wrapper as %q: %w", own, unix.EEXIST)
 	}
-}
-
-func (t Tree) isLink(path string) bool {
-	var st unix.Stat_t
-	return t.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
 var (

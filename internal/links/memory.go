@@ -67,8 +67,8 @@ func (m *Memory) read() {
 
 // at returns what a memory at a path says, "" if there is none that can be believed.
 func (m *Memory) at(path string) detect.Mode {
-	var st unix.Stat_t
-	if m.tree.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK || int(st.Uid) != m.uid {
+	st, err := m.tree.Lstat(path)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK || int(st.Uid) != m.uid {
 		return ""
 	}
 	target, err := m.tree.Readlink(path)

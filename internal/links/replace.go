@@ -36,8 +36,7 @@ func (t Tree) replace(link, target string, temporaries ...string) error {
 	var err error
 	for _, temporary := range temporaries {
 		if err = t.Symlink(target, temporary); errors.Is(err, unix.EEXIST) {
-			var st unix.Stat_t
-			if t.Lstat(temporary, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK || t.Unlink(temporary) != nil {
+			if !t.IsLink(temporary) || t.Unlink(temporary) != nil {
 				continue
 			}
 			err = t.Symlink(target, temporary)

@@ -14,63 +14,45 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// Outcome is what Select and Reset did.
-type Outcome struct {
-	Moved      bool   // the switch leads where it was told to, or did before
-	Remembered string // the path of the memory that was made or replaced, "" if there is none
-	Forgotten  string // the path of the memory that was removed, "" if there was none
-	Fixed      error  // why the links could not be changed
-}
-
 // Select makes the six names in a directory point to the multi-call program of a mode, whether they point to a wrapper, to a
 // iptables program or do not exist yet. If a name points to anything else, it changes nothing.
 //
-// The container's memory is brought in line. Where the links cannot be replaced, the memory alone does it, provided that
-// the names point to a wrapper.
-func (w Wrapper) Select(dir string, mode detect.Mode) (Outcome, error) {
+// The container's memory is brought in line. Where the links cannot be replaced, fixed says why, and the memory alone does it,
+// at the path remembered, provided that the names point to a wrapper.
+func (w Wrapper) Select(dir string, mode detect.Mode) (remembered string, fixed, err error) {
 	if w.secure {
-		return Outcome{}, ErrPrivileged
+		return "", nil, ErrPrivileged
 	}
 	program, err := w.FindIn(dir, mode, "iptables")
-	if err != nil {
-		return Outcome{}, err
+	if err == nil && w.IsWrapper(program) {
+		err = fmt.Errorf("%q: %w", program, programs.ErrRecursion)
 	}
-	if w.IsWrapper(program) {
-		return Outcome{}, fmt.Errorf("%q: %w", program, programs.ErrRecursion)
+	if err != nil {
+		return "", nil, err
 	}
 	unlock, err := w.Lock(dir)
 	if err != nil {
-		return Outcome{}, err
+		return "", nil, err
 	}
 	defer unlock()
 	l := w.layout(dir)
 	if err := w.ours(l, true); err != nil {
-		return Outcome{}, err
+		return "", nil, err
 	}
-	c := w.Container()
-	m := w.Memory(c)
-	fixed := w.servesAll(l, mode, program)
-	if errors.Is(fixed, programs.ErrRecursion) {
-		return Outcome{}, fixed
+	if fixed = w.servesAll(l, mode, program); errors.Is(fixed, programs.ErrRecursion) {
+		return "", nil, fixed
 	}
+	m := w.Memory(w.Container())
 	if fixed == nil {
 		fixed = w.prepare(l, m.mode != "" && m.mode != mode)
 	}
-	remembered, err := w.selectMemory(l, c, &m, mode, fixed)
-	if err != nil {
-		return Outcome{}, err
-	}
-	o := Outcome{Fixed: fixed}
-	if remembered {
-		o.Remembered = m.path
+	if err := w.selectMemory(l, &m, mode, fixed); err != nil {
+		return "", nil, err
 	}
 	if fixed == nil {
-		if err := w.point(l.sw, program); err != nil {
-			return o, err
-		}
-		o.Moved = true
+		err = w.point(l.sw, program)
 	}
-	return o, nil
+	return m.path, fixed, err
 }
 
 // prepare brings all names into the layout. If that takes other steps before the switch can be moved, the switch is
@@ -80,13 +62,8 @@ func (w Wrapper) prepare(l layout, remembersOther bool) error {
 	if err := w.writable(l.dir); err != nil {
 		return err
 	}
-	var names []entry
-	for _, e := range l.names {
-		if !e.switched {
-			names = append(names, e)
-		}
-	}
-	if len(names) == 0 && (!remembersOther || w.isWrapperEnd(l.current)) {
+	names := l.outside(func(entry) bool { return true })
+	if len(names) == 0 && !remembersOther {
 		return nil
 	}
 	return w.throughWrapper(l, names)
@@ -94,11 +71,15 @@ func (w Wrapper) prepare(l layout, remembersOther bool) error {
 
 // throughWrapper points a switch that is in use at the wrapper and brings names into the layout.
 func (w Wrapper) throughWrapper(l layout, names []entry) error {
+	moved := l.used() && !w.isWrapperEnd(l.current)
+	if len(names) == 0 && !moved {
+		return nil
+	}
 	file, err := w.wrapperIn(l)
 	if err != nil {
 		return err
 	}
-	if l.used() && !w.isWrapperEnd(l.current) {
+	if moved {
 		if err := w.point(l.sw, file); err != nil {
 			return err
 		}
@@ -108,64 +89,48 @@ func (w Wrapper) throughWrapper(l layout, names []entry) error {
 }
 
 // selectMemory makes the memory say the mode: it must, where the links are fixed; otherwise it must only not contradict.
-func (w Wrapper) selectMemory(l layout, c Container, m *Memory, mode detect.Mode, fixed error) (bool, error) {
+func (w Wrapper) selectMemory(l layout, m *Memory, mode detect.Mode, fixed error) error {
 	if fixed != nil {
 		for _, e := range l.names {
-			if e.err != nil || !w.isWrapperEnd(e.chain) {
-				if e.err == nil && e.chain.Mode() == mode {
-					continue
-				}
-				return false, fixed // the memory would not be asked
+			if e.err != nil || !w.isWrapperEnd(e.chain) && e.chain.Mode() != mode {
+				return fixed // the memory would not be asked
 			}
 		}
 	}
-	if !c.Own() {
+	if !w.Container().Own() {
 		if fixed != nil {
-			return false, errors.Join(fixed, errForeign)
+			return errors.Join(fixed, errForeign)
 		}
-		return false, nil
+		return nil
 	}
 	if err := m.set(mode); err != nil && (fixed != nil || m.mode != "") {
-		return false, errors.Join(fixed, err)
+		return errors.Join(fixed, err)
 	}
-	return m.mode == mode, nil
+	return nil
 }
 
-// Reset makes the six names in a directory point to a wrapper again and removes the container's memory. Names that point to a
-// wrapper stay as they are. If one points to anything but a wrapper or an iptables program, it changes nothing.
-func (w Wrapper) Reset(dir string) (Outcome, error) {
+// Reset makes the six names in a directory point to a wrapper again and removes the container's memory, whose path it returns.
+// Names that point to a wrapper stay as they are. If one points to anything but a wrapper or an iptables program, it changes
+// nothing.
+func (w Wrapper) Reset(dir string) (forgotten string, err error) {
 	if w.secure {
-		return Outcome{}, ErrPrivileged
+		return "", ErrPrivileged
 	}
 	unlock, err := w.Lock(dir)
 	if err != nil {
-		return Outcome{}, err
+		return "", err
 	}
 	defer unlock()
 	l := w.layout(dir)
 	if err := w.ours(l, false); err != nil {
-		return Outcome{}, err
+		return "", err
 	}
-	o := Outcome{Moved: true}
-	if err := w.resetLinks(l); err != nil {
-		return Outcome{}, err
+	if err := w.throughWrapper(l, l.outside(func(e entry) bool { return !w.isWrapperEnd(e.chain) })); err != nil {
+		return "", err
 	}
 	m := w.Memory(w.Container())
-	o.Forgotten = m.path
-	return o, m.forget()
-}
-
-func (w Wrapper) resetLinks(l layout) error {
-	var names []entry
-	for _, e := range l.names {
-		if !e.switched && !w.isWrapperEnd(e.chain) {
-			names = append(names, e)
-		}
-	}
-	if len(names) == 0 && (!l.used() || w.isWrapperEnd(l.current)) {
-		return nil
-	}
-	return w.throughWrapper(l, names)
+	forgotten = m.path
+	return forgotten, m.forget()
 }
 
 // Lay makes the six names in a directory point to its switch, and that to a wrapper. links are what is replaced for that, in

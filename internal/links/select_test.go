@@ -27,7 +27,7 @@ type operation struct {
 var operations = []operation{
 	{"a rule count", true, func(h *fakeHost, w Wrapper) { h.call(w, conclusive(detect.NFT)) }, "nft"},
 	{"kubelet's word", true, func(h *fakeHost, w Wrapper) { h.call(w, kubelet(detect.NFT)) }, "nft"},
-	{"select", false, func(_ *fakeHost, w Wrapper) { _, _ = w.Select("/usr/sbin", detect.NFT) }, "nft"},
+	{"select", false, func(_ *fakeHost, w Wrapper) { _, _, _ = w.Select("/usr/sbin", detect.NFT) }, "nft"},
 	{"reset", false, func(_ *fakeHost, w Wrapper) { _, _ = w.Reset("/usr/sbin") }, "wrapper"},
 }
 
@@ -152,7 +152,7 @@ func TestSelectRefuses(t *testing.T) {
 			installed(h)
 			test.change(h)
 			before := h.all()
-			if _, err := h.w.Select("/usr/sbin", detect.NFT); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, _, err := h.w.Select("/usr/sbin", detect.NFT); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v", err)
 			}
 			if got := h.all(); got != before {
@@ -166,8 +166,8 @@ func TestSelectRefuses(t *testing.T) {
 func TestSelectMakesNames(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()
-	if o, err := h.w.Select("/usr/sbin", detect.Legacy); err != nil || !o.Moved || h.all() != "legacy" {
-		t.Errorf("got %+v, %v, the names point to %s", o, err, h.all())
+	if _, fixed, err := h.w.Select("/usr/sbin", detect.Legacy); err != nil || fixed != nil || h.all() != "legacy" {
+		t.Errorf("got %v, %v, the names point to %s", fixed, err, h.all())
 	}
 }
 
@@ -177,7 +177,7 @@ func TestSelectIsOneRename(t *testing.T) {
 	defer h.remove()
 	installed(h)
 	h.w.container.OwnNetns = detect.Unknown // an image build: no memory
-	if _, err := h.w.Select("/usr/sbin", detect.Legacy); err != nil {
+	if _, _, err := h.w.Select("/usr/sbin", detect.Legacy); err != nil {
 		t.Fatal(err)
 	}
 	renames := 0
@@ -187,7 +187,7 @@ func TestSelectIsOneRename(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := h.w.Select("/usr/sbin", detect.NFT); err != nil || h.all() != "nft" || renames != 1 {
+	if _, _, err := h.w.Select("/usr/sbin", detect.NFT); err != nil || h.all() != "nft" || renames != 1 {
 		t.Errorf("got %v, the names point to %s after %d renames", err, h.all(), renames)
 	}
 	renames = 0

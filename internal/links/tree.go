@@ -81,28 +81,37 @@ func (t Tree) Open(path string) (*os.File, error) {
 }
 
 // Stat is stat(2).
-func (t Tree) Stat(path string, st *unix.Stat_t) error {
+func (t Tree) Stat(path string) (st unix.Stat_t, err error) {
 	if t.Own() {
-		return unix.Stat(path, st)
+		err = unix.Stat(path, &st)
+		return st, err
 	}
-	return t.fstat(path, 0, st)
+	return t.fstat(path, 0)
 }
 
 // Lstat is lstat(2).
-func (t Tree) Lstat(path string, st *unix.Stat_t) error {
+func (t Tree) Lstat(path string) (st unix.Stat_t, err error) {
 	if t.Own() {
-		return unix.Lstat(path, st)
+		err = unix.Lstat(path, &st)
+		return st, err
 	}
-	return t.fstat(path, unix.O_NOFOLLOW, st)
+	return t.fstat(path, unix.O_NOFOLLOW)
 }
 
-func (t Tree) fstat(path string, flags int, st *unix.Stat_t) error {
+func (t Tree) fstat(path string, flags int) (st unix.Stat_t, err error) {
 	fd, err := t.open(path, unix.O_PATH|flags)
 	if err != nil {
-		return err
+		return st, err
 	}
 	defer unix.Close(fd)
-	return unix.Fstat(fd, st)
+	err = unix.Fstat(fd, &st)
+	return st, err
+}
+
+// IsLink reports whether a path is a symlink.
+func (t Tree) IsLink(path string) bool {
+	st, err := t.Lstat(path)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
 // Readlink returns the content of a symlink.
@@ -134,81 +143,71 @@ func (t Tree) stop(op, path string) error {
 	return t.step(op, path)
 }
 
-// change runs a system call that changes a directory entry, given the directory and the entry's name.
-func (t Tree) change(op, path string, call func(dir int, name string) error) error {
-	if err := t.stop(op, path); err != nil {
-		return err
+// change runs a system call that changes a directory entry, given the directory and the entry's name. old is for the error:
+// what the entry is made of, "" if of nothing.
+func (t Tree) change(op, old, path string, call func(dir int, name string) error) error {
+	err := t.stop(op, path)
+	if err == nil && t.Own() {
+		err = call(unix.AT_FDCWD, path)
+	} else if err == nil {
+		err = t.changeIn(path, call)
 	}
-	if t.Own() {
-		return call(unix.AT_FDCWD, path)
+	switch {
+	case err == nil:
+		return nil
+	case old == "":
+		return &os.PathError{Op: op, Path: path, Err: err}
+	default:
+		return &os.LinkError{Op: op, Old: old, New: path, Err: err}
 	}
+}
+
+func (t Tree) changeIn(path string, call func(dir int, name string) error) error {
 	dir, err := t.open(programs.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(dir)
-	name := programs.Base(path)
-	if name == "" || name == "." || name == ".." {
-		return unix.EINVAL
+	if name := programs.Base(path); name != "" && name != "." && name != ".." {
+		return call(dir, name)
 	}
-	return call(dir, name)
+	return unix.EINVAL
+}
+
+// neighbour is an entry as a system call of change takes it that is in the same directory.
+func (t Tree) neighbour(path string) string {
+	if t.Own() {
+		return path
+	}
+	return programs.Base(path)
 }
 
 // Symlink makes a symlink.
 func (t Tree) Symlink(target, path string) error {
-	err := t.change("symlink", path, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) })
-	if err != nil {
-		return &os.LinkError{Op: "symlink", Old: target, New: path, Err: err}
-	}
-	return nil
+	return t.change("symlink", target, path, func(dir int, name string) error { return unix.Symlinkat(target, dir, name) })
 }
 
 // Unlink removes a directory entry that is not a directory.
 func (t Tree) Unlink(path string) error {
-	err := t.change("unlink", path, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
-	if err != nil {
-		return &os.PathError{Op: "unlink", Path: path, Err: err}
-	}
-	return nil
+	return t.change("unlink", "", path, func(dir int, name string) error { return unix.Unlinkat(dir, name, 0) })
 }
 
 // Rename renames an entry within one directory.
 func (t Tree) Rename(from, to string) error {
-	err := t.change("rename", to, func(dir int, name string) error {
-		if t.Own() {
-			return unix.Rename(from, to)
-		}
-		return unix.Renameat(dir, programs.Base(from), dir, name)
-	})
-	if err != nil {
-		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
-	}
-	return nil
+	return t.change("rename", from, to, func(dir int, name string) error { return unix.Renameat(dir, t.neighbour(from), dir, name) })
 }
 
 // Link gives a file another name in its directory.
 func (t Tree) Link(file, path string) error {
-	err := t.change("link", path, func(dir int, name string) error {
-		if t.Own() {
-			return unix.Link(file, path)
-		}
-		return unix.Linkat(dir, programs.Base(file), dir, name, 0)
-	})
-	if err != nil {
-		return &os.LinkError{Op: "link", Old: file, New: path, Err: err}
-	}
-	return nil
+	return t.change("link", file, path, func(dir int, name string) error { return unix.Linkat(dir, t.neighbour(file), dir, name, 0) })
 }
 
 // Create makes a new executable file.
 func (t Tree) Create(path string) (*os.File, error) {
 	fd := -1
-	err := t.change("create", path, func(dir int, name string) (err error) {
+	err := t.change("create", "", path, func(dir int, name string) (err error) {
 		fd, err = unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o755)
 		return err
 	})
-	if err != nil {
-		return nil, &os.PathError{Op: "create", Path: path, Err: err}
-	}
-	return os.NewFile(uintptr(fd), path), nil
+	return os.NewFile(uintptr(fd), path), err // nil for -1
 }

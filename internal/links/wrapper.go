@@ -80,16 +80,19 @@ func Started(marker string) Wrapper {
 // executable identifies the running executable. Under qemu-user, stat(2) of /proc/self/exe shows the emulator, while
 // readlink(2) shows the program: then the executable is unknown, and the marker in the file tells a wrapper.
 func executable(called string) fileID {
-	var exe, named unix.Stat_t
-	if unix.Stat("/proc/self/exe", &exe) != nil {
+	const self = "/proc/self/exe"
+	exe, err := Tree{}.Stat(self)
+	if err != nil {
 		return fileID{}
 	}
-	if unix.Stat(called, &named) == nil && idOf(named) == idOf(exe) {
+	if named, err := (Tree{}).Stat(called); err == nil && idOf(named) == idOf(exe) {
 		return idOf(exe)
 	}
 	// The name that was called leads elsewhere by now, or this is the emulator.
-	if path, err := os.Readlink("/proc/self/exe"); err == nil && unix.Stat(path, &named) == nil && idOf(named) != idOf(exe) {
-		return fileID{}
+	if path, err := os.Readlink(self); err == nil {
+		if named, err := (Tree{}).Stat(path); err == nil && idOf(named) != idOf(exe) {
+			return fileID{}
+		}
 	}
 	return idOf(exe)
 }
@@ -130,9 +133,10 @@ func (w Wrapper) Path() (string, error) {
 	if err == nil && w.In(Tree{}).isSelf(c.End, c.Stat) {
 		return c.End, nil
 	}
-	var st unix.Stat_t
-	if exe, err := os.Readlink("/proc/self/exe"); err == nil && unix.Stat(exe, &st) == nil && w.In(Tree{}).isSelf(exe, st) {
-		return exe, nil
+	if exe, err := os.Readlink("/proc/self/exe"); err == nil {
+		if st, err := (Tree{}).Stat(exe); err == nil && w.In(Tree{}).isSelf(exe, st) {
+			return exe, nil
+		}
 	}
 	return "", fmt.Errorf("find the wrapper's own file: %w", &os.PathError{Op: "stat", Path: path, Err: unix.ENOENT})
 }
@@ -177,8 +181,8 @@ func (w Wrapper) Dir() (string, error) {
 func (t Tree) hasIptables(dir string) bool {
 	files := append(programs.Names(), programs.MultiCall(detect.NFT), programs.Single(detect.NFT, "iptables"))
 	return slices.ContainsFunc(files, func(name string) bool {
-		var st unix.Stat_t
-		return t.Lstat(programs.Join(dir, name), &st) == nil
+		_, err := t.Lstat(programs.Join(dir, name))
+		return err == nil
 	})
 }
 

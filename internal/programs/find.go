@@ -27,14 +27,14 @@ var (
 //
 // stat is stat(2); isWrapper reports whether a file is a wrapper. The error wraps ErrMissing or ErrRecursion, or says why
 // a file that exists cannot be executed.
-func Find(dirs iter.Seq[string], files []string, stat func(string, *unix.Stat_t) error,
+func Find(dirs iter.Seq[string], files []string, stat func(string) (unix.Stat_t, error),
 	isWrapper func(string, unix.Stat_t) (bool, error)) (string, error) {
 	var unusable error // the first that exists and cannot be executed
 	for dir := range dirs {
 		for _, file := range files {
 			path := Join(dir, file)
-			var st unix.Stat_t
-			switch err := stat(path, &st); {
+			st, err := stat(path)
+			switch {
 			case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
 				continue
 			case err != nil:
