@@ -79,11 +79,9 @@ func decide(f facts) row {
 func Reasons() []Reason {
 	var all []Reason
 	for _, r := range table(facts{}) {
-		if len(all) == 0 || all[len(all)-1] != r.reason {
-			all = append(all, r.reason)
-		}
+		all = append(all, r.reason)
 	}
-	return all
+	return slices.Compact(all)
 }
 
 // withoutKubelet reports that kubelet's chains are known not to be in this backend.

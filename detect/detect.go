@@ -78,18 +78,7 @@ const (
 )
 
 // String returns "not asked", "unknown", "no" or "yes".
-func (a Answer) String() string {
-	switch a {
-	case Yes:
-		return "yes"
-	case No:
-		return "no"
-	case Unknown:
-		return "unknown"
-	default:
-		return "not asked"
-	}
-}
+func (a Answer) String() string { return [...]string{"not asked", "unknown", "no", "yes"}[a] }
 
 // MarshalText returns the same words.
 func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }

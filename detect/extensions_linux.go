@@ -38,13 +38,10 @@ func askExtensions(all []Support) {
 
 // extension asks for revision 0, see do_ipt_get_ctl in net/ipv4/netfilter/ip_tables.c.
 func (p *legacyProbe) extension(x Extension) error {
-	option := soGetRevisionTarget4
-	if p.family == IPv6 {
-		option = soGetRevisionTarget6
-		if p.withoutIPv6() {
-			return unix.ENOPROTOOPT
-		}
+	if p.withoutIPv6() {
+		return unix.ENOPROTOOPT
 	}
+	option := p.target
 	if !x.Target {
 		option-- // IPT_SO_GET_REVISION_MATCH is 66, IP6T_SO_GET_REVISION_MATCH 68
 	}

@@ -17,14 +17,22 @@ import (
 // legacyProbe asks x_tables about one family. A table is asked about only if it is listed: the same question about one
 // that is not would create it.
 type legacyProbe struct {
-	family Family
-	proc   string // where /proc is mounted
-	fd     int    // -1: not open
-	tables []byte // those that exist, one a line
-	err    error  // why they are not known
+	family                Family
+	names                 string // the file that lists its tables
+	domain, level, target int    // for socket(2) and getsockopt(2); target is for questions about a target
+	proc                  string // where /proc is mounted
+	fd                    int    // -1: not open
+	tables                []byte // those that exist, one a line
+	err                   error  // why they are not known
 }
 
-func newLegacyProbe(f Family) legacyProbe { return legacyProbe{family: f, proc: "/proc", fd: -1} }
+func newLegacyProbe(f Family) legacyProbe {
+	p := legacyProbe{family: f, names: "ip_tables_names", domain: unix.AF_INET, level: unix.SOL_IP, target: soGetRevisionTarget4, proc: "/proc", fd: -1}
+	if f == IPv6 {
+		p.names, p.domain, p.level, p.target = "ip6_tables_names", unix.AF_INET6, unix.SOL_IPV6, soGetRevisionTarget6
+	}
+	return p
+}
 
 func (p *legacyProbe) close() {
 	if p.fd >= 0 {
@@ -38,12 +46,8 @@ func (p *legacyProbe) net(name string) string { return p.proc + "/thread-self/ne
 // list reads which tables exist in the namespace, and returns whether the kernel has x_tables of this family. It has kept the
 // list since ip_tables or ip6_tables was loaded, with no line until the first table is created.
 func (p *legacyProbe) list() (supported Answer) {
-	name := "ip_tables_names"
-	if p.family == IPv6 {
-		name = "ip6_tables_names"
-	}
 	var buf [128]byte // all five take 31
-	n, err := readFile(p.net(name), buf[:])
+	n, err := readFile(p.net(p.names), buf[:])
 	p.tables, p.err = buf[:n], nil
 	if err == nil {
 		if n > 0 && p.withoutIPv6() {
@@ -184,11 +188,7 @@ func (p *legacyProbe) open() error {
 	if p.fd >= 0 {
 		return nil
 	}
-	domain := unix.AF_INET
-	if p.family == IPv6 {
-		domain = unix.AF_INET6
-	}
-	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := unix.Socket(p.domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open a socket: %w", err)
 	}
@@ -202,13 +202,9 @@ func (p *legacyProbe) getsockopt(option int, b []byte) (int, error) {
 	if err := p.open(); err != nil {
 		return 0, err
 	}
-	level := unix.SOL_IP
-	if p.family == IPv6 {
-		level = unix.SOL_IPV6
-	}
 	size := uint32(len(b))
 	// x/sys has no getsockopt that also passes something in.
-	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.fd), uintptr(level), uintptr(option),
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.fd), uintptr(p.level), uintptr(option),
 		uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&size)), 0)
 	if errno != 0 {
 		return 0, errno

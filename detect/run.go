@@ -5,6 +5,8 @@
 
 package detect
 
+import "slices"
+
 // Run answers the query. It never fails: what cannot be asked is Unknown in the evidence, with the error.
 func (q Query) Run() Result {
 	if q.Override != "" && !q.Everything {
@@ -63,7 +65,7 @@ func (p *prober) run(q Query) Result {
 			p.askCanaries(all)
 		}
 	}
-	if q.DryRun && (all || p.undecided(q)) {
+	if q.DryRun && (all || decide(q.facts(p.evidence)).reason == Default) {
 		p.dryRun(q.NAT)
 	}
 	return q.result(p.evidence)
@@ -81,12 +83,7 @@ func rules(e Evidence) bool  { return e.Rules.Min > 0 }
 
 // found reports whether something is known to be in any backend and family.
 func (p *prober) found(what func(Evidence) bool) bool {
-	for _, e := range p.evidence {
-		if what(e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.evidence[:], what)
 }
 
 // askHints asks nft first, because its hint decides whatever legacy says. Legacy reports both chains at once.
@@ -214,6 +211,3 @@ func (p *prober) countLegacy(count func(*legacyProbe, string) (Table, error), li
 	}
 	return p.evidence[2].Rules.plus(p.evidence[3].Rules)
 }
-
-// undecided reports that no row of the decision applies that outranks what a dry run can show.
-func (p *prober) undecided(q Query) bool { return decide(q.facts(p.evidence)).reason == Default }

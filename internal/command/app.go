@@ -129,8 +129,8 @@ func printVersion(c *cli.Context) error {
 	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
 		v = info.Main.Version
 	}
-	_, err := fmt.Fprintln(c.App.Writer, program, "version", v)
-	return err
+	fmt.Fprintln(c.App.Writer, program, "version", v)
+	return nil
 }
 
 // usageError is wrong usage. Its exit status is 2.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/signal"
 
 	"github.com/urfave/cli/v2"
@@ -72,8 +73,8 @@ func (s *session) detect(c *cli.Context) error {
 	if !elsewhere {
 		a.Here = s.here(variable, remembered, a.Result)
 	}
-	if err := format.print(s.page(), a); err != nil {
-		return err
+	if format.print(s.page(), a); s.stdout.err != nil {
+		return s.stdout.err
 	}
 	if !format.saysAll {
 		for _, line := range a.remarks() {
@@ -112,39 +113,41 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 	if limit == 0 || q.Override != "" || r.Conclusive {
 		return r, nil
 	}
-	ctx, stop := context.WithTimeout(context.Background(), limit)
+	timeout, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
-	// What the caller ignores stays ignored: the runtime by itself would end the process at SIGTERM.
-	interrupt, terminate := ctx, ctx
-	if process.Ignored(unix.SIGINT) {
-		signal.Ignore(unix.SIGINT)
-	} else {
-		interrupt, stop = signal.NotifyContext(ctx, unix.SIGINT)
-		defer stop()
-		terminate = interrupt
+	ctx, interrupt := context.WithCancelCause(timeout)
+	defer interrupt(nil)
+	signals := make(chan os.Signal, 1)
+	for _, number := range []unix.Signal{unix.SIGINT, unix.SIGTERM} {
+		// What the caller ignores stays ignored: the runtime by itself would end the process at SIGTERM.
+		if process.Ignored(number) {
+			signal.Ignore(number)
+		} else {
+			signal.Notify(signals, number)
+		}
 	}
-	if process.Ignored(unix.SIGTERM) {
-		signal.Ignore(unix.SIGTERM)
-	} else {
-		terminate, stop = signal.NotifyContext(interrupt, unix.SIGTERM)
-		defer stop()
-	}
+	go func() { interrupt(interrupted((<-signals).(unix.Signal))) }()
 	// From here on a signal ends the wait: somebody may go by this line.
 	s.say("waiting up to %s for kubelet's chains, or rules: %s", limit, r.Uncertainty())
 	waited := q
 	waited.DryRun, waited.Everything, waited.Remembered = false, false, remembered
-	r, err := waited.Wait(terminate)
+	r, err := waited.Wait(ctx)
+	var end failure
 	switch {
 	case r.Conclusive:
 		s.say("found: %v", r)
-	case ctx.Err() != nil && err != nil && !errors.Is(err, ctx.Err()):
-		s.say("timed out (checked every %s: %v)", detect.PollInterval, err)
-	case ctx.Err() != nil:
-		s.say("timed out")
-	case interrupt.Err() != nil:
-		return r, failure{128 + int(unix.SIGINT), errors.New("interrupted"), ""}
+	case errors.As(context.Cause(ctx), &end):
+		return r, end
+	case ctx.Err() == nil:
+		return r, err
 	default:
-		return r, failure{128 + int(unix.SIGTERM), errors.New("terminated"), ""}
+		s.say("timed out")
 	}
 	return doctor.Ask(q, remembered), nil
+}
+
+// interrupted is the end of a wait by a signal, with the status that shells give it.
+func interrupted(number unix.Signal) failure {
+	text := map[unix.Signal]string{unix.SIGINT: "interrupted", unix.SIGTERM: "terminated"}[number]
+	return failure{128 + int(number), errors.New(text), ""}
 }

@@ -47,9 +47,7 @@ func (s *session) doctor(c *cli.Context) error {
 	}
 	r := doctor.Examine(s.w, dir, variable)
 	if c.String("output") == "json" {
-		if err := s.page().json(r); err != nil {
-			return err
-		}
+		s.page().json(r)
 	} else {
 		s.page().report(r, c.Bool("all"))
 	}
@@ -67,25 +65,23 @@ func (s *session) check(dir string, variable detect.Mode) error {
 	if !ok {
 		return failure{1, errors.New(line), ""}
 	}
-	_, err := fmt.Fprintln(s.stdout, line)
-	return err
+	s.page().lines(line)
+	return nil
 }
 
 func counts(r doctor.Report) string {
+	n := map[doctor.Severity]int{}
+	for _, f := range r.Findings {
+		n[f.Severity]++
+	}
 	var parts []string
 	for _, severity := range []doctor.Severity{doctor.Problem, doctor.Warning} {
-		n := 0
-		for _, f := range r.Findings {
-			if f.Severity == severity {
-				n++
-			}
-		}
-		switch n {
+		switch n[severity] {
 		case 0:
 		case 1:
 			parts = append(parts, "1 "+string(severity))
 		default:
-			parts = append(parts, fmt.Sprintf("%d %ss", n, severity))
+			parts = append(parts, fmt.Sprintf("%d %ss", n[severity], severity))
 		}
 	}
 	if parts == nil {

@@ -5,6 +5,7 @@ package command
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
@@ -35,40 +36,33 @@ func (a answer) remarks() []string {
 
 // A format is a way to print an answer.
 type format struct {
-	print   func(page, answer) error
+	print   func(page, answer)
 	saysAll bool // it shows what is uncertain, so that stderr need not
 }
 
 var formats = map[string]format{
-	"text":  {print: func(p page, a answer) error { return p.lines(string(a.Mode)) }},
+	"text":  {print: func(p page, a answer) { p.lines(string(a.Mode)) }},
 	"table": {print: page.evidence, saysAll: true},
-	"json":  {print: func(p page, a answer) error { return p.json(a) }},
+	"json":  {print: func(p page, a answer) { p.json(a) }},
 	// Lines for a shell's eval. No value needs quotes.
-	"env": {print: func(p page, a answer) error {
-		return p.lines("IPTABLES_MODE="+string(a.Mode), "IPTABLES_REASON="+string(a.Reason), fmt.Sprintf("IPTABLES_CONCLUSIVE=%t", a.Conclusive))
+	"env": {print: func(p page, a answer) {
+		p.lines("IPTABLES_MODE="+string(a.Mode), "IPTABLES_REASON="+string(a.Reason), fmt.Sprintf("IPTABLES_CONCLUSIVE=%t", a.Conclusive))
 	}},
 	// A feature file for the local source of Node Feature Discovery, which makes labels of it such as
 	// feature.node.kubernetes.io/iptables.mode. A guess is not a feature of the node.
-	"nfd": {print: func(p page, a answer) error {
+	"nfd": {print: func(p page, a answer) {
 		mode := string(a.Mode)
 		if !a.Conclusive {
 			mode = "unknown"
 		}
-		return p.lines("iptables.mode="+mode, "iptables.reason="+string(a.Reason), fmt.Sprintf("iptables.conclusive=%t", a.Conclusive))
+		p.lines("iptables.mode="+mode, "iptables.reason="+string(a.Reason), fmt.Sprintf("iptables.conclusive=%t", a.Conclusive))
 	}},
 }
 
-func (p page) lines(lines ...string) error {
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(p, line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (p page) lines(lines ...string) { fmt.Fprintln(p, strings.Join(lines, "\n")) }
 
 // evidence prints the answer, what speaks against it, and all evidence.
-func (p page) evidence(a answer) error {
+func (p page) evidence(a answer) {
 	p.paragraph("", "", a.String())
 	switch {
 	case len(a.Conflicts) > 0:
@@ -90,7 +84,6 @@ func (p page) evidence(a answer) error {
 	}
 	p.paragraph("", "network: ", a.Network.String())
 	p.tables(a.Result)
-	return nil
 }
 
 // tables prints the evidence as tables.

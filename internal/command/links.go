@@ -101,8 +101,8 @@ func (s *session) selectMode(c *cli.Context) error {
 	if fixed != nil {
 		s.say("the links cannot be changed (%v); this container remembers %s instead, in %s", fixed, mode, remembered)
 	}
-	_, err = fmt.Fprintln(s.stdout, mode)
-	return err
+	fmt.Fprintln(s.stdout, mode)
+	return nil
 }
 
 func (s *session) reset(c *cli.Context) error {

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// page is where text for people is printed: a terminal, or something that is 80 columns wide.
+// page is where text for people is printed: a terminal, or something that is 80 columns wide. It remembers an error of
+// writing, so nobody else need.
 type page struct {
 	io.Writer
 	width int
@@ -85,12 +86,12 @@ func (p page) table(rows ...[]string) {
 	for _, row := range rows {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	t.Flush() // an error stays in the sticky writer
+	t.Flush()
 }
 
 // json prints a value for machines.
-func (p page) json(value any) error {
+func (p page) json(value any) {
 	e := json.NewEncoder(p)
 	e.SetIndent("", "  ")
-	return e.Encode(value)
+	_ = e.Encode(value)
 }

@@ -48,9 +48,6 @@ func (w Wrapper) Memory(c Container) Memory {
 // Mode returns the remembered backend, "" if there is none.
 func (m Memory) Mode() detect.Mode { return m.mode }
 
-// Path returns where the memory is, "" if there is none.
-func (m Memory) Path() string { return m.path }
-
 func (m *Memory) read() {
 	m.path, m.mode = "", ""
 	if m.file == "" || m.tree.stop("read", m.file) != nil {

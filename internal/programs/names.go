@@ -25,13 +25,7 @@ func Modes() []detect.Mode { return []detect.Mode{detect.NFT, detect.Legacy} }
 func StandardDirs() []string { return []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"} }
 
 // IsName reports whether a file name is one of the six commands.
-func IsName(name string) bool {
-	switch name {
-	case "iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore":
-		return true
-	}
-	return false
-}
+func IsName(name string) bool { return slices.Contains(Names(), name) }
 
 // MultiCall is the file name of a backend's multi-call program, which serves all six commands and goes by argv[0].
 func MultiCall(m detect.Mode) string { return "xtables-" + string(m) + "-multi" }
