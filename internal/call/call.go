@@ -23,12 +23,9 @@ import (
 func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
 	process.ReleaseSignals()
 	name := programs.Base(argv[0])
-	var override detect.Mode
-	if w.Trusted() {
-		var err error
-		if override, err = programs.ParseMode(os.Getenv("IPTABLES_WRAPPER_MODE")); err != nil {
-			return fail(stderr, 2, fmt.Errorf("environment variable IPTABLES_WRAPPER_MODE: %w", err), "")
-		}
+	override, err := w.Override()
+	if err != nil {
+		return fail(stderr, 2, err, "")
 	}
 	paths, errs, only := w.FindBoth(programs.Dir(w.Called), name)
 	q := detect.Query{Override: override, Installed: only}
@@ -59,7 +56,7 @@ func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
 		kept.Mode = r.Mode
 	}
 	debug(w, stderr, r, kept, paths[kept.Mode])
-	err := exec.Become(paths[kept.Mode], argv)
+	err = exec.Become(paths[kept.Mode], argv)
 	kept.Undo()
 	return cannotRun(stderr, name, r, err)
 }

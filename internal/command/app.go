@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -17,9 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
 const program = "iptables-wrapper"
@@ -133,24 +130,7 @@ func printVersion(c *cli.Context) error {
 	return nil
 }
 
-// usageError is wrong usage. Its exit status is 2.
-type usageError struct {
-	command string // "" for the program itself
-	text    string
-}
-
-func (e usageError) Error() string {
-	if e.command == "" {
-		return e.text
-	}
-	return e.command + ": " + e.text
-}
-
-func usagef(command, format string, args ...any) error {
-	return usageError{command, fmt.Sprintf(format, args...)}
-}
-
-// failure is any other end of a command with a status. Without an error, the answer has said what there is to say.
+// failure is the end of a command with a status. Without an error, the answer has said what there is to say.
 type failure struct {
 	status int
 	err    error
@@ -159,6 +139,15 @@ type failure struct {
 
 func (f failure) Error() string { return fmt.Sprint(f.err) }
 func (f failure) Unwrap() error { return f.err }
+
+// usagef is wrong usage of a command, or of the program itself: "".
+func usagef(command, format string, args ...any) error {
+	text, see := fmt.Sprintf(format, args...), program+" --help"
+	if command != "" {
+		text, see = command+": "+text, program+" "+command+" --help"
+	}
+	return failure{2, errors.New(text), "see " + see}
+}
 
 // stickyWriter remembers that an answer could not be written.
 type stickyWriter struct {
@@ -183,34 +172,22 @@ func (s *session) say(format string, args ...any) {
 
 // printError prints what went wrong and what to do, and returns the exit status.
 func (s *session) printError(err error) int {
-	var u usageError
-	var f failure
-	switch {
-	case errors.As(err, &u):
+	f := failure{1, err, ""}
+	errors.As(err, &f)
+	if f.err != nil {
 		s.say("%v", err)
-		s.say("hint: see %s", strings.Join(strings.Fields(program+" "+u.command+" --help"), " "))
-		return 2
-	case errors.As(err, &f):
-		if f.err != nil {
-			s.say("%v", err)
-		}
-		if f.hint != "" {
-			s.say("hint: %s", f.hint)
-		}
-		return f.status
 	}
-	s.say("%v", err)
-	return 1
+	if f.hint != "" {
+		s.say("hint: %s", f.hint)
+	}
+	return f.status
 }
 
 // variable returns what IPTABLES_WRAPPER_MODE asks for: "" for auto.
 func (s *session) variable() (detect.Mode, error) {
-	if !s.w.Trusted() {
-		return "", nil
-	}
-	mode, err := programs.ParseMode(os.Getenv(doctor.ModeVariable))
+	mode, err := s.w.Override()
 	if err != nil {
-		return "", usagef("", "environment variable %s: %v", doctor.ModeVariable, err)
+		return "", usagef("", "%v", err)
 	}
 	return mode, nil
 }

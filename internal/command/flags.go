@@ -4,7 +4,6 @@
 package command
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -94,5 +93,5 @@ func explain(c *cli.Command, err error) error {
 	case quoted:
 		return usagef(command, "--%s %q is no valid value: --%[1]s %[3]s", name, value, examples[name])
 	}
-	return usageError{command, fmt.Sprint(err)}
+	return usagef(command, "%v", err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
 func (s *session) installCommand() *cli.Command {
@@ -45,7 +46,7 @@ func (s *session) selectCommand() *cli.Command {
 			"changed, this container remembers the mode. Example:\n\n   iptables-wrapper select --wait 2m",
 		Flags: []cli.Flag{
 			dirFlag(name),
-			enumFlag(name, &cli.StringFlag{Name: "mode", Usage: "use `MODE`: auto, nft or legacy (default: $" + doctor.ModeVariable + ", or auto)"}),
+			enumFlag(name, &cli.StringFlag{Name: "mode", Usage: "use `MODE`: auto, nft or legacy (default: $" + programs.ModeVariable + ", or auto)"}),
 			waitFlag(name),
 		},
 		Action: s.selectMode,

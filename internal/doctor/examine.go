@@ -30,19 +30,16 @@ var wantedExtensions = []detect.Extension{
 }
 
 // Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
-// the kernel may load the modules of what it is asked for.
-func Examine(w links.Wrapper, dir string, variable detect.Mode) Report {
-	r := Report{Version: Version, Unreadable: []string{}, Variable: variable, distrusted: !w.Trusted()}
+// the kernel may load the modules of what it is asked for. override is what the environment asks for, if it may.
+func Examine(w links.Wrapper, dir string, override detect.Mode) Report {
+	r := Report{Version: Version, Unreadable: []string{}, distrusted: !w.Trusted()}
+	r.Variable, _ = programs.ParseMode(os.Getenv(programs.ModeVariable))
 	container := w.Container()
 	r.Remembered = w.Memory(container).Mode()
 	r.Host = Ask(detect.Query{Installed: Installed(w, dir), DryRun: true, NAT: true, Everything: true}, r.Remembered)
 
 	r.Network = ThisNetwork(w, r.Host)
-	effective := variable
-	if r.distrusted {
-		effective = ""
-	}
-	r.Here = Look(w, dir, effective, r.Remembered, r.Host)
+	r.Here = Look(w, dir, override, r.Remembered, r.Host)
 	r.Names = w.Look(dir)
 	if i := slices.IndexFunc(r.Names, func(s links.Status) bool { return s.Wrapper && s.Fixed != nil }); i >= 0 {
 		r.fixed = r.Names[i].Fixed

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
 // A rule is one row of a table. It applies where there is a detail. Its text and its fix are then a finding, with the
@@ -68,7 +69,7 @@ func (r *Report) placeholders(detail string) *strings.Replacer {
 		here = r.Host.Mode
 	}
 	_, because, _ := strings.Cut(r.Host.String(), ": ")
-	return strings.NewReplacer("{}", detail, "{variable}", ModeVariable, "{here}", string(here), "{program}", r.Here.Program,
+	return strings.NewReplacer("{}", detail, "{variable}", programs.ModeVariable, "{here}", string(here), "{program}", r.Here.Program,
 		"{host}", string(r.Host.Mode), "{other}", string(other), "{because}", because)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
 // How says what decides which program "iptables" is here.
@@ -47,7 +48,7 @@ func (h Here) String() string {
 	case Remembered:
 		program += ", remembered"
 	case Variable:
-		program += ", by " + ModeVariable
+		program += ", by " + programs.ModeVariable
 	case EachCall:
 		program += ", detected at each call"
 	}

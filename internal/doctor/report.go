@@ -13,9 +13,6 @@ import (
 // Version goes up when something in docs/doctor.schema.json changes its meaning or is removed.
 const Version = 2
 
-// ModeVariable is the environment variable that overrides detection.
-const ModeVariable = "IPTABLES_WRAPPER_MODE"
-
 // Severity orders findings. Only a problem makes doctor end with status 1.
 type Severity string
 

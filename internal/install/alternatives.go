@@ -27,9 +27,6 @@ import (
 // priority is above those of the distributions' packages, which are 5 to 20, so the wrapper stays the best choice.
 const priority = 100
 
-// alternativesDir holds the link for each name in a group.
-const alternativesDir = "/etc/alternatives"
-
 // alternativesTools are the programs that manage groups, and where they store them: dpkg's, which other distributions use
 // too, and chkconfig's. See update-alternatives(1) and alternatives(8).
 var alternativesTools = [...]struct {
@@ -96,7 +93,7 @@ func alternative(t links.Tree, path string) string {
 	if err == nil && target[0] != '/' {
 		target = programs.Join(programs.Dir(path), target)
 	}
-	if err != nil || !t.SameFile(programs.Dir(target), alternativesDir) {
+	if err != nil || !t.SameFile(programs.Dir(target), links.AlternativesDir) {
 		return ""
 	}
 	return target
@@ -149,7 +146,7 @@ func (g group) registered() bool {
 
 func (g group) chosen() bool {
 	return !slices.ContainsFunc(g.members, func(m member) bool {
-		target, err := os.Readlink(filepath.Join(alternativesDir, m.name))
+		target, err := os.Readlink(filepath.Join(links.AlternativesDir, m.name))
 		return err != nil || target != g.program() || alternative(links.Tree{}, m.link) == ""
 	})
 }
@@ -164,7 +161,7 @@ func (g group) register() error {
 	}
 	for _, m := range g.others {
 		// Not ours: what it points to now does not change.
-		if target, err := os.Readlink(filepath.Join(alternativesDir, m.name)); err == nil {
+		if target, err := os.Readlink(filepath.Join(links.AlternativesDir, m.name)); err == nil {
 			args = append(args, "--slave", m.link, m.name, target)
 		}
 	}

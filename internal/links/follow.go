@@ -72,8 +72,8 @@ func (c Chain) switchHop() string {
 	return ""
 }
 
-// alternativesDir holds a symlink for each command that update-alternatives(1) manages.
-const alternativesDir = "/etc/alternatives"
+// AlternativesDir holds a symlink for each command that update-alternatives(1) manages.
+const AlternativesDir = "/etc/alternatives"
 
 // ownLink returns the index of the last link of a command's chain that is there for that command: it bears the command's
 // name, in the directory of the chain's first hop, in a standard one, or in /etc/alternatives if a standard one leads there.
@@ -86,7 +86,7 @@ func (t Tree) ownLink(c Chain) int {
 		switch {
 		case programs.Base(hop) != programs.Base(c.Hops[0]):
 		case t.isOneOf(dir, programs.StandardDirs()...), t.isOneOf(dir, programs.Dir(c.Hops[0])),
-			t.isOneOf(dir, alternativesDir) && t.isOneOf(programs.Dir(c.Hops[i-1]), programs.StandardDirs()...):
+			t.isOneOf(dir, AlternativesDir) && t.isOneOf(programs.Dir(c.Hops[i-1]), programs.StandardDirs()...):
 			own = i
 		}
 	}
@@ -101,7 +101,7 @@ func (t Tree) isOneOf(dir string, dirs ...string) bool {
 // link that points to it in /etc/alternatives.
 func (t Tree) namesDir(c Chain) string {
 	i := t.ownLink(c)
-	if i > 0 && t.isOneOf(programs.Dir(c.Hops[i]), alternativesDir) {
+	if i > 0 && t.isOneOf(programs.Dir(c.Hops[i]), AlternativesDir) {
 		i--
 	}
 	return programs.Dir(c.Hops[i])

@@ -101,6 +101,18 @@ func executable(called string) fileID {
 // set-user-ID or set-group-ID. File capabilities are fine, because the caller can run both backends' programs itself.
 func (w Wrapper) Trusted() bool { return !w.setID }
 
+// Override returns the backend that the caller's environment asks for, "" if none.
+func (w Wrapper) Override() (detect.Mode, error) {
+	if !w.Trusted() {
+		return "", nil
+	}
+	mode, err := programs.ParseMode(os.Getenv(programs.ModeVariable))
+	if err != nil {
+		err = fmt.Errorf("environment variable %s: %w", programs.ModeVariable, err)
+	}
+	return mode, err
+}
+
 // Privileged reports whether this process has privileges that its caller does not have, by set-user-ID, set-group-ID or file
 // capabilities.
 func (w Wrapper) Privileged() bool { return w.secure }

@@ -71,6 +71,9 @@ func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:]
 // Join returns the path of a file in a directory.
 func Join(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
 
+// ModeVariable is the environment variable that overrides detection.
+const ModeVariable = "IPTABLES_WRAPPER_MODE"
+
 // ParseMode reads the value of IPTABLES_WRAPPER_MODE and of --mode. "" stands for auto.
 func ParseMode(s string) (detect.Mode, error) {
 	switch s {
