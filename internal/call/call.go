@@ -34,9 +34,7 @@ func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
 	if override == "" {
 		container = w.Container()
 		memory = w.Memory(container)
-		if m := memory.Mode(); m != "" && !errors.Is(errs[m], exec.ErrMissing) {
-			q.Remembered = m
-		}
+		q.Remembered = usable(memory.Mode(), errs)
 		q.DryRun = programs.Adds(argv)
 		q.NAT = q.DryRun && programs.NeedsNAT(argv)
 	}
@@ -59,6 +57,14 @@ func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
 	err = exec.Become(paths[kept.Mode], argv)
 	kept.Undo()
 	return cannotRun(stderr, name, r, err)
+}
+
+// usable returns a remembered backend unless its program is missing: then the other rows of the decision apply.
+func usable(m detect.Mode, errs map[detect.Mode]error) detect.Mode {
+	if errors.Is(errs[m], exec.ErrMissing) {
+		return ""
+	}
+	return m
 }
 
 // cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the

@@ -198,7 +198,7 @@ func (h *fakeHost) wrong() string {
 	if memory := h.memory(); memory != "" && backend != "" && string(memory) != backend {
 		return fmt.Sprintf("the names point to %s, and the memory says %s", backend, memory)
 	}
-	if backend != "" && h.leads(WrapperName) != "wrapper" && h.leads("wrapper-1.0") != "wrapper" {
+	if backend != "" && h.leads(WrapperName) != "wrapper" {
 		return "the wrapper is gone: " + h.leads(WrapperName)
 	}
 	return ""

@@ -83,6 +83,12 @@ func TestNotKept(t *testing.T) {
 		{"the name leads elsewhere by now", conclusive(detect.NFT), func(h *fakeHost) {
 			h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
 		}, "", errElsewhere},
+		{"a program beside the link that was called", conclusive(detect.NFT), func(h *fakeHost) {
+			h.check(os.Mkdir(h.real("/home"), 0o755))
+			h.link("/usr/sbin/iptables", "/home/iptables")
+			h.write("/home/xtables-nft-multi", "mine")
+			h.w.Called = "/home/iptables"
+		}, detect.NFT, errElsewhere},
 		{"a user's file is in the switch's place", conclusive(detect.NFT), func(h *fakeHost) {
 			linked(h)
 			h.check(os.Remove(h.real("/usr/sbin/" + Switch)))
@@ -135,6 +141,23 @@ func TestOnlyInstalled(t *testing.T) {
 		paths, errs, only := h.w.FindBoth("/usr/sbin", "iptables")
 		if only != test.want {
 			t.Errorf("%d: got %q, want %q: %v, %v", i, only, test.want, paths, errs)
+		}
+		h.remove()
+	}
+}
+
+// Names that lead to something else than a wrapper stay as they are.
+func TestOtherNamesStay(t *testing.T) {
+	for _, target := range []string{"/usr/bin/busybox", legacyProgram} {
+		h := newHost(t)
+		linked(h)
+		h.write("/usr/bin/busybox", "mine")
+		h.link(target, "/usr/sbin/iptables-save")
+		if kept := h.call(h.w, conclusive(detect.NFT)); kept.Why != nil || h.leads("iptables-restore") != "nft" {
+			t.Errorf("%s: got %+v, iptables-restore is %s", target, kept, h.leads("iptables-restore"))
+		}
+		if got, err := h.w.Readlink("/usr/sbin/iptables-save"); got != target || err != nil {
+			t.Errorf("%s: now %q, %v", target, got, err)
 		}
 		h.remove()
 	}

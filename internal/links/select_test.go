@@ -4,6 +4,7 @@
 package links
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -159,6 +160,21 @@ func TestSelectRefuses(t *testing.T) {
 				t.Errorf("the names point to %s, before to %s", got, before)
 			}
 		})
+	}
+}
+
+// For a caller with fewer privileges, select and reset change nothing.
+func TestSelectIsNotForPrivileged(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.w.secure = true
+	if _, _, err := h.w.Select("/usr/sbin", detect.NFT); !errors.Is(err, ErrPrivileged) || h.all() != "wrapper" {
+		t.Errorf("select: got %v, the names point to %s", err, h.all())
+	}
+	h.link("xtables-nft-multi", "/usr/sbin/"+Switch)
+	if _, err := h.w.Reset("/usr/sbin"); !errors.Is(err, ErrPrivileged) || h.all() != "nft" {
+		t.Errorf("reset: got %v, the names point to %s", err, h.all())
 	}
 }
 
