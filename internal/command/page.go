@@ -13,6 +13,9 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 )
 
 // page is where text for people is printed: a terminal, or something that is 80 columns wide. It remembers an error of
@@ -94,4 +97,130 @@ func (p page) json(value any) {
 	e := json.NewEncoder(p)
 	e.SetIndent("", "  ")
 	_ = e.Encode(value)
+}
+
+// answer is what detect prints: the host's backend and, in this container's own network namespace, what iptables runs.
+// Its JSON form is docs/detect.schema.json.
+type answer struct {
+	detect.Result
+	Here    *doctor.Here   `json:"here,omitempty"`
+	Network doctor.Network `json:"network"`
+}
+
+// remarks are what makes the answer less than the whole truth.
+func (a answer) remarks() []string {
+	var lines []string
+	if a.Here != nil && a.Here.Differs {
+		lines = append(lines, fmt.Sprintf("iptables in this container is %s: it differs from the host; run: iptables-wrapper doctor", a.Here))
+	}
+	if a.Network.Own && !a.Conclusive {
+		lines = append(lines, doctor.PodNetwork)
+	}
+	for _, c := range a.Conflicts {
+		lines = append(lines, fmt.Sprintf("conflict: %s; run: iptables-wrapper doctor", c.Explain()))
+	}
+	return lines
+}
+
+// A format is a way to print an answer.
+type format struct {
+	print   func(page, answer)
+	saysAll bool // it shows what is uncertain, so that stderr need not
+}
+
+var formats = map[string]format{
+	"text":  {print: func(p page, a answer) { p.lines(string(a.Mode)) }},
+	"table": {print: page.evidence, saysAll: true},
+	"json":  {print: func(p page, a answer) { p.json(a) }},
+	// Lines for a shell's eval. No value needs quotes.
+	"env": {print: func(p page, a answer) {
+		p.lines("IPTABLES_MODE="+string(a.Mode), "IPTABLES_REASON="+string(a.Reason), fmt.Sprintf("IPTABLES_CONCLUSIVE=%t", a.Conclusive))
+	}},
+	// A feature file for the local source of Node Feature Discovery, which makes labels of it such as
+	// feature.node.kubernetes.io/iptables.mode. A guess is not a feature of the node.
+	"nfd": {print: func(p page, a answer) {
+		mode := string(a.Mode)
+		if !a.Conclusive {
+			mode = "unknown"
+		}
+		p.lines("iptables.mode="+mode, "iptables.reason="+string(a.Reason), fmt.Sprintf("iptables.conclusive=%t", a.Conclusive))
+	}},
+}
+
+func (p page) lines(lines ...string) { fmt.Fprintln(p, strings.Join(lines, "\n")) }
+
+// evidence prints the answer, what speaks against it, and all evidence.
+func (p page) evidence(a answer) {
+	p.paragraph("", "", a.String())
+	switch {
+	case len(a.Conflicts) > 0:
+		for _, c := range a.Conflicts {
+			p.paragraph(red, "conflict: ", c.Explain())
+		}
+	case a.Conclusive:
+		p.paragraph(green, "certain", "")
+	}
+	if !a.Conclusive {
+		p.paragraph(yellow, "not certain: ", a.Uncertainty())
+	}
+	if a.Here != nil {
+		color, text := "", a.Here.String()
+		if a.Here.Differs {
+			color, text = red, text+": differs from the host; run: iptables-wrapper doctor"
+		}
+		p.paragraph(color, "iptables here: ", text)
+	}
+	p.paragraph("", "network: ", a.Network.String())
+	p.tables(a.Result)
+}
+
+// tables prints the evidence as tables.
+func (p page) tables(r detect.Result) {
+	backends := [][]string{{"BACKEND", "FAMILY", "KERNEL", "HINT", "CANARY", "RULES"}}
+	tables := [][]string{{"TABLE", "", "", "RULES"}}
+	for _, e := range r.Evidence {
+		backends = append(backends, []string{string(e.Backend), string(e.Family), short(e.Supported), short(e.Hint), short(e.Canary), number(e.Rules)})
+		for _, t := range e.Tables {
+			tables = append(tables, []string{string(e.Backend), string(e.Family), t.Name, number(t.Rules)})
+		}
+	}
+	p.table(backends...)
+	if len(tables) > 1 {
+		p.table(tables...)
+	}
+	fmt.Fprintln(p)
+	p.paragraph("", "", "KERNEL: supported by the running kernel. HINT, CANARY: kubelet's chains KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY in table mangle. ?: unknown")
+	for _, e := range r.Evidence {
+		for _, f := range e.Features {
+			if f.Has == detect.No {
+				p.paragraph(yellow, fmt.Sprintf("%s %s: ", e.Backend, e.Family), fmt.Sprintf("cannot add a %s: %v", f.Name, f.Err))
+			}
+		}
+		for _, c := range e.Foreign {
+			p.paragraph(yellow, fmt.Sprintf("%s %s: ", e.Backend, e.Family), fmt.Sprintf("chain %q of table %q is not iptables' own", c.Name, c.Table))
+		}
+		if e.Err != nil {
+			p.paragraph(yellow, fmt.Sprintf("%s %s: ", e.Backend, e.Family), e.Err.Error())
+		}
+	}
+}
+
+// short is an answer in a narrow column.
+func short(a detect.Answer) string {
+	if a == detect.Unknown {
+		return "?"
+	}
+	return a.String()
+}
+
+func number(c detect.Count) string {
+	switch {
+	case c.Min == c.Max:
+		return fmt.Sprint(c.Min)
+	case c.Max == detect.Unbounded && c.Min == 0:
+		return "?"
+	case c.Max == detect.Unbounded:
+		return fmt.Sprintf(">=%d", c.Min)
+	}
+	return fmt.Sprintf("%d-%d", c.Min, c.Max)
 }

@@ -153,8 +153,8 @@ func lock(trusted bool) error {
 // listErrors has iptables-nft list its tables, where there are any. What it cannot list it mentions in a comment, and
 // ends with status 0.
 func (r *Report) listErrors(program string) {
-	for name, family := range map[string]detect.Family{"iptables-save": detect.IPv4, "ip6tables-save": detect.IPv6} {
-		if len(r.Host.Of(detect.NFT, family).Tables) == 0 {
+	for i, name := range []string{"iptables-save", "ip6tables-save"} {
+		if family := []detect.Family{detect.IPv4, detect.IPv6}[i]; len(r.Host.Of(detect.NFT, family).Tables) == 0 {
 			continue
 		}
 		stdout, stderr, err := install.Output(program, name)

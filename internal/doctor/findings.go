@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
@@ -76,4 +78,125 @@ func (r *Report) placeholders(detail string) *strings.Replacer {
 // clean makes one line of a text and removes what a terminal might take for a command.
 func clean(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }), " ")
+}
+
+const (
+	bothModes  = "install iptables 1.8.4 or newer with both backends in the image"
+	moveChain  = "run: nft list ruleset, and have the program that uses nft directly put its chains into a table with a name of its own"
+	tmpfs      = "mount a tmpfs on /dev/shm (docker run --tmpfs /dev/shm; Kubernetes: an emptyDir with medium: Memory)"
+	runInstall = "run: iptables-wrapper install"
+	addInstall = runInstall + ", and add it to the image: RUN iptables-wrapper install"
+	inTheImage = "in the image, as root: RUN iptables-wrapper install"
+	runReset   = "run: iptables-wrapper reset"
+	runSelect  = "run: iptables-wrapper select --mode {}"
+	waitSelect = "if kubelet is still starting, run: iptables-wrapper select --wait 2m"
+	hostNet    = "if its rules are for the node, set hostNetwork: true in the Pod's spec"
+	unset      = "unset {variable} in the container's environment"
+	load       = "on the host, run: modprobe -a "
+
+	uncertain = "the host's backend is not certain: {}"
+	chose     = "this container chose {} before the host showed what it uses, and the rules found may be its own"
+	noEffect  = "{variable}={} has no effect: "
+	resolves  = noEffect + "iptables already resolves to {program}"
+	differs   = "iptables in this container is {here}, but the host uses {host} ({because}). Rules written here have no effect on what the host evaluates with {host}."
+)
+
+// sight has the reasons why the host's backend is not certain, that nearest to the root first.
+func (r *Report) sight() []rule {
+	netAdmin, doubt, remembers := r.has("CAP_NET_ADMIN"), r.doubt(), ""
+	missing := "CAP_NET_ADMIN and CAP_NET_RAW are missing"
+	if r.has("CAP_NET_RAW") {
+		missing = "CAP_NET_ADMIN is missing"
+	}
+	if r.Host.Reason == detect.Remembered && doubt != "" {
+		remembers = string(r.Remembered)
+	}
+	features, modules := r.refused()
+	return []rule{
+		{Problem, where(!netAdmin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
+			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot look at the host: {}", inTheImage},
+		{Problem, where(!netAdmin, missing), "{}: iptables can neither read nor change rules",
+			"add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"},
+		{Problem, where(r.failedWith(unix.EPERM), "EPERM"),
+			"this process has CAP_NET_ADMIN, but not over this network namespace, which belongs to another user namespace",
+			"run the container without a user namespace (hostUsers: true), or give it a network namespace of its own"},
+		{Warning, r.failure(unix.EACCES), uncertain, "run as root or with group 0, or add CAP_DAC_READ_SEARCH"},
+		{Warning, r.failure(unix.ENOENT), uncertain, "mount /proc in this container"},
+		{Warning, r.failure(nil), uncertain, "see the kernel's log on the host (dmesg); iptables-wrapper doctor --all shows each error"},
+		{Problem, r.foreignChains(), "{}: iptables-nft can neither list nor change such a table", moveChain},
+		{Warning, where(r.Network.Own, remembers), chose + "; " + PodNetwork, hostNet},
+		{Warning, remembers, chose, waitSelect},
+		{Warning, where(r.Network.Own && r.Host.Reason == detect.Default, doubt), "found neither a kubelet chain nor any rule: " + PodNetwork, hostNet},
+		// Nothing else speaks for legacy.
+		{Warning, where(r.Host.Reason == detect.OnlySupported && r.Here.How == EachCall, features),
+			"iptables here uses legacy only because iptables-nft cannot add {}", "if the host's other programs use nft, " + load + modules},
+		{Warning, doubt, "{}", waitSelect},
+	}
+}
+
+// backend has the reasons why iptables here is not what the host uses, that nearest to the root first.
+func (r *Report) backend() []rule {
+	here := r.Here
+	byMode := map[detect.Mode]string{}
+	for _, n := range r.Names {
+		byMode[n.Mode] += n.Name + " "
+	}
+	mixed := byMode[detect.NFT] + "is nft, " + byMode[detect.Legacy] + "is legacy"
+	// The variable says one thing, and the name does not lead to the wrapper, which would obey it.
+	idle := where(!r.distrusted && here.How != Variable && here.Backend != r.Variable, r.Variable)
+	return []rule{
+		{Problem, where(byMode[detect.NFT] != "" && byMode[detect.Legacy] != "", mixed), "some iptables commands run nft and others legacy: {}", runReset},
+		{Problem, r.differsBy(Variable), "{variable} is {here}, but the host uses {host} ({because})", unset},
+		{Problem, r.differsBy(Switch), differs, runReset + " (or delete the Pod)"},
+		{Problem, r.differsBy(Remembered), differs + " This container remembers {here} from an earlier call",
+			runReset + ", and restart the program that writes rules (or delete the Pod)"},
+		{Problem, r.differsBy(NotWrapped), differs + " iptables was never put behind the wrapper", addInstall},
+		{Warning, where(here.How == NotWrapped, here.Backend),
+			"iptables here is always {here}, whatever the host uses: it was never put behind the wrapper", addInstall},
+		{Warning, where(r.Host.Conclusive && here.Backend == r.Host.Mode, idle), resolves, unset},
+		{Warning, idle, resolves, runSelect},
+		{Warning, where(r.distrusted && here.Backend != r.Variable, r.Variable),
+			noEffect + "the wrapper's file is set-user-ID or set-group-ID", "as root, " + runSelect},
+		// The variable decides here, and where it is not passed on the answer is another.
+		{Warning, where(here.How == Variable && r.Variable != r.Host.Mode, r.Variable),
+			"{variable}={} does not reach programs that clear the environment, such as firewalld, openvpn and sudo: for those, iptables detects the mode", runSelect},
+	}
+}
+
+// others are independent of each other.
+func (r *Report) others() []rule {
+	nft, legacy := r.wanted() == detect.NFT, r.wanted() == detect.Legacy
+	noneFound, broken, foreign := r.names()
+	features, featureModules := r.refused()
+	missing, aliases := r.missingExtensions()
+	supportModules := "iptable_filter ip6table_filter"
+	if nft {
+		supportModules = "nf_tables nft_compat"
+	}
+	stored := r.Here.How == Switch || r.Here.How == NotWrapped
+	return []rule{
+		{Problem, noneFound, "none of the six iptables commands was found: {}", runInstall},
+		{Warning, broken, "broken: {}", runInstall},
+		{Warning, foreign, "{}, a program that is neither this wrapper nor part of iptables", "if the wrapper should replace it, run: iptables-wrapper install --force"},
+		{Problem, r.programError(true), "no usable {here} iptables in this image: {}", bothModes},
+		{Warning, r.programError(false), "on a host that uses the other backend, iptables would not run here: {}", bothModes},
+		{Warning, r.versionsDiffer(), "the programs are of different versions: {}", "install both from one package"},
+		{Warning, where(r.has("CAP_NET_ADMIN") || r.wrapperCaps, strings.Join(r.fileCaps, ", ")), "file capabilities differ from those of the wrapper's file: {}", inTheImage},
+		{Problem, string(r.unsupported()), "the mode is {}, but this kernel does not support it", load + supportModules},
+		{Problem, where(nft, features), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", load + featureModules},
+		{Problem, where(legacy && !r.blind() && !r.has("CAP_NET_RAW"), "CAP_NET_RAW"), "{} is missing; it is needed for iptables-legacy",
+			"add NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_RAW)"},
+		{Problem, where(legacy, errorText(r.lock)), "iptables-legacy cannot lock its tables: {}", "docker run --tmpfs /run, or mount the host's /run/xtables.lock (type FileOrCreate)"},
+		{Problem, where(nft && r.foreignChains() == "", strings.Join(r.Unreadable, "; ")), "iptables-nft cannot list all of its tables: {}", moveChain},
+		{Warning, r.conflict(), "{}", "reboot the node, or delete the chains and rules left over from the old mode"},
+		{Warning, where(!r.Here.Differs, r.strayRules()), "the other backend has rules too: {}. They are active, but iptables here does not list them",
+			"find out what creates them and switch it to {host}; list them with: iptables-{other}-save"},
+		{Warning, missing, "the kernel lacks these iptables extensions: {}", "if something here needs them, " + load + aliases},
+		{Warning, where(r.strangers && !stored && r.failure(unix.EACCES) == "" && !r.blind(), "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"),
+			"nothing is stored or remembered, so the backend can change while this container runs: {}", "run this when the container starts: iptables-wrapper select"},
+		{Warning, where(r.fixed != nil && !r.strangers && !stored, errorText(r.forgetful)),
+			"the backend can change while this container runs: its links cannot be changed, and nothing can be remembered: {}", tmpfs},
+		{Note, where(r.forgetful == nil && r.Here.How != NotWrapped, errnoText(r.fixed)),
+			"the links cannot be changed ({}), so every call detects the mode again", "no action needed: each call takes about 1 ms longer"},
+	}
 }

@@ -103,16 +103,16 @@ func checkVersion(program string, mode detect.Mode, line string) error {
 // Others returns the paths in the standard directories under which iptables runs without the wrapper, each file once: in an
 // image with /sbin and /usr/sbin apart, for example, a full path may bypass it.
 func Others(w links.Wrapper, dir string) (paths []string) {
-	type fileID struct{ dev, ino uint64 }
-	seen := map[fileID]bool{}
+	seen := map[[2]uint64]bool{}
 	for i, d := range append([]string{dir}, programs.StandardDirs()...) {
 		for _, name := range programs.Names() {
 			path := programs.Join(d, name)
 			st, err := w.Lstat(path)
-			if err != nil || seen[fileID{uint64(st.Dev), st.Ino}] {
+			file := [2]uint64{uint64(st.Dev), st.Ino}
+			if err != nil || seen[file] {
 				continue
 			}
-			seen[fileID{uint64(st.Dev), st.Ino}] = true
+			seen[file] = true
 			if c, err := w.Follow(path); i > 0 && err == nil && c.IsProgram() && !w.IsWrapper(c.End) {
 				paths = append(paths, path)
 			}

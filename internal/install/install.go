@@ -77,6 +77,7 @@ func newPlan(w links.Wrapper, dir string, o Options) (p plan, err error) {
 		if groups, err = findGroups(dir); err != nil {
 			return p, err
 		}
+		p.groups = slices.DeleteFunc(slices.Clone(groups), group.registered)
 	}
 	sw := programs.Join(dir, links.Switch)
 	if target, _ := w.Readlink(sw); target != links.WrapperName {
@@ -99,9 +100,6 @@ func (p *plan) addName(w links.Wrapper, name string, groups []group, o Options) 
 	if i := slices.IndexFunc(groups, func(g group) bool { return g.has(name) }); i >= 0 {
 		if groups[i].registered() {
 			return nil
-		}
-		if !slices.ContainsFunc(p.groups, func(g group) bool { return g.has(name) }) {
-			p.groups = append(p.groups, groups[i])
 		}
 		if w.IsLink(path) {
 			link = "" // the tool replaces it; it replaces no file

@@ -146,13 +146,10 @@ func (w Wrapper) Lay(dir, wrapper string, links []string) (changed []string, err
 		if link == sw {
 			target = wrapper
 		}
-		content, err := w.Content(link, target)
-		if err == nil {
-			err = w.Replace(link, content)
-		}
-		if err != nil {
+		if err := w.point(link, target); err != nil {
 			return changed, err
 		}
+		content, _ := w.Readlink(link)
 		changed = append(changed, link+" -> "+content)
 	}
 	return changed, nil

@@ -43,10 +43,6 @@ type Wrapper struct {
 
 // Entries of the auxiliary vector, from linux/auxvec.h. golang.org/x/sys/unix has none of them.
 const (
-	atUID    = 11 // AT_UID
-	atEUID   = 12 // AT_EUID
-	atGID    = 13 // AT_GID
-	atEGID   = 14 // AT_EGID
 	atSecure = 23 // AT_SECURE
 	atExecfn = 31 // AT_EXECFN
 )
@@ -59,7 +55,6 @@ func Started(marker string) Wrapper {
 		w.Called = os.Args[0]
 	}
 	if auxv, err := unix.Auxv(); err == nil {
-		var ids [4]uintptr
 		for _, entry := range auxv {
 			switch value := entry[1]; entry[0] {
 			case atExecfn:
@@ -67,11 +62,8 @@ func Started(marker string) Wrapper {
 				w.Called = unix.BytePtrToString(*(**byte)(unsafe.Pointer(&value)))
 			case atSecure:
 				w.secure = value != 0
-			case atUID, atEUID, atGID, atEGID:
-				ids[entry[0]-atUID] = value
 			}
 		}
-		w.setID = ids[0] != ids[1] || ids[2] != ids[3]
 	}
 	w.file = executable(w.Called)
 	return w
