@@ -142,7 +142,7 @@ func (r *Report) backend() []rule {
 		byMode[n.Mode] += n.Name + " "
 	}
 	mixed := byMode[detect.NFT] + "is nft, " + byMode[detect.Legacy] + "is legacy"
-	// The variable says one thing, and the name does not lead to the wrapper, which would obey it.
+	// The variable says one thing, and the name does not point to the wrapper, which would obey it.
 	idle := where(!r.distrusted && here.How != Variable && here.Backend != r.Variable, r.Variable)
 	return []rule{
 		{Problem, where(byMode[detect.NFT] != "" && byMode[detect.Legacy] != "", mixed), "some iptables commands run nft and others legacy: {}", runReset},

@@ -146,7 +146,7 @@ func TestOnlyInstalled(t *testing.T) {
 	}
 }
 
-// Names that lead to something else than a wrapper stay as they are.
+// Names that point to something else than a wrapper stay as they are.
 func TestOtherNamesStay(t *testing.T) {
 	for _, target := range []string{"/usr/bin/busybox", legacyProgram} {
 		h := newHost(t)
