@@ -170,3 +170,17 @@ func (w Wrapper) servesAll(l layout, mode detect.Mode, program string) error {
 	}
 	return nil
 }
+
+// tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that was not moved because
+// it goes through another one does not use them up.
+func (w Wrapper) tidy(l layout) {
+	links := []string{l.sw}
+	for _, e := range l.names {
+		links = append(links, e.path, e.link)
+	}
+	for _, link := range links {
+		if left := temporary(link, "new"); w.isLink(left) {
+			_ = w.Unlink(left) // it is in nobody's way
+		}
+	}
+}

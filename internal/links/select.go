@@ -68,6 +68,7 @@ func (w Wrapper) Select(dir string, mode detect.Mode) (Outcome, error) {
 		if err := w.point(l.sw, program); err != nil {
 			return o, err
 		}
+		w.tidy(l)
 		o.Moved = true
 	}
 	return o, nil
@@ -150,6 +151,7 @@ func (w Wrapper) Reset(dir string) (Outcome, error) {
 	if err := w.resetLinks(l); err != nil {
 		return Outcome{}, err
 	}
+	w.tidy(l)
 	m := w.Memory(w.Container())
 	o.Forgotten = m.path
 	return o, m.forget()
