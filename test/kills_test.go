@@ -40,10 +40,14 @@ func TestKilledAtEachCall(t *testing.T) {
 	})
 }
 
+// changing are the calls that change something, and the last one. A process that is killed before any other call leaves
+// behind what it would before the next of these, so "make test" kills it only there.
+var changing = strings.Fields("symlinkat linkat renameat unlinkat execve")
+
 func (s *scene) killAtEach(t *testing.T) (kills int) {
 	reference := s.reference(t)
 	for at, call := range reference {
-		if call.BeforeMain || slices.Contains(cannotFail, call.Name) {
+		if call.BeforeMain || slices.Contains(cannotFail, call.Name) || !host.All() && !slices.Contains(changing, call.Name) {
 			continue
 		}
 		s.disturb(t, reference, at, "signal=KILL")
