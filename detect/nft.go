@@ -58,16 +58,23 @@ func (s *nftSocket) chain(f Family, name string) (Answer, error) {
 
 // rules streams the rules of one table, in a buffer that does not grow. It stops when the limit is reached.
 //
+// While iptables-nft-restore replaces a table, the kernel for a moment has the deleted one before its successor, and a dump
+// that names a table ends after the first of that name: with no rule and no word (nf_tables_dump_rules). So only a dump that
+// names none can say that there is no rule.
+//
 // Not counted, here as in iptables-nft-save, is what follows a rule of more than 32 KiB: the kernel ends the dump there
 // and says nothing.
 func (s *nftSocket) rules(f Family, table string, limit int) (Count, error) {
 	which := attributes(nil).text(unix.NFTA_RULE_TABLE, table)
 	n, most := 0, 0
-	err := again(func() error {
+	read := func() error {
 		n = 0
 		for m, err := range s.ask(f, unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, which, unix.NFT_MSG_NEWRULE) {
 			if err == nil {
 				err = m.verify(f.nfproto(), unix.NFTA_RULE_TABLE, table)
+			}
+			if which == nil && errors.Is(err, errWrongObject) {
+				continue // of another table
 			}
 			if err != nil {
 				return err
@@ -78,7 +85,12 @@ func (s *nftSocket) rules(f Family, table string, limit int) (Count, error) {
 			}
 		}
 		return nil
-	})
+	}
+	err := again(read)
+	if err == nil && n == 0 {
+		which = nil
+		err = again(read)
+	}
 	switch {
 	case absent(err):
 		return exactly(0), nil

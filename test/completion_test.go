@@ -31,45 +31,53 @@ func TestCompletion(t *testing.T) {
 		t.Fatal(err)
 	}
 	formats := []string{"text", "table", "json", "env", "nfd"}
-	for shell, complete := range map[string]func(t *testing.T, dir, script, line string) []string{
+	tests := []struct {
+		line string
+		want []string
+	}{
+		{"", commands},
+		{"de", []string{"detect"}},
+		{"--v", []string{"--version"}},
+		{"detect --", flags},
+		{"detect -o ", formats},
+		{"detect --output ", formats},
+		{"detect --strict -o t", []string{"table", "text"}},
+		{"detect --output=n", []string{"nfd"}},
+		{"detect --wait ", nil},
+		{"detect --netns f", []string{"file"}},
+		{"install --skip", []string{"--skip-checks"}},
+		{"install --alternatives ", []string{"auto", "never"}},
+		{"install --root ", []string{"directory"}},
+		{"select --mode ", []string{"auto", "nft", "legacy"}},
+		{"reset --dir ", []string{"directory"}},
+		{"reset --o", nil},
+		{"completion ", []string{"bash", "zsh", "fish"}},
+	}
+	var lines []string
+	for _, test := range tests {
+		lines = append(lines, "iptables-wrapper "+test.line)
+	}
+	for shell, complete := range map[string]func(t *testing.T, dir, script string, lines []string) [][]string{
 		"bash": bash, "zsh": zsh, "zsh, sourced": zshSourced, "fish": fish, "fish, sourced": fishSourced,
 	} {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
 			name, _, _ := strings.Cut(shell, ",")
-			script := host.Run(t, wrapper, "completion", name)
-			for _, test := range []struct {
-				line string
-				want []string
-			}{
-				{"", commands},
-				{"de", []string{"detect"}},
-				{"--v", []string{"--version"}},
-				{"detect --", flags},
-				{"detect -o ", formats},
-				{"detect --output ", formats},
-				{"detect --strict -o t", []string{"table", "text"}},
-				{"detect --output=n", []string{"nfd"}},
-				{"detect --wait ", nil},
-				{"detect --netns f", []string{"file"}},
-				{"install --skip", []string{"--skip-checks"}},
-				{"install --alternatives ", []string{"auto", "never"}},
-				{"install --root ", []string{"directory"}},
-				{"select --mode ", []string{"auto", "nft", "legacy"}},
-				{"reset --dir ", []string{"directory"}},
-				{"reset --o", nil},
-				{"completion ", []string{"bash", "zsh", "fish"}},
-			} {
-				got := complete(t, dirs, script, "iptables-wrapper "+test.line)
-				want := slices.Sorted(slices.Values(test.want))
-				for i, word := range got {
+			completed := complete(t, dirs, host.Run(t, wrapper, "completion", name), lines)
+			if len(completed) != len(tests) {
+				t.Fatalf("of %d lines, %d were completed: %q", len(tests), len(completed), completed)
+			}
+			for i, test := range tests {
+				var got []string
+				for _, word := range completed[i] {
 					if name, value, ok := strings.Cut(word, "="); ok && value != "" {
 						word = value
 					} else {
 						word = name
 					}
-					got[i] = strings.TrimSuffix(word, "/")
+					got = append(got, strings.TrimSuffix(word, "/"))
 				}
+				want := slices.Sorted(slices.Values(test.want))
 				if slices.Sort(got); !slices.Equal(got, want) {
 					t.Errorf("%q: got %q, want %q", test.line, got, want)
 				}
@@ -86,54 +94,62 @@ func listed(help, pattern string) []string {
 	return words
 }
 
-// typed types a line into an interactive shell, in a directory, and then a key that puts in all completions at once. There,
-// the program's name is that of a function that writes its arguments to a file.
-func typed(t *testing.T, dir, line string, shell ...string) []string {
+// typed types lines into an interactive shell, in a directory, and after each a key that puts in all completions at once.
+// There, the program's name is that of a function that writes its arguments to a file. One shell takes all the lines: zsh
+// needs most of a second to start.
+func typed(t *testing.T, dir string, lines []string, shell ...string) (completed [][]string) {
 	t.Helper()
 	result := filepath.Join(t.TempDir(), "result")
 	cmd := exec.Command(shell[0], shell[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "RESULT="+result, "TERM=dumb")
-	cmd.Stdin = strings.NewReader(line + "\x18a\nexit\n")
+	cmd.Stdin = strings.NewReader(strings.Join(lines, "\x18a\n") + "\x18a\nexit\n")
 	output, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, output)
 	}
-	words, err := os.ReadFile(result)
+	called, err := os.ReadFile(result)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, output)
 	}
-	// The last word, if it was begun, is put in again by each completion, and stays as it is if there is none.
-	end := strings.LastIndexByte(line, ' ') + 1
-	before, begun := strings.Fields(line[:end])[1:], line[end:]
-	after := strings.Fields(string(words))
-	if len(after) < len(before) || !slices.Equal(after[:len(before)], before) {
-		t.Fatalf("%s: typed %q, got %q\n%s", cmd, line, after, output)
+	for line := range strings.Lines(string(called)) {
+		if len(completed) == len(lines) {
+			t.Fatalf("%s: more calls than lines:\n%s\n%s", cmd, called, output)
+		}
+		// The last word, if it was begun, is put in again by each completion, and stays as it is if there is none.
+		typed := lines[len(completed)]
+		end := strings.LastIndexByte(typed, ' ') + 1
+		before, begun := strings.Fields(typed[:end])[1:], typed[end:]
+		after := strings.Fields(line)
+		if len(after) < len(before) || !slices.Equal(after[:len(before)], before) {
+			t.Fatalf("%s: typed %q, got %q\n%s", cmd, typed, after, output)
+		}
+		if after = after[len(before):]; slices.Equal(after, []string{begun}) {
+			after = nil
+		}
+		completed = append(completed, after)
 	}
-	if after = after[len(before):]; slices.Equal(after, []string{begun}) {
-		return nil
-	}
-	return after
+	return completed
 }
 
-const recorder = `iptables-wrapper() { printf '%s\n' "$@" >"$RESULT"; }`
+const recorder = `iptables-wrapper() { { printf '%s ' "$@"; echo; } >>"$RESULT"; }`
 
-func bash(t *testing.T, dir, script, line string) []string {
+func bash(t *testing.T, dir, script string, lines []string) [][]string {
 	rc := write(t, t.TempDir(), "bashrc", recorder, script, `bind '"\C-xa": insert-completions'`)
-	return typed(t, dir, line, "bash", "--noprofile", "--rcfile", rc, "-i")
+	return typed(t, dir, lines, "bash", "--noprofile", "--rcfile", rc, "-i")
 }
 
-func zsh(t *testing.T, dir, script, line string) []string {
+func zsh(t *testing.T, dir, script string, lines []string) [][]string {
 	functions := t.TempDir()
 	write(t, functions, "_iptables-wrapper", script)
-	return typedZsh(t, dir, line, "fpath=("+functions+" $fpath); autoload -Uz compinit; compinit -D -u")
+	return typedZsh(t, dir, lines, "fpath=("+functions+" $fpath); autoload -Uz compinit; compinit -D -u")
 }
 
-func zshSourced(t *testing.T, dir, script, line string) []string {
-	return typedZsh(t, dir, line, "autoload -Uz compinit; compinit -D -u", script)
+func zshSourced(t *testing.T, dir, script string, lines []string) [][]string {
+	return typedZsh(t, dir, lines, "autoload -Uz compinit; compinit -D -u", script)
 }
 
-func typedZsh(t *testing.T, dir, line string, setup ...string) []string {
+func typedZsh(t *testing.T, dir string, lines []string, setup ...string) [][]string {
 	needs(t, "zsh")
 	rc := write(t, t.TempDir(), ".zshrc", append(setup, recorder, `
 zle -C all-matches complete-word _generic
@@ -142,37 +158,42 @@ zstyle ':completion:all-matches:*' completer _all_matches _complete
 zstyle ':completion:all-matches:*' insert true
 `)...)
 	// It edits lines on a terminal only.
-	return typed(t, dir, line, "env", "ZDOTDIR="+filepath.Dir(rc), "script", "-qec", "zsh -i", "/dev/null")
+	return typed(t, dir, lines, "env", "ZDOTDIR="+filepath.Dir(rc), "script", "-qec", "zsh -i", "/dev/null")
 }
 
-func fish(t *testing.T, dir, script, line string) []string {
+func fish(t *testing.T, dir, script string, lines []string) [][]string {
 	config := t.TempDir()
 	write(t, filepath.Join(config, "fish/completions"), "iptables-wrapper.fish", script)
-	return askedFish(t, dir, config, line)
+	return askedFish(t, dir, config, lines)
 }
 
-func fishSourced(t *testing.T, dir, script, line string) []string {
+func fishSourced(t *testing.T, dir, script string, lines []string) [][]string {
 	config := t.TempDir()
 	write(t, filepath.Join(config, "fish"), "config.fish", script)
-	return askedFish(t, dir, config, line)
+	return askedFish(t, dir, config, lines)
 }
 
-// askedFish has fish itself say what it would complete.
-func askedFish(t *testing.T, dir, config, line string) []string {
+// askedFish has fish itself say what it would complete. An empty line ends what it says about each line.
+func askedFish(t *testing.T, dir, config string, lines []string) (completed [][]string) {
 	needs(t, "fish")
-	cmd := exec.Command("fish", "--command", "function iptables-wrapper; end; complete --do-complete=$LINE")
+	cmd := exec.Command("fish", append([]string{"--command",
+		"function iptables-wrapper; end; for line in $argv; complete --do-complete=$line; echo; end"}, lines...)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+config, "XDG_DATA_HOME="+config, "LINE="+line)
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+config, "XDG_DATA_HOME="+config)
 	output, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%s: %v", cmd, err)
 	}
 	var words []string
 	for line := range strings.Lines(string(output)) {
+		if line == "\n" {
+			completed, words = append(completed, words), nil
+			continue
+		}
 		word, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		words = append(words, word)
 	}
-	return words
+	return completed
 }
 
 func needs(t *testing.T, program string) {

@@ -28,7 +28,7 @@ func TestKilledAtEachCall(t *testing.T) {
 				}
 				kills += n
 			}
-			section(t, "kills", kills, "kills survived", fmt.Sprintf("Before each system call of a first call, `select` and `reset`, in %d situations, alone and three processes at once.", len(scenes)))
+			section(t, "kills", kills, "kills survived", fmt.Sprintf("A first call, `select` and `reset`, in %d situations: before each system call that changes a file, and before\nexecve; in those that are marked above, before each system call; and three processes at once, before each.", len(scenes)))
 		}()
 	}
 	inScenes(t, func(t *testing.T, s *scene) {
@@ -40,10 +40,15 @@ func TestKilledAtEachCall(t *testing.T) {
 	})
 }
 
+// changing are the calls that change something, and the last one. A process that is killed before any other call leaves
+// behind what it would before the next of these, so it is killed before those too in a few scenes only.
+var changing = strings.Fields("symlinkat linkat renameat unlinkat execve")
+
 func (s *scene) killAtEach(t *testing.T) (kills int) {
 	reference := s.reference(t)
 	for at, call := range reference {
-		if call.BeforeMain || slices.Contains(cannotFail, call.Name) {
+		if call.BeforeMain || slices.Contains(cannotFail, call.Name) ||
+			!slices.Contains(changing, call.Name) && !(s.every && host.All()) {
 			continue
 		}
 		s.disturb(t, reference, at, "signal=KILL")

@@ -168,20 +168,9 @@ func TestNamesAreAlwaysThere(t *testing.T) {
 			}
 		}
 	}()
-	looks := 0
-	for running := true; running; {
-		select {
-		case <-done:
-			running = false
-		default:
-		}
-		for _, name := range names {
-			// One question to the kernel: it follows the link as it is in that instant.
-			if info, err := os.Stat(filepath.Join("/usr/sbin", name)); err != nil || info.Mode()&0o111 == 0 {
-				t.Fatalf("look %d: %v", looks, err)
-			}
-			looks++
-		}
+	looks, missing := host.Watch(done, names)
+	if missing != nil {
+		t.Fatalf("look %d: %v", looks, missing)
 	}
 	t.Logf("%d looks", looks)
 	noLitter(t)

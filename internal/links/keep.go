@@ -102,7 +102,11 @@ func (w Wrapper) keepConclusive(a Answer, m Memory, kept *Kept) {
 		return
 	}
 	kept.undo = func() { // still under the lock, which execve would have released
-		if file, err := w.Path(); err == nil {
+		file, err := w.Path()
+		if own := programs.Join(dir, WrapperName); err != nil && w.IsWrapper(own) {
+			file, err = own, nil // it was one of the names, and has been given its own
+		}
+		if err == nil {
 			_ = w.point(programs.Join(dir, Switch), file)
 		}
 		unix.Close(lock)

@@ -266,6 +266,24 @@ func TestStaleTemporary(t *testing.T) {
 	}
 }
 
+// What a process left that was killed while it moved names which another name leads to the switch by now.
+func TestStaleTemporaryOfAName(t *testing.T) {
+	for _, again := range []func(w Wrapper) error{
+		func(w Wrapper) error { _, _, err := w.Select("/usr/sbin", detect.NFT); return err },
+		func(w Wrapper) error { _, err := w.Reset("/usr/sbin"); return err },
+	} {
+		h := newHost(t)
+		defer h.remove()
+		installed(h)
+		h.check(os.Remove(h.real("/usr/sbin/iptables-save")))
+		h.link("iptables", "/usr/sbin/iptables-save")
+		h.link(Switch, temporary("/usr/sbin/iptables-save", "new"))
+		if err := again(h.w); err != nil || len(h.litter()) > 0 {
+			t.Errorf("got %v, left behind: %v", err, h.litter())
+		}
+	}
+}
+
 // A failed rename leaves no temporary link.
 func TestFailedRename(t *testing.T) {
 	h := newHost(t)

@@ -202,3 +202,17 @@ func (w Wrapper) Look(dir string) []Status {
 	}
 	return all
 }
+
+// tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that was not moved because
+// it goes through another one does not use them up.
+func (w Wrapper) tidy(l layout) {
+	links := []string{l.sw}
+	for _, e := range l.names {
+		links = append(links, e.path, e.link)
+	}
+	for _, link := range links {
+		if left := temporary(link, "new"); w.IsLink(left) {
+			_ = w.Unlink(left) // it is in nobody's way
+		}
+	}
+}

@@ -50,7 +50,9 @@ func (w Wrapper) Select(dir string, mode detect.Mode) (remembered string, fixed,
 		return "", nil, err
 	}
 	if fixed == nil {
-		err = w.point(l.sw, program)
+		if err = w.point(l.sw, program); err == nil {
+			w.tidy(l)
+		}
 	}
 	return m.path, fixed, err
 }
@@ -128,6 +130,7 @@ func (w Wrapper) Reset(dir string) (forgotten string, err error) {
 	if err := w.throughWrapper(l, l.outside(func(e entry) bool { return !w.isWrapperEnd(e.chain) })); err != nil {
 		return "", err
 	}
+	w.tidy(l)
 	m := w.Memory(w.Container())
 	forgotten = m.path
 	return forgotten, m.forget()

@@ -5,11 +5,12 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // plainly runs a name of iptables as a client would, and returns what a client must not see: "" if there is nothing.
@@ -82,19 +83,10 @@ func neverMissing(c *container) string {
 			}
 			wait.Wait()
 		}()
-		for running := true; running; {
-			select {
-			case <-done:
-				running = false
-			default:
-			}
-			for _, name := range names {
-				// One question to the kernel, which follows the links as they are in that instant.
-				if info, err := os.Stat(filepath.Join("/usr/sbin", name)); err != nil || info.Mode()&0o111 == 0 {
-					<-done
-					return "missing"
-				}
-			}
+		_, missing := host.Watch(done, names)
+		<-done
+		if missing != nil {
+			return "missing"
 		}
 		if err := c.lay(); err != nil {
 			fail(err)
