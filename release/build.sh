@@ -104,4 +104,6 @@ done
 ((!${#distroless[@]})) || archive iptables-wrapper-distroless "${distroless[@]}"
 
 (cd "$out" && sha256sum -- * >SHA256SUMS)
+# Under sudo, the files are for the user who called it.
+[ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$out"
 echo "release: $version is in dist/" >&2
