@@ -115,8 +115,8 @@ func TestRelease(t *testing.T) {
 func release(t *testing.T, command func(dir string) *exec.Cmd) string {
 	t.Helper()
 	var dist, sums [2]string
-	for i, name := range []string{"a", "another/directory"} {
-		dir := checkout(t, name)
+	dirs := []string{checkout(t, "a"), checkout(t, "another/directory")} // now, in case somebody edits a file
+	for i, dir := range dirs {
 		output(t, command(dir))
 		dist[i] = filepath.Join(dir, "dist")
 		content, err := os.ReadFile(filepath.Join(dist[i], "SHA256SUMS"))
