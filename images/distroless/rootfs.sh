@@ -7,7 +7,7 @@
 set -euo pipefail
 root=$1
 
-# Both with merged directories and without.
+# With merged directories and without.
 mkdir -p "$root"/{dev,etc,proc,run,sys,tmp,usr,var/lib/dpkg/status.d}
 chmod 1777 "$root/tmp"
 for link in /bin /sbin /lib /lib64 /usr/lib64; do
@@ -42,9 +42,9 @@ for package in $packages; do
 	cp -L "/usr/share/doc/$name/copyright" "$root/usr/share/doc/$name/"
 done
 
-# What the licences refer to.
+# The texts that the licences refer to.
 mkdir -p "$root/usr/share"
 cp -a /usr/share/common-licenses "$root/usr/share/"
 
-# It can be locked on a read-only root too, where it cannot be made.
+# The lock, which cannot be created on a read-only root.
 install -m 600 /dev/null "$root/run/xtables.lock"
