@@ -35,6 +35,10 @@ export GOFLAGS := -trimpath -buildvcs=false
 build:
 	go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY) .
 
+# How long a target takes, with what it needs first.
+STARTED := $(shell date +%s)
+TOOK = @echo "make $@: $$(($$(date +%s) - $(STARTED))) seconds" >&2
+
 # The tests find the program that was built here in IPTABLES_WRAPPER; without it, each package builds one of its own.
 GO_TEST := IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1
 FULLY := TEST_ALL=1 $(GO_TEST)
@@ -44,10 +48,12 @@ PACKAGES := ./test ./test/kernels ./test/images ./...
 
 test: tools-test vet build
 	$(GO_TEST) -timeout 60m $(PACKAGES)
+	$(TOOK)
 
 test-all: tools-all lint manifests build
 	$(FULLY) -timeout 60m $(PACKAGES)
 	$(MAKE) --no-print-directory test-clients conformance fuzz
+	$(TOOK)
 
 # The following are parts of "make test-all". Adding TESTFLAGS=-update to some of them writes the results into docs/evidence/.
 test-images: tools-all
@@ -70,9 +76,11 @@ WRAPPER ?= $(BINARY)
 NAMES ?= links
 conformance: tools-test $(if $(filter $(BINARY),$(WRAPPER)),build)
 	go run ./test/conformance -wrapper $(WRAPPER) -names $(NAMES) $(SUITEFLAGS)
+	$(TOOK)
 
 demo: tools-demo build
 	@test/demo.sh
+	$(TOOK)
 
 vet:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt: $$unformatted" >&2; exit 1; }
@@ -83,6 +91,7 @@ lint: vet
 	go run $(STATICCHECK) -tags $(TAGS) ./...
 	go run $(ACTIONLINT)
 	go test -count=1 ./test/prose
+	$(TOOK)
 
 # Compiles kubectl-validate first, which takes ten minutes of one core on a fresh machine.
 manifests:
@@ -128,6 +137,7 @@ nightly:
 bench: tools-test build
 	go run ./test/bench $(BENCHFLAGS)
 	go test ./detect ./internal/... -run '^$$' -bench . -benchmem
+	$(TOOK)
 
 # What they call, where it is missing.
 tools-demo tools-test tools-all: tools-%:

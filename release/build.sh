@@ -10,14 +10,15 @@
 # PODMAN_BUILD  more options for podman build
 # BASE          the base image of images/distroless; {arch} in it stands for the architecture
 # PLATFORMS     platforms of the binaries and of the wrapper's image, linux/amd64 among them
-# DISTROLESS    platforms of the distroless image; those of another architecture need binfmt_misc (package qemu-user-static)
+# DISTROLESS    platforms of the distroless image, possibly none; those of another architecture need binfmt_misc (package
+#               qemu-user-static)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 version=${1:?usage: release/build.sh VERSION}
 read -ra podman <<<"${PODMAN:-podman}"
 read -ra build_options <<<"${PODMAN_BUILD:-}"
-read -ra distroless <<<"${DISTROLESS:-linux/amd64 linux/arm64}"
+read -ra distroless <<<"${DISTROLESS-linux/amd64 linux/arm64}"
 read -ra platforms <<<"${PLATFORMS:-linux/amd64 linux/arm64 linux/arm/v7 linux/ppc64le linux/s390x linux/riscv64 linux/386}"
 
 fail() { printf 'release: %s\n' "$*" >&2 && exit 1; }
@@ -100,7 +101,9 @@ for platform in "${distroless[@]}"; do
 	image iptables-wrapper-distroless "$platform" images/distroless ${base:+"$base"} \
 		--build-arg "WRAPPER=$tag-iptables-wrapper:${platform//\//-}"
 done
-archive iptables-wrapper-distroless "${distroless[@]}"
+((!${#distroless[@]})) || archive iptables-wrapper-distroless "${distroless[@]}"
 
 (cd "$out" && sha256sum -- * >SHA256SUMS)
+# Under sudo, the files are for the user who called it.
+[ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$out"
 echo "release: $version is in dist/" >&2

@@ -6,7 +6,7 @@
 set -euo pipefail
 
 PATH=$PATH:/usr/sbin:/sbin
-declare -A demo=([xtables-nft-multi]=iptables [xtables-legacy-multi]=iptables [unshare]=util-linux)
+declare -A demo=([xtables-nft-multi]=iptables [xtables-legacy-multi]=iptables [unshare]=util-linux [mount]=mount)
 declare -A test=(
 	[nft]=nftables [ipset]=ipset [ip]=iproute2 [strace]=strace [capsh]=libcap2-bin [setpriv]=util-linux [perl]=perl-base
 	[zsh]=zsh [fish]=fish
@@ -50,3 +50,4 @@ if ! { apt-get update && apt-get install --yes --no-install-recommends "${missin
 	cat "$log" >&2
 	exit 1
 fi
+grep -E '^(Need to get|After this operation)' "$log" >&2 || true

@@ -7,7 +7,7 @@
 set -euo pipefail
 root=$1
 
-# Both with merged directories and without.
+# With merged directories and without.
 mkdir -p "$root"/{dev,etc,proc,run,sys,tmp,usr,var/lib/dpkg/status.d}
 chmod 1777 "$root/tmp"
 for link in /bin /sbin /lib /lib64 /usr/lib64; do
@@ -21,7 +21,7 @@ mapfile -t extensions < <(find /usr/lib -path '*/xtables/*')
 mapfile -t libraries < <(ldd "${programs[@]}" "${extensions[@]}" 2>/dev/null | grep -o '/[^ ]*\.so[^ ]*' | grep -v ':$' | sort -u)
 files=(/etc/os-release /etc/debian_version /etc/passwd /etc/group /etc/protocols /etc/services /etc/ethertypes)
 
-# A file and what it is a link to, by the path that it has where directories are merged.
+# Copies a file and what it is a link to, and prints their paths, as they are where directories are merged.
 put() {
 	local path=$1
 	[ -e "$path" ] || return 0
@@ -29,10 +29,11 @@ put() {
 	mkdir -p "$root$(dirname "$path")"
 	cp -a "$path" "$root$path"
 	[ ! -L "$path" ] || put "$(realpath -m "$(dirname "$path")/$(readlink "$path")")"
-	dpkg -S "$path" 2>/dev/null || dpkg -S "${path#/usr}" 2>/dev/null || true
+	echo "$path"
 }
-packages=$(for path in "${programs[@]}" "${extensions[@]}" "${libraries[@]}" "${files[@]}"; do put "$path"; done |
-	sed 's/: .*//; s/, /\n/g' | sort -u)
+mapfile -t paths < <(for path in "${programs[@]}" "${extensions[@]}" "${libraries[@]}" "${files[@]}"; do put "$path"; done)
+# All at once, which matters under an emulator. Not all of them belong to a package, and dpkg may know them without /usr.
+packages=$({ dpkg -S "${paths[@]}" "${paths[@]#/usr}" 2>/dev/null || true; } | sed '/^diversion by /d; s/: .*//; s/, /\n/g' | sort -u)
 
 for package in $packages; do
 	name=${package%:*}
@@ -41,9 +42,9 @@ for package in $packages; do
 	cp -L "/usr/share/doc/$name/copyright" "$root/usr/share/doc/$name/"
 done
 
-# What the licences refer to.
+# The texts that the licences refer to.
 mkdir -p "$root/usr/share"
 cp -a /usr/share/common-licenses "$root/usr/share/"
 
-# It can be locked on a read-only root too, where it cannot be made.
+# The lock, which cannot be created on a read-only root.
 install -m 600 /dev/null "$root/run/xtables.lock"

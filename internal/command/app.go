@@ -110,7 +110,7 @@ func refuseSurplus(c *cli.Context) error {
 
 func helpCommand() *cli.Command {
 	return &cli.Command{
-		Name: "help", Usage: "print help, or that of a command", ArgsUsage: "[COMMAND]",
+		Name: "help", Usage: "print help for the program or a command", ArgsUsage: "[COMMAND]",
 		Action: func(c *cli.Context) error {
 			return c.App.Run(slices.Concat([]string{program}, c.Args().Slice(), []string{"--help"}))
 		},

@@ -35,7 +35,7 @@ func (s *session) detectCommand() *cli.Command {
 				Usage: "output `FORMAT`: text (just the mode), table (all evidence, human-readable),\n" +
 					"json (all evidence), env (shell variables) or nfd (Node Feature Discovery)",
 			}),
-			&cli.BoolFlag{Name: "strict", Usage: "end with status 3 if the answer is not conclusive", DisableDefaultText: true},
+			&cli.BoolFlag{Name: "strict", Usage: "exit with status 3 if the answer is not conclusive", DisableDefaultText: true},
 			waitFlag(name),
 			pathFlag(name, "netns", "inspect the network namespace at `PATH`, for example /run/netns/NAME"),
 			&cli.StringFlag{Name: "pid", Usage: "inspect the network namespace of process `N`"},

@@ -21,11 +21,11 @@ func (s *session) doctorCommand() *cli.Command {
 		Name:  name,
 		Usage: "diagnose iptables in this container and suggest fixes",
 		Description: "Changes nothing. Runs iptables to see whether it works, and asks the kernel for matches and targets, for\n" +
-			"which it may load modules. Ends with status 1 if there is a problem. Example:\n\n   iptables-wrapper doctor",
+			"which it may load modules. Exits with status 1 if there is a problem. Example:\n\n   iptables-wrapper doctor",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "check", DisableDefaultText: true,
-				Usage: "for a liveness probe: only check that iptables here runs the host's backend; ends with status 0 or 1"},
-			&cli.BoolFlag{Name: "all", DisableDefaultText: true, Usage: "also print notes and everything that was looked at"},
+				Usage: "for a liveness probe: only check that iptables here runs the host's backend; exits with status 0 or 1"},
+			&cli.BoolFlag{Name: "all", DisableDefaultText: true, Usage: "also print notes and everything that was examined"},
 			dirFlag(name),
 			enumFlag(name, &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}),
 		},

@@ -28,7 +28,7 @@ func (s *session) installCommand() *cli.Command {
 			dirFlag(name),
 			pathFlag(name, "root", "install into the root file system at `ROOT`; DIR is a path in it, and nothing in it is run"),
 			enumFlag(name, &cli.StringFlag{Name: "alternatives", Value: "auto",
-				Usage: "`WHEN` to register the wrapper with (update-)alternatives: auto (if the package manager\n" +
+				Usage: "`WHEN` to register with (update-)alternatives: auto (if the package manager\n" +
 					"uses it for iptables) or never (plain symlinks)"}),
 			&cli.BoolFlag{Name: "force", DisableDefaultText: true, Usage: "also replace files that are neither a wrapper nor a link to iptables"},
 			&cli.BoolFlag{Name: "skip-checks", DisableDefaultText: true, Usage: "do not check which iptables programs are installed"},
@@ -42,7 +42,7 @@ func (s *session) selectCommand() *cli.Command {
 	return &cli.Command{
 		Name:  name,
 		Usage: "detect the mode now, repoint the iptables commands to it, and print it",
-		Description: "For an init step. If the answer is not conclusive, nothing changes and the status is 3. If the links cannot be\n" +
+		Description: "For an init container. If the answer is not conclusive, nothing changes and the status is 3. If the links cannot be\n" +
 			"changed, this container remembers the mode. Example:\n\n   iptables-wrapper select --wait 2m",
 		Flags: []cli.Flag{
 			dirFlag(name),

@@ -35,7 +35,7 @@ type Tree struct {
 }
 
 // OpenTree opens the tree below a directory. The kernel resolves every path in it as chroot(2) would, and follows no magic
-// link of a /proc (openat2(2), Linux 5.6), so nothing outside can be reached. It needs no capability.
+// link of a /proc (openat2(2), since Linux 5.6; otherwise walk), so nothing outside can be reached. It needs no capability.
 func OpenTree(dir string) (Tree, error) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -60,7 +60,11 @@ func (t Tree) open(path string, flags int) (int, error) {
 		return unix.Open(path, flags|unix.O_CLOEXEC, 0)
 	}
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	return unix.Openat2(t.root, path, &how)
+	fd, err := unix.Openat2(t.root, path, &how)
+	if err == unix.ENOSYS {
+		return t.walk(path, flags)
+	}
+	return fd, err
 }
 
 // Open opens a file for reading. It fails for anything but a regular file, and never blocks.

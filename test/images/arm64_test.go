@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -18,43 +17,12 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// binfmt registers qemu-user for arm64 in this user namespace alone, which has a binfmt_misc of its own since Linux 6.7, and
-// then becomes the arguments. The magic is that of an ELF file for arm64; F opens the emulator now, so that containers need
-// none.
-const binfmt = `
-mount --make-rprivate /
-mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
-printf '%s' ':arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:/usr/bin/qemu-aarch64-static:FPOC' \
-	>/proc/sys/fs/binfmt_misc/register
-exec "$@"`
-
-// emulated makes a command run where programs for arm64 can be started.
-func emulated(cmd *exec.Cmd) *exec.Cmd {
-	everyone := []syscall.SysProcIDMap{{Size: 1 << 31}}
-	sh := exec.Command("sh", append([]string{"-ec", binfmt, "sh"}, cmd.Args...)...)
-	sh.Dir = cmd.Dir
-	sh.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:                 unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
-		UidMappings:                everyone,
-		GidMappings:                everyone,
-		GidMappingsEnableSetgroups: true,
-		Pdeathsig:                  unix.SIGKILL,
-	}
-	return sh
-}
-
 // A recipe is built for another architecture, as docker buildx does it: every RUN is emulated, the installation too. What
 // comes out works there. qemu-user passes no netlink message of netfilter on, so iptables-nft cannot start and the kernel
 // seems to have no nf_tables.
 func TestOtherArchitecture(t *testing.T) {
 	wantAll(t)
 	possible(t)
-	if _, err := exec.LookPath("qemu-aarch64-static"); err != nil {
-		host.Cannot(t, "emulate arm64: %v; make test-images installs it", err)
-	}
-	if output, err := emulated(exec.Command("true")).CombinedOutput(); err != nil {
-		host.Cannot(t, "register an emulator in a user namespace (Linux 6.7): %v: %s", err, output)
-	}
 	// Storage of its own: podman's is for one user namespace.
 	dir := t.TempDir()
 	t.Cleanup(func() { _ = unix.Unmount(dir+"/storage/overlay", unix.MNT_DETACH) })
@@ -66,7 +34,7 @@ func TestOtherArchitecture(t *testing.T) {
 				cmd.Args[i+1] = filepath.Join(dir, "run")
 			}
 		}
-		return start(t, "", emulated(cmd))
+		return start(t, "", host.Emulated(t, cmd))
 	}
 	must := func(got result) string {
 		t.Helper()

@@ -117,7 +117,8 @@ func sortedKeys(files map[string][]byte) []string {
 	return names
 }
 
-// The same source gives the same image, to the last byte, also where nothing has been compiled before.
+// The same source gives the same image, to the last byte, also where nothing has been compiled before. Without arguments,
+// the version is that of the changelog.
 func TestReproducibleImage(t *testing.T) {
 	wantAll(t)
 	var ids [2]string
@@ -131,6 +132,15 @@ func TestReproducibleImage(t *testing.T) {
 	}
 	if ids[0] != ids[1] {
 		t.Errorf("two builds differ: %s and %s", ids[0], ids[1])
+	}
+	changelog, err := os.ReadFile(top + "/CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := regexp.MustCompile(`(?m)^## \[(v.*)\]`).FindSubmatch(changelog)
+	got := podman(t, slices.Concat([]string{"run", "--rm", "--network", "none"}, ulimits, []string{ids[0], "version"})...)
+	if want := "iptables-wrapper version " + string(newest[1]) + "+source"; strings.TrimSpace(got) != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

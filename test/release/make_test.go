@@ -4,16 +4,17 @@
 package release
 
 import (
-	"archive/zip"
+	"archive/tar"
 	"bytes"
-	"fmt"
-	"net"
+	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -65,34 +66,33 @@ func cache(t *testing.T) string {
 	return dir
 }
 
-func podmanCommand(t *testing.T, args ...string) *exec.Cmd {
+// limits are for a machine whose own are lower than podman's defaults.
+var limits = []string{"--ulimit=nofile=20000:20000", "--ulimit=nproc=4096:4096"}
+
+func podmanCommand(t *testing.T, storage string, args ...string) *exec.Cmd {
 	t.Helper()
 	for _, program := range []string{"podman", "runc", "mmdebstrap"} {
 		if _, err := exec.LookPath(program); err != nil {
-			host.Cannot(t, "run %s: it is not installed; make test-all installs it", program)
+			host.Cannot(t, "run %s: it is not installed; make test installs it", program)
 		}
 	}
+	run := "/run/iptables-wrappers-test"
+	if storage != filepath.Join(cache(t), "storage") {
+		run = filepath.Join(filepath.Dir(storage), "run")
+	}
 	return exec.Command("podman", append([]string{
-		"--root", filepath.Join(cache(t), "storage"), "--runroot", "/run/iptables-wrappers-test",
-		"--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level", "error",
+		"--root", storage, "--runroot", run, "--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level", "error",
 	}, args...)...)
 }
 
-func podman(t *testing.T, args ...string) string {
+// debianBase returns the root file system of an image that stands for the base of images/distroless, which cannot be
+// pulled.
+func debianBase(t *testing.T, arch string) string {
 	t.Helper()
-	return output(t, podmanCommand(t, args...))
-}
-
-// debianBase returns an image of this machine's architecture that stands for the base of images/distroless, which
-// cannot be pulled.
-func debianBase(t *testing.T) string {
-	t.Helper()
-	tar := fromDebian(t, "trixie.tar", "--variant=apt", "--include=ca-certificates", `--aptopt=Acquire::Languages "none"`)
-	const name = "localhost/debian:trixie"
-	if podmanCommand(t, "image", "exists", name).Run() != nil {
-		podman(t, "import", "--quiet", tar, name)
+	if arch == "amd64" {
+		return fromDebian(t, "trixie.tar", "--variant=apt", "--include=ca-certificates", `--aptopt=Acquire::Languages "none"`)
 	}
-	return name
+	return fromDebian(t, "trixie-"+arch+"-base.tar", "--mode=root", "--skip=output/mknod", "--variant=apt", "--arch="+arch, `--aptopt=Acquire::Languages "none"`)
 }
 
 // arm64Root returns a directory with Debian's iptables for arm64.
@@ -117,93 +117,61 @@ func fromDebian(t *testing.T, name string, options ...string) string {
 	if _, err := os.Stat(tar); err != nil {
 		unfinished := filepath.Join(t.TempDir(), name)
 		args := append([]string{"--quiet", "--format=tar", `--aptopt=Acquire::Check-Valid-Until "false"`}, options...)
-		output(t, exec.Command("mmdebstrap", append(args, "trixie", unfinished, "http://deb.debian.org/debian")...))
+		cmd := exec.Command("mmdebstrap", append(args, "trixie", unfinished, "http://deb.debian.org/debian")...)
+		if slices.Contains(args, "--mode=root") { // runs programs of that architecture
+			cmd = host.Emulated(t, cmd)
+		}
+		output(t, cmd)
 		host.Run(t, "mv", unfinished, tar)
 	}
 	return tar
 }
 
-// moduleProxy returns a directory that serves this module as proxy.golang.org would after the release.
-func moduleProxy(t *testing.T, dir string) string {
+// platformsOf returns the platforms of an image in dist/, sorted.
+func platformsOf(t *testing.T, dist, name string) (all []string) {
 	t.Helper()
-	proxy := t.TempDir()
-	versions := filepath.Join(proxy, module, "@v")
-	if err := os.MkdirAll(versions, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	put := func(name string, content []byte) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(versions, name), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read := func(name string) []byte {
-		t.Helper()
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return content
-	}
-	files := strings.Split(strings.TrimSuffix(host.Run(t, "git", "-C", dir, "ls-files", "-z"), "\x00"), "\x00")
-	var nested []string // modules of their own, which are no part of this one
-	for _, name := range files {
-		if filepath.Base(name) == "go.mod" && name != "go.mod" {
-			nested = append(nested, filepath.Dir(name)+"/")
-		}
-	}
-	var archive bytes.Buffer
-	w := zip.NewWriter(&archive)
-next:
-	for _, name := range files {
-		for _, n := range nested {
-			if strings.HasPrefix(name, n) {
-				continue next
-			}
-		}
-		entry, err := w.Create(module + "@" + version + "/" + name)
-		if err == nil {
-			_, err = entry.Write(read(name))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	put(version+".zip", archive.Bytes())
-	put(version+".mod", read("go.mod"))
-	put(version+".info", fmt.Appendf(nil, `{"Version": %q, "Time": "2026-11-21T12:00:00Z"}`, version))
-	put("list", []byte(version+"\n"))
-	return proxy
-}
-
-// serveRegistry starts a registry and returns its address.
-func serveRegistry(t *testing.T, crane string) string {
-	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	archive, err := os.ReadFile(filepath.Join(dist, name+".oci.tar"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := free.Addr().String()
-	free.Close()
-	cmd := exec.Command(crane, "registry", "serve", "--address", address)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	for range 300 {
-		connection, err := net.Dial("tcp", address)
-		if err == nil {
-			connection.Close()
-			return address
+	type index struct {
+		Manifests []struct {
+			Digest   string
+			Platform struct{ OS, Architecture, Variant string }
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
-	t.Fatal("the registry does not answer")
-	return ""
+	read := func(name string) (i index) {
+		t.Helper()
+		if err := json.Unmarshal(fileOf(t, string(archive), name), &i); err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+	top := read("./index.json")
+	for _, m := range read("./blobs/sha256/" + strings.TrimPrefix(top.Manifests[0].Digest, "sha256:")).Manifests {
+		all = append(all, strings.TrimSuffix(m.Platform.OS+"/"+m.Platform.Architecture+"/"+m.Platform.Variant, "/"))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// fileOf returns a file of a tar archive.
+func fileOf(t *testing.T, archive, name string) []byte {
+	t.Helper()
+	for r := tar.NewReader(strings.NewReader(archive)); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			t.Fatalf("there is no %s in it", name)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Name == name {
+			content, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return content
+		}
+	}
 }

@@ -5,12 +5,10 @@
 package release
 
 import (
-	"archive/tar"
 	"bytes"
 	"debug/elf"
 	"encoding/json"
-	"errors"
-	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -31,6 +31,27 @@ var machines = map[string]elf.Machine{
 	"riscv64": elf.EM_RISCV, "s390x": elf.EM_S390,
 }
 
+// A release with two platforms, without the image whose packages come from the network.
+func TestSmallRelease(t *testing.T) {
+	if os.Geteuid() != 0 {
+		host.Cannot(t, "run containers: run it as root")
+	}
+	platforms := []string{"linux/amd64", "linux/arm64"}
+	podman := podmanCommand(t, filepath.Join(cache(t), "storage"))
+	// Not by make, which would install what the other platforms need.
+	dist := release(t, func(dir string) *exec.Cmd {
+		cmd := exec.Command(filepath.Join(dir, "release/build.sh"), version)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "PODMAN="+strings.Join(podman.Args, " "), "PLATFORMS="+strings.Join(platforms, " "), "DISTROLESS=")
+		return cmd
+	})
+	checkFiles(t, dist, []string{"amd64", "arm64"}, "iptables-wrapper.oci.tar")
+	if got := platformsOf(t, dist, "iptables-wrapper"); !slices.Equal(got, platforms) {
+		t.Errorf("the image is for %q", got)
+	}
+}
+
+// A whole release. The distroless image for arm64 is built and run under qemu-user.
 func TestRelease(t *testing.T) {
 	if !host.All() {
 		t.Skip("takes minutes: make test-all runs it")
@@ -38,57 +59,91 @@ func TestRelease(t *testing.T) {
 	if os.Geteuid() != 0 {
 		host.Cannot(t, "run containers: run it as root")
 	}
-	base := debianBase(t)
-	first, second := checkout(t, "a"), checkout(t, "another/directory")
-	environment := append(os.Environ(), "BASE="+base, "DISTROLESS=linux/"+runtime.GOARCH,
-		"PODMAN="+strings.Join(podmanCommand(t).Args, " "),
-		"PODMAN_BUILD=--pull=never --network host --ulimit nofile=20000:20000 --ulimit nproc=4096:4096")
-	for _, dir := range []string{first, second} {
+	if runtime.GOARCH != "amd64" {
+		host.Cannot(t, "emulate arm64 on %s", runtime.GOARCH)
+	}
+	// Podman's storage belongs to one user namespace, so it cannot be the cached one.
+	storage := filepath.Join(t.TempDir(), "storage")
+	t.Cleanup(func() { _ = unix.Unmount(storage+"/overlay", unix.MNT_DETACH) })
+	podman := func(args ...string) string {
+		t.Helper()
+		return output(t, host.Emulated(t, podmanCommand(t, storage, args...)))
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		podman("import", "--quiet", "--os", "linux", "--arch", arch, debianBase(t, arch), "localhost/debian:trixie-"+arch)
+	}
+	environment := append(os.Environ(), "BASE=localhost/debian:trixie-{arch}",
+		"PODMAN="+strings.Join(podmanCommand(t, storage).Args, " "),
+		"PODMAN_BUILD="+strings.Join(append([]string{"--pull=never", "--network=host"}, limits...), " "))
+	dist := release(t, func(dir string) *exec.Cmd {
 		cmd := exec.Command("make", "release", "VERSION="+version)
 		cmd.Dir, cmd.Env = dir, environment
-		if output, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, output)
-		}
-	}
-	dist := filepath.Join(first, "dist")
+		return host.Emulated(t, cmd)
+	})
 
-	t.Run("reproducible", func(t *testing.T) {
-		var sums [2]string
-		for i, dir := range []string{first, second} {
-			content, err := os.ReadFile(filepath.Join(dir, "dist/SHA256SUMS"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			sums[i] = string(content)
-		}
-		if sums[0] != sums[1] {
-			t.Errorf("two releases of the same source:\n%s\n%s", sums[0], sums[1])
-		}
+	t.Run("files", func(t *testing.T) {
+		checkFiles(t, dist, slices.Sorted(maps.Keys(machines)), "iptables-wrapper.oci.tar", "iptables-wrapper-distroless.oci.tar")
 	})
-	t.Run("files", func(t *testing.T) { checkFiles(t, dist) })
-	t.Run("image", func(t *testing.T) { checkImage(t, dist) })
+	t.Run("image", func(t *testing.T) {
+		if got := platformsOf(t, dist, "iptables-wrapper"); len(got) != len(machines) {
+			t.Errorf("it is for %q", got)
+		}
+		checkImage(t, dist, podman)
+	})
 	t.Run("distroless", func(t *testing.T) {
-		ref := podman(t, "pull", "--quiet", "oci-archive:"+filepath.Join(dist, "iptables-wrapper-distroless.oci.tar"))
-		got := podman(t, "run", "--rm", "--ulimit", "nofile=20000:20000", "--ulimit", "nproc=4096:4096", "--network", "none", ref, "version")
-		if got != "iptables-wrapper version "+version {
-			t.Errorf("got %q", got)
+		if got := platformsOf(t, dist, "iptables-wrapper-distroless"); !slices.Equal(got, []string{"linux/amd64", "linux/arm64"}) {
+			t.Errorf("it is for %q", got)
+		}
+		for _, arch := range []string{"amd64", "arm64"} {
+			ref := podman("pull", "--quiet", "--arch", arch, "oci-archive:"+filepath.Join(dist, "iptables-wrapper-distroless.oci.tar"))
+			run := func(args ...string) string {
+				t.Helper()
+				return podman(slices.Concat([]string{"run", "--rm", "--network=none"}, limits, args)...)
+			}
+			if got := run(ref, "version"); got != "iptables-wrapper version "+version {
+				t.Errorf("%s: got %q", arch, got)
+			}
+			if got := run("--entrypoint", "/usr/sbin/iptables", ref, "--version"); !regexp.MustCompile(`^iptables v1\.\S+ \((legacy|nf_tables)\)$`).MatchString(got) {
+				t.Errorf("%s: got %q", arch, got)
+			}
 		}
 	})
-	t.Run("publish", func(t *testing.T) { publish(t, first, environment) })
+	t.Run("publish", func(t *testing.T) { publish(t, filepath.Dir(dist), environment) })
+}
+
+// release makes a release twice, in different directories, and returns dist/ of one of them.
+func release(t *testing.T, command func(dir string) *exec.Cmd) string {
+	t.Helper()
+	var dist, sums [2]string
+	dirs := []string{checkout(t, "a"), checkout(t, "another/directory")} // now, in case somebody edits a file
+	for i, dir := range dirs {
+		output(t, command(dir))
+		dist[i] = filepath.Join(dir, "dist")
+		content, err := os.ReadFile(filepath.Join(dist[i], "SHA256SUMS"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = string(content)
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("two releases of the same source:\n%s\n%s", sums[0], sums[1])
+	}
+	return dist[0]
 }
 
 // checkFiles checks the sums, the binaries, what is in the tarballs, and the list of modules.
-func checkFiles(t *testing.T, dist string) {
+func checkFiles(t *testing.T, dist string, architectures []string, images ...string) {
+	t.Helper()
 	output(t, exec.Command("sh", "-c", `cd "$1" && sha256sum --quiet --check SHA256SUMS`, "-", dist))
 	var want []string
-	for arch, machine := range machines {
+	for _, arch := range architectures {
 		name := "iptables-wrapper-linux-" + arch
 		want = append(want, name, name+".tar.gz")
 		file, err := elf.Open(filepath.Join(dist, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if file.Machine != machine {
+		if file.Machine != machines[arch] {
 			t.Errorf("%s is for %v", name, file.Machine)
 		}
 		file.Close()
@@ -100,7 +155,7 @@ func checkFiles(t *testing.T, dist string) {
 			t.Errorf("%s.tar.gz has %q", name, got)
 		}
 	}
-	want = append(want, "SHA256SUMS", "iptables-wrapper.cdx.json", "iptables-wrapper.oci.tar", "iptables-wrapper-distroless.oci.tar")
+	want = append(append(want, "SHA256SUMS", "iptables-wrapper.cdx.json"), images...)
 	slices.Sort(want)
 	var got []string
 	entries, err := os.ReadDir(dist)
@@ -129,137 +184,31 @@ func checkFiles(t *testing.T, dist string) {
 }
 
 // checkImage takes the wrapper out of the arm64 image, installs it among Debian's programs for arm64, and calls iptables.
-// The kernel starts these by qemu-user, which is registered in a user namespace of its own. qemu-user passes on no netlink
-// message of netfilter, so the answer is a guess.
-func checkImage(t *testing.T, dist string) {
-	ref := podman(t, "pull", "--quiet", "--arch", "arm64", "oci-archive:"+filepath.Join(dist, "iptables-wrapper.oci.tar"))
-	if got := podman(t, "image", "inspect", "--format", `{{.Architecture}} {{index .Labels "org.opencontainers.image.version"}}`, ref); got != "arm64 "+version {
+// qemu-user passes on no netlink message of netfilter, so the answer is a guess.
+func checkImage(t *testing.T, dist string, podman func(...string) string) {
+	ref := podman("pull", "--quiet", "--arch", "arm64", "oci-archive:"+filepath.Join(dist, "iptables-wrapper.oci.tar"))
+	if got := podman("image", "inspect", "--format", `{{.Architecture}} {{index .Labels "org.opencontainers.image.version"}}`, ref); got != "arm64 "+version {
 		t.Errorf("the image is for %s", got)
 	}
-	id := podman(t, "create", ref)
-	defer podman(t, "rm", id)
-	wrapper := fileOf(t, podman(t, "export", id), "iptables-wrapper")
+	id := podman("create", ref)
+	defer podman("rm", id)
+	wrapper := fileOf(t, podman("export", id), "iptables-wrapper")
 	released, err := os.ReadFile(filepath.Join(dist, "iptables-wrapper-linux-arm64"))
 	if err != nil || !bytes.Equal(wrapper, released) {
 		t.Errorf("the image holds another program than the release (%v)", err)
-	}
-
-	emulator, err := exec.LookPath("qemu-aarch64-static")
-	if err != nil {
-		host.Cannot(t, "emulate arm64: %v", err)
 	}
 	root := arm64Root(t)
 	if err := os.WriteFile(filepath.Join(root, "usr/sbin/iptables-wrapper"), wrapper, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "sh", "-euc", `
-mkdir -p "$1/mnt" "$1/proc"
-mount -t binfmt_misc none "$1/mnt"
-printf '%s' ":arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:$2:FPOC" >"$1/mnt/register"
+	got := output(t, host.Emulated(t, exec.Command("unshare", "--mount", "--net", "--pid", "--fork", "sh", "-euc", `
+mkdir -p "$1/proc"
 mount -t proc none "$1/proc"
 chroot "$1" /usr/sbin/iptables-wrapper version
 chroot "$1" /usr/sbin/iptables-wrapper install
 chroot "$1" /usr/sbin/iptables --version
-`, "-", root, emulator)
-	got := output(t, cmd)
+`, "-", root)))
 	if !regexp.MustCompile(`(?s)^iptables-wrapper version ` + regexp.QuoteMeta(version) + `\n.*/usr/sbin/iptables .*\niptables v1\.\S+ \((legacy|nf_tables)\)$`).MatchString(got) {
 		t.Errorf("got %s", got)
-	}
-}
-
-// publish pushes the images to a registry and takes them from there. What signs and what talks to GitHub is replaced by
-// programs that write down how they were called.
-func publish(t *testing.T, dir string, environment []string) {
-	const crane = "github.com/google/go-containerregistry/cmd/crane@v0.22.1"
-	bin := filepath.Join(t.TempDir(), "crane")
-	build := exec.Command("go", "install", crane)
-	build.Env = append(os.Environ(), "GOBIN="+filepath.Dir(bin), "GOFLAGS=")
-	output(t, build)
-	address := serveRegistry(t, bin)
-	calls := filepath.Join(t.TempDir(), "calls")
-	recorder := filepath.Join(t.TempDir(), "recorder")
-	if err := os.WriteFile(recorder, []byte("#!/bin/sh\necho \"$*\" >>"+calls+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("make", "publish", "VERSION="+version)
-	cmd.Dir = dir
-	cmd.Env = append(environment, "REGISTRY="+address, "PUSH_OPTIONS=--tls-verify=false", "COSIGN="+recorder+" cosign", "GH="+recorder+" gh")
-	output(t, cmd)
-	recorded, err := os.ReadFile(calls)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := regexp.MustCompile(`^cosign sign --yes \S+/iptables-wrapper@sha256:\S+
-cosign sign --yes \S+/iptables-wrapper-distroless@sha256:\S+
-cosign sign-blob --yes --bundle dist/SHA256SUMS.sigstore.json dist/SHA256SUMS
-gh release create v1.0.0-rc.1 --verify-tag .*--prerelease dist/\S+ .*
-$`)
-	if !want.Match(recorded) {
-		t.Errorf("got calls\n%s", recorded)
-	}
-	var index struct {
-		Manifests []struct{ Platform struct{ Architecture string } }
-	}
-	manifest := output(t, exec.Command(bin, "manifest", "--insecure", address+"/iptables-wrapper:"+version))
-	if err := json.Unmarshal([]byte(manifest), &index); err != nil || len(index.Manifests) != len(machines) {
-		t.Errorf("the registry has %s (%v)", manifest, err)
-	}
-}
-
-// A binary reports a version, whatever it was built from.
-func TestVersions(t *testing.T) {
-	if !host.All() {
-		t.Skip("takes minutes: make test-all runs it")
-	}
-	dir := checkout(t, "source")
-	t.Run("go install", func(t *testing.T) {
-		proxy := moduleProxy(t, dir)
-		bin := t.TempDir()
-		cmd := exec.Command("go", "install", module+"@"+version)
-		cmd.Env = append(os.Environ(), "GOBIN="+bin, "GOPROXY=file://"+proxy+","+strings.TrimSpace(host.Run(t, "go", "env", "GOPROXY")),
-			"GONOSUMDB="+module, "GOFLAGS=-modcacherw", "CGO_ENABLED=0")
-		output(t, cmd)
-		// Go names the binary after the module. install gives it its own name.
-		root := t.TempDir()
-		if got := output(t, exec.Command(filepath.Join(bin, "iptables-wrappers"), "version")); got != "iptables-wrapper version "+version {
-			t.Errorf("got %q", got)
-		}
-		output(t, exec.Command(filepath.Join(bin, "iptables-wrappers"), "install", "--dir", root))
-		if got := output(t, exec.Command(filepath.Join(root, "iptables-wrapper"), "version")); got != "iptables-wrapper version "+version {
-			t.Errorf("got %q", got)
-		}
-	})
-	// As an image is built: the Dockerfile copies no repository.
-	t.Run("without git", func(t *testing.T) {
-		if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command("make", "build")
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
-		output(t, cmd)
-		if got := output(t, exec.Command(filepath.Join(dir, "bin/iptables-wrapper"), "version")); got != "iptables-wrapper version "+version+"+source" {
-			t.Errorf("got %q", got)
-		}
-	})
-}
-
-// fileOf returns a file of a tar archive.
-func fileOf(t *testing.T, archive, name string) []byte {
-	t.Helper()
-	for r := tar.NewReader(strings.NewReader(archive)); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			t.Fatalf("there is no %s in it", name)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if header.Name == name {
-			content, err := io.ReadAll(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return content
-		}
 	}
 }
