@@ -56,52 +56,63 @@ func (s *nftSocket) chain(f Family, name string) (Answer, error) {
 	return Unknown, errShortMessage // a reply without the chain
 }
 
-// rules streams the rules of one table, in a buffer that does not grow. It stops when the limit is reached.
-//
-// While iptables-nft-restore replaces a table, the kernel for a moment has the deleted one before its successor, and a dump
-// that names a table ends after the first of that name: with no rule and no word (nf_tables_dump_rules). So only a dump that
-// names none can say that there is no rule.
+// counts are those of the five tables, in the order of tableNames.
+type counts [len(tableNames)]Count
+
+// rules streams the rules of one table, or of the whole family if none is named, and counts those of the five tables, in a
+// buffer that does not grow. It stops when there are as many as the limit.
 //
 // Not counted, here as in iptables-nft-save, is what follows a rule of more than 32 KiB: the kernel ends the dump there
 // and says nothing.
-func (s *nftSocket) rules(f Family, table string, limit int) (Count, error) {
-	which := attributes(nil).text(unix.NFTA_RULE_TABLE, table)
-	n, most := 0, 0
-	read := func() error {
-		n = 0
+func (s *nftSocket) rules(f Family, table string, limit int) (all counts, err error) {
+	var which attributes
+	if table != "" {
+		which = which.text(unix.NFTA_RULE_TABLE, table)
+	}
+	var now, most [len(tableNames)]int
+	total := 0
+	err = again(func() error {
+		clear(now[:])
+		total = 0
 		for m, err := range s.ask(f, unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, which, unix.NFT_MSG_NEWRULE) {
-			if err == nil {
-				err = m.verify(f.nfproto(), unix.NFTA_RULE_TABLE, table)
-			}
-			if which == nil && errors.Is(err, errWrongObject) {
-				continue // of another table
-			}
 			if err != nil {
 				return err
 			}
-			n++
-			if most = max(most, n); n >= limit {
+			name, err := m.attribute(unix.NFTA_RULE_TABLE)
+			i := slices.Index(tableNames[:], string(cString(name)))
+			switch {
+			case err != nil:
+				return err
+			case m.body[0] != f.nfproto() || table != "" && (i < 0 || tableNames[i] != table):
+				return errWrongObject
+			case i < 0:
+				continue
+			}
+			now[i]++
+			most[i] = max(most[i], now[i])
+			if total++; total >= limit {
 				break
 			}
 		}
 		return nil
+	})
+	if absent(err) {
+		return all, nil
 	}
-	err := again(read)
-	if err == nil && n == 0 {
-		which = nil
-		err = again(read)
+	for i := range all {
+		switch {
+		case err != nil: // what was seen before a change was there, all at once
+			all[i] = Count{most[i], Unbounded}
+		case total >= limit:
+			all[i] = Count{now[i], Unbounded}
+		default:
+			all[i] = exactly(now[i])
+		}
 	}
-	switch {
-	case absent(err):
-		return exactly(0), nil
-	case err != nil:
-		// What was seen before a change was there, all at once.
-		return Count{most, Unbounded}, fmt.Errorf("count the rules of nf_tables in table %q: %w", table, err)
-	case n >= limit:
-		return Count{n, Unbounded}, nil
-	default:
-		return exactly(n), nil
+	if err != nil {
+		err = fmt.Errorf("count the rules of nf_tables: %w", err)
 	}
+	return all, err
 }
 
 // nftTable is what the chains of one of the five tables say about it.

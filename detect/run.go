@@ -157,6 +157,10 @@ func (p *prober) listTables() {
 }
 
 // countNFT counts nft rules until there are enough. Those in a table with foreign chains may be none of iptables'.
+//
+// While iptables-nft-restore replaces a table, the kernel for a moment has the deleted one before its successor, and a dump
+// that names a table ends after the first of that name: with no rule and no word (nf_tables_dump_rules). So only a dump that
+// names none can say that a table has no rule.
 func (p *prober) countNFT(i, enough int, list bool) {
 	e, f := &p.evidence[i], families[i]
 	tables, err := p.nft.tables(f, list)
@@ -164,24 +168,38 @@ func (p *prober) countNFT(i, enough int, list bool) {
 		e.fail(err)
 		return
 	}
+	total, empty := 0, false
+	var all counts
+	for j, t := range tables {
+		if t.exists && total < enough {
+			named, err := p.nft.rules(f, tableNames[j], enough-total)
+			e.fail(err)
+			if all[j] = named[j]; len(t.foreign) == 0 {
+				total += all[j].Min
+			}
+			empty = empty || all[j] == exactly(0)
+		} else if t.exists {
+			all[j].Max = Unbounded
+		}
+	}
+	if empty && total < enough {
+		unnamed, err := p.nft.rules(f, "", enough)
+		e.fail(err)
+		for j, t := range tables {
+			if t.exists && all[j] == exactly(0) {
+				all[j] = unnamed[j]
+			}
+		}
+	}
 	e.Rules = exactly(0)
 	for j, t := range tables {
-		if !t.exists {
-			continue
-		}
-		if e.Rules.Min >= enough {
-			e.Rules.Max = Unbounded
-			break
-		}
-		count, err := p.nft.rules(f, tableNames[j], enough-e.Rules.Min)
-		e.fail(err)
 		if len(t.foreign) > 0 {
-			count.Min = 0
+			all[j].Min = 0
 			e.Foreign = append(e.Foreign, t.foreign...)
 		}
-		e.Rules = e.Rules.plus(count)
-		if list {
-			e.Tables = append(e.Tables, Table{tableNames[j], count, t.users})
+		e.Rules = e.Rules.plus(all[j])
+		if list && t.exists {
+			e.Tables = append(e.Tables, Table{tableNames[j], all[j], t.users})
 		}
 	}
 }

@@ -82,10 +82,10 @@ func TestAskAfterEnough(t *testing.T) {
 	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n", "iptables-nft-restore")
 	s := nftSocket{fd: -1}
 	defer s.close()
-	if got, err := s.rules(IPv4, "filter", 1); got != (Count{1, Unbounded}) || err != nil {
+	if got, err := s.rules(IPv4, "filter", 1); got[0] != (Count{1, Unbounded}) || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if got, err := s.rules(IPv4, "filter", Unbounded); got != exactly(1000) || err != nil {
+	if got, err := s.rules(IPv4, "filter", Unbounded); got[0] != exactly(1000) || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if got, err := s.tables(IPv4, false); !got[0].exists || got[1].exists || err != nil {
@@ -93,19 +93,29 @@ func TestAskAfterEnough(t *testing.T) {
 	}
 }
 
-// That a table has no rule is believed only after a dump that names no table: see rules. TestRaces in test/ finds answers
+// That a table has no rule is believed only after a dump that names no table: see countNFT. TestRaces in test/ finds answers
 // that are wrong without it, in two of three full runs.
 func TestEmptyTableIsAskedTwice(t *testing.T) {
 	host.Netns(t)
 	host.Run(t, "iptables-nft", "-t", "nat", "-A", "POSTROUTING", "-j", "ACCEPT")
+	host.Run(t, "iptables-nft", "-t", "raw", "-A", "PREROUTING", "-j", "ACCEPT")
 	host.Run(t, "iptables-nft", "-N", "EMPTY")
-	s := nftSocket{fd: -1}
-	defer s.close()
-	for table, want := range map[string]uint32{"nat": 1, "filter": 2} {
-		asked := s.seq
-		if got, err := s.rules(IPv4, table, Unbounded); got != exactly(2-int(want)) || err != nil || s.seq != asked+want {
-			t.Errorf("%s: got %v, %v after %d questions, want %d", table, got, err, s.seq-asked, want)
+	for _, test := range []struct {
+		enough    int
+		questions uint32 // chains, filter, and as many more tables as it takes; then all
+		want      Count
+	}{
+		{1, 3, Count{1, Unbounded}},
+		{2, 4, Count{2, Unbounded}},
+		{3, 5, exactly(2)},
+		{Unbounded, 5, exactly(2)},
+	} {
+		p := newProber()
+		p.countNFT(0, test.enough, false)
+		if got := p.evidence[0].Rules; got != test.want || p.nft.seq != test.questions || p.evidence[0].Err != nil {
+			t.Errorf("enough are %d: got %v after %d questions, %v", test.enough, got, p.nft.seq, p.evidence[0].Err)
 		}
+		p.close()
 	}
 }
 
