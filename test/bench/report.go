@@ -204,7 +204,7 @@ func sentence(r report) string {
 	}
 	none, many := r.Measurements[0].State.Rules, r.Measurements[len(r.Measurements)-1].State.Rules
 	return fmt.Sprintf("A first call costs %.1f to %.1f ms more than a direct one, however many rules the host has; %.1f ms of it is the start of "+
-		"any static Go program. Looking with four `iptables-save` processes costs %s ms with %s rules and up to %.1f s with %s.",
+		"any static Go program. Detecting with four `iptables-save` processes costs %s ms with %s rules and up to %.1f s with %s.",
 		least, most, r.median(func(m measurement) float64 { return m.more(m.Floor) }), milliseconds(saves(none)), thousands(none),
 		saves(many)/1000, thousands(many))
 }

@@ -81,8 +81,8 @@ const head = `# Real clients, directly and wrapped
 
 Written by ` + "`TEST_ALL=1 make test-clients TESTFLAGS=-update`" + `, with the iptables and the packages of Debian 13. Each client ran in 14
 situations: on hosts with kubelet's hint, with Docker's rules and with those of a real node, each in nft and in legacy, and on an
-empty one; with a writable root and a read-only one. Compared were, after each of its steps, its exit status, what it printed,
-all rules of both families in both backends, and which tables there are.
+empty one; with a writable root and a read-only one. After each of its steps, the test compared its exit status,
+its output, all rules of both families in both backends, and the tables that existed.
 
 | client | version | what differs |
 | --- | --- | --- |
