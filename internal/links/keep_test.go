@@ -266,7 +266,7 @@ func TestStaleTemporary(t *testing.T) {
 	}
 }
 
-// What a process left that was killed while it moved names which another name leads to the switch by now.
+// What a killed process left, where the name that it was about to move points to the switch through another name by now.
 func TestStaleTemporaryOfAName(t *testing.T) {
 	for _, again := range []func(w Wrapper) error{
 		func(w Wrapper) error { _, _, err := w.Select("/usr/sbin", detect.NFT); return err },

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -104,6 +105,9 @@ func Enter() error {
 	if dir == "" {
 		return nil
 	}
+	// Go leaves these two ignored where they were, as under nohup, and so would every process that a test starts: then a test
+	// that ends one by SIGHUP waits for ever. What is caught here has its default there.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT)
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return &os.PathError{Op: "make private", Path: "/", Err: err}
 	}

@@ -46,7 +46,7 @@ func TestContainerIsThatOfAnyMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("unshare", "--mount", "--pid", "--fork", "--net", self)
+	cmd := exec.Command("sh", "-c", "trap '' HUP INT; exec unshare --mount --pid --fork --net $0", self)
 	cmd.Env = append(host.Environment(t.TempDir()), "TEST_DESCRIBE=1")
 	output, err := cmd.Output()
 	if err != nil || !strings.Contains(string(output), before) {
@@ -64,6 +64,6 @@ func describe() string {
 			fmt.Fprintln(&b, name, path, end, err)
 		}
 	}
-	output, err := exec.Command("sh", "-c", "update-alternatives --query iptables; update-alternatives --query ip6tables; ls -A /dev/shm; ls -A /run; ls -A /usr/sbin | grep -e wrapper -e current; iptables --version").CombinedOutput()
+	output, err := exec.Command("sh", "-c", "update-alternatives --query iptables; update-alternatives --query ip6tables; ls -A /dev/shm; ls -A /run; ls -A /usr/sbin | grep -e wrapper -e current; iptables --version; grep SigIgn /proc/self/status").CombinedOutput()
 	return fmt.Sprintf("%s%s%v\n", b.String(), output, err)
 }

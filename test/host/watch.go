@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Watch looks at names in /usr/sbin until done is closed, and returns how often, and which one did not lead to a program once.
+// Watch looks at names in /usr/sbin until done is closed, and returns how often, and what was wrong
+// with one that did not point to a program.
 func Watch(done <-chan struct{}, names []string) (looks int, missing error) {
 	for running := true; running; {
 		select {

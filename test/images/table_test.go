@@ -26,7 +26,7 @@ func measure(t *testing.T, i built) [3]string {
 	t.Helper()
 	size := podman(t, "image", "inspect", "--format", "{{.Size}}", i.ref)
 	got := run(t, i.ref, "", i.program("nft")+` iptables --version
-/busybox find / -xdev -name iptables-wrapper -type f -exec /busybox stat -c %s {} ';'`, "--user", "0", "--cap-add=NET_ADMIN,NET_RAW")
+/busybox find / -xdev -name iptables-wrapper -type f -exec /busybox stat -c %s {} ';'`, "--network=none", "--user", "0", "--cap-add=NET_ADMIN,NET_RAW")
 	fields := strings.Fields(got.stdout)
 	if len(fields) < 4 || got.stderr != "" {
 		t.Fatalf("got %+v", got)

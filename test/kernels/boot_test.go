@@ -32,7 +32,7 @@ type machine struct {
 // Limits for a guest that hangs: many times what one takes on a loaded machine.
 const (
 	beginLimit = 5 * time.Minute
-	bootLimit  = 20 * time.Minute
+	bootLimit  = 45 * time.Minute
 )
 
 // bootsMax is how often a guest is started that ends in the emulator before our first process runs. Under emulation a
