@@ -25,6 +25,8 @@ type client struct {
 	pkg    string   // the package of Debian that it comes from, "" if it is built from Go modules
 	module string   // or the Go module
 	env    []string // for the script
+
+	unordered bool // it adds rules in random order
 }
 
 // volatile matches what differs between any two runs: link-local addresses, times, and chain names in go-iptables' tests.
@@ -41,12 +43,23 @@ var all = []client{
 	{name: "wg-quick", pkg: "wireguard-tools"},
 	{name: "openvpn", pkg: "openvpn"},
 	{name: "cni", pkg: "containernetworking-plugins"},
-	{name: "kubelet", script: "kubernetes/kubelet.sh", module: "k8s.io/kubernetes"},
-	{name: "kube-proxy (iptables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=iptables"}},
-	{name: "kube-proxy (nftables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=nftables"}},
+	{name: "kubelet", script: "kubernetes/kubelet.sh", module: "k8s.io/kubernetes", unordered: true},
+	{name: "kube-proxy (iptables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=iptables"}, unordered: true},
+	{name: "kube-proxy (nftables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=nftables"}, unordered: true},
 	{name: "linkerd2-proxy-init", script: "agents/linkerd.sh", module: "github.com/linkerd/linkerd2-proxy-init"},
+	{name: "linkerd2-proxy-init (not root)", script: "agents/linkerd-image.sh", module: "github.com/linkerd/linkerd2-proxy-init"},
+	{name: "istio-iptables", script: "istio/istio-iptables.sh", module: "istio.io/istio"},
+	{name: "flannel", script: "agents/flannel.sh", module: "github.com/flannel-io/flannel"},
 	{name: "tailscale's linuxfw", script: "agents/tailscale.sh", module: "tailscale.com"},
 	{name: "go-iptables' tests", script: "agents/go-iptables.sh", module: "github.com/coreos/go-iptables"},
+	{name: "moby's tests", script: "agents/moby.sh", module: "github.com/moby/moby/v2"},
+}
+
+// suites are the tests of others that the module agents builds, by the names of their programs.
+var suites = map[string]string{
+	"go-iptables.test":   "github.com/coreos/go-iptables/iptables",
+	"moby-iptables.test": "github.com/moby/moby/v2/daemon/libnetwork/iptables",
+	"moby-iptabler.test": "github.com/moby/moby/v2/daemon/libnetwork/drivers/bridge/internal/iptabler",
 }
 
 // shared is used by all runs.
@@ -123,7 +136,12 @@ func modules(bin string) error {
 			return err
 		}
 	}
-	return build("agents", "test", "-c", "-o", filepath.Join(bin, "go-iptables.test"), "github.com/coreos/go-iptables/iptables")
+	for name, pkg := range suites {
+		if err := build("agents", "test", "-c", "-o", filepath.Join(bin, name), pkg); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func build(module string, args ...string) error {
@@ -168,7 +186,7 @@ func TestClients(t *testing.T) {
 	t.Cleanup(func() { table.check(t) })
 	for _, c := range all {
 		for _, b := range boxes() {
-			b.script, b.env, b.unordered = c.script, c.env, c.module == "k8s.io/kubernetes"
+			b.script, b.env, b.unordered = c.script, c.env, c.unordered
 			if b.script == "" {
 				b.script = "debian/" + c.name + ".sh"
 			}
