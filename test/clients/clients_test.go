@@ -168,24 +168,42 @@ var situations = func() []box {
 	return all
 }()
 
-// boxes returns all situations if TEST_ALL is set, otherwise one for each state of the host.
-func boxes() []box {
+// boxes returns all situations if TEST_ALL is set. Otherwise the nth client gets one of each kind of host, so that any four
+// clients in a row have all situations among them.
+func boxes(n int) []box {
 	if os.Getenv("TEST_ALL") != "" {
 		return situations
 	}
-	return []box{
-		{host: "hint", mode: "nft"},
-		{host: "docker", mode: "legacy", readonly: true},
-		{host: "node", mode: "legacy"},
-		{host: "empty", mode: "nft", readonly: true},
+	list := []box{{host: "empty", mode: "nft", readonly: n%2 == 1}}
+	for i, host := range []string{"hint", "docker", "node"} {
+		list = append(list, box{host: host, mode: []string{"nft", "legacy"}[(n+i)%2], readonly: (n/2+i)%2 == 1})
+	}
+	return list
+}
+
+// Without TEST_ALL, all situations are covered, and no client misses a kind of host.
+func TestBoxes(t *testing.T) {
+	t.Setenv("TEST_ALL", "")
+	for n := range all {
+		covered := map[string]bool{}
+		for i := range 4 {
+			for _, b := range boxes(n + i) {
+				covered[b.String()] = true
+			}
+		}
+		for _, b := range situations {
+			if !covered[b.String()] {
+				t.Errorf("clients %d to %d miss %s", n, n+3, b)
+			}
+		}
 	}
 }
 
 func TestClients(t *testing.T) {
 	var table page
 	t.Cleanup(func() { table.check(t) })
-	for _, c := range all {
-		for _, b := range boxes() {
+	for n, c := range all {
+		for _, b := range boxes(n) {
 			b.script, b.env, b.unordered = c.script, c.env, c.unordered
 			if b.script == "" {
 				b.script = "debian/" + c.name + ".sh"
