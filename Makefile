@@ -69,13 +69,19 @@ test-faults: tools-test build
 
 # Each client on one host of each kind; with TEST_ALL=1 in the environment, in all situations.
 test-clients: tools-all build
-	cd test/clients && $(GO_TEST) -timeout 30m ./... $(TESTFLAGS)
+	cd test/clients && $(GO_TEST) -timeout 60m ./... $(TESTFLAGS)
 
 # Any wrapper, in every situation that needs no more than the six names: make conformance WRAPPER=/path/to/it
+# KERNELS=1: not on this kernel, but on Debian's, emulated. SUITEFLAGS="-kernel 6.1 -situations ^host" does less.
 WRAPPER ?= $(BINARY)
 NAMES ?= links
 conformance: tools-test $(if $(filter $(BINARY),$(WRAPPER)),build)
+ifdef KERNELS
+	cd test/kernels && go test -count=1 -timeout 6h -run '^TestConformance$$' -wrapper $(abspath $(WRAPPER)) \
+		-names $(if $(wildcard $(NAMES)),$(abspath $(NAMES)),$(NAMES)) $(SUITEFLAGS)
+else
 	go run ./test/conformance -wrapper $(WRAPPER) -names $(NAMES) $(SUITEFLAGS)
+endif
 	$(TOOK)
 
 demo: tools-demo build

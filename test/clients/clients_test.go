@@ -25,6 +25,8 @@ type client struct {
 	pkg    string   // the package of Debian that it comes from, "" if it is built from Go modules
 	module string   // or the Go module
 	env    []string // for the script
+
+	unordered bool // it adds rules in random order
 }
 
 // volatile matches what differs between any two runs: link-local addresses, times, and chain names in go-iptables' tests.
@@ -41,12 +43,23 @@ var all = []client{
 	{name: "wg-quick", pkg: "wireguard-tools"},
 	{name: "openvpn", pkg: "openvpn"},
 	{name: "cni", pkg: "containernetworking-plugins"},
-	{name: "kubelet", script: "kubernetes/kubelet.sh", module: "k8s.io/kubernetes"},
-	{name: "kube-proxy (iptables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=iptables"}},
-	{name: "kube-proxy (nftables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=nftables"}},
+	{name: "kubelet", script: "kubernetes/kubelet.sh", module: "k8s.io/kubernetes", unordered: true},
+	{name: "kube-proxy (iptables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=iptables"}, unordered: true},
+	{name: "kube-proxy (nftables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=nftables"}, unordered: true},
 	{name: "linkerd2-proxy-init", script: "agents/linkerd.sh", module: "github.com/linkerd/linkerd2-proxy-init"},
+	{name: "linkerd2-proxy-init (not root)", script: "agents/linkerd-image.sh", module: "github.com/linkerd/linkerd2-proxy-init"},
+	{name: "istio-iptables", script: "istio/istio-iptables.sh", module: "istio.io/istio"},
+	{name: "flannel", script: "agents/flannel.sh", module: "github.com/flannel-io/flannel"},
 	{name: "tailscale's linuxfw", script: "agents/tailscale.sh", module: "tailscale.com"},
 	{name: "go-iptables' tests", script: "agents/go-iptables.sh", module: "github.com/coreos/go-iptables"},
+	{name: "moby's tests", script: "agents/moby.sh", module: "github.com/moby/moby/v2"},
+}
+
+// suites are the tests of others that the module agents builds, by the names of their programs.
+var suites = map[string]string{
+	"go-iptables.test":   "github.com/coreos/go-iptables/iptables",
+	"moby-iptables.test": "github.com/moby/moby/v2/daemon/libnetwork/iptables",
+	"moby-iptabler.test": "github.com/moby/moby/v2/daemon/libnetwork/drivers/bridge/internal/iptabler",
 }
 
 // shared is used by all runs.
@@ -123,7 +136,12 @@ func modules(bin string) error {
 			return err
 		}
 	}
-	return build("agents", "test", "-c", "-o", filepath.Join(bin, "go-iptables.test"), "github.com/coreos/go-iptables/iptables")
+	for name, pkg := range suites {
+		if err := build("agents", "test", "-c", "-o", filepath.Join(bin, name), pkg); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func build(module string, args ...string) error {
@@ -150,25 +168,43 @@ var situations = func() []box {
 	return all
 }()
 
-// boxes returns all situations if TEST_ALL is set, otherwise one for each state of the host.
-func boxes() []box {
+// boxes returns all situations if TEST_ALL is set. Otherwise the nth client gets one of each kind of host, so that any four
+// clients in a row have all situations among them.
+func boxes(n int) []box {
 	if os.Getenv("TEST_ALL") != "" {
 		return situations
 	}
-	return []box{
-		{host: "hint", mode: "nft"},
-		{host: "docker", mode: "legacy", readonly: true},
-		{host: "node", mode: "legacy"},
-		{host: "empty", mode: "nft", readonly: true},
+	list := []box{{host: "empty", mode: "nft", readonly: n%2 == 1}}
+	for i, host := range []string{"hint", "docker", "node"} {
+		list = append(list, box{host: host, mode: []string{"nft", "legacy"}[(n+i)%2], readonly: (n/2+i)%2 == 1})
+	}
+	return list
+}
+
+// Without TEST_ALL, all situations are covered, and no client misses a kind of host.
+func TestBoxes(t *testing.T) {
+	t.Setenv("TEST_ALL", "")
+	for n := range all {
+		covered := map[string]bool{}
+		for i := range 4 {
+			for _, b := range boxes(n + i) {
+				covered[b.String()] = true
+			}
+		}
+		for _, b := range situations {
+			if !covered[b.String()] {
+				t.Errorf("clients %d to %d miss %s", n, n+3, b)
+			}
+		}
 	}
 }
 
 func TestClients(t *testing.T) {
 	var table page
 	t.Cleanup(func() { table.check(t) })
-	for _, c := range all {
-		for _, b := range boxes() {
-			b.script, b.env, b.unordered = c.script, c.env, c.module == "k8s.io/kubernetes"
+	for n, c := range all {
+		for _, b := range boxes(n) {
+			b.script, b.env, b.unordered = c.script, c.env, c.unordered
 			if b.script == "" {
 				b.script = "debian/" + c.name + ".sh"
 			}

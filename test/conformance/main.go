@@ -46,7 +46,7 @@ type result struct {
 func (r result) passed() bool { return r.got == r.want }
 
 // limit ends a situation that hangs. Most take a third of a second.
-const limit = 2 * time.Minute
+var limit = flag.Duration("limit", 2*time.Minute, "how long a situation may `last`")
 
 func main() {
 	var w wrapper
@@ -170,11 +170,11 @@ func (w wrapper) contain(s situation) (string, error) {
 	if err := cmd.Start(); err != nil {
 		return "", fmt.Errorf("make a container: %w", err)
 	}
-	late := time.AfterFunc(limit, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(*limit, func() { _ = cmd.Process.Kill() })
 	err = cmd.Wait()
 	switch inTime := late.Stop(); {
 	case !inTime:
-		return fmt.Sprintf("no end within %v", limit), nil
+		return fmt.Sprintf("no end within %v", *limit), nil
 	case err != nil:
 		return "", fmt.Errorf("%s: %w\n%s", s.ID(), err, stderr.String())
 	}

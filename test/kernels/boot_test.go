@@ -5,6 +5,7 @@ package kernels
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,8 +26,9 @@ const qemu = "qemu-system-x86_64"
 type machine struct {
 	image     string
 	initramfs string
-	accel     string // kvm or tcg
-	memory    string // in MiB
+	accel     string        // kvm or tcg
+	memory    string        // in MiB
+	limit     time.Duration // bootLimit if 0
 }
 
 // Limits for a guest that hangs: many times what one takes on a loaded machine.
@@ -43,7 +45,7 @@ const bootsMax = 3
 // the console ends.
 func (m machine) tell(t *testing.T, parameters string) (report []section, boots int) {
 	t.Helper()
-	text, boots, ended := persist(func() (string, error) { return m.boot(t, m.accel, beginLimit, bootLimit, parameters) })
+	text, boots, ended := persist(func() (string, error) { return m.boot(t, m.accel, beginLimit, cmp.Or(m.limit, bootLimit), parameters) })
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("booted %d times; the console ends:\n%s", boots, tail(text))

@@ -78,6 +78,9 @@ func guest() error {
 	if parameters["run"] == scripts {
 		return runScripts(parameters["build"])
 	}
+	if parameters["run"] == conformance {
+		return runSuite()
+	}
 	for name := range strings.SplitSeq(parameters["run"], ",") {
 		fmt.Println(stateMark + name)
 		s, ok := find(name)
