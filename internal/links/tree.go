@@ -61,7 +61,7 @@ func (t Tree) open(path string, flags int) (int, error) {
 	}
 	how := unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(t.root, path, &how)
-	if err == unix.ENOSYS {
+	if err == unix.ENOSYS || err == unix.EAGAIN { // EAGAIN: anything was renamed or mounted while a ".." was resolved
 		return t.walk(path, flags)
 	}
 	return fd, err
