@@ -4,6 +4,7 @@
 package host
 
 import (
+	"math"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -34,7 +35,7 @@ func Emulated(tb testing.TB, cmd *exec.Cmd) *exec.Cmd {
 }
 
 func emulated(cmd *exec.Cmd) *exec.Cmd {
-	everyone := []syscall.SysProcIDMap{{Size: 1 << 31}}
+	everyone := []syscall.SysProcIDMap{{Size: math.MaxInt32}}
 	sh := exec.Command("sh", append([]string{"-ec", binfmt, "sh"}, cmd.Args...)...)
 	sh.Dir, sh.Env = cmd.Dir, cmd.Env
 	sh.SysProcAttr = &syscall.SysProcAttr{
