@@ -177,8 +177,11 @@ func (m message) chain() (c nftChain, err error) {
 		*a.to = cString(value)
 	}
 	hook, err := m.attribute(unix.NFTA_CHAIN_HOOK)
-	if err != nil || hook == nil {
-		return c, err
+	if err != nil {
+		return nftChain{}, err
+	}
+	if hook == nil {
+		return c, nil
 	}
 	priority, err := attributes(hook).number(unix.NFTA_HOOK_PRIORITY)
 	if err != nil {
