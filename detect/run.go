@@ -158,9 +158,9 @@ func (p *prober) listTables() {
 
 // countNFT counts nft rules until there are enough. Those in a table with foreign chains may be none of iptables'.
 //
-// While iptables-nft-restore replaces a table, the kernel for a moment has the deleted one before its successor, and a dump
-// that names a table ends after the first of that name: with no rule and no word (nf_tables_dump_rules). So only a dump that
-// names none can say that a table has no rule.
+// While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table before its successor, and a dump
+// that names a table ends after the first of that name: no rules, and no error (nf_tables_dump_rules). So only a dump that
+// names none can show that a table has no rules.
 func (p *prober) countNFT(i, enough int, list bool) {
 	e, f := &p.evidence[i], families[i]
 	tables, err := p.nft.tables(f, list)
