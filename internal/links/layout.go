@@ -150,10 +150,7 @@ func (w Wrapper) keepFile(l layout, names []entry, file string) (string, error) 
 	}
 }
 
-var (
-	errSingle = errors.New("it is not a multi-call program, and one link must serve all six commands")
-	errLoop   = fmt.Errorf("it is reached through a command of iptables: %w", programs.ErrRecursion)
-)
+var errSingle = errors.New("it is not a multi-call program, and one link must serve all six commands")
 
 // servesAll checks that the switch may point to a program: that it is a multi-call program, and not reached through the
 // switch or a name that goes through it.
@@ -166,7 +163,7 @@ func (w Wrapper) servesAll(l layout, mode detect.Mode, program string) error {
 		return err
 	}
 	if len(c.Hops) > 1 && (w.passes(c, l.names) || slices.ContainsFunc(c.Hops, func(hop string) bool { return w.isSwitch(l, hop) })) {
-		return fmt.Errorf("%q: %w", program, errLoop)
+		return fmt.Errorf("%q: it is reached through a command of iptables: %w", program, programs.ErrRecursion)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func page(r report) []byte {
 	p("### What runs before main")
 	p("")
 	p("From `GODEBUG=inittrace=1`. Packages that allocate nothing and take no measurable time are left out. A test keeps the")
-	p("packages of this module to a few allocations each.")
+	p("packages of this module from allocating anything before a wrapped call.")
 	p("")
 	p("| package | ms | allocations | bytes | linked because of |")
 	p("| --- | ---: | ---: | ---: | --- |")
