@@ -20,7 +20,7 @@ var numbers = []struct {
 	{`v1\.0\.0(-rc\.1)?`, "CHANGELOG.md", inFile("CHANGELOG.md", "## [v1.0.0-rc.1]")},
 	{`\biptables-wrappers v[123], v2 or v3\b|\bv1 to v3\b|\bv[1236]('s)?\b`, "the names of kubernetes-sigs' releases, and of modules", nil},
 	{`2026-\d\d-\d\d`, "the date of a release", nil},
-	{`Go 1\.25\b`, "go.mod", inFile("go.mod", "\ngo 1.25.")},
+	{`Go 1\.26\b`, "go.mod", inFile("go.mod", "\ngo 1.26.")},
 	{`1\.8\.4`, "internal/install/check.go", inFile("internal/install/check.go", "{1, 8, 4}")},
 	{`\b(version|iptables) 1\.8\b(\.12)?|UBI 8\b|Kubernetes 1\.24|since 1\.17`, "other projects' releases", nil},
 	{`arm64|amd64|arm/v7|ppc64le|s390x|riscv64|\b386\b`, "release/build.sh", func(t *testing.T, found string) bool {

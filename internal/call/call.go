@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
@@ -87,7 +86,7 @@ func fail(stderr io.Writer, status int, err error, hint string) int {
 
 // debug says in one line what the wrapper does, if IPTABLES_WRAPPER_DEBUG is set.
 func debug(w links.Wrapper, stderr io.Writer, r detect.Result, kept links.Kept, program string) {
-	if value := os.Getenv("IPTABLES_WRAPPER_DEBUG"); value != "1" && value != "true" || !w.Trusted() {
+	if value := process.Variable("IPTABLES_WRAPPER_DEBUG"); value != "1" && value != "true" || !w.Trusted() {
 		return
 	}
 	switched := "the switch was moved"

@@ -22,8 +22,21 @@ func init() {
 	if len(os.Args) > 0 && programs.IsName(programs.Base(os.Args[0])) {
 		// What belongs to the first thread, such as PR_SET_PDEATHSIG, survives only if that thread calls execve.
 		process.LockThread()
+		growStack(len(os.Args))
 		os.Exit(wrap(Wrapper(), os.Args, os.Stderr))
 	}
+}
+
+// growStack gives this goroutine a stack of 32 KiB. Left alone, Go doubles it whenever a call does not fit, and sets up a pool
+// of stacks of each size on the way: 12 page faults more. A large frame is enough; nothing in it is used.
+//
+//go:noinline
+func growStack(arguments int) byte {
+	if arguments > 0 {
+		return 0
+	}
+	var frame [16 << 10]byte
+	return frame[len(os.Args)]
 }
 
 // Wrapper returns the running wrapper.

@@ -82,8 +82,9 @@ func (w Wrapper) keepConclusive(a Answer, m Memory, kept *Kept) {
 	// Two calls that both replace the memory could leave it at odds with the switch. So only the one that holds the lock
 	// does, and only before the switch has moved.
 	switch {
-	case errors.Is(err, errElsewhere):
+	case err == errElsewhere:
 		m.read() // what moved the switch has set it
+	case m.mode == a.Mode: // it says so already
 	case a.Kubelet && !errors.Is(err, ErrBusy):
 		_ = m.set(a.Mode)
 	default:

@@ -7,7 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -184,7 +184,7 @@ func life(uid int, netns uint64) string {
 	if err != nil || len(boot) < 8 {
 		return ""
 	}
-	return fmt.Sprintf("%d.%d.%s.%s", uid, netns, start, boot[:8])
+	return strconv.Itoa(uid) + "." + strconv.FormatUint(netns, 10) + "." + start + "." + string(boot[:8])
 }
 
 // startTime returns field 22 of /proc/PID/stat, see proc_pid_stat(5). Field 2, the command in parentheses, may contain

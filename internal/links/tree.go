@@ -132,12 +132,12 @@ func (t Tree) Readlink(path string) (string, error) {
 }
 
 func readlinkat(dir int, path string) (string, error) {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(dir, path, buf)
-	if err != nil {
-		return "", err
+	// A buffer of PATH_MAX would make the stack grow, which costs a wrapped call ten page faults.
+	for buf := make([]byte, 256); ; buf = make([]byte, 2*len(buf)) {
+		if n, err := unix.Readlinkat(dir, path, buf); err != nil || n < len(buf) {
+			return string(buf[:max(n, 0)]), err
+		}
 	}
-	return string(buf[:n]), nil
 }
 
 func (t Tree) stop(op, path string) error {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
@@ -98,7 +99,7 @@ func (w Wrapper) Override() (detect.Mode, error) {
 	if !w.Trusted() {
 		return "", nil
 	}
-	mode, err := programs.ParseMode(os.Getenv(programs.ModeVariable))
+	mode, err := programs.ParseMode(process.Variable(programs.ModeVariable))
 	if err != nil {
 		err = fmt.Errorf("environment variable %s: %w", programs.ModeVariable, err)
 	}

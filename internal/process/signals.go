@@ -39,6 +39,16 @@ func Environment() []string { return runtimeEnvironment() }
 //go:linkname runtimeEnvironment syscall.runtime_envs
 func runtimeEnvironment() []string
 
+// Variable returns a variable of the environment, "" if it is not set. os.Getenv would first put all of them into a map.
+func Variable(name string) string {
+	for _, entry := range runtimeEnvironment() {
+		if len(entry) > len(name) && entry[len(name)] == '=' && entry[:len(name)] == name {
+			return entry[len(name)+1:]
+		}
+	}
+	return ""
+}
+
 // LockThread keeps the calling goroutine on its thread, as runtime.LockOSThread does. That function also starts a
 // template thread, in case the locked thread's state changes before others are started. The wrapper changes nothing that
 // other threads could inherit, and starting a thread costs more than asking nf_tables.

@@ -26,5 +26,8 @@ func Ignored(unix.Signal) bool { return false }
 // RestoreSignals does nothing in this build.
 func RestoreSignals() {}
 
+// Variable is os.Getenv.
+func Variable(name string) string { return os.Getenv(name) }
+
 // Environment returns os.Environ.
 func Environment() []string { return os.Environ() }
