@@ -27,7 +27,7 @@ var version string
 // session is one run of the command line.
 type session struct {
 	w      links.Wrapper
-	stdout *stickyWriter
+	stdout *page
 	stderr io.Writer
 }
 
@@ -37,13 +37,13 @@ func Run(w links.Wrapper, args []string, stdout, stderr io.Writer) int {
 	// A network namespace, /proc/thread-self and a trace by strace are those of one thread. It is never unlocked, so that the
 	// runtime starts no other thread from one that has entered another namespace.
 	runtime.LockOSThread()
-	s := &session{w, &stickyWriter{Writer: stdout}, stderr}
+	s := &session{w, newPage(stdout), stderr}
 	if len(args) == 0 { // before Linux 5.18 a program can be started without any
 		args = []string{program}
 	}
 	err := s.app().Run(args)
 	if _, ok := err.(cli.ExitCoder); ok { // the library's own: help for a command that does not exist
-		err = usagef("", "unknown command %q", args[len(args)-1])
+		err = failure{2, fmt.Errorf("unknown command %q", args[len(args)-1]), seeHelp}
 	}
 	if err == nil {
 		err = s.stdout.err
@@ -59,11 +59,11 @@ func Run(w links.Wrapper, args []string, stdout, stderr io.Writer) int {
 func (s *session) app() *cli.App {
 	commands := []*cli.Command{
 		s.detectCommand(), s.doctorCommand(), s.installCommand(), s.selectCommand(), s.resetCommand(),
-		s.completionCommand(), helpCommand(), versionCommand(),
+		completionCommand(), helpCommand(), versionCommand(),
 	}
 	for _, c := range commands {
 		c.HideHelpCommand = true
-		c.OnUsageError = func(c *cli.Context, err error, _ bool) error { return explain(c.Command, err) }
+		c.OnUsageError = explain
 		c.Before = refuseSurplus
 	}
 	return &cli.App{
@@ -79,31 +79,32 @@ func (s *session) app() *cli.App {
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true},
 		},
 		Commands:       commands,
-		OnUsageError:   func(_ *cli.Context, err error, _ bool) error { return explain(nil, err) },
+		OnUsageError:   explain,
 		ExitErrHandler: func(*cli.Context, error) {},
 		Action: func(c *cli.Context) error {
 			switch {
-			case c.Bool("version") && c.Args().Present():
-				return usagef("", "unexpected argument %q", c.Args().First())
 			case c.Bool("version"):
-				return printVersion(c)
+				return c.App.Run(slices.Concat([]string{program, "version"}, c.Args().Slice()))
 			case c.Args().Present():
-				return usagef("", "unknown command %q", c.Args().First())
+				return usagef(c, "unknown command %q", c.Args().First())
 			}
-			var names []string
-			for _, c := range c.App.Commands {
-				names = append(names, c.Name)
-			}
-			return usagef("", "missing command: %s", strings.Join(names, ", "))
+			return usagef(c, "missing command: %s", strings.Join(commandNames(c.App), ", "))
 		},
 	}
+}
+
+func commandNames(app *cli.App) (names []string) {
+	for _, c := range app.Commands {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // refuseSurplus refuses more arguments than the command has, which the library ignores.
 func refuseSurplus(c *cli.Context) error {
 	most := min(1, len(c.Command.ArgsUsage))
 	if c.Args().Len() > most {
-		return usagef(c.Command.Name, "unexpected argument %q", c.Args().Get(most))
+		return usagef(c, "unexpected argument %q", c.Args().Get(most))
 	}
 	return nil
 }
@@ -118,16 +119,16 @@ func helpCommand() *cli.Command {
 }
 
 func versionCommand() *cli.Command {
-	return &cli.Command{Name: "version", Usage: "print the version", Action: printVersion}
-}
-
-func printVersion(c *cli.Context) error {
-	v := version
-	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
-		v = info.Main.Version
+	return &cli.Command{
+		Name: "version", Usage: "print the version",
+		Action: func(c *cli.Context) error {
+			if info, ok := debug.ReadBuildInfo(); ok && version == "" {
+				version = info.Main.Version
+			}
+			fmt.Fprintln(c.App.Writer, program, "version", version)
+			return nil
+		},
 	}
-	fmt.Fprintln(c.App.Writer, program, "version", v)
-	return nil
 }
 
 // failure is the end of a command with a status. Without an error, the answer has said what there is to say.
@@ -140,27 +141,15 @@ type failure struct {
 func (f failure) Error() string { return fmt.Sprint(f.err) }
 func (f failure) Unwrap() error { return f.err }
 
-// usagef is wrong usage of a command, or of the program itself: "".
-func usagef(command, format string, args ...any) error {
-	text, see := fmt.Sprintf(format, args...), program+" --help"
-	if command != "" {
-		text, see = command+": "+text, program+" "+command+" --help"
-	}
-	return failure{2, errors.New(text), "see " + see}
-}
+const seeHelp = "see " + program + " --help"
 
-// stickyWriter remembers that an answer could not be written.
-type stickyWriter struct {
-	io.Writer
-	err error
-}
-
-func (w *stickyWriter) Write(b []byte) (int, error) {
-	n, err := w.Writer.Write(b)
-	if w.err == nil {
-		w.err = err
+// usagef is wrong usage of a command, or of the program itself.
+func usagef(c *cli.Context, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if c.Command.Name != program {
+		err = fmt.Errorf("%s: %w", c.Command.Name, err)
 	}
-	return n, err
+	return failure{2, err, "see " + c.Command.HelpName + " --help"}
 }
 
 // say prints a line for people.
@@ -187,7 +176,7 @@ func (s *session) printError(err error) int {
 func (s *session) variable() (detect.Mode, error) {
 	mode, err := s.w.Override()
 	if err != nil {
-		return "", usagef("", "%v", err)
+		return "", failure{2, err, seeHelp}
 	}
 	return mode, nil
 }

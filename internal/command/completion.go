@@ -5,40 +5,28 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 )
 
-func (s *session) completionCommand() *cli.Command {
-	const name = "completion"
+func completionCommand() *cli.Command {
+	scripts := map[string]func(*cli.App) string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
 	return &cli.Command{
-		Name:        name,
+		Name:        "completion",
 		Usage:       "print a completion script for a shell",
 		Description: "Example:\n\n   source <(iptables-wrapper completion bash)",
-		ArgsUsage:   strings.Join(enums[name], "|"),
+		ArgsUsage:   "bash|zsh|fish",
 		Action: func(c *cli.Context) error {
-			var script string
-			var err error
-			switch shell := c.Args().First(); {
-			case !c.Args().Present():
-				return usagef(name, "missing shell: %s", strings.Join(enums[name], ", "))
-			case shell == "bash":
-				script = bashScript(c.App)
-			case shell == "zsh": // its bashcompinit runs the same script
-				script = "#compdef iptables-wrapper\nautoload -Uz bashcompinit && bashcompinit\n" + bashScript(c.App) +
-					// Found in fpath, the script is the body of a function that has just been called.
-					"[[ $funcstack[1] != _iptables-wrapper ]] || _bash_complete -F _iptables_wrapper\n"
-			case shell == "fish":
-				script, err = fishScript(c.App)
-			default:
-				return usagef(name, "shell %q is not one of %s", shell, strings.Join(enums[name], ", "))
+			if !c.Args().Present() {
+				return usagef(c, "missing shell: bash, zsh, fish")
 			}
-			if err == nil {
-				_, err = io.WriteString(s.stdout, script)
+			script := scripts[c.Args().First()]
+			if script == nil {
+				return usagef(c, "shell %q is not one of bash, zsh, fish", c.Args().First())
 			}
-			return err
+			fmt.Fprint(c.App.Writer, script(c.App))
+			return nil
 		},
 	}
 }
@@ -46,25 +34,18 @@ func (s *session) completionCommand() *cli.Command {
 // bashScript holds every word, so that a shell need not call the wrapper to complete one. $prev is the flag whose value
 // is completed: to bash, the = of --flag=value is a word of its own; to zsh, all of it is one word.
 func bashScript(app *cli.App) string {
-	var flags, values strings.Builder
-	var names []string
+	var options, flags strings.Builder
 	fmt.Fprintf(&flags, "\t'') words='--help %s' ;;\n", strings.Join(dashed(app.Flags...), " "))
 	for _, c := range app.Commands {
-		names = append(names, c.Name)
 		fmt.Fprintf(&flags, "\t%s) words='--help %s' ;;\n", c.Name, strings.Join(dashed(c.Flags...), " "))
 		for _, f := range c.Flags {
-			long := "--" + f.Names()[0]
-			pattern := c.Name + " " + strings.Join(dashed(f), "\" | \""+c.Name+" ")
-			switch words := enums[c.Name+" "+f.Names()[0]]; f.(type) {
-			case *cli.BoolFlag:
-			case *cli.PathFlag:
-				fmt.Fprintf(&values, "\t\"%s\") generate %s; return ;;\n", pattern, map[bool]string{true: "-f", false: "-d"}[long == "--netns"])
-			default:
-				fmt.Fprintf(&values, "\t\"%s\") generate -W '%s'; return ;;\n", pattern, strings.Join(words, " "))
+			if compgen, _ := values(f); compgen != "" {
+				pattern := c.Name + " " + strings.Join(dashed(f), "\" | \""+c.Name+" ")
+				fmt.Fprintf(&options, "\t\"%s\") generate %s; return ;;\n", pattern, compgen)
 			}
 		}
 	}
-	return fmt.Sprintf(bashTemplate, values.String(), flags.String(), strings.Join(names, " "), strings.Join(enums["completion"], " "))
+	return fmt.Sprintf(bashTemplate, options.String(), flags.String(), strings.Join(commandNames(app), " "))
 }
 
 const bashTemplate = `_iptables_wrapper() {
@@ -83,12 +64,51 @@ const bashTemplate = `_iptables_wrapper() {
 %s	esac
 	[[ $cur == -* ]] || case $command in
 	'' | help) words='%s' ;;
-	completion) words='%s' ;;
+	completion) words='bash zsh fish' ;;
 	esac
 	generate -W "$words"
 }
 complete -F _iptables_wrapper iptables-wrapper
 `
+
+// zshScript has zsh's bashcompinit run the same script.
+func zshScript(app *cli.App) string {
+	return "#compdef iptables-wrapper\nautoload -Uz bashcompinit && bashcompinit\n" + bashScript(app) +
+		// Found in fpath, the script is the body of a function that has just been called.
+		"[[ $funcstack[1] != _iptables-wrapper ]] || _bash_complete -F _iptables_wrapper\n"
+}
+
+// fishScript is the library's, which knows all commands and flags, with the values of flags added.
+func fishScript(app *cli.App) string {
+	script, _ := app.ToFishCompletion() // fails only if its own template is wrong
+	script += "complete -c iptables-wrapper -f\n"
+	for _, c := range app.Commands {
+		for _, f := range c.Flags {
+			if _, options := values(f); options != "" {
+				script += fmt.Sprintf("complete -c iptables-wrapper -n '__fish_seen_subcommand_from %s' -l %s%s %s\n",
+					c.Name, f.Names()[0], strings.Repeat(" -s o", len(f.Names())-1), options)
+			}
+		}
+	}
+	return script + "complete -c iptables-wrapper -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n"
+}
+
+// values says how bash's compgen and fish's complete find the values of a flag.
+func values(f cli.Flag) (compgen, fish string) {
+	switch f := f.(type) {
+	case *cli.BoolFlag:
+		return "", ""
+	case *enum:
+		words := "'" + strings.Join(f.words, " ") + "'"
+		return "-W " + words, "-x -a " + words
+	case *cli.PathFlag:
+		if f.TakesFile {
+			return "-f", "-r -F"
+		}
+		return "-d", "-x -a '(__fish_complete_directories)'"
+	}
+	return "-W ''", ""
+}
 
 // dashed lists flags as they are typed, except --help, which the library adds to a command when it runs.
 func dashed(flags ...cli.Flag) []string {
@@ -102,29 +122,4 @@ func dashed(flags ...cli.Flag) []string {
 		}
 	}
 	return words
-}
-
-// fishScript is the library's, which knows all commands and flags, with the values of flags added.
-func fishScript(app *cli.App) (string, error) {
-	script, err := app.ToFishCompletion()
-	script += "complete -c iptables-wrapper -f\n"
-	for _, c := range app.Commands {
-		add := func(format string, args ...any) {
-			script += fmt.Sprintf("complete -c iptables-wrapper -n '__fish_seen_subcommand_from "+c.Name+"' "+format+"\n", args...)
-		}
-		for _, f := range c.Flags {
-			name := f.Names()[0]
-			words := "-x -a '" + strings.Join(enums[c.Name+" "+name], " ") + "'"
-			if _, ok := f.(*cli.PathFlag); ok {
-				words = map[bool]string{true: "-r -F", false: "-x -a '(__fish_complete_directories)'"}[name == "netns"]
-			} else if enums[c.Name+" "+name] == nil {
-				continue
-			}
-			add("-l %s%s %s", name, strings.Repeat(" -s o", len(f.Names())-1), words)
-		}
-		if words := enums[c.Name]; words != nil {
-			add("-a '%s'", strings.Join(words, " "))
-		}
-	}
-	return script, err
 }

@@ -23,21 +23,20 @@ import (
 const statusInconclusive = 3
 
 func (s *session) detectCommand() *cli.Command {
-	const name = "detect"
 	return &cli.Command{
-		Name:  name,
+		Name:  "detect",
 		Usage: "print the backend that this network namespace uses: nft or legacy",
 		Description: "Asks the kernel, changes nothing and starts no process. A line on stderr reports an answer that is not\n" +
 			"conclusive, and an iptables in this container that runs the other backend. Example:\n\n   iptables-wrapper detect -o table",
 		Flags: []cli.Flag{
-			enumFlag(name, &cli.StringFlag{
+			enumFlag(&cli.StringFlag{
 				Name: "output", Aliases: []string{"o"}, Value: "text",
 				Usage: "output `FORMAT`: text (just the mode), table (all evidence, human-readable),\n" +
 					"json (all evidence), env (shell variables) or nfd (Node Feature Discovery)",
-			}),
-			&cli.BoolFlag{Name: "strict", Usage: "exit with status 3 if the answer is not conclusive", DisableDefaultText: true},
-			waitFlag(name),
-			pathFlag(name, "netns", "inspect the network namespace at `PATH`, for example /run/netns/NAME"),
+			}, "text", "table", "json", "env", "nfd"),
+			boolFlag("strict", "exit with status 3 if the answer is not conclusive"),
+			waitFlag(),
+			pathFlag("netns", "inspect the network namespace at `PATH`, for example /run/netns/NAME", true),
 			&cli.StringFlag{Name: "pid", Usage: "inspect the network namespace of process `N`"},
 		},
 		Action: s.detect,
@@ -53,7 +52,6 @@ func (s *session) detect(c *cli.Context) error {
 		return err
 	}
 	elsewhere := c.IsSet("netns") || c.IsSet("pid")
-	format := formats[c.String("output")]
 	q := detect.Query{Override: variable, Everything: true}
 	if dir, err := s.w.Dir(); err == nil {
 		q.Installed = doctor.Installed(s.w, dir)
@@ -74,10 +72,11 @@ func (s *session) detect(c *cli.Context) error {
 	if !elsewhere {
 		a.Here = s.here(variable, remembered, a.Result)
 	}
-	if format.print(s.page(), a); s.stdout.err != nil {
+	if s.stdout.answer(c.String("output"), a); s.stdout.err != nil {
 		return s.stdout.err
 	}
-	if !format.saysAll {
+	quiet := c.String("output") == "table" // it shows what is uncertain, so that stderr need not
+	if !quiet {
 		for _, line := range a.remarks() {
 			s.say("%s", line)
 		}
@@ -87,7 +86,7 @@ func (s *session) detect(c *cli.Context) error {
 		return nil
 	case c.Bool("strict"):
 		return failure{statusInconclusive, fmt.Errorf("not conclusive: %s", a.Uncertainty()), ""}
-	case !format.saysAll:
+	case !quiet:
 		s.say("not conclusive: %s", a.Uncertainty())
 	}
 	return nil
@@ -158,11 +157,11 @@ func enterNetns(c *cli.Context) error {
 	path := c.String("netns")
 	switch {
 	case c.IsSet("netns") && c.IsSet("pid"):
-		return usagef("detect", "--netns and --pid cannot be used together")
+		return usagef(c, "--netns and --pid cannot be used together")
 	case c.IsSet("pid"):
 		pid, err := strconv.ParseUint(c.String("pid"), 10, 31)
 		if err != nil || pid == 0 {
-			return usagef("detect", "--pid %q is not a process ID such as 1", c.String("pid"))
+			return usagef(c, "--pid %q is not a process ID such as 1", c.String("pid"))
 		}
 		path = fmt.Sprintf("/proc/%d/ns/net", pid)
 	case path == "":

@@ -4,30 +4,25 @@
 package command
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 )
 
 func (s *session) doctorCommand() *cli.Command {
-	const name = "doctor"
 	return &cli.Command{
-		Name:  name,
+		Name:  "doctor",
 		Usage: "diagnose iptables in this container and suggest fixes",
 		Description: "Changes nothing. Runs iptables to see whether it works, and asks the kernel for matches and targets, for\n" +
 			"which it may load modules. Exits with status 1 if there is a problem. Example:\n\n   iptables-wrapper doctor",
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "check", DisableDefaultText: true,
-				Usage: "for a liveness probe: only check that iptables here runs the host's backend; exits with status 0 or 1"},
-			&cli.BoolFlag{Name: "all", DisableDefaultText: true, Usage: "also print notes and everything that was examined"},
-			dirFlag(name),
-			enumFlag(name, &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}),
+			boolFlag("check", "for a liveness probe: only check that iptables here runs the host's backend; exits with status 0 or 1"),
+			boolFlag("all", "also print notes and everything that was examined"),
+			dirFlag(),
+			enumFlag(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}, "text", "json"),
 		},
 		Action: s.doctor,
 	}
@@ -43,29 +38,21 @@ func (s *session) doctor(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("check") {
-		return s.check(dir, variable)
+		line, err := doctor.Check(s.w, dir, variable)
+		if err == nil {
+			fmt.Fprintln(s.stdout, line)
+		}
+		return err
 	}
 	r := doctor.Examine(s.w, dir, variable)
 	if c.String("output") == "json" {
-		s.page().json(r)
+		s.stdout.json(r)
 	} else {
-		s.page().report(r, c.Bool("all"))
+		s.stdout.report(r, c.Bool("all"))
 	}
 	if len(r.Findings) > 0 && r.Findings[0].Severity == doctor.Problem {
-		return cmp.Or(s.stdout.err, error(failure{status: 1}))
+		return failure{status: 1, err: s.stdout.err}
 	}
-	return nil
-}
-
-// check answers a probe with one line, and asks as little as decides.
-func (s *session) check(dir string, variable detect.Mode) error {
-	remembered := s.w.Memory(s.w.Container()).Mode()
-	host := doctor.Ask(detect.Query{Installed: doctor.Installed(s.w, dir)}, remembered)
-	ok, line := doctor.Check(host, doctor.Look(s.w, dir, variable, remembered, host))
-	if !ok {
-		return failure{1, errors.New(line), ""}
-	}
-	s.page().lines(line)
 	return nil
 }
 
@@ -91,7 +78,7 @@ func counts(r doctor.Report) string {
 }
 
 // report prints what a person needs first, and everything if asked to.
-func (p page) report(r doctor.Report, all bool) {
+func (p *page) report(r doctor.Report, all bool) {
 	colors := map[doctor.Severity]string{doctor.Problem: red, doctor.Warning: yellow}
 	for _, f := range r.Findings {
 		if f.Severity == doctor.Note && !all {
@@ -120,7 +107,7 @@ func (p page) report(r doctor.Report, all bool) {
 	p.details(r)
 }
 
-func (p page) details(r doctor.Report) {
+func (p *page) details(r doctor.Report) {
 	rows := [][]string{{"CAPABILITY", "PRESENT", "NEEDED FOR"}}
 	for _, c := range r.Capabilities {
 		rows = append(rows, []string{c.Name, map[bool]string{true: "yes", false: "no"}[c.Present], c.NeededFor})

@@ -18,36 +18,35 @@ import (
 )
 
 func (s *session) installCommand() *cli.Command {
-	const name = "install"
 	return &cli.Command{
-		Name:  name,
+		Name:  "install",
 		Usage: "make the six iptables commands run this wrapper",
 		Description: "Copies the wrapper into DIR if it runs from elsewhere. Running it again changes nothing. Example, in an image:\n\n" +
 			"   COPY iptables-wrapper /usr/sbin/\n   RUN iptables-wrapper install",
 		Flags: []cli.Flag{
-			dirFlag(name),
-			pathFlag(name, "root", "install into the root file system at `ROOT`; DIR is a path in it, and nothing in it is run"),
-			enumFlag(name, &cli.StringFlag{Name: "alternatives", Value: "auto",
+			dirFlag(),
+			pathFlag("root", "install into the root file system at `ROOT`; DIR is a path in it, and nothing in it is run", false),
+			enumFlag(&cli.StringFlag{Name: "alternatives", Value: "auto",
 				Usage: "`WHEN` to register with (update-)alternatives: auto (if the package manager\n" +
-					"uses it for iptables) or never (plain symlinks)"}),
-			&cli.BoolFlag{Name: "force", DisableDefaultText: true, Usage: "also replace files that are neither a wrapper nor a link to iptables"},
-			&cli.BoolFlag{Name: "skip-checks", DisableDefaultText: true, Usage: "do not check which iptables programs are installed"},
+					"uses it for iptables) or never (plain symlinks)"}, "auto", "never"),
+			boolFlag("force", "also replace files that are neither a wrapper nor a link to iptables"),
+			boolFlag("skip-checks", "do not check which iptables programs are installed"),
 		},
 		Action: s.install,
 	}
 }
 
 func (s *session) selectCommand() *cli.Command {
-	const name = "select"
 	return &cli.Command{
-		Name:  name,
+		Name:  "select",
 		Usage: "detect the mode now, repoint the iptables commands to it, and print it",
 		Description: "For an init container. If the answer is not conclusive, nothing changes and the status is 3. If the links cannot be\n" +
 			"changed, this container remembers the mode. Example:\n\n   iptables-wrapper select --wait 2m",
 		Flags: []cli.Flag{
-			dirFlag(name),
-			enumFlag(name, &cli.StringFlag{Name: "mode", Usage: "use `MODE`: auto, nft or legacy (default: $" + programs.ModeVariable + ", or auto)"}),
-			waitFlag(name),
+			dirFlag(),
+			enumFlag(&cli.StringFlag{Name: "mode", Usage: "use `MODE`: auto, nft or legacy (default: $" + programs.ModeVariable + ", or auto)"},
+				"auto", "nft", "legacy"),
+			waitFlag(),
 		},
 		Action: s.selectMode,
 	}
@@ -58,7 +57,7 @@ func (s *session) resetCommand() *cli.Command {
 		Name:        "reset",
 		Usage:       "point the iptables commands back at this wrapper, and forget the mode",
 		Description: "The next call detects the mode again. Rules that were written stay. Example:\n\n   iptables-wrapper reset",
-		Flags:       []cli.Flag{dirFlag("reset")},
+		Flags:       []cli.Flag{dirFlag()},
 		Action:      s.reset,
 	}
 }
@@ -71,7 +70,7 @@ func (s *session) selectMode(c *cli.Context) error {
 		return err
 	}
 	if _, err := os.Stat(dir); err != nil { // before a wait for nothing
-		return failure{1, fmt.Errorf("select: %w", err), ""}
+		return fmt.Errorf("select: %w", err)
 	}
 	mode, err := s.variable()
 	if c.IsSet("mode") {
@@ -97,7 +96,7 @@ func (s *session) selectMode(c *cli.Context) error {
 	}
 	remembered, fixed, err := s.w.Select(dir, mode)
 	if err != nil {
-		return failure{1, fmt.Errorf("select %s: %w", mode, err), ""}
+		return fmt.Errorf("select %s: %w", mode, err)
 	}
 	if fixed != nil {
 		s.say("the links cannot be changed (%v); this container remembers %s instead, in %s", fixed, mode, remembered)
@@ -127,7 +126,7 @@ func (s *session) install(c *cli.Context) error {
 	if root := c.String("root"); root != "" {
 		tree, err := links.OpenTree(root)
 		if err != nil {
-			return failure{1, fmt.Errorf("install: %w", err), ""}
+			return fmt.Errorf("install: %w", err)
 		}
 		defer tree.Close()
 		w = w.In(tree)

@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,30 +19,33 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 )
 
-// page is where text for people is printed: a terminal, or something that is 80 columns wide. It remembers an error of
-// writing, so nobody else need.
+// page is where answers are printed: a terminal, or something that is 80 columns wide. It remembers an error of writing, so
+// nobody else need.
 type page struct {
-	io.Writer
+	w     io.Writer
+	err   error
 	width int
 	color bool
 }
 
-// page has colours on a terminal only, and not where NO_COLOR is set (no-color.org).
-func (s *session) page() page {
-	p := page{s.stdout, 80, false}
-	file, ok := s.stdout.Writer.(*os.File)
-	if !ok {
-		return p
+// newPage has colours on a terminal only, and not where NO_COLOR is set (no-color.org).
+func newPage(w io.Writer) *page {
+	p := &page{w: w, width: 80}
+	if file, ok := w.(*os.File); ok {
+		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil {
+			p.color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+			if size.Col > 0 {
+				p.width = max(int(size.Col), 20)
+			}
+		}
 	}
-	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
-	if err != nil {
-		return p
-	}
-	if size.Col > 0 {
-		p.width = max(int(size.Col), 20)
-	}
-	p.color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return p
+}
+
+func (p *page) Write(b []byte) (int, error) {
+	n, err := p.w.Write(b)
+	p.err = cmp.Or(p.err, err)
+	return n, err
 }
 
 // The colours, from ECMA-48.
@@ -54,32 +58,32 @@ const (
 
 // paragraph prints a label and a text beside it, broken between words where the page ends. A longer word, such as a path,
 // is left to the terminal.
-func (p page) paragraph(color, label, text string) {
+func (p *page) paragraph(color, label, text string) {
 	indent := utf8.RuneCountInString(label)
-	column, written := indent, false
 	if p.color && color != "" {
 		word := strings.TrimRight(label, " ")
 		label = color + word + normal + label[len(word):]
 	}
 	fmt.Fprint(p, label)
-	for word := range strings.FieldsSeq(text) {
+	column := indent
+	for i, word := range strings.Fields(text) {
 		n := utf8.RuneCountInString(word)
 		switch {
-		case written && column+1+n > p.width:
+		case i > 0 && column+1+n > p.width:
 			fmt.Fprint(p, "\n", strings.Repeat(" ", indent))
 			column = indent
-		case written:
+		case i > 0:
 			fmt.Fprint(p, " ")
 			column++
 		}
 		fmt.Fprint(p, word)
-		column, written = column+n, true
+		column += n
 	}
 	fmt.Fprintln(p)
 }
 
 // table prints rows in columns, the first of which is a heading.
-func (p page) table(rows ...[]string) {
+func (p *page) table(rows ...[]string) {
 	padding := 2
 	if p.width < 60 {
 		padding = 1
@@ -93,7 +97,7 @@ func (p page) table(rows ...[]string) {
 }
 
 // json prints a value for machines.
-func (p page) json(value any) {
+func (p *page) json(value any) {
 	e := json.NewEncoder(p)
 	e.SetIndent("", "  ")
 	_ = e.Encode(value)
@@ -122,35 +126,30 @@ func (a answer) remarks() []string {
 	return lines
 }
 
-// A format is a way to print an answer.
-type format struct {
-	print   func(page, answer)
-	saysAll bool // it shows what is uncertain, so that stderr need not
-}
-
-var formats = map[string]format{
-	"text":  {print: func(p page, a answer) { p.lines(string(a.Mode)) }},
-	"table": {print: page.evidence, saysAll: true},
-	"json":  {print: func(p page, a answer) { p.json(a) }},
-	// Lines for a shell's eval. No value needs quotes.
-	"env": {print: func(p page, a answer) {
-		p.lines("IPTABLES_MODE="+string(a.Mode), "IPTABLES_REASON="+string(a.Reason), fmt.Sprintf("IPTABLES_CONCLUSIVE=%t", a.Conclusive))
-	}},
-	// A feature file for the local source of Node Feature Discovery, which makes labels of it such as
-	// feature.node.kubernetes.io/iptables.mode. A guess is not a feature of the node.
-	"nfd": {print: func(p page, a answer) {
-		mode := string(a.Mode)
+// answer prints an answer in a format.
+func (p *page) answer(format string, a answer) {
+	switch format {
+	case "text":
+		fmt.Fprintln(p, a.Mode)
+	case "table":
+		p.evidence(a)
+	case "json":
+		p.json(a)
+	case "env": // lines for a shell's eval. No value needs quotes
+		fmt.Fprintf(p, "IPTABLES_MODE=%s\nIPTABLES_REASON=%s\nIPTABLES_CONCLUSIVE=%t\n", a.Mode, a.Reason, a.Conclusive)
+	case "nfd":
+		// A feature file for the local source of Node Feature Discovery, which makes labels of it such as
+		// feature.node.kubernetes.io/iptables.mode. A guess is not a feature of the node.
+		mode := a.Mode
 		if !a.Conclusive {
 			mode = "unknown"
 		}
-		p.lines("iptables.mode="+mode, "iptables.reason="+string(a.Reason), fmt.Sprintf("iptables.conclusive=%t", a.Conclusive))
-	}},
+		fmt.Fprintf(p, "iptables.mode=%s\niptables.reason=%s\niptables.conclusive=%t\n", mode, a.Reason, a.Conclusive)
+	}
 }
 
-func (p page) lines(lines ...string) { fmt.Fprintln(p, strings.Join(lines, "\n")) }
-
 // evidence prints the answer, what speaks against it, and all evidence.
-func (p page) evidence(a answer) {
+func (p *page) evidence(a answer) {
 	p.paragraph("", "", a.String())
 	switch {
 	case len(a.Conflicts) > 0:
@@ -175,7 +174,7 @@ func (p page) evidence(a answer) {
 }
 
 // tables prints the evidence as tables.
-func (p page) tables(r detect.Result) {
+func (p *page) tables(r detect.Result) {
 	backends := [][]string{{"BACKEND", "FAMILY", "KERNEL", "HINT", "CANARY", "RULES"}}
 	tables := [][]string{{"TABLE", "", "", "RULES"}}
 	for _, e := range r.Evidence {

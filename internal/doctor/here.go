@@ -116,20 +116,23 @@ func Ask(q detect.Query, remembered detect.Mode) detect.Result {
 	return r
 }
 
-// Check is the question of a liveness probe: does iptables here run the host's backend? It is false only where both
-// are known and differ, or where iptables cannot be run at all; a new container may cure these. The line says why.
-func Check(host detect.Result, h Here) (ok bool, line string) {
-	switch {
+// Check is the question of a liveness probe: does iptables here run the host's backend? It asks as little as decides. An
+// error says that both are known and differ, or that iptables cannot be run at all; a new container may cure these.
+func Check(w links.Wrapper, dir string, variable detect.Mode) (line string, err error) {
+	remembered := w.Memory(w.Container()).Mode()
+	host := Ask(detect.Query{Installed: Installed(w, dir)}, remembered)
+	switch h := Look(w, dir, variable, remembered, host); {
 	case h.Error != "":
-		return false, "iptables cannot be run here: " + h.Error
+		return "", fmt.Errorf("iptables cannot be run here: %s", h.Error)
 	case h.Differs:
-		return false, fmt.Sprintf("iptables in this container is %s, but the host uses %s", h, host)
+		return "", fmt.Errorf("iptables in this container is %s, but the host uses %s", h, host)
 	case h.Backend == "":
-		return false, fmt.Sprintf("iptables in this container is %q, which is not iptables", h.Program)
+		return "", fmt.Errorf("iptables in this container is %q, which is not iptables", h.Program)
 	case !host.Conclusive:
-		return true, fmt.Sprintf("iptables in this container is %s; the host's backend is not certain: %s", h, host.Uncertainty())
+		return fmt.Sprintf("iptables in this container is %s; the host's backend is not certain: %s", h, host.Uncertainty()), nil
+	default:
+		return fmt.Sprintf("iptables in this container is %s, and the host uses %s", h, host), nil
 	}
-	return true, fmt.Sprintf("iptables in this container is %s, and the host uses %s", h, host)
 }
 
 // Network is the network namespace of the calling thread.
