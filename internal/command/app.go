@@ -69,8 +69,9 @@ func (s *session) app() *cli.App {
 	return &cli.App{
 		Name:                  program,
 		Usage:                 "run the iptables backend that the host uses",
+		UsageText:             program + " COMMAND [options]",
 		Description:           description,
-		CustomAppHelpTemplate: appHelp,
+		CustomAppHelpTemplate: cli.AppHelpTemplate + moreHelp,
 		Writer:                s.stdout,
 		ErrWriter:             s.stderr,
 		HideHelpCommand:       true,
@@ -92,6 +93,31 @@ func (s *session) app() *cli.App {
 		},
 	}
 }
+
+const description = `Called as iptables, iptables-save, iptables-restore, or one of their ip6tables counterparts, it
+detects which backend the host uses, legacy or nft, and replaces itself with that program.`
+
+// moreHelp follows what the library says about commands and options.
+const moreHelp = `
+ENVIRONMENT:
+   IPTABLES_WRAPPER_MODE     nft or legacy: use that backend, whatever the host uses; auto: detect it
+   IPTABLES_WRAPPER_DEBUG    1: for each iptables call, print the mode and the reason to stderr
+   XTABLES_LOCKFILE          iptables-legacy's lock, /run/xtables.lock by default; doctor checks it
+   NO_COLOR, TERM=dumb       detect and doctor print no colours
+
+EXIT STATUS:
+   0    success
+   1    failure; doctor: a problem was found
+   2    wrong usage
+   3    select, detect --strict: the answer is not conclusive
+   127  an iptables call: no program for the host's backend is installed
+
+EXAMPLES:
+   COPY iptables-wrapper /usr/sbin/      in an image, after iptables was installed
+   RUN iptables-wrapper install
+
+   iptables-wrapper doctor               in a container whose rules have no effect
+`
 
 func commandNames(app *cli.App) (names []string) {
 	for _, c := range app.Commands {

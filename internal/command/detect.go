@@ -53,7 +53,8 @@ func (s *session) detect(c *cli.Context) error {
 	}
 	elsewhere := c.IsSet("netns") || c.IsSet("pid")
 	q := detect.Query{Override: variable, Everything: true}
-	if dir, err := s.w.Dir(); err == nil {
+	dir, noDir := s.w.Dir()
+	if noDir == nil {
 		q.Installed = doctor.Installed(s.w, dir)
 	}
 	var remembered detect.Mode
@@ -69,8 +70,9 @@ func (s *session) detect(c *cli.Context) error {
 		r = doctor.Ask(q, remembered)
 	}
 	a := answer{Result: r, Network: doctor.ThisNetwork(s.w, r)}
-	if !elsewhere {
-		a.Here = s.here(variable, remembered, a.Result)
+	if !elsewhere && noDir == nil {
+		here := doctor.Look(s.w, dir, variable, remembered, r)
+		a.Here = &here
 	}
 	if s.stdout.answer(c.String("output"), a); s.stdout.err != nil {
 		return s.stdout.err
@@ -90,20 +92,6 @@ func (s *session) detect(c *cli.Context) error {
 		s.say("not conclusive: %s", a.Uncertainty())
 	}
 	return nil
-}
-
-// here is what iptables runs in this container; nil where the wrapper's directory cannot be found. The host is what the
-// evidence shows, so with an override it has to be asked.
-func (s *session) here(variable, remembered detect.Mode, host detect.Result) *doctor.Here {
-	dir, err := s.w.Dir()
-	if err != nil {
-		return nil
-	}
-	if variable != "" {
-		host = detect.Host()
-	}
-	h := doctor.Look(s.w, dir, variable, remembered, host)
-	return &h
 }
 
 // detectOrWait answers the query, after a wait if one was asked for.
@@ -126,7 +114,10 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 			signal.Notify(signals, number)
 		}
 	}
-	go func() { interrupt(interrupted((<-signals).(unix.Signal))) }()
+	go func() {
+		number := (<-signals).(unix.Signal)
+		interrupt(failure{128 + int(number), fmt.Errorf("ended by a signal: %v", number), ""}) // the status that shells give it
+	}()
 	// From here on a signal ends the wait: somebody may go by this line.
 	s.say("waiting up to %s for kubelet's chains, or rules: %s", limit, r.Uncertainty())
 	waited := q
@@ -144,12 +135,6 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 		s.say("timed out")
 	}
 	return doctor.Ask(q, remembered), nil
-}
-
-// interrupted is the end of a wait by a signal, with the status that shells give it.
-func interrupted(number unix.Signal) failure {
-	text := map[unix.Signal]string{unix.SIGINT: "interrupted", unix.SIGTERM: "terminated"}[number]
-	return failure{128 + int(number), errors.New(text), ""}
 }
 
 // enterNetns moves this thread into the network namespace that the flags name.

@@ -63,12 +63,8 @@ func counts(r doctor.Report) string {
 	}
 	var parts []string
 	for _, severity := range []doctor.Severity{doctor.Problem, doctor.Warning} {
-		switch n[severity] {
-		case 0:
-		case 1:
-			parts = append(parts, "1 "+string(severity))
-		default:
-			parts = append(parts, fmt.Sprintf("%d %ss", n[severity], severity))
+		if n := n[severity]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s%s", n, severity, strings.Repeat("s", min(1, n-1))))
 		}
 	}
 	if parts == nil {
@@ -98,13 +94,13 @@ func (p *page) report(r doctor.Report, all bool) {
 	p.paragraph("", "host:           ", fmt.Sprintf("%s (%s)", r.Host.Mode, why))
 	p.paragraph("", "iptables here:  ", r.Here.String())
 	p.paragraph("", "network:        ", r.Network.String())
-	if !all {
+	if all {
+		p.paragraph("", "result:         ", counts(r))
+		p.tables(r.Host)
+		p.details(r)
+	} else {
 		p.paragraph("", "result:         ", counts(r)+"; details: iptables-wrapper doctor --all")
-		return
 	}
-	p.paragraph("", "result:         ", counts(r))
-	p.tables(r.Host)
-	p.details(r)
 }
 
 func (p *page) details(r doctor.Report) {

@@ -19,15 +19,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// wantedExtensions are those that kube-proxy, CNI plugins and service meshes use.
-var wantedExtensions = []detect.Extension{
-	{Name: "addrtype"}, {Name: "comment"}, {Name: "conntrack"}, {Name: "mark"}, {Name: "multiport"}, {Name: "owner"},
-	{Name: "physdev"}, {Name: "recent"}, {Name: "rpfilter"}, {Name: "set"}, {Name: "socket"}, {Name: "statistic"},
-	{Name: "CONNMARK", Target: true}, {Name: "CT", Target: true}, {Name: "DNAT", Target: true}, {Name: "LOG", Target: true},
-	{Name: "MARK", Target: true}, {Name: "MASQUERADE", Target: true}, {Name: "NFLOG", Target: true},
-	{Name: "REDIRECT", Target: true}, {Name: "REJECT", Target: true}, {Name: "SNAT", Target: true},
-	{Name: "TCPMSS", Target: true}, {Name: "TPROXY", Target: true},
-}
+// wantedExtensions are those that kube-proxy, CNI plugins and service meshes use. Targets are in capitals.
+const wantedExtensions = "addrtype comment conntrack mark multiport owner physdev recent rpfilter set socket statistic " +
+	"CONNMARK CT DNAT LOG MARK MASQUERADE NFLOG REDIRECT REJECT SNAT TCPMSS TPROXY"
 
 // Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
 // the kernel may load the modules of what it is asked for. override is what the environment asks for, if it may.
@@ -51,7 +45,11 @@ func Examine(w links.Wrapper, dir string, override detect.Mode) Report {
 	r.programs(w, dir)
 
 	// Only now: legacy's program loads x_tables where it can, and then they can be asked for extensions.
-	r.Extensions = detect.Extensions(wantedExtensions)
+	var wanted []detect.Extension
+	for name := range strings.FieldsSeq(wantedExtensions) {
+		wanted = append(wanted, detect.Extension{Name: name, Target: strings.ToUpper(name) == name})
+	}
+	r.Extensions = detect.Extensions(wanted)
 	legacy := r.Host.Of(detect.Legacy, detect.IPv4)
 	r.canLoad = legacy.Supported != detect.Unknown || legacy.Err != nil ||
 		detect.Query{Everything: true}.Run().Of(detect.Legacy, detect.IPv4).Supported != detect.Unknown

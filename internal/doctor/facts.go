@@ -212,12 +212,3 @@ func errorText(err error) string {
 	}
 	return err.Error()
 }
-
-// errnoText is the kernel's own word for an error, where there is one.
-func errnoText(err error) string {
-	var errno unix.Errno
-	if errors.As(err, &errno) {
-		return errno.Error()
-	}
-	return errorText(err)
-}

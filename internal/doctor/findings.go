@@ -14,15 +14,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// A rule is one row of a table. It applies where there is a detail. Its text and its fix are then a finding, with the
-// placeholders filled in: {} is the detail.
-type rule struct {
-	severity Severity
-	detail   string
-	text     string
-	fix      string
-}
-
 // where is the detail of a rule that applies under a condition.
 func where[T ~string](condition bool, detail T) string {
 	if condition {
@@ -36,29 +27,24 @@ func (r *Report) Diagnose() { r.Findings = r.diagnose(r.sight(), r.backend(), r.
 
 // diagnose reports each rule that applies, but of sight and backend only the first: the others there are consequences of it,
 // or say the same.
-func (r *Report) diagnose(sight, backend, others []rule) []Finding {
+func (r *Report) diagnose(sight, backend, others []Finding) []Finding {
 	found := []Finding{}
-	for _, rule := range slices.Concat(first(sight), first(backend), others) {
-		if detail := clean(rule.detail); detail != "" {
-			fill := r.placeholders(detail)
-			found = append(found, Finding{rule.severity, fill.Replace(rule.text), fill.Replace(rule.fix)})
+	for _, severity := range []Severity{Problem, Warning, Note} {
+		for _, f := range slices.Concat(first(sight), first(backend), others) {
+			if f.detail = clean(f.detail); f.detail != "" && f.Severity == severity {
+				fill := r.placeholders(f.detail)
+				f.Text, f.Fix = fill.Replace(f.Text), fill.Replace(f.Fix)
+				found = append(found, f)
+			}
 		}
 	}
-	order := []Severity{Problem, Warning, Note}
-	slices.SortStableFunc(found, func(a, b Finding) int {
-		return slices.Index(order, a.Severity) - slices.Index(order, b.Severity)
-	})
 	return found
 }
 
 // first returns the first rule that applies, if there is one.
-func first(rules []rule) []rule {
-	for _, r := range rules {
-		if clean(r.detail) != "" {
-			return []rule{r}
-		}
-	}
-	return nil
+func first(rules []Finding) []Finding {
+	i := slices.IndexFunc(rules, func(f Finding) bool { return clean(f.detail) != "" })
+	return rules[max(i, 0) : i+1]
 }
 
 func (r *Report) placeholders(detail string) *strings.Replacer {
@@ -102,7 +88,7 @@ const (
 )
 
 // sight has the reasons why the host's backend is not certain, that nearest to the root first.
-func (r *Report) sight() []rule {
+func (r *Report) sight() []Finding {
 	netAdmin, doubt, remembers := r.has("CAP_NET_ADMIN"), r.doubt(), ""
 	missing := "CAP_NET_ADMIN and CAP_NET_RAW are missing"
 	if r.has("CAP_NET_RAW") {
@@ -112,7 +98,7 @@ func (r *Report) sight() []rule {
 		remembers = string(r.Remembered)
 	}
 	features, modules := r.refused()
-	return []rule{
+	return []Finding{
 		{Problem, where(!netAdmin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
 			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot look at the host: {}", inTheImage},
 		{Problem, where(!netAdmin, missing), "{}: iptables can neither read nor change rules",
@@ -135,7 +121,7 @@ func (r *Report) sight() []rule {
 }
 
 // backend has the reasons why iptables here is not what the host uses, that nearest to the root first.
-func (r *Report) backend() []rule {
+func (r *Report) backend() []Finding {
 	here := r.Here
 	byMode := map[detect.Mode]string{}
 	for _, n := range r.Names {
@@ -144,7 +130,7 @@ func (r *Report) backend() []rule {
 	mixed := byMode[detect.NFT] + "is nft, " + byMode[detect.Legacy] + "is legacy"
 	// The variable says one thing, and the name does not point to the wrapper, which would obey it.
 	idle := where(!r.distrusted && here.How != Variable && here.Backend != r.Variable, r.Variable)
-	return []rule{
+	return []Finding{
 		{Problem, where(byMode[detect.NFT] != "" && byMode[detect.Legacy] != "", mixed), "some iptables commands run nft and others legacy: {}", runReset},
 		{Problem, r.differsBy(Variable), "{variable} is {here}, but the host uses {host} ({because})", unset},
 		{Problem, r.differsBy(Switch), differs, runReset + " (or delete the Pod)"},
@@ -164,7 +150,7 @@ func (r *Report) backend() []rule {
 }
 
 // others are independent of each other.
-func (r *Report) others() []rule {
+func (r *Report) others() []Finding {
 	nft, legacy := r.wanted() == detect.NFT, r.wanted() == detect.Legacy
 	noneFound, broken, foreign := r.names()
 	features, featureModules := r.refused()
@@ -174,7 +160,7 @@ func (r *Report) others() []rule {
 		supportModules = "nf_tables nft_compat"
 	}
 	stored := r.Here.How == Switch || r.Here.How == NotWrapped
-	return []rule{
+	return []Finding{
 		{Problem, noneFound, "none of the six iptables commands was found: {}", runInstall},
 		{Warning, broken, "broken: {}", runInstall},
 		{Warning, foreign, "{}, a program that is neither this wrapper nor part of iptables", "if the wrapper should replace it, run: iptables-wrapper install --force"},
@@ -196,7 +182,7 @@ func (r *Report) others() []rule {
 			"nothing is stored or remembered, so the backend can change while this container runs: {}", "run this when the container starts: iptables-wrapper select"},
 		{Warning, where(r.fixed != nil && !r.strangers && !stored, errorText(r.forgetful)),
 			"the backend can change while this container runs: its links cannot be changed, and nothing can be remembered: {}", tmpfs},
-		{Note, where(r.forgetful == nil && r.Here.How != NotWrapped, errnoText(r.fixed)),
+		{Note, where(r.forgetful == nil && r.Here.How != NotWrapped, errorText(r.fixed)),
 			"the links cannot be changed ({}), so every call detects the mode again", "no action needed: each call takes about 1 ms longer"},
 	}
 }

@@ -242,7 +242,7 @@ func TestFindings(t *testing.T) {
 
 // Each row of the tables is needed in some situation.
 func TestEachRule(t *testing.T) {
-	tables := func(r Report) [3][]rule { return [3][]rule{r.sight(), r.backend(), r.others()} }
+	tables := func(r Report) [3][]Finding { return [3][]Finding{r.sight(), r.backend(), r.others()} }
 	for i, table := range tables(healthy()) {
 		for j := range table {
 			if !slices.ContainsFunc(situations, func(s situation) bool {
@@ -253,7 +253,7 @@ func TestEachRule(t *testing.T) {
 				r.Diagnose()
 				return !slices.Equal(r.diagnose(without[0], without[1], without[2]), r.Findings)
 			}) {
-				t.Errorf("no situation needs %q", table[j].text)
+				t.Errorf("no situation needs %q", table[j].Text)
 			}
 		}
 	}

@@ -63,8 +63,11 @@ func (h Here) String() string {
 }
 
 // Look returns what iptables in the directory runs: through the links, or through the wrapper, which decides by the
-// variable, the memory and the host.
+// variable, the memory and the host, which is asked if the answer about it is the variable's.
 func Look(w links.Wrapper, dir string, variable, remembered detect.Mode, host detect.Result) Here {
+	if host.Reason == detect.Override {
+		host = detect.Host()
+	}
 	s := w.Look(dir)[0] // iptables
 	h := Here{Backend: s.Mode, Program: s.ResolvesTo, How: NotWrapped, Error: s.Error}
 	switch {

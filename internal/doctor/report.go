@@ -23,11 +23,13 @@ const (
 	Note    Severity = "note"
 )
 
-// Finding is one thing that is wrong and one way to fix it.
+// Finding is one thing that is wrong and one way to fix it. As a row of a table, it applies where there is a detail, for
+// which {} stands in the texts.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	Text     string   `json:"text"`
-	Fix      string   `json:"fix"`
+	detail   string
+	Text     string `json:"text"`
+	Fix      string `json:"fix"`
 }
 
 // Report is everything that was looked at. Its JSON form is docs/doctor.schema.json.
