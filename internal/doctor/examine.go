@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -83,7 +82,10 @@ func forgetful(remembered detect.Mode) error {
 
 // programs looks at what runs in each mode.
 func (r *Report) programs(w links.Wrapper, dir string) {
-	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
+	own, _ := w.Path()
+	wrapper, noFile := install.Capabilities(w.Tree, own)
+	r.wrapperCaps = wrapper != ""
+	for _, mode := range programs.Modes() {
 		p := Program{Mode: mode}
 		var err error
 		if p.Path, p.Version, err = install.Programs(w, dir, mode); err == nil {
@@ -100,22 +102,9 @@ func (r *Report) programs(w links.Wrapper, dir string) {
 			r.listErrors(p.Path)
 		}
 		r.Programs = append(r.Programs, p)
-		r.compareCapabilities(w, p.Path)
-	}
-}
-
-// compareCapabilities compares the file capabilities of a program with those of the wrapper's file.
-func (r *Report) compareCapabilities(w links.Wrapper, program string) {
-	own, err := w.Path()
-	if err != nil || program == "" {
-		return
-	}
-	wrapper, err := install.Capabilities(w.Tree, own)
-	if err != nil {
-		return
-	}
-	if capabilities, err := install.Capabilities(w.Tree, program); err == nil && capabilities != wrapper {
-		r.fileCaps, r.wrapperCaps = append(r.fileCaps, program), wrapper != ""
+		if has, err := install.Capabilities(w.Tree, p.Path); err == nil && noFile == nil && has != wrapper {
+			r.fileCaps = append(r.fileCaps, p.Path)
+		}
 	}
 }
 
@@ -125,25 +114,17 @@ func lock(trusted bool) error {
 	if path == "" || !trusted {
 		path = "/run/xtables.lock"
 	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err == nil {
-		defer unix.Close(fd)
-		var stat unix.Stat_t
-		if err = unix.Fstat(fd, &stat); err == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR {
-			err = unix.EISDIR
-		}
-	} else if errors.Is(err, unix.ENOENT) {
-		created := path
-		if target, linkErr := os.Readlink(path); linkErr == nil { // the file is created where the link points
-			created = target
-			if !filepath.IsAbs(target) {
-				created = filepath.Join(filepath.Dir(path), target)
-			}
-		}
-		err = unix.Access(filepath.Dir(created), unix.W_OK)
+	c, err := links.Tree{}.Follow(path)
+	switch {
+	case links.IsNotExist(err): // it is created where the links point
+		err = unix.Access(programs.Dir(c.End), unix.W_OK)
+	case err == nil && c.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
+		err = unix.EISDIR
+	case err == nil:
+		err = unix.Access(path, unix.R_OK)
 	}
 	if err != nil {
-		return &os.PathError{Op: "open", Path: path, Err: err}
+		return fmt.Errorf("open %s: %w", path, err)
 	}
 	return nil
 }

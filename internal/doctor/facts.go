@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -75,10 +76,10 @@ func (r *Report) names() (noneFound, broken, foreign string) {
 
 // wanted is the backend whose programs have to work: the host's where it is known, else that of iptables here.
 func (r *Report) wanted() detect.Mode {
-	if r.Host.Conclusive || r.Here.Backend == "" {
+	if r.Host.Conclusive {
 		return r.Host.Mode
 	}
-	return r.Here.Backend
+	return cmp.Or(r.Here.Backend, r.Host.Mode)
 }
 
 // programError is what is wrong with the programs of the wanted backend, or of the other one.

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -52,10 +53,7 @@ func (r *Report) placeholders(detail string) *strings.Replacer {
 	if r.Host.Mode == detect.NFT {
 		other = detect.Legacy
 	}
-	here := r.Here.Backend // the backend that calls use here
-	if here == "" {
-		here = r.Host.Mode
-	}
+	here := cmp.Or(r.Here.Backend, r.Host.Mode) // the backend that calls use here
 	_, because, _ := strings.Cut(r.Host.String(), ": ")
 	return strings.NewReplacer("{}", detail, "{variable}", programs.ModeVariable, "{here}", string(here), "{program}", r.Here.Program,
 		"{host}", string(r.Host.Mode), "{other}", string(other), "{because}", because)

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -42,13 +43,7 @@ type Here struct {
 
 // String is Here in one clause: "nft (/usr/sbin/xtables-nft-multi)".
 func (h Here) String() string {
-	what, program := string(h.Backend), h.Program
-	if what == "" {
-		what = "unknown"
-	}
-	if program == "" {
-		program = "no such program"
-	}
+	program := cmp.Or(h.Program, "no such program")
 	switch h.How {
 	case Missing:
 		return "missing"
@@ -59,7 +54,7 @@ func (h Here) String() string {
 	case EachCall:
 		program += ", detected at each call"
 	}
-	return fmt.Sprintf("%s (%s)", what, program)
+	return fmt.Sprintf("%s (%s)", cmp.Or(h.Backend, "unknown"), program)
 }
 
 // Look returns what iptables in the directory runs: through the links, or through the wrapper, which decides by the
@@ -186,17 +181,11 @@ func ThisNetwork(w links.Wrapper, host detect.Result) Network {
 // fallback devices of tunnels (tunl0, sit0) are in every namespace and are not listed.
 func interfaces() (names []string, own bool) {
 	names = []string{}
-	reply, err := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC)
-	if err != nil {
-		return names, false
-	}
-	messages, err := syscall.ParseNetlinkMessage(reply)
-	if err != nil {
-		return names, false
-	}
+	reply, _ := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC) // what cannot be read is not listed
+	messages, _ := syscall.ParseNetlinkMessage(reply)
 	for _, m := range messages {
 		attributes, err := syscall.ParseNetlinkRouteAttr(&m)
-		if m.Header.Type != unix.RTM_NEWLINK || err != nil {
+		if err != nil { // the end of the list
 			continue
 		}
 		var name string
