@@ -27,17 +27,18 @@ import (
 // priority is above those of the distributions' packages, which are 5 to 20, so the wrapper stays the best choice.
 const priority = 100
 
-// alternativesTools are the programs that manage groups, and where they store them: dpkg's, which other distributions use
-// too, and chkconfig's. See update-alternatives(1) and alternatives(8).
-var alternativesTools = [...]struct {
-	programs, dirs []string
+// alternativesDirs are where groups are stored, and the programs that manage them: dpkg's, which other distributions use too,
+// and chkconfig's. See update-alternatives(1) and alternatives(8).
+var alternativesDirs = [...]struct {
+	dir      string
+	programs []string
 }{
-	{[]string{"/usr/bin/update-alternatives", "/usr/sbin/update-alternatives"}, []string{"/var/lib/dpkg/alternatives"}},
-	{
-		[]string{"/usr/sbin/alternatives", "/usr/bin/alternatives", "/usr/sbin/update-alternatives"},
-		[]string{"/var/lib/alternatives", "/etc/alternatives-admindir"},
-	},
+	{"/var/lib/dpkg/alternatives", []string{"/usr/bin/update-alternatives", "/usr/sbin/update-alternatives"}},
+	{"/var/lib/alternatives", chkconfig},
+	{"/etc/alternatives-admindir", chkconfig},
 }
+
+var chkconfig = []string{"/usr/sbin/alternatives", "/usr/bin/alternatives", "/usr/sbin/update-alternatives"}
 
 // ErrAlternatives is returned when the commands are managed by alternatives and the wrapper could not be registered.
 var ErrAlternatives = errors.New("cannot register")
@@ -45,36 +46,33 @@ var ErrAlternatives = errors.New("cannot register")
 // group is a group of alternatives that has at least one of the six names in the directory.
 type group struct {
 	tool    string   // absolute path of the program that manages it
-	members []member // those of the six names; the first is the group's own
-	others  []member // its other names
+	members []member // the first is the group's own
 	choices []string // the remaining lines: the programs to choose from are among them
 }
 
 // member is a name in a group and the path of its link.
-type member struct{ name, link string }
+type member struct {
+	name, link string
+	ours       bool // one of the six names, in the directory
+}
 
-// findGroups returns the groups with one of the six names in a directory.
-func findGroups(dir string) ([]group, error) {
-	var found []group
-	for _, t := range alternativesTools {
-		tool := slices.IndexFunc(t.programs, isExecutable)
-		if tool < 0 {
-			continue
-		}
-		for _, admin := range t.dirs {
-			// One of the six is the group's own name: on every known system, one of these two.
-			for _, name := range []string{"iptables", "ip6tables"} {
-				if slices.ContainsFunc(found, func(g group) bool { return g.has(name) }) {
-					continue
-				}
-				g, err := readGroup(filepath.Join(admin, name), name, dir)
-				switch {
-				case err == nil && len(g.members) > 0 && g.members[0].name == name:
-					g.tool = t.programs[tool]
-					found = append(found, g)
-				case err != nil && !errors.Is(err, fs.ErrNotExist) && alternative(links.Tree{}, programs.Join(dir, name)) != "":
-					return nil, fmt.Errorf("%w: %q: %w", ErrAlternatives, filepath.Join(admin, name), err)
-				}
+// findGroups returns the groups whose own name is one of the six in a directory.
+func findGroups(dir string) (found []group, err error) {
+	for _, a := range alternativesDirs {
+		tool := slices.IndexFunc(a.programs, isExecutable)
+		// The group's own name is, on every known system, one of these two.
+		for _, name := range []string{"iptables", "ip6tables"} {
+			if tool < 0 || slices.ContainsFunc(found, func(g group) bool { return g.has(name) }) {
+				continue
+			}
+			path := filepath.Join(a.dir, name)
+			g, err := readGroup(path, name, dir)
+			switch {
+			case err == nil && g.members[0].ours:
+				g.tool = a.programs[tool]
+				found = append(found, g)
+			case err != nil && !errors.Is(err, fs.ErrNotExist) && alternative(links.Tree{}, programs.Join(dir, name)) != "":
+				return nil, fmt.Errorf("%w: %q: %w", ErrAlternatives, path, err)
 			}
 		}
 	}
@@ -99,41 +97,36 @@ func alternative(t links.Tree, path string) string {
 	return target
 }
 
-// readGroup reads a group and sorts its names into those of the six in the directory and the others.
 func readGroup(path, name, dir string) (group, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return group{}, err
 	}
-	members, choices, err := parseGroup(name, string(text))
-	g := group{choices: choices}
-	for _, m := range members {
-		if programs.IsName(filepath.Base(m.link)) && (links.Tree{}).SameFile(filepath.Dir(m.link), dir) {
-			g.members = append(g.members, m)
-		} else {
-			g.others = append(g.others, m)
-		}
+	g, err := parseGroup(name, string(text))
+	for i, m := range g.members {
+		g.members[i].ours = programs.IsName(filepath.Base(m.link)) && (links.Tree{}).SameFile(filepath.Dir(m.link), dir)
 	}
 	return g, err
 }
 
 // parseGroup reads the format that both tools store a group in, one item per line: "auto" or "manual"; the link; name and
 // link of each slave; an empty line; the choices.
-func parseGroup(name, text string) (members []member, choices []string, err error) {
+func parseGroup(name, text string) (g group, err error) {
 	header, rest, ok := strings.Cut(text, "\n\n")
 	lines := strings.Split(header, "\n")
 	if !ok || len(lines)%2 != 0 || lines[0] != "auto" && lines[0] != "manual" {
-		return nil, nil, errors.New("not a group of alternatives")
+		return g, errors.New("not a group of alternatives")
 	}
-	members = []member{{name, lines[1]}}
-	for i := 2; i < len(lines); i += 2 {
-		members = append(members, member{lines[i], lines[i+1]})
+	lines[0] = name
+	for pair := range slices.Chunk(lines, 2) {
+		g.members = append(g.members, member{name: pair[0], link: pair[1]})
 	}
-	return members, strings.Split(rest, "\n"), nil
+	g.choices = strings.Split(rest, "\n")
+	return g, nil
 }
 
 func (g group) has(name string) bool {
-	return slices.ContainsFunc(g.members, func(m member) bool { return filepath.Base(m.link) == name })
+	return slices.ContainsFunc(g.members, func(m member) bool { return m.ours && filepath.Base(m.link) == name })
 }
 
 // program is the path that the group's tool is given: the switch, beside the names as the group spells them.
@@ -146,8 +139,8 @@ func (g group) registered() bool {
 
 func (g group) chosen() bool {
 	return !slices.ContainsFunc(g.members, func(m member) bool {
-		target, err := os.Readlink(filepath.Join(links.AlternativesDir, m.name))
-		return err != nil || target != g.program() || alternative(links.Tree{}, m.link) == ""
+		target, _ := os.Readlink(filepath.Join(links.AlternativesDir, m.name))
+		return m.ours && (target != g.program() || alternative(links.Tree{}, m.link) == "")
 	})
 }
 
@@ -157,11 +150,11 @@ func (g group) register() error {
 	first := g.members[0]
 	args := []string{"--install", first.link, first.name, g.program(), strconv.Itoa(priority)}
 	for _, m := range g.members[1:] {
-		args = append(args, "--slave", m.link, m.name, g.program())
-	}
-	for _, m := range g.others {
-		// Not ours: what it points to now does not change.
-		if target, err := os.Readlink(filepath.Join(links.AlternativesDir, m.name)); err == nil {
+		target := g.program()
+		if !m.ours { // what it points to now does not change
+			target, _ = os.Readlink(filepath.Join(links.AlternativesDir, m.name))
+		}
+		if target != "" {
 			args = append(args, "--slave", m.link, m.name, target)
 		}
 	}

@@ -4,7 +4,6 @@
 package install
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,25 +17,25 @@ func TestParseGroup(t *testing.T) {
 	}{
 		{
 			"dpkg", "auto\n/usr/sbin/iptables\niptables-save\n/usr/sbin/iptables-save\n\n/usr/sbin/iptables-nft\n20\n/usr/sbin/iptables-nft-save\n\n",
-			[]member{{"iptables", "/usr/sbin/iptables"}, {"iptables-save", "/usr/sbin/iptables-save"}},
+			[]member{{"iptables", "/usr/sbin/iptables", false}, {"iptables-save", "/usr/sbin/iptables-save", false}},
 			"/usr/sbin/iptables-nft\n20\n/usr/sbin/iptables-nft-save\n\n",
 		},
 		{
 			"chkconfig: a family and a service behind the priority",
 			"manual\n/usr/bin/iptables\nip6tables\n/usr/bin/ip6tables\n\n/usr/bin/iptables-nft\n@nft@10 iptables\n/usr/bin/ip6tables-nft\n",
-			[]member{{"iptables", "/usr/bin/iptables"}, {"ip6tables", "/usr/bin/ip6tables"}},
+			[]member{{"iptables", "/usr/bin/iptables", false}, {"ip6tables", "/usr/bin/ip6tables", false}},
 			"/usr/bin/iptables-nft\n@nft@10 iptables\n/usr/bin/ip6tables-nft\n",
 		},
-		{"no slave", "auto\n/usr/sbin/iptables\n\n/x\n1\n", []member{{"iptables", "/usr/sbin/iptables"}}, "/x\n1\n"},
+		{"no slave", "auto\n/usr/sbin/iptables\n\n/x\n1\n", []member{{"iptables", "/usr/sbin/iptables", false}}, "/x\n1\n"},
 		{doc: "empty"},
 		{doc: "no choices", text: "auto\n/usr/sbin/iptables\n"},
 		{doc: "half a slave", text: "auto\n/usr/sbin/iptables\niptables-save\n\n/x\n1\n"},
 		{doc: "another status", text: "maybe\n/usr/sbin/iptables\n\n/x\n1\n"},
 	} {
-		members, choices, err := parseGroup("iptables", test.text)
-		if (err == nil) != (test.want != nil) || !reflect.DeepEqual(members, test.want) ||
-			err == nil && !slices.Equal(choices, strings.Split(test.choices, "\n")) {
-			t.Errorf("%s: got %+v, %q, %v", test.doc, members, choices, err)
+		g, err := parseGroup("iptables", test.text)
+		if (err == nil) != (test.want != nil) || !slices.Equal(g.members, test.want) ||
+			err == nil && !slices.Equal(g.choices, strings.Split(test.choices, "\n")) {
+			t.Errorf("%s: got %+v, %q, %v", test.doc, g.members, g.choices, err)
 		}
 	}
 }

@@ -66,17 +66,13 @@ func executable(w links.Wrapper) ([]byte, error) {
 // hasContent reports whether a path is a regular file with this content. A symlink is not enough: it could point to one of the
 // six commands, which will point to this path.
 func hasContent(t links.Tree, path string, content []byte) bool {
-	st, err := t.Lstat(path)
-	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size != int64(len(content)) {
-		return false
-	}
 	f, err := t.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	old, err := io.ReadAll(io.LimitReader(f, st.Size+1))
-	return err == nil && bytes.Equal(old, content)
+	old, err := io.ReadAll(io.LimitReader(f, int64(len(content))+1))
+	return err == nil && bytes.Equal(old, content) && !t.IsLink(path)
 }
 
 // writeWrapper puts an executable in its place with one rename(2). It is synced first: after a power failure, the commands

@@ -33,7 +33,7 @@ type plan struct {
 	wrapper      []byte   // the executable to write, nil if it is there
 	capabilities string   // the file capabilities to give it, "" for none
 	links        []string // to replace: the switch itself, and what must point to it
-	groups       []group  // in which the switch must be registered
+	groups       []group  // in which the switch is to be registered, or is
 }
 
 // Install makes the six commands in a directory point to the switch, and that to the wrapper, which it copies there if
@@ -47,13 +47,6 @@ func Install(w links.Wrapper, dir string, o Options) (changed []string, err erro
 	}
 	if !w.Own() && dir[0] != '/' {
 		dir = "/" + dir
-	}
-	st, err := w.Stat(dir)
-	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		err = unix.ENOTDIR
-	}
-	if err != nil {
-		return nil, &os.PathError{Op: "install", Path: dir, Err: err}
 	}
 	unlock, err := w.Lock(dir)
 	if err != nil {
@@ -72,12 +65,10 @@ func newPlan(w links.Wrapper, dir string, o Options) (p plan, err error) {
 	if err := p.addWrapper(w, o.Force); err != nil {
 		return p, err
 	}
-	var groups []group
 	if o.Alternatives && w.Own() {
-		if groups, err = findGroups(dir); err != nil {
+		if p.groups, err = findGroups(dir); err != nil {
 			return p, err
 		}
-		p.groups = slices.DeleteFunc(slices.Clone(groups), group.registered)
 	}
 	sw := programs.Join(dir, links.Switch)
 	if target, _ := w.Readlink(sw); target != links.WrapperName {
@@ -85,20 +76,20 @@ func newPlan(w links.Wrapper, dir string, o Options) (p plan, err error) {
 		err = replaceable(w.Tree, sw, o.Force)
 	}
 	for _, name := range programs.Names() {
-		err = errors.Join(err, p.addName(w, name, groups, o))
+		err = errors.Join(err, p.addName(w, name, o))
 	}
 	return p, err
 }
 
 // addName plans what makes one of the six commands point to the switch.
-func (p *plan) addName(w links.Wrapper, name string, groups []group, o Options) error {
+func (p *plan) addName(w links.Wrapper, name string, o Options) error {
 	sw, path := programs.Join(p.dir, links.Switch), programs.Join(p.dir, name)
 	link, managed := path, ""
 	if o.Alternatives {
 		managed = alternative(w.Tree, path)
 	}
-	if i := slices.IndexFunc(groups, func(g group) bool { return g.has(name) }); i >= 0 {
-		if groups[i].registered() {
+	if i := slices.IndexFunc(p.groups, func(g group) bool { return g.has(name) }); i >= 0 {
+		if p.groups[i].registered() {
 			return nil
 		}
 		if w.IsLink(path) {
@@ -139,12 +130,14 @@ func (p plan) run(w links.Wrapper) (changed []string, err error) {
 	if changed = append(changed, laid...); err != nil {
 		return changed, err
 	}
-	for _, g := range p.groups {
+	for _, g := range slices.DeleteFunc(p.groups, group.registered) {
 		if err := g.register(); err != nil {
 			return changed, err
 		}
 		for _, m := range g.members {
-			changed = append(changed, m.link+" -> "+g.program()+", by "+g.tool)
+			if m.ours {
+				changed = append(changed, m.link+" -> "+g.program()+", by "+g.tool)
+			}
 		}
 	}
 	return changed, nil
