@@ -24,7 +24,6 @@ const program = "iptables-wrapper"
 // version is set by the linker where the build knows better than the module: see the Makefile.
 var version string
 
-// session is one run of the command line.
 type session struct {
 	w      links.Wrapper
 	stdout *page
@@ -178,7 +177,6 @@ func usagef(c *cli.Context, format string, args ...any) error {
 	return failure{2, err, "see " + c.Command.HelpName + " --help"}
 }
 
-// say prints a line for people.
 func (s *session) say(format string, args ...any) {
 	// An error may join several: a line each.
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\n"+program+": ")

@@ -96,7 +96,6 @@ func (p *page) table(rows ...[]string) {
 	t.Flush()
 }
 
-// json prints a value for machines.
 func (p *page) json(value any) {
 	e := json.NewEncoder(p)
 	e.SetIndent("", "  ")
@@ -126,7 +125,6 @@ func (a answer) remarks() []string {
 	return lines
 }
 
-// answer prints an answer in a format.
 func (p *page) answer(format string, a answer) {
 	switch format {
 	case "text":
@@ -148,7 +146,6 @@ func (p *page) answer(format string, a answer) {
 	}
 }
 
-// evidence prints the answer, what speaks against it, and all evidence.
 func (p *page) evidence(a answer) {
 	p.paragraph("", "", a.String())
 	switch {
@@ -173,7 +170,6 @@ func (p *page) evidence(a answer) {
 	p.tables(a.Result)
 }
 
-// tables prints the evidence as tables.
 func (p *page) tables(r detect.Result) {
 	backends := [][]string{{"BACKEND", "FAMILY", "KERNEL", "HINT", "CANARY", "RULES"}}
 	tables := [][]string{{"TABLE", "", "", "RULES"}}
@@ -204,7 +200,6 @@ func (p *page) tables(r detect.Result) {
 	}
 }
 
-// short is an answer in a narrow column.
 func short(a detect.Answer) string {
 	if a == detect.Unknown {
 		return "?"

@@ -21,7 +21,6 @@ func (r *Report) has(capability string) bool {
 	return slices.ContainsFunc(r.Capabilities, func(c Capability) bool { return c.Name == capability && c.Present })
 }
 
-// failedWith says whether a question to the kernel failed with an error.
 func (r *Report) failedWith(err error) bool {
 	return slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return errors.Is(e.Err, err) })
 }
@@ -94,7 +93,6 @@ func (r *Report) programError(wanted bool) string {
 	return ""
 }
 
-// lacks says whether this kernel does not have a backend.
 func (r *Report) lacks(mode detect.Mode) bool {
 	return r.Host.Of(mode, detect.IPv4).Supported == detect.No
 }

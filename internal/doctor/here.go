@@ -70,26 +70,20 @@ func Look(w links.Wrapper, dir string, variable, remembered detect.Mode, host de
 		h.How = Missing
 	case s.Switched && s.Mode != "":
 		h.How = Switch
-	case s.Wrapper:
-		h = wrapped(w, dir, variable, remembered, host)
-	}
-	h.Differs = host.Conclusive && h.Backend != "" && h.Backend != host.Mode
-	return h
-}
-
-func wrapped(w links.Wrapper, dir string, variable, remembered detect.Mode, host detect.Result) Here {
-	h := Here{Backend: host.Mode, How: EachCall}
-	switch {
+	case !s.Wrapper:
 	case variable != "":
 		h.Backend, h.How = variable, Variable
 	case remembered != "" && !byKubelet(host):
 		h.Backend, h.How = remembered, Remembered
+	default:
+		h.Backend, h.How = host.Mode, EachCall
 	}
-	program, err := w.FindIn(dir, h.Backend, "iptables")
-	h.Program = program
-	if err != nil {
-		h.Error = err.Error()
+	if s.Wrapper && h.How != Switch {
+		var err error
+		h.Program, err = w.FindIn(dir, h.Backend, "iptables")
+		h.Error = errorText(err)
 	}
+	h.Differs = host.Conclusive && h.Backend != "" && h.Backend != host.Mode
 	return h
 }
 

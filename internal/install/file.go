@@ -27,17 +27,15 @@ func (p *plan) addWrapper(w links.Wrapper, force bool) error {
 	if err != nil {
 		return err
 	}
-	if !hasContent(w.Tree, path, content) {
-		present, err := forArchitecture(w, p.dir, path, content)
-		if err != nil {
-			return err
-		}
-		if !present {
-			if err := replaceable(w.Tree, path, force); err != nil {
-				return err
-			}
-			p.wrapper = content
-		}
+	present := hasContent(w.Tree, path, content)
+	if !present {
+		present, err = forArchitecture(w, p.dir, path, content)
+	}
+	if err == nil && !present {
+		p.wrapper, err = content, replaceable(w.Tree, path, force)
+	}
+	if err != nil {
+		return err
 	}
 	if p.capabilities, err = ProgramCapabilities(w, p.dir); err != nil || p.capabilities == "" || p.wrapper != nil {
 		return err
@@ -126,11 +124,8 @@ func architecture(t links.Tree, path string) string {
 	return elfArchitecture(header[:n])
 }
 
-// elfArchitecture returns class, byte order and machine of an ELF file, see elf(5), and "" for other files, such as scripts:
-//
-//	unsigned char e_ident[16];  // [4] class, [5] byte order
-//	uint16_t      e_type;
-//	uint16_t      e_machine;
+// elfArchitecture returns class and byte order (in e_ident) and e_machine of an ELF file, see elf(5), and "" for other
+// files, such as scripts.
 func elfArchitecture(header []byte) string {
 	if len(header) < 20 || string(header[:4]) != "\x7fELF" {
 		return ""
@@ -140,13 +135,7 @@ func elfArchitecture(header []byte) string {
 
 // In an image for a user who is not root, iptables' programs can have file capabilities. A process keeps its capabilities
 // through execve(2) only if every file that it executes on the way has them, so the wrapper's file needs the same ones.
-// They are copied as they are stored, see capabilities(7) and linux/capability.h:
-//
-//	struct vfs_ns_cap_data {
-//		__le32 magic_etc; // version and the effective bit
-//		struct { __le32 permitted; __le32 inheritable; } data[2];
-//		__le32 rootid;    // only in version 3
-//	};
+// They are copied as they are stored, see capabilities(7).
 
 const capabilityAttribute = "security.capability"
 

@@ -21,13 +21,11 @@ import (
 // Options.Force replaces it.
 var ErrRefused = errors.New("not replaced")
 
-// Options say how to install.
 type Options struct {
 	Force        bool // also replace what belongs neither to iptables nor to a wrapper
 	Alternatives bool // commands managed by alternatives stay so
 }
 
-// plan is what Install will do.
 type plan struct {
 	dir          string
 	wrapper      []byte   // the executable to write, nil if it is there
