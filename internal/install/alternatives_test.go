@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
 func TestParseGroup(t *testing.T) {
@@ -38,4 +40,34 @@ func TestParseGroup(t *testing.T) {
 			t.Errorf("%s: got %+v, %q, %v", test.doc, g.members, g.choices, err)
 		}
 	}
+}
+
+// In another root no tool can be run: the links under /etc/alternatives are pointed at the switch.
+func TestInstallAlternativesInRoot(t *testing.T) {
+	debian := func(r root) {
+		for _, name := range programs.Names() {
+			r.link("/usr/sbin/"+name, "/etc/alternatives/"+name)
+			r.link("/etc/alternatives/"+name, "/usr/sbin/xtables-nft-multi")
+		}
+	}
+	r := newRoot(t)
+	debian(r)
+	if got := r.install("/usr/sbin", Options{Alternatives: true}); !slices.Contains(got, "/etc/alternatives/iptables -> /usr/sbin/iptables-current") {
+		t.Errorf("got %q", got)
+	}
+	if got := r.install("/usr/sbin", Options{}); !slices.Contains(got, "/usr/sbin/iptables -> iptables-current") {
+		t.Errorf("got %q", got)
+	}
+
+	r = newRoot(t)
+	debian(r)
+	if got, err := Install(r.w, "usr/sbin", Options{Alternatives: true}); err != nil || !slices.Contains(got, "/etc/alternatives/iptables -> /usr/sbin/iptables-current") {
+		t.Errorf("without a slash: %q, %v", got, err)
+	}
+
+	r = newRoot(t)
+	debian(r)
+	r.link("/etc/alternatives/iptables", "gone") // it is there to be repaired
+	r.link("/usr/sbin/ip6tables", "../../etc/alternatives/ip6tables")
+	r.install("/usr/sbin", Options{Alternatives: true})
 }

@@ -1,0 +1,107 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// The wrapper's file can be executed by everybody, whatever the umask, and a failure leaves nothing behind.
+func TestWriteWrapper(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o077))
+	r := newRoot(t)
+	if err := writeWrapper(r.w.Tree, "/usr/sbin/iptables-wrapper", []byte(marker), ""); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(r.dir + "/usr/sbin/iptables-wrapper"); err != nil || info.Mode() != 0o755 {
+		t.Errorf("got %v, %v", info, err)
+	}
+	defer r.unchanged()()
+	if err := writeWrapper(r.w.Tree, "/usr/sbin/iptables-wrapper", []byte("new"), "not capabilities"); !errors.Is(err, ErrCapabilities) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestInstallOtherArchitecture(t *testing.T) {
+	const arm64 = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
+	const s390x = "\x7fELF\x02\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x16"
+	other := arm64
+	if own, err := executable(links.Started(marker)); err != nil || elfArchitecture(own) == elfArchitecture([]byte(other)) {
+		other = s390x
+	}
+	r := newRoot(t)
+	r.file("/usr/sbin/xtables-nft-multi", other)
+	r.file("/usr/sbin/xtables-legacy-multi", other)
+	r.refuses("/usr/sbin", Options{Force: true}, ErrArchitecture, `such as "/usr/sbin/xtables-nft-multi"`)
+	r.file("/usr/sbin/iptables-wrapper", other+marker)
+	if got := r.install("/usr/sbin", Options{}); got[0] != "/usr/sbin/iptables-current -> iptables-wrapper" {
+		t.Errorf("got %q", got)
+	}
+	if got, _ := os.ReadFile(r.dir + "/usr/sbin/iptables-wrapper"); string(got) != other+marker {
+		t.Error("the wrapper of the other architecture was replaced")
+	}
+}
+
+func TestElfArchitecture(t *testing.T) {
+	header := "\x7fELF\x02\x01\x01" + string(make([]byte, 9)) + "\x02\x00\x3e\x00"
+	for _, test := range []struct{ header, want string }{
+		{header, "\x02\x01\x3e\x00"},
+		{header + "more", "\x02\x01\x3e\x00"},
+		{header[:19], ""},
+		{"#!/bin/sh\n          ", ""},
+		{"", ""},
+	} {
+		if got := elfArchitecture([]byte(test.header)); got != test.want {
+			t.Errorf("%q: got %q, want %q", test.header, got, test.want)
+		}
+	}
+}
+
+// cap_net_admin,cap_net_raw=ep and cap_net_admin=ep, as they are stored.
+const (
+	netAdminRaw = "\x01\x00\x00\x02\x00\x30\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+	netAdmin    = "\x01\x00\x00\x02\x00\x10\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+)
+
+func (r root) setCapabilities(program, value string) {
+	r.Helper()
+	if err := setCapabilities(r.w.Tree, "/usr/sbin/"+program, value); err != nil {
+		host.Cannot(r, "set file capabilities: %v", err)
+	}
+}
+
+func TestInstallCapabilities(t *testing.T) {
+	r := newRoot(t)
+	r.install("/usr/sbin", Options{})
+	r.setCapabilities("xtables-nft-multi", netAdminRaw)
+	has := func(want string) {
+		t.Helper()
+		if got, err := Capabilities(r.w.Tree, "/usr/sbin/iptables-wrapper"); err != nil || got != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+	}
+	has("")
+	gave := "gave /usr/sbin/iptables-wrapper the file capabilities of iptables' programs"
+	if got := r.install("/usr/sbin", Options{}); !slices.Equal(got, []string{gave}) {
+		t.Errorf("got %q", got)
+	}
+	has(netAdminRaw)
+	r.setCapabilities("xtables-legacy-multi", netAdmin)
+	r.refuses("/usr/sbin", Options{}, ErrCapabilities, "differ")
+	r.setCapabilities("xtables-legacy-multi", netAdminRaw)
+	r.setCapabilities("iptables-wrapper", netAdmin)
+	r.file("/usr/sbin/iptables-wrapper", marker+marker) // an older one; writing to a file drops its capabilities
+	if got := r.install("/usr/sbin", Options{}); !slices.Contains(got, gave) {
+		t.Errorf("got %q", got)
+	}
+	has(netAdminRaw)
+}
