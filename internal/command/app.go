@@ -5,6 +5,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -44,10 +45,7 @@ func Run(w links.Wrapper, args []string, stdout, stderr io.Writer) int {
 	if _, ok := err.(cli.ExitCoder); ok { // the library's own: help for a command that does not exist
 		err = failure{2, fmt.Errorf("unknown command %q", args[len(args)-1]), seeHelp}
 	}
-	if err == nil {
-		err = s.stdout.err
-	}
-	if err != nil {
+	if err = cmp.Or(err, s.stdout.err); err != nil {
 		return s.printError(err)
 	}
 	return 0
@@ -62,6 +60,7 @@ func (s *session) app() *cli.App {
 	}
 	for _, c := range commands {
 		c.HideHelpCommand = true
+		c.Flags = append(c.Flags, cli.HelpFlag) // which the library adds only when the command runs, and completion wants now
 		c.OnUsageError = explain
 		c.Before = refuseSurplus
 	}

@@ -35,9 +35,9 @@ func completionCommand() *cli.Command {
 // is completed: to bash, the = of --flag=value is a word of its own; to zsh, all of it is one word.
 func bashScript(app *cli.App) string {
 	var options, flags strings.Builder
-	fmt.Fprintf(&flags, "\t'') words='--help %s' ;;\n", strings.Join(dashed(app.Flags...), " "))
+	fmt.Fprintf(&flags, "\t'') words='%s' ;;\n", strings.Join(dashed(app.Flags...), " "))
 	for _, c := range app.Commands {
-		fmt.Fprintf(&flags, "\t%s) words='--help %s' ;;\n", c.Name, strings.Join(dashed(c.Flags...), " "))
+		fmt.Fprintf(&flags, "\t%s) words='%s' ;;\n", c.Name, strings.Join(dashed(c.Flags...), " "))
 		for _, f := range c.Flags {
 			if compgen, _ := values(f); compgen != "" {
 				pattern := c.Name + " " + strings.Join(dashed(f), "\" | \""+c.Name+" ")
@@ -110,13 +110,10 @@ func values(f cli.Flag) (compgen, fish string) {
 	return "-W ''", ""
 }
 
-// dashed lists flags as they are typed, except --help, which the library adds to a command when it runs.
+// dashed lists flags as they are typed.
 func dashed(flags ...cli.Flag) []string {
 	var words []string
 	for _, f := range flags {
-		if f == cli.HelpFlag {
-			continue
-		}
 		for _, name := range f.Names() {
 			words = append(words, strings.Repeat("-", min(2, len(name)))+name)
 		}

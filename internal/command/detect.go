@@ -120,9 +120,7 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 	}()
 	// From here on a signal ends the wait: somebody may go by this line.
 	s.say("waiting up to %s for kubelet's chains, or rules: %s", limit, r.Uncertainty())
-	waited := q
-	waited.DryRun, waited.Everything, waited.Remembered = false, false, remembered
-	r, err := waited.Wait(ctx)
+	r, err := detect.Query{Installed: q.Installed, Remembered: remembered}.Wait(ctx)
 	var end failure
 	switch {
 	case r.Conclusive:

@@ -148,16 +148,14 @@ func (p *page) answer(format string, a answer) {
 
 func (p *page) evidence(a answer) {
 	p.paragraph("", "", a.String())
-	switch {
-	case len(a.Conflicts) > 0:
-		for _, c := range a.Conflicts {
-			p.paragraph(red, "conflict: ", c.Explain())
-		}
-	case a.Conclusive:
-		p.paragraph(green, "certain", "")
+	for _, c := range a.Conflicts {
+		p.paragraph(red, "conflict: ", c.Explain())
 	}
-	if !a.Conclusive {
+	switch {
+	case !a.Conclusive:
 		p.paragraph(yellow, "not certain: ", a.Uncertainty())
+	case len(a.Conflicts) == 0:
+		p.paragraph(green, "certain", "")
 	}
 	if a.Here != nil {
 		color, text := "", a.Here.String()

@@ -120,9 +120,9 @@ func (r *Report) versionsDiffer() string {
 }
 
 // featureModules are what the kernel needs for each feature, if it is not built in.
-var featureModules = map[string][]string{
-	detect.FeatureTable: {"nf_tables"}, detect.FeatureFilter: {"nf_tables"}, detect.FeatureNAT: {"nft_chain_nat"},
-	detect.FeatureRule: {"nft_counter"}, detect.FeatureMatch: {"nft_compat", "xt_comment"},
+var featureModules = map[string]string{
+	detect.FeatureTable: "nf_tables", detect.FeatureFilter: "nf_tables", detect.FeatureNAT: "nft_chain_nat",
+	detect.FeatureRule: "nft_counter", detect.FeatureMatch: "nft_compat xt_comment",
 }
 
 // refused lists what nf_tables refused in the dry run, and the modules that would provide it.
@@ -134,10 +134,8 @@ func (r *Report) refused() (features, modules string) {
 				continue
 			}
 			refused = append(refused, fmt.Sprintf("a %s (%s: %v)", f.Name, e.Family, f.Err))
-			for _, module := range featureModules[f.Name] {
-				if !slices.Contains(wanted, module) {
-					wanted = append(wanted, module)
-				}
+			if modules := featureModules[f.Name]; !slices.Contains(wanted, modules) {
+				wanted = append(wanted, modules)
 			}
 		}
 	}

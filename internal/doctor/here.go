@@ -43,18 +43,11 @@ type Here struct {
 
 // String is Here in one clause: "nft (/usr/sbin/xtables-nft-multi)".
 func (h Here) String() string {
-	program := cmp.Or(h.Program, "no such program")
-	switch h.How {
-	case Missing:
+	if h.How == Missing {
 		return "missing"
-	case Remembered:
-		program += ", remembered"
-	case Variable:
-		program += ", by " + programs.ModeVariable
-	case EachCall:
-		program += ", detected at each call"
 	}
-	return fmt.Sprintf("%s (%s)", cmp.Or(h.Backend, "unknown"), program)
+	why := map[How]string{Remembered: ", remembered", Variable: ", by " + programs.ModeVariable, EachCall: ", detected at each call"}
+	return fmt.Sprintf("%s (%s%s)", cmp.Or(h.Backend, "unknown"), cmp.Or(h.Program, "no such program"), why[h.How])
 }
 
 // Look returns what iptables in the directory runs: through the links, or through the wrapper, which decides by the
@@ -145,13 +138,8 @@ func (n Network) String() string {
 	if len(names) > most {
 		names = append(slices.Clone(names[:most]), "...")
 	}
-	text := n.Namespace + " (" + strings.Join(names, ", ") + ")"
-	switch n.Process1 {
-	case detect.Yes:
-		text += ", also process 1's"
-	case detect.No:
-		text += ", not process 1's"
-	}
+	whose := map[detect.Answer]string{detect.Yes: ", also process 1's", detect.No: ", not process 1's"}
+	text := n.Namespace + " (" + strings.Join(names, ", ") + ")" + whose[n.Process1]
 	if n.Own {
 		text += "; " + PodNetwork
 	}

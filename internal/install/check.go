@@ -100,20 +100,18 @@ func checkVersion(program string, mode detect.Mode, line string) error {
 	return nil
 }
 
-// Others returns the paths in the standard directories under which iptables runs without the wrapper, each file once: in an
-// image with /sbin and /usr/sbin apart, for example, a full path may bypass it.
+// Others returns the paths in the standard directories under which iptables runs without the wrapper: in an image with /sbin
+// and /usr/sbin apart, for example, a full path may bypass it. A directory with several names counts once.
 func Others(w links.Wrapper, dir string) (paths []string) {
-	seen := map[[2]uint64]bool{}
-	for i, d := range append([]string{dir}, programs.StandardDirs()...) {
+	dirs := []string{dir}
+	for _, d := range programs.StandardDirs() {
+		if slices.ContainsFunc(dirs, func(seen string) bool { return w.SameFile(seen, d) }) {
+			continue
+		}
+		dirs = append(dirs, d)
 		for _, name := range programs.Names() {
 			path := programs.Join(d, name)
-			st, err := w.Lstat(path)
-			file := [2]uint64{uint64(st.Dev), st.Ino}
-			if err != nil || seen[file] {
-				continue
-			}
-			seen[file] = true
-			if c, err := w.Follow(path); i > 0 && err == nil && c.IsProgram() && !w.IsWrapper(c.End) {
+			if c, err := w.Follow(path); err == nil && c.IsProgram() && !w.IsWrapper(c.End) {
 				paths = append(paths, path)
 			}
 		}

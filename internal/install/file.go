@@ -64,13 +64,18 @@ func executable(w links.Wrapper) ([]byte, error) {
 // hasContent reports whether a path is a regular file with this content. A symlink is not enough: it could point to one of the
 // six commands, which will point to this path.
 func hasContent(t links.Tree, path string, content []byte) bool {
+	return !t.IsLink(path) && bytes.Equal(head(t, path, len(content)+1), content)
+}
+
+// head returns the beginning of a file, as far as it can be read.
+func head(t links.Tree, path string, size int) []byte {
 	f, err := t.Open(path)
 	if err != nil {
-		return false
+		return nil
 	}
 	defer f.Close()
-	old, err := io.ReadAll(io.LimitReader(f, int64(len(content))+1))
-	return err == nil && bytes.Equal(old, content) && !t.IsLink(path)
+	content, _ := io.ReadAll(io.LimitReader(f, int64(size)))
+	return content
 }
 
 // writeWrapper puts an executable in its place with one rename(2). It is synced first: after a power failure, the commands
@@ -101,10 +106,10 @@ func writeWrapper(t links.Tree, path string, content []byte, capabilities string
 func forArchitecture(w links.Wrapper, dir, path string, running []byte) (present bool, err error) {
 	for _, mode := range programs.Modes() {
 		program, err := w.FindIn(dir, mode, "iptables")
-		want := architecture(w.Tree, program)
+		want := elfArchitecture(head(w.Tree, program, elfHeader))
 		switch {
 		case w.Own() || err != nil || want == "" || want == elfArchitecture(running):
-		case architecture(w.Tree, path) == want && w.IsWrapper(path):
+		case elfArchitecture(head(w.Tree, path, elfHeader)) == want && w.IsWrapper(path):
 			return true, nil
 		default:
 			return false, fmt.Errorf("%w, such as %q, and there is no wrapper for it at %q", ErrArchitecture, program, path)
@@ -113,21 +118,13 @@ func forArchitecture(w links.Wrapper, dir, path string, running []byte) (present
 	return false, nil
 }
 
-func architecture(t links.Tree, path string) string {
-	f, err := t.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	header := make([]byte, 20)
-	n, _ := io.ReadFull(f, header) // a shorter file is no program
-	return elfArchitecture(header[:n])
-}
+// elfHeader is how much of an ELF file elfArchitecture needs.
+const elfHeader = 20
 
 // elfArchitecture returns class and byte order (in e_ident) and e_machine of an ELF file, see elf(5), and "" for other
 // files, such as scripts.
 func elfArchitecture(header []byte) string {
-	if len(header) < 20 || string(header[:4]) != "\x7fELF" {
+	if len(header) < elfHeader || string(header[:4]) != "\x7fELF" {
 		return ""
 	}
 	return string(header[4:6]) + string(header[18:20])
