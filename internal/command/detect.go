@@ -19,9 +19,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
 )
 
-// statusInconclusive is the exit status of a command that needs a conclusive answer and got none.
-const statusInconclusive = 3
-
 func (s *session) detectCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "detect",
@@ -87,7 +84,7 @@ func (s *session) detect(c *cli.Context) error {
 	case a.Conclusive:
 		return nil
 	case c.Bool("strict"):
-		return failure{statusInconclusive, fmt.Errorf("not conclusive: %s", a.Uncertainty()), ""}
+		return failure{3, fmt.Errorf("not conclusive: %s", a.Uncertainty()), ""}
 	case !quiet:
 		s.say("not conclusive: %s", a.Uncertainty())
 	}

@@ -74,12 +74,12 @@ func (s *session) selectMode(c *cli.Context) error {
 	}
 	mode, err := s.variable()
 	if c.IsSet("mode") {
-		mode, err = detect.Mode(c.String("mode")), nil
+		mode, err = programs.ParseMode(c.String("mode"))
 	}
 	if err != nil {
 		return err
 	}
-	if mode == "" || mode == "auto" {
+	if mode == "" {
 		r, err := s.detectOrWait(c, detect.Query{Installed: doctor.Installed(s.w, dir)}, "")
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func (s *session) selectMode(c *cli.Context) error {
 		}
 		if why != "" {
 			fmt.Fprintln(s.stdout, mode)
-			return failure{statusInconclusive, fmt.Errorf("not conclusive, links left alone: %s", why), ""}
+			return failure{3, fmt.Errorf("not conclusive, links left alone: %s", why), ""}
 		}
 	}
 	remembered, fixed, err := s.w.Select(dir, mode)
