@@ -132,11 +132,16 @@ func capabilities() []Capability {
 	}
 }
 
+// access is access(2) for the effective user, whose rights iptables has.
+func access(path string, mode uint32) error {
+	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
+}
+
 // forgetful says why no memory can be made, in any of the places for it.
 func forgetful(remembered detect.Mode) error {
 	var all []string
 	for _, dir := range []string{"/dev/shm", "/run"} {
-		err := unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS)
+		err := access(dir, unix.W_OK|unix.X_OK)
 		if err == nil || remembered != "" {
 			return nil
 		}
@@ -182,11 +187,11 @@ func lock(trusted bool) error {
 	c, err := links.Tree{}.Follow(path)
 	switch {
 	case links.IsNotExist(err): // it is created where the links point
-		err = unix.Access(programs.Dir(c.End), unix.W_OK)
+		err = access(programs.Dir(c.End), unix.W_OK)
 	case err == nil && c.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
 		err = unix.EISDIR
 	case err == nil:
-		err = unix.Access(path, unix.R_OK)
+		err = access(path, unix.R_OK)
 	}
 	if err != nil {
 		return fmt.Errorf("open %s: %w", path, err)
