@@ -21,12 +21,18 @@ func (r *Report) has(capability string) bool {
 	return slices.ContainsFunc(r.Capabilities, func(c Capability) bool { return c.Name == capability && c.Present })
 }
 
-func (r *Report) failedWith(err error) bool {
-	return slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return errors.Is(e.Err, err) })
+// failed is the first question to the kernel that failed, with this error or with any.
+func (r *Report) failed(kind error) string {
+	for _, e := range r.Host.Evidence {
+		if e.Err != nil && (kind == nil || errors.Is(e.Err, kind)) {
+			return fmt.Sprintf("%s %s: %v", e.Backend, e.Family, e.Err)
+		}
+	}
+	return ""
 }
 
 // blind says whether nothing could be asked: what else does not work is a consequence.
-func (r *Report) blind() bool { return !r.has("CAP_NET_ADMIN") || r.failedWith(unix.EPERM) }
+func (r *Report) blind() bool { return !r.has("CAP_NET_ADMIN") || r.failed(unix.EPERM) != "" }
 
 // doubt is why the host's backend is not certain, unless somebody has decided: by the variable, or by select.
 func (r *Report) doubt() string {
@@ -36,15 +42,8 @@ func (r *Report) doubt() string {
 	return r.Host.Uncertainty()
 }
 
-// failure is the first error of a question, of this kind or of any, if it leaves the host's backend uncertain.
-func (r *Report) failure(kind error) string {
-	for _, e := range r.Host.Evidence {
-		if e.Err != nil && r.doubt() != "" && (kind == nil || errors.Is(e.Err, kind)) {
-			return fmt.Sprintf("%s %s: %v", e.Backend, e.Family, e.Err)
-		}
-	}
-	return ""
-}
+// failure is a failed question that leaves the host's backend uncertain.
+func (r *Report) failure(kind error) string { return where(r.doubt() != "", r.failed(kind)) }
 
 func (r *Report) foreignChains() string {
 	return where(slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return len(e.Foreign) > 0 }), r.doubt())

@@ -49,10 +49,7 @@ func first(rules []Finding) []Finding {
 }
 
 func (r *Report) placeholders(detail string) *strings.Replacer {
-	other := detect.NFT
-	if r.Host.Mode == detect.NFT {
-		other = detect.Legacy
-	}
+	other := map[detect.Mode]detect.Mode{detect.NFT: detect.Legacy, detect.Legacy: detect.NFT}[r.Host.Mode]
 	here := cmp.Or(r.Here.Backend, r.Host.Mode) // the backend that calls use here
 	_, because, _ := strings.Cut(r.Host.String(), ": ")
 	return strings.NewReplacer("{}", detail, "{variable}", programs.ModeVariable, "{here}", string(here), "{program}", r.Here.Program,
@@ -87,21 +84,19 @@ const (
 
 // sight has the reasons why the host's backend is not certain, that nearest to the root first.
 func (r *Report) sight() []Finding {
-	netAdmin, doubt, remembers := r.has("CAP_NET_ADMIN"), r.doubt(), ""
+	netAdmin, doubt := r.has("CAP_NET_ADMIN"), r.doubt()
 	missing := "CAP_NET_ADMIN and CAP_NET_RAW are missing"
 	if r.has("CAP_NET_RAW") {
 		missing = "CAP_NET_ADMIN is missing"
 	}
-	if r.Host.Reason == detect.Remembered && doubt != "" {
-		remembers = string(r.Remembered)
-	}
+	remembers := where(r.Host.Reason == detect.Remembered && doubt != "", r.Remembered)
 	features, modules := r.refused()
 	return []Finding{
 		{Problem, where(!netAdmin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
 			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot look at the host: {}", inTheImage},
 		{Problem, where(!netAdmin, missing), "{}: iptables can neither read nor change rules",
 			"add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"},
-		{Problem, where(r.failedWith(unix.EPERM), "EPERM"),
+		{Problem, r.failed(unix.EPERM),
 			"this process has CAP_NET_ADMIN, but not over this network namespace, which belongs to another user namespace",
 			"run the container without a user namespace (hostUsers: true), or give it a network namespace of its own"},
 		{Warning, r.failure(unix.EACCES), uncertain, "run as root or with group 0, or add CAP_DAC_READ_SEARCH"},
@@ -153,10 +148,7 @@ func (r *Report) others() []Finding {
 	noneFound, broken, foreign := r.names()
 	features, featureModules := r.refused()
 	missing, aliases := r.missingExtensions()
-	supportModules := "iptable_filter ip6table_filter"
-	if nft {
-		supportModules = "nf_tables nft_compat"
-	}
+	supportModules := map[bool]string{true: "nf_tables nft_compat", false: "iptable_filter ip6table_filter"}[nft]
 	stored := r.Here.How == Switch || r.Here.How == NotWrapped
 	return []Finding{
 		{Problem, noneFound, "none of the six iptables commands was found: {}", runInstall},
