@@ -18,7 +18,7 @@ var mayImport = map[string][]string{
 	"internal/call":     {"detect", "exec", "internal/links", "internal/process", "internal/programs"},
 	"exec":              {"detect", "internal/process", "internal/programs"},
 	"internal/programs": {"detect"},
-	"internal/links":    {"detect", "internal/programs"},
+	"internal/links":    {"detect", "internal/process", "internal/programs"},
 	"internal/install":  {"detect", "internal/links", "internal/programs"},
 	"internal/doctor":   {"detect", "internal/install", "internal/links", "internal/programs"},
 	"internal/command":  {"detect", "internal/doctor", "internal/install", "internal/links", "internal/process", "internal/programs"},
