@@ -79,7 +79,7 @@ func isWrapper(path string, _ unix.Stat_t) (bool, error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return false, errors.Join(&os.PathError{Op: "read", Path: path, Err: unix.EACCES}, err)
 	}
-	return programs.HasMarker(f, info.Size()), nil
+	return programs.HasMarker(f), nil
 }
 
 // Exit statuses of a command that could not be run, as shells and env(1) use them. The wrapper never exits with 1, which

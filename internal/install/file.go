@@ -55,7 +55,7 @@ func executable(w links.Wrapper) ([]byte, error) {
 		return os.ReadFile(path)
 	}
 	content, err := os.ReadFile("/proc/self/exe")
-	if err != nil || !programs.HasMarker(bytes.NewReader(content), int64(len(content))) {
+	if err != nil || !programs.HasMarker(bytes.NewReader(content)) {
 		return nil, notFound
 	}
 	return content, nil

@@ -134,6 +134,5 @@ func (t Tree) IsWrapper(path string) bool {
 		return false
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	return err == nil && programs.HasMarker(f, info.Size())
+	return programs.HasMarker(f)
 }

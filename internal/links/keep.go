@@ -129,14 +129,13 @@ func (w Wrapper) lockSwitch() (dir string, switched bool, lock int, err error) {
 	if dir = programs.Dir(sw); sw == "" {
 		dir = w.namesDir(called)
 	}
-	if err := w.writable(dir); err != nil {
-		return dir, sw != "", -1, err
+	if lock, err = -1, w.writable(dir); err == nil {
+		lock, err = w.lock(dir)
 	}
-	if lock, err = w.lock(dir); err != nil {
-		return dir, sw != "", -1, err
-	}
-	if called, err = w.Follow(w.Called); !w.toWrapper(called, err) {
-		err = errElsewhere
+	if err == nil {
+		if called, err = w.Follow(w.Called); !w.toWrapper(called, err) {
+			err = errElsewhere
+		}
 	}
 	return dir, sw != "", lock, err
 }

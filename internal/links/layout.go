@@ -42,7 +42,7 @@ func (w Wrapper) layout(dir string) layout {
 	for _, name := range programs.Names() {
 		e := entry{path: programs.Join(dir, name)}
 		e.chain, e.err = w.Follow(e.path)
-		e.switched = slices.ContainsFunc(e.chain.Hops, func(hop string) bool { return w.isSwitch(l, hop) })
+		e.switched = w.throughSwitch(e.chain, l)
 		if e.link = e.path; len(e.chain.Hops) > 0 {
 			e.link = e.chain.Hops[w.ownLink(e.chain)]
 		}
@@ -51,8 +51,14 @@ func (w Wrapper) layout(dir string) layout {
 	return l
 }
 
-func (w Wrapper) isSwitch(l layout, hop string) bool {
-	return programs.Base(hop) == Switch && (hop == l.sw || w.SameFile(programs.Dir(hop), l.dir))
+// sameEntry reports whether two paths are known to name the same entry of the same directory.
+func (t Tree) sameEntry(a, b string) bool {
+	return programs.Base(a) == programs.Base(b) && t.SameFile(programs.Dir(a), programs.Dir(b))
+}
+
+// throughSwitch reports whether a chain goes through the switch.
+func (w Wrapper) throughSwitch(c Chain, l layout) bool {
+	return slices.ContainsFunc(c.Hops, func(hop string) bool { return w.sameEntry(hop, l.sw) })
 }
 
 // used reports whether a name goes through the switch.
@@ -115,9 +121,7 @@ func (w Wrapper) point(link, file string) error {
 // passes reports whether a chain goes through a link of one of the names.
 func (w Wrapper) passes(c Chain, names []entry) bool {
 	return slices.ContainsFunc(c.Hops, func(hop string) bool {
-		return slices.ContainsFunc(names, func(e entry) bool {
-			return programs.Base(hop) == programs.Base(e.link) && (hop == e.link || w.SameFile(programs.Dir(hop), programs.Dir(e.link)))
-		})
+		return slices.ContainsFunc(names, func(e entry) bool { return w.sameEntry(hop, e.link) })
 	})
 }
 
@@ -162,7 +166,7 @@ func (w Wrapper) servesAll(l layout, mode detect.Mode, program string) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Hops) > 1 && (w.passes(c, l.names) || slices.ContainsFunc(c.Hops, func(hop string) bool { return w.isSwitch(l, hop) })) {
+	if len(c.Hops) > 1 && (w.passes(c, l.names) || w.throughSwitch(c, l)) {
 		return fmt.Errorf("%q: it is reached through a command of iptables: %w", program, programs.ErrRecursion)
 	}
 	return nil

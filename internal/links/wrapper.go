@@ -162,25 +162,15 @@ func absolute(path string) (string, error) {
 // iptables-nft is there, else the first standard one of which that holds, else that of the running executable. In another
 // tree, only the standard ones count.
 func (w Wrapper) Dir() (string, error) {
-	var own string
+	dirs := programs.StandardDirs()
 	if w.Own() {
 		path, err := w.Path()
 		if err != nil {
 			return "", err
 		}
-		if own = programs.Dir(path); w.hasIptables(own) {
-			return own, nil
-		}
+		dirs = slices.Insert(dirs, 0, programs.Dir(path))
 	}
-	for _, dir := range programs.StandardDirs() {
-		if w.hasIptables(dir) {
-			return dir, nil
-		}
-	}
-	if own == "" {
-		own = programs.StandardDirs()[0]
-	}
-	return own, nil
+	return dirs[max(slices.IndexFunc(dirs, w.hasIptables), 0)], nil
 }
 
 func (t Tree) hasIptables(dir string) bool {
@@ -217,20 +207,19 @@ func (w Wrapper) FindIn(dir string, mode detect.Mode, name string) (string, erro
 
 func (w Wrapper) dirs(first string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		own := first
-		if !w.secure {
-			if !yield(first) {
-				return
-			}
-			if path, err := w.Path(); err == nil && w.Own() {
-				own = programs.Dir(path)
-			}
-			if own != first && !yield(own) {
-				return
-			}
+		dirs := programs.StandardDirs()
+		if w.secure {
+			slices.Values(dirs)(yield)
+			return
 		}
-		for _, dir := range programs.StandardDirs() {
-			if (w.secure || dir != first && dir != own) && !yield(dir) {
+		if !yield(first) {
+			return
+		}
+		if path, err := w.Path(); err == nil && w.Own() {
+			dirs = slices.Insert(dirs, 0, programs.Dir(path))
+		}
+		for i, dir := range dirs {
+			if dir != first && !slices.Contains(dirs[:i], dir) && !yield(dir) {
 				return
 			}
 		}

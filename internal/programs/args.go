@@ -37,24 +37,21 @@ func NeedsNAT(argv []string) bool {
 }
 
 // isAdding recognises "-A", "-AINPUT", "-vA", "--append" and its abbreviations.
-func isAdding(word string) bool {
-	if long, ok := strings.CutPrefix(word, "--"); ok {
-		return long != "" && slices.ContainsFunc(adding[:], func(name string) bool { return strings.HasPrefix(name, long) })
-	}
-	short, ok := strings.CutPrefix(word, "-")
-	short = strings.TrimLeft(short, "46bfnvwx") // options that take no value may stand before the command in one word
-	return ok && short != "" && strings.ContainsRune("AINRPE", rune(short[0]))
+func isAdding(word string) bool { return isOption(word, "AINRPE", "46bfnvwx", adding[:]) }
+
+// endsEarly recognises the options of iptables-restore(8) after which nothing is added. Abbreviations that also stand for
+// --table or --verbose are not among them.
+func endsEarly(word string) bool {
+	return !slices.Contains([]string{"--t", "--v", "--ve", "--ver"}, word) &&
+		isOption(word, "thV", "46bcnvw", []string{"test", "help", "version"})
 }
 
-// endsEarly recognises the options of iptables-restore(8) after which nothing is added: --test, --help, --version, their
-// abbreviations, and -t, -h, -V behind other letters that take no value.
-func endsEarly(word string) bool {
-	if long, ok := strings.CutPrefix(word, "--"); ok {
-		return long != "" && long != "t" && slices.ContainsFunc([]string{"test", "help", "version"}, func(name string) bool {
-			return strings.HasPrefix(name, long) && long != "ve" && long != "ver" && long != "v"
-		})
+// isOption recognises a long option and its abbreviations, and a letter, perhaps behind those that take no value.
+func isOption(word, letters, valueless string, long []string) bool {
+	if abbreviation, ok := strings.CutPrefix(word, "--"); ok {
+		return abbreviation != "" && slices.ContainsFunc(long, func(name string) bool { return strings.HasPrefix(name, abbreviation) })
 	}
 	short, ok := strings.CutPrefix(word, "-")
-	short = strings.TrimLeft(short, "46bcnvw")
-	return ok && short != "" && strings.ContainsRune("thV", rune(short[0]))
+	short = strings.TrimLeft(short, valueless)
+	return ok && short != "" && strings.ContainsRune(letters, rune(short[0]))
 }

@@ -148,23 +148,19 @@ func Marker() string {
 // maxWrapper is larger than any wrapper, in bytes.
 const maxWrapper = 64 << 20
 
-// HasMarker reports whether an executable of some size is a wrapper, of whatever version and under whatever name. It reads
-// 64 KiB at a time, because a wrapped call may end up here. What cannot be read is not taken for a wrapper.
-func HasMarker(r io.Reader, size int64) bool {
+// HasMarker reports whether an executable is a wrapper, of whatever version and under whatever name. It reads 64 KiB at a
+// time, because a wrapped call may end up here. What cannot be read is not taken for a wrapper.
+func HasMarker(r io.ReaderAt) bool {
 	marker := []byte(Marker())
-	buf := make([]byte, min(size+1, 64<<10))
-	start := 0
-	for read := 0; read < maxWrapper; {
-		n, err := r.Read(buf[start:])
-		if bytes.Contains(buf[:start+n], marker) {
+	buf := make([]byte, 64<<10)
+	for at := 0; at < maxWrapper; at += len(buf) - len(marker) { // it may begin in one block and end in the next
+		n, err := r.ReadAt(buf, int64(at))
+		if bytes.Contains(buf[:n], marker) {
 			return true
 		}
-		if n <= 0 || err != nil {
+		if err != nil {
 			return false
 		}
-		read += n
-		// The marker may begin in this block and end in the next.
-		start = copy(buf, buf[max(start+n-len(marker)+1, 0):start+n])
 	}
 	return false
 }
