@@ -199,7 +199,7 @@ func TestDryRunOnlyWhereNeeded(t *testing.T) {
 func generation(t *testing.T) uint32 {
 	s := nftSocket{fd: -1}
 	defer s.close()
-	for m, err := range s.exchange(nftKind(unix.NFT_MSG_GETGEN), 0, unix.AF_UNSPEC, nil, nftKind(unix.NFT_MSG_NEWGEN)) {
+	for m, err := range s.ask(nftKind(unix.NFT_MSG_GETGEN), 0, unix.AF_UNSPEC, nil, nftKind(unix.NFT_MSG_NEWGEN)) {
 		if err != nil {
 			t.Fatal(err)
 		}

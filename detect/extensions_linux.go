@@ -6,6 +6,7 @@ package detect
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,13 +17,10 @@ func askExtensions(all []Support) {
 	for i := range all {
 		s := &all[i]
 		var err error
-		switch {
-		case s.Backend == NFT:
+		if s.Backend == NFT {
 			err = p.nft.extension(s.Family, s.Extension)
-		case s.Family == IPv4:
-			err = p.legacy[0].extension(s.Extension)
-		default:
-			err = p.legacy[1].extension(s.Extension)
+		} else {
+			err = p.legacy[slices.Index(families[:], s.Family)].extension(s.Extension)
 		}
 		switch {
 		// EPROTONOSUPPORT: not in this revision, but in another. ENOPROTOOPT: no x_tables.
@@ -53,32 +51,20 @@ func (p *legacyProbe) extension(x Extension) error {
 	return err
 }
 
-// Messages and attributes of linux/netfilter/nf_tables_compat.h.
+// extension asks nft_compat, see linux/netfilter/nf_tables_compat.h:
 //
 //	enum { NFNL_MSG_COMPAT_GET };
 //	NFTA_COMPAT_NAME  string
 //	NFTA_COMPAT_REV   __be32
 //	NFTA_COMPAT_TYPE  __be32: 0 is a match, 1 a target
-const (
-	compatGet    = 0
-	compatTarget = 1
-)
-
-// extension asks nft_compat.
 func (s *nftSocket) extension(f Family, x Extension) error {
-	if s.noCompat != nil {
-		return s.noCompat
-	}
 	var kind uint32
 	if x.Target {
-		kind = compatTarget
+		kind = 1
 	}
-	const get = unix.NFNL_SUBSYS_NFT_COMPAT<<8 | compatGet
+	const get = unix.NFNL_SUBSYS_NFT_COMPAT << 8
 	which := attributes(nil).text(unix.NFTA_COMPAT_NAME, x.Name).be32(unix.NFTA_COMPAT_REV, 0).be32(unix.NFTA_COMPAT_TYPE, kind)
-	for _, err := range s.exchange(get, unix.NLM_F_ACK, f.nfproto(), which, get) {
-		if errors.Is(err, errNoNFTables) {
-			s.noCompat = err
-		}
+	for _, err := range s.ask(get, unix.NLM_F_ACK, f.nfproto(), which, get) {
 		return err
 	}
 	return nil

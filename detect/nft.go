@@ -40,7 +40,7 @@ func again(read func() error) error {
 // chain asks for one chain of mangle by its name: the cost does not depend on how many rules or chains there are.
 func (s *nftSocket) chain(f Family, name string) (Answer, error) {
 	which := attributes(nil).text(unix.NFTA_CHAIN_TABLE, mangle).text(unix.NFTA_CHAIN_NAME, name)
-	for m, err := range s.ask(f, unix.NFT_MSG_GETCHAIN, 0, which, unix.NFT_MSG_NEWCHAIN) {
+	for m, err := range s.ask(nftKind(unix.NFT_MSG_GETCHAIN), 0, f.nfproto(), which, nftKind(unix.NFT_MSG_NEWCHAIN)) {
 		if err == nil {
 			err = errors.Join(m.verify(f.nfproto(), unix.NFTA_CHAIN_TABLE, mangle), m.verify(f.nfproto(), unix.NFTA_CHAIN_NAME, name))
 		}
@@ -74,7 +74,7 @@ func (s *nftSocket) rules(f Family, table string, limit int) (all counts, err er
 	err = again(func() error {
 		clear(now[:])
 		total = 0
-		for m, err := range s.ask(f, unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, which, unix.NFT_MSG_NEWRULE) {
+		for m, err := range s.ask(nftKind(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, f.nfproto(), which, nftKind(unix.NFT_MSG_NEWRULE)) {
 			if err != nil {
 				return err
 			}
@@ -127,7 +127,7 @@ type nftTable struct {
 func (s *nftSocket) tables(f Family, users bool) (tables [len(tableNames)]nftTable, err error) {
 	err = again(func() error {
 		tables = [len(tableNames)]nftTable{}
-		for m, err := range s.ask(f, unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, nil, unix.NFT_MSG_NEWCHAIN) {
+		for m, err := range s.ask(nftKind(unix.NFT_MSG_GETCHAIN), unix.NLM_F_DUMP, f.nfproto(), nil, nftKind(unix.NFT_MSG_NEWCHAIN)) {
 			if err != nil {
 				return err
 			}

@@ -169,12 +169,7 @@ func (r Result) refused(backend Mode) string {
 	return ""
 }
 
-func (f Family) title() string {
-	if f == IPv6 {
-		return "IPv6"
-	}
-	return "IPv4"
-}
+func (f Family) title() string { return strings.Replace(string(f), "ip", "IP", 1) }
 
 // Uncertainty says in one clause why the result is not conclusive, with what is missing where that is known. It is empty
 // for a conclusive one.

@@ -88,14 +88,8 @@ func (p *prober) found(what func(Evidence) bool) bool {
 
 // askHints asks nft first, because its hint decides whatever legacy says. Legacy reports both chains at once.
 func (p *prober) askHints(all bool) {
-	for i, f := range families {
-		e := &p.evidence[i]
-		answer, err := p.nft.chain(f, HintChain)
-		e.Hint, e.Supported = answer, p.nft.supported
-		e.fail(err)
-		if answer == Yes && !all {
-			return
-		}
+	if p.askNFT(HintChain, func(e *Evidence) *Answer { return &e.Hint }, all) {
+		return
 	}
 	for i := range families {
 		e := &p.evidence[2+i]
@@ -114,15 +108,21 @@ func (p *prober) askHints(all bool) {
 
 // askCanaries asks nft only. A canary in legacy is not the end of the questions, because one in nft outranks it.
 func (p *prober) askCanaries(all bool) {
+	p.askNFT(CanaryChain, func(e *Evidence) *Answer { return &e.Canary }, all)
+}
+
+// askNFT asks for a chain in one family after the other, and reports whether that was enough.
+func (p *prober) askNFT(chain string, to func(*Evidence) *Answer, all bool) (enough bool) {
 	for i, f := range families {
 		e := &p.evidence[i]
-		answer, err := p.nft.chain(f, CanaryChain)
-		e.Canary = answer
+		answer, err := p.nft.chain(f, chain)
+		*to(e), e.Supported = answer, p.nft.supported
 		e.fail(err)
 		if answer == Yes && !all {
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // compareRules counts until one backend is known to have more rules. Legacy is asked first, for the bounds that its

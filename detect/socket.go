@@ -20,12 +20,9 @@ type nftSocket struct {
 	buf       []byte
 	supported Answer
 
-	// fatal is set when asking more would not help: nf_tables is missing (each question would make the kernel look
-	// for the module again), or it may not be asked, or does not reply.
+	// fatal is set when asking more would not help: nf_tables, or the nft_compat that is asked instead, is missing (each
+	// question would make the kernel look for the module again), or it may not be asked, or does not reply.
 	fatal error
-
-	// noCompat is set when nft_compat is missing: for the same reason it is asked once.
-	noCompat error
 }
 
 var errNoNFTables = errors.New("this kernel has no nf_tables")
@@ -85,9 +82,9 @@ func (s *nftSocket) receive() ([]byte, error) {
 	}
 }
 
-// exchange puts one question and yields the messages of the reply, or last an error: the kernel's refusal as an errno,
-// ENOENT for "there is no such thing" among them. A message is valid until the next one.
-func (s *nftSocket) exchange(kind, flags uint16, family uint8, a attributes, replyKind uint16) iter.Seq2[message, error] {
+// ask puts one question and yields the messages of the reply, or last an error: the kernel's refusal as an errno, ENOENT
+// for "there is no such thing" among them. A message is valid until the next one.
+func (s *nftSocket) ask(kind, flags uint16, family uint8, a attributes, replyKind uint16) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		if err := s.open(); err != nil {
 			yield(message{}, err)
@@ -107,7 +104,7 @@ func (s *nftSocket) exchange(kind, flags uint16, family uint8, a attributes, rep
 				break
 			}
 			for m, bad := range r.messages(datagram) {
-				if !yield(m, bad) || bad != nil {
+				if s.learn(bad); !yield(m, bad) || bad != nil {
 					return
 				}
 			}
@@ -116,6 +113,7 @@ func (s *nftSocket) exchange(kind, flags uint16, family uint8, a attributes, rep
 			err = r.err()
 		}
 		if err != nil {
+			s.learn(err)
 			yield(message{}, err)
 		}
 	}
@@ -147,18 +145,7 @@ func (r reply) err() error {
 	}
 }
 
-// ask is exchange with nf_tables itself. It takes note of whether that is there and can be asked.
-func (s *nftSocket) ask(f Family, get, flags uint16, a attributes, replyKind uint16) iter.Seq2[message, error] {
-	return func(yield func(message, error) bool) {
-		for m, err := range s.exchange(nftKind(get), flags, f.nfproto(), a, nftKind(replyKind)) {
-			s.learn(err)
-			if !yield(m, err) {
-				return
-			}
-		}
-	}
-}
-
+// learn takes note of whether nf_tables is there and can be asked.
 func (s *nftSocket) learn(err error) {
 	switch {
 	case err == nil, errors.Is(err, unix.ENOENT):
