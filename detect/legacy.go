@@ -114,26 +114,21 @@ func (p *legacyProbe) kubelet() (hint, canary Answer, err error) {
 	return answer(t.has(HintChain)), answer(t.has(CanaryChain)), nil
 }
 
-// bound reads the header of a table: how many rules there can be, and whether there is one at all.
-func (p *legacyProbe) bound(table string) (Table, error) {
-	info, err := p.info(table)
-	if err != nil {
-		return Table{}, fmt.Errorf("read the header of legacy table %q: %w", table, err)
+// count reads every entry of a table, or only its header: how many rules there can be, and whether there is one at all.
+func (p *legacyProbe) count(table string, exact bool) (Table, error) {
+	if !exact {
+		info, err := p.info(table)
+		if err != nil {
+			return Table{}, fmt.Errorf("read the header of legacy table %q: %w", table, err)
+		}
+		return Table{Name: table, Rules: info.bound()}, nil
 	}
-	return Table{Name: table, Rules: info.bound()}, nil
-}
-
-// count reads every entry of a table.
-func (p *legacyProbe) count(table string) (Table, error) {
 	t, err := p.entries(table)
-	if err != nil {
-		return Table{}, err
-	}
 	counted := Table{Name: table, Rules: exactly(t.rules)}
 	for _, name := range t.chains {
 		counted.Chains = append(counted.Chains, string(name))
 	}
-	return counted, nil
+	return counted, err
 }
 
 // info reads the header of a table that is listed.

@@ -6,6 +6,7 @@
 package detect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -165,32 +166,22 @@ type nftChain struct {
 
 // chain decodes NFT_MSG_NEWCHAIN: NFTA_CHAIN_TABLE, NFTA_CHAIN_NAME, and for base chains NFTA_CHAIN_TYPE and
 // NFTA_CHAIN_HOOK, in which are NFTA_HOOK_HOOKNUM and NFTA_HOOK_PRIORITY.
-func (m message) chain() (c nftChain, err error) {
-	for _, a := range []struct {
-		kind uint16
-		to   *[]byte
-	}{{unix.NFTA_CHAIN_TABLE, &c.table}, {unix.NFTA_CHAIN_NAME, &c.name}, {unix.NFTA_CHAIN_TYPE, &c.kind}} {
-		value, err := m.attribute(a.kind)
-		if err != nil {
-			return nftChain{}, err
-		}
-		*a.to = cString(value)
+func (m message) chain() (nftChain, error) {
+	table, tableErr := m.attribute(unix.NFTA_CHAIN_TABLE)
+	name, nameErr := m.attribute(unix.NFTA_CHAIN_NAME)
+	kind, kindErr := m.attribute(unix.NFTA_CHAIN_TYPE)
+	hook, hookErr := m.attribute(unix.NFTA_CHAIN_HOOK)
+	c := nftChain{table: cString(table), name: cString(name), kind: cString(kind), base: hook != nil}
+	err := cmp.Or(tableErr, nameErr, kindErr, hookErr)
+	if c.base && err == nil {
+		var priority uint32
+		c.hook, hookErr = attributes(hook).number(unix.NFTA_HOOK_HOOKNUM)
+		priority, err = attributes(hook).number(unix.NFTA_HOOK_PRIORITY)
+		c.priority, err = int32(priority), cmp.Or(hookErr, err)
 	}
-	hook, err := m.attribute(unix.NFTA_CHAIN_HOOK)
 	if err != nil {
 		return nftChain{}, err
 	}
-	if hook == nil {
-		return c, nil
-	}
-	priority, err := attributes(hook).number(unix.NFTA_HOOK_PRIORITY)
-	if err != nil {
-		return nftChain{}, err
-	}
-	if c.hook, err = attributes(hook).number(unix.NFTA_HOOK_HOOKNUM); err != nil {
-		return nftChain{}, err
-	}
-	c.base, c.priority = true, int32(priority)
 	return c, nil
 }
 

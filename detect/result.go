@@ -122,9 +122,9 @@ func (r Result) because() string {
 	case Override:
 		return "the mode was set explicitly"
 	case KubeletHint:
-		return r.found(HintChain, func(e Evidence) Answer { return e.Hint })
+		return r.found(HintChain, hint)
 	case KubeletCanary:
-		return r.found(CanaryChain, func(e Evidence) Answer { return e.Canary })
+		return r.found(CanaryChain, canary)
 	case Remembered:
 		return "this container has used " + string(r.Mode) + " before"
 	case RuleCount:
@@ -145,11 +145,14 @@ func (r Result) because() string {
 	}
 }
 
+func hint(e Evidence) bool   { return e.Hint == Yes }
+func canary(e Evidence) bool { return e.Canary == Yes }
+
 // found says in which family a chain is.
-func (r Result) found(chain string, in func(Evidence) Answer) string {
+func (r Result) found(chain string, in func(Evidence) bool) string {
 	var where []string
 	for _, f := range families {
-		if in(r.Of(r.Mode, f)) == Yes {
+		if in(r.Of(r.Mode, f)) {
 			where = append(where, f.title())
 		}
 	}

@@ -19,9 +19,10 @@ func (q Query) Run() Result {
 
 // prober asks the running kernel, and collects what it says.
 type prober struct {
-	nft      nftSocket
-	legacy   [2]legacyProbe
-	evidence [4]Evidence // as in Result: nft's two families, then legacy's
+	nft        nftSocket
+	legacy     [2]legacyProbe
+	evidence   [4]Evidence // as in Result: nft's two families, then legacy's
+	everything bool        // ask also what cannot change the answer, and list the tables
 
 	// between, if set, is called between the questions. Tests change the host there.
 	between func()
@@ -43,15 +44,18 @@ func (p *prober) close() {
 
 // run asks what can still change the answer, or everything.
 func (p *prober) run(q Query) Result {
-	all := q.Everything
-	p.askHints(all)
-	if all || !p.found(hint) {
-		p.askCanaries(all)
+	p.everything = q.Everything
+	p.askHints()
+	if p.everything || !p.found(hint) {
+		p.askCanaries()
 	}
 	p.pause()
 	switch {
-	case all:
-		p.listTables()
+	case p.everything:
+		for i := range families {
+			p.countNFT(i, Unbounded)
+		}
+		p.countLegacy(true)
 	case !p.found(hint) && !p.found(canary) && q.Remembered == "":
 		p.compareRules()
 	}
@@ -60,12 +64,12 @@ func (p *prober) run(q Query) Result {
 	// The questions were not asked at one instant, and kubelet may be starting: what outranks a lower row is asked
 	// once more before that counts.
 	if !p.found(hint) && (p.found(canary) || p.found(rules)) {
-		p.askHints(all)
+		p.askHints()
 		if !p.found(hint) && p.evidence[0].Canary != Yes && p.evidence[1].Canary != Yes {
-			p.askCanaries(all)
+			p.askCanaries()
 		}
 	}
-	if q.DryRun && (all || decide(q.facts(p.evidence)).reason == Default) {
+	if q.DryRun && (p.everything || decide(q.facts(p.evidence)).reason == Default) {
 		p.dryRun(q.NAT)
 	}
 	return q.result(p.evidence)
@@ -77,9 +81,7 @@ func (p *prober) pause() {
 	}
 }
 
-func hint(e Evidence) bool   { return e.Hint == Yes }
-func canary(e Evidence) bool { return e.Canary == Yes }
-func rules(e Evidence) bool  { return e.Rules.Min > 0 }
+func rules(e Evidence) bool { return e.Rules.Min > 0 }
 
 // found reports whether something is known to be in any backend and family.
 func (p *prober) found(what func(Evidence) bool) bool {
@@ -87,8 +89,8 @@ func (p *prober) found(what func(Evidence) bool) bool {
 }
 
 // askHints asks nft first, because its hint decides whatever legacy says. Legacy reports both chains at once.
-func (p *prober) askHints(all bool) {
-	if p.askNFT(HintChain, func(e *Evidence) *Answer { return &e.Hint }, all) {
+func (p *prober) askHints() {
+	if p.askNFT(HintChain, func(e *Evidence) *Answer { return &e.Hint }) {
 		return
 	}
 	for i := range families {
@@ -100,25 +102,25 @@ func (p *prober) askHints(all bool) {
 			e.Canary = canary
 		}
 		e.fail(err)
-		if hint == Yes && !all {
+		if hint == Yes && !p.everything {
 			return
 		}
 	}
 }
 
 // askCanaries asks nft only. A canary in legacy is not the end of the questions, because one in nft outranks it.
-func (p *prober) askCanaries(all bool) {
-	p.askNFT(CanaryChain, func(e *Evidence) *Answer { return &e.Canary }, all)
+func (p *prober) askCanaries() {
+	p.askNFT(CanaryChain, func(e *Evidence) *Answer { return &e.Canary })
 }
 
 // askNFT asks for a chain in one family after the other, and reports whether that was enough.
-func (p *prober) askNFT(chain string, to func(*Evidence) *Answer, all bool) (enough bool) {
+func (p *prober) askNFT(chain string, to func(*Evidence) *Answer) (enough bool) {
 	for i, f := range families {
 		e := &p.evidence[i]
 		answer, err := p.nft.chain(f, chain)
 		*to(e), e.Supported = answer, p.nft.supported
 		e.fail(err)
-		if answer == Yes && !all {
+		if answer == Yes && !p.everything {
 			return true
 		}
 	}
@@ -129,31 +131,23 @@ func (p *prober) askNFT(chain string, to func(*Evidence) *Answer, all bool) (eno
 // table headers give at once; nft is streamed as far as needed; only if the bounds are too wide are legacy's entries
 // read. Where a part of legacy cannot be read, nothing will be certain, and what can be read is counted for the guess.
 func (p *prober) compareRules() {
-	legacy := p.countLegacy((*legacyProbe).bound, false)
+	legacy := p.countLegacy(false)
 	enough := legacy.Max // nft wins a tie
 	if legacy.Max == Unbounded {
-		legacy = p.countLegacy((*legacyProbe).count, false)
+		legacy = p.countLegacy(true)
 		enough = legacy.Min
 	}
 	enough = max(enough, 1)
 	nft := exactly(0)
 	for i := range families {
 		if nft.Min < enough {
-			p.countNFT(i, enough-nft.Min, false)
+			p.countNFT(i, enough-nft.Min)
 		}
 		nft = nft.plus(p.evidence[i].Rules)
 	}
 	if certain := nft.Min >= legacy.Max || legacy.Min > nft.Max; !certain && legacy.Max != Unbounded {
-		p.countLegacy((*legacyProbe).count, false)
+		p.countLegacy(true)
 	}
-}
-
-// listTables counts every rule, and lists the tables.
-func (p *prober) listTables() {
-	for i := range families {
-		p.countNFT(i, Unbounded, true)
-	}
-	p.countLegacy((*legacyProbe).count, true)
 }
 
 // countNFT counts nft rules until there are enough. Those in a table with foreign chains may be none of iptables'.
@@ -161,9 +155,9 @@ func (p *prober) listTables() {
 // While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table before its successor, and a dump
 // that names a table ends after the first of that name: no rules, and no error (nf_tables_dump_rules). So only a dump that
 // names none can show that a table has no rules.
-func (p *prober) countNFT(i, enough int, list bool) {
+func (p *prober) countNFT(i, enough int) {
 	e, f := &p.evidence[i], families[i]
-	tables, err := p.nft.tables(f, list)
+	tables, err := p.nft.tables(f, p.everything)
 	if err != nil {
 		e.fail(err)
 		return
@@ -198,14 +192,14 @@ func (p *prober) countNFT(i, enough int, list bool) {
 			e.Foreign = append(e.Foreign, t.foreign...)
 		}
 		e.Rules = e.Rules.plus(all[j])
-		if list && t.exists {
+		if p.everything && t.exists {
 			e.Tables = append(e.Tables, Table{tableNames[j], all[j], t.users})
 		}
 	}
 }
 
-// countLegacy counts the tables of both families in the given way.
-func (p *prober) countLegacy(count func(*legacyProbe, string) (Table, error), list bool) Count {
+// countLegacy counts the rules in the tables of both families, exactly or by bounds.
+func (p *prober) countLegacy(exact bool) Count {
 	for i := range families {
 		e, probe := &p.evidence[2+i], &p.legacy[i]
 		if probe.err != nil {
@@ -216,13 +210,13 @@ func (p *prober) countLegacy(count func(*legacyProbe, string) (Table, error), li
 			if !parseNames(probe.tables, name) {
 				continue
 			}
-			t, err := count(probe, name)
+			t, err := probe.count(name, exact)
 			if err != nil {
 				e.fail(err)
 				t = Table{Name: name, Rules: Count{0, Unbounded}}
 			}
 			e.Rules = e.Rules.plus(t.Rules)
-			if list {
+			if p.everything {
 				e.Tables = append(e.Tables, t)
 			}
 		}

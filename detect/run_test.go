@@ -111,7 +111,7 @@ func TestEmptyTableIsAskedTwice(t *testing.T) {
 		{Unbounded, 5, exactly(2)},
 	} {
 		p := newProber()
-		p.countNFT(0, test.enough, false)
+		p.countNFT(0, test.enough)
 		if got := p.evidence[0].Rules; got != test.want || p.nft.seq != test.questions || p.evidence[0].Err != nil {
 			t.Errorf("enough are %d: got %v after %d questions, %v", test.enough, got, p.nft.seq, p.evidence[0].Err)
 		}

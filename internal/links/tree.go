@@ -85,30 +85,23 @@ func (t Tree) Open(path string) (*os.File, error) {
 }
 
 // Stat is stat(2).
-func (t Tree) Stat(path string) (st unix.Stat_t, err error) {
-	if t.Own() {
-		err = unix.Stat(path, &st)
-		return st, err
-	}
-	return t.fstat(path, 0)
-}
+func (t Tree) Stat(path string) (unix.Stat_t, error) { return t.stat(path, 0, 0) }
 
 // Lstat is lstat(2).
-func (t Tree) Lstat(path string) (st unix.Stat_t, err error) {
-	if t.Own() {
-		err = unix.Lstat(path, &st)
-		return st, err
-	}
-	return t.fstat(path, unix.O_NOFOLLOW)
+func (t Tree) Lstat(path string) (unix.Stat_t, error) {
+	return t.stat(path, unix.AT_SYMLINK_NOFOLLOW, unix.O_NOFOLLOW)
 }
 
-func (t Tree) fstat(path string, flags int) (st unix.Stat_t, err error) {
-	fd, err := t.open(path, unix.O_PATH|flags)
-	if err != nil {
-		return st, err
+func (t Tree) stat(path string, flags, openFlags int) (st unix.Stat_t, err error) {
+	dir := unix.AT_FDCWD
+	if !t.Own() {
+		if dir, err = t.open(path, unix.O_PATH|openFlags); err != nil {
+			return st, err
+		}
+		defer unix.Close(dir)
+		path, flags = "", unix.AT_EMPTY_PATH
 	}
-	defer unix.Close(fd)
-	err = unix.Fstat(fd, &st)
+	err = unix.Fstatat(dir, path, &st, flags)
 	return st, err
 }
 

@@ -40,11 +40,7 @@ func MultiCall(m detect.Mode) string { return "xtables-" + string(m) + "-multi" 
 
 // Single is the file name of the program or link that serves one command in one backend: "iptables-nft-restore".
 func Single(m detect.Mode, name string) string {
-	family, verb, _ := strings.Cut(name, "-")
-	if verb != "" {
-		verb = "-" + verb
-	}
-	return family + "-" + string(m) + verb
+	return strings.Replace(name, "tables", "tables-"+string(m), 1)
 }
 
 // ModeOf returns the backend that a file of this name implements, "" if it is not one of iptables' programs.
