@@ -99,24 +99,15 @@ func RestoreSignals() {
 }
 
 // signalMask returns this thread's signal mask.
-func signalMask() (now unix.Sigset_t) {
+func signalMask() uint64 {
+	var now unix.Sigset_t
 	_ = unix.PthreadSigmask(unix.SIG_BLOCK, nil, &now) // fails only for a wrong argument
-	return now
+	return bits(now)
 }
 
 // unblockedSignals returns the signals that were blocked when the process started and are not blocked now. Signals 32 and
 // 33 belong to the C library; the runtime leaves them alone.
-func unblockedSignals(now unix.Sigset_t) unix.Sigset_t {
-	set := initialMask()
-	for i := range set.Val {
-		set.Val[i] &^= now.Val[i]
-	}
-	for _, number := range []int{32, 33} {
-		word, bit := sigsetBit(number)
-		set.Val[word] &^= 1 << bit
-	}
-	return set
-}
+func unblockedSignals(now uint64) uint64 { return bits(initialMask()) &^ now &^ (1<<31 | 1<<32) }
 
 func initialMask() unix.Sigset_t {
 	var mask unix.Sigset_t
@@ -124,16 +115,16 @@ func initialMask() unix.Sigset_t {
 	return mask
 }
 
-func isSet(set unix.Sigset_t, number int) bool {
-	word, bit := sigsetBit(number)
-	return number > 0 && set.Val[word]>>bit&1 == 1
+// bits returns the first 64 signals of a set, of which signal 1 is the lowest bit.
+func bits(set unix.Sigset_t) (n uint64) {
+	const size = int(unsafe.Sizeof(set.Val[0])) * 8
+	for i := range 64 / size {
+		n |= uint64(set.Val[i]) << (i * size)
+	}
+	return n
 }
 
-// sigsetBit locates a signal in a sigset_t: an array of words in which signal 1 is the lowest bit.
-func sigsetBit(number int) (word, bit int) {
-	const bits = int(unsafe.Sizeof(unix.Sigset_t{}.Val[0])) * 8
-	return max(number-1, 0) / bits, max(number-1, 0) % bits
-}
+func isSet(set uint64, number int) bool { return number > 0 && set>>(number-1)&1 == 1 }
 
 func setDisposition(number int, disposition uintptr) {
 	// The kernel's struct sigaction begins with the handler (except on mips); the rest is 0 here.
