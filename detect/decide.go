@@ -181,7 +181,6 @@ func either(a, b Answer) Answer {
 	}
 }
 
-// result decides.
 func (q Query) result(e [4]Evidence) Result {
 	f := q.facts(e)
 	r := decide(f)

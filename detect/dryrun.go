@@ -125,16 +125,16 @@ func (d *dryRun) read(datagram []byte) error {
 func (d *dryRun) features(f Family) []Feature {
 	all := []Feature{{Name: FeatureTable}, {Name: FeatureFilter}, {Name: FeatureNAT}, {Name: FeatureRule}, {Name: FeatureMatch}}
 	for _, s := range d.steps {
-		i := slices.IndexFunc(all, func(feature Feature) bool { return feature.Name == s.feature })
-		if s.family != f || all[i].Has == No || all[i].Has == Unknown {
-			continue
-		}
-		all[i].Has = Yes
-		if s.errno != 0 {
-			all[i].Has, all[i].Err = refusal(s.errno), textError{s.errno}
-		}
-		if s.feature == FeatureTable && s.errno != 0 {
-			break
+		feature := &all[slices.IndexFunc(all, func(feature Feature) bool { return feature.Name == s.feature })]
+		switch {
+		case s.family != f || feature.Err != nil:
+		case s.errno == 0:
+			feature.Has = Yes
+		default:
+			feature.Has, feature.Err = refusal(s.errno), textError{s.errno}
+			if s.feature == FeatureTable {
+				return all
+			}
 		}
 	}
 	return all
@@ -150,7 +150,6 @@ func refusal(errno unix.Errno) Answer {
 	}
 }
 
-// run sends the batch and reads the reply.
 func (s *nftSocket) run(d *dryRun) error {
 	err := s.open()
 	if err == nil {
@@ -171,7 +170,6 @@ func (s *nftSocket) run(d *dryRun) error {
 	return nil
 }
 
-// dryRun adds the features of nf_tables to the evidence.
 func (p *prober) dryRun(nat bool) {
 	if p.nft.supported != Yes {
 		return

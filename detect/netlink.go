@@ -25,12 +25,11 @@ var (
 	errInterrupted    = errors.New("it kept changing while it was read")
 )
 
-// message is one netlink message. body is what follows the header, a part of the buffer it was read from.
 type message struct {
 	kind  uint16
 	flags uint16
 	seq   uint32
-	body  []byte
+	body  []byte // behind the header, a part of the buffer it was read from
 }
 
 // align4 rounds up to NLMSG_ALIGNTO and NLA_ALIGNTO, which are both 4.
@@ -180,10 +179,8 @@ func cString(b []byte) []byte {
 	return b
 }
 
-// nftKind is the kind of a message of nf_tables.
 func nftKind(kind uint16) uint16 { return unix.NFNL_SUBSYS_NFTABLES<<8 | kind }
 
-// request builds a request of nfnetlink.
 func request(kind, flags uint16, seq uint32, family uint8, a attributes) []byte {
 	size := unix.SizeofNlMsghdr + sizeofNfgenmsg
 	b := make([]byte, size, size+len(a))

@@ -57,8 +57,7 @@ func (s *nftSocket) chain(f Family, name string) (Answer, error) {
 	return Unknown, errShortMessage // a reply without the chain
 }
 
-// counts are those of the five tables, in the order of tableNames.
-type counts [len(tableNames)]Count
+type counts [len(tableNames)]Count // in the order of tableNames
 
 // rules streams the rules of one table, or of the whole family if none is named, and counts those of the five tables, in a
 // buffer that does not grow. It stops when there are as many as the limit.
@@ -156,10 +155,9 @@ func (s *nftSocket) tables(f Family, users bool) (tables [len(tableNames)]nftTab
 	return tables, nil
 }
 
-// nftChain is a chain as nf_tables describes it. The names are parts of the message.
 type nftChain struct {
-	table, name, kind []byte
-	base              bool // it is hooked into the kernel
+	table, name, kind []byte // parts of the message
+	base              bool   // it is hooked into the kernel
 	hook              uint32
 	priority          int32
 }

@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -130,14 +131,10 @@ func (r Result) because() string {
 	case RuleCount:
 		return fmt.Sprintf("nft has %s and legacy has %s", r.rules(NFT), r.rules(Legacy))
 	case OnlySupported:
-		other := NFT
 		if r.Mode == NFT {
-			other = Legacy
+			return "this kernel does not support legacy"
 		}
-		if refused := r.refused(other); refused != "" {
-			return refused
-		}
-		return "this kernel does not support " + string(other)
+		return cmp.Or(r.refused(), "this kernel does not support nft")
 	case OnlyInstalled:
 		return "only the " + string(r.Mode) + " programs are installed"
 	default:
@@ -160,9 +157,9 @@ func (r Result) found(chain string, in func(Evidence) bool) string {
 }
 
 // refused says what nf_tables refused in a dry run, "" if nothing.
-func (r Result) refused(backend Mode) string {
+func (r Result) refused() string {
 	for _, f := range families {
-		for _, feature := range r.Of(backend, f).Features {
+		for _, feature := range r.Of(NFT, f).Features {
 			if feature.Has == No {
 				return fmt.Sprintf("this kernel's nf_tables lacks what iptables-nft needs (%s %s: %v)",
 					f.title(), feature.Name, feature.Err)

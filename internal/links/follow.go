@@ -117,7 +117,6 @@ func (t Tree) SameFile(a, b string) bool {
 	return errA == nil && errB == nil && idOf(stA) == idOf(stB)
 }
 
-// fileID identifies a file while the system is up.
 type fileID struct{ dev, ino uint64 }
 
 func idOf(st unix.Stat_t) fileID { return fileID{uint64(st.Dev), st.Ino} }

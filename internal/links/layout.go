@@ -27,7 +27,6 @@ type layout struct {
 	names   []entry // all six
 }
 
-// entry is one of the six names.
 type entry struct {
 	path     string
 	chain    Chain
@@ -61,7 +60,6 @@ func (w Wrapper) throughSwitch(c Chain, l layout) bool {
 	return slices.ContainsFunc(c.Hops, func(hop string) bool { return w.sameEntry(hop, l.sw) })
 }
 
-// used reports whether a name goes through the switch.
 func (l layout) used() bool {
 	return slices.ContainsFunc(l.names, func(e entry) bool { return e.switched })
 }

@@ -113,7 +113,6 @@ func (m *Memory) set(mode detect.Mode) error {
 	return nil
 }
 
-// forget removes the memory.
 func (m *Memory) forget() error {
 	for m.mode != "" {
 		if err := m.tree.Unlink(m.path); err != nil && !errors.Is(err, unix.ENOENT) {
