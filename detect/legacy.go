@@ -9,6 +9,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -18,12 +20,12 @@ import (
 // that is not would create it.
 type legacyProbe struct {
 	family                Family
-	names                 string // the file that lists its tables
-	domain, level, target int    // for socket(2) and getsockopt(2); target is for questions about a target
-	proc                  string // where /proc is mounted
-	fd                    int    // -1: not open
-	tables                []byte // those that exist, one a line
-	err                   error  // why they are not known
+	names                 string   // the file that lists its tables
+	domain, level, target int      // for socket(2) and getsockopt(2); target is for questions about a target
+	proc                  string   // where /proc is mounted
+	fd                    int      // -1: not open
+	tables                []string // those that exist
+	err                   error    // why they are not known
 }
 
 func newLegacyProbe(f Family) legacyProbe {
@@ -48,7 +50,7 @@ func (p *legacyProbe) net(name string) string { return p.proc + "/thread-self/ne
 func (p *legacyProbe) list() (supported Answer) {
 	var buf [128]byte // all five take 31
 	n, err := readFile(p.net(p.names), buf[:])
-	p.tables, p.err = buf[:n], nil
+	p.tables, p.err = strings.Fields(string(buf[:n])), nil
 	if err == nil {
 		if n > 0 && p.withoutIPv6() {
 			// Before 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
@@ -93,7 +95,7 @@ func (p *legacyProbe) kubelet() (hint, canary Answer, err error) {
 	if p.err != nil {
 		return Unknown, Unknown, p.err
 	}
-	if !parseNames(p.tables, mangle) {
+	if !slices.Contains(p.tables, mangle) {
 		return No, No, nil
 	}
 	t, err := p.entries(mangle)

@@ -48,7 +48,8 @@ func TestListIPv6(t *testing.T) {
 		tables    string
 		supported Answer
 	}{
-		{"loaded", []string{list + "mangle\n", ipv6, netProc}, "mangle\n", Yes},
+		{"loaded", []string{list + "mangle\n", ipv6, netProc}, "mangle", Yes},
+		{"loaded, several tables", []string{list + "security\nmangle2\nraw\n", ipv6, netProc}, "security mangle2 raw", Yes},
 		{"loaded, no table", []string{list, ipv6, netProc}, "", Yes},
 		{"loaded before 5.15, and IPv6 off: its tables are nobody's", []string{list + "filter\n", netProc}, "", No},
 		{"no IPv6, modules can be loaded", []string{netProc, kernel, disabled + "0\n"}, "", Unknown},
@@ -58,7 +59,7 @@ func TestListIPv6(t *testing.T) {
 	} {
 		p := newLegacyProbe(IPv6)
 		p.proc = fakeProc(t, test.files...)
-		if supported := p.list(); supported != test.supported || string(p.tables) != test.tables || p.err != nil {
+		if supported := p.list(); supported != test.supported || strings.Join(p.tables, " ") != test.tables || p.err != nil {
 			t.Errorf("%s: got %v, %q, %v, want %v, %q", test.doc, supported, p.tables, p.err, test.supported, test.tables)
 		}
 		if p.fd >= 0 {

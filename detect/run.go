@@ -207,7 +207,7 @@ func (p *prober) countLegacy(exact bool) Count {
 		}
 		e.Rules = exactly(0)
 		for _, name := range tableNames {
-			if !parseNames(probe.tables, name) {
+			if !slices.Contains(probe.tables, name) {
 				continue
 			}
 			t, err := probe.count(name, exact)

@@ -6,7 +6,6 @@
 package detect
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/bits"
@@ -209,14 +208,4 @@ func parseEntries(family Family, align alignment, info tableInfo, b []byte) (tab
 		return tableEntries{}, errBadTable
 	}
 	return t, nil
-}
-
-// parseNames looks for a table in the list of those that exist, one a line: /proc/net/ip_tables_names.
-func parseNames(b []byte, table string) bool {
-	for line := range bytes.Lines(b) {
-		if string(bytes.TrimSuffix(line, []byte("\n"))) == table {
-			return true
-		}
-	}
-	return false
 }

@@ -172,22 +172,3 @@ func TestLayout(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
-
-func TestParseNames(t *testing.T) {
-	for _, test := range []struct {
-		names string
-		want  bool
-	}{
-		{"", false},
-		{"mangle\n", true},
-		{"nat\nmangle\nfilter\n", true},
-		{"mangle", true},
-		{"mangle2\n", false},
-		{"xmangle\n", false},
-		{"nat\nfilter\n", false},
-	} {
-		if got := parseNames([]byte(test.names), mangle); got != test.want {
-			t.Errorf("%q: got %v, want %v", test.names, got, test.want)
-		}
-	}
-}
