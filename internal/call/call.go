@@ -42,13 +42,7 @@ func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
 	if errs[r.Mode] != nil {
 		return cannotRun(stderr, name, r, errs[r.Mode])
 	}
-	kept := links.Kept{Mode: r.Mode, Why: errors.New("an answer for this call only")}
-	if r.Reason != detect.Override && r.Reason != detect.Remembered {
-		kept = w.Keep(links.Answer{
-			Mode: r.Mode, Conclusive: r.Conclusive, Adds: q.DryRun, Program: paths[r.Mode],
-			Kubelet: r.Reason == detect.KubeletHint || r.Reason == detect.KubeletCanary,
-		}, container, memory)
-	}
+	kept := w.Keep(links.Answer{Result: r, Adds: q.DryRun, Program: paths[r.Mode]}, container, memory)
 	if errs[kept.Mode] != nil { // another call remembered a backend that is not installed
 		kept.Mode = r.Mode
 	}

@@ -229,7 +229,7 @@ func (h *fakeHost) litter() (found []string) {
 func (h *fakeHost) call(w Wrapper, a Answer) Kept {
 	c := w.Container()
 	m := w.Memory(c)
-	if m.Mode() != "" && !a.Kubelet {
+	if m.Mode() != "" && !a.kubelet() {
 		return Kept{Mode: m.Mode(), Why: errRemembered} // row "remembered"
 	}
 	program, err := w.FindIn(programs.Dir(w.Called), a.Mode, "iptables")

@@ -16,11 +16,14 @@ import (
 
 // Answer is a decision and what kind of call it was made for.
 type Answer struct {
-	Mode       detect.Mode
-	Conclusive bool
-	Kubelet    bool   // kubelet's hint or canary says so, which outranks the memory
-	Adds       bool   // the call can add something to a table
-	Program    string // the program that is about to run
+	detect.Result
+	Adds    bool   // the call can add something to a table
+	Program string // the program that is about to run
+}
+
+// kubelet reports that kubelet's chains decided, which outranks the memory.
+func (a Answer) kubelet() bool {
+	return a.Reason == detect.KubeletHint || a.Reason == detect.KubeletCanary
 }
 
 // Kept is what became of an answer.
@@ -41,6 +44,7 @@ func (k Kept) Undo() {
 }
 
 var (
+	errThisCall   = errors.New("an answer for this call only")
 	errForeign    = errors.New("not known to be the container's own network namespace and root")
 	errGuess      = errors.New("not conclusive")
 	errElsewhere  = errors.New("the name leads elsewhere by now")
@@ -55,6 +59,8 @@ var (
 func (w Wrapper) Keep(a Answer, c Container, m Memory) Kept {
 	kept := Kept{Mode: a.Mode}
 	switch {
+	case a.Reason == detect.Override, a.Reason == detect.Remembered:
+		kept.Why = errThisCall
 	case !a.Conclusive && !a.Adds:
 		kept.Why = errGuess
 	case !w.Trusted():
@@ -63,7 +69,7 @@ func (w Wrapper) Keep(a Answer, c Container, m Memory) Kept {
 		kept.Why = errForeign
 	case !a.Conclusive:
 		kept.Why = errGuess
-		if _ = m.make(a.Mode); !a.Kubelet && m.mode != "" {
+		if _ = m.make(a.Mode); !a.kubelet() && m.mode != "" {
 			kept.Mode = m.mode // another call's guess was first
 		}
 	default:
@@ -85,13 +91,13 @@ func (w Wrapper) keepConclusive(a Answer, m Memory, kept *Kept) {
 	case err == errElsewhere:
 		m.read() // what moved the switch has set it
 	case m.mode == a.Mode: // it says so already
-	case a.Kubelet && !errors.Is(err, ErrBusy):
+	case a.kubelet() && !errors.Is(err, ErrBusy):
 		_ = m.set(a.Mode)
 	default:
 		_ = m.make(a.Mode)
 	}
 	if m.mode != "" && m.mode != a.Mode {
-		if !a.Kubelet {
+		if !a.kubelet() {
 			kept.Mode = m.mode
 		}
 		err = cmp.Or(err, errRemembered)

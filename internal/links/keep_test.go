@@ -21,10 +21,19 @@ func (k Kept) execve() {
 	}
 }
 
-func conclusive(m detect.Mode) Answer { return Answer{Mode: m, Conclusive: true} }
-func kubelet(m detect.Mode) Answer    { return Answer{Mode: m, Conclusive: true, Kubelet: true} }
-func guess(m detect.Mode) Answer      { return Answer{Mode: m, Adds: true} }
-func reading(m detect.Mode) Answer    { return Answer{Mode: m} }
+func answer(m detect.Mode, why detect.Reason, conclusive bool) Answer {
+	return Answer{Result: detect.Result{Mode: m, Reason: why, Conclusive: conclusive}}
+}
+
+func conclusive(m detect.Mode) Answer { return answer(m, detect.RuleCount, true) }
+func kubelet(m detect.Mode) Answer    { return answer(m, detect.KubeletHint, true) }
+func reading(m detect.Mode) Answer    { return answer(m, detect.Default, false) }
+
+func guess(m detect.Mode) Answer {
+	a := reading(m)
+	a.Adds = true
+	return a
+}
 
 // A conclusive answer repoints the six names at once, in every layout that points to the wrapper, and leaves nothing behind.
 func TestKeep(t *testing.T) {
