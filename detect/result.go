@@ -58,8 +58,6 @@ func (c Count) String() string {
 	switch {
 	case c == exactly(0):
 		number = "no"
-	case c == exactly(1):
-		return "1 rule"
 	case c.Min == c.Max:
 	case c == Count{0, Unbounded}:
 		return "an unknown number of rules"
@@ -70,7 +68,7 @@ func (c Count) String() string {
 	default:
 		number = strconv.Itoa(c.Min) + " to " + number
 	}
-	if strings.HasSuffix(number, " 1") {
+	if number == "1" || strings.HasSuffix(number, " 1") {
 		return number + " rule"
 	}
 	return number + " rules"

@@ -42,9 +42,15 @@ func (w Wrapper) Select(dir string, mode detect.Mode) (remembered string, fixed,
 	if fixed = w.servesAll(l, mode, program); errors.Is(fixed, programs.ErrRecursion) {
 		return "", nil, fixed
 	}
-	m := w.Memory(w.Container())
 	if fixed == nil {
-		fixed = w.prepare(l, m.mode != "" && m.mode != mode)
+		fixed = w.writable(dir)
+	}
+	m := w.Memory(w.Container())
+	// If other steps come before the switch is moved, it points to the wrapper for their duration, so that no name points to
+	// one backend while another name, or the memory, says the other.
+	names := l.outside(func(entry) bool { return true })
+	if fixed == nil && (len(names) > 0 || m.mode != "" && m.mode != mode) {
+		fixed = w.throughWrapper(l, names)
 	}
 	if err := w.selectMemory(l, &m, mode, fixed); err != nil {
 		return "", nil, err
@@ -55,20 +61,6 @@ func (w Wrapper) Select(dir string, mode detect.Mode) (remembered string, fixed,
 		}
 	}
 	return m.path, fixed, err
-}
-
-// prepare brings all names into the layout. If that takes other steps before the switch can be moved, the switch is
-// pointed at the wrapper for their duration, so that no name points to one backend while another name, or the memory, says the
-// other.
-func (w Wrapper) prepare(l layout, remembersOther bool) error {
-	if err := w.writable(l.dir); err != nil {
-		return err
-	}
-	names := l.outside(func(entry) bool { return true })
-	if len(names) == 0 && !remembersOther {
-		return nil
-	}
-	return w.throughWrapper(l, names)
 }
 
 // throughWrapper points a switch that is in use at the wrapper and brings names into the layout.
