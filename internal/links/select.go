@@ -69,17 +69,14 @@ func (w Wrapper) throughWrapper(l layout, names []entry) error {
 	if len(names) == 0 && !moved {
 		return nil
 	}
-	file, err := w.wrapperIn(l)
-	if err != nil {
+	switch file, err := w.wrapperIn(l); {
+	case err != nil:
 		return err
+	case len(names) == 0:
+		return w.point(l.sw, file)
+	default:
+		return w.adopt(l, names, file, false)
 	}
-	if moved {
-		if err := w.point(l.sw, file); err != nil {
-			return err
-		}
-		l.current, l.broken = w.Follow(l.sw)
-	}
-	return w.adopt(l, names, file, false)
 }
 
 // selectMemory makes the memory say the mode: it must, where the links are fixed; otherwise it must only not contradict.
