@@ -185,14 +185,11 @@ func (w Wrapper) moveSwitch(a Answer, dir string, switched bool) error {
 		return err
 	}
 	names := l.outside(func(e entry) bool { return w.toWrapper(e.chain, e.err) })
-	if l.used() && !w.toWrapper(l.current, l.broken) {
-		// The other names were repointed before. This one may join them, if they went the same way.
-		if l.broken != nil || !w.SameFile(l.current.End, program) {
-			return errElsewhere
-		}
-		return w.adopt(l, names, file, true)
+	join := l.used() && !w.toWrapper(l.current, l.broken)
+	if join && (l.broken != nil || !w.SameFile(l.current.End, program)) {
+		return errElsewhere // the other names were repointed before: this one may join them only if they went the same way
 	}
-	if err := w.adopt(l, names, file, false); err != nil {
+	if err := w.adopt(l, names, file, join); err != nil || join {
 		return err
 	}
 	return w.point(l.sw, program)
