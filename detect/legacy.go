@@ -77,7 +77,7 @@ func registered(err error) Answer {
 	switch {
 	case errors.Is(err, unix.ENOPROTOOPT):
 		return No
-	case err == nil, err == unix.EPERM: // from x_tables, not for want of a socket
+	case err == nil, err == unix.EPERM: // by x_tables, not by socket(2)
 		return Yes
 	default:
 		return Unknown
