@@ -23,7 +23,7 @@ import (
 const loadAtOnce = 50
 
 // loadCalls is how many calls are made on each host.
-func loadCalls() int { return host.Number(300, 5000) }
+func loadCalls() int { return host.Number(300, 2500) }
 
 // load is what many calls cost: for docs/evidence/faults.md, and compared with nothing.
 type load struct {
@@ -31,7 +31,7 @@ type load struct {
 	Slowest time.Duration
 }
 
-// Ten thousand calls on a read-only root, fifty at a time, while others change rules: each gives the status and the output
+// Five thousand calls on a read-only root, fifty at a time, while others change rules: each gives the status and the output
 // of the direct call.
 func TestLoad(t *testing.T) {
 	results, outside := resultsDir(t)

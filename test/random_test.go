@@ -113,7 +113,7 @@ func start(t *testing.T, path string, args, environment []string) (stdout, stder
 // is called, nothing changes that is not a name on its way to the wrapper or to an iptables program, no name that led
 // somewhere is broken, and a command that fails has changed nothing.
 func TestRandomTrees(t *testing.T) {
-	trees := host.Number(100, 2000)
+	trees := host.Number(100, 1000)
 	other := os.Getenv("TEST_TREES")
 	if other != "" {
 		var err error

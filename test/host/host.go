@@ -43,6 +43,9 @@ func Cannot(tb testing.TB, format string, args ...any) {
 // thousands of random inputs. "make test" checks each behaviour once or a few times.
 func All() bool { return os.Getenv("TEST_ALL") != "" }
 
+// Nightly says whether what takes too long for "make test-all" is wanted, too.
+func Nightly() bool { return os.Getenv("TEST_ALL") == "nightly" }
+
 // Number is how often something is done, depending on All.
 func Number(few, all int) int {
 	if All() {
