@@ -4,6 +4,7 @@
 package links
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,8 +58,8 @@ var actors = []actor{
 // Every interleaving of two actors, with at most one of them killed before any of its steps: no reachable state has two
 // backends, a broken name, or a memory that contradicts the switch; and calls that nobody overrules run one backend.
 //
-// It takes the pairs in which the most can happen. With TEST_ALL it takes all of them, in a second layout too, and some
-// threes, of which none is killed.
+// It takes the pairs in which the most can happen. With TEST_ALL it takes all of them, two calls in other layouts, where each
+// name is moved by itself, and threes, of which none is killed. All pairs in those layouts would take hours.
 func TestEveryInterleaving(t *testing.T) {
 	actor := map[string]actor{}
 	for _, a := range actors {
@@ -78,14 +79,13 @@ func TestEveryInterleaving(t *testing.T) {
 		for i, a := range actors {
 			for _, b := range actors[:i+1] {
 				total += explore(t, layouts[0], true, a, b)
-				total += explore(t, layouts[2], true, a, b)
 			}
 		}
-		for _, three := range [][3]string{
-			{"guess nft", "count legacy", "kubelet nft"}, {"guess nft", "kubelet nft", "kubelet legacy"},
-			{"guess nft", "count legacy", "reset"}, {"guess nft", "count legacy", "install"}, {"count legacy", "reset", "install"},
-		} {
-			total += explore(t, layouts[0], false, actor[three[0]], actor[three[1]], actor[three[2]])
+		for _, layout := range layouts[1:4] {
+			total += explore(t, layout, true, actor["guess nft"], actor["count legacy"])
+		}
+		for _, third := range []string{"kubelet nft", "reset", "install"} {
+			total += explore(t, layouts[0], false, actor["guess nft"], actor["count legacy"], actor[third])
 		}
 	}
 	t.Logf("%d states", total)
@@ -101,7 +101,7 @@ type choice struct {
 // the same, go on as one. It returns the number of states.
 func explore(t *testing.T, layout hostLayout, kills bool, actors ...actor) int {
 	t.Helper()
-	visited := map[string]bool{}
+	visited := map[[sha256.Size]byte]bool{}
 	for pending := [][]choice{nil}; len(pending) > 0; {
 		prefix := pending[len(pending)-1]
 		pending = pending[:len(pending)-1]
@@ -206,22 +206,23 @@ func (r *run) choices() (all []choice) {
 	return all
 }
 
-func (r *run) key() string {
+// key stands for the state: the states themselves would take a gigabyte.
+func (r *run) key() [sha256.Size]byte {
 	key := fmt.Sprint(r.killed, "\n", r.picture, "\n")
 	for _, s := range r.states {
 		key += s.at + "\n" + s.seen + "\n"
 	}
-	return key
+	return sha256.Sum256([]byte(key))
 }
 
 // agreed checks that the calls run one backend, where nobody may overrule them.
 func (r *run) agreed(t *testing.T) {
 	t.Helper()
+	if slices.ContainsFunc(r.actors, func(a actor) bool { return a.free }) {
+		return
+	}
 	mode := detect.Mode("")
-	for i, s := range r.states {
-		if r.actors[i].free {
-			return
-		}
+	for _, s := range r.states {
 		if s.result != "" && mode != "" && s.result != mode {
 			t.Fatalf("%s: %s and %s run", r, mode, s.result)
 		}
