@@ -4,10 +4,8 @@
 package test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,95 +17,6 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
-
-// FuzzCall gives the wrapper any arguments and any environment: what reaches the program is the same to the last byte, or
-// the call makes no sense because of the wrapper's own variable, and one line says so.
-func FuzzCall(f *testing.F) {
-	dir := f.TempDir()
-	host.Run(f, "go", "build", "-o", filepath.Join(dir, "xtables-nft-multi"), "./printer")
-	if err := os.Link(filepath.Join(dir, "xtables-nft-multi"), filepath.Join(dir, "xtables-legacy-multi")); err != nil {
-		f.Fatal(err)
-	}
-	wrapper := filepath.Join(dir, "iptables")
-	putWrapper(f, wrapper)
-	f.Add([]byte("-t\x00nat\x00-S"), []byte("PATH=/bin\x00A=1\x00A=2\x00\x00no-equals-sign\x00=odd\x00LANG=\xff"))
-	f.Add([]byte(""), []byte(""))
-	f.Add([]byte("--\x00\x00\x00--version"), []byte("IPTABLES_WRAPPER_MODE=legacy\x00LD_PRELOAD=/x\x00GODEBUG=inittrace=0\x00GOTRACEBACK=crash"))
-	f.Add([]byte("detect"), []byte("IPTABLES_WRAPPER_MODE=both"))
-	f.Add([]byte("x"), []byte("IPTABLES_WRAPPER_DEBUG=1\x00IPTABLES_WRAPPER_MODE=auto\x00IPTABLES_WRAPPER_MODE=bad"))
-	f.Fuzz(func(t *testing.T, args, environment []byte) {
-		if len(args)+len(environment) > 64<<10 {
-			t.Skip("too much for execve")
-		}
-		cmd := &exec.Cmd{Path: wrapper, Args: []string{"/any/where/iptables-save"}, Env: []string{}}
-		if len(args) > 0 {
-			cmd.Args = append(cmd.Args, strings.Split(string(args), "\x00")...)
-		}
-		mode, modeSet, debug := "", false, false
-		for _, variable := range strings.Split(string(environment), "\x00") {
-			name, value, isSet := strings.Cut(variable, "=")
-			switch {
-			case name == "GODEBUG" || name == "GOMEMLIMIT" || name == "GOMAXPROCS" || name == "GOGC":
-				continue // the runtime has its own opinion about them
-			case isSet && name == "IPTABLES_WRAPPER_MODE" && !modeSet:
-				mode, modeSet = value, true // what stands twice counts once
-			case isSet && name == "IPTABLES_WRAPPER_DEBUG":
-				debug = true
-			}
-			cmd.Env = append(cmd.Env, variable)
-		}
-		if mode == "" || mode == "auto" {
-			// The answer of this machine must not be kept.
-			cmd.Env = append([]string{"IPTABLES_WRAPPER_MODE=nft"}, cmd.Env...)
-			mode = "nft"
-		}
-		// exec.Cmd would leave out what stands twice.
-		stdout, stderr, status := start(t, cmd.Path, cmd.Args, cmd.Env)
-		if mode != "nft" && mode != "legacy" {
-			if status != 2 || stdout != "" || !strings.HasPrefix(stderr, "iptables-wrapper: ") || strings.Count(stderr, "\n") != 1 {
-				t.Fatalf("IPTABLES_WRAPPER_MODE=%q: status %d, stdout %q, stderr %q", mode, status, stdout, stderr)
-			}
-			return
-		}
-		want := strings.Join(cmd.Args, "\x00") + "\x00\x00end\x00" + strings.Join(cmd.Env, "\x00") + "\x00\x00end\x00"
-		if status != 0 || stdout != want || stderr != "" && !debug {
-			t.Fatalf("args %q, environment %q: status %d, stderr %q, got\n%q, want\n%q", cmd.Args, cmd.Env, status, stderr, stdout, want)
-		}
-	})
-}
-
-// start runs a program with exactly these arguments and this environment.
-func start(t *testing.T, path string, args, environment []string) (stdout, stderr string, status int) {
-	t.Helper()
-	outRead, outWrite, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer outRead.Close()
-	errFile, err := os.CreateTemp(t.TempDir(), "stderr")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer errFile.Close()
-	process, err := os.StartProcess(path, args, &os.ProcAttr{Env: environment, Files: []*os.File{nil, outWrite, errFile}})
-	outWrite.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if _, err := out.ReadFrom(outRead); err != nil {
-		t.Fatal(err)
-	}
-	state, err := process.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
-	errText, err := os.ReadFile(errFile.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.String(), string(errText), state.ExitCode()
-}
 
 // Random trees of files, links, loops and directories under the six names, in /usr/sbin and in /etc/alternatives: whatever
 // is called, nothing changes that is not a name on its way to the wrapper or to an iptables program, no name that led
@@ -217,94 +126,6 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 // does.
 func unused(tree map[string]entry, end string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return tree["/usr/sbin/"+name].end == end })
-}
-
-// grow makes a tree and says what is in it.
-func grow(t *testing.T, r *rand.Rand) (grown []string) {
-	t.Helper()
-	for _, dir := range []string{"/usr/sbin", "/etc/alternatives"} {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	check := func(err error) {
-		t.Helper()
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			t.Fatal(err)
-		}
-	}
-	paths := []string{"/usr/sbin/iptables-wrapper", "/usr/sbin/xtables-nft-multi", "/usr/sbin/xtables-legacy-multi",
-		"/usr/sbin/iptables-current", "/usr/sbin/.iptables-current.new", "/usr/sbin/.iptables-save.new"}
-	for _, dir := range []string{"/usr/sbin", "/etc/alternatives"} {
-		for _, name := range names {
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	// Mostly what is usual, so that there are names to move.
-	usual := r.IntN(3) > 0
-	for i, path := range paths {
-		kind := r.IntN(15)
-		if usual && r.IntN(8) > 0 {
-			kind = []int{0, 11, 12, 1, 13, 13, 14}[min(i, 6)]
-		}
-		var err error
-		target := ""
-		switch kind {
-		case 0:
-			if err = os.Link("/usr/sbin/iptables-wrapper", path); err != nil {
-				err = os.WriteFile(path, wrapperContent(t), 0o755)
-			}
-		case 1:
-			target = "/usr/sbin/iptables-wrapper"
-		case 2:
-			target = "iptables-wrapper"
-		case 3:
-			target = "/etc/alternatives/" + filepath.Base(path)
-		case 4:
-			target = "/usr/sbin/" + names[r.IntN(len(names))]
-		case 5:
-			target = []string{"xtables-nft-multi", programs + "xtables-legacy-multi"}[r.IntN(2)]
-		case 6:
-			target = filepath.Base(path) // a loop
-		case 7:
-			target = []string{"gone", "/run/root/foreign", "../../run/root/foreign", "/usr/sbin"}[r.IntN(4)]
-		case 8:
-			err = os.WriteFile(path, []byte("#!/bin/sh\nexit 7\n"), 0o755)
-		case 9:
-			err = os.Mkdir(path, 0o755)
-		case 10:
-			err = os.WriteFile(path, wrapperContent(t), 0o755)
-		case 11:
-			target = programs + "xtables-nft-multi"
-		case 12:
-			target = programs + "xtables-legacy-multi"
-		case 13:
-			continue
-		case 14:
-			target = "/usr/sbin/iptables-current"
-		}
-		if target != "" {
-			err = os.Symlink(target, path)
-		}
-		check(err)
-		grown = append(grown, fmt.Sprintf("%s: %d %s", path, kind, target))
-	}
-	return grown
-}
-
-// entry is what a path of a tree is and where it leads.
-type entry struct {
-	content string // of a link, or what kind of file it is
-	link    bool
-	end     string // "" if it is broken
-	wrapper bool   // that is a wrapper
-	foreign bool   // that is neither a wrapper nor an iptables program
 }
 
 func look(t *testing.T) map[string]entry {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -142,38 +141,6 @@ func (s *scene) restore(t *testing.T) {
 	}
 }
 
-// tree is what the files are that a scene is about: the targets of links, and the inodes of files.
-type tree map[string]string
-
-var ofScene = regexp.MustCompile(`^\.?(ip6?tables(-save|-restore)?|iptables-(current|wrapper))($|\.)`)
-
-func isFile(content string) bool { return strings.HasPrefix(content, "\x00") }
-
-func readTree(t *testing.T) tree {
-	t.Helper()
-	found := tree{}
-	for _, dir := range []string{"/usr/sbin", "/etc/alternatives", "/dev/shm", "/run"} {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			path := filepath.Join(dir, entry.Name())
-			if !ofScene.MatchString(entry.Name()) {
-				continue
-			}
-			info, err := os.Lstat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if found[path], err = os.Readlink(path); err != nil {
-				found[path] = fmt.Sprintf("\x00%d %s", inode(info), info.Mode())
-			}
-		}
-	}
-	return found
-}
-
 // check returns what must not be at any time: a name that is broken, and two backends.
 func (s *scene) check(t *testing.T) (wrong []string) {
 	t.Helper()
@@ -196,17 +163,6 @@ func (s *scene) check(t *testing.T) (wrong []string) {
 		wrong = append(wrong, fmt.Sprintf("two backends: %v", found))
 	}
 	return wrong
-}
-
-// remembered is what the container remembers.
-func remembered(t *testing.T) string {
-	t.Helper()
-	for path, target := range readTree(t) {
-		if dir := filepath.Dir(path); (dir == "/dev/shm" || dir == "/run") && strings.HasPrefix(filepath.Base(path), "iptables-wrapper.") {
-			return target
-		}
-	}
-	return ""
 }
 
 // recovers returns what is wrong with the calls after a disturbed one. Each must be as good as if nothing had happened, and
@@ -247,15 +203,4 @@ func isOurs(path string) bool {
 	}
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Size() == ours.Size()
-}
-
-// litter are the temporary links that are left.
-func litter(t *testing.T) (left []string) {
-	t.Helper()
-	for path := range readTree(t) {
-		if strings.HasPrefix(filepath.Base(path), ".") {
-			left = append(left, path)
-		}
-	}
-	return left
 }

@@ -4,13 +4,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -77,50 +74,6 @@ func call(null *os.File, path string, argv ...string) (cost, error) {
 		return cost{}, fmt.Errorf("%s as %v: status %#x, %v", path, argv, status, err)
 	}
 	return cost{wall, time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), usage.Minflt}, nil
-}
-
-// memory returns the largest resident set of a command, in KiB. A process counts what its parent had when it was started,
-// so it is never less than this process has.
-func memory(args ...string) (int64, error) {
-	cmd := exec.Command(args[0], args[1:]...)
-	if err := cmd.Run(); err != nil {
-		return 0, fmt.Errorf("%s: %w", cmd, err)
-	}
-	return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss, nil
-}
-
-var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
-
-// reset makes the layout of install: six names, the switch, the wrapper. There is no memory afterwards.
-func reset() error {
-	for _, name := range names {
-		if err := relink("iptables-current", filepath.Join("/usr/sbin", name)); err != nil {
-			return err
-		}
-	}
-	if err := relink("iptables-wrapper", "/usr/sbin/iptables-current"); err != nil {
-		return err
-	}
-	return forget()
-}
-
-func relink(target, path string) error {
-	if old, err := os.Readlink(path); err == nil && old == target {
-		return nil
-	}
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	return os.Symlink(target, path)
-}
-
-// forget removes the memory.
-func forget() error {
-	memories, err := filepath.Glob("/dev/shm/iptables-wrapper.*")
-	for _, memory := range memories {
-		err = errors.Join(err, os.Remove(memory))
-	}
-	return err
 }
 
 // measure makes the host and measures, in turns: direct, wrapped, floor, direct, wrapped, floor.
@@ -241,110 +194,4 @@ func measure(s state, layer string, runs int) (m measurement, err error) {
 	m.Remembered, m.Adding, m.DirectAdding = summary(remembereds), summary(addings), summary(directAddings)
 	m.Inits, err = traceInits(program, runs)
 	return m, err
-}
-
-// place lays a layer with the programs over /usr/sbin, and a writable one over that, as a container has them.
-func place(layer string) error {
-	return run("sh", "-ec", `
-		mkdir /run/upper /run/work
-		mount -t overlay -o "lowerdir=$1:/usr/sbin,upperdir=/run/upper,workdir=/run/work" overlay /usr/sbin`, "sh", layer)
-}
-
-var saveNames = []string{"iptables-nft-save", "ip6tables-nft-save", "iptables-legacy-save", "ip6tables-legacy-save"}
-
-func (m *measurement) takeMemory(program string) (err error) {
-	for to, args := range map[*int64][]string{
-		&m.Memory: {"/usr/sbin/iptables", "--version"}, &m.DirectMemory: {program, "iptables", "--version"},
-		&m.SaveMemory: {"/usr/sbin/iptables-" + m.State.Mode + "-save"},
-	} {
-		if *to, err = memory(args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// makeHost loads rules as kube-proxy writes them.
-func makeHost(s state) error {
-	if s.Hint {
-		if err := run("iptables-"+s.Mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"); err != nil {
-			return err
-		}
-	}
-	if s.Rules == 0 {
-		return nil
-	}
-	// Not by this process: what it holds in memory counts for those that it starts.
-	return run("bash", "-o", "pipefail", "-ec", `awk -v n="$1" 'BEGIN {
-		print "*nat\n:KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES"
-		for (i = 0; i < n - 1; i++)
-			printf "-A KUBE-SERVICES -d 10.%d.%d.%d/32 -p tcp -m comment --comment \"ns/svc-%d cluster IP\" -m tcp --dport 80 -j RETURN\n",
-				i / 65536, i / 256 % 256, i % 256, i
-		print "COMMIT"
-	}' | "$2"`, "bash", fmt.Sprint(s.Rules), "iptables-"+s.Mode+"-restore")
-}
-
-// count counts what a first call does until it is the program, with strace.
-func count(m *measurement, program string) error {
-	if err := reset(); err != nil {
-		return err
-	}
-	calls, err := strace("/usr/sbin/iptables", "--version")
-	if err != nil {
-		return err
-	}
-	execs := 0
-	for _, call := range calls {
-		if strings.HasPrefix(call, "execve(") {
-			if execs++; execs == 2 {
-				break
-			}
-		}
-		m.Calls++
-		switch name, _, _ := strings.Cut(call, "("); name {
-		case "sendto", "getsockopt":
-			m.Questions++
-		case "fork", "vfork", "clone", "clone3":
-			if !strings.Contains(call, "CLONE_THREAD") {
-				m.Processes++
-			}
-		}
-	}
-	if calls, err = strace("/usr/sbin/floor", program, "iptables", "--version"); err != nil {
-		return err
-	}
-	for execs = 0; execs < 2 && m.FloorCalls < len(calls); m.FloorCalls++ {
-		if strings.HasPrefix(calls[m.FloorCalls], "execve(") {
-			execs++
-		}
-	}
-	m.FloorCalls--
-	if m.State.Rules > 1000 {
-		return nil // tracing them takes minutes, and says nothing new
-	}
-	for _, name := range saveNames {
-		calls, err := strace("/usr/sbin/" + name)
-		if err != nil {
-			return err
-		}
-		m.SaveCalls += len(calls)
-		m.SaveProcesses++
-	}
-	return nil
-}
-
-// strace returns the system calls of a command, of all its threads.
-func strace(args ...string) ([]string, error) {
-	out, err := exec.Command("strace", append([]string{"-f", "-qq", "-o", "/dev/stderr"}, args...)...).CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("strace %v: %w\n%s", args, err, out)
-	}
-	var calls []string
-	for line := range strings.Lines(string(out)) {
-		fields := strings.SplitN(line, " ", 2)
-		if len(fields) == 2 && strings.Contains(line, "(") && !strings.Contains(line, "resumed>") && !strings.Contains(line, "--- ") {
-			calls = append(calls, strings.TrimSpace(fields[1]))
-		}
-	}
-	return calls, nil
 }

@@ -44,16 +44,13 @@ func measure(t *testing.T, i built) [3]string {
 	return [3]string{strings.TrimPrefix(fields[1], "v"), fmt.Sprintf("%.0f", megabytes(size)), fmt.Sprintf("%.1f", megabytes(fields[3:]...))}
 }
 
-// modes are those of the hosts.
-var modes = []string{"legacy", "nft"}
-
 // cell is what the table says of an image in a setting: the result on hosts of each mode.
 func cell(results map[string]string) string {
 	if results["legacy"] == results["nft"] {
 		return results["nft"]
 	}
 	var parts []string
-	for _, mode := range modes {
+	for _, mode := range bothModes {
 		if results[mode] != "" {
 			parts = append(parts, mode+": "+results[mode])
 		}
@@ -67,7 +64,7 @@ func agrees(got, whole string) bool {
 		return true
 	}
 	mode, result, _ := strings.Cut(got, ": ")
-	return slices.Contains(modes, mode) && result == whole
+	return slices.Contains(bothModes, mode) && result == whole
 }
 
 // compare checks the tables in docs/evidence/images.md. Sizes may be off by a quarter: packages change. Images that were not

@@ -1,0 +1,104 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// FuzzCall gives the wrapper any arguments and any environment: what reaches the program is the same to the last byte, or
+// the call makes no sense because of the wrapper's own variable, and one line says so.
+func FuzzCall(f *testing.F) {
+	dir := f.TempDir()
+	host.Run(f, "go", "build", "-o", filepath.Join(dir, "xtables-nft-multi"), "./printer")
+	if err := os.Link(filepath.Join(dir, "xtables-nft-multi"), filepath.Join(dir, "xtables-legacy-multi")); err != nil {
+		f.Fatal(err)
+	}
+	wrapper := filepath.Join(dir, "iptables")
+	putWrapper(f, wrapper)
+	f.Add([]byte("-t\x00nat\x00-S"), []byte("PATH=/bin\x00A=1\x00A=2\x00\x00no-equals-sign\x00=odd\x00LANG=\xff"))
+	f.Add([]byte(""), []byte(""))
+	f.Add([]byte("--\x00\x00\x00--version"), []byte("IPTABLES_WRAPPER_MODE=legacy\x00LD_PRELOAD=/x\x00GODEBUG=inittrace=0\x00GOTRACEBACK=crash"))
+	f.Add([]byte("detect"), []byte("IPTABLES_WRAPPER_MODE=both"))
+	f.Add([]byte("x"), []byte("IPTABLES_WRAPPER_DEBUG=1\x00IPTABLES_WRAPPER_MODE=auto\x00IPTABLES_WRAPPER_MODE=bad"))
+	f.Fuzz(func(t *testing.T, args, environment []byte) {
+		if len(args)+len(environment) > 64<<10 {
+			t.Skip("too much for execve")
+		}
+		cmd := &exec.Cmd{Path: wrapper, Args: []string{"/any/where/iptables-save"}, Env: []string{}}
+		if len(args) > 0 {
+			cmd.Args = append(cmd.Args, strings.Split(string(args), "\x00")...)
+		}
+		mode, modeSet, debug := "", false, false
+		for _, variable := range strings.Split(string(environment), "\x00") {
+			name, value, isSet := strings.Cut(variable, "=")
+			switch {
+			case name == "GODEBUG" || name == "GOMEMLIMIT" || name == "GOMAXPROCS" || name == "GOGC":
+				continue // the runtime has its own opinion about them
+			case isSet && name == "IPTABLES_WRAPPER_MODE" && !modeSet:
+				mode, modeSet = value, true // what stands twice counts once
+			case isSet && name == "IPTABLES_WRAPPER_DEBUG":
+				debug = true
+			}
+			cmd.Env = append(cmd.Env, variable)
+		}
+		if mode == "" || mode == "auto" {
+			// The answer of this machine must not be kept.
+			cmd.Env = append([]string{"IPTABLES_WRAPPER_MODE=nft"}, cmd.Env...)
+			mode = "nft"
+		}
+		// exec.Cmd would leave out what stands twice.
+		stdout, stderr, status := start(t, cmd.Path, cmd.Args, cmd.Env)
+		if mode != "nft" && mode != "legacy" {
+			if status != 2 || stdout != "" || !strings.HasPrefix(stderr, "iptables-wrapper: ") || strings.Count(stderr, "\n") != 1 {
+				t.Fatalf("IPTABLES_WRAPPER_MODE=%q: status %d, stdout %q, stderr %q", mode, status, stdout, stderr)
+			}
+			return
+		}
+		want := strings.Join(cmd.Args, "\x00") + "\x00\x00end\x00" + strings.Join(cmd.Env, "\x00") + "\x00\x00end\x00"
+		if status != 0 || stdout != want || stderr != "" && !debug {
+			t.Fatalf("args %q, environment %q: status %d, stderr %q, got\n%q, want\n%q", cmd.Args, cmd.Env, status, stderr, stdout, want)
+		}
+	})
+}
+
+// start runs a program with exactly these arguments and this environment.
+func start(t *testing.T, path string, args, environment []string) (stdout, stderr string, status int) {
+	t.Helper()
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outRead.Close()
+	errFile, err := os.CreateTemp(t.TempDir(), "stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errFile.Close()
+	process, err := os.StartProcess(path, args, &os.ProcAttr{Env: environment, Files: []*os.File{nil, outWrite, errFile}})
+	outWrite.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := out.ReadFrom(outRead); err != nil {
+		t.Fatal(err)
+	}
+	state, err := process.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errText, err := os.ReadFile(errFile.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), string(errText), state.ExitCode()
+}

@@ -1,0 +1,128 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package images
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// bases are the images that others start from here, each made once, by name.
+var bases sync.Map
+
+type baseImage struct {
+	sync.Mutex
+	tried bool
+	image string
+}
+
+// base returns an image that stands for a distribution's own, and the wrapper's own.
+func base(tb testing.TB, name string) string {
+	tb.Helper()
+	possible(tb)
+	made, _ := bases.LoadOrStore(name, new(baseImage))
+	b := made.(*baseImage)
+	b.Lock()
+	defer b.Unlock()
+	if !b.tried {
+		b.tried = true
+		b.image = makeBase(tb, name)
+	}
+	if b.image == "" {
+		tb.Fatalf("base image %s could not be made", name)
+	}
+	return b.image
+}
+
+func makeBase(tb testing.TB, name string) string {
+	tb.Helper()
+	distribution, variant, _ := strings.Cut(name, ":")
+	switch distribution {
+	case "debian":
+		return debian(tb, variant)
+	case "shell":
+		// A static shell, to be brought along into containers.
+		ref := build(tb, name, dockerfile(tb, "FROM "+base(tb, "debian:trixie"),
+			"RUN apt-get update && apt-get install --yes --no-install-recommends busybox-static"))
+		id := podman(tb, "create", ref, "-")
+		defer podman(tb, "rm", id)
+		path := filepath.Join(baseDir, "busybox")
+		podman(tb, "cp", id+":/bin/busybox", path)
+		return path
+	case "capable-shell":
+		path := filepath.Join(baseDir, "busybox-capable")
+		host.Run(tb, "cp", base(tb, "shell"), path)
+		host.Run(tb, "setcap", "cap_net_admin,cap_net_raw=ep", path)
+		return path
+	case "golang":
+		return build(tb, name, "bases/golang", "--build-arg", "BASE="+base(tb, "debian:bookworm"))
+	case "iptables-wrapper":
+		if !host.All() {
+			return build(tb, name, wrapperContext(tb))
+		}
+		return build(tb, name, top, goArgs(tb)...)
+	case "debs":
+		// The iptables package as a file, to reinstall it without a network.
+		return build(tb, "debs-"+variant, dockerfile(tb, "FROM "+base(tb, "debian:"+variant),
+			"WORKDIR /debs", "RUN apt-get update && apt-get download iptables"))
+	case "fedora":
+		return build(tb, "base-fedora", "bases/fedora", "--build-arg", "BASE="+base(tb, "debian:trixie"))
+	case "busybox":
+		rootfs := build(tb, "base-rootfs", top+"/images/distroless", "--target", "rootfs",
+			"--build-arg", "BASE="+base(tb, "debian:trixie"), "--build-arg", "WRAPPER="+base(tb, "iptables-wrapper"))
+		return build(tb, "base-"+variant, "bases/busybox", "--build-arg", "ROOTFS="+rootfs, "--build-arg", "LAYOUT="+variant)
+	}
+	tb.Fatalf("no base image %q", name)
+	return ""
+}
+
+// wrapperContext returns a directory for an image of the wrapper that needs no compiler in a container: the wrapper, its
+// licence and a Dockerfile.
+func wrapperContext(tb testing.TB, env ...string) (dir string) {
+	tb.Helper()
+	dir = dockerfile(tb, "FROM scratch", "COPY iptables-wrapper LICENSE /", `ENTRYPOINT ["/iptables-wrapper"]`)
+	binary := os.Getenv("IPTABLES_WRAPPER")
+	if len(env) > 0 || binary == "" {
+		binary = filepath.Join(baseDir, "iptables-wrapper") // make takes no path with a test's name
+		host.Run(tb, "env", append(env, "make", "--no-print-directory", "-C", top, "build", "BINARY="+binary)...)
+	}
+	host.Run(tb, "cp", binary, dir+"/iptables-wrapper")
+	host.Run(tb, "cp", top+"/LICENSE", dir)
+	return dir
+}
+
+// debian makes an image of a suite from Debian's archive, once on this machine. It holds apt and what that needs.
+func debian(tb testing.TB, suite string) string {
+	tb.Helper()
+	tar := filepath.Join(cache(tb), suite+".tar")
+	if _, err := os.Stat(tar); err != nil {
+		unfinished := filepath.Join(tb.TempDir(), suite+".tar")
+		// A mirror may lag behind so far that sid's list, valid for a week, has run out. Its signature is checked.
+		output(tb, exec.Command("mmdebstrap", "--quiet", "--variant=apt", "--format=tar", "--include=ca-certificates",
+			`--aptopt=Acquire::Check-Valid-Until "false"`, `--aptopt=Acquire::Languages "none"`,
+			suite, unfinished, "http://deb.debian.org/debian"))
+		host.Run(tb, "mv", unfinished, tar) // perhaps to another file system
+	}
+	name := "localhost/debian:" + suite
+	if command(tb, "image", "exists", name).Run() != nil {
+		podman(tb, "import", "--quiet", tar, name)
+	}
+	return name
+}
+
+// goArgs let the Dockerfile at the top build with this machine's Go and what it has downloaded and compiled already.
+func goArgs(tb testing.TB) []string {
+	tb.Helper()
+	env := strings.Fields(host.Run(tb, "go", "env", "GOROOT", "GOMODCACHE", "GOCACHE"))
+	return []string{
+		"--build-arg", "GO_IMAGE=" + base(tb, "golang"), "--timestamp", "0",
+		"--volume=" + env[0] + ":/usr/local/go:ro", "--volume=" + env[1] + ":/root/go/pkg/mod", "--volume=" + env[2] + ":/root/.cache/go-build",
+	}
+}
