@@ -40,8 +40,9 @@ build:
 STARTED := $(shell date +%s)
 TOOK = @echo "make $@: $$(($$(date +%s) - $(STARTED))) seconds" >&2
 
-# The tests find the program that was built here in IPTABLES_WRAPPER; without it, each package builds one of its own.
-GO_TEST := IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1
+# The tests find the program that was built here in IPTABLES_WRAPPER; without it, each package builds one of its own. The makes
+# that they start are none of this one's.
+GO_TEST := MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1
 # TEST_ALL=nightly is what takes too long for "make test-all".
 TEST_ALL ?= 1
 FULLY = TEST_ALL=$(TEST_ALL) $(GO_TEST)
@@ -81,7 +82,7 @@ test-kernels: tools-all
 test-faults: tools-test build
 	$(FULLY) -timeout 120m ./test -run '^(TestFaults|TestKill|TestRace|TestLoad|TestRandom)' $(TESTFLAGS)
 
-# Each client on one host of each kind; with TEST_ALL=1 in the environment, in all situations.
+# Each client on one host of each kind; with TEST_ALL in the environment, as in "make nightly", in all situations.
 test-clients: tools-all build
 	$(CLIENTS)
 
@@ -149,7 +150,7 @@ publish:
 ci:
 	.ci/run
 
-# What takes too long for CI: more random trees, and ten minutes of fuzzing for each target.
+# What takes too long for CI: CONTRIBUTING.md says what that is.
 nightly:
 	CI=true TEST_TREES=100000 TEST_ALL=nightly $(MAKE) --no-print-directory test-all manifests
 	CI=true $(MAKE) --no-print-directory fuzz FUZZTIME=10m

@@ -168,7 +168,7 @@ var situations = func() []box {
 	return all
 }()
 
-// boxes returns all situations if TEST_ALL is set. Otherwise the nth client gets one of each kind of host, so that any four
+// boxes returns all situations if TEST_ALL is set, as "make nightly" does. Otherwise the nth client gets one of each kind of host, so that any four
 // clients in a row have all situations among them.
 func boxes(n int) []box {
 	if os.Getenv("TEST_ALL") != "" {
