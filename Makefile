@@ -48,7 +48,7 @@ TEST_ALL ?= 1
 FULLY = TEST_ALL=$(TEST_ALL) $(GO_TEST)
 
 # What takes longest begins first, so that it does not run alone on one core at the end.
-PACKAGES := ./test ./test/kernels ./test/images ./...
+PACKAGES := ./test/kernels ./test ./test/images ./test/release ./...
 
 test: tools-test vet build
 	$(GO_TEST) -timeout 60m $(PACKAGES)
