@@ -20,8 +20,8 @@ KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 # How many inputs, or for how long each: "make fuzz FUZZTIME=1h".
 FUZZTIME ?=
-PARSER_INPUTS := 60000
-CALL_INPUTS := 3000
+PARSER_INPUTS := 20000
+CALL_INPUTS := 2000
 BINARY ?= bin/iptables-wrapper
 
 # The first two keep documentation generators out of the binary. The third keeps ignored signals ignored, and needs the
@@ -82,7 +82,7 @@ test-kernels: tools-all
 test-faults: tools-test build
 	$(FULLY) -timeout 120m ./test -run '^(TestFaults|TestKill|TestRace|TestLoad|TestRandom)' $(TESTFLAGS)
 
-# Each client on one host of each kind; with TEST_ALL in the environment, as in "make nightly", in all situations.
+# Each client in two situations; with TEST_ALL in the environment, as in "make nightly", in all situations.
 test-clients: tools-all build
 	$(CLIENTS)
 

@@ -31,6 +31,7 @@ const conformance = "conformance"
 // TestConformance runs the conformance suite of test/conformance against any wrapper on every kernel, or on that of -kernel,
 // and prints its tables: make conformance KERNELS=1. Among the tests it runs a few situations on the oldest kernel.
 func TestConformance(t *testing.T) {
+	besides(t)
 	if *examined == "" && (few() || *onlyKernel != "") {
 		t.Skip("only with TEST_ALL, or by make conformance KERNELS=1")
 	}

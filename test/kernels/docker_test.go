@@ -28,6 +28,7 @@ var dockerTests = []struct {
 // TestDocker starts dockerd in a container with a network namespace of its own, as docker-in-docker does, with Debian's
 // names of iptables and then with the wrapper.
 func TestDocker(t *testing.T) {
+	besides(t)
 	if few() || *onlyState != "" && !strings.HasPrefix(*onlyState, dockerPrefix) {
 		t.Skip("only with TEST_ALL, or by -case")
 	}

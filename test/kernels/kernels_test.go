@@ -62,6 +62,7 @@ func wanted(kernel, name string) bool {
 // TestKernels boots every kernel for every state, and with the scripts, and compares the results with
 // docs/evidence/kernels.md; with -update it writes them there.
 func TestKernels(t *testing.T) {
+	besides(t)
 	if named := func(k kernel) bool { return k.name == *onlyKernel }; *onlyKernel != "" && !slices.ContainsFunc(all, named) {
 		t.Fatalf("-kernel %q is none of %v", *onlyKernel, all)
 	}
@@ -160,6 +161,13 @@ func durations(steps []step) (text string) {
 		text += fmt.Sprintf("; %s %.1fs", s.Name, s.Took.Seconds())
 	}
 	return text
+}
+
+// besides lets a test run beside the others of this package, unless they write the page.
+func besides(t *testing.T) {
+	if !*update {
+		t.Parallel()
+	}
 }
 
 // possible ends a test where no kernel can be had or booted.
