@@ -177,13 +177,7 @@ func TestWaitIsWoken(t *testing.T) {
 	trace := t.TempDir() + "/trace"
 	cmd, _, stderr := startWaiting(t, "strace", "-f", "-o", trace, "-e", "trace=ppoll,poll", "iptables-wrapper", "detect", "--wait", "10m")
 	child := onlyChild(t, cmd.Process.Pid)
-	for asleep := false; !asleep; { // in poll(2), not on the way there
-		call, err := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", child))
-		if err != nil {
-			t.Fatal(err)
-		}
-		number, _, _ := strings.Cut(string(call), " ")
-		asleep = number == strconv.Itoa(unix.SYS_PPOLL) || number == strconv.Itoa(unix.SYS_POLL)
+	for !polls(t, child) {
 		runtime.Gosched()
 	}
 	host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
@@ -195,10 +189,28 @@ func TestWaitIsWoken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	polls := regexp.MustCompile(`(?m)^.*p?poll.* = .*$`).FindAllString(string(text), -1)
-	if len(polls) == 0 || !strings.Contains(polls[len(polls)-1], "revents=POLLIN") {
+	ended := regexp.MustCompile(`(?m)^.*p?poll.* = .*$`).FindAllString(string(text), -1)
+	if len(ended) == 0 || !strings.Contains(ended[len(ended)-1], "revents=POLLIN") {
 		t.Errorf("no sign came: %s", text)
 	}
+}
+
+// polls reports whether a thread of a process is in poll(2), not on the way there. Which one it is, is Go's affair.
+func polls(t *testing.T, pid int) bool {
+	t.Helper()
+	threads := fmt.Sprintf("/proc/%d/task/", pid)
+	entries, err := os.ReadDir(threads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range entries {
+		call, _ := os.ReadFile(threads + thread.Name() + "/syscall") // none if it has just ended
+		number, _, _ := strings.Cut(string(call), " ")
+		if number == strconv.Itoa(unix.SYS_PPOLL) || number == strconv.Itoa(unix.SYS_POLL) {
+			return true
+		}
+	}
+	return false
 }
 
 // Idle waiting wakes up once in a poll interval, and nothing is done twice for it.
