@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
@@ -29,8 +30,9 @@ var dockerTests = []struct {
 // names of iptables and then with the wrapper.
 func TestDocker(t *testing.T) {
 	besides(t)
-	if few() || *onlyState != "" && !strings.HasPrefix(*onlyState, dockerPrefix) {
-		t.Skip("only with TEST_ALL, or by -case")
+	asked := strings.HasPrefix(*onlyState, dockerPrefix)
+	if !asked && (*onlyState != "" || !host.Nightly() && !*update) {
+		t.Skip("only in make nightly, in make test-kernels, or by -case")
 	}
 	possible(t)
 	f := fetch(t, all[2])
