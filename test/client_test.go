@@ -65,7 +65,7 @@ func TestGoIptablesIsNotFooled(t *testing.T) {
 	}
 	installed(t)
 	host.Run(t, "iptables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-	host.Run(t, "mount", "-o", "remount,ro", "/etc/alternatives") // only /usr/sbin can change
+	host.Run(t, "mount", "-o", "remount,bind,ro", "/etc/alternatives") // only /usr/sbin can change
 	c, err := iptables.New(iptables.Path("/usr/sbin/iptables"))
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ const (
 	layFile         = `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln -s iptables $n; done`
 	layHardLinks    = `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln iptables $n; done`
 	layPrograms     = `cp $0 iptables-wrapper; for n; do ln -sf xtables-nft-multi $n; done`
-	layReadOnly     = laySwitch + `; mount -o remount,ro /usr/sbin`
+	layReadOnly     = laySwitch + `; mount -o remount,bind,ro /usr/sbin`
 )
 
 const (
@@ -103,7 +103,7 @@ func inScenes(t *testing.T, test func(t *testing.T, s *scene)) {
 
 func (s *scene) layOut(t *testing.T) {
 	t.Helper()
-	host.Run(t, "sh", append([]string{"-ec", `mount -o remount,rw /usr/sbin
+	host.Run(t, "sh", append([]string{"-ec", `mount -o remount,bind,rw /usr/sbin
 		cd /usr/sbin; rm -f .[!.]* iptables-current /dev/shm/* /dev/shm/.[!.]* /run/iptables-wrapper.* /run/.iptables-wrapper.*; ` + s.lay,
 		os.Getenv(wrapperVariable)}, names...)...)
 	if s.then != "" {

@@ -43,7 +43,7 @@ func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
 func readOnly(t *testing.T) {
 	t.Helper()
 	for _, dir := range []string{"/usr/sbin", "/etc/alternatives"} {
-		host.Run(t, "mount", "-o", "remount,ro", dir)
+		host.Run(t, "mount", "-o", "remount,bind,ro", dir)
 	}
 	t.Cleanup(func() { wantNames(t, wrapperFile) })
 }

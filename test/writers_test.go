@@ -44,7 +44,7 @@ func TestFirstCallsAtOnce(t *testing.T) {
 				host.Run(t, "sh", "-c", race.evidence)
 			}
 			if race.readOnly {
-				host.Run(t, "mount", "-o", "remount,ro", "/usr/sbin")
+				host.Run(t, "mount", "-o", "remount,bind,ro", "/usr/sbin")
 			}
 			decided := map[string]int{}
 			rounds := host.Number(race.few, race.all)

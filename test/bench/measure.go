@@ -139,7 +139,7 @@ func measure(s state, layer string, runs int) (m measurement, err error) {
 	if err := reset(); err != nil {
 		return m, err
 	}
-	if err := run("mount", "-o", "remount,ro", "/usr/sbin"); err != nil {
+	if err := run("mount", "-o", "remount,bind,ro", "/usr/sbin"); err != nil {
 		return m, err
 	}
 	// What a call remembers would help the next.

@@ -45,5 +45,5 @@ fill() { (echo '*filter'; seq -f '-A FORWARD -p tcp --dport %g -j ACCEPT' "$2"; 
 
 # read_only: a read-only root file system. /run and /dev/shm are writable, as iptables-legacy needs its lock in /run.
 read_only() {
-	for mounted in / /usr/sbin /etc/alternatives /var/lib/dpkg /var/log; do mount -o remount,ro,bind "$mounted"; done
+	for mounted in / /usr/sbin /etc/alternatives /var/lib/dpkg /var/log; do mount -o remount,bind,ro "$mounted"; done
 }

@@ -62,7 +62,7 @@ func steady() []situation {
 		{"/dev/shm is absent, a guess writes", "nft", `mkdir "$TMP/dev"; mount -t tmpfs none "$TMP/dev"; cp -a /dev/null /dev/zero /dev/urandom /dev/tty "$TMP/dev"; mount --move "$TMP/dev" /dev; client`},
 		{"/dev/shm is absent, hint in legacy", "legacy", `mkdir "$TMP/dev"; mount -t tmpfs none "$TMP/dev"; cp -a /dev/null /dev/zero /dev/urandom /dev/tty "$TMP/dev"; mount --move "$TMP/dev" /dev; hint legacy ip; client`},
 		{"/dev/shm is full, a guess writes", "nft", `mount -t tmpfs -o nr_inodes=1 none /dev/shm; client`},
-		{"/dev/shm and /run are read-only, a guess writes", "nft", `touch /run/xtables.lock; mount -o remount,ro /dev/shm; mount -o remount,ro /run; client`},
+		{"/dev/shm and /run are read-only, a guess writes", "nft", `touch /run/xtables.lock; mount -o remount,bind,ro /dev/shm; mount -o remount,bind,ro /run; client`},
 		{"nothing can be written, rules in legacy", "legacy", `fill legacy 3; mount -t tmpfs -o nr_inodes=1 none /dev/shm; client`},
 		{"the client flushes the hint, /dev/shm is full", "legacy", `mount -t tmpfs -o nr_inodes=1 none /dev/shm; hint legacy ip; call iptables -t mangle -X; client`},
 	} {
