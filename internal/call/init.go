@@ -28,7 +28,7 @@ func init() {
 }
 
 // growStack gives this goroutine a stack of 32 KiB. Left alone, Go doubles it whenever a call does not fit, and sets up a pool
-// of stacks of each size on the way: 12 page faults more. A large frame is enough; nothing in it is used.
+// of stacks of each size on the way: eight page faults more. A large frame is enough; nothing in it is used.
 //
 //go:noinline
 func growStack(arguments int) byte {
