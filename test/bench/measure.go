@@ -15,11 +15,15 @@ import (
 // saveRuns is how often four saves are made. With many rules they take seconds.
 const saveRuns = 5
 
-// sample is what a call cost: medians, and the middle half of the wall times. Times are in milliseconds.
+// sample is what a call cost: medians, and the middle half of the wall times. Times are in milliseconds. More is the
+// difference to the direct call of the same round, and Floor the floor's: a machine that is slow for a while is slow for
+// all three.
 type sample struct {
-	Wall, Low, High float64
-	CPU             float64 // user and system
-	Faults          float64 // of pages, none of which was read from a disk
+	Wall, Low, High         float64
+	More, MoreLow, MoreHigh float64 `json:",omitzero"`
+	Floor                   float64 `json:",omitzero"`
+	CPU                     float64 // user and system
+	Faults                  float64 // of pages, none of which was read from a disk
 }
 
 // cost is one call.
@@ -43,12 +47,32 @@ func summary(costs []cost) sample {
 	if n == 0 {
 		return sample{}
 	}
-	walls := each(func(c cost) float64 { return c.wall.Seconds() * 1e3 })
+	walls := each(wall)
 	return sample{
 		Wall: walls[n/2], Low: walls[n/4], High: walls[n-1-n/4],
 		CPU:    each(func(c cost) float64 { return c.cpu.Seconds() * 1e3 })[n/2],
 		Faults: each(func(c cost) float64 { return float64(c.faults) })[n/2],
 	}
+}
+
+func wall(c cost) float64 { return c.wall.Seconds() * 1e3 }
+
+// compared is the summary of calls that were made in turns with the direct call and the floor.
+func compared(costs, directs, floors []cost) sample {
+	s := summary(costs)
+	if len(costs) == 0 {
+		return s
+	}
+	more := func(costs []cost) sample {
+		differences := slices.Clone(costs)
+		for i := range differences {
+			differences[i].wall -= directs[i].wall
+		}
+		return summary(differences)
+	}
+	m := more(costs)
+	s.More, s.MoreLow, s.MoreHigh, s.Floor = m.Wall, m.Low, m.High, more(floors).Wall
+	return s
 }
 
 // call starts a program, argv[0] being the name it is called by, and waits for its end: by two system calls, because what
@@ -189,9 +213,12 @@ func measure(s state, layer string, runs int) (m measurement, err error) {
 		}
 		saves = append(saves, sum)
 	}
-	m.Direct, m.Floor, m.FourSaves = summary(directs), summary(floors), summary(saves)
-	m.First, m.ReadOnly, m.NoCLI, m.Before = summary(firsts), summary(readOnlys), summary(noCLIs), summary(befores)
-	m.Remembered, m.Adding, m.DirectAdding = summary(remembereds), summary(addings), summary(directAddings)
+	m.Direct, m.Floor, m.FourSaves = summary(directs), compared(floors, directs, floors), summary(saves)
+	m.First = compared(firsts, directs[:runs], floors[:runs])
+	directs, floors = directs[runs:], floors[runs:]
+	m.ReadOnly, m.NoCLI, m.Before = compared(readOnlys, directs, floors), compared(noCLIs, directs, floors), compared(befores, directs, floors)
+	m.Remembered = compared(remembereds, directs[runs:], floors[runs:])
+	m.Adding, m.DirectAdding = summary(addings), summary(directAddings)
 	m.Inits, err = traceInits(program, runs)
 	return m, err
 }

@@ -65,7 +65,7 @@ text { fill: #e6edf3 } .a { stroke: #58a6ff } .b { stroke: #d2a8ff } .saves { st
 	p(`<text x="%d" y="%d" text-anchor="middle">rules on the host</text>`, (left+width-right)/2, height-10)
 	p(`<text x="%d" y="18">what a first call costs over the direct call</text>`, left)
 
-	first := func(m measurement) float64 { return m.more(m.First) }
+	first := func(m measurement) float64 { return m.First.More }
 	saves := func(m measurement) float64 { return m.FourSaves.Wall }
 	lines := []line{
 		{"four saves, nft", "saves", saves, state{Mode: "nft", Hint: true}},
@@ -74,7 +74,7 @@ text { fill: #e6edf3 } .a { stroke: #58a6ff } .b { stroke: #d2a8ff } .saves { st
 		{"no hint, legacy", "b dotted", first, state{Mode: "legacy"}},
 		{"hint in nft", "a", first, state{Mode: "nft", Hint: true}},
 		{"hint in legacy", "a dotted", first, state{Mode: "legacy", Hint: true}},
-		{"floor", "floor", func(m measurement) float64 { return m.more(m.Floor) }, state{Mode: "nft", Hint: true}},
+		{"floor", "floor", func(m measurement) float64 { return m.Floor.More }, state{Mode: "nft", Hint: true}},
 	}
 	for i, l := range lines {
 		var points []string

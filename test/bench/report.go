@@ -11,9 +11,6 @@ import (
 	"slices"
 )
 
-// more is what a call costs over the direct one, in milliseconds of wall time.
-func (m measurement) more(s sample) float64 { return s.Wall - m.Direct.Wall }
-
 // page is docs/evidence/benchmarks.md.
 func page(r report) []byte {
 	var b bytes.Buffer
@@ -34,7 +31,7 @@ func page(r report) []byte {
 	p("## Wall time")
 	p("")
 	p("Medians in milliseconds, with the middle half in brackets. For the wrapped calls and the floor: the difference to the")
-	p("direct call, and the ratio to the floor.")
+	p("direct call of the same round, and the ratio to the floor's.")
 	p("")
 	p("Targets: at most %.2f× the floor with a hint, and %.2f× without.", targetHint, targetOther)
 	p("%s", r.reached(true))
@@ -44,13 +41,13 @@ func page(r report) []byte {
 	p("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
 	for _, m := range r.Measurements {
 		over := func(s sample) string {
-			return fmt.Sprintf("+%.2f [%.2f–%.2f]", m.more(s), s.Low-m.Direct.Wall, s.High-m.Direct.Wall)
+			return fmt.Sprintf("+%.2f [%.2f–%.2f]", s.More, s.MoreLow, s.MoreHigh)
 		}
 		ratio := func(s sample) string {
 			if s.Wall == 0 {
 				return "not measured"
 			}
-			return fmt.Sprintf("%s, %.2f×", over(s), m.ratio(s))
+			return fmt.Sprintf("%s, %.2f×", over(s), s.ratio())
 		}
 		p("| %s | %s | %.2f [%.2f–%.2f] | %s | %s | %s | %s | %s |", m.State, thousands(m.State.Rules), m.Direct.Wall, m.Direct.Low, m.Direct.High,
 			over(m.Floor), ratio(m.First), ratio(m.ReadOnly), ratio(m.Remembered), milliseconds(m.FourSaves.Wall))
@@ -60,7 +57,7 @@ func page(r report) []byte {
 			p("")
 			p("Where there is no evidence, a call that can add something asks nf_tables for a dry run and makes a memory, once in the life of a")
 			p("container. Then `iptables -P INPUT ACCEPT` takes +%.2f ms, and `iptables --version`, which asks less, +%.2f ms.",
-				m.Adding.Wall-m.DirectAdding.Wall, m.more(m.ReadOnly))
+				m.Adding.Wall-m.DirectAdding.Wall, m.ReadOnly.More)
 		}
 	}
 	p("")
@@ -71,22 +68,25 @@ func page(r report) []byte {
 	p("")
 	p("| part | ms | page faults |")
 	p("| --- | ---: | ---: |")
-	part := func(name string, of, than func(measurement) sample) {
-		p("| %s | %.2f | %.0f |", name, r.median(func(m measurement) float64 { return of(m).Wall - than(m).Wall }),
-			r.median(func(m measurement) float64 { return of(m).Faults - than(m).Faults }))
+	part := func(name string, ms func(measurement) float64, of, than func(measurement) sample) {
+		p("| %s | %.2f | %.0f |", name, r.median(ms), r.median(func(m measurement) float64 { return of(m).Faults - than(m).Faults }))
 	}
 	direct := func(m measurement) sample { return m.Direct }
 	floor := func(m measurement) sample { return m.Floor }
 	noCLI := func(m measurement) sample { return m.NoCLI }
 	readOnly := func(m measurement) sample { return m.ReadOnly }
-	part("starting any static Go program, and execve (the floor)", floor, direct)
-	part("detection, finding the program, and all else that is ours", noCLI, floor)
-	part("linking github.com/urfave/cli/v2", readOnly, noCLI)
-	part("replacing the switch", func(m measurement) sample { return m.First }, readOnly)
+	first := func(m measurement) sample { return m.First }
+	part("starting any static Go program, and execve (the floor)", func(m measurement) float64 { return m.Floor.More }, floor, direct)
+	part("detection, finding the program, and all else that is ours",
+		func(m measurement) float64 { return m.NoCLI.More - m.NoCLI.Floor }, noCLI, floor)
+	part("linking github.com/urfave/cli/v2", func(m measurement) float64 { return m.ReadOnly.More - m.NoCLI.More }, readOnly, noCLI)
+	part("replacing the switch", func(m measurement) float64 {
+		return m.First.More - m.First.Floor - (m.ReadOnly.More - m.ReadOnly.Floor)
+	}, first, readOnly)
 	if r.Before != "" {
 		p("")
 		p("Before, in revision %s, a call on a read-only root cost %.2f ms more than now, and %.0f page faults.", r.Before,
-			r.median(func(m measurement) float64 { return m.Before.Wall - m.ReadOnly.Wall }),
+			r.median(func(m measurement) float64 { return m.Before.More - m.ReadOnly.More }),
 			r.median(func(m measurement) float64 { return m.Before.Faults - m.ReadOnly.Faults }))
 	}
 	p("")
@@ -159,7 +159,7 @@ func (r report) reached(hint bool) string {
 	var ratios []float64
 	for _, m := range r.Measurements {
 		if m.State.Hint == hint {
-			ratios = append(ratios, m.ratio(m.First), m.ratio(m.ReadOnly), m.ratio(m.Remembered))
+			ratios = append(ratios, m.First.ratio(), m.ReadOnly.ratio(), m.Remembered.ratio())
 		}
 	}
 	slices.Sort(ratios)
@@ -177,7 +177,7 @@ func sentence(r report) string {
 	least, most := math.Inf(1), 0.0
 	for _, m := range r.Measurements {
 		if m.State.Rules > 0 || m.State.Hint {
-			least, most = min(least, m.more(m.First)), max(most, m.more(m.First))
+			least, most = min(least, m.First.More), max(most, m.First.More)
 		}
 	}
 	saves := func(rules int) float64 {
@@ -192,11 +192,11 @@ func sentence(r report) string {
 	none, many := r.Measurements[0].State.Rules, r.Measurements[len(r.Measurements)-1].State.Rules
 	return fmt.Sprintf("A first call costs %.1f to %.1f ms more than a direct one, however many rules the host has; %.1f ms of it is the start of "+
 		"any static Go program. Detecting with four `iptables-save` processes costs %s ms with %s rules and up to %.1f s with %s.",
-		least, most, r.median(func(m measurement) float64 { return m.more(m.Floor) }), milliseconds(saves(none)), thousands(none),
+		least, most, r.median(func(m measurement) float64 { return m.Floor.More }), milliseconds(saves(none)), thousands(none),
 		saves(many)/1000, thousands(many))
 }
 
-func (m measurement) ratio(s sample) float64 { return m.more(s) / m.more(m.Floor) }
+func (s sample) ratio() float64 { return s.More / s.Floor }
 
 // median is over the hosts with a hint.
 func (r report) median(value func(measurement) float64) float64 {
