@@ -13,7 +13,8 @@ declare -A test=(
 	[podman]=podman [runc]=runc [mmdebstrap]=mmdebstrap
 	[qemu-system-x86_64]=qemu-system-x86 [depmod]=kmod [xz]=xz-utils
 )
-declare -A all=([qemu-aarch64-static]=qemu-user-static)
+# mmdebstrap refuses another architecture without arch-test, which it only recommends.
+declare -A all=([qemu-aarch64-static]=qemu-user-static [arch-test]=arch-test)
 
 missing=()
 need() { # NAME of an array
