@@ -4,7 +4,7 @@
 # make demo      see it work on the rules of a real node, without changing this machine
 # make test      each behaviour is tested: two minutes once the tools are installed
 # make test-all  all images, kernels, clients, every call failing: half an hour
-# make nightly   what is left of that: hosts of both modes for each image, all scripts on all kernels, more of everything random
+# make nightly   what test-all leaves out: hosts of both modes for each image, all scripts on all kernels, more of everything random
 # make build     bin/iptables-wrapper
 # make lint      formatting, vet, staticcheck, workflows, prose
 # make release VERSION=v1.2.3  binaries, tarballs, images, checksums
@@ -24,8 +24,8 @@ PARSER_INPUTS := 20000
 CALL_INPUTS := 2000
 BINARY ?= bin/iptables-wrapper
 
-# The first two keep documentation generators out of the binary. The third keeps ignored signals ignored, and needs the
-# linker's leave: internal/process/signals.go says why.
+# The first two keep documentation generators out of the binary. The third keeps ignored signals ignored, and needs a
+# linker flag: internal/process/signals.go says why.
 TAGS := urfave_cli_no_docs,urfave_cli_no_suggest,iptables_wrapper_signals
 LDFLAGS := -s -w -checklinkname=0 -X github.com/iptables-wrappers/iptables-wrappers/internal/command.version=$(VERSION)
 export CGO_ENABLED := 0
@@ -40,8 +40,8 @@ build:
 STARTED := $(shell date +%s)
 TOOK = @echo "make $@: $$(($$(date +%s) - $(STARTED))) seconds" >&2
 
-# The tests find the program that was built here in IPTABLES_WRAPPER; without it, each package builds one of its own. The makes
-# that they start are none of this one's.
+# The tests find the program that was built here in IPTABLES_WRAPPER; without it, each package builds one of its own. MAKEFLAGS
+# is cleared for the makes that they start.
 GO_TEST := MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1
 # TEST_ALL=nightly is what takes too long for "make test-all".
 TEST_ALL ?= 1
@@ -129,7 +129,7 @@ fuzz:
 		done; \
 	done
 
-# What is in the binary, for anyone who must know. Not a part of "make test" is vulncheck, which asks vuln.go.dev.
+# What is in the binary, for anyone who must know. vulncheck is not part of "make test", because it asks vuln.go.dev.
 sbom: build sbom-of
 
 sbom-of:
@@ -162,7 +162,7 @@ bench: tools-test build
 	go test ./detect ./internal/... -run '^$$' -bench . -benchmem
 	$(TOOK)
 
-# What they call, where it is missing.
+# Installs the missing programs that the targets call.
 tools-demo tools-test tools-all: tools-%:
 	@test/tools.sh $*
 

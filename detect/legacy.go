@@ -71,8 +71,8 @@ func (p *legacyProbe) list() (supported Answer) {
 	}
 }
 
-// registered reads from the answer to a question about an extension whether anybody handles such questions. Without
-// x_tables nobody does, whatever the caller may do; with it, the question takes CAP_NET_ADMIN.
+// registered infers from the answer to a question about an extension whether the kernel has x_tables now. Without it,
+// nothing handles such questions, whatever the caller's capabilities; with it, they need CAP_NET_ADMIN.
 func registered(err error) Answer {
 	switch {
 	case errors.Is(err, unix.ENOPROTOOPT):

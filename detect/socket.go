@@ -98,7 +98,7 @@ func (s *nftSocket) ask(kind, flags uint16, family uint8, a attributes, replyKin
 		r := reply{seq: s.seq, kind: replyKind}
 		defer func() {
 			if !r.done {
-				s.close() // with the rest of the dump: no other can be asked for as long as that waits
+				s.close() // drops the rest of the dump, which would block the next one
 			}
 		}()
 		err := s.send(request(kind, flags, s.seq, family, a))

@@ -46,7 +46,7 @@ func reportFaults(t *testing.T, results string) {
 	}
 	outcomes := []outcome{kept, ran, swayed, refused}
 	var text strings.Builder
-	fmt.Fprintf(&text, "Each system call of a first call, `select` and `reset` fails, one by one, in these situations: in those that are marked, with each\nerrno below; in the others with %d of them, others in each. linkat and unlinkat, which few of them have, always fail with each.\n\n", fewErrnos)
+	fmt.Fprintf(&text, "Each system call of a first call, `select` and `reset` fails, one by one, in these situations: in the marked ones with each\nerrno below, in the others with %d of them, different ones in each. linkat and unlinkat, which are rare, always fail with each.\n\n", fewErrnos)
 	for _, s := range scenes {
 		mark := ""
 		if s.every {

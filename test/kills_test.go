@@ -28,7 +28,7 @@ func TestKilledAtEachCall(t *testing.T) {
 				}
 				kills += n
 			}
-			section(t, "kills", kills, "kills survived", fmt.Sprintf("A first call, `select` and `reset`, in %d situations: before each system call that changes a file, and before\nexecve; in those that are marked above, before each system call; and three processes at once, before every third.", len(scenes)))
+			section(t, "kills", kills, "kills survived", fmt.Sprintf("A first call, `select` and `reset` were killed in %d situations: before each system call that changes a file, and before\nexecve; in those marked above, before each system call. Three processes at once were killed before every third.", len(scenes)))
 		}()
 	}
 	inScenes(t, func(t *testing.T, s *scene) {

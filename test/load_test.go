@@ -45,7 +45,7 @@ func TestLoad(t *testing.T) {
 				}
 				most = load{max(most.KiB, l.KiB), max(most.Slowest, l.Slowest)}
 			}
-			section(t, "load", 2*loadCalls(), "calls under load", fmt.Sprintf("On a read-only root, %d at a time, on a host of each mode, while others changed rules. Each had the status\nand the output of the direct call. A wrapper has %.1f MiB, the slowest call took %d ms.",
+			section(t, "load", 2*loadCalls(), "calls under load", fmt.Sprintf("On a read-only root, %d at a time, on a host of each mode, while others changed rules. Each had the status\nand the output of the direct call. A wrapper process uses %.1f MiB; the slowest call took %d ms.",
 				loadAtOnce, float64(most.KiB)/1024, most.Slowest.Milliseconds()))
 		}()
 	}

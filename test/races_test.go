@@ -47,7 +47,7 @@ func TestRaces(t *testing.T) {
 		},
 	}
 	defer func() {
-		text := "And more: as many as there were while real `iptables-restore` runs replaced\ntables " + strconv.Itoa(replacements()) + " times, on each of these hosts:\n\n"
+		text := "At least that many: detection went on until real `iptables-restore` runs had replaced\ntables " + strconv.Itoa(replacements()) + " times, on each of these hosts:\n\n"
 		for _, h := range hosts {
 			text += "- " + h.doc + "\n"
 		}

@@ -98,7 +98,7 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 			complain("%s pointed to %s, and is broken", path, entry.end)
 		case there && now.content == entry.content:
 		case entry.link && strings.HasPrefix(filepath.Base(path), ".") && !there:
-			// a temporary link that a killed process could have left is used up
+			// a temporary link that a killed process could have left is removed
 		case isCommand && err != nil:
 			complain("it failed, and changed %s", path)
 		case !slices.Contains(names, filepath.Base(path)) && !slices.Contains([]string{"iptables-wrapper", "iptables-current"}, filepath.Base(path)):

@@ -16,10 +16,9 @@ import (
 )
 
 // Twenty first calls that write a rule and twenty that read, at once, beside a process that fills a backend: whichever
-// backend the first of them takes, it is that of all, with a writable and with a read-only root. So it is where each call is
-// held for a moment just before the memory is made or the switch is renamed, and where kubelet's hint was there before.
-// Of 600 such calls, which are thirty
-// rounds, iptables-wrappers v3 lost 14.
+// backend the first of them takes, all of them take, with a writable and with a read-only root. The same holds if each call is
+// held for a moment just before the memory is made or the switch is renamed, and if kubelet's hint existed before. Of 600
+// such calls that write, in thirty rounds, iptables-wrappers v3 lost 14.
 func TestFirstCallsAtOnce(t *testing.T) {
 	for _, race := range []struct {
 		doc, evidence string

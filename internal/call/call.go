@@ -83,9 +83,9 @@ func debug(w links.Wrapper, stderr io.Writer, r detect.Result, kept links.Kept, 
 	if value := process.Variable("IPTABLES_WRAPPER_DEBUG"); value != "1" && value != "true" || !w.Trusted() {
 		return
 	}
-	switched := "the switch was moved"
+	switched := "the switch was replaced"
 	if kept.Why != nil {
-		switched = fmt.Sprintf("the switch was not moved (%v)", kept.Why)
+		switched = fmt.Sprintf("the switch was not replaced (%v)", kept.Why)
 	}
 	fmt.Fprintf(stderr, "iptables-wrapper: %s [%s]; %s; running %s\n", r, r.Reason, switched, program)
 }

@@ -87,7 +87,7 @@ func (s *session) app() *cli.App {
 			case c.Args().Present():
 				return usagef(c, "unknown command %q", c.Args().First())
 			}
-			return usagef(c, "missing command: %s", strings.Join(commandNames(c.App), ", "))
+			return usagef(c, "missing command: one of %s", strings.Join(commandNames(c.App), ", "))
 		},
 	}
 }

@@ -19,7 +19,7 @@ func completionCommand() *cli.Command {
 		ArgsUsage:   "bash|zsh|fish",
 		Action: func(c *cli.Context) error {
 			if !c.Args().Present() {
-				return usagef(c, "missing shell: bash, zsh, fish")
+				return usagef(c, "missing shell: one of bash, zsh, fish")
 			}
 			script := scripts[c.Args().First()]
 			if script == nil {

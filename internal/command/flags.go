@@ -83,11 +83,11 @@ func explain(c *cli.Context, err error, _ bool) error {
 	case strings.HasPrefix(text, "flag provided but not defined"):
 		return usagef(c, "unknown flag --%s", name)
 	case strings.HasPrefix(text, "flag needs an argument"):
-		return usagef(c, "--%s needs a value: --%[1]s %[2]s", name, examples[name])
+		return usagef(c, "--%s needs a value; example: --%[1]s %[2]s", name, examples[name])
 	case strings.HasPrefix(text, "invalid boolean"):
 		return usagef(c, "--%s takes no value, not %q", name, value)
 	case quoted:
-		return usagef(c, "--%s %q is no valid value: --%[1]s %[3]s", name, value, examples[name])
+		return usagef(c, "--%s %q is not a valid value; example: --%[1]s %[3]s", name, value, examples[name])
 	}
 	return usagef(c, "%v", err)
 }

@@ -61,7 +61,7 @@ type Report struct {
 	canLoad     bool     // legacy's program could load x_tables, or they were loaded already
 	fixed       error    // why the links cannot be changed
 	forgetful   error    // why nothing can be remembered
-	strangers   bool     // process 1 is not this container's, or that cannot be told
+	strangers   bool     // process 1 is not this container's, or that is unknown
 	lock        error    // why iptables-legacy cannot lock its tables
 	fileCaps    []string // programs whose file capabilities differ from the wrapper's
 	wrapperCaps bool     // the wrapper's file has capabilities

@@ -93,7 +93,7 @@ func (r *Report) sight() []Finding {
 	features, modules := r.refused()
 	return []Finding{
 		{Problem, where(!netAdmin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
-			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot look at the host: {}", inTheImage},
+			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot inspect the host: {}", inTheImage},
 		{Problem, where(!netAdmin, missing), "{}: iptables can neither read nor change rules",
 			"add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"},
 		{Problem, r.failed(unix.EPERM),
@@ -138,7 +138,7 @@ func (r *Report) backend() []Finding {
 			noEffect + "the wrapper's file is set-user-ID or set-group-ID", "as root, " + runSelect},
 		// The variable decides here, and where it is not passed on the answer is another.
 		{Warning, where(here.How == Variable && r.Variable != r.Host.Mode, r.Variable),
-			"{variable}={} does not reach programs that clear the environment, such as firewalld, openvpn and sudo: for those, iptables detects the mode", runSelect},
+			"{variable}={} is not passed on by programs that clear the environment, such as firewalld, openvpn and sudo: iptables started by them detects the mode", runSelect},
 	}
 }
 
@@ -173,6 +173,6 @@ func (r *Report) others() []Finding {
 		{Warning, where(r.fixed != nil && !r.strangers && !stored, errorText(r.forgetful)),
 			"the backend can change while this container runs: its links cannot be changed, and nothing can be remembered: {}", tmpfs},
 		{Note, where(r.forgetful == nil && r.Here.How != NotWrapped, errorText(r.fixed)),
-			"the links cannot be changed ({}), so every call detects the mode again", "no action needed: each call takes about 1 ms longer"},
+			"the links cannot be changed ({}), so every call detects the mode again", "no action needed: each call takes a few milliseconds longer"},
 	}
 }

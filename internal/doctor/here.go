@@ -51,7 +51,7 @@ func (h Here) String() string {
 }
 
 // Look returns what iptables in the directory runs: through the links, or through the wrapper, which decides by the
-// variable, the memory and the host, which is asked if the answer about it is the variable's.
+// variable, the memory and the host. If host is only what the variable says, the host is asked again.
 func Look(w links.Wrapper, dir string, variable, remembered detect.Mode, host detect.Result) Here {
 	if host.Reason == detect.Override {
 		host = detect.Host()
@@ -90,9 +90,9 @@ func Installed(w links.Wrapper, dir string) detect.Mode {
 	return only
 }
 
-// Ask answers the query about the host. What this container remembers is not evidence about the host, but rules that
-// it wrote itself are none either: where the rule count says what the memory says, or nothing is proven, the answer is
-// the memory's, and not conclusive.
+// Ask answers the query about the host. What this container remembers is not evidence about the host, and neither are
+// rules that it wrote itself: if the rule count agrees with the memory, or nothing is proven, the answer is the
+// memory's, and not conclusive.
 func Ask(q detect.Query, remembered detect.Mode) detect.Result {
 	r := q.Run()
 	if remembered != "" && !byKubelet(r) && !(r.Conclusive && r.Mode != remembered) {
@@ -101,7 +101,7 @@ func Ask(q detect.Query, remembered detect.Mode) detect.Result {
 	return r
 }
 
-// Check is the question of a liveness probe: does iptables here run the host's backend? It asks as little as decides. An
+// Check is the question of a liveness probe: does iptables here run the host's backend? It asks only what it needs. An
 // error says that both are known and differ, or that iptables cannot be run at all; a new container may cure these.
 func Check(w links.Wrapper, dir string, variable detect.Mode) (line string, err error) {
 	remembered := w.Memory(w.Container()).Mode()

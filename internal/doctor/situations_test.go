@@ -139,7 +139,7 @@ var situations = []situation{
 	{"the variable, and programs that do not get it", func(r *Report) {
 		unknown(r)
 		r.Variable, r.Here.How, r.Here.Backend = detect.Legacy, Variable, detect.Legacy
-	}, []string{"warning: does not reach programs that clear the environment -> select --mode legacy"}},
+	}, []string{"warning: is not passed on by programs that clear the environment -> select --mode legacy"}},
 	{"the variable comes too late", func(r *Report) {
 		unknown(r)
 		r.Host.Reason, r.Remembered, r.Here.How, r.Variable = detect.Remembered, detect.NFT, Switch, detect.Legacy

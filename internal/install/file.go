@@ -16,8 +16,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// ErrArchitecture is returned when the wrapper is built for another architecture than the programs in the root.
-var ErrArchitecture = errors.New("this wrapper is built for another architecture than the root's programs")
+// ErrArchitecture is returned when the wrapper is built for a different architecture than the programs in the root.
+var ErrArchitecture = errors.New("this wrapper is built for a different architecture than the root's programs")
 
 // addWrapper plans to write the running executable to its place in the directory, unless it is there, and to give it the
 // file capabilities of iptables' programs.

@@ -29,7 +29,7 @@ func (a Answer) kubelet() bool {
 // Kept is what became of an answer.
 type Kept struct {
 	Mode detect.Mode // the backend to run: the answer's, or what another call made the container remember first
-	Why  error       // why the switch was not moved; nil if it was
+	Why  error       // why the switch was not replaced; nil if it was
 
 	undo func()
 	lock int // of the switch's directory, while undo is set; execve releases it
@@ -47,13 +47,13 @@ var (
 	errThisCall   = errors.New("an answer for this call only")
 	errForeign    = errors.New("not known to be the container's own network namespace and root")
 	errGuess      = errors.New("not conclusive")
-	errElsewhere  = errors.New("the name leads elsewhere by now")
+	errElsewhere  = errors.New("the command now points elsewhere")
 	errRemembered = errors.New("the container remembers the other backend")
 )
 
 // Keep remembers an answer and moves the switch, as far as it may: see docs/how-it-works.md. A guess is remembered only by
 // a call that can add something. A conclusive answer is remembered by any call, and moves the switch if the memory says the
-// same. Only kubelet's word changes a memory.
+// same. Only kubelet's chains change a memory.
 //
 // What cannot be kept is no error to the caller of iptables: the next call decides again.
 func (w Wrapper) Keep(a Answer, c Container, m Memory) Kept {

@@ -88,7 +88,7 @@ func TestNotKept(t *testing.T) {
 			_, err := h.w.Lock("/usr/sbin")
 			h.check(err)
 		}, detect.NFT, ErrBusy},
-		{"the name leads elsewhere by now", conclusive(detect.NFT), func(h *fakeHost) {
+		{"the command now points elsewhere", conclusive(detect.NFT), func(h *fakeHost) {
 			h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
 		}, "", errElsewhere},
 		{"a program beside the link that was called", conclusive(detect.NFT), func(h *fakeHost) {
@@ -171,7 +171,7 @@ func TestOtherNamesStay(t *testing.T) {
 	}
 }
 
-// A stale temporary link is used up, and what is not a link is left alone and not in the way.
+// A stale temporary link is removed, and what is not a link is left alone and not in the way.
 func TestStaleTemporary(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()

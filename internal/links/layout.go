@@ -18,7 +18,7 @@ import (
 // Switch is the name of the link that a decision replaces.
 const Switch = "iptables-current"
 
-// layout is how the six names in one directory lead where they lead.
+// layout describes how the six names in one directory resolve.
 type layout struct {
 	dir     string
 	sw      string  // the switch
@@ -75,7 +75,7 @@ func (w Wrapper) toWrapper(c Chain, err error) bool { return err == nil && w.isS
 // adopt brings names into the layout. file is the wrapper's executable, which may be one of the names.
 //
 // Unless the names are to join others at a program, the switch is pointed at the wrapper first, so that after each step a
-// name leads where it led or to the wrapper.
+// name resolves to what it did before, or to the wrapper.
 func (w Wrapper) adopt(l layout, names []entry, file string, join bool) error {
 	if len(names) == 0 {
 		return nil
@@ -202,8 +202,8 @@ func (w Wrapper) Look(dir string) []Status {
 	return all
 }
 
-// tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that was not moved because
-// it goes through another one does not use them up.
+// tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that resolves through
+// another one was not replaced, so its temporary link is still there.
 func (w Wrapper) tidy(l layout) {
 	links := []string{l.sw}
 	for _, e := range l.names {

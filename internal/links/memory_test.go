@@ -27,7 +27,7 @@ func TestMemoryIsNotForPrivileged(t *testing.T) {
 	}
 }
 
-// Only kubelet's word changes what is remembered, and the switch follows the memory.
+// Only kubelet's chains change what is remembered, and the switch follows the memory.
 func TestMemoryOutranksRuleCounts(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()

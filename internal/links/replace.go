@@ -19,7 +19,7 @@ import (
 var ErrBusy = errors.New("another process is changing the links")
 
 // Replace makes a link, new or not, point to a target with one rename(2). The caller holds the directory's lock, so what
-// stands under the temporary name was left behind by a process that was killed, and is used up. If it is not a symlink, it
+// stands under the temporary name was left behind by a process that was killed, and is removed. If it is not a symlink, it
 // is a user's, and another name is taken.
 func (t Tree) Replace(link, target string) error {
 	return t.replace(link, target, temporary(link, "new"), ownTemporary(link))

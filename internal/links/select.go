@@ -79,7 +79,7 @@ func (w Wrapper) throughWrapper(l layout, names []entry) error {
 	}
 }
 
-// selectMemory makes the memory say the mode: it must, where the links are fixed; otherwise it must only not contradict.
+// selectMemory sets the memory to the mode. That must succeed if the links are fixed, or if the old memory contradicts it.
 func (w Wrapper) selectMemory(l layout, m *Memory, mode detect.Mode, fixed error) error {
 	if fixed != nil {
 		for _, e := range l.names {

@@ -171,7 +171,7 @@ func (t Tree) changeIn(path string, call func(dir int, name string) error) error
 	return unix.EINVAL
 }
 
-// neighbour is an entry as a system call of change takes it that is in the same directory.
+// neighbour is how change's system calls name another entry of the same directory.
 func (t Tree) neighbour(path string) string {
 	if t.Own() {
 		return path

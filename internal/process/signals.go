@@ -62,7 +62,7 @@ func runtimeLockOSThread()
 //
 // A signal that the caller blocks and the runtime has unblocked would now end the process, so it is ignored until
 // RestoreSignals. Real-time signals (34 and up) are left to the runtime, which swallows them until execve, unless the
-// caller ignores them: resetting them would take half of the calls, and nobody sends one to iptables.
+// caller ignores them: resetting them would double the system calls here, and nobody sends one to iptables.
 func ReleaseSignals() {
 	blocked := signalMask()
 	unblocked := unblockedSignals(blocked)

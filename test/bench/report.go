@@ -55,8 +55,8 @@ func page(r report) []byte {
 	for _, m := range r.Measurements {
 		if m.Adding.Wall > 0 {
 			p("")
-			p("Where there is no evidence, a call that can add something asks nf_tables for a dry run and makes a memory, once in the life of a")
-			p("container. Then `iptables -P INPUT ACCEPT` takes +%.2f ms, and `iptables --version`, which asks less, +%.2f ms.",
+			p("Where there is no evidence, the first call that can add something asks nf_tables for a dry run and makes a memory, once in the")
+			p("life of a container: `iptables -P INPUT ACCEPT` takes +%.2f ms. `iptables --version`, which asks less, takes +%.2f ms.",
 				m.Adding.Wall-m.DirectAdding.Wall, m.ReadOnly.More)
 		}
 	}
@@ -126,8 +126,8 @@ func page(r report) []byte {
 	p("")
 	p("## Memory and system calls")
 	p("")
-	p("The largest resident set in MiB, which is at least that of the measuring process. System calls from the start to")
-	p("iptables' own, including those of the runtime's threads, and questions to the kernel's firewall among them. The wrapper")
+	p("*MiB*, *direct* and *one save* are the largest resident set, at least that of the measuring process. *Calls* are the system")
+	p("calls until iptables begins, the runtime's threads included; *questions* are those to the kernel's firewall. The wrapper")
 	p("starts no process; four saves are four.")
 	p("")
 	p("| host | rules | MiB | direct | one save | calls | floor | four saves | questions |")
@@ -190,7 +190,7 @@ func sentence(r report) string {
 		return slowest
 	}
 	none, many := r.Measurements[0].State.Rules, r.Measurements[len(r.Measurements)-1].State.Rules
-	return fmt.Sprintf("A first call costs %.1f to %.1f ms more than a direct one, however many rules the host has; %.1f ms of it is the start of "+
+	return fmt.Sprintf("A first call costs %.1f to %.1f ms more than a direct one if the host has a hint or rules, however many; %.1f ms of it is the start of "+
 		"any static Go program. Detecting with four `iptables-save` processes costs %s ms with %s rules and up to %.1f s with %s.",
 		least, most, r.median(func(m measurement) float64 { return m.Floor.More }), milliseconds(saves(none)), thousands(none),
 		saves(many)/1000, thousands(many))

@@ -127,15 +127,15 @@ const ends = `
 func programs() []situation {
 	return []situation{
 		{
-			group: "program", name: "hint in legacy, whose program is missing", want: "status 127, on stderr: something, nowhere",
+			group: "program", name: "hint in legacy, legacy program missing", want: "status 127, on stderr: something, nowhere",
 			script: `hint legacy ip; rm /usr/sbin/xtables-legacy-multi
 				load 192.0.2.1 | sed 's/stderr: .*/stderr: something/'; where 192.0.2.1`,
 		}, {
-			group: "program", name: "hint in nft, whose program is missing", want: "status 127, on stderr: something, nowhere",
+			group: "program", name: "hint in nft, nft program missing", want: "status 127, on stderr: something, nowhere",
 			script: `hint nft ip; rm /usr/sbin/xtables-nft-multi
 				call iptables -A INPUT -s 192.0.2.1 -j ACCEPT | sed 's/stderr: .*/stderr: something/'; where 192.0.2.1`,
 		}, {
-			group: "program", name: "rules in legacy, whose program may not be run", want: "status 126, on stderr: something, nowhere",
+			group: "program", name: "rules in legacy, legacy program cannot be executed", want: "status 126, on stderr: something, nowhere",
 			script: `fill legacy 3; chmod 644 /usr/sbin/xtables-legacy-multi
 				call iptables -A INPUT -s 192.0.2.1 -j ACCEPT | sed 's/stderr: .*/stderr: something/'; where 192.0.2.1`,
 		}, {
@@ -180,7 +180,7 @@ func places() []situation {
 			script: `ip netns add pod; ip netns exec pod iptables-legacy -t mangle -N KUBE-IPTABLES-HINT; hint nft ip
 				call ip netns exec pod setpriv --bounding-set=-sys_ptrace --inh-caps=-all iptables --version; ran; client`,
 		}, {
-			group: "place", name: "an image build: called where nothing is, then on a legacy host", want: "nft, legacy",
+			group: "place", name: "an image build: called on an empty host, then on a legacy host", want: "nft, legacy",
 			script: `backend iptables; hint legacy ip; client`,
 		}, {
 			group: "place", name: "no trace: looking registers no table and makes none", want: "the same",

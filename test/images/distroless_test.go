@@ -74,7 +74,7 @@ func TestDistroless(t *testing.T) {
 	}
 	for _, name := range []string{"iptables", "libc6", "libxtables12", "libnftnl11", "libmnl0", "libip4tc2", "libip6tc2", "netbase", "base-files"} {
 		if files["var/lib/dpkg/status.d/"+name] == nil {
-			t.Errorf("package %s is not told of", name)
+			t.Errorf("package %s is not in the list", name)
 		}
 	}
 	if packages > 20 {

@@ -21,11 +21,11 @@ type setting struct {
 
 // The words of the table. The first two are right answers.
 const (
-	direct    = "direct"    // the first call goes by the host's mode, and later ones bypass the wrapper
-	eachCall  = "each call" // each call goes by the host's mode
-	guess     = "guess"     // nothing can be read: the call is made with a guess, and nothing is kept
-	notKept   = "not kept"  // what was called in a build has decided nothing
-	kept      = "kept"      // the names still point to the wrapper
+	direct    = "direct"         // the first call goes by the host's mode, and later ones bypass the wrapper
+	eachCall  = "each call"      // each call goes by the host's mode
+	guess     = "guess"          // nothing can be read: the call is made with a guess, and nothing is kept
+	notKept   = "stores nothing" // a call during the build has decided nothing
+	kept      = "still wrapped"  // the names still point to the wrapper
 	newOne    = "new: direct, same: after reset"
 	noStart   = "no start" // the kernel does not start it
 	isRefused = "refused"  // it starts, and iptables says that it is not permitted

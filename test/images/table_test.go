@@ -171,7 +171,7 @@ func resultTable(words [][]string) string {
 
 func sizeTable(sizes [][3]string) string {
 	var b strings.Builder
-	b.WriteString("| image | iptables | MB | of it the wrapper |\n| --- | --- | --- | --- |\n")
+	b.WriteString("| image | iptables | MB | of which the wrapper |\n| --- | --- | --- | --- |\n")
 	for row, i := range all {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", i.label(), sizes[row][0], sizes[row][1], sizes[row][2])
 	}

@@ -58,8 +58,8 @@ func TestArches(t *testing.T) {
 	}
 }
 
-// emulate runs a program under qemu-user. A process that a program with several threads starts there now and then waits for
-// ever for one that it does not have, before it has become another program: then once more.
+// emulate runs a program under qemu-user. There, a child of a program with several threads sometimes waits for ever, before
+// its execve, for a thread that it does not have: then emulate tries again.
 func emulate(t *testing.T, dir string, command ...string) (output string, err error) {
 	t.Helper()
 	for range 3 {

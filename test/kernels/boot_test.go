@@ -38,7 +38,7 @@ const (
 )
 
 // bootsMax is how often a guest is started that ends in the emulator before our first process runs. Under emulation a
-// kernel now and then panics in its timer beside load. That says nothing about us; what happens later does.
+// kernel sometimes panics in its timer under load. That says nothing about us; what happens later does.
 const bootsMax = 3
 
 // tell boots the machine and returns what the guest reports, and how often it was booted. If the test fails, it shows how
