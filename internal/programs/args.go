@@ -36,8 +36,11 @@ func NeedsNAT(argv []string) bool {
 		slices.ContainsFunc(argv[1:], func(word string) bool { return strings.HasSuffix(word, "nat") })
 }
 
-// isAdding recognises "-A", "-AINPUT", "-vA", "--append" and its abbreviations.
-func isAdding(word string) bool { return isOption(word, "AINRPE", "46bfnvwx", adding[:]) }
+// isAdding recognises "-A", "-AINPUT", "-vA", "--append", "--append=INPUT" and its abbreviations.
+func isAdding(word string) bool {
+	option, _, _ := strings.Cut(word, "=")
+	return isOption(option, "AINRPE", "46bfnvwx", adding[:])
+}
 
 // endsEarly recognises the options of iptables-restore(8) after which nothing is added. Abbreviations that also stand for
 // --table or --verbose are not among them.
