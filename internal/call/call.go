@@ -43,16 +43,18 @@ func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
 		return cannotRun(stderr, name, r, errs[r.Mode])
 	}
 	kept := w.Keep(links.Answer{Result: r, Adds: q.DryRun, Program: paths[r.Mode]}, container, memory)
-	if errs[kept.Mode] != nil { // another call remembered a backend that is not installed
-		kept.Mode = r.Mode
+	if m := usable(kept.Mode, errs); m != "" && m != r.Mode { // another call was first
+		r = detect.Result{Mode: m, Reason: detect.Remembered, Evidence: r.Evidence}
 	}
-	debug(w, stderr, r, kept, paths[kept.Mode])
-	err = exec.Become(paths[kept.Mode], argv)
+	debug(w, stderr, r, kept, paths[r.Mode])
+	if err = errs[r.Mode]; err == nil {
+		err = exec.Become(paths[r.Mode], argv)
+	}
 	kept.Undo()
 	return cannotRun(stderr, name, r, err)
 }
 
-// usable returns a remembered backend unless its program is missing: then the other rows of the decision apply.
+// usable returns a remembered backend, "" if its program is missing: then the other rows of the decision apply.
 func usable(m detect.Mode, errs map[detect.Mode]error) detect.Mode {
 	if errors.Is(errs[m], exec.ErrMissing) {
 		return ""

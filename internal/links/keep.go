@@ -48,12 +48,13 @@ var (
 	errForeign    = errors.New("not known to be the container's own network namespace and root")
 	errGuess      = errors.New("not conclusive")
 	errElsewhere  = errors.New("the command now points elsewhere")
-	errRemembered = errors.New("the container remembers the other backend")
+	errRemembered = errors.New("another call made the container remember a backend")
 )
 
 // Keep remembers an answer and moves the switch, as far as it may: see docs/how-it-works.md. A guess is remembered only by
 // a call that can add something. A conclusive answer is remembered by any call, and moves the switch if the memory says the
-// same. Only kubelet's chains change a memory.
+// same. Only kubelet's chains change a memory, and only they move the switch if another call has made it: the rules that
+// were counted may be what that call added by a guess.
 //
 // What cannot be kept is no error to the caller of iptables: the next call decides again.
 func (w Wrapper) Keep(a Answer, c Container, m Memory) Kept {
@@ -69,9 +70,8 @@ func (w Wrapper) Keep(a Answer, c Container, m Memory) Kept {
 		kept.Why = errForeign
 	case !a.Conclusive:
 		kept.Why = errGuess
-		if _ = m.make(a.Mode); !a.kubelet() && m.mode != "" {
-			kept.Mode = m.mode // another call's guess was first
-		}
+		_, _ = m.make(a.Mode)
+		kept.Mode = w.chosen(a, m)
 	default:
 		w.keepConclusive(a, m, &kept)
 	}
@@ -87,6 +87,7 @@ func (w Wrapper) keepConclusive(a Answer, m Memory, kept *Kept) {
 	}()
 	// Two calls that both replace the memory could leave it at odds with the switch. So only the one that holds the lock
 	// does, and only before the switch has moved.
+	made := false
 	switch {
 	case err == errElsewhere:
 		m.read() // what moved the switch has set it
@@ -94,12 +95,10 @@ func (w Wrapper) keepConclusive(a Answer, m Memory, kept *Kept) {
 	case a.kubelet() && !errors.Is(err, ErrBusy):
 		_ = m.set(a.Mode)
 	default:
-		_ = m.make(a.Mode)
+		made, _ = m.make(a.Mode)
 	}
-	if m.mode != "" && m.mode != a.Mode {
-		if !a.kubelet() {
-			kept.Mode = m.mode
-		}
+	kept.Mode = w.chosen(a, m)
+	if m.mode != "" && !made && (m.mode != a.Mode || !a.kubelet()) {
 		err = cmp.Or(err, errRemembered)
 	}
 	if err == nil {
@@ -119,6 +118,21 @@ func (w Wrapper) keepConclusive(a Answer, m Memory, kept *Kept) {
 		unix.Close(lock)
 	}
 	kept.lock = lock
+}
+
+// chosen is the backend to run: what another call made the container remember first or, where there is no memory, what the
+// command points to by now, or else the answer's. Kubelet's chains outrank them all.
+func (w Wrapper) chosen(a Answer, m Memory) detect.Mode {
+	if a.kubelet() {
+		return a.Mode
+	}
+	if m.mode != "" {
+		return m.mode
+	}
+	if called, err := w.Follow(w.Called); err == nil && !w.isWrapperEnd(called) {
+		return cmp.Or(called.Mode(), a.Mode)
+	}
+	return a.Mode
 }
 
 // lockSwitch finds the directory of the switch that the called name goes through, or of the one that it should go through,

@@ -78,12 +78,12 @@ func (m *Memory) at(path string) detect.Mode {
 }
 
 // make remembers a mode, unless there is a memory already. Mode then returns what holds.
-func (m *Memory) make(mode detect.Mode) error {
+func (m *Memory) make(mode detect.Mode) (made bool, err error) {
 	if m.mode != "" {
-		return nil
+		return false, nil
 	}
 	if m.file == "" {
-		return ErrNoMemory
+		return false, ErrNoMemory
 	}
 	var first error
 	for _, dir := range memoryDirs {
@@ -91,19 +91,19 @@ func (m *Memory) make(mode detect.Mode) error {
 		err := m.tree.Symlink(string(mode), path)
 		if err == nil {
 			m.path, m.mode = path, mode
-			return nil
+			return true, nil
 		}
 		first = cmp.Or(first, err)
 		if m.read(); m.mode != "" { // another call was faster
-			return nil
+			return false, nil
 		}
 	}
-	return first
+	return false, first
 }
 
 // set remembers a mode, whatever the memory says now.
 func (m *Memory) set(mode detect.Mode) error {
-	if err := m.make(mode); err != nil || m.mode == mode {
+	if _, err := m.make(mode); err != nil || m.mode == mode {
 		return err
 	}
 	if err := m.tree.replace(m.path, string(mode), ownTemporary(m.path)); err != nil {

@@ -47,8 +47,33 @@ func TestMemoryOutranksRuleCounts(t *testing.T) {
 	if kept := h.w.Keep(guess(detect.Legacy), h.w.Container(), m); kept.Mode != detect.NFT {
 		t.Errorf("a late guess: got %+v", kept)
 	}
+	// The rules that it counted may be those of the guess, so they prove nothing, even if they are of the same backend.
+	late := conclusive(detect.NFT)
+	late.Program = nftProgram
+	if kept := h.w.Keep(late, h.w.Container(), m); kept.Mode != detect.NFT || !errors.Is(kept.Why, errRemembered) || h.all() != "wrapper" {
+		t.Errorf("a late rule count of the same backend: got %+v, the names point to %s", kept, h.all())
+	}
 	if kept := h.call(h.w, kubelet(detect.Legacy)); kept.Mode != detect.Legacy || kept.Why != nil || h.all() != "legacy" || h.memory() != detect.Legacy {
 		t.Errorf("kubelet: got %+v, the names point to %s, the memory says %q", kept, h.all(), h.memory())
+	}
+}
+
+// Where no memory can be made, the switch alone says what the first call chose, and a slower one follows it.
+func TestFollowTheSwitch(t *testing.T) {
+	for _, slow := range []Answer{guess(detect.NFT), conclusive(detect.NFT)} {
+		h := newHost(t)
+		defer h.remove()
+		installed(h)
+		h.w.container.life = ""
+		if kept := h.call(h.w, conclusive(detect.Legacy)); kept.Why != nil || h.all() != "legacy" {
+			t.Fatalf("got %+v, the names point to %s", kept, h.all())
+		}
+		if kept := h.call(h.w, slow); kept.Mode != detect.Legacy || kept.Why == nil {
+			t.Errorf("%s: got %+v", slow.Reason, kept)
+		}
+		if kept := h.call(h.w, kubelet(detect.NFT)); kept.Mode != detect.NFT {
+			t.Errorf("kubelet: got %+v", kept)
+		}
 	}
 }
 
