@@ -51,12 +51,12 @@ func (s *session) detect(c *cli.Context) error {
 	elsewhere := c.IsSet("netns") || c.IsSet("pid")
 	q := detect.Query{Override: variable, Everything: true}
 	dir, noDir := s.w.Dir()
+	var remembered detect.Mode
 	if noDir == nil {
 		q.Installed = doctor.Installed(s.w, dir)
-	}
-	var remembered detect.Mode
-	if !elsewhere && variable == "" {
-		remembered = s.w.Memory(s.w.Container()).Mode()
+		if !elsewhere && variable == "" {
+			remembered = doctor.RememberedIn(s.w, dir)
+		}
 	}
 	r, err := s.detectOrWait(c, q, remembered)
 	if err != nil {
@@ -98,10 +98,8 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 	if limit == 0 || q.Override != "" || r.Conclusive {
 		return r, nil
 	}
-	timeout, stop := context.WithTimeout(context.Background(), limit)
-	defer stop()
-	ctx, interrupt := context.WithCancelCause(timeout)
-	defer interrupt(nil)
+	ctx, interrupt := context.WithTimeout(context.Background(), limit)
+	defer interrupt()
 	signals := make(chan os.Signal, 1)
 	for _, number := range []unix.Signal{unix.SIGINT, unix.SIGTERM} {
 		// What the caller ignores stays ignored: the runtime by itself would end the process at SIGTERM.
@@ -111,19 +109,26 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 			signal.Notify(signals, number)
 		}
 	}
+	ended := make(chan error, 1)
 	go func() {
-		number := (<-signals).(unix.Signal)
-		interrupt(failure{128 + int(number), fmt.Errorf("ended by a signal: %v", number), ""}) // the status that shells give it
+		number, ok := (<-signals).(unix.Signal)
+		if !ok { // no signal came
+			ended <- nil
+			return
+		}
+		ended <- failure{128 + int(number), fmt.Errorf("ended by a signal: %v", number), ""} // the status that shells give it
+		interrupt()
 	}()
 	// From here on a signal ends the wait: somebody may go by this line.
 	s.say("waiting up to %s for kubelet's chains, or rules: %s", limit, r.Uncertainty())
 	r, err := detect.Query{Installed: q.Installed, Remembered: remembered}.Wait(ctx)
-	var end failure
-	switch {
+	signal.Stop(signals) // one that comes later ends the process
+	close(signals)
+	switch end := <-ended; {
+	case end != nil:
+		return r, end
 	case r.Conclusive:
 		s.say("found: %v", r)
-	case errors.As(context.Cause(ctx), &end):
-		return r, end
 	case ctx.Err() == nil:
 		return r, err
 	default:

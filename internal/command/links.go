@@ -80,7 +80,11 @@ func (s *session) selectMode(c *cli.Context) error {
 		return err
 	}
 	if mode == "" {
-		r, err := s.detectOrWait(c, detect.Query{Installed: doctor.Installed(s.w, dir)}, "")
+		var remembered detect.Mode
+		if s.w.Look(dir)[0].Wrapper { // its calls may have added rules by a guess, which are no evidence
+			remembered = doctor.RememberedIn(s.w, dir)
+		}
+		r, err := s.detectOrWait(c, detect.Query{Installed: doctor.Installed(s.w, dir)}, remembered)
 		if err != nil {
 			return err
 		}

@@ -93,7 +93,7 @@ func Examine(w links.Wrapper, dir string, override detect.Mode) Report {
 	r := Report{Version: Version, Unreadable: []string{}, distrusted: !w.Trusted()}
 	r.Variable, _ = programs.ParseMode(os.Getenv(programs.ModeVariable))
 	container := w.Container()
-	r.Remembered = w.Memory(container).Mode()
+	r.Remembered = RememberedIn(w, dir)
 	r.Host = Ask(detect.Query{Installed: Installed(w, dir), DryRun: true, NAT: true, Everything: true}, r.Remembered)
 
 	r.Network = ThisNetwork(w, r.Host)

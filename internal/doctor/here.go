@@ -6,6 +6,7 @@ package doctor
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -90,6 +91,16 @@ func Installed(w links.Wrapper, dir string) detect.Mode {
 	return only
 }
 
+// RememberedIn is the backend that the container remembers, as a call of iptables in the directory would follow it: "" if the
+// backend's program is missing there.
+func RememberedIn(w links.Wrapper, dir string) detect.Mode {
+	mode := w.Memory(w.Container()).Mode()
+	if _, err := w.FindIn(dir, mode, "iptables"); mode == "" || errors.Is(err, programs.ErrMissing) {
+		return ""
+	}
+	return mode
+}
+
 // Ask answers the query about the host. What this container remembers is not evidence about the host, and neither are
 // rules that it wrote itself: if the rule count agrees with the memory, or nothing is proven, the answer is the
 // memory's, and not conclusive.
@@ -104,7 +115,7 @@ func Ask(q detect.Query, remembered detect.Mode) detect.Result {
 // Check is the question of a liveness probe: does iptables here run the host's backend? It asks only what it needs. An
 // error says that both are known and differ, or that iptables cannot be run at all; a new container may cure these.
 func Check(w links.Wrapper, dir string, variable detect.Mode) (line string, err error) {
-	remembered := w.Memory(w.Container()).Mode()
+	remembered := RememberedIn(w, dir)
 	host := Ask(detect.Query{Installed: Installed(w, dir)}, remembered)
 	switch h := Look(w, dir, variable, remembered, host); {
 	case h.Error != "":
