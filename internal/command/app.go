@@ -32,7 +32,7 @@ type session struct {
 }
 
 // Run runs a command and returns its exit status: 2 for wrong usage; 3 if a conclusive answer was needed and there was
-// none; 1 for any other failure.
+// none; 128 and its number for a signal during a wait; 1 for any other failure.
 func Run(w links.Wrapper, args []string, stdout, stderr io.Writer) int {
 	// A network namespace, /proc/thread-self and a trace by strace are those of one thread. It is never unlocked, so that the
 	// runtime starts no other thread from one that has entered another namespace.
@@ -108,6 +108,7 @@ EXIT STATUS:
    1    failure; doctor: a problem was found
    2    wrong usage
    3    select, detect --strict: the answer is not conclusive
+   126  an iptables call: the program for the host's backend cannot be run
    127  an iptables call: no program for the host's backend is installed
 
 EXAMPLES:

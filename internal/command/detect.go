@@ -62,7 +62,7 @@ func (s *session) detect(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if guess := r.Reason == detect.OnlyInstalled || r.Reason == detect.Default; guess && r.Of(detect.NFT, detect.IPv4).Supported == detect.Yes {
+	if r.Reason == detect.Default && r.Of(detect.NFT, detect.IPv4).Supported == detect.Yes {
 		q.DryRun = true // as a call that adds something would
 		r = doctor.Ask(q, remembered)
 	}

@@ -28,7 +28,7 @@ type Wrapper struct {
 	// Called is the path that the caller passed to execve(2). It may be relative, and may lead through symlinks.
 	Called string
 
-	Marker string // what tells a wrapper's executable from others
+	Marker string // never read: it keeps the marker that IsWrapper looks for in the executable
 
 	// file identifies the running executable; zero where that is unknown. Then any wrapper is taken for this one.
 	file fileID
