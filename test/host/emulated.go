@@ -5,9 +5,14 @@ package host
 
 import (
 	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,6 +26,33 @@ mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
 printf '%s' ':arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:/usr/bin/qemu-aarch64-static:FPOC' \
 	>/proc/sys/fs/binfmt_misc/register
 exec "$@"`
+
+// Storage returns a directory for podman's storage in such a user namespace, which cannot be the cached one.
+func Storage(tb testing.TB) string {
+	tb.Helper()
+	storage := filepath.Join(tb.TempDir(), "storage")
+	tb.Cleanup(func() {
+		// After a container has ended, podman cleans up in the background, and makes directories of the storage again.
+		for inArguments(tb, storage) {
+			time.Sleep(20 * time.Millisecond)
+		}
+		_ = unix.Unmount(storage+"/overlay", unix.MNT_DETACH)
+	})
+	return storage
+}
+
+// inArguments reports whether a process has a text in its arguments.
+func inArguments(tb testing.TB, text string) bool {
+	tb.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(all) == 0 {
+		tb.Fatalf("no processes: %v", err)
+	}
+	return slices.ContainsFunc(all, func(name string) bool {
+		arguments, _ := os.ReadFile(name) // a process that has ended has none
+		return strings.Contains(string(arguments), text)
+	})
+}
 
 // Emulated makes a command run where programs for arm64 can be started, in a user namespace of its own.
 func Emulated(tb testing.TB, cmd *exec.Cmd) *exec.Cmd {

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -23,9 +21,7 @@ import (
 func TestOtherArchitecture(t *testing.T) {
 	wantAll(t)
 	possible(t)
-	// Storage of its own: podman's is for one user namespace.
-	dir := t.TempDir()
-	t.Cleanup(func() { _ = unix.Unmount(dir+"/storage/overlay", unix.MNT_DETACH) })
+	dir := filepath.Dir(host.Storage(t))
 	arm64 := func(args ...string) result {
 		t.Helper()
 		cmd := podmanCommand(dir, args...)

@@ -18,8 +18,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -62,9 +60,7 @@ func TestRelease(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		host.Cannot(t, "emulate arm64 on %s", runtime.GOARCH)
 	}
-	// Podman's storage belongs to one user namespace, so it cannot be the cached one.
-	storage := filepath.Join(t.TempDir(), "storage")
-	t.Cleanup(func() { _ = unix.Unmount(storage+"/overlay", unix.MNT_DETACH) })
+	storage := host.Storage(t)
 	podman := func(args ...string) string {
 		t.Helper()
 		return output(t, host.Emulated(t, podmanCommand(t, storage, args...)))
