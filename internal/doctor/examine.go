@@ -6,6 +6,7 @@
 package doctor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -63,6 +64,7 @@ type Report struct {
 	forgetful   error    // why nothing can be remembered
 	strangers   bool     // process 1 is not this container's, or that is unknown
 	lock        error    // why iptables-legacy cannot lock its tables
+	unlisted    []string // why iptables-nft could not list its tables at all
 	fileCaps    []string // programs whose file capabilities differ from the wrapper's
 	wrapperCaps bool     // the wrapper's file has capabilities
 }
@@ -199,21 +201,25 @@ func lock(trusted bool) error {
 	return nil
 }
 
-// listErrors has iptables-nft list its tables, where there are any. What it cannot list it mentions in a comment, and
-// ends with status 0.
+// listErrors has iptables-nft list its tables, where there are any.
 func (r *Report) listErrors(program string) {
 	for i, name := range []string{"iptables-save", "ip6tables-save"} {
-		if family := []detect.Family{detect.IPv4, detect.IPv6}[i]; len(r.Host.Of(detect.NFT, family).Tables) == 0 {
-			continue
+		if family := []detect.Family{detect.IPv4, detect.IPv6}[i]; len(r.Host.Of(detect.NFT, family).Tables) > 0 {
+			stdout, stderr, err := install.Output(program, name)
+			r.listed(name, stdout, stderr, err)
 		}
-		stdout, stderr, err := install.Output(program, name)
-		if err != nil {
-			r.Unreadable = append(r.Unreadable, fmt.Sprintf("%s: %v: %s", name, err, stderr))
+	}
+}
+
+// listed looks at what a listing printed. What iptables-nft cannot list it mentions in a comment, and ends with status 0.
+// Another failure has nothing to do with tables that others created. A listing that we ended was only a long one.
+func (r *Report) listed(name, stdout, stderr string, err error) {
+	for line := range strings.Lines(stdout + stderr) {
+		if strings.HasPrefix(line, "#") && strings.Contains(line, "incompatible") {
+			r.Unreadable = append(r.Unreadable, fmt.Sprintf("%s: %s", name, strings.TrimSpace(strings.TrimPrefix(line, "#"))))
 		}
-		for line := range strings.Lines(stdout + stderr) {
-			if strings.HasPrefix(line, "#") && strings.Contains(line, "incompatible") {
-				r.Unreadable = append(r.Unreadable, fmt.Sprintf("%s: %s", name, strings.TrimSpace(strings.TrimPrefix(line, "#"))))
-			}
-		}
+	}
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		r.unlisted = append(r.unlisted, fmt.Sprintf("%s: %v: %s", name, err, stderr))
 	}
 }

@@ -164,6 +164,8 @@ func (r *Report) others() []Finding {
 			"add NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_RAW)"},
 		{Problem, where(legacy, errorText(r.lock)), "iptables-legacy cannot lock its tables: {}", "docker run --tmpfs /run, or mount the host's /run/xtables.lock (type FileOrCreate)"},
 		{Problem, where(nft && r.foreignChains() == "", strings.Join(r.Unreadable, "; ")), "iptables-nft cannot list all of its tables: {}", moveChain},
+		{Problem, where(nft && !r.blind(), strings.Join(r.unlisted, "; ")), "iptables-nft cannot list its tables: {}",
+			"run: iptables-nft-save, to see whether it fails again; a memory limit of the container, or the kernel's log on the host (dmesg), may say why"},
 		{Warning, r.conflict(), "{}", "reboot the node, or delete the chains and rules left over from the old mode"},
 		{Warning, where(!r.Here.Differs, r.strayRules()), "the other backend has rules too: {}. They are active, but iptables here does not list them",
 			"find out what creates them and switch it to {host}; list them with: iptables-{other}-save"},

@@ -4,6 +4,9 @@
 package doctor
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +50,27 @@ func TestEachRule(t *testing.T) {
 			}) {
 				t.Errorf("no situation needs %q", table[j].Text)
 			}
+		}
+	}
+}
+
+// Only a table that others created is reported as one, and a listing that took too long not at all.
+func TestListed(t *testing.T) {
+	const comment = "# Table `filter' is incompatible, use 'nft' tool.\n"
+	for _, test := range []struct {
+		stdout             string
+		err                error
+		unreadable, failed int
+	}{
+		{"*filter\nCOMMIT\n", nil, 0, 0},
+		{comment, nil, 1, 0},
+		{"-A INPUT -m comment --comment incompatible\n", errors.New("signal: killed"), 0, 1},
+		{comment, errors.New("exit status 4"), 1, 1},
+		{"*filter\n", fmt.Errorf("run: %w", context.DeadlineExceeded), 0, 0},
+	} {
+		var r Report
+		if r.listed("iptables-save", test.stdout, "", test.err); len(r.Unreadable) != test.unreadable || len(r.unlisted) != test.failed {
+			t.Errorf("%q, %v: got %q, %q", test.stdout, test.err, r.Unreadable, r.unlisted)
 		}
 	}
 }

@@ -71,16 +71,22 @@ func version(program string, mode detect.Mode) (line string, err error) {
 	return line, checkVersion(program, mode, line)
 }
 
-// Output runs a program under a name and returns what it prints. After ten seconds it is killed.
+// limit is how long a program may run.
+var limit = 10 * time.Second
+
+// Output runs a program under a name and returns what it prints. After ten seconds it is killed, and the error is
+// context.DeadlineExceeded, which says nothing about the program.
 func Output(program, name string, args ...string) (stdout, stderr string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args = append([]string{name}, args...)
 	cmd.WaitDelay = time.Second // a child of it may still hold the pipe
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err = cmd.Run()
+	if err = cmd.Run(); err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
 	return out.String(), errs.String(), err
 }
 

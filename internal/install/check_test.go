@@ -4,11 +4,13 @@
 package install
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
@@ -51,6 +53,21 @@ func TestCheckPrograms(t *testing.T) {
 		if err := Check(r.w, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.Contains(err.Error(), "ip6tables") {
 			t.Errorf("with iptables' program alone: got %v", err)
 		}
+	}
+}
+
+// A program that takes too long is told from one that fails, or is killed by another.
+func TestOutput(t *testing.T) {
+	defer func(before time.Duration) { limit = before }(limit)
+	limit = time.Minute
+	for _, script := range []string{"exit 4", "kill -9 $$"} {
+		if _, _, err := Output("/bin/sh", "sh", "-c", script); err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: got %v", script, err)
+		}
+	}
+	limit = time.Millisecond
+	if _, _, err := Output("/bin/sh", "sh", "-c", "exec sleep 60"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
 	}
 }
 
