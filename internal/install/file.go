@@ -61,10 +61,11 @@ func executable(w links.Wrapper) ([]byte, error) {
 	return content, nil
 }
 
-// hasContent reports whether a path is a regular file with this content. A symlink is not enough: it could point to one of the
-// six commands, which will point to this path.
+// hasContent reports whether a path is a regular file with this content that everybody can execute. A symlink is not enough: it
+// could point to one of the six commands, which will point to this path.
 func hasContent(t links.Tree, path string, content []byte) bool {
-	return !t.IsLink(path) && bytes.Equal(head(t, path, len(content)+1), content)
+	st, err := t.Lstat(path)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o555 == 0o555 && bytes.Equal(head(t, path, len(content)+1), content)
 }
 
 // head returns the beginning of a file, as far as it can be read.

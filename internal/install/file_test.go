@@ -31,6 +31,20 @@ func TestWriteWrapper(t *testing.T) {
 	}
 }
 
+// A wrapper that only root can execute is replaced, although its content is right.
+func TestInstallMode(t *testing.T) {
+	r := newRoot(t)
+	r.install("/usr/sbin", Options{})
+	path := r.dir + "/usr/sbin/iptables-wrapper"
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.install("/usr/sbin", Options{})
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o755 {
+		t.Errorf("got %v, %v", info, err)
+	}
+}
+
 func TestInstallOtherArchitecture(t *testing.T) {
 	const arm64 = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
 	const s390x = "\x7fELF\x02\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x16"
