@@ -13,6 +13,7 @@
 # DISTROLESS    platforms of the distroless image, possibly none; those of another architecture need binfmt_misc (package
 #               qemu-user-static)
 set -euo pipefail
+umask 022 # the images hold these files with their modes
 cd "$(dirname "$0")/.."
 
 version=${1:?usage: release/build.sh VERSION}
@@ -55,6 +56,7 @@ for platform in "${platforms[@]}"; do
 	mkdir -p "$stage"
 	GOOS=$os GOARCH=$arch GOARM=${variant#v} make --no-print-directory -s build BINARY="$stage/iptables-wrapper" VERSION="$version"
 	release/licenses.sh "$stage"
+	chmod -R u=rwX,go=rX "$stage" # the checkout may have been made under another umask
 	cp "$stage/iptables-wrapper" "$out/$name"
 	mkdir -p "$scratch/tar/$name"
 	cp -r "$stage/." "$scratch/tar/$name"
