@@ -79,6 +79,7 @@ const (
 	chose     = "this container chose {} before the host showed what it uses, and the rules found may be its own"
 	noEffect  = "{variable}={} has no effect: "
 	resolves  = noEffect + "iptables already resolves to {program}"
+	strangers = "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"
 	differs   = "iptables in this container is {here}, but the host uses {host} ({because}). Rules written here have no effect on what the host evaluates with {host}."
 )
 
@@ -150,6 +151,7 @@ func (r *Report) others() []Finding {
 	missing, aliases := r.missingExtensions()
 	supportModules := map[bool]string{true: "nf_tables nft_compat", false: "iptable_filter ip6table_filter"}[nft]
 	stored := r.Here.How == Switch || r.Here.How == NotWrapped
+	drifts := r.strangers && !stored && r.failure(unix.EACCES) == "" && !r.blind()
 	return []Finding{
 		{Problem, noneFound, "none of the six iptables commands was found: {}", runInstall},
 		{Warning, broken, "broken: {}", runInstall},
@@ -170,11 +172,14 @@ func (r *Report) others() []Finding {
 		{Warning, where(!r.Here.Differs, r.strayRules()), "the other backend has rules too: {}. They are active, but iptables here does not list them",
 			"find out what creates them and switch it to {host}; list them with: iptables-{other}-save"},
 		{Warning, missing, "the kernel lacks these iptables extensions: {}", "if something here needs them, " + load + aliases},
-		{Warning, where(r.strangers && !stored && r.failure(unix.EACCES) == "" && !r.blind(), "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"),
+		{Warning, where(drifts && r.Here.How != Variable, errorText(r.fixed)),
+			"the backend can change while this container runs: its links cannot be changed ({}), and nothing is remembered because " + strangers,
+			"set {variable} to {host}, or mount a writable directory, run iptables-wrapper select --dir DIRECTORY when the container starts, and put it first in PATH"},
+		{Warning, where(drifts && r.fixed == nil, strangers),
 			"nothing is stored or remembered, so the backend can change while this container runs: {}", "run this when the container starts: iptables-wrapper select"},
 		{Warning, where(r.fixed != nil && !r.strangers && !stored, errorText(r.forgetful)),
 			"the backend can change while this container runs: its links cannot be changed, and nothing can be remembered: {}", tmpfs},
-		{Note, where(r.forgetful == nil && r.Here.How != NotWrapped, errorText(r.fixed)),
+		{Note, where(r.forgetful == nil && r.Here.How != NotWrapped && !drifts, errorText(r.fixed)),
 			"the links cannot be changed ({}), so every call detects the mode again", "no action needed: each call takes a few milliseconds longer"},
 	}
 }

@@ -191,7 +191,10 @@ var situations = []situation{
 	{"no lock", func(r *Report) { r.lock = errors.New("read-only file system") }, []string{"problem: cannot lock its tables: read-only file system -> --tmpfs /run"}},
 	{"no lock, on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; r.lock = unix.EROFS }, nil},
 	{"an unreadable table", func(r *Report) { unknown(r); r.Host.Conclusive, r.Unreadable = true, []string{"Table `filter'"} }, []string{"problem: cannot list all of its tables: Table `filter' -> nft list ruleset"}},
-	{"a listing that fails", func(r *Report) { unknown(r); r.Host.Conclusive, r.unlisted = true, []string{"iptables-save: signal: killed"} }, []string{"problem: cannot list its tables: iptables-save: signal: killed -> run: iptables-nft-save"}},
+	{"a listing that fails", func(r *Report) {
+		unknown(r)
+		r.Host.Conclusive, r.unlisted = true, []string{"iptables-save: signal: killed"}
+	}, []string{"problem: cannot list its tables: iptables-save: signal: killed -> run: iptables-nft-save"}},
 	{"control characters", func(r *Report) { r.Names[1].Error = "a\x1b[1m\nproblem: b" }, []string{"warning: a [1m problem: b"}},
 	{"a conflict", func(r *Report) { r.Host.Conflicts = []detect.Conflict{detect.RulesInBoth, detect.StrayCanary} }, []string{"warning: left over -> reboot the node"}},
 	{"rules in the other backend", rules(1, 3, "DOCKER-USER", "KUBE-SERVICES", "mine"),
@@ -208,6 +211,11 @@ var situations = []situation{
 	}, nil},
 	{"hostPID", func(r *Report) { r.strangers = true }, []string{"warning: hostPID -> iptables-wrapper select"}},
 	{"hostPID, after select", func(r *Report) { r.strangers, r.Here.How = true, Switch }, nil},
+	{"hostPID, and read-only", func(r *Report) { r.strangers, r.fixed = true, unix.EROFS },
+		[]string{"warning: cannot be changed (read-only file system), and nothing is remembered -> set IPTABLES_WRAPPER_MODE to legacy, or mount"}},
+	{"hostPID, read-only, and the variable", func(r *Report) {
+		r.strangers, r.fixed, r.Variable, r.Here.How = true, unix.EROFS, detect.Legacy, Variable
+	}, nil},
 	{"read-only", func(r *Report) { r.fixed = unix.EROFS }, []string{"note: read-only file system -> no action needed"}},
 	{"read-only, and no memory", func(r *Report) { r.fixed, r.forgetful = unix.EROFS, errors.New("/dev/shm: gone") },
 		[]string{"warning: nothing can be remembered: /dev/shm: gone -> mount a tmpfs on /dev/shm"}},
