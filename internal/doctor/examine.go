@@ -64,8 +64,10 @@ type Report struct {
 	forgetful   error    // why nothing can be remembered
 	strangers   bool     // process 1 is not this container's, or that is unknown
 	lock        error    // why iptables-legacy cannot lock its tables
+	user        int      // the effective one
 	unlisted    []string // why iptables-nft could not list its tables at all
-	fileCaps    []string // programs whose file capabilities differ from the wrapper's
+	fileCaps    []string // programs with file capabilities that differ from the wrapper's
+	lostCaps    []string // programs without any, although the wrapper's file has some
 	wrapperCaps bool     // the wrapper's file has capabilities
 }
 
@@ -92,7 +94,7 @@ const wantedExtensions = "addrtype comment conntrack mark multiport owner physde
 // Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
 // the kernel may load the modules of what it is asked for. override is what the environment asks for, if it may.
 func Examine(w links.Wrapper, dir string, override detect.Mode) Report {
-	r := Report{Version: Version, Unreadable: []string{}, distrusted: !w.Trusted()}
+	r := Report{Version: Version, Unreadable: []string{}, distrusted: !w.Trusted(), user: os.Geteuid()}
 	r.Variable, _ = programs.ParseMode(os.Getenv(programs.ModeVariable))
 	container := w.Container()
 	r.Remembered = RememberedIn(w, dir)
@@ -174,7 +176,11 @@ func (r *Report) programs(w links.Wrapper, dir string) {
 			r.listErrors(p.Path)
 		}
 		r.Programs = append(r.Programs, p)
-		if has, err := install.Capabilities(w.Tree, p.Path); err == nil && noFile == nil && has != wrapper {
+		switch has, err := install.Capabilities(w.Tree, p.Path); {
+		case err != nil || noFile != nil || has == wrapper:
+		case has == "":
+			r.lostCaps = append(r.lostCaps, p.Path)
+		default:
 			r.fileCaps = append(r.fileCaps, p.Path)
 		}
 	}

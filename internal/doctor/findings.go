@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -80,6 +81,7 @@ const (
 	noEffect  = "{variable}={} has no effect: "
 	resolves  = noEffect + "iptables already resolves to {program}"
 	strangers = "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"
+	noLock    = "iptables-legacy cannot lock its tables: {}"
 	differs   = "iptables in this container is {here}, but the host uses {host} ({because}). Rules written here have no effect on what the host evaluates with {host}."
 )
 
@@ -150,6 +152,7 @@ func (r *Report) others() []Finding {
 	features, featureModules := r.refused()
 	missing, aliases := r.missingExtensions()
 	supportModules := map[bool]string{true: "nf_tables nft_compat", false: "iptable_filter ip6table_filter"}[nft]
+	denied := r.user != 0 && errors.Is(r.lock, unix.EACCES)
 	stored := r.Here.How == Switch || r.Here.How == NotWrapped
 	drifts := r.strangers && !stored && r.failure(unix.EACCES) == "" && !r.blind()
 	return []Finding{
@@ -160,11 +163,15 @@ func (r *Report) others() []Finding {
 		{Warning, r.programError(false), "on a host that uses the other backend, iptables would not run here: {}", bothModes},
 		{Warning, r.versionsDiffer(), "the programs are of different versions: {}", "install both from one package"},
 		{Warning, where(r.has("CAP_NET_ADMIN") || r.wrapperCaps, strings.Join(r.fileCaps, ", ")), "file capabilities differ from those of the wrapper's file: {}", inTheImage},
+		{Warning, strings.Join(r.lostCaps, ", "), "the wrapper's file has file capabilities that these programs lack: {}",
+			"in the image, as root, give them back to each program: setcap cap_net_admin,cap_net_raw+ep PROGRAM; then run: iptables-wrapper install"},
 		{Problem, string(r.unsupported()), "the mode is {}, but this kernel does not support it", load + supportModules},
 		{Problem, where(nft, features), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", load + featureModules},
 		{Problem, where(legacy && !r.blind() && !r.has("CAP_NET_RAW"), "CAP_NET_RAW"), "{} is missing; it is needed for iptables-legacy",
 			"add NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_RAW)"},
-		{Problem, where(legacy, errorText(r.lock)), "iptables-legacy cannot lock its tables: {}", "docker run --tmpfs /run, or mount the host's /run/xtables.lock (type FileOrCreate)"},
+		{Problem, where(legacy && denied, errorText(r.lock)), noLock,
+			"run as root, or set XTABLES_LOCKFILE to a file that this user can write (it does not lock out the host's programs)"},
+		{Problem, where(legacy && !denied, errorText(r.lock)), noLock, "docker run --tmpfs /run, or mount the host's /run/xtables.lock (type FileOrCreate)"},
 		{Problem, where(nft && r.foreignChains() == "", strings.Join(r.Unreadable, "; ")), "iptables-nft cannot list all of its tables: {}", moveChain},
 		{Problem, where(nft && !r.blind(), strings.Join(r.unlisted, "; ")), "iptables-nft cannot list its tables: {}",
 			"run: iptables-nft-save, to see whether it fails again; a memory limit of the container, or the kernel's log on the host (dmesg), may say why"},

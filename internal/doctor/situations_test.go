@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -132,6 +133,9 @@ var situations = []situation{
 	{"other capabilities", func(r *Report) { r.fileCaps = []string{"/p/xtables-nft-multi"} },
 		[]string{"warning: file capabilities differ -> RUN iptables-wrapper install"}},
 
+	{"the programs lost their capabilities", func(r *Report) { r.lostCaps, r.wrapperCaps = []string{"/p/xtables-nft-multi"}, true },
+		[]string{"warning: file capabilities that these programs lack: /p/xtables-nft-multi -> setcap "}},
+
 	{"the right variable", func(r *Report) { r.Variable, r.Here.How = detect.Legacy, Variable }, nil},
 	{"the wrong variable", func(r *Report) { wrong(Variable)(r); r.Variable = detect.NFT },
 		[]string{"problem: IPTABLES_WRAPPER_MODE is nft, but the host uses legacy -> unset IPTABLES_WRAPPER_MODE"}},
@@ -189,6 +193,8 @@ var situations = []situation{
 	{"no NET_RAW on a legacy host", func(r *Report) { missing(&r.Capabilities, "CAP_NET_RAW") }, []string{"problem: CAP_NET_RAW is missing -> add NET_RAW"}},
 	{"no NET_RAW on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; missing(&r.Capabilities, "CAP_NET_RAW") }, nil},
 	{"no lock", func(r *Report) { r.lock = errors.New("read-only file system") }, []string{"problem: cannot lock its tables: read-only file system -> --tmpfs /run"}},
+	{"no lock for this user", func(r *Report) { r.lock, r.user = fmt.Errorf("open: %w", unix.EACCES), 65532 },
+		[]string{"problem: cannot lock its tables -> run as root, or set XTABLES_LOCKFILE"}},
 	{"no lock, on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; r.lock = unix.EROFS }, nil},
 	{"an unreadable table", func(r *Report) { unknown(r); r.Host.Conclusive, r.Unreadable = true, []string{"Table `filter'"} }, []string{"problem: cannot list all of its tables: Table `filter' -> nft list ruleset"}},
 	{"a listing that fails", func(r *Report) {
