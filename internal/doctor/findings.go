@@ -125,7 +125,7 @@ func (r *Report) backend() []Finding {
 	}
 	mixed := byMode[detect.NFT] + "is nft, " + byMode[detect.Legacy] + "is legacy"
 	// The variable says one thing, and the name does not point to the wrapper, which would obey it.
-	idle := where(!r.distrusted && here.How != Variable && here.Backend != r.Variable, r.Variable)
+	idle := where(!r.distrusted && here.How != Variable && here.How != Missing && here.Backend != r.Variable, r.Variable)
 	return []Finding{
 		{Problem, where(byMode[detect.NFT] != "" && byMode[detect.Legacy] != "", mixed), "some iptables commands run nft and others legacy: {}", runReset},
 		{Problem, r.differsBy(Variable), "{variable} is {here}, but the host uses {host} ({because})", unset},
@@ -137,7 +137,7 @@ func (r *Report) backend() []Finding {
 			"iptables here is always {here}, whatever the host uses: it was never put behind the wrapper", addInstall},
 		{Warning, where(r.Host.Conclusive && here.Backend == r.Host.Mode, idle), resolves, unset},
 		{Warning, idle, resolves, runSelect},
-		{Warning, where(r.distrusted && here.Backend != r.Variable, r.Variable),
+		{Warning, where(r.distrusted && here.How != Missing && here.Backend != r.Variable, r.Variable),
 			noEffect + "the wrapper's file is set-user-ID or set-group-ID", "as root, " + runSelect},
 		// The variable decides here, and where it is not passed on the answer is another.
 		{Warning, where(here.How == Variable && r.Variable != r.Host.Mode, r.Variable),

@@ -163,6 +163,9 @@ var situations = []situation{
 
 	{"no command", func(r *Report) { r.Names[0].Error, r.Names[1].Error = "gone", "gone" },
 		[]string{"problem: none of the six iptables commands was found: gone -> run: iptables-wrapper install"}},
+	{"no command, and the variable", func(r *Report) {
+		r.Names[0].Error, r.Names[1].Error, r.Variable, r.Here = "gone", "gone", detect.Legacy, Here{How: Missing, Error: "gone"}
+	}, []string{"problem: none of the six"}},
 	{"a broken link", func(r *Report) { r.Names[1].Error = "gone" }, []string{"warning: broken: ip6tables (gone) -> run: iptables-wrapper install"}},
 	{"another program", func(r *Report) { r.Names[1] = links.Status{Name: "ip6tables", ResolvesTo: "/bin/true"} },
 		[]string{`warning: ip6tables is "/bin/true", a program that is neither -> install --force`}},
