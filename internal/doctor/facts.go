@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
 )
 
 // What the rules ask. What returns a string returns "" where a rule does not apply.
@@ -70,6 +71,13 @@ func (r *Report) names() (noneFound, broken, foreign string) {
 		return r.Names[0].Error, "", ""
 	}
 	return "", strings.Join(faults, ", "), strings.Join(others, ", ")
+}
+
+// cutOff says whether the names are broken because the program that the switch points to is gone. Then install, which wants
+// the programs of both backends, cannot help.
+func (r *Report) cutOff() bool {
+	return slices.ContainsFunc(r.Programs, func(p Program) bool { return p.missing }) &&
+		!slices.ContainsFunc(r.Names, func(n links.Status) bool { return n.Error == "" || !n.Switched })
 }
 
 // wanted is the backend whose programs have to work: the host's where it is known, else that of iptables here.

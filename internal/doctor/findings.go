@@ -152,11 +152,13 @@ func (r *Report) others() []Finding {
 	features, featureModules := r.refused()
 	missing, aliases := r.missingExtensions()
 	supportModules := map[bool]string{true: "nf_tables nft_compat", false: "iptable_filter ip6table_filter"}[nft]
+	cut := r.cutOff()
 	denied := r.user != 0 && errors.Is(r.lock, unix.EACCES)
 	stored := r.Here.How == Switch || r.Here.How == NotWrapped
 	drifts := r.strangers && !stored && r.failure(unix.EACCES) == "" && !r.blind()
 	return []Finding{
-		{Problem, noneFound, "none of the six iptables commands was found: {}", runInstall},
+		{Problem, where(cut, noneFound), "none of the six iptables commands was found: {}", runReset},
+		{Problem, where(!cut, noneFound), "none of the six iptables commands was found: {}", runInstall},
 		{Warning, broken, "broken: {}", runInstall},
 		{Warning, foreign, "{}, a program that is neither this wrapper nor part of iptables", "if the wrapper should replace it, run: iptables-wrapper install --force"},
 		{Problem, r.programError(true), "no usable {here} iptables in this image: {}", bothModes},

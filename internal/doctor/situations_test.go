@@ -166,6 +166,11 @@ var situations = []situation{
 	{"no command, and the variable", func(r *Report) {
 		r.Names[0].Error, r.Names[1].Error, r.Variable, r.Here = "gone", "gone", detect.Legacy, Here{How: Missing, Error: "gone"}
 	}, []string{"problem: none of the six"}},
+	{"the program behind the switch is gone", func(r *Report) {
+		r.Names[0] = links.Status{Name: "iptables", Switched: true, Error: "gone"}
+		r.Names[1] = links.Status{Name: "ip6tables", Switched: true, Error: "gone"}
+		r.Programs[1] = Program{Mode: detect.Legacy, Error: "no program", missing: true}
+	}, []string{"problem: none of the six iptables commands was found: gone -> run: iptables-wrapper reset", "problem: no usable legacy iptables"}},
 	{"a broken link", func(r *Report) { r.Names[1].Error = "gone" }, []string{"warning: broken: ip6tables (gone) -> run: iptables-wrapper install"}},
 	{"another program", func(r *Report) { r.Names[1] = links.Status{Name: "ip6tables", ResolvesTo: "/bin/true"} },
 		[]string{`warning: ip6tables is "/bin/true", a program that is neither -> install --force`}},

@@ -155,6 +155,7 @@ func (w Wrapper) ours(l layout, create bool) error {
 			if !create {
 				return fmt.Errorf("%q does not exist: %w", e.path, unix.ENOENT)
 			}
+		case e.err != nil && e.switched: // what the switch pointed to was removed
 		case e.err != nil:
 			return fmt.Errorf("%q is a dangling link: %w", e.path, e.err)
 		case w.isWrapperEnd(e.chain):
