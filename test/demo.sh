@@ -10,7 +10,7 @@ cd "$(dirname "$self")/.."
 
 if [ "${1:-}" != inside ]; then
 	if ((EUID)); then
-		echo "the demonstration makes namespaces and mounts of its own: sudo make demo" >&2
+		echo "the demonstration makes namespaces and mounts of its own:" 'sudo env "PATH=$PATH" make demo' >&2
 		exit 1
 	fi
 	scratch=$(mktemp -d)
@@ -30,12 +30,12 @@ links() { (cd /usr/sbin && for n in ip{,6}tables{,-save,-restore}; do printf '  
 
 # A container: its own /usr/sbin and /run, and what update-alternatives writes to.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
-mount -t tmpfs none /run
 mount -t tmpfs none "$scratch"
 for dir in /usr/sbin /etc/alternatives /var/lib/dpkg /var/log; do
 	mkdir -p "$scratch/upper$dir" "$scratch/work$dir"
 	mount -t overlay overlay -o "lowerdir=$dir,upperdir=$scratch/upper$dir,workdir=$scratch/work$dir" "$dir"
 done
+mount -t tmpfs none /run # last, because TMPDIR may be below it
 
 say "A host in $mode mode: the rules of a kind node, loaded with iptables-$mode"
 show "iptables-$mode-restore <test/nodes/kind-node.save"

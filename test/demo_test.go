@@ -15,6 +15,7 @@ func TestDemo(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
+	t.Setenv("TMPDIR", "/run") // which the demonstration covers with its own
 	before := snapshot(t)
 	output := host.Run(t, "./demo.sh")
 	for _, want := range []string{

@@ -44,7 +44,7 @@ if ((EUID)); then
 	exit 1
 fi
 echo "installing ${missing[*]}" >&2
-export DEBIAN_FRONTEND=noninteractive
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C # its messages are printed below
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! { apt-get update && apt-get install --yes --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
