@@ -19,11 +19,15 @@ import (
 func TestWriteWrapper(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o077))
 	r := newRoot(t)
+	r.file("/usr/sbin/iptables-wrapper.new", "a user's")
 	if err := writeWrapper(r.w.Tree, "/usr/sbin/iptables-wrapper", []byte(marker), ""); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(r.dir + "/usr/sbin/iptables-wrapper"); err != nil || info.Mode() != 0o755 {
 		t.Errorf("got %v, %v", info, err)
+	}
+	if got, err := os.ReadFile(r.dir + "/usr/sbin/iptables-wrapper.new"); string(got) != "a user's" {
+		t.Errorf("got %q, %v", got, err)
 	}
 	defer r.unchanged()()
 	if err := writeWrapper(r.w.Tree, "/usr/sbin/iptables-wrapper", []byte("new"), "not capabilities"); !errors.Is(err, ErrCapabilities) {

@@ -34,7 +34,7 @@ func TestInstall(t *testing.T) {
 			r.link("/usr/sbin/"+links.Switch, "iptables")
 		},
 		"names point to one another": func(r root) { r.all("iptables"); r.link("/usr/sbin/iptables", "xtables-nft-multi") },
-		"killed while copying":       func(r root) { r.file("/usr/sbin/iptables-wrapper.new", "half") },
+		"killed while copying":       func(r root) { r.file("/usr/sbin/.iptables-wrapper.new", "half") },
 		"killed before the rename":   func(r root) { r.link("/usr/sbin/.iptables.new", "somewhere") },
 	} {
 		t.Run(doc, func(t *testing.T) {
