@@ -72,7 +72,7 @@ const (
 	runReset   = "run: iptables-wrapper reset"
 	runSelect  = "run: iptables-wrapper select --mode {}"
 	waitSelect = "if kubelet is still starting, run: iptables-wrapper select --wait 2m"
-	hostNet    = "if its rules are for the node, set hostNetwork: true in the Pod's spec"
+	hostNet    = "if its rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network host)"
 	unset      = "unset {variable} in the container's environment"
 	load       = "on the host, run: modprobe -a "
 
