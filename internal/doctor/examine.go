@@ -65,6 +65,7 @@ type Report struct {
 	strangers   bool     // process 1 is not this container's, or that is unknown
 	lock        error    // why iptables-legacy cannot lock its tables
 	user        int      // the effective one
+	bypasses    []string // paths in other directories that run the backend which the host does not use
 	unlisted    []string // why iptables-nft could not list its tables at all
 	fileCaps    []string // programs with file capabilities that differ from the wrapper's
 	lostCaps    []string // programs without any, although the wrapper's file has some
@@ -106,6 +107,7 @@ func Examine(w links.Wrapper, dir string, override detect.Mode) Report {
 	if i := slices.IndexFunc(r.Names, func(s links.Status) bool { return s.Wrapper && s.Fixed != nil }); i >= 0 {
 		r.fixed = r.Names[i].Fixed
 	}
+	r.bypasses = bypasses(w, dir, r.Host)
 	r.forgetful = forgetful(r.Remembered)
 	r.strangers = !container.Own() && !(container.OwnNetns == detect.No && container.OwnRoot == detect.Yes) // as in ip netns exec
 	r.Capabilities = capabilities()

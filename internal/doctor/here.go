@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
@@ -127,8 +128,21 @@ func Check(w links.Wrapper, dir string, variable detect.Mode) (line string, err 
 	case !host.Conclusive:
 		return fmt.Sprintf("iptables in this container is %s; the host's backend is not certain: %s", h, host.Uncertainty()), nil
 	default:
-		return fmt.Sprintf("iptables in this container is %s, and the host uses %s", h, host), nil
+		line = fmt.Sprintf("iptables in this container is %s, and the host uses %s", h, host)
+		// No error: nobody may run that path, and it is the same in a new container.
+		for _, path := range bypasses(w, dir, host) {
+			line += "; but " + path + " runs another backend"
+		}
+		return line, nil
 	}
+}
+
+// bypasses are the paths in other directories that run the backend which the host is known not to use.
+func bypasses(w links.Wrapper, dir string, host detect.Result) []string {
+	return slices.DeleteFunc(install.Others(w, dir), func(path string) bool {
+		c, err := w.Follow(path)
+		return err != nil || !host.Conclusive || c.Mode() == "" || c.Mode() == host.Mode
+	})
 }
 
 // Network is the network namespace of the calling thread.

@@ -174,6 +174,11 @@ var situations = []situation{
 	{"a broken link", func(r *Report) { r.Names[1].Error = "gone" }, []string{"warning: broken: ip6tables (gone) -> run: iptables-wrapper install"}},
 	{"another program", func(r *Report) { r.Names[1] = links.Status{Name: "ip6tables", ResolvesTo: "/bin/true"} },
 		[]string{`warning: ip6tables is "/bin/true", a program that is neither -> install --force`}},
+	{"another path", func(r *Report) { r.bypasses = []string{"/usr/local/sbin/iptables"} },
+		[]string{"warning: these paths run nft and bypass the wrapper, but the host uses legacy: /usr/local/sbin/iptables -> doctor --dir"}},
+	{"another path, in the namespace of another container", func(r *Report) {
+		r.bypasses, r.Network.Process1 = []string{"/usr/local/sbin/iptables"}, detect.No
+	}, nil},
 	{"the host's program is missing", func(r *Report) { r.Programs[1] = Program{Mode: detect.Legacy, Error: "gone", missing: true} },
 		[]string{"problem: no usable legacy iptables in this image: gone -> install iptables 1.8.4"}},
 	{"the other program is missing", func(r *Report) { r.Programs[0] = Program{Mode: detect.NFT, Error: "gone", missing: true} },
