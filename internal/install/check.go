@@ -71,16 +71,17 @@ func version(program string, mode detect.Mode) (line string, err error) {
 	return line, checkVersion(program, mode, line)
 }
 
-// limit is how long a program may run.
-var limit = 10 * time.Second
-
 // Output runs a program under a name and returns what it prints. After ten seconds it is killed, and the error is
 // context.DeadlineExceeded, which says nothing about the program.
 func Output(program, name string, args ...string) (stdout, stderr string, err error) {
+	return output(10*time.Second, program, append([]string{name}, args...))
+}
+
+func output(limit time.Duration, program string, argv []string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program)
-	cmd.Args = append([]string{name}, args...)
+	cmd.Args = argv
 	cmd.WaitDelay = time.Second // a child of it may still hold the pipe
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
