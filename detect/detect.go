@@ -131,11 +131,14 @@ type Evidence struct {
 	Hint   Answer `json:"hint"`   // HintChain is in table mangle
 	Canary Answer `json:"canary"` // CanaryChain is in table mangle
 
-	// Rules counts what iptables-save would print as -A lines, in the five tables together.
+	// Rules counts what iptables-save would print as -A lines, in the five tables together. A rule that was made with
+	// nft, in a chain that is like iptables' own, and that only uses what iptables-nft uses as well, such as a plain
+	// accept, is printed and counts. Where counting ended early, what was not read is not known.
 	Rules Count `json:"rules"`
 
-	// Foreign are base chains in nft's tables that are not iptables' own: somebody uses nft directly and has given
-	// the table one of iptables' names. iptables-nft prints some or none of its n rules, so they count as 0 to n.
+	// Foreign are chains in nft's tables that are not iptables' own, or in which a rule that was counted is not:
+	// somebody uses nft directly and has given the table one of iptables' names. iptables-nft prints some or none of
+	// its n rules, so they count as 0 to n. Of chains with such rules, one is named for each table.
 	Foreign []Chain `json:"foreign,omitempty"`
 
 	// Features are the results of a dry run, if there was one (Query.DryRun).

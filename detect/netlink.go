@@ -113,17 +113,14 @@ type attributes []byte
 // find returns the value of the first attribute of the kind, a part of b, or nil if there is none.
 func (b attributes) find(kind uint16) ([]byte, error) {
 	for len(b) > 0 {
-		if len(b) < unix.SizeofNlAttr {
-			return nil, errShortAttribute
-		}
-		size := int(binary.NativeEndian.Uint16(b))
-		if size < unix.SizeofNlAttr || size > len(b) {
-			return nil, errShortAttribute
+		value, rest, err := b.next()
+		if err != nil {
+			return nil, err
 		}
 		if binary.NativeEndian.Uint16(b[2:])&^uint16(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER) == kind {
-			return b[unix.SizeofNlAttr:size], nil
+			return value, nil
 		}
-		b = b[min(align4(size), len(b)):]
+		b = rest
 	}
 	return nil, nil
 }

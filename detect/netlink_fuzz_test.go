@@ -30,6 +30,9 @@ func FuzzNetlink(f *testing.F) {
 		}
 	}
 	f.Add(bytes.Join([][]byte{rule(unix.NLM_F_MULTI, 7), control(unix.NLMSG_DONE, unix.NLM_F_MULTI, 7, 0)}, nil), uint32(7))
+	for _, list := range expressionLists {
+		f.Add(ruleOf(list.expressions...), uint32(7))
+	}
 	f.Fuzz(func(t *testing.T, datagram []byte, seq uint32) {
 		messages := 0
 		r := reply{seq: seq, kind: nftKind(unix.NFT_MSG_NEWRULE)}
@@ -49,7 +52,11 @@ func FuzzNetlink(f *testing.F) {
 			if err != nil && (c.name != nil || c.table != nil || c.kind != nil || c.base) {
 				t.Fatalf("got %v beside error %v", c, err)
 			}
-			for _, part := range [][]byte{m.body, table, c.table, c.name, c.kind} {
+			native, err := m.nativeChain()
+			if err != nil && native != nil {
+				t.Fatalf("got %q beside error %v", native, err)
+			}
+			for _, part := range [][]byte{m.body, table, native, c.table, c.name, c.kind} {
 				if !within(part, datagram) {
 					t.Fatal("the parser made something up")
 				}

@@ -57,8 +57,6 @@ func (s *nftSocket) chain(f Family, name string) (Answer, error) {
 	return Unknown, errShortMessage // a reply without the chain
 }
 
-type counts [len(tableNames)]Count // in the order of tableNames
-
 // rules counts the rules of one table, or of the whole family if none is named, until there are as many as the limit.
 //
 // The kernel prepares each part of a dump in advance, as large as the largest buffer that the socket has read into. Where one
@@ -85,7 +83,7 @@ func (s *nftSocket) count(f Family, table string, limit int) (all counts, err er
 		which = which.text(unix.NFTA_RULE_TABLE, table)
 	}
 	var now, most [len(tableNames)]int
-	total := 0
+	total := 0 // with those of a table that may be none of iptables': it need not be read to its end for a bound
 	err = again(func() error {
 		clear(now[:])
 		total = 0
@@ -103,6 +101,13 @@ func (s *nftSocket) count(f Family, table string, limit int) (all counts, err er
 			case i < 0:
 				continue
 			}
+			if all[i].native == "" { // even if it is gone at the next attempt
+				chain, err := m.nativeChain()
+				if err != nil {
+					return err
+				}
+				all[i].native = string(chain)
+			}
 			now[i]++
 			most[i] = max(most[i], now[i])
 			if total++; total >= limit {
@@ -112,16 +117,16 @@ func (s *nftSocket) count(f Family, table string, limit int) (all counts, err er
 		return nil
 	})
 	if absent(err) {
-		return all, nil
+		return counts{}, nil
 	}
 	for i := range all {
 		switch {
 		case err != nil: // what was seen before a change was there, all at once
-			all[i] = Count{most[i], Unbounded}
+			all[i].Count = Count{most[i], Unbounded}
 		case total >= limit:
-			all[i] = Count{now[i], Unbounded}
+			all[i].Count = Count{now[i], Unbounded}
 		default:
-			all[i] = exactly(now[i])
+			all[i].Count = exactly(now[i])
 		}
 	}
 	if err != nil {

@@ -186,7 +186,7 @@ func (r Result) Uncertainty() string {
 	for _, e := range r.Evidence {
 		if len(e.Foreign) > 0 {
 			c := e.Foreign[0]
-			return fmt.Sprintf("nftables' table %q (%s) has chain %q, which is not iptables' own, so iptables might not use its rules",
+			return fmt.Sprintf("nftables' table %q (%s) has chain %q, which is not iptables' own or has rules that are not, so iptables might not use its rules",
 				c.Table, e.Family.title(), c.Name)
 		}
 	}

@@ -150,7 +150,8 @@ func (p *prober) compareRules() {
 	}
 }
 
-// countNFT counts nft rules until there are enough. Those in a table with foreign chains may be none of iptables'.
+// countNFT counts nft rules until there are enough. Those in a table with foreign chains, or with a rule that iptables-nft
+// cannot print, may be none of iptables'.
 //
 // While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table before its successor, and a dump
 // that names a table ends after the first of that name: no rules, and no error (nf_tables_dump_rules). So only a dump that
@@ -168,10 +169,10 @@ func (p *prober) countNFT(i, enough int) {
 		if t.exists && total < enough {
 			named, err := p.nft.rules(f, tableNames[j], enough-total)
 			e.fail(err)
-			if all[j] = named[j]; len(t.foreign) == 0 {
+			if all[j] = named[j]; len(t.foreign) == 0 && all[j].native == "" {
 				total += all[j].Min
 			}
-			empty = empty || all[j] == exactly(0)
+			empty = empty || all[j].Count == exactly(0)
 		} else if t.exists {
 			all[j].Max = Unbounded
 		}
@@ -180,20 +181,23 @@ func (p *prober) countNFT(i, enough int) {
 		unnamed, err := p.nft.rules(f, "", enough)
 		e.fail(err)
 		for j, t := range tables {
-			if t.exists && all[j] == exactly(0) {
+			if t.exists && all[j].Count == exactly(0) {
 				all[j] = unnamed[j]
 			}
 		}
 	}
 	e.Rules = exactly(0)
 	for j, t := range tables {
+		if native := all[j].native; native != "" && !slices.ContainsFunc(t.foreign, func(c Chain) bool { return c.Name == native }) {
+			t.foreign = append(t.foreign, Chain{tableNames[j], native})
+		}
 		if len(t.foreign) > 0 {
 			all[j].Min = 0
 			e.Foreign = append(e.Foreign, t.foreign...)
 		}
-		e.Rules = e.Rules.plus(all[j])
+		e.Rules = e.Rules.plus(all[j].Count)
 		if p.everything && t.exists {
-			e.Tables = append(e.Tables, Table{tableNames[j], all[j], t.users})
+			e.Tables = append(e.Tables, Table{tableNames[j], all[j].Count, t.users})
 		}
 	}
 }

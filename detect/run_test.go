@@ -83,11 +83,11 @@ func TestAskAfterEnough(t *testing.T) {
 	s := nftSocket{fd: -1}
 	defer s.close()
 	for _, limit := range []int{1, 2} {
-		if got, err := s.rules(IPv4, "filter", limit); got[0] != (Count{limit, Unbounded}) || err != nil {
+		if got, err := s.rules(IPv4, "filter", limit); got[0].Count != (Count{limit, Unbounded}) || err != nil {
 			t.Errorf("got %v, %v", got, err)
 		}
 	}
-	if got, err := s.rules(IPv4, "filter", Unbounded); got[0] != exactly(1000) || err != nil {
+	if got, err := s.rules(IPv4, "filter", Unbounded); got[0].Count != exactly(1000) || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if got, err := s.tables(IPv4, false); !got[0].exists || got[1].exists || err != nil {

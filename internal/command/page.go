@@ -190,7 +190,7 @@ func (p *page) tables(r detect.Result) {
 			}
 		}
 		for _, c := range e.Foreign {
-			p.paragraph(yellow, fmt.Sprintf("%s %s: ", e.Backend, e.Family), fmt.Sprintf("chain %q of table %q is not iptables' own", c.Name, c.Table))
+			p.paragraph(yellow, fmt.Sprintf("%s %s: ", e.Backend, e.Family), fmt.Sprintf("chain %q of table %q is not iptables' own or has rules that are not", c.Name, c.Table))
 		}
 		if e.Err != nil {
 			p.paragraph(yellow, fmt.Sprintf("%s %s: ", e.Backend, e.Family), e.Err.Error())

@@ -1,0 +1,104 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package detect
+
+import (
+	"cmp"
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+)
+
+// tally is what a dump says of the rules of one table.
+type tally struct {
+	Count
+	native string // the chain of the first rule that iptables-nft cannot print, "" if none was seen
+}
+
+type counts [len(tableNames)]tally // in the order of tableNames
+
+// A rule is a list of expressions, in linux/netfilter/nf_tables.h:
+//
+//	NFTA_RULE_CHAIN         string
+//	NFTA_RULE_EXPRESSIONS   nested: a row of NFTA_LIST_ELEM, each nested:
+//		NFTA_EXPR_NAME  string
+//		NFTA_EXPR_DATA  nested, as the name has it
+//
+// iptables-nft prints nothing of a table in which one rule has an expression that it does not use itself. A rule that was made
+// with nft, and has only such as iptables-nft uses too, cannot be told apart: it is printed as iptables would have made it, or
+// nearly so, and counts.
+//
+// nativeChain returns the chain of a rule with an expression that iptables-nft does not use, a part of the message, else nil.
+func (m message) nativeChain() ([]byte, error) {
+	expressions, err := m.attribute(unix.NFTA_RULE_EXPRESSIONS)
+	for b := attributes(expressions); err == nil && len(b) > 0; {
+		var element attributes
+		if element, b, err = b.next(); err != nil {
+			break
+		}
+		name, nameErr := element.find(unix.NFTA_EXPR_NAME)
+		data, dataErr := element.find(unix.NFTA_EXPR_DATA)
+		if err = cmp.Or(nameErr, dataErr); err != nil {
+			break
+		}
+		used, err := usedByIptables(cString(name), data)
+		if err != nil {
+			return nil, err
+		}
+		if !used {
+			chain, err := m.attribute(unix.NFTA_RULE_CHAIN)
+			return cString(chain), err
+		}
+	}
+	return nil, err
+}
+
+// next takes the value of the first attribute off b, whatever its kind. b is not empty.
+func (b attributes) next() (value, rest attributes, err error) {
+	if len(b) < unix.SizeofNlAttr {
+		return nil, nil, errShortAttribute
+	}
+	size := int(binary.NativeEndian.Uint16(b))
+	if size < unix.SizeofNlAttr || size > len(b) {
+		return nil, nil, errShortAttribute
+	}
+	return b[unix.SizeofNlAttr:size], b[min(align4(size), len(b)):], nil
+}
+
+// usedByIptables reports whether iptables-nft makes rules with such an expression. Matches and targets that it does not
+// translate are "match" and "target". A limit is one of packets per time, and not of what exceeds it; a log is that of
+// NFLOG, which has a group:
+//
+//	NFTA_LIMIT_TYPE   __be32: NFT_LIMIT_PKTS 0, NFT_LIMIT_PKT_BYTES 1
+//	NFTA_LIMIT_FLAGS  __be32: NFT_LIMIT_F_INV 1
+//	NFTA_LOG_GROUP    __be16
+//
+// Kernels before 4.3 send neither a limit's type nor its flags, because they have no other.
+func usedByIptables(name []byte, data attributes) (bool, error) {
+	switch string(name) {
+	case "match", "target", "payload", "meta", "cmp", "bitwise", "counter", "immediate", "lookup", "range":
+		return true, nil
+	case "limit":
+		kind, kindErr := data.find(unix.NFTA_LIMIT_TYPE)
+		flags, flagsErr := data.find(unix.NFTA_LIMIT_FLAGS)
+		return zero(kind) && zero(flags), cmp.Or(kindErr, flagsErr)
+	case "log":
+		group, err := data.find(unix.NFTA_LOG_GROUP)
+		return group != nil, err
+	default:
+		return false, nil
+	}
+}
+
+// zero reports whether a number is 0 or not there.
+func zero(number []byte) bool {
+	for _, b := range number {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
