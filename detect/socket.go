@@ -19,6 +19,7 @@ type nftSocket struct {
 	seq       uint32
 	buf       []byte
 	supported Answer
+	warm      bool // something was read with the whole buffer, so a dump comes in parts as large: see dumpBuffer
 
 	// fatal is set when asking more would not help: nf_tables, or the nft_compat that is asked instead, is missing (each
 	// question would make the kernel look for the module again), or it may not be asked, or does not reply.
@@ -45,7 +46,7 @@ const (
 func (s *nftSocket) close() {
 	if s.fd >= 0 {
 		unix.Close(s.fd)
-		s.fd = -1
+		s.fd, s.warm = -1, false
 	}
 }
 
@@ -81,6 +82,7 @@ func (s *nftSocket) receive() ([]byte, error) {
 		case n > len(s.buf):
 			return nil, errShortMessage
 		case ok && sender.Pid == 0: // anything else is not from the kernel
+			s.warm = true
 			return s.buf[:n], nil
 		}
 	}
@@ -98,7 +100,7 @@ func (s *nftSocket) ask(kind, flags uint16, family uint8, a attributes, replyKin
 		r := reply{seq: s.seq, kind: replyKind}
 		defer func() {
 			if !r.done {
-				s.close() // drops the rest of the dump, which would block the next one
+				s.close() // drops the rest of the dump, which would block the next one, see warmUp
 			}
 		}()
 		err := s.send(request(kind, flags, s.seq, family, a))
