@@ -23,12 +23,14 @@ const debounce = 20 * time.Millisecond
 // It sleeps in between: nf_tables wakes it on every change, and legacy, which has no notifications, is polled every
 // PollInterval. Without CAP_NET_ADMIN nf_tables is polled too. The caller must be locked to its thread if that has
 // entered another namespace.
-func (q Query) Wait(ctx context.Context) (Result, error) {
+func (q Query) Wait(ctx context.Context) (Result, error) { return q.wait(ctx, Query.Run) }
+
+func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error) {
 	changes := subscribe() // before the first question, so that no change is missed
 	defer unix.Close(changes)
 	cancelled, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		return q.Run(), fmt.Errorf("wait: %w", err)
+		return run(q), fmt.Errorf("wait: %w", err)
 	}
 	written := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -41,15 +43,29 @@ func (q Query) Wait(ctx context.Context) (Result, error) {
 		}
 		unix.Close(cancelled)
 	}()
+	look := q
+	look.DryRun = q.DryRun && q.Everything // which makes it for its own sake
 	for {
-		r := q.Run()
+		r := run(look)
 		if r.Conclusive {
 			return r, nil
 		}
-		if sleep(changes, cancelled); ctx.Err() != nil {
-			return r, ctx.Err()
+		if sleep(changes, cancelled); ctx.Err() == nil {
+			continue
 		}
+		// A dry run makes no answer conclusive, so once, for the guess, is enough.
+		if look != q {
+			r = run(q)
+		}
+		return r, unlessConclusive(r, ctx.Err())
 	}
+}
+
+func unlessConclusive(r Result, err error) error {
+	if r.Conclusive {
+		return nil
+	}
+	return err
 }
 
 // subscribe returns a socket on which the kernel reports every change of nf_tables, or -1.
