@@ -160,6 +160,16 @@ func (q Query) facts(e [4]Evidence) facts {
 	return facts{q.Override, q.Remembered, q.Installed, together(e[0], e[1]), together(e[2], e[3])}
 }
 
+// sane is the query without modes that there are not.
+func (q Query) sane() Query {
+	for _, m := range []*Mode{&q.Override, &q.Remembered, &q.Installed} {
+		if *m != NFT && *m != Legacy {
+			*m = ""
+		}
+	}
+	return q
+}
+
 // works says whether the backend can be used for the family: the kernel has it, and a dry run did not show otherwise. What
 // a dry run shows is no reason to run programs that are not installed: those that are may still be able to do something.
 func (q Query) works(e Evidence) Answer {

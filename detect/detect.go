@@ -152,9 +152,9 @@ type Evidence struct {
 }
 
 // Query says what is known beforehand and how much to ask. The zero Query knows nothing and asks only what can change
-// the answer.
+// the answer. A Mode in it that is neither NFT nor Legacy counts as none.
 type Query struct {
-	// Override, if set, is the answer whatever the evidence.
+	// Override, if set, is the answer whatever the evidence, and there is nothing to wait for.
 	Override Mode
 
 	// Remembered is the backend that this container has used before, if any. kubelet's chains outrank it.

@@ -9,6 +9,7 @@ import "slices"
 
 // Run answers the query. It never fails: what cannot be asked is Unknown in the evidence, with the error.
 func (q Query) Run() Result {
+	q = q.sane()
 	if q.Override != "" && !q.Everything {
 		return q.result(unasked())
 	}

@@ -26,6 +26,9 @@ const debounce = 20 * time.Millisecond
 func (q Query) Wait(ctx context.Context) (Result, error) { return q.wait(ctx, Query.Run) }
 
 func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error) {
+	if q = q.sane(); q.Override != "" {
+		return run(q), nil
+	}
 	changes := subscribe() // before the first question, so that no change is missed
 	defer unix.Close(changes)
 	cancelled, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)

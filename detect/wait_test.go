@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -47,5 +48,37 @@ func TestWaitMakesOneDryRun(t *testing.T) {
 				t.Errorf("got %d dry runs, conclusive %v, %v after %d questions", dryRuns, r.Conclusive, err, asked)
 			}
 		})
+	}
+}
+
+// What the caller has set needs no waiting for, conclusive or not.
+func TestWaitOverride(t *testing.T) {
+	host.Netns(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if r, err := (Query{Override: Legacy}).Wait(ctx); r.Mode != Legacy || r.Reason != Override || err != nil {
+		t.Errorf("got %v, %v", r, err)
+	}
+	if r, err := (Query{Override: "auto"}).Wait(ctx); r.Reason != Default || r.Of(NFT, IPv4).Hint != No || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a mode that there is not: got %v, %v", r, err)
+	}
+}
+
+// A mode that there is not is none: it neither keeps questions from being asked nor decides.
+func TestUnknownModes(t *testing.T) {
+	host.Netns(t)
+	for _, m := range []Mode{"auto", "NFT", "legacy ", "nft\n"} {
+		for _, q := range []Query{{Override: m}, {Remembered: m}, {Installed: m}} {
+			q.DryRun = true
+			if r := q.Run(); r.Reason != Default || r.Of(NFT, IPv4).Features == nil {
+				t.Errorf("%+v: got %v, %+v", q, r, r.Evidence)
+			}
+		}
+	}
+	host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
+	for _, q := range []Query{{Override: "auto"}, {Remembered: "auto"}, {Installed: "auto"}} {
+		if r := q.Run(); r.Mode != Legacy || r.Reason != RuleCount || !r.Conclusive {
+			t.Errorf("%+v: got %v, conclusive %v", q, r, r.Conclusive)
+		}
 	}
 }
