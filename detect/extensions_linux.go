@@ -4,7 +4,6 @@
 package detect
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -23,10 +22,11 @@ func askExtensions(all []Support) {
 			err = p.legacy[slices.Index(families[:], s.Family)].extension(s.Extension)
 		}
 		switch {
-		// EPROTONOSUPPORT: not in this revision, but in another. ENOPROTOOPT: no x_tables.
-		case err == nil, errors.Is(err, unix.EPROTONOSUPPORT):
+		// EPROTONOSUPPORT: not in this revision, but in another. ENOPROTOOPT: no x_tables. An error of a system call
+		// that is not the answer is wrapped.
+		case err == nil, err == unix.EPROTONOSUPPORT:
 			s.Has = Yes
-		case absent(err), errors.Is(err, unix.ENOPROTOOPT):
+		case absent(err), err == unix.ENOPROTOOPT:
 			s.Has = No
 		default:
 			s.Has, s.Err = Unknown, fmt.Errorf("ask for %q: %w", s.Name, err)

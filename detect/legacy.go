@@ -75,9 +75,9 @@ func (p *legacyProbe) list() (supported Answer) {
 // nothing handles such questions, whatever the caller's capabilities; with it, they need CAP_NET_ADMIN.
 func registered(err error) Answer {
 	switch {
-	case errors.Is(err, unix.ENOPROTOOPT):
+	case err == unix.ENOPROTOOPT: // by getsockopt(2), as all that is not wrapped, and not by socket(2)
 		return No
-	case err == nil, err == unix.EPERM: // by x_tables, not by socket(2)
+	case err == nil, err == unix.EPERM:
 		return Yes
 	default:
 		return Unknown

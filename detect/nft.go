@@ -21,8 +21,9 @@ func (f Family) nfproto() uint8 {
 	return unix.NFPROTO_IPV4
 }
 
-// absent reports that the error means that there is no such thing.
-func absent(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, errNoNFTables) }
+// absent reports that the error is the kernel's reply that there is no such thing. A system call that failed with the same
+// errno, because a filter refuses it, is wrapped, and says nothing.
+func absent(err error) bool { return err == unix.ENOENT || err == errNoNFTables }
 
 // again repeats what a change spoiled while it was read.
 func again(read func() error) error {

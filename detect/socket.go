@@ -154,9 +154,9 @@ func (r reply) err() error {
 // learn takes note of whether nf_tables is there and can be asked.
 func (s *nftSocket) learn(err error) {
 	switch {
-	case err == nil, errors.Is(err, unix.ENOENT):
+	case err == nil, err == unix.ENOENT: // the reply, see absent
 		s.supported = Yes
-	case errors.Is(err, errNoNFTables):
+	case err == errNoNFTables:
 		s.supported, s.fatal = No, err
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EAGAIN):
 		s.fatal = err

@@ -1,0 +1,75 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package detect
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// refuseCall makes a system call fail on the test's thread, which is not used again, as a container's seccomp filter may.
+func refuseCall(t *testing.T, number uint32, errno unix.Errno) {
+	t.Helper()
+	// struct seccomp_data begins with int nr.
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); e != 0 {
+		t.Fatalf("seccomp: %v", e)
+	}
+}
+
+// Only the kernel's reply says that there is no such chain, whatever error a system call fails with.
+func TestRefusedCallIsNoAnswer(t *testing.T) {
+	for _, call := range []struct {
+		name   string
+		number uint32
+	}{{"socket", unix.SYS_SOCKET}, {"sendto", unix.SYS_SENDTO}, {"recvfrom", unix.SYS_RECVFROM}} {
+		for _, errno := range []unix.Errno{unix.ENOENT, unix.EPERM, unix.ENOSYS, unix.ENOPROTOOPT} {
+			t.Run(fmt.Sprint(call.name, " ", unix.ErrnoName(errno)), func(t *testing.T) {
+				host.Netns(t)
+				host.Run(t, "iptables-nft", "-w", "-t", mangle, "-N", HintChain)
+				host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
+				refuseCall(t, call.number, errno)
+				for _, q := range []Query{{}, {Everything: true}} {
+					r := q.Run()
+					if e := r.Of(NFT, IPv4); r.Conclusive || e.Hint != Unknown || e.Supported != Unknown || e.Rules != (Count{0, Unbounded}) || !errors.Is(e.Err, errno) {
+						t.Errorf("%+v: got %v, conclusive %v, %+v", q, r, r.Conclusive, e)
+					}
+				}
+				for _, s := range Extensions([]Extension{{Name: "comment"}}) {
+					if s.Backend == Legacy && call.name != "socket" {
+						continue // asks with getsockopt
+					}
+					if s.Has != Unknown || !errors.Is(s.Err, errno) {
+						t.Errorf("got %+v", s)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A socket of legacy that cannot be made for lack of its protocol says nothing of an extension.
+func TestRefusedSocketIsNoExtension(t *testing.T) {
+	host.Netns(t)
+	refuseCall(t, unix.SYS_SOCKET, unix.EPROTONOSUPPORT)
+	for _, s := range Extensions([]Extension{{Name: "comment"}}) {
+		if s.Backend == Legacy && s.Has != Unknown {
+			t.Errorf("got %+v", s)
+		}
+	}
+}
