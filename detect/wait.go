@@ -17,8 +17,12 @@ import (
 // debounce is how long Wait lets changes of nf_tables accumulate before it looks: a program that fills a table makes many.
 const debounce = 20 * time.Millisecond
 
-// Wait answers the query again and again until the answer is conclusive or ctx is done, and returns the last one. The
-// error is nil if that is conclusive, else the one of ctx.
+// Wait answers the query again and again until the answer is conclusive or ctx is done, and returns the last one. Any
+// conclusive answer ends it: more rules in one backend than in the other as well as kubelet's chains. So does an Override,
+// at once. A dry run is made only when ctx is done, for the guess.
+//
+// The error is nil if the answer is conclusive or set by Override. Else it is the one of ctx, or says why Wait cannot sleep
+// (no descriptor is left for it), after one answer.
 //
 // It sleeps in between: nf_tables wakes it on every change, and legacy, which has no notifications, is polled every
 // PollInterval. Without CAP_NET_ADMIN nf_tables is polled too. The caller must be locked to its thread if that has
@@ -33,7 +37,8 @@ func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error)
 	defer unix.Close(changes)
 	cancelled, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		return run(q), fmt.Errorf("wait: %w", err)
+		r := run(q)
+		return r, unlessConclusive(r, fmt.Errorf("wait: %w", err))
 	}
 	written := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
