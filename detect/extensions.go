@@ -14,8 +14,8 @@ type Support struct {
 	Backend Mode   `json:"backend"`
 	Family  Family `json:"family"`
 	Extension
-	Has Answer `json:"has"`
-	Err error  `json:"-"` // why it is not known
+	Has Answer `json:"has"` // for legacy, Unknown also where x_tables is not loaded but a module may provide it
+	Err error  `json:"-"`   // why it is not known
 }
 
 // Extensions asks the kernel for each extension, as iptables asks before it uses one: legacy by getsockopt(2), nft by the

@@ -17,20 +17,36 @@ func askExtensions(all []Support) {
 		s := &all[i]
 		var err error
 		if s.Backend == NFT {
-			err = p.nft.extension(s.Family, s.Extension)
+			s.Has, err = p.nft.has(s.Family, s.Extension)
 		} else {
-			err = p.legacy[slices.Index(families[:], s.Family)].extension(s.Extension)
+			s.Has, err = p.legacy[slices.Index(families[:], s.Family)].has(s.Extension)
 		}
-		switch {
-		// EPROTONOSUPPORT: not in this revision, but in another. ENOPROTOOPT: no x_tables. An error of a system call
-		// that is not the answer is wrapped.
-		case err == nil, err == unix.EPROTONOSUPPORT:
-			s.Has = Yes
-		case absent(err), err == unix.ENOPROTOOPT:
-			s.Has = No
-		default:
-			s.Has, s.Err = Unknown, fmt.Errorf("ask for %q: %w", s.Name, err)
+		if err != nil {
+			s.Err = fmt.Errorf("ask for %q: %w", s.Name, err)
 		}
+	}
+}
+
+func (s *nftSocket) has(f Family, x Extension) (Answer, error) { return had(s.extension(f, x)) }
+
+func (p *legacyProbe) has(x Extension) (Answer, error) {
+	err := p.extension(x)
+	if err == unix.ENOPROTOOPT && p.list() != Unknown { // no x_tables, and no module that may provide it
+		return No, nil
+	}
+	return had(err)
+}
+
+// had is the answer that an error of extension stands for. EPROTONOSUPPORT: not in this revision, but in another. An error of
+// a system call that is not the answer is wrapped.
+func had(err error) (Answer, error) {
+	switch {
+	case err == nil, err == unix.EPROTONOSUPPORT:
+		return Yes, nil
+	case absent(err):
+		return No, nil
+	default:
+		return Unknown, err
 	}
 }
 

@@ -6,11 +6,14 @@
 package detect
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -55,5 +58,31 @@ func TestExtensions(t *testing.T) {
 	}
 	if answers[Yes] < 100 || answers[No] < 20 {
 		t.Errorf("got %v", answers)
+	}
+}
+
+// Where x_tables is not there now, what a module could bring with it is not known.
+func TestExtensionsOfMissingLegacy(t *testing.T) {
+	const netProc, kernel = "thread-self/net/dev=", "sys/kernel/osrelease=6.1"
+	for _, test := range []struct {
+		doc, modulesDisabled string
+		want                 Answer
+	}{
+		{"modules can be loaded", "0", Unknown},
+		{"modules cannot be loaded any more", "1", No},
+	} {
+		for _, family := range families {
+			host.Netns(t)
+			if family == IPv4 {
+				refuseCall(t, unix.SYS_GETSOCKOPT, unix.ENOPROTOOPT) // as the kernel does
+			}
+			p := newLegacyProbe(family)
+			p.proc = fakeProc(t, netProc, kernel, "sys/kernel/modules_disabled="+test.modulesDisabled+"\n")
+			got, err := p.has(Extension{Name: "comment"})
+			if got != test.want || (test.want == Unknown) != errors.Is(err, unix.ENOPROTOOPT) {
+				t.Errorf("%s, %s: got %v, %v, want %v", test.doc, family, got, err, test.want)
+			}
+			p.close()
+		}
 	}
 }

@@ -120,6 +120,11 @@ func Examine(w links.Wrapper, dir string, override detect.Mode) Report {
 		wanted = append(wanted, detect.Extension{Name: name, Target: strings.ToUpper(name) == name})
 	}
 	r.Extensions = detect.Extensions(wanted)
+	for i, x := range r.Extensions {
+		if errors.Is(x.Err, unix.ENOPROTOOPT) { // a module may provide it, but legacy's program could not load it just now
+			r.Extensions[i].Has = detect.No
+		}
+	}
 	legacy := r.Host.Of(detect.Legacy, detect.IPv4)
 	r.canLoad = legacy.Supported != detect.Unknown || legacy.Err != nil ||
 		detect.Query{Everything: true}.Run().Of(detect.Legacy, detect.IPv4).Supported != detect.Unknown
