@@ -17,8 +17,8 @@
 //
 // A conclusive answer holds until the host changes its mode, so it can be remembered. A guess is the best choice right
 // now and nothing more: use it if there is something to do, but ask again next time. Once rules were created by a
-// guess, stay with that backend, and pass it as Query.Remembered when asking again. A program that can wait for kubelet
-// calls Query.Wait instead.
+// guess, stay with that backend, and pass it as Query.Remembered when asking again. A program that can wait calls
+// Query.Wait instead, which returns with the first conclusive answer, be it by kubelet's chains or by a count of rules.
 //
 // The kernel is asked, and nothing else: nf_tables over netlink, x_tables over getsockopt. No process is started, no
 // rule is written, no table is registered, and no module of the legacy backend is loaded. The kernel may load nf_tables

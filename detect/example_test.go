@@ -39,7 +39,7 @@ func ExampleQuery_Run() {
 	}
 }
 
-// At boot, before kubelet has started: wait for it.
+// At boot, before the host has shown what it uses: wait for kubelet's chains, or for rules.
 func ExampleQuery_Wait() {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()

@@ -61,7 +61,7 @@ func TestExtensions(t *testing.T) {
 	}
 }
 
-// Where x_tables is not there now, what a module could bring with it is not known.
+// Where x_tables is not loaded, what a module could bring with it is not known.
 func TestExtensionsOfMissingLegacy(t *testing.T) {
 	const netProc, kernel = "thread-self/net/dev=", "sys/kernel/osrelease=6.1"
 	for _, test := range []struct {

@@ -16,7 +16,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// A Go program adds a rule with the host's backend, through go-iptables.
+// A Go program adds a rule with the host's backend, through go-iptables. That cannot use a multi-call program, such as
+// xtables-nft-multi, which Find returns where nothing else is installed.
 func ExampleFind() {
 	path, err := exec.Find(detect.Host().Mode, "iptables")
 	if err != nil {

@@ -12,6 +12,9 @@
 //	}
 //	ipt, err := iptables.New(iptables.Path(path)) // github.com/coreos/go-iptables
 //
+// Where only a multi-call program such as xtables-nft-multi is installed, that is the path, and go-iptables cannot use it: it
+// starts a program by its path alone, and that one goes by argv[0]. Make a link with the command's name to it.
+//
 // If result.Conclusive is false, the answer is a guess: keep it for as long as you use iptables, because changing the
 // backend later would leave rules behind.
 //
@@ -97,8 +100,15 @@ func Status(err error) int {
 	return StatusUnusable
 }
 
-// Become replaces this process with a program by execve(2): the process ID, descriptors, environment, working directory,
-// limits, and ignored and blocked signals stay. Call it on the process' first thread. It returns only if execve fails.
+// Become replaces this process with a program by execve(2): the process ID, descriptors, working directory and limits stay.
+// Call it on the process' first thread. It returns only if execve fails.
+//
+// Ignored and blocked signals stay too, and the environment is passed on to the last byte, in the wrapper's own build only,
+// which has a build tag and a linker flag for it (internal/process). In a program that imports this package, the
+// environment is os.Environ, which is without empty strings and repeated variables. Of the signals that were ignored when
+// the process started, only SIGHUP, SIGINT, SIGCONT, SIGTSTP, SIGTTIN and SIGTTOU still are: the Go runtime handles the
+// others, and execve resets what is handled to its default. Of those that were blocked, the ones that the runtime unblocks
+// (see below) no longer are.
 //
 // It goes through syscall.Exec, which restores the limit on open files that the Go runtime raised when it started. Some
 // things the runtime changes before any code of ours runs. A standard descriptor that was closed is open on /dev/null. Of

@@ -5,6 +5,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
@@ -23,7 +25,11 @@ func useHostBackend(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
+		link := filepath.Join(dir, name)
+		if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err // a link of the last start may be there, to the other backend
+		}
+		if err := os.Symlink(path, link); err != nil {
 			return err
 		}
 	}
@@ -36,6 +42,9 @@ func main() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
+	if err := os.Symlink("/gone", filepath.Join(dir, "iptables")); err != nil { // as of the last start
+		log.Fatal(err)
+	}
 	if err := useHostBackend(dir); err != nil {
 		log.Fatal(err)
 	}
