@@ -44,7 +44,7 @@ var expressionLists = []struct {
 	{"log to group 0", []attributes{expression("log", attributes(nil).bytes(unix.NFTA_LOG_GROUP, []byte{0, 0}))}, false},
 }
 
-func TestNativeChain(t *testing.T) {
+func TestParseExpressions(t *testing.T) {
 	for _, test := range expressionLists {
 		b := ruleOf(test.expressions...)
 		m, _, err := nextMessage(b)
