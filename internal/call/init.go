@@ -16,11 +16,13 @@ const marker = "iptables-wrapper marker 7d3f6c0e-5a51-4f3b-9a1e-1f6d2c8b0e47"
 
 // init runs a wrapped call, before main. Go initializes packages in the order of their import paths, so what the command
 // line needs (github.com/urfave/cli/v2 and the regexp, text/template and net/netip packages that it brings in) has not been
-// initialized yet: that would cost each call 0.16 ms and 64 page faults. TestEarly in test/ checks that it stays that way. Called by any other name, init does nothing.
+// initialized yet: that would cost each call 0.16 ms and 64 page faults. TestEarly in test/ checks that it stays that way.
+// Called by any other name, init leaves the rest to main.
 func init() {
+	// What belongs to the first thread, such as PR_SET_PDEATHSIG, survives only if that thread calls execve. A command stays on
+	// it too: until it asks for that itself, in command.Run, a busy machine could move it to another one.
+	process.LockThread()
 	if len(os.Args) > 0 && programs.IsName(programs.Base(os.Args[0])) {
-		// What belongs to the first thread, such as PR_SET_PDEATHSIG, survives only if that thread calls execve.
-		process.LockThread()
 		growStack(len(os.Args))
 		os.Exit(wrap(Wrapper(), os.Args, os.Stderr))
 	}
