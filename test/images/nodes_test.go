@@ -50,9 +50,10 @@ var nodes struct {
 	made int
 }
 
+// feed runs iptables or a restore on the node. It waits for the lock, which is one for the whole machine.
 func (n node) feed(tb testing.TB, stdin, name string, args ...string) string {
 	tb.Helper()
-	return host.Feed(tb, stdin, "ip", append([]string{"netns", "exec", n.name, name}, args...)...)
+	return host.Feed(tb, stdin, "ip", append([]string{"netns", "exec", n.name, name, "--wait"}, args...)...)
 }
 
 func (n node) network() string { return "--network=ns:/run/netns/" + n.name }
