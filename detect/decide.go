@@ -160,7 +160,7 @@ func (q Query) facts(e [4]Evidence) facts {
 	return facts{q.Override, q.Remembered, q.Installed, together(e[0], e[1]), together(e[2], e[3])}
 }
 
-// sane is the query without modes that there are not.
+// sane returns the query without modes that do not exist.
 func (q Query) sane() Query {
 	for _, m := range []*Mode{&q.Override, &q.Remembered, &q.Installed} {
 		if *m != NFT && *m != Legacy {

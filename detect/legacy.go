@@ -75,7 +75,7 @@ func (p *legacyProbe) list() (supported Answer) {
 // nothing handles such questions, whatever the caller's capabilities; with it, they need CAP_NET_ADMIN.
 func registered(err error) Answer {
 	switch {
-	case err == unix.ENOPROTOOPT: // by getsockopt(2), as all that is not wrapped, and not by socket(2)
+	case err == unix.ENOPROTOOPT: // from getsockopt(2): what socket(2) returns is wrapped
 		return No
 	case err == nil, err == unix.EPERM:
 		return Yes

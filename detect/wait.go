@@ -52,7 +52,7 @@ func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error)
 		unix.Close(cancelled)
 	}()
 	look := q
-	look.DryRun = q.DryRun && q.Everything // which makes it for its own sake
+	look.DryRun = q.DryRun && q.Everything // Everything wants its result, too
 	for {
 		r := run(look)
 		if r.Conclusive {

@@ -111,13 +111,11 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 	}
 	ended := make(chan error, 1)
 	go func() {
-		number, ok := (<-signals).(unix.Signal)
-		if !ok { // no signal came
-			ended <- nil
-			return
+		defer close(ended)
+		if number, ok := (<-signals).(unix.Signal); ok { // not if none came
+			ended <- failure{128 + int(number), fmt.Errorf("ended by a signal: %v", number), ""} // the status that shells give it
+			interrupt()
 		}
-		ended <- failure{128 + int(number), fmt.Errorf("ended by a signal: %v", number), ""} // the status that shells give it
-		interrupt()
 	}()
 	// From here on a signal ends the wait: somebody may go by this line.
 	s.say("waiting up to %s for kubelet's chains, or rules: %s", limit, r.Uncertainty())

@@ -82,7 +82,7 @@ func head(t links.Tree, path string, size int) []byte {
 // writeWrapper puts an executable in its place with one rename(2). It is synced first: after a power failure, the commands
 // must not point to an empty file.
 func writeWrapper(t links.Tree, path string, content []byte, capabilities string) error {
-	temporary := programs.Join(programs.Dir(path), "."+programs.Base(path)+".new")
+	temporary := links.Temporary(path, "new")
 	_ = t.Unlink(temporary) // left behind by a process that was killed; if it stays, Create says why
 	f, err := t.Create(temporary)
 	if err != nil {

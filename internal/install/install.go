@@ -108,8 +108,7 @@ func (p *plan) addName(w links.Wrapper, name string, o Options) error {
 	return replaceable(w.Tree, path, o.Force || managed != "" && broken != nil)
 }
 
-// run carries out the plan. After every step, each command resolves to what it did before, or to the
-// wrapper.
+// run carries out the plan. After every step, each command resolves to what it did before, or to the wrapper.
 func (p plan) run(w links.Wrapper) (changed []string, err error) {
 	file := programs.Join(p.dir, links.WrapperName)
 	if p.wrapper != nil {

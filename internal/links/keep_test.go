@@ -178,11 +178,11 @@ func TestStaleTemporary(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()
 	installed(h)
-	h.link("gone", temporary("/usr/sbin/"+Switch, "new"))
+	h.link("gone", Temporary("/usr/sbin/"+Switch, "new"))
 	if kept := h.call(h.w, conclusive(detect.NFT)); kept.Why != nil || len(h.litter()) > 0 {
 		t.Errorf("got %v, left behind: %v", kept.Why, h.litter())
 	}
-	h.check(os.Mkdir(h.real(temporary("/usr/sbin/"+Switch, "new")), 0o755))
+	h.check(os.Mkdir(h.real(Temporary("/usr/sbin/"+Switch, "new")), 0o755))
 	if _, err := h.w.Reset("/usr/sbin"); err != nil || h.all() != "wrapper" || len(h.litter()) != 1 {
 		t.Errorf("got %v, the names point to %s, left: %v", err, h.all(), h.litter())
 	}
@@ -199,7 +199,7 @@ func TestStaleTemporaryOfAName(t *testing.T) {
 		installed(h)
 		h.check(os.Remove(h.real("/usr/sbin/iptables-save")))
 		h.link("iptables", "/usr/sbin/iptables-save")
-		h.link(Switch, temporary("/usr/sbin/iptables-save", "new"))
+		h.link(Switch, Temporary("/usr/sbin/iptables-save", "new"))
 		if err := again(h.w); err != nil || len(h.litter()) > 0 {
 			t.Errorf("got %v, left behind: %v", err, h.litter())
 		}

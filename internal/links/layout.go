@@ -139,7 +139,7 @@ func (w Wrapper) keepFile(l layout, names []entry, file string) (string, error) 
 	case len(c.Hops) == 1 && w.IsWrapper(own):
 		return own, nil
 	case err == nil && w.SameFile(own, file): // a link that leads back to the name
-		spare := temporary(own, "new")
+		spare := Temporary(own, "new")
 		if err := w.Unlink(spare); err != nil && !IsNotExist(err) {
 			return "", err
 		}
@@ -210,7 +210,7 @@ func (w Wrapper) tidy(l layout) {
 		links = append(links, e.path, e.link)
 	}
 	for _, link := range links {
-		if left := temporary(link, "new"); w.IsLink(left) {
+		if left := Temporary(link, "new"); w.IsLink(left) {
 			_ = w.Unlink(left) // it is in nobody's way
 		}
 	}

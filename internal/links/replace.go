@@ -22,15 +22,16 @@ var ErrBusy = errors.New("another process is changing the links")
 // stands under the temporary name was left behind by a process that was killed, and is removed. If it is not a symlink, it
 // is a user's, and another name is taken.
 func (t Tree) Replace(link, target string) error {
-	return t.replace(link, target, temporary(link, "new"), ownTemporary(link))
+	return t.replace(link, target, Temporary(link, "new"), ownTemporary(link))
 }
 
-func temporary(link, suffix string) string {
+// Temporary is a name beside a path, under which its successor is made before it is renamed.
+func Temporary(link, suffix string) string {
 	return programs.Join(programs.Dir(link), "."+programs.Base(link)+"."+suffix)
 }
 
 // ownTemporary is a temporary name that no other process uses.
-func ownTemporary(link string) string { return temporary(link, strconv.Itoa(os.Getpid())) }
+func ownTemporary(link string) string { return Temporary(link, strconv.Itoa(os.Getpid())) }
 
 func (t Tree) replace(link, target string, temporaries ...string) error {
 	var err error
