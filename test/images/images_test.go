@@ -123,9 +123,9 @@ func TestImages(t *testing.T) {
 			if !host.All() && !*update && i.name != "debian (trixie)" {
 				continue
 			}
-			words[row] = make([]string, len(settings))
-			t.Run(i.name, func(t *testing.T) {
+			t.Run(i.name, func(t *testing.T) { // -run may leave it out
 				t.Parallel()
+				words[row] = make([]string, len(settings))
 				b := buildImage(t, i)
 				sizes[row] = measure(t, b)
 				for column, s := range settings {
