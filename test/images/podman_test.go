@@ -97,20 +97,34 @@ func TestMain(m *testing.M) {
 	status := m.Run()
 	_ = os.RemoveAll(baseDir)
 	if dir, err := cacheDir(); err == nil && os.Geteuid() == 0 {
-		untag(dir)
+		untag(dir, os.Getpid())
 		_ = podmanCommand(dir, "image", "prune", "--force", "--filter", "until=24h").Run()
 	}
 	os.Exit(status)
 }
 
-// untag removes the names of this run and of those that have ended.
-func untag(cache string) {
+// untag removes the names of a run and of those that have ended. An image may have names of other runs, too: podman needs
+// the name twice, because untag with an image alone removes all its names.
+func untag(cache string, run int) {
 	images, _ := podmanCommand(cache, "images", "--noheading", "--format", "{{.Repository}}:{{.Tag}}").Output()
 	for _, name := range strings.Fields(string(images)) {
 		var pid int
-		if n, _ := fmt.Sscanf(name, "localhost/run-%d/", &pid); n == 1 && (pid == os.Getpid() || unix.Kill(pid, 0) != nil) {
-			_ = podmanCommand(cache, "untag", name).Run()
+		if n, _ := fmt.Sscanf(name, "localhost/run-%d/", &pid); n == 1 && (pid == run || unix.Kill(pid, 0) != nil) {
+			_ = podmanCommand(cache, "untag", name, name).Run()
 		}
+	}
+}
+
+// What another run of these tests uses has its name until that ends.
+func TestUntag(t *testing.T) {
+	ended := exec.Command("true")
+	output(t, ended)
+	id := build(t, "untag", dockerfile(t, "FROM scratch", "LABEL of="+t.TempDir()))
+	podman(t, "tag", id, runTag(ended.Process.Pid)+"untag")
+	untag(cache(t), ended.Process.Pid)
+	names := podman(t, "image", "inspect", "--format", "{{.RepoTags}}", id)
+	if !strings.Contains(names, runTag(os.Getpid())+"untag:") || strings.Contains(names, runTag(ended.Process.Pid)) {
+		t.Errorf("the image has the names %s", names)
 	}
 }
 
