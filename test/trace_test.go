@@ -180,5 +180,5 @@ func snapshot(t *testing.T) string {
 	return strings.Join(processes, "\n") + "\n" + host.Run(t, "sh", "-c", `
 		for f in /proc/net/ip_tables_names /proc/net/ip6_tables_names /proc/modules; do echo "$f:"; cat $f 2>&1; done
 		nft list ruleset
-		ls -l --time-style=full-iso /usr/sbin /etc/alternatives | cksum`)
+		ls -lA --time-style=full-iso /usr/sbin /etc/alternatives /dev/shm | cksum`)
 }
