@@ -56,7 +56,7 @@ func (m message) nativeChain() ([]byte, error) {
 	return nil, err
 }
 
-// next returns the value of the first attribute, whatever its kind, and the attributes behind it. b is not empty.
+// next returns the value of the first attribute, whatever its kind, and the attributes after it. b is not empty.
 func (b attributes) next() (value, rest attributes, err error) {
 	if len(b) < unix.SizeofNlAttr {
 		return nil, nil, errShortAttribute

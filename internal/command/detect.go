@@ -112,7 +112,7 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 	ended := make(chan error, 1)
 	go func() {
 		defer close(ended)
-		if number, ok := (<-signals).(unix.Signal); ok { // not if none came
+		if number, ok := (<-signals).(unix.Signal); ok { // otherwise the channel was closed: no signal came
 			ended <- failure{128 + int(number), fmt.Errorf("ended by a signal: %v", number), ""} // the status that shells give it
 			interrupt()
 		}

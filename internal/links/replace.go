@@ -25,7 +25,8 @@ func (t Tree) Replace(link, target string) error {
 	return t.replace(link, target, Temporary(link, "new"), ownTemporary(link))
 }
 
-// Temporary is a name beside a path, under which its successor is made before it is renamed.
+// Temporary returns the name, in the same directory, under which the successor of a link or file is made before it is
+// renamed.
 func Temporary(link, suffix string) string {
 	return programs.Join(programs.Dir(link), "."+programs.Base(link)+"."+suffix)
 }

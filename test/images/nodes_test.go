@@ -50,7 +50,7 @@ var nodes struct {
 	made int
 }
 
-// feed runs iptables or a restore on the node. It waits for the lock, which is one for the whole machine.
+// feed runs iptables or a restore on the node. It waits for the xtables lock, which the whole machine shares.
 func (n node) feed(tb testing.TB, stdin, name string, args ...string) string {
 	tb.Helper()
 	return host.Feed(tb, stdin, "ip", append([]string{"netns", "exec", n.name, name, "--wait"}, args...)...)

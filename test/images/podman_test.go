@@ -103,8 +103,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// untag removes the names of a run and of those that have ended. An image may have names of other runs, too: podman needs
-// the name twice, because untag with an image alone removes all its names.
+// untag removes the names that a run gave, and those of runs that have ended. Another run may have named the same image, so
+// podman gets the name twice: with one argument, podman untag removes all names of the image.
 func untag(cache string, run int) {
 	images, _ := podmanCommand(cache, "images", "--noheading", "--format", "{{.Repository}}:{{.Tag}}").Output()
 	for _, name := range strings.Fields(string(images)) {
@@ -115,7 +115,7 @@ func untag(cache string, run int) {
 	}
 }
 
-// What another run of these tests uses has its name until that ends.
+// An image keeps the names of runs that have not ended.
 func TestUntag(t *testing.T) {
 	ended := exec.Command("true")
 	output(t, ended)
