@@ -27,7 +27,7 @@ printf '%s' ':arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x
 	>/proc/sys/fs/binfmt_misc/register
 exec "$@"`
 
-// Storage returns a directory for podman's storage in such a user namespace, which cannot be the cached one.
+// Storage returns a directory for a podman storage of the test's own. In such a user namespace, podman cannot use the cached one.
 func Storage(tb testing.TB) string {
 	tb.Helper()
 	storage := filepath.Join(tb.TempDir(), "storage")

@@ -21,16 +21,11 @@ import (
 func TestOtherArchitecture(t *testing.T) {
 	wantAll(t)
 	possible(t)
-	dir := filepath.Dir(host.Storage(t))
+	storage := host.Storage(t)
+	run := filepath.Join(filepath.Dir(storage), "run")
 	arm64 := func(args ...string) result {
 		t.Helper()
-		cmd := podmanCommand(dir, args...)
-		for i, arg := range cmd.Args {
-			if arg == "--runroot" {
-				cmd.Args[i+1] = filepath.Join(dir, "run")
-			}
-		}
-		return start(t, "", host.Emulated(t, cmd))
+		return start(t, "", host.Emulated(t, podmanCommand(storage, run, args...)))
 	}
 	must := func(got result) string {
 		t.Helper()

@@ -66,21 +66,23 @@ func possible(tb testing.TB) {
 	}
 }
 
-// command is podman with a storage of its own.
+// command is podman with the storage that all runs of these tests share.
 func command(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	possible(tb)
-	return podmanCommand(cache(tb), args...)
+	return podmanCommand(filepath.Join(cache(tb), "storage"), runRoot, args...)
 }
 
-func podmanCommand(cache string, args ...string) *exec.Cmd {
+// runRoot is where podman keeps what must not survive a reboot.
+const runRoot = "/run/iptables-wrappers-test"
+
+func podmanCommand(storage, runRoot string, args ...string) *exec.Cmd {
 	return exec.Command("podman", append([]string{
-		"--root", filepath.Join(cache, "storage"), "--runroot", "/run/iptables-wrappers-test",
-		"--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level", "error",
+		"--root", storage, "--runroot", runRoot, "--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level", "error",
 	}, args...)...)
 }
 
-// TestMain removes what interrupted runs have left, and afterwards the names of this one, and old images that have none.
+// TestMain removes what interrupted runs have left, and afterwards old images that have no name.
 func TestMain(m *testing.M) {
 	left, _ := filepath.Glob("/run/netns/" + prefix + "*")
 	for _, path := range left {
@@ -89,48 +91,77 @@ func TestMain(m *testing.M) {
 			_ = exec.Command("ip", "netns", "delete", filepath.Base(path)).Run()
 		}
 	}
-	var err error
-	if baseDir, err = os.MkdirTemp("", prefix); err != nil {
+	status, err := runTests(m)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	status := m.Run()
-	_ = os.RemoveAll(baseDir)
-	if dir, err := cacheDir(); err == nil && os.Geteuid() == 0 {
-		untag(dir, os.Getpid())
-		_ = podmanCommand(dir, "image", "prune", "--force", "--filter", "until=24h").Run()
 	}
 	os.Exit(status)
 }
 
-// untag removes the names that a run gave, and those of runs that have ended. Another run may have named the same image, so
-// podman gets the name twice: with one argument, podman untag removes all names of the image.
-func untag(cache string, run int) {
-	images, _ := podmanCommand(cache, "images", "--noheading", "--format", "{{.Repository}}:{{.Tag}}").Output()
-	for _, name := range strings.Fields(string(images)) {
-		var pid int
-		if n, _ := fmt.Sscanf(name, "localhost/run-%d/", &pid); n == 1 && (pid == run || unix.Kill(pid, 0) != nil) {
-			_ = podmanCommand(cache, "untag", name, name).Run()
-		}
+func runTests(m *testing.M) (status int, err error) {
+	if baseDir, err = os.MkdirTemp("", prefix); err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(baseDir)
+	if os.Geteuid() != 0 { // no container can be run
+		return m.Run(), nil
+	}
+	dir, err := cacheDir()
+	if err != nil {
+		return 1, err
+	}
+	storage := filepath.Join(dir, "storage")
+	lock, err := share(storage)
+	if err != nil {
+		return 1, err
+	}
+	status = m.Run()
+	prune(lock, storage, runRoot)
+	return status, nil
+}
+
+// share keeps others from removing images from a storage until the file is closed.
+func share(storage string) (lock *os.File, err error) {
+	if lock, err = os.Create(storage + ".lock"); err != nil {
+		return nil, err
+	}
+	return lock, unix.Flock(int(lock.Fd()), unix.LOCK_SH)
+}
+
+// prune removes old images without a name, unless others share the storage: an image loses its name when another checkout
+// builds one of that name, and while podman removes an image, it cannot list them.
+func prune(lock *os.File, storage, runRoot string) {
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		_ = podmanCommand(storage, runRoot, "image", "prune", "--force", "--filter", "until=24h").Run()
 	}
 }
 
-// An image keeps the names of runs that have not ended.
-func TestUntag(t *testing.T) {
-	ended := exec.Command("true")
-	output(t, ended)
-	id := build(t, "untag", dockerfile(t, "FROM scratch", "LABEL of="+t.TempDir()))
-	podman(t, "tag", id, runTag(ended.Process.Pid)+"untag")
-	var names string
-	for range 20 { // podman cannot list the images while another run removes one
-		untag(cache(t), ended.Process.Pid)
-		names = podman(t, "image", "inspect", "--format", "{{.RepoTags}}", id)
-		if !strings.Contains(names, runTag(ended.Process.Pid)) {
-			break
+// An image without a name stays until no other run uses the storage.
+func TestPrune(t *testing.T) {
+	possible(t)
+	storage := host.Storage(t)
+	run := filepath.Join(filepath.Dir(storage), "run")
+	id := output(t, podmanCommand(storage, run, "build", "--quiet", "--timestamp", "0", dockerfile(t, "FROM scratch", "LABEL old=yes")))
+	another, err := share(storage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ended := range []bool{false, true} {
+		if ended {
+			another.Close()
+		}
+		lock, err := share(storage)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prune(lock, storage, run)
+		lock.Close()
+		if gone := podmanCommand(storage, run, "image", "exists", id).Run() != nil; gone != ended {
+			t.Errorf("the other run ended: %t; the image is gone: %t", ended, gone)
 		}
 	}
-	if !strings.Contains(names, runTag(os.Getpid())+"untag:") || strings.Contains(names, runTag(ended.Process.Pid)) {
-		t.Errorf("the image has the names %s", names)
+	if lock, err := share(filepath.Join(cache(t), "storage")); err != nil || unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		t.Errorf("this run does not share its storage (%v)", err)
 	}
 }
 
@@ -168,16 +199,12 @@ func tail(s string) string {
 }
 
 // build builds an image and returns its ID. No image is fetched. RUN lines have the network of this machine, for the package
-// managers. The name keeps the image, and so its layers, for the next run. A run in another checkout may take that name, and
-// removes images without one, so the image has a name of this run, too.
+// managers. The name keeps the image, and so its layers, for the next run.
 func build(tb testing.TB, name, dir string, args ...string) (id string) {
 	tb.Helper()
-	args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--tag", "localhost/" + name, "--tag", runTag(os.Getpid()) + name}, args...)
+	args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--tag", "localhost/" + name}, args...)
 	return podman(tb, append(append(args, ulimits...), dir)...)
 }
-
-// runTag begins the names of the images that a run uses.
-func runTag(pid int) string { return fmt.Sprintf("localhost/run-%d/", pid) }
 
 // result is what a container printed, and its status.
 type result struct {

@@ -52,7 +52,7 @@ git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false com
 	return dir
 }
 
-// cache is where base images and podman's storage stay for the next run; test/images uses the same.
+// cache is where base images stay for the next run; test/images uses the same.
 func cache(t *testing.T) string {
 	t.Helper()
 	dir, err := os.UserCacheDir()
@@ -76,10 +76,7 @@ func podmanCommand(t *testing.T, storage string, args ...string) *exec.Cmd {
 			host.Cannot(t, "run %s: it is not installed; make test installs it", program)
 		}
 	}
-	run := "/run/iptables-wrappers-test"
-	if storage != filepath.Join(cache(t), "storage") {
-		run = filepath.Join(filepath.Dir(storage), "run")
-	}
+	run := filepath.Join(filepath.Dir(storage), "run")
 	return exec.Command("podman", append([]string{
 		"--root", storage, "--runroot", run, "--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level", "error",
 	}, args...)...)

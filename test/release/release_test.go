@@ -36,7 +36,7 @@ func TestSmallRelease(t *testing.T) {
 		host.Cannot(t, "run containers: run it as root")
 	}
 	platforms := []string{"linux/amd64", "linux/arm64"}
-	podman := podmanCommand(t, filepath.Join(cache(t), "storage"))
+	podman := podmanCommand(t, host.Storage(t)) // not the one of test/images: podman cannot list images beside a manifest list
 	// Not by make, which would install what the other platforms need.
 	dist := release(t, func(dir string, again bool) *exec.Cmd {
 		cmd := exec.Command("release/build.sh", version)
