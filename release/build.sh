@@ -36,9 +36,16 @@ mkdir "$out"
 scratch=$(mktemp -d)
 mkdir "$scratch/oci"
 tag=localhost/iptables-wrapper-release-$$
+lists=() images=()
 cleanup() {
 	rm -rf "$scratch"
-	"${podman[@]}" rmi --force $("${podman[@]}" images --quiet --filter "reference=$tag-*") >/dev/null 2>&1 || true
+	local name
+	for name in "${lists[@]}"; do
+		"${podman[@]}" manifest rm "$name" >/dev/null 2>&1 || true
+	done
+	for name in "${images[@]}"; do # not by ID, which would remove the image of another release of this commit
+		"${podman[@]}" rmi "$name" >/dev/null 2>&1 || true
+	done
 }
 trap cleanup EXIT
 
@@ -73,6 +80,7 @@ sed -E "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$(date -d "@$SOURCE_DATE_EP
 archive() {
 	local name=$1 list=$tag-$1:list platform
 	shift
+	lists+=("$list")
 	"${podman[@]}" manifest create "$list" >/dev/null
 	for platform; do
 		"${podman[@]}" manifest add "$list" "containers-storage:$tag-$name:${platform//\//-}" >/dev/null
@@ -85,6 +93,7 @@ archive() {
 # image NAME PLATFORM DIRECTORY [OPTION...]
 image() {
 	echo "release: image $1 for $2" >&2
+	images+=("$tag-$1:${2//\//-}")
 	"${podman[@]}" build --quiet --layers=false --timestamp "$SOURCE_DATE_EPOCH" --platform "$2" \
 		--build-arg "VERSION=$version" --build-arg "REVISION=$revision" --tag "$tag-$1:${2//\//-}" \
 		"${build_options[@]}" "${@:4}" "$3" >/dev/null

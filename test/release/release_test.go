@@ -36,7 +36,7 @@ func TestSmallRelease(t *testing.T) {
 		host.Cannot(t, "run containers: run it as root")
 	}
 	platforms := []string{"linux/amd64", "linux/arm64"}
-	podman := podmanCommand(t, host.Storage(t)) // not the one of test/images: podman cannot list images beside a manifest list
+	storage := host.Storage(t) // not the one of test/images: podman cannot list images beside a manifest list
 	// Not by make, which would install what the other platforms need.
 	dist := release(t, func(dir string, again bool) *exec.Cmd {
 		cmd := exec.Command("release/build.sh", version)
@@ -44,9 +44,14 @@ func TestSmallRelease(t *testing.T) {
 			cmd = exec.Command("sh", "-c", `chmod -R go= . && umask 077 && exec release/build.sh "$0"`, version)
 		}
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PODMAN="+strings.Join(podman.Args, " "), "PLATFORMS="+strings.Join(platforms, " "), "DISTROLESS=")
+		cmd.Env = append(os.Environ(), "PODMAN="+strings.Join(podmanCommand(t, storage).Args, " "), "PODMAN_BUILD=--tag localhost/kept",
+			"PLATFORMS="+strings.Join(platforms, " "), "DISTROLESS=")
 		return cmd
 	})
+	// The last image has a name that another release may have given it.
+	if left := output(t, podmanCommand(t, storage, "images", "--all", "--noheading", "--format", "{{.Repository}}:{{.Tag}}")); left != "localhost/kept:latest" {
+		t.Errorf("podman has the images %q", left)
+	}
 	checkFiles(t, dist, []string{"amd64", "arm64"}, "iptables-wrapper.oci.tar")
 	if got := platformsOf(t, dist, "iptables-wrapper"); !slices.Equal(got, platforms) {
 		t.Errorf("the image is for %q", got)
