@@ -37,8 +37,7 @@ const (
 	bootLimit  = 45 * time.Minute
 )
 
-// bootsMax is how often a guest is started that ends in the emulator before our first process runs. Under emulation a
-// kernel sometimes panics in its timer under load. That says nothing about us; what happens later does.
+// bootsMax is how often a guest is started that the emulator spoils.
 const bootsMax = 3
 
 // tell boots the machine and returns what the guest reports, and how often it was booted. If the test fails, it shows how
@@ -58,9 +57,9 @@ func (m machine) tell(t *testing.T, parameters string) (report []section, boots 
 	return report, boots
 }
 
-// persist starts a guest until its first process runs, at most bootsMax times.
+// persist starts a guest until the emulator does not spoil it, at most bootsMax times.
 func persist(start func() (string, error)) (text string, boots int, ended error) {
-	for boots < bootsMax && !strings.Contains(text, beginMark) {
+	for boots < bootsMax && spoiled(text) {
 		boots++
 		text, ended = start()
 	}
@@ -105,7 +104,7 @@ func (m machine) boot(tb testing.TB, accel string, begin, limit time.Duration, p
 	// Beside load, the emulated timer can be late for the kernel's check of it, which then panics: no_timer_check.
 	cmd := exec.CommandContext(ctx, qemu, "-accel", accel, "-cpu", cpu, "-m", m.memory, "-nic", "none", "-no-reboot",
 		"-display", "none", "-monitor", "none", "-serial", "stdio", "-kernel", m.image, "-initrd", m.initramfs,
-		"-append", "console=ttyS0 loglevel=1 panic=-1 no_timer_check rdinit=/init "+parameters)
+		"-append", "console=ttyS0 loglevel=1 panic=-1 no_timer_check print-fatal-signals=1 rdinit=/init "+parameters)
 	var stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &c, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

@@ -5,6 +5,7 @@ package kernels
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -46,13 +47,23 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// A guest that ends before our code runs is booted again, twice at most. One that ends later is not.
+// A guest that ends before our code runs is booted again, twice at most, and so is one in which a program had the trap flag
+// set. One that ends later is not, nor one in which a program ran into a breakpoint.
 func TestPersist(t *testing.T) {
 	const early, late = "[ 1.7] Kernel panic - not syncing: IO-APIC\r\n", beginMark + "\r\n[ 7.1] Kernel panic - not syncing: x\r\n"
+	death := func(signal int, flags string) string {
+		return beginMark + fmt.Sprintf("\r\n%s%d.\n<4>[    3.780656] RIP: 0023:0x8090a0b\n<4>[    3.783072] RSP: 002b:00000000ffba4ca0 EFLAGS: %s\n", deathMark, signal, flags) + endMark + "\r\n"
+	}
+	flag, breakpoint, fault := death(5, "00000342"), death(5, "00000246"), death(11, "00010346")
 	for _, test := range []struct {
 		consoles []string
 		boots    int
 	}{
+		{[]string{flag, late}, 2},
+		{[]string{early, breakpoint + flag, late}, 3},
+		{[]string{flag, flag, flag}, 3},
+		{[]string{breakpoint}, 1},
+		{[]string{fault}, 1},
 		{[]string{late}, 1},
 		{[]string{early, late}, 2},
 		{[]string{"", early, late}, 3},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,8 @@ import (
 // step is one program that ran in the guest, and what the kernel did for it.
 type step struct {
 	Name           string
-	Status         int
+	Status         int    // -1 if a signal ended it
+	Signal         string // which
 	Stdout, Stderr string
 	Asked          []string // the modules that the kernel asked for, one by one
 	Loaded         []string // the modules that it has gained
@@ -152,6 +154,9 @@ func run(name, stdin string, command ...string) error {
 		return err
 	}
 	s := step{Name: name, Status: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String(), Took: time.Since(start)}
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		s.Signal = status.Signal().String()
+	}
 	asked, err := os.ReadFile(askedFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

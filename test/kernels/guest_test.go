@@ -56,6 +56,7 @@ func first() {
 	if name != "" {
 		os.Exit(0)
 	}
+	fmt.Print(deaths())
 	fmt.Println(endMark)
 	unix.Sync()
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART) // qemu ends then
