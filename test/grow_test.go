@@ -99,4 +99,6 @@ type entry struct {
 	end     string // "" if it is broken
 	wrapper bool   // that is a wrapper
 	foreign bool   // that is neither a wrapper nor an iptables program
+
+	switched bool // it leads through the switch
 }

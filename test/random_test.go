@@ -103,7 +103,7 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 			complain("it failed, and changed %s", path)
 		case !slices.Contains(names, filepath.Base(path)) && !slices.Contains([]string{"iptables-wrapper", "iptables-current"}, filepath.Base(path)):
 			complain("%s is not its to change", path)
-		case entry.foreign && !(filepath.Base(path) == "iptables-current" && unused(before, entry.end)):
+		case entry.foreign && !(filepath.Base(path) == "iptables-current" && unused(before)):
 			complain("%s points to %s, and was changed", path, entry.end)
 		case !there:
 			complain("%s is gone", path)
@@ -122,10 +122,10 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 	return fmt.Sprint(filepath.Base(call[0]), " ", call[1], " ", cmd.ProcessState.ExitCode())
 }
 
-// unused reports whether none of the six names ends there. A switch that no name uses is pointed at the wrapper before one
-// does.
-func unused(tree map[string]entry, end string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool { return tree["/usr/sbin/"+name].end == end })
+// unused reports whether none of the six names leads through the switch. One that no name uses is pointed at the wrapper
+// before one does.
+func unused(tree map[string]entry) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return tree["/usr/sbin/"+name].switched })
 }
 
 func look(t *testing.T) map[string]entry {
@@ -148,18 +148,19 @@ func look(t *testing.T) map[string]entry {
 			}
 			if end, err := filepath.EvalSymlinks(path); err == nil {
 				e.end, e.wrapper = end, isOurs(end)
-				e.foreign = !e.wrapper && !passesProgram(path)
+				e.foreign = !e.wrapper && !passes(path, func(p string) bool { return strings.HasPrefix(filepath.Base(p), "xtables-") })
 			}
+			e.switched = passes(path, func(p string) bool { return p == "/usr/sbin/iptables-current" })
 			found[path] = e
 		}
 	}
 	return found
 }
 
-// passesProgram reports whether a path points to, or through, the name of an iptables program.
-func passesProgram(path string) bool {
+// passes reports whether a path is what is looked for, or a link that leads to it or through it.
+func passes(path string, wanted func(string) bool) bool {
 	for range 40 {
-		if strings.HasPrefix(filepath.Base(path), "xtables-") {
+		if wanted(path) {
 			return true
 		}
 		target, err := os.Readlink(path)
