@@ -174,14 +174,14 @@ func (w Wrapper) isWrapperEnd(c Chain) bool {
 }
 
 // wrapperIn returns the wrapper that the switch of a directory is to point to: the one in it, or the running one. A link under
-// the wrapper's name that goes through a command would go through the switch.
+// the wrapper's name that goes through a command or the switch would make it a loop.
 func (w Wrapper) wrapperIn(l layout) (string, error) {
 	own := programs.Join(l.dir, WrapperName)
 	c, err := w.Follow(own)
 	switch {
 	case err != nil || !w.isWrapperEnd(c):
 		return w.Path()
-	case w.passes(c, l.names):
+	case w.passes(c, l.names) || w.throughSwitch(c, l):
 		return c.End, nil
 	default:
 		return own, nil
