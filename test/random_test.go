@@ -157,7 +157,7 @@ func look(t *testing.T) map[string]entry {
 	return found
 }
 
-// passes reports whether a path is what is looked for, or a link that leads to it or through it.
+// passes reports whether a path is what is looked for, or goes through it.
 func passes(path string, wanted func(string) bool) bool {
 	for range 40 {
 		if wanted(path) {
