@@ -93,9 +93,10 @@ archive() {
 # image NAME PLATFORM DIRECTORY [OPTION...]
 image() {
 	echo "release: image $1 for $2" >&2
-	images+=("$tag-$1:${2//\//-}")
+	local ref=$tag-$1:${2//\//-}
+	images+=("$ref")
 	"${podman[@]}" build --quiet --layers=false --timestamp "$SOURCE_DATE_EPOCH" --platform "$2" \
-		--build-arg "VERSION=$version" --build-arg "REVISION=$revision" --tag "$tag-$1:${2//\//-}" \
+		--build-arg "VERSION=$version" --build-arg "REVISION=$revision" --tag "$ref" \
 		"${build_options[@]}" "${@:4}" "$3" >/dev/null
 }
 

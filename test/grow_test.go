@@ -100,5 +100,5 @@ type entry struct {
 	wrapper bool   // that is a wrapper
 	foreign bool   // that is neither a wrapper nor an iptables program
 
-	switched bool // it leads through the switch
+	switched bool // it goes through the switch
 }

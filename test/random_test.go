@@ -122,7 +122,7 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 	return fmt.Sprint(filepath.Base(call[0]), " ", call[1], " ", cmd.ProcessState.ExitCode())
 }
 
-// unused reports whether none of the six names leads through the switch. One that no name uses is pointed at the wrapper
+// unused reports whether none of the six names goes through the switch. A switch that no name uses is pointed at the wrapper
 // before one does.
 func unused(tree map[string]entry) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return tree["/usr/sbin/"+name].switched })

@@ -123,6 +123,11 @@ func (w Wrapper) passes(c Chain, names []entry) bool {
 	})
 }
 
+// throughLayout reports whether a chain goes through the switch or a link of one of the six names.
+func (w Wrapper) throughLayout(c Chain, l layout) bool {
+	return w.throughSwitch(c, l) || w.passes(c, l.names)
+}
+
 // keepFile gives the wrapper's file its own name, if a name that it has will be replaced by a link. It returns a path of
 // the file that stays.
 func (w Wrapper) keepFile(l layout, names []entry, file string) (string, error) {
@@ -164,7 +169,7 @@ func (w Wrapper) servesAll(l layout, mode detect.Mode, program string) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Hops) > 1 && (w.passes(c, l.names) || w.throughSwitch(c, l)) {
+	if len(c.Hops) > 1 && w.throughLayout(c, l) {
 		return fmt.Errorf("%q: it is reached through a command of iptables: %w", program, programs.ErrRecursion)
 	}
 	return nil

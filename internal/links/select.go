@@ -173,15 +173,15 @@ func (w Wrapper) isWrapperEnd(c Chain) bool {
 	return len(c.Hops) > 0 && c.Stat.Mode&unix.S_IFMT == unix.S_IFREG && (idOf(c.Stat) == w.file || w.IsWrapper(c.End))
 }
 
-// wrapperIn returns the wrapper that the switch of a directory is to point to: the one in it, or the running one. A link under
-// the wrapper's name that goes through a command or the switch would make it a loop.
+// wrapperIn returns the wrapper that the switch of a directory is to point to: the one in it, or the running one. It does not
+// return a link under the wrapper's name that goes through a command or through the switch itself: that would be a loop.
 func (w Wrapper) wrapperIn(l layout) (string, error) {
 	own := programs.Join(l.dir, WrapperName)
 	c, err := w.Follow(own)
 	switch {
 	case err != nil || !w.isWrapperEnd(c):
 		return w.Path()
-	case w.passes(c, l.names) || w.throughSwitch(c, l):
+	case w.throughLayout(c, l):
 		return c.End, nil
 	default:
 		return own, nil

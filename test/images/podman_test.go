@@ -128,8 +128,8 @@ func share(storage string) (lock *os.File, err error) {
 	return lock, unix.Flock(int(lock.Fd()), unix.LOCK_SH)
 }
 
-// prune removes old images without a name, unless others share the storage: an image loses its name when another checkout
-// builds one of that name, and while podman removes an image, it cannot list them.
+// prune removes old images without a name, unless others share the storage. An image loses its name when another checkout
+// builds one of that name, and podman cannot list images while one is being removed.
 func prune(lock *os.File, storage, runRoot string) {
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 		_ = podmanCommand(storage, runRoot, "image", "prune", "--force", "--filter", "until=24h").Run()

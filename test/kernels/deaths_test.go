@@ -28,7 +28,7 @@ func deaths() string {
 	return deathMark + after + "\n"
 }
 
-// trap matches the registers of one that died of SIGTRAP.
+// trap matches what the kernel logs of a program that died of SIGTRAP, as far as its flags.
 var trap = regexp.MustCompile(`(?s)` + deathMark + `5\..*?EFLAGS: ([0-9a-f]{8})`)
 
 // spoiled reports whether a guest says nothing about us. Under emulation, a kernel sometimes panics in its timer under load,
