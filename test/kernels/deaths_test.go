@@ -28,12 +28,12 @@ func deaths() string {
 	return deathMark + after + "\n"
 }
 
-// trap matches what the kernel logs of a program that died of SIGTRAP, as far as its flags.
+// trap matches what the kernel logs about a program that died of SIGTRAP, up to the flags register.
 var trap = regexp.MustCompile(`(?s)` + deathMark + `5\..*?EFLAGS: ([0-9a-f]{8})`)
 
 // spoiled reports whether a guest says nothing about us. Under emulation, a kernel sometimes panics in its timer under load,
 // before our first process runs, and QEMU 7.2 sets the trap flag of a program that nobody debugs: docs/evidence/kernels.md
-// shows how. Whatever else happens after our first process ran, a SIGTRAP without that flag too, says something about us.
+// shows how. Anything else that happens once our first process has run, including a SIGTRAP without that flag, is ours to explain.
 func spoiled(text string) bool {
 	for _, died := range trap.FindAllStringSubmatch(text, -1) {
 		const trapFlag = 1 << 8 // X86_EFLAGS_TF
