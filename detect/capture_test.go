@@ -95,13 +95,13 @@ func (c capture) read(header, answer []byte) (string, error) {
 	}
 	objects := 0
 	r := reply{seq: c.seq, kind: nftKind(unix.NFT_MSG_NEWRULE)}
-	name := uint16(unix.NFTA_RULE_TABLE)
+	name := attributes(nil).text(unix.NFTA_RULE_TABLE, c.name)
 	if c.kind == "nft chain" {
-		r.kind, name = nftKind(unix.NFT_MSG_NEWCHAIN), unix.NFTA_CHAIN_NAME
+		r.kind, name = nftKind(unix.NFT_MSG_NEWCHAIN), attributes(nil).text(unix.NFTA_CHAIN_NAME, c.name)
 	}
 	for m, err := range r.messages(answer) {
 		if err == nil {
-			err = m.verify(family.nfproto(), name, c.name)
+			err = m.verify(family.nfproto(), name)
 		}
 		if err != nil {
 			return "", err

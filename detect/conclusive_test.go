@@ -27,17 +27,17 @@ func complete(b backend) []backend {
 	return all
 }
 
-// plainly is what a host of which everything is known proves, written as the design states it: "" is nothing. What the
-// container remembers is no proof, and hides the rules.
-func plainly(nft, legacy backend, remembered bool) Mode {
+// plainly is what a host of which everything is known proves, written as the design states it: "" is nothing. A guess that the
+// container remembers is no proof, and hides the rules. Where somebody guessed, rules are no proof.
+func plainly(nft, legacy backend, remembered Memory, guessed bool) Mode {
 	for i, found := range [][2]bool{
 		{nft.hint == Yes, legacy.hint == Yes},
 		{nft.canary == Yes, legacy.canary == Yes},
-		{remembered, false},
+		{remembered.Mode == NFT, remembered.Mode == Legacy},
 		{nft.rules.Min >= legacy.rules.Min && nft.rules.Min > 0, legacy.rules.Min > nft.rules.Min},
 	} {
 		switch {
-		case found[0] && i == 2:
+		case (found[0] || found[1]) && (i == 2 && !remembered.Conclusive || i == 3 && guessed):
 			return ""
 		case found[0]:
 			return NFT
@@ -58,34 +58,38 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 			}
 		}
 	}
-	for _, remembered := range []Mode{"", NFT, Legacy} {
+	for _, known := range []facts{
+		{}, {guessed: true}, {remembered: guess(NFT)}, {remembered: guess(Legacy)}, {remembered: certain(NFT)}, {remembered: certain(Legacy), guessed: true},
+	} {
 		conclusive, rows := 0, map[Reason]int{}
 		for _, nft := range sides {
 			for _, legacy := range sides {
 				var modes []Mode
 				for _, n := range complete(nft) {
 					for _, l := range complete(legacy) {
-						if m := plainly(n, l, remembered != ""); !slices.Contains(modes, m) {
+						if m := plainly(n, l, known.remembered, known.guessed); !slices.Contains(modes, m) {
 							modes = append(modes, m)
 						}
 					}
 				}
 				want := len(modes) == 1 && modes[0] != ""
-				got := decide(facts{nft: nft, legacy: legacy, remembered: remembered})
+				f := known
+				f.nft, f.legacy = nft, legacy
+				got := decide(f)
 				if got.conclusive != want || want && got.mode != modes[0] {
-					t.Fatalf("nft %+v, legacy %+v, remembered %q: got %v; possible are %v", nft, legacy, remembered, got, modes)
+					t.Fatalf("nft %+v, legacy %+v, %+v: got %v; possible are %v", nft, legacy, known, got, modes)
 				}
-				if got.reason == Remembered && got.mode != remembered {
-					t.Fatalf("remembered %q: got %v", remembered, got)
+				if got.reason == Remembered && got.mode != known.remembered.Mode {
+					t.Fatalf("%+v: got %v", known, got)
 				}
 				if rows[got.reason]++; got.conclusive {
 					conclusive++
 				}
 			}
 		}
-		if conclusive == 0 || conclusive == len(sides)*len(sides) || (rows[Remembered] > 0) != (remembered != "") ||
-			remembered != "" && rows[RuleCount] > 0 {
-			t.Fatalf("remembered %q: %d cases conclusive, %v: the test does not tell them apart", remembered, conclusive, rows)
+		if conclusive == 0 || conclusive == len(sides)*len(sides) || (rows[Remembered] > 0) != (known.remembered.Mode != "") ||
+			known.remembered.Mode != "" && rows[RuleCount] > 0 {
+			t.Fatalf("%+v: %d cases conclusive, %v: the test does not tell them apart", known, conclusive, rows)
 		}
 	}
 }

@@ -22,13 +22,16 @@ const (
 
 // facts is all that a decision rests on.
 type facts struct {
-	override, remembered, installed Mode
-	nft, legacy                     backend
+	override, installed Mode
+	remembered          Memory
+	guessed             bool
+	nft, legacy         backend
 }
 
 // backend is what is known of one backend, both families together except for what works.
 type backend struct {
 	hint, canary Answer
+	exists       Answer // it has one of the five tables
 	rules        Count
 	ipv4, ipv6   Answer // it works for the family, as far as is known
 }
@@ -40,11 +43,11 @@ type row struct {
 	conclusive bool // nothing that could not be read could overturn the row
 }
 
-// table is the decision table. The first row that applies decides.
+// decisionTable has a row per line. The first row that applies decides.
 //
 // A hint outranks a canary because a host that changed its mode keeps the old backend's canary until it is rebooted. Nft
 // wins a tie because it is what a current host uses; what legacy has is more likely left over.
-func table(f facts) [15]row {
+func decisionTable(f facts) [15]row {
 	nft, legacy := f.nft, f.legacy
 	return [...]row{
 		{Override, NFT, f.override == NFT, false},
@@ -53,10 +56,10 @@ func table(f facts) [15]row {
 		{KubeletHint, Legacy, legacy.hint == Yes, nft.hint == No},
 		{KubeletCanary, NFT, nft.canary == Yes, legacy.hint == No},
 		{KubeletCanary, Legacy, legacy.canary == Yes, nft.withoutKubelet()},
-		{Remembered, NFT, f.remembered == NFT, false},
-		{Remembered, Legacy, f.remembered == Legacy, false},
-		{RuleCount, NFT, nft.rules.Min > 0 && nft.rules.Min >= legacy.rules.Min, nft.rules.Min >= legacy.rules.Max && legacy.withoutKubelet()},
-		{RuleCount, Legacy, legacy.rules.Min > nft.rules.Min, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet()},
+		{Remembered, NFT, f.remembered.holds(NFT, nft), f.remembered.Conclusive && legacy.withoutKubelet()},
+		{Remembered, Legacy, f.remembered.holds(Legacy, legacy), f.remembered.Conclusive && nft.withoutKubelet()},
+		{RuleCount, NFT, nft.rules.Min > 0 && nft.rules.Min >= legacy.rules.Min, nft.rules.Min >= legacy.rules.Max && legacy.withoutKubelet() && !f.guessed},
+		{RuleCount, Legacy, legacy.rules.Min > nft.rules.Min, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet() && !f.guessed},
 		{OnlySupported, NFT, legacy.lacks(nft), false},
 		{OnlySupported, Legacy, nft.lacks(legacy) || nft.lacksIPv6(legacy), false},
 		{OnlyInstalled, NFT, f.installed == NFT, false},
@@ -67,7 +70,7 @@ func table(f facts) [15]row {
 
 // decide returns the first row of the table that applies.
 func decide(f facts) row {
-	for _, r := range table(f) {
+	for _, r := range decisionTable(f) {
 		if r.applies {
 			return r
 		}
@@ -78,10 +81,15 @@ func decide(f facts) row {
 // Reasons returns all reasons in the order of the decision table.
 func Reasons() []Reason {
 	var all []Reason
-	for _, r := range table(facts{}) {
+	for _, r := range decisionTable(facts{}) {
 		all = append(all, r.reason)
 	}
 	return slices.Compact(all)
+}
+
+// holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything.
+func (m Memory) holds(mode Mode, b backend) bool {
+	return m.Mode == mode && (m.Conclusive || b.exists != No)
 }
 
 // withoutKubelet reports that kubelet's chains are known not to be in this backend.
@@ -153,16 +161,17 @@ func conflicts(f facts) []Conflict {
 func (q Query) facts(e [4]Evidence) facts {
 	together := func(v4, v6 Evidence) backend {
 		return backend{
-			hint: either(v4.Hint, v6.Hint), canary: either(v4.Canary, v6.Canary), rules: v4.Rules.plus(v6.Rules),
-			ipv4: q.works(v4), ipv6: q.works(v6),
+			hint: either(v4.Hint, v6.Hint), canary: either(v4.Canary, v6.Canary), exists: either(v4.exists, v6.exists),
+			rules: v4.Rules.plus(v6.Rules),
+			ipv4:  q.works(v4), ipv6: q.works(v6),
 		}
 	}
-	return facts{q.Override, q.Remembered, q.Installed, together(e[0], e[1]), together(e[2], e[3])}
+	return facts{q.Override, q.Installed, q.Remembered, q.Guessed, together(e[0], e[1]), together(e[2], e[3])}
 }
 
-// sane returns the query without modes that do not exist.
-func (q Query) sane() Query {
-	for _, m := range []*Mode{&q.Override, &q.Remembered, &q.Installed} {
+// normalized returns the query without modes that do not exist.
+func (q Query) normalized() Query {
+	for _, m := range []*Mode{&q.Override, &q.Remembered.Mode, &q.Installed} {
 		if *m != NFT && *m != Legacy {
 			*m = ""
 		}
@@ -194,5 +203,9 @@ func either(a, b Answer) Answer {
 func (q Query) result(e [4]Evidence) Result {
 	f := q.facts(e)
 	r := decide(f)
-	return Result{Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive, Evidence: e[:], Conflicts: conflicts(f)}
+	result := Result{Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive, Evidence: e[:], Conflicts: conflicts(f)}
+	if r.reason == Remembered {
+		result.Remembered = &f.remembered
+	}
+	return result
 }

@@ -20,12 +20,16 @@ func with(change ...func(*backend)) backend {
 }
 
 func hintIs(a Answer) func(*backend)   { return func(b *backend) { b.hint = a } }
+func existsIs(a Answer) func(*backend) { return func(b *backend) { b.exists = a } }
 func canaryIs(a Answer) func(*backend) { return func(b *backend) { b.canary = a } }
 
 func worksIs(v4, v6 Answer) func(*backend) {
 	return func(b *backend) { b.ipv4, b.ipv6 = v4, v6 }
 }
 func between(min, max int) func(*backend) { return func(b *backend) { b.rules = Count{min, max} } }
+
+func guess(m Mode) Memory   { return Memory{Mode: m} }
+func certain(m Mode) Memory { return Memory{Mode: m, Conclusive: true} }
 
 // unread is a backend that nothing could be read of.
 func unread(b *backend) {
@@ -42,7 +46,7 @@ func TestDecide(t *testing.T) {
 	}{
 		{"set, against all evidence", facts{override: Legacy}, with(hintIs(Yes)), empty, row{Override, Legacy, true, false}},
 		{"set, nothing read", facts{override: NFT}, with(unread), with(unread), row{Override, NFT, true, false}},
-		{"set, another remembered", facts{override: NFT, remembered: Legacy, installed: Legacy}, empty, empty, row{Override, NFT, true, false}},
+		{"set, another remembered", facts{override: NFT, remembered: guess(Legacy), installed: Legacy}, empty, empty, row{Override, NFT, true, false}},
 
 		{"hint in nft", none, with(hintIs(Yes)), empty, row{KubeletHint, NFT, true, true}},
 		{"hint in nft, legacy unread", none, with(hintIs(Yes)), with(unread), row{KubeletHint, NFT, true, true}},
@@ -52,7 +56,7 @@ func TestDecide(t *testing.T) {
 		{"hint in legacy, stale canary in nft", none, with(canaryIs(Yes)), with(hintIs(Yes)), row{KubeletHint, Legacy, true, true}},
 		{"hint in nft, stale canary in legacy", none, with(hintIs(Yes)), with(canaryIs(Yes)), row{KubeletHint, NFT, true, true}},
 		{"hint in both", none, with(hintIs(Yes)), with(hintIs(Yes)), row{KubeletHint, NFT, true, true}},
-		{"hint in legacy, nft remembered", facts{remembered: NFT}, empty, with(hintIs(Yes)), row{KubeletHint, Legacy, true, true}},
+		{"hint in legacy, nft remembered", facts{remembered: guess(NFT)}, empty, with(hintIs(Yes)), row{KubeletHint, Legacy, true, true}},
 
 		{"canary in nft", none, with(canaryIs(Yes)), empty, row{KubeletCanary, NFT, true, true}},
 		{"canary in nft, legacy unread", none, with(canaryIs(Yes)), with(unread), row{KubeletCanary, NFT, true, false}},
@@ -60,13 +64,27 @@ func TestDecide(t *testing.T) {
 		{"canary in legacy, nft unread", none, with(unread), with(canaryIs(Yes)), row{KubeletCanary, Legacy, true, false}},
 		{"canary in both", none, with(canaryIs(Yes)), with(canaryIs(Yes)), row{KubeletCanary, NFT, true, true}},
 		{"canary in legacy, more rules in nft", none, with(between(9, 9)), with(canaryIs(Yes)), row{KubeletCanary, Legacy, true, true}},
-		{"canary in nft, legacy remembered", facts{remembered: Legacy}, with(canaryIs(Yes)), empty, row{KubeletCanary, NFT, true, true}},
+		{"canary in nft, legacy remembered", facts{remembered: guess(Legacy)}, with(canaryIs(Yes)), empty, row{KubeletCanary, NFT, true, true}},
 
-		{"remembered", facts{remembered: Legacy}, empty, empty, row{Remembered, Legacy, true, false}},
-		{"remembered, rules in the other", facts{remembered: Legacy}, with(between(9, 9)), empty, row{Remembered, Legacy, true, false}},
-		{"remembered, only the other works", facts{remembered: NFT}, with(worksIs(No, No)), empty, row{Remembered, NFT, true, false}},
-		{"remembered, only the other installed", facts{remembered: NFT, installed: Legacy}, empty, empty, row{Remembered, NFT, true, false}},
-		{"remembered, nothing read", facts{remembered: Legacy}, with(unread), with(unread), row{Remembered, Legacy, true, false}},
+		{"remembered", facts{remembered: guess(Legacy)}, empty, empty, row{Remembered, Legacy, true, false}},
+		{"remembered, rules in the other", facts{remembered: guess(Legacy)}, with(between(9, 9)), empty, row{Remembered, Legacy, true, false}},
+		{"remembered, only the other works", facts{remembered: guess(NFT)}, with(worksIs(No, No)), empty, row{Remembered, NFT, true, false}},
+		{"remembered, only the other installed", facts{remembered: guess(NFT), installed: Legacy}, empty, empty, row{Remembered, NFT, true, false}},
+		{"remembered, nothing read", facts{remembered: guess(Legacy)}, with(unread), with(unread), row{Remembered, Legacy, true, false}},
+
+		{"remembered, no table of it", facts{remembered: guess(Legacy)}, empty, with(existsIs(No)), row{Default, NFT, true, false}},
+		{"remembered, no table of it, rules in the other", facts{remembered: guess(Legacy)}, with(between(9, 9)), with(existsIs(No)), row{RuleCount, NFT, true, true}},
+		{"remembered, perhaps a table of it", facts{remembered: guess(Legacy)}, empty, with(existsIs(Unknown)), row{Remembered, Legacy, true, false}},
+		{"remembered, a table of it", facts{remembered: guess(NFT)}, with(existsIs(Yes)), with(between(9, 9)), row{Remembered, NFT, true, false}},
+		{"remembered for certain, no table of it", facts{remembered: certain(Legacy)}, with(between(9, 9)), with(existsIs(No)), row{Remembered, Legacy, true, true}},
+		{"remembered for certain, nft unread", facts{remembered: certain(Legacy)}, with(unread), empty, row{Remembered, Legacy, true, false}},
+		{"remembered for certain, legacy unread", facts{remembered: certain(NFT)}, empty, with(unread), row{Remembered, NFT, true, false}},
+		{"remembered for certain, its own backend unread", facts{remembered: certain(NFT)}, with(unread), empty, row{Remembered, NFT, true, true}},
+
+		{"rules, somebody guessed", facts{guessed: true}, with(between(9, 9)), empty, row{RuleCount, NFT, true, false}},
+		{"rules in legacy, somebody guessed", facts{guessed: true}, empty, with(between(9, 9)), row{RuleCount, Legacy, true, false}},
+		{"a canary, somebody guessed", facts{guessed: true}, empty, with(canaryIs(Yes)), row{KubeletCanary, Legacy, true, true}},
+		{"remembered for certain, somebody guessed", facts{remembered: certain(NFT), guessed: true}, empty, empty, row{Remembered, NFT, true, true}},
 
 		{"one rule in nft", none, with(between(1, 1)), empty, row{RuleCount, NFT, true, true}},
 		{"one rule in legacy", none, empty, with(between(1, 1)), row{RuleCount, Legacy, true, true}},

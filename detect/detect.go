@@ -17,8 +17,8 @@
 //
 // A conclusive answer holds until the host changes its mode, so it can be remembered. A guess is the best choice right
 // now and nothing more: use it if there is something to do, but ask again next time. Once rules were created by a
-// guess, stay with that backend, and pass it as Query.Remembered when asking again. A program that can wait calls
-// Query.Wait instead, which returns with the first conclusive answer, be it by kubelet's chains or by a count of rules.
+// guess, stay with that backend, and pass it as Query.Remembered when asking again, unless Result.Memorable says why not.
+// A program that can wait calls Query.Wait instead.
 //
 // The kernel is asked, and nothing else: nf_tables over netlink, x_tables over getsockopt. No process is started, no
 // rule is written, no table is registered, and no module of the legacy backend is loaded. The kernel may load nf_tables
@@ -119,6 +119,15 @@ const (
 	FeatureMatch  = "xt match"     // a rule with a match of x_tables, as most rules of iptables-nft have it
 )
 
+// Memory is what a container remembers of its backend: an earlier answer, and what it rested on.
+type Memory struct {
+	Mode       Mode      `json:"mode"`              // "": nothing is remembered
+	Reason     Reason    `json:"reason,omitempty"`  // "": not known
+	Conclusive bool      `json:"conclusive"`        // otherwise it is a guess
+	Because    string    `json:"because,omitempty"` // Result.Because
+	Since      time.Time `json:"since,omitzero"`
+}
+
 // Evidence is what is known of one backend and family.
 type Evidence struct {
 	Backend Mode   `json:"backend"`
@@ -147,8 +156,11 @@ type Evidence struct {
 	// Tables are those that exist, if all of them were looked at (Query.Everything).
 	Tables []Table `json:"tables,omitempty"`
 
-	// Err is the first question that failed. errors.Is finds the kernel's errno in it, such as unix.EPERM.
+	// Err is the first question that failed for a reason of the moment, such as unix.ENFILE, else the first that failed.
+	// errors.Is finds the kernel's errno in it.
 	Err error `json:"error,omitempty"`
+
+	exists Answer // one of the five tables exists; asked only where a guess is remembered
 }
 
 // Query says what is known beforehand and how much to ask. The zero Query knows nothing and asks only what can change
@@ -157,8 +169,13 @@ type Query struct {
 	// Override, if set, is the answer whatever the evidence, and there is nothing to wait for.
 	Override Mode
 
-	// Remembered is the backend that this container has used before, if any. kubelet's chains outrank it.
-	Remembered Mode
+	// Remembered is what this container remembers, if anything. kubelet's chains outrank it. A guess holds only while its
+	// backend has one of the five tables, or may have: one that left none has written nothing.
+	Remembered Memory
+
+	// Guessed says that somebody in this network namespace has acted on a guess. Rules that a guess wrote are not
+	// evidence, so a count is not conclusive.
+	Guessed bool
 
 	// Installed is the only backend whose programs are installed. Empty: both are, or neither, or it is not known.
 	Installed Mode
@@ -175,10 +192,23 @@ type Query struct {
 	// Everything also asks what cannot change the answer, and lists the tables with exact counts. That takes time in
 	// proportion to the number of rules.
 	Everything bool
+
+	// WaitFor says what ends Query.Wait.
+	WaitFor WaitFor
 }
+
+// WaitFor is what Query.Wait waits for.
+type WaitFor string
+
+// A program that knows of a kubelet on this host waits for its chains. While kubelet starts, or while the host's rules are
+// loaded again, leftovers in the other backend can be all that there is, and a count of them is conclusive.
+const (
+	ForAny     WaitFor = ""        // any conclusive answer
+	ForKubelet WaitFor = "kubelet" // a conclusive answer by kubelet's chains
+)
 
 // Host returns the backend that is used in the network namespace of the calling thread, without a dry run.
 func Host() Result { return Query{}.Run() }
 
-// PollInterval is how long Query.Wait may overlook a change of legacy's tables.
-const PollInterval = time.Second
+// PollInterval is how often Query.Wait asks.
+const PollInterval = 200 * time.Millisecond

@@ -172,7 +172,7 @@ func TestDryRunOnlyWhereNeeded(t *testing.T) {
 		{"a rule", "iptables-legacy -w -A INPUT -j ACCEPT", Query{DryRun: true}, false},
 		{"a hint", "iptables-nft -t mangle -N " + HintChain, Query{DryRun: true}, false},
 		{"a hint, and everything is asked", "iptables-nft -t mangle -N " + HintChain, Query{DryRun: true, Everything: true}, true},
-		{"remembered", "", Query{DryRun: true, Remembered: Legacy}, false},
+		{"remembered", "", Query{DryRun: true, Remembered: certain(Legacy)}, false},
 	} {
 		t.Run(test.doc, func(t *testing.T) {
 			host.Netns(t)

@@ -24,6 +24,7 @@ type legacyProbe struct {
 	domain, level, target int      // for socket(2) and getsockopt(2); target is for questions about a target
 	proc                  string   // where /proc is mounted
 	fd                    int      // -1: not open
+	permitted             Answer   // No while every answer was EPERM
 	tables                []string // those that exist
 	err                   error    // why they are not known
 }
@@ -191,7 +192,13 @@ func (p *legacyProbe) getsockopt(option int, b []byte) (int, error) {
 	// x/sys has no getsockopt that also passes something in.
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.fd), uintptr(p.level), uintptr(option),
 		uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&size)), 0)
-	if errno != 0 {
+	switch errno {
+	case 0:
+		p.permitted = Yes
+	case unix.EPERM:
+		p.permitted = max(p.permitted, No)
+		return 0, errno
+	default: // ENOPROTOOPT comes before the kernel asks for the capability
 		return 0, errno
 	}
 	return min(int(size), len(b)), nil

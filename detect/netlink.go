@@ -110,6 +110,11 @@ func (m message) attribute(kind uint16) ([]byte, error) {
 // and its value, padded to 4 bytes.
 type attributes []byte
 
+// kind is that of the first attribute, which is there.
+func (b attributes) kind() uint16 {
+	return binary.NativeEndian.Uint16(b[2:]) &^ uint16(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER)
+}
+
 // find returns the value of the first attribute of the kind, a part of b, or nil if there is none.
 func (b attributes) find(kind uint16) ([]byte, error) {
 	for len(b) > 0 {
@@ -117,7 +122,7 @@ func (b attributes) find(kind uint16) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if binary.NativeEndian.Uint16(b[2:])&^uint16(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER) == kind {
+		if b.kind() == kind {
 			return value, nil
 		}
 		b = rest
@@ -156,14 +161,21 @@ func (b attributes) nest(kind uint16, inner attributes) attributes {
 	return b.bytes(kind|unix.NLA_F_NESTED, inner)
 }
 
-// verify checks that the message is about this family and has this string in the attribute.
-func (m message) verify(family uint8, kind uint16, want string) error {
-	value, err := m.attribute(kind)
-	if err != nil {
-		return err
-	}
-	if m.body[0] != family || string(cString(value)) != want {
-		return errWrongObject
+// verify checks that the message is about this family and has these attributes, which are strings.
+func (m message) verify(family uint8, want attributes) error {
+	for len(want) > 0 {
+		text, rest, err := want.next()
+		if err != nil {
+			return err
+		}
+		value, err := m.attribute(want.kind())
+		if err != nil {
+			return err
+		}
+		if m.body[0] != family || !bytes.Equal(cString(value), cString(text)) {
+			return errWrongObject
+		}
+		want = rest
 	}
 	return nil
 }

@@ -95,10 +95,10 @@ func FuzzRequest(f *testing.F) {
 		if err != nil || len(rest) != 0 || len(b)%4 != 0 {
 			t.Fatalf("got rest of %d, error %v, length %d", len(rest), err, len(b))
 		}
-		if err := m.verify(unix.NFPROTO_IPV6, unix.NFTA_CHAIN_TABLE, table); err != nil {
+		if err := m.verify(unix.NFPROTO_IPV6, attributes(nil).text(unix.NFTA_CHAIN_TABLE, table)); err != nil {
 			t.Error(err)
 		}
-		if err := m.verify(unix.NFPROTO_IPV6, unix.NFTA_CHAIN_NAME, chain); err != nil {
+		if err := m.verify(unix.NFPROTO_IPV6, attributes(nil).text(unix.NFTA_CHAIN_NAME, chain)); err != nil {
 			t.Error(err)
 		}
 	})

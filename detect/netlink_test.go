@@ -87,7 +87,7 @@ func TestReply(t *testing.T) {
 		var err error
 		for m, bad := range r.messages(bytes.Join(test.datagram, nil)) {
 			if err = bad; err == nil {
-				err = m.verify(unix.NFPROTO_IPV4, unix.NFTA_RULE_TABLE, "filter")
+				err = m.verify(unix.NFPROTO_IPV4, attributes(nil).text(unix.NFTA_RULE_TABLE, "filter"))
 			}
 			if err != nil {
 				break
@@ -142,7 +142,7 @@ func TestLearn(t *testing.T) {
 	} {
 		var s nftSocket
 		for _, err := range test.errs {
-			s.learn(err)
+			s.noteSupport(err)
 		}
 		if s.supported != test.supported || s.fatal != test.fatal {
 			t.Errorf("%v: got %v, %v, want %v, %v", test.errs, s.supported, s.fatal, test.supported, test.fatal)

@@ -41,9 +41,27 @@ func again(read func() error) error {
 // chain asks for one chain of mangle by its name: the cost does not depend on how many rules or chains there are.
 func (s *nftSocket) chain(f Family, name string) (Answer, error) {
 	which := attributes(nil).text(unix.NFTA_CHAIN_TABLE, mangle).text(unix.NFTA_CHAIN_NAME, name)
-	for m, err := range s.ask(nftKind(unix.NFT_MSG_GETCHAIN), 0, f.nfproto(), which, nftKind(unix.NFT_MSG_NEWCHAIN)) {
+	has, err := s.object(unix.NFT_MSG_GETCHAIN, unix.NFT_MSG_NEWCHAIN, f, which)
+	if err != nil {
+		err = fmt.Errorf("ask nf_tables for chain %q: %w", name, err)
+	}
+	return has, err
+}
+
+// table asks for a table by its name.
+func (s *nftSocket) table(f Family, name string) (Answer, error) {
+	has, err := s.object(unix.NFT_MSG_GETTABLE, unix.NFT_MSG_NEWTABLE, f, attributes(nil).text(unix.NFTA_TABLE_NAME, name))
+	if err != nil {
+		err = fmt.Errorf("ask nf_tables for table %q: %w", name, err)
+	}
+	return has, err
+}
+
+// object asks for one object of a family by the attributes that name it, which must also be in the reply.
+func (s *nftSocket) object(get, reply uint16, f Family, which attributes) (Answer, error) {
+	for m, err := range s.ask(nftKind(get), 0, f.nfproto(), which, nftKind(reply)) {
 		if err == nil {
-			err = errors.Join(m.verify(f.nfproto(), unix.NFTA_CHAIN_TABLE, mangle), m.verify(f.nfproto(), unix.NFTA_CHAIN_NAME, name))
+			err = m.verify(f.nfproto(), which)
 		}
 		switch {
 		case err == nil:
@@ -51,10 +69,10 @@ func (s *nftSocket) chain(f Family, name string) (Answer, error) {
 		case absent(err):
 			return No, nil
 		default:
-			return Unknown, fmt.Errorf("ask nf_tables for chain %q: %w", name, err)
+			return Unknown, err
 		}
 	}
-	return Unknown, errShortMessage // a reply without the chain
+	return Unknown, errShortMessage // a reply without the object
 }
 
 // warmUp asks something small where a new socket would be asked for a dump, so that a large rule does not end it. Usually, the

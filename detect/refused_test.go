@@ -73,15 +73,3 @@ func TestRefusedSocketIsNoExtension(t *testing.T) {
 		}
 	}
 }
-
-// Where Wait cannot sleep, it answers once; a conclusive answer is all that was wanted.
-func TestWaitWithoutEventfd(t *testing.T) {
-	host.Netns(t)
-	refuseCall(t, unix.SYS_EVENTFD2, unix.ENOSYS)
-	if r, err := (Query{}).Wait(t.Context()); r.Reason != Default || !errors.Is(err, unix.ENOSYS) {
-		t.Errorf("nothing: got %v, %v", r, err)
-	}
-	if r, err := (Query{}).wait(t.Context(), func(Query) Result { return Result{Mode: Legacy, Conclusive: true} }); !r.Conclusive || err != nil {
-		t.Errorf("a conclusive answer: got %v, %v", r, err)
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,9 +18,12 @@ type Result struct {
 	Version    SchemaVersion `json:"version"`
 	Mode       Mode          `json:"mode"`
 	Reason     Reason        `json:"reason"`
-	Conclusive bool          `json:"conclusive"` // nothing that could not be read could overturn Mode
-	Evidence   []Evidence    `json:"evidence"`   // find one with Of
-	Conflicts  []Conflict    `json:"conflicts"`  // as far as both backends were asked
+	Conclusive bool          `json:"conclusive"`           // nothing that could not be read could overturn Mode
+	Remembered *Memory       `json:"remembered,omitempty"` // if that is the Reason
+	Evidence   []Evidence    `json:"evidence"`             // find one with Of
+	Conflicts  []Conflict    `json:"conflicts"`            // as far as both backends were asked
+
+	unprivileged bool // the kernel answered each question that needs CAP_NET_ADMIN with EPERM
 }
 
 // SchemaVersion is the version of the JSON form. In Go it carries nothing.
@@ -80,11 +84,50 @@ type textError struct{ error }
 func (t textError) Unwrap() error                { return t.error }
 func (t textError) MarshalText() ([]byte, error) { return []byte(t.Error()), nil }
 
-// fail keeps the first error, which is nearest to the cause.
+// fail keeps the first error, which is nearest to the cause. One of the moment replaces one that is not.
 func (e *Evidence) fail(err error) {
-	if e.Err == nil && err != nil {
+	if err != nil && (e.Err == nil || momentary(err) && !momentary(e.Err)) {
 		e.Err = textError{err}
 	}
+}
+
+// momentary reports whether the same question may be answered at the next moment.
+func momentary(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.ENFILE, syscall.EMFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the moment, the
+// next one can; and without CAP_NET_ADMIN nothing can be written. It is nil for a conclusive answer.
+func (r Result) Memorable() error {
+	if r.Conclusive {
+		return nil
+	}
+	for _, e := range r.Evidence {
+		if momentary(e.Err) {
+			return e.Err
+		}
+		for _, f := range e.Features {
+			if momentary(f.Err) {
+				return f.Err
+			}
+		}
+	}
+	if r.unprivileged {
+		return errUnprivileged
+	}
+	return nil
+}
+
+var errUnprivileged = fmt.Errorf("CAP_NET_ADMIN is missing: %w", syscall.EPERM)
+
+// Blind reports that something of one backend could not be asked.
+func (r Result) Blind() bool {
+	return slices.ContainsFunc(r.Evidence, func(e Evidence) bool { return e.Hint == Unknown })
 }
 
 // unasked is the evidence before any question.
@@ -114,9 +157,10 @@ func (r Result) rules(backend Mode) Count {
 }
 
 // String returns the mode and the reason for it in a sentence for people.
-func (r Result) String() string { return string(r.Mode) + ": " + r.because() }
+func (r Result) String() string { return string(r.Mode) + ": " + r.Because() }
 
-func (r Result) because() string {
+// Because returns the reason in a clause for people.
+func (r Result) Because() string {
 	switch r.Reason {
 	case Override:
 		return "the mode was set explicitly"
@@ -125,7 +169,7 @@ func (r Result) because() string {
 	case KubeletCanary:
 		return r.found(CanaryChain, canary)
 	case Remembered:
-		return "this container has used " + string(r.Mode) + " before"
+		return r.Remembered.because()
 	case RuleCount:
 		return fmt.Sprintf("nft has %s and legacy has %s", r.rules(NFT), r.rules(Legacy))
 	case OnlySupported:
@@ -138,6 +182,24 @@ func (r Result) because() string {
 	default:
 		return "no evidence was found, and nft is the default"
 	}
+}
+
+// because says since when, and what decided then.
+func (m *Memory) because() string {
+	if m == nil {
+		return "this container remembers it"
+	}
+	text := "remembered"
+	if !m.Conclusive {
+		text += " as a guess"
+	}
+	if !m.Since.IsZero() {
+		text += " since " + m.Since.UTC().Format("2006-01-02 15:04 MST")
+	}
+	if because := cmp.Or(m.Because, string(m.Reason)); because != "" {
+		text += "; what decided then: " + because
+	}
+	return text
 }
 
 func hint(e Evidence) bool   { return e.Hint == Yes }
@@ -183,6 +245,9 @@ func (r Result) Uncertainty() string {
 			return fmt.Sprintf("could not inspect %s %s: %v%s", e.Backend, e.Family.title(), e.Err, missingFor(e.Err))
 		}
 	}
+	if r.Reason == Remembered {
+		return "no kubelet chain was found, and what this container remembers is a guess"
+	}
 	for _, e := range r.Evidence {
 		if len(e.Foreign) > 0 {
 			c := e.Foreign[0]
@@ -195,8 +260,6 @@ func (r Result) Uncertainty() string {
 		return "this kernel has neither nf_tables nor x_tables, so iptables cannot work"
 	case nft == No && legacy == Unknown:
 		return "this kernel has no nf_tables, and x_tables is not loaded (a module may provide it)"
-	case r.Reason == Remembered:
-		return "no kubelet chain was found, and what this container has used before proves nothing about the host"
 	}
 	return "found neither a kubelet chain nor any rule in this network namespace, so the host's mode is unknown"
 }

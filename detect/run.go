@@ -9,7 +9,7 @@ import "slices"
 
 // Run answers the query. It never fails: what cannot be asked is Unknown in the evidence, with the error.
 func (q Query) Run() Result {
-	q = q.sane()
+	q = q.normalized()
 	if q.Override != "" && !q.Everything {
 		return q.result(unasked())
 	}
@@ -51,13 +51,17 @@ func (p *prober) run(q Query) Result {
 		p.askCanaries()
 	}
 	p.pause()
+	kubelet := p.found(hint) || p.found(canary)
+	if m := q.Remembered; m.Mode != "" && !m.Conclusive && (p.everything || !kubelet) {
+		p.askExists(m.Mode)
+	}
 	switch {
 	case p.everything:
 		for i := range families {
 			p.countNFT(i, Unbounded)
 		}
 		p.countLegacy(true)
-	case !p.found(hint) && !p.found(canary) && q.Remembered == "":
+	case !kubelet && decide(q.facts(p.evidence)).reason != Remembered:
 		p.compareRules()
 	}
 	p.pause()
@@ -73,8 +77,14 @@ func (p *prober) run(q Query) Result {
 	if q.DryRun && (p.everything || decide(q.facts(p.evidence)).reason == Default) {
 		p.dryRun(q.NAT)
 	}
-	return q.result(p.evidence)
+	r := q.result(p.evidence)
+	r.unprivileged = permitted(p.nft.permitted, p.legacy[0].permitted, p.legacy[1].permitted) == No
+	return r
 }
+
+// permitted is what the answers to questions that need CAP_NET_ADMIN say together: Yes if the kernel answered one, No if it
+// refused each with EPERM.
+func permitted(answers ...Answer) Answer { return slices.Max(answers) }
 
 func (p *prober) pause() {
 	if p.between != nil {
@@ -112,6 +122,28 @@ func (p *prober) askHints() {
 // askCanaries asks nft only. A canary in legacy is not the end of the questions, because one in nft outranks it.
 func (p *prober) askCanaries() {
 	p.askNFT(CanaryChain, func(e *Evidence) *Answer { return &e.Canary })
+}
+
+// askExists asks whether the backend has one of the five tables, in either family.
+func (p *prober) askExists(m Mode) {
+	for i, f := range families {
+		if m == Legacy {
+			e, probe := &p.evidence[2+i], &p.legacy[i]
+			if e.exists = Unknown; probe.err == nil {
+				e.exists = answer(slices.ContainsFunc(tableNames[:], func(name string) bool { return slices.Contains(probe.tables, name) }))
+			}
+			continue
+		}
+		e := &p.evidence[i]
+		for _, name := range tableNames {
+			var err error
+			e.exists, err = p.nft.table(f, name)
+			e.fail(err)
+			if e.exists != No {
+				return
+			}
+		}
+	}
 }
 
 // askNFT asks for a chain in one family after the other, and reports whether that was enough.

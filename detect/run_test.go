@@ -203,20 +203,6 @@ func TestHintBetweenQuestions(t *testing.T) {
 	}
 }
 
-// What the container remembers is below kubelet's chains and above the rules, which are not even counted.
-func TestRemembered(t *testing.T) {
-	host.Netns(t)
-	host.Run(t, "iptables-nft", "-w", "-A", "INPUT", "-j", "ACCEPT")
-	r := Query{Remembered: Legacy, DryRun: true}.Run()
-	if r.Mode != Legacy || r.Reason != Remembered || r.Conclusive || r.Of(NFT, IPv4).Rules.Min != 0 || r.Of(NFT, IPv4).Features != nil {
-		t.Errorf("got %v, conclusive %v, %+v", r, r.Conclusive, r.Evidence)
-	}
-	host.Run(t, "iptables-nft", "-w", "-t", mangle, "-N", CanaryChain)
-	if r := (Query{Remembered: Legacy}).Run(); r.Mode != NFT || r.Reason != KubeletCanary || !r.Conclusive {
-		t.Errorf("got %v, conclusive %v", r, r.Conclusive)
-	}
-}
-
 // Asked is only what can change the answer.
 func TestAskedIsWhatMatters(t *testing.T) {
 	host.Netns(t)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/sys/unix"
@@ -32,7 +33,7 @@ func TestSchema(t *testing.T) {
 		return schema.Validate(value)
 	}
 	host.Netns(t)
-	var all string
+	var all, remembered string
 	for _, situation := range []string{
 		":",
 		"nft add table ip nat; nft add chain ip nat mine '{ type nat hook prerouting priority 0; }'; nft add rule ip nat mine accept",
@@ -45,7 +46,9 @@ func TestSchema(t *testing.T) {
 	} {
 		host.Run(t, "sh", "-ec", situation)
 		for _, q := range []detect.Query{
-			{}, {Override: detect.NFT}, {Override: detect.Legacy, Everything: true}, {Remembered: detect.Legacy}, {Installed: detect.NFT},
+			{}, {Override: detect.NFT}, {Override: detect.Legacy, Everything: true}, {Remembered: detect.Memory{Mode: detect.NFT}},
+			{Remembered: detect.Memory{Mode: detect.Legacy, Reason: detect.RuleCount, Conclusive: true, Because: "legacy has rules", Since: time.Unix(1, 0)}},
+			{Installed: detect.NFT},
 			{DryRun: true}, {DryRun: true, NAT: true, Everything: true},
 		} {
 			text, err := json.Marshal(q.Run())
@@ -55,17 +58,24 @@ func TestSchema(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s, %+v: %v\n%s", situation, q, err, text)
 			}
-			all = string(text)
+			if all = string(text); q.Remembered.Conclusive && situation == ":" {
+				remembered = all
+			}
 		}
 	}
 	for old, broken := range map[string]string{
 		`"version":2`: `"version":1`, `"nft"`: `"nftables"`, `"rules":{"min":0`: `"rules":{"min":"0"`, `"rules":{"min":1`: `"rules":{"most":1`,
 		`"conclusive"`: `"certain"`, `"hint":"yes"`: `"hint":true`, `"canary":"no"`: `"canary":"none"`, `"name":"mangle"`: `"name":"broute"`,
+		`"reason":"rule-count","conclusive":true`: `"reason":"lot","conclusive":true`, `"since":"`: `"since":"on `, `"because":"`: `"because":null,"":"`,
 		`"hint-in-both"`: `"strange"`, `"name":"xt match"`: `"name":"match"`, `"has":"yes"`: `"has":"perhaps"`, `"foreign":[{"table":`: `"foreign":[{"chain":`,
 	} {
-		text := strings.Replace(all, old, broken, 1)
-		if text == all {
-			t.Errorf("no %s in %s", old, all)
+		whole := all
+		if !strings.Contains(all, old) {
+			whole = remembered
+		}
+		text := strings.Replace(whole, old, broken, 1)
+		if text == whole {
+			t.Errorf("no %s in %s", old, whole)
 		} else if valid([]byte(text)) == nil {
 			t.Errorf("%s is valid", broken)
 		}

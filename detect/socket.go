@@ -19,7 +19,8 @@ type nftSocket struct {
 	seq       uint32
 	buf       []byte
 	supported Answer
-	warm      bool // something was read with the whole buffer, so a dump comes in parts as large: see dumpBuffer
+	permitted Answer // No while every reply was EPERM
+	warm      bool   // something was read with the whole buffer, so a dump comes in parts as large: see dumpBuffer
 
 	// fatal is set when asking more would not help: nf_tables, or the nft_compat that is asked instead, is missing (each
 	// question would make the kernel look for the module again), or it may not be asked, or does not reply.
@@ -110,7 +111,7 @@ func (s *nftSocket) ask(kind, flags uint16, family uint8, a attributes, replyKin
 				break
 			}
 			for m, bad := range r.messages(datagram) {
-				if s.learn(bad); !yield(m, bad) || bad != nil {
+				if s.noteSupport(bad); !yield(m, bad) || bad != nil {
 					return
 				}
 			}
@@ -119,7 +120,7 @@ func (s *nftSocket) ask(kind, flags uint16, family uint8, a attributes, replyKin
 			err = r.err()
 		}
 		if err != nil {
-			s.learn(err)
+			s.noteSupport(err)
 			yield(message{}, err)
 		}
 	}
@@ -151,8 +152,14 @@ func (r reply) err() error {
 	}
 }
 
-// learn takes note of whether nf_tables is there and can be asked.
-func (s *nftSocket) learn(err error) {
+// noteSupport takes note of whether nf_tables is there and can be asked.
+func (s *nftSocket) noteSupport(err error) {
+	switch errno, replied := err.(unix.Errno); {
+	case err == nil, err == errNoNFTables, replied && errno != unix.EPERM:
+		s.permitted = Yes
+	case replied:
+		s.permitted = max(s.permitted, No)
+	}
 	switch {
 	case err == nil, err == unix.ENOENT: // the reply, see absent
 		s.supported = Yes

@@ -9,12 +9,13 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// A dry run never makes an answer conclusive, so it is made once, at the end, however often the host changes.
+// A dry run never makes an answer conclusive, so it is made once, at the end, however often the host is asked.
 func TestWaitMakesOneDryRun(t *testing.T) {
 	for _, test := range []struct {
 		doc        string
@@ -28,16 +29,16 @@ func TestWaitMakesOneDryRun(t *testing.T) {
 		{"a conclusive answer", Query{DryRun: true}, 3, 0, nil},
 		{"a conclusive answer to the last question", Query{DryRun: true}, 5, 1, nil},
 	} {
-		t.Run(test.doc, func(t *testing.T) {
-			host.Netns(t)
+		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			asked, dryRuns := 0, 0
+			start, asked, dryRuns := time.Now(), 0, 0
 			r, err := test.q.wait(ctx, func(q Query) Result {
+				if due := time.Duration(min(asked, 3)) * PollInterval; time.Since(start) != due {
+					t.Errorf("%s: question %d after %v, want %v", test.doc, asked, time.Since(start), due)
+				}
 				if asked++; asked == 4 {
 					cancel()
-				} else { // wakes it
-					host.Run(t, "nft", "add table ip t; delete table ip t")
 				}
 				if q.DryRun {
 					dryRuns++
@@ -45,7 +46,28 @@ func TestWaitMakesOneDryRun(t *testing.T) {
 				return Result{Conclusive: asked == test.conclusive}
 			})
 			if dryRuns != test.dryRuns || r.Conclusive != (test.err == nil) || !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
-				t.Errorf("got %d dry runs, conclusive %v, %v after %d questions", dryRuns, r.Conclusive, err, asked)
+				t.Errorf("%s: got %d dry runs, conclusive %v, %v after %d questions", test.doc, dryRuns, r.Conclusive, err, asked)
+			}
+		})
+	}
+}
+
+// Leftovers of another mode, or what is remembered, end the wait for anything, and not the wait for kubelet.
+func TestWaitFor(t *testing.T) {
+	answers := []Result{
+		{Reason: Default}, {Reason: Remembered}, {Reason: KubeletHint}, // not conclusive: nft was not asked
+		{Reason: Remembered, Conclusive: true}, {Reason: RuleCount, Conclusive: true}, {Reason: KubeletCanary, Conclusive: true}, {Reason: KubeletHint, Conclusive: true},
+	}
+	for _, test := range []struct {
+		from int
+		what WaitFor
+		want int
+	}{{0, ForAny, 3}, {4, ForAny, 4}, {0, ForKubelet, 5}, {6, ForKubelet, 6}} {
+		synctest.Test(t, func(t *testing.T) {
+			next := test.from - 1
+			r, err := Query{WaitFor: test.what}.wait(t.Context(), func(Query) Result { next++; return answers[next] })
+			if err != nil || next != test.want || r.Reason != answers[next].Reason {
+				t.Errorf("%q from %d: got %v, %v, answer %d, want %d", test.what, test.from, r, err, next, test.want)
 			}
 		})
 	}
@@ -68,7 +90,7 @@ func TestWaitOverride(t *testing.T) {
 func TestUnknownModes(t *testing.T) {
 	host.Netns(t)
 	for _, m := range []Mode{"auto", "NFT", "legacy ", "nft\n"} {
-		for _, q := range []Query{{Override: m}, {Remembered: m}, {Installed: m}} {
+		for _, q := range []Query{{Override: m}, {Remembered: Memory{Mode: m}}, {Installed: m}} {
 			q.DryRun = true
 			if r := q.Run(); r.Reason != Default || r.Of(NFT, IPv4).Features == nil {
 				t.Errorf("%+v: got %v, %+v", q, r, r.Evidence)
@@ -76,7 +98,7 @@ func TestUnknownModes(t *testing.T) {
 		}
 	}
 	host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
-	for _, q := range []Query{{Override: "auto"}, {Remembered: "auto"}, {Installed: "auto"}} {
+	for _, q := range []Query{{Override: "auto"}, {Remembered: Memory{Mode: "auto"}}, {Installed: "auto"}} {
 		if r := q.Run(); r.Mode != Legacy || r.Reason != RuleCount || !r.Conclusive {
 			t.Errorf("%+v: got %v, conclusive %v", q, r, r.Conclusive)
 		}
