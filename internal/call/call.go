@@ -33,7 +33,7 @@ func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
 	if override == "" {
 		container = w.Container()
 		memory = w.Memory(container)
-		q.Remembered = usable(memory.Mode(), errs)
+		q.Remembered = detect.Memory{Mode: usable(memory.Mode(), errs)}
 		q.DryRun = programs.Adds(argv)
 		q.NAT = q.DryRun && programs.NeedsNAT(argv)
 	}

@@ -119,7 +119,7 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 	}()
 	// From here on a signal ends the wait: somebody may go by this line.
 	s.say("waiting up to %s for kubelet's chains, or rules: %s", limit, r.Uncertainty())
-	r, err := detect.Query{Installed: q.Installed, Remembered: remembered}.Wait(ctx)
+	r, err := detect.Query{Installed: q.Installed, Remembered: detect.Memory{Mode: remembered}}.Wait(ctx)
 	signal.Stop(signals) // one that comes later ends the process
 	close(signals)
 	switch end := <-ended; {
