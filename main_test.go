@@ -15,13 +15,17 @@ const module = "github.com/iptables-wrappers/iptables-wrappers"
 // What each package may import of ours. What is not listed imports nothing of ours.
 var mayImport = map[string][]string{
 	"":                  {"internal/call", "internal/command", "internal/process"},
-	"internal/call":     {"detect", "exec", "internal/links", "internal/process", "internal/programs"},
+	"internal/call":     {"detect", "exec", "internal/layout", "internal/memory", "internal/process", "internal/programs", "internal/self", "internal/tree"},
 	"exec":              {"detect", "internal/process", "internal/programs"},
 	"internal/programs": {"detect"},
-	"internal/links":    {"detect", "internal/process", "internal/programs"},
-	"internal/install":  {"detect", "internal/links", "internal/programs"},
-	"internal/doctor":   {"detect", "internal/install", "internal/links", "internal/programs"},
-	"internal/command":  {"detect", "internal/doctor", "internal/install", "internal/links", "internal/process", "internal/programs"},
+	"internal/tree":     {"detect", "internal/programs"},
+	"internal/self":     {"detect", "internal/process", "internal/programs", "internal/tree"},
+	"internal/memory":   {"detect", "internal/programs", "internal/self", "internal/tree"},
+	"internal/layout":   {"detect", "internal/memory", "internal/programs", "internal/self", "internal/tree"},
+	"internal/here":     {"detect", "internal/layout", "internal/memory", "internal/programs"},
+	"internal/install":  {"detect", "internal/layout", "internal/programs", "internal/self", "internal/tree"},
+	"internal/doctor":   {"detect", "internal/here", "internal/install", "internal/layout", "internal/programs", "internal/self", "internal/tree"},
+	"internal/command":  {"detect", "internal/doctor", "internal/here", "internal/install", "internal/layout", "internal/memory", "internal/process", "internal/programs", "internal/self", "internal/tree"},
 }
 
 // imports returns the direct imports of each of our packages, or all of them.
@@ -54,7 +58,7 @@ func TestImports(t *testing.T) {
 		}
 	}
 	all := imports(t, `{{join .Deps " "}}`)
-	for _, from := range []string{"detect", "exec", "internal/call", "internal/links"} {
+	for _, from := range []string{"detect", "exec", "internal/call", "internal/layout"} {
 		for _, unwanted := range []string{"encoding/json", "os/exec", "net", "github.com/urfave/cli/v2"} {
 			if slices.Contains(all[from], unwanted) {
 				t.Errorf("%q brings in %q", from, unwanted)

@@ -20,6 +20,9 @@ const (
 	Default       Reason = "default"
 )
 
+// Kubelet reports that kubelet's chains decided.
+func (r Reason) Kubelet() bool { return r == KubeletHint || r == KubeletCanary }
+
 // facts is all that a decision rests on.
 type facts struct {
 	override, installed Mode
@@ -87,9 +90,10 @@ func Reasons() []Reason {
 	return slices.Compact(all)
 }
 
-// holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything.
+// holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything; what
+// somebody chose holds without.
 func (m Memory) holds(mode Mode, b backend) bool {
-	return m.Mode == mode && (m.Conclusive || b.exists != No)
+	return m.Mode == mode && (m.Conclusive || m.Reason == Override || b.exists != No)
 }
 
 // withoutKubelet reports that kubelet's chains are known not to be in this backend.

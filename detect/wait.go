@@ -25,7 +25,7 @@ func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error)
 	look.DryRun = q.DryRun && q.Everything // Everything wants its result, too
 	for {
 		r := run(look)
-		if q.WaitFor.ends(r) {
+		if q.WaitFor.Ended(r) {
 			return r, nil
 		}
 		select {
@@ -35,7 +35,7 @@ func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error)
 		}
 		// A dry run makes no answer conclusive, so once, for the guess, is enough.
 		if look != q {
-			if r = run(q); q.WaitFor.ends(r) {
+			if r = run(q); q.WaitFor.Ended(r) {
 				return r, nil
 			}
 		}
@@ -43,6 +43,7 @@ func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error)
 	}
 }
 
-func (w WaitFor) ends(r Result) bool {
-	return r.Conclusive && (w != ForKubelet || r.Reason == KubeletHint || r.Reason == KubeletCanary)
+// Ended reports whether a result is what was waited for. What kubelet's chains said earlier will do.
+func (w WaitFor) Ended(r Result) bool {
+	return r.Conclusive && (w != ForKubelet || r.Reason.Kubelet() || r.Remembered != nil && r.Remembered.Reason.Kubelet())
 }

@@ -65,7 +65,7 @@ func TestFindIn(t *testing.T) {
 		{"the next directory", map[string]string{"2/iptables-nft-restore": program}, "2/iptables-nft-restore", nil},
 		{"the first directory first", map[string]string{"1/xtables-nft-multi": program, "2/iptables-nft-restore": program}, "1/xtables-nft-multi", nil},
 		{"a wrapper", map[string]string{"1/iptables-nft-restore": wrapper, "2/iptables-nft-restore": program}, "", ErrRecursion},
-		{"a wrapper, the marker across two blocks", map[string]string{"1/xtables-nft-multi": strings.Repeat("x", 64<<10-20) + wrapper}, "", ErrRecursion},
+		{"a wrapper, the marker across two blocks", map[string]string{"1/xtables-nft-multi": "\x7fELF" + strings.Repeat("x", 64<<10-24) + wrapper}, "", ErrRecursion},
 		{"not executable", map[string]string{"1/-xtables-nft-multi": program}, "", unix.EACCES},
 		{"not executable, but the next is", map[string]string{"1/-xtables-nft-multi": program, "2/xtables-nft-multi": program}, "2/xtables-nft-multi", nil},
 		{"a directory", map[string]string{"1/xtables-nft-multi/file": program}, "", unix.EACCES},

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package call is a wrapped call: it asks the kernel which backend the host uses, makes the commands point to that backend's
-// program as far as the answer may be kept, and execs the program.
+// program as far as the answer may be stored, and execs the program.
 package call
 
 import (
@@ -12,60 +12,66 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// wrap detects the backend, remembers and keeps it as far as it may, and execs its program. It returns an exit status, and
+// wrap detects the backend, stores the answer as far as it may, and execs the backend's program. It returns an exit status, and
 // only if that fails.
-func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
+func wrap(p self.Process, argv []string, stderr io.Writer) int {
 	process.ReleaseSignals()
 	name := programs.Base(argv[0])
-	override, err := w.Override()
+	override, err := p.Override()
 	if err != nil {
 		return fail(stderr, 2, err, "")
 	}
-	paths, errs, only := w.FindBoth(programs.Dir(w.Called), name)
+	paths, errs, only := p.FindBoth(tree.Tree{}, p.Called, name)
 	q := detect.Query{Override: override, Installed: only}
-	var container links.Container
-	var memory links.Memory
+	names := layout.Names{Self: p}
+	var m memory.Memory
 	if override == "" {
-		container = w.Container()
-		memory = w.Memory(container)
-		q.Remembered = detect.Memory{Mode: usable(memory.Mode(), errs)}
+		names.Container = memory.ThisContainer()
+		m = names.Memory()
+		q.Remembered = usable(m.Remembered(), errs)
 		q.DryRun = programs.Adds(argv)
 		q.NAT = q.DryRun && programs.NeedsNAT(argv)
 	}
 
-	r := q.Run()
+	r := m.Answer(q)
 	if errs[r.Mode] != nil {
 		return cannotRun(stderr, name, r, errs[r.Mode])
 	}
-	kept := w.Keep(links.Answer{Result: r, Adds: q.DryRun, Program: paths[r.Mode]}, container, memory)
-	if m := usable(kept.Mode, errs); m != "" && m != r.Mode { // another call was first
-		r = detect.Result{Mode: m, Reason: detect.Remembered, Evidence: r.Evidence}
+	if q.Remembered.Mode != "" && r.Reason != detect.Remembered && !r.Reason.Kubelet() { // it does not hold
+		m.Renew()
 	}
-	debug(w, stderr, r, kept, paths[r.Mode])
+	stored := names.Store(layout.Decision{Result: r, Adds: q.DryRun, Changes: programs.Changes(argv), Program: paths[r.Mode]}, &m)
+	if stored.Mode != r.Mode && !errors.Is(errs[stored.Mode], exec.ErrMissing) { // another call was first
+		r = detect.Result{Mode: stored.Mode, Reason: detect.Remembered, Evidence: r.Evidence}
+	}
+	debug(p, stderr, r, stored, paths[r.Mode])
 	if err = errs[r.Mode]; err == nil {
 		err = exec.Become(paths[r.Mode], argv)
 	}
-	kept.Undo()
+	stored.Undo()
 	return cannotRun(stderr, name, r, err)
 }
 
-// usable returns a remembered backend, "" if its program is missing: then the other rows of the decision apply.
-func usable(m detect.Mode, errs map[detect.Mode]error) detect.Mode {
-	if errors.Is(errs[m], exec.ErrMissing) {
-		return ""
+// usable returns what is remembered, nothing if the backend's program is missing: then the other rows of the decision apply.
+func usable(r detect.Memory, errs map[detect.Mode]error) detect.Memory {
+	if errors.Is(errs[r.Mode], exec.ErrMissing) {
+		return detect.Memory{}
 	}
-	return m
+	return r
 }
 
 // cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the
 // host would not see its rules.
 func cannotRun(stderr io.Writer, name string, r detect.Result, err error) int {
-	hint := fmt.Sprintf("install the %s version of iptables in this image; if the mode is wrong, set IPTABLES_WRAPPER_MODE", r.Mode)
+	hint := fmt.Sprintf("install the %s version of iptables in this image; if the backend is wrong, set IPTABLES_WRAPPER_MODE", r.Mode)
 	if errors.Is(err, exec.ErrRecursion) {
 		hint = "that file is the wrapper itself: restore iptables' own program there"
 	}
@@ -81,13 +87,13 @@ func fail(stderr io.Writer, status int, err error, hint string) int {
 }
 
 // debug says in one line what the wrapper does, if IPTABLES_WRAPPER_DEBUG is set.
-func debug(w links.Wrapper, stderr io.Writer, r detect.Result, kept links.Kept, program string) {
-	if value := process.Variable("IPTABLES_WRAPPER_DEBUG"); value != "1" && value != "true" || !w.Trusted() {
+func debug(p self.Process, stderr io.Writer, r detect.Result, stored layout.Stored, program string) {
+	if value := process.Variable("IPTABLES_WRAPPER_DEBUG"); value != "1" && value != "true" || !p.Trusted() {
 		return
 	}
-	switched := "the switch was replaced"
-	if kept.Why != nil {
-		switched = fmt.Sprintf("the switch was not replaced (%v)", kept.Why)
+	switched := "the switch was moved"
+	if stored.Unmoved != nil {
+		switched = fmt.Sprintf("the switch was not moved (%v)", stored.Unmoved)
 	}
 	fmt.Fprintf(stderr, "iptables-wrapper: %s [%s]; %s; running %s\n", r, r.Reason, switched, program)
 }

@@ -31,7 +31,7 @@ func TestUsable(t *testing.T) {
 		{"", nil, ""}, {"", missing, ""}, {detect.NFT, nil, detect.NFT}, {detect.NFT, missing, ""},
 		{detect.NFT, fs.ErrPermission, detect.NFT}, {detect.Legacy, missing, detect.Legacy},
 	} {
-		if got := usable(test.remembered, map[detect.Mode]error{detect.NFT: test.nft}); got != test.want {
+		if got := usable(detect.Memory{Mode: test.remembered}, map[detect.Mode]error{detect.NFT: test.nft}).Mode; got != test.want {
 			t.Errorf("%q remembered, nft %v: got %q", test.remembered, test.nft, got)
 		}
 	}

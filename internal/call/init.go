@@ -6,9 +6,9 @@ package call
 import (
 	"os"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 )
 
 // marker is in the executable of every version of the wrapper, and in no other program.
@@ -41,4 +41,4 @@ func growStack(arguments int) byte {
 }
 
 // Wrapper returns the running wrapper.
-func Wrapper() links.Wrapper { return links.Started(marker) }
+func Wrapper() self.Process { return self.Started(marker) }

@@ -17,7 +17,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 )
 
 const program = "iptables-wrapper"
@@ -26,18 +28,18 @@ const program = "iptables-wrapper"
 var version string
 
 type session struct {
-	w      links.Wrapper
+	names  layout.Names
 	stdout *page
 	stderr io.Writer
 }
 
 // Run runs a command and returns its exit status: 2 for wrong usage; 3 if a conclusive answer was needed and there was
 // none; 128 and its number for a signal during a wait; 1 for any other failure.
-func Run(w links.Wrapper, args []string, stdout, stderr io.Writer) int {
+func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 	// A network namespace, /proc/thread-self and a trace by strace are those of one thread. It is never unlocked, so that the
 	// runtime starts no other thread from one that has entered another namespace.
 	runtime.LockOSThread()
-	s := &session{w, newPage(stdout), stderr}
+	s := &session{layout.Names{Self: p, Container: memory.ThisContainer()}, newPage(stdout), stderr}
 	if len(args) == 0 { // before Linux 5.18 a program can be started without any
 		args = []string{program}
 	}
@@ -198,7 +200,7 @@ func (s *session) printError(err error) int {
 
 // variable returns what IPTABLES_WRAPPER_MODE asks for: "" for auto.
 func (s *session) variable() (detect.Mode, error) {
-	mode, err := s.w.Override()
+	mode, err := s.names.Self.Override()
 	if err != nil {
 		return "", failure{2, err, seeHelp}
 	}
@@ -206,9 +208,9 @@ func (s *session) variable() (detect.Mode, error) {
 }
 
 // dir is the directory that --dir names, or the wrapper's own.
-func dir(c *cli.Context, w links.Wrapper) (string, error) {
+func dir(c *cli.Context, n layout.Names) (string, error) {
 	if dir := c.String("dir"); dir != "" {
 		return dir, nil
 	}
-	return w.Dir()
+	return n.Dir()
 }

@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
 )
 
@@ -32,7 +33,7 @@ func (s *session) detectCommand() *cli.Command {
 					"json (all evidence), env (shell variables) or nfd (Node Feature Discovery)",
 			}, "text", "table", "json", "env", "nfd"),
 			boolFlag("strict", "exit with status 3 if the answer is not conclusive"),
-			waitFlag(),
+			waitFlag(), forFlag(),
 			pathFlag("netns", "inspect the network namespace at `PATH`, for example /run/netns/NAME", true),
 			&cli.StringFlag{Name: "pid", Usage: "inspect the network namespace of process `N`"},
 		},
@@ -50,26 +51,26 @@ func (s *session) detect(c *cli.Context) error {
 	}
 	elsewhere := c.IsSet("netns") || c.IsSet("pid")
 	q := detect.Query{Override: variable, Everything: true}
-	dir, noDir := s.w.Dir()
-	var remembered detect.Mode
-	if noDir == nil {
-		q.Installed = doctor.Installed(s.w, dir)
-		if !elsewhere && variable == "" {
-			remembered = doctor.RememberedIn(s.w, dir)
-		}
+	dir, noDir := s.names.Dir()
+	ask := func(q detect.Query) detect.Result { return q.Run() }
+	switch {
+	case noDir == nil && elsewhere:
+		q.Installed = here.Installed(s.names, dir)
+	case noDir == nil:
+		ask = func(q detect.Query) detect.Result { return here.Ask(s.names, dir, q) }
 	}
-	r, err := s.detectOrWait(c, q, remembered)
+	r, err := s.detectOrWait(c, q, ask)
 	if err != nil {
 		return err
 	}
 	if r.Reason == detect.Default && r.Of(detect.NFT, detect.IPv4).Supported == detect.Yes {
 		q.DryRun = true // as a call that adds something would
-		r = doctor.Ask(q, remembered)
+		r = ask(q)
 	}
-	a := answer{Result: r, Network: doctor.ThisNetwork(s.w, r)}
+	a := answer{Result: r, Network: here.ThisNetwork(s.names.Container, r)}
 	if !elsewhere && noDir == nil {
-		here := doctor.Look(s.w, dir, variable, remembered, r)
-		a.Here = &here
+		now := here.Look(s.names, dir, variable, r)
+		a.Here = &now
 	}
 	if s.stdout.answer(c.String("output"), a); s.stdout.err != nil {
 		return s.stdout.err
@@ -91,11 +92,17 @@ func (s *session) detect(c *cli.Context) error {
 	return nil
 }
 
-// detectOrWait answers the query, after a wait if one was asked for.
-func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect.Mode) (detect.Result, error) {
+// detectOrWait answers the query, after a wait if one was asked for. There is no point in waiting for kubelet's chains where no
+// kubelet makes any.
+func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Query) detect.Result) (detect.Result, error) {
 	limit := c.Duration("wait")
-	r := doctor.Ask(q, remembered)
-	if limit == 0 || q.Override != "" || r.Conclusive {
+	q.WaitFor = waitFor(c)
+	r := ask(q)
+	if limit == 0 || q.Override != "" || q.WaitFor.Ended(r) {
+		return r, nil
+	}
+	if q.WaitFor == detect.ForKubelet && here.ThisNetwork(s.names.Container, r).Own {
+		s.say("not waiting for kubelet: %s", here.PodNetwork)
 		return r, nil
 	}
 	ctx, interrupt := context.WithTimeout(context.Background(), limit)
@@ -118,21 +125,32 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, remembered detect
 		}
 	}()
 	// From here on a signal ends the wait: somebody may go by this line.
-	s.say("waiting up to %s for kubelet's chains, or rules: %s", limit, r.Uncertainty())
-	r, err := detect.Query{Installed: q.Installed, Remembered: detect.Memory{Mode: remembered}}.Wait(ctx)
+	what := "kubelet's chains, or rules"
+	if q.WaitFor == detect.ForKubelet {
+		what = "kubelet's chains"
+	}
+	s.say("waiting up to %s for %s: %s", limit, what, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
+	r, err := detect.Query{Installed: q.Installed, Remembered: memoryOf(r), WaitFor: q.WaitFor}.Wait(ctx)
 	signal.Stop(signals) // one that comes later ends the process
 	close(signals)
 	switch end := <-ended; {
 	case end != nil:
 		return r, end
-	case r.Conclusive:
+	case q.WaitFor.Ended(r):
 		s.say("found: %v", r)
 	case ctx.Err() == nil:
 		return r, err
 	default:
 		s.say("timed out")
 	}
-	return doctor.Ask(q, remembered), nil
+	return ask(q), nil
+}
+
+func memoryOf(r detect.Result) detect.Memory {
+	if r.Remembered == nil {
+		return detect.Memory{}
+	}
+	return *r.Remembered
 }
 
 // enterNetns moves this thread into the network namespace that the flags name.

@@ -33,18 +33,18 @@ func (s *session) doctor(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dir, err := dir(c, s.w)
+	dir, err := dir(c, s.names)
 	if err != nil {
 		return err
 	}
 	if c.Bool("check") {
-		line, err := doctor.Check(s.w, dir, variable)
+		line, err := doctor.Check(s.names, dir, variable)
 		if err == nil {
 			fmt.Fprintln(s.stdout, line)
 		}
 		return err
 	}
-	r := doctor.Examine(s.w, dir, variable)
+	r := doctor.Examine(s.names, dir, variable)
 	if c.String("output") == "json" {
 		s.stdout.json(r)
 	} else {

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/urfave/cli/v2"
 )
 
 // examples are values of flags, for the messages about wrong ones.
 var examples = map[string]string{
 	"dir": "/usr/sbin", "root": "/mnt/image", "netns": "/run/netns/NAME", "pid": "1", "wait": "90s", "mode": "legacy",
-	"output": "json", "alternatives": "never",
+	"output": "json", "for": "kubelet", "alternatives": "never",
 }
 
 // enum is a flag that takes one of several words.
@@ -63,6 +64,19 @@ func waitFlag() cli.Flag {
 			return nil
 		},
 	}
+}
+
+func forFlag() cli.Flag {
+	return enumFlag(&cli.StringFlag{Name: "for", Value: "any",
+		Usage: "what --wait waits for: `EVIDENCE` that is conclusive (any), or kubelet's chains (kubelet)"}, "any", "kubelet")
+}
+
+// waitFor is what --for says.
+func waitFor(c *cli.Context) detect.WaitFor {
+	if c.String("for") == "kubelet" {
+		return detect.ForKubelet
+	}
+	return detect.ForAny
 }
 
 // explain rewrites the library's errors about flags: it names neither the command nor a value that would do, and writes

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
 // page is where answers are printed: a terminal, or something that is 80 columns wide. It remembers an error of writing, so
@@ -106,8 +106,8 @@ func (p *page) json(value any) {
 // Its JSON form is docs/detect.schema.json.
 type answer struct {
 	detect.Result
-	Here    *doctor.Here   `json:"here,omitempty"`
-	Network doctor.Network `json:"network"`
+	Here    *here.Here   `json:"here,omitempty"`
+	Network here.Network `json:"network"`
 }
 
 // remarks are what makes the answer less than the whole truth.
@@ -117,7 +117,7 @@ func (a answer) remarks() []string {
 		lines = append(lines, fmt.Sprintf("iptables in this container is %s: it differs from the host; run: iptables-wrapper doctor", a.Here))
 	}
 	if a.Network.Own && !a.Conclusive {
-		lines = append(lines, doctor.PodNetwork)
+		lines = append(lines, here.PodNetwork)
 	}
 	for _, c := range a.Conflicts {
 		lines = append(lines, fmt.Sprintf("conflict: %s; run: iptables-wrapper doctor", c.Explain()))

@@ -16,9 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // Version goes up when something in docs/doctor.schema.json changes its meaning or is removed.
@@ -48,13 +50,13 @@ type Report struct {
 	Version      int              `json:"version"`
 	Findings     []Finding        `json:"findings"`
 	Host         detect.Result    `json:"host"`
-	Here         Here             `json:"here"`
-	Network      Network          `json:"network"`
+	Here         here.Here        `json:"here"`
+	Network      here.Network     `json:"network"`
 	Remembered   detect.Mode      `json:"remembered,omitempty"`
 	Variable     detect.Mode      `json:"variable,omitempty"` // of this process
 	Capabilities []Capability     `json:"capabilities"`
 	Programs     []Program        `json:"programs"`
-	Names        []links.Status   `json:"names"`
+	Names        []layout.Status  `json:"names"`
 	Extensions   []detect.Support `json:"extensions"`
 	Unreadable   []string         `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
 
@@ -94,25 +96,25 @@ const wantedExtensions = "addrtype comment conntrack mark multiport owner physde
 
 // Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
 // the kernel may load the modules of what it is asked for. override is what the environment asks for, if it may.
-func Examine(w links.Wrapper, dir string, override detect.Mode) Report {
-	r := Report{Version: Version, Unreadable: []string{}, distrusted: !w.Trusted(), user: os.Geteuid()}
+func Examine(n layout.Names, dir string, override detect.Mode) Report {
+	r := Report{Version: Version, Unreadable: []string{}, distrusted: !n.Self.Trusted(), user: os.Geteuid()}
 	r.Variable, _ = programs.ParseMode(os.Getenv(programs.ModeVariable))
-	container := w.Container()
-	r.Remembered = RememberedIn(w, dir)
-	r.Host = Ask(detect.Query{Installed: Installed(w, dir), DryRun: true, NAT: true, Everything: true}, r.Remembered)
-
-	r.Network = ThisNetwork(w, r.Host)
-	r.Here = Look(w, dir, override, r.Remembered, r.Host)
-	r.Names = w.Look(dir)
-	if i := slices.IndexFunc(r.Names, func(s links.Status) bool { return s.Wrapper && s.Fixed != nil }); i >= 0 {
-		r.fixed = r.Names[i].Fixed
+	container := n.Container
+	r.Remembered = here.RememberedIn(n, dir).Mode
+	asked := here.Ask(n, dir, detect.Query{DryRun: true, NAT: true, Everything: true})
+	r.Host = here.Proven(asked)
+	r.Network = here.ThisNetwork(container, r.Host)
+	r.Here = here.Look(n, dir, override, asked)
+	r.Names = n.Look(dir)
+	if i := slices.IndexFunc(r.Names, func(s layout.Status) bool { return s.Wrapper && s.Unwritable != nil }); i >= 0 {
+		r.fixed = r.Names[i].Unwritable
 	}
-	r.bypasses = bypasses(w, dir, r.Host)
-	r.forgetful = forgetful(r.Remembered)
+	r.bypasses = bypasses(n, dir, r.Host)
+	r.forgetful = n.Memory().Unwritable()
 	r.strangers = !container.Own() && !(container.OwnNetns == detect.No && container.OwnRoot == detect.Yes) // as in ip netns exec
 	r.Capabilities = capabilities()
-	r.lock = lock(w.Trusted())
-	r.programs(w, dir)
+	r.lock = lock(n.Self.Trusted())
+	r.programs(n, dir)
 
 	// Only now: legacy's program loads x_tables where it can, and then they can be asked for extensions.
 	var wanted []detect.Extension
@@ -148,28 +150,15 @@ func access(path string, mode uint32) error {
 	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
 }
 
-// forgetful says why no memory can be made, in any of the places for it.
-func forgetful(remembered detect.Mode) error {
-	var all []string
-	for _, dir := range []string{"/dev/shm", "/run"} {
-		err := access(dir, unix.W_OK|unix.X_OK)
-		if err == nil || remembered != "" {
-			return nil
-		}
-		all = append(all, fmt.Sprintf("%s: %v", dir, err))
-	}
-	return errors.New(strings.Join(all, ", "))
-}
-
 // programs looks at what runs in each mode.
-func (r *Report) programs(w links.Wrapper, dir string) {
-	own, _ := w.Path()
-	wrapper, noFile := install.Capabilities(w.Tree, own)
+func (r *Report) programs(n layout.Names, dir string) {
+	own, _ := n.Self.Path()
+	wrapper, noFile := install.Capabilities(n.Tree, own)
 	r.wrapperCaps = wrapper != ""
 	for _, mode := range programs.Modes() {
 		p := Program{Mode: mode}
 		var err error
-		if p.Path, p.Version, err = install.Programs(w, dir, mode); err == nil {
+		if p.Path, p.Version, err = install.Programs(n, dir, mode); err == nil {
 			// Without its libraries a program has no match and no target.
 			if _, stderr, loadErr := install.Output(p.Path, "iptables", "-m", "comment", "-h"); loadErr != nil {
 				err = fmt.Errorf("%q cannot load its extensions: %w: %s", p.Path, loadErr, stderr)
@@ -183,7 +172,7 @@ func (r *Report) programs(w links.Wrapper, dir string) {
 			r.listErrors(p.Path)
 		}
 		r.Programs = append(r.Programs, p)
-		switch has, err := install.Capabilities(w.Tree, p.Path); {
+		switch has, err := install.Capabilities(n.Tree, p.Path); {
 		case err != nil || noFile != nil || has == wrapper:
 		case has == "":
 			r.lostCaps = append(r.lostCaps, p.Path)
@@ -199,9 +188,9 @@ func lock(trusted bool) error {
 	if path == "" || !trusted {
 		path = "/run/xtables.lock"
 	}
-	c, err := links.Tree{}.Follow(path)
+	c, err := tree.Tree{}.Follow(path)
 	switch {
-	case links.IsNotExist(err): // it is created where the links point
+	case tree.IsNotExist(err): // it is created where the links point
 		err = access(programs.Dir(c.End), unix.W_OK)
 	case err == nil && c.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
 		err = unix.EISDIR

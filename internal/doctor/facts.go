@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 // What the rules ask. What returns a string returns "" where a rule does not apply.
@@ -37,7 +38,7 @@ func (r *Report) blind() bool { return !r.has("CAP_NET_ADMIN") || r.failed(unix.
 
 // doubt is why the host's backend is not certain, unless somebody has decided: by the variable, or by select.
 func (r *Report) doubt() string {
-	if r.Host.Conclusive || r.Here.How == Variable || r.Here.How == Switch && r.Host.Reason == detect.Remembered {
+	if r.Host.Conclusive || r.Here.How == here.Variable || r.Here.How == here.Switch && r.Host.Reason == detect.Remembered {
 		return ""
 	}
 	return r.Host.Uncertainty()
@@ -52,8 +53,8 @@ func (r *Report) foreignChains() string {
 
 // differsBy says whether iptables here is known to be wrong, and why it is what it is. In the namespace of another
 // container, the stored mode says nothing.
-func (r *Report) differsBy(how How) string {
-	return where(r.Here.Differs && r.Here.How == how && (r.Network.Process1 != detect.No || how == Variable), r.Here.Backend)
+func (r *Report) differsBy(how here.How) string {
+	return where(r.Here.Differs && r.Here.How == how && (r.Network.Process1 != detect.No || how == here.Variable), r.Here.Backend)
 }
 
 // names says which of the six commands are broken, or other programs. Where none was found, one reason is enough.
@@ -77,7 +78,7 @@ func (r *Report) names() (noneFound, broken, foreign string) {
 // the programs of both backends, cannot help.
 func (r *Report) cutOff() bool {
 	return slices.ContainsFunc(r.Programs, func(p Program) bool { return p.missing }) &&
-		!slices.ContainsFunc(r.Names, func(n links.Status) bool { return n.Error == "" || !n.Switched })
+		!slices.ContainsFunc(r.Names, func(n layout.Status) bool { return n.Error == "" || !n.Switched })
 }
 
 // wanted is the backend whose programs have to work: the host's where it is known, else that of iptables here.

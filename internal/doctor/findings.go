@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
@@ -106,11 +107,11 @@ func (r *Report) sight() []Finding {
 		{Warning, r.failure(unix.ENOENT), uncertain, "mount /proc in this container"},
 		{Warning, r.failure(nil), uncertain, "see the kernel's log on the host (dmesg); iptables-wrapper doctor --all shows each error"},
 		{Problem, r.foreignChains(), "{}: iptables-nft can neither list nor change such a table", moveChain},
-		{Warning, where(r.Network.Own, remembers), chose + "; " + PodNetwork, hostNet},
+		{Warning, where(r.Network.Own, remembers), chose + "; " + here.PodNetwork, hostNet},
 		{Warning, remembers, chose, waitSelect},
-		{Warning, where(r.Network.Own && r.Host.Reason == detect.Default, doubt), "found neither a kubelet chain nor any rule: " + PodNetwork, hostNet},
+		{Warning, where(r.Network.Own && r.Host.Reason == detect.Default, doubt), "found neither a kubelet chain nor any rule: " + here.PodNetwork, hostNet},
 		// Nothing else speaks for legacy.
-		{Warning, where(r.Host.Reason == detect.OnlySupported && r.Here.How == EachCall, features),
+		{Warning, where(r.Host.Reason == detect.OnlySupported && r.Here.How == here.EachCall, features),
 			"iptables here uses legacy only because iptables-nft cannot add {}", "if the host's other programs use nft, " + load + modules},
 		{Warning, doubt, "{}", waitSelect},
 	}
@@ -118,29 +119,29 @@ func (r *Report) sight() []Finding {
 
 // backend has the reasons why iptables here is not what the host uses, that nearest to the root first.
 func (r *Report) backend() []Finding {
-	here := r.Here
+	now := r.Here
 	byMode := map[detect.Mode]string{}
 	for _, n := range r.Names {
 		byMode[n.Mode] += n.Name + " "
 	}
 	mixed := byMode[detect.NFT] + "is nft, " + byMode[detect.Legacy] + "is legacy"
 	// The variable says one thing, and the name does not point to the wrapper, which would obey it.
-	idle := where(!r.distrusted && here.How != Variable && here.How != Missing && here.Backend != r.Variable, r.Variable)
+	idle := where(!r.distrusted && now.How != here.Variable && now.How != here.Missing && now.Backend != r.Variable, r.Variable)
 	return []Finding{
 		{Problem, where(byMode[detect.NFT] != "" && byMode[detect.Legacy] != "", mixed), "some iptables commands run nft and others legacy: {}", runReset},
-		{Problem, r.differsBy(Variable), "{variable} is {here}, but the host uses {host} ({because})", unset},
-		{Problem, r.differsBy(Switch), differs, runReset + " (or delete the Pod)"},
-		{Problem, r.differsBy(Remembered), differs + " This container remembers {here} from an earlier call",
+		{Problem, r.differsBy(here.Variable), "{variable} is {here}, but the host uses {host} ({because})", unset},
+		{Problem, r.differsBy(here.Switch), differs, runReset + " (or delete the Pod)"},
+		{Problem, r.differsBy(here.Remembered), differs + " This container remembers {here} from an earlier call",
 			runReset + ", and restart the program that writes rules (or delete the Pod)"},
-		{Problem, r.differsBy(NotWrapped), differs + " iptables was never put behind the wrapper", addInstall},
-		{Warning, where(here.How == NotWrapped, here.Backend),
+		{Problem, r.differsBy(here.NotWrapped), differs + " iptables was never put behind the wrapper", addInstall},
+		{Warning, where(now.How == here.NotWrapped, now.Backend),
 			"iptables here is always {here}, whatever the host uses: it was never put behind the wrapper", addInstall},
-		{Warning, where(r.Host.Conclusive && here.Backend == r.Host.Mode, idle), resolves, unset},
+		{Warning, where(r.Host.Conclusive && now.Backend == r.Host.Mode, idle), resolves, unset},
 		{Warning, idle, resolves, runSelect},
-		{Warning, where(r.distrusted && here.How != Missing && here.Backend != r.Variable, r.Variable),
+		{Warning, where(r.distrusted && now.How != here.Missing && now.Backend != r.Variable, r.Variable),
 			noEffect + "the wrapper's file is set-user-ID or set-group-ID", "as root, " + runSelect},
 		// The variable decides here, and where it is not passed on the answer is another.
-		{Warning, where(here.How == Variable && r.Variable != r.Host.Mode, r.Variable),
+		{Warning, where(now.How == here.Variable && r.Variable != r.Host.Mode, r.Variable),
 			"{variable}={} is not passed on by programs that clear the environment, such as firewalld, openvpn and sudo: iptables started by them detects the mode", runSelect},
 	}
 }
@@ -154,7 +155,7 @@ func (r *Report) others() []Finding {
 	supportModules := map[bool]string{true: "nf_tables nft_compat", false: "iptable_filter ip6table_filter"}[nft]
 	cut := r.cutOff()
 	denied := r.user != 0 && errors.Is(r.lock, unix.EACCES)
-	stored := r.Here.How == Switch || r.Here.How == NotWrapped
+	stored := r.Here.How == here.Switch || r.Here.How == here.NotWrapped
 	drifts := r.strangers && !stored && r.failure(unix.EACCES) == "" && !r.blind()
 	return []Finding{
 		{Problem, where(cut, noneFound), "none of the six iptables commands was found: {}", runReset},
@@ -184,14 +185,14 @@ func (r *Report) others() []Finding {
 		{Warning, where(!r.Here.Differs, r.strayRules()), "the other backend has rules too: {}. They are active, but iptables here does not list them",
 			"find out what creates them and switch it to {host}; list them with: iptables-{other}-save"},
 		{Warning, missing, "the kernel lacks these iptables extensions: {}", "if something here needs them, " + load + aliases},
-		{Warning, where(drifts && r.Here.How != Variable, errorText(r.fixed)),
+		{Warning, where(drifts && r.Here.How != here.Variable, errorText(r.fixed)),
 			"the backend can change while this container runs: its links cannot be changed ({}), and nothing is remembered because " + strangers,
 			"set {variable} to {host}, or mount a writable directory, run iptables-wrapper select --dir DIRECTORY when the container starts, and put it first in PATH"},
 		{Warning, where(drifts && r.fixed == nil, strangers),
 			"nothing is stored or remembered, so the backend can change while this container runs: {}", "run this when the container starts: iptables-wrapper select"},
 		{Warning, where(r.fixed != nil && !r.strangers && !stored, errorText(r.forgetful)),
 			"the backend can change while this container runs: its links cannot be changed, and nothing can be remembered: {}", tmpfs},
-		{Note, where(r.forgetful == nil && r.Here.How != NotWrapped && !drifts, errorText(r.fixed)),
+		{Note, where(r.forgetful == nil && r.Here.How != here.NotWrapped && !drifts, errorText(r.fixed)),
 			"the links cannot be changed ({}), so every call detects the mode again", "no action needed: each call takes a few milliseconds longer"},
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 // healthy is a container on a legacy host in which nothing is wrong.
@@ -26,14 +27,14 @@ func healthy() Report {
 				{Backend: detect.Legacy, Family: detect.IPv6, Supported: detect.Yes},
 			},
 		},
-		Here:         Here{Backend: detect.Legacy, Program: "/p/xtables-legacy-multi", How: EachCall},
-		Network:      Network{Namespace: "net:[1]", Interfaces: []string{"lo", "ens3"}, Process1: detect.Yes},
+		Here:         here.Here{Backend: detect.Legacy, Program: "/p/xtables-legacy-multi", How: here.EachCall},
+		Network:      here.Network{Namespace: "net:[1]", Interfaces: []string{"lo", "ens3"}, Process1: detect.Yes},
 		Capabilities: []Capability{{Name: "CAP_NET_ADMIN", Present: true}, {Name: "CAP_NET_RAW", Present: true}},
 		Programs: []Program{
 			{Mode: detect.NFT, Path: "/p/xtables-nft-multi", Version: "iptables v1.8.9 (nf_tables)"},
 			{Mode: detect.Legacy, Path: "/p/xtables-legacy-multi", Version: "iptables v1.8.9 (legacy)"},
 		},
-		Names: []links.Status{
+		Names: []layout.Status{
 			{Name: "iptables", ResolvesTo: "/p/iptables-wrapper", Wrapper: true},
 			{Name: "ip6tables", ResolvesTo: "/p/iptables-wrapper", Wrapper: true},
 		},
@@ -45,7 +46,7 @@ func healthy() Report {
 func unknown(r *Report) {
 	r.Host.Mode, r.Host.Reason, r.Host.Conclusive = detect.NFT, detect.Default, false
 	r.Host.Evidence[2].Hint = detect.No
-	r.Here = Here{Backend: detect.NFT, Program: "/p/xtables-nft-multi", How: EachCall}
+	r.Here = here.Here{Backend: detect.NFT, Program: "/p/xtables-nft-multi", How: here.EachCall}
 }
 
 func unknownBecause(backend int, err error) func(*Report) {
@@ -56,9 +57,9 @@ func unknownBecause(backend int, err error) func(*Report) {
 }
 
 // wrong has iptables here run nft, on a legacy host.
-func wrong(how How) func(*Report) {
+func wrong(how here.How) func(*Report) {
 	return func(r *Report) {
-		r.Here = Here{Backend: detect.NFT, Program: "/p/xtables-nft-multi", How: how, Differs: true}
+		r.Here = here.Here{Backend: detect.NFT, Program: "/p/xtables-nft-multi", How: how, Differs: true}
 	}
 }
 
@@ -115,15 +116,15 @@ var situations = []situation{
 	}, []string{"problem: which is not iptables' own -> run: nft list ruleset"}},
 	{"a memory of a guess", func(r *Report) {
 		unknown(r)
-		r.Host.Reason, r.Remembered, r.Here.How = detect.Remembered, detect.NFT, Remembered
+		r.Host.Reason, r.Remembered, r.Here.How = detect.Remembered, detect.NFT, here.Remembered
 	}, []string{"warning: chose nft before the host showed what it uses -> select --wait"}},
 	{"a memory of a guess in the Pod's own network", func(r *Report) {
 		unknown(r)
-		r.Host.Reason, r.Remembered, r.Here.How, r.Network.Own = detect.Remembered, detect.NFT, Remembered, true
+		r.Host.Reason, r.Remembered, r.Here.How, r.Network.Own = detect.Remembered, detect.NFT, here.Remembered, true
 	}, []string{"warning: chose nft before the host showed what it uses -> hostNetwork: true"}},
 	{"select --mode", func(r *Report) {
 		unknown(r)
-		r.Host.Reason, r.Remembered, r.Here.How = detect.Remembered, detect.NFT, Switch
+		r.Host.Reason, r.Remembered, r.Here.How = detect.Remembered, detect.NFT, here.Switch
 	}, nil},
 	{"the programs have capabilities", func(r *Report) {
 		unknownBecause(0, unix.EPERM)(r)
@@ -136,43 +137,43 @@ var situations = []situation{
 	{"the programs lost their capabilities", func(r *Report) { r.lostCaps, r.wrapperCaps = []string{"/p/xtables-nft-multi"}, true },
 		[]string{"warning: file capabilities that these programs lack: /p/xtables-nft-multi -> setcap "}},
 
-	{"the right variable", func(r *Report) { r.Variable, r.Here.How = detect.Legacy, Variable }, nil},
-	{"the wrong variable", func(r *Report) { wrong(Variable)(r); r.Variable = detect.NFT },
+	{"the right variable", func(r *Report) { r.Variable, r.Here.How = detect.Legacy, here.Variable }, nil},
+	{"the wrong variable", func(r *Report) { wrong(here.Variable)(r); r.Variable = detect.NFT },
 		[]string{"problem: IPTABLES_WRAPPER_MODE is nft, but the host uses legacy -> unset IPTABLES_WRAPPER_MODE"}},
-	{"the variable where nothing is certain", func(r *Report) { unknown(r); r.Variable, r.Here.How = detect.NFT, Variable }, nil},
+	{"the variable where nothing is certain", func(r *Report) { unknown(r); r.Variable, r.Here.How = detect.NFT, here.Variable }, nil},
 	{"the variable, and programs that do not get it", func(r *Report) {
 		unknown(r)
-		r.Variable, r.Here.How, r.Here.Backend = detect.Legacy, Variable, detect.Legacy
+		r.Variable, r.Here.How, r.Here.Backend = detect.Legacy, here.Variable, detect.Legacy
 	}, []string{"warning: is not passed on by programs that clear the environment -> select --mode legacy"}},
 	{"the variable comes too late", func(r *Report) {
 		unknown(r)
-		r.Host.Reason, r.Remembered, r.Here.How, r.Variable = detect.Remembered, detect.NFT, Switch, detect.Legacy
+		r.Host.Reason, r.Remembered, r.Here.How, r.Variable = detect.Remembered, detect.NFT, here.Switch, detect.Legacy
 	}, []string{"warning: IPTABLES_WRAPPER_MODE=legacy has no effect -> select --mode legacy"}},
-	{"the variable comes too late, and is wrong", func(r *Report) { r.Here.How, r.Variable = Switch, detect.NFT },
+	{"the variable comes too late, and is wrong", func(r *Report) { r.Here.How, r.Variable = here.Switch, detect.NFT },
 		[]string{"warning: IPTABLES_WRAPPER_MODE=nft has no effect -> unset IPTABLES_WRAPPER_MODE"}},
 	{"the variable, set-user-ID", func(r *Report) { r.distrusted, r.Variable = true, detect.NFT },
 		[]string{"warning: set-user-ID -> select --mode nft"}},
-	{"the wrong mode is stored", wrong(Switch), []string{"problem: iptables in this container is nft, but the host uses legacy (chain KUBE-IPTABLES-HINT -> run: iptables-wrapper reset"}},
-	{"and left rules there", func(r *Report) { wrong(Switch)(r); rules(0, 3)(r) }, []string{"problem: iptables in this container is nft -> reset"}},
-	{"the wrong mode is remembered", wrong(Remembered), []string{"problem: This container remembers nft -> run: iptables-wrapper reset, and restart"}},
-	{"never installed", wrong(NotWrapped), []string{"problem: never put behind the wrapper -> run: iptables-wrapper install"}},
-	{"never installed, and right", func(r *Report) { r.Here.How = NotWrapped }, []string{"warning: always legacy, whatever the host uses -> run: iptables-wrapper install"}},
-	{"a stored mode, in the namespace of another container", func(r *Report) { wrong(Switch)(r); r.Network.Process1 = detect.No }, nil},
+	{"the wrong mode is stored", wrong(here.Switch), []string{"problem: iptables in this container is nft, but the host uses legacy (chain KUBE-IPTABLES-HINT -> run: iptables-wrapper reset"}},
+	{"and left rules there", func(r *Report) { wrong(here.Switch)(r); rules(0, 3)(r) }, []string{"problem: iptables in this container is nft -> reset"}},
+	{"the wrong mode is remembered", wrong(here.Remembered), []string{"problem: This container remembers nft -> run: iptables-wrapper reset, and restart"}},
+	{"never installed", wrong(here.NotWrapped), []string{"problem: never put behind the wrapper -> run: iptables-wrapper install"}},
+	{"never installed, and right", func(r *Report) { r.Here.How = here.NotWrapped }, []string{"warning: always legacy, whatever the host uses -> run: iptables-wrapper install"}},
+	{"a stored mode, in the namespace of another container", func(r *Report) { wrong(here.Switch)(r); r.Network.Process1 = detect.No }, nil},
 	{"two modes", func(r *Report) { r.Names[0].Mode, r.Names[1].Mode = detect.NFT, detect.Legacy },
 		[]string{"problem: iptables is nft, ip6tables is legacy -> run: iptables-wrapper reset"}},
 
 	{"no command", func(r *Report) { r.Names[0].Error, r.Names[1].Error = "gone", "gone" },
 		[]string{"problem: none of the six iptables commands was found: gone -> run: iptables-wrapper install"}},
 	{"no command, and the variable", func(r *Report) {
-		r.Names[0].Error, r.Names[1].Error, r.Variable, r.Here = "gone", "gone", detect.Legacy, Here{How: Missing, Error: "gone"}
+		r.Names[0].Error, r.Names[1].Error, r.Variable, r.Here = "gone", "gone", detect.Legacy, here.Here{How: here.Missing, Error: "gone"}
 	}, []string{"problem: none of the six"}},
 	{"the program behind the switch is gone", func(r *Report) {
-		r.Names[0] = links.Status{Name: "iptables", Switched: true, Error: "gone"}
-		r.Names[1] = links.Status{Name: "ip6tables", Switched: true, Error: "gone"}
+		r.Names[0] = layout.Status{Name: "iptables", Switched: true, Error: "gone"}
+		r.Names[1] = layout.Status{Name: "ip6tables", Switched: true, Error: "gone"}
 		r.Programs[1] = Program{Mode: detect.Legacy, Error: "no program", missing: true}
 	}, []string{"problem: none of the six iptables commands was found: gone -> run: iptables-wrapper reset", "problem: no usable legacy iptables"}},
 	{"a broken link", func(r *Report) { r.Names[1].Error = "gone" }, []string{"warning: broken: ip6tables (gone) -> run: iptables-wrapper install"}},
-	{"another program", func(r *Report) { r.Names[1] = links.Status{Name: "ip6tables", ResolvesTo: "/bin/true"} },
+	{"another program", func(r *Report) { r.Names[1] = layout.Status{Name: "ip6tables", ResolvesTo: "/bin/true"} },
 		[]string{`warning: ip6tables is "/bin/true", a program that is neither -> install --force`}},
 	{"another path", func(r *Report) { r.bypasses = []string{"/usr/local/sbin/iptables"} },
 		[]string{"warning: these paths run nft and bypass the wrapper, but the host uses legacy: /usr/local/sbin/iptables -> doctor --dir"}},
@@ -229,11 +230,11 @@ var situations = []situation{
 		r.Extensions = []detect.Support{support(detect.Legacy, detect.IPv6, "set", detect.No)}
 	}, nil},
 	{"hostPID", func(r *Report) { r.strangers = true }, []string{"warning: hostPID -> iptables-wrapper select"}},
-	{"hostPID, after select", func(r *Report) { r.strangers, r.Here.How = true, Switch }, nil},
+	{"hostPID, after select", func(r *Report) { r.strangers, r.Here.How = true, here.Switch }, nil},
 	{"hostPID, and read-only", func(r *Report) { r.strangers, r.fixed = true, unix.EROFS },
 		[]string{"warning: cannot be changed (read-only file system), and nothing is remembered -> set IPTABLES_WRAPPER_MODE to legacy, or mount"}},
 	{"hostPID, read-only, and the variable", func(r *Report) {
-		r.strangers, r.fixed, r.Variable, r.Here.How = true, unix.EROFS, detect.Legacy, Variable
+		r.strangers, r.fixed, r.Variable, r.Here.How = true, unix.EROFS, detect.Legacy, here.Variable
 	}, nil},
 	{"read-only", func(r *Report) { r.fixed = unix.EROFS }, []string{"note: read-only file system -> no action needed"}},
 	{"read-only, and no memory", func(r *Report) { r.fixed, r.forgetful = unix.EROFS, errors.New("/dev/shm: gone") },

@@ -15,8 +15,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // Debian, Fedora and others let several packages provide a command: /usr/sbin/iptables is a link to
@@ -71,7 +73,7 @@ func findGroups(dir string) (found []group, err error) {
 			case err == nil && g.members[0].ours:
 				g.tool = a.programs[tool]
 				found = append(found, g)
-			case err != nil && !errors.Is(err, fs.ErrNotExist) && alternative(links.Tree{}, programs.Join(dir, name)) != "":
+			case err != nil && !errors.Is(err, fs.ErrNotExist) && alternative(tree.Tree{}, programs.Join(dir, name)) != "":
 				return nil, fmt.Errorf("%w: %q: %w", ErrAlternatives, path, err)
 			}
 		}
@@ -86,12 +88,9 @@ func isExecutable(path string) bool {
 }
 
 // alternative returns the link in /etc/alternatives that a path is a link to, "" if it is none.
-func alternative(t links.Tree, path string) string {
-	target, err := t.Readlink(path)
-	if err == nil && target[0] != '/' {
-		target = programs.Join(programs.Dir(path), target)
-	}
-	if err != nil || !t.SameFile(programs.Dir(target), links.AlternativesDir) {
+func alternative(t tree.Tree, path string) string {
+	target, err := t.Target(path)
+	if err != nil || !t.SameFile(programs.Dir(target), layout.AlternativesDir) {
 		return ""
 	}
 	return target
@@ -104,7 +103,7 @@ func readGroup(path, name, dir string) (group, error) {
 	}
 	g, err := parseGroup(name, string(text))
 	for i, m := range g.members {
-		g.members[i].ours = programs.IsName(filepath.Base(m.link)) && (links.Tree{}).SameFile(filepath.Dir(m.link), dir)
+		g.members[i].ours = programs.IsName(filepath.Base(m.link)) && (tree.Tree{}).SameFile(filepath.Dir(m.link), dir)
 	}
 	return g, err
 }
@@ -130,7 +129,7 @@ func (g group) has(name string) bool {
 }
 
 // program is the path that the group's tool is given: the switch, beside the names as the group spells them.
-func (g group) program() string { return filepath.Join(filepath.Dir(g.members[0].link), links.Switch) }
+func (g group) program() string { return filepath.Join(filepath.Dir(g.members[0].link), layout.Switch) }
 
 // registered reports whether the switch is one of the choices, and the one that all names of the group point to.
 func (g group) registered() bool {
@@ -139,8 +138,8 @@ func (g group) registered() bool {
 
 func (g group) chosen() bool {
 	return !slices.ContainsFunc(g.members, func(m member) bool {
-		target, _ := os.Readlink(filepath.Join(links.AlternativesDir, m.name))
-		return m.ours && (target != g.program() || alternative(links.Tree{}, m.link) == "")
+		target, _ := os.Readlink(filepath.Join(layout.AlternativesDir, m.name))
+		return m.ours && (target != g.program() || alternative(tree.Tree{}, m.link) == "")
 	})
 }
 
@@ -152,7 +151,7 @@ func (g group) register() error {
 	for _, m := range g.members[1:] {
 		target := g.program()
 		if !m.ours { // what it points to now does not change
-			target, _ = os.Readlink(filepath.Join(links.AlternativesDir, m.name))
+			target, _ = os.Readlink(filepath.Join(layout.AlternativesDir, m.name))
 		}
 		if target != "" {
 			args = append(args, "--slave", m.link, m.name, target)
@@ -161,7 +160,7 @@ func (g group) register() error {
 	if err := run(g.tool, args...); err != nil {
 		return err
 	}
-	if former := filepath.Join(filepath.Dir(first.link), links.WrapperName); slices.Contains(g.choices, former) {
+	if former := filepath.Join(filepath.Dir(first.link), self.WrapperName); slices.Contains(g.choices, former) {
 		if err := run(g.tool, "--remove", first.name, former); err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func TestInstallAlternativesInRoot(t *testing.T) {
 
 	r = newRoot(t)
 	debian(r)
-	if got, err := Install(r.w, "usr/sbin", Options{Alternatives: true}); err != nil || !slices.Contains(got, "/etc/alternatives/iptables -> /usr/sbin/iptables-current") {
+	if got, err := Install(r.n, "usr/sbin", Options{Alternatives: true}); err != nil || !slices.Contains(got, "/etc/alternatives/iptables -> /usr/sbin/iptables-current") {
 		t.Errorf("without a slash: %q, %v", got, err)
 	}
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
@@ -27,10 +27,10 @@ var ErrUnchecked = errors.New("its version could not be checked")
 // Check returns what would keep a wrapper in the directory from working: nil if it finds programs for all six commands in
 // both backends and iptables-nft is new enough. It starts one process; in a tree other than the process' own none, and
 // the version is not checked there.
-func Check(w links.Wrapper, dir string) error {
-	_, missing := find(w, dir, detect.Legacy)
-	nft, err := find(w, dir, detect.NFT)
-	if err := errors.Join(missing, err); err != nil || !w.Own() {
+func Check(n layout.Names, dir string) error {
+	_, missing := find(n, dir, detect.Legacy)
+	nft, err := find(n, dir, detect.NFT)
+	if err := errors.Join(missing, err); err != nil || !n.Tree.Own() {
 		return err
 	}
 	_, err = version(nft, detect.NFT)
@@ -39,8 +39,8 @@ func Check(w links.Wrapper, dir string) error {
 
 // Programs returns the program that a wrapper in the directory would run for iptables, and the line that it prints about its
 // version. The error says which of the six commands has none, or what is wrong with this one.
-func Programs(w links.Wrapper, dir string, mode detect.Mode) (path, line string, err error) {
-	if path, err = find(w, dir, mode); err != nil {
+func Programs(n layout.Names, dir string, mode detect.Mode) (path, line string, err error) {
+	if path, err = find(n, dir, mode); err != nil {
 		return path, "", err
 	}
 	line, err = version(path, mode)
@@ -48,10 +48,10 @@ func Programs(w links.Wrapper, dir string, mode detect.Mode) (path, line string,
 }
 
 // find looks for the programs of all six commands and returns that of iptables.
-func find(w links.Wrapper, dir string, mode detect.Mode) (iptables string, err error) {
+func find(n layout.Names, dir string, mode detect.Mode) (iptables string, err error) {
 	var missing []error
 	for _, name := range programs.Names() {
-		path, err := w.FindIn(dir, mode, name)
+		path, err := n.Find(dir, mode, name)
 		if err != nil && !slices.ContainsFunc(missing, func(e error) bool { return e.Error() == err.Error() }) {
 			missing = append(missing, err)
 		}
@@ -105,23 +105,4 @@ func checkVersion(program string, mode detect.Mode, line string) error {
 		return fmt.Errorf("%q is version %d.%d.%d, which corrupts rules: 1.8.4 or newer is needed", program, v[0], v[1], v[2])
 	}
 	return nil
-}
-
-// Others returns the paths in the standard directories under which iptables runs without the wrapper: in an image with /sbin
-// and /usr/sbin apart, for example, a full path may bypass it. A directory with several names counts once.
-func Others(w links.Wrapper, dir string) (paths []string) {
-	dirs := []string{dir}
-	for _, d := range programs.StandardDirs() {
-		if slices.ContainsFunc(dirs, func(seen string) bool { return w.SameFile(seen, d) }) {
-			continue
-		}
-		dirs = append(dirs, d)
-		for _, name := range programs.Names() {
-			path := programs.Join(d, name)
-			if c, err := w.Follow(path); err == nil && c.IsProgram() && !w.IsWrapper(c.End) {
-				paths = append(paths, path)
-			}
-		}
-	}
-	return paths
 }

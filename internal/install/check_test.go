@@ -24,21 +24,21 @@ func TestOthers(t *testing.T) {
 	r.link("/usr/local/sbin/iptables", "/bin/true")
 	r.link("/usr/local/sbin/iptables-save", "/usr/sbin/iptables-wrapper")
 	want := []string{"/usr/local/sbin/ip6tables"}
-	if got := Others(r.w, "/usr/sbin"); !slices.Equal(got, want) {
+	if got := r.n.Others("/usr/sbin"); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := Others(r.w, "/sbin"); !slices.Equal(got, want) {
+	if got := r.n.Others("/sbin"); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r.link("/usr/sbin/iptables-restore", "xtables-nft-multi")
-	if got := Others(r.w, "/usr/local/sbin"); !slices.Equal(got, []string{"/usr/sbin/iptables-restore"}) {
+	if got := r.n.Others("/usr/local/sbin"); !slices.Equal(got, []string{"/usr/sbin/iptables-restore"}) {
 		t.Errorf("got %q", got)
 	}
 }
 
 func TestCheckPrograms(t *testing.T) {
 	r := newRoot(t)
-	if err := Check(r.w, "/usr/sbin"); err != nil {
+	if err := Check(r.n, "/usr/sbin"); err != nil {
 		t.Error(err)
 	}
 	for _, name := range []string{"xtables-nft-multi", "xtables-legacy-multi"} {
@@ -46,11 +46,11 @@ func TestCheckPrograms(t *testing.T) {
 		if err := os.Remove(r.dir + "/usr/sbin/" + name); err != nil {
 			t.Fatal(err)
 		}
-		if err := Check(r.w, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.Contains(err.Error(), name) {
+		if err := Check(r.n, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.Contains(err.Error(), name) {
 			t.Errorf("got %v", err)
 		}
 		r.file("/usr/sbin/"+strings.Replace(strings.TrimSuffix(name, "-multi"), "xtables", "iptables", 1), "")
-		if err := Check(r.w, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.Contains(err.Error(), "ip6tables") {
+		if err := Check(r.n, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.Contains(err.Error(), "ip6tables") {
 			t.Errorf("with iptables' program alone: got %v", err)
 		}
 	}

@@ -12,8 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // ErrArchitecture is returned when the wrapper is built for a different architecture than the programs in the root.
@@ -21,26 +23,26 @@ var ErrArchitecture = errors.New("this wrapper is built for a different architec
 
 // addWrapper plans to write the running executable to its place in the directory, unless it is there, and to give it the
 // file capabilities of iptables' programs.
-func (p *plan) addWrapper(w links.Wrapper, force bool) error {
-	path := programs.Join(p.dir, links.WrapperName)
-	content, err := executable(w)
+func (p *plan) addWrapper(n layout.Names, force bool) error {
+	path := programs.Join(p.dir, self.WrapperName)
+	content, err := executable(n)
 	if err != nil {
 		return err
 	}
-	present := hasContent(w.Tree, path, content)
+	present := hasContent(n.Tree, path, content)
 	if !present {
-		present, err = forArchitecture(w, p.dir, path, content)
+		present, err = forArchitecture(n, p.dir, path, content)
 	}
 	if err == nil && !present {
-		p.wrapper, err = content, replaceable(w.Tree, path, force)
+		p.wrapper, err = content, replaceable(n, path, force)
 	}
 	if err != nil {
 		return err
 	}
-	if p.capabilities, err = ProgramCapabilities(w, p.dir); err != nil || p.capabilities == "" || p.wrapper != nil {
+	if p.capabilities, err = ProgramCapabilities(n, p.dir); err != nil || p.capabilities == "" || p.wrapper != nil {
 		return err
 	}
-	if has, err := Capabilities(w.Tree, path); err != nil || has == p.capabilities {
+	if has, err := Capabilities(n.Tree, path); err != nil || has == p.capabilities {
 		p.capabilities = ""
 		return err
 	}
@@ -49,8 +51,8 @@ func (p *plan) addWrapper(w links.Wrapper, force bool) error {
 
 // executable returns the content of the running executable, also if its file has been removed. Some emulators pass their own
 // file off as /proc/self/exe.
-func executable(w links.Wrapper) ([]byte, error) {
-	path, notFound := w.Path()
+func executable(n layout.Names) ([]byte, error) {
+	path, notFound := n.Self.Path()
 	if notFound == nil {
 		return os.ReadFile(path)
 	}
@@ -63,13 +65,13 @@ func executable(w links.Wrapper) ([]byte, error) {
 
 // hasContent reports whether a path is a regular file with this content that everybody can execute. A symlink is not enough: it
 // could point to one of the six commands, which will point to this path.
-func hasContent(t links.Tree, path string, content []byte) bool {
+func hasContent(t tree.Tree, path string, content []byte) bool {
 	st, err := t.Lstat(path)
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o555 == 0o555 && bytes.Equal(head(t, path, len(content)+1), content)
 }
 
 // head returns the beginning of a file, as far as it can be read.
-func head(t links.Tree, path string, size int) []byte {
+func head(t tree.Tree, path string, size int) []byte {
 	f, err := t.Open(path)
 	if err != nil {
 		return nil
@@ -81,8 +83,8 @@ func head(t links.Tree, path string, size int) []byte {
 
 // writeWrapper puts an executable in its place with one rename(2). It is synced first: after a power failure, the commands
 // must not point to an empty file.
-func writeWrapper(t links.Tree, path string, content []byte, capabilities string) error {
-	temporary := links.Temporary(path, "new")
+func writeWrapper(t tree.Tree, path string, content []byte, capabilities string) error {
+	temporary := tree.Temporary(path, "new")
 	_ = t.Unlink(temporary) // left behind by a process that was killed; if it stays, Create says why
 	f, err := t.Create(temporary)
 	if err != nil {
@@ -104,13 +106,13 @@ func writeWrapper(t links.Tree, path string, content []byte, capabilities string
 
 // forArchitecture reports whether the wrapper at the path is the one to use in another tree, because it is for the
 // architecture of the programs there and the running one is not.
-func forArchitecture(w links.Wrapper, dir, path string, running []byte) (present bool, err error) {
+func forArchitecture(n layout.Names, dir, path string, running []byte) (present bool, err error) {
 	for _, mode := range programs.Modes() {
-		program, err := w.FindIn(dir, mode, "iptables")
-		want := elfArchitecture(head(w.Tree, program, elfHeader))
+		program, err := n.Find(dir, mode, "iptables")
+		want := elfArchitecture(head(n.Tree, program, elfHeader))
 		switch {
-		case w.Own() || err != nil || want == "" || want == elfArchitecture(running):
-		case elfArchitecture(head(w.Tree, path, elfHeader)) == want && w.IsWrapper(path):
+		case n.Tree.Own() || err != nil || want == "" || want == elfArchitecture(running):
+		case elfArchitecture(head(n.Tree, path, elfHeader)) == want && n.Tree.IsWrapper(path):
 			return true, nil
 		default:
 			return false, fmt.Errorf("%w, such as %q, and there is no wrapper for it at %q", ErrArchitecture, program, path)
@@ -142,7 +144,7 @@ var ErrCapabilities = errors.New("cannot give the wrapper the file capabilities 
 
 // Capabilities returns the file capabilities of a file as they are stored, "" if it has none. A path in a file system
 // without extended attributes has none.
-func Capabilities(t links.Tree, path string) (string, error) {
+func Capabilities(t tree.Tree, path string) (string, error) {
 	f, err := t.Open(path)
 	if err != nil {
 		return "", err
@@ -161,15 +163,15 @@ func Capabilities(t links.Tree, path string) (string, error) {
 
 // ProgramCapabilities returns the file capabilities of the programs that a wrapper in the directory would run. Programs
 // without any, and missing ones, do not count. Two programs with different ones are an error: no wrapper can serve both.
-func ProgramCapabilities(w links.Wrapper, dir string) (string, error) {
+func ProgramCapabilities(n layout.Names, dir string) (string, error) {
 	var value, from string
 	for _, mode := range programs.Modes() {
 		for _, name := range programs.Names() {
-			path, err := w.FindIn(dir, mode, name)
+			path, err := n.Find(dir, mode, name)
 			if err != nil {
 				continue // Check reports it
 			}
-			switch got, err := Capabilities(w.Tree, path); {
+			switch got, err := Capabilities(n.Tree, path); {
 			case err != nil:
 				return "", fmt.Errorf("%w: %w", ErrCapabilities, err)
 			case value == "":
@@ -182,7 +184,7 @@ func ProgramCapabilities(w links.Wrapper, dir string) (string, error) {
 	return value, nil
 }
 
-func setCapabilities(t links.Tree, path, value string) error {
+func setCapabilities(t tree.Tree, path, value string) error {
 	f, err := t.Open(path)
 	if err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -20,7 +21,7 @@ func TestWriteWrapper(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o077))
 	r := newRoot(t)
 	r.file("/usr/sbin/iptables-wrapper.new", "a user's")
-	if err := writeWrapper(r.w.Tree, "/usr/sbin/iptables-wrapper", []byte(marker), ""); err != nil {
+	if err := writeWrapper(r.n.Tree, "/usr/sbin/iptables-wrapper", []byte(marker), ""); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(r.dir + "/usr/sbin/iptables-wrapper"); err != nil || info.Mode() != 0o755 {
@@ -30,7 +31,7 @@ func TestWriteWrapper(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	defer r.unchanged()()
-	if err := writeWrapper(r.w.Tree, "/usr/sbin/iptables-wrapper", []byte("new"), "not capabilities"); !errors.Is(err, ErrCapabilities) {
+	if err := writeWrapper(r.n.Tree, "/usr/sbin/iptables-wrapper", []byte("new"), "not capabilities"); !errors.Is(err, ErrCapabilities) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -53,7 +54,7 @@ func TestInstallOtherArchitecture(t *testing.T) {
 	const arm64 = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
 	const s390x = "\x7fELF\x02\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x16"
 	other := arm64
-	if own, err := executable(links.Started(marker)); err != nil || elfArchitecture(own) == elfArchitecture([]byte(other)) {
+	if own, err := executable(layout.Names{Self: self.Started(marker)}); err != nil || elfArchitecture(own) == elfArchitecture([]byte(other)) {
 		other = s390x
 	}
 	r := newRoot(t)
@@ -92,7 +93,7 @@ const (
 
 func (r root) setCapabilities(program, value string) {
 	r.Helper()
-	if err := setCapabilities(r.w.Tree, "/usr/sbin/"+program, value); err != nil {
+	if err := setCapabilities(r.n.Tree, "/usr/sbin/"+program, value); err != nil {
 		host.Cannot(r, "set file capabilities: %v", err)
 	}
 }
@@ -103,7 +104,7 @@ func TestInstallCapabilities(t *testing.T) {
 	r.setCapabilities("xtables-nft-multi", netAdminRaw)
 	has := func(want string) {
 		t.Helper()
-		if got, err := Capabilities(r.w.Tree, "/usr/sbin/iptables-wrapper"); err != nil || got != want {
+		if got, err := Capabilities(r.n.Tree, "/usr/sbin/iptables-wrapper"); err != nil || got != want {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
 	}
@@ -117,7 +118,7 @@ func TestInstallCapabilities(t *testing.T) {
 	r.refuses("/usr/sbin", Options{}, ErrCapabilities, "differ")
 	r.setCapabilities("xtables-legacy-multi", netAdminRaw)
 	r.setCapabilities("iptables-wrapper", netAdmin)
-	r.file("/usr/sbin/iptables-wrapper", marker+marker) // an older one; writing to a file drops its capabilities
+	r.file("/usr/sbin/iptables-wrapper", "\x7fELF"+marker+marker) // an older one; writing to a file drops its capabilities
 	if got := r.install("/usr/sbin", Options{}); !slices.Contains(got, gave) {
 		t.Errorf("got %q", got)
 	}

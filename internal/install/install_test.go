@@ -12,7 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 func TestInstall(t *testing.T) {
@@ -21,17 +23,17 @@ func TestInstall(t *testing.T) {
 		"links to iptables":            func(r root) { r.all("xtables-nft-multi") },
 		"the former layout":            func(r root) { r.all("iptables-wrapper") },
 		"moved by the former version":  func(r root) { r.all("xtables-legacy-multi") },
-		"a switch that no name uses":   func(r root) { r.all("xtables-nft-multi"); r.link("/usr/sbin/"+links.Switch, "xtables-legacy-multi") },
-		"selected":                     func(r root) { r.all(links.Switch); r.link("/usr/sbin/"+links.Switch, "xtables-legacy-multi") },
-		"the wrapper was removed":      func(r root) { r.all(links.Switch); r.link("/usr/sbin/"+links.Switch, links.WrapperName) },
+		"a switch that no name uses":   func(r root) { r.all("xtables-nft-multi"); r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi") },
+		"selected":                     func(r root) { r.all(layout.Switch); r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi") },
+		"the wrapper was removed":      func(r root) { r.all(layout.Switch); r.link("/usr/sbin/"+layout.Switch, self.WrapperName) },
 		"the programs were removed":    func(r root) { r.all("iptables-nft") },
-		"an older wrapper":             func(r root) { r.file("/usr/sbin/iptables-wrapper", marker); r.all("iptables-wrapper") },
-		"names that are wrapper files": func(r root) { r.file("/usr/sbin/iptables", marker); r.file("/usr/sbin/ip6tables", marker) },
-		"the wrapper points to a name": func(r root) { r.file("/usr/sbin/iptables", marker); r.link("/usr/sbin/iptables-wrapper", "iptables") },
+		"an older wrapper":             func(r root) { r.file("/usr/sbin/iptables-wrapper", "\x7fELF"+marker); r.all("iptables-wrapper") },
+		"names that are wrapper files": func(r root) { r.file("/usr/sbin/iptables", "\x7fELF"+marker); r.file("/usr/sbin/ip6tables", "\x7fELF"+marker) },
+		"the wrapper points to a name": func(r root) { r.file("/usr/sbin/iptables", "\x7fELF"+marker); r.link("/usr/sbin/iptables-wrapper", "iptables") },
 		"the switch points to a name": func(r root) {
 			r.all("xtables-nft-multi")
-			r.file("/usr/sbin/iptables", marker)
-			r.link("/usr/sbin/"+links.Switch, "iptables")
+			r.file("/usr/sbin/iptables", "\x7fELF"+marker)
+			r.link("/usr/sbin/"+layout.Switch, "iptables")
 		},
 		"names point to one another": func(r root) { r.all("iptables"); r.link("/usr/sbin/iptables", "xtables-nft-multi") },
 		"killed while copying":       func(r root) { r.file("/usr/sbin/.iptables-wrapper.new", "half") },
@@ -41,7 +43,7 @@ func TestInstall(t *testing.T) {
 			r := newRoot(t)
 			prepare(r)
 			r.install("/usr/sbin", Options{Alternatives: true})
-			own, err := executable(r.w)
+			own, err := executable(r.n)
 			got, readErr := os.ReadFile(filepath.Join(r.dir, "/usr/sbin/iptables-wrapper"))
 			if err != nil || readErr != nil || !bytes.Equal(got, own) {
 				t.Errorf("the wrapper was not copied: %v, %v", err, readErr)
@@ -57,7 +59,7 @@ func TestInstall(t *testing.T) {
 
 func TestInstallReportsChanges(t *testing.T) {
 	r := newRoot(t)
-	r.all(links.Switch)
+	r.all(layout.Switch)
 	r.link("/usr/sbin/iptables", "xtables-nft-multi")
 	got := r.install("/usr/sbin", Options{})
 	want := []string{
@@ -75,20 +77,20 @@ func TestInstallRefuses(t *testing.T) {
 		prepare func(root)
 		text    string
 	}{
-		"a user's file":              {func(r root) { r.file("/usr/sbin/ip6tables", "mine") }, `"/usr/sbin/ip6tables" is a file that is not the wrapper`},
+		"a user's file":              {func(r root) { r.file("/usr/sbin/ip6tables", "mine") }, `"/usr/sbin/ip6tables" is a file that is neither a wrapper nor a link to iptables`},
 		"a link to something else":   {func(r root) { r.file("/bin/true", ""); r.link("/usr/sbin/iptables", "/bin/true") }, `"/usr/sbin/iptables" points to "/bin/true"`},
 		"a broken link":              {func(r root) { r.link("/usr/sbin/iptables-save", "gone") }, `"/usr/sbin/iptables-save" is a broken link`},
 		"a loop":                     {func(r root) { r.link("/usr/sbin/iptables", "iptables") }, "too many levels of symbolic links"},
-		"a file for the switch":      {func(r root) { r.file("/usr/sbin/"+links.Switch, "mine") }, `"/usr/sbin/iptables-current" is a file`},
+		"a file for the switch":      {func(r root) { r.file("/usr/sbin/"+layout.Switch, "mine") }, `"/usr/sbin/iptables-current" is a file`},
 		"a file for the wrapper":     {func(r root) { r.file("/usr/sbin/iptables-wrapper", "mine") }, `"/usr/sbin/iptables-wrapper" is a file`},
 		"an absolute link outside":   {func(r root) { r.link("/usr/sbin/iptables", "/etc/hostname") }, "broken link"},
 		"a relative link outside":    {func(r root) { r.link("/usr/sbin/iptables", "../../../../../../../../etc/hostname") }, "broken link"},
-		"the wrapper's name, a FIFO": {func(r root) { _ = unix.Mkfifo(r.dir+"/usr/sbin/iptables-wrapper", 0o644) }, "is a file that is not the wrapper"},
+		"the wrapper's name, a FIFO": {func(r root) { _ = unix.Mkfifo(r.dir+"/usr/sbin/iptables-wrapper", 0o644) }, "is a file that is neither a wrapper nor a link to iptables"},
 	} {
 		t.Run(doc, func(t *testing.T) {
 			r := newRoot(t)
 			test.prepare(r)
-			r.refuses("/usr/sbin", Options{}, ErrRefused, test.text)
+			r.refuses("/usr/sbin", Options{}, layout.ErrForeign, test.text)
 			r.install("/usr/sbin", Options{Force: true})
 		})
 	}
@@ -101,8 +103,8 @@ func TestInstallRefuses(t *testing.T) {
 		r := newRoot(t)
 		r.file("/usr/sbin/iptables", "mine")
 		r.link("/usr/sbin/ip6tables", "gone")
-		r.refuses("/usr/sbin", Options{}, ErrRefused, "iptables\" is a file")
-		r.refuses("/usr/sbin", Options{}, ErrRefused, "ip6tables\" is a broken link")
+		r.refuses("/usr/sbin", Options{}, layout.ErrForeign, "iptables\" is a file")
+		r.refuses("/usr/sbin", Options{}, layout.ErrForeign, "ip6tables\" is a broken link")
 	})
 	t.Run("no directory", func(t *testing.T) {
 		r := newRoot(t)
@@ -115,7 +117,7 @@ func TestInstallRefuses(t *testing.T) {
 func TestInstallStaysInside(t *testing.T) {
 	outside := t.TempDir()
 	t.Chdir(outside)
-	proc, err := links.OpenTree("/proc")
+	proc, err := tree.Open("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,13 +130,13 @@ func TestInstallStaysInside(t *testing.T) {
 		"the root of one":  {"", "/self/root" + outside},
 	} {
 		t.Run(doc, func(t *testing.T) {
-			w := links.Started(marker).In(proc)
+			n := layout.Names{Tree: proc, Self: self.Started(marker)}
 			if test.target != "" {
 				r := newRoot(t)
 				r.link("/opt", test.target)
-				w = r.w
+				n = r.n
 			}
-			if changed, err := Install(w, test.dir, Options{Force: true}); err == nil || len(changed) > 0 {
+			if changed, err := Install(n, test.dir, Options{Force: true}); err == nil || len(changed) > 0 {
 				t.Errorf("got %q, %v", changed, err)
 			}
 			if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {

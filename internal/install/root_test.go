@@ -14,8 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // marker makes this test program a wrapper.
@@ -25,18 +27,18 @@ const marker = "iptables-wrapper marker 7d3f6c0e-5a51-4f3b-9a1e-1f6d2c8b0e47"
 type root struct {
 	*testing.T
 	dir string
-	w   links.Wrapper
+	n   layout.Names
 }
 
 func newRoot(t *testing.T) root {
 	t.Helper()
 	r := root{T: t, dir: t.TempDir()}
-	tree, err := links.OpenTree(r.dir)
+	t2, err := tree.Open(r.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(tree.Close)
-	r.w = links.Started(marker).In(tree)
+	t.Cleanup(t2.Close)
+	r.n = layout.Names{Tree: t2, Self: self.Started(marker)}
 	for _, mode := range programs.Modes() {
 		r.file("/usr/sbin/"+programs.MultiCall(mode), "#!/bin/sh\nexit 1\n")
 	}
@@ -107,17 +109,17 @@ func (r root) unchanged() func() {
 // install must succeed, make all names point to the wrapper through the switch, and have nothing to do the second time.
 func (r root) install(dir string, o Options) (changed []string) {
 	r.Helper()
-	changed, err := Install(r.w, dir, o)
+	changed, err := Install(r.n, dir, o)
 	if err != nil {
 		r.Fatal(err)
 	}
-	for _, s := range r.w.Look(dir) {
+	for _, s := range r.n.Look(dir) {
 		if !s.Wrapper || !s.Switched {
 			r.Errorf("%s: %+v", s.Name, s)
 		}
 	}
 	defer r.unchanged()()
-	if again, err := Install(r.w, dir, o); err != nil || len(again) > 0 {
+	if again, err := Install(r.n, dir, o); err != nil || len(again) > 0 {
 		r.Errorf("the second time: %q, %v", again, err)
 	}
 	return changed
@@ -127,7 +129,7 @@ func (r root) install(dir string, o Options) (changed []string) {
 func (r root) refuses(dir string, o Options, want error, text string) {
 	r.Helper()
 	defer r.unchanged()()
-	changed, err := Install(r.w, dir, o)
+	changed, err := Install(r.n, dir, o)
 	if !errors.Is(err, want) || len(changed) > 0 || !strings.Contains(fmt.Sprint(err), text) {
 		r.Errorf("got %q, %v, want %v with %q in it", changed, err, want, text)
 	}

@@ -30,6 +30,15 @@ func Adds(argv []string) bool {
 	}
 }
 
+// Changes reports whether a command line can change a table: what Adds says, and deleting and flushing, which can destroy
+// the evidence.
+func Changes(argv []string) bool {
+	return Adds(argv) || len(argv) > 0 && !strings.Contains(Base(argv[0]), "-") && slices.ContainsFunc(argv[1:], func(word string) bool {
+		option, _, _ := strings.Cut(word, "=")
+		return isOption(option, "DFX", "46bfnvwx", []string{"delete", "flush", "delete-chain"})
+	})
+}
+
 // NeedsNAT reports whether a call that adds something may add it to table nat.
 func NeedsNAT(argv []string) bool {
 	return strings.HasSuffix(Base(argv[0]), "-restore") ||

@@ -144,13 +144,16 @@ func Marker() string {
 // maxWrapper is larger than any wrapper, in bytes.
 const maxWrapper = 64 << 20
 
-// HasMarker reports whether an executable is a wrapper, of whatever version and under whatever name. It reads 64 KiB at a
+// HasMarker reports whether an ELF executable is a wrapper, of whatever version and under whatever name. It reads 64 KiB at a
 // time, because a wrapped call may end up here. What cannot be read is not taken for a wrapper.
 func HasMarker(r io.ReaderAt) bool {
 	marker := []byte(Marker())
 	buf := make([]byte, 64<<10)
 	for at := 0; at < maxWrapper; at += len(buf) - len(marker) { // it may begin in one block and end in the next
 		n, err := r.ReadAt(buf, int64(at))
+		if at == 0 && !bytes.HasPrefix(buf[:n], []byte("\x7fELF")) {
+			return false // a script may contain anything, the marker too
+		}
 		if bytes.Contains(buf[:n], marker) {
 			return true
 		}

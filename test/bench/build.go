@@ -56,12 +56,12 @@ func buildWithoutCLI(scratch, binary string) error {
 import (
 	"io"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 )
 
 var version string
 
-func Run(links.Wrapper, []string, io.Writer, io.Writer) int { return len(version) }
+func Run(self.Process, []string, io.Writer, io.Writer) int { return len(version) }
 `), 0o644); err != nil {
 		return err
 	}

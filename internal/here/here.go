@@ -1,7 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package doctor
+// Package here says what the command iptables runs in this container, in which network, and why.
+package here
 
 import (
 	"bytes"
@@ -16,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
@@ -52,13 +53,13 @@ func (h Here) String() string {
 	return fmt.Sprintf("%s (%s%s)", cmp.Or(h.Backend, "unknown"), cmp.Or(h.Program, "no such program"), why[h.How])
 }
 
-// Look returns what iptables in the directory runs: through the links, or through the wrapper, which decides by the
-// variable, the memory and the host. If host is only what the variable says, the host is asked again.
-func Look(w links.Wrapper, dir string, variable, remembered detect.Mode, host detect.Result) Here {
-	if host.Reason == detect.Override {
-		host = detect.Host()
+// Look returns what iptables in the directory runs: through the links, or through the wrapper, which decides by the variable, the
+// memory and the host.
+func Look(n layout.Names, dir string, variable detect.Mode, host detect.Result) Here {
+	if host.Reason == detect.Override { // only what the variable says
+		host = Ask(n, dir, detect.Query{})
 	}
-	s := w.Look(dir)[0] // iptables
+	s := n.Look(dir)[0] // iptables
 	h := Here{Backend: s.Mode, Program: s.ResolvesTo, How: NotWrapped, Error: s.Error}
 	switch {
 	case s.Error != "":
@@ -68,81 +69,60 @@ func Look(w links.Wrapper, dir string, variable, remembered detect.Mode, host de
 	case !s.Wrapper:
 	case variable != "":
 		h.Backend, h.How = variable, Variable
-	case remembered != "" && !byKubelet(host):
-		h.Backend, h.How = remembered, Remembered
+	case host.Reason == detect.Remembered:
+		h.Backend, h.How = host.Mode, Remembered
 	default:
 		h.Backend, h.How = host.Mode, EachCall
 	}
 	if s.Wrapper && h.How != Switch {
 		var err error
-		h.Program, err = w.FindIn(dir, h.Backend, "iptables")
-		h.Error = errorText(err)
+		if h.Program, err = n.Find(dir, h.Backend, "iptables"); err != nil {
+			h.Error = err.Error()
+		}
 	}
-	h.Differs = host.Conclusive && h.Backend != "" && h.Backend != host.Mode
+	proven := Proven(host)
+	h.Differs = proven.Conclusive && h.Backend != "" && h.Backend != proven.Mode
 	return h
 }
 
-func byKubelet(r detect.Result) bool {
-	return r.Reason == detect.KubeletHint || r.Reason == detect.KubeletCanary
-}
-
 // Installed is the only backend whose programs are in the directory, or are found from there; "" if both or neither are.
-func Installed(w links.Wrapper, dir string) detect.Mode {
-	_, _, only := w.FindBoth(dir, "iptables")
+func Installed(n layout.Names, dir string) detect.Mode {
+	_, _, only := n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables")
 	return only
 }
 
-// RememberedIn is the backend that the container remembers, as a call of iptables in the directory would follow it: "" if the
-// backend's program is missing there.
-func RememberedIn(w links.Wrapper, dir string) detect.Mode {
-	mode := w.Memory(w.Container()).Mode()
-	if _, err := w.FindIn(dir, mode, "iptables"); mode == "" || errors.Is(err, programs.ErrMissing) {
-		return ""
+// RememberedIn is what the container remembers, as a call of iptables in the directory would follow it: nothing if the
+// backend's program is missing there. Where the switch has moved, it says more than a memory that contradicts it.
+func RememberedIn(n layout.Names, dir string) detect.Memory {
+	r := n.Memory().Remembered()
+	if r.Mode == "" {
+		return r
 	}
-	return mode
-}
-
-// Ask answers the query about the host. What this container remembers is not evidence about the host, and neither are
-// rules that it wrote itself: if the rule count agrees with the memory, or nothing is proven, the answer is the
-// memory's, and not conclusive.
-func Ask(q detect.Query, remembered detect.Mode) detect.Result {
-	r := q.Run()
-	if remembered != "" && !byKubelet(r) && !(r.Conclusive && r.Mode != remembered) {
-		r.Mode, r.Reason, r.Conclusive = remembered, detect.Remembered, false
+	_, err := n.Find(dir, r.Mode, "iptables")
+	if s := n.Look(dir)[0]; errors.Is(err, programs.ErrMissing) || s.Switched && s.Mode != "" && s.Mode != r.Mode {
+		return detect.Memory{}
 	}
 	return r
 }
 
-// Check is the question of a liveness probe: does iptables here run the host's backend? It asks only what it needs. An
-// error says that both are known and differ, or that iptables cannot be run at all; a new container may cure these.
-func Check(w links.Wrapper, dir string, variable detect.Mode) (line string, err error) {
-	remembered := RememberedIn(w, dir)
-	host := Ask(detect.Query{Installed: Installed(w, dir)}, remembered)
-	switch h := Look(w, dir, variable, remembered, host); {
-	case h.Error != "":
-		return "", fmt.Errorf("iptables cannot be run here: %s", h.Error)
-	case h.Differs:
-		return "", fmt.Errorf("iptables in this container is %s, but the host uses %s", h, host)
-	case h.Backend == "":
-		return "", fmt.Errorf("iptables in this container is %q, which is not iptables", h.Program)
-	case !host.Conclusive:
-		return fmt.Sprintf("iptables in this container is %s; the host's backend is not certain: %s", h, host.Uncertainty()), nil
-	default:
-		line = fmt.Sprintf("iptables in this container is %s, and the host uses %s", h, host)
-		// No error: nobody may run that path, and it is the same in a new container.
-		for _, path := range bypasses(w, dir, host) {
-			line += "; but " + path + " runs another backend"
-		}
-		return line, nil
+// Ask answers the query about the host, as a call of iptables in the directory would: with what the container remembers.
+func Ask(n layout.Names, dir string, q detect.Query) detect.Result {
+	if q.Override == "" {
+		q.Installed, q.Remembered = Installed(n, dir), RememberedIn(n, dir)
 	}
+	return n.Memory().Answer(q)
 }
 
-// bypasses are the paths in other directories that run the backend which the host is known not to use.
-func bypasses(w links.Wrapper, dir string, host detect.Result) []string {
-	return slices.DeleteFunc(install.Others(w, dir), func(path string) bool {
-		c, err := w.Follow(path)
-		return err != nil || !host.Conclusive || c.Mode() == "" || c.Mode() == host.Mode
-	})
+// Proven is what the host's evidence proves where an answer is only a remembered guess: the answer itself, unless a count is
+// against it. The rules of a guess are on its own side.
+func Proven(r detect.Result) detect.Result {
+	if r.Reason != detect.Remembered || r.Conclusive {
+		return r
+	}
+	if counted := (detect.Query{}).Run(); counted.Conclusive && counted.Mode != r.Mode {
+		return counted
+	}
+	return r
 }
 
 // Network is the network namespace of the calling thread.
@@ -172,12 +152,12 @@ func (n Network) String() string {
 }
 
 // ThisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's.
-func ThisNetwork(w links.Wrapper, host detect.Result) Network {
+func ThisNetwork(c memory.Container, host detect.Result) Network {
 	name, err := os.Readlink("/proc/thread-self/ns/net")
 	if err != nil {
 		name = "unknown"
 	}
-	n := Network{Namespace: name, Process1: w.Container().OwnNetns}
+	n := Network{Namespace: name, Process1: c.OwnNetns}
 	n.Interfaces, n.Own = interfaces()
 	n.Own = n.Own && !slices.ContainsFunc(host.Evidence, func(e detect.Evidence) bool { return e.Hint == detect.Yes || e.Canary == detect.Yes })
 	return n

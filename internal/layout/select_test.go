@@ -1,9 +1,10 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package links
+package layout
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -15,32 +16,30 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 )
 
 // operation is something that changes links, and where the names lead once it has come to its end.
 type operation struct {
 	name string
 	call bool // a wrapped call, which does not run the wrapper in a former layout
-	run  func(h *fakeHost, w Wrapper)
+	run  func(h *fakeHost, n Names)
 	want string
 }
 
 var operations = []operation{
-	{"a rule count", true, func(h *fakeHost, w Wrapper) { h.call(w, conclusive(detect.NFT)) }, "nft"},
-	{"kubelet's word", true, func(h *fakeHost, w Wrapper) { h.call(w, kubelet(detect.NFT)) }, "nft"},
-	{"select", false, func(_ *fakeHost, w Wrapper) { _, _, _ = w.Select("/usr/sbin", detect.NFT) }, "nft"},
-	{"reset", false, func(_ *fakeHost, w Wrapper) { _, _ = w.Reset("/usr/sbin") }, "wrapper"},
+	{"a rule count", true, func(h *fakeHost, n Names) { h.call(n, conclusive(detect.NFT)) }, "nft"},
+	{"kubelet's word", true, func(h *fakeHost, n Names) { h.call(n, kubelet(detect.NFT)) }, "nft"},
+	{"select", false, func(_ *fakeHost, n Names) { _, _ = n.Select("/usr/sbin", chosenBy(detect.NFT), false) }, "nft"},
+	{"reset", false, func(_ *fakeHost, n Names) { _, _ = n.Reset("/usr/sbin") }, "wrapper"},
 }
 
 // Each operation, in each layout, with and without a memory, is killed before each of its steps, and fails there with ENOSPC.
 // Nothing is wrong after any of them, and the operation comes to its end when it is tried again.
 func TestKilledAndFailedAtEachStep(t *testing.T) {
 	stops := 0
-	for i, layout := range append(layouts, former...) {
+	for i, layout := range layouts {
 		for j, o := range operations {
-			if o.call && i >= len(layouts) {
-				continue
-			}
 			memories := []detect.Mode{"", detect.Legacy}
 			if os.Getenv("TEST_ALL") == "" {
 				memories = memories[(i+j)%2:][:1]
@@ -63,20 +62,20 @@ func stopEverywhere(t *testing.T, layout hostLayout, o operation, memory detect.
 			h := newHost(t)
 			layout.lay(h)
 			if memory != "" {
-				h.link(string(memory), "/dev/shm/"+memoryName)
+				h.remember(memory, "rule-count certain "+life)
 			}
 			stopped := h.stopAt(n, kill, o.run)
 			what := fmt.Sprintf("%s, %s, memory %q, kill %v at step %d", layout.name, o.name, memory, kill, n)
-			if wrong := h.wrong(); wrong != "" {
+			if wrong := cmp.Or(h.wrong(), h.contradiction()); wrong != "" {
 				t.Fatalf("%s: %s", what, wrong)
 			}
 			for _, name := range programs.Names() { // a name that was not brought in joins when it is called
 				if !o.call && name != "iptables" {
 					continue
 				}
-				w := h.w
-				w.Called = "/usr/sbin/" + name
-				o.run(h, w)
+				n := h.n
+				n.Self.Called = "/usr/sbin/" + name
+				o.run(h, n)
 			}
 			want := o.want
 			if o.name == "a rule count" && h.memory() != "" && h.all() == "wrapper" {
@@ -85,7 +84,7 @@ func stopEverywhere(t *testing.T, layout hostLayout, o operation, memory detect.
 			if got := h.all(); got != want {
 				t.Fatalf("%s, and again: the names point to %s", what, got)
 			}
-			if wrong := h.wrong(); wrong != "" {
+			if wrong := cmp.Or(h.wrong(), h.contradiction()); wrong != "" {
 				t.Fatalf("%s, and again: %s", what, wrong)
 			}
 			h.remove()
@@ -98,13 +97,13 @@ func stopEverywhere(t *testing.T, layout hostLayout, o operation, memory detect.
 	return stops
 }
 
-// stopAt runs an operation that is killed, or fails, at its step n. It returns whether there was one.
-func (h *fakeHost) stopAt(n int, kill bool, run func(*fakeHost, Wrapper)) (stopped bool) {
-	w := h.w
+// stopAt runs an operation that is killed, or fails, at a step. It returns whether there was one.
+func (h *fakeHost) stopAt(last int, kill bool, run func(*fakeHost, Names)) (stopped bool) {
+	n := h.n
 	step := 0
-	w.step = func(string, string) error {
+	n.Tree.Step = func(string, string) error {
 		step++
-		if step != n+1 {
+		if step != last+1 {
 			return nil
 		}
 		stopped = true
@@ -116,7 +115,7 @@ func (h *fakeHost) stopAt(n int, kill bool, run func(*fakeHost, Wrapper)) (stopp
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		run(h, w)
+		run(h, n)
 	}()
 	<-done
 	return stopped
@@ -136,13 +135,16 @@ func TestSelectRefuses(t *testing.T) {
 		{"a link to something else", func(h *fakeHost) {
 			h.write("/usr/bin/busybox", "mine")
 			h.link("/usr/bin/busybox", "/usr/sbin/iptables-save")
-		}, "neither a wrapper nor an iptables program"},
-		{"a dangling link", func(h *fakeHost) { h.link("nowhere", "/usr/sbin/iptables") }, "dangling"},
+		}, "neither a wrapper nor part of iptables"},
+		{"nothing is installed", former[0].lay, "no wrapper is installed"},
+		{"nothing is installed, but alternatives", former[1].lay, "no wrapper is installed"},
+		{"nothing is installed, but a switch that no name uses", former[2].lay, "no wrapper is installed"},
+		{"a dangling link", func(h *fakeHost) { h.link("nowhere", "/usr/sbin/iptables") }, "broken link"},
 		{"a loop", func(h *fakeHost) { h.link("iptables", "/usr/sbin/iptables") }, "too many levels"},
-		{"the program is a wrapper", func(h *fakeHost) { h.write(nftProgram, programs.Marker()) }, "the wrapper itself"},
+		{"the program is a wrapper", func(h *fakeHost) { h.write(nftProgram, wrapperContent) }, "the wrapper itself"},
 		{"the program goes through the switch", func(h *fakeHost) { h.link(Switch, nftProgram) }, "the wrapper itself"},
 		{"the program goes through a name that points to the other backend", func(h *fakeHost) {
-			former[0].lay(h)
+			h.link("xtables-legacy-multi", "/usr/sbin/iptables-save")
 			h.link("iptables-save", nftProgram)
 		}, "the wrapper itself"},
 		{"no program", func(h *fakeHost) { h.check(os.Remove(h.real(nftProgram))) }, "no such program"},
@@ -153,7 +155,7 @@ func TestSelectRefuses(t *testing.T) {
 			installed(h)
 			test.change(h)
 			before := h.all()
-			if _, _, err := h.w.Select("/usr/sbin", detect.NFT); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := h.n.Select("/usr/sbin", chosenBy(detect.NFT), false); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v", err)
 			}
 			if got := h.all(); got != before {
@@ -168,12 +170,12 @@ func TestSelectIsNotForPrivileged(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()
 	installed(h)
-	h.w.secure = true
-	if _, _, err := h.w.Select("/usr/sbin", detect.NFT); !errors.Is(err, ErrPrivileged) || h.all() != "wrapper" {
+	h.n.Self.Secure = true
+	if _, err := h.n.Select("/usr/sbin", chosenBy(detect.NFT), false); !errors.Is(err, self.ErrPrivileged) || h.all() != "wrapper" {
 		t.Errorf("select: got %v, the names point to %s", err, h.all())
 	}
 	h.link("xtables-nft-multi", "/usr/sbin/"+Switch)
-	if _, err := h.w.Reset("/usr/sbin"); !errors.Is(err, ErrPrivileged) || h.all() != "nft" {
+	if _, err := h.n.Reset("/usr/sbin"); !errors.Is(err, self.ErrPrivileged) || h.all() != "nft" {
 		t.Errorf("reset: got %v, the names point to %s", err, h.all())
 	}
 }
@@ -182,8 +184,8 @@ func TestSelectIsNotForPrivileged(t *testing.T) {
 func TestSelectMakesNames(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()
-	if _, fixed, err := h.w.Select("/usr/sbin", detect.Legacy); err != nil || fixed != nil || h.all() != "legacy" {
-		t.Errorf("got %v, %v, the names point to %s", fixed, err, h.all())
+	if selected, err := h.n.Select("/usr/sbin", chosenBy(detect.Legacy), false); err != nil || selected.Unwritable != nil || h.all() != "legacy" {
+		t.Errorf("got %+v, %v, the names point to %s", selected, err, h.all())
 	}
 }
 
@@ -192,22 +194,22 @@ func TestSelectIsOneRename(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()
 	installed(h)
-	h.w.container.OwnNetns = detect.Unknown // an image build: no memory
-	if _, _, err := h.w.Select("/usr/sbin", detect.Legacy); err != nil {
+	h.n.Container.OwnNetns = detect.Unknown // an image build: no memory
+	if _, err := h.n.Select("/usr/sbin", chosenBy(detect.Legacy), false); err != nil {
 		t.Fatal(err)
 	}
 	renames := 0
-	h.w.step = func(op, _ string) error {
+	h.n.Tree.Step = func(op, _ string) error {
 		if op == "rename" {
 			renames++
 		}
 		return nil
 	}
-	if _, _, err := h.w.Select("/usr/sbin", detect.NFT); err != nil || h.all() != "nft" || renames != 1 {
+	if _, err := h.n.Select("/usr/sbin", chosenBy(detect.NFT), false); err != nil || h.all() != "nft" || renames != 1 {
 		t.Errorf("got %v, the names point to %s after %d renames", err, h.all(), renames)
 	}
 	renames = 0
-	if _, err := h.w.Reset("/usr/sbin"); err != nil || h.all() != "wrapper" || renames != 1 {
+	if _, err := h.n.Reset("/usr/sbin"); err != nil || h.all() != "wrapper" || renames != 1 {
 		t.Errorf("reset: got %v, the names point to %s after %d renames", err, h.all(), renames)
 	}
 }
@@ -222,12 +224,13 @@ func TestTwoDirectories(t *testing.T) {
 	for _, name := range programs.Names() {
 		h.link(Switch, "/usr/local/sbin/"+name)
 	}
-	if kept := h.call(h.w, conclusive(detect.NFT)); kept.Why != nil {
-		t.Fatalf("got %+v", kept)
+	fresh := h.n.Memory()
+	if stored := h.call(h.n, conclusive(detect.NFT)); stored.Unmoved != nil {
+		t.Fatalf("got %+v", stored)
 	}
-	w := h.w
-	w.Called = "/usr/local/sbin/iptables"
-	if kept := w.Keep(conclusive(detect.Legacy), w.Container(), Memory{tree: w.Tree, file: memoryName, uid: w.uid}); kept.Mode != detect.NFT {
-		t.Errorf("got %+v", kept)
+	n := h.n
+	n.Self.Called = "/usr/local/sbin/iptables"
+	if stored := n.Store(conclusive(detect.Legacy), &fresh); stored.Mode != detect.NFT {
+		t.Errorf("got %+v", stored)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package links
+package layout
 
 import (
 	"crypto/sha256"
@@ -49,8 +49,8 @@ func startRun(t *testing.T, layout hostLayout, actors []actor) *run {
 	r := &run{h: h, layout: layout.name, actors: actors, picture: h.picture()}
 	for _, a := range actors {
 		s := &state{proceed: make(chan bool), reached: make(chan string)}
-		w := h.w
-		w.step = func(op, path string) error {
+		n := h.n
+		n.Tree.Step = func(op, path string) error {
 			s.reached <- op + " " + path
 			if !<-s.proceed {
 				runtime.Goexit()
@@ -59,8 +59,8 @@ func startRun(t *testing.T, layout hostLayout, actors []actor) *run {
 		}
 		go func() {
 			defer close(s.reached)
-			_ = w.stop("start", "")
-			s.result = a.run(h, w)
+			_ = n.Tree.Pause("start", "")
+			s.result = a.run(h, n)
 		}()
 		s.at = <-s.reached
 		r.states = append(r.states, s)
@@ -146,7 +146,7 @@ func (r *run) String() string {
 // picture is all that the actors change and see.
 func (h *fakeHost) picture() string {
 	var b strings.Builder
-	for _, dir := range []string{"/usr/sbin", "/dev/shm", "/run"} {
+	for _, dir := range []string{"/usr/sbin", "/dev", "/dev/shm", "/run"} {
 		entries, err := os.ReadDir(h.real(dir))
 		h.check(err)
 		for _, e := range entries {

@@ -9,12 +9,14 @@ import (
 	"os"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/links"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 func (s *session) installCommand() *cli.Command {
@@ -46,7 +48,8 @@ func (s *session) selectCommand() *cli.Command {
 			dirFlag(),
 			enumFlag(&cli.StringFlag{Name: "mode", Usage: "use `MODE`: auto, nft or legacy (default: $" + programs.ModeVariable + ", or auto)"},
 				"auto", "nft", "legacy"),
-			waitFlag(),
+			waitFlag(), forFlag(),
+			boolFlag("guess", "if the answer is not conclusive, remember the best guess and exit with status 0; the commands run the wrapper"),
 		},
 		Action: s.selectMode,
 	}
@@ -62,10 +65,10 @@ func (s *session) resetCommand() *cli.Command {
 	}
 }
 
-// selectMode detects unless a mode was given. What it detects is stored only if it is conclusive, and not in the network
-// namespace of another container ("ip netns exec", nsenter --net), which this container's links are not about.
+// selectMode detects unless a backend was given. What it detects is stored only if it is conclusive, and not in the network
+// namespace of another container ("ip netns exec", nsenter --net), which this container's commands are not about.
 func (s *session) selectMode(c *cli.Context) error {
-	dir, err := dir(c, s.w)
+	dir, err := dir(c, s.names)
 	if err != nil {
 		return err
 	}
@@ -79,44 +82,68 @@ func (s *session) selectMode(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	answer := detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"}
+	guess := false
 	if mode == "" {
-		var remembered detect.Mode
-		if s.w.Look(dir)[0].Wrapper { // its calls may have added rules by a guess, which are no evidence
-			remembered = doctor.RememberedIn(s.w, dir)
-		}
-		r, err := s.detectOrWait(c, detect.Query{Installed: doctor.Installed(s.w, dir)}, remembered)
+		r, err := s.detectOrWait(c, detect.Query{}, func(q detect.Query) detect.Result { return here.Ask(s.names, dir, q) })
 		if err != nil {
 			return err
 		}
-		mode = r.Mode
 		why := r.Uncertainty()
-		if here := s.w.Container(); r.Conclusive && here.OwnNetns == detect.No && here.OwnRoot != detect.No {
+		switch in := s.names.Container; {
+		case in.OwnNetns == detect.No && in.OwnRoot != detect.No:
 			why = "this is not the network namespace of the container's first process"
+		case r.Conclusive && !waitFor(c).Ended(r):
+			why = "kubelet's chains were not found; " + r.Because()
 		}
-		if why != "" {
-			fmt.Fprintln(s.stdout, mode)
-			return failure{3, fmt.Errorf("not conclusive, links left alone: %s", why), ""}
+		guess = why != "" && c.Bool("guess")
+		if why != "" && !guess {
+			fmt.Fprintln(s.stdout, r.Mode)
+			return failure{3, fmt.Errorf("not conclusive, nothing changed: %s", why), ""}
+		}
+		if answer = memoryOf(r); answer.Mode == "" {
+			answer = detect.Memory{Mode: r.Mode, Reason: r.Reason, Conclusive: r.Conclusive && !guess, Because: r.Because()}
+		}
+		if guess {
+			s.say("guessing %s: %s", r.Mode, why)
 		}
 	}
-	remembered, fixed, err := s.w.Select(dir, mode)
+	selected, err := s.names.Select(dir, answer, guess)
 	if err != nil {
-		return fmt.Errorf("select %s: %w", mode, err)
+		return refused("select "+string(answer.Mode), err)
 	}
-	if fixed != nil {
-		s.say("the links cannot be changed (%v); this container remembers %s instead, in %s", fixed, mode, remembered)
+	if selected.Unwritable != nil {
+		s.say("the links cannot be changed (%v); this container remembers %s instead, in %s", selected.Unwritable, answer.Mode, selected.Memory)
 	}
-	fmt.Fprintln(s.stdout, mode)
+	if guess && selected.Memory == "" {
+		s.say("the guess cannot be remembered here")
+	}
+	fmt.Fprintln(s.stdout, answer.Mode)
 	return nil
 }
 
+// refused adds what to do where the commands are not the wrapper's.
+func refused(command string, err error) error {
+	f := failure{status: 1, err: fmt.Errorf("%s: %w", command, err)}
+	switch {
+	case errors.Is(err, layout.ErrNotInstalled):
+		f.hint = "to put the wrapper in front of that iptables, run: iptables-wrapper install"
+	case errors.Is(err, layout.ErrForeign):
+		f.hint = "to replace it, run: iptables-wrapper install --force"
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		f.hint = "run as root"
+	}
+	return f
+}
+
 func (s *session) reset(c *cli.Context) error {
-	dir, err := dir(c, s.w)
+	dir, err := dir(c, s.names)
 	if err != nil {
 		return err
 	}
-	forgotten, err := s.w.Reset(dir)
+	forgotten, err := s.names.Reset(dir)
 	if err != nil {
-		return failure{1, fmt.Errorf("reset: %w", err), "run: iptables-wrapper install (with --force to replace files that are not iptables)"}
+		return refused("reset", err)
 	}
 	fmt.Fprintf(s.stdout, "all iptables commands in %s run the wrapper\n", dir)
 	if forgotten != "" {
@@ -126,45 +153,49 @@ func (s *session) reset(c *cli.Context) error {
 }
 
 func (s *session) install(c *cli.Context) error {
-	w := s.w
+	n := s.names
 	if root := c.String("root"); root != "" {
-		tree, err := links.OpenTree(root)
+		t, err := tree.Open(root)
 		if err != nil {
 			return fmt.Errorf("install: %w", err)
 		}
-		defer tree.Close()
-		w = w.In(tree)
+		defer t.Close()
+		n.Tree = t
 	}
-	dir, err := dir(c, w)
+	dir, err := dir(c, n)
 	if err != nil {
 		return err
 	}
 	if !c.Bool("skip-checks") {
-		switch err := install.Check(w, dir); {
+		switch err := install.Check(n, dir); {
 		case errors.Is(err, install.ErrUnchecked):
 			s.say("warning: %v", err)
 		case err != nil:
 			return failure{1, err, "install iptables with both backends first, or use --skip-checks"}
 		}
 	}
-	changed, err := install.Install(w, dir, install.Options{Force: c.Bool("force"), Alternatives: c.String("alternatives") == "auto"})
+	changed, err := install.Install(n, dir, install.Options{Force: c.Bool("force"), Alternatives: c.String("alternatives") == "auto"})
 	for _, line := range changed {
 		fmt.Fprintln(s.stdout, line)
 	}
 	if err != nil {
 		hint := ""
 		switch {
-		case errors.Is(err, install.ErrRefused):
+		case errors.Is(err, layout.ErrForeign):
 			hint = "to replace it, use --force"
+		case errors.Is(err, install.ErrExposed):
+			hint = "choose another directory, or use --force"
 		case errors.Is(err, install.ErrAlternatives):
 			hint = "to create plain symlinks instead, use --alternatives=never"
+		case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+			hint = "run as root"
 		}
 		return failure{1, fmt.Errorf("install: %w", err), hint}
 	}
 	if len(changed) == 0 {
 		fmt.Fprintf(s.stdout, "nothing to do: the iptables commands in %s run the wrapper\n", dir)
 	}
-	for _, path := range install.Others(w, dir) {
+	for _, path := range n.Others(dir) {
 		s.say("warning: %s also runs iptables and bypasses the wrapper", path)
 	}
 	return nil

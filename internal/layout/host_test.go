@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package links
+package layout
 
 import (
 	"fmt"
@@ -11,22 +11,42 @@ import (
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // fakeHost is a small file system in a temporary directory, and the wrapper at work in it.
 type fakeHost struct {
 	tb   testing.TB
 	root string
-	w    Wrapper
+	n    Names
 }
 
 const (
 	wrapperFile   = "/usr/sbin/iptables-wrapper"
 	nftProgram    = "/usr/sbin/xtables-nft-multi"
 	legacyProgram = "/usr/sbin/xtables-legacy-multi"
-	memoryName    = WrapperName + ".life"
+	life          = "7.4711.0badcafe"
 )
+
+// What every wrapper has: it is an ELF file with the marker in it.
+var wrapperContent = "\x7fELF" + programs.Marker()
+
+// memoryPath is where a user's memory is: root's in the container's own /dev, others' in /dev/shm.
+func memoryPath(uid int) string {
+	return programs.Join(memory.Dirs(uid)[0], fmt.Sprintf("%s.%d.%s", self.WrapperName, uid, life))
+}
+
+// remember puts a memory in its place.
+func (h *fakeHost) remember(mode detect.Mode, what string) {
+	h.link(strings.TrimSpace(string(mode)+" "+what), memoryPath(h.n.Self.UID))
+}
+
+func chosenBy(mode detect.Mode) detect.Memory {
+	return detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"}
+}
 
 // newHost returns a host with both programs and a wrapper, and no names yet. The caller may remove it before the test ends.
 func newHost(tb testing.TB) *fakeHost {
@@ -42,18 +62,19 @@ func newHost(tb testing.TB) *fakeHost {
 	}
 	h.write(nftProgram, "nft")
 	h.write(legacyProgram, "legacy")
-	h.write(wrapperFile, programs.Marker())
-	tree, err := OpenTree(h.root)
+	h.write(wrapperFile, wrapperContent)
+	h.link("pts/ptmx", "/dev/ptmx") // the container's own /dev
+	t, err := tree.Open(h.root)
 	h.check(err)
-	h.w = Wrapper{
-		Tree: tree, Called: "/usr/sbin/iptables", uid: os.Geteuid(), path: wrapperFile,
-		container: &Container{OwnNetns: detect.Yes, OwnRoot: detect.Yes, life: "life"},
+	h.n = Names{
+		Tree: t, Self: self.Process{Called: "/usr/sbin/iptables", Executable: wrapperFile, UID: os.Geteuid()},
+		Container: memory.Container{OwnNetns: detect.Yes, OwnRoot: detect.Yes, Netns: "7", Instance: "4711.0badcafe"},
 	}
 	return h
 }
 
 func (h *fakeHost) remove() {
-	h.w.Close()
+	h.n.Tree.Close()
 	h.check(os.RemoveAll(h.root))
 }
 
@@ -98,42 +119,42 @@ func alternatives(h *fakeHost, target string) {
 }
 
 func installed(h *fakeHost) {
-	h.link(WrapperName, "/usr/sbin/"+Switch)
+	h.link(self.WrapperName, "/usr/sbin/"+Switch)
 	eachName(h, programs.Names(), Switch)
 }
 
-func linked(h *fakeHost) { eachName(h, programs.Names(), WrapperName) }
+func linked(h *fakeHost) { eachName(h, programs.Names(), self.WrapperName) }
 
 // fileUnderName moves the wrapper's file; the others point to it.
 func fileUnderName(h *fakeHost, file string, links ...string) {
 	h.check(os.Rename(h.real(wrapperFile), h.real("/usr/sbin/"+file)))
 	h.link(file, "/usr/sbin/"+links[0])
 	eachName(h, links[1:], "iptables")
-	h.w.path = "/usr/sbin/" + file
+	h.n.Self.Executable = "/usr/sbin/" + file
 }
 
 // layouts point to the wrapper.
 var layouts = []hostLayout{
 	{"installed", installed},
 	{"alternatives", func(h *fakeHost) {
-		h.link(WrapperName, "/usr/sbin/"+Switch)
+		h.link(self.WrapperName, "/usr/sbin/"+Switch)
 		alternatives(h, "/usr/sbin/"+Switch)
 	}},
 	{"links to the wrapper", linked},
 	{"alternatives to the wrapper", func(h *fakeHost) { alternatives(h, wrapperFile) }},
 	{"a file and links to it", func(h *fakeHost) { fileUnderName(h, "iptables", programs.Names()[1:]...) }},
 	{"a file, and the wrapper's name points to it", func(h *fakeHost) {
-		fileUnderName(h, "iptables", append(programs.Names()[1:], WrapperName)...)
+		fileUnderName(h, "iptables", append(programs.Names()[1:], self.WrapperName)...)
 	}},
 	{"the wrapper's name goes through a name", func(h *fakeHost) {
-		fileUnderName(h, "wrapper-1.0", append(programs.Names(), WrapperName)...)
+		fileUnderName(h, "wrapper-1.0", append(programs.Names(), self.WrapperName)...)
 	}},
 	{"hard links", func(h *fakeHost) {
 		for _, name := range programs.Names() {
 			h.check(os.Link(h.real(wrapperFile), h.real("/usr/sbin/"+name)))
 		}
 		h.check(os.Remove(h.real(wrapperFile)))
-		h.w.path = "/usr/sbin/iptables"
+		h.n.Self.Executable = "/usr/sbin/iptables"
 	}},
 	{"links, and a switch that no name uses", func(h *fakeHost) {
 		h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
@@ -141,11 +162,12 @@ var layouts = []hostLayout{
 	}},
 	{"one name by hand, the others installed", func(h *fakeHost) {
 		installed(h)
-		h.link(WrapperName, "/usr/sbin/iptables")
+		h.link(self.WrapperName, "/usr/sbin/iptables")
 	}},
 }
 
-// former are layouts whose names point to a program, as the former version left them. Only Select and Reset change them.
+// former are layouts whose names lead to a program, as a distribution or the former version leaves them. They are nobody's but
+// their owner's.
 var former = []hostLayout{
 	{"moved by the former version", func(h *fakeHost) { eachName(h, programs.Names(), "xtables-legacy-multi") }},
 	{"alternatives moved by the former version", func(h *fakeHost) { alternatives(h, legacyProgram) }},
@@ -157,7 +179,7 @@ var former = []hostLayout{
 
 // leads returns where a name leads: "wrapper", "nft", "legacy", or what is wrong with it.
 func (h *fakeHost) leads(name string) string {
-	c, err := (Tree{root: h.w.root}).Follow("/usr/sbin/" + name)
+	c, err := h.n.Tree.Follow("/usr/sbin/" + name)
 	if err != nil {
 		return err.Error()
 	}
@@ -165,7 +187,7 @@ func (h *fakeHost) leads(name string) string {
 	switch {
 	case err != nil:
 		return err.Error()
-	case string(content) == programs.Marker():
+	case string(content) == wrapperContent:
 		return "wrapper"
 	default:
 		return string(content)
@@ -174,9 +196,9 @@ func (h *fakeHost) leads(name string) string {
 
 // memory returns what the container remembers.
 func (h *fakeHost) memory() detect.Mode {
-	w := h.w
-	w.step = nil
-	return w.Memory(w.Container()).Mode()
+	n := h.n
+	n.Tree.Step = nil
+	return n.Memory().Mode()
 }
 
 // wrong returns what must never be: a name that is broken, two backends, a memory that contradicts the switch, a
@@ -195,11 +217,17 @@ func (h *fakeHost) wrong() string {
 			return name + ": " + leads
 		}
 	}
-	if memory := h.memory(); memory != "" && backend != "" && string(memory) != backend {
-		return fmt.Sprintf("the names point to %s, and the memory says %s", backend, memory)
+	if backend != "" && h.leads(self.WrapperName) != "wrapper" {
+		return "the wrapper is gone: " + h.leads(self.WrapperName)
 	}
-	if backend != "" && h.leads(WrapperName) != "wrapper" {
-		return "the wrapper is gone: " + h.leads(WrapperName)
+	return ""
+}
+
+// contradiction returns how the memory contradicts the switch. kubelet's chains replace a memory without the lock, so a call that is
+// killed then, or still under way, may leave one.
+func (h *fakeHost) contradiction() string {
+	if memory, all := h.memory(), h.all(); memory != "" && (all == "nft" || all == "legacy") && string(memory) != all {
+		return fmt.Sprintf("the names point to %s, and the memory says %s", all, memory)
 	}
 	return ""
 }
@@ -226,18 +254,17 @@ func (h *fakeHost) litter() (found []string) {
 }
 
 // call plays a wrapped call whose detection comes to an answer, up to execve.
-func (h *fakeHost) call(w Wrapper, a Answer) Kept {
-	c := w.Container()
-	m := w.Memory(c)
-	if m.Mode() != "" && !a.kubelet() {
-		return Kept{Mode: m.Mode(), Why: errRemembered} // row "remembered"
+func (h *fakeHost) call(n Names, d Decision) Stored {
+	m := n.Memory()
+	if m.Mode() != "" && !d.Reason.Kubelet() {
+		return Stored{Mode: m.Mode(), Unmoved: errRemembered} // row "remembered"
 	}
-	program, err := w.FindIn(programs.Dir(w.Called), a.Mode, "iptables")
+	program, err := n.Find(programs.Dir(n.Self.Called), d.Mode, "iptables")
 	if err != nil {
-		return Kept{Why: err}
+		return Stored{Unmoved: err}
 	}
-	a.Program = program
-	kept := w.Keep(a, c, m)
-	kept.execve()
-	return kept
+	d.Program = program
+	stored := n.Store(d, &m)
+	stored.execve()
+	return stored
 }

@@ -1,0 +1,112 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+)
+
+// Only kubelet's chains change what is remembered, and the switch follows the memory.
+func TestMemoryOutranksRuleCounts(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	fresh := h.n.Memory()
+	if stored := h.call(h.n, guess(detect.NFT)); stored.Mode != detect.NFT {
+		t.Fatalf("got %+v", stored)
+	}
+	if stored := h.call(h.n, conclusive(detect.Legacy)); stored.Mode != detect.NFT || h.all() != "wrapper" {
+		t.Errorf("rule count against the memory: got %+v, the names point to %s", stored, h.all())
+	}
+	// A call that looked before the memory was made follows it, too. The rules that it counted may be those of the guess, so
+	// they prove nothing, even if they are of the same backend.
+	for _, late := range []Decision{conclusive(detect.Legacy), guess(detect.Legacy), conclusive(detect.NFT)} {
+		m := fresh
+		late.Program = nftProgram
+		if stored := h.n.Store(late, &m); stored.Mode != detect.NFT || stored.Unmoved == nil || h.all() != "wrapper" {
+			t.Errorf("a late %s, %s: got %+v, the names point to %s", late.Reason, late.Mode, stored, h.all())
+		}
+	}
+	if stored := h.call(h.n, kubelet(detect.Legacy)); stored.Mode != detect.Legacy || stored.Unmoved != nil || h.all() != "legacy" || h.memory() != detect.Legacy {
+		t.Errorf("kubelet: got %+v, the names point to %s, the memory says %q", stored, h.all(), h.memory())
+	}
+}
+
+// A certain memory of the same backend does not keep a slower call from moving the switch: the first may have been killed.
+func TestSameCertainMemory(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	m := h.n.Memory()
+	h.remember(detect.NFT, "rule-count certain "+life+" nft has 15 rules")
+	d := conclusive(detect.NFT)
+	d.Program = nftProgram
+	if stored := h.n.Store(d, &m); stored.Unmoved != nil || h.all() != "nft" {
+		t.Errorf("got %+v, the names point to %s", stored, h.all())
+	}
+}
+
+// Where no memory can be made, the switch alone says what the first call chose, and a slower one follows it.
+func TestFollowTheSwitch(t *testing.T) {
+	for _, slow := range []Decision{guess(detect.NFT), conclusive(detect.NFT)} {
+		h := newHost(t)
+		defer h.remove()
+		installed(h)
+		h.n.Container.Netns = ""
+		if stored := h.call(h.n, conclusive(detect.Legacy)); stored.Unmoved != nil || h.all() != "legacy" {
+			t.Fatalf("got %+v, the names point to %s", stored, h.all())
+		}
+		if stored := h.call(h.n, slow); stored.Mode != detect.Legacy || stored.Unmoved == nil {
+			t.Errorf("%s: got %+v", slow.Reason, stored)
+		}
+		if stored := h.call(h.n, kubelet(detect.NFT)); stored.Mode != detect.Legacy || !errors.Is(stored.Unmoved, errElsewhere) {
+			t.Errorf("kubelet: got %+v", stored)
+		}
+	}
+}
+
+// Who moved the switch writes the memory again; who finds it moved follows it, and so does the memory.
+func TestTheSwitchIsTheTruth(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	m := h.n.Memory()
+	if stored := h.call(h.n, kubelet(detect.Legacy)); stored.Unmoved != nil {
+		t.Fatalf("got %+v", stored)
+	}
+	d := kubelet(detect.NFT)
+	d.Program = nftProgram
+	if stored := h.n.Store(d, &m); stored.Mode != detect.Legacy || h.memory() != detect.Legacy || h.all() != "legacy" {
+		t.Errorf("got %+v, the names point to %s, the memory says %q", stored, h.all(), h.memory())
+	}
+}
+
+// A lock that somebody else holds does not keep kubelet's chains out of the memory.
+func TestKubeletNeedsNoLock(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.remember(detect.NFT, "default guess "+life)
+	unlock, err := h.n.Tree.TryLock("/usr/sbin")
+	h.check(err)
+	defer unlock()
+	if stored := h.call(h.n, kubelet(detect.Legacy)); stored.Mode != detect.Legacy || h.memory() != detect.Legacy || h.all() != "wrapper" {
+		t.Errorf("got %+v, the memory says %q", stored, h.memory())
+	}
+	if r := h.n.Memory().Remembered(); r.Reason != detect.KubeletHint || !r.Conclusive {
+		t.Errorf("got %+v", r)
+	}
+	h.n.Tree.Step = func(string, string) error { return nil } // it does not wait long
+	// select leaves the switch alone, and makes the memory.
+	selected, err := h.n.Select("/usr/sbin", chosenBy(detect.NFT), false)
+	if err != nil || selected.Unwritable == nil || selected.Memory != memoryPath(h.n.Self.UID) || h.memory() != detect.NFT {
+		t.Errorf("select: got %+v, %v", selected, err)
+	}
+	if _, err := h.n.Reset("/usr/sbin"); err != nil || h.memory() != "" {
+		t.Errorf("reset: %v, the memory says %q", err, h.memory())
+	}
+}

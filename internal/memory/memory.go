@@ -1,0 +1,277 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package memory knows the container, and what it remembers of its backend.
+//
+// The memory is a symlink, which is made by one atomic system call, so concurrent first calls agree by reading what won:
+//
+//	/dev/iptables-wrapper.0.4026531840.4711.0badcafe -> nft rule-count certain 4026531840.4711.0badcafe nft has 15 rules and legacy has no rules
+//
+// Its name has the user, the network namespace, and the container's life. Its target begins with the backend, followed by the
+// reason, how certain that was, the life again, and what decided.
+package memory
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+)
+
+// Memory is the container's memory of its backend, as one user sees it.
+type Memory struct {
+	tree  tree.Tree
+	life  string // "" where there can be no memory
+	netns string
+	uid   int
+
+	best found   // what is believed
+	mine found   // what this user made, believed or not
+	void tree.ID // of a link that was found not to hold
+}
+
+type found struct {
+	path string
+	id   tree.ID
+	detect.Memory
+	blind bool
+}
+
+// Directories for a memory, in this order. Dev is for root's alone, see usable. Both others are usually writable where the
+// container's root is not.
+const (
+	dev = "/dev"
+	shm = "/dev/shm"
+	run = "/run"
+)
+
+// Dirs returns the directories in which a user's memory can be, in this order.
+func Dirs(uid int) []string {
+	if uid == 0 {
+		return []string{dev, shm, run}
+	}
+	return []string{shm, run}
+}
+
+// ErrNone means that this process can have no memory: its container is not known, or it runs set-user-ID.
+var ErrNone = errors.New("this process can have no memory")
+
+// ErrRoots means that root's memory says something else, which outranks another user's.
+var ErrRoots = errors.New("root's memory of this container says otherwise")
+
+// Read reads the memory of a container.
+func Read(t tree.Tree, p self.Process, c Container) Memory {
+	m := Memory{tree: t, uid: p.UID, netns: c.Netns}
+	if c.Netns != "" && p.Trusted() {
+		m.life = c.Netns + "." + c.Instance
+		m.Refresh()
+	}
+	return m
+}
+
+// Remembered returns what is believed; its Mode is "" if there is nothing.
+func (m Memory) Remembered() detect.Memory { return m.best.Memory }
+
+// Mode returns the remembered backend, "" if there is none.
+func (m Memory) Mode() detect.Mode { return m.best.Mode }
+
+// Path returns where the memory is, "" if there is none.
+func (m Memory) Path() string { return m.best.path }
+
+func (m Memory) name(uid int) string {
+	return self.WrapperName + "." + strconv.Itoa(uid) + "." + m.life
+}
+
+// Refresh finds what can be believed: first what kubelet's chains said, then root's, then one's own.
+func (m *Memory) Refresh() {
+	m.best, m.mine = found{}, found{}
+	if m.life == "" || m.tree.Pause("read", m.name(m.uid)) != nil {
+		return
+	}
+	users := []int{0, m.uid}
+	if m.uid == 0 {
+		users = users[:1]
+	}
+	for _, uid := range users {
+		for _, dir := range Dirs(uid) {
+			f, ok := m.at(dir, uid)
+			if !ok || f.id == m.void {
+				continue
+			}
+			if uid == m.uid && m.mine.path == "" {
+				m.mine = f
+			}
+			if f.blind && uid != m.uid {
+				continue // what root could not see binds nobody else
+			}
+			if m.best.path == "" || byKubelet(f.Memory) && !byKubelet(m.best.Memory) {
+				m.best = f
+			}
+		}
+	}
+}
+
+func byKubelet(r detect.Memory) bool {
+	return r.Conclusive && r.Reason.Kubelet()
+}
+
+// at returns what a user's memory in a directory says.
+func (m *Memory) at(dir string, uid int) (f found, ok bool) {
+	f.path = programs.Join(dir, m.name(uid))
+	st, err := m.tree.Lstat(f.path)
+	if err != nil || !tree.IsLink(st) || int(st.Uid) != uid || uid == overflow && !mapsAll() || m.usable(dir) != nil {
+		return found{}, false
+	}
+	target, err := m.tree.Readlink(f.path)
+	if err != nil {
+		return found{}, false
+	}
+	f.id = tree.IDOf(st)
+	f.Memory, f.blind, ok = parse(target, m.life)
+	f.Since = time.Unix(st.Mtim.Unix())
+	return f, ok
+}
+
+// Make remembers an answer, unless something is remembered already. Mode then returns what holds.
+func (m *Memory) Make(r detect.Memory, isBlind bool) error {
+	if m.Mode() != "" {
+		return nil
+	}
+	return m.create(r, isBlind)
+}
+
+func (m *Memory) create(r detect.Memory, isBlind bool) error {
+	if m.life == "" {
+		return ErrNone
+	}
+	var first error
+	for _, dir := range Dirs(m.uid) {
+		err := m.usable(dir)
+		if err == nil {
+			err = m.tree.Symlink(m.target(r, isBlind), programs.Join(dir, m.name(m.uid)))
+		}
+		m.Refresh() // this, or what another call made faster
+		if err == nil || m.mine.path != "" {
+			return nil
+		}
+		first = cmp.Or(first, err)
+	}
+	return first
+}
+
+// Set remembers an answer, whatever is remembered now.
+func (m *Memory) Set(r detect.Memory) error {
+	if m.best.path != m.mine.path && m.Mode() != r.Mode && !byKubelet(r) {
+		return ErrRoots // so it would not be believed
+	}
+	if m.mine.path == "" {
+		if err := m.create(r, false); err != nil {
+			return err
+		}
+	}
+	if now := m.mine; now.Mode != r.Mode || now.Reason != r.Reason || now.Conclusive != r.Conclusive {
+		if err := m.tree.ReplaceUnlocked(now.path, m.target(r, false)); err != nil {
+			return err
+		}
+		m.Refresh()
+	}
+	if m.Mode() != r.Mode {
+		return ErrRoots
+	}
+	return nil
+}
+
+// Unwritable says why no memory can be made, in any of the places for it; nil if there is one.
+func (m Memory) Unwritable() error {
+	var all []error
+	for _, dir := range Dirs(m.uid) {
+		err := m.usable(dir)
+		if err == nil {
+			err = m.tree.Access(dir, unix.W_OK|unix.X_OK)
+		}
+		if err == nil || m.Mode() != "" {
+			return nil
+		}
+		all = append(all, fmt.Errorf("%s: %w", dir, err))
+	}
+	return errors.Join(all...)
+}
+
+// Renew replaces a memory that was found not to hold: a guess after which nothing was written. One that was made since is left
+// alone, as far as two system calls can tell.
+func (m *Memory) Renew() {
+	m.void = m.best.id
+	if m.best.path == m.mine.path && m.best.path != "" {
+		if st, err := m.tree.Lstat(m.best.path); err == nil && tree.IDOf(st) == m.void {
+			_ = m.tree.Unlink(m.best.path)
+		}
+	}
+	m.Refresh()
+}
+
+// Forget removes the memory. It fails if one is left that is believed, such as root's.
+func (m *Memory) Forget() error {
+	for m.mine.path != "" {
+		if err := m.tree.Unlink(m.mine.path); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+		m.Refresh() // there may be another in the next directory
+	}
+	if m.best.path != "" {
+		return ErrRoots
+	}
+	return nil
+}
+
+// Answer answers a query about the host. Whether anybody guessed matters only to a certain count, so that is looked up only then.
+func (m Memory) Answer(q detect.Query) detect.Result {
+	r := q.Run()
+	if r.Reason == detect.RuleCount && r.Conclusive && m.guessed(r.Mode) {
+		q.Guessed = true
+		r = q.Run()
+	}
+	return r
+}
+
+// guessed reports whether anybody in this network namespace, in this life of a container or an earlier one, chose a backend
+// without certain evidence: its rules may be of that making.
+func (m Memory) guessed(mode detect.Mode) bool {
+	if m.life == "" {
+		return false
+	}
+	boot := m.life[strings.LastIndexByte(m.life, '.'):]
+	for _, dir := range []string{shm, run} {
+		for _, name := range m.tree.List(dir) {
+			rest, ok := strings.CutPrefix(name, self.WrapperName+".")
+			_, life, _ := strings.Cut(rest, ".")
+			if !ok || !strings.HasPrefix(life, m.netns+".") || !strings.HasSuffix(life, boot) {
+				continue
+			}
+			target, _ := m.tree.Readlink(programs.Join(dir, name))
+			if r, _, ok := parse(target, life); ok && r.Mode == mode && !r.Conclusive {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Own returns where this user's memory is, believed or not, "" if there is none.
+func (m Memory) Own() string { return m.mine.path }
+
+// Restore brings back what was remembered before a change that failed.
+func (m *Memory) Restore(before detect.Memory) error {
+	if before.Mode == "" {
+		return m.Forget()
+	}
+	return m.Set(before)
+}

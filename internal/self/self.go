@@ -1,0 +1,233 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package self knows the process that was called: by which path, which file it runs, and whose privileges it has.
+package self
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+)
+
+// WrapperName is the name of the wrapper's own file.
+const WrapperName = "iptables-wrapper"
+
+// Process is the running wrapper.
+type Process struct {
+	// Called is the path by which the wrapper was called. It may be relative, and may lead through symlinks. It resolved to
+	// the running executable when the process started; if no such path is known, it is "".
+	Called string
+
+	// Executable is the path of the running executable where a test says so; otherwise Path finds it.
+	Executable string
+
+	UID    int  // effective
+	Secure bool // AT_SECURE: the process has privileges that its caller does not have
+	SetID  bool // it runs set-user-ID or set-group-ID
+
+	// file identifies the running executable; zero where that is unknown. Then any wrapper is taken for this one.
+	file tree.ID
+
+	marker string // never read: it keeps the marker that IsWrapper looks for in the executable
+}
+
+// Entries of the auxiliary vector, from linux/auxvec.h. golang.org/x/sys/unix has none of them.
+const (
+	atSecure = 23 // AT_SECURE
+	atExecfn = 31 // AT_EXECFN
+)
+
+// Started returns the running wrapper. It reads the auxiliary vector, see getauxval(3), which needs no /proc. The marker is
+// programs.Marker as a literal: passing it here is what puts it into the executable.
+func Started(marker string) Process {
+	p := Process{marker: marker, UID: os.Geteuid(), SetID: os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid()}
+	executed, name := "", ""
+	if len(os.Args) > 0 { // before Linux 5.18 a program can be started without any
+		name = os.Args[0]
+	}
+	if auxv, err := unix.Auxv(); err == nil {
+		for _, entry := range auxv {
+			switch value := entry[1]; entry[0] {
+			case atExecfn:
+				// A pointer into this process' stack, where the kernel put the string.
+				executed = unix.BytePtrToString(*(**byte)(unsafe.Pointer(&value)))
+			case atSecure:
+				p.Secure = value != 0
+			}
+		}
+	}
+	p.locate(executed, name)
+	return p
+}
+
+const exe = "/proc/self/exe"
+
+// locate finds out by which path the wrapper was called, and where its file is. executed is AT_EXECFN, name is argv[0].
+//
+// AT_EXECFN is the path that was passed to execve(2). It is no use if it resolves to something else: for a script that begins
+// with "#!/usr/sbin/iptables-restore" it is the script, and another call may have moved the switch since. In the directory of
+// a script anybody may have put a program. For such a script, argv[0] is the path of the interpreter; otherwise the caller
+// chose it. A bare argv[0] names no file: programs are never looked for in the working directory because of it.
+func (p *Process) locate(executed, name string) {
+	st, err := tree.Tree{}.Stat(exe)
+	known := err == nil
+	for _, path := range []string{executed, name} {
+		if path == "" || path == name && !strings.Contains(name, "/") {
+			continue
+		}
+		named, err := tree.Tree{}.Stat(path)
+		if err != nil {
+			continue
+		}
+		if known && tree.IDOf(named) == tree.IDOf(st) {
+			p.Called, p.file = path, tree.IDOf(st)
+			break
+		}
+		// Without /proc, and under qemu-user, where stat(2) of /proc/self/exe shows the emulator, only the file itself can tell.
+		if (!known || emulated(st)) && (tree.Tree{}).IsWrapper(path) {
+			p.Called, known = path, false
+			break
+		}
+	}
+	if p.Called == "" && known && !emulated(st) {
+		p.file = tree.IDOf(st)
+	}
+	if base := programs.Base(name); p.Called == "" && programs.IsName(base) {
+		// Most likely another call has moved the switch. What stands beside the executable is the command, or will do.
+		if path, err := p.Path(); err == nil {
+			p.beside(programs.Join(programs.Dir(path), base))
+		}
+	}
+}
+
+// beside takes the command beside the running executable for the one that was called, if there is one.
+func (p *Process) beside(path string) {
+	if _, err := (tree.Tree{}).Lstat(path); err == nil {
+		p.Called = path
+	}
+}
+
+// emulated reports that /proc/self/exe is not the file that readlink(2) names, as under qemu-user.
+func emulated(st unix.Stat_t) bool {
+	path, err := os.Readlink(exe)
+	if err != nil {
+		return false
+	}
+	named, err := tree.Tree{}.Stat(path)
+	return err == nil && tree.IDOf(named) != tree.IDOf(st)
+}
+
+// Path returns the absolute path of the running executable, free of symlinks in its last element. It fails if the file has
+// been removed or replaced.
+func (p Process) Path() (string, error) {
+	if p.Executable != "" {
+		return p.Executable, nil
+	}
+	if path, err := tree.Absolute(p.Called); err == nil && p.Called != "" {
+		if c, err := (tree.Tree{}).Follow(path); err == nil && p.Is(tree.Tree{}, c.End, c.Stat) {
+			return c.End, nil
+		}
+	}
+	path, err := os.Readlink(exe)
+	if err == nil {
+		var st unix.Stat_t
+		if st, err = (tree.Tree{}).Stat(path); err == nil && p.Is(tree.Tree{}, path, st) {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("find the wrapper's own file: %w", &os.PathError{Op: "stat", Path: cmp.Or(p.Called, exe), Err: unix.ENOENT})
+}
+
+// Is reports whether a file in a tree is the running executable. Where that cannot be known, any wrapper is.
+func (p Process) Is(t tree.Tree, path string, st unix.Stat_t) bool {
+	if p.file == (tree.ID{}) || !t.Own() {
+		return t.IsWrapper(path)
+	}
+	return tree.IDOf(st) == p.file
+}
+
+// IsWrapper reports whether a chain ends at a wrapper, perhaps another copy or version than the running one.
+func (p Process) IsWrapper(t tree.Tree, c tree.Chain) bool {
+	return len(c.Hops) > 0 && c.Stat.Mode&unix.S_IFMT == unix.S_IFREG && (tree.IDOf(c.Stat) == p.file || t.IsWrapper(c.End))
+}
+
+// Trusted reports whether the caller's environment and the container's memory may be believed: not if the wrapper runs
+// set-user-ID or set-group-ID. File capabilities are fine, because the caller can run both backends' programs itself.
+func (p Process) Trusted() bool { return !p.SetID }
+
+// Override returns the backend that the caller's environment asks for, "" if none.
+func (p Process) Override() (detect.Mode, error) {
+	if !p.Trusted() {
+		return "", nil
+	}
+	mode, err := programs.ParseMode(process.Variable(programs.ModeVariable))
+	if err != nil {
+		err = fmt.Errorf("environment variable %s: %w", programs.ModeVariable, err)
+	}
+	return mode, err
+}
+
+// dirs are the directories in which programs are looked for, in this order: that of the path by which a command is called, that
+// of the running executable, and the standard ones. The first costs a wrapped call no more than it must. For a caller with fewer
+// privileges than this process, only the standard ones count, which the caller did not choose; and a bare name is no path, for
+// the working directory may be anybody's.
+func (p Process) dirs(t tree.Tree, called string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		dirs := programs.StandardDirs()
+		if p.Secure {
+			slices.Values(dirs)(yield)
+			return
+		}
+		first := programs.Dir(called)
+		if strings.Contains(called, "/") && !yield(first) {
+			return
+		}
+		if path, err := p.Path(); err == nil && t.Own() {
+			dirs = slices.Insert(dirs, 0, programs.Dir(path))
+		}
+		for i, dir := range dirs {
+			if dir != first && !slices.Contains(dirs[:i], dir) && !yield(dir) {
+				return
+			}
+		}
+	}
+}
+
+// Find returns the program that implements a command in one backend, for a call by a path. The result is relative if the path
+// is. Errors are those of programs.Find.
+func (p Process) Find(t tree.Tree, called string, mode detect.Mode, name string) (string, error) {
+	return programs.Find(p.dirs(t, called), []string{programs.MultiCall(mode), programs.Single(mode, name)}, t.Stat,
+		func(path string, st unix.Stat_t) (bool, error) { return p.Is(t, path, st), nil })
+}
+
+// FindBoth does so in both backends. only is the backend that alone has a program; one that exists and cannot be executed is not
+// missing.
+func (p Process) FindBoth(t tree.Tree, called, name string) (paths map[detect.Mode]string, errs map[detect.Mode]error, only detect.Mode) {
+	paths, errs = map[detect.Mode]string{}, map[detect.Mode]error{}
+	for _, mode := range programs.Modes() {
+		paths[mode], errs[mode] = p.Find(t, called, mode, name)
+	}
+	switch nft, legacy := errs[detect.NFT], errs[detect.Legacy]; {
+	case nft == nil && errors.Is(legacy, programs.ErrMissing):
+		only = detect.NFT
+	case legacy == nil && errors.Is(nft, programs.ErrMissing):
+		only = detect.Legacy
+	}
+	return paths, errs, only
+}
+
+// ErrPrivileged means that the caller has fewer privileges than this process, which therefore changes nothing for it.
+var ErrPrivileged = errors.New("the caller has fewer privileges than this process")

@@ -1,0 +1,138 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// Chain is a path followed through symlinks.
+type Chain struct {
+	Hops []string    // the path, then each symlink's target; the last is the file
+	End  string      // the last hop
+	Stat unix.Stat_t // of the file
+}
+
+// Follow follows a path to the file that it resolves to. If that fails, the chain ends at the hop that cannot be looked
+// at; it has no hops if that is the path itself.
+func (t Tree) Follow(path string) (Chain, error) {
+	c := Chain{End: path}
+	for range maxLinks {
+		var err error
+		if c.Stat, err = t.Lstat(c.End); err != nil {
+			return c, &os.PathError{Op: "lstat", Path: c.End, Err: err}
+		}
+		c.Hops = append(c.Hops, c.End)
+		if !IsLink(c.Stat) {
+			return c, nil
+		}
+		target, err := t.Target(c.End)
+		if err != nil {
+			return c, &os.PathError{Op: "readlink", Path: c.End, Err: err}
+		}
+		c.End = target
+	}
+	return c, &os.PathError{Op: "follow", Path: path, Err: unix.ELOOP}
+}
+
+// Target returns the path that a symlink contains, as seen from where the path of the symlink is.
+func (t Tree) Target(path string) (string, error) {
+	target, err := t.Readlink(path)
+	switch {
+	case err != nil:
+		return "", err
+	case target == "":
+		return "", unix.ENOENT // as the kernel has it: symlink(2) makes no such link, but a FUSE server may show one
+	case target[0] != '/':
+		return programs.Join(programs.Dir(path), target), nil
+	}
+	return target, nil
+}
+
+// IsProgram reports whether the chain leads to one of iptables' programs: it ends at one or passes one of their names, as
+// where xtables-nft-multi is itself a symlink.
+func (c Chain) IsProgram() bool {
+	return slices.ContainsFunc(c.Hops, func(hop string) bool { return programs.IsProgram(programs.Base(hop)) })
+}
+
+// Mode returns the backend whose program the chain leads to, "" if it leads to none.
+func (c Chain) Mode() detect.Mode {
+	for _, hop := range c.Hops {
+		if mode := programs.ModeOf(programs.Base(hop)); mode != "" {
+			return mode
+		}
+	}
+	return ""
+}
+
+// SameFile reports whether two paths are known to resolve to the same file.
+func (t Tree) SameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	stA, errA := t.Stat(a)
+	stB, errB := t.Stat(b)
+	return errA == nil && errB == nil && IDOf(stA) == IDOf(stB)
+}
+
+// SameEntry reports whether two paths are known to name the same entry of the same directory.
+func (t Tree) SameEntry(a, b string) bool {
+	return programs.Base(a) == programs.Base(b) && t.SameFile(programs.Dir(a), programs.Dir(b))
+}
+
+// ID identifies a file.
+type ID struct{ dev, ino uint64 }
+
+// IDOf returns the identity of a file of which stat(2) returned this.
+func IDOf(st unix.Stat_t) ID { return ID{uint64(st.Dev), st.Ino} }
+
+// IsNotExist reports whether an error says that a path does not exist.
+func IsNotExist(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
+}
+
+// IsWrapper reports whether a path resolves to a wrapper, perhaps another copy or version.
+func (t Tree) IsWrapper(path string) bool {
+	f, err := t.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return programs.HasMarker(f)
+}
+
+// Exposed returns the first of a directory and its parents in which another user could replace what leads to a file in the
+// directory, "" if there is none. The owners that count are root and the caller. A parent may be open to all if it is sticky,
+// as /tmp is: there, others cannot rename what is not theirs.
+func (t Tree) Exposed(dir string) string {
+	const groupWrites, othersWrite = 0o020, 0o002
+	if resolved, err := filepath.EvalSymlinks(dir); t.Own() && err == nil && resolved != dir {
+		if exposed := t.Exposed(resolved); exposed != "" {
+			return exposed
+		}
+	}
+	for parent := false; ; parent = true {
+		st, err := t.Stat(dir)
+		if IsNotExist(err) {
+			return "" // what is missing shows later
+		}
+		open := st.Mode&othersWrite != 0 || st.Mode&groupWrites != 0 && st.Gid != 0
+		owned := st.Uid == 0 || int(st.Uid) == os.Geteuid()
+		if err != nil || !owned || open && !(parent && st.Mode&unix.S_ISVTX != 0) {
+			return dir
+		}
+		if dir == "/" || dir == "." {
+			return ""
+		}
+		dir = programs.Dir(dir)
+	}
+}
