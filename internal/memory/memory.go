@@ -73,7 +73,9 @@ func Read(t tree.Tree, p self.Process, c Container) Memory {
 	m := Memory{tree: t, uid: p.UID, netns: c.Netns}
 	if c.Netns != "" && p.Trusted() {
 		m.life = c.Netns + "." + c.Instance
-		m.Refresh()
+		if t.Pause("read", m.name(m.uid)) == nil {
+			m.Refresh()
+		}
 	}
 	return m
 }
@@ -91,10 +93,11 @@ func (m Memory) name(uid int) string {
 	return self.WrapperName + "." + strconv.Itoa(uid) + "." + m.life
 }
 
-// Refresh finds what can be believed: first what kubelet's chains said, then root's, then one's own.
+// Refresh reads the memory again. It finds what can be believed: first what kubelet's chains said, then root's, then one's own.
+// No step of a test comes before it: what happens just before it might as well have happened before the caller's last change.
 func (m *Memory) Refresh() {
 	m.best, m.mine = found{}, found{}
-	if m.life == "" || m.tree.Pause("read", m.name(m.uid)) != nil {
+	if m.life == "" {
 		return
 	}
 	users := []int{0, m.uid}
