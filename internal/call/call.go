@@ -91,9 +91,9 @@ func debug(p self.Process, stderr io.Writer, r detect.Result, stored layout.Stor
 	if value := process.Variable("IPTABLES_WRAPPER_DEBUG"); value != "1" && value != "true" || !p.Trusted() {
 		return
 	}
-	switched := "the switch was moved"
+	switched := "the switch was replaced"
 	if stored.Unmoved != nil {
-		switched = fmt.Sprintf("the switch was not moved (%v)", stored.Unmoved)
+		switched = fmt.Sprintf("the switch was not replaced (%v)", stored.Unmoved)
 	}
 	fmt.Fprintf(stderr, "iptables-wrapper: %s [%s]; %s; running %s\n", r, r.Reason, switched, program)
 }

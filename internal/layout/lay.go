@@ -59,11 +59,8 @@ func (n Names) adopt(d directory, names []entry, file string) error {
 	for _, e := range names {
 		links = append(links, e.link)
 	}
-	own := programs.Join(d.dir, self.WrapperName)
-	if c, err := n.Tree.Follow(own); err == nil && len(c.Hops) > 1 && n.passes(c, names) {
-		if err := n.Tree.Point(own, file); err != nil {
-			return err
-		}
+	if err := n.freeWrapper(d.dir); err != nil {
+		return err
 	}
 	_, err = n.Lay(d.dir, file, links)
 	return err
@@ -76,8 +73,9 @@ func (n Names) freeWrapper(dir string) error {
 		return nil
 	}
 	c, err := n.Tree.Follow(own)
-	if err != nil || !n.toWrapper(c) || !n.throughLayout(c, n.look(dir)) {
-		return nil
+	d := n.look(dir)
+	if err != nil || !n.toWrapper(c) || !n.throughLayout(c, d) || n.passes(tree.Chain{Hops: []string{c.End}}, d.names) {
+		return nil // the last: nameWrapper comes first
 	}
 	return n.Tree.Point(own, c.End)
 }

@@ -150,8 +150,8 @@ func (n Names) Reset(dir string) (forgotten string, err error) {
 		return "", err
 	}
 	for _, e := range d.names {
-		if len(e.chain.Hops) == 0 {
-			return "", e.err
+		if len(e.chain.Hops) == 0 && tree.IsNotExist(e.err) {
+			return "", fmt.Errorf("%q does not exist: %w", e.path, unix.ENOENT)
 		}
 	}
 	if err := n.claim(d); err != nil {

@@ -203,6 +203,9 @@ func (n Names) moveSwitch(d Decision, dir string, switched bool) error {
 	if program != d.Program && !n.Tree.SameFile(program, d.Program) {
 		return fmt.Errorf("%q is not %q: %w", program, d.Program, errOther)
 	}
+	if err := n.freeWrapper(dir); err != nil {
+		return err
+	}
 	if !switched {
 		file, err := n.Self.Path()
 		if err != nil {
@@ -215,9 +218,6 @@ func (n Names) moveSwitch(d Decision, dir string, switched bool) error {
 		if err := n.adopt(l, names, file); err != nil {
 			return err
 		}
-	}
-	if err := n.freeWrapper(dir); err != nil {
-		return err
 	}
 	return n.Tree.Point(l.sw, program)
 }

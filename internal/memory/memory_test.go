@@ -1,0 +1,298 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+)
+
+const life = "7.4711.0badcafe"
+
+// fake is a file system with the places for a memory, in which the user of this test is root or another one.
+type fake struct {
+	*testing.T
+	root string
+	t    tree.Tree
+	p    self.Process
+}
+
+func newFake(t *testing.T) *fake {
+	f := &fake{T: t, root: t.TempDir(), p: self.Process{UID: os.Geteuid()}}
+	for _, dir := range []string{"dev/shm", "run"} {
+		f.check(os.MkdirAll(f.real(dir), 0o755))
+	}
+	f.check(os.Symlink("pts/ptmx", f.real("dev/ptmx")))
+	var err error
+	f.t, err = tree.Open(f.root)
+	f.check(err)
+	t.Cleanup(f.t.Close)
+	return f
+}
+
+func (f *fake) real(path string) string { return filepath.Join(f.root, path) }
+
+func (f *fake) check(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// put makes a memory of a user, which needs root.
+func (f *fake) put(dir string, uid int, target string) string {
+	f.Helper()
+	path := fmt.Sprintf("%s/%s.%d.%s", dir, self.WrapperName, uid, life)
+	f.check(os.Symlink(target, f.real(path)))
+	f.check(os.Lchown(f.real(path), uid, 0))
+	return path
+}
+
+func (f *fake) read() Memory {
+	return Read(f.t, f.p, Container{OwnNetns: detect.Yes, OwnRoot: detect.Yes, Netns: "7", Instance: "4711.0badcafe"})
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatal("not root")
+		}
+		t.Skip("not root")
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct {
+		target string
+		want   detect.Memory
+		blind  bool
+		ok     bool
+	}{
+		{"nft", detect.Memory{Mode: "nft"}, false, true}, // the form of former versions
+		{"legacy", detect.Memory{Mode: "legacy"}, false, true},
+		{"nft something new", detect.Memory{Mode: "nft"}, false, true},
+		{"nft rule-count certain " + life + " nft has 15 rules", detect.Memory{Mode: "nft", Reason: "rule-count", Conclusive: true, Because: "nft has 15 rules"}, false, true},
+		{"legacy default guess " + life + " nothing", detect.Memory{Mode: "legacy", Reason: "default", Because: "nothing"}, false, true},
+		{"legacy default blind " + life, detect.Memory{Mode: "legacy", Reason: "default"}, true, true},
+		{"nft by-magic certain " + life, detect.Memory{Mode: "nft"}, false, true},
+		{"nft rule-count surely " + life, detect.Memory{Mode: "nft", Reason: "rule-count"}, false, true},
+		{"nft rule-count certain 7.4712.0badcafe", detect.Memory{}, false, false}, // another life
+		{"", detect.Memory{}, false, false}, {"NFT", detect.Memory{}, false, false}, {"nftables rule-count", detect.Memory{}, false, false},
+	} {
+		got, blind, ok := parse(test.target, life)
+		if got != test.want || blind != test.blind || ok != test.ok {
+			t.Errorf("%q: got %+v, %v, %v", test.target, got, blind, ok)
+		}
+	}
+}
+
+// What is written is what is read.
+func TestTarget(t *testing.T) {
+	m := Memory{life: life}
+	for _, want := range []detect.Memory{
+		{Mode: detect.NFT, Reason: detect.RuleCount, Conclusive: true, Because: "nft has 15 rules and legacy has no rules"},
+		{Mode: detect.Legacy, Reason: detect.Default}, {Mode: detect.Legacy, Reason: detect.Override, Because: "somebody selected it"},
+	} {
+		for _, isBlind := range []bool{false, true} {
+			got, blind, ok := parse(m.target(want, isBlind), life)
+			if got != want || blind != (isBlind && !want.Conclusive) || !ok {
+				t.Errorf("got %+v, %v, %v, want %+v", got, blind, ok, want)
+			}
+		}
+	}
+}
+
+// Kubelet's chains first, then root, then the user; and nothing that another user wrote.
+func TestWhoBelievesWhat(t *testing.T) {
+	needRoot(t)
+	const user, other = 1000, 1001
+	for _, test := range []struct {
+		doc  string
+		uid  int
+		put  map[int]string // by owner, in /dev/shm
+		want detect.Mode
+	}{
+		{"root's own", 0, map[int]string{0: "nft"}, "nft"},
+		{"root believes nobody else", 0, map[int]string{user: "nft kubelet-hint certain " + life}, ""},
+		{"a user believes root", user, map[int]string{0: "nft", user: "legacy"}, "nft"},
+		{"a user's own", user, map[int]string{user: "legacy"}, "legacy"},
+		{"what a user heard from kubelet", user, map[int]string{0: "nft", user: "legacy kubelet-canary certain " + life}, "legacy"},
+		{"a guess by kubelet's chains", user, map[int]string{0: "nft", user: "legacy kubelet-hint guess " + life}, "nft"},
+		{"kubelet by both", user, map[int]string{0: "nft kubelet-hint certain " + life, user: "legacy kubelet-hint certain " + life}, "nft"},
+		{"root was blind", user, map[int]string{0: "nft default blind " + life}, ""},
+		{"root was blind, root believes it", 0, map[int]string{0: "nft default blind " + life}, "nft"},
+		{"another user", user, map[int]string{other: "nft"}, ""},
+	} {
+		f := newFake(t)
+		f.p.UID = test.uid
+		for uid, target := range test.put {
+			f.put("/dev/shm", uid, target)
+		}
+		if m := f.read(); m.Mode() != test.want || (m.Path() == "") != (test.want == "") {
+			t.Errorf("%s: got %q, at %q", test.doc, m.Mode(), m.Path())
+		}
+	}
+}
+
+// A link under the user's name that belongs to somebody else is passed over, and so is a directory in which anybody could have put
+// it.
+func TestPlaces(t *testing.T) {
+	needRoot(t)
+	f := newFake(t)
+	path := f.put("/dev/shm", 0, "nft")
+	f.check(os.Lchown(f.real(path), 1000, 0))
+	if m := f.read(); m.Mode() != "" {
+		t.Errorf("another user's link: got %q", m.Mode())
+	}
+	f.check(os.Lchown(f.real(path), 0, 0))
+	for mode, want := range map[os.FileMode]detect.Mode{
+		0o777: "", 0o777 | os.ModeSticky: "nft", 0o755: "nft", 0o775: "", 0o700: "nft",
+	} {
+		f.check(os.Chmod(f.real("/dev/shm"), mode))
+		if m := f.read(); m.Mode() != want {
+			t.Errorf("%v: got %q, want %q", mode, m.Mode(), want)
+		}
+	}
+	f.check(os.Chown(f.real("/dev/shm"), 1000, 0))
+	if m := f.read(); m.Mode() != "" {
+		t.Errorf("another user's directory: got %q", m.Mode())
+	}
+}
+
+// Root's memory is in the container's own /dev, never in the host's, in which ptmx is a device. Other users have no business there.
+func TestDev(t *testing.T) {
+	needRoot(t)
+	answer := detect.Memory{Mode: detect.NFT, Reason: detect.Default}
+	for _, test := range []struct {
+		doc    string
+		uid    int
+		change func(f *fake)
+		want   string
+	}{
+		{"root", 0, func(*fake) {}, "/dev/"},
+		{"root, the host's", 0, func(f *fake) {
+			f.check(os.Remove(f.real("/dev/ptmx")))
+			f.check(unix.Mknod(f.real("/dev/ptmx"), unix.S_IFCHR|0o666, int(unix.Mkdev(5, 2))))
+		}, "/dev/shm/"},
+		{"root, one that others can write", 0, func(f *fake) { f.check(os.Chmod(f.real("/dev"), 0o777|os.ModeSticky)) }, "/dev/shm/"},
+		{"root, no /dev/shm", 0, func(f *fake) {
+			f.check(os.Remove(f.real("/dev/ptmx")))
+			f.check(os.Remove(f.real("/dev/shm")))
+		}, "/run/"},
+	} {
+		f := newFake(t)
+		f.p.UID = test.uid
+		test.change(f)
+		m := f.read()
+		if err := m.Make(answer, false); err != nil || !strings.HasPrefix(m.Path(), test.want+self.WrapperName) {
+			t.Errorf("%s: at %q, %v", test.doc, m.Path(), err)
+		}
+		if again := f.read(); again.Mode() != detect.NFT {
+			t.Errorf("%s: then %q", test.doc, again.Mode())
+		}
+	}
+}
+
+// What stands in the way of a memory is left alone, and the next place has it.
+func TestInTheWay(t *testing.T) {
+	for doc, put := range map[string]func(path string) error{
+		"a file":           func(path string) error { return os.WriteFile(path, []byte("nft"), 0o644) },
+		"a directory":      func(path string) error { return os.Mkdir(path, 0o755) },
+		"a FIFO":           func(path string) error { return unix.Mkfifo(path, 0o644) },
+		"another target":   func(path string) error { return os.Symlink("NFT", path) },
+		"4,095 characters": func(path string) error { return os.Symlink(strings.Repeat("n", 4095), path) },
+	} {
+		f := newFake(t)
+		f.check(os.Remove(f.real("/dev/ptmx")))
+		path := f.real(fmt.Sprintf("/dev/shm/%s.%d.%s", self.WrapperName, f.p.UID, life))
+		f.check(put(path))
+		before, err := os.Lstat(path)
+		f.check(err)
+		m := f.read()
+		if err := m.Make(detect.Memory{Mode: detect.Legacy}, false); err != nil || !strings.HasPrefix(m.Path(), "/run/") {
+			t.Errorf("%s: at %q, %v", doc, m.Path(), err)
+		}
+		if err := m.Forget(); err != nil || m.Mode() != "" {
+			t.Errorf("%s: forget: %v, %q", doc, err, m.Mode())
+		}
+		if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
+			t.Errorf("%s: what was there is gone: %v", doc, err)
+		}
+	}
+}
+
+// A guess by anybody in this network namespace is seen, in whatever life of a container; one in another namespace is none.
+func TestGuessed(t *testing.T) {
+	needRoot(t)
+	for name, want := range map[string]bool{
+		"iptables-wrapper.1000." + life: true, "iptables-wrapper.1000.7.99.0badcafe": true,
+		"iptables-wrapper.1000.8.4711.0badcafe": false, "iptables-wrapper.1000.7.4711.other": false, "iptables-wrapper": false, "7." + life: false,
+	} {
+		for target, guess := range map[string]bool{"nft": true, "nft default blind L": true, "legacy": false, "nft rule-count certain L": false} {
+			f := newFake(t)
+			_, its, _ := strings.Cut(strings.TrimPrefix(name, "iptables-wrapper."), ".")
+			f.check(os.Symlink(strings.Replace(target, "L", its, 1), f.real("/dev/shm/"+name)))
+			if got := f.read().guessed(detect.NFT); got != (want && guess) {
+				t.Errorf("%s -> %s: got %v", name, target, got)
+			}
+		}
+	}
+}
+
+// A guess that does not hold is replaced; root's cannot be, so another user passes it over.
+func TestRenew(t *testing.T) {
+	needRoot(t)
+	f := newFake(t)
+	f.p.UID = 1000
+	f.check(os.Chmod(f.real("/dev/shm"), 0o777|os.ModeSticky))
+	f.put("/dev/shm", 0, "nft")
+	m := f.read()
+	if m.Renew(); m.Mode() != "" {
+		t.Fatalf("still %q", m.Mode())
+	}
+	_ = m.Make(detect.Memory{Mode: detect.Legacy}, false) // the test is root, so the link is root's as well
+	if m.Refresh(); m.Mode() == detect.NFT {
+		t.Error("root's guess is back")
+	}
+	f = newFake(t)
+	path := f.put("/dev/shm", 0, "nft")
+	m = f.read()
+	m.Renew()
+	if _, err := os.Lstat(f.real(path)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its own is still there: %v", err)
+	}
+}
+
+// Set-user-ID, the memory is not even read.
+func TestNotForSetUserID(t *testing.T) {
+	f := newFake(t)
+	f.check(os.Symlink("nft", f.real(fmt.Sprintf("/dev/shm/%s.%d.%s", self.WrapperName, f.p.UID, life))))
+	f.p.SetID = true
+	if m := f.read(); m.Mode() != "" || m.Make(detect.Memory{Mode: detect.NFT}, false) == nil {
+		t.Error("it is believed")
+	}
+}
+
+func TestStartTime(t *testing.T) {
+	stat := "1 (a) b (c)) S 0 1 1 0 -1 4194560 10 0 0 0 1 2 0 0 20 0 1 0 4711 9 9"
+	if got, err := startTime([]byte(stat)); got != "4711" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for n := range len(stat) - len("4711 9 9") {
+		if got, err := startTime([]byte(stat[:n])); err == nil {
+			t.Fatalf("%q: got %q", stat[:n], got)
+		}
+	}
+}
