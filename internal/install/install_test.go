@@ -19,17 +19,23 @@ import (
 
 func TestInstall(t *testing.T) {
 	for doc, prepare := range map[string]func(root){
-		"no names":                     func(root) {},
-		"links to iptables":            func(r root) { r.all("xtables-nft-multi") },
-		"the former layout":            func(r root) { r.all("iptables-wrapper") },
-		"moved by the former version":  func(r root) { r.all("xtables-legacy-multi") },
-		"a switch that no name uses":   func(r root) { r.all("xtables-nft-multi"); r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi") },
-		"selected":                     func(r root) { r.all(layout.Switch); r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi") },
-		"the wrapper was removed":      func(r root) { r.all(layout.Switch); r.link("/usr/sbin/"+layout.Switch, self.WrapperName) },
-		"the programs were removed":    func(r root) { r.all("iptables-nft") },
-		"an older wrapper":             func(r root) { r.file("/usr/sbin/iptables-wrapper", "\x7fELF"+marker); r.all("iptables-wrapper") },
-		"names that are wrapper files": func(r root) { r.file("/usr/sbin/iptables", "\x7fELF"+marker); r.file("/usr/sbin/ip6tables", "\x7fELF"+marker) },
-		"the wrapper points to a name": func(r root) { r.file("/usr/sbin/iptables", "\x7fELF"+marker); r.link("/usr/sbin/iptables-wrapper", "iptables") },
+		"no names":                    func(root) {},
+		"links to iptables":           func(r root) { r.all("xtables-nft-multi") },
+		"the former layout":           func(r root) { r.all("iptables-wrapper") },
+		"moved by the former version": func(r root) { r.all("xtables-legacy-multi") },
+		"a switch that no name uses":  func(r root) { r.all("xtables-nft-multi"); r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi") },
+		"selected":                    func(r root) { r.all(layout.Switch); r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi") },
+		"the wrapper was removed":     func(r root) { r.all(layout.Switch); r.link("/usr/sbin/"+layout.Switch, self.WrapperName) },
+		"the programs were removed":   func(r root) { r.all("iptables-nft") },
+		"an older wrapper":            func(r root) { r.file("/usr/sbin/iptables-wrapper", "\x7fELF"+marker); r.all("iptables-wrapper") },
+		"names that are wrapper files": func(r root) {
+			r.file("/usr/sbin/iptables", "\x7fELF"+marker)
+			r.file("/usr/sbin/ip6tables", "\x7fELF"+marker)
+		},
+		"the wrapper points to a name": func(r root) {
+			r.file("/usr/sbin/iptables", "\x7fELF"+marker)
+			r.link("/usr/sbin/iptables-wrapper", "iptables")
+		},
 		"the switch points to a name": func(r root) {
 			r.all("xtables-nft-multi")
 			r.file("/usr/sbin/iptables", "\x7fELF"+marker)

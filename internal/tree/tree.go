@@ -86,10 +86,10 @@ func (t Tree) in(path string, last bool, operation func(path string) error) erro
 		return err
 	}
 	resolved, failed := t.resolve(path, last)
-	if failed != nil {
-		return failed
+	if failed == nil {
+		failed = operation(resolved)
 	}
-	return operation(resolved)
+	return failed
 }
 
 // Open opens a file for reading. It fails for anything but a regular file, and never blocks.
@@ -113,7 +113,10 @@ func (t Tree) openFile(path string, flags int) (f *os.File, err error) {
 		f, err = t.root.OpenFile(path, os.O_RDONLY|flags, 0)
 		return err
 	})
-	return f, err
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: plain(err)}
+	}
+	return f, nil
 }
 
 // Stat is stat(2).
