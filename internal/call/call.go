@@ -20,7 +20,6 @@ import (
 // wrap detects the backend, remembers and keeps it as far as it may, and execs its program. It returns an exit status, and
 // only if that fails.
 func wrap(w links.Wrapper, argv []string, stderr io.Writer) int {
-	process.ReleaseSignals()
 	name := programs.Base(argv[0])
 	override, err := w.Override()
 	if err != nil {

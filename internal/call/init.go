@@ -26,6 +26,7 @@ func init() {
 		growStack(len(os.Args))
 		os.Exit(wrap(Wrapper(), os.Args, os.Stderr))
 	}
+	process.FinishStart()
 }
 
 // growStack gives this goroutine a stack of 32 KiB. Left alone, Go doubles it whenever a call does not fit, and sets up a pool
