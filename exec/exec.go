@@ -103,19 +103,18 @@ func Status(err error) int {
 // Become replaces this process with a program by execve(2): the process ID, descriptors, working directory and limits stay.
 // Call it on the process' first thread. It returns only if execve fails.
 //
-// Ignored and blocked signals stay too, and the environment is passed on to the last byte, in the wrapper's own build only,
-// which has a build tag and a linker flag for it (internal/process). In a program that imports this package, the
-// environment is os.Environ, which is without empty strings and repeated variables. Of the signals that were ignored when
-// the process started, only SIGHUP, SIGINT, SIGCONT, SIGTSTP, SIGTTIN and SIGTTOU still are: the Go runtime handles the
-// others, and execve resets what is handled to its default. Of those that were blocked, the ones that the runtime unblocks
-// (see below) no longer are.
+// Ignored and blocked signals, closed standard descriptors and each byte of the environment stay too, in the wrapper's own
+// build only, which has a build tag and a linker flag for it (internal/process). Even there, the Go runtime unblocks some
+// signals when it starts: those of faults, SIGSTKFLT, SIGCHLD, SIGURG, SIGPROF and 32 to 34. Until execve they act as if the
+// caller had not blocked them.
 //
-// It goes through syscall.Exec, which restores the limit on open files that the Go runtime raised when it started. Some
-// things the runtime changes before any code of ours runs. A standard descriptor that was closed is open on /dev/null. Of
-// the signals that the caller blocks, those that the runtime unblocks (_SigUnblock in its sigtable: SIGHUP, SIGINT,
-// SIGQUIT, SIGABRT, SIGTERM, SIGCHLD, SIGPROF, those of faults, 32 to 34) are lost if they arrive before execve, and
-// terminate the process if they were pending when it started. SIGURG is the runtime's own, and lost.
+// In a program that imports this package, the environment is os.Environ, which is without empty strings and repeated
+// variables, and a standard descriptor that was closed is open on /dev/null. Of the signals that were ignored when the process
+// started, only SIGHUP, SIGINT, SIGCONT, SIGTSTP, SIGTTIN and SIGTTOU still are: the runtime handles the others, and execve
+// resets what is handled to its default. Of those that were blocked, the ones that the runtime unblocks no longer are.
+//
+// It goes through syscall.Exec, which restores the limit on open files that the runtime raised when it started.
 func Become(path string, argv []string) error {
-	process.RestoreSignals()
+	process.RestoreMask()
 	return &os.PathError{Op: "execve", Path: path, Err: unix.Exec(path, argv, process.Environment())}
 }

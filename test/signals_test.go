@@ -36,7 +36,7 @@ func TestDeathBySignal(t *testing.T) {
 }
 
 // A signal that comes before the program has been reached does what it would have done to the program. The wrapper is
-// held where it reads the list of legacy tables, which is a pipe here. Real-time signals are swallowed: process.ReleaseSignals.
+// held where it reads the list of legacy tables, which is a pipe here.
 func TestSignalBeforeTheProgram(t *testing.T) {
 	if !host.Contain(t) {
 		return

@@ -23,7 +23,6 @@ import (
 // wrap detects the backend, stores the answer as far as it may, and execs the backend's program. It returns an exit status, and
 // only if that fails.
 func wrap(p self.Process, argv []string, stderr io.Writer) int {
-	process.ReleaseSignals()
 	name := programs.Base(argv[0])
 	override, err := p.Override()
 	if err != nil {

@@ -3,17 +3,16 @@
 
 //go:build iptables_wrapper_signals && !mips && !mipsle && !mips64 && !mips64le
 
-// Package process passes on through execve(2) what the Go runtime would otherwise change: ignored and blocked signals,
-// and the environment to the last byte.
+// Package process passes on through execve(2) what the Go runtime would otherwise change: signals, and the environment to
+// the last byte.
 //
-// A caller's ignored and blocked signals survive execve: SIGPIPE is ignored under systemd, SIGTERM in a script that says
-// so. The Go runtime installs handlers for all signals when it starts and unblocks those that it needs. Execve resets a
-// handled signal to its default, so the program would die of a signal that it was told to ignore. And a signal that
-// arrives before execve would be swallowed, or end in a Go traceback. The runtime keeps the original state in two
-// variables that it does not export; this package reads them there.
+// Left alone, the runtime installs a handler for each signal, long before any code of ours runs. One that arrives while a
+// wrapped call decides would be swallowed, or end in a Go traceback, and execve would reset what the caller ignores, such as
+// SIGPIPE under systemd, to its default. So the wrapper starts without handlers, as a C library that is written in Go does:
+// package call says how. Then every signal does to it what it would have done to the program, from the first instruction on.
 //
 // The linker allows that only with -checklinkname=0. A build without the tag needs no such flag, and differs only in what
-// this file does.
+// this file and its neighbour in package call do.
 package process
 
 import (
@@ -22,7 +21,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runtimeFwdSig holds each signal's disposition, SIG_DFL or SIG_IGN after execve: initsig in runtime/signal_unix.go.
+// runtimeIsLibrary keeps the runtime's hands off signals and standard descriptors. Package call sets it when it is linked.
+//
+//go:linkname runtimeIsLibrary runtime.islibrary
+var runtimeIsLibrary bool
+
+//go:linkname runtimeInstallHandlers runtime.initsig
+func runtimeInstallHandlers(beforeStart bool)
+
+// runtimeFwdSig holds the disposition that each signal had, SIG_DFL or SIG_IGN, before the runtime installed its handler.
 //
 //go:linkname runtimeFwdSig runtime.fwdSig
 var runtimeFwdSig [65]uintptr
@@ -57,83 +64,43 @@ func LockThread() { runtimeLockOSThread() }
 //go:linkname runtimeLockOSThread runtime.lockOSThread
 func runtimeLockOSThread()
 
-// ReleaseSignals takes the signals back from the runtime, so that each does to the wrapper what it would have done to the
-// program. Call it only where Become follows: nothing there needs the handlers, and the runtime's preemption does without.
-//
-// A signal that the caller blocks and the runtime has unblocked would now end the process, so it is ignored until
-// RestoreSignals. Real-time signals (34 and up) are left to the runtime, which swallows them until execve, unless the
-// caller ignores them: resetting them would double the system calls here, and nobody sends one to iptables.
-func ReleaseSignals() {
-	blocked := signalMask()
-	unblocked := unblockedSignals(blocked)
-	for number, disposition := range runtimeFwdSig {
-		switch unix.Signal(number) {
-		case unix.SIGCONT, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
-			continue // the runtime installs no handler for them (_SigDefault in its sigtable)
+// FinishStart makes up for what the runtime left out when it started, because a command is an ordinary Go program: handlers
+// for signals, and something in the place of a standard descriptor that is closed, where the next file to be opened would
+// receive what is meant for stdout. Main is called only after it.
+func FinishStart() {
+	if !runtimeIsLibrary {
+		return
+	}
+	runtimeIsLibrary = false
+	runtimeInstallHandlers(false)
+	for fd := range 3 {
+		// No descriptor passes execve(2) with FD_CLOEXEC: such a one is the runtime's, which reads the limits of the cgroup.
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			continue
 		}
-		switch {
-		case isSet(unblocked, number):
-			disposition = sigIgn
-		case disposition != sigDfl: // ignored
-		case number >= firstRealTime, isSet(blocked, number):
-			continue // a blocked signal cannot arrive before execve, which resets its handler and keeps it pending
+		null, err := unix.Open("/dev/null", unix.O_RDWR, 0)
+		if err != nil {
+			null, _ = unix.Open("/", unix.O_PATH, 0)
 		}
-		setDisposition(number, disposition) // fails for 0, SIGKILL and SIGSTOP, which need no reset
+		if null != fd {
+			_ = unix.Dup3(null, fd, 0)
+			_ = unix.Close(null)
+		}
 	}
 }
 
-// Ignored reports whether the caller made this process ignore the signal.
+// Ignored reports whether the caller made this process ignore the signal. It can tell only after FinishStart.
 func Ignored(s unix.Signal) bool { return runtimeFwdSig[s] == sigIgn }
 
-// RestoreSignals blocks on this thread what was blocked when the process started, and undoes what ReleaseSignals did for
-// those signals.
-func RestoreSignals() {
-	unblocked := unblockedSignals(signalMask())
-	mask := initialMask()
-	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil) // fails only for a wrong argument
-	for number, disposition := range runtimeFwdSig {
-		if isSet(unblocked, number) {
-			setDisposition(number, disposition)
-		}
+const sigIgn = 1 // SIG_IGN
+
+// RestoreMask blocks on this thread the signals that were blocked when the process started. The runtime unblocks some of
+// them on each of its threads (_SigUnblock in its sigtable), so until execve these act as if they had not been blocked.
+func RestoreMask() {
+	if runtimeInitSigmask == [2]uint32{} {
+		return
 	}
-}
-
-// signalMask returns this thread's signal mask.
-func signalMask() uint64 {
-	var now unix.Sigset_t
-	_ = unix.PthreadSigmask(unix.SIG_BLOCK, nil, &now) // fails only for a wrong argument
-	return bits(now)
-}
-
-// unblockedSignals returns the signals that were blocked when the process started and are not blocked now. Signals 32 and
-// 33 belong to the C library; the runtime leaves them alone.
-func unblockedSignals(now uint64) uint64 { return bits(initialMask()) &^ now &^ (1<<31 | 1<<32) }
-
-func initialMask() unix.Sigset_t {
 	var mask unix.Sigset_t
 	*(*[2]uint32)(unsafe.Pointer(&mask)) = runtimeInitSigmask
-	return mask
+	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &mask, nil) // fails only for a wrong argument
 }
-
-// bits returns the first 64 signals of a set, of which signal 1 is the lowest bit.
-func bits(set unix.Sigset_t) (n uint64) {
-	const size = int(unsafe.Sizeof(set.Val[0])) * 8
-	for i := range 64 / size {
-		n |= uint64(set.Val[i]) << (i * size)
-	}
-	return n
-}
-
-func isSet(set uint64, number int) bool { return number > 0 && set>>(number-1)&1 == 1 }
-
-func setDisposition(number int, disposition uintptr) {
-	// The kernel's struct sigaction begins with the handler (except on mips); the rest is 0 here.
-	action := [8]uintptr{disposition}
-	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(number), uintptr(unsafe.Pointer(&action)), 0, sizeofSigset, 0, 0)
-}
-
-const (
-	sigDfl, sigIgn = 0, 1 // SIG_DFL, SIG_IGN
-	sizeofSigset   = 8
-	firstRealTime  = 34
-)

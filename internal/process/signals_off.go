@@ -17,14 +17,14 @@ import (
 // LockThread keeps the calling goroutine on its thread.
 func LockThread() { runtime.LockOSThread() }
 
-// ReleaseSignals does nothing in this build.
-func ReleaseSignals() {}
+// FinishStart does nothing in this build: the runtime has left nothing out.
+func FinishStart() {}
 
 // Ignored returns false: this build cannot tell.
 func Ignored(unix.Signal) bool { return false }
 
-// RestoreSignals does nothing in this build.
-func RestoreSignals() {}
+// RestoreMask does nothing in this build.
+func RestoreMask() {}
 
 // Variable is os.Getenv.
 func Variable(name string) string { return os.Getenv(name) }

@@ -24,7 +24,7 @@ func Adds(argv []string) bool {
 	case strings.HasSuffix(name, "-save"):
 		return false
 	case strings.HasSuffix(name, "-restore"):
-		return !slices.ContainsFunc(argv[1:], endsEarly)
+		return restores(argv[1:])
 	default:
 		return slices.ContainsFunc(argv[1:], isAdding)
 	}
@@ -51,11 +51,36 @@ func isAdding(word string) bool {
 	return isOption(option, "AINRPE", "46bfnvwx", adding[:])
 }
 
+// restores reports whether iptables-restore gets as far as adding. Unlike iptables it needs a word's place: "-M -t" is a path
+// and "-- -t" is a file.
+func restores(words []string) bool {
+	for i := 0; i < len(words) && words[i] != "--"; i++ {
+		switch {
+		case endsEarly(words[i]):
+			return false
+		case takesNext(words[i]):
+			i++
+		}
+	}
+	return true
+}
+
+// takesNext recognises the options of iptables-restore(8) whose value is the next word. A value may also follow in the word.
+func takesNext(word string) bool {
+	if strings.HasPrefix(word, "--") {
+		return isOption(word, "", "", []string{"modprobe", "table"})
+	}
+	return isOption(word, "MT", restoreFlags, nil) && strings.IndexAny(word, "MT") == len(word)-1
+}
+
+// restoreFlags are the options of iptables-restore(8) that take no value of their own.
+const restoreFlags = "46bcnvwW"
+
 // endsEarly recognises the options of iptables-restore(8) after which nothing is added. Abbreviations that also stand for
 // --table or --verbose are not among them.
 func endsEarly(word string) bool {
 	return !slices.Contains([]string{"--t", "--v", "--ve", "--ver"}, word) &&
-		isOption(word, "thV", "46bcnvw", []string{"test", "help", "version"})
+		isOption(word, "thV", restoreFlags, []string{"test", "help", "version"})
 }
 
 // isOption recognises a long option and its abbreviations, and a letter, perhaps behind those that take no value.

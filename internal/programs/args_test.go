@@ -4,8 +4,13 @@
 package programs
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 func TestAdds(t *testing.T) {
@@ -36,6 +41,12 @@ func TestAdds(t *testing.T) {
 		{"iptables-restore --noflush -w 5", true, true},
 		{"iptables-restore -n -T filter file", true, true},
 		{"ip6tables-restore --verbose", true, true},
+		{"iptables-restore -M -t", true, true},
+		{"iptables-restore -nM -t", true, true},
+		{"iptables-restore --modp -t -n", true, true},
+		{"iptables-restore -T -V", true, true},
+		{"iptables-restore --table -h", true, true},
+		{"iptables-restore -n -- -t", true, true},
 
 		{"iptables -L", false, false},
 		{"iptables -nt nat -L", false, false},
@@ -60,6 +71,11 @@ func TestAdds(t *testing.T) {
 		{"iptables-restore --version", false, false},
 		{"iptables-restore --help", false, false},
 		{"iptables-restore -V", false, false},
+		{"iptables-restore -M/sbin/modprobe -t", false, false},
+		{"iptables-restore -M x -t", false, false},
+		{"iptables-restore --modprobe=x -t", false, false},
+		{"iptables-restore -T filter -nt", false, false},
+		{"iptables-restore -w 5 -W 1 -t", false, false},
 	} {
 		argv := strings.Fields(test.call)
 		adds := Adds(argv)
@@ -69,5 +85,28 @@ func TestAdds(t *testing.T) {
 	}
 	if Adds(nil) {
 		t.Error("nothing: got true")
+	}
+}
+
+// The letters that iptables-restore gives to getopt(3): those with a colon take a value.
+func TestRestoreOptions(t *testing.T) {
+	letters := regexp.MustCompile(`\x00([A-Za-z0-9:]*M:T:[A-Za-z0-9:]*)\x00`)
+	option := regexp.MustCompile(`.:*`)
+	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
+		program, err := os.ReadFile("/usr/sbin/" + MultiCall(mode))
+		if err != nil {
+			host.Cannot(t, "read a program of iptables: %v; make test installs it", err)
+		}
+		found := letters.FindSubmatch(program)
+		if found == nil {
+			t.Fatalf("%s: no option letters of iptables-restore", mode)
+		}
+		for _, o := range option.FindAllString(string(found[1]), -1) {
+			letter, value := o[:1], len(o) > 1
+			ends, next := endsEarly("-"+letter), takesNext("-"+letter)
+			if next != value || ends == (value || strings.Contains(restoreFlags, letter)) {
+				t.Errorf("%s, %q: -%s ends early: %v, takes the next word: %v", mode, found[1], letter, ends, next)
+			}
+		}
 	}
 }
