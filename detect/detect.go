@@ -145,6 +145,10 @@ type Evidence struct {
 	// accept, is printed and counts. Where counting ended early, what was not read is not known.
 	Rules Count `json:"rules"`
 
+	// Estimate is the likely number of rules where they kept changing while they were counted, so that Rules is no more than a
+	// lower bound; else 0. A guess goes by it.
+	Estimate int `json:"estimate,omitempty"`
+
 	// Foreign are chains in nft's tables that are not iptables' own, or in which a rule that was counted is not:
 	// somebody uses nft directly and has given the table one of iptables' names. iptables-nft prints some or none of
 	// its n rules, so they count as 0 to n. Of chains with such rules, one is named for each table.

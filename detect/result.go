@@ -102,7 +102,8 @@ func momentary(err error) bool {
 }
 
 // Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the moment, the
-// next one can; and without CAP_NET_ADMIN nothing can be written. It is nil for a conclusive answer.
+// next one can; without CAP_NET_ADMIN nothing can be written; and where one backend has not even twice as many rules as the
+// other, the next count may differ. It is nil for a conclusive answer.
 func (r Result) Memorable() error {
 	if r.Conclusive {
 		return nil
@@ -120,10 +121,16 @@ func (r Result) Memorable() error {
 	if r.unprivileged {
 		return errUnprivileged
 	}
+	if nft, legacy := r.likely(NFT), r.likely(Legacy); r.Reason == RuleCount && max(nft, legacy)/2 < min(nft, legacy) {
+		return fmt.Errorf("%w: %s", errClose, r.Because())
+	}
 	return nil
 }
 
-var errUnprivileged = fmt.Errorf("CAP_NET_ADMIN is missing: %w", syscall.EPERM)
+var (
+	errUnprivileged = fmt.Errorf("CAP_NET_ADMIN is missing: %w", syscall.EPERM)
+	errClose        = errors.New("too close to tell")
+)
 
 // Blind reports that something of one backend could not be asked.
 func (r Result) Blind() bool {
@@ -151,9 +158,17 @@ func (r Result) Of(backend Mode, family Family) Evidence {
 	return Evidence{Backend: backend, Family: family, Rules: Count{0, Unbounded}}
 }
 
-// rules returns the number of rules in a backend.
-func (r Result) rules(backend Mode) Count {
-	return r.Of(backend, IPv4).Rules.plus(r.Of(backend, IPv6).Rules)
+// rules says how many rules are in a backend.
+func (r Result) rules(backend Mode) string {
+	v4, v6 := r.Of(backend, IPv4), r.Of(backend, IPv6)
+	if v4.Estimate+v6.Estimate > 0 {
+		return fmt.Sprintf("about %d rules", r.likely(backend))
+	}
+	return v4.Rules.plus(v6.Rules).String()
+}
+
+func (r Result) likely(backend Mode) int {
+	return r.Of(backend, IPv4).likely() + r.Of(backend, IPv6).likely()
 }
 
 // String returns the mode and the reason for it in a sentence for people.

@@ -8,6 +8,7 @@ package detect
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/bits"
 	"runtime"
 	"slices"
@@ -55,7 +56,8 @@ const (
 	//	struct xt_entry_target target;
 	//	char errorname[XT_FUNCTION_MAXNAMELEN];
 	// };
-	errorNameSize = 30
+	errorNameSize   = 30
+	errorTargetSize = 32 // of its name, as it is aligned
 
 	hooks = 5 // NF_INET_NUMHOOKS
 )
@@ -64,8 +66,8 @@ const (
 // compatibility layout that a 64-bit kernel has for it.
 type alignment int
 
-// native is what this program was compiled for.
-func native() alignment {
+// hostAlignment is what this program was compiled for.
+func hostAlignment() alignment {
 	if runtime.GOARCH == "386" {
 		return 4
 	}
@@ -90,6 +92,8 @@ var (
 type tableInfo struct {
 	chains  int // built-in chains, each with a policy as its last entry
 	used    int // those that have a rule, or more
+	rules   int // bytes of the rules in built-in chains
+	policy  int // bytes of a policy, 0 if that is not known
 	entries int
 	size    uint32 // of the entries, in bytes
 }
@@ -111,10 +115,20 @@ func parseInfo(b []byte) (tableInfo, error) {
 	field := func(i int) uint32 { return binary.NativeEndian.Uint32(b[tableNameSize+4*i:]) }
 	valid := field(0)
 	info := tableInfo{chains: bits.OnesCount32(valid), entries: int(field(1 + 2*hooks)), size: field(2 + 2*hooks)}
+	end := -1
 	for hook := range hooks {
-		if valid&(1<<hook) != 0 && field(1+hook) != field(1+hooks+hook) {
+		if valid&(1<<hook) == 0 {
+			continue
+		}
+		first, policy := int(field(1+hook)), int(field(1+hooks+hook))
+		if first != policy {
 			info.used++
 		}
+		info.rules += policy - first
+		if end >= 0 && info.policy == 0 {
+			info.policy = first - end
+		}
+		end = policy
 	}
 	// The kernel refuses a table without an error entry at its end (translate_table in ip_tables.c), and ends each
 	// built-in chain with a policy.
@@ -124,11 +138,44 @@ func parseInfo(b []byte) (tableInfo, error) {
 	return info, nil
 }
 
-// bound says how many rules the header alone allows. At least one is in each chain that does not begin with its
-// policy. At most all entries are rules but the policies and the end of the table.
-func (t tableInfo) bound() Count {
-	return Count{min(t.used, t.entries-t.chains-1), t.entries - t.chains - 1}
+// bound says how many rules the header alone allows.
+//
+// All entries but the policies and the end of the table are rules, or in pairs the head and the end of a user-defined chain. At
+// least one rule is in each built-in chain that does not begin with its policy. More follows from the size, because that of a
+// chain without rules is known, and that of a rule has limits: a smallest one, which has no match and an empty target, and
+// 65,535 bytes, because its length is a __u16.
+func (t tableInfo) bound(family Family) Count {
+	n := t.entries - t.chains - 1
+	b := Count{min(t.used, n), n}
+	for _, align := range []alignment{4, 8} {
+		smallest := layout(family, align).size + sizeofTarget
+		policy, head := smallest+int(align), smallest+errorTargetSize
+		chain := head + policy // it ends with an entry like a policy
+		size := int(t.size) - t.chains*policy - head
+		inChains := size - t.rules
+		if t.policy != policy || t.rules < 0 || inChains < 0 {
+			continue
+		}
+		least, most := t.used, n
+		if inChains > 0 {
+			most = n - 2
+		}
+		least = max(least, n-2*(inChains/chain))
+		// A rule is larger or smaller than half of a chain.
+		switch more := 2*size - n*chain; {
+		case more > 0:
+			least = max(least, ceil(more, 2*math.MaxUint16-chain))
+		case more < 0:
+			least = max(least, ceil(-more, chain-2*smallest))
+		}
+		if least += (n - least) & 1; least <= most { // chains have two entries each
+			return Count{least, most}
+		}
+	}
+	return b
 }
+
+func ceil(n, by int) int { return (n + by - 1) / by }
 
 // entryLayout is where the fields of an entry are. The counters before the end are 64-bit numbers.
 type entryLayout struct {
