@@ -88,11 +88,6 @@ func Reasons() []Reason {
 	return slices.Compact(all)
 }
 
-// holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything.
-func (m Memory) holds(mode Mode, b backend) bool {
-	return m.Mode == mode && (m.Conclusive || b.exists != No)
-}
-
 // withoutKubelet reports that kubelet's chains are known not to be in this backend.
 func (b backend) withoutKubelet() bool { return b.hint == No && b.canary == No }
 

@@ -119,15 +119,6 @@ const (
 	FeatureMatch  = "xt match"     // a rule with a match of x_tables, as most rules of iptables-nft have it
 )
 
-// Memory is what a container remembers of its backend: an earlier answer, and what it rested on.
-type Memory struct {
-	Mode       Mode      `json:"mode"`              // "": nothing is remembered
-	Reason     Reason    `json:"reason,omitempty"`  // "": not known
-	Conclusive bool      `json:"conclusive"`        // otherwise it is a guess
-	Because    string    `json:"because,omitempty"` // Result.Because
-	Since      time.Time `json:"since,omitzero"`
-}
-
 // Evidence is what is known of one backend and family.
 type Evidence struct {
 	Backend Mode   `json:"backend"`

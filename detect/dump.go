@@ -84,10 +84,31 @@ func (d *ruleDump) enough(u until) bool {
 	return d.read.messages >= u.messages || d.read.rules >= u.rules || d.read.xt >= u.xt
 }
 
+// take counts a message of a dump, of one table if that is named.
+func (d *ruleDump) take(m message, f Family, table string) error {
+	name, err := m.attribute(unix.NFTA_RULE_TABLE)
+	if err != nil {
+		return err
+	}
+	if m.body[0] != f.nfproto() {
+		return errWrongObject
+	}
+	d.changed = d.changed || m.flags&unix.NLM_F_DUMP_INTR != 0
+	i := slices.Index(tableNames[:], string(cString(name)))
+	if table != "" && (i < 0 || tableNames[i] != table) {
+		return nil // Linux before 4.12 dumps all tables even if one is named
+	}
+	d.read.messages++
+	if i < 0 {
+		return nil
+	}
+	return d.add(i, m)
+}
+
 // readRules streams a dump of the rules of one table, or of the whole family if none is named, in a buffer that does not grow.
 //
 // Not counted, here as in iptables-nft-save, is what follows a rule of more than 32 KiB: the kernel ends the dump there
-// and says nothing. Linux before 4.12 dumps all tables even if one is named.
+// and says nothing.
 func (s *nftSocket) readRules(f Family, table string, end until) (d ruleDump, err error) {
 	if err := s.warmUp(f); err != nil {
 		return d, err
@@ -97,31 +118,15 @@ func (s *nftSocket) readRules(f Family, table string, end until) (d ruleDump, er
 		which = which.text(unix.NFTA_RULE_TABLE, table)
 	}
 	for m, err := range s.ask(nftKind(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, f.nfproto(), which, nftKind(unix.NFT_MSG_NEWRULE)) {
-		if err != nil {
+		if err == nil {
+			err = d.take(m, f, table)
+		}
+		switch {
+		case err != nil:
 			return d, err
-		}
-		name, err := m.attribute(unix.NFTA_RULE_TABLE)
-		if err != nil {
-			return d, err
-		}
-		if m.body[0] != f.nfproto() {
-			return d, errWrongObject
-		}
-		d.changed = d.changed || m.flags&unix.NLM_F_DUMP_INTR != 0
-		i := slices.Index(tableNames[:], string(cString(name)))
-		if table != "" && (i < 0 || tableNames[i] != table) {
-			continue
-		}
-		d.read.messages++
-		if i >= 0 {
-			if err := d.add(i, m); err != nil {
-				return d, err
-			}
-		}
-		if d.enough(end) {
-			if d.changed {
-				return d, errInterrupted
-			}
+		case d.enough(end) && d.changed:
+			return d, errInterrupted
+		case d.enough(end):
 			return d, nil
 		}
 	}
@@ -129,41 +134,39 @@ func (s *nftSocket) readRules(f Family, table string, end until) (d ruleDump, er
 	return d, nil
 }
 
-// rules counts the rules of one table, or of all five if none is named. Where they keep changing, the attempt that saw most at
-// once gives the bounds, and the longest one the estimate.
-func (s *nftSocket) rules(f Family, table string, end until) (all [len(tableNames)]tableRules, err error) {
-	var best, longest ruleDump
-	var nftOnly [len(tableNames)]string // even if it is gone at the next attempt
-	err = retryChanged(func() error {
-		d, err := s.readRules(f, table, end)
-		for i := range d.tables {
-			nftOnly[i] = cmp.Or(nftOnly[i], d.tables[i].nftOnly)
-		}
-		if d.read.rules >= longest.read.rules {
-			longest = d
-		}
-		if err == nil || d.atOnce() >= best.atOnce() {
-			best = d
-		}
-		return err
-	})
-	if absent(err) {
-		return all, nil
+// dumps are the attempts to read the same, where it keeps changing.
+type dumps struct {
+	best    ruleDump                // the one that saw most at once, or saw no change
+	longest ruleDump                // for an estimate
+	nftOnly [len(tableNames)]string // even if it is gone at the next attempt
+}
+
+func (a *dumps) add(d ruleDump, err error) {
+	for i := range d.tables {
+		a.nftOnly[i] = cmp.Or(a.nftOnly[i], d.tables[i].nftOnly)
 	}
+	if d.read.rules >= a.longest.read.rules {
+		a.longest = d
+	}
+	if err == nil || d.atOnce() >= a.best.atOnce() {
+		a.best = d
+	}
+}
+
+// tables is what the attempts say together, given the error of the last one.
+func (a *dumps) tables(err error) [len(tableNames)]tableRules {
+	all := a.best.tables
 	for i := range all {
-		all[i] = best.tables[i]
-		all[i].nftOnly = nftOnly[i]
+		t := &all[i]
+		t.nftOnly = a.nftOnly[i]
+		if t.Max = t.Min; err != nil || !a.best.ended {
+			t.Max = Unbounded
+		}
 		if err != nil {
-			all[i].seen = longest.tables[i].seen
-		}
-		if all[i].Max = all[i].Min; err != nil || !best.ended {
-			all[i].Max = Unbounded
+			t.seen = a.longest.tables[i].seen
 		}
 	}
-	if err != nil {
-		err = fmt.Errorf("count the rules of nf_tables: %w", err)
-	}
-	return all, err
+	return all
 }
 
 // atOnce is how many rules there were at one instant.
@@ -172,4 +175,22 @@ func (d *ruleDump) atOnce() (n int) {
 		n += t.Min
 	}
 	return n
+}
+
+// rules counts the rules of one table, or of all five if none is named.
+func (s *nftSocket) rules(f Family, table string, end until) ([len(tableNames)]tableRules, error) {
+	var attempts dumps
+	err := retryChanged(func() error {
+		d, err := s.readRules(f, table, end)
+		attempts.add(d, err)
+		return err
+	})
+	if absent(err) {
+		return [len(tableNames)]tableRules{}, nil
+	}
+	all := attempts.tables(err)
+	if err != nil {
+		err = fmt.Errorf("count the rules of nf_tables: %w", err)
+	}
+	return all, err
 }

@@ -22,26 +22,20 @@ func (q Query) Run() Result {
 type prober struct {
 	nft        nftSocket
 	legacy     [2]legacyProbe
-	evidence   [4]Evidence // as in Result: nft's two families, then legacy's
-	counted    [2]nftCount // of nft's two families
-	everything bool        // ask also what cannot change the answer, and list the tables
+	evidence   [4]Evidence  // as in Result: nft's two families, then legacy's
+	counted    *[2]nftCount // of nft's two families, nil if nothing was counted
+	everything bool         // ask also what cannot change the answer, and list the tables
 
 	// between, if set, is called between the questions. Tests change the host there.
 	between func()
 }
 
 func newProber() *prober {
-	p := &prober{
+	return &prober{
 		nft:      nftSocket{fd: -1},
 		legacy:   [2]legacyProbe{newLegacyProbe(IPv4), newLegacyProbe(IPv6)},
 		evidence: unasked(),
 	}
-	for i := range p.counted {
-		for j := range tableNames {
-			p.counted[i].rules[j].Max = Unbounded
-		}
-	}
-	return p
 }
 
 func (p *prober) close() {
@@ -64,6 +58,7 @@ func (p *prober) run(q Query) Result {
 	}
 	switch {
 	case p.everything:
+		p.counted = uncounted()
 		p.countNFT(Unbounded)
 		p.countLegacy(true)
 	case !kubelet && decide(q.facts(p.evidence)).reason != Remembered:
