@@ -33,7 +33,10 @@
 // (docs/detect.schema.json) and the errno that errors.Is finds in Evidence.Err. Texts for people are not.
 package detect
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Mode is a backend of iptables.
 type Mode string
@@ -78,7 +81,12 @@ const (
 )
 
 // String returns "not asked", "unknown", "no" or "yes".
-func (a Answer) String() string { return [...]string{"not asked", "unknown", "no", "yes"}[a] }
+func (a Answer) String() string {
+	if names := [...]string{"not asked", "unknown", "no", "yes"}; a >= 0 && int(a) < len(names) {
+		return names[a]
+	}
+	return fmt.Sprintf("Answer(%d)", int8(a))
+}
 
 // MarshalText returns the same words.
 func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
@@ -144,6 +152,10 @@ type Evidence struct {
 	// somebody uses nft directly and has given the table one of iptables' names. iptables-nft prints some or none of
 	// its n rules, so they count as 0 to n. Of chains with such rules, one is named for each table.
 	Foreign []Chain `json:"foreign,omitempty"`
+
+	// Native are nft's tables that iptables does not use, as nft names them: "ip docker-bridges", "inet firewalld". They are
+	// looked for only with Query.Everything.
+	Native []string `json:"native,omitempty"`
 
 	// Features are the results of a dry run, if there was one (Query.DryRun).
 	Features []Feature `json:"features,omitempty"`

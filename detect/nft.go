@@ -8,6 +8,7 @@ package detect
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,6 +67,38 @@ func (s *nftSocket) ofIptables(f Family, table, name string) (bool, error) {
 		return false, fmt.Errorf("ask nf_tables for chain %q: %w", name, err)
 	}
 	return has == Yes && (!c.base || c.own()), nil
+}
+
+// nativeTables names the tables that iptables does not use, as nft does: "inet firewalld".
+func (s *nftSocket) nativeTables() (ip, ip6 []string, err error) {
+	err = retryChanged(func() error {
+		ip, ip6 = nil, nil
+		for m, err := range s.ask(nftKind(unix.NFT_MSG_GETTABLE), unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC, nil, nftKind(unix.NFT_MSG_NEWTABLE)) {
+			if err != nil {
+				return err
+			}
+			value, err := m.attribute(unix.NFTA_TABLE_NAME)
+			if err != nil {
+				return err
+			}
+			name := string(cString(value))
+			native := !slices.Contains(tableNames[:], name)
+			switch family := m.body[0]; {
+			case family == unix.NFPROTO_INET:
+				ip, ip6 = append(ip, "inet "+name), append(ip6, "inet "+name)
+			case family == unix.NFPROTO_IPV4 && native:
+				ip = append(ip, "ip "+name)
+			case family == unix.NFPROTO_IPV6 && native:
+				ip6 = append(ip6, "ip6 "+name)
+			}
+		}
+		return nil
+	})
+	if err != nil && !absent(err) {
+		err = fmt.Errorf("list the tables of nf_tables: %w", err)
+		return ip, ip6, err
+	}
+	return ip, ip6, nil
 }
 
 func ofChain(table, name string) attributes {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -211,7 +212,21 @@ func (r Result) Uncertainty() string {
 	case nft == No && legacy == Unknown:
 		return "this kernel has no nf_tables, and x_tables is not loaded (a module may provide it)"
 	}
+	if native := r.native(); len(native) > 0 && r.likely(Legacy) == 0 {
+		return fmt.Sprintf("found only tables of nftables that iptables does not use (%s); nothing speaks for legacy", strings.Join(native, ", "))
+	}
 	return "found neither a kubelet chain nor any rule in this network namespace, so the host's mode is unknown"
+}
+
+// native names nft's tables that iptables does not use, each once.
+func (r Result) native() []string {
+	all := slices.Clone(r.Of(NFT, IPv4).Native)
+	for _, name := range r.Of(NFT, IPv6).Native {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // missingFor says what a process needs that met with the error.

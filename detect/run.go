@@ -61,6 +61,9 @@ func (p *prober) run(q Query) Result {
 		p.counted = uncounted()
 		p.countNFT(Unbounded)
 		p.countLegacy(true)
+		var err error
+		p.evidence[0].Native, p.evidence[1].Native, err = p.nft.nativeTables()
+		p.evidence[0].fail(err)
 	case !kubelet && decide(q.facts(p.evidence)).reason != Remembered:
 		p.compareRules(q.Guessed)
 	}
