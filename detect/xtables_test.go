@@ -24,7 +24,7 @@ func entry(family Family, matchSize int, target, errorName string) []byte {
 		b = append(b, make([]byte, errorNameSize+2)...)
 		copy(b[at.size+matchSize+sizeofTarget:][:errorNameSize], errorName)
 	} else {
-		b = append(b, make([]byte, 8)...) // the verdict
+		b = append(b, make([]byte, hostAlignment())...) // the verdict
 	}
 	binary.NativeEndian.PutUint16(b[at.nextOffset:], uint16(len(b)))
 	return b
