@@ -87,7 +87,7 @@ func (c capture) read(header, answer []byte) (string, error) {
 			return "", err
 		}
 		info.size = uint32(len(answer))
-		t, err := parseEntries(family, native(), info, answer)
+		t, err := parseEntries(family, hostAlignment(), info, answer)
 		if err != nil {
 			return "", err
 		}
@@ -128,7 +128,7 @@ func TestCapture(t *testing.T) {
 	}
 	for _, c := range captures(t) {
 		t.Run(filepath.Base(c.file), func(t *testing.T) {
-			if strings.HasPrefix(c.kind, "legacy") && entriesOffset(native()) != 40 {
+			if strings.HasPrefix(c.kind, "legacy") && entriesOffset(hostAlignment()) != 40 {
 				t.Skip("captured in the layout of a 64-bit machine")
 			}
 			got, err := c.read(c.header, c.answer)
@@ -166,13 +166,13 @@ func recapture(t *testing.T, c capture) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer := make([]byte, entriesOffset(native())+int(info.size))
+			answer := make([]byte, entriesOffset(hostAlignment())+int(info.size))
 			copy(answer, c.name)
 			binary.NativeEndian.PutUint32(answer[tableNameSize:], info.size)
 			if _, err := p.getsockopt(soGetEntries, answer); err != nil {
 				t.Fatal(err)
 			}
-			c.header, c.answer = header, answer[entriesOffset(native()):]
+			c.header, c.answer = header, answer[entriesOffset(hostAlignment()):]
 		} else {
 			p := nftSocket{fd: -1}
 			defer p.close()

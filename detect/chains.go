@@ -23,7 +23,7 @@ type nftTable struct {
 // tables reads the chains of the family, and says what is in each of the five tables; the names of user-defined chains only
 // if they are wanted. A table without a chain is empty, so it does not exist for iptables.
 func (s *nftSocket) tables(f Family, users bool) (tables [len(tableNames)]nftTable, err error) {
-	err = again(func() error {
+	err = retryChanged(func() error {
 		tables = [len(tableNames)]nftTable{}
 		if err := s.warmUp(f); err != nil {
 			return err

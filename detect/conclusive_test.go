@@ -54,7 +54,7 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 	for _, h := range []Answer{NotAsked, Unknown, No, Yes} {
 		for _, c := range []Answer{NotAsked, Unknown, No, Yes} {
 			for _, n := range []Count{{0, 0}, {1, 1}, {2, 2}, {0, 2}, {1, 2}, {0, Unbounded}, {1, Unbounded}, {2, Unbounded}} {
-				sides = append(sides, backend{hint: h, canary: c, rules: n})
+				sides = append(sides, backend{hint: h, canary: c, rules: n, likely: n.Min}, backend{hint: h, canary: c, rules: n, likely: min(n.Max, n.Min+2)})
 			}
 		}
 	}

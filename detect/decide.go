@@ -36,6 +36,7 @@ type backend struct {
 	hint, canary Answer
 	exists       Answer // it has one of the five tables
 	rules        Count
+	likely       int    // number of rules, the best estimate
 	ipv4, ipv6   Answer // it works for the family, as far as is known
 }
 
@@ -61,8 +62,8 @@ func decisionTable(f facts) [15]row {
 		{KubeletCanary, Legacy, legacy.canary == Yes, nft.withoutKubelet()},
 		{Remembered, NFT, f.remembered.holds(NFT, nft), f.remembered.Conclusive && legacy.withoutKubelet()},
 		{Remembered, Legacy, f.remembered.holds(Legacy, legacy), f.remembered.Conclusive && nft.withoutKubelet()},
-		{RuleCount, NFT, nft.rules.Min > 0 && nft.rules.Min >= legacy.rules.Min, nft.rules.Min >= legacy.rules.Max && legacy.withoutKubelet() && !f.guessed},
-		{RuleCount, Legacy, legacy.rules.Min > nft.rules.Min, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet() && !f.guessed},
+		{RuleCount, NFT, nft.likely > 0 && nft.likely >= legacy.likely, nft.rules.Min >= max(legacy.rules.Max, 1) && legacy.withoutKubelet() && !f.guessed},
+		{RuleCount, Legacy, legacy.likely > nft.likely, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet() && !f.guessed},
 		{OnlySupported, NFT, legacy.lacks(nft), false},
 		{OnlySupported, Legacy, nft.lacks(legacy) || nft.lacksIPv6(legacy), false},
 		{OnlyInstalled, NFT, f.installed == NFT, false},
@@ -90,12 +91,6 @@ func Reasons() []Reason {
 	return slices.Compact(all)
 }
 
-// holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything; what
-// somebody chose holds without.
-func (m Memory) holds(mode Mode, b backend) bool {
-	return m.Mode == mode && (m.Conclusive || m.Reason == Override || b.exists != No)
-}
-
 // withoutKubelet reports that kubelet's chains are known not to be in this backend.
 func (b backend) withoutKubelet() bool { return b.hint == No && b.canary == No }
 
@@ -108,10 +103,10 @@ func (b backend) lacks(other backend) bool {
 	return b.ipv4 == No
 }
 
-// lacksIPv6 reports that this backend is known to fail for IPv6 and the other one to work, which is as good for IPv4. For a
-// host that can speak IPv4 only, IPv6 is no reason.
+// lacksIPv6 reports that this backend is known to fail for IPv6 and the other one to work. For a host that can speak IPv4 only,
+// IPv6 is no reason.
 func (b backend) lacksIPv6(other backend) bool {
-	return b.ipv6 == No && other.ipv6 == Yes && other.ipv4 != No
+	return b.ipv6 == No && other.ipv6 == Yes
 }
 
 // Conflict is a contradiction between the two backends: something that a host in one mode does not have.
@@ -166,12 +161,15 @@ func (q Query) facts(e [4]Evidence) facts {
 	together := func(v4, v6 Evidence) backend {
 		return backend{
 			hint: either(v4.Hint, v6.Hint), canary: either(v4.Canary, v6.Canary), exists: either(v4.exists, v6.exists),
-			rules: v4.Rules.plus(v6.Rules),
-			ipv4:  q.works(v4), ipv6: q.works(v6),
+			rules: v4.Rules.plus(v6.Rules), likely: v4.likely() + v6.likely(),
+			ipv4: q.works(v4), ipv6: q.works(v6),
 		}
 	}
 	return facts{q.Override, q.Installed, q.Remembered, q.Guessed, together(e[0], e[1]), together(e[2], e[3])}
 }
+
+// likely is the number of rules for a guess.
+func (e Evidence) likely() int { return max(e.Estimate, e.Rules.Min) }
 
 // normalized returns the query without modes that do not exist.
 func (q Query) normalized() Query {

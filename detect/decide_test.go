@@ -26,7 +26,14 @@ func canaryIs(a Answer) func(*backend) { return func(b *backend) { b.canary = a 
 func worksIs(v4, v6 Answer) func(*backend) {
 	return func(b *backend) { b.ipv4, b.ipv6 = v4, v6 }
 }
-func between(min, max int) func(*backend) { return func(b *backend) { b.rules = Count{min, max} } }
+func between(min, max int) func(*backend) {
+	return func(b *backend) { b.rules, b.likely = Count{min, max}, min }
+}
+
+// about is an estimate beside a lower bound.
+func about(min, n int) func(*backend) {
+	return func(b *backend) { b.rules, b.likely = Count{min, Unbounded}, n }
+}
 
 func guess(m Mode) Memory   { return Memory{Mode: m} }
 func certain(m Mode) Memory { return Memory{Mode: m, Conclusive: true} }
@@ -99,6 +106,11 @@ func TestDecide(t *testing.T) {
 		{"foreign rules in nft, fewer in legacy", none, with(between(0, 3)), with(between(2, 2)), row{RuleCount, Legacy, true, false}},
 		{"foreign rules in nft, more in legacy", none, with(between(0, 3)), with(between(4, 4)), row{RuleCount, Legacy, true, true}},
 		{"foreign rules in nft alone", none, with(between(0, 3)), empty, row{Default, NFT, true, false}},
+		{"an estimate in nft, none in legacy", none, with(about(0, 50)), empty, row{RuleCount, NFT, true, false}},
+		{"an estimate in nft, fewer in legacy", none, with(about(300, 5000)), with(between(1500, 1500)), row{RuleCount, NFT, true, false}},
+		{"an estimate in nft, more in legacy", none, with(about(300, 1400)), with(between(1500, 1500)), row{RuleCount, Legacy, true, false}},
+		{"an estimate in nft, its bound is enough", none, with(about(2, 3)), with(between(2, 2)), row{RuleCount, NFT, true, true}},
+		{"an estimate in legacy", none, with(between(20, 20)), with(about(1, 21)), row{RuleCount, Legacy, true, false}},
 		{"not by what works", none, with(worksIs(No, No), between(1, 1)), empty, row{RuleCount, NFT, true, true}},
 
 		{"no nf_tables", none, with(worksIs(No, No)), empty, row{OnlySupported, Legacy, true, false}},

@@ -33,7 +33,10 @@
 // (docs/detect.schema.json) and the errno that errors.Is finds in Evidence.Err. Texts for people are not.
 package detect
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Mode is a backend of iptables.
 type Mode string
@@ -78,7 +81,12 @@ const (
 )
 
 // String returns "not asked", "unknown", "no" or "yes".
-func (a Answer) String() string { return [...]string{"not asked", "unknown", "no", "yes"}[a] }
+func (a Answer) String() string {
+	if names := [...]string{"not asked", "unknown", "no", "yes"}; a >= 0 && int(a) < len(names) {
+		return names[a]
+	}
+	return fmt.Sprintf("Answer(%d)", int8(a))
+}
 
 // MarshalText returns the same words.
 func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
@@ -119,15 +127,6 @@ const (
 	FeatureMatch  = "xt match"     // a rule with a match of x_tables, as most rules of iptables-nft have it
 )
 
-// Memory is what a container remembers of its backend: an earlier answer, and what it rested on.
-type Memory struct {
-	Mode       Mode      `json:"mode"`              // "": nothing is remembered
-	Reason     Reason    `json:"reason,omitempty"`  // "": not known
-	Conclusive bool      `json:"conclusive"`        // otherwise it is a guess
-	Because    string    `json:"because,omitempty"` // Result.Because
-	Since      time.Time `json:"since,omitzero"`
-}
-
 // Evidence is what is known of one backend and family.
 type Evidence struct {
 	Backend Mode   `json:"backend"`
@@ -145,10 +144,18 @@ type Evidence struct {
 	// accept, is printed and counts. Where counting ended early, what was not read is not known.
 	Rules Count `json:"rules"`
 
+	// Estimate is the likely number of rules where they kept changing while they were counted, so that Rules is no more than a
+	// lower bound; else 0. A guess goes by it.
+	Estimate int `json:"estimate,omitempty"`
+
 	// Foreign are chains in nft's tables that are not iptables' own, or in which a rule that was counted is not:
 	// somebody uses nft directly and has given the table one of iptables' names. iptables-nft prints some or none of
 	// its n rules, so they count as 0 to n. Of chains with such rules, one is named for each table.
 	Foreign []Chain `json:"foreign,omitempty"`
+
+	// Native are nft's tables that iptables does not use, as nft names them: "ip docker-bridges", "inet firewalld". They are
+	// looked for only with Query.Everything.
+	Native []string `json:"native,omitempty"`
 
 	// Features are the results of a dry run, if there was one (Query.DryRun).
 	Features []Feature `json:"features,omitempty"`

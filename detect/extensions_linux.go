@@ -27,19 +27,19 @@ func askExtensions(all []Support) {
 	}
 }
 
-func (s *nftSocket) has(f Family, x Extension) (Answer, error) { return had(s.extension(f, x)) }
+func (s *nftSocket) has(f Family, x Extension) (Answer, error) { return supportFrom(s.extension(f, x)) }
 
 func (p *legacyProbe) has(x Extension) (Answer, error) {
 	err := p.extension(x)
 	if err == unix.ENOPROTOOPT && p.list() != Unknown { // no x_tables, and no module that may provide it
 		return No, nil
 	}
-	return had(err)
+	return supportFrom(err)
 }
 
-// had is the answer that an error of extension stands for. EPROTONOSUPPORT: not in this revision, but in another. An error of
+// supportFrom is the answer that an error of extension stands for. EPROTONOSUPPORT: not in this revision, but in another. An error of
 // a system call that is not the answer is wrapped.
-func had(err error) (Answer, error) {
+func supportFrom(err error) (Answer, error) {
 	switch {
 	case err == nil, err == unix.EPROTONOSUPPORT:
 		return Yes, nil

@@ -106,15 +106,17 @@ func (p *legacyProbe) kubelet() (hint, canary Answer, err error) {
 	return answer(t.has(HintChain)), answer(t.has(CanaryChain)), nil
 }
 
-// count reads every entry of a table, or only its header: how many rules there can be, and whether there is one at all.
-func (p *legacyProbe) count(table string, exact bool) (Table, error) {
-	if !exact {
-		info, err := p.info(table)
-		if err != nil {
-			return Table{}, fmt.Errorf("read the header of legacy table %q: %w", table, err)
-		}
-		return Table{Name: table, Rules: info.bound()}, nil
+// bound reads the header of a table.
+func (p *legacyProbe) bound(table string) (Table, error) {
+	info, err := p.info(table)
+	if err != nil {
+		return Table{Name: table, Rules: Count{0, Unbounded}}, fmt.Errorf("read the header of legacy table %q: %w", table, err)
 	}
+	return Table{Name: table, Rules: info.bound(p.family)}, nil
+}
+
+// count reads every entry of a table.
+func (p *legacyProbe) count(table string) (Table, error) {
 	t, err := p.entries(table)
 	counted := Table{Name: table, Rules: exactly(t.rules)}
 	for _, name := range t.chains {
@@ -136,13 +138,13 @@ func (p *legacyProbe) info(table string) (tableInfo, error) {
 // entries reads a table that is listed. The table may be replaced between the two questions: by one of another size,
 // which the kernel refuses with EAGAIN, or by one of the same size, which the header does not fit.
 func (p *legacyProbe) entries(table string) (t tableEntries, err error) {
-	err = again(func() error {
+	err = retryChanged(func() error {
 		info, err := p.info(table)
 		if err != nil {
 			return err
 		}
-		t, err = p.entriesAligned(table, info, native())
-		if errors.Is(err, unix.EINVAL) && native() == 4 {
+		t, err = p.entriesAligned(table, info, hostAlignment())
+		if errors.Is(err, unix.EINVAL) && hostAlignment() == 4 {
 			// A 64-bit kernel without CONFIG_NETFILTER_XTABLES_COMPAT: it knows its own layout only.
 			t, err = p.entriesAligned(table, info, 8)
 		}

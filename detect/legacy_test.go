@@ -100,7 +100,7 @@ func TestRegistered(t *testing.T) {
 }
 
 // What was spoiled by a change is read again, and not without end.
-func TestAgain(t *testing.T) {
+func TestRetryChanged(t *testing.T) {
 	for _, test := range []struct {
 		err   error
 		tries int
@@ -109,12 +109,12 @@ func TestAgain(t *testing.T) {
 		{unix.EPERM, 1}, {unix.ENOENT, 1}, {errShortTable, 1},
 	} {
 		tries := 0
-		err := again(func() error { tries++; return test.err })
+		err := retryChanged(func() error { tries++; return test.err })
 		if tries != test.tries || !errors.Is(err, test.err) {
 			t.Errorf("%v: got %v after %d tries, want %d", test.err, err, tries, test.tries)
 		}
 		tries = 0
-		err = again(func() error {
+		err = retryChanged(func() error {
 			if tries++; tries == 1 {
 				return test.err
 			}

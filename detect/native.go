@@ -12,48 +12,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tally is what a dump says of the rules of one table.
-type tally struct {
-	Count
-	native string // the chain of the first rule that iptables-nft cannot print, "" if none was seen
-}
-
-type counts [len(tableNames)]tally // in the order of tableNames
-
-// A rule is a list of expressions, in linux/netfilter/nf_tables.h:
+// expressions says what the expressions of a rule tell about who made it.
 //
-//	NFTA_RULE_CHAIN         string
+//	linux/netfilter/nf_tables.h:
 //	NFTA_RULE_EXPRESSIONS   nested: a row of NFTA_LIST_ELEM, each nested:
 //		NFTA_EXPR_NAME  string
 //		NFTA_EXPR_DATA  nested, as the name has it
 //
-// iptables-nft prints nothing of a table in which one rule has an expression that it does not use itself. A rule that was made
-// with nft, and has only such as iptables-nft uses too, cannot be told apart: it is printed as iptables would have made it, or
-// nearly so, and counts.
-//
-// nativeChain returns the chain of a rule with an expression that iptables-nft does not use, a part of the message, else nil.
-func (m message) nativeChain() ([]byte, error) {
-	expressions, err := m.attribute(unix.NFTA_RULE_EXPRESSIONS)
-	for b := attributes(expressions); err == nil && len(b) > 0; {
+// iptables-nft prints nothing of a table in which one rule has an expression that it does not use itself: nftOnly. A match or
+// target of x_tables, xt, is something that nft cannot make. A rule that was made with nft, and has only such expressions as
+// iptables-nft uses too, cannot be told apart: it is printed as iptables would have made it, or nearly so, and counts.
+func (m message) expressions() (xt, nftOnly bool, err error) {
+	list, err := m.attribute(unix.NFTA_RULE_EXPRESSIONS)
+	for b := attributes(list); err == nil && len(b) > 0; {
 		var element attributes
 		if element, b, err = b.next(); err != nil {
 			break
 		}
 		name, nameErr := element.find(unix.NFTA_EXPR_NAME)
 		data, dataErr := element.find(unix.NFTA_EXPR_DATA)
-		if err = cmp.Or(nameErr, dataErr); err != nil {
-			break
-		}
-		used, err := usedByIptables(cString(name), data)
-		if err != nil {
-			return nil, err
-		}
-		if !used {
-			chain, err := m.attribute(unix.NFTA_RULE_CHAIN)
-			return cString(chain), err
+		used, usedErr := usedByIptables(cString(name), data)
+		if err = cmp.Or(nameErr, dataErr, usedErr); err == nil {
+			xt = xt || string(cString(name)) == "match" || string(cString(name)) == "target"
+			nftOnly = nftOnly || !used
 		}
 	}
-	return nil, err
+	if err != nil {
+		return false, false, err
+	}
+	return xt, nftOnly, nil
 }
 
 // next returns the value of the first attribute, whatever its kind, and the attributes after it. b is not empty.

@@ -25,10 +25,12 @@ func ruleOf(expressions ...attributes) []byte {
 var expressionLists = []struct {
 	doc         string
 	expressions []attributes
-	native      bool
+	nftOnly     bool
 }{
 	{"none", nil, false},
 	{"iptables", []attributes{expression("match", nil), expression("counter", nil), expression("target", nil)}, false},
+	{"a target alone", []attributes{expression("target", nil)}, false},
+	{"both", []attributes{expression("ct", nil), expression("match", nil)}, true},
 	{"translated by iptables-nft", []attributes{
 		expression("payload", nil), expression("bitwise", nil), expression("meta", nil), expression("cmp", nil),
 		expression("range", nil), expression("lookup", nil), expression("immediate", nil)}, false},
@@ -51,19 +53,16 @@ func TestParseExpressions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := m.nativeChain()
-		if (string(got) == "INPUT") != test.native || (got != nil) != test.native || err != nil {
-			t.Errorf("%s: got %q, %v, want native %v", test.doc, got, err, test.native)
+		xt, nftOnly, err := m.expressions()
+		if wantXT := test.doc == "iptables" || test.doc == "a target alone" || test.doc == "both"; xt != wantXT || nftOnly != test.nftOnly || err != nil {
+			t.Errorf("%s: got %v, %v, %v, want %v, %v", test.doc, xt, nftOnly, err, wantXT, test.nftOnly)
 		}
-		// Whatever is cut off, it is not taken for a rule that iptables-nft cannot print.
+		// Whatever is cut off, it is not taken for a rule that iptables-nft cannot print, nor for one that it has made.
 		for i := range m.body {
 			cut := m
-			if cut.body = m.body[:i]; !test.native {
-				if got, err := cut.nativeChain(); got != nil {
-					t.Errorf("%s, cut at %d: got %q, %v", test.doc, i, got, err)
-				}
-			} else if got, err := cut.nativeChain(); got != nil && string(got) != "INPUT" {
-				t.Errorf("%s, cut at %d: got %q, %v", test.doc, i, got, err)
+			cut.body = m.body[:i]
+			if gotXT, got, err := cut.expressions(); got && !nftOnly || gotXT && !xt || err != nil && (got || gotXT) {
+				t.Errorf("%s, cut at %d: got %v, %v, %v", test.doc, i, gotXT, got, err)
 			}
 		}
 	}
@@ -128,7 +127,7 @@ func TestNativeRules(t *testing.T) {
 func TestNativeRulesBesideOthers(t *testing.T) {
 	host.Netns(t)
 	nftScript(t, "add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; }; add rule ip filter INPUT ct state new accept; add rule ip filter INPUT accept")
-	if r := Host(); r.Reason != Default || r.Conclusive || r.Of(NFT, IPv4).Rules != (Count{0, Unbounded}) {
+	if r := Host(); r.Reason != Default || r.Conclusive || r.Of(NFT, IPv4).Rules != (Count{0, 2}) {
 		t.Errorf("alone: got %v, conclusive %v, %v", r, r.Conclusive, r.Of(NFT, IPv4).Rules)
 	}
 	host.Run(t, "iptables-nft", "-t", "nat", "-A", "POSTROUTING", "-j", "MASQUERADE")

@@ -208,10 +208,11 @@ type reply struct {
 	kind        uint16     // of the messages that are the reply
 	done        bool       // the last message has come
 	errno       unix.Errno // the kernel's refusal, 0 for none
-	interrupted bool       // what was dumped changed during the dump, so the reply is worthless
+	interrupted bool       // what was dumped changed during the dump
 }
 
-// messages yields those of a datagram that are the reply. Messages for an earlier question are skipped.
+// messages yields those of a datagram that are the reply. Messages for an earlier question are skipped. Once what is dumped has
+// changed, every message has NLM_F_DUMP_INTR.
 func (r *reply) messages(datagram []byte) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		for b := datagram; len(b) > 0 && !r.done; {
@@ -224,7 +225,9 @@ func (r *reply) messages(datagram []byte) iter.Seq2[message, error] {
 			if m.seq != r.seq {
 				continue
 			}
-			r.interrupted = r.interrupted || m.flags&unix.NLM_F_DUMP_INTR != 0
+			if r.interrupted = r.interrupted || m.flags&unix.NLM_F_DUMP_INTR != 0; r.interrupted {
+				m.flags |= unix.NLM_F_DUMP_INTR
+			}
 			switch m.kind {
 			case unix.NLMSG_ERROR, unix.NLMSG_DONE:
 				r.done = true
@@ -234,7 +237,7 @@ func (r *reply) messages(datagram []byte) iter.Seq2[message, error] {
 			case r.kind:
 				// Without NLM_F_MULTI the reply is one message, and nothing follows it.
 				r.done = m.flags&unix.NLM_F_MULTI == 0
-				if !r.interrupted && !yield(m, nil) {
+				if !yield(m, nil) {
 					return
 				}
 			}

@@ -52,11 +52,10 @@ func FuzzNetlink(f *testing.F) {
 			if err != nil && (c.name != nil || c.table != nil || c.kind != nil || c.base) {
 				t.Fatalf("got %v beside error %v", c, err)
 			}
-			native, err := m.nativeChain()
-			if err != nil && native != nil {
-				t.Fatalf("got %q beside error %v", native, err)
+			if xt, nftOnly, err := m.expressions(); err != nil && (xt || nftOnly) {
+				t.Fatalf("got %v, %v beside error %v", xt, nftOnly, err)
 			}
-			for _, part := range [][]byte{m.body, table, native, c.table, c.name, c.kind} {
+			for _, part := range [][]byte{m.body, table, c.table, c.name, c.kind} {
 				if !within(part, datagram) {
 					t.Fatal("the parser made something up")
 				}

@@ -62,7 +62,7 @@ func TestReply(t *testing.T) {
 		{"one answer, not a dump", [][]byte{rule(0, 7)}, reply{done: true}, 1, nil},
 		{"an older question's rest", [][]byte{rule(multi, 6), control(unix.NLMSG_DONE, multi, 6, 0), rule(multi, 7)}, reply{}, 1, nil},
 		{"after the end", [][]byte{control(unix.NLMSG_DONE, multi, 7, 0), rule(multi, 7)}, reply{done: true}, 0, nil},
-		{"interrupted", [][]byte{rule(multi, 7), rule(multi|unix.NLM_F_DUMP_INTR, 7), rule(multi, 7)}, reply{interrupted: true}, 1, nil},
+		{"interrupted", [][]byte{rule(multi, 7), rule(multi|unix.NLM_F_DUMP_INTR, 7), rule(multi, 7)}, reply{interrupted: true}, 3, nil},
 		{"interrupted at its end", [][]byte{rule(multi, 7), control(unix.NLMSG_DONE, multi|unix.NLM_F_DUMP_INTR, 7, 0)}, reply{done: true, interrupted: true}, 1, nil},
 		{"not allowed", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.EPERM))}, reply{done: true, errno: unix.EPERM}, 0, nil},
 		{"no such thing", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.ENOENT))}, reply{done: true, errno: unix.ENOENT}, 0, nil},
@@ -125,7 +125,7 @@ func TestReplyErr(t *testing.T) {
 }
 
 // Whether nf_tables is there, and whether it makes sense to ask more.
-func TestLearn(t *testing.T) {
+func TestNoteSupport(t *testing.T) {
 	for _, test := range []struct {
 		errs      []error
 		supported Answer

@@ -8,6 +8,7 @@ package detect
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -19,12 +20,23 @@ import (
 // refuseCall makes a system call fail on the test's thread, which is not used again, as a container's seccomp filter may.
 func refuseCall(t *testing.T, number uint32, errno unix.Errno) {
 	t.Helper()
-	// struct seccomp_data begins with int nr.
+	// struct seccomp_data { int nr; __u32 arch; __u64 instruction_pointer; __u64 args[6]; };
+	offset := uint32(0)
+	if n, ok := map[uint32]uint32{unix.SYS_SOCKET: 1, unix.SYS_SENDTO: 11, unix.SYS_RECVFROM: 12}[number]; ok && runtime.GOARCH == "386" {
+		offset, number = 16, n // what socketcall(2) is asked for
+	}
 	filter := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jf: 1},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	if offset != 0 {
+		const socketcall = 102
+		filter = append([]unix.SockFilter{
+			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: socketcall, Jf: 3},
+		}, filter...)
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); e != 0 {

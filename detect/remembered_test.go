@@ -43,6 +43,7 @@ func TestRemembered(t *testing.T) {
 		{"iptables-legacy -A INPUT -j ACCEPT; nft add table ip6 security", guess(NFT), row{Remembered, NFT, true, false}},
 		{nftRule + "; iptables-nft -F; iptables-legacy -A INPUT -j ACCEPT", guess(NFT), row{Remembered, NFT, true, false}},
 		{nftRule, certain(Legacy), row{Remembered, Legacy, true, true}},
+		{nftRule, Memory{Mode: Legacy, Reason: Override}, row{Remembered, Legacy, true, false}},
 		{"iptables-legacy -A INPUT -j ACCEPT", certain(NFT), row{Remembered, NFT, true, true}},
 		{nftRule + "; iptables-nft -t mangle -N " + CanaryChain, certain(Legacy), row{KubeletCanary, NFT, true, true}},
 	} {

@@ -91,45 +91,6 @@ func (e *Evidence) fail(err error) {
 	}
 }
 
-// momentary reports whether the same question may be answered at the next moment.
-func momentary(err error) bool {
-	for _, errno := range []syscall.Errno{syscall.ENFILE, syscall.EMFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN} {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
-}
-
-// Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the moment, the
-// next one can; and without CAP_NET_ADMIN nothing can be written. It is nil for a conclusive answer.
-func (r Result) Memorable() error {
-	if r.Conclusive {
-		return nil
-	}
-	for _, e := range r.Evidence {
-		if momentary(e.Err) {
-			return e.Err
-		}
-		for _, f := range e.Features {
-			if momentary(f.Err) {
-				return f.Err
-			}
-		}
-	}
-	if r.unprivileged {
-		return errUnprivileged
-	}
-	return nil
-}
-
-var errUnprivileged = fmt.Errorf("CAP_NET_ADMIN is missing: %w", syscall.EPERM)
-
-// Blind reports that something of one backend could not be asked.
-func (r Result) Blind() bool {
-	return slices.ContainsFunc(r.Evidence, func(e Evidence) bool { return e.Hint == Unknown })
-}
-
 // unasked is the evidence before any question.
 func unasked() [4]Evidence {
 	var all [4]Evidence
@@ -151,9 +112,17 @@ func (r Result) Of(backend Mode, family Family) Evidence {
 	return Evidence{Backend: backend, Family: family, Rules: Count{0, Unbounded}}
 }
 
-// rules returns the number of rules in a backend.
-func (r Result) rules(backend Mode) Count {
-	return r.Of(backend, IPv4).Rules.plus(r.Of(backend, IPv6).Rules)
+// rules says how many rules are in a backend.
+func (r Result) rules(backend Mode) string {
+	v4, v6 := r.Of(backend, IPv4), r.Of(backend, IPv6)
+	if v4.Estimate+v6.Estimate > 0 {
+		return fmt.Sprintf("about %d rules", r.likely(backend))
+	}
+	return v4.Rules.plus(v6.Rules).String()
+}
+
+func (r Result) likely(backend Mode) int {
+	return r.Of(backend, IPv4).likely() + r.Of(backend, IPv6).likely()
 }
 
 // String returns the mode and the reason for it in a sentence for people.
@@ -182,24 +151,6 @@ func (r Result) Because() string {
 	default:
 		return "no evidence was found, and nft is the default"
 	}
-}
-
-// because says since when, and what decided then.
-func (m *Memory) because() string {
-	if m == nil {
-		return "this container remembers it"
-	}
-	text := "remembered"
-	if !m.Conclusive {
-		text += " as a guess"
-	}
-	if !m.Since.IsZero() {
-		text += " since " + m.Since.UTC().Format("2006-01-02 15:04 MST")
-	}
-	if because := cmp.Or(m.Because, string(m.Reason)); because != "" {
-		text += "; what decided then: " + because
-	}
-	return text
 }
 
 func hint(e Evidence) bool   { return e.Hint == Yes }
@@ -261,7 +212,21 @@ func (r Result) Uncertainty() string {
 	case nft == No && legacy == Unknown:
 		return "this kernel has no nf_tables, and x_tables is not loaded (a module may provide it)"
 	}
+	if native := r.native(); len(native) > 0 && r.likely(Legacy) == 0 {
+		return fmt.Sprintf("found only tables of nftables that iptables does not use (%s); nothing speaks for legacy", strings.Join(native, ", "))
+	}
 	return "found neither a kubelet chain nor any rule in this network namespace, so the host's mode is unknown"
+}
+
+// native names nft's tables that iptables does not use, each once.
+func (r Result) native() []string {
+	all := slices.Clone(r.Of(NFT, IPv4).Native)
+	for _, name := range r.Of(NFT, IPv6).Native {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // missingFor says what a process needs that met with the error.

@@ -22,8 +22,9 @@ func (q Query) Run() Result {
 type prober struct {
 	nft        nftSocket
 	legacy     [2]legacyProbe
-	evidence   [4]Evidence // as in Result: nft's two families, then legacy's
-	everything bool        // ask also what cannot change the answer, and list the tables
+	evidence   [4]Evidence  // as in Result: nft's two families, then legacy's
+	counted    *[2]nftCount // of nft's two families, nil if nothing was counted
+	everything bool         // ask also what cannot change the answer, and list the tables
 
 	// between, if set, is called between the questions. Tests change the host there.
 	between func()
@@ -57,18 +58,20 @@ func (p *prober) run(q Query) Result {
 	}
 	switch {
 	case p.everything:
-		for i := range families {
-			p.countNFT(i, Unbounded)
-		}
+		p.counted = uncounted()
+		p.countNFT(Unbounded)
 		p.countLegacy(true)
+		var err error
+		p.evidence[0].Native, p.evidence[1].Native, err = p.nft.nativeTables()
+		p.evidence[0].fail(err)
 	case !kubelet && decide(q.facts(p.evidence)).reason != Remembered:
-		p.compareRules()
+		p.compareRules(q.Guessed)
 	}
 	p.pause()
 
 	// The questions were not asked at one instant, and kubelet may be starting: what outranks a lower row is asked
 	// once more before that counts.
-	if !p.found(hint) && (p.found(canary) || p.found(rules)) {
+	if !p.found(hint) && (p.found(canary) || p.found(hasRules)) {
 		p.askHints()
 		if !p.found(hint) && p.evidence[0].Canary != Yes && p.evidence[1].Canary != Yes {
 			p.askCanaries()
@@ -92,7 +95,7 @@ func (p *prober) pause() {
 	}
 }
 
-func rules(e Evidence) bool { return e.Rules.Min > 0 }
+func hasRules(e Evidence) bool { return e.Rules.Min > 0 }
 
 // found reports whether something is known to be in any backend and family.
 func (p *prober) found(what func(Evidence) bool) bool {
@@ -158,105 +161,4 @@ func (p *prober) askNFT(chain string, to func(*Evidence) *Answer) (enough bool) 
 		}
 	}
 	return false
-}
-
-// compareRules counts until one backend is known to have more rules. Legacy is asked first, for the bounds that its
-// table headers give at once; nft is streamed as far as needed; only if the bounds are too wide are legacy's entries
-// read. Where a part of legacy cannot be read, nothing will be certain, and what can be read is counted for the guess.
-func (p *prober) compareRules() {
-	legacy := p.countLegacy(false)
-	enough := legacy.Max // nft wins a tie
-	if legacy.Max == Unbounded {
-		legacy = p.countLegacy(true)
-		enough = legacy.Min
-	}
-	enough = max(enough, 1)
-	nft := exactly(0)
-	for i := range families {
-		if nft.Min < enough {
-			p.countNFT(i, enough-nft.Min)
-		}
-		nft = nft.plus(p.evidence[i].Rules)
-	}
-	if certain := nft.Min >= legacy.Max || legacy.Min > nft.Max; !certain && legacy.Max != Unbounded {
-		p.countLegacy(true)
-	}
-}
-
-// countNFT counts nft rules until there are enough. Those in a table with foreign chains, or with a rule that iptables-nft
-// cannot print, may be none of iptables'.
-//
-// While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table before its successor, and a dump
-// that names a table ends after the first of that name: no rules, and no error (nf_tables_dump_rules). So only a dump that
-// names none can show that a table has no rules.
-func (p *prober) countNFT(i, enough int) {
-	e, f := &p.evidence[i], families[i]
-	tables, err := p.nft.tables(f, p.everything)
-	if err != nil {
-		e.fail(err)
-		return
-	}
-	total, empty := 0, false
-	var all counts
-	for j, t := range tables {
-		if t.exists && total < enough {
-			named, err := p.nft.rules(f, tableNames[j], enough-total)
-			e.fail(err)
-			if all[j] = named[j]; len(t.foreign) == 0 && all[j].native == "" {
-				total += all[j].Min
-			}
-			empty = empty || all[j].Count == exactly(0)
-		} else if t.exists {
-			all[j].Max = Unbounded
-		}
-	}
-	if empty && total < enough {
-		unnamed, err := p.nft.rules(f, "", enough)
-		e.fail(err)
-		for j, t := range tables {
-			if t.exists && all[j].Count == exactly(0) {
-				all[j] = unnamed[j]
-			}
-		}
-	}
-	e.Rules = exactly(0)
-	for j, t := range tables {
-		if native := all[j].native; native != "" && !slices.ContainsFunc(t.foreign, func(c Chain) bool { return c.Name == native }) {
-			t.foreign = append(t.foreign, Chain{tableNames[j], native})
-		}
-		if len(t.foreign) > 0 {
-			all[j].Min = 0
-			e.Foreign = append(e.Foreign, t.foreign...)
-		}
-		e.Rules = e.Rules.plus(all[j].Count)
-		if p.everything && t.exists {
-			e.Tables = append(e.Tables, Table{tableNames[j], all[j].Count, t.users})
-		}
-	}
-}
-
-// countLegacy counts the rules in the tables of both families, exactly or by bounds.
-func (p *prober) countLegacy(exact bool) Count {
-	for i := range families {
-		e, probe := &p.evidence[2+i], &p.legacy[i]
-		if probe.err != nil {
-			continue
-		}
-		e.Rules = exactly(0)
-		for _, name := range tableNames {
-			if !slices.Contains(probe.tables, name) {
-				continue
-			}
-			t, err := probe.count(name, exact)
-			if err != nil {
-				e.fail(err)
-				t = Table{Name: name, Rules: Count{0, Unbounded}}
-			}
-			e.Rules = e.Rules.plus(t.Rules)
-			if p.everything {
-				e.Tables = append(e.Tables, t)
-			}
-		}
-	}
-	return p.evidence[2].Rules.plus(p.evidence[3].Rules)
 }

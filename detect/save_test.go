@@ -58,7 +58,7 @@ func (s saved) total() (n int) {
 
 func (s saved) backend() backend {
 	chain := func(name string) Answer { return answer(slices.Contains(s.chains[mangle], name)) }
-	return backend{hint: chain(HintChain), canary: chain(CanaryChain), rules: exactly(s.total())}
+	return backend{hint: chain(HintChain), canary: chain(CanaryChain), rules: exactly(s.total()), likely: s.total()}
 }
 
 // chainNames are kubelet's, some that are almost the same, and others.
@@ -206,5 +206,5 @@ func sum(a, b backend, first bool) backend {
 	if first {
 		return b
 	}
-	return backend{hint: either(a.hint, b.hint), canary: either(a.canary, b.canary), rules: a.rules.plus(b.rules)}
+	return backend{hint: either(a.hint, b.hint), canary: either(a.canary, b.canary), rules: a.rules.plus(b.rules), likely: a.likely + b.likely}
 }

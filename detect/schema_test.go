@@ -37,6 +37,7 @@ func TestSchema(t *testing.T) {
 	for _, situation := range []string{
 		":",
 		"nft add table ip nat; nft add chain ip nat mine '{ type nat hook prerouting priority 0; }'; nft add rule ip nat mine accept",
+		"nft add table inet firewalld",
 		"iptables-nft -A INPUT -j ACCEPT",
 		"ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY",
 		"iptables-legacy -t security -A INPUT -j ACCEPT",
@@ -67,7 +68,8 @@ func TestSchema(t *testing.T) {
 		`"version":2`: `"version":1`, `"nft"`: `"nftables"`, `"rules":{"min":0`: `"rules":{"min":"0"`, `"rules":{"min":1`: `"rules":{"most":1`,
 		`"conclusive"`: `"certain"`, `"hint":"yes"`: `"hint":true`, `"canary":"no"`: `"canary":"none"`, `"name":"mangle"`: `"name":"broute"`,
 		`"reason":"rule-count","conclusive":true`: `"reason":"lot","conclusive":true`, `"since":"`: `"since":"on `, `"because":"`: `"because":null,"":"`,
-		`"hint-in-both"`: `"strange"`, `"name":"xt match"`: `"name":"match"`, `"has":"yes"`: `"has":"perhaps"`, `"foreign":[{"table":`: `"foreign":[{"chain":`,
+		`"native":["inet `: `"native":["`,
+		`"hint-in-both"`:   `"strange"`, `"name":"xt match"`: `"name":"match"`, `"has":"yes"`: `"has":"perhaps"`, `"foreign":[{"table":`: `"foreign":[{"chain":`,
 	} {
 		whole := all
 		if !strings.Contains(all, old) {

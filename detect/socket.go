@@ -38,10 +38,6 @@ const (
 	// for a chain is read with all of it. Without the last 8 bytes, which the kernel does not use (SKB_WITH_OVERHEAD),
 	// Go's allocator takes it for a small object, which costs three page faults less.
 	dumpBuffer = 32<<10 - 8
-
-	// fewRules is as much as the kernel puts into the first part of a dump where it was asked for nothing else yet
-	// (NLMSG_GOODSIZE: a page, 8 KiB at most).
-	fewRules = 8 << 10
 )
 
 func (s *nftSocket) close() {

@@ -55,7 +55,8 @@ const (
 	//	struct xt_entry_target target;
 	//	char errorname[XT_FUNCTION_MAXNAMELEN];
 	// };
-	errorNameSize = 30
+	errorNameSize   = 30
+	errorTargetSize = 32 // of its name, as it is aligned
 
 	hooks = 5 // NF_INET_NUMHOOKS
 )
@@ -64,8 +65,8 @@ const (
 // compatibility layout that a 64-bit kernel has for it.
 type alignment int
 
-// native is what this program was compiled for.
-func native() alignment {
+// hostAlignment is what this program was compiled for.
+func hostAlignment() alignment {
 	if runtime.GOARCH == "386" {
 		return 4
 	}
@@ -90,6 +91,8 @@ var (
 type tableInfo struct {
 	chains  int // built-in chains, each with a policy as its last entry
 	used    int // those that have a rule, or more
+	rules   int // bytes of the rules in built-in chains
+	policy  int // bytes of a policy, 0 if that is not known
 	entries int
 	size    uint32 // of the entries, in bytes
 }
@@ -111,10 +114,20 @@ func parseInfo(b []byte) (tableInfo, error) {
 	field := func(i int) uint32 { return binary.NativeEndian.Uint32(b[tableNameSize+4*i:]) }
 	valid := field(0)
 	info := tableInfo{chains: bits.OnesCount32(valid), entries: int(field(1 + 2*hooks)), size: field(2 + 2*hooks)}
+	end := -1
 	for hook := range hooks {
-		if valid&(1<<hook) != 0 && field(1+hook) != field(1+hooks+hook) {
+		if valid&(1<<hook) == 0 {
+			continue
+		}
+		first, policy := int(field(1+hook)), int(field(1+hooks+hook))
+		if first != policy {
 			info.used++
 		}
+		info.rules += policy - first
+		if end >= 0 && info.policy == 0 {
+			info.policy = first - end
+		}
+		end = policy
 	}
 	// The kernel refuses a table without an error entry at its end (translate_table in ip_tables.c), and ends each
 	// built-in chain with a policy.
@@ -122,40 +135,6 @@ func parseInfo(b []byte) (tableInfo, error) {
 		return tableInfo{}, errBadTable
 	}
 	return info, nil
-}
-
-// bound says how many rules the header alone allows. At least one is in each chain that does not begin with its
-// policy. At most all entries are rules but the policies and the end of the table.
-func (t tableInfo) bound() Count {
-	return Count{min(t.used, t.entries-t.chains-1), t.entries - t.chains - 1}
-}
-
-// entryLayout is where the fields of an entry are. The counters before the end are 64-bit numbers.
-type entryLayout struct {
-	targetOffset, nextOffset int
-	size                     int
-}
-
-// layout of
-//
-//	struct ipt_entry {                       struct ip6t_entry {
-//		struct ipt_ip ip;        //  84      	struct ip6t_ip6 ipv6;    // 136
-//		unsigned int nfcache;                	unsigned int nfcache;
-//		__u16 target_offset;                 	__u16 target_offset;
-//		__u16 next_offset;                   	__u16 next_offset;
-//		unsigned int comefrom;               	unsigned int comefrom;
-//		struct xt_counters counters; // 16   	struct xt_counters counters;
-//		unsigned char elems[];               	unsigned char elems[];
-//	};                                       };
-func layout(family Family, align alignment) entryLayout {
-	switch {
-	case family == IPv4:
-		return entryLayout{88, 90, 112}
-	case align == 4:
-		return entryLayout{140, 142, 164}
-	default:
-		return entryLayout{140, 142, 168}
-	}
 }
 
 // tableEntries is what the entries of a table say.

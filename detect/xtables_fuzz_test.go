@@ -29,14 +29,14 @@ func FuzzXtables(f *testing.F) {
 		if v6 {
 			family = IPv6
 		}
-		got, err := parseEntries(family, native(), tableInfo{chains: chains, entries: entries, size: uint32(len(b))}, b)
+		got, err := parseEntries(family, hostAlignment(), tableInfo{chains: chains, entries: entries, size: uint32(len(b))}, b)
 		if err != nil {
 			if got.chains != nil || got.rules != 0 {
 				t.Fatalf("got %v beside error %v", got, err)
 			}
 			return
 		}
-		if got.rules < 0 || entries > len(b)/(layout(family, native()).size+sizeofTarget) {
+		if got.rules < 0 || entries > len(b)/(layout(family, hostAlignment()).size+sizeofTarget) {
 			t.Fatalf("%d rules, %d entries in %d bytes", got.rules, entries, len(b))
 		}
 		for _, name := range got.chains {
@@ -56,7 +56,7 @@ func FuzzHeader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		info, err := parseInfo(b)
-		switch bound := info.bound(); {
+		switch bound := info.bound(IPv4); {
 		case err != nil && info != (tableInfo{}):
 			t.Fatalf("got %v beside error %v", info, err)
 		case err == nil && (bound.Min < 0 || bound.Min > bound.Max || bound.Max >= info.entries):
@@ -67,8 +67,9 @@ func FuzzHeader(f *testing.F) {
 
 // FuzzTable: what is built into a table is found in it.
 func FuzzTable(f *testing.F) {
-	f.Add(HintChain, "A", uint8(0), uint8(3), false)
-	f.Fuzz(func(t *testing.T, one, two string, builtin, user uint8, v6 bool) {
+	f.Add(HintChain, "A", uint8(0), uint8(3), uint8(0), false)
+	f.Add("A", "B", uint8(200), uint8(200), uint8(255), true)
+	f.Fuzz(func(t *testing.T, one, two string, builtin, user, matches uint8, v6 bool) {
 		if one == two || max(len(one), len(two)) > 29 || strings.ContainsRune(one+two, 0) {
 			t.Skip("not names of two chains")
 		}
@@ -76,14 +77,14 @@ func FuzzTable(f *testing.F) {
 		if v6 {
 			family = IPv6
 		}
-		info, b := buildTable(family, []int{int(builtin), 0}, map[string]int{one: int(user), two: 0})
-		got, err := parseEntries(family, native(), info, b)
+		info, b := buildTableOf(family, 8*int(matches), []int{int(builtin), 0}, map[string]int{one: int(user), two: 0})
+		got, err := parseEntries(family, hostAlignment(), info, b)
 		names := []string{one, two}
 		slices.Sort(names)
 		if err != nil || got.rules != int(builtin)+int(user) || sortedNames(got) != strings.Join(names, " ") {
 			t.Fatalf("got %q, %d rules, %v, want %q, %d", sortedNames(got), got.rules, err, names, int(builtin)+int(user))
 		}
-		if c := info.bound(); c.Min > got.rules || c.Max < got.rules {
+		if c := info.bound(family); c.Min > got.rules || c.Max < got.rules {
 			t.Fatalf("bound %v does not hold for %d rules", c, got.rules)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 
 // entry builds an entry with one match of matchSize bytes and a target.
 func entry(family Family, matchSize int, target, errorName string) []byte {
-	at := layout(family, native())
+	at := layout(family, hostAlignment())
 	b := make([]byte, at.size+matchSize+sizeofTarget)
 	binary.NativeEndian.PutUint16(b[at.targetOffset:], uint16(at.size+matchSize))
 	copy(b[at.size+matchSize+2:][:targetNameSize], target)
@@ -24,28 +24,39 @@ func entry(family Family, matchSize int, target, errorName string) []byte {
 		b = append(b, make([]byte, errorNameSize+2)...)
 		copy(b[at.size+matchSize+sizeofTarget:][:errorNameSize], errorName)
 	} else {
-		b = append(b, make([]byte, 8)...) // the verdict
+		b = append(b, make([]byte, hostAlignment())...) // the verdict
 	}
 	binary.NativeEndian.PutUint16(b[at.nextOffset:], uint16(len(b)))
 	return b
 }
 
-// buildTable builds a table as the kernel hands it out: built-in chains and user-defined ones with so many rules each.
+// buildTable builds a table as the kernel hands it out: built-in chains and user-defined ones with so many rules each, of which
+// those in built-in chains have a match of 40 bytes.
 func buildTable(family Family, builtin []int, users map[string]int) (tableInfo, []byte) {
+	return buildTableOf(family, 40, builtin, users)
+}
+
+func buildTableOf(family Family, matchSize int, builtin []int, users map[string]int) (tableInfo, []byte) {
 	info := tableInfo{chains: len(builtin)}
 	var b []byte
 	add := func(e []byte) {
 		b = append(b, e...)
 		info.entries++
 	}
-	for _, n := range builtin {
+	for i, n := range builtin {
 		if n > 0 {
 			info.used++
 		}
+		start := len(b)
 		for range n {
-			add(entry(family, 40, "", ""))
+			add(entry(family, matchSize, "", ""))
 		}
-		add(entry(family, 0, "", "")) // policy
+		info.rules += len(b) - start
+		policy := entry(family, 0, "", "")
+		add(policy)
+		if i > 0 {
+			info.policy = len(policy)
+		}
 	}
 	for name, n := range users {
 		add(entry(family, 0, "ERROR", name))
@@ -80,24 +91,24 @@ func TestParseEntries(t *testing.T) {
 		}{
 			{"empty", []int{0, 0, 0}, nil, "", 0, Count{0, 0}},
 			{"no built-in chain", nil, nil, "", 0, Count{0, 0}},
-			{"rules in built-in chains", []int{2, 0, 1}, nil, "", 3, Count{2, 3}},
-			{"kubelet's chains", []int{0, 0, 0, 0, 0}, map[string]int{HintChain: 0, CanaryChain: 0}, "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY", 0, Count{0, 4}},
-			{"rules in a chain", []int{1}, map[string]int{"A": 3}, "A", 4, Count{1, 6}},
-			{"the longest name", []int{1}, map[string]int{strings.Repeat("x", 29): 0}, strings.Repeat("x", 29), 1, Count{1, 3}},
+			{"rules in built-in chains", []int{2, 0, 1}, nil, "", 3, exactly(3)},
+			{"kubelet's chains", []int{0, 0, 0, 0, 0}, map[string]int{HintChain: 0, CanaryChain: 0}, "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY", 0, Count{0, 2}},
+			{"rules in a chain", []int{1, 0}, map[string]int{"A": 3}, "A", 4, Count{2, 4}},
+			{"the longest name", []int{1, 0}, map[string]int{strings.Repeat("x", 29): 0}, strings.Repeat("x", 29), 1, exactly(1)},
 			{"a name without NUL", []int{0}, map[string]int{strings.Repeat("x", 30): 0}, strings.Repeat("x", 30), 0, Count{0, 2}},
 		} {
 			info, b := buildTable(family, test.builtin, test.users)
-			got, err := parseEntries(family, native(), info, b)
+			got, err := parseEntries(family, hostAlignment(), info, b)
 			if err != nil || sortedNames(got) != test.chains || got.rules != test.rules {
 				t.Errorf("%s %s: got %q, %d rules, %v, want %q, %d", family, test.doc, sortedNames(got), got.rules, err, test.chains, test.rules)
 			}
-			if got := info.bound(); got != test.bound {
+			if got := info.bound(family); got != test.bound {
 				t.Errorf("%s %s: got bound %v, want %v", family, test.doc, got, test.bound)
 			}
 			for i := range b {
 				short := info
 				short.size = uint32(i)
-				if got, err := parseEntries(family, native(), short, b[:i]); err == nil || got.chains != nil || got.rules != 0 {
+				if got, err := parseEntries(family, hostAlignment(), short, b[:i]); err == nil || got.chains != nil || got.rules != 0 {
 					t.Fatalf("%s %s: cut at %d of %d bytes: got %v, %v", family, test.doc, i, len(b), got, err)
 				}
 			}
@@ -106,7 +117,7 @@ func TestParseEntries(t *testing.T) {
 }
 
 func TestParseEntriesMalformed(t *testing.T) {
-	at := layout(IPv4, native())
+	at := layout(IPv4, hostAlignment())
 	put := func(offset int, value uint16) func(*tableInfo, []byte) {
 		return func(_ *tableInfo, b []byte) { binary.NativeEndian.PutUint16(b[offset:], value) }
 	}
@@ -131,7 +142,7 @@ func TestParseEntriesMalformed(t *testing.T) {
 	} {
 		info, b := buildTable(IPv4, []int{0, 2}, map[string]int{"A": 1})
 		test.spoil(&info, b)
-		if got, err := parseEntries(IPv4, native(), info, b); !errors.Is(err, test.want) || got.chains != nil {
+		if got, err := parseEntries(IPv4, hostAlignment(), info, b); !errors.Is(err, test.want) || got.chains != nil {
 			t.Errorf("%s: got %v, %v, want %v", test.doc, got, err, test.want)
 		}
 	}
@@ -151,7 +162,7 @@ func TestParseInfo(t *testing.T) {
 	field(11, 5)
 	field(12, 784)
 	got, err := parseInfo(b)
-	if want := (tableInfo{chains: 3, used: 1, entries: 5, size: 784}); got != want || err != nil {
+	if want := (tableInfo{chains: 3, used: 1, rules: 152, policy: 152, entries: 5, size: 784}); got != want || err != nil {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	for i := range b {
@@ -168,7 +179,7 @@ func TestParseInfo(t *testing.T) {
 // The kernel compares what it is given with the size of its own struct, so these numbers are part of the interface.
 func TestLayout(t *testing.T) {
 	want := map[bool][3]int{false: {40, 112, 168}, true: {36, 112, 164}}[runtime.GOARCH == "386"]
-	if got := [3]int{entriesOffset(native()), layout(IPv4, native()).size, layout(IPv6, native()).size}; got != want {
+	if got := [3]int{entriesOffset(hostAlignment()), layout(IPv4, hostAlignment()).size, layout(IPv6, hostAlignment()).size}; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
