@@ -52,6 +52,7 @@ PACKAGES := ./test/kernels ./test ./test/images ./test/release ./...
 
 test: tools-test vet build
 	$(GO_TEST) -timeout 60m $(PACKAGES)
+	cd test/bench && $(GO_TEST) ./...
 	$(TOOK)
 
 # Two lanes, because the clients sleep more than they compute, and what waits for a disk or a guest leaves a core free.
@@ -61,6 +62,7 @@ test-all: tools-all vet build
 
 lane-packages:
 	$(FULLY) -timeout 120m $(PACKAGES)
+	cd test/bench && $(FULLY) ./...
 
 # Nothing here builds the program again, which the other lane is using.
 lane-others:
@@ -112,6 +114,7 @@ vet:
 lint: vet
 	go mod tidy -diff
 	go run $(STATICCHECK) -tags $(TAGS) ./...
+	cd test/bench && go mod tidy -diff && go vet ./... && go run $(STATICCHECK) ./...
 	go run $(ACTIONLINT)
 	go test -count=1 ./test/prose
 	$(TOOK)
@@ -156,9 +159,9 @@ nightly:
 	CI=true $(MAKE) --no-print-directory fuzz FUZZTIME=10m
 
 # A wrapped call beside the direct one: docs/evidence/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that
-# one too.
+# one too; BENCHFLAGS="-quick -out /tmp" takes a minute, and any tree.
 bench: tools-test build
-	go run ./test/bench $(BENCHFLAGS)
+	cd test/bench && go run . $(BENCHFLAGS)
 	go test ./detect ./internal/... -run '^$$' -bench . -benchmem
 	$(TOOK)
 

@@ -1,0 +1,136 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/bench/measure"
+)
+
+// write makes the page and the picture from what was measured.
+func write(data, out string) error {
+	raw, err := os.ReadFile(data)
+	if err != nil {
+		return err
+	}
+	var r report
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return err
+	}
+	page, err := page(r, fmt.Sprintf("%x", sha256.Sum256(raw)))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(out, "benchmarks.md"), page, 0o644); err != nil {
+		return err
+	}
+	picture, err := picture(r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, "benchmarks.svg"), picture, 0o644)
+}
+
+//go:embed page.md.tmpl
+var text string
+
+// page is docs/evidence/benchmarks.md.
+func page(r report, sum string) ([]byte, error) {
+	functions := template.FuncMap{
+		"q":     func(s string) string { return "`" + s + "`" },
+		"title": title,
+		"direct": func(m measure.Result) string {
+			return fmt.Sprintf("%.2f", summary(values(m.Samples["direct"], measure.Wall)).Center)
+		},
+		"over": func(m measure.Result, program string, metric int) string {
+			return plus(summary(over(m, program, metric)))
+		},
+		"ratio":  func(m measure.Result, metric int) string { return times(ratio(m, metric)) },
+		"change": change,
+		"join":   strings.Join,
+		"last":   func(all []float64) string { return fmt.Sprintf("%.2f", all[len(all)-1]) },
+		"median": func(all []float64) string { return fmt.Sprintf("%.2f", summary(all).Center) },
+		"middle": func(m measure.Result, program string, metric int) string {
+			return fmt.Sprintf("%.0f", summary(values(m.Samples[program], metric)).Center)
+		},
+		"calls": func(m measure.Result, program string) string {
+			if m.Calls[program] == 0 {
+				return "not counted"
+			}
+			return fmt.Sprint(m.Calls[program])
+		},
+		"saves": func(m measure.Result, metric int) string {
+			return thousands(int(summary(values(m.Saves, metric)).Center + 0.5))
+		},
+	}
+	t, err := template.New("").Funcs(functions).Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, struct {
+		report
+		Sum, Sentence string
+		Targets       []target
+	}{r, sum, sentence(r), targets(r)})
+	return b.Bytes(), err
+}
+
+// target is how many times the floor rows of a kind may cost, and how many they do.
+type target struct {
+	Rows   string
+	Most   float64
+	of     func(measure.Row) bool
+	Ratios []float64 // sorted
+	Missed []string
+}
+
+func targets(r report) (all []target) {
+	for _, t := range []target{
+		{Rows: "with a hint", Most: 1.5, of: func(r measure.Row) bool { return r.Hint && !r.Cold }},
+		{Rows: "without, whatever the rules and chains", Most: 1.5, of: func(r measure.Row) bool { return !r.Hint && !r.Adding }},
+		{Rows: "with a cold page cache", Most: 2, of: func(r measure.Row) bool { return r.Cold }},
+	} {
+		for _, m := range r.Results {
+			if !t.of(m.Row) {
+				continue
+			}
+			times := ratio(m, measure.CPU).Center
+			if t.Ratios = append(t.Ratios, times); times > t.Most {
+				t.Missed = append(t.Missed, fmt.Sprintf("%s (%.2f)", title(m.Row), times))
+			}
+		}
+		slices.Sort(t.Ratios)
+		all = append(all, t)
+	}
+	return all
+}
+
+// sentence is also in the README.
+func sentence(r report) string {
+	var wrapped, floor, saves []float64
+	for _, m := range r.Results {
+		if m.Saves != nil {
+			wrapped = append(wrapped, summary(over(m, "wrapped", measure.Wall)).Center)
+			floor = append(floor, summary(over(m, "floor", measure.Wall)).Center)
+			saves = append(saves, summary(values(m.Saves, measure.Wall)).Center)
+		}
+	}
+	if saves == nil {
+		return "A part of the rows."
+	}
+	return fmt.Sprintf("A first call costs %.1f to %.1f ms more than a direct one, however many rules the host has; %.1f ms of that is starting any static "+
+		"Go program. Detecting with four `iptables-save` processes costs %.1f ms without rules and up to %.1f s with %s.",
+		slices.Min(wrapped), slices.Max(wrapped), summary(floor).Center, slices.Min(saves), slices.Max(saves)/1000, thousands(counts[len(counts)-1]/r.Scale))
+}
