@@ -116,7 +116,7 @@ lint: vet
 	go run $(STATICCHECK) -tags $(TAGS) ./...
 	cd test/bench && go mod tidy -diff && go vet ./... && go run $(STATICCHECK) ./...
 	go run $(ACTIONLINT)
-	go test -count=1 ./test/prose
+	test/prose/check.sh
 	$(TOOK)
 
 # Compiles kubectl-validate first, which takes ten minutes of one core on a fresh machine.
