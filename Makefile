@@ -12,8 +12,10 @@
 
 SHELL := /bin/bash -euo pipefail
 
-# Without git, as in an image build, the newest version of the changelog, marked as built from source.
-VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),$(shell sed -n 's/^## \[\(v[^]]*\)\].*/\1+source/p' CHANGELOG.md | head -n 1))
+# Without tags, the newest version of the changelog, marked as built from source, and the revision. Without git, as in an image
+# build, that version alone.
+VERSION ?= $(or $(shell git describe --tags --dirty 2>/dev/null),$(shell sed -n 's/^## \[\(v[^]]*\)\].*/\1+source/p' CHANGELOG.md | \
+	head -n 1)$(addprefix .,$(shell git describe --always --dirty --exclude '*' 2>/dev/null)))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
