@@ -36,7 +36,7 @@ var numbers = []struct {
 	{`32 to 34`, "the C library and Go's runtime", nil},
 	{`1\.6 GB|64 MB`, "TestScript/limits", inFile("test/script/limits.txtar", "ulimit -v 1600000; ulimit -d 65536")},
 	{`100,000 rules`, "make bench", inFile("docs/evidence/benchmarks.md", "100,000 rules")},
-	{`(?s)A first call costs .* with\s100,000\.`, "make bench: TestSentence", nil},
+	{`(?s)A first call costs .*\swith\s100,000\.`, "make bench: TestSentence", nil},
 	{`\b(0|69) of 138`, "make conformance: TestComparison", nil},
 	{`600 first calls, 20 at once|14 fail`, "docs/evidence/comparison.md", inFile("docs/evidence/comparison.md", "600 first calls, 20 at once")},
 	{`\d+ (s|min|seconds|minutes)\b`, "printed by each target", inFile("Makefile", "$(TOOK)")},
