@@ -9,10 +9,10 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"text/template"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/bench/measure"
@@ -57,11 +57,9 @@ func page(r report, sum string) ([]byte, error) {
 			return plus(summary(over(m, program, metric)))
 		},
 		"ratio":  func(m measure.Result, metric int) string { return times(ratio(m, metric)) },
+		"missed": func(m measure.Result) bool { return !m.Row.Adding && ratio(m, measure.CPU).Center > target(m.Row) },
 		"change": change,
 		"runs":   func(m measure.Result, program string) bool { return m.Samples[program] != nil },
-		"join":   strings.Join,
-		"last":   func(all []float64) string { return fmt.Sprintf("%.2f", all[len(all)-1]) },
-		"median": func(all []float64) string { return fmt.Sprintf("%.2f", summary(all).Center) },
 		"middle": func(m measure.Result, program string, metric int) string {
 			return fmt.Sprintf("%.0f", summary(values(m.Samples[program], metric)).Center)
 		},
@@ -82,44 +80,28 @@ func page(r report, sum string) ([]byte, error) {
 	var b bytes.Buffer
 	err = t.Execute(&b, struct {
 		report
-		Sum, Sentence string
-		Targets       []target
-	}{r, sum, sentence(r), targets(r)})
+		Sum, Sentence, WithHint string
+	}{r, sum, sentence(r), withHint(r)})
 	return b.Bytes(), err
 }
 
-// target is how many times the floor rows of a kind may cost, and how many they do.
-type target struct {
-	Rows   string
-	Most   float64
-	of     func(measure.Row) bool
-	Ratios []float64 // sorted
-	Missed []string
+// target is how many times the floor a row may cost.
+func target(r measure.Row) float64 {
+	if r.Cold {
+		return 2
+	}
+	return 1.5
 }
 
-func targets(r report) (all []target) {
-	for _, t := range []target{
-		{Rows: "with a hint", Most: 1.5, of: func(r measure.Row) bool { return r.Hint && !r.Cold }},
-		{Rows: "without, whatever the rules and chains", Most: 1.5, of: func(r measure.Row) bool { return !r.Hint && !r.Adding }},
-		{Rows: "with a cold page cache", Most: 2, of: func(r measure.Row) bool { return r.Cold }},
-	} {
-		for _, m := range r.Results {
-			if !t.of(m.Row) {
-				continue
-			}
-			if m.Samples["wrapped"] == nil {
-				t.Missed = append(t.Missed, title(m.Row)+" (fails)")
-				continue
-			}
-			times := ratio(m, measure.CPU).Center
-			if t.Ratios = append(t.Ratios, times); times > t.Most {
-				t.Missed = append(t.Missed, fmt.Sprintf("%s (%.2f)", title(m.Row), times))
-			}
+// withHint is the median of the rows with a hint.
+func withHint(r report) string {
+	all := []float64{math.NaN()}
+	for _, m := range r.Results {
+		if m.Row.Hint && !m.Row.Cold {
+			all = append(all, ratio(m, measure.CPU).Center)
 		}
-		slices.Sort(t.Ratios)
-		all = append(all, t)
 	}
-	return all
+	return fmt.Sprintf("%.2f×", summary(all[min(1, len(all)-1):]).Center)
 }
 
 // sentence is also in the README. It is about processor time, which a noisy machine changes less.

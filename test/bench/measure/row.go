@@ -72,12 +72,9 @@ func makeHost(r Row, layer string) error {
 
 // prepare makes the next call of a wrapper a first one, or one that remembers.
 func prepare(r Row, dir string) error {
-	for _, pattern := range []string{"/dev/iptables-wrapper*", "/dev/shm/iptables-wrapper*", "/run/iptables-wrapper*"} {
-		memories, _ := filepath.Glob(pattern)
-		for _, memory := range memories {
-			if err := os.Remove(memory); err != nil {
-				return err
-			}
+	for _, memory := range memories() {
+		if err := os.Remove(memory); err != nil {
+			return err
 		}
 	}
 	current := dir + "/iptables-current"
@@ -89,13 +86,25 @@ func prepare(r Row, dir string) error {
 			return err
 		}
 	}
-	if r.Remembered {
-		return exec.Command(dir+"/iptables", "-w", "-P", "INPUT", "ACCEPT").Run()
+	if !r.Remembered {
+		return nil
+	}
+	if err := exec.Command(dir+"/iptables", "-w", "-P", "INPUT", "ACCEPT").Run(); err != nil || len(memories()) != 1 {
+		return fmt.Errorf("a call that changes something leaves the memories %q: %v", memories(), err)
 	}
 	return nil
 }
 
-// check says whether a first call runs the right program, and replaces the switch if it can and should.
+func memories() []string {
+	all, _ := filepath.Glob("/dev/iptables-wrapper*")
+	for _, dir := range []string{"/dev/shm", "/run"} {
+		in, _ := filepath.Glob(dir + "/iptables-wrapper*")
+		all = append(all, in...)
+	}
+	return all
+}
+
+// check says whether a first call runs the right program, and with a hint replaces the switch if it can.
 func check(r Row, dir string) error {
 	if err := prepare(r, dir); err != nil {
 		return err
@@ -104,9 +113,8 @@ func check(r Row, dir string) error {
 	if name := map[string]string{"nft": "nf_tables", "legacy": "legacy"}[r.Mode]; err != nil || !strings.Contains(string(out), "("+name+")") {
 		return fmt.Errorf("%s/iptables --version: %v, %q", dir, err, out)
 	}
-	evidence := r.Hint || r.NFT.Rules+r.Legacy.Rules > 0
 	target, err := os.Readlink(dir + "/iptables-current")
-	if moved := filepath.Base(target) == "xtables-"+r.Mode+"-multi"; moved != (evidence && !r.ReadOnly) {
+	if moved := filepath.Base(target) == "xtables-"+r.Mode+"-multi"; r.Hint && moved == r.ReadOnly {
 		return fmt.Errorf("after a first call, the switch of %s points at %q, %v", dir, target, err)
 	}
 	return nil
