@@ -12,8 +12,10 @@
 
 SHELL := /bin/bash -euo pipefail
 
-# Without git, as in an image build, the newest version of the changelog, marked as built from source.
-VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),$(shell sed -n 's/^## \[\(v[^]]*\)\].*/\1+source/p' CHANGELOG.md | head -n 1))
+# Without tags, the newest version of the changelog, marked as built from source, and the revision. Without git, as in an image
+# build, that version alone.
+VERSION ?= $(or $(shell git describe --tags --dirty 2>/dev/null),$(shell sed -n 's/^## \[\(v[^]]*\)\].*/\1+source/p' CHANGELOG.md | \
+	head -n 1)$(addprefix .,$(shell git describe --always --dirty --exclude '*' 2>/dev/null)))
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
@@ -52,6 +54,7 @@ PACKAGES := ./test/kernels ./test ./test/images ./test/release ./...
 
 test: tools-test vet build
 	$(GO_TEST) -timeout 60m $(PACKAGES)
+	cd test/bench && $(GO_TEST) ./...
 	$(TOOK)
 
 # Two lanes, because the clients sleep more than they compute, and what waits for a disk or a guest leaves a core free.
@@ -61,6 +64,7 @@ test-all: tools-all vet build
 
 lane-packages:
 	$(FULLY) -timeout 120m $(PACKAGES)
+	cd test/bench && $(FULLY) ./...
 
 # Nothing here builds the program again, which the other lane is using.
 lane-others:
@@ -112,8 +116,9 @@ vet:
 lint: vet
 	go mod tidy -diff
 	go run $(STATICCHECK) -tags $(TAGS) ./...
+	cd test/bench && go mod tidy -diff && go vet ./... && go run $(STATICCHECK) ./...
 	go run $(ACTIONLINT)
-	go test -count=1 ./test/prose
+	test/prose/check.sh
 	$(TOOK)
 
 # Compiles kubectl-validate first, which takes ten minutes of one core on a fresh machine.
@@ -156,9 +161,9 @@ nightly:
 	CI=true $(MAKE) --no-print-directory fuzz FUZZTIME=10m
 
 # A wrapped call beside the direct one: docs/evidence/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that
-# one too.
+# one too; BENCHFLAGS="-quick -out /tmp" takes a minute, and any tree.
 bench: tools-test build
-	go run ./test/bench $(BENCHFLAGS)
+	cd test/bench && go run . $(BENCHFLAGS)
 	go test ./detect ./internal/... -run '^$$' -bench . -benchmem
 	$(TOOK)
 

@@ -26,6 +26,8 @@ fail() { printf 'release: %s\n' "$*" >&2 && exit 1; }
 [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || fail "$version is not a version such as v1.2.3 or v1.2.3-rc.1"
 [ -z "$(git status --porcelain)" ] || fail "the checkout has uncommitted changes"
 grep -qF "## [$version]" CHANGELOG.md || fail "CHANGELOG.md has no section for $version"
+sed -n '/^## \[Unreleased\]/,/^## \[v/{//!p}' CHANGELOG.md | { ! grep -q '[^[:space:]]'; } ||
+	fail "CHANGELOG.md has entries in [Unreleased]: move them to the section of $version"
 
 export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
@@ -54,6 +56,10 @@ pack() {
 	tar --sort=name --format=ustar --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX "$@"
 }
 
+# The manual page is printed by the program itself, so by one for this machine.
+make --no-print-directory -s build BINARY="$scratch/iptables-wrapper" VERSION="$version"
+release/man.sh "$scratch/iptables-wrapper" "$version" >"$scratch/iptables-wrapper.8"
+
 # One program for each platform, with the licences of everything that is linked in.
 for platform in "${platforms[@]}"; do
 	IFS=/ read -r os arch variant <<<"$platform"
@@ -66,7 +72,7 @@ for platform in "${platforms[@]}"; do
 	chmod -R u=rwX,go=rX "$stage" # the checkout may have been made under another umask
 	cp "$stage/iptables-wrapper" "$out/$name"
 	mkdir -p "$scratch/tar/$name"
-	cp -r "$stage/." "$scratch/tar/$name"
+	cp -r "$stage/." "$scratch/iptables-wrapper.8" "$scratch/tar/$name"
 	pack -C "$scratch/tar" -c "$name" | gzip -9n >"$out/$name.tar.gz"
 done
 
@@ -112,6 +118,9 @@ for platform in "${distroless[@]}"; do
 	base=${BASE:+--build-arg=BASE=${BASE//\{arch\}/$arch}}
 	image iptables-wrapper-distroless "$platform" images/distroless ${base:+"$base"} \
 		--build-arg "WRAPPER=$tag-iptables-wrapper:${platform//\//-}"
+	container=$("${podman[@]}" create "$tag-iptables-wrapper-distroless:${platform//\//-}")
+	"${podman[@]}" export "$container" | release/packages.sh "$version" >"$out/iptables-wrapper-distroless-$os-$arch.cdx.json"
+	"${podman[@]}" rm "$container" >/dev/null
 done
 ((!${#distroless[@]})) || archive iptables-wrapper-distroless "${distroless[@]}"
 

@@ -18,23 +18,35 @@ read -ra podman <<<"${PODMAN:-podman}"
 read -ra cosign <<<"${COSIGN:-go run github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3}"
 read -ra gh <<<"${GH:-gh}"
 
+scratch=$(mktemp -d)
+lists=localhost/publish-$$
+cleanup() {
+	local name
+	for name in iptables-wrapper iptables-wrapper-distroless; do
+		"${podman[@]}" manifest rm "$lists-$name" >/dev/null 2>&1 || true # left if the push failed
+	done
+	rm -rf "$scratch" # with the registry's password
+}
+trap cleanup EXIT
+
 (cd dist && sha256sum --quiet --check SHA256SUMS)
 if [ -n "${REGISTRY_USER:-}" ]; then
 	"${podman[@]}" login --username "$REGISTRY_USER" --password-stdin "${REGISTRY%%/*}" <<<"$REGISTRY_TOKEN"
 	# cosign reads the file that docker's login writes.
-	export DOCKER_CONFIG=${DOCKER_CONFIG:-$(mktemp -d)}
+	export DOCKER_CONFIG=${DOCKER_CONFIG:-$scratch}
 	cp "${XDG_RUNTIME_DIR:-/run/user/$UID}/containers/auth.json" "$DOCKER_CONFIG/config.json"
 fi
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+mkdir -p bin
+: >bin/images.sha256 # for the attestation of the images
 for name in iptables-wrapper iptables-wrapper-distroless; do
-	list=localhost/publish-$name-$$
+	list=$lists-$name
 	mkdir "$scratch/$name"
 	tar -C "$scratch/$name" -xf "dist/$name.oci.tar"
 	"${podman[@]}" manifest create "$list" >/dev/null
 	"${podman[@]}" manifest add --all "$list" "oci:$scratch/$name:$version" >/dev/null
 	"${podman[@]}" manifest push --quiet --all --digestfile "$scratch/digest" ${PUSH_OPTIONS:-} "$list" "docker://$REGISTRY/$name:$version"
 	"${podman[@]}" manifest rm "$list" >/dev/null
+	printf '%s  %s\n' "$(sed 's/^sha256://' "$scratch/digest")" "$REGISTRY/$name" >>bin/images.sha256
 	"${cosign[@]}" sign --yes "$REGISTRY/$name@$(cat "$scratch/digest")"
 done
 "${cosign[@]}" sign-blob --yes --bundle dist/SHA256SUMS.sigstore.json dist/SHA256SUMS

@@ -4,53 +4,17 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/test/bench/measure"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The page and the picture are those of the raw data.
-func TestDrawn(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/evidence/" + rawData)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, rawData), raw, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := draw(dir); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"benchmarks.md", "benchmarks.svg"} {
-		want, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile("../../docs/evidence/" + name); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("docs/evidence/%s is not what its data say (%v): go run ./test/bench -draw", name, err)
-		}
-	}
-	var r report
-	if err := json.Unmarshal(raw, &r); err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := sentence(r); !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), want) {
-		t.Errorf("the README does not say: %s", want)
-	}
-}
-
-// A short run, for what does not depend on the machine's speed.
+// A short run of a few rows makes a page and a picture, and says of which tree.
 func TestBench(t *testing.T) {
 	if os.Geteuid() != 0 {
 		host.Cannot(t, "make namespaces and mounts: run it as root")
@@ -58,31 +22,49 @@ func TestBench(t *testing.T) {
 	dir := t.TempDir()
 	bench := filepath.Join(dir, "bench")
 	host.Run(t, "go", "build", "-o", bench, ".")
-	cmd := exec.Command(bench, "-runs", "3", "-rules", "0,5000", "-architectures", "amd64", "-out", dir)
-	cmd.Dir = "../.."
+	cmd := exec.Command(bench, "-quick", "-only", "16 MiB|^(hint, nft|no hint, (nft|legacy)): 250 |remembered$|cold", "-data", dir+"/data", "-out", dir)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, output)
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, rawData))
+	page, err := os.ReadFile(dir + "/benchmarks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r report
-	if err := json.Unmarshal(raw, &r); err != nil {
-		t.Fatal(err)
+	if got := strings.Count(string(page), "| no hint, legacy: 250 rules |"); got != 3 { // time, memory, four iptables-save
+		t.Errorf("a row is there %d times:\n%s", got, page)
 	}
-	if len(r.Measurements) != 8 {
-		t.Errorf("%d measurements", len(r.Measurements))
+	if picture, err := os.ReadFile(dir + "/benchmarks.svg"); err != nil || !strings.Contains(string(picture), "no hint, legacy") {
+		t.Errorf("%v in %s", err, picture)
 	}
-	for _, m := range r.Measurements {
-		if m.Processes != 0 {
-			t.Errorf("%s, %d rules: it starts %d processes", m.State, m.State.Rules, m.Processes)
+}
+
+// The wrapper's interval is in times of the floor's median.
+func TestRatio(t *testing.T) {
+	var r measure.Result
+	r.Samples = map[string][]measure.Cost{}
+	for i := range 101 {
+		noise := float64(i % 10) // of the machine, and so of all in a round
+		r.Samples["direct"] = append(r.Samples["direct"], measure.Cost{1 + noise})
+		r.Samples["floor"] = append(r.Samples["floor"], measure.Cost{3 + noise})
+		r.Samples["wrapped"] = append(r.Samples["wrapped"], measure.Cost{4 + noise})
+	}
+	if got := times(ratio(r, measure.Wall)); got != "**1.50×** 1.50–1.50" {
+		t.Error(got)
+	}
+}
+
+// The README says what the page says.
+func TestSentence(t *testing.T) {
+	var texts []string
+	for _, name := range []string{"docs/evidence/benchmarks.md", "README.md"} {
+		content, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if m.Questions == 0 || m.State.Hint && m.Questions > 6 {
-			t.Errorf("%s, %d rules: %d questions", m.State, m.State.Rules, m.Questions)
-		}
-		if m.Memory == 0 || m.Memory > 16<<10 {
-			t.Errorf("%s, %d rules: %d KiB", m.State, m.State.Rules, m.Memory)
-		}
+		texts = append(texts, strings.Join(strings.Fields(string(content)), " "))
+	}
+	said, _, _ := strings.Cut(strings.TrimPrefix(texts[0], "# Benchmarks "), " ![")
+	if !strings.Contains(texts[1], said) {
+		t.Errorf("the README does not say: %s", said)
 	}
 }

@@ -1,230 +1,168 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Bench measures what a wrapped call of iptables costs beside the direct one, on hosts of each mode with few and many
-// rules, each in a container of its own. It is called by "make bench", and writes docs/evidence/benchmarks.json, .md and .svg; with
-// -draw it makes the latter two again from the first.
+// Bench measures what a wrapped call of iptables costs beside the direct one, each host in a container of its own. It is called
+// by "make bench", and writes docs/evidence/benchmarks.md and .svg, and what they are made from to bin/benchmarks.json.
 package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/test/bench/measure"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// state is a host: the mode it is in, whether kubelet left its hint, and how many rules are in that backend.
-type state struct {
-	Mode  string
-	Hint  bool
-	Rules int
-}
-
-func (s state) String() string {
-	if s.Hint {
-		return "hint in " + s.Mode
-	}
-	return "no hint, rules in " + s.Mode
-}
-
-// measurement is one state with all that was measured there.
-type measurement struct {
-	State                            state
-	Direct, Floor, First, ReadOnly   sample
-	Remembered                       sample // read-only, with a memory
-	Adding, DirectAdding             sample // read-only, a call that can add something; only where there is no evidence
-	NoCLI                            sample // read-only, of a wrapper that is built without the command line
-	Before                           sample // read-only, of the revision to compare with
-	FourSaves                        sample // how others look: four iptables-save processes
-	Calls, FloorCalls, SaveCalls     int    // system calls until the program begins; of all four
-	Processes, SaveProcesses         int    // started besides the one that was called
-	Questions                        int    // netlink and getsockopt exchanges
-	Memory, DirectMemory, SaveMemory int64  // the largest resident set, in KiB
-	Inits                            inits
-}
-
-// report is all that is written.
+// report is all that is measured.
 type report struct {
-	Kernel, Go, CPU, Processors string
-	NFT, Legacy                 string
-	Wrapper, Before             string
-	Date                        string
-	Runs                        int
-	Measurements                []measurement
-	Sizes                       map[string]int64 // of the binary, in bytes, by architecture
-	Sections                    map[string]map[string]int64
-}
-
-// options are those of the command line.
-type options struct {
-	runs                              int
-	rules, architectures, out, before string
-	draw                              bool
+	Date, Revision, Before, Go, Kernel, CPU, Load, NFT, Legacy string
+	Processors, Scale                                          int // what a host has in large numbers is divided by Scale
+	Results                                                    []measure.Result
 }
 
 func main() {
-	if err := host.Enter(); err != nil {
-		fail(err)
-	}
-	var o options
-	flag.IntVar(&o.runs, "runs", 201, "how often each call is made")
-	flag.StringVar(&o.rules, "rules", "0,1000,10000,100000", "how many rules the hosts have")
-	flag.StringVar(&o.architectures, "architectures", "amd64,arm64,arm,ppc64le,s390x,riscv64,386", "to build for, to see the size")
-	flag.StringVar(&o.out, "out", "docs/evidence", "the directory to write to")
-	flag.StringVar(&o.before, "before", "", "a git revision to compare with")
-	flag.BoolVar(&o.draw, "draw", false, "only make the page and the picture again")
+	only := flag.String("only", "", "only rows whose names match this `pattern`")
+	before := flag.String("before", "", "a git `revision` to compare with")
+	out := flag.String("out", "docs/evidence", "the `directory` for the page and the picture")
+	data := flag.String("data", "bin/benchmarks.json", "the `file` for what was measured")
+	quick := flag.Bool("quick", false, "a minute for all rows, of any tree: for a look, not for a page that stays")
+	dirty := flag.Bool("dirty", false, "also measure a tree with changes")
+	draw := flag.Bool("draw", false, "only make the page and the picture again")
 	flag.Parse()
-	var err error
-	switch {
-	case o.draw:
-		err = draw(o.out)
-	case o.runs < 1:
-		err = fmt.Errorf("%d is no number of runs", o.runs)
-	case flag.NArg() == 2:
-		err = one(flag.Arg(0), flag.Arg(1), o.runs)
-	case flag.NArg() > 0:
-		err = fmt.Errorf("%q is no option", flag.Arg(0))
-	case os.Geteuid() != 0:
-		err = fmt.Errorf("it makes namespaces and mounts of its own, so it must be root: sudo make bench")
-	default:
-		err = all(o)
+	err := os.Chdir(output("git", "rev-parse", "--show-toplevel"))
+	if err == nil && !*draw {
+		err = all(*only, *before, *data, *quick, *quick || *dirty)
+	}
+	if err == nil {
+		err = write(*data, *out)
 	}
 	if err != nil {
-		fail(err)
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
 	}
 }
 
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "bench:", err)
-	os.Exit(1)
-}
-
-// one measures one state, in its container, and writes the result to standard output.
-func one(encoded, layer string, runs int) error {
-	var s state
-	if err := json.Unmarshal([]byte(encoded), &s); err != nil {
-		return err
-	}
-	m, err := measure(s, layer, runs)
+func all(only, before, data string, quick, dirty bool) error {
+	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(m)
-}
-
-func all(o options) error {
-	scratch, err := os.MkdirTemp("", "bench")
+	if os.Geteuid() != 0 {
+		return errors.New("it makes namespaces and mounts, so it must be root: sudo make bench")
+	}
+	revision := output("git", "describe", "--tags", "--always", "--abbrev=12")
+	// The page of the last run is no part of what is measured.
+	if changes := output("git", "status", "--porcelain", "--", ".", ":!docs/evidence/benchmarks.*"); changes != "" {
+		if !dirty {
+			return fmt.Errorf("this is not revision %s, because the tree has changes; commit them, or add -dirty:\n%s", revision, changes)
+		}
+		revision += "-dirty"
+	}
+	r := report{
+		Date: time.Now().UTC().Format("2006-01-02"), Revision: revision, Go: runtime.Version(), Kernel: output("uname", "-r"),
+		CPU: output("sh", "-c", `sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1`), Load: output("cut", "-d ", "-f1", "/proc/loadavg"),
+		NFT: output("xtables-nft-multi", "iptables", "--version"), Legacy: output("xtables-legacy-multi", "iptables", "--version"),
+		Processors: runtime.NumCPU(), Scale: 1,
+	}
+	rounds, atMost := 201, 20*time.Second
+	if quick {
+		r.Scale, rounds, atMost = 20, 11, time.Second
+	}
+	if before != "" {
+		r.Before = output("git", "describe", "--tags", "--always", "--abbrev=12", before)
+	}
+	scratch, err := os.MkdirTemp("/var/tmp", "bench") // on a disk, or no file in it can be cold
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	var rules []int
-	for text := range strings.SplitSeq(o.rules, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			return fmt.Errorf("%q is no number of rules", text)
-		}
-		rules = append(rules, n)
-	}
-	layer := filepath.Join(scratch, "layer")
-	if err := build(layer, scratch, o.before); err != nil {
+	if err := build(scratch, before); err != nil {
 		return err
 	}
-	wrapper := filepath.Join(layer, "iptables-wrapper")
-	r := report{
-		Kernel: output("uname", "-r"), Go: runtime.Version(), Processors: fmt.Sprint(runtime.NumCPU()), CPU: cpu(),
-		NFT: output("xtables-nft-multi", "iptables", "--version"), Legacy: output("xtables-legacy-multi", "iptables", "--version"),
-		Wrapper: output(wrapper, "--version"), Date: time.Now().UTC().Format("2006-01-02"), Runs: o.runs,
-		Sizes: map[string]int64{}, Sections: map[string]map[string]int64{},
-	}
-	if o.before != "" {
-		r.Before = output("git", "describe", "--tags", "--always", o.before)
-	}
-	for name, binary := range map[string]string{"wrapper": "iptables-wrapper", "without the command line": "no-cli/iptables", "floor": "floor"} {
-		if r.Sections[name], err = sections(filepath.Join(layer, binary)); err != nil {
-			return err
+	for _, row := range rows(r.Scale) {
+		if !pattern.MatchString(title(row)) {
+			continue
 		}
-	}
-	for arch := range strings.SplitSeq(o.architectures, ",") {
-		if r.Sizes[arch], err = size(scratch, arch); err != nil {
-			return err
+		fmt.Fprintln(os.Stderr, title(row))
+		row.Group, row.Rounds, row.AtMost = fmt.Sprintf("iptables-wrapper-bench-%d", os.Getpid()), rounds, atMost
+		result, err := contained(row, scratch)
+		if err != nil {
+			return fmt.Errorf("%s: %w", title(row), err)
 		}
+		r.Results = append(r.Results, result)
 	}
-	for _, mode := range []string{"nft", "legacy"} {
-		for _, hint := range []bool{true, false} {
-			for _, n := range rules {
-				s := state{mode, hint, n}
-				fmt.Fprintf(os.Stderr, "%s, %d rules\n", s, n)
-				m, err := contained(s, layer, o.runs)
-				if err != nil {
-					return fmt.Errorf("%s, %d rules: %w", s, n, err)
-				}
-				r.Measurements = append(r.Measurements, m)
-			}
-		}
-	}
-	raw, err := json.MarshalIndent(r, "", " ")
+	raw, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(o.out, rawData), append(raw, '\n'), 0o644); err != nil {
-		return err
-	}
-	return draw(o.out)
+	return os.WriteFile(data, append(raw, '\n'), 0o644)
 }
 
-const rawData = "benchmarks.json"
-
-// draw makes the page and the picture from the raw data.
-func draw(dir string) error {
-	raw, err := os.ReadFile(filepath.Join(dir, rawData))
-	if err != nil {
-		return err
+// build makes a layer with the programs that are measured. They are copied into it: how a file was written, by the linker
+// or in one piece, decides in what pieces the kernel keeps it, and so what it costs to map.
+func build(scratch, before string) error {
+	cmd := exec.Command("bash", "-ec", `
+		mkdir "$1/layer" "$1/layer/before"
+		make -s build BINARY="$1/now"
+		cp "$1/now" "$1/layer/iptables-wrapper"
+		go build -C test/bench -o "$1/inside" ./inside
+		go build -C test/bench -ldflags "-s -w" -o "$1/floor" ./floor
+		cp "$1/floor" "$1/layer"
+		if [ -n "$2" ]; then
+			git worktree add --quiet --detach "$1/tree" "$2"
+			trap 'git worktree remove --force "$1/tree"' EXIT
+			make -s -C "$1/tree" build BINARY="$1/then"
+			cp "$1/then" "$1/layer/before/iptables-wrapper"
+			ln -s ../xtables-{nft,legacy}-multi "$1/layer/before"
+		fi
+		sync -f "$1/layer"`, "bash", scratch, before)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, out)
 	}
-	var r report
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, "benchmarks.svg"), picture(r), 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "benchmarks.md"), page(r), 0o644)
+	return nil
 }
 
-// contained measures one state in a new container: see host.Contain.
-func contained(s state, layer string, runs int) (m measurement, err error) {
-	self, err := os.Executable()
+// contained measures one row in a new container: see host.Contain.
+func contained(row measure.Row, scratch string) (result measure.Result, err error) {
+	encoded, err := json.Marshal(row)
 	if err != nil {
-		return m, err
+		return result, err
 	}
-	encoded, err := json.Marshal(s)
+	mounts, err := os.MkdirTemp(scratch, "mounts")
 	if err != nil {
-		return m, err
+		return result, err
 	}
-	dir, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return m, err
-	}
-	defer os.Remove(dir)
-	cmd := exec.Command(self, "-runs", strconv.Itoa(runs), string(encoded), layer)
+	cmd := exec.Command(filepath.Join(scratch, "inside"), string(encoded), filepath.Join(scratch, "layer"))
 	// The process that measures shall not run beside what it measures: no second thread of it, no collection of garbage.
-	cmd.Env = append(host.Environment(dir), "GOMAXPROCS=1", "GOGC=off")
+	cmd.Env = append(host.Environment(mounts), "GOMAXPROCS=1", "GOGC=off")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: host.Namespaces, Pdeathsig: unix.SIGKILL}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	if err != nil {
-		return m, err
+	for _, controller := range []string{"", "cpu/", "memory/"} {
+		_ = os.Remove("/sys/fs/cgroup/" + controller + row.Group) // most rows have none
 	}
-	return m, json.Unmarshal(out, &m)
+	if err != nil {
+		return result, err
+	}
+	return result, json.Unmarshal(out, &result)
+}
+
+func output(name string, args ...string) string {
+	out, err := exec.Command(name, args...).Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
 }

@@ -5,92 +5,78 @@ package main
 
 import (
 	"bytes"
-	"fmt"
-	"math"
-	"slices"
-	"strings"
+	"errors"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/bench/measure"
 )
 
-// The picture: rules from left to right, a step for each count, as 0 has no place on a logarithmic axis; cost from bottom
-// to top, logarithmic.
-const (
-	width, height            = 760, 440
-	left, right, top, bottom = 85, 215, 30, 50
-	lowest, highest          = 0.5, 50_000.0 // milliseconds
-)
-
-func x(i, counts int) float64 { return left + float64(i)*(width-left-right)/float64(max(counts-1, 1)) }
-
-func y(ms float64) float64 {
-	share := math.Log(max(ms, lowest)/lowest) / math.Log(highest/lowest)
-	return height - bottom - share*(height-top-bottom)
-}
-
-// line is one curve.
-type line struct {
-	label, class string
-	value        func(measurement) float64
-	state        state // without the rules
-}
-
-// picture is docs/evidence/benchmarks.svg. Its colours change with those of the page it is on.
-func picture(r report) []byte {
-	var b bytes.Buffer
-	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	p(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="cost of a call against the number of rules">`, width, height, width, height)
-	p(`<style>
-text { font: 13px sans-serif; fill: #24292f }
-.axis { stroke: #8c959f; stroke-width: 1 } .grid { stroke: #8c959f; stroke-width: .3 }
-path { fill: none; stroke-width: 2.5 }
-.a { stroke: #0969da } .b { stroke: #8250df } .saves { stroke: #cf222e } .floor { stroke: #6e7781; stroke-dasharray: 5 4 }
-.dotted { stroke-dasharray: 2 3 }
-@media (prefers-color-scheme: dark) {
-text { fill: #e6edf3 } .a { stroke: #58a6ff } .b { stroke: #d2a8ff } .saves { stroke: #ff7b72 } .floor { stroke: #9198a1 }
-}
-</style>`)
-	for _, ms := range []float64{1, 10, 100, 1_000, 10_000} {
-		p(`<line class="grid" x1="%d" x2="%d" y1="%.1f" y2="%.1f"/>`, left, width-right, y(ms), y(ms))
-		p(`<text x="%d" y="%.1f" text-anchor="end">%s ms</text>`, left-8, y(ms)+4, thousands(int(ms)))
+// picture is docs/evidence/benchmarks.svg: cost against rules on the left, against chains on the right, on one scale.
+func picture(r report) ([]byte, error) {
+	var labels []string
+	for _, count := range counts {
+		labels = append(labels, thousands(count/r.Scale))
 	}
-	p(`<line class="axis" x1="%d" x2="%d" y1="%d" y2="%d"/>`, left, width-right, height-bottom, height-bottom)
-	var counts []int
-	for _, m := range r.Measurements {
-		if !slices.Contains(counts, m.State.Rules) {
-			counts = append(counts, m.State.Rules)
+	plots := [][]*plot.Plot{{plot.New(), plot.New()}}
+	for side, p := range plots[0] {
+		p.Title.Text = []string{"rules in one chain", "chains of one rule"}[side]
+		p.Y.Label.Text = "first call over a direct one, ms"
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Legend.Top, p.Legend.Left = true, true
+		p.Add(plotter.NewGrid())
+		p.NominalX(labels...)
+		var lines []any
+		var bars []interface {
+			plotter.XYer
+			plotter.YErrorer
 		}
-	}
-	for i, n := range counts {
-		p(`<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, x(i, len(counts)), height-bottom+20, thousands(n))
-	}
-	p(`<text x="%d" y="%d" text-anchor="middle">rules on the host</text>`, (left+width-right)/2, height-10)
-	p(`<text x="%d" y="18">what a first call costs over the direct call</text>`, left)
-
-	first := func(m measurement) float64 { return m.First.More }
-	saves := func(m measurement) float64 { return m.FourSaves.Wall }
-	lines := []line{
-		{"four saves, nft", "saves", saves, state{Mode: "nft", Hint: true}},
-		{"four saves, legacy", "saves dotted", saves, state{Mode: "legacy", Hint: true}},
-		{"no hint, nft", "b", first, state{Mode: "nft"}},
-		{"no hint, legacy", "b dotted", first, state{Mode: "legacy"}},
-		{"hint in nft", "a", first, state{Mode: "nft", Hint: true}},
-		{"hint in legacy", "a dotted", first, state{Mode: "legacy", Hint: true}},
-		{"floor", "floor", func(m measurement) float64 { return m.Floor.More }, state{Mode: "nft", Hint: true}},
-	}
-	for i, l := range lines {
-		var points []string
-		for j, n := range counts {
-			l.state.Rules = n
-			for _, m := range r.Measurements {
-				if m.State == l.state {
-					points = append(points, fmt.Sprintf("%.1f %.1f", x(j, len(counts)), y(l.value(m))))
-				}
+		for _, c := range curves {
+			if c.chains == (side == 1) {
+				at := along(r, c, "wrapped")
+				lines, bars = append(lines, c.name, at), append(bars, at)
 			}
 		}
-		p(`<path class="%s" d="M%s"/>`, l.class, strings.Join(points, " L"))
-		// The curves of the wrapper lie on each other, so the names stand in a list.
-		at := top + 20 + 24*i
-		p(`<path class="%s" d="M%d %d h30"/><text x="%d" y="%d">%s</text>`, l.class, width-right+25, at, width-right+63, at+4, l.label)
+		at := along(r, curves[side], "floor")
+		lines, bars = append(lines, "the floor", at), append(bars, at)
+		if err := errors.Join(plotutil.AddLinePoints(p, lines...), plotutil.AddYErrorBars(p, bars...)); err != nil {
+			return nil, err
+		}
 	}
-	p(`</svg>`)
-	return b.Bytes()
+	most := 4 * max(plots[0][0].Y.Max, plots[0][1].Y.Max) // with the legend above
+	for _, p := range plots[0] {
+		p.Y.Min, p.Y.Max = 1, most
+	}
+	svg := vgsvg.New(26*vg.Centimeter, 11*vg.Centimeter)
+	for i, canvas := range plot.Align(plots, draw.Tiles{Rows: 1, Cols: 2}, draw.New(svg))[0] {
+		plots[0][i].Draw(canvas)
+	}
+	var b bytes.Buffer
+	_, err := svg.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+// points are medians with their confidence intervals.
+type points struct {
+	plotter.XYs
+	plotter.YErrors
+}
+
+func along(r report, c curve, program string) (at points) {
+	for i, count := range counts {
+		for _, m := range r.Results {
+			if m.Row.Name == c.row(count/r.Scale).Name {
+				s := summary(over(m, program, measure.Wall))
+				// A logarithmic axis has no place for 0 or less.
+				at.XYs = append(at.XYs, plotter.XY{X: float64(i), Y: max(s.Center, 1)})
+				at.YErrors = append(at.YErrors, struct{ Low, High float64 }{max(s.Center, 1) - max(s.Lo, 1), max(s.Hi, 1) - max(s.Center, 1)})
+			}
+		}
+	}
+	return at
 }

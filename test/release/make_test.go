@@ -4,11 +4,8 @@
 package release
 
 import (
-	"archive/tar"
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,8 +37,9 @@ func checkout(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("sh", "-euc", `
-git ls-files -z --cached --others --exclude-standard | xargs -0 sh -c 'for f; do if [ -e "$f" ]; then cp --parents "$f" "$0"; fi; done' "$1"
+git ls-files -z --cached --others --exclude-standard | tar --ignore-failed-read --null -cf - -T - | tar -C "$1" -xf -
 cd "$1"
+sed -i '/^## \[Unreleased\]/,/^## \[v/{//!d}' CHANGELOG.md # as on the day of a release
 git init --quiet --initial-branch main
 git add --all
 git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false commit --quiet --message test
@@ -92,21 +90,6 @@ func debianBase(t *testing.T, arch string) string {
 	return fromDebian(t, "trixie-"+arch+"-base.tar", "--mode=root", "--skip=output/mknod", "--variant=apt", "--arch="+arch, `--aptopt=Acquire::Languages "none"`)
 }
 
-// arm64Root returns a directory with Debian's iptables for arm64.
-func arm64Root(t *testing.T) string {
-	t.Helper()
-	tar := fromDebian(t, "trixie-arm64.tar", "--variant=extract", "--arch=arm64", "--include=iptables,busybox-static,netbase",
-		`--extract-hook=cd "$1" && ln -s usr/bin usr/sbin usr/lib .`)
-	root := t.TempDir()
-	output(t, exec.Command("tar", "-C", root, "--exclude=./dev/*", "-xf", tar))
-	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
-		if err := os.Symlink("xtables-nft-multi", filepath.Join(root, "usr/sbin", name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
 // fromDebian makes an archive of Debian packages, once on this machine.
 func fromDebian(t *testing.T, name string, options ...string) string {
 	t.Helper()
@@ -127,19 +110,15 @@ func fromDebian(t *testing.T, name string, options ...string) string {
 // platformsOf returns the platforms of an image in dist/, sorted.
 func platformsOf(t *testing.T, dist, name string) (all []string) {
 	t.Helper()
-	archive, err := os.ReadFile(filepath.Join(dist, name+".oci.tar"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	type index struct {
 		Manifests []struct {
 			Digest   string
 			Platform struct{ OS, Architecture, Variant string }
 		}
 	}
-	read := func(name string) (i index) {
+	read := func(file string) (i index) {
 		t.Helper()
-		if err := json.Unmarshal(fileOf(t, string(archive), name), &i); err != nil {
+		if err := json.Unmarshal([]byte(host.Run(t, "tar", "-xOf", filepath.Join(dist, name+".oci.tar"), file)), &i); err != nil {
 			t.Fatal(err)
 		}
 		return i
@@ -150,25 +129,4 @@ func platformsOf(t *testing.T, dist, name string) (all []string) {
 	}
 	slices.Sort(all)
 	return all
-}
-
-// fileOf returns a file of a tar archive.
-func fileOf(t *testing.T, archive, name string) []byte {
-	t.Helper()
-	for r := tar.NewReader(strings.NewReader(archive)); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			t.Fatalf("there is no %s in it", name)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if header.Name == name {
-			content, err := io.ReadAll(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return content
-		}
-	}
 }

@@ -5,9 +5,10 @@
 package release
 
 import (
-	"bytes"
+	"cmp"
 	"debug/elf"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -48,11 +49,23 @@ func TestSmallRelease(t *testing.T) {
 			"PLATFORMS="+strings.Join(platforms, " "), "DISTROLESS=")
 		return cmd
 	})
+	checkFiles(t, dist, []string{"amd64", "arm64"}, "iptables-wrapper.oci.tar")
+	manual := host.Run(t, "tar", "-xOf", filepath.Join(dist, "iptables-wrapper-linux-amd64.tar.gz"), "iptables-wrapper-linux-amd64/iptables-wrapper.8")
+	for _, want := range []string{`8 2026-11-21 "` + version + `"`, "iptables\\-wrapper \\- run the iptables backend", `"IPTABLES\-WRAPPER SELECT"`, `\-\-wait DURATION`} {
+		if !strings.Contains(manual, want) {
+			t.Errorf("the manual page lacks %q:\n%s", want, manual)
+		}
+	}
+	push := exec.Command("release/publish.sh", version) // to where no image can be
+	push.Dir = filepath.Dir(dist)
+	push.Env = append(os.Environ(), "PODMAN="+strings.Join(podmanCommand(t, storage).Args, " "), "REGISTRY=localhost/Upper", "COSIGN=false", "GH=false")
+	if out, err := push.CombinedOutput(); err == nil || !strings.Contains(string(out), "lowercase") {
+		t.Errorf("%v\n%s", err, out)
+	}
 	// The last image has a name that another release may have given it.
 	if left := output(t, podmanCommand(t, storage, "images", "--all", "--noheading", "--format", "{{.Repository}}:{{.Tag}}")); left != "localhost/kept:latest" {
 		t.Errorf("podman has the images %q", left)
 	}
-	checkFiles(t, dist, []string{"amd64", "arm64"}, "iptables-wrapper.oci.tar")
 	if got := platformsOf(t, dist, "iptables-wrapper"); !slices.Equal(got, platforms) {
 		t.Errorf("the image is for %q", got)
 	}
@@ -89,14 +102,16 @@ func TestRelease(t *testing.T) {
 		return host.Emulated(t, cmd)
 	})
 
+	var wrapper map[string]string // its image's labels
 	t.Run("files", func(t *testing.T) {
-		checkFiles(t, dist, slices.Sorted(maps.Keys(machines)), "iptables-wrapper.oci.tar", "iptables-wrapper-distroless.oci.tar")
+		checkFiles(t, dist, slices.Sorted(maps.Keys(machines)), "iptables-wrapper.oci.tar", "iptables-wrapper-distroless.oci.tar",
+			"iptables-wrapper-distroless-linux-amd64.cdx.json", "iptables-wrapper-distroless-linux-arm64.cdx.json")
 	})
 	t.Run("image", func(t *testing.T) {
 		if got := platformsOf(t, dist, "iptables-wrapper"); len(got) != len(machines) {
 			t.Errorf("it is for %q", got)
 		}
-		checkImage(t, dist, podman)
+		wrapper = checkImage(t, dist, podman)
 	})
 	t.Run("distroless", func(t *testing.T) {
 		if got := platformsOf(t, dist, "iptables-wrapper-distroless"); !slices.Equal(got, []string{"linux/amd64", "linux/arm64"}) {
@@ -104,6 +119,17 @@ func TestRelease(t *testing.T) {
 		}
 		for _, arch := range []string{"amd64", "arm64"} {
 			ref := podman("pull", "--quiet", "--arch", arch, "oci-archive:"+filepath.Join(dist, "iptables-wrapper-distroless.oci.tar"))
+			if got := slices.Sorted(maps.Keys(labels(t, podman, ref))); !slices.Equal(got, slices.Sorted(maps.Keys(wrapper))) {
+				t.Errorf("the images have other labels: %q and %q", got, wrapper)
+			}
+			var list struct{ Components []struct{ Purl string } }
+			content, err := os.ReadFile(filepath.Join(dist, "iptables-wrapper-distroless-linux-"+arch+".cdx.json"))
+			if err := cmp.Or(err, json.Unmarshal(content, &list)); err != nil {
+				t.Fatal(err)
+			}
+			if !regexp.MustCompile(`pkg:deb/debian/iptables@1\.8\.\S+\?arch=` + arch + `&distro=debian-13`).MatchString(fmt.Sprint(list)) {
+				t.Errorf("the SBOM has no iptables: %s", content)
+			}
 			run := func(args ...string) string {
 				t.Helper()
 				return podman(slices.Concat([]string{"run", "--rm", "--network=none"}, limits, args)...)
@@ -163,7 +189,7 @@ func checkFiles(t *testing.T, dist string, architectures []string, images ...str
 		for i := range got {
 			got[i] = strings.TrimPrefix(got[i], name+"/")
 		}
-		if contents := []string{"", "LICENSE", "iptables-wrapper", "licenses/", "licenses/github.com-urfave-cli-v2", "licenses/go", "licenses/golang.org-x-sys"}; !slices.Equal(got, contents) {
+		if contents := []string{"", "LICENSE", "iptables-wrapper", "iptables-wrapper.8", "licenses/", "licenses/github.com-urfave-cli-v2", "licenses/go", "licenses/golang.org-x-sys"}; !slices.Equal(got, contents) {
 			t.Errorf("%s.tar.gz has %q", name, got)
 		}
 	}
@@ -195,32 +221,44 @@ func checkFiles(t *testing.T, dist string, architectures []string, images ...str
 	}
 }
 
-// checkImage takes the wrapper out of the arm64 image, installs it among Debian's programs for arm64, and calls iptables.
-// qemu-user passes on no netlink message of netfilter, so the answer is a guess.
-func checkImage(t *testing.T, dist string, podman func(...string) string) {
-	ref := podman("pull", "--quiet", "--arch", "arm64", "oci-archive:"+filepath.Join(dist, "iptables-wrapper.oci.tar"))
-	if got := podman("image", "inspect", "--format", `{{.Architecture}} {{index .Labels "org.opencontainers.image.version"}}`, ref); got != "arm64 "+version {
-		t.Errorf("the image is for %s", got)
-	}
-	id := podman("create", ref)
-	defer podman("rm", id)
-	wrapper := fileOf(t, podman("export", id), "iptables-wrapper")
-	released, err := os.ReadFile(filepath.Join(dist, "iptables-wrapper-linux-arm64"))
-	if err != nil || !bytes.Equal(wrapper, released) {
-		t.Errorf("the image holds another program than the release (%v)", err)
-	}
-	root := arm64Root(t)
-	if err := os.WriteFile(filepath.Join(root, "usr/sbin/iptables-wrapper"), wrapper, 0o755); err != nil {
+// labels are those of the images in dist/.
+func labels(t *testing.T, podman func(...string) string, ref string) (all map[string]string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(podman("image", "inspect", "--format", "{{json .Labels}}", ref)), &all); err != nil {
 		t.Fatal(err)
 	}
-	got := output(t, host.Emulated(t, exec.Command("unshare", "--mount", "--net", "--pid", "--fork", "sh", "-euc", `
-mkdir -p "$1/proc"
-mount -t proc none "$1/proc"
-chroot "$1" /usr/sbin/iptables-wrapper version
-chroot "$1" /usr/sbin/iptables-wrapper install
-chroot "$1" /usr/sbin/iptables --version
-`, "-", root)))
-	if !regexp.MustCompile(`(?s)^iptables-wrapper version ` + regexp.QuoteMeta(version) + `\n.*/usr/sbin/iptables .*\niptables v1\.\S+ \((legacy|nf_tables)\)$`).MatchString(got) {
-		t.Errorf("got %s", got)
+	delete(all, "io.buildah.version")
+	if all["org.opencontainers.image.version"] != version || len(all["org.opencontainers.image.revision"]) != 40 {
+		t.Errorf("%s has the labels %q", ref, all)
+	}
+	return all
+}
+
+// checkImage takes the wrapper out of the arm64 image. That the program runs there is shown by the distroless image.
+func checkImage(t *testing.T, dist string, podman func(...string) string) map[string]string {
+	t.Helper()
+	ref := podman("pull", "--quiet", "--arch", "arm64", "oci-archive:"+filepath.Join(dist, "iptables-wrapper.oci.tar"))
+	id := podman("create", ref)
+	defer podman("rm", id)
+	wrapper := filepath.Join(t.TempDir(), "iptables-wrapper")
+	podman("cp", id+":/iptables-wrapper", wrapper)
+	output(t, exec.Command("cmp", wrapper, filepath.Join(dist, "iptables-wrapper-linux-arm64")))
+	return labels(t, podman, ref)
+}
+
+// What is not ready for a release is refused before anything is built.
+func TestRefused(t *testing.T) {
+	dir := checkout(t, "source")
+	for _, c := range []struct{ version, change, want string }{
+		{"1.0.0", "", "is not a version"},
+		{"v0.0.1", "", "has no section for v0.0.1"},
+		{version, "echo >>Makefile", "uncommitted changes"},
+		{version, `git checkout -q Makefile; sed -i 's/^## \[Unreleased\]/&\n\n### Fixed\n\n- A fix./' CHANGELOG.md; git -c user.name=test -c user.email=test@example.com commit -qam test`, "entries in [Unreleased]"},
+	} {
+		cmd := exec.Command("sh", "-c", c.change+"\nexec release/build.sh "+c.version)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PODMAN=false")
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%+v: %v\n%s", c, err, out)
+		}
 	}
 }
