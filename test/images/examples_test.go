@@ -4,6 +4,7 @@
 package images
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,20 +54,25 @@ type pod struct {
 	volumes map[string]string
 }
 
+func parsePod(t *testing.T, text []byte) podSpec {
+	t.Helper()
+	var m manifest
+	if err := yaml.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Kind == "DaemonSet" {
+		return m.Spec.Template.Spec
+	}
+	return m.Spec.podSpec
+}
+
 func readPod(t *testing.T, name string, n node) pod {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(top, "examples", name+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m manifest
-	if err := yaml.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
-	p := pod{m.Spec.podSpec, n, map[string]string{}}
-	if m.Kind == "DaemonSet" {
-		p.spec = m.Spec.Template.Spec
-	}
+	p := pod{parsePod(t, text), n, map[string]string{}}
 	if !p.spec.HostNetwork {
 		p.network = bareNode(t)
 	}
@@ -75,7 +81,7 @@ func readPod(t *testing.T, name string, n node) pod {
 		if v.HostPath != nil && v.HostPath.Type == "FileOrCreate" {
 			err = os.WriteFile(path, nil, 0o600)
 		} else {
-			err = os.Mkdir(path, 0o755)
+			err = errors.Join(os.Mkdir(path, 0o755), os.Chmod(path, 0o777)) // as kubelet makes an emptyDir
 		}
 		if err != nil {
 			t.Fatal(err)
