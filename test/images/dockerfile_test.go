@@ -151,7 +151,7 @@ func TestReproducibleImage(t *testing.T) {
 // Every base image is pinned, and the Go that builds the image is the one in go.mod.
 func TestPinned(t *testing.T) {
 	recipes, err := filepath.Glob(top + "/images/*/Dockerfile")
-	if err != nil || len(recipes) != 7 {
+	if err != nil || len(recipes) != 8 {
 		t.Fatalf("%v, %v", recipes, err)
 	}
 	for _, path := range append(recipes, top+"/Dockerfile") {
@@ -159,7 +159,7 @@ func TestPinned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !regexp.MustCompile(`(?m)^ARG (BASE|GO_IMAGE)=[^ ]+@sha256:[0-9a-f]{64}$`).Match(text) {
+		if !regexp.MustCompile(`(?m)^ARG (BASE|ALPINE|GO_IMAGE)=[^ ]+@sha256:[0-9a-f]{64}$`).Match(text) {
 			t.Errorf("%s: its base is not pinned", path)
 		}
 	}

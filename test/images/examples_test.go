@@ -4,6 +4,7 @@
 package images
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,20 +54,25 @@ type pod struct {
 	volumes map[string]string
 }
 
+func parsePod(t *testing.T, text []byte) podSpec {
+	t.Helper()
+	var m manifest
+	if err := yaml.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.Kind == "DaemonSet" {
+		return m.Spec.Template.Spec
+	}
+	return m.Spec.podSpec
+}
+
 func readPod(t *testing.T, name string, n node) pod {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(top, "examples", name+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m manifest
-	if err := yaml.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
-	p := pod{m.Spec.podSpec, n, map[string]string{}}
-	if m.Kind == "DaemonSet" {
-		p.spec = m.Spec.Template.Spec
-	}
+	p := pod{parsePod(t, text), n, map[string]string{}}
 	if !p.spec.HostNetwork {
 		p.network = bareNode(t)
 	}
@@ -75,7 +81,7 @@ func readPod(t *testing.T, name string, n node) pod {
 		if v.HostPath != nil && v.HostPath.Type == "FileOrCreate" {
 			err = os.WriteFile(path, nil, 0o600)
 		} else {
-			err = os.Mkdir(path, 0o755)
+			err = errors.Join(os.Mkdir(path, 0o755), os.Chmod(path, 0o777)) // as kubelet makes an emptyDir
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -85,8 +91,18 @@ func readPod(t *testing.T, name string, n node) pod {
 	return p
 }
 
-// run runs a container as Kubernetes would, from the image that its comment tells to make. It does not sleep for ever.
+// run runs a container as Kubernetes would. It neither sleeps nor waits for long.
 func (p pod) run(t *testing.T, c container, more ...string) result {
+	t.Helper()
+	args := p.args(t, c, more...)
+	for i := range args {
+		args[i] = strings.NewReplacer("exec sleep infinity", "", "sleep 10m", "exit", "2m", "2s").Replace(args[i])
+	}
+	return start(t, "", command(t, args...))
+}
+
+// args run a container, from the image that its comment tells to make.
+func (p pod) args(t *testing.T, c container, more ...string) []string {
 	t.Helper()
 	ref := map[string]func() string{
 		"registry.example/cni-agent:v1":        func() string { return buildImage(t, named(t, "debian (trixie)")).ref },
@@ -124,11 +140,7 @@ func (p pod) run(t *testing.T, c container, more ...string) result {
 		args = append(args, "--entrypoint", c.Command[0])
 		rest = append(c.Command[1:], rest...)
 	}
-	args = append(append(args, ref()), rest...)
-	for i := range args {
-		args[i] = strings.NewReplacer("exec sleep infinity", "", "sleep 10m", "exit").Replace(args[i])
-	}
-	return start(t, "", command(t, args...))
+	return append(append(args, ref()), rest...)
 }
 
 func named(t *testing.T, name string) image {
@@ -212,13 +224,17 @@ func TestExamples(t *testing.T) {
 			}
 		})
 		t.Run("sidecar/"+mode, func(t *testing.T) {
-			p := readPod(t, "sidecar", newNode(t, mode))
-			if got := p.run(t, p.spec.InitContainers[0], "--env=IPTABLES_WRAPPER_MODE="+mode); got != (result{"", "", 0}) {
-				t.Errorf("got %+v", got)
-			}
-			rules := p.network.feed(t, "", "iptables-"+mode, "-t", "nat", "-S", "PREROUTING")
-			if !strings.Contains(rules, "-j REDIRECT --to-ports 15001") {
-				t.Errorf("got %q", rules)
+			for _, ref := range []string{"mesh-init", "firewall"} { // the second one has no lock in its image
+				p := readPod(t, "sidecar", newNode(t, mode))
+				c := p.spec.InitContainers[0]
+				c.Image = "registry.example/" + ref + ":v1"
+				if got := p.run(t, c, "--env=IPTABLES_WRAPPER_MODE="+mode); got != (result{"", "", 0}) {
+					t.Errorf("got %+v", got)
+				}
+				rules := p.network.feed(t, "", "iptables-"+mode, "-t", "nat", "-S", "PREROUTING")
+				if !strings.Contains(rules, "-j REDIRECT --to-ports 15001") {
+					t.Errorf("got %q", rules)
+				}
 			}
 		})
 	}

@@ -28,7 +28,7 @@ func TestReadme(t *testing.T) {
 	ref := build(t, "readme", dockerfile(t, strings.Split(strings.TrimSpace(text), "\n")...))
 	for _, mode := range bothModes {
 		args := slices.Concat([]string{"run", "--rm", newNode(t, mode).network()}, ulimits, strings.Fields(found[2]), []string{ref}, strings.Fields(found[3]))
-		if got := podman(t, args...); got != "-P INPUT ACCEPT\n-P FORWARD ACCEPT\n-P OUTPUT ACCEPT" {
+		if got := podman(t, args...); !strings.HasSuffix(got, version(mode)) {
 			t.Errorf("%s: got %s", mode, got)
 		}
 	}
