@@ -28,8 +28,11 @@ type Container struct {
 }
 
 // Own reports whether the answers found here are about the container as a whole: process 1 is known to share our root and
-// our network namespace. A CNI plugin that runs iptables in a pod's namespace is not such a place.
-func (c Container) Own() bool { return c.OwnNetns == detect.Yes && c.OwnRoot == detect.Yes }
+// our network namespace, and it is known which life this is. Otherwise there may be a memory that cannot be read, and what was
+// counted may be what its guess wrote. A CNI plugin that runs iptables in a pod's namespace is not such a place.
+func (c Container) Own() bool {
+	return c.OwnNetns == detect.Yes && c.OwnRoot == detect.Yes && c.Netns != ""
+}
 
 // ThisContainer looks at /proc.
 func ThisContainer() Container {
@@ -57,17 +60,23 @@ func same(st unix.Stat_t, path string) detect.Answer {
 	}
 }
 
-// instance tells lives of containers apart. Where the boot ID is masked, the start time has to do.
+// instance tells lives of containers apart. Where the boot ID is masked, the start time has to do; where it cannot be read for
+// another reason, the next call may read it.
 func instance() string {
 	var buf [512]byte
-	start, err := startTime(readFile("/proc/1/stat", buf[:]))
+	stat, _ := readFile("/proc/1/stat", buf[:])
+	start, err := startTime(stat)
 	if err != nil {
 		return ""
 	}
-	if boot := readFile("/proc/sys/kernel/random/boot_id", buf[256:]); len(boot) >= 8 {
+	switch boot, err := readFile("/proc/sys/kernel/random/boot_id", buf[256:]); {
+	case err == nil && len(boot) >= 8:
 		return start + "." + string(boot[:8])
+	case err == nil, errors.Is(err, unix.ENOENT):
+		return start + "."
+	default:
+		return ""
 	}
-	return start + "."
 }
 
 // startTime returns field 22 of /proc/PID/stat, see proc_pid_stat(5). Field 2, the command in parentheses, may contain
@@ -85,21 +94,18 @@ func startTime(stat []byte) (string, error) {
 // user. See user_namespaces(7): a line has the first ID inside, the first outside, and how many.
 func mapsAll() bool {
 	var buf [64]byte
-	fields := bytes.Fields(readFile("/proc/self/uid_map", buf[:]))
+	ids, _ := readFile("/proc/self/uid_map", buf[:])
+	fields := bytes.Fields(ids)
 	return len(fields) == 3 && string(fields[0]) == "0" && string(fields[2]) == "4294967295"
 }
 
-// readFile reads the beginning of a file of /proc, nothing if it cannot be read. The runtime's poller would cost five more
-// system calls.
-func readFile(path string, buf []byte) []byte {
+// readFile reads the beginning of a file of /proc. The runtime's poller would cost five more system calls.
+func readFile(path string, buf []byte) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer unix.Close(fd)
 	n, err := unix.Read(fd, buf)
-	if err != nil {
-		return nil
-	}
-	return buf[:n]
+	return buf[:max(n, 0)], err
 }
