@@ -47,9 +47,14 @@ func (t Tree) Follow(path string) (Chain, error) {
 // Target returns the path that a symlink contains, as seen from where the path of the symlink is.
 func (t Tree) Target(path string) (string, error) {
 	target, err := t.Readlink(path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
+	}
+	return beside(path, target)
+}
+
+func beside(path, target string) (string, error) {
+	switch {
 	case target == "":
 		return "", unix.ENOENT // as the kernel has it: symlink(2) makes no such link, but a FUSE server may show one
 	case target[0] != '/':

@@ -1,0 +1,100 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package self
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+)
+
+// The path by which the wrapper was called counts only if it resolves to the running executable, and a bare argv[0] never does.
+func TestLocate(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	command, script, other := filepath.Join(dir, "iptables"), filepath.Join(dir, "script"), filepath.Join(dir, "xtables-nft-multi")
+	if err := errors.Join(os.Symlink(exe, command), os.WriteFile(script, []byte("#!"+command+"\n"+programs.Marker()), 0o755), os.WriteFile(other, nil, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for _, test := range []struct{ executed, name, want string }{
+		{command, "iptables", command}, {command, "anything", command}, {"iptables", "iptables", "iptables"},
+		{script, command, command}, // "#!": the kernel makes argv[0] the interpreter's path
+		{script, "iptables", ""},   // a bare name, although the working directory has it
+		{script, "./iptables", "./iptables"},
+		{script, script, ""}, {other, other, ""}, {"", "", ""}, {filepath.Join(dir, "gone"), "iptables", ""},
+	} {
+		var p Process
+		p.locate(test.executed, test.name)
+		if p.Called != test.want {
+			t.Errorf("%q, %q: got %q, want %q", test.executed, test.name, p.Called, test.want)
+		}
+		if path, err := p.Path(); err != nil || !(tree.Tree{}).SameFile(path, exe) {
+			t.Errorf("%q, %q: the executable is %q, %v", test.executed, test.name, path, err)
+		}
+	}
+}
+
+// Programs are looked for beside the path that was called, beside the executable and in the standard directories; only in these for
+// a caller with fewer privileges; and never in the working directory.
+func TestDirs(t *testing.T) {
+	standard := programs.StandardDirs()
+	for _, test := range []struct {
+		doc    string
+		p      Process
+		called string
+		want   []string
+	}{
+		{"a path", Process{Executable: "/opt/iptables-wrapper"}, "/x/iptables", slices.Concat([]string{"/x", "/opt"}, standard)},
+		{"a bare name", Process{Executable: "/opt/iptables-wrapper"}, "iptables", slices.Concat([]string{"/opt"}, standard)},
+		{"no name", Process{Executable: "/usr/sbin/iptables-wrapper"}, "", standard},
+		{"once", Process{Executable: "/usr/sbin/iptables-wrapper"}, "/sbin/iptables", []string{"/sbin", "/usr/sbin", "/usr/local/sbin", "/usr/bin"}},
+		{"more privileges than the caller", Process{Executable: "/opt/iptables-wrapper", Secure: true}, "/x/iptables", standard},
+	} {
+		if got := slices.Collect(test.p.dirs(tree.Tree{}, test.called)); !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %q, want %q", test.doc, got, test.want)
+		}
+	}
+}
+
+// A program that exists and cannot be executed is not missing.
+func TestFindBoth(t *testing.T) {
+	dir := t.TempDir()
+	p := Process{Executable: filepath.Join(dir, "iptables-wrapper")}
+	root, err := tree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, test := range []struct {
+		files map[string]os.FileMode
+		only  detect.Mode
+	}{
+		{nil, ""}, {map[string]os.FileMode{"xtables-nft-multi": 0o755}, detect.NFT},
+		{map[string]os.FileMode{"iptables-legacy": 0o755}, detect.Legacy},
+		{map[string]os.FileMode{"xtables-nft-multi": 0o755, "iptables-legacy": 0o644}, ""},
+	} {
+		sbin := filepath.Join(dir, "usr/sbin")
+		if err := errors.Join(os.RemoveAll(sbin), os.MkdirAll(sbin, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		for file, mode := range test.files {
+			if err := os.WriteFile(filepath.Join(sbin, file), []byte("program"), mode); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, errs, only := p.FindBoth(root, "", "iptables"); only != test.only {
+			t.Errorf("%v: got %q, want %q: %v", test.files, only, test.only, errs)
+		}
+	}
+}
