@@ -84,10 +84,11 @@ const exe = "/proc/self/exe"
 func (p *Process) locate(executed, name string) {
 	st, err := tree.Tree{}.Stat(exe)
 	known := err == nil
-	for _, path := range []string{executed, name} {
-		if path == "" || path == name && !strings.Contains(name, "/") {
-			continue
-		}
+	paths := []string{executed, name}
+	if !strings.Contains(name, "/") {
+		paths = paths[:1]
+	}
+	for _, path := range paths {
 		named, err := tree.Tree{}.Stat(path)
 		if err != nil {
 			continue
