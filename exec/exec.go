@@ -1,6 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 // Package exec finds the program that implements a command of iptables in one backend, and replaces the process with it.
 //
 // A program that wants to use the host's backend asks package detect for it, and Find for the path:
@@ -83,21 +85,6 @@ func isWrapper(path string, _ unix.Stat_t) (bool, error) {
 		return false, errors.Join(&os.PathError{Op: "read", Path: path, Err: unix.EACCES}, err)
 	}
 	return programs.HasMarker(f), nil
-}
-
-// Exit statuses of a command that could not be run, as shells and env(1) use them. The wrapper never exits with 1, which
-// clients of iptables take for "no such rule".
-const (
-	StatusUnusable = 126 // the program exists and cannot be executed
-	StatusMissing  = 127 // there is no such program
-)
-
-// Status returns the exit status for an error of Find or Become.
-func Status(err error) int {
-	if errors.Is(err, ErrMissing) {
-		return StatusMissing
-	}
-	return StatusUnusable
 }
 
 // Become replaces this process with a program by execve(2): the process ID, descriptors, working directory and limits stay.

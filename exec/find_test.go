@@ -98,3 +98,14 @@ func TestStatus(t *testing.T) {
 		}
 	}
 }
+
+// A FIFO that has taken a program's place is refused, and not waited for.
+func TestFIFO(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "xtables-nft-multi")
+	if err := unix.Mkfifo(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := isWrapper(path, unix.Stat_t{}); got || !errors.Is(err, unix.EACCES) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}

@@ -6,6 +6,7 @@ package call
 import (
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
@@ -34,5 +35,31 @@ func TestUsable(t *testing.T) {
 		if got := usable(detect.Memory{Mode: test.remembered}, map[detect.Mode]error{detect.NFT: test.nft}).Mode; got != test.want {
 			t.Errorf("%q remembered, nft %v: got %q", test.remembered, test.nft, got)
 		}
+	}
+}
+
+// What a call says that cannot run the program, and its status: never 1.
+func TestCannotRun(t *testing.T) {
+	for _, test := range []struct {
+		err    error
+		status int
+		hint   string
+	}{
+		{fmt.Errorf("%w: xtables-nft-multi", exec.ErrMissing), 127, "install the nft version of iptables"},
+		{fmt.Errorf("x: %w", exec.ErrRecursion), 126, "that file is the wrapper itself"},
+		{fs.ErrPermission, 126, "install the nft version of iptables"},
+	} {
+		var stderr strings.Builder
+		status := cannotRun(&stderr, "iptables", detect.Result{Mode: detect.NFT}, test.err)
+		lines := strings.Split(stderr.String(), "\n")
+		if status != test.status || len(lines) != 3 || !strings.HasPrefix(lines[0], "iptables-wrapper: cannot run iptables for nft: "+test.err.Error()) ||
+			!strings.HasPrefix(lines[1], "iptables-wrapper: hint: "+test.hint) {
+			t.Errorf("%v: status %d, %q", test.err, status, lines)
+		}
+	}
+	t.Setenv(programs.ModeVariable, "both")
+	var stderr strings.Builder
+	if status := wrap(Wrapper(), []string{"iptables", "--version"}, &stderr); status != 2 || !strings.Contains(stderr.String(), `"both" is not one of`) {
+		t.Errorf("a wrong mode: status %d, %q", status, stderr.String())
 	}
 }

@@ -63,6 +63,7 @@ func TestAdds(t *testing.T) {
 		{"iptables -- -", false, false},
 		{"iptables", false, false},
 		{"iptables-save -t nat", false, false},
+		{"iptables-save -f -A", false, false},
 		{"iptables-restore --t=nat", true, true},
 		{"iptables-restore --test", false, false},
 		{"iptables-restore -t", false, false},

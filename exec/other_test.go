@@ -1,0 +1,23 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package exec
+
+import (
+	"go/build"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"testing"
+)
+
+// A program that imports the library can be built for any system, and finds out when it runs. Here it is only type-checked:
+// that takes two seconds, and a first build of Go's own packages for another system takes half a minute.
+func TestOtherSystems(t *testing.T) {
+	defer func(before build.Context) { build.Default = before }(build.Default)
+	build.Default.GOOS, build.Default.CgoEnabled = "windows", false
+	source := importer.ForCompiler(token.NewFileSet(), "source", nil).(types.ImporterFrom)
+	if _, err := source.ImportFrom("github.com/iptables-wrappers/iptables-wrappers/exec", ".", 0); err != nil {
+		t.Error(err)
+	}
+}
