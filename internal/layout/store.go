@@ -72,7 +72,9 @@ func (n Names) Store(d Decision, m *memory.Memory) Stored {
 	case !d.Conclusive && !d.Adds:
 		s.Unmoved = errGuess
 	case !n.Container.Own():
-		s.Unmoved = errForeign
+		if s.Unmoved = errForeign; !d.Conclusive && n.Container.MayBeOwn() && d.Memorable() == nil {
+			m.Mark(d.memory())
+		}
 	case d.Conclusive:
 		n.storeCertain(d, m, &s)
 	default:

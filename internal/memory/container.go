@@ -34,6 +34,9 @@ func (c Container) Own() bool {
 	return c.OwnNetns == detect.Yes && c.OwnRoot == detect.Yes && c.Netns != ""
 }
 
+// MayBeOwn reports that nothing says otherwise.
+func (c Container) MayBeOwn() bool { return c.OwnNetns != detect.No && c.OwnRoot != detect.No }
+
 // ThisContainer looks at /proc.
 func ThisContainer() Container {
 	netns, err := tree.Tree{}.Stat("/proc/thread-self/ns/net")

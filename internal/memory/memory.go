@@ -43,7 +43,7 @@ type found struct {
 	path string
 	id   tree.ID
 	detect.Memory
-	blind bool
+	state string
 }
 
 // Directories for a memory, in this order. Dev is for root's alone, see usable. Both others are usually writable where the
@@ -113,7 +113,7 @@ func (m *Memory) Refresh() {
 			if uid == m.uid && m.mine.path == "" {
 				m.mine = f
 			}
-			if f.blind && uid != m.uid {
+			if f.state == blind && uid != m.uid || f.state == unbound {
 				continue // what root could not see binds nobody else
 			}
 			if m.best.path == "" || byKubelet(f.Memory) && !byKubelet(m.best.Memory) {
@@ -139,20 +139,30 @@ func (m *Memory) at(dir string, uid int) (f found, ok bool) {
 		return found{}, false
 	}
 	f.id = tree.IDOf(st)
-	f.Memory, f.blind, ok = parse(target, m.life)
+	f.Memory, f.state, ok = parse(target, m.life)
 	f.Since = time.Unix(st.Mtim.Unix())
 	return f, ok
 }
 
 // Make remembers an answer, unless something is remembered already. Mode then returns what holds.
 func (m *Memory) Make(r detect.Memory, isBlind bool) error {
-	if m.Mode() != "" {
+	switch {
+	case m.Mode() != "":
 		return nil
+	case isBlind:
+		return m.create(r, blind)
 	}
-	return m.create(r, isBlind)
+	return m.create(r, guess)
 }
 
-func (m *Memory) create(r detect.Memory, isBlind bool) error {
+// Mark leaves word of a guess that binds nobody, so that the rules that it is about to write are not taken for evidence.
+func (m *Memory) Mark(r detect.Memory) {
+	if m.Mode() == "" {
+		_ = m.create(r, unbound)
+	}
+}
+
+func (m *Memory) create(r detect.Memory, state string) error {
 	if m.life == "" {
 		return ErrNone
 	}
@@ -160,7 +170,7 @@ func (m *Memory) create(r detect.Memory, isBlind bool) error {
 	for _, dir := range Dirs(m.uid) {
 		err := m.usable(dir)
 		if err == nil {
-			err = m.tree.Symlink(m.target(r, isBlind), programs.Join(dir, m.name(m.uid)))
+			err = m.tree.Symlink(m.target(r, state), programs.Join(dir, m.name(m.uid)))
 		}
 		m.Refresh() // this, or what another call made faster
 		if err == nil || m.mine.path != "" {
@@ -177,12 +187,12 @@ func (m *Memory) Set(r detect.Memory) error {
 		return ErrRoots // so it would not be believed
 	}
 	if m.mine.path == "" {
-		if err := m.create(r, false); err != nil {
+		if err := m.create(r, guess); err != nil {
 			return err
 		}
 	}
 	if now := m.mine; now.Mode != r.Mode || now.Reason != r.Reason || now.Conclusive != r.Conclusive {
-		if err := m.tree.ReplaceUnlocked(now.path, m.target(r, false)); err != nil {
+		if err := m.tree.ReplaceUnlocked(now.path, m.target(r, guess)); err != nil {
 			return err
 		}
 		m.Refresh()

@@ -77,23 +77,23 @@ func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		target string
 		want   detect.Memory
-		blind  bool
+		state  string
 		ok     bool
 	}{
-		{"nft", detect.Memory{Mode: "nft"}, false, true}, // the form of former versions
-		{"legacy", detect.Memory{Mode: "legacy"}, false, true},
-		{"nft something new", detect.Memory{Mode: "nft"}, false, true},
-		{"nft rule-count certain " + life + " nft has 15 rules", detect.Memory{Mode: "nft", Reason: "rule-count", Conclusive: true, Because: "nft has 15 rules"}, false, true},
-		{"legacy default guess " + life + " nothing", detect.Memory{Mode: "legacy", Reason: "default", Because: "nothing"}, false, true},
-		{"legacy default blind " + life, detect.Memory{Mode: "legacy", Reason: "default"}, true, true},
-		{"nft by-magic certain " + life, detect.Memory{Mode: "nft"}, false, true},
-		{"nft rule-count surely " + life, detect.Memory{Mode: "nft", Reason: "rule-count"}, false, true},
-		{"nft rule-count certain 7.4712.0badcafe", detect.Memory{}, false, false}, // another life
-		{"", detect.Memory{}, false, false}, {"NFT", detect.Memory{}, false, false}, {"nftables rule-count", detect.Memory{}, false, false},
+		{"nft", detect.Memory{Mode: "nft"}, guess, true}, // the form of former versions
+		{"legacy", detect.Memory{Mode: "legacy"}, guess, true},
+		{"nft something new", detect.Memory{Mode: "nft"}, guess, true},
+		{"nft rule-count certain " + life + " nft has 15 rules", detect.Memory{Mode: "nft", Reason: "rule-count", Conclusive: true, Because: "nft has 15 rules"}, certain, true},
+		{"legacy default guess " + life + " nothing", detect.Memory{Mode: "legacy", Reason: "default", Because: "nothing"}, guess, true},
+		{"legacy default blind " + life, detect.Memory{Mode: "legacy", Reason: "default"}, blind, true},
+		{"nft by-magic certain " + life, detect.Memory{Mode: "nft"}, certain, true},
+		{"nft rule-count surely " + life, detect.Memory{Mode: "nft", Reason: "rule-count"}, "surely", true},
+		{"nft rule-count certain 7.4712.0badcafe", detect.Memory{}, "", false}, // another life
+		{"", detect.Memory{}, "", false}, {"NFT", detect.Memory{}, "", false}, {"nftables rule-count", detect.Memory{}, "", false},
 	} {
-		got, blind, ok := parse(test.target, life)
-		if got != test.want || blind != test.blind || ok != test.ok {
-			t.Errorf("%q: got %+v, %v, %v", test.target, got, blind, ok)
+		got, state, ok := parse(test.target, life)
+		if got != test.want || state != test.state || ok != test.ok {
+			t.Errorf("%q: got %+v, %v, %v", test.target, got, state, ok)
 		}
 	}
 }
@@ -105,10 +105,13 @@ func TestTarget(t *testing.T) {
 		{Mode: detect.NFT, Reason: detect.RuleCount, Conclusive: true, Because: "nft has 15 rules and legacy has no rules"},
 		{Mode: detect.Legacy, Reason: detect.Default}, {Mode: detect.Legacy, Reason: detect.Override, Because: "somebody selected it"},
 	} {
-		for _, isBlind := range []bool{false, true} {
-			got, blind, ok := parse(m.target(want, isBlind), life)
-			if got != want || blind != (isBlind && !want.Conclusive) || !ok {
-				t.Errorf("got %+v, %v, %v, want %+v", got, blind, ok, want)
+		for _, state := range []string{guess, blind, unbound} {
+			got, read, ok := parse(m.target(want, state), life)
+			if want.Conclusive {
+				state = certain
+			}
+			if got != want || read != state || !ok {
+				t.Errorf("got %+v, %v, %v, want %+v", got, read, ok, want)
 			}
 		}
 	}
@@ -133,6 +136,7 @@ func TestWhoBelievesWhat(t *testing.T) {
 		{"kubelet by both", user, map[int]string{0: "nft kubelet-hint certain " + life, user: "legacy kubelet-hint certain " + life}, "nft"},
 		{"root was blind", user, map[int]string{0: "nft default blind " + life}, ""},
 		{"root was blind, root believes it", 0, map[int]string{0: "nft default blind " + life}, "nft"},
+		{"nobody believes a mark", user, map[int]string{user: "nft default unbound " + life}, ""},
 		{"another user", user, map[int]string{other: "nft"}, ""},
 	} {
 		f := newFake(t)
@@ -240,7 +244,7 @@ func TestGuessed(t *testing.T) {
 		"iptables-wrapper.1000." + life: true, "iptables-wrapper.1000.7.99.0badcafe": true,
 		"iptables-wrapper.1000.8.4711.0badcafe": false, "iptables-wrapper.1000.7.4711.other": false, "iptables-wrapper": false, "7." + life: false,
 	} {
-		for target, guess := range map[string]bool{"nft": true, "nft default blind L": true, "legacy": false, "nft rule-count certain L": false} {
+		for target, guess := range map[string]bool{"nft": true, "nft default blind L": true, "nft default unbound L": true, "legacy": false, "nft rule-count certain L": false} {
 			f := newFake(t)
 			_, its, _ := strings.Cut(strings.TrimPrefix(name, "iptables-wrapper."), ".")
 			f.check(os.Symlink(strings.Replace(target, "L", its, 1), f.real("/dev/shm/"+name)))
