@@ -5,9 +5,49 @@ package memory
 
 import (
 	"errors"
+	"fmt"
+	"strings"
+	"time"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 	"golang.org/x/sys/unix"
 )
+
+// Directories for a memory, in this order. Dev is for root's alone, see usable. Both others are usually writable where the
+// container's root is not.
+const (
+	dev = "/dev"
+	shm = "/dev/shm"
+	run = "/run"
+)
+
+// Dirs returns the directories in which a user's memory can be, in this order.
+func Dirs(uid int) []string {
+	if uid == 0 {
+		return []string{dev, shm, run}
+	}
+	return []string{shm, run}
+}
+
+// at returns what a user's memory in a directory says.
+func (m *Memory) at(dir string, uid int) (f found, ok bool) {
+	f.path = programs.Join(dir, m.name(uid))
+	st, err := m.tree.Lstat(f.path)
+	if err != nil || !tree.IsLink(st) || int(st.Uid) != uid || uid == overflow && !mapsAll() || m.usable(dir) != nil {
+		return found{}, false
+	}
+	target, err := m.tree.Readlink(f.path)
+	if err != nil {
+		return found{}, false
+	}
+	f.id = tree.IDOf(st)
+	f.Memory, f.state, ok = parse(target, m.life)
+	f.Since = time.Unix(st.Mtim.Unix())
+	return f, ok
+}
 
 // overflow is what files of unmapped users seem to belong to, unless somebody changed /proc/sys/kernel/overflowuid.
 const overflow = 65534
@@ -27,4 +67,53 @@ func (m *Memory) usable(dir string) error {
 		return errors.New("it is not the container's own")
 	}
 	return nil
+}
+
+// Unwritable says why no memory can be made, in any of the places for it; nil if there is one.
+func (m Memory) Unwritable() error {
+	var all []error
+	for _, dir := range Dirs(m.uid) {
+		err := m.usable(dir)
+		if err == nil {
+			err = m.tree.Access(dir, unix.W_OK|unix.X_OK)
+		}
+		if err == nil || m.Mode() != "" {
+			return nil
+		}
+		all = append(all, fmt.Errorf("%s: %w", dir, err))
+	}
+	return errors.Join(all...)
+}
+
+// Answer answers a query about the host. Whether anybody guessed matters only to a certain count, so that is looked up only then.
+func (m Memory) Answer(q detect.Query) detect.Result {
+	r := q.Run()
+	if r.Reason == detect.RuleCount && r.Conclusive && m.guessed(r.Mode) {
+		q.Guessed = true
+		r = q.Run()
+	}
+	return r
+}
+
+// guessed reports whether anybody in this network namespace, in this life of a container or an earlier one, chose a backend
+// without certain evidence: its rules may be of that making.
+func (m Memory) guessed(mode detect.Mode) bool {
+	if m.life == "" {
+		return false
+	}
+	boot := m.life[strings.LastIndexByte(m.life, '.'):]
+	for _, dir := range []string{shm, run} {
+		for _, name := range m.tree.List(dir) {
+			rest, ok := strings.CutPrefix(name, self.WrapperName+".")
+			_, life, _ := strings.Cut(rest, ".")
+			if !ok || !strings.HasPrefix(life, m.netns+".") || !strings.HasSuffix(life, boot) {
+				continue
+			}
+			target, _ := m.tree.Readlink(programs.Join(dir, name))
+			if r, _, ok := parse(target, life); ok && r.Mode == mode && !r.Conclusive {
+				return true
+			}
+		}
+	}
+	return false
 }
