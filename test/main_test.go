@@ -8,9 +8,11 @@ package test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -85,6 +87,19 @@ func installed(tb testing.TB) {
 	host.Run(tb, "iptables-wrapper", "install")
 }
 
+// inBothModes runs a test on a host of each mode, with the wrapper installed.
+func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
+	for _, mode := range []string{"nft", "legacy"} {
+		t.Run(mode, func(t *testing.T) {
+			if host.Contain(t) {
+				installed(t)
+				host.Run(t, "iptables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+				test(t, mode)
+			}
+		})
+	}
+}
+
 // end returns what a name points to, through all links.
 func end(name string) string {
 	path, err := filepath.EvalSymlinks(filepath.Join("/usr/sbin", name))
@@ -106,8 +121,34 @@ func wantNames(tb testing.TB, want string) {
 
 // processRuns says whether a process has not ended yet.
 func processRuns(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := os.ReadFile(proc(pid, "stat"))
 	return err == nil && !bytes.Contains(stat, []byte(") Z "))
+}
+
+func proc(pid int, file string) string { return fmt.Sprintf("/proc/%d/%s", pid, file) }
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// readAll reads to the end.
+func readAll(r io.Reader) string {
+	content, _ := io.ReadAll(r)
+	return string(content)
+}
+
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // inode returns a file's inode.

@@ -26,11 +26,7 @@ func pages(t *testing.T) map[string]string {
 			t.Fatalf("no %s: %v", pattern, err)
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found[strings.TrimPrefix(file, "../")] = string(text)
+			found[strings.TrimPrefix(file, "../")] = read(t, file)
 		}
 	}
 	return found
@@ -108,6 +104,7 @@ func TestOptionsOnPages(t *testing.T) {
 	}
 }
 
+<<<<<<< HEAD
 // Every test that docs/evidence/comparison.md gives as proof exists, and the README has the conformance suite's numbers.
 func TestComparison(t *testing.T) {
 	suite := regexp.MustCompile("Of ([0-9]+) situations, iptables-nft fails").FindStringSubmatch(pages(t)["docs/evidence/conformance.md"])
@@ -144,24 +141,54 @@ func TestComparison(t *testing.T) {
 	}
 	if len(named) < 8 {
 		t.Errorf("it names %d tests", len(named))
+=======
+// Every test and script that docs/security.md and docs/evidence/comparison.md give as proof exists, and the README has the
+// conformance suite's numbers.
+func TestProofs(t *testing.T) {
+	var tests strings.Builder
+	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../*/*_test.go", "../internal/*/*_test.go"} {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			tests.WriteString(read(t, file))
+		}
+	}
+	const commands = " detect doctor install select reset xtables-nft-multi "
+	for _, page := range []string{"docs/security.md", "docs/evidence/comparison.md"} {
+		// A script is what stands alone between backquotes, or behind TestScript/, and is no option, path or command.
+		named := regexp.MustCompile("`(Test[A-Za-z]+)(?:/([a-z-]+))?`|`([a-z][a-z-]+)`").FindAllStringSubmatch(pages(t)[page], -1)
+		for _, name := range named {
+			name[2] += name[3]
+			if name[1] != "" && !strings.Contains(tests.String(), "func "+name[1]+"(t *testing.T)") {
+				t.Errorf("%s: there is no test %s", page, name[1])
+			}
+			_, err := os.Stat("script/" + name[2] + ".txtar")
+			if name[2] != "" && err != nil && !strings.Contains(commands, " "+name[2]+" ") {
+				t.Errorf("%s: there is no script %s", page, name[2])
+			}
+		}
+		if len(named) < 8 {
+			t.Errorf("%s names %d tests", page, len(named))
+		}
+	}
+	suite := regexp.MustCompile("Of ([0-9]+) situations, iptables-nft fails ([0-9]+) and `counts.sh` [0-9]+").FindStringSubmatch(pages(t)["docs/evidence/conformance.md"])
+	if suite == nil {
+		t.Fatal("docs/evidence/conformance.md has no numbers")
+	}
+	if !strings.Contains(pages(t)["README.md"], "| 0 of "+suite[1]+" | ") {
+		t.Errorf("the README does not say 0 of %s", suite[1])
+>>>>>>> d3929dd (test: one package of situations, each about one property)
 	}
 }
 
 // The code on docs/library.md is that of the examples, which tests run.
 func TestLibraryPage(t *testing.T) {
 	const name = "../docs/library.md"
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := string(text)
+	text := read(t, name)
+	want := text
 	for _, file := range []string{"exec/example_test.go", "detect/example_test.go"} {
-		example, err := os.ReadFile(filepath.Join("..", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		example := read(t, filepath.Join("..", file))
 		var functions []string
-		for _, function := range regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`).FindAllStringSubmatch(string(example), -1) {
+		for _, function := range regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`).FindAllStringSubmatch(example, -1) {
 			functions = append(functions, regexp.MustCompile(`(?m)^\t`).ReplaceAllString(function[1], ""))
 		}
 		want = page.Replace(t, want, file, "```go\n"+strings.Join(functions, "```\n\n```go\n")+"```\n")
@@ -170,7 +197,7 @@ func TestLibraryPage(t *testing.T) {
 		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
-	} else if want != string(text) {
+	} else if want != text {
 		t.Errorf("%s differs from the examples: go test ./test -run TestLibraryPage -update", name)
 	}
 }

@@ -16,25 +16,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The program is the process that was called, so a signal reaches it, and the caller sees it die of it.
-func TestDeathBySignal(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	hostWithHint(t, "legacy")
-	readOnly(t)
-	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGKILL, unix.SIGQUIT, unix.SIGUSR1, unix.SIGPIPE} {
-		w := wait(t, call("legacy", true, "iptables-restore"))
-		if err := w.cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		err := w.cmd.Wait()
-		if ws := w.cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != signal {
-			t.Errorf("%v: ended with %v", signal, err)
-		}
-	}
-}
-
 // A signal that comes before the program has been reached does what it would have done to the program. The wrapper is
 // held where it reads the list of legacy tables, which is a pipe here.
 func TestSignalBeforeTheProgram(t *testing.T) {
@@ -108,43 +89,5 @@ func TestSignalBeforeTheProgram(t *testing.T) {
 	release()
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("with signals that are blocked: %v", err)
-	}
-}
-
-// PR_SET_PDEATHSIG belongs to a thread. It survives only if the first thread is the one that calls execve.
-func TestParentDeathSignal(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	hostWithHint(t, "nft")
-	readOnly(t)
-	for range 20 {
-		cmd := call("nft", true, "iptables-restore")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGUSR1}
-		var w waiting
-		parent := make(chan int)
-		var start func()
-		start = func() {
-			runtime.LockOSThread() // the thread ends with this function, and is the parent
-			if unix.Gettid() == os.Getpid() {
-				// All but this one, which Go never ends. As long as it is taken, the next is another.
-				done := make(chan struct{})
-				go func() { start(); close(done) }()
-				<-done
-				return
-			}
-			w = wait(t, cmd)
-			parent <- unix.Gettid()
-		}
-		go start()
-		thread := fmt.Sprintf("/proc/self/task/%d", <-parent)
-		for _, err := os.Stat(thread); err == nil; _, err = os.Stat(thread) {
-			runtime.Gosched()
-		}
-		w.stdin.Close() // without the signal it ends by itself
-		err := cmd.Wait()
-		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != syscall.SIGUSR1 {
-			t.Fatalf("ended with %v", err)
-		}
 	}
 }

@@ -22,7 +22,7 @@ func isFile(content string) bool { return strings.HasPrefix(content, "\x00") }
 func readTree(t *testing.T) tree {
 	t.Helper()
 	found := tree{}
-	for _, dir := range []string{"/usr/sbin", "/etc/alternatives", "/dev/shm", "/run"} {
+	for _, dir := range []string{"/usr/sbin", "/etc/alternatives", "/dev", "/dev/shm", "/run"} {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -44,12 +44,13 @@ func readTree(t *testing.T) tree {
 	return found
 }
 
-// remembered is what the container remembers.
+// remembered is the backend that the container remembers.
 func remembered(t *testing.T) string {
 	t.Helper()
 	for path, target := range readTree(t) {
-		if dir := filepath.Dir(path); (dir == "/dev/shm" || dir == "/run") && strings.HasPrefix(filepath.Base(path), "iptables-wrapper.") {
-			return target
+		if dir := filepath.Dir(path); dir != "/usr/sbin" && strings.HasPrefix(filepath.Base(path), "iptables-wrapper") {
+			backend, _, _ := strings.Cut(target, " ")
+			return backend
 		}
 	}
 	return ""
