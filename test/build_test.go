@@ -24,9 +24,7 @@ import (
 func TestDependencies(t *testing.T) {
 	page := read(t, "../docs/security.md")
 	info, err := buildinfo.ReadFile(os.Getenv(wrapperVariable))
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	linked := map[string]bool{}
 	for _, module := range info.Deps {
 		linked[module.Path] = true
@@ -54,9 +52,7 @@ func TestDependencies(t *testing.T) {
 
 func TestStatic(t *testing.T) {
 	f, err := elf.Open(os.Getenv(wrapperVariable))
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	defer f.Close()
 	if libraries, err := f.ImportedLibraries(); len(libraries) > 0 || err != nil && f.Section(".dynamic") != nil {
 		t.Errorf("it needs %v, %v", libraries, err)
@@ -73,16 +69,12 @@ func TestReproducible(t *testing.T) {
 	var builds [2][]byte
 	for i, name := range []string{"a", "a longer/path"} {
 		dir := filepath.Join(t.TempDir(), name)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, os.MkdirAll(dir, 0o755))
 		for _, part := range []string{"go.mod", "go.sum", "Makefile", "detect", "exec", "internal", "CHANGELOG.md"} {
 			host.Run(t, "cp", "-r", "../"+part, dir)
 		}
 		sources, err := filepath.Glob("../*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, err)
 		host.Run(t, "cp", append(sources, dir)...)
 		host.Run(t, "make", "-C", dir, "build", "VERSION=v0.0.0-test")
 		if builds[i], err = os.ReadFile(filepath.Join(dir, "bin/iptables-wrapper")); err != nil {
@@ -105,13 +97,9 @@ func TestSBOM(t *testing.T) {
 		BOMFormat  string
 		Components []struct{ Name, Version string }
 	}
-	if err := json.Unmarshal([]byte(read(t, binary+".cdx.json")), &list); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, json.Unmarshal([]byte(read(t, binary+".cdx.json")), &list))
 	info, err := buildinfo.ReadFile(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	if list.BOMFormat != "CycloneDX" || len(list.Components) != len(info.Deps) {
 		t.Fatalf("got %+v, and in the binary are %d modules", list, len(info.Deps))
 	}

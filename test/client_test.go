@@ -24,17 +24,13 @@ func TestGoIptables(t *testing.T) {
 			address  string
 		}{{iptables.ProtocolIPv4, "iptables", "192.0.2.1/32"}, {iptables.ProtocolIPv6, "ip6tables", "2001:db8::1/128"}} {
 			c, err := iptables.New(iptables.IPFamily(family.protocol), iptables.Path("/usr/sbin/"+family.name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, err)
 			if ok, err := c.ChainExists("filter", "CNI-TEST"); ok || err != nil {
 				t.Fatalf("chain exists: got %v, %v", ok, err)
 			}
 			check := func(err error) {
 				t.Helper()
-				if err != nil {
-					t.Fatal(err)
-				}
+				host.Check(t, err)
 			}
 			check(c.NewChain("filter", "CNI-TEST"))
 			check(c.AppendUnique("filter", "CNI-TEST", "-s", family.address, "-j", "DROP"))
@@ -67,17 +63,13 @@ func TestGoIptablesIsNotFooled(t *testing.T) {
 	host.Run(t, "iptables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 	host.Run(t, "mount", "-o", "remount,bind,ro", "/etc/alternatives") // only /usr/sbin can change
 	c, err := iptables.New(iptables.Path("/usr/sbin/iptables"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	host.Run(t, "iptables-wrapper", "reset")
 	for _, spoil := range []func() error{
 		func() error { return os.Chmod(legacyProgram, 0o644) },
 		func() error { return os.Remove(legacyProgram) },
 	} {
-		if err := spoil(); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, spoil())
 		for _, chain := range []string{"INPUT", "NO-SUCH-CHAIN"} {
 			if ok, err := c.ChainExists("filter", chain); ok || err == nil {
 				t.Errorf("%s: got %v, %v, want an error", chain, ok, err)

@@ -24,9 +24,7 @@ func TestCompletion(t *testing.T) {
 		t.Fatalf("commands %q, flags %q", commands, flags)
 	}
 	dirs := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dirs, "directory"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.Mkdir(filepath.Join(dirs, "directory"), 0o755))
 	if err := os.WriteFile(filepath.Join(dirs, "file"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -203,12 +201,8 @@ func needs(t *testing.T, program string) {
 }
 
 func write(t *testing.T, dir, name string, parts ...string) string {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.MkdirAll(dir, 0o755))
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(strings.Join(parts, "\n")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.WriteFile(path, []byte(strings.Join(parts, "\n")), 0o644))
 	return path
 }

@@ -189,9 +189,7 @@ func (s *scene) killThree(t *testing.T) (kills int) {
 			call := reference[i%len(reference)]
 			cmd := exec.Command("strace", append([]string{"-qq", "-o", "/dev/null",
 				"-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call.Name, call.When)}, s.call...)...)
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, cmd.Start())
 			calls = append(calls, cmd)
 		}
 		for _, cmd := range calls {

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // grow makes a tree and says what is in it.
@@ -18,13 +20,9 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 	t.Helper()
 	for _, dir := range []string{"/usr/sbin", "/etc/alternatives"} {
 		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, err)
 		for _, entry := range entries {
-			if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, os.RemoveAll(filepath.Join(dir, entry.Name())))
 		}
 	}
 	check := func(err error) {

@@ -26,12 +26,8 @@ func loop(t *testing.T, script string, args ...string) (rounds *atomic.Int64) {
 	t.Helper()
 	cmd := exec.Command("sh", append([]string{"-c", "while :; do\n" + script + "\ndone"}, args...)...)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
+	host.Check(t, cmd.Start())
 	rounds = new(atomic.Int64)
 	ended := make(chan struct{})
 	go func() {

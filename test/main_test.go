@@ -71,13 +71,8 @@ var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables
 // putWrapper copies the program to where an image would have it.
 func putWrapper(tb testing.TB, path string) {
 	tb.Helper()
-	content, err := os.ReadFile(os.Getenv(wrapperVariable))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o755); err != nil {
-		tb.Fatal(err)
-	}
+	content := host.Read(tb, os.Getenv(wrapperVariable))
+	host.Check(tb, os.WriteFile(path, content, 0o755))
 }
 
 // installed puts the wrapper into the container and under the six names.
@@ -129,10 +124,7 @@ func proc(pid int, file string) string { return fmt.Sprintf("/proc/%d/%s", pid, 
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := host.Read(t, path)
 	return string(content)
 }
 
@@ -145,9 +137,7 @@ func readAll(r io.Reader) string {
 func number(t *testing.T, text string) int {
 	t.Helper()
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	return n
 }
 

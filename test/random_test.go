@@ -44,9 +44,7 @@ func TestRandomTrees(t *testing.T) {
 		// The programs are in a directory of their own, so that /usr/sbin can be emptied each time.
 		host.Run(t, "sh", "-ec", `mkdir /run/programs; cp /usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi /bin/true /run/programs
 			mkdir /run/root; ln -s /run/programs/true /run/root/foreign`)
-		if err := os.WriteFile("/run/programs/iptables-wrapper", wrapperContent(t), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, os.WriteFile("/run/programs/iptables-wrapper", wrapperContent(t), 0o755))
 		host.Run(t, "sh", "-ec", `mount -t tmpfs none /usr/sbin; mount -t tmpfs none /etc/alternatives`)
 		done := map[string]int{}
 		for range trees {
@@ -61,10 +59,7 @@ func TestRandomTrees(t *testing.T) {
 
 func wrapperContent(t *testing.T) []byte {
 	t.Helper()
-	content, err := os.ReadFile(os.Getenv(wrapperVariable))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := host.Read(t, os.Getenv(wrapperVariable))
 	return content
 }
 
@@ -133,15 +128,11 @@ func look(t *testing.T) map[string]entry {
 	found := map[string]entry{}
 	for _, dir := range []string{"/usr/sbin", "/etc/alternatives"} {
 		files, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, err)
 		for _, file := range files {
 			path := filepath.Join(dir, file.Name())
 			info, err := os.Lstat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, err)
 			e := entry{content: fmt.Sprint(info.Mode(), info.Size())}
 			if target, err := os.Readlink(path); err == nil {
 				e.content, e.link = target, true

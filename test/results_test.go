@@ -29,14 +29,9 @@ func section(t *testing.T, name string, count int, what, text string) {
 	if !host.All() {
 		t.Fatalf("%s is about the full numbers: run the tests by make test-faults TESTFLAGS=-update", faultsPage)
 	}
-	content, err := os.ReadFile(faultsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := host.Read(t, faultsPage)
 	text = fmt.Sprintf("**%s %s.** %s\n", thousands(count), what, strings.TrimSpace(text))
-	if err := os.WriteFile(faultsPage, []byte(page.Replace(t, string(content), name, text)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.WriteFile(faultsPage, []byte(page.Replace(t, string(content), name, text)), 0o644))
 }
 
 func thousands(n int) string {

@@ -120,9 +120,7 @@ func inScenes(t *testing.T, test func(t *testing.T, s *scene) map[outcome]int, s
 	files, _ := filepath.Glob(filepath.Join(results, "*"))
 	for _, file := range files {
 		var counts map[outcome]int
-		if err := json.Unmarshal([]byte(read(t, file)), &counts); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, json.Unmarshal([]byte(read(t, file)), &counts))
 		for o, n := range counts {
 			total += n
 			all[o] += n
@@ -160,16 +158,12 @@ func (s *scene) restore(t *testing.T) {
 	}
 	for path, content := range now {
 		if s.laidOut[path] != content {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, os.Remove(path))
 		}
 	}
 	for path, content := range s.laidOut {
 		if now[path] != content {
-			if err := os.Symlink(content, path); err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, os.Symlink(content, path))
 		}
 	}
 }

@@ -28,9 +28,7 @@ func TestSignalBeforeTheProgram(t *testing.T) {
 		args := append([]string{"--mount", "sh", "-ec",
 			"mount -t tmpfs none /proc; mkdir -p ${0%/*}; mkfifo $0; exec \"$@\"", list}, append(with, "/usr/sbin/iptables", "--version")...)
 		cmd = exec.Command("unshare", args...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, cmd.Start())
 		path := fmt.Sprintf("/proc/%d/root%s", cmd.Process.Pid, list)
 		for {
 			// Nobody can open it to write until the wrapper reads.
@@ -56,9 +54,7 @@ func TestSignalBeforeTheProgram(t *testing.T) {
 		unix.SIGVTALRM, unix.SIGPROF, unix.SIGIO, unix.SIGPWR, unix.SIGSYS,
 	} {
 		cmd, release := hold()
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, cmd.Process.Signal(signal))
 		err := cmd.Wait()
 		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != signal {
 			t.Errorf("%v: ended with %v", signal, err)
@@ -71,9 +67,7 @@ func TestSignalBeforeTheProgram(t *testing.T) {
 		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGALRM, unix.SIGPIPE, unix.SIGSEGV, 64,
 		unix.SIGCHLD, unix.SIGURG, unix.SIGWINCH, unix.SIGCONT,
 	} {
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, cmd.Process.Signal(signal))
 	}
 	release()
 	if err := cmd.Wait(); err != nil {
@@ -82,9 +76,7 @@ func TestSignalBeforeTheProgram(t *testing.T) {
 	// Blocked ones do not end it.
 	cmd, release = hold("env", "--block-signal=HUP,INT,QUIT,ABRT,TERM,CHLD,USR1,RTMAX")
 	for _, signal := range []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGABRT, unix.SIGTERM, unix.SIGCHLD, unix.SIGUSR1, 64} {
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, cmd.Process.Signal(signal))
 	}
 	release()
 	if err := cmd.Wait(); err != nil {

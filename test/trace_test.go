@@ -4,7 +4,6 @@
 package test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -20,10 +19,7 @@ func trace(t *testing.T, args ...string) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trace")
 	host.Run(t, "strace", append([]string{"-f", "-s", "200", "-o", file}, args...)...)
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := host.Read(t, file)
 	var calls []string
 	execs := 0
 	for line := range strings.Lines(string(content)) {
@@ -107,9 +103,7 @@ func TestEarly(t *testing.T) {
 	installed(t)
 	initialized := func(command string) (packages []string) {
 		trace, err := exec.Command("sh", "-c", "GODEBUG=inittrace=1 "+command+" --version 2>&1 >/dev/null").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, err)
 		for line := range strings.Lines(string(trace)) {
 			name, _, _ := strings.Cut(strings.TrimPrefix(line, "init "), " ")
 			packages = append(packages, name)
@@ -174,9 +168,7 @@ func TestNoTrace(t *testing.T) {
 func snapshot(t *testing.T) string {
 	t.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	return strings.Join(processes, "\n") + "\n" + host.Run(t, "sh", "-c", `
 		for f in /proc/net/ip_tables_names /proc/net/ip6_tables_names /proc/modules; do echo "$f:"; cat $f 2>&1; done
 		nft list ruleset

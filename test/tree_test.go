@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // tree is what the files are that a scene is about: the targets of links, and the inodes of files.
@@ -24,18 +26,14 @@ func readTree(t *testing.T) tree {
 	found := tree{}
 	for _, dir := range []string{"/usr/sbin", "/etc/alternatives", "/dev", "/dev/shm", "/run"} {
 		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, err)
 		for _, entry := range entries {
 			path := filepath.Join(dir, entry.Name())
 			if !ofScene.MatchString(entry.Name()) {
 				continue
 			}
 			info, err := os.Lstat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, err)
 			if found[path], err = os.Readlink(path); err != nil {
 				found[path] = fmt.Sprintf("\x00%d %s", inode(info), info.Mode())
 			}

@@ -30,16 +30,10 @@ func startWaiting(t *testing.T, args ...string) waiting {
 	t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
+	host.Check(t, cmd.Start())
 	w := waiting{cmd, bufio.NewReader(stdout), bufio.NewReader(stderr)}
 	if line, _ := w.stderr.ReadString('\n'); !strings.HasPrefix(line, "iptables-wrapper: waiting up to ") {
 		t.Errorf("it does not say what it waits for: %q", line)
@@ -93,9 +87,7 @@ func TestWaitEndsBySignal(t *testing.T) {
 	installed(t)
 	end := func(w waiting, pid int, signal unix.Signal, how string) {
 		t.Helper()
-		if err := unix.Kill(pid, signal); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, unix.Kill(pid, signal))
 		_ = w.Wait()
 		if got := w.ProcessState.ExitCode(); got != 128+int(signal) {
 			t.Errorf("%v, %s: status %d", signal, how, got)
@@ -112,9 +104,7 @@ func TestWaitEndsBySignal(t *testing.T) {
 			other, name = unix.SIGTERM, "INT"
 		}
 		w = startWaiting(t, "sh", "-c", "trap '' "+name+"; exec iptables-wrapper detect --wait 10m")
-		if err := unix.Kill(w.Process.Pid, signal); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, unix.Kill(w.Process.Pid, signal))
 		// Both at once would be delivered in the order of their numbers. The first has done what it does when there is none left.
 		for pending := regexp.MustCompile(`ShdPnd:\s*0*[1-9a-f]`); pending.MatchString(read(t, proc(w.Process.Pid, "status"))); {
 			runtime.Gosched()
@@ -130,21 +120,15 @@ func TestSignalAfterWait(t *testing.T) {
 	}
 	installed(t)
 	dir, err := os.Open("/usr/sbin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	defer dir.Close()
-	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, unix.Flock(int(dir.Fd()), unix.LOCK_EX))
 	w := startWaiting(t, "iptables-wrapper", "select", "--wait", "10m")
 	host.Run(t, "iptables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 	if line, _ := w.stderr.ReadString('\n'); !strings.HasPrefix(line, "iptables-wrapper: found: legacy") {
 		t.Errorf("got %q", line)
 	}
-	if err := unix.Kill(w.Process.Pid, unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, unix.Kill(w.Process.Pid, unix.SIGTERM))
 	_ = w.Wait()
 	if got := w.ProcessState.Sys().(syscall.WaitStatus); got.Signal() != unix.SIGTERM {
 		t.Errorf("it ended with status %d, and by no signal", got.ExitStatus())

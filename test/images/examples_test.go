@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // manifest is what of a Pod or DaemonSet says how its containers are run. "make lint" checks the whole of it against the
@@ -68,23 +70,37 @@ func parsePod(t *testing.T, text []byte) podSpec {
 
 func readPod(t *testing.T, name string, n node) pod {
 	t.Helper()
+<<<<<<< HEAD
 	text, err := os.ReadFile(filepath.Join(top, "examples", name+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := pod{parsePod(t, text), n, map[string]string{}}
+=======
+	text := host.Read(t, filepath.Join(top, "examples", name+".yaml"))
+	var m manifest
+	host.Check(t, yaml.Unmarshal(text, &m))
+	p := pod{m.Spec.podSpec, n, map[string]string{}}
+	if m.Kind == "DaemonSet" {
+		p.spec = m.Spec.Template.Spec
+	}
+>>>>>>> 36ca096 (test: what the tests expect is in their tables, and the pages are printed from these)
 	if !p.spec.HostNetwork {
 		p.network = bareNode(t)
 	}
 	for _, v := range p.spec.Volumes {
 		path := filepath.Join(t.TempDir(), v.Name)
 		if v.HostPath != nil && v.HostPath.Type == "FileOrCreate" {
-			err = os.WriteFile(path, nil, 0o600)
+			host.Check(t, os.WriteFile(path, nil, 0o600))
 		} else {
+<<<<<<< HEAD
 			err = errors.Join(os.Mkdir(path, 0o755), os.Chmod(path, 0o777)) // as kubelet makes an emptyDir
 		}
 		if err != nil {
 			t.Fatal(err)
+=======
+			host.Check(t, os.Mkdir(path, 0o755))
+>>>>>>> 36ca096 (test: what the tests expect is in their tables, and the pages are printed from these)
 		}
 		p.volumes[v.Name] = path
 	}

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // plain is Debian with iptables and nothing else.
@@ -45,9 +47,7 @@ func TestRootReinstalled(t *testing.T) {
 	t.Cleanup(func() { podman(t, "rm", "--force", id) })
 	root := podman(t, "mount", id)
 	wrapper := t.TempDir() + "/iptables-wrapper"
-	if err := os.WriteFile(wrapper, contents(t, base(t, "iptables-wrapper"))["iptables-wrapper"], 0o755); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.WriteFile(wrapper, contents(t, base(t, "iptables-wrapper"))["iptables-wrapper"], 0o755))
 	got := output(t, exec.Command(wrapper, "install", "--root", root))
 	if want := "/etc/alternatives/iptables -> /usr/sbin/iptables-current\n"; !strings.Contains(got+"\n", want) {
 		t.Errorf("got %q, want %q in it", got, want)

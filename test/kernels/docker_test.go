@@ -5,13 +5,11 @@ package kernels
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
-	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
 // dockerPrefix before a state's name: Debian's dockerd runs in a container in that state.
@@ -29,9 +27,9 @@ var dockerTests = []struct {
 // TestDocker starts dockerd in a container with a network namespace of its own, as docker-in-docker does, with Debian's
 // names of iptables and then with the wrapper.
 func TestDocker(t *testing.T) {
-	besides(t)
+	t.Parallel()
 	asked := strings.HasPrefix(*onlyState, dockerPrefix)
-	if !asked && (*onlyState != "" || !host.Nightly() && !*update) {
+	if !asked && (*onlyState != "" || !host.Nightly()) {
 		t.Skip("only in make nightly, in make test-kernels, or by -case")
 	}
 	possible(t)
@@ -40,19 +38,16 @@ func TestDocker(t *testing.T) {
 	trees["usr/lib/modules"] = filepath.Join(f.modules, "lib/modules")
 	dir := t.TempDir()
 	m := machine{image: f.image, initramfs: filepath.Join(dir, "initramfs"), memory: "3072"}
-	if err := initramfs(m.initramfs, guestRoot(t, "docker.io"), trees); err != nil {
-		t.Fatal(err)
-	}
+	initramfs(t, m.initramfs, guestRoot(t, "docker.io"), trees)
 	m.accel = m.accelerator(t)
 	var names []string
 	for _, test := range dockerTests {
 		names = append(names, dockerPrefix+test.state)
 	}
-	report, _ := m.tell(t, "run="+strings.Join(names, ","))
+	report := m.tell(t, "run="+strings.Join(names, ","))
 	if len(report) != len(names) {
 		t.Fatalf("the guest reports of %d states, not of %q", len(report), names)
 	}
-	results := table("state", "dockerd with Debian's names, which resolve to iptables-nft", "dockerd with the wrapper", "its rules are in")
 	for i, test := range dockerTests {
 		steps := map[string]step{}
 		for _, s := range report[i].steps {
@@ -72,26 +67,6 @@ func TestDocker(t *testing.T) {
 				expect(strings.Contains(steps[name].Stdout, rule) == (backend == test.backend), name, rule+" in "+test.backend+" only")
 			}
 		}
-		state, _ := find(test.state)
-		direct := map[bool]string{true: "starts", false: "does not start"}[test.direct]
-		results += line(state.is, direct, "starts", test.backend)
-	}
-	if t.Failed() {
-		return
-	}
-	content, err := os.ReadFile(kernelsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	results = fmt.Sprintf("dockerd %s of Debian 12, in a container with its own network namespace, on Debian's kernel %s:\n\n%s",
-		strings.TrimSpace(report[0].steps[len(report[0].steps)-1].Stdout), all[2].name, results)
-	if said := page.Part(t, string(content), "docker"); *update {
-		text := page.Replace(t, string(content), "docker", results)
-		if err := os.WriteFile(kernelsPage, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if said != results {
-		t.Errorf("%s says\n%s\nand the result is\n%s", kernelsPage, said, results)
 	}
 }
 
