@@ -25,9 +25,7 @@ func TestCompletion(t *testing.T) {
 	}
 	dirs := t.TempDir()
 	host.Check(t, os.Mkdir(filepath.Join(dirs, "directory"), 0o755))
-	if err := os.WriteFile(filepath.Join(dirs, "file"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.WriteFile(filepath.Join(dirs, "file"), nil, 0o644))
 	formats := []string{"text", "table", "json", "env", "nfd"}
 	tests := []struct {
 		line string

@@ -134,8 +134,8 @@ func TestLoad(t *testing.T) {
 	const atOnce = 50
 	calls := host.Number(300, 2500)
 	inBothModes(t, func(t *testing.T, mode string) {
-		host.Run(t, "sh", "-ec", `for i in 1 2 3; do iptables-$0 -w -A INPUT -s 192.0.2.$i -j ACCEPT; ip6tables-$0 -w -A INPUT -s 2001:db8::$i -j DROP; done
-			for dir in /usr/sbin /etc/alternatives; do mount -o remount,bind,ro $dir; done`, mode)
+		host.Run(t, "sh", "-ec", `for i in 1 2 3; do iptables-$0 -w -A INPUT -s 192.0.2.$i -j ACCEPT; ip6tables-$0 -w -A INPUT -s 2001:db8::$i -j DROP; done`, mode)
+		readOnly(t)
 		commands := [][]string{
 			{"iptables", "-w", "-S", "INPUT"}, {"ip6tables", "-w", "-S", "INPUT"}, {"iptables", "-w", "-C", "INPUT", "-s", "192.0.2.2", "-j", "ACCEPT"},
 			{"iptables", "-w", "-C", "INPUT", "-s", "192.0.2.9", "-j", "ACCEPT"}, {"iptables-restore", "--test", "--nonsense"}, {"ip6tables", "--version"},
@@ -176,7 +176,6 @@ func TestLoad(t *testing.T) {
 		}
 		close(work)
 		workers.Wait()
-		wantNames(t, wrapperFile)
 		t.Logf("the slowest call took %s", time.Duration(slowest.Load()))
 	})
 	section(t, "load", 2*calls, "calls under load", fmt.Sprintf("On a read-only root, %d at a time, on a host of each mode, while others changed rules. Each had the status\nand the output of the direct call.", atOnce))

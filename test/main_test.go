@@ -82,13 +82,26 @@ func installed(tb testing.TB) {
 	host.Run(tb, "iptables-wrapper", "install")
 }
 
+// hostWithHint makes a host of a mode, and installs the wrapper.
+func hostWithHint(t *testing.T, mode string) {
+	t.Helper()
+	installed(t)
+	host.Run(t, "iptables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+}
+
+// readOnly makes every call a first call.
+func readOnly(t *testing.T) {
+	t.Helper()
+	host.Run(t, "sh", "-ec", "for dir in /usr/sbin /etc/alternatives; do mount -o remount,bind,ro $dir; done")
+	t.Cleanup(func() { wantNames(t, wrapperFile) })
+}
+
 // inBothModes runs a test on a host of each mode, with the wrapper installed.
 func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
 	for _, mode := range []string{"nft", "legacy"} {
 		t.Run(mode, func(t *testing.T) {
 			if host.Contain(t) {
-				installed(t)
-				host.Run(t, "iptables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+				hostWithHint(t, mode)
 				test(t, mode)
 			}
 		})

@@ -14,6 +14,8 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/test/page"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // pages returns the text of every page, by its path from the top.
@@ -88,9 +90,7 @@ func TestOptionsOnPages(t *testing.T) {
 	for name, text := range pages(t) {
 		for _, match := range commands.FindAllStringSubmatch(text, -1) {
 			help, err := exec.Command(os.Getenv(wrapperVariable), match[1], "--help").Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, err)
 			for _, option := range regexp.MustCompile(` (--?[a-z-]+)`).FindAllStringSubmatch(match[2], -1) {
 				if !regexp.MustCompile(`(^|[ ,])` + option[1] + `\b`).Match(help) {
 					t.Errorf("%s: %q: %s has no option %s", name, match[0], match[1], option[1])
@@ -104,44 +104,6 @@ func TestOptionsOnPages(t *testing.T) {
 	}
 }
 
-<<<<<<< HEAD
-// Every test that docs/evidence/comparison.md gives as proof exists, and the README has the conformance suite's numbers.
-func TestComparison(t *testing.T) {
-	suite := regexp.MustCompile("Of ([0-9]+) situations, iptables-nft fails").FindStringSubmatch(pages(t)["docs/evidence/conformance.md"])
-	if suite == nil {
-		t.Fatal("docs/evidence/conformance.md has no numbers")
-	}
-	for _, row := range regexp.MustCompile(`\| 0 of ([0-9]+) \|`).FindAllStringSubmatch(pages(t)["README.md"], -1) {
-		if row[1] != suite[1] {
-			t.Errorf("the README has %s situations, the suite %s", row[1], suite[1])
-		}
-	}
-	var tests strings.Builder
-	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../*/*_test.go", "../internal/*/*_test.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tests.Write(text)
-		}
-	}
-	named := regexp.MustCompile("`(Test[A-Za-z]+)(?:/([a-z-]+))?`").FindAllStringSubmatch(pages(t)["docs/evidence/comparison.md"], -1)
-	for _, name := range named {
-		if !strings.Contains(tests.String(), "func "+name[1]+"(t *testing.T)") {
-			t.Errorf("there is no test %s", name[1])
-		}
-		if _, err := os.Stat("script/" + name[2] + ".txtar"); name[1] == "TestScript" && err != nil {
-			t.Error(err)
-		}
-	}
-	if len(named) < 8 {
-		t.Errorf("it names %d tests", len(named))
-=======
 // Every test and script that docs/security.md and docs/evidence/comparison.md give as proof exists, and the README has the
 // conformance suite's numbers.
 func TestProofs(t *testing.T) {
@@ -176,7 +138,6 @@ func TestProofs(t *testing.T) {
 	}
 	if !strings.Contains(pages(t)["README.md"], "| 0 of "+suite[1]+" | ") {
 		t.Errorf("the README does not say 0 of %s", suite[1])
->>>>>>> d3929dd (test: one package of situations, each about one property)
 	}
 }
 
@@ -194,9 +155,7 @@ func TestLibraryPage(t *testing.T) {
 		want = page.Replace(t, want, file, "```go\n"+strings.Join(functions, "```\n\n```go\n")+"```\n")
 	}
 	if *update {
-		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, os.WriteFile(name, []byte(want), 0o644))
 	} else if want != text {
 		t.Errorf("%s differs from the examples: go test ./test -run TestLibraryPage -update", name)
 	}

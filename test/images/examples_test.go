@@ -59,9 +59,7 @@ type pod struct {
 func parsePod(t *testing.T, text []byte) podSpec {
 	t.Helper()
 	var m manifest
-	if err := yaml.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, yaml.Unmarshal(text, &m))
 	if m.Kind == "DaemonSet" {
 		return m.Spec.Template.Spec
 	}
@@ -70,38 +68,20 @@ func parsePod(t *testing.T, text []byte) podSpec {
 
 func readPod(t *testing.T, name string, n node) pod {
 	t.Helper()
-<<<<<<< HEAD
-	text, err := os.ReadFile(filepath.Join(top, "examples", name+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := pod{parsePod(t, text), n, map[string]string{}}
-=======
 	text := host.Read(t, filepath.Join(top, "examples", name+".yaml"))
-	var m manifest
-	host.Check(t, yaml.Unmarshal(text, &m))
-	p := pod{m.Spec.podSpec, n, map[string]string{}}
-	if m.Kind == "DaemonSet" {
-		p.spec = m.Spec.Template.Spec
-	}
->>>>>>> 36ca096 (test: what the tests expect is in their tables, and the pages are printed from these)
+	p := pod{parsePod(t, text), n, map[string]string{}}
 	if !p.spec.HostNetwork {
 		p.network = bareNode(t)
 	}
 	for _, v := range p.spec.Volumes {
 		path := filepath.Join(t.TempDir(), v.Name)
+		var err error
 		if v.HostPath != nil && v.HostPath.Type == "FileOrCreate" {
-			host.Check(t, os.WriteFile(path, nil, 0o600))
+			err = os.WriteFile(path, nil, 0o600)
 		} else {
-<<<<<<< HEAD
 			err = errors.Join(os.Mkdir(path, 0o755), os.Chmod(path, 0o777)) // as kubelet makes an emptyDir
 		}
-		if err != nil {
-			t.Fatal(err)
-=======
-			host.Check(t, os.Mkdir(path, 0o755))
->>>>>>> 36ca096 (test: what the tests expect is in their tables, and the pages are printed from these)
-		}
+		host.Check(t, err)
 		p.volumes[v.Name] = path
 	}
 	return p

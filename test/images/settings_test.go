@@ -90,9 +90,7 @@ func lock(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "xtables.lock")
 	host.Check(t, os.WriteFile(path, nil, mode))
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.Chmod(path, mode))
 	return path + ":/run/xtables.lock"
 }
 

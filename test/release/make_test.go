@@ -84,22 +84,6 @@ func debianBase(t *testing.T, arch string) string {
 	return fromDebian(t, "trixie-"+arch+"-base.tar", "--mode=root", "--skip=output/mknod", "--variant=apt", "--arch="+arch, `--aptopt=Acquire::Languages "none"`)
 }
 
-<<<<<<< HEAD
-=======
-// arm64Root returns a directory with Debian's iptables for arm64.
-func arm64Root(t *testing.T) string {
-	t.Helper()
-	tar := fromDebian(t, "trixie-arm64.tar", "--variant=extract", "--arch=arm64", "--include=iptables,busybox-static,netbase",
-		`--extract-hook=cd "$1" && ln -s usr/bin usr/sbin usr/lib .`)
-	root := t.TempDir()
-	output(t, exec.Command("tar", "-C", root, "--exclude=./dev/*", "-xf", tar))
-	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
-		host.Check(t, os.Symlink("xtables-nft-multi", filepath.Join(root, "usr/sbin", name)))
-	}
-	return root
-}
-
->>>>>>> 36ca096 (test: what the tests expect is in their tables, and the pages are printed from these)
 // fromDebian makes an archive of Debian packages, once on this machine.
 func fromDebian(t *testing.T, name string, options ...string) string {
 	t.Helper()
@@ -120,10 +104,6 @@ func fromDebian(t *testing.T, name string, options ...string) string {
 // platformsOf returns the platforms of an image in dist/, sorted.
 func platformsOf(t *testing.T, dist, name string) (all []string) {
 	t.Helper()
-<<<<<<< HEAD
-=======
-	archive := host.Read(t, filepath.Join(dist, name+".oci.tar"))
->>>>>>> 36ca096 (test: what the tests expect is in their tables, and the pages are printed from these)
 	type index struct {
 		Manifests []struct {
 			Digest   string
@@ -132,13 +112,7 @@ func platformsOf(t *testing.T, dist, name string) (all []string) {
 	}
 	read := func(file string) (i index) {
 		t.Helper()
-<<<<<<< HEAD
-		if err := json.Unmarshal([]byte(host.Run(t, "tar", "-xOf", filepath.Join(dist, name+".oci.tar"), file)), &i); err != nil {
-			t.Fatal(err)
-		}
-=======
-		host.Check(t, json.Unmarshal(fileOf(t, string(archive), name), &i))
->>>>>>> 36ca096 (test: what the tests expect is in their tables, and the pages are printed from these)
+		host.Check(t, json.Unmarshal([]byte(host.Run(t, "tar", "-xOf", filepath.Join(dist, name+".oci.tar"), file)), &i))
 		return i
 	}
 	top := read("./index.json")
@@ -148,23 +122,3 @@ func platformsOf(t *testing.T, dist, name string) (all []string) {
 	slices.Sort(all)
 	return all
 }
-<<<<<<< HEAD
-=======
-
-// fileOf returns a file of a tar archive.
-func fileOf(t *testing.T, archive, name string) []byte {
-	t.Helper()
-	for r := tar.NewReader(strings.NewReader(archive)); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			t.Fatalf("there is no %s in it", name)
-		}
-		host.Check(t, err)
-		if header.Name == name {
-			content, err := io.ReadAll(r)
-			host.Check(t, err)
-			return content
-		}
-	}
-}
->>>>>>> 36ca096 (test: what the tests expect is in their tables, and the pages are printed from these)
