@@ -30,7 +30,7 @@ func TestDependencies(t *testing.T) {
 		linked[module.Path] = true
 	}
 	rows := map[string]bool{}
-	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z.]+/\S+) \| (tests only)?`).FindAllStringSubmatch(page, -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z0-9.]+/\S+) \| (tests only)?`).FindAllStringSubmatch(page, -1) {
 		if rows[row[1]] = true; linked[row[1]] != (row[2] == "") {
 			t.Errorf("%s is in the binary: %v", row[1], linked[row[1]])
 		}
