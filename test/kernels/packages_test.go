@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -106,12 +105,11 @@ var userland = []string{"iptables", "nftables", "ipset", "iproute2", "kmod", "li
 
 // guestRoot makes the guest's files except for the kernel's and ours, once on this machine: an archive as the kernel unpacks it
 // into its first root.
-func guestRoot(tb testing.TB, more ...string) string {
+func guestRoot(tb testing.TB) string {
 	tb.Helper()
-	packages := slices.Concat(userland, more)
-	return filepath.Join(cached(tb, "bookworm-"+strings.Join(packages, "-"), func(dir string) {
+	return filepath.Join(cached(tb, "bookworm-"+strings.Join(userland, "-"), func(dir string) {
 		root := filepath.Join(tb.TempDir(), "root")
-		mmdebstrap(tb, "--variant=essential", "--format=tar", "--include="+strings.Join(packages, ","), "bookworm", dir+"/root.tar", archive)
+		mmdebstrap(tb, "--variant=essential", "--format=tar", "--include="+strings.Join(userland, ","), "bookworm", dir+"/root.tar", archive)
 		host.Run(tb, "sh", "-euc", `mkdir "$0"; tar -C "$0" --exclude='./dev/*' -xf "$1/root.tar"; rm "$1/root.tar"
 			cd "$0"; rm -rf usr/share/doc usr/share/man usr/share/locale usr/share/info usr/share/zoneinfo usr/share/perl usr/lib/*/perl usr/lib/*/gconv \
 				usr/lib/locale var/lib/apt var/cache/* var/lib/dpkg/info boot

@@ -41,13 +41,6 @@ func TestPage(t *testing.T) {
 		}
 	}
 	page.Holds(t, file, "states", states, *update)
-
-	docker := table("state", "dockerd with Debian's names, which resolve to iptables-nft", "dockerd with the wrapper", "its rules are in")
-	for _, test := range dockerTests {
-		state, _ := find(test.state)
-		docker += line(state.is, map[bool]string{true: "starts", false: "does not start"}[test.direct], "starts", test.backend)
-	}
-	page.Holds(t, file, "docker", docker, *update)
 }
 
 func table(columns ...string) string {

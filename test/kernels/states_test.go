@@ -5,7 +5,6 @@ package kernels
 
 import (
 	"slices"
-	"strings"
 )
 
 // state is how a kernel is when the first call comes.
@@ -16,7 +15,6 @@ type state struct {
 	outside     string   // a shell command that loads modules, outside the container
 	inside      string   // the same, inside
 	locked      bool     // no module can be loaded any more
-	docker      bool     // for TestDocker
 	readOnlyShm bool     // nothing can be remembered in /dev/shm
 	want        want
 }
@@ -131,11 +129,9 @@ type group struct {
 }
 
 func find(name string) (state, bool) {
-	name, docker := strings.CutPrefix(name, dockerPrefix)
 	for _, g := range groups {
 		for _, s := range g.states {
 			if s.name == name {
-				s.docker = docker
 				return s, true
 			}
 		}
