@@ -56,7 +56,10 @@ func first() {
 	if name != "" {
 		os.Exit(0)
 	}
-	_ = show("dmesg") // with the registers of programs that died of a signal
+	log, _ := exec.Command("dmesg").Output() // with the registers of programs that died of a signal
+	if _, after, found := strings.Cut(string(log), deathMark); found {
+		fmt.Println(deathMark + after)
+	}
 	fmt.Println(endMark)
 	unix.Sync()
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART) // qemu ends then
@@ -206,15 +209,6 @@ func unload(boot []string) error {
 		}
 	}
 	return last
-}
-
-// show prints what the kernel logged from the first death on.
-func show(program string) error {
-	log, err := exec.Command(program).Output()
-	if _, after, found := strings.Cut(string(log), deathMark); found {
-		fmt.Println(deathMark + after)
-	}
-	return err
 }
 
 func shell(command string) error {
