@@ -68,8 +68,9 @@ no_shm() {
 }
 own_dev() { no_shm; mkdir /dev/shm; mount -t tmpfs -o mode=1777 none /dev/shm; }
 
-# user PROGRAM ARGUMENTS...: a call of another user, who has the rights to change rules.
+# user PROGRAM ARGUMENTS...: a call of another user, who has the rights to change rules, and those in also.
+also=
 user() {
 	chmod 666 /run/xtables.lock 2>/dev/null || { touch /run/xtables.lock; chmod 666 /run/xtables.lock; }
-	call setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=+net_admin,+net_raw --ambient-caps=+net_admin,+net_raw "$@"
+	call setpriv --reuid=65534 --regid=65534 --clear-groups "--inh-caps=+net_admin,+net_raw$also" "--ambient-caps=+net_admin,+net_raw$also" "$@"
 }

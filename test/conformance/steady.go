@@ -84,8 +84,8 @@ func memory() []situation {
 			fill legacy 6; try strace -f -qq -o trace -e trace=socket -e inject=socket:error=ENFILE iptables -A INPUT -s 192.0.2.7 -j ACCEPT; client`},
 		{name: "root writes and flushes, then another user writes", want: "legacy", script: `
 			fill legacy 3; add 192.0.2.7; call iptables -F; user iptables -A INPUT -s 192.0.2.8 -j ACCEPT; where 192.0.2.8`},
-		{name: "another user guesses and writes, then kubelet's hint appears in the other backend, and root writes", want: "legacy", script: `
-			user iptables -A INPUT -s 192.0.2.7 -j ACCEPT; user iptables -A INPUT -s 192.0.2.8 -j ACCEPT
+		{name: "another user, who may look at process 1, guesses and writes, then kubelet's hint appears in the other backend, and root writes", want: "legacy", script: `
+			also=,+sys_ptrace; user iptables -A INPUT -s 192.0.2.7 -j ACCEPT; user iptables -A INPUT -s 192.0.2.8 -j ACCEPT
 			call iptables -w -P INPUT ACCEPT; hint legacy ip; client`},
 		{name: "another user fills /dev/shm, a guess writes, the other backend fills up, then a write", want: "nft", script: `
 			mount -t tmpfs -o mode=1777,nr_inodes=20 none /dev/shm
@@ -111,4 +111,4 @@ func memory() []situation {
 const busy = `
 	nft add table ip busy; nft add set ip busy s '{ type ipv4_addr; }'
 	(while :; do echo 'add element ip busy s { 192.0.2.1 }'; echo 'delete element ip busy s { 192.0.2.1 }'; done) | nft -i >"$TMP/nft" 2>&1 &
-	sleep 0.2; client; kill $!`
+	sleep 0.2; add 192.0.2.1; kill $!; where 192.0.2.1`
