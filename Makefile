@@ -1,14 +1,7 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# make demo      see it work on the rules of a real node, without changing this machine
-# make test      each behaviour is tested: two minutes once the tools are installed
-# make test-all  all images, kernels, clients, every call failing: half an hour
-# make nightly   what test-all leaves out: hosts of both modes for each image, all scripts on all kernels, more of everything random
-# make build     bin/iptables-wrapper
-# make lint      formatting, vet, staticcheck, workflows, prose
-# make release VERSION=v1.2.3  binaries, tarballs, images, checksums
-# CONTRIBUTING.md has the parts of them, and what they install.
+# "make" prints the targets that people use. The others are parts of these, or for CI and releases: CONTRIBUTING.md has them.
 
 SHELL := /bin/bash -euo pipefail
 
@@ -33,7 +26,17 @@ LDFLAGS := -s -w -checklinkname=0 -X github.com/iptables-wrappers/iptables-wrapp
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: build release publish ci nightly sbom-of test test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo vet lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
+.PHONY: help build release publish ci nightly sbom-of test test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo vet lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
+
+help:
+	@sed -n 's/^##  *//p' Makefile
+
+##  make build        bin/iptables-wrapper
+##  make demo         see it work on the rules of a real node, without changing this machine
+##  make test         each behaviour is tested: two minutes once the tools are installed
+##  make test-all     all images, kernels, clients, every call failing, and make lint: half an hour
+##  make lint         formatting, vet, staticcheck, workflows, prose
+##  make conformance  situations for any wrapper: WRAPPER=/path/to/it
 
 build:
 	go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY) .
@@ -70,10 +73,9 @@ lane-packages:
 lane-others:
 	$(CLIENTS)
 	@$(MAKE) --no-print-directory lint
-	@$(MAKE) --no-print-directory conformance WRAPPER=$(abspath $(BINARY))
 	@$(MAKE) --no-print-directory fuzz
 
-# The following are parts of "make test-all". Adding TESTFLAGS=-update to some of them writes the results into docs/evidence/.
+# The following are parts of "make test-all". TESTFLAGS=-update writes into docs/evidence/ what the tests expect or count.
 test-images test-kernels test-faults: TEST_ALL := nightly
 test-images: tools-all
 	$(FULLY) -timeout 120m ./test/images $(TESTFLAGS)
@@ -93,16 +95,11 @@ test-clients: tools-all build
 CLIENTS = cd test/clients && $(GO_TEST) -timeout 120m ./... $(TESTFLAGS)
 
 # Any wrapper, in every situation that needs no more than the six names: make conformance WRAPPER=/path/to/it
-# KERNELS=1: not on this kernel, but on Debian's, emulated. SUITEFLAGS="-kernel 6.1 -situations ^host" does less.
+# SUITEFLAGS="-run ^host -all" plays some of them, and prints those that pass too.
 WRAPPER ?= $(BINARY)
 NAMES ?= links
 conformance: tools-test $(if $(filter $(BINARY),$(WRAPPER)),build)
-ifdef KERNELS
-	cd test/kernels && go test -count=1 -timeout 6h -run '^TestConformance$$' -wrapper $(abspath $(WRAPPER)) \
-		-names $(if $(wildcard $(NAMES)),$(abspath $(NAMES)),$(NAMES)) $(SUITEFLAGS)
-else
 	go run ./test/conformance -wrapper $(WRAPPER) -names $(NAMES) $(SUITEFLAGS)
-endif
 	$(TOOK)
 
 demo: tools-demo build

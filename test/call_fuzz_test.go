@@ -74,31 +74,20 @@ func FuzzCall(f *testing.F) {
 func start(t *testing.T, path string, args, environment []string) (stdout, stderr string, status int) {
 	t.Helper()
 	outRead, outWrite, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	defer outRead.Close()
 	errFile, err := os.CreateTemp(t.TempDir(), "stderr")
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	defer errFile.Close()
 	process, err := os.StartProcess(path, args, &os.ProcAttr{Env: environment, Files: []*os.File{nil, outWrite, errFile}})
 	outWrite.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	var out bytes.Buffer
 	if _, err := out.ReadFrom(outRead); err != nil {
 		t.Fatal(err)
 	}
 	state, err := process.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
-	errText, err := os.ReadFile(errFile.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
+	errText := host.Read(t, errFile.Name())
 	return out.String(), string(errText), state.ExitCode()
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// Each shell completes what the program's help says, with the script where the shell looks for it, or sourced.
+// Each shell completes what the program's help says.
 func TestCompletion(t *testing.T) {
 	wrapper := os.Getenv(wrapperVariable)
 	commands := listed(host.Run(t, wrapper, "--help"), `(?m)^   ([a-z]+)  +\S`)
@@ -24,12 +24,8 @@ func TestCompletion(t *testing.T) {
 		t.Fatalf("commands %q, flags %q", commands, flags)
 	}
 	dirs := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dirs, "directory"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dirs, "file"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.Mkdir(filepath.Join(dirs, "directory"), 0o755))
+	host.Check(t, os.WriteFile(filepath.Join(dirs, "file"), nil, 0o644))
 	formats := []string{"text", "table", "json", "env", "nfd"}
 	tests := []struct {
 		line string
@@ -58,12 +54,11 @@ func TestCompletion(t *testing.T) {
 		lines = append(lines, "iptables-wrapper "+test.line)
 	}
 	for shell, complete := range map[string]func(t *testing.T, dir, script string, lines []string) [][]string{
-		"bash": bash, "zsh": zsh, "zsh, sourced": zshSourced, "fish": fish, "fish, sourced": fishSourced,
+		"bash": bash, "zsh": zsh, "fish": fish,
 	} {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
-			name, _, _ := strings.Cut(shell, ",")
-			completed := complete(t, dirs, host.Run(t, wrapper, "completion", name), lines)
+			completed := complete(t, dirs, host.Run(t, wrapper, "completion", shell), lines)
 			if len(completed) != len(tests) {
 				t.Fatalf("of %d lines, %d were completed: %q", len(tests), len(completed), completed)
 			}
@@ -139,51 +134,31 @@ func bash(t *testing.T, dir, script string, lines []string) [][]string {
 	return typed(t, dir, lines, "bash", "--noprofile", "--rcfile", rc, "-i")
 }
 
+// zsh finds the script in a directory of its own. It edits lines on a terminal only.
 func zsh(t *testing.T, dir, script string, lines []string) [][]string {
+	needs(t, "zsh")
 	functions := t.TempDir()
 	write(t, functions, "_iptables-wrapper", script)
-	return typedZsh(t, dir, lines, "fpath=("+functions+" $fpath); autoload -Uz compinit; compinit -D -u")
-}
-
-func zshSourced(t *testing.T, dir, script string, lines []string) [][]string {
-	return typedZsh(t, dir, lines, "autoload -Uz compinit; compinit -D -u", script)
-}
-
-func typedZsh(t *testing.T, dir string, lines []string, setup ...string) [][]string {
-	needs(t, "zsh")
-	rc := write(t, t.TempDir(), ".zshrc", append(setup, recorder, `
+	rc := write(t, t.TempDir(), ".zshrc", "fpath=("+functions+" $fpath); autoload -Uz compinit; compinit -D -u", recorder, `
 zle -C all-matches complete-word _generic
 bindkey '^Xa' all-matches
 zstyle ':completion:all-matches:*' completer _all_matches _complete
 zstyle ':completion:all-matches:*' insert true
-`)...)
-	// It edits lines on a terminal only.
+`)
 	return typed(t, dir, lines, "env", "ZDOTDIR="+filepath.Dir(rc), "script", "-qec", "zsh -i", "/dev/null")
 }
 
-func fish(t *testing.T, dir, script string, lines []string) [][]string {
+// fish says itself what it would complete. An empty line ends what it says about each line.
+func fish(t *testing.T, dir, script string, lines []string) (completed [][]string) {
+	needs(t, "fish")
 	config := t.TempDir()
 	write(t, filepath.Join(config, "fish/completions"), "iptables-wrapper.fish", script)
-	return askedFish(t, dir, config, lines)
-}
-
-func fishSourced(t *testing.T, dir, script string, lines []string) [][]string {
-	config := t.TempDir()
-	write(t, filepath.Join(config, "fish"), "config.fish", script)
-	return askedFish(t, dir, config, lines)
-}
-
-// askedFish has fish itself say what it would complete. An empty line ends what it says about each line.
-func askedFish(t *testing.T, dir, config string, lines []string) (completed [][]string) {
-	needs(t, "fish")
 	cmd := exec.Command("fish", append([]string{"--command",
 		"function iptables-wrapper; end; for line in $argv; complete --do-complete=$line; echo; end"}, lines...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+config, "XDG_DATA_HOME="+config)
 	output, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", cmd, err)
-	}
+	host.Check(t, err)
 	var words []string
 	for line := range strings.Lines(string(output)) {
 		if line == "\n" {
@@ -203,12 +178,8 @@ func needs(t *testing.T, program string) {
 }
 
 func write(t *testing.T, dir, name string, parts ...string) string {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.MkdirAll(dir, 0o755))
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(strings.Join(parts, "\n")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.WriteFile(path, []byte(strings.Join(parts, "\n")), 0o644))
 	return path
 }

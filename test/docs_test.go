@@ -26,10 +26,7 @@ func TestDocs(t *testing.T) {
 				return
 			}
 			installed(t)
-			text, err := os.ReadFile(page)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := host.Read(t, page)
 			got, ran := play(t, string(text))
 			if ran == 0 {
 				t.Error("the page shows no command")

@@ -4,8 +4,8 @@
 package test
 
 import (
-	"encoding/json"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -13,36 +13,21 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// errnos are those that the man page of a call allows. Besides, each call fails with those of everyErrno. Not among them is
-// EPROTONOSUPPORT for a socket, which is an answer: script/no-nf-tables.txtar.
-var errnos = map[string]string{
-	"execve":     "E2BIG EACCES EAGAIN EINVAL EISDIR ELIBBAD ELOOP EMFILE ENAMETOOLONG ENFILE ENOENT ENOEXEC ENOTDIR ETXTBSY",
-	"faccessat":  "EACCES EINVAL ELOOP ENAMETOOLONG ENOENT ENOTDIR EROFS ETXTBSY",
-	"flock":      "EAGAIN EBADF EINVAL ENOLCK",
-	"getsockopt": "EAGAIN EBADF EFAULT EINVAL ENOENT ENOPROTOOPT ENOTSOCK",
-	"linkat":     "EACCES EDQUOT EEXIST ELOOP EMLINK ENOENT ENOSPC ENOTDIR EROFS EXDEV",
-	"newfstatat": "EACCES EBADF EINVAL ELOOP ENAMETOOLONG ENOENT ENOTDIR EOVERFLOW",
-	"openat":     "EACCES EBUSY EINVAL EISDIR ELOOP EMFILE ENAMETOOLONG ENFILE ENODEV ENOENT ENOTDIR ENXIO EOVERFLOW",
-	"read":       "EAGAIN EBADF EINVAL EISDIR",
-	"readlinkat": "EACCES EBADF EINVAL ELOOP ENAMETOOLONG ENOENT ENOTDIR",
-	"recvfrom":   "EAGAIN EBADF ECONNREFUSED EINVAL ENOBUFS ENOTCONN ENOTSOCK",
-	"renameat":   "EACCES EBUSY EDQUOT EINVAL EISDIR ELOOP EMLINK ENAMETOOLONG ENOENT ENOSPC ENOTDIR ENOTEMPTY EROFS EXDEV",
-	"sendto":     "EACCES EAGAIN EBADF ECONNREFUSED ECONNRESET EINVAL EMSGSIZE ENOBUFS ENOTCONN ENOTSOCK EOPNOTSUPP EPIPE",
-	"socket":     "EACCES EAFNOSUPPORT EINVAL EMFILE ENFILE ENOBUFS",
-	"symlinkat":  "EACCES EDQUOT EEXIST ELOOP ENAMETOOLONG ENOENT ENOSPC ENOTDIR EROFS",
-	"unlinkat":   "EACCES EBUSY EINVAL EISDIR ELOOP ENAMETOOLONG ENOENT ENOTDIR EROFS",
+// errnos are those with which each call fails, whether its man page has them or not. Not among them is EPROTONOSUPPORT for a
+// socket, which is an answer: script/no-nf-tables.txtar.
+var errnos = strings.Fields("EIO ENOSPC EACCES EPERM EMFILE ENOMEM EINTR EAGAIN EROFS EINVAL ELOOP ENOENT")
+
+// fewErrnos is how many of them are tried in a scene that is not for every one: others for each call, and in each scene.
+const fewErrnos = 3
+
+func (s *scene) errnos(at int) []string {
+	few := host.Number(1, fewErrnos)
+	if s.every && host.All() {
+		return errnos
+	}
+	first := (s.number + at) * few % len(errnos)
+	return slices.Concat(errnos, errnos)[first : first+few]
 }
-
-const everyErrno = "ENOMEM EINTR EIO EPERM ENOSYS"
-
-// usual is the errno of a call that "make test" tries; EIO for the others.
-var usual = map[string]string{
-	"symlinkat": "ENOSPC", "linkat": "EROFS", "openat": "EACCES", "getsockopt": "EPERM", "socket": "EMFILE", "sendto": "EPERM",
-	"recvfrom": "ENOBUFS", "execve": "EACCES", "flock": "EAGAIN",
-}
-
-// cannotFail are calls that the wrapper makes and that have no errors of their own.
-var cannotFail = strings.Fields("geteuid getuid getegid getgid rt_sigaction sigaltstack close exit_group uname getrandom sched_getaffinity arch_prctl")
 
 // asks reports whether a call is part of the question to one backend, or of the question whether the answer may be kept. If
 // it fails, the guess may be the other backend; it is never kept.
@@ -69,55 +54,43 @@ const (
 	refused outcome = "an error message"
 )
 
-// fault is one system call that failed, and the result.
-type fault struct {
-	Step    step
-	Errno   string
-	Outcome outcome
-}
-
-// Each system call on the way to the program, and of select and reset, fails, one by one: in some scenes with each errno that
-// it can have, in the others with three of them. Whatever fails, the right program runs or one line says why not; no name is broken; there are never two backends;
-// and the next call is as good as the first.
+// Each system call on the way to the program, and of select and reset, fails, one by one: in one scene with each errno, in the
+// others with three of them. Whatever fails, the right program runs or one line says why not; no name is broken; there are never
+// two backends; and the next call is as good as the first.
 func TestFaults(t *testing.T) {
-	results, outside := resultsDir(t)
-	if outside {
-		defer func() { reportFaults(t, results) }()
-	}
-	inScenes(t, func(t *testing.T, s *scene) {
-		content, err := json.Marshal(s.failEach(t))
-		if err != nil {
-			t.Fatal(err)
+	inScenes(t, func(t *testing.T, s *scene) map[outcome]int { return s.failEach(t) }, func(total int, counts map[outcome]int) {
+		text := "\n| outcome | times |\n| --- | ---: |\n"
+		for _, o := range []outcome{kept, ran, swayed, refused} {
+			text += fmt.Sprintf("| %s | %d |\n", o, counts[o])
 		}
-		putResult(t, results, s.doc, content)
+		section(t, "faults", total, "faults injected", fmt.Sprintf("Each system call of a first call, `select` and `reset` fails, one by one, in %d situations: in\none of them with each of %s,\nin the others with %d of these.\n%s",
+			len(scenes), strings.Join(errnos, ", "), fewErrnos, text))
 	})
 }
 
-func (s *scene) failEach(t *testing.T) (all []fault) {
+func (s *scene) failEach(t *testing.T) map[outcome]int {
+	outcomes := map[outcome]int{}
 	reference := s.reference(t)
 	for at, call := range reference {
-		if call.BeforeMain || slices.Contains(cannotFail, call.Name) || s.isCommand() && errnos[call.Name] == "" {
+		if call.BeforeMain || slices.Contains(cannotFail, call.Name) {
 			continue
 		}
-		if errnos[call.Name] == "" {
-			t.Fatalf("the wrapper calls %s, of which no errno is listed", call.Name)
-		}
-		for _, errno := range s.errnos(call, at) {
+		for _, errno := range s.errnos(at) {
 			if errno == "ENOENT" && strings.HasSuffix(call.On, "/if_inet6") {
 				continue // an answer, too: this kernel has no IPv6
 			}
 			end := s.disturb(t, reference, at, "error="+errno)
-			f := fault{call, errno, s.judge(t, call, end)}
-			all = append(all, f)
+			result := s.judge(t, call, end)
+			outcomes[result]++
 			var wrong []string
-			if f.Outcome == "" {
+			if result == "" {
 				wrong = append(wrong, "an unexpected end")
 			}
 			wrong = append(wrong, s.check(t)...)
 			if left := litter(t); len(left) > 0 && call.Name != "unlinkat" {
 				wrong = append(wrong, fmt.Sprintf("left behind: %v", left))
 			}
-			if f.Outcome != kept || s.isCommand() {
+			if result != kept || s.isCommand() {
 				wrong = append(wrong, s.recovers(t)...)
 			}
 			if len(wrong) > 0 {
@@ -125,29 +98,7 @@ func (s *scene) failEach(t *testing.T) (all []fault) {
 			}
 		}
 	}
-	if len(all) == 0 {
-		t.Error("nothing failed")
-	}
-	return all
-}
-
-// fewErrnos is how many errnos of a call are tried in a scene that is not for every one of them.
-const fewErrnos = 3
-
-// errnos are those with which a call fails in this scene.
-func (s *scene) errnos(call step, at int) []string {
-	all := strings.Fields(everyErrno + " " + errnos[call.Name])
-	switch likely := usual[call.Name]; {
-	case !host.All() && likely == "":
-		return []string{"EIO"}
-	case !host.All():
-		return []string{likely}
-	case s.every, call.Name == "linkat", call.Name == "unlinkat": // few scenes have those two
-		return all
-	}
-	// Others in each scene, and for each call of the same name.
-	first := (s.number + at) * fewErrnos % len(all)
-	return slices.Concat(all, all)[first : first+fewErrnos]
+	return outcomes
 }
 
 // judge returns the result of a call, "" if that may not be.
@@ -190,4 +141,70 @@ func (s *scene) judge(t *testing.T, failed step, e ended) outcome {
 		return refused
 	}
 	return ""
+}
+
+// A process is killed before each of its system calls, one by one; and three at once are, each somewhere. At every such
+// instant each name works, there are not two backends, and the next call or command is as good as the first.
+func TestKilledAtEachCall(t *testing.T) {
+	inScenes(t, func(t *testing.T, s *scene) map[outcome]int {
+		kills := s.killAtEach(t)
+		if host.All() {
+			kills += s.killThree(t)
+		}
+		return map[outcome]int{"": kills}
+	}, func(kills int, _ map[outcome]int) {
+		section(t, "kills", kills, "kills survived", fmt.Sprintf("A first call, `select` and `reset` were killed in %d situations: before each system call that changes a file, and before\nexecve; in one of them, before each system call. Three processes at once were killed before every third.", len(scenes)))
+	})
+}
+
+// changing are the calls that change something, and the last one. A process that is killed before any other call leaves
+// behind what it would before the next of these, so it is killed before those too in one scene only.
+var changing = strings.Fields("symlinkat linkat renameat unlinkat execve")
+
+func (s *scene) killAtEach(t *testing.T) (kills int) {
+	reference := s.reference(t)
+	for at, call := range reference {
+		if call.BeforeMain || slices.Contains(cannotFail, call.Name) ||
+			!slices.Contains(changing, call.Name) && !(s.every && host.All()) {
+			continue
+		}
+		s.disturb(t, reference, at, "signal=KILL")
+		kills++
+		s.survived(t, fmt.Sprintf("killed at %+v", call))
+	}
+	return kills
+}
+
+// killThree kills three processes that run at the same time. Where the others are by then is left to chance, so only what
+// holds at any time is asked for.
+func (s *scene) killThree(t *testing.T) (kills int) {
+	reference := s.reference(t)
+	for at := range reference {
+		if reference[at].BeforeMain || at%3 != s.number%3 {
+			continue
+		}
+		s.restore(t)
+		var calls []*exec.Cmd
+		for _, i := range []int{at, at + 3, at + 11} {
+			call := reference[i%len(reference)]
+			cmd := exec.Command("strace", append([]string{"-qq", "-o", "/dev/null",
+				"-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call.Name, call.When)}, s.call...)...)
+			host.Check(t, cmd.Start())
+			calls = append(calls, cmd)
+		}
+		for _, cmd := range calls {
+			if cmd.Wait() != nil {
+				kills++
+			}
+		}
+		s.survived(t, fmt.Sprintf("three at once, the first at %+v", reference[at]))
+	}
+	return kills
+}
+
+func (s *scene) survived(t *testing.T, what string) {
+	t.Helper()
+	if wrong := append(s.check(t), s.recovers(t)...); len(wrong) > 0 {
+		t.Errorf("%s: %s:\n%s", s.doc, what, strings.Join(wrong, "\n"))
+	}
 }

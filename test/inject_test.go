@@ -29,8 +29,11 @@ type step struct {
 
 func (s step) same(other step) bool { return s.Name == other.Name && s.On == other.On }
 
+// cannotFail are calls that have no errors of their own, or that only print.
+var cannotFail = strings.Fields("geteuid getuid getegid getgid rt_sigaction sigaltstack close exit_group uname getrandom sched_getaffinity arch_prctl write fcntl")
+
 // ofTheRuntime are calls that Go's runtime makes when it needs them. How often it does differs from run to run.
-var ofTheRuntime = strings.Fields("futex mmap madvise munmap clone clone3 nanosleep sched_yield rt_sigreturn rt_sigprocmask tgkill getpid gettid prctl epoll_pwait epoll_ctl")
+var ofTheRuntime = strings.Fields("futex mmap madvise munmap clone clone3 nanosleep sched_yield rt_sigreturn rt_sigprocmask tgkill getpid gettid prctl epoll_create1 epoll_pwait epoll_ctl eventfd2")
 
 // parseTrace returns the steps until the program begins, or the end.
 func parseTrace(trace string) (steps []step) {

@@ -8,9 +8,11 @@ package test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -69,13 +71,8 @@ var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables
 // putWrapper copies the program to where an image would have it.
 func putWrapper(tb testing.TB, path string) {
 	tb.Helper()
-	content, err := os.ReadFile(os.Getenv(wrapperVariable))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o755); err != nil {
-		tb.Fatal(err)
-	}
+	content := host.Read(tb, os.Getenv(wrapperVariable))
+	host.Check(tb, os.WriteFile(path, content, 0o755))
 }
 
 // installed puts the wrapper into the container and under the six names.
@@ -83,6 +80,32 @@ func installed(tb testing.TB) {
 	tb.Helper()
 	putWrapper(tb, "/usr/sbin/iptables-wrapper")
 	host.Run(tb, "iptables-wrapper", "install")
+}
+
+// hostWithHint makes a host of a mode, and installs the wrapper.
+func hostWithHint(t *testing.T, mode string) {
+	t.Helper()
+	installed(t)
+	host.Run(t, "iptables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+}
+
+// readOnly makes every call a first call.
+func readOnly(t *testing.T) {
+	t.Helper()
+	host.Run(t, "sh", "-ec", "for dir in /usr/sbin /etc/alternatives; do mount -o remount,bind,ro $dir; done")
+	t.Cleanup(func() { wantNames(t, wrapperFile) })
+}
+
+// inBothModes runs a test on a host of each mode, with the wrapper installed.
+func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
+	for _, mode := range []string{"nft", "legacy"} {
+		t.Run(mode, func(t *testing.T) {
+			if host.Contain(t) {
+				hostWithHint(t, mode)
+				test(t, mode)
+			}
+		})
+	}
 }
 
 // end returns what a name points to, through all links.
@@ -106,8 +129,29 @@ func wantNames(tb testing.TB, want string) {
 
 // processRuns says whether a process has not ended yet.
 func processRuns(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := os.ReadFile(proc(pid, "stat"))
 	return err == nil && !bytes.Contains(stat, []byte(") Z "))
+}
+
+func proc(pid int, file string) string { return fmt.Sprintf("/proc/%d/%s", pid, file) }
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content := host.Read(t, path)
+	return string(content)
+}
+
+// readAll reads to the end.
+func readAll(r io.Reader) string {
+	content, _ := io.ReadAll(r)
+	return string(content)
+}
+
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	host.Check(t, err)
+	return n
 }
 
 // inode returns a file's inode.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/test/page"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // pages returns the text of every page, by its path from the top.
@@ -26,11 +28,7 @@ func pages(t *testing.T) map[string]string {
 			t.Fatalf("no %s: %v", pattern, err)
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found[strings.TrimPrefix(file, "../")] = string(text)
+			found[strings.TrimPrefix(file, "../")] = read(t, file)
 		}
 	}
 	return found
@@ -92,9 +90,7 @@ func TestOptionsOnPages(t *testing.T) {
 	for name, text := range pages(t) {
 		for _, match := range commands.FindAllStringSubmatch(text, -1) {
 			help, err := exec.Command(os.Getenv(wrapperVariable), match[1], "--help").Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, err)
 			for _, option := range regexp.MustCompile(` (--?[a-z-]+)`).FindAllStringSubmatch(match[2], -1) {
 				if !regexp.MustCompile(`(^|[ ,])` + option[1] + `\b`).Match(help) {
 					t.Errorf("%s: %q: %s has no option %s", name, match[0], match[1], option[1])
@@ -108,69 +104,59 @@ func TestOptionsOnPages(t *testing.T) {
 	}
 }
 
-// Every test that docs/evidence/comparison.md gives as proof exists, and the README has the conformance suite's numbers.
-func TestComparison(t *testing.T) {
-	suite := regexp.MustCompile("Of ([0-9]+) situations, iptables-nft fails").FindStringSubmatch(pages(t)["docs/evidence/conformance.md"])
+// Every test and script that docs/security.md and docs/evidence/comparison.md give as proof exists, and the README has the
+// conformance suite's numbers.
+func TestProofs(t *testing.T) {
+	var tests strings.Builder
+	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../*/*_test.go", "../internal/*/*_test.go"} {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range files {
+			tests.WriteString(read(t, file))
+		}
+	}
+	const commands = " detect doctor install select reset xtables-nft-multi "
+	for _, page := range []string{"docs/security.md", "docs/evidence/comparison.md"} {
+		// A script is what stands alone between backquotes, or behind TestScript/, and is no option, path or command.
+		named := regexp.MustCompile("`(Test[A-Za-z]+)(?:/([a-z-]+))?`|`([a-z][a-z-]+)`").FindAllStringSubmatch(pages(t)[page], -1)
+		for _, name := range named {
+			name[2] += name[3]
+			if name[1] != "" && !strings.Contains(tests.String(), "func "+name[1]+"(t *testing.T)") {
+				t.Errorf("%s: there is no test %s", page, name[1])
+			}
+			_, err := os.Stat("script/" + name[2] + ".txtar")
+			if name[2] != "" && err != nil && !strings.Contains(commands, " "+name[2]+" ") && !strings.HasPrefix(name[2], "iptables-") {
+				t.Errorf("%s: there is no script %s", page, name[2])
+			}
+		}
+		if len(named) < 8 {
+			t.Errorf("%s names %d tests", page, len(named))
+		}
+	}
+	suite := regexp.MustCompile("Of ([0-9]+) situations, iptables-nft fails ([0-9]+) and `counts.sh` [0-9]+").FindStringSubmatch(pages(t)["docs/evidence/conformance.md"])
 	if suite == nil {
 		t.Fatal("docs/evidence/conformance.md has no numbers")
 	}
-	for _, row := range regexp.MustCompile(`\| 0 of ([0-9]+) \|`).FindAllStringSubmatch(pages(t)["README.md"], -1) {
-		if row[1] != suite[1] {
-			t.Errorf("the README has %s situations, the suite %s", row[1], suite[1])
-		}
-	}
-	var tests strings.Builder
-	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../*/*_test.go", "../internal/*/*_test.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tests.Write(text)
-		}
-	}
-	named := regexp.MustCompile("`(Test[A-Za-z]+)(?:/([a-z-]+))?`").FindAllStringSubmatch(pages(t)["docs/evidence/comparison.md"], -1)
-	for _, name := range named {
-		if !strings.Contains(tests.String(), "func "+name[1]+"(t *testing.T)") {
-			t.Errorf("there is no test %s", name[1])
-		}
-		if _, err := os.Stat("script/" + name[2] + ".txtar"); name[1] == "TestScript" && err != nil {
-			t.Error(err)
-		}
-	}
-	if len(named) < 8 {
-		t.Errorf("it names %d tests", len(named))
+	if !strings.Contains(pages(t)["README.md"], "| 0 of "+suite[1]+" | ") {
+		t.Errorf("the README does not say 0 of %s", suite[1])
 	}
 }
 
 // The code on docs/library.md is that of the examples, which tests run.
 func TestLibraryPage(t *testing.T) {
 	const name = "../docs/library.md"
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := string(text)
+	text := read(t, name)
+	want := text
 	for _, file := range []string{"exec/example_test.go", "detect/example_test.go"} {
-		example, err := os.ReadFile(filepath.Join("..", file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		example := read(t, filepath.Join("..", file))
 		var functions []string
-		for _, function := range regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`).FindAllStringSubmatch(string(example), -1) {
+		for _, function := range regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`).FindAllStringSubmatch(example, -1) {
 			functions = append(functions, regexp.MustCompile(`(?m)^\t`).ReplaceAllString(function[1], ""))
 		}
 		want = page.Replace(t, want, file, "```go\n"+strings.Join(functions, "```\n\n```go\n")+"```\n")
 	}
 	if *update {
-		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(text) {
+		host.Check(t, os.WriteFile(name, []byte(want), 0o644))
+	} else if want != text {
 		t.Errorf("%s differs from the examples: go test ./test -run TestLibraryPage -update", name)
 	}
 }

@@ -6,6 +6,7 @@ package test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -30,7 +31,7 @@ func TestRandomTrees(t *testing.T) {
 			t.Fatalf("TEST_TREES: %v", err)
 		}
 	}
-	if _, outside := resultsDir(t); outside && other == "" {
+	if other == "" {
 		defer func() {
 			section(t, "trees", trees, "random trees of names", "Links, loops, files and directories under the six names in /usr/sbin and /etc/alternatives, and a first\ncall, `install`, `reset` or `select` on them.")
 		}()
@@ -44,10 +45,8 @@ func TestRandomTrees(t *testing.T) {
 		// The programs are in a directory of their own, so that /usr/sbin can be emptied each time.
 		host.Run(t, "sh", "-ec", `mkdir /run/programs; cp /usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi /bin/true /run/programs
 			mkdir /run/root; ln -s /run/programs/true /run/root/foreign`)
-		if err := os.WriteFile("/run/programs/iptables-wrapper", wrapperContent(t), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		host.Run(t, "sh", "-ec", `mount -t tmpfs none /usr/sbin; mount -t tmpfs none /etc/alternatives`)
+		host.Check(t, os.WriteFile("/run/programs/iptables-wrapper", wrapperContent(t), 0o755))
+		host.Run(t, "sh", "-ec", `mount -t tmpfs -o mode=755 none /usr/sbin; mount -t tmpfs -o mode=755 none /etc/alternatives`)
 		done := map[string]int{}
 		for range trees {
 			done[growAndCall(t, r)]++
@@ -61,10 +60,7 @@ func TestRandomTrees(t *testing.T) {
 
 func wrapperContent(t *testing.T) []byte {
 	t.Helper()
-	content, err := os.ReadFile(os.Getenv(wrapperVariable))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := host.Read(t, os.Getenv(wrapperVariable))
 	return content
 }
 
@@ -133,15 +129,11 @@ func look(t *testing.T) map[string]entry {
 	found := map[string]entry{}
 	for _, dir := range []string{"/usr/sbin", "/etc/alternatives"} {
 		files, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, err)
 		for _, file := range files {
 			path := filepath.Join(dir, file.Name())
 			info, err := os.Lstat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, err)
 			e := entry{content: fmt.Sprint(info.Mode(), info.Size())}
 			if target, err := os.Readlink(path); err == nil {
 				e.content, e.link = target, true
@@ -173,4 +165,75 @@ func passes(path string, wanted func(string) bool) bool {
 		path = target
 	}
 	return false
+}
+
+// grow makes a tree and says what is in it.
+func grow(t *testing.T, r *rand.Rand) (grown []string) {
+	t.Helper()
+	host.Run(t, "find", "/usr/sbin", "/etc/alternatives", "-mindepth", "1", "-delete")
+	paths := []string{"/usr/sbin/iptables-wrapper", "/usr/sbin/xtables-nft-multi", "/usr/sbin/xtables-legacy-multi",
+		"/usr/sbin/iptables-current", "/usr/sbin/.iptables-current.new", "/usr/sbin/.iptables-save.new"}
+	for _, dir := range []string{"/usr/sbin/", "/etc/alternatives/"} {
+		for _, name := range names {
+			paths = append(paths, dir+name)
+		}
+	}
+	copied := func(path string) error { return os.WriteFile(path, wrapperContent(t), 0o755) }
+	kinds := []func(path string) error{
+		func(path string) error {
+			if os.Link("/usr/sbin/iptables-wrapper", path) != nil {
+				return copied(path)
+			}
+			return nil
+		},
+		copied,
+		func(path string) error { return os.WriteFile(path, []byte("#!/bin/sh\nexit 7\n"), 0o755) },
+		func(path string) error { return os.Mkdir(path, 0o755) },
+		func(string) error { return nil }, // nothing
+	}
+	const nothing = 4
+	targets := func(path string) []string {
+		base := filepath.Base(path) // which makes a loop
+		return []string{"/usr/sbin/iptables-wrapper", programs + "xtables-nft-multi", programs + "xtables-legacy-multi", "/usr/sbin/iptables-current",
+			"iptables-wrapper", "/etc/alternatives/" + base, "/usr/sbin/" + names[r.IntN(len(names))], "xtables-nft-multi",
+			base, "gone", "/run/root/foreign", "../../run/root/foreign", "/usr/sbin"}
+	}
+	// Mostly what is usual, so that there are names to move: the wrapper, the two programs, the switch, and names that lead to it.
+	usual := r.IntN(3) > 0
+	for i, path := range paths {
+		kind, target := r.IntN(len(kinds)), ""
+		switch at := min(i, 6); {
+		case usual && r.IntN(8) > 0 && at == 0:
+			kind = 0
+		case usual && r.IntN(8) > 0 && (at == 4 || at == 5):
+			kind = nothing
+		case usual && r.IntN(8) > 0:
+			target = targets(path)[[]int{0, 1, 2, 0, 0, 0, 3}[at]]
+		case r.IntN(3) > 0:
+			all := targets(path)
+			target = all[r.IntN(len(all))]
+		}
+		var err error
+		if target != "" {
+			err = os.Symlink(target, path)
+		} else {
+			err = kinds[kind](path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
+		grown = append(grown, fmt.Sprintf("%s: %d %s", path, kind, target))
+	}
+	return grown
+}
+
+// entry is what a path of a tree is and where it leads.
+type entry struct {
+	content string // of a link, or what kind of file it is
+	link    bool
+	end     string // "" if it is broken
+	wrapper bool   // that is a wrapper
+	foreign bool   // that is neither a wrapper nor an iptables program
+
+	switched bool // it goes through the switch
 }

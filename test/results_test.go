@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,62 +20,18 @@ var update = flag.Bool("update", false, "write the results to docs/evidence/faul
 
 const faultsPage = "../docs/evidence/faults.md"
 
-// resultsDir returns where the containers of a test leave the result, and whether this is the process outside them.
-func resultsDir(t *testing.T) (dir string, outside bool) {
-	t.Helper()
-	if dir := os.Getenv("TEST_RESULTS"); dir != "" {
-		return dir, false
-	}
-	dir = t.TempDir()
-	t.Setenv("TEST_RESULTS", dir)
-	return dir, true
-}
-
-func putResult(t *testing.T, dir, of string, content []byte) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, of), content, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func readResults(t *testing.T, dir string) [][]byte {
-	t.Helper()
-	return readFiles(t, filepath.Join(dir, "*"))
-}
-
-func readFiles(t *testing.T, pattern string) (all [][]byte) {
-	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, content)
-	}
-	return all
-}
-
 // section writes the result of a test that ran in full into its section of the page, if that was asked for.
 func section(t *testing.T, name string, count int, what, text string) {
 	t.Helper()
-	if t.Failed() || !*update {
+	if t.Failed() || !*update || os.Getpid() == 1 { // the first process of a test's container
 		return
 	}
 	if !host.All() {
 		t.Fatalf("%s is about the full numbers: run the tests by make test-faults TESTFLAGS=-update", faultsPage)
 	}
-	content, err := os.ReadFile(faultsPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := host.Read(t, faultsPage)
 	text = fmt.Sprintf("**%s %s.** %s\n", thousands(count), what, strings.TrimSpace(text))
-	if err := os.WriteFile(faultsPage, []byte(page.Replace(t, string(content), name, text)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.WriteFile(faultsPage, []byte(page.Replace(t, string(content), name, text)), 0o644))
 }
 
 func thousands(n int) string {

@@ -4,6 +4,7 @@
 package test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -81,8 +82,14 @@ var scenes = []scene{
 // isCommand reports whether a command is disturbed rather than a wrapped call.
 func (s *scene) isCommand() bool { return s.call[0] == "iptables-wrapper" }
 
-// inScenes runs a test for each scene, in a container that is as the scene wants it.
-func inScenes(t *testing.T, test func(t *testing.T, s *scene)) {
+// inScenes runs a test for each scene, in a container that is as the scene wants it, and then sums up what was counted in them.
+func inScenes(t *testing.T, test func(t *testing.T, s *scene) map[outcome]int, sum func(total int, counts map[outcome]int)) {
+	results := os.Getenv("TEST_RESULTS") // where the containers leave them
+	outside := results == ""
+	if outside {
+		results = t.TempDir()
+		t.Setenv("TEST_RESULTS", results)
+	}
 	t.Run("scene", func(t *testing.T) { // ends when all of them have
 		for number, s := range scenes {
 			s.number = number
@@ -90,21 +97,45 @@ func inScenes(t *testing.T, test func(t *testing.T, s *scene)) {
 				continue
 			}
 			t.Run(s.doc, func(t *testing.T) {
-				t.Parallel()
-				if host.Contain(t) {
-					host.Run(t, "sh", "-ec", s.host)
-					s.layOut(t)
-					test(t, &s)
+				if outside {
+					t.Parallel()
+				}
+				if !host.Contain(t) {
+					return
+				}
+				host.Run(t, "sh", "-ec", s.host)
+				s.layOut(t)
+				counts := test(t, &s)
+				text, err := json.Marshal(counts)
+				if len(counts) == 0 || err != nil || os.WriteFile(filepath.Join(results, s.doc), text, 0o644) != nil {
+					t.Errorf("no results: %v", err)
 				}
 			})
 		}
 	})
+	if !outside || t.Failed() {
+		return
+	}
+	total, all := 0, map[outcome]int{}
+	files, _ := filepath.Glob(filepath.Join(results, "*"))
+	for _, file := range files {
+		var counts map[outcome]int
+		host.Check(t, json.Unmarshal([]byte(read(t, file)), &counts))
+		for o, n := range counts {
+			total += n
+			all[o] += n
+		}
+	}
+	if total == 0 {
+		t.Error("nothing was disturbed")
+	}
+	sum(total, all)
 }
 
 func (s *scene) layOut(t *testing.T) {
 	t.Helper()
 	host.Run(t, "sh", append([]string{"-ec", `mount -o remount,bind,rw /usr/sbin
-		cd /usr/sbin; rm -f .[!.]* iptables-current /dev/shm/* /dev/shm/.[!.]* /run/iptables-wrapper.* /run/.iptables-wrapper.*; ` + s.lay,
+		cd /usr/sbin; rm -f .[!.]* iptables-current /dev/shm/* /dev/shm/.[!.]* /run/iptables-wrapper* /run/.iptables-wrapper*; ` + s.lay,
 		os.Getenv(wrapperVariable)}, names...)...)
 	if s.then != "" {
 		host.Run(t, "sh", "-ec", s.then)
@@ -127,16 +158,12 @@ func (s *scene) restore(t *testing.T) {
 	}
 	for path, content := range now {
 		if s.laidOut[path] != content {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, os.Remove(path))
 		}
 	}
 	for path, content := range s.laidOut {
 		if now[path] != content {
-			if err := os.Symlink(content, path); err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, os.Symlink(content, path))
 		}
 	}
 }

@@ -20,9 +20,7 @@ func TestSchema(t *testing.T) {
 		return
 	}
 	schema, err := jsonschema.NewCompiler().Compile("../docs/detect.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	putWrapper(t, wrapperFile)
 	valid := func(output []byte) error {
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(output)))

@@ -37,13 +37,9 @@ func TestScript(t *testing.T) {
 			}
 			putWrapper(t, wrapperFile)
 			nodes, err := filepath.Abs("nodes")
-			if err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, err)
 			script, err := filepath.Abs(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, err)
 			testscript.Run(t, testscript.Params{
 				Files:               []string{file},
 				RequireExplicitExec: true,

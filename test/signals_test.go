@@ -4,10 +4,12 @@
 package test
 
 import (
+	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
-	"runtime"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -16,135 +18,82 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The program is the process that was called, so a signal reaches it, and the caller sees it die of it.
-func TestDeathBySignal(t *testing.T) {
+// moments are system calls on the first thread of a wrapped call, in their order. Strace sends a signal there.
+var moments = []struct{ doc, call string }{
+	{"when the Go runtime starts", "sched_getaffinity"},
+	{"just after the runtime's handlers would have been installed", "clone"}, // of its second thread
+	{"when it asks the kernel", "socket"},
+}
+
+// A signal at any moment of a wrapped call does what it does to iptables: it ends the process without a word, unless the
+// caller ignores or blocks it. The Go runtime would swallow some and print a traceback for others.
+func TestSignalAtStart(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
 	hostWithHint(t, "legacy")
 	readOnly(t)
-	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGKILL, unix.SIGQUIT, unix.SIGUSR1, unix.SIGPIPE} {
-		w := wait(t, call("legacy", true, "iptables-restore"))
-		if err := w.cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		err := w.cmd.Wait()
-		if ws := w.cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != signal {
-			t.Errorf("%v: ended with %v", signal, err)
-		}
+	// send returns how a call ended, and whether there was such a moment.
+	send := func(path string, signal unix.Signal, moment string, with ...string) (syscall.WaitStatus, string, bool) {
+		file := filepath.Join(t.TempDir(), "trace")
+		inject := fmt.Sprintf("inject=%s:signal=%d:when=1", moment, signal)
+		args := slices.Concat([]string{"-qq", "-o", file, "-e", inject}, with, []string{path, "--version"})
+		cmd := exec.Command("strace", args...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		_ = cmd.Run()
+		return cmd.ProcessState.Sys().(syscall.WaitStatus), stderr.String(), strings.Contains(host.Run(t, "cat", file), moment+"(")
 	}
-}
-
-// A signal that comes before the program has been reached does what it would have done to the program. The wrapper is
-// held where it reads the list of legacy tables, which is a pipe here.
-func TestSignalBeforeTheProgram(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	installed(t)
-	hold := func(with ...string) (cmd *exec.Cmd, release func()) {
-		const list = "/proc/thread-self/net/ip_tables_names"
-		args := append([]string{"--mount", "sh", "-ec",
-			"mount -t tmpfs none /proc; mkdir -p ${0%/*}; mkfifo $0; exec \"$@\"", list}, append(with, "/usr/sbin/iptables", "--version")...)
-		cmd = exec.Command("unshare", args...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+	const iptables = "/usr/sbin/iptables"
+	for _, moment := range moments {
+		for _, signal := range []unix.Signal{
+			unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGUSR1,
+			unix.SIGSEGV, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ,
+			unix.SIGVTALRM, unix.SIGPROF, unix.SIGIO, unix.SIGPWR, unix.SIGSYS, 34, 40, 64,
+		} {
+			ws, stderr, sent := send(iptables, signal, moment.call)
+			if !sent || !ws.Signaled() || ws.Signal() != signal || stderr != "" {
+				t.Errorf("%v %s: sent %v, signal %v, status %d, %q", signal, moment.doc, sent, ws.Signal(), ws.ExitStatus(), stderr)
+			}
 		}
-		path := fmt.Sprintf("/proc/%d/root%s", cmd.Process.Pid, list)
-		for {
-			// Nobody can open it to write until the wrapper reads.
-			pipe, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)
-			if err == nil {
-				return cmd, func() {
-					// The list is read again for the second look at the hints: it is an empty file by then, if the process lives.
-					if os.Remove(path) == nil {
-						_ = os.WriteFile(path, nil, 0o444)
-					}
-					pipe.Close()
+		for _, signal := range []unix.Signal{unix.SIGCHLD, unix.SIGCONT, unix.SIGURG, unix.SIGWINCH} {
+			if ws, stderr, sent := send(iptables, signal, moment.call); !sent || ws != 0 || stderr != "" {
+				t.Errorf("%v %s: sent %v, ended with %#x, %q", signal, moment.doc, sent, ws, stderr)
+			}
+		}
+		for _, signal := range []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGPIPE, unix.SIGTERM, unix.SIGIO, 64} {
+			for _, how := range []string{"ignore", "block"} {
+				ws, stderr, sent := send(iptables, signal, moment.call, "env", fmt.Sprintf("--%s-signal=%d", how, signal))
+				if !sent || ws != 0 || stderr != "" {
+					t.Errorf("%v, with env --%s-signal, %s: sent %v, ended with %#x, %q", signal, how, moment.doc, sent, ws, stderr)
 				}
 			}
-			if !processRuns(cmd.Process.Pid) {
-				t.Fatalf("%s: %v", cmd, cmd.Wait())
-			}
-			runtime.Gosched()
 		}
-	}
-	for _, signal := range []unix.Signal{
-		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGUSR1,
-		unix.SIGSEGV, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ,
-		unix.SIGVTALRM, unix.SIGPROF, unix.SIGIO, unix.SIGPWR, unix.SIGSYS,
-	} {
-		cmd, release := hold()
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-		err := cmd.Wait()
-		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != signal {
-			t.Errorf("%v: ended with %v", signal, err)
-		}
-		release()
-	}
-	// Ignored ones do nothing, and those whose default is to do nothing.
-	cmd, release := hold("env", "--ignore-signal=HUP,INT,QUIT,TERM,USR1,ALRM,PIPE,SEGV,RTMAX")
-	for _, signal := range []unix.Signal{
-		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGALRM, unix.SIGPIPE, unix.SIGSEGV, 64,
-		unix.SIGCHLD, unix.SIGURG, unix.SIGWINCH, unix.SIGCONT,
-	} {
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-	}
-	release()
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("with signals that do nothing: %v", err)
-	}
-	// Blocked ones do not end it.
-	cmd, release = hold("env", "--block-signal=HUP,INT,QUIT,ABRT,TERM,CHLD,USR1,RTMAX")
-	for _, signal := range []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGABRT, unix.SIGTERM, unix.SIGCHLD, unix.SIGUSR1, 64} {
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
-	}
-	release()
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("with signals that are blocked: %v", err)
 	}
 }
 
-// PR_SET_PDEATHSIG belongs to a thread. It survives only if the first thread is the one that calls execve.
-func TestParentDeathSignal(t *testing.T) {
+// A standard descriptor that is closed stays closed. In a command it is not left to the next file that is opened.
+func TestClosedDescriptors(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	hostWithHint(t, "nft")
+	hostWithHint(t, "legacy")
 	readOnly(t)
-	for range 20 {
-		cmd := call("nft", true, "iptables-restore")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGUSR1}
-		var w waiting
-		parent := make(chan int)
-		var start func()
-		start = func() {
-			runtime.LockOSThread() // the thread ends with this function, and is the parent
-			if unix.Gettid() == os.Getpid() {
-				// All but this one, which Go never ends. As long as it is taken, the next is another.
-				done := make(chan struct{})
-				go func() { start(); close(done) }()
-				<-done
-				return
-			}
-			w = wait(t, cmd)
-			parent <- unix.Gettid()
-		}
-		go start()
-		thread := fmt.Sprintf("/proc/self/task/%d", <-parent)
-		for _, err := os.Stat(thread); err == nil; _, err = os.Stat(thread) {
-			runtime.Gosched()
-		}
-		w.stdin.Close() // without the signal it ends by itself
-		err := cmd.Wait()
-		if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); !ws.Signaled() || ws.Signal() != syscall.SIGUSR1 {
-			t.Fatalf("ended with %v", err)
+	host.Run(t, "mount", "--bind", "/usr/bin/ls", legacyProgram)
+	const closed = " /proc/self/fd <&- 2>&-"
+	if direct, wrapped := host.Run(t, "sh", "-c", "ls"+closed), host.Run(t, "sh", "-c", "iptables"+closed); direct != wrapped {
+		t.Errorf("open in a program: %q directly, %q with the wrapper", direct, wrapped)
+	}
+	for before, want := range map[string]string{
+		"true":                           `write\(1</dev/null.*>, "iptables-wrapper version .*\) = [1-9]`,
+		"mount -t tmpfs none /dev":       `write\(1</>, "iptables-wrapper version .*\) = -1 EBADF`,
+		"umount /proc; umount /sys/fs/*": `write\(1</dev/null.*>, "iptables-wrapper version .*\) = [1-9]`, // the runtime opens no limits
+	} {
+		file := filepath.Join(t.TempDir(), "trace")
+		_ = exec.Command("strace", "-f", "-y", "-o", file, "-e", "trace=write", "unshare", "--mount", "sh", "-c",
+			before+"; exec iptables-wrapper version <&- >&-").Run()
+		if trace := host.Run(t, "cat", file); len(matching(strings.Split(trace, "\n"), want)) != 1 {
+			t.Errorf("after %q: %s", before, trace)
 		}
 	}
 }

@@ -11,7 +11,7 @@ declare -A test=(
 	[nft]=nftables [ipset]=ipset [ip]=iproute2 [strace]=strace [capsh]=libcap2-bin [setpriv]=util-linux [perl]=perl-base
 	[zsh]=zsh [fish]=fish
 	[podman]=podman [runc]=runc [mmdebstrap]=mmdebstrap
-	[qemu-system-x86_64]=qemu-system-x86 [depmod]=kmod [xz]=xz-utils
+	[qemu-system-x86_64]=qemu-system-x86 [depmod]=kmod [xz]=xz-utils [cpio]=cpio
 )
 # mmdebstrap refuses another architecture without arch-test, which it only recommends.
 declare -A all=([qemu-aarch64-static]=qemu-user-static [arch-test]=arch-test)

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // tree is what the files are that a scene is about: the targets of links, and the inodes of files.
@@ -22,20 +24,16 @@ func isFile(content string) bool { return strings.HasPrefix(content, "\x00") }
 func readTree(t *testing.T) tree {
 	t.Helper()
 	found := tree{}
-	for _, dir := range []string{"/usr/sbin", "/etc/alternatives", "/dev/shm", "/run"} {
+	for _, dir := range []string{"/usr/sbin", "/etc/alternatives", "/dev", "/dev/shm", "/run"} {
 		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, err)
 		for _, entry := range entries {
 			path := filepath.Join(dir, entry.Name())
 			if !ofScene.MatchString(entry.Name()) {
 				continue
 			}
 			info, err := os.Lstat(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, err)
 			if found[path], err = os.Readlink(path); err != nil {
 				found[path] = fmt.Sprintf("\x00%d %s", inode(info), info.Mode())
 			}
@@ -44,12 +42,13 @@ func readTree(t *testing.T) tree {
 	return found
 }
 
-// remembered is what the container remembers.
+// remembered is the backend that the container remembers.
 func remembered(t *testing.T) string {
 	t.Helper()
 	for path, target := range readTree(t) {
-		if dir := filepath.Dir(path); (dir == "/dev/shm" || dir == "/run") && strings.HasPrefix(filepath.Base(path), "iptables-wrapper.") {
-			return target
+		if dir := filepath.Dir(path); dir != "/usr/sbin" && strings.HasPrefix(filepath.Base(path), "iptables-wrapper") {
+			backend, _, _ := strings.Cut(target, " ")
+			return backend
 		}
 	}
 	return ""

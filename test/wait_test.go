@@ -5,14 +5,13 @@ package test
 
 import (
 	"bufio"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -20,138 +19,131 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// startWaiting starts a command that waits, and returns when it does.
-func startWaiting(t *testing.T, name string, args ...string) (cmd *exec.Cmd, stdout, stderr *bufio.Reader) {
-	t.Helper()
-	cmd = exec.Command(name, args...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	errs, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stderr = bufio.NewReader(errs)
-	if line, _ := stderr.ReadString('\n'); !strings.HasPrefix(line, "iptables-wrapper: waiting up to ") {
-		t.Errorf("it does not say what it waits for: %q", line)
-	}
-	return cmd, bufio.NewReader(out), stderr
+// waiting is a command that waits for evidence.
+type waiting struct {
+	*exec.Cmd
+	stdout, stderr *bufio.Reader
 }
 
-// Evidence that comes during the wait ends it, and what nf_tables reports itself does so long before the next look.
+// startWaiting starts a command that waits, and returns when it does.
+func startWaiting(t *testing.T, args ...string) waiting {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
+	stdout, err := cmd.StdoutPipe()
+	host.Check(t, err)
+	stderr, err := cmd.StderrPipe()
+	host.Check(t, err)
+	host.Check(t, cmd.Start())
+	w := waiting{cmd, bufio.NewReader(stdout), bufio.NewReader(stderr)}
+	if line, _ := w.stderr.ReadString('\n'); !strings.HasPrefix(line, "iptables-wrapper: waiting up to ") {
+		t.Errorf("it does not say what it waits for: %q", line)
+	}
+	return w
+}
+
+// Evidence that comes during the wait ends it.
 func TestWait(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
 	installed(t)
+	found := func(t *testing.T, mode, command string, evidence string) {
+		t.Helper()
+		w := startWaiting(t, "iptables-wrapper", command, "--wait", "10m")
+		host.Run(t, "sh", "-c", evidence)
+		told, answer := readAll(w.stderr), readAll(w.stdout)
+		if err := w.Wait(); err != nil || answer != mode+"\n" || !strings.HasPrefix(told, "iptables-wrapper: found: ") {
+			t.Errorf("%v: got %q, %q", err, answer, told)
+		}
+	}
 	t.Run("select", func(t *testing.T) { // before any other: names are repointed only in the container's own namespace
-		found(t, "legacy", "select", "iptables-legacy", "-t", "mangle", "-N", "KUBE-KUBELET-CANARY")
+		found(t, "legacy", "select", "iptables-legacy -t mangle -N KUBE-KUBELET-CANARY")
 		wantNames(t, legacyProgram)
 	})
-	for _, test := range []struct {
-		mode    string
-		command []string
-	}{
-		{"nft", []string{"iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"}},
-		{"nft", []string{"ip6tables-nft", "-t", "mangle", "-N", "KUBE-KUBELET-CANARY"}},
-		{"nft", []string{"ip6tables-nft", "-A", "INPUT", "-j", "ACCEPT"}},
-		{"legacy", []string{"ip6tables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"}},
-		{"legacy", []string{"iptables-legacy", "-A", "INPUT", "-j", "ACCEPT"}},
+	for evidence, mode := range map[string]string{
+		"iptables-nft -t mangle -N KUBE-IPTABLES-HINT": "nft", "ip6tables-nft -t mangle -N KUBE-KUBELET-CANARY": "nft",
+		"ip6tables-nft -A INPUT -j ACCEPT": "nft", "ip6tables-legacy -t mangle -N KUBE-IPTABLES-HINT": "legacy", "iptables-legacy -A INPUT -j ACCEPT": "legacy",
 	} {
-		t.Run(strings.Join(test.command, " "), func(t *testing.T) {
+		t.Run(evidence, func(t *testing.T) {
 			host.Netns(t)
-			found(t, test.mode, "detect", test.command...)
+			found(t, mode, "detect", evidence)
 		})
 	}
-	// Nothing to wait for.
-	t.Run("found already", func(t *testing.T) {
+	t.Run("found already", func(t *testing.T) { // nothing to wait for
 		host.Netns(t)
 		host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-		if output, err := exec.Command("iptables-wrapper", "detect", "--wait", "10m").Output(); err != nil || string(output) != "nft\n" {
-			t.Errorf("%v: got %q", err, output)
+		if got := host.Run(t, "iptables-wrapper", "detect", "--wait", "10m"); got != "nft\n" {
+			t.Errorf("got %q", got)
 		}
 	})
 }
 
-// found checks that a command that waits ends with the mode as soon as another one has made evidence.
-func found(t *testing.T, mode, command string, evidence ...string) {
-	t.Helper()
-	cmd, stdout, stderr := startWaiting(t, "iptables-wrapper", command, "--wait", "10m")
-	host.Run(t, evidence[0], evidence[1:]...)
-	told, _ := io.ReadAll(stderr)
-	answer, _ := io.ReadAll(stdout)
-	if err := cmd.Wait(); err != nil || string(answer) != mode+"\n" || !strings.HasPrefix(string(told), "iptables-wrapper: found: ") {
-		t.Errorf("%v: got %q, %q", err, answer, told)
-	}
-}
-
-// What ends the wait for nf_tables is its sign, not the next look.
-func TestWaitIsWoken(t *testing.T) {
+// A signal ends the wait at once, by the status that a shell gives it, also as the first process of a container: the
+// kernel keeps signals from that which it does not ask for. What the caller has it ignore does not end it.
+func TestWaitEndsBySignal(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
 	installed(t)
-	trace := t.TempDir() + "/trace"
-	cmd, _, stderr := startWaiting(t, "strace", "-f", "-o", trace, "-e", "trace=ppoll,poll", "iptables-wrapper", "detect", "--wait", "10m")
-	child := onlyChild(t, cmd.Process.Pid)
-	for !polls(t, child) {
-		runtime.Gosched()
-	}
-	host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-	_, _ = io.ReadAll(stderr)
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := regexp.MustCompile(`(?m)^.*p?poll.* = .*$`).FindAllString(string(text), -1)
-	if len(ended) == 0 || !strings.Contains(ended[len(ended)-1], "revents=POLLIN") {
-		t.Errorf("no sign came: %s", text)
-	}
-}
-
-// polls reports whether a thread of a process is in poll(2), not on the way there. Which one it is, is Go's affair.
-func polls(t *testing.T, pid int) bool {
-	t.Helper()
-	threads := fmt.Sprintf("/proc/%d/task/", pid)
-	entries, err := os.ReadDir(threads)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, thread := range entries {
-		call, _ := os.ReadFile(threads + thread.Name() + "/syscall") // none if it has just ended
-		number, _, _ := strings.Cut(string(call), " ")
-		if number == strconv.Itoa(unix.SYS_PPOLL) || number == strconv.Itoa(unix.SYS_POLL) {
-			return true
+	end := func(w waiting, pid int, signal unix.Signal, how string) {
+		t.Helper()
+		host.Check(t, unix.Kill(pid, signal))
+		_ = w.Wait()
+		if got := w.ProcessState.ExitCode(); got != 128+int(signal) {
+			t.Errorf("%v, %s: status %d", signal, how, got)
 		}
 	}
-	return false
+	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGINT} {
+		w := startWaiting(t, "iptables-wrapper", "detect", "--wait", "10m")
+		end(w, w.Process.Pid, signal, "plainly")
+		w = startWaiting(t, "unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "iptables-wrapper", "detect", "--wait", "10m")
+		end(w, children(t, w.Process.Pid)[0], signal, "as a first process")
+
+		other, name := unix.SIGINT, "TERM"
+		if signal == unix.SIGINT {
+			other, name = unix.SIGTERM, "INT"
+		}
+		w = startWaiting(t, "sh", "-c", "trap '' "+name+"; exec iptables-wrapper detect --wait 10m")
+		host.Check(t, unix.Kill(w.Process.Pid, signal))
+		// Both at once would be delivered in the order of their numbers. The first has done what it does when there is none left.
+		for pending := regexp.MustCompile(`ShdPnd:\s*0*[1-9a-f]`); pending.MatchString(read(t, proc(w.Process.Pid, "status"))); {
+			runtime.Gosched()
+		}
+		end(w, w.Process.Pid, other, "where SIG"+name+" is ignored")
+	}
 }
 
-// Idle waiting wakes up once in a poll interval, and nothing is done twice for it.
-func TestWaitIsIdle(t *testing.T) {
+// After the wait a signal ends the process by itself, here while it waits for the lock of the links.
+func TestSignalAfterWait(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
 	installed(t)
-	trace := t.TempDir() + "/trace"
-	output, _ := exec.Command("strace", "-f", "-o", trace, "-e", "trace=ppoll,poll", "iptables-wrapper", "detect", "--wait", "4s").CombinedOutput()
-	if !strings.Contains(string(output), "iptables-wrapper: timed out\n") {
-		t.Errorf("got %q", output)
+	dir, err := os.Open("/usr/sbin")
+	host.Check(t, err)
+	defer dir.Close()
+	host.Check(t, unix.Flock(int(dir.Fd()), unix.LOCK_EX))
+	w := startWaiting(t, "iptables-wrapper", "select", "--wait", "10m")
+	host.Run(t, "iptables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	if line, _ := w.stderr.ReadString('\n'); !strings.HasPrefix(line, "iptables-wrapper: found: legacy") {
+		t.Errorf("got %q", line)
 	}
-	text, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
+	host.Check(t, unix.Kill(w.Process.Pid, unix.SIGTERM))
+	_ = w.Wait()
+	if got := w.ProcessState.Sys().(syscall.WaitStatus); got.Signal() != unix.SIGTERM {
+		t.Errorf("it ended with status %d, and by no signal", got.ExitStatus())
 	}
-	// One for each second, and a few more for what is left of the last and for the runtime's signals; fewer where the machine
-	// is busy.
-	if polls := len(regexp.MustCompile(`(?m)^\d+ +p?poll\(`).FindAllString(string(text), -1)); polls < 1 || polls > 12 {
-		t.Errorf("%d wake-ups in 4 s:\n%s", polls, text)
+}
+
+// children are the processes that a process has started.
+func children(t *testing.T, pid int) (all []int) {
+	t.Helper()
+	lists, _ := filepath.Glob(proc(pid, "task/*/children"))
+	for _, list := range lists {
+		content, _ := os.ReadFile(list) // the thread may have ended
+		for child := range strings.FieldsSeq(string(content)) {
+			all = append(all, number(t, child))
+		}
 	}
+	return all
 }

@@ -26,6 +26,7 @@ var packages = []string{
 // unpacked lists packages that conflict with others. They contain only scripts, so unpacking them is enough.
 var unpacked = []string{"netfilter-persistent", "iptables-persistent"}
 
+// versionsFile has the version of each package, for whoever wants to know.
 const versionsFile = "usr/share/clients.versions"
 
 const customise = `set -e
@@ -63,19 +64,4 @@ func rootfs() (string, error) {
 		return "", fmt.Errorf("mmdebstrap: %w\n%s", err, output)
 	}
 	return dir, os.Rename(unfinished, dir)
-}
-
-// versions returns the version of each of Debian's packages.
-func versions(rootfs string) (map[string]string, error) {
-	content, err := os.ReadFile(filepath.Join(rootfs, versionsFile))
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]string{}
-	for line := range strings.Lines(string(content)) {
-		name, version, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		name, _, _ = strings.Cut(name, ":") // libc6:amd64
-		found[name] = version
-	}
-	return found, nil
 }

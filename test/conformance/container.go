@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +25,8 @@ type container struct {
 	wrapper
 	dir   string // of its own, writable always
 	tools string // the real programs under names such as iptables-nft, for the host's side
+
+	besides strings.Builder // what else was seen
 }
 
 var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
@@ -43,11 +44,13 @@ func (w wrapper) be(id string) {
 		if err != nil {
 			fail(err)
 		}
+		got := ""
 		if s.run != nil {
-			fmt.Print(s.run(c))
+			got = s.run(c)
 		} else {
-			fmt.Print(c.sh(s.script))
+			got = c.sh(s.script)
 		}
+		fmt.Print(got, "\x00", c.besides.String())
 		return
 	}
 	fail(fmt.Errorf("no situation %q", id))
@@ -79,6 +82,9 @@ func (w wrapper) enter() (*container, error) {
 				return nil, err
 			}
 		}
+	}
+	if err := os.CopyFS(dir, nodes.Files); err != nil {
+		return nil, err
 	}
 	return c, c.lay()
 }
@@ -141,9 +147,6 @@ func isIPTables(file string) bool {
 	return strings.HasPrefix(file, "/usr/sbin/xtables-")
 }
 
-// unpackNodes puts the rules of real nodes into the container's own directory.
-func (c *container) unpackNodes() error { return os.CopyFS(c.dir, nodes.Files) }
-
 // sh runs a script behind the prelude, and returns what it prints in one line. A command that fails is the script's own
 // fault: what may fail is run by the function call.
 func (c *container) sh(script string) string {
@@ -159,13 +162,16 @@ func (c *container) sh(script string) string {
 	if err := cmd.Run(); err != nil {
 		fail(fmt.Errorf("%w: after %q: %s\nin the script: %s", err, stdout.String(), stderr.String(), script))
 	}
+	file := filepath.Join(c.dir, "besides")
+	besides, _ := os.ReadFile(file) // there is none where nothing was said
+	c.besides.Write(besides)
+	_ = os.Remove(file)
 	return oneLine(stdout.String())
 }
 
-// oneLine joins lines. What is said again and again on standard error is there once.
+// oneLine joins lines.
 func oneLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(s, "?")), "\n")
-	lines = slices.CompactFunc(lines, func(a, b string) bool { return a == b && strings.HasPrefix(a, "on stderr") })
 	runes := []rune(strings.Join(lines, ", "))
 	if len(runes) > 200 {
 		runes = append(runes[:200], []rune("...")...)

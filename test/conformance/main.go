@@ -12,11 +12,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -40,7 +42,8 @@ func (s situation) ID() string { return s.group + ": " + s.name }
 
 type result struct {
 	situation
-	got string
+	got     string
+	besides string // what else was seen: text on standard error, a difference that the situation is not about
 }
 
 func (r result) passed() bool { return r.got == r.want }
@@ -76,14 +79,7 @@ func main() {
 		fail(err)
 	}
 	results, err := w.examine(matching)
-	passed := 0
-	for _, r := range results {
-		if r.passed() {
-			passed++
-		}
-	}
-	printTable(os.Stdout, results, *all)
-	fmt.Printf("\n%d of %d situations as expected\n", passed, len(results))
+	passed := printTables(os.Stdout, results, *all)
 	if err != nil {
 		fail(err)
 	}
@@ -145,12 +141,36 @@ func (w wrapper) examine(matching *regexp.Regexp) ([]result, error) {
 		free <- struct{}{}
 		go func() {
 			defer wait.Done()
-			results[i].got, errs[i] = w.contain(results[i].situation)
+			printed, err := w.contain(results[i].situation)
+			results[i].got, results[i].besides, _ = strings.Cut(printed, "\x00")
+			errs[i] = err
 			<-free
 		}()
 	}
 	wait.Wait()
+	if matching.MatchString(throughout.ID()) {
+		results = append(results, result{situation: throughout, got: inAll(results)})
+	}
 	return results, errors.Join(errs...)
+}
+
+// throughout is one property of all situations that are played, which would otherwise fail each of them.
+var throughout = situation{group: "throughout", name: "nothing is said, and nothing differs that a situation is not about", want: "nothing"}
+
+func inAll(results []result) string {
+	seen := map[string]int{}
+	for _, r := range results {
+		for line := range strings.SplitSeq(strings.TrimSpace(r.besides), "\n") {
+			seen[line]++
+		}
+	}
+	delete(seen, "")
+	if len(seen) == 0 {
+		return throughout.want
+	}
+	// The most frequent one, which is usually the only cause.
+	first := slices.MaxFunc(slices.Sorted(maps.Keys(seen)), func(a, b string) int { return seen[a] - seen[b] })
+	return fmt.Sprintf("%s (%d times), %d others", first, seen[first], len(seen)-1)
 }
 
 // contain plays one situation in a new container. An error is a fault of the suite or of the machine, not of the wrapper.
@@ -181,14 +201,30 @@ func (w wrapper) contain(s situation) (string, error) {
 	return stdout.String(), nil
 }
 
-// printTable prints Markdown.
-func printTable(out io.Writer, results []result, all bool) {
+// printTables prints Markdown, and returns how many results are as expected.
+func printTables(out io.Writer, results []result, all bool) (passed int) {
 	fmt.Fprint(out, "| situation | expected | got |\n| --- | --- | --- |\n")
+	var groups []string
+	good, total := map[string]int{}, map[string]int{}
 	for _, r := range results {
+		if !slices.Contains(groups, r.group) {
+			groups = append(groups, r.group)
+		}
+		total[r.group]++
+		if r.passed() {
+			good[r.group]++
+			passed++
+		}
 		if !r.passed() || all {
 			fmt.Fprintf(out, "| %s | %s | %s |\n", cell(r.ID()), cell(r.want), cell(r.got))
 		}
 	}
+	fmt.Fprint(out, "\n| group | as expected |\n| --- | --- |\n")
+	for _, group := range groups {
+		fmt.Fprintf(out, "| %s | %d of %d |\n", group, good[group], total[group])
+	}
+	fmt.Fprintf(out, "\n%d of %d situations as expected\n", passed, len(results))
+	return passed
 }
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

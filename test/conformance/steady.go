@@ -13,23 +13,20 @@ func steady() []situation {
 			client`},
 		{"the client flushes what Docker wrote, then writes", "legacy", `
 			fill legacy 5; call iptables -F; client`},
-		{"the client replaces the whole table by one restore, then goes on", "legacy", `
-			fill legacy 5; printf '*filter\nCOMMIT\n' | call iptables-restore; client`},
 		{"a guess writes, the other backend fills up, -D of its own rule", "nft, nowhere", `
-			load 192.0.2.7; where 192.0.2.7; fill legacy 6; call iptables -D INPUT -s 192.0.2.7 -j ACCEPT; where 192.0.2.7`},
+			add 192.0.2.7; where 192.0.2.7; fill legacy 6; call iptables -D INPUT -s 192.0.2.7 -j ACCEPT; where 192.0.2.7`},
 		{"a guess creates a chain, the other backend fills up, -A to that chain", "nft", `
 			call iptables -N MINE; fill legacy 6; call iptables -A MINE -s 192.0.2.7 -j ACCEPT; where 192.0.2.7`},
 		{"a guess sets policy DROP, the other backend fills up, then ACCEPT", "nft, nft", `
 			call iptables -P INPUT DROP; call iptables -A INPUT -i lo -j ACCEPT; fill legacy 6
 			call iptables -A INPUT -s 192.0.2.7 -j ACCEPT; where 'INPUT DROP'; where 192.0.2.7`},
 		{"a guess writes and flushes, the other backend fills up, then a write", "nft", `
-			load 192.0.2.7; call iptables -F; fill legacy 6; client`},
+			add 192.0.2.7; call iptables -F; fill legacy 6; client`},
 		{"a guess only reads, then the host gets rules, then a write", "legacy", `
 			call iptables -S; call iptables-save; call iptables --version; call ip6tables -L -n; call iptables-restore --version
 			fill legacy 6; client`},
 		{"a guess only deletes, then the host gets rules, then a write", "legacy", `
-			call iptables -D INPUT -s 192.0.2.7 -j ACCEPT >"$TMP/said"; call iptables -C INPUT -s 192.0.2.7 -j ACCEPT >"$TMP/said"
-			call iptables -F; call iptables -X; fill legacy 6; client`},
+			try iptables -D INPUT -s 192.0.2.7 -j ACCEPT; try iptables -C INPUT -s 192.0.2.7 -j ACCEPT; call iptables -F; call iptables -X; fill legacy 6; client`},
 		{"a guess writes in a way that looks like a read, the other backend fills up, -D", "nft, nowhere", `
 			rule='INPUT -s 192.0.2.7 -m comment --comment -L -j ACCEPT'
 			call iptables -A $rule; where 192.0.2.7; fill legacy 6; call iptables -D $rule; where 192.0.2.7`},
@@ -41,11 +38,11 @@ func steady() []situation {
 		{"a guess only tests a restore, then the host gets rules, then a write", "legacy", `
 			printf '*filter\n-A INPUT -j ACCEPT\nCOMMIT\n' | call iptables-restore --test; fill legacy 6; client`},
 		{"a guess writes, then kubelet's hint appears in the other backend", "nft, legacy", `
-			load 192.0.2.7; where 192.0.2.7; hint legacy ip; client`},
+			add 192.0.2.7; where 192.0.2.7; hint legacy ip; client`},
 		{"a guess writes, then kubelet's canary appears in the other backend", "nft, legacy", `
-			load 192.0.2.7; where 192.0.2.7; canary legacy ip6; client`},
+			add 192.0.2.7; where 192.0.2.7; canary legacy ip6; client`},
 		{"a guess writes, then a process with one capability less deletes", "nft, nowhere", `
-			load 192.0.2.7; where 192.0.2.7; fill legacy 6
+			add 192.0.2.7; where 192.0.2.7; fill legacy 6
 			call setpriv --bounding-set=-sys_ptrace --inh-caps=-all iptables -D INPUT -s 192.0.2.7 -j ACCEPT; where 192.0.2.7`},
 		{"a guess writes, the container restarts, the host has other rules by then", "nft, legacy", `
 			restarted() { unshare --mount --pid --fork sh -ec 'mount -t proc none /proc; mount -t tmpfs none /dev/shm; mount -t tmpfs none /run; '"$1"; }
@@ -59,8 +56,8 @@ func steady() []situation {
 			situation{group: "steady, read-only root", name: s.name, want: s.want, script: "read_only\n" + s.script})
 	}
 	for _, s := range []struct{ name, want, script string }{
-		{"/dev/shm is absent, a guess writes", "nft", `mkdir "$TMP/dev"; mount -t tmpfs none "$TMP/dev"; cp -a /dev/null /dev/zero /dev/urandom /dev/tty "$TMP/dev"; mount --move "$TMP/dev" /dev; client`},
-		{"/dev/shm is absent, hint in legacy", "legacy", `mkdir "$TMP/dev"; mount -t tmpfs none "$TMP/dev"; cp -a /dev/null /dev/zero /dev/urandom /dev/tty "$TMP/dev"; mount --move "$TMP/dev" /dev; hint legacy ip; client`},
+		{"/dev/shm is absent, a guess writes", "nft", `no_shm; client`},
+		{"/dev/shm is absent, hint in legacy", "legacy", `no_shm; hint legacy ip; client`},
 		{"/dev/shm is full, a guess writes", "nft", `mount -t tmpfs -o nr_inodes=1 none /dev/shm; client`},
 		{"/dev/shm and /run are read-only, a guess writes", "nft", `touch /run/xtables.lock; mount -o remount,bind,ro /dev/shm; mount -o remount,bind,ro /run; client`},
 		{"nothing can be written, rules in legacy", "legacy", `fill legacy 3; mount -t tmpfs -o nr_inodes=1 none /dev/shm; client`},
@@ -71,37 +68,47 @@ func steady() []situation {
 	return list
 }
 
-// races are first calls at once.
-func races() []situation {
-	const together = `
-		together() { # NUMBER PROGRAM ARGUMENTS...: {} is the number of the call
-			n=$1; shift
-			seq "$n" | PATH=$PLAIN xargs -P "$n" -I{} "$@" 2>>errors >>out || touch failed
-		}
-		count() { (iptables-$1-save; ip6tables-$1-save) 2>/dev/null | grep -c 'INPUT -s 10\.9\.' || :; }
-		verdict() { [ ! -e failed ] || echo "some fail"; grep -v '^# Warning: ip6*tables-legacy tables present' errors | head -n 1 | cut -c -60; echo "legacy $(count legacy), nft $(count nft)"; }
-		one() { case "$(verdict)" in "legacy 20, nft 0"|"legacy 0, nft 20") echo "all in one backend" ;; *) verdict ;; esac; }
-		`
-	var list []situation
-	for _, root := range []struct{ group, script string }{{"race", ""}, {"race, read-only root", "read_only\n"}} {
-		for _, s := range []struct{ name, want, script string }{
-			{"20 first writers at once, rules in legacy", "legacy 20, nft 0", `fill legacy 3; together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
-			{"20 first writers at once, hint in nft", "legacy 0, nft 20", `hint nft ip; together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
-			{"20 first writers at once, nothing on the host", "legacy 0, nft 20", `together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
-			{"20 first writers and 20 readers, while the other backend fills up", "all in one backend", `
-				fill legacy 2
-				(for i in $(seq 30); do fill nft 1 ip6; done) &
-				together 20 iptables -w -S & 
-				together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; wait; one`},
-			{"10 first writers, nothing on the host, while the other backend fills up; then 10 more", "all in one backend", `
-				(for i in $(seq 30); do fill legacy 1 ip6; done) &
-				together 10 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; wait; together 10 iptables -w -A INPUT -s 10.9.1.{} -j ACCEPT; one`},
-		} {
-			list = append(list, situation{group: root.group, name: s.name, want: s.want, script: together + root.script + s.script})
+// memory is whether a container keeps its backend for the right reason only, and whom else it binds. Its /dev is as container
+// runtimes make it: /dev itself is root's, and /dev/shm is everybody's.
+func memory() []situation {
+	list := []situation{
+		{name: "the client lists while the host's rules are being reloaded, and leftovers are in the other backend", want: "legacy", script: `
+			fill nft 2; call iptables -S; fill legacy 6; client`},
+		{name: "a guess writes a rule that iptables refuses, then the host gets rules", want: "legacy", script: `
+			try iptables -A NO-SUCH-CHAIN -j ACCEPT; fill legacy 6; client`},
+		{name: "a call without CAP_NET_ADMIN tries to write, then the host gets rules", want: "legacy", script: `
+			try setpriv --bounding-set=-net_admin --inh-caps=-all iptables -A INPUT -s 192.0.2.7 -j ACCEPT; fill legacy 6; client`},
+		{name: "rules in legacy, the first write meets ENFILE at its first socket", want: "legacy", script: `
+			fill legacy 6; try strace -f -qq -o trace -e trace=socket -e inject=socket:error=ENFILE:when=1 iptables -A INPUT -s 192.0.2.7 -j ACCEPT; client`},
+		{name: "rules in legacy, the first write meets ENFILE at each socket", want: "legacy", script: `
+			fill legacy 6; try strace -f -qq -o trace -e trace=socket -e inject=socket:error=ENFILE iptables -A INPUT -s 192.0.2.7 -j ACCEPT; client`},
+		{name: "root writes and flushes, then another user writes", want: "legacy", script: `
+			fill legacy 3; add 192.0.2.7; call iptables -F; user iptables -A INPUT -s 192.0.2.8 -j ACCEPT; where 192.0.2.8`},
+		{name: "another user, who may look at process 1, guesses and writes, then kubelet's hint appears in the other backend, and root writes", want: "legacy", script: `
+			also=,+sys_ptrace; user iptables -A INPUT -s 192.0.2.7 -j ACCEPT; user iptables -A INPUT -s 192.0.2.8 -j ACCEPT
+			call iptables -w -P INPUT ACCEPT; hint legacy ip; client`},
+		{name: "another user fills /dev/shm, a guess writes, the other backend fills up, then a write", want: "nft", script: `
+			mount -t tmpfs -o mode=1777,nr_inodes=20 none /dev/shm
+			setpriv --reuid=65534 --regid=65534 --clear-groups sh -c 'for i in $(seq 30); do touch /dev/shm/$i || break; done' 2>"$TMP/full"
+			add 192.0.2.7; fill legacy 6; client`},
+		{name: "another user holds a lock of the commands' directory, the client flushes the hint, then a write", want: "legacy", script: `
+			mkfifo -m 666 held; setpriv --reuid=65534 --regid=65534 --clear-groups flock -s /usr/sbin sh -c 'echo >held; exec sleep 60' >/dev/null 2>&1 & read -r line <held
+			hint legacy ip; add 192.0.2.7; call iptables -t mangle -X; call iptables -F; client; kill $!`},
+		{name: "a busy writer on a set of its own, many rules in legacy, a few left in nft", want: "legacy", script: "fill legacy 5000; fill nft 1500" + busy},
+		{name: "a busy writer on a set of its own, many rules in nft, a few left in legacy", want: "nft", script: "fill nft 5000; fill legacy 1500" + busy},
+	}
+	var all []situation
+	for _, root := range []struct{ group, script string }{{"memory", "own_dev\n"}, {"memory, read-only root", "own_dev\nread_only\n"}} {
+		for _, s := range list {
+			s.group, s.script = root.group, root.script+s.script
+			all = append(all, s)
 		}
 	}
-	return append(list,
-		situation{group: "race", name: "300 first calls, 20 at once, hint in legacy", want: "none fails, none says anything", run: firstCalls},
-		situation{group: "race", name: "the names while first calls run", want: "never missing", run: neverMissing},
-		situation{group: "race", name: "a first call killed before each call that changes a file", want: "every name works, all in one backend", run: killed})
+	return all
 }
+
+// busy changes an unrelated set as fast as one process can, which interrupts each dump of rules.
+const busy = `
+	nft add table ip busy; nft add set ip busy s '{ type ipv4_addr; }'
+	(while :; do echo 'add element ip busy s { 192.0.2.1 }'; echo 'delete element ip busy s { 192.0.2.1 }'; done) | nft -i >"$TMP/nft" 2>&1 &
+	sleep 0.2; add 192.0.2.1; kill $!; where 192.0.2.1`

@@ -41,9 +41,7 @@ func Contain(t *testing.T) bool {
 		return true
 	}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	// A test's name is its path among the tests, each part to be matched as a whole.
 	var pattern []string
 	for part := range strings.SplitSeq(t.Name(), "/") {
@@ -53,9 +51,7 @@ func Contain(t *testing.T) bool {
 	cmd := exec.Command(self, append(args, extraArgs()...)...)
 	// Not t.TempDir: a comma in a test's name would end a mount option.
 	dir, err := os.MkdirTemp("", "container")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Check(t, err)
 	defer os.Remove(dir)
 	cmd.Env = Environment(dir)
 	for _, variable := range os.Environ() {

@@ -43,9 +43,7 @@ func TestContainerIsThatOfAnyMachine(t *testing.T) {
 		echo mine >/var/lib/dpkg/alternatives/ip6tables
 		ln -s nft /dev/shm/iptables-wrapper.0; ln -s legacy /run/iptables-wrapper.0`)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	cmd := exec.Command("sh", "-c", "trap '' HUP INT; exec unshare --mount --pid --fork --net $0", self)
 	cmd.Env = append(host.Environment(t.TempDir()), "TEST_DESCRIBE=1")
 	output, err := cmd.Output()

@@ -77,6 +77,22 @@ func Feed(tb testing.TB, stdin, name string, args ...string) string {
 	return stdout.String()
 }
 
+// Check ends the test if there is an error.
+func Check(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Read returns what a file has.
+func Read(tb testing.TB, path string) []byte {
+	tb.Helper()
+	content, err := os.ReadFile(path)
+	Check(tb, err)
+	return content
+}
+
 // Printed returns what an example writes to standard output.
 func Printed(tb testing.TB, example func()) string {
 	tb.Helper()

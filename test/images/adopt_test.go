@@ -4,7 +4,6 @@
 package images
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,20 +90,12 @@ func TestAdoptedKind(t *testing.T) {
 
 // What docs/adopting.md shows is what these tests build, and no stage is without a test.
 func TestAdoptingPage(t *testing.T) {
-	page, err := os.ReadFile(top + "/docs/adopting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := host.Read(t, top+"/docs/adopting.md")
 	files, err := filepath.Glob(adopt + "*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	var lines []string
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := host.Read(t, file)
 		lines = append(lines, strings.Split(string(text), "\n")...)
 	}
 	shown := 0

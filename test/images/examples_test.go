@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // manifest is what of a Pod or DaemonSet says how its containers are run. "make lint" checks the whole of it against the
@@ -57,9 +59,7 @@ type pod struct {
 func parsePod(t *testing.T, text []byte) podSpec {
 	t.Helper()
 	var m manifest
-	if err := yaml.Unmarshal(text, &m); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, yaml.Unmarshal(text, &m))
 	if m.Kind == "DaemonSet" {
 		return m.Spec.Template.Spec
 	}
@@ -68,24 +68,20 @@ func parsePod(t *testing.T, text []byte) podSpec {
 
 func readPod(t *testing.T, name string, n node) pod {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(top, "examples", name+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := host.Read(t, filepath.Join(top, "examples", name+".yaml"))
 	p := pod{parsePod(t, text), n, map[string]string{}}
 	if !p.spec.HostNetwork {
 		p.network = bareNode(t)
 	}
 	for _, v := range p.spec.Volumes {
 		path := filepath.Join(t.TempDir(), v.Name)
+		var err error
 		if v.HostPath != nil && v.HostPath.Type == "FileOrCreate" {
 			err = os.WriteFile(path, nil, 0o600)
 		} else {
 			err = errors.Join(os.Mkdir(path, 0o755), os.Chmod(path, 0o777)) // as kubelet makes an emptyDir
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, err)
 		p.volumes[v.Name] = path
 	}
 	return p

@@ -38,9 +38,7 @@ func wantAll(tb testing.TB) {
 func cache(tb testing.TB) string {
 	tb.Helper()
 	dir, err := cacheDir()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	host.Check(tb, err)
 	return dir
 }
 
@@ -133,35 +131,6 @@ func share(storage string) (lock *os.File, err error) {
 func prune(lock *os.File, storage, runRoot string) {
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
 		_ = podmanCommand(storage, runRoot, "image", "prune", "--force", "--filter", "until=24h").Run()
-	}
-}
-
-// An image without a name stays until no other run uses the storage.
-func TestPrune(t *testing.T) {
-	possible(t)
-	storage := host.Storage(t)
-	run := filepath.Join(filepath.Dir(storage), "run")
-	id := output(t, podmanCommand(storage, run, "build", "--quiet", "--timestamp", "0", dockerfile(t, "FROM scratch", "LABEL old=yes")))
-	another, err := share(storage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, ended := range []bool{false, true} {
-		if ended {
-			another.Close()
-		}
-		lock, err := share(storage)
-		if err != nil {
-			t.Fatal(err)
-		}
-		prune(lock, storage, run)
-		lock.Close()
-		if gone := podmanCommand(storage, run, "image", "exists", id).Run() != nil; gone != ended {
-			t.Errorf("the other run ended: %t; the image is gone: %t", ended, gone)
-		}
-	}
-	if lock, err := share(filepath.Join(cache(t), "storage")); err != nil || unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-		t.Errorf("this run does not share its storage (%v)", err)
 	}
 }
 

@@ -4,21 +4,19 @@
 package images
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // The Dockerfile in the README, and the call below it, work on hosts of both modes. Only what comes from a registry is
 // replaced, and the host's network.
 func TestReadme(t *testing.T) {
 	wantAll(t)
-	readme, err := os.ReadFile(top + "/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := host.Read(t, top+"/README.md")
 	found := regexp.MustCompile("(?s)```dockerfile\n(.*?)```.*?\n    docker run --rm --network host (.*?) my-image (.*?)\n").FindStringSubmatch(string(readme))
 	if found == nil {
 		t.Fatal("the README has no Dockerfile with a call below it")

@@ -4,11 +4,12 @@
 package images
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // Each example says which of what it asks for Pod Security's level baseline forbids.
@@ -18,10 +19,7 @@ func TestPodSecurity(t *testing.T) {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := host.Read(t, file)
 		spec := parsePod(t, text)
 		var forbidden []string
 		if spec.HostNetwork {

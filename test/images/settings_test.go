@@ -10,13 +10,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // setting is a way to run an image on a host of a mode. Its test returns the result, in one of the words of the table; a
 // result that is always wrong is an error of the test.
 type setting struct {
-	name string
-	test func(t *testing.T, i built, mode string) string
+	name   string
+	test   func(t *testing.T, i built, mode string) string
+	result string            // on hosts of both modes, or "legacy: RESULT, nft: RESULT"
+	except map[string]string // of some images
 }
 
 // The words of the table. The first two are right answers.
@@ -33,22 +37,27 @@ const (
 	none      = "—"
 )
 
+var (
+	nonrootCalls = map[string]string{"nonroot": eachCall}
+	nonrootNot   = map[string]string{"nonroot": noStart}
+)
+
 var settings = []setting{
-	{"first call is a restore", firstCall},
-	{"20 first calls at once", atOnce},
-	{"read-only root", readOnly},
-	{"`drop: [ALL]`", noCapability},
-	{"NET_ADMIN alone", onlyNetAdmin},
-	{"no privilege escalation", noEscalation},
-	{"the same, entry point with file capabilities", capableEntryPoint},
-	{"user 65532", asUser("65532:65532")},
-	{"user 65532, group 0", asUser("65532:0")},
-	{"user namespace", userNamespace},
-	{"called during a build", inBuild},
-	{"iptables reinstalled", reinstalled},
-	{"host changes its mode", hostChanges},
-	{"two modes on one kernel", twoModes},
-	{"`doctor`", doctor},
+	{"first call is a restore", firstCall, direct, nonrootCalls},
+	{"20 first calls at once", atOnce, direct, nonrootCalls},
+	{"read-only root", readOnly, eachCall, nil},
+	{"`drop: [ALL]`", noCapability, guess, nonrootNot},
+	{"NET_ADMIN alone", onlyNetAdmin, direct, nonrootNot},
+	{"no privilege escalation", noEscalation, direct, map[string]string{"nonroot": isRefused}},
+	{"the same, entry point with file capabilities", capableEntryPoint, none, nonrootCalls},
+	{"user 65532", asUser("65532:65532"), "legacy: " + guess + ", nft: " + eachCall, nil},
+	{"user 65532, group 0", asUser("65532:0"), eachCall, nil},
+	{"user namespace", userNamespace, direct, nonrootCalls},
+	{"called during a build", inBuild, notKept, nonrootNot},
+	{"iptables reinstalled", reinstalled, kept, map[string]string{"alpine": none, "alpine (3.19)": none, "wolfi": none, "distroless": none, "nonroot": none}},
+	{"host changes its mode", hostChanges, newOne, nonrootCalls},
+	{"two modes on one kernel", twoModes, direct, nonrootCalls},
+	{"`doctor`", doctor, healthy, nil},
 }
 
 // The first call is a restore from standard input. It loads where the host's rules are.
@@ -80,12 +89,8 @@ iptables -S INPUT | /busybox grep -c 192.0.2; leads; version`, options...)
 func lock(t *testing.T, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "xtables.lock")
-	if err := os.WriteFile(path, nil, mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.WriteFile(path, nil, mode))
+	host.Check(t, os.Chmod(path, mode))
 	return path + ":/run/xtables.lock"
 }
 

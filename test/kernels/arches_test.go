@@ -29,7 +29,7 @@ const kernelFree = "^(Fuzz.*|TestParse.*|TestReply.*|TestAttribute|TestLayout|Te
 
 // The unit tests and the fuzz targets' seeds, compiled for other machines.
 func TestArches(t *testing.T) {
-	besides(t)
+	t.Parallel()
 	if few() || *onlyKernel != "" || *onlyState != "" {
 		t.Skip("only with TEST_ALL, and without -kernel or -case")
 	}

@@ -6,12 +6,9 @@ package kernels
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A console that does not tell how it went to the end is an error that says what is wrong.
@@ -74,24 +71,5 @@ func TestPersist(t *testing.T) {
 		if last := test.consoles[test.boots-1]; boots != test.boots || text != last || ended.Error() != last {
 			t.Errorf("%q: %d boots, %q, %v", test.consoles, boots, text, ended)
 		}
-	}
-}
-
-// A kernel without a first process panics, and one that is given no time hangs.
-func TestBadBoots(t *testing.T) {
-	if few() || *onlyKernel != "" || *onlyState != "" {
-		t.Skip("only with all kernels and states")
-	}
-	possible(t)
-	nothing := filepath.Join(t.TempDir(), "initramfs")
-	if err := os.WriteFile(nothing, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	m := machine{image: fetch(t, all[1]).image, initramfs: nothing, memory: "256"}
-	if _, err := parse(m.boot(t, "tcg", beginLimit, bootLimit, "")); err == nil || !strings.Contains(err.Error(), "the kernel panics") {
-		t.Errorf("without an initramfs: got %v", err)
-	}
-	if _, err := parse(m.boot(t, "tcg", time.Millisecond, bootLimit, "")); err == nil || !strings.Contains(err.Error(), "it hangs") {
-		t.Errorf("without time: got %v", err)
 	}
 }

@@ -90,9 +90,6 @@ func container(name string) error {
 			return err
 		}
 	}
-	if s.docker {
-		return runDocker()
-	}
 	return s.run(boot)
 }
 

@@ -54,21 +54,17 @@ func (v *verdict) expect(ok bool, name, format string, args ...any) {
 	}
 }
 
-// judge returns what is wrong, and the row for the page.
-func (s state) judge(told []step) (row, wrong []string) {
+// judge returns what is wrong.
+func (s state) judge(told []step) []string {
 	v := verdict{state: s, steps: map[string]step{}}
 	for _, s := range told {
 		v.steps[s.Name] = s
 	}
-	looked := v.detects()
-	restored := v.restores()
-	hinted := v.hints()
-	finding := v.diagnoses()
-	in := looked.supported()
-	return []string{
-		s.label(), in[0] + ", " + in[1], in[2] + ", " + in[3], strings.Join(v.direct(), ", "), looked.row(), restored,
-		strings.Join(hinted, ", "), finding,
-	}, v.wrong
+	v.detects()
+	v.restores()
+	v.hints()
+	v.diagnoses()
+	return v.wrong
 }
 
 func (v *verdict) detected(name string) (r result) {
@@ -78,9 +74,9 @@ func (v *verdict) detected(name string) (r result) {
 }
 
 // detects judges what is found before and after the first rules, and that finding it changes nothing.
-func (v *verdict) detects() (before result) {
+func (v *verdict) detects() {
 	w := v.want
-	before = v.detected("detect")
+	before := v.detected("detect")
 	v.expect(before.supported() == w.supported, "detect", "%q supported", w.supported)
 	v.expect(before.row() == w.detects && !before.Conclusive, "detect", "%s, not conclusive", w.detects)
 	v.expect(strings.Count(v.steps["detect"].Stderr, "not conclusive: ") == 1, "detect", "one line that says why that is not conclusive")
@@ -96,7 +92,6 @@ func (v *verdict) detects() (before result) {
 		v.expect(!again || !strings.HasPrefix(module, "nf") && !strings.HasPrefix(module, "net-pf-16"), "read", "one request for %s", module)
 	}
 	v.expect(reflect.DeepEqual(v.detected("detect after 386"), v.detected("detect after")), "detect after 386", "the same from both builds")
-	return before
 }
 
 // chosen is the mode and the reason that a call reports on stderr, and what else is there.
@@ -122,7 +117,7 @@ func (v *verdict) direct() (able []string) {
 }
 
 // restores judges the first calls: where one backend can take the rules, or both can, they must be in one that can.
-func (v *verdict) restores() (cell string) {
+func (v *verdict) restores() {
 	w := v.want
 	able := v.direct()
 	v.expect(strings.Join(able, " ") == w.direct, "direct nft", "%q to take the rules, not %q; legacy: %+v", w.direct, able, v.steps["direct legacy"])
@@ -134,7 +129,7 @@ func (v *verdict) restores() (cell string) {
 	after := v.detected("detect after")
 	if len(able) == 0 {
 		v.expect(v.steps["restore"].Status != 0 && rest != "", "restore", "it to fail and say why")
-		return added + ", fails"
+		return
 	}
 	v.expect(slices.Contains(able, mode), "restore", "a backend that works")
 	v.expect(v.steps["restore"].Status == 0 && v.steps["restore"].Stdout+rest == "", "restore", "it to work silently")
@@ -146,11 +141,10 @@ func (v *verdict) restores() (cell string) {
 	}
 	// A guess that added rules is remembered, and is not proven by them.
 	v.expect(after.row() == mode+" remembered" && !after.Conclusive, "detect after", "%s, remembered", mode)
-	return added
 }
 
 // hints judges that kubelet's hint is found in each backend that can have it.
-func (v *verdict) hints() (hinted []string) {
+func (v *verdict) hints() {
 	for _, backend := range backends {
 		name := "hint " + backend
 		s := v.steps[name]
@@ -158,7 +152,6 @@ func (v *verdict) hints() (hinted []string) {
 			v.expect(s.Status != 0, name, "no such backend")
 			continue
 		}
-		hinted = append(hinted, backend)
 		decoder := json.NewDecoder(strings.NewReader(s.Stdout))
 		var results [2]result
 		for i, build := range builds {
@@ -168,13 +161,13 @@ func (v *verdict) hints() (hinted []string) {
 		}
 		v.expect(reflect.DeepEqual(results[0], results[1]), name, "the same from both builds")
 	}
-	return hinted
 }
 
 // diagnoses judges that one of doctor's findings says what this kernel lacks.
-func (v *verdict) diagnoses() (cell string) {
-	if v.want.doctor == "" {
-		return ""
+func (v *verdict) diagnoses() {
+	severity, names, asked := strings.Cut(v.want.doctor, ": ")
+	if !asked {
+		return
 	}
 	v.expect(v.steps["reset"].Status == 0, "reset", "status 0")
 	s := v.steps["doctor"]
@@ -184,14 +177,11 @@ func (v *verdict) diagnoses() (cell string) {
 	err := json.Unmarshal([]byte(s.Stdout), &doctor)
 	v.expect(err == nil, "doctor", "JSON (%v)", err)
 	v.expect(s.Registered == nil, "doctor", "no table to be registered")
-	problem := false
+	problem, named := false, false
 	for _, f := range doctor.Findings {
 		problem = problem || f.Severity == "problem"
-		if strings.Contains(f.Text+f.Fix, v.want.doctor) {
-			cell = f.Severity + ": names `" + v.want.doctor + "`" // the words are doctor's own business
-		}
+		named = named || f.Severity == severity && strings.Contains(f.Text+f.Fix, names) // other words are doctor's own business
 	}
-	v.expect(cell != "", "doctor", "a finding with %q", v.want.doctor)
+	v.expect(named, "doctor", "a finding: %s", v.want.doctor)
 	v.expect((s.Status == 1) == problem, "doctor", "status 1 for a problem, and only then")
-	return cell
 }

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -45,24 +44,23 @@ func TestMain(m *testing.M) {
 }
 
 // few says whether nothing special was asked for.
-func few() bool { return !host.All() && !*update && *onlyKernel == "" && *onlyState == "" }
+func few() bool { return !host.All() && *onlyKernel == "" && *onlyState == "" }
 
 // wanted says whether a state, or the scripts, are asked for on a kernel. The scripts run on all kernels only in "make
-// nightly", or where the page is written.
+// nightly".
 func wanted(kernel, name string) bool {
 	if few() {
 		return kernel == fewKernel && name == fewState
 	}
-	if name == scripts && !host.Nightly() && !*update && *onlyKernel == "" && kernel != all[0].name && kernel != all[len(all)-1].name {
+	if name == scripts && !host.Nightly() && *onlyKernel == "" && kernel != all[0].name && kernel != all[len(all)-1].name {
 		return false // they take longest, and what works on the oldest and on the newest kernel works between them
 	}
 	return (*onlyKernel == "" || kernel == *onlyKernel) && (*onlyState == "" || slices.Contains(strings.Split(*onlyState, ","), name))
 }
 
-// TestKernels boots every kernel for every state, and with the scripts, and compares the results with
-// docs/evidence/kernels.md; with -update it writes them there.
+// TestKernels boots every kernel for every state, and with the scripts. What it expects is in docs/evidence/kernels.md.
 func TestKernels(t *testing.T) {
-	besides(t)
+	t.Parallel()
 	if named := func(k kernel) bool { return k.name == *onlyKernel }; *onlyKernel != "" && !slices.ContainsFunc(all, named) {
 		t.Fatalf("-kernel %q is none of %v", *onlyKernel, all)
 	}
@@ -73,66 +71,37 @@ func TestKernels(t *testing.T) {
 	}
 	possible(t)
 	programs, root := build(t), guestRoot(t)
-	results := make([]outcome, len(all))
-	t.Run("each", func(t *testing.T) {
-		for i, k := range all {
-			results[i] = outcome{kernel: k}
-			if few() && k.name == fewKernel || !few() && (*onlyKernel == "" || k.name == *onlyKernel) {
-				t.Run(k.name, func(t *testing.T) {
-					t.Parallel()
-					testKernel(t, programs, root, &results[i])
-				})
-			}
+	for _, k := range all {
+		if few() && k.name == fewKernel || !few() && (*onlyKernel == "" || k.name == *onlyKernel) {
+			t.Run(k.name, func(t *testing.T) {
+				t.Parallel()
+				testKernel(t, programs, root, k)
+			})
 		}
-	})
-	compare(t, results)
+	}
 }
 
-func testKernel(t *testing.T, programs map[string]string, root string, o *outcome) {
-	f := fetch(t, o.kernel)
-	o.version = f.version
+func testKernel(t *testing.T, programs map[string]string, root string, k kernel) {
+	f := fetch(t, k)
+	t.Logf("Debian's package %s", f.version)
 	// Copies: the cache may be emptied while guests run.
 	dir := t.TempDir()
 	m := machine{image: filepath.Join(dir, "vmlinuz"), initramfs: filepath.Join(dir, "initramfs"), memory: "1024"}
 	host.Run(t, "cp", f.image, m.image)
 	trees := maps.Clone(programs)
 	trees["usr/lib/modules"] = filepath.Join(f.modules, "lib/modules")
-	if err := initramfs(m.initramfs, root, trees); err != nil {
-		t.Fatal(err)
-	}
+	initramfs(t, m.initramfs, root, trees)
 	m.accel = m.accelerator(t)
-	var mutex sync.Mutex
-	booted := func(t *testing.T, parameters string) []section {
-		report, boots := m.tell(t, parameters)
-		mutex.Lock()
-		defer mutex.Unlock()
-		o.guests++
-		o.boots += boots
-		return report
-	}
-	// blame fails a test for what is wrong, and otherwise notes its row.
-	blame := func(t *testing.T, row, wrong []string) {
-		for _, line := range wrong {
-			t.Error(line)
-		}
-		mutex.Lock()
-		defer mutex.Unlock()
-		if len(wrong) == 0 {
-			o.rows[row[0]] = row
-		}
-	}
-	o.rows = map[string][]string{}
-	if wanted(o.name, scripts) { // it takes longest, so it comes first
+	if wanted(k.name, scripts) { // it takes longest, so it comes first
 		t.Run(scripts, func(t *testing.T) {
 			t.Parallel()
-			row, wrong := judgeScripts(booted(t, "run="+scripts+" build="+o.build))
-			blame(t, row, wrong)
+			judgeScripts(t, m.tell(t, "run="+scripts+" build="+k.build))
 		})
 	}
 	for i, g := range groups {
 		var names []string
 		for _, s := range g.states {
-			if wanted(o.name, s.name) {
+			if wanted(k.name, s.name) {
 				names = append(names, s.name)
 			}
 		}
@@ -141,15 +110,16 @@ func testKernel(t *testing.T, programs map[string]string, root string, o *outcom
 		}
 		t.Run(fmt.Sprintf("group-%d", i+1), func(t *testing.T) {
 			t.Parallel()
-			report := booted(t, "run="+strings.Join(names, ",")+" "+g.append)
+			report := m.tell(t, "run="+strings.Join(names, ",")+" "+g.append)
 			if len(report) != len(names) {
 				t.Fatalf("the guest reports of %d states, not of %q", len(report), names)
 			}
 			for _, told := range report {
 				t.Log(told.state + durations(told.steps))
 				s, _ := find(told.state)
-				row, wrong := s.judge(told.steps)
-				blame(t, row, wrong)
+				for _, line := range s.judge(told.steps) {
+					t.Error(line)
+				}
 			}
 		})
 	}
@@ -163,17 +133,10 @@ func durations(steps []step) (text string) {
 	return text
 }
 
-// besides lets a test run beside the others of this package, unless they write the page.
-func besides(t *testing.T) {
-	if !*update {
-		t.Parallel()
-	}
-}
-
 // possible ends a test where no kernel can be had or booted.
 func possible(tb testing.TB) {
 	tb.Helper()
-	for _, program := range []string{qemu, "apt-get", "dpkg-deb", "mmdebstrap", "depmod", "xz"} {
+	for _, program := range []string{qemu, "mmdebstrap", "depmod", "xz", "cpio"} {
 		if _, err := exec.LookPath(program); err != nil {
 			host.Cannot(tb, "boot kernels: %v; make test-kernels installs it", err)
 		}
@@ -185,13 +148,9 @@ func build(tb testing.TB) map[string]string {
 	tb.Helper()
 	dir := tb.TempDir()
 	self, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	host.Check(tb, err)
 	file, err := elf.Open(self)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	host.Check(tb, err)
 	defer file.Close()
 	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
 		tb.Fatal("this test is a guest's first process, and needs a dynamic loader: compile it with CGO_ENABLED=0, and without -race")

@@ -4,13 +4,9 @@
 package kernels
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -38,9 +34,7 @@ func cache(tb testing.TB) string {
 		dir = os.TempDir()
 	}
 	dir = filepath.Join(dir, "iptables-wrappers", "kernels")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		tb.Fatal(err)
-	}
+	host.Check(tb, os.MkdirAll(dir, 0o755))
 	return dir
 }
 
@@ -50,25 +44,17 @@ func cached(tb testing.TB, name string, fill func(dir string)) string {
 	tb.Helper()
 	dir := filepath.Join(cache(tb), name)
 	lock, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	host.Check(tb, err)
 	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		tb.Fatal(err)
-	}
+	host.Check(tb, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 	if _, err := os.Stat(dir); err == nil {
 		return dir
 	}
 	unfinished, err := os.MkdirTemp(cache(tb), "unfinished-")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	host.Check(tb, err)
 	tb.Cleanup(func() { os.RemoveAll(unfinished) })
 	fill(unfinished)
-	if err := os.Rename(unfinished, dir); err != nil {
-		tb.Fatal(err)
-	}
+	host.Check(tb, os.Rename(unfinished, dir))
 	return dir
 }
 
@@ -82,142 +68,61 @@ type fetched struct {
 // fetch brings a kernel from Debian's archive, once on this machine.
 func fetch(tb testing.TB, k kernel) fetched {
 	tb.Helper()
-	dir := cached(tb, k.suite, func(dir string) { download(tb, k, dir) })
+	dir := cached(tb, k.suite, func(dir string) {
+		root := filepath.Join(tb.TempDir(), "root")
+		mmdebstrap(tb, "--variant=extract", "--include=linux-image-cloud-amd64", `--aptopt=APT::Install-Recommends "false"`, k.suite, root, archive)
+		// Modules are decompressed once here, and not at each boot.
+		host.Run(tb, "sh", "-euc", `cd "$0"
+			for from in lib/modules/* usr/lib/modules/*; do [ ! -d "$from/kernel" ] || break; done
+			to=$1/lib/modules/${from##*/}
+			for part in kernel/net kernel/fs/overlayfs kernel/lib kernel/crypto kernel/arch/x86/crypto modules.builtin modules.order; do
+				if [ -e "$from/$part" ]; then mkdir -p "$(dirname "$to/$part")"; cp -r "$from/$part" "$to/$part"; fi
+			done
+			find "$to" -name '*.ko.xz' -exec xz --decompress {} +
+			depmod --basedir "$1" "${from##*/}"
+			cp boot/vmlinuz-* "$1/vmlinuz" 2>/dev/null || cp "$from/vmlinuz" "$1/vmlinuz"
+			grep -aoE 'Debian [0-9][^ ]* ' "$1/vmlinuz" | head -n 1 | cut -d' ' -f2 | tr -d '\n' >"$1/version"`, root, dir)
+	})
 	version, err := os.ReadFile(filepath.Join(dir, "version"))
-	if err != nil {
-		tb.Fatal(err)
+	if err != nil || len(version) == 0 {
+		tb.Fatalf("the kernel has no version: %v", err)
 	}
 	return fetched{string(version), filepath.Join(dir, "vmlinuz"), dir}
 }
 
-func download(tb testing.TB, k kernel, dir string) {
+// mmdebstrap makes a root from Debian's archive. A mirror may lag behind so far that sid's list, valid for a week, has run out;
+// its signature is checked.
+func mmdebstrap(tb testing.TB, args ...string) {
 	tb.Helper()
-	tmp := tb.TempDir()
-	root := aptRoot(tb, k.suite)
-	name, version := newest(tb, root)
-	packages := []string{name}
-	// Newer ones keep the image and the modules in packages of their own.
-	for _, match := range regexp.MustCompile(`(?m)^  Depends: (linux-(?:base|binary|modules)-[0-9]\S*)$`).FindAllStringSubmatch(apt(tb, root, "apt-cache", "depends", name), -1) {
-		packages = append(packages, match[1])
+	cmd := exec.Command("mmdebstrap", append([]string{"--quiet", `--aptopt=Acquire::Languages "none"`, `--aptopt=Acquire::Check-Valid-Until "false"`}, args...)...)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		host.Cannot(tb, "get packages from %s: %v\n%s", archive, err, output)
 	}
-	apt(tb, root, "apt-get", append([]string{"download", "--quiet"}, packages...)...)
-	files, err := filepath.Glob(filepath.Join(root, "*.deb"))
-	if err != nil || len(files) != len(packages) {
-		tb.Fatalf("downloaded %v for %v: %v", files, packages, err)
-	}
-	for _, file := range files {
-		host.Run(tb, "dpkg-deb", "--extract", file, tmp)
-	}
-	image := one(tb, filepath.Join(tmp, "boot/vmlinuz-*"), filepath.Join(tmp, "usr/lib/modules/*/vmlinuz"))
-	from := one(tb, filepath.Join(tmp, "lib/modules/*"), filepath.Join(tmp, "usr/lib/modules/*"))
-	to := filepath.Join(dir, "lib/modules", filepath.Base(from))
-	for _, part := range []string{"kernel/net", "kernel/fs/overlayfs", "kernel/lib", "kernel/crypto", "kernel/arch/x86/crypto"} {
-		if _, err := os.Stat(filepath.Join(from, part)); err != nil {
-			continue
-		}
-		host.Run(tb, "mkdir", "-p", filepath.Dir(filepath.Join(to, part)))
-		host.Run(tb, "cp", "-r", filepath.Join(from, part), filepath.Join(to, part))
-	}
-	for _, file := range []string{"modules.builtin", "modules.order"} {
-		host.Run(tb, "cp", filepath.Join(from, file), to)
-	}
-	// Decompressed once here, and not at each boot.
-	host.Run(tb, "find", to, "-name", "*.ko.xz", "-exec", "xz", "--decompress", "{}", "+")
-	host.Run(tb, "depmod", "--basedir", dir, filepath.Base(from))
-	host.Run(tb, "cp", image, filepath.Join(dir, "vmlinuz"))
-	if err := os.WriteFile(filepath.Join(dir, "version"), []byte(version), 0o644); err != nil {
-		tb.Fatal(err)
-	}
-}
-
-// one returns the only file that matches.
-func one(tb testing.TB, patterns ...string) string {
-	tb.Helper()
-	var found []string
-	for _, pattern := range patterns {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		found = append(found, files...)
-	}
-	if len(found) != 1 {
-		tb.Fatalf("%q match %q", patterns, found)
-	}
-	return found[0]
-}
-
-// newest returns the package that the suite's metapackage names, and its version.
-func newest(tb testing.TB, root string) (name, version string) {
-	tb.Helper()
-	text := apt(tb, root, "apt-cache", "show", "linux-image-cloud-amd64")
-	match := regexp.MustCompile(`(?m)^Depends:.* (linux-image-[0-9]\S*) \(= (\S+)\)`).FindStringSubmatch(text)
-	if match == nil {
-		tb.Fatalf("linux-image-cloud-amd64 names no kernel:\n%s", text)
-	}
-	return match[1], match[2]
-}
-
-// aptRoot is a directory with which apt sees a suite and nothing of this machine. Signatures are checked.
-func aptRoot(tb testing.TB, suite string) string {
-	tb.Helper()
-	root := tb.TempDir()
-	for _, dir := range []string{"etc/apt/apt.conf.d", "etc/apt/preferences.d", "var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "var/lib/dpkg"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	for name, text := range map[string]string{
-		"var/lib/dpkg/status":  "",
-		"etc/apt/sources.list": fmt.Sprintf("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n", archive, suite),
-		// A mirror may lag behind so far that sid's list, valid for a week, has run out.
-		"apt.conf": fmt.Sprintf(`Dir %q; Dir::State::status %q; APT::Architecture "amd64"; APT::Sandbox::User "root";
-Acquire::Check-Valid-Until "false"; Acquire::Languages "none"; Acquire::Retries "3";
-`, root, filepath.Join(root, "var/lib/dpkg/status")),
-	} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	apt(tb, root, "apt-get", "update", "--error-on=any")
-	return root
-}
-
-func apt(tb testing.TB, root, program string, args ...string) string {
-	tb.Helper()
-	cmd := exec.Command(program, args...)
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "APT_CONFIG="+filepath.Join(root, "apt.conf"), "LC_ALL=C")
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		host.Cannot(tb, "get kernels from %s: %s: %v\n%s", archive, strings.Join(cmd.Args, " "), err, stderr.Bytes())
-	}
-	return stdout.String()
 }
 
 // userland are the packages that the guest has besides Debian's essential ones.
 var userland = []string{"iptables", "nftables", "ipset", "iproute2", "kmod", "libcap2-bin", "mount", "strace"}
 
-// notNeeded begin the paths that are left out of the guest.
-var notNeeded = []string{
-	"usr/share/doc/", "usr/share/man/", "usr/share/locale/", "usr/share/info/", "usr/share/zoneinfo/", "usr/share/perl/", "usr/lib/x86_64-linux-gnu/perl/",
-	"usr/lib/x86_64-linux-gnu/gconv/", "usr/lib/locale/", "var/lib/apt/", "var/cache/", "var/lib/dpkg/info/", "boot/", "dev/",
+// guestRoot makes the guest's files except for the kernel's and ours, once on this machine: an archive as the kernel unpacks it
+// into its first root.
+func guestRoot(tb testing.TB) string {
+	tb.Helper()
+	return filepath.Join(cached(tb, "bookworm-"+strings.Join(userland, "-"), func(dir string) {
+		root := filepath.Join(tb.TempDir(), "root")
+		mmdebstrap(tb, "--variant=essential", "--format=tar", "--include="+strings.Join(userland, ","), "bookworm", dir+"/root.tar", archive)
+		host.Run(tb, "sh", "-euc", `mkdir "$0"; tar -C "$0" --exclude='./dev/*' -xf "$1/root.tar"; rm "$1/root.tar"
+			cd "$0"; rm -rf usr/share/doc usr/share/man usr/share/locale usr/share/info usr/share/zoneinfo usr/share/perl usr/lib/*/perl usr/lib/*/gconv \
+				usr/lib/locale var/lib/apt var/cache/* var/lib/dpkg/info boot
+			find . | cpio --quiet -o -H newc >"$1/root.cpio"`, root, dir)
+	}), "root.cpio")
 }
 
-// guestRoot makes the guest's files except for the kernel's and ours, once on this machine: a cpio archive.
-func guestRoot(tb testing.TB, more ...string) string {
+// initramfs writes what a guest starts from: the archive of its root, then these files and trees, by their paths in it.
+func initramfs(tb testing.TB, to, root string, trees map[string]string) {
 	tb.Helper()
-	packages := slices.Concat(userland, more)
-	return filepath.Join(cached(tb, "bookworm-"+strings.Join(packages, "-"), func(dir string) {
-		cmd := exec.Command("mmdebstrap", "--quiet", "--variant=essential", "--format=tar", "--include="+strings.Join(packages, ","),
-			`--aptopt=Acquire::Languages "none"`, "bookworm", filepath.Join(dir, "root.tar"), archive)
-		if output, err := cmd.CombinedOutput(); err != nil {
-			host.Cannot(tb, "make the guest's files: %v\n%s", err, output)
-		}
-		if err := cpioFromTar(filepath.Join(dir, "root.cpio"), filepath.Join(dir, "root.tar")); err != nil {
-			tb.Fatal(err)
-		}
-		host.Run(tb, "rm", filepath.Join(dir, "root.tar"))
-	}), "root.cpio")
+	stage := tb.TempDir()
+	for path, tree := range trees {
+		host.Run(tb, "sh", "-euc", `mkdir -p "$(dirname "$0")"; cp -r "$1" "$0"`, filepath.Join(stage, path), tree)
+	}
+	host.Run(tb, "sh", "-euc", `cp "$1" "$0"; cd "$2"; find . | cpio --quiet -o -H newc >>"$0"`, to, root, stage)
 }

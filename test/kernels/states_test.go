@@ -5,7 +5,6 @@ package kernels
 
 import (
 	"slices"
-	"strings"
 )
 
 // state is how a kernel is when the first call comes.
@@ -16,7 +15,6 @@ type state struct {
 	outside     string   // a shell command that loads modules, outside the container
 	inside      string   // the same, inside
 	locked      bool     // no module can be loaded any more
-	docker      bool     // for TestDocker
 	readOnlyShm bool     // nothing can be remembered in /dev/shm
 	want        want
 }
@@ -29,7 +27,7 @@ type want struct {
 	adds      string    // of the first call that adds something
 	direct    string    // the backends whose own program takes the realistic rules
 	hints     string    // the backends that kubelet can leave its hint in; each is conclusive
-	doctor    string    // part of a finding: what is missing in this kernel. "": not asked, as that takes long
+	doctor    string    // a finding's severity, and what is missing in this kernel. "": not asked, as that takes long
 }
 
 const (
@@ -73,7 +71,7 @@ var groups = []group{
 		},
 		{
 			name: "locked", is: "modules locked after boot", locked: true,
-			want: want{[4]string{no, no, no, no}, "nft default", "nft default", "nft default", "", "", "this kernel does not support it"},
+			want: want{[4]string{no, no, no, no}, "nft default", "nft default", "nft default", "", "", "problem: this kernel does not support it"},
 		},
 	}},
 	{append: "", states: []state{
@@ -84,11 +82,11 @@ var groups = []group{
 		},
 		{
 			name: "conntrack-removed", is: "no nf_conntrack and no nf_nat", remove: []string{"nf_conntrack", "nf_nat"},
-			want: want{onDemand, "nft default", "nft default", "legacy only-supported", "", "nft legacy", "conntrack"},
+			want: want{onDemand, "nft default", "nft default", "legacy only-supported", "", "nft legacy", "warning: conntrack"},
 		},
 		{
 			name: "comment-removed", is: "no xt_comment", remove: []string{"xt_comment"},
-			want: want{onDemand, "legacy only-supported", "nft default", "legacy only-supported", "", "nft legacy", "comment"},
+			want: want{onDemand, "legacy only-supported", "nft default", "legacy only-supported", "", "nft legacy", "warning: comment"},
 		},
 		{
 			name: "read-only-shm", is: "as it is, and a read-only /dev/shm", readOnlyShm: true,
@@ -103,7 +101,7 @@ var groups = []group{
 	{append: "", states: []state{
 		{
 			name: "neither", is: "neither backend", remove: slices.Concat(nfTables, legacyV4, legacyV6),
-			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "legacy only-supported", "legacy only-supported", "", "", "this kernel does not support it"},
+			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "legacy only-supported", "legacy only-supported", "", "", "problem: this kernel does not support it"},
 		},
 		{
 			name: "no-table", is: "legacy loaded, no table registered",
@@ -131,11 +129,9 @@ type group struct {
 }
 
 func find(name string) (state, bool) {
-	name, docker := strings.CutPrefix(name, dockerPrefix)
 	for _, g := range groups {
 		for _, s := range g.states {
 			if s.name == name {
-				s.docker = docker
 				return s, true
 			}
 		}

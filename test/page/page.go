@@ -6,9 +6,27 @@
 package page
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
+
+// Holds checks that a part of a page is a text, and with update makes it that.
+func Holds(tb testing.TB, file, name, text string, update bool) {
+	tb.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	said := Part(tb, string(content), name)
+	if said != text && !update {
+		tb.Errorf("%s says of %s\n%s\nand it is\n%s\nIf that is right, run the test with -update.", file, name, said, text)
+	} else if said != text {
+		if err := os.WriteFile(file, []byte(Replace(tb, string(content), name, text)), 0o644); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
 
 // Part returns what stands between a part's two marks.
 func Part(tb testing.TB, text, name string) string {

@@ -33,9 +33,7 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 func checkout(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.MkdirAll(dir, 0o755))
 	cmd := exec.Command("sh", "-euc", `
 git ls-files -z --cached --others --exclude-standard | tar --ignore-failed-read --null -cf - -T - | tar -C "$1" -xf -
 cd "$1"
@@ -54,13 +52,9 @@ git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false com
 func cache(t *testing.T) string {
 	t.Helper()
 	dir, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	dir = filepath.Join(dir, "iptables-wrappers")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.MkdirAll(dir, 0o755))
 	return dir
 }
 
@@ -118,9 +112,7 @@ func platformsOf(t *testing.T, dist, name string) (all []string) {
 	}
 	read := func(file string) (i index) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(host.Run(t, "tar", "-xOf", filepath.Join(dist, name+".oci.tar"), file)), &i); err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, json.Unmarshal([]byte(host.Run(t, "tar", "-xOf", filepath.Join(dist, name+".oci.tar"), file)), &i))
 		return i
 	}
 	top := read("./index.json")

@@ -27,17 +27,12 @@ func publish(t *testing.T, dir string, environment []string) {
 	address := serveRegistry(t, bin)
 	calls := filepath.Join(t.TempDir(), "calls")
 	recorder := filepath.Join(t.TempDir(), "recorder")
-	if err := os.WriteFile(recorder, []byte("#!/bin/sh\necho \"$*\" >>"+calls+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.WriteFile(recorder, []byte("#!/bin/sh\necho \"$*\" >>"+calls+"\n"), 0o755))
 	cmd := exec.Command("make", "publish", "VERSION="+version)
 	cmd.Dir = dir
 	cmd.Env = append(environment, "REGISTRY="+address, "PUSH_OPTIONS=--tls-verify=false", "COSIGN="+recorder+" cosign", "GH="+recorder+" gh")
 	output(t, host.Emulated(t, cmd))
-	recorded, err := os.ReadFile(calls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	recorded := host.Read(t, calls)
 	want := regexp.MustCompile(`^cosign sign --yes \S+/iptables-wrapper@sha256:\S+
 cosign sign --yes \S+/iptables-wrapper-distroless@sha256:\S+
 cosign sign-blob --yes --bundle dist/SHA256SUMS.sigstore.json dist/SHA256SUMS
@@ -59,15 +54,11 @@ $`)
 func serveRegistry(t *testing.T, crane string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	address := free.Addr().String()
 	free.Close()
 	cmd := exec.Command(crane, "registry", "serve", "--address", address)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

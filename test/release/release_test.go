@@ -124,9 +124,7 @@ func TestRelease(t *testing.T) {
 			}
 			var list struct{ Components []struct{ Purl string } }
 			content, err := os.ReadFile(filepath.Join(dist, "iptables-wrapper-distroless-linux-"+arch+".cdx.json"))
-			if err := cmp.Or(err, json.Unmarshal(content, &list)); err != nil {
-				t.Fatal(err)
-			}
+			host.Check(t, cmp.Or(err, json.Unmarshal(content, &list)))
 			if !regexp.MustCompile(`pkg:deb/debian/iptables@1\.8\.\S+\?arch=` + arch + `&distro=debian-13`).MatchString(fmt.Sprint(list)) {
 				t.Errorf("the SBOM has no iptables: %s", content)
 			}
@@ -153,10 +151,7 @@ func release(t *testing.T, command func(dir string, again bool) *exec.Cmd) strin
 	for i, dir := range dirs {
 		output(t, command(dir, i > 0))
 		dist[i] = filepath.Join(dir, "dist")
-		content, err := os.ReadFile(filepath.Join(dist[i], "SHA256SUMS"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := host.Read(t, filepath.Join(dist[i], "SHA256SUMS"))
 		sums[i] = string(content)
 	}
 	if !strings.Contains(sums[1], "distroless") { // not made again
@@ -178,9 +173,7 @@ func checkFiles(t *testing.T, dist string, architectures []string, images ...str
 		name := "iptables-wrapper-linux-" + arch
 		want = append(want, name, name+".tar.gz")
 		file, err := elf.Open(filepath.Join(dist, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		host.Check(t, err)
 		if file.Machine != machines[arch] {
 			t.Errorf("%s is for %v", name, file.Machine)
 		}
@@ -197,9 +190,7 @@ func checkFiles(t *testing.T, dist string, architectures []string, images ...str
 	slices.Sort(want)
 	var got []string
 	entries, err := os.ReadDir(dist)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, err)
 	for _, entry := range entries {
 		got = append(got, entry.Name())
 	}
@@ -212,10 +203,7 @@ func checkFiles(t *testing.T, dist string, architectures []string, images ...str
 	var list struct {
 		Metadata struct{ Component struct{ Version string } }
 	}
-	content, err := os.ReadFile(filepath.Join(dist, "iptables-wrapper.cdx.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := host.Read(t, filepath.Join(dist, "iptables-wrapper.cdx.json"))
 	if err := json.Unmarshal(content, &list); err != nil || list.Metadata.Component.Version != version {
 		t.Errorf("the list of modules is that of version %q (%v)", list.Metadata.Component.Version, err)
 	}
@@ -224,9 +212,7 @@ func checkFiles(t *testing.T, dist string, architectures []string, images ...str
 // labels are those of the images in dist/.
 func labels(t *testing.T, podman func(...string) string, ref string) (all map[string]string) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(podman("image", "inspect", "--format", "{{json .Labels}}", ref)), &all); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, json.Unmarshal([]byte(podman("image", "inspect", "--format", "{{json .Labels}}", ref)), &all))
 	delete(all, "io.buildah.version")
 	if all["org.opencontainers.image.version"] != version || len(all["org.opencontainers.image.revision"]) != 40 {
 		t.Errorf("%s has the labels %q", ref, all)

@@ -48,8 +48,6 @@ func TestVersions(t *testing.T) {
 	says(filepath.Join(root, "iptables-wrapper"), regexp.QuoteMeta(version)+`$`)
 
 	// As docker build does it, which TestReproducibleImage runs: the Dockerfile copies no repository.
-	if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
-		t.Fatal(err)
-	}
+	host.Check(t, os.RemoveAll(filepath.Join(dir, ".git")))
 	build(`\+source$`)
 }
