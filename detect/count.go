@@ -72,13 +72,7 @@ func (p *prober) countLegacy(exact bool) {
 			if !slices.Contains(probe.tables, name) {
 				continue
 			}
-			t, err := probe.bound(name)
-			if err == nil && exact && (p.everything || t.Rules.Min < t.Rules.Max) {
-				var counted Table
-				if counted, err = probe.count(name); err == nil {
-					t = counted
-				}
-			}
+			t, err := probe.count(name, exact, p.everything)
 			e.fail(err)
 			failed = failed || err != nil
 			e.Rules = e.Rules.plus(t.Rules)

@@ -17,6 +17,9 @@ import (
 // few of them have a match or target, the table's chains say whether its rules are iptables'.
 const firstRules = 256
 
+// fewRules is how many rules are looked for in small parts of a dump.
+const fewRules = 8
+
 // tableRules is what a dump says of the rules of one table.
 type tableRules struct {
 	Count
@@ -110,9 +113,6 @@ func (d *ruleDump) take(m message, f Family, table string) error {
 // Not counted, here as in iptables-nft-save, is what follows a rule of more than 32 KiB: the kernel ends the dump there
 // and says nothing.
 func (s *nftSocket) readRules(f Family, table string, end until) (d ruleDump, err error) {
-	if err := s.warmUp(f); err != nil {
-		return d, err
-	}
 	var which attributes
 	if table != "" {
 		which = which.text(unix.NFTA_RULE_TABLE, table)
@@ -178,9 +178,21 @@ func (d *ruleDump) atOnce() (n int) {
 }
 
 // rules counts the rules of one table, or of all five if none is named.
+//
+// The kernel prepares each part of a dump in advance, two of them for the first that is read. So a few rules are first looked for
+// in small parts, which saves a third of a millisecond where the host has a hundred. What is not found there may still exist.
 func (s *nftSocket) rules(f Family, table string, end until) ([len(tableNames)]tableRules, error) {
 	var attempts dumps
+	if !s.whole && end.xt <= fewRules {
+		if d, err := s.readRules(f, table, end); err == nil && d.read.xt >= end.xt {
+			attempts.add(d, nil)
+			return attempts.tables(nil), nil
+		}
+	}
 	err := retryChanged(func() error {
+		if err := s.warmUp(f); err != nil {
+			return err
+		}
 		d, err := s.readRules(f, table, end)
 		attempts.add(d, err)
 		return err

@@ -63,12 +63,12 @@ func TestFlat(t *testing.T) {
 		nft       string // with or without a match
 		family    Family
 		legacy    int
-		questions uint32 // one that warms the socket up, the rules, the chain
+		questions uint32 // the rules, once more with the whole buffer for IPv6, the chain
 		listed    bool
 		mode      Mode
 	}{
 		{"rules with a match", "-m comment --comment x ", IPv4, 0, 3, false, NFT},
-		{"rules with a match in IPv6", "-m comment --comment x ", IPv6, 0, 4, false, NFT},
+		{"rules with a match in IPv6", "-m comment --comment x ", IPv6, 0, 5, false, NFT},
 		{"a rule in legacy beside", "-m comment --comment x ", IPv4, 1, 3, false, NFT},
 		{"hundreds in legacy beside", "-m comment --comment x ", IPv4, 500, 3, false, NFT},
 		{"rules that do not show who made them", "", IPv4, 0, 0, true, NFT},

@@ -99,50 +99,66 @@ func (p *legacyProbe) kubelet() (hint, canary Answer, err error) {
 	if !slices.Contains(p.tables, mangle) {
 		return No, No, nil
 	}
-	t, err := p.entries(mangle)
+	info, err := p.info(mangle)
+	if err != nil {
+		return Unknown, Unknown, err
+	}
+	t, err := p.entries(mangle, info)
 	if err != nil {
 		return Unknown, Unknown, err
 	}
 	return answer(t.has(HintChain)), answer(t.has(CanaryChain)), nil
 }
 
-// bound reads the header of a table.
-func (p *legacyProbe) bound(table string) (Table, error) {
+// count reads the header of a table, and its entries if the number of rules must be exact and the header does not say it, or if
+// the chains are wanted. Beside an error there is what is known.
+func (p *legacyProbe) count(table string, exact, chains bool) (Table, error) {
+	counted := Table{Name: table, Rules: Count{0, Unbounded}}
 	info, err := p.info(table)
 	if err != nil {
-		return Table{Name: table, Rules: Count{0, Unbounded}}, fmt.Errorf("read the header of legacy table %q: %w", table, err)
+		return counted, err
 	}
-	return Table{Name: table, Rules: info.bound(p.family)}, nil
-}
-
-// count reads every entry of a table.
-func (p *legacyProbe) count(table string) (Table, error) {
-	t, err := p.entries(table)
-	counted := Table{Name: table, Rules: exactly(t.rules)}
+	counted.Rules = info.bound(p.family)
+	if !chains && !(exact && counted.Rules.Min < counted.Rules.Max) {
+		return counted, nil
+	}
+	t, err := p.entries(table, info)
+	if err != nil {
+		return counted, err
+	}
+	counted.Rules = exactly(t.rules)
 	for _, name := range t.chains {
 		counted.Chains = append(counted.Chains, string(name))
 	}
-	return counted, err
+	return counted, nil
 }
 
 func (p *legacyProbe) info(table string) (tableInfo, error) {
 	buf := make([]byte, sizeofGetInfo)
 	copy(buf, table)
 	n, err := p.getsockopt(soGetInfo, buf)
-	if err != nil {
-		return tableInfo{}, err
+	var info tableInfo
+	if err == nil {
+		info, err = parseInfo(buf[:n])
 	}
-	return parseInfo(buf[:n])
+	if err != nil {
+		return tableInfo{}, fmt.Errorf("read the header of legacy table %q: %w", table, err)
+	}
+	return info, nil
 }
 
-// entries reads a table that is listed. The table may be replaced between the two questions: by one of another size,
-// which the kernel refuses with EAGAIN, or by one of the same size, which the header does not fit.
-func (p *legacyProbe) entries(table string) (t tableEntries, err error) {
-	err = retryChanged(func() error {
-		info, err := p.info(table)
-		if err != nil {
-			return err
+// entries reads a table that is listed, after its header. The table may be replaced between the two questions: by one of another
+// size, which the kernel refuses with EAGAIN, or by one of the same size, which the header does not fit. So the header is then
+// read again.
+func (p *legacyProbe) entries(table string, info tableInfo) (t tableEntries, err error) {
+	again := false
+	err = retryChanged(func() (err error) {
+		if again {
+			if info, err = p.info(table); err != nil {
+				return err
+			}
 		}
+		again = true
 		t, err = p.entriesAligned(table, info, hostAlignment())
 		if errors.Is(err, unix.EINVAL) && hostAlignment() == 4 {
 			// A 64-bit kernel without CONFIG_NETFILTER_XTABLES_COMPAT: it knows its own layout only.

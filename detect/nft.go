@@ -124,10 +124,10 @@ func (s *nftSocket) object(get uint16, f Family, which attributes) (message, Ans
 	return message{}, Unknown, errShortMessage // a reply without the object
 }
 
-// warmUp asks something small where a new socket would be asked for a dump, so that a large rule does not end it. Usually, the
-// questions for kubelet's chains have come before; but a dump that was not read to its end closes the socket.
+// warmUp asks something small and reads it with the whole buffer, so that a large rule does not end the dump that follows. A dump
+// that was not read to its end closes the socket.
 func (s *nftSocket) warmUp(f Family) error {
-	if s.warm {
+	if s.whole = true; s.warm {
 		return nil
 	}
 	_, err := s.chain(f, HintChain)

@@ -80,8 +80,10 @@ func (p *prober) countNFT(enough int) {
 		n.listed = err == nil
 		p.failNFT(i, err)
 		if p.everything {
-			n.rules, err = p.nft.rules(f, "", until{Unbounded, Unbounded, Unbounded})
-			p.failNFT(i, err)
+			if err != nil || slices.ContainsFunc(n.chains[:], func(t nftTable) bool { return t.exists }) {
+				n.rules, err = p.nft.rules(f, "", until{Unbounded, Unbounded, Unbounded})
+				p.failNFT(i, err)
+			}
 			p.tellNFT(i)
 			continue
 		}

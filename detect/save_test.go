@@ -147,7 +147,7 @@ func TestKernelAgainstSave(t *testing.T) {
 				var chains []string // of mangle in legacy
 				if i >= 2 {
 					if _, listed := find(e.Tables, mangle); listed {
-						entries, err := legacy[i-2].entries(mangle)
+						entries, err := legacy[i-2].read(mangle)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -207,4 +207,13 @@ func sum(a, b backend, first bool) backend {
 		return b
 	}
 	return backend{hint: either(a.hint, b.hint), canary: either(a.canary, b.canary), rules: a.rules.plus(b.rules), likely: a.likely + b.likely}
+}
+
+// read is the header and the entries.
+func (p *legacyProbe) read(table string) (tableEntries, error) {
+	info, err := p.info(table)
+	if err != nil {
+		return tableEntries{}, err
+	}
+	return p.entries(table, info)
 }

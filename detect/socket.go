@@ -20,6 +20,7 @@ type nftSocket struct {
 	buf       []byte
 	supported Answer
 	permitted Answer // No while every reply was EPERM
+	whole     bool   // read with the whole buffer, not with the first part of it
 	warm      bool   // something was read with the whole buffer, so a dump comes in parts as large: see dumpBuffer
 
 	// fatal is set when asking more would not help: nf_tables, or the nft_compat that is asked instead, is missing (each
@@ -33,11 +34,15 @@ const (
 	// attempts is how often something is read again that changed while it was read.
 	attempts = 5
 
-	// The kernel fills as much of a dump at a time as was last asked for, 32 KiB at most (netlink_dump in
-	// net/netlink/af_netlink.c). A rule that does not fit ends the dump without a word, so even the first question
-	// for a chain is read with all of it. Without the last 8 bytes, which the kernel does not use (SKB_WITH_OVERHEAD),
-	// Go's allocator takes it for a small object, which costs three page faults less.
+	// The kernel fills as much of a dump at a time as was asked for before, 32 KiB at most (netlink_dump in
+	// net/netlink/af_netlink.c). A rule that does not fit ends the dump without a word, so something small is read
+	// with all of the buffer before a dump that must be complete. Without the last 8 bytes, which the kernel does not
+	// use (SKB_WITH_OVERHEAD), Go's allocator takes it for a small object, which costs three page faults less.
 	dumpBuffer = 32<<10 - 8
+
+	// smallBuffer is as much as the kernel puts into the first part of a dump where it was asked for nothing else yet
+	// (NLMSG_GOODSIZE: a page, 8 KiB at most).
+	smallBuffer = 8 << 10
 )
 
 func (s *nftSocket) close() {
@@ -70,17 +75,21 @@ func (s *nftSocket) open() error {
 // receive returns the next datagram from the kernel. The kernel has queued the reply before sendto returns, and more of
 // a dump before recvfrom does, so there is nothing to wait for: EAGAIN is the end of it.
 func (s *nftSocket) receive() ([]byte, error) {
+	buf := s.buf[:smallBuffer]
+	if s.whole {
+		buf = s.buf
+	}
 	for {
-		n, from, err := unix.Recvfrom(s.fd, s.buf, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
+		n, from, err := unix.Recvfrom(s.fd, buf, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
 		switch sender, ok := from.(*unix.SockaddrNetlink); {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return nil, fmt.Errorf("receive: %w", err)
-		case n > len(s.buf):
+		case n > len(buf):
 			return nil, errShortMessage
 		case ok && sender.Pid == 0: // anything else is not from the kernel
-			s.warm = true
-			return s.buf[:n], nil
+			s.warm = s.whole
+			return buf[:n], nil
 		}
 	}
 }
