@@ -95,7 +95,10 @@ func (p *page) report(r doctor.Report, all bool) {
 		}
 		p.paragraph(colors[f.Severity], fmt.Sprintf("%-9s", strings.ToUpper(string(f.Severity))), f.Code+": "+f.Text)
 		fix, commands, _ := strings.Cut(f.Fix, "\n")
-		p.paragraph("", "   fix:  ", places[f.Where]+", "+fix)
+		if f.Where != doctor.Pod || !strings.HasPrefix(fix, "delete the Pod") {
+			fix = places[f.Where] + ", " + fix
+		}
+		p.paragraph("", "   fix:  ", fix)
 		for command := range strings.Lines(commands) { // never broken, because somebody may copy it
 			fmt.Fprintf(p, "         %s\n", strings.TrimSpace(command))
 		}

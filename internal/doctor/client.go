@@ -20,7 +20,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// open says why somebody but root could replace the file that a path leads to: nothing is started there.
+// open says why somebody but root could replace the file that a path points to: nothing is started there.
 func open(n layout.Names, path string) error {
 	c, err := n.Tree.Follow(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func bypasses(n layout.Names, dir string, host detect.Result) []string {
 	})
 }
 
-// ask has a program that is not iptables' own say which backend it runs; "" if it does not say, or if it leads to the wrapper,
+// ask has a program that is not iptables' own say which backend it runs; "" if it does not say, or if it runs the wrapper,
 // because that follows the variable. A call with the variable neither reads nor stores anything.
 func ask(program string) (backend detect.Mode, wrapped bool) {
 	old, set := os.LookupEnv(programs.ModeVariable)
@@ -66,20 +66,20 @@ func ask(program string) (backend detect.Mode, wrapped bool) {
 	return said[detect.NFT], false
 }
 
-// origin says whether the switch was there before process 1, and whether the directory is a mount of its own.
+// origin says whether the switch was there before process 1, and whether it was in a volume: then it is not the image's.
 func origin(n layout.Names, dir string) (baked, volume bool) {
 	root, _ := n.Tree.Stat("/")
-	st, err := n.Tree.Stat(dir)
-	volume = err == nil && st.Dev != root.Dev
+	st, _ := n.Tree.Stat(dir)
 	sw, noSwitch := n.Tree.Lstat(programs.Join(dir, layout.Switch))
 	ticks, _, _ := strings.Cut(n.Container.Instance, ".") // of process 1, of 10 ms, since the boot
 	started, err := strconv.ParseInt(ticks, 10, 64)
 	var now unix.Timespec
 	if err != nil || noSwitch != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
-		return false, volume
+		return false, false
 	}
 	start := time.Now().Add(time.Duration(started)*10*time.Millisecond - time.Duration(now.Nano()))
-	return time.Unix(sw.Ctim.Unix()).Before(start.Add(-10 * time.Millisecond)), volume
+	baked = time.Unix(sw.Ctim.Unix()).Before(start.Add(-10 * time.Millisecond))
+	return baked, baked && st.Dev != root.Dev
 }
 
 // inUserNamespace reports whether this process is in another user namespace than the first one, which maps every ID to itself.

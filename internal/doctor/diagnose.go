@@ -116,7 +116,7 @@ var stale = []string{"wrong-backend-stored", "wrong-backend-remembered", "two-ba
 // Stale returns the finding that a new container of the same Pod would not have.
 func (r *Report) Stale() *Finding {
 	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return slices.Contains(stale, f.Code) })
-	if i < 0 || r.baked || r.volume {
+	if i < 0 || r.baked {
 		return nil
 	}
 	return &r.Findings[i]

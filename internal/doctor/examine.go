@@ -48,12 +48,12 @@ type Report struct {
 	elsewhere     bool     // the directory is not the wrapper's own
 	force         string   // what install needs to replace iptables here: " --force"
 	absent        []string // names that are not in the directory
-	bare          bool     // the image has neither a command nor a program of iptables
+	bare          bool     // the image has neither a command nor an iptables program
 	exposed       bool     // others can write in the directory, so install refuses
 	open          error    // why others than root could replace the client
 	claimed       error    // why select and reset refuse: a command is somebody else's
 	baked         bool     // the switch was there before process 1
-	volume        bool     // the directory is a mount of its own
+	volume        bool     // and the directory is a mount of its own
 	distrusted    bool     // the caller has fewer privileges than this process, so the variable does not count
 	userNamespace bool     // this process is in a user namespace of its own, or that is unknown
 	canLoad       bool     // legacy's program could load x_tables, or they were loaded already

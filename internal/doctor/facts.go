@@ -38,7 +38,10 @@ func (r *Report) blind() bool { return !r.has("CAP_NET_ADMIN") || r.failed(unix.
 // doubt is why the host's backend is not certain, unless somebody has decided: by the variable, by select, or by not having
 // installed the wrapper.
 func (r *Report) doubt() string {
-	if r.Host.Conclusive || r.Here.How == here.Variable || r.Here.How == here.NotWrapped && r.failed(nil) == "" || r.Here.How == here.Switch && r.Host.Reason == detect.Remembered {
+	now, by := r.Here, r.Host.Remembered
+	decided := now.How == here.Variable || now.How == here.NotWrapped || now.How == here.Missing || r.Variable != "" && r.Variable == now.Backend ||
+		by != nil && (by.Reason == detect.Override || now.How == here.Switch)
+	if r.Host.Conclusive || decided && r.failed(nil) == "" {
 		return ""
 	}
 	return r.Host.Uncertainty()
@@ -62,7 +65,7 @@ func (r *Report) names() (noneFound, broken, foreign string) {
 	var faults, others []string
 	for _, n := range r.Names {
 		switch {
-		case r.elsewhere && n.Name != "iptables" && slices.Contains(r.absent, n.Name): // PATH finds it elsewhere
+		case r.elsewhere && r.Here.How != here.Missing && slices.Contains(r.absent, n.Name): // PATH finds it elsewhere
 		case n.Error != "":
 			faults = append(faults, fmt.Sprintf("%s (%s)", n.Name, n.Error))
 		case n.Mode == "" && !n.Wrapper:

@@ -26,8 +26,8 @@ const (
 
 	addBoth    = "add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"
 	asRoot     = "run the container as root with NET_ADMIN and NET_RAW: Kubernetes gives them to no other user. images/nonroot has file capabilities instead"
-	hostNet    = "if its rules are for the node, set hostNetwork: true (docker run --network host); if they are for this network, set {variable}=nft or legacy"
-	decide     = "once kubelet runs, its chains decide; on a host without kubelet, set {variable} to the backend of the host's other programs"
+	hostNet    = "set hostNetwork: true (docker run --network host) if its rules are for the node, and {variable} if they are for this network"
+	decide     = "set {variable} to the backend of the host's other programs, unless kubelet is still starting, whose chains will decide"
 	unset      = "remove {variable}"
 	renew      = "delete the Pod: a new container decides again"
 	leaveOut   = "take the directory of {client} out of PATH, because others than root can write there"
@@ -38,7 +38,7 @@ const (
 	runInstall = "run:\niptables-wrapper install{dir}"
 	runReset   = "run:\niptables-wrapper reset{dir}"
 	runSelect  = "run:\niptables-wrapper select{dir} --mode "
-	buildWith  = "as root:\nRUN iptables-wrapper install{dir}"
+	buildWith  = "add, as root:\nRUN iptables-wrapper install{dir}"
 )
 
 // host has the reasons why the host's backend is not certain, that nearest to the root first.
@@ -86,8 +86,9 @@ func (r *Report) host() []rule {
 				{always, Node, "if the host's other programs use nft, " + load + modules}}},
 		{"stored-without-evidence", Warning, when(r.Here.How == here.Switch, doubt), "{here} is stored, but {}", fixes{
 			{r.baked && !r.volume, Image, rebuild},
-			{r.movable(), Container, "if {here} is right, " + runSelect + "{here}"},
+			{r.movable() && !r.strangers, Container, "if {here} is right, " + runSelect + "{here}"},
 			{r.volume, Pod, refill},
+			{r.strangers, Pod, "if {here} is right, set {variable}={here}"},
 			{always, Pod, renew}}},
 		{"no-evidence", Warning, doubt, "{}", fixes{
 			{always, Pod, decide}}},
@@ -102,7 +103,7 @@ func (r *Report) backend() []rule {
 	certain := r.Host.Conclusive && now.Backend == r.Host.Mode
 	putBehind := fixes{
 		{r.exposed, Pod, leaveOut},
-		{r.anyMissing(), Image, bothModes + "; then, as root:\nRUN iptables-wrapper install{dir}" + r.force},
+		{r.anyMissing(), Image, bothModes + "; then add, as root:\nRUN iptables-wrapper install{dir}" + r.force},
 		{always, Image, buildWith + r.force}}
 	return []rule{
 		{"two-backends", Problem, r.mixed(), "some iptables commands run nft and others legacy: {}", fixes{
@@ -141,7 +142,7 @@ func (r *Report) backend() []rule {
 
 // others are independent of each other.
 func (r *Report) others() []rule {
-	nft, legacy := r.wanted() == detect.NFT, r.wanted() == detect.Legacy
+	nft, legacy := r.wanted() == detect.NFT && !r.bare, r.wanted() == detect.Legacy && !r.bare
 	noneFound, broken, foreign := r.names()
 	features, featureModules := r.refused()
 	missing, aliases := r.missingExtensions()
@@ -155,15 +156,15 @@ func (r *Report) others() []rule {
 			{always, Image, bothModes + ", if something here is to run it"}}},
 		{"no-commands", Problem, noneFound, "none of the six iptables commands was found: {}", fixes{
 			{r.cutOff() && r.movable(), Container, runReset},
-			{r.anyMissing(), Image, bothModes + "; then, as root:\nRUN iptables-wrapper install{dir}"},
+			{r.anyMissing(), Image, bothModes + "; then add, as root:\nRUN iptables-wrapper install{dir}"},
 			{always, Image, buildWith}}},
-		{"broken-command", Warning, broken, "broken: {}", fixes{
+		{"broken-command", map[bool]Severity{true: Problem, false: Warning}[r.Here.How == here.Missing], broken, "broken: {}", fixes{
 			{always, Image, buildWith + " --force"}}},
 		{"foreign-command", Note, foreign, "{}, a program that is neither this wrapper nor part of iptables", fixes{
-			{always, Image, "if the wrapper should replace it, as root:\nRUN iptables-wrapper install{dir} --force"}}},
+			{always, Image, "if the wrapper should replace it, add, as root:\nRUN iptables-wrapper install{dir} --force"}}},
 		{"another-path", Warning, when(r.Network.Process1 != detect.No, strings.Join(r.bypasses, ", ")),
 			"these paths run {other} and bypass the wrapper, but the host uses {host}: {}", fixes{
-				{always, Image, "unless nothing runs them, remove them:\nRUN rm " + strings.Join(r.bypasses, " ")}}},
+				{always, Image, "remove them, unless nothing runs them:\nRUN rm " + strings.Join(r.bypasses, " ")}}},
 		{"open-directory", Warning, errorText(r.open), "PATH finds {client} first, and others than root could replace it: {}", fixes{
 			{always, Pod, leaveOut}}},
 		{"program-unusable", Problem, r.programError(true), "no usable iptables in this image for {}", fixes{
@@ -176,8 +177,8 @@ func (r *Report) others() []rule {
 			"file capabilities differ from those of the wrapper's file: {}", fixes{
 				{always, Image, buildWith}}},
 		{"programs-lack-file-capabilities", Warning, strings.Join(r.lostCaps, ", "), "the wrapper's file has file capabilities that these programs lack: {}", fixes{
-			{always, Image, "as root:\nRUN setcap cap_net_admin,cap_net_raw+ep " + strings.Join(r.lostCaps, " ") + "\nRUN iptables-wrapper install{dir}"}}},
-		{"kernel-lacks-backend", Problem, string(r.unsupported()), "the mode is {}, but this kernel does not support it", fixes{
+			{always, Image, "add, as root:\nRUN setcap cap_net_admin,cap_net_raw+ep " + strings.Join(r.lostCaps, " ") + "\nRUN iptables-wrapper install{dir}"}}},
+		{"kernel-lacks-backend", Problem, when(nft || legacy, r.unsupported()), "the mode is {}, but this kernel does not support it", fixes{
 			{always, Node, load + supportModules}}},
 		{"nft-cannot-add", Problem, when(nft, features), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", fixes{
 			{always, Node, load + featureModules}}},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,27 @@ func TestEachRule(t *testing.T) {
 				t.Errorf("no situation needs %q", table[j].code)
 			}
 		}
+	}
+}
+
+// The page has a paragraph for each code.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented, codes []string
+	for line := range strings.Lines(string(page)) {
+		if code, found := strings.CutPrefix(line, "### "); found {
+			documented = append(documented, strings.TrimSpace(code))
+		}
+	}
+	r := healthy()
+	for _, rule := range slices.Concat(r.host(), r.backend(), r.others()) {
+		codes = append(codes, rule.code)
+	}
+	if slices.Sort(codes); !slices.Equal(codes, slices.Sorted(slices.Values(documented))) {
+		t.Errorf("codes %q, paragraphs %q", codes, documented)
 	}
 }
 

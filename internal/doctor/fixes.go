@@ -39,9 +39,9 @@ func (r *Report) movable() bool { return r.unwritable == nil && r.open == nil &&
 // rebuild is what makes a new image whose commands run the wrapper.
 func (r *Report) rebuild() string {
 	if r.claimed != nil {
-		return "as root:\nRUN iptables-wrapper install{dir} --force"
+		return "add, as root:\nRUN iptables-wrapper install{dir} --force"
 	}
-	return "as root:\nRUN iptables-wrapper reset{dir}"
+	return "add, as root:\nRUN iptables-wrapper reset{dir}"
 }
 
 // selectable reports whether select stores a backend here, in the switch or in the memory.

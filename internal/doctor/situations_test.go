@@ -5,7 +5,6 @@ package doctor
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -128,7 +127,7 @@ var backendSituations = []situation{
 	}, []string{"warning guess-in-pod-network, pod -> hostNetwork: true"}},
 	{"select --mode", func(r *Report) {
 		unknown(r)
-		r.Host.Reason, r.Remembered, r.Here.How = detect.Remembered, detect.NFT, here.Switch
+		r.Host.Reason, r.Host.Remembered, r.Here.How = detect.Remembered, &detect.Memory{Reason: detect.Override}, here.Switch
 	}, nil},
 	{"the programs have capabilities", func(r *Report) {
 		unknownBecause(0, unix.EPERM)(r)
@@ -151,7 +150,7 @@ var backendSituations = []situation{
 	}, []string{"note variable-not-passed-on, container -> select --mode legacy"}},
 	{"the variable comes too late", func(r *Report) {
 		unknown(r)
-		r.Host.Reason, r.Remembered, r.Here.How, r.Variable = detect.Remembered, detect.NFT, here.Switch, detect.Legacy
+		r.Host.Reason, r.Host.Remembered, r.Here.How, r.Variable = detect.Remembered, &detect.Memory{}, here.Switch, detect.Legacy
 	}, []string{"warning idle-variable, container -> select --mode legacy"}},
 	{"the variable comes too late, and is wrong", func(r *Report) { r.Here.How, r.Variable = here.Switch, detect.NFT },
 		[]string{"warning idle-variable, pod -> IPTABLES_WRAPPER_MODE=nft has no effect"}},

@@ -108,7 +108,7 @@ func check(t *testing.T, s state, seed uint64) (wrong string, log []string) {
 	return fmt.Sprintf("there is no end: %v", all), sh.log
 }
 
-// doctor returns what it finds, but for notes.
+// doctor returns what it finds, without the notes.
 func (sh *shell) doctor(t *testing.T) (r report) {
 	output, _ := sh.run(inside("iptables-wrapper doctor -o json"))
 	if err := json.Unmarshal([]byte(output), &r); err != nil {
@@ -187,7 +187,7 @@ func (sh *shell) cure(s state, f finding, r report) string {
 		sh.run(`rm -r $D/volume; mkdir $D/volume; ` + refill)
 	case strings.Contains(f.Fix, "PATH"):
 		sh.run(`path=${path#/opt/k3s:}`)
-	case f.Code == "no-evidence" || f.Code == "guess" || f.Code == "not-own-process-1":
+	case f.Code == "no-evidence" || strings.Contains(f.Fix, "set IPTABLES_WRAPPER_MODE=") || f.Code == "guess" || f.Code == "not-own-process-1":
 		sh.run("variable=IPTABLES_WRAPPER_MODE=" + r.Host.Mode)
 	case strings.HasPrefix(f.Fix, "delete the Pod"):
 	default:
