@@ -66,20 +66,17 @@ func ask(program string) (backend detect.Mode, wrapped bool) {
 	return said[detect.NFT], false
 }
 
-// origin says whether the switch was there before process 1, and whether it was in a volume: then it is not the image's.
-func origin(n layout.Names, dir string) (baked, volume bool) {
-	root, _ := n.Tree.Stat("/")
-	st, _ := n.Tree.Stat(dir)
+// older reports whether the switch in a directory is older than process 1.
+func older(n layout.Names, dir string) bool {
 	sw, noSwitch := n.Tree.Lstat(programs.Join(dir, layout.Switch))
 	ticks, _, _ := strings.Cut(n.Container.Instance, ".") // of process 1, of 10 ms, since the boot
 	started, err := strconv.ParseInt(ticks, 10, 64)
 	var now unix.Timespec
 	if err != nil || noSwitch != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
-		return false, false
+		return false
 	}
 	start := time.Now().Add(time.Duration(started)*10*time.Millisecond - time.Duration(now.Nano()))
-	baked = time.Unix(sw.Ctim.Unix()).Before(start.Add(-10 * time.Millisecond))
-	return baked, baked && st.Dev != root.Dev
+	return time.Unix(sw.Ctim.Unix()).Before(start.Add(-10 * time.Millisecond))
 }
 
 // inUserNamespace reports whether this process is in another user namespace than the first one, which maps every ID to itself.

@@ -63,6 +63,8 @@ type fix struct {
 // always marks a fix that needs nothing.
 const always = true
 
+func only(where Where, text string) fixes { return fixes{{always, where, text}} }
+
 // when is the detail of a rule that applies under a condition.
 func when[T ~string](condition bool, detail T) string {
 	if condition {

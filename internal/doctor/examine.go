@@ -7,9 +7,7 @@ package doctor
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
@@ -52,7 +49,7 @@ type Report struct {
 	exposed       bool     // others can write in the directory, so install refuses
 	open          error    // why others than root could replace the client
 	claimed       error    // why select and reset refuse: a command is somebody else's
-	baked         bool     // the switch was there before process 1
+	baked         bool     // the switch was there before this container
 	volume        bool     // and the directory is a mount of its own
 	distrusted    bool     // the caller has fewer privileges than this process, so the variable does not count
 	userNamespace bool     // this process is in a user namespace of its own, or that is unknown
@@ -171,12 +168,16 @@ func glance(n layout.Names, dir string, override detect.Mode, q detect.Query) Re
 	if r.Here.How == here.NotWrapped && r.Names[0].Mode == "" || r.Here.How == here.Missing {
 		r.force = " --force"
 	}
-	r.baked, r.volume = origin(n, dir)
 	m := n.Memory()
 	r.forgetful = m.Unwritable()
 	r.forgettable = m.Path() == m.Own() && access(programs.Dir(m.Path()), unix.W_OK|unix.X_OK) == nil
 	in := n.Container
 	r.strangers = !in.Own() && !(in.OwnNetns == detect.No && in.OwnRoot == detect.Yes) // as in ip netns exec
+	r.baked = older(n, dir) || errors.Is(r.unwritable, unix.EROFS) || r.strangers && r.unwritable != nil
+	if st, err := n.Tree.Stat(dir); r.baked && err == nil {
+		root, _ := n.Tree.Stat("/")
+		r.volume = st.Dev != root.Dev
+	}
 	return r
 }
 
@@ -194,59 +195,4 @@ func capabilities() []Capability {
 // access is access(2) for the effective user, whose rights iptables has.
 func access(path string, mode uint32) error {
 	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
-}
-
-// programs looks at what runs in each mode.
-func (r *Report) programs(n layout.Names, dir string) {
-	own, _ := n.Self.Path()
-	wrapper, noFile := install.Capabilities(n.Tree, own)
-	r.wrapperCaps = wrapper != ""
-	for _, mode := range programs.Modes() {
-		p := Program{Mode: mode}
-		var err error
-		if p.Path, p.Version, err = install.Programs(n, dir, mode); err == nil {
-			// Without its libraries a program has no match and no target.
-			if _, stderr, loadErr := install.Output(p.Path, "iptables", "-m", "comment", "-h"); loadErr != nil {
-				err = fmt.Errorf("%q cannot load its extensions: %w: %s", p.Path, loadErr, stderr)
-			}
-		}
-		if err != nil {
-			// One missing program is reported, not all six.
-			p.Error, _, _ = strings.Cut(err.Error(), "\n")
-			p.missing = errors.Is(err, programs.ErrMissing)
-		} else if mode == detect.NFT {
-			r.listErrors(p.Path)
-		}
-		r.Programs = append(r.Programs, p)
-		switch has, err := install.Capabilities(n.Tree, p.Path); {
-		case err != nil || noFile != nil || has == wrapper:
-		case has == "":
-			r.lostCaps = append(r.lostCaps, p.Path)
-		default:
-			r.fileCaps = append(r.fileCaps, p.Path)
-		}
-	}
-}
-
-// listErrors has iptables-nft list its tables, where there are any.
-func (r *Report) listErrors(program string) {
-	for i, name := range []string{"iptables-save", "ip6tables-save"} {
-		if family := []detect.Family{detect.IPv4, detect.IPv6}[i]; len(r.Host.Of(detect.NFT, family).Tables) > 0 {
-			stdout, stderr, err := install.Output(program, name)
-			r.listed(name, stdout, stderr, err)
-		}
-	}
-}
-
-// listed looks at what a listing printed. What iptables-nft cannot list it mentions in a comment, and ends with status 0.
-// Another failure has nothing to do with tables that others created. A listing that we ended was only a long one.
-func (r *Report) listed(name, stdout, stderr string, err error) {
-	for line := range strings.Lines(stdout + stderr) {
-		if strings.HasPrefix(line, "#") && strings.Contains(line, "incompatible") {
-			r.Unreadable = append(r.Unreadable, fmt.Sprintf("%s: %s", name, strings.TrimSpace(strings.TrimPrefix(line, "#"))))
-		}
-	}
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		r.unlisted = append(r.unlisted, fmt.Sprintf("%s: %v: %s", name, err, stderr))
-	}
 }

@@ -54,44 +54,34 @@ func (r *Report) host() []rule {
 	rebuild := r.rebuild()
 	return []rule{
 		{"wrapper-lacks-file-capabilities", Problem, when(!netAdmin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
-			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot inspect the host: {}", fixes{
-				{always, Image, buildWith}}},
+			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot inspect the host: {}", only(Image, buildWith)},
 		{"no-net-admin", Problem, when(!netAdmin, missing), "{}: iptables can neither read nor change rules", fixes{
 			{root || r.wrapperCaps, Pod, addBoth},
 			{always, Pod, asRoot}}},
 		{"blocked", Problem, cmp.Or(when(!r.userNamespace, denied), r.failed(unix.EAFNOSUPPORT)),
-			"{}, although CAP_NET_ADMIN is there: seccomp or a security module forbids the question", fixes{
-				{always, Pod, "use a seccompProfile that permits netlink sockets and getsockopt, as RuntimeDefault does"}}},
+			"{}, although CAP_NET_ADMIN is there: seccomp or a security module forbids the question",
+			only(Pod, "use a seccompProfile that permits netlink sockets and getsockopt, as RuntimeDefault does")},
 		{"another-user-namespace", Problem, denied,
-			"this process has CAP_NET_ADMIN, but not over this network namespace, which belongs to another user namespace", fixes{
-				{always, Pod, "run the container without a user namespace (hostUsers: true), or give it a network namespace of its own"}}},
-		{"not-root", Warning, r.failure(unix.EACCES), uncertain, fixes{
-			{always, Pod, "run the container as root or with group 0 (runAsGroup: 0), or add CAP_DAC_READ_SEARCH"}}},
-		{"no-proc", Warning, r.failure(unix.ENOENT), uncertain, fixes{
-			{always, Pod, "mount /proc in this container"}}},
-		{"kernel-error", Warning, r.failure(nil), uncertain, fixes{
-			{always, Node, "see the kernel's log (dmesg); iptables-wrapper doctor --all shows each error"}}},
-		{"foreign-chain", Problem, r.foreignChains(), "{}: iptables-nft can neither list nor change such a table", fixes{
-			{always, Node, moveChain}}},
-		{"guess-in-pod-network", Warning, when(r.Network.Own, guess), chose + "; " + here.PodNetwork, fixes{
-			{always, Pod, hostNet}}},
-		{"guess", Warning, guess, chose, fixes{
-			{always, Pod, decide}}},
+			"this process has CAP_NET_ADMIN, but not over this network namespace, which belongs to another user namespace",
+			only(Pod, "run the container without a user namespace (hostUsers: true), or give it a network namespace of its own")},
+		{"not-root", Warning, r.failure(unix.EACCES), uncertain, only(Pod, "run the container as root or with group 0 (runAsGroup: 0), or add CAP_DAC_READ_SEARCH")},
+		{"no-proc", Warning, r.failure(unix.ENOENT), uncertain, only(Pod, "mount /proc in this container")},
+		{"kernel-error", Warning, r.failure(nil), uncertain, only(Node, "see the kernel's log (dmesg); iptables-wrapper doctor --all shows each error")},
+		{"foreign-chain", Problem, r.foreignChains(), "{}: iptables-nft can neither list nor change such a table", only(Node, moveChain)},
+		{"guess-in-pod-network", Warning, when(r.Network.Own, guess), chose + "; " + here.PodNetwork, only(Pod, hostNet)},
+		{"guess", Warning, guess, chose, only(Pod, decide)},
 		{"pod-network", Warning, when(r.Network.Own && r.Host.Reason == detect.Default, doubt),
-			"found neither a kubelet chain nor any rule: " + here.PodNetwork, fixes{
-				{always, Pod, hostNet}}},
+			"found neither a kubelet chain nor any rule: " + here.PodNetwork, only(Pod, hostNet)},
 		// Nothing else speaks for legacy.
 		{"only-legacy-works", Warning, when(r.Host.Reason == detect.OnlySupported && r.Here.How == here.EachCall, features),
-			"iptables here uses legacy only because iptables-nft cannot add {}", fixes{
-				{always, Node, "if the host's other programs use nft, " + load + modules}}},
+			"iptables here uses legacy only because iptables-nft cannot add {}", only(Node, "if the host's other programs use nft, "+load+modules)},
 		{"stored-without-evidence", Warning, when(r.Here.How == here.Switch, doubt), "{here} is stored, but {}", fixes{
 			{r.baked && !r.volume, Image, rebuild},
 			{r.movable() && !r.strangers, Container, "if {here} is right, " + runSelect + "{here}"},
 			{r.volume, Pod, refill},
 			{r.strangers, Pod, "if {here} is right, set {variable}={here}"},
 			{always, Pod, renew}}},
-		{"no-evidence", Warning, doubt, "{}", fixes{
-			{always, Pod, decide}}},
+		{"no-evidence", Warning, doubt, "{}", only(Pod, decide)},
 	}
 }
 
@@ -111,8 +101,7 @@ func (r *Report) backend() []rule {
 			{r.volume, Pod, refill},
 			{r.baked, Image, rebuild},
 			{always, Pod, renew}}},
-		{"wrong-variable", Problem, r.differsBy(here.Variable), "{variable} is {here}, but the host uses {host} ({because})", fixes{
-			{always, Pod, unset}}},
+		{"wrong-variable", Problem, r.differsBy(here.Variable), "{variable} is {here}, but the host uses {host} ({because})", only(Pod, unset)},
 		{"wrong-backend-stored", Problem, r.differsBy(here.Switch), differs, fixes{
 			{r.baked && !r.volume, Image, rebuild},
 			{own, Container, runReset},
@@ -130,8 +119,7 @@ func (r *Report) backend() []rule {
 			{certain || !r.selectable(), Pod, unset},
 			{always, Container, runSelect + "{}"}}},
 		{"variable-not-trusted", Warning, when(r.distrusted && now.How != here.Missing && now.Backend != r.Variable, r.Variable),
-			"{variable}={} has no effect: the wrapper's file is set-user-ID or set-group-ID", fixes{
-				{always, Pod, unset}}},
+			"{variable}={} has no effect: the wrapper's file is set-user-ID or set-group-ID", only(Pod, unset)},
 		// The variable decides here, and where it is not passed on the answer is another.
 		{"variable-not-passed-on", Note, when(now.How == here.Variable && r.Variable != r.Host.Mode, r.Variable),
 			"{variable}={} is not passed on by programs that clear the environment, such as firewalld, openvpn and sudo", fixes{
@@ -152,36 +140,30 @@ func (r *Report) others() []rule {
 	stored := r.Here.How == here.Switch || r.Here.How == here.NotWrapped || r.Here.How == here.Variable || r.Here.How == here.Missing
 	changing := !stored && r.failure(unix.EACCES) == "" && !r.blind()
 	return []rule{
-		{"no-iptables", Note, when(r.bare, "there is no iptables in this image"), "{}: detect works, and doctor says only what the host uses", fixes{
-			{always, Image, bothModes + ", if something here is to run it"}}},
+		{"no-iptables", Note, when(r.bare, "there is no iptables in this image"), "{}: detect works, and doctor says only what the host uses",
+			only(Image, bothModes+", if something here is to run it")},
 		{"no-commands", Problem, noneFound, "none of the six iptables commands was found: {}", fixes{
 			{r.cutOff() && r.movable(), Container, runReset},
 			{r.anyMissing(), Image, bothModes + "; then add, as root:\nRUN iptables-wrapper install{dir}"},
 			{always, Image, buildWith}}},
-		{"broken-command", map[bool]Severity{true: Problem, false: Warning}[r.Here.How == here.Missing], broken, "broken: {}", fixes{
-			{always, Image, buildWith + " --force"}}},
-		{"foreign-command", Note, foreign, "{}, a program that is neither this wrapper nor part of iptables", fixes{
-			{always, Image, "if the wrapper should replace it, add, as root:\nRUN iptables-wrapper install{dir} --force"}}},
+		{"broken-command", map[bool]Severity{true: Problem, false: Warning}[r.Here.How == here.Missing], broken, "broken: {}", only(Image, buildWith+" --force")},
+		{"foreign-command", Note, foreign, "{}, a program that is neither this wrapper nor part of iptables",
+			only(Image, "if the wrapper should replace it, add, as root:\nRUN iptables-wrapper install{dir} --force")},
 		{"another-path", Warning, when(r.Network.Process1 != detect.No, strings.Join(r.bypasses, ", ")),
-			"these paths run {other} and bypass the wrapper, but the host uses {host}: {}", fixes{
-				{always, Image, "remove them, unless nothing runs them:\nRUN rm " + strings.Join(r.bypasses, " ")}}},
-		{"open-directory", Warning, errorText(r.open), "PATH finds {client} first, and others than root could replace it: {}", fixes{
-			{always, Pod, leaveOut}}},
-		{"program-unusable", Problem, r.programError(true), "no usable iptables in this image for {}", fixes{
-			{always, Image, bothModes}}},
-		{"other-program-unusable", Warning, r.programError(false), "on a host that uses the other backend, iptables would not run here: no usable iptables for {}", fixes{
-			{always, Image, bothModes}}},
-		{"versions-differ", Warning, r.versionsDiffer(), "the programs are of different versions: {}", fixes{
-			{always, Image, "install both from one package"}}},
+			"these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
+			only(Image, "remove them, unless nothing runs them:\nRUN rm "+strings.Join(r.bypasses, " "))},
+		{"open-directory", Warning, errorText(r.open), "PATH finds {client} first, and others than root could replace it: {}", only(Pod, leaveOut)},
+		{"program-unusable", Problem, r.programError(true), "no usable iptables in this image for {}", only(Image, bothModes)},
+		{"other-program-unusable", Warning, r.programError(false), "on a host that uses the other backend, iptables would not run here: no usable iptables for {}",
+			only(Image, bothModes)},
+		{"versions-differ", Warning, r.versionsDiffer(), "the programs are of different versions: {}", only(Image, "install both from one package")},
 		{"file-capabilities-differ", Warning, when(r.has("CAP_NET_ADMIN") || r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
-			"file capabilities differ from those of the wrapper's file: {}", fixes{
-				{always, Image, buildWith}}},
-		{"programs-lack-file-capabilities", Warning, strings.Join(r.lostCaps, ", "), "the wrapper's file has file capabilities that these programs lack: {}", fixes{
-			{always, Image, "add, as root:\nRUN setcap cap_net_admin,cap_net_raw+ep " + strings.Join(r.lostCaps, " ") + "\nRUN iptables-wrapper install{dir}"}}},
-		{"kernel-lacks-backend", Problem, when(nft || legacy, r.unsupported()), "the mode is {}, but this kernel does not support it", fixes{
-			{always, Node, load + supportModules}}},
-		{"nft-cannot-add", Problem, when(nft, features), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", fixes{
-			{always, Node, load + featureModules}}},
+			"file capabilities differ from those of the wrapper's file: {}", only(Image, buildWith)},
+		{"programs-lack-file-capabilities", Warning, strings.Join(r.lostCaps, ", "), "the wrapper's file has file capabilities that these programs lack: {}",
+			only(Image, "add, as root:\nRUN setcap cap_net_admin,cap_net_raw+ep "+strings.Join(r.lostCaps, " ")+"\nRUN iptables-wrapper install{dir}")},
+		{"kernel-lacks-backend", Problem, when(nft || legacy, r.unsupported()), "the backend is {}, but this kernel does not support it",
+			only(Node, load+supportModules)},
+		{"nft-cannot-add", Problem, when(nft, features), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", only(Node, load+featureModules)},
 		{"no-net-raw", Problem, when(legacy && !r.blind() && !r.has("CAP_NET_RAW"), "CAP_NET_RAW"), "{} is missing; it is needed for iptables-legacy", fixes{
 			{r.user == 0 || r.wrapperCaps, Pod, "add NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_RAW)"},
 			{always, Pod, asRoot}}},
@@ -189,28 +171,27 @@ func (r *Report) others() []rule {
 			{denied, Pod, "run as root, or set XTABLES_LOCKFILE to a file that this user can write (it does not lock out the host's programs)"},
 			{errors.Is(r.lock, unix.EISDIR), Node, "remove the directory, which a mount without type: FileOrCreate has made, and mount a file:\nrmdir /run/xtables.lock"},
 			{always, Pod, "mount the host's /run/xtables.lock (type: FileOrCreate), or a writable /run (docker run --tmpfs /run)"}}},
-		{"lock-held", Problem, r.holder, "iptables-legacy waits for a lock: {}", fixes{
-			{always, Node, "wait for that process, or end it. To see who holds the lock:\nlslocks"}}},
-		{"unlisted-tables", Problem, when(nft && r.foreignChains() == "", strings.Join(r.Unreadable, "; ")), "iptables-nft cannot list all of its tables: {}", fixes{
-			{always, Node, moveChain}}},
-		{"listing-fails", Problem, when(nft && !r.blind(), strings.Join(r.unlisted, "; ")), "iptables-nft cannot list its tables: {}", fixes{
-			{always, Node, "a memory limit of the container, or the kernel's log (dmesg), may say why"}}},
+		{"lock-held", Problem, r.holder, "iptables-legacy waits for a lock: {}",
+			only(Node, "wait for that process, or end it. To see who holds the lock:\nlslocks")},
+		{"unlisted-tables", Problem, when(nft && r.foreignChains() == "", strings.Join(r.Unreadable, "; ")), "iptables-nft cannot list all of its tables: {}",
+			only(Node, moveChain)},
+		{"listing-fails", Problem, when(nft && !r.blind(), strings.Join(r.unlisted, "; ")), "iptables-nft cannot list its tables: {}",
+			only(Node, "a memory limit of the container, or the kernel's log (dmesg), may say why")},
 		{"chains-in-both", Warning, when(!r.Here.Differs, leftovers), "both backends have these chains, as after a change of sides; those in {other} are left over: {}", fixes{
 			{r.removable(), Container, "remove them:" + removeLeftovers},
 			{always, Node, "remove them, or reboot:" + removeLeftovers}}},
 		{"rules-in-both", Warning, when(!r.Here.Differs && leftovers == "", r.strayRules()),
-			"the other backend has rules too: {}. They are active, but iptables here does not list them", fixes{
-				{always, Node, "if the program that made them still runs, have it use {host}; if not, remove them. To see them:\niptables-{other}-save"}}},
-		{"extensions-missing", Warning, missing, "the kernel lacks these iptables extensions: {}", fixes{
-			{always, Node, "if something here needs them, " + load + aliases}}},
+			"the other backend has rules too: {}. They are active, but iptables here does not list them",
+			only(Node, "if the program that made them still runs, have it use {host}; if not, remove them. To see them:\niptables-{other}-save")},
+		{"extensions-missing", Warning, missing, "the kernel lacks these iptables extensions: {}", only(Node, "if something here needs them, "+load+aliases)},
 		{"not-own-process-1", Warning, when(changing && r.strangers, "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"),
 			drifts + "{}", fixes{
 				{r.Host.Conclusive && r.movable() && !r.unusable(), Container, "when the container starts, run:\niptables-wrapper select{dir}"},
 				{always, Pod, "set {variable}={host}"}}},
-		{"no-memory", Warning, when(changing && !r.strangers && r.unwritable != nil, errorText(r.forgetful)), drifts + "{}", fixes{
-			{always, Pod, "mount a tmpfs on /dev/shm (docker run --tmpfs /dev/shm; Kubernetes: an emptyDir with medium: Memory)"}}},
+		{"no-memory", Warning, when(changing && !r.strangers && r.unwritable != nil, errorText(r.forgetful)), drifts + "{}",
+			only(Pod, "mount a tmpfs on /dev/shm (docker run --tmpfs /dev/shm; Kubernetes: an emptyDir with medium: Memory)")},
 		{"each-call-decides", Note, when(r.forgetful == nil && !stored && !r.strangers, errorText(r.unwritable)),
-			"the commands cannot be changed ({}), so every call detects the backend again", fixes{
-				{always, Container, "no action needed: each call takes a few milliseconds longer"}}},
+			"the commands cannot be changed ({}), so every call detects the backend again",
+			only(Container, "no action needed: each call takes a few milliseconds longer")},
 	}
 }

@@ -187,7 +187,10 @@ func (sh *shell) cure(s state, f finding, r report) string {
 		sh.run(`rm -r $D/volume; mkdir $D/volume; ` + refill)
 	case strings.Contains(f.Fix, "PATH"):
 		sh.run(`path=${path#/opt/k3s:}`)
-	case f.Code == "no-evidence" || strings.Contains(f.Fix, "set IPTABLES_WRAPPER_MODE=") || f.Code == "guess" || f.Code == "not-own-process-1":
+	case strings.Contains(f.Fix, "set IPTABLES_WRAPPER_MODE="):
+		_, mode, _ := strings.Cut(f.Fix, "MODE=")
+		sh.run("variable=IPTABLES_WRAPPER_MODE=" + mode)
+	case f.Code == "no-evidence" || f.Code == "guess":
 		sh.run("variable=IPTABLES_WRAPPER_MODE=" + r.Host.Mode)
 	case strings.HasPrefix(f.Fix, "delete the Pod"):
 	default:

@@ -99,7 +99,7 @@ var dimensions = []dimension{
 		{"nothing", ":", false, ""},
 		{"a listing", inside("timeout 2 iptables -S"), false, ""},
 		{"a rule", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT"), false, ""},
-		{"a chain", inside("timeout 2 iptables -t nat -N MINE; ip6tables -t nat -N MINE"), false, ""},
+		{"a chain", inside("timeout 2 iptables -t nat -N MINE; timeout 2 ip6tables -t nat -N MINE"), false, ""},
 		{"select nft", inside("iptables-wrapper select --mode nft"), true, ""},
 		{"select legacy", inside("iptables-wrapper select --mode legacy"), true, ""},
 		{"a rule, and the host changes to legacy", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-legacy"+hint), true, "legacy"},
