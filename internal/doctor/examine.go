@@ -139,8 +139,12 @@ func glance(n layout.Names, dir string, override detect.Mode, q detect.Query) Re
 	r := Report{Version: Version, Unreadable: []string{}, distrusted: !n.Self.Trusted(), user: os.Geteuid(), userNamespace: inUserNamespace()}
 	r.Remembered = here.RememberedIn(n, dir).Mode
 	asked := here.Ask(n, dir, q)
+	if r.Here = here.Look(n, dir, override, asked); r.Here.How == here.Variable { // which ignores the memory
+		q.Installed = here.Installed(n, dir)
+		asked = n.Memory().Answer(q)
+	}
 	r.Host = here.Proven(asked)
-	r.Host.Evidence = asked.Evidence
+	r.Host.Evidence, r.Host.Conflicts = asked.Evidence, asked.Conflicts
 	r.Network = here.ThisNetwork(n.Container, r.Host)
 	r.Here = here.Look(n, dir, override, asked)
 	r.Names = n.Look(dir)

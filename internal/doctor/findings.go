@@ -105,6 +105,7 @@ func (r *Report) backend() []rule {
 		{"wrong-backend-stored", Problem, r.differsBy(here.Switch), differs, fixes{
 			{r.baked && !r.volume, Image, rebuild},
 			{own, Container, runReset},
+			{r.volume && r.Variable == now.Backend, Pod, unset + ", and " + refill},
 			{r.volume, Pod, refill},
 			{always, Pod, renew}}},
 		{"wrong-backend-remembered", Problem, r.differsBy(here.Remembered), differs + " This container remembers {here} from an earlier call", fixes{

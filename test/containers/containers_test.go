@@ -184,6 +184,9 @@ func (sh *shell) cure(s state, f finding, r report) string {
 		sh.run(host_(strings.Join(lines, "; ")))
 		return ""
 	case strings.Contains(f.Fix, "so that what fills this volume"):
+		if strings.HasPrefix(f.Fix, "remove") {
+			sh.run("variable=")
+		}
 		sh.run(`rm -r $D/volume; mkdir $D/volume; ` + refill)
 	case strings.Contains(f.Fix, "PATH"):
 		sh.run(`path=${path#/opt/k3s:}`)
