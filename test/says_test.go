@@ -18,6 +18,12 @@ import (
 // namespaceNumber differs from run to run, and is as long everywhere.
 var namespaceNumber = regexp.MustCompile(`net:\[\d{10}\]`)
 
+// So do a date and a time.
+var (
+	date = regexp.MustCompile(`\b\d{4}-\d\d-\d\d\b`)
+	hour = regexp.MustCompile(`\b\d\d:\d\d\b`)
+)
+
 // says runs a program and compares its status, and all that it prints on both streams together, with a file of the
 // script. With -update, it writes the file instead.
 func says(ts *testscript.TestScript, neg bool, args []string) {
@@ -43,6 +49,7 @@ func says(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("status %d, want %s: %s", status, args[0], got)
 	}
 	got = namespaceNumber.ReplaceAll(got, []byte("net:[NNNNNNNNNN]"))
+	got = hour.ReplaceAll(date.ReplaceAll(got, []byte("YYYY-MM-DD")), []byte("hh:mm"))
 	if *update {
 		ts.Check(writeSection(ts.Getenv("SCRIPT"), args[1], got))
 		return

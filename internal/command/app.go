@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
@@ -213,4 +214,17 @@ func dir(c *cli.Context, n layout.Names) (string, error) {
 		return dir, nil
 	}
 	return n.Dir()
+}
+
+// ownDir is the directory of the commands to repoint. PATH never decides it: where it finds another iptables, the caller has to.
+func (s *session) ownDir(c *cli.Context) (string, error) {
+	own, err := dir(c, s.names)
+	if err != nil || c.IsSet("dir") {
+		return own, err
+	}
+	if first, err := here.Dir(s.names); err == nil && !s.names.Tree.SameFile(first, own) {
+		return "", failure{1, fmt.Errorf("%s: the first iptables in PATH is in %s, not in %s", c.Command.Name, first, own),
+			"say which: --dir " + first + " or --dir " + own}
+	}
+	return own, nil
 }

@@ -51,7 +51,7 @@ func (s *session) detect(c *cli.Context) error {
 	}
 	elsewhere := c.IsSet("netns") || c.IsSet("pid")
 	q := detect.Query{Override: variable, Everything: true}
-	dir, noDir := s.names.Dir()
+	dir, noDir := here.Dir(s.names)
 	ask := func(q detect.Query) detect.Result { return q.Run() }
 	switch {
 	case noDir == nil && elsewhere:

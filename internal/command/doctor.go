@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
 func (s *session) doctorCommand() *cli.Command {
@@ -19,7 +20,8 @@ func (s *session) doctorCommand() *cli.Command {
 		Description: "Changes nothing. Runs iptables to see whether it works, and asks the kernel for matches and targets, for\n" +
 			"which it may load modules. Exits with status 1 if there is a problem. Example:\n\n   iptables-wrapper doctor",
 		Flags: []cli.Flag{
-			boolFlag("check", "for a liveness probe: only check that iptables here runs the host's backend; exits with status 0 or 1"),
+			boolFlag("check", "print nothing but the problems, one a line; exits with status 1 if there is one"),
+			boolFlag("stale", "for a liveness probe: exit with status 1 only if a new container of the same Pod would be right"),
 			boolFlag("all", "also print notes and everything that was examined"),
 			dirFlag(),
 			enumFlag(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}, "text", "json"),
@@ -33,21 +35,30 @@ func (s *session) doctor(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dir, err := dir(c, s.names)
-	if err != nil {
-		return err
-	}
-	if c.Bool("check") {
-		line, err := doctor.Check(s.names, dir, variable)
-		if err == nil {
-			fmt.Fprintln(s.stdout, line)
+	dir := c.String("dir")
+	if dir == "" {
+		if dir, err = here.Dir(s.names); err != nil {
+			return err
 		}
-		return err
+	}
+	if c.Bool("stale") {
+		r := doctor.Glance(s.names, dir, variable)
+		if f := r.Stale(); f != nil {
+			return failure{1, fmt.Errorf("%s: %s", f.Code, f.Text), f.Fix}
+		}
+		return s.stdout.err
 	}
 	r := doctor.Examine(s.names, dir, variable)
-	if c.String("output") == "json" {
+	switch {
+	case c.Bool("check"):
+		for _, f := range r.Findings {
+			if f.Severity == doctor.Problem {
+				s.say("%s: %s", f.Code, f.Text)
+			}
+		}
+	case c.String("output") == "json":
 		s.stdout.json(r)
-	} else {
+	default:
 		s.stdout.report(r, c.Bool("all"))
 	}
 	if len(r.Findings) > 0 && r.Findings[0].Severity == doctor.Problem {
@@ -73,6 +84,8 @@ func counts(r doctor.Report) string {
 	return "found " + strings.Join(parts, " and ")
 }
 
+var places = map[doctor.Where]string{doctor.Container: "in this container", doctor.Image: "in the image", doctor.Pod: "in the Pod's spec", doctor.Node: "on the node"}
+
 // report prints what a person needs first, and everything if asked to.
 func (p *page) report(r doctor.Report, all bool) {
 	colors := map[doctor.Severity]string{doctor.Problem: red, doctor.Warning: yellow}
@@ -80,8 +93,15 @@ func (p *page) report(r doctor.Report, all bool) {
 		if f.Severity == doctor.Note && !all {
 			continue
 		}
-		p.paragraph(colors[f.Severity], fmt.Sprintf("%-9s", strings.ToUpper(string(f.Severity))), f.Text)
-		p.paragraph("", "   fix:  ", f.Fix)
+		p.paragraph(colors[f.Severity], fmt.Sprintf("%-9s", strings.ToUpper(string(f.Severity))), f.Code+": "+f.Text)
+		fix, commands, _ := strings.Cut(f.Fix, "\n")
+		if f.Where != doctor.Pod || !strings.HasPrefix(fix, "delete the Pod") {
+			fix = places[f.Where] + ", " + fix
+		}
+		p.paragraph("", "   fix:  ", fix)
+		for command := range strings.Lines(commands) { // never broken, because somebody may copy it
+			fmt.Fprintf(p, "         %s\n", strings.TrimSpace(command))
+		}
 		fmt.Fprintln(p)
 	}
 	_, why, _ := strings.Cut(r.Host.String(), ": ")

@@ -68,7 +68,7 @@ func (s *session) resetCommand() *cli.Command {
 // selectMode detects unless a backend was given. What it detects is stored only if it is conclusive, and not in the network
 // namespace of another container ("ip netns exec", nsenter --net), which this container's commands are not about.
 func (s *session) selectMode(c *cli.Context) error {
-	dir, err := dir(c, s.names)
+	dir, err := s.ownDir(c)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func refused(command string, err error) error {
 }
 
 func (s *session) reset(c *cli.Context) error {
-	dir, err := dir(c, s.names)
+	dir, err := s.ownDir(c)
 	if err != nil {
 		return err
 	}

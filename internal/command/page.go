@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -66,7 +67,8 @@ func (p *page) paragraph(color, label, text string) {
 	}
 	fmt.Fprint(p, label)
 	column := indent
-	for i, word := range strings.Fields(text) {
+	// Not even a name of the system reaches the terminal as a command.
+	for i, word := range strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || !unicode.IsPrint(c) }) {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i > 0 && column+1+n > p.width:
@@ -91,6 +93,14 @@ func (p *page) table(rows ...[]string) {
 	t := tabwriter.NewWriter(p, 0, 0, padding, ' ', 0)
 	fmt.Fprintln(t)
 	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = strings.Map(func(c rune) rune {
+				if !unicode.IsPrint(c) {
+					return ' '
+				}
+				return c
+			}, cell)
+		}
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	t.Flush()

@@ -6,9 +6,8 @@
 package doctor
 
 import (
-	"context"
+	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -17,33 +16,13 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // Version goes up when something in docs/doctor.schema.json changes its meaning or is removed.
-const Version = 2
-
-// Severity orders findings. Only a problem makes doctor end with status 1.
-type Severity string
-
-// The most severe first.
-const (
-	Problem Severity = "problem"
-	Warning Severity = "warning"
-	Note    Severity = "note"
-)
-
-// Finding is one thing that is wrong and one way to fix it. As a row of a table, it applies where there is a detail, for
-// which {} stands in the texts.
-type Finding struct {
-	Severity Severity `json:"severity"`
-	detail   string
-	Text     string `json:"text"`
-	Fix      string `json:"fix"`
-}
+const Version = 3
 
 // Report is everything that was looked at. Its JSON form is docs/doctor.schema.json.
 type Report struct {
@@ -60,18 +39,33 @@ type Report struct {
 	Extensions   []detect.Support `json:"extensions"`
 	Unreadable   []string         `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
 
-	distrusted  bool     // the caller has fewer privileges than this process, so the variable does not count
-	canLoad     bool     // legacy's program could load x_tables, or they were loaded already
-	fixed       error    // why the links cannot be changed
-	forgetful   error    // why nothing can be remembered
-	strangers   bool     // process 1 is not this container's, or that is unknown
-	lock        error    // why iptables-legacy cannot lock its tables
-	user        int      // the effective one
-	bypasses    []string // paths in other directories that run the backend which the host does not use
-	unlisted    []string // why iptables-nft could not list its tables at all
-	fileCaps    []string // programs with file capabilities that differ from the wrapper's
-	lostCaps    []string // programs without any, although the wrapper's file has some
-	wrapperCaps bool     // the wrapper's file has capabilities
+	Client string `json:"client,omitempty"` // the iptables that PATH finds first
+
+	dirArgument   string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
+	elsewhere     bool     // the directory is not the wrapper's own
+	force         string   // what install needs to replace iptables here: " --force"
+	absent        []string // names that are not in the directory
+	bare          bool     // the image has neither a command nor an iptables program
+	exposed       bool     // others can write in the directory, so install refuses
+	open          error    // why others than root could replace the client
+	claimed       error    // why select and reset refuse: a command is somebody else's
+	baked         bool     // the switch was there before this container
+	volume        bool     // and the directory is a mount of its own
+	distrusted    bool     // the caller has fewer privileges than this process, so the variable does not count
+	userNamespace bool     // this process is in a user namespace of its own, or that is unknown
+	canLoad       bool     // legacy's program could load x_tables, or they were loaded already
+	unwritable    error    // why the commands cannot be changed
+	forgetful     error    // why nothing can be remembered
+	forgettable   bool     // the memory can be removed
+	strangers     bool     // process 1 is not this container's, or that is unknown
+	lock          error    // why iptables-legacy cannot lock its tables
+	holder        string   // who holds that lock
+	user          int      // the effective one
+	bypasses      []string // paths in other directories that run the backend which the host does not use
+	unlisted      []string // why iptables-nft could not list its tables at all
+	fileCaps      []string // programs with file capabilities that differ from the wrapper's
+	lostCaps      []string // programs without any, although the wrapper's file has some
+	wrapperCaps   bool     // the wrapper's file has capabilities
 }
 
 // Capability is one that iptables needs.
@@ -97,24 +91,24 @@ const wantedExtensions = "addrtype comment conntrack mark multiport owner physde
 // Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
 // the kernel may load the modules of what it is asked for. override is what the environment asks for, if it may.
 func Examine(n layout.Names, dir string, override detect.Mode) Report {
-	r := Report{Version: Version, Unreadable: []string{}, distrusted: !n.Self.Trusted(), user: os.Geteuid()}
-	r.Variable, _ = programs.ParseMode(os.Getenv(programs.ModeVariable))
-	container := n.Container
-	r.Remembered = here.RememberedIn(n, dir).Mode
-	asked := here.Ask(n, dir, detect.Query{DryRun: true, NAT: true, Everything: true})
-	r.Host = here.Proven(asked)
-	r.Network = here.ThisNetwork(container, r.Host)
-	r.Here = here.Look(n, dir, override, asked)
-	r.Names = n.Look(dir)
-	if i := slices.IndexFunc(r.Names, func(s layout.Status) bool { return s.Wrapper && s.Unwritable != nil }); i >= 0 {
-		r.fixed = r.Names[i].Unwritable
+	q := detect.Query{DryRun: true, NAT: true, Everything: true}
+	r := glance(n, dir, override, q)
+	if r.Here.How == here.NotWrapped && r.Here.Backend == "" && r.open == nil {
+		backend, wrapped := ask(r.Here.Program)
+		r.Here.Backend, r.Here.Differs = backend, r.Host.Conclusive && backend != "" && backend != r.Host.Mode
+		if own, err := n.Dir(); err == nil && r.elsewhere {
+			behind := glance(n, own, override, q)
+			if wrapped || behind.Here.How == here.Switch && behind.Here.Backend == backend { // such as a script that calls it
+				r, dir = behind, own
+			}
+		}
 	}
+	r.Variable, _ = programs.ParseMode(os.Getenv(programs.ModeVariable))
 	r.bypasses = bypasses(n, dir, r.Host)
-	r.forgetful = n.Memory().Unwritable()
-	r.strangers = !container.Own() && !(container.OwnNetns == detect.No && container.OwnRoot == detect.Yes) // as in ip netns exec
 	r.Capabilities = capabilities()
-	r.lock = lock(n.Self.Trusted())
 	r.programs(n, dir)
+	r.bare = len(r.absent) == len(r.Names) && !slices.ContainsFunc(r.Programs, func(p Program) bool { return !p.missing })
+	r.lock = r.lockError(n.Self.Trusted())
 
 	// Only now: legacy's program loads x_tables where it can, and then they can be asked for extensions.
 	var wanted []detect.Extension
@@ -134,6 +128,63 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	return r
 }
 
+// Glance is what Examine finds out without starting a process, in milliseconds: only the findings of Stale are right.
+func Glance(n layout.Names, dir string, override detect.Mode) Report {
+	r := glance(n, dir, override, detect.Query{})
+	r.Findings = r.diagnose(nil, r.backend(), nil)
+	return r
+}
+
+func glance(n layout.Names, dir string, override detect.Mode, q detect.Query) Report {
+	r := Report{Version: Version, Unreadable: []string{}, distrusted: !n.Self.Trusted(), user: os.Geteuid(), userNamespace: inUserNamespace()}
+	r.Remembered = here.RememberedIn(n, dir).Mode
+	asked := here.Ask(n, dir, q)
+	if r.Here = here.Look(n, dir, override, asked); r.Here.How == here.Variable { // which ignores the memory
+		q.Installed = here.Installed(n, dir)
+		asked = n.Memory().Answer(q)
+	}
+	r.Host = here.Proven(asked)
+	r.Host.Evidence, r.Host.Conflicts = asked.Evidence, asked.Conflicts
+	r.Network = here.ThisNetwork(n.Container, r.Host)
+	r.Here = here.Look(n, dir, override, asked)
+	r.Names = n.Look(dir)
+	if i := slices.IndexFunc(r.Names, func(s layout.Status) bool { return (s.Wrapper || s.Switched) && s.Unwritable != nil }); i >= 0 {
+		r.unwritable = r.Names[i].Unwritable
+	}
+	for _, name := range programs.Names() {
+		path := programs.Join(dir, name)
+		if _, err := n.Tree.Lstat(path); tree.IsNotExist(err) {
+			r.absent = append(r.absent, name)
+		}
+		r.claimed = cmp.Or(r.claimed, n.Ours(path))
+	}
+	r.Client = here.Client(n)
+	first, err := here.Dir(n)
+	if err == nil && !n.Tree.SameFile(first, dir) {
+		r.dirArgument = " --dir " + dir
+	}
+	if own, err := n.Dir(); err == nil && !n.Tree.SameFile(own, dir) {
+		r.elsewhere, r.dirArgument = true, " --dir "+dir
+		if n.Tree.SameFile(programs.Dir(r.Client), dir) {
+			r.exposed, r.open = n.Tree.Exposed(dir) != "", open(n, r.Client)
+		}
+	}
+	if r.Here.How == here.NotWrapped && r.Names[0].Mode == "" || r.Here.How == here.Missing {
+		r.force = " --force"
+	}
+	m := n.Memory()
+	r.forgetful = m.Unwritable()
+	r.forgettable = m.Path() == m.Own() && access(programs.Dir(m.Path()), unix.W_OK|unix.X_OK) == nil
+	in := n.Container
+	r.strangers = !in.Own() && !(in.OwnNetns == detect.No && in.OwnRoot == detect.Yes) // as in ip netns exec
+	r.baked = older(n, dir) || errors.Is(r.unwritable, unix.EROFS) || r.strangers && r.unwritable != nil
+	if st, err := n.Tree.Stat(dir); r.baked && err == nil {
+		root, _ := n.Tree.Stat("/")
+		r.volume = st.Dev != root.Dev
+	}
+	return r
+}
+
 func capabilities() []Capability {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
@@ -148,80 +199,4 @@ func capabilities() []Capability {
 // access is access(2) for the effective user, whose rights iptables has.
 func access(path string, mode uint32) error {
 	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
-}
-
-// programs looks at what runs in each mode.
-func (r *Report) programs(n layout.Names, dir string) {
-	own, _ := n.Self.Path()
-	wrapper, noFile := install.Capabilities(n.Tree, own)
-	r.wrapperCaps = wrapper != ""
-	for _, mode := range programs.Modes() {
-		p := Program{Mode: mode}
-		var err error
-		if p.Path, p.Version, err = install.Programs(n, dir, mode); err == nil {
-			// Without its libraries a program has no match and no target.
-			if _, stderr, loadErr := install.Output(p.Path, "iptables", "-m", "comment", "-h"); loadErr != nil {
-				err = fmt.Errorf("%q cannot load its extensions: %w: %s", p.Path, loadErr, stderr)
-			}
-		}
-		if err != nil {
-			// One missing program is reported, not all six.
-			p.Error, _, _ = strings.Cut(err.Error(), "\n")
-			p.missing = errors.Is(err, programs.ErrMissing)
-		} else if mode == detect.NFT {
-			r.listErrors(p.Path)
-		}
-		r.Programs = append(r.Programs, p)
-		switch has, err := install.Capabilities(n.Tree, p.Path); {
-		case err != nil || noFile != nil || has == wrapper:
-		case has == "":
-			r.lostCaps = append(r.lostCaps, p.Path)
-		default:
-			r.fileCaps = append(r.fileCaps, p.Path)
-		}
-	}
-}
-
-// lock says why iptables-legacy could not lock its tables: it opens a file for that and creates it if there is none.
-func lock(trusted bool) error {
-	path := os.Getenv("XTABLES_LOCKFILE")
-	if path == "" || !trusted {
-		path = "/run/xtables.lock"
-	}
-	c, err := tree.Tree{}.Follow(path)
-	switch {
-	case tree.IsNotExist(err): // it is created where the links point
-		err = access(programs.Dir(c.End), unix.W_OK)
-	case err == nil && c.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
-		err = unix.EISDIR
-	case err == nil:
-		err = access(path, unix.R_OK)
-	}
-	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
-	}
-	return nil
-}
-
-// listErrors has iptables-nft list its tables, where there are any.
-func (r *Report) listErrors(program string) {
-	for i, name := range []string{"iptables-save", "ip6tables-save"} {
-		if family := []detect.Family{detect.IPv4, detect.IPv6}[i]; len(r.Host.Of(detect.NFT, family).Tables) > 0 {
-			stdout, stderr, err := install.Output(program, name)
-			r.listed(name, stdout, stderr, err)
-		}
-	}
-}
-
-// listed looks at what a listing printed. What iptables-nft cannot list it mentions in a comment, and ends with status 0.
-// Another failure has nothing to do with tables that others created. A listing that we ended was only a long one.
-func (r *Report) listed(name, stdout, stderr string, err error) {
-	for line := range strings.Lines(stdout + stderr) {
-		if strings.HasPrefix(line, "#") && strings.Contains(line, "incompatible") {
-			r.Unreadable = append(r.Unreadable, fmt.Sprintf("%s: %s", name, strings.TrimSpace(strings.TrimPrefix(line, "#"))))
-		}
-	}
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		r.unlisted = append(r.unlisted, fmt.Sprintf("%s: %v: %s", name, err, stderr))
-	}
 }

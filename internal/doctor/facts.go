@@ -14,7 +14,6 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 // What the rules ask. What returns a string returns "" where a rule does not apply.
@@ -36,25 +35,29 @@ func (r *Report) failed(kind error) string {
 // blind says whether nothing could be asked: what else does not work is a consequence.
 func (r *Report) blind() bool { return !r.has("CAP_NET_ADMIN") || r.failed(unix.EPERM) != "" }
 
-// doubt is why the host's backend is not certain, unless somebody has decided: by the variable, or by select.
+// doubt is why the host's backend is not certain, unless somebody has decided: by the variable, by select, or by not having
+// installed the wrapper.
 func (r *Report) doubt() string {
-	if r.Host.Conclusive || r.Here.How == here.Variable || r.Here.How == here.Switch && r.Host.Reason == detect.Remembered {
+	now, by := r.Here, r.Host.Remembered
+	decided := now.How == here.Variable || now.How == here.NotWrapped || now.How == here.Missing || r.Variable != "" && r.Variable == now.Backend ||
+		by != nil && (by.Reason == detect.Override || now.How == here.Switch)
+	if r.Host.Conclusive || decided && r.failed(nil) == "" {
 		return ""
 	}
 	return r.Host.Uncertainty()
 }
 
 // failure is a failed question that leaves the host's backend uncertain.
-func (r *Report) failure(kind error) string { return where(r.doubt() != "", r.failed(kind)) }
+func (r *Report) failure(kind error) string { return when(r.doubt() != "", r.failed(kind)) }
 
 func (r *Report) foreignChains() string {
-	return where(slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return len(e.Foreign) > 0 }), r.doubt())
+	return when(slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return len(e.Foreign) > 0 }), r.doubt())
 }
 
 // differsBy says whether iptables here is known to be wrong, and why it is what it is. In the namespace of another
 // container, the stored mode says nothing.
 func (r *Report) differsBy(how here.How) string {
-	return where(r.Here.Differs && r.Here.How == how && (r.Network.Process1 != detect.No || how == here.Variable), r.Here.Backend)
+	return when(r.Here.Differs && r.Here.How == how && (r.Network.Process1 != detect.No || how == here.Variable), r.Here.Backend)
 }
 
 // names says which of the six commands are broken, or other programs. Where none was found, one reason is enough.
@@ -62,23 +65,29 @@ func (r *Report) names() (noneFound, broken, foreign string) {
 	var faults, others []string
 	for _, n := range r.Names {
 		switch {
+		case r.elsewhere && r.Here.How != here.Missing && slices.Contains(r.absent, n.Name): // PATH finds it elsewhere
 		case n.Error != "":
 			faults = append(faults, fmt.Sprintf("%s (%s)", n.Name, n.Error))
 		case n.Mode == "" && !n.Wrapper:
 			others = append(others, fmt.Sprintf("%s is %q", n.Name, n.ResolvesTo))
 		}
 	}
-	if len(faults) > 0 && len(faults) == len(r.Names) {
+	switch {
+	case r.bare:
+		return "", "", ""
+	case len(faults) == len(r.Names):
 		return r.Names[0].Error, "", ""
 	}
 	return "", strings.Join(faults, ", "), strings.Join(others, ", ")
 }
 
-// cutOff says whether the names are broken because the program that the switch points to is gone. Then install, which wants
-// the programs of both backends, cannot help.
-func (r *Report) cutOff() bool {
-	return slices.ContainsFunc(r.Programs, func(p Program) bool { return p.missing }) &&
-		!slices.ContainsFunc(r.Names, func(n layout.Status) bool { return n.Error == "" || !n.Switched })
+// mixed says which commands run which backend, if they differ.
+func (r *Report) mixed() string {
+	byMode := map[detect.Mode]string{}
+	for _, n := range r.Names {
+		byMode[n.Mode] += n.Name + " "
+	}
+	return when(byMode[detect.NFT] != "" && byMode[detect.Legacy] != "", byMode[detect.NFT]+"is nft, "+byMode[detect.Legacy]+"is legacy")
 }
 
 // wanted is the backend whose programs have to work: the host's where it is known, else that of iptables here.
@@ -93,9 +102,9 @@ func (r *Report) wanted() detect.Mode {
 func (r *Report) programError(wanted bool) string {
 	for _, p := range r.Programs {
 		// Without CAP_NET_ADMIN, or without its backend in the kernel, even a good program fails.
-		consequence := !p.missing && (r.blind() || r.unsupported() == p.Mode || r.lacks(p.Mode))
+		consequence := r.bare || !p.missing && (r.blind() || r.unsupported() == p.Mode || r.lacks(p.Mode))
 		if p.Error != "" && (p.Mode == r.wanted()) == wanted && !consequence {
-			return p.Error
+			return string(p.Mode) + ": " + p.Error
 		}
 	}
 	return ""
@@ -124,7 +133,7 @@ func (r *Report) versionsDiffer() string {
 		releases = append(releases, release)
 		said = append(said, string(p.Mode)+" "+release)
 	}
-	return where(len(slices.Compact(releases)) > 1, strings.Join(said, ", "))
+	return when(len(slices.Compact(releases)) > 1, strings.Join(said, ", "))
 }
 
 // featureModules are what the kernel needs for each feature, if it is not built in.
@@ -148,15 +157,6 @@ func (r *Report) refused() (features, modules string) {
 		}
 	}
 	return strings.Join(refused, ", "), strings.Join(wanted, " ")
-}
-
-func (r *Report) conflict() string {
-	for _, c := range r.Host.Conflicts {
-		if c != detect.RulesInBoth { // strayRules says more
-			return c.Explain()
-		}
-	}
-	return ""
 }
 
 // owners create chains with these prefixes.

@@ -6,193 +6,193 @@ package doctor
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"strings"
-	"unicode"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// where is the detail of a rule that applies under a condition.
-func where[T ~string](condition bool, detail T) string {
-	if condition {
-		return string(detail)
-	}
-	return ""
-}
-
-// Diagnose fills in the findings, the most severe first.
-func (r *Report) Diagnose() { r.Findings = r.diagnose(r.sight(), r.backend(), r.others()) }
-
-// diagnose reports each rule that applies, but of sight and backend only the first: the others there are consequences of it,
-// or say the same.
-func (r *Report) diagnose(sight, backend, others []Finding) []Finding {
-	found := []Finding{}
-	for _, severity := range []Severity{Problem, Warning, Note} {
-		for _, f := range slices.Concat(first(sight), first(backend), others) {
-			if f.detail = clean(f.detail); f.detail != "" && f.Severity == severity {
-				fill := r.placeholders(f.detail)
-				f.Text, f.Fix = fill.Replace(f.Text), fill.Replace(f.Fix)
-				found = append(found, f)
-			}
-		}
-	}
-	return found
-}
-
-// first returns the first rule that applies, if there is one.
-func first(rules []Finding) []Finding {
-	i := slices.IndexFunc(rules, func(f Finding) bool { return clean(f.detail) != "" })
-	return rules[max(i, 0) : i+1]
-}
-
-func (r *Report) placeholders(detail string) *strings.Replacer {
-	other := map[detect.Mode]detect.Mode{detect.NFT: detect.Legacy, detect.Legacy: detect.NFT}[r.Host.Mode]
-	here := cmp.Or(r.Here.Backend, r.Host.Mode) // the backend that calls use here
-	_, because, _ := strings.Cut(r.Host.String(), ": ")
-	return strings.NewReplacer("{}", detail, "{variable}", programs.ModeVariable, "{here}", string(here), "{program}", r.Here.Program,
-		"{host}", string(r.Host.Mode), "{other}", string(other), "{because}", because)
-}
-
-// clean makes one line of a text and removes what a terminal might take for a command.
-func clean(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }), " ")
-}
-
+// Texts that several rules share.
 const (
-	bothModes  = "install iptables 1.8.4 or newer with both backends in the image"
-	moveChain  = "run: nft list ruleset, and have the program that uses nft directly put its chains into a table with a name of its own"
-	tmpfs      = "mount a tmpfs on /dev/shm (docker run --tmpfs /dev/shm; Kubernetes: an emptyDir with medium: Memory)"
-	runInstall = "run: iptables-wrapper install"
-	addInstall = runInstall + ", and add it to the image: RUN iptables-wrapper install"
-	inTheImage = "in the image, as root: RUN iptables-wrapper install"
-	runReset   = "run: iptables-wrapper reset"
-	runSelect  = "run: iptables-wrapper select --mode {}"
-	waitSelect = "if kubelet is still starting, run: iptables-wrapper select --wait 2m"
-	hostNet    = "if its rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network host)"
-	unset      = "unset {variable} in the container's environment"
-	load       = "on the host, run: modprobe -a "
-
 	uncertain = "the host's backend is not certain: {}"
 	chose     = "this container chose {} before the host showed what it uses, and the rules found may be its own"
-	noEffect  = "{variable}={} has no effect: "
-	resolves  = noEffect + "iptables already resolves to {program}"
-	strangers = "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"
+	resolves  = "{variable}={} has no effect: iptables already resolves to {program}"
 	noLock    = "iptables-legacy cannot lock its tables: {}"
-	differs   = "iptables in this container is {here}, but the host uses {host} ({because}). Rules written here have no effect on what the host evaluates with {host}."
+	differs   = "iptables in this container runs {here}, but the host uses {host} ({because}). A DROP here still drops; an ACCEPT here " +
+		"overrides nothing in {host}, and neither backend lists the other's rules."
+	drifts = "the backend can change while this container runs, because nothing is stored or remembered: "
+
+	addBoth    = "add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"
+	asRoot     = "run the container as root with NET_ADMIN and NET_RAW: Kubernetes gives them to no other user. images/nonroot has file capabilities instead"
+	hostNet    = "set hostNetwork: true (docker run --network host) if its rules are for the node, and {variable} if they are for this network"
+	decide     = "set {variable} to the backend of the host's other programs, unless kubelet is still starting, whose chains will decide"
+	unset      = "remove {variable}"
+	renew      = "delete the Pod: a new container decides again"
+	leaveOut   = "take the directory of {client} out of PATH, because others than root can write there"
+	refill     = "delete the Pod, so that what fills this volume does so again"
+	moveChain  = "have the program that uses nft directly put its chains into a table with a name of its own. To see them:\nnft list ruleset"
+	load       = "load the modules:\nmodprobe -a "
+	bothModes  = "install iptables 1.8.4 or newer with both backends"
+	runInstall = "run:\niptables-wrapper install{dir}"
+	runReset   = "run:\niptables-wrapper reset{dir}"
+	runSelect  = "run:\niptables-wrapper select{dir} --mode "
+	buildWith  = "add, as root:\nRUN iptables-wrapper install{dir}"
 )
 
-// sight has the reasons why the host's backend is not certain, that nearest to the root first.
-func (r *Report) sight() []Finding {
-	netAdmin, doubt := r.has("CAP_NET_ADMIN"), r.doubt()
+// host has the reasons why the host's backend is not certain, that nearest to the root first.
+func (r *Report) host() []rule {
+	netAdmin, doubt, root := r.has("CAP_NET_ADMIN"), r.doubt(), r.user == 0
 	missing := "CAP_NET_ADMIN and CAP_NET_RAW are missing"
 	if r.has("CAP_NET_RAW") {
 		missing = "CAP_NET_ADMIN is missing"
 	}
-	remembers := where(r.Host.Reason == detect.Remembered && doubt != "", r.Remembered)
+	guess := when(r.Host.Reason == detect.Remembered && doubt != "", r.Remembered)
 	features, modules := r.refused()
-	return []Finding{
-		{Problem, where(!netAdmin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
-			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot inspect the host: {}", inTheImage},
-		{Problem, where(!netAdmin, missing), "{}: iptables can neither read nor change rules",
-			"add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"},
-		{Problem, r.failed(unix.EPERM),
+	denied := r.failed(unix.EPERM)
+	rebuild := r.rebuild()
+	return []rule{
+		{"wrapper-lacks-file-capabilities", Problem, when(!netAdmin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
+			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot inspect the host: {}", only(Image, buildWith)},
+		{"no-net-admin", Problem, when(!netAdmin, missing), "{}: iptables can neither read nor change rules", fixes{
+			{root || r.wrapperCaps, Pod, addBoth},
+			{always, Pod, asRoot}}},
+		{"blocked", Problem, cmp.Or(when(!r.userNamespace, denied), r.failed(unix.EAFNOSUPPORT)),
+			"{}, although CAP_NET_ADMIN is there: seccomp or a security module forbids the question",
+			only(Pod, "use a seccompProfile that permits netlink sockets and getsockopt, as RuntimeDefault does")},
+		{"another-user-namespace", Problem, denied,
 			"this process has CAP_NET_ADMIN, but not over this network namespace, which belongs to another user namespace",
-			"run the container without a user namespace (hostUsers: true), or give it a network namespace of its own"},
-		{Warning, r.failure(unix.EACCES), uncertain, "run as root or with group 0, or add CAP_DAC_READ_SEARCH"},
-		{Warning, r.failure(unix.ENOENT), uncertain, "mount /proc in this container"},
-		{Warning, r.failure(nil), uncertain, "see the kernel's log on the host (dmesg); iptables-wrapper doctor --all shows each error"},
-		{Problem, r.foreignChains(), "{}: iptables-nft can neither list nor change such a table", moveChain},
-		{Warning, where(r.Network.Own, remembers), chose + "; " + here.PodNetwork, hostNet},
-		{Warning, remembers, chose, waitSelect},
-		{Warning, where(r.Network.Own && r.Host.Reason == detect.Default, doubt), "found neither a kubelet chain nor any rule: " + here.PodNetwork, hostNet},
+			only(Pod, "run the container without a user namespace (hostUsers: true), or give it a network namespace of its own")},
+		{"not-root", Warning, r.failure(unix.EACCES), uncertain, only(Pod, "run the container as root or with group 0 (runAsGroup: 0), or add CAP_DAC_READ_SEARCH")},
+		{"no-proc", Warning, r.failure(unix.ENOENT), uncertain, only(Pod, "mount /proc in this container")},
+		{"kernel-error", Warning, r.failure(nil), uncertain, only(Node, "see the kernel's log (dmesg); iptables-wrapper doctor --all shows each error")},
+		{"foreign-chain", Problem, r.foreignChains(), "{}: iptables-nft can neither list nor change such a table", only(Node, moveChain)},
+		{"guess-in-pod-network", Warning, when(r.Network.Own, guess), chose + "; " + here.PodNetwork, only(Pod, hostNet)},
+		{"guess", Warning, guess, chose, only(Pod, decide)},
+		{"pod-network", Warning, when(r.Network.Own && r.Host.Reason == detect.Default, doubt),
+			"found neither a kubelet chain nor any rule: " + here.PodNetwork, only(Pod, hostNet)},
 		// Nothing else speaks for legacy.
-		{Warning, where(r.Host.Reason == detect.OnlySupported && r.Here.How == here.EachCall, features),
-			"iptables here uses legacy only because iptables-nft cannot add {}", "if the host's other programs use nft, " + load + modules},
-		{Warning, doubt, "{}", waitSelect},
+		{"only-legacy-works", Warning, when(r.Host.Reason == detect.OnlySupported && r.Here.How == here.EachCall, features),
+			"iptables here uses legacy only because iptables-nft cannot add {}", only(Node, "if the host's other programs use nft, "+load+modules)},
+		{"stored-without-evidence", Warning, when(r.Here.How == here.Switch, doubt), "{here} is stored, but {}", fixes{
+			{r.baked && !r.volume, Image, rebuild},
+			{r.movable() && !r.strangers, Container, "if {here} is right, " + runSelect + "{here}"},
+			{r.volume, Pod, refill},
+			{r.strangers, Pod, "if {here} is right, set {variable}={here}"},
+			{always, Pod, renew}}},
+		{"no-evidence", Warning, doubt, "{}", only(Pod, decide)},
 	}
 }
 
 // backend has the reasons why iptables here is not what the host uses, that nearest to the root first.
-func (r *Report) backend() []Finding {
-	now := r.Here
-	byMode := map[detect.Mode]string{}
-	for _, n := range r.Names {
-		byMode[n.Mode] += n.Name + " "
-	}
-	mixed := byMode[detect.NFT] + "is nft, " + byMode[detect.Legacy] + "is legacy"
-	// The variable says one thing, and the name does not point to the wrapper, which would obey it.
-	idle := where(!r.distrusted && now.How != here.Variable && now.How != here.Missing && now.Backend != r.Variable, r.Variable)
-	return []Finding{
-		{Problem, where(byMode[detect.NFT] != "" && byMode[detect.Legacy] != "", mixed), "some iptables commands run nft and others legacy: {}", runReset},
-		{Problem, r.differsBy(here.Variable), "{variable} is {here}, but the host uses {host} ({because})", unset},
-		{Problem, r.differsBy(here.Switch), differs, runReset + " (or delete the Pod)"},
-		{Problem, r.differsBy(here.Remembered), differs + " This container remembers {here} from an earlier call",
-			runReset + ", and restart the program that writes rules (or delete the Pod)"},
-		{Problem, r.differsBy(here.NotWrapped), differs + " iptables was never put behind the wrapper", addInstall},
-		{Warning, where(now.How == here.NotWrapped, now.Backend),
-			"iptables here is always {here}, whatever the host uses: it was never put behind the wrapper", addInstall},
-		{Warning, where(r.Host.Conclusive && now.Backend == r.Host.Mode, idle), resolves, unset},
-		{Warning, idle, resolves, runSelect},
-		{Warning, where(r.distrusted && now.How != here.Missing && now.Backend != r.Variable, r.Variable),
-			noEffect + "the wrapper's file is set-user-ID or set-group-ID", "as root, " + runSelect},
+func (r *Report) backend() []rule {
+	now, own, rebuild := r.Here, r.movable(), r.rebuild()
+	// The variable says one thing, and the command does not run the wrapper, which would obey it.
+	idle := when(!r.distrusted && now.How != here.Variable && now.How != here.Missing && now.Backend != r.Variable, r.Variable)
+	certain := r.Host.Conclusive && now.Backend == r.Host.Mode
+	putBehind := fixes{
+		{r.exposed, Pod, leaveOut},
+		{r.anyMissing(), Image, bothModes + "; then add, as root:\nRUN iptables-wrapper install{dir}" + r.force},
+		{always, Image, buildWith + r.force}}
+	return []rule{
+		{"two-backends", Problem, r.mixed(), "some iptables commands run nft and others legacy: {}", fixes{
+			{own && !r.baked, Container, runReset},
+			{r.volume, Pod, refill},
+			{r.baked, Image, rebuild},
+			{always, Pod, renew}}},
+		{"wrong-variable", Problem, r.differsBy(here.Variable), "{variable} is {here}, but the host uses {host} ({because})", only(Pod, unset)},
+		{"wrong-backend-stored", Problem, r.differsBy(here.Switch), differs, fixes{
+			{r.baked && !r.volume, Image, rebuild},
+			{own, Container, runReset},
+			{r.volume && r.Variable == now.Backend, Pod, unset + ", and " + refill},
+			{r.volume, Pod, refill},
+			{always, Pod, renew}}},
+		{"wrong-backend-remembered", Problem, r.differsBy(here.Remembered), differs + " This container remembers {here} from an earlier call", fixes{
+			{r.forgettable && r.claimed == nil, Container, "restart the program that writes rules, and before that run:\niptables-wrapper reset{dir}"},
+			{always, Pod, renew}}},
+		{"wrong-backend-not-wrapped", Problem, r.differsBy(here.NotWrapped), differs + " {program} was never put behind the wrapper", putBehind},
+		{"not-wrapped", Warning, when(now.How == here.NotWrapped && r.force == "", now.Backend),
+			"iptables here is always {here}, whatever the host uses: {program} was never put behind the wrapper", putBehind},
+		{"not-iptables", Warning, when(now.How == here.NotWrapped && now.Backend == "", now.Program),
+			"{}, which runs as iptables here, is neither this wrapper nor part of iptables, and its backend is not known", putBehind},
+		{"idle-variable", Warning, idle, resolves, fixes{
+			{certain || !r.selectable(), Pod, unset},
+			{always, Container, runSelect + "{}"}}},
+		{"variable-not-trusted", Warning, when(r.distrusted && now.How != here.Missing && now.Backend != r.Variable, r.Variable),
+			"{variable}={} has no effect: the wrapper's file is set-user-ID or set-group-ID", only(Pod, unset)},
 		// The variable decides here, and where it is not passed on the answer is another.
-		{Warning, where(now.How == here.Variable && r.Variable != r.Host.Mode, r.Variable),
-			"{variable}={} is not passed on by programs that clear the environment, such as firewalld, openvpn and sudo: iptables started by them detects the mode", runSelect},
+		{"variable-not-passed-on", Note, when(now.How == here.Variable && r.Variable != r.Host.Mode, r.Variable),
+			"{variable}={} is not passed on by programs that clear the environment, such as firewalld, openvpn and sudo", fixes{
+				{r.selectable(), Container, runSelect + "{}"},
+				{always, Pod, "pass it on there"}}},
 	}
 }
 
 // others are independent of each other.
-func (r *Report) others() []Finding {
-	nft, legacy := r.wanted() == detect.NFT, r.wanted() == detect.Legacy
+func (r *Report) others() []rule {
+	nft, legacy := r.wanted() == detect.NFT && !r.bare, r.wanted() == detect.Legacy && !r.bare
 	noneFound, broken, foreign := r.names()
 	features, featureModules := r.refused()
 	missing, aliases := r.missingExtensions()
 	supportModules := map[bool]string{true: "nf_tables nft_compat", false: "iptable_filter ip6table_filter"}[nft]
-	cut := r.cutOff()
+	leftovers, removeLeftovers := r.leftovers()
 	denied := r.user != 0 && errors.Is(r.lock, unix.EACCES)
-	stored := r.Here.How == here.Switch || r.Here.How == here.NotWrapped
-	drifts := r.strangers && !stored && r.failure(unix.EACCES) == "" && !r.blind()
-	return []Finding{
-		{Problem, where(cut, noneFound), "none of the six iptables commands was found: {}", runReset},
-		{Problem, where(!cut, noneFound), "none of the six iptables commands was found: {}", runInstall},
-		{Warning, broken, "broken: {}", runInstall},
-		{Warning, foreign, "{}, a program that is neither this wrapper nor part of iptables", "if the wrapper should replace it, run: iptables-wrapper install --force"},
-		{Warning, where(r.Network.Process1 != detect.No, strings.Join(r.bypasses, ", ")),
+	stored := r.Here.How == here.Switch || r.Here.How == here.NotWrapped || r.Here.How == here.Variable || r.Here.How == here.Missing
+	changing := !stored && r.failure(unix.EACCES) == "" && !r.blind()
+	return []rule{
+		{"no-iptables", Note, when(r.bare, "there is no iptables in this image"), "{}: detect works, and doctor says only what the host uses",
+			only(Image, bothModes+", if something here is to run it")},
+		{"no-commands", Problem, noneFound, "none of the six iptables commands was found: {}", fixes{
+			{r.cutOff() && r.movable(), Container, runReset},
+			{r.anyMissing(), Image, bothModes + "; then add, as root:\nRUN iptables-wrapper install{dir}"},
+			{always, Image, buildWith}}},
+		{"broken-command", map[bool]Severity{true: Problem, false: Warning}[r.Here.How == here.Missing], broken, "broken: {}", only(Image, buildWith+" --force")},
+		{"foreign-command", Note, foreign, "{}, a program that is neither this wrapper nor part of iptables",
+			only(Image, "if the wrapper should replace it, add, as root:\nRUN iptables-wrapper install{dir} --force")},
+		{"another-path", Warning, when(r.Network.Process1 != detect.No, strings.Join(r.bypasses, ", ")),
 			"these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
-			"remove them if their directory comes first in PATH or something else runs them; what else helps: iptables-wrapper doctor --dir DIRECTORY"},
-		{Problem, r.programError(true), "no usable {here} iptables in this image: {}", bothModes},
-		{Warning, r.programError(false), "on a host that uses the other backend, iptables would not run here: {}", bothModes},
-		{Warning, r.versionsDiffer(), "the programs are of different versions: {}", "install both from one package"},
-		{Warning, where(r.has("CAP_NET_ADMIN") || r.wrapperCaps, strings.Join(r.fileCaps, ", ")), "file capabilities differ from those of the wrapper's file: {}", inTheImage},
-		{Warning, strings.Join(r.lostCaps, ", "), "the wrapper's file has file capabilities that these programs lack: {}",
-			"in the image, as root, give them back to each program: setcap cap_net_admin,cap_net_raw+ep PROGRAM; then run: iptables-wrapper install"},
-		{Problem, string(r.unsupported()), "the mode is {}, but this kernel does not support it", load + supportModules},
-		{Problem, where(nft, features), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", load + featureModules},
-		{Problem, where(legacy && !r.blind() && !r.has("CAP_NET_RAW"), "CAP_NET_RAW"), "{} is missing; it is needed for iptables-legacy",
-			"add NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_RAW)"},
-		{Problem, where(legacy && denied, errorText(r.lock)), noLock,
-			"run as root, or set XTABLES_LOCKFILE to a file that this user can write (it does not lock out the host's programs)"},
-		{Problem, where(legacy && !denied, errorText(r.lock)), noLock, "docker run --tmpfs /run, or mount the host's /run/xtables.lock (type FileOrCreate)"},
-		{Problem, where(nft && r.foreignChains() == "", strings.Join(r.Unreadable, "; ")), "iptables-nft cannot list all of its tables: {}", moveChain},
-		{Problem, where(nft && !r.blind(), strings.Join(r.unlisted, "; ")), "iptables-nft cannot list its tables: {}",
-			"run: iptables-nft-save, to see whether it fails again; a memory limit of the container, or the kernel's log on the host (dmesg), may say why"},
-		{Warning, r.conflict(), "{}", "reboot the node, or delete the chains and rules left over from the old mode"},
-		{Warning, where(!r.Here.Differs, r.strayRules()), "the other backend has rules too: {}. They are active, but iptables here does not list them",
-			"find out what creates them and switch it to {host}; list them with: iptables-{other}-save"},
-		{Warning, missing, "the kernel lacks these iptables extensions: {}", "if something here needs them, " + load + aliases},
-		{Warning, where(drifts && r.Here.How != here.Variable, errorText(r.fixed)),
-			"the backend can change while this container runs: its links cannot be changed ({}), and nothing is remembered because " + strangers,
-			"set {variable} to {host}, or mount a writable directory, run iptables-wrapper select --dir DIRECTORY when the container starts, and put it first in PATH"},
-		{Warning, where(drifts && r.fixed == nil, strangers),
-			"nothing is stored or remembered, so the backend can change while this container runs: {}", "run this when the container starts: iptables-wrapper select"},
-		{Warning, where(r.fixed != nil && !r.strangers && !stored, errorText(r.forgetful)),
-			"the backend can change while this container runs: its links cannot be changed, and nothing can be remembered: {}", tmpfs},
-		{Note, where(r.forgetful == nil && r.Here.How != here.NotWrapped && !drifts, errorText(r.fixed)),
-			"the links cannot be changed ({}), so every call detects the mode again", "no action needed: each call takes a few milliseconds longer"},
+			only(Image, "remove them, unless nothing runs them:\nRUN rm "+strings.Join(r.bypasses, " "))},
+		{"open-directory", Warning, errorText(r.open), "PATH finds {client} first, and others than root could replace it: {}", only(Pod, leaveOut)},
+		{"program-unusable", Problem, r.programError(true), "no usable iptables in this image for {}", only(Image, bothModes)},
+		{"other-program-unusable", Warning, r.programError(false), "on a host that uses the other backend, iptables would not run here: no usable iptables for {}",
+			only(Image, bothModes)},
+		{"versions-differ", Warning, r.versionsDiffer(), "the programs are of different versions: {}", only(Image, "install both from one package")},
+		{"file-capabilities-differ", Warning, when(r.has("CAP_NET_ADMIN") || r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
+			"file capabilities differ from those of the wrapper's file: {}", only(Image, buildWith)},
+		{"programs-lack-file-capabilities", Warning, strings.Join(r.lostCaps, ", "), "the wrapper's file has file capabilities that these programs lack: {}",
+			only(Image, "add, as root:\nRUN setcap cap_net_admin,cap_net_raw+ep "+strings.Join(r.lostCaps, " ")+"\nRUN iptables-wrapper install{dir}")},
+		{"kernel-lacks-backend", Problem, when(nft || legacy, r.unsupported()), "the backend is {}, but this kernel does not support it",
+			only(Node, load+supportModules)},
+		{"nft-cannot-add", Problem, when(nft, features), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", only(Node, load+featureModules)},
+		{"no-net-raw", Problem, when(legacy && !r.blind() && !r.has("CAP_NET_RAW"), "CAP_NET_RAW"), "{} is missing; it is needed for iptables-legacy", fixes{
+			{r.user == 0 || r.wrapperCaps, Pod, "add NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_RAW)"},
+			{always, Pod, asRoot}}},
+		{"no-lock", Problem, when(legacy, errorText(r.lock)), noLock, fixes{
+			{denied, Pod, "run as root, or set XTABLES_LOCKFILE to a file that this user can write (it does not lock out the host's programs)"},
+			{errors.Is(r.lock, unix.EISDIR), Node, "remove the directory, which a mount without type: FileOrCreate has made, and mount a file:\nrmdir /run/xtables.lock"},
+			{always, Pod, "mount the host's /run/xtables.lock (type: FileOrCreate), or a writable /run (docker run --tmpfs /run)"}}},
+		{"lock-held", Problem, r.holder, "iptables-legacy waits for a lock: {}",
+			only(Node, "wait for that process, or end it. To see who holds the lock:\nlslocks")},
+		{"unlisted-tables", Problem, when(nft && r.foreignChains() == "", strings.Join(r.Unreadable, "; ")), "iptables-nft cannot list all of its tables: {}",
+			only(Node, moveChain)},
+		{"listing-fails", Problem, when(nft && !r.blind(), strings.Join(r.unlisted, "; ")), "iptables-nft cannot list its tables: {}",
+			only(Node, "a memory limit of the container, or the kernel's log (dmesg), may say why")},
+		{"chains-in-both", Warning, when(!r.Here.Differs, leftovers), "both backends have these chains, as after a change of sides; those in {other} are left over: {}", fixes{
+			{r.removable(), Container, "remove them:" + removeLeftovers},
+			{always, Node, "remove them, or reboot:" + removeLeftovers}}},
+		{"rules-in-both", Warning, when(!r.Here.Differs && leftovers == "", r.strayRules()),
+			"the other backend has rules too: {}. They are active, but iptables here does not list them",
+			only(Node, "if the program that made them still runs, have it use {host}; if not, remove them. To see them:\niptables-{other}-save")},
+		{"extensions-missing", Warning, missing, "the kernel lacks these iptables extensions: {}", only(Node, "if something here needs them, "+load+aliases)},
+		{"not-own-process-1", Warning, when(changing && r.strangers, "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"),
+			drifts + "{}", fixes{
+				{r.Host.Conclusive && r.movable() && !r.unusable(), Container, "when the container starts, run:\niptables-wrapper select{dir}"},
+				{always, Pod, "set {variable}={host}"}}},
+		{"no-memory", Warning, when(changing && !r.strangers && r.unwritable != nil, errorText(r.forgetful)), drifts + "{}",
+			only(Pod, "mount a tmpfs on /dev/shm (docker run --tmpfs /dev/shm; Kubernetes: an emptyDir with medium: Memory)")},
+		{"each-call-decides", Note, when(r.forgetful == nil && !stored && !r.strangers, errorText(r.unwritable)),
+			"the commands cannot be changed ({}), so every call detects the backend again",
+			only(Container, "no action needed: each call takes a few milliseconds longer")},
 	}
 }

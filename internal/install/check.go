@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
@@ -63,10 +65,15 @@ func find(n layout.Names, dir string, mode detect.Mode) (iptables string, err er
 }
 
 func version(program string, mode detect.Mode) (line string, err error) {
-	output, _, err := Output(program, "iptables", "--version")
+	output, stderr, err := Output(program, "iptables", "--version")
 	line = strings.TrimSpace(output)
-	if err != nil {
-		return line, fmt.Errorf("%q: %w: %w", program, ErrUnchecked, err)
+	switch {
+	case errors.Is(err, unix.ENOEXEC):
+		return line, fmt.Errorf("%q: %w: it is built for another architecture: %w", program, ErrUnchecked, err)
+	case errors.Is(err, unix.ENOENT):
+		return line, fmt.Errorf("%q: %w: its loader is missing: %w", program, ErrUnchecked, err)
+	case err != nil: // what the loader says of a missing library
+		return line, fmt.Errorf("%q: %w: %w: %s", program, ErrUnchecked, err, strings.TrimSpace(stderr))
 	}
 	return line, checkVersion(program, mode, line)
 }

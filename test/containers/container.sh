@@ -1,0 +1,69 @@
+# A host, which is the network namespace that this shell is in, and a container on it. The script is read into a shell of its
+# own: unshare --net sh. Each function takes one text of commands.
+D=$(mktemp -d)
+# Below each image: this machine's root, with what test/host has put over it.
+UPPER=$(sed -n 's|.* /usr/sbin .*upperdir=\([^,]*\)/usr/sbin,.*|\1|p' /proc/self/mountinfo | tail -n 1)
+LAYERS=${TMPDIR:-/tmp}/layers
+test -d "$LAYERS" || { cp -a "$UPPER" "$D/base" && mkdir "$D/layers" && mv "$D/base" "$D/layers" && mv -T "$D/layers" "$LAYERS"; } 2>/dev/null
+layers=$LAYERS/base built=
+ip link add node0 type veth peer name node1 # not a Pod's network
+touch "$D/xtables.lock" && mkdir "$D/volume"
+
+# The settings of a container.
+defaults() {
+	root=rw shm=rw run=rw lock=host pid=own net=host volume= variable=
+	path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+	user='' ambient='' caps=+net_admin,+net_raw,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+sys_chroot,+mknod,+audit_write,+setfcap
+}
+defaults
+
+# host: on the node, and not waiting for a container.
+host() { XTABLES_LOCKFILE="$D/host.lock" sh -c "$1" </dev/null; }
+
+# tree: the root of a container below $c, as runc makes it, and its process 1.
+tree='
+mount -t overlay -o $root,lowerdir=$layers:/,upperdir=$c/upper,workdir=$c/work none $c/root
+read P rest </proc/self/stat; echo $P >$c/pid
+cd $c/root
+if test $pid = own; then mount -t proc none proc; else mount --bind /proc proc; fi
+mount -t tmpfs -o mode=755 none dev
+for d in "null 1 3" "zero 1 5" "full 1 7" "random 1 8" "urandom 1 9"; do mknod -m 666 dev/${d%% *} c ${d#* }; done
+mkdir dev/shm dev/pts; ln -s pts/ptmx dev/ptmx; ln -s /proc/self/fd dev/fd
+mount -t tmpfs -o mode=1777 none dev/shm; test $shm = rw || mount -o remount,ro none dev/shm
+mount -t tmpfs -o mode=755 none run; mount -t tmpfs none tmp
+case $lock in host) touch run/xtables.lock; mount --bind $D/xtables.lock run/xtables.lock ;; directory) mkdir run/xtables.lock ;; esac
+test $run = rw || mount -o remount,ro none run
+test -z "$volume" || { mount --bind $D/volume usr/local/sbin; mount -o remount,bind,$volume usr/local/sbin; }
+'
+
+# image: RUN in an image that is made of the last one. Equal images are made once.
+image() {
+	built="$built$1;" key=$LAYERS/$(echo "$built" | md5sum | cut -c -32)
+	if ! test -d "$key"; then
+		c=$(mktemp -d "$D/build.XXXX") && mkdir "$c/upper" "$c/work" "$c/root"
+		(defaults; export c D layers root shm run lock pid volume
+		unshare --mount --net --ipc --pid --fork sh -ec "$tree"'exec chroot . env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -ec "$1"' sh "$1" </dev/null) || return
+		mv -T "$c/upper" "$key" 2>/dev/null
+	fi
+	layers=$key:$layers
+}
+
+# start: a new container with these settings, instead of the last one.
+start() {
+	stop
+	c=$(mktemp -d "$D/run.XXXX") && mkdir "$c/upper" "$c/work" "$c/root" && mkfifo "$c/ready"
+	amb=; test -z "$ambient" || for a in +net_admin +net_raw; do case $caps in *$a*) amb=$amb,$a ;; esac; done
+	rights="--bounding-set=-all,$caps --inh-caps=-all$amb ${amb:+--ambient-caps=${amb#,}} $user"
+	export c D layers root shm run lock pid volume path variable rights
+	flags=--mount; test $pid = host || flags="$flags --pid"; test $net = host || flags="$flags --net"
+	unshare $flags --ipc --fork --kill-child sh -ec 'exec 3>$c/ready;'"$tree"'exec chroot . env -i PATH=$path $variable /usr/bin/setpriv $rights /bin/sh -c "echo >&3; exec 3>&- /bin/sleep 1000"' </dev/null &
+	U=$!
+	read ready <"$c/ready" && P=$(cat "$c/pid")
+}
+stop() { test -z "${U-}" || { kill -KILL "$U"; wait "$U"; U=; } 2>/dev/null; }
+trap 'stop; rm -rf --one-file-system "$D"' EXIT
+
+# inside: in the container, as kubectl exec does it.
+inside() {
+	nsenter --target "$P" --mount --ipc --pid --net --root --wd env -i PATH="$path" $variable /usr/bin/setpriv $rights /bin/sh -c "$1" </dev/null
+}

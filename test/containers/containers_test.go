@@ -1,0 +1,219 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package containers
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// TestContainers makes TEST_CONTAINERS of them. TEST_SEED repeats a run, in which each container has a seed of its own.
+func TestContainers(t *testing.T) {
+	n := 50
+	if other := os.Getenv("TEST_CONTAINERS"); other != "" {
+		var err error
+		if n, err = strconv.Atoi(other); err != nil {
+			t.Fatalf("TEST_CONTAINERS: %v", err)
+		}
+	}
+	t.Run("in a container", func(t *testing.T) {
+		if !host.Contain(t) {
+			return
+		}
+		program, err := os.ReadFile(os.Getenv(wrapperVariable))
+		if err == nil {
+			err = os.WriteFile("/usr/sbin/iptables-wrapper", program, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := host.Rand(t)
+		open(t).close() // makes the layers' directory
+		for range n {
+			seed := r.Uint64()
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				s := random(rand.New(rand.NewPCG(seed, 0)))
+				if wrong, _ := check(t, s, seed); wrong != "" {
+					t.Error(shrunk(t, s, seed))
+				}
+			})
+		}
+	})
+}
+
+// shrunk makes a state as plain as it can be while something is wrong with it, and returns that as a script.
+func shrunk(t *testing.T, s state, seed uint64) string {
+	for i := range s {
+		if plain := append(state{}, s...); s[i] > 0 {
+			plain[i] = 0
+			if wrong, _ := check(t, plain, seed); wrong != "" {
+				s = plain
+			}
+		}
+	}
+	wrong, log := check(t, s, seed)
+	return fmt.Sprintf("%s\n\n# %s\nexec unshare --net sh script.sh\n-- script.sh --\n%s%s", wrong, s, containerScript, strings.Join(log, "\n"))
+}
+
+// finding is one of doctor's, in docs/doctor.schema.json.
+type finding struct{ Code, Severity, Text, Fix, Where string }
+
+type report struct {
+	Findings []finding
+	Host     struct{ Mode string }
+}
+
+// check has doctor look at a container. Then either iptables is called, to compare, or what doctor finds is cured, one by one,
+// until it finds nothing more.
+func check(t *testing.T, s state, seed uint64) (wrong string, log []string) {
+	sh := open(t)
+	defer sh.close()
+	for _, line := range s.lines() {
+		if output, status := sh.run(line); status != 0 && !strings.HasPrefix(line, "inside") {
+			t.Fatalf("%s: status %d: %s", line, status, output)
+		}
+	}
+	r := rand.New(rand.NewPCG(seed, 1))
+	compare := r.IntN(3) == 0
+	var last finding
+	var all []string
+	for range 7 {
+		got := sh.doctor(t)
+		all = append(all, fmt.Sprint(got.Findings))
+		switch {
+		case len(got.Findings) > 0 && !s.faulty():
+			return fmt.Sprintf("doctor says something where nothing is wrong: %v", all), sh.log
+		case len(got.Findings) == 0 || compare:
+			return sh.compare(s, got, all), sh.log
+		}
+		for _, f := range got.Findings {
+			if f.Code == last.Code && last.Code != "" {
+				return fmt.Sprintf("the fix did not cure it: %v", all), sh.log
+			}
+		}
+		last = got.Findings[r.IntN(len(got.Findings))]
+		if wrong := sh.cure(s, last, got); wrong != "" {
+			return wrong + fmt.Sprint(": ", all), sh.log
+		}
+	}
+	return fmt.Sprintf("there is no end: %v", all), sh.log
+}
+
+// doctor returns what it finds, without the notes.
+func (sh *shell) doctor(t *testing.T) (r report) {
+	output, _ := sh.run(inside("iptables-wrapper doctor -o json"))
+	if err := json.Unmarshal([]byte(output), &r); err != nil {
+		t.Fatalf("doctor: %v: %q\n%s", err, output, strings.Join(sh.log, "\n"))
+	}
+	found := r.Findings
+	r.Findings = nil
+	for _, f := range found {
+		if f.Severity != "note" {
+			r.Findings = append(r.Findings, f)
+		}
+	}
+	return r
+}
+
+// compare calls iptables as process 1 would. Where doctor is silent it works, and by the host's backend; where doctor sees a
+// problem, it does not.
+func (sh *shell) compare(s state, r report, all []string) string {
+	version, _ := sh.run(inside("iptables --version"))
+	listing, failed := sh.run(inside("for n in iptables ip6tables; do timeout 2 $n -t mangle -S >/dev/null || exit; done"))
+	right := failed == 0 && (s.truth() == "unknown" || strings.Contains(version, map[string]string{"nft": "nf_tables", "legacy": "legacy"}[s.truth()]))
+	problem := len(r.Findings) > 0 && r.Findings[0].Severity == "problem"
+	switch {
+	case len(r.Findings) == 0 && !right:
+		return fmt.Sprintf("doctor is silent, but the host uses %s, and iptables is %q, status %d %s: %v", s.truth(), version, failed, listing, all)
+	case problem && right && s.truth() != "unknown":
+		return fmt.Sprintf("iptables is right, but doctor sees a problem: %v", all)
+	}
+	return ""
+}
+
+// plainer are the dimensions in which a change of the Pod's spec makes a container plain.
+var plainer = map[string][]string{
+	"no-net-admin": {"user", "capabilities"}, "no-net-raw": {"user", "capabilities"}, "not-root": {"user"}, "pod-network": {"network"},
+	"guess-in-pod-network": {"network"}, "no-lock": {"user", "lock", "/run"}, "no-memory": {"/dev/shm"}, "wrong-variable": {"variable"},
+	"idle-variable": {"variable"}, "open-directory": {},
+}
+
+// cure applies a fix where it says.
+func (sh *shell) cure(s state, f finding, r report) string {
+	text, commands, _ := strings.Cut(f.Fix, "\n")
+	lines := strings.Split(commands, "\n")
+	switch {
+	case f.Where == "container" && commands != "":
+		if output, status := sh.run(inside("set -e; " + strings.Join(lines, "; "))); status != 0 {
+			return fmt.Sprintf("the fix of %s cannot be applied here: status %d: %s", f.Code, status, output)
+		}
+		return ""
+	case f.Where == "image" && commands == "":
+		sh.run("layers=$LAYERS/base built=; " + dimensions[1].choices[0].lines)
+	case f.Where == "image":
+		if strings.HasPrefix(text, "install iptables") {
+			sh.run("layers=$LAYERS/base built=")
+		}
+		for _, line := range lines {
+			command, _ := strings.CutPrefix(line, "RUN ")
+			if output, status := sh.run(image(command)); status != 0 {
+				return fmt.Sprintf("the fix of %s fails in the image: status %d: %s", f.Code, status, output)
+			}
+		}
+	case f.Where == "node" && f.Code == "lock-held":
+		sh.run("kill $HOLDER")
+		return ""
+	case f.Where == "node" && f.Code == "rules-in-both":
+		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + map[string]string{"nft": "legacy", "legacy": "nft"}[r.Host.Mode] + " -t $t -F; done; done"))
+		return ""
+	case f.Where == "node" && (f.Code == "foreign-chain" || f.Code == "unlisted-tables"):
+		sh.run(host_("nft delete table ip filter"))
+		return ""
+	case f.Where == "node" && f.Code == "no-lock":
+		sh.run("lock=host")
+	case f.Where == "node":
+		sh.run(host_(strings.Join(lines, "; ")))
+		return ""
+	case strings.Contains(f.Fix, "so that what fills this volume"):
+		if strings.HasPrefix(f.Fix, "remove") {
+			sh.run("variable=")
+		}
+		sh.run(`rm -r $D/volume; mkdir $D/volume; ` + refill)
+	case strings.Contains(f.Fix, "PATH"):
+		sh.run(`path=${path#/opt/k3s:}`)
+	case strings.Contains(f.Fix, "set IPTABLES_WRAPPER_MODE="):
+		_, mode, _ := strings.Cut(f.Fix, "MODE=")
+		sh.run("variable=IPTABLES_WRAPPER_MODE=" + mode)
+	case f.Code == "no-evidence" || f.Code == "guess":
+		sh.run("variable=IPTABLES_WRAPPER_MODE=" + r.Host.Mode)
+	case strings.HasPrefix(f.Fix, "delete the Pod"):
+	default:
+		names, known := plainer[f.Code]
+		if !known {
+			return "nobody knows how to apply this fix: " + f.Fix
+		}
+		for i, d := range dimensions {
+			for _, name := range names {
+				if d.name == name {
+					sh.run(dimensions[i].choices[0].lines)
+				}
+			}
+		}
+		if len(names) > 1 {
+			sh.run("caps=+net_admin,+net_raw,+chown,+dac_override,+fowner")
+		}
+	}
+	if output, status := sh.run("start"); status != 0 {
+		return "no container starts: " + output
+	}
+	return ""
+}
