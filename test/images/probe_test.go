@@ -41,12 +41,35 @@ func TestProbe(t *testing.T) {
 	if !healthy(id) {
 		t.Error("a container that runs the host's backend is not healthy")
 	}
-	n.feed(t, "", "ip6tables-legacy", "-t", "mangle", "-X", "KUBE-IPTABLES-HINT")
-	n.feed(t, "", "ip6tables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	n.change(t, "nft")
 	if healthy(id) {
 		t.Error("a container that runs the other backend is healthy")
 	}
 	if !healthy(container("nft")) {
 		t.Error("a new container is not healthy")
+	}
+}
+
+// change moves the hint to a mode, as a restart of kubelet does after the host has changed.
+func (n node) change(t *testing.T, mode string) {
+	t.Helper()
+	n.feed(t, "", "ip6tables-"+other(mode), "-t", "mangle", "-X", "KUBE-IPTABLES-HINT")
+	n.feed(t, "", "ip6tables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+}
+
+// In examples/select.yaml a restart cures nothing, because the init container does not run again: doctor --check fails after a
+// change of the host, and doctor --stale does not.
+func TestProbeAndVolume(t *testing.T) {
+	wantAll(t)
+	n := newNode(t, "legacy")
+	p := readPod(t, "select", n)
+	if got := p.run(t, p.spec.InitContainers[0]); got.status != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	n.change(t, "nft")
+	c := p.spec.Containers[0]
+	c.Args = []string{"iptables-wrapper doctor --check >/dev/null 2>&1 || echo $?; iptables-wrapper doctor --stale >/dev/null && echo fresh"}
+	if got := p.run(t, c); got != (result{"1\nfresh\n", "", 0}) {
+		t.Errorf("got %+v", got)
 	}
 }
