@@ -103,7 +103,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A symlink with an empty target, as a FUSE server may show it, leads nowhere.
+// A symlink with an empty target, as a FUSE server may show it, is broken.
 func TestBeside(t *testing.T) {
 	for target, want := range map[string]string{"file": "/a/file", "/b": "/b", "../c": "/a/../c", "": ""} {
 		if got, err := beside("/a/link", target); got != want || (err != nil) != (want == "") {
