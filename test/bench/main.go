@@ -76,7 +76,7 @@ func all(only, before, data string, quick, dirty bool) error {
 		NFT: output("xtables-nft-multi", "iptables", "--version"), Legacy: output("xtables-legacy-multi", "iptables", "--version"),
 		Processors: runtime.NumCPU(), Scale: 1,
 	}
-	rounds, atMost := 201, 20*time.Second
+	rounds, atMost := 201, 30*time.Second
 	if quick {
 		r.Scale, rounds, atMost = 20, 11, time.Second
 	}

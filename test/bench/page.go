@@ -70,7 +70,7 @@ func page(r report, sum string) ([]byte, error) {
 			return fmt.Sprint(m.Calls[program])
 		},
 		"saves": func(m measure.Result, metric int) string {
-			return thousands(int(summary(values(m.Saves, metric)).Center + 0.5))
+			return thousands(int(summary(values(m.Samples["saves"], metric)).Center + 0.5))
 		},
 	}
 	t, err := template.New("").Funcs(functions).Parse(text)
@@ -108,10 +108,10 @@ func withHint(r report) string {
 func sentence(r report) string {
 	var wrapped, floor, saves []float64
 	for _, m := range r.Results {
-		if m.Saves != nil {
+		if saved := m.Samples["saves"]; saved != nil {
 			wrapped = append(wrapped, summary(over(m, "wrapped", measure.CPU)).Center)
 			floor = append(floor, summary(over(m, "floor", measure.CPU)).Center)
-			saves = append(saves, summary(values(m.Saves, measure.CPU)).Center)
+			saves = append(saves, summary(values(saved, measure.CPU)).Center)
 		}
 	}
 	if saves == nil {

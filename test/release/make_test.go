@@ -48,16 +48,6 @@ git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false com
 	return dir
 }
 
-// cache is where base images stay for the next run; test/images uses the same.
-func cache(t *testing.T) string {
-	t.Helper()
-	dir, err := os.UserCacheDir()
-	host.Check(t, err)
-	dir = filepath.Join(dir, "iptables-wrappers")
-	host.Check(t, os.MkdirAll(dir, 0o755))
-	return dir
-}
-
 // limits are for a machine whose own are lower than podman's defaults.
 var limits = []string{"--ulimit=nofile=20000:20000", "--ulimit=nproc=4096:4096"}
 
@@ -84,10 +74,15 @@ func debianBase(t *testing.T, arch string) string {
 	return fromDebian(t, "trixie-"+arch+"-base.tar", "--mode=root", "--skip=output/mknod", "--variant=apt", "--arch="+arch, `--aptopt=Acquire::Languages "none"`)
 }
 
-// fromDebian makes an archive of Debian packages, once on this machine.
+// fromDebian makes an archive of Debian packages, once on this machine: it stays where those of test/images are.
 func fromDebian(t *testing.T, name string, options ...string) string {
 	t.Helper()
-	tar := filepath.Join(cache(t), name)
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tar := filepath.Join(cache, "iptables-wrappers", name)
+	host.Run(t, "mkdir", "-p", filepath.Dir(tar))
 	if _, err := os.Stat(tar); err != nil {
 		unfinished := filepath.Join(t.TempDir(), name)
 		args := append([]string{"--quiet", "--format=tar", `--aptopt=Acquire::Check-Valid-Until "false"`}, options...)

@@ -31,7 +31,6 @@ type Result struct {
 	Row     Row
 	Samples map[string][]Cost
 	Calls   map[string]int // system calls until iptables begins
-	Saves   []Cost
 }
 
 // Measure makes the host and measures.
@@ -42,6 +41,9 @@ func Measure(r Row, layer string) (Result, error) {
 	}
 	direct := append([]string{"/usr/sbin/xtables-" + r.Mode + "-multi"}, r.command()...)
 	commands := map[string][]string{"direct": direct, "floor": append([]string{"/usr/sbin/floor"}, direct...)}
+	if r.Saves {
+		commands["saves"] = []string{"/bin/sh", "-ec", "iptables-nft-save; ip6tables-nft-save; iptables-legacy-save; ip6tables-legacy-save"}
+	}
 	for name, dir := range dirs {
 		if _, err := os.Stat(dir + "/iptables-wrapper"); err != nil {
 			continue // no revision to compare with
@@ -54,25 +56,22 @@ func Measure(r Row, layer string) (Result, error) {
 		}
 	}
 	for begin, round := time.Now(), 0; round < r.Rounds && (round < 5 || time.Since(begin) < r.AtMost); round++ {
-		for _, name := range []string{"direct", "floor", "wrapped", "before"} {
+		for _, name := range []string{"direct", "floor", "wrapped", "before", "saves"} {
 			command := commands[name]
-			if command == nil {
+			if command == nil || name == "saves" && round%50 > 0 {
 				continue
 			}
 			if err := ready(r, name); err != nil {
 				return result, err
 			}
-			if round == 0 && name != "direct" && r.AtOnce+r.Calls == 0 {
+			if round == 0 && name != "direct" && name != "saves" && r.AtOnce+r.Calls == 0 {
 				calls, err := systemCalls(command)
 				if err = errors.Join(err, ready(r, name)); err != nil {
 					return result, err
 				}
 				result.Calls[name] = calls
 			}
-			if r.Calls > 0 {
-				command = append([]string{"/bin/sh", "-c", `n=$1; shift; while [ $n -gt 0 ]; do "$@" || exit; n=$((n - 1)); done`, "sh", fmt.Sprint(r.Calls)}, command...)
-			}
-			c, err := call(max(r.AtOnce, 1), command...)
+			c, err := call(r.shell(command)...)
 			if r.Cold && name != "direct" && c[Major] == 0 {
 				err = errors.Join(err, errors.New("the cache is not cold: is the layer on a disk?"))
 			}
@@ -81,18 +80,6 @@ func Measure(r Row, layer string) (Result, error) {
 			}
 			result.Samples[name] = append(result.Samples[name], c)
 		}
-	}
-	for begin := time.Now(); r.Saves && len(result.Saves) < 5 && (len(result.Saves) == 0 || time.Since(begin) < r.AtMost); {
-		var sum Cost
-		for _, name := range []string{"iptables-nft-save", "ip6tables-nft-save", "iptables-legacy-save", "ip6tables-legacy-save"} {
-			c, err := call(1, "/usr/sbin/"+name)
-			if err != nil {
-				return result, err
-			}
-			sum.add(c)
-			sum[Wall] += c[Wall]
-		}
-		result.Saves = append(result.Saves, sum)
 	}
 	return result, nil
 }
@@ -112,41 +99,42 @@ func ready(r Row, name string) error {
 	return nil
 }
 
-// call starts a program so many times at once, and waits for the end of all: with two system calls for each, because what
-// os/exec does besides would run at the same time. All three descriptors are null.
-func call(times int, command ...string) (sum Cost, err error) {
+// shell makes a shell call a command as often as the row says.
+func (r Row) shell(command []string) []string {
+	switch {
+	case r.AtOnce > 0:
+		return append([]string{"/bin/sh", "-c", `n=$1; shift; while [ $n -gt 0 ]; do "$@" & pids="$pids $!"; n=$((n - 1)); done; for pid in $pids; do wait $pid || exit; done`, "sh", fmt.Sprint(r.AtOnce)}, command...)
+	case r.Calls > 0:
+		return append([]string{"/bin/sh", "-c", `n=$1; shift; while [ $n -gt 0 ]; do "$@" || exit; n=$((n - 1)); done`, "sh", fmt.Sprint(r.Calls)}, command...)
+	}
+	return command
+}
+
+// call starts a program and waits for its end: with two system calls, because what os/exec does besides would run at the
+// same time. All three descriptors are null.
+func call(command ...string) (c Cost, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return sum, err
+		return c, err
 	}
 	defer null.Close()
 	attributes := &syscall.ProcAttr{Env: []string{"PATH=/usr/sbin"}, Files: []uintptr{null.Fd(), null.Fd(), null.Fd()}}
-	pids := make([]int, times)
 	begin := time.Now()
-	for i := range pids {
-		if pids[i], err = syscall.ForkExec(command[0], command, attributes); err != nil {
-			return sum, fmt.Errorf("start %q: %w", command, err)
-		}
+	pid, err := syscall.ForkExec(command[0], command, attributes)
+	if err != nil {
+		return c, fmt.Errorf("start %q: %w", command, err)
 	}
-	for _, pid := range pids {
-		var status syscall.WaitStatus
-		var usage syscall.Rusage
-		for err = syscall.EINTR; err == syscall.EINTR; {
-			_, err = syscall.Wait4(pid, &status, 0, &usage)
-		}
-		if err != nil || status != 0 {
-			return sum, fmt.Errorf("%q: status %#x, %v", command, status, err)
-		}
-		sum.add(Cost{CPU: float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e6, Major: float64(usage.Majflt),
-			Minor: float64(usage.Minflt), RSS: float64(usage.Maxrss) / 1024})
+	var status syscall.WaitStatus
+	var usage syscall.Rusage
+	for err = syscall.EINTR; err == syscall.EINTR; {
+		_, err = syscall.Wait4(pid, &status, 0, &usage)
 	}
-	sum[Wall] = float64(time.Since(begin).Microseconds()) / 1e3
-	return sum, nil
-}
-
-// add adds what another process took. How long both took together is for the caller to say.
-func (c *Cost) add(d Cost) {
-	c[CPU], c[Major], c[Minor], c[RSS] = c[CPU]+d[CPU], c[Major]+d[Major], c[Minor]+d[Minor], max(c[RSS], d[RSS])
+	wall := time.Since(begin)
+	if err != nil || status != 0 {
+		return c, fmt.Errorf("%q: status %#x, %v", command, status, err)
+	}
+	return Cost{wall.Seconds() * 1e3, float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e6, float64(usage.Majflt), float64(usage.Minflt),
+		float64(usage.Maxrss) / 1024}, nil
 }
 
 // systemCalls returns how many a command makes, on all threads, until it becomes another program.
