@@ -131,12 +131,11 @@ func (e event) seen(before kernel, r result) (list []string, v *violation) {
 	ok := func(status int) string { return fmt.Sprintf("test $ran -eq %d", status) }
 	switch e.kind {
 	case version, save:
-		list = nil
-		for mode, word := range map[string]string{"nft": "(nf_tables)", "legacy": ""} {
-			if first, _, _ := strings.Cut(r.stdout, "\n"); strings.Contains(first, word) && (mode == "nft") == strings.Contains(first, "nf_tables") {
-				list = append(list, mode)
-			}
+		if r.stdout == "" { // no tables to save
+			break
 		}
+		first, _, _ := strings.Cut(r.stdout, "\n")
+		list = []string{map[bool]string{true: "nft", false: "legacy"}[strings.Contains(first, "(nf_tables)")]}
 	case check, remove:
 		if r.status > 1 {
 			return nil, broken(ok(1), "status %d: %s", r.status, r.stderr)
@@ -210,7 +209,8 @@ func (m *model) person(e event, k kernel, r result) *violation {
 				next = append(next, world{}, world{user: w.user})
 				continue
 			}
-			next = append(next, world{memory{mode: e.mode, certain: true}, w.user})
+			// What a person says holds, certain or not.
+			next = append(next, world{memory{mode: e.mode, certain: true}, w.user}, world{memory{mode: e.mode, person: true}, w.user})
 		}
 		if want := map[bool]string{true: e.mode}[e.kind == selectMode]; m.Root == "rw" && r.sw != want {
 			return broken(`test "$(readlink /usr/sbin/iptables-current)" = xtables-`+e.mode+"-multi", "%s: the switch points to %q", e.command(), r.sw)

@@ -11,6 +11,7 @@ package histories
 type memory struct {
 	mode    string // "" for none
 	certain bool
+	person  bool // select --mode: binding without rules, perhaps not called certain
 	blind   bool // made by a call that could not ask both backends: believed by its own user only
 }
 
@@ -105,8 +106,9 @@ func (m *model) answers(w world, k kernel, user, command bool) []answer {
 		believed = append(believed, w.user)
 	}
 	for i, mem := range believed {
-		void := mem.mode == "" || mem.blind && user && i == 0 || !mem.certain && !k.of(mem.mode).table
-		if void || len(list) > 0 && !mem.certain { // which of two certain ones is not promised
+		firm := mem.certain || mem.person
+		void := mem.mode == "" || mem.blind && user && i == 0 || !firm && !k.of(mem.mode).table
+		if void || len(list) > 0 && !firm { // which of two certain ones is not promised
 			continue
 		}
 		a := answer{mem.mode, no, remembered}

@@ -33,7 +33,7 @@ delete element inet busy s { 1 }' | nft -i >/dev/null 2>&1 &
 }
 # Somebody without any right holds the lock of the directory of the commands, while a command runs.
 locked() {
-	stranger flock -s /usr/sbin sleep 5 &
+	setpriv --reuid=1000 --clear-groups --bounding-set=-all --inh-caps=-all flock -s -F /usr/sbin sleep 5 &
 	sleep 0.02
 	ran=0; "$@" || ran=$?
 	kill $!
