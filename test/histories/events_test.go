@@ -34,8 +34,8 @@ const (
 	version
 	save
 	list
-	check
-	remove
+	checked
+	removed
 	flush
 	unchain
 	add
@@ -114,9 +114,9 @@ func (e event) command() string {
 		return caller + tables + "-save"
 	case list:
 		return caller + tables + " -w -S"
-	case check:
+	case checked:
 		return strings.Replace(caller+rule, "-A", "-C", 1)
-	case remove:
+	case removed:
 		return strings.Replace(caller+rule, "-A", "-D", 1)
 	case flush:
 		return caller + tables + " -w -F"
@@ -164,80 +164,112 @@ func history(seed uint64) (s settings, events []event) {
 	r := rand.New(rand.NewPCG(seed, 29))
 	s = settings{Root: one(r, "rw", "ro"), Dev: one(r, "own", "own", "own", "host"), Shm: one(r, "sticky", "sticky", "sticky", "plain", "full", "absent"),
 		Run: one(r, "rw", "rw", "ro"), Init: one(r, 0, 0, 0, 65534), Group: one(r, 0, 65534)}
-	var added []event
 	for range r.IntN(3) {
 		events = append(events, event{kind: one(r, rules, rules, rules, hint, canary, native), mode: one(r, modes...), n: 1 + r.IntN(8)})
 	}
-	large := r.IntN(16) == 0
-	if large {
+	g := generator{Rand: r, large: r.IntN(16) == 0, users: r.IntN(2) == 0}
+	if g.large {
 		mode := r.IntN(2)
 		events = append(events, event{kind: rules, mode: modes[mode], n: 4000}, event{kind: rules, mode: modes[1-mode], n: 1500})
 	}
-	users := r.IntN(2) == 0
-	for number := range 3 + r.IntN(10) {
-		e := event{mode: one(r, modes...), n: number + 1, v6: r.IntN(4) == 0, user: users && r.IntN(3) == 0}
-		switch p := r.IntN(100); {
-		case p < 7:
-			e.kind, e.n = rules, 1+r.IntN(8)
-		case p < 10:
-			e.kind = one(r, hint, canary)
-		case p < 13:
-			e.kind = kubeletGone
-		case p < 16:
-			e.kind = flushed
-		case p < 18:
-			e.kind, e.with = hostile, one(r, "taken", "removed")
-		case p < 26:
-			e.kind = one(r, version, save, list)
-		case p < 40 && len(added) > 0:
-			old := one(r, added...)
-			e.kind, e.n, e.v6, e.user = one(r, check, remove), old.n, old.v6, old.user
-		case p < 46:
-			e.kind = one(r, flush, unchain)
-		case p < 62:
-			e.kind = one(r, add, add, restore)
-			if e.kind == add && !e.user && r.IntN(4) == 0 {
-				e.with = "locked"
-			}
-			if large && e.kind == add {
-				e.with = "busy"
-			}
-		case p < 64:
-			e.kind = policy
-		case p < 70:
-			e.kind = one(r, burst, burstAndRules)
-		case p < 74:
-			e.kind = refused
-		case p < 77:
-			e.kind, e.user = powerless, false
-		case p < 79:
-			e.kind = override
-		case p < 87:
-			e.user = false
-			e.disturb(r)
-		case p < 91:
-			e.kind = strict
-		case p < 93:
-			e.kind = selects
-		case p < 95:
-			e.kind = selectMode
-		case p < 96:
-			e.kind = reset
-		default:
-			e.kind, e.with = restart, one(r, "all", "root", "none")
-		}
-		if e.kind == add || e.kind == restore {
-			added = append(added, e)
-		}
+	for range 3 + r.IntN(8) {
+		e := g.next()
 		events = append(events, e)
+		if e.kind > hostile && r.IntN(3) == 0 { // what it left behind shows when the host changes
+			events = append(events, event{kind: rules, mode: one(r, "nft", "legacy", "legacy"), n: 1 + r.IntN(8)})
+			if len(g.added) > 0 && r.IntN(2) == 0 {
+				events = append(events, g.again())
+			} else {
+				events = append(events, g.adds())
+			}
+		}
 	}
 	return s, events
+}
+
+type generator struct {
+	*rand.Rand
+	large, users bool
+	number       int
+	added        []event
+}
+
+func (g *generator) fresh() event {
+	g.number++
+	return event{mode: one(g.Rand, modes...), n: g.number, v6: g.IntN(4) == 0, user: g.users && g.IntN(3) == 0}
+}
+
+// adds is a plain call that adds a rule.
+func (g *generator) adds() event {
+	e := g.fresh()
+	if e.kind = one(g.Rand, add, add, restore); e.kind == add {
+		switch {
+		case g.large:
+			e.with = "busy"
+		case g.IntN(4) == 0:
+			e.with = "locked"
+		}
+	}
+	g.added = append(g.added, e)
+	return e
+}
+
+// again is about a rule that was added before.
+func (g *generator) again() event {
+	e := one(g.Rand, g.added...)
+	e.kind, e.with = one(g.Rand, checked, removed), ""
+	return e
+}
+
+func (g *generator) next() event {
+	e := g.fresh()
+	switch p := g.IntN(100); {
+	case p < 5:
+		e.kind, e.n = rules, 1+g.IntN(8)
+	case p < 9:
+		e.kind = one(g.Rand, hint, canary)
+	case p < 14:
+		e.kind = one(g.Rand, kubeletGone, flushed)
+	case p < 16:
+		e.kind, e.with = hostile, one(g.Rand, "taken", "removed")
+	case p < 25:
+		e.kind = one(g.Rand, version, save, list)
+	case p < 38 && len(g.added) > 0:
+		return g.again()
+	case p < 45:
+		e.kind = one(g.Rand, flush, unchain)
+	case p < 62:
+		return g.adds()
+	case p < 64:
+		e.kind = policy
+	case p < 70:
+		e.kind = one(g.Rand, burst, burstAndRules)
+	case p < 74:
+		e.kind = refused
+	case p < 77:
+		e.kind, e.user = powerless, false
+	case p < 79:
+		e.kind = override
+	case p < 87:
+		e.user = false
+		e.disturb(g.Rand)
+	case p < 91:
+		e.kind = strict
+	case p < 95:
+		e.kind = one(g.Rand, selects, selectMode)
+	case p < 96:
+		e.kind = reset
+	default:
+		e.kind, e.with = restart, one(g.Rand, "all", "root", "none")
+	}
+	return e
 }
 
 // disturb lets one or more system calls of a call that adds fail, or kills it there.
 func (e *event) disturb(r *rand.Rand) {
 	on := one(r, "socket", "openat", "sendto", "recvfrom", "getsockopt", "readlinkat", "symlinkat", "renameat", "flock", "execve", "newfstatat")
-	when := fmt.Sprintf(":when=%d", 1+r.IntN(4)) + one(r, "", "+", "..3")
+	first := 1 + r.IntN(4)
+	when := fmt.Sprintf(":when=%d..%d", first, first+r.IntN(6)) // EINTR for ever would be a call for ever
 	switch e.kind = one(r, momentary, momentary, permanent, killed); e.kind {
 	case momentary:
 		e.with = one(r, "socket", "openat", "getsockopt", "recvfrom", "sendto") + " error=" + one(r, "ENFILE", "EMFILE", "ENOMEM", "ENOBUFS", "EINTR", "EAGAIN") + when

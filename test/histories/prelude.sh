@@ -27,7 +27,7 @@ busy() {
 delete element inet busy s { 1 }' | nft -i >/dev/null 2>&1 &
 	sleep 0.05
 	ran=0; "$@" || ran=$?
-	kill $!; wait $! || :
+	kill -PIPE $!; wait $! || : # a signal that sh does not mention
 	nft delete table inet busy
 	return $ran
 }
@@ -36,7 +36,7 @@ locked() {
 	setpriv --reuid=1000 --clear-groups --bounding-set=-all --inh-caps=-all flock -s -F /usr/sbin sleep 5 &
 	sleep 0.02
 	ran=0; "$@" || ran=$?
-	kill $!
+	kill -PIPE $!; wait $! || :
 	return $ran
 }
 # The same user takes the names that a memory could have, or removes what is there.

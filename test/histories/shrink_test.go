@@ -80,7 +80,7 @@ func script(seed uint64, s settings, events []event, v *violation) string {
 		case e.kind == restart:
 			life(e.with)
 		case i == v.at:
-			fmt.Fprintf(&lives, "{ %s\n} >\"$H/out\" 2>\"$H/err\" </dev/null && ran=0 || ran=$?\n%s\n", e.command(), v.check)
+			fmt.Fprintf(&lives, "for mode in nft legacy; do saved $mode | sed '/^#/d' >$H/$mode; done\n{ %s\n} >\"$H/out\" 2>\"$H/err\" </dev/null && ran=0 || ran=$?\n%s\n", e.command(), v.check)
 		default:
 			fmt.Fprintf(&lives, "%s </dev/null\n", e.command())
 		}
