@@ -6,276 +6,198 @@ package histories
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // An event is something that happens on the host, or that a client does in the container.
 type event struct {
-	kind kind
-	user bool   // user 65534 with two capabilities; otherwise root
-	mode string // a backend
-	n    int    // the number of a rule or of rules
-	v6   bool
-	with string // how the call is disturbed
+	*kind
+	user   bool   // user 65534 with two capabilities; otherwise root
+	mode   string // a backend
+	number int    // of the rule that it adds, or of rules
+	v6     bool
+	strike string // which system call fails, and how
 }
 
-type kind int
+// A kind of event, and how a shell in the container makes it happen. CALL is the caller's "iptables -w" or "ip6tables -w".
+type kind struct {
+	weight  int
+	class   class
+	command string
+}
+
+// A class is what the model has to know of an event.
+type class int
 
 const (
-	// On the host.
-	hint kind = iota
-	canary
-	kubeletGone
-	rules
-	flushed
-	native
-	hostile
-	// A client's calls that read, change or add something.
-	version
-	save
-	list
-	checked
-	removed
-	flush
-	unchain
-	add
-	restore
-	policy
-	burst
-	burstAndRules // while rules of the host arrive in a backend
-	refused
-	powerless
-	override
-	// A call that is disturbed.
-	momentary
-	permanent
+	onHost  class = iota
+	hostile       // another user in the container
+	reads
+	checks // whether an own rule is there
+	removes
+	changes
+	adds // from here on, with an address of its own
+	overrides
+	refused   // by iptables
+	powerless // without CAP_NET_ADMIN
+	momentary // a system call fails that may succeed the next time
+	permanent // one fails that always will
 	killed
-	// A person's commands, and a new life.
-	strict
+	strict // detect
 	selects
-	selectMode
-	reset
-	restart
+	selectsMode
+	resets
+	restarts
 )
 
-// source is the address by which a rule is found again.
-func (e event) source() string {
-	if e.v6 {
-		return fmt.Sprintf("2001:db8::%x", e.n)
-	}
-	return fmt.Sprintf("10.9.%d.0", e.n)
+const rule = " -A INPUT -j ACCEPT -s ADDRESS"
+
+var (
+	hostRules = &kind{5, onHost, "rules MODE NUMBER"}
+	plain     = &kind{8, adds, "CALL" + rule}
+	busy      = &kind{0, adds, "busy CALL" + rule}
+	check     = &kind{0, checks, "CALL -C" + rule[3:]}
+	remove    = &kind{0, removes, "CALL -D" + rule[3:]}
+	// Five calls, while rules of the host arrive.
+	meanwhile = &kind{3, adds, "rules MODE 6 & together 5 ADDRESSES CALL -A INPUT -j ACCEPT; ran=$?; wait; (exit $ran)"}
+)
+
+// kinds, and how frequent they are. What is rare on real hosts is frequent here.
+var kinds = []*kind{
+	hostRules, plain, meanwhile,
+	{2, onHost, "chain KUBE-IPTABLES-HINT MODE"},
+	{2, onHost, "chain KUBE-KUBELET-CANARY MODE"},
+	{3, onHost, "kubelet_gone MODE"},
+	{3, onHost, "flushed MODE"},
+	{1, onHost, "native"},
+	{1, hostile, "taken MODE"},
+	{1, hostile, "removed"},
+	{3, reads, "USER TABLES --version"},
+	{3, reads, "USER TABLES-save"},
+	{3, reads, "CALL -S"},
+	{13, checks, ""}, // or removes
+	{4, changes, "CALL -F"},
+	{3, changes, "CALL -t mangle -X"},
+	{6, adds, `printf '*filter\n-A INPUT -j ACCEPT -s ADDRESS\nCOMMIT\n' | USER TABLES-restore -w --noflush`},
+	{3, adds, "locked CALL" + rule},
+	{3, adds, "together 5 ADDRESSES CALL -A INPUT -j ACCEPT"},
+	{4, refused, "CALL" + rule + " --bogus"},
+	{3, powerless, "powerless TABLES -w" + rule},
+	{2, overrides, "USER env IPTABLES_WRAPPER_MODE=MODE TABLES -w" + rule},
+	{5, momentary, "strike STRIKE TABLES -w" + rule},
+	{2, permanent, "strike STRIKE TABLES -w" + rule},
+	{3, killed, "strike STRIKE TABLES -w" + rule},
+	{5, strict, "iptables-wrapper detect --strict"},
+	{3, selects, "iptables-wrapper select"},
+	{2, selectsMode, "iptables-wrapper select --mode MODE"},
+	{1, resets, "iptables-wrapper reset"},
+	{2, restarts, ":"},
+	{1, restarts, ": root"},
+	{1, restarts, ": all"},
 }
 
-const together = 5
-
-// sources are the addresses of all rules that the event adds.
-func (e event) sources() (list []string) {
-	if e.kind != burst && e.kind != burstAndRules {
-		return []string{e.source()}
-	}
-	for i := range together {
-		list = append(list, fmt.Sprint(strings.TrimSuffix(e.source(), "0"), i+1))
-	}
-	return list
-}
-
-// command is how a shell in the container makes the event happen.
-func (e event) command() string {
-	tables := "iptables"
+// text is the event's command.
+func (e event) text() string {
+	tables, user := "iptables", ""
 	if e.v6 {
 		tables = "ip6tables"
 	}
-	caller := ""
 	if e.user {
-		caller = "user "
+		user = "user"
 	}
-	rule := tables + " -w -A INPUT -j ACCEPT -s " + e.source()
-	switch e.kind {
-	case hint:
-		return "chain KUBE-IPTABLES-HINT " + e.mode
-	case canary:
-		return "chain KUBE-KUBELET-CANARY " + e.mode
-	case kubeletGone:
-		return "kubelet_gone " + e.mode
-	case rules:
-		return fmt.Sprintf("rules %s %d", e.mode, e.n)
-	case flushed:
-		return "flushed " + e.mode
-	case native:
-		return "native"
-	case hostile:
-		if e.with == "removed" {
-			return "removed"
-		}
-		return "taken " + e.mode
-	case version:
-		return caller + tables + " --version"
-	case save:
-		return caller + tables + "-save"
-	case list:
-		return caller + tables + " -w -S"
-	case checked:
-		return strings.Replace(caller+rule, "-A", "-C", 1)
-	case removed:
-		return strings.Replace(caller+rule, "-A", "-D", 1)
-	case flush:
-		return caller + tables + " -w -F"
-	case unchain:
-		return caller + tables + " -w -t mangle -X"
-	case add:
-		return strings.TrimSpace(e.with + " " + caller + rule)
-	case restore:
-		return fmt.Sprintf(`printf '*filter\n-A INPUT -j ACCEPT -s %s\nCOMMIT\n' | %s%s-restore -w --noflush`, e.source(), caller, tables)
-	case policy:
-		return caller + tables + " -w -P FORWARD DROP"
-	case burst, burstAndRules:
-		prefix := strings.TrimSuffix(e.source(), "0")
-		command := fmt.Sprintf("together %d %s %s%s -w -A INPUT -j ACCEPT", together, prefix, caller, tables)
-		if e.kind == burstAndRules {
-			return fmt.Sprintf("rules %s 6 & %s; ran=$?; wait; (exit $ran)", e.mode, command)
-		}
-		return command
-	case refused:
-		return caller + rule + " --bogus"
-	case powerless:
-		return "powerless " + rule
-	case override:
-		return caller + "env IPTABLES_WRAPPER_MODE=" + e.mode + " " + rule
-	case momentary, permanent, killed:
-		return "strike " + e.with + " " + rule
-	case strict:
-		return "iptables-wrapper detect --strict"
-	case selects:
-		return "iptables-wrapper select"
-	case selectMode:
-		return "iptables-wrapper select --mode " + e.mode
-	case reset:
-		return "iptables-wrapper reset"
+	text := strings.NewReplacer("CALL", "USER TABLES -w").Replace(e.command)
+	return strings.TrimSpace(strings.NewReplacer("USER ", strings.TrimLeft(user+" ", " "), "TABLES", tables, "ADDRESSES", strings.TrimSuffix(e.addresses()[0], "1"),
+		"ADDRESS", e.addresses()[0], "MODE", e.mode, "NUMBER", strconv.Itoa(e.number), "STRIKE", e.strike).Replace(text))
+}
+
+// addresses are those of the rules that the event adds.
+func (e event) addresses() (list []string) {
+	prefix, last := fmt.Sprintf("10.9.%d.", e.number), 1
+	if e.v6 {
+		prefix = fmt.Sprintf("2001:db8::%x:", e.number)
 	}
-	return ":" // a new life is made outside
+	if strings.Contains(e.command, "together") {
+		last = 5
+	}
+	for i := range last {
+		list = append(list, fmt.Sprint(prefix, i+1))
+	}
+	return list
 }
 
 var modes = []string{"nft", "legacy"}
 
 func one[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
-// history is a random one. What is rare on real hosts is frequent here.
+// history is a random one.
 func history(seed uint64) (s settings, events []event) {
 	r := rand.New(rand.NewPCG(seed, 29))
 	s = settings{Root: one(r, "rw", "ro"), Dev: one(r, "own", "own", "own", "host"), Shm: one(r, "sticky", "sticky", "sticky", "plain", "full", "absent"),
 		Run: one(r, "rw", "rw", "ro"), Init: one(r, 0, 0, 0, 65534), Group: one(r, 0, 65534)}
-	for range r.IntN(3) {
-		events = append(events, event{kind: one(r, rules, rules, rules, hint, canary, native), mode: one(r, modes...), n: 1 + r.IntN(8)})
+	if r.IntN(2) == 0 {
+		events = append(events, event{kind: kinds[r.IntN(6)], mode: one(r, modes...), number: 1 + r.IntN(8)})
+		events[0].kind = one(r, hostRules, hostRules, kinds[3], kinds[4])
 	}
-	g := generator{Rand: r, large: r.IntN(16) == 0, users: r.IntN(2) == 0}
-	if g.large {
-		mode := r.IntN(2)
-		events = append(events, event{kind: rules, mode: modes[mode], n: 4000}, event{kind: rules, mode: modes[1-mode], n: 1500})
+	large := r.IntN(16) == 0
+	if mode := r.IntN(2); large {
+		events = append(events, event{kind: hostRules, mode: modes[mode], number: 4000}, event{kind: hostRules, mode: modes[1-mode], number: 1500})
+	}
+	var added []event
+	users, number := r.IntN(2) == 0, 0
+	next := func(k *kind) {
+		number++
+		e := event{kind: k, mode: one(r, modes...), number: number, v6: r.IntN(4) == 0, user: users && r.IntN(3) == 0}
+		switch {
+		case k == hostRules:
+			e.number = 1 + r.IntN(8)
+		case k.class == checks && len(added) > 0:
+			e = one(r, added...)
+			e.kind = one(r, check, remove)
+		case k.class == checks:
+			e.kind = plain
+		case k.class == adds && large:
+			e.kind = busy
+		case k.class >= powerless && k.class <= killed:
+			e.user, e.strike = false, strike(r, k.class)
+		}
+		if e.class == adds && len(e.addresses()) == 1 {
+			added = append(added, e)
+		}
+		events = append(events, e)
 	}
 	for range 3 + r.IntN(8) {
-		e := g.next()
-		events = append(events, e)
-		if e.kind > hostile && r.IntN(3) == 0 { // what it left behind shows when the host changes
-			events = append(events, event{kind: rules, mode: one(r, "nft", "legacy", "legacy"), n: 1 + r.IntN(8)})
-			if len(g.added) > 0 && r.IntN(2) == 0 {
-				events = append(events, g.again())
-			} else {
-				events = append(events, g.adds())
-			}
+		k := pick(r)
+		next(k)
+		if k.class > hostile && r.IntN(3) == 0 { // what it left behind shows when the host changes
+			next(hostRules)
+			next(one(r, plain, kinds[13]))
 		}
 	}
 	return s, events
 }
 
-type generator struct {
-	*rand.Rand
-	large, users bool
-	number       int
-	added        []event
-}
-
-func (g *generator) fresh() event {
-	g.number++
-	return event{mode: one(g.Rand, modes...), n: g.number, v6: g.IntN(4) == 0, user: g.users && g.IntN(3) == 0}
-}
-
-// adds is a plain call that adds a rule.
-func (g *generator) adds() event {
-	e := g.fresh()
-	if e.kind = one(g.Rand, add, add, restore); e.kind == add {
-		switch {
-		case g.large:
-			e.with = "busy"
-		case g.IntN(4) == 0:
-			e.with = "locked"
-		}
+func pick(r *rand.Rand) *kind {
+	sum := 0
+	for _, k := range kinds {
+		sum += k.weight
 	}
-	g.added = append(g.added, e)
-	return e
+	at := r.IntN(sum)
+	return kinds[slices.IndexFunc(kinds, func(k *kind) bool { at -= k.weight; return at < 0 })]
 }
 
-// again is about a rule that was added before.
-func (g *generator) again() event {
-	e := one(g.Rand, g.added...)
-	e.kind, e.with = one(g.Rand, checked, removed), ""
-	return e
-}
-
-func (g *generator) next() event {
-	e := g.fresh()
-	switch p := g.IntN(100); {
-	case p < 5:
-		e.kind, e.n = rules, 1+g.IntN(8)
-	case p < 9:
-		e.kind = one(g.Rand, hint, canary)
-	case p < 14:
-		e.kind = one(g.Rand, kubeletGone, flushed)
-	case p < 16:
-		e.kind, e.with = hostile, one(g.Rand, "taken", "removed")
-	case p < 25:
-		e.kind = one(g.Rand, version, save, list)
-	case p < 38 && len(g.added) > 0:
-		return g.again()
-	case p < 45:
-		e.kind = one(g.Rand, flush, unchain)
-	case p < 62:
-		return g.adds()
-	case p < 64:
-		e.kind = policy
-	case p < 70:
-		e.kind = one(g.Rand, burst, burstAndRules)
-	case p < 74:
-		e.kind = refused
-	case p < 77:
-		e.kind, e.user = powerless, false
-	case p < 79:
-		e.kind = override
-	case p < 87:
-		e.user = false
-		e.disturb(g.Rand)
-	case p < 91:
-		e.kind = strict
-	case p < 95:
-		e.kind = one(g.Rand, selects, selectMode)
-	case p < 96:
-		e.kind = reset
-	default:
-		e.kind, e.with = restart, one(g.Rand, "all", "root", "none")
-	}
-	return e
-}
-
-// disturb lets one or more system calls of a call that adds fail, or kills it there.
-func (e *event) disturb(r *rand.Rand) {
-	on := one(r, "socket", "openat", "sendto", "recvfrom", "getsockopt", "readlinkat", "symlinkat", "renameat", "flock", "execve", "newfstatat")
+// strike is how one or more system calls of a call fail, or where it is killed.
+func strike(r *rand.Rand, c class) string {
 	first := 1 + r.IntN(4)
 	when := fmt.Sprintf(":when=%d..%d", first, first+r.IntN(6)) // EINTR for ever would be a call for ever
-	switch e.kind = one(r, momentary, momentary, permanent, killed); e.kind {
+	ask := one(r, "socket", "openat", "getsockopt", "recvfrom", "sendto")
+	call := one(r, ask, "readlinkat", "symlinkat", "renameat", "flock", "execve", "newfstatat")
+	switch c {
 	case momentary:
-		e.with = one(r, "socket", "openat", "getsockopt", "recvfrom", "sendto") + " error=" + one(r, "ENFILE", "EMFILE", "ENOMEM", "ENOBUFS", "EINTR", "EAGAIN") + when
+		return ask + " error=" + one(r, "ENFILE", "EMFILE", "ENOMEM", "ENOBUFS", "EINTR", "EAGAIN") + when
 	case permanent:
-		e.with = on + " error=" + one(r, "EPERM", "EACCES", "ENOSYS", "EIO", "EROFS", "ENOSPC") + when
-	case killed:
-		e.with = on + " signal=KILL" + when
+		return call + " error=" + one(r, "EPERM", "EACCES", "ENOSYS", "EIO", "EROFS", "ENOSPC") + when
 	}
+	return call + " signal=KILL" + when
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -110,20 +111,18 @@ func live(t *testing.T, image string, s settings, events []event, env []string) 
 	defer func() { l.end() }()
 	var now kernel
 	for i, e := range events {
-		if e.kind == restart {
+		if e.class == restarts {
 			l.end()
-			if l, err = begin(dir, image, e.with, environment); err != nil {
+			time.Sleep(10 * time.Millisecond) // the kernel counts process 1's start in such steps
+			if l, err = begin(dir, image, strings.TrimPrefix(e.command, ": "), environment); err != nil {
 				return nil, err
 			}
-			time.Sleep(10 * time.Millisecond) // the kernel counts process 1's start in such steps
 		}
-		r, err := l.do(e.command())
+		r, err := l.do(e.text())
 		if err != nil {
 			return nil, err
 		}
-		if e.kind == restart {
-			m.restarted(e.with, r.sw)
-		} else if v := m.judge(e, now, r); v != nil {
+		if v := m.judge(e, now, r); v != nil {
 			v.at = i
 			return v, nil
 		}

@@ -26,89 +26,93 @@ type outcome struct {
 }
 
 func (e event) deed() deed {
-	switch e.kind {
-	case version, save, list, checked, powerless, strict:
-		return reads
-	case removed, flush, unchain:
-		return changes
+	switch e.class {
+	case reads, checks:
+		return looking
+	case removes, changes:
+		return changing
 	}
-	return adds
+	return adding
 }
 
 // judge compares what an event did with what the model allows, and updates the model.
 func (m *model) judge(e event, before kernel, r result) *violation {
-	if r.names != "" {
-		return broken("test -e /usr/sbin/iptables", "%s", r.names)
-	}
 	switch {
-	case e.kind <= hostile:
-		m.taken = m.taken || e.kind == hostile
-		if r.status != 0 && e.kind != hostile && e.kind != hint && e.kind != canary && e.kind != native {
-			return broken("false", "the host's own command: status %d, %s", r.status, r.stderr)
-		}
+	case r.names != "":
+		return broken("test -e /usr/sbin/iptables", "%s", r.names)
+	case e.class <= hostile:
+		m.taken = m.taken || e.class == hostile
 		return nil
-	case e.kind == strict, e.kind == selects, e.kind == selectMode, e.kind == reset:
+	case e.class == restarts:
+		m.restarted(e, r.sw)
+		return nil
+	case e.class >= strict:
 		return m.person(e, before, r)
 	}
-	// Nothing but iptables itself says anything: a wrapped call is silent.
+	disturbed := e.class >= refused
 	for line := range strings.Lines(r.stderr) {
-		quiet := slices.Contains([]kind{checked, removed, refused, powerless, momentary, permanent, killed, policy}, e.kind)
-		if strings.Contains(line, "iptables-wrapper: ") && e.kind < momentary || !quiet && !strings.HasPrefix(line, "# Warning: ip") {
-			return broken(`! grep -q iptables-wrapper: "$H/err"`, "on stderr: %s", line)
+		// iptables itself may complain where the status says so.
+		own := strings.HasPrefix(line, "# Warning: ip") || !strings.HasPrefix(line, "iptables-wrapper: ") && (r.status != 0 || disturbed)
+		if !own && e.class < momentary {
+			return broken(`! grep -v "^# Warning: ip" "$H/err"`, "on stderr: %s", line)
 		}
 	}
 	seen, v := e.seen(before, r, m.remembers(e.user) == yes || m.sw != "")
 	if v != nil {
 		return v
 	}
-	m.busy = e.with == "busy"
+	m.busy = e.kind == busy
 	possible := m.outcomes(e, before)
-	if e.kind == burstAndRules { // before or after the host's rules
+	m.busy = false
+	if e.kind == meanwhile { // before or after the host's rules
 		later := before
 		later.of(e.mode).rules += 6
 		m.guessed = true
 		possible = append(possible, m.outcomes(e, later)...)
 	}
-	m.busy = false
-	wanted := map[string]bool{}
+	var wanted []string
 	possible = slices.DeleteFunc(possible, func(o outcome) bool {
-		wanted[o.mode] = true
+		wanted = append(wanted, o.mode)
 		return !slices.Contains(seen, o.mode)
 	})
-	undisturbed := e.kind < momentary && e.kind != refused && e.kind != powerless
-	if undisturbed && len(possible) == 0 {
+	if !disturbed && len(possible) == 0 {
 		return e.wrong(seen, wanted, r.status)
 	}
 	if r.sw != m.sw && !slices.ContainsFunc(possible, func(o outcome) bool { return o.mode == r.sw && m.stores(o.answer, e.deed(), e.user) }) {
-		return broken(`test "$(readlink /usr/sbin/iptables-current)" = iptables-wrapper`, "the switch moved to %s, which is not certain", r.sw)
+		return m.switched("", "the switch moved to %s, which is not certain", r.sw)
 	}
 	m.sw = r.sw
-	var next []world
-	if !undisturbed { // it can have been as if it had not been
-		next = append(next, m.worlds...)
-	}
+	if !disturbed {
+		m.worlds = nil
+	} // otherwise it can have been as if it had not been
 	for _, o := range possible {
-		if !slices.Contains(next, o.next) && e.kind != powerless {
-			next = append(next, o.next)
+		if e.class != powerless && !slices.Contains(m.worlds, o.next) {
+			m.worlds = append(m.worlds, o.next)
 		}
-		if e.deed() == adds && o.certain != yes {
-			m.guessed = true
-		}
+		m.guessed = m.guessed || e.deed() == adding && o.certain != yes
 	}
-	if e.kind == permanent { // what it could not ask for good makes it a guess of its own
+	if e.class == permanent { // what it could not ask for good makes it a guess of its own
 		for _, mode := range modes {
-			next = append(next, world{root: memory{mode: mode, blind: true}, user: m.worlds[0].user})
+			m.worlds = append(m.worlds, world{root: memory{mode: mode, blind: true}, user: m.worlds[0].user})
 		}
 	}
-	m.guessed = m.guessed || e.kind == momentary || e.kind == permanent || e.kind == override
-	m.worlds = next
+	m.guessed = m.guessed || e.class == momentary || e.class == permanent || e.class == overrides
 	return nil
+}
+
+// switched complains about the switch.
+func (m *model) switched(want, format string, args ...any) *violation {
+	file := "iptables-wrapper"
+	if want != "" {
+		file = "xtables-" + want + "-multi"
+	}
+	return broken(`test "$(basename "$(readlink /usr/sbin/iptables-current)")" = `+file, format, args...)
 }
 
 // outcomes are what a call may decide, and what may be remembered then.
 func (m *model) outcomes(e event, k kernel) (list []outcome) {
 	for _, w := range m.worlds {
-		if e.kind == override && m.sw == "" {
+		if e.class == overrides && m.sw == "" {
 			list = append(list, outcome{answer{e.mode, no, remembered}, w})
 			continue
 		}
@@ -121,74 +125,66 @@ func (m *model) outcomes(e event, k kernel) (list []outcome) {
 	return list
 }
 
-// seen returns the backends that the call can have run.
+// seen returns the backends that the call can have run. It is not steady where nothing can be remembered: then each of several
+// calls decides.
 func (e event) seen(before kernel, r result, steady bool) (list []string, v *violation) {
 	for i, mode := range modes {
 		if other := modes[1-i]; before.of(other).text == r.kernel.of(other).text {
 			list = append(list, mode)
 		}
 	}
-	ok := func(status int) string { return fmt.Sprintf("test $ran -eq %d", status) }
-	switch e.kind {
-	case version, save:
-		if r.stdout == "" { // no tables to save
-			break
-		}
-		first, _, _ := strings.Cut(r.stdout, "\n")
-		list = []string{map[bool]string{true: "nft", false: "legacy"}[strings.Contains(first, "(nf_tables)")]}
-	case checked, removed:
+	switch first, _, _ := strings.Cut(r.stdout, "\n"); {
+	case e.class == checks || e.class == removes:
 		if r.status > 1 {
-			return nil, broken(ok(1), "status %d: %s", r.status, r.stderr)
+			return nil, broken("test $ran -le 1", "status %d: %s", r.status, r.stderr)
 		}
-		list = slices.DeleteFunc(list, func(mode string) bool { return before.of(mode).has(e.source()) != (r.status == 0) })
-		return list, nil
-	case add, restore, burst, burstAndRules, override, momentary, permanent, killed:
+		return slices.DeleteFunc(list, func(mode string) bool { return before.of(mode).has(e.addresses()[0]) != (r.status == 0) }), nil
+	case e.class == refused || e.class == powerless:
+		if r.status == 0 || len(list) < 2 {
+			return nil, broken("test $ran -ne 0", "status %d of a call that cannot write", r.status)
+		}
+	case r.status != 0 && e.class < refused:
+		return nil, broken("test $ran -eq 0", "status %d: %s", r.status, r.stderr)
+	case strings.Contains(first, "(nf_tables)"):
+		return []string{"nft"}, nil
+	case strings.Contains(first, "(legacy)") || strings.HasPrefix(first, "# Generated by"):
+		return []string{"legacy"}, nil
+	case e.class >= adds:
 		at := map[string]bool{}
-		for _, source := range e.sources() {
+		for _, address := range e.addresses() {
 			for _, mode := range modes {
-				if r.kernel.of(mode).has(source) && !before.of(mode).has(source) {
+				if r.kernel.of(mode).has(address) && !before.of(mode).has(address) {
 					at[mode] = true
 				}
 			}
 		}
 		switch {
-		case len(at) == 2 && !steady:
-			list = modes // known limit: where nothing can be remembered, each call decides
-		case len(at) == 2:
-			return nil, broken("test $(for address in "+strings.Join(e.sources(), " ")+"; do where $address; done | sort -u | wc -l) -eq 1", "written to both backends")
+		case len(at) == 2 && steady:
+			return nil, broken("test $(for address in "+strings.Join(e.addresses(), " ")+"; do where $address; done | sort -u | wc -l) -eq 1", "written to both backends")
+		case len(at) == 0 && e.class < refused:
+			return nil, broken(fmt.Sprintf(`test "$(where %s)"`, e.addresses()[0]), "nothing was written")
 		case len(at) == 1:
-			list = slices.DeleteFunc(slices.Clone(modes), func(mode string) bool { return !at[mode] })
-		case e.kind < momentary:
-			return nil, broken(ok(0), "nothing was written: status %d, %s", r.status, r.stderr)
-		default:
-			list = modes
+			return slices.DeleteFunc(slices.Clone(modes), func(mode string) bool { return !at[mode] }), nil
 		}
-	case refused, powerless:
-		if r.status == 0 || len(list) < 2 {
-			return nil, broken(ok(2), "status %d of a call that cannot write", r.status)
-		}
-		return list, nil
-	}
-	if r.status != 0 && e.kind < momentary {
-		return nil, broken(ok(0), "status %d: %s", r.status, r.stderr)
+		return modes, nil
 	}
 	return list, nil
 }
 
 // wrong says that a call ran one backend, and should have run another.
-func (e event) wrong(seen []string, wanted map[string]bool, status int) *violation {
-	want := "neither"
-	for mode := range wanted {
-		want = mode
+func (e event) wrong(seen, wanted []string, status int) *violation {
+	want, other := wanted[0], modes[0]
+	if want == other {
+		other = modes[1]
 	}
-	// Of what is not the wanted one, nothing has changed. script writes what was there before to $H.
-	check := fmt.Sprintf(`saved %s | sed '/^#/d' | cmp - "$H/%[1]s"`, map[bool]string{true: "legacy", false: "nft"}[want == "nft"])
-	switch e.kind {
-	case version, save:
+	// script writes what was there before to $H.
+	check := fmt.Sprintf(`saved %s | sed '/^#/d' | cmp - "$H/%[1]s"`, other)
+	switch e.class {
+	case reads:
 		check = fmt.Sprintf(`test "$(backend <"$H/out")" = %s`, want)
-	case add, restore, burst, burstAndRules:
-		check = fmt.Sprintf(`test "$(where %s)" = %s`, e.sources()[0], want)
-	case removed, checked:
+	case adds:
+		check = fmt.Sprintf(`test "$(where %s)" = %s`, e.addresses()[0], want)
+	case checks, removes:
 		check = fmt.Sprintf("test $ran -ne %d", status)
 	}
 	return broken(check, "it ran %v, and should have run %s", seen, want)
@@ -199,31 +195,35 @@ func (m *model) person(e event, k kernel, r result) *violation {
 	mode := strings.TrimSpace(r.stdout)
 	status := func(want int) string { return fmt.Sprintf("test $ran -eq %d", want) }
 	var next []world
-	switch e.kind {
-	case selectMode, reset:
+	switch e.class {
+	case selectsMode, resets:
 		if r.status != 0 {
 			if r.status == 1 && m.Root == "ro" && m.remembers(false) != yes && r.sw == m.sw {
 				return nil // neither can be done
 			}
-			return broken(status(0), "%s: status %d, %s", e.command(), r.status, r.stderr)
+			return broken(status(0), "%s: status %d, %s", e.text(), r.status, r.stderr)
 		}
 		for _, w := range m.worlds {
-			if e.kind == reset {
+			if e.class == resets {
 				next = append(next, world{}, world{user: w.user})
 				continue
 			}
 			// What a person says holds, certain or not.
 			next = append(next, world{memory{mode: e.mode, certain: true}, w.user}, world{memory{mode: e.mode, person: true}, w.user})
 		}
-		if want := map[bool]string{true: e.mode}[e.kind == selectMode]; m.Root == "rw" && r.sw != want {
-			return broken(`test "$(readlink /usr/sbin/iptables-current)" = `+map[bool]string{true: "xtables-" + want + "-multi", false: "iptables-wrapper"}[want != ""], "%s: the switch points to %q", e.command(), r.sw)
+		want := e.mode
+		if e.class == resets {
+			want = ""
+		}
+		if m.Root == "rw" && r.sw != want {
+			return m.switched(want, "%s: the switch points to %q", e.text(), r.sw)
 		}
 	default:
 		if r.status != 0 && r.status != 3 {
-			if r.status == 1 && e.kind == selects && m.Root == "ro" && m.remembers(false) != yes {
+			if r.status == 1 && e.class == selects && m.Root == "ro" && m.remembers(false) != yes {
 				return nil
 			}
-			return broken(status(0), "%s: status %d, %s", e.command(), r.status, r.stderr)
+			return broken(status(0), "%s: status %d, %s", e.text(), r.status, r.stderr)
 		}
 		var could []string
 		for _, w := range m.worlds {
@@ -232,7 +232,7 @@ func (m *model) person(e event, k kernel, r result) *violation {
 				if a.mode != mode || a.certain == yes && r.status == 3 || a.certain == no && r.status == 0 {
 					continue
 				}
-				if e.kind == selects && r.status == 0 {
+				if e.class == selects && r.status == 0 {
 					w.root = memory{mode: mode, certain: true}
 				}
 				next = append(next, w)
@@ -240,24 +240,22 @@ func (m *model) person(e event, k kernel, r result) *violation {
 		}
 		if len(next) == 0 {
 			slices.Sort(could)
-			return broken(status(3-r.status), "%s: %s, status %d; it should have been %q", e.command(), mode, r.status, slices.Compact(could))
+			return broken(status(3-r.status), "%s: %s, status %d; it should have been %q", e.text(), mode, r.status, slices.Compact(could))
 		}
 		want := m.sw
-		if e.kind == selects && r.status == 0 && m.Root == "rw" {
+		if e.class == selects && r.status == 0 && m.Root == "rw" {
 			want = mode
 		}
 		if r.sw != want {
-			return broken(`test "$(readlink /usr/sbin/iptables-current)" = `+map[bool]string{true: "xtables-" + want + "-multi", false: "iptables-wrapper"}[want != ""], "%s: the switch points to %q instead of %q", e.command(), r.sw, want)
+			return m.switched(want, "%s: the switch points to %q", e.text(), r.sw)
 		}
 	}
 	m.sw, m.worlds = r.sw, next
 	return nil
 }
 
-// restarted is a new life: root's memory in /dev and what was in the old /dev/shm is gone, or about another life.
-func (m *model) restarted(fresh string, sw string) {
+// restarted is a new life: what was remembered in the old one is gone, or about another one.
+func (m *model) restarted(e event, sw string) {
 	m.worlds, m.sw = []world{{}}, sw
-	if fresh == "all" {
-		m.taken = false
-	}
+	m.taken = m.taken && e.command != ": all"
 }

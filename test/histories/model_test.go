@@ -38,16 +38,16 @@ const (
 	counted origin = iota
 	remembered
 	kubelet
-	switched
+	stored
 )
 
 // What a call does to the tables, as far as the wrapper can tell from its arguments.
 type deed int
 
 const (
-	reads deed = iota
-	changes
-	adds
+	looking deed = iota
+	changing
+	adding
 )
 
 type model struct {
@@ -85,7 +85,7 @@ func (m *model) remembers(user bool) truth {
 // answers is what a call may decide. A command of the wrapper does not go through the switch.
 func (m *model) answers(w world, k kernel, user, command bool) []answer {
 	if m.sw != "" && !command {
-		return []answer{{m.sw, yes, switched}} // known limit: what is stored on a writable root is final
+		return []answer{{m.sw, yes, stored}} // known limit: what is stored on a writable root is final
 	}
 	// Without group 0, legacy's tables cannot be listed.
 	sees := !user || m.Group == 0
@@ -143,7 +143,7 @@ func (m *model) counts(w world, k kernel, sees bool) []answer {
 		a.certain = no
 	case w.user.mode != "" && !w.user.certain && k.of(w.user.mode).table:
 		a.certain = no // its rules are those of a guess
-	case m.busy, m.guessed, nft == legacy, w.root.mode != "":
+	case m.busy || m.guessed || nft == legacy || w.root.mode != "":
 		a.certain = maybe
 	}
 	return []answer{a}
@@ -152,7 +152,7 @@ func (m *model) counts(w world, k kernel, sees bool) []answer {
 // after is what may be remembered after a call with this answer.
 func (m *model) after(w world, a answer, does deed, user bool) []world {
 	can := m.remembers(user)
-	if a.from == switched || a.from == remembered || can == no || a.from == counted && does == reads {
+	if a.from == stored || a.from == remembered || can == no || a.from == counted && does == looking {
 		return []world{w}
 	}
 	var list []world
@@ -168,7 +168,7 @@ func (m *model) after(w world, a answer, does deed, user bool) []world {
 	if a.certain != no {
 		made(memory{mode: a.mode, certain: true})
 	}
-	if a.certain != yes && does == adds {
+	if a.certain != yes && does == adding {
 		made(memory{mode: a.mode})
 		if user && m.Group != 0 {
 			list = nil
@@ -183,5 +183,5 @@ func (m *model) after(w world, a answer, does deed, user bool) []world {
 
 // stores says whether an answer may move the switch.
 func (m *model) stores(a answer, does deed, user bool) bool {
-	return m.Root == "rw" && !user && a.certain != no && (a.from != counted || does != reads)
+	return m.Root == "rw" && !user && a.certain != no && (a.from != counted || does != looking)
 }

@@ -77,12 +77,12 @@ func script(seed uint64, s settings, events []event, v *violation) string {
 	life("none")
 	for i, e := range events {
 		switch {
-		case e.kind == restart:
-			life(e.with)
+		case e.class == restarts:
+			life(strings.TrimPrefix(e.command, ": "))
 		case i == v.at:
-			fmt.Fprintf(&lives, "for mode in nft legacy; do saved $mode | sed '/^#/d' >$H/$mode; done\n{ %s\n} >\"$H/out\" 2>\"$H/err\" </dev/null && ran=0 || ran=$?\n%s\n", e.command(), v.check)
+			fmt.Fprintf(&lives, "for mode in nft legacy; do saved $mode | sed '/^#/d' >$H/$mode; done\n{ %s\n} >\"$H/out\" 2>\"$H/err\" </dev/null && ran=0 || ran=$?\n%s\n", e.text(), v.check)
 		default:
-			fmt.Fprintf(&lives, "%s </dev/null\n", e.command())
+			fmt.Fprintf(&lives, "%s </dev/null\n", e.text())
 		}
 	}
 	for name, content := range map[string]string{"image.sh": imageScript, "container.sh": containerScript, "prelude.sh": preludeScript} {
