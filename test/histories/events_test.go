@@ -38,7 +38,8 @@ const (
 	checks // whether an own rule is there
 	removes
 	changes
-	adds // from here on, with an address of its own
+	adjusts // adds, and not a rule
+	adds    // from here on, with an address of its own
 	overrides
 	refused   // by iptables
 	powerless // without CAP_NET_ADMIN
@@ -77,15 +78,18 @@ var kinds = []*kind{
 	{3, reads, "USER TABLES --version"},
 	{3, reads, "USER TABLES-save"},
 	{3, reads, "CALL -S"},
+	{1, reads, `printf '*filter\n-A INPUT -j ACCEPT\nCOMMIT\n' | USER TABLES-restore --test`},
 	{13, checks, ""}, // or removes
 	{4, changes, "CALL -F"},
 	{3, changes, "CALL -t mangle -X"},
+	{1, adjusts, "CALL -P FORWARD DROP"},
+	{1, adjusts, "CALL -N MINE-NUMBER"},
 	{6, adds, `printf '*filter\n-A INPUT -j ACCEPT -s ADDRESS\nCOMMIT\n' | USER TABLES-restore -w --noflush`},
 	{3, adds, "locked CALL" + rule},
 	{3, adds, "together 5 ADDRESSES CALL -A INPUT -j ACCEPT"},
 	{4, refused, "CALL" + rule + " --bogus"},
 	{3, powerless, "powerless TABLES -w" + rule},
-	{2, overrides, "USER env IPTABLES_WRAPPER_MODE=MODE TABLES -w" + rule},
+	{2, overrides, "override MODE CALL" + rule},
 	{5, momentary, "strike STRIKE TABLES -w" + rule},
 	{2, permanent, "strike STRIKE TABLES -w" + rule},
 	{3, killed, "strike STRIKE TABLES -w" + rule},
@@ -131,14 +135,22 @@ var modes = []string{"nft", "legacy"}
 
 func one[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
-// history is a random one.
-func history(seed uint64) (s settings, events []event) {
+// A history is what happens on a host and in a container.
+type history struct {
+	settings
+	events []event
+	broken *violation // by the last event
+	lie    []string   // variables that are not as the model takes them
+}
+
+// random returns the history of a seed.
+func random(seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 29))
-	s = settings{Root: one(r, "rw", "ro"), Dev: one(r, "own", "own", "own", "host"), Shm: one(r, "sticky", "sticky", "sticky", "plain", "full", "absent"),
+	s := settings{Root: one(r, "rw", "ro"), Dev: one(r, "own", "own", "own", "host"), Shm: one(r, "sticky", "sticky", "sticky", "plain", "full", "absent"),
 		Run: one(r, "rw", "rw", "ro"), Init: one(r, 0, 0, 0, 65534), Group: one(r, 0, 65534)}
+	var events []event
 	if r.IntN(2) == 0 {
-		events = append(events, event{kind: kinds[r.IntN(6)], mode: one(r, modes...), number: 1 + r.IntN(8)})
-		events[0].kind = one(r, hostRules, hostRules, kinds[3], kinds[4])
+		events = append(events, event{kind: one(r, hostRules, hostRules, kinds[3], kinds[4]), mode: one(r, modes...), number: 1 + r.IntN(8)})
 	}
 	large := r.IntN(16) == 0
 	if mode := r.IntN(2); large {
@@ -175,7 +187,7 @@ func history(seed uint64) (s settings, events []event) {
 			next(one(r, plain, kinds[13]))
 		}
 	}
-	return s, events
+	return &history{settings: s, events: events}
 }
 
 func pick(r *rand.Rand) *kind {

@@ -59,8 +59,6 @@ type model struct {
 	busy    bool // now
 }
 
-func newModel(s settings) *model { return &model{settings: s, worlds: []world{{}}} }
-
 // remembers says whether a user's calls can make a memory.
 func (m *model) remembers(user bool) truth {
 	sticky := no

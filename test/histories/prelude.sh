@@ -2,6 +2,7 @@
 PATH=/usr/sbin:/usr/bin:/bin
 user() { setpriv --reuid=65534 --regid="$GROUP" --clear-groups --inh-caps=+net_admin,+net_raw --ambient-caps=+net_admin,+net_raw "$@"; }
 powerless() { setpriv --bounding-set=-net_admin --inh-caps=-all "$@"; }
+override() { (export IPTABLES_WRAPPER_MODE="$1"; shift; "$@") }
 stranger() { setpriv --reuid=1000 --regid=1000 --clear-groups --inh-caps=-all --bounding-set=-all "$@"; }
 # What is there, by the judgement of iptables itself.
 saved() { iptables-"$1"-save; ip6tables-"$1"-save; } 2>>"$H/look"

@@ -10,61 +10,50 @@ import (
 	"testing"
 )
 
-// shrink returns a shorter history in a plainer setting that breaks a promise, too. What depends on an instant is tried again.
-func shrink(t *testing.T, image string, s settings, events []event, v *violation) (settings, []event, *violation) {
-	fails := func(s settings, events []event) *violation {
+// shrunk returns a shorter history in a plainer setting that breaks a promise, too. What depends on an instant is tried again.
+func (h *history) shrunk(t *testing.T, image string, v *violation) *history {
+	short := *h
+	short.events, short.broken = h.events[:v.at+1], v
+	try := func(other history) bool {
 		for range 2 {
-			if v := play(t, image, s, events, nil); v != nil {
-				return v
+			if v := other.play(t, image); v != nil {
+				other.events, other.broken = other.events[:v.at+1], v
+				short = other
+				return true
 			}
 		}
-		return nil
+		return false
 	}
-	events = events[:v.at+1]
-	for size := (len(events) + 1) / 2; size > 0; {
-		removed := false
-		for at := 0; at < len(events)-1; {
-			fewer := slices.Delete(slices.Clone(events), at, min(at+size, len(events)-1))
-			if found := fails(s, fewer); found != nil {
-				events, v, removed = fewer[:found.at+1], found, true
-				continue
+	for size := (len(short.events) + 1) / 2; size > 0; size /= 2 {
+		for at := 0; at < len(short.events)-1; {
+			other := short
+			other.events = slices.Delete(slices.Clone(short.events), at, min(at+size, len(short.events)-1))
+			if !try(other) {
+				at += size
 			}
-			at += size
-		}
-		if !removed || size > 1 {
-			size /= 2
 		}
 	}
 	for _, plainer := range []func(*settings){
 		func(s *settings) { s.Shm = "sticky" }, func(s *settings) { s.Run = "rw" }, func(s *settings) { s.Dev = "own" },
 		func(s *settings) { s.Group = 0 }, func(s *settings) { s.Init = 0 }, func(s *settings) { s.Root = "rw" },
 	} {
-		other := s
-		if plainer(&other); other == s {
-			continue
-		}
-		if found := fails(other, events); found != nil {
-			s, v, events = other, found, events[:found.at+1]
+		other := short
+		if plainer(&other.settings); other.settings != short.settings {
+			try(other)
 		}
 	}
-	for i := range events {
-		simpler := slices.Clone(events)
-		simpler[i].v6 = false
-		if found := fails(s, simpler); found != nil {
-			events, v = simpler[:found.at+1], found
-		}
-		if i >= len(events)-1 {
-			break
-		}
-	}
-	return s, events, v
+	return &short
 }
 
 // script is a history as a script for test/script, which fails as the history does.
-func script(seed uint64, s settings, events []event, v *violation) string {
+func (h *history) script(seed uint64) string {
+	v := h.broken
+	if v == nil {
+		v = &violation{at: -1}
+	}
 	var head, lives strings.Builder
 	fmt.Fprintf(&head, "# A random history (TEST_SEED=%d): %s\nmkdir h\n", seed, strings.TrimSpace(strings.ReplaceAll(v.text, "\n", "\n# ")))
-	for _, variable := range append(s.environment(), "H=$WORK/h", "IMAGE=$WORK/image", "IPTABLES_WRAPPER=/usr/sbin/iptables-wrapper") {
+	for _, variable := range append(h.environment(), "H=$WORK/h", "IMAGE=$WORK/image", "IPTABLES_WRAPPER=/usr/sbin/iptables-wrapper") {
 		fmt.Fprintf(&head, "env %s\n", variable)
 	}
 	head.WriteString("exec sh -e image.sh\n")
@@ -75,7 +64,7 @@ func script(seed uint64, s settings, events []event, v *violation) string {
 		fmt.Fprintf(&lives, "-- life%d --\n. \"$H/../prelude.sh\"\n", number)
 	}
 	life("none")
-	for i, e := range events {
+	for i, e := range h.events {
 		switch {
 		case e.class == restarts:
 			life(strings.TrimPrefix(e.command, ": "))
