@@ -88,7 +88,7 @@ func (m *model) answers(w world, k kernel, user, command bool) []answer {
 	// Without group 0, legacy's tables cannot be listed.
 	sees := !user || m.Group == 0
 	for _, has := range []func(*side) bool{func(s *side) bool { return s.hint }, func(s *side) bool { return s.canary }} {
-		if has(&k.nft) && (sees || !k.legacy.hint) {
+		if has(&k.nft) && sees || k.nft.hint {
 			return []answer{{"nft", yes, kubelet}}
 		}
 		if has(&k.legacy) && sees {
@@ -96,7 +96,7 @@ func (m *model) answers(w world, k kernel, user, command bool) []answer {
 		}
 	}
 	var list []answer
-	if !sees && (k.nft.hint || k.nft.canary) {
+	if !sees && k.nft.canary { // legacy may have a hint
 		list = append(list, answer{"nft", maybe, kubelet})
 	}
 	believed := []memory{w.root}
