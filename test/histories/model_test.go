@@ -139,9 +139,9 @@ func (m *model) counts(w world, k kernel, sees bool) []answer {
 		return either
 	case nft+legacy == 0:
 		a.certain = no
-	case w.user.mode != "" && !w.user.certain && k.of(w.user.mode).table:
-		a.certain = no // its rules are those of a guess
-	case m.busy || m.guessed || nft == legacy || w.root.mode != "":
+	case w.user.mode == a.mode && !w.user.certain && k.of(a.mode).table:
+		a.certain = no // its rules may be those of a guess
+	case m.busy || m.guessed || nft == legacy || w.root.mode != "" || w.user.mode != "":
 		a.certain = maybe
 	}
 	return []answer{a}
