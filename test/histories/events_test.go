@@ -57,6 +57,9 @@ const rule = " -A INPUT -j ACCEPT -s ADDRESS"
 
 var (
 	hostRules = &kind{5, onHost, "rules MODE NUMBER"}
+	hint      = &kind{2, onHost, "chain KUBE-IPTABLES-HINT MODE"}
+	canary    = &kind{2, onHost, "chain KUBE-KUBELET-CANARY MODE"}
+	gone      = &kind{3, onHost, "kubelet_gone MODE"}
 	plain     = &kind{8, adds, "CALL" + rule}
 	busy      = &kind{0, adds, "busy CALL" + rule}
 	check     = &kind{0, checks, "CALL -C" + rule[3:]}
@@ -67,10 +70,7 @@ var (
 
 // kinds, and how frequent they are. What is rare on real hosts is frequent here.
 var kinds = []*kind{
-	hostRules, plain, meanwhile,
-	{2, onHost, "chain KUBE-IPTABLES-HINT MODE"},
-	{2, onHost, "chain KUBE-KUBELET-CANARY MODE"},
-	{3, onHost, "kubelet_gone MODE"},
+	hostRules, hint, canary, gone, plain, meanwhile,
 	{3, onHost, "flushed MODE"},
 	{1, onHost, "native"},
 	{1, hostile, "taken MODE"},
@@ -150,7 +150,7 @@ func random(seed uint64) *history {
 		Run: one(r, "rw", "rw", "ro"), Init: one(r, 0, 0, 0, 65534), Group: one(r, 0, 65534)}
 	var events []event
 	if r.IntN(2) == 0 {
-		events = append(events, event{kind: one(r, hostRules, hostRules, kinds[3], kinds[4]), mode: one(r, modes...), number: 1 + r.IntN(8)})
+		events = append(events, event{kind: one(r, hostRules, hostRules, hint, canary), mode: one(r, modes...), number: 1 + r.IntN(8)})
 	}
 	large := r.IntN(16) == 0
 	if mode := r.IntN(2); large {
@@ -182,9 +182,22 @@ func random(seed uint64) *history {
 	for range 3 + r.IntN(8) {
 		k := pick(r)
 		next(k)
-		if k.class > hostile && r.IntN(3) == 0 { // what it left behind shows when the host changes
+		last := events[len(events)-1]
+		// What it left behind shows when the host changes.
+		switch {
+		case k == hint || k == canary:
+			next(one(r, plain, plain, check))
+			next(gone)
+			events[len(events)-1].mode = last.mode
+			fallthrough
+		case k.class > hostile && r.IntN(3) == 0, k.class >= refused && k.class <= killed:
 			next(hostRules)
-			next(one(r, plain, kinds[13]))
+			arrived := &events[len(events)-1]
+			arrived.number += 6 // more than there may be in the other backend
+			if arrived.mode = "legacy"; last.mode == "legacy" && k.class == onHost {
+				arrived.mode = "nft"
+			}
+			next(one(r, plain, plain, check))
 		}
 	}
 	return &history{settings: s, events: events}

@@ -118,10 +118,11 @@ func (m *model) answers(w world, k kernel, user, command bool) []answer {
 	if len(list) > 0 {
 		return list
 	}
-	if command && m.sw != "" {
-		return []answer{{m.sw, maybe, remembered}}
+	list = m.counts(w, k, sees)
+	if command && m.sw != "" { // moved in an earlier life, or without a memory
+		list = append(list, answer{m.sw, maybe, remembered})
 	}
-	return m.counts(w, k, sees)
+	return list
 }
 
 // counts is what rules alone say.
