@@ -6,11 +6,12 @@
 package histories
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,19 +27,11 @@ import (
 // A history that breaks a promise is shrunk and printed as a script for test/script.
 func TestHistories(t *testing.T) {
 	image := makeImage(t)
-	first, number := uint64(1), 50
-	if s := os.Getenv("TEST_HISTORIES"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatalf("TEST_HISTORIES: %v", err)
-		}
-		first, number = host.Rand(t).Uint64()>>16, n
-	} else if s := os.Getenv("TEST_SEED"); s != "" {
-		seed, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatalf("TEST_SEED: %v", err)
-		}
-		first, number = seed, 1
+	first, number := uint64(1), uint64(50)
+	if n, ok := variable(t, "TEST_HISTORIES"); ok {
+		first, number = rand.Uint64()>>16, n
+	} else if n, ok := variable(t, "TEST_SEED"); ok {
+		first, number = n, 1
 	}
 	seeds := make(chan uint64)
 	var players sync.WaitGroup
@@ -55,30 +48,34 @@ func TestHistories(t *testing.T) {
 			}
 		})
 	}
-	for i := 0; i < number && failed.Load() < 20; i++ {
-		seeds <- first + uint64(i)
+	for seed := first; seed < first+number && failed.Load() < 20; seed++ {
+		seeds <- seed
 	}
 	close(seeds)
 	players.Wait()
+}
+
+func variable(t *testing.T, name string) (n uint64, ok bool) {
+	if s := os.Getenv(name); s != "" {
+		if _, err := fmt.Sscan(s, &n); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return n, true
+	}
+	return 0, false
 }
 
 // A wrapper that answers nft whatever it sees, and one that remembers nothing, are found out, in few events.
 func TestHistoriesFind(t *testing.T) {
 	image := makeImage(t)
 	for _, lie := range [][]string{{"IPTABLES_WRAPPER_MODE=nft"}, {"DEV=host", "SHM=absent", "RUN=ro", "ROOT=ro"}} {
-		found := false
-		for seed := uint64(1); seed < 100 && !found; seed++ {
+		var v *violation
+		for seed := uint64(1); v == nil; seed++ {
 			h := random(seed)
 			h.lie = lie
-			if v := h.play(t, image); v != nil {
-				found = true
-				if h = h.shrunk(t, image, v); len(h.events) > 6 {
-					t.Errorf("%v: %d events are needed:\n%s", lie, len(h.events), h.script(seed))
-				}
+			if v = h.play(t, image); v != nil && len(h.shrunk(t, image, v).events) > 6 || seed == 50 {
+				t.Fatalf("%v: not found, or not in few events: %v", lie, v)
 			}
-		}
-		if !found {
-			t.Errorf("%v: not found", lie)
 		}
 	}
 }
@@ -116,7 +113,7 @@ func (h *history) play(t *testing.T, image string) (v *violation) {
 			v, err = h.live(image)
 		}
 		if err != nil {
-			t.Errorf("%s: %v", h.script(0), err)
+			t.Errorf("%v: %v", h.settings, err)
 		}
 	}()
 	<-done
@@ -151,7 +148,7 @@ func (h *history) live(image string) (*violation, error) {
 			return nil, err
 		}
 		if v := m.judge(e, before, r); v != nil {
-			v.at = i
+			v.at, v.outcome = i, r.outcome
 			return v, nil
 		}
 		before = r.kernel

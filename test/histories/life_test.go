@@ -61,24 +61,15 @@ func (k *kernel) of(mode string) *side {
 }
 
 func parseSide(text string) side {
-	var s side
-	var b strings.Builder
+	s := side{text: text}
 	for line := range strings.Lines(text) {
-		switch {
-		case strings.HasPrefix(line, "#"):
-			continue
-		case strings.HasPrefix(line, "*"):
-			s.table = true
-		case strings.HasPrefix(line, "-A "):
+		s.table = s.table || strings.HasPrefix(line, "*")
+		s.hint = s.hint || strings.HasPrefix(line, ":KUBE-IPTABLES-HINT ")
+		s.canary = s.canary || strings.HasPrefix(line, ":KUBE-KUBELET-CANARY ")
+		if strings.HasPrefix(line, "-A ") {
 			s.rules++
-		case strings.HasPrefix(line, ":KUBE-IPTABLES-HINT "):
-			s.hint = true
-		case strings.HasPrefix(line, ":KUBE-KUBELET-CANARY "):
-			s.canary = true
 		}
-		b.WriteString(line)
 	}
-	s.text = b.String()
 	return s
 }
 
@@ -97,6 +88,7 @@ type result struct {
 	kernel         kernel
 	sw             string // the backend that the switch points to, "" if it is the wrapper
 	names          string // what is wrong with the names
+	outcome        string // what the script sees of all this
 }
 
 // begin starts a life in the network namespace of this thread.
@@ -137,7 +129,7 @@ func (l *life) end() {
 func (l *life) do(command string) (r result, err error) {
 	killer := time.AfterFunc(time.Minute, func() { _ = syscall.Kill(-l.cmd.Process.Pid, syscall.SIGKILL) })
 	defer killer.Stop()
-	if _, err := fmt.Fprintf(l.stdin, "{ %s\n} </dev/null >$H/out 2>$H/err; status=$?; for mode in nft legacy; do saved $mode >$H/$mode; done; echo $status\n", command); err != nil {
+	if _, err := fmt.Fprintf(l.stdin, "{ %s\n} </dev/null >$H/out 2>$H/err; ran=$?; look; echo $ran\n", command); err != nil {
 		return r, err
 	}
 	line, err := l.stdout.ReadString('\n')
@@ -148,34 +140,19 @@ func (l *life) do(command string) (r result, err error) {
 	if r.status, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
 		return r, err
 	}
-	var content [4]string
-	for i, name := range []string{"out", "err", "nft", "legacy"} {
+	var nft, legacy string
+	for name, content := range map[string]*string{"out": &r.stdout, "err": &r.stderr, "nft": &nft, "legacy": &legacy, "names": &r.names, "outcome": &r.outcome} {
 		file, err := os.ReadFile(filepath.Join(l.dir, name))
 		if err != nil {
 			return r, err
 		}
-		content[i] = string(file)
+		*content = string(file)
 	}
-	r.stdout, r.stderr, r.kernel = content[0], content[1], kernel{parseSide(content[2]), parseSide(content[3])}
-	r.sw, r.names = l.layout()
+	r.kernel = kernel{parseSide(nft), parseSide(legacy)}
+	target, linked := strings.CutSuffix(strings.TrimSpace(r.names), strings.Repeat(" iptables-current", 6))
+	switches := map[string]string{"xtables-nft-multi": "nft", "xtables-legacy-multi": "legacy", "iptables-wrapper": ""}
+	if sw, known := switches[target]; known && linked {
+		r.sw, r.names = sw, ""
+	}
 	return r, nil
-}
-
-// layout looks at the six names.
-func (l *life) layout() (sw, wrong string) {
-	sbin := filepath.Join(l.dir, "sbin")
-	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
-		if target, err := os.Readlink(filepath.Join(sbin, name)); target != "iptables-current" {
-			wrong = fmt.Sprintf("%s points to %q (%v)", name, target, err)
-		}
-	}
-	target, err := os.Readlink(filepath.Join(sbin, "iptables-current"))
-	target = filepath.Base(target)
-	switch sw = strings.TrimSuffix(strings.TrimPrefix(target, "xtables-"), "-multi"); {
-	case target == "iptables-wrapper":
-		sw = ""
-	case sw != "nft" && sw != "legacy":
-		wrong = fmt.Sprintf("the switch points to %q (%v)", target, err)
-	}
-	return sw, wrong
 }

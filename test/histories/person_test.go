@@ -5,47 +5,33 @@ package histories
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // person judges the commands of the wrapper.
 func (m *model) person(e event, k kernel, r result) *violation {
-	mode := strings.TrimSpace(r.stdout)
-	status := func(want int) string { return fmt.Sprintf("test $ran -eq %d", want) }
-	var next []world
-	switch e.class {
-	case selectsMode, resets:
-		if r.status != 0 {
-			if r.status == 1 && m.Root == "ro" && m.remembers(false) != yes && r.sw == m.sw {
-				return nil // neither can be done
-			}
-			return broken(status(0), "%s: status %d, %s", e.text(), r.status, r.stderr)
-		}
-		for _, w := range m.worlds {
-			if e.class == resets {
-				next = append(next, world{}, world{user: w.user})
-				continue
-			}
-			// What a person says holds, certain or not.
-			next = append(next, world{memory{mode: e.mode, certain: true}, w.user}, world{memory{mode: e.mode, person: true}, w.user})
-		}
-		want := e.mode
-		if e.class == resets {
-			want = ""
-		}
-		if m.Root == "rw" && r.sw != want {
-			return m.switched(want, "%s: the switch points to %q", e.text(), r.sw)
-		}
+	switch {
+	case r.status == 0, r.status == 3 && e.class <= selects:
+	case r.status == 1 && e.class > strict && m.Root == "ro" && m.remembers(false) != yes:
+		return nil // neither switch nor memory can be had
 	default:
-		if r.status != 0 && r.status != 3 {
-			if r.status == 1 && e.class == selects && m.Root == "ro" && m.remembers(false) != yes {
-				return nil
-			}
-			return broken(status(0), "%s: status %d, %s", e.text(), r.status, r.stderr)
+		return broken("%s: status %d, %s", e.text(), r.status, r.stderr)
+	}
+	mode, sw := strings.TrimSpace(r.stdout), m.sw
+	if m.Root == "rw" && r.status == 0 && e.class > strict {
+		if sw = mode; e.class == resets {
+			sw = ""
 		}
-		var could []string
-		for _, w := range m.worlds {
+	}
+	var next []world
+	var could []string
+	for _, w := range m.worlds {
+		switch e.class {
+		case resets:
+			next = append(next, world{}, world{user: w.user})
+		case selectsMode: // what a person says holds, certain or not
+			next = append(next, world{memory{mode: e.mode, certain: true}, w.user}, world{memory{mode: e.mode, person: true}, w.user})
+		default:
 			for _, a := range m.answers(w, k, false, true) {
 				could = append(could, fmt.Sprint(a.mode, []string{" not certain", " perhaps certain", " certain"}[a.certain]))
 				if a.mode != mode || a.certain == yes && r.status == 3 || a.certain == no && r.status == 0 {
@@ -57,17 +43,12 @@ func (m *model) person(e event, k kernel, r result) *violation {
 				next = append(next, w)
 			}
 		}
-		if len(next) == 0 {
-			slices.Sort(could)
-			return broken(status(3-r.status), "%s: %s, status %d; it should have been %q", e.text(), mode, r.status, slices.Compact(could))
-		}
-		want := m.sw
-		if e.class == selects && r.status == 0 && m.Root == "rw" {
-			want = mode
-		}
-		if r.sw != want {
-			return m.switched(want, "%s: the switch points to %q", e.text(), r.sw)
-		}
+	}
+	if len(next) == 0 {
+		return broken("%s: %s, status %d; it should have been one of %q", e.text(), mode, r.status, could)
+	}
+	if r.sw != sw || e.class == selectsMode && mode != e.mode {
+		return broken("%s: %q, and the switch points to %q", e.text(), mode, r.sw)
 	}
 	m.sw, m.worlds = r.sw, next
 	return nil

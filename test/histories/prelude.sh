@@ -6,7 +6,15 @@ override() { (export IPTABLES_WRAPPER_MODE="$1"; shift; "$@") }
 stranger() { setpriv --reuid=1000 --regid=1000 --clear-groups --inh-caps=-all --bounding-set=-all "$@"; }
 # What is there, by the judgement of iptables itself.
 saved() { test $1 = nft || read -r _ </proc/net/ip_tables_names && iptables-$1-save; test $1 = nft || read -r _ </proc/net/ip6_tables_names && ip6tables-$1-save || :; }
-where() { for mode in nft legacy; do ! saved $mode | grep -q -e "-s $1/" || echo $mode; done; }
+# How a command ended, and what is there then.
+look() {
+	for mode in nft legacy; do saved $mode | sed '/^#/d' >"$H/$mode"; done
+	cd /usr/sbin
+	switch=$(readlink iptables-current)
+	echo "${switch##*/}" $(readlink iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore) >"$H/names"
+	cd /
+	{ echo "$ran"; cat "$H/names" "$H/nft" "$H/legacy" "$H/err"; backend <"$H/out"; } >"$H/outcome"
+}
 backend() { sed -n '1s/.*(legacy).*/legacy/p; 1s/.*(nf_tables).*/nft/p; 1s/^# .*iptables-save v.* (nf_tables) .*/nft/p'; }
 # What happens on the host.
 chain() { iptables-"$2" -w -t mangle -N "$1"; ip6tables-"$2" -w -t mangle -N "$1"; } # CHAIN MODE
