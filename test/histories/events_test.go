@@ -14,10 +14,10 @@ import (
 // An event is something that happens on the host, or that a client does in the container.
 type event struct {
 	*kind
-	user   bool   // user 65534 with two capabilities; otherwise root
+	who    int    // 0: root, 1: user 65534 with two capabilities
 	mode   string // a backend
 	number int    // of the rule that it adds, or of rules
-	v6     bool
+	tables string // iptables, ip6tables
 	strike string // which system call fails, and how
 }
 
@@ -104,29 +104,22 @@ var kinds = []*kind{
 
 // text is the event's command.
 func (e event) text() string {
-	tables, user := "iptables", ""
-	if e.v6 {
-		tables = "ip6tables"
-	}
-	if e.user {
-		user = "user"
-	}
-	text := strings.NewReplacer("CALL", "USER TABLES -w").Replace(e.command)
-	return strings.TrimSpace(strings.NewReplacer("USER ", strings.TrimLeft(user+" ", " "), "TABLES", tables, "ADDRESSES", strings.TrimSuffix(e.addresses()[0], "1"),
-		"ADDRESS", e.addresses()[0], "MODE", e.mode, "NUMBER", strconv.Itoa(e.number), "STRIKE", e.strike).Replace(text))
+	user := []string{"", "user "}[e.who]
+	return strings.NewReplacer("CALL", user+e.tables+" -w", "USER ", user, "TABLES", e.tables, "ADDRESSES", strings.TrimSuffix(e.addresses()[0], "1"),
+		"ADDRESS", e.addresses()[0], "MODE", e.mode, "NUMBER", strconv.Itoa(e.number), "STRIKE", e.strike).Replace(e.command)
 }
 
 // addresses are those of the rules that the event adds.
 func (e event) addresses() (list []string) {
-	prefix, last := fmt.Sprintf("10.9.%d.", e.number), 1
-	if e.v6 {
-		prefix = fmt.Sprintf("2001:db8::%x:", e.number)
+	format, last := "10.9.%d.%d", 1
+	if e.tables == "ip6tables" {
+		format = "2001:db8::%x:%d"
 	}
 	if strings.Contains(e.command, "together") {
 		last = 5
 	}
 	for i := range last {
-		list = append(list, fmt.Sprint(prefix, i+1))
+		list = append(list, fmt.Sprintf(format, e.number, i+1))
 	}
 	return list
 }
@@ -157,10 +150,10 @@ func random(seed uint64) *history {
 		events = append(events, event{kind: hostRules, mode: modes[mode], number: 4000}, event{kind: hostRules, mode: modes[1-mode], number: 1500})
 	}
 	var added []event
-	users, number := r.IntN(2) == 0, 0
+	users, number := one(r, []int{0}, []int{0, 0, 1}), 0
 	next := func(k *kind) {
 		number++
-		e := event{kind: k, mode: one(r, modes...), number: number, v6: r.IntN(4) == 0, user: users && r.IntN(3) == 0}
+		e := event{kind: k, mode: one(r, modes...), number: number, tables: one(r, "iptables", "iptables", "iptables", "ip6tables"), who: one(r, users...)}
 		switch {
 		case k == hostRules:
 			e.number = 1 + r.IntN(8)
@@ -171,16 +164,20 @@ func random(seed uint64) *history {
 			e.kind = plain
 		case k.class == adds && large:
 			e.kind = busy
-		case k.class >= powerless && k.class <= killed:
-			e.user, e.strike = false, strike(r, k.class)
+		case k.class >= powerless:
+			e.who, e.strike = 0, strike(r, k.class)
 		}
 		if e.class == adds && len(e.addresses()) == 1 {
 			added = append(added, e)
 		}
 		events = append(events, e)
 	}
+	var deck []*kind
+	for _, k := range kinds {
+		deck = append(deck, slices.Repeat([]*kind{k}, k.weight)...)
+	}
 	for range 3 + r.IntN(8) {
-		k := pick(r)
+		k := one(r, deck...)
 		next(k)
 		last := events[len(events)-1]
 		// What it left behind shows when the host changes.
@@ -203,26 +200,14 @@ func random(seed uint64) *history {
 	return &history{settings: s, events: events}
 }
 
-func pick(r *rand.Rand) *kind {
-	sum := 0
-	for _, k := range kinds {
-		sum += k.weight
-	}
-	at := r.IntN(sum)
-	return kinds[slices.IndexFunc(kinds, func(k *kind) bool { at -= k.weight; return at < 0 })]
-}
-
 // strike is how one or more system calls of a call fail, or where it is killed.
 func strike(r *rand.Rand, c class) string {
-	first := 1 + r.IntN(4)
-	when := fmt.Sprintf(":when=%d..%d", first, first+r.IntN(6)) // EINTR for ever would be a call for ever
-	ask := one(r, "socket", "openat", "getsockopt", "recvfrom", "sendto")
-	call := one(r, ask, "readlinkat", "symlinkat", "renameat", "flock", "execve", "newfstatat")
-	switch c {
-	case momentary:
-		return ask + " error=" + one(r, "ENFILE", "EMFILE", "ENOMEM", "ENOBUFS", "EINTR", "EAGAIN") + when
-	case permanent:
-		return call + " error=" + one(r, "EPERM", "EACCES", "ENOSYS", "EIO", "EROFS", "ENOSPC") + when
+	call := one(r, "socket", "openat", "getsockopt", "recvfrom", "sendto")
+	if c != momentary {
+		call = one(r, call, "readlinkat", "symlinkat", "renameat", "flock", "execve", "newfstatat")
 	}
-	return call + " signal=KILL" + when
+	how := map[class]string{momentary: "error=" + one(r, "ENFILE", "EMFILE", "ENOMEM", "ENOBUFS", "EINTR", "EAGAIN"),
+		permanent: "error=" + one(r, "EPERM", "EACCES", "ENOSYS", "EIO", "EROFS", "ENOSPC"), killed: "signal=KILL"}
+	first := 1 + r.IntN(4)
+	return fmt.Sprintf("%s %s:when=%d..%d", call, how[c], first, first+r.IntN(6)) // EINTR for ever would be a call for ever
 }

@@ -4,14 +4,13 @@
 package histories
 
 import (
-	"bufio"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -78,7 +77,7 @@ type life struct {
 	dir    string // $H
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	stdout *bufio.Reader
+	stdout io.Reader
 }
 
 // A result is how a command ended, and what there is afterwards.
@@ -86,6 +85,7 @@ type result struct {
 	status         int
 	stdout, stderr string
 	kernel         kernel
+	backend        string // that the output names
 	sw             string // the backend that the switch points to, "" if it is the wrapper
 	names          string // what is wrong with the names
 	outcome        string // what the script sees of all this
@@ -96,21 +96,11 @@ func begin(dir, image, fresh string, env []string) (*life, error) {
 	l := &life{dir: dir, cmd: exec.Command("sh", "-e", "-c", containerScript)}
 	l.cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "H=" + dir, "IMAGE=" + image, "NEW=" + fresh}, env...)
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	errors, err := os.Create(filepath.Join(dir, "errors"))
-	if err != nil {
-		return nil, err
-	}
-	defer errors.Close()
-	l.cmd.Stderr = errors
-	if l.stdin, err = l.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	stdout, err := l.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	l.stdout = bufio.NewReader(stdout)
-	if err := l.cmd.Start(); err != nil {
+	l.cmd.Stderr = os.Stderr
+	var err, outErr error
+	l.stdin, err = l.cmd.StdinPipe()
+	l.stdout, outErr = l.cmd.StdoutPipe()
+	if err := errors.Join(err, outErr, l.cmd.Start()); err != nil {
 		return nil, err
 	}
 	_, err = io.WriteString(l.stdin, preludeScript)
@@ -132,24 +122,19 @@ func (l *life) do(command string) (r result, err error) {
 	if _, err := fmt.Fprintf(l.stdin, "{ %s\n} </dev/null >$H/out 2>$H/err; ran=$?; look; echo $ran\n", command); err != nil {
 		return r, err
 	}
-	line, err := l.stdout.ReadString('\n')
-	if err != nil {
-		said, _ := os.ReadFile(filepath.Join(l.dir, "errors"))
-		return r, fmt.Errorf("%s: the container ended: %w: %s", command, err, said)
-	}
-	if r.status, err = strconv.Atoi(strings.TrimSpace(line)); err != nil {
-		return r, err
+	if _, err := fmt.Fscanln(l.stdout, &r.status); err != nil {
+		return r, fmt.Errorf("%s: the container ended: %w", command, err)
 	}
 	var nft, legacy string
-	for name, content := range map[string]*string{"out": &r.stdout, "err": &r.stderr, "nft": &nft, "legacy": &legacy, "names": &r.names, "outcome": &r.outcome} {
+	for name, content := range map[string]*string{"out": &r.stdout, "err": &r.stderr, "nft": &nft, "legacy": &legacy, "names": &r.names, "backend": &r.backend, "outcome": &r.outcome} {
 		file, err := os.ReadFile(filepath.Join(l.dir, name))
 		if err != nil {
 			return r, err
 		}
-		*content = string(file)
+		*content = strings.TrimSpace(string(file))
 	}
 	r.kernel = kernel{parseSide(nft), parseSide(legacy)}
-	target, linked := strings.CutSuffix(strings.TrimSpace(r.names), strings.Repeat(" iptables-current", 6))
+	target, linked := strings.CutSuffix(r.names, strings.Repeat(" iptables-current", 6))
 	switches := map[string]string{"xtables-nft-multi": "nft", "xtables-legacy-multi": "legacy", "iptables-wrapper": ""}
 	if sw, known := switches[target]; known && linked {
 		r.sw, r.names = sw, ""

@@ -10,12 +10,13 @@ package histories
 // A memory is what a user's calls may have left behind.
 type memory struct {
 	mode    string // "" for none
-	certain bool
+	certain truth
 	person  bool // select --mode: binding without rules, perhaps not called certain
 	blind   bool // made by a call that could not ask both backends: believed by its own user only
 }
 
-type world struct{ root, user memory }
+// A world has root's memory, and that of the other user.
+type world [2]memory
 
 type answer struct {
 	mode    string
@@ -35,19 +36,9 @@ const (
 type origin int
 
 const (
-	counted origin = iota
-	remembered
+	counted    origin = iota
+	remembered        // or stored
 	kubelet
-	stored
-)
-
-// What a call does to the tables, as far as the wrapper can tell from its arguments.
-type deed int
-
-const (
-	looking deed = iota
-	changing
-	adding
 )
 
 type model struct {
@@ -60,66 +51,49 @@ type model struct {
 }
 
 // remembers says whether a user's calls can make a memory.
-func (m *model) remembers(user bool) truth {
-	sticky := no
-	if m.Shm == "sticky" {
-		sticky = yes
-		if m.taken { // known limit: who fills the place costs users other than root their steadiness
-			sticky = maybe
-		}
-	}
+func (m *model) remembers(who int) truth {
 	switch {
-	case user && m.Init == 0:
+	case who == 1 && m.Init == 0:
 		return no // process 1 is another user's, so that the network namespace is not known to be the container's
-	case user:
-		return sticky // /run is root's
-	case m.Dev == "own" || m.Run == "rw":
-		return yes
-	default:
-		return sticky
+	case who == 0 && (m.Dev == "own" || m.Run == "rw"):
+		return yes // both are root's
+	case m.Shm != "sticky":
+		return no
+	case m.taken:
+		return maybe // known limit: who fills the place costs users other than root their steadiness
 	}
+	return yes
 }
 
 // answers is what a call may decide. A command of the wrapper does not go through the switch.
-func (m *model) answers(w world, k kernel, user, command bool) []answer {
-	if m.sw != "" && !command {
-		return []answer{{m.sw, yes, stored}} // known limit: what is stored on a writable root is final
-	}
-	// Without group 0, legacy's tables cannot be listed.
-	sees := !user || m.Group == 0
-	for _, has := range []func(*side) bool{func(s *side) bool { return s.hint }, func(s *side) bool { return s.canary }} {
-		if has(&k.nft) && sees || k.nft.hint {
-			return []answer{{"nft", yes, kubelet}}
-		}
-		if has(&k.legacy) && sees {
-			return []answer{{"legacy", yes, kubelet}}
-		}
-	}
+func (m *model) answers(w world, k kernel, e event) []answer {
+	sees := e.who == 0 || m.Group == 0 // otherwise legacy's tables cannot be listed
 	var list []answer
-	if !sees && k.nft.canary { // legacy may have a hint
-		list = append(list, answer{"nft", maybe, kubelet})
+	switch {
+	case m.sw != "" && e.class < strict:
+		return []answer{{m.sw, yes, remembered}} // known limit: what is stored on a writable root is final
+	case e.class == overrides:
+		return []answer{{e.mode, no, remembered}}
+	case k.nft.hint, sees && k.nft.canary && !k.legacy.hint:
+		return []answer{{"nft", yes, kubelet}}
+	case sees && (k.legacy.hint || k.legacy.canary):
+		return []answer{{"legacy", yes, kubelet}}
+	case k.nft.canary: // legacy may have a hint
+		list = append(list, answer{"nft", no, kubelet})
 	}
-	believed := []memory{w.root}
-	if user {
-		believed = append(believed, w.user)
-	}
-	for i, mem := range believed {
-		firm := mem.certain || mem.person
-		void := mem.mode == "" || mem.blind && user && i == 0 || !firm && !k.of(mem.mode).table
+	for i, mem := range w[:1+e.who] {
+		firm := mem.certain == yes || mem.person
+		void := mem.mode == "" || mem.blind && i < e.who || !firm && !k.of(mem.mode).table
 		if void || len(list) > 0 && !firm { // which of two certain ones is not promised
 			continue
 		}
-		a := answer{mem.mode, no, remembered}
-		if mem.certain {
-			a.certain = yes
-		}
-		list = append(list, a)
+		list = append(list, answer{mem.mode, mem.certain, remembered})
 	}
 	if len(list) > 0 {
 		return list
 	}
 	list = m.counts(w, k, sees)
-	if command && m.sw != "" { // moved in an earlier life, or without a memory
+	if m.sw != "" { // moved in an earlier life, or without a memory
 		list = append(list, answer{m.sw, maybe, remembered})
 	}
 	return list
@@ -127,52 +101,39 @@ func (m *model) answers(w world, k kernel, user, command bool) []answer {
 
 // counts is what rules alone say.
 func (m *model) counts(w world, k kernel, sees bool) []answer {
-	either := []answer{{"nft", no, counted}, {"legacy", no, counted}}
 	nft, legacy := k.nft.rules, k.legacy.rules
 	a := answer{"nft", yes, counted}
 	if legacy > nft {
 		a.mode = "legacy"
 	}
 	switch {
-	case !sees:
-		return either
-	case m.busy && max(nft, legacy) < 2*min(nft, legacy):
-		return either
-	case nft+legacy == 0:
+	case !sees, m.busy && max(nft, legacy) < 2*min(nft, legacy):
+		return []answer{{"nft", no, counted}, {"legacy", no, counted}}
+	case nft+legacy == 0, w[1].mode == a.mode && w[1].certain == no && k.of(a.mode).table: // these may be the rules of a guess
 		a.certain = no
-	case w.user.mode == a.mode && !w.user.certain && k.of(a.mode).table:
-		a.certain = no // its rules may be those of a guess
-	case m.busy || m.guessed || nft == legacy || w.root.mode != "" || w.user.mode != "":
+	case m.busy || m.guessed || nft == legacy || w != world{}:
 		a.certain = maybe
 	}
 	return []answer{a}
 }
 
 // after is what may be remembered after a call with this answer.
-func (m *model) after(w world, a answer, does deed, user bool) []world {
-	can := m.remembers(user)
-	if a.from == stored || a.from == remembered || can == no || a.from == counted && does == looking {
+func (m *model) after(w world, a answer, e event) []world {
+	can := m.remembers(e.who)
+	if a.from == remembered || can == no || a.from == counted && e.class < removes {
 		return []world{w}
 	}
 	var list []world
 	made := func(mem memory) {
 		next := w
-		if user {
-			next.user = mem
-		} else {
-			next.root = mem
-		}
+		next[e.who] = mem
 		list = append(list, next)
 	}
 	if a.certain != no {
-		made(memory{mode: a.mode, certain: true})
+		made(memory{mode: a.mode, certain: yes})
 	}
-	if a.certain != yes && does == adding {
-		made(memory{mode: a.mode})
-		if user && m.Group != 0 {
-			list = nil
-			made(memory{mode: a.mode, blind: true})
-		}
+	if a.certain != yes && e.class >= adjusts {
+		made(memory{mode: a.mode, blind: e.who == 1 && m.Group != 0})
 	}
 	if can == maybe || m.busy || a.certain == maybe || len(list) == 0 {
 		list = append(list, w)
@@ -181,6 +142,6 @@ func (m *model) after(w world, a answer, does deed, user bool) []world {
 }
 
 // stores says whether an answer may move the switch.
-func (m *model) stores(a answer, does deed, user bool) bool {
-	return m.Root == "rw" && !user && a.certain != no && (a.from != counted || does != looking)
+func (m *model) stores(a answer, e event) bool {
+	return m.Root == "rw" && e.who == 0 && a.certain != no && (a.from != counted || e.class >= removes)
 }
