@@ -1,0 +1,12 @@
+# $IMAGE becomes the /usr/sbin of an image: the programs of both backends, and the wrapper, $IPTABLES_WRAPPER, under the six names.
+mkdir "$IMAGE"
+cp /usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi /usr/sbin/nft "$IMAGE"
+cp "$IPTABLES_WRAPPER" "$IMAGE/iptables-wrapper"
+cd "$IMAGE"
+for tables in iptables ip6tables; do
+	for action in "" -save -restore; do
+		for mode in nft legacy; do ln -s xtables-$mode-multi $tables-$mode$action; done
+		ln -s iptables-current $tables$action
+	done
+done
+ln -s iptables-wrapper iptables-current
