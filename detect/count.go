@@ -85,3 +85,26 @@ func (p *prober) countLegacy(exact bool) {
 		}
 	}
 }
+
+// count reads the header of a table, and its entries if the number of rules must be exact and the header does not say it, or if
+// the chains are wanted. Beside an error there is what is known.
+func (p *legacyProbe) count(table string, exact, chains bool) (Table, error) {
+	counted := Table{Name: table, Rules: Count{0, Unbounded}}
+	info, err := p.info(table)
+	if err != nil {
+		return counted, err
+	}
+	counted.Rules = info.bound(p.family)
+	if !chains && !(exact && counted.Rules.Min < counted.Rules.Max) {
+		return counted, nil
+	}
+	t, err := p.entries(table, info)
+	if err != nil {
+		return counted, err
+	}
+	counted.Rules = exactly(t.rules)
+	for _, name := range t.chains {
+		counted.Chains = append(counted.Chains, string(name))
+	}
+	return counted, nil
+}

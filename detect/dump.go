@@ -137,16 +137,13 @@ func (s *nftSocket) readRules(f Family, table string, end until) (d ruleDump, er
 // dumps are the attempts to read the same, where it keeps changing.
 type dumps struct {
 	best    ruleDump                // the one that saw most at once, or saw no change
-	longest ruleDump                // for an estimate
+	seen    [len(tableNames)]int    // the most that one saw of a table, for an estimate
 	nftOnly [len(tableNames)]string // even if it is gone at the next attempt
 }
 
 func (a *dumps) add(d ruleDump, err error) {
-	for i := range d.tables {
-		a.nftOnly[i] = cmp.Or(a.nftOnly[i], d.tables[i].nftOnly)
-	}
-	if d.read.rules >= a.longest.read.rules {
-		a.longest = d
+	for i, t := range d.tables {
+		a.nftOnly[i], a.seen[i] = cmp.Or(a.nftOnly[i], t.nftOnly), max(a.seen[i], t.seen)
 	}
 	if err == nil || d.atOnce() >= a.best.atOnce() {
 		a.best = d
@@ -163,7 +160,7 @@ func (a *dumps) tables(err error) [len(tableNames)]tableRules {
 			t.Max = Unbounded
 		}
 		if err != nil {
-			t.seen = a.longest.tables[i].seen
+			t.seen = a.seen[i]
 		}
 	}
 	return all

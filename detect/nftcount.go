@@ -168,7 +168,7 @@ func (p *prober) tellNFT(i int) {
 		}
 	}
 	if n.changed && likely > e.Rules.Min {
-		e.Estimate = min(likely, e.Rules.Max)
+		e.Estimate = likely
 	}
 }
 

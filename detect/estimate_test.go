@@ -1,0 +1,166 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package detect
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// What was counted, as evidence: bounds and an estimate, for a table that somebody else uses and for one that is iptables'.
+func TestTellNFT(t *testing.T) {
+	ours := nftTable{exists: true}
+	foreign := nftTable{exists: true, foreign: []Chain{{"filter", "own"}}}
+	seen := func(min, max, seen int) tableRules {
+		return tableRules{Count: Count{min, max}, seen: seen, xt: []chainRules{{"own", 1}, {"INPUT", 2}}}
+	}
+	for _, test := range []struct {
+		doc             string
+		rules           tableRules
+		chains          nftTable
+		listed, changed bool
+		want            Count
+		estimate        int
+	}{
+		{"exact", seen(9, 9, 9), ours, true, false, exactly(9), 0},
+		{"more than", seen(9, Unbounded, 9), ours, true, false, Count{9, Unbounded}, 0},
+		{"interrupted", seen(9, Unbounded, 50), ours, true, true, Count{9, Unbounded}, 50},
+		{"interrupted, the chains too", seen(9, Unbounded, 50), ours, false, true, Count{0, Unbounded}, 50},
+		{"foreign", seen(9, 9, 9), foreign, true, false, Count{2, 9}, 0},
+		{"foreign, interrupted", seen(9, Unbounded, 50), foreign, true, true, Count{2, Unbounded}, 0},
+		{"foreign, the chains not all read", seen(9, Unbounded, 50), foreign, false, true, Count{0, Unbounded}, 0},
+		{"gone", tableRules{Count: Count{0, Unbounded}}, nftTable{}, true, false, exactly(0), 0},
+	} {
+		p := newProber()
+		p.counted = new([2]nftCount)
+		p.counted[0] = nftCount{listed: test.listed, changed: test.changed}
+		p.counted[0].rules[0], p.counted[0].chains[0] = test.rules, test.chains
+		p.tellNFT(0)
+		if e := p.evidence[0]; e.Rules != test.want || e.Estimate != test.estimate {
+			t.Errorf("%s: got %v, about %d, want %v, about %d", test.doc, e.Rules, e.Estimate, test.want, test.estimate)
+		}
+	}
+}
+
+// addMatch adds a rule with a match of x_tables, as a program may do that is neither iptables-nft nor nft.
+func addMatch(t *testing.T, table, chain string) {
+	t.Helper()
+	s := nftSocket{fd: -1}
+	defer s.close()
+	if err := s.open(); err != nil {
+		t.Fatal(err)
+	}
+	batch := request(unix.NFNL_MSG_BATCH_BEGIN, 0, 1, unix.AF_UNSPEC, nil)
+	binary.BigEndian.PutUint16(batch[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES)
+	rule := ofTable(table).text(unix.NFTA_RULE_CHAIN, chain).nest(unix.NFTA_RULE_EXPRESSIONS, expression("match", attributes(nil).
+		text(unix.NFTA_MATCH_NAME, "comment").be32(unix.NFTA_MATCH_REV, 0).bytes(unix.NFTA_MATCH_INFO, make([]byte, sizeofComment))))
+	batch = append(batch, request(nftKind(unix.NFT_MSG_NEWRULE), unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK, 2, unix.NFPROTO_IPV4, rule)...)
+	end := request(unix.NFNL_MSG_BATCH_END, 0, 3, unix.AF_UNSPEC, nil)
+	binary.BigEndian.PutUint16(end[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES)
+	if err := s.send(append(batch, end...)); err != nil {
+		t.Fatal(err)
+	}
+	datagram, err := s.receive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _, err := nextMessage(datagram)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if errno, err := m.errno(); errno != 0 || err != nil {
+		t.Fatal(errno, err)
+	}
+}
+
+// A rule with a match in somebody else's base chain proves nothing. One in a chain of its own beside it does.
+func TestMatchInForeignChain(t *testing.T) {
+	for _, chain := range []string{"own { type filter hook output priority 0; }", "OUTPUT { type route hook output priority 0; }", "INPUT { type filter hook input priority 7; }"} {
+		host.Netns(t)
+		nftScript(t, "add table ip filter; add chain ip filter "+chain)
+		name, _, _ := strings.Cut(chain, " ")
+		addMatch(t, "filter", name)
+		for _, q := range []Query{{}, {Everything: true}} {
+			if r := q.Run(); r.Reason != Default || r.Conclusive || r.Of(NFT, IPv4).Rules != (Count{0, 1}) {
+				t.Errorf("%s, %+v: got %v, conclusive %v, %v", chain, q, r, r.Conclusive, r.Of(NFT, IPv4).Rules)
+			}
+		}
+		nftScript(t, "add chain ip filter MINE")
+		addMatch(t, "filter", "MINE")
+		for _, q := range []Query{{}, {Everything: true}} {
+			if r := q.Run(); r.Mode != NFT || r.Reason != RuleCount || !r.Conclusive {
+				t.Errorf("%s, %+v, one beside: got %v, conclusive %v", chain, q, r, r.Conclusive)
+			}
+		}
+	}
+}
+
+// What is known of a table is read again, and counts once.
+func TestCountAfterLook(t *testing.T) {
+	host.Netns(t)
+	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n", "iptables-nft-restore")
+	p := newProber()
+	defer p.close()
+	p.lookAtNFT(1)
+	if p.countNFT(500); p.evidence[0].Rules.Min < 500 {
+		t.Errorf("got %v", p.evidence[0].Rules)
+	}
+}
+
+// A guess is remembered if one backend has twice as many rules, by the best estimates.
+func TestMemorableIsFarApart(t *testing.T) {
+	for _, test := range []struct {
+		nft, legacy Evidence
+		far         bool
+	}{
+		{Evidence{Rules: exactly(10)}, Evidence{Rules: exactly(5)}, true},
+		{Evidence{Rules: exactly(9)}, Evidence{Rules: exactly(5)}, false},
+		{Evidence{Rules: exactly(5)}, Evidence{Rules: exactly(10)}, true},
+		{Evidence{Rules: exactly(5)}, Evidence{Rules: exactly(9)}, false},
+		{Evidence{Rules: exactly(5)}, Evidence{Rules: exactly(5)}, false},
+		{Evidence{Rules: exactly(1)}, Evidence{}, true},
+		{Evidence{Rules: Count{1, Unbounded}, Estimate: 3000}, Evidence{Rules: exactly(1500)}, true},
+		{Evidence{Rules: Count{1, Unbounded}, Estimate: 2999}, Evidence{Rules: exactly(1500)}, false},
+	} {
+		e := unasked()
+		for i := range e {
+			e[i].Rules = exactly(0)
+		}
+		e[0].Rules, e[0].Estimate, e[3].Rules = test.nft.Rules, test.nft.Estimate, test.legacy.Rules
+		r := Query{Guessed: true}.result(e)
+		if r.Reason != RuleCount || (r.Memorable() == nil) != test.far {
+			t.Errorf("%+v: got %v, %v", test, r, r.Memorable())
+		}
+		if want := fmt.Sprintf("about %d rules", test.nft.Estimate); test.nft.Estimate > 0 && !strings.Contains(r.Because(), want) {
+			t.Errorf("got %q, want %q in it", r.Because(), want)
+		}
+		r.Reason = Default
+		if r.Memorable() != nil {
+			t.Errorf("not by a count: got %v", r.Memorable())
+		}
+	}
+}
+
+// Where somebody guessed, nothing is certain, and nft is counted until it has twice as many rules as legacy.
+func TestGuessedCount(t *testing.T) {
+	host.Netns(t)
+	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -m comment --comment x -j DROP\n", 100)+"COMMIT\n", "iptables-nft-restore")
+	for range 3 {
+		host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
+	}
+	if r := (Query{Guessed: true}).Run(); r.Mode != NFT || r.Conclusive || r.Memorable() != nil {
+		t.Errorf("got %v, conclusive %v, %v", r, r.Conclusive, r.Memorable())
+	}
+	if r := Host(); r.Mode != NFT || !r.Conclusive {
+		t.Errorf("nobody guessed: got %v, conclusive %v", r, r.Conclusive)
+	}
+}
