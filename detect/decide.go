@@ -165,7 +165,7 @@ func (q Query) facts(e [4]Evidence) facts {
 			ipv4: q.works(v4), ipv6: q.works(v6),
 		}
 	}
-	return facts{q.Override, q.Installed, q.Remembered, q.Guessed, together(e[0], e[1]), together(e[2], e[3])}
+	return facts{q.Override, q.Installed, q.Remembered, q.Guessed != "", together(e[0], e[1]), together(e[2], e[3])}
 }
 
 // likely is the number of rules for a guess.
@@ -205,7 +205,7 @@ func either(a, b Answer) Answer {
 func (q Query) result(e [4]Evidence) Result {
 	f := q.facts(e)
 	r := decide(f)
-	result := Result{Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive, Evidence: e[:], Conflicts: conflicts(f)}
+	result := Result{Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive, Evidence: e[:], Conflicts: conflicts(f), guessed: q.Guessed}
 	if r.reason == Remembered {
 		result.Remembered = &f.remembered
 	}

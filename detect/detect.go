@@ -180,9 +180,9 @@ type Query struct {
 	// backend has one of the five tables, or may have: one that left none has written nothing.
 	Remembered Memory
 
-	// Guessed says that somebody in this network namespace has acted on a guess. Rules that a guess wrote are not
-	// evidence, so a count is not conclusive.
-	Guessed bool
+	// Guessed says where it shows that somebody in this network namespace has acted on a guess, "" if nowhere. Rules that a
+	// guess wrote are not evidence, so a count is not conclusive.
+	Guessed string
 
 	// Installed is the only backend whose programs are installed. Empty: both are, or neither, or it is not known.
 	Installed Mode

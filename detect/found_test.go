@@ -32,7 +32,7 @@ func TestNativeTables(t *testing.T) {
 		t.Errorf("not asked for: got %q, %q", r.Of(NFT, IPv4).Native, r.Uncertainty())
 	}
 	host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
-	if r := (Query{Everything: true, Guessed: true}).Run(); r.Mode != Legacy || strings.Contains(r.Uncertainty(), "nothing speaks") {
+	if r := (Query{Everything: true, Guessed: "a link"}).Run(); r.Mode != Legacy || strings.Contains(r.Uncertainty(), "nothing speaks") {
 		t.Errorf("a rule in legacy: got %v, %q", r, r.Uncertainty())
 	}
 }

@@ -19,12 +19,15 @@ type Memory struct {
 	Conclusive bool      `json:"conclusive"`        // otherwise it is a guess
 	Because    string    `json:"because,omitempty"` // Result.Because
 	Since      time.Time `json:"since,omitzero"`
+
+	// Pending says that whoever made the guess is still at work, so that it may be about to write.
+	Pending bool `json:"-"`
 }
 
 // holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything; what
 // somebody chose holds without.
 func (m Memory) holds(mode Mode, b backend) bool {
-	return m.Mode == mode && (m.Conclusive || m.Reason == Override || b.exists != No)
+	return m.Mode == mode && (m.Conclusive || m.Pending || m.Reason == Override || b.exists != No)
 }
 
 // momentary reports whether the same question may be answered at the next moment.

@@ -146,9 +146,9 @@ func TestRememberedText(t *testing.T) {
 		m                 Memory
 		text, uncertainty string
 	}{
-		{Memory{NFT, RuleCount, true, "nft has 15 rules and legacy has no rules", since},
+		{Memory{NFT, RuleCount, true, "nft has 15 rules and legacy has no rules", since, false},
 			"nft: remembered since 2026-11-23 03:12 UTC; what decided then: nft has 15 rules and legacy has no rules", ""},
-		{Memory{NFT, RuleCount, false, "", since},
+		{Memory{NFT, RuleCount, false, "", since, false},
 			"nft: remembered as a guess since 2026-11-23 03:12 UTC; what decided then: rule-count", "no kubelet chain was found, and what this container remembers is a guess"},
 		{guess(Legacy), "legacy: remembered as a guess", "no kubelet chain was found, and what this container remembers is a guess"},
 	} {

@@ -23,7 +23,8 @@ type Result struct {
 	Evidence   []Evidence    `json:"evidence"`             // find one with Of
 	Conflicts  []Conflict    `json:"conflicts"`            // as far as both backends were asked
 
-	unprivileged bool // the kernel answered each question that needs CAP_NET_ADMIN with EPERM
+	guessed      string // Query.Guessed
+	unprivileged bool   // the kernel answered each question that needs CAP_NET_ADMIN with EPERM
 }
 
 // SchemaVersion is the version of the JSON form. In Go it carries nothing.
@@ -195,6 +196,9 @@ func (r Result) Uncertainty() string {
 		if e.Err != nil {
 			return fmt.Sprintf("could not inspect %s %s: %v%s", e.Backend, e.Family.title(), e.Err, missingFor(e.Err))
 		}
+	}
+	if r.Reason == RuleCount && r.guessed != "" {
+		return fmt.Sprintf("somebody in this network namespace acted on a guess (%s), and rules that a guess wrote are no evidence", r.guessed)
 	}
 	if r.Reason == Remembered {
 		return "no kubelet chain was found, and what this container remembers is a guess"

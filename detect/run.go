@@ -65,7 +65,7 @@ func (p *prober) run(q Query) Result {
 		p.evidence[0].Native, p.evidence[1].Native, err = p.nft.nativeTables()
 		p.evidence[0].fail(err)
 	case !kubelet && decide(q.facts(p.evidence)).reason != Remembered:
-		p.compareRules(q.Guessed)
+		p.compareRules(q.Guessed != "")
 	}
 	p.pause()
 

@@ -44,10 +44,10 @@ func wrap(p self.Process, argv []string, stderr io.Writer) int {
 	if errs[r.Mode] != nil {
 		return cannotRun(stderr, name, r, errs[r.Mode])
 	}
-	if q.Remembered.Mode != "" && r.Reason != detect.Remembered && !r.Reason.Kubelet() { // it does not hold
-		m.Renew()
-	}
-	stored := names.Store(layout.Decision{Result: r, Adds: q.DryRun, Changes: programs.Changes(argv), Program: paths[r.Mode]}, &m)
+	stored := names.Store(layout.Decision{
+		Result: r, Adds: q.DryRun, Changes: programs.Changes(argv), Program: paths[r.Mode],
+		Void: q.Remembered.Mode != "" && r.Reason != detect.Remembered && !r.Reason.Kubelet(),
+	}, &m)
 	if stored.Mode != r.Mode && !errors.Is(errs[stored.Mode], exec.ErrMissing) { // another call was first
 		r = detect.Result{Mode: stored.Mode, Reason: detect.Remembered, Evidence: r.Evidence}
 	}

@@ -130,7 +130,7 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Q
 		what = "kubelet's chains"
 	}
 	s.say("waiting up to %s for %s: %s", limit, what, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
-	r, err := detect.Query{Installed: q.Installed, Remembered: memoryOf(r), WaitFor: q.WaitFor}.Wait(ctx)
+	r, err := detect.Query{Installed: q.Installed, Remembered: memoryOf(r), WaitFor: q.WaitFor, Guessed: s.names.Memory().Guessed("")}.Wait(ctx)
 	signal.Stop(signals) // one that comes later ends the process
 	close(signals)
 	switch end := <-ended; {

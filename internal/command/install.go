@@ -97,6 +97,11 @@ func (s *session) selectMode(c *cli.Context) error {
 			why = "kubelet's chains were not found; " + r.Because()
 		}
 		guess = why != "" && c.Bool("guess")
+		if now := s.names.Look(dir)[0]; guess && now.Switched && now.Mode != "" {
+			s.say("%s was stored before, and stays", now.Mode)
+			fmt.Fprintln(s.stdout, now.Mode)
+			return nil
+		}
 		if why != "" && !guess {
 			fmt.Fprintln(s.stdout, r.Mode)
 			return failure{3, fmt.Errorf("not conclusive, nothing changed: %s", why), ""}

@@ -66,8 +66,9 @@ func (n Names) Select(dir string, answer detect.Memory, guess bool) (s Selected,
 	if s.Unwritable == nil && (guess || len(names) > 0 || m.Mode() != "" && m.Mode() != answer.Mode) {
 		s.Unwritable = n.throughWrapper(d, names)
 	}
-	before := m.Remembered()
+	before := m
 	if err := n.selectMemory(dir, &m, answer, s.Unwritable); err != nil {
+		n.putBack(d)
 		return s, err
 	}
 	if s.Unwritable == nil && !guess {
@@ -75,7 +76,8 @@ func (n Names) Select(dir string, answer detect.Memory, guess bool) (s Selected,
 			err = n.Tree.Point(d.sw, program)
 		}
 		if s.Unwritable = err; err != nil && !n.obeys(dir, answer.Mode) {
-			_ = m.Restore(before)
+			m.Restore(before)
+			n.putBack(d)
 			return s, err
 		}
 		n.tidy(d)
@@ -85,6 +87,13 @@ func (n Names) Select(dir string, answer detect.Memory, guess bool) (s Selected,
 	}
 	s.Memory = m.Path()
 	return s, nil
+}
+
+// putBack points a switch that was in use where it led before something failed.
+func (n Names) putBack(d directory) {
+	if d.used() && d.broken == nil && !n.toWrapper(d.current) {
+		_ = n.Tree.Point(d.sw, d.current.Hops[1])
+	}
 }
 
 // throughWrapper points a switch that is in use at the wrapper and brings names into the layout.
@@ -161,14 +170,18 @@ func (n Names) Reset(dir string) (forgotten string, err error) {
 	if m.Path() != m.Own() {
 		return "", memory.ErrRoots
 	}
+	before := m
+	if err := m.Forget(); err != nil {
+		return "", err
+	}
 	if err == nil {
 		if err := n.throughWrapper(d, d.outside(func(e entry) bool { return !n.toWrapper(e.chain) })); err != nil {
+			m.Restore(before)
 			return "", err
 		}
 		n.tidy(d)
 	}
-	forgotten = m.Path()
-	return forgotten, m.Forget()
+	return before.Path(), nil
 }
 
 // wrapperIn returns the wrapper that the switch of a directory is to point to: the one in it, or the running one. It does not

@@ -21,6 +21,7 @@ type Decision struct {
 	detect.Result
 	Adds    bool   // the call can add something to a table
 	Changes bool   // the call can change a table: add, delete or flush
+	Void    bool   // what is remembered was found not to hold
 	Program string // the program that is about to run
 }
 
@@ -79,6 +80,9 @@ func (n Names) Store(d Decision, m *memory.Memory) Stored {
 		n.storeCertain(d, m, &s)
 	default:
 		if s.Unmoved = d.Memorable(); s.Unmoved == nil {
+			if d.Void {
+				m.Renew()
+			}
 			_ = m.Make(d.memory(), d.Blind())
 			s.Mode, s.Unmoved = n.chosen(d, m), errGuess
 		}
@@ -92,6 +96,9 @@ func (n Names) Store(d Decision, m *memory.Memory) Stored {
 // kubelet's chains replace a memory whoever holds the lock. So two calls can leave a memory at odds with the switch, which is the
 // truth: the one that moved it writes the memory again, and the one that finds it moved sets the memory to what the switch says.
 func (n Names) storeCertain(d Decision, m *memory.Memory, s *Stored) {
+	if d.Void {
+		m.Renew()
+	}
 	if d.Reason.Kubelet() {
 		_ = m.Set(d.memory())
 	} else {

@@ -40,7 +40,8 @@ type found struct {
 	path string
 	id   tree.ID
 	detect.Memory
-	state string
+	state  string
+	target string
 }
 
 // ErrNone means that this process can have no memory: its container is not known, or it runs set-user-ID.
@@ -88,8 +89,8 @@ func (m *Memory) Refresh() {
 	for _, uid := range users {
 		for _, dir := range Dirs(uid) {
 			f, ok := m.at(dir, uid)
-			if !ok || f.id == m.void {
-				continue
+			if !ok || f.id == m.void || uid == 0 && dir != dev && m.ownDev() {
+				continue // root of another container of the pod may have put it there
 			}
 			if uid == m.uid && m.mine.path == "" {
 				m.mine = f
@@ -131,10 +132,14 @@ func (m *Memory) create(r detect.Memory, state string) error {
 		return ErrNone
 	}
 	var first error
-	for _, dir := range Dirs(m.uid) {
+	for _, dir := range m.places() {
+		path := programs.Join(dir, m.name(m.uid))
 		err := m.usable(dir)
 		if err == nil {
-			err = m.tree.Symlink(m.target(r, state), programs.Join(dir, m.name(m.uid)))
+			err = m.tree.Symlink(m.target(r, state), path)
+		}
+		if errors.Is(err, unix.EEXIST) && m.mine.path == path && m.mine.state == unbound && state != unbound {
+			err = m.tree.ReplaceUnlocked(path, m.target(r, state)) // a mark, which binds nobody
 		}
 		m.Refresh() // this, or what another call made faster
 		if err == nil || m.mine.path != "" {
@@ -179,8 +184,14 @@ func (m *Memory) Renew() {
 	m.Refresh()
 }
 
-// Forget removes the memory. It fails if one is left that is believed, such as root's.
+// Forget removes the memory, and what shows that others have guessed, as far as this user may. It fails if something is left that is
+// believed, such as root's.
 func (m *Memory) Forget() error {
+	for _, path := range m.marks() {
+		if path != m.mine.path {
+			_ = m.tree.Unlink(path) // another user's, which binds nobody here
+		}
+	}
 	for m.mine.path != "" {
 		if err := m.tree.Unlink(m.mine.path); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
@@ -197,9 +208,13 @@ func (m *Memory) Forget() error {
 func (m Memory) Own() string { return m.mine.path }
 
 // Restore brings back what was remembered before a change that failed.
-func (m *Memory) Restore(before detect.Memory) error {
-	if before.Mode == "" {
-		return m.Forget()
+func (m *Memory) Restore(before Memory) {
+	switch now, old := m.mine, before.mine; {
+	case now.target == old.target:
+	case old.path == "":
+		_ = m.tree.Unlink(now.path)
+	default:
+		_ = m.tree.ReplaceUnlocked(old.path, old.target)
 	}
-	return m.Set(before)
+	m.Refresh()
 }

@@ -32,7 +32,6 @@ func newFake(t *testing.T) *fake {
 	for _, dir := range []string{"dev/shm", "run"} {
 		f.check(os.MkdirAll(f.real(dir), 0o755))
 	}
-	f.check(os.Symlink("pts/ptmx", f.real("dev/ptmx")))
 	var err error
 	f.t, err = tree.Open(f.root)
 	f.check(err)
@@ -41,6 +40,9 @@ func newFake(t *testing.T) *fake {
 }
 
 func (f *fake) real(path string) string { return filepath.Join(f.root, path) }
+
+// ownDev makes /dev the container's own.
+func (f *fake) ownDev() { f.check(os.Symlink("pts/ptmx", f.real("dev/ptmx"))) }
 
 func (f *fake) check(err error) {
 	f.Helper()
@@ -84,14 +86,16 @@ func TestParse(t *testing.T) {
 		{"nft something new", detect.Memory{Mode: "nft"}, guess, true},
 		{"nft rule-count certain " + life + " nft has 15 rules", detect.Memory{Mode: "nft", Reason: "rule-count", Conclusive: true, Because: "nft has 15 rules"}, certain, true},
 		{"legacy default guess " + life + " nothing", detect.Memory{Mode: "legacy", Reason: "default", Because: "nothing"}, guess, true},
+		{"legacy default guess:4711 " + life + " nothing", detect.Memory{Mode: "legacy", Reason: "default", Because: "nothing"}, guess, true},
+		{"legacy default guess:-1 " + life, detect.Memory{Mode: "legacy", Reason: "default"}, guess, true},
 		{"legacy default blind " + life, detect.Memory{Mode: "legacy", Reason: "default"}, blind, true},
 		{"nft by-magic certain " + life, detect.Memory{Mode: "nft"}, certain, true},
 		{"nft rule-count surely " + life, detect.Memory{Mode: "nft", Reason: "rule-count"}, "surely", true},
 		{"nft rule-count certain 7.4712.0badcafe", detect.Memory{}, "", false}, // another life
 		{"", detect.Memory{}, "", false}, {"NFT", detect.Memory{}, "", false}, {"nftables rule-count", detect.Memory{}, "", false},
 	} {
-		got, state, ok := parse(test.target, life)
-		if got != test.want || state != test.state || ok != test.ok {
+		got, state, maker, ok := parse(test.target, life)
+		if got != test.want || state != test.state || ok != test.ok || maker != 0 && maker != 4711 {
 			t.Errorf("%q: got %+v, %v, %v", test.target, got, state, ok)
 		}
 	}
@@ -105,7 +109,10 @@ func TestTarget(t *testing.T) {
 		{Mode: detect.Legacy, Reason: detect.Default}, {Mode: detect.Legacy, Reason: detect.Override, Because: "somebody selected it"},
 	} {
 		for _, state := range []string{guess, blind, unbound} {
-			got, read, ok := parse(m.target(want, state), life)
+			got, read, maker, ok := parse(m.target(want, state), life)
+			if bound := !want.Conclusive && state != unbound && want.Reason != detect.Override; (maker == os.Getpid()) != bound {
+				t.Errorf("%+v, %s: made by %d", want, state, maker)
+			}
 			if want.Conclusive {
 				state = certain
 			}
@@ -197,6 +204,7 @@ func TestDev(t *testing.T) {
 	} {
 		f := newFake(t)
 		f.p.UID = test.uid
+		f.ownDev()
 		test.change(f)
 		m := f.read()
 		if err := m.Make(answer, false); err != nil || !strings.HasPrefix(m.Path(), test.want+self.WrapperName) {

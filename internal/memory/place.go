@@ -6,6 +6,8 @@ package memory
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,9 +46,26 @@ func (m *Memory) at(dir string, uid int) (f found, ok bool) {
 		return found{}, false
 	}
 	f.id = tree.IDOf(st)
-	f.Memory, f.state, ok = parse(target, m.life)
-	f.Since = time.Unix(st.Mtim.Unix())
+	var maker int
+	f.Memory, f.state, maker, ok = parse(target, m.life)
+	f.target, f.Since, f.Pending = target, time.Unix(st.Mtim.Unix()), maker != os.Getpid() && alive(maker)
 	return f, ok
+}
+
+// alive reports whether there is a process. It may be another one by now, which only lets a guess hold for longer.
+func alive(pid int) bool {
+	return pid > 0 && !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+}
+
+// ownDev reports whether root's memory can be in /dev. Then it is nowhere else.
+func (m *Memory) ownDev() bool { return m.usable(dev) == nil && !m.tree.ReadOnly(dev) }
+
+// places are the directories in which this user's memory is made.
+func (m *Memory) places() []string {
+	if m.uid == 0 && m.ownDev() {
+		return []string{dev}
+	}
+	return []string{shm, run}
 }
 
 // overflow is what files of unmapped users seem to belong to, unless somebody changed /proc/sys/kernel/overflowuid.
@@ -72,7 +91,7 @@ func (m *Memory) usable(dir string) error {
 // Unwritable says why no memory can be made, in any of the places for it; nil if there is one.
 func (m Memory) Unwritable() error {
 	var all []error
-	for _, dir := range Dirs(m.uid) {
+	for _, dir := range m.places() {
 		err := m.usable(dir)
 		if err == nil {
 			err = m.tree.Access(dir, unix.W_OK|unix.X_OK)
@@ -88,32 +107,53 @@ func (m Memory) Unwritable() error {
 // Answer answers a query about the host. Whether anybody guessed matters only to a certain count, so that is looked up only then.
 func (m Memory) Answer(q detect.Query) detect.Result {
 	r := q.Run()
-	if r.Reason == detect.RuleCount && r.Conclusive && m.guessed(r.Mode) {
-		q.Guessed = true
-		r = q.Run()
+	if r.Reason == detect.RuleCount && r.Conclusive && q.Guessed == "" {
+		if q.Guessed = m.Guessed(r.Mode); q.Guessed != "" {
+			r = q.Run()
+		}
 	}
 	return r
 }
 
-// guessed reports whether anybody in this network namespace, in this life of a container or an earlier one, chose a backend
-// without certain evidence: its rules may be of that making.
-func (m Memory) guessed(mode detect.Mode) bool {
+// Guessed returns where it shows that anybody in this network namespace, in this life of a container or an earlier one, chose a
+// backend without certain evidence, "" if it does not: the rules of that backend may be of that making. "" stands for any backend.
+func (m Memory) Guessed(mode detect.Mode) string {
+	for _, path := range m.marks() {
+		target, _ := m.tree.Readlink(path)
+		if r, _, _, _ := parse(target, lifeOf(programs.Base(path))); mode == "" || r.Mode == mode {
+			return path
+		}
+	}
+	return ""
+}
+
+// marks lists the links of anybody, in this network namespace and boot, that are no certain answer. Each must belong to the user in its
+// name.
+func (m Memory) marks() (paths []string) {
 	if m.life == "" {
-		return false
+		return nil
 	}
 	boot := m.life[strings.LastIndexByte(m.life, '.'):]
-	for _, dir := range []string{shm, run} {
+	for _, dir := range Dirs(0) {
 		for _, name := range m.tree.List(dir) {
-			rest, ok := strings.CutPrefix(name, self.WrapperName+".")
-			_, life, _ := strings.Cut(rest, ".")
-			if !ok || !strings.HasPrefix(life, m.netns+".") || !strings.HasSuffix(life, boot) {
+			uid, _, _ := strings.Cut(strings.TrimPrefix(name, self.WrapperName+"."), ".")
+			life := lifeOf(name)
+			if !strings.HasPrefix(name, self.WrapperName+".") || !strings.HasPrefix(life, m.netns+".") || !strings.HasSuffix(life, boot) {
 				continue
 			}
-			target, _ := m.tree.Readlink(programs.Join(dir, name))
-			if r, _, ok := parse(target, life); ok && r.Mode == mode && !r.Conclusive {
-				return true
+			path := programs.Join(dir, name)
+			st, err := m.tree.Lstat(path)
+			target, linkErr := m.tree.Readlink(path)
+			if r, _, _, ok := parse(target, life); ok && !r.Conclusive && err == nil && linkErr == nil && strconv.Itoa(int(st.Uid)) == uid {
+				paths = append(paths, path)
 			}
 		}
 	}
-	return false
+	return paths
+}
+
+// lifeOf returns the life in the name of a memory.
+func lifeOf(name string) string {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(name, self.WrapperName+"."), ".")
+	return rest
 }

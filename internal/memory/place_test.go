@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,7 +27,6 @@ func TestInTheWay(t *testing.T) {
 		"4,095 characters": func(path string) error { return os.Symlink(strings.Repeat("n", 4095), path) },
 	} {
 		f := newFake(t)
-		f.check(os.Remove(f.real("/dev/ptmx")))
 		path := f.real(fmt.Sprintf("/dev/shm/%s.%d.%s", self.WrapperName, f.p.UID, life))
 		f.check(put(path))
 		before, err := os.Lstat(path)
@@ -43,21 +44,81 @@ func TestInTheWay(t *testing.T) {
 	}
 }
 
-// A guess by anybody in this network namespace is seen, in whatever life of a container; one in another namespace is none.
+// A guess by anybody in this network namespace is seen, in whatever life of a container and wherever it is, if it belongs to the user
+// in its name; one in another namespace is none.
 func TestGuessed(t *testing.T) {
 	needRoot(t)
 	for name, want := range map[string]bool{
-		"iptables-wrapper.1000." + life: true, "iptables-wrapper.1000.7.99.0badcafe": true,
-		"iptables-wrapper.1000.8.4711.0badcafe": false, "iptables-wrapper.1000.7.4711.other": false, "iptables-wrapper": false, "7." + life: false,
+		"shm/iptables-wrapper.1000." + life: true, "shm/iptables-wrapper.1000.7.99.0badcafe": true, "iptables-wrapper.0." + life: true,
+		"shm/iptables-wrapper.1000.8.4711.0badcafe": false, "shm/iptables-wrapper.1000.7.4711.other": false, "shm/iptables-wrapper": false, "shm/7." + life: false,
 	} {
-		for target, guess := range map[string]bool{"nft": true, "nft default blind L": true, "nft default unbound L": true, "legacy": false, "nft rule-count certain L": false} {
+		for target, guess := range map[string]bool{
+			"nft": true, "nft default blind L": true, "nft default unbound L": true, "legacy": false, "nft rule-count certain L": false,
+		} {
 			f := newFake(t)
-			_, its, _ := strings.Cut(strings.TrimPrefix(name, "iptables-wrapper."), ".")
-			f.check(os.Symlink(strings.Replace(target, "L", its, 1), f.real("/dev/shm/"+name)))
-			if got := f.read().guessed(detect.NFT); got != (want && guess) {
-				t.Errorf("%s -> %s: got %v", name, target, got)
+			path := f.real("/dev/" + name)
+			f.check(os.Symlink(strings.Replace(target, "L", lifeOf(filepath.Base(name)), 1), path))
+			if strings.Contains(name, ".1000.") {
+				f.check(os.Lchown(path, 1000, 0))
+			}
+			m := f.read()
+			if got := m.Guessed(detect.NFT); (got != "") != (want && guess) {
+				t.Errorf("%s -> %s: got %q", name, target, got)
+			}
+			f.check(os.Lchown(path, 1001, 0))
+			if got := m.Guessed(""); got != "" {
+				t.Errorf("%s -> %s, another user's: got %q", name, target, got)
 			}
 		}
+	}
+}
+
+// Where /dev is the container's own, root of another container of the pod decides nothing by what it puts in the shared /dev/shm.
+func TestAnotherContainer(t *testing.T) {
+	needRoot(t)
+	for _, own := range []string{"", "legacy rule-count certain " + life} {
+		f := newFake(t)
+		f.ownDev()
+		if own != "" {
+			f.put("/dev", 0, own)
+		}
+		f.put("/dev/shm", 0, "nft kubelet-hint certain "+life)
+		m := f.read()
+		if want, _, _ := strings.Cut(own, " "); string(m.Mode()) != want {
+			t.Errorf("%q: got %q at %q", own, m.Mode(), m.Path())
+		}
+		if err := m.Set(detect.Memory{Mode: detect.Legacy, Reason: detect.Override}); err != nil || !strings.HasPrefix(m.Path(), "/dev/"+self.WrapperName) {
+			t.Errorf("%q: made at %q, %v", own, m.Path(), err)
+		}
+	}
+}
+
+// A guess holds while its maker is at work, which may not have written yet. One's own mark gives way to a memory.
+func TestMaker(t *testing.T) {
+	f := newFake(t)
+	cmd := exec.Command("sleep", "1h")
+	f.check(cmd.Start())
+	path := fmt.Sprintf("/dev/shm/%s.%d.%s", self.WrapperName, f.p.UID, life)
+	f.check(os.Symlink(fmt.Sprintf("nft default guess:%d %s", cmd.Process.Pid, life), f.real(path)))
+	if r := f.read().Remembered(); !r.Pending {
+		t.Errorf("at work: got %+v", r)
+	}
+	f.check(cmd.Process.Kill())
+	_ = cmd.Wait()
+	if r := f.read().Remembered(); r.Pending || r.Mode != detect.NFT {
+		t.Errorf("gone: got %+v", r)
+	}
+	f.check(os.Remove(f.real(path)))
+	m := f.read()
+	m.Mark(detect.Memory{Mode: detect.NFT, Reason: detect.Default})
+	if m.Mode() != "" || m.Guessed(detect.NFT) == "" {
+		t.Errorf("a mark: got %q, %q", m.Mode(), m.Guessed(detect.NFT))
+	}
+	if err := m.Make(detect.Memory{Mode: detect.Legacy, Reason: detect.Default}, false); err != nil || m.Mode() != detect.Legacy {
+		t.Errorf("after a mark: got %q, %v", m.Mode(), err)
+	}
+	if err := m.Forget(); err != nil || m.Guessed("") != "" {
+		t.Errorf("forgotten: %v, %q", err, m.Guessed(""))
 	}
 }
 

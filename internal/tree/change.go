@@ -88,9 +88,10 @@ func (t Tree) Replace(link, target string) error {
 	return t.replace(link, target, Temporary(link, "new"), ownTemporary(link))
 }
 
-// ReplaceUnlocked does the same for a caller that does not hold the lock, under a temporary name of this process.
+// ReplaceUnlocked does the same for a caller that does not hold the lock, under a temporary name of this process. Where others
+// can write, somebody may have taken that one; nobody can foresee the other.
 func (t Tree) ReplaceUnlocked(link, target string) error {
-	return t.replace(link, target, ownTemporary(link))
+	return t.replace(link, target, ownTemporary(link), Temporary(link, strconv.FormatInt(time.Now().UnixNano(), 36)))
 }
 
 // Temporary returns the name, in the same directory, under which the successor of a link or file is made before it is

@@ -6,7 +6,6 @@ package tree
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -113,31 +112,4 @@ func (t Tree) IsWrapper(path string) bool {
 	}
 	defer f.Close()
 	return programs.HasMarker(f)
-}
-
-// Exposed returns the first of a directory and its parents in which another user could replace what leads to a file in the
-// directory, "" if there is none. The owners that count are root and the caller. A parent may be open to all if it is sticky,
-// as /tmp is: there, others cannot rename what is not theirs.
-func (t Tree) Exposed(dir string) string {
-	const groupWrites, othersWrite = 0o020, 0o002
-	if resolved, err := filepath.EvalSymlinks(dir); t.Own() && err == nil && resolved != dir {
-		if exposed := t.Exposed(resolved); exposed != "" {
-			return exposed
-		}
-	}
-	for parent := false; ; parent = true {
-		st, err := t.Stat(dir)
-		if IsNotExist(err) {
-			return "" // what is missing shows later
-		}
-		open := st.Mode&othersWrite != 0 || st.Mode&groupWrites != 0 && st.Gid != 0
-		owned := st.Uid == 0 || int(st.Uid) == os.Geteuid()
-		if err != nil || !owned || open && !(parent && st.Mode&unix.S_ISVTX != 0) {
-			return dir
-		}
-		if dir == "/" || dir == "." {
-			return ""
-		}
-		dir = programs.Dir(dir)
-	}
 }

@@ -207,6 +207,12 @@ func (t Tree) Access(path string, mode uint32) error {
 	return nil
 }
 
+// ReadOnly reports whether a path is known to be in a file system that is mounted read-only.
+func (t Tree) ReadOnly(path string) bool {
+	var fs unix.Statfs_t
+	return t.Own() && unix.Statfs(path, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
+}
+
 func (t Tree) step(op, path string) error {
 	if t.Step == nil {
 		return nil
