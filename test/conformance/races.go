@@ -40,6 +40,8 @@ func races() []situation {
 				together 20 strace -f -qq -o trace.{} -e trace=symlink,symlinkat -e inject=symlink,symlinkat:delay_enter=20ms iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; wait; one`},
 			{"20 first writers at once, each held before a rename, hint in nft", "legacy 0, nft 20", `hint nft ip6
 				together 20 strace -f -qq -o trace.{} -e trace=rename,renameat,renameat2 -e inject=rename,renameat,renameat2:delay_enter=20ms iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
+			{"a busy writer on a set of its own, many rules in legacy, a few left in nft", "legacy", "fill legacy 5000; fill nft 1500" + busy},
+			{"a busy writer on a set of its own, many rules in nft, a few left in legacy", "nft", "fill nft 5000; fill legacy 1500" + busy},
 			{"10 first writers, nothing on the host, while the other backend fills up; then 10 more", "all in one backend", `
 				(for i in $(seq 30); do fill legacy 1 ip6; done) &
 				together 10 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; wait; together 10 iptables -w -A INPUT -s 10.9.1.{} -j ACCEPT; one`},
@@ -165,3 +167,9 @@ func killed(c *container) string {
 	}
 	return "every name works, all in one backend"
 }
+
+// busy changes an unrelated set as fast as one process can, which interrupts each dump of rules.
+const busy = `
+	nft add table ip busy; nft add set ip busy s '{ type ipv4_addr; }'
+	(while :; do echo 'add element ip busy s { 192.0.2.1 }'; echo 'delete element ip busy s { 192.0.2.1 }'; done) | nft -i >"$TMP/nft" 2>&1 &
+	sleep 0.2; add 192.0.2.1; kill $!; where 192.0.2.1`

@@ -94,8 +94,6 @@ func memory() []situation {
 		{name: "another user holds a lock of the commands' directory, the client flushes the hint, then a write", want: "legacy", script: `
 			mkfifo -m 666 held; setpriv --reuid=65534 --regid=65534 --clear-groups flock -s /usr/sbin sh -c 'echo >held; exec sleep 60' >/dev/null 2>&1 & read -r line <held
 			hint legacy ip; add 192.0.2.7; call iptables -t mangle -X; call iptables -F; client; kill $!`},
-		{name: "a busy writer on a set of its own, many rules in legacy, a few left in nft", want: "legacy", script: "fill legacy 5000; fill nft 1500" + busy},
-		{name: "a busy writer on a set of its own, many rules in nft, a few left in legacy", want: "nft", script: "fill nft 5000; fill legacy 1500" + busy},
 	}
 	var all []situation
 	for _, root := range []struct{ group, script string }{{"memory", "own_dev\n"}, {"memory, read-only root", "own_dev\nread_only\n"}} {
@@ -106,9 +104,3 @@ func memory() []situation {
 	}
 	return all
 }
-
-// busy changes an unrelated set as fast as one process can, which interrupts each dump of rules.
-const busy = `
-	nft add table ip busy; nft add set ip busy s '{ type ipv4_addr; }'
-	(while :; do echo 'add element ip busy s { 192.0.2.1 }'; echo 'delete element ip busy s { 192.0.2.1 }'; done) | nft -i >"$TMP/nft" 2>&1 &
-	sleep 0.2; add 192.0.2.1; kill $!; where 192.0.2.1`
