@@ -23,20 +23,20 @@ import (
 func (s *session) detectCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "detect",
-		Usage: "print the backend that this network namespace uses: nft or legacy",
-		Description: "Asks the kernel, changes nothing and starts no process. A line on stderr reports an answer that is not\n" +
-			"conclusive, and an iptables in this container that runs the other backend. Example:\n\n   iptables-wrapper detect -o table",
-		Flags: []cli.Flag{
+		Usage: "print the backend that the host uses: nft or legacy",
+		Description: "Asks the kernel about this network namespace, changes nothing and starts no\n" +
+			"process. A line on stderr says so if the answer is a guess, and if iptables\n" +
+			"in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o table",
+		Flags: append([]cli.Flag{
 			enumFlag(&cli.StringFlag{
 				Name: "output", Aliases: []string{"o"}, Value: "text",
-				Usage: "output `FORMAT`: text (just the mode), table (all evidence, human-readable),\n" +
-					"json (all evidence), env (shell variables) or nfd (Node Feature Discovery)",
+				Usage: "`FORMAT` is text (the backend alone), table (all\n\tevidence, for people), json (all evidence), env\n\t" +
+					"(for a shell's eval) or nfd (a file for Node\n\tFeature Discovery)",
 			}, "text", "table", "json", "env", "nfd"),
-			boolFlag("strict", "exit with status 3 if the answer is not conclusive"),
-			waitFlag(), forFlag(),
-			pathFlag("netns", "inspect the network namespace at `PATH`, for example /run/netns/NAME", true),
+			boolFlag("strict", "exit with status 3 if the answer is not certain"),
+			pathFlag("netns", "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"),
 			&cli.StringFlag{Name: "pid", Usage: "inspect the network namespace of process `N`"},
-		},
+		}, waitFlags()...),
 		Action: s.detect,
 	}
 }
@@ -95,8 +95,8 @@ func (s *session) detect(c *cli.Context) error {
 // detectOrWait answers the query, after a wait if one was asked for. There is no point in waiting for kubelet's chains where no
 // kubelet makes any.
 func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Query) detect.Result) (detect.Result, error) {
-	limit := c.Duration("wait")
-	q.WaitFor = waitFor(c)
+	limit, what := wait(c)
+	q.WaitFor = what
 	r := ask(q)
 	if limit == 0 || q.Override != "" || q.WaitFor.Ended(r) {
 		return r, nil
@@ -125,11 +125,7 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Q
 		}
 	}()
 	// From here on a signal ends the wait: somebody may go by this line.
-	what := "kubelet's chains, or rules"
-	if q.WaitFor == detect.ForKubelet {
-		what = "kubelet's chains"
-	}
-	s.say("waiting up to %s for %s: %s", limit, what, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
+	s.say("waiting up to %s for %s: %s", limit, map[detect.WaitFor]string{detect.ForAny: "kubelet's chains, or rules", detect.ForKubelet: "kubelet's chains"}[what], cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
 	r, err := detect.Query{Installed: q.Installed, Remembered: memoryOf(r), WaitFor: q.WaitFor}.Wait(ctx)
 	signal.Stop(signals) // one that comes later ends the process
 	close(signals)
