@@ -13,7 +13,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
@@ -109,7 +108,7 @@ func (s *session) selectMode(c *cli.Context) error {
 	}
 	selected, err := s.names.Select(dir, answer, guess)
 	if err != nil {
-		return refused("select "+string(answer.Mode), err)
+		return fmt.Errorf("select %s: %w", answer.Mode, err)
 	}
 	if selected.Unwritable != nil {
 		s.say("the links cannot be changed (%v); this container remembers %s instead, in %s", selected.Unwritable, answer.Mode, selected.Memory)
@@ -121,18 +120,6 @@ func (s *session) selectMode(c *cli.Context) error {
 	return nil
 }
 
-// refused adds what to do where the commands are not the wrapper's.
-func refused(command string, err error) error {
-	f := failure{status: 1, err: fmt.Errorf("%s: %w", command, err)}
-	switch {
-	case errors.Is(err, layout.ErrNotInstalled):
-		f.hint = "to put the wrapper in front of that iptables, run: iptables-wrapper install"
-	case errors.Is(err, layout.ErrForeign):
-		f.hint = "to replace it, run: iptables-wrapper install --force"
-	}
-	return f
-}
-
 func (s *session) reset(c *cli.Context) error {
 	dir, err := s.ownDir(c)
 	if err != nil {
@@ -140,7 +127,7 @@ func (s *session) reset(c *cli.Context) error {
 	}
 	forgotten, err := s.names.Reset(dir)
 	if err != nil {
-		return refused("reset", err)
+		return fmt.Errorf("reset: %w", err)
 	}
 	fmt.Fprintf(s.stdout, "all iptables commands in %s run the wrapper\n", dir)
 	if forgotten != "" {
@@ -168,7 +155,7 @@ func (s *session) install(c *cli.Context) error {
 		case errors.Is(err, install.ErrUnchecked):
 			s.say("warning: %v", err)
 		case err != nil:
-			return failure{1, err, "install iptables with both backends first, or use --skip-checks"}
+			return failure{1, fmt.Errorf("install: %w", err), "install iptables with both backends first, or use --skip-checks"}
 		}
 	}
 	changed, err := install.Install(n, dir, install.Options{Force: c.Bool("force"), Alternatives: c.String("alternatives") == "auto"})
@@ -176,16 +163,7 @@ func (s *session) install(c *cli.Context) error {
 		fmt.Fprintln(s.stdout, line)
 	}
 	if err != nil {
-		hint := ""
-		switch {
-		case errors.Is(err, layout.ErrForeign):
-			hint = "to replace it, use --force"
-		case errors.Is(err, install.ErrExposed):
-			hint = "choose another directory, or use --force"
-		case errors.Is(err, install.ErrAlternatives):
-			hint = "to create plain symlinks instead, use --alternatives=never"
-		}
-		return failure{1, fmt.Errorf("install: %w", err), hint}
+		return fmt.Errorf("install: %w", err)
 	}
 	if len(changed) == 0 {
 		fmt.Fprintf(s.stdout, "nothing to do: the iptables commands in %s run the wrapper\n", dir)

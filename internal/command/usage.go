@@ -11,6 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 // failure is the end of a command with a status. Without an error, the answer has said what there is to say.
@@ -47,13 +50,28 @@ func (s *session) printError(err error) int {
 	if f.err != nil {
 		s.say("%v", err)
 	}
-	if errors.Is(f.err, unix.EACCES) || errors.Is(f.err, unix.EPERM) {
-		f.hint = cmp.Or(f.hint, "run as root")
+	for _, h := range hints {
+		if errors.Is(f.err, h.err) {
+			f.hint = cmp.Or(f.hint, h.text)
+		}
 	}
 	if f.hint != "" {
 		s.say("hint: %s", f.hint)
 	}
 	return f.status
+}
+
+// hints say what to do about an error for which the command has no hint of its own.
+var hints = []struct {
+	err  error
+	text string
+}{
+	{layout.ErrNotInstalled, "to put the wrapper in front of that iptables, run: iptables-wrapper install"},
+	{layout.ErrForeign, "to replace it, run: iptables-wrapper install --force"},
+	{install.ErrExposed, "choose another directory, or use --force"},
+	{install.ErrAlternatives, "to create plain symlinks instead, use --alternatives=never"},
+	{unix.EACCES, "run as root"},
+	{unix.EPERM, "run as root"},
 }
 
 // refuseSurplus refuses more arguments than the command has, which the library ignores.
