@@ -87,7 +87,7 @@ func TestBareCall(t *testing.T) {
 
 // Help fits the terminal, which cannot wrap a table.
 func TestHelpWidth(t *testing.T) {
-	for _, command := range []string{"help", "detect", "install", "select", "reset", "version"} {
+	for _, command := range []string{"help", "detect", "doctor", "install", "select", "reset", "version"} {
 		_, help, _ := run(program, command, "--help")
 		for line := range strings.Lines(help) {
 			if len(line) > 80+len("\n") {

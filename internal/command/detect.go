@@ -52,7 +52,7 @@ func (s *session) detect(c *cli.Context) error {
 	elsewhere := c.IsSet("netns") || c.IsSet("pid")
 	q := detect.Query{Override: variable, Everything: true}
 	dir, noDir := here.Dir(s.names)
-	ask := func(q detect.Query) detect.Result { return q.Run() }
+	ask := detect.Query.Run
 	switch {
 	case noDir == nil && elsewhere:
 		q.Installed = here.Installed(s.names, dir)
@@ -75,19 +75,13 @@ func (s *session) detect(c *cli.Context) error {
 	if s.stdout.answer(c.String("output"), a); s.stdout.err != nil {
 		return s.stdout.err
 	}
-	quiet := c.String("output") == "table" // it shows what is uncertain, so that stderr need not
-	if !quiet {
+	if c.String("output") != "table" { // which shows them
 		for _, line := range a.remarks() {
 			s.say("%s", line)
 		}
 	}
-	switch {
-	case a.Conclusive:
-		return nil
-	case c.Bool("strict"):
-		return failure{3, fmt.Errorf("not conclusive: %s", a.Uncertainty()), ""}
-	case !quiet:
-		s.say("not conclusive: %s", a.Uncertainty())
+	if !a.Conclusive && c.Bool("strict") {
+		return failure{status: 3}
 	}
 	return nil
 }
@@ -98,10 +92,10 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Q
 	limit, what := wait(c)
 	q.WaitFor = what
 	r := ask(q)
-	if limit == 0 || q.Override != "" || q.WaitFor.Ended(r) {
+	if limit == 0 || q.Override != "" || what.Ended(r) {
 		return r, nil
 	}
-	if q.WaitFor == detect.ForKubelet && here.ThisNetwork(s.names.Container, r).Own {
+	if what == detect.ForKubelet && here.ThisNetwork(s.names.Container, r).Own {
 		s.say("not waiting for kubelet: %s", here.PodNetwork)
 		return r, nil
 	}
@@ -125,14 +119,19 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Q
 		}
 	}()
 	// From here on a signal ends the wait: somebody may go by this line.
-	s.say("waiting up to %s for %s: %s", limit, map[detect.WaitFor]string{detect.ForAny: "kubelet's chains, or rules", detect.ForKubelet: "kubelet's chains"}[what], cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
-	r, err := detect.Query{Installed: q.Installed, Remembered: memoryOf(r), WaitFor: q.WaitFor}.Wait(ctx)
+	goal := map[detect.WaitFor]string{detect.ForAny: "kubelet's chains, or rules", detect.ForKubelet: "kubelet's chains"}[what]
+	s.say("waiting up to %s for %s: %s", limit, goal, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
+	wait := detect.Query{Installed: q.Installed, WaitFor: what}
+	if r.Remembered != nil {
+		wait.Remembered = *r.Remembered
+	}
+	r, err := wait.Wait(ctx)
 	signal.Stop(signals) // one that comes later ends the process
 	close(signals)
 	switch end := <-ended; {
 	case end != nil:
 		return r, end
-	case q.WaitFor.Ended(r):
+	case what.Ended(r):
 		s.say("found: %v", r)
 	case ctx.Err() == nil:
 		return r, err
@@ -140,13 +139,6 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Q
 		s.say("timed out")
 	}
 	return ask(q), nil
-}
-
-func memoryOf(r detect.Result) detect.Memory {
-	if r.Remembered == nil {
-		return detect.Memory{}
-	}
-	return *r.Remembered
 }
 
 // enterNetns moves this thread into the network namespace that the flags name.

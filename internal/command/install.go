@@ -97,10 +97,11 @@ func (s *session) selectMode(c *cli.Context) error {
 		guess = why != "" && c.Bool("guess")
 		if why != "" && !guess {
 			fmt.Fprintln(s.stdout, r.Mode)
-			return failure{3, fmt.Errorf("not conclusive, nothing changed: %s", why), ""}
+			return failure{3, fmt.Errorf("not certain, nothing changed: %s", why), ""}
 		}
-		if answer = memoryOf(r); answer.Mode == "" {
-			answer = detect.Memory{Mode: r.Mode, Reason: r.Reason, Conclusive: r.Conclusive && !guess, Because: r.Because()}
+		answer = detect.Memory{Mode: r.Mode, Reason: r.Reason, Conclusive: r.Conclusive && !guess, Because: r.Because()}
+		if r.Remembered != nil {
+			answer = *r.Remembered
 		}
 		if guess {
 			s.say("guessing %s: %s", r.Mode, why)

@@ -108,6 +108,9 @@ func (a answer) remarks() []string {
 	for _, c := range a.Conflicts {
 		lines = append(lines, fmt.Sprintf("conflict: %s; run: iptables-wrapper doctor", c.Explain()))
 	}
+	if !a.Conclusive {
+		lines = append(lines, "not certain: "+a.Uncertainty())
+	}
 	return lines
 }
 
