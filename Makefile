@@ -19,10 +19,12 @@ PARSER_INPUTS := 20000
 CALL_INPUTS := 2000
 BINARY ?= bin/iptables-wrapper
 
-# The first two keep documentation generators out of the binary. The third keeps ignored signals ignored, and needs a
+# The first two keep documentation generators, and suggestions that are worse than internal/command's, out of the binary. The third keeps ignored signals ignored, and needs a
 # linker flag: internal/process/signals.go says why.
 TAGS := urfave_cli_no_docs,urfave_cli_no_suggest,iptables_wrapper_signals
-LDFLAGS := -s -w -checklinkname=0 -X github.com/iptables-wrappers/iptables-wrappers/internal/command.version=$(VERSION)
+COMMAND := github.com/iptables-wrappers/iptables-wrappers/internal/command
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null | cut -c 1-12)
+LDFLAGS := -s -w -checklinkname=0 -X $(COMMAND).version=$(VERSION) -X $(COMMAND).revision=$(REVISION)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 

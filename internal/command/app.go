@@ -6,13 +6,10 @@ package command
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
-	"slices"
-	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,11 +22,12 @@ import (
 
 const program = "iptables-wrapper"
 
-// version is set by the linker where the build knows better than the module: see the Makefile.
-var version string
+// Set by the linker where the build knows better than the module: see the Makefile.
+var version, revision string
 
 type session struct {
 	names  layout.Names
+	args   []string
 	stdout *page
 	stderr io.Writer
 }
@@ -40,13 +38,14 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 	// A network namespace, /proc/thread-self and a trace by strace are those of one thread. It is never unlocked, so that the
 	// runtime starts no other thread from one that has entered another namespace.
 	runtime.LockOSThread()
-	s := &session{layout.Names{Self: p, Container: memory.ThisContainer()}, newPage(stdout), stderr}
 	if len(args) == 0 { // before Linux 5.18 a program can be started without any
 		args = []string{program}
 	}
-	err := s.app().Run(args)
+	s := &session{layout.Names{Self: p, Container: memory.ThisContainer()}, args, newPage(stdout), stderr}
+	app := s.app()
+	err := app.Run(args)
 	if _, ok := err.(cli.ExitCoder); ok { // the library's own: help for a command that does not exist
-		err = failure{2, fmt.Errorf("unknown command %q", args[len(args)-1]), seeHelp}
+		err = unknownCommand(app, args[len(args)-1])
 	}
 	if err = cmp.Or(err, s.stdout.err); err != nil {
 		return s.printError(err)
@@ -59,12 +58,20 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 func (s *session) app() *cli.App {
 	commands := []*cli.Command{
 		s.detectCommand(), s.doctorCommand(), s.installCommand(), s.selectCommand(), s.resetCommand(),
-		completionCommand(), helpCommand(), versionCommand(),
+		{
+			Name: "help", Usage: "print help for the program or a command", ArgsUsage: "[COMMAND]",
+			Action: func(c *cli.Context) error {
+				if name := c.Args().First(); name != "" {
+					return cli.ShowCommandHelp(c, name)
+				}
+				return cli.ShowAppHelp(c)
+			},
+		},
+		{Name: "version", Usage: "print version, revision, platform and Go version", Action: printVersion},
 	}
 	for _, c := range commands {
 		c.HideHelpCommand = true
-		c.Flags = append(c.Flags, cli.HelpFlag) // which the library adds only when the command runs, and completion wants now
-		c.OnUsageError = explain
+		c.OnUsageError = s.explain
 		c.Before = refuseSurplus
 	}
 	return &cli.App{
@@ -81,122 +88,67 @@ func (s *session) app() *cli.App {
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true},
 		},
 		Commands:       commands,
-		OnUsageError:   explain,
+		OnUsageError:   s.explain,
 		ExitErrHandler: func(*cli.Context, error) {},
 		Action: func(c *cli.Context) error {
 			switch {
-			case c.Bool("version"):
-				return c.App.Run(slices.Concat([]string{program, "version"}, c.Args().Slice()))
 			case c.Args().Present():
-				return usagef(c, "unknown command %q", c.Args().First())
+				return unknownCommand(c.App, c.Args().First())
+			case c.Bool("version"):
+				return printVersion(c)
 			}
-			return usagef(c, "missing command: one of %s", strings.Join(commandNames(c.App), ", "))
+			c.App.Writer = s.stderr
+			_ = cli.ShowAppHelp(c) // fails only if the template is wrong
+			return failure{status: 2}
 		},
 	}
 }
 
-const description = `Called as iptables, iptables-save, iptables-restore, or one of their ip6tables counterparts, it
-detects which backend the host uses, legacy or nft, and replaces itself with that program.`
+const description = `Called as iptables, iptables-save, iptables-restore, or one of their
+ip6tables counterparts, it detects which backend the host uses, legacy or
+nft, and replaces itself with that program.`
 
 // moreHelp follows what the library says about commands and options.
 const moreHelp = `
 ENVIRONMENT:
-   IPTABLES_WRAPPER_MODE     nft or legacy: use that backend, whatever the host uses; auto: detect it
-   IPTABLES_WRAPPER_DEBUG    1: for each iptables call, print the mode and the reason to stderr
-   XTABLES_LOCKFILE          iptables-legacy's lock, /run/xtables.lock by default; doctor checks it
-   NO_COLOR, TERM=dumb       detect and doctor print no colours
+   IPTABLES_WRAPPER_MODE   nft or legacy: use that backend, whatever the host
+                           uses; auto: detect the host's
+   IPTABLES_WRAPPER_DEBUG  1: each iptables call prints backend and reason
+                           to stderr
+   XTABLES_LOCKFILE        iptables-legacy's lock, which doctor checks;
+                           /run/xtables.lock by default
+   NO_COLOR, TERM=dumb     detect and doctor print no colours
 
 EXIT STATUS:
    0    success
    1    failure; doctor: a problem was found
    2    wrong usage
-   3    select, detect --strict: the answer is not conclusive
+   3    select, detect --strict: the answer is not certain
    126  an iptables call: the program for the host's backend cannot be run
    127  an iptables call: no program for the host's backend is installed
 
 EXAMPLES:
-   COPY iptables-wrapper /usr/sbin/      in an image, after iptables was installed
-   RUN iptables-wrapper install
+   In an image, after iptables was installed:
 
-   iptables-wrapper doctor               in a container whose rules have no effect
+      COPY iptables-wrapper /usr/sbin/
+      RUN iptables-wrapper install
+
+   In a container whose rules have no effect:
+
+      iptables-wrapper doctor
 `
 
-func commandNames(app *cli.App) (names []string) {
-	for _, c := range app.Commands {
-		names = append(names, c.Name)
+// printVersion prints one line: what it is, then in parentheses what that was built from and for, as far as it is known.
+func printVersion(c *cli.Context) error {
+	version, built := version, ""
+	if revision != "" {
+		built = "revision " + revision + ", "
 	}
-	return names
-}
-
-// refuseSurplus refuses more arguments than the command has, which the library ignores.
-func refuseSurplus(c *cli.Context) error {
-	most := min(1, len(c.Command.ArgsUsage))
-	if c.Args().Len() > most {
-		return usagef(c, "unexpected argument %q", c.Args().Get(most))
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = cmp.Or(version, info.Main.Version)
 	}
-	return nil
-}
-
-func helpCommand() *cli.Command {
-	return &cli.Command{
-		Name: "help", Usage: "print help for the program or a command", ArgsUsage: "[COMMAND]",
-		Action: func(c *cli.Context) error {
-			return c.App.Run(slices.Concat([]string{program}, c.Args().Slice(), []string{"--help"}))
-		},
-	}
-}
-
-func versionCommand() *cli.Command {
-	return &cli.Command{
-		Name: "version", Usage: "print the version",
-		Action: func(c *cli.Context) error {
-			if info, ok := debug.ReadBuildInfo(); ok && version == "" {
-				version = info.Main.Version
-			}
-			fmt.Fprintln(c.App.Writer, program, "version", version)
-			return nil
-		},
-	}
-}
-
-// failure is the end of a command with a status. Without an error, the answer has said what there is to say.
-type failure struct {
-	status int
-	err    error
-	hint   string
-}
-
-func (f failure) Error() string { return fmt.Sprint(f.err) }
-func (f failure) Unwrap() error { return f.err }
-
-const seeHelp = "see " + program + " --help"
-
-// usagef is wrong usage of a command, or of the program itself.
-func usagef(c *cli.Context, format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	if c.Command.Name != program {
-		err = fmt.Errorf("%s: %w", c.Command.Name, err)
-	}
-	return failure{2, err, "see " + c.Command.HelpName + " --help"}
-}
-
-func (s *session) say(format string, args ...any) {
-	// An error may join several: a line each.
-	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\n"+program+": ")
-	fmt.Fprintf(s.stderr, "%s: %s\n", program, text)
-}
-
-// printError prints what went wrong and what to do, and returns the exit status.
-func (s *session) printError(err error) int {
-	f := failure{1, err, ""}
-	errors.As(err, &f)
-	if f.err != nil {
-		s.say("%v", err)
-	}
-	if f.hint != "" {
-		s.say("hint: %s", f.hint)
-	}
-	return f.status
+	_, err := fmt.Fprintf(c.App.Writer, "%s version %s (%s%s/%s, %s)\n", program, version, built, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return err
 }
 
 // variable returns what IPTABLES_WRAPPER_MODE asks for: "" for auto.

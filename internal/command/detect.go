@@ -23,20 +23,20 @@ import (
 func (s *session) detectCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "detect",
-		Usage: "print the backend that this network namespace uses: nft or legacy",
-		Description: "Asks the kernel, changes nothing and starts no process. A line on stderr reports an answer that is not\n" +
-			"conclusive, and an iptables in this container that runs the other backend. Example:\n\n   iptables-wrapper detect -o table",
-		Flags: []cli.Flag{
+		Usage: "print the backend that the host uses: nft or legacy",
+		Description: "Asks the kernel about this network namespace, changes nothing and starts no\n" +
+			"process. A line on stderr says so if the answer is a guess, and if iptables\n" +
+			"in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o table",
+		Flags: append([]cli.Flag{
 			enumFlag(&cli.StringFlag{
 				Name: "output", Aliases: []string{"o"}, Value: "text",
-				Usage: "output `FORMAT`: text (just the mode), table (all evidence, human-readable),\n" +
-					"json (all evidence), env (shell variables) or nfd (Node Feature Discovery)",
+				Usage: "`FORMAT` is text (the backend alone), table (all\n\tevidence, for people), json (all evidence), env\n\t" +
+					"(for a shell's eval) or nfd (a file for Node\n\tFeature Discovery)",
 			}, "text", "table", "json", "env", "nfd"),
-			boolFlag("strict", "exit with status 3 if the answer is not conclusive"),
-			waitFlag(), forFlag(),
-			pathFlag("netns", "inspect the network namespace at `PATH`, for example /run/netns/NAME", true),
+			boolFlag("strict", "exit with status 3 if the answer is not certain"),
+			pathFlag("netns", "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"),
 			&cli.StringFlag{Name: "pid", Usage: "inspect the network namespace of process `N`"},
-		},
+		}, waitFlags()...),
 		Action: s.detect,
 	}
 }
@@ -52,7 +52,7 @@ func (s *session) detect(c *cli.Context) error {
 	elsewhere := c.IsSet("netns") || c.IsSet("pid")
 	q := detect.Query{Override: variable, Everything: true}
 	dir, noDir := here.Dir(s.names)
-	ask := func(q detect.Query) detect.Result { return q.Run() }
+	ask := detect.Query.Run
 	switch {
 	case noDir == nil && elsewhere:
 		q.Installed = here.Installed(s.names, dir)
@@ -75,19 +75,13 @@ func (s *session) detect(c *cli.Context) error {
 	if s.stdout.answer(c.String("output"), a); s.stdout.err != nil {
 		return s.stdout.err
 	}
-	quiet := c.String("output") == "table" // it shows what is uncertain, so that stderr need not
-	if !quiet {
+	if c.String("output") != "table" { // which shows them
 		for _, line := range a.remarks() {
 			s.say("%s", line)
 		}
 	}
-	switch {
-	case a.Conclusive:
-		return nil
-	case c.Bool("strict"):
-		return failure{3, fmt.Errorf("not conclusive: %s", a.Uncertainty()), ""}
-	case !quiet:
-		s.say("not conclusive: %s", a.Uncertainty())
+	if !a.Conclusive && c.Bool("strict") {
+		return failure{status: 3}
 	}
 	return nil
 }
@@ -95,13 +89,13 @@ func (s *session) detect(c *cli.Context) error {
 // detectOrWait answers the query, after a wait if one was asked for. There is no point in waiting for kubelet's chains where no
 // kubelet makes any.
 func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Query) detect.Result) (detect.Result, error) {
-	limit := c.Duration("wait")
-	q.WaitFor = waitFor(c)
+	limit, what := wait(c)
+	q.WaitFor = what
 	r := ask(q)
-	if limit == 0 || q.Override != "" || q.WaitFor.Ended(r) {
+	if limit == 0 || q.Override != "" || what.Ended(r) {
 		return r, nil
 	}
-	if q.WaitFor == detect.ForKubelet && here.ThisNetwork(s.names.Container, r).Own {
+	if what == detect.ForKubelet && here.ThisNetwork(s.names.Container, r).Own {
 		s.say("not waiting for kubelet: %s", here.PodNetwork)
 		return r, nil
 	}
@@ -125,18 +119,19 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Q
 		}
 	}()
 	// From here on a signal ends the wait: somebody may go by this line.
-	what := "kubelet's chains, or rules"
-	if q.WaitFor == detect.ForKubelet {
-		what = "kubelet's chains"
+	goal := map[detect.WaitFor]string{detect.ForAny: "kubelet's chains, or rules", detect.ForKubelet: "kubelet's chains"}[what]
+	s.say("waiting up to %s for %s: %s", limit, goal, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
+	wait := detect.Query{Installed: q.Installed, WaitFor: what, Guessed: s.names.Memory().Guessed("")}
+	if r.Remembered != nil {
+		wait.Remembered = *r.Remembered
 	}
-	s.say("waiting up to %s for %s: %s", limit, what, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
-	r, err := detect.Query{Installed: q.Installed, Remembered: memoryOf(r), WaitFor: q.WaitFor, Guessed: s.names.Memory().Guessed("")}.Wait(ctx)
+	r, err := wait.Wait(ctx)
 	signal.Stop(signals) // one that comes later ends the process
 	close(signals)
 	switch end := <-ended; {
 	case end != nil:
 		return r, end
-	case q.WaitFor.Ended(r):
+	case what.Ended(r):
 		s.say("found: %v", r)
 	case ctx.Err() == nil:
 		return r, err
@@ -144,13 +139,6 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Q
 		s.say("timed out")
 	}
 	return ask(q), nil
-}
-
-func memoryOf(r detect.Result) detect.Memory {
-	if r.Remembered == nil {
-		return detect.Memory{}
-	}
-	return *r.Remembered
 }
 
 // enterNetns moves this thread into the network namespace that the flags name.

@@ -16,13 +16,13 @@ import (
 func (s *session) doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "diagnose iptables in this container and suggest fixes",
-		Description: "Changes nothing. Runs iptables to see whether it works, and asks the kernel for matches and targets, for\n" +
-			"which it may load modules. Exits with status 1 if there is a problem. Example:\n\n   iptables-wrapper doctor",
+		Usage: "diagnose iptables in this container, suggest fixes",
+		Description: "Changes nothing. Runs iptables to see whether it works, and asks the kernel\nfor matches and targets, for which it " +
+			"may load modules. Exits with status 1\nif there is a problem. Example:\n\n   iptables-wrapper doctor",
 		Flags: []cli.Flag{
-			boolFlag("check", "print nothing but the problems, one a line; exits with status 1 if there is one"),
-			boolFlag("stale", "for a liveness probe: exit with status 1 only if a new container of the same Pod would be right"),
-			boolFlag("all", "also print notes and everything that was examined"),
+			boolFlag("check", "print nothing but the problems, one a line"),
+			boolFlag("stale", "for a liveness probe: exit with status 1 only\n\tif a new container of the same Pod would be right"),
+			boolFlag("all", "also print notes and all that was examined"),
 			dirFlag(),
 			enumFlag(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}, "text", "json"),
 		},
@@ -99,7 +99,7 @@ func (p *page) report(r doctor.Report, all bool) {
 			fix = places[f.Where] + ", " + fix
 		}
 		p.paragraph("", "   fix:  ", fix)
-		for command := range strings.Lines(commands) { // never broken, because somebody may copy it
+		for command := range strings.Lines(commands) {
 			fmt.Fprintf(p, "         %s\n", strings.TrimSpace(command))
 		}
 		fmt.Fprintln(p)

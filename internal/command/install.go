@@ -9,12 +9,10 @@ import (
 	"os"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
@@ -23,15 +21,15 @@ func (s *session) installCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "install",
 		Usage: "make the six iptables commands run this wrapper",
-		Description: "Copies the wrapper into DIR if it runs from elsewhere. Running it again changes nothing. Example, in an image:\n\n" +
+		Description: "Copies the wrapper into DIR if it runs from elsewhere. Running it again\nchanges nothing. Example, in an image:\n\n" +
 			"   COPY iptables-wrapper /usr/sbin/\n   RUN iptables-wrapper install",
 		Flags: []cli.Flag{
 			dirFlag(),
-			pathFlag("root", "install into the root file system at `ROOT`; DIR is a path in it, and nothing in it is run", false),
+			pathFlag("root", "install into the root file system at `ROOT`:\n\tDIR is a path in it, and nothing in it is run"),
 			enumFlag(&cli.StringFlag{Name: "alternatives", Value: "auto",
-				Usage: "`WHEN` to register with (update-)alternatives: auto (if the package manager\n" +
-					"uses it for iptables) or never (plain symlinks)"}, "auto", "never"),
-			boolFlag("force", "also replace files that are neither a wrapper nor a link to iptables"),
+				Usage: "`WHEN` to register with (update-)alternatives: auto\n\t(if the package manager uses it for iptables) or\n\t" +
+					"never (plain symlinks)"}, "auto", "never"),
+			boolFlag("force", "also replace files that are neither a wrapper nor a\n\tlink to iptables"),
 			boolFlag("skip-checks", "do not check which iptables programs are installed"),
 		},
 		Action: s.install,
@@ -41,16 +39,15 @@ func (s *session) installCommand() *cli.Command {
 func (s *session) selectCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "select",
-		Usage: "detect the mode now, repoint the iptables commands to it, and print it",
-		Description: "For an init container. If the answer is not conclusive, nothing changes and the status is 3. If the links cannot be\n" +
-			"changed, this container remembers the mode. Example:\n\n   iptables-wrapper select --wait 2m",
-		Flags: []cli.Flag{
+		Usage: "make the iptables commands run the host's backend",
+		Description: "For an init container. Prints the backend. If the answer is not certain,\nnothing changes and the status is 3. If the " +
+			"switch cannot be changed, this\ncontainer remembers the backend. Example:\n\n   iptables-wrapper select --wait 2m",
+		Flags: append([]cli.Flag{
 			dirFlag(),
-			enumFlag(&cli.StringFlag{Name: "mode", Usage: "use `MODE`: auto, nft or legacy (default: $" + programs.ModeVariable + ", or auto)"},
+			enumFlag(&cli.StringFlag{Name: "mode", Usage: "backend to use; `MODE` is nft, legacy, or auto to\n\tdetect it (default: $" + programs.ModeVariable + ", or auto)"},
 				"auto", "nft", "legacy"),
-			waitFlag(), forFlag(),
-			boolFlag("guess", "if the answer is not conclusive, remember the best guess and exit with status 0; the commands run the wrapper"),
-		},
+			boolFlag("guess", "if the answer is not certain, remember the best\n\tguess and exit with status 0; the commands run\n\tthe wrapper"),
+		}, waitFlags()...),
 		Action: s.selectMode,
 	}
 }
@@ -58,8 +55,8 @@ func (s *session) selectCommand() *cli.Command {
 func (s *session) resetCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "reset",
-		Usage:       "point the iptables commands back at this wrapper, and forget the mode",
-		Description: "The next call detects the mode again. Rules that were written stay. Example:\n\n   iptables-wrapper reset",
+		Usage:       "make the iptables commands run this wrapper again",
+		Description: "Forgets the backend, so the next call detects it again. Rules that were\nwritten stay. Example:\n\n   iptables-wrapper reset",
 		Flags:       []cli.Flag{dirFlag()},
 		Action:      s.reset,
 	}
@@ -85,6 +82,7 @@ func (s *session) selectMode(c *cli.Context) error {
 	answer := detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"}
 	guess := false
 	if mode == "" {
+		_, what := wait(c)
 		r, err := s.detectOrWait(c, detect.Query{}, func(q detect.Query) detect.Result { return here.Ask(s.names, dir, q) })
 		if err != nil {
 			return err
@@ -93,7 +91,7 @@ func (s *session) selectMode(c *cli.Context) error {
 		switch in := s.names.Container; {
 		case in.OwnNetns == detect.No && in.OwnRoot != detect.No:
 			why = "this is not the network namespace of the container's first process"
-		case r.Conclusive && !waitFor(c).Ended(r):
+		case r.Conclusive && !what.Ended(r):
 			why = "kubelet's chains were not found; " + r.Because()
 		}
 		guess = why != "" && c.Bool("guess")
@@ -104,10 +102,11 @@ func (s *session) selectMode(c *cli.Context) error {
 		}
 		if why != "" && !guess {
 			fmt.Fprintln(s.stdout, r.Mode)
-			return failure{3, fmt.Errorf("not conclusive, nothing changed: %s", why), ""}
+			return failure{3, fmt.Errorf("not certain, nothing changed: %s", why), ""}
 		}
-		if answer = memoryOf(r); answer.Mode == "" {
-			answer = detect.Memory{Mode: r.Mode, Reason: r.Reason, Conclusive: r.Conclusive && !guess, Because: r.Because()}
+		answer = detect.Memory{Mode: r.Mode, Reason: r.Reason, Conclusive: r.Conclusive && !guess, Because: r.Because()}
+		if r.Remembered != nil {
+			answer = *r.Remembered
 		}
 		if guess {
 			s.say("guessing %s: %s", r.Mode, why)
@@ -115,7 +114,7 @@ func (s *session) selectMode(c *cli.Context) error {
 	}
 	selected, err := s.names.Select(dir, answer, guess)
 	if err != nil {
-		return refused("select "+string(answer.Mode), err)
+		return fmt.Errorf("select %s: %w", answer.Mode, err)
 	}
 	if selected.Unwritable != nil {
 		s.say("the links cannot be changed (%v); this container remembers %s instead, in %s", selected.Unwritable, answer.Mode, selected.Memory)
@@ -127,20 +126,6 @@ func (s *session) selectMode(c *cli.Context) error {
 	return nil
 }
 
-// refused adds what to do where the commands are not the wrapper's.
-func refused(command string, err error) error {
-	f := failure{status: 1, err: fmt.Errorf("%s: %w", command, err)}
-	switch {
-	case errors.Is(err, layout.ErrNotInstalled):
-		f.hint = "to put the wrapper in front of that iptables, run: iptables-wrapper install"
-	case errors.Is(err, layout.ErrForeign):
-		f.hint = "to replace it, run: iptables-wrapper install --force"
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		f.hint = "run as root"
-	}
-	return f
-}
-
 func (s *session) reset(c *cli.Context) error {
 	dir, err := s.ownDir(c)
 	if err != nil {
@@ -148,7 +133,7 @@ func (s *session) reset(c *cli.Context) error {
 	}
 	forgotten, err := s.names.Reset(dir)
 	if err != nil {
-		return refused("reset", err)
+		return fmt.Errorf("reset: %w", err)
 	}
 	fmt.Fprintf(s.stdout, "all iptables commands in %s run the wrapper\n", dir)
 	if forgotten != "" {
@@ -176,7 +161,7 @@ func (s *session) install(c *cli.Context) error {
 		case errors.Is(err, install.ErrUnchecked):
 			s.say("warning: %v", err)
 		case err != nil:
-			return failure{1, err, "install iptables with both backends first, or use --skip-checks"}
+			return failure{1, fmt.Errorf("install: %w", err), "install iptables with both backends first, or use --skip-checks"}
 		}
 	}
 	changed, err := install.Install(n, dir, install.Options{Force: c.Bool("force"), Alternatives: c.String("alternatives") == "auto"})
@@ -184,18 +169,7 @@ func (s *session) install(c *cli.Context) error {
 		fmt.Fprintln(s.stdout, line)
 	}
 	if err != nil {
-		hint := ""
-		switch {
-		case errors.Is(err, layout.ErrForeign):
-			hint = "to replace it, use --force"
-		case errors.Is(err, install.ErrExposed):
-			hint = "choose another directory, or use --force"
-		case errors.Is(err, install.ErrAlternatives):
-			hint = "to create plain symlinks instead, use --alternatives=never"
-		case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-			hint = "run as root"
-		}
-		return failure{1, fmt.Errorf("install: %w", err), hint}
+		return fmt.Errorf("install: %w", err)
 	}
 	if len(changed) == 0 {
 		fmt.Fprintf(s.stdout, "nothing to do: the iptables commands in %s run the wrapper\n", dir)

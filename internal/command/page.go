@@ -12,7 +12,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -20,25 +19,19 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
-// page is where answers are printed: a terminal, or something that is 80 columns wide. It remembers an error of writing, so
-// nobody else need.
+// page is where answers are printed. It remembers an error of writing, so nobody else need.
 type page struct {
 	w     io.Writer
 	err   error
-	width int
 	color bool
 }
 
 // newPage has colours on a terminal only, and not where NO_COLOR is set (no-color.org).
 func newPage(w io.Writer) *page {
-	p := &page{w: w, width: 80}
-	if file, ok := w.(*os.File); ok {
-		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil {
-			p.color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-			if size.Col > 0 {
-				p.width = max(int(size.Col), 20)
-			}
-		}
+	p := &page{w: w}
+	if file, ok := w.(*os.File); ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
+		_, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+		p.color = err == nil
 	}
 	return p
 }
@@ -57,49 +50,32 @@ const (
 	normal = "\x1b[0m"
 )
 
-// paragraph prints a label and a text beside it, broken between words where the page ends. A longer word, such as a path,
-// is left to the terminal.
+// paragraph prints a label and a text on one line, which a terminal wraps by itself, and which stays whole in a pipe.
 func (p *page) paragraph(color, label, text string) {
-	indent := utf8.RuneCountInString(label)
 	if p.color && color != "" {
 		word := strings.TrimRight(label, " ")
 		label = color + word + normal + label[len(word):]
 	}
-	fmt.Fprint(p, label)
-	column := indent
-	// Not even a name of the system reaches the terminal as a command.
-	for i, word := range strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || !unicode.IsPrint(c) }) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i > 0 && column+1+n > p.width:
-			fmt.Fprint(p, "\n", strings.Repeat(" ", indent))
-			column = indent
-		case i > 0:
-			fmt.Fprint(p, " ")
-			column++
+	fmt.Fprintln(p, strings.TrimRight(label+strings.Join(strings.Fields(printable(text)), " "), " "))
+}
+
+// printable has a space for what is none: not even a name of the system reaches the terminal as a command.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return ' '
 		}
-		fmt.Fprint(p, word)
-		column += n
-	}
-	fmt.Fprintln(p)
+		return c
+	}, text)
 }
 
 // table prints rows in columns, the first of which is a heading.
 func (p *page) table(rows ...[]string) {
-	padding := 2
-	if p.width < 60 {
-		padding = 1
-	}
-	t := tabwriter.NewWriter(p, 0, 0, padding, ' ', 0)
+	t := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t)
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = strings.Map(func(c rune) rune {
-				if !unicode.IsPrint(c) {
-					return ' '
-				}
-				return c
-			}, cell)
+			row[i] = printable(cell)
 		}
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
@@ -131,6 +107,9 @@ func (a answer) remarks() []string {
 	}
 	for _, c := range a.Conflicts {
 		lines = append(lines, fmt.Sprintf("conflict: %s; run: iptables-wrapper doctor", c.Explain()))
+	}
+	if !a.Conclusive {
+		lines = append(lines, "not certain: "+a.Uncertainty())
 	}
 	return lines
 }
@@ -191,8 +170,8 @@ func (p *page) tables(r detect.Result) {
 	if len(tables) > 1 {
 		p.table(tables...)
 	}
-	fmt.Fprintln(p)
-	p.paragraph("", "", "KERNEL: supported by the running kernel. HINT, CANARY: kubelet's chains KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY in table mangle. ?: unknown")
+	fmt.Fprint(p, "\nKERNEL: supported by the running kernel. ?: unknown\n"+
+		"HINT, CANARY: kubelet's chains KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY in table mangle\n")
 	for _, e := range r.Evidence {
 		for _, f := range e.Features {
 			if f.Has == detect.No {

@@ -29,18 +29,12 @@ import (
 // priority is above those of the distributions' packages, which are 5 to 20, so the wrapper stays the best choice.
 const priority = 100
 
-// alternativesDirs are where groups are stored, and the programs that manage them: dpkg's, which other distributions use too,
-// and chkconfig's. See update-alternatives(1) and alternatives(8).
-var alternativesDirs = [...]struct {
-	dir      string
-	programs []string
-}{
-	{"/var/lib/dpkg/alternatives", []string{"/usr/bin/update-alternatives", "/usr/sbin/update-alternatives"}},
-	{"/var/lib/alternatives", chkconfig},
-	{"/etc/alternatives-admindir", chkconfig},
-}
-
-var chkconfig = []string{"/usr/sbin/alternatives", "/usr/bin/alternatives", "/usr/sbin/update-alternatives"}
+// Where groups are stored, and the programs that manage them: dpkg's, which other distributions use too, and chkconfig's, which on
+// systems made from an image has nothing in /var (fedora-sysv/chkconfig#135). See update-alternatives(1) and alternatives(8).
+var (
+	groupDirs = []string{"/var/lib/dpkg/alternatives", "/var/lib/alternatives", "/etc/alternatives-admindir"}
+	tools     = []string{"/usr/bin/update-alternatives", "/usr/sbin/update-alternatives", "/usr/sbin/alternatives", "/usr/bin/alternatives"}
+)
 
 // ErrAlternatives is returned when the commands are managed by alternatives and the wrapper could not be registered.
 var ErrAlternatives = errors.New("cannot register")
@@ -60,18 +54,18 @@ type member struct {
 
 // findGroups returns the groups whose own name is one of the six in a directory.
 func findGroups(dir string) (found []group, err error) {
-	for _, a := range alternativesDirs {
-		tool := slices.IndexFunc(a.programs, isExecutable)
-		// The group's own name is, on every known system, one of these two.
-		for _, name := range []string{"iptables", "ip6tables"} {
-			if tool < 0 || slices.ContainsFunc(found, func(g group) bool { return g.has(name) }) {
-				continue
-			}
-			path := filepath.Join(a.dir, name)
+	tool := slices.IndexFunc(tools, isExecutable)
+	if tool < 0 {
+		return nil, nil
+	}
+	for _, groups := range groupDirs {
+		for _, name := range []string{"iptables", "ip6tables"} { // on every known system, a group's own name is one of these
+			path := filepath.Join(groups, name)
 			g, err := readGroup(path, name, dir)
 			switch {
+			case slices.ContainsFunc(found, func(g group) bool { return g.has(name) }):
 			case err == nil && g.members[0].ours:
-				g.tool = a.programs[tool]
+				g.tool = tools[tool]
 				found = append(found, g)
 			case err != nil && !errors.Is(err, fs.ErrNotExist) && alternative(tree.Tree{}, programs.Join(dir, name)) != "":
 				return nil, fmt.Errorf("%w: %q: %w", ErrAlternatives, path, err)

@@ -4,6 +4,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,12 +31,15 @@ var ErrUnchecked = errors.New("its version could not be checked")
 // both backends and iptables-nft is new enough. It starts one process; in a tree other than the process' own none, and
 // the version is not checked there.
 func Check(n layout.Names, dir string) error {
-	_, missing := find(n, dir, detect.Legacy)
-	nft, err := find(n, dir, detect.NFT)
-	if err := errors.Join(missing, err); err != nil || !n.Tree.Own() {
+	legacy, noLegacy := find(n, dir, detect.Legacy)
+	nft, noNFT := find(n, dir, detect.NFT)
+	if legacy == "" && nft == "" && errors.Is(noLegacy, programs.ErrMissing) && errors.Is(noNFT, programs.ErrMissing) {
+		return fmt.Errorf("iptables 1.8.4 or newer is not installed: %w", noNFT)
+	}
+	if err := errors.Join(noLegacy, noNFT); err != nil || !n.Tree.Own() {
 		return err
 	}
-	_, err = version(nft, detect.NFT)
+	_, err := version(nft, detect.NFT)
 	return err
 }
 
@@ -49,19 +53,16 @@ func Programs(n layout.Names, dir string, mode detect.Mode) (path, line string, 
 	return path, line, err
 }
 
-// find looks for the programs of all six commands and returns that of iptables.
+// find returns the program of iptables itself, "" if there is none, and what is wrong with the first of the six commands that
+// has none.
 func find(n layout.Names, dir string, mode detect.Mode) (iptables string, err error) {
-	var missing []error
 	for _, name := range programs.Names() {
-		path, err := n.Find(dir, mode, name)
-		if err != nil && !slices.ContainsFunc(missing, func(e error) bool { return e.Error() == err.Error() }) {
-			missing = append(missing, err)
-		}
-		if name == "iptables" {
+		path, missing := n.Find(dir, mode, name)
+		if err = cmp.Or(err, missing); name == "iptables" {
 			iptables = path
 		}
 	}
-	return iptables, errors.Join(missing...)
+	return iptables, err
 }
 
 func version(program string, mode detect.Mode) (line string, err error) {

@@ -49,10 +49,21 @@ func TestCheckPrograms(t *testing.T) {
 		if err := Check(r.n, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.Contains(err.Error(), name) {
 			t.Errorf("got %v", err)
 		}
-		r.file("/usr/sbin/"+strings.Replace(strings.TrimSuffix(name, "-multi"), "xtables", "iptables", 1), "")
-		if err := Check(r.n, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.Contains(err.Error(), "ip6tables") {
+		mode := strings.TrimSuffix(strings.TrimPrefix(name, "xtables-"), "-multi")
+		r.file("/usr/sbin/iptables-"+mode, "")
+		if err := Check(r.n, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.Contains(err.Error(), "iptables-"+mode+"-save") {
 			t.Errorf("with iptables' program alone: got %v", err)
 		}
+	}
+	// An image without iptables, or with one from before 1.8: one line says so.
+	for _, name := range []string{"xtables-nft-multi", "xtables-legacy-multi"} {
+		if err := os.Remove(r.dir + "/usr/sbin/" + name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Check(r.n, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.HasPrefix(err.Error(), "iptables 1.8.4 or newer is not installed: ") ||
+		strings.Contains(err.Error(), "\n") {
+		t.Errorf("without iptables: got %v", err)
 	}
 }
 

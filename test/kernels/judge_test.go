@@ -79,7 +79,7 @@ func (v *verdict) detects() {
 	before := v.detected("detect")
 	v.expect(before.supported() == w.supported, "detect", "%q supported", w.supported)
 	v.expect(before.row() == w.detects && !before.Conclusive, "detect", "%s, not conclusive", w.detects)
-	v.expect(strings.Count(v.steps["detect"].Stderr, "not conclusive: ") == 1, "detect", "one line that says why that is not conclusive")
+	v.expect(strings.Count(v.steps["detect"].Stderr, "not certain: ") == 1, "detect", "one line that says why that is not conclusive")
 	for _, name := range []string{"detect", "detect after", "detect after 386"} {
 		s := v.steps[name]
 		v.expect(s.Status == 0, name, "status 0")

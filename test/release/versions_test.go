@@ -30,9 +30,9 @@ func TestVersions(t *testing.T) {
 		output(t, cmd)
 		says(filepath.Join(dir, "bin/iptables-wrapper"), regexp.QuoteMeta(version)+want)
 	}
-	build(`\+source\.[0-9a-f]{7,}\b`) // a clone without tags
+	build(`\+source\.[0-9a-f]{7,} \(revision [0-9a-f]{12}, linux/`) // a clone without tags
 	output(t, exec.Command("git", "-C", dir, "tag", version))
-	build(`$`)
+	build(` \(`)
 
 	// go install, where the repository on GitHub is this one. What else it needs is taken from the cache, if it is there.
 	env := strings.Fields(host.Run(t, "go", "env", "GOMODCACHE", "GOPROXY"))
@@ -43,11 +43,11 @@ func TestVersions(t *testing.T) {
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+dir+".insteadOf", "GIT_CONFIG_VALUE_0=https://"+module)
 	output(t, cmd)
 	// Go names the binary after the module. install gives it its own name.
-	says(filepath.Join(bin, "iptables-wrappers"), regexp.QuoteMeta(version)+`$`)
+	says(filepath.Join(bin, "iptables-wrappers"), regexp.QuoteMeta(version)+` \(`)
 	output(t, exec.Command(filepath.Join(bin, "iptables-wrappers"), "install", "--dir", root))
-	says(filepath.Join(root, "iptables-wrapper"), regexp.QuoteMeta(version)+`$`)
+	says(filepath.Join(root, "iptables-wrapper"), regexp.QuoteMeta(version)+` \(`)
 
 	// As docker build does it, which TestReproducibleImage runs: the Dockerfile copies no repository.
 	host.Check(t, os.RemoveAll(filepath.Join(dir, ".git")))
-	build(`\+source$`)
+	build(`\+source \(linux/`)
 }
