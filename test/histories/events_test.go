@@ -57,8 +57,8 @@ const rule = " -A INPUT -j ACCEPT -s ADDRESS"
 
 var (
 	hostRules = &kind{5, onHost, "rules MODE NUMBER"}
-	hint      = &kind{2, onHost, "chain KUBE-IPTABLES-HINT MODE"}
-	canary    = &kind{2, onHost, "chain KUBE-KUBELET-CANARY MODE"}
+	hint      = &kind{6, onHost, "chain KUBE-IPTABLES-HINT MODE"}
+	canary    = &kind{4, onHost, "chain KUBE-KUBELET-CANARY MODE"}
 	gone      = &kind{3, onHost, "kubelet_gone MODE"}
 	plain     = &kind{8, adds, "CALL" + rule}
 	busy      = &kind{0, adds, "busy CALL" + rule}
@@ -176,7 +176,7 @@ func random(seed uint64) *history {
 	for _, k := range kinds {
 		deck = append(deck, slices.Repeat([]*kind{k}, k.weight)...)
 	}
-	for range 3 + r.IntN(8) {
+	for range 3 + r.IntN(7) {
 		k := one(r, deck...)
 		next(k)
 		last := events[len(events)-1]
