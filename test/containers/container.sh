@@ -11,7 +11,7 @@ touch "$D/xtables.lock" && mkdir "$D/volume"
 
 # The settings of a container.
 defaults() {
-	root=rw shm=rw run=rw lock=host pid=own net=host volume= variable=
+	root=rw shm=rw run=rw lock=host pid=own net=host volume= variable= exec=
 	path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 	user='' ambient='' caps=+net_admin,+net_raw,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+sys_chroot,+mknod,+audit_write,+setfcap
 }
@@ -63,7 +63,13 @@ start() {
 stop() { test -z "${U-}" || { kill -KILL "$U"; wait "$U"; U=; } 2>/dev/null; }
 trap 'stop; rm -rf --one-file-system "$D"' EXIT
 
-# inside: in the container, as kubectl exec does it.
+# inside: in the container, as kubectl exec does it. With exec=system, that has another PATH than process 1.
 inside() {
-	nsenter --target "$P" --mount --ipc --pid --net --root --wd env -i PATH="$path" $variable /usr/bin/setpriv $rights /bin/sh -c "$1" </dev/null
+	p=$path; test "$exec$pid" != systemown || p=/usr/sbin:/usr/bin:/sbin:/bin
+	within "$p" "$1"
+}
+# client: in the container, as process 1 would do it.
+client() { within "$path" "$1"; }
+within() {
+	nsenter --target "$P" --mount --ipc --pid --net --root --wd env -i PATH="$1" $variable /usr/bin/setpriv $rights /bin/sh -c "$2" </dev/null
 }

@@ -125,10 +125,12 @@ func (sh *shell) doctor(t *testing.T) (r report) {
 }
 
 // compare calls iptables as process 1 would. Where doctor is silent it works, and by the host's backend; where doctor sees a
-// problem, it does not.
+// problem, it does not. --check agrees, and where --stale fails, it does not in a new container.
 func (sh *shell) compare(s state, r report, all []string) string {
-	version, _ := sh.run(inside("iptables --version"))
-	listing, failed := sh.run(inside("for n in iptables ip6tables; do timeout 2 $n -t mangle -S >/dev/null || exit; done"))
+	_, check := sh.run(inside("iptables-wrapper doctor --check"))
+	_, stale := sh.run(inside("iptables-wrapper doctor --stale"))
+	version, _ := sh.run("client 'iptables --version'")
+	listing, failed := sh.run("client 'for n in iptables ip6tables; do timeout 2 $n -t mangle -S >/dev/null || exit; done'")
 	right := failed == 0 && (s.truth() == "unknown" || strings.Contains(version, map[string]string{"nft": "nf_tables", "legacy": "legacy"}[s.truth()]))
 	problem := len(r.Findings) > 0 && r.Findings[0].Severity == "problem"
 	switch {
@@ -136,6 +138,16 @@ func (sh *shell) compare(s state, r report, all []string) string {
 		return fmt.Sprintf("doctor is silent, but the host uses %s, and iptables is %q, status %d %s: %v", s.truth(), version, failed, listing, all)
 	case problem && right && s.truth() != "unknown":
 		return fmt.Sprintf("iptables is right, but doctor sees a problem: %v", all)
+	case problem != (check == 1):
+		return fmt.Sprintf("--check: status %d: %v", check, all)
+	case stale == 1 && right && s.truth() != "unknown":
+		return fmt.Sprintf("iptables is right, but --stale fails: %v", all)
+	}
+	if sh.run("start"); stale == 1 {
+		_, stale = sh.run(inside("iptables-wrapper doctor --stale"))
+	}
+	if stale != 0 {
+		return fmt.Sprintf("--stale: status %d in a new container: %v", stale, all)
 	}
 	return ""
 }

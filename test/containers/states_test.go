@@ -91,6 +91,7 @@ var dimensions = []dimension{
 		{"no NET_RAW", "caps=+net_admin,+chown,+dac_override", true, ""}, {"no NET_ADMIN", "caps=+net_raw,+dac_override", true, ""},
 	}},
 	{"process 1", []choice{{"its own", "pid=own", false, ""}, {"the host's", "pid=host", true, ""}}},
+	{"PATH of kubectl exec", []choice{{"that of process 1", "exec=", false, ""}, {"the system's", "exec=system", false, ""}}},
 	{"network", []choice{{"the host's", "net=host", false, ""}, {"its own", "net=pod", true, "unknown"}}},
 	{"variable", []choice{
 		{"none", "variable=", false, ""}, {"nft", "variable=IPTABLES_WRAPPER_MODE=nft", true, ""}, {"legacy", "variable=IPTABLES_WRAPPER_MODE=legacy", true, ""},
