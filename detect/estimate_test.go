@@ -7,6 +7,7 @@ package detect
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -162,5 +163,30 @@ func TestGuessedCount(t *testing.T) {
 	}
 	if r := Host(); r.Mode != NFT || !r.Conclusive {
 		t.Errorf("nobody guessed: got %v, conclusive %v", r, r.Conclusive)
+	}
+}
+
+// Where legacy's entries cannot be read, its headers bound the number of rules, and the guess goes by what they allow.
+func TestEntriesRefused(t *testing.T) {
+	host.Netns(t)
+	host.Feed(t, "*filter\n:MINE - [0:0]\n"+strings.Repeat("-A MINE -j ACCEPT\n", 300)+"COMMIT\n", "iptables-legacy-restore", "-w")
+	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -j ACCEPT\n", 250)+"COMMIT\n", "iptables-nft-restore")
+	refuseOption(t, soGetEntries, unix.EAGAIN)
+	r := Host()
+	if e := r.Of(Legacy, IPv4); r.Mode != Legacy || r.Conclusive || e.Rules.Min >= 250 || e.Rules.Max != 300 || e.Estimate != 300 || !errors.Is(r.Memorable(), unix.EAGAIN) {
+		t.Errorf("got %v, conclusive %v, %v, %+v", r, r.Conclusive, r.Memorable(), e)
+	}
+}
+
+// Where a family of legacy cannot be read, the other is counted in full: that may be enough, and a guess needs it.
+func TestListRefused(t *testing.T) {
+	host.Netns(t)
+	host.Feed(t, "*filter\n:MINE - [0:0]\n"+strings.Repeat("-A MINE -m comment --comment x -j ACCEPT\n", 40)+"COMMIT\n", "ip6tables-legacy-restore", "-w")
+	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -m comment --comment x -j ACCEPT\n", 30)+"COMMIT\n", "iptables-nft-restore")
+	p := newProber()
+	defer p.close()
+	p.legacy[0].names = "gone"
+	if r := p.run(Query{}); r.Mode != Legacy || !r.Conclusive || r.Of(Legacy, IPv6).Rules != exactly(40) {
+		t.Errorf("got %v, conclusive %v", r, r.Conclusive)
 	}
 }

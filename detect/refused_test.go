@@ -25,6 +25,19 @@ func refuseCall(t *testing.T, number uint32, errno unix.Errno) {
 	if n, ok := map[uint32]uint32{unix.SYS_SOCKET: 1, unix.SYS_SENDTO: 11, unix.SYS_RECVFROM: 12}[number]; ok && runtime.GOARCH == "386" {
 		offset, number = 16, n // what socketcall(2) is asked for
 	}
+	refusePart(t, offset, number, errno)
+}
+
+// refuseOption does so for getsockopt(2) of one option.
+func refuseOption(t *testing.T, option uint32, errno unix.Errno) {
+	t.Helper()
+	refusePart(t, 32, option, errno)
+}
+
+// refusePart makes a system call fail if a part of struct seccomp_data is a number: the number of the call if that is at offset 0, else
+// an argument of socketcall(2) at 16, or of getsockopt(2) at 32.
+func refusePart(t *testing.T, offset, number uint32, errno unix.Errno) {
+	t.Helper()
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jf: 1},
@@ -32,10 +45,13 @@ func refuseCall(t *testing.T, number uint32, errno unix.Errno) {
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
 	if offset != 0 {
-		const socketcall = 102
+		call := uint32(102) // socketcall(2)
+		if offset == 32 {
+			call = unix.SYS_GETSOCKOPT
+		}
 		filter = append([]unix.SockFilter{
 			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
-			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: socketcall, Jf: 3},
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jf: 3},
 		}, filter...)
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
