@@ -83,12 +83,17 @@ func TestInstallRefuses(t *testing.T) {
 		prepare func(root)
 		text    string
 	}{
-		"a user's file":              {func(r root) { r.file("/usr/sbin/ip6tables", "mine") }, `"/usr/sbin/ip6tables" is a file that is neither a wrapper nor a link to iptables`},
-		"a link to something else":   {func(r root) { r.file("/bin/true", ""); r.link("/usr/sbin/iptables", "/bin/true") }, `"/usr/sbin/iptables" points to "/bin/true"`},
-		"a broken link":              {func(r root) { r.link("/usr/sbin/iptables-save", "gone") }, `"/usr/sbin/iptables-save" is a broken link`},
-		"a loop":                     {func(r root) { r.link("/usr/sbin/iptables", "iptables") }, "too many levels of symbolic links"},
-		"a file for the switch":      {func(r root) { r.file("/usr/sbin/"+layout.Switch, "mine") }, `"/usr/sbin/iptables-current" is a file`},
-		"a file for the wrapper":     {func(r root) { r.file("/usr/sbin/iptables-wrapper", "mine") }, `"/usr/sbin/iptables-wrapper" is a file`},
+		"a user's file":            {func(r root) { r.file("/usr/sbin/ip6tables", "mine") }, `"/usr/sbin/ip6tables" is a file that is neither a wrapper nor a link to iptables`},
+		"a link to something else": {func(r root) { r.file("/bin/true", ""); r.link("/usr/sbin/iptables", "/bin/true") }, `"/usr/sbin/iptables" points to "/bin/true"`},
+		"a broken link":            {func(r root) { r.link("/usr/sbin/iptables-save", "gone") }, `"/usr/sbin/iptables-save" is a broken link`},
+		"a loop":                   {func(r root) { r.link("/usr/sbin/iptables", "iptables") }, "too many levels of symbolic links"},
+		"a file for the switch":    {func(r root) { r.file("/usr/sbin/"+layout.Switch, "mine") }, `"/usr/sbin/iptables-current" is a file`},
+		"a file for the wrapper":   {func(r root) { r.file("/usr/sbin/iptables-wrapper", "mine") }, `"/usr/sbin/iptables-wrapper" is a file`},
+		"a program by alternatives": {func(r root) {
+			r.file("/bin/true", "")
+			r.link("/etc/alternatives/iptables", "/bin/true")
+			r.link("/usr/sbin/iptables", "/etc/alternatives/iptables")
+		}, `"/usr/sbin/iptables" points to "/bin/true"`},
 		"an absolute link outside":   {func(r root) { r.link("/usr/sbin/iptables", "/etc/hostname") }, "broken link"},
 		"a relative link outside":    {func(r root) { r.link("/usr/sbin/iptables", "../../../../../../../../etc/hostname") }, "broken link"},
 		"the wrapper's name, a FIFO": {func(r root) { _ = unix.Mkfifo(r.dir+"/usr/sbin/iptables-wrapper", 0o644) }, "is a file that is neither a wrapper nor a link to iptables"},
@@ -97,6 +102,7 @@ func TestInstallRefuses(t *testing.T) {
 			r := newRoot(t)
 			test.prepare(r)
 			r.refuses("/usr/sbin", Options{}, layout.ErrForeign, test.text)
+			r.refuses("/usr/sbin", Options{Alternatives: true}, layout.ErrForeign, test.text)
 			r.install("/usr/sbin", Options{Force: true})
 		})
 	}
