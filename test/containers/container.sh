@@ -13,7 +13,9 @@ touch "$D/xtables.lock" && mkdir "$D/volume"
 defaults() {
 	root=rw shm=rw run=rw lock=host pid=own net=host volume= variable= exec=
 	path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-	user='' ambient='' caps=+net_admin,+net_raw,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+sys_chroot,+mknod,+audit_write,+setfcap
+	user='' ambient=''
+	docker=+net_raw,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+sys_chroot,+mknod,+audit_write,+setfcap
+	caps=$docker,+net_admin
 }
 defaults
 

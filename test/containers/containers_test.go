@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -152,11 +153,21 @@ func (sh *shell) compare(s state, r report, all []string) string {
 	return ""
 }
 
-// plainer are the dimensions in which a change of the Pod's spec makes a container plain.
-var plainer = map[string][]string{
-	"no-net-admin": {"user", "capabilities"}, "no-net-raw": {"user", "capabilities"}, "not-root": {"user"}, "pod-network": {"network"},
-	"guess-in-pod-network": {"network"}, "no-lock": {"user", "lock", "/run"}, "no-memory": {"/dev/shm"}, "wrong-variable": {"variable"},
-	"idle-variable": {"variable"}, "open-directory": {},
+type change struct {
+	fix        string
+	dimensions []string
+}
+
+// plainer are the dimensions that a change of the Pod's spec makes plain, by how the fix begins.
+var plainer = []change{
+	{"add NET_", []string{"capabilities"}},
+	{"run the container as root with NET_ADMIN and NET_RAW", []string{"user", "capabilities"}},
+	{"run the container as root or with group 0", []string{"user"}},
+	{"run as root", []string{"user"}},
+	{"set hostNetwork: true", []string{"network"}},
+	{"mount the host's /run/xtables.lock", []string{"lock", "/run"}},
+	{"mount a tmpfs on /dev/shm", []string{"/dev/shm"}},
+	{"remove IPTABLES_WRAPPER_MODE", []string{"variable"}},
 }
 
 // cure applies a fix where it says.
@@ -209,19 +220,14 @@ func (sh *shell) cure(s state, f finding, r report) string {
 		sh.run("variable=IPTABLES_WRAPPER_MODE=" + r.Host.Mode)
 	case strings.HasPrefix(f.Fix, "delete the Pod"):
 	default:
-		names, known := plainer[f.Code]
-		if !known {
+		i := slices.IndexFunc(plainer, func(c change) bool { return strings.HasPrefix(f.Fix, c.fix) })
+		if i < 0 {
 			return "nobody knows how to apply this fix: " + f.Fix
 		}
-		for i, d := range dimensions {
-			for _, name := range names {
-				if d.name == name {
-					sh.run(dimensions[i].choices[0].lines)
-				}
+		for _, d := range dimensions {
+			if slices.Contains(plainer[i].dimensions, d.name) {
+				sh.run(d.choices[0].lines)
 			}
-		}
-		if len(names) > 1 {
-			sh.run("caps=+net_admin,+net_raw,+chown,+dac_override,+fowner")
 		}
 	}
 	if output, status := sh.run("start"); status != 0 {

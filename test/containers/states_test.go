@@ -87,7 +87,7 @@ var dimensions = []dimension{
 		{"65534 with group 0 and ambient capabilities", "user='--reuid=65534 --regid=0 --clear-groups' ambient=yes", true, ""},
 	}},
 	{"capabilities", []choice{
-		{"Docker's and NET_ADMIN", ":", false, ""}, {"only the two", "caps=+net_admin,+net_raw", false, ""},
+		{"Docker's and NET_ADMIN", "caps=$docker,+net_admin", false, ""}, {"only the two", "caps=+net_admin,+net_raw", false, ""},
 		{"no NET_RAW", "caps=+net_admin,+chown,+dac_override", true, ""}, {"no NET_ADMIN", "caps=+net_raw,+dac_override", true, ""},
 	}},
 	{"process 1", []choice{{"its own", "pid=own", false, ""}, {"the host's", "pid=host", true, ""}}},
