@@ -89,7 +89,7 @@ var kinds = []*kind{
 	{3, adds, "together 5 ADDRESSES CALL -A INPUT -j ACCEPT"},
 	{4, refused, "CALL" + rule + " --bogus"},
 	{3, powerless, "powerless TABLES -w" + rule},
-	{2, overrides, "override MODE CALL" + rule},
+	{5, overrides, "override MODE CALL" + rule},
 	{5, momentary, "strike STRIKE TABLES -w" + rule},
 	{2, permanent, "strike STRIKE TABLES -w" + rule},
 	{3, killed, "strike STRIKE TABLES -w" + rule},
@@ -187,11 +187,11 @@ func random(seed uint64) *history {
 			next(gone)
 			events[len(events)-1].mode = last.mode
 			fallthrough
-		case k.class > hostile && r.IntN(3) == 0, k.class >= refused && k.class <= killed:
+		case k.class > hostile && r.IntN(3) == 0, k.class >= overrides && k.class <= killed:
 			next(hostRules)
 			arrived := &events[len(events)-1]
 			arrived.number += 6 // more than there may be in the other backend
-			if arrived.mode = "legacy"; last.mode == "legacy" && k.class == onHost {
+			if arrived.mode = "legacy"; last.mode == "legacy" && (k.class == onHost || k.class == overrides) {
 				arrived.mode = "nft"
 			}
 			next(one(r, plain, plain, check))
