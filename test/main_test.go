@@ -6,7 +6,6 @@
 package test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -125,12 +124,6 @@ func wantNames(tb testing.TB, want string) {
 			tb.Errorf("%s points to %s, want %s", name, got, want)
 		}
 	}
-}
-
-// processRuns says whether a process has not ended yet.
-func processRuns(pid int) bool {
-	stat, err := os.ReadFile(proc(pid, "stat"))
-	return err == nil && !bytes.Contains(stat, []byte(") Z "))
 }
 
 func proc(pid int, file string) string { return fmt.Sprintf("/proc/%d/%s", pid, file) }

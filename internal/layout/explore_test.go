@@ -56,8 +56,8 @@ var actors = []actor{
 // Every interleaving of two actors, with at most one of them killed before any of its steps: no reachable state has two
 // backends, a broken name, or a memory that contradicts the switch; and calls that nobody overrules run one backend.
 //
-// It takes the pairs in which the most can happen. With TEST_ALL it takes all of them, two calls in other layouts, where each
-// name is moved by itself, and threes, of which none is killed. All pairs in those layouts would take hours.
+// It takes the pairs in which the most can happen. With TEST_ALL it takes all of them, and two calls in other layouts, where each
+// name is moved by itself; with TEST_ALL=nightly also threes, of which none is killed. All pairs in those layouts would take hours.
 func TestEveryInterleaving(t *testing.T) {
 	actor := map[string]actor{}
 	for _, a := range actors {
@@ -82,6 +82,8 @@ func TestEveryInterleaving(t *testing.T) {
 		for _, layout := range layouts[1:4] {
 			total += explore(t, layout, true, actor["guess nft"], actor["count legacy"])
 		}
+	}
+	if os.Getenv("TEST_ALL") == "nightly" {
 		for _, third := range []string{"kubelet nft", "reset", "install"} {
 			total += explore(t, layouts[0], false, actor["guess nft"], actor["count legacy"], actor[third])
 		}
@@ -89,8 +91,10 @@ func TestEveryInterleaving(t *testing.T) {
 	t.Logf("%d states", total)
 }
 
-func kubeletAmong(actors []actor) bool {
-	return slices.ContainsFunc(actors, func(a actor) bool { return strings.HasPrefix(a.name, "kubelet") })
+// mayContradict reports that the memory may be at odds with the switch while the actors are at work: kubelet's chains replace it without
+// the lock, and a guess makes a new one between the end of reset and the move of the switch.
+func mayContradict(actors []actor) bool {
+	return len(actors) > 2 || slices.ContainsFunc(actors, func(a actor) bool { return strings.HasPrefix(a.name, "kubelet") })
 }
 
 // explore runs the actors in every order of their steps. Two runs that come to the same state, in which each actor has seen
@@ -114,7 +118,7 @@ func explore(t *testing.T, layout hostLayout, kills bool, actors ...actor) int {
 			}
 			wrong := r.h.wrong()
 			choices := r.choices()
-			if !kubeletAmong(actors) || len(choices) == 0 && !(r.killed && kills) {
+			if !mayContradict(actors) || len(choices) == 0 && !(r.killed && kills) {
 				wrong = cmp.Or(wrong, r.h.contradiction())
 			}
 			if wrong != "" {
