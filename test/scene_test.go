@@ -42,7 +42,6 @@ const (
 	layLinks        = `rm -f iptables-wrapper "$@"; cp $0 iptables-wrapper; for n; do ln -s iptables-wrapper $n; done`
 	layFile         = `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln -s iptables $n; done`
 	layHardLinks    = `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln iptables $n; done`
-	layPrograms     = `cp $0 iptables-wrapper; for n; do ln -sf xtables-nft-multi $n; done`
 	layReadOnly     = laySwitch + `; mount -o remount,bind,ro /usr/sbin`
 )
 
@@ -72,11 +71,9 @@ var scenes = []scene{
 	{doc: "read-only root, hint against the memory", host: hintInLegacy, lay: layReadOnly, then: selectNFT, call: version1, mode: "legacy"},
 	{doc: "guess that writes", host: ":", lay: laySwitch, call: addition, mode: "nft", guess: true},
 	{doc: "select over the other mode", host: ":", lay: laySwitch, then: selectNFT, call: selectLegacy, mode: "legacy", few: true},
-	{doc: "select, links to programs", host: ":", lay: layPrograms, call: selectLegacy, mode: "legacy"},
 	{doc: "select, read-only root", host: ":", lay: layReadOnly, then: selectNFT, call: selectLegacy, mode: "legacy"},
 	{doc: "reset", host: ":", lay: layAlternatives, then: selectNFT, call: reset},
 	{doc: "reset, read-only root", host: ":", lay: layReadOnly, then: selectNFT, call: reset},
-	{doc: "reset, links to programs", host: ":", lay: layPrograms, call: reset},
 }
 
 // isCommand reports whether a command is disturbed rather than a wrapped call.

@@ -75,7 +75,7 @@ func instance() string {
 	switch boot, err := readFile("/proc/sys/kernel/random/boot_id", buf[256:]); {
 	case err == nil && len(boot) >= 8:
 		return start + "." + string(boot[:8])
-	case err == nil, errors.Is(err, unix.ENOENT):
+	case err == nil: // masked, as runtimes do it: by /dev/null
 		return start + "."
 	default:
 		return ""
