@@ -106,10 +106,12 @@ func (s *scene) judge(t *testing.T, failed step, e ended) outcome {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(e.stderr), "\n")
 	second := "iptables-wrapper: hint: "
+	most := 2
 	if s.isCommand() {
-		second = "iptables-wrapper: " // neither the switch nor a memory could be changed
+		second, most = "iptables-wrapper: ", 3 // neither the switch nor a memory could be changed, and a hint
 	}
-	said := strings.HasPrefix(lines[0], "iptables-wrapper: ") && (len(lines) == 1 || len(lines) == 2 && strings.HasPrefix(lines[1], second))
+	said := strings.HasPrefix(lines[0], "iptables-wrapper: ") && len(lines) <= most &&
+		!slices.ContainsFunc(lines[1:], func(line string) bool { return !strings.HasPrefix(line, second) })
 	switched := 0
 	for _, name := range names {
 		if !isOurs(end(name)) {
