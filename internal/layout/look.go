@@ -6,9 +6,10 @@ package layout
 import (
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
-	"golang.org/x/sys/unix"
 )
 
 // Status is where one of the six names leads.

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
-	"golang.org/x/sys/unix"
 )
 
 // What stands in the way of a memory is left alone, and the next place has it.
