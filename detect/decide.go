@@ -84,11 +84,7 @@ func decide(f facts) row {
 
 // Reasons returns all reasons in the order of the decision table.
 func Reasons() []Reason {
-	var all []Reason
-	for _, r := range decisionTable(facts{}) {
-		all = append(all, r.reason)
-	}
-	return slices.Compact(all)
+	return []Reason{Override, KubeletHint, KubeletCanary, Remembered, RuleCount, OnlySupported, OnlyInstalled, Default}
 }
 
 // withoutKubelet reports that kubelet's chains are known not to be in this backend.
@@ -207,7 +203,8 @@ func (q Query) result(e [4]Evidence) Result {
 	r := decide(f)
 	result := Result{Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive, Evidence: e[:], Conflicts: conflicts(f), guessed: q.Guessed}
 	if r.reason == Remembered {
-		result.Remembered = &f.remembered
+		m := f.remembered // a pointer to it would move all of f to the heap
+		result.Remembered = &m
 	}
 	return result
 }

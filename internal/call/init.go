@@ -23,9 +23,22 @@ func init() {
 	// it too: until it asks for that itself, in command.Run, a busy machine could move it to another one.
 	process.LockThread()
 	if len(os.Args) > 0 && programs.IsName(programs.Base(os.Args[0])) {
+		growStack(len(os.Args))
 		os.Exit(wrap(Wrapper(), os.Args, os.Stderr))
 	}
 	process.FinishStart()
+}
+
+// growStack gives this goroutine a stack of 32 KiB. Left alone, Go doubles it whenever a call does not fit, and sets up a pool
+// of stacks of each size on the way: ten page faults more. A large frame is enough; nothing in it is used.
+//
+//go:noinline
+func growStack(arguments int) byte {
+	if arguments > 0 {
+		return 0
+	}
+	var frame [16 << 10]byte
+	return frame[len(os.Args)]
 }
 
 // Wrapper returns the running wrapper.

@@ -136,7 +136,10 @@ func (n Names) storeCertain(d Decision, m *memory.Memory, s *Stored) {
 			_ = m.Set(d.memory())
 		}
 	}
-	if c, followErr := n.Tree.Follow(n.Self.Called); errors.Is(err, errElsewhere) && followErr == nil && c.Mode() != "" {
+	if !errors.Is(err, errElsewhere) {
+		return
+	}
+	if c, err := n.Tree.Follow(n.Self.Called); err == nil && c.Mode() != "" {
 		if s.Mode = c.Mode(); m.Mode() != "" && m.Mode() != s.Mode {
 			_ = m.Set(detect.Memory{Mode: s.Mode, Reason: d.Reason, Conclusive: true, Because: "another call moved the switch"})
 		}

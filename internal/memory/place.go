@@ -49,13 +49,14 @@ func (m *Memory) at(dir string, uid int) (f found, ok bool) {
 	f.id = tree.IDOf(st)
 	var maker int
 	f.Memory, f.state, maker, ok = parse(target, m.life)
-	f.target, f.Since, f.Pending = target, time.Unix(st.Mtim.Unix()), maker != os.Getpid() && alive(maker)
+	f.target, f.Since, f.Pending = target, time.Unix(st.Mtim.Unix()), alive(maker)
 	return f, ok
 }
 
-// alive reports whether there is a process. It may be another one by now, which only lets a guess hold for longer.
+// alive reports whether there is another process of this ID. It need not be the one that had it, which only lets a guess hold for
+// longer.
 func alive(pid int) bool {
-	return pid > 0 && !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
+	return pid > 0 && pid != os.Getpid() && !errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 }
 
 // ownDev reports whether root's memory can be in /dev. Then it is nowhere else.
