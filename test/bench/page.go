@@ -57,7 +57,7 @@ func page(r report, sum string) ([]byte, error) {
 			return plus(summary(over(m, program, metric)))
 		},
 		"ratio":  func(m measure.Result, metric int) string { return times(ratio(m, metric)) },
-		"missed": func(m measure.Result) bool { return !m.Row.Adding && ratio(m, measure.CPU).Center > target(m.Row) },
+		"missed": func(m measure.Result) bool { return m.Row.Hint && ratio(m, measure.CPU).Center > target(m.Row) },
 		"change": change,
 		"runs":   func(m measure.Result, program string) bool { return m.Samples[program] != nil },
 		"middle": func(m measure.Result, program string, metric int) string {
@@ -80,12 +80,12 @@ func page(r report, sum string) ([]byte, error) {
 	var b bytes.Buffer
 	err = t.Execute(&b, struct {
 		report
-		Sum, Sentence, WithHint string
-	}{r, sum, sentence(r), withHint(r)})
+		Sum, Sentence, WithHint, WithoutHint string
+	}{r, sum, sentence(r), withHint(r), span(onCurves(r, func(c curve) bool { return !c.hint }))})
 	return b.Bytes(), err
 }
 
-// target is how many times the floor a row may cost.
+// target is how many times the floor a row with a hint may cost.
 func target(r measure.Row) float64 {
 	if r.Cold {
 		return 2
@@ -104,20 +104,44 @@ func withHint(r report) string {
 	return fmt.Sprintf("%.2f×", summary(all[min(1, len(all)-1):]).Center)
 }
 
+// onCurves are what the wrapper costs, in processor time, on the hosts of the picture's curves.
+func onCurves(r report, wanted func(curve) bool) (wrapped []float64) {
+	for _, m := range r.Results {
+		if slices.ContainsFunc(curves, func(c curve) bool {
+			return wanted(c) && slices.ContainsFunc(counts, func(count int) bool { return c.row(count/r.Scale).Name == m.Row.Name })
+		}) {
+			wrapped = append(wrapped, summary(over(m, "wrapped", measure.CPU)).Center)
+		}
+	}
+	return wrapped
+}
+
+func span(all []float64) string {
+	if all == nil {
+		return "?"
+	}
+	return fmt.Sprintf("%.1f to %.1f ms", slices.Min(all), slices.Max(all))
+}
+
 // sentence is also in the README. It is about processor time, which a noisy machine changes less.
 func sentence(r report) string {
-	var wrapped, floor, saves []float64
+	var floor, saves []float64
+	var even measure.Result
 	for _, m := range r.Results {
 		if saved := m.Samples["saves"]; saved != nil {
-			wrapped = append(wrapped, summary(over(m, "wrapped", measure.CPU)).Center)
 			floor = append(floor, summary(over(m, "floor", measure.CPU)).Center)
 			saves = append(saves, summary(values(saved, measure.CPU)).Center)
 		}
+		if n := m.Row.Legacy.Rules; n > 0 && m.Row.NFT.Rules == n+1 {
+			even = m
+		}
 	}
-	if saves == nil {
+	if saves == nil || even.Samples == nil {
 		return "A part of the rows."
 	}
-	return fmt.Sprintf("A first call costs %.1f to %.1f ms of processor time more than a direct one, however many rules the host has; %.1f ms of that is starting any static "+
-		"Go program. Detecting with four `iptables-save` processes costs %.1f ms without rules and up to %.1f s with %s.",
-		slices.Min(wrapped), slices.Max(wrapped), summary(floor).Center, slices.Min(saves), slices.Max(saves)/1000, thousands(counts[len(counts)-1]/r.Scale))
+	return fmt.Sprintf("A first call costs %s of processor time more than a direct one, whatever the number of rules and chains; %.1f ms of that is starting any "+
+		"static Go program. Only where both backends have nearly as many rules are these counted: %.0f ms for %s in each. Detecting with four `iptables-save` "+
+		"processes costs %.1f ms without rules and up to %.1f s with %s.",
+		span(onCurves(r, func(curve) bool { return true })), summary(floor).Center, summary(over(even, "wrapped", measure.CPU)).Center,
+		thousands(even.Row.NFT.Rules), slices.Min(saves), slices.Max(saves)/1000, thousands(counts[len(counts)-1]/r.Scale))
 }
