@@ -19,20 +19,20 @@ import (
 // legacyProbe asks x_tables about one family. A table is asked about only if it is listed: the same question about one
 // that is not would create it.
 type legacyProbe struct {
-	family                Family
-	names                 string   // the file that lists its tables
-	domain, level, target int      // for socket(2) and getsockopt(2); target is for questions about a target
-	proc                  string   // where /proc is mounted
-	fd                    int      // -1: not open
-	permitted             Answer   // No while every answer was EPERM
-	tables                []string // those that exist
-	err                   error    // why they are not known
+	family        Family
+	names         string   // the file that lists its tables
+	domain, level int      // for socket(2) and getsockopt(2)
+	proc          string   // where /proc is mounted
+	fd            int      // -1: not open
+	permitted     Answer   // No while every answer was EPERM
+	tables        []string // those that exist
+	err           error    // why they are not known
 }
 
 func newLegacyProbe(f Family) legacyProbe {
-	p := legacyProbe{family: f, names: "ip_tables_names", domain: unix.AF_INET, level: unix.SOL_IP, target: soGetRevisionTarget4, proc: "/proc", fd: -1}
+	p := legacyProbe{family: f, names: "ip_tables_names", domain: unix.AF_INET, level: unix.SOL_IP, proc: "/proc", fd: -1}
 	if f == IPv6 {
-		p.names, p.domain, p.level, p.target = "ip6_tables_names", unix.AF_INET6, unix.SOL_IPV6, soGetRevisionTarget6
+		p.names, p.domain, p.level = "ip6_tables_names", unix.AF_INET6, unix.SOL_IPV6
 	}
 	return p
 }
@@ -60,8 +60,7 @@ func (p *legacyProbe) list() (supported Answer) {
 		}
 		return Yes
 	}
-	// The target that is asked for is part of x_tables itself, so nothing is loaded for it.
-	switch loaded := registered(p.extension(Extension{"ERROR", true})); {
+	switch loaded := p.loaded(); {
 	case loaded != No:
 		p.err = fmt.Errorf("list the legacy tables: %w", err)
 		return loaded
@@ -72,13 +71,16 @@ func (p *legacyProbe) list() (supported Answer) {
 	}
 }
 
-// registered infers from the answer to a question about an extension whether the kernel has x_tables now. Without it,
-// nothing handles such questions, whatever the caller's capabilities; with it, they need CAP_NET_ADMIN.
-func registered(err error) Answer {
-	switch {
-	case err == unix.ENOPROTOOPT: // from getsockopt(2): what socket(2) returns is wrapped
+// loaded finds out whether the kernel has x_tables now, by asking for a header in a buffer that is too small. Without x_tables, nothing
+// handles the question, whatever the caller's capabilities; with it, the kernel checks these and then the size, before the table.
+func (p *legacyProbe) loaded() Answer {
+	if p.withoutIPv6() {
 		return No
-	case err == nil, err == unix.EPERM:
+	}
+	switch _, err := p.getsockopt(soGetInfo, make([]byte, 1)); err {
+	case unix.ENOPROTOOPT: // from getsockopt(2): what socket(2) returns is wrapped
+		return No
+	case unix.EPERM, unix.EINVAL:
 		return Yes
 	default:
 		return Unknown

@@ -32,9 +32,3 @@ func (q Query) Wait(context.Context) (Result, error) {
 	}
 	return q.Run(), errNotLinux
 }
-
-func askExtensions(all []Support) {
-	for i := range all {
-		all[i].Has, all[i].Err = Unknown, errNotLinux
-	}
-}

@@ -18,26 +18,16 @@ import (
 
 // Options at level SOL_IP and SOL_IPV6. golang.org/x/sys/unix has none of them.
 const (
-	// #define IPT_BASE_CTL               64
-	// #define IPT_SO_GET_INFO            (IPT_BASE_CTL)
-	// #define IPT_SO_GET_ENTRIES         (IPT_BASE_CTL + 1)
-	// #define IPT_SO_GET_REVISION_TARGET (IPT_BASE_CTL + 3)
-	// #define IP6T_SO_GET_REVISION_TARGET (IP6T_BASE_CTL + 5), the others being as above
-	soGetInfo            = 64
-	soGetEntries         = 65
-	soGetRevisionTarget4 = 67
-	soGetRevisionTarget6 = 69
+	// #define IPT_BASE_CTL       64
+	// #define IPT_SO_GET_INFO    (IPT_BASE_CTL)
+	// #define IPT_SO_GET_ENTRIES (IPT_BASE_CTL + 1), both as in IP6T
+	soGetInfo    = 64
+	soGetEntries = 65
 )
 
 const (
 	// #define XT_TABLE_MAXNAMELEN 32
 	tableNameSize = 32
-
-	// struct xt_get_revision {
-	//	char name[XT_EXTENSION_MAXNAMELEN];  // 29
-	//	__u8 revision;
-	// };
-	sizeofGetRevision = 30
 
 	// struct ipt_getinfo, decoded by parseInfo
 	sizeofGetInfo = 84
