@@ -20,9 +20,9 @@ type nftTable struct {
 	users   []string // chains that are not hooked into the kernel: those that iptables -N creates
 }
 
-// tables reads the chains of the family, and says what is in each of the five tables; the names of user-defined chains only
-// if they are wanted. A table without a chain is empty, so it does not exist for iptables.
-func (s *nftSocket) tables(f Family, users bool) (tables [len(tableNames)]nftTable, err error) {
+// tables reads the chains of the family, and says what is in each of the five tables. A table without a chain is empty, so it does
+// not exist for iptables.
+func (s *nftSocket) tables(f Family) (tables [len(tableNames)]nftTable, err error) {
 	err = retryChanged(func() error {
 		tables = [len(tableNames)]nftTable{}
 		if err := s.warmUp(f); err != nil {
@@ -44,7 +44,7 @@ func (s *nftSocket) tables(f Family, users bool) (tables [len(tableNames)]nftTab
 			t.exists = true
 			if c.base && !c.own() {
 				t.foreign = append(t.foreign, Chain{tableNames[i], string(c.name)})
-			} else if !c.base && users {
+			} else if !c.base {
 				t.users = append(t.users, string(c.name))
 			}
 		}

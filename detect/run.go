@@ -13,28 +13,29 @@ func (q Query) Run() Result {
 	if q.Override != "" && !q.Everything {
 		return q.result(unasked())
 	}
-	p := newProber()
+	p := newProber(q)
 	defer p.close()
-	return p.run(q)
+	return p.run()
 }
 
 // prober asks the running kernel, and collects what it says.
 type prober struct {
-	nft        nftSocket
-	legacy     [2]legacyProbe
-	evidence   [4]Evidence  // as in Result: nft's two families, then legacy's
-	counted    *[2]nftCount // of nft's two families, nil if nothing was counted
-	everything bool         // ask also what cannot change the answer, and list the tables
-
-	// between, if set, is called between the questions. Tests change the host there.
-	between func()
+	query    Query
+	nft      nftSocket
+	legacy   [2]legacyProbe
+	evidence [4]Evidence // as in Result: nft's two families, then legacy's
+	counted  [2]nftCount // of nft's two families
+	between  func()      // is called between the questions: tests change the host there
 }
 
-func newProber() *prober {
+func newProber(q Query) *prober {
 	return &prober{
+		query:    q,
 		nft:      nftSocket{fd: -1},
 		legacy:   [2]legacyProbe{newLegacyProbe(IPv4), newLegacyProbe(IPv6)},
 		evidence: unasked(),
+		counted:  [2]nftCount{{rules: uncounted()}, {rules: uncounted()}},
+		between:  func() {},
 	}
 }
 
@@ -45,29 +46,28 @@ func (p *prober) close() {
 }
 
 // run asks what can still change the answer, or everything.
-func (p *prober) run(q Query) Result {
-	p.everything = q.Everything
+func (p *prober) run() Result {
+	q := p.query
 	p.askHints()
-	if p.everything || !p.found(hint) {
+	if q.Everything || !p.found(hint) {
 		p.askCanaries()
 	}
-	p.pause()
+	p.between()
 	kubelet := p.found(hint) || p.found(canary)
-	if m := q.Remembered; m.Mode != "" && !m.Conclusive && (p.everything || !kubelet) {
+	if m := q.Remembered; m.Mode != "" && !m.Conclusive && (q.Everything || !kubelet) {
 		p.askExists(m.Mode)
 	}
 	switch {
-	case p.everything:
-		p.counted = uncounted()
+	case q.Everything:
 		p.countNFT(Unbounded)
 		p.countLegacy(true)
 		var err error
 		p.evidence[0].Native, p.evidence[1].Native, err = p.nft.nativeTables()
 		p.evidence[0].fail(err)
 	case !kubelet && decide(q.facts(p.evidence)).reason != Remembered:
-		p.compareRules(q.Guessed != "")
+		p.compareRules()
 	}
-	p.pause()
+	p.between()
 
 	// The questions were not asked at one instant, and kubelet may be starting: what outranks a lower row is asked
 	// once more before that counts.
@@ -77,22 +77,13 @@ func (p *prober) run(q Query) Result {
 			p.askCanaries()
 		}
 	}
-	if q.DryRun && (p.everything || decide(q.facts(p.evidence)).reason == Default) {
+	if q.DryRun && (q.Everything || decide(q.facts(p.evidence)).reason == Default) {
 		p.dryRun(q.NAT)
 	}
 	r := q.result(p.evidence)
-	r.unprivileged = permitted(p.nft.permitted, p.legacy[0].permitted, p.legacy[1].permitted) == No
+	// Privileged questions were answered, each with EPERM.
+	r.unprivileged = max(p.nft.permitted, p.legacy[0].permitted, p.legacy[1].permitted) == No
 	return r
-}
-
-// permitted is what the answers to questions that need CAP_NET_ADMIN say together: Yes if the kernel answered one, No if it
-// refused each with EPERM.
-func permitted(answers ...Answer) Answer { return slices.Max(answers) }
-
-func (p *prober) pause() {
-	if p.between != nil {
-		p.between()
-	}
 }
 
 func hasRules(e Evidence) bool { return e.Rules.Min > 0 }
@@ -116,7 +107,7 @@ func (p *prober) askHints() {
 			e.Canary = canary
 		}
 		e.fail(err)
-		if hint == Yes && !p.everything {
+		if hint == Yes && !p.query.Everything {
 			return
 		}
 	}
@@ -156,7 +147,7 @@ func (p *prober) askNFT(chain string, to func(*Evidence) *Answer) (enough bool) 
 		answer, err := p.nft.chain(f, chain)
 		*to(e), e.Supported = answer, p.nft.supported
 		e.fail(err)
-		if answer == Yes && !p.everything {
+		if answer == Yes && !p.query.Everything {
 			return true
 		}
 	}

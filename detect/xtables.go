@@ -8,6 +8,7 @@ package detect
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/bits"
 	"runtime"
 	"slices"
@@ -61,6 +62,27 @@ func hostAlignment() alignment {
 		return 4
 	}
 	return 8
+}
+
+// entryLayout is where the fields of an entry are.
+type entryLayout struct{ targetOffset, nextOffset, size int }
+
+// layout of
+//
+//	struct ipt_entry {                       struct ip6t_entry {
+//		struct ipt_ip ip;        //  84      	struct ip6t_ip6 ipv6;    // 136
+//		unsigned int nfcache;                	unsigned int nfcache;
+//		__u16 target_offset;                 	__u16 target_offset;
+//		__u16 next_offset;                   	__u16 next_offset;
+//		unsigned int comefrom;               	unsigned int comefrom;
+//		struct xt_counters counters; // 16   	struct xt_counters counters;
+//		unsigned char elems[];               	unsigned char elems[];
+//	};                                       };
+func layout(family Family, align alignment) entryLayout {
+	if family == IPv4 {
+		return entryLayout{88, 90, 112}
+	}
+	return entryLayout{140, 142, 160 + int(align)}
 }
 
 // entriesOffset is where the entries begin.
@@ -125,6 +147,34 @@ func parseInfo(b []byte) (tableInfo, error) {
 		return tableInfo{}, errBadTable
 	}
 	return info, nil
+}
+
+// bound says how many rules the header alone allows.
+//
+// All entries but the policies and the end of the table are rules, or in pairs the head and the end of a user-defined chain. How
+// many are rules follows from the size, because that of a chain without rules is known, and that of a rule has limits: a smallest
+// one, which has no match and an empty target, and 65,535 bytes, because its length is a __u16.
+func (t tableInfo) bound(family Family) Count {
+	smallest := layout(family, hostAlignment()).size + sizeofTarget
+	policy, chain := smallest+int(hostAlignment()), 2*smallest+errorTargetSize+int(hostAlignment()) // it ends with an entry like a policy
+	n := t.entries - t.chains - 1
+	size := int(t.size) - t.chains*policy - smallest - errorTargetSize // of rules and user-defined chains
+	inChains := size - t.rules
+	switch {
+	case t.policy != policy || t.rules < 0 || inChains < 0 || inChains > 0 && n < 2:
+		return Count{min(t.used, n), n}
+	case inChains == 0:
+		return exactly(n)
+	}
+	least := max(t.used, n-2*(inChains/chain))
+	// A rule is larger or smaller than half of a chain.
+	switch more := 2*size - n*chain; {
+	case more > 0:
+		least = max(least, 1+(more-1)/(2*math.MaxUint16-chain))
+	case more < 0:
+		least = max(least, 1+(-more-1)/(chain-2*smallest))
+	}
+	return Count{min(least, n-2), n - 2}
 }
 
 // tableEntries is what the entries of a table say.
