@@ -70,9 +70,9 @@ func BenchmarkQuestion(b *testing.B) {
 		{"nft rules", func(p *prober) error { _, err := p.nft.rules(IPv4, "filter", unlimited); return err }},
 		{"nft dry run", func(p *prober) error { return p.nft.run(newDryRun(1, true)) }},
 		{"legacy list", func(p *prober) error { p.legacy[0].list(); return p.legacy[0].err }},
-		{"legacy chains", func(p *prober) error { _, err := p.legacy[0].read(mangle); return err }},
+		{"legacy chains", func(p *prober) error { _, err := p.legacy[0].entries(mangle); return err }},
 		{"legacy header", func(p *prober) error { _, err := p.legacy[0].info("filter"); return err }},
-		{"legacy rules", func(p *prober) error { _, err := p.legacy[0].read("filter"); return err }},
+		{"legacy rules", func(p *prober) error { _, err := p.legacy[0].entries("filter"); return err }},
 	} {
 		b.Run(question.name, func(b *testing.B) {
 			host.Netns(b)

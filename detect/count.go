@@ -7,6 +7,7 @@ package detect
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -85,13 +86,13 @@ func (p *legacyProbe) count(table string, exact, chains bool) (Table, error) {
 	counted := Table{Name: table, Rules: Count{0, Unbounded}}
 	info, err := p.info(table)
 	if err != nil {
-		return counted, err
+		return counted, fmt.Errorf("read the header of legacy table %q: %w", table, err)
 	}
 	counted.Rules = info.bound(p.family)
 	if !chains && !(exact && counted.Rules.Min < counted.Rules.Max) {
 		return counted, nil
 	}
-	t, err := p.entries(table, info)
+	t, err := p.entries(table)
 	if err != nil {
 		return counted, err
 	}

@@ -146,7 +146,7 @@ func (s *nftSocket) readRules(f Family, table string, end limit) (ruleDump, erro
 // The kernel prepares each part of a dump in advance, two of them for the first that is read. So a few rules are first looked for
 // in small parts, which saves a third of a millisecond where the host has a hundred. What is not found there may still exist.
 func (s *nftSocket) rules(f Family, table string, end limit) ([len(tableNames)]tableRules, error) {
-	if end.rules <= fewRules && !s.whole {
+	if end.rules <= fewRules && len(s.buf) < dumpBuffer {
 		if d, err := s.readRules(f, table, end); err == nil && d.xt >= end.rules {
 			return d.tables, nil
 		}

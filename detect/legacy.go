@@ -101,11 +101,7 @@ func (p *legacyProbe) kubelet() (hint, canary Answer, err error) {
 	if !slices.Contains(p.tables, mangle) {
 		return No, No, nil
 	}
-	info, err := p.info(mangle)
-	if err != nil {
-		return Unknown, Unknown, err
-	}
-	t, err := p.entries(mangle, info)
+	t, err := p.entries(mangle)
 	if err != nil {
 		return Unknown, Unknown, err
 	}
@@ -116,28 +112,20 @@ func (p *legacyProbe) info(table string) (tableInfo, error) {
 	buf := make([]byte, sizeofGetInfo)
 	copy(buf, table)
 	n, err := p.getsockopt(soGetInfo, buf)
-	var info tableInfo
-	if err == nil {
-		info, err = parseInfo(buf[:n])
-	}
 	if err != nil {
-		return tableInfo{}, fmt.Errorf("read the header of legacy table %q: %w", table, err)
+		return tableInfo{}, err
 	}
-	return info, nil
+	return parseInfo(buf[:n])
 }
 
-// entries reads a table that is listed, after its header. The table may be replaced between the two questions: by one of another
-// size, which the kernel refuses with EAGAIN, or by one of the same size, which the header does not fit. So the header is then
-// read again.
-func (p *legacyProbe) entries(table string, info tableInfo) (t tableEntries, err error) {
-	again := false
-	err = retryChanged(func() (err error) {
-		if again {
-			if info, err = p.info(table); err != nil {
-				return err
-			}
+// entries reads a table that is listed. The table may be replaced after its header was read: by one of another size, which the
+// kernel refuses with EAGAIN, or by one of the same size, which the header does not fit. So both are then read again.
+func (p *legacyProbe) entries(table string) (t tableEntries, err error) {
+	err = retryChanged(func() error {
+		info, err := p.info(table)
+		if err != nil {
+			return err
 		}
-		again = true
 		t, err = p.entriesAligned(table, info, hostAlignment())
 		if errors.Is(err, unix.EINVAL) && hostAlignment() == 4 {
 			// A 64-bit kernel without CONFIG_NETFILTER_XTABLES_COMPAT: it knows its own layout only.

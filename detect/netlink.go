@@ -19,7 +19,6 @@ import (
 
 var (
 	errShortMessage   = errors.New("netlink: message is cut off")
-	errMessageLength  = errors.New("netlink: message length is wrong")
 	errShortAttribute = errors.New("netlink: attribute is cut off")
 	errWrongObject    = errors.New("netlink: the reply is about something else")
 	errInterrupted    = errors.New("it kept changing while it was read")
@@ -49,10 +48,7 @@ func nextMessage(b []byte) (m message, rest []byte, err error) {
 		return message{}, nil, errShortMessage
 	}
 	size := binary.NativeEndian.Uint32(b)
-	if size < unix.SizeofNlMsghdr {
-		return message{}, nil, errMessageLength
-	}
-	if uint64(size) > uint64(len(b)) {
+	if size < unix.SizeofNlMsghdr || uint64(size) > uint64(len(b)) {
 		return message{}, nil, errShortMessage
 	}
 	m = message{

@@ -38,41 +38,21 @@ func retryChanged(read func() error) error {
 	return err
 }
 
-// chain asks for one chain of mangle by its name: the cost does not depend on how many rules or chains there are.
-func (s *nftSocket) chain(f Family, name string) (Answer, error) {
-	_, has, err := s.object(unix.NFT_MSG_GETCHAIN, f, ofChain(mangle, name))
-	if err != nil {
-		err = fmt.Errorf("ask nf_tables for chain %q: %w", name, err)
-	}
-	return has, err
-}
-
-// table asks for a table by its name.
-func (s *nftSocket) table(f Family, name string) (Answer, error) {
-	_, has, err := s.object(unix.NFT_MSG_GETTABLE, f, attributes(nil).text(unix.NFTA_TABLE_NAME, name))
-	if err != nil {
-		err = fmt.Errorf("ask nf_tables for table %q: %w", name, err)
-	}
-	return has, err
-}
-
 // ofIptables asks whether iptables-nft takes a chain for its own: one of its base chains, or one that is no base chain.
 func (s *nftSocket) ofIptables(f Family, table, name string) (bool, error) {
-	var c nftChain
-	m, has, err := s.object(unix.NFT_MSG_GETCHAIN, f, ofChain(table, name))
-	if has == Yes {
-		c, err = m.chain()
+	m, has, err := s.object(f, table, name)
+	if has != Yes {
+		return false, err
 	}
-	if err != nil {
-		return false, fmt.Errorf("ask nf_tables for chain %q: %w", name, err)
-	}
-	return has == Yes && (!c.base || c.own()), nil
+	c, err := m.chain()
+	return err == nil && (!c.base || c.own()), err
 }
 
-// nativeTables names the tables that iptables does not use, as nft does: "inet firewalld".
-func (s *nftSocket) nativeTables() (ip, ip6 []string, err error) {
+// nativeTables names the tables that iptables does not use, as nft does: "inet firewalld". Those of inet are of both families.
+func (s *nftSocket) nativeTables() (native [len(families)][]string, err error) {
+	prefix := map[uint8]string{unix.NFPROTO_INET: "inet ", unix.NFPROTO_IPV4: "ip ", unix.NFPROTO_IPV6: "ip6 "}
 	err = retryChanged(func() error {
-		ip, ip6 = nil, nil
+		native = [len(families)][]string{}
 		for m, err := range s.ask(nftKind(unix.NFT_MSG_GETTABLE), unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC, nil, nftKind(unix.NFT_MSG_NEWTABLE)) {
 			if err != nil {
 				return err
@@ -82,32 +62,28 @@ func (s *nftSocket) nativeTables() (ip, ip6 []string, err error) {
 				return err
 			}
 			name := string(cString(value))
-			native := !slices.Contains(tableNames[:], name)
-			switch family := m.body[0]; {
-			case family == unix.NFPROTO_INET:
-				ip, ip6 = append(ip, "inet "+name), append(ip6, "inet "+name)
-			case family == unix.NFPROTO_IPV4 && native:
-				ip = append(ip, "ip "+name)
-			case family == unix.NFPROTO_IPV6 && native:
-				ip6 = append(ip6, "ip6 "+name)
+			for i, f := range families {
+				if m.body[0] == unix.NFPROTO_INET || m.body[0] == f.nfproto() && !slices.Contains(tableNames[:], name) {
+					native[i] = append(native[i], prefix[m.body[0]]+name)
+				}
 			}
 		}
 		return nil
 	})
 	if err != nil && !absent(err) {
-		err = fmt.Errorf("list the tables of nf_tables: %w", err)
-		return ip, ip6, err
+		return native, fmt.Errorf("list the tables of nf_tables: %w", err)
 	}
-	return ip, ip6, nil
+	return native, nil
 }
 
-func ofChain(table, name string) attributes {
-	return attributes(nil).text(unix.NFTA_CHAIN_TABLE, table).text(unix.NFTA_CHAIN_NAME, name)
-}
-
-// object asks for one object of a family by the attributes that name it, which must also be in the reply. The kind of the reply
-// precedes that of the question (enum nf_tables_msg_types).
-func (s *nftSocket) object(get uint16, f Family, which attributes) (message, Answer, error) {
+// object asks for a table by its name, or for one of its chains if that is named: the cost does not depend on how much the host has.
+// The names must also be in the reply, the kind of which precedes that of the question (enum nf_tables_msg_types).
+func (s *nftSocket) object(f Family, table, chain string) (message, Answer, error) {
+	get, which := uint16(unix.NFT_MSG_GETTABLE), attributes(nil).text(unix.NFTA_TABLE_NAME, table)
+	if chain != "" {
+		get, which = unix.NFT_MSG_GETCHAIN, attributes(nil).text(unix.NFTA_CHAIN_TABLE, table).text(unix.NFTA_CHAIN_NAME, chain)
+	}
+	bad := errShortMessage // a reply without the object
 	for m, err := range s.ask(nftKind(get), 0, f.nfproto(), which, nftKind(get-1)) {
 		if err == nil {
 			err = m.verify(f.nfproto(), which)
@@ -117,19 +93,22 @@ func (s *nftSocket) object(get uint16, f Family, which attributes) (message, Ans
 			return m, Yes, nil
 		case absent(err):
 			return message{}, No, nil
-		default:
-			return message{}, Unknown, err
 		}
+		bad = err
 	}
-	return message{}, Unknown, errShortMessage // a reply without the object
+	if chain != "" {
+		return message{}, Unknown, fmt.Errorf("ask nf_tables for chain %q: %w", chain, bad)
+	}
+	return message{}, Unknown, fmt.Errorf("ask nf_tables for table %q: %w", table, bad)
 }
 
 // warmUp asks something small and reads it with the whole buffer, so that a large rule does not end the dump that follows. A dump
 // that was not read to its end closes the socket.
 func (s *nftSocket) warmUp(f Family) error {
-	if s.whole = true; s.warm {
-		return nil
+	if err := s.open(); err != nil || len(s.buf) == dumpBuffer {
+		return err
 	}
-	_, err := s.chain(f, HintChain)
+	s.buf = s.buf[:dumpBuffer]
+	_, _, err := s.object(f, mangle, HintChain)
 	return err
 }

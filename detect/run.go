@@ -61,8 +61,8 @@ func (p *prober) run() Result {
 	case q.Everything:
 		p.countNFT(Unbounded)
 		p.countLegacy(true)
-		var err error
-		p.evidence[0].Native, p.evidence[1].Native, err = p.nft.nativeTables()
+		native, err := p.nft.nativeTables()
+		p.evidence[0].Native, p.evidence[1].Native = native[0], native[1]
 		p.evidence[0].fail(err)
 	case !kubelet && decide(q.facts(p.evidence)).reason != Remembered:
 		p.compareRules()
@@ -131,7 +131,7 @@ func (p *prober) askExists(m Mode) {
 		e := &p.evidence[i]
 		for _, name := range tableNames {
 			var err error
-			e.exists, err = p.nft.table(f, name)
+			_, e.exists, err = p.nft.object(f, name, "")
 			e.fail(err)
 			if e.exists != No {
 				return
@@ -144,7 +144,7 @@ func (p *prober) askExists(m Mode) {
 func (p *prober) askNFT(chain string, to func(*Evidence) *Answer) (enough bool) {
 	for i, f := range families {
 		e := &p.evidence[i]
-		answer, err := p.nft.chain(f, chain)
+		_, answer, err := p.nft.object(f, mangle, chain)
 		*to(e), e.Supported = answer, p.nft.supported
 		e.fail(err)
 		if answer == Yes && !p.query.Everything {

@@ -17,11 +17,9 @@ import (
 type nftSocket struct {
 	fd        int // -1: not open
 	seq       uint32
-	buf       []byte
+	buf       []byte // as large as what was asked for on this socket: see dumpBuffer
 	supported Answer
 	permitted Answer // No while every reply was EPERM
-	whole     bool   // read with the whole buffer, not with the first part of it
-	warm      bool   // something was read with the whole buffer, so a dump comes in parts as large: see dumpBuffer
 
 	// fatal is set when asking more would not help: nf_tables, or the nft_compat that is asked instead, is missing (each
 	// question would make the kernel look for the module again), or it may not be asked, or does not reply.
@@ -48,7 +46,7 @@ const (
 func (s *nftSocket) close() {
 	if s.fd >= 0 {
 		unix.Close(s.fd)
-		s.fd, s.warm = -1, false
+		s.fd = -1
 	}
 }
 
@@ -68,6 +66,7 @@ func (s *nftSocket) open() error {
 		if s.buf == nil {
 			s.buf = make([]byte, dumpBuffer)
 		}
+		s.buf = s.buf[:smallBuffer]
 	}
 	return s.fatal
 }
@@ -75,21 +74,16 @@ func (s *nftSocket) open() error {
 // receive returns the next datagram from the kernel. The kernel has queued the reply before sendto returns, and more of
 // a dump before recvfrom does, so there is nothing to wait for: EAGAIN is the end of it.
 func (s *nftSocket) receive() ([]byte, error) {
-	buf := s.buf[:smallBuffer]
-	if s.whole {
-		buf = s.buf
-	}
 	for {
-		n, from, err := unix.Recvfrom(s.fd, buf, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
+		n, from, err := unix.Recvfrom(s.fd, s.buf, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
 		switch sender, ok := from.(*unix.SockaddrNetlink); {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return nil, fmt.Errorf("receive: %w", err)
-		case n > len(buf):
+		case n > len(s.buf):
 			return nil, errShortMessage
 		case ok && sender.Pid == 0: // anything else is not from the kernel
-			s.warm = s.whole
-			return buf[:n], nil
+			return s.buf[:n], nil
 		}
 	}
 }
