@@ -28,7 +28,7 @@ func (s *nftSocket) tables(f Family) (tables [len(tableNames)]nftTable, err erro
 		if err := s.warmUp(f); err != nil {
 			return err
 		}
-		for m, err := range s.ask(nftKind(unix.NFT_MSG_GETCHAIN), unix.NLM_F_DUMP, f.nfproto(), nil, nftKind(unix.NFT_MSG_NEWCHAIN)) {
+		for m, err := range s.ask(unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, f.nfproto(), nil) {
 			if err != nil {
 				return err
 			}

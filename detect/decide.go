@@ -3,7 +3,10 @@
 
 package detect
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Reason is the row of the decision table that applied.
 type Reason string
@@ -122,37 +125,30 @@ const (
 
 // Explain returns a sentence for people.
 func (c Conflict) Explain() string {
-	switch c {
-	case HintInBoth:
-		return HintChain + " is in both backends: the host changed its mode without a reboot, or two kubelets differ"
-	case CanaryInBoth:
-		return CanaryChain + " is in both backends: the host changed its mode without a reboot"
-	case StrayCanary:
-		return "the canary is in one backend and the hint in the other: the canary is left over from the previous mode"
-	case RulesInBoth:
-		return "both backends have rules: both sets are active, but each backend lists only its own"
-	default:
-		return string(c)
-	}
+	return cmp.Or(map[Conflict]string{
+		HintInBoth:   HintChain + " is in both backends: the host changed its mode without a reboot, or two kubelets differ",
+		CanaryInBoth: CanaryChain + " is in both backends: the host changed its mode without a reboot",
+		StrayCanary:  "the canary is in one backend and the hint in the other: the canary is left over from the previous mode",
+		RulesInBoth:  "both backends have rules: both sets are active, but each backend lists only its own",
+	}[c], string(c))
 }
 
 // conflicts lists the contradictions that are known, most severe first.
 func conflicts(f facts) []Conflict {
 	found := []Conflict{}
+	add := func(c Conflict, known bool) {
+		if known {
+			found = append(found, c)
+		}
+	}
+	stray := func(current, former backend) bool {
+		return current.hint == Yes && current.canary != Yes && former.hint == No && former.canary == Yes
+	}
 	nft, legacy := f.nft, f.legacy
-	if nft.hint == Yes && legacy.hint == Yes {
-		found = append(found, HintInBoth)
-	}
-	switch {
-	case nft.canary == Yes && legacy.canary == Yes:
-		found = append(found, CanaryInBoth)
-	case nft.hint == Yes && legacy.hint == No && legacy.canary == Yes,
-		legacy.hint == Yes && nft.hint == No && nft.canary == Yes:
-		found = append(found, StrayCanary)
-	}
-	if nft.rules.Min > 0 && legacy.rules.Min > 0 {
-		found = append(found, RulesInBoth)
-	}
+	add(HintInBoth, nft.hint == Yes && legacy.hint == Yes)
+	add(CanaryInBoth, nft.canary == Yes && legacy.canary == Yes)
+	add(StrayCanary, stray(nft, legacy) || stray(legacy, nft))
+	add(RulesInBoth, nft.rules.Min > 0 && legacy.rules.Min > 0)
 	return found
 }
 

@@ -6,7 +6,6 @@
 package detect
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -37,7 +36,6 @@ type dryRun struct {
 type step struct {
 	family  Family
 	feature string
-	carries string // another feature that cannot be asked for if this step is refused
 	errno   unix.Errno
 }
 
@@ -60,11 +58,10 @@ func newDryRun(first uint32, nat bool) *dryRun {
 			add(FeatureNAT, unix.NFT_MSG_NEWCHAIN, newBaseChain("nat", 4, 100))
 		}
 		add(FeatureRule, unix.NFT_MSG_NEWCHAIN, newChain("to"))
-		d.steps[len(d.steps)-1].carries = FeatureMatch
-		add(FeatureRule, unix.NFT_MSG_NEWCHAIN, newChain("from"))
-		add(FeatureRule, unix.NFT_MSG_NEWRULE, newRule("from", expression("counter", nil), jumpTo("to")))
 		add(FeatureMatch, unix.NFT_MSG_NEWRULE, newRule("to", expression("match", attributes(nil).
 			text(unix.NFTA_MATCH_NAME, "comment").be32(unix.NFTA_MATCH_REV, 0).bytes(unix.NFTA_MATCH_INFO, make([]byte, sizeofComment)))))
+		add(FeatureRule, unix.NFT_MSG_NEWCHAIN, newChain("from"))
+		add(FeatureRule, unix.NFT_MSG_NEWRULE, newRule("from", expression("counter", nil), jumpTo("to")))
 	}
 	// Errors come in the order of the messages, so the reply to the last one is the end.
 	flags := binary.NativeEndian.Uint16(d.batch[last+6:])
@@ -124,21 +121,19 @@ func (d *dryRun) read(datagram []byte) error {
 	return nil
 }
 
-// features says what the kernel can do for a family. It goes by the first error: what needs the refused thing fails too, which
-// says nothing about another feature.
+// features says what the kernel can do for a family. It goes by the first error: what needs the refused thing fails too. All needs
+// the table; what follows the chain of the first rule needs that.
 func (d *dryRun) features(f Family) []Feature {
 	all := []Feature{{Name: FeatureTable}, {Name: FeatureFilter}, {Name: FeatureNAT}, {Name: FeatureRule}, {Name: FeatureMatch}}
-	lost := ""
 	for _, s := range d.steps {
 		feature := &all[slices.IndexFunc(all, func(feature Feature) bool { return feature.Name == s.feature })]
 		switch {
-		case s.family != f || feature.Err != nil || s.feature == lost:
+		case s.family != f || feature.Err != nil:
 		case s.errno == 0:
 			feature.Has = Yes
 		default:
 			feature.Has, feature.Err = refusal(s.errno), textError{s.errno}
-			lost = cmp.Or(s.carries, lost)
-			if s.feature == FeatureTable {
+			if s.feature == FeatureTable || s.feature == FeatureRule {
 				return all
 			}
 		}

@@ -25,7 +25,7 @@ import (
 func generation(t *testing.T) uint32 {
 	s := nftSocket{fd: -1}
 	defer s.close()
-	for m, err := range s.ask(nftKind(unix.NFT_MSG_GETGEN), 0, unix.AF_UNSPEC, nil, nftKind(unix.NFT_MSG_NEWGEN)) {
+	for m, err := range s.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -121,7 +121,7 @@ func (s *nftSocket) readRules(f Family, table string, end limit) (ruleDump, erro
 	if table != "" {
 		which = which.text(unix.NFTA_RULE_TABLE, table)
 	}
-	for m, err := range s.ask(nftKind(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, f.nfproto(), which, nftKind(unix.NFT_MSG_NEWRULE)) {
+	for m, err := range s.ask(unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, f.nfproto(), which) {
 		if err == nil {
 			err = d.take(m, f, table)
 		}

@@ -8,6 +8,7 @@ package detect
 import (
 	"cmp"
 	"encoding/binary"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -71,21 +72,11 @@ func usedByIptables(name []byte, data attributes) (bool, error) {
 	case "limit":
 		kind, kindErr := data.find(unix.NFTA_LIMIT_TYPE)
 		flags, flagsErr := data.find(unix.NFTA_LIMIT_FLAGS)
-		return zero(kind) && zero(flags), cmp.Or(kindErr, flagsErr)
+		return strings.Trim(string(kind)+string(flags), "\x00") == "", cmp.Or(kindErr, flagsErr)
 	case "log":
 		group, err := data.find(unix.NFTA_LOG_GROUP)
 		return group != nil, err
 	default:
 		return false, nil
 	}
-}
-
-// zero reports whether a number is 0 or not there.
-func zero(number []byte) bool {
-	for _, b := range number {
-		if b != 0 {
-			return false
-		}
-	}
-	return true
 }

@@ -53,7 +53,7 @@ func (s *nftSocket) nativeTables() (native [len(families)][]string, err error) {
 	prefix := map[uint8]string{unix.NFPROTO_INET: "inet ", unix.NFPROTO_IPV4: "ip ", unix.NFPROTO_IPV6: "ip6 "}
 	err = retryChanged(func() error {
 		native = [len(families)][]string{}
-		for m, err := range s.ask(nftKind(unix.NFT_MSG_GETTABLE), unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC, nil, nftKind(unix.NFT_MSG_NEWTABLE)) {
+		for m, err := range s.ask(unix.NFT_MSG_GETTABLE, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC, nil) {
 			if err != nil {
 				return err
 			}
@@ -77,14 +77,14 @@ func (s *nftSocket) nativeTables() (native [len(families)][]string, err error) {
 }
 
 // object asks for a table by its name, or for one of its chains if that is named: the cost does not depend on how much the host has.
-// The names must also be in the reply, the kind of which precedes that of the question (enum nf_tables_msg_types).
+// The names must also be in the reply.
 func (s *nftSocket) object(f Family, table, chain string) (message, Answer, error) {
 	get, which := uint16(unix.NFT_MSG_GETTABLE), attributes(nil).text(unix.NFTA_TABLE_NAME, table)
 	if chain != "" {
 		get, which = unix.NFT_MSG_GETCHAIN, attributes(nil).text(unix.NFTA_CHAIN_TABLE, table).text(unix.NFTA_CHAIN_NAME, chain)
 	}
 	bad := errShortMessage // a reply without the object
-	for m, err := range s.ask(nftKind(get), 0, f.nfproto(), which, nftKind(get-1)) {
+	for m, err := range s.ask(get, 0, f.nfproto(), which) {
 		if err == nil {
 			err = m.verify(f.nfproto(), which)
 		}

@@ -216,33 +216,21 @@ func (r Result) Uncertainty() string {
 	case nft == No && legacy == Unknown:
 		return "this kernel has no nf_tables, and x_tables is not loaded (a module may provide it)"
 	}
-	if native := r.native(); len(native) > 0 && r.likely(Legacy) == 0 {
+	native := slices.Concat(r.Of(NFT, IPv4).Native, r.Of(NFT, IPv6).Native)
+	slices.Sort(native)
+	if native = slices.Compact(native); len(native) > 0 && r.likely(Legacy) == 0 {
 		return fmt.Sprintf("found only tables of nftables that iptables does not use (%s); nothing speaks for legacy", strings.Join(native, ", "))
 	}
 	return "found neither a kubelet chain nor any rule in this network namespace, so the host's mode is unknown"
 }
 
-// native names nft's tables that iptables does not use, each once.
-func (r Result) native() []string {
-	all := slices.Clone(r.Of(NFT, IPv4).Native)
-	for _, name := range r.Of(NFT, IPv6).Native {
-		if !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
 // missingFor says what a process needs that met with the error.
 func missingFor(err error) string {
-	switch {
-	case errors.Is(err, syscall.EPERM):
-		return ": CAP_NET_ADMIN is missing"
-	case errors.Is(err, syscall.EACCES):
-		return ": run as root or with group 0, or add CAP_DAC_READ_SEARCH"
-	case errors.Is(err, syscall.ENOENT):
-		return ": /proc is missing"
-	default:
-		return ""
-	}
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	return map[syscall.Errno]string{
+		syscall.EPERM:  ": CAP_NET_ADMIN is missing",
+		syscall.EACCES: ": run as root or with group 0, or add CAP_DAC_READ_SEARCH",
+		syscall.ENOENT: ": /proc is missing",
+	}[errno]
 }

@@ -89,21 +89,22 @@ func (s *nftSocket) receive() ([]byte, error) {
 }
 
 // ask puts one question and yields the messages of the reply, or last an error: the kernel's refusal as an errno, ENOENT
-// for "there is no such thing" among them. A message is valid until the next one.
-func (s *nftSocket) ask(kind, flags uint16, family uint8, a attributes, replyKind uint16) iter.Seq2[message, error] {
+// for "there is no such thing" among them. The kind of the reply precedes that of the question (enum nf_tables_msg_types). A message
+// is valid until the next one.
+func (s *nftSocket) ask(get, flags uint16, family uint8, a attributes) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		if err := s.open(); err != nil {
 			yield(message{}, err)
 			return
 		}
 		s.seq++
-		r := reply{seq: s.seq, kind: replyKind}
+		r := reply{seq: s.seq, kind: nftKind(get - 1)}
 		defer func() {
 			if !r.done {
 				s.close() // drops the rest of the dump, which would block the next one, see warmUp
 			}
 		}()
-		err := s.send(request(kind, flags, s.seq, family, a))
+		err := s.send(request(nftKind(get), flags, s.seq, family, a))
 		for err == nil && !r.done {
 			var datagram []byte
 			if datagram, err = s.receive(); err != nil {
