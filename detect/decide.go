@@ -26,14 +26,6 @@ const (
 // Kubelet reports that kubelet's chains decided.
 func (r Reason) Kubelet() bool { return r == KubeletHint || r == KubeletCanary }
 
-// facts is all that a decision rests on.
-type facts struct {
-	override, installed Mode
-	remembered          Memory
-	guessed             bool
-	nft, legacy         backend
-}
-
 // backend is what is known of one backend, both families together except for what works.
 type backend struct {
 	hint, canary Answer
@@ -54,30 +46,29 @@ type row struct {
 //
 // A hint outranks a canary because a host that changed its mode keeps the old backend's canary until it is rebooted. Nft
 // wins a tie because it is what a current host uses; what legacy has is more likely left over.
-func decisionTable(f facts) [15]row {
-	nft, legacy := f.nft, f.legacy
+func decisionTable(q Query, nft, legacy backend) [15]row {
 	return [...]row{
-		{Override, NFT, f.override == NFT, false},
-		{Override, Legacy, f.override == Legacy, false},
+		{Override, NFT, q.Override == NFT, false},
+		{Override, Legacy, q.Override == Legacy, false},
 		{KubeletHint, NFT, nft.hint == Yes, true},
 		{KubeletHint, Legacy, legacy.hint == Yes, nft.hint == No},
 		{KubeletCanary, NFT, nft.canary == Yes, legacy.hint == No},
 		{KubeletCanary, Legacy, legacy.canary == Yes, nft.withoutKubelet()},
-		{Remembered, NFT, f.remembered.holds(NFT, nft), f.remembered.Conclusive && legacy.withoutKubelet()},
-		{Remembered, Legacy, f.remembered.holds(Legacy, legacy), f.remembered.Conclusive && nft.withoutKubelet()},
-		{RuleCount, NFT, nft.likely > 0 && nft.likely >= legacy.likely, nft.rules.Min >= max(legacy.rules.Max, 1) && legacy.withoutKubelet() && !f.guessed},
-		{RuleCount, Legacy, legacy.likely > nft.likely, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet() && !f.guessed},
+		{Remembered, NFT, q.Remembered.holds(NFT, nft), q.Remembered.Conclusive && legacy.withoutKubelet()},
+		{Remembered, Legacy, q.Remembered.holds(Legacy, legacy), q.Remembered.Conclusive && nft.withoutKubelet()},
+		{RuleCount, NFT, nft.likely > 0 && nft.likely >= legacy.likely, nft.rules.Min >= max(legacy.rules.Max, 1) && legacy.withoutKubelet() && q.Guessed == ""},
+		{RuleCount, Legacy, legacy.likely > nft.likely, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet() && q.Guessed == ""},
 		{OnlySupported, NFT, legacy.lacks(nft), false},
 		{OnlySupported, Legacy, nft.lacks(legacy) || nft.lacksIPv6(legacy), false},
-		{OnlyInstalled, NFT, f.installed == NFT, false},
-		{OnlyInstalled, Legacy, f.installed == Legacy, false},
+		{OnlyInstalled, NFT, q.Installed == NFT, false},
+		{OnlyInstalled, Legacy, q.Installed == Legacy, false},
 		{Default, NFT, true, false},
 	}
 }
 
 // decide returns the first row of the table that applies.
-func decide(f facts) row {
-	for _, r := range decisionTable(f) {
+func (q Query) decide(nft, legacy backend) row {
+	for _, r := range decisionTable(q, nft, legacy) {
 		if r.applies {
 			return r
 		}
@@ -88,7 +79,7 @@ func decide(f facts) row {
 // Reasons returns all reasons in the order of the decision table.
 func Reasons() []Reason {
 	var all []Reason
-	for _, r := range decisionTable(facts{}) {
+	for _, r := range decisionTable(Query{}, backend{}, backend{}) {
 		all = append(all, r.reason)
 	}
 	return slices.Compact(all)
@@ -134,7 +125,7 @@ func (c Conflict) Explain() string {
 }
 
 // conflicts lists the contradictions that are known, most severe first.
-func conflicts(f facts) []Conflict {
+func conflicts(nft, legacy backend) []Conflict {
 	found := []Conflict{}
 	add := func(c Conflict, known bool) {
 		if known {
@@ -144,7 +135,6 @@ func conflicts(f facts) []Conflict {
 	stray := func(current, former backend) bool {
 		return current.hint == Yes && current.canary != Yes && former.hint == No && former.canary == Yes
 	}
-	nft, legacy := f.nft, f.legacy
 	add(HintInBoth, nft.hint == Yes && legacy.hint == Yes)
 	add(CanaryInBoth, nft.canary == Yes && legacy.canary == Yes)
 	add(StrayCanary, stray(nft, legacy) || stray(legacy, nft))
@@ -152,8 +142,8 @@ func conflicts(f facts) []Conflict {
 	return found
 }
 
-// facts brings the evidence of both families together with what the query knows.
-func (q Query) facts(e [4]Evidence) facts {
+// backends brings the evidence of both families together.
+func (q Query) backends(e [4]Evidence) (nft, legacy backend) {
 	together := func(v4, v6 Evidence) backend {
 		return backend{
 			hint: either(v4.Hint, v6.Hint), canary: either(v4.Canary, v6.Canary), exists: either(v4.exists, v6.exists),
@@ -161,26 +151,16 @@ func (q Query) facts(e [4]Evidence) facts {
 			ipv4: q.works(v4), ipv6: q.works(v6),
 		}
 	}
-	return facts{q.Override, q.Installed, q.Remembered, q.Guessed != "", together(e[0], e[1]), together(e[2], e[3])}
+	return together(e[0], e[1]), together(e[2], e[3])
 }
 
 // likely is the number of rules for a guess.
 func (e Evidence) likely() int { return max(e.Estimate, e.Rules.Min) }
 
-// normalized returns the query without modes that do not exist.
-func (q Query) normalized() Query {
-	for _, m := range []*Mode{&q.Override, &q.Remembered.Mode, &q.Installed} {
-		if *m != NFT && *m != Legacy {
-			*m = ""
-		}
-	}
-	return q
-}
-
 // works says whether the backend can be used for the family: the kernel has it, and a dry run did not show otherwise. What
 // a dry run shows is no reason to run programs that are not installed: those that are may still be able to do something.
 func (q Query) works(e Evidence) Answer {
-	if q.Installed == "" && slices.ContainsFunc(e.Features, func(f Feature) bool { return f.Has == No }) {
+	if !q.Installed.exists() && slices.ContainsFunc(e.Features, func(f Feature) bool { return f.Has == No }) {
 		return No
 	}
 	return e.Supported
@@ -199,11 +179,11 @@ func either(a, b Answer) Answer {
 }
 
 func (q Query) result(e [4]Evidence) Result {
-	f := q.facts(e)
-	r := decide(f)
-	result := Result{Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive, Evidence: e[:], Conflicts: conflicts(f), guessed: q.Guessed}
+	nft, legacy := q.backends(e)
+	r := q.decide(nft, legacy)
+	result := Result{Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive, Evidence: e[:], Conflicts: conflicts(nft, legacy), guessed: q.Guessed}
 	if r.reason == Remembered {
-		result.Remembered = &f.remembered
+		result.Remembered = &q.Remembered
 	}
 	return result
 }

@@ -47,6 +47,8 @@ const (
 	Legacy Mode = "legacy"
 )
 
+func (m Mode) exists() bool { return m == NFT || m == Legacy }
+
 // Family is the address family of a table.
 type Family string
 

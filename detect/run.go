@@ -9,8 +9,7 @@ import "slices"
 
 // Run answers the query. It never fails: what cannot be asked is Unknown in the evidence, with the error.
 func (q Query) Run() Result {
-	q = q.normalized()
-	if q.Override != "" && !q.Everything {
+	if q.Override.exists() && !q.Everything {
 		return q.result(unasked())
 	}
 	p := newProber(q)
@@ -54,7 +53,7 @@ func (p *prober) run() Result {
 	}
 	p.between()
 	kubelet := p.found(hint) || p.found(canary)
-	if m := q.Remembered; m.Mode != "" && !m.Conclusive && (q.Everything || !kubelet) {
+	if m := q.Remembered; m.Mode.exists() && !m.Conclusive && (q.Everything || !kubelet) {
 		p.askExists(m.Mode)
 	}
 	switch {
@@ -64,7 +63,7 @@ func (p *prober) run() Result {
 		native, err := p.nft.nativeTables()
 		p.evidence[0].Native, p.evidence[1].Native = native[0], native[1]
 		p.evidence[0].fail(err)
-	case !kubelet && decide(q.facts(p.evidence)).reason != Remembered:
+	case !kubelet && q.decide(q.backends(p.evidence)).reason != Remembered:
 		p.compareRules()
 	}
 	p.between()
@@ -77,7 +76,7 @@ func (p *prober) run() Result {
 			p.askCanaries()
 		}
 	}
-	if q.DryRun && (q.Everything || decide(q.facts(p.evidence)).reason == Default) {
+	if q.DryRun && (q.Everything || q.decide(q.backends(p.evidence)).reason == Default) {
 		p.dryRun(q.NAT)
 	}
 	r := q.result(p.evidence)

@@ -183,7 +183,7 @@ func TestKernelAgainstSave(t *testing.T) {
 					t.Errorf("%s %s: got chains %v, want %v", e.Backend, e.Family, chains, want.chains[mangle])
 				}
 			}
-			want := decide(facts{nft: sides[0], legacy: sides[1]})
+			want := Query{}.decide(sides[0], sides[1])
 			for _, got := range []Result{quick, full} {
 				if got.Mode != want.mode || got.Reason != want.reason || got.Conclusive != want.conclusive {
 					t.Errorf("got %v %v %v, want %v", got.Mode, got.Reason, got.Conclusive, want)

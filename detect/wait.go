@@ -18,7 +18,7 @@ import (
 func (q Query) Wait(ctx context.Context) (Result, error) { return q.wait(ctx, Query.Run) }
 
 func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error) {
-	if q = q.normalized(); q.Override != "" {
+	if q.Override.exists() {
 		return run(q), nil
 	}
 	look := q
