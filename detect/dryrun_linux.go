@@ -1,8 +1,6 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package detect
 
 import (
