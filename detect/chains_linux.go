@@ -4,11 +4,8 @@
 package detect
 
 import (
-	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,17 +25,11 @@ func (s *nftSocket) tables(f Family) (tables [len(tableNames)]nftTable, err erro
 		if err := s.warmUp(f); err != nil {
 			return err
 		}
-		for m, err := range s.ask(unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, f.nfproto(), nil) {
-			if err != nil {
-				return err
-			}
-			c, err := m.chain()
-			if err != nil {
-				return err
-			}
+		return s.ask(unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, f.nfproto(), nil, func(m message) error {
+			c := m.chain()
 			i := slices.Index(tableNames[:], string(c.table))
 			if m.body[0] != f.nfproto() || i < 0 {
-				continue
+				return nil
 			}
 			t := &tables[i]
 			t.exists = true
@@ -47,8 +38,8 @@ func (s *nftSocket) tables(f Family) (tables [len(tableNames)]nftTable, err erro
 			} else if !c.base {
 				t.users = append(t.users, string(c.name))
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 	if err != nil && !absent(err) {
 		return tables, fmt.Errorf("list the chains of nf_tables: %w", err)
@@ -63,25 +54,17 @@ type nftChain struct {
 	priority          int32
 }
 
-// chain decodes NFT_MSG_NEWCHAIN: NFTA_CHAIN_TABLE, NFTA_CHAIN_NAME, and for base chains NFTA_CHAIN_TYPE and
-// NFTA_CHAIN_HOOK, in which are NFTA_HOOK_HOOKNUM and NFTA_HOOK_PRIORITY.
-func (m message) chain() (nftChain, error) {
-	table, tableErr := m.attribute(unix.NFTA_CHAIN_TABLE)
-	name, nameErr := m.attribute(unix.NFTA_CHAIN_NAME)
-	kind, kindErr := m.attribute(unix.NFTA_CHAIN_TYPE)
-	hook, hookErr := m.attribute(unix.NFTA_CHAIN_HOOK)
-	c := nftChain{table: cString(table), name: cString(name), kind: cString(kind), base: hook != nil}
-	err := cmp.Or(tableErr, nameErr, kindErr, hookErr)
-	if c.base && err == nil {
-		var priority uint32
-		c.hook, hookErr = attributes(hook).number(unix.NFTA_HOOK_HOOKNUM)
-		priority, err = attributes(hook).number(unix.NFTA_HOOK_PRIORITY)
-		c.priority, err = int32(priority), cmp.Or(hookErr, err)
+// chain decodes NFT_MSG_NEWCHAIN. Only base chains have a type and a hook.
+func (m message) chain() nftChain {
+	hook := attributes(m.attribute(unix.NFTA_CHAIN_HOOK))
+	return nftChain{
+		table:    cString(m.attribute(unix.NFTA_CHAIN_TABLE)),
+		name:     cString(m.attribute(unix.NFTA_CHAIN_NAME)),
+		kind:     cString(m.attribute(unix.NFTA_CHAIN_TYPE)),
+		base:     hook != nil,
+		hook:     hook.number(unix.NFTA_HOOK_HOOKNUM),
+		priority: int32(hook.number(unix.NFTA_HOOK_PRIORITY)),
 	}
-	if err != nil {
-		return nftChain{}, err
-	}
-	return c, nil
 }
 
 // The base chains of iptables are named after their hooks, which are numbered in this order (enum nf_inet_hooks).
@@ -132,37 +115,15 @@ func (c nftChain) own() bool {
 // iptables-nft prints nothing of a table in which one rule has an expression that it does not use itself: nftOnly. A match or
 // target of x_tables, xt, is something that nft cannot make. A rule that was made with nft, and has only such expressions as
 // iptables-nft uses too, cannot be told apart: it is printed as iptables would have made it, or nearly so, and counts.
-func (m message) expressions() (xt, nftOnly bool, err error) {
-	list, err := m.attribute(unix.NFTA_RULE_EXPRESSIONS)
-	for b := attributes(list); err == nil && len(b) > 0; {
+func (m message) expressions() (xt, nftOnly bool) {
+	for list := attributes(m.attribute(unix.NFTA_RULE_EXPRESSIONS)); len(list) > 0; {
 		var element attributes
-		if element, b, err = b.next(); err != nil {
-			break
-		}
-		name, nameErr := element.find(unix.NFTA_EXPR_NAME)
-		data, dataErr := element.find(unix.NFTA_EXPR_DATA)
-		used, usedErr := usedByIptables(cString(name), data)
-		if err = cmp.Or(nameErr, dataErr, usedErr); err == nil {
-			xt = xt || string(cString(name)) == "match" || string(cString(name)) == "target"
-			nftOnly = nftOnly || !used
-		}
+		element, list = list.next()
+		name := string(cString(element.find(unix.NFTA_EXPR_NAME)))
+		xt = xt || name == "match" || name == "target"
+		nftOnly = nftOnly || !usedByIptables(name, element.find(unix.NFTA_EXPR_DATA))
 	}
-	if err != nil {
-		return false, false, err
-	}
-	return xt, nftOnly, nil
-}
-
-// next returns the value of the first attribute, whatever its kind, and the attributes after it. b is not empty.
-func (b attributes) next() (value, rest attributes, err error) {
-	if len(b) < unix.SizeofNlAttr {
-		return nil, nil, errShortAttribute
-	}
-	size := int(binary.NativeEndian.Uint16(b))
-	if size < unix.SizeofNlAttr || size > len(b) {
-		return nil, nil, errShortAttribute
-	}
-	return b[unix.SizeofNlAttr:size], b[min(align4(size), len(b)):], nil
+	return xt, nftOnly
 }
 
 // usedByIptables reports whether iptables-nft makes rules with such an expression. Matches and targets that it does not
@@ -174,18 +135,15 @@ func (b attributes) next() (value, rest attributes, err error) {
 //	NFTA_LOG_GROUP    __be16
 //
 // Kernels before 4.3 send neither a limit's type nor its flags, because they have no other.
-func usedByIptables(name []byte, data attributes) (bool, error) {
-	switch string(name) {
+func usedByIptables(name string, data attributes) bool {
+	switch name {
 	case "match", "target", "payload", "meta", "cmp", "bitwise", "counter", "immediate", "lookup", "range":
-		return true, nil
+		return true
 	case "limit":
-		kind, kindErr := data.find(unix.NFTA_LIMIT_TYPE)
-		flags, flagsErr := data.find(unix.NFTA_LIMIT_FLAGS)
-		return strings.Trim(string(kind)+string(flags), "\x00") == "", cmp.Or(kindErr, flagsErr)
+		return data.number(unix.NFTA_LIMIT_TYPE) == unix.NFT_LIMIT_PKTS && data.number(unix.NFTA_LIMIT_FLAGS) == 0
 	case "log":
-		group, err := data.find(unix.NFTA_LOG_GROUP)
-		return group != nil, err
+		return data.find(unix.NFTA_LOG_GROUP) != nil
 	default:
-		return false, nil
+		return false
 	}
 }

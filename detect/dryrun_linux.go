@@ -24,11 +24,9 @@ const sizeofComment = 256
 
 // dryRun is what is asked of the kernel, and its reply.
 type dryRun struct {
-	batch   []byte
-	first   uint32 // the sequence number of the batch's beginning
-	steps   []step // one for each message after that
-	refused unix.Errno
-	done    bool
+	batch []byte
+	first uint32 // the sequence number of the batch's beginning
+	steps []step // one for each message after that
 }
 
 type step struct {
@@ -95,11 +93,11 @@ func jumpTo(to string) attributes {
 }
 
 // read takes one datagram of the reply.
-func (d *dryRun) read(datagram []byte) error {
-	for b := datagram; len(b) > 0 && !d.done; {
+func (d *dryRun) read(datagram []byte) (done bool, err error) {
+	for b := datagram; len(b) > 0 && !done; {
 		m, rest, err := nextMessage(b)
 		if err != nil {
-			return err
+			return false, err
 		}
 		b = rest
 		n := m.seq - d.first
@@ -109,14 +107,14 @@ func (d *dryRun) read(datagram []byte) error {
 		errno, err := m.errno()
 		switch {
 		case err != nil:
-			return err
-		case n == 0: // the whole batch
-			d.refused, d.done = errno, errno != 0
-		default:
-			d.steps[n-1].errno, d.done = errno, n == uint32(len(d.steps))
+			return false, err
+		case n > 0:
+			d.steps[n-1].errno, done = errno, n == uint32(len(d.steps))
+		case errno != 0: // the whole batch
+			return true, errno
 		}
 	}
-	return nil
+	return done, nil
 }
 
 // features says what the kernel can do for a family. It goes by the first error: what needs the refused thing fails too. All needs
@@ -152,16 +150,7 @@ func refusal(errno unix.Errno) Answer {
 func (s *nftSocket) run(d *dryRun) error {
 	err := s.open()
 	if err == nil {
-		err = s.send(d.batch)
-	}
-	for err == nil && !d.done {
-		var datagram []byte
-		if datagram, err = s.receive(); err == nil {
-			err = d.read(datagram)
-		}
-	}
-	if err == nil && d.refused != 0 {
-		err = d.refused
+		err = s.exchange(d.batch, d.read)
 	}
 	if err != nil {
 		return fmt.Errorf("dry run of nf_tables: %w", err)
@@ -177,11 +166,8 @@ func (p *prober) dryRun(nat bool) {
 	p.nft.seq += 1 + uint32(len(d.steps))
 	err := p.nft.run(d)
 	for i, f := range families {
-		e := &p.evidence[i]
-		if err != nil {
-			e.fail(err)
-		} else {
-			e.Features = d.features(f)
+		if p.evidence[i].fail(err); err == nil {
+			p.evidence[i].Features = d.features(f)
 		}
 	}
 }

@@ -49,21 +49,17 @@ type ruleDump struct {
 }
 
 // add counts a rule of one of the five tables. The lower bounds are what was there before a change, all at once.
-func (d *ruleDump) add(t *tableRules, m message) error {
+func (d *ruleDump) add(t *tableRules, m message) {
 	d.read++
 	t.seen++
 	if !d.changed {
 		t.Min++
 	}
-	xt, nftOnly, err := m.expressions()
-	if err != nil || !xt && !nftOnly {
-		return err
+	xt, nftOnly := m.expressions()
+	if !xt && !nftOnly {
+		return
 	}
-	name, err := m.attribute(unix.NFTA_RULE_CHAIN)
-	if err != nil {
-		return err
-	}
-	chain := cString(name)
+	chain := cString(m.attribute(unix.NFTA_RULE_CHAIN))
 	if nftOnly && t.nftOnly == "" && t.seen <= firstRules {
 		t.nftOnly = string(chain)
 	}
@@ -74,7 +70,6 @@ func (d *ruleDump) add(t *tableRules, m message) error {
 		}
 		t.xt[len(t.xt)-1].rules++
 	}
-	return nil
 }
 
 // limit is where the reading of a dump may end.
@@ -89,24 +84,20 @@ func (d *ruleDump) reached(l limit) bool {
 
 // take counts a message of a dump, of one table if that is named.
 func (d *ruleDump) take(m message, f Family, table string) error {
-	value, err := m.attribute(unix.NFTA_RULE_TABLE)
-	if err != nil {
-		return err
-	}
 	if m.body[0] != f.nfproto() {
 		return errWrongObject
 	}
 	d.changed = d.changed || m.flags&unix.NLM_F_DUMP_INTR != 0
-	name := string(cString(value))
+	name := string(cString(m.attribute(unix.NFTA_RULE_TABLE)))
 	if table != "" && table != name {
 		return nil // Linux before 4.12 dumps all tables even if one is named
 	}
-	i := slices.Index(tableNames[:], name)
-	if i < 0 {
+	if i := slices.Index(tableNames[:], name); i >= 0 {
+		d.add(&d.tables[i], m)
+	} else {
 		d.native++
-		return nil
 	}
-	return d.add(&d.tables[i], m)
+	return nil
 }
 
 // readRules streams a dump of the rules of one table, or of the whole family if none is named, in a buffer that does not grow.
@@ -119,23 +110,22 @@ func (s *nftSocket) readRules(f Family, table string, end limit) (ruleDump, erro
 	if table != "" {
 		which = which.text(unix.NFTA_RULE_TABLE, table)
 	}
-	for m, err := range s.ask(unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, f.nfproto(), which) {
-		if err == nil {
-			err = d.take(m, f, table)
+	err := s.ask(unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, f.nfproto(), which, func(m message) error {
+		switch err := d.take(m, f, table); {
+		case err != nil || !d.reached(end):
+			return err
+		case d.changed:
+			return errInterrupted
+		default:
+			return errEnough
 		}
-		switch {
-		case err != nil:
-			return d, err
-		case d.reached(end) && d.changed:
-			return d, errInterrupted
-		case d.reached(end):
-			return d, nil
+	})
+	if err == nil && !d.reached(end) {
+		for i := range d.tables {
+			d.tables[i].Max = d.tables[i].Min
 		}
 	}
-	for i := range d.tables {
-		d.tables[i].Max = d.tables[i].Min
-	}
-	return d, nil
+	return d, err
 }
 
 // rules counts the rules of one table, or of all five if none is named. Of several attempts it takes the one without a change,

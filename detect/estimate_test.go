@@ -66,19 +66,15 @@ func addMatch(t *testing.T, table, chain string) {
 	batch = append(batch, request(nftKind(unix.NFT_MSG_NEWRULE), unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK, 2, unix.NFPROTO_IPV4, rule)...)
 	end := request(unix.NFNL_MSG_BATCH_END, 0, 3, unix.AF_UNSPEC, nil)
 	binary.BigEndian.PutUint16(end[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES)
-	if err := s.send(append(batch, end...)); err != nil {
-		t.Fatal(err)
-	}
-	datagram, err := s.receive()
+	err := s.exchange(append(batch, end...), func(datagram []byte) (bool, error) {
+		m, _, err := nextMessage(datagram)
+		if errno, bad := m.errno(); errno != 0 || bad != nil {
+			return false, fmt.Errorf("%v, %w", bad, errno)
+		}
+		return true, err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	m, _, err := nextMessage(datagram)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if errno, err := m.errno(); errno != 0 || err != nil {
-		t.Fatal(errno, err)
 	}
 }
 

@@ -84,16 +84,13 @@ func TestReply(t *testing.T) {
 	} {
 		rules := 0
 		r := reply{seq: 7, kind: nftKind(unix.NFT_MSG_NEWRULE)}
-		var err error
-		for m, bad := range r.messages(bytes.Join(test.datagram, nil)) {
-			if err = bad; err == nil {
-				err = m.verify(unix.NFPROTO_IPV4, attributes(nil).text(unix.NFTA_RULE_TABLE, "filter"))
-			}
-			if err != nil {
-				break
+		err := r.read(bytes.Join(test.datagram, nil), func(m message) error {
+			if err := m.verify(unix.NFPROTO_IPV4, attributes(nil).text(unix.NFTA_RULE_TABLE, "filter")); err != nil {
+				return err
 			}
 			rules++
-		}
+			return nil
+		})
 		if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 			t.Errorf("%s: got error %v, want %v", test.doc, err, test.err)
 		}
@@ -175,7 +172,7 @@ func TestAttribute(t *testing.T) {
 		{"half a header", [][]byte{attr(8, 2, "nat\x00"), {1, 0}}, "", errShortAttribute},
 	} {
 		m := message{body: bytes.Join(append([][]byte{make([]byte, sizeofNfgenmsg)}, test.body...), nil)}
-		got, err := m.attribute(1)
+		got, err := m.attribute(1), m.whole()
 		if string(got) != test.want || !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 			t.Errorf("%s: got %q, %v, want %q, %v", test.doc, got, err, test.want, test.err)
 		}

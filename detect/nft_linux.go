@@ -42,8 +42,8 @@ func (s *nftSocket) ofIptables(f Family, table, name string) (bool, error) {
 	if has != Yes {
 		return false, err
 	}
-	c, err := m.chain()
-	return err == nil && (!c.base || c.own()), err
+	c := m.chain()
+	return !c.base || c.own(), nil
 }
 
 // nativeTables names the tables that iptables does not use, as nft does: "inet firewalld". Those of inet are of both families.
@@ -51,22 +51,15 @@ func (s *nftSocket) nativeTables() (native [len(families)][]string, err error) {
 	prefix := map[uint8]string{unix.NFPROTO_INET: "inet ", unix.NFPROTO_IPV4: "ip ", unix.NFPROTO_IPV6: "ip6 "}
 	err = retryChanged(func() error {
 		native = [len(families)][]string{}
-		for m, err := range s.ask(unix.NFT_MSG_GETTABLE, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC, nil) {
-			if err != nil {
-				return err
-			}
-			value, err := m.attribute(unix.NFTA_TABLE_NAME)
-			if err != nil {
-				return err
-			}
-			name := string(cString(value))
+		return s.ask(unix.NFT_MSG_GETTABLE, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC, nil, func(m message) error {
+			name := string(cString(m.attribute(unix.NFTA_TABLE_NAME)))
 			for i, f := range families {
 				if m.body[0] == unix.NFPROTO_INET || m.body[0] == f.nfproto() && !slices.Contains(tableNames[:], name) {
 					native[i] = append(native[i], prefix[m.body[0]]+name)
 				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 	if err != nil && !absent(err) {
 		return native, fmt.Errorf("list the tables of nf_tables: %w", err)
@@ -81,23 +74,23 @@ func (s *nftSocket) object(f Family, table, chain string) (message, Answer, erro
 	if chain != "" {
 		get, which = unix.NFT_MSG_GETCHAIN, attributes(nil).text(unix.NFTA_CHAIN_TABLE, table).text(unix.NFTA_CHAIN_NAME, chain)
 	}
-	bad := errShortMessage // a reply without the object
-	for m, err := range s.ask(get, 0, f.nfproto(), which) {
-		if err == nil {
-			err = m.verify(f.nfproto(), which)
-		}
-		switch {
-		case err == nil:
-			return m, Yes, nil
-		case absent(err):
-			return message{}, No, nil
-		}
-		bad = err
+	var found message
+	err := s.ask(get, 0, f.nfproto(), which, func(m message) error {
+		found = m
+		return m.verify(f.nfproto(), which)
+	})
+	switch {
+	case absent(err):
+		return message{}, No, nil
+	case err == nil && found.body != nil:
+		return found, Yes, nil
+	case err == nil:
+		err = errShortMessage // a reply without the object
 	}
 	if chain != "" {
-		return message{}, Unknown, fmt.Errorf("ask nf_tables for chain %q: %w", chain, bad)
+		return message{}, Unknown, fmt.Errorf("ask nf_tables for chain %q: %w", chain, err)
 	}
-	return message{}, Unknown, fmt.Errorf("ask nf_tables for table %q: %w", table, bad)
+	return message{}, Unknown, fmt.Errorf("ask nf_tables for table %q: %w", table, err)
 }
 
 // warmUp asks something small and reads it with the whole buffer, so that a large rule does not end the dump that follows. A dump

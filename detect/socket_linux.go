@@ -6,7 +6,6 @@ package detect
 import (
 	"errors"
 	"fmt"
-	"iter"
 
 	"golang.org/x/sys/unix"
 )
@@ -86,68 +85,50 @@ func (s *nftSocket) receive() ([]byte, error) {
 	}
 }
 
-// ask puts one question and yields the messages of the reply, or last an error: the kernel's refusal as an errno, ENOENT
-// for "there is no such thing" among them. The kind of the reply precedes that of the question (enum nf_tables_msg_types). A message
-// is valid until the next one.
-func (s *nftSocket) ask(get, flags uint16, family uint8, a attributes) iter.Seq2[message, error] {
-	return func(yield func(message, error) bool) {
-		if err := s.open(); err != nil {
-			yield(message{}, err)
-			return
-		}
-		s.seq++
-		r := reply{seq: s.seq, kind: nftKind(get - 1)}
-		defer func() {
-			if !r.done {
-				s.close() // drops the rest of the dump, which would block the next one, see warmUp
-			}
-		}()
-		err := s.send(request(nftKind(get), flags, s.seq, family, a))
-		for err == nil && !r.done {
-			var datagram []byte
-			if datagram, err = s.receive(); err != nil {
-				break
-			}
-			for m, bad := range r.messages(datagram) {
-				if s.noteSupport(bad); !yield(m, bad) || bad != nil {
-					return
-				}
-			}
+// exchange sends a message and reads what comes, until that is done or fails. What is left to read closes the socket: the rest of a
+// dump would block the next one, see warmUp.
+func (s *nftSocket) exchange(b []byte, read func(datagram []byte) (done bool, err error)) error {
+	err := unix.Sendto(s.fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	if err != nil {
+		err = fmt.Errorf("send: %w", err)
+	}
+	for done := false; !done; {
+		var datagram []byte
+		if err == nil {
+			datagram, err = s.receive()
 		}
 		if err == nil {
-			err = r.err()
+			done, err = read(datagram)
 		}
-		if err != nil {
-			s.noteSupport(err)
-			yield(message{}, err)
+		if err != nil && !done {
+			s.close()
+			break
 		}
 	}
+	return err
 }
 
-func (s *nftSocket) send(b []byte) error {
-	if err := unix.Sendto(s.fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return fmt.Errorf("send: %w", err)
+// ask puts one question and hands out the messages of the reply, until that returns an error; errEnough is none. Else the error is the
+// kernel's refusal as an errno, ENOENT for "there is no such thing" among them. The kind of the reply precedes that of the question
+// (enum nf_tables_msg_types). A message is valid until the next one.
+func (s *nftSocket) ask(get, flags uint16, family uint8, a attributes, each func(message) error) error {
+	if err := s.open(); err != nil {
+		return err
 	}
-	return nil
-}
-
-// err is what a complete reply says.
-func (r reply) err() error {
-	switch r.errno {
-	case 0:
-		if r.interrupted {
-			return errInterrupted
-		}
-		return nil
-	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
-		return errNoNFTables
-	case unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family: it has no table
-		return unix.ENOENT
-	case unix.EINTR: // the dump's own way to say that the rules changed
-		return errInterrupted
-	default:
-		return r.errno
+	s.seq++
+	r := reply{seq: s.seq, kind: nftKind(get - 1)}
+	err := s.exchange(request(nftKind(get), flags, s.seq, family, a), func(datagram []byte) (bool, error) {
+		err := r.read(datagram, each)
+		return r.done, err
+	})
+	if err == nil {
+		err = r.err()
 	}
+	if err == errEnough {
+		err = nil
+	}
+	s.noteSupport(err)
+	return err
 }
 
 // noteSupport takes note of whether nf_tables is there and can be asked.
