@@ -4,7 +4,6 @@
 package detect
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -103,10 +102,9 @@ func (p *legacyProbe) count(table string, exact, chains bool) (Table, error) {
 
 // nftCount is what is known of the rules of one family.
 type nftCount struct {
-	rules   [len(tableNames)]tableRules
-	chains  [len(tableNames)]nftTable
-	listed  bool // chains are all that there are
-	changed bool // something kept changing while it was read
+	rules  [len(tableNames)]tableRules
+	chains [len(tableNames)]nftTable
+	listed bool // chains are all that there are
 }
 
 // lookAtNFT reads the first rules. If enough have a match or target, it asks whether iptables made them.
@@ -140,7 +138,7 @@ func (p *prober) countNFT(enough int) {
 		var err error
 		n.chains, err = p.nft.tables(f)
 		n.listed = err == nil
-		p.failNFT(i, err)
+		p.evidence[i].fail(err)
 		p.tellNFT(i)
 		if p.nftRules().Min < enough && n.more() {
 			p.readRules(i, "", limit{max(enough, firstRules), Unbounded})
@@ -156,17 +154,12 @@ func (p *prober) countNFT(enough int) {
 // names none can show that a table has no rules.
 func (p *prober) readRules(i int, table string, end limit) {
 	all, err := p.nft.rules(families[i], table, end)
-	p.failNFT(i, err)
+	p.evidence[i].fail(err)
 	for j, t := range all {
 		if t.seen > 0 || table == "" && err == nil {
 			p.counted[i].rules[j] = t
 		}
 	}
-}
-
-func (p *prober) failNFT(i int, err error) {
-	p.evidence[i].fail(err)
-	p.counted[i].changed = p.counted[i].changed || errors.Is(err, errInterrupted)
 }
 
 // certify asks for the chains of rules with a match or target, until enough of these are in chains of iptables.
@@ -179,7 +172,7 @@ func (p *prober) certify(i, enough int) {
 			}
 			var err error
 			c.ours, err = p.nft.ofIptables(families[i], name, c.chain)
-			p.failNFT(i, err)
+			p.evidence[i].fail(err)
 			if c.ours {
 				enough -= c.rules
 			}
@@ -209,7 +202,7 @@ func (p *prober) tellNFT(i int) {
 			e.Tables = append(e.Tables, Table{name, t.Count, n.chains[j].users})
 		}
 	}
-	if n.changed && likely > e.Rules.Min {
+	if e.Err != nil && likely > e.Rules.Min {
 		e.Estimate = likely
 	}
 }

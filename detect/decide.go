@@ -68,12 +68,8 @@ func decisionTable(q Query, nft, legacy backend) [15]row {
 
 // decide returns the first row of the table that applies.
 func (q Query) decide(nft, legacy backend) row {
-	for _, r := range decisionTable(q, nft, legacy) {
-		if r.applies {
-			return r
-		}
-	}
-	panic("the last row always applies")
+	rows := decisionTable(q, nft, legacy)
+	return rows[slices.IndexFunc(rows[:], func(r row) bool { return r.applies })]
 }
 
 // Reasons returns all reasons in the order of the decision table.
@@ -91,17 +87,12 @@ func (b backend) withoutKubelet() bool { return b.hint == No && b.canary == No }
 // lacks reports that this backend cannot work where the other one can, or may, once a module is loaded. IPv4 decides; IPv6
 // does where neither backend has IPv4.
 func (b backend) lacks(other backend) bool {
-	if b.ipv4 == No && other.ipv4 == No {
-		return b.ipv6 == No && other.ipv6 != No
-	}
-	return b.ipv4 == No
+	return b.ipv4 == No && (other.ipv4 != No || b.ipv6 == No && other.ipv6 != No)
 }
 
 // lacksIPv6 reports that this backend is known to fail for IPv6 and the other one to work. For a host that can speak IPv4 only,
 // IPv6 is no reason.
-func (b backend) lacksIPv6(other backend) bool {
-	return b.ipv6 == No && other.ipv6 == Yes
-}
+func (b backend) lacksIPv6(other backend) bool { return b.ipv6 == No && other.ipv6 == Yes }
 
 // Conflict is a contradiction between the two backends: something that a host in one mode does not have.
 type Conflict string
@@ -168,14 +159,10 @@ func (q Query) works(e Evidence) Answer {
 
 // either is yes if one is yes and no if both are no.
 func either(a, b Answer) Answer {
-	switch {
-	case a == Yes || b == Yes:
-		return Yes
-	case a == No && b == No:
-		return No
-	default:
-		return min(Unknown, max(a, b))
+	if most := max(a, b); most == Yes || a == b {
+		return most
 	}
+	return Unknown
 }
 
 func (q Query) result(e [4]Evidence) Result {

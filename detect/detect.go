@@ -146,7 +146,7 @@ type Evidence struct {
 	// accept, is printed and counts. Where counting ended early, what was not read is not known.
 	Rules Count `json:"rules"`
 
-	// Estimate is the likely number of rules where they kept changing while they were counted, so that Rules is no more than a
+	// Estimate is the likely number of rules where counting failed, as where they kept changing, so that Rules is no more than a
 	// lower bound; else 0. A guess goes by it.
 	Estimate int `json:"estimate,omitempty"`
 

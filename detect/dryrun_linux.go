@@ -128,23 +128,17 @@ func (d *dryRun) features(f Family) []Feature {
 		case s.errno == 0:
 			feature.Has = Yes
 		default:
-			feature.Has, feature.Err = refusal(s.errno), textError{s.errno}
+			feature.Has, feature.Err = Unknown, textError{s.errno} // at this moment, such as by ENOMEM
+			switch s.errno {
+			case unix.ENOENT, unix.EOPNOTSUPP, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT: // the kernel lacks something
+				feature.Has = No
+			}
 			if s.feature == FeatureTable || s.feature == FeatureRule {
 				return all
 			}
 		}
 	}
 	return all
-}
-
-// refusal says whether an errno means that the kernel lacks something. Others, such as ENOMEM, are about this moment.
-func refusal(errno unix.Errno) Answer {
-	switch errno {
-	case unix.ENOENT, unix.EOPNOTSUPP, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT:
-		return No
-	default:
-		return Unknown
-	}
 }
 
 func (s *nftSocket) run(d *dryRun) error {

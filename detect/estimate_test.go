@@ -42,7 +42,10 @@ func TestTellNFT(t *testing.T) {
 		{"gone", tableRules{Count: Count{0, Unbounded}}, nftTable{}, true, false, exactly(0), 0},
 	} {
 		p := newProber(Query{})
-		p.counted[0] = nftCount{listed: test.listed, changed: test.changed}
+		p.counted[0] = nftCount{listed: test.listed}
+		if test.changed {
+			p.evidence[0].fail(errInterrupted)
+		}
 		p.counted[0].rules[0], p.counted[0].chains[0] = test.rules, test.chains
 		p.tellNFT(0)
 		if e := p.evidence[0]; e.Rules != test.want || e.Estimate != test.estimate {

@@ -175,15 +175,13 @@ func (p *legacyProbe) getsockopt(option int, b []byte) (int, error) {
 	// x/sys has no getsockopt that also passes something in.
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.fd), uintptr(p.level), uintptr(option),
 		uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&size)), 0)
-	switch errno {
-	case 0:
-		p.permitted = Yes
-	case unix.EPERM:
+	if errno == unix.EPERM { // ENOPROTOOPT comes before the kernel asks for the capability
 		p.permitted = max(p.permitted, No)
-		return 0, errno
-	default: // ENOPROTOOPT comes before the kernel asks for the capability
+	}
+	if errno != 0 {
 		return 0, errno
 	}
+	p.permitted = Yes
 	return min(int(size), len(b)), nil
 }
 

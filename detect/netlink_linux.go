@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -203,67 +202,4 @@ func request(kind, flags uint16, seq uint32, family uint8, a attributes) []byte 
 	b[unix.SizeofNlMsghdr] = family
 	b[unix.SizeofNlMsghdr+1] = unix.NFNETLINK_V0
 	return append(b, a...)
-}
-
-// reply is the state of the reply to one question while its datagrams come in.
-type reply struct {
-	seq         uint32
-	kind        uint16     // of the messages that are the reply
-	done        bool       // the last message has come
-	errno       unix.Errno // the kernel's refusal, 0 for none
-	interrupted bool       // what was dumped changed during the dump
-}
-
-// read hands out the messages of a datagram that are the reply, until that returns an error. Messages for an earlier question are
-// skipped. Once what is dumped has changed, every message has NLM_F_DUMP_INTR.
-func (r *reply) read(datagram []byte, each func(message) error) error {
-	for b := datagram; len(b) > 0 && !r.done; {
-		m, rest, err := nextMessage(b)
-		if err != nil {
-			return err
-		}
-		b = rest
-		if m.seq != r.seq {
-			continue
-		}
-		if r.interrupted = r.interrupted || m.flags&unix.NLM_F_DUMP_INTR != 0; r.interrupted {
-			m.flags |= unix.NLM_F_DUMP_INTR
-		}
-		switch m.kind {
-		case unix.NLMSG_ERROR, unix.NLMSG_DONE:
-			r.done = true
-			r.errno, err = m.errno()
-		case unix.NLMSG_OVERRUN:
-			err = fmt.Errorf("netlink: %w", unix.EOVERFLOW)
-		case r.kind:
-			// Without NLM_F_MULTI the reply is one message, and nothing follows it.
-			r.done = m.flags&unix.NLM_F_MULTI == 0
-			if err = m.whole(); err == nil {
-				err = each(m)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// err is what a complete reply says.
-func (r reply) err() error {
-	switch r.errno {
-	case 0:
-		if r.interrupted {
-			return errInterrupted
-		}
-		return nil
-	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
-		return errNoNFTables
-	case unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family: it has no table
-		return unix.ENOENT
-	case unix.EINTR: // the dump's own way to say that the rules changed
-		return errInterrupted
-	default:
-		return r.errno
-	}
 }

@@ -18,8 +18,8 @@ type nftSocket struct {
 	supported Answer
 	permitted Answer // No while every reply was EPERM
 
-	// fatal is set when asking more would not help: nf_tables, or the nft_compat that is asked instead, is missing (each
-	// question would make the kernel look for the module again), or it may not be asked, or does not reply.
+	// fatal is set when asking more would not help: nf_tables is missing (each question would make the kernel look for the module
+	// again), or it may not be asked, or does not reply.
 	fatal error
 }
 
@@ -108,6 +108,69 @@ func (s *nftSocket) exchange(b []byte, read func(datagram []byte) (done bool, er
 	return err
 }
 
+// reply is the state of the reply to one question while its datagrams come in.
+type reply struct {
+	seq         uint32
+	kind        uint16     // of the messages that are the reply
+	done        bool       // the last message has come
+	errno       unix.Errno // the kernel's refusal, 0 for none
+	interrupted bool       // what was dumped changed during the dump
+}
+
+// read hands out the messages of a datagram that are the reply, until that returns an error. Messages for an earlier question are
+// skipped. Once what is dumped has changed, every message has NLM_F_DUMP_INTR.
+func (r *reply) read(datagram []byte, each func(message) error) error {
+	for b := datagram; len(b) > 0 && !r.done; {
+		m, rest, err := nextMessage(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		if m.seq != r.seq {
+			continue
+		}
+		if r.interrupted = r.interrupted || m.flags&unix.NLM_F_DUMP_INTR != 0; r.interrupted {
+			m.flags |= unix.NLM_F_DUMP_INTR
+		}
+		switch m.kind {
+		case unix.NLMSG_ERROR, unix.NLMSG_DONE:
+			r.done = true
+			r.errno, err = m.errno()
+		case unix.NLMSG_OVERRUN:
+			err = fmt.Errorf("netlink: %w", unix.EOVERFLOW)
+		case r.kind:
+			// Without NLM_F_MULTI the reply is one message, and nothing follows it.
+			r.done = m.flags&unix.NLM_F_MULTI == 0
+			if err = m.whole(); err == nil {
+				err = each(m)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// err is what a complete reply says.
+func (r reply) err() error {
+	switch r.errno {
+	case 0:
+		if r.interrupted {
+			return errInterrupted
+		}
+		return nil
+	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
+		return errNoNFTables
+	case unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family: it has no table
+		return unix.ENOENT
+	case unix.EINTR: // the dump's own way to say that the rules changed
+		return errInterrupted
+	default:
+		return r.errno
+	}
+}
+
 // ask puts one question and hands out the messages of the reply, until that returns an error; errEnough is none. Else the error is the
 // kernel's refusal as an errno, ENOENT for "there is no such thing" among them. The kind of the reply precedes that of the question
 // (enum nf_tables_msg_types). A message is valid until the next one.
@@ -134,20 +197,17 @@ func (s *nftSocket) ask(get, flags uint16, family uint8, a attributes, each func
 // noteSupport takes note of whether nf_tables is there and can be asked.
 func (s *nftSocket) noteSupport(err error) {
 	switch errno, replied := err.(unix.Errno); {
-	case err == nil, err == errNoNFTables, replied && errno != unix.EPERM:
-		s.permitted = Yes
-	case replied:
-		s.permitted = max(s.permitted, No)
-	}
-	switch {
 	case err == nil, err == unix.ENOENT: // the reply, see absent
-		s.supported = Yes
+		s.supported, s.permitted = Yes, Yes
 	case err == errNoNFTables:
-		s.supported, s.fatal = No, err
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EAGAIN):
+		s.supported, s.permitted, s.fatal = No, Yes, err
+	case replied && errno == unix.EPERM:
+		s.permitted = max(s.permitted, No)
+	case replied:
+		s.permitted = Yes
+	}
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EAGAIN) {
 		s.fatal = err
 	}
-	if s.supported == NotAsked {
-		s.supported = Unknown
-	}
+	s.supported = max(s.supported, Unknown)
 }
