@@ -168,7 +168,10 @@ func either(a, b Answer) Answer {
 func (q Query) result(e [4]Evidence) Result {
 	nft, legacy := q.backends(e)
 	r := q.decide(nft, legacy)
-	result := Result{Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive, Evidence: e[:], Conflicts: conflicts(nft, legacy), guessed: q.Guessed}
+	result := Result{
+		Version: 2, Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive,
+		Evidence: e[:], Conflicts: conflicts(nft, legacy), guessed: q.Guessed,
+	}
 	if r.reason == Remembered {
 		result.Remembered = &q.Remembered
 	}

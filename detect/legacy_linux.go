@@ -23,7 +23,7 @@ type legacyProbe struct {
 	proc          string   // where /proc is mounted
 	fd            int      // -1: not open
 	permitted     Answer   // No while every answer was EPERM
-	tables        []string // those that exist
+	tables        []string // those of the five that exist
 	err           error    // why they are not known
 }
 
@@ -49,7 +49,8 @@ func (p *legacyProbe) net(name string) string { return p.proc + "/thread-self/ne
 func (p *legacyProbe) list() (supported Answer) {
 	var buf [128]byte // all five take 31
 	n, err := readFile(p.net(p.names), buf[:])
-	p.tables, p.err = strings.Fields(string(buf[:n])), nil
+	p.err = nil
+	p.tables = slices.DeleteFunc(strings.Fields(string(buf[:n])), func(name string) bool { return !slices.Contains(tableNames[:], name) })
 	if err == nil {
 		if n > 0 && p.withoutIPv6() {
 			// Before 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
@@ -137,7 +138,7 @@ func (p *legacyProbe) entries(table string) (t tableEntries, err error) {
 	return t, nil
 }
 
-func (p *legacyProbe) entriesAligned(table string, info tableInfo, align alignment) (tableEntries, error) {
+func (p *legacyProbe) entriesAligned(table string, info tableInfo, align int) (tableEntries, error) {
 	start := entriesOffset(align)
 	buf := make([]byte, start+int(info.size))
 	copy(buf, table)
@@ -199,15 +200,11 @@ func missing(path string) bool {
 // modulesCanLoad is false only where the kernel says for certain that nothing will be added to it.
 func modulesCanLoad(proc string) bool {
 	var disabled [1]byte
-	switch _, err := readFile(proc+"/sys/kernel/modules_disabled", disabled[:]); {
-	case err == nil:
-		return disabled[0] != '1'
-	case errors.Is(err, unix.ENOENT):
+	if _, err := readFile(proc+"/sys/kernel/modules_disabled", disabled[:]); errors.Is(err, unix.ENOENT) {
 		// Built without modules; but where there is no /proc, the file is missing too.
 		return !exists(proc + "/sys/kernel/osrelease")
-	default:
-		return true
 	}
+	return disabled[0] != '1'
 }
 
 // readFile reads a file of /proc that fits, without the runtime's poller, which would cost five more system calls.

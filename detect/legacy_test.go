@@ -50,7 +50,7 @@ func TestListIPv6(t *testing.T) {
 		supported Answer
 	}{
 		{"loaded", []string{list + "mangle\n", ipv6, netProc}, "mangle", Yes},
-		{"loaded, several tables", []string{list + "security\nmangle2\nraw\n", ipv6, netProc}, "security mangle2 raw", Yes},
+		{"loaded, several tables", []string{list + "security\nmangle2\nraw\n", ipv6, netProc}, "security raw", Yes},
 		{"loaded, no table", []string{list, ipv6, netProc}, "", Yes},
 		{"loaded before 5.15, and IPv6 off: its tables are nobody's", []string{list + "filter\n", netProc}, "", No},
 		{"no IPv6, modules can be loaded", []string{netProc, kernel, disabled + "0\n"}, "", Unknown},

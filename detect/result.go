@@ -15,23 +15,17 @@ import (
 
 // Result is a decision with all that it rests on. Its JSON form is defined by docs/detect.schema.json.
 type Result struct {
-	Version    SchemaVersion `json:"version"`
-	Mode       Mode          `json:"mode"`
-	Reason     Reason        `json:"reason"`
-	Conclusive bool          `json:"conclusive"`           // nothing that could not be read could overturn Mode
-	Remembered *Memory       `json:"remembered,omitempty"` // if that is the Reason
-	Evidence   []Evidence    `json:"evidence"`             // find one with Of
-	Conflicts  []Conflict    `json:"conflicts"`            // as far as both backends were asked
+	Version    int        `json:"version"` // goes up when something in the schema changes its meaning or goes away
+	Mode       Mode       `json:"mode"`
+	Reason     Reason     `json:"reason"`
+	Conclusive bool       `json:"conclusive"`           // nothing that could not be read could overturn Mode
+	Remembered *Memory    `json:"remembered,omitempty"` // if that is the Reason
+	Evidence   []Evidence `json:"evidence"`             // find one with Of
+	Conflicts  []Conflict `json:"conflicts"`            // as far as both backends were asked
 
 	guessed      string // Query.Guessed
 	unprivileged bool   // the kernel answered each question that needs CAP_NET_ADMIN with EPERM
 }
-
-// SchemaVersion is the version of the JSON form. In Go it carries nothing.
-type SchemaVersion struct{}
-
-// MarshalJSON returns the number. It goes up when something in the schema changes its meaning or goes away.
-func (SchemaVersion) MarshalJSON() ([]byte, error) { return []byte("2"), nil }
 
 // Unbounded is the Max of a Count whose upper bound is not known.
 const Unbounded = int(^uint(0) >> 1)

@@ -55,8 +55,8 @@ func (p *prober) run() Result {
 	}
 	p.between()
 	kubelet := p.found(hint) || p.found(canary)
-	if m := q.Remembered; m.Mode.exists() && !m.Conclusive && (q.Everything || !kubelet) {
-		p.askExists(m.Mode)
+	if q.Remembered.Mode == NFT && !q.Remembered.Conclusive && (q.Everything || !kubelet) {
+		p.askExists()
 	}
 	switch {
 	case q.Everything:
@@ -104,6 +104,9 @@ func (p *prober) askHints() {
 		e.Supported = p.legacy[i].list()
 		hint, canary, err := p.legacy[i].kubelet()
 		e.Hint = hint
+		if e.exists = Unknown; p.legacy[i].err == nil {
+			e.exists = answer(len(p.legacy[i].tables) > 0)
+		}
 		if e.Canary != Yes { // one that was there does not become less of a sign when kubelet renews it
 			e.Canary = canary
 		}
@@ -119,16 +122,9 @@ func (p *prober) askCanaries() {
 	p.askNFT(CanaryChain, func(e *Evidence) *Answer { return &e.Canary })
 }
 
-// askExists asks whether the backend has one of the five tables, in either family.
-func (p *prober) askExists(m Mode) {
+// askExists asks whether nft has one of the five tables, in either family. Of legacy it is known.
+func (p *prober) askExists() {
 	for i, f := range families {
-		if m == Legacy {
-			e, probe := &p.evidence[2+i], &p.legacy[i]
-			if e.exists = Unknown; probe.err == nil {
-				e.exists = answer(slices.ContainsFunc(tableNames[:], func(name string) bool { return slices.Contains(probe.tables, name) }))
-			}
-			continue
-		}
 		e := &p.evidence[i]
 		for _, name := range tableNames {
 			var err error
@@ -175,16 +171,12 @@ func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error)
 		}
 		select {
 		case <-time.After(PollInterval):
-			continue
 		case <-ctx.Done():
-		}
-		// A dry run makes no answer conclusive, so once, for the guess, is enough.
-		if look != q {
-			if r = run(q); q.WaitFor.Ended(r) {
-				return r, nil
+			if look == q {
+				return r, ctx.Err()
 			}
+			look = q // A dry run makes no answer conclusive, so once, for the guess, is enough.
 		}
-		return r, ctx.Err()
 	}
 }
 

@@ -50,12 +50,9 @@ const (
 	hooks = 5 // NF_INET_NUMHOOKS
 )
 
-// alignment is how the kernel aligns 64-bit numbers in what it hands to this program: to 8 bytes, to 4 on 386 and in the
+// hostAlignment is how the kernel aligns 64-bit numbers in what it hands to this program: to 8 bytes, to 4 on 386 and in the
 // compatibility layout that a 64-bit kernel has for it.
-type alignment int
-
-// hostAlignment is what this program was compiled for.
-func hostAlignment() alignment {
+func hostAlignment() int {
 	if runtime.GOARCH == "386" {
 		return 4
 	}
@@ -76,11 +73,11 @@ type entryLayout struct{ targetOffset, nextOffset, size int }
 //		struct xt_counters counters; // 16   	struct xt_counters counters;
 //		unsigned char elems[];               	unsigned char elems[];
 //	};                                       };
-func layout(family Family, align alignment) entryLayout {
+func layout(family Family, align int) entryLayout {
 	if family == IPv4 {
 		return entryLayout{88, 90, 112}
 	}
-	return entryLayout{140, 142, 160 + int(align)}
+	return entryLayout{140, 142, 160 + align}
 }
 
 // entriesOffset is where the entries begin.
@@ -90,7 +87,7 @@ func layout(family Family, align alignment) entryLayout {
 //		unsigned int size;              // of the entries
 //		struct ipt_entry entrytable[];
 //	};
-func entriesOffset(align alignment) int { return tableNameSize + int(align) }
+func entriesOffset(align int) int { return tableNameSize + align }
 
 var (
 	errShortTable = errors.New("x_tables: table is cut off")
@@ -154,7 +151,7 @@ func parseInfo(b []byte) (tableInfo, error) {
 // one, which has no match and an empty target, and 65,535 bytes, because its length is a __u16.
 func (t tableInfo) bound(family Family) Count {
 	smallest := layout(family, hostAlignment()).size + sizeofTarget
-	policy, chain := smallest+int(hostAlignment()), 2*smallest+errorTargetSize+int(hostAlignment()) // it ends with an entry like a policy
+	policy, chain := smallest+hostAlignment(), 2*smallest+errorTargetSize+hostAlignment() // it ends with an entry like a policy
 	n := t.entries - t.chains - 1
 	size := int(t.size) - t.chains*policy - smallest - errorTargetSize // of rules and user-defined chains
 	inChains := size - t.rules
@@ -191,7 +188,7 @@ func (t tableEntries) has(chain string) bool {
 // A table is a row of chains. A built-in chain is its rules, then its policy, which is an entry too. A user-defined
 // chain is an entry with the target ERROR and the chain's name, its rules, and an entry that returns. At the end
 // stands one more ERROR.
-func parseEntries(family Family, align alignment, info tableInfo, b []byte) (tableEntries, error) {
+func parseEntries(family Family, align int, info tableInfo, b []byte) (tableEntries, error) {
 	at := layout(family, align)
 	if uint64(len(b)) != uint64(info.size) {
 		return tableEntries{}, errShortTable
