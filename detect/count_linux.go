@@ -58,20 +58,18 @@ func (p *prober) countLegacy(exact bool) {
 			continue
 		}
 		e.Rules, e.Estimate, e.Tables = exactly(0), 0, nil
-		failed := false
 		for _, name := range tableNames {
 			if !slices.Contains(probe.tables, name) {
 				continue
 			}
 			t, err := probe.count(name, exact, p.query.Everything)
 			e.fail(err)
-			failed = failed || err != nil
 			e.Rules = e.Rules.plus(t.Rules)
 			if p.query.Everything {
 				e.Tables = append(e.Tables, t)
 			}
 		}
-		if failed && e.Rules.Max != Unbounded {
+		if e.Err != nil && e.Rules.Max != Unbounded {
 			e.Estimate = e.Rules.Max
 		}
 	}

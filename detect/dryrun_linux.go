@@ -104,13 +104,9 @@ func (d *dryRun) read(datagram []byte) (done bool, err error) {
 		if m.kind != unix.NLMSG_ERROR || n > uint32(len(d.steps)) {
 			continue
 		}
-		errno, err := m.errno()
-		switch {
-		case err != nil:
-			return false, err
-		case n > 0:
+		if errno := m.errno(); n > 0 {
 			d.steps[n-1].errno, done = errno, n == uint32(len(d.steps))
-		case errno != 0: // the whole batch
+		} else if errno != 0 { // the whole batch
 			return true, errno
 		}
 	}
@@ -141,17 +137,6 @@ func (d *dryRun) features(f Family) []Feature {
 	return all
 }
 
-func (s *nftSocket) run(d *dryRun) error {
-	err := s.open()
-	if err == nil {
-		err = s.exchange(d.batch, d.read)
-	}
-	if err != nil {
-		return fmt.Errorf("dry run of nf_tables: %w", err)
-	}
-	return nil
-}
-
 func (p *prober) dryRun(nat bool) {
 	if p.nft.supported != Yes {
 		return
@@ -164,4 +149,15 @@ func (p *prober) dryRun(nat bool) {
 			p.evidence[i].Features = d.features(f)
 		}
 	}
+}
+
+func (s *nftSocket) run(d *dryRun) error {
+	err := s.open()
+	if err == nil {
+		err = s.exchange(d.batch, d.read)
+	}
+	if err != nil {
+		return fmt.Errorf("dry run of nf_tables: %w", err)
+	}
+	return nil
 }

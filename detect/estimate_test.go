@@ -71,8 +71,8 @@ func addMatch(t *testing.T, table, chain string) {
 	binary.BigEndian.PutUint16(end[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES)
 	err := s.exchange(append(batch, end...), func(datagram []byte) (bool, error) {
 		m, _, err := nextMessage(datagram)
-		if errno, bad := m.errno(); errno != 0 || bad != nil {
-			return false, fmt.Errorf("%v, %w", bad, errno)
+		if errno := m.errno(); err == nil && errno != 0 {
+			return false, errno
 		}
 		return true, err
 	})

@@ -104,7 +104,10 @@ func (p *legacyProbe) kubelet() (hint, canary Answer, err error) {
 	if err != nil {
 		return Unknown, Unknown, err
 	}
-	return answer(t.has(HintChain)), answer(t.has(CanaryChain)), nil
+	has := func(chain string) Answer {
+		return answer(slices.ContainsFunc(t.chains, func(name []byte) bool { return string(name) == chain }))
+	}
+	return has(HintChain), has(CanaryChain), nil
 }
 
 func (p *legacyProbe) info(table string) (tableInfo, error) {
@@ -153,24 +156,16 @@ func (p *legacyProbe) entriesAligned(table string, info tableInfo, align int) (t
 	return parseEntries(p.family, align, info, buf[start:])
 }
 
-// open makes a socket of the family. A datagram socket needs CAP_NET_ADMIN alone; a raw one would need CAP_NET_RAW too.
-func (p *legacyProbe) open() error {
-	if p.fd >= 0 {
-		return nil
-	}
-	fd, err := unix.Socket(p.domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open a socket: %w", err)
-	}
-	p.fd = fd
-	return nil
-}
-
 // getsockopt hands b to the kernel, which reads the question from it and writes the answer into it, and returns how
 // much of it is answer.
 func (p *legacyProbe) getsockopt(option int, b []byte) (int, error) {
-	if err := p.open(); err != nil {
-		return 0, err
+	if p.fd < 0 {
+		// A datagram socket needs CAP_NET_ADMIN alone; a raw one would need CAP_NET_RAW too.
+		fd, err := unix.Socket(p.domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return 0, fmt.Errorf("open a socket: %w", err)
+		}
+		p.fd = fd
 	}
 	size := uint32(len(b))
 	// x/sys has no getsockopt that also passes something in.

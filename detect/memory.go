@@ -58,12 +58,10 @@ func (r Result) Memorable() error {
 		return fmt.Errorf("CAP_NET_ADMIN is missing: %w", syscall.EPERM)
 	}
 	if nft, legacy := r.likely(NFT), r.likely(Legacy); r.Reason == RuleCount && max(nft, legacy)/2 < min(nft, legacy) {
-		return fmt.Errorf("%w: %s", errClose, r.Because())
+		return errors.New("too close to tell: " + r.Because())
 	}
 	return nil
 }
-
-var errClose = errors.New("too close to tell")
 
 // Blind reports that something of one backend could not be asked.
 func (r Result) Blind() bool {

@@ -64,17 +64,14 @@ func nextMessage(b []byte) (m message, rest []byte, err error) {
 //		int             error;
 //		struct nlmsghdr msg;
 //	};
-func (m message) errno() (unix.Errno, error) {
+func (m message) errno() unix.Errno {
 	if len(m.body) < 4 {
 		if m.kind == unix.NLMSG_DONE {
-			return 0, nil
+			return 0
 		}
-		return 0, errShortMessage
+		return unix.EBADMSG
 	}
-	if code := int32(binary.NativeEndian.Uint32(m.body)); code < 0 {
-		return unix.Errno(-code), nil
-	}
-	return 0, nil
+	return unix.Errno(-min(0, int32(binary.NativeEndian.Uint32(m.body))))
 }
 
 const sizeofNfgenmsg = 4

@@ -180,10 +180,10 @@ func (f Family) title() string { return strings.Replace(string(f), "ip", "IP", 1
 // Uncertainty says in one clause why the result is not conclusive, with what is missing where that is known. It is empty
 // for a conclusive one.
 func (r Result) Uncertainty() string {
-	if r.Conclusive {
+	switch {
+	case r.Conclusive:
 		return ""
-	}
-	if r.Reason == Override {
+	case r.Reason == Override:
 		return "the mode was set explicitly, and evidence from the host was not used"
 	}
 	for _, e := range r.Evidence {
@@ -191,10 +191,10 @@ func (r Result) Uncertainty() string {
 			return fmt.Sprintf("could not inspect %s %s: %v%s", e.Backend, e.Family.title(), e.Err, missingFor(e.Err))
 		}
 	}
-	if r.Reason == RuleCount && r.guessed != "" {
+	switch {
+	case r.Reason == RuleCount && r.guessed != "":
 		return fmt.Sprintf("somebody in this network namespace acted on a guess (%s), and rules that a guess wrote are no evidence", r.guessed)
-	}
-	if r.Reason == Remembered {
+	case r.Reason == Remembered:
 		return "no kubelet chain was found, and what this container remembers is a guess"
 	}
 	for _, e := range r.Evidence {

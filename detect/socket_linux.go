@@ -134,8 +134,7 @@ func (r *reply) read(datagram []byte, each func(message) error) error {
 		}
 		switch m.kind {
 		case unix.NLMSG_ERROR, unix.NLMSG_DONE:
-			r.done = true
-			r.errno, err = m.errno()
+			r.done, r.errno = true, m.errno()
 		case unix.NLMSG_OVERRUN:
 			err = fmt.Errorf("netlink: %w", unix.EOVERFLOW)
 		case r.kind:

@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
-	"slices"
 )
 
 // The tables of x_tables as getsockopt(2) hands them out, in the layout of linux/netfilter_ipv4/ip_tables.h,
@@ -176,11 +175,6 @@ func (t tableInfo) bound(family Family) Count {
 type tableEntries struct {
 	chains [][]byte // the names of the user-defined chains, parts of what was parsed
 	rules  int      // as iptables-save counts them
-}
-
-// has reports whether the table has a user-defined chain of the name.
-func (t tableEntries) has(chain string) bool {
-	return slices.ContainsFunc(t.chains, func(name []byte) bool { return string(name) == chain })
 }
 
 // parseEntries walks over the entries of a table, which must be the one that info is about.
