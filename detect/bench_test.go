@@ -66,13 +66,13 @@ func BenchmarkQuestion(b *testing.B) {
 	}{
 		{"nft chain that exists", func(p *prober) error { _, err := p.nft.chain(IPv4, HintChain); return err }},
 		{"nft chain that does not", func(p *prober) error { _, err := p.nft.chain(IPv4, "NO-SUCH-CHAIN"); return err }},
-		{"nft chains", func(p *prober) error { _, err := p.nft.tables(IPv4, false); return err }},
-		{"nft rules", func(p *prober) error { _, err := p.nft.rules(IPv4, "filter", toTheEnd); return err }},
+		{"nft chains", func(p *prober) error { _, err := p.nft.tables(IPv4); return err }},
+		{"nft rules", func(p *prober) error { _, err := p.nft.rules(IPv4, "filter", unlimited); return err }},
 		{"nft dry run", func(p *prober) error { return p.nft.run(newDryRun(1, true)) }},
 		{"legacy list", func(p *prober) error { p.legacy[0].list(); return p.legacy[0].err }},
-		{"legacy chains", func(p *prober) error { _, err := p.legacy[0].read(mangle); return err }},
+		{"legacy chains", func(p *prober) error { _, err := p.legacy[0].entries(mangle); return err }},
 		{"legacy header", func(p *prober) error { _, err := p.legacy[0].info("filter"); return err }},
-		{"legacy rules", func(p *prober) error { _, err := p.legacy[0].read("filter"); return err }},
+		{"legacy rules", func(p *prober) error { _, err := p.legacy[0].entries("filter"); return err }},
 	} {
 		b.Run(question.name, func(b *testing.B) {
 			host.Netns(b)
@@ -83,7 +83,7 @@ func BenchmarkQuestion(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				p := newProber()
+				p := newProber(Query{})
 				if err := question.ask(p); err != nil {
 					b.Fatal(err)
 				}

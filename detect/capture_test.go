@@ -8,6 +8,7 @@ package detect
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -99,14 +100,12 @@ func (c capture) read(header, answer []byte) (string, error) {
 	if c.kind == "nft chain" {
 		r.kind, name = nftKind(unix.NFT_MSG_NEWCHAIN), attributes(nil).text(unix.NFTA_CHAIN_NAME, c.name)
 	}
-	for m, err := range r.messages(answer) {
-		if err == nil {
-			err = m.verify(family.nfproto(), name)
-		}
-		if err != nil {
-			return "", err
-		}
+	err := r.read(answer, func(m message) error {
 		objects++
+		return m.verify(family.nfproto(), name)
+	})
+	if err != nil {
+		return "", err
 	}
 	if !r.done {
 		return "", fmt.Errorf("the answer has no end")
@@ -184,19 +183,12 @@ func recapture(t *testing.T, c capture) {
 				question = request(nftKind(unix.NFT_MSG_GETCHAIN), 0, c.seq, family.nfproto(),
 					attributes(nil).text(unix.NFTA_CHAIN_TABLE, mangle).text(unix.NFTA_CHAIN_NAME, c.name))
 			}
-			if err := p.send(question); err != nil {
-				t.Fatal(err)
-			}
 			c.answer = nil
-			for {
-				n, _, err := unix.Recvfrom(p.fd, p.buf, unix.MSG_DONTWAIT)
-				if err == unix.EAGAIN {
-					break
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				c.answer = append(c.answer, p.buf[:n]...)
+			if err := p.exchange(question, func(datagram []byte) (bool, error) {
+				c.answer = append(c.answer, datagram...)
+				return false, nil
+			}); !errors.Is(err, unix.EAGAIN) {
+				t.Fatal(err)
 			}
 		}
 		want, err := c.read(c.header, c.answer)

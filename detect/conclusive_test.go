@@ -58,8 +58,8 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 			}
 		}
 	}
-	for _, known := range []facts{
-		{}, {guessed: true}, {remembered: guess(NFT)}, {remembered: guess(Legacy)}, {remembered: certain(NFT)}, {remembered: certain(Legacy), guessed: true},
+	for _, known := range []Query{
+		{}, {Guessed: "x"}, {Remembered: guess(NFT)}, {Remembered: guess(Legacy)}, {Remembered: certain(NFT)}, {Remembered: certain(Legacy), Guessed: "x"},
 	} {
 		conclusive, rows := 0, map[Reason]int{}
 		for _, nft := range sides {
@@ -67,19 +67,17 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 				var modes []Mode
 				for _, n := range complete(nft) {
 					for _, l := range complete(legacy) {
-						if m := plainly(n, l, known.remembered, known.guessed); !slices.Contains(modes, m) {
+						if m := plainly(n, l, known.Remembered, known.Guessed != ""); !slices.Contains(modes, m) {
 							modes = append(modes, m)
 						}
 					}
 				}
 				want := len(modes) == 1 && modes[0] != ""
-				f := known
-				f.nft, f.legacy = nft, legacy
-				got := decide(f)
+				got := known.decide(nft, legacy)
 				if got.conclusive != want || want && got.mode != modes[0] {
 					t.Fatalf("nft %+v, legacy %+v, %+v: got %v; possible are %v", nft, legacy, known, got, modes)
 				}
-				if got.reason == Remembered && got.mode != known.remembered.Mode {
+				if got.reason == Remembered && got.mode != known.Remembered.Mode {
 					t.Fatalf("%+v: got %v", known, got)
 				}
 				if rows[got.reason]++; got.conclusive {
@@ -87,8 +85,8 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 				}
 			}
 		}
-		if conclusive == 0 || conclusive == len(sides)*len(sides) || (rows[Remembered] > 0) != (known.remembered.Mode != "") ||
-			known.remembered.Mode != "" && rows[RuleCount] > 0 {
+		if conclusive == 0 || conclusive == len(sides)*len(sides) || (rows[Remembered] > 0) != (known.Remembered.Mode != "") ||
+			known.Remembered.Mode != "" && rows[RuleCount] > 0 {
 			t.Fatalf("%+v: %d cases conclusive, %v: the test does not tell them apart", known, conclusive, rows)
 		}
 	}

@@ -3,7 +3,10 @@
 
 package detect
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Reason is the row of the decision table that applied.
 type Reason string
@@ -22,14 +25,6 @@ const (
 
 // Kubelet reports that kubelet's chains decided.
 func (r Reason) Kubelet() bool { return r == KubeletHint || r == KubeletCanary }
-
-// facts is all that a decision rests on.
-type facts struct {
-	override, installed Mode
-	remembered          Memory
-	guessed             bool
-	nft, legacy         backend
-}
 
 // backend is what is known of one backend, both families together except for what works.
 type backend struct {
@@ -51,35 +46,30 @@ type row struct {
 //
 // A hint outranks a canary because a host that changed its mode keeps the old backend's canary until it is rebooted. Nft
 // wins a tie because it is what a current host uses; what legacy has is more likely left over.
-func decisionTable(f facts) [15]row {
-	nft, legacy := f.nft, f.legacy
+func decisionTable(q Query, nft, legacy backend) [15]row {
 	return [...]row{
-		{Override, NFT, f.override == NFT, false},
-		{Override, Legacy, f.override == Legacy, false},
+		{Override, NFT, q.Override == NFT, false},
+		{Override, Legacy, q.Override == Legacy, false},
 		{KubeletHint, NFT, nft.hint == Yes, true},
 		{KubeletHint, Legacy, legacy.hint == Yes, nft.hint == No},
 		{KubeletCanary, NFT, nft.canary == Yes, legacy.hint == No},
 		{KubeletCanary, Legacy, legacy.canary == Yes, nft.withoutKubelet()},
-		{Remembered, NFT, f.remembered.holds(NFT, nft), f.remembered.Conclusive && legacy.withoutKubelet()},
-		{Remembered, Legacy, f.remembered.holds(Legacy, legacy), f.remembered.Conclusive && nft.withoutKubelet()},
-		{RuleCount, NFT, nft.likely > 0 && nft.likely >= legacy.likely, nft.rules.Min >= max(legacy.rules.Max, 1) && legacy.withoutKubelet() && !f.guessed},
-		{RuleCount, Legacy, legacy.likely > nft.likely, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet() && !f.guessed},
+		{Remembered, NFT, q.Remembered.holds(NFT, nft), q.Remembered.Conclusive && legacy.withoutKubelet()},
+		{Remembered, Legacy, q.Remembered.holds(Legacy, legacy), q.Remembered.Conclusive && nft.withoutKubelet()},
+		{RuleCount, NFT, nft.likely > 0 && nft.likely >= legacy.likely, nft.rules.Min >= max(legacy.rules.Max, 1) && legacy.withoutKubelet() && q.Guessed == ""},
+		{RuleCount, Legacy, legacy.likely > nft.likely, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet() && q.Guessed == ""},
 		{OnlySupported, NFT, legacy.lacks(nft), false},
 		{OnlySupported, Legacy, nft.lacks(legacy) || nft.lacksIPv6(legacy), false},
-		{OnlyInstalled, NFT, f.installed == NFT, false},
-		{OnlyInstalled, Legacy, f.installed == Legacy, false},
+		{OnlyInstalled, NFT, q.Installed == NFT, false},
+		{OnlyInstalled, Legacy, q.Installed == Legacy, false},
 		{Default, NFT, true, false},
 	}
 }
 
 // decide returns the first row of the table that applies.
-func decide(f facts) row {
-	for _, r := range decisionTable(f) {
-		if r.applies {
-			return r
-		}
-	}
-	panic("the last row always applies")
+func (q Query) decide(nft, legacy backend) row {
+	rows := decisionTable(q, nft, legacy)
+	return rows[slices.IndexFunc(rows[:], func(r row) bool { return r.applies })]
 }
 
 // Reasons returns all reasons in the order of the decision table.
@@ -93,17 +83,12 @@ func (b backend) withoutKubelet() bool { return b.hint == No && b.canary == No }
 // lacks reports that this backend cannot work where the other one can, or may, once a module is loaded. IPv4 decides; IPv6
 // does where neither backend has IPv4.
 func (b backend) lacks(other backend) bool {
-	if b.ipv4 == No && other.ipv4 == No {
-		return b.ipv6 == No && other.ipv6 != No
-	}
-	return b.ipv4 == No
+	return b.ipv4 == No && (other.ipv4 != No || b.ipv6 == No && other.ipv6 != No)
 }
 
 // lacksIPv6 reports that this backend is known to fail for IPv6 and the other one to work. For a host that can speak IPv4 only,
 // IPv6 is no reason.
-func (b backend) lacksIPv6(other backend) bool {
-	return b.ipv6 == No && other.ipv6 == Yes
-}
+func (b backend) lacksIPv6(other backend) bool { return b.ipv6 == No && other.ipv6 == Yes }
 
 // Conflict is a contradiction between the two backends: something that a host in one mode does not have.
 type Conflict string
@@ -118,42 +103,34 @@ const (
 
 // Explain returns a sentence for people.
 func (c Conflict) Explain() string {
-	switch c {
-	case HintInBoth:
-		return HintChain + " is in both backends: the host changed its mode without a reboot, or two kubelets differ"
-	case CanaryInBoth:
-		return CanaryChain + " is in both backends: the host changed its mode without a reboot"
-	case StrayCanary:
-		return "the canary is in one backend and the hint in the other: the canary is left over from the previous mode"
-	case RulesInBoth:
-		return "both backends have rules: both sets are active, but each backend lists only its own"
-	default:
-		return string(c)
-	}
+	return cmp.Or(map[Conflict]string{
+		HintInBoth:   HintChain + " is in both backends: the host changed its mode without a reboot, or two kubelets differ",
+		CanaryInBoth: CanaryChain + " is in both backends: the host changed its mode without a reboot",
+		StrayCanary:  "the canary is in one backend and the hint in the other: the canary is left over from the previous mode",
+		RulesInBoth:  "both backends have rules: both sets are active, but each backend lists only its own",
+	}[c], string(c))
 }
 
 // conflicts lists the contradictions that are known, most severe first.
-func conflicts(f facts) []Conflict {
+func conflicts(nft, legacy backend) []Conflict {
 	found := []Conflict{}
-	nft, legacy := f.nft, f.legacy
-	if nft.hint == Yes && legacy.hint == Yes {
-		found = append(found, HintInBoth)
+	add := func(c Conflict, known bool) {
+		if known {
+			found = append(found, c)
+		}
 	}
-	switch {
-	case nft.canary == Yes && legacy.canary == Yes:
-		found = append(found, CanaryInBoth)
-	case nft.hint == Yes && legacy.hint == No && legacy.canary == Yes,
-		legacy.hint == Yes && nft.hint == No && nft.canary == Yes:
-		found = append(found, StrayCanary)
+	stray := func(current, former backend) bool {
+		return current.hint == Yes && current.canary != Yes && former.hint == No && former.canary == Yes
 	}
-	if nft.rules.Min > 0 && legacy.rules.Min > 0 {
-		found = append(found, RulesInBoth)
-	}
+	add(HintInBoth, nft.hint == Yes && legacy.hint == Yes)
+	add(CanaryInBoth, nft.canary == Yes && legacy.canary == Yes)
+	add(StrayCanary, stray(nft, legacy) || stray(legacy, nft))
+	add(RulesInBoth, nft.rules.Min > 0 && legacy.rules.Min > 0)
 	return found
 }
 
-// facts brings the evidence of both families together with what the query knows.
-func (q Query) facts(e [4]Evidence) facts {
+// backends brings the evidence of both families together.
+func (q Query) backends(e [4]Evidence) (nft, legacy backend) {
 	together := func(v4, v6 Evidence) backend {
 		return backend{
 			hint: either(v4.Hint, v6.Hint), canary: either(v4.Canary, v6.Canary), exists: either(v4.exists, v6.exists),
@@ -161,26 +138,16 @@ func (q Query) facts(e [4]Evidence) facts {
 			ipv4: q.works(v4), ipv6: q.works(v6),
 		}
 	}
-	return facts{q.Override, q.Installed, q.Remembered, q.Guessed != "", together(e[0], e[1]), together(e[2], e[3])}
+	return together(e[0], e[1]), together(e[2], e[3])
 }
 
 // likely is the number of rules for a guess.
 func (e Evidence) likely() int { return max(e.Estimate, e.Rules.Min) }
 
-// normalized returns the query without modes that do not exist.
-func (q Query) normalized() Query {
-	for _, m := range []*Mode{&q.Override, &q.Remembered.Mode, &q.Installed} {
-		if *m != NFT && *m != Legacy {
-			*m = ""
-		}
-	}
-	return q
-}
-
 // works says whether the backend can be used for the family: the kernel has it, and a dry run did not show otherwise. What
 // a dry run shows is no reason to run programs that are not installed: those that are may still be able to do something.
 func (q Query) works(e Evidence) Answer {
-	if q.Installed == "" && slices.ContainsFunc(e.Features, func(f Feature) bool { return f.Has == No }) {
+	if !q.Installed.exists() && slices.ContainsFunc(e.Features, func(f Feature) bool { return f.Has == No }) {
 		return No
 	}
 	return e.Supported
@@ -188,22 +155,21 @@ func (q Query) works(e Evidence) Answer {
 
 // either is yes if one is yes and no if both are no.
 func either(a, b Answer) Answer {
-	switch {
-	case a == Yes || b == Yes:
-		return Yes
-	case a == No && b == No:
-		return No
-	default:
-		return min(Unknown, max(a, b))
+	if most := max(a, b); most == Yes || a == b {
+		return most
 	}
+	return Unknown
 }
 
 func (q Query) result(e [4]Evidence) Result {
-	f := q.facts(e)
-	r := decide(f)
-	result := Result{Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive, Evidence: e[:], Conflicts: conflicts(f), guessed: q.Guessed}
+	nft, legacy := q.backends(e)
+	r := q.decide(nft, legacy)
+	result := Result{
+		Version: 2, Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive,
+		Evidence: e[:], Conflicts: conflicts(nft, legacy), guessed: q.Guessed,
+	}
 	if r.reason == Remembered {
-		m := f.remembered // a pointer to it would move all of f to the heap
+		m := q.Remembered // a pointer to it would move the query to the heap
 		result.Remembered = &m
 	}
 	return result

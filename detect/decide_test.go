@@ -44,16 +44,16 @@ func unread(b *backend) {
 }
 
 func TestDecide(t *testing.T) {
-	none := facts{}
+	none := Query{}
 	for _, test := range []struct {
 		doc         string
-		known       facts // what the query knows
+		known       Query // what the query knows
 		nft, legacy backend
 		want        row
 	}{
-		{"set, against all evidence", facts{override: Legacy}, with(hintIs(Yes)), empty, row{Override, Legacy, true, false}},
-		{"set, nothing read", facts{override: NFT}, with(unread), with(unread), row{Override, NFT, true, false}},
-		{"set, another remembered", facts{override: NFT, remembered: guess(Legacy), installed: Legacy}, empty, empty, row{Override, NFT, true, false}},
+		{"set, against all evidence", Query{Override: Legacy}, with(hintIs(Yes)), empty, row{Override, Legacy, true, false}},
+		{"set, nothing read", Query{Override: NFT}, with(unread), with(unread), row{Override, NFT, true, false}},
+		{"set, another remembered", Query{Override: NFT, Remembered: guess(Legacy), Installed: Legacy}, empty, empty, row{Override, NFT, true, false}},
 
 		{"hint in nft", none, with(hintIs(Yes)), empty, row{KubeletHint, NFT, true, true}},
 		{"hint in nft, legacy unread", none, with(hintIs(Yes)), with(unread), row{KubeletHint, NFT, true, true}},
@@ -63,7 +63,7 @@ func TestDecide(t *testing.T) {
 		{"hint in legacy, stale canary in nft", none, with(canaryIs(Yes)), with(hintIs(Yes)), row{KubeletHint, Legacy, true, true}},
 		{"hint in nft, stale canary in legacy", none, with(hintIs(Yes)), with(canaryIs(Yes)), row{KubeletHint, NFT, true, true}},
 		{"hint in both", none, with(hintIs(Yes)), with(hintIs(Yes)), row{KubeletHint, NFT, true, true}},
-		{"hint in legacy, nft remembered", facts{remembered: guess(NFT)}, empty, with(hintIs(Yes)), row{KubeletHint, Legacy, true, true}},
+		{"hint in legacy, nft remembered", Query{Remembered: guess(NFT)}, empty, with(hintIs(Yes)), row{KubeletHint, Legacy, true, true}},
 
 		{"canary in nft", none, with(canaryIs(Yes)), empty, row{KubeletCanary, NFT, true, true}},
 		{"canary in nft, legacy unread", none, with(canaryIs(Yes)), with(unread), row{KubeletCanary, NFT, true, false}},
@@ -71,27 +71,27 @@ func TestDecide(t *testing.T) {
 		{"canary in legacy, nft unread", none, with(unread), with(canaryIs(Yes)), row{KubeletCanary, Legacy, true, false}},
 		{"canary in both", none, with(canaryIs(Yes)), with(canaryIs(Yes)), row{KubeletCanary, NFT, true, true}},
 		{"canary in legacy, more rules in nft", none, with(between(9, 9)), with(canaryIs(Yes)), row{KubeletCanary, Legacy, true, true}},
-		{"canary in nft, legacy remembered", facts{remembered: guess(Legacy)}, with(canaryIs(Yes)), empty, row{KubeletCanary, NFT, true, true}},
+		{"canary in nft, legacy remembered", Query{Remembered: guess(Legacy)}, with(canaryIs(Yes)), empty, row{KubeletCanary, NFT, true, true}},
 
-		{"remembered", facts{remembered: guess(Legacy)}, empty, empty, row{Remembered, Legacy, true, false}},
-		{"remembered, rules in the other", facts{remembered: guess(Legacy)}, with(between(9, 9)), empty, row{Remembered, Legacy, true, false}},
-		{"remembered, only the other works", facts{remembered: guess(NFT)}, with(worksIs(No, No)), empty, row{Remembered, NFT, true, false}},
-		{"remembered, only the other installed", facts{remembered: guess(NFT), installed: Legacy}, empty, empty, row{Remembered, NFT, true, false}},
-		{"remembered, nothing read", facts{remembered: guess(Legacy)}, with(unread), with(unread), row{Remembered, Legacy, true, false}},
+		{"remembered", Query{Remembered: guess(Legacy)}, empty, empty, row{Remembered, Legacy, true, false}},
+		{"remembered, rules in the other", Query{Remembered: guess(Legacy)}, with(between(9, 9)), empty, row{Remembered, Legacy, true, false}},
+		{"remembered, only the other works", Query{Remembered: guess(NFT)}, with(worksIs(No, No)), empty, row{Remembered, NFT, true, false}},
+		{"remembered, only the other installed", Query{Remembered: guess(NFT), Installed: Legacy}, empty, empty, row{Remembered, NFT, true, false}},
+		{"remembered, nothing read", Query{Remembered: guess(Legacy)}, with(unread), with(unread), row{Remembered, Legacy, true, false}},
 
-		{"remembered, no table of it", facts{remembered: guess(Legacy)}, empty, with(existsIs(No)), row{Default, NFT, true, false}},
-		{"remembered, no table of it, rules in the other", facts{remembered: guess(Legacy)}, with(between(9, 9)), with(existsIs(No)), row{RuleCount, NFT, true, true}},
-		{"remembered, perhaps a table of it", facts{remembered: guess(Legacy)}, empty, with(existsIs(Unknown)), row{Remembered, Legacy, true, false}},
-		{"remembered, a table of it", facts{remembered: guess(NFT)}, with(existsIs(Yes)), with(between(9, 9)), row{Remembered, NFT, true, false}},
-		{"remembered for certain, no table of it", facts{remembered: certain(Legacy)}, with(between(9, 9)), with(existsIs(No)), row{Remembered, Legacy, true, true}},
-		{"remembered for certain, nft unread", facts{remembered: certain(Legacy)}, with(unread), empty, row{Remembered, Legacy, true, false}},
-		{"remembered for certain, legacy unread", facts{remembered: certain(NFT)}, empty, with(unread), row{Remembered, NFT, true, false}},
-		{"remembered for certain, its own backend unread", facts{remembered: certain(NFT)}, with(unread), empty, row{Remembered, NFT, true, true}},
+		{"remembered, no table of it", Query{Remembered: guess(Legacy)}, empty, with(existsIs(No)), row{Default, NFT, true, false}},
+		{"remembered, no table of it, rules in the other", Query{Remembered: guess(Legacy)}, with(between(9, 9)), with(existsIs(No)), row{RuleCount, NFT, true, true}},
+		{"remembered, perhaps a table of it", Query{Remembered: guess(Legacy)}, empty, with(existsIs(Unknown)), row{Remembered, Legacy, true, false}},
+		{"remembered, a table of it", Query{Remembered: guess(NFT)}, with(existsIs(Yes)), with(between(9, 9)), row{Remembered, NFT, true, false}},
+		{"remembered for certain, no table of it", Query{Remembered: certain(Legacy)}, with(between(9, 9)), with(existsIs(No)), row{Remembered, Legacy, true, true}},
+		{"remembered for certain, nft unread", Query{Remembered: certain(Legacy)}, with(unread), empty, row{Remembered, Legacy, true, false}},
+		{"remembered for certain, legacy unread", Query{Remembered: certain(NFT)}, empty, with(unread), row{Remembered, NFT, true, false}},
+		{"remembered for certain, its own backend unread", Query{Remembered: certain(NFT)}, with(unread), empty, row{Remembered, NFT, true, true}},
 
-		{"rules, somebody guessed", facts{guessed: true}, with(between(9, 9)), empty, row{RuleCount, NFT, true, false}},
-		{"rules in legacy, somebody guessed", facts{guessed: true}, empty, with(between(9, 9)), row{RuleCount, Legacy, true, false}},
-		{"a canary, somebody guessed", facts{guessed: true}, empty, with(canaryIs(Yes)), row{KubeletCanary, Legacy, true, true}},
-		{"remembered for certain, somebody guessed", facts{remembered: certain(NFT), guessed: true}, empty, empty, row{Remembered, NFT, true, true}},
+		{"rules, somebody guessed", Query{Guessed: "x"}, with(between(9, 9)), empty, row{RuleCount, NFT, true, false}},
+		{"rules in legacy, somebody guessed", Query{Guessed: "x"}, empty, with(between(9, 9)), row{RuleCount, Legacy, true, false}},
+		{"a canary, somebody guessed", Query{Guessed: "x"}, empty, with(canaryIs(Yes)), row{KubeletCanary, Legacy, true, true}},
+		{"remembered for certain, somebody guessed", Query{Remembered: certain(NFT), Guessed: "x"}, empty, empty, row{Remembered, NFT, true, true}},
 
 		{"one rule in nft", none, with(between(1, 1)), empty, row{RuleCount, NFT, true, true}},
 		{"one rule in legacy", none, empty, with(between(1, 1)), row{RuleCount, Legacy, true, true}},
@@ -117,27 +117,25 @@ func TestDecide(t *testing.T) {
 		{"no nf_tables, legacy a module", none, with(worksIs(No, No)), with(worksIs(Unknown, Unknown)), row{OnlySupported, Legacy, true, false}},
 		{"no x_tables", none, empty, with(worksIs(No, No)), row{OnlySupported, NFT, true, false}},
 		{"neither", none, with(worksIs(No, No)), with(worksIs(No, No)), row{Default, NFT, true, false}},
-		{"before what is installed", facts{installed: NFT}, with(worksIs(No, No)), empty, row{OnlySupported, Legacy, true, false}},
+		{"before what is installed", Query{Installed: NFT}, with(worksIs(No, No)), empty, row{OnlySupported, Legacy, true, false}},
 		{"nft without IPv4", none, with(worksIs(No, Yes)), empty, row{OnlySupported, Legacy, true, false}},
 		{"nft without IPv6", none, with(worksIs(Yes, No)), empty, row{OnlySupported, Legacy, true, false}},
 		{"nft without IPv6, legacy's not loaded", none, with(worksIs(Yes, No)), with(worksIs(Yes, Unknown)), row{Default, NFT, true, false}},
 		{"nft without IPv6, nor has legacy", none, with(worksIs(Yes, No)), with(worksIs(Yes, No)), row{Default, NFT, true, false}},
 		{"nft without IPv6, legacy without IPv4", none, with(worksIs(Yes, No)), with(worksIs(No, Yes)), row{OnlySupported, NFT, true, false}},
 		{"legacy without IPv6", none, empty, with(worksIs(Yes, No)), row{Default, NFT, true, false}},
-		{"legacy without IPv6, only legacy installed", facts{installed: Legacy}, empty, with(worksIs(Yes, No)), row{OnlyInstalled, Legacy, true, false}},
+		{"legacy without IPv6, only legacy installed", Query{Installed: Legacy}, empty, with(worksIs(Yes, No)), row{OnlyInstalled, Legacy, true, false}},
 		{"IPv6 alone, in legacy", none, with(worksIs(No, No)), with(worksIs(No, Yes)), row{OnlySupported, Legacy, true, false}},
 		{"IPv6 alone, in nft", none, with(worksIs(No, Yes)), with(worksIs(No, No)), row{OnlySupported, NFT, true, false}},
 
-		{"only nft installed", facts{installed: NFT}, empty, empty, row{OnlyInstalled, NFT, true, false}},
-		{"only legacy installed", facts{installed: Legacy}, empty, empty, row{OnlyInstalled, Legacy, true, false}},
+		{"only nft installed", Query{Installed: NFT}, empty, empty, row{OnlyInstalled, NFT, true, false}},
+		{"only legacy installed", Query{Installed: Legacy}, empty, empty, row{OnlyInstalled, Legacy, true, false}},
 
 		{"nothing", none, empty, empty, row{Default, NFT, true, false}},
 		{"nothing read", none, with(unread), with(unread), row{Default, NFT, true, false}},
 		{"nothing in nft, legacy unread", none, empty, with(unread), row{Default, NFT, true, false}},
 	} {
-		f := test.known
-		f.nft, f.legacy = test.nft, test.legacy
-		if got := decide(f); got != test.want {
+		if got := test.known.decide(test.nft, test.legacy); got != test.want {
 			t.Errorf("%s: got %v, want %v", test.doc, got, test.want)
 		}
 	}
@@ -197,7 +195,7 @@ func TestConflicts(t *testing.T) {
 		{"rules in one", with(between(1, 1)), with(between(0, Unbounded)), nil},
 		{"not asked", with(hintIs(Yes)), with(hintIs(NotAsked), canaryIs(Yes)), nil},
 	} {
-		if got := conflicts(facts{nft: test.nft, legacy: test.legacy}); !slices.Equal(got, test.want) {
+		if got := conflicts(test.nft, test.legacy); !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %v, want %v", test.doc, got, test.want)
 		}
 	}

@@ -5,16 +5,6 @@
 // container and change the host's packet filter: a CNI plugin, a node agent, a sidecar's init process. Rules that one
 // backend creates are invisible to the other, so they must use the host's.
 //
-//	import "github.com/iptables-wrappers/iptables-wrappers/detect"
-//
-//	func backend() detect.Mode {
-//		r := detect.Host()
-//		if !r.Conclusive {
-//			log.Printf("guessing %s: %s", r.Mode, r.Uncertainty())
-//		}
-//		return r.Mode
-//	}
-//
 // A conclusive answer holds until the host changes its mode, so it can be remembered. A guess is the best choice right
 // now and nothing more: use it if there is something to do, but ask again next time. Once rules were created by a
 // guess, stay with that backend, and pass it as Query.Remembered when asking again, unless Result.Memorable says why not.
@@ -46,6 +36,8 @@ const (
 	NFT    Mode = "nft"
 	Legacy Mode = "legacy"
 )
+
+func (m Mode) exists() bool { return m == NFT || m == Legacy }
 
 // Family is the address family of a table.
 type Family string
@@ -144,7 +136,7 @@ type Evidence struct {
 	// accept, is printed and counts. Where counting ended early, what was not read is not known.
 	Rules Count `json:"rules"`
 
-	// Estimate is the likely number of rules where they kept changing while they were counted, so that Rules is no more than a
+	// Estimate is the likely number of rules where counting failed, as where they kept changing, so that Rules is no more than a
 	// lower bound; else 0. A guess goes by it.
 	Estimate int `json:"estimate,omitempty"`
 

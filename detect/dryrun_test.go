@@ -68,12 +68,12 @@ func TestDryRunReply(t *testing.T) {
 	} {
 		d := newDryRun(7, true)
 		for _, r := range test.refusals {
-			if err := d.read(refuse(d, number(d, r.family, r.feature), r.errno)); err != nil || d.done && r.feature != FeatureMatch {
-				t.Errorf("%s: got %v, done %v", test.doc, err, d.done)
+			if done, err := d.read(refuse(d, number(d, r.family, r.feature), r.errno)); err != nil || done {
+				t.Errorf("%s: got %v, done %v", test.doc, err, done)
 			}
 		}
-		if err := d.read(refuse(d, len(d.steps), 0)); err != nil || !d.done || d.refused != 0 {
-			t.Errorf("%s: got %v, done %v, %v", test.doc, err, d.done, d.refused)
+		if done, err := d.read(refuse(d, len(d.steps), 0)); err != nil || !done {
+			t.Errorf("%s: got %v, done %v", test.doc, err, done)
 		}
 		got := inWords(d)
 		if got != test.want && !strings.HasPrefix(test.doc, "no matches") {
@@ -82,12 +82,12 @@ func TestDryRunReply(t *testing.T) {
 	}
 
 	d := newDryRun(7, false)
-	if err := d.read(refuse(d, 0, unix.EPERM)); err != nil || !d.done || d.refused != unix.EPERM {
-		t.Errorf("not permitted: got %v, done %v, %v", err, d.done, d.refused)
+	if done, err := d.read(refuse(d, 0, unix.EPERM)); err != unix.EPERM || !done {
+		t.Errorf("not permitted: got %v, done %v", err, done)
 	}
 	d = newDryRun(7, false)
-	if err := d.read(slices.Concat(control(unix.NLMSG_ERROR, 0, 6, -1), rule(0, 8), control(unix.NLMSG_ERROR, 0, d.first+uint32(len(d.steps))+1, -1))); err != nil || d.done {
-		t.Errorf("replies to others: got %v, done %v", err, d.done)
+	if done, err := d.read(slices.Concat(control(unix.NLMSG_ERROR, 0, 6, -1), rule(0, 8), control(unix.NLMSG_ERROR, 0, d.first+uint32(len(d.steps))+1, -1))); err != nil || done {
+		t.Errorf("replies to others: got %v, done %v", err, done)
 	}
 	if d.read(refuse(d, len(d.steps), 0)); inWords(d) != "ipv4 nat chain: not asked, ipv6 nat chain: not asked" {
 		t.Errorf("without nat: got %q", inWords(d))
@@ -95,8 +95,8 @@ func TestDryRunReply(t *testing.T) {
 	whole := bytes.Join([][]byte{refuse(d, 1, unix.ENOENT), refuse(d, len(d.steps), 0)}, nil)
 	for i := range whole {
 		d := newDryRun(7, false)
-		if err := d.read(whole[:i]); err == nil && i != 0 && i != len(whole)/2 || d.done {
-			t.Errorf("cut at %d of %d bytes: got %v, done %v", i, len(whole), err, d.done)
+		if done, err := d.read(whole[:i]); err == nil && i != 0 && i != len(whole)/2 || done {
+			t.Errorf("cut at %d of %d bytes: got %v, done %v", i, len(whole), err, done)
 		}
 	}
 }
@@ -108,9 +108,10 @@ func FuzzDryRun(f *testing.F) {
 	f.Add(refuse(d, 0, unix.EPERM), uint32(7), false)
 	f.Fuzz(func(t *testing.T, datagram []byte, first uint32, nat bool) {
 		d := newDryRun(first, nat)
-		err := d.read(datagram)
-		if d.done && err != nil || d.refused != 0 && !d.done {
-			t.Fatalf("got %v, done %v, %v", err, d.done, d.refused)
+		if done, err := d.read(datagram); done && err != nil {
+			if _, refused := err.(unix.Errno); !refused {
+				t.Fatalf("got %v, done %v", err, done)
+			}
 		}
 		for _, family := range families {
 			for _, feature := range d.features(family) {

@@ -25,18 +25,15 @@ import (
 func generation(t *testing.T) uint32 {
 	s := nftSocket{fd: -1}
 	defer s.close()
-	for m, err := range s.ask(nftKind(unix.NFT_MSG_GETGEN), 0, unix.AF_UNSPEC, nil, nftKind(unix.NFT_MSG_NEWGEN)) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		id, err := attributes(m.body[sizeofNfgenmsg:]).number(unix.NFTA_GEN_ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return id
+	var id uint32
+	err := s.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil, func(m message) error {
+		id = attributes(m.body[sizeofNfgenmsg:]).number(unix.NFTA_GEN_ID)
+		return nil
+	})
+	if err != nil || id == 0 {
+		t.Fatal(id, err)
 	}
-	t.Fatal("no generation")
-	return 0
+	return id
 }
 
 // Dry runs leave nothing behind, and are in nobody's way: beside them a process replaces its rule set, each of its

@@ -20,8 +20,9 @@ import (
 
 // dumpOf reads a dump that is written as words: "filter:INPUT" is a rule, "filter:INPUT*" one with a match, "filter:INPUT!" one
 // that iptables-nft cannot print, and "~" the mark that the rules changed.
-func dumpOf(t *testing.T, end until, words string) (d ruleDump, read int) {
+func dumpOf(t *testing.T, end limit, words string) (d ruleDump, read int) {
 	t.Helper()
+	d.tables = uncounted()
 	flags := uint16(unix.NLM_F_MULTI)
 	for word := range strings.FieldsSeq(words) {
 		if word == "~" {
@@ -44,88 +45,58 @@ func dumpOf(t *testing.T, end until, words string) (d ruleDump, read int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if read++; d.enough(end) {
+		if read++; d.reached(end) {
 			return d, read
 		}
 	}
-	d.ended = true
 	return d, read
 }
+
+var unlimited = limit{Unbounded, Unbounded}
 
 func times(n int, word string) string { return strings.Repeat(word+" ", n) }
 
 // Where reading ends.
 func TestEnough(t *testing.T) {
+	const most = firstRules + 2*3
 	for _, test := range []struct {
-		end   until
 		words string
 		read  int
 	}{
-		{toTheEnd, times(9, "filter:A*"), 9},
-		{until{5, 9, 9}, "docker:A docker:A* " + times(9, "nat:A"), 5},
-		{until{9, 5, 9}, "docker:A " + times(9, "nat:A"), 6},
-		{until{9, 9, 2}, "docker:A* nat:A nat:A* raw:A* nat:A", 4},
-		{until{9, 2, 1}, "nat:A ~ " + times(9, "nat:A*"), 4}, // twice as far: a change is in between, and matches prove nothing
-		{until{3, 9, 9}, "nat:A ~ " + times(9, "docker:A*"), 6},
+		{times(9, "filter:A"), 9},
+		{times(9, "filter:A*"), 3},
+		{times(6, "docker:A*") + times(9, "filter:A*"), 9},
+		{times(9, "docker:A*") + times(9, "filter:A*"), 7},
+		{"nat:A* raw:A filter:A* raw:A nat:A* nat:A", 5},
+		{times(most+9, "filter:A"), most},
+		{"nat:A ~ " + times(most+9, "nat:A*"), most}, // a change is in between, and matches prove nothing
 	} {
-		if _, read := dumpOf(t, test.end, test.words); read != test.read {
-			t.Errorf("%+v, %s: got %d read, want %d", test.end, test.words, read, test.read)
+		if _, read := dumpOf(t, limit{3, 7}, test.words); read != test.read {
+			t.Errorf("%s: got %d read, want %d", test.words, read, test.read)
 		}
 	}
 }
 
-// What several attempts say together: bounds are what one of them saw before a change, the estimate the most that one saw at all.
-func TestAttempts(t *testing.T) {
-	const filter, nat = 0, 1
-	want := func(n Count, seen int) tableRules { return tableRules{Count: n, seen: seen} }
-	for _, test := range []struct {
-		doc         string
-		attempts    []string // the last one has no change if it has no "~"
-		filter, nat tableRules
-	}{
-		{"no change", []string{"filter:A nat:A nat:A"}, want(exactly(1), 1), want(exactly(2), 2)},
-		{"a change, then none", []string{times(9, "nat:A") + "~ nat:A", "nat:A"}, want(exactly(0), 0), want(exactly(1), 1)},
-		{"a change at the start", []string{"~ " + times(9, "nat:A")}, want(Count{0, Unbounded}, 0), want(Count{0, Unbounded}, 9)},
-		{"most before a change", []string{times(3, "nat:A") + "~", times(5, "nat:A") + "~", times(2, "nat:A") + "~ " + times(7, "nat:A")},
-			want(Count{0, Unbounded}, 0), want(Count{5, Unbounded}, 9)},
-		{"most at once, not each table's most", []string{times(4, "filter:A") + "nat:A ~", times(3, "nat:A") + "~"},
-			want(Count{4, Unbounded}, 4), want(Count{1, Unbounded}, 3)},
-	} {
-		var all dumps
-		var err error
-		for _, words := range test.attempts {
-			d, _ := dumpOf(t, toTheEnd, words)
-			if err = nil; d.changed {
-				err = errInterrupted
-			}
-			all.add(d, err)
-		}
-		got := all.tables(err)
-		if g := got[filter]; g.Count != test.filter.Count || g.seen != test.filter.seen {
-			t.Errorf("%s: filter: got %+v, want %+v", test.doc, g, test.filter)
-		}
-		if g := got[nat]; g.Count != test.nat.Count || g.seen != test.nat.seen {
-			t.Errorf("%s: nat: got %+v, want %+v", test.doc, g, test.nat)
-		}
+// Bounds are what was there before a change, the estimate is what was seen at all.
+func TestChangedDump(t *testing.T) {
+	d, _ := dumpOf(t, unlimited, "filter:A nat:A nat:A* ~ nat:B* docker:A* nat:A")
+	if filter, nat := d.tables[0], d.tables[1]; filter.Min != 1 || filter.seen != 1 || nat.Min != 2 || nat.seen != 4 || nat.Max != Unbounded ||
+		!slices.Equal(nat.xt, []chainRules{{chain: "A", rules: 1}}) || !d.changed {
+		t.Errorf("got %+v", d)
 	}
 }
 
-// Rules with a match or target count by their chains, before a change; one that iptables-nft cannot print is not forgotten.
+// Rules with a match or target count by their chains, and one of the first rules that iptables-nft cannot print shows.
 func TestWhoMadeRules(t *testing.T) {
-	var all dumps
-	first, _ := dumpOf(t, toTheEnd, "filter:A! filter:B! ~ filter:A*")
-	all.add(first, errInterrupted)
-	second, _ := dumpOf(t, toTheEnd, "filter:A* filter:A filter:B* filter:B* docker:A*")
-	all.add(second, nil)
-	got := all.tables(nil)[0]
-	if got.nftOnly != "A" || got.Count != exactly(4) || !slices.Equal(got.xt, []chainRules{{"A", 1}, {"B", 2}}) || second.read.xt != 3 {
-		t.Errorf("got %+v, %+v", got, second.read)
+	d, _ := dumpOf(t, unlimited, "filter:A* filter:A filter:B* filter:B* docker:A* filter:B! filter:C!")
+	if got := d.tables[0]; got.nftOnly != "B" || got.Min != 6 || !slices.Equal(got.xt, []chainRules{{chain: "A", rules: 1}, {chain: "B", rules: 2}}) || d.xt != 3 {
+		t.Errorf("got %+v", d)
 	}
-	late, _ := dumpOf(t, toTheEnd, times(firstRules, "nat:A")+"nat:A! nat:A*")
-	if got := late.tables[1]; got.nftOnly != "" || !slices.Equal(got.xt, []chainRules{{"A", 1}}) {
+	late, _ := dumpOf(t, unlimited, times(firstRules, "nat:A")+"nat:A! nat:A*")
+	if got := late.tables[1]; got.nftOnly != "" || len(got.xt) != 1 {
 		t.Errorf("after the first rules: got %+v", got)
 	}
-	last, _ := dumpOf(t, toTheEnd, times(firstRules-1, "nat:A")+"nat:A!")
+	last, _ := dumpOf(t, unlimited, times(firstRules-1, "nat:A")+"nat:A!")
 	if got := last.tables[1]; got.nftOnly != "A" {
 		t.Errorf("the last of the first rules: got %+v", got)
 	}
@@ -139,15 +110,15 @@ func TestTakeRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		var d ruleDump
-		if err := d.take(m, IPv4, ""); err != errWrongObject || d.read.messages != 0 {
-			t.Errorf("got %v, %+v", err, d.read)
+		if err := d.take(m, IPv4, ""); err != errWrongObject || d.read != 0 {
+			t.Errorf("got %v, %d", err, d.read)
 		}
 	}
 	// Linux before 4.12 dumps all tables even if one is named.
 	m, _, _ := nextMessage(rule(0, 7))
 	var d ruleDump
-	if err := d.take(m, IPv4, "nat"); err != nil || d.read != (until{}) {
-		t.Errorf("another table: got %v, %+v", err, d.read)
+	if err := d.take(m, IPv4, "nat"); err != nil || d.read != 0 {
+		t.Errorf("another table: got %v, %d", err, d.read)
 	}
 }
 

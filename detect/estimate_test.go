@@ -22,7 +22,7 @@ func TestTellNFT(t *testing.T) {
 	ours := nftTable{exists: true}
 	foreign := nftTable{exists: true, foreign: []Chain{{"filter", "own"}}}
 	seen := func(min, max, seen int) tableRules {
-		return tableRules{Count: Count{min, max}, seen: seen, xt: []chainRules{{"own", 1}, {"INPUT", 2}}}
+		return tableRules{Count: Count{min, max}, seen: seen, xt: []chainRules{{chain: "own", rules: 1}, {chain: "INPUT", rules: 2}}}
 	}
 	for _, test := range []struct {
 		doc             string
@@ -41,9 +41,11 @@ func TestTellNFT(t *testing.T) {
 		{"foreign, the chains not all read", seen(9, Unbounded, 50), foreign, false, true, Count{0, Unbounded}, 0},
 		{"gone", tableRules{Count: Count{0, Unbounded}}, nftTable{}, true, false, exactly(0), 0},
 	} {
-		p := newProber()
-		p.counted = new([2]nftCount)
-		p.counted[0] = nftCount{listed: test.listed, changed: test.changed}
+		p := newProber(Query{})
+		p.counted[0] = nftCount{listed: test.listed}
+		if test.changed {
+			p.evidence[0].fail(errInterrupted)
+		}
 		p.counted[0].rules[0], p.counted[0].chains[0] = test.rules, test.chains
 		p.tellNFT(0)
 		if e := p.evidence[0]; e.Rules != test.want || e.Estimate != test.estimate {
@@ -67,19 +69,15 @@ func addMatch(t *testing.T, table, chain string) {
 	batch = append(batch, request(nftKind(unix.NFT_MSG_NEWRULE), unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK, 2, unix.NFPROTO_IPV4, rule)...)
 	end := request(unix.NFNL_MSG_BATCH_END, 0, 3, unix.AF_UNSPEC, nil)
 	binary.BigEndian.PutUint16(end[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES)
-	if err := s.send(append(batch, end...)); err != nil {
-		t.Fatal(err)
-	}
-	datagram, err := s.receive()
+	err := s.exchange(append(batch, end...), func(datagram []byte) (bool, error) {
+		m, _, err := nextMessage(datagram)
+		if errno := m.errno(); err == nil && errno != 0 {
+			return false, errno
+		}
+		return true, err
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	m, _, err := nextMessage(datagram)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if errno, err := m.errno(); errno != 0 || err != nil {
-		t.Fatal(errno, err)
 	}
 }
 
@@ -109,7 +107,7 @@ func TestMatchInForeignChain(t *testing.T) {
 func TestCountAfterLook(t *testing.T) {
 	host.Netns(t)
 	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n", "iptables-nft-restore")
-	p := newProber()
+	p := newProber(Query{})
 	defer p.close()
 	p.lookAtNFT(1)
 	if p.countNFT(500); p.evidence[0].Rules.Min < 500 {
@@ -183,10 +181,10 @@ func TestListRefused(t *testing.T) {
 	host.Netns(t)
 	host.Feed(t, "*filter\n:MINE - [0:0]\n"+strings.Repeat("-A MINE -m comment --comment x -j ACCEPT\n", 40)+"COMMIT\n", "ip6tables-legacy-restore", "-w")
 	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -m comment --comment x -j ACCEPT\n", 30)+"COMMIT\n", "iptables-nft-restore")
-	p := newProber()
+	p := newProber(Query{})
 	defer p.close()
 	p.legacy[0].names = "gone"
-	if r := p.run(Query{}); r.Mode != Legacy || !r.Conclusive || r.Of(Legacy, IPv6).Rules != exactly(40) {
+	if r := p.run(); r.Mode != Legacy || !r.Conclusive || r.Of(Legacy, IPv6).Rules != exactly(40) {
 		t.Errorf("got %v, conclusive %v", r, r.Conclusive)
 	}
 }

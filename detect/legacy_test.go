@@ -7,6 +7,7 @@ package detect
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,7 +50,7 @@ func TestListIPv6(t *testing.T) {
 		supported Answer
 	}{
 		{"loaded", []string{list + "mangle\n", ipv6, netProc}, "mangle", Yes},
-		{"loaded, several tables", []string{list + "security\nmangle2\nraw\n", ipv6, netProc}, "security mangle2 raw", Yes},
+		{"loaded, several tables", []string{list + "security\nmangle2\nraw\n", ipv6, netProc}, "security raw", Yes},
 		{"loaded, no table", []string{list, ipv6, netProc}, "", Yes},
 		{"loaded before 5.15, and IPv6 off: its tables are nobody's", []string{list + "filter\n", netProc}, "", No},
 		{"no IPv6, modules can be loaded", []string{netProc, kernel, disabled + "0\n"}, "", Unknown},
@@ -82,20 +83,31 @@ func TestListUnreadable(t *testing.T) {
 	}
 }
 
-func TestRegistered(t *testing.T) {
+// Whether the kernel has x_tables shows in how it refuses a question. What a filter of system calls says shows nothing.
+func TestLoaded(t *testing.T) {
 	for _, test := range []struct {
-		err  error
-		want Answer
+		call  uint32
+		errno unix.Errno
+		want  Answer
 	}{
-		{nil, Yes},
-		{unix.EPERM, Yes}, // somebody is there to refuse
-		{unix.ENOPROTOOPT, No},
-		{unix.EACCES, Unknown},
-		{unix.ENOENT, Unknown},
+		{0, 0, Yes},
+		{unix.SYS_GETSOCKOPT, unix.EPERM, Yes}, // somebody is there to refuse
+		{unix.SYS_GETSOCKOPT, unix.ENOPROTOOPT, No},
+		{unix.SYS_GETSOCKOPT, unix.EACCES, Unknown},
+		{unix.SYS_GETSOCKOPT, unix.ENOENT, Unknown},
+		{unix.SYS_SOCKET, unix.ENOPROTOOPT, Unknown},
 	} {
-		if got := registered(test.err); got != test.want {
-			t.Errorf("%v: got %v, want %v", test.err, got, test.want)
-		}
+		t.Run(fmt.Sprint(test.call, " ", test.errno), func(t *testing.T) {
+			host.Netns(t)
+			if test.errno != 0 {
+				refuseCall(t, test.call, test.errno)
+			}
+			p := newLegacyProbe(IPv4)
+			defer p.close()
+			if got := p.loaded(); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
 	}
 }
 

@@ -32,12 +32,9 @@ func (m Memory) holds(mode Mode, b backend) bool {
 
 // momentary reports whether the same question may be answered at the next moment.
 func momentary(err error) bool {
-	for _, errno := range []syscall.Errno{syscall.ENFILE, syscall.EMFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN} {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
+	var errno syscall.Errno
+	return errors.As(err, &errno) && slices.Contains([]syscall.Errno{
+		syscall.ENFILE, syscall.EMFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN}, errno)
 }
 
 // Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the moment, the
@@ -61,12 +58,10 @@ func (r Result) Memorable() error {
 		return fmt.Errorf("CAP_NET_ADMIN is missing: %w", syscall.EPERM)
 	}
 	if nft, legacy := r.likely(NFT), r.likely(Legacy); r.Reason == RuleCount && max(nft, legacy)/2 < min(nft, legacy) {
-		return fmt.Errorf("%w: %s", errClose, r.Because())
+		return errors.New("too close to tell: " + r.Because())
 	}
 	return nil
 }
-
-var errClose = errors.New("too close to tell")
 
 // Blind reports that something of one backend could not be asked.
 func (r Result) Blind() bool {

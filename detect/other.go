@@ -22,19 +22,13 @@ func (q Query) Run() Result {
 		e.Supported, e.Hint, e.Canary = Unknown, Unknown, Unknown
 		e.fail(errNotLinux)
 	}
-	return q.normalized().result(evidence)
+	return q.result(evidence)
 }
 
 // Wait answers the query. On this system there is nothing to wait for.
 func (q Query) Wait(context.Context) (Result, error) {
-	if q.normalized().Override != "" {
+	if q.Override.exists() {
 		return q.Run(), nil
 	}
 	return q.Run(), errNotLinux
-}
-
-func askExtensions(all []Support) {
-	for i := range all {
-		all[i].Has, all[i].Err = Unknown, errNotLinux
-	}
 }

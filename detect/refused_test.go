@@ -78,26 +78,7 @@ func TestRefusedCallIsNoAnswer(t *testing.T) {
 						t.Errorf("%+v: got %v, conclusive %v, %+v", q, r, r.Conclusive, e)
 					}
 				}
-				for _, s := range Extensions([]Extension{{Name: "comment"}}) {
-					if s.Backend == Legacy && call.name != "socket" {
-						continue // asks with getsockopt
-					}
-					if s.Has != Unknown || !errors.Is(s.Err, errno) {
-						t.Errorf("got %+v", s)
-					}
-				}
 			})
-		}
-	}
-}
-
-// A socket of legacy that cannot be made for lack of its protocol says nothing of an extension.
-func TestRefusedSocketIsNoExtension(t *testing.T) {
-	host.Netns(t)
-	refuseCall(t, unix.SYS_SOCKET, unix.EPROTONOSUPPORT)
-	for _, s := range Extensions([]Extension{{Name: "comment"}}) {
-		if s.Backend == Legacy && s.Has != Unknown {
-			t.Errorf("got %+v", s)
 		}
 	}
 }

@@ -15,23 +15,17 @@ import (
 
 // Result is a decision with all that it rests on. Its JSON form is defined by docs/detect.schema.json.
 type Result struct {
-	Version    SchemaVersion `json:"version"`
-	Mode       Mode          `json:"mode"`
-	Reason     Reason        `json:"reason"`
-	Conclusive bool          `json:"conclusive"`           // nothing that could not be read could overturn Mode
-	Remembered *Memory       `json:"remembered,omitempty"` // if that is the Reason
-	Evidence   []Evidence    `json:"evidence"`             // find one with Of
-	Conflicts  []Conflict    `json:"conflicts"`            // as far as both backends were asked
+	Version    int        `json:"version"` // goes up when something in the schema changes its meaning or goes away
+	Mode       Mode       `json:"mode"`
+	Reason     Reason     `json:"reason"`
+	Conclusive bool       `json:"conclusive"`           // nothing that could not be read could overturn Mode
+	Remembered *Memory    `json:"remembered,omitempty"` // if that is the Reason
+	Evidence   []Evidence `json:"evidence"`             // find one with Of
+	Conflicts  []Conflict `json:"conflicts"`            // as far as both backends were asked
 
 	guessed      string // Query.Guessed
 	unprivileged bool   // the kernel answered each question that needs CAP_NET_ADMIN with EPERM
 }
-
-// SchemaVersion is the version of the JSON form. In Go it carries nothing.
-type SchemaVersion struct{}
-
-// MarshalJSON returns the number. It goes up when something in the schema changes its meaning or goes away.
-func (SchemaVersion) MarshalJSON() ([]byte, error) { return []byte("2"), nil }
 
 // Unbounded is the Max of a Count whose upper bound is not known.
 const Unbounded = int(^uint(0) >> 1)
@@ -186,10 +180,10 @@ func (f Family) title() string { return "IP" + strings.TrimPrefix(string(f), "ip
 // Uncertainty says in one clause why the result is not conclusive, with what is missing where that is known. It is empty
 // for a conclusive one.
 func (r Result) Uncertainty() string {
-	if r.Conclusive {
+	switch {
+	case r.Conclusive:
 		return ""
-	}
-	if r.Reason == Override {
+	case r.Reason == Override:
 		return "the mode was set explicitly, and evidence from the host was not used"
 	}
 	for _, e := range r.Evidence {
@@ -197,10 +191,10 @@ func (r Result) Uncertainty() string {
 			return fmt.Sprintf("could not inspect %s %s: %v%s", e.Backend, e.Family.title(), e.Err, missingFor(e.Err))
 		}
 	}
-	if r.Reason == RuleCount && r.guessed != "" {
+	switch {
+	case r.Reason == RuleCount && r.guessed != "":
 		return fmt.Sprintf("somebody in this network namespace acted on a guess (%s), and rules that a guess wrote are no evidence", r.guessed)
-	}
-	if r.Reason == Remembered {
+	case r.Reason == Remembered:
 		return "no kubelet chain was found, and what this container remembers is a guess"
 	}
 	for _, e := range r.Evidence {
@@ -216,33 +210,21 @@ func (r Result) Uncertainty() string {
 	case nft == No && legacy == Unknown:
 		return "this kernel has no nf_tables, and x_tables is not loaded (a module may provide it)"
 	}
-	if native := r.native(); len(native) > 0 && r.likely(Legacy) == 0 {
+	native := slices.Concat(r.Of(NFT, IPv4).Native, r.Of(NFT, IPv6).Native)
+	slices.Sort(native)
+	if native = slices.Compact(native); len(native) > 0 && r.likely(Legacy) == 0 {
 		return fmt.Sprintf("found only tables of nftables that iptables does not use (%s); nothing speaks for legacy", strings.Join(native, ", "))
 	}
 	return "found neither a kubelet chain nor any rule in this network namespace, so the host's mode is unknown"
 }
 
-// native names nft's tables that iptables does not use, each once.
-func (r Result) native() []string {
-	all := slices.Clone(r.Of(NFT, IPv4).Native)
-	for _, name := range r.Of(NFT, IPv6).Native {
-		if !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
 // missingFor says what a process needs that met with the error.
 func missingFor(err error) string {
-	switch {
-	case errors.Is(err, syscall.EPERM):
-		return ": CAP_NET_ADMIN is missing"
-	case errors.Is(err, syscall.EACCES):
-		return ": run as root or with group 0, or add CAP_DAC_READ_SEARCH"
-	case errors.Is(err, syscall.ENOENT):
-		return ": /proc is missing"
-	default:
-		return ""
-	}
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	return map[syscall.Errno]string{
+		syscall.EPERM:  ": CAP_NET_ADMIN is missing",
+		syscall.EACCES: ": run as root or with group 0, or add CAP_DAC_READ_SEARCH",
+		syscall.ENOENT: ": /proc is missing",
+	}[errno]
 }

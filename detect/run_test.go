@@ -76,24 +76,21 @@ func TestNativeChains(t *testing.T) {
 	}
 }
 
-// toTheEnd reads a whole dump.
-var toTheEnd = until{Unbounded, Unbounded, Unbounded}
-
 // A dump that is not read to its end does not prevent the next one.
 func TestAskAfterEnough(t *testing.T) {
 	host.Netns(t)
 	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n", "iptables-nft-restore")
 	s := nftSocket{fd: -1}
 	defer s.close()
-	for _, limit := range []int{1, 2} {
-		if got, err := s.rules(IPv4, "filter", until{Unbounded, limit, Unbounded}); got[0].Count != (Count{limit, Unbounded}) || err != nil {
+	for _, n := range []int{1, 2} {
+		if got, err := s.rules(IPv4, "filter", limit{n, 1}); got[0].Count != (Count{firstRules + 2*n, Unbounded}) || err != nil {
 			t.Errorf("got %v, %v", got, err)
 		}
 	}
-	if got, err := s.rules(IPv4, "filter", toTheEnd); got[0].Count != exactly(1000) || err != nil {
+	if got, err := s.rules(IPv4, "filter", unlimited); got[0].Count != exactly(1000) || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if got, err := s.tables(IPv4, false); !got[0].exists || got[1].exists || err != nil {
+	if got, err := s.tables(IPv4); !got[0].exists || got[1].exists || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -115,7 +112,7 @@ func TestEmptyTableIsAskedTwice(t *testing.T) {
 		{2, Count{2, Unbounded}, false},
 		{3, exactly(2), true},
 	} {
-		p := newProber()
+		p := newProber(Query{})
 		p.lookAtNFT(test.enough)
 		if got := p.evidence[0].Rules; got != (Count{0, Unbounded}) {
 			t.Errorf("at first: got %v", got)
@@ -158,14 +155,14 @@ func TestForgedReply(t *testing.T) {
 
 // changing asks a query, and changes the host before the nth time that something else is asked.
 func changing(q Query, n int, change func()) Result {
-	p := newProber()
+	p := newProber(q)
 	defer p.close()
 	p.between = func() {
 		if n--; n == 0 {
 			change()
 		}
 	}
-	return p.run(q)
+	return p.run()
 }
 
 // kubelet may start while the questions are asked. What it creates must not be overlooked by an answer that is kept.

@@ -147,7 +147,7 @@ func TestKernelAgainstSave(t *testing.T) {
 				var chains []string // of mangle in legacy
 				if i >= 2 {
 					if _, listed := find(e.Tables, mangle); listed {
-						entries, err := legacy[i-2].read(mangle)
+						entries, err := legacy[i-2].entries(mangle)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -183,7 +183,7 @@ func TestKernelAgainstSave(t *testing.T) {
 					t.Errorf("%s %s: got chains %v, want %v", e.Backend, e.Family, chains, want.chains[mangle])
 				}
 			}
-			want := decide(facts{nft: sides[0], legacy: sides[1]})
+			want := Query{}.decide(sides[0], sides[1])
 			for _, got := range []Result{quick, full} {
 				if got.Mode != want.mode || got.Reason != want.reason || got.Conclusive != want.conclusive {
 					t.Errorf("got %v %v %v, want %v", got.Mode, got.Reason, got.Conclusive, want)
@@ -209,11 +209,8 @@ func sum(a, b backend, first bool) backend {
 	return backend{hint: either(a.hint, b.hint), canary: either(a.canary, b.canary), rules: a.rules.plus(b.rules), likely: a.likely + b.likely}
 }
 
-// read is the header and the entries.
-func (p *legacyProbe) read(table string) (tableEntries, error) {
-	info, err := p.info(table)
-	if err != nil {
-		return tableEntries{}, err
-	}
-	return p.entries(table, info)
+// chain asks for a chain of mangle.
+func (s *nftSocket) chain(f Family, name string) (Answer, error) {
+	_, has, err := s.object(f, mangle, name)
+	return has, err
 }

@@ -24,20 +24,20 @@ func TestLargeRuleAfterEnough(t *testing.T) {
 	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n*nat\n"+largeRule("POSTROUTING")+"COMMIT\n", "iptables-nft-restore")
 	s := nftSocket{fd: -1}
 	defer s.close()
-	if got, err := s.rules(IPv4, "filter", until{Unbounded, 2, Unbounded}); got[0].Count != (Count{2, Unbounded}) || err != nil {
+	if got, err := s.rules(IPv4, "filter", limit{2, 1}); got[0].Count != (Count{firstRules + 4, Unbounded}) || err != nil {
 		t.Fatalf("got %v, %v", got, err)
 	}
-	if got, err := s.rules(IPv4, "nat", toTheEnd); got[1].Count != exactly(1) || err != nil {
+	if got, err := s.rules(IPv4, "nat", unlimited); got[1].Count != exactly(1) || err != nil {
 		t.Errorf("got %v, %v, want the large rule", got[1], err)
 	}
-	for _, limit := range []int{1, 2} {
+	for _, n := range []int{1, 2} { // the large rule has a match
 		cold := nftSocket{fd: -1}
 		want := exactly(1)
-		if limit == 1 {
+		if n == 1 {
 			want.Max = Unbounded
 		}
-		if got, err := cold.rules(IPv4, "nat", until{Unbounded, limit, Unbounded}); got[1].Count != want || err != nil {
-			t.Errorf("first question, limit %d: got %v, %v, want %v", limit, got[1], err, want)
+		if got, err := cold.rules(IPv4, "nat", limit{n, 1}); got[1].Count != want || err != nil {
+			t.Errorf("first question, limit %d: got %v, %v, want %v", n, got[1], err, want)
 		}
 		cold.close()
 	}

@@ -61,7 +61,7 @@ func TestDoctorSchema(t *testing.T) {
 		}
 	}
 	for old, broken := range map[string]string{
-		`"version": 3`: `"version": 4`, `"severity": "problem"`: `"severity": "fatal"`, `"fix": "`: `"advice": "`, `"code": "`: `"name": "`,
+		`"version": 4`: `"version": 3`, `"severity": "problem"`: `"severity": "fatal"`, `"fix": "`: `"advice": "`, `"code": "`: `"name": "`,
 		`"where": "`: `"where": "in the `, `"differs": `: `"differs": "not" `,
 		`"present": true`: `"present": 1`, `"name": "ip6tables"`: `"name": "ip7tables"`, `"has": "yes"`: `"has": true`, `"namespace"`: `"netns"`,
 	} {

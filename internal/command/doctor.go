@@ -145,16 +145,4 @@ func (p *page) details(r doctor.Report) {
 		rows = append(rows, []string{n.Name, n.ResolvesTo + n.Error})
 	}
 	p.table(rows...)
-
-	rows = [][]string{{"EXTENSION", "NFT", "NFT6", "LEGACY", "LEGACY6"}}
-	column := map[string]int{"nftipv4": 1, "nftipv6": 2, "legacyipv4": 3, "legacyipv6": 4}
-	row := map[string]int{}
-	for _, x := range r.Extensions {
-		if row[x.Name] == 0 {
-			row[x.Name] = len(rows)
-			rows = append(rows, []string{x.Name, "", "", "", ""})
-		}
-		rows[row[x.Name]][column[string(x.Backend)+string(x.Family)]] = short(x.Has)
-	}
-	p.table(rows...)
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -22,22 +21,21 @@ import (
 )
 
 // Version goes up when something in docs/doctor.schema.json changes its meaning or is removed.
-const Version = 3
+const Version = 4
 
 // Report is everything that was looked at. Its JSON form is docs/doctor.schema.json.
 type Report struct {
-	Version      int              `json:"version"`
-	Findings     []Finding        `json:"findings"`
-	Host         detect.Result    `json:"host"`
-	Here         here.Here        `json:"here"`
-	Network      here.Network     `json:"network"`
-	Remembered   detect.Mode      `json:"remembered,omitempty"`
-	Variable     detect.Mode      `json:"variable,omitempty"` // of this process
-	Capabilities []Capability     `json:"capabilities"`
-	Programs     []Program        `json:"programs"`
-	Names        []layout.Status  `json:"names"`
-	Extensions   []detect.Support `json:"extensions"`
-	Unreadable   []string         `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
+	Version      int             `json:"version"`
+	Findings     []Finding       `json:"findings"`
+	Host         detect.Result   `json:"host"`
+	Here         here.Here       `json:"here"`
+	Network      here.Network    `json:"network"`
+	Remembered   detect.Mode     `json:"remembered,omitempty"`
+	Variable     detect.Mode     `json:"variable,omitempty"` // of this process
+	Capabilities []Capability    `json:"capabilities"`
+	Programs     []Program       `json:"programs"`
+	Names        []layout.Status `json:"names"`
+	Unreadable   []string        `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
 
 	Client string `json:"client,omitempty"` // the iptables that PATH finds first
 
@@ -84,10 +82,6 @@ type Program struct {
 	missing bool
 }
 
-// wantedExtensions are those that kube-proxy, CNI plugins and service meshes use. Targets are in capitals.
-const wantedExtensions = "addrtype comment conntrack mark multiport owner physdev recent rpfilter set socket statistic " +
-	"CONNMARK CT DNAT LOG MARK MASQUERADE NFLOG REDIRECT REJECT SNAT TCPMSS TPROXY"
-
 // Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
 // the kernel may load the modules of what it is asked for. override is what the environment asks for, if it may.
 func Examine(n layout.Names, dir string, override detect.Mode) Report {
@@ -110,17 +104,7 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	r.bare = len(r.absent) == len(r.Names) && !slices.ContainsFunc(r.Programs, func(p Program) bool { return !p.missing })
 	r.lock = r.lockError(n.Self.Trusted())
 
-	// Only now: legacy's program loads x_tables where it can, and then they can be asked for extensions.
-	var wanted []detect.Extension
-	for name := range strings.FieldsSeq(wantedExtensions) {
-		wanted = append(wanted, detect.Extension{Name: name, Target: strings.ToUpper(name) == name})
-	}
-	r.Extensions = detect.Extensions(wanted)
-	for i, x := range r.Extensions {
-		if errors.Is(x.Err, unix.ENOPROTOOPT) { // a module may provide it, but legacy's program could not load it just now
-			r.Extensions[i].Has = detect.No
-		}
-	}
+	// Only now: legacy's program loads x_tables where it can.
 	legacy := r.Host.Of(detect.Legacy, detect.IPv4)
 	r.canLoad = legacy.Supported != detect.Unknown || legacy.Err != nil ||
 		detect.Query{Everything: true}.Run().Of(detect.Legacy, detect.IPv4).Supported != detect.Unknown

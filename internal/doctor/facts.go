@@ -193,24 +193,6 @@ func (r *Report) strayRules() string {
 	return strings.Join(tables, ", ")
 }
 
-// missingExtensions are those that the wanted backend lacks in a family, and the names by which the kernel itself asks for
-// them, which are aliases of the modules. If it has none at all, the family is not loaded.
-func (r *Report) missingExtensions() (names, aliases string) {
-	loaded := map[detect.Family]bool{}
-	for _, x := range r.Extensions {
-		loaded[x.Family] = loaded[x.Family] || x.Backend == r.wanted() && x.Has == detect.Yes
-	}
-	prefix := map[detect.Family]string{detect.IPv4: "ipt_", detect.IPv6: "ip6t_"}
-	var missing, modules []string
-	for _, x := range r.Extensions {
-		if x.Has == detect.No && x.Backend == r.wanted() && loaded[x.Family] {
-			missing = append(missing, fmt.Sprintf("%s (%s)", x.Name, x.Family))
-			modules = append(modules, prefix[x.Family]+x.Name)
-		}
-	}
-	return strings.Join(missing, ", "), strings.Join(modules, " ")
-}
-
 func errorText(err error) string {
 	if err == nil {
 		return ""

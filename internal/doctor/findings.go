@@ -134,7 +134,6 @@ func (r *Report) others() []rule {
 	nft, legacy := r.wanted() == detect.NFT && !r.bare, r.wanted() == detect.Legacy && !r.bare
 	noneFound, broken, foreign := r.names()
 	features, featureModules := r.refused()
-	missing, aliases := r.missingExtensions()
 	supportModules := map[bool]string{true: "nf_tables nft_compat", false: "iptable_filter ip6table_filter"}[nft]
 	leftovers, removeLeftovers := r.leftovers()
 	denied := r.user != 0 && errors.Is(r.lock, unix.EACCES)
@@ -184,7 +183,6 @@ func (r *Report) others() []rule {
 		{"rules-in-both", Warning, when(!r.Here.Differs && leftovers == "", r.strayRules()),
 			"the other backend has rules too: {}. They are active, but iptables here does not list them",
 			only(Node, "if the program that made them still runs, have it use {host}; if not, remove them. To see them:\niptables-{other}-save")},
-		{"extensions-missing", Warning, missing, "the kernel lacks these iptables extensions: {}", only(Node, "if something here needs them, "+load+aliases)},
 		{"not-own-process-1", Warning, when(changing && r.strangers, "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"),
 			drifts + "{}", fixes{
 				{r.Host.Conclusive && r.movable() && !r.unusable(), Container, "when the container starts, run:\niptables-wrapper select{dir}"},

@@ -80,15 +80,6 @@ var otherSituations = []situation{
 	{"rules in the other backend", rules(1, 3, "DOCKER-USER", "KUBE-SERVICES", "mine"),
 		[]string{"warning rules-in-both, node -> 3 in nft ipv6 nat, with chains of Docker, Kubernetes"}},
 	{"rules where they belong", rules(2, 3, "KUBE-SERVICES"), nil},
-	{"extensions are missing", func(r *Report) {
-		r.Extensions = []detect.Support{
-			support(detect.Legacy, detect.IPv4, "set", detect.No), support(detect.NFT, detect.IPv4, "CT", detect.No), support(detect.Legacy, detect.IPv6, "REJECT", detect.No),
-			support(detect.Legacy, detect.IPv4, "mark", detect.Yes), support(detect.Legacy, detect.IPv6, "mark", detect.Yes),
-		}
-	}, []string{"warning extensions-missing, node -> modprobe -a ipt_set ip6t_REJECT"}},
-	{"ip6_tables is not loaded, so no extension for it", func(r *Report) {
-		r.Extensions = []detect.Support{support(detect.Legacy, detect.IPv6, "set", detect.No)}
-	}, nil},
 	{"hostPID", func(r *Report) { r.strangers = true }, []string{"warning not-own-process-1, container -> iptables-wrapper select"}},
 	{"hostPID, after select", func(r *Report) { r.strangers, r.Here.How = true, here.Switch }, nil},
 	{"hostPID, and read-only", func(r *Report) { r.strangers, r.unwritable = true, unix.EROFS },

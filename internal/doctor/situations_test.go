@@ -76,10 +76,6 @@ func rules(backend, n int, chains ...string) func(*Report) {
 	}
 }
 
-func support(backend detect.Mode, family detect.Family, name string, has detect.Answer) detect.Support {
-	return detect.Support{Backend: backend, Family: family, Extension: detect.Extension{Name: name}, Has: has}
-}
-
 type situation struct {
 	doc  string
 	make func(*Report)

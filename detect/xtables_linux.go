@@ -1,16 +1,14 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package detect
 
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/bits"
 	"runtime"
-	"slices"
 )
 
 // The tables of x_tables as getsockopt(2) hands them out, in the layout of linux/netfilter_ipv4/ip_tables.h,
@@ -18,26 +16,16 @@ import (
 
 // Options at level SOL_IP and SOL_IPV6. golang.org/x/sys/unix has none of them.
 const (
-	// #define IPT_BASE_CTL               64
-	// #define IPT_SO_GET_INFO            (IPT_BASE_CTL)
-	// #define IPT_SO_GET_ENTRIES         (IPT_BASE_CTL + 1)
-	// #define IPT_SO_GET_REVISION_TARGET (IPT_BASE_CTL + 3)
-	// #define IP6T_SO_GET_REVISION_TARGET (IP6T_BASE_CTL + 5), the others being as above
-	soGetInfo            = 64
-	soGetEntries         = 65
-	soGetRevisionTarget4 = 67
-	soGetRevisionTarget6 = 69
+	// #define IPT_BASE_CTL       64
+	// #define IPT_SO_GET_INFO    (IPT_BASE_CTL)
+	// #define IPT_SO_GET_ENTRIES (IPT_BASE_CTL + 1), both as in IP6T
+	soGetInfo    = 64
+	soGetEntries = 65
 )
 
 const (
 	// #define XT_TABLE_MAXNAMELEN 32
 	tableNameSize = 32
-
-	// struct xt_get_revision {
-	//	char name[XT_EXTENSION_MAXNAMELEN];  // 29
-	//	__u8 revision;
-	// };
-	sizeofGetRevision = 30
 
 	// struct ipt_getinfo, decoded by parseInfo
 	sizeofGetInfo = 84
@@ -61,16 +49,34 @@ const (
 	hooks = 5 // NF_INET_NUMHOOKS
 )
 
-// alignment is how the kernel aligns 64-bit numbers in what it hands to this program: to 8 bytes, to 4 on 386 and in the
+// hostAlignment is how the kernel aligns 64-bit numbers in what it hands to this program: to 8 bytes, to 4 on 386 and in the
 // compatibility layout that a 64-bit kernel has for it.
-type alignment int
-
-// hostAlignment is what this program was compiled for.
-func hostAlignment() alignment {
+func hostAlignment() int {
 	if runtime.GOARCH == "386" {
 		return 4
 	}
 	return 8
+}
+
+// entryLayout is where the fields of an entry are.
+type entryLayout struct{ targetOffset, nextOffset, size int }
+
+// layout of
+//
+//	struct ipt_entry {                       struct ip6t_entry {
+//		struct ipt_ip ip;        //  84      	struct ip6t_ip6 ipv6;    // 136
+//		unsigned int nfcache;                	unsigned int nfcache;
+//		__u16 target_offset;                 	__u16 target_offset;
+//		__u16 next_offset;                   	__u16 next_offset;
+//		unsigned int comefrom;               	unsigned int comefrom;
+//		struct xt_counters counters; // 16   	struct xt_counters counters;
+//		unsigned char elems[];               	unsigned char elems[];
+//	};                                       };
+func layout(family Family, align int) entryLayout {
+	if family == IPv4 {
+		return entryLayout{88, 90, 112}
+	}
+	return entryLayout{140, 142, 160 + align}
 }
 
 // entriesOffset is where the entries begin.
@@ -80,7 +86,7 @@ func hostAlignment() alignment {
 //		unsigned int size;              // of the entries
 //		struct ipt_entry entrytable[];
 //	};
-func entriesOffset(align alignment) int { return tableNameSize + int(align) }
+func entriesOffset(align int) int { return tableNameSize + align }
 
 var (
 	errShortTable = errors.New("x_tables: table is cut off")
@@ -137,15 +143,38 @@ func parseInfo(b []byte) (tableInfo, error) {
 	return info, nil
 }
 
+// bound says how many rules the header alone allows.
+//
+// All entries but the policies and the end of the table are rules, or in pairs the head and the end of a user-defined chain. How
+// many are rules follows from the size, because that of a chain without rules is known, and that of a rule has limits: a smallest
+// one, which has no match and an empty target, and 65,535 bytes, because its length is a __u16.
+func (t tableInfo) bound(family Family) Count {
+	smallest := layout(family, hostAlignment()).size + sizeofTarget
+	policy, chain := smallest+hostAlignment(), 2*smallest+errorTargetSize+hostAlignment() // it ends with an entry like a policy
+	n := t.entries - t.chains - 1
+	size := int(t.size) - t.chains*policy - smallest - errorTargetSize // of rules and user-defined chains
+	inChains := size - t.rules
+	switch {
+	case t.policy != policy || t.rules < 0 || inChains < 0 || inChains > 0 && n < 2:
+		return Count{min(t.used, n), n}
+	case inChains == 0:
+		return exactly(n)
+	}
+	least := max(t.used, n-2*(inChains/chain))
+	// A rule is larger or smaller than half of a chain.
+	switch more := 2*size - n*chain; {
+	case more > 0:
+		least = max(least, 1+(more-1)/(2*math.MaxUint16-chain))
+	case more < 0:
+		least = max(least, 1+(-more-1)/(chain-2*smallest))
+	}
+	return Count{min(least, n-2), n - 2}
+}
+
 // tableEntries is what the entries of a table say.
 type tableEntries struct {
 	chains [][]byte // the names of the user-defined chains, parts of what was parsed
 	rules  int      // as iptables-save counts them
-}
-
-// has reports whether the table has a user-defined chain of the name.
-func (t tableEntries) has(chain string) bool {
-	return slices.ContainsFunc(t.chains, func(name []byte) bool { return string(name) == chain })
 }
 
 // parseEntries walks over the entries of a table, which must be the one that info is about.
@@ -153,7 +182,7 @@ func (t tableEntries) has(chain string) bool {
 // A table is a row of chains. A built-in chain is its rules, then its policy, which is an entry too. A user-defined
 // chain is an entry with the target ERROR and the chain's name, its rules, and an entry that returns. At the end
 // stands one more ERROR.
-func parseEntries(family Family, align alignment, info tableInfo, b []byte) (tableEntries, error) {
+func parseEntries(family Family, align int, info tableInfo, b []byte) (tableEntries, error) {
 	at := layout(family, align)
 	if uint64(len(b)) != uint64(info.size) {
 		return tableEntries{}, errShortTable

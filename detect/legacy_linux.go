@@ -1,8 +1,6 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package detect
 
 import (
@@ -19,20 +17,20 @@ import (
 // legacyProbe asks x_tables about one family. A table is asked about only if it is listed: the same question about one
 // that is not would create it.
 type legacyProbe struct {
-	family                Family
-	names                 string   // the file that lists its tables
-	domain, level, target int      // for socket(2) and getsockopt(2); target is for questions about a target
-	proc                  string   // where /proc is mounted
-	fd                    int      // -1: not open
-	permitted             Answer   // No while every answer was EPERM
-	tables                []string // those that exist
-	err                   error    // why they are not known
+	family        Family
+	names         string   // the file that lists its tables
+	domain, level int      // for socket(2) and getsockopt(2)
+	proc          string   // where /proc is mounted
+	fd            int      // -1: not open
+	permitted     Answer   // No while every answer was EPERM
+	tables        []string // those of the five that exist
+	err           error    // why they are not known
 }
 
 func newLegacyProbe(f Family) legacyProbe {
-	p := legacyProbe{family: f, names: "ip_tables_names", domain: unix.AF_INET, level: unix.SOL_IP, target: soGetRevisionTarget4, proc: "/proc", fd: -1}
+	p := legacyProbe{family: f, names: "ip_tables_names", domain: unix.AF_INET, level: unix.SOL_IP, proc: "/proc", fd: -1}
 	if f == IPv6 {
-		p.names, p.domain, p.level, p.target = "ip6_tables_names", unix.AF_INET6, unix.SOL_IPV6, soGetRevisionTarget6
+		p.names, p.domain, p.level = "ip6_tables_names", unix.AF_INET6, unix.SOL_IPV6
 	}
 	return p
 }
@@ -51,7 +49,8 @@ func (p *legacyProbe) net(name string) string { return p.proc + "/thread-self/ne
 func (p *legacyProbe) list() (supported Answer) {
 	var buf [128]byte // all five take 31
 	n, err := readFile(p.net(p.names), buf[:])
-	p.tables, p.err = strings.Fields(string(buf[:n])), nil
+	p.err = nil
+	p.tables = slices.DeleteFunc(strings.Fields(string(buf[:n])), func(name string) bool { return !slices.Contains(tableNames[:], name) })
 	if err == nil {
 		if n > 0 && p.withoutIPv6() {
 			// Before 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
@@ -60,8 +59,7 @@ func (p *legacyProbe) list() (supported Answer) {
 		}
 		return Yes
 	}
-	// The target that is asked for is part of x_tables itself, so nothing is loaded for it.
-	switch loaded := registered(p.extension(Extension{"ERROR", true})); {
+	switch loaded := p.loaded(); {
 	case loaded != No:
 		p.err = fmt.Errorf("list the legacy tables: %w", err)
 		return loaded
@@ -72,13 +70,16 @@ func (p *legacyProbe) list() (supported Answer) {
 	}
 }
 
-// registered infers from the answer to a question about an extension whether the kernel has x_tables now. Without it,
-// nothing handles such questions, whatever the caller's capabilities; with it, they need CAP_NET_ADMIN.
-func registered(err error) Answer {
-	switch {
-	case err == unix.ENOPROTOOPT: // from getsockopt(2): what socket(2) returns is wrapped
+// loaded finds out whether the kernel has x_tables now, by asking for a header in a buffer that is too small. Without x_tables, nothing
+// handles the question, whatever the caller's capabilities; with it, the kernel checks these and then the size, before the table.
+func (p *legacyProbe) loaded() Answer {
+	if p.withoutIPv6() {
 		return No
-	case err == nil, err == unix.EPERM:
+	}
+	switch _, err := p.getsockopt(soGetInfo, make([]byte, 1)); err {
+	case unix.ENOPROTOOPT: // from getsockopt(2): what socket(2) returns is wrapped
+		return No
+	case unix.EPERM, unix.EINVAL:
 		return Yes
 	default:
 		return Unknown
@@ -99,43 +100,34 @@ func (p *legacyProbe) kubelet() (hint, canary Answer, err error) {
 	if !slices.Contains(p.tables, mangle) {
 		return No, No, nil
 	}
-	info, err := p.info(mangle)
+	t, err := p.entries(mangle)
 	if err != nil {
 		return Unknown, Unknown, err
 	}
-	t, err := p.entries(mangle, info)
-	if err != nil {
-		return Unknown, Unknown, err
+	has := func(chain string) Answer {
+		return answer(slices.ContainsFunc(t.chains, func(name []byte) bool { return string(name) == chain }))
 	}
-	return answer(t.has(HintChain)), answer(t.has(CanaryChain)), nil
+	return has(HintChain), has(CanaryChain), nil
 }
 
 func (p *legacyProbe) info(table string) (tableInfo, error) {
 	buf := make([]byte, sizeofGetInfo)
 	copy(buf, table)
 	n, err := p.getsockopt(soGetInfo, buf)
-	var info tableInfo
-	if err == nil {
-		info, err = parseInfo(buf[:n])
-	}
 	if err != nil {
-		return tableInfo{}, fmt.Errorf("read the header of legacy table %q: %w", table, err)
+		return tableInfo{}, err
 	}
-	return info, nil
+	return parseInfo(buf[:n])
 }
 
-// entries reads a table that is listed, after its header. The table may be replaced between the two questions: by one of another
-// size, which the kernel refuses with EAGAIN, or by one of the same size, which the header does not fit. So the header is then
-// read again.
-func (p *legacyProbe) entries(table string, info tableInfo) (t tableEntries, err error) {
-	again := false
-	err = retryChanged(func() (err error) {
-		if again {
-			if info, err = p.info(table); err != nil {
-				return err
-			}
+// entries reads a table that is listed. The table may be replaced after its header was read: by one of another size, which the
+// kernel refuses with EAGAIN, or by one of the same size, which the header does not fit. So both are then read again.
+func (p *legacyProbe) entries(table string) (t tableEntries, err error) {
+	err = retryChanged(func() error {
+		info, err := p.info(table)
+		if err != nil {
+			return err
 		}
-		again = true
 		t, err = p.entriesAligned(table, info, hostAlignment())
 		if errors.Is(err, unix.EINVAL) && hostAlignment() == 4 {
 			// A 64-bit kernel without CONFIG_NETFILTER_XTABLES_COMPAT: it knows its own layout only.
@@ -149,7 +141,7 @@ func (p *legacyProbe) entries(table string, info tableInfo) (t tableEntries, err
 	return t, nil
 }
 
-func (p *legacyProbe) entriesAligned(table string, info tableInfo, align alignment) (tableEntries, error) {
+func (p *legacyProbe) entriesAligned(table string, info tableInfo, align int) (tableEntries, error) {
 	start := entriesOffset(align)
 	buf := make([]byte, start+int(info.size))
 	copy(buf, table)
@@ -164,38 +156,28 @@ func (p *legacyProbe) entriesAligned(table string, info tableInfo, align alignme
 	return parseEntries(p.family, align, info, buf[start:])
 }
 
-// open makes a socket of the family. A datagram socket needs CAP_NET_ADMIN alone; a raw one would need CAP_NET_RAW too.
-func (p *legacyProbe) open() error {
-	if p.fd >= 0 {
-		return nil
-	}
-	fd, err := unix.Socket(p.domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open a socket: %w", err)
-	}
-	p.fd = fd
-	return nil
-}
-
 // getsockopt hands b to the kernel, which reads the question from it and writes the answer into it, and returns how
 // much of it is answer.
 func (p *legacyProbe) getsockopt(option int, b []byte) (int, error) {
-	if err := p.open(); err != nil {
-		return 0, err
+	if p.fd < 0 {
+		// A datagram socket needs CAP_NET_ADMIN alone; a raw one would need CAP_NET_RAW too.
+		fd, err := unix.Socket(p.domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return 0, fmt.Errorf("open a socket: %w", err)
+		}
+		p.fd = fd
 	}
 	size := uint32(len(b))
 	// x/sys has no getsockopt that also passes something in.
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(p.fd), uintptr(p.level), uintptr(option),
 		uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&size)), 0)
-	switch errno {
-	case 0:
-		p.permitted = Yes
-	case unix.EPERM:
+	if errno == unix.EPERM { // ENOPROTOOPT comes before the kernel asks for the capability
 		p.permitted = max(p.permitted, No)
-		return 0, errno
-	default: // ENOPROTOOPT comes before the kernel asks for the capability
+	}
+	if errno != 0 {
 		return 0, errno
 	}
+	p.permitted = Yes
 	return min(int(size), len(b)), nil
 }
 
@@ -213,15 +195,11 @@ func missing(path string) bool {
 // modulesCanLoad is false only where the kernel says for certain that nothing will be added to it.
 func modulesCanLoad(proc string) bool {
 	var disabled [1]byte
-	switch _, err := readFile(proc+"/sys/kernel/modules_disabled", disabled[:]); {
-	case err == nil:
-		return disabled[0] != '1'
-	case errors.Is(err, unix.ENOENT):
+	if _, err := readFile(proc+"/sys/kernel/modules_disabled", disabled[:]); errors.Is(err, unix.ENOENT) {
 		// Built without modules; but where there is no /proc, the file is missing too.
 		return !exists(proc + "/sys/kernel/osrelease")
-	default:
-		return true
 	}
+	return disabled[0] != '1'
 }
 
 // readFile reads a file of /proc that fits, without the runtime's poller, which would cost five more system calls.

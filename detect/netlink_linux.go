@@ -1,16 +1,12 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package detect
 
 import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"iter"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,10 +15,10 @@ import (
 
 var (
 	errShortMessage   = errors.New("netlink: message is cut off")
-	errMessageLength  = errors.New("netlink: message length is wrong")
 	errShortAttribute = errors.New("netlink: attribute is cut off")
 	errWrongObject    = errors.New("netlink: the reply is about something else")
 	errInterrupted    = errors.New("it kept changing while it was read")
+	errEnough         = errors.New("netlink: the rest need not be read")
 )
 
 type message struct {
@@ -49,10 +45,7 @@ func nextMessage(b []byte) (m message, rest []byte, err error) {
 		return message{}, nil, errShortMessage
 	}
 	size := binary.NativeEndian.Uint32(b)
-	if size < unix.SizeofNlMsghdr {
-		return message{}, nil, errMessageLength
-	}
-	if uint64(size) > uint64(len(b)) {
+	if size < unix.SizeofNlMsghdr || uint64(size) > uint64(len(b)) {
 		return message{}, nil, errShortMessage
 	}
 	m = message{
@@ -71,17 +64,14 @@ func nextMessage(b []byte) (m message, rest []byte, err error) {
 //		int             error;
 //		struct nlmsghdr msg;
 //	};
-func (m message) errno() (unix.Errno, error) {
+func (m message) errno() unix.Errno {
 	if len(m.body) < 4 {
 		if m.kind == unix.NLMSG_DONE {
-			return 0, nil
+			return 0
 		}
-		return 0, errShortMessage
+		return unix.EBADMSG
 	}
-	if code := int32(binary.NativeEndian.Uint32(m.body)); code < 0 {
-		return unix.Errno(-code), nil
-	}
-	return 0, nil
+	return unix.Errno(-min(0, int32(binary.NativeEndian.Uint32(m.body))))
 }
 
 const sizeofNfgenmsg = 4
@@ -93,11 +83,21 @@ const sizeofNfgenmsg = 4
 //		__u8   version;
 //		__be16 res_id;
 //	};
-func (m message) attribute(kind uint16) ([]byte, error) {
+func (m message) attribute(kind uint16) []byte { return attributes(m.body[sizeofNfgenmsg:]).find(kind) }
+
+// whole checks that a message of nfnetlink has nothing but whole attributes.
+func (m message) whole() error {
 	if len(m.body) < sizeofNfgenmsg {
-		return nil, errShortMessage
+		return errShortMessage
 	}
-	return attributes(m.body[sizeofNfgenmsg:]).find(kind)
+	for b := attributes(m.body[sizeofNfgenmsg:]); len(b) > 0; {
+		value, rest := b.next()
+		if value == nil {
+			return errShortAttribute
+		}
+		b = rest
+	}
+	return nil
 }
 
 // attributes is a row of attributes, each
@@ -110,36 +110,42 @@ func (m message) attribute(kind uint16) ([]byte, error) {
 // and its value, padded to 4 bytes.
 type attributes []byte
 
+// next returns the value of the first attribute, whatever its kind, and the attributes after it, or nothing if it is cut off.
+func (b attributes) next() (value, rest attributes) {
+	if len(b) < unix.SizeofNlAttr {
+		return nil, nil
+	}
+	size := int(binary.NativeEndian.Uint16(b))
+	if size < unix.SizeofNlAttr || size > len(b) {
+		return nil, nil
+	}
+	return b[unix.SizeofNlAttr:size], b[min(align4(size), len(b)):]
+}
+
 // kind is that of the first attribute, which is there.
 func (b attributes) kind() uint16 {
 	return binary.NativeEndian.Uint16(b[2:]) &^ uint16(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER)
 }
 
 // find returns the value of the first attribute of the kind, a part of b, or nil if there is none.
-func (b attributes) find(kind uint16) ([]byte, error) {
+func (b attributes) find(kind uint16) []byte {
 	for len(b) > 0 {
-		value, rest, err := b.next()
-		if err != nil {
-			return nil, err
-		}
-		if b.kind() == kind {
-			return value, nil
+		value, rest := b.next()
+		if value == nil || b.kind() == kind {
+			return value
 		}
 		b = rest
 	}
-	return nil, nil
+	return nil
 }
 
-// number returns an attribute that is a __be32.
-func (b attributes) number(kind uint16) (uint32, error) {
-	value, err := b.find(kind)
-	if err == nil && len(value) != 4 {
-		err = errShortAttribute
+// number returns an attribute that is a __be32, 0 if it is not there.
+func (b attributes) number(kind uint16) uint32 {
+	value := b.find(kind)
+	if len(value) != 4 {
+		return 0
 	}
-	if err != nil {
-		return 0, err
-	}
-	return binary.BigEndian.Uint32(value), nil
+	return binary.BigEndian.Uint32(value)
 }
 
 func (b attributes) bytes(kind uint16, value []byte) attributes {
@@ -164,15 +170,8 @@ func (b attributes) nest(kind uint16, inner attributes) attributes {
 // verify checks that the message is about this family and has these attributes, which are strings.
 func (m message) verify(family uint8, want attributes) error {
 	for len(want) > 0 {
-		text, rest, err := want.next()
-		if err != nil {
-			return err
-		}
-		value, err := m.attribute(want.kind())
-		if err != nil {
-			return err
-		}
-		if m.body[0] != family || !bytes.Equal(cString(value), cString(text)) {
+		text, rest := want.next()
+		if m.body[0] != family || !bytes.Equal(cString(m.attribute(want.kind())), cString(text)) {
 			return errWrongObject
 		}
 		want = rest
@@ -200,51 +199,4 @@ func request(kind, flags uint16, seq uint32, family uint8, a attributes) []byte 
 	b[unix.SizeofNlMsghdr] = family
 	b[unix.SizeofNlMsghdr+1] = unix.NFNETLINK_V0
 	return append(b, a...)
-}
-
-// reply is the state of the reply to one question while its datagrams come in.
-type reply struct {
-	seq         uint32
-	kind        uint16     // of the messages that are the reply
-	done        bool       // the last message has come
-	errno       unix.Errno // the kernel's refusal, 0 for none
-	interrupted bool       // what was dumped changed during the dump
-}
-
-// messages yields those of a datagram that are the reply. Messages for an earlier question are skipped. Once what is dumped has
-// changed, every message has NLM_F_DUMP_INTR.
-func (r *reply) messages(datagram []byte) iter.Seq2[message, error] {
-	return func(yield func(message, error) bool) {
-		for b := datagram; len(b) > 0 && !r.done; {
-			m, rest, err := nextMessage(b)
-			if err != nil {
-				yield(message{}, err)
-				return
-			}
-			b = rest
-			if m.seq != r.seq {
-				continue
-			}
-			if r.interrupted = r.interrupted || m.flags&unix.NLM_F_DUMP_INTR != 0; r.interrupted {
-				m.flags |= unix.NLM_F_DUMP_INTR
-			}
-			switch m.kind {
-			case unix.NLMSG_ERROR, unix.NLMSG_DONE:
-				r.done = true
-				r.errno, err = m.errno()
-			case unix.NLMSG_OVERRUN:
-				err = fmt.Errorf("netlink: %w", unix.EOVERFLOW)
-			case r.kind:
-				// Without NLM_F_MULTI the reply is one message, and nothing follows it.
-				r.done = m.flags&unix.NLM_F_MULTI == 0
-				if !yield(m, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(message{}, err)
-				return
-			}
-		}
-	}
 }

@@ -1,12 +1,9 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
-
 package detect
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -27,17 +24,14 @@ const sizeofComment = 256
 
 // dryRun is what is asked of the kernel, and its reply.
 type dryRun struct {
-	batch   []byte
-	first   uint32 // the sequence number of the batch's beginning
-	steps   []step // one for each message after that
-	refused unix.Errno
-	done    bool
+	batch []byte
+	first uint32 // the sequence number of the batch's beginning
+	steps []step // one for each message after that
 }
 
 type step struct {
 	family  Family
 	feature string
-	carries string // another feature that cannot be asked for if this step is refused
 	errno   unix.Errno
 }
 
@@ -60,11 +54,10 @@ func newDryRun(first uint32, nat bool) *dryRun {
 			add(FeatureNAT, unix.NFT_MSG_NEWCHAIN, newBaseChain("nat", 4, 100))
 		}
 		add(FeatureRule, unix.NFT_MSG_NEWCHAIN, newChain("to"))
-		d.steps[len(d.steps)-1].carries = FeatureMatch
-		add(FeatureRule, unix.NFT_MSG_NEWCHAIN, newChain("from"))
-		add(FeatureRule, unix.NFT_MSG_NEWRULE, newRule("from", expression("counter", nil), jumpTo("to")))
 		add(FeatureMatch, unix.NFT_MSG_NEWRULE, newRule("to", expression("match", attributes(nil).
 			text(unix.NFTA_MATCH_NAME, "comment").be32(unix.NFTA_MATCH_REV, 0).bytes(unix.NFTA_MATCH_INFO, make([]byte, sizeofComment)))))
+		add(FeatureRule, unix.NFT_MSG_NEWCHAIN, newChain("from"))
+		add(FeatureRule, unix.NFT_MSG_NEWRULE, newRule("from", expression("counter", nil), jumpTo("to")))
 	}
 	// Errors come in the order of the messages, so the reply to the last one is the end.
 	flags := binary.NativeEndian.Uint16(d.batch[last+6:])
@@ -100,80 +93,48 @@ func jumpTo(to string) attributes {
 }
 
 // read takes one datagram of the reply.
-func (d *dryRun) read(datagram []byte) error {
-	for b := datagram; len(b) > 0 && !d.done; {
+func (d *dryRun) read(datagram []byte) (done bool, err error) {
+	for b := datagram; len(b) > 0 && !done; {
 		m, rest, err := nextMessage(b)
 		if err != nil {
-			return err
+			return false, err
 		}
 		b = rest
 		n := m.seq - d.first
 		if m.kind != unix.NLMSG_ERROR || n > uint32(len(d.steps)) {
 			continue
 		}
-		errno, err := m.errno()
-		switch {
-		case err != nil:
-			return err
-		case n == 0: // the whole batch
-			d.refused, d.done = errno, errno != 0
-		default:
-			d.steps[n-1].errno, d.done = errno, n == uint32(len(d.steps))
+		if errno := m.errno(); n > 0 {
+			d.steps[n-1].errno, done = errno, n == uint32(len(d.steps))
+		} else if errno != 0 { // the whole batch
+			return true, errno
 		}
 	}
-	return nil
+	return done, nil
 }
 
-// features says what the kernel can do for a family. It goes by the first error: what needs the refused thing fails too, which
-// says nothing about another feature.
+// features says what the kernel can do for a family. It goes by the first error: what needs the refused thing fails too. All needs
+// the table; what follows the chain of the first rule needs that.
 func (d *dryRun) features(f Family) []Feature {
 	all := []Feature{{Name: FeatureTable}, {Name: FeatureFilter}, {Name: FeatureNAT}, {Name: FeatureRule}, {Name: FeatureMatch}}
-	lost := ""
 	for _, s := range d.steps {
 		feature := &all[slices.IndexFunc(all, func(feature Feature) bool { return feature.Name == s.feature })]
 		switch {
-		case s.family != f || feature.Err != nil || s.feature == lost:
+		case s.family != f || feature.Err != nil:
 		case s.errno == 0:
 			feature.Has = Yes
 		default:
-			feature.Has, feature.Err = refusal(s.errno), textError{s.errno}
-			lost = cmp.Or(s.carries, lost)
-			if s.feature == FeatureTable {
+			feature.Has, feature.Err = Unknown, textError{s.errno} // at this moment, such as by ENOMEM
+			switch s.errno {
+			case unix.ENOENT, unix.EOPNOTSUPP, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT: // the kernel lacks something
+				feature.Has = No
+			}
+			if s.feature == FeatureTable || s.feature == FeatureRule {
 				return all
 			}
 		}
 	}
 	return all
-}
-
-// refusal says whether an errno means that the kernel lacks something. Others, such as ENOMEM, are about this moment.
-func refusal(errno unix.Errno) Answer {
-	switch errno {
-	case unix.ENOENT, unix.EOPNOTSUPP, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT:
-		return No
-	default:
-		return Unknown
-	}
-}
-
-func (s *nftSocket) run(d *dryRun) error {
-	err := s.open()
-	if err == nil {
-		err = s.send(d.batch)
-	}
-	for err == nil && !d.done {
-		var datagram []byte
-		if datagram, err = s.receive(); err == nil {
-			err = d.read(datagram)
-		}
-	}
-	if err == nil && d.refused != 0 {
-		err = d.refused
-	}
-	if err != nil {
-		return fmt.Errorf("dry run of nf_tables: %w", err)
-	}
-	return nil
 }
 
 func (p *prober) dryRun(nat bool) {
@@ -184,11 +145,19 @@ func (p *prober) dryRun(nat bool) {
 	p.nft.seq += 1 + uint32(len(d.steps))
 	err := p.nft.run(d)
 	for i, f := range families {
-		e := &p.evidence[i]
-		if err != nil {
-			e.fail(err)
-		} else {
-			e.Features = d.features(f)
+		if p.evidence[i].fail(err); err == nil {
+			p.evidence[i].Features = d.features(f)
 		}
 	}
+}
+
+func (s *nftSocket) run(d *dryRun) error {
+	err := s.open()
+	if err == nil {
+		err = s.exchange(d.batch, d.read)
+	}
+	if err != nil {
+		return fmt.Errorf("dry run of nf_tables: %w", err)
+	}
+	return nil
 }

@@ -1,0 +1,245 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"fmt"
+	"slices"
+)
+
+// compareRules counts until it is known which backend has more rules, by the cheapest questions first. What they cost does not
+// depend on how much the host has, unless both backends have many rules, or none of nft's first rules shows who made it.
+func (p *prober) compareRules() {
+	for _, ask := range []func(enough int){
+		func(int) {
+			if p.countLegacy(false); p.legacyRules().Max == Unbounded {
+				p.countLegacy(true) // nothing will be certain, so what can be read is counted for the guess
+			}
+		},
+		p.lookAtNFT,
+		p.countNFT,
+		func(int) { p.countLegacy(true) },
+	} {
+		if ask(p.enough()); p.settled() {
+			return
+		}
+	}
+}
+
+func (p *prober) nftRules() Count    { return p.evidence[0].Rules.plus(p.evidence[1].Rules) }
+func (p *prober) legacyRules() Count { return p.evidence[2].Rules.plus(p.evidence[3].Rules) }
+
+// enough is how many rules nft needs: as many as legacy, because nft wins a tie. For a guess it is twice as many, because a guess
+// is remembered only then.
+func (p *prober) enough() int {
+	switch legacy := p.legacyRules(); {
+	case legacy.Max == Unbounded:
+		return 2 * max(legacy.Min, 1)
+	case p.query.Guessed != "":
+		return 2 * max(legacy.Max, 1)
+	default:
+		return max(legacy.Max, 1)
+	}
+}
+
+// settled reports whether more questions would be in vain.
+func (p *prober) settled() bool {
+	nft, legacy := p.nftRules(), p.legacyRules()
+	return nft.Min >= p.enough() || legacy.Min > nft.Max && (p.query.Guessed == "" || legacy.Min/2 >= nft.Max) ||
+		nft.Min == nft.Max && legacy.Min == legacy.Max
+}
+
+// countLegacy counts the rules in the tables of both families, exactly or by bounds.
+func (p *prober) countLegacy(exact bool) {
+	for i := range families {
+		e, probe := &p.evidence[2+i], &p.legacy[i]
+		if probe.err != nil {
+			continue
+		}
+		e.Rules, e.Estimate, e.Tables = exactly(0), 0, nil
+		for _, name := range tableNames {
+			if !slices.Contains(probe.tables, name) {
+				continue
+			}
+			t, err := probe.count(name, exact, p.query.Everything)
+			e.fail(err)
+			e.Rules = e.Rules.plus(t.Rules)
+			if p.query.Everything {
+				e.Tables = append(e.Tables, t)
+			}
+		}
+		if e.Err != nil && e.Rules.Max != Unbounded {
+			e.Estimate = e.Rules.Max
+		}
+	}
+}
+
+// count reads the header of a table, and its entries if the number of rules must be exact and the header does not say it, or if
+// the chains are wanted. Beside an error there is what is known.
+func (p *legacyProbe) count(table string, exact, chains bool) (Table, error) {
+	counted := Table{Name: table, Rules: Count{0, Unbounded}}
+	info, err := p.info(table)
+	if err != nil {
+		return counted, fmt.Errorf("read the header of legacy table %q: %w", table, err)
+	}
+	counted.Rules = info.bound(p.family)
+	if !chains && !(exact && counted.Rules.Min < counted.Rules.Max) {
+		return counted, nil
+	}
+	t, err := p.entries(table)
+	if err != nil {
+		return counted, err
+	}
+	counted.Rules = exactly(t.rules)
+	for _, name := range t.chains {
+		counted.Chains = append(counted.Chains, string(name))
+	}
+	return counted, nil
+}
+
+// nftCount is what is known of the rules of one family.
+type nftCount struct {
+	rules  [len(tableNames)]tableRules
+	chains [len(tableNames)]nftTable
+	listed bool // chains are all that there are
+}
+
+// lookAtNFT reads the first rules. If enough have a match or target, it asks whether iptables made them.
+func (p *prober) lookAtNFT(enough int) {
+	for i := range families {
+		n, left := &p.counted[i], enough-p.nftRules().Min
+		if left <= 0 {
+			return
+		}
+		p.readRules(i, "", limit{left, firstRules})
+		for j, name := range tableNames {
+			if n.rules[j].Max == Unbounded && n.xt() < left { // the first rules are not all
+				p.readRules(i, name, limit{left, Unbounded})
+			}
+		}
+		if n.xt() >= left {
+			p.certify(i, left)
+		}
+		p.tellNFT(i)
+	}
+}
+
+// countNFT lists the chains, which show whether somebody else uses a table. Where that is not enough, it counts rules
+// until there are enough.
+func (p *prober) countNFT(enough int) {
+	for i, f := range families {
+		if p.nftRules().Min >= enough {
+			return
+		}
+		n := &p.counted[i]
+		var err error
+		n.chains, err = p.nft.tables(f)
+		n.listed = err == nil
+		p.evidence[i].fail(err)
+		p.tellNFT(i)
+		if p.nftRules().Min < enough && n.more() {
+			p.readRules(i, "", limit{max(enough, firstRules), Unbounded})
+			p.tellNFT(i)
+		}
+	}
+}
+
+// readRules reads rules of one family, and of one table if that is named.
+//
+// While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table before its successor, and a dump
+// that names a table ends after the first of that name: no rules, and no error (nf_tables_dump_rules). So only a dump that
+// names none can show that a table has no rules.
+func (p *prober) readRules(i int, table string, end limit) {
+	all, err := p.nft.rules(families[i], table, end)
+	p.evidence[i].fail(err)
+	for j, t := range all {
+		if t.seen > 0 || table == "" && err == nil {
+			p.counted[i].rules[j] = t
+		}
+	}
+}
+
+// certify asks for the chains of rules with a match or target, until enough of these are in chains of iptables.
+func (p *prober) certify(i, enough int) {
+	for j, name := range tableNames {
+		for k := range p.counted[i].rules[j].xt {
+			c := &p.counted[i].rules[j].xt[k]
+			if enough <= 0 {
+				return
+			}
+			var err error
+			c.ours, err = p.nft.ofIptables(families[i], name, c.chain)
+			p.evidence[i].fail(err)
+			if c.ours {
+				enough -= c.rules
+			}
+		}
+	}
+}
+
+// tellNFT puts what was counted into the evidence.
+func (p *prober) tellNFT(i int) {
+	e, n, likely := &p.evidence[i], &p.counted[i], 0
+	e.Rules, e.Estimate, e.Foreign, e.Tables = exactly(0), 0, nil, nil
+	for j, name := range tableNames {
+		t := n.rules[j]
+		if n.listed && !n.chains[j].exists && t.seen == 0 {
+			continue
+		}
+		foreign, best := n.foreign(j), t.seen
+		if !n.listed || len(foreign) > 0 {
+			t.Min = n.certain(j)
+		}
+		if len(foreign) > 0 {
+			best = t.Min
+		}
+		likely += best
+		e.Rules, e.Foreign = e.Rules.plus(t.Count), append(e.Foreign, foreign...)
+		if p.query.Everything && (n.chains[j].exists || t.seen > 0) {
+			e.Tables = append(e.Tables, Table{name, t.Count, n.chains[j].users})
+		}
+	}
+	if e.Err != nil && likely > e.Rules.Min {
+		e.Estimate = likely
+	}
+}
+
+// certain is how many rules of a table have a match or target and are in a chain of iptables.
+func (n *nftCount) certain(j int) (rules int) {
+	for _, c := range n.rules[j].xt {
+		if c.ours || n.listed && !slices.Contains(n.chains[j].foreign, Chain{tableNames[j], c.chain}) {
+			rules += c.rules
+		}
+	}
+	return rules
+}
+
+// xt is how many rules have a match or target.
+func (n *nftCount) xt() (rules int) {
+	for _, t := range n.rules {
+		for _, c := range t.xt {
+			rules += c.rules
+		}
+	}
+	return rules
+}
+
+// foreign are the chains because of which iptables-nft may print none of a table's rules.
+func (n *nftCount) foreign(j int) []Chain {
+	all, chain := n.chains[j].foreign, Chain{tableNames[j], n.rules[j].nftOnly}
+	if chain.Name == "" || slices.Contains(all, chain) {
+		return all
+	}
+	return append(slices.Clip(all), chain)
+}
+
+// more reports whether a table of iptables may have rules that were not read.
+func (n *nftCount) more() bool {
+	for j, t := range n.chains {
+		if t.exists && n.rules[j].Max == Unbounded {
+			return true
+		}
+	}
+	return false
+}

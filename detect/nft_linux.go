@@ -1,0 +1,243 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// nfproto is the family's number in nf_tables.
+func (f Family) nfproto() uint8 {
+	if f == IPv6 {
+		return unix.NFPROTO_IPV6
+	}
+	return unix.NFPROTO_IPV4
+}
+
+// absent reports that the error is the kernel's reply that there is no such thing. A system call that failed with the same
+// errno, because a filter refuses it, is wrapped, and says nothing.
+func absent(err error) bool { return err == unix.ENOENT || err == errNoNFTables }
+
+// retryChanged repeats what a change spoiled while it was read.
+func retryChanged(read func() error) error {
+	var err error
+	for range attempts {
+		err = read()
+		// EAGAIN and a malformed table: a legacy table was replaced between its header and its entries.
+		if !errors.Is(err, errInterrupted) && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, errBadTable) {
+			break
+		}
+	}
+	return err
+}
+
+// ofIptables asks whether iptables-nft takes a chain for its own: one of its base chains, or one that is no base chain.
+func (s *nftSocket) ofIptables(f Family, table, name string) (bool, error) {
+	m, has, err := s.object(f, table, name)
+	if has != Yes {
+		return false, err
+	}
+	c := m.chain()
+	return !c.base || c.own(), nil
+}
+
+// nativeTables names the tables that iptables does not use, as nft does: "inet firewalld". Those of inet are of both families.
+func (s *nftSocket) nativeTables() (native [len(families)][]string, err error) {
+	prefix := map[uint8]string{unix.NFPROTO_INET: "inet ", unix.NFPROTO_IPV4: "ip ", unix.NFPROTO_IPV6: "ip6 "}
+	err = retryChanged(func() error {
+		native = [len(families)][]string{}
+		return s.ask(unix.NFT_MSG_GETTABLE, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC, nil, func(m message) error {
+			name := string(cString(m.attribute(unix.NFTA_TABLE_NAME)))
+			for i, f := range families {
+				if m.body[0] == unix.NFPROTO_INET || m.body[0] == f.nfproto() && !slices.Contains(tableNames[:], name) {
+					native[i] = append(native[i], prefix[m.body[0]]+name)
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil && !absent(err) {
+		return native, fmt.Errorf("list the tables of nf_tables: %w", err)
+	}
+	return native, nil
+}
+
+// object asks for a table by its name, or for one of its chains if that is named: the cost does not depend on how much the host has.
+// The names must also be in the reply.
+func (s *nftSocket) object(f Family, table, chain string) (message, Answer, error) {
+	get, which := uint16(unix.NFT_MSG_GETTABLE), attributes(nil).text(unix.NFTA_TABLE_NAME, table)
+	if chain != "" {
+		get, which = unix.NFT_MSG_GETCHAIN, attributes(nil).text(unix.NFTA_CHAIN_TABLE, table).text(unix.NFTA_CHAIN_NAME, chain)
+	}
+	var found message
+	err := s.ask(get, 0, f.nfproto(), which, func(m message) error {
+		found = m
+		return m.verify(f.nfproto(), which)
+	})
+	switch {
+	case absent(err):
+		return message{}, No, nil
+	case err == nil && found.body != nil:
+		return found, Yes, nil
+	case err == nil:
+		err = errShortMessage // a reply without the object
+	}
+	if chain != "" {
+		return message{}, Unknown, fmt.Errorf("ask nf_tables for chain %q: %w", chain, err)
+	}
+	return message{}, Unknown, fmt.Errorf("ask nf_tables for table %q: %w", table, err)
+}
+
+// warmUp asks something small and reads it with the whole buffer, so that a large rule does not end the dump that follows. A dump
+// that was not read to its end closes the socket.
+func (s *nftSocket) warmUp(f Family) error {
+	if err := s.open(); err != nil || len(s.buf) == dumpBuffer {
+		return err
+	}
+	s.buf = s.buf[:dumpBuffer]
+	_, _, err := s.object(f, mangle, HintChain)
+	return err
+}
+
+// nftTable is what the chains of one of the five tables say about it.
+type nftTable struct {
+	exists  bool
+	foreign []Chain  // base chains that are not iptables' own
+	users   []string // chains that are not hooked into the kernel: those that iptables -N creates
+}
+
+// tables reads the chains of the family, and says what is in each of the five tables. A table without a chain is empty, so it does
+// not exist for iptables.
+func (s *nftSocket) tables(f Family) (tables [len(tableNames)]nftTable, err error) {
+	err = retryChanged(func() error {
+		tables = [len(tableNames)]nftTable{}
+		if err := s.warmUp(f); err != nil {
+			return err
+		}
+		return s.ask(unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, f.nfproto(), nil, func(m message) error {
+			c := m.chain()
+			i := slices.Index(tableNames[:], string(c.table))
+			if m.body[0] != f.nfproto() || i < 0 {
+				return nil
+			}
+			t := &tables[i]
+			t.exists = true
+			if c.base && !c.own() {
+				t.foreign = append(t.foreign, Chain{tableNames[i], string(c.name)})
+			} else if !c.base {
+				t.users = append(t.users, string(c.name))
+			}
+			return nil
+		})
+	})
+	if err != nil && !absent(err) {
+		return tables, fmt.Errorf("list the chains of nf_tables: %w", err)
+	}
+	return tables, nil
+}
+
+type nftChain struct {
+	table, name, kind []byte // parts of the message
+	base              bool   // it is hooked into the kernel
+	hook              uint32
+	priority          int32
+}
+
+// chain decodes NFT_MSG_NEWCHAIN. Only base chains have a type and a hook.
+func (m message) chain() nftChain {
+	hook := attributes(m.attribute(unix.NFTA_CHAIN_HOOK))
+	return nftChain{
+		table:    cString(m.attribute(unix.NFTA_CHAIN_TABLE)),
+		name:     cString(m.attribute(unix.NFTA_CHAIN_NAME)),
+		kind:     cString(m.attribute(unix.NFTA_CHAIN_TYPE)),
+		base:     hook != nil,
+		hook:     hook.number(unix.NFTA_HOOK_HOOKNUM),
+		priority: int32(hook.number(unix.NFTA_HOOK_PRIORITY)),
+	}
+}
+
+// The base chains of iptables are named after their hooks, which are numbered in this order (enum nf_inet_hooks).
+var hookNames = [...]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
+
+const (
+	prerouting = 1 << iota
+	input
+	forward
+	output
+	postrouting
+)
+
+// own reports whether iptables-nft takes a base chain of one of its five tables for its own. If one is not, it calls the
+// table incompatible, and prints nothing of it, or in some versions nothing of that chain.
+func (c nftChain) own() bool {
+	if c.hook >= uint32(len(hookNames)) || string(c.name) != hookNames[c.hook] {
+		return false
+	}
+	hook := 1 << c.hook
+	kind, hooks, priority := "filter", input|forward|output, int32(0) // filter
+	switch string(c.table) {
+	case "raw":
+		hooks, priority = prerouting|output, -300
+	case mangle:
+		hooks, priority = prerouting|input|forward|output|postrouting, -150
+		if hook == output {
+			kind = "route"
+		}
+	case "security":
+		priority = 150 // iptables-nft has always used this; NF_IP_PRI_SECURITY is 50
+	case "nat":
+		kind, hooks, priority = "nat", prerouting|input|output|postrouting, -100
+		if hook&(input|postrouting) != 0 {
+			priority = 100
+		}
+	}
+	return string(c.kind) == kind && hooks&hook != 0 && c.priority == priority
+}
+
+// expressions says what the expressions of a rule tell about who made it.
+//
+//	linux/netfilter/nf_tables.h:
+//	NFTA_RULE_EXPRESSIONS   nested: a row of NFTA_LIST_ELEM, each nested:
+//		NFTA_EXPR_NAME  string
+//		NFTA_EXPR_DATA  nested, as the name has it
+//
+// iptables-nft prints nothing of a table in which one rule has an expression that it does not use itself: nftOnly. A match or
+// target of x_tables, xt, is something that nft cannot make. A rule that was made with nft, and has only such expressions as
+// iptables-nft uses too, cannot be told apart: it is printed as iptables would have made it, or nearly so, and counts.
+func (m message) expressions() (xt, nftOnly bool) {
+	for list := attributes(m.attribute(unix.NFTA_RULE_EXPRESSIONS)); len(list) > 0; {
+		var element attributes
+		element, list = list.next()
+		name := string(cString(element.find(unix.NFTA_EXPR_NAME)))
+		xt = xt || name == "match" || name == "target"
+		nftOnly = nftOnly || !usedByIptables(name, element.find(unix.NFTA_EXPR_DATA))
+	}
+	return xt, nftOnly
+}
+
+// usedByIptables reports whether iptables-nft makes rules with such an expression. Matches and targets that it does not
+// translate are "match" and "target". A limit is one of packets per time, and not of what exceeds it; a log is that of
+// NFLOG, which has a group:
+//
+//	NFTA_LIMIT_TYPE   __be32: NFT_LIMIT_PKTS 0, NFT_LIMIT_PKT_BYTES 1
+//	NFTA_LIMIT_FLAGS  __be32: NFT_LIMIT_F_INV 1
+//	NFTA_LOG_GROUP    __be16
+//
+// Kernels before 4.3 send neither a limit's type nor its flags, because they have no other.
+func usedByIptables(name string, data attributes) bool {
+	switch name {
+	case "match", "target", "payload", "meta", "cmp", "bitwise", "counter", "immediate", "lookup", "range":
+		return true
+	case "limit":
+		return data.number(unix.NFTA_LIMIT_TYPE) == unix.NFT_LIMIT_PKTS && data.number(unix.NFTA_LIMIT_FLAGS) == 0
+	case "log":
+		return data.find(unix.NFTA_LOG_GROUP) != nil
+	default:
+		return false
+	}
+}

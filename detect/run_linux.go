@@ -1,0 +1,186 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Run answers the query. It never fails: what cannot be asked is Unknown in the evidence, with the error.
+func (q Query) Run() Result {
+	if q.Override.exists() && !q.Everything {
+		return q.result(unasked())
+	}
+	p := newProber(q)
+	defer p.close()
+	return p.run()
+}
+
+// prober asks the running kernel, and collects what it says.
+type prober struct {
+	query    Query
+	nft      nftSocket
+	legacy   [2]legacyProbe
+	evidence [4]Evidence // as in Result: nft's two families, then legacy's
+	counted  [2]nftCount // of nft's two families
+	between  func()      // is called between the questions: tests change the host there
+}
+
+func newProber(q Query) *prober {
+	return &prober{
+		query:    q,
+		nft:      nftSocket{fd: -1},
+		legacy:   [2]legacyProbe{newLegacyProbe(IPv4), newLegacyProbe(IPv6)},
+		evidence: unasked(),
+		counted:  [2]nftCount{{rules: uncounted()}, {rules: uncounted()}},
+		between:  func() {},
+	}
+}
+
+func (p *prober) close() {
+	p.nft.close()
+	p.legacy[0].close()
+	p.legacy[1].close()
+}
+
+// run asks what can still change the answer, or everything.
+func (p *prober) run() Result {
+	q := p.query
+	p.askHints()
+	if q.Everything || !p.found(hint) {
+		p.askCanaries()
+	}
+	p.between()
+	kubelet := p.found(hint) || p.found(canary)
+	if q.Remembered.Mode == NFT && !q.Remembered.Conclusive && (q.Everything || !kubelet) {
+		p.askExists()
+	}
+	switch {
+	case q.Everything:
+		p.countNFT(Unbounded)
+		p.countLegacy(true)
+		native, err := p.nft.nativeTables()
+		p.evidence[0].Native, p.evidence[1].Native = native[0], native[1]
+		p.evidence[0].fail(err)
+	case !kubelet && q.decide(q.backends(p.evidence)).reason != Remembered:
+		p.compareRules()
+	}
+	p.between()
+
+	// The questions were not asked at one instant, and kubelet may be starting: what outranks a lower row is asked
+	// once more before that counts.
+	if !p.found(hint) && (p.found(canary) || p.found(hasRules)) {
+		p.askHints()
+		if !p.found(hint) && p.evidence[0].Canary != Yes && p.evidence[1].Canary != Yes {
+			p.askCanaries()
+		}
+	}
+	if q.DryRun && (q.Everything || q.decide(q.backends(p.evidence)).reason == Default) {
+		p.dryRun(q.NAT)
+	}
+	r := q.result(p.evidence)
+	// Privileged questions were answered, each with EPERM.
+	r.unprivileged = max(p.nft.permitted, p.legacy[0].permitted, p.legacy[1].permitted) == No
+	return r
+}
+
+func hasRules(e Evidence) bool { return e.Rules.Min > 0 }
+
+// found reports whether something is known to be in any backend and family.
+func (p *prober) found(what func(Evidence) bool) bool {
+	return slices.ContainsFunc(p.evidence[:], what)
+}
+
+// askHints asks nft first, because its hint decides whatever legacy says. Legacy reports both chains at once.
+func (p *prober) askHints() {
+	if p.askNFT(HintChain, func(e *Evidence) *Answer { return &e.Hint }) {
+		return
+	}
+	for i := range families {
+		e := &p.evidence[2+i]
+		e.Supported = p.legacy[i].list()
+		hint, canary, err := p.legacy[i].kubelet()
+		e.Hint = hint
+		if e.exists = Unknown; p.legacy[i].err == nil {
+			e.exists = answer(len(p.legacy[i].tables) > 0)
+		}
+		if e.Canary != Yes { // one that was there does not become less of a sign when kubelet renews it
+			e.Canary = canary
+		}
+		e.fail(err)
+		if hint == Yes && !p.query.Everything {
+			return
+		}
+	}
+}
+
+// askCanaries asks nft only. A canary in legacy is not the end of the questions, because one in nft outranks it.
+func (p *prober) askCanaries() {
+	p.askNFT(CanaryChain, func(e *Evidence) *Answer { return &e.Canary })
+}
+
+// askExists asks whether nft has one of the five tables, in either family. Of legacy it is known.
+func (p *prober) askExists() {
+	for i, f := range families {
+		e := &p.evidence[i]
+		for _, name := range tableNames {
+			var err error
+			_, e.exists, err = p.nft.object(f, name, "")
+			e.fail(err)
+			if e.exists != No {
+				return
+			}
+		}
+	}
+}
+
+// askNFT asks for a chain in one family after the other, and reports whether that was enough.
+func (p *prober) askNFT(chain string, to func(*Evidence) *Answer) (enough bool) {
+	for i, f := range families {
+		e := &p.evidence[i]
+		_, answer, err := p.nft.object(f, mangle, chain)
+		*to(e), e.Supported = answer, p.nft.supported
+		e.fail(err)
+		if answer == Yes && !p.query.Everything {
+			return true
+		}
+	}
+	return false
+}
+
+// Wait answers the query every PollInterval until there is a conclusive answer of the kind that WaitFor names, or ctx is done,
+// and returns the last answer. An Override ends it at once. A dry run is made only when ctx is done, for the guess.
+//
+// The error is nil if what was waited for has come, or with an Override. Else it is the one of ctx. The caller must be locked
+// to its thread if that has entered another namespace.
+func (q Query) Wait(ctx context.Context) (Result, error) { return q.wait(ctx, Query.Run) }
+
+func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error) {
+	if q.Override.exists() {
+		return run(q), nil
+	}
+	look := q
+	look.DryRun = q.DryRun && q.Everything // Everything wants its result, too
+	for {
+		r := run(look)
+		if q.WaitFor.Ended(r) {
+			return r, nil
+		}
+		select {
+		case <-time.After(PollInterval):
+		case <-ctx.Done():
+			if look == q {
+				return r, ctx.Err()
+			}
+			look = q // A dry run makes no answer conclusive, so once, for the guess, is enough.
+		}
+	}
+}
+
+// Ended reports whether a result is what was waited for. What kubelet's chains said earlier will do.
+func (w WaitFor) Ended(r Result) bool {
+	return r.Conclusive && (w != ForKubelet || r.Reason.Kubelet() || r.Remembered != nil && r.Remembered.Reason.Kubelet())
+}

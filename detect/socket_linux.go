@@ -1,0 +1,212 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// nftSocket asks nf_tables, over one netlink socket that is opened at the first question.
+type nftSocket struct {
+	fd        int // -1: not open
+	seq       uint32
+	buf       []byte // as large as what was asked for on this socket: see dumpBuffer
+	supported Answer
+	permitted Answer // No while every reply was EPERM
+
+	// fatal is set when asking more would not help: nf_tables is missing (each question would make the kernel look for the module
+	// again), or it may not be asked, or does not reply.
+	fatal error
+}
+
+var errNoNFTables = errors.New("this kernel has no nf_tables")
+
+const (
+	// attempts is how often something is read again that changed while it was read.
+	attempts = 5
+
+	// The kernel fills as much of a dump at a time as was asked for before, 32 KiB at most (netlink_dump in
+	// net/netlink/af_netlink.c). A rule that does not fit ends the dump without a word, so something small is read
+	// with all of the buffer before a dump that must be complete. Without the last 8 bytes, which the kernel does not
+	// use (SKB_WITH_OVERHEAD), Go's allocator takes it for a small object, which costs three page faults less.
+	dumpBuffer = 32<<10 - 8
+
+	// smallBuffer is as much as the kernel puts into the first part of a dump where it was asked for nothing else yet
+	// (NLMSG_GOODSIZE: a page, 8 KiB at most).
+	smallBuffer = 8 << 10
+)
+
+func (s *nftSocket) close() {
+	if s.fd >= 0 {
+		unix.Close(s.fd)
+		s.fd = -1
+	}
+}
+
+// open makes the socket, at the first question.
+func (s *nftSocket) open() error {
+	if s.fatal != nil || s.fd >= 0 {
+		return s.fatal
+	}
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	switch {
+	case errors.Is(err, unix.EPROTONOSUPPORT): // nor nfnetlink, which carries it
+		s.supported, s.fatal = No, errNoNFTables
+	case err != nil:
+		s.supported, s.fatal = Unknown, fmt.Errorf("open a netlink socket: %w", err)
+	default:
+		s.fd = fd
+		if s.buf == nil {
+			s.buf = make([]byte, dumpBuffer)
+		}
+		s.buf = s.buf[:smallBuffer]
+	}
+	return s.fatal
+}
+
+// receive returns the next datagram from the kernel. The kernel has queued the reply before sendto returns, and more of
+// a dump before recvfrom does, so there is nothing to wait for: EAGAIN is the end of it.
+func (s *nftSocket) receive() ([]byte, error) {
+	for {
+		n, from, err := unix.Recvfrom(s.fd, s.buf, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
+		switch sender, ok := from.(*unix.SockaddrNetlink); {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, fmt.Errorf("receive: %w", err)
+		case n > len(s.buf):
+			return nil, errShortMessage
+		case ok && sender.Pid == 0: // anything else is not from the kernel
+			return s.buf[:n], nil
+		}
+	}
+}
+
+// exchange sends a message and reads what comes, until that is done or fails. What is left to read closes the socket: the rest of a
+// dump would block the next one, see warmUp.
+func (s *nftSocket) exchange(b []byte, read func(datagram []byte) (done bool, err error)) error {
+	err := unix.Sendto(s.fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	if err != nil {
+		err = fmt.Errorf("send: %w", err)
+	}
+	for done := false; !done; {
+		var datagram []byte
+		if err == nil {
+			datagram, err = s.receive()
+		}
+		if err == nil {
+			done, err = read(datagram)
+		}
+		if err != nil && !done {
+			s.close()
+			break
+		}
+	}
+	return err
+}
+
+// reply is the state of the reply to one question while its datagrams come in.
+type reply struct {
+	seq         uint32
+	kind        uint16     // of the messages that are the reply
+	done        bool       // the last message has come
+	errno       unix.Errno // the kernel's refusal, 0 for none
+	interrupted bool       // what was dumped changed during the dump
+}
+
+// read hands out the messages of a datagram that are the reply, until that returns an error. Messages for an earlier question are
+// skipped. Once what is dumped has changed, every message has NLM_F_DUMP_INTR.
+func (r *reply) read(datagram []byte, each func(message) error) error {
+	for b := datagram; len(b) > 0 && !r.done; {
+		m, rest, err := nextMessage(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		if m.seq != r.seq {
+			continue
+		}
+		if r.interrupted = r.interrupted || m.flags&unix.NLM_F_DUMP_INTR != 0; r.interrupted {
+			m.flags |= unix.NLM_F_DUMP_INTR
+		}
+		switch m.kind {
+		case unix.NLMSG_ERROR, unix.NLMSG_DONE:
+			r.done, r.errno = true, m.errno()
+		case unix.NLMSG_OVERRUN:
+			err = fmt.Errorf("netlink: %w", unix.EOVERFLOW)
+		case r.kind:
+			// Without NLM_F_MULTI the reply is one message, and nothing follows it.
+			r.done = m.flags&unix.NLM_F_MULTI == 0
+			if err = m.whole(); err == nil {
+				err = each(m)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// err is what a complete reply says.
+func (r reply) err() error {
+	switch r.errno {
+	case 0:
+		if r.interrupted {
+			return errInterrupted
+		}
+		return nil
+	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
+		return errNoNFTables
+	case unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family: it has no table
+		return unix.ENOENT
+	case unix.EINTR: // the dump's own way to say that the rules changed
+		return errInterrupted
+	default:
+		return r.errno
+	}
+}
+
+// ask puts one question and hands out the messages of the reply, until that returns an error; errEnough is none. Else the error is the
+// kernel's refusal as an errno, ENOENT for "there is no such thing" among them. The kind of the reply precedes that of the question
+// (enum nf_tables_msg_types). A message is valid until the next one.
+func (s *nftSocket) ask(get, flags uint16, family uint8, a attributes, each func(message) error) error {
+	if err := s.open(); err != nil {
+		return err
+	}
+	s.seq++
+	r := reply{seq: s.seq, kind: nftKind(get - 1)}
+	err := s.exchange(request(nftKind(get), flags, s.seq, family, a), func(datagram []byte) (bool, error) {
+		err := r.read(datagram, each)
+		return r.done, err
+	})
+	if err == nil {
+		err = r.err()
+	}
+	if err == errEnough {
+		err = nil
+	}
+	s.noteSupport(err)
+	return err
+}
+
+// noteSupport takes note of whether nf_tables is there and can be asked.
+func (s *nftSocket) noteSupport(err error) {
+	switch errno, replied := err.(unix.Errno); {
+	case err == nil, err == unix.ENOENT: // the reply, see absent
+		s.supported, s.permitted = Yes, Yes
+	case err == errNoNFTables:
+		s.supported, s.permitted, s.fatal = No, Yes, err
+	case replied && errno == unix.EPERM:
+		s.permitted = max(s.permitted, No)
+	case replied:
+		s.permitted = Yes
+	}
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EAGAIN) {
+		s.fatal = err
+	}
+	s.supported = max(s.supported, Unknown)
+}
