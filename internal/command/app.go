@@ -5,6 +5,7 @@
 package command
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -27,8 +28,7 @@ var version, revision string
 
 type session struct {
 	names  layout.Names
-	args   []string
-	stdout *page
+	stdout *bufio.Writer // which keeps an error of writing until the end
 	stderr io.Writer
 }
 
@@ -41,16 +41,16 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 { // before Linux 5.18 a program can be started without any
 		args = []string{program}
 	}
-	s := &session{layout.Names{Self: p, Container: memory.ThisContainer()}, args, newPage(stdout), stderr}
-	app := s.app()
-	err := app.Run(args)
+	s := &session{layout.Names{Self: p, Container: memory.ThisContainer()}, bufio.NewWriter(stdout), stderr}
+	err := s.app().Run(args)
 	if _, ok := err.(cli.ExitCoder); ok { // the library's own: help for a command that does not exist
-		err = unknownCommand(app, args[len(args)-1])
+		err = unknownCommand(args[len(args)-1])
 	}
-	if err = cmp.Or(err, s.stdout.err); err != nil {
+	status := s.printError(err)
+	if err := s.stdout.Flush(); err != nil {
 		return s.printError(err)
 	}
-	return 0
+	return status
 }
 
 // app is set up so that only answers and requested help go to stdout, and so that every error comes back to Run: by
@@ -71,7 +71,7 @@ func (s *session) app() *cli.App {
 	}
 	for _, c := range commands {
 		c.HideHelpCommand = true
-		c.OnUsageError = s.explain
+		c.OnUsageError = wrongFlag
 		c.Before = refuseSurplus
 	}
 	return &cli.App{
@@ -88,12 +88,12 @@ func (s *session) app() *cli.App {
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true},
 		},
 		Commands:       commands,
-		OnUsageError:   s.explain,
+		OnUsageError:   wrongFlag,
 		ExitErrHandler: func(*cli.Context, error) {},
 		Action: func(c *cli.Context) error {
 			switch {
 			case c.Args().Present():
-				return unknownCommand(c.App, c.Args().First())
+				return unknownCommand(c.Args().First())
 			case c.Bool("version"):
 				return printVersion(c)
 			}
@@ -117,7 +117,6 @@ ENVIRONMENT:
                            to stderr
    XTABLES_LOCKFILE        iptables-legacy's lock, which doctor checks;
                            /run/xtables.lock by default
-   NO_COLOR, TERM=dumb     detect and doctor print no colours
 
 EXIT STATUS:
    0    success

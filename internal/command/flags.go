@@ -12,12 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// examples are values of flags, by any of their names, for the messages about wrong ones.
-var examples = map[string]string{
-	"dir": "/usr/sbin", "root": "/mnt/image", "netns": "/run/netns/NAME", "pid": "1", "wait": "90s", "mode": "legacy",
-	"output": "json", "o": "json", "for": "kubelet", "alternatives": "never",
-}
-
 // enumFlag is a flag that takes one of several words.
 func enumFlag(f *cli.StringFlag, words ...string) cli.Flag {
 	f.Action = func(c *cli.Context, value string) error {
@@ -33,7 +27,7 @@ func enumFlag(f *cli.StringFlag, words ...string) cli.Flag {
 func pathFlag(name, usage string) cli.Flag {
 	return &cli.StringFlag{Name: name, Usage: usage, Action: func(c *cli.Context, path string) error {
 		if path == "" {
-			return usagef(c, "--%s needs a path such as %s", name, examples[name])
+			return usagef(c, "--%s needs a path", name)
 		}
 		return nil
 	}}
@@ -51,11 +45,11 @@ func boolFlag(name, usage string) cli.Flag {
 // waitFlags are --wait and what it waits for.
 func waitFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{
+		&cli.DurationFlag{
 			Name: "wait", DefaultText: "do not wait", Usage: "wait for a certain answer, up to `DURATION`,\n\tsuch as 90s or 5m",
-			Action: func(c *cli.Context, value string) error {
-				if d, err := time.ParseDuration(value); err != nil || d <= 0 {
-					return usagef(c, "--wait must be a positive duration such as 90s or 5m, not %q", value)
+			Action: func(c *cli.Context, limit time.Duration) error {
+				if limit <= 0 {
+					return usagef(c, "--wait must be a positive duration such as 90s or 5m, not %s", limit)
 				}
 				return nil
 			},
@@ -65,11 +59,10 @@ func waitFlags() []cli.Flag {
 	}
 }
 
-// wait is what --wait and --for say.
-func wait(c *cli.Context) (limit time.Duration, what detect.WaitFor) {
-	limit, _ = time.ParseDuration(c.String("wait")) // which has been checked; 0 without it
+// waitFor is what --for says.
+func waitFor(c *cli.Context) detect.WaitFor {
 	if c.String("for") == "kubelet" {
-		return limit, detect.ForKubelet
+		return detect.ForKubelet
 	}
-	return limit, detect.ForAny
+	return detect.ForAny
 }
