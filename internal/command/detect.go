@@ -65,7 +65,7 @@ func (s *session) detect(c *cli.Context) error {
 	}
 	a := answer{Result: r, Network: here.ThisNetwork(s.names.Container, r)}
 	if !elsewhere && noDir == nil {
-		now := here.Look(s.names, dir, variable, r)
+		now, _ := here.Look(s.names, dir, q, r)
 		a.Here = &now
 	}
 	s.answer(c.String("output"), a)

@@ -1,17 +1,73 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package doctor finds out what is wrong with iptables in this container, and how to fix it. Examine does all I/O;
+// Diagnose turns what was found into findings and is pure.
 package doctor
 
 import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
+
+// Version goes up when something in docs/doctor.schema.json changes its meaning or is removed.
+const Version = 4
+
+// Report is everything that was looked at. Its JSON form is docs/doctor.schema.json.
+type Report struct {
+	Version      int             `json:"version"`
+	Findings     []Finding       `json:"findings"`
+	Host         detect.Result   `json:"host"`
+	Here         here.Here       `json:"here"`
+	Network      here.Network    `json:"network"`
+	Variable     detect.Mode     `json:"variable,omitempty"` // of this process
+	Capabilities []Capability    `json:"capabilities"`
+	Programs     []Program       `json:"programs"`
+	Names        []layout.Status `json:"names"`
+	Unreadable   []string        `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
+
+	Client string `json:"client,omitempty"` // the iptables that PATH finds first
+
+	dirArgument   string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
+	absent        []string // names that are not in the directory
+	open          string   // the directory in which others could replace the client, "" if they cannot
+	claimed       error    // why select and reset refuse: a command is somebody else's
+	image, volume bool     // the switch was there before this container: in its image, or in a volume
+	distrusted    bool     // the caller has fewer privileges than this process, so the variable does not count
+	userNamespace bool     // this process is in a user namespace of its own, or that is unknown
+	canLoad       bool     // legacy's program could load x_tables, or they were loaded already
+	unwritable    error    // why the commands cannot be changed
+	forgetful     error    // why this user can neither make the memory nor remove it
+	strangers     bool     // process 1 is not this container's, or that is unknown
+	lock          error    // why iptables-legacy cannot lock its tables
+	holder        string   // who holds that lock
+	user          int      // the effective one
+	bypasses      []string // paths in other directories that run the backend which the host does not use
+	unlisted      []string // why iptables-nft could not list its tables at all
+	fileCaps      []string // programs whose file capabilities are not those of the wrapper's file
+	wrapperCaps   bool     // the wrapper's file has some
+}
+
+// Capability is one that iptables needs.
+type Capability struct {
+	Name      string `json:"name"`
+	Present   bool   `json:"present"`
+	NeededFor string `json:"needed_for"`
+}
+
+// Program is what runs as iptables in one mode.
+type Program struct {
+	Mode    detect.Mode `json:"mode"`
+	Path    string      `json:"path,omitempty"`
+	Version string      `json:"version,omitempty"` // the line that it prints
+	Error   string      `json:"error,omitempty"`
+}
 
 // Severity orders findings. Only a problem makes doctor end with status 1.
 type Severity string
@@ -82,7 +138,7 @@ func (r *Report) diagnose(host, backend, others []rule) []Finding {
 	found := []Finding{}
 	for _, severity := range []Severity{Problem, Warning, Note} {
 		for _, rule := range slices.Concat(first(host), first(backend), others) {
-			if rule.detail = clean(rule.detail); rule.detail == "" || rule.severity != severity {
+			if rule.detail == "" || rule.severity != severity {
 				continue
 			}
 			fix := rule.fixes[slices.IndexFunc(rule.fixes, func(f fix) bool { return f.applies })]
@@ -95,21 +151,15 @@ func (r *Report) diagnose(host, backend, others []rule) []Finding {
 
 // first returns the first rule that applies, if there is one.
 func first(rules []rule) []rule {
-	i := slices.IndexFunc(rules, func(r rule) bool { return clean(r.detail) != "" })
+	i := slices.IndexFunc(rules, func(r rule) bool { return r.detail != "" })
 	return rules[max(i, 0) : i+1]
 }
 
 func (r *Report) placeholders(detail string) *strings.Replacer {
 	other := map[detect.Mode]detect.Mode{detect.NFT: detect.Legacy, detect.Legacy: detect.NFT}[r.Host.Mode]
 	here := cmp.Or(r.Here.Backend, r.Host.Mode) // the backend that calls use here
-	_, because, _ := strings.Cut(r.Host.String(), ": ")
 	return strings.NewReplacer("{}", detail, "{variable}", programs.ModeVariable, "{here}", string(here), "{program}", r.Here.Program,
-		"{host}", string(r.Host.Mode), "{other}", string(other), "{because}", because, "{dir}", r.dirArgument, "{client}", r.Client)
-}
-
-// clean makes one line of a text and removes what a terminal might take for a command.
-func clean(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }), " ")
+		"{host}", string(r.Host.Mode), "{other}", string(other), "{because}", r.Host.Because(), "{dir}", r.dirArgument, "{client}", r.Client)
 }
 
 // stale are the rules about what this container has decided itself, so that a new one of the same Pod would be right.
@@ -118,7 +168,7 @@ var stale = []string{"wrong-backend-stored", "wrong-backend-remembered", "two-ba
 // Stale returns the finding that a new container of the same Pod would not have.
 func (r *Report) Stale() *Finding {
 	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return slices.Contains(stale, f.Code) })
-	if i < 0 || r.baked {
+	if i < 0 || r.image || r.volume {
 		return nil
 	}
 	return &r.Findings[i]
