@@ -58,23 +58,9 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 func (s *session) app() *cli.App {
 	commands := []*cli.Command{
 		s.detectCommand(), s.doctorCommand(), s.installCommand(), s.selectCommand(), s.resetCommand(),
-		{
-			Name: "help", Usage: "print help for the program or a command", ArgsUsage: "[COMMAND]",
-			Action: func(c *cli.Context) error {
-				if name := c.Args().First(); name != "" {
-					return cli.ShowCommandHelp(c, name)
-				}
-				return cli.ShowAppHelp(c)
-			},
-		},
 		{Name: "version", Usage: "print version, revision, platform and Go version", Action: printVersion},
 	}
-	for _, c := range commands {
-		c.HideHelpCommand = true
-		c.OnUsageError = wrongFlag
-		c.Before = refuseSurplus
-	}
-	return &cli.App{
+	app := &cli.App{
 		Name:                  program,
 		Usage:                 "run the iptables backend that the host uses",
 		UsageText:             program + " COMMAND [options]",
@@ -82,9 +68,7 @@ func (s *session) app() *cli.App {
 		CustomAppHelpTemplate: cli.AppHelpTemplate + moreHelp,
 		Writer:                s.stdout,
 		ErrWriter:             s.stderr,
-		HideHelpCommand:       true,
 		Flags: []cli.Flag{
-			cli.HelpFlag, // which the library adds only to an app that has no command "help"
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true},
 		},
 		Commands:       commands,
@@ -102,6 +86,13 @@ func (s *session) app() *cli.App {
 			return failure{status: 2}
 		},
 	}
+	app.Setup() // which adds the command help
+	for _, c := range app.Commands {
+		c.HideHelpCommand = true
+		c.OnUsageError = wrongFlag
+		c.Before = refuseSurplus
+	}
+	return app
 }
 
 const description = `Called as iptables, iptables-save, iptables-restore, or one of their

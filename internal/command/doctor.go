@@ -23,7 +23,7 @@ func (s *session) doctorCommand() *cli.Command {
 		Flags: []cli.Flag{
 			boolFlag("check", "print nothing but the problems, one a line"),
 			boolFlag("stale", "for a liveness probe: exit with status 1 only\n\tif a new container of the same Pod would be right"),
-			boolFlag("all", "also print notes and all that was examined"),
+			boolFlag("all", "also print all that was examined"),
 			dirFlag(),
 			enumFlag(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}, "text", "json"),
 		},
@@ -68,31 +68,13 @@ func (s *session) doctor(c *cli.Context) error {
 	return nil
 }
 
-func counts(r doctor.Report) string {
-	n := map[doctor.Severity]int{}
-	for _, f := range r.Findings {
-		n[f.Severity]++
-	}
-	var parts []string
-	for _, severity := range []doctor.Severity{doctor.Problem, doctor.Warning} {
-		if n := n[severity]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s%s", n, severity, strings.Repeat("s", min(1, n-1))))
-		}
-	}
-	if parts == nil {
-		return "no problems found"
-	}
-	return "found " + strings.Join(parts, " and ")
-}
-
 var places = map[doctor.Where]string{doctor.Container: "in this container", doctor.Image: "in the image", doctor.Pod: "in the Pod's spec", doctor.Node: "on the node"}
 
 // report prints what a person needs first, and everything if asked to.
 func (s *session) report(r doctor.Report, all bool) {
+	var found []string
 	for _, f := range r.Findings {
-		if f.Severity == doctor.Note && !all {
-			continue
-		}
+		found = append(found, f.Code)
 		s.paragraph(fmt.Sprintf("%-9s", strings.ToUpper(string(f.Severity))), f.Code+": "+f.Text)
 		fix, commands, _ := strings.Cut(f.Fix, "\n")
 		if f.Where != doctor.Pod || !strings.HasPrefix(fix, "delete the Pod") {
@@ -105,23 +87,16 @@ func (s *session) report(r doctor.Report, all bool) {
 		fmt.Fprintln(s.stdout)
 	}
 	s.summary(answer{r.Host, &r.Here, r.Network})
+	result := cmp.Or(strings.Join(found, ", "), "no problems found")
 	if !all {
-		s.paragraph("result:         ", counts(r)+"; details: iptables-wrapper doctor --all")
+		s.paragraph("result:         ", result+"; details: iptables-wrapper doctor --all")
 		return
 	}
-	s.paragraph("result:         ", counts(r))
+	s.paragraph("result:         ", result)
+	s.paragraph("capabilities:   ", cmp.Or(strings.Join(r.Capabilities, ", "), "none of those that iptables needs"))
 	s.tables(r.Host)
-	s.details(r)
-}
 
-func (s *session) details(r doctor.Report) {
-	rows := [][]string{{"CAPABILITY", "PRESENT", "NEEDED FOR"}}
-	for _, c := range r.Capabilities {
-		rows = append(rows, []string{c.Name, map[bool]string{true: "yes", false: "no"}[c.Present], c.NeededFor})
-	}
-	s.table(rows...)
-
-	rows = [][]string{{"MODE", "PROGRAM", "VERSION"}}
+	rows := [][]string{{"MODE", "PROGRAM", "VERSION"}}
 	for _, x := range r.Programs {
 		rows = append(rows, []string{string(x.Mode), x.Path, cmp.Or(x.Error, x.Version)})
 	}

@@ -7,11 +7,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
@@ -30,11 +33,11 @@ const seeHelp = "see " + program + " --help"
 
 // usagef is wrong usage of a command, or of the program itself.
 func usagef(c *cli.Context, format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	if c.Command.Name != program {
-		err = fmt.Errorf("%s: %w", c.Command.Name, err)
+	err, called := fmt.Errorf(format, args...), program
+	if name := c.Command.Name; name != program {
+		err, called = fmt.Errorf("%s: %w", name, err), program+" "+name
 	}
-	return failure{2, err, "see " + c.Command.HelpName + " --help"}
+	return failure{2, err, "see " + called + " --help"}
 }
 
 // say prints a text for people. An error may join several: a line each.
@@ -94,3 +97,55 @@ func unknownCommand(typed string) error {
 
 // wrongFlag keeps the library from printing help on stdout.
 func wrongFlag(c *cli.Context, err error, _ bool) error { return usagef(c, "%v", err) }
+
+// enumFlag is a flag that takes one of several words.
+func enumFlag(f *cli.StringFlag, words ...string) cli.Flag {
+	f.Action = func(c *cli.Context, value string) error {
+		if !slices.Contains(words, value) {
+			return usagef(c, "--%s %q is not one of %s", f.Name, value, strings.Join(words, ", "))
+		}
+		return nil
+	}
+	return f
+}
+
+// pathFlag is a flag for a file or a directory.
+func pathFlag(name, usage string) cli.Flag {
+	return &cli.StringFlag{Name: name, Usage: usage, Action: func(c *cli.Context, path string) error {
+		if path == "" {
+			return usagef(c, "--%s needs a path", name)
+		}
+		return nil
+	}}
+}
+
+func dirFlag() cli.Flag {
+	return pathFlag("dir", "`DIR` that holds the iptables commands (default:\n\tthe wrapper's own if iptables is there, else\n\t"+
+		"the first standard one that has it)")
+}
+
+func boolFlag(name, usage string) cli.Flag {
+	return &cli.BoolFlag{Name: name, Usage: usage, DisableDefaultText: true}
+}
+
+// waitFlags are --wait and what it waits for.
+func waitFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.DurationFlag{
+			Name: "wait", DefaultText: "do not wait", Usage: "wait for a certain answer, up to `DURATION`,\n\tsuch as 90s or 5m",
+			Action: func(c *cli.Context, limit time.Duration) error {
+				if limit <= 0 {
+					return usagef(c, "--wait must be a positive duration such as 90s or 5m, not %s", limit)
+				}
+				return nil
+			},
+		},
+		enumFlag(&cli.StringFlag{Name: "for", Value: "any", Usage: "what --wait waits for: `EVIDENCE` is kubelet\n\t" +
+			"(its chains alone) or any"}, "any", "kubelet"),
+	}
+}
+
+// waitFor is what --for says.
+func waitFor(c *cli.Context) detect.WaitFor {
+	return map[string]detect.WaitFor{"any": detect.ForAny, "kubelet": detect.ForKubelet}[c.String("for")]
+}

@@ -27,7 +27,7 @@ type Report struct {
 	Here         here.Here       `json:"here"`
 	Network      here.Network    `json:"network"`
 	Variable     detect.Mode     `json:"variable,omitempty"` // of this process
-	Capabilities []Capability    `json:"capabilities"`
+	Capabilities []string        `json:"capabilities"`       // of the two that iptables needs
 	Programs     []Program       `json:"programs"`
 	Names        []layout.Status `json:"names"`
 	Unreadable   []string        `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
@@ -54,12 +54,11 @@ type Report struct {
 	wrapperCaps   bool     // the wrapper's file has some
 }
 
-// Capability is one that iptables needs.
-type Capability struct {
-	Name      string `json:"name"`
-	Present   bool   `json:"present"`
-	NeededFor string `json:"needed_for"`
-}
+// The capabilities that iptables needs: for reading and changing rules, and for iptables-legacy.
+const (
+	netAdmin = "CAP_NET_ADMIN"
+	netRaw   = "CAP_NET_RAW"
+)
 
 // Program is what runs as iptables in one mode.
 type Program struct {
@@ -76,7 +75,6 @@ type Severity string
 const (
 	Problem Severity = "problem"
 	Warning Severity = "warning"
-	Note    Severity = "note"
 )
 
 // Where says where a fix is applied.
@@ -129,14 +127,20 @@ func when[T ~string](condition bool, detail T) string {
 	return ""
 }
 
-// Diagnose fills in the findings, the most severe first.
-func (r *Report) Diagnose() { r.Findings = r.diagnose(r.host(), r.backend(), r.others()) }
+// Diagnose fills in the findings, the most severe first. Where there is no iptables at all, nothing of it can be wrong.
+func (r *Report) Diagnose() {
+	others := r.others()
+	if r.bare() {
+		others = nil
+	}
+	r.Findings = r.diagnose(r.host(), r.backend(), others)
+}
 
 // diagnose reports each rule that applies, but of host and backend only the first: the others there are consequences of it,
 // or say the same.
 func (r *Report) diagnose(host, backend, others []rule) []Finding {
 	found := []Finding{}
-	for _, severity := range []Severity{Problem, Warning, Note} {
+	for _, severity := range []Severity{Problem, Warning} {
 		for _, rule := range slices.Concat(first(host), first(backend), others) {
 			if rule.detail == "" || rule.severity != severity {
 				continue

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -45,12 +46,11 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	})
 	r.Capabilities = capabilities()
 	r.programs(n, dir)
-	r.lock = r.lockError(n.Self.Trusted())
+	r.lock = r.lockError()
 
 	// Only now: legacy's program loads x_tables where it can.
-	legacy := r.Host.Of(detect.Legacy, detect.IPv4)
-	r.canLoad = legacy.Supported != detect.Unknown || legacy.Err != nil ||
-		detect.Query{Everything: true}.Run().Of(detect.Legacy, detect.IPv4).Supported != detect.Unknown
+	unknown := func(host detect.Result) bool { return host.Of(detect.Legacy, detect.IPv4).Supported == detect.Unknown }
+	r.canLoad = !unknown(r.Host) || r.failed(nil) != "" || !unknown(detect.Query{Everything: true}.Run())
 	r.Diagnose()
 	return r
 }
@@ -103,15 +103,18 @@ func glance(n layout.Names, dir string, q detect.Query) Report {
 	return r
 }
 
-func capabilities() []Capability {
+// capabilities are those of the two that this process has.
+func capabilities() []string {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	_ = unix.Capget(&header, &data[0]) // fails for a wrong version only
-	has := func(bit int) bool { return data[bit/32].Effective&(1<<(bit%32)) != 0 }
-	return []Capability{
-		{"CAP_NET_ADMIN", has(unix.CAP_NET_ADMIN), "reading and changing rules"},
-		{"CAP_NET_RAW", has(unix.CAP_NET_RAW), "iptables-legacy"},
+	has := []string{}
+	for i, name := range []string{unix.CAP_NET_ADMIN: netAdmin, unix.CAP_NET_RAW: netRaw} {
+		if name != "" && data[0].Effective&(1<<i) != 0 {
+			has = append(has, name)
+		}
 	}
+	return has
 }
 
 // open is a directory in which somebody but root could replace the file that a path points to: nothing is started there.
@@ -129,20 +132,19 @@ func open(n layout.Names, path string) string {
 // because that follows the variable. A call with the variable neither reads nor stores anything.
 func ask(program string) (backend detect.Mode, wrapped bool) {
 	defer os.Setenv(programs.ModeVariable, os.Getenv(programs.ModeVariable)) // empty is as good as none
-	said := map[detect.Mode]detect.Mode{}
-	for _, mode := range programs.Modes() {
+	var said [2]detect.Mode
+	for i, mode := range programs.Modes() {
 		os.Setenv(programs.ModeVariable, string(mode))
 		line, _, _ := install.Output(program, "iptables", "--version")
 		var version, backend string
 		if n, _ := fmt.Sscanf(line, "iptables v%s (%s", &version, &backend); n == 2 {
-			said[mode] = map[string]detect.Mode{"nf_tables)": detect.NFT, "legacy)": detect.Legacy}[backend]
+			said[i] = map[string]detect.Mode{"nf_tables)": detect.NFT, "legacy)": detect.Legacy}[backend]
 		}
 	}
-	nft, legacy := said[detect.NFT], said[detect.Legacy]
-	if nft == legacy {
-		return nft, false
+	if said[0] == said[1] {
+		return said[0], false
 	}
-	return "", nft == detect.NFT && legacy == detect.Legacy
+	return "", slices.Equal(said[:], programs.Modes())
 }
 
 // older reports whether the switch in a directory is older than process 1.
@@ -156,4 +158,93 @@ func older(n layout.Names, dir string) bool {
 	}
 	start := time.Now().Add(time.Duration(started)*10*time.Millisecond - time.Duration(now.Nano()))
 	return time.Unix(sw.Ctim.Unix()).Before(start.Add(-10 * time.Millisecond))
+}
+
+// programs looks at what runs in each mode.
+func (r *Report) programs(n layout.Names, dir string) {
+	own, _ := n.Self.Path()
+	wrapper, noFile := install.Capabilities(n.Tree, own)
+	r.wrapperCaps = wrapper != ""
+	for _, mode := range programs.Modes() {
+		path, version, err := install.Programs(n, dir, mode)
+		if err == nil { // without its libraries a program has no match and no target
+			if _, stderr, loadErr := install.Output(path, "iptables", "-m", "comment", "-h"); loadErr != nil {
+				err = fmt.Errorf("%q cannot load its extensions: %w: %s", path, loadErr, stderr)
+			}
+		}
+		p := Program{Mode: mode, Path: path, Version: version}
+		if err != nil {
+			// One missing program is reported, not all six.
+			p.Error, _, _ = strings.Cut(err.Error(), "\n")
+		} else if mode == detect.NFT {
+			for i, name := range []string{"iptables-save", "ip6tables-save"} {
+				if family := []detect.Family{detect.IPv4, detect.IPv6}[i]; len(r.Host.Of(mode, family).Tables) > 0 {
+					stdout, stderr, err := install.Output(p.Path, name)
+					r.listed(name, stdout, stderr, err)
+				}
+			}
+		}
+		r.Programs = append(r.Programs, p)
+		if has, err := install.Capabilities(n.Tree, p.Path); err == nil && noFile == nil && has != wrapper {
+			r.fileCaps = append(r.fileCaps, p.Path)
+		}
+	}
+}
+
+// listed looks at what a listing printed. What iptables-nft cannot list it mentions in a comment, and ends with status 0.
+// Another failure has nothing to do with tables that others created. A listing that we ended was only a long one.
+func (r *Report) listed(name, stdout, stderr string, err error) {
+	for line := range strings.Lines(stdout + stderr) {
+		if strings.HasPrefix(line, "#") && strings.Contains(line, "incompatible") {
+			r.Unreadable = append(r.Unreadable, fmt.Sprintf("%s: %s", name, strings.TrimSpace(strings.TrimPrefix(line, "#"))))
+		}
+	}
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		r.unlisted = append(r.unlisted, fmt.Sprintf("%s: %v: %s", name, err, stderr))
+	}
+}
+
+// lockError says why iptables-legacy could not lock its tables: it opens a file for that and creates it if there is none.
+func (r *Report) lockError() error {
+	path := os.Getenv("XTABLES_LOCKFILE")
+	if path == "" || r.distrusted {
+		path = "/run/xtables.lock"
+	}
+	var t tree.Tree
+	c, err := t.Follow(path)
+	switch {
+	case tree.IsNotExist(err): // it is created where the links point
+		return t.Access(programs.Dir(c.End), unix.W_OK)
+	case err == nil && c.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return &os.PathError{Op: "open", Path: path, Err: unix.EISDIR}
+	case err == nil:
+		if err = t.Access(path, unix.R_OK); err == nil && r.wanted() == detect.Legacy {
+			r.holder = holder(path, c.Stat.Ino)
+		}
+	}
+	return err
+}
+
+// holder says who has held a lock for a second, which is longer than a command of iptables takes; "" if nobody has.
+func holder(path string, inode uint64) string {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd) // which unlocks it
+	for range 20 {
+		if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != unix.EWOULDBLOCK {
+			return ""
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	who := "a process outside this container"
+	locks, _ := os.ReadFile("/proc/locks") // 1: FLOCK  ADVISORY  WRITE 1234 00:19:5678 0 EOF
+	for line := range strings.Lines(string(locks)) {
+		if f := strings.Fields(line); len(f) > 5 && f[1] == "FLOCK" && strings.HasSuffix(f[5], fmt.Sprint(":", inode)) {
+			name, _ := os.ReadFile("/proc/" + f[4] + "/comm")
+			who = fmt.Sprintf("process %s (%s)", f[4], strings.TrimSpace(string(name)))
+		}
+	}
+	return who + " holds " + path
 }

@@ -20,9 +20,7 @@ import (
 
 // What the rules ask. What returns a string returns "" where a rule does not apply.
 
-func (r *Report) has(capability string) bool {
-	return slices.ContainsFunc(r.Capabilities, func(c Capability) bool { return c.Name == capability && c.Present })
-}
+func (r *Report) has(capability string) bool { return slices.Contains(r.Capabilities, capability) }
 
 // failed is the first question to the kernel that failed, with this error or with any.
 func (r *Report) failed(kind error) string {
@@ -35,7 +33,7 @@ func (r *Report) failed(kind error) string {
 }
 
 // blind says whether nothing could be asked: what else does not work is a consequence.
-func (r *Report) blind() bool { return !r.has("CAP_NET_ADMIN") || r.failed(unix.EPERM) != "" }
+func (r *Report) blind() bool { return !r.has(netAdmin) || r.failed(unix.EPERM) != "" }
 
 // doubt is why the host's backend is not certain, unless somebody has decided: by the variable, by select, or by not having
 // installed the wrapper.
@@ -62,25 +60,19 @@ func (r *Report) differsBy(how here.How) string {
 	return when(r.Here.Differs && r.Here.How == how && (r.Network.Process1 != detect.No || how == here.Variable), r.Here.Backend)
 }
 
-// names says which of the six commands are broken, or other programs. Where none was found, one reason is enough.
-func (r *Report) names() (noneFound, broken, foreign string) {
-	var faults, others []string
+// names says which of the six commands are broken. Where none was found, one reason is enough.
+func (r *Report) names() (noneFound, broken string) {
+	var faults []string
 	for _, n := range r.Names {
-		switch {
-		case r.dirArgument != "" && r.Here.How != here.Missing && slices.Contains(r.absent, n.Name): // PATH finds it elsewhere
-		case n.Error != "":
+		elsewhere := r.dirArgument != "" && r.Here.How != here.Missing && slices.Contains(r.absent, n.Name) // PATH finds it
+		if n.Error != "" && !elsewhere {
 			faults = append(faults, fmt.Sprintf("%s (%s)", n.Name, n.Error))
-		case n.Mode == "" && !n.Wrapper:
-			others = append(others, fmt.Sprintf("%s is %q", n.Name, n.ResolvesTo))
 		}
 	}
-	switch {
-	case r.bare():
-		return "", "", ""
-	case len(faults) == len(r.Names):
-		return r.Names[0].Error, "", ""
+	if len(faults) == len(r.Names) {
+		return r.Names[0].Error, ""
 	}
-	return "", strings.Join(faults, ", "), strings.Join(others, ", ")
+	return "", strings.Join(faults, ", ")
 }
 
 // mixed says which commands run which backend, if they differ.
@@ -109,7 +101,7 @@ func (r *Report) bare() bool {
 func (r *Report) programError(wanted bool) string {
 	for _, p := range r.Programs {
 		// Without CAP_NET_ADMIN, or without its backend in the kernel, even a good program fails.
-		consequence := r.bare() || p.Path != "" && (r.blind() || r.lacks(p.Mode))
+		consequence := p.Path != "" && (r.blind() || r.lacks(p.Mode))
 		if p.Error != "" && (p.Mode == r.wanted()) == wanted && !consequence {
 			return string(p.Mode) + ": " + p.Error
 		}
@@ -120,12 +112,6 @@ func (r *Report) programError(wanted bool) string {
 // lacks reports that the kernel cannot have a backend.
 func (r *Report) lacks(mode detect.Mode) bool {
 	return r.Host.Of(mode, detect.IPv4).Supported == detect.No || mode == detect.Legacy && !r.canLoad
-}
-
-func (r *Report) versionsDiffer() string {
-	nft, _, _ := strings.Cut(r.Programs[0].Version, " (")
-	legacy, _, _ := strings.Cut(r.Programs[1].Version, " (")
-	return when(nft != legacy && nft != "" && legacy != "", nft+" for nft, "+legacy+" for legacy")
 }
 
 // refused lists what nf_tables refused in the dry run.
@@ -166,19 +152,10 @@ func (r *Report) strayRules() string {
 	return strings.Join(tables, ", ")
 }
 
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
 // What the fixes ask, and what some of them say.
 
-// unusable reports whether a backend's program does not run.
-func (r *Report) unusable() bool {
-	return slices.ContainsFunc(r.Programs, func(p Program) bool { return p.Error != "" })
-}
+// unusable reports whether a backend's program would not run here, whatever the rest is like.
+func (r *Report) unusable() bool { return r.programError(true)+r.programError(false) != "" }
 
 // movable reports whether this user can change the commands.
 func (r *Report) movable() bool { return r.unwritable == nil && r.open == "" && r.claimed == nil }
@@ -208,16 +185,10 @@ func (r *Report) restore(possible bool, here string) fixes {
 	}
 }
 
-// selectable reports whether select stores a backend here, in the switch or in the memory.
-func (r *Report) selectable() bool {
-	wrapped := r.Here.How == here.EachCall || r.Here.How == here.Remembered || r.Here.How == here.Variable
-	return !r.unusable() && (r.movable() || wrapped && r.claimed == nil && r.forgetful == nil && !r.strangers)
-}
-
 // removable reports whether rules of the other backend can be removed from here.
 func (r *Report) removable() bool {
-	return r.user == 0 && r.has("CAP_NET_ADMIN") && !r.unusable() &&
-		(r.Host.Mode == detect.Legacy || r.has("CAP_NET_RAW") && r.lock == nil)
+	return r.user == 0 && r.has(netAdmin) && !r.unusable() &&
+		(r.Host.Mode == detect.Legacy || r.has(netRaw) && r.lock == nil)
 }
 
 // plain matches what a shell and grep take as it is.

@@ -6,6 +6,7 @@ package doctor
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -39,17 +40,12 @@ const (
 
 // host has the reasons why the host's backend is not certain, that nearest to the root first.
 func (r *Report) host() []rule {
-	netAdmin, doubt, root := r.has("CAP_NET_ADMIN"), r.doubt(), r.user == 0
-	missing := "CAP_NET_ADMIN and CAP_NET_RAW are missing"
-	if r.has("CAP_NET_RAW") {
-		missing = "CAP_NET_ADMIN is missing"
-	}
-	denied := r.failed(unix.EPERM)
+	admin, doubt, denied := r.has(netAdmin), r.doubt(), r.failed(unix.EPERM)
 	return []rule{
-		{"wrapper-lacks-file-capabilities", Problem, when(!netAdmin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
+		{"wrapper-lacks-file-capabilities", Problem, when(!admin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
 			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot inspect the host: {}", only(Image, buildWith)},
-		{"no-net-admin", Problem, when(!netAdmin, missing), "{}: iptables can neither read nor change rules", fixes{
-			{root || r.wrapperCaps, Pod, addBoth},
+		{"no-net-admin", Problem, when(!admin, netAdmin), "{} is missing: iptables can neither read nor change rules", fixes{
+			{r.user == 0 || r.wrapperCaps, Pod, addBoth},
 			{always, Pod, asRoot}}},
 		{"blocked", Problem, cmp.Or(when(!r.userNamespace, denied), r.failed(unix.EAFNOSUPPORT)),
 			"{}, although CAP_NET_ADMIN is there: seccomp or a security module forbids the question",
@@ -98,7 +94,7 @@ func (r *Report) backend() []rule {
 		{"not-wrapped", Warning, when(now.How == here.NotWrapped && (force == "" || now.Backend == ""), now.Program),
 			"iptables here is always {}, whatever the host uses: it was never put behind the wrapper", putBehind},
 		{"idle-variable", Warning, idle, "{variable}={} has no effect: iptables already resolves to {program}", fixes{
-			{certain || !r.selectable(), Pod, unset},
+			{certain || r.unusable() || !r.movable(), Pod, unset},
 			{always, Container, runSelect + "{}"}}},
 		{"variable-not-trusted", Warning, when(r.distrusted && now.How != here.Missing && now.Backend != r.Variable, r.Variable),
 			"{variable}={} has no effect: the wrapper's file is set-user-ID or set-group-ID", only(Pod, unset)},
@@ -107,21 +103,17 @@ func (r *Report) backend() []rule {
 
 // others are independent of each other.
 func (r *Report) others() []rule {
-	nft, legacy := r.wanted() == detect.NFT && !r.bare(), r.wanted() == detect.Legacy && !r.bare()
-	noneFound, broken, foreign := r.names()
+	nft, legacy := r.wanted() == detect.NFT, r.wanted() == detect.Legacy
+	noneFound, broken := r.names()
 	modules := map[bool]string{true: nftModules, false: "iptable_filter ip6table_filter"}[nft]
 	leftovers, removeLeftovers := r.leftovers()
 	denied := r.user != 0 && errors.Is(r.lock, unix.EACCES)
 	changing := r.Here.How == here.EachCall && r.failure(unix.EACCES) == "" && !r.blind()
 	return []rule{
-		{"no-iptables", Note, when(r.bare(), "there is no iptables in this image"), "{}: detect works, and doctor says only what the host uses",
-			only(Image, bothModes+", if something here is to run it")},
 		{"no-commands", Problem, noneFound, "none of the six iptables commands was found: {}", fixes{
 			{r.unusable(), Image, buildBoth},
 			{always, Image, buildWith}}},
 		{"broken-command", map[bool]Severity{true: Problem, false: Warning}[r.Here.How == here.Missing], broken, "broken: {}", only(Image, buildWith+" --force")},
-		{"foreign-command", Note, foreign, "{}, a program that is neither this wrapper nor part of iptables",
-			only(Image, "if the wrapper should replace it, add, as root:\nRUN iptables-wrapper install{dir} --force")},
 		{"another-path", Warning, when(r.Network.Process1 != detect.No, strings.Join(r.bypasses, ", ")),
 			"these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
 			only(Image, "remove them, unless nothing runs them:\nRUN rm "+strings.Join(r.bypasses, " "))},
@@ -129,17 +121,16 @@ func (r *Report) others() []rule {
 		{"program-unusable", Problem, r.programError(true), "no usable iptables in this image for {}", only(Image, bothModes)},
 		{"other-program-unusable", Warning, r.programError(false), "on a host that uses the other backend, iptables would not run here: no usable iptables for {}",
 			only(Image, bothModes)},
-		{"versions-differ", Warning, r.versionsDiffer(), "the programs are of different versions: {}", only(Image, "install both from one package")},
-		{"file-capabilities-differ", Warning, when(r.has("CAP_NET_ADMIN") || r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
+		{"file-capabilities-differ", Warning, when(r.has(netAdmin) || r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
 			"file capabilities differ from those of the wrapper's file: {}",
 			only(Image, "add, as root:\nRUN setcap cap_net_admin,cap_net_raw+ep "+r.Programs[0].Path+" "+r.Programs[1].Path+"\nRUN iptables-wrapper install{dir}")},
-		{"kernel-lacks-backend", Problem, when((nft || legacy) && !r.blind() && r.lacks(r.wanted()), r.wanted()), "the backend is {}, but this kernel does not support it",
+		{"kernel-lacks-backend", Problem, when(!r.blind() && r.lacks(r.wanted()), r.wanted()), "the backend is {}, but this kernel does not support it",
 			only(Node, load+modules)},
 		{"nft-cannot-add", Problem, when(nft, r.refused()), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", only(Node, load+nftModules)},
-		{"no-net-raw", Problem, when(legacy && !r.blind() && !r.has("CAP_NET_RAW"), "CAP_NET_RAW"), "{} is missing; it is needed for iptables-legacy", fixes{
+		{"no-net-raw", Problem, when(legacy && !r.blind() && !r.has(netRaw), netRaw), "{} is missing; it is needed for iptables-legacy", fixes{
 			{r.user == 0 || r.wrapperCaps, Pod, "add NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_RAW)"},
 			{always, Pod, asRoot}}},
-		{"no-lock", Problem, when(legacy, errorText(r.lock)), "iptables-legacy cannot lock its tables: {}", fixes{
+		{"no-lock", Problem, when(legacy && r.lock != nil, fmt.Sprint(r.lock)), "iptables-legacy cannot lock its tables: {}", fixes{
 			{denied, Pod, "run as root, or set XTABLES_LOCKFILE to a file that this user can write (it does not lock out the host's programs)"},
 			{errors.Is(r.lock, unix.EISDIR), Node, "remove the directory, which a mount without type: FileOrCreate has made, and mount a file:\nrmdir /run/xtables.lock"},
 			{always, Pod, "mount the host's /run/xtables.lock (type: FileOrCreate), or a writable /run (docker run --tmpfs /run)"}}},
@@ -159,7 +150,7 @@ func (r *Report) others() []rule {
 			drifts, fixes{
 				{r.Host.Conclusive && r.movable() && !r.unusable(), Container, "when the container starts, run:\niptables-wrapper select{dir}"},
 				{always, Pod, "set {variable}={host}"}}},
-		{"no-memory", Warning, when(changing && !r.strangers && r.unwritable != nil, errorText(r.forgetful)), drifts,
+		{"no-memory", Warning, when(changing && !r.strangers && r.unwritable != nil && r.forgetful != nil, fmt.Sprint(r.forgetful)), drifts,
 			only(Pod, "mount a tmpfs on /dev/shm (docker run --tmpfs /dev/shm; Kubernetes: an emptyDir with medium: Memory)")},
 	}
 }

@@ -4,8 +4,6 @@
 package doctor
 
 import (
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
@@ -27,7 +25,7 @@ func healthy() Report {
 		},
 		Here:         here.Here{Backend: detect.Legacy, Program: "/p/xtables-legacy-multi", How: here.EachCall},
 		Network:      here.Network{Namespace: "net:[1]", Interfaces: []string{"lo", "ens3"}, Process1: detect.Yes},
-		Capabilities: []Capability{{Name: "CAP_NET_ADMIN", Present: true}, {Name: "CAP_NET_RAW", Present: true}},
+		Capabilities: []string{netAdmin, netRaw},
 		Programs: []Program{
 			{Mode: detect.NFT, Path: "/p/xtables-nft-multi", Version: "iptables v1.8.9 (nf_tables)"},
 			{Mode: detect.Legacy, Path: "/p/xtables-legacy-multi", Version: "iptables v1.8.9 (legacy)"},
@@ -61,14 +59,6 @@ func wrong(how here.How) func(*Report) {
 	}
 }
 
-func missing(all *[]Capability, names ...string) {
-	for i, c := range *all {
-		if slices.Contains(names, c.Name) {
-			(*all)[i].Present = false
-		}
-	}
-}
-
 func rules(backend, n int, chains ...string) func(*Report) {
 	return func(r *Report) {
 		r.Host.Evidence[backend].Tables = []detect.Table{{Name: "nat", Rules: detect.Count{Min: n, Max: n}, Chains: chains}}
@@ -91,12 +81,12 @@ var backendSituations = []situation{
 	{"nothing in the Pod's own network", func(r *Report) { unknown(r); r.Network.Own = true }, []string{"warning pod-network, pod -> hostNetwork: true"}},
 	{"no NET_ADMIN", func(r *Report) {
 		unknownBecause(0, unix.EPERM)(r)
-		missing(&r.Capabilities, "CAP_NET_ADMIN")
+		r.Capabilities = []string{netRaw}
 		r.Programs[1].Error = "getsockopt failed strangely"
 	}, []string{"problem no-net-admin, pod -> add NET_ADMIN"}},
 	{"no capability", func(r *Report) {
 		unknownBecause(0, unix.EPERM)(r)
-		missing(&r.Capabilities, "CAP_NET_ADMIN", "CAP_NET_RAW")
+		r.Capabilities = nil
 	}, []string{"problem no-net-admin, pod -> add NET_ADMIN"}},
 	{"another user namespace", func(r *Report) { unknownBecause(1, unix.EPERM)(r); r.userNamespace = true }, []string{"problem another-user-namespace, pod -> hostUsers: true"}},
 	{"seccomp", unknownBecause(1, unix.EPERM), []string{"problem blocked, pod -> seccompProfile"}},
@@ -126,7 +116,7 @@ var backendSituations = []situation{
 	}, nil},
 	{"the programs have capabilities", func(r *Report) {
 		unknownBecause(0, unix.EPERM)(r)
-		missing(&r.Capabilities, "CAP_NET_ADMIN", "CAP_NET_RAW")
+		r.Capabilities = nil
 		r.fileCaps = []string{"/p/xtables-nft-multi"}
 	}, []string{"problem wrapper-lacks-file-capabilities, image -> RUN iptables-wrapper install"}},
 	{"other capabilities", func(r *Report) { r.fileCaps = []string{"/p/xtables-nft-multi"} },
@@ -161,16 +151,16 @@ var backendSituations = []situation{
 	{"a script", func(r *Report) {
 		r.Here = here.Here{Program: "/usr/local/sbin/iptables", How: here.NotWrapped}
 		r.Names[0], r.dirArgument = layout.Status{Name: "iptables", ResolvesTo: "/usr/local/sbin/iptables"}, " --dir /usr/local/sbin"
-	}, []string{"warning not-wrapped, image -> RUN iptables-wrapper install --dir /usr/local/sbin --force", "note foreign-command, image"}},
+	}, []string{"warning not-wrapped, image -> RUN iptables-wrapper install --dir /usr/local/sbin --force"}},
 	{"a script that runs the right backend", func(r *Report) {
 		r.Here.How, r.Names[0] = here.NotWrapped, layout.Status{Name: "iptables", ResolvesTo: "/usr/sbin/iptables"}
-	}, []string{"note foreign-command, image"}},
+	}, nil},
 	{"a directory of somebody else", func(r *Report) { r.Client, r.open = "/tmp/iptables", "/tmp" },
 		[]string{"warning open-directory, pod -> PATH finds /tmp/iptables first"}},
 	{"no iptables at all", func(r *Report) {
 		r.absent, r.Here, r.Names = []string{"iptables"}, here.Here{How: here.Missing}, []layout.Status{{Name: "iptables", Error: "gone"}}
 		r.Programs = []Program{{Mode: detect.NFT, Error: "gone"}, {Mode: detect.Legacy, Error: "gone"}}
-	}, []string{"note no-iptables, image"}},
+	}, nil},
 	{"the lock is held", func(r *Report) { r.holder = "process 7 (sleep) holds /run/xtables.lock" }, []string{"problem lock-held, node -> process 7 (sleep) holds"}},
 	{"never installed", wrong(here.NotWrapped), []string{"problem wrong-backend-not-wrapped, image -> never put behind the wrapper"}},
 	{"never installed, and right", func(r *Report) { r.Here.How, r.Names[0].Mode = here.NotWrapped, detect.Legacy }, []string{"warning not-wrapped, image -> is always /p/xtables-legacy-multi, whatever the host uses"}},
