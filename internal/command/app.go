@@ -5,6 +5,7 @@
 package command
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -27,8 +28,7 @@ var version, revision string
 
 type session struct {
 	names  layout.Names
-	args   []string
-	stdout *page
+	stdout *bufio.Writer // which keeps an error of writing until the end
 	stderr io.Writer
 }
 
@@ -41,16 +41,16 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 { // before Linux 5.18 a program can be started without any
 		args = []string{program}
 	}
-	s := &session{layout.Names{Self: p, Container: memory.ThisContainer()}, args, newPage(stdout), stderr}
-	app := s.app()
-	err := app.Run(args)
+	s := &session{layout.Names{Self: p, Container: memory.ThisContainer()}, bufio.NewWriter(stdout), stderr}
+	err := s.app().Run(args)
 	if _, ok := err.(cli.ExitCoder); ok { // the library's own: help for a command that does not exist
-		err = unknownCommand(app, args[len(args)-1])
+		err = unknownCommand(args[len(args)-1])
 	}
-	if err = cmp.Or(err, s.stdout.err); err != nil {
+	status := s.printError(err)
+	if err := s.stdout.Flush(); err != nil {
 		return s.printError(err)
 	}
-	return 0
+	return status
 }
 
 // app is set up so that only answers and requested help go to stdout, and so that every error comes back to Run: by
@@ -58,23 +58,9 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 func (s *session) app() *cli.App {
 	commands := []*cli.Command{
 		s.detectCommand(), s.doctorCommand(), s.installCommand(), s.selectCommand(), s.resetCommand(),
-		{
-			Name: "help", Usage: "print help for the program or a command", ArgsUsage: "[COMMAND]",
-			Action: func(c *cli.Context) error {
-				if name := c.Args().First(); name != "" {
-					return cli.ShowCommandHelp(c, name)
-				}
-				return cli.ShowAppHelp(c)
-			},
-		},
 		{Name: "version", Usage: "print version, revision, platform and Go version", Action: printVersion},
 	}
-	for _, c := range commands {
-		c.HideHelpCommand = true
-		c.OnUsageError = s.explain
-		c.Before = refuseSurplus
-	}
-	return &cli.App{
+	app := &cli.App{
 		Name:                  program,
 		Usage:                 "run the iptables backend that the host uses",
 		UsageText:             program + " COMMAND [options]",
@@ -82,18 +68,16 @@ func (s *session) app() *cli.App {
 		CustomAppHelpTemplate: cli.AppHelpTemplate + moreHelp,
 		Writer:                s.stdout,
 		ErrWriter:             s.stderr,
-		HideHelpCommand:       true,
 		Flags: []cli.Flag{
-			cli.HelpFlag, // which the library adds only to an app that has no command "help"
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true},
 		},
 		Commands:       commands,
-		OnUsageError:   s.explain,
+		OnUsageError:   wrongFlag,
 		ExitErrHandler: func(*cli.Context, error) {},
 		Action: func(c *cli.Context) error {
 			switch {
 			case c.Args().Present():
-				return unknownCommand(c.App, c.Args().First())
+				return unknownCommand(c.Args().First())
 			case c.Bool("version"):
 				return printVersion(c)
 			}
@@ -102,6 +86,13 @@ func (s *session) app() *cli.App {
 			return failure{status: 2}
 		},
 	}
+	app.Setup() // which adds the command help
+	for _, c := range app.Commands {
+		c.HideHelpCommand = true
+		c.OnUsageError = wrongFlag
+		c.Before = refuseSurplus
+	}
+	return app
 }
 
 const description = `Called as iptables, iptables-save, iptables-restore, or one of their
@@ -117,7 +108,6 @@ ENVIRONMENT:
                            to stderr
    XTABLES_LOCKFILE        iptables-legacy's lock, which doctor checks;
                            /run/xtables.lock by default
-   NO_COLOR, TERM=dumb     detect and doctor print no colours
 
 EXIT STATUS:
    0    success

@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
 )
 
@@ -35,7 +35,8 @@ func (s *session) detectCommand() *cli.Command {
 			}, "text", "table", "json", "env", "nfd"),
 			boolFlag("strict", "exit with status 3 if the answer is not certain"),
 			pathFlag("netns", "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"),
-			&cli.StringFlag{Name: "pid", Usage: "inspect the network namespace of process `N`"},
+			&cli.UintFlag{Name: "pid", DefaultText: "this one",
+				Usage: "inspect the network namespace of process\n\t`N`"},
 		}, waitFlags()...),
 		Action: s.detect,
 	}
@@ -46,40 +47,29 @@ func (s *session) detect(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := enterNetns(c); err != nil {
-		return err
-	}
 	elsewhere := c.IsSet("netns") || c.IsSet("pid")
-	q := detect.Query{Override: variable, Everything: true}
-	dir, noDir := here.Dir(s.names)
-	ask := detect.Query.Run
-	switch {
-	case noDir == nil && elsewhere:
-		q.Installed = here.Installed(s.names, dir)
-	case noDir == nil:
-		ask = func(q detect.Query) detect.Result { return here.Ask(s.names, dir, q) }
+	if elsewhere {
+		if err := s.enterNetns(c); err != nil {
+			return err
+		}
 	}
-	r, err := s.detectOrWait(c, q, ask)
+	dir, noDir := here.Dir(s.names)
+	q := detect.Query{Override: variable, Everything: true}
+	r, err := s.detectOrWait(c, dir, q)
 	if err != nil {
 		return err
 	}
 	if r.Reason == detect.Default && r.Of(detect.NFT, detect.IPv4).Supported == detect.Yes {
 		q.DryRun = true // as a call that adds something would
-		r = ask(q)
+		r = here.Ask(s.names, dir, q)
 	}
 	a := answer{Result: r, Network: here.ThisNetwork(s.names.Container, r)}
 	if !elsewhere && noDir == nil {
-		now := here.Look(s.names, dir, variable, r)
+		now, _ := here.Look(s.names, dir, q, r)
 		a.Here = &now
 	}
-	if s.stdout.answer(c.String("output"), a); s.stdout.err != nil {
-		return s.stdout.err
-	}
-	if c.String("output") != "table" { // which shows them
-		for _, line := range a.remarks() {
-			s.say("%s", line)
-		}
-	}
+	s.answer(c.String("output"), a)
+	s.remark(a)
 	if !a.Conclusive && c.Bool("strict") {
 		return failure{status: 3}
 	}
@@ -88,10 +78,9 @@ func (s *session) detect(c *cli.Context) error {
 
 // detectOrWait answers the query, after a wait if one was asked for. There is no point in waiting for kubelet's chains where no
 // kubelet makes any.
-func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Query) detect.Result) (detect.Result, error) {
-	limit, what := wait(c)
-	q.WaitFor = what
-	r := ask(q)
+func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) (detect.Result, error) {
+	limit, what := c.Duration("wait"), waitFor(c)
+	r := here.Ask(s.names, dir, q)
 	if limit == 0 || q.Override != "" || what.Ended(r) {
 		return r, nil
 	}
@@ -99,8 +88,7 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Q
 		s.say("not waiting for kubelet: %s", here.PodNetwork)
 		return r, nil
 	}
-	ctx, interrupt := context.WithTimeout(context.Background(), limit)
-	defer interrupt()
+	waiting, end := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	for _, number := range []unix.Signal{unix.SIGINT, unix.SIGTERM} {
 		// What the caller ignores stays ignored: the runtime by itself would end the process at SIGTERM.
@@ -110,86 +98,63 @@ func (s *session) detectOrWait(c *cli.Context, q detect.Query, ask func(detect.Q
 			signal.Notify(signals, number)
 		}
 	}
-	ended := make(chan error, 1)
 	go func() {
-		defer close(ended)
 		if number, ok := (<-signals).(unix.Signal); ok { // otherwise the channel was closed: no signal came
-			ended <- failure{128 + int(number), fmt.Errorf("ended by a signal: %v", number), ""} // the status that shells give it
-			interrupt()
+			end(failure{128 + int(number), fmt.Errorf("ended by a signal: %v", number), ""}) // the status that shells give it
 		}
+		end(nil)
 	}()
+	ctx, stop := context.WithTimeout(waiting, limit)
+	defer stop()
 	// From here on a signal ends the wait: somebody may go by this line.
 	goal := map[detect.WaitFor]string{detect.ForAny: "kubelet's chains, or rules", detect.ForKubelet: "kubelet's chains"}[what]
 	s.say("waiting up to %s for %s: %s", limit, goal, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
-	wait := detect.Query{Installed: q.Installed, WaitFor: what, Guessed: s.names.Memory().Guessed("")}
+	wait := detect.Query{WaitFor: what, Guessed: s.names.Memory().Guessed("")}
 	if r.Remembered != nil {
 		wait.Remembered = *r.Remembered
 	}
-	r, err := wait.Wait(ctx)
+	r, _ = wait.Wait(ctx)
 	signal.Stop(signals) // one that comes later ends the process
 	close(signals)
-	switch end := <-ended; {
-	case end != nil:
-		return r, end
+	<-waiting.Done()
+	switch signaled := (failure{}); {
+	case errors.As(context.Cause(waiting), &signaled):
+		return r, signaled
 	case what.Ended(r):
 		s.say("found: %v", r)
-	case ctx.Err() == nil:
-		return r, err
 	default:
 		s.say("timed out")
 	}
-	return ask(q), nil
+	return here.Ask(s.names, dir, q), nil
 }
 
-// enterNetns moves this thread into the network namespace that the flags name.
-func enterNetns(c *cli.Context) error {
+// enterNetns moves this thread into the network namespace that the flags name: /run/netns/NAME as "ip netns add" makes it, or
+// /proc/PID/ns/net.
+func (s *session) enterNetns(c *cli.Context) error {
 	path := c.String("netns")
-	switch {
-	case c.IsSet("netns") && c.IsSet("pid"):
+	if c.IsSet("pid") {
+		path = fmt.Sprintf("/proc/%d/ns/net", c.Uint("pid"))
+	}
+	if c.IsSet("netns") && c.IsSet("pid") {
 		return usagef(c, "--netns and --pid cannot be used together")
-	case c.IsSet("pid"):
-		pid, err := strconv.ParseUint(c.String("pid"), 10, 31)
-		if err != nil || pid == 0 {
-			return usagef(c, "--pid %q is not a process ID such as 1", c.String("pid"))
-		}
-		path = fmt.Sprintf("/proc/%d/ns/net", pid)
-	case path == "":
-		return nil
 	}
-	err := setns(path)
-	hint := ""
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, unix.ENOENT) && c.IsSet("pid"):
-		hint = "no process with that ID is visible here; a Pod sees the host's processes only with hostPID: true"
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		hint = "this needs CAP_SYS_ADMIN, and CAP_SYS_PTRACE for another user's process"
-	}
-	return failure{1, fmt.Errorf("detect: %w", err), hint}
-}
-
-// setns enters the network namespace that a file names: /run/netns/NAME as "ip netns add" makes it, or /proc/PID/ns/net.
-func setns(path string) error {
-	// Before open(2), because opening a device or a FIFO does something.
-	var fs unix.Statfs_t
-	if err := unix.Statfs(path, &fs); err != nil {
-		return fmt.Errorf("find the network namespace %q: %w", path, err)
-	}
-	if fs.Type != unix.NSFS_MAGIC {
-		return fmt.Errorf("%q is not a network namespace", path)
-	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0) // which waits for no FIFO
 	if err == nil {
 		defer unix.Close(fd)
 		// The kernel compares the kinds first. Its ioctl for that is not there for 32-bit programs on a 64-bit 6.1.
 		err = unix.Setns(fd, unix.CLONE_NEWNET)
 	}
+	hint := ""
 	switch {
+	case err == nil:
+		s.names.Container = memory.ThisContainer()
+		return nil
 	case errors.Is(err, unix.EINVAL):
-		return fmt.Errorf("%q is not a network namespace", path)
-	case err != nil:
-		return fmt.Errorf("enter the network namespace %q: %w", path, err)
+		hint = "it is not a network namespace"
+	case errors.Is(err, unix.ENOENT) && c.IsSet("pid"):
+		hint = "no process with that ID is visible here; a Pod sees the host's processes only with hostPID: true"
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		hint = "this needs CAP_SYS_ADMIN, and CAP_SYS_PTRACE for another user's process"
 	}
-	return nil
+	return failure{1, fmt.Errorf("detect: enter the network namespace %q: %w", path, err), hint}
 }

@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -22,7 +23,7 @@ func (s *session) doctorCommand() *cli.Command {
 		Flags: []cli.Flag{
 			boolFlag("check", "print nothing but the problems, one a line"),
 			boolFlag("stale", "for a liveness probe: exit with status 1 only\n\tif a new container of the same Pod would be right"),
-			boolFlag("all", "also print notes and all that was examined"),
+			boolFlag("all", "also print all that was examined"),
 			dirFlag(),
 			enumFlag(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}, "text", "json"),
 		},
@@ -46,7 +47,7 @@ func (s *session) doctor(c *cli.Context) error {
 		if f := r.Stale(); f != nil {
 			return failure{1, fmt.Errorf("%s: %s", f.Code, f.Text), f.Fix}
 		}
-		return s.stdout.err
+		return nil
 	}
 	r := doctor.Examine(s.names, dir, variable)
 	switch {
@@ -57,92 +58,53 @@ func (s *session) doctor(c *cli.Context) error {
 			}
 		}
 	case c.String("output") == "json":
-		s.stdout.json(r)
+		s.json(r)
 	default:
-		s.stdout.report(r, c.Bool("all"))
+		s.report(r, c.Bool("all"))
 	}
 	if len(r.Findings) > 0 && r.Findings[0].Severity == doctor.Problem {
-		return failure{status: 1, err: s.stdout.err}
+		return failure{status: 1}
 	}
 	return nil
-}
-
-func counts(r doctor.Report) string {
-	n := map[doctor.Severity]int{}
-	for _, f := range r.Findings {
-		n[f.Severity]++
-	}
-	var parts []string
-	for _, severity := range []doctor.Severity{doctor.Problem, doctor.Warning} {
-		if n := n[severity]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s%s", n, severity, strings.Repeat("s", min(1, n-1))))
-		}
-	}
-	if parts == nil {
-		return "no problems found"
-	}
-	return "found " + strings.Join(parts, " and ")
 }
 
 var places = map[doctor.Where]string{doctor.Container: "in this container", doctor.Image: "in the image", doctor.Pod: "in the Pod's spec", doctor.Node: "on the node"}
 
 // report prints what a person needs first, and everything if asked to.
-func (p *page) report(r doctor.Report, all bool) {
-	colors := map[doctor.Severity]string{doctor.Problem: red, doctor.Warning: yellow}
+func (s *session) report(r doctor.Report, all bool) {
+	var found []string
 	for _, f := range r.Findings {
-		if f.Severity == doctor.Note && !all {
-			continue
-		}
-		p.paragraph(colors[f.Severity], fmt.Sprintf("%-9s", strings.ToUpper(string(f.Severity))), f.Code+": "+f.Text)
+		found = append(found, f.Code)
+		s.paragraph(fmt.Sprintf("%-9s", strings.ToUpper(string(f.Severity))), f.Code+": "+f.Text)
 		fix, commands, _ := strings.Cut(f.Fix, "\n")
 		if f.Where != doctor.Pod || !strings.HasPrefix(fix, "delete the Pod") {
 			fix = places[f.Where] + ", " + fix
 		}
-		p.paragraph("", "   fix:  ", fix)
+		s.paragraph("   fix:  ", fix)
 		for command := range strings.Lines(commands) {
-			fmt.Fprintf(p, "         %s\n", strings.TrimSpace(command))
+			s.paragraph("         ", command)
 		}
-		fmt.Fprintln(p)
+		fmt.Fprintln(s.stdout)
 	}
-	_, why, _ := strings.Cut(r.Host.String(), ": ")
-	switch {
-	case !r.Host.Conclusive:
-		why = "not certain: " + why
-	case len(r.Host.Conflicts) == 0:
-		why = "certain: " + why
+	s.summary(answer{r.Host, &r.Here, r.Network})
+	result := cmp.Or(strings.Join(found, ", "), "no problems found")
+	if !all {
+		s.paragraph("result:         ", result+"; details: iptables-wrapper doctor --all")
+		return
 	}
-	p.paragraph("", "host:           ", fmt.Sprintf("%s (%s)", r.Host.Mode, why))
-	p.paragraph("", "iptables here:  ", r.Here.String())
-	p.paragraph("", "network:        ", r.Network.String())
-	if all {
-		p.paragraph("", "result:         ", counts(r))
-		p.tables(r.Host)
-		p.details(r)
-	} else {
-		p.paragraph("", "result:         ", counts(r)+"; details: iptables-wrapper doctor --all")
-	}
-}
+	s.paragraph("result:         ", result)
+	s.paragraph("capabilities:   ", cmp.Or(strings.Join(r.Capabilities, ", "), "none of those that iptables needs"))
+	s.tables(r.Host)
 
-func (p *page) details(r doctor.Report) {
-	rows := [][]string{{"CAPABILITY", "PRESENT", "NEEDED FOR"}}
-	for _, c := range r.Capabilities {
-		rows = append(rows, []string{c.Name, map[bool]string{true: "yes", false: "no"}[c.Present], c.NeededFor})
-	}
-	p.table(rows...)
-
-	rows = [][]string{{"MODE", "PROGRAM", "VERSION"}}
+	rows := [][]string{{"MODE", "PROGRAM", "VERSION"}}
 	for _, x := range r.Programs {
-		if x.Error != "" {
-			rows = append(rows, []string{string(x.Mode), "-", "see above"})
-		} else {
-			rows = append(rows, []string{string(x.Mode), x.Path, x.Version})
-		}
+		rows = append(rows, []string{string(x.Mode), x.Path, cmp.Or(x.Error, x.Version)})
 	}
-	p.table(rows...)
+	s.table(rows...)
 
 	rows = [][]string{{"COMMAND", "RESOLVES TO"}}
 	for _, n := range r.Names {
 		rows = append(rows, []string{n.Name, n.ResolvesTo + n.Error})
 	}
-	p.table(rows...)
+	s.table(rows...)
 }

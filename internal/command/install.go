@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
@@ -82,8 +81,7 @@ func (s *session) selectMode(c *cli.Context) error {
 	answer := detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"}
 	guess := false
 	if mode == "" {
-		_, what := wait(c)
-		r, err := s.detectOrWait(c, detect.Query{}, func(q detect.Query) detect.Result { return here.Ask(s.names, dir, q) })
+		r, err := s.detectOrWait(c, dir, detect.Query{})
 		if err != nil {
 			return err
 		}
@@ -91,7 +89,7 @@ func (s *session) selectMode(c *cli.Context) error {
 		switch in := s.names.Container; {
 		case in.OwnNetns == detect.No && in.OwnRoot != detect.No:
 			why = "this is not the network namespace of the container's first process"
-		case r.Conclusive && !what.Ended(r):
+		case r.Conclusive && !waitFor(c).Ended(r):
 			why = "kubelet's chains were not found; " + r.Because()
 		}
 		guess = why != "" && c.Bool("guess")

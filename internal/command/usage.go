@@ -7,11 +7,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
@@ -30,21 +33,26 @@ const seeHelp = "see " + program + " --help"
 
 // usagef is wrong usage of a command, or of the program itself.
 func usagef(c *cli.Context, format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	if c.Command.Name != program {
-		err = fmt.Errorf("%s: %w", c.Command.Name, err)
+	err, called := fmt.Errorf(format, args...), program
+	if name := c.Command.Name; name != program {
+		err, called = fmt.Errorf("%s: %w", name, err), program+" "+name
 	}
-	return failure{2, err, "see " + c.Command.HelpName + " --help"}
+	return failure{2, err, "see " + called + " --help"}
 }
 
+// say prints a text for people. An error may join several: a line each.
 func (s *session) say(format string, args ...any) {
-	// An error may join several: a line each.
-	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\n"+program+": ")
-	fmt.Fprintf(s.stderr, "%s: %s\n", program, text)
+	s.stdout.Flush()
+	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
+		fmt.Fprintf(s.stderr, "%s: %s\n", program, strings.TrimSpace(printable(line)))
+	}
 }
 
-// printError prints what went wrong and what to do, and returns the exit status.
+// printError prints what went wrong, if anything did, and what to do, and returns the exit status.
 func (s *session) printError(err error) int {
+	if err == nil {
+		return 0
+	}
 	f := failure{1, err, ""}
 	errors.As(err, &f)
 	if f.err != nil {
@@ -83,72 +91,61 @@ func refuseSurplus(c *cli.Context) error {
 	return nil
 }
 
-func unknownCommand(app *cli.App, typed string) error {
-	var names []string
-	for _, c := range app.Commands {
-		names = append(names, c.Name)
-	}
-	return failure{2, fmt.Errorf("unknown command %q%s", typed, didYouMean(typed, names)), seeHelp}
+func unknownCommand(typed string) error {
+	return failure{2, fmt.Errorf("unknown command %q", typed), seeHelp}
 }
 
-// explain rewrites the library's errors about flags: it names neither the command nor a value that would do, and has lost a
-// dash.
-func (s *session) explain(c *cli.Context, err error, _ bool) error {
-	problem, name, _ := strings.Cut(err.Error(), ": -")
-	typed := "-" + name
-	for _, arg := range s.args {
-		if arg, _, _ = strings.Cut(arg, "="); arg == "--"+name {
-			typed = arg
+// wrongFlag keeps the library from printing help on stdout.
+func wrongFlag(c *cli.Context, err error, _ bool) error { return usagef(c, "%v", err) }
+
+// enumFlag is a flag that takes one of several words.
+func enumFlag(f *cli.StringFlag, words ...string) cli.Flag {
+	f.Action = func(c *cli.Context, value string) error {
+		if !slices.Contains(words, value) {
+			return usagef(c, "--%s %q is not one of %s", f.Name, value, strings.Join(words, ", "))
 		}
+		return nil
 	}
-	switch problem {
-	case "flag provided but not defined":
-		var flags []string
-		for _, f := range c.Command.Flags {
-			flags = append(flags, "--"+f.Names()[0])
-		}
-		return usagef(c, "unknown flag %q%s", typed, didYouMean("--"+name, flags))
-	case "flag needs an argument":
-		return usagef(c, "%s needs a value; example: %[1]s %s", typed, examples[name])
-	}
-	if _, name, ok := strings.Cut(err.Error(), " for -"); ok { // "invalid boolean value"
-		name, _, _ = strings.Cut(name, ":")
-		return usagef(c, "--%s takes no value", name)
-	}
-	return usagef(c, "%v", err)
+	return f
 }
 
-// didYouMean suggests the word that was probably meant. The library always finds one, as "install" for "status".
-func didYouMean(typed string, words []string) string {
-	best, least := "", min(3, (len(typed)+1)/2)
-	for _, word := range words {
-		if n := typos(typed, word); n < least {
-			best, least = word, n
+// pathFlag is a flag for a file or a directory.
+func pathFlag(name, usage string) cli.Flag {
+	return &cli.StringFlag{Name: name, Usage: usage, Action: func(c *cli.Context, path string) error {
+		if path == "" {
+			return usagef(c, "--%s needs a path", name)
 		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
+		return nil
+	}}
 }
 
-// typos is how many bytes must be added, removed or changed to make one word of the other: their Levenshtein distance.
-func typos(a, b string) int {
-	row := make([]int, len(b)+1) // for as much of a as was seen, to each beginning of b
-	for j := range row {
-		row[j] = j
+func dirFlag() cli.Flag {
+	return pathFlag("dir", "`DIR` that holds the iptables commands (default:\n\tthe wrapper's own if iptables is there, else\n\t"+
+		"the first standard one that has it)")
+}
+
+func boolFlag(name, usage string) cli.Flag {
+	return &cli.BoolFlag{Name: name, Usage: usage, DisableDefaultText: true}
+}
+
+// waitFlags are --wait and what it waits for.
+func waitFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.DurationFlag{
+			Name: "wait", DefaultText: "do not wait", Usage: "wait for a certain answer, up to `DURATION`,\n\tsuch as 90s or 5m",
+			Action: func(c *cli.Context, limit time.Duration) error {
+				if limit <= 0 {
+					return usagef(c, "--wait must be a positive duration such as 90s or 5m, not %s", limit)
+				}
+				return nil
+			},
+		},
+		enumFlag(&cli.StringFlag{Name: "for", Value: "any", Usage: "what --wait waits for: `EVIDENCE` is kubelet\n\t" +
+			"(its chains alone) or any"}, "any", "kubelet"),
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
+}
+
+// waitFor is what --for says.
+func waitFor(c *cli.Context) detect.WaitFor {
+	return map[string]detect.WaitFor{"any": detect.ForAny, "kubelet": detect.ForKubelet}[c.String("for")]
 }

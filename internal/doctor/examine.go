@@ -1,186 +1,250 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor finds out what is wrong with iptables in this container, and how to fix it. Examine does all I/O;
-// Diagnose turns what was found into findings and is pure.
 package doctor
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// Version goes up when something in docs/doctor.schema.json changes its meaning or is removed.
-const Version = 4
-
-// Report is everything that was looked at. Its JSON form is docs/doctor.schema.json.
-type Report struct {
-	Version      int             `json:"version"`
-	Findings     []Finding       `json:"findings"`
-	Host         detect.Result   `json:"host"`
-	Here         here.Here       `json:"here"`
-	Network      here.Network    `json:"network"`
-	Remembered   detect.Mode     `json:"remembered,omitempty"`
-	Variable     detect.Mode     `json:"variable,omitempty"` // of this process
-	Capabilities []Capability    `json:"capabilities"`
-	Programs     []Program       `json:"programs"`
-	Names        []layout.Status `json:"names"`
-	Unreadable   []string        `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
-
-	Client string `json:"client,omitempty"` // the iptables that PATH finds first
-
-	dirArgument   string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
-	elsewhere     bool     // the directory is not the wrapper's own
-	force         string   // what install needs to replace iptables here: " --force"
-	absent        []string // names that are not in the directory
-	bare          bool     // the image has neither a command nor an iptables program
-	exposed       bool     // others can write in the directory, so install refuses
-	open          error    // why others than root could replace the client
-	claimed       error    // why select and reset refuse: a command is somebody else's
-	baked         bool     // the switch was there before this container
-	volume        bool     // and the directory is a mount of its own
-	distrusted    bool     // the caller has fewer privileges than this process, so the variable does not count
-	userNamespace bool     // this process is in a user namespace of its own, or that is unknown
-	canLoad       bool     // legacy's program could load x_tables, or they were loaded already
-	unwritable    error    // why the commands cannot be changed
-	forgetful     error    // why nothing can be remembered
-	forgettable   bool     // the memory can be removed
-	strangers     bool     // process 1 is not this container's, or that is unknown
-	lock          error    // why iptables-legacy cannot lock its tables
-	holder        string   // who holds that lock
-	user          int      // the effective one
-	bypasses      []string // paths in other directories that run the backend which the host does not use
-	unlisted      []string // why iptables-nft could not list its tables at all
-	fileCaps      []string // programs with file capabilities that differ from the wrapper's
-	lostCaps      []string // programs without any, although the wrapper's file has some
-	wrapperCaps   bool     // the wrapper's file has capabilities
-}
-
-// Capability is one that iptables needs.
-type Capability struct {
-	Name      string `json:"name"`
-	Present   bool   `json:"present"`
-	NeededFor string `json:"needed_for"`
-}
-
-// Program is what runs as iptables in one mode.
-type Program struct {
-	Mode    detect.Mode `json:"mode"`
-	Path    string      `json:"path,omitempty"`
-	Version string      `json:"version,omitempty"` // the line that it prints
-	Error   string      `json:"error,omitempty"`
-	missing bool
-}
-
 // Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
 // the kernel may load the modules of what it is asked for. override is what the environment asks for, if it may.
 func Examine(n layout.Names, dir string, override detect.Mode) Report {
-	q := detect.Query{DryRun: true, NAT: true, Everything: true}
-	r := glance(n, dir, override, q)
-	if r.Here.How == here.NotWrapped && r.Here.Backend == "" && r.open == nil {
+	q := detect.Query{Override: override, DryRun: true, NAT: true, Everything: true}
+	r := glance(n, dir, q)
+	if r.Here.How == here.NotWrapped && r.Here.Backend == "" && r.open == "" {
 		backend, wrapped := ask(r.Here.Program)
 		r.Here.Backend, r.Here.Differs = backend, r.Host.Conclusive && backend != "" && backend != r.Host.Mode
-		if own, err := n.Dir(); err == nil && r.elsewhere {
-			behind := glance(n, own, override, q)
+		if own, err := n.Dir(); err == nil && r.dirArgument != "" {
+			behind := glance(n, own, q)
 			if wrapped || behind.Here.How == here.Switch && behind.Here.Backend == backend { // such as a script that calls it
 				r, dir = behind, own
 			}
 		}
 	}
-	r.Variable, _ = programs.ParseMode(os.Getenv(programs.ModeVariable))
-	r.bypasses = bypasses(n, dir, r.Host)
+	r.bypasses = slices.DeleteFunc(n.Others(dir), func(path string) bool {
+		c, err := n.Tree.Follow(path)
+		return err != nil || !r.Host.Conclusive || c.Mode() == r.Host.Mode
+	})
 	r.Capabilities = capabilities()
 	r.programs(n, dir)
-	r.bare = len(r.absent) == len(r.Names) && !slices.ContainsFunc(r.Programs, func(p Program) bool { return !p.missing })
-	r.lock = r.lockError(n.Self.Trusted())
+	r.lock = r.lockError()
 
 	// Only now: legacy's program loads x_tables where it can.
-	legacy := r.Host.Of(detect.Legacy, detect.IPv4)
-	r.canLoad = legacy.Supported != detect.Unknown || legacy.Err != nil ||
-		detect.Query{Everything: true}.Run().Of(detect.Legacy, detect.IPv4).Supported != detect.Unknown
+	unknown := func(host detect.Result) bool { return host.Of(detect.Legacy, detect.IPv4).Supported == detect.Unknown }
+	r.canLoad = !unknown(r.Host) || r.failed(nil) != "" || !unknown(detect.Query{Everything: true}.Run())
 	r.Diagnose()
 	return r
 }
 
 // Glance is what Examine finds out without starting a process, in milliseconds: only the findings of Stale are right.
 func Glance(n layout.Names, dir string, override detect.Mode) Report {
-	r := glance(n, dir, override, detect.Query{})
+	r := glance(n, dir, detect.Query{Override: override})
 	r.Findings = r.diagnose(nil, r.backend(), nil)
 	return r
 }
 
-func glance(n layout.Names, dir string, override detect.Mode, q detect.Query) Report {
-	r := Report{Version: Version, Unreadable: []string{}, distrusted: !n.Self.Trusted(), user: os.Geteuid(), userNamespace: inUserNamespace()}
-	r.Remembered = here.RememberedIn(n, dir).Mode
-	asked := here.Ask(n, dir, q)
-	if r.Here = here.Look(n, dir, override, asked); r.Here.How == here.Variable { // which ignores the memory
-		q.Installed = here.Installed(n, dir)
-		asked = n.Memory().Answer(q)
-	}
-	r.Host = here.Proven(asked)
-	r.Host.Evidence, r.Host.Conflicts = asked.Evidence, asked.Conflicts
+func glance(n layout.Names, dir string, q detect.Query) Report {
+	r := Report{Version: Version, Unreadable: []string{}, distrusted: !n.Self.Trusted(), user: os.Geteuid()}
+	r.Here, r.Host = here.Look(n, dir, q, here.Ask(n, dir, q))
 	r.Network = here.ThisNetwork(n.Container, r.Host)
-	r.Here = here.Look(n, dir, override, asked)
+	r.Variable, _ = programs.ParseMode(os.Getenv(programs.ModeVariable))
 	r.Names = n.Look(dir)
-	if i := slices.IndexFunc(r.Names, func(s layout.Status) bool { return (s.Wrapper || s.Switched) && s.Unwritable != nil }); i >= 0 {
-		r.unwritable = r.Names[i].Unwritable
-	}
-	for _, name := range programs.Names() {
-		path := programs.Join(dir, name)
+	for _, s := range r.Names {
+		path := programs.Join(dir, s.Name)
 		if _, err := n.Tree.Lstat(path); tree.IsNotExist(err) {
-			r.absent = append(r.absent, name)
+			r.absent = append(r.absent, s.Name)
 		}
 		r.claimed = cmp.Or(r.claimed, n.Ours(path))
-	}
-	r.Client = here.Client(n)
-	first, err := here.Dir(n)
-	if err == nil && !n.Tree.SameFile(first, dir) {
-		r.dirArgument = " --dir " + dir
-	}
-	if own, err := n.Dir(); err == nil && !n.Tree.SameFile(own, dir) {
-		r.elsewhere, r.dirArgument = true, " --dir "+dir
-		if n.Tree.SameFile(programs.Dir(r.Client), dir) {
-			r.exposed, r.open = n.Tree.Exposed(dir) != "", open(n, r.Client)
+		if s.Wrapper || s.Switched {
+			r.unwritable = cmp.Or(r.unwritable, s.Unwritable)
 		}
 	}
-	if r.Here.How == here.NotWrapped && r.Names[0].Mode == "" || r.Here.How == here.Missing {
-		r.force = " --force"
+	r.Client = here.Client(n)
+	first, _ := here.Dir(n)
+	own, _ := n.Dir()
+	if !n.Tree.SameFile(first, dir) || !n.Tree.SameFile(own, dir) {
+		r.dirArgument = " --dir " + dir
+		if n.Tree.SameFile(programs.Dir(r.Client), dir) {
+			r.open = open(n, r.Client)
+		}
 	}
-	m := n.Memory()
-	r.forgetful = m.Unwritable()
-	r.forgettable = m.Path() == m.Own() && access(programs.Dir(m.Path()), unix.W_OK|unix.X_OK) == nil
-	in := n.Container
+	m, in := n.Memory(), n.Container
+	if r.forgetful = m.Unwritable(); m.Path() != m.Own() {
+		r.forgetful = memory.ErrRoots
+	}
 	r.strangers = !in.Own() && !(in.OwnNetns == detect.No && in.OwnRoot == detect.Yes) // as in ip netns exec
-	r.baked = older(n, dir) || errors.Is(r.unwritable, unix.EROFS) || r.strangers && r.unwritable != nil
-	if st, err := n.Tree.Stat(dir); r.baked && err == nil {
+	if older(n, dir) || errors.Is(r.unwritable, unix.EROFS) || r.strangers && r.unwritable != nil {
+		st, err := n.Tree.Stat(dir)
 		root, _ := n.Tree.Stat("/")
-		r.volume = st.Dev != root.Dev
+		r.volume = err == nil && st.Dev != root.Dev
+		r.image = !r.volume
 	}
+	ids, _ := os.ReadFile("/proc/self/uid_map") // the first user namespace maps each ID to itself
+	r.userNamespace = !slices.Equal(strings.Fields(string(ids)), []string{"0", "0", "4294967295"})
 	return r
 }
 
-func capabilities() []Capability {
+// capabilities are those of the two that this process has.
+func capabilities() []string {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	_ = unix.Capget(&header, &data[0]) // fails for a wrong version only
-	has := func(bit int) bool { return data[bit/32].Effective&(1<<(bit%32)) != 0 }
-	return []Capability{
-		{"CAP_NET_ADMIN", has(unix.CAP_NET_ADMIN), "reading and changing rules"},
-		{"CAP_NET_RAW", has(unix.CAP_NET_RAW), "iptables-legacy"},
+	has := []string{}
+	for i, name := range []string{unix.CAP_NET_ADMIN: netAdmin, unix.CAP_NET_RAW: netRaw} {
+		if name != "" && data[0].Effective&(1<<i) != 0 {
+			has = append(has, name)
+		}
+	}
+	return has
+}
+
+// open is a directory in which somebody but root could replace the file that a path points to: nothing is started there.
+func open(n layout.Names, path string) string {
+	c, _ := n.Tree.Follow(path)
+	for _, hop := range c.Hops {
+		if dir := n.Tree.Exposed(programs.Dir(hop)); dir != "" {
+			return dir
+		}
+	}
+	return ""
+}
+
+// ask has a program that is not iptables' own say which backend it runs; "" if it does not say, or if it runs the wrapper,
+// because that follows the variable. A call with the variable neither reads nor stores anything.
+func ask(program string) (backend detect.Mode, wrapped bool) {
+	defer os.Setenv(programs.ModeVariable, os.Getenv(programs.ModeVariable)) // empty is as good as none
+	var said [2]detect.Mode
+	for i, mode := range programs.Modes() {
+		os.Setenv(programs.ModeVariable, string(mode))
+		line, _, _ := install.Output(program, "iptables", "--version")
+		var version, backend string
+		if n, _ := fmt.Sscanf(line, "iptables v%s (%s", &version, &backend); n == 2 {
+			said[i] = map[string]detect.Mode{"nf_tables)": detect.NFT, "legacy)": detect.Legacy}[backend]
+		}
+	}
+	if said[0] == said[1] {
+		return said[0], false
+	}
+	return "", slices.Equal(said[:], programs.Modes())
+}
+
+// older reports whether the switch in a directory is older than process 1.
+func older(n layout.Names, dir string) bool {
+	sw, noSwitch := n.Tree.Lstat(programs.Join(dir, layout.Switch))
+	ticks, _, _ := strings.Cut(n.Container.Instance, ".") // of process 1, of 10 ms, since the boot
+	started, err := strconv.ParseInt(ticks, 10, 64)
+	var now unix.Timespec
+	if err != nil || noSwitch != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
+		return false
+	}
+	start := time.Now().Add(time.Duration(started)*10*time.Millisecond - time.Duration(now.Nano()))
+	return time.Unix(sw.Ctim.Unix()).Before(start.Add(-10 * time.Millisecond))
+}
+
+// programs looks at what runs in each mode.
+func (r *Report) programs(n layout.Names, dir string) {
+	own, _ := n.Self.Path()
+	wrapper, noFile := install.Capabilities(n.Tree, own)
+	r.wrapperCaps = wrapper != ""
+	for _, mode := range programs.Modes() {
+		path, version, err := install.Programs(n, dir, mode)
+		if err == nil { // without its libraries a program has no match and no target
+			if _, stderr, loadErr := install.Output(path, "iptables", "-m", "comment", "-h"); loadErr != nil {
+				err = fmt.Errorf("%q cannot load its extensions: %w: %s", path, loadErr, stderr)
+			}
+		}
+		p := Program{Mode: mode, Path: path, Version: version}
+		if err != nil {
+			// One missing program is reported, not all six.
+			p.Error, _, _ = strings.Cut(err.Error(), "\n")
+		} else if mode == detect.NFT {
+			for i, name := range []string{"iptables-save", "ip6tables-save"} {
+				if family := []detect.Family{detect.IPv4, detect.IPv6}[i]; len(r.Host.Of(mode, family).Tables) > 0 {
+					stdout, stderr, err := install.Output(p.Path, name)
+					r.listed(name, stdout, stderr, err)
+				}
+			}
+		}
+		r.Programs = append(r.Programs, p)
+		if has, err := install.Capabilities(n.Tree, p.Path); err == nil && noFile == nil && has != wrapper {
+			r.fileCaps = append(r.fileCaps, p.Path)
+		}
 	}
 }
 
-// access is access(2) for the effective user, whose rights iptables has.
-func access(path string, mode uint32) error {
-	return unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS)
+// listed looks at what a listing printed. What iptables-nft cannot list it mentions in a comment, and ends with status 0.
+// Another failure has nothing to do with tables that others created. A listing that we ended was only a long one.
+func (r *Report) listed(name, stdout, stderr string, err error) {
+	for line := range strings.Lines(stdout + stderr) {
+		if strings.HasPrefix(line, "#") && strings.Contains(line, "incompatible") {
+			r.Unreadable = append(r.Unreadable, fmt.Sprintf("%s: %s", name, strings.TrimSpace(strings.TrimPrefix(line, "#"))))
+		}
+	}
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		r.unlisted = append(r.unlisted, fmt.Sprintf("%s: %v: %s", name, err, stderr))
+	}
+}
+
+// lockError says why iptables-legacy could not lock its tables: it opens a file for that and creates it if there is none.
+func (r *Report) lockError() error {
+	path := os.Getenv("XTABLES_LOCKFILE")
+	if path == "" || r.distrusted {
+		path = "/run/xtables.lock"
+	}
+	var t tree.Tree
+	c, err := t.Follow(path)
+	switch {
+	case tree.IsNotExist(err): // it is created where the links point
+		return t.Access(programs.Dir(c.End), unix.W_OK)
+	case err == nil && c.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return &os.PathError{Op: "open", Path: path, Err: unix.EISDIR}
+	case err == nil:
+		if err = t.Access(path, unix.R_OK); err == nil && r.wanted() == detect.Legacy {
+			r.holder = holder(path, c.Stat.Ino)
+		}
+	}
+	return err
+}
+
+// holder says who has held a lock for a second, which is longer than a command of iptables takes; "" if nobody has.
+func holder(path string, inode uint64) string {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd) // which unlocks it
+	for range 20 {
+		if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != unix.EWOULDBLOCK {
+			return ""
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	who := "a process outside this container"
+	locks, _ := os.ReadFile("/proc/locks") // 1: FLOCK  ADVISORY  WRITE 1234 00:19:5678 0 EOF
+	for line := range strings.Lines(string(locks)) {
+		if f := strings.Fields(line); len(f) > 5 && f[1] == "FLOCK" && strings.HasSuffix(f[5], fmt.Sprint(":", inode)) {
+			name, _ := os.ReadFile("/proc/" + f[4] + "/comm")
+			who = fmt.Sprintf("process %s (%s)", f[4], strings.TrimSpace(string(name)))
+		}
+	}
+	return who + " holds " + path
 }

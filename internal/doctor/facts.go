@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,13 +15,12 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
 // What the rules ask. What returns a string returns "" where a rule does not apply.
 
-func (r *Report) has(capability string) bool {
-	return slices.ContainsFunc(r.Capabilities, func(c Capability) bool { return c.Name == capability && c.Present })
-}
+func (r *Report) has(capability string) bool { return slices.Contains(r.Capabilities, capability) }
 
 // failed is the first question to the kernel that failed, with this error or with any.
 func (r *Report) failed(kind error) string {
@@ -33,7 +33,7 @@ func (r *Report) failed(kind error) string {
 }
 
 // blind says whether nothing could be asked: what else does not work is a consequence.
-func (r *Report) blind() bool { return !r.has("CAP_NET_ADMIN") || r.failed(unix.EPERM) != "" }
+func (r *Report) blind() bool { return !r.has(netAdmin) || r.failed(unix.EPERM) != "" }
 
 // doubt is why the host's backend is not certain, unless somebody has decided: by the variable, by select, or by not having
 // installed the wrapper.
@@ -60,25 +60,19 @@ func (r *Report) differsBy(how here.How) string {
 	return when(r.Here.Differs && r.Here.How == how && (r.Network.Process1 != detect.No || how == here.Variable), r.Here.Backend)
 }
 
-// names says which of the six commands are broken, or other programs. Where none was found, one reason is enough.
-func (r *Report) names() (noneFound, broken, foreign string) {
-	var faults, others []string
+// names says which of the six commands are broken. Where none was found, one reason is enough.
+func (r *Report) names() (noneFound, broken string) {
+	var faults []string
 	for _, n := range r.Names {
-		switch {
-		case r.elsewhere && r.Here.How != here.Missing && slices.Contains(r.absent, n.Name): // PATH finds it elsewhere
-		case n.Error != "":
+		elsewhere := r.dirArgument != "" && r.Here.How != here.Missing && slices.Contains(r.absent, n.Name) // PATH finds it
+		if n.Error != "" && !elsewhere {
 			faults = append(faults, fmt.Sprintf("%s (%s)", n.Name, n.Error))
-		case n.Mode == "" && !n.Wrapper:
-			others = append(others, fmt.Sprintf("%s is %q", n.Name, n.ResolvesTo))
 		}
 	}
-	switch {
-	case r.bare:
-		return "", "", ""
-	case len(faults) == len(r.Names):
-		return r.Names[0].Error, "", ""
+	if len(faults) == len(r.Names) {
+		return r.Names[0].Error, ""
 	}
-	return "", strings.Join(faults, ", "), strings.Join(others, ", ")
+	return "", strings.Join(faults, ", ")
 }
 
 // mixed says which commands run which backend, if they differ.
@@ -98,11 +92,16 @@ func (r *Report) wanted() detect.Mode {
 	return cmp.Or(r.Here.Backend, r.Host.Mode)
 }
 
+// bare reports that the image has neither a command nor an iptables program.
+func (r *Report) bare() bool {
+	return len(r.absent) == len(r.Names) && !slices.ContainsFunc(r.Programs, func(p Program) bool { return p.Path != "" })
+}
+
 // programError is what is wrong with the programs of the wanted backend, or of the other one.
 func (r *Report) programError(wanted bool) string {
 	for _, p := range r.Programs {
 		// Without CAP_NET_ADMIN, or without its backend in the kernel, even a good program fails.
-		consequence := r.bare || !p.missing && (r.blind() || r.unsupported() == p.Mode || r.lacks(p.Mode))
+		consequence := p.Path != "" && (r.blind() || r.lacks(p.Mode))
 		if p.Error != "" && (p.Mode == r.wanted()) == wanted && !consequence {
 			return string(p.Mode) + ": " + p.Error
 		}
@@ -110,64 +109,26 @@ func (r *Report) programError(wanted bool) string {
 	return ""
 }
 
+// lacks reports that the kernel cannot have a backend.
 func (r *Report) lacks(mode detect.Mode) bool {
-	return r.Host.Of(mode, detect.IPv4).Supported == detect.No
+	return r.Host.Of(mode, detect.IPv4).Supported == detect.No || mode == detect.Legacy && !r.canLoad
 }
 
-// unsupported is the wanted backend, if the kernel cannot have it.
-func (r *Report) unsupported() detect.Mode {
-	mode := r.wanted()
-	if r.blind() || !r.lacks(mode) && (mode != detect.Legacy || r.canLoad) {
-		return ""
-	}
-	return mode
-}
-
-func (r *Report) versionsDiffer() string {
-	var releases, said []string
-	for _, p := range r.Programs {
-		var release string
-		if _, err := fmt.Sscanf(p.Version, "iptables v%s", &release); err != nil {
-			return ""
-		}
-		releases = append(releases, release)
-		said = append(said, string(p.Mode)+" "+release)
-	}
-	return when(len(slices.Compact(releases)) > 1, strings.Join(said, ", "))
-}
-
-// featureModules are what the kernel needs for each feature, if it is not built in.
-var featureModules = map[string]string{
-	detect.FeatureTable: "nf_tables", detect.FeatureFilter: "nf_tables", detect.FeatureNAT: "nft_chain_nat",
-	detect.FeatureRule: "nft_counter", detect.FeatureMatch: "nft_compat xt_comment",
-}
-
-// refused lists what nf_tables refused in the dry run, and the modules that would provide it.
-func (r *Report) refused() (features, modules string) {
-	var refused, wanted []string
+// refused lists what nf_tables refused in the dry run.
+func (r *Report) refused() string {
+	var refused []string
 	for _, e := range r.Host.Evidence {
 		for _, f := range e.Features {
-			if f.Has != detect.No || e.Supported == detect.No || r.blind() {
-				continue
-			}
-			refused = append(refused, fmt.Sprintf("a %s (%s: %v)", f.Name, e.Family, f.Err))
-			if modules := featureModules[f.Name]; !slices.Contains(wanted, modules) {
-				wanted = append(wanted, modules)
+			if f.Has == detect.No && e.Supported != detect.No && !r.blind() {
+				refused = append(refused, fmt.Sprintf("a %s (%s: %v)", f.Name, e.Family, f.Err))
 			}
 		}
 	}
-	return strings.Join(refused, ", "), strings.Join(wanted, " ")
+	return strings.Join(refused, ", ")
 }
 
-// owners create chains with these prefixes.
-var owners = [...]struct{ prefix, owner string }{
-	{"KUBE-", "Kubernetes"}, {"CNI-", "CNI plugins"}, {"cali-", "Calico"}, {"CILIUM_", "Cilium"}, {"OLD_CILIUM_", "Cilium"},
-	{"FLANNEL", "Flannel"}, {"WEAVE", "Weave Net"}, {"ANTREA-", "Antrea"}, {"AWS-", "the Amazon VPC CNI"},
-	{"ISTIO_", "Istio"}, {"PROXY_INIT_", "Linkerd"}, {"CONSUL_", "Consul"}, {"DOCKER", "Docker"}, {"NETAVARK", "Podman"},
-	{"LIBVIRT_", "libvirt"}, {"ts-", "Tailscale"}, {"ufw", "ufw"}, {"f2b-", "fail2ban"},
-}
-
-// strayRules lists what is in the backend that the host does not use, and whose chains there are.
+// strayRules lists what is in the backend that the host does not use, and how its chains begin: their owners each have a prefix,
+// such as KUBE-, cali- or DOCKER-.
 func (r *Report) strayRules() string {
 	var tables, whose []string
 	for _, e := range r.Host.Evidence {
@@ -179,23 +140,84 @@ func (r *Report) strayRules() string {
 				tables = append(tables, fmt.Sprintf("%d in %s %s %s", t.Rules.Min, e.Backend, e.Family, t.Name))
 			}
 			for _, chain := range t.Chains {
-				for _, o := range owners {
-					if strings.HasPrefix(chain, o.prefix) && !slices.Contains(whose, o.owner) {
-						whose = append(whose, o.owner)
-					}
+				if i := strings.IndexAny(chain, "-_") + 1; i > 0 && !slices.Contains(whose, chain[:i]+"*") {
+					whose = append(whose, chain[:i]+"*")
 				}
 			}
 		}
 	}
 	if len(tables) > 0 && len(whose) > 0 {
-		tables = append(tables, "with chains of "+strings.Join(whose, ", "))
+		tables = append(tables, "with chains "+strings.Join(whose, ", "))
 	}
 	return strings.Join(tables, ", ")
 }
 
-func errorText(err error) string {
-	if err == nil {
-		return ""
+// What the fixes ask, and what some of them say.
+
+// unusable reports whether a backend's program would not run here, whatever the rest is like.
+func (r *Report) unusable() bool { return r.programError(true)+r.programError(false) != "" }
+
+// movable reports whether this user can change the commands.
+func (r *Report) movable() bool { return r.unwritable == nil && r.open == "" && r.claimed == nil }
+
+// force is what install needs to replace iptables here, if it is somebody's own program, or broken.
+func (r *Report) force() string {
+	return when(r.Here.How == here.NotWrapped && r.Names[0].Mode == "" || r.Here.How == here.Missing, " --force")
+}
+
+// renew is what undoes whatever this container has decided.
+const renew = "delete the Pod: a new container decides again"
+
+// restore has the switch changed, where it was made, or here if that is possible.
+func (r *Report) restore(possible bool, here string) fixes {
+	build, refill := "reset{dir}", "delete the Pod, so that what fills this volume does so again"
+	if r.claimed != nil {
+		build = "install{dir} --force"
 	}
-	return err.Error()
+	if r.Variable != "" && r.Variable == r.Here.Backend {
+		refill = "remove {variable}, and " + refill
+	}
+	return fixes{
+		{r.image, Image, "add, as root:\nRUN iptables-wrapper " + build},
+		{possible, Container, here},
+		{r.volume, Pod, refill},
+		{always, Pod, renew},
+	}
+}
+
+// removable reports whether rules of the other backend can be removed from here.
+func (r *Report) removable() bool {
+	return r.user == 0 && r.has(netAdmin) && !r.unusable() &&
+		(r.Host.Mode == detect.Legacy || r.has(netRaw) && r.lock == nil)
+}
+
+// plain matches what a shell and grep take as it is.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_:-]+$`)
+
+// leftovers lists the chains that the host's backend and the other one have under the same name, and kubelet's in the other
+// one, and the commands that remove these. Restoring a table replaces it by what is left.
+func (r *Report) leftovers() (chains, commands string) {
+	var names []string
+	for _, e := range r.Host.Evidence {
+		if e.Backend == r.Host.Mode || !r.Host.Conclusive {
+			continue
+		}
+		for _, t := range e.Tables {
+			var stale []string
+			for _, chain := range t.Chains {
+				twice := slices.ContainsFunc(r.Host.Of(r.Host.Mode, e.Family).Tables, func(h detect.Table) bool {
+					return h.Name == t.Name && slices.Contains(h.Chains, chain)
+				})
+				if plain.MatchString(chain) && (twice || chain == detect.HintChain || chain == detect.CanaryChain) {
+					stale = append(stale, chain)
+				}
+			}
+			if len(stale) > 0 {
+				names = append(names, fmt.Sprintf("%s (%s %s)", strings.Join(stale, ", "), e.Family, t.Name))
+				save := programs.Single(e.Backend, map[detect.Family]string{detect.IPv4: "iptables-", detect.IPv6: "ip6tables-"}[e.Family])
+				commands += fmt.Sprintf("\n%ssave -t %s | grep -vE '[: ](%s)( |$)' | %srestore", save, t.Name, strings.Join(stale, "|"), save)
+			}
+		}
+	}
+	return strings.Join(names, ", "), commands
 }

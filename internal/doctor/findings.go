@@ -6,6 +6,7 @@ package doctor
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,46 +18,34 @@ import (
 // Texts that several rules share.
 const (
 	uncertain = "the host's backend is not certain: {}"
-	chose     = "this container chose {} before the host showed what it uses, and the rules found may be its own"
-	resolves  = "{variable}={} has no effect: iptables already resolves to {program}"
-	noLock    = "iptables-legacy cannot lock its tables: {}"
 	differs   = "iptables in this container runs {here}, but the host uses {host} ({because}). A DROP here still drops; an ACCEPT here " +
 		"overrides nothing in {host}, and neither backend lists the other's rules."
-	drifts = "the backend can change while this container runs, because nothing is stored or remembered: "
+	drifts = "the backend can change while this container runs, because nothing is stored or remembered: {}"
 
-	addBoth    = "add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"
-	asRoot     = "run the container as root with NET_ADMIN and NET_RAW: Kubernetes gives them to no other user. images/nonroot has file capabilities instead"
+	addBoth = "add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"
+	asRoot  = "run the container as root with NET_ADMIN and NET_RAW: Kubernetes gives them to no other user. images/nonroot has file " +
+		"capabilities instead"
 	hostNet    = "set hostNetwork: true (docker run --network host) if its rules are for the node, and {variable} if they are for this network"
 	decide     = "set {variable} to the backend of the host's other programs, unless kubelet is still starting, whose chains will decide"
 	unset      = "remove {variable}"
-	renew      = "delete the Pod: a new container decides again"
 	leaveOut   = "take the directory of {client} out of PATH, because others than root can write there"
-	refill     = "delete the Pod, so that what fills this volume does so again"
 	moveChain  = "have the program that uses nft directly put its chains into a table with a name of its own. To see them:\nnft list ruleset"
 	load       = "load the modules:\nmodprobe -a "
+	nftModules = "nf_tables nft_chain_nat nft_counter nft_compat xt_comment"
 	bothModes  = "install iptables 1.8.4 or newer with both backends"
-	runInstall = "run:\niptables-wrapper install{dir}"
-	runReset   = "run:\niptables-wrapper reset{dir}"
 	runSelect  = "run:\niptables-wrapper select{dir} --mode "
 	buildWith  = "add, as root:\nRUN iptables-wrapper install{dir}"
+	buildBoth  = bothModes + "; then " + buildWith
 )
 
 // host has the reasons why the host's backend is not certain, that nearest to the root first.
 func (r *Report) host() []rule {
-	netAdmin, doubt, root := r.has("CAP_NET_ADMIN"), r.doubt(), r.user == 0
-	missing := "CAP_NET_ADMIN and CAP_NET_RAW are missing"
-	if r.has("CAP_NET_RAW") {
-		missing = "CAP_NET_ADMIN is missing"
-	}
-	guess := when(r.Host.Reason == detect.Remembered && doubt != "", r.Remembered)
-	features, modules := r.refused()
-	denied := r.failed(unix.EPERM)
-	rebuild := r.rebuild()
+	admin, doubt, denied := r.has(netAdmin), r.doubt(), r.failed(unix.EPERM)
 	return []rule{
-		{"wrapper-lacks-file-capabilities", Problem, when(!netAdmin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
+		{"wrapper-lacks-file-capabilities", Problem, when(!admin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
 			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot inspect the host: {}", only(Image, buildWith)},
-		{"no-net-admin", Problem, when(!netAdmin, missing), "{}: iptables can neither read nor change rules", fixes{
-			{root || r.wrapperCaps, Pod, addBoth},
+		{"no-net-admin", Problem, when(!admin, netAdmin), "{} is missing: iptables can neither read nor change rules", fixes{
+			{r.user == 0 || r.wrapperCaps, Pod, addBoth},
 			{always, Pod, asRoot}}},
 		{"blocked", Problem, cmp.Or(when(!r.userNamespace, denied), r.failed(unix.EAFNOSUPPORT)),
 			"{}, although CAP_NET_ADMIN is there: seccomp or a security module forbids the question",
@@ -68,106 +57,80 @@ func (r *Report) host() []rule {
 		{"no-proc", Warning, r.failure(unix.ENOENT), uncertain, only(Pod, "mount /proc in this container")},
 		{"kernel-error", Warning, r.failure(nil), uncertain, only(Node, "see the kernel's log (dmesg); iptables-wrapper doctor --all shows each error")},
 		{"foreign-chain", Problem, r.foreignChains(), "{}: iptables-nft can neither list nor change such a table", only(Node, moveChain)},
-		{"guess-in-pod-network", Warning, when(r.Network.Own, guess), chose + "; " + here.PodNetwork, only(Pod, hostNet)},
-		{"guess", Warning, guess, chose, only(Pod, decide)},
-		{"pod-network", Warning, when(r.Network.Own && r.Host.Reason == detect.Default, doubt),
-			"found neither a kubelet chain nor any rule: " + here.PodNetwork, only(Pod, hostNet)},
+		{"pod-network", Warning, when(r.Network.Own && (r.Host.Reason == detect.Default || r.Host.Reason == detect.Remembered), doubt),
+			"{}: " + here.PodNetwork, only(Pod, hostNet)},
+		{"guess", Warning, when(r.Host.Reason == detect.Remembered && doubt != "", r.Host.Mode),
+			"this container chose {} before the host showed what it uses, and the rules found may be its own", only(Pod, decide)},
 		// Nothing else speaks for legacy.
-		{"only-legacy-works", Warning, when(r.Host.Reason == detect.OnlySupported && r.Here.How == here.EachCall, features),
-			"iptables here uses legacy only because iptables-nft cannot add {}", only(Node, "if the host's other programs use nft, "+load+modules)},
-		{"stored-without-evidence", Warning, when(r.Here.How == here.Switch, doubt), "{here} is stored, but {}", fixes{
-			{r.baked && !r.volume, Image, rebuild},
-			{r.movable() && !r.strangers, Container, "if {here} is right, " + runSelect + "{here}"},
-			{r.volume, Pod, refill},
-			{r.strangers, Pod, "if {here} is right, set {variable}={here}"},
-			{always, Pod, renew}}},
+		{"only-legacy-works", Warning, when(r.Host.Reason == detect.OnlySupported && r.Here.How == here.EachCall, r.refused()),
+			"iptables here uses legacy only because iptables-nft cannot add {}", only(Node, "if the host's other programs use nft, "+load+nftModules)},
+		{"stored-without-evidence", Warning, when(r.Here.How == here.Switch, doubt), "{here} is stored, but {}",
+			append(fixes{{r.strangers && !r.image && !r.volume, Pod, "if {here} is right, set {variable}={here}"}},
+				r.restore(r.movable() && !r.strangers, "if {here} is right, "+runSelect+"{here}")...)},
 		{"no-evidence", Warning, doubt, "{}", only(Pod, decide)},
 	}
 }
 
 // backend has the reasons why iptables here is not what the host uses, that nearest to the root first.
 func (r *Report) backend() []rule {
-	now, own, rebuild := r.Here, r.movable(), r.rebuild()
+	now, force := r.Here, r.force()
+	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
 	// The variable says one thing, and the command does not run the wrapper, which would obey it.
 	idle := when(!r.distrusted && now.How != here.Variable && now.How != here.Missing && now.Backend != r.Variable, r.Variable)
 	certain := r.Host.Conclusive && now.Backend == r.Host.Mode
 	putBehind := fixes{
-		{r.exposed, Pod, leaveOut},
-		{r.anyMissing(), Image, bothModes + "; then add, as root:\nRUN iptables-wrapper install{dir}" + r.force},
-		{always, Image, buildWith + r.force}}
+		{r.open != "", Pod, leaveOut},
+		{r.unusable(), Image, buildBoth + force},
+		{always, Image, buildWith + force}}
 	return []rule{
-		{"two-backends", Problem, r.mixed(), "some iptables commands run nft and others legacy: {}", fixes{
-			{own && !r.baked, Container, runReset},
-			{r.volume, Pod, refill},
-			{r.baked, Image, rebuild},
-			{always, Pod, renew}}},
+		{"two-backends", Problem, r.mixed(), "some iptables commands run nft and others legacy: {}", restored},
 		{"wrong-variable", Problem, r.differsBy(here.Variable), "{variable} is {here}, but the host uses {host} ({because})", only(Pod, unset)},
-		{"wrong-backend-stored", Problem, r.differsBy(here.Switch), differs, fixes{
-			{r.baked && !r.volume, Image, rebuild},
-			{own, Container, runReset},
-			{r.volume && r.Variable == now.Backend, Pod, unset + ", and " + refill},
-			{r.volume, Pod, refill},
-			{always, Pod, renew}}},
+		{"wrong-backend-stored", Problem, r.differsBy(here.Switch), differs, restored},
 		{"wrong-backend-remembered", Problem, r.differsBy(here.Remembered), differs + " This container remembers {here} from an earlier call", fixes{
-			{r.forgettable && r.claimed == nil, Container, "restart the program that writes rules, and before that run:\niptables-wrapper reset{dir}"},
+			{r.forgetful == nil && r.claimed == nil, Container,
+				"restart the program that writes rules, and before that run:\niptables-wrapper reset{dir}"},
 			{always, Pod, renew}}},
 		{"wrong-backend-not-wrapped", Problem, r.differsBy(here.NotWrapped), differs + " {program} was never put behind the wrapper", putBehind},
-		{"not-wrapped", Warning, when(now.How == here.NotWrapped && r.force == "", now.Backend),
-			"iptables here is always {here}, whatever the host uses: {program} was never put behind the wrapper", putBehind},
-		{"not-iptables", Warning, when(now.How == here.NotWrapped && now.Backend == "", now.Program),
-			"{}, which runs as iptables here, is neither this wrapper nor part of iptables, and its backend is not known", putBehind},
-		{"idle-variable", Warning, idle, resolves, fixes{
-			{certain || !r.selectable(), Pod, unset},
+		{"not-wrapped", Warning, when(now.How == here.NotWrapped && (force == "" || now.Backend == ""), now.Program),
+			"iptables here is always {}, whatever the host uses: it was never put behind the wrapper", putBehind},
+		{"idle-variable", Warning, idle, "{variable}={} has no effect: iptables already resolves to {program}", fixes{
+			{certain || r.unusable() || !r.movable(), Pod, unset},
 			{always, Container, runSelect + "{}"}}},
 		{"variable-not-trusted", Warning, when(r.distrusted && now.How != here.Missing && now.Backend != r.Variable, r.Variable),
 			"{variable}={} has no effect: the wrapper's file is set-user-ID or set-group-ID", only(Pod, unset)},
-		// The variable decides here, and where it is not passed on the answer is another.
-		{"variable-not-passed-on", Note, when(now.How == here.Variable && r.Variable != r.Host.Mode, r.Variable),
-			"{variable}={} is not passed on by programs that clear the environment, such as firewalld, openvpn and sudo", fixes{
-				{r.selectable(), Container, runSelect + "{}"},
-				{always, Pod, "pass it on there"}}},
 	}
 }
 
 // others are independent of each other.
 func (r *Report) others() []rule {
-	nft, legacy := r.wanted() == detect.NFT && !r.bare, r.wanted() == detect.Legacy && !r.bare
-	noneFound, broken, foreign := r.names()
-	features, featureModules := r.refused()
-	supportModules := map[bool]string{true: "nf_tables nft_compat", false: "iptable_filter ip6table_filter"}[nft]
+	nft, legacy := r.wanted() == detect.NFT, r.wanted() == detect.Legacy
+	noneFound, broken := r.names()
+	modules := map[bool]string{true: nftModules, false: "iptable_filter ip6table_filter"}[nft]
 	leftovers, removeLeftovers := r.leftovers()
 	denied := r.user != 0 && errors.Is(r.lock, unix.EACCES)
-	stored := r.Here.How == here.Switch || r.Here.How == here.NotWrapped || r.Here.How == here.Variable || r.Here.How == here.Missing
-	changing := !stored && r.failure(unix.EACCES) == "" && !r.blind()
+	changing := r.Here.How == here.EachCall && r.failure(unix.EACCES) == "" && !r.blind()
 	return []rule{
-		{"no-iptables", Note, when(r.bare, "there is no iptables in this image"), "{}: detect works, and doctor says only what the host uses",
-			only(Image, bothModes+", if something here is to run it")},
 		{"no-commands", Problem, noneFound, "none of the six iptables commands was found: {}", fixes{
-			{r.cutOff() && r.movable(), Container, runReset},
-			{r.anyMissing(), Image, bothModes + "; then add, as root:\nRUN iptables-wrapper install{dir}"},
+			{r.unusable(), Image, buildBoth},
 			{always, Image, buildWith}}},
 		{"broken-command", map[bool]Severity{true: Problem, false: Warning}[r.Here.How == here.Missing], broken, "broken: {}", only(Image, buildWith+" --force")},
-		{"foreign-command", Note, foreign, "{}, a program that is neither this wrapper nor part of iptables",
-			only(Image, "if the wrapper should replace it, add, as root:\nRUN iptables-wrapper install{dir} --force")},
 		{"another-path", Warning, when(r.Network.Process1 != detect.No, strings.Join(r.bypasses, ", ")),
 			"these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
 			only(Image, "remove them, unless nothing runs them:\nRUN rm "+strings.Join(r.bypasses, " "))},
-		{"open-directory", Warning, errorText(r.open), "PATH finds {client} first, and others than root could replace it: {}", only(Pod, leaveOut)},
+		{"open-directory", Warning, r.open, "PATH finds {client} first, and others than root could replace it, because they can change {}", only(Pod, leaveOut)},
 		{"program-unusable", Problem, r.programError(true), "no usable iptables in this image for {}", only(Image, bothModes)},
 		{"other-program-unusable", Warning, r.programError(false), "on a host that uses the other backend, iptables would not run here: no usable iptables for {}",
 			only(Image, bothModes)},
-		{"versions-differ", Warning, r.versionsDiffer(), "the programs are of different versions: {}", only(Image, "install both from one package")},
-		{"file-capabilities-differ", Warning, when(r.has("CAP_NET_ADMIN") || r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
-			"file capabilities differ from those of the wrapper's file: {}", only(Image, buildWith)},
-		{"programs-lack-file-capabilities", Warning, strings.Join(r.lostCaps, ", "), "the wrapper's file has file capabilities that these programs lack: {}",
-			only(Image, "add, as root:\nRUN setcap cap_net_admin,cap_net_raw+ep "+strings.Join(r.lostCaps, " ")+"\nRUN iptables-wrapper install{dir}")},
-		{"kernel-lacks-backend", Problem, when(nft || legacy, r.unsupported()), "the backend is {}, but this kernel does not support it",
-			only(Node, load+supportModules)},
-		{"nft-cannot-add", Problem, when(nft, features), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", only(Node, load+featureModules)},
-		{"no-net-raw", Problem, when(legacy && !r.blind() && !r.has("CAP_NET_RAW"), "CAP_NET_RAW"), "{} is missing; it is needed for iptables-legacy", fixes{
+		{"file-capabilities-differ", Warning, when(r.has(netAdmin) || r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
+			"file capabilities differ from those of the wrapper's file: {}",
+			only(Image, "add, as root:\nRUN setcap cap_net_admin,cap_net_raw+ep "+r.Programs[0].Path+" "+r.Programs[1].Path+"\nRUN iptables-wrapper install{dir}")},
+		{"kernel-lacks-backend", Problem, when(!r.blind() && r.lacks(r.wanted()), r.wanted()), "the backend is {}, but this kernel does not support it",
+			only(Node, load+modules)},
+		{"nft-cannot-add", Problem, when(nft, r.refused()), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", only(Node, load+nftModules)},
+		{"no-net-raw", Problem, when(legacy && !r.blind() && !r.has(netRaw), netRaw), "{} is missing; it is needed for iptables-legacy", fixes{
 			{r.user == 0 || r.wrapperCaps, Pod, "add NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_RAW)"},
 			{always, Pod, asRoot}}},
-		{"no-lock", Problem, when(legacy, errorText(r.lock)), noLock, fixes{
+		{"no-lock", Problem, when(legacy && r.lock != nil, fmt.Sprint(r.lock)), "iptables-legacy cannot lock its tables: {}", fixes{
 			{denied, Pod, "run as root, or set XTABLES_LOCKFILE to a file that this user can write (it does not lock out the host's programs)"},
 			{errors.Is(r.lock, unix.EISDIR), Node, "remove the directory, which a mount without type: FileOrCreate has made, and mount a file:\nrmdir /run/xtables.lock"},
 			{always, Pod, "mount the host's /run/xtables.lock (type: FileOrCreate), or a writable /run (docker run --tmpfs /run)"}}},
@@ -184,13 +147,10 @@ func (r *Report) others() []rule {
 			"the other backend has rules too: {}. They are active, but iptables here does not list them",
 			only(Node, "if the program that made them still runs, have it use {host}; if not, remove them. To see them:\niptables-{other}-save")},
 		{"not-own-process-1", Warning, when(changing && r.strangers, "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"),
-			drifts + "{}", fixes{
+			drifts, fixes{
 				{r.Host.Conclusive && r.movable() && !r.unusable(), Container, "when the container starts, run:\niptables-wrapper select{dir}"},
 				{always, Pod, "set {variable}={host}"}}},
-		{"no-memory", Warning, when(changing && !r.strangers && r.unwritable != nil, errorText(r.forgetful)), drifts + "{}",
+		{"no-memory", Warning, when(changing && !r.strangers && r.unwritable != nil && r.forgetful != nil, fmt.Sprint(r.forgetful)), drifts,
 			only(Pod, "mount a tmpfs on /dev/shm (docker run --tmpfs /dev/shm; Kubernetes: an emptyDir with medium: Memory)")},
-		{"each-call-decides", Note, when(r.forgetful == nil && !stored && !r.strangers, errorText(r.unwritable)),
-			"the commands cannot be changed ({}), so every call detects the backend again",
-			only(Container, "no action needed: each call takes a few milliseconds longer")},
 	}
 }

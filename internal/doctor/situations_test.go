@@ -4,9 +4,6 @@
 package doctor
 
 import (
-	"errors"
-	"slices"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
@@ -28,7 +25,7 @@ func healthy() Report {
 		},
 		Here:         here.Here{Backend: detect.Legacy, Program: "/p/xtables-legacy-multi", How: here.EachCall},
 		Network:      here.Network{Namespace: "net:[1]", Interfaces: []string{"lo", "ens3"}, Process1: detect.Yes},
-		Capabilities: []Capability{{Name: "CAP_NET_ADMIN", Present: true}, {Name: "CAP_NET_RAW", Present: true}},
+		Capabilities: []string{netAdmin, netRaw},
 		Programs: []Program{
 			{Mode: detect.NFT, Path: "/p/xtables-nft-multi", Version: "iptables v1.8.9 (nf_tables)"},
 			{Mode: detect.Legacy, Path: "/p/xtables-legacy-multi", Version: "iptables v1.8.9 (legacy)"},
@@ -62,14 +59,6 @@ func wrong(how here.How) func(*Report) {
 	}
 }
 
-func missing(all *[]Capability, names ...string) {
-	for i, c := range *all {
-		if slices.Contains(names, c.Name) {
-			(*all)[i].Present = false
-		}
-	}
-}
-
 func rules(backend, n int, chains ...string) func(*Report) {
 	return func(r *Report) {
 		r.Host.Evidence[backend].Tables = []detect.Table{{Name: "nat", Rules: detect.Count{Min: n, Max: n}, Chains: chains}}
@@ -92,12 +81,12 @@ var backendSituations = []situation{
 	{"nothing in the Pod's own network", func(r *Report) { unknown(r); r.Network.Own = true }, []string{"warning pod-network, pod -> hostNetwork: true"}},
 	{"no NET_ADMIN", func(r *Report) {
 		unknownBecause(0, unix.EPERM)(r)
-		missing(&r.Capabilities, "CAP_NET_ADMIN")
+		r.Capabilities = []string{netRaw}
 		r.Programs[1].Error = "getsockopt failed strangely"
 	}, []string{"problem no-net-admin, pod -> add NET_ADMIN"}},
 	{"no capability", func(r *Report) {
 		unknownBecause(0, unix.EPERM)(r)
-		missing(&r.Capabilities, "CAP_NET_ADMIN", "CAP_NET_RAW")
+		r.Capabilities = nil
 	}, []string{"problem no-net-admin, pod -> add NET_ADMIN"}},
 	{"another user namespace", func(r *Report) { unknownBecause(1, unix.EPERM)(r); r.userNamespace = true }, []string{"problem another-user-namespace, pod -> hostUsers: true"}},
 	{"seccomp", unknownBecause(1, unix.EPERM), []string{"problem blocked, pod -> seccompProfile"}},
@@ -115,35 +104,31 @@ var backendSituations = []situation{
 	}, []string{"problem foreign-chain, node -> which is not iptables' own"}},
 	{"a memory of a guess", func(r *Report) {
 		unknown(r)
-		r.Host.Reason, r.Remembered, r.Here.How = detect.Remembered, detect.NFT, here.Remembered
+		r.Host.Reason, r.Here.How = detect.Remembered, here.Remembered
 	}, []string{"warning guess, pod -> chose nft before the host showed what it uses"}},
 	{"a memory of a guess in the Pod's own network", func(r *Report) {
 		unknown(r)
-		r.Host.Reason, r.Remembered, r.Here.How, r.Network.Own = detect.Remembered, detect.NFT, here.Remembered, true
-	}, []string{"warning guess-in-pod-network, pod -> hostNetwork: true"}},
+		r.Host.Reason, r.Here.How, r.Network.Own = detect.Remembered, here.Remembered, true
+	}, []string{"warning pod-network, pod -> hostNetwork: true"}},
 	{"select --mode", func(r *Report) {
 		unknown(r)
 		r.Host.Reason, r.Host.Remembered, r.Here.How = detect.Remembered, &detect.Memory{Reason: detect.Override}, here.Switch
 	}, nil},
 	{"the programs have capabilities", func(r *Report) {
 		unknownBecause(0, unix.EPERM)(r)
-		missing(&r.Capabilities, "CAP_NET_ADMIN", "CAP_NET_RAW")
+		r.Capabilities = nil
 		r.fileCaps = []string{"/p/xtables-nft-multi"}
 	}, []string{"problem wrapper-lacks-file-capabilities, image -> RUN iptables-wrapper install"}},
 	{"other capabilities", func(r *Report) { r.fileCaps = []string{"/p/xtables-nft-multi"} },
 		[]string{"warning file-capabilities-differ, image -> RUN iptables-wrapper install"}},
 
-	{"the programs lost their capabilities", func(r *Report) { r.lostCaps, r.wrapperCaps = []string{"/p/xtables-nft-multi"}, true },
-		[]string{"warning programs-lack-file-capabilities, image -> setcap"}},
+	{"the programs lost their capabilities", func(r *Report) { r.fileCaps, r.wrapperCaps = []string{"/p/xtables-nft-multi"}, true },
+		[]string{"warning file-capabilities-differ, image -> setcap"}},
 
 	{"the right variable", func(r *Report) { r.Variable, r.Here.How = detect.Legacy, here.Variable }, nil},
 	{"the wrong variable", func(r *Report) { wrong(here.Variable)(r); r.Variable = detect.NFT },
 		[]string{"problem wrong-variable, pod -> IPTABLES_WRAPPER_MODE is nft, but the host uses legacy"}},
 	{"the variable where nothing is certain", func(r *Report) { unknown(r); r.Variable, r.Here.How = detect.NFT, here.Variable }, nil},
-	{"the variable, and programs that do not get it", func(r *Report) {
-		unknown(r)
-		r.Variable, r.Here.How, r.Here.Backend = detect.Legacy, here.Variable, detect.Legacy
-	}, []string{"note variable-not-passed-on, container -> select --mode legacy"}},
 	{"the variable comes too late", func(r *Report) {
 		unknown(r)
 		r.Host.Reason, r.Host.Remembered, r.Here.How, r.Variable = detect.Remembered, &detect.Memory{}, here.Switch, detect.Legacy
@@ -154,28 +139,31 @@ var backendSituations = []situation{
 		[]string{"warning variable-not-trusted, pod -> set-user-ID"}},
 	{"the wrong mode is stored", wrong(here.Switch), []string{"problem wrong-backend-stored, container"}},
 	{"and left rules there", func(r *Report) { wrong(here.Switch)(r); rules(0, 3)(r) }, []string{"problem wrong-backend-stored, container -> reset"}},
-	{"the wrong mode is remembered", wrong(here.Remembered), []string{"problem wrong-backend-remembered, pod -> This container remembers nft"}},
-	{"the wrong backend is in the image", func(r *Report) { wrong(here.Switch)(r); r.baked = true }, []string{"problem wrong-backend-stored, image -> RUN iptables-wrapper reset"}},
-	{"and another program is in the way", func(r *Report) { wrong(here.Switch)(r); r.baked, r.claimed = true, unix.EEXIST }, []string{"problem wrong-backend-stored, image -> RUN iptables-wrapper install --force"}},
-	{"the wrong backend is in a volume", func(r *Report) { wrong(here.Switch)(r); r.baked, r.volume, r.unwritable = true, true, unix.EROFS },
+	{"the wrong mode is remembered", wrong(here.Remembered), []string{"problem wrong-backend-remembered, container -> This container remembers nft"}},
+	{"and it is root's memory", func(r *Report) { wrong(here.Remembered)(r); r.forgetful = unix.EACCES }, []string{"problem wrong-backend-remembered, pod"}},
+	{"the wrong backend is in the image", func(r *Report) { wrong(here.Switch)(r); r.image = true }, []string{"problem wrong-backend-stored, image -> RUN iptables-wrapper reset"}},
+	{"and another program is in the way", func(r *Report) { wrong(here.Switch)(r); r.image, r.claimed = true, unix.EEXIST }, []string{"problem wrong-backend-stored, image -> RUN iptables-wrapper install --force"}},
+	{"the wrong backend is in a volume", func(r *Report) { wrong(here.Switch)(r); r.volume, r.unwritable = true, unix.EROFS },
 		[]string{"problem wrong-backend-stored, pod -> what fills this volume"}},
 	{"the wrong backend is stored, and read-only", func(r *Report) { wrong(here.Switch)(r); r.unwritable = unix.EROFS }, []string{"problem wrong-backend-stored, pod -> delete the Pod"}},
 	{"a backend is stored, and nothing is on the host", func(r *Report) { unknown(r); r.Here.How = here.Switch },
 		[]string{"warning stored-without-evidence, container -> select --mode nft"}},
 	{"a script", func(r *Report) {
 		r.Here = here.Here{Program: "/usr/local/sbin/iptables", How: here.NotWrapped}
-		r.force, r.dirArgument = " --force", " --dir /usr/local/sbin"
-	}, []string{"warning not-iptables, image -> RUN iptables-wrapper install --dir /usr/local/sbin --force"}},
-	{"a script that runs the right backend", func(r *Report) { r.Here.How, r.force = here.NotWrapped, " --force" }, nil},
-	{"a directory of somebody else", func(r *Report) { r.Client, r.open = "/tmp/iptables", errors.New("/tmp can be changed by others") },
+		r.Names[0], r.dirArgument = layout.Status{Name: "iptables", ResolvesTo: "/usr/local/sbin/iptables"}, " --dir /usr/local/sbin"
+	}, []string{"warning not-wrapped, image -> RUN iptables-wrapper install --dir /usr/local/sbin --force"}},
+	{"a script that runs the right backend", func(r *Report) {
+		r.Here.How, r.Names[0] = here.NotWrapped, layout.Status{Name: "iptables", ResolvesTo: "/usr/sbin/iptables"}
+	}, nil},
+	{"a directory of somebody else", func(r *Report) { r.Client, r.open = "/tmp/iptables", "/tmp" },
 		[]string{"warning open-directory, pod -> PATH finds /tmp/iptables first"}},
 	{"no iptables at all", func(r *Report) {
-		r.bare, r.Here, r.Names = true, here.Here{How: here.Missing}, []layout.Status{{Name: "iptables", Error: "gone"}}
-		r.Programs = []Program{{Mode: detect.NFT, Error: "gone", missing: true}, {Mode: detect.Legacy, Error: "gone", missing: true}}
-	}, []string{"note no-iptables, image"}},
+		r.absent, r.Here, r.Names = []string{"iptables"}, here.Here{How: here.Missing}, []layout.Status{{Name: "iptables", Error: "gone"}}
+		r.Programs = []Program{{Mode: detect.NFT, Error: "gone"}, {Mode: detect.Legacy, Error: "gone"}}
+	}, nil},
 	{"the lock is held", func(r *Report) { r.holder = "process 7 (sleep) holds /run/xtables.lock" }, []string{"problem lock-held, node -> process 7 (sleep) holds"}},
 	{"never installed", wrong(here.NotWrapped), []string{"problem wrong-backend-not-wrapped, image -> never put behind the wrapper"}},
-	{"never installed, and right", func(r *Report) { r.Here.How = here.NotWrapped }, []string{"warning not-wrapped, image -> always legacy, whatever the host uses"}},
+	{"never installed, and right", func(r *Report) { r.Here.How, r.Names[0].Mode = here.NotWrapped, detect.Legacy }, []string{"warning not-wrapped, image -> is always /p/xtables-legacy-multi, whatever the host uses"}},
 	{"a stored mode, in the namespace of another container", func(r *Report) { wrong(here.Switch)(r); r.Network.Process1 = detect.No }, nil},
 	{"two modes", func(r *Report) { r.Names[0].Mode, r.Names[1].Mode = detect.NFT, detect.Legacy },
 		[]string{"problem two-backends, container -> iptables is nft, ip6tables is legacy"}},

@@ -54,25 +54,22 @@ func (h Here) String() string {
 }
 
 // Look returns what iptables in the directory runs: through the links, or through the wrapper, which decides by the variable, the
-// memory and the host.
-func Look(n layout.Names, dir string, variable detect.Mode, host detect.Result) Here {
-	if host.Reason == detect.Override { // only what the variable says
-		host = Ask(n, dir, detect.Query{})
-	}
+// memory and the host, of which asked is what Ask has answered. host is what the host is known to use, whatever the variable says.
+func Look(n layout.Names, dir string, q detect.Query, asked detect.Result) (h Here, host detect.Result) {
 	s := n.Look(dir)[0] // iptables
-	h := Here{Backend: s.Mode, Program: s.ResolvesTo, How: NotWrapped, Error: s.Error}
+	h = Here{Backend: s.Mode, Program: s.ResolvesTo, How: NotWrapped, Error: s.Error}
 	switch {
 	case s.Error != "":
 		h.How = Missing
 	case s.Switched && s.Mode != "":
 		h.How = Switch
 	case !s.Wrapper:
-	case variable != "":
-		h.Backend, h.How = variable, Variable
-	case host.Reason == detect.Remembered:
-		h.Backend, h.How = host.Mode, Remembered
+	case q.Override != "":
+		h.Backend, h.How = q.Override, Variable
+	case asked.Reason == detect.Remembered:
+		h.Backend, h.How = asked.Mode, Remembered
 	default:
-		h.Backend, h.How = host.Mode, EachCall
+		h.Backend, h.How = asked.Mode, EachCall
 	}
 	if s.Wrapper && h.How != Switch {
 		var err error
@@ -80,24 +77,35 @@ func Look(n layout.Names, dir string, variable detect.Mode, host detect.Result) 
 			h.Error = err.Error()
 		}
 	}
-	proven := Proven(host)
-	h.Differs = proven.Conclusive && h.Backend != "" && h.Backend != proven.Mode
-	return h
-}
-
-// Installed is the only backend whose programs are in the directory, or are found from there; "" if both or neither are.
-func Installed(n layout.Names, dir string) detect.Mode {
-	_, _, only := n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables")
-	return only
-}
-
-// RememberedIn is what the container remembers, as a call of iptables in the directory would follow it: nothing if the
-// backend's program is missing there. Where the switch has moved, it says more than a memory that contradicts it.
-func RememberedIn(n layout.Names, dir string) detect.Memory {
-	r := n.Memory().Remembered()
-	if r.Mode == "" {
-		return r
+	if q.Override = ""; h.How == Variable { // which ignores the memory
+		asked = n.Memory().Answer(q)
+	} else if asked.Reason == detect.Override {
+		asked = Ask(n, dir, q)
 	}
+	if host = asked; host.Reason == detect.Remembered && !host.Conclusive {
+		// The rules of a guess are on its own side. Only a count that is against it proves anything.
+		if counted := (detect.Query{}).Run(); counted.Conclusive && counted.Mode != host.Mode {
+			host = counted
+			host.Evidence, host.Conflicts = asked.Evidence, asked.Conflicts
+		}
+	}
+	h.Differs = host.Conclusive && h.Backend != "" && h.Backend != host.Mode
+	return h, host
+}
+
+// Ask answers the query about the host, as a call of iptables in the directory would: with what the container remembers.
+func Ask(n layout.Names, dir string, q detect.Query) detect.Result {
+	_, _, q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables")
+	if q.Override == "" {
+		q.Remembered = remembered(n, dir)
+	}
+	return n.Memory().Answer(q)
+}
+
+// remembered is what the container remembers, as a call of iptables in the directory would follow it: nothing if the
+// backend's program is missing there. Where the switch has moved, it says more than a memory that contradicts it.
+func remembered(n layout.Names, dir string) detect.Memory {
+	r := n.Memory().Remembered()
 	_, err := n.Find(dir, r.Mode, "iptables")
 	if s := n.Look(dir)[0]; errors.Is(err, programs.ErrMissing) || s.Switched && s.Mode != "" && s.Mode != r.Mode {
 		return detect.Memory{}
@@ -105,24 +113,43 @@ func RememberedIn(n layout.Names, dir string) detect.Memory {
 	return r
 }
 
-// Ask answers the query about the host, as a call of iptables in the directory would: with what the container remembers.
-func Ask(n layout.Names, dir string, q detect.Query) detect.Result {
-	if q.Override == "" {
-		q.Installed, q.Remembered = Installed(n, dir), RememberedIn(n, dir)
+// Client returns the iptables that the container's process starts: the first in the PATH of process 1, if that is known to be
+// of this container, or else in our own. It is "" if there is none.
+func Client(n layout.Names) string {
+	path := os.Getenv("PATH")
+	if n.Container.OwnRoot == detect.Yes {
+		environ, _ := os.ReadFile("/proc/1/environ") // of another user: nothing
+		for variable := range strings.SplitSeq(string(environ), "\x00") {
+			if value, found := strings.CutPrefix(variable, "PATH="); found {
+				path = value
+			}
+		}
 	}
-	return n.Memory().Answer(q)
+	for dir := range strings.SplitSeq(path, ":") {
+		file := programs.Join(dir, "iptables")
+		if st, err := n.Tree.Stat(file); strings.HasPrefix(dir, "/") && err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o111 != 0 {
+			return file
+		}
+	}
+	return ""
 }
 
-// Proven is what the host's evidence proves where an answer is only a remembered guess: the answer itself, unless a count is
-// against it. The rules of a guess are on its own side.
-func Proven(r detect.Result) detect.Result {
-	if r.Reason != detect.Remembered || r.Conclusive {
-		return r
+// Dir is the directory of the client. Where there is none, or it goes through the commands in the wrapper's own directory,
+// it is that one.
+func Dir(n layout.Names) (string, error) {
+	own, err := n.Dir()
+	client := Client(n)
+	if client == "" {
+		return own, err
 	}
-	if counted := (detect.Query{}).Run(); counted.Conclusive && counted.Mode != r.Mode {
-		return counted
+	c, _ := n.Tree.Follow(client)
+	if err == nil && slices.ContainsFunc(c.Hops, func(hop string) bool {
+		name := programs.Base(hop)
+		return (programs.IsName(name) || name == layout.Switch) && n.Tree.SameFile(programs.Dir(hop), own)
+	}) {
+		return own, nil
 	}
-	return r
+	return programs.Dir(client), nil
 }
 
 // Network is the network namespace of the calling thread.

@@ -1,0 +1,179 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package doctor finds out what is wrong with iptables in this container, and how to fix it. Examine does all I/O;
+// Diagnose turns what was found into findings and is pure.
+package doctor
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// Version goes up when something in docs/doctor.schema.json changes its meaning or is removed.
+const Version = 4
+
+// Report is everything that was looked at. Its JSON form is docs/doctor.schema.json.
+type Report struct {
+	Version      int             `json:"version"`
+	Findings     []Finding       `json:"findings"`
+	Host         detect.Result   `json:"host"`
+	Here         here.Here       `json:"here"`
+	Network      here.Network    `json:"network"`
+	Variable     detect.Mode     `json:"variable,omitempty"` // of this process
+	Capabilities []string        `json:"capabilities"`       // of the two that iptables needs
+	Programs     []Program       `json:"programs"`
+	Names        []layout.Status `json:"names"`
+	Unreadable   []string        `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
+
+	Client string `json:"client,omitempty"` // the iptables that PATH finds first
+
+	dirArgument   string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
+	absent        []string // names that are not in the directory
+	open          string   // the directory in which others could replace the client, "" if they cannot
+	claimed       error    // why select and reset refuse: a command is somebody else's
+	image, volume bool     // the switch was there before this container: in its image, or in a volume
+	distrusted    bool     // the caller has fewer privileges than this process, so the variable does not count
+	userNamespace bool     // this process is in a user namespace of its own, or that is unknown
+	canLoad       bool     // legacy's program could load x_tables, or they were loaded already
+	unwritable    error    // why the commands cannot be changed
+	forgetful     error    // why this user can neither make the memory nor remove it
+	strangers     bool     // process 1 is not this container's, or that is unknown
+	lock          error    // why iptables-legacy cannot lock its tables
+	holder        string   // who holds that lock
+	user          int      // the effective one
+	bypasses      []string // paths in other directories that run the backend which the host does not use
+	unlisted      []string // why iptables-nft could not list its tables at all
+	fileCaps      []string // programs whose file capabilities are not those of the wrapper's file
+	wrapperCaps   bool     // the wrapper's file has some
+}
+
+// The capabilities that iptables needs: for reading and changing rules, and for iptables-legacy.
+const (
+	netAdmin = "CAP_NET_ADMIN"
+	netRaw   = "CAP_NET_RAW"
+)
+
+// Program is what runs as iptables in one mode.
+type Program struct {
+	Mode    detect.Mode `json:"mode"`
+	Path    string      `json:"path,omitempty"`
+	Version string      `json:"version,omitempty"` // the line that it prints
+	Error   string      `json:"error,omitempty"`
+}
+
+// Severity orders findings. Only a problem makes doctor end with status 1.
+type Severity string
+
+// The most severe first.
+const (
+	Problem Severity = "problem"
+	Warning Severity = "warning"
+)
+
+// Where says where a fix is applied.
+type Where string
+
+// The places.
+const (
+	Container Where = "container" // here and now, by the user that runs doctor
+	Image     Where = "image"     // and in a container that is made of it
+	Pod       Where = "pod"       // in the Pod's spec or the options of docker run, and in a new container
+	Node      Where = "node"
+)
+
+// Finding is one thing that is wrong, and the first fix for it that can be applied.
+type Finding struct {
+	Code     string   `json:"code"` // stable, and the anchor of a paragraph in docs/troubleshooting.md
+	Severity Severity `json:"severity"`
+	Text     string   `json:"text"`
+	Fix      string   `json:"fix"` // after the first line, each line is a command
+	Where    Where    `json:"where"`
+}
+
+// rule is a row of the tables: a finding for when there is a detail. {} stands for the detail in the texts.
+type rule struct {
+	code     string
+	severity Severity
+	detail   string
+	text     string
+	fixes    fixes // the first that can be applied is printed
+}
+
+type fixes []fix
+
+type fix struct {
+	applies bool
+	where   Where
+	text    string
+}
+
+// always marks a fix that needs nothing.
+const always = true
+
+func only(where Where, text string) fixes { return fixes{{always, where, text}} }
+
+// when is the detail of a rule that applies under a condition.
+func when[T ~string](condition bool, detail T) string {
+	if condition {
+		return string(detail)
+	}
+	return ""
+}
+
+// Diagnose fills in the findings, the most severe first. Where there is no iptables at all, nothing of it can be wrong.
+func (r *Report) Diagnose() {
+	others := r.others()
+	if r.bare() {
+		others = nil
+	}
+	r.Findings = r.diagnose(r.host(), r.backend(), others)
+}
+
+// diagnose reports each rule that applies, but of host and backend only the first: the others there are consequences of it,
+// or say the same.
+func (r *Report) diagnose(host, backend, others []rule) []Finding {
+	found := []Finding{}
+	for _, severity := range []Severity{Problem, Warning} {
+		for _, rule := range slices.Concat(first(host), first(backend), others) {
+			if rule.detail == "" || rule.severity != severity {
+				continue
+			}
+			fix := rule.fixes[slices.IndexFunc(rule.fixes, func(f fix) bool { return f.applies })]
+			fill := r.placeholders(rule.detail)
+			found = append(found, Finding{rule.code, severity, fill.Replace(rule.text), fill.Replace(fix.text), fix.where})
+		}
+	}
+	return found
+}
+
+// first returns the first rule that applies, if there is one.
+func first(rules []rule) []rule {
+	i := slices.IndexFunc(rules, func(r rule) bool { return r.detail != "" })
+	return rules[max(i, 0) : i+1]
+}
+
+func (r *Report) placeholders(detail string) *strings.Replacer {
+	other := map[detect.Mode]detect.Mode{detect.NFT: detect.Legacy, detect.Legacy: detect.NFT}[r.Host.Mode]
+	here := cmp.Or(r.Here.Backend, r.Host.Mode) // the backend that calls use here
+	return strings.NewReplacer("{}", detail, "{variable}", programs.ModeVariable, "{here}", string(here), "{program}", r.Here.Program,
+		"{host}", string(r.Host.Mode), "{other}", string(other), "{because}", r.Host.Because(), "{dir}", r.dirArgument, "{client}", r.Client)
+}
+
+// stale are the rules about what this container has decided itself, so that a new one of the same Pod would be right.
+var stale = []string{"wrong-backend-stored", "wrong-backend-remembered", "two-backends"}
+
+// Stale returns the finding that a new container of the same Pod would not have.
+func (r *Report) Stale() *Finding {
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return slices.Contains(stale, f.Code) })
+	if i < 0 || r.image || r.volume {
+		return nil
+	}
+	return &r.Findings[i]
+}
