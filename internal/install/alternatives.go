@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,12 +59,15 @@ func findGroups(dir string) (found []group, err error) {
 	}
 	for _, groups := range groupDirs {
 		for _, name := range []string{"iptables", "ip6tables"} { // on every known system, a group's own name is one of these
-			path := filepath.Join(groups, name)
-			g, err := readGroup(path, name, dir)
+			path := programs.Join(groups, name)
+			text, err := os.ReadFile(path)
+			g := group{tool: tools[tool]}
+			if err == nil {
+				err = g.parse(name, string(text), dir)
+			}
 			switch {
 			case slices.ContainsFunc(found, func(g group) bool { return g.has(name) }):
 			case err == nil && g.members[0].ours:
-				g.tool = tools[tool]
 				found = append(found, g)
 			case err != nil && !errors.Is(err, fs.ErrNotExist) && alternative(tree.Tree{}, programs.Join(dir, name)) != "":
 				return nil, fmt.Errorf("%w: %q: %w", ErrAlternatives, path, err)
@@ -90,40 +92,29 @@ func alternative(t tree.Tree, path string) string {
 	return target
 }
 
-func readGroup(path, name, dir string) (group, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return group{}, err
-	}
-	g, err := parseGroup(name, string(text))
-	for i, m := range g.members {
-		g.members[i].ours = programs.IsName(filepath.Base(m.link)) && (tree.Tree{}).SameFile(filepath.Dir(m.link), dir)
-	}
-	return g, err
-}
-
-// parseGroup reads the format that both tools store a group in, one item per line: "auto" or "manual"; the link; name and
-// link of each slave; an empty line; the choices.
-func parseGroup(name, text string) (g group, err error) {
+// parse reads the format that both tools store a group in, one item per line: "auto" or "manual"; the link; name and link of
+// each slave; an empty line; the choices.
+func (g *group) parse(name, text, dir string) error {
 	header, rest, ok := strings.Cut(text, "\n\n")
 	lines := strings.Split(header, "\n")
 	if !ok || len(lines)%2 != 0 || lines[0] != "auto" && lines[0] != "manual" {
-		return g, errors.New("not a group of alternatives")
+		return errors.New("not a group of alternatives")
 	}
 	lines[0] = name
 	for pair := range slices.Chunk(lines, 2) {
-		g.members = append(g.members, member{name: pair[0], link: pair[1]})
+		ours := programs.IsName(programs.Base(pair[1])) && tree.Tree{}.SameFile(programs.Dir(pair[1]), dir)
+		g.members = append(g.members, member{pair[0], pair[1], ours})
 	}
 	g.choices = strings.Split(rest, "\n")
-	return g, nil
+	return nil
 }
 
 func (g group) has(name string) bool {
-	return slices.ContainsFunc(g.members, func(m member) bool { return m.ours && filepath.Base(m.link) == name })
+	return slices.ContainsFunc(g.members, func(m member) bool { return m.ours && programs.Base(m.link) == name })
 }
 
 // program is the path that the group's tool is given: the switch, beside the names as the group spells them.
-func (g group) program() string { return filepath.Join(filepath.Dir(g.members[0].link), layout.Switch) }
+func (g group) program() string { return programs.Join(programs.Dir(g.members[0].link), layout.Switch) }
 
 // registered reports whether the switch is one of the choices, and the one that all names of the group point to.
 func (g group) registered() bool {
@@ -132,7 +123,7 @@ func (g group) registered() bool {
 
 func (g group) chosen() bool {
 	return !slices.ContainsFunc(g.members, func(m member) bool {
-		target, _ := os.Readlink(filepath.Join(layout.AlternativesDir, m.name))
+		target, _ := os.Readlink(programs.Join(layout.AlternativesDir, m.name))
 		return m.ours && (target != g.program() || alternative(tree.Tree{}, m.link) == "")
 	})
 }
@@ -145,7 +136,7 @@ func (g group) register() error {
 	for _, m := range g.members[1:] {
 		target := g.program()
 		if !m.ours { // what it points to now does not change
-			target, _ = os.Readlink(filepath.Join(layout.AlternativesDir, m.name))
+			target, _ = os.Readlink(programs.Join(layout.AlternativesDir, m.name))
 		}
 		if target != "" {
 			args = append(args, "--slave", m.link, m.name, target)
@@ -154,7 +145,7 @@ func (g group) register() error {
 	if err := run(g.tool, args...); err != nil {
 		return err
 	}
-	if former := filepath.Join(filepath.Dir(first.link), self.WrapperName); slices.Contains(g.choices, former) {
+	if former := programs.Join(programs.Dir(first.link), self.WrapperName); slices.Contains(g.choices, former) {
 		if err := run(g.tool, "--remove", first.name, former); err != nil {
 			return err
 		}
