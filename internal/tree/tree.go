@@ -6,6 +6,7 @@ package tree
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,13 +37,6 @@ func Open(dir string) (Tree, error) {
 	return Tree{root: root}, err
 }
 
-// Close releases the tree's descriptor.
-func (t Tree) Close() {
-	if t.root != nil {
-		t.root.Close()
-	}
-}
-
 // Own reports whether this is the process' own tree, in which programs can be run.
 func (t Tree) Own() bool { return t.root == nil }
 
@@ -62,8 +56,8 @@ func (t Tree) at(path string, follow bool, call func(dir int, path string) error
 			dir, err = parent()
 		}
 	}
-	if err != nil {
-		return err
+	if failed := (*os.PathError)(nil); errors.As(err, &failed) {
+		return failed.Err // the caller names the path
 	}
 	defer dir.Close()
 	return call(int(dir.Fd()), cmp.Or(programs.Base(path), "."))
