@@ -17,14 +17,10 @@ import (
 
 // change makes a system call that changes a directory entry.
 func (t Tree) change(op, path string, call func(dir int, path string) error) error {
-	err := t.Pause(op, path)
-	if err == nil {
-		err = t.at(path, false, call)
-	}
-	if err != nil {
+	if err := t.Pause(op, path); err != nil {
 		return &os.PathError{Op: op, Path: path, Err: err}
 	}
-	return nil
+	return t.do(op, path, false, call)
 }
 
 // Symlink makes a symlink.

@@ -63,6 +63,14 @@ func (t Tree) at(path string, follow bool, call func(dir int, path string) error
 	return call(int(dir.Fd()), cmp.Or(programs.Base(path), "."))
 }
 
+// do is at, with an error that says what was tried.
+func (t Tree) do(op, path string, follow bool, call func(dir int, path string) error) error {
+	if err := t.at(path, follow, call); err != nil {
+		return &os.PathError{Op: op, Path: path, Err: err}
+	}
+	return nil
+}
+
 // walk follows a path from the root on, its last element only if that is wanted, and returns where it leads: a path free of
 // symlinks. Each directory and symlink on the way is shown to visit, and whether it is the end, until that returns false.
 func (t Tree) walk(path string, follow bool, visit func(at string, end bool) bool) (string, error) {
@@ -120,14 +128,11 @@ func (t Tree) open(path string, flags int) (fd int, err error) {
 	if !t.Own() {
 		flags |= unix.O_NOFOLLOW // somebody may have put a symlink there since
 	}
-	err = t.at(path, true, func(dir int, path string) (err error) {
+	err = t.do("open", path, true, func(dir int, path string) (err error) {
 		fd, err = unix.Openat(dir, path, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0)
 		return err
 	})
-	if err != nil {
-		return -1, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	return fd, nil
+	return fd, err
 }
 
 // Stat is stat(2).
@@ -182,11 +187,7 @@ func (t Tree) List(dir string) []string {
 
 // Access reports whether the effective user may do this, as access(2) would for the real one.
 func (t Tree) Access(path string, mode uint32) error {
-	err := t.at(path, true, func(dir int, path string) error { return unix.Faccessat(dir, path, mode, unix.AT_EACCESS) })
-	if err != nil {
-		return &os.PathError{Op: "access", Path: path, Err: err}
-	}
-	return nil
+	return t.do("access", path, true, func(dir int, path string) error { return unix.Faccessat(dir, path, mode, unix.AT_EACCESS) })
 }
 
 // ReadOnly reports whether a path is known to be in a file system that is mounted read-only.
