@@ -73,15 +73,11 @@ func isWrapper(path string, _ unix.Stat_t) (bool, error) {
 // Become replaces this process with a program by execve(2): the process ID, descriptors, working directory and limits stay.
 // Call it on the process' first thread. It returns only if execve fails.
 //
-// Ignored and blocked signals, closed standard descriptors and each byte of the environment stay too, in the wrapper's own
-// build only, which has a build tag and a linker flag for it (internal/process). Even there, the Go runtime unblocks some
-// signals when it starts: those of faults, SIGSTKFLT, SIGCHLD, SIGURG, SIGPROF and 32 to 34. Until execve they act as if the
-// caller had not blocked them.
-//
-// In a program that imports this package, the environment is os.Environ, which is without empty strings and repeated
-// variables, and a standard descriptor that was closed is open on /dev/null. Of the signals that were ignored when the process
-// started, only SIGHUP, SIGINT, SIGCONT, SIGTSTP, SIGTTIN and SIGTTOU still are: the runtime handles the others, and execve
-// resets what is handled to its default. Of those that were blocked, the ones that the runtime unblocks no longer are.
+// The wrapper's own build keeps more, see internal/process. In a program that imports this package, the environment is
+// os.Environ, which is without empty strings and repeated variables, and a standard descriptor that was closed is open on
+// /dev/null. Of the signals that were ignored when the process started, only SIGHUP, SIGINT, SIGCONT, SIGTSTP, SIGTTIN and
+// SIGTTOU still are: the runtime handles the others, and execve resets what is handled to its default. Of those that were
+// blocked, the ones that the runtime unblocks no longer are: those of faults, SIGSTKFLT, SIGCHLD, SIGURG, SIGPROF and 32 to 34.
 //
 // It goes through syscall.Exec, which restores the limit on open files that the runtime raised when it started.
 func Become(path string, argv []string) error {

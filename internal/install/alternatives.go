@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
@@ -24,9 +23,6 @@ import (
 // /etc/alternatives/iptables, and that is a link to the chosen program. Names that change together are a group. What is
 // registered for the wrapper is the switch, so that a decision changes nothing under /etc/alternatives: for the tool, the
 // group stays as it was chosen. Without a registration, the next operation on the iptables package would undo the wrapper.
-
-// priority is above those of the distributions' packages, which are 5 to 20, so the wrapper stays the best choice.
-const priority = 100
 
 // Where groups are stored, and the programs that manage them: dpkg's, which other distributions use too, and chkconfig's, which on
 // systems made from an image has nothing in /var (fedora-sysv/chkconfig#135). See update-alternatives(1) and alternatives(8).
@@ -53,7 +49,10 @@ type member struct {
 
 // findGroups returns the groups whose own name is one of the six in a directory.
 func findGroups(dir string) (found []group, err error) {
-	tool := slices.IndexFunc(tools, isExecutable)
+	tool := slices.IndexFunc(tools, func(path string) bool {
+		info, err := os.Stat(path) // access(2) would fail where an image is assembled in a file system that is noexec
+		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+	})
 	if tool < 0 {
 		return nil, nil
 	}
@@ -75,12 +74,6 @@ func findGroups(dir string) (found []group, err error) {
 		}
 	}
 	return found, nil
-}
-
-// isExecutable looks at the mode bits, not at access(2): where an image is assembled, the file system may be noexec.
-func isExecutable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 // alternative returns the link in /etc/alternatives that a path is a link to, "" if it is none.
@@ -131,8 +124,9 @@ func (g group) chosen() bool {
 // register makes the switch the chosen program of the group. Former versions registered the wrapper itself: that choice
 // goes, because it would compete with this one.
 func (g group) register() error {
-	first := g.members[0]
-	args := []string{"--install", first.link, first.name, g.program(), strconv.Itoa(priority)}
+	// The distributions' packages have priorities from 5 to 20, so the wrapper stays the best choice.
+	first, priority := g.members[0], "100"
+	args := []string{"--install", first.link, first.name, g.program(), priority}
 	for _, m := range g.members[1:] {
 		target := g.program()
 		if !m.ours { // what it points to now does not change
