@@ -16,7 +16,7 @@ const module = "github.com/iptables-wrappers/iptables-wrappers"
 var mayImport = map[string][]string{
 	"":                  {"internal/call", "internal/command", "internal/process"},
 	"internal/call":     {"detect", "exec", "internal/layout", "internal/memory", "internal/process", "internal/programs", "internal/self", "internal/tree"},
-	"exec":              {"detect", "internal/process", "internal/programs"},
+	"exec":              {"detect", "internal/process", "internal/programs", "internal/tree"},
 	"internal/programs": {"detect"},
 	"internal/tree":     {"detect", "internal/programs"},
 	"internal/self":     {"detect", "internal/process", "internal/programs", "internal/tree"},

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build unix
+//go:build linux
 
 // Package exec finds the program that implements a command of iptables in one backend, and replaces the process with it.
 //
@@ -24,7 +24,6 @@
 package exec
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -35,13 +34,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
-)
-
-var (
-	// ErrMissing means that there is no program for the command and backend.
-	ErrMissing = programs.ErrMissing
-	// ErrRecursion means that the program is the wrapper itself.
-	ErrRecursion = programs.ErrRecursion
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // Find returns the absolute path of the program that implements a command, such as "iptables-restore", in one backend. It
@@ -65,40 +58,26 @@ func Find(mode detect.Mode, name string) (string, error) {
 
 func findIn(dirs []string, mode detect.Mode, name string) (string, error) {
 	files := []string{programs.Single(mode, name), programs.MultiCall(mode)}
-	return programs.Find(slices.Values(dirs), files, stat, isWrapper)
+	return tree.Tree{}.Find(slices.Values(dirs), files, isWrapper)
 }
 
-func stat(path string) (st unix.Stat_t, err error) {
-	err = unix.Stat(path, &st)
-	return st, err
-}
-
-// isWrapper never blocks: O_NONBLOCK is for a FIFO that has taken the file's place since it was looked at.
 func isWrapper(path string, _ unix.Stat_t) (bool, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := tree.Tree{}.Open(path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return false, errors.Join(&os.PathError{Op: "read", Path: path, Err: unix.EACCES}, err)
-	}
 	return programs.HasMarker(f), nil
 }
 
 // Become replaces this process with a program by execve(2): the process ID, descriptors, working directory and limits stay.
 // Call it on the process' first thread. It returns only if execve fails.
 //
-// Ignored and blocked signals, closed standard descriptors and each byte of the environment stay too, in the wrapper's own
-// build only, which has a build tag and a linker flag for it (internal/process). Even there, the Go runtime unblocks some
-// signals when it starts: those of faults, SIGSTKFLT, SIGCHLD, SIGURG, SIGPROF and 32 to 34. Until execve they act as if the
-// caller had not blocked them.
-//
-// In a program that imports this package, the environment is os.Environ, which is without empty strings and repeated
-// variables, and a standard descriptor that was closed is open on /dev/null. Of the signals that were ignored when the process
-// started, only SIGHUP, SIGINT, SIGCONT, SIGTSTP, SIGTTIN and SIGTTOU still are: the runtime handles the others, and execve
-// resets what is handled to its default. Of those that were blocked, the ones that the runtime unblocks no longer are.
+// The wrapper's own build keeps more, see internal/process. In a program that imports this package, the environment is
+// os.Environ, which is without empty strings and repeated variables, and a standard descriptor that was closed is open on
+// /dev/null. Of the signals that were ignored when the process started, only SIGHUP, SIGINT, SIGCONT, SIGTSTP, SIGTTIN and
+// SIGTTOU still are: the runtime handles the others, and execve resets what is handled to its default. Of those that were
+// blocked, the ones that the runtime unblocks no longer are: those of faults, SIGSTKFLT, SIGCHLD, SIGURG, SIGPROF and 32 to 34.
 //
 // It goes through syscall.Exec, which restores the limit on open files that the runtime raised when it started.
 func Become(path string, argv []string) error {

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build !unix
+//go:build !linux
 
 package exec
 
@@ -12,13 +12,6 @@ import (
 	"runtime"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-)
-
-var (
-	// ErrMissing means that there is no program for the command and backend.
-	ErrMissing = errors.New("no such program")
-	// ErrRecursion means that the program is the wrapper itself.
-	ErrRecursion = errors.New("it is the wrapper itself")
 )
 
 // Find finds nothing on this system.

@@ -3,7 +3,18 @@
 
 package exec
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+var (
+	// ErrMissing means that there is no program for the command and backend.
+	ErrMissing = programs.ErrMissing
+	// ErrRecursion means that the program is the wrapper itself.
+	ErrRecursion = programs.ErrRecursion
+)
 
 // Exit statuses of a command that could not be run, as shells and env(1) use them. The wrapper never exits with 1, which
 // clients of iptables take for "no such rule".

@@ -147,7 +147,6 @@ func (s *session) install(c *cli.Context) error {
 		if err != nil {
 			return fmt.Errorf("install: %w", err)
 		}
-		defer t.Close()
 		n.Tree = t
 	}
 	dir, err := dir(c, n)

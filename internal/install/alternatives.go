@@ -10,9 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
@@ -25,9 +23,6 @@ import (
 // /etc/alternatives/iptables, and that is a link to the chosen program. Names that change together are a group. What is
 // registered for the wrapper is the switch, so that a decision changes nothing under /etc/alternatives: for the tool, the
 // group stays as it was chosen. Without a registration, the next operation on the iptables package would undo the wrapper.
-
-// priority is above those of the distributions' packages, which are 5 to 20, so the wrapper stays the best choice.
-const priority = 100
 
 // Where groups are stored, and the programs that manage them: dpkg's, which other distributions use too, and chkconfig's, which on
 // systems made from an image has nothing in /var (fedora-sysv/chkconfig#135). See update-alternatives(1) and alternatives(8).
@@ -54,18 +49,24 @@ type member struct {
 
 // findGroups returns the groups whose own name is one of the six in a directory.
 func findGroups(dir string) (found []group, err error) {
-	tool := slices.IndexFunc(tools, isExecutable)
+	tool := slices.IndexFunc(tools, func(path string) bool {
+		info, err := os.Stat(path) // access(2) would fail where an image is assembled in a file system that is noexec
+		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+	})
 	if tool < 0 {
 		return nil, nil
 	}
 	for _, groups := range groupDirs {
 		for _, name := range []string{"iptables", "ip6tables"} { // on every known system, a group's own name is one of these
-			path := filepath.Join(groups, name)
-			g, err := readGroup(path, name, dir)
+			path := programs.Join(groups, name)
+			text, err := os.ReadFile(path)
+			g := group{tool: tools[tool]}
+			if err == nil {
+				err = g.parse(name, string(text), dir)
+			}
 			switch {
 			case slices.ContainsFunc(found, func(g group) bool { return g.has(name) }):
 			case err == nil && g.members[0].ours:
-				g.tool = tools[tool]
 				found = append(found, g)
 			case err != nil && !errors.Is(err, fs.ErrNotExist) && alternative(tree.Tree{}, programs.Join(dir, name)) != "":
 				return nil, fmt.Errorf("%w: %q: %w", ErrAlternatives, path, err)
@@ -73,12 +74,6 @@ func findGroups(dir string) (found []group, err error) {
 		}
 	}
 	return found, nil
-}
-
-// isExecutable looks at the mode bits, not at access(2): where an image is assembled, the file system may be noexec.
-func isExecutable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 // alternative returns the link in /etc/alternatives that a path is a link to, "" if it is none.
@@ -90,40 +85,29 @@ func alternative(t tree.Tree, path string) string {
 	return target
 }
 
-func readGroup(path, name, dir string) (group, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return group{}, err
-	}
-	g, err := parseGroup(name, string(text))
-	for i, m := range g.members {
-		g.members[i].ours = programs.IsName(filepath.Base(m.link)) && (tree.Tree{}).SameFile(filepath.Dir(m.link), dir)
-	}
-	return g, err
-}
-
-// parseGroup reads the format that both tools store a group in, one item per line: "auto" or "manual"; the link; name and
-// link of each slave; an empty line; the choices.
-func parseGroup(name, text string) (g group, err error) {
+// parse reads the format that both tools store a group in, one item per line: "auto" or "manual"; the link; name and link of
+// each slave; an empty line; the choices.
+func (g *group) parse(name, text, dir string) error {
 	header, rest, ok := strings.Cut(text, "\n\n")
 	lines := strings.Split(header, "\n")
 	if !ok || len(lines)%2 != 0 || lines[0] != "auto" && lines[0] != "manual" {
-		return g, errors.New("not a group of alternatives")
+		return errors.New("not a group of alternatives")
 	}
 	lines[0] = name
 	for pair := range slices.Chunk(lines, 2) {
-		g.members = append(g.members, member{name: pair[0], link: pair[1]})
+		ours := programs.IsName(programs.Base(pair[1])) && tree.Tree{}.SameFile(programs.Dir(pair[1]), dir)
+		g.members = append(g.members, member{pair[0], pair[1], ours})
 	}
 	g.choices = strings.Split(rest, "\n")
-	return g, nil
+	return nil
 }
 
 func (g group) has(name string) bool {
-	return slices.ContainsFunc(g.members, func(m member) bool { return m.ours && filepath.Base(m.link) == name })
+	return slices.ContainsFunc(g.members, func(m member) bool { return m.ours && programs.Base(m.link) == name })
 }
 
 // program is the path that the group's tool is given: the switch, beside the names as the group spells them.
-func (g group) program() string { return filepath.Join(filepath.Dir(g.members[0].link), layout.Switch) }
+func (g group) program() string { return programs.Join(programs.Dir(g.members[0].link), layout.Switch) }
 
 // registered reports whether the switch is one of the choices, and the one that all names of the group point to.
 func (g group) registered() bool {
@@ -132,7 +116,7 @@ func (g group) registered() bool {
 
 func (g group) chosen() bool {
 	return !slices.ContainsFunc(g.members, func(m member) bool {
-		target, _ := os.Readlink(filepath.Join(layout.AlternativesDir, m.name))
+		target, _ := os.Readlink(programs.Join(layout.AlternativesDir, m.name))
 		return m.ours && (target != g.program() || alternative(tree.Tree{}, m.link) == "")
 	})
 }
@@ -140,12 +124,13 @@ func (g group) chosen() bool {
 // register makes the switch the chosen program of the group. Former versions registered the wrapper itself: that choice
 // goes, because it would compete with this one.
 func (g group) register() error {
-	first := g.members[0]
-	args := []string{"--install", first.link, first.name, g.program(), strconv.Itoa(priority)}
+	// The distributions' packages have priorities from 5 to 20, so the wrapper stays the best choice.
+	first, priority := g.members[0], "100"
+	args := []string{"--install", first.link, first.name, g.program(), priority}
 	for _, m := range g.members[1:] {
 		target := g.program()
 		if !m.ours { // what it points to now does not change
-			target, _ = os.Readlink(filepath.Join(layout.AlternativesDir, m.name))
+			target, _ = os.Readlink(programs.Join(layout.AlternativesDir, m.name))
 		}
 		if target != "" {
 			args = append(args, "--slave", m.link, m.name, target)
@@ -154,7 +139,7 @@ func (g group) register() error {
 	if err := run(g.tool, args...); err != nil {
 		return err
 	}
-	if former := filepath.Join(filepath.Dir(first.link), self.WrapperName); slices.Contains(g.choices, former) {
+	if former := programs.Join(programs.Dir(first.link), self.WrapperName); slices.Contains(g.choices, former) {
 		if err := run(g.tool, "--remove", first.name, former); err != nil {
 			return err
 		}

@@ -34,7 +34,8 @@ func TestParseGroup(t *testing.T) {
 		{doc: "half a slave", text: "auto\n/usr/sbin/iptables\niptables-save\n\n/x\n1\n"},
 		{doc: "another status", text: "maybe\n/usr/sbin/iptables\n\n/x\n1\n"},
 	} {
-		g, err := parseGroup("iptables", test.text)
+		var g group
+		err := g.parse("iptables", test.text, "/nowhere")
 		if (err == nil) != (test.want != nil) || !slices.Equal(g.members, test.want) ||
 			err == nil && !slices.Equal(g.choices, strings.Split(test.choices, "\n")) {
 			t.Errorf("%s: got %+v, %q, %v", test.doc, g.members, g.choices, err)

@@ -20,9 +20,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// oldest is the first version of iptables-nft that is safe beside others: older ones corrupt rules that they do not know.
-var oldest = [3]int{1, 8, 4}
-
 // ErrUnchecked is returned when a program could not be run, so that its version is unknown. That is the case, for example,
 // while an image is built for another architecture.
 var ErrUnchecked = errors.New("its version could not be checked")
@@ -109,7 +106,7 @@ func checkVersion(program string, mode detect.Mode, line string) error {
 	if want := map[detect.Mode]string{detect.NFT: "(nf_tables)", detect.Legacy: "(legacy)"}[mode]; backend != want {
 		return fmt.Errorf("%q is not iptables for %s: it prints %q", program, mode, line)
 	}
-	if slices.Compare(v[:], oldest[:]) < 0 {
+	if slices.Compare(v[:], []int{1, 8, 4}) < 0 { // older versions change rules of others that they do not know
 		return fmt.Errorf("%q is version %d.%d.%d, which corrupts rules: 1.8.4 or newer is needed", program, v[0], v[1], v[2])
 	}
 	return nil

@@ -22,31 +22,59 @@ import (
 var ErrArchitecture = errors.New("this wrapper is built for a different architecture than the root's programs")
 
 // addWrapper plans to write the running executable to its place in the directory, unless it is there, and to give it the
-// file capabilities of iptables' programs.
+// file capabilities of iptables' programs. In another tree, a wrapper that is there stays if it is for the architecture of the
+// programs, and the running one is not.
 func (p *plan) addWrapper(n layout.Names, force bool) error {
 	path := programs.Join(p.dir, self.WrapperName)
 	content, err := executable(n)
 	if err != nil {
 		return err
 	}
-	present := hasContent(n.Tree, path, content)
-	if !present {
-		present, err = forArchitecture(n, p.dir, path, content)
-	}
-	if err == nil && !present {
-		p.wrapper, err = content, replaceable(n, path, force)
-	}
-	if err != nil {
+	capabilities, other, err := served(n, p.dir, content)
+	switch {
+	case err != nil:
 		return err
+	case hasContent(n.Tree, path, content):
+	case other == "":
+		p.wrapper, p.capabilities = content, capabilities
+		return replaceable(n, path, force)
+	case architecture(head(n.Tree, path, elfHeader)) != architecture(head(n.Tree, other, elfHeader)) || !n.Tree.IsWrapper(path):
+		return fmt.Errorf("%w, such as %q, and there is no wrapper for it at %q", ErrArchitecture, other, path)
 	}
-	if p.capabilities, err = ProgramCapabilities(n, p.dir); err != nil || p.capabilities == "" || p.wrapper != nil {
-		return err
+	has, err := Capabilities(n.Tree, path)
+	if has != capabilities {
+		p.capabilities = capabilities
 	}
-	if has, err := Capabilities(n.Tree, path); err != nil || has == p.capabilities {
-		p.capabilities = ""
-		return err
+	return err
+}
+
+// served looks at the programs that a wrapper in the directory would run: it returns their file capabilities and, in another
+// tree, the first that is for another architecture than the running wrapper. Programs without capabilities, and missing ones,
+// do not count. Two programs with different ones are an error: no wrapper can serve both.
+func served(n layout.Names, dir string, running []byte) (capabilities, other string, err error) {
+	from := ""
+	for _, mode := range programs.Modes() {
+		for _, name := range programs.Names() {
+			path, err := n.Find(dir, mode, name)
+			if err != nil {
+				continue // Check reports it
+			}
+			got, err := Capabilities(n.Tree, path)
+			switch {
+			case err != nil:
+				return "", "", fmt.Errorf("%w: %w", ErrCapabilities, err)
+			case capabilities == "":
+				capabilities, from = got, path
+			case got != "" && got != capabilities:
+				return "", "", fmt.Errorf("%w: those of %q and %q differ", ErrCapabilities, from, path)
+			}
+			want := architecture(head(n.Tree, path, elfHeader))
+			if other == "" && !n.Tree.Own() && want != "" && want != architecture(running) {
+				other = path
+			}
+		}
 	}
-	return nil
+	return capabilities, other, nil
 }
 
 // executable returns the content of the running executable, also if its file has been removed. Some emulators pass their own
@@ -104,29 +132,12 @@ func writeWrapper(t tree.Tree, path string, content []byte, capabilities string)
 	return err
 }
 
-// forArchitecture reports whether the wrapper at the path is the one to use in another tree, because it is for the
-// architecture of the programs there and the running one is not.
-func forArchitecture(n layout.Names, dir, path string, running []byte) (present bool, err error) {
-	for _, mode := range programs.Modes() {
-		program, err := n.Find(dir, mode, "iptables")
-		want := elfArchitecture(head(n.Tree, program, elfHeader))
-		switch {
-		case n.Tree.Own() || err != nil || want == "" || want == elfArchitecture(running):
-		case elfArchitecture(head(n.Tree, path, elfHeader)) == want && n.Tree.IsWrapper(path):
-			return true, nil
-		default:
-			return false, fmt.Errorf("%w, such as %q, and there is no wrapper for it at %q", ErrArchitecture, program, path)
-		}
-	}
-	return false, nil
-}
-
-// elfHeader is how much of an ELF file elfArchitecture needs.
+// elfHeader is how much of an ELF file architecture needs.
 const elfHeader = 20
 
-// elfArchitecture returns class and byte order (in e_ident) and e_machine of an ELF file, see elf(5), and "" for other
+// architecture returns class and byte order (in e_ident) and e_machine of an ELF file, see elf(5), and "" for other
 // files, such as scripts.
-func elfArchitecture(header []byte) string {
+func architecture(header []byte) string {
 	if len(header) < elfHeader || string(header[:4]) != "\x7fELF" {
 		return ""
 	}
@@ -159,29 +170,6 @@ func Capabilities(t tree.Tree, path string) (string, error) {
 	default:
 		return string(value[:n]), nil
 	}
-}
-
-// ProgramCapabilities returns the file capabilities of the programs that a wrapper in the directory would run. Programs
-// without any, and missing ones, do not count. Two programs with different ones are an error: no wrapper can serve both.
-func ProgramCapabilities(n layout.Names, dir string) (string, error) {
-	var value, from string
-	for _, mode := range programs.Modes() {
-		for _, name := range programs.Names() {
-			path, err := n.Find(dir, mode, name)
-			if err != nil {
-				continue // Check reports it
-			}
-			switch got, err := Capabilities(n.Tree, path); {
-			case err != nil:
-				return "", fmt.Errorf("%w: %w", ErrCapabilities, err)
-			case value == "":
-				value, from = got, path
-			case got != "" && got != value:
-				return "", fmt.Errorf("%w: those of %q and %q differ", ErrCapabilities, from, path)
-			}
-		}
-	}
-	return value, nil
 }
 
 func setCapabilities(t tree.Tree, path, value string) error {

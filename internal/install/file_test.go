@@ -54,7 +54,7 @@ func TestInstallOtherArchitecture(t *testing.T) {
 	const arm64 = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
 	const s390x = "\x7fELF\x02\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x16"
 	other := arm64
-	if own, err := executable(layout.Names{Self: self.Started(marker)}); err != nil || elfArchitecture(own) == elfArchitecture([]byte(other)) {
+	if own, err := executable(layout.Names{Self: self.Started(marker)}); err != nil || architecture(own) == architecture([]byte(other)) {
 		other = s390x
 	}
 	r := newRoot(t)
@@ -70,7 +70,7 @@ func TestInstallOtherArchitecture(t *testing.T) {
 	}
 }
 
-func TestElfArchitecture(t *testing.T) {
+func TestArchitecture(t *testing.T) {
 	header := "\x7fELF\x02\x01\x01" + string(make([]byte, 9)) + "\x02\x00\x3e\x00"
 	for _, test := range []struct{ header, want string }{
 		{header, "\x02\x01\x3e\x00"},
@@ -79,7 +79,7 @@ func TestElfArchitecture(t *testing.T) {
 		{"#!/bin/sh\n          ", ""},
 		{"", ""},
 	} {
-		if got := elfArchitecture([]byte(test.header)); got != test.want {
+		if got := architecture([]byte(test.header)); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.header, got, test.want)
 		}
 	}

@@ -52,21 +52,13 @@ func Install(n layout.Names, dir string, o Options) (changed []string, err error
 		return nil, err
 	}
 	defer unlock()
-	p, err := newPlan(n, dir, o)
-	if err != nil {
-		return nil, err
-	}
-	return p.run(n)
-}
-
-func newPlan(n layout.Names, dir string, o Options) (p plan, err error) {
-	p.dir = dir
+	p := plan{dir: dir}
 	if err := p.addWrapper(n, o.Force); err != nil {
-		return p, err
+		return nil, err
 	}
 	if o.Alternatives && n.Tree.Own() {
 		if p.groups, err = findGroups(dir); err != nil {
-			return p, err
+			return nil, err
 		}
 	}
 	sw := programs.Join(dir, layout.Switch)
@@ -77,7 +69,10 @@ func newPlan(n layout.Names, dir string, o Options) (p plan, err error) {
 	for _, name := range programs.Names() {
 		err = errors.Join(err, p.addName(n, name, o))
 	}
-	return p, err
+	if err != nil {
+		return nil, err
+	}
+	return p.run(n)
 }
 
 // addName plans what makes one of the six commands point to the switch.
@@ -87,14 +82,12 @@ func (p *plan) addName(n layout.Names, name string, o Options) error {
 	if o.Alternatives {
 		managed = alternative(n.Tree, path)
 	}
-	if i := slices.IndexFunc(p.groups, func(g group) bool { return g.has(name) }); i >= 0 {
-		if p.groups[i].registered() {
-			return nil
-		}
-		if n.Tree.IsLink(path) {
-			link = "" // the tool replaces it; it replaces no file
-		}
-	} else if managed != "" && !n.Tree.Own() {
+	switch i := slices.IndexFunc(p.groups, func(g group) bool { return g.has(name) }); {
+	case i >= 0 && p.groups[i].registered():
+		return nil
+	case i >= 0 && n.Tree.IsLink(path):
+		link = "" // the tool replaces it; it replaces no file
+	case managed != "" && !n.Tree.Own():
 		link = managed // no tool can be run there
 	}
 	if link != "" {

@@ -133,7 +133,6 @@ func TestInstallStaysInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer proc.Close()
 	for doc, test := range map[string]struct{ target, dir string }{
 		"a relative link":  {"../../../../../../../.." + outside, "/opt"},
 		"an absolute link": {outside, "/opt"},

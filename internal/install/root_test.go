@@ -37,7 +37,6 @@ func newRoot(t *testing.T) root {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(t2.Close)
 	r.n = layout.Names{Tree: t2, Self: self.Started(marker)}
 	for _, mode := range programs.Modes() {
 		r.file("/usr/sbin/"+programs.MultiCall(mode), "#!/bin/sh\nexit 1\n")

@@ -74,7 +74,6 @@ func newHost(tb testing.TB) *fakeHost {
 }
 
 func (h *fakeHost) remove() {
-	h.n.Tree.Close()
 	h.check(os.RemoveAll(h.root))
 }
 

@@ -35,7 +35,6 @@ func newFake(t *testing.T) *fake {
 	var err error
 	f.t, err = tree.Open(f.root)
 	f.check(err)
-	t.Cleanup(f.t.Close)
 	return f
 }
 

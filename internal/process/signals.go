@@ -41,14 +41,13 @@ var runtimeInitSigmask [2]uint32
 
 // Environment returns the environment as execve(2) passed it. os.Environ drops empty strings and all but the first of
 // several variables with one name.
-func Environment() []string { return runtimeEnvironment() }
-
-//go:linkname runtimeEnvironment syscall.runtime_envs
-func runtimeEnvironment() []string
+//
+//go:linkname Environment syscall.runtime_envs
+func Environment() []string
 
 // Variable returns a variable of the environment, "" if it is not set. os.Getenv would first put all of them into a map.
 func Variable(name string) string {
-	for _, entry := range runtimeEnvironment() {
+	for _, entry := range Environment() {
 		if len(entry) > len(name) && entry[len(name)] == '=' && entry[:len(name)] == name {
 			return entry[len(name)+1:]
 		}
@@ -59,10 +58,9 @@ func Variable(name string) string {
 // LockThread keeps the calling goroutine on its thread, as runtime.LockOSThread does. That function also starts a
 // template thread, in case the locked thread's state changes before others are started. The wrapper changes nothing that
 // other threads could inherit, and starting a thread costs more than asking nf_tables.
-func LockThread() { runtimeLockOSThread() }
-
-//go:linkname runtimeLockOSThread runtime.lockOSThread
-func runtimeLockOSThread()
+//
+//go:linkname LockThread runtime.lockOSThread
+func LockThread()
 
 // FinishStart makes up for what the runtime left out when it started, because a command is an ordinary Go program: handlers
 // for signals, and something in the place of a standard descriptor that is closed, where the next file to be opened would

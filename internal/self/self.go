@@ -208,9 +208,9 @@ func (p Process) dirs(t tree.Tree, called string) iter.Seq[string] {
 }
 
 // Find returns the program that implements a command in one backend, for a call by a path. The result is relative if the path
-// is. Errors are those of programs.Find.
+// is. Errors are those of Tree.Find.
 func (p Process) Find(t tree.Tree, called string, mode detect.Mode, name string) (string, error) {
-	return programs.Find(p.dirs(t, called), []string{programs.MultiCall(mode), programs.Single(mode, name)}, t.Stat,
+	return t.Find(p.dirs(t, called), []string{programs.MultiCall(mode), programs.Single(mode, name)},
 		func(path string, st unix.Stat_t) (bool, error) { return p.Is(t, path, st), nil })
 }
 

@@ -75,7 +75,6 @@ func TestFindBoth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close()
 	for _, test := range []struct {
 		files map[string]os.FileMode
 		only  detect.Mode

@@ -15,67 +15,43 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// change runs a system call that changes a directory entry: own in the process' own tree, other in another one, where the
-// path is free of symlinks. old is for the error: what the entry is made of, "" if of nothing.
-func (t Tree) change(op, old, path string, own func() error, other func(path string) error) error {
-	err := t.step(op, path)
-	if err == nil && t.Own() {
-		err = own()
-	} else if err == nil {
-		err = t.in(path, false, other)
-	}
-	switch link := (*os.LinkError)(nil); {
-	case err == nil:
-		return nil
-	case errors.As(err, &link):
-		err = link.Err
-	default:
-		err = plain(err)
-	}
-	if old == "" {
+// change makes a system call that changes a directory entry.
+func (t Tree) change(op, path string, call func(dir int, path string) error) error {
+	if err := t.Pause(op, path); err != nil {
 		return &os.PathError{Op: op, Path: path, Err: err}
 	}
-	return &os.LinkError{Op: op, Old: old, New: path, Err: err}
+	return t.do(op, path, false, call)
 }
 
 // Symlink makes a symlink.
 func (t Tree) Symlink(target, path string) error {
-	return t.change("symlink", target, path, func() error { return unix.Symlink(target, path) },
-		func(path string) error { return t.root.Symlink(target, path) })
+	return t.change("symlink", path, func(dir int, path string) error { return unix.Symlinkat(target, dir, path) })
 }
 
 // Unlink removes a directory entry that is not a directory.
 func (t Tree) Unlink(path string) error {
-	return t.change("unlink", "", path, func() error { return unix.Unlink(path) }, func(path string) error {
-		if info, err := t.root.Lstat(path); err == nil && info.IsDir() {
-			return unix.EISDIR // Remove would remove an empty one
-		}
-		return t.root.Remove(path)
+	return t.change("unlink", path, func(dir int, path string) error { return unix.Unlinkat(dir, path, 0) })
+}
+
+// Rename renames an entry.
+func (t Tree) Rename(from, to string) error {
+	return t.change("rename", to, func(dir int, to string) error {
+		return t.at(from, false, func(old int, from string) error { return unix.Renameat(old, from, dir, to) })
 	})
 }
 
-// Rename renames an entry within one directory.
-func (t Tree) Rename(from, to string) error {
-	return t.change("rename", from, to, func() error { return unix.Rename(from, to) },
-		func(to string) error { return t.root.Rename(programs.Join(programs.Dir(to), programs.Base(from)), to) })
-}
-
-// Link gives a file another name in its directory.
+// Link gives a file another name.
 func (t Tree) Link(file, path string) error {
-	return t.change("link", file, path, func() error { return unix.Link(file, path) },
-		func(path string) error {
-			return t.root.Link(programs.Join(programs.Dir(path), programs.Base(file)), path)
-		})
+	return t.change("link", path, func(dir int, path string) error {
+		return t.at(file, false, func(old int, file string) error { return unix.Linkat(old, file, dir, path, 0) })
+	})
 }
 
 // Create makes a new executable file.
 func (t Tree) Create(path string) (f *os.File, err error) {
-	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	err = t.change("create", "", path, func() (err error) {
-		f, err = os.OpenFile(path, flags, 0o755)
-		return err
-	}, func(path string) (err error) {
-		f, err = t.root.OpenFile(path, flags, 0o755)
+	err = t.change("create", path, func(dir int, name string) error {
+		fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o755)
+		f = os.NewFile(uintptr(fd), path)
 		return err
 	})
 	return f, err
@@ -85,13 +61,13 @@ func (t Tree) Create(path string) (f *os.File, err error) {
 // stands under the temporary name was left behind by a process that was killed, and is removed. If it is not a symlink, it
 // is a user's, and another name is taken.
 func (t Tree) Replace(link, target string) error {
-	return t.replace(link, target, Temporary(link, "new"), ownTemporary(link))
+	return t.replace(link, target, "new", strconv.Itoa(os.Getpid()))
 }
 
 // ReplaceUnlocked does the same for a caller that does not hold the lock, under a temporary name of this process. Where others
 // can write, somebody may have taken that one; nobody can foresee the other.
 func (t Tree) ReplaceUnlocked(link, target string) error {
-	return t.replace(link, target, ownTemporary(link), Temporary(link, strconv.FormatInt(time.Now().UnixNano(), 36)))
+	return t.replace(link, target, strconv.Itoa(os.Getpid()), strconv.FormatInt(time.Now().UnixNano(), 36))
 }
 
 // Temporary returns the name, in the same directory, under which the successor of a link or file is made before it is
@@ -100,22 +76,19 @@ func Temporary(link, suffix string) string {
 	return programs.Join(programs.Dir(link), "."+programs.Base(link)+"."+suffix)
 }
 
-func ownTemporary(link string) string { return Temporary(link, strconv.Itoa(os.Getpid())) }
-
-func (t Tree) replace(link, target string, temporaries ...string) error {
-	var err error
-	for _, temporary := range temporaries {
+func (t Tree) replace(link, target string, suffixes ...string) (err error) {
+	for _, suffix := range suffixes {
+		temporary := Temporary(link, suffix)
 		if err = t.Symlink(target, temporary); errors.Is(err, unix.EEXIST) {
 			if !t.IsLink(temporary) || t.Unlink(temporary) != nil {
 				continue
 			}
 			err = t.Symlink(target, temporary)
 		}
-		if err != nil {
-			return err
-		}
-		if err = t.Rename(temporary, link); err != nil {
-			_ = t.Unlink(temporary) // the first error is the one to report
+		if err == nil {
+			if err = t.Rename(temporary, link); err != nil {
+				_ = t.Unlink(temporary) // the first error is the one to report
+			}
 		}
 		return err
 	}
@@ -129,26 +102,17 @@ var ErrBusy = errors.New("another process has locked the directory")
 // TryLock takes the lock of a directory, without which no link in it is changed. It is released by unlock, by execve(2) at the
 // latest. The error wraps ErrBusy, or says why there can be no lock.
 func (t Tree) TryLock(dir string) (unlock func(), err error) {
-	if err := t.step("lock", dir); err != nil {
+	if err := t.Pause("lock", dir); err != nil {
 		return nil, err
 	}
-	fd := -1
-	if t.Own() {
-		if fd, err = unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
-			return nil, &os.PathError{Op: "open", Path: dir, Err: err}
-		}
-		unlock = func() { unix.Close(fd) }
-	} else {
-		f, err := t.openFile(dir, unix.O_DIRECTORY)
-		if err != nil {
-			return nil, err
-		}
-		fd, unlock = int(f.Fd()), func() { f.Close() }
+	fd, err := t.open(dir, unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
 	}
 	if err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err == nil {
-		return unlock, nil
+		return func() { unix.Close(fd) }, nil
 	}
-	unlock()
+	unix.Close(fd)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = ErrBusy
 	}

@@ -4,9 +4,13 @@
 package tree
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"iter"
 	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -112,4 +116,70 @@ func (t Tree) IsWrapper(path string) bool {
 	}
 	defer f.Close()
 	return programs.HasMarker(f)
+}
+
+// Find returns the path of the first file, in the first directory that has one, that can be executed. The directories are
+// asked for one by one, so that the usual first one costs no more than it must. isWrapper is told what stat(2) returned. The
+// error wraps ErrMissing or ErrRecursion of package programs, or says why a file that exists cannot be executed.
+func (t Tree) Find(dirs iter.Seq[string], files []string, isWrapper func(string, unix.Stat_t) (bool, error)) (string, error) {
+	var unusable error // the first that exists and cannot be executed
+	for dir := range dirs {
+		for _, file := range files {
+			path := programs.Join(dir, file)
+			st, err := t.Stat(path)
+			switch {
+			case IsNotExist(err):
+				continue
+			case err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0):
+				err = unix.EACCES
+			}
+			if err != nil {
+				unusable = cmp.Or(unusable, error(&os.PathError{Op: "execve", Path: path, Err: err}))
+				continue
+			}
+			switch wrapper, err := isWrapper(path, st); {
+			case err != nil:
+				return "", err
+			case wrapper:
+				return "", fmt.Errorf("%q: %w", path, programs.ErrRecursion)
+			}
+			return path, nil
+		}
+	}
+	if unusable != nil {
+		return "", unusable
+	}
+	return "", fmt.Errorf("%w: %s, looked for in %s", programs.ErrMissing, strings.Join(files, " or "),
+		strings.Join(slices.Collect(dirs), ", "))
+}
+
+// Exposed returns the first directory, on the way to one and in every symlink on it, in which another user could replace what
+// leads there, "" if there is none. The owners that count are root, the caller and, in another tree, the owner of its top. A
+// directory on the way may be open to all if it is sticky, as /tmp is: there, others cannot rename what is not theirs.
+func (t Tree) Exposed(dir string) string {
+	const groupWrites, othersWrite = 0o020, 0o002
+	path, err := Absolute(dir)
+	top, noTop := t.Stat("/")
+	if errors.Join(err, noTop) != nil {
+		return dir
+	}
+	safe := func(uid uint32) bool {
+		return uid == 0 || int(uid) == os.Geteuid() || !t.Own() && uid == top.Uid
+	}
+	exposed := ""
+	_, err = t.walk(path, true, func(at string, end bool) bool {
+		st, err := t.Lstat(at)
+		if IsNotExist(err) {
+			return false // what is missing shows later
+		}
+		open := st.Mode&othersWrite != 0 || st.Mode&groupWrites != 0 && st.Gid != 0 && (t.Own() || st.Gid != top.Gid)
+		if err != nil || !safe(st.Uid) || open && !IsLink(st) && (end || st.Mode&unix.S_ISVTX == 0) {
+			exposed = at
+		}
+		return exposed == ""
+	})
+	if err != nil {
+		return dir
+	}
+	return exposed
 }

@@ -7,10 +7,10 @@ package tree
 import (
 	"cmp"
 	"errors"
-	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -37,86 +37,102 @@ func Open(dir string) (Tree, error) {
 	return Tree{root: root}, err
 }
 
-// Close releases the tree's descriptor.
-func (t Tree) Close() {
-	if t.root != nil {
-		t.root.Close()
-	}
-}
-
 // Own reports whether this is the process' own tree, in which programs can be run.
 func (t Tree) Own() bool { return t.root == nil }
 
-// resolve returns the path, free of symlinks and relative to the root, that a path in another root leads to. os.Root follows no
-// absolute link. The last element is followed only if that is wanted.
-func (t Tree) resolve(path string, last bool) (string, error) {
-	resolved := "."
-	todo := strings.Split(path, "/")
-	for links := 0; len(todo) > 0; {
-		name := todo[0]
-		todo = todo[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			resolved = programs.Dir(resolved)
+// at makes a system call with a path. Each is one of the *at(2) calls, which take a directory and a path from there: in
+// another root what os.Root opened, and a name in it. A symlink of that name has been followed if it is to be.
+func (t Tree) at(path string, follow bool, call func(dir int, path string) error) error {
+	if t.Own() {
+		return call(unix.AT_FDCWD, path)
+	}
+	parent := func() (*os.File, error) {
+		return t.root.OpenFile("."+programs.Dir(path), unix.O_PATH|unix.O_DIRECTORY, 0)
+	}
+	dir, err := parent()
+	if err != nil || follow || !filepath.IsLocal(programs.Base(path)) { // os.Root refuses links that are absolute
+		dir.Close()
+		if path, err = t.walk(path, follow, func(string, bool) bool { return true }); err == nil {
+			dir, err = parent()
+		}
+	}
+	if failed := (*os.PathError)(nil); errors.As(err, &failed) {
+		return failed.Err // the caller names the path
+	}
+	defer dir.Close()
+	return call(int(dir.Fd()), cmp.Or(programs.Base(path), "."))
+}
+
+// do is at, with an error that says what was tried.
+func (t Tree) do(op, path string, follow bool, call func(dir int, path string) error) error {
+	if err := t.at(path, follow, call); err != nil {
+		return &os.PathError{Op: op, Path: path, Err: err}
+	}
+	return nil
+}
+
+// walk follows a path from the root on, its last element only if that is wanted, and returns where it leads: a path free of
+// symlinks. Each directory and symlink on the way is shown to visit, and whether it is the end, until that returns false.
+func (t Tree) walk(path string, follow bool, visit func(at string, end bool) bool) (string, error) {
+	readlink := t.Readlink
+	if !t.Own() {
+		readlink = func(path string) (string, error) { return t.root.Readlink("." + path) }
+	}
+	at, todo := "/", strings.Split(path, "/")
+	for links := 0; ; {
+		todo = slices.DeleteFunc(todo, func(name string) bool { return name == "" || name == "." })
+		if !visit(at, len(todo) == 0) || len(todo) == 0 {
+			return at, nil
+		}
+		next := programs.Join(at, todo[0])
+		if todo = todo[1:]; programs.Base(next) == ".." {
+			at = programs.Dir(at)
 			continue
 		}
-		next := programs.Join(resolved, name)
-		target, err := t.root.Readlink(next)
-		if err != nil || len(todo) == 0 && !last { // what is wrong with the path shows when it is used
-			resolved = next
+		target := ""
+		if follow || len(todo) > 0 {
+			target, _ = readlink(next) // what is wrong with the path shows when it is used
+		}
+		if target == "" {
+			at = next
 			continue
 		}
 		if links++; links > maxLinks {
-			return "", unix.ELOOP
+			return "", &os.PathError{Op: "follow", Path: path, Err: unix.ELOOP}
+		}
+		if !visit(next, false) {
+			return next, nil
 		}
 		if strings.HasPrefix(target, "/") {
-			resolved = "."
+			at = "/"
 		}
 		todo = append(strings.Split(target, "/"), todo...)
 	}
-	return resolved, nil
-}
-
-// in runs an operation on a path in another root: as it stands or, if os.Root refuses that, resolved.
-func (t Tree) in(path string, last bool, operation func(path string) error) error {
-	err := operation(programs.Join(".", strings.TrimLeft(path, "/")))
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	resolved, failed := t.resolve(path, last)
-	if failed == nil {
-		failed = operation(resolved)
-	}
-	return failed
 }
 
 // Open opens a file for reading. It fails for anything but a regular file, and never blocks.
 func (t Tree) Open(path string) (*os.File, error) {
-	f, err := t.openFile(path, unix.O_NONBLOCK)
+	fd, err := t.open(path, unix.O_NONBLOCK)
 	if err != nil {
 		return nil, err
 	}
+	f := os.NewFile(uintptr(fd), path)
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		f.Close()
-		return nil, &os.PathError{Op: "open", Path: path, Err: cmp.Or(err, errors.New("not a regular file"))}
+		return nil, &os.PathError{Op: "read", Path: path, Err: cmp.Or(err, error(unix.EACCES))}
 	}
 	return f, nil
 }
 
-func (t Tree) openFile(path string, flags int) (f *os.File, err error) {
-	if t.Own() {
-		return os.OpenFile(path, os.O_RDONLY|flags, 0)
+func (t Tree) open(path string, flags int) (fd int, err error) {
+	if !t.Own() {
+		flags |= unix.O_NOFOLLOW // somebody may have put a symlink there since
 	}
-	err = t.in(path, true, func(path string) (err error) {
-		f, err = t.root.OpenFile(path, os.O_RDONLY|flags, 0)
+	err = t.do("open", path, true, func(dir int, path string) (err error) {
+		fd, err = unix.Openat(dir, path, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0)
 		return err
 	})
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: plain(err)}
-	}
-	return f, nil
+	return fd, err
 }
 
 // Stat is stat(2).
@@ -126,35 +142,12 @@ func (t Tree) Stat(path string) (unix.Stat_t, error) { return t.stat(path, true)
 func (t Tree) Lstat(path string) (unix.Stat_t, error) { return t.stat(path, false) }
 
 func (t Tree) stat(path string, follow bool) (st unix.Stat_t, err error) {
-	if t.Own() {
-		flags := unix.AT_SYMLINK_NOFOLLOW
-		if follow {
-			flags = 0
-		}
-		err = unix.Fstatat(unix.AT_FDCWD, path, &st, flags)
-		return st, err
+	flags := unix.AT_SYMLINK_NOFOLLOW
+	if follow && t.Own() {
+		flags = 0
 	}
-	var info os.FileInfo
-	err = t.in(path, follow, func(path string) (err error) {
-		if info, err = t.root.Lstat(path); follow && err == nil && info.Mode().Type() == fs.ModeSymlink {
-			info, err = t.root.Stat(path)
-		}
-		return err
-	})
-	if err != nil {
-		return st, plain(err)
-	}
-	s := info.Sys().(*syscall.Stat_t)
-	return unix.Stat_t{Dev: s.Dev, Ino: s.Ino, Mode: s.Mode, Uid: s.Uid, Gid: s.Gid, Mtim: unix.Timespec(s.Mtim)}, nil
-}
-
-// plain returns the errno of an error of package os, as the system call would have returned it.
-func plain(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
+	err = t.at(path, follow, func(dir int, path string) error { return unix.Fstatat(dir, path, &st, flags) })
+	return st, err
 }
 
 // IsLink reports whether a path is a symlink.
@@ -167,44 +160,34 @@ func (t Tree) IsLink(path string) bool {
 func IsLink(st unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFLNK }
 
 // Readlink returns the content of a symlink. Some file systems have empty ones.
-func (t Tree) Readlink(path string) (string, error) {
-	if !t.Own() {
-		var target string
-		err := t.in(path, false, func(path string) (err error) {
-			target, err = t.root.Readlink(path)
-			return err
-		})
-		return target, plain(err)
-	}
-	// A buffer of PATH_MAX would make the stack grow, which costs a wrapped call ten page faults.
-	for buf := make([]byte, 256); ; buf = make([]byte, 2*len(buf)) {
-		if n, err := unix.Readlink(path, buf); err != nil || n < len(buf) {
-			return string(buf[:max(n, 0)]), err
+func (t Tree) Readlink(path string) (target string, err error) {
+	err = t.at(path, false, func(dir int, path string) error {
+		// A buffer of PATH_MAX would make the stack grow, which costs a wrapped call ten page faults.
+		for buf := make([]byte, 256); ; buf = make([]byte, 2*len(buf)) {
+			if n, err := unix.Readlinkat(dir, path, buf); err != nil || n < len(buf) {
+				target = string(buf[:max(n, 0)])
+				return err
+			}
 		}
-	}
+	})
+	return target, err
 }
 
 // List returns the names in a directory, none if it cannot be read.
 func (t Tree) List(dir string) []string {
-	f, err := t.openFile(dir, unix.O_DIRECTORY)
+	fd, err := t.open(dir, unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}
+	f := os.NewFile(uintptr(fd), dir)
 	defer f.Close()
 	names, _ := f.Readdirnames(-1)
 	return names
 }
 
-// Access reports whether the effective user may do this, as access(2) would for the real one. In another tree the attempt
-// has to show it.
+// Access reports whether the effective user may do this, as access(2) would for the real one.
 func (t Tree) Access(path string, mode uint32) error {
-	if !t.Own() {
-		return nil
-	}
-	if err := unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS); err != nil {
-		return &os.PathError{Op: "access", Path: path, Err: err}
-	}
-	return nil
+	return t.do("access", path, true, func(dir int, path string) error { return unix.Faccessat(dir, path, mode, unix.AT_EACCESS) })
 }
 
 // ReadOnly reports whether a path is known to be in a file system that is mounted read-only.
@@ -213,12 +196,10 @@ func (t Tree) ReadOnly(path string) bool {
 	return t.Own() && unix.Statfs(path, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
 }
 
-func (t Tree) step(op, path string) error {
+// Pause calls Step.
+func (t Tree) Pause(op, path string) error {
 	if t.Step == nil {
 		return nil
 	}
 	return t.Step(op, path)
 }
-
-// Pause is a step of its own, before something is read that others may be changing.
-func (t Tree) Pause(op, path string) error { return t.step(op, path) }

@@ -36,7 +36,6 @@ func image(t *testing.T) (Tree, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(tree.Close)
 	return tree, dir
 }
 
