@@ -6,7 +6,6 @@ package layout
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -17,117 +16,86 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// Lay makes links in a directory point to its switch, and that to a wrapper, in this order: the switch first, unless it leads
-// there. The caller holds the lock. It returns a line for each change.
+// Lay makes links in a directory point to its switch, and that to a wrapper, which it does first. What points there already stays.
+// The caller holds the lock. It returns a line for each change.
 func (n Names) Lay(dir, wrapper string, links []string) (changed []string, err error) {
 	sw := programs.Join(dir, Switch)
-	current, broken := n.Tree.Follow(sw)
-	if !slices.Contains(links, sw) && (broken != nil || !n.Tree.SameFile(current.End, wrapper)) {
-		links = append([]string{sw}, links...)
-	}
-	for _, link := range links {
+	for _, link := range append([]string{sw}, links...) {
 		target := sw
 		if link == sw {
 			target = wrapper
 		}
-		if err := n.Tree.Point(link, target); err != nil {
+		content, err := n.Tree.Content(link, target)
+		if old, _ := n.Tree.Readlink(link); err == nil && old == content {
+			continue
+		}
+		if err == nil {
+			err = n.Tree.Replace(link, content)
+		}
+		if err != nil {
 			return changed, err
 		}
-		content, _ := n.Tree.Readlink(link)
 		changed = append(changed, link+" -> "+content)
 	}
 	return changed, nil
 }
 
-// adopt brings names into the layout. file is the wrapper's executable, which may be one of the names. After each step a name
-// resolves to what it did before, or to the wrapper.
-func (n Names) adopt(d directory, names []entry, file string) error {
-	if len(names) == 0 {
-		return nil
+// adopt brings names into the layout. After each step a name resolves to what it did before, or to the wrapper.
+func (n Names) adopt(d directory, wanted func(entry) bool) error {
+	if err := n.Ours(d.sw); err != nil {
+		return err
 	}
-	if len(d.current.Hops) == 1 {
-		return &os.PathError{Op: "replace", Path: d.sw, Err: unix.EEXIST} // a user's file, not a link
-	}
-	file, err := n.nameWrapper(d, names, file)
+	wrapper, err := n.wrapper(d)
 	if err != nil {
 		return err
 	}
 	var links []string
-	if n.passes(d.current, names) {
-		links = append(links, d.sw)
+	for _, e := range d.names {
+		if !e.switched && wanted(e) {
+			links = append(links, e.link)
+		}
 	}
-	for _, e := range names {
-		links = append(links, e.link)
-	}
-	if err := n.freeWrapper(d.dir); err != nil {
-		return err
-	}
-	_, err = n.Lay(d.dir, file, links)
+	_, err = n.Lay(d.dir, wrapper, links)
 	return err
 }
 
-// freeWrapper sees to it that the wrapper's own name does not go through a switch that is about to move, or through a name.
-func (n Names) freeWrapper(dir string) error {
-	own := programs.Join(dir, self.WrapperName)
-	if !n.Tree.IsLink(own) {
-		return nil
-	}
-	c, err := n.Tree.Follow(own)
-	d := n.look(dir)
-	if err != nil || !n.toWrapper(c) || !n.throughLayout(c, d) || n.passes(tree.Chain{Hops: []string{c.End}}, d.names) {
-		return nil // the last: nameWrapper comes first
-	}
-	return n.Tree.Point(own, c.End)
-}
-
-// throughLayout reports whether a chain goes through the switch or a link of one of the six names.
-func (n Names) throughLayout(c tree.Chain, d directory) bool {
-	return n.passesSwitch(c, d) || n.passes(c, d.names)
-}
-
-// nameWrapper gives the wrapper's file its own name, if a name that it has will be replaced by a link. It returns a path of
-// the file that stays.
-func (n Names) nameWrapper(d directory, names []entry, file string) (string, error) {
-	i := slices.IndexFunc(names, func(e entry) bool { return n.Tree.SameFile(e.link, file) && !n.Tree.IsLink(e.link) })
-	if i < 0 {
-		return file, nil
-	}
-	file = names[i].link
+// wrapper returns the wrapper that the switch of a directory is to point to: the one in it, or the running one. That gets the
+// wrapper's name if the name that it has will be replaced by a link.
+func (n Names) wrapper(d directory) (string, error) {
 	own := programs.Join(d.dir, self.WrapperName)
-	c, err := n.Tree.Follow(own)
-	switch {
-	case len(c.Hops) == 0 && tree.IsNotExist(err):
-		return own, n.Tree.Link(file, own)
-	case len(c.Hops) == 1 && n.Tree.IsWrapper(own):
+	if c, _ := n.Tree.Follow(own); n.toWrapper(c) && !n.throughLayout(c, d.dir) {
 		return own, nil
-	case err == nil && n.Tree.SameFile(own, file): // a link that leads back to the name
-		spare := tree.Temporary(own, "new")
-		if err := n.Tree.Unlink(spare); err != nil && !tree.IsNotExist(err) {
-			return "", err
-		}
-		if err := n.Tree.Link(file, spare); err != nil {
-			return "", err
-		}
-		return own, n.Tree.Rename(spare, own)
-	default:
-		return "", fmt.Errorf("name the wrapper %q: %w", own, unix.EEXIST)
 	}
+	file, err := n.Self.Path()
+	if err == nil && slices.ContainsFunc(d.names, func(e entry) bool { return n.Tree.SameEntry(e.link, file) }) {
+		return own, n.Tree.Link(file, own)
+	}
+	return file, err
 }
 
-var errSingle = errors.New("it is not a multi-call program, and one link must serve all six commands")
+// throughLayout reports whether a chain goes through the switch or one of the six names.
+func (n Names) throughLayout(c tree.Chain, dir string) bool {
+	return slices.ContainsFunc(c.Hops, func(hop string) bool {
+		base := programs.Base(hop)
+		return (base == Switch || programs.IsName(base)) && n.isOneOf(programs.Dir(hop), dir, AlternativesDir)
+	})
+}
 
-// servesAll checks that the switch may point to a program: that it is a multi-call program, and not reached through the
-// switch or a name that goes through it.
-func (n Names) servesAll(d directory, mode detect.Mode, program string) error {
+var (
+	errSingle  = errors.New("it is not a multi-call program, and one link must serve all six commands")
+	errThrough = errors.New("it is reached through a command of iptables")
+)
+
+// servesAll checks that the switch may point to a program: that it is a multi-call program, and that neither it nor the wrapper
+// under its own name is reached through what would then lead to the program.
+func (n Names) servesAll(dir string, mode detect.Mode, program string) error {
 	if programs.Base(program) != programs.MultiCall(mode) {
 		return fmt.Errorf("%q: %w", program, errSingle)
 	}
-	c, err := n.Tree.Follow(program)
-	if err != nil {
-		return err
-	}
-	if len(c.Hops) > 1 && n.throughLayout(c, d) {
-		return fmt.Errorf("%q: it is reached through a command of iptables: %w", program, programs.ErrRecursion)
+	for _, path := range []string{program, programs.Join(dir, self.WrapperName)} {
+		if c, _ := n.Tree.Follow(path); n.throughLayout(c, dir) {
+			return fmt.Errorf("%q: %w", path, errThrough)
+		}
 	}
 	return nil
 }
@@ -135,13 +103,59 @@ func (n Names) servesAll(d directory, mode detect.Mode, program string) error {
 // tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that resolves through
 // another one was not replaced, so its temporary link is still there.
 func (n Names) tidy(d directory) {
-	links := []string{d.sw}
-	for _, e := range d.names {
-		links = append(links, e.path, e.link)
-	}
-	for _, link := range links {
-		if left := tree.Temporary(link, "new"); n.Tree.IsLink(left) {
+	for _, e := range append(d.names, entry{link: d.sw}) {
+		if left := tree.Temporary(e.link, "new"); n.Tree.IsLink(left) {
 			_ = n.Tree.Unlink(left) // it is in nobody's way
 		}
 	}
+}
+
+// Status is where one of the six names leads.
+type Status struct {
+	Name       string      `json:"name"`
+	ResolvesTo string      `json:"resolves_to,omitempty"` // a file, "" if the name is broken
+	Mode       detect.Mode `json:"mode,omitempty"`        // of the iptables program that it resolves to
+	Wrapper    bool        `json:"wrapper"`               // it resolves to a wrapper
+	Switched   bool        `json:"switch"`                // it goes through the switch
+	Error      string      `json:"error,omitempty"`       // why it is broken
+	Unwritable error       `json:"-"`                     // why its switch, or the link to replace, cannot be replaced
+}
+
+// Look returns where the six names in a directory lead. It changes nothing.
+func (n Names) Look(dir string) []Status {
+	var all []Status
+	for _, e := range n.look(dir).names {
+		s := Status{Name: programs.Base(e.path), Switched: e.switched}
+		if e.err != nil {
+			s.Error = e.err.Error()
+		} else {
+			s.ResolvesTo, s.Mode, s.Wrapper = e.chain.End, e.chain.Mode(), n.toWrapper(e.chain)
+			changed := dir
+			if !e.switched {
+				changed = programs.Dir(e.link)
+			}
+			s.Unwritable = n.Tree.Access(changed, unix.W_OK)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Others returns the paths in the standard directories under which iptables runs without the wrapper: in an image with /sbin
+// and /usr/sbin apart, for example, a full path may bypass it. A directory with several names counts once.
+func (n Names) Others(dir string) (paths []string) {
+	dirs := []string{dir}
+	for _, d := range programs.StandardDirs() {
+		if slices.ContainsFunc(dirs, func(seen string) bool { return n.Tree.SameFile(seen, d) }) {
+			continue
+		}
+		dirs = append(dirs, d)
+		for _, name := range programs.Names() {
+			path := programs.Join(d, name)
+			if c, err := n.Tree.Follow(path); err == nil && c.IsProgram() && !n.Tree.IsWrapper(c.End) {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
 }

@@ -15,6 +15,7 @@
 package layout
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -52,7 +53,6 @@ type directory struct {
 	dir     string
 	sw      string     // the switch
 	current tree.Chain // from the switch on
-	broken  error      // why the switch is broken; nil if it points to a file
 	names   []entry    // all six
 }
 
@@ -66,14 +66,13 @@ type entry struct {
 
 func (n Names) look(dir string) directory {
 	d := directory{dir: dir, sw: programs.Join(dir, Switch)}
-	d.current, d.broken = n.Tree.Follow(d.sw)
+	d.current, _ = n.Tree.Follow(d.sw)
 	for _, name := range programs.Names() {
 		e := entry{path: programs.Join(dir, name)}
 		e.chain, e.err = n.Tree.Follow(e.path)
-		e.switched = n.passesSwitch(e.chain, d)
-		if e.link = e.path; len(e.chain.Hops) > 0 {
-			e.link = e.chain.Hops[n.ownLink(e.chain)]
-		}
+		e.switched = slices.ContainsFunc(e.chain.Hops, func(hop string) bool { return n.Tree.SameEntry(hop, d.sw) })
+		e.link, _ = n.own(e.chain)
+		e.link = cmp.Or(e.link, e.path)
 		d.names = append(d.names, e)
 	}
 	return d
@@ -82,36 +81,25 @@ func (n Names) look(dir string) directory {
 // AlternativesDir holds a symlink for each command that update-alternatives(1) manages.
 const AlternativesDir = "/etc/alternatives"
 
-// ownLink returns the index of the last link of a command's chain that is there for that command: it bears the command's
-// name, in the directory of the chain's first hop, in a standard one, or in /etc/alternatives if a standard one leads there.
-// It is the link to replace if the command is to lead elsewhere. Others, such as a link under the wrapper's own name, are
-// there for something else.
-func (n Names) ownLink(c tree.Chain) int {
-	own := 0
+// own returns the last link of a command's chain that is there for that command, which is the one to replace if the command is to
+// lead elsewhere, and the directory of the commands that it belongs to. The link bears the command's name, in the directory of the
+// chain's first hop, in a standard one, or in /etc/alternatives if a standard one leads there. Others, such as a link under the
+// wrapper's own name, are there for something else.
+func (n Names) own(c tree.Chain) (link, dir string) {
 	for i, hop := range c.Hops {
-		dir := programs.Dir(hop)
+		at := programs.Dir(hop)
 		switch {
-		case programs.Base(hop) != programs.Base(c.Hops[0]):
-		case n.isOneOf(dir, programs.StandardDirs()...), n.isOneOf(dir, programs.Dir(c.Hops[0])),
-			n.isOneOf(dir, AlternativesDir) && n.isOneOf(programs.Dir(c.Hops[i-1]), programs.StandardDirs()...):
-			own = i
+		case i == 0, programs.Base(hop) == programs.Base(link) && n.isOneOf(at, programs.StandardDirs()...):
+			link, dir = hop, at
+		case programs.Base(hop) == programs.Base(link) && n.isOneOf(at, AlternativesDir) && n.isOneOf(dir, programs.StandardDirs()...):
+			link = hop
 		}
 	}
-	return own
+	return link, dir
 }
 
 func (n Names) isOneOf(dir string, dirs ...string) bool {
 	return slices.Contains(dirs, dir) || slices.ContainsFunc(dirs, func(d string) bool { return n.Tree.SameFile(d, dir) })
-}
-
-// namesDir returns the directory of the commands that the chain's first hop belongs to: that of its own link, or of the
-// link that points to it in /etc/alternatives.
-func (n Names) namesDir(c tree.Chain) string {
-	i := n.ownLink(c)
-	if i > 0 && n.isOneOf(programs.Dir(c.Hops[i]), AlternativesDir) {
-		i--
-	}
-	return programs.Dir(c.Hops[i])
 }
 
 // lastSwitch returns the last switch that a chain passes, "" if it passes none.
@@ -124,30 +112,9 @@ func lastSwitch(c tree.Chain) string {
 	return ""
 }
 
-func (n Names) passesSwitch(c tree.Chain, d directory) bool {
-	return slices.ContainsFunc(c.Hops, func(hop string) bool { return n.Tree.SameEntry(hop, d.sw) })
-}
-
-// passes reports whether a chain goes through a link of one of the names.
-func (n Names) passes(c tree.Chain, names []entry) bool {
-	return slices.ContainsFunc(c.Hops, func(hop string) bool {
-		return slices.ContainsFunc(names, func(e entry) bool { return n.Tree.SameEntry(hop, e.link) })
-	})
-}
-
 // used reports whether a name goes through the switch.
 func (d directory) used() bool {
 	return slices.ContainsFunc(d.names, func(e entry) bool { return e.switched })
-}
-
-// outside returns the names that do not go through the switch, as far as they are wanted.
-func (d directory) outside(wanted func(entry) bool) []entry {
-	return slices.DeleteFunc(slices.Clone(d.names), func(e entry) bool { return e.switched || !wanted(e) })
-}
-
-// toSelf reports whether a chain ends at the running wrapper.
-func (n Names) toSelf(c tree.Chain, err error) bool {
-	return err == nil && n.Self.Is(n.Tree, c.End, c.Stat)
 }
 
 func (n Names) toWrapper(c tree.Chain) bool { return n.Self.IsWrapper(n.Tree, c) }
@@ -158,18 +125,14 @@ var ErrForeign = errors.New("not replaced")
 // Ours returns nil if what is at a path may be replaced: nothing, a wrapper, or a link to a wrapper or to one of iptables'
 // programs, even if that has been removed.
 func (n Names) Ours(path string) error {
-	switch st, err := n.Tree.Lstat(path); {
-	case errors.Is(err, unix.ENOENT):
-		return nil
-	case err != nil:
-		return &os.PathError{Op: "replace", Path: path, Err: err}
-	case st.Mode&unix.S_IFMT == unix.S_IFDIR:
-		return &os.PathError{Op: "replace", Path: path, Err: unix.EISDIR}
-	}
 	c, err := n.Tree.Follow(path)
 	switch last := programs.Base(c.End); {
-	case c.IsProgram(), err == nil && n.toWrapper(c):
+	case len(c.Hops) == 0 && errors.Is(err, unix.ENOENT), c.IsProgram(), n.toWrapper(c):
 		return nil
+	case len(c.Hops) == 0:
+		return err
+	case c.End == path && c.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return &os.PathError{Op: "replace", Path: path, Err: unix.EISDIR}
 	case tree.IsNotExist(err) && (last == self.WrapperName || last == Switch || lastSwitch(c) != "" || programs.IsProgram(last)):
 		return nil
 	case err != nil:
@@ -194,7 +157,7 @@ func (n Names) claim(d directory) error {
 		}
 		if len(e.chain.Hops) > 0 {
 			present = e.path
-			installed = installed || e.switched || e.err == nil && n.toWrapper(e.chain)
+			installed = installed || e.switched || n.toWrapper(e.chain)
 		}
 	}
 	if present != "" && !installed {

@@ -109,12 +109,19 @@ func TestNotStored(t *testing.T) {
 			linked(h)
 			h.check(os.Remove(h.real("/usr/sbin/" + Switch)))
 			h.write("/usr/sbin/"+Switch, "mine")
-		}, detect.NFT, unix.EEXIST, ""},
+		}, detect.NFT, ErrForeign, ""},
 		{"the program goes through a name", conclusive(detect.NFT), func(h *fakeHost) {
 			linked(h)
 			h.link("xtables-legacy-multi", "/usr/sbin/iptables-save")
 			h.link("iptables-save", nftProgram)
-		}, detect.NFT, programs.ErrRecursion, ""},
+		}, detect.NFT, errThrough, ""},
+		{"the wrapper's name goes through a name", conclusive(detect.NFT), func(h *fakeHost) {
+			fileUnderName(h, "wrapper-1.0", append(programs.Names(), self.WrapperName)...)
+		}, detect.NFT, errThrough, ""},
+		{"the wrapper's name is a link to its file under a name", conclusive(detect.NFT), func(h *fakeHost) {
+			h.check(os.Remove(h.real("/usr/sbin/iptables")))
+			fileUnderName(h, "iptables", append(programs.Names()[1:], self.WrapperName)...)
+		}, detect.NFT, errThrough, ""},
 	} {
 		t.Run(test.doc, func(t *testing.T) {
 			h := newHost(t)
