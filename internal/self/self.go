@@ -89,35 +89,24 @@ func (p *Process) locate(executed, name string) {
 		paths = paths[:1]
 	}
 	for _, path := range paths {
-		named, err := tree.Tree{}.Stat(path)
-		if err != nil {
-			continue
-		}
-		if known && tree.IDOf(named) == tree.IDOf(st) {
+		if named, err := (tree.Tree{}).Stat(path); err == nil && known && tree.IDOf(named) == tree.IDOf(st) {
 			p.Called, p.file = path, tree.IDOf(st)
-			break
-		}
-		// Without /proc, and under qemu-user, where stat(2) of /proc/self/exe shows the emulator, only the file itself can tell.
-		if (!known || emulated(st)) && (tree.Tree{}).IsWrapper(path) {
-			p.Called, known = path, false
-			break
+			return
 		}
 	}
-	if p.Called == "" && known && !emulated(st) {
+	// Without /proc, and under qemu-user, where stat(2) of /proc/self/exe shows the emulator, only the file itself can tell.
+	if known && !emulated(st) {
 		p.file = tree.IDOf(st)
+	} else if i := slices.IndexFunc(paths, tree.Tree{}.IsWrapper); i >= 0 {
+		p.Called = paths[i]
+		return
 	}
-	if base := programs.Base(name); p.Called == "" && programs.IsName(base) {
-		// Most likely another call has moved the switch. What stands beside the executable is the command, or will do.
-		if path, err := p.Path(); err == nil {
-			p.beside(programs.Join(programs.Dir(path), base))
+	// Most likely another call has moved the switch. What stands beside the executable is the command, or will do.
+	if path, err := p.Path(); err == nil && programs.IsName(programs.Base(name)) {
+		beside := programs.Join(programs.Dir(path), programs.Base(name))
+		if _, err := (tree.Tree{}).Lstat(beside); err == nil {
+			p.Called = beside
 		}
-	}
-}
-
-// beside takes the command beside the running executable for the one that was called, if there is one.
-func (p *Process) beside(path string) {
-	if _, err := (tree.Tree{}).Lstat(path); err == nil {
-		p.Called = path
 	}
 }
 
