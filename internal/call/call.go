@@ -57,7 +57,7 @@ func wrap(p self.Process, argv []string, stderr io.Writer) int {
 	if err = errs[r.Mode]; err == nil {
 		err = exec.Become(paths[r.Mode], argv)
 	}
-	stored.Undo()
+	names.Undo(stored)
 	return cannotRun(stderr, name, r, err)
 }
 

@@ -35,17 +35,20 @@ type Stored struct {
 	Mode    detect.Mode // the backend to run: the decision's, or what another call stored first
 	Unmoved error       // why the switch was not moved; nil if it was
 
-	undo   func()
-	unlock func() // the switch's directory, while undo is set; execve(2) does it too
+	moved  string // the directory whose switch was moved
+	unlock func() // while it is moved and the program does not run yet; execve(2) does it too
 }
 
 // Undo points the switch back at the wrapper, for a program that turns out not to run: the next call shall report that
 // again.
-func (s Stored) Undo() {
-	if s.undo != nil {
-		s.undo()
-		s.unlock()
+func (n Names) Undo(s Stored) {
+	if s.moved == "" {
+		return
 	}
+	if file, err := n.wrapper(directory{dir: s.moved}); err == nil {
+		_ = n.Tree.Point(programs.Join(s.moved, Switch), file)
+	}
+	s.unlock()
 }
 
 var (
@@ -153,7 +156,7 @@ func (n Names) move(d Decision, m *memory.Memory, s *Stored) error {
 		return err
 	}
 	defer func() {
-		if s.undo == nil {
+		if s.moved == "" {
 			s.unlock()
 		}
 	}()
@@ -193,11 +196,7 @@ func (n Names) move(d Decision, m *memory.Memory, s *Stored) error {
 	if err := n.Tree.Point(l.sw, program); err != nil {
 		return err
 	}
-	s.undo = func() {
-		if file, err := n.wrapper(l); err == nil {
-			_ = n.Tree.Point(l.sw, file)
-		}
-	}
+	s.moved = l.dir
 	if m.Refresh(); m.Mode() != "" && m.Mode() != d.Mode {
 		_ = m.Set(d.memory())
 	}

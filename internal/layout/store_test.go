@@ -19,7 +19,7 @@ import (
 
 // execve releases the lock, as execve(2) would.
 func (s Stored) execve() {
-	if s.undo != nil {
+	if s.moved != "" {
 		s.unlock()
 	}
 }
@@ -248,7 +248,7 @@ func TestUndo(t *testing.T) {
 	if h.all() != "nft" {
 		t.Fatalf("got %+v, the names point to %s", stored, h.all())
 	}
-	if stored.Undo(); h.all() != "wrapper" {
+	if h.n.Undo(stored); h.all() != "wrapper" {
 		t.Errorf("the names point to %s", h.all())
 	}
 	if stored := h.call(h.n, kubelet(detect.NFT)); stored.Unmoved != nil {
