@@ -82,9 +82,9 @@ func (n Names) look(dir string) directory {
 const AlternativesDir = "/etc/alternatives"
 
 // own returns the last link of a command's chain that is there for that command, which is the one to replace if the command is to
-// lead elsewhere, and the directory of the commands that it belongs to. The link bears the command's name, in the directory of the
-// chain's first hop, in a standard one, or in /etc/alternatives if a standard one leads there. Others, such as a link under the
-// wrapper's own name, are there for something else.
+// lead elsewhere, and the directory of the commands that it belongs to: the first link, or one that bears the command's name in a
+// standard directory, or in /etc/alternatives if a standard one leads there. Others, such as a link under the wrapper's own name,
+// are there for something else.
 func (n Names) own(c tree.Chain) (link, dir string) {
 	for i, hop := range c.Hops {
 		at := programs.Dir(hop)

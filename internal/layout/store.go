@@ -4,7 +4,6 @@
 package layout
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -52,10 +51,8 @@ func (n Names) Undo(s Stored) {
 }
 
 var (
-	errThisCall   = errors.New("an answer for this call only")
 	errForeign    = errors.New("not known to be the container's own network namespace and root")
 	errGuess      = errors.New("a guess")
-	errReads      = errors.New("the call only reads")
 	errElsewhere  = errors.New("the command now points elsewhere")
 	errRemembered = errors.New("the container remembers another answer")
 	errOther      = errors.New("a command elsewhere would run another program")
@@ -73,11 +70,11 @@ func (n Names) Store(d Decision, m *memory.Memory) Stored {
 	}
 	switch unmemorable := d.Memorable(); {
 	case d.Reason == detect.Override, d.Reason == detect.Remembered:
-		s.Unmoved = errThisCall
+		s.Unmoved = errors.New("an answer for this call only")
 	case !n.Self.Trusted():
 		s.Unmoved = self.ErrPrivileged
 	case d.Conclusive && !d.Reason.Kubelet() && !d.Changes:
-		s.Unmoved = errReads
+		s.Unmoved = errors.New("the call only reads")
 	case !d.Conclusive && !d.Adds:
 		s.Unmoved = errGuess
 	case !n.Container.Own():
@@ -91,12 +88,15 @@ func (n Names) Store(d Decision, m *memory.Memory) Stored {
 		if d.Void {
 			m.Renew()
 		}
-		if d.Reason.Kubelet() {
+		s.Unmoved = errGuess
+		if d.Reason.Kubelet() { // which outranks what others have chosen
 			_ = m.Set(d.memory())
-		} else {
-			_ = m.Make(d.memory(), state)
+		} else if _ = m.Make(d.memory(), state); m.Mode() != "" {
+			s.Mode = m.Mode() // of this call, or of one that was faster
+		} else if c, _ := n.Tree.Follow(n.Self.Called); c.Mode() != "" {
+			s.Mode = c.Mode() // there is no memory, and a faster call has moved the switch
 		}
-		if s.Mode, s.Unmoved = n.chosen(d, m), errGuess; d.Conclusive {
+		if d.Conclusive {
 			s.Unmoved = n.move(d, m, &s)
 		}
 	}
@@ -110,19 +110,6 @@ func (d Decision) agrees(m *memory.Memory) error {
 		return errRemembered
 	}
 	return nil
-}
-
-// chosen is the backend to run: what another call made the container remember first or, where there is no memory, what the
-// command leads to by now, or else the answer's. Kubelet's chains outrank them all.
-func (n Names) chosen(d Decision, m *memory.Memory) detect.Mode {
-	switch {
-	case d.Reason.Kubelet():
-		return d.Mode
-	case m.Mode() != "":
-		return m.Mode()
-	}
-	c, _ := n.Tree.Follow(n.Self.Called)
-	return cmp.Or(c.Mode(), d.Mode)
 }
 
 // move points the switch at the program: the switch that the called name goes through, or the one that it should go through. Then
@@ -181,7 +168,7 @@ func (n Names) move(d Decision, m *memory.Memory, s *Stored) error {
 	if err := n.servesAll(l.dir, d.Mode, program); err != nil {
 		return err
 	}
-	if program != d.Program && !n.Tree.SameFile(program, d.Program) {
+	if !n.Tree.SameFile(program, d.Program) {
 		return fmt.Errorf("%q is not %q: %w", program, d.Program, errOther)
 	}
 	if sw == "" {

@@ -60,8 +60,8 @@ func same(st unix.Stat_t, path string) detect.Answer {
 	}
 }
 
-// instance tells lives of containers apart. Where the boot ID is masked, the start time has to do; where it cannot be read for
-// another reason, the next call may read it.
+// instance tells lives of containers apart. Where the boot ID is masked, as runtimes do it by /dev/null, the start
+// time has to do; where it cannot be read for another reason, the next call may read it.
 func instance() string {
 	var buf [512]byte
 	stat, _ := readFile("/proc/1/stat", buf[:])
@@ -69,14 +69,11 @@ func instance() string {
 	if start == "" {
 		return ""
 	}
-	switch boot, err := readFile("/proc/sys/kernel/random/boot_id", buf[256:]); {
-	case err == nil && len(boot) >= 8:
-		return start + "." + string(boot[:8])
-	case err == nil: // masked, as runtimes do it: by /dev/null
-		return start + "."
-	default:
+	boot, err := readFile("/proc/sys/kernel/random/boot_id", buf[256:])
+	if err != nil {
 		return ""
 	}
+	return start + "." + string(boot[:min(8, len(boot))])
 }
 
 // startTime returns field 22 of /proc/PID/stat, see proc_pid_stat(5), "" if there is none. Field 2, the command in parentheses,

@@ -21,20 +21,16 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// Directories for a memory, in this order. Dev is for root's alone, see usable. Both others are usually writable where the
-// container's root is not.
-const (
-	dev = "/dev"
-	shm = "/dev/shm"
-	run = "/run"
-)
+const dev = "/dev"
 
-// Dirs returns the directories in which a user's memory can be, in this order.
+// Dirs returns the directories in which a user's memory can be, in this order: /dev is for root's alone, see usable, and the others
+// are usually writable where the container's root is not.
 func Dirs(uid int) []string {
-	if uid == 0 {
-		return []string{dev, shm, run}
+	dirs := []string{dev, "/dev/shm", "/run"}
+	if uid != 0 {
+		return dirs[1:]
 	}
-	return []string{shm, run}
+	return dirs
 }
 
 // overflow is what files of unmapped users seem to belong to, unless somebody changed /proc/sys/kernel/overflowuid.

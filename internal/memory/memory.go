@@ -130,21 +130,18 @@ func (m *Memory) Set(r detect.Memory) error {
 	if m.best.path != m.mine.path && m.Mode() != r.Mode && !byKubelet(r) {
 		return ErrRoots // so it would not be believed
 	}
+	var err error
 	if m.mine.path == "" {
-		if err := m.create(r, Guess); err != nil {
-			return err
-		}
+		err = m.create(r, Guess)
 	}
-	if now := m.mine; now.Mode != r.Mode || now.Reason != r.Reason || now.Conclusive != r.Conclusive {
-		if err := m.tree.ReplaceUnlocked(now.path, m.target(r, Guess)); err != nil {
-			return err
-		}
+	if now := m.mine; err == nil && (now.Mode != r.Mode || now.Reason != r.Reason || now.Conclusive != r.Conclusive) {
+		err = m.tree.ReplaceUnlocked(now.path, m.target(r, Guess))
 		m.Refresh()
 	}
-	if m.Mode() != r.Mode {
-		return ErrRoots
+	if err == nil && m.Mode() != r.Mode {
+		err = ErrRoots
 	}
-	return nil
+	return err
 }
 
 // Renew replaces a memory that was found not to hold: a guess after which nothing was written. One that was made since is left
