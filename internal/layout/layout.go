@@ -15,7 +15,6 @@
 package layout
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -72,7 +71,6 @@ func (n Names) look(dir string) directory {
 		e.chain, e.err = n.Tree.Follow(e.path)
 		e.switched = slices.ContainsFunc(e.chain.Hops, func(hop string) bool { return n.Tree.SameEntry(hop, d.sw) })
 		e.link, _ = n.own(e.chain)
-		e.link = cmp.Or(e.link, e.path)
 		d.names = append(d.names, e)
 	}
 	return d
@@ -86,12 +84,14 @@ const AlternativesDir = "/etc/alternatives"
 // standard directory, or in /etc/alternatives if a standard one leads there. Others, such as a link under the wrapper's own name,
 // are there for something else.
 func (n Names) own(c tree.Chain) (link, dir string) {
+	link = c.End // of a chain without hops
 	for i, hop := range c.Hops {
 		at := programs.Dir(hop)
 		switch {
-		case i == 0, programs.Base(hop) == programs.Base(link) && n.isOneOf(at, programs.StandardDirs()...):
+		case i > 0 && programs.Base(hop) != programs.Base(link):
+		case i == 0, n.isOneOf(at, programs.StandardDirs()...):
 			link, dir = hop, at
-		case programs.Base(hop) == programs.Base(link) && n.isOneOf(at, AlternativesDir) && n.isOneOf(dir, programs.StandardDirs()...):
+		case n.isOneOf(at, AlternativesDir) && n.isOneOf(dir, programs.StandardDirs()...):
 			link = hop
 		}
 	}
@@ -148,8 +148,11 @@ func (n Names) Ours(path string) error {
 var ErrNotInstalled = errors.New("no wrapper is installed there")
 
 // claim fails unless the names of a directory may be repointed: one leads to a wrapper or goes through the switch, or there
-// are none; and nothing else is in the way.
+// are none; nothing else is in the way; and the caller may do it.
 func (n Names) claim(d directory) error {
+	if n.Self.Secure {
+		return self.ErrPrivileged
+	}
 	present, installed := "", false
 	for _, e := range d.names {
 		if err := n.Ours(e.path); err != nil {
@@ -164,4 +167,75 @@ func (n Names) claim(d directory) error {
 		return fmt.Errorf("%w: %q is iptables' own", ErrNotInstalled, present)
 	}
 	return nil
+}
+
+// Dir returns the directory of the six commands where none is given: that of the running executable if a command or
+// iptables-nft is there, else the first standard one of which that holds, else that of the running executable. In another
+// tree, only the standard ones count.
+func (n Names) Dir() (string, error) {
+	dirs := programs.StandardDirs()
+	if n.Tree.Own() {
+		path, err := n.Self.Path()
+		if err != nil {
+			return "", err
+		}
+		dirs = append([]string{programs.Dir(path)}, dirs...)
+	}
+	for _, dir := range dirs {
+		for _, name := range append(programs.Names(), programs.MultiCall(detect.NFT), programs.Single(detect.NFT, "iptables")) {
+			if _, err := n.Tree.Lstat(programs.Join(dir, name)); err == nil {
+				return dir, nil
+			}
+		}
+	}
+	return dirs[0], nil
+}
+
+// Status is where one of the six names leads.
+type Status struct {
+	Name       string      `json:"name"`
+	ResolvesTo string      `json:"resolves_to,omitempty"` // a file, "" if the name is broken
+	Mode       detect.Mode `json:"mode,omitempty"`        // of the iptables program that it resolves to
+	Wrapper    bool        `json:"wrapper"`               // it resolves to a wrapper
+	Switched   bool        `json:"switch"`                // it goes through the switch
+	Error      string      `json:"error,omitempty"`       // why it is broken
+	Unwritable error       `json:"-"`                     // why its switch, or the link to replace, cannot be replaced
+}
+
+// Look returns where the six names in a directory lead. It changes nothing.
+func (n Names) Look(dir string) []Status {
+	var all []Status
+	for _, e := range n.look(dir).names {
+		s := Status{Name: programs.Base(e.path), Switched: e.switched}
+		if e.err != nil {
+			s.Error = e.err.Error()
+		} else {
+			s.ResolvesTo, s.Mode, s.Wrapper = e.chain.End, e.chain.Mode(), n.toWrapper(e.chain)
+			changed := dir
+			if !e.switched {
+				changed = programs.Dir(e.link)
+			}
+			s.Unwritable = n.Tree.Access(changed, unix.W_OK)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Others returns the paths in the standard directories under which iptables runs without the wrapper: in an image with /sbin
+// and /usr/sbin apart, for example, a full path may bypass it. A directory with several names counts once.
+func (n Names) Others(dir string) (paths []string) {
+	dirs := []string{dir}
+	for _, d := range programs.StandardDirs() {
+		if slices.ContainsFunc(dirs, func(seen string) bool { return n.Tree.SameFile(seen, d) }) {
+			continue
+		}
+		dirs = append(dirs, d)
+		for _, e := range n.look(d).names {
+			if e.err == nil && e.chain.IsProgram() && !n.toWrapper(e.chain) {
+				paths = append(paths, e.path)
+			}
+		}
+	}
+	return paths
 }

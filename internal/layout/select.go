@@ -18,6 +18,100 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
+// Lay makes links in a directory point to its switch, and that to a wrapper, which it does first. What points there already stays.
+// The caller holds the lock. It returns a line for each change.
+func (n Names) Lay(dir, wrapper string, links []string) (changed []string, err error) {
+	sw := programs.Join(dir, Switch)
+	for _, link := range append([]string{sw}, links...) {
+		target := sw
+		if link == sw {
+			target = wrapper
+		}
+		content, err := n.Tree.Content(link, target)
+		if old, _ := n.Tree.Readlink(link); err == nil && old == content {
+			continue
+		}
+		if err == nil {
+			err = n.Tree.Replace(link, content)
+		}
+		if err != nil {
+			return changed, err
+		}
+		changed = append(changed, link+" -> "+content)
+	}
+	return changed, nil
+}
+
+// adopt brings names into the layout. After each step a name resolves to what it did before, or to the wrapper.
+func (n Names) adopt(d directory, wanted func(entry) bool) error {
+	if err := n.Ours(d.sw); err != nil {
+		return err
+	}
+	wrapper, err := n.wrapper(d)
+	if err != nil {
+		return err
+	}
+	var links []string
+	for _, e := range d.names {
+		if !e.switched && wanted(e) {
+			links = append(links, e.link)
+		}
+	}
+	_, err = n.Lay(d.dir, wrapper, links)
+	return err
+}
+
+// wrapper returns the wrapper that the switch of a directory is to point to: the one in it, or the running one. That gets the
+// wrapper's name if the name that it has will be replaced by a link.
+func (n Names) wrapper(d directory) (string, error) {
+	own := programs.Join(d.dir, self.WrapperName)
+	if c, _ := n.Tree.Follow(own); n.toWrapper(c) && !n.throughLayout(c, d.dir) {
+		return own, nil
+	}
+	file, err := n.Self.Path()
+	if err == nil && slices.ContainsFunc(d.names, func(e entry) bool { return n.Tree.SameEntry(e.link, file) }) {
+		return own, n.Tree.Link(file, own)
+	}
+	return file, err
+}
+
+// throughLayout reports whether a chain goes through the switch or one of the six names.
+func (n Names) throughLayout(c tree.Chain, dir string) bool {
+	return slices.ContainsFunc(c.Hops, func(hop string) bool {
+		base := programs.Base(hop)
+		return (base == Switch || programs.IsName(base)) && n.isOneOf(programs.Dir(hop), dir, AlternativesDir)
+	})
+}
+
+var (
+	errSingle  = errors.New("it is not a multi-call program, and one link must serve all six commands")
+	errThrough = errors.New("it is reached through a command of iptables")
+)
+
+// servesAll checks that the switch may point to a program: that it is a multi-call program, and that neither it nor the wrapper
+// under its own name is reached through what would then lead to the program.
+func (n Names) servesAll(dir string, mode detect.Mode, program string) error {
+	if programs.Base(program) != programs.MultiCall(mode) {
+		return fmt.Errorf("%q: %w", program, errSingle)
+	}
+	for _, path := range []string{program, programs.Join(dir, self.WrapperName)} {
+		if c, _ := n.Tree.Follow(path); n.throughLayout(c, dir) {
+			return fmt.Errorf("%q: %w", path, errThrough)
+		}
+	}
+	return nil
+}
+
+// tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that resolves through
+// another one was not replaced, so its temporary link is still there.
+func (n Names) tidy(d directory) {
+	for _, e := range append(d.names, entry{link: d.sw}) {
+		if left := tree.Temporary(e.link, "new"); n.Tree.IsLink(left) {
+			_ = n.Tree.Unlink(left) // it is in nobody's way
+		}
+	}
+}
+
 // Selected is what Select did.
 type Selected struct {
 	Memory     string // where the container remembers the backend, "" if nowhere
@@ -30,9 +124,6 @@ type Selected struct {
 // The container's memory is brought in line. Where the switch cannot be moved, the memory alone does it, provided that the
 // names lead to a wrapper. A guess is only remembered: the names then lead to the wrapper.
 func (n Names) Select(dir string, answer detect.Memory, guess bool) (s Selected, err error) {
-	if n.Self.Secure {
-		return s, self.ErrPrivileged
-	}
 	program, err := n.Find(dir, answer.Mode, "iptables")
 	if err == nil && n.Tree.IsWrapper(program) {
 		err = fmt.Errorf("%q: %w", program, programs.ErrRecursion)
@@ -117,9 +208,6 @@ func (n Names) remember(m *memory.Memory, answer detect.Memory, unwritable error
 // Names that lead to a wrapper stay as they are. It fails where the names are somebody else's, see ErrNotInstalled and
 // ErrForeign, and changes nothing then.
 func (n Names) Reset(dir string) (forgotten string, err error) {
-	if n.Self.Secure {
-		return "", self.ErrPrivileged
-	}
 	unlock, locked := n.Tree.Lock(dir)
 	if locked == nil {
 		defer unlock()
@@ -155,26 +243,4 @@ func (n Names) Reset(dir string) (forgotten string, err error) {
 		n.tidy(d)
 	}
 	return forgotten, nil
-}
-
-// Dir returns the directory of the six commands where none is given: that of the running executable if a command or
-// iptables-nft is there, else the first standard one of which that holds, else that of the running executable. In another
-// tree, only the standard ones count.
-func (n Names) Dir() (string, error) {
-	dirs := programs.StandardDirs()
-	if n.Tree.Own() {
-		path, err := n.Self.Path()
-		if err != nil {
-			return "", err
-		}
-		dirs = append([]string{programs.Dir(path)}, dirs...)
-	}
-	for _, dir := range dirs {
-		for _, name := range append(programs.Names(), programs.MultiCall(detect.NFT), programs.Single(detect.NFT, "iptables")) {
-			if _, err := n.Tree.Lstat(programs.Join(dir, name)); err == nil {
-				return dir, nil
-			}
-		}
-	}
-	return dirs[0], nil
 }

@@ -103,13 +103,11 @@ func (n Names) Store(d Decision, m *memory.Memory) Stored {
 	return s
 }
 
-// agrees fails if the container remembers another backend, or the same one by a guess: the rules that were counted may be those of
-// the guess.
-func (d Decision) agrees(m *memory.Memory) error {
-	if r := m.Remembered(); r.Mode != "" && (r.Mode != d.Mode || !r.Conclusive) {
-		return errRemembered
-	}
-	return nil
+// disagrees reports whether the container remembers another backend, or the same one by a guess: the rules that were counted may be
+// those of the guess.
+func (d Decision) disagrees(m *memory.Memory) bool {
+	r := m.Remembered()
+	return r.Mode != "" && (r.Mode != d.Mode || !r.Conclusive)
 }
 
 // move points the switch at the program: the switch that the called name goes through, or the one that it should go through. Then
@@ -120,8 +118,8 @@ func (d Decision) agrees(m *memory.Memory) error {
 // which is the truth: the one that moved it writes the memory again, and the one that finds it moved sets the memory to what the
 // switch says.
 func (n Names) move(d Decision, m *memory.Memory, s *Stored) error {
-	if err := d.agrees(m); err != nil {
-		return err
+	if d.disagrees(m) {
+		return errRemembered
 	}
 	if n.Self.Secure {
 		return self.ErrPrivileged
@@ -156,8 +154,8 @@ func (n Names) move(d Decision, m *memory.Memory, s *Stored) error {
 		return errElsewhere
 	}
 	m.Refresh() // now that nobody else moves the switch
-	if err := d.agrees(m); err != nil {
-		return err
+	if d.disagrees(m) {
+		return errRemembered
 	}
 	// The program is looked for from the switch: a link in a system directory must not lead into a directory that only
 	// this call has named.

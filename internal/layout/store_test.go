@@ -145,30 +145,6 @@ func TestNotStored(t *testing.T) {
 	}
 }
 
-// A program that exists and cannot be executed is not missing.
-func TestOnlyInstalled(t *testing.T) {
-	missing := func(h *fakeHost, path string) { h.check(os.Remove(h.real(path))) }
-	unusable := func(h *fakeHost, path string) { h.check(os.Chmod(h.real(path), 0o644)) }
-	wrapper := func(h *fakeHost, path string) { h.write(path, wrapperContent) }
-	good := func(*fakeHost, string) {}
-	for i, test := range []struct {
-		nft, legacy func(*fakeHost, string)
-		want        detect.Mode
-	}{
-		{good, good, ""}, {missing, missing, ""}, {good, missing, detect.NFT}, {missing, good, detect.Legacy},
-		{unusable, good, ""}, {good, wrapper, ""}, {unusable, missing, ""},
-	} {
-		h := newHost(t)
-		test.nft(h, nftProgram)
-		test.legacy(h, legacyProgram)
-		paths, errs, only := h.n.Self.FindBoth(h.n.Tree, "/usr/sbin/iptables", "iptables")
-		if only != test.want {
-			t.Errorf("%d: got %q, want %q: %v, %v", i, only, test.want, paths, errs)
-		}
-		h.remove()
-	}
-}
-
 // Names that point to something else than a wrapper stay as they are.
 func TestOtherNamesStay(t *testing.T) {
 	for _, target := range []string{"/usr/bin/busybox", legacyProgram} {

@@ -58,15 +58,14 @@ func Started(marker string) Process {
 	if len(os.Args) > 0 { // before Linux 5.18 a program can be started without any
 		name = os.Args[0]
 	}
-	if auxv, err := unix.Auxv(); err == nil {
-		for _, entry := range auxv {
-			switch value := entry[1]; entry[0] {
-			case atExecfn:
-				// A pointer into this process' stack, where the kernel put the string.
-				executed = unix.BytePtrToString(*(**byte)(unsafe.Pointer(&value)))
-			case atSecure:
-				p.Secure = value != 0
-			}
+	auxv, _ := unix.Auxv()
+	for _, entry := range auxv {
+		switch value := entry[1]; entry[0] {
+		case atExecfn:
+			// A pointer into this process' stack, where the kernel put the string.
+			executed = unix.BytePtrToString(*(**byte)(unsafe.Pointer(&value)))
+		case atSecure:
+			p.Secure = value != 0
 		}
 	}
 	p.locate(executed, name)
@@ -82,20 +81,19 @@ const exe = "/proc/self/exe"
 // a script anybody may have put a program. For such a script, argv[0] is the path of the interpreter; otherwise the caller
 // chose it. A bare argv[0] names no file: programs are never looked for in the working directory because of it.
 func (p *Process) locate(executed, name string) {
-	st, err := tree.Tree{}.Stat(exe)
-	known := err == nil
+	st, unknown := tree.Tree{}.Stat(exe)
 	paths := []string{executed, name}
 	if !strings.Contains(name, "/") {
 		paths = paths[:1]
 	}
 	for _, path := range paths {
-		if named, err := (tree.Tree{}).Stat(path); err == nil && known && tree.IDOf(named) == tree.IDOf(st) {
+		if named, err := (tree.Tree{}).Stat(path); err == nil && unknown == nil && tree.IDOf(named) == tree.IDOf(st) {
 			p.Called, p.file = path, tree.IDOf(st)
 			return
 		}
 	}
 	// Without /proc, and under qemu-user, where stat(2) of /proc/self/exe shows the emulator, only the file itself can tell.
-	if known && !emulated(st) {
+	if unknown == nil && !emulated(st) {
 		p.file = tree.IDOf(st)
 	} else if i := slices.IndexFunc(paths, tree.Tree{}.IsWrapper); i >= 0 {
 		p.Called = paths[i]
@@ -131,10 +129,8 @@ func (p Process) Path() (string, error) {
 			return c.End, nil
 		}
 	}
-	path, err := os.Readlink(exe)
-	if err == nil {
-		var st unix.Stat_t
-		if st, err = (tree.Tree{}).Stat(path); err == nil && p.Is(tree.Tree{}, path, st) {
+	if path, err := os.Readlink(exe); err == nil {
+		if st, err := (tree.Tree{}).Stat(path); err == nil && p.Is(tree.Tree{}, path, st) {
 			return path, nil
 		}
 	}
