@@ -35,7 +35,9 @@ func wrap(p self.Process, argv []string, stderr io.Writer) int {
 	if override == "" {
 		names.Container = memory.ThisContainer()
 		m = names.Memory()
-		q.Remembered = usable(m.Remembered(), errs)
+		if q.Remembered = m.Remembered(); errors.Is(errs[q.Remembered.Mode], exec.ErrMissing) {
+			q.Remembered = detect.Memory{} // then the other rows of the decision apply
+		}
 		q.DryRun = programs.Adds(argv)
 		q.NAT = q.DryRun && programs.NeedsNAT(argv)
 	}
@@ -55,16 +57,8 @@ func wrap(p self.Process, argv []string, stderr io.Writer) int {
 	if err = errs[r.Mode]; err == nil {
 		err = exec.Become(paths[r.Mode], argv)
 	}
-	stored.Undo()
+	names.Undo(stored)
 	return cannotRun(stderr, name, r, err)
-}
-
-// usable returns what is remembered, nothing if the backend's program is missing: then the other rows of the decision apply.
-func usable(r detect.Memory, errs map[detect.Mode]error) detect.Memory {
-	if errors.Is(errs[r.Mode], exec.ErrMissing) {
-		return detect.Memory{}
-	}
-	return r
 }
 
 // cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the

@@ -21,23 +21,6 @@ func TestMarker(t *testing.T) {
 	}
 }
 
-// A remembered backend whose program is missing is none. One whose program cannot be executed says so when it is run.
-func TestUsable(t *testing.T) {
-	missing := fmt.Errorf("%w: xtables-nft-multi", exec.ErrMissing)
-	for _, test := range []struct {
-		remembered detect.Mode
-		nft        error
-		want       detect.Mode
-	}{
-		{"", nil, ""}, {"", missing, ""}, {detect.NFT, nil, detect.NFT}, {detect.NFT, missing, ""},
-		{detect.NFT, fs.ErrPermission, detect.NFT}, {detect.Legacy, missing, detect.Legacy},
-	} {
-		if got := usable(detect.Memory{Mode: test.remembered}, map[detect.Mode]error{detect.NFT: test.nft}).Mode; got != test.want {
-			t.Errorf("%q remembered, nft %v: got %q", test.remembered, test.nft, got)
-		}
-	}
-}
-
 // What a call says that cannot run the program, and its status: never 1.
 func TestCannotRun(t *testing.T) {
 	for _, test := range []struct {

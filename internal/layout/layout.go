@@ -52,7 +52,6 @@ type directory struct {
 	dir     string
 	sw      string     // the switch
 	current tree.Chain // from the switch on
-	broken  error      // why the switch is broken; nil if it points to a file
 	names   []entry    // all six
 }
 
@@ -66,14 +65,12 @@ type entry struct {
 
 func (n Names) look(dir string) directory {
 	d := directory{dir: dir, sw: programs.Join(dir, Switch)}
-	d.current, d.broken = n.Tree.Follow(d.sw)
+	d.current, _ = n.Tree.Follow(d.sw)
 	for _, name := range programs.Names() {
 		e := entry{path: programs.Join(dir, name)}
 		e.chain, e.err = n.Tree.Follow(e.path)
-		e.switched = n.passesSwitch(e.chain, d)
-		if e.link = e.path; len(e.chain.Hops) > 0 {
-			e.link = e.chain.Hops[n.ownLink(e.chain)]
-		}
+		e.switched = slices.ContainsFunc(e.chain.Hops, func(hop string) bool { return n.Tree.SameEntry(hop, d.sw) })
+		e.link, _ = n.own(e.chain)
 		d.names = append(d.names, e)
 	}
 	return d
@@ -82,36 +79,27 @@ func (n Names) look(dir string) directory {
 // AlternativesDir holds a symlink for each command that update-alternatives(1) manages.
 const AlternativesDir = "/etc/alternatives"
 
-// ownLink returns the index of the last link of a command's chain that is there for that command: it bears the command's
-// name, in the directory of the chain's first hop, in a standard one, or in /etc/alternatives if a standard one leads there.
-// It is the link to replace if the command is to lead elsewhere. Others, such as a link under the wrapper's own name, are
-// there for something else.
-func (n Names) ownLink(c tree.Chain) int {
-	own := 0
+// own returns the last link of a command's chain that is there for that command, which is the one to replace if the command is to
+// lead elsewhere, and the directory of the commands that it belongs to: the first link, or one that bears the command's name in a
+// standard directory, or in /etc/alternatives if a standard one leads there. Others, such as a link under the wrapper's own name,
+// are there for something else.
+func (n Names) own(c tree.Chain) (link, dir string) {
+	link = c.End // of a chain without hops
 	for i, hop := range c.Hops {
-		dir := programs.Dir(hop)
+		at := programs.Dir(hop)
 		switch {
-		case programs.Base(hop) != programs.Base(c.Hops[0]):
-		case n.isOneOf(dir, programs.StandardDirs()...), n.isOneOf(dir, programs.Dir(c.Hops[0])),
-			n.isOneOf(dir, AlternativesDir) && n.isOneOf(programs.Dir(c.Hops[i-1]), programs.StandardDirs()...):
-			own = i
+		case i > 0 && programs.Base(hop) != programs.Base(link):
+		case i == 0, n.isOneOf(at, programs.StandardDirs()...):
+			link, dir = hop, at
+		case n.isOneOf(at, AlternativesDir) && n.isOneOf(dir, programs.StandardDirs()...):
+			link = hop
 		}
 	}
-	return own
+	return link, dir
 }
 
 func (n Names) isOneOf(dir string, dirs ...string) bool {
 	return slices.Contains(dirs, dir) || slices.ContainsFunc(dirs, func(d string) bool { return n.Tree.SameFile(d, dir) })
-}
-
-// namesDir returns the directory of the commands that the chain's first hop belongs to: that of its own link, or of the
-// link that points to it in /etc/alternatives.
-func (n Names) namesDir(c tree.Chain) string {
-	i := n.ownLink(c)
-	if i > 0 && n.isOneOf(programs.Dir(c.Hops[i]), AlternativesDir) {
-		i--
-	}
-	return programs.Dir(c.Hops[i])
 }
 
 // lastSwitch returns the last switch that a chain passes, "" if it passes none.
@@ -124,30 +112,9 @@ func lastSwitch(c tree.Chain) string {
 	return ""
 }
 
-func (n Names) passesSwitch(c tree.Chain, d directory) bool {
-	return slices.ContainsFunc(c.Hops, func(hop string) bool { return n.Tree.SameEntry(hop, d.sw) })
-}
-
-// passes reports whether a chain goes through a link of one of the names.
-func (n Names) passes(c tree.Chain, names []entry) bool {
-	return slices.ContainsFunc(c.Hops, func(hop string) bool {
-		return slices.ContainsFunc(names, func(e entry) bool { return n.Tree.SameEntry(hop, e.link) })
-	})
-}
-
 // used reports whether a name goes through the switch.
 func (d directory) used() bool {
 	return slices.ContainsFunc(d.names, func(e entry) bool { return e.switched })
-}
-
-// outside returns the names that do not go through the switch, as far as they are wanted.
-func (d directory) outside(wanted func(entry) bool) []entry {
-	return slices.DeleteFunc(slices.Clone(d.names), func(e entry) bool { return e.switched || !wanted(e) })
-}
-
-// toSelf reports whether a chain ends at the running wrapper.
-func (n Names) toSelf(c tree.Chain, err error) bool {
-	return err == nil && n.Self.Is(n.Tree, c.End, c.Stat)
 }
 
 func (n Names) toWrapper(c tree.Chain) bool { return n.Self.IsWrapper(n.Tree, c) }
@@ -158,18 +125,14 @@ var ErrForeign = errors.New("not replaced")
 // Ours returns nil if what is at a path may be replaced: nothing, a wrapper, or a link to a wrapper or to one of iptables'
 // programs, even if that has been removed.
 func (n Names) Ours(path string) error {
-	switch st, err := n.Tree.Lstat(path); {
-	case errors.Is(err, unix.ENOENT):
-		return nil
-	case err != nil:
-		return &os.PathError{Op: "replace", Path: path, Err: err}
-	case st.Mode&unix.S_IFMT == unix.S_IFDIR:
-		return &os.PathError{Op: "replace", Path: path, Err: unix.EISDIR}
-	}
 	c, err := n.Tree.Follow(path)
 	switch last := programs.Base(c.End); {
-	case c.IsProgram(), err == nil && n.toWrapper(c):
+	case len(c.Hops) == 0 && errors.Is(err, unix.ENOENT), c.IsProgram(), n.toWrapper(c):
 		return nil
+	case len(c.Hops) == 0:
+		return err
+	case c.End == path && c.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
+		return &os.PathError{Op: "replace", Path: path, Err: unix.EISDIR}
 	case tree.IsNotExist(err) && (last == self.WrapperName || last == Switch || lastSwitch(c) != "" || programs.IsProgram(last)):
 		return nil
 	case err != nil:
@@ -185,8 +148,11 @@ func (n Names) Ours(path string) error {
 var ErrNotInstalled = errors.New("no wrapper is installed there")
 
 // claim fails unless the names of a directory may be repointed: one leads to a wrapper or goes through the switch, or there
-// are none; and nothing else is in the way.
+// are none; nothing else is in the way; and the caller may do it.
 func (n Names) claim(d directory) error {
+	if n.Self.Secure {
+		return self.ErrPrivileged
+	}
 	present, installed := "", false
 	for _, e := range d.names {
 		if err := n.Ours(e.path); err != nil {
@@ -194,11 +160,82 @@ func (n Names) claim(d directory) error {
 		}
 		if len(e.chain.Hops) > 0 {
 			present = e.path
-			installed = installed || e.switched || e.err == nil && n.toWrapper(e.chain)
+			installed = installed || e.switched || n.toWrapper(e.chain)
 		}
 	}
 	if present != "" && !installed {
 		return fmt.Errorf("%w: %q is iptables' own", ErrNotInstalled, present)
 	}
 	return nil
+}
+
+// Dir returns the directory of the six commands where none is given: that of the running executable if a command or
+// iptables-nft is there, else the first standard one of which that holds, else that of the running executable. In another
+// tree, only the standard ones count.
+func (n Names) Dir() (string, error) {
+	dirs := programs.StandardDirs()
+	if n.Tree.Own() {
+		path, err := n.Self.Path()
+		if err != nil {
+			return "", err
+		}
+		dirs = append([]string{programs.Dir(path)}, dirs...)
+	}
+	for _, dir := range dirs {
+		for _, name := range append(programs.Names(), programs.MultiCall(detect.NFT), programs.Single(detect.NFT, "iptables")) {
+			if _, err := n.Tree.Lstat(programs.Join(dir, name)); err == nil {
+				return dir, nil
+			}
+		}
+	}
+	return dirs[0], nil
+}
+
+// Status is where one of the six names leads.
+type Status struct {
+	Name       string      `json:"name"`
+	ResolvesTo string      `json:"resolves_to,omitempty"` // a file, "" if the name is broken
+	Mode       detect.Mode `json:"mode,omitempty"`        // of the iptables program that it resolves to
+	Wrapper    bool        `json:"wrapper"`               // it resolves to a wrapper
+	Switched   bool        `json:"switch"`                // it goes through the switch
+	Error      string      `json:"error,omitempty"`       // why it is broken
+	Unwritable error       `json:"-"`                     // why its switch, or the link to replace, cannot be replaced
+}
+
+// Look returns where the six names in a directory lead. It changes nothing.
+func (n Names) Look(dir string) []Status {
+	var all []Status
+	for _, e := range n.look(dir).names {
+		s := Status{Name: programs.Base(e.path), Switched: e.switched}
+		if e.err != nil {
+			s.Error = e.err.Error()
+		} else {
+			s.ResolvesTo, s.Mode, s.Wrapper = e.chain.End, e.chain.Mode(), n.toWrapper(e.chain)
+			changed := dir
+			if !e.switched {
+				changed = programs.Dir(e.link)
+			}
+			s.Unwritable = n.Tree.Access(changed, unix.W_OK)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Others returns the paths in the standard directories under which iptables runs without the wrapper: in an image with /sbin
+// and /usr/sbin apart, for example, a full path may bypass it. A directory with several names counts once.
+func (n Names) Others(dir string) (paths []string) {
+	dirs := []string{dir}
+	for _, d := range programs.StandardDirs() {
+		if slices.ContainsFunc(dirs, func(seen string) bool { return n.Tree.SameFile(seen, d) }) {
+			continue
+		}
+		dirs = append(dirs, d)
+		for _, e := range n.look(d).names {
+			if e.err == nil && e.chain.IsProgram() && !n.toWrapper(e.chain) {
+				paths = append(paths, e.path)
+			}
+		}
+	}
+	return paths
 }

@@ -54,12 +54,6 @@ var layouts = []hostLayout{
 	{"links to the wrapper", linked},
 	{"alternatives to the wrapper", func(h *fakeHost) { alternatives(h, wrapperFile) }},
 	{"a file and links to it", func(h *fakeHost) { fileUnderName(h, "iptables", programs.Names()[1:]...) }},
-	{"a file, and the wrapper's name points to it", func(h *fakeHost) {
-		fileUnderName(h, "iptables", append(programs.Names()[1:], self.WrapperName)...)
-	}},
-	{"the wrapper's name goes through a name", func(h *fakeHost) {
-		fileUnderName(h, "wrapper-1.0", append(programs.Names(), self.WrapperName)...)
-	}},
 	{"hard links", func(h *fakeHost) {
 		for _, name := range programs.Names() {
 			h.check(os.Link(h.real(wrapperFile), h.real("/usr/sbin/"+name)))

@@ -4,8 +4,10 @@
 package layout
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -15,6 +17,100 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
+
+// Lay makes links in a directory point to its switch, and that to a wrapper, which it does first. What points there already stays.
+// The caller holds the lock. It returns a line for each change.
+func (n Names) Lay(dir, wrapper string, links []string) (changed []string, err error) {
+	sw := programs.Join(dir, Switch)
+	for _, link := range append([]string{sw}, links...) {
+		target := sw
+		if link == sw {
+			target = wrapper
+		}
+		content, err := n.Tree.Content(link, target)
+		if old, _ := n.Tree.Readlink(link); err == nil && old == content {
+			continue
+		}
+		if err == nil {
+			err = n.Tree.Replace(link, content)
+		}
+		if err != nil {
+			return changed, err
+		}
+		changed = append(changed, link+" -> "+content)
+	}
+	return changed, nil
+}
+
+// adopt brings names into the layout. After each step a name resolves to what it did before, or to the wrapper.
+func (n Names) adopt(d directory, wanted func(entry) bool) error {
+	if err := n.Ours(d.sw); err != nil {
+		return err
+	}
+	wrapper, err := n.wrapper(d)
+	if err != nil {
+		return err
+	}
+	var links []string
+	for _, e := range d.names {
+		if !e.switched && wanted(e) {
+			links = append(links, e.link)
+		}
+	}
+	_, err = n.Lay(d.dir, wrapper, links)
+	return err
+}
+
+// wrapper returns the wrapper that the switch of a directory is to point to: the one in it, or the running one. That gets the
+// wrapper's name if the name that it has will be replaced by a link.
+func (n Names) wrapper(d directory) (string, error) {
+	own := programs.Join(d.dir, self.WrapperName)
+	if c, _ := n.Tree.Follow(own); n.toWrapper(c) && !n.throughLayout(c, d.dir) {
+		return own, nil
+	}
+	file, err := n.Self.Path()
+	if err == nil && slices.ContainsFunc(d.names, func(e entry) bool { return n.Tree.SameEntry(e.link, file) }) {
+		return own, n.Tree.Link(file, own)
+	}
+	return file, err
+}
+
+// throughLayout reports whether a chain goes through the switch or one of the six names.
+func (n Names) throughLayout(c tree.Chain, dir string) bool {
+	return slices.ContainsFunc(c.Hops, func(hop string) bool {
+		base := programs.Base(hop)
+		return (base == Switch || programs.IsName(base)) && n.isOneOf(programs.Dir(hop), dir, AlternativesDir)
+	})
+}
+
+var (
+	errSingle  = errors.New("it is not a multi-call program, and one link must serve all six commands")
+	errThrough = errors.New("it is reached through a command of iptables")
+)
+
+// servesAll checks that the switch may point to a program: that it is a multi-call program, and that neither it nor the wrapper
+// under its own name is reached through what would then lead to the program.
+func (n Names) servesAll(dir string, mode detect.Mode, program string) error {
+	if programs.Base(program) != programs.MultiCall(mode) {
+		return fmt.Errorf("%q: %w", program, errSingle)
+	}
+	for _, path := range []string{program, programs.Join(dir, self.WrapperName)} {
+		if c, _ := n.Tree.Follow(path); n.throughLayout(c, dir) {
+			return fmt.Errorf("%q: %w", path, errThrough)
+		}
+	}
+	return nil
+}
+
+// tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that resolves through
+// another one was not replaced, so its temporary link is still there.
+func (n Names) tidy(d directory) {
+	for _, e := range append(d.names, entry{link: d.sw}) {
+		if left := tree.Temporary(e.link, "new"); n.Tree.IsLink(left) {
+			_ = n.Tree.Unlink(left) // it is in nobody's way
+		}
+	}
+}
 
 // Selected is what Select did.
 type Selected struct {
@@ -28,9 +124,6 @@ type Selected struct {
 // The container's memory is brought in line. Where the switch cannot be moved, the memory alone does it, provided that the
 // names lead to a wrapper. A guess is only remembered: the names then lead to the wrapper.
 func (n Names) Select(dir string, answer detect.Memory, guess bool) (s Selected, err error) {
-	if n.Self.Secure {
-		return s, self.ErrPrivileged
-	}
 	program, err := n.Find(dir, answer.Mode, "iptables")
 	if err == nil && n.Tree.IsWrapper(program) {
 		err = fmt.Errorf("%q: %w", program, programs.ErrRecursion)
@@ -48,116 +141,80 @@ func (n Names) Select(dir string, answer detect.Memory, guess bool) (s Selected,
 	if err := n.claim(d); err != nil {
 		return s, err
 	}
-	if s.Unwritable = n.servesAll(d, answer.Mode, program); errors.Is(s.Unwritable, programs.ErrRecursion) {
+	s.Unwritable = n.servesAll(dir, answer.Mode, program)
+	if errors.Is(s.Unwritable, errThrough) {
 		return s, s.Unwritable
 	}
-	if locked != nil {
-		s.Unwritable = locked
-	} else if s.Unwritable == nil {
-		s.Unwritable = n.Tree.Access(dir, unix.W_OK)
-	}
-	if guess && n.obeys(dir, "") {
-		s.Unwritable = nil // nothing has to move
-	}
+	s.Unwritable = cmp.Or(locked, s.Unwritable, n.Tree.Access(dir, unix.W_OK))
 	m := n.Memory()
-	// If other steps come before the switch is moved, it leads to the wrapper for their duration, so that no name leads to
-	// one backend while another name, or the memory, says the other.
-	names := d.outside(func(entry) bool { return true })
-	if s.Unwritable == nil && (guess || len(names) > 0 || m.Mode() != "" && m.Mode() != answer.Mode) {
-		s.Unwritable = n.throughWrapper(d, names)
+	switch outside := slices.ContainsFunc(d.names, func(e entry) bool { return !e.switched }); {
+	case guess && n.obeys(dir, ""):
+		s.Unwritable = nil // nothing has to move
+	case s.Unwritable == nil && (guess || outside || m.Mode() != "" && m.Mode() != answer.Mode):
+		// If other steps come before the switch is moved, it leads to the wrapper for their duration, so that no name leads to
+		// one backend while another name, or the memory, says the other.
+		s.Unwritable = n.adopt(d, func(entry) bool { return true })
+		defer func() {
+			if err != nil {
+				n.putBack(d)
+			}
+		}()
 	}
-	before := m
-	if err := n.selectMemory(dir, &m, answer, s.Unwritable); err != nil {
-		n.putBack(d)
-		return s, err
+	obeys := n.obeys(dir, answer.Mode)
+	if err = s.Unwritable; obeys {
+		err = n.remember(&m, answer, s.Unwritable)
 	}
-	if s.Unwritable == nil && !guess {
-		if err = n.freeWrapper(dir); err == nil {
-			err = n.Tree.Point(d.sw, program)
-		}
-		if s.Unwritable = err; err != nil && !n.obeys(dir, answer.Mode) {
-			m.Restore(before)
-			n.putBack(d)
-			return s, err
+	if err == nil && s.Unwritable == nil && !guess {
+		err = n.Tree.Point(d.sw, program)
+		if m.Refresh(); err == nil { // kubelet's chains may have replaced the memory meanwhile, which takes no lock
+			_ = n.remember(&m, answer, nil)
+		} else if obeys && m.Mode() == answer.Mode {
+			s.Unwritable, err = err, nil
 		}
 		n.tidy(d)
-		if m.Refresh(); s.Unwritable == nil && m.Mode() != "" && m.Mode() != answer.Mode {
-			_ = m.Set(answer) // kubelet's chains have replaced it meanwhile, which takes no lock
-		}
 	}
 	s.Memory = m.Path()
-	return s, nil
+	return s, err
 }
 
 // putBack points a switch that was in use where it led before something failed.
 func (n Names) putBack(d directory) {
-	if d.used() && d.broken == nil && !n.toWrapper(d.current) {
+	if d.used() && len(d.current.Hops) > 1 && !n.toWrapper(d.current) {
 		_ = n.Tree.Point(d.sw, d.current.Hops[1])
-	}
-}
-
-// throughWrapper points a switch that is in use at the wrapper and brings names into the layout.
-func (n Names) throughWrapper(d directory, names []entry) error {
-	moved := d.used() && !n.toWrapper(d.current)
-	if len(names) == 0 && !moved {
-		return nil
-	}
-	switch file, err := n.wrapperIn(d); {
-	case err != nil:
-		return err
-	case len(names) == 0:
-		return n.Tree.Point(d.sw, file)
-	default:
-		return n.adopt(d, names, file)
 	}
 }
 
 // obeys reports whether the names in a directory run a backend once the container remembers it: they lead to a wrapper, or run it
 // already.
 func (n Names) obeys(dir string, mode detect.Mode) bool {
-	for _, e := range n.look(dir).names {
-		if e.err != nil || !n.toWrapper(e.chain) && e.chain.Mode() != mode {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.look(dir).names, func(e entry) bool {
+		return e.err != nil || !n.toWrapper(e.chain) && e.chain.Mode() != mode
+	})
 }
 
-// selectMemory sets the memory. That must succeed if nothing else makes the names run the backend, or if the old memory says
-// otherwise.
-func (n Names) selectMemory(dir string, m *memory.Memory, answer detect.Memory, unwritable error) error {
-	if unwritable != nil && !n.obeys(dir, answer.Mode) {
-		return unwritable
+// remember sets the memory. That must succeed if nothing else makes the names run the backend, or if the old memory says otherwise.
+func (n Names) remember(m *memory.Memory, answer detect.Memory, unwritable error) error {
+	err := errForeign
+	if n.Container.Own() {
+		err = m.Set(answer)
 	}
-	if !n.Container.Own() {
-		if unwritable != nil {
-			return errors.Join(unwritable, errForeign)
-		}
+	if err == nil || unwritable == nil && (err == errForeign || m.Mode() == "") {
 		return nil
 	}
-	if err := m.Set(answer); err != nil && (unwritable != nil || m.Mode() != "") {
-		return errors.Join(unwritable, err)
-	}
-	return nil
+	return errors.Join(unwritable, err)
 }
 
 // Reset makes the six names in a directory lead to a wrapper again and removes the container's memory, whose path it returns.
 // Names that lead to a wrapper stay as they are. It fails where the names are somebody else's, see ErrNotInstalled and
 // ErrForeign, and changes nothing then.
 func (n Names) Reset(dir string) (forgotten string, err error) {
-	if n.Self.Secure {
-		return "", self.ErrPrivileged
-	}
-	unlock, err := n.Tree.Lock(dir)
-	if err != nil && !errors.Is(err, tree.ErrBusy) {
-		return "", err
+	unlock, locked := n.Tree.Lock(dir)
+	if locked == nil {
+		defer unlock()
+	} else if !errors.Is(locked, tree.ErrBusy) {
+		return "", locked
 	}
 	d := n.look(dir)
-	if err == nil {
-		defer unlock()
-	} else if !n.obeys(dir, "") { // something would have to be repointed
-		return "", err
-	}
 	for _, e := range d.names {
 		if len(e.chain.Hops) == 0 && tree.IsNotExist(e.err) {
 			return "", fmt.Errorf("%q does not exist: %w", e.path, unix.ENOENT)
@@ -167,56 +224,23 @@ func (n Names) Reset(dir string) (forgotten string, err error) {
 		return "", err
 	}
 	m := n.Memory()
-	if m.Path() != m.Own() {
+	if forgotten = m.Path(); forgotten != "" && forgotten != m.Own() {
 		return "", memory.ErrRoots
 	}
-	before := m
-	if err := m.Forget(); err != nil {
-		return "", err
+	if !n.obeys(dir, "") { // something has to be repointed
+		if err = locked; err == nil {
+			err = n.adopt(d, func(e entry) bool { return !n.toWrapper(e.chain) })
+		}
 	}
 	if err == nil {
-		if err := n.throughWrapper(d, d.outside(func(e entry) bool { return !n.toWrapper(e.chain) })); err != nil {
-			m.Restore(before)
-			return "", err
-		}
+		err = m.Forget()
+	}
+	if err != nil {
+		n.putBack(d)
+		return "", err
+	}
+	if locked == nil {
 		n.tidy(d)
 	}
-	return before.Path(), nil
-}
-
-// wrapperIn returns the wrapper that the switch of a directory is to point to: the one in it, or the running one. It does not
-// return a link under the wrapper's name that goes through a command or through the switch itself: that would be a loop.
-func (n Names) wrapperIn(d directory) (string, error) {
-	own := programs.Join(d.dir, self.WrapperName)
-	c, err := n.Tree.Follow(own)
-	switch {
-	case err != nil || !n.toWrapper(c):
-		return n.Self.Path()
-	case n.throughLayout(c, d):
-		return c.End, nil
-	default:
-		return own, nil
-	}
-}
-
-// Dir returns the directory of the six commands where none is given: that of the running executable if a command or
-// iptables-nft is there, else the first standard one of which that holds, else that of the running executable. In another
-// tree, only the standard ones count.
-func (n Names) Dir() (string, error) {
-	dirs := programs.StandardDirs()
-	if n.Tree.Own() {
-		path, err := n.Self.Path()
-		if err != nil {
-			return "", err
-		}
-		dirs = append([]string{programs.Dir(path)}, dirs...)
-	}
-	for _, dir := range dirs {
-		for _, name := range append(programs.Names(), programs.MultiCall(detect.NFT), programs.Single(detect.NFT, "iptables")) {
-			if _, err := n.Tree.Lstat(programs.Join(dir, name)); err == nil {
-				return dir, nil
-			}
-		}
-	}
-	return dirs[0], nil
+	return forgotten, nil
 }

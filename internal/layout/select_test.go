@@ -50,7 +50,7 @@ func TestKilledAndFailedAtEachStep(t *testing.T) {
 		}
 	}
 	t.Logf("%d stops", stops)
-	if stops < 800 {
+	if stops < 600 {
 		t.Errorf("only %d stops", stops)
 	}
 }
@@ -146,7 +146,10 @@ func TestSelectRefuses(t *testing.T) {
 		{"the program goes through a name that points to the other backend", func(h *fakeHost) {
 			h.link("xtables-legacy-multi", "/usr/sbin/iptables-save")
 			h.link("iptables-save", nftProgram)
-		}, "the wrapper itself"},
+		}, "reached through"},
+		{"the wrapper's name goes through a name", func(h *fakeHost) {
+			fileUnderName(h, "wrapper-1.0", append(programs.Names(), self.WrapperName)...)
+		}, "reached through"},
 		{"no program", func(h *fakeHost) { h.check(os.Remove(h.real(nftProgram))) }, "no such program"},
 	} {
 		t.Run(test.doc, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 
 // execve releases the lock, as execve(2) would.
 func (s Stored) execve() {
-	if s.undo != nil {
+	if s.moved != "" {
 		s.unlock()
 	}
 }
@@ -109,12 +109,19 @@ func TestNotStored(t *testing.T) {
 			linked(h)
 			h.check(os.Remove(h.real("/usr/sbin/" + Switch)))
 			h.write("/usr/sbin/"+Switch, "mine")
-		}, detect.NFT, unix.EEXIST, ""},
+		}, detect.NFT, ErrForeign, ""},
 		{"the program goes through a name", conclusive(detect.NFT), func(h *fakeHost) {
 			linked(h)
 			h.link("xtables-legacy-multi", "/usr/sbin/iptables-save")
 			h.link("iptables-save", nftProgram)
-		}, detect.NFT, programs.ErrRecursion, ""},
+		}, detect.NFT, errThrough, ""},
+		{"the wrapper's name goes through a name", conclusive(detect.NFT), func(h *fakeHost) {
+			fileUnderName(h, "wrapper-1.0", append(programs.Names(), self.WrapperName)...)
+		}, detect.NFT, errThrough, ""},
+		{"the wrapper's name is a link to its file under a name", conclusive(detect.NFT), func(h *fakeHost) {
+			h.check(os.Remove(h.real("/usr/sbin/iptables")))
+			fileUnderName(h, "iptables", append(programs.Names()[1:], self.WrapperName)...)
+		}, detect.NFT, errThrough, ""},
 	} {
 		t.Run(test.doc, func(t *testing.T) {
 			h := newHost(t)
@@ -135,30 +142,6 @@ func TestNotStored(t *testing.T) {
 				t.Errorf("the memory says %q, want %q", got, test.memory)
 			}
 		})
-	}
-}
-
-// A program that exists and cannot be executed is not missing.
-func TestOnlyInstalled(t *testing.T) {
-	missing := func(h *fakeHost, path string) { h.check(os.Remove(h.real(path))) }
-	unusable := func(h *fakeHost, path string) { h.check(os.Chmod(h.real(path), 0o644)) }
-	wrapper := func(h *fakeHost, path string) { h.write(path, wrapperContent) }
-	good := func(*fakeHost, string) {}
-	for i, test := range []struct {
-		nft, legacy func(*fakeHost, string)
-		want        detect.Mode
-	}{
-		{good, good, ""}, {missing, missing, ""}, {good, missing, detect.NFT}, {missing, good, detect.Legacy},
-		{unusable, good, ""}, {good, wrapper, ""}, {unusable, missing, ""},
-	} {
-		h := newHost(t)
-		test.nft(h, nftProgram)
-		test.legacy(h, legacyProgram)
-		paths, errs, only := h.n.Self.FindBoth(h.n.Tree, "/usr/sbin/iptables", "iptables")
-		if only != test.want {
-			t.Errorf("%d: got %q, want %q: %v, %v", i, only, test.want, paths, errs)
-		}
-		h.remove()
 	}
 }
 
@@ -241,7 +224,7 @@ func TestUndo(t *testing.T) {
 	if h.all() != "nft" {
 		t.Fatalf("got %+v, the names point to %s", stored, h.all())
 	}
-	if stored.Undo(); h.all() != "wrapper" {
+	if h.n.Undo(stored); h.all() != "wrapper" {
 		t.Errorf("the names point to %s", h.all())
 	}
 	if stored := h.call(h.n, kubelet(detect.NFT)); stored.Unmoved != nil {

@@ -34,9 +34,6 @@ func (c Container) Own() bool {
 	return c.OwnNetns == detect.Yes && c.OwnRoot == detect.Yes && c.Netns != ""
 }
 
-// MayBeOwn reports that nothing says otherwise.
-func (c Container) MayBeOwn() bool { return c.OwnNetns != detect.No && c.OwnRoot != detect.No }
-
 // ThisContainer looks at /proc.
 func ThisContainer() Container {
 	netns, err := tree.Tree{}.Stat("/proc/thread-self/ns/net")
@@ -63,34 +60,31 @@ func same(st unix.Stat_t, path string) detect.Answer {
 	}
 }
 
-// instance tells lives of containers apart. Where the boot ID is masked, the start time has to do; where it cannot be read for
-// another reason, the next call may read it.
+// instance tells lives of containers apart. Where the boot ID is masked, as runtimes do it by /dev/null, the start
+// time has to do; where it cannot be read for another reason, the next call may read it.
 func instance() string {
 	var buf [512]byte
 	stat, _ := readFile("/proc/1/stat", buf[:])
-	start, err := startTime(stat)
+	start := startTime(stat)
+	if start == "" {
+		return ""
+	}
+	boot, err := readFile("/proc/sys/kernel/random/boot_id", buf[256:])
 	if err != nil {
 		return ""
 	}
-	switch boot, err := readFile("/proc/sys/kernel/random/boot_id", buf[256:]); {
-	case err == nil && len(boot) >= 8:
-		return start + "." + string(boot[:8])
-	case err == nil: // masked, as runtimes do it: by /dev/null
-		return start + "."
-	default:
-		return ""
-	}
+	return start + "." + string(boot[:min(8, len(boot))])
 }
 
-// startTime returns field 22 of /proc/PID/stat, see proc_pid_stat(5). Field 2, the command in parentheses, may contain
-// anything.
-func startTime(stat []byte) (string, error) {
+// startTime returns field 22 of /proc/PID/stat, see proc_pid_stat(5), "" if there is none. Field 2, the command in parentheses,
+// may contain anything.
+func startTime(stat []byte) string {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	const state, start = 3, 22
 	if len(fields) <= start-state {
-		return "", errors.New("/proc/1/stat is too short")
+		return ""
 	}
-	return string(fields[start-state]), nil
+	return string(fields[start-state])
 }
 
 // mapsAll reports whether the user namespace maps every user. Elsewhere, what belongs to nobody seems to belong to the overflow

@@ -12,7 +12,6 @@
 package memory
 
 import (
-	"cmp"
 	"errors"
 	"strconv"
 
@@ -26,33 +25,21 @@ import (
 
 // Memory is the container's memory of its backend, as one user sees it.
 type Memory struct {
-	tree  tree.Tree
-	life  string // "" where there can be no memory
-	netns string
-	uid   int
+	tree tree.Tree
+	life string // "" where there can be no memory
+	uid  int
 
 	best found   // what is believed
 	mine found   // what this user made, believed or not
 	void tree.ID // of a link that was found not to hold
 }
 
-type found struct {
-	path string
-	id   tree.ID
-	detect.Memory
-	state  string
-	target string
-}
-
-// ErrNone means that this process can have no memory: its container is not known, or it runs set-user-ID.
-var ErrNone = errors.New("this process can have no memory")
-
 // ErrRoots means that root's memory says something else, which outranks another user's.
 var ErrRoots = errors.New("root's memory of this container says otherwise")
 
-// Read reads the memory of a container.
+// Read reads the memory of a container. There is none where the container is not known, or for a process that runs set-user-ID.
 func Read(t tree.Tree, p self.Process, c Container) Memory {
-	m := Memory{tree: t, uid: p.UID, netns: c.Netns}
+	m := Memory{tree: t, uid: p.UID}
 	if c.Netns != "" && p.Trusted() {
 		m.life = c.Netns + "." + c.Instance
 		if t.Pause("read", m.name(m.uid)) == nil {
@@ -71,6 +58,9 @@ func (m Memory) Mode() detect.Mode { return m.best.Mode }
 // Path returns where the memory is, "" if there is none.
 func (m Memory) Path() string { return m.best.path }
 
+// Own returns where this user's memory is, believed or not, "" if there is none.
+func (m Memory) Own() string { return m.mine.path }
+
 func (m Memory) name(uid int) string {
 	return self.WrapperName + "." + strconv.Itoa(uid) + "." + m.life
 }
@@ -88,14 +78,14 @@ func (m *Memory) Refresh() {
 	}
 	for _, uid := range users {
 		for _, dir := range Dirs(uid) {
-			f, ok := m.at(dir, uid)
-			if !ok || f.id == m.void || uid == 0 && dir != dev && m.ownDev() {
-				continue // root of another container of the pod may have put it there
+			f, ok := m.read(programs.Join(dir, m.name(uid)), uid, m.life)
+			if !ok || f.id == m.void || uid == overflow && !mapsAll() || m.usable(dir, uid) != nil {
+				continue
 			}
 			if uid == m.uid && m.mine.path == "" {
 				m.mine = f
 			}
-			if f.state == blind && uid != m.uid || f.state == unbound {
+			if f.state == Blind && uid != m.uid || f.state == Unbound {
 				continue // what root could not see binds nobody else
 			}
 			if m.best.path == "" || byKubelet(f.Memory) && !byKubelet(m.best.Memory) {
@@ -109,45 +99,30 @@ func byKubelet(r detect.Memory) bool {
 	return r.Conclusive && r.Reason.Kubelet()
 }
 
-// Make remembers an answer, unless something is remembered already. Mode then returns what holds.
-func (m *Memory) Make(r detect.Memory, isBlind bool) error {
-	switch {
-	case m.Mode() != "":
+// Make remembers an answer, unless something is remembered already. Mode then returns what holds. The state is that of a guess.
+func (m *Memory) Make(r detect.Memory, state string) error {
+	if m.Mode() != "" {
 		return nil
-	case isBlind:
-		return m.create(r, blind)
 	}
-	return m.create(r, guess)
-}
-
-// Mark leaves word of a guess that binds nobody, so that the rules that it is about to write are not taken for evidence.
-func (m *Memory) Mark(r detect.Memory) {
-	if m.Mode() == "" {
-		_ = m.create(r, unbound)
-	}
+	return m.create(r, state)
 }
 
 func (m *Memory) create(r detect.Memory, state string) error {
-	if m.life == "" {
-		return ErrNone
-	}
-	var first error
-	for _, dir := range m.places() {
+	err := errors.New("there is no place for a memory")
+	for _, dir := range Dirs(m.uid) {
+		if m.life == "" || m.usable(dir, m.uid) != nil {
+			continue
+		}
 		path := programs.Join(dir, m.name(m.uid))
-		err := m.usable(dir)
-		if err == nil {
-			err = m.tree.Symlink(m.target(r, state), path)
+		err = m.tree.Symlink(m.target(r, state), path)
+		if errors.Is(err, unix.EEXIST) && m.mine.path == path && m.mine.state == Unbound && state != Unbound {
+			err = m.tree.ReplaceUnlocked(path, m.target(r, state)) // it binds nobody
 		}
-		if errors.Is(err, unix.EEXIST) && m.mine.path == path && m.mine.state == unbound && state != unbound {
-			err = m.tree.ReplaceUnlocked(path, m.target(r, state)) // a mark, which binds nobody
-		}
-		m.Refresh() // this, or what another call made faster
-		if err == nil || m.mine.path != "" {
+		if m.Refresh(); err == nil || m.mine.path != "" { // this, or what another call made faster
 			return nil
 		}
-		first = cmp.Or(first, err)
 	}
-	return first
+	return err
 }
 
 // Set remembers an answer, whatever is remembered now.
@@ -155,21 +130,18 @@ func (m *Memory) Set(r detect.Memory) error {
 	if m.best.path != m.mine.path && m.Mode() != r.Mode && !byKubelet(r) {
 		return ErrRoots // so it would not be believed
 	}
+	var err error
 	if m.mine.path == "" {
-		if err := m.create(r, guess); err != nil {
-			return err
-		}
+		err = m.create(r, Guess)
 	}
-	if now := m.mine; now.Mode != r.Mode || now.Reason != r.Reason || now.Conclusive != r.Conclusive {
-		if err := m.tree.ReplaceUnlocked(now.path, m.target(r, guess)); err != nil {
-			return err
-		}
+	if now := m.mine; err == nil && (now.Mode != r.Mode || now.Reason != r.Reason || now.Conclusive != r.Conclusive) {
+		err = m.tree.ReplaceUnlocked(now.path, m.target(r, Guess))
 		m.Refresh()
 	}
-	if m.Mode() != r.Mode {
-		return ErrRoots
+	if err == nil && m.Mode() != r.Mode {
+		err = ErrRoots
 	}
-	return nil
+	return err
 }
 
 // Renew replaces a memory that was found not to hold: a guess after which nothing was written. One that was made since is left
@@ -187,9 +159,9 @@ func (m *Memory) Renew() {
 // Forget removes the memory, and what shows that others have guessed, as far as this user may. It fails if something is left that is
 // believed, such as root's.
 func (m *Memory) Forget() error {
-	for _, path := range m.marks() {
-		if path != m.mine.path {
-			_ = m.tree.Unlink(path) // another user's, which binds nobody here
+	for _, mark := range m.marks() {
+		if mark.path != m.mine.path {
+			_ = m.tree.Unlink(mark.path) // another user's, which binds nobody here
 		}
 	}
 	for m.mine.path != "" {
@@ -202,19 +174,4 @@ func (m *Memory) Forget() error {
 		return ErrRoots
 	}
 	return nil
-}
-
-// Own returns where this user's memory is, believed or not, "" if there is none.
-func (m Memory) Own() string { return m.mine.path }
-
-// Restore brings back what was remembered before a change that failed.
-func (m *Memory) Restore(before Memory) {
-	switch now, old := m.mine, before.mine; {
-	case now.target == old.target:
-	case old.path == "":
-		_ = m.tree.Unlink(now.path)
-	default:
-		_ = m.tree.ReplaceUnlocked(old.path, old.target)
-	}
-	m.Refresh()
 }

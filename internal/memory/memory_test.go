@@ -80,22 +80,22 @@ func TestParse(t *testing.T) {
 		state  string
 		ok     bool
 	}{
-		{"nft", detect.Memory{Mode: "nft"}, guess, true}, // the form of former versions
-		{"legacy", detect.Memory{Mode: "legacy"}, guess, true},
-		{"nft something new", detect.Memory{Mode: "nft"}, guess, true},
+		{"nft", detect.Memory{Mode: "nft"}, Guess, true}, // the form of former versions
+		{"legacy", detect.Memory{Mode: "legacy"}, Guess, true},
+		{"nft something new", detect.Memory{Mode: "nft"}, Guess, true},
 		{"nft rule-count certain " + life + " nft has 15 rules", detect.Memory{Mode: "nft", Reason: "rule-count", Conclusive: true, Because: "nft has 15 rules"}, certain, true},
-		{"legacy default guess " + life + " nothing", detect.Memory{Mode: "legacy", Reason: "default", Because: "nothing"}, guess, true},
-		{"legacy default guess:4711 " + life + " nothing", detect.Memory{Mode: "legacy", Reason: "default", Because: "nothing"}, guess, true},
-		{"legacy default guess:-1 " + life, detect.Memory{Mode: "legacy", Reason: "default"}, guess, true},
-		{"legacy default blind " + life, detect.Memory{Mode: "legacy", Reason: "default"}, blind, true},
+		{"legacy default guess " + life + " nothing", detect.Memory{Mode: "legacy", Reason: "default", Because: "nothing"}, Guess, true},
+		{"legacy default guess:4711 " + life + " nothing", detect.Memory{Mode: "legacy", Reason: "default", Because: "nothing"}, Guess, true},
+		{"legacy default guess:-1 " + life, detect.Memory{Mode: "legacy", Reason: "default"}, Guess, true},
+		{"legacy default blind " + life, detect.Memory{Mode: "legacy", Reason: "default"}, Blind, true},
 		{"nft by-magic certain " + life, detect.Memory{Mode: "nft"}, certain, true},
 		{"nft rule-count surely " + life, detect.Memory{Mode: "nft", Reason: "rule-count"}, "surely", true},
 		{"nft rule-count certain 7.4712.0badcafe", detect.Memory{}, "", false}, // another life
 		{"", detect.Memory{}, "", false}, {"NFT", detect.Memory{}, "", false}, {"nftables rule-count", detect.Memory{}, "", false},
 	} {
-		got, state, maker, ok := parse(test.target, life)
-		if got != test.want || state != test.state || ok != test.ok || maker != 0 && maker != 4711 {
-			t.Errorf("%q: got %+v, %v, %v", test.target, got, state, ok)
+		f, ok := parse(test.target, life)
+		if f.Memory != test.want || f.state != test.state || ok != test.ok || f.maker > 0 && f.maker != 4711 {
+			t.Errorf("%q: got %+v, %v", test.target, f, ok)
 		}
 	}
 }
@@ -107,16 +107,16 @@ func TestTarget(t *testing.T) {
 		{Mode: detect.NFT, Reason: detect.RuleCount, Conclusive: true, Because: "nft has 15 rules and legacy has no rules"},
 		{Mode: detect.Legacy, Reason: detect.Default}, {Mode: detect.Legacy, Reason: detect.Override, Because: "somebody selected it"},
 	} {
-		for _, state := range []string{guess, blind, unbound} {
-			got, read, maker, ok := parse(m.target(want, state), life)
-			if bound := !want.Conclusive && state != unbound && want.Reason != detect.Override; (maker == os.Getpid()) != bound {
-				t.Errorf("%+v, %s: made by %d", want, state, maker)
+		for _, state := range []string{Guess, Blind, Unbound} {
+			f, ok := parse(m.target(want, state), life)
+			if bound := !want.Conclusive && state != Unbound && want.Reason != detect.Override; (f.maker == os.Getpid()) != bound {
+				t.Errorf("%+v, %s: made by %d", want, state, f.maker)
 			}
 			if want.Conclusive {
 				state = certain
 			}
-			if got != want || read != state || !ok {
-				t.Errorf("got %+v, %v, %v, want %+v", got, read, ok, want)
+			if f.Memory != want || f.state != state || !ok {
+				t.Errorf("got %+v, %v, want %+v", f, ok, want)
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func TestDev(t *testing.T) {
 		f.ownDev()
 		test.change(f)
 		m := f.read()
-		if err := m.Make(answer, false); err != nil || !strings.HasPrefix(m.Path(), test.want+self.WrapperName) {
+		if err := m.Make(answer, Guess); err != nil || !strings.HasPrefix(m.Path(), test.want+self.WrapperName) {
 			t.Errorf("%s: at %q, %v", test.doc, m.Path(), err)
 		}
 		if again := f.read(); again.Mode() != detect.NFT {
@@ -220,18 +220,18 @@ func TestNotForSetUserID(t *testing.T) {
 	f := newFake(t)
 	f.check(os.Symlink("nft", f.real(fmt.Sprintf("/dev/shm/%s.%d.%s", self.WrapperName, f.p.UID, life))))
 	f.p.SetID = true
-	if m := f.read(); m.Mode() != "" || m.Make(detect.Memory{Mode: detect.NFT}, false) == nil {
+	if m := f.read(); m.Mode() != "" || m.Make(detect.Memory{Mode: detect.NFT}, Guess) == nil {
 		t.Error("it is believed")
 	}
 }
 
 func TestStartTime(t *testing.T) {
 	stat := "1 (a) b (c)) S 0 1 1 0 -1 4194560 10 0 0 0 1 2 0 0 20 0 1 0 4711 9 9"
-	if got, err := startTime([]byte(stat)); got != "4711" || err != nil {
-		t.Errorf("got %q, %v", got, err)
+	if got := startTime([]byte(stat)); got != "4711" {
+		t.Errorf("got %q", got)
 	}
 	for n := range len(stat) - len("4711 9 9") {
-		if got, err := startTime([]byte(stat[:n])); err == nil {
+		if got := startTime([]byte(stat[:n])); got != "" {
 			t.Fatalf("%q: got %q", stat[:n], got)
 		}
 	}

@@ -58,15 +58,14 @@ func Started(marker string) Process {
 	if len(os.Args) > 0 { // before Linux 5.18 a program can be started without any
 		name = os.Args[0]
 	}
-	if auxv, err := unix.Auxv(); err == nil {
-		for _, entry := range auxv {
-			switch value := entry[1]; entry[0] {
-			case atExecfn:
-				// A pointer into this process' stack, where the kernel put the string.
-				executed = unix.BytePtrToString(*(**byte)(unsafe.Pointer(&value)))
-			case atSecure:
-				p.Secure = value != 0
-			}
+	auxv, _ := unix.Auxv()
+	for _, entry := range auxv {
+		switch value := entry[1]; entry[0] {
+		case atExecfn:
+			// A pointer into this process' stack, where the kernel put the string.
+			executed = unix.BytePtrToString(*(**byte)(unsafe.Pointer(&value)))
+		case atSecure:
+			p.Secure = value != 0
 		}
 	}
 	p.locate(executed, name)
@@ -82,42 +81,30 @@ const exe = "/proc/self/exe"
 // a script anybody may have put a program. For such a script, argv[0] is the path of the interpreter; otherwise the caller
 // chose it. A bare argv[0] names no file: programs are never looked for in the working directory because of it.
 func (p *Process) locate(executed, name string) {
-	st, err := tree.Tree{}.Stat(exe)
-	known := err == nil
+	st, unknown := tree.Tree{}.Stat(exe)
 	paths := []string{executed, name}
 	if !strings.Contains(name, "/") {
 		paths = paths[:1]
 	}
 	for _, path := range paths {
-		named, err := tree.Tree{}.Stat(path)
-		if err != nil {
-			continue
-		}
-		if known && tree.IDOf(named) == tree.IDOf(st) {
+		if named, err := (tree.Tree{}).Stat(path); err == nil && unknown == nil && tree.IDOf(named) == tree.IDOf(st) {
 			p.Called, p.file = path, tree.IDOf(st)
-			break
-		}
-		// Without /proc, and under qemu-user, where stat(2) of /proc/self/exe shows the emulator, only the file itself can tell.
-		if (!known || emulated(st)) && (tree.Tree{}).IsWrapper(path) {
-			p.Called, known = path, false
-			break
+			return
 		}
 	}
-	if p.Called == "" && known && !emulated(st) {
+	// Without /proc, and under qemu-user, where stat(2) of /proc/self/exe shows the emulator, only the file itself can tell.
+	if unknown == nil && !emulated(st) {
 		p.file = tree.IDOf(st)
+	} else if i := slices.IndexFunc(paths, tree.Tree{}.IsWrapper); i >= 0 {
+		p.Called = paths[i]
+		return
 	}
-	if base := programs.Base(name); p.Called == "" && programs.IsName(base) {
-		// Most likely another call has moved the switch. What stands beside the executable is the command, or will do.
-		if path, err := p.Path(); err == nil {
-			p.beside(programs.Join(programs.Dir(path), base))
+	// Most likely another call has moved the switch. What stands beside the executable is the command, or will do.
+	if path, err := p.Path(); err == nil && programs.IsName(programs.Base(name)) {
+		beside := programs.Join(programs.Dir(path), programs.Base(name))
+		if _, err := (tree.Tree{}).Lstat(beside); err == nil {
+			p.Called = beside
 		}
-	}
-}
-
-// beside takes the command beside the running executable for the one that was called, if there is one.
-func (p *Process) beside(path string) {
-	if _, err := (tree.Tree{}).Lstat(path); err == nil {
-		p.Called = path
 	}
 }
 
@@ -142,10 +129,8 @@ func (p Process) Path() (string, error) {
 			return c.End, nil
 		}
 	}
-	path, err := os.Readlink(exe)
-	if err == nil {
-		var st unix.Stat_t
-		if st, err = (tree.Tree{}).Stat(path); err == nil && p.Is(tree.Tree{}, path, st) {
+	if path, err := os.Readlink(exe); err == nil {
+		if st, err := (tree.Tree{}).Stat(path); err == nil && p.Is(tree.Tree{}, path, st) {
 			return path, nil
 		}
 	}

@@ -82,13 +82,20 @@ func TestFindBoth(t *testing.T) {
 		{nil, ""}, {map[string]os.FileMode{"xtables-nft-multi": 0o755}, detect.NFT},
 		{map[string]os.FileMode{"iptables-legacy": 0o755}, detect.Legacy},
 		{map[string]os.FileMode{"xtables-nft-multi": 0o755, "iptables-legacy": 0o644}, ""},
+		{map[string]os.FileMode{"xtables-nft-multi": 0o755, "xtables-legacy-multi": 0o755}, ""},
+		{map[string]os.FileMode{"xtables-nft-multi": 0o644}, ""},
+		{map[string]os.FileMode{"xtables-nft-multi": 0o755, "iptables-legacy": 0o700}, ""}, // a wrapper
 	} {
 		sbin := filepath.Join(dir, "usr/sbin")
 		if err := errors.Join(os.RemoveAll(sbin), os.MkdirAll(sbin, 0o755)); err != nil {
 			t.Fatal(err)
 		}
 		for file, mode := range test.files {
-			if err := os.WriteFile(filepath.Join(sbin, file), []byte("program"), mode); err != nil {
+			content := "program"
+			if mode == 0o700 {
+				content = "\x7fELF" + programs.Marker()
+			}
+			if err := os.WriteFile(filepath.Join(sbin, file), []byte(content), mode); err != nil {
 				t.Fatal(err)
 			}
 		}

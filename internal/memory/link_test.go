@@ -33,7 +33,7 @@ func TestInTheWay(t *testing.T) {
 		before, err := os.Lstat(path)
 		f.check(err)
 		m := f.read()
-		if err := m.Make(detect.Memory{Mode: detect.Legacy}, false); err != nil || !strings.HasPrefix(m.Path(), "/run/") {
+		if err := m.Make(detect.Memory{Mode: detect.Legacy}, Guess); err != nil || !strings.HasPrefix(m.Path(), "/run/") {
 			t.Errorf("%s: at %q, %v", doc, m.Path(), err)
 		}
 		if err := m.Forget(); err != nil || m.Mode() != "" {
@@ -58,7 +58,7 @@ func TestGuessed(t *testing.T) {
 		} {
 			f := newFake(t)
 			path := f.real("/dev/" + name)
-			f.check(os.Symlink(strings.Replace(target, "L", lifeOf(filepath.Base(name)), 1), path))
+			f.check(os.Symlink(strings.Replace(target, "L", strings.TrimPrefix(strings.TrimPrefix(filepath.Base(name), self.WrapperName+".1000."), self.WrapperName+".0."), 1), path))
 			if strings.Contains(name, ".1000.") {
 				f.check(os.Lchown(path, 1000, 0))
 			}
@@ -111,11 +111,11 @@ func TestMaker(t *testing.T) {
 	}
 	f.check(os.Remove(f.real(path)))
 	m := f.read()
-	m.Mark(detect.Memory{Mode: detect.NFT, Reason: detect.Default})
+	_ = m.Make(detect.Memory{Mode: detect.NFT, Reason: detect.Default}, Unbound)
 	if m.Mode() != "" || m.Guessed(detect.NFT) == "" {
 		t.Errorf("a mark: got %q, %q", m.Mode(), m.Guessed(detect.NFT))
 	}
-	if err := m.Make(detect.Memory{Mode: detect.Legacy, Reason: detect.Default}, false); err != nil || m.Mode() != detect.Legacy {
+	if err := m.Make(detect.Memory{Mode: detect.Legacy, Reason: detect.Default}, Guess); err != nil || m.Mode() != detect.Legacy {
 		t.Errorf("after a mark: got %q, %v", m.Mode(), err)
 	}
 	if err := m.Forget(); err != nil || m.Guessed("") != "" {
@@ -134,7 +134,7 @@ func TestRenew(t *testing.T) {
 	if m.Renew(); m.Mode() != "" {
 		t.Fatalf("still %q", m.Mode())
 	}
-	_ = m.Make(detect.Memory{Mode: detect.Legacy}, false) // the test is root, so the link is root's as well
+	_ = m.Make(detect.Memory{Mode: detect.Legacy}, Guess) // the test is root, so the link is root's as well
 	if m.Refresh(); m.Mode() == detect.NFT {
 		t.Error("root's guess is back")
 	}
