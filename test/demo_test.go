@@ -4,6 +4,7 @@
 package test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,4 +33,16 @@ func TestDemo(t *testing.T) {
 	if after := snapshot(t); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
+}
+
+// snapshot is all that a detector could change: tables, modules, processes, files. There is no /proc/modules where the
+// kernel can load none; then there is none to be loaded.
+func snapshot(t *testing.T) string {
+	t.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	host.Check(t, err)
+	return strings.Join(processes, "\n") + "\n" + host.Run(t, "sh", "-c", `
+		for f in /proc/net/ip_tables_names /proc/net/ip6_tables_names /proc/modules; do echo "$f:"; cat $f 2>&1; done
+		nft list ruleset
+		ls -lA --time-style=full-iso /usr/sbin /etc/alternatives /dev/shm | cksum`)
 }

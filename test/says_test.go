@@ -5,6 +5,7 @@ package test
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"regexp"
@@ -14,6 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/tools/txtar"
 )
+
+var update = flag.Bool("update", false, "write what programs print into scripts and pages")
 
 // namespaceNumber differs from run to run, and is as long everywhere.
 var namespaceNumber = regexp.MustCompile(`net:\[\d{10}\]`)

@@ -8,6 +8,7 @@ package host
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -110,6 +111,28 @@ func Printed(tb testing.TB, example func()) string {
 		tb.Fatal(err)
 	}
 	return string(content)
+}
+
+// Seeds are 1 to 50, the one that TEST_SEED names, or as many as a variable says that nobody has seen.
+func Seeds(tb testing.TB, variable string) (all []uint64) {
+	tb.Helper()
+	first, number := uint64(1), uint64(50)
+	for name, n := range map[string]*uint64{"TEST_SEED": &first, variable: &number} {
+		if text := os.Getenv(name); text != "" {
+			_, err := fmt.Sscan(text, n)
+			Check(tb, err)
+		}
+	}
+	switch {
+	case os.Getenv(variable) != "":
+		first = rand.Uint64() >> 16
+	case os.Getenv("TEST_SEED") != "":
+		number = 1
+	}
+	for seed := first; seed < first+number; seed++ {
+		all = append(all, seed)
+	}
+	return all
 }
 
 // Rand returns a source of random numbers and logs how to get the same ones again.

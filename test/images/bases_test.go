@@ -85,14 +85,11 @@ func makeBase(tb testing.TB, name string) string {
 
 // wrapperContext returns a directory for an image of the wrapper that needs no compiler in a container: the wrapper, its
 // licence and a Dockerfile.
-func wrapperContext(tb testing.TB, env ...string) (dir string) {
+func wrapperContext(tb testing.TB) (dir string) {
 	tb.Helper()
 	dir = dockerfile(tb, "FROM scratch", "COPY iptables-wrapper LICENSE /", `ENTRYPOINT ["/iptables-wrapper"]`)
-	binary := os.Getenv("IPTABLES_WRAPPER")
-	if len(env) > 0 || binary == "" {
-		binary = filepath.Join(baseDir, "iptables-wrapper") // make takes no path with a test's name
-		host.Run(tb, "env", append(env, "make", "--no-print-directory", "-C", top, "build", "BINARY="+binary)...)
-	}
+	binary, err := host.Wrapper()
+	host.Check(tb, err)
 	host.Run(tb, "cp", binary, dir+"/iptables-wrapper")
 	host.Run(tb, "cp", top+"/LICENSE", dir)
 	return dir

@@ -6,6 +6,7 @@ package release
 
 import (
 	"cmp"
+	"debug/buildinfo"
 	"debug/elf"
 	"encoding/json"
 	"fmt"
@@ -201,11 +202,21 @@ func checkFiles(t *testing.T, dist string, architectures []string, images ...str
 		t.Errorf("got %q", got)
 	}
 	var list struct {
-		Metadata struct{ Component struct{ Version string } }
+		Metadata   struct{ Component struct{ Version string } }
+		Components []struct{ Name, Version string }
 	}
 	content := host.Read(t, filepath.Join(dist, "iptables-wrapper.cdx.json"))
 	if err := json.Unmarshal(content, &list); err != nil || list.Metadata.Component.Version != version {
 		t.Errorf("the list of modules is that of version %q (%v)", list.Metadata.Component.Version, err)
+	}
+	info, err := buildinfo.ReadFile(filepath.Join(dist, "iptables-wrapper-linux-amd64"))
+	host.Check(t, err)
+	listed, linked := fmt.Sprint(list.Components), ""
+	for _, module := range info.Deps {
+		linked += fmt.Sprintf(" {%s %s}", module.Path, module.Version)
+	}
+	if listed != "["+strings.TrimPrefix(linked, " ")+"]" {
+		t.Errorf("the list of modules has %s, and the binary %s", listed, linked)
 	}
 }
 
