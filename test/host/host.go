@@ -66,14 +66,21 @@ func Feed(tb testing.TB, stdin, name string, args ...string) string {
 	tb.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Stdin = strings.NewReader(stdin)
+	return Output(tb, cmd)
+}
+
+// Output runs a command, which must end with status 0, and returns its standard output.
+func Output(tb testing.TB, cmd *exec.Cmd) string {
+	tb.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		Cannot(tb, "run %s: it is not installed; make test installs it", name)
+		Cannot(tb, "run %s: it is not installed; make test installs it", cmd.Path)
 	}
 	if err != nil {
-		tb.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
+		said := stdout.String() + stderr.String()
+		tb.Fatalf("%s: %v\n%s", cmd, err, said[max(0, len(said)-10000):])
 	}
 	return stdout.String()
 }

@@ -4,8 +4,6 @@
 package images
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -95,18 +93,10 @@ func wrapperContext(tb testing.TB) (dir string) {
 	return dir
 }
 
-// debian makes an image of a suite from Debian's archive, once on this machine. It holds apt and what that needs.
+// debian makes an image of a suite from Debian's archive.
 func debian(tb testing.TB, suite string) string {
 	tb.Helper()
-	tar := filepath.Join(cache(tb), suite+".tar")
-	if _, err := os.Stat(tar); err != nil {
-		unfinished := filepath.Join(tb.TempDir(), suite+".tar")
-		// A mirror may lag behind so far that sid's list, valid for a week, has run out. Its signature is checked.
-		output(tb, exec.Command("mmdebstrap", "--quiet", "--variant=apt", "--format=tar", "--include=ca-certificates",
-			`--aptopt=Acquire::Check-Valid-Until "false"`, `--aptopt=Acquire::Languages "none"`,
-			suite, unfinished, "http://deb.debian.org/debian"))
-		host.Run(tb, "mv", unfinished, tar) // perhaps to another file system
-	}
+	tar := host.DebianTar(tb, suite, suite, "--include=ca-certificates")
 	name := "localhost/debian:" + suite
 	if command(tb, "image", "exists", name).Run() != nil {
 		podman(tb, "import", "--quiet", tar, name)

@@ -134,3 +134,12 @@ func TestImages(t *testing.T) {
 		})
 	}
 }
+
+// plain is Debian with iptables and nothing else.
+func plain(t *testing.T) string {
+	t.Helper()
+	return build(t, "test-plain", dockerfile(t, "FROM "+base(t, "debian:trixie"),
+		"RUN apt-get update && apt-get install --yes --no-install-recommends iptables"))
+}
+
+var bothModes = []string{"legacy", "nft"}
