@@ -78,9 +78,7 @@ func firstCalls(c *container) string {
 		var lock sync.Mutex
 		var wait sync.WaitGroup
 		for i := range 20 {
-			wait.Add(1)
-			go func() {
-				defer wait.Done()
+			wait.Go(func() {
 				stdout, wrong := plainly(names[i%len(names)], "--version")
 				lock.Lock()
 				defer lock.Unlock()
@@ -92,7 +90,7 @@ func firstCalls(c *container) string {
 				case !strings.Contains(stdout, "legacy"):
 					other++
 				}
-			}()
+			})
 		}
 		wait.Wait()
 	}
@@ -119,8 +117,7 @@ func neverMissing(c *container) string {
 			defer close(done)
 			var wait sync.WaitGroup
 			for _, name := range names {
-				wait.Add(1)
-				go func() { defer wait.Done(); plainly(name, "--version") }()
+				wait.Go(func() { plainly(name, "--version") })
 			}
 			wait.Wait()
 		}()
