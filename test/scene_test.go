@@ -63,7 +63,7 @@ var scenes = []scene{
 	{doc: "first call, iptables is the wrapper's file", host: hintInLegacy, lay: layFile, call: []string{"ip6tables", "--version"}, mode: "legacy"},
 	{doc: "first call, hard links", host: "ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY", lay: layHardLinks, call: version1, mode: "legacy"},
 	{doc: "first call, rules in both", host: "iptables-nft -A INPUT -j ACCEPT; for i in 1 2 3; do " + ruleInLegacy + "; done", lay: laySwitch, call: version1, mode: "legacy"},
-	{doc: "first call, hint against rules", host: hintInNFT + "; " + ruleInLegacy, lay: laySwitch, call: version1, mode: "nft"},
+	{doc: "first call, hint against rules", host: hintInNFT + "; " + ruleInLegacy, lay: laySwitch, call: addition, mode: "nft", few: true},
 	{doc: "read-only root", host: ruleInLegacy, lay: layReadOnly, call: version1, mode: "legacy", few: true},
 	{doc: "read-only root, hint against the memory", host: hintInLegacy, lay: layReadOnly, then: selectNFT, call: version1, mode: "legacy"},
 	{doc: "guess that writes", host: ":", lay: laySwitch, call: addition, mode: "nft", guess: true},
