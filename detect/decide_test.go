@@ -143,7 +143,7 @@ func TestDecide(t *testing.T) {
 
 func TestReasons(t *testing.T) {
 	var want []Reason
-	for _, r := range decisionTable(facts{}) {
+	for _, r := range decisionTable(Query{}, backend{}, backend{}) {
 		want = append(want, r.reason)
 	}
 	if got, want := Reasons(), slices.Compact(want); !slices.Equal(got, want) {

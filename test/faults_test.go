@@ -4,8 +4,11 @@
 package test
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,200 +16,209 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// errnos are those with which each call fails, whether its man page has them or not. Not among them is EPROTONOSUPPORT for a
-// socket, which is an answer: script/no-nf-tables.txtar.
-var errnos = strings.Fields("EIO ENOSPC EACCES EPERM EMFILE ENOMEM EINTR EAGAIN EROFS EINVAL ELOOP ENOENT")
+// errnos are those with which calls fail, whether their man pages have them or not. Not among them are EPROTONOSUPPORT for a
+// socket and ENOENT for a file, which are answers.
+var errnos = strings.Fields("EIO ENOSPC EACCES EPERM EMFILE ENOMEM EINTR EAGAIN EROFS EINVAL ELOOP")
 
-// fewErrnos is how many of them are tried in a scene that is not for every one: others for each call, and in each scene.
-const fewErrnos = 3
+// spared are calls that have no errors of their own, that only print, or that Go's runtime makes when it needs them.
+var spared = strings.Fields(`geteuid getuid getegid getgid rt_sigaction sigaltstack close exit_group uname getrandom sched_getaffinity
+	arch_prctl write fcntl futex mmap madvise munmap clone clone3 nanosleep sched_yield rt_sigreturn rt_sigprocmask tgkill getpid gettid
+	prctl epoll_create1 epoll_pwait epoll_ctl eventfd2 prlimit64`)
 
-func (s *scene) errnos(at int) []string {
-	few := host.Number(1, fewErrnos)
-	if s.every && host.All() {
-		return errnos
-	}
-	first := (s.number + at) * few % len(errnos)
-	return slices.Concat(errnos, errnos)[first : first+few]
-}
-
-// asks reports whether a call is part of the question to one backend, or of the question whether the answer may be kept. If
-// it fails, the guess may be the other backend; it is never kept.
-func asks(mode string, call step) bool {
-	switch call.Name {
-	case "sendto", "recvfrom":
-		return mode == "nft"
-	case "socket":
-		return (call.On == "AF_NETLINK") == (mode == "nft")
-	case "getsockopt", "read":
-		return mode == "legacy"
-	default:
-		return mode == "legacy" && strings.HasSuffix(call.On, "_tables_names")
-	}
-}
-
-// outcome is the result of a call of which one system call failed.
-type outcome string
-
-const (
-	kept    outcome = "right, and all names switched"
-	ran     outcome = "right, not all names switched"
-	swayed  outcome = "the other backend, not switched"
-	refused outcome = "an error message"
-)
-
-// Each system call on the way to the program, and of select and reset, fails, one by one: in one scene with each errno, in the
-// others with three of them. Whatever fails, the right program runs or one line says why not; no name is broken; there are never
-// two backends; and the next call is as good as the first.
-func TestFaults(t *testing.T) {
-	inScenes(t, func(t *testing.T, s *scene) map[outcome]int { return s.failEach(t) }, func(total int, counts map[outcome]int) {
-		text := "\n| outcome | times |\n| --- | ---: |\n"
-		for _, o := range []outcome{kept, ran, swayed, refused} {
-			text += fmt.Sprintf("| %s | %d |\n", o, counts[o])
-		}
-		section(t, "faults", total, "faults injected", fmt.Sprintf("Each system call of a first call, `select` and `reset` fails, one by one, in %d situations: in\none of them with each of %s,\nin the others with %d of these.\n%s",
-			len(scenes), strings.Join(errnos, ", "), fewErrnos, text))
-	})
-}
-
-func (s *scene) failEach(t *testing.T) map[outcome]int {
-	outcomes := map[outcome]int{}
-	reference := s.reference(t)
-	for at, call := range reference {
-		if call.BeforeMain || slices.Contains(cannotFail, call.Name) {
-			continue
-		}
-		for _, errno := range s.errnos(at) {
-			if errno == "ENOENT" && strings.HasSuffix(call.On, "/if_inet6") {
-				continue // an answer, too: this kernel has no IPv6
-			}
-			end := s.disturb(t, reference, at, "error="+errno)
-			result := s.judge(t, call, end)
-			outcomes[result]++
-			var wrong []string
-			if result == "" {
-				wrong = append(wrong, "an unexpected end")
-			}
-			wrong = append(wrong, s.check(t)...)
-			if left := litter(t); len(left) > 0 && call.Name != "unlinkat" {
-				wrong = append(wrong, fmt.Sprintf("left behind: %v", left))
-			}
-			if result != kept || s.isCommand() {
-				wrong = append(wrong, s.recovers(t)...)
-			}
-			if len(wrong) > 0 {
-				t.Errorf("%s: %+v fails with %s: %+v:\n%s", s.doc, call, errno, end, strings.Join(wrong, "\n"))
-			}
-		}
-	}
-	return outcomes
-}
-
-// judge returns the result of a call, "" if that may not be.
-func (s *scene) judge(t *testing.T, failed step, e ended) outcome {
-	t.Helper()
-	lines := strings.Split(strings.TrimSpace(e.stderr), "\n")
-	second := "iptables-wrapper: hint: "
-	most := 2
-	if s.isCommand() {
-		second, most = "iptables-wrapper: ", 3 // neither the switch nor a memory could be changed, and a hint
-	}
-	said := strings.HasPrefix(lines[0], "iptables-wrapper: ") && len(lines) <= most &&
-		!slices.ContainsFunc(lines[1:], func(line string) bool { return !strings.HasPrefix(line, second) })
-	switched := 0
-	for _, name := range names {
-		if !isOurs(end(name)) {
-			switched++
-		}
-	}
-	memory := remembered(t)
-	if s.isCommand() {
-		switch {
-		case e.status == 0 && (s.mode == "" || switched == len(names)):
-			return kept
-		case e.status == 0 && memory == s.mode:
-			return ran
-		case e.status == 1 && said:
-			return refused
-		}
-		return ""
-	}
-	right := strings.Contains(e.program, "-"+s.mode)
-	switch {
-	case e.status == 0 && e.stderr == "" && right && switched == len(names) && !s.guess:
-		return kept
-	case e.status == 0 && e.stderr == "" && right && (memory == "" || memory == s.mode || s.guess || s.then != ""):
-		return ran
-	case e.status == 0 && e.stderr == "" && e.program != "" && switched == 0 && (asks(s.mode, failed) || s.guess) &&
-		(memory == "" || strings.Contains(e.program, "-"+memory) || s.then != ""):
-		return swayed
-	case (e.status == 126 || e.status == 127) && e.stdout == "" && said && switched == 0:
-		return refused
-	}
-	return ""
-}
-
-// A process is killed before each of its system calls, one by one; and three at once are, each somewhere. At every such
-// instant each name works, there are not two backends, and the next call or command is as good as the first.
-func TestKilledAtEachCall(t *testing.T) {
-	inScenes(t, func(t *testing.T, s *scene) map[outcome]int {
-		kills := s.killAtEach(t)
-		if host.All() {
-			kills += s.killThree(t)
-		}
-		return map[outcome]int{"": kills}
-	}, func(kills int, _ map[outcome]int) {
-		section(t, "kills", kills, "kills survived", fmt.Sprintf("A first call, `select` and `reset` were killed in %d situations: before each system call that changes a file, and before\nexecve; in one of them, before each system call. Three processes at once were killed before every third.", len(scenes)))
-	})
-}
-
-// changing are the calls that change something, and the last one. A process that is killed before any other call leaves
-// behind what it would before the next of these, so it is killed before those too in one scene only.
+// changing are the calls that change something, and the last one. A process that is killed before any other call leaves behind
+// what it would before the next of these.
 var changing = strings.Fields("symlinkat linkat renameat unlinkat execve")
 
-func (s *scene) killAtEach(t *testing.T) (kills int) {
-	reference := s.reference(t)
-	for at, call := range reference {
-		if call.BeforeMain || slices.Contains(cannotFail, call.Name) ||
-			!slices.Contains(changing, call.Name) && !(s.every && host.All()) {
-			continue
-		}
-		s.disturb(t, reference, at, "signal=KILL")
-		kills++
-		s.survived(t, fmt.Sprintf("killed at %+v", call))
-	}
-	return kills
-}
+// asking are those by which a backend is asked. If one fails, the guess may be the other backend; it is never kept.
+var asking = strings.Fields("socket sendto recvfrom getsockopt openat read")
 
-// killThree kills three processes that run at the same time. Where the others are by then is left to chance, so only what
-// holds at any time is asked for.
-func (s *scene) killThree(t *testing.T) (kills int) {
-	reference := s.reference(t)
-	for at := range reference {
-		if reference[at].BeforeMain || at%3 != s.number%3 {
-			continue
-		}
-		s.restore(t)
-		var calls []*exec.Cmd
-		for _, i := range []int{at, at + 3, at + 11} {
-			call := reference[i%len(reference)]
-			cmd := exec.Command("strace", append([]string{"-qq", "-o", "/dev/null",
-				"-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", call.Name, call.When)}, s.call...)...)
-			host.Check(t, cmd.Start())
-			calls = append(calls, cmd)
-		}
-		for _, cmd := range calls {
-			if cmd.Wait() != nil {
-				kills++
+// Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" each fourth. Whatever fails, the right program runs
+// or one line says why not; no name is broken; there are never two backends; and the next call is as good as the first.
+func TestFaults(t *testing.T) {
+	inScenes(t, func(t *testing.T, s *scene) {
+		calls := slices.Compact(slices.Sorted(slices.Values(s.strike(t, "all", "").calls)))
+		failed := 0
+		for _, call := range calls {
+			for when, struck := 1, !slices.Contains(spared, call); struck; when += host.Number(4, 1) {
+				for range host.Number(1, 3) {
+					failed++
+					errno := errnos[failed%len(errnos)]
+					e := s.strike(t, call, fmt.Sprintf("error=%s:when=%d", errno, when))
+					if struck = struck && e.struck != ""; !struck {
+						break
+					}
+					wrong := append(s.judge(t, call, e), s.check(t)...)
+					if left := litter(t); len(left) > 0 && call != "unlinkat" {
+						wrong = append(wrong, fmt.Sprintf("left behind: %v", left))
+					}
+					s.right(t, append(wrong, s.recovers(t)...), e)
+				}
 			}
 		}
-		s.survived(t, fmt.Sprintf("three at once, the first at %+v", reference[at]))
-	}
-	return kills
+		if failed < 30 {
+			t.Errorf("only %d calls failed", failed)
+		}
+	})
 }
 
-func (s *scene) survived(t *testing.T, what string) {
+// A process is killed before each of its system calls that change something. At every such instant each name works, there are
+// not two backends, and the next call or command is as good as the first.
+func TestKilledAtEachCall(t *testing.T) {
+	inScenes(t, func(t *testing.T, s *scene) {
+		killed := 0
+		for _, call := range changing {
+			for when := 1; ; when++ {
+				e := s.strike(t, call, fmt.Sprintf("signal=KILL:when=%d", when))
+				if e.struck == "" {
+					break
+				}
+				killed++
+				s.right(t, append(s.check(t), s.recovers(t)...), e)
+			}
+		}
+		if killed == 0 {
+			t.Error("no call was killed")
+		}
+	})
+}
+
+func (s *scene) right(t *testing.T, wrong []string, e ended) {
 	t.Helper()
-	if wrong := append(s.check(t), s.recovers(t)...); len(wrong) > 0 {
-		t.Errorf("%s: %s:\n%s", s.doc, what, strings.Join(wrong, "\n"))
+	if len(wrong) > 0 {
+		t.Errorf("%s: %+v:\n%s", s.doc, e, strings.Join(wrong, "\n"))
 	}
+}
+
+// ended is how a scene's command ended.
+type ended struct {
+	status         int
+	stdout, stderr string
+	calls          []string // the names of those that its first thread made before it became the program
+	struck         string   // the one that failed, or before which it was killed, as strace writes it
+	program        string   // what it became
+}
+
+// strike runs the scene's command once. One of its calls fails or kills it, unless there are not so many of them in this run.
+func (s *scene) strike(t *testing.T, call, how string) (e ended) {
+	t.Helper()
+	s.restore(t)
+	file := filepath.Join(t.TempDir(), "trace")
+	args := []string{"-qq", "-s", "200", "-o", file}
+	if how != "" {
+		args = append(args, "-e", "trace=execve,"+call, "-e", "inject="+call+":"+how)
+	}
+	cmd := exec.Command("strace", append(args, s.call...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	_ = cmd.Run()
+	e = ended{status: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+	last := ""
+	for line := range strings.Lines(read(t, file)) {
+		line = strings.TrimSpace(line)
+		name, rest, isCall := strings.Cut(line, "(")
+		isCall = isCall && !strings.Contains(name, " ")
+		switch {
+		case strings.Contains(line, "(INJECTED)"):
+			e.struck = line
+		case strings.HasPrefix(line, "+++ killed by SIGKILL"):
+			e.struck = last
+		case name == "execve" && strings.HasSuffix(line, " = 0") && len(e.calls) > 0:
+			e.program = filepath.Base(strings.Split(rest, `"`)[1])
+			return e // what fails later is not the wrapper's
+		}
+		if last = line; isCall {
+			e.calls = append(e.calls, name)
+		}
+	}
+	return e
+}
+
+// judge returns what is wrong with how a call ended.
+func (s *scene) judge(t *testing.T, failed string, e ended) (wrong []string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(e.stderr), "\n")
+	hint, most := "iptables-wrapper: hint: ", 2
+	if s.isCommand() {
+		hint, most = "iptables-wrapper: ", 3 // neither the switch nor a memory could be changed, and a hint
+	}
+	said := strings.HasPrefix(lines[0], "iptables-wrapper: ") && len(lines) <= most &&
+		!slices.ContainsFunc(lines[1:], func(line string) bool { return !strings.HasPrefix(line, hint) })
+	switched := len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isOurs(end(name)) }))
+	memory := remembered(t)
+	ran := e.status == 0 && e.stderr == "" && e.program != ""
+	free := memory == "" || s.guess || s.then != "" // what runs need not be what is remembered
+	switch {
+	case s.isCommand() && e.status == 0 && (s.mode == "" || switched == len(names) || memory == s.mode):
+	case s.isCommand() && e.status == 1 && said:
+	case ran && strings.Contains(e.program, "-"+s.mode) && (free || memory == s.mode):
+	case ran && switched == 0 && (slices.Contains(asking, failed) || s.guess) && (free || strings.Contains(e.program, "-"+memory)):
+	case (e.status == 126 || e.status == 127) && e.stdout == "" && said && switched == 0:
+	default:
+		wrong = append(wrong, fmt.Sprintf("an unexpected end, %d names switched, %q remembered", switched, memory))
+	}
+	return wrong
+}
+
+// check returns what must not be at any time: a name that is broken, and two backends.
+func (s *scene) check(t *testing.T) (wrong []string) {
+	t.Helper()
+	found := map[string]string{} // where each backend was found
+	wrapped := false
+	for _, name := range names {
+		switch got := end(name); {
+		case isOurs(got):
+			wrapped = true
+		case strings.HasPrefix(got, "/usr/sbin/xtables-"):
+			found[strings.Split(filepath.Base(got), "-")[1]] = name
+		default:
+			wrong = append(wrong, fmt.Sprintf("%s points to %s", name, got))
+		}
+	}
+	if mode := remembered(t); wrapped && mode != "" {
+		found[mode] = "memory"
+	}
+	if len(found) > 1 {
+		wrong = append(wrong, fmt.Sprintf("two backends: %v", found))
+	}
+	return wrong
+}
+
+// recovers returns what is wrong with the calls after a disturbed one. Each must be as good as if nothing had happened, and
+// nothing must be left behind for ever.
+func (s *scene) recovers(t *testing.T) (wrong []string) {
+	t.Helper()
+	if s.isCommand() {
+		host.Run(t, s.call[0], s.call[1:]...)
+	}
+	for _, name := range []string{"ip6tables-restore", "iptables"} { // check follows the others
+		got, err := exec.Command("/usr/sbin/"+name, "--version").CombinedOutput()
+		if want := version[s.mode]; err != nil || !strings.Contains(string(got), want) {
+			wrong = append(wrong, fmt.Sprintf("the next call of %s: %v, %q", name, err, got))
+		}
+	}
+	wrong = append(wrong, s.check(t)...)
+	if left := litter(t); len(left) > 0 {
+		// Nothing was moved because the memory is enough. What moves the links also uses up what a killed process left.
+		if output, err := exec.Command("sh", "-c", "iptables-wrapper select --mode legacy && iptables-wrapper select --mode nft").CombinedOutput(); err != nil {
+			wrong = append(wrong, fmt.Sprintf("select: %v, %s", err, output))
+		}
+		// A process that was killed while it replaced a memory leaves a link that nothing reads, until the container ends.
+		left = slices.DeleteFunc(litter(t), func(path string) bool { return filepath.Dir(path) == "/dev/shm" })
+		if len(left) > 0 {
+			wrong = append(wrong, fmt.Sprintf("left behind: %v", left))
+		}
+	}
+	return wrong
+}
+
+var version = map[string]string{"nft": "(nf_tables)", "legacy": "(legacy)", "": ""}
+
+// isOurs reports whether a path at which a name ended is the wrapper's file.
+func isOurs(path string) bool {
+	ours, err := os.Stat(os.Getenv(host.WrapperVariable))
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Size() == ours.Size()
 }

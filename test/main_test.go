@@ -6,71 +6,21 @@
 package test
 
 import (
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(prepared(m))
-}
-
-// wrapperVariable names the program to test. Without it, it is built.
-const wrapperVariable = "IPTABLES_WRAPPER"
-
-func prepared(m *testing.M) int {
-	dir, err := prepare()
-	if dir != "" {
-		defer os.RemoveAll(dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
-}
-
-// prepare returns the temporary directory of the program that it builds.
-func prepare() (dir string, err error) {
-	if err := host.Enter(); err != nil || os.Getenv(wrapperVariable) != "" {
-		return "", err
-	}
-	// The result depends on these files, which "go test" knows only if the test reads them. Otherwise it would take a
-	// result from its cache that is about another program.
-	for _, pattern := range []string{"../*.go", "../*/*.go", "../internal/*/*.go", "../go.mod", "../Makefile", "script/*", "nodes/*", "*.sh", "../docs/*.md"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			return "", fmt.Errorf("no %s: %w", pattern, err)
-		}
-		for _, file := range files {
-			if _, err := os.ReadFile(file); err != nil {
-				return "", err
-			}
-		}
-	}
-	if dir, err = os.MkdirTemp("", "iptables-wrapper"); err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "iptables-wrapper")
-	if output, err := exec.Command("make", "-C", "..", "build", "BINARY="+path).CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("make build: %w\n%s", err, output)
-	}
-	return dir, os.Setenv(wrapperVariable, path)
-}
+func TestMain(m *testing.M) { host.Main(m) }
 
 var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
 
 // putWrapper copies the program to where an image would have it.
 func putWrapper(tb testing.TB, path string) {
 	tb.Helper()
-	content := host.Read(tb, os.Getenv(wrapperVariable))
+	content := host.Read(tb, os.Getenv(host.WrapperVariable))
 	host.Check(tb, os.WriteFile(path, content, 0o755))
 }
 
@@ -126,29 +76,11 @@ func wantNames(tb testing.TB, want string) {
 	}
 }
 
-func proc(pid int, file string) string { return fmt.Sprintf("/proc/%d/%s", pid, file) }
-
 func read(t *testing.T, path string) string {
 	t.Helper()
 	content := host.Read(t, path)
 	return string(content)
 }
-
-// readAll reads to the end.
-func readAll(r io.Reader) string {
-	content, _ := io.ReadAll(r)
-	return string(content)
-}
-
-func number(t *testing.T, text string) int {
-	t.Helper()
-	n, err := strconv.Atoi(text)
-	host.Check(t, err)
-	return n
-}
-
-// inode returns a file's inode.
-func inode(info os.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
 
 const (
 	nftProgram    = "/usr/sbin/xtables-nft-multi"

@@ -89,7 +89,7 @@ func TestOptionsOnPages(t *testing.T) {
 	checked := 0
 	for name, text := range pages(t) {
 		for _, match := range commands.FindAllStringSubmatch(text, -1) {
-			help, err := exec.Command(os.Getenv(wrapperVariable), match[1], "--help").Output()
+			help, err := exec.Command(os.Getenv(host.WrapperVariable), match[1], "--help").Output()
 			host.Check(t, err)
 			for _, option := range regexp.MustCompile(` (--?[a-z-]+)`).FindAllStringSubmatch(match[2], -1) {
 				if !regexp.MustCompile(`(^|[ ,])` + option[1] + `\b`).Match(help) {

@@ -23,45 +23,30 @@ import (
 // is called, nothing changes that is not a name on its way to the wrapper or to an iptables program, no name that led
 // somewhere is broken, and a command that fails has changed nothing.
 func TestRandomTrees(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
 	trees := host.Number(100, 1000)
-	other := os.Getenv("TEST_TREES")
-	if other != "" {
+	if other := os.Getenv("TEST_TREES"); other != "" {
 		var err error
-		if trees, err = strconv.Atoi(other); err != nil {
-			t.Fatalf("TEST_TREES: %v", err)
-		}
+		trees, err = strconv.Atoi(other)
+		host.Check(t, err)
 	}
-	if other == "" {
-		defer func() {
-			section(t, "trees", trees, "random trees of names", "Links, loops, files and directories under the six names in /usr/sbin and /etc/alternatives, and a first\ncall, `install`, `reset` or `select` on them.")
-		}()
-	}
-	t.Run("in a container", func(t *testing.T) {
-		if !host.Contain(t) {
+	r := host.Rand(t)
+	host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	// The programs are in a directory of their own, so that /usr/sbin can be emptied each time.
+	host.Run(t, "sh", "-ec", `mkdir /run/programs; cp /usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi /bin/true /run/programs
+		mkdir /run/root; ln -s /run/programs/true /run/root/foreign`)
+	putWrapper(t, programs+"iptables-wrapper")
+	host.Run(t, "sh", "-ec", `mount -t tmpfs -o mode=755 none /usr/sbin; mount -t tmpfs -o mode=755 none /etc/alternatives`)
+	done := map[string]int{}
+	for range trees {
+		done[growAndCall(t, r)]++
+		if t.Failed() {
 			return
 		}
-		r := host.Rand(t)
-		host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-		// The programs are in a directory of their own, so that /usr/sbin can be emptied each time.
-		host.Run(t, "sh", "-ec", `mkdir /run/programs; cp /usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi /bin/true /run/programs
-			mkdir /run/root; ln -s /run/programs/true /run/root/foreign`)
-		host.Check(t, os.WriteFile("/run/programs/iptables-wrapper", wrapperContent(t), 0o755))
-		host.Run(t, "sh", "-ec", `mount -t tmpfs -o mode=755 none /usr/sbin; mount -t tmpfs -o mode=755 none /etc/alternatives`)
-		done := map[string]int{}
-		for range trees {
-			done[growAndCall(t, r)]++
-			if t.Failed() {
-				return
-			}
-		}
-		t.Logf("%v", done)
-	})
-}
-
-func wrapperContent(t *testing.T) []byte {
-	t.Helper()
-	content := host.Read(t, os.Getenv(wrapperVariable))
-	return content
+	}
+	t.Logf("%v", done)
 }
 
 const programs = "/run/programs/"
@@ -178,7 +163,7 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 			paths = append(paths, dir+name)
 		}
 	}
-	copied := func(path string) error { return os.WriteFile(path, wrapperContent(t), 0o755) }
+	copied := func(path string) error { putWrapper(t, path); return nil }
 	kinds := []func(path string) error{
 		func(path string) error {
 			if os.Link("/usr/sbin/iptables-wrapper", path) != nil {

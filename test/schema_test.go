@@ -4,6 +4,7 @@
 package test
 
 import (
+	"bytes"
 	"os/exec"
 	"strings"
 	"testing"
@@ -13,47 +14,58 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// What detect -o json prints is what docs/detect.schema.json promises, whatever can be read. That the schema promises
-// something is tested beside the library.
-func TestSchema(t *testing.T) {
+// What detect and doctor print with -o json is what their schemas promise, healthy or not, and the schemas promise something.
+func TestSchemas(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	schema, err := jsonschema.NewCompiler().Compile("../docs/detect.schema.json")
-	host.Check(t, err)
-	putWrapper(t, wrapperFile)
-	valid := func(output []byte) error {
-		value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(output)))
-		if err != nil {
-			return err
-		}
-		return schema.Validate(value)
+	installed(t)
+	const base = "https://github.com/iptables-wrappers/iptables-wrappers/blob/main/docs/"
+	compiler := jsonschema.NewCompiler()
+	schemas := map[string]*jsonschema.Schema{}
+	for _, command := range []string{"detect", "doctor"} { // the second refers to the first
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(host.Read(t, "../docs/"+command+".schema.json")))
+		host.Check(t, err)
+		host.Check(t, compiler.AddResource(base+command+".schema.json", value))
+		schemas[command], err = compiler.Compile(base + command + ".schema.json")
+		host.Check(t, err)
 	}
-	situations := [][]string{
-		{"true"},
-		{"iptables-nft", "-A", "INPUT", "-j", "ACCEPT"},
-		{"ip6tables-legacy", "-t", "mangle", "-N", "KUBE-KUBELET-CANARY"},
-		{"iptables-legacy", "-t", "security", "-A", "INPUT", "-j", "ACCEPT"},
-		{"iptables-nft", "-t", "mangle", "-N", "KUBE-KUBELET-CANARY"},
-		{"iptables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"},
-		{"ip6tables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT"},
+	valid := func(command, output string) error {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(output))
+		host.Check(t, err)
+		return schemas[command].Validate(value)
 	}
-	var last []byte
-	for _, s := range situations {
-		host.Run(t, s[0], s[1:]...)
-		for _, user := range [][]string{nil, {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, {"env", "IPTABLES_WRAPPER_MODE=nft"}} {
-			args := append(user, "iptables-wrapper", "detect", "-o", "json")
-			output, err := exec.Command(args[0], args[1:]...).Output()
-			if err != nil {
-				t.Fatalf("%v: %v", args, err)
+	last := map[string]string{}
+	for _, situation := range []string{
+		"true", "iptables-nft -A INPUT -j ACCEPT", "ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY", "iptables-legacy -t security -A INPUT -j ACCEPT",
+		"iptables -A INPUT -j ACCEPT", "iptables-legacy -t mangle -N KUBE-IPTABLES-HINT",
+		"ip6tables-nft -t mangle -N KUBE-IPTABLES-HINT", "ip6tables-nft -t mangle -X KUBE-IPTABLES-HINT; iptables-wrapper select --mode nft", "rm /usr/sbin/xtables-legacy-multi", "ln -sf /gone /usr/sbin/ip6tables",
+	} {
+		host.Run(t, "sh", "-c", situation)
+		for _, user := range []string{"", "setpriv --reuid=65534 --regid=65534 --clear-groups", "env IPTABLES_WRAPPER_MODE=nft"} {
+			for command := range schemas {
+				output, _ := exec.Command("sh", "-c", user+" iptables-wrapper "+command+" -o json").Output() // doctor's status is 1 if there is a problem
+				last[command] = string(output)
+				if err := valid(command, last[command]); err != nil {
+					t.Errorf("%s, %s: %v\n%s", situation, user, err, output)
+				}
 			}
-			if err := valid(output); err != nil {
-				t.Errorf("%v, %v: %v\n%s", s, args, err, output)
-			}
-			last = output
 		}
 	}
-	if !strings.Contains(string(last), `"network"`) || !strings.Contains(string(last), `"here"`) || valid([]byte(strings.Replace(string(last), `"how"`, `"why"`, 1))) == nil {
-		t.Errorf("what the command adds to the library's form is not checked:\n%s", last)
+	for command, changes := range map[string][]string{
+		"detect": {`"how": `, `"why": `},
+		"doctor": {
+			`"version": 4`, `"version": 3`, `"severity": "problem"`, `"severity": "fatal"`, `"fix": "`, `"advice": "`, `"code": "`, `"name": "`,
+			`"where": "`, `"where": "in the `, `"differs": `, `"different": `, `"CAP_NET_RAW"`, `"CAP_NET"`,
+			`"name": "ip6tables"`, `"name": "ip7tables"`, `"has": "yes"`, `"has": true`, `"namespace"`, `"netns"`,
+		},
+	} {
+		for i := 0; i < len(changes); i += 2 {
+			if text := strings.Replace(last[command], changes[i], changes[i+1], 1); text == last[command] {
+				t.Errorf("%s: no %s in %s", command, changes[i], text)
+			} else if valid(command, text) == nil {
+				t.Errorf("%s: %s is valid", command, changes[i+1])
+			}
+		}
 	}
 }

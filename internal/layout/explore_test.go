@@ -65,12 +65,12 @@ func TestEveryInterleaving(t *testing.T) {
 	}
 	total := 0
 	for _, pair := range [][2]string{
-		{"guess nft", "count legacy"}, {"kubelet nft", "count legacy"}, {"kubelet nft", "kubelet legacy"}, {"guess nft", "kubelet legacy"},
+		{"guess nft", "count legacy"}, {"kubelet nft", "count legacy"}, {"guess nft", "kubelet legacy"},
 		{"reset", "count legacy"}, {"install", "count legacy"}, {"reset", "select legacy"},
 	} {
 		total += explore(t, layouts[0], true, actor[pair[0]], actor[pair[1]])
 	}
-	if total < 3_000 {
+	if total < 2_500 {
 		t.Errorf("only %d states", total)
 	}
 	if os.Getenv("TEST_ALL") != "" {

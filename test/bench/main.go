@@ -16,10 +16,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/bench/measure"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -144,10 +141,9 @@ func contained(row measure.Row, scratch string) (result measure.Result, err erro
 	if err != nil {
 		return result, err
 	}
-	cmd := exec.Command(filepath.Join(scratch, "inside"), string(encoded), filepath.Join(scratch, "layer"))
+	cmd := host.Contained(mounts, filepath.Join(scratch, "inside"), string(encoded), filepath.Join(scratch, "layer"))
 	// The process that measures shall not run beside what it measures: no second thread of it, no collection of garbage.
-	cmd.Env = append(host.Environment(mounts), "GOMAXPROCS=1", "GOGC=off")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: host.Namespaces, Pdeathsig: unix.SIGKILL}
+	cmd.Env = append(cmd.Env, "GOMAXPROCS=1", "GOGC=off")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	for _, controller := range []string{"", "cpu/", "memory/"} {

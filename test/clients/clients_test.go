@@ -177,24 +177,6 @@ func boxes(n int) []box {
 	return []box{situations[n%len(situations)], situations[(n+10)%len(situations)]}
 }
 
-// Without TEST_ALL, all situations are covered.
-func TestBoxes(t *testing.T) {
-	t.Setenv("TEST_ALL", "")
-	for n := range all {
-		covered := map[string]bool{}
-		for i := range 10 {
-			for _, b := range boxes(n + i) {
-				covered[b.String()] = true
-			}
-		}
-		for _, b := range situations {
-			if !covered[b.String()] {
-				t.Errorf("clients %d to %d miss %s", n, n+9, b)
-			}
-		}
-	}
-}
-
 func TestClients(t *testing.T) {
 	for n, c := range all {
 		for _, b := range boxes(n) {

@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -97,18 +98,18 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, 0o755)
 }
 
+// alternatives registers the names with update-alternatives.
+const alternatives = `
+for group in iptables ip6tables; do
+	update-alternatives --force --quiet --install /usr/sbin/$group $group "$WRAPPER" 100 --slave /usr/sbin/$group-save $group-save "$WRAPPER" \
+		--slave /usr/sbin/$group-restore $group-restore "$WRAPPER"
+	update-alternatives --force --quiet --set $group "$WRAPPER"
+done`
+
 // lay points the six names at the wrapper, as if nothing had been called yet.
 func (c *container) lay() error {
-	if c.names != "links" && c.names != "alternatives" {
-		cmd := exec.Command("sh", "-e", c.names)
-		cmd.Env = append(os.Environ(), "WRAPPER="+c.file)
-		if output, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w\n%s", c.names, err, output)
-		}
-		return nil
-	}
 	file := c.file
-	if !isIPTables(file) {
+	if named := c.names == "links" || c.names == "alternatives"; named && !isIPTables(file) {
 		file = "/usr/sbin/iptables-wrapper"
 		if _, err := os.Stat(file); err != nil {
 			if err := copyFile(c.file, file); err != nil {
@@ -119,25 +120,19 @@ func (c *container) lay() error {
 	if c.names == "links" {
 		for _, name := range names {
 			path := filepath.Join("/usr/sbin", name)
-			if err := os.Remove(path); err != nil {
-				return err
-			}
-			if err := os.Symlink(file, path); err != nil {
+			if err := errors.Join(os.Remove(path), os.Symlink(file, path)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	for _, group := range []string{"iptables", "ip6tables"} {
-		args := []string{"--install", "/usr/sbin/" + group, group, file, "100"}
-		for _, action := range []string{"-save", "-restore"} {
-			args = append(args, "--slave", "/usr/sbin/"+group+action, group+action, file)
-		}
-		for _, args := range [][]string{args, {"--set", group, file}} {
-			if output, err := exec.Command("update-alternatives", append([]string{"--force", "--quiet"}, args...)...).CombinedOutput(); err != nil {
-				return fmt.Errorf("update-alternatives: %w\n%s", err, output)
-			}
-		}
+	cmd := exec.Command("sh", "-e", c.names)
+	if c.names == "alternatives" {
+		cmd.Args = []string{"sh", "-e", "-c", alternatives}
+	}
+	cmd.Env = append(os.Environ(), "WRAPPER="+file)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", c.names, err, output)
 	}
 	return nil
 }

@@ -14,17 +14,13 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -137,15 +133,13 @@ func (w wrapper) examine(matching *regexp.Regexp) ([]result, error) {
 	free := make(chan struct{}, runtime.NumCPU())
 	var wait sync.WaitGroup
 	for i := range results {
-		wait.Add(1)
 		free <- struct{}{}
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			printed, err := w.contain(results[i].situation)
 			results[i].got, results[i].besides, _ = strings.Cut(printed, "\x00")
 			errs[i] = err
 			<-free
-		}()
+		})
 	}
 	wait.Wait()
 	if matching.MatchString(throughout.ID()) {
@@ -182,9 +176,7 @@ func (w wrapper) contain(s situation) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	cmd := exec.Command("/proc/self/exe", "-wrapper", w.file, "-names", w.names, "-inside", s.ID())
-	cmd.Env = host.Environment(dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: host.Namespaces, Pdeathsig: unix.SIGKILL}
+	cmd := host.Contained(dir, "/proc/self/exe", "-wrapper", w.file, "-names", w.names, "-inside", s.ID())
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {

@@ -1,6 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package containers asks doctor about random containers: what it says must be so, what it says nothing of must be right, and
+// each fix must cure its finding.
 package containers
 
 import (
@@ -9,46 +11,30 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// TestContainers makes TEST_CONTAINERS of them. TEST_SEED repeats a run, in which each container has a seed of its own.
+func TestMain(m *testing.M) { host.Main(m) }
+
+// TestContainers makes the same fifty containers each time; TEST_CONTAINERS=N makes N that nobody has seen, TEST_SEED=N that one.
 func TestContainers(t *testing.T) {
-	n := 50
-	if other := os.Getenv("TEST_CONTAINERS"); other != "" {
-		var err error
-		if n, err = strconv.Atoi(other); err != nil {
-			t.Fatalf("TEST_CONTAINERS: %v", err)
-		}
+	if !host.Contain(t) {
+		return
 	}
-	t.Run("in a container", func(t *testing.T) {
-		if !host.Contain(t) {
-			return
-		}
-		program, err := os.ReadFile(os.Getenv(wrapperVariable))
-		if err == nil {
-			err = os.WriteFile("/usr/sbin/iptables-wrapper", program, 0o755)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := host.Rand(t)
-		open(t).close() // makes the layers' directory
-		for range n {
-			seed := r.Uint64()
-			t.Run(fmt.Sprint(seed), func(t *testing.T) {
-				t.Parallel()
-				s := random(rand.New(rand.NewPCG(seed, 0)))
-				if wrong, _ := check(t, s, seed); wrong != "" {
-					t.Error(shrunk(t, s, seed))
-				}
-			})
-		}
-	})
+	host.Check(t, os.WriteFile("/usr/sbin/iptables-wrapper", host.Read(t, os.Getenv(host.WrapperVariable)), 0o755))
+	open(t).close() // makes the layers' directory
+	for _, seed := range host.Seeds(t, "TEST_CONTAINERS") {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			s := random(rand.New(rand.NewPCG(seed, 0)))
+			if wrong, _ := check(t, s, seed); wrong != "" {
+				t.Error(shrunk(t, s, seed))
+			}
+		})
+	}
 }
 
 // shrunk makes a state as plain as it can be while something is wrong with it, and returns that as a script.

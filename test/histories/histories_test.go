@@ -7,7 +7,6 @@ package histories
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,14 +26,8 @@ import (
 // A history that breaks a promise is shrunk and printed as a script for test/script.
 func TestHistories(t *testing.T) {
 	image := makeImage(t)
-	first, number := uint64(1), uint64(50)
-	if scan(t, "TEST_HISTORIES", &number) {
-		first = rand.Uint64() >> 16
-	} else if scan(t, "TEST_SEED", &first) {
-		number = 1
-	}
 	var failed atomic.Int32
-	for seed := first; seed < first+number; seed++ {
+	for _, seed := range host.Seeds(t, "TEST_HISTORIES") {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			h := random(seed)
@@ -43,14 +36,6 @@ func TestHistories(t *testing.T) {
 			}
 		})
 	}
-}
-
-func scan(t *testing.T, name string, n *uint64) bool {
-	s := os.Getenv(name)
-	if _, err := fmt.Sscan(s, n); s != "" && err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return s != ""
 }
 
 // A wrapper that answers nft whatever it sees, and one that remembers nothing, are found out, in few events.
@@ -74,15 +59,8 @@ func makeImage(t *testing.T) string {
 	if unix.Geteuid() != 0 {
 		host.Cannot(t, "make containers; run it as root")
 	}
-	wrapper := os.Getenv("IPTABLES_WRAPPER")
-	if wrapper == "" {
-		// The result depends on these files, which "go test" notices only if the test looks at them.
-		for _, pattern := range []string{"../../*.go", "../../*/*.go", "../../internal/*/*.go", "../../go.mod"} {
-			_, _ = filepath.Glob(pattern)
-		}
-		wrapper = filepath.Join(t.TempDir(), "iptables-wrapper")
-		host.Run(t, "make", "-C", "../..", "build", "BINARY="+wrapper)
-	}
+	wrapper, err := host.Wrapper()
+	host.Check(t, err)
 	image := filepath.Join(t.TempDir(), "image")
 	host.Run(t, "env", "IMAGE="+image, "IPTABLES_WRAPPER="+wrapper, "sh", "-ec", imageScript)
 	return image

@@ -48,12 +48,11 @@ func Contain(t *testing.T) bool {
 		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
 	}
 	args := []string{"-test.run=" + strings.Join(pattern, "/"), "-test.v", "-test.timeout=1h"}
-	cmd := exec.Command(self, append(args, extraArgs()...)...)
 	// Not t.TempDir: a comma in a test's name would end a mount option.
 	dir, err := os.MkdirTemp("", "container")
 	Check(t, err)
 	defer os.Remove(dir)
-	cmd.Env = Environment(dir)
+	cmd := Contained(dir, self, append(args, extraArgs()...)...)
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); name == "CI" || name == "IPTABLES_WRAPPER" || strings.HasPrefix(name, "TEST_") {
 			cmd.Env = append(cmd.Env, variable)
@@ -61,7 +60,6 @@ func Contain(t *testing.T) bool {
 	}
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: Namespaces, Pdeathsig: unix.SIGKILL}
 	err = cmd.Run()
 	switch passed := bytes.Contains(output.Bytes(), []byte("--- PASS: "+t.Name()+" ")); {
 	case err != nil && cmd.ProcessState == nil:
@@ -76,12 +74,12 @@ func Contain(t *testing.T) bool {
 	return false
 }
 
-// Namespaces are those that a container has of its own.
-const Namespaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
-
-// Environment is that of a container's first process, which must call Enter. The mounts take an empty directory.
-func Environment(dir string) []string {
-	return []string{inside + "=" + dir, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+// Contained is a container's first process, which must call Enter. The mounts take an empty directory.
+func Contained(dir, program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Env = []string{inside + "=" + dir, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC, Pdeathsig: unix.SIGKILL}
+	return cmd
 }
 
 // extraArgs are the arguments of this test run that a contained test needs too.

@@ -44,8 +44,8 @@ func TestContainerIsThatOfAnyMachine(t *testing.T) {
 		ln -s nft /dev/shm/iptables-wrapper.0; ln -s legacy /run/iptables-wrapper.0`)
 	self, err := os.Executable()
 	host.Check(t, err)
-	cmd := exec.Command("sh", "-c", "trap '' HUP INT; exec unshare --mount --pid --fork --net $0", self)
-	cmd.Env = append(host.Environment(t.TempDir()), "TEST_DESCRIBE=1")
+	cmd := host.Contained(t.TempDir(), "sh", "-c", "trap '' HUP INT; exec $0", self)
+	cmd.Env = append(cmd.Env, "TEST_DESCRIBE=1")
 	output, err := cmd.Output()
 	if err != nil || !strings.Contains(string(output), before) {
 		t.Errorf("%v: got %s\nwant %s", err, output, before)

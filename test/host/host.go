@@ -8,6 +8,7 @@ package host
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -65,14 +66,21 @@ func Feed(tb testing.TB, stdin, name string, args ...string) string {
 	tb.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Stdin = strings.NewReader(stdin)
+	return Output(tb, cmd)
+}
+
+// Output runs a command, which must end with status 0, and returns its standard output.
+func Output(tb testing.TB, cmd *exec.Cmd) string {
+	tb.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		Cannot(tb, "run %s: it is not installed; make test installs it", name)
+		Cannot(tb, "run %s: it is not installed; make test installs it", cmd.Path)
 	}
 	if err != nil {
-		tb.Fatalf("%s: %v\n%s", cmd, err, stderr.String())
+		said := stdout.String() + stderr.String()
+		tb.Fatalf("%s: %v\n%s", cmd, err, said[max(0, len(said)-10000):])
 	}
 	return stdout.String()
 }
@@ -110,6 +118,28 @@ func Printed(tb testing.TB, example func()) string {
 		tb.Fatal(err)
 	}
 	return string(content)
+}
+
+// Seeds are 1 to 50, the one that TEST_SEED names, or as many as a variable says that nobody has seen.
+func Seeds(tb testing.TB, variable string) (all []uint64) {
+	tb.Helper()
+	first, number := uint64(1), uint64(50)
+	for name, n := range map[string]*uint64{"TEST_SEED": &first, variable: &number} {
+		if text := os.Getenv(name); text != "" {
+			_, err := fmt.Sscan(text, n)
+			Check(tb, err)
+		}
+	}
+	switch {
+	case os.Getenv(variable) != "":
+		first = rand.Uint64() >> 16
+	case os.Getenv("TEST_SEED") != "":
+		number = 1
+	}
+	for seed := first; seed < first+number; seed++ {
+		all = append(all, seed)
+	}
+	return all
 }
 
 // Rand returns a source of random numbers and logs how to get the same ones again.

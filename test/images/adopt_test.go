@@ -5,6 +5,7 @@ package images
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func TestAdoptedKind(t *testing.T) {
 	for _, mode := range bothModes {
 		n := bareNode(t)
 		n.feed(t, "*nat\n:DOCKER_OUTPUT - [0:0]\n-A OUTPUT -d 127.0.0.11/32 -j DOCKER_OUTPUT\nCOMMIT\n", "iptables-"+mode+"-restore")
-		args := append(append([]string{"run", "--rm"}, rights(n)...), ulimits...)
+		args := append(append([]string{"run", "--rm"}, rights(n)...), host.Ulimits...)
 		if got := podman(t, append(args, ref, "readlink", "-f", "/usr/sbin/iptables")...); got != "/usr/sbin/xtables-"+mode+"-multi" {
 			t.Errorf("%s: got %s", mode, got)
 		}
@@ -116,6 +117,26 @@ func TestAdoptingPage(t *testing.T) {
 		if _, stage, found := strings.Cut(line, " AS "); found && !slices.Contains([]string{"wrapper", "staged", "debian"}, stage) &&
 			!slices.ContainsFunc(adopted, func(a adoption) bool { return a.stage == stage }) {
 			t.Errorf("no test builds %s", stage)
+		}
+	}
+}
+
+// The Dockerfile in the README, and the call below it, work on hosts of both modes. Only what comes from a registry is
+// replaced, and the host's network.
+func TestReadme(t *testing.T) {
+	wantAll(t)
+	readme := host.Read(t, top+"/README.md")
+	found := regexp.MustCompile("(?s)```dockerfile\n(.*?)```.*?\n    docker run --rm --network host (.*?) my-image (.*?)\n").FindStringSubmatch(string(readme))
+	if found == nil {
+		t.Fatal("the README has no Dockerfile with a call below it")
+	}
+	text := strings.NewReplacer("debian:trixie-slim", base(t, "debian:trixie")).Replace(found[1])
+	text = regexp.MustCompile(`ghcr\.io/iptables-wrappers/iptables-wrapper:v\S+`).ReplaceAllLiteralString(text, base(t, "iptables-wrapper"))
+	ref := build(t, "readme", dockerfile(t, strings.Split(strings.TrimSpace(text), "\n")...))
+	for _, mode := range bothModes {
+		args := slices.Concat([]string{"run", "--rm", newNode(t, mode).network()}, host.Ulimits, strings.Fields(found[2]), []string{ref}, strings.Fields(found[3]))
+		if got := podman(t, args...); !strings.HasSuffix(got, version(mode)) {
+			t.Errorf("%s: got %s", mode, got)
 		}
 	}
 }

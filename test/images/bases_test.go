@@ -4,8 +4,6 @@
 package images
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -85,31 +83,20 @@ func makeBase(tb testing.TB, name string) string {
 
 // wrapperContext returns a directory for an image of the wrapper that needs no compiler in a container: the wrapper, its
 // licence and a Dockerfile.
-func wrapperContext(tb testing.TB, env ...string) (dir string) {
+func wrapperContext(tb testing.TB) (dir string) {
 	tb.Helper()
 	dir = dockerfile(tb, "FROM scratch", "COPY iptables-wrapper LICENSE /", `ENTRYPOINT ["/iptables-wrapper"]`)
-	binary := os.Getenv("IPTABLES_WRAPPER")
-	if len(env) > 0 || binary == "" {
-		binary = filepath.Join(baseDir, "iptables-wrapper") // make takes no path with a test's name
-		host.Run(tb, "env", append(env, "make", "--no-print-directory", "-C", top, "build", "BINARY="+binary)...)
-	}
+	binary, err := host.Wrapper()
+	host.Check(tb, err)
 	host.Run(tb, "cp", binary, dir+"/iptables-wrapper")
 	host.Run(tb, "cp", top+"/LICENSE", dir)
 	return dir
 }
 
-// debian makes an image of a suite from Debian's archive, once on this machine. It holds apt and what that needs.
+// debian makes an image of a suite from Debian's archive.
 func debian(tb testing.TB, suite string) string {
 	tb.Helper()
-	tar := filepath.Join(cache(tb), suite+".tar")
-	if _, err := os.Stat(tar); err != nil {
-		unfinished := filepath.Join(tb.TempDir(), suite+".tar")
-		// A mirror may lag behind so far that sid's list, valid for a week, has run out. Its signature is checked.
-		output(tb, exec.Command("mmdebstrap", "--quiet", "--variant=apt", "--format=tar", "--include=ca-certificates",
-			`--aptopt=Acquire::Check-Valid-Until "false"`, `--aptopt=Acquire::Languages "none"`,
-			suite, unfinished, "http://deb.debian.org/debian"))
-		host.Run(tb, "mv", unfinished, tar) // perhaps to another file system
-	}
+	tar := host.DebianTar(tb, suite, suite, "--include=ca-certificates")
 	name := "localhost/debian:" + suite
 	if command(tb, "image", "exists", name).Run() != nil {
 		podman(tb, "import", "--quiet", tar, name)

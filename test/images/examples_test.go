@@ -110,7 +110,7 @@ func (p pod) args(t *testing.T, c container, more ...string) []string {
 	if ref == nil {
 		t.Fatalf("no image %s", c.Image)
 	}
-	args := append([]string{"run", "--rm", p.network.network()}, ulimits...)
+	args := append([]string{"run", "--rm", p.network.network()}, host.Ulimits...)
 	for _, capability := range c.SecurityContext.Capabilities.Drop {
 		args = append(args, "--cap-drop", capability)
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,9 +24,6 @@ import (
 // top is the top of the repository.
 const top = "../.."
 
-// ulimits are what podman must not raise where it cannot.
-var ulimits = []string{"--ulimit", "nofile=20000:20000", "--ulimit", "nproc=4096:4096"}
-
 // wantAll ends a test that "make test" leaves out: where nothing has been built before, it takes minutes.
 func wantAll(tb testing.TB) {
 	tb.Helper()
@@ -34,51 +32,24 @@ func wantAll(tb testing.TB) {
 	}
 }
 
-// cache is where base images, and podman's storage, stay for the next run.
-func cache(tb testing.TB) string {
-	tb.Helper()
-	dir, err := cacheDir()
-	host.Check(tb, err)
-	return dir
-}
-
-func cacheDir() (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		dir = os.TempDir()
-	}
-	dir = filepath.Join(dir, "iptables-wrappers")
-	return dir, os.MkdirAll(dir, 0o755)
-}
-
 // possible ends a test where containers cannot be run.
 func possible(tb testing.TB) {
 	tb.Helper()
 	if os.Geteuid() != 0 {
 		host.Cannot(tb, "run containers: run it as root")
 	}
-	for _, program := range []string{"podman", "runc", "mmdebstrap", "ip", "nsenter", "iptables-nft"} {
-		if _, err := exec.LookPath(program); err != nil {
-			host.Cannot(tb, "run %s: it is not installed; make test-images installs it", program)
-		}
-	}
+	host.Needs(tb, "podman", "runc", "mmdebstrap", "ip", "nsenter", "iptables-nft")
 }
 
 // command is podman with the storage that all runs of these tests share.
 func command(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	possible(tb)
-	return podmanCommand(filepath.Join(cache(tb), "storage"), runRoot, args...)
+	return host.Podman(storage, runRoot, args...)
 }
 
-// runRoot is where podman keeps what must not survive a reboot.
-const runRoot = "/run/iptables-wrappers-test"
-
-func podmanCommand(storage, runRoot string, args ...string) *exec.Cmd {
-	return exec.Command("podman", append([]string{
-		"--root", storage, "--runroot", runRoot, "--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level", "error",
-	}, args...)...)
-}
+// The second is where podman keeps what must not survive a reboot.
+var storage, runRoot = host.Cache("storage"), "/run/iptables-wrappers-test"
 
 // TestMain removes what interrupted runs have left, and afterwards old images that have no name.
 func TestMain(m *testing.M) {
@@ -104,33 +75,28 @@ func runTests(m *testing.M) (status int, err error) {
 	if os.Geteuid() != 0 { // no container can be run
 		return m.Run(), nil
 	}
-	dir, err := cacheDir()
-	if err != nil {
-		return 1, err
-	}
-	storage := filepath.Join(dir, "storage")
-	lock, err := share(storage)
+	lock, err := share()
 	if err != nil {
 		return 1, err
 	}
 	status = m.Run()
-	prune(lock, storage, runRoot)
+	prune(lock)
 	return status, nil
 }
 
-// share keeps others from removing images from a storage until the file is closed.
-func share(storage string) (lock *os.File, err error) {
+// share keeps others from removing images from the storage until the file is closed.
+func share() (lock *os.File, err error) {
 	if lock, err = os.Create(storage + ".lock"); err != nil {
 		return nil, err
 	}
 	return lock, unix.Flock(int(lock.Fd()), unix.LOCK_SH)
 }
 
-// prune removes old images without a name, unless others share the storage. An image loses its name when another checkout
+// prune removes old images without a name, unless others share it. An image loses its name when another checkout
 // builds one of that name, and podman cannot list images while one is being removed.
-func prune(lock *os.File, storage, runRoot string) {
+func prune(lock *os.File) {
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-		_ = podmanCommand(storage, runRoot, "image", "prune", "--force", "--filter", "until=24h").Run()
+		_ = host.Podman(storage, runRoot, "image", "prune", "--force", "--filter", "until=24h").Run()
 	}
 }
 
@@ -143,28 +109,7 @@ const prefix = "iptables-wrapper-test-"
 // podman runs a command of podman's that must succeed, and returns what it prints.
 func podman(tb testing.TB, args ...string) string {
 	tb.Helper()
-	return output(tb, command(tb, args...))
-}
-
-func output(tb testing.TB, cmd *exec.Cmd) string {
-	tb.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	if errors.Is(err, exec.ErrNotFound) {
-		host.Cannot(tb, "run %s: it is not installed; make test-images installs it", cmd.Path)
-	}
-	if err != nil {
-		tb.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, tail(stdout.String()), tail(stderr.String()))
-	}
-	return strings.TrimSuffix(stdout.String(), "\n")
-}
-
-func tail(s string) string {
-	if len(s) > 6000 {
-		return "[…]" + s[len(s)-6000:]
-	}
-	return s
+	return strings.TrimSuffix(host.Output(tb, command(tb, args...)), "\n")
 }
 
 // build builds an image and returns its ID. No image is fetched. RUN lines have the network of this machine, for the package
@@ -172,7 +117,7 @@ func tail(s string) string {
 func build(tb testing.TB, name, dir string, args ...string) (id string) {
 	tb.Helper()
 	args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--tag", "localhost/" + name}, args...)
-	return podman(tb, append(append(args, ulimits...), dir)...)
+	return podman(tb, append(append(args, host.Ulimits...), dir)...)
 }
 
 // result is what a container printed, and its status.
@@ -197,7 +142,7 @@ func runArgs(tb testing.TB, i built, script string, options ...string) []string 
 		shell = base(tb, "capable-shell") + ":/busybox:ro,suid"
 	}
 	args := []string{"run", "--rm", "--interactive", "--volume", shell, "--entrypoint", "/busybox"}
-	args = append(append(append(args, ulimits...), options...), i.ref)
+	args = append(append(append(args, host.Ulimits...), options...), i.ref)
 	if i.nonroot && !i.capable {
 		args = append(args, "setpriv", "--ambient-caps", "-net_admin,-net_raw", "--inh-caps", "-net_admin,-net_raw", "/busybox")
 	}
@@ -215,4 +160,55 @@ func start(tb testing.TB, stdin string, cmd *exec.Cmd) result {
 	}
 	warning := regexp.MustCompile(`# Warning: iptables-legacy tables present, use .* to see them\n`)
 	return result{stdout.String(), warning.ReplaceAllString(stderr.String(), ""), cmd.ProcessState.ExitCode()}
+}
+
+// node is a host's network namespace.
+type node struct{ name string }
+
+// newNode makes a host that uses a mode: kubelet's hint is in it, and the other backend has more rules.
+func newNode(tb testing.TB, mode string) node {
+	tb.Helper()
+	n := bareNode(tb)
+	var rules strings.Builder
+	rules.WriteString("*filter\n")
+	for i := range 20 {
+		fmt.Fprintf(&rules, "-A INPUT -s 198.51.100.%d -j DROP\n", i)
+	}
+	rules.WriteString("COMMIT\n")
+	n.feed(tb, rules.String(), "iptables-"+other(mode)+"-restore")
+	n.feed(tb, "", "ip6tables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	return n
+}
+
+// bareNode has nothing in it.
+func bareNode(tb testing.TB) node {
+	tb.Helper()
+	possible(tb)
+	nodes.Lock()
+	nodes.made++
+	n := node{fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), nodes.made)}
+	nodes.Unlock()
+	host.Run(tb, "ip", "netns", "add", n.name)
+	tb.Cleanup(func() { _ = exec.Command("ip", "netns", "delete", n.name).Run() })
+	return n
+}
+
+var nodes struct {
+	sync.Mutex
+	made int
+}
+
+// feed runs iptables or a restore on the node. It waits for the xtables lock, which the whole machine shares.
+func (n node) feed(tb testing.TB, stdin, name string, args ...string) string {
+	tb.Helper()
+	return host.Feed(tb, stdin, "ip", append([]string{"netns", "exec", n.name, name, "--wait"}, args...)...)
+}
+
+func (n node) network() string { return "--network=ns:/run/netns/" + n.name }
+
+func other(mode string) string {
+	if mode == "nft" {
+		return "legacy"
+	}
+	return "nft"
 }

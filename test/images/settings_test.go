@@ -172,7 +172,7 @@ iptables-restore --noflush; iptables -S INPUT | /busybox grep -c 192.0.2.1; lead
 func inBuild(t *testing.T, i built, mode string) string {
 	n := newNode(t, mode)
 	dir := dockerfile(t, "FROM "+i.ref, fmt.Sprintf(`RUN ["%s/iptables", "--version"]`, i.dir))
-	cmd := command(t, append(append([]string{"build", "--no-cache", "--quiet", "--pull=never", "--network", "host"}, ulimits...), dir)...)
+	cmd := command(t, append(append([]string{"build", "--no-cache", "--quiet", "--pull=never", "--network", "host"}, host.Ulimits...), dir)...)
 	cmd.Path, cmd.Args = "/usr/bin/nsenter", append([]string{"nsenter", "--net=/run/netns/" + n.name}, cmd.Args...)
 	got := start(t, "", cmd)
 	if strings.Contains(strings.ToLower(got.stderr), "operation not permitted") {

@@ -16,7 +16,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -67,33 +66,18 @@ func persist(start func() (string, error)) (text string, boots int, ended error)
 	return text, boots, ended
 }
 
-// console collects what a guest writes.
-type console struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-func (c *console) Write(p []byte) (int, error) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.text.Write(p)
-}
-
-func (c *console) String() string {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.text.String()
-}
-
 // boot starts the machine, waits until it ends, and returns its console.
 func (m machine) boot(tb testing.TB, accel string, begin, limit time.Duration, parameters string) (text string, ended error) {
 	tb.Helper()
 	ctx, cancel := context.WithCancelCause(tb.Context())
 	defer cancel(nil)
-	var c console
+	c := filepath.Join(tb.TempDir(), "console")
+	file, err := os.Create(c)
+	host.Check(tb, err)
+	defer file.Close()
 	within := func(limit time.Duration, mark string) *time.Timer {
 		return time.AfterFunc(limit, func() {
-			if !strings.Contains(c.String(), mark) {
+			if text, _ := os.ReadFile(c); !bytes.Contains(text, []byte(mark)) {
 				cancel(fmt.Errorf("it hangs: no %q within %s", mark, limit))
 			}
 		})
@@ -107,9 +91,9 @@ func (m machine) boot(tb testing.TB, accel string, begin, limit time.Duration, p
 		"-display", "none", "-monitor", "none", "-serial", "stdio", "-kernel", m.image, "-initrd", m.initramfs,
 		"-append", "console=ttyS0 loglevel=1 panic=-1 no_timer_check print-fatal-signals=1 rdinit=/init "+parameters)
 	var stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &c, &stderr
+	cmd.Stdout, cmd.Stderr = file, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	err := cmd.Run()
+	err = cmd.Run()
 	if cmd.ProcessState != nil {
 		tb.Logf("the guest took %s of a processor", (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Round(time.Second))
 	}
@@ -119,7 +103,7 @@ func (m machine) boot(tb testing.TB, accel string, begin, limit time.Duration, p
 	case err != nil:
 		err = fmt.Errorf("%w: %s", err, stderr.Bytes())
 	}
-	return c.String(), err
+	return string(host.Read(tb, c)), err
 }
 
 // accelerator is kvm if a kernel boots with it, and tcg if not. That there is a /dev/kvm does not mean that it works.
@@ -132,7 +116,7 @@ func (m machine) accelerator(tb testing.TB) string {
 	}
 	id := host.Read(tb, "/proc/sys/kernel/random/boot_id")
 	// It takes the whole time limit to find that out, so it is remembered until this machine boots again.
-	known := filepath.Join(cache(tb), "no-kvm")
+	known := filepath.Join(host.Cache("kernels"), "no-kvm")
 	if content, err := os.ReadFile(known); err == nil && bytes.Equal(content, id) {
 		return "tcg"
 	}

@@ -147,10 +147,9 @@ func (s state) enter(name string) (err error) {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("/init")
-	cmd.Env = append(host.Environment(dir), inState+"="+name)
+	cmd := host.Contained(dir, "/init")
+	cmd.Env = append(cmd.Env, inState+"="+name)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: host.Namespaces}
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("run the container of state %s: %w", name, err)
 	}

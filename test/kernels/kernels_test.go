@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,7 +68,7 @@ func TestKernels(t *testing.T) {
 			t.Fatalf("-case %q is neither in states_test.go nor %s", name, scripts)
 		}
 	}
-	possible(t)
+	host.Needs(t, qemu, "mmdebstrap", "depmod", "xz", "cpio")
 	programs, root := build(t), guestRoot(t)
 	for _, k := range all {
 		if few() && k.name == fewKernel || !few() && (*onlyKernel == "" || k.name == *onlyKernel) {
@@ -133,16 +132,6 @@ func durations(steps []step) (text string) {
 	return text
 }
 
-// possible ends a test where no kernel can be had or booted.
-func possible(tb testing.TB) {
-	tb.Helper()
-	for _, program := range []string{qemu, "mmdebstrap", "depmod", "xz", "cpio"} {
-		if _, err := exec.LookPath(program); err != nil {
-			host.Cannot(tb, "boot kernels: %v; make test-kernels installs it", err)
-		}
-	}
-}
-
 // build makes what runs inside, and returns where it belongs there.
 func build(tb testing.TB) map[string]string {
 	tb.Helper()
@@ -165,4 +154,48 @@ func build(tb testing.TB) map[string]string {
 		host.Run(tb, "env", "GOARCH="+arch, "make", "--no-print-directory", "-C", top, "build", "BINARY="+dir+"/"+arch)
 	}
 	return files
+}
+
+// hostStates are the scripts of test/script that are about what a host is. They run in the guest, unchanged, on every
+// kernel, with one of the builds.
+var hostStates = []string{
+	"as-user", "canary", "detect-netns", "detect-output", "docker-host", "hint", "hint-against-canary", "hint-in-both", "ipv6-off",
+	"large-rule", "no-net-admin", "no-net-raw", "nodes", "nothing-on-the-host", "other-namespace", "rule-count", "undecodable-rule",
+	"user-namespace", "wrong-chains",
+}
+
+var builds = []string{"amd64", "386"}
+
+// runScripts is what the guest does.
+func runScripts(build string) error {
+	fmt.Println(stateMark + scripts)
+	if err := os.Chdir("/test"); err != nil {
+		return err
+	}
+	if err := os.Setenv("IPTABLES_WRAPPER", "/wrapper/"+build); err != nil {
+		return err
+	}
+	return run(scripts, "", "/test/test", "-test.v", "-test.run=^TestScript$/^("+strings.Join(hostStates, "|")+")$")
+}
+
+func judgeScripts(t *testing.T, report []section) {
+	if len(report) != 1 || len(report[0].steps) != 1 {
+		t.Fatalf("the scripts ran in %d states, not in one", len(report))
+	}
+	output := report[0].steps[0].Stdout
+	for _, script := range hostStates {
+		if !strings.Contains(output, "    --- PASS: TestScript/"+script+" ") {
+			t.Errorf("%s:\n%s", script, about(output, script))
+		}
+	}
+}
+
+// about is what the output of a test run says about one script.
+func about(output, script string) string {
+	_, part, _ := strings.Cut(output, "=== RUN   TestScript/"+script+"/")
+	part, _, _ = strings.Cut(part, "\n=== ")
+	if len(part) > 3000 {
+		part = "[…]" + part[len(part)-3000:]
+	}
+	return part
 }

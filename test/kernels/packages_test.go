@@ -5,7 +5,6 @@ package kernels
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,25 +23,11 @@ type kernel struct {
 
 var all = []kernel{{"5.10", "bullseye", "386"}, {"6.1", "bookworm", "amd64"}, {"6.12", "trixie", "386"}, {"sid", "sid", "amd64"}}
 
-const archive = "http://deb.debian.org/debian"
-
-// cache is where packages stay for the next run. It is used as it is: remove it to start from today's.
-func cache(tb testing.TB) string {
-	tb.Helper()
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		dir = os.TempDir()
-	}
-	dir = filepath.Join(dir, "iptables-wrappers", "kernels")
-	host.Check(tb, os.MkdirAll(dir, 0o755))
-	return dir
-}
-
 // cached returns a directory of the cache, which is filled if it is not there. It appears when it is complete. Another
 // test run that needs the same one at that moment waits for it.
 func cached(tb testing.TB, name string, fill func(dir string)) string {
 	tb.Helper()
-	dir := filepath.Join(cache(tb), name)
+	dir := filepath.Join(host.Cache("kernels"), name)
 	lock, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o644)
 	host.Check(tb, err)
 	defer lock.Close()
@@ -50,7 +35,7 @@ func cached(tb testing.TB, name string, fill func(dir string)) string {
 	if _, err := os.Stat(dir); err == nil {
 		return dir
 	}
-	unfinished, err := os.MkdirTemp(cache(tb), "unfinished-")
+	unfinished, err := os.MkdirTemp(host.Cache("kernels"), "unfinished-")
 	host.Check(tb, err)
 	tb.Cleanup(func() { os.RemoveAll(unfinished) })
 	fill(unfinished)
@@ -70,7 +55,7 @@ func fetch(tb testing.TB, k kernel) fetched {
 	tb.Helper()
 	dir := cached(tb, k.suite, func(dir string) {
 		root := filepath.Join(tb.TempDir(), "root")
-		mmdebstrap(tb, "--variant=extract", "--include=linux-image-cloud-amd64", `--aptopt=APT::Install-Recommends "false"`, k.suite, root, archive)
+		host.Debootstrap(tb, "--variant=extract", "--include=linux-image-cloud-amd64", `--aptopt=APT::Install-Recommends "false"`, k.suite, root)
 		// Modules are decompressed once here, and not at each boot.
 		host.Run(tb, "sh", "-euc", `cd "$0"
 			for from in lib/modules/* usr/lib/modules/*; do [ ! -d "$from/kernel" ] || break; done
@@ -90,16 +75,6 @@ func fetch(tb testing.TB, k kernel) fetched {
 	return fetched{string(version), filepath.Join(dir, "vmlinuz"), dir}
 }
 
-// mmdebstrap makes a root from Debian's archive. A mirror may lag behind so far that sid's list, valid for a week, has run out;
-// its signature is checked.
-func mmdebstrap(tb testing.TB, args ...string) {
-	tb.Helper()
-	cmd := exec.Command("mmdebstrap", append([]string{"--quiet", `--aptopt=Acquire::Languages "none"`, `--aptopt=Acquire::Check-Valid-Until "false"`}, args...)...)
-	if output, err := cmd.CombinedOutput(); err != nil {
-		host.Cannot(tb, "get packages from %s: %v\n%s", archive, err, output)
-	}
-}
-
 // userland are the packages that the guest has besides Debian's essential ones.
 var userland = []string{"iptables", "nftables", "ipset", "iproute2", "kmod", "libcap2-bin", "mount", "strace"}
 
@@ -109,7 +84,7 @@ func guestRoot(tb testing.TB) string {
 	tb.Helper()
 	return filepath.Join(cached(tb, "bookworm-"+strings.Join(userland, "-"), func(dir string) {
 		root := filepath.Join(tb.TempDir(), "root")
-		mmdebstrap(tb, "--variant=essential", "--format=tar", "--include="+strings.Join(userland, ","), "bookworm", dir+"/root.tar", archive)
+		host.Debootstrap(tb, "--variant=essential", "--format=tar", "--include="+strings.Join(userland, ","), "bookworm", dir+"/root.tar")
 		host.Run(tb, "sh", "-euc", `mkdir "$0"; tar -C "$0" --exclude='./dev/*' -xf "$1/root.tar"; rm "$1/root.tar"
 			cd "$0"; rm -rf usr/share/doc usr/share/man usr/share/locale usr/share/info usr/share/zoneinfo usr/share/perl usr/lib/*/perl usr/lib/*/gconv \
 				usr/lib/locale var/lib/apt var/cache/* var/lib/dpkg/info boot

@@ -4,11 +4,11 @@
 package release
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,12 +20,7 @@ const module = "github.com/iptables-wrappers/iptables-wrappers"
 
 func output(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", cmd, err, stdout.String(), stderr.String())
-	}
-	return strings.TrimSuffix(stdout.String(), "\n")
+	return strings.TrimSuffix(host.Output(t, cmd), "\n")
 }
 
 // checkout makes a repository of its own from the files here, changed ones included, with one commit whose bytes do not
@@ -48,20 +43,10 @@ git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false com
 	return dir
 }
 
-// limits are for a machine whose own are lower than podman's defaults.
-var limits = []string{"--ulimit=nofile=20000:20000", "--ulimit=nproc=4096:4096"}
-
 func podmanCommand(t *testing.T, storage string, args ...string) *exec.Cmd {
 	t.Helper()
-	for _, program := range []string{"podman", "runc", "mmdebstrap"} {
-		if _, err := exec.LookPath(program); err != nil {
-			host.Cannot(t, "run %s: it is not installed; make test installs it", program)
-		}
-	}
-	run := filepath.Join(filepath.Dir(storage), "run")
-	return exec.Command("podman", append([]string{
-		"--root", storage, "--runroot", run, "--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level", "error",
-	}, args...)...)
+	host.Needs(t, "podman", "runc", "mmdebstrap")
+	return host.Podman(storage, filepath.Join(filepath.Dir(storage), "run"), args...)
 }
 
 // debianBase returns the root file system of an image that stands for the base of images/distroless, which cannot be
@@ -69,31 +54,9 @@ func podmanCommand(t *testing.T, storage string, args ...string) *exec.Cmd {
 func debianBase(t *testing.T, arch string) string {
 	t.Helper()
 	if arch == "amd64" {
-		return fromDebian(t, "trixie.tar", "--variant=apt", "--include=ca-certificates", `--aptopt=Acquire::Languages "none"`)
+		return host.DebianTar(t, "trixie", "trixie", "--include=ca-certificates")
 	}
-	return fromDebian(t, "trixie-"+arch+"-base.tar", "--mode=root", "--skip=output/mknod", "--variant=apt", "--arch="+arch, `--aptopt=Acquire::Languages "none"`)
-}
-
-// fromDebian makes an archive of Debian packages, once on this machine: it stays where those of test/images are.
-func fromDebian(t *testing.T, name string, options ...string) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tar := filepath.Join(cache, "iptables-wrappers", name)
-	host.Run(t, "mkdir", "-p", filepath.Dir(tar))
-	if _, err := os.Stat(tar); err != nil {
-		unfinished := filepath.Join(t.TempDir(), name)
-		args := append([]string{"--quiet", "--format=tar", `--aptopt=Acquire::Check-Valid-Until "false"`}, options...)
-		cmd := exec.Command("mmdebstrap", append(args, "trixie", unfinished, "http://deb.debian.org/debian")...)
-		if slices.Contains(args, "--mode=root") { // runs programs of that architecture
-			cmd = host.Emulated(t, cmd)
-		}
-		output(t, cmd)
-		host.Run(t, "mv", unfinished, tar)
-	}
-	return tar
+	return host.DebianTar(t, "trixie", "trixie-"+arch+"-base", "--mode=root", "--skip=output/mknod", "--arch="+arch)
 }
 
 // platformsOf returns the platforms of an image in dist/, sorted.
@@ -116,4 +79,59 @@ func platformsOf(t *testing.T, dist, name string) (all []string) {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// A binary reports a version, whatever it was built from.
+func TestVersions(t *testing.T) {
+	dir := checkout(t, "source")
+	says := func(program, want string) {
+		t.Helper()
+		if got := output(t, exec.Command(program, "version")); !regexp.MustCompile(`^iptables-wrapper version ` + want).MatchString(got) {
+			t.Errorf("%s says %q, not %q", program, got, want)
+		}
+	}
+	build := func(want string) {
+		t.Helper()
+		cmd := exec.Command("make", "build")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+		output(t, cmd)
+		says(filepath.Join(dir, "bin/iptables-wrapper"), regexp.QuoteMeta(version)+want)
+	}
+	build(`\+source\.[0-9a-f]{7,} \(revision [0-9a-f]{12}, linux/`) // a clone without tags
+	output(t, exec.Command("git", "-C", dir, "tag", version))
+	build(` \(`)
+
+	// go install, where the repository on GitHub is this one. What else it needs is taken from the cache, if it is there.
+	env := strings.Fields(host.Run(t, "go", "env", "GOMODCACHE", "GOPROXY"))
+	bin, root := t.TempDir(), t.TempDir()
+	cmd := exec.Command("go", "install", module+"@"+version)
+	cmd.Env = append(os.Environ(), "GOBIN="+bin, "GOPRIVATE="+module, "GOFLAGS=-modcacherw -trimpath", "GOMODCACHE="+t.TempDir(), "CGO_ENABLED=0",
+		"GOPROXY=file://"+env[0]+"/cache/download,"+env[1],
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+dir+".insteadOf", "GIT_CONFIG_VALUE_0=https://"+module)
+	output(t, cmd)
+	// Go names the binary after the module. install gives it its own name.
+	says(filepath.Join(bin, "iptables-wrappers"), regexp.QuoteMeta(version)+` \(`)
+	output(t, exec.Command(filepath.Join(bin, "iptables-wrappers"), "install", "--dir", root))
+	says(filepath.Join(root, "iptables-wrapper"), regexp.QuoteMeta(version)+` \(`)
+
+	// As docker build does it, which TestReproducibleImage runs: the Dockerfile copies no repository.
+	host.Check(t, os.RemoveAll(filepath.Join(dir, ".git")))
+	build(`\+source \(linux/`)
+}
+
+// What is not ready for a release is refused before anything is built.
+func TestRefused(t *testing.T) {
+	dir := checkout(t, "source")
+	for _, c := range []struct{ version, change, want string }{
+		{"1.0.0", "", "is not a version"},
+		{"v0.0.1", "", "has no section for v0.0.1"},
+		{version, "echo >>Makefile", "uncommitted changes"},
+		{version, `git checkout -q Makefile; sed -i 's/^## \[Unreleased\]/&\n\n### Fixed\n\n- A fix./' CHANGELOG.md; git -c user.name=test -c user.email=test@example.com commit -qam test`, "entries in [Unreleased]"},
+	} {
+		cmd := exec.Command("sh", "-c", c.change+"\nexec release/build.sh "+c.version)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PODMAN=false")
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%+v: %v\n%s", c, err, out)
+		}
+	}
 }

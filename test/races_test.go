@@ -5,15 +5,11 @@ package test
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -103,80 +99,4 @@ func TestRaces(t *testing.T) {
 			}
 		})
 	}
-	section(t, "races", detections*len(hosts), "detections while tables were replaced",
-		fmt.Sprintf("At least that many: on each of %d hosts, until real `iptables-restore` runs had replaced tables %d times. Each answer was the\nright one, conclusive, and without an error.", len(hosts), replacements))
-}
-
-// Names that are moved back and forth are never missing. With iptables-wrappers v3 the name is not there in 4 of 5 looks.
-func TestNamesAreAlwaysThere(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	installed(t)
-	rounds := loop(t, "iptables-wrapper select --mode nft && iptables-wrapper select --mode legacy && iptables-wrapper reset && echo || exit 1")
-	done := make(chan struct{})
-	go func() {
-		for rounds.Load() < int64(3*host.Number(50, 300)) { // select prints a line, too
-			time.Sleep(time.Millisecond)
-		}
-		close(done)
-	}()
-	looks, missing := host.Watch(done, names)
-	if missing != nil {
-		t.Fatalf("look %d: %v", looks, missing)
-	}
-	t.Logf("%d looks", looks)
-}
-
-// Thousands of calls on a read-only root, fifty at a time, while others change rules: each gives the status and the output of
-// the direct call.
-func TestLoad(t *testing.T) {
-	const atOnce = 50
-	calls := host.Number(300, 2500)
-	inBothModes(t, func(t *testing.T, mode string) {
-		host.Run(t, "sh", "-ec", `for i in 1 2 3; do iptables-$0 -w -A INPUT -s 192.0.2.$i -j ACCEPT; ip6tables-$0 -w -A INPUT -s 2001:db8::$i -j DROP; done`, mode)
-		readOnly(t)
-		commands := [][]string{
-			{"iptables", "-w", "-S", "INPUT"}, {"ip6tables", "-w", "-S", "INPUT"}, {"iptables", "-w", "-C", "INPUT", "-s", "192.0.2.2", "-j", "ACCEPT"},
-			{"iptables", "-w", "-C", "INPUT", "-s", "192.0.2.9", "-j", "ACCEPT"}, {"iptables-restore", "--test", "--nonsense"}, {"ip6tables", "--version"},
-		}
-		result := func(program string, args []string) []byte {
-			cmd := &exec.Cmd{Path: "/usr/sbin/" + program, Args: args, Env: []string{"PATH=/nowhere"}}
-			var output bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &output, &output
-			_ = cmd.Run()
-			return fmt.Appendf(output.Bytes(), "\nstatus %d", cmd.ProcessState.ExitCode())
-		}
-		var want [][]byte
-		for _, args := range commands {
-			want = append(want, result("xtables-"+mode+"-multi", args))
-		}
-		if !strings.Contains(string(want[0]), "192.0.2.3") || !strings.HasSuffix(string(want[3]), "status 1") {
-			t.Fatalf("the commands are not what the test is about: %q", want)
-		}
-		loop(t, `iptables-$0 -w -t nat -A OUTPUT -j ACCEPT && iptables-$0 -w -t nat -F OUTPUT &&
-			iptables-$0 -w -t mangle -N X && iptables-$0 -w -t mangle -X X || exit 1`, mode)
-		work := make(chan int)
-		var slowest atomic.Int64
-		var workers sync.WaitGroup
-		for range atOnce {
-			workers.Go(func() {
-				for i := range work {
-					which := i % len(commands)
-					start := time.Now()
-					if got := result(commands[which][0], commands[which]); !slices.Equal(got, want[which]) {
-						t.Errorf("%q: got %q, want %q", commands[which], got, want[which])
-					}
-					slowest.Store(max(slowest.Load(), int64(time.Since(start))))
-				}
-			})
-		}
-		for i := range calls {
-			work <- i
-		}
-		close(work)
-		workers.Wait()
-		t.Logf("the slowest call took %s", time.Duration(slowest.Load()))
-	})
-	section(t, "load", 2*calls, "calls under load", fmt.Sprintf("On a read-only root, %d at a time, on a host of each mode, while others changed rules. Each had the status\nand the output of the direct call.", atOnce))
 }

@@ -6,6 +6,7 @@ package images
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -72,4 +73,71 @@ func TestProbeAndVolume(t *testing.T) {
 	if got := p.run(t, c); got != (result{"1\nfresh\n", "", 0}) {
 		t.Errorf("got %+v", got)
 	}
+}
+
+// The container is started again: a new one from the image, as Kubernetes does it, and the same one.
+func hostChanges(t *testing.T, i built, mode string) string {
+	n := newNode(t, mode)
+	script := "version"
+	if !i.nonroot {
+		script = "version; iptables-wrapper reset >/dev/null; version; iptables-wrapper reset >/dev/null; iptables -S >/dev/null; leads"
+	}
+	create := append([]string{"create"}, runArgs(t, i, script, rights(n)...)[2:]...)
+	id := podman(t, create...)
+	t.Cleanup(func() { podman(t, "rm", "--force", "--time", "0", id) })
+	again := func() string {
+		got := start(t, "", command(t, "start", "--attach", id))
+		if got.status != 0 || got.stderr != "" {
+			t.Errorf("got %+v", got)
+		}
+		return got.stdout
+	}
+	lines := func(modes ...string) (s string) {
+		for _, m := range modes {
+			s += version(m) + "\n"
+		}
+		return s
+	}
+	first := again()
+	n.feed(t, "", "ip6tables-"+mode, "-t", "mangle", "-X", "KUBE-IPTABLES-HINT")
+	n.feed(t, "", "ip6tables-"+other(mode), "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	second := again()
+	i.right(t, i.run(t, "", "iptables -S >/dev/null; leads; version", rights(n)...), other(mode))
+	switch {
+	case i.nonroot && first == lines(mode) && second == lines(other(mode)):
+		return eachCall
+	case first == lines(mode, mode)+i.program(mode)+"\n" && second == lines(mode, other(mode))+i.program(other(mode))+"\n":
+		return newOne
+	}
+	t.Errorf("first %q, then %q", first, second)
+	return ""
+}
+
+// Both at the same time, from one image.
+func twoModes(t *testing.T, i built, mode string) string {
+	var words [2]string
+	var both sync.WaitGroup
+	for j, m := range []string{mode, other(mode)} {
+		n := newNode(t, m)
+		both.Go(func() {
+			words[j] = i.right(t, i.run(t, "", "iptables -S >/dev/null; leads; version", rights(n)...), m)
+		})
+	}
+	both.Wait()
+	if words[0] != words[1] {
+		t.Errorf("%q and %q", words[0], words[1])
+	}
+	return words[0]
+}
+
+// What doctor says of the container on a host where it works. The host has stray rules, which it must report.
+func doctor(t *testing.T, i built, mode string) string {
+	got := i.run(t, "", "iptables-wrapper doctor", rights(newNode(t, mode))...)
+	said := strings.Join(strings.Fields(got.stdout), " ") // its lines are broken for a terminal
+	if got.status != 0 || got.stderr != "" || !strings.Contains(said, "result: rules-in-both;") ||
+		!strings.HasPrefix(said, "WARNING rules-in-both: the other backend has rules too: 20 in "+other(mode)+" ipv4 filter. ") {
+		t.Errorf("got %+v", got)
+		return ""
+	}
+	return healthy
 }

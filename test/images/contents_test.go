@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -91,5 +92,87 @@ func TestPinned(t *testing.T) {
 	toolchain := regexp.MustCompile(`(?m)^toolchain go(.*)$`).FindSubmatch(host.Read(t, top+"/go.mod"))
 	if toolchain == nil || !bytes.Contains(host.Read(t, top+"/Dockerfile"), append([]byte("/golang:"), toolchain[1]...)) {
 		t.Errorf("the Dockerfile does not build with go.mod's toolchain %s", toolchain)
+	}
+}
+
+// distrolessRules need extensions of both families, the names of protocols, services and hosts, and what other libraries
+// know.
+const distrolessRules = `*filter
+-A INPUT -p tcp --dport http -j DROP
+-A INPUT -p udp -m multiport --dports 53,ntp -m comment --comment "a b" -j RETURN
+-A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+-A INPUT -m recent --name r --set -j ACCEPT
+-A INPUT -m statistic --mode random --probability 0.5 -j ACCEPT
+-A INPUT -m addrtype --dst-type LOCAL -m mark --mark 0x1/0x1 -j ACCEPT
+-A OUTPUT -p ipcomp -m owner --uid-owner root -j REJECT
+COMMIT
+*nat
+-A POSTROUTING -j MASQUERADE --random-fully
+-A PREROUTING -p tcp -j REDIRECT --to-ports 1
+COMMIT
+*mangle
+-A PREROUTING -p tcp -j TPROXY --on-port 1 --tproxy-mark 1
+-A POSTROUTING -p tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu
+COMMIT
+*raw
+-A PREROUTING -m rpfilter --invert -j DROP
+-A PREROUTING -j CT --notrack
+COMMIT
+`
+
+// The image has all that the package has, loads it, and tells scanners what it is.
+func TestDistroless(t *testing.T) {
+	wantAll(t)
+	i := buildImage(t, named(t, "distroless"))
+	files, whole := contents(t, i.ref), contents(t, plain(t))
+	extensions := 0
+	for name := range whole {
+		if strings.Contains(name, "/xtables/") {
+			extensions++
+			if files[name] == nil {
+				t.Errorf("%s is not there", name)
+			}
+		}
+	}
+	if extensions < 100 {
+		t.Errorf("Debian's package has %d extensions", extensions)
+	}
+	for _, name := range []string{
+		"etc/debian_version", "usr/lib/os-release", "etc/protocols", "etc/services", "etc/ethertypes",
+		"usr/share/common-licenses/GPL-2", "usr/share/doc/iptables-wrapper/LICENSE",
+	} {
+		if len(files[name]) == 0 {
+			t.Errorf("%s is not there", name)
+		}
+	}
+	packages := 0
+	for name, status := range files {
+		if path.Dir(name) != "var/lib/dpkg/status.d" {
+			continue
+		}
+		packages++
+		if !strings.HasPrefix(string(status), "Package: "+path.Base(name)+"\n") || !strings.Contains(string(status), "\nVersion: ") {
+			t.Errorf("%s: %.60q", name, status)
+		}
+		if len(files["usr/share/doc/"+path.Base(name)+"/copyright"]) == 0 {
+			t.Errorf("%s has no licence", name)
+		}
+	}
+	for _, name := range []string{"iptables", "libc6", "libxtables12", "libnftnl11", "libmnl0", "libip4tc2", "libip6tc2", "netbase", "base-files"} {
+		if files["var/lib/dpkg/status.d/"+name] == nil {
+			t.Errorf("package %s is not in the list", name)
+		}
+	}
+	if packages > 20 {
+		t.Errorf("%d packages", packages)
+	}
+
+	for _, mode := range bothModes {
+		for _, family := range []string{"iptables", "ip6tables"} {
+			got := i.run(t, distrolessRules, family+"-restore && "+family+"-save | /busybox grep -c ^-A", rights(newNode(t, mode))...)
+			if want := (result{"13\n", "", 0}); got != want {
+				t.Errorf("%s %s: got %+v", mode, family, got)
+			}
+		}
 	}
 }

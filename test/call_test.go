@@ -1,0 +1,169 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/coreos/go-iptables/iptables"
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// On its way to the program, the wrapper starts no process and reads no file but those it needs. Two execves: its own
+// start, and the program.
+func TestWrapperPath(t *testing.T) {
+	for _, sign := range []string{"hint", "rule"} {
+		inBothModes(t, func(t *testing.T, mode string) {
+			if sign == "rule" {
+				host.Run(t, "iptables-"+mode, "-t", "mangle", "-X")
+				host.Run(t, "iptables-"+mode, "-A", "INPUT", "-j", "ACCEPT")
+			}
+			file := filepath.Join(t.TempDir(), "trace")
+			host.Run(t, "strace", "-f", "-s", "200", "-o", file, "iptables", "--version")
+			calls, _, becomes := strings.Cut(read(t, file), ` execve("/usr/sbin/xtables-`+mode+`-multi", ["iptables", "--version"]`)
+			if !becomes || strings.Count(calls, " execve(") != 1 {
+				t.Errorf("it does not become the program: %s", calls)
+			}
+			asked := 0
+			for line := range strings.Lines(calls) {
+				_, call, _ := strings.Cut(line, " ")
+				name, args, _ := strings.Cut(strings.TrimSpace(call), "(")
+				switch name {
+				case "fork", "vfork", "clone", "clone3":
+					if !strings.Contains(args, "CLONE_THREAD") {
+						t.Errorf("it starts a process: %s", call)
+					}
+				case "open", "openat", "openat2":
+					if !regexp.MustCompile(`"(/proc|/sys|/usr/sbin|/dev|/run)\b`).MatchString(args) {
+						t.Errorf("it reads %s", call)
+					}
+				case "write":
+					t.Errorf("it writes: %s", call)
+				case "sendto", "getsockopt":
+					asked++
+				}
+			}
+			// With a hint, at most: two questions to nft, two for each family of legacy.
+			if asked == 0 || sign == "hint" && asked > 6 {
+				t.Errorf("%d questions: %s", asked, calls)
+			}
+		})
+	}
+}
+
+// What packages do before a wrapped call costs every call. The init function of internal/call runs it before the packages of
+// the command line are initialized, and until then the packages of this module allocate nothing: one error that fmt.Errorf
+// made as the value of a variable cost 13 page faults. What is left is in docs/evidence/benchmarks.md.
+func TestEarly(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	installed(t)
+	initialized := func(command string) (packages []string) {
+		trace, err := exec.Command("sh", "-c", "GODEBUG=inittrace=1 "+command+" --version 2>&1 >/dev/null").Output()
+		host.Check(t, err)
+		for line := range strings.Lines(string(trace)) {
+			name, _, _ := strings.Cut(strings.TrimPrefix(line, "init "), " ")
+			packages = append(packages, name)
+			if command == "iptables" && strings.Contains(name, "/iptables-wrappers/") && !strings.HasSuffix(line, " 0 allocs\n") {
+				t.Errorf("before a wrapped call: %s", line)
+			}
+		}
+		return packages
+	}
+	const late = "github.com/urfave/cli/v2"
+	wrapped, command := initialized("iptables"), initialized("iptables-wrapper")
+	if slices.Contains(wrapped, late) || !slices.Contains(command, late) {
+		t.Errorf("a wrapped call initializes %q, the command line %q", wrapped, command)
+	}
+}
+
+// moments are system calls on the first thread of a wrapped call, in their order. Strace sends a signal there.
+var moments = []struct{ doc, call string }{
+	{"when the Go runtime starts", "sched_getaffinity"},
+	{"just after the runtime's handlers would have been installed", "clone"}, // of its second thread
+	{"when it asks the kernel", "socket"},
+}
+
+// A signal at any moment of a wrapped call does what it does to iptables: it ends the process without a word, unless the
+// caller ignores or blocks it. The Go runtime would swallow some and print a traceback for others.
+func TestSignalAtStart(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	hostWithHint(t, "legacy")
+	readOnly(t)
+	// send returns how a call ended, and whether there was such a moment.
+	send := func(path string, signal unix.Signal, moment string, with ...string) (syscall.WaitStatus, string, bool) {
+		file := filepath.Join(t.TempDir(), "trace")
+		inject := fmt.Sprintf("inject=%s:signal=%d:when=1", moment, signal)
+		args := slices.Concat([]string{"-qq", "-o", file, "-e", inject}, with, []string{path, "--version"})
+		cmd := exec.Command("strace", args...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		_ = cmd.Run()
+		return cmd.ProcessState.Sys().(syscall.WaitStatus), stderr.String(), strings.Contains(host.Run(t, "cat", file), moment+"(")
+	}
+	const iptables = "/usr/sbin/iptables"
+	for _, moment := range moments {
+		for _, signal := range []unix.Signal{
+			unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGUSR1,
+			unix.SIGSEGV, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ,
+			unix.SIGVTALRM, unix.SIGPROF, unix.SIGIO, unix.SIGPWR, unix.SIGSYS, 34, 40, 64,
+		} {
+			ws, stderr, sent := send(iptables, signal, moment.call)
+			if !sent || !ws.Signaled() || ws.Signal() != signal || stderr != "" {
+				t.Errorf("%v %s: sent %v, signal %v, status %d, %q", signal, moment.doc, sent, ws.Signal(), ws.ExitStatus(), stderr)
+			}
+		}
+		for _, signal := range []unix.Signal{unix.SIGCHLD, unix.SIGCONT, unix.SIGURG, unix.SIGWINCH} {
+			if ws, stderr, sent := send(iptables, signal, moment.call); !sent || ws != 0 || stderr != "" {
+				t.Errorf("%v %s: sent %v, ended with %#x, %q", signal, moment.doc, sent, ws, stderr)
+			}
+		}
+		for _, signal := range []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGPIPE, unix.SIGTERM, unix.SIGIO, 64} {
+			for _, how := range []string{"ignore", "block"} {
+				ws, stderr, sent := send(iptables, signal, moment.call, "env", fmt.Sprintf("--%s-signal=%d", how, signal))
+				if !sent || ws != 0 || stderr != "" {
+					t.Errorf("%v, with env --%s-signal, %s: sent %v, ended with %#x, %q", signal, how, moment.doc, sent, ws, stderr)
+				}
+			}
+		}
+	}
+}
+
+// The client that most CNI plugins use, on the full path of a name. Its first call is --version, from which it reads
+// the mode. test/clients runs its own tests.
+func TestGoIptables(t *testing.T) {
+	inBothModes(t, func(t *testing.T, mode string) {
+		for _, family := range []struct {
+			protocol iptables.Protocol
+			name     string
+			address  string
+		}{{iptables.ProtocolIPv4, "iptables", "192.0.2.1/32"}, {iptables.ProtocolIPv6, "ip6tables", "2001:db8::1/128"}} {
+			c, err := iptables.New(iptables.IPFamily(family.protocol), iptables.Path("/usr/sbin/"+family.name))
+			host.Check(t, err)
+			if ok, err := c.ChainExists("filter", "CNI-TEST"); ok || err != nil {
+				t.Fatalf("chain exists: got %v, %v", ok, err)
+			}
+			for range 2 {
+				host.Check(t, c.AppendUnique("filter", "INPUT", "-s", family.address, "-j", "DROP"))
+			}
+			if got := host.Run(t, family.name+"-"+mode, "-S", "INPUT"); strings.Count(got, family.address) != 1 {
+				t.Errorf("in %s: %q", mode, got)
+			}
+		}
+		wantNames(t, "/usr/sbin/xtables-"+mode+"-multi")
+	})
+}

@@ -1,0 +1,69 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Cache is a directory where what is fetched or built stays for the next run. If it cannot be made, whoever uses it says so.
+func Cache(path ...string) string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(append([]string{dir, "iptables-wrappers"}, path...)...)
+	_ = os.MkdirAll(dir, 0o755)
+	return dir
+}
+
+// Debootstrap makes a root from Debian's archive: the last arguments are the suite and where. A mirror may lag behind so far that
+// sid's list, valid for a week, has run out; its signature is checked.
+func Debootstrap(tb testing.TB, args ...string) {
+	tb.Helper()
+	const archive = "http://deb.debian.org/debian"
+	cmd := exec.Command("mmdebstrap", append([]string{"--quiet", `--aptopt=Acquire::Languages "none"`, `--aptopt=Acquire::Check-Valid-Until "false"`}, args...)...)
+	if cmd.Args = append(cmd.Args, archive); slices.Contains(args, "--mode=root") { // runs programs of another architecture
+		cmd = Emulated(tb, cmd)
+	}
+	if output, err := cmd.CombinedOutput(); err != nil {
+		Cannot(tb, "get packages from %s: %v\n%s", archive, err, output)
+	}
+}
+
+// DebianTar is an archive with apt and what that needs, from Debian, made once on this machine.
+func DebianTar(tb testing.TB, suite, name string, options ...string) string {
+	tb.Helper()
+	tar := filepath.Join(Cache(), name+".tar")
+	if _, err := os.Stat(tar); err != nil {
+		unfinished := filepath.Join(tb.TempDir(), name+".tar")
+		Debootstrap(tb, append(options, "--format=tar", "--variant=apt", suite, unfinished)...)
+		Run(tb, "mv", unfinished, tar) // perhaps to another file system
+	}
+	return tar
+}
+
+// Podman is podman with a storage of the tests.
+func Podman(storage, runRoot string, args ...string) *exec.Cmd {
+	return exec.Command("podman", append([]string{
+		"--root", storage, "--runroot", runRoot, "--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level", "error",
+	}, args...)...)
+}
+
+// Ulimits are what podman must not raise where it cannot.
+var Ulimits = []string{"--ulimit=nofile=20000:20000", "--ulimit=nproc=4096:4096"}
+
+// Needs ends a test where a program is missing.
+func Needs(tb testing.TB, programs ...string) {
+	tb.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			Cannot(tb, "run %s: it is not installed; make test-all installs it", program)
+		}
+	}
+}

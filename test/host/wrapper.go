@@ -1,0 +1,54 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// WrapperVariable names the program to test.
+const WrapperVariable = "IPTABLES_WRAPPER"
+
+// Main runs tests that begin with Contain: in a container it makes the mounts, and outside it builds the program to test.
+func Main(m *testing.M) {
+	err := Enter()
+	if err == nil && os.Getenv(inside) == "" {
+		_, err = Wrapper()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	m.Run()
+}
+
+// Wrapper returns the program to test, which is built at the top of the repository unless the variable names one.
+func Wrapper() (path string, err error) {
+	if path := os.Getenv(WrapperVariable); path != "" {
+		return path, nil
+	}
+	top, err := filepath.Abs("..")
+	for ; err == nil && top != "/"; top = filepath.Dir(top) {
+		if _, err := os.Stat(top + "/Makefile"); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	// "go test" takes a result from its cache unless it knows that the test depends on these.
+	for _, pattern := range []string{"*", "*/*", "internal/*/*", "test/*/*"} {
+		_, _ = filepath.Glob(filepath.Join(top, pattern))
+	}
+	// Tests of several packages may build it at the same time.
+	if output, err := exec.Command("flock", top+"/Makefile", "make", "-C", top, "build").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("make build: %w\n%s", err, output)
+	}
+	path = top + "/bin/iptables-wrapper"
+	return path, os.Setenv(WrapperVariable, path)
+}
