@@ -134,7 +134,8 @@ func (m *Memory) Set(r detect.Memory) error {
 	if m.mine.path == "" {
 		err = m.create(r, Guess)
 	}
-	if now := m.mine; err == nil && (now.Mode != r.Mode || now.Reason != r.Reason || now.Conclusive != r.Conclusive) {
+	// Without a path it cannot be read, or somebody has removed it just now.
+	if now := m.mine; now.path != "" && err == nil && (now.Mode != r.Mode || now.Reason != r.Reason || now.Conclusive != r.Conclusive) {
 		err = m.tree.ReplaceUnlocked(now.path, m.target(r, Guess))
 		m.Refresh()
 	}
