@@ -237,7 +237,7 @@ func (n *nftCount) foreign(j int) []Chain {
 // more reports whether a table of iptables may have rules that were not read.
 func (n *nftCount) more() bool {
 	for j, t := range n.chains {
-		if t.exists && n.rules[j].Max == Unbounded {
+		if (t.exists || !n.listed) && n.rules[j].Max == Unbounded {
 			return true
 		}
 	}
