@@ -11,18 +11,12 @@ import (
 // compareRules counts until it is known which backend has more rules, by the cheapest questions first. What they cost does not
 // depend on how much the host has, unless both backends have many rules, or none of nft's first rules shows who made it.
 func (p *prober) compareRules() {
-	for _, ask := range []func(enough int){
-		func(int) {
-			if p.countLegacy(false); p.legacyRules().Max == Unbounded {
-				p.countLegacy(true) // nothing will be certain, so what can be read is counted for the guess
-			}
-		},
-		p.lookAtNFT,
-		p.countNFT,
-		func(int) { p.countLegacy(true) },
-	} {
-		if ask(p.enough()); p.settled() {
-			return
+	if p.countLegacy(false); p.legacyRules().Max == Unbounded {
+		p.countLegacy(true) // nothing will be certain, so what can be read is counted for the guess
+	}
+	for _, ask := range []func(enough int){p.lookAtNFT, p.countNFT, func(int) { p.countLegacy(true) }} {
+		if !p.settled() {
+			ask(p.enough())
 		}
 	}
 }
