@@ -96,13 +96,15 @@ func (c capture) read(header, answer []byte) (string, error) {
 	}
 	objects := 0
 	r := reply{seq: c.seq, kind: nftKind(unix.NFT_MSG_NEWRULE)}
-	name := attributes(nil).text(unix.NFTA_RULE_TABLE, c.name)
+	name := uint16(unix.NFTA_RULE_TABLE)
 	if c.kind == "nft chain" {
-		r.kind, name = nftKind(unix.NFT_MSG_NEWCHAIN), attributes(nil).text(unix.NFTA_CHAIN_NAME, c.name)
+		r.kind, name = nftKind(unix.NFT_MSG_NEWCHAIN), unix.NFTA_CHAIN_NAME
 	}
 	err := r.read(answer, func(m message) error {
-		objects++
-		return m.verify(family.nfproto(), name)
+		if objects++; m.body[0] != family.nfproto() || string(cString(m.attribute(name))) != c.name {
+			return fmt.Errorf("the answer is about something else: %q", m.body)
+		}
+		return nil
 	})
 	if err != nil {
 		return "", err

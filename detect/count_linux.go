@@ -11,18 +11,12 @@ import (
 // compareRules counts until it is known which backend has more rules, by the cheapest questions first. What they cost does not
 // depend on how much the host has, unless both backends have many rules, or none of nft's first rules shows who made it.
 func (p *prober) compareRules() {
-	for _, ask := range []func(enough int){
-		func(int) {
-			if p.countLegacy(false); p.legacyRules().Max == Unbounded {
-				p.countLegacy(true) // nothing will be certain, so what can be read is counted for the guess
-			}
-		},
-		p.lookAtNFT,
-		p.countNFT,
-		func(int) { p.countLegacy(true) },
-	} {
-		if ask(p.enough()); p.settled() {
-			return
+	if p.countLegacy(false); p.legacyRules().Max == Unbounded {
+		p.countLegacy(true) // nothing will be certain, so what can be read is counted for the guess
+	}
+	for _, ask := range []func(enough int){p.lookAtNFT, p.countNFT, func(int) { p.countLegacy(true) }} {
+		if !p.settled() {
+			ask(p.enough())
 		}
 	}
 }
@@ -237,7 +231,7 @@ func (n *nftCount) foreign(j int) []Chain {
 // more reports whether a table of iptables may have rules that were not read.
 func (n *nftCount) more() bool {
 	for j, t := range n.chains {
-		if t.exists && n.rules[j].Max == Unbounded {
+		if (t.exists || !n.listed) && n.rules[j].Max == Unbounded {
 			return true
 		}
 	}

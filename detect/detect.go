@@ -23,10 +23,7 @@
 // (docs/detect.schema.json) and the errno that errors.Is finds in Evidence.Err. Texts for people are not.
 package detect
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Mode is a backend of iptables.
 type Mode string
@@ -74,10 +71,7 @@ const (
 
 // String returns "not asked", "unknown", "no" or "yes".
 func (a Answer) String() string {
-	if names := [...]string{"not asked", "unknown", "no", "yes"}; a >= 0 && int(a) < len(names) {
-		return names[a]
-	}
-	return fmt.Sprintf("Answer(%d)", int8(a))
+	return [...]string{"not asked", "unknown", "no", "yes"}[a]
 }
 
 // MarshalText returns the same words.

@@ -83,21 +83,16 @@ func (d *ruleDump) reached(l limit) bool {
 }
 
 // take counts a message of a dump, of one table if that is named.
-func (d *ruleDump) take(m message, f Family, table string) error {
-	if m.body[0] != f.nfproto() {
-		return errWrongObject
-	}
+func (d *ruleDump) take(m message, table string) {
 	d.changed = d.changed || m.flags&unix.NLM_F_DUMP_INTR != 0
 	name := string(cString(m.attribute(unix.NFTA_RULE_TABLE)))
-	if table != "" && table != name {
-		return nil // Linux before 4.12 dumps all tables even if one is named
-	}
-	if i := slices.Index(tableNames[:], name); i >= 0 {
+	switch i := slices.Index(tableNames[:], name); {
+	case table != "" && table != name: // Linux before 4.12 dumps all tables even if one is named
+	case i >= 0:
 		d.add(&d.tables[i], m)
-	} else {
+	default:
 		d.native++
 	}
-	return nil
 }
 
 // readRules streams a dump of the rules of one table, or of the whole family if none is named, in a buffer that does not grow.
@@ -111,9 +106,9 @@ func (s *nftSocket) readRules(f Family, table string, end limit) (ruleDump, erro
 		which = which.text(unix.NFTA_RULE_TABLE, table)
 	}
 	err := s.ask(unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, f.nfproto(), which, func(m message) error {
-		switch err := d.take(m, f, table); {
-		case err != nil || !d.reached(end):
-			return err
+		switch d.take(m, table); {
+		case !d.reached(end):
+			return nil
 		case d.changed:
 			return errInterrupted
 		default:

@@ -89,7 +89,7 @@ func (p *legacyProbe) loaded() Answer {
 // withoutIPv6 reports that this is the probe of a family that the kernel cannot speak (ipv6.disable=1, or IPv6 is not in
 // it). There is no socket to ask then, and asking for one could load it.
 func (p *legacyProbe) withoutIPv6() bool {
-	return p.family == IPv6 && missing(p.net("if_inet6")) && exists(p.net("dev"))
+	return p.family == IPv6 && errors.Is(stat(p.net("if_inet6")), unix.ENOENT) && stat(p.net("dev")) == nil
 }
 
 // kubelet looks for both of kubelet's chains in one reading of mangle, in a list of tables that was just read.
@@ -181,15 +181,9 @@ func (p *legacyProbe) getsockopt(option int, b []byte) (int, error) {
 	return min(int(size), len(b)), nil
 }
 
-func exists(path string) bool {
-	var stat unix.Stat_t
-	return unix.Stat(path, &stat) == nil
-}
-
-// missing is not the opposite of exists: that a file cannot be examined proves nothing.
-func missing(path string) bool {
-	var stat unix.Stat_t
-	return errors.Is(unix.Stat(path, &stat), unix.ENOENT)
+func stat(path string) error {
+	var st unix.Stat_t
+	return unix.Stat(path, &st)
 }
 
 // modulesCanLoad is false only where the kernel says for certain that nothing will be added to it.
@@ -197,7 +191,7 @@ func modulesCanLoad(proc string) bool {
 	var disabled [1]byte
 	if _, err := readFile(proc+"/sys/kernel/modules_disabled", disabled[:]); errors.Is(err, unix.ENOENT) {
 		// Built without modules; but where there is no /proc, the file is missing too.
-		return !exists(proc + "/sys/kernel/osrelease")
+		return stat(proc+"/sys/kernel/osrelease") != nil
 	}
 	return disabled[0] != '1'
 }

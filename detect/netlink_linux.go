@@ -14,11 +14,9 @@ import (
 // Netlink messages in the byte order of the machine, as netlink(7) and linux/netfilter/nfnetlink.h define them. No I/O.
 
 var (
-	errShortMessage   = errors.New("netlink: message is cut off")
-	errShortAttribute = errors.New("netlink: attribute is cut off")
-	errWrongObject    = errors.New("netlink: the reply is about something else")
-	errInterrupted    = errors.New("it kept changing while it was read")
-	errEnough         = errors.New("netlink: the rest need not be read")
+	errShortMessage = errors.New("netlink: message is cut off")
+	errInterrupted  = errors.New("it kept changing while it was read")
+	errEnough       = errors.New("netlink: the rest need not be read")
 )
 
 type message struct {
@@ -93,7 +91,7 @@ func (m message) whole() error {
 	for b := attributes(m.body[sizeofNfgenmsg:]); len(b) > 0; {
 		value, rest := b.next()
 		if value == nil {
-			return errShortAttribute
+			return errShortMessage
 		}
 		b = rest
 	}
@@ -122,16 +120,11 @@ func (b attributes) next() (value, rest attributes) {
 	return b[unix.SizeofNlAttr:size], b[min(align4(size), len(b)):]
 }
 
-// kind is that of the first attribute, which is there.
-func (b attributes) kind() uint16 {
-	return binary.NativeEndian.Uint16(b[2:]) &^ uint16(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER)
-}
-
 // find returns the value of the first attribute of the kind, a part of b, or nil if there is none.
 func (b attributes) find(kind uint16) []byte {
 	for len(b) > 0 {
 		value, rest := b.next()
-		if value == nil || b.kind() == kind {
+		if value == nil || binary.NativeEndian.Uint16(b[2:])&^uint16(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER) == kind {
 			return value
 		}
 		b = rest
@@ -165,18 +158,6 @@ func (b attributes) be32(kind uint16, n uint32) attributes {
 
 func (b attributes) nest(kind uint16, inner attributes) attributes {
 	return b.bytes(kind|unix.NLA_F_NESTED, inner)
-}
-
-// verify checks that the message is about this family and has these attributes, which are strings.
-func (m message) verify(family uint8, want attributes) error {
-	for len(want) > 0 {
-		text, rest := want.next()
-		if m.body[0] != family || !bytes.Equal(cString(m.attribute(want.kind())), cString(text)) {
-			return errWrongObject
-		}
-		want = rest
-	}
-	return nil
 }
 
 // cString returns the bytes before the first NUL, all of them where there is none.

@@ -78,16 +78,10 @@ func TestReply(t *testing.T) {
 		{"length beyond the datagram", [][]byte{withLength(rule(multi, 7), 999)}, reply{}, 0, errShortMessage},
 		{"length beyond 2 GiB", [][]byte{withLength(rule(multi, 7), 0xffffffff)}, reply{}, 0, errShortMessage},
 		{"no family", [][]byte{withLength(rule(multi, 7), 18)}, reply{}, 0, errShortMessage},
-		{"another table's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV4, ofTable("nat"))}, reply{}, 0, errWrongObject},
-		{"another family's rule", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV6, ofTable("filter"))}, reply{}, 0, errWrongObject},
-		{"a rule without a table", [][]byte{nftMessage(unix.NFT_MSG_NEWRULE, multi, 7, unix.NFPROTO_IPV4, nil)}, reply{}, 0, errWrongObject},
 	} {
 		rules := 0
 		r := reply{seq: 7, kind: nftKind(unix.NFT_MSG_NEWRULE)}
 		err := r.read(bytes.Join(test.datagram, nil), func(m message) error {
-			if err := m.verify(unix.NFPROTO_IPV4, attributes(nil).text(unix.NFTA_RULE_TABLE, "filter")); err != nil {
-				return err
-			}
 			rules++
 			return nil
 		})
@@ -166,10 +160,10 @@ func TestAttribute(t *testing.T) {
 		{"byte order bit", [][]byte{attr(8, 1|unix.NLA_F_NET_BYTEORDER, "nat\x00")}, "nat\x00", nil},
 		{"empty value", [][]byte{attr(4, 1, "")}, "", nil},
 		{"not there", [][]byte{attr(8, 2, "nat\x00")}, "", nil},
-		{"length 0", [][]byte{attr(0, 2, "nat\x00")}, "", errShortAttribute},
-		{"length 3", [][]byte{attr(3, 2, "nat\x00")}, "", errShortAttribute},
-		{"length beyond the rest", [][]byte{attr(9, 1, "nat\x00")}, "", errShortAttribute},
-		{"half a header", [][]byte{attr(8, 2, "nat\x00"), {1, 0}}, "", errShortAttribute},
+		{"length 0", [][]byte{attr(0, 2, "nat\x00")}, "", errShortMessage},
+		{"length 3", [][]byte{attr(3, 2, "nat\x00")}, "", errShortMessage},
+		{"length beyond the rest", [][]byte{attr(9, 1, "nat\x00")}, "", errShortMessage},
+		{"half a header", [][]byte{attr(8, 2, "nat\x00"), {1, 0}}, "", errShortMessage},
 	} {
 		m := message{body: bytes.Join(append([][]byte{make([]byte, sizeofNfgenmsg)}, test.body...), nil)}
 		got, err := m.attribute(1), m.whole()

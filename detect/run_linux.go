@@ -72,7 +72,7 @@ func (p *prober) run() Result {
 
 	// The questions were not asked at one instant, and kubelet may be starting: what outranks a lower row is asked
 	// once more before that counts.
-	if !p.found(hint) && (p.found(canary) || p.found(hasRules)) {
+	if !p.found(hint) && (p.found(canary) || p.nftRules().Min+p.legacyRules().Min > 0) {
 		p.askHints()
 		if !p.found(hint) && p.evidence[0].Canary != Yes && p.evidence[1].Canary != Yes {
 			p.askCanaries()
@@ -86,8 +86,6 @@ func (p *prober) run() Result {
 	r.unprivileged = max(p.nft.permitted, p.legacy[0].permitted, p.legacy[1].permitted) == No
 	return r
 }
-
-func hasRules(e Evidence) bool { return e.Rules.Min > 0 }
 
 // found reports whether something is known to be in any backend and family.
 func (p *prober) found(what func(Evidence) bool) bool {

@@ -92,17 +92,13 @@ func (s *nftSocket) exchange(b []byte, read func(datagram []byte) (done bool, er
 	if err != nil {
 		err = fmt.Errorf("send: %w", err)
 	}
-	for done := false; !done; {
+	for done := false; err == nil && !done; {
 		var datagram []byte
-		if err == nil {
-			datagram, err = s.receive()
-		}
-		if err == nil {
+		if datagram, err = s.receive(); err == nil {
 			done, err = read(datagram)
 		}
 		if err != nil && !done {
 			s.close()
-			break
 		}
 	}
 	return err
@@ -153,18 +149,15 @@ func (r *reply) read(datagram []byte, each func(message) error) error {
 
 // err is what a complete reply says.
 func (r reply) err() error {
-	switch r.errno {
-	case 0:
-		if r.interrupted {
-			return errInterrupted
-		}
-		return nil
-	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
-		return errNoNFTables
-	case unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family: it has no table
-		return unix.ENOENT
-	case unix.EINTR: // the dump's own way to say that the rules changed
+	switch {
+	case r.errno == 0 && r.interrupted, r.errno == unix.EINTR: // the dump's own way to say that the rules changed
 		return errInterrupted
+	case r.errno == 0:
+		return nil
+	case r.errno == unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
+		return errNoNFTables
+	case r.errno == unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family: it has no table
+		return unix.ENOENT
 	default:
 		return r.errno
 	}

@@ -98,7 +98,6 @@ type tableInfo struct {
 	chains  int // built-in chains, each with a policy as its last entry
 	used    int // those that have a rule, or more
 	rules   int // bytes of the rules in built-in chains
-	policy  int // bytes of a policy, 0 if that is not known
 	entries int
 	size    uint32 // of the entries, in bytes
 }
@@ -120,7 +119,6 @@ func parseInfo(b []byte) (tableInfo, error) {
 	field := func(i int) uint32 { return binary.NativeEndian.Uint32(b[tableNameSize+4*i:]) }
 	valid := field(0)
 	info := tableInfo{chains: bits.OnesCount32(valid), entries: int(field(1 + 2*hooks)), size: field(2 + 2*hooks)}
-	end := -1
 	for hook := range hooks {
 		if valid&(1<<hook) == 0 {
 			continue
@@ -130,10 +128,6 @@ func parseInfo(b []byte) (tableInfo, error) {
 			info.used++
 		}
 		info.rules += policy - first
-		if end >= 0 && info.policy == 0 {
-			info.policy = first - end
-		}
-		end = policy
 	}
 	// The kernel refuses a table without an error entry at its end (translate_table in ip_tables.c), and ends each
 	// built-in chain with a policy.
@@ -155,7 +149,7 @@ func (t tableInfo) bound(family Family) Count {
 	size := int(t.size) - t.chains*policy - smallest - errorTargetSize // of rules and user-defined chains
 	inChains := size - t.rules
 	switch {
-	case t.policy != policy || t.rules < 0 || inChains < 0 || inChains > 0 && n < 2:
+	case hostAlignment() == 4 || t.rules < 0 || inChains < 0 || inChains > 0 && n < 2: // a 64-bit kernel may use its own layout
 		return Count{min(t.used, n), n}
 	case inChains == 0:
 		return exactly(n)

@@ -43,7 +43,7 @@ func buildTableOf(family Family, matchSize int, builtin []int, users map[string]
 		b = append(b, e...)
 		info.entries++
 	}
-	for i, n := range builtin {
+	for _, n := range builtin {
 		if n > 0 {
 			info.used++
 		}
@@ -52,11 +52,7 @@ func buildTableOf(family Family, matchSize int, builtin []int, users map[string]
 			add(entry(family, matchSize, "", ""))
 		}
 		info.rules += len(b) - start
-		policy := entry(family, 0, "", "")
-		add(policy)
-		if i > 0 {
-			info.policy = len(policy)
-		}
+		add(entry(family, 0, "", ""))
 	}
 	for name, n := range users {
 		add(entry(family, 0, "ERROR", name))
@@ -97,14 +93,14 @@ func TestParseEntries(t *testing.T) {
 			{"many rules in a built-in chain", []int{9, 0}, nil, "", 9, exactly(9)},
 			{"small rules in a chain", []int{0, 0}, map[string]int{"A": 4}, "A", 4, Count{3, 4}},
 			{"the longest name", []int{1, 0}, map[string]int{strings.Repeat("x", 29): 0}, strings.Repeat("x", 29), 1, exactly(1)},
-			{"a name without NUL", []int{0}, map[string]int{strings.Repeat("x", 30): 0}, strings.Repeat("x", 30), 0, Count{0, 2}},
+			{"a name without NUL", []int{0}, map[string]int{strings.Repeat("x", 30): 0}, strings.Repeat("x", 30), 0, exactly(0)},
 		} {
 			info, b := buildTable(family, test.builtin, test.users)
 			got, err := parseEntries(family, hostAlignment(), info, b)
 			if err != nil || sortedNames(got) != test.chains || got.rules != test.rules {
 				t.Errorf("%s %s: got %q, %d rules, %v, want %q, %d", family, test.doc, sortedNames(got), got.rules, err, test.chains, test.rules)
 			}
-			if got := info.bound(family); got != test.bound {
+			if got := info.bound(family); got != test.bound && hostAlignment() == 8 {
 				t.Errorf("%s %s: got bound %v, want %v", family, test.doc, got, test.bound)
 			}
 			for i := range b {
@@ -164,7 +160,7 @@ func TestParseInfo(t *testing.T) {
 	field(11, 5)
 	field(12, 784)
 	got, err := parseInfo(b)
-	if want := (tableInfo{chains: 3, used: 1, rules: 152, policy: 152, entries: 5, size: 784}); got != want || err != nil {
+	if want := (tableInfo{chains: 3, used: 1, rules: 152, entries: 5, size: 784}); got != want || err != nil {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	for i := range b {
