@@ -141,7 +141,7 @@ func TestAnswers(t *testing.T) {
 		{"-v", "iptables-wrapper version v1.2.3 (revision 0123456789ab, " + platform + ")\n", ""},
 		{"help", help, "EXIT STATUS:\n   0    success\n"},
 		{"--help", help, "IPTABLES_WRAPPER_MODE"},
-		{"-h", help, "EXAMPLES:\n"},
+		{"-h", help, "IPTABLES_WRAPPER_DEBUG"},
 		{"help detect", "NAME:\n   iptables-wrapper detect - ", "--output"},
 		{"detect --help", "NAME:\n   iptables-wrapper detect - ", "--wait DURATION"},
 		{"install -h", "NAME:\n   iptables-wrapper install - ", "--force"},

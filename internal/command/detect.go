@@ -28,13 +28,13 @@ func (s *session) detectCommand() *cli.Command {
 			"process. A line on stderr says so if the answer is a guess, and if iptables\n" +
 			"in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o table",
 		Flags: append([]cli.Flag{
-			enumFlag(&cli.StringFlag{
+			checked(&cli.StringFlag{
 				Name: "output", Aliases: []string{"o"}, Value: "text",
 				Usage: "`FORMAT` is text (the backend alone), table (all\n\tevidence, for people), json (all evidence), env\n\t" +
 					"(for a shell's eval) or nfd (a file for Node\n\tFeature Discovery)",
 			}, "text", "table", "json", "env", "nfd"),
 			boolFlag("strict", "exit with status 3 if the answer is not certain"),
-			pathFlag("netns", "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"),
+			checked(&cli.StringFlag{Name: "netns", Usage: "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"}),
 			&cli.UintFlag{Name: "pid", DefaultText: "this one",
 				Usage: "inspect the network namespace of process\n\t`N`"},
 		}, waitFlags()...),
@@ -157,4 +157,50 @@ func (s *session) enterNetns(c *cli.Context) error {
 		hint = "this needs CAP_SYS_ADMIN, and CAP_SYS_PTRACE for another user's process"
 	}
 	return failure{1, fmt.Errorf("detect: enter the network namespace %q: %w", path, err), hint}
+}
+
+// answer is what detect prints: the host's backend and, in this container's own network namespace, what iptables runs.
+// Its JSON form is docs/detect.schema.json.
+type answer struct {
+	detect.Result
+	Here    *here.Here   `json:"here,omitempty"`
+	Network here.Network `json:"network"`
+}
+
+// remark says what makes the answer less than the whole truth.
+func (s *session) remark(a answer) {
+	if a.Here != nil && a.Here.Differs {
+		s.say("iptables in this container is %s: it differs from the host; run: iptables-wrapper doctor", a.Here)
+	}
+	if a.Network.Own && !a.Conclusive {
+		s.say(here.PodNetwork)
+	}
+	for _, c := range a.Conflicts {
+		s.say("conflict: %s; run: iptables-wrapper doctor", c.Explain())
+	}
+	if !a.Conclusive {
+		s.say("not certain: %s", a.Uncertainty())
+	}
+}
+
+func (s *session) answer(format string, a answer) {
+	switch format {
+	case "text":
+		fmt.Fprintln(s.stdout, a.Mode)
+	case "table":
+		s.summary(a)
+		s.tables(a.Result)
+	case "json":
+		s.json(a)
+	case "env": // lines for a shell's eval. No value needs quotes
+		fmt.Fprintf(s.stdout, "IPTABLES_MODE=%s\nIPTABLES_REASON=%s\nIPTABLES_CONCLUSIVE=%t\n", a.Mode, a.Reason, a.Conclusive)
+	case "nfd":
+		// A feature file for the local source of Node Feature Discovery, which makes labels of it such as
+		// feature.node.kubernetes.io/iptables.mode. A guess is not a feature of the node.
+		mode := a.Mode
+		if !a.Conclusive {
+			mode = "unknown"
+		}
+		fmt.Fprintf(s.stdout, "iptables.mode=%s\niptables.reason=%s\niptables.conclusive=%t\n", mode, a.Reason, a.Conclusive)
+	}
 }

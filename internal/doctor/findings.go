@@ -29,6 +29,7 @@ const (
 	decide     = "set {variable} to the backend of the host's other programs, unless kubelet is still starting, whose chains will decide"
 	unset      = "remove {variable}"
 	leaveOut   = "take the directory of {client} out of PATH, because others than root can write there"
+	renew      = "delete the Pod: a new container decides again"
 	moveChain  = "have the program that uses nft directly put its chains into a table with a name of its own. To see them:\nnft list ruleset"
 	load       = "load the modules:\nmodprobe -a "
 	nftModules = "nf_tables nft_chain_nat nft_counter nft_compat xt_comment"
@@ -73,7 +74,9 @@ func (r *Report) host() []rule {
 
 // backend has the reasons why iptables here is not what the host uses, that nearest to the root first.
 func (r *Report) backend() []rule {
-	now, force := r.Here, r.force()
+	now := r.Here
+	// What install needs to replace somebody's own program, or a broken one.
+	force := when(now.How == here.NotWrapped && r.Names[0].Mode == "" || now.How == here.Missing, " --force")
 	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
 	// The variable says one thing, and the command does not run the wrapper, which would obey it.
 	idle := when(!r.distrusted && now.How != here.Variable && now.How != here.Missing && now.Backend != r.Variable, r.Variable)
@@ -106,14 +109,14 @@ func (r *Report) others() []rule {
 	nft, legacy := r.wanted() == detect.NFT, r.wanted() == detect.Legacy
 	noneFound, broken := r.names()
 	modules := map[bool]string{true: nftModules, false: "iptable_filter ip6table_filter"}[nft]
-	leftovers, removeLeftovers := r.leftovers()
+	rules, leftovers, removeLeftovers := r.other()
 	denied := r.user != 0 && errors.Is(r.lock, unix.EACCES)
 	changing := r.Here.How == here.EachCall && r.failure(unix.EACCES) == "" && !r.blind()
 	return []rule{
 		{"no-commands", Problem, noneFound, "none of the six iptables commands was found: {}", fixes{
 			{r.unusable(), Image, buildBoth},
 			{always, Image, buildWith}}},
-		{"broken-command", map[bool]Severity{true: Problem, false: Warning}[r.Here.How == here.Missing], broken, "broken: {}", only(Image, buildWith+" --force")},
+		{"broken-command", map[bool]string{true: Problem, false: Warning}[r.Here.How == here.Missing], broken, "broken: {}", only(Image, buildWith+" --force")},
 		{"another-path", Warning, when(r.Network.Process1 != detect.No, strings.Join(r.bypasses, ", ")),
 			"these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
 			only(Image, "remove them, unless nothing runs them:\nRUN rm "+strings.Join(r.bypasses, " "))},
@@ -143,7 +146,7 @@ func (r *Report) others() []rule {
 		{"chains-in-both", Warning, when(!r.Here.Differs, leftovers), "both backends have these chains, as after a change of sides; those in {other} are left over: {}", fixes{
 			{r.removable(), Container, "remove them:" + removeLeftovers},
 			{always, Node, "remove them, or reboot:" + removeLeftovers}}},
-		{"rules-in-both", Warning, when(!r.Here.Differs && leftovers == "", r.strayRules()),
+		{"rules-in-both", Warning, when(!r.Here.Differs && leftovers == "", rules),
 			"the other backend has rules too: {}. They are active, but iptables here does not list them",
 			only(Node, "if the program that made them still runs, have it use {host}; if not, remove them. To see them:\niptables-{other}-save")},
 		{"not-own-process-1", Warning, when(changing && r.strangers, "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"),
