@@ -56,10 +56,6 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 // app is set up so that only answers and requested help go to stdout, and so that every error comes back to Run: by
 // itself the library prints help on stdout for a wrong flag, ignores surplus arguments, and exits.
 func (s *session) app() *cli.App {
-	commands := []*cli.Command{
-		s.detectCommand(), s.doctorCommand(), s.installCommand(), s.selectCommand(), s.resetCommand(),
-		{Name: "version", Usage: "print version, revision, platform and Go version", Action: printVersion},
-	}
 	app := &cli.App{
 		Name:                  program,
 		Usage:                 "run the iptables backend that the host uses",
@@ -71,7 +67,10 @@ func (s *session) app() *cli.App {
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true},
 		},
-		Commands:       commands,
+		Commands: []*cli.Command{
+			s.detectCommand(), s.doctorCommand(), s.installCommand(), s.selectCommand(), s.resetCommand(),
+			{Name: "version", Usage: "print version, revision, platform and Go version", Action: printVersion},
+		},
 		OnUsageError:   wrongFlag,
 		ExitErrHandler: func(*cli.Context, error) {},
 		Action: func(c *cli.Context) error {

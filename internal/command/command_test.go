@@ -119,7 +119,7 @@ func TestPrintable(t *testing.T) {
 	s := &session{stdout: bufio.NewWriter(&out), stderr: &errs}
 	s.paragraph("fix:  ", strings.Repeat("RUN iptables-wrapper install\n", 10))
 	s.paragraph("", "a\x1b[1m\nb")
-	s.table([]string{"a\x1b[2m", "b"})
+	s.table("a\x1b[2m\tb")
 	s.say("%v", errors.Join(errors.New("a\x1b[3m"), errors.New("b")))
 	want := "fix:  " + strings.TrimSpace(strings.Repeat("RUN iptables-wrapper install ", 10)) + "\na [1m b\n\na [2m  b\n"
 	if got := out.String(); got != want {

@@ -55,10 +55,7 @@ func (s *session) detect(c *cli.Context) error {
 	}
 	dir, noDir := here.Dir(s.names)
 	q := detect.Query{Override: variable, Everything: true}
-	r, err := s.detectOrWait(c, dir, q)
-	if err != nil {
-		return err
-	}
+	r := s.detectOrWait(c, dir, q)
 	if r.Reason == detect.Default && r.Of(detect.NFT, detect.IPv4).Supported == detect.Yes {
 		q.DryRun = true // as a call that adds something would
 		r = here.Ask(s.names, dir, q)
@@ -78,17 +75,16 @@ func (s *session) detect(c *cli.Context) error {
 
 // detectOrWait answers the query, after a wait if one was asked for. There is no point in waiting for kubelet's chains where no
 // kubelet makes any.
-func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) (detect.Result, error) {
+func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) detect.Result {
 	limit, what := c.Duration("wait"), waitFor(c)
 	r := here.Ask(s.names, dir, q)
 	if limit == 0 || q.Override != "" || what.Ended(r) {
-		return r, nil
+		return r
 	}
 	if what == detect.ForKubelet && here.ThisNetwork(s.names.Container, r).Own {
 		s.say("not waiting for kubelet: %s", here.PodNetwork)
-		return r, nil
+		return r
 	}
-	waiting, end := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	for _, number := range []unix.Signal{unix.SIGINT, unix.SIGTERM} {
 		// What the caller ignores stays ignored: the runtime by itself would end the process at SIGTERM.
@@ -98,14 +94,11 @@ func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) (dete
 			signal.Notify(signals, number)
 		}
 	}
-	go func() {
-		if number, ok := (<-signals).(unix.Signal); ok { // otherwise the channel was closed: no signal came
-			end(failure{128 + int(number), fmt.Errorf("ended by a signal: %v", number), ""}) // the status that shells give it
-		}
-		end(nil)
+	go func() { // also as process 1 of a container, which the kernel keeps signals from that it does not ask for
+		number := (<-signals).(unix.Signal)
+		fmt.Fprintf(s.stderr, "%s: ended by a signal: %v\n", program, number)
+		os.Exit(128 + int(number)) // the status that shells give it
 	}()
-	ctx, stop := context.WithTimeout(waiting, limit)
-	defer stop()
 	// From here on a signal ends the wait: somebody may go by this line.
 	goal := map[detect.WaitFor]string{detect.ForAny: "kubelet's chains, or rules", detect.ForKubelet: "kubelet's chains"}[what]
 	s.say("waiting up to %s for %s: %s", limit, goal, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
@@ -113,19 +106,16 @@ func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) (dete
 	if r.Remembered != nil {
 		wait.Remembered = *r.Remembered
 	}
-	r, _ = wait.Wait(ctx)
+	ctx, stop := context.WithTimeout(context.Background(), limit)
+	defer stop()
+	found, err := wait.Wait(ctx)
 	signal.Stop(signals) // one that comes later ends the process
-	close(signals)
-	<-waiting.Done()
-	switch signaled := (failure{}); {
-	case errors.As(context.Cause(waiting), &signaled):
-		return r, signaled
-	case what.Ended(r):
-		s.say("found: %v", r)
-	default:
+	if err != nil {
 		s.say("timed out")
+	} else {
+		s.say("found: %v", found)
 	}
-	return here.Ask(s.names, dir, q), nil
+	return here.Ask(s.names, dir, q)
 }
 
 // enterNetns moves this thread into the network namespace that the flags name: /run/netns/NAME as "ip netns add" makes it, or

@@ -101,9 +101,9 @@ func (s *session) report(r doctor.Report, all bool) {
 	}
 	s.tables(r.Host)
 
-	rows := [][]string{{"COMMAND", "RESOLVES TO"}}
+	rows := []string{"COMMAND\tRESOLVES TO"}
 	for _, n := range r.Names {
-		rows = append(rows, []string{n.Name, n.ResolvesTo + n.Error})
+		rows = append(rows, n.Name+"\t"+n.ResolvesTo+n.Error)
 	}
 	s.table(rows...)
 }
@@ -119,12 +119,12 @@ func (s *session) summary(a answer) {
 }
 
 func (s *session) tables(r detect.Result) {
-	backends := [][]string{{"BACKEND", "FAMILY", "KERNEL", "HINT", "CANARY", "RULES"}}
-	tables := [][]string{{"TABLE", "", "", "RULES"}}
+	backends := []string{"BACKEND\tFAMILY\tKERNEL\tHINT\tCANARY\tRULES"}
+	tables := []string{"TABLE\t\t\tRULES"}
 	for _, e := range r.Evidence {
-		backends = append(backends, []string{string(e.Backend), string(e.Family), e.Supported.String(), e.Hint.String(), e.Canary.String(), e.Rules.String()})
+		backends = append(backends, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", e.Backend, e.Family, e.Supported, e.Hint, e.Canary, e.Rules))
 		for _, t := range e.Tables {
-			tables = append(tables, []string{string(e.Backend), string(e.Family), t.Name, t.Rules.String()})
+			tables = append(tables, fmt.Sprintf("%s\t%s\t%s\t%s", e.Backend, e.Family, t.Name, t.Rules))
 		}
 	}
 	s.table(backends...)

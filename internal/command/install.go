@@ -81,10 +81,7 @@ func (s *session) selectMode(c *cli.Context) error {
 	answer := detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"}
 	guess := false
 	if mode == "" {
-		r, err := s.detectOrWait(c, dir, detect.Query{})
-		if err != nil {
-			return err
-		}
+		r := s.detectOrWait(c, dir, detect.Query{})
 		why := r.Uncertainty()
 		switch in := s.names.Container; {
 		case in.OwnNetns == detect.No && in.OwnRoot != detect.No:

@@ -59,30 +59,26 @@ func (s *session) paragraph(label, text string) {
 // printable has a space for what is none: not even a name of the system reaches the terminal as a command.
 func printable(text string) string {
 	return strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) {
+		if !unicode.IsPrint(c) && c != '\t' {
 			return ' '
 		}
 		return c
 	}, text)
 }
 
-// table prints rows in columns, the first of which is a heading.
-func (s *session) table(rows ...[]string) {
+// table prints rows, the first of which is a heading, in columns, between which they have tabs.
+func (s *session) table(rows ...string) {
 	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t)
 	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = printable(cell)
-		}
-		fmt.Fprintln(t, strings.Join(row, "\t"))
+		fmt.Fprintln(t, printable(row))
 	}
 	t.Flush()
 }
 
 func (s *session) json(value any) {
-	e := json.NewEncoder(s.stdout)
-	e.SetIndent("", "  ")
-	_ = e.Encode(value)
+	text, _ := json.MarshalIndent(value, "", "  ")
+	fmt.Fprintf(s.stdout, "%s\n", text)
 }
 
 // printError prints what went wrong, if anything did, and what to do, and returns the exit status.

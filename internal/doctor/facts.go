@@ -147,6 +147,16 @@ func (r *Report) restore(possible bool, here string) fixes {
 	}
 }
 
+// add is what gives this user the capabilities.
+func (r *Report) add() fixes {
+	return fixes{
+		{r.user == 0 || r.wrapperCaps, Pod,
+			"add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"},
+		{always, Pod, "run the container as root with NET_ADMIN and NET_RAW: Kubernetes gives them to no other user. " +
+			"images/nonroot has file capabilities instead"},
+	}
+}
+
 // removable reports whether rules of the other backend can be removed from here.
 func (r *Report) removable() bool {
 	return r.user == 0 && r.has(netAdmin) && !r.unusable() &&
