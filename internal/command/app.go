@@ -56,10 +56,6 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 // app is set up so that only answers and requested help go to stdout, and so that every error comes back to Run: by
 // itself the library prints help on stdout for a wrong flag, ignores surplus arguments, and exits.
 func (s *session) app() *cli.App {
-	commands := []*cli.Command{
-		s.detectCommand(), s.doctorCommand(), s.installCommand(), s.selectCommand(), s.resetCommand(),
-		{Name: "version", Usage: "print version, revision, platform and Go version", Action: printVersion},
-	}
 	app := &cli.App{
 		Name:                  program,
 		Usage:                 "run the iptables backend that the host uses",
@@ -71,7 +67,10 @@ func (s *session) app() *cli.App {
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true},
 		},
-		Commands:       commands,
+		Commands: []*cli.Command{
+			s.detectCommand(), s.doctorCommand(), s.installCommand(), s.selectCommand(), s.resetCommand(),
+			{Name: "version", Usage: "print version, revision, platform and Go version", Action: printVersion},
+		},
 		OnUsageError:   wrongFlag,
 		ExitErrHandler: func(*cli.Context, error) {},
 		Action: func(c *cli.Context) error {
@@ -116,16 +115,6 @@ EXIT STATUS:
    3    select, detect --strict: the answer is not certain
    126  an iptables call: the program for the host's backend cannot be run
    127  an iptables call: no program for the host's backend is installed
-
-EXAMPLES:
-   In an image, after iptables was installed:
-
-      COPY iptables-wrapper /usr/sbin/
-      RUN iptables-wrapper install
-
-   In a container whose rules have no effect:
-
-      iptables-wrapper doctor
 `
 
 // printVersion prints one line: what it is, then in parentheses what that was built from and for, as far as it is known.
@@ -161,12 +150,10 @@ func dir(c *cli.Context, n layout.Names) (string, error) {
 // ownDir is the directory of the commands to repoint. PATH never decides it: where it finds another iptables, the caller has to.
 func (s *session) ownDir(c *cli.Context) (string, error) {
 	own, err := dir(c, s.names)
-	if err != nil || c.IsSet("dir") {
+	first, noDir := here.Dir(s.names)
+	if err != nil || noDir != nil || c.IsSet("dir") || s.names.Tree.SameFile(first, own) {
 		return own, err
 	}
-	if first, err := here.Dir(s.names); err == nil && !s.names.Tree.SameFile(first, own) {
-		return "", failure{1, fmt.Errorf("%s: the first iptables in PATH is in %s, not in %s", c.Command.Name, first, own),
-			"say which: --dir " + first + " or --dir " + own}
-	}
-	return own, nil
+	return "", failure{1, fmt.Errorf("%s: the first iptables in PATH is in %s, not in %s", c.Command.Name, first, own),
+		"say which: --dir " + first + " or --dir " + own}
 }

@@ -119,7 +119,7 @@ func TestPrintable(t *testing.T) {
 	s := &session{stdout: bufio.NewWriter(&out), stderr: &errs}
 	s.paragraph("fix:  ", strings.Repeat("RUN iptables-wrapper install\n", 10))
 	s.paragraph("", "a\x1b[1m\nb")
-	s.table([]string{"a\x1b[2m", "b"})
+	s.table("a\x1b[2m\tb")
 	s.say("%v", errors.Join(errors.New("a\x1b[3m"), errors.New("b")))
 	want := "fix:  " + strings.TrimSpace(strings.Repeat("RUN iptables-wrapper install ", 10)) + "\na [1m b\n\na [2m  b\n"
 	if got := out.String(); got != want {
@@ -141,7 +141,7 @@ func TestAnswers(t *testing.T) {
 		{"-v", "iptables-wrapper version v1.2.3 (revision 0123456789ab, " + platform + ")\n", ""},
 		{"help", help, "EXIT STATUS:\n   0    success\n"},
 		{"--help", help, "IPTABLES_WRAPPER_MODE"},
-		{"-h", help, "EXAMPLES:\n"},
+		{"-h", help, "IPTABLES_WRAPPER_DEBUG"},
 		{"help detect", "NAME:\n   iptables-wrapper detect - ", "--output"},
 		{"detect --help", "NAME:\n   iptables-wrapper detect - ", "--wait DURATION"},
 		{"install -h", "NAME:\n   iptables-wrapper install - ", "--force"},

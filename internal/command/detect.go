@@ -28,13 +28,13 @@ func (s *session) detectCommand() *cli.Command {
 			"process. A line on stderr says so if the answer is a guess, and if iptables\n" +
 			"in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o table",
 		Flags: append([]cli.Flag{
-			enumFlag(&cli.StringFlag{
+			checked(&cli.StringFlag{
 				Name: "output", Aliases: []string{"o"}, Value: "text",
 				Usage: "`FORMAT` is text (the backend alone), table (all\n\tevidence, for people), json (all evidence), env\n\t" +
 					"(for a shell's eval) or nfd (a file for Node\n\tFeature Discovery)",
 			}, "text", "table", "json", "env", "nfd"),
 			boolFlag("strict", "exit with status 3 if the answer is not certain"),
-			pathFlag("netns", "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"),
+			checked(&cli.StringFlag{Name: "netns", Usage: "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"}),
 			&cli.UintFlag{Name: "pid", DefaultText: "this one",
 				Usage: "inspect the network namespace of process\n\t`N`"},
 		}, waitFlags()...),
@@ -55,10 +55,7 @@ func (s *session) detect(c *cli.Context) error {
 	}
 	dir, noDir := here.Dir(s.names)
 	q := detect.Query{Override: variable, Everything: true}
-	r, err := s.detectOrWait(c, dir, q)
-	if err != nil {
-		return err
-	}
+	r := s.detectOrWait(c, dir, q)
 	if r.Reason == detect.Default && r.Of(detect.NFT, detect.IPv4).Supported == detect.Yes {
 		q.DryRun = true // as a call that adds something would
 		r = here.Ask(s.names, dir, q)
@@ -78,17 +75,16 @@ func (s *session) detect(c *cli.Context) error {
 
 // detectOrWait answers the query, after a wait if one was asked for. There is no point in waiting for kubelet's chains where no
 // kubelet makes any.
-func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) (detect.Result, error) {
+func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) detect.Result {
 	limit, what := c.Duration("wait"), waitFor(c)
 	r := here.Ask(s.names, dir, q)
 	if limit == 0 || q.Override != "" || what.Ended(r) {
-		return r, nil
+		return r
 	}
 	if what == detect.ForKubelet && here.ThisNetwork(s.names.Container, r).Own {
 		s.say("not waiting for kubelet: %s", here.PodNetwork)
-		return r, nil
+		return r
 	}
-	waiting, end := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	for _, number := range []unix.Signal{unix.SIGINT, unix.SIGTERM} {
 		// What the caller ignores stays ignored: the runtime by itself would end the process at SIGTERM.
@@ -98,14 +94,11 @@ func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) (dete
 			signal.Notify(signals, number)
 		}
 	}
-	go func() {
-		if number, ok := (<-signals).(unix.Signal); ok { // otherwise the channel was closed: no signal came
-			end(failure{128 + int(number), fmt.Errorf("ended by a signal: %v", number), ""}) // the status that shells give it
-		}
-		end(nil)
+	go func() { // also as process 1 of a container, which the kernel keeps signals from that it does not ask for
+		number := (<-signals).(unix.Signal)
+		fmt.Fprintf(s.stderr, "%s: ended by a signal: %v\n", program, number)
+		os.Exit(128 + int(number)) // the status that shells give it
 	}()
-	ctx, stop := context.WithTimeout(waiting, limit)
-	defer stop()
 	// From here on a signal ends the wait: somebody may go by this line.
 	goal := map[detect.WaitFor]string{detect.ForAny: "kubelet's chains, or rules", detect.ForKubelet: "kubelet's chains"}[what]
 	s.say("waiting up to %s for %s: %s", limit, goal, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
@@ -113,19 +106,16 @@ func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) (dete
 	if r.Remembered != nil {
 		wait.Remembered = *r.Remembered
 	}
-	r, _ = wait.Wait(ctx)
+	ctx, stop := context.WithTimeout(context.Background(), limit)
+	defer stop()
+	found, err := wait.Wait(ctx)
 	signal.Stop(signals) // one that comes later ends the process
-	close(signals)
-	<-waiting.Done()
-	switch signaled := (failure{}); {
-	case errors.As(context.Cause(waiting), &signaled):
-		return r, signaled
-	case what.Ended(r):
-		s.say("found: %v", r)
-	default:
+	if err != nil {
 		s.say("timed out")
+	} else {
+		s.say("found: %v", found)
 	}
-	return here.Ask(s.names, dir, q), nil
+	return here.Ask(s.names, dir, q)
 }
 
 // enterNetns moves this thread into the network namespace that the flags name: /run/netns/NAME as "ip netns add" makes it, or
@@ -157,4 +147,50 @@ func (s *session) enterNetns(c *cli.Context) error {
 		hint = "this needs CAP_SYS_ADMIN, and CAP_SYS_PTRACE for another user's process"
 	}
 	return failure{1, fmt.Errorf("detect: enter the network namespace %q: %w", path, err), hint}
+}
+
+// answer is what detect prints: the host's backend and, in this container's own network namespace, what iptables runs.
+// Its JSON form is docs/detect.schema.json.
+type answer struct {
+	detect.Result
+	Here    *here.Here   `json:"here,omitempty"`
+	Network here.Network `json:"network"`
+}
+
+// remark says what makes the answer less than the whole truth.
+func (s *session) remark(a answer) {
+	if a.Here != nil && a.Here.Differs {
+		s.say("iptables in this container is %s: it differs from the host; run: iptables-wrapper doctor", a.Here)
+	}
+	if a.Network.Own && !a.Conclusive {
+		s.say(here.PodNetwork)
+	}
+	for _, c := range a.Conflicts {
+		s.say("conflict: %s; run: iptables-wrapper doctor", c.Explain())
+	}
+	if !a.Conclusive {
+		s.say("not certain: %s", a.Uncertainty())
+	}
+}
+
+func (s *session) answer(format string, a answer) {
+	switch format {
+	case "text":
+		fmt.Fprintln(s.stdout, a.Mode)
+	case "table":
+		s.summary(a)
+		s.tables(a.Result)
+	case "json":
+		s.json(a)
+	case "env": // lines for a shell's eval. No value needs quotes
+		fmt.Fprintf(s.stdout, "IPTABLES_MODE=%s\nIPTABLES_REASON=%s\nIPTABLES_CONCLUSIVE=%t\n", a.Mode, a.Reason, a.Conclusive)
+	case "nfd":
+		// A feature file for the local source of Node Feature Discovery, which makes labels of it such as
+		// feature.node.kubernetes.io/iptables.mode. A guess is not a feature of the node.
+		mode := a.Mode
+		if !a.Conclusive {
+			mode = "unknown"
+		}
+		fmt.Fprintf(s.stdout, "iptables.mode=%s\niptables.reason=%s\niptables.conclusive=%t\n", mode, a.Reason, a.Conclusive)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
@@ -18,14 +19,14 @@ func (s *session) doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "diagnose iptables in this container, suggest fixes",
-		Description: "Changes nothing. Runs iptables to see whether it works, and asks the kernel\nfor matches and targets, for which it " +
-			"may load modules. Exits with status 1\nif there is a problem. Example:\n\n   iptables-wrapper doctor",
+		Description: "Changes nothing. Runs iptables to see whether it works, for which the kernel\nmay load modules. " +
+			"Exits with status 1 if there is a problem. Example:\n\n   iptables-wrapper doctor",
 		Flags: []cli.Flag{
 			boolFlag("check", "print nothing but the problems, one a line"),
 			boolFlag("stale", "for a liveness probe: exit with status 1 only\n\tif a new container of the same Pod would be right"),
 			boolFlag("all", "also print all that was examined"),
 			dirFlag(),
-			enumFlag(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}, "text", "json"),
+			checked(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}, "text", "json"),
 		},
 		Action: s.doctor,
 	}
@@ -36,11 +37,10 @@ func (s *session) doctor(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dir := c.String("dir")
+	first, err := here.Dir(s.names)
+	dir := cmp.Or(c.String("dir"), first)
 	if dir == "" {
-		if dir, err = here.Dir(s.names); err != nil {
-			return err
-		}
+		return err
 	}
 	if c.Bool("stale") {
 		r := doctor.Glance(s.names, dir, variable)
@@ -68,14 +68,17 @@ func (s *session) doctor(c *cli.Context) error {
 	return nil
 }
 
-var places = map[doctor.Where]string{doctor.Container: "in this container", doctor.Image: "in the image", doctor.Pod: "in the Pod's spec", doctor.Node: "on the node"}
+var places = map[string]string{
+	doctor.Container: "in this container", doctor.Image: "in the image",
+	doctor.Pod: "in the Pod's spec", doctor.Node: "on the node",
+}
 
 // report prints what a person needs first, and everything if asked to.
 func (s *session) report(r doctor.Report, all bool) {
 	var found []string
 	for _, f := range r.Findings {
 		found = append(found, f.Code)
-		s.paragraph(fmt.Sprintf("%-9s", strings.ToUpper(string(f.Severity))), f.Code+": "+f.Text)
+		s.paragraph(fmt.Sprintf("%-9s", strings.ToUpper(f.Severity)), f.Code+": "+f.Text)
 		fix, commands, _ := strings.Cut(f.Fix, "\n")
 		if f.Where != doctor.Pod || !strings.HasPrefix(fix, "delete the Pod") {
 			fix = places[f.Where] + ", " + fix
@@ -87,24 +90,61 @@ func (s *session) report(r doctor.Report, all bool) {
 		fmt.Fprintln(s.stdout)
 	}
 	s.summary(answer{r.Host, &r.Here, r.Network})
-	result := cmp.Or(strings.Join(found, ", "), "no problems found")
+	s.paragraph("result:         ", cmp.Or(strings.Join(found, ", "), "no problems found"))
 	if !all {
-		s.paragraph("result:         ", result+"; details: iptables-wrapper doctor --all")
+		s.paragraph("details:        ", "iptables-wrapper doctor --all")
 		return
 	}
-	s.paragraph("result:         ", result)
 	s.paragraph("capabilities:   ", cmp.Or(strings.Join(r.Capabilities, ", "), "none of those that iptables needs"))
+	for _, x := range r.Programs {
+		s.paragraph(fmt.Sprintf("%-16s", x.Mode+" program:"), x.Path+" "+cmp.Or(x.Error, x.Version))
+	}
 	s.tables(r.Host)
 
-	rows := [][]string{{"MODE", "PROGRAM", "VERSION"}}
-	for _, x := range r.Programs {
-		rows = append(rows, []string{string(x.Mode), x.Path, cmp.Or(x.Error, x.Version)})
-	}
-	s.table(rows...)
-
-	rows = [][]string{{"COMMAND", "RESOLVES TO"}}
+	rows := []string{"COMMAND\tRESOLVES TO"}
 	for _, n := range r.Names {
-		rows = append(rows, []string{n.Name, n.ResolvesTo + n.Error})
+		rows = append(rows, n.Name+"\t"+n.ResolvesTo+n.Error)
 	}
 	s.table(rows...)
+}
+
+// summary prints what matters most: how sure the answer is, too.
+func (s *session) summary(a answer) {
+	sure := map[bool]string{true: "certain", false: "not certain"}[a.Conclusive]
+	s.paragraph("host:           ", fmt.Sprintf("%s (%s: %s)", a.Mode, sure, a.Because()))
+	if a.Here != nil {
+		s.paragraph("iptables here:  ", a.Here.String())
+	}
+	s.paragraph("network:        ", a.Network.String())
+}
+
+func (s *session) tables(r detect.Result) {
+	backends := []string{"BACKEND\tFAMILY\tKERNEL\tHINT\tCANARY\tRULES"}
+	tables := []string{"TABLE\t\t\tRULES"}
+	for _, e := range r.Evidence {
+		backends = append(backends, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", e.Backend, e.Family, e.Supported, e.Hint, e.Canary, e.Rules))
+		for _, t := range e.Tables {
+			tables = append(tables, fmt.Sprintf("%s\t%s\t%s\t%s", e.Backend, e.Family, t.Name, t.Rules))
+		}
+	}
+	s.table(backends...)
+	if len(tables) > 1 {
+		s.table(tables...)
+	}
+	fmt.Fprint(s.stdout, "\nKERNEL: supported by the running kernel\n"+
+		"HINT, CANARY: kubelet's chains KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY in table mangle\n")
+	for _, e := range r.Evidence {
+		label := fmt.Sprintf("%s %s: ", e.Backend, e.Family)
+		for _, f := range e.Features {
+			if f.Has == detect.No {
+				s.paragraph(label, fmt.Sprintf("cannot add a %s: %v", f.Name, f.Err))
+			}
+		}
+		for _, c := range e.Foreign {
+			s.paragraph(label, fmt.Sprintf("chain %q of table %q is not iptables' own or has rules that are not", c.Name, c.Table))
+		}
+		if e.Err != nil {
+			s.paragraph(label, e.Err.Error())
+		}
+	}
 }

@@ -24,8 +24,8 @@ func (s *session) installCommand() *cli.Command {
 			"   COPY iptables-wrapper /usr/sbin/\n   RUN iptables-wrapper install",
 		Flags: []cli.Flag{
 			dirFlag(),
-			pathFlag("root", "install into the root file system at `ROOT`:\n\tDIR is a path in it, and nothing in it is run"),
-			enumFlag(&cli.StringFlag{Name: "alternatives", Value: "auto",
+			checked(&cli.StringFlag{Name: "root", Usage: "install into the root file system at `ROOT`:\n\tDIR is a path in it, and nothing in it is run"}),
+			checked(&cli.StringFlag{Name: "alternatives", Value: "auto",
 				Usage: "`WHEN` to register with (update-)alternatives: auto\n\t(if the package manager uses it for iptables) or\n\t" +
 					"never (plain symlinks)"}, "auto", "never"),
 			boolFlag("force", "also replace files that are neither a wrapper nor a\n\tlink to iptables"),
@@ -43,7 +43,7 @@ func (s *session) selectCommand() *cli.Command {
 			"switch cannot be changed, this\ncontainer remembers the backend. Example:\n\n   iptables-wrapper select --wait 2m",
 		Flags: append([]cli.Flag{
 			dirFlag(),
-			enumFlag(&cli.StringFlag{Name: "mode", Usage: "backend to use; `MODE` is nft, legacy, or auto to\n\tdetect it (default: $" + programs.ModeVariable + ", or auto)"},
+			checked(&cli.StringFlag{Name: "mode", Usage: "backend to use; `MODE` is nft, legacy, or auto to\n\tdetect it (default: $" + programs.ModeVariable + ", or auto)"},
 				"auto", "nft", "legacy"),
 			boolFlag("guess", "if the answer is not certain, remember the best\n\tguess and exit with status 0; the commands run\n\tthe wrapper"),
 		}, waitFlags()...),
@@ -81,10 +81,7 @@ func (s *session) selectMode(c *cli.Context) error {
 	answer := detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"}
 	guess := false
 	if mode == "" {
-		r, err := s.detectOrWait(c, dir, detect.Query{})
-		if err != nil {
-			return err
-		}
+		r := s.detectOrWait(c, dir, detect.Query{})
 		why := r.Uncertainty()
 		switch in := s.names.Container; {
 		case in.OwnNetns == detect.No && in.OwnRoot != detect.No:

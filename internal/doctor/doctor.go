@@ -68,56 +68,47 @@ type Program struct {
 	Error   string      `json:"error,omitempty"`
 }
 
-// Severity orders findings. Only a problem makes doctor end with status 1.
-type Severity string
-
-// The most severe first.
+// How severe a finding is. Only a problem makes doctor end with status 1.
 const (
-	Problem Severity = "problem"
-	Warning Severity = "warning"
+	Problem = "problem"
+	Warning = "warning"
 )
 
-// Where says where a fix is applied.
-type Where string
-
-// The places.
+// Where a fix is applied.
 const (
-	Container Where = "container" // here and now, by the user that runs doctor
-	Image     Where = "image"     // and in a container that is made of it
-	Pod       Where = "pod"       // in the Pod's spec or the options of docker run, and in a new container
-	Node      Where = "node"
+	Container = "container" // here and now, by the user that runs doctor
+	Image     = "image"     // and in a container that is made of it
+	Pod       = "pod"       // in the Pod's spec or the options of docker run, and in a new container
+	Node      = "node"
 )
 
 // Finding is one thing that is wrong, and the first fix for it that can be applied.
 type Finding struct {
-	Code     string   `json:"code"` // stable, and the anchor of a paragraph in docs/troubleshooting.md
-	Severity Severity `json:"severity"`
-	Text     string   `json:"text"`
-	Fix      string   `json:"fix"` // after the first line, each line is a command
-	Where    Where    `json:"where"`
+	Code     string `json:"code"` // stable, and the anchor of a paragraph in docs/troubleshooting.md
+	Severity string `json:"severity"`
+	Text     string `json:"text"`
+	Fix      string `json:"fix"` // after the first line, each line is a command
+	Where    string `json:"where"`
 }
 
 // rule is a row of the tables: a finding for when there is a detail. {} stands for the detail in the texts.
 type rule struct {
-	code     string
-	severity Severity
-	detail   string
-	text     string
-	fixes    fixes // the first that can be applied is printed
+	code, severity, detail, text string
+
+	fixes fixes // the first that can be applied is printed
 }
 
 type fixes []fix
 
 type fix struct {
-	applies bool
-	where   Where
-	text    string
+	applies     bool
+	where, text string
 }
 
 // always marks a fix that needs nothing.
 const always = true
 
-func only(where Where, text string) fixes { return fixes{{always, where, text}} }
+func only(where, text string) fixes { return fixes{{always, where, text}} }
 
 // when is the detail of a rule that applies under a condition.
 func when[T ~string](condition bool, detail T) string {
@@ -130,7 +121,7 @@ func when[T ~string](condition bool, detail T) string {
 // Diagnose fills in the findings, the most severe first. Where there is no iptables at all, nothing of it can be wrong.
 func (r *Report) Diagnose() {
 	others := r.others()
-	if r.bare() {
+	if len(r.absent) == len(r.Names) && !slices.ContainsFunc(r.Programs, func(p Program) bool { return p.Path != "" }) {
 		others = nil
 	}
 	r.Findings = r.diagnose(r.host(), r.backend(), others)
@@ -140,7 +131,7 @@ func (r *Report) Diagnose() {
 // or say the same.
 func (r *Report) diagnose(host, backend, others []rule) []Finding {
 	found := []Finding{}
-	for _, severity := range []Severity{Problem, Warning} {
+	for _, severity := range []string{Problem, Warning} {
 		for _, rule := range slices.Concat(first(host), first(backend), others) {
 			if rule.detail == "" || rule.severity != severity {
 				continue
@@ -166,12 +157,10 @@ func (r *Report) placeholders(detail string) *strings.Replacer {
 		"{host}", string(r.Host.Mode), "{other}", string(other), "{because}", r.Host.Because(), "{dir}", r.dirArgument, "{client}", r.Client)
 }
 
-// stale are the rules about what this container has decided itself, so that a new one of the same Pod would be right.
-var stale = []string{"wrong-backend-stored", "wrong-backend-remembered", "two-backends"}
-
-// Stale returns the finding that a new container of the same Pod would not have.
+// Stale returns a finding about what this container has decided itself, so that a new one of the same Pod would be right.
 func (r *Report) Stale() *Finding {
-	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return slices.Contains(stale, f.Code) })
+	own := []string{"wrong-backend-stored", "wrong-backend-remembered", "two-backends"}
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return slices.Contains(own, f.Code) })
 	if i < 0 || r.image || r.volume {
 		return nil
 	}

@@ -83,8 +83,10 @@ func glance(n layout.Names, dir string, q detect.Query) Report {
 	own, _ := n.Dir()
 	if !n.Tree.SameFile(first, dir) || !n.Tree.SameFile(own, dir) {
 		r.dirArgument = " --dir " + dir
-		if n.Tree.SameFile(programs.Dir(r.Client), dir) {
-			r.open = open(n, r.Client)
+	}
+	if c, err := n.Tree.Follow(r.Client); err == nil && r.dirArgument != "" && n.Tree.SameFile(programs.Dir(r.Client), dir) {
+		for _, hop := range c.Hops {
+			r.open = cmp.Or(r.open, n.Tree.Exposed(programs.Dir(hop)))
 		}
 	}
 	m, in := n.Memory(), n.Container
@@ -115,17 +117,6 @@ func capabilities() []string {
 		}
 	}
 	return has
-}
-
-// open is a directory in which somebody but root could replace the file that a path points to: nothing is started there.
-func open(n layout.Names, path string) string {
-	c, _ := n.Tree.Follow(path)
-	for _, hop := range c.Hops {
-		if dir := n.Tree.Exposed(programs.Dir(hop)); dir != "" {
-			return dir
-		}
-	}
-	return ""
 }
 
 // ask has a program that is not iptables' own say which backend it runs; "" if it does not say, or if it runs the wrapper,

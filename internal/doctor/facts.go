@@ -92,11 +92,6 @@ func (r *Report) wanted() detect.Mode {
 	return cmp.Or(r.Here.Backend, r.Host.Mode)
 }
 
-// bare reports that the image has neither a command nor an iptables program.
-func (r *Report) bare() bool {
-	return len(r.absent) == len(r.Names) && !slices.ContainsFunc(r.Programs, func(p Program) bool { return p.Path != "" })
-}
-
 // programError is what is wrong with the programs of the wanted backend, or of the other one.
 func (r *Report) programError(wanted bool) string {
 	for _, p := range r.Programs {
@@ -127,31 +122,6 @@ func (r *Report) refused() string {
 	return strings.Join(refused, ", ")
 }
 
-// strayRules lists what is in the backend that the host does not use, and how its chains begin: their owners each have a prefix,
-// such as KUBE-, cali- or DOCKER-.
-func (r *Report) strayRules() string {
-	var tables, whose []string
-	for _, e := range r.Host.Evidence {
-		if e.Backend == r.Host.Mode {
-			continue
-		}
-		for _, t := range e.Tables {
-			if t.Rules.Min > 0 {
-				tables = append(tables, fmt.Sprintf("%d in %s %s %s", t.Rules.Min, e.Backend, e.Family, t.Name))
-			}
-			for _, chain := range t.Chains {
-				if i := strings.IndexAny(chain, "-_") + 1; i > 0 && !slices.Contains(whose, chain[:i]+"*") {
-					whose = append(whose, chain[:i]+"*")
-				}
-			}
-		}
-	}
-	if len(tables) > 0 && len(whose) > 0 {
-		tables = append(tables, "with chains "+strings.Join(whose, ", "))
-	}
-	return strings.Join(tables, ", ")
-}
-
 // What the fixes ask, and what some of them say.
 
 // unusable reports whether a backend's program would not run here, whatever the rest is like.
@@ -159,14 +129,6 @@ func (r *Report) unusable() bool { return r.programError(true)+r.programError(fa
 
 // movable reports whether this user can change the commands.
 func (r *Report) movable() bool { return r.unwritable == nil && r.open == "" && r.claimed == nil }
-
-// force is what install needs to replace iptables here, if it is somebody's own program, or broken.
-func (r *Report) force() string {
-	return when(r.Here.How == here.NotWrapped && r.Names[0].Mode == "" || r.Here.How == here.Missing, " --force")
-}
-
-// renew is what undoes whatever this container has decided.
-const renew = "delete the Pod: a new container decides again"
 
 // restore has the switch changed, where it was made, or here if that is possible.
 func (r *Report) restore(possible bool, here string) fixes {
@@ -185,6 +147,16 @@ func (r *Report) restore(possible bool, here string) fixes {
 	}
 }
 
+// add is what gives this user the capabilities.
+func (r *Report) add() fixes {
+	return fixes{
+		{r.user == 0 || r.wrapperCaps, Pod,
+			"add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"},
+		{always, Pod, "run the container as root with NET_ADMIN and NET_RAW: Kubernetes gives them to no other user. " +
+			"images/nonroot has file capabilities instead"},
+	}
+}
+
 // removable reports whether rules of the other backend can be removed from here.
 func (r *Report) removable() bool {
 	return r.user == 0 && r.has(netAdmin) && !r.unusable() &&
@@ -194,17 +166,24 @@ func (r *Report) removable() bool {
 // plain matches what a shell and grep take as it is.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_:-]+$`)
 
-// leftovers lists the chains that the host's backend and the other one have under the same name, and kubelet's in the other
-// one, and the commands that remove these. Restoring a table replaces it by what is left.
-func (r *Report) leftovers() (chains, commands string) {
-	var names []string
+// other looks at the backend that the host does not use: which rules it has, and how its chains begin, for their owners each have a
+// prefix, such as KUBE-, cali- or DOCKER-; the chains that the host's backend has under the same name, and kubelet's; and the commands
+// that remove these. Restoring a table replaces it by what is left.
+func (r *Report) other() (rules, leftovers, commands string) {
+	var tables, begin, names []string
 	for _, e := range r.Host.Evidence {
-		if e.Backend == r.Host.Mode || !r.Host.Conclusive {
+		if e.Backend == r.Host.Mode {
 			continue
 		}
 		for _, t := range e.Tables {
+			if t.Rules.Min > 0 {
+				tables = append(tables, fmt.Sprintf("%d in %s %s %s", t.Rules.Min, e.Backend, e.Family, t.Name))
+			}
 			var stale []string
 			for _, chain := range t.Chains {
+				if i := strings.IndexAny(chain, "-_") + 1; i > 0 && !slices.Contains(begin, chain[:i]+"*") {
+					begin = append(begin, chain[:i]+"*")
+				}
 				twice := slices.ContainsFunc(r.Host.Of(r.Host.Mode, e.Family).Tables, func(h detect.Table) bool {
 					return h.Name == t.Name && slices.Contains(h.Chains, chain)
 				})
@@ -212,12 +191,15 @@ func (r *Report) leftovers() (chains, commands string) {
 					stale = append(stale, chain)
 				}
 			}
-			if len(stale) > 0 {
+			if len(stale) > 0 && r.Host.Conclusive {
 				names = append(names, fmt.Sprintf("%s (%s %s)", strings.Join(stale, ", "), e.Family, t.Name))
 				save := programs.Single(e.Backend, map[detect.Family]string{detect.IPv4: "iptables-", detect.IPv6: "ip6tables-"}[e.Family])
 				commands += fmt.Sprintf("\n%ssave -t %s | grep -vE '[: ](%s)( |$)' | %srestore", save, t.Name, strings.Join(stale, "|"), save)
 			}
 		}
 	}
-	return strings.Join(names, ", "), commands
+	if rules = strings.Join(tables, ", "); rules != "" && begin != nil {
+		rules += ", with chains " + strings.Join(begin, ", ")
+	}
+	return rules, strings.Join(names, ", "), commands
 }

@@ -22,13 +22,11 @@ const (
 		"overrides nothing in {host}, and neither backend lists the other's rules."
 	drifts = "the backend can change while this container runs, because nothing is stored or remembered: {}"
 
-	addBoth = "add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"
-	asRoot  = "run the container as root with NET_ADMIN and NET_RAW: Kubernetes gives them to no other user. images/nonroot has file " +
-		"capabilities instead"
 	hostNet    = "set hostNetwork: true (docker run --network host) if its rules are for the node, and {variable} if they are for this network"
 	decide     = "set {variable} to the backend of the host's other programs, unless kubelet is still starting, whose chains will decide"
 	unset      = "remove {variable}"
 	leaveOut   = "take the directory of {client} out of PATH, because others than root can write there"
+	renew      = "delete the Pod: a new container decides again"
 	moveChain  = "have the program that uses nft directly put its chains into a table with a name of its own. To see them:\nnft list ruleset"
 	load       = "load the modules:\nmodprobe -a "
 	nftModules = "nf_tables nft_chain_nat nft_counter nft_compat xt_comment"
@@ -44,9 +42,7 @@ func (r *Report) host() []rule {
 	return []rule{
 		{"wrapper-lacks-file-capabilities", Problem, when(!admin && !r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
 			"the programs have file capabilities that the wrapper's file lacks, so the wrapper cannot inspect the host: {}", only(Image, buildWith)},
-		{"no-net-admin", Problem, when(!admin, netAdmin), "{} is missing: iptables can neither read nor change rules", fixes{
-			{r.user == 0 || r.wrapperCaps, Pod, addBoth},
-			{always, Pod, asRoot}}},
+		{"no-net-admin", Problem, when(!admin, netAdmin), "{} is missing: iptables can neither read nor change rules", r.add()},
 		{"blocked", Problem, cmp.Or(when(!r.userNamespace, denied), r.failed(unix.EAFNOSUPPORT)),
 			"{}, although CAP_NET_ADMIN is there: seccomp or a security module forbids the question",
 			only(Pod, "use a seccompProfile that permits netlink sockets and getsockopt, as RuntimeDefault does")},
@@ -73,15 +69,14 @@ func (r *Report) host() []rule {
 
 // backend has the reasons why iptables here is not what the host uses, that nearest to the root first.
 func (r *Report) backend() []rule {
-	now, force := r.Here, r.force()
+	now := r.Here
+	// What install needs to replace somebody's own program, or a broken one.
+	force := when(now.How == here.NotWrapped && r.Names[0].Mode == "" || now.How == here.Missing, " --force")
 	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
 	// The variable says one thing, and the command does not run the wrapper, which would obey it.
 	idle := when(!r.distrusted && now.How != here.Variable && now.How != here.Missing && now.Backend != r.Variable, r.Variable)
 	certain := r.Host.Conclusive && now.Backend == r.Host.Mode
-	putBehind := fixes{
-		{r.open != "", Pod, leaveOut},
-		{r.unusable(), Image, buildBoth + force},
-		{always, Image, buildWith + force}}
+	putBehind := fixes{{r.open != "", Pod, leaveOut}, {r.unusable(), Image, buildBoth + force}, {always, Image, buildWith + force}}
 	return []rule{
 		{"two-backends", Problem, r.mixed(), "some iptables commands run nft and others legacy: {}", restored},
 		{"wrong-variable", Problem, r.differsBy(here.Variable), "{variable} is {here}, but the host uses {host} ({because})", only(Pod, unset)},
@@ -93,9 +88,8 @@ func (r *Report) backend() []rule {
 		{"wrong-backend-not-wrapped", Problem, r.differsBy(here.NotWrapped), differs + " {program} was never put behind the wrapper", putBehind},
 		{"not-wrapped", Warning, when(now.How == here.NotWrapped && (force == "" || now.Backend == ""), now.Program),
 			"iptables here is always {}, whatever the host uses: it was never put behind the wrapper", putBehind},
-		{"idle-variable", Warning, idle, "{variable}={} has no effect: iptables already resolves to {program}", fixes{
-			{certain || r.unusable() || !r.movable(), Pod, unset},
-			{always, Container, runSelect + "{}"}}},
+		{"idle-variable", Warning, idle, "{variable}={} has no effect: iptables already resolves to {program}",
+			fixes{{certain || r.unusable() || !r.movable(), Pod, unset}, {always, Container, runSelect + "{}"}}},
 		{"variable-not-trusted", Warning, when(r.distrusted && now.How != here.Missing && now.Backend != r.Variable, r.Variable),
 			"{variable}={} has no effect: the wrapper's file is set-user-ID or set-group-ID", only(Pod, unset)},
 	}
@@ -106,14 +100,11 @@ func (r *Report) others() []rule {
 	nft, legacy := r.wanted() == detect.NFT, r.wanted() == detect.Legacy
 	noneFound, broken := r.names()
 	modules := map[bool]string{true: nftModules, false: "iptable_filter ip6table_filter"}[nft]
-	leftovers, removeLeftovers := r.leftovers()
-	denied := r.user != 0 && errors.Is(r.lock, unix.EACCES)
+	rules, leftovers, removeLeftovers := r.other()
 	changing := r.Here.How == here.EachCall && r.failure(unix.EACCES) == "" && !r.blind()
 	return []rule{
-		{"no-commands", Problem, noneFound, "none of the six iptables commands was found: {}", fixes{
-			{r.unusable(), Image, buildBoth},
-			{always, Image, buildWith}}},
-		{"broken-command", map[bool]Severity{true: Problem, false: Warning}[r.Here.How == here.Missing], broken, "broken: {}", only(Image, buildWith+" --force")},
+		{"no-commands", Problem, noneFound, "none of the six iptables commands was found: {}", fixes{{r.unusable(), Image, buildBoth}, {always, Image, buildWith}}},
+		{"broken-command", map[bool]string{true: Problem, false: Warning}[r.Here.How == here.Missing], broken, "broken: {}", only(Image, buildWith+" --force")},
 		{"another-path", Warning, when(r.Network.Process1 != detect.No, strings.Join(r.bypasses, ", ")),
 			"these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
 			only(Image, "remove them, unless nothing runs them:\nRUN rm "+strings.Join(r.bypasses, " "))},
@@ -127,11 +118,9 @@ func (r *Report) others() []rule {
 		{"kernel-lacks-backend", Problem, when(!r.blind() && r.lacks(r.wanted()), r.wanted()), "the backend is {}, but this kernel does not support it",
 			only(Node, load+modules)},
 		{"nft-cannot-add", Problem, when(nft, r.refused()), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", only(Node, load+nftModules)},
-		{"no-net-raw", Problem, when(legacy && !r.blind() && !r.has(netRaw), netRaw), "{} is missing; it is needed for iptables-legacy", fixes{
-			{r.user == 0 || r.wrapperCaps, Pod, "add NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_RAW)"},
-			{always, Pod, asRoot}}},
+		{"no-net-raw", Problem, when(legacy && !r.blind() && !r.has(netRaw), netRaw), "{} is missing; it is needed for iptables-legacy", r.add()},
 		{"no-lock", Problem, when(legacy && r.lock != nil, fmt.Sprint(r.lock)), "iptables-legacy cannot lock its tables: {}", fixes{
-			{denied, Pod, "run as root, or set XTABLES_LOCKFILE to a file that this user can write (it does not lock out the host's programs)"},
+			{r.user != 0 && errors.Is(r.lock, unix.EACCES), Pod, "run as root, or set XTABLES_LOCKFILE to a file that this user can write (it does not lock out the host's programs)"},
 			{errors.Is(r.lock, unix.EISDIR), Node, "remove the directory, which a mount without type: FileOrCreate has made, and mount a file:\nrmdir /run/xtables.lock"},
 			{always, Pod, "mount the host's /run/xtables.lock (type: FileOrCreate), or a writable /run (docker run --tmpfs /run)"}}},
 		{"lock-held", Problem, r.holder, "iptables-legacy waits for a lock: {}",
@@ -143,7 +132,7 @@ func (r *Report) others() []rule {
 		{"chains-in-both", Warning, when(!r.Here.Differs, leftovers), "both backends have these chains, as after a change of sides; those in {other} are left over: {}", fixes{
 			{r.removable(), Container, "remove them:" + removeLeftovers},
 			{always, Node, "remove them, or reboot:" + removeLeftovers}}},
-		{"rules-in-both", Warning, when(!r.Here.Differs && leftovers == "", r.strayRules()),
+		{"rules-in-both", Warning, when(!r.Here.Differs && leftovers == "", rules),
 			"the other backend has rules too: {}. They are active, but iptables here does not list them",
 			only(Node, "if the program that made them still runs, have it use {host}; if not, remove them. To see them:\niptables-{other}-save")},
 		{"not-own-process-1", Warning, when(changing && r.strangers, "process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"),

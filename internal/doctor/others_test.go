@@ -55,7 +55,7 @@ var otherSituations = []situation{
 		r.Host.Mode, r.Host.Reason, r.Here.Backend = detect.Legacy, detect.OnlySupported, detect.Legacy
 		r.Host.Evidence[0].Features = []detect.Feature{{Name: detect.FeatureMatch, Has: detect.No, Err: unix.ENOENT}}
 	}, []string{"warning only-legacy-works, node -> nft_compat xt_comment"}},
-	{"no NET_RAW on a legacy host", func(r *Report) { r.Capabilities = []string{netAdmin} }, []string{"problem no-net-raw, pod -> add NET_RAW"}},
+	{"no NET_RAW on a legacy host", func(r *Report) { r.Capabilities = []string{netAdmin} }, []string{"problem no-net-raw, pod -> add NET_ADMIN and NET_RAW"}},
 	{"no NET_RAW on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; r.Capabilities = []string{netAdmin} }, nil},
 	{"no lock", func(r *Report) { r.lock = errors.New("read-only file system") }, []string{"problem no-lock, pod -> --tmpfs /run"}},
 	{"no lock for this user", func(r *Report) { r.lock, r.user = fmt.Errorf("open: %w", unix.EACCES), 65532 },

@@ -139,15 +139,12 @@ func Client(n layout.Names) string {
 func Dir(n layout.Names) (string, error) {
 	own, err := n.Dir()
 	client := Client(n)
-	if client == "" {
-		return own, err
-	}
 	c, _ := n.Tree.Follow(client)
-	if err == nil && slices.ContainsFunc(c.Hops, func(hop string) bool {
+	if client == "" || err == nil && slices.ContainsFunc(c.Hops, func(hop string) bool {
 		name := programs.Base(hop)
 		return (programs.IsName(name) || name == layout.Switch) && n.Tree.SameFile(programs.Dir(hop), own)
 	}) {
-		return own, nil
+		return own, err
 	}
 	return programs.Dir(client), nil
 }
@@ -165,10 +162,9 @@ const PodNetwork = "this looks like the Pod's own network, not the node's"
 
 // String is a clause such as "net:[4026532281] (lo, eth0), also process 1's".
 func (n Network) String() string {
-	const most = 6
 	names := n.Interfaces
-	if len(names) > most {
-		names = append(slices.Clone(names[:most]), "...")
+	if len(names) > 6 {
+		names = append(slices.Clone(names[:6]), "...")
 	}
 	whose := map[detect.Answer]string{detect.Yes: ", also process 1's", detect.No: ", not process 1's"}
 	text := n.Namespace + " (" + strings.Join(names, ", ") + ")" + whose[n.Process1]
@@ -180,11 +176,8 @@ func (n Network) String() string {
 
 // ThisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's.
 func ThisNetwork(c memory.Container, host detect.Result) Network {
-	name, err := os.Readlink("/proc/thread-self/ns/net")
-	if err != nil {
-		name = "unknown"
-	}
-	n := Network{Namespace: name, Process1: c.OwnNetns}
+	name, _ := os.Readlink("/proc/thread-self/ns/net")
+	n := Network{Namespace: cmp.Or(name, "unknown"), Process1: c.OwnNetns}
 	n.Interfaces, n.Own = interfaces()
 	n.Own = n.Own && !slices.ContainsFunc(host.Evidence, func(e detect.Evidence) bool { return e.Hint == detect.Yes || e.Canary == detect.Yes })
 	return n
@@ -198,10 +191,7 @@ func interfaces() (names []string, own bool) {
 	reply, _ := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC) // what cannot be read is not listed
 	messages, _ := syscall.ParseNetlinkMessage(reply)
 	for _, m := range messages {
-		attributes, err := syscall.ParseNetlinkRouteAttr(&m)
-		if err != nil { // the end of the list
-			continue
-		}
+		attributes, _ := syscall.ParseNetlinkRouteAttr(&m) // none at the end of the list
 		var name string
 		var peerElsewhere, fallback bool
 		for _, a := range attributes {
@@ -214,11 +204,10 @@ func interfaces() (names []string, own bool) {
 				fallback = bytes.Equal(a.Value, make([]byte, 4))
 			}
 		}
-		if fallback && !peerElsewhere {
-			continue
+		if name != "" && (!fallback || peerElsewhere) {
+			names = append(names, name)
+			own = own || name == "eth0" && peerElsewhere
 		}
-		names = append(names, name)
-		own = own || name == "eth0" && peerElsewhere
 	}
 	return names, own || len(names) == 1 && names[0] == "lo"
 }

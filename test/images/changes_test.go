@@ -134,7 +134,7 @@ func twoModes(t *testing.T, i built, mode string) string {
 func doctor(t *testing.T, i built, mode string) string {
 	got := i.run(t, "", "iptables-wrapper doctor", rights(newNode(t, mode))...)
 	said := strings.Join(strings.Fields(got.stdout), " ") // its lines are broken for a terminal
-	if got.status != 0 || got.stderr != "" || !strings.Contains(said, "result: rules-in-both;") ||
+	if got.status != 0 || got.stderr != "" || !strings.Contains(said, "result: rules-in-both details:") ||
 		!strings.HasPrefix(said, "WARNING rules-in-both: the other backend has rules too: 20 in "+other(mode)+" ipv4 filter. ") {
 		t.Errorf("got %+v", got)
 		return ""

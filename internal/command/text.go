@@ -5,11 +5,14 @@ package command
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -46,6 +49,36 @@ func (s *session) say(format string, args ...any) {
 	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
 		fmt.Fprintf(s.stderr, "%s: %s\n", program, strings.TrimSpace(printable(line)))
 	}
+}
+
+// paragraph prints a label and a text on one line, which a terminal wraps by itself, and which stays whole in a pipe.
+func (s *session) paragraph(label, text string) {
+	fmt.Fprintln(s.stdout, label+strings.Join(strings.Fields(printable(text)), " "))
+}
+
+// printable has a space for what is none: not even a name of the system reaches the terminal as a command.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) && c != '\t' {
+			return ' '
+		}
+		return c
+	}, text)
+}
+
+// table prints rows, the first of which is a heading, in columns, between which they have tabs.
+func (s *session) table(rows ...string) {
+	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t)
+	for _, row := range rows {
+		fmt.Fprintln(t, printable(row))
+	}
+	t.Flush()
+}
+
+func (s *session) json(value any) {
+	text, _ := json.MarshalIndent(value, "", "  ")
+	fmt.Fprintf(s.stdout, "%s\n", text)
 }
 
 // printError prints what went wrong, if anything did, and what to do, and returns the exit status.
@@ -98,30 +131,23 @@ func unknownCommand(typed string) error {
 // wrongFlag keeps the library from printing help on stdout.
 func wrongFlag(c *cli.Context, err error, _ bool) error { return usagef(c, "%v", err) }
 
-// enumFlag is a flag that takes one of several words.
-func enumFlag(f *cli.StringFlag, words ...string) cli.Flag {
+// checked is a flag whose value must be one of some words or, if there are none, a path.
+func checked(f *cli.StringFlag, words ...string) cli.Flag {
 	f.Action = func(c *cli.Context, value string) error {
-		if !slices.Contains(words, value) {
+		switch {
+		case len(words) > 0 && !slices.Contains(words, value):
 			return usagef(c, "--%s %q is not one of %s", f.Name, value, strings.Join(words, ", "))
+		case value == "":
+			return usagef(c, "--%s needs a path", f.Name)
 		}
 		return nil
 	}
 	return f
 }
 
-// pathFlag is a flag for a file or a directory.
-func pathFlag(name, usage string) cli.Flag {
-	return &cli.StringFlag{Name: name, Usage: usage, Action: func(c *cli.Context, path string) error {
-		if path == "" {
-			return usagef(c, "--%s needs a path", name)
-		}
-		return nil
-	}}
-}
-
 func dirFlag() cli.Flag {
-	return pathFlag("dir", "`DIR` that holds the iptables commands (default:\n\tthe wrapper's own if iptables is there, else\n\t"+
-		"the first standard one that has it)")
+	return checked(&cli.StringFlag{Name: "dir", Usage: "`DIR` that holds the iptables commands (default:\n\t" +
+		"the wrapper's own if iptables is there, else\n\tthe first standard one that has it)"})
 }
 
 func boolFlag(name, usage string) cli.Flag {
@@ -140,7 +166,7 @@ func waitFlags() []cli.Flag {
 				return nil
 			},
 		},
-		enumFlag(&cli.StringFlag{Name: "for", Value: "any", Usage: "what --wait waits for: `EVIDENCE` is kubelet\n\t" +
+		checked(&cli.StringFlag{Name: "for", Value: "any", Usage: "what --wait waits for: `EVIDENCE` is kubelet\n\t" +
 			"(its chains alone) or any"}, "any", "kubelet"),
 	}
 }
