@@ -108,13 +108,12 @@ func HasMarker(r io.ReaderAt) bool {
 	buf := make([]byte, 64<<10)
 	for at := 0; at < maxWrapper; at += len(buf) - len(marker) { // it may begin in one block and end in the next
 		n, err := r.ReadAt(buf, int64(at))
-		if at == 0 && !bytes.HasPrefix(buf[:n], []byte("\x7fELF")) {
-			return false // a script may contain anything, the marker too
-		}
-		if bytes.Contains(buf[:n], marker) {
+		switch block := buf[:n]; {
+		case at == 0 && !bytes.HasPrefix(block, []byte("\x7fELF")): // a script may contain anything, the marker too
+			return false
+		case bytes.Contains(block, marker):
 			return true
-		}
-		if err != nil {
+		case err != nil:
 			return false
 		}
 	}

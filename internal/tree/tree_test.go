@@ -64,6 +64,18 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", path, err, want)
 		}
 	}
+	for path, want := range map[string]string{"/": ".", "/..": ".", "/root": ".", "/usr/..": ".", "/usr/sbin/.": "usr/sbin", "/a/b/../..": "."} {
+		want, err := (Tree{}).Stat(filepath.Join(dir, want))
+		if st, failed := tree.Stat(path); failed != nil || err != nil || IDOf(st) != IDOf(want) {
+			t.Errorf("%s: %v, %v", path, failed, err)
+		}
+	}
+	for _, path := range []string{"/..", "/usr/../.."} {
+		want, err := (Tree{}).Stat(dir)
+		if st, failed := tree.Lstat(path); failed != nil || err != nil || IDOf(st) != IDOf(want) {
+			t.Errorf("%s leads outside: %v, %v", path, failed, err)
+		}
+	}
 	if target, err := tree.Readlink("/absolute/../../etc/file"); target != "/sbin/file" || err != nil {
 		t.Errorf("got %q, %v", target, err)
 	}
@@ -73,7 +85,7 @@ func TestResolve(t *testing.T) {
 func TestChangesStayInside(t *testing.T) {
 	tree, dir := image(t)
 	for _, via := range []string{"/absolute", "/up/sbin", "/sbin"} {
-		if err := tree.Replace(via+"/link", "file"); err != nil {
+		if err := tree.Point(via+"/link", via+"/file"); err != nil {
 			t.Error(err)
 		}
 		if target, err := os.Readlink(filepath.Join(dir, "usr/sbin/link")); target != "file" || err != nil {
