@@ -142,4 +142,20 @@ func TestExposed(t *testing.T) {
 			t.Errorf("%v, %v: got %q, want %q", test.mode, test.below, got, test.expose)
 		}
 	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	// A symlink is open to all and exposes nothing, unless another user owns it.
+	tree, dir := image(t)
+	for link, expose := range map[string]string{"/absolute": "", "/up": "", "/a/b/back/..": "", "/loop": "/loop"} {
+		if got := tree.Exposed(link); got != expose {
+			t.Errorf("%s: got %q, want %q", link, got, expose)
+		}
+	}
+	if err := os.Lchown(filepath.Join(dir, "absolute"), 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if got := tree.Exposed("/absolute"); got != "/absolute" {
+		t.Errorf("another user's symlink: got %q", got)
+	}
 }
