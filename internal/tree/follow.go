@@ -146,11 +146,8 @@ func (t Tree) Find(dirs iter.Seq[string], files []string, isWrapper func(string,
 			return path, nil
 		}
 	}
-	if unusable != nil {
-		return "", unusable
-	}
-	return "", fmt.Errorf("%w: %s, looked for in %s", programs.ErrMissing, strings.Join(files, " or "),
-		strings.Join(slices.Collect(dirs), ", "))
+	return "", cmp.Or(unusable, fmt.Errorf("%w: %s, looked for in %s", programs.ErrMissing, strings.Join(files, " or "),
+		strings.Join(slices.Collect(dirs), ", ")))
 }
 
 // Exposed returns the first directory, on the way to one and in every symlink on it, in which another user could replace what
