@@ -5,20 +5,9 @@
 
 // Package exec finds the program that implements a command of iptables in one backend, and replaces the process with it.
 //
-// A program that wants to use the host's backend asks package detect for it, and Find for the path:
-//
-//	result := detect.Host()
-//	path, err := exec.Find(result.Mode, "iptables")
-//	if err != nil {
-//		return err // this image has no such program
-//	}
-//	ipt, err := iptables.New(iptables.Path(path)) // github.com/coreos/go-iptables
-//
-// Where only a multi-call program such as xtables-nft-multi is installed, that is the path, and go-iptables cannot use it: it
-// starts a program by its path alone, and that one goes by argv[0]. Make a link with the command's name to it.
-//
-// If result.Conclusive is false, the answer is a guess: keep it for as long as you use iptables, because changing the
-// backend later would leave rules behind.
+// A program that wants to use the host's backend asks package detect for it, and Find for the path: see the example. If the
+// answer is not conclusive, it is a guess: keep it for as long as you use iptables, because changing the backend later would
+// leave rules behind.
 //
 // Before v1, names in this package may change, with a note in CHANGELOG.md; from v1 on, Go's compatibility rules hold.
 package exec
@@ -41,7 +30,8 @@ import (
 // looks in /usr/sbin, /sbin, /usr/local/sbin and /usr/bin, never in PATH, and starts nothing.
 //
 // In each directory it prefers a file that can be started as it is, such as iptables-nft-restore, over the multi-call
-// program, such as xtables-nft-multi. That one goes by argv[0]: start it with the command's name there.
+// program, such as xtables-nft-multi. That one goes by argv[0]: start it with the command's name there. go-iptables, which
+// starts a program by its path alone, cannot: make a link with the command's name to it.
 //
 // The error wraps ErrMissing if there is no such program and ErrRecursion if a wrapper is in its place. Otherwise it says
 // why a file that exists cannot be executed, or cannot be read and so might be a wrapper. An unknown command or mode is an

@@ -95,7 +95,8 @@ func executable(n layout.Names) ([]byte, error) {
 // could point to one of the six commands, which will point to this path.
 func hasContent(t tree.Tree, path string, content []byte) bool {
 	st, err := t.Lstat(path)
-	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o555 == 0o555 && bytes.Equal(head(t, path, len(content)+1), content)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o555 == 0o555 &&
+		bytes.Equal(head(t, path, len(content)+1), content)
 }
 
 // head returns the beginning of a file, as far as it can be read.

@@ -88,9 +88,7 @@ func FinishStart() {
 }
 
 // Ignored reports whether the caller made this process ignore the signal. It can tell only after FinishStart.
-func Ignored(s unix.Signal) bool { return runtimeFwdSig[s] == sigIgn }
-
-const sigIgn = 1 // SIG_IGN
+func Ignored(s unix.Signal) bool { return runtimeFwdSig[s] == 1 /* SIG_IGN */ }
 
 // RestoreMask blocks on this thread the signals that were blocked when the process started. The runtime unblocks some of
 // them on each of its threads (_SigUnblock in its sigtable), so until execve these act as if they had not been blocked.

@@ -57,15 +57,19 @@ func (t Tree) Create(path string) (f *os.File, err error) {
 	return f, err
 }
 
-// Replace makes a link, new or not, point to a target with one rename(2). The caller holds the directory's lock, so what
-// stands under the temporary name was left behind by a process that was killed, and is removed. If it is not a symlink, it
-// is a user's, and another name is taken.
-func (t Tree) Replace(link, target string) error {
-	return t.replace(link, target, "new", strconv.Itoa(os.Getpid()))
+// Point makes a link, new or not, point to a file with one rename(2). The caller holds the directory's lock, so what stands
+// under the temporary name was left behind by a process that was killed, and is removed. If it is not a symlink, it is a user's,
+// and another name is taken.
+func (t Tree) Point(link, file string) error {
+	content, err := t.Content(link, file)
+	if err != nil {
+		return err
+	}
+	return t.replace(link, content, "new", strconv.Itoa(os.Getpid()))
 }
 
-// ReplaceUnlocked does the same for a caller that does not hold the lock, under a temporary name of this process. Where others
-// can write, somebody may have taken that one; nobody can foresee the other.
+// ReplaceUnlocked makes a link contain a target, for a caller that does not hold the lock, under a temporary name of this
+// process. Where others can write, somebody may have taken that one; nobody can foresee the other.
 func (t Tree) ReplaceUnlocked(link, target string) error {
 	return t.replace(link, target, strconv.Itoa(os.Getpid()), strconv.FormatInt(time.Now().UnixNano(), 36))
 }
@@ -150,13 +154,4 @@ func Absolute(path string) (string, error) {
 		return "", fmt.Errorf("working directory: %w", err)
 	}
 	return programs.Join(cwd, path), nil
-}
-
-// Point makes a link point to a file with one rename(2). The caller holds the directory's lock.
-func (t Tree) Point(link, file string) error {
-	content, err := t.Content(link, file)
-	if err != nil {
-		return err
-	}
-	return t.Replace(link, content)
 }

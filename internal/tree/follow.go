@@ -146,11 +146,8 @@ func (t Tree) Find(dirs iter.Seq[string], files []string, isWrapper func(string,
 			return path, nil
 		}
 	}
-	if unusable != nil {
-		return "", unusable
-	}
-	return "", fmt.Errorf("%w: %s, looked for in %s", programs.ErrMissing, strings.Join(files, " or "),
-		strings.Join(slices.Collect(dirs), ", "))
+	return "", cmp.Or(unusable, fmt.Errorf("%w: %s, looked for in %s", programs.ErrMissing, strings.Join(files, " or "),
+		strings.Join(slices.Collect(dirs), ", ")))
 }
 
 // Exposed returns the first directory, on the way to one and in every symlink on it, in which another user could replace what
@@ -163,16 +160,17 @@ func (t Tree) Exposed(dir string) string {
 	if errors.Join(err, noTop) != nil {
 		return dir
 	}
-	safe := func(uid uint32) bool {
-		return uid == 0 || int(uid) == os.Geteuid() || !t.Own() && uid == top.Uid
+	if t.Own() {
+		top = unix.Stat_t{} // root's, whoever owns it
 	}
+	safe := func(uid uint32) bool { return uid == 0 || uid == top.Uid || int(uid) == os.Geteuid() }
 	exposed := ""
 	_, err = t.walk(path, true, func(at string, end bool) bool {
 		st, err := t.Lstat(at)
 		if IsNotExist(err) {
 			return false // what is missing shows later
 		}
-		open := st.Mode&othersWrite != 0 || st.Mode&groupWrites != 0 && st.Gid != 0 && (t.Own() || st.Gid != top.Gid)
+		open := st.Mode&othersWrite != 0 || st.Mode&groupWrites != 0 && st.Gid != 0 && st.Gid != top.Gid
 		if err != nil || !safe(st.Uid) || open && !IsLink(st) && (end || st.Mode&unix.S_ISVTX == 0) {
 			exposed = at
 		}

@@ -64,6 +64,18 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", path, err, want)
 		}
 	}
+	for path, want := range map[string]string{"/": ".", "/..": ".", "/root": ".", "/usr/..": ".", "/usr/sbin/.": "usr/sbin", "/a/b/../..": "."} {
+		want, err := (Tree{}).Stat(filepath.Join(dir, want))
+		if st, failed := tree.Stat(path); failed != nil || err != nil || IDOf(st) != IDOf(want) {
+			t.Errorf("%s: %v, %v", path, failed, err)
+		}
+	}
+	for _, path := range []string{"/..", "/usr/../.."} {
+		want, err := (Tree{}).Stat(dir)
+		if st, failed := tree.Lstat(path); failed != nil || err != nil || IDOf(st) != IDOf(want) {
+			t.Errorf("%s leads outside: %v, %v", path, failed, err)
+		}
+	}
 	if target, err := tree.Readlink("/absolute/../../etc/file"); target != "/sbin/file" || err != nil {
 		t.Errorf("got %q, %v", target, err)
 	}
@@ -73,7 +85,7 @@ func TestResolve(t *testing.T) {
 func TestChangesStayInside(t *testing.T) {
 	tree, dir := image(t)
 	for _, via := range []string{"/absolute", "/up/sbin", "/sbin"} {
-		if err := tree.Replace(via+"/link", "file"); err != nil {
+		if err := tree.Point(via+"/link", via+"/file"); err != nil {
 			t.Error(err)
 		}
 		if target, err := os.Readlink(filepath.Join(dir, "usr/sbin/link")); target != "file" || err != nil {
@@ -129,5 +141,21 @@ func TestExposed(t *testing.T) {
 		if got := tree.Exposed("/outer/inner"); got != test.expose {
 			t.Errorf("%v, %v: got %q, want %q", test.mode, test.below, got, test.expose)
 		}
+	}
+	if os.Geteuid() != 0 {
+		return
+	}
+	// A symlink is open to all and exposes nothing, unless another user owns it.
+	tree, dir := image(t)
+	for link, expose := range map[string]string{"/absolute": "", "/up": "", "/a/b/back/..": "", "/loop": "/loop"} {
+		if got := tree.Exposed(link); got != expose {
+			t.Errorf("%s: got %q, want %q", link, got, expose)
+		}
+	}
+	if err := os.Lchown(filepath.Join(dir, "absolute"), 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if got := tree.Exposed("/absolute"); got != "/absolute" {
+		t.Errorf("another user's symlink: got %q", got)
 	}
 }
