@@ -4,12 +4,16 @@
 package layout
 
 import (
+	"cmp"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"golang.org/x/sys/unix"
 )
 
 // Only kubelet's chains change what is remembered, and the switch follows the memory.
@@ -86,6 +90,63 @@ func TestTheSwitchIsTheTruth(t *testing.T) {
 	d.Program = nftProgram
 	if stored := h.n.Store(d, &m); stored.Mode != detect.Legacy || h.memory() != detect.Legacy || h.all() != "legacy" {
 		t.Errorf("got %+v, the names point to %s, the memory says %q", stored, h.all(), h.memory())
+	}
+}
+
+// A name that somebody linked to the wrapper follows the others, whose switch was moved before.
+func TestFollowTheOtherNames(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
+	h.link(self.WrapperName, "/usr/sbin/iptables")
+	if stored := h.call(h.n, kubelet(detect.NFT)); stored.Mode != detect.Legacy || h.memory() != detect.Legacy || h.leads("iptables-save") != "legacy" {
+		t.Errorf("the other backend: got %+v, the memory says %q", stored, h.memory())
+	}
+	if stored := h.call(h.n, kubelet(detect.Legacy)); stored.Unmoved != nil || h.all() != "legacy" {
+		t.Errorf("the same: got %+v, the names point to %s", stored, h.all())
+	}
+}
+
+// Select and reset bring back where the switch led, and the memory, if that cannot be changed.
+func TestMemoryCannotBeChanged(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	if _, err := h.n.Select("/usr/sbin", chosenBy(detect.NFT), false); err != nil || h.all() != "nft" {
+		t.Fatalf("got %v, the names point to %s", err, h.all())
+	}
+	n := h.n
+	n.Tree.Step = func(op, path string) error {
+		if strings.HasPrefix(path, "/dev/") && op != "read" {
+			return unix.EIO
+		}
+		return nil
+	}
+	for doc, change := range map[string]func() error{
+		"select": func() error { _, err := n.Select("/usr/sbin", chosenBy(detect.Legacy), false); return err },
+		"reset":  func() error { _, err := n.Reset("/usr/sbin"); return err },
+	} {
+		if err := change(); !errors.Is(err, unix.EIO) || h.all() != "nft" || h.memory() != detect.NFT {
+			t.Errorf("%s: got %v, the names point to %s, the memory says %q", doc, err, h.all(), h.memory())
+		}
+	}
+}
+
+// Where a program runs and nothing is remembered, select makes the memory after it has moved the switch: the other way round, one
+// that is killed would leave a memory that contradicts it.
+func TestSelectWithoutMemory(t *testing.T) {
+	for step := 0; ; step++ {
+		h := newHost(t)
+		installed(h)
+		h.link("xtables-nft-multi", "/usr/sbin/"+Switch)
+		stopped := h.stopAt(step, true, func(_ *fakeHost, n Names) { _, _ = n.Select("/usr/sbin", chosenBy(detect.Legacy), false) })
+		if wrong := cmp.Or(h.wrong(), h.contradiction()); wrong != "" || !stopped && h.memory() != detect.Legacy {
+			t.Errorf("killed at step %d: %s, the memory says %q", step, wrong, h.memory())
+		}
+		if h.remove(); !stopped {
+			break
+		}
 	}
 }
 

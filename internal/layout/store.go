@@ -13,6 +13,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // Decision is an answer about the host, and what kind of call it was made for.
@@ -145,13 +146,8 @@ func (n Names) move(d Decision, m *memory.Memory, s *Stored) error {
 			s.unlock()
 		}
 	}()
-	if called, err = n.Tree.Follow(n.Self.Called); err != nil || !n.toWrapper(called) { // another call has moved the switch
-		if mode := called.Mode(); err == nil && mode != "" {
-			if s.Mode = mode; m.Mode() != "" && m.Mode() != mode {
-				_ = m.Set(detect.Memory{Mode: mode, Reason: d.Reason, Conclusive: true, Because: "another call moved the switch"})
-			}
-		}
-		return errElsewhere
+	if called, _ = n.Tree.Follow(n.Self.Called); !n.toWrapper(called) {
+		return s.follow(called, d.Reason, m)
 	}
 	m.Refresh() // now that nobody else moves the switch
 	if d.disagrees(m) {
@@ -171,8 +167,8 @@ func (n Names) move(d Decision, m *memory.Memory, s *Stored) error {
 	}
 	if sw == "" {
 		l = n.look(l.dir)
-		if l.used() && !n.toWrapper(l.current) && !n.Tree.SameFile(l.current.End, program) { // moved before, for others
-			return fmt.Errorf("%q: %w", l.sw, errOther)
+		if mode := l.current.Mode(); l.used() && mode != "" && mode != d.Mode { // for the other names
+			return s.follow(l.current, d.Reason, m)
 		}
 		if err := n.adopt(l, func(e entry) bool { return n.toWrapper(e.chain) }); err != nil {
 			return err
@@ -186,4 +182,15 @@ func (n Names) move(d Decision, m *memory.Memory, s *Stored) error {
 		_ = m.Set(d.memory())
 	}
 	return nil
+}
+
+// follow has the call, and the memory, follow a switch that another call has moved.
+func (s *Stored) follow(c tree.Chain, why detect.Reason, m *memory.Memory) error {
+	if mode := c.Mode(); mode != "" {
+		s.Mode = mode
+		if m.Mode() != "" && m.Mode() != mode {
+			_ = m.Set(detect.Memory{Mode: mode, Reason: why, Conclusive: true, Because: "another call moved the switch"})
+		}
+	}
+	return errElsewhere
 }

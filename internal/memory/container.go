@@ -60,17 +60,14 @@ func same(st unix.Stat_t, path string) detect.Answer {
 	}
 }
 
-// instance tells lives of containers apart. Where the boot ID is masked, as runtimes do it by /dev/null, the start
-// time has to do; where it cannot be read for another reason, the next call may read it.
+// instance tells lives of containers apart. Where the boot ID is masked, as runtimes do it by /dev/null, the start time has to do;
+// where it cannot be read for another reason, the next call may read it.
 func instance() string {
 	var buf [512]byte
 	stat, _ := readFile("/proc/1/stat", buf[:])
 	start := startTime(stat)
-	if start == "" {
-		return ""
-	}
 	boot, err := readFile("/proc/sys/kernel/random/boot_id", buf[256:])
-	if err != nil {
+	if start == "" || err != nil {
 		return ""
 	}
 	return start + "." + string(boot[:min(8, len(boot))])

@@ -13,6 +13,7 @@ package memory
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -72,11 +73,7 @@ func (m *Memory) Refresh() {
 	if m.life == "" {
 		return
 	}
-	users := []int{0, m.uid}
-	if m.uid == 0 {
-		users = users[:1]
-	}
-	for _, uid := range users {
+	for _, uid := range slices.Compact([]int{0, m.uid}) {
 		for _, dir := range Dirs(uid) {
 			f, ok := m.read(programs.Join(dir, m.name(uid)), uid, m.life)
 			if !ok || f.id == m.void || uid == overflow && !mapsAll() || m.usable(dir, uid) != nil {
