@@ -111,8 +111,9 @@ func (h *history) live(image string) (*violation, error) {
 			return nil, err
 		}
 		if v := m.judge(e, before, r); v != nil {
-			v.at, v.outcome = i, r.outcome
-			return v, nil
+			v.at = i
+			v.outcome, err = l.outcome()
+			return v, err
 		}
 		before = r.kernel
 	}
@@ -173,7 +174,7 @@ func (h *history) script(seed uint64) string {
 		case e.class == restarts:
 			life(strings.TrimPrefix(e.command, ": "))
 		case i == v.at:
-			fmt.Fprintf(&lives, "{ %s\n} >\"$H/out\" 2>\"$H/err\" </dev/null && ran=0 || ran=$?\nlook\n! cmp \"$H/outcome\" \"$H/../outcome\" # that was wrong\n", e.text())
+			fmt.Fprintf(&lives, "{ %s\n} >\"$H/out\" 2>\"$H/err\" </dev/null && ran=0 || ran=$?\nlook\noutcome\n! cmp \"$H/outcome\" \"$H/../outcome\" # that was wrong\n", e.text())
 		default:
 			fmt.Fprintf(&lives, "%s </dev/null\n", e.text())
 		}

@@ -11,7 +11,7 @@ import (
 
 // A violation is a broken promise.
 type violation struct {
-	text, outcome string // outcome is what look in prelude.sh says
+	text, outcome string // outcome is that of prelude.sh
 	at            int    // which event
 }
 
