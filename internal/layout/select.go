@@ -32,7 +32,7 @@ func (n Names) Lay(dir, wrapper string, links []string) (changed []string, err e
 			continue
 		}
 		if err == nil {
-			err = n.Tree.Replace(link, content)
+			err = n.Tree.Point(link, target)
 		}
 		if err != nil {
 			return changed, err
