@@ -45,7 +45,8 @@ type row struct {
 // decisionTable has a row per line. The first row that applies decides.
 //
 // A hint outranks a canary because a host that changed its mode keeps the old backend's canary until it is rebooted. Nft
-// wins a tie because it is what a current host uses; what legacy has is more likely left over.
+// wins a tie because it is what a current host uses; what legacy has is more likely left over. That nft lacks IPv6 alone
+// counts only if legacy is known to have it: a host may speak IPv4 only.
 func decisionTable(q Query, nft, legacy backend) [15]row {
 	return [...]row{
 		{Override, NFT, q.Override == NFT, false},
@@ -59,7 +60,7 @@ func decisionTable(q Query, nft, legacy backend) [15]row {
 		{RuleCount, NFT, nft.likely > 0 && nft.likely >= legacy.likely, nft.rules.Min >= max(legacy.rules.Max, 1) && legacy.withoutKubelet() && q.Guessed == ""},
 		{RuleCount, Legacy, legacy.likely > nft.likely, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet() && q.Guessed == ""},
 		{OnlySupported, NFT, legacy.lacks(nft), false},
-		{OnlySupported, Legacy, nft.lacks(legacy) || nft.lacksIPv6(legacy), false},
+		{OnlySupported, Legacy, nft.lacks(legacy) || nft.ipv6 == No && legacy.ipv6 == Yes, false},
 		{OnlyInstalled, NFT, q.Installed == NFT, false},
 		{OnlyInstalled, Legacy, q.Installed == Legacy, false},
 		{Default, NFT, true, false},
@@ -85,10 +86,6 @@ func (b backend) withoutKubelet() bool { return b.hint == No && b.canary == No }
 func (b backend) lacks(other backend) bool {
 	return b.ipv4 == No && (other.ipv4 != No || b.ipv6 == No && other.ipv6 != No)
 }
-
-// lacksIPv6 reports that this backend is known to fail for IPv6 and the other one to work. For a host that can speak IPv4 only,
-// IPv6 is no reason.
-func (b backend) lacksIPv6(other backend) bool { return b.ipv6 == No && other.ipv6 == Yes }
 
 // Conflict is a contradiction between the two backends: something that a host in one mode does not have.
 type Conflict string

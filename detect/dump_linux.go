@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstRules is how many rules of a table are examined for what iptables-nft cannot print. As many of other tables are read at first,
-// and more than as many of the five where they have no match or target.
+// firstRules is how many rules of a table are examined for what iptables-nft cannot print. As many of other tables are read at
+// first, and more than as many of the five where they have no match or target.
 const firstRules = 256
 
 // fewRules is how many rules are looked for in small parts of a dump.

@@ -50,7 +50,9 @@ func (p *legacyProbe) list() (supported Answer) {
 	var buf [128]byte // all five take 31
 	n, err := readFile(p.net(p.names), buf[:])
 	p.err = nil
-	p.tables = slices.DeleteFunc(strings.Fields(string(buf[:n])), func(name string) bool { return !slices.Contains(tableNames[:], name) })
+	p.tables = slices.DeleteFunc(strings.Fields(string(buf[:n])), func(name string) bool {
+		return !slices.Contains(tableNames[:], name)
+	})
 	if err == nil {
 		if n > 0 && p.withoutIPv6() {
 			// Before 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
@@ -70,8 +72,8 @@ func (p *legacyProbe) list() (supported Answer) {
 	}
 }
 
-// loaded finds out whether the kernel has x_tables now, by asking for a header in a buffer that is too small. Without x_tables, nothing
-// handles the question, whatever the caller's capabilities; with it, the kernel checks these and then the size, before the table.
+// loaded finds out whether the kernel has x_tables now, by asking for a header in a buffer that is too small. Without x_tables,
+// nothing handles the question, whatever the caller's capabilities; with it, the kernel checks these, and the size before the table.
 func (p *legacyProbe) loaded() Answer {
 	if p.withoutIPv6() {
 		return No

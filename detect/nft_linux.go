@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,7 +68,7 @@ func (s *nftSocket) nativeTables() (native [len(families)][]string, err error) {
 	return native, nil
 }
 
-// object asks for a table by its name, or for one of its chains if that is named: the cost does not depend on how much the host has.
+// object asks for a table by its name, or for one of its chains if that is named. What it costs does not depend on the host.
 func (s *nftSocket) object(f Family, table, chain string) (message, Answer, error) {
 	get, which := uint16(unix.NFT_MSG_GETTABLE), attributes(nil).text(unix.NFTA_TABLE_NAME, table)
 	if chain != "" {
@@ -163,39 +164,29 @@ func (m message) chain() nftChain {
 // The base chains of iptables are named after their hooks, which are numbered in this order (enum nf_inet_hooks).
 var hookNames = [...]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
 
-const (
-	prerouting = 1 << iota
-	input
-	forward
-	output
-	postrouting
-)
-
 // own reports whether iptables-nft takes a base chain of one of its five tables for its own. If one is not, it calls the
 // table incompatible, and prints nothing of it, or in some versions nothing of that chain.
 func (c nftChain) own() bool {
-	if c.hook >= uint32(len(hookNames)) || string(c.name) != hookNames[c.hook] {
-		return false
-	}
-	hook := 1 << c.hook
-	kind, hooks, priority := "filter", input|forward|output, int32(0) // filter
+	name := string(c.name)
+	kind, names, priority := "filter", "INPUT FORWARD OUTPUT", int32(0) // filter
 	switch string(c.table) {
 	case "raw":
-		hooks, priority = prerouting|output, -300
+		names, priority = "PREROUTING OUTPUT", -300
 	case mangle:
-		hooks, priority = prerouting|input|forward|output|postrouting, -150
-		if hook == output {
+		names, priority = "PREROUTING INPUT FORWARD OUTPUT POSTROUTING", -150
+		if name == "OUTPUT" {
 			kind = "route"
 		}
 	case "security":
 		priority = 150 // iptables-nft has always used this; NF_IP_PRI_SECURITY is 50
 	case "nat":
-		kind, hooks, priority = "nat", prerouting|input|output|postrouting, -100
-		if hook&(input|postrouting) != 0 {
+		kind, names, priority = "nat", "PREROUTING INPUT OUTPUT POSTROUTING", -100
+		if name == "INPUT" || name == "POSTROUTING" {
 			priority = 100
 		}
 	}
-	return string(c.kind) == kind && hooks&hook != 0 && c.priority == priority
+	return c.hook < uint32(len(hookNames)) && name == hookNames[c.hook] && strings.Contains(names, name) &&
+		string(c.kind) == kind && c.priority == priority
 }
 
 // expressions says what the expressions of a rule tell about who made it.

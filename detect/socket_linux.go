@@ -163,9 +163,9 @@ func (r reply) err() error {
 	}
 }
 
-// ask puts one question and hands out the messages of the reply, until that returns an error; errEnough is none. Else the error is the
-// kernel's refusal as an errno, ENOENT for "there is no such thing" among them. The kind of the reply precedes that of the question
-// (enum nf_tables_msg_types). A message is valid until the next one.
+// ask puts one question and hands out the messages of the reply, until that returns an error; errEnough is none. Else the error is
+// the kernel's refusal as an errno, ENOENT for "there is no such thing" among them. The kind of the reply precedes that of the
+// question (enum nf_tables_msg_types). A message is valid until the next one.
 func (s *nftSocket) ask(get, flags uint16, family uint8, a attributes, each func(message) error) error {
 	if err := s.open(); err != nil {
 		return err
