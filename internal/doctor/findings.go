@@ -90,8 +90,6 @@ func (r *Report) backend() []rule {
 			"iptables here is always {}, whatever the host uses: it was never put behind the wrapper", putBehind},
 		{"idle-variable", Warning, idle, "{variable}={} has no effect: iptables already resolves to {program}",
 			fixes{{certain || r.unusable() || !r.movable(), Pod, unset}, {always, Container, runSelect + "{}"}}},
-		{"variable-not-trusted", Warning, when(r.distrusted && now.How != here.Missing && now.Backend != r.Variable, r.Variable),
-			"{variable}={} has no effect: the wrapper's file is set-user-ID or set-group-ID", only(Pod, unset)},
 	}
 }
 
