@@ -30,9 +30,8 @@ type Report struct {
 	Capabilities []string        `json:"capabilities"`       // of the two that iptables needs
 	Programs     []Program       `json:"programs"`
 	Names        []layout.Status `json:"names"`
-	Unreadable   []string        `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
-
-	Client string `json:"client,omitempty"` // the iptables that PATH finds first
+	Unreadable   []string        `json:"unreadable"`       // what iptables-nft reports of tables that it cannot list
+	Client       string          `json:"client,omitempty"` // the iptables that PATH finds first
 
 	dirArgument   string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
 	absent        []string // names that are not in the directory

@@ -53,7 +53,7 @@ func unknownBecause(backend int, err error) func(*Report) {
 }
 
 // wrong has iptables here run nft, on a legacy host.
-func wrong(how here.How) func(*Report) {
+func wrong(how string) func(*Report) {
 	return func(r *Report) {
 		r.Here = here.Here{Backend: detect.NFT, Program: "/p/xtables-nft-multi", How: how, Differs: true}
 	}
