@@ -35,8 +35,7 @@ func (s *session) detectCommand() *cli.Command {
 			}, "text", "table", "json", "env", "nfd"),
 			boolFlag("strict", "exit with status 3 if the answer is not certain"),
 			checked(&cli.StringFlag{Name: "netns", Usage: "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"}),
-			&cli.UintFlag{Name: "pid", DefaultText: "this one",
-				Usage: "inspect the network namespace of process\n\t`N`"},
+			&cli.UintFlag{Name: "pid", DefaultText: "this one", Usage: "inspect the network namespace of process\n\t`N`"},
 		}, waitFlags()...),
 		Action: s.detect,
 	}
@@ -44,14 +43,12 @@ func (s *session) detectCommand() *cli.Command {
 
 func (s *session) detect(c *cli.Context) error {
 	variable, err := s.variable()
+	elsewhere := c.IsSet("netns") || c.IsSet("pid")
+	if err == nil && elsewhere {
+		err = s.enterNetns(c)
+	}
 	if err != nil {
 		return err
-	}
-	elsewhere := c.IsSet("netns") || c.IsSet("pid")
-	if elsewhere {
-		if err := s.enterNetns(c); err != nil {
-			return err
-		}
 	}
 	dir, noDir := here.Dir(s.names)
 	q := detect.Query{Override: variable, Everything: true}
@@ -187,10 +184,7 @@ func (s *session) answer(format string, a answer) {
 	case "nfd":
 		// A feature file for the local source of Node Feature Discovery, which makes labels of it such as
 		// feature.node.kubernetes.io/iptables.mode. A guess is not a feature of the node.
-		mode := a.Mode
-		if !a.Conclusive {
-			mode = "unknown"
-		}
+		mode := map[bool]detect.Mode{true: a.Mode, false: "unknown"}[a.Conclusive]
 		fmt.Fprintf(s.stdout, "iptables.mode=%s\niptables.reason=%s\niptables.conclusive=%t\n", mode, a.Reason, a.Conclusive)
 	}
 }

@@ -100,7 +100,6 @@ func (s *session) report(r doctor.Report, all bool) {
 		s.paragraph(fmt.Sprintf("%-16s", x.Mode+" program:"), x.Path+" "+cmp.Or(x.Error, x.Version))
 	}
 	s.tables(r.Host)
-
 	rows := []string{"COMMAND\tRESOLVES TO"}
 	for _, n := range r.Names {
 		rows = append(rows, n.Name+"\t"+n.ResolvesTo+n.Error)

@@ -93,7 +93,7 @@ func (s *session) printError(err error) int {
 	}
 	for _, h := range hints {
 		if errors.Is(f.err, h.err) {
-			f.hint = cmp.Or(f.hint, h.text)
+			f.hint = cmp.Or(f.hint, h.hint)
 		}
 	}
 	if f.hint != "" {
@@ -103,16 +103,13 @@ func (s *session) printError(err error) int {
 }
 
 // hints say what to do about an error for which the command has no hint of its own.
-var hints = []struct {
-	err  error
-	text string
-}{
-	{layout.ErrNotInstalled, "to put the wrapper in front of that iptables, run: iptables-wrapper install"},
-	{layout.ErrForeign, "to replace it, run: iptables-wrapper install --force"},
-	{install.ErrExposed, "choose another directory, or use --force"},
-	{install.ErrAlternatives, "to create plain symlinks instead, use --alternatives=never"},
-	{unix.EACCES, "run as root"},
-	{unix.EPERM, "run as root"},
+var hints = []failure{
+	{1, layout.ErrNotInstalled, "to put the wrapper in front of that iptables, run: iptables-wrapper install"},
+	{1, layout.ErrForeign, "to replace it, run: iptables-wrapper install --force"},
+	{1, install.ErrExposed, "choose another directory, or use --force"},
+	{1, install.ErrAlternatives, "to create plain symlinks instead, use --alternatives=never"},
+	{1, unix.EACCES, "run as root"},
+	{1, unix.EPERM, "run as root"},
 }
 
 // refuseSurplus refuses more arguments than the command has, which the library ignores.

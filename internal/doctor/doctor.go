@@ -30,9 +30,8 @@ type Report struct {
 	Capabilities []string        `json:"capabilities"`       // of the two that iptables needs
 	Programs     []Program       `json:"programs"`
 	Names        []layout.Status `json:"names"`
-	Unreadable   []string        `json:"unreadable"` // what iptables-nft reports of tables that it cannot list
-
-	Client string `json:"client,omitempty"` // the iptables that PATH finds first
+	Unreadable   []string        `json:"unreadable"`       // what iptables-nft reports of tables that it cannot list
+	Client       string          `json:"client,omitempty"` // the iptables that PATH finds first
 
 	dirArgument   string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
 	absent        []string // names that are not in the directory
@@ -94,8 +93,7 @@ type Finding struct {
 // rule is a row of the tables: a finding for when there is a detail. {} stands for the detail in the texts.
 type rule struct {
 	code, severity, detail, text string
-
-	fixes fixes // the first that can be applied is printed
+	fixes                        fixes // the first that can be applied is printed
 }
 
 type fixes []fix
@@ -131,13 +129,17 @@ func (r *Report) Diagnose() {
 // or say the same.
 func (r *Report) diagnose(host, backend, others []rule) []Finding {
 	found := []Finding{}
+	other := map[detect.Mode]detect.Mode{detect.NFT: detect.Legacy, detect.Legacy: detect.NFT}[r.Host.Mode]
+	here := cmp.Or(r.Here.Backend, r.Host.Mode) // the backend that calls use here
 	for _, severity := range []string{Problem, Warning} {
 		for _, rule := range slices.Concat(first(host), first(backend), others) {
 			if rule.detail == "" || rule.severity != severity {
 				continue
 			}
 			fix := rule.fixes[slices.IndexFunc(rule.fixes, func(f fix) bool { return f.applies })]
-			fill := r.placeholders(rule.detail)
+			fill := strings.NewReplacer("{}", rule.detail, "{variable}", programs.ModeVariable, "{here}", string(here),
+				"{program}", r.Here.Program, "{host}", string(r.Host.Mode), "{other}", string(other),
+				"{because}", r.Host.Because(), "{dir}", r.dirArgument, "{client}", r.Client)
 			found = append(found, Finding{rule.code, severity, fill.Replace(rule.text), fill.Replace(fix.text), fix.where})
 		}
 	}
@@ -148,13 +150,6 @@ func (r *Report) diagnose(host, backend, others []rule) []Finding {
 func first(rules []rule) []rule {
 	i := slices.IndexFunc(rules, func(r rule) bool { return r.detail != "" })
 	return rules[max(i, 0) : i+1]
-}
-
-func (r *Report) placeholders(detail string) *strings.Replacer {
-	other := map[detect.Mode]detect.Mode{detect.NFT: detect.Legacy, detect.Legacy: detect.NFT}[r.Host.Mode]
-	here := cmp.Or(r.Here.Backend, r.Host.Mode) // the backend that calls use here
-	return strings.NewReplacer("{}", detail, "{variable}", programs.ModeVariable, "{here}", string(here), "{program}", r.Here.Program,
-		"{host}", string(r.Host.Mode), "{other}", string(other), "{because}", r.Host.Because(), "{dir}", r.dirArgument, "{client}", r.Client)
 }
 
 // Stale returns a finding about what this container has decided itself, so that a new one of the same Pod would be right.

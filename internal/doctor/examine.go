@@ -44,7 +44,13 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 		c, err := n.Tree.Follow(path)
 		return err != nil || !r.Host.Conclusive || c.Mode() == r.Host.Mode
 	})
-	r.Capabilities = capabilities()
+	var data [2]unix.CapUserData
+	_ = unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]) // fails for a wrong version only
+	for i, name := range []string{unix.CAP_NET_ADMIN: netAdmin, unix.CAP_NET_RAW: netRaw} {
+		if name != "" && data[0].Effective&(1<<i) != 0 {
+			r.Capabilities = append(r.Capabilities, name)
+		}
+	}
 	r.programs(n, dir)
 	r.lock = r.lockError()
 
@@ -63,7 +69,7 @@ func Glance(n layout.Names, dir string, override detect.Mode) Report {
 }
 
 func glance(n layout.Names, dir string, q detect.Query) Report {
-	r := Report{Version: Version, Unreadable: []string{}, distrusted: !n.Self.Trusted(), user: os.Geteuid()}
+	r := Report{Version: Version, Capabilities: []string{}, Unreadable: []string{}, distrusted: !n.Self.Trusted(), user: os.Geteuid()}
 	r.Here, r.Host = here.Look(n, dir, q, here.Ask(n, dir, q))
 	r.Network = here.ThisNetwork(n.Container, r.Host)
 	r.Variable, _ = programs.ParseMode(os.Getenv(programs.ModeVariable))
@@ -103,20 +109,6 @@ func glance(n layout.Names, dir string, q detect.Query) Report {
 	ids, _ := os.ReadFile("/proc/self/uid_map") // the first user namespace maps each ID to itself
 	r.userNamespace = !slices.Equal(strings.Fields(string(ids)), []string{"0", "0", "4294967295"})
 	return r
-}
-
-// capabilities are those of the two that this process has.
-func capabilities() []string {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	_ = unix.Capget(&header, &data[0]) // fails for a wrong version only
-	has := []string{}
-	for i, name := range []string{unix.CAP_NET_ADMIN: netAdmin, unix.CAP_NET_RAW: netRaw} {
-		if name != "" && data[0].Effective&(1<<i) != 0 {
-			has = append(has, name)
-		}
-	}
-	return has
 }
 
 // ask has a program that is not iptables' own say which backend it runs; "" if it does not say, or if it runs the wrapper,

@@ -18,7 +18,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// What the rules ask. What returns a string returns "" where a rule does not apply.
+// What the rules and their fixes ask. What returns a string returns "" where a rule does not apply.
 
 func (r *Report) has(capability string) bool { return slices.Contains(r.Capabilities, capability) }
 
@@ -56,7 +56,7 @@ func (r *Report) foreignChains() string {
 
 // differsBy says whether iptables here is known to be wrong, and why it is what it is. In the namespace of another
 // container, the stored mode says nothing.
-func (r *Report) differsBy(how here.How) string {
+func (r *Report) differsBy(how string) string {
 	return when(r.Here.Differs && r.Here.How == how && (r.Network.Process1 != detect.No || how == here.Variable), r.Here.Backend)
 }
 
@@ -121,8 +121,6 @@ func (r *Report) refused() string {
 	}
 	return strings.Join(refused, ", ")
 }
-
-// What the fixes ask, and what some of them say.
 
 // unusable reports whether a backend's program would not run here, whatever the rest is like.
 func (r *Report) unusable() bool { return r.programError(true)+r.programError(false) != "" }

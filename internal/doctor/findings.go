@@ -75,7 +75,6 @@ func (r *Report) backend() []rule {
 	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
 	// The variable says one thing, and the command does not run the wrapper, which would obey it.
 	idle := when(!r.distrusted && now.How != here.Variable && now.How != here.Missing && now.Backend != r.Variable, r.Variable)
-	certain := r.Host.Conclusive && now.Backend == r.Host.Mode
 	putBehind := fixes{{r.open != "", Pod, leaveOut}, {r.unusable(), Image, buildBoth + force}, {always, Image, buildWith + force}}
 	return []rule{
 		{"two-backends", Problem, r.mixed(), "some iptables commands run nft and others legacy: {}", restored},
@@ -89,9 +88,7 @@ func (r *Report) backend() []rule {
 		{"not-wrapped", Warning, when(now.How == here.NotWrapped && (force == "" || now.Backend == ""), now.Program),
 			"iptables here is always {}, whatever the host uses: it was never put behind the wrapper", putBehind},
 		{"idle-variable", Warning, idle, "{variable}={} has no effect: iptables already resolves to {program}",
-			fixes{{certain || r.unusable() || !r.movable(), Pod, unset}, {always, Container, runSelect + "{}"}}},
-		{"variable-not-trusted", Warning, when(r.distrusted && now.How != here.Missing && now.Backend != r.Variable, r.Variable),
-			"{variable}={} has no effect: the wrapper's file is set-user-ID or set-group-ID", only(Pod, unset)},
+			fixes{{r.Host.Conclusive && now.Backend == r.Host.Mode || r.unusable() || !r.movable(), Pod, unset}, {always, Container, runSelect + "{}"}}},
 	}
 }
 

@@ -53,7 +53,7 @@ func unknownBecause(backend int, err error) func(*Report) {
 }
 
 // wrong has iptables here run nft, on a legacy host.
-func wrong(how here.How) func(*Report) {
+func wrong(how string) func(*Report) {
 	return func(r *Report) {
 		r.Here = here.Here{Backend: detect.NFT, Program: "/p/xtables-nft-multi", How: how, Differs: true}
 	}
@@ -135,8 +135,7 @@ var backendSituations = []situation{
 	}, []string{"warning idle-variable, container -> select --mode legacy"}},
 	{"the variable comes too late, and is wrong", func(r *Report) { r.Here.How, r.Variable = here.Switch, detect.NFT },
 		[]string{"warning idle-variable, pod -> IPTABLES_WRAPPER_MODE=nft has no effect"}},
-	{"the variable, set-user-ID", func(r *Report) { r.distrusted, r.Variable = true, detect.NFT },
-		[]string{"warning variable-not-trusted, pod -> set-user-ID"}},
+	{"the variable, set-user-ID", func(r *Report) { r.distrusted, r.Variable = true, detect.NFT }, nil},
 	{"the wrong mode is stored", wrong(here.Switch), []string{"problem wrong-backend-stored, container"}},
 	{"and left rules there", func(r *Report) { wrong(here.Switch)(r); rules(0, 3)(r) }, []string{"problem wrong-backend-stored, container -> reset"}},
 	{"the wrong mode is remembered", wrong(here.Remembered), []string{"problem wrong-backend-remembered, container -> This container remembers nft"}},

@@ -22,24 +22,21 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// How says what decides which program "iptables" is here.
-type How string
-
-// What a name can resolve to.
+// What decides which program "iptables" is here.
 const (
-	Switch     How = "switch"          // an earlier call or select stored the mode
-	Remembered How = "remembered"      // the wrapper, which follows this container's memory
-	Variable   How = "variable"        // the wrapper, which follows IPTABLES_WRAPPER_MODE
-	EachCall   How = "each call"       // the wrapper, which detects the mode at each call
-	NotWrapped How = "not the wrapper" // an iptables program, not through the switch, or something else
-	Missing    How = "missing"         // nothing
+	Switch     = "switch"          // an earlier call or select stored the mode
+	Remembered = "remembered"      // the wrapper, which follows this container's memory
+	Variable   = "variable"        // the wrapper, which follows IPTABLES_WRAPPER_MODE
+	EachCall   = "each call"       // the wrapper, which detects the mode at each call
+	NotWrapped = "not the wrapper" // an iptables program, not through the switch, or something else
+	Missing    = "missing"         // nothing
 )
 
 // Here is what the command "iptables" runs in this container.
 type Here struct {
 	Backend detect.Mode `json:"backend,omitempty"` // none if it is not an iptables program
 	Program string      `json:"program,omitempty"`
-	How     How         `json:"how"`
+	How     string      `json:"how"`
 	Differs bool        `json:"differs"` // the host is known to use the other backend
 	Error   string      `json:"error,omitempty"`
 }
@@ -49,7 +46,7 @@ func (h Here) String() string {
 	if h.How == Missing {
 		return "missing"
 	}
-	why := map[How]string{Remembered: ", remembered", Variable: ", by " + programs.ModeVariable, EachCall: ", detected at each call"}
+	why := map[string]string{Remembered: ", remembered", Variable: ", by " + programs.ModeVariable, EachCall: ", detected at each call"}
 	return fmt.Sprintf("%s (%s%s)", cmp.Or(h.Backend, "unknown"), cmp.Or(h.Program, "no such program"), why[h.How])
 }
 
@@ -72,8 +69,8 @@ func Look(n layout.Names, dir string, q detect.Query, asked detect.Result) (h He
 		h.Backend, h.How = asked.Mode, EachCall
 	}
 	if s.Wrapper && h.How != Switch {
-		var err error
-		if h.Program, err = n.Find(dir, h.Backend, "iptables"); err != nil {
+		program, err := n.Find(dir, h.Backend, "iptables")
+		if h.Program = program; err != nil {
 			h.Error = err.Error()
 		}
 	}
