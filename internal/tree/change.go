@@ -83,11 +83,12 @@ func Temporary(link, suffix string) string {
 func (t Tree) replace(link, target string, suffixes ...string) (err error) {
 	for _, suffix := range suffixes {
 		temporary := Temporary(link, suffix)
-		if err = t.Symlink(target, temporary); errors.Is(err, unix.EEXIST) {
-			if !t.IsLink(temporary) || t.Unlink(temporary) != nil {
-				continue
-			}
+		err = t.Symlink(target, temporary)
+		if errors.Is(err, unix.EEXIST) && t.IsLink(temporary) && t.Unlink(temporary) == nil {
 			err = t.Symlink(target, temporary)
+		}
+		if errors.Is(err, unix.EEXIST) {
+			continue
 		}
 		if err == nil {
 			if err = t.Rename(temporary, link); err != nil {
