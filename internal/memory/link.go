@@ -50,7 +50,7 @@ func (m *Memory) usable(dir string, uid int) error {
 		return errors.New("others can replace what is in it")
 	case dir == dev && (st.Mode&othersWrite != 0 || !m.tree.IsLink("/dev/ptmx")):
 		return errors.New("it is not the container's own")
-	case dir != dev && uid == 0 && m.usable(dev, 0) == nil && !m.tree.ReadOnly(dev):
+	case dir != dev && uid == 0 && m.tree.IsLink("/dev/ptmx") && m.usable(dev, 0) == nil && !m.tree.ReadOnly(dev):
 		return errors.New("the container has a /dev of its own")
 	}
 	return nil

@@ -88,6 +88,7 @@ func (m *Memory) Refresh() {
 			if m.best.path == "" || byKubelet(f.Memory) && !byKubelet(m.best.Memory) {
 				m.best = f
 			}
+			break // it was made in the first place that would have it
 		}
 	}
 }
