@@ -16,7 +16,7 @@ import (
 // Tables are replaced in a loop, by real iptables-restore runs, while the host is looked at: each answer is the right one,
 // conclusive, and without an error.
 func TestRaces(t *testing.T) {
-	detections, replacements := host.Number(150, 2500), host.Number(30, 500)
+	detections, rounds := host.Number(150, 2500), host.Number(12, 200)
 	hosts := []struct {
 		doc     string
 		mode    detect.Mode
@@ -56,7 +56,7 @@ func TestRaces(t *testing.T) {
 				script += restore + "\n"
 			}
 			for n := 0; n < detections; {
-				cmd := exec.Command("sh", "-ec", fmt.Sprintf("for i in $(seq %d); do\n%sdone", replacements, script))
+				cmd := exec.Command("sh", "-ec", fmt.Sprintf("for i in $(seq %d); do\n%sdone", rounds, script))
 				host.Check(t, cmd.Start())
 				ended := make(chan error, 1)
 				go func() { ended <- cmd.Wait() }()
