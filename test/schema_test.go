@@ -55,8 +55,8 @@ func TestSchemas(t *testing.T) {
 	for command, changes := range map[string][]string{
 		"detect": {`"how": `, `"why": `},
 		"doctor": {
-			`"version": 3`, `"version": 4`, `"severity": "problem"`, `"severity": "fatal"`, `"fix": "`, `"advice": "`, `"code": "`, `"name": "`,
-			`"where": "`, `"where": "in the `, `"differs": `, `"different": `, `"present": true`, `"present": 1`,
+			`"version": `, `"revision": `, `"severity": "problem"`, `"severity": "fatal"`, `"fix": "`, `"advice": "`, `"code": "`, `"name": "`,
+			`"where": "`, `"where": "in the `, `"differs": `, `"different": `, `"CAP_NET_RAW"`, `"CAP_NET"`,
 			`"name": "ip6tables"`, `"name": "ip7tables"`, `"has": "yes"`, `"has": true`, `"namespace"`, `"netns"`,
 		},
 	} {
