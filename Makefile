@@ -49,7 +49,8 @@ TOOK = @echo "make $@: $$(($$(date +%s) - $(STARTED))) seconds" >&2
 
 # The tests find the program that was built here in IPTABLES_WRAPPER; without it, each package builds one of its own. MAKEFLAGS
 # is cleared for the makes that they start.
-GO_TEST := MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1
+# No test needs what a debugger does.
+GO_TEST := MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1 -ldflags=-w
 # TEST_ALL=nightly is what takes too long for "make test-all".
 TEST_ALL ?= 1
 FULLY = TEST_ALL=$(TEST_ALL) $(GO_TEST)
@@ -57,12 +58,12 @@ FULLY = TEST_ALL=$(TEST_ALL) $(GO_TEST)
 # What takes longest begins first, so that it does not run alone on one core at the end.
 PACKAGES := ./test/kernels ./test ./test/images ./test/release ./...
 
+# Three at a time: what waits for a disk or a guest leaves a core free.
 test: tools-test vet build
-	$(GO_TEST) -timeout 60m $(PACKAGES)
-	cd test/bench && $(GO_TEST) ./...
+	(cd test/bench && $(GO_TEST) ./...) & $(GO_TEST) -timeout 60m -p 3 $(PACKAGES) && wait $$!
 	$(TOOK)
 
-# Two lanes, because the clients sleep more than they compute, and what waits for a disk or a guest leaves a core free.
+# Two lanes, because the clients sleep more than they compute.
 test-all: tools-all vet build
 	@$(MAKE) --no-print-directory -j2 lane-packages lane-others
 	$(TOOK)

@@ -4,7 +4,6 @@
 package test
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,21 +72,16 @@ func FuzzCall(f *testing.F) {
 // start runs a program with exactly these arguments and this environment.
 func start(t *testing.T, path string, args, environment []string) (stdout, stderr string, status int) {
 	t.Helper()
-	outRead, outWrite, err := os.Pipe()
-	host.Check(t, err)
-	defer outRead.Close()
-	errFile, err := os.CreateTemp(t.TempDir(), "stderr")
-	host.Check(t, err)
-	defer errFile.Close()
-	process, err := os.StartProcess(path, args, &os.ProcAttr{Env: environment, Files: []*os.File{nil, outWrite, errFile}})
-	outWrite.Close()
-	host.Check(t, err)
-	var out bytes.Buffer
-	if _, err := out.ReadFrom(outRead); err != nil {
-		t.Fatal(err)
+	var files [2]*os.File
+	for i := range files {
+		file, err := os.CreateTemp(t.TempDir(), "output")
+		host.Check(t, err)
+		defer file.Close()
+		files[i] = file
 	}
+	process, err := os.StartProcess(path, args, &os.ProcAttr{Env: environment, Files: []*os.File{nil, files[0], files[1]}})
+	host.Check(t, err)
 	state, err := process.Wait()
 	host.Check(t, err)
-	errText := host.Read(t, errFile.Name())
-	return out.String(), string(errText), state.ExitCode()
+	return read(t, files[0].Name()), read(t, files[1].Name()), state.ExitCode()
 }

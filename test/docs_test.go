@@ -108,8 +108,8 @@ func TestDemo(t *testing.T) {
 	before := snapshot(t)
 	output := host.Run(t, "./demo.sh")
 	for _, want := range []string{
-		"legacy (certain: chain KUBE-IPTABLES-HINT is in legacy's mangle table (IPv4)",
-		"nft (certain: chain KUBE-IPTABLES-HINT is in nft's mangle table (IPv4)",
+		"chain KUBE-IPTABLES-HINT is in legacy's mangle table (IPv4)",
+		"chain KUBE-IPTABLES-HINT is in nft's mangle table (IPv4)",
 		"iptables-restore   resolves to /usr/sbin/xtables-legacy-multi",
 		"iptables-restore   resolves to /usr/sbin/xtables-nft-multi",
 		"-A FORWARD -s 192.0.2.1/32 -m comment --comment demo -j DROP",

@@ -4,49 +4,19 @@
 package test
 
 import (
-	"bufio"
 	"fmt"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// What stays right while something else changes all the time: answers, names, and calls.
-
-// loop runs a script without end, beside the test. It may print a line for each round.
-func loop(t *testing.T, script string, args ...string) (rounds *atomic.Int64) {
-	t.Helper()
-	cmd := exec.Command("sh", append([]string{"-c", "while :; do\n" + script + "\ndone"}, args...)...)
-	stdout, err := cmd.StdoutPipe()
-	host.Check(t, err)
-	host.Check(t, cmd.Start())
-	rounds = new(atomic.Int64)
-	ended := make(chan struct{})
-	go func() {
-		for lines := bufio.NewScanner(stdout); lines.Scan(); {
-			rounds.Add(1)
-		}
-		rounds.Add(1 << 40) // nobody waits for more
-		close(ended)
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-ended
-		if err := cmd.Wait(); cmd.ProcessState.ExitCode() != -1 {
-			t.Errorf("the loop ended: %v", err)
-		}
-	})
-	return rounds
-}
-
 // Tables are replaced in a loop, by real iptables-restore runs, while the host is looked at: each answer is the right one,
 // conclusive, and without an error.
 func TestRaces(t *testing.T) {
-	detections, replacements := host.Number(150, 2500), host.Number(30, 500)
+	detections, rounds := host.Number(150, 2500), host.Number(12, 200)
 	hosts := []struct {
 		doc     string
 		mode    detect.Mode
@@ -83,17 +53,28 @@ func TestRaces(t *testing.T) {
 					[ "$4" = 0 ] || seq -f "-A $first -p tcp --dport %g -j RETURN" "$4"; echo COMMIT; } >"$0"`, file, fields[0], fields[1], fields[2], fields[3])
 				restore := "iptables-" + fields[0] + "-restore -w <" + file
 				host.Run(t, "sh", "-ec", restore) // so that the host is what it is from the start
-				script += restore + " || exit 1; echo\n"
+				script += restore + "\n"
 			}
-			replaced := loop(t, script)
-			for n := 0; n < detections || replaced.Load() < int64(replacements); n++ {
-				r := detect.Host()
-				if r.Mode != h.mode || !r.Conclusive {
-					t.Fatalf("detection %d: %s, conclusive: %v: %+v", n, r.Mode, r.Conclusive, r)
-				}
-				for _, e := range r.Evidence {
-					if e.Err != nil {
-						t.Fatalf("detection %d: %s %s: %v", n, e.Backend, e.Family, e.Err)
+			for n := 0; n < detections; {
+				cmd := exec.Command("sh", "-ec", fmt.Sprintf("for i in $(seq %d); do\n%sdone", rounds, script))
+				host.Check(t, cmd.Start())
+				ended := make(chan error, 1)
+				go func() { ended <- cmd.Wait() }()
+				for running := true; running; n++ {
+					select {
+					case err := <-ended:
+						host.Check(t, err)
+						running = false
+					default:
+					}
+					r := detect.Host()
+					if r.Mode != h.mode || !r.Conclusive {
+						t.Fatalf("detection %d: %s, conclusive: %v: %+v", n, r.Mode, r.Conclusive, r)
+					}
+					for _, e := range r.Evidence {
+						if e.Err != nil {
+							t.Fatalf("detection %d: %s %s: %v", n, e.Backend, e.Family, e.Err)
+						}
 					}
 				}
 			}

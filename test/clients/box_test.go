@@ -47,9 +47,6 @@ const namespaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | un
 func (b box) run(t *testing.T) string {
 	t.Helper()
 	work := t.TempDir()
-	if keep := os.Getenv("TEST_KEEP"); keep != "" {
-		work = filepath.Join(keep, t.Name(), digit(b.wrapped))
-	}
 	empty, out := filepath.Join(work, "empty"), filepath.Join(work, "out")
 	for _, dir := range []string{empty, out} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

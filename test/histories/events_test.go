@@ -75,24 +75,24 @@ var kinds = []*kind{
 	{1, onHost, "native"},
 	{1, hostile, "taken MODE"},
 	{1, hostile, "removed"},
-	{3, reads, "USER TABLES --version"},
-	{3, reads, "USER TABLES-save"},
+	{3, reads, "USER FAMILY --version"},
+	{3, reads, "USER FAMILY-save"},
 	{3, reads, "CALL -S"},
-	{1, reads, `printf '*filter\n-A INPUT -j ACCEPT\nCOMMIT\n' | USER TABLES-restore --test`},
+	{1, reads, `printf '*filter\n-A INPUT -j ACCEPT\nCOMMIT\n' | USER FAMILY-restore --test`},
 	{13, checks, ""}, // or removes
 	{4, changes, "CALL -F"},
 	{3, changes, "CALL -t mangle -X"},
 	{1, adjusts, "CALL -P FORWARD DROP"},
 	{1, adjusts, "CALL -N MINE-NUMBER"},
-	{6, adds, `printf '*filter\n-A INPUT -j ACCEPT -s ADDRESS\nCOMMIT\n' | USER TABLES-restore -w --noflush`},
+	{6, adds, `printf '*filter\n-A INPUT -j ACCEPT -s ADDRESS\nCOMMIT\n' | USER FAMILY-restore -w --noflush`},
 	{3, adds, "locked CALL" + rule},
 	{3, adds, "together 5 ADDRESSES CALL -A INPUT -j ACCEPT"},
 	{4, refused, "CALL" + rule + " --bogus"},
-	{3, powerless, "powerless TABLES -w" + rule},
+	{3, powerless, "powerless FAMILY -w" + rule},
 	{5, overrides, "override MODE CALL" + rule},
-	{5, momentary, "strike STRIKE TABLES -w" + rule},
-	{2, permanent, "strike STRIKE TABLES -w" + rule},
-	{3, killed, "strike STRIKE TABLES -w" + rule},
+	{5, momentary, "strike STRIKE FAMILY -w" + rule},
+	{2, permanent, "strike STRIKE FAMILY -w" + rule},
+	{3, killed, "strike STRIKE FAMILY -w" + rule},
 	{5, strict, "iptables-wrapper detect --strict"},
 	{3, selects, "iptables-wrapper select"},
 	{2, selectsMode, "iptables-wrapper select --mode MODE"},
@@ -105,7 +105,7 @@ var kinds = []*kind{
 // text is the event's command.
 func (e event) text() string {
 	user := []string{"", "user "}[e.who]
-	return strings.NewReplacer("CALL", user+e.tables+" -w", "USER ", user, "TABLES", e.tables, "ADDRESSES", strings.TrimSuffix(e.addresses()[0], "1"),
+	return strings.NewReplacer("CALL", user+e.tables+" -w", "USER ", user, "FAMILY", e.tables, "ADDRESSES", strings.TrimSuffix(e.addresses()[0], "1"),
 		"ADDRESS", e.addresses()[0], "MODE", e.mode, "NUMBER", strconv.Itoa(e.number), "STRIKE", e.strike).Replace(e.command)
 }
 

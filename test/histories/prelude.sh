@@ -14,7 +14,14 @@ look() {
 	cd /
 }
 # How it ended, and what there is, in a form that can be compared.
-outcome() { { echo "$ran"; sed -n '1s/.*(\(nf_tables\|legacy\)).*/\1/p' "$H/out"; cat "$H/names" "$H/nft" "$H/legacy" "$H/err"; } | sed '/^#/d' | sort >"$H/outcome"; }
+outcome() {
+	{
+		echo "$ran"
+		sed -n '1s/.*(\(nf_tables\|legacy\)).*/\1/p' "$H/out"
+		for mode in nft legacy; do sed "/^#/d; s/^/$mode: /" "$H/$mode"; done
+		cat "$H/names" "$H/err"
+	} | sort >"$H/outcome"
+}
 # What happens on the host.
 chain() { iptables-"$2" -w -t mangle -N "$1"; ip6tables-"$2" -w -t mangle -N "$1"; } # CHAIN MODE
 kubelet_gone() { for tables in iptables ip6tables; do $tables-$1 -w -t mangle -F; $tables-$1 -w -t mangle -X; done; }

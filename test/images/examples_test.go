@@ -100,15 +100,11 @@ func (p pod) run(t *testing.T, c container, more ...string) result {
 // args run a container, from the image that its comment tells to make.
 func (p pod) args(t *testing.T, c container, more ...string) []string {
 	t.Helper()
-	ref := map[string]func() string{
-		"registry.example/cni-agent:v1":        func() string { return buildImage(t, named(t, "debian (trixie)")).ref },
-		"registry.example/iptables-mode:v1":    func() string { return buildImage(t, named(t, "debian (trixie)")).ref },
-		"registry.example/firewall:v1":         func() string { return buildImage(t, named(t, "debian (trixie)")).ref },
-		"registry.example/mesh-init:v1":        func() string { return buildImage(t, named(t, "distroless")).ref },
-		"registry.example/iptables-wrapper:v1": func() string { return base(t, "iptables-wrapper") },
-	}[c.Image]
-	if ref == nil {
-		t.Fatalf("no image %s", c.Image)
+	name := strings.TrimSuffix(strings.TrimPrefix(c.Image, "registry.example/"), ":v1")
+	ref := base(t, "iptables-wrapper")
+	if name != "iptables-wrapper" {
+		recipe := map[string]string{"cni-agent": "debian (trixie)", "iptables-mode": "debian (trixie)", "firewall": "debian (trixie)", "mesh-init": "distroless"}
+		ref = buildImage(t, named(t, recipe[name])).ref
 	}
 	args := append([]string{"run", "--rm", p.network.network()}, host.Ulimits...)
 	for _, capability := range c.SecurityContext.Capabilities.Drop {
@@ -136,7 +132,7 @@ func (p pod) args(t *testing.T, c container, more ...string) []string {
 		args = append(args, "--entrypoint", c.Command[0])
 		rest = append(c.Command[1:], rest...)
 	}
-	return append(append(args, ref()), rest...)
+	return append(append(args, ref), rest...)
 }
 
 func named(t *testing.T, name string) image {
