@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"internal/layout":   {"detect", "internal/memory", "internal/programs", "internal/self", "internal/tree"},
 	"internal/here":     {"detect", "internal/layout", "internal/memory", "internal/programs"},
 	"internal/install":  {"detect", "internal/layout", "internal/programs", "internal/self", "internal/tree"},
-	"internal/doctor":   {"detect", "internal/here", "internal/install", "internal/layout", "internal/programs", "internal/self", "internal/tree"},
+	"internal/doctor":   {"detect", "internal/here", "internal/install", "internal/layout", "internal/memory", "internal/programs", "internal/self", "internal/tree"},
 	"internal/command":  {"detect", "internal/doctor", "internal/here", "internal/install", "internal/layout", "internal/memory", "internal/process", "internal/programs", "internal/self", "internal/tree"},
 }
 

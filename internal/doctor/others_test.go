@@ -6,6 +6,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"testing"
 
 	"golang.org/x/sys/unix"
 
@@ -90,4 +91,24 @@ var otherSituations = []situation{
 	{"several", func(r *Report) {
 		r.unwritable, r.forgetful, r.lock = unix.EROFS, unix.EROFS, unix.EROFS
 	}, []string{"problem no-lock, pod -> cannot lock", "warning no-memory, pod"}},
+}
+
+// A restart is asked for only where a new container is known to be right.
+func TestStale(t *testing.T) {
+	for _, test := range []struct {
+		doc   string
+		set   func(*Report)
+		stale bool
+	}{
+		{"this container's own", func(*Report) {}, true},
+		{"the image's", func(r *Report) { r.image = true }, false},
+		{"a volume's", func(r *Report) { r.volume = true }, false},
+		{"another process 1, so it may be the image's", func(r *Report) { r.strangers = true }, false},
+		{"something else is wrong", func(r *Report) { r.Findings[0].Code = "no-net-admin" }, false},
+	} {
+		r := Report{Findings: []Finding{{Code: "wrong-backend-stored"}}}
+		if test.set(&r); (r.Stale() != nil) != test.stale {
+			t.Errorf("%s: got %v", test.doc, r.Stale())
+		}
+	}
 }
