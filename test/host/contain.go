@@ -5,6 +5,8 @@ package host
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -105,6 +107,9 @@ func Enter() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return &os.PathError{Op: "make private", Path: "/", Err: err}
 	}
+	if err := hostsDev(dir); err != nil {
+		return fmt.Errorf("make /dev a host's: %w", err)
+	}
 	for _, m := range []struct{ kind, target string }{{"proc", "/proc"}, {"tmpfs", "/run"}, {"tmpfs", "/dev/shm"}, {"tmpfs", dir}} {
 		if err := unix.Mount("none", m.target, m.kind, 0, ""); err != nil {
 			return &os.PathError{Op: "mount " + m.kind, Path: m.target, Err: err}
@@ -136,4 +141,20 @@ func Enter() error {
 		return err
 	}
 	return os.Setenv("TMPDIR", temporary)
+}
+
+// hostsDev gives the container a /dev as a host has it, wherever the tests run: in a container's own, ptmx is a symlink, and root's
+// memory would be there rather than in /dev/shm.
+func hostsDev(dir string) error {
+	if info, err := os.Lstat("/dev/ptmx"); err != nil || info.Mode().Type() != os.ModeSymlink {
+		return err
+	}
+	layers := filepath.Join(dir, "dev")
+	err := errors.Join(os.Mkdir(layers, 0o755), unix.Mount("none", layers, "tmpfs", 0, ""))
+	for _, name := range []string{"/upper", "/work"} {
+		err = errors.Join(err, os.Mkdir(layers+name, 0o755))
+	}
+	return errors.Join(err, unix.Mount("overlay", "/dev", "overlay", 0, "lowerdir=/dev,upperdir="+layers+"/upper,workdir="+layers+"/work"),
+		os.Remove("/dev/ptmx"), unix.Mknod("/dev/ptmx", unix.S_IFCHR|0o666, int(unix.Mkdev(5, 2))),
+		unix.Mount("none", "/dev/pts", "devpts", 0, "ptmxmode=0666"))
 }
