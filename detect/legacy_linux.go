@@ -148,12 +148,8 @@ func (p *legacyProbe) entriesAligned(table string, info tableInfo, align int) (t
 	buf := make([]byte, start+int(info.size))
 	copy(buf, table)
 	binary.NativeEndian.PutUint32(buf[tableNameSize:], info.size)
-	n, err := p.getsockopt(soGetEntries, buf)
-	if err != nil {
+	if _, err := p.getsockopt(soGetEntries, buf); err != nil {
 		return tableEntries{}, err
-	}
-	if n != len(buf) {
-		return tableEntries{}, errShortTable
 	}
 	return parseEntries(p.family, align, info, buf[start:])
 }
