@@ -122,8 +122,8 @@ func (p *legacyProbe) info(table string) (tableInfo, error) {
 	return parseInfo(buf[:n])
 }
 
-// entries reads a table that is listed. The table may be replaced after its header was read: by one of another size, which the
-// kernel refuses with EAGAIN, or by one of the same size, which the header does not fit. So both are then read again.
+// entries reads a table that is listed. If it is replaced after its header was read, by one of another size or one that the header
+// does not fit, both are read again.
 func (p *legacyProbe) entries(table string) (t tableEntries, err error) {
 	err = retryChanged(func() error {
 		info, err := p.info(table)
