@@ -5,7 +5,10 @@ package detect
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
+	"syscall"
 )
 
 // Reason is the row of the decision table that applied.
@@ -87,10 +90,10 @@ func (b backend) lacks(other backend) bool {
 	return b.ipv4 == No && (other.ipv4 != No || b.ipv6 == No && other.ipv6 != No)
 }
 
-// Conflict is a contradiction between the two backends: something that a host in one mode does not have.
+// Conflict is a contradiction between the two backends. After a host changed its mode without a reboot, the one it left shows it.
 type Conflict string
 
-// The conflicts. After a host changed its mode without a reboot, the backend it left shows one of them.
+// The conflicts, most severe first.
 const (
 	HintInBoth   Conflict = "hint-in-both"   // HintChain is in both backends
 	CanaryInBoth Conflict = "canary-in-both" // CanaryChain is in both backends
@@ -108,7 +111,7 @@ func (c Conflict) Explain() string {
 	}[c], string(c))
 }
 
-// conflicts lists the contradictions that are known, most severe first.
+// conflicts lists those that are known.
 func conflicts(nft, legacy backend) []Conflict {
 	found := []Conflict{}
 	add := func(c Conflict, known bool) {
@@ -170,4 +173,66 @@ func (q Query) result(e [4]Evidence) Result {
 		result.Remembered = &m
 	}
 	return result
+}
+
+// holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything; what
+// somebody chose holds without.
+func (m Memory) holds(mode Mode, b backend) bool {
+	return m.Mode == mode && (m.Conclusive || m.Pending || m.Reason == Override || b.exists != No)
+}
+
+// momentary reports whether the same question may be answered at the next moment.
+func momentary(err error) bool {
+	var errno syscall.Errno
+	return errors.As(err, &errno) && slices.Contains([]syscall.Errno{
+		syscall.ENFILE, syscall.EMFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN}, errno)
+}
+
+// Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the moment, the
+// next one can; without CAP_NET_ADMIN nothing can be written; and where one backend has not even twice as many rules as the
+// other, the next count may differ. It is nil for a conclusive answer.
+func (r Result) Memorable() error {
+	if r.Conclusive {
+		return nil
+	}
+	for _, e := range r.Evidence {
+		if momentary(e.Err) {
+			return e.Err
+		}
+		for _, f := range e.Features {
+			if momentary(f.Err) {
+				return f.Err
+			}
+		}
+	}
+	if r.unprivileged {
+		return fmt.Errorf("CAP_NET_ADMIN is missing: %w", syscall.EPERM)
+	}
+	if nft, legacy := r.likely(NFT), r.likely(Legacy); r.Reason == RuleCount && max(nft, legacy)/2 < min(nft, legacy) {
+		return errors.New("too close to tell: " + r.Because())
+	}
+	return nil
+}
+
+// Blind reports that something of one backend could not be asked.
+func (r Result) Blind() bool {
+	return slices.ContainsFunc(r.Evidence, func(e Evidence) bool { return e.Hint == Unknown })
+}
+
+// because says since when, and what decided then.
+func (m *Memory) because() string {
+	if m == nil {
+		return "this container remembers it"
+	}
+	text := "remembered"
+	if !m.Conclusive {
+		text += " as a guess"
+	}
+	if !m.Since.IsZero() {
+		text += " since " + m.Since.UTC().Format("2006-01-02 15:04 MST")
+	}
+	if because := cmp.Or(m.Because, string(m.Reason)); because != "" {
+		text += "; what decided then: " + because
+	}
+	return text
 }

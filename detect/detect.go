@@ -190,6 +190,18 @@ type Query struct {
 	WaitFor WaitFor
 }
 
+// Memory is what a container remembers of its backend: an earlier answer, and what it rested on.
+type Memory struct {
+	Mode       Mode      `json:"mode"`              // "": nothing is remembered
+	Reason     Reason    `json:"reason,omitempty"`  // "": not known
+	Conclusive bool      `json:"conclusive"`        // otherwise it is a guess
+	Because    string    `json:"because,omitempty"` // Result.Because
+	Since      time.Time `json:"since,omitzero"`
+
+	// Pending says that whoever made the guess is still at work, so that it may be about to write.
+	Pending bool `json:"-"`
+}
+
 // WaitFor is what Query.Wait waits for.
 type WaitFor string
 

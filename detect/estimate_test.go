@@ -54,6 +54,23 @@ func TestTellNFT(t *testing.T) {
 	}
 }
 
+// Where the chains could not be listed, any table may have rules, and they are read for the estimate.
+func TestMoreRules(t *testing.T) {
+	n := nftCount{rules: uncounted()}
+	if !n.more() {
+		t.Error("nothing is known, and there is no more")
+	}
+	if n.listed = true; n.more() {
+		t.Error("no table exists, and there is more")
+	}
+	if n.chains[1].exists = true; !n.more() {
+		t.Error("a table was not read, and there is no more")
+	}
+	if n.rules[1].Max = 0; n.more() {
+		t.Error("all was read, and there is more")
+	}
+}
+
 // addMatch adds a rule with a match of x_tables, as a program may do that is neither iptables-nft nor nft.
 func addMatch(t *testing.T, table, chain string) {
 	t.Helper()

@@ -122,8 +122,8 @@ func (p *legacyProbe) info(table string) (tableInfo, error) {
 	return parseInfo(buf[:n])
 }
 
-// entries reads a table that is listed. The table may be replaced after its header was read: by one of another size, which the
-// kernel refuses with EAGAIN, or by one of the same size, which the header does not fit. So both are then read again.
+// entries reads a table that is listed. If it is replaced after its header was read, by one of another size or one that the header
+// does not fit, both are read again.
 func (p *legacyProbe) entries(table string) (t tableEntries, err error) {
 	err = retryChanged(func() error {
 		info, err := p.info(table)
@@ -148,12 +148,8 @@ func (p *legacyProbe) entriesAligned(table string, info tableInfo, align int) (t
 	buf := make([]byte, start+int(info.size))
 	copy(buf, table)
 	binary.NativeEndian.PutUint32(buf[tableNameSize:], info.size)
-	n, err := p.getsockopt(soGetEntries, buf)
-	if err != nil {
+	if _, err := p.getsockopt(soGetEntries, buf); err != nil {
 		return tableEntries{}, err
-	}
-	if n != len(buf) {
-		return tableEntries{}, errShortTable
 	}
 	return parseEntries(p.family, align, info, buf[start:])
 }

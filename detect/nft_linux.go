@@ -24,13 +24,11 @@ func (f Family) nfproto() uint8 {
 // errno, because a filter refuses it, is wrapped, and says nothing.
 func absent(err error) bool { return err == unix.ENOENT || err == errNoNFTables }
 
-// retryChanged repeats what a change spoiled while it was read.
-func retryChanged(read func() error) error {
-	var err error
+// retryChanged repeats what a change spoiled while it was read: a dump, or a legacy table that was replaced between its header and
+// its entries, which are then refused with EAGAIN or malformed.
+func retryChanged(read func() error) (err error) {
 	for range attempts {
-		err = read()
-		// EAGAIN and a malformed table: a legacy table was replaced between its header and its entries.
-		if !errors.Is(err, errInterrupted) && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, errBadTable) {
+		if err = read(); !errors.Is(err, errInterrupted) && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, errBadTable) {
 			break
 		}
 	}

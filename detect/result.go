@@ -44,11 +44,10 @@ func (c Count) plus(d Count) Count {
 
 // MarshalJSON returns {"min": 1, "max": 3}, without max if that is not known.
 func (c Count) MarshalJSON() ([]byte, error) {
-	b := strconv.AppendInt([]byte(`{"min":`), int64(c.Min), 10)
-	if c.Max != Unbounded {
-		b = strconv.AppendInt(append(b, `,"max":`...), int64(c.Max), 10)
+	if c.Max == Unbounded {
+		return fmt.Appendf(nil, `{"min":%d}`, c.Min), nil
 	}
-	return append(b, '}'), nil
+	return fmt.Appendf(nil, `{"min":%d,"max":%d}`, c.Min, c.Max), nil
 }
 
 // String returns for example "no rules", "1 rule", "at least 2 rules", "at most 3 rules", "2 to 3 rules".
@@ -57,14 +56,13 @@ func (c Count) String() string {
 	switch {
 	case c == exactly(0):
 		number = "no"
-	case c.Min == c.Max:
 	case c == Count{0, Unbounded}:
 		return "an unknown number of rules"
 	case c.Max == Unbounded:
 		number = "at least " + strconv.Itoa(c.Min)
 	case c.Min == 0:
 		number = "at most " + number
-	default:
+	case c.Min < c.Max:
 		number = strconv.Itoa(c.Min) + " to " + number
 	}
 	if number == "1" || strings.HasSuffix(number, " 1") {

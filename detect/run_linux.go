@@ -102,7 +102,7 @@ func (p *prober) askHints() {
 		e.Supported = p.legacy[i].list()
 		hint, canary, err := p.legacy[i].kubelet()
 		e.Hint = hint
-		if e.exists = Unknown; p.legacy[i].err == nil {
+		if p.legacy[i].err == nil {
 			e.exists = answer(len(p.legacy[i].tables) > 0)
 		}
 		if e.Canary != Yes { // one that was there does not become less of a sign when kubelet renews it

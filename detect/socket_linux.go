@@ -131,8 +131,6 @@ func (r *reply) read(datagram []byte, each func(message) error) error {
 		switch m.kind {
 		case unix.NLMSG_ERROR, unix.NLMSG_DONE:
 			r.done, r.errno = true, m.errno()
-		case unix.NLMSG_OVERRUN:
-			err = fmt.Errorf("netlink: %w", unix.EOVERFLOW)
 		case r.kind:
 			// Without NLM_F_MULTI the reply is one message, and nothing follows it.
 			r.done = m.flags&unix.NLM_F_MULTI == 0

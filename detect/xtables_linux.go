@@ -88,10 +88,7 @@ func layout(family Family, align int) entryLayout {
 //	};
 func entriesOffset(align int) int { return tableNameSize + align }
 
-var (
-	errShortTable = errors.New("x_tables: table is cut off")
-	errBadTable   = errors.New("x_tables: table is malformed")
-)
+var errBadTable = errors.New("x_tables: table is cut off or malformed")
 
 // tableInfo is the header of a table.
 type tableInfo struct {
@@ -114,7 +111,7 @@ type tableInfo struct {
 //	};
 func parseInfo(b []byte) (tableInfo, error) {
 	if len(b) != sizeofGetInfo {
-		return tableInfo{}, errShortTable
+		return tableInfo{}, errBadTable
 	}
 	field := func(i int) uint32 { return binary.NativeEndian.Uint32(b[tableNameSize+4*i:]) }
 	valid := field(0)
@@ -179,20 +176,17 @@ type tableEntries struct {
 func parseEntries(family Family, align int, info tableInfo, b []byte) (tableEntries, error) {
 	at := layout(family, align)
 	if uint64(len(b)) != uint64(info.size) {
-		return tableEntries{}, errShortTable
+		return tableEntries{}, errBadTable
 	}
 	var t tableEntries
 	entries := 0
 	for len(b) > 0 {
 		if len(b) < at.size {
-			return tableEntries{}, errShortTable
+			return tableEntries{}, errBadTable
 		}
 		target := int(binary.NativeEndian.Uint16(b[at.targetOffset:]))
 		next := int(binary.NativeEndian.Uint16(b[at.nextOffset:]))
-		if next > len(b) {
-			return tableEntries{}, errShortTable
-		}
-		if target < at.size || next < target+sizeofTarget {
+		if next > len(b) || target < at.size || next < target+sizeofTarget {
 			return tableEntries{}, errBadTable
 		}
 		name := cString(b[target+2 : target+2+targetNameSize])

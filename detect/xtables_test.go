@@ -126,13 +126,13 @@ func TestParseEntriesMalformed(t *testing.T) {
 	}{
 		{"next entry at the same place", put(at.nextOffset, 0), errBadTable},
 		{"next entry inside the target", put(at.nextOffset, uint16(at.size+sizeofTarget-1)), errBadTable},
-		{"next entry beyond the table", put(at.nextOffset, 60000), errShortTable},
+		{"next entry beyond the table", put(at.nextOffset, 60000), errBadTable},
 		{"target inside the entry", put(at.targetOffset, uint16(at.size-1)), errBadTable},
 		{"target beyond the entry", put(at.targetOffset, 60000), errBadTable},
 		{"fewer entries than the header says", func(i *tableInfo, _ []byte) { i.entries++ }, errBadTable},
 		{"more entries than the header says", func(i *tableInfo, _ []byte) { i.entries-- }, errBadTable},
 		{"more policies than entries", func(i *tableInfo, _ []byte) { i.chains = 9 }, errBadTable},
-		{"another size than the header says", func(i *tableInfo, _ []byte) { i.size-- }, errShortTable},
+		{"another size than the header says", func(i *tableInfo, _ []byte) { i.size-- }, errBadTable},
 		{"chain name cut off", func(i *tableInfo, b []byte) {
 			// The first entry becomes a chain's head that is too short for a name.
 			copy(b[at.size+2:], "ERROR\x00")
@@ -164,7 +164,7 @@ func TestParseInfo(t *testing.T) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	for i := range b {
-		if _, err := parseInfo(b[:i]); !errors.Is(err, errShortTable) {
+		if _, err := parseInfo(b[:i]); !errors.Is(err, errBadTable) {
 			t.Fatalf("cut at %d: got %v", i, err)
 		}
 	}
