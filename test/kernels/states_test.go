@@ -88,7 +88,7 @@ var groups = []group{
 		},
 		{
 			name: "conntrack-removed", is: "no nf_conntrack and no nf_nat", remove: []string{"nf_conntrack", "nf_nat"},
-			want: want{onDemand, "nft default", "nft default", "legacy only-supported", "", "nft legacy", "warning: conntrack"},
+			want: want{onDemand, "nft default", "nft default", "legacy only-supported", "", "nft legacy", "warning: nat chain"},
 		},
 		{
 			name: "comment-removed", is: "no xt_comment", remove: []string{"xt_comment"},
