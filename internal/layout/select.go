@@ -28,13 +28,13 @@ func (n Names) Lay(dir, wrapper string, links []string) (changed []string, err e
 			target = wrapper
 		}
 		content, err := n.Tree.Content(link, target)
-		if old, _ := n.Tree.Readlink(link); err == nil && old == content {
+		if err != nil {
+			return changed, err
+		}
+		if old, _ := n.Tree.Readlink(link); old == content {
 			continue
 		}
-		if err == nil {
-			err = n.Tree.Point(link, target)
-		}
-		if err != nil {
+		if err := n.Tree.Point(link, target); err != nil {
 			return changed, err
 		}
 		changed = append(changed, link+" -> "+content)
