@@ -23,7 +23,10 @@
 // (docs/detect.schema.json) and the errno that errors.Is finds in Evidence.Err. Texts for people are not.
 package detect
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Mode is a backend of iptables.
 type Mode string
@@ -71,6 +74,9 @@ const (
 
 // String returns "not asked", "unknown", "no" or "yes".
 func (a Answer) String() string {
+	if a < NotAsked || a > Yes {
+		return fmt.Sprintf("Answer(%d)", int8(a))
+	}
 	return [...]string{"not asked", "unknown", "no", "yes"}[a]
 }
 

@@ -38,7 +38,7 @@ func TestNativeTables(t *testing.T) {
 }
 
 func TestAnswerString(t *testing.T) {
-	for a, want := range map[Answer]string{NotAsked: "not asked", Unknown: "unknown", No: "no", Yes: "yes"} {
+	for a, want := range map[Answer]string{NotAsked: "not asked", Unknown: "unknown", No: "no", Yes: "yes", 7: "Answer(7)", -1: "Answer(-1)"} {
 		if got := a.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
