@@ -146,3 +146,20 @@ func TestRenew(t *testing.T) {
 		t.Errorf("its own is still there: %v", err)
 	}
 }
+
+// A memory that is gone, or that cannot be read, right after it was made is not replaced: it has no path any more.
+func TestSetUnread(t *testing.T) {
+	needRoot(t)
+	f := newFake(t)
+	f.p.UID = 4711 // whose memory the link is not: root makes it
+	f.t.Step = func(op, path string) error {
+		if !strings.HasPrefix(path, "/") && op != "read" {
+			t.Errorf("%s %q", op, path)
+		}
+		return nil
+	}
+	m := f.read()
+	if err := m.Set(detect.Memory{Mode: detect.NFT, Reason: detect.KubeletHint, Conclusive: true}); err == nil || m.Own() != "" {
+		t.Errorf("got %v, %q", err, m.Own())
+	}
+}
