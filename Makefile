@@ -19,8 +19,8 @@ PARSER_INPUTS := 20000
 CALL_INPUTS := 2000
 BINARY ?= bin/iptables-wrapper
 
-# The first two keep documentation generators, and suggestions that are worse than internal/command's, out of the binary. The third keeps ignored signals ignored, and needs a
-# linker flag: internal/process/signals.go says why.
+# The first two keep documentation generators and suggestions of commands out of the binary. The third keeps ignored signals ignored,
+# and needs a linker flag: internal/process/signals.go says why.
 TAGS := urfave_cli_no_docs,urfave_cli_no_suggest,iptables_wrapper_signals
 COMMAND := github.com/iptables-wrappers/iptables-wrappers/internal/command
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null | cut -c 1-12)
@@ -60,7 +60,7 @@ PACKAGES := ./test/kernels ./test ./test/images ./test/release ./...
 
 # Three at a time: what waits for a disk or a guest leaves a core free.
 test: tools-test vet build
-	(cd test/bench && $(GO_TEST) ./...) & $(GO_TEST) -timeout 60m -p 3 $(PACKAGES) && wait $$!
+	(cd test/bench && $(GO_TEST) ./...) & $(GO_TEST) -timeout 60m -p 3 $(PACKAGES); status=$$?; wait $$! && exit $$status
 	$(TOOK)
 
 # Two lanes, because the clients sleep more than they compute.
