@@ -103,6 +103,16 @@ func TestFollowTheOtherNames(t *testing.T) {
 	if stored := h.call(h.n, kubelet(detect.NFT)); stored.Mode != detect.Legacy || h.memory() != detect.Legacy || h.leads("iptables-save") != "legacy" {
 		t.Errorf("the other backend: got %+v, the memory says %q", stored, h.memory())
 	}
+	n := h.n
+	n.Tree.Step = func(op, path string) error {
+		if op == "rename" && path == "/usr/sbin/iptables" {
+			return unix.EROFS // as /etc/alternatives may be
+		}
+		return nil
+	}
+	if stored := h.call(n, kubelet(detect.Legacy)); !errors.Is(stored.Unmoved, unix.EROFS) || h.leads("iptables-save") != "legacy" {
+		t.Errorf("a name that cannot: got %+v, the others point to %s", stored, h.leads("iptables-save"))
+	}
 	if stored := h.call(h.n, kubelet(detect.Legacy)); stored.Unmoved != nil || h.all() != "legacy" {
 		t.Errorf("the same: got %+v, the names point to %s", stored, h.all())
 	}
