@@ -13,6 +13,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 	"golang.org/x/sys/unix"
 )
 
@@ -183,5 +184,25 @@ func TestKubeletNeedsNoLock(t *testing.T) {
 	}
 	if _, err := h.n.Reset("/usr/sbin"); err != nil || h.memory() != "" {
 		t.Errorf("reset: %v, the memory says %q", err, h.memory())
+	}
+}
+
+// Without the lock, no link is changed, not even to what it contains: whoever holds it may be about to move it.
+func TestResetNeedsTheLock(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.link("xtables-nft-multi", "/usr/sbin/"+Switch)
+	unlock, err := h.n.Tree.TryLock("/usr/sbin")
+	h.check(err)
+	defer unlock()
+	h.n.Tree.Step = func(op, path string) error {
+		if op != "lock" && op != "read" {
+			t.Errorf("%s %s", op, path)
+		}
+		return nil
+	}
+	if _, err := h.n.Reset("/usr/sbin"); !errors.Is(err, tree.ErrBusy) {
+		t.Errorf("got %v", err)
 	}
 }
