@@ -13,6 +13,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 	"golang.org/x/sys/unix"
 )
 
@@ -103,6 +104,16 @@ func TestFollowTheOtherNames(t *testing.T) {
 	if stored := h.call(h.n, kubelet(detect.NFT)); stored.Mode != detect.Legacy || h.memory() != detect.Legacy || h.leads("iptables-save") != "legacy" {
 		t.Errorf("the other backend: got %+v, the memory says %q", stored, h.memory())
 	}
+	n := h.n
+	n.Tree.Step = func(op, path string) error {
+		if op == "rename" && path == "/usr/sbin/iptables" {
+			return unix.EROFS // as /etc/alternatives may be
+		}
+		return nil
+	}
+	if stored := h.call(n, kubelet(detect.Legacy)); !errors.Is(stored.Unmoved, unix.EROFS) || h.leads("iptables-save") != "legacy" {
+		t.Errorf("a name that cannot: got %+v, the others point to %s", stored, h.leads("iptables-save"))
+	}
 	if stored := h.call(h.n, kubelet(detect.Legacy)); stored.Unmoved != nil || h.all() != "legacy" {
 		t.Errorf("the same: got %+v, the names point to %s", stored, h.all())
 	}
@@ -173,5 +184,25 @@ func TestKubeletNeedsNoLock(t *testing.T) {
 	}
 	if _, err := h.n.Reset("/usr/sbin"); err != nil || h.memory() != "" {
 		t.Errorf("reset: %v, the memory says %q", err, h.memory())
+	}
+}
+
+// Without the lock, no link is changed, not even to what it contains: whoever holds it may be about to move it.
+func TestResetNeedsTheLock(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.link("xtables-nft-multi", "/usr/sbin/"+Switch)
+	unlock, err := h.n.Tree.TryLock("/usr/sbin")
+	h.check(err)
+	defer unlock()
+	h.n.Tree.Step = func(op, path string) error {
+		if op != "lock" && op != "read" {
+			t.Errorf("%s %s", op, path)
+		}
+		return nil
+	}
+	if _, err := h.n.Reset("/usr/sbin"); !errors.Is(err, tree.ErrBusy) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -228,9 +228,10 @@ func (n Names) Reset(dir string) (forgotten string, err error) {
 		return "", memory.ErrRoots
 	}
 	if !n.obeys(dir, "") { // something has to be repointed
-		if err = locked; err == nil {
-			err = n.adopt(d, func(e entry) bool { return !n.toWrapper(e.chain) })
+		if locked != nil {
+			return "", locked
 		}
+		err = n.adopt(d, func(e entry) bool { return !n.toWrapper(e.chain) })
 	}
 	if err == nil {
 		err = m.Forget()

@@ -171,6 +171,7 @@ func (n Names) move(d Decision, m *memory.Memory, s *Stored) error {
 			return s.follow(l.current, d.Reason, m)
 		}
 		if err := n.adopt(l, func(e entry) bool { return n.toWrapper(e.chain) }); err != nil {
+			n.putBack(l)
 			return err
 		}
 	}
