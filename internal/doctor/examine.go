@@ -96,7 +96,7 @@ func glance(n layout.Names, dir string, q detect.Query) Report {
 		}
 	}
 	m, in := n.Memory(), n.Container
-	if r.forgetful = m.Unwritable(); m.Path() != m.Own() {
+	if r.forgetful = m.Unwritable(); r.Here.How == here.Remembered && m.Path() != m.Own() {
 		r.forgetful = memory.ErrRoots
 	}
 	r.strangers = !in.Own() && !(in.OwnNetns == detect.No && in.OwnRoot == detect.Yes) // as in ip netns exec
