@@ -42,7 +42,7 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	}
 	r.bypasses = slices.DeleteFunc(n.Others(dir), func(path string) bool {
 		c, err := n.Tree.Follow(path)
-		return err != nil || !r.Host.Conclusive || c.Mode() == r.Host.Mode
+		return err != nil || !r.Host.Conclusive || c.Mode() == "" || c.Mode() == r.Host.Mode
 	})
 	var data [2]unix.CapUserData
 	_ = unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]) // fails for a wrong version only
