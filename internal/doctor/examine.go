@@ -42,7 +42,7 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	}
 	r.bypasses = slices.DeleteFunc(n.Others(dir), func(path string) bool {
 		c, err := n.Tree.Follow(path)
-		return err != nil || !r.Host.Conclusive || c.Mode() == r.Host.Mode
+		return err != nil || !r.Host.Conclusive || c.Mode() == "" || c.Mode() == r.Host.Mode
 	})
 	var data [2]unix.CapUserData
 	_ = unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]) // fails for a wrong version only
@@ -96,7 +96,7 @@ func glance(n layout.Names, dir string, q detect.Query) Report {
 		}
 	}
 	m, in := n.Memory(), n.Container
-	if r.forgetful = m.Unwritable(); m.Path() != m.Own() {
+	if r.forgetful = m.Unwritable(); r.Here.How == here.Remembered && m.Path() != m.Own() {
 		r.forgetful = memory.ErrRoots
 	}
 	r.strangers = !in.Own() && !(in.OwnNetns == detect.No && in.OwnRoot == detect.Yes) // as in ip netns exec

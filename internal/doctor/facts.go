@@ -64,7 +64,7 @@ func (r *Report) differsBy(how string) string {
 func (r *Report) names() (noneFound, broken string) {
 	var faults []string
 	for _, n := range r.Names {
-		elsewhere := r.dirArgument != "" && r.Here.How != here.Missing && slices.Contains(r.absent, n.Name) // PATH finds it
+		elsewhere := r.dirArgument == " --dir "+programs.Dir(r.Client) && slices.Contains(r.absent, n.Name) // PATH finds it
 		if n.Error != "" && !elsewhere {
 			faults = append(faults, fmt.Sprintf("%s (%s)", n.Name, n.Error))
 		}
