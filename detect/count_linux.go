@@ -228,10 +228,10 @@ func (n *nftCount) foreign(j int) []Chain {
 	return append(slices.Clip(all), chain)
 }
 
-// more reports whether a table of iptables may have rules that were not read.
+// more reports whether a table of iptables may have rules that were not read and would count.
 func (n *nftCount) more() bool {
 	for j, t := range n.chains {
-		if (t.exists || !n.listed) && n.rules[j].Max == Unbounded {
+		if (t.exists || !n.listed) && n.rules[j].Max == Unbounded && (n.rules[j].seen < firstRules || len(n.foreign(j)) == 0) {
 			return true
 		}
 	}

@@ -66,6 +66,14 @@ func TestMoreRules(t *testing.T) {
 	if n.chains[1].exists = true; !n.more() {
 		t.Error("a table was not read, and there is no more")
 	}
+	// Before those of tables that were looked at, the kernel lists all of other tables. Where they do not count, that is in vain.
+	n.rules[1].seen = firstRules
+	if n.chains[1].foreign = []Chain{{tableNames[1], "mine"}}; n.more() {
+		t.Error("rules that may not be iptables' are worth reading")
+	}
+	if n.chains[1].foreign = nil; !n.more() {
+		t.Error("some rules of iptables were read, and there is no more")
+	}
 	if n.rules[1].Max = 0; n.more() {
 		t.Error("all was read, and there is more")
 	}
