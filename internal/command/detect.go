@@ -122,8 +122,11 @@ func (s *session) enterNetns(c *cli.Context) error {
 	if c.IsSet("pid") {
 		path = fmt.Sprintf("/proc/%d/ns/net", c.Uint("pid"))
 	}
-	if c.IsSet("netns") && c.IsSet("pid") {
+	switch {
+	case c.IsSet("netns") && c.IsSet("pid"):
 		return usagef(c, "--netns and --pid cannot be used together")
+	case c.IsSet("pid") && c.Uint("pid") == 0:
+		return usagef(c, "--pid 0 is not a process")
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0) // which waits for no FIFO
 	if err == nil {
