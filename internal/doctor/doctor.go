@@ -36,6 +36,7 @@ type Report struct {
 	dirArgument   string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
 	absent        []string // names that are not in the directory
 	open          string   // the directory in which others could replace the client, "" if they cannot
+	exposed       bool     // or could where nothing is read-only, so install refuses
 	claimed       error    // why select and reset refuse: a command is somebody else's
 	image, volume bool     // the switch was there before this container: in its image, or in a volume
 	distrusted    bool     // the caller has fewer privileges than this process, so the variable does not count

@@ -75,7 +75,7 @@ func (r *Report) backend() []rule {
 	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
 	// The variable says one thing, and the command does not run the wrapper, which would obey it.
 	idle := when(!r.distrusted && now.How != here.Variable && now.How != here.Missing && now.Backend != r.Variable, r.Variable)
-	putBehind := fixes{{r.open != "", Pod, leaveOut}, {r.unusable(), Image, buildBoth + force}, {always, Image, buildWith + force}}
+	putBehind := fixes{{r.exposed, Pod, leaveOut}, {r.unusable(), Image, buildBoth + force}, {always, Image, buildWith + force}}
 	return []rule{
 		{"two-backends", Problem, r.mixed(), "some iptables commands run nft and others legacy: {}", restored},
 		{"wrong-variable", Problem, r.differsBy(here.Variable), "{variable} is {here}, but the host uses {host} ({because})", only(Pod, unset)},
