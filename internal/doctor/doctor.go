@@ -138,7 +138,8 @@ func (r *Report) diagnose(host, backend, others []rule) []Finding {
 				continue
 			}
 			fix := rule.fixes[slices.IndexFunc(rule.fixes, func(f fix) bool { return f.applies })]
-			fill := strings.NewReplacer("{}", rule.detail, "{variable}", programs.ModeVariable, "{here}", string(here),
+			detail := strings.Join(strings.Fields(rule.detail), " ") // an error may have several lines
+			fill := strings.NewReplacer("{}", detail, "{variable}", programs.ModeVariable, "{here}", string(here),
 				"{program}", r.Here.Program, "{host}", string(r.Host.Mode), "{other}", string(other),
 				"{because}", r.Host.Because(), "{dir}", r.dirArgument, "{client}", r.Client)
 			found = append(found, Finding{rule.code, severity, fill.Replace(rule.text), fill.Replace(fix.text), fix.where})

@@ -65,8 +65,8 @@ var otherSituations = []situation{
 	{"an unreadable table", func(r *Report) { unknown(r); r.Host.Conclusive, r.Unreadable = true, []string{"Table `filter'"} }, []string{"problem unlisted-tables, node -> nft list ruleset"}},
 	{"a listing that fails", func(r *Report) {
 		unknown(r)
-		r.Host.Conclusive, r.unlisted = true, []string{"iptables-save: signal: killed"}
-	}, []string{"problem listing-fails, node -> cannot list its tables: iptables-save: signal: killed"}},
+		r.Host.Conclusive, r.unlisted = true, []string{"iptables-save: exit status 1: a line\nanother\n"}
+	}, []string{"problem listing-fails, node -> cannot list its tables: iptables-save: exit status 1: a line another"}},
 	{"a conflict", func(r *Report) {
 		r.Host.Evidence[1].Tables = []detect.Table{{Name: "mangle", Chains: []string{detect.HintChain, "mine"}}}
 	}, []string{"warning chains-in-both, container -> ip6tables-nft-save -t mangle | grep -vE '[: ](KUBE-IPTABLES-HINT)( |$)' | ip6tables-nft-restore"}},
