@@ -75,6 +75,7 @@ func Look(n layout.Names, dir string, q detect.Query, asked detect.Result) (h He
 		}
 	}
 	if q.Override = ""; h.How == Variable { // which ignores the memory
+		_, _, q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables")
 		asked = n.Memory().Answer(q)
 	} else if asked.Reason == detect.Override {
 		asked = Ask(n, dir, q)
