@@ -53,6 +53,7 @@ func TestUsage(t *testing.T) {
 		{"detect --wait 5", `detect: invalid value "5" for flag -wait: parse error`, "detect "},
 		{"detect --wait 0s", `detect: --wait must be a positive duration such as 90s or 5m, not 0s`, "detect "},
 		{"detect --wait -1s", `detect: --wait must be a positive duration such as 90s or 5m, not -1s`, "detect "},
+		{"detect --pid 0x1", `detect: invalid value "0x1" for flag -pid: parse error`, "detect "},
 		{"detect --pid 0", "detect: --pid 0 is not a process", "detect "},
 		{"detect -o", "detect: flag needs an argument: -o", "detect "},
 		{"detect --output", "detect: flag needs an argument: -output", "detect "},

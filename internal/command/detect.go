@@ -35,7 +35,7 @@ func (s *session) detectCommand() *cli.Command {
 			}, "text", "table", "json", "env", "nfd"),
 			boolFlag("strict", "exit with status 3 if the answer is not certain"),
 			checked(&cli.StringFlag{Name: "netns", Usage: "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"}),
-			&cli.UintFlag{Name: "pid", DefaultText: "this one", Usage: "inspect the network namespace of process\n\t`N`"},
+			&cli.UintFlag{Name: "pid", Base: 10, DefaultText: "this one", Usage: "inspect the network namespace of process\n\t`N`"},
 		}, waitFlags()...),
 		Action: s.detect,
 	}
