@@ -29,7 +29,7 @@ const (
 	renew      = "delete the Pod: a new container decides again"
 	moveChain  = "have the program that uses nft directly put its chains into a table with a name of its own. To see them:\nnft list ruleset"
 	load       = "load the modules:\nmodprobe -a "
-	nftModules = "nf_tables nft_chain_nat nft_counter nft_compat xt_comment"
+	nftModules = "nf_tables nft_chain_nat nft_compat xt_comment"
 	bothModes  = "install iptables 1.8.4 or newer with both backends"
 	runSelect  = "run:\niptables-wrapper select{dir} --mode "
 	buildWith  = "add, as root:\nRUN iptables-wrapper install{dir}"
