@@ -87,6 +87,7 @@ func (s *session) app() *cli.App {
 	}
 	app.Setup() // which adds the command help
 	for _, c := range app.Commands {
+		c.HelpName = program + " " + c.Name // the library's own has none
 		c.HideHelpCommand = true
 		c.OnUsageError = wrongFlag
 		c.Before = refuseSurplus

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -35,7 +36,7 @@ func (s *session) detectCommand() *cli.Command {
 			}, "text", "table", "json", "env", "nfd"),
 			boolFlag("strict", "exit with status 3 if the answer is not certain"),
 			checked(&cli.StringFlag{Name: "netns", Usage: "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"}),
-			&cli.UintFlag{Name: "pid", DefaultText: "this one", Usage: "inspect the network namespace of process\n\t`N`"},
+			&cli.StringFlag{Name: "pid", Usage: "inspect the network namespace of process `N`"},
 		}, waitFlags()...),
 		Action: s.detect,
 	}
@@ -115,15 +116,17 @@ func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) detec
 	return here.Ask(s.names, dir, q)
 }
 
-// enterNetns moves this thread into the network namespace that the flags name: /run/netns/NAME as "ip netns add" makes it, or
-// /proc/PID/ns/net.
+// enterNetns moves this thread into the network namespace that the flags name: a file such as "ip netns add" makes, or a process'.
 func (s *session) enterNetns(c *cli.Context) error {
 	path := c.String("netns")
-	if c.IsSet("pid") {
-		path = fmt.Sprintf("/proc/%d/ns/net", c.Uint("pid"))
-	}
-	if c.IsSet("netns") && c.IsSet("pid") {
+	pid, err := strconv.ParseUint(c.String("pid"), 10, 31)
+	switch {
+	case c.IsSet("netns") && c.IsSet("pid"):
 		return usagef(c, "--netns and --pid cannot be used together")
+	case c.IsSet("pid") && (err != nil || pid == 0):
+		return usagef(c, "--pid %q is not a process ID such as 1", c.String("pid"))
+	case c.IsSet("pid"):
+		path = fmt.Sprintf("/proc/%d/ns/net", pid)
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0) // which waits for no FIFO
 	if err == nil {

@@ -36,6 +36,7 @@ type Report struct {
 	dirArgument   string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
 	absent        []string // names that are not in the directory
 	open          string   // the directory in which others could replace the client, "" if they cannot
+	exposed       bool     // or could where nothing is read-only, so install refuses
 	claimed       error    // why select and reset refuse: a command is somebody else's
 	image, volume bool     // the switch was there before this container: in its image, or in a volume
 	distrusted    bool     // the caller has fewer privileges than this process, so the variable does not count
@@ -137,7 +138,8 @@ func (r *Report) diagnose(host, backend, others []rule) []Finding {
 				continue
 			}
 			fix := rule.fixes[slices.IndexFunc(rule.fixes, func(f fix) bool { return f.applies })]
-			fill := strings.NewReplacer("{}", strings.Join(strings.Fields(rule.detail), " "), "{variable}", programs.ModeVariable, "{here}", string(here),
+			detail := strings.Join(strings.Fields(rule.detail), " ") // an error may have several lines
+			fill := strings.NewReplacer("{}", detail, "{variable}", programs.ModeVariable, "{here}", string(here),
 				"{program}", r.Here.Program, "{host}", string(r.Host.Mode), "{other}", string(other),
 				"{because}", r.Host.Because(), "{dir}", r.dirArgument, "{client}", r.Client)
 			found = append(found, Finding{rule.code, severity, fill.Replace(rule.text), fill.Replace(fix.text), fix.where})

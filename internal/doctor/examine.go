@@ -92,7 +92,10 @@ func glance(n layout.Names, dir string, q detect.Query) Report {
 	}
 	if c, err := n.Tree.Follow(r.Client); err == nil && r.dirArgument != "" && n.Tree.SameFile(programs.Dir(r.Client), dir) {
 		for _, hop := range c.Hops {
-			r.open = cmp.Or(r.open, n.Tree.Exposed(programs.Dir(hop)))
+			exposed := n.Tree.Exposed(programs.Dir(hop))
+			if r.exposed = r.exposed || exposed != ""; !n.Tree.ReadOnly(exposed) {
+				r.open = cmp.Or(r.open, exposed)
+			}
 		}
 	}
 	m, in := n.Memory(), n.Container

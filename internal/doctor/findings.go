@@ -29,7 +29,7 @@ const (
 	renew      = "delete the Pod: a new container decides again"
 	moveChain  = "have the program that uses nft directly put its chains into a table with a name of its own. To see them:\nnft list ruleset"
 	load       = "load the modules:\nmodprobe -a "
-	nftModules = "nf_tables nft_chain_nat nft_counter nft_compat xt_comment"
+	nftModules = "nf_tables nft_chain_nat nft_compat xt_comment"
 	bothModes  = "install iptables 1.8.4 or newer with both backends"
 	runSelect  = "run:\niptables-wrapper select{dir} --mode "
 	buildWith  = "add, as root:\nRUN iptables-wrapper install{dir}"
@@ -75,7 +75,7 @@ func (r *Report) backend() []rule {
 	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
 	// The variable says one thing, and the command does not run the wrapper, which would obey it.
 	idle := when(!r.distrusted && now.How != here.Variable && now.How != here.Missing && now.Backend != r.Variable, r.Variable)
-	putBehind := fixes{{r.open != "", Pod, leaveOut}, {r.unusable(), Image, buildBoth + force}, {always, Image, buildWith + force}}
+	putBehind := fixes{{r.exposed, Pod, leaveOut}, {r.unusable(), Image, buildBoth + force}, {always, Image, buildWith + force}}
 	return []rule{
 		{"two-backends", Problem, r.mixed(), "some iptables commands run nft and others legacy: {}", restored},
 		{"wrong-variable", Problem, r.differsBy(here.Variable), "{variable} is {here}, but the host uses {host} ({because})", only(Pod, unset)},

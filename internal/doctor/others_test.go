@@ -61,6 +61,7 @@ var otherSituations = []situation{
 	{"no lock", func(r *Report) { r.lock = errors.New("read-only file system") }, []string{"problem no-lock, pod -> --tmpfs /run"}},
 	{"no lock for this user", func(r *Report) { r.lock, r.user = fmt.Errorf("open: %w", unix.EACCES), 65532 },
 		[]string{"problem no-lock, pod -> run as root, or set XTABLES_LOCKFILE"}},
+	{"a directory for a lock", func(r *Report) { r.lock = unix.EISDIR }, []string{"problem no-lock, node -> rmdir /run/xtables.lock"}},
 	{"no lock, on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; r.lock = unix.EROFS }, nil},
 	{"an unreadable table", func(r *Report) { unknown(r); r.Host.Conclusive, r.Unreadable = true, []string{"Table `filter'"} }, []string{"problem unlisted-tables, node -> nft list ruleset"}},
 	{"a listing that fails", func(r *Report) {
@@ -71,8 +72,8 @@ var otherSituations = []situation{
 		r.Host.Evidence[1].Tables = []detect.Table{{Name: "mangle", Chains: []string{detect.HintChain, "mine"}}}
 	}, []string{"warning chains-in-both, container -> ip6tables-nft-save -t mangle | grep -vE '[: ](KUBE-IPTABLES-HINT)( |$)' | ip6tables-nft-restore"}},
 	{"a program that changed sides", func(r *Report) {
-		rules(0, 2, "DOCKER", "mine")(r)
-		rules(2, 2, "DOCKER", "DOCKER-USER")(r)
+		rules(0, 2, "DOCKER", "mine", "$(reboot)")(r)
+		rules(2, 2, "DOCKER", "DOCKER-USER", "$(reboot)")(r)
 		r.user = 65534
 	}, []string{"warning chains-in-both, node -> iptables-nft-save -t nat | grep -vE '[: ](DOCKER)( |$)' | iptables-nft-restore"}},
 	{"rules in the other backend", rules(1, 3, "DOCKER-USER", "KUBE-SERVICES", "mine"),

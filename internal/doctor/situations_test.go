@@ -151,6 +151,9 @@ var backendSituations = []situation{
 		r.Here = here.Here{Program: "/usr/local/sbin/iptables", How: here.NotWrapped}
 		r.Names[0], r.dirArgument = layout.Status{Name: "iptables", ResolvesTo: "/usr/local/sbin/iptables"}, " --dir /usr/local/sbin"
 	}, []string{"warning not-wrapped, image -> RUN iptables-wrapper install --dir /usr/local/sbin --force"}},
+	{"a script in a directory of others that is read-only", func(r *Report) {
+		r.Here, r.Names[0], r.exposed = here.Here{Program: "/p/iptables", How: here.NotWrapped}, layout.Status{Name: "iptables"}, true
+	}, []string{"warning not-wrapped, pod -> out of PATH"}},
 	{"a script that runs the right backend", func(r *Report) {
 		r.Here.How, r.Names[0] = here.NotWrapped, layout.Status{Name: "iptables", ResolvesTo: "/usr/sbin/iptables"}
 	}, nil},
