@@ -93,9 +93,7 @@ func (m *Memory) Refresh() {
 	}
 }
 
-func byKubelet(r detect.Memory) bool {
-	return r.Conclusive && r.Reason.Kubelet()
-}
+func byKubelet(r detect.Memory) bool { return r.Conclusive && r.Reason.Kubelet() }
 
 // Make remembers an answer, unless something is remembered already. Mode then returns what holds. The state is that of a guess.
 func (m *Memory) Make(r detect.Memory, state string) error {
