@@ -19,9 +19,9 @@ PARSER_INPUTS := 20000
 CALL_INPUTS := 2000
 BINARY ?= bin/iptables-wrapper
 
-# The first two keep documentation generators and suggestions of commands out of the binary. The third keeps ignored signals ignored,
-# and needs a linker flag: internal/process/signals.go says why.
-TAGS := urfave_cli_no_docs,urfave_cli_no_suggest,iptables_wrapper_signals
+# The first keeps documentation generators out of the binary. The second keeps ignored signals ignored, and needs a linker flag:
+# internal/process/signals.go says why.
+TAGS := urfave_cli_no_docs,iptables_wrapper_signals
 COMMAND := github.com/iptables-wrappers/iptables-wrappers/internal/command
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null | cut -c 1-12)
 LDFLAGS := -s -w -checklinkname=0 -X $(COMMAND).version=$(VERSION) -X $(COMMAND).revision=$(REVISION)

@@ -51,7 +51,7 @@ func (p *prober) run() Result {
 	q := p.query
 	p.askHints()
 	if q.Everything || !p.found(hint) {
-		p.askCanaries()
+		p.askNFT(CanaryChain) // one in legacy is not the end of the questions, because one in nft outranks it
 	}
 	p.between()
 	kubelet := p.found(hint) || p.found(canary)
@@ -75,7 +75,7 @@ func (p *prober) run() Result {
 	if !p.found(hint) && (p.found(canary) || p.nftRules().Min+p.legacyRules().Min > 0) {
 		p.askHints()
 		if !p.found(hint) && p.evidence[0].Canary != Yes && p.evidence[1].Canary != Yes {
-			p.askCanaries()
+			p.askNFT(CanaryChain)
 		}
 	}
 	if q.DryRun && (q.Everything || q.decide(q.backends(p.evidence)).reason == Default) {
@@ -94,7 +94,7 @@ func (p *prober) found(what func(Evidence) bool) bool {
 
 // askHints asks nft first, because its hint decides whatever legacy says. Legacy reports both chains at once.
 func (p *prober) askHints() {
-	if p.askNFT(HintChain, func(e *Evidence) *Answer { return &e.Hint }) {
+	if p.askNFT(HintChain) {
 		return
 	}
 	for i := range families {
@@ -115,11 +115,6 @@ func (p *prober) askHints() {
 	}
 }
 
-// askCanaries asks nft only. A canary in legacy is not the end of the questions, because one in nft outranks it.
-func (p *prober) askCanaries() {
-	p.askNFT(CanaryChain, func(e *Evidence) *Answer { return &e.Canary })
-}
-
 // askExists asks whether nft has one of the five tables, in either family. Of legacy it is known.
 func (p *prober) askExists() {
 	for i, f := range families {
@@ -136,11 +131,15 @@ func (p *prober) askExists() {
 }
 
 // askNFT asks for a chain in one family after the other, and reports whether that was enough.
-func (p *prober) askNFT(chain string, to func(*Evidence) *Answer) (enough bool) {
+func (p *prober) askNFT(chain string) (enough bool) {
 	for i, f := range families {
 		e := &p.evidence[i]
 		_, answer, err := p.nft.object(f, mangle, chain)
-		*to(e), e.Supported = answer, p.nft.supported
+		if e.Supported = p.nft.supported; chain == HintChain {
+			e.Hint = answer
+		} else {
+			e.Canary = answer
+		}
 		e.fail(err)
 		if answer == Yes && !p.query.Everything {
 			return true

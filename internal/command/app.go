@@ -42,15 +42,12 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 		args = []string{program}
 	}
 	s := &session{layout.Names{Self: p, Container: memory.ThisContainer()}, bufio.NewWriter(stdout), stderr}
-	err := s.app().Run(args)
+	app := s.app()
+	err := app.Run(args)
 	if _, ok := err.(cli.ExitCoder); ok { // the library's own: help for a command that does not exist
-		err = unknownCommand(args[len(args)-1])
+		err = unknownCommand(app, args[len(args)-1])
 	}
-	status := s.printError(err)
-	if err := s.stdout.Flush(); err != nil {
-		return s.printError(err)
-	}
-	return status
+	return max(s.printError(err), s.printError(s.stdout.Flush()))
 }
 
 // app is set up so that only answers and requested help go to stdout, and so that every error comes back to Run: by
@@ -76,7 +73,7 @@ func (s *session) app() *cli.App {
 		Action: func(c *cli.Context) error {
 			switch {
 			case c.Args().Present():
-				return unknownCommand(c.Args().First())
+				return unknownCommand(c.App, c.Args().First())
 			case c.Bool("version"):
 				return printVersion(c)
 			}

@@ -131,7 +131,6 @@ func (s *session) enterNetns(c *cli.Context) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0) // which waits for no FIFO
 	if err == nil {
 		defer unix.Close(fd)
-		// The kernel compares the kinds first. Its ioctl for that is not there for 32-bit programs on a 64-bit 6.1.
 		err = unix.Setns(fd, unix.CLONE_NEWNET)
 	}
 	hint := ""
@@ -184,9 +183,7 @@ func (s *session) answer(format string, a answer) {
 		s.json(a)
 	case "env": // lines for a shell's eval. No value needs quotes
 		fmt.Fprintf(s.stdout, "IPTABLES_MODE=%s\nIPTABLES_REASON=%s\nIPTABLES_CONCLUSIVE=%t\n", a.Mode, a.Reason, a.Conclusive)
-	case "nfd":
-		// A feature file for the local source of Node Feature Discovery, which makes labels of it such as
-		// feature.node.kubernetes.io/iptables.mode. A guess is not a feature of the node.
+	case "nfd": // a file for Node Feature Discovery, which makes labels of the node of it. A guess is not a feature of the node
 		mode := map[bool]detect.Mode{true: a.Mode, false: "unknown"}[a.Conclusive]
 		fmt.Fprintf(s.stdout, "iptables.mode=%s\niptables.reason=%s\niptables.conclusive=%t\n", mode, a.Reason, a.Conclusive)
 	}

@@ -43,8 +43,7 @@ func (s *session) doctor(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("stale") {
-		r := doctor.Glance(s.names, dir, variable)
-		if f := r.Stale(); f != nil {
+		if f := doctor.Stale(s.names, dir, variable); f != nil {
 			return failure{1, fmt.Errorf("%s: %s", f.Code, f.Text), f.Fix}
 		}
 		return nil

@@ -138,13 +138,11 @@ func (s *session) reset(c *cli.Context) error {
 }
 
 func (s *session) install(c *cli.Context) error {
-	n := s.names
+	n, err := s.names, error(nil)
 	if root := c.String("root"); root != "" {
-		t, err := tree.Open(root)
-		if err != nil {
+		if n.Tree, err = tree.Open(root); err != nil {
 			return fmt.Errorf("install: %w", err)
 		}
-		n.Tree = t
 	}
 	dir, err := dir(c, n)
 	if err != nil {

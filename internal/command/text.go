@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,7 +16,6 @@ import (
 	"unicode"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
@@ -108,8 +108,7 @@ var hints = []failure{
 	{1, layout.ErrForeign, "to replace it, run: iptables-wrapper install --force"},
 	{1, install.ErrExposed, "choose another directory, or use --force"},
 	{1, install.ErrAlternatives, "to create plain symlinks instead, use --alternatives=never"},
-	{1, unix.EACCES, "run as root"},
-	{1, unix.EPERM, "run as root"},
+	{1, fs.ErrPermission, "run as root"},
 }
 
 // refuseSurplus refuses more arguments than the command has, which the library ignores.
@@ -121,12 +120,27 @@ func refuseSurplus(c *cli.Context) error {
 	return nil
 }
 
-func unknownCommand(typed string) error {
-	return failure{2, fmt.Errorf("unknown command %q", typed), seeHelp}
+func unknownCommand(app *cli.App, typed string) error {
+	_, nearest, _ := strings.Cut(cli.SuggestCommand(app.Commands, typed), `"`) // Did you mean "detect"?
+	return failure{2, fmt.Errorf("unknown command %q%s", typed, didYouMean(typed, strings.TrimSuffix(nearest, `"?`))), seeHelp}
 }
 
-// wrongFlag keeps the library from printing help on stdout.
-func wrongFlag(c *cli.Context, err error, _ bool) error { return usagef(c, "%v", err) }
+// wrongFlag keeps the library from printing help on stdout, and gives back the dash that it has lost.
+func wrongFlag(c *cli.Context, err error, _ bool) error {
+	_, name, unknown := strings.Cut(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return usagef(c, "%v", err)
+	}
+	return usagef(c, "unknown flag %q%s", "--"[:min(2, len(name))]+name, didYouMean(name, cli.SuggestFlag(c.Command.Flags, name, false)))
+}
+
+// didYouMean suggests what the library takes for the nearest. It always finds something, so the first letter must be right.
+func didYouMean(typed, nearest string) string {
+	if word := strings.Trim(nearest, "-"); word != "" && strings.HasPrefix(typed, word[:1]) {
+		return fmt.Sprintf("; did you mean %q?", nearest)
+	}
+	return ""
+}
 
 // checked is a flag whose value must be one of some words or, if there are none, a path.
 func checked(f *cli.StringFlag, words ...string) cli.Flag {

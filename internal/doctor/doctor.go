@@ -154,9 +154,9 @@ func first(rules []rule) []rule {
 	return rules[max(i, 0) : i+1]
 }
 
-// Stale returns a finding about what this container has decided itself, so that a new one of the same Pod would be right. Where
+// stale returns a finding about what this container has decided itself, so that a new one of the same Pod would be right. Where
 // process 1 is not this container's, it cannot be told from what the image brought along.
-func (r *Report) Stale() *Finding {
+func (r *Report) stale() *Finding {
 	own := []string{"wrong-backend-stored", "wrong-backend-remembered", "two-backends"}
 	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return slices.Contains(own, f.Code) })
 	if i < 0 || r.image || r.volume || r.strangers {

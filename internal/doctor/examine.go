@@ -61,11 +61,11 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	return r
 }
 
-// Glance is what Examine finds out without starting a process, in milliseconds: only the findings of Stale are right.
-func Glance(n layout.Names, dir string, override detect.Mode) Report {
+// Stale returns the finding that a new container of the same Pod would not have. It starts no process, and takes milliseconds.
+func Stale(n layout.Names, dir string, override detect.Mode) *Finding {
 	r := glance(n, dir, detect.Query{Override: override})
 	r.Findings = r.diagnose(nil, r.backend(), nil)
-	return r
+	return r.stale()
 }
 
 func glance(n layout.Names, dir string, q detect.Query) Report {

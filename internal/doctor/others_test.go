@@ -108,8 +108,8 @@ func TestStale(t *testing.T) {
 		{"something else is wrong", func(r *Report) { r.Findings[0].Code = "no-net-admin" }, false},
 	} {
 		r := Report{Findings: []Finding{{Code: "wrong-backend-stored"}}}
-		if test.set(&r); (r.Stale() != nil) != test.stale {
-			t.Errorf("%s: got %v", test.doc, r.Stale())
+		if test.set(&r); (r.stale() != nil) != test.stale {
+			t.Errorf("%s: got %v", test.doc, r.stale())
 		}
 	}
 }

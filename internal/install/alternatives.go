@@ -110,9 +110,7 @@ func (g group) has(name string) bool {
 func (g group) program() string { return programs.Join(programs.Dir(g.members[0].link), layout.Switch) }
 
 // registered reports whether the switch is one of the choices, and the one that all names of the group point to.
-func (g group) registered() bool {
-	return slices.Contains(g.choices, g.program()) && g.chosen()
-}
+func (g group) registered() bool { return slices.Contains(g.choices, g.program()) && g.chosen() }
 
 func (g group) chosen() bool {
 	return !slices.ContainsFunc(g.members, func(m member) bool {

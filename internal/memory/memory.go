@@ -67,7 +67,6 @@ func (m Memory) name(uid int) string {
 }
 
 // Refresh reads the memory again. It finds what can be believed: first what kubelet's chains said, then root's, then one's own.
-// No step of a test comes before it: what happens just before it might as well have happened before the caller's last change.
 func (m *Memory) Refresh() {
 	m.best, m.mine = found{}, found{}
 	if m.life == "" {

@@ -104,9 +104,7 @@ type ID struct{ dev, ino uint64 }
 func IDOf(st unix.Stat_t) ID { return ID{uint64(st.Dev), st.Ino} }
 
 // IsNotExist reports whether an error says that a path does not exist.
-func IsNotExist(err error) bool {
-	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
-}
+func IsNotExist(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
 // IsWrapper reports whether a path resolves to a wrapper, perhaps another copy or version.
 func (t Tree) IsWrapper(path string) bool {
