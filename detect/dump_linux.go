@@ -136,8 +136,7 @@ func (s *nftSocket) rules(f Family, table string, end limit) ([len(tableNames)]t
 	}
 	best := ruleDump{tables: uncounted()}
 	err := retryChanged(func() error {
-		err := s.warmUp(f)
-		if err != nil {
+		if err := s.warmUp(f); err != nil {
 			return err
 		}
 		d, err := s.readRules(f, table, end)

@@ -139,9 +139,9 @@ func sentence(r report) string {
 	if saves == nil || even.Samples == nil {
 		return "A part of the rows."
 	}
-	return fmt.Sprintf("A first call costs %s of processor time more than a direct one, whatever the number of rules and chains; %.1f ms of that is starting any "+
-		"static Go program. Only where both backends have nearly as many rules are these counted: %.0f ms for %s in each. Detecting with four `iptables-save` "+
-		"processes costs %.1f ms without rules and up to %.1f s with %s.",
+	return fmt.Sprintf("A first call costs %s of processor time more than a direct one, at any number of rules and chains; %.1f ms of that is starting a "+
+		"static Go program. Rules are counted only where both backends have nearly as many: %.0f ms for %s in each. Four `iptables-save` processes "+
+		"cost %.1f ms without rules and up to %.1f s with %s.",
 		span(onCurves(r, func(curve) bool { return true })), summary(floor).Center, summary(over(even, "wrapped", measure.CPU)).Center,
 		thousands(even.Row.NFT.Rules), slices.Min(saves), slices.Max(saves)/1000, thousands(counts[len(counts)-1]/r.Scale))
 }
