@@ -117,6 +117,16 @@ func TestFollowTheOtherNames(t *testing.T) {
 	if stored := h.call(h.n, kubelet(detect.Legacy)); stored.Unmoved != nil || h.all() != "legacy" {
 		t.Errorf("the same: got %+v, the names point to %s", stored, h.all())
 	}
+	h.link(self.WrapperName, "/usr/sbin/iptables")
+	h.link("somebody's", "/usr/sbin/"+Switch)
+	n.Tree.Step = func(op, path string) error {
+		if op != "read" && op != "lock" && !strings.HasPrefix(path, "/dev/") {
+			t.Errorf("somebody's switch: %s %q", op, path)
+		}
+		return nil
+	}
+	h.check(os.WriteFile(h.real("/usr/sbin/somebody's"), []byte("#!/bin/sh\n"), 0o755))
+	h.call(n, kubelet(detect.Legacy))
 }
 
 // Select and reset bring back where the switch led, and the memory, if that cannot be changed.

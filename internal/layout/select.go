@@ -177,9 +177,9 @@ func (n Names) Select(dir string, answer detect.Memory, guess bool) (s Selected,
 	return s, err
 }
 
-// putBack points a switch that was in use where it led before something failed.
+// putBack points a switch that was in use where it led before something failed, if it has been pointed at the wrapper since.
 func (n Names) putBack(d directory) {
-	if d.used() && len(d.current.Hops) > 1 && !n.toWrapper(d.current) {
+	if now, _ := n.Tree.Follow(d.sw); n.toWrapper(now) && d.used() && len(d.current.Hops) > 1 && !n.toWrapper(d.current) {
 		_ = n.Tree.Point(d.sw, d.current.Hops[1])
 	}
 }
