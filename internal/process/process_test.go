@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,8 @@ func TestMain(m *testing.M) {
 
 // What each of the two builds knows about its process.
 func TestProcess(t *testing.T) {
+	// What is caught here has its default in the processes that it starts, also under nohup.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGTERM)
 	for _, build := range []struct {
 		doc     string
 		flags   []string
