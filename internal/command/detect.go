@@ -183,7 +183,7 @@ func (s *session) answer(format string, a answer) {
 		s.json(a)
 	case "env": // lines for a shell's eval. No value needs quotes
 		fmt.Fprintf(s.stdout, "IPTABLES_MODE=%s\nIPTABLES_REASON=%s\nIPTABLES_CONCLUSIVE=%t\n", a.Mode, a.Reason, a.Conclusive)
-	case "nfd": // a file for Node Feature Discovery, which makes labels of the node of it. A guess is not a feature of the node
+	case "nfd": // a file that Node Feature Discovery turns into labels of the node. A guess is not a feature of the node
 		mode := map[bool]detect.Mode{true: a.Mode, false: "unknown"}[a.Conclusive]
 		fmt.Fprintf(s.stdout, "iptables.mode=%s\niptables.reason=%s\niptables.conclusive=%t\n", mode, a.Reason, a.Conclusive)
 	}

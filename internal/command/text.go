@@ -125,7 +125,7 @@ func unknownCommand(app *cli.App, typed string) error {
 	return failure{2, fmt.Errorf("unknown command %q%s", typed, didYouMean(typed, strings.TrimSuffix(nearest, `"?`))), seeHelp}
 }
 
-// wrongFlag keeps the library from printing help on stdout, and gives back the dash that it has lost.
+// wrongFlag keeps the library from printing help on stdout, and restores the dash that the library drops from a flag.
 func wrongFlag(c *cli.Context, err error, _ bool) error {
 	_, name, unknown := strings.Cut(err.Error(), "flag provided but not defined: -")
 	if !unknown {

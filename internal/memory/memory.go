@@ -129,7 +129,7 @@ func (m *Memory) Set(r detect.Memory) error {
 	if m.mine.path == "" {
 		err = m.create(r, Guess)
 	}
-	// Without a path it cannot be read, or somebody has removed it just now.
+	// There is no path if the memory cannot be read, or if somebody has just removed it.
 	if now := m.mine; now.path != "" && err == nil && (now.Mode != r.Mode || now.Reason != r.Reason || now.Conclusive != r.Conclusive) {
 		err = m.tree.ReplaceUnlocked(now.path, m.target(r, Guess))
 		m.Refresh()
