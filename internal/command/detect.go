@@ -92,7 +92,7 @@ func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) detec
 			signal.Notify(signals, number)
 		}
 	}
-	go func() { // also as process 1 of a container, which the kernel keeps signals from that it does not ask for
+	go func() { // process 1 of a container receives only the signals that it asks for
 		number := (<-signals).(unix.Signal)
 		fmt.Fprintf(s.stderr, "%s: ended by a signal: %v\n", program, number)
 		os.Exit(128 + int(number)) // the status that shells give it
@@ -116,7 +116,7 @@ func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) detec
 	return here.Ask(s.names, dir, q)
 }
 
-// enterNetns moves this thread into the network namespace that the flags name: a file such as "ip netns add" makes, or a process'.
+// enterNetns moves this thread into the network namespace that the flags name: by a file or a process.
 func (s *session) enterNetns(c *cli.Context) error {
 	path := c.String("netns")
 	pid, err := strconv.ParseUint(c.String("pid"), 10, 31)
@@ -128,7 +128,7 @@ func (s *session) enterNetns(c *cli.Context) error {
 	case c.IsSet("pid"):
 		path = fmt.Sprintf("/proc/%d/ns/net", pid)
 	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0) // which waits for no FIFO
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0) // so it does not block on a FIFO
 	if err == nil {
 		defer unix.Close(fd)
 		err = unix.Setns(fd, unix.CLONE_NEWNET)

@@ -66,7 +66,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// table prints rows, the first of which is a heading, in columns, between which they have tabs.
+// table prints rows in columns. Tabs separate the cells, and the first row is a heading.
 func (s *session) table(rows ...string) {
 	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t)

@@ -136,7 +136,7 @@ func ask(program string) (backend detect.Mode, wrapped bool) {
 // older reports whether the switch in a directory is older than process 1.
 func older(n layout.Names, dir string) bool {
 	sw, noSwitch := n.Tree.Lstat(programs.Join(dir, layout.Switch))
-	ticks, _, _ := strings.Cut(n.Container.Instance, ".") // of process 1, of 10 ms, since the boot
+	ticks, _, _ := strings.Cut(n.Container.Instance, ".") // from the boot to the start of process 1, of 10 ms each
 	started, err := strconv.ParseInt(ticks, 10, 64)
 	var now unix.Timespec
 	if err != nil || noSwitch != nil || unix.ClockGettime(unix.CLOCK_BOOTTIME, &now) != nil {
