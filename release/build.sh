@@ -29,8 +29,9 @@ grep -qF "## [$version]" CHANGELOG.md || fail "CHANGELOG.md has no section for $
 sed -n '/^## \[Unreleased\]/,/^## \[v/{//!p}' CHANGELOG.md | { ! grep -q '[^[:space:]]'; } ||
 	fail "CHANGELOG.md has entries in [Unreleased]: move them to the section of $version"
 
-export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export TZ=UTC LC_ALL=C
+epoch=$(git log -1 --format=%ct)
+unset SOURCE_DATE_EPOCH # podman 5 refuses --timestamp beside it
 revision=$(git rev-parse HEAD)
 out=$PWD/dist
 rm -rf "$out"
@@ -53,12 +54,12 @@ trap cleanup EXIT
 
 # tar with nothing in it that depends on who makes it, when, or in which order.
 pack() {
-	tar --sort=name --format=ustar --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX "$@"
+	tar --sort=name --format=ustar --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX "$@"
 }
 
 # The manual page is printed by the program itself, so by one for this machine.
 make --no-print-directory -s build BINARY="$scratch/iptables-wrapper" VERSION="$version"
-release/man.sh "$scratch/iptables-wrapper" "$version" >"$scratch/iptables-wrapper.8"
+SOURCE_DATE_EPOCH=$epoch release/man.sh "$scratch/iptables-wrapper" "$version" >"$scratch/iptables-wrapper.8"
 
 # One program for each platform, with the licences of everything that is linked in.
 for platform in "${platforms[@]}"; do
@@ -79,7 +80,7 @@ done
 # What is linked in is the same for every platform, so one list does.
 cp "$out/iptables-wrapper-linux-amd64" "$scratch/iptables-wrapper"
 make --no-print-directory -s sbom-of BINARY="$scratch/iptables-wrapper" VERSION="$version"
-sed -E "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$(date -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)\"/" \
+sed -E "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$(date -d "@$epoch" +%FT%TZ)\"/" \
 	"$scratch/iptables-wrapper.cdx.json" >"$out/iptables-wrapper.cdx.json"
 
 # archive NAME PLATFORM...: the images of the platforms as one OCI archive.
@@ -101,7 +102,7 @@ image() {
 	echo "release: image $1 for $2" >&2
 	local ref=$tag-$1:${2//\//-}
 	images+=("$ref")
-	"${podman[@]}" build --quiet --layers=false --timestamp "$SOURCE_DATE_EPOCH" --platform "$2" \
+	"${podman[@]}" build --quiet --layers=false --timestamp "$epoch" --platform "$2" \
 		--build-arg "VERSION=$version" --build-arg "REVISION=$revision" --tag "$ref" \
 		"${build_options[@]}" "${@:4}" "$3" >/dev/null
 }

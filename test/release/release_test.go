@@ -39,6 +39,8 @@ func TestSmallRelease(t *testing.T) {
 	}
 	platforms := []string{"linux/amd64", "linux/arm64"}
 	storage := host.Storage(t) // not the one of test/images: podman cannot list images beside a manifest list
+	newer, err := filepath.Abs("testdata/podman-5.8")
+	host.Check(t, err)
 	// Not by make, which would install what the other platforms need.
 	dist := release(t, func(dir string, again bool) *exec.Cmd {
 		cmd := exec.Command("release/build.sh", version)
@@ -46,8 +48,13 @@ func TestSmallRelease(t *testing.T) {
 			cmd = exec.Command("sh", "-c", `chmod -R go= . && umask 077 && exec release/build.sh "$0"`, version)
 		}
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PODMAN="+strings.Join(podmanCommand(t, storage).Args, " "), "PODMAN_BUILD=--tag localhost/kept",
-			"PLATFORMS="+strings.Join(platforms, " "), "DISTROLESS=")
+		cmd.Env = append(os.Environ(),
+			"PODMAN="+newer+" "+strings.Join(podmanCommand(t, storage).Args, " "),
+			"PODMAN_BUILD=--tag localhost/kept",
+			"PLATFORMS="+strings.Join(platforms, " "),
+			"DISTROLESS=",
+			"SOURCE_DATE_EPOCH=0", // as in a package's build, and of no importance
+		)
 		return cmd
 	})
 	checkFiles(t, dist, []string{"amd64", "arm64"}, "iptables-wrapper.oci.tar")
