@@ -147,35 +147,3 @@ func (t Tree) Find(dirs iter.Seq[string], files []string, isWrapper func(string,
 	return "", cmp.Or(unusable, fmt.Errorf("%w: %s, looked for in %s", programs.ErrMissing, strings.Join(files, " or "),
 		strings.Join(slices.Collect(dirs), ", ")))
 }
-
-// Exposed returns the first directory, on the way to one and in every symlink on it, in which another user could replace what
-// leads there, "" if there is none. The owners that count are root, the caller and, in another tree, the owner of its top. A
-// directory on the way may be open to all if it is sticky, as /tmp is: there, others cannot rename what is not theirs.
-func (t Tree) Exposed(dir string) string {
-	const groupWrites, othersWrite = 0o020, 0o002
-	path, err := Absolute(dir)
-	top, noTop := t.Stat("/")
-	if errors.Join(err, noTop) != nil {
-		return dir
-	}
-	if t.Own() {
-		top = unix.Stat_t{} // root's, whoever owns it
-	}
-	safe := func(uid uint32) bool { return uid == 0 || uid == top.Uid || int(uid) == os.Geteuid() }
-	exposed := ""
-	_, err = t.walk(path, true, func(at string, end bool) bool {
-		st, err := t.Lstat(at)
-		if IsNotExist(err) {
-			return false // what is missing shows later
-		}
-		open := st.Mode&othersWrite != 0 || st.Mode&groupWrites != 0 && st.Gid != 0 && st.Gid != top.Gid
-		if err != nil || !safe(st.Uid) || open && !IsLink(st) && (end || st.Mode&unix.S_ISVTX == 0) {
-			exposed = at
-		}
-		return exposed == ""
-	})
-	if err != nil {
-		return dir
-	}
-	return exposed
-}

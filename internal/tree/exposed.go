@@ -1,0 +1,94 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Permission bits of a file or directory that others than its owner can write, see inode(7).
+const (
+	groupWrites = unix.S_IWGRP
+	othersWrite = unix.S_IWOTH
+)
+
+// trusted are the users and groups whose files nobody else can change.
+type trusted struct {
+	users  []uint32
+	groups []uint32
+}
+
+// root is the superuser, and the group of that name, which has no other member.
+func root() trusted { return trusted{users: []uint32{0}, groups: []uint32{0}} }
+
+// open reports whether somebody who is not trusted can change a file, or what is in a directory. The mode of a symlink says
+// nothing, and nobody can change one.
+func (by trusted) open(st unix.Stat_t) bool {
+	switch {
+	case IsLink(st):
+		return false
+	case st.Mode&othersWrite != 0:
+		return true
+	default:
+		return st.Mode&groupWrites != 0 && !slices.Contains(by.groups, st.Gid)
+	}
+}
+
+// Exposed returns the first thing on the way to a file or directory, that one included, by which another user could change what is
+// found there: a directory, a symlink, or the file itself, that another user owns or can write. It returns "" if there is none.
+//
+// The owners that count are root, the caller and, in another tree, the owner of its top. A directory on the way may be open to all
+// if it is sticky, as /tmp is: there, others cannot rename what is not theirs. But they can make what does not exist yet.
+//
+// As long as a path is not exposed, what was found out about it cannot be made wrong by anybody who does not count.
+func (t Tree) Exposed(path string) string {
+	by := root()
+	by.users = append(by.users, uint32(os.Geteuid()))
+	if !t.Own() {
+		top, err := t.Stat("/")
+		if err != nil {
+			return path
+		}
+		by.users = append(by.users, top.Uid)
+		by.groups = append(by.groups, top.Gid)
+	}
+	return t.exposed(path, by)
+}
+
+// RootsAlone returns what Exposed returns if no owner counts but root.
+func (t Tree) RootsAlone(path string) string { return t.exposed(path, root()) }
+
+func (t Tree) exposed(path string, by trusted) string {
+	absolute, err := Absolute(path)
+	if err != nil {
+		return path
+	}
+	exposed, shared := "", ""
+	visit := func(at string, end bool) bool {
+		st, err := t.Lstat(at)
+		switch {
+		case IsNotExist(err):
+			exposed = shared // elsewhere only those who count can make it
+			return false
+		case err != nil, !slices.Contains(by.users, st.Uid):
+			exposed = at
+		case by.open(st) && (end || st.Mode&unix.S_ISVTX == 0):
+			exposed = at
+		}
+		if !IsLink(st) {
+			shared = ""
+			if by.open(st) {
+				shared = at
+			}
+		}
+		return exposed == ""
+	}
+	if _, err = t.walk(absolute, true, visit); err != nil {
+		return path
+	}
+	return exposed
+}
