@@ -33,25 +33,28 @@ type Report struct {
 	Unreadable   []string        `json:"unreadable"`       // what iptables-nft reports of tables that it cannot list
 	Client       string          `json:"client,omitempty"` // the iptables that PATH finds first
 
-	dirArgument   string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
-	absent        []string // names that are not in the directory
-	open          string   // the directory in which others could replace the client, "" if they cannot
-	exposed       bool     // or could where nothing is read-only, so install refuses
-	claimed       error    // why select and reset refuse: a command is somebody else's
-	image, volume bool     // the switch was there before this container: in its image, or in a volume
-	distrusted    bool     // the caller has fewer privileges than this process, so the variable does not count
-	userNamespace bool     // this process is in a user namespace of its own, or that is unknown
-	canLoad       bool     // legacy's program could load x_tables, or they were loaded already
-	unwritable    error    // why the commands cannot be changed
-	forgetful     error    // why this user can neither make the memory nor remove it
-	strangers     bool     // process 1 is not this container's, or that is unknown
-	lock          error    // why iptables-legacy cannot lock its tables
-	holder        string   // who holds that lock
-	user          int      // the effective one
-	bypasses      []string // paths in other directories that run the backend which the host does not use
-	unlisted      []string // why iptables-nft could not list its tables at all
-	fileCaps      []string // programs whose file capabilities are not those of the wrapper's file
-	wrapperCaps   bool     // the wrapper's file has some
+	dirArgument   string     // what a command needs to be about this directory: " --dir /usr/local/sbin"
+	absent        []string   // names that are not in the directory
+	open          string     // what others could change to replace the client, "" if they cannot
+	unstarted     []exposure // programs that were not started, because others could replace them
+	rewritable    []string   // files of the wrapper that others can write
+	exposed       bool       // or could where nothing is read-only, so install refuses
+	claimed       error      // why select and reset refuse: a command is somebody else's
+	image, volume bool       // the switch was there before this container: in its image, or in a volume
+	distrusted    bool       // the caller has fewer privileges than this process, so the variable does not count
+	userNamespace bool       // this process is in a user namespace of its own, or that is unknown
+	canLoad       bool       // legacy's program could load x_tables, or they were loaded already
+	unwritable    error      // why the commands cannot be changed
+	forgetful     error      // why this user can neither make the memory nor remove it
+	strangers     bool       // process 1 is not this container's, or that is unknown
+	lock          error      // why iptables-legacy cannot lock its tables
+	ownLock       bool       // XTABLES_LOCKFILE names it
+	holder        string     // who holds that lock
+	user          int        // the effective one
+	bypasses      []string   // paths in other directories that run the backend which the host does not use
+	unlisted      []string   // why iptables-nft could not list its tables at all
+	fileCaps      []string   // programs whose file capabilities are not those of the wrapper's file
+	wrapperCaps   bool       // the wrapper's file has some
 }
 
 // The capabilities that iptables needs: for reading and changing rules, and for iptables-legacy.
@@ -138,14 +141,29 @@ func (r *Report) diagnose(host, backend, others []rule) []Finding {
 				continue
 			}
 			fix := rule.fixes[slices.IndexFunc(rule.fixes, func(f fix) bool { return f.applies })]
-			detail := strings.Join(strings.Fields(rule.detail), " ") // an error may have several lines
-			fill := strings.NewReplacer("{}", detail, "{variable}", programs.ModeVariable, "{here}", string(here),
-				"{program}", r.Here.Program, "{host}", string(r.Host.Mode), "{other}", string(other),
-				"{because}", r.Host.Because(), "{dir}", r.dirArgument, "{client}", r.Client)
+			fill := strings.NewReplacer(oneLine(
+				"{}", strings.Join(strings.Fields(rule.detail), " "),
+				"{variable}", programs.ModeVariable,
+				"{here}", string(here),
+				"{program}", r.Here.Program,
+				"{host}", string(r.Host.Mode),
+				"{other}", string(other),
+				"{because}", r.Host.Because(),
+				"{dir}", r.dirArgument,
+				"{client}", r.Client,
+			)...)
 			found = append(found, Finding{rule.code, severity, fill.Replace(rule.text), fill.Replace(fix.text), fix.where})
 		}
 	}
 	return found
+}
+
+// oneLine keeps what is filled in from adding a line, such as a command: an error has several lines, and a file's name may.
+func oneLine(pairs ...string) []string {
+	for i, text := range pairs {
+		pairs[i] = strings.ReplaceAll(text, "\n", " ")
+	}
+	return pairs
 }
 
 // first returns the first rule that applies, if there is one.

@@ -30,7 +30,7 @@ import (
 func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	q := detect.Query{Override: override, DryRun: true, NAT: true, Everything: true}
 	r := glance(n, dir, q)
-	if r.Here.How == here.NotWrapped && r.Here.Backend == "" && r.open == "" {
+	if r.Here.How == here.NotWrapped && r.Here.Backend == "" && r.mayStart(n.Tree, programs.Join(dir, "iptables")) {
 		backend, wrapped := ask(r.Here.Program)
 		r.Here.Backend, r.Here.Differs = backend, r.Host.Conclusive && backend != "" && backend != r.Host.Mode
 		if own, err := n.Dir(); err == nil && r.dirArgument != "" {
@@ -88,16 +88,13 @@ func glance(n layout.Names, dir string, q detect.Query) Report {
 	first, _ := here.Dir(n)
 	own, _ := n.Dir()
 	if !n.Tree.SameFile(first, dir) || !n.Tree.SameFile(own, dir) {
-		r.dirArgument = " --dir " + dir
+		r.dirArgument = " --dir " + word(dir)
 	}
-	if c, err := n.Tree.Follow(r.Client); err == nil && r.dirArgument != "" && n.Tree.SameFile(programs.Dir(r.Client), dir) {
-		for _, hop := range c.Hops {
-			exposed := n.Tree.Exposed(programs.Dir(hop))
-			if r.exposed = r.exposed || exposed != ""; !n.Tree.ReadOnly(exposed) {
-				r.open = cmp.Or(r.open, exposed)
-			}
-		}
+	if r.Client != "" && n.Tree.SameFile(programs.Dir(r.Client), dir) {
+		r.open = changeable(n.Tree, r.Client)
+		r.exposed = n.Tree.Exposed(dir) != ""
 	}
+	r.rewritable = rewritable(n, r.Names)
 	m, in := n.Memory(), n.Container
 	if r.forgetful = m.Unwritable(); r.Here.How == here.Remembered && m.Path() != m.Own() {
 		r.forgetful = memory.ErrRoots
@@ -152,6 +149,10 @@ func (r *Report) programs(n layout.Names, dir string) {
 	wrapper, noFile := install.Capabilities(n.Tree, own)
 	r.wrapperCaps = wrapper != ""
 	for _, mode := range programs.Modes() {
+		if path, err := n.Find(dir, mode, "iptables"); err == nil && !r.mayStart(n.Tree, path) {
+			r.Programs = append(r.Programs, Program{Mode: mode, Path: path, Error: "not started: others than root could replace it"})
+			continue
+		}
 		path, version, err := install.Programs(n, dir, mode)
 		if err == nil { // without its libraries a program has no match and no target
 			if _, stderr, loadErr := install.Output(path, "iptables", "-m", "comment", "-h"); loadErr != nil {
@@ -188,49 +189,4 @@ func (r *Report) listed(name, stdout, stderr string, err error) {
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		r.unlisted = append(r.unlisted, fmt.Sprintf("%s: %v: %s", name, err, stderr))
 	}
-}
-
-// lockError says why iptables-legacy could not lock its tables: it opens a file for that and creates it if there is none.
-func (r *Report) lockError() error {
-	path := os.Getenv("XTABLES_LOCKFILE")
-	if path == "" || r.distrusted {
-		path = "/run/xtables.lock"
-	}
-	var t tree.Tree
-	c, err := t.Follow(path)
-	switch {
-	case tree.IsNotExist(err): // it is created where the links point
-		return t.Access(programs.Dir(c.End), unix.W_OK)
-	case err == nil && c.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
-		return &os.PathError{Op: "open", Path: path, Err: unix.EISDIR}
-	case err == nil:
-		if err = t.Access(path, unix.R_OK); err == nil && r.wanted() == detect.Legacy {
-			r.holder = holder(path, c.Stat.Ino)
-		}
-	}
-	return err
-}
-
-// holder says who has held a lock for a second, which is longer than a command of iptables takes; "" if nobody has.
-func holder(path string, inode uint64) string {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return ""
-	}
-	defer unix.Close(fd) // which unlocks it
-	for range 20 {
-		if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != unix.EWOULDBLOCK {
-			return ""
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	who := "a process outside this container"
-	locks, _ := os.ReadFile("/proc/locks") // 1: FLOCK  ADVISORY  WRITE 1234 00:19:5678 0 EOF
-	for line := range strings.Lines(string(locks)) {
-		if f := strings.Fields(line); len(f) > 5 && f[1] == "FLOCK" && strings.HasSuffix(f[5], fmt.Sprint(":", inode)) {
-			name, _ := os.ReadFile("/proc/" + f[4] + "/comm")
-			who = fmt.Sprintf("process %s (%s)", f[4], strings.TrimSpace(string(name)))
-		}
-	}
-	return who + " holds " + path
 }

@@ -64,7 +64,7 @@ func (r *Report) differsBy(how string) string {
 func (r *Report) names() (noneFound, broken string) {
 	var faults []string
 	for _, n := range r.Names {
-		elsewhere := r.dirArgument == " --dir "+programs.Dir(r.Client) && slices.Contains(r.absent, n.Name) // PATH finds it
+		elsewhere := r.dirArgument == " --dir "+word(programs.Dir(r.Client)) && slices.Contains(r.absent, n.Name) // PATH finds it
 		if n.Error != "" && !elsewhere {
 			faults = append(faults, fmt.Sprintf("%s (%s)", n.Name, n.Error))
 		}
@@ -97,7 +97,8 @@ func (r *Report) programError(wanted bool) string {
 	for _, p := range r.Programs {
 		// Without CAP_NET_ADMIN, or without its backend in the kernel, even a good program fails.
 		consequence := p.Path != "" && (r.blind() || r.lacks(p.Mode))
-		if p.Error != "" && (p.Mode == r.wanted()) == wanted && !consequence {
+		unstarted := slices.ContainsFunc(r.unstarted, func(e exposure) bool { return e.file == p.Path })
+		if p.Error != "" && (p.Mode == r.wanted()) == wanted && !consequence && !unstarted {
 			return string(p.Mode) + ": " + p.Error
 		}
 	}

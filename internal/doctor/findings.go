@@ -25,7 +25,7 @@ const (
 	hostNet    = "set hostNetwork: true (docker run --network host) if its rules are for the node, and {variable} if they are for this network"
 	decide     = "set {variable} to the backend of the host's other programs, unless kubelet is still starting, whose chains will decide"
 	unset      = "remove {variable}"
-	leaveOut   = "take the directory of {client} out of PATH, because others than root can write there"
+	leaveOut   = "take the directory of {client} out of PATH: others than root can write there"
 	renew      = "delete the Pod: a new container decides again"
 	moveChain  = "have the program that uses nft directly put its chains into a table with a name of its own. To see them:\nnft list ruleset"
 	load       = "load the modules:\nmodprobe -a "
@@ -105,7 +105,24 @@ func (r *Report) others() []rule {
 		{"another-path", Warning, when(r.Network.Process1 != detect.No, strings.Join(r.bypasses, ", ")),
 			"these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
 			only(Image, "remove them, unless nothing runs them:\nRUN rm "+strings.Join(r.bypasses, " "))},
-		{"open-directory", Warning, r.open, "PATH finds {client} first, and others than root could replace it, because they can change {}", only(Pod, leaveOut)},
+		{
+			code:     "open-directory",
+			severity: Warning,
+			detail:   r.replaceable(),
+			text:     "others than root could replace what runs here, so doctor did not start it: {}",
+			fixes: fixes{
+				{r.exposed, Pod, leaveOut},
+				{r.onlyFiles(), Image, "add, as root:" + own(r.exposures())},
+				{always, Image, "keep iptables in a directory that only root can change"},
+			},
+		},
+		{
+			code:     "writable-wrapper",
+			severity: Warning,
+			detail:   quoted(r.rewritable),
+			text:     "others than root can rewrite the wrapper, which root runs: {}",
+			fixes:    only(Image, buildWith),
+		},
 		{"program-unusable", Problem, r.programError(true), "no usable iptables in this image for {}", only(Image, bothModes)},
 		{"other-program-unusable", Warning, r.programError(false), "on a host that uses the other backend, iptables would not run here: no usable iptables for {}",
 			only(Image, bothModes)},
@@ -116,10 +133,21 @@ func (r *Report) others() []rule {
 			only(Node, load+modules)},
 		{"nft-cannot-add", Problem, when(nft, r.refused()), "iptables-nft cannot add {}: this kernel's nf_tables lacks a part", only(Node, load+nftModules)},
 		{"no-net-raw", Problem, when(legacy && !r.blind() && !r.has(netRaw), netRaw), "{} is missing; it is needed for iptables-legacy", r.add()},
-		{"no-lock", Problem, when(legacy && r.lock != nil, fmt.Sprint(r.lock)), "iptables-legacy cannot lock its tables: {}", fixes{
-			{r.user != 0 && errors.Is(r.lock, unix.EACCES), Pod, "run as root, or set XTABLES_LOCKFILE to a file that this user can write (it does not lock out the host's programs)"},
-			{errors.Is(r.lock, unix.EISDIR), Node, "remove the directory, which a mount without type: FileOrCreate has made, and mount a file:\nrmdir /run/xtables.lock"},
-			{always, Pod, "mount the host's /run/xtables.lock (type: FileOrCreate), or a writable /run (docker run --tmpfs /run)"}}},
+		{
+			code:     "no-lock",
+			severity: r.lockSeverity(),
+			detail:   when(legacy && r.lock != nil, fmt.Sprint(r.lock)),
+			text:     "iptables-legacy cannot lock its tables: {}",
+			fixes: fixes{
+				{r.user != 0 && errors.Is(r.lock, unix.EACCES), Pod,
+					"run as root, or set XTABLES_LOCKFILE to a file that this user can write (it does not lock out the host's programs)"},
+				{r.ownLock, Pod, "remove XTABLES_LOCKFILE, and mount the host's /run/xtables.lock (type: FileOrCreate)"},
+				{r.lockKind() == directory, Node,
+					"remove the directory, which a mount without type: FileOrCreate has made, and mount a file:\nrmdir " + defaultLock},
+				{r.lockKind() != "", Node, "remove it; iptables-legacy creates a file:\nrm " + defaultLock},
+				{always, Pod, "mount the host's /run/xtables.lock (type: FileOrCreate), or a writable /run (docker run --tmpfs /run)"},
+			},
+		},
 		{"lock-held", Problem, r.holder, "iptables-legacy waits for a lock: {}",
 			only(Node, "wait for that process, or end it. To see who holds the lock:\nlslocks")},
 		{"unlisted-tables", Problem, when(nft && r.foreignChains() == "", strings.Join(r.Unreadable, "; ")), "iptables-nft cannot list all of its tables: {}",

@@ -61,7 +61,21 @@ var otherSituations = []situation{
 	{"no lock", func(r *Report) { r.lock = errors.New("read-only file system") }, []string{"problem no-lock, pod -> --tmpfs /run"}},
 	{"no lock for this user", func(r *Report) { r.lock, r.user = fmt.Errorf("open: %w", unix.EACCES), 65532 },
 		[]string{"problem no-lock, pod -> run as root, or set XTABLES_LOCKFILE"}},
-	{"a directory for a lock", func(r *Report) { r.lock = unix.EISDIR }, []string{"problem no-lock, node -> rmdir /run/xtables.lock"}},
+	{"a directory for a lock", func(r *Report) { r.lock = irregular{defaultLock, directory} },
+		[]string{"problem no-lock, node -> rmdir /run/xtables.lock"}},
+	{"a FIFO for a lock", func(r *Report) { r.lock = irregular{defaultLock, "a FIFO"} },
+		[]string{"problem no-lock, node -> rm /run/xtables.lock"}},
+	{"a device for a lock", func(r *Report) { r.lock, r.ownLock = irregular{"/dev/null", device}, true },
+		[]string{"warning no-lock, pod -> remove XTABLES_LOCKFILE"}},
+	{"programs that others can replace", func(r *Report) {
+		r.Programs[1].Error = "not started"
+		r.unstarted = []exposure{{"/p/xtables-legacy-multi", "/p/xtables-legacy-multi"}}
+	}, []string{"warning open-directory, image -> RUN chown -h root:root /p/xtables-legacy-multi && chmod go-w /p/xtables-legacy-multi"}},
+	{"programs in a directory that others can write", func(r *Report) {
+		r.unstarted = []exposure{{"/p/xtables-legacy-multi", "/p"}}
+	}, []string{"warning open-directory, image -> \"/p/xtables-legacy-multi\" by changing \"/p\""}},
+	{"a wrapper that others can write", func(r *Report) { r.rewritable = []string{"/usr/sbin/iptables-wrapper"} },
+		[]string{"warning writable-wrapper, image -> RUN iptables-wrapper install"}},
 	{"no lock, on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; r.lock = unix.EROFS }, nil},
 	{"an unreadable table", func(r *Report) { unknown(r); r.Host.Conclusive, r.Unreadable = true, []string{"Table `filter'"} }, []string{"problem unlisted-tables, node -> nft list ruleset"}},
 	{"a listing that fails", func(r *Report) {

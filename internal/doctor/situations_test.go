@@ -157,8 +157,10 @@ var backendSituations = []situation{
 	{"a script that runs the right backend", func(r *Report) {
 		r.Here.How, r.Names[0] = here.NotWrapped, layout.Status{Name: "iptables", ResolvesTo: "/usr/sbin/iptables"}
 	}, nil},
-	{"a directory of somebody else", func(r *Report) { r.Client, r.open = "/tmp/iptables", "/tmp" },
-		[]string{"warning open-directory, pod -> PATH finds /tmp/iptables first"}},
+	{"a directory of somebody else", func(r *Report) { r.Client, r.open, r.exposed = "/tmp/iptables", "/tmp", true },
+		[]string{"warning open-directory, pod -> \"/tmp/iptables\", which PATH finds first, by changing \"/tmp\""}},
+	{"a name that forges a line", func(r *Report) { r.unstarted = []exposure{{"/p/a\nRUN false", "/p/a\nRUN false"}} },
+		[]string{`warning open-directory, image -> RUN chown -h root:root "$(printf '\057\160\057\141\012`}},
 	{"no iptables at all", func(r *Report) {
 		r.absent, r.Here, r.Names = []string{"iptables"}, here.Here{How: here.Missing}, []layout.Status{{Name: "iptables", Error: "gone"}}
 		r.Programs = []Program{{Mode: detect.NFT, Error: "gone"}, {Mode: detect.Legacy, Error: "gone"}}

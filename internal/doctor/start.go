@@ -1,0 +1,142 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+)
+
+// changeable returns the first directory, link or file on the way to a program by which others than root and the caller could make it
+// another one; "" if there is none. Doctor may be root's, and starts nothing else.
+//
+// Unlike tree.Exposed it accepts a directory that is open to all where it is mounted read-only, as a volume that an init container has
+// filled: nobody can put a file there, and whose the present one is can be seen.
+func changeable(t tree.Tree, program string) string {
+	exposed := t.Exposed(program)
+	if exposed == "" || !t.ReadOnly(exposed) {
+		return exposed
+	}
+	c, err := t.Follow(program)
+	if err != nil {
+		return c.End
+	}
+	for _, hop := range c.Hops {
+		dir := t.Exposed(programs.Dir(hop))
+		if dir != "" && !t.ReadOnly(dir) {
+			return dir
+		}
+		st, err := t.Lstat(hop)
+		if err != nil || st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+			return hop
+		}
+	}
+	return ""
+}
+
+// mayStart reports whether doctor may start a program, and remembers those that it may not.
+func (r *Report) mayStart(t tree.Tree, program string) bool {
+	by := changeable(t, program)
+	if by == "" {
+		return true
+	}
+	r.unstarted = append(r.unstarted, exposure{program, by})
+	return false
+}
+
+// exposure is a file that others than root could replace, and what they can change for that.
+type exposure struct{ file, by string }
+
+// exposures are the files that doctor did not start because others could replace them, and the client.
+func (r *Report) exposures() []exposure {
+	all := slices.Clone(r.unstarted)
+	if r.open != "" {
+		all = append(all, exposure{r.Client, r.open})
+	}
+	slices.SortFunc(all, func(a, b exposure) int { return cmp.Or(strings.Compare(a.file, b.file), strings.Compare(a.by, b.by)) })
+	return slices.Compact(all)
+}
+
+// replaceable says which files others could replace.
+func (r *Report) replaceable() string {
+	var all []string
+	for _, e := range r.exposures() {
+		which := fmt.Sprintf("%q", e.file)
+		if e.file == r.Client && r.open != "" {
+			which += ", which PATH finds first,"
+		}
+		all = append(all, fmt.Sprintf("%s by changing %q", which, e.by))
+	}
+	return strings.Join(all, "; ")
+}
+
+// rewritable lists the wrappers' files that others than root and the caller can rewrite: the running one, and those that the names
+// lead to.
+func rewritable(n layout.Names, names []layout.Status) (files []string) {
+	var all []string
+	own, err := n.Self.Path()
+	if err == nil {
+		all = append(all, own)
+	}
+	for _, s := range names {
+		if s.Wrapper && !slices.Contains(all, s.ResolvesTo) {
+			all = append(all, s.ResolvesTo)
+		}
+	}
+	for _, file := range all {
+		if n.Tree.Exposed(file) == file && !n.Tree.ReadOnly(file) {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// onlyFiles reports whether it is files, and no directories or links, that others can change.
+func (r *Report) onlyFiles() bool {
+	return !slices.ContainsFunc(r.exposures(), func(e exposure) bool { return e.by != e.file })
+}
+
+// own has the commands that make files root's.
+func own(exposed []exposure) string {
+	var commands string
+	for _, e := range exposed {
+		commands += fmt.Sprintf("\nRUN chown -h root:root %[1]s && chmod go-w %[1]s", word(e.by))
+	}
+	return commands
+}
+
+func quoted(names []string) string {
+	var all []string
+	for _, name := range names {
+		all = append(all, strconv.Quote(name))
+	}
+	return strings.Join(all, ", ")
+}
+
+// word is a path as one word for a shell, on one line, whatever it contains.
+func word(path string) string {
+	switch {
+	case plainPath.MatchString(path):
+		return path
+	case !strings.ContainsFunc(path, func(c rune) bool { return !unicode.IsPrint(c) }):
+		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+	}
+	escaped := ""
+	for _, c := range []byte(path) {
+		escaped += fmt.Sprintf(`\%03o`, c)
+	}
+	return `"$(printf '` + escaped + `')"`
+}
+
+var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,=-]+$`)
