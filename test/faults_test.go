@@ -137,7 +137,7 @@ func (s *scene) strike(t *testing.T, call, how string) (e ended) {
 func (s *scene) judge(t *testing.T, failed string, e ended) (wrong []string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(e.stderr), "\n")
-	hint, most := "iptables-wrapper: hint: ", 2
+	hint, most := "iptables-wrapper: try: ", 2
 	if s.isCommand() {
 		hint, most = "iptables-wrapper: ", 3 // neither the switch nor a memory could be changed, and a hint
 	}

@@ -74,7 +74,7 @@ func cannotRun(stderr io.Writer, name string, r detect.Result, err error) int {
 func fail(stderr io.Writer, status int, err error, hint string) int {
 	fmt.Fprintf(stderr, "iptables-wrapper: %v\n", err)
 	if hint != "" {
-		fmt.Fprintf(stderr, "iptables-wrapper: hint: %s\n", hint)
+		fmt.Fprintf(stderr, "iptables-wrapper: try: %s\n", hint)
 	}
 	return status
 }

@@ -36,7 +36,7 @@ func TestCannotRun(t *testing.T) {
 		status := cannotRun(&stderr, "iptables", detect.Result{Mode: detect.NFT}, test.err)
 		lines := strings.Split(stderr.String(), "\n")
 		if status != test.status || len(lines) != 3 || !strings.HasPrefix(lines[0], "iptables-wrapper: cannot run iptables for nft: "+test.err.Error()) ||
-			!strings.HasPrefix(lines[1], "iptables-wrapper: hint: "+test.hint) {
+			!strings.HasPrefix(lines[1], "iptables-wrapper: try: "+test.hint) {
 			t.Errorf("%v: status %d, %q", test.err, status, lines)
 		}
 	}

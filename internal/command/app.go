@@ -68,6 +68,7 @@ func (s *session) app() *cli.App {
 			s.detectCommand(), s.doctorCommand(), s.installCommand(), s.selectCommand(), s.resetCommand(),
 			{Name: "version", Usage: "print version, revision, platform and Go version", Action: printVersion},
 		},
+		Before:         refuseVersionOfCommand,
 		OnUsageError:   wrongFlag,
 		ExitErrHandler: func(*cli.Context, error) {},
 		Action: func(c *cli.Context) error {
@@ -87,7 +88,7 @@ func (s *session) app() *cli.App {
 		c.HelpName = program + " " + c.Name // the library's own has none
 		c.HideHelpCommand = true
 		c.OnUsageError = wrongFlag
-		c.Before = refuseSurplus
+		c.Before = checkUsage
 	}
 	return app
 }
@@ -153,5 +154,5 @@ func (s *session) ownDir(c *cli.Context) (string, error) {
 		return own, err
 	}
 	return "", failure{1, fmt.Errorf("%s: the first iptables in PATH is in %s, not in %s", c.Command.Name, first, own),
-		"say which: --dir " + first + " or --dir " + own}
+		"--dir " + first + " or --dir " + own}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
@@ -32,7 +33,7 @@ func (s *session) detectCommand() *cli.Command {
 			checked(&cli.StringFlag{
 				Name: "output", Aliases: []string{"o"}, Value: "text",
 				Usage: "`FORMAT` is text (the backend alone), table (all\n\tevidence, for people), json (all evidence), env\n\t" +
-					"(for a shell's eval) or nfd (a file for Node\n\tFeature Discovery)",
+					"(variables for a shell's eval) or nfd (a file for\n\tNode Feature Discovery)",
 			}, "text", "table", "json", "env", "nfd"),
 			boolFlag("strict", "exit with status 3 if the answer is not certain"),
 			checked(&cli.StringFlag{Name: "netns", Usage: "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"}),
@@ -44,8 +45,11 @@ func (s *session) detectCommand() *cli.Command {
 
 func (s *session) detect(c *cli.Context) error {
 	variable, err := s.variable()
+	if err != nil {
+		return err
+	}
 	elsewhere := c.IsSet("netns") || c.IsSet("pid")
-	if err == nil && elsewhere {
+	if elsewhere {
 		err = s.enterNetns(c)
 	}
 	if err != nil {
@@ -65,8 +69,14 @@ func (s *session) detect(c *cli.Context) error {
 	}
 	s.answer(c.String("output"), a)
 	s.remark(a)
-	if !a.Conclusive && c.Bool("strict") {
+	if !c.Bool("strict") {
+		return nil
+	}
+	if !a.Conclusive {
 		return failure{status: 3}
+	}
+	if !waitFor(c).Ended(a.Result) {
+		return failure{status: 3, err: errors.New(withoutKubelet(a.Result))}
 	}
 	return nil
 }
@@ -74,78 +84,98 @@ func (s *session) detect(c *cli.Context) error {
 // detectOrWait answers the query, after a wait if one was asked for. There is no point in waiting for kubelet's chains where no
 // kubelet makes any.
 func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) detect.Result {
-	limit, what := c.Duration("wait"), waitFor(c)
+	limit := c.Duration("wait")
+	needed := waitFor(c)
 	r := here.Ask(s.names, dir, q)
-	if limit == 0 || q.Override != "" || what.Ended(r) {
+	if limit == 0 || q.Override != "" || needed.Ended(r) {
 		return r
 	}
-	if what == detect.ForKubelet && here.ThisNetwork(s.names.Container, r).Own {
+	if needed == detect.ForKubelet && here.ThisNetwork(s.names.Container, r).Own {
 		s.say("not waiting for kubelet: %s", here.PodNetwork)
 		return r
 	}
+	signals := s.endBySignal()
+	// From here on a signal ends the wait: somebody may go by this line.
+	goal := "kubelet's chains, or rules"
+	if needed == detect.ForKubelet {
+		goal = "kubelet's chains"
+	}
+	s.say("waiting up to %s for %s: %s", limit, goal, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
+	s.wait(limit, needed, r)
+	signal.Stop(signals) // one that comes later ends the process
+	return here.Ask(s.names, dir, q)
+}
+
+// endBySignal ends the process with the status that shells give it, because process 1 of a container receives only the signals
+// that it asks for. What the caller ignores stays ignored: the runtime by itself would end the process at SIGTERM.
+func (s *session) endBySignal() chan os.Signal {
 	signals := make(chan os.Signal, 1)
 	for _, number := range []unix.Signal{unix.SIGINT, unix.SIGTERM} {
-		// What the caller ignores stays ignored: the runtime by itself would end the process at SIGTERM.
 		if process.Ignored(number) {
 			signal.Ignore(number)
 		} else {
 			signal.Notify(signals, number)
 		}
 	}
-	go func() { // process 1 of a container receives only the signals that it asks for
+	go func() {
 		number := (<-signals).(unix.Signal)
 		fmt.Fprintf(s.stderr, "%s: ended by a signal: %v\n", program, number)
-		os.Exit(128 + int(number)) // the status that shells give it
+		os.Exit(128 + int(number))
 	}()
-	// From here on a signal ends the wait: somebody may go by this line.
-	goal := map[detect.WaitFor]string{detect.ForAny: "kubelet's chains, or rules", detect.ForKubelet: "kubelet's chains"}[what]
-	s.say("waiting up to %s for %s: %s", limit, goal, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
-	wait := detect.Query{WaitFor: what, Guessed: s.names.Memory().Guessed("")}
-	if r.Remembered != nil {
-		wait.Remembered = *r.Remembered
+	return signals
+}
+
+// wait waits for more than an earlier result, and says how that ended.
+func (s *session) wait(limit time.Duration, needed detect.WaitFor, earlier detect.Result) {
+	q := detect.Query{WaitFor: needed, Guessed: s.names.Memory().Guessed("")}
+	if earlier.Remembered != nil {
+		q.Remembered = *earlier.Remembered
 	}
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
-	found, err := wait.Wait(ctx)
-	signal.Stop(signals) // one that comes later ends the process
+	r, err := q.Wait(ctx)
 	if err != nil {
 		s.say("timed out")
-	} else {
-		s.say("found: %v", found)
+		return
 	}
-	return here.Ask(s.names, dir, q)
+	s.say("found: %v", r)
 }
 
 // enterNetns moves this thread into the network namespace that the flags name: by a file or a process.
 func (s *session) enterNetns(c *cli.Context) error {
 	path := c.String("netns")
-	pid, err := strconv.ParseUint(c.String("pid"), 10, 31)
-	switch {
-	case c.IsSet("netns") && c.IsSet("pid"):
-		return usagef(c, "--netns and --pid cannot be used together")
-	case c.IsSet("pid") && (err != nil || pid == 0):
-		return usagef(c, "--pid %q is not a process ID such as 1", c.String("pid"))
-	case c.IsSet("pid"):
+	if c.IsSet("pid") {
+		pid, err := strconv.ParseUint(c.String("pid"), 10, 31)
+		if err != nil || pid == 0 {
+			return usagef(c, "--pid %q is not a process ID such as 1", c.String("pid"))
+		}
 		path = fmt.Sprintf("/proc/%d/ns/net", pid)
 	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0) // so it does not block on a FIFO
+	err := setNetns(path)
 	if err == nil {
-		defer unix.Close(fd)
-		err = unix.Setns(fd, unix.CLONE_NEWNET)
-	}
-	hint := ""
-	switch {
-	case err == nil:
 		s.names.Container = memory.ThisContainer()
 		return nil
-	case errors.Is(err, unix.EINVAL):
-		hint = "it is not a network namespace"
-	case errors.Is(err, unix.ENOENT) && c.IsSet("pid"):
-		hint = "no process with that ID is visible here; a Pod sees the host's processes only with hostPID: true"
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		hint = "this needs CAP_SYS_ADMIN, and CAP_SYS_PTRACE for another user's process"
 	}
-	return failure{1, fmt.Errorf("detect: enter the network namespace %q: %w", path, err), hint}
+	try := ""
+	switch {
+	case errors.Is(err, unix.EINVAL):
+		try = "the file of a network namespace, such as /run/netns/NAME or /proc/1/ns/net"
+	case errors.Is(err, unix.ENOENT) && c.IsSet("pid"):
+		try = "a process ID that is visible here; a Pod sees the host's processes only with hostPID: true"
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		try = "again with CAP_SYS_ADMIN, and CAP_SYS_PTRACE for another user's process"
+	}
+	return failure{1, fmt.Errorf("detect: enter the network namespace %q: %w", path, err), try}
+}
+
+func setNetns(path string) error {
+	const dontBlock = unix.O_NONBLOCK | unix.O_NOCTTY // on a FIFO or a terminal
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|dontBlock, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Setns(fd, unix.CLONE_NEWNET)
 }
 
 // answer is what detect prints: the host's backend and, in this container's own network namespace, what iptables runs.
@@ -182,9 +212,16 @@ func (s *session) answer(format string, a answer) {
 	case "json":
 		s.json(a)
 	case "env": // lines for a shell's eval. No value needs quotes
-		fmt.Fprintf(s.stdout, "IPTABLES_MODE=%s\nIPTABLES_REASON=%s\nIPTABLES_CONCLUSIVE=%t\n", a.Mode, a.Reason, a.Conclusive)
-	case "nfd": // a file that Node Feature Discovery turns into labels of the node. A guess is not a feature of the node
-		mode := map[bool]detect.Mode{true: a.Mode, false: "unknown"}[a.Conclusive]
-		fmt.Fprintf(s.stdout, "iptables.mode=%s\niptables.reason=%s\niptables.conclusive=%t\n", mode, a.Reason, a.Conclusive)
+		fmt.Fprintf(s.stdout, "IPTABLES_WRAPPER_HOST_MODE=%s\n", a.Mode)
+		fmt.Fprintf(s.stdout, "IPTABLES_WRAPPER_HOST_REASON=%s\n", a.Reason)
+		fmt.Fprintf(s.stdout, "IPTABLES_WRAPPER_HOST_CONCLUSIVE=%t\n", a.Conclusive)
+	case "nfd": // a file that Node Feature Discovery turns into labels of the node
+		mode := a.Mode
+		if !a.Conclusive {
+			mode = "unknown" // a guess is not a feature of the node
+		}
+		fmt.Fprintf(s.stdout, "iptables.mode=%s\n", mode)
+		fmt.Fprintf(s.stdout, "iptables.reason=%s\n", a.Reason)
+		fmt.Fprintf(s.stdout, "iptables.conclusive=%t\n", a.Conclusive)
 	}
 }

@@ -22,9 +22,9 @@ func (s *session) doctorCommand() *cli.Command {
 		Description: "Changes nothing. Runs iptables to see whether it works, for which the kernel\nmay load modules. " +
 			"Exits with status 1 if there is a problem. Example:\n\n   iptables-wrapper doctor",
 		Flags: []cli.Flag{
-			boolFlag("check", "print nothing but the problems, one a line"),
-			boolFlag("stale", "for a liveness probe: exit with status 1 only\n\tif a new container of the same Pod would be right"),
-			boolFlag("all", "also print all that was examined"),
+			boolFlag("check", "print nothing but the problems, one per line"),
+			boolFlag("stale", "for a liveness probe: exit with status 1 only\n\tif restarting this container would help"),
+			boolFlag("all", "also print everything that was examined"),
 			dirFlag(),
 			checked(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}, "text", "json"),
 		},

@@ -6,13 +6,10 @@ package command
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
@@ -33,108 +30,6 @@ func (s *session) installCommand() *cli.Command {
 		},
 		Action: s.install,
 	}
-}
-
-func (s *session) selectCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "select",
-		Usage: "make the iptables commands run the host's backend",
-		Description: "For an init container. Prints the backend. If the answer is not certain,\nnothing changes and the status is 3. If the " +
-			"switch cannot be changed, this\ncontainer remembers the backend. Example:\n\n   iptables-wrapper select --wait 2m",
-		Flags: append([]cli.Flag{
-			dirFlag(),
-			checked(&cli.StringFlag{Name: "mode", Usage: "backend to use; `MODE` is nft, legacy, or auto to\n\tdetect it (default: $" + programs.ModeVariable + ", or auto)"},
-				"auto", "nft", "legacy"),
-			boolFlag("guess", "if the answer is not certain, remember the best\n\tguess and exit with status 0; the commands run\n\tthe wrapper"),
-		}, waitFlags()...),
-		Action: s.selectMode,
-	}
-}
-
-func (s *session) resetCommand() *cli.Command {
-	return &cli.Command{
-		Name:        "reset",
-		Usage:       "make the iptables commands run this wrapper again",
-		Description: "Forgets the backend, so the next call detects it again. Rules that were\nwritten stay. Example:\n\n   iptables-wrapper reset",
-		Flags:       []cli.Flag{dirFlag()},
-		Action:      s.reset,
-	}
-}
-
-// selectMode detects unless a backend was given. What it detects is stored only if it is conclusive, and not in the network
-// namespace of another container ("ip netns exec", nsenter --net), which this container's commands are not about.
-func (s *session) selectMode(c *cli.Context) error {
-	dir, err := s.ownDir(c)
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat(dir); err != nil { // before a wait for nothing
-		return fmt.Errorf("select: %w", err)
-	}
-	mode, err := s.variable()
-	if c.IsSet("mode") {
-		mode, err = programs.ParseMode(c.String("mode"))
-	}
-	if err != nil {
-		return err
-	}
-	answer := detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"}
-	guess := false
-	if mode == "" {
-		r := s.detectOrWait(c, dir, detect.Query{})
-		why := r.Uncertainty()
-		switch in := s.names.Container; {
-		case in.OwnNetns == detect.No && in.OwnRoot != detect.No:
-			why = "this is not the network namespace of the container's first process"
-		case r.Conclusive && !waitFor(c).Ended(r):
-			why = "kubelet's chains were not found; " + r.Because()
-		}
-		guess = why != "" && c.Bool("guess")
-		if now := s.names.Look(dir)[0]; guess && now.Switched && now.Mode != "" {
-			s.say("%s was stored before, and stays", now.Mode)
-			fmt.Fprintln(s.stdout, now.Mode)
-			return nil
-		}
-		if why != "" && !guess {
-			fmt.Fprintln(s.stdout, r.Mode)
-			return failure{3, fmt.Errorf("not certain, nothing changed: %s", why), ""}
-		}
-		answer = detect.Memory{Mode: r.Mode, Reason: r.Reason, Conclusive: r.Conclusive && !guess, Because: r.Because()}
-		if r.Remembered != nil {
-			answer = *r.Remembered
-		}
-		if guess {
-			s.say("guessing %s: %s", r.Mode, why)
-		}
-	}
-	selected, err := s.names.Select(dir, answer, guess)
-	if err != nil {
-		return fmt.Errorf("select %s: %w", answer.Mode, err)
-	}
-	if selected.Unwritable != nil {
-		s.say("the links cannot be changed (%v); this container remembers %s instead, in %s", selected.Unwritable, answer.Mode, selected.Memory)
-	}
-	if guess && selected.Memory == "" {
-		s.say("the guess cannot be remembered here")
-	}
-	fmt.Fprintln(s.stdout, answer.Mode)
-	return nil
-}
-
-func (s *session) reset(c *cli.Context) error {
-	dir, err := s.ownDir(c)
-	if err != nil {
-		return err
-	}
-	forgotten, err := s.names.Reset(dir)
-	if err != nil {
-		return fmt.Errorf("reset: %w", err)
-	}
-	fmt.Fprintf(s.stdout, "all iptables commands in %s run the wrapper\n", dir)
-	if forgotten != "" {
-		fmt.Fprintf(s.stdout, "removed %s\n", forgotten)
-	}
-	return nil
 }
 
 func (s *session) install(c *cli.Context) error {

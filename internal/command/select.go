@@ -1,0 +1,163 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+func (s *session) selectCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "select",
+		Usage: "make the iptables commands run the host's backend",
+		Description: "For an init container. Prints the backend. If the answer is not certain,\n" +
+			"nothing changes and the status is 3. If the switch cannot be changed, this\n" +
+			"container remembers the backend. Example, on a node of Kubernetes:\n\n" +
+			"   iptables-wrapper select --wait 2m --for kubelet",
+		Flags: append([]cli.Flag{
+			dirFlag(),
+			checked(&cli.StringFlag{
+				Name: "mode",
+				Usage: "backend to use; `MODE` is nft, legacy, or auto to\n\t" +
+					"detect it (default: $" + programs.ModeVariable + ", or auto)",
+			}, "auto", "nft", "legacy"),
+			boolFlag("guess", "if the answer is not certain, remember the best\n\t"+
+				"guess and exit with status 0; the commands run\n\tthe wrapper"),
+		}, waitFlags()...),
+		Action: s.selectBackend,
+	}
+}
+
+func (s *session) resetCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "reset",
+		Usage: "make the iptables commands run this wrapper again",
+		Description: "Forgets the backend, so the next call detects it again. Rules that were\n" +
+			"written stay. Example:\n\n   iptables-wrapper reset",
+		Flags:  []cli.Flag{dirFlag()},
+		Action: s.reset,
+	}
+}
+
+// selectBackend detects the backend unless one was given, and stores it. What was detected is stored only if it is certain.
+func (s *session) selectBackend(c *cli.Context) error {
+	dir, err := s.ownDir(c)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stat(dir) // before a wait for nothing
+	if err != nil {
+		return fmt.Errorf("select: %w", err)
+	}
+	mode, err := s.requested(c)
+	if err != nil {
+		return err
+	}
+	if mode != "" {
+		_, err = s.store(dir, detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"}, false)
+		return err
+	}
+	r := s.detectOrWait(c, dir, detect.Query{})
+	doubt := s.doubt(r, waitFor(c))
+	switch {
+	case doubt == "":
+		_, err = s.store(dir, found(r), false)
+		return err
+	case c.Bool("guess"):
+		return s.guess(dir, r, doubt)
+	}
+	fmt.Fprintln(s.stdout, r.Mode)
+	return failure{status: 3, err: fmt.Errorf("not certain, nothing changed: %s", doubt)}
+}
+
+// requested is the backend that --mode asks for, or else the variable: "" for auto.
+func (s *session) requested(c *cli.Context) (detect.Mode, error) {
+	if c.IsSet("mode") {
+		return programs.ParseMode(c.String("mode"))
+	}
+	return s.variable()
+}
+
+// doubt says why a result must not be stored as certain, "" if it may. The commands of this container are not about the network
+// namespace of another one ("ip netns exec", nsenter --net).
+func (s *session) doubt(r detect.Result, needed detect.WaitFor) string {
+	in := s.names.Container
+	switch {
+	case in.OwnNetns == detect.No && in.OwnRoot != detect.No:
+		return "this is not the network namespace of the container's first process"
+	case r.Conclusive && !needed.Ended(r):
+		return withoutKubelet(r)
+	}
+	return r.Uncertainty()
+}
+
+// withoutKubelet says what a certain answer rests on where kubelet's chains were needed.
+func withoutKubelet(r detect.Result) string {
+	return "kubelet's chains were not found; " + r.Because()
+}
+
+// found is what the container remembers of a result.
+func found(r detect.Result) detect.Memory {
+	if r.Remembered != nil {
+		return *r.Remembered
+	}
+	return detect.Memory{Mode: r.Mode, Reason: r.Reason, Conclusive: r.Conclusive, Because: r.Because()}
+}
+
+// guess remembers the best guess, unless a backend was stored before, which is no worse.
+func (s *session) guess(dir string, r detect.Result, doubt string) error {
+	now := s.names.Look(dir)[0]
+	if now.Switched && now.Mode != "" {
+		s.say("%s was stored before, and stays", now.Mode)
+		fmt.Fprintln(s.stdout, now.Mode)
+		return nil
+	}
+	s.say("guessing %s: %s", r.Mode, doubt)
+	guess := found(r)
+	if r.Remembered == nil {
+		guess.Conclusive = false
+	}
+	selected, err := s.store(dir, guess, true)
+	if err == nil && selected.Memory == "" {
+		s.say("the guess cannot be remembered here")
+	}
+	return err
+}
+
+// store makes the commands in the directory run a backend, or the container remember it, and prints it.
+func (s *session) store(dir string, answer detect.Memory, guess bool) (layout.Selected, error) {
+	selected, err := s.names.Select(dir, answer, guess)
+	if err != nil {
+		return selected, fmt.Errorf("select %s: %w", answer.Mode, err)
+	}
+	if selected.Unwritable != nil {
+		s.say("the switch cannot be changed (%v); this container remembers %s instead, in %s",
+			selected.Unwritable, answer.Mode, selected.Memory)
+	}
+	fmt.Fprintln(s.stdout, answer.Mode)
+	return selected, nil
+}
+
+func (s *session) reset(c *cli.Context) error {
+	dir, err := s.ownDir(c)
+	if err != nil {
+		return err
+	}
+	forgotten, err := s.names.Reset(dir)
+	if err != nil {
+		return fmt.Errorf("reset: %w", err)
+	}
+	fmt.Fprintf(s.stdout, "all iptables commands in %s run the wrapper\n", dir)
+	if forgotten != "" {
+		fmt.Fprintf(s.stdout, "removed %s\n", forgotten)
+	}
+	return nil
+}
