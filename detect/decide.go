@@ -47,7 +47,7 @@ type row struct {
 
 // decisionTable has a row per line. The first row that applies decides.
 //
-// A hint outranks a canary because a host that changed its mode keeps the old backend's canary until it is rebooted. Nft
+// A hint outranks a canary because a host that changed its backend keeps the old backend's canary until it is rebooted. Nft
 // wins a tie because it is what a current host uses; what legacy has is more likely left over. That nft lacks IPv6 alone
 // counts only if legacy is known to have it: a host may speak IPv4 only.
 func decisionTable(q Query, nft, legacy backend) [15]row {
@@ -90,7 +90,7 @@ func (b backend) lacks(other backend) bool {
 	return b.ipv4 == No && (other.ipv4 != No || b.ipv6 == No && other.ipv6 != No)
 }
 
-// Conflict is a contradiction between the two backends. After a host changed its mode without a reboot, the one it left shows it.
+// Conflict is a contradiction between the two backends. After a host changed its backend without a reboot, the one it left shows it.
 type Conflict string
 
 // The conflicts, most severe first.
@@ -104,9 +104,9 @@ const (
 // Explain returns a sentence for people.
 func (c Conflict) Explain() string {
 	return cmp.Or(map[Conflict]string{
-		HintInBoth:   HintChain + " is in both backends: the host changed its mode without a reboot, or two kubelets differ",
-		CanaryInBoth: CanaryChain + " is in both backends: the host changed its mode without a reboot",
-		StrayCanary:  "the canary is in one backend and the hint in the other: the canary is left over from the previous mode",
+		HintInBoth:   HintChain + " is in both backends: the host changed its backend without a reboot, or two kubelets differ",
+		CanaryInBoth: CanaryChain + " is in both backends: the host changed its backend without a reboot",
+		StrayCanary:  "the canary is in one backend and the hint in the other: the canary is left over from the previous backend",
 		RulesInBoth:  "both backends have rules: both sets are active, but each backend lists only its own",
 	}[c], string(c))
 }

@@ -125,7 +125,7 @@ func (r Result) String() string { return string(r.Mode) + ": " + r.Because() }
 func (r Result) Because() string {
 	switch r.Reason {
 	case Override:
-		return "the mode was set explicitly"
+		return "the backend was set explicitly"
 	case KubeletHint:
 		return r.found(HintChain, hint)
 	case KubeletCanary:
@@ -182,7 +182,7 @@ func (r Result) Uncertainty() string {
 	case r.Conclusive:
 		return ""
 	case r.Reason == Override:
-		return "the mode was set explicitly, and evidence from the host was not used"
+		return "the backend was set explicitly, and evidence from the host was not used"
 	}
 	for _, e := range r.Evidence {
 		if e.Err != nil {
@@ -213,7 +213,7 @@ func (r Result) Uncertainty() string {
 	if native = slices.Compact(native); len(native) > 0 && r.likely(Legacy) == 0 {
 		return fmt.Sprintf("found only tables of nftables that iptables does not use (%s); nothing speaks for legacy", strings.Join(native, ", "))
 	}
-	return "found neither a kubelet chain nor any rule in this network namespace, so the host's mode is unknown"
+	return "found neither a kubelet chain nor any rule in this network namespace, so the host's backend is unknown"
 }
 
 // missingFor says what a process needs that met with the error.
