@@ -28,7 +28,7 @@ LDFLAGS := -s -w -checklinkname=0 -X $(COMMAND).version=$(VERSION) -X $(COMMAND)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: help build release publish ci nightly sbom-of test test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo vet lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
+.PHONY: help build release publish ci nightly sbom-of test test-packages test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo vet lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
 
 help:
 	@sed -n 's/^##  *//p' Makefile
@@ -56,12 +56,20 @@ TEST_ALL ?= 1
 FULLY = TEST_ALL=$(TEST_ALL) $(GO_TEST)
 
 # What takes longest begins first, so that it does not run alone on one core at the end.
-PACKAGES := ./test/kernels ./test ./test/images ./test/release ./...
+PACKAGES := ./test/kernels ./test ./test/release ./...
+# What needs modules that the wrapper does not. The clients have more of them: CLIENTS.
+MODULES := test/images test/script test/bench
 
-# Three at a time: what waits for a disk or a guest leaves a core free.
+# All modules at a time: what waits for a disk or a guest leaves a core free.
 test: tools-test vet build
-	(cd test/bench && $(GO_TEST) ./...) & $(GO_TEST) -timeout 60m -p 3 $(PACKAGES); status=$$?; wait $$! && exit $$status
+	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target test-packages $(MODULES:%=test-module-%)
 	$(TOOK)
+
+test-packages:
+	$(GO_TEST) -timeout 60m -p 2 $(PACKAGES)
+
+$(MODULES:%=test-module-%): test-module-%:
+	cd $* && $(GO_TEST) -timeout 60m ./...
 
 # Two lanes, because the clients sleep more than they compute.
 test-all: tools-all vet build
@@ -70,7 +78,7 @@ test-all: tools-all vet build
 
 lane-packages:
 	$(FULLY) -timeout 120m $(PACKAGES)
-	cd test/bench && $(FULLY) ./...
+	@for module in $(MODULES); do (cd $$module && $(FULLY) -timeout 120m ./...); done
 
 # Nothing here builds the program again, which the other lane is using.
 lane-others:
@@ -81,7 +89,7 @@ lane-others:
 # The following are parts of "make test-all". TESTFLAGS=-update writes into docs/evidence/ what the tests expect.
 test-images test-kernels test-faults: TEST_ALL := nightly
 test-images: tools-all
-	$(FULLY) -timeout 120m ./test/images $(TESTFLAGS)
+	cd test/images && $(FULLY) -timeout 120m . $(TESTFLAGS)
 
 # TESTFLAGS="-kernel 6.1 -case nft-removed" boots one kernel in one state.
 test-kernels: tools-all
@@ -112,11 +120,12 @@ demo: tools-demo build
 vet:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt: $$unformatted" >&2; exit 1; }
 	go vet -tags $(TAGS) ./...
+	@for module in $(MODULES); do (cd $$module && go vet ./...); done
 
 lint: vet
 	go mod tidy -diff
 	go run $(STATICCHECK) -tags $(TAGS) ./...
-	cd test/bench && go mod tidy -diff && go vet ./... && go run $(STATICCHECK) ./...
+	@for module in $(MODULES); do (cd $$module && go mod tidy -diff && go run $(STATICCHECK) ./...); done
 	go run $(ACTIONLINT)
 	test/prose/check.sh
 	$(TOOK)

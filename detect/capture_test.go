@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/tools/txtar"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -36,16 +35,41 @@ var update = flag.Bool("update", false, "ask the kernel again for the answers in
 
 type capture struct {
 	file               string
-	archive            *txtar.Archive
+	sections           []section
 	kind, family, name string // of the question
 	header, answer     []byte
 	seq                uint32
 }
 
+// section is a part of such a file. Reading it takes no package, because whoever imports this one would get its module too.
+type section struct {
+	name, text string
+}
+
+func parseSections(text string) (all []section) {
+	for line := range strings.Lines(text) {
+		name, begins := strings.CutPrefix(line, "-- ")
+		if begins {
+			all = append(all, section{name: strings.TrimSuffix(name, " --\n")})
+			continue
+		}
+		all[len(all)-1].text += line
+	}
+	return all
+}
+
+func formatSections(all []section) string {
+	var text strings.Builder
+	for _, s := range all {
+		fmt.Fprintf(&text, "-- %s --\n%s", s.name, s.text)
+	}
+	return text.String()
+}
+
 func (c capture) section(name string) string {
-	for _, f := range c.archive.Files {
-		if f.Name == name {
-			return string(f.Data)
+	for _, s := range c.sections {
+		if s.name == name {
+			return s.text
 		}
 	}
 	return ""
@@ -58,11 +82,11 @@ func captures(tb testing.TB) []capture {
 	}
 	var all []capture
 	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
+		text, err := os.ReadFile(file)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		c := capture{file: file, archive: archive, seq: 1}
+		c := capture{file: file, sections: parseSections(string(text)), seq: 1}
 		question := strings.Fields(c.section("question"))
 		c.kind, c.family, c.name = strings.Join(question[:len(question)-2], " "), question[len(question)-2], question[len(question)-1]
 		for section, b := range map[string]*[]byte{"header": &c.header, "answer": &c.answer} {
@@ -198,12 +222,13 @@ func recapture(t *testing.T, c capture) {
 			t.Fatal(err)
 		}
 		sections["header"], sections["answer"], sections["want"] = hexLines(c.header), hexLines(c.answer), want
-		for i, f := range c.archive.Files {
-			if s, ok := sections[f.Name]; ok {
-				c.archive.Files[i].Data = []byte(s)
+		for i, old := range c.sections {
+			text, asked := sections[old.name]
+			if asked {
+				c.sections[i].text = text
 			}
 		}
-		if err := os.WriteFile(c.file, txtar.Format(c.archive), 0o644); err != nil {
+		if err := os.WriteFile(c.file, []byte(formatSections(c.sections)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	})

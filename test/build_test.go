@@ -9,31 +9,47 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The modules that go.mod requires are those that docs/security.md gives a reason for, and what it calls "tests only" is not
-// linked in: every call pays for what is.
+// The modules that go.mod requires are those that docs/security.md gives a reason for, so is what is linked in, and what the
+// page calls "tests only" is not: every call pays for what is.
 func TestDependencies(t *testing.T) {
 	page := read(t, "../docs/security.md")
+	rows := map[string]bool{} // whether it is linked in
+	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z0-9.]+/\S+) \| (tests only)?`).FindAllStringSubmatch(page, -1) {
+		rows[row[1]] = row[2] == ""
+	}
 	info, err := buildinfo.ReadFile(os.Getenv(host.WrapperVariable))
 	host.Check(t, err)
 	linked := map[string]bool{}
 	for _, module := range info.Deps {
 		linked[module.Path] = true
 	}
-	rows := map[string]bool{}
-	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z0-9.]+/\S+) \| (tests only)?`).FindAllStringSubmatch(page, -1) {
-		if rows[row[1]] = true; linked[row[1]] != (row[2] == "") {
-			t.Errorf("%s is in the binary: %v", row[1], linked[row[1]])
+	for module, want := range rows {
+		if linked[module] != want {
+			t.Errorf("%s is in the binary: %v", module, !want)
 		}
 	}
-	required := host.Run(t, "go", "list", "-m", "-f", "{{if not (or .Indirect .Main)}}{{.Path}}{{end}}", "all")
-	for module := range strings.FieldsSeq(required) {
+	for module := range linked {
 		if !rows[module] {
+			t.Errorf("docs/security.md does not say why %s is linked in", module)
+		}
+	}
+	// Whoever imports a package of this module gets what it requires. What only tests need is in modules of their own.
+	required := host.Run(t, "go", "list", "-m", "-f", "{{if not (or .Indirect .Main)}}{{.Path}}{{end}}", "all")
+	got := slices.Sorted(strings.FieldsSeq(required))
+	want := []string{"github.com/coreos/go-iptables", "github.com/urfave/cli/v2", "golang.org/x/sys"}
+	if !slices.Equal(got, want) {
+		t.Errorf("go.mod requires %q, want %q", got, want)
+	}
+	for _, module := range got {
+		_, explained := rows[module]
+		if !explained {
 			t.Errorf("docs/security.md does not say why %s is required", module)
 		}
 	}

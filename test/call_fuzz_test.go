@@ -22,7 +22,7 @@ func FuzzCall(f *testing.F) {
 		f.Fatal(err)
 	}
 	wrapper := filepath.Join(dir, "iptables")
-	putWrapper(f, wrapper)
+	host.PutWrapper(f, wrapper)
 	f.Add([]byte("-t\x00nat\x00-S"), []byte("PATH=/bin\x00A=1\x00A=2\x00\x00no-equals-sign\x00=odd\x00LANG=\xff"))
 	f.Add([]byte(""), []byte(""))
 	f.Add([]byte("--\x00\x00\x00--version"), []byte("IPTABLES_WRAPPER_MODE=legacy\x00LD_PRELOAD=/x\x00GODEBUG=inittrace=0\x00GOTRACEBACK=crash"))

@@ -143,7 +143,7 @@ func (s *scene) judge(t *testing.T, failed string, e ended) (wrong []string) {
 	}
 	said := strings.HasPrefix(lines[0], "iptables-wrapper: ") && len(lines) <= most &&
 		!slices.ContainsFunc(lines[1:], func(line string) bool { return !strings.HasPrefix(line, hint) })
-	switched := len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isOurs(end(name)) }))
+	switched := len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isOurs(host.End(name)) }))
 	memory := remembered(t)
 	ran := e.status == 0 && e.stderr == "" && e.program != ""
 	free := memory == "" || s.guess || s.then != "" // what runs need not be what is remembered
@@ -165,7 +165,7 @@ func (s *scene) check(t *testing.T) (wrong []string) {
 	found := map[string]string{} // where each backend was found
 	wrapped := false
 	for _, name := range names {
-		switch got := end(name); {
+		switch got := host.End(name); {
 		case isOurs(got):
 			wrapped = true
 		case strings.HasPrefix(got, "/usr/sbin/xtables-"):

@@ -6,8 +6,7 @@
 package test
 
 import (
-	"os"
-	"path/filepath"
+	"flag"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -15,19 +14,14 @@ import (
 
 func TestMain(m *testing.M) { host.Main(m) }
 
-var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
+var update = flag.Bool("update", false, "write what programs print into the pages")
 
-// putWrapper copies the program to where an image would have it.
-func putWrapper(tb testing.TB, path string) {
-	tb.Helper()
-	content := host.Read(tb, os.Getenv(host.WrapperVariable))
-	host.Check(tb, os.WriteFile(path, content, 0o755))
-}
+var names = host.Names
 
 // installed puts the wrapper into the container and under the six names.
 func installed(tb testing.TB) {
 	tb.Helper()
-	putWrapper(tb, "/usr/sbin/iptables-wrapper")
+	host.PutWrapper(tb, "/usr/sbin/iptables-wrapper")
 	host.Run(tb, "iptables-wrapper", "install")
 }
 
@@ -57,20 +51,11 @@ func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
 	}
 }
 
-// end returns what a name points to, through all links.
-func end(name string) string {
-	path, err := filepath.EvalSymlinks(filepath.Join("/usr/sbin", name))
-	if err != nil {
-		return err.Error()
-	}
-	return path
-}
-
 // wantNames checks where each of the six names leads.
 func wantNames(tb testing.TB, want string) {
 	tb.Helper()
 	for _, name := range names {
-		if got := end(name); got != want {
+		if got := host.End(name); got != want {
 			tb.Errorf("%s points to %s, want %s", name, got, want)
 		}
 	}

@@ -37,7 +37,7 @@ func TestRandomTrees(t *testing.T) {
 	// The programs are in a directory of their own, so that /usr/sbin can be emptied each time.
 	host.Run(t, "sh", "-ec", `mkdir /run/programs; cp /usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi /bin/true /run/programs
 		mkdir /run/root; ln -s /run/programs/true /run/root/foreign`)
-	putWrapper(t, programs+"iptables-wrapper")
+	host.PutWrapper(t, programs+"iptables-wrapper")
 	host.Run(t, "sh", "-ec", `mount -t tmpfs -o mode=755 none /usr/sbin; mount -t tmpfs -o mode=755 none /etc/alternatives`)
 	done := map[string]int{}
 	for range trees {
@@ -163,7 +163,7 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 			paths = append(paths, dir+name)
 		}
 	}
-	copied := func(path string) error { putWrapper(t, path); return nil }
+	copied := func(path string) error { host.PutWrapper(t, path); return nil }
 	kinds := []func(path string) error{
 		func(path string) error {
 			if os.Link("/usr/sbin/iptables-wrapper", path) != nil {

@@ -14,6 +14,9 @@ import (
 // WrapperVariable names the program to test.
 const WrapperVariable = "IPTABLES_WRAPPER"
 
+// Names are the commands that the wrapper is installed as.
+var Names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
+
 // Main runs tests that begin with Contain: in a container it makes the mounts, and outside it builds the program to test.
 func Main(m *testing.M) {
 	err := Enter()
@@ -51,4 +54,20 @@ func Wrapper() (path string, err error) {
 	}
 	path = top + "/bin/iptables-wrapper"
 	return path, os.Setenv(WrapperVariable, path)
+}
+
+// PutWrapper copies the program to where an image would have it.
+func PutWrapper(tb testing.TB, path string) {
+	tb.Helper()
+	content := Read(tb, os.Getenv(WrapperVariable))
+	Check(tb, os.WriteFile(path, content, 0o755))
+}
+
+// End returns what a name points to, through all links.
+func End(name string) string {
+	path, err := filepath.EvalSymlinks(filepath.Join("/usr/sbin", name))
+	if err != nil {
+		return err.Error()
+	}
+	return path
 }

@@ -147,7 +147,7 @@ func build(tb testing.TB) map[string]string {
 	files := map[string]string{"init": self}
 	if !few() {
 		files["test/test"], files["test/script"], files["test/nodes"] = dir+"/test", top+"/test/script", top+"/test/nodes"
-		host.Run(tb, "go", "test", "-c", "-o", dir+"/test", "..")
+		host.Run(tb, "go", "-C", top+"/test/script", "test", "-c", "-o", dir+"/test", ".")
 	}
 	for _, arch := range []string{"amd64", "386"} {
 		files["wrapper/"+arch] = dir + "/" + arch
@@ -169,7 +169,7 @@ var builds = []string{"amd64", "386"}
 // runScripts is what the guest does.
 func runScripts(build string) error {
 	fmt.Println(stateMark + scripts)
-	if err := os.Chdir("/test"); err != nil {
+	if err := os.Chdir("/test/script"); err != nil {
 		return err
 	}
 	if err := os.Setenv("IPTABLES_WRAPPER", "/wrapper/"+build); err != nil {

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package test
+package script
 
 import (
 	"bytes"
@@ -19,12 +19,13 @@ func TestSchemas(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	installed(t)
+	host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
+	host.Run(t, "iptables-wrapper", "install")
 	const base = "https://github.com/iptables-wrappers/iptables-wrappers/blob/main/docs/"
 	compiler := jsonschema.NewCompiler()
 	schemas := map[string]*jsonschema.Schema{}
 	for _, command := range []string{"detect", "doctor"} { // the second refers to the first
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(host.Read(t, "../docs/"+command+".schema.json")))
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(host.Read(t, "../../docs/"+command+".schema.json")))
 		host.Check(t, err)
 		host.Check(t, compiler.AddResource(base+command+".schema.json", value))
 		schemas[command], err = compiler.Compile(base + command + ".schema.json")

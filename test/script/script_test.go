@@ -1,7 +1,9 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package test
+// Package script plays situations: the files beside this one. It is a module of its own, so that who uses the wrapper's module
+// does not get the modules that these tests need.
+package script
 
 import (
 	"errors"
@@ -20,7 +22,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// TestScript plays the situations in script/*.txtar: what a host is like, what is called, and what must result. The
+func TestMain(m *testing.M) { host.Main(m) }
+
+// TestScript plays the situations in *.txtar: what a host is like, what is called, and what must result. The
 // language is that of github.com/rogpeppe/go-internal/testscript, with these commands besides:
 //
 //	status N program [args...]   run it; it must end with status N
@@ -29,7 +33,7 @@ import (
 //
 // /usr/sbin/iptables-wrapper is there, and under no name yet. "tables-nft" and the like are Debian's own.
 func TestScript(t *testing.T) {
-	files, err := filepath.Glob("script/*.txtar")
+	files, err := filepath.Glob("*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
@@ -39,8 +43,8 @@ func TestScript(t *testing.T) {
 			if !host.Contain(t) {
 				return
 			}
-			putWrapper(t, wrapperFile)
-			nodes, err := filepath.Abs("nodes")
+			host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
+			nodes, err := filepath.Abs("../nodes")
 			host.Check(t, err)
 			script, err := filepath.Abs(file)
 			host.Check(t, err)
@@ -87,16 +91,16 @@ func leads(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	which, file := args[:len(args)-1], args[len(args)-1]
 	if len(which) == 0 {
-		which = names
+		which = host.Names
 	}
 	for _, name := range which {
-		if got, want := end(name), filepath.Join("/usr/sbin", file); got != want {
+		if got, want := host.End(name), filepath.Join("/usr/sbin", file); got != want {
 			ts.Fatalf("%s points to %s, want %s", name, got, want)
 		}
 	}
 }
 
-var update = flag.Bool("update", false, "write what programs print into scripts and pages")
+var update = flag.Bool("update", false, "write what programs print into the scripts")
 
 // namespaceNumber differs from run to run, and is as long everywhere.
 var namespaceNumber = regexp.MustCompile(`net:\[\d{10}\]`)
