@@ -180,7 +180,7 @@ func recapture(t *testing.T, c capture) {
 		}
 		family := Family(c.family)
 		if c.kind == "legacy" {
-			p := newLegacyProbe(family)
+			p := newLegacyProbe(family, forCall)
 			defer p.close()
 			header := make([]byte, sizeofGetInfo)
 			copy(header, c.name)
@@ -199,7 +199,7 @@ func recapture(t *testing.T, c capture) {
 			}
 			c.header, c.answer = header, answer[entriesOffset(hostAlignment()):]
 		} else {
-			p := nftSocket{fd: -1}
+			p := newNFTSocket(forCall)
 			defer p.close()
 			if err := p.open(); err != nil {
 				t.Fatal(err)

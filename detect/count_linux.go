@@ -182,6 +182,9 @@ func (p *prober) tellNFT(i int) {
 			continue
 		}
 		foreign, best := n.foreign(j), t.seen
+		if t.Max == Unbounded {
+			best = max(best, n.chains[j].likely)
+		}
 		if !n.listed || len(foreign) > 0 {
 			t.Min = n.certain(j)
 		}

@@ -145,7 +145,7 @@ func TestDryRun(t *testing.T) {
 		{"nat\x00", "not\x00", "ipv4 nat chain: no, ipv6 nat chain: no"},
 		{"filter\x00", "folter\x00", "ipv4 filter chain: no, ipv6 filter chain: no"},
 	} {
-		s := nftSocket{fd: -1}
+		s := newNFTSocket(forCall)
 		d := newDryRun(1, true)
 		changed := bytes.ReplaceAll(d.batch, []byte(test.from), []byte(test.to))
 		if bytes.Equal(changed, d.batch) {

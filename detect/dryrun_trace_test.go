@@ -23,7 +23,7 @@ import (
 
 // generation is nf_tables' own count of commits.
 func generation(t *testing.T) uint32 {
-	s := nftSocket{fd: -1}
+	s := newNFTSocket(forCall)
 	defer s.close()
 	var id uint32
 	err := s.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil, func(m message) error {

@@ -105,7 +105,7 @@ func (s *nftSocket) readRules(f Family, table string, end limit) (ruleDump, erro
 	if table != "" {
 		which = which.text(unix.NFTA_RULE_TABLE, table)
 	}
-	err := s.ask(unix.NFT_MSG_GETRULE, unix.NLM_F_DUMP, f.nfproto(), which, func(m message) error {
+	err := s.dump(unix.NFT_MSG_GETRULE, &s.rulesLeft, f.nfproto(), which, func(m message) error {
 		switch d.take(m, table); {
 		case !d.reached(end):
 			return nil

@@ -82,7 +82,7 @@ func TestMoreRules(t *testing.T) {
 // addMatch adds a rule with a match of x_tables, as a program may do that is neither iptables-nft nor nft.
 func addMatch(t *testing.T, table, chain string) {
 	t.Helper()
-	s := nftSocket{fd: -1}
+	s := newNFTSocket(forCall)
 	defer s.close()
 	if err := s.open(); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func TestNativeTables(t *testing.T) {
 	if got, want := r.Of(NFT, IPv6).Native, []string{"inet firewalld", "ip6 docker-bridges", "inet filter"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	const all = "(inet filter, inet firewalld, ip docker-bridges, ip6 docker-bridges)"
+	const all = `("inet filter", "inet firewalld", "ip docker-bridges", "ip6 docker-bridges")`
 	if r.Reason != Default || !strings.Contains(r.Uncertainty(), all) || !strings.Contains(r.Uncertainty(), "nothing speaks for legacy") {
 		t.Errorf("got %v, %q", r, r.Uncertainty())
 	}

@@ -21,14 +21,18 @@ type legacyProbe struct {
 	names         string   // the file that lists its tables
 	domain, level int      // for socket(2) and getsockopt(2)
 	proc          string   // where /proc is mounted
+	largest       uint32   // table that is read, in bytes
 	fd            int      // -1: not open
 	permitted     Answer   // No while every answer was EPERM
 	tables        []string // those of the five that exist
 	err           error    // why they are not known
 }
 
-func newLegacyProbe(f Family) legacyProbe {
-	p := legacyProbe{family: f, names: "ip_tables_names", domain: unix.AF_INET, level: unix.SOL_IP, proc: "/proc", fd: -1}
+func newLegacyProbe(f Family, most effort) legacyProbe {
+	p := legacyProbe{
+		family: f, names: "ip_tables_names", domain: unix.AF_INET, level: unix.SOL_IP,
+		largest: most.table, proc: "/proc", fd: -1,
+	}
 	if f == IPv6 {
 		p.names, p.domain, p.level = "ip6_tables_names", unix.AF_INET6, unix.SOL_IPV6
 	}
@@ -94,12 +98,21 @@ func (p *legacyProbe) withoutIPv6() bool {
 	return p.family == IPv6 && errors.Is(stat(p.net("if_inet6")), unix.ENOENT) && stat(p.net("dev")) == nil
 }
 
-// kubelet looks for both of kubelet's chains in one reading of mangle, in a list of tables that was just read.
+// kubelet looks for both of kubelet's chains in one reading of mangle, in a list of tables that was just read. The kernel hands
+// out a table as a whole, with user-defined chains behind the rules of the built-in ones. So a large one is read only if its
+// header has room for such a chain, and not beyond a limit.
 func (p *legacyProbe) kubelet() (hint, canary Answer, err error) {
 	if p.err != nil {
 		return Unknown, Unknown, p.err
 	}
 	if !slices.Contains(p.tables, mangle) {
+		return No, No, nil
+	}
+	info, err := p.info(mangle)
+	if err != nil {
+		return Unknown, Unknown, fmt.Errorf("read the header of legacy table %q: %w", mangle, err)
+	}
+	if !info.mayHaveUserChains(p.family) {
 		return No, No, nil
 	}
 	t, err := p.entries(mangle)
@@ -129,6 +142,9 @@ func (p *legacyProbe) entries(table string) (t tableEntries, err error) {
 		info, err := p.info(table)
 		if err != nil {
 			return err
+		}
+		if info.size > p.largest {
+			return fmt.Errorf("%w: %d MiB, and the limit is %d", errTooMuch, info.size>>20, p.largest>>20)
 		}
 		t, err = p.entriesAligned(table, info, hostAlignment())
 		if errors.Is(err, unix.EINVAL) && hostAlignment() == 4 {

@@ -58,7 +58,7 @@ func TestListIPv6(t *testing.T) {
 		{"no IPv6, a kernel without modules", []string{netProc, kernel}, "", No},
 		{"no IPv6, and /proc/sys is not there", []string{netProc}, "", Unknown},
 	} {
-		p := newLegacyProbe(IPv6)
+		p := newLegacyProbe(IPv6, forCall)
 		p.proc = fakeProc(t, test.files...)
 		if supported := p.list(); supported != test.supported || strings.Join(p.tables, " ") != test.tables || p.err != nil {
 			t.Errorf("%s: got %v, %q, %v, want %v, %q", test.doc, supported, p.tables, p.err, test.supported, test.tables)
@@ -72,7 +72,7 @@ func TestListIPv6(t *testing.T) {
 // Without its list, x_tables is known by whether it answers at all, and its tables are not known.
 func TestListUnreadable(t *testing.T) {
 	host.Netns(t)
-	p := newLegacyProbe(IPv4)
+	p := newLegacyProbe(IPv4, forCall)
 	defer p.close()
 	p.proc = t.TempDir()
 	if supported := p.list(); supported != Yes || !errors.Is(p.err, unix.ENOENT) {
@@ -102,7 +102,7 @@ func TestLoaded(t *testing.T) {
 			if test.errno != 0 {
 				refuseCall(t, test.call, test.errno)
 			}
-			p := newLegacyProbe(IPv4)
+			p := newLegacyProbe(IPv4, forCall)
 			defer p.close()
 			if got := p.loaded(); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)

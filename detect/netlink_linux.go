@@ -17,6 +17,7 @@ var (
 	errShortMessage = errors.New("netlink: message is cut off")
 	errInterrupted  = errors.New("it kept changing while it was read")
 	errEnough       = errors.New("netlink: the rest need not be read")
+	errTooMuch      = errors.New("too much to read")
 )
 
 type message struct {

@@ -50,7 +50,7 @@ func (s *nftSocket) nativeTables() (native [len(families)][]string, err error) {
 	prefix := map[uint8]string{unix.NFPROTO_INET: "inet ", unix.NFPROTO_IPV4: "ip ", unix.NFPROTO_IPV6: "ip6 "}
 	err = retryChanged(func() error {
 		native = [len(families)][]string{}
-		return s.ask(unix.NFT_MSG_GETTABLE, unix.NLM_F_DUMP, unix.NFPROTO_UNSPEC, nil, func(m message) error {
+		return s.dump(unix.NFT_MSG_GETTABLE, &s.tablesLeft, unix.NFPROTO_UNSPEC, nil, func(m message) error {
 			name := string(cString(m.attribute(unix.NFTA_TABLE_NAME)))
 			for i, f := range families {
 				if m.body[0] == unix.NFPROTO_INET || m.body[0] == f.nfproto() && !slices.Contains(tableNames[:], name) {
@@ -107,6 +107,7 @@ type nftTable struct {
 	exists  bool
 	foreign []Chain  // base chains that are not iptables' own
 	users   []string // chains that are not hooked into the kernel: those that iptables -N creates
+	likely  int      // number of rules, by how often the chains are used
 }
 
 // tables reads the chains of the family, and says what is in each of the five tables. A table without a chain is empty, so it does
@@ -117,7 +118,7 @@ func (s *nftSocket) tables(f Family) (tables [len(tableNames)]nftTable, err erro
 		if err := s.warmUp(f); err != nil {
 			return err
 		}
-		return s.ask(unix.NFT_MSG_GETCHAIN, unix.NLM_F_DUMP, f.nfproto(), nil, func(m message) error {
+		return s.dump(unix.NFT_MSG_GETCHAIN, &s.chainsLeft, f.nfproto(), nil, func(m message) error {
 			c := m.chain()
 			i := slices.Index(tableNames[:], string(c.table))
 			if i < 0 {
@@ -125,10 +126,12 @@ func (s *nftSocket) tables(f Family) (tables [len(tableNames)]nftTable, err erro
 			}
 			t := &tables[i]
 			t.exists = true
-			if c.base && !c.own() {
-				t.foreign = append(t.foreign, Chain{tableNames[i], string(c.name)})
-			} else if !c.base {
+			t.likely += c.likelyRules()
+			switch {
+			case !c.base:
 				t.users = append(t.users, string(c.name))
+			case !c.own():
+				t.foreign = append(t.foreign, Chain{tableNames[i], string(c.name)})
 			}
 			return nil
 		})
@@ -144,6 +147,16 @@ type nftChain struct {
 	base              bool   // it is hooked into the kernel
 	hook              uint32
 	priority          int32
+	uses              uint32 // by its rules, and by those that jump to it
+}
+
+// likelyRules is an estimate, because a transaction that is not committed counts, too. A chain that is not hooked into the kernel is
+// the target of at least one jump, if anybody uses it.
+func (c nftChain) likelyRules() int {
+	if c.base || c.uses == 0 {
+		return int(c.uses)
+	}
+	return int(c.uses) - 1
 }
 
 // chain decodes NFT_MSG_NEWCHAIN. Only base chains have a type and a hook.
@@ -154,6 +167,7 @@ func (m message) chain() nftChain {
 		name:     cString(m.attribute(unix.NFTA_CHAIN_NAME)),
 		kind:     cString(m.attribute(unix.NFTA_CHAIN_TYPE)),
 		base:     hook != nil,
+		uses:     attributes(m.body[sizeofNfgenmsg:]).number(unix.NFTA_CHAIN_USE),
 		hook:     hook.number(unix.NFTA_HOOK_HOOKNUM),
 		priority: int32(hook.number(unix.NFTA_HOOK_PRIORITY)),
 	}

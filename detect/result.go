@@ -211,9 +211,18 @@ func (r Result) Uncertainty() string {
 	native := slices.Concat(r.Of(NFT, IPv4).Native, r.Of(NFT, IPv6).Native)
 	slices.Sort(native)
 	if native = slices.Compact(native); len(native) > 0 && r.likely(Legacy) == 0 {
-		return fmt.Sprintf("found only tables of nftables that iptables does not use (%s); nothing speaks for legacy", strings.Join(native, ", "))
+		return fmt.Sprintf("found only tables of nftables that iptables does not use (%s); nothing speaks for legacy", quoted(native))
 	}
 	return "found neither a kubelet chain nor any rule in this network namespace, so the host's backend is unknown"
+}
+
+// quoted lists names, with quotes, because a name of nf_tables may have any byte in it.
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = strconv.Quote(name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // missingFor says what a process needs that met with the error.

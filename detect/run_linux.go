@@ -19,6 +19,22 @@ func (q Query) Run() Result {
 	return p.run()
 }
 
+// effort is how much is read, whatever somebody has put into the namespace. What is beyond it is unknown.
+type effort struct {
+	objects int    // of nf_tables: so many rules, chains and tables, in all dumps together
+	table   uint32 // bytes of a table of x_tables
+}
+
+var (
+	// forCall costs a wrapped call a tenth of a second at most. The objects are as many as a busy writer needs, who
+	// makes a dump of 5,000 rules start again several times. The table has room for 20,000 rules, and leaves memory for
+	// the rest where a container may have no more than 16 MiB.
+	forCall = effort{objects: 32 << 10, table: 4 << 20}
+
+	// forPeople is for Query.Everything, which counts what a call need not know.
+	forPeople = effort{objects: 1 << 20, table: 64 << 20}
+)
+
 // prober asks the running kernel, and collects what it says.
 type prober struct {
 	query    Query
@@ -30,10 +46,14 @@ type prober struct {
 }
 
 func newProber(q Query) *prober {
+	most := forCall
+	if q.Everything {
+		most = forPeople
+	}
 	return &prober{
 		query:    q,
-		nft:      nftSocket{fd: -1},
-		legacy:   [2]legacyProbe{newLegacyProbe(IPv4), newLegacyProbe(IPv6)},
+		nft:      newNFTSocket(most),
+		legacy:   [2]legacyProbe{newLegacyProbe(IPv4, most), newLegacyProbe(IPv6, most)},
 		evidence: unasked(),
 		counted:  [2]nftCount{{rules: uncounted()}, {rules: uncounted()}},
 		between:  func() {},

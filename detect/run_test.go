@@ -80,7 +80,7 @@ func TestNativeChains(t *testing.T) {
 func TestAskAfterEnough(t *testing.T) {
 	host.Netns(t)
 	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n", "iptables-nft-restore")
-	s := nftSocket{fd: -1}
+	s := newNFTSocket(forCall)
 	defer s.close()
 	for _, n := range []int{1, 2} {
 		if got, err := s.rules(IPv4, "filter", limit{n, 1}); got[0].Count != (Count{firstRules + 2*n, Unbounded}) || err != nil {

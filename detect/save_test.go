@@ -139,7 +139,7 @@ func TestKernelAgainstSave(t *testing.T) {
 			}
 			quick, full := Host(), Query{Everything: true}.Run()
 			var sides [2]backend
-			legacy := [2]legacyProbe{newLegacyProbe(IPv4), newLegacyProbe(IPv6)}
+			legacy := [2]legacyProbe{newLegacyProbe(IPv4, forCall), newLegacyProbe(IPv6, forCall)}
 			for i, e := range full.Evidence {
 				if e.Err != nil {
 					t.Fatalf("%s %s: %v", e.Backend, e.Family, e.Err)
@@ -170,7 +170,7 @@ func TestKernelAgainstSave(t *testing.T) {
 				}
 				if i < 2 {
 					// Nft is asked for one chain at a time.
-					s := nftSocket{fd: -1}
+					s := newNFTSocket(forCall)
 					for _, name := range chainNames {
 						got, err := s.chain(e.Family, name)
 						if want := answer(slices.Contains(want.chains[mangle], name)); got != want || err != nil {

@@ -10,13 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nftSocket asks nf_tables, over one netlink socket that is opened at the first question.
+// nftSocket asks nf_tables, over one netlink socket that is opened at the first question. newNFTSocket makes it.
 type nftSocket struct {
 	fd        int // -1: not open
 	seq       uint32
 	buf       []byte // as large as what was asked for on this socket: see dumpBuffer
 	supported Answer
 	permitted Answer // No while every reply was EPERM
+
+	// How many more of each may come in dumps.
+	rulesLeft, chainsLeft, tablesLeft int
 
 	// fatal is set when asking more would not help: nf_tables is missing (each question would make the kernel look for the module
 	// again), or it may not be asked, or does not reply.
@@ -39,6 +42,10 @@ const (
 	// (NLMSG_GOODSIZE: a page, 8 KiB at most).
 	smallBuffer = 8 << 10
 )
+
+func newNFTSocket(most effort) nftSocket {
+	return nftSocket{fd: -1, rulesLeft: most.objects, chainsLeft: most.objects, tablesLeft: most.objects}
+}
 
 func (s *nftSocket) close() {
 	if s.fd >= 0 {
@@ -159,6 +166,17 @@ func (r reply) err() error {
 	default:
 		return r.errno
 	}
+}
+
+// dump lists all objects of a kind, as ask does, while there are some left to be read.
+func (s *nftSocket) dump(get uint16, left *int, family uint8, which attributes, each func(message) error) error {
+	return s.ask(get, unix.NLM_F_DUMP, family, which, func(m message) error {
+		if *left == 0 {
+			return errTooMuch
+		}
+		*left--
+		return each(m)
+	})
 }
 
 // ask puts one question and hands out the messages of the reply, until that returns an error; errEnough is none. Else the error is

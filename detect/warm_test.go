@@ -22,7 +22,7 @@ func largeRule(chain string) string {
 func TestLargeRuleAfterEnough(t *testing.T) {
 	host.Netns(t)
 	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n*nat\n"+largeRule("POSTROUTING")+"COMMIT\n", "iptables-nft-restore")
-	s := nftSocket{fd: -1}
+	s := newNFTSocket(forCall)
 	defer s.close()
 	if got, err := s.rules(IPv4, "filter", limit{2, 1}); got[0].Count != (Count{firstRules + 4, Unbounded}) || err != nil {
 		t.Fatalf("got %v, %v", got, err)
@@ -31,7 +31,7 @@ func TestLargeRuleAfterEnough(t *testing.T) {
 		t.Errorf("got %v, %v, want the large rule", got[1], err)
 	}
 	for _, n := range []int{1, 2} { // the large rule has a match
-		cold := nftSocket{fd: -1}
+		cold := newNFTSocket(forCall)
 		want := exactly(1)
 		if n == 1 {
 			want.Max = Unbounded

@@ -134,33 +134,55 @@ func parseInfo(b []byte) (tableInfo, error) {
 	return info, nil
 }
 
+// inUserChains is how many bytes user-defined chains take, their rules included. It is not known on 386, where a 64-bit kernel may
+// use its own layout, nor if the header contradicts itself.
+func (t tableInfo) inUserChains(family Family) (size int, known bool) {
+	smallest := layout(family, hostAlignment()).size + sizeofTarget
+	policies := t.chains * (smallest + hostAlignment())
+	end := smallest + errorTargetSize
+	size = int(t.size) - policies - t.rules - end
+	known = hostAlignment() == 8 && t.rules >= 0 && size >= 0
+	return size, known
+}
+
+// mayHaveUserChains is false if the built-in chains and the end of the table fill it.
+func (t tableInfo) mayHaveUserChains(family Family) bool {
+	size, known := t.inUserChains(family)
+	return !known || size > 0
+}
+
 // bound says how many rules the header alone allows.
 //
 // All entries but the policies and the end of the table are rules, or in pairs the head and the end of a user-defined chain. How
 // many are rules follows from the size, because that of a chain without rules is known, and that of a rule has limits: a smallest
 // one, which has no match and an empty target, and 65,535 bytes, because its length is a __u16.
 func (t tableInfo) bound(family Family) Count {
-	smallest := layout(family, hostAlignment()).size + sizeofTarget
-	policy, chain := smallest+hostAlignment(), 2*smallest+errorTargetSize+hostAlignment() // it ends with an entry like a policy
 	n := t.entries - t.chains - 1
-	size := int(t.size) - t.chains*policy - smallest - errorTargetSize // of rules and user-defined chains
-	inChains := size - t.rules
-	switch {
-	case hostAlignment() == 4 || t.rules < 0 || inChains < 0 || inChains > 0 && n < 2: // a 64-bit kernel may use its own layout
+	inChains, known := t.inUserChains(family)
+	if !known || inChains > 0 && n < 2 {
 		return Count{min(t.used, n), n}
-	case inChains == 0:
+	}
+	if inChains == 0 {
 		return exactly(n)
 	}
-	least := max(t.used, n-2*(inChains/chain))
-	// A rule is larger or smaller than half of a chain.
-	switch more := 2*size - n*chain; {
-	case more > 0:
-		least = max(least, 1+(more-1)/(2*math.MaxUint16-chain))
-	case more < 0:
-		least = max(least, 1+(-more-1)/(chain-2*smallest))
+	smallestRule := layout(family, hostAlignment()).size + sizeofTarget
+	largestRule := math.MaxUint16
+	policy := smallestRule + hostAlignment()
+	emptyChain := smallestRule + errorTargetSize + policy // its end is an entry like a policy
+	least := max(t.used, n-2*(inChains/emptyChain))
+
+	// If all n entries were halves of empty chains, the table would have n*emptyChain/2 bytes. Each rule makes it larger or smaller
+	// than that, by a limited number of bytes. So the difference tells how many rules there must be. All is doubled, to be exact.
+	switch difference := 2*(t.rules+inChains) - n*emptyChain; {
+	case difference > 0:
+		least = max(least, divideUp(difference, 2*largestRule-emptyChain))
+	case difference < 0:
+		least = max(least, divideUp(-difference, emptyChain-2*smallestRule))
 	}
 	return Count{min(least, n-2), n - 2}
 }
+
+func divideUp(a, b int) int { return (a + b - 1) / b }
 
 // tableEntries is what the entries of a table say.
 type tableEntries struct {

@@ -1,0 +1,179 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package detect
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// proberWithin makes a prober that reads no more than this.
+func proberWithin(t *testing.T, most effort) *prober {
+	t.Helper()
+	p := newProber(Query{})
+	p.nft = newNFTSocket(most)
+	for i, f := range families {
+		p.legacy[i] = newLegacyProbe(f, most)
+	}
+	t.Cleanup(p.close)
+	return p
+}
+
+// Rules of a table that is not iptables' come before those that count, and somebody may have made any number of them. What is not
+// read is unknown, so legacy's two rules are a guess; where all is read, they are certain.
+func TestManyNativeRules(t *testing.T) {
+	const native = 1000
+	host.Netns(t)
+	host.Feed(t, `
+table ip other {
+	chain c {
+`+strings.Repeat("\t\ttcp dport 22 accept\n", native)+`
+	}
+}
+table ip filter {
+	chain INPUT {
+		type filter hook input priority 0;
+		accept
+	}
+}
+table ip nat {
+	chain POSTROUTING { type nat hook postrouting priority 100; }
+}
+`, "nft", "-f", "-")
+	for range 2 {
+		host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
+	}
+	for _, test := range []struct {
+		objects    int
+		conclusive bool
+	}{
+		{native - 1, false},
+		{2*native + 3*firstRules, true},
+	} {
+		p := proberWithin(t, effort{objects: test.objects, table: forCall.table})
+		r := p.run()
+		e := r.Of(NFT, IPv4)
+		if r.Mode != Legacy || r.Conclusive != test.conclusive || errors.Is(e.Err, errTooMuch) == test.conclusive {
+			t.Errorf("%d objects: got %v, conclusive %v, %v", test.objects, r, r.Conclusive, e.Err)
+		}
+		if read := test.objects - p.nft.rulesLeft; read > test.objects || p.nft.rulesLeft < 0 {
+			t.Errorf("%d objects: read %d", test.objects, read)
+		}
+	}
+}
+
+// Where not all of nft's rules are read, a guess goes by how often their chains are used: a partial count of one backend is not
+// compared with a full one of the other.
+func TestManyRulesAreEstimated(t *testing.T) {
+	rules := func(n int) string {
+		return "*filter\n:MINE - [0:0]\n-A INPUT -j MINE\n" + strings.Repeat("-A MINE -s 192.0.2.1 -j DROP\n", n) + "COMMIT\n"
+	}
+	host.Netns(t)
+	host.Feed(t, rules(3000), "iptables-nft-restore")
+	host.Feed(t, rules(1500), "iptables-legacy-restore", "-w")
+	r := proberWithin(t, effort{objects: 1000, table: forCall.table}).run()
+	if r.Mode != NFT || r.Conclusive || r.likely(NFT) != 3001 || !strings.Contains(r.Uncertainty(), "too much to read") {
+		t.Errorf("got %v, conclusive %v, likely %d, %q", r, r.Conclusive, r.likely(NFT), r.Uncertainty())
+	}
+}
+
+// A user of the namespace who makes chains, or tables, does not make a query read them all.
+func TestManyChainsAndTables(t *testing.T) {
+	var script strings.Builder
+	for i := range 300 {
+		name := "x" + strings.Repeat("y", i%200) + string(rune('a'+i/200))
+		script.WriteString("add table ip " + name + "\nadd chain ip filter " + name + "\n")
+	}
+	host.Netns(t)
+	host.Feed(t, "add table ip filter\n"+script.String(), "nft", "-f", "-")
+	p := proberWithin(t, effort{objects: 100, table: forCall.table})
+	if _, err := p.nft.tables(IPv4); !errors.Is(err, errTooMuch) {
+		t.Errorf("chains: got %v", err)
+	}
+	if native, err := p.nft.nativeTables(); !errors.Is(err, errTooMuch) || len(native[0]) > 100 {
+		t.Errorf("tables: got %d, %v", len(native[0]), err)
+	}
+}
+
+// Whether mangle can have kubelet's chains at all shows in its header. If it can, and is too large, it is not known: then no answer
+// in favor of nft is certain, whereas one in favor of legacy is the same with and without.
+func TestLargeMangle(t *testing.T) {
+	const rule = "-A PREROUTING -s 192.0.2.1 -j ACCEPT\n"
+	small := effort{objects: forCall.objects, table: 64 << 10}
+	for _, test := range []struct {
+		doc        string
+		legacy     string
+		nft        int
+		hint       Answer
+		mode       Mode
+		reason     Reason
+		conclusive bool
+	}{
+		{
+			doc: "no chain, any number of rules", legacy: strings.Repeat(rule, 2000), nft: 3000,
+			hint: No, mode: NFT, reason: RuleCount, conclusive: true,
+		},
+		{
+			doc: "a chain behind few rules", legacy: ":" + HintChain + " - [0:0]\n" + strings.Repeat(rule, 100), nft: 3000,
+			hint: Yes, mode: Legacy, reason: KubeletHint, conclusive: true,
+		},
+		{
+			doc: "a chain behind many rules", legacy: ":" + HintChain + " - [0:0]\n" + strings.Repeat(rule, 2000), nft: 3000,
+			hint: Unknown, mode: NFT, reason: RuleCount, conclusive: false,
+		},
+		{
+			doc: "a chain behind many rules, and few in nft", legacy: ":" + HintChain + " - [0:0]\n" + strings.Repeat(rule, 2000), nft: 3,
+			hint: Unknown, mode: Legacy, reason: RuleCount, conclusive: true,
+		},
+	} {
+		t.Run(test.doc, func(t *testing.T) {
+			if hostAlignment() != 8 {
+				t.Skip("a header says nothing of chains on 386: see inUserChains")
+			}
+			host.Netns(t)
+			host.Feed(t, "*mangle\n"+test.legacy+"COMMIT\n", "iptables-legacy-restore", "-w")
+			host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -m comment --comment x -j ACCEPT\n", test.nft)+"COMMIT\n", "iptables-nft-restore")
+			r := proberWithin(t, small).run()
+			e := r.Of(Legacy, IPv4)
+			if r.Mode != test.mode || r.Reason != test.reason || r.Conclusive != test.conclusive || e.Hint != test.hint {
+				t.Errorf("got %v, conclusive %v, hint %v, %v", r, r.Conclusive, e.Hint, e.Err)
+			}
+			if unknown := errors.Is(e.Err, errTooMuch); unknown != (test.hint == Unknown) {
+				t.Errorf("got %v", e.Err)
+			}
+		})
+	}
+}
+
+// What a wrapped call allocates does not depend on what is in mangle.
+func TestLargeMangleTakesNoMemory(t *testing.T) {
+	host.Netns(t)
+	rules := "*mangle\n:MINE - [0:0]\n" + strings.Repeat("-A PREROUTING -s 192.0.2.1 -j ACCEPT\n", 40_000) + "COMMIT\n"
+	host.Feed(t, rules, "iptables-legacy-restore", "-w")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := Host()
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 || r.Mode != Legacy || r.Of(Legacy, IPv4).Hint != Unknown {
+		t.Errorf("allocated %d bytes, got %v, hint %v", got, r, r.Of(Legacy, IPv4).Hint)
+	}
+}
+
+// The name of a native table can have any byte, and does not forge a line.
+func TestNameWithNewline(t *testing.T) {
+	r := Query{}.result(unasked())
+	for i := range r.Evidence {
+		r.Evidence[i].Rules = exactly(0)
+	}
+	r.Evidence[0].Native = []string{"ip x\niptables-wrapper: all is well"}
+	if got := r.Uncertainty(); strings.Contains(got, "\n") || !strings.Contains(got, `("ip x\niptables-wrapper: all is well")`) {
+		t.Errorf("got %q", got)
+	}
+}
