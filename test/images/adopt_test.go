@@ -30,6 +30,9 @@ var adopted = []adoption{
 	{stage: "linuxserver-wireguard"},
 	{stage: "tailscale"},
 	{stage: "klipper-lb"},
+	{stage: "wg-easy"},
+	{stage: "chaos-mesh"},
+	{stage: "devcontainers"},
 	{stage: "dind", entry: "entry"},
 	{stage: "dind", entry: "entry", variable: "DOCKER_IPTABLES_LEGACY=1", backend: "legacy"},
 	{stage: "dind", entry: "entry", variable: "DOCKER_IPTABLES_LEGACY=", backend: "nft"},
@@ -131,7 +134,7 @@ func TestReadme(t *testing.T) {
 		t.Fatal("the README has no Dockerfile with a call below it")
 	}
 	text := strings.NewReplacer("debian:trixie-slim", base(t, "debian:trixie")).Replace(found[1])
-	text = regexp.MustCompile(`ghcr\.io/iptables-wrappers/iptables-wrapper:v\S+`).ReplaceAllLiteralString(text, base(t, "iptables-wrapper"))
+	text = strings.ReplaceAll(text, "--from=iptables-wrapper ", "--from="+base(t, "iptables-wrapper")+" ")
 	ref := build(t, "readme", dockerfile(t, strings.Split(strings.TrimSpace(text), "\n")...))
 	for _, mode := range bothModes {
 		args := slices.Concat([]string{"run", "--rm", newNode(t, mode).network()}, host.Ulimits, strings.Fields(found[2]), []string{ref}, strings.Fields(found[3]))
