@@ -19,14 +19,21 @@ func (s *session) doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "diagnose iptables in this container, suggest fixes",
-		Description: "Changes nothing. Runs iptables to see whether it works, for which the kernel\nmay load modules. " +
-			"Exits with status 1 if there is a problem. Example:\n\n   iptables-wrapper doctor",
+		Description: "Changes nothing. Runs iptables to see whether it works, for which the kernel\n" +
+			"may load modules. Exits with status 1 if there is a problem. Example:\n\n" +
+			"   iptables-wrapper doctor",
 		Flags: []cli.Flag{
 			boolFlag("check", "print nothing but the problems, one per line"),
-			boolFlag("stale", "for a liveness probe: exit with status 1 only\n\tif restarting this container would help"),
+			boolFlag("stale", "for a liveness probe: exit with status 1 only\n"+
+				"\tif restarting this container would help"),
 			boolFlag("all", "also print everything that was examined"),
 			dirFlag(),
-			checked(&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "text", Usage: "output `FORMAT`: text or json"}, "text", "json"),
+			checked(&cli.StringFlag{
+				Name:    "output",
+				Aliases: []string{"o"},
+				Value:   "text",
+				Usage:   "output `FORMAT`: text or json",
+			}, "text", "json"),
 		},
 		Action: s.doctor,
 	}
@@ -43,19 +50,12 @@ func (s *session) doctor(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("stale") {
-		if f := doctor.Stale(s.names, dir, variable); f != nil {
-			return failure{1, fmt.Errorf("%s: %s", f.Code, f.Text), f.Fix}
-		}
-		return nil
+		return stale(doctor.Stale(s.names, dir, variable))
 	}
 	r := doctor.Examine(s.names, dir, variable)
 	switch {
 	case c.Bool("check"):
-		for _, f := range r.Findings {
-			if f.Severity == doctor.Problem {
-				s.say("%s: %s", f.Code, f.Text)
-			}
-		}
+		s.problems(r)
 	case c.String("output") == "json":
 		s.json(r)
 	default:
@@ -67,9 +67,28 @@ func (s *session) doctor(c *cli.Context) error {
 	return nil
 }
 
+// stale is what doctor --stale ends with.
+func stale(f *doctor.Finding) error {
+	if f == nil {
+		return nil
+	}
+	return failure{status: 1, err: fmt.Errorf("%s: %s", f.Code, f.Text), try: f.Fix}
+}
+
+// problems is what doctor --check prints.
+func (s *session) problems(r doctor.Report) {
+	for _, f := range r.Findings {
+		if f.Severity == doctor.Problem {
+			s.say("%s: %s", f.Code, f.Text)
+		}
+	}
+}
+
 var places = map[string]string{
-	doctor.Container: "in this container", doctor.Image: "in the image",
-	doctor.Pod: "in the Pod's spec", doctor.Node: "on the node",
+	doctor.Container: "in this container",
+	doctor.Image:     "in the image",
+	doctor.Pod:       "in the Pod's spec",
+	doctor.Node:      "on the node",
 }
 
 // report prints what a person needs first, and everything if asked to.
@@ -77,23 +96,33 @@ func (s *session) report(r doctor.Report, all bool) {
 	var found []string
 	for _, f := range r.Findings {
 		found = append(found, f.Code)
-		s.paragraph(fmt.Sprintf("%-9s", strings.ToUpper(f.Severity)), f.Code+": "+f.Text)
-		fix, commands, _ := strings.Cut(f.Fix, "\n")
-		if f.Where != doctor.Pod || !strings.HasPrefix(fix, "delete the Pod") {
-			fix = places[f.Where] + ", " + fix
-		}
-		s.paragraph("   fix:  ", fix)
-		for command := range strings.Lines(commands) {
-			s.paragraph("         ", command)
-		}
-		fmt.Fprintln(s.stdout)
+		s.finding(f)
 	}
 	s.summary(answer{r.Host, &r.Here, r.Network})
 	s.paragraph("result:         ", cmp.Or(strings.Join(found, ", "), "no problems found"))
-	if !all {
+	if all {
+		s.examined(r)
+	} else {
 		s.paragraph("details:        ", "iptables-wrapper doctor --all")
-		return
 	}
+}
+
+// finding prints a finding, and below it the fix: a line for people, and the commands.
+func (s *session) finding(f doctor.Finding) {
+	s.paragraph(fmt.Sprintf("%-9s", strings.ToUpper(f.Severity)), f.Code+": "+f.Text)
+	fix, commands, _ := strings.Cut(f.Fix, "\n")
+	if f.Where != doctor.Pod || !strings.HasPrefix(fix, "delete the Pod") {
+		fix = places[f.Where] + ", " + fix
+	}
+	s.paragraph("   fix:  ", fix)
+	for command := range strings.Lines(commands) {
+		s.paragraph("         ", command)
+	}
+	fmt.Fprintln(s.stdout)
+}
+
+// examined prints everything that was looked at.
+func (s *session) examined(r doctor.Report) {
 	s.paragraph("capabilities:   ", cmp.Or(strings.Join(r.Capabilities, ", "), "none of those that iptables needs"))
 	for _, x := range r.Programs {
 		s.paragraph(fmt.Sprintf("%-16s", x.Mode+" program:"), x.Path+" "+cmp.Or(x.Error, x.Version))
@@ -108,7 +137,10 @@ func (s *session) report(r doctor.Report, all bool) {
 
 // summary prints what matters most: how sure the answer is, too.
 func (s *session) summary(a answer) {
-	sure := map[bool]string{true: "certain", false: "not certain"}[a.Conclusive]
+	sure := "not certain"
+	if a.Conclusive {
+		sure = "certain"
+	}
 	s.paragraph("host:           ", fmt.Sprintf("%s (%s: %s)", a.Mode, sure, a.Because()))
 	if a.Here != nil {
 		s.paragraph("iptables here:  ", a.Here.String())
@@ -116,13 +148,14 @@ func (s *session) summary(a answer) {
 	s.paragraph("network:        ", a.Network.String())
 }
 
+// tables prints the evidence: a table of the backends, one of their tables, and what else is to be said of either.
 func (s *session) tables(r detect.Result) {
 	backends := []string{"BACKEND\tFAMILY\tKERNEL\tHINT\tCANARY\tRULES"}
 	tables := []string{"TABLE\t\t\tRULES"}
 	for _, e := range r.Evidence {
-		backends = append(backends, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", e.Backend, e.Family, e.Supported, e.Hint, e.Canary, e.Rules))
+		backends = append(backends, row(e.Backend, e.Family, e.Supported, e.Hint, e.Canary, e.Rules))
 		for _, t := range e.Tables {
-			tables = append(tables, fmt.Sprintf("%s\t%s\t%s\t%s", e.Backend, e.Family, t.Name, t.Rules))
+			tables = append(tables, row(e.Backend, e.Family, t.Name, t.Rules))
 		}
 	}
 	s.table(backends...)
@@ -132,17 +165,32 @@ func (s *session) tables(r detect.Result) {
 	fmt.Fprint(s.stdout, "\nKERNEL: supported by the running kernel\n"+
 		"HINT, CANARY: kubelet's chains KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY in table mangle\n")
 	for _, e := range r.Evidence {
-		label := fmt.Sprintf("%s %s: ", e.Backend, e.Family)
-		for _, f := range e.Features {
-			if f.Has == detect.No {
-				s.paragraph(label, fmt.Sprintf("cannot add a %s: %v", f.Name, f.Err))
-			}
+		s.remarks(e)
+	}
+}
+
+// row joins the cells of a table's row.
+func row(cells ...any) string {
+	var texts []string
+	for _, cell := range cells {
+		texts = append(texts, fmt.Sprint(cell))
+	}
+	return strings.Join(texts, "\t")
+}
+
+// remarks prints what is unusual about a backend and family.
+func (s *session) remarks(e detect.Evidence) {
+	label := fmt.Sprintf("%s %s: ", e.Backend, e.Family)
+	for _, f := range e.Features {
+		if f.Has == detect.No {
+			s.paragraph(label, fmt.Sprintf("cannot add a %s: %v", f.Name, f.Err))
 		}
-		for _, c := range e.Foreign {
-			s.paragraph(label, fmt.Sprintf("chain %q of table %q is not iptables' own or has rules that are not", c.Name, c.Table))
-		}
-		if e.Err != nil {
-			s.paragraph(label, e.Err.Error())
-		}
+	}
+	for _, c := range e.Foreign {
+		s.paragraph(label, fmt.Sprintf("chain %q of table %q is not iptables' own or has rules that are not",
+			c.Name, c.Table))
+	}
+	if e.Err != nil {
+		s.paragraph(label, e.Err.Error())
 	}
 }

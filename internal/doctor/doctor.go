@@ -6,14 +6,11 @@
 package doctor
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
 // Version goes up when something in docs/doctor.schema.json changes its meaning or is removed.
@@ -33,28 +30,38 @@ type Report struct {
 	Unreadable   []string        `json:"unreadable"`       // what iptables-nft reports of tables that it cannot list
 	Client       string          `json:"client,omitempty"` // the iptables that PATH finds first
 
-	dirArgument   string     // what a command needs to be about this directory: " --dir /usr/local/sbin"
-	absent        []string   // names that are not in the directory
-	open          string     // what others could change to replace the client, "" if they cannot
-	unstarted     []exposure // programs that were not started, because others could replace them
-	rewritable    []string   // files of the wrapper that others can write
-	exposed       bool       // or could where nothing is read-only, so install refuses
-	claimed       error      // why select and reset refuse: a command is somebody else's
-	image, volume bool       // the switch was there before this container: in its image, or in a volume
-	distrusted    bool       // the caller has fewer privileges than this process, so the variable does not count
-	userNamespace bool       // this process is in a user namespace of its own, or that is unknown
-	canLoad       bool       // legacy's program could load x_tables, or they were loaded already
-	unwritable    error      // why the commands cannot be changed
-	forgetful     error      // why this user can neither make the memory nor remove it
-	strangers     bool       // process 1 is not this container's, or that is unknown
-	lock          error      // why iptables-legacy cannot lock its tables
-	ownLock       bool       // XTABLES_LOCKFILE names it
-	holder        string     // who holds that lock
-	user          int        // the effective one
-	bypasses      []string   // paths in other directories that run the backend which the host does not use
-	unlisted      []string   // why iptables-nft could not list its tables at all
-	fileCaps      []string   // programs whose file capabilities are not those of the wrapper's file
-	wrapperCaps   bool       // the wrapper's file has some
+	// This process.
+	user          int  // the effective one
+	distrusted    bool // the caller has fewer privileges than this process, so the variable does not count
+	userNamespace bool // this process is in a user namespace of its own, or that is unknown
+	strangers     bool // process 1 is not this container's, or that is unknown
+
+	// The commands in the directory.
+	dirArgument string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
+	absent      []string // names that are not in the directory
+	claimed     error    // why select and reset refuse: a command is somebody else's
+	unwritable  error    // why the commands cannot be changed
+	image       bool     // the switch was there before this container, in its image
+	volume      bool     // the switch was there before this container, in a volume
+	forgetful   error    // why this user can neither make the memory nor remove it
+	bypasses    []string // paths in other directories that run the backend which the host does not use
+
+	// What others than root could change.
+	open       string     // what they could change to replace the client, "" if nothing
+	exposed    bool       // the directory, so install refuses
+	unstarted  []exposure // programs that were not started for that
+	rewritable []string   // files of the wrapper
+
+	// The programs.
+	fileCaps    []string // programs whose file capabilities are not those of the wrapper's file
+	wrapperCaps bool     // the wrapper's file has some
+	unlisted    []string // why iptables-nft could not list its tables at all
+	canLoad     bool     // legacy's program could load x_tables, or they were loaded already
+
+	// The lock of iptables-legacy.
+	lock    error  // why it cannot be had
+	ownLock bool   // XTABLES_LOCKFILE names it
+	holder  string // who holds it
 }
 
 // The capabilities that iptables needs: for reading and changing rules, and for iptables-legacy.
@@ -94,86 +101,28 @@ type Finding struct {
 	Where    string `json:"where"`
 }
 
-// rule is a row of the tables: a finding for when there is a detail. {} stands for the detail in the texts.
-type rule struct {
-	code, severity, detail, text string
-	fixes                        fixes // the first that can be applied is printed
-}
-
-type fixes []fix
-
-type fix struct {
-	applies     bool
-	where, text string
-}
-
-// always marks a fix that needs nothing.
-const always = true
-
-func only(where, text string) fixes { return fixes{{always, where, text}} }
-
-// when is the detail of a rule that applies under a condition.
-func when[T ~string](condition bool, detail T) string {
-	if condition {
-		return string(detail)
-	}
-	return ""
-}
-
 // Diagnose fills in the findings, the most severe first. Where there is no iptables at all, nothing of it can be wrong.
 func (r *Report) Diagnose() {
 	others := r.others()
-	if len(r.absent) == len(r.Names) && !slices.ContainsFunc(r.Programs, func(p Program) bool { return p.Path != "" }) {
+	if r.bare() {
 		others = nil
 	}
 	r.Findings = r.diagnose(r.host(), r.backend(), others)
 }
 
-// diagnose reports each rule that applies, but of host and backend only the first: the others there are consequences of it,
-// or say the same.
-func (r *Report) diagnose(host, backend, others []rule) []Finding {
-	found := []Finding{}
-	other := map[detect.Mode]detect.Mode{detect.NFT: detect.Legacy, detect.Legacy: detect.NFT}[r.Host.Mode]
-	here := cmp.Or(r.Here.Backend, r.Host.Mode) // the backend that calls use here
-	for _, severity := range []string{Problem, Warning} {
-		for _, rule := range slices.Concat(first(host), first(backend), others) {
-			if rule.detail == "" || rule.severity != severity {
-				continue
-			}
-			fix := rule.fixes[slices.IndexFunc(rule.fixes, func(f fix) bool { return f.applies })]
-			fill := strings.NewReplacer(oneLine(
-				"{}", strings.Join(strings.Fields(rule.detail), " "),
-				"{variable}", programs.ModeVariable,
-				"{here}", string(here),
-				"{program}", r.Here.Program,
-				"{host}", string(r.Host.Mode),
-				"{other}", string(other),
-				"{because}", r.Host.Because(),
-				"{dir}", r.dirArgument,
-				"{client}", r.Client,
-			)...)
-			found = append(found, Finding{rule.code, severity, fill.Replace(rule.text), fill.Replace(fix.text), fix.where})
-		}
-	}
-	return found
+// others are independent of each other.
+func (r *Report) others() []rule {
+	return slices.Concat(r.commands(), r.abilities(), r.locking(), r.foreignRules(), r.steadiness())
 }
 
-// oneLine keeps what is filled in from adding a line, such as a command: an error has several lines, and a file's name may.
-func oneLine(pairs ...string) []string {
-	for i, text := range pairs {
-		pairs[i] = strings.ReplaceAll(text, "\n", " ")
-	}
-	return pairs
+// bare reports that there is no iptables at all.
+func (r *Report) bare() bool {
+	program := slices.ContainsFunc(r.Programs, func(p Program) bool { return p.Path != "" })
+	return len(r.absent) == len(r.Names) && !program
 }
 
-// first returns the first rule that applies, if there is one.
-func first(rules []rule) []rule {
-	i := slices.IndexFunc(rules, func(r rule) bool { return r.detail != "" })
-	return rules[max(i, 0) : i+1]
-}
-
-// stale returns a finding about what this container has decided itself, so that a new one of the same Pod would be right. Where
-// process 1 is not this container's, it cannot be told from what the image brought along.
+// stale returns a finding about what this container has decided itself, so that a new one of the same Pod would be
+// right. Where process 1 is not this container's, it cannot be told from what the image brought along.
 func (r *Report) stale() *Finding {
 	own := []string{"wrong-backend-stored", "wrong-backend-remembered", "two-backends"}
 	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return slices.Contains(own, f.Code) })

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -35,36 +34,68 @@ func (r *Report) failed(kind error) string {
 // blind says whether nothing could be asked: what else does not work is a consequence.
 func (r *Report) blind() bool { return !r.has(netAdmin) || r.failed(unix.EPERM) != "" }
 
-// doubt is why the host's backend is not certain, unless somebody has decided: by the variable, by select, or by not having
-// installed the wrapper.
+// doubt is why the host's backend is not certain, unless somebody has decided.
 func (r *Report) doubt() string {
-	now, by := r.Here, r.Host.Remembered
-	decided := now.How == here.Variable || now.How == here.NotWrapped || now.How == here.Missing || r.Variable != "" && r.Variable == now.Backend ||
-		by != nil && (by.Reason == detect.Override || now.How == here.Switch)
-	if r.Host.Conclusive || decided && r.failed(nil) == "" {
+	if r.Host.Conclusive {
+		return ""
+	}
+	if r.decided() && r.failed(nil) == "" {
 		return ""
 	}
 	return r.Host.Uncertainty()
+}
+
+// decided reports that somebody has decided: by the variable, by select, or by not having installed the wrapper.
+func (r *Report) decided() bool {
+	switch r.Here.How {
+	case here.Variable, here.NotWrapped, here.Missing:
+		return true
+	}
+	if r.Variable != "" && r.Variable == r.Here.Backend {
+		return true
+	}
+	memory := r.Host.Remembered
+	return memory != nil && (memory.Reason == detect.Override || r.Here.How == here.Switch)
 }
 
 // failure is a failed question that leaves the host's backend uncertain.
 func (r *Report) failure(kind error) string { return when(r.doubt() != "", r.failed(kind)) }
 
 func (r *Report) foreignChains() string {
-	return when(slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return len(e.Foreign) > 0 }), r.doubt())
+	foreign := slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return len(e.Foreign) > 0 })
+	return when(foreign, r.doubt())
 }
 
 // differsBy says whether iptables here is known to be wrong, and why it is what it is. In the namespace of another
 // container, the stored mode says nothing.
 func (r *Report) differsBy(how string) string {
-	return when(r.Here.Differs && r.Here.How == how && (r.Network.Process1 != detect.No || how == here.Variable), r.Here.Backend)
+	if !r.Here.Differs || r.Here.How != how {
+		return ""
+	}
+	elsewhere := r.Network.Process1 == detect.No
+	if elsewhere && how != here.Variable {
+		return ""
+	}
+	return string(r.Here.Backend)
+}
+
+// idleVariable reports that the variable says one thing, and the command does not run the wrapper, which would obey it.
+func (r *Report) idleVariable() bool {
+	obeyed := r.Here.How == here.Variable || r.Here.How == here.Missing || r.Here.Backend == r.Variable
+	return !r.distrusted && !obeyed
+}
+
+// changing reports that each call decides again, and may decide otherwise than the last one.
+func (r *Report) changing() bool {
+	return r.Here.How == here.EachCall && r.failure(unix.EACCES) == "" && !r.blind()
 }
 
 // names says which of the six commands are broken. Where none was found, one reason is enough.
 func (r *Report) names() (noneFound, broken string) {
+	clientsDir := r.dirArgument == " --dir "+word(programs.Dir(r.Client))
 	var faults []string
 	for _, n := range r.Names {
-		elsewhere := r.dirArgument == " --dir "+word(programs.Dir(r.Client)) && slices.Contains(r.absent, n.Name) // PATH finds it
+		elsewhere := clientsDir && slices.Contains(r.absent, n.Name) // PATH finds it
 		if n.Error != "" && !elsewhere {
 			faults = append(faults, fmt.Sprintf("%s (%s)", n.Name, n.Error))
 		}
@@ -77,11 +108,15 @@ func (r *Report) names() (noneFound, broken string) {
 
 // mixed says which commands run which backend, if they differ.
 func (r *Report) mixed() string {
-	byMode := map[detect.Mode]string{}
+	byMode := map[detect.Mode][]string{}
 	for _, n := range r.Names {
-		byMode[n.Mode] += n.Name + " "
+		byMode[n.Mode] = append(byMode[n.Mode], n.Name)
 	}
-	return when(byMode[detect.NFT] != "" && byMode[detect.Legacy] != "", byMode[detect.NFT]+"is nft, "+byMode[detect.Legacy]+"is legacy")
+	nft, legacy := byMode[detect.NFT], byMode[detect.Legacy]
+	if nft == nil || legacy == nil {
+		return ""
+	}
+	return strings.Join(nft, " ") + " is nft, " + strings.Join(legacy, " ") + " is legacy"
 }
 
 // wanted is the backend whose programs have to work: the host's where it is known, else that of iptables here.
@@ -95,14 +130,21 @@ func (r *Report) wanted() detect.Mode {
 // programError is what is wrong with the programs of the wanted backend, or of the other one.
 func (r *Report) programError(wanted bool) string {
 	for _, p := range r.Programs {
-		// Without CAP_NET_ADMIN, or without its backend in the kernel, even a good program fails.
-		consequence := p.Path != "" && (r.blind() || r.lacks(p.Mode))
-		unstarted := slices.ContainsFunc(r.unstarted, func(e exposure) bool { return e.file == p.Path })
-		if p.Error != "" && (p.Mode == r.wanted()) == wanted && !consequence && !unstarted {
+		asked := (p.Mode == r.wanted()) == wanted
+		if p.Error != "" && asked && !r.excused(p) {
 			return string(p.Mode) + ": " + p.Error
 		}
 	}
 	return ""
+}
+
+// excused reports that a program was not started, or that even a good one would fail: without CAP_NET_ADMIN, or
+// without its backend in the kernel.
+func (r *Report) excused(p Program) bool {
+	if slices.ContainsFunc(r.unstarted, func(e exposure) bool { return e.file == p.Path }) {
+		return true
+	}
+	return p.Path != "" && (r.blind() || r.lacks(p.Mode))
 }
 
 // lacks reports that the kernel cannot have a backend.
@@ -129,76 +171,8 @@ func (r *Report) unusable() bool { return r.programError(true)+r.programError(fa
 // movable reports whether this user can change the commands.
 func (r *Report) movable() bool { return r.unwritable == nil && r.open == "" && r.claimed == nil }
 
-// restore has the switch changed, where it was made, or here if that is possible.
-func (r *Report) restore(possible bool, here string) fixes {
-	build, refill := "reset{dir}", "delete the Pod, so that what fills this volume does so again"
-	if r.claimed != nil {
-		build = "install{dir} --force"
-	}
-	if r.Variable != "" && r.Variable == r.Here.Backend {
-		refill = "remove {variable}, and " + refill
-	}
-	return fixes{
-		{r.image, Image, "add, as root:\nRUN iptables-wrapper " + build},
-		{possible, Container, here},
-		{r.volume, Pod, refill},
-		{always, Pod, renew},
-	}
-}
-
-// add is what gives this user the capabilities.
-func (r *Report) add() fixes {
-	return fixes{
-		{r.user == 0 || r.wrapperCaps, Pod,
-			"add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)"},
-		{always, Pod, "run the container as root with NET_ADMIN and NET_RAW: Kubernetes gives them to no other user. " +
-			"images/nonroot has file capabilities instead"},
-	}
-}
-
 // removable reports whether rules of the other backend can be removed from here.
 func (r *Report) removable() bool {
 	return r.user == 0 && r.has(netAdmin) && !r.unusable() &&
 		(r.Host.Mode == detect.Legacy || r.has(netRaw) && r.lock == nil)
-}
-
-// plain matches what a shell and grep take as it is.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_:-]+$`)
-
-// other looks at the backend that the host does not use: which rules it has, and how its chains begin, for their owners each have a
-// prefix, such as KUBE-, cali- or DOCKER-; the chains that the host's backend has under the same name, and kubelet's; and the commands
-// that remove these. Restoring a table replaces it by what is left.
-func (r *Report) other() (rules, leftovers, commands string) {
-	var tables, begin, names []string
-	for _, e := range r.Host.Evidence {
-		if e.Backend == r.Host.Mode {
-			continue
-		}
-		for _, t := range e.Tables {
-			if t.Rules.Min > 0 {
-				tables = append(tables, fmt.Sprintf("%d in %s %s %s", t.Rules.Min, e.Backend, e.Family, t.Name))
-			}
-			var stale []string
-			for _, chain := range t.Chains {
-				if i := strings.IndexAny(chain, "-_") + 1; i > 0 && !slices.Contains(begin, chain[:i]+"*") {
-					begin = append(begin, chain[:i]+"*")
-				}
-				twice := slices.ContainsFunc(r.Host.Of(r.Host.Mode, e.Family).Tables, func(h detect.Table) bool {
-					return h.Name == t.Name && slices.Contains(h.Chains, chain)
-				})
-				if plain.MatchString(chain) && (twice || chain == detect.HintChain || chain == detect.CanaryChain) {
-					stale = append(stale, chain)
-				}
-			}
-			if len(stale) > 0 && r.Host.Conclusive {
-				names = append(names, fmt.Sprintf("%s (%s %s)", strings.Join(stale, ", "), e.Family, t.Name))
-				save := programs.Single(e.Backend, map[detect.Family]string{detect.IPv4: "iptables-", detect.IPv6: "ip6tables-"}[e.Family])
-				commands += fmt.Sprintf("\n%ssave -t %s | grep -vE '[: ](%s)( |$)' | %srestore", save, t.Name, strings.Join(stale, "|"), save)
-			}
-		}
-	}
-	if rules = strings.Join(tables, ", "); rules != "" && begin != nil {
-		rules += ", with chains " + strings.Join(begin, ", ")
-	}
-	return rules, strings.Join(names, ", "), commands
 }

@@ -78,7 +78,7 @@ func TestPage(t *testing.T) {
 }
 
 // Only a table that others created is reported as one, and a listing that took too long not at all.
-func TestListed(t *testing.T) {
+func TestUnderstand(t *testing.T) {
 	const comment = "# Table `filter' is incompatible, use 'nft' tool.\n"
 	for _, test := range []struct {
 		stdout             string
@@ -92,7 +92,8 @@ func TestListed(t *testing.T) {
 		{"*filter\n", fmt.Errorf("run: %w", context.DeadlineExceeded), 0, 0},
 	} {
 		var r Report
-		if r.listed("iptables-save", test.stdout, "", test.err); len(r.Unreadable) != test.unreadable || len(r.unlisted) != test.failed {
+		r.understand("iptables-save", test.stdout, "", test.err)
+		if len(r.Unreadable) != test.unreadable || len(r.unlisted) != test.failed {
 			t.Errorf("%q, %v: got %q, %q", test.stdout, test.err, r.Unreadable, r.unlisted)
 		}
 	}

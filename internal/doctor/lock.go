@@ -20,8 +20,8 @@ import (
 // defaultLock is the file that all programs of iptables-legacy on a host lock, unless XTABLES_LOCKFILE says otherwise.
 const defaultLock = "/run/xtables.lock"
 
-// irregular is the error of a lock that is not a regular file. iptables-legacy opens it all the same: that takes for ever with a
-// FIFO, and may do something to a device.
+// irregular is the error of a lock that is not a regular file. iptables-legacy opens it all the same: that takes for
+// ever with a FIFO, and may do something to a device.
 type irregular struct{ path, kind string }
 
 func (e irregular) Error() string { return fmt.Sprintf("%q is %s, not a regular file", e.path, e.kind) }
@@ -63,11 +63,19 @@ func (r *Report) lockPath() (path string, variable bool) {
 	return path, true
 }
 
-// lockError says why iptables-legacy could not lock its tables: it opens a file for that and creates it if there is none.
-func (r *Report) lockError() error {
-	var t tree.Tree
+// lookAtLock finds out why iptables-legacy could not lock its tables: it opens a file for that and creates it if
+// there is none.
+func (r *Report) lookAtLock() {
 	path, variable := r.lockPath()
 	r.ownLock = variable
+	r.lock = lockable(path)
+	if r.lock == nil && r.wanted() == detect.Legacy {
+		r.holder = holder(path)
+	}
+}
+
+func lockable(path string) error {
+	var t tree.Tree
 	c, err := t.Follow(path)
 	if tree.IsNotExist(err) { // it is created where the links point
 		return t.Access(programs.Dir(c.End), unix.W_OK)
@@ -79,15 +87,11 @@ func (r *Report) lockError() error {
 	if kind != unix.S_IFREG {
 		return irregular{path, kinds[kind]}
 	}
-	err = t.Access(path, unix.R_OK)
-	if err == nil && r.wanted() == detect.Legacy {
-		r.holder = holder(path, c.Stat.Ino)
-	}
-	return err
+	return t.Access(path, unix.R_OK)
 }
 
 // holder says who has held a lock for a second, which is longer than a command of iptables takes; "" if nobody has.
-func holder(path string, inode uint64) string {
+func holder(path string) string {
 	f, err := tree.Tree{}.Open(path) // does not block, whatever stands there by now
 	if err != nil {
 		return ""
@@ -100,11 +104,13 @@ func holder(path string, inode uint64) string {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+	var st unix.Stat_t
+	_ = unix.Fstat(int(f.Fd()), &st) // of an open file it cannot fail
 	who := "a process outside this container"
 	locks, _ := os.ReadFile("/proc/locks") // 1: FLOCK  ADVISORY  WRITE 1234 00:19:5678 0 EOF
 	for line := range strings.Lines(string(locks)) {
 		fields := strings.Fields(line)
-		if len(fields) > 5 && fields[1] == "FLOCK" && strings.HasSuffix(fields[5], fmt.Sprint(":", inode)) {
+		if len(fields) > 5 && fields[1] == "FLOCK" && strings.HasSuffix(fields[5], fmt.Sprint(":", st.Ino)) {
 			name, _ := os.ReadFile("/proc/" + fields[4] + "/comm")
 			who = fmt.Sprintf("process %s (%s)", fields[4], strings.TrimSpace(string(name)))
 		}

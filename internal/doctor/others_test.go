@@ -19,17 +19,24 @@ var otherSituations = []situation{
 	{"no command", func(r *Report) { r.Names[0].Error, r.Names[1].Error = "gone", "gone" },
 		[]string{"problem no-commands, image -> none of the six iptables commands was found: gone"}},
 	{"no command, and the variable", func(r *Report) {
-		r.Names[0].Error, r.Names[1].Error, r.Variable, r.Here = "gone", "gone", detect.Legacy, here.Here{How: here.Missing, Error: "gone"}
+		r.Names[0].Error = "gone"
+		r.Names[1].Error = "gone"
+		r.Variable = detect.Legacy
+		r.Here = here.Here{How: here.Missing, Error: "gone"}
 	}, []string{"problem no-commands, image -> none of the six"}},
 	{"the program behind the switch is gone", func(r *Report) {
 		r.Names[0] = layout.Status{Name: "iptables", Switched: true, Error: "gone"}
 		r.Names[1] = layout.Status{Name: "ip6tables", Switched: true, Error: "gone"}
 		r.Programs[1] = Program{Mode: detect.Legacy, Error: "no program"}
 	}, []string{"problem no-commands, image -> install iptables 1.8.4", "problem program-unusable, image"}},
-	{"a broken link", func(r *Report) { r.Names[1].Error = "gone" }, []string{"warning broken-command, image -> broken: ip6tables (gone)"}},
+	{
+		"a broken link",
+		func(r *Report) { r.Names[1].Error = "gone" },
+		[]string{"warning broken-command, image -> broken: ip6tables (gone)"},
+	},
 	{"another program", func(r *Report) { r.Names[1] = layout.Status{Name: "ip6tables", ResolvesTo: "/bin/true"} }, nil},
 	{"another path", func(r *Report) { r.bypasses = []string{"/usr/local/sbin/iptables"} },
-		[]string{"warning another-path, image -> these paths run nft and bypass the wrapper, but the host uses legacy: /usr/local/sbin/iptables"}},
+		[]string{"warning another-path, image -> the host uses legacy: /usr/local/sbin/iptables"}},
 	{"another path, in the namespace of another container", func(r *Report) {
 		r.bypasses, r.Network.Process1 = []string{"/usr/local/sbin/iptables"}, detect.No
 	}, nil},
@@ -41,24 +48,51 @@ var otherSituations = []situation{
 		r.Host.Mode, r.Here.Backend, r.Host.Evidence[0].Supported = detect.NFT, detect.NFT, detect.No
 		r.Programs[0].Error = "exit status 1"
 	}, []string{"problem kernel-lacks-backend, node -> this kernel does not support it"}},
-	{"no x_tables", func(r *Report) { r.Host.Evidence[2].Supported = detect.No }, []string{"problem kernel-lacks-backend, node -> modprobe -a iptable_filter"}},
-	{"x_tables cannot be loaded", func(r *Report) { r.canLoad = false }, []string{"problem kernel-lacks-backend, node -> modprobe -a iptable_filter"}},
+	{
+		"no x_tables",
+		func(r *Report) { r.Host.Evidence[2].Supported = detect.No },
+		[]string{"problem kernel-lacks-backend, node -> modprobe -a iptable_filter"},
+	},
+	{
+		"x_tables cannot be loaded",
+		func(r *Report) { r.canLoad = false },
+		[]string{"problem kernel-lacks-backend, node -> modprobe -a iptable_filter"},
+	},
 	{"no nf_tables", func(r *Report) {
 		r.Host.Mode, r.Here.Backend, r.Host.Evidence[0].Supported = detect.NFT, detect.NFT, detect.No
 	}, []string{"problem kernel-lacks-backend, node -> modprobe -a nf_tables"}},
 	{"nft cannot add a rule", func(r *Report) {
 		unknown(r)
 		r.Host.Conclusive = true
-		r.Host.Evidence[0].Features = []detect.Feature{{Name: detect.FeatureTable, Has: detect.Yes}, {Name: detect.FeatureNAT, Has: detect.No, Err: unix.ENOENT}}
+		r.Host.Evidence[0].Features = []detect.Feature{
+			{Name: detect.FeatureTable, Has: detect.Yes},
+			{Name: detect.FeatureNAT, Has: detect.No, Err: unix.ENOENT},
+		}
 	}, []string{"problem nft-cannot-add, node -> modprobe -a nf_tables nft_chain_nat"}},
 	{"nft cannot add a rule, so it is legacy", func(r *Report) {
 		unknown(r)
 		r.Host.Mode, r.Host.Reason, r.Here.Backend = detect.Legacy, detect.OnlySupported, detect.Legacy
 		r.Host.Evidence[0].Features = []detect.Feature{{Name: detect.FeatureMatch, Has: detect.No, Err: unix.ENOENT}}
 	}, []string{"warning only-legacy-works, node -> nft_compat xt_comment"}},
-	{"no NET_RAW on a legacy host", func(r *Report) { r.Capabilities = []string{netAdmin} }, []string{"problem no-net-raw, pod -> add NET_ADMIN and NET_RAW"}},
-	{"no NET_RAW on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; r.Capabilities = []string{netAdmin} }, nil},
-	{"no lock", func(r *Report) { r.lock = errors.New("read-only file system") }, []string{"problem no-lock, pod -> --tmpfs /run"}},
+	{
+		"no NET_RAW on a legacy host",
+		func(r *Report) { r.Capabilities = []string{netAdmin} },
+		[]string{"problem no-net-raw, pod -> add NET_ADMIN and NET_RAW"},
+	},
+	{
+		"no NET_RAW on an nft host",
+		func(r *Report) {
+			unknown(r)
+			r.Host.Conclusive = true
+			r.Capabilities = []string{netAdmin}
+		},
+		nil,
+	},
+	{
+		"no lock",
+		func(r *Report) { r.lock = errors.New("read-only file system") },
+		[]string{"problem no-lock, pod -> --tmpfs /run"},
+	},
 	{"no lock for this user", func(r *Report) { r.lock, r.user = fmt.Errorf("open: %w", unix.EACCES), 65532 },
 		[]string{"problem no-lock, pod -> run as root, or set XTABLES_LOCKFILE"}},
 	{"a directory for a lock", func(r *Report) { r.lock = irregular{defaultLock, directory} },
@@ -70,18 +104,31 @@ var otherSituations = []situation{
 	{"programs that others can replace", func(r *Report) {
 		r.Programs[1].Error = "not started"
 		r.unstarted = []exposure{{"/p/xtables-legacy-multi", "/p/xtables-legacy-multi"}}
-	}, []string{"warning open-directory, image -> RUN chown -h root:root /p/xtables-legacy-multi && chmod go-w /p/xtables-legacy-multi"}},
+	}, []string{
+		"warning open-directory, image -> RUN chown -h root:root /p/xtables-legacy-multi && chmod go-w /p/xtables-legacy-multi",
+	}},
 	{"programs in a directory that others can write", func(r *Report) {
 		r.unstarted = []exposure{{"/p/xtables-legacy-multi", "/p"}}
 	}, []string{"warning open-directory, image -> \"/p/xtables-legacy-multi\" by changing \"/p\""}},
 	{"a wrapper that others can write", func(r *Report) { r.rewritable = []string{"/usr/sbin/iptables-wrapper"} },
 		[]string{"warning writable-wrapper, image -> RUN iptables-wrapper install"}},
 	{"no lock, on an nft host", func(r *Report) { unknown(r); r.Host.Conclusive = true; r.lock = unix.EROFS }, nil},
-	{"an unreadable table", func(r *Report) { unknown(r); r.Host.Conclusive, r.Unreadable = true, []string{"Table `filter'"} }, []string{"problem unlisted-tables, node -> nft list ruleset"}},
+	{
+		"an unreadable table",
+		func(r *Report) {
+			unknown(r)
+			r.Host.Conclusive, r.Unreadable = true, []string{"Table `filter'"}
+		},
+		[]string{"problem unlisted-tables, node -> nft list ruleset"},
+	},
 	{"a listing that fails", func(r *Report) {
 		unknown(r)
-		r.Host.Conclusive, r.unlisted = true, []string{"iptables-save: exit status 4: no memory\nagain\n", "ip6tables-save: signal: killed: "}
-	}, []string{"problem listing-fails, node -> cannot list its tables: iptables-save: exit status 4: no memory again ; ip6tables-save: signal: killed:"}},
+		r.Host.Conclusive = true
+		r.unlisted = []string{"iptables-save: exit status 4: no memory\nagain\n", "ip6tables-save: signal: killed: "}
+	}, []string{
+		"problem listing-fails, node -> cannot list its tables: " +
+			"iptables-save: exit status 4: no memory again ; ip6tables-save: signal: killed:",
+	}},
 	{"a conflict", func(r *Report) {
 		r.Host.Evidence[1].Tables = []detect.Table{{Name: "mangle", Chains: []string{detect.HintChain, "mine"}}}
 	}, []string{"warning chains-in-both, container -> ip6tables-nft-save -t mangle | grep -vE '[: ](KUBE-IPTABLES-HINT)( |$)' | ip6tables-nft-restore"}},
@@ -93,7 +140,11 @@ var otherSituations = []situation{
 	{"rules in the other backend", rules(1, 3, "DOCKER-USER", "KUBE-SERVICES", "mine"),
 		[]string{"warning rules-in-both, node -> 3 in nft ipv6 nat, with chains DOCKER-*, KUBE-*"}},
 	{"rules where they belong", rules(2, 3, "KUBE-SERVICES"), nil},
-	{"hostPID", func(r *Report) { r.strangers = true }, []string{"warning not-own-process-1, container -> iptables-wrapper select"}},
+	{
+		"hostPID",
+		func(r *Report) { r.strangers = true },
+		[]string{"warning not-own-process-1, container -> iptables-wrapper select"},
+	},
 	{"hostPID, after select", func(r *Report) { r.strangers, r.Here.How = true, here.Switch }, nil},
 	{"hostPID, and read-only", func(r *Report) { r.strangers, r.unwritable = true, unix.EROFS },
 		[]string{"warning not-own-process-1, pod"}},
@@ -102,10 +153,10 @@ var otherSituations = []situation{
 	}, nil},
 	{"read-only", func(r *Report) { r.unwritable = unix.EROFS }, nil},
 	{"read-only, and no memory", func(r *Report) { r.unwritable, r.forgetful = unix.EROFS, errors.New("/dev/shm: gone") },
-		[]string{"warning no-memory, pod -> mount a tmpfs on /dev/shm"}},
+		[]string{"warning cannot-remember, pod -> mount a tmpfs on /dev/shm"}},
 	{"several", func(r *Report) {
 		r.unwritable, r.forgetful, r.lock = unix.EROFS, unix.EROFS, unix.EROFS
-	}, []string{"problem no-lock, pod -> cannot lock", "warning no-memory, pod"}},
+	}, []string{"problem no-lock, pod -> cannot lock", "warning cannot-remember, pod"}},
 }
 
 // A restart is asked for only where a new container is known to be right.

@@ -77,8 +77,19 @@ var situations = append(backendSituations, otherSituations...)
 
 var backendSituations = []situation{
 	{"healthy", func(*Report) {}, nil},
-	{"nothing on the host", unknown, []string{"warning no-evidence, pod -> found neither a kubelet chain nor any rule in this network namespace"}},
-	{"nothing in the Pod's own network", func(r *Report) { unknown(r); r.Network.Own = true }, []string{"warning pod-network, pod -> hostNetwork: true"}},
+	{
+		"nothing on the host",
+		unknown,
+		[]string{"warning no-evidence, pod -> found neither a kubelet chain nor any rule in this network namespace"},
+	},
+	{
+		"nothing in the Pod's own network",
+		func(r *Report) {
+			unknown(r)
+			r.Network.Own = true
+		},
+		[]string{"warning pod-network, pod -> hostNetwork: true"},
+	},
 	{"no NET_ADMIN", func(r *Report) {
 		unknownBecause(0, unix.EPERM)(r)
 		r.Capabilities = []string{netRaw}
@@ -88,7 +99,14 @@ var backendSituations = []situation{
 		unknownBecause(0, unix.EPERM)(r)
 		r.Capabilities = nil
 	}, []string{"problem no-net-admin, pod -> add NET_ADMIN"}},
-	{"another user namespace", func(r *Report) { unknownBecause(1, unix.EPERM)(r); r.userNamespace = true }, []string{"problem another-user-namespace, pod -> hostUsers: true"}},
+	{
+		"another user namespace",
+		func(r *Report) {
+			unknownBecause(1, unix.EPERM)(r)
+			r.userNamespace = true
+		},
+		[]string{"problem another-user-namespace, pod -> hostUsers: true"},
+	},
 	{"seccomp", unknownBecause(1, unix.EPERM), []string{"problem blocked, pod -> seccompProfile"}},
 	{"no netlink", unknownBecause(0, unix.EAFNOSUPPORT), []string{"problem blocked, pod -> netlink"}},
 	{"not root", func(r *Report) {
@@ -122,37 +140,93 @@ var backendSituations = []situation{
 	{"other capabilities", func(r *Report) { r.fileCaps = []string{"/p/xtables-nft-multi"} },
 		[]string{"warning file-capabilities-differ, image -> RUN iptables-wrapper install"}},
 
-	{"the programs lost their capabilities", func(r *Report) { r.fileCaps, r.wrapperCaps = []string{"/p/xtables-nft-multi"}, true },
-		[]string{"warning file-capabilities-differ, image -> setcap"}},
+	{
+		"the programs lost their capabilities",
+		func(r *Report) { r.fileCaps, r.wrapperCaps = []string{"/p/xtables-nft-multi"}, true },
+		[]string{"warning file-capabilities-differ, image -> setcap"},
+	},
 
 	{"the right variable", func(r *Report) { r.Variable, r.Here.How = detect.Legacy, here.Variable }, nil},
 	{"the wrong variable", func(r *Report) { wrong(here.Variable)(r); r.Variable = detect.NFT },
 		[]string{"problem wrong-variable, pod -> IPTABLES_WRAPPER_MODE is nft, but the host uses legacy"}},
-	{"the variable where nothing is certain", func(r *Report) { unknown(r); r.Variable, r.Here.How = detect.NFT, here.Variable }, nil},
+	{
+		"the variable where nothing is certain",
+		func(r *Report) {
+			unknown(r)
+			r.Variable, r.Here.How = detect.NFT, here.Variable
+		},
+		nil,
+	},
 	{"the variable comes too late", func(r *Report) {
 		unknown(r)
-		r.Host.Reason, r.Host.Remembered, r.Here.How, r.Variable = detect.Remembered, &detect.Memory{}, here.Switch, detect.Legacy
+		r.Host.Reason, r.Host.Remembered = detect.Remembered, &detect.Memory{}
+		r.Here.How, r.Variable = here.Switch, detect.Legacy
 	}, []string{"warning idle-variable, container -> select --mode legacy"}},
 	{"the variable comes too late, and is wrong", func(r *Report) { r.Here.How, r.Variable = here.Switch, detect.NFT },
 		[]string{"warning idle-variable, pod -> IPTABLES_WRAPPER_MODE=nft has no effect"}},
 	{"the variable, set-user-ID", func(r *Report) { r.distrusted, r.Variable = true, detect.NFT }, nil},
 	{"the wrong mode is stored", wrong(here.Switch), []string{"problem wrong-backend-stored, container"}},
-	{"and left rules there", func(r *Report) { wrong(here.Switch)(r); rules(0, 3)(r) }, []string{"problem wrong-backend-stored, container -> reset"}},
-	{"the wrong mode is remembered", wrong(here.Remembered), []string{"problem wrong-backend-remembered, container -> This container remembers nft"}},
-	{"and it is root's memory", func(r *Report) { wrong(here.Remembered)(r); r.forgetful = unix.EACCES }, []string{"problem wrong-backend-remembered, pod"}},
-	{"the wrong backend is in the image", func(r *Report) { wrong(here.Switch)(r); r.image = true }, []string{"problem wrong-backend-stored, image -> RUN iptables-wrapper reset"}},
-	{"and another program is in the way", func(r *Report) { wrong(here.Switch)(r); r.image, r.claimed = true, unix.EEXIST }, []string{"problem wrong-backend-stored, image -> RUN iptables-wrapper install --force"}},
-	{"the wrong backend is in a volume", func(r *Report) { wrong(here.Switch)(r); r.volume, r.unwritable = true, unix.EROFS },
-		[]string{"problem wrong-backend-stored, pod -> what fills this volume"}},
-	{"the wrong backend is stored, and read-only", func(r *Report) { wrong(here.Switch)(r); r.unwritable = unix.EROFS }, []string{"problem wrong-backend-stored, pod -> delete the Pod"}},
+	{
+		"and left rules there",
+		func(r *Report) {
+			wrong(here.Switch)(r)
+			rules(0, 3)(r)
+		},
+		[]string{"problem wrong-backend-stored, container -> reset"},
+	},
+	{
+		"the wrong mode is remembered",
+		wrong(here.Remembered),
+		[]string{"problem wrong-backend-remembered, container -> This container remembers nft"},
+	},
+	{
+		"and it is root's memory",
+		func(r *Report) {
+			wrong(here.Remembered)(r)
+			r.forgetful = unix.EACCES
+		},
+		[]string{"problem wrong-backend-remembered, pod"},
+	},
+	{
+		"the wrong backend is in the image",
+		func(r *Report) {
+			wrong(here.Switch)(r)
+			r.image = true
+		},
+		[]string{"problem wrong-backend-stored, image -> RUN iptables-wrapper reset"},
+	},
+	{
+		"and another program is in the way",
+		func(r *Report) {
+			wrong(here.Switch)(r)
+			r.image, r.claimed = true, unix.EEXIST
+		},
+		[]string{"problem wrong-backend-stored, image -> RUN iptables-wrapper install --force"},
+	},
+	{
+		"the wrong backend is in a volume",
+		func(r *Report) { wrong(here.Switch)(r); r.volume, r.unwritable = true, unix.EROFS },
+		[]string{"problem wrong-backend-stored, pod -> what fills this volume"},
+	},
+	{
+		"the wrong backend is stored, and read-only",
+		func(r *Report) {
+			wrong(here.Switch)(r)
+			r.unwritable = unix.EROFS
+		},
+		[]string{"problem wrong-backend-stored, pod -> delete the Pod"},
+	},
 	{"a backend is stored, and nothing is on the host", func(r *Report) { unknown(r); r.Here.How = here.Switch },
 		[]string{"warning stored-without-evidence, container -> select --mode nft"}},
 	{"a script", func(r *Report) {
 		r.Here = here.Here{Program: "/usr/local/sbin/iptables", How: here.NotWrapped}
-		r.Names[0], r.dirArgument = layout.Status{Name: "iptables", ResolvesTo: "/usr/local/sbin/iptables"}, " --dir /usr/local/sbin"
+		r.Names[0] = layout.Status{Name: "iptables", ResolvesTo: "/usr/local/sbin/iptables"}
+		r.dirArgument = " --dir /usr/local/sbin"
 	}, []string{"warning not-wrapped, image -> RUN iptables-wrapper install --dir /usr/local/sbin --force"}},
 	{"a script in a directory of others that is read-only", func(r *Report) {
-		r.Here, r.Names[0], r.exposed = here.Here{Program: "/p/iptables", How: here.NotWrapped}, layout.Status{Name: "iptables"}, true
+		r.Here = here.Here{Program: "/p/iptables", How: here.NotWrapped}
+		r.Names[0] = layout.Status{Name: "iptables"}
+		r.exposed = true
 	}, []string{"warning not-wrapped, pod -> out of PATH"}},
 	{"a script that runs the right backend", func(r *Report) {
 		r.Here.How, r.Names[0] = here.NotWrapped, layout.Status{Name: "iptables", ResolvesTo: "/usr/sbin/iptables"}
@@ -162,13 +236,33 @@ var backendSituations = []situation{
 	{"a name that forges a line", func(r *Report) { r.unstarted = []exposure{{"/p/a\nRUN false", "/p/a\nRUN false"}} },
 		[]string{`warning open-directory, image -> RUN chown -h root:root "$(printf '\057\160\057\141\012`}},
 	{"no iptables at all", func(r *Report) {
-		r.absent, r.Here, r.Names = []string{"iptables"}, here.Here{How: here.Missing}, []layout.Status{{Name: "iptables", Error: "gone"}}
+		r.absent, r.Here = []string{"iptables"}, here.Here{How: here.Missing}
+		r.Names = []layout.Status{{Name: "iptables", Error: "gone"}}
 		r.Programs = []Program{{Mode: detect.NFT, Error: "gone"}, {Mode: detect.Legacy, Error: "gone"}}
 	}, nil},
-	{"the lock is held", func(r *Report) { r.holder = "process 7 (sleep) holds /run/xtables.lock" }, []string{"problem lock-held, node -> process 7 (sleep) holds"}},
-	{"never installed", wrong(here.NotWrapped), []string{"problem wrong-backend-not-wrapped, image -> never put behind the wrapper"}},
-	{"never installed, and right", func(r *Report) { r.Here.How, r.Names[0].Mode = here.NotWrapped, detect.Legacy }, []string{"warning not-wrapped, image -> is always /p/xtables-legacy-multi, whatever the host uses"}},
-	{"a stored mode, in the namespace of another container", func(r *Report) { wrong(here.Switch)(r); r.Network.Process1 = detect.No }, nil},
+	{
+		"the lock is held",
+		func(r *Report) { r.holder = "process 7 (sleep) holds /run/xtables.lock" },
+		[]string{"problem lock-held, node -> process 7 (sleep) holds"},
+	},
+	{
+		"never installed",
+		wrong(here.NotWrapped),
+		[]string{"problem wrong-backend-not-wrapped, image -> never put behind the wrapper"},
+	},
+	{
+		"never installed, and right",
+		func(r *Report) { r.Here.How, r.Names[0].Mode = here.NotWrapped, detect.Legacy },
+		[]string{"warning not-wrapped, image -> is always /p/xtables-legacy-multi, whatever the host uses"},
+	},
+	{
+		"a stored mode, in the namespace of another container",
+		func(r *Report) {
+			wrong(here.Switch)(r)
+			r.Network.Process1 = detect.No
+		},
+		nil,
+	},
 	{"two modes", func(r *Report) { r.Names[0].Mode, r.Names[1].Mode = detect.NFT, detect.Legacy },
 		[]string{"problem two-backends, container -> iptables is nft, ip6tables is legacy"}},
 }

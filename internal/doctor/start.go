@@ -18,11 +18,11 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// changeable returns the first directory, link or file on the way to a program by which others than root and the caller could make it
-// another one; "" if there is none. Doctor may be root's, and starts nothing else.
+// changeable returns the first directory, link or file on the way to a program by which others than root and the
+// caller could make it another one; "" if there is none. Doctor may be root's, and starts nothing else.
 //
-// Unlike tree.Exposed it accepts a directory that is open to all where it is mounted read-only, as a volume that an init container has
-// filled: nobody can put a file there, and whose the present one is can be seen.
+// Unlike tree.Exposed it accepts a directory that is open to all where it is mounted read-only, as a volume that an
+// init container has filled: nobody can put a file there, and whose the present one is can be seen.
 func changeable(t tree.Tree, program string) string {
 	exposed := t.Exposed(program)
 	if exposed == "" || !t.ReadOnly(exposed) {
@@ -64,7 +64,9 @@ func (r *Report) exposures() []exposure {
 	if r.open != "" {
 		all = append(all, exposure{r.Client, r.open})
 	}
-	slices.SortFunc(all, func(a, b exposure) int { return cmp.Or(strings.Compare(a.file, b.file), strings.Compare(a.by, b.by)) })
+	slices.SortFunc(all, func(a, b exposure) int {
+		return cmp.Or(strings.Compare(a.file, b.file), strings.Compare(a.by, b.by))
+	})
 	return slices.Compact(all)
 }
 
@@ -81,8 +83,8 @@ func (r *Report) replaceable() string {
 	return strings.Join(all, "; ")
 }
 
-// rewritable lists the wrappers' files that others than root and the caller can rewrite: the running one, and those that the names
-// lead to.
+// rewritable lists the wrappers' files that others than root and the caller can rewrite: the running one, and those
+// that the names lead to.
 func rewritable(n layout.Names, names []layout.Status) (files []string) {
 	var all []string
 	own, err := n.Self.Path()

@@ -1,0 +1,106 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import "github.com/iptables-wrappers/iptables-wrappers/internal/here"
+
+// backend has the reasons why iptables here is not what the host uses, that nearest to the root first.
+func (r *Report) backend() []rule {
+	now := r.Here
+	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
+	plainOne := r.Names[0].Mode != "" // an iptables of iptables' own
+	return []rule{
+		{
+			code:     "two-backends",
+			severity: Problem,
+			detail:   r.mixed(),
+			text:     "some iptables commands run nft and others legacy: {}",
+			fixes:    restored,
+		},
+		{
+			code:     "wrong-variable",
+			severity: Problem,
+			detail:   r.differsBy(here.Variable),
+			text:     "{variable} is {here}, but the host uses {host} ({because})",
+			fixes:    only(Pod, unset),
+		},
+		{
+			code:     "wrong-backend-stored",
+			severity: Problem,
+			detail:   r.differsBy(here.Switch),
+			text:     differs,
+			fixes:    restored,
+		},
+		{
+			code:     "wrong-backend-remembered",
+			severity: Problem,
+			detail:   r.differsBy(here.Remembered),
+			text:     differs + " This container remembers {here} from an earlier call",
+			fixes: fixes{
+				{
+					r.forgetful == nil && r.claimed == nil, Container,
+					"restart the program that writes rules, and before that run:\niptables-wrapper reset{dir}",
+				},
+				{always, Pod, renew},
+			},
+		},
+		{
+			code:     "wrong-backend-not-wrapped",
+			severity: Problem,
+			detail:   r.differsBy(here.NotWrapped),
+			text:     differs + " {program} was never put behind the wrapper",
+			fixes:    r.putBehind(),
+		},
+		{
+			code:     "not-wrapped",
+			severity: Warning,
+			detail:   when(now.How == here.NotWrapped && (plainOne || now.Backend == ""), now.Program),
+			text:     "iptables here is always {}, whatever the host uses: it was never put behind the wrapper",
+			fixes:    r.putBehind(),
+		},
+		{
+			code:     "idle-variable",
+			severity: Warning,
+			detail:   when(r.idleVariable(), r.Variable),
+			text:     "{variable}={} has no effect: iptables already resolves to {program}",
+			fixes: fixes{
+				{r.Host.Conclusive && now.Backend == r.Host.Mode, Pod, unset},
+				{r.unusable() || !r.movable(), Pod, unset},
+				{always, Container, runSelect + "{}"},
+			},
+		},
+	}
+}
+
+// restore has the switch changed, where it was made, or here if that is possible.
+func (r *Report) restore(possible bool, here string) fixes {
+	build := "reset{dir}"
+	if r.claimed != nil {
+		build = "install{dir} --force"
+	}
+	refill := "delete the Pod, so that what fills this volume does so again"
+	if r.Variable != "" && r.Variable == r.Here.Backend {
+		refill = "remove {variable}, and " + refill
+	}
+	return fixes{
+		{r.image, Image, "add, as root:\nRUN iptables-wrapper " + build},
+		{possible, Container, here},
+		{r.volume, Pod, refill},
+		{always, Pod, renew},
+	}
+}
+
+// putBehind puts the wrapper in front of the iptables here. To replace somebody's own program, or a broken one, needs
+// force.
+func (r *Report) putBehind() fixes {
+	force := ""
+	if r.Names[0].Mode == "" || r.Here.How == here.Missing {
+		force = " --force"
+	}
+	return fixes{
+		{r.exposed, Pod, leaveOut},
+		{r.unusable(), Image, buildBoth + force},
+		{always, Image, buildWith + force},
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+)
+
+// commands has what is wrong with the files: the six commands, the wrapper and iptables' programs.
+func (r *Report) commands() []rule {
+	noneFound, broken := r.names()
+	brokenSeverity := Warning
+	if r.Here.How == here.Missing {
+		brokenSeverity = Problem
+	}
+	return []rule{
+		{
+			code:     "no-commands",
+			severity: Problem,
+			detail:   noneFound,
+			text:     "none of the six iptables commands was found: {}",
+			fixes: fixes{
+				{r.unusable(), Image, buildBoth},
+				{always, Image, buildWith},
+			},
+		},
+		{
+			code:     "broken-command",
+			severity: brokenSeverity,
+			detail:   broken,
+			text:     "broken: {}",
+			fixes:    only(Image, buildWith+" --force"),
+		},
+		{
+			code:     "another-path",
+			severity: Warning,
+			detail:   when(r.Network.Process1 != detect.No, strings.Join(r.bypasses, ", ")),
+			text:     "these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
+			fixes:    only(Image, "remove them, unless nothing runs them:\nRUN rm "+strings.Join(r.bypasses, " ")),
+		},
+		{
+			code:     "open-directory",
+			severity: Warning,
+			detail:   r.replaceable(),
+			text:     "others than root could replace what runs here, so doctor did not start it: {}",
+			fixes: fixes{
+				{r.exposed, Pod, leaveOut},
+				{r.onlyFiles(), Image, "add, as root:" + own(r.exposures())},
+				{always, Image, "keep iptables in a directory that only root can change"},
+			},
+		},
+		{
+			code:     "writable-wrapper",
+			severity: Warning,
+			detail:   quoted(r.rewritable),
+			text:     "others than root can rewrite the wrapper, which root runs: {}",
+			fixes:    only(Image, buildWith),
+		},
+		{
+			code:     "program-unusable",
+			severity: Problem,
+			detail:   r.programError(true),
+			text:     "no usable iptables in this image for {}",
+			fixes:    only(Image, bothModes),
+		},
+		{
+			code:     "other-program-unusable",
+			severity: Warning,
+			detail:   r.programError(false),
+			text: "on a host that uses the other backend, iptables would not run here: " +
+				"no usable iptables for {}",
+			fixes: only(Image, bothModes),
+		},
+		{
+			code:     "file-capabilities-differ",
+			severity: Warning,
+			detail:   when(r.has(netAdmin) || r.wrapperCaps, strings.Join(r.fileCaps, ", ")),
+			text:     "file capabilities differ from those of the wrapper's file: {}",
+			fixes:    only(Image, r.setCapabilities()),
+		},
+	}
+}
+
+// setCapabilities gives both programs and the wrapper the same file capabilities.
+func (r *Report) setCapabilities() string {
+	var files []string
+	for _, p := range r.Programs {
+		files = append(files, word(p.Path))
+	}
+	return "add, as root:\nRUN setcap cap_net_admin,cap_net_raw+ep " + strings.Join(files, " ") +
+		"\nRUN iptables-wrapper install{dir}"
+}

@@ -1,0 +1,159 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+)
+
+// abilities has what keeps the right backend from working: the kernel, and the privileges of this process.
+func (r *Report) abilities() []rule {
+	wanted := r.wanted()
+	modules := legacyModules
+	if wanted == detect.NFT {
+		modules = nftModules
+	}
+	return []rule{
+		{
+			code:     "kernel-lacks-backend",
+			severity: Problem,
+			detail:   when(!r.blind() && r.lacks(wanted), wanted),
+			text:     "the backend is {}, but this kernel does not support it",
+			fixes:    only(Node, load+modules),
+		},
+		{
+			code:     "nft-cannot-add",
+			severity: Problem,
+			detail:   when(wanted == detect.NFT, r.refused()),
+			text:     "iptables-nft cannot add {}: this kernel's nf_tables lacks a part",
+			fixes:    only(Node, load+nftModules),
+		},
+		{
+			code:     "no-net-raw",
+			severity: Problem,
+			detail:   when(wanted == detect.Legacy && !r.blind() && !r.has(netRaw), netRaw),
+			text:     "{} is missing; it is needed for iptables-legacy",
+			fixes:    r.add(),
+		},
+	}
+}
+
+// locking has what keeps iptables-legacy from locking its tables.
+func (r *Report) locking() []rule {
+	return []rule{
+		{
+			code:     "no-lock",
+			severity: r.lockSeverity(),
+			detail:   when(r.wanted() == detect.Legacy && r.lock != nil, fmt.Sprint(r.lock)),
+			text:     "iptables-legacy cannot lock its tables: {}",
+			fixes: fixes{
+				{
+					r.user != 0 && errors.Is(r.lock, unix.EACCES), Pod,
+					"run as root, or set XTABLES_LOCKFILE to a file that this user can write " +
+						"(it does not lock out the host's programs)",
+				},
+				{
+					r.ownLock, Pod,
+					"remove XTABLES_LOCKFILE, and mount the host's /run/xtables.lock (type: FileOrCreate)",
+				},
+				{
+					r.lockKind() == directory, Node,
+					"remove the directory, which a mount without type: FileOrCreate has made, and mount a file:\n" +
+						"rmdir " + defaultLock,
+				},
+				{
+					r.lockKind() != "", Node,
+					"remove it; iptables-legacy creates a file:\nrm " + defaultLock,
+				},
+				{
+					always, Pod,
+					"mount the host's /run/xtables.lock (type: FileOrCreate), or a writable /run (docker run --tmpfs /run)",
+				},
+			},
+		},
+		{
+			code:     "lock-held",
+			severity: Problem,
+			detail:   r.holder,
+			text:     "iptables-legacy waits for a lock: {}",
+			fixes:    only(Node, "wait for that process, or end it. To see who holds the lock:\nlslocks"),
+		},
+	}
+}
+
+// foreignRules has what others have put into the tables.
+func (r *Report) foreignRules() []rule {
+	nft := r.wanted() == detect.NFT
+	rules, leftovers, removeLeftovers := r.other()
+	return []rule{
+		{
+			code:     "unlisted-tables",
+			severity: Problem,
+			detail:   when(nft && r.foreignChains() == "", strings.Join(r.Unreadable, "; ")),
+			text:     "iptables-nft cannot list all of its tables: {}",
+			fixes:    only(Node, moveChain),
+		},
+		{
+			code:     "listing-fails",
+			severity: Problem,
+			detail:   when(nft && !r.blind(), strings.Join(r.unlisted, "; ")),
+			text:     "iptables-nft cannot list its tables: {}",
+			fixes:    only(Node, "a memory limit of the container, or the kernel's log (dmesg), may say why"),
+		},
+		{
+			code:     "chains-in-both",
+			severity: Warning,
+			detail:   when(!r.Here.Differs, leftovers),
+			text:     "both backends have these chains, as after a change of sides; those in {other} are left over: {}",
+			fixes: fixes{
+				{r.removable(), Container, "remove them:" + removeLeftovers},
+				{always, Node, "remove them, or reboot:" + removeLeftovers},
+			},
+		},
+		{
+			code:     "rules-in-both",
+			severity: Warning,
+			detail:   when(!r.Here.Differs && leftovers == "", rules),
+			text:     "the other backend has rules too: {}. They are active, but iptables here does not list them",
+			fixes: only(Node, "if the program that made them still runs, have it use {host}; if not, remove them. "+
+				"To see them:\niptables-{other}-save"),
+		},
+	}
+}
+
+// steadiness has what lets the backend change while the container runs.
+func (r *Report) steadiness() []rule {
+	changing := r.changing()
+	forgets := changing && !r.strangers && r.unwritable != nil && r.forgetful != nil
+	return []rule{
+		{
+			code:     "not-own-process-1",
+			severity: Warning,
+			detail: when(changing && r.strangers,
+				"process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"),
+			text: drifts,
+			fixes: fixes{
+				{
+					r.Host.Conclusive && r.movable() && !r.unusable(), Container,
+					"when the container starts, run:\niptables-wrapper select{dir}",
+				},
+				{always, Pod, "set {variable}={host}"},
+			},
+		},
+		{
+			code:     "cannot-remember",
+			severity: Warning,
+			detail:   when(forgets, fmt.Sprint(r.forgetful)),
+			text:     drifts,
+			fixes: only(Pod, "mount a tmpfs on /dev/shm (docker run --tmpfs /dev/shm; "+
+				"Kubernetes: an emptyDir with medium: Memory)"),
+		},
+	}
+}

@@ -1,0 +1,108 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// lookAtPrograms looks at what runs in each backend.
+func (r *Report) lookAtPrograms(n layout.Names, dir string) {
+	own, _ := n.Self.Path()
+	wrapper, unknown := install.Capabilities(n.Tree, own)
+	r.wrapperCaps = wrapper != ""
+	for _, mode := range programs.Modes() {
+		p := r.program(n, dir, mode)
+		r.Programs = append(r.Programs, p)
+		if mode == detect.NFT && p.Error == "" {
+			r.list(p.Path)
+		}
+		has, err := install.Capabilities(n.Tree, p.Path)
+		if err == nil && unknown == nil && has != wrapper {
+			r.fileCaps = append(r.fileCaps, p.Path)
+		}
+	}
+}
+
+// program looks at what runs in one backend.
+func (r *Report) program(n layout.Names, dir string, mode detect.Mode) Program {
+	found, err := n.Find(dir, mode, "iptables")
+	if err == nil && !r.mayStart(n.Tree, found) {
+		return Program{Mode: mode, Path: found, Error: "not started: others than root could replace it"}
+	}
+	p := Program{Mode: mode}
+	p.Path, p.Version, err = install.Programs(n, dir, mode)
+	if err == nil {
+		err = loadsExtensions(p.Path)
+	}
+	if err != nil {
+		// One missing program is reported, not all six.
+		p.Error, _, _ = strings.Cut(err.Error(), "\n")
+	}
+	return p
+}
+
+// loadsExtensions returns an error if a program cannot load the libraries without which it has no match and no target.
+func loadsExtensions(program string) error {
+	_, stderr, err := install.Output(program, "iptables", "-m", "comment", "-h")
+	if err != nil {
+		return fmt.Errorf("%q cannot load its extensions: %w: %s", program, err, stderr)
+	}
+	return nil
+}
+
+// versionOf returns the backend that a program names in its version: "iptables v1.8.9 (nf_tables)".
+func versionOf(program string) detect.Mode {
+	line, _, _ := install.Output(program, "iptables", "--version")
+	var version, backend string
+	n, _ := fmt.Sscanf(line, "iptables v%s (%s", &version, &backend)
+	switch {
+	case n != 2:
+		return ""
+	case backend == "nf_tables)":
+		return detect.NFT
+	case backend == "legacy)":
+		return detect.Legacy
+	default:
+		return ""
+	}
+}
+
+// list has iptables-nft list the tables of each family that has any.
+func (r *Report) list(program string) {
+	if len(r.Host.Of(detect.NFT, detect.IPv4).Tables) > 0 {
+		r.listed("iptables-save", program)
+	}
+	if len(r.Host.Of(detect.NFT, detect.IPv6).Tables) > 0 {
+		r.listed("ip6tables-save", program)
+	}
+}
+
+func (r *Report) listed(name, program string) {
+	stdout, stderr, err := install.Output(program, name)
+	r.understand(name, stdout, stderr, err)
+}
+
+// understand looks at what a listing printed. What iptables-nft cannot list it mentions in a comment, and ends with
+// status 0. Another failure has nothing to do with tables that others created. A listing that we ended was only a
+// long one.
+func (r *Report) understand(name, stdout, stderr string, err error) {
+	for line := range strings.Lines(stdout + stderr) {
+		comment, isComment := strings.CutPrefix(line, "#")
+		if isComment && strings.Contains(comment, "incompatible") {
+			r.Unreadable = append(r.Unreadable, name+": "+strings.TrimSpace(comment))
+		}
+	}
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		r.unlisted = append(r.unlisted, fmt.Sprintf("%s: %v: %s", name, err, stderr))
+	}
+}
