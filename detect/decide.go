@@ -190,9 +190,10 @@ func momentary(err error) bool {
 
 // Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the moment, the
 // next one can; without CAP_NET_ADMIN nothing can be written; and where one backend has not even twice as many rules as the
-// other, the next count may differ. It is nil for a conclusive answer.
+// other, the next count may differ. It is nil for a conclusive answer, and for
+// one that only somebody's guess makes doubtful.
 func (r Result) Memorable() error {
-	if r.Conclusive {
+	if r.Conclusive || r.doubted {
 		return nil
 	}
 	for _, e := range r.Evidence {

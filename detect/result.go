@@ -23,9 +23,26 @@ type Result struct {
 	Evidence   []Evidence `json:"evidence"`             // find one with Of
 	Conflicts  []Conflict `json:"conflicts"`            // as far as both backends were asked
 
-	guessed      string // Query.Guessed
+	guessed      string // Query.Guessed, or where Doubt has it from
+	doubted      bool   // it would be conclusive if nobody had guessed
 	unprivileged bool   // the kernel answered each question that needs CAP_NET_ADMIN with EPERM
 }
+
+// Doubt returns a conclusive count as a guess, because it shows somewhere that somebody in this network namespace has acted on a
+// guess: rules that a guess wrote are not evidence. "" stands for nowhere. Other results stay as they are.
+func (r Result) Doubt(where string) Result {
+	if where == "" || r.Reason != RuleCount || !r.Conclusive {
+		return r
+	}
+	r.Conclusive = false
+	r.guessed = where
+	r.doubted = true
+	return r
+}
+
+// Doubted reports that the result would be conclusive if nobody had acted on a guess. It is worth remembering all the same: otherwise
+// whoever leaves the sign of a guess could keep others from remembering anything.
+func (r Result) Doubted() bool { return r.doubted }
 
 // Unbounded is the Max of a Count whose upper bound is not known.
 const Unbounded = int(^uint(0) >> 1)
@@ -191,7 +208,7 @@ func (r Result) Uncertainty() string {
 	}
 	switch {
 	case r.Reason == RuleCount && r.guessed != "":
-		return fmt.Sprintf("somebody in this network namespace acted on a guess (%s), and rules that a guess wrote are no evidence", r.guessed)
+		return fmt.Sprintf("somebody in this network namespace acted on a guess (%q), and rules that a guess wrote are no evidence", r.guessed)
 	case r.Reason == Remembered:
 		return "no kubelet chain was found, and what this container remembers is a guess"
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
@@ -48,7 +49,7 @@ func glance(n layout.Names, dir string, q detect.Query) Report {
 		Unreadable:    []string{},
 		user:          os.Geteuid(),
 		distrusted:    !n.Self.Trusted(),
-		userNamespace: inUserNamespace(),
+		userNamespace: !memory.MapsAll(),
 		strangers:     amongStrangers(n),
 	}
 	r.Here, r.Host = here.Look(n, dir, q, here.Ask(n, dir, q))

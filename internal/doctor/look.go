@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -84,8 +83,7 @@ func olderThanProcess1(n layout.Names, dir string) bool {
 
 // startOfProcess1 is known in ticks of 10 ms since the boot.
 func startOfProcess1(n layout.Names) (start time.Time, known bool) {
-	ticks, _, _ := strings.Cut(n.Container.Instance, ".")
-	started, err := strconv.ParseInt(ticks, 10, 64)
+	started, err := strconv.ParseInt(n.Container.Life.Start, 10, 64)
 	if err != nil {
 		return time.Time{}, false
 	}
@@ -96,13 +94,6 @@ func startOfProcess1(n layout.Names) (start time.Time, known bool) {
 	}
 	boot := time.Now().Add(-time.Duration(sinceBoot.Nano()))
 	return boot.Add(time.Duration(started) * 10 * time.Millisecond), true
-}
-
-// inUserNamespace reports that this process is in a user namespace of its own, or that this is unknown. The first one
-// maps each ID to itself.
-func inUserNamespace() bool {
-	ids, _ := os.ReadFile("/proc/self/uid_map")
-	return !slices.Equal(strings.Fields(string(ids)), []string{"0", "0", "4294967295"})
 }
 
 // askClient finds out what the iptables that PATH finds runs, where it is not iptables' own program: a script, for

@@ -74,9 +74,9 @@ func (n Names) Store(d Decision, m *memory.Memory) Stored {
 		s.Unmoved = errors.New("an answer for this call only")
 	case !n.Self.Trusted():
 		s.Unmoved = self.ErrPrivileged
-	case d.Conclusive && !d.Reason.Kubelet() && !d.Changes:
+	case (d.Conclusive && !d.Reason.Kubelet() || d.Doubted()) && !d.Changes:
 		s.Unmoved = errors.New("the call only reads")
-	case !d.Conclusive && !d.Adds:
+	case !d.Conclusive && !d.Doubted() && !d.Adds:
 		s.Unmoved = errGuess
 	case !n.Container.Own():
 		s.Unmoved = errForeign

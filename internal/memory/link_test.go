@@ -9,8 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -94,20 +96,41 @@ func TestAnotherContainer(t *testing.T) {
 	}
 }
 
-// A guess holds while its maker is at work, which may not have written yet. One's own mark gives way to a memory.
+// A guess holds while its maker is at work, which may not have written yet, and not while another process has its ID. One's own mark
+// gives way to a memory.
 func TestMaker(t *testing.T) {
 	f := newFake(t)
 	cmd := exec.Command("sleep", "1h")
 	f.check(cmd.Start())
+	pid := strconv.Itoa(cmd.Process.Pid)
+	_, start := stateAndStart(pid)
 	path := fmt.Sprintf("/dev/shm/%s.%d.%s", self.WrapperName, f.p.UID, life)
-	f.check(os.Symlink(fmt.Sprintf("nft default guess:%d %s", cmd.Process.Pid, life), f.real(path)))
-	if r := f.read().Remembered(); !r.Pending {
-		t.Errorf("at work: got %+v", r)
+	pending := func(maker string) bool {
+		t.Helper()
+		_ = os.Remove(f.real(path))
+		f.check(os.Symlink(fmt.Sprintf("nft default guess:%s %s", maker, life), f.real(path)))
+		r := f.read().Remembered()
+		if r.Mode != detect.NFT {
+			t.Errorf("%s: got %+v", maker, r)
+		}
+		return r.Pending
+	}
+	if !pending(pid + "." + start) {
+		t.Error("it is at work")
+	}
+	for _, maker := range []string{pid, pid + ".", pid + ".1", pid + "." + start + "0", thisProcess().String()} {
+		if pending(maker) {
+			t.Errorf("%s: that is not the maker", maker)
+		}
 	}
 	f.check(cmd.Process.Kill())
+	waitForZombie(t, pid)
+	if pending(pid + "." + start) {
+		t.Error("a zombie does nothing any more")
+	}
 	_ = cmd.Wait()
-	if r := f.read().Remembered(); r.Pending || r.Mode != detect.NFT {
-		t.Errorf("gone: got %+v", r)
+	if pending(pid + "." + start) {
+		t.Error("it has ended")
 	}
 	f.check(os.Remove(f.real(path)))
 	m := f.read()
@@ -121,6 +144,19 @@ func TestMaker(t *testing.T) {
 	if err := m.Forget(); err != nil || m.Guessed("") != "" {
 		t.Errorf("forgotten: %v, %q", err, m.Guessed(""))
 	}
+}
+
+// waitForZombie waits until a process has ended, without waiting for it as wait(2) does.
+func waitForZombie(t *testing.T, pid string) {
+	t.Helper()
+	for range 1000 {
+		state, _ := stateAndStart(pid)
+		if state == "Z" {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("process %s has not ended", pid)
 }
 
 // A guess that does not hold is replaced; root's cannot be, so another user passes it over.

@@ -8,13 +8,11 @@
 //	/dev/iptables-wrapper.0.4026531840.4711.0badcafe -> nft rule-count certain 4026531840.4711.0badcafe nft has 15 rules and legacy has no rules
 //
 // Its name has the user, the network namespace, and the container's life. Its target begins with the backend, followed by the
-// reason, how certain that was, the life again, and what decided.
+// reason, how certain that was, the life again, and what decided. docs/on-disk.md promises that form.
 package memory
 
 import (
 	"errors"
-	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -27,7 +25,7 @@ import (
 // Memory is the container's memory of its backend, as one user sees it.
 type Memory struct {
 	tree tree.Tree
-	life string // "" where there can be no memory
+	life Life // not known where there can be no memory
 	uid  int
 
 	best found   // what is believed
@@ -41,11 +39,13 @@ var ErrRoots = errors.New("root's memory of this container says otherwise")
 // Read reads the memory of a container. There is none where the container is not known, or for a process that runs set-user-ID.
 func Read(t tree.Tree, p self.Process, c Container) Memory {
 	m := Memory{tree: t, uid: p.UID}
-	if c.Netns != "" && p.Trusted() {
-		m.life = c.Netns + "." + c.Instance
-		if t.Pause("read", m.name(m.uid)) == nil {
-			m.Refresh()
-		}
+	if !c.Life.Known() || !p.Trusted() {
+		return m
+	}
+	m.life = c.Life
+	err := t.Pause("read", name(m.uid, m.life))
+	if err == nil {
+		m.Refresh()
 	}
 	return m
 }
@@ -62,34 +62,54 @@ func (m Memory) Path() string { return m.best.path }
 // Own returns where this user's memory is, believed or not, "" if there is none.
 func (m Memory) Own() string { return m.mine.path }
 
-func (m Memory) name(uid int) string {
-	return self.WrapperName + "." + strconv.Itoa(uid) + "." + m.life
-}
+// overflow is what files of unmapped users seem to belong to, unless somebody changed /proc/sys/kernel/overflowuid.
+const overflow = 65534
 
 // Refresh reads the memory again. It finds what can be believed: first what kubelet's chains said, then root's, then one's own.
 func (m *Memory) Refresh() {
 	m.best, m.mine = found{}, found{}
-	if m.life == "" {
+	if !m.life.Known() {
 		return
 	}
-	for _, uid := range slices.Compact([]int{0, m.uid}) {
-		for _, dir := range Dirs(uid) {
-			f, ok := m.read(programs.Join(dir, m.name(uid)), uid, m.life)
-			if !ok || f.id == m.void || uid == overflow && !mapsAll() || m.usable(dir, uid) != nil {
-				continue
-			}
-			if uid == m.uid && m.mine.path == "" {
-				m.mine = f
-			}
-			if f.state == Blind && uid != m.uid || f.state == Unbound {
-				continue // what root could not see binds nobody else
-			}
-			if m.best.path == "" || byKubelet(f.Memory) && !byKubelet(m.best.Memory) {
-				m.best = f
-			}
-			break // it was made in the first place that would have it
+	own := m.links(m.uid)
+	if len(own) > 0 {
+		m.mine = own[0]
+	}
+	best := m.believed(own)
+	if m.uid != 0 {
+		roots := m.believed(m.links(0))
+		if roots.path != "" && (byKubelet(roots.Memory) || !byKubelet(best.Memory)) {
+			best = roots
 		}
 	}
+	best.Pending = best.maker.atWork()
+	m.best = best
+}
+
+// links returns a user's memories, in the order of the directories. It was made in the first one that would have it.
+func (m *Memory) links(uid int) (all []found) {
+	if uid == overflow && !MapsAll() {
+		return nil
+	}
+	for _, dir := range Dirs(uid) {
+		f, ok := m.read(programs.Join(dir, name(uid, m.life)), uid, m.life)
+		if ok && f.id != m.void && m.usable(dir, uid) == nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// believed returns the first of one user's memories that binds the user of m.
+func (m *Memory) believed(links []found) found {
+	for _, f := range links {
+		foreign := f.uid != m.uid
+		if f.state == Unbound || f.state == Blind && foreign { // what root could not see binds nobody else
+			continue
+		}
+		return f
+	}
+	return found{}
 }
 
 func byKubelet(r detect.Memory) bool { return r.Conclusive && r.Reason.Kubelet() }
@@ -102,22 +122,42 @@ func (m *Memory) Make(r detect.Memory, state string) error {
 	return m.create(r, state)
 }
 
+// create makes a link in the first directory that will have it, or finds the one that another call has made faster.
 func (m *Memory) create(r detect.Memory, state string) error {
 	err := errors.New("there is no place for a memory")
+	if !m.life.Known() {
+		return err
+	}
+	target := m.target(r, state)
 	for _, dir := range Dirs(m.uid) {
-		if m.life == "" || m.usable(dir, m.uid) != nil {
+		if m.usable(dir, m.uid) != nil {
 			continue
 		}
-		path := programs.Join(dir, m.name(m.uid))
-		err = m.tree.Symlink(m.target(r, state), path)
-		if errors.Is(err, unix.EEXIST) && m.mine.path == path && m.mine.state == Unbound && state != Unbound {
-			err = m.tree.ReplaceUnlocked(path, m.target(r, state)) // it binds nobody
+		path := programs.Join(dir, name(m.uid, m.life))
+		err = m.tree.Symlink(target, path)
+		if errors.Is(err, unix.EEXIST) {
+			err = m.takeOver(path, target, state)
 		}
-		if m.Refresh(); err == nil || m.mine.path != "" { // this, or what another call made faster
+		m.Refresh()
+		if err == nil || m.mine.path != "" {
 			return nil
 		}
 	}
 	return err
+}
+
+// takeOver puts a link in place of what binds nobody: a mark of this user, or what another user has put under this user's name. In
+// a sticky directory only root can do the latter. It fails with EEXIST if what is there stays.
+func (m *Memory) takeOver(path, target, state string) error {
+	if m.mine.path == path && m.mine.state == Unbound && state != Unbound {
+		return m.tree.ReplaceUnlocked(path, target)
+	}
+	foreign := func(st unix.Stat_t) bool { return int(st.Uid) != m.uid }
+	st, err := m.tree.Lstat(path)
+	if err != nil || !foreign(st) {
+		return unix.EEXIST
+	}
+	return m.tree.Displace(path, target, foreign)
 }
 
 // Set remembers an answer, whatever is remembered now.
@@ -125,18 +165,30 @@ func (m *Memory) Set(r detect.Memory) error {
 	if m.best.path != m.mine.path && m.Mode() != r.Mode && !byKubelet(r) {
 		return ErrRoots // so it would not be believed
 	}
-	var err error
-	if m.mine.path == "" {
-		err = m.create(r, Guess)
-	}
-	// There is no path if the memory cannot be read, or if somebody has just removed it.
-	if now := m.mine; now.path != "" && err == nil && (now.Mode != r.Mode || now.Reason != r.Reason || now.Conclusive != r.Conclusive) {
-		err = m.tree.ReplaceUnlocked(now.path, m.target(r, Guess))
-		m.Refresh()
-	}
+	err := m.write(r)
 	if err == nil && m.Mode() != r.Mode {
-		err = ErrRoots
+		return ErrRoots
 	}
+	return err
+}
+
+// write makes this user's memory say an answer.
+func (m *Memory) write(r detect.Memory) error {
+	if m.mine.path == "" {
+		err := m.create(r, Guess)
+		if err != nil {
+			return err
+		}
+	}
+	now := m.mine
+	if now.path == "" { // it cannot be read, or somebody has just removed it
+		return nil
+	}
+	if now.Mode == r.Mode && now.Reason == r.Reason && now.Conclusive == r.Conclusive {
+		return nil
+	}
+	err := m.tree.ReplaceUnlocked(now.path, m.target(r, Guess))
+	m.Refresh()
 	return err
 }
 
@@ -145,7 +197,8 @@ func (m *Memory) Set(r detect.Memory) error {
 func (m *Memory) Renew() {
 	m.void = m.best.id
 	if m.best.path == m.mine.path && m.best.path != "" {
-		if st, err := m.tree.Lstat(m.best.path); err == nil && tree.IDOf(st) == m.void {
+		st, err := m.tree.Lstat(m.best.path)
+		if err == nil && tree.IDOf(st) == m.void {
 			_ = m.tree.Unlink(m.best.path)
 		}
 	}
@@ -155,13 +208,10 @@ func (m *Memory) Renew() {
 // Forget removes the memory, and what shows that others have guessed, as far as this user may. It fails if something is left that is
 // believed, such as root's.
 func (m *Memory) Forget() error {
-	for _, mark := range m.marks() {
-		if mark.path != m.mine.path {
-			_ = m.tree.Unlink(mark.path) // another user's, which binds nobody here
-		}
-	}
+	m.forgetMarks()
 	for m.mine.path != "" {
-		if err := m.tree.Unlink(m.mine.path); err != nil && !errors.Is(err, unix.ENOENT) {
+		err := m.tree.Unlink(m.mine.path)
+		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 		m.Refresh() // there may be another in the next directory

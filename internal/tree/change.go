@@ -4,6 +4,7 @@
 package tree
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -78,6 +79,48 @@ func (t Tree) ReplaceUnlocked(link, target string) error {
 // renamed.
 func Temporary(link, suffix string) string {
 	return programs.Join(programs.Dir(link), "."+programs.Base(link)+"."+suffix)
+}
+
+// Displace puts a symlink where something stands that may go, in one step, and removes that. What stands there may have become
+// something else meanwhile, such as what another call has put there: then that is put back. Others can write to the directory, so the
+// temporary name may be taken; a directory that is not empty stays under it.
+func (t Tree) Displace(path, target string, mayGo func(unix.Stat_t) bool) error {
+	suffix := strconv.Itoa(os.Getpid()) + "." + strconv.FormatInt(time.Now().UnixNano(), 36)
+	temporary := Temporary(path, suffix)
+	err := t.Symlink(target, temporary)
+	if err != nil {
+		return err
+	}
+	err = t.exchange(temporary, path)
+	if err != nil {
+		_ = t.Unlink(temporary)
+		return err
+	}
+	st, err := t.Lstat(temporary)
+	if err != nil || !mayGo(st) {
+		err = cmp.Or(t.exchange(temporary, path), error(unix.EEXIST))
+		_ = t.Unlink(temporary)
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		_ = t.removeDirectory(temporary)
+		return nil
+	}
+	return t.Unlink(temporary)
+}
+
+// exchange swaps two entries of a directory.
+func (t Tree) exchange(one, other string) error {
+	return t.change("exchange", other, func(dir int, name string) error {
+		return t.at(one, false, func(old int, one string) error {
+			return unix.Renameat2(old, one, dir, name, unix.RENAME_EXCHANGE)
+		})
+	})
+}
+
+// removeDirectory removes an empty directory.
+func (t Tree) removeDirectory(path string) error {
+	return t.change("rmdir", path, func(dir int, path string) error { return unix.Unlinkat(dir, path, unix.AT_REMOVEDIR) })
 }
 
 func (t Tree) replace(link, target string, suffixes ...string) (err error) {

@@ -173,16 +173,28 @@ func (t Tree) Readlink(path string) (target string, err error) {
 	return target, err
 }
 
-// List returns the names in a directory, none if it cannot be read.
-func (t Tree) List(dir string) []string {
+// Scan shows the names in a directory to visit until that returns false. It reads a few of them at a time, for anybody may have put
+// any number there.
+func (t Tree) Scan(dir string, visit func(name string) bool) error {
 	fd, err := t.open(dir, unix.O_DIRECTORY)
 	if err != nil {
-		return nil
+		return err
 	}
-	f := os.NewFile(uintptr(fd), dir)
-	defer f.Close()
-	names, _ := f.Readdirnames(-1)
-	return names
+	defer unix.Close(fd)
+	buf := make([]byte, 4096)
+	var names []string
+	for {
+		n, err := unix.ReadDirent(fd, buf)
+		if n <= 0 {
+			return err
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names[:0])
+		for _, name := range names {
+			if !visit(name) {
+				return nil
+			}
+		}
+	}
 }
 
 // Access reports whether the effective user may do this, as access(2) would for the real one.

@@ -1,0 +1,39 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"strings"
+	"testing"
+)
+
+// A count that only somebody's guess makes doubtful is worth remembering, close as it is. One that is a guess anyhow is so only where
+// it is clear.
+func TestDoubt(t *testing.T) {
+	evidence := unasked()
+	for i, n := range []int{5, 0, 3, 0} {
+		evidence[i] = Evidence{Backend: evidence[i].Backend, Family: evidence[i].Family, Hint: No, Canary: No, Rules: exactly(n)}
+	}
+	count := Query{}.result(evidence)
+	if !count.Conclusive || count.Doubt("").Doubted() || !count.Doubt("").Conclusive {
+		t.Fatalf("nobody guessed: got %+v", count)
+	}
+	doubted := count.Doubt("/dev/shm/a\nb")
+	if doubted.Conclusive || !doubted.Doubted() || doubted.Memorable() != nil || doubted.Mode != NFT {
+		t.Errorf("got %+v, %v", doubted, doubted.Memorable())
+	}
+	if why := doubted.Uncertainty(); !strings.Contains(why, `"/dev/shm/a\nb"`) {
+		t.Errorf("got %q", why)
+	}
+	evidence[2].Rules.Max = Unbounded
+	close := Query{}.result(evidence).Doubt("a link")
+	if close.Conclusive || close.Doubted() || close.Memorable() == nil {
+		t.Errorf("unknown rules: got %+v, %v", close, close.Memorable())
+	}
+	evidence[0].Hint = Yes
+	kubelet := Query{}.result(evidence).Doubt("a link")
+	if !kubelet.Conclusive || kubelet.Doubted() {
+		t.Errorf("kubelet: got %+v", kubelet)
+	}
+}

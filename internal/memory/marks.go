@@ -1,0 +1,91 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// A mark is a link of anybody, in this network namespace and boot, that is no certain answer: rules of its backend may be of that
+// making. Whether its owner could have written any cannot be known: a process may have had CAP_NET_ADMIN whoever it ran as.
+
+// Everybody can put links into a shared directory, so only so many entries are read. There are fewer in any container that is not
+// under attack.
+const (
+	mostEntries   = 4096
+	mostForgotten = 1 << 20 // by Forget, which somebody waits for
+)
+
+// Answer answers a query about the host. Whether anybody guessed matters only to a certain count, so that is looked up only then.
+func (m Memory) Answer(q detect.Query) detect.Result {
+	r := q.Run()
+	if r.Reason != detect.RuleCount || !r.Conclusive {
+		return r
+	}
+	return r.Doubt(m.Guessed(r.Mode))
+}
+
+// Guessed returns where it shows that anybody in this network namespace, in this life of a container or an earlier one, chose a
+// backend without certain evidence, "" if it does not: the rules of that backend may be of that making. "" stands for any backend.
+// Where more is in a directory than is read, somebody may have done so.
+func (m Memory) Guessed(mode detect.Mode) (where string) {
+	for _, dir := range Dirs(0) {
+		err := m.eachMark(dir, mostEntries, func(mark found) bool {
+			if mode == "" || mark.Mode == mode {
+				where = mark.path
+			}
+			return where == ""
+		})
+		switch {
+		case where != "":
+			return where
+		case err != nil:
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// eachMark shows the marks in a directory to visit until that returns false. It fails if there may be others.
+func (m Memory) eachMark(dir string, most int, visit func(found) bool) error {
+	if !m.life.Known() {
+		return nil
+	}
+	entries := 0
+	err := m.tree.Scan(dir, func(entry string) bool {
+		entries++
+		uid, about, ours := parseName(entry)
+		if entries > most || !ours || !about.sameNamespace(m.life) {
+			return entries <= most
+		}
+		mark, ok := m.read(programs.Join(dir, entry), uid, about)
+		return !ok || mark.Conclusive || visit(mark)
+	})
+	switch {
+	case entries > most:
+		return fmt.Errorf("%s has more than %d entries", dir, most)
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
+		return nil
+	default:
+		return err
+	}
+}
+
+// forgetMarks removes what shows that others have guessed, as far as this user may.
+func (m Memory) forgetMarks() {
+	for _, dir := range Dirs(0) {
+		_ = m.eachMark(dir, mostForgotten, func(mark found) bool {
+			if mark.path != m.mine.path {
+				_ = m.tree.Unlink(mark.path) // another user's, which binds nobody here
+			}
+			return true
+		})
+	}
+}

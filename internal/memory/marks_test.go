@@ -1,0 +1,81 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+)
+
+// fill puts many entries into a directory.
+func (f *fake) fill(dir string, entries int) {
+	for i := range entries {
+		f.check(os.Symlink("nft", f.real(fmt.Sprintf("%s/%d", dir, i))))
+	}
+}
+
+// Of a crowd, only so much is read: somebody may have guessed. That is not asked of what is about another namespace.
+func TestTooManyEntries(t *testing.T) {
+	f := newFake(t)
+	f.fill("/dev/shm", mostEntries-1)
+	if got := f.read().Guessed(detect.NFT); got != "" {
+		t.Errorf("nobody guessed: got %q", got)
+	}
+	f.check(os.Symlink("nft", f.real("/dev/shm/one"))) // the last one that is read
+	if got := f.read().Guessed(detect.NFT); got != "" {
+		t.Errorf("as many as are read: got %q", got)
+	}
+	f.check(os.Symlink("nft", f.real("/dev/shm/two")))
+	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy, ""} {
+		if got := f.read().Guessed(mode); got != fmt.Sprintf("/dev/shm has more than %d entries", mostEntries) {
+			t.Errorf("%q: got %q", mode, got)
+		}
+	}
+	nowhere := Read(f.t, f.p, Container{})
+	if got := nowhere.Guessed(""); got != "" {
+		t.Errorf("an unknown container: got %q", got)
+	}
+}
+
+// Reset removes all marks, however many there are.
+func TestForgetCrowd(t *testing.T) {
+	f := newFake(t)
+	for start := range mostEntries + 1 {
+		about := Life{Netns: thisLife.Netns, Start: fmt.Sprint(start), Boot: thisLife.Boot}
+		f.check(os.Symlink("nft", f.real("/dev/shm/"+name(f.p.UID, about))))
+	}
+	m := f.read()
+	if got := m.Guessed(""); !strings.HasPrefix(got, "/dev/shm/"+self.WrapperName) {
+		t.Errorf("before: got %q", got)
+	}
+	if err := m.Forget(); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Guessed(""); got != "" {
+		t.Errorf("after: got %q", got)
+	}
+}
+
+// Of a directory that cannot be listed, it is not known whether somebody guessed; in one that does not exist, nobody did.
+func TestUnlisted(t *testing.T) {
+	f := newFake(t)
+	f.check(os.RemoveAll(f.real("/run")))
+	if got := f.read().Guessed(""); got != "" {
+		t.Errorf("no /run: got %q", got)
+	}
+	f.check(os.WriteFile(f.real("/run"), nil, 0o644))
+	if got := f.read().Guessed(""); got != "" {
+		t.Errorf("a file: got %q", got)
+	}
+	f.check(os.Remove(f.real("/run")))
+	f.check(os.Symlink("run", f.real("/run")))
+	if got := f.read().Guessed(""); !strings.Contains(got, "too many levels") {
+		t.Errorf("a loop: got %q", got)
+	}
+}
