@@ -127,6 +127,7 @@ lint: vet
 	go run $(STATICCHECK) -tags $(TAGS) ./...
 	@for module in $(MODULES); do (cd $$module && go mod tidy -diff && go run $(STATICCHECK) ./...); done
 	go run $(ACTIONLINT)
+	go run ./test/style
 	test/prose/check.sh
 	$(TOOK)
 
