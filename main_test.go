@@ -14,8 +14,9 @@ const module = "github.com/iptables-wrappers/iptables-wrappers"
 
 // What each package may import of ours. What is not listed imports nothing of ours.
 var mayImport = map[string][]string{
-	"":                  {"internal/call", "internal/command", "internal/process"},
-	"internal/call":     {"detect", "exec", "internal/layout", "internal/memory", "internal/process", "internal/programs", "internal/self", "internal/tree"},
+	"": {"internal/call", "internal/command", "internal/process"},
+	"internal/call": {"detect", "exec", "internal/layout", "internal/memory", "internal/process",
+		"internal/programs", "internal/self", "internal/tree"},
 	"exec":              {"detect", "internal/process", "internal/programs", "internal/tree"},
 	"internal/programs": {"detect"},
 	"internal/tree":     {"detect", "internal/programs"},
@@ -24,14 +25,17 @@ var mayImport = map[string][]string{
 	"internal/layout":   {"detect", "internal/memory", "internal/programs", "internal/self", "internal/tree"},
 	"internal/here":     {"detect", "internal/layout", "internal/memory", "internal/programs"},
 	"internal/install":  {"detect", "internal/layout", "internal/programs", "internal/self", "internal/tree"},
-	"internal/doctor":   {"detect", "internal/here", "internal/install", "internal/layout", "internal/memory", "internal/programs", "internal/self", "internal/tree"},
-	"internal/command":  {"detect", "internal/doctor", "internal/here", "internal/install", "internal/layout", "internal/memory", "internal/process", "internal/programs", "internal/self", "internal/tree"},
+	"internal/doctor": {"detect", "internal/here", "internal/install", "internal/layout", "internal/memory",
+		"internal/programs", "internal/self", "internal/tree"},
+	"internal/command": {"detect", "internal/doctor", "internal/here", "internal/install", "internal/layout",
+		"internal/memory", "internal/process", "internal/programs", "internal/self", "internal/tree"},
 }
 
 // imports returns the direct imports of each of our packages, or all of them.
 func imports(t *testing.T, template string) map[string][]string {
 	t.Helper()
-	output, err := exec.Command("go", "list", "-f", "{{.ImportPath}} "+template, ".", "./detect", "./exec", "./internal/...").Output()
+	output, err := exec.Command("go", "list", "-f", "{{.ImportPath}} "+template, ".", "./detect", "./exec",
+		"./internal/...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +47,8 @@ func imports(t *testing.T, template string) map[string][]string {
 	return all
 }
 
-// One way through: main, detect, exec. Only the command line knows its library, and nothing on a wrapped call's way brings
-// in what a wrapped call does not need.
+// One way through: main, detect, exec. Only the command line knows its library, and nothing on a wrapped call's way
+// brings in what a wrapped call does not need.
 func TestImports(t *testing.T) {
 	for from, direct := range imports(t, `{{join .Imports " "}}`) {
 		for _, to := range direct {

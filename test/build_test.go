@@ -16,12 +16,13 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The modules that go.mod requires are those that docs/security.md gives a reason for, so is what is linked in, and what the
-// page calls "tests only" is not: every call pays for what is.
+// The modules that go.mod requires are those that docs/security.md gives a reason for, so is what is linked in, and
+// what the page calls "tests only" is not: every call pays for what is.
 func TestDependencies(t *testing.T) {
 	page := read(t, "../docs/security.md")
 	rows := map[string]bool{} // whether it is linked in
-	for _, row := range regexp.MustCompile(`(?m)^\| ([a-z0-9.]+/\S+) \| (tests only)?`).FindAllStringSubmatch(page, -1) {
+	reasons := regexp.MustCompile(`(?m)^\| ([a-z0-9.]+/\S+) \| (tests only)?`)
+	for _, row := range reasons.FindAllStringSubmatch(page, -1) {
 		rows[row[1]] = row[2] == ""
 	}
 	info, err := buildinfo.ReadFile(os.Getenv(host.WrapperVariable))
@@ -68,8 +69,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// A workflow runs make targets, and actions that are pinned by digest. Only GitHub can do what the actions do: check out, and
-// attest provenance.
+// A workflow runs make targets, and actions that are pinned by digest. Only GitHub can do what the actions do: check
+// out, and attest provenance.
 func TestWorkflows(t *testing.T) {
 	makefile := read(t, "../Makefile")
 	files, err := filepath.Glob("../.github/workflows/*.yml")
@@ -78,7 +79,8 @@ func TestWorkflows(t *testing.T) {
 	}
 	toolchain := regexp.MustCompile(`\ntoolchain (\S+)`).FindStringSubmatch(read(t, "../go.mod"))[1]
 	action := regexp.MustCompile(`^actions/(checkout|attest-build-provenance)@[0-9a-f]{40} # v`)
-	target := regexp.MustCompile(`^(?:sudo (?:--preserve-env=\w+ )?env "PATH=\$PATH" )?make (\w+)(?: VERSION="\$GITHUB_REF_NAME")?$`)
+	target := regexp.MustCompile(`^(?:sudo (?:--preserve-env=\w+ )?env "PATH=\$PATH" )?` +
+		`make (\w+)(?: VERSION="\$GITHUB_REF_NAME")?$`)
 	for _, file := range files {
 		text := read(t, file)
 		if !strings.Contains(text, "\npermissions: {}\n") {

@@ -13,8 +13,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// FuzzCall gives the wrapper any arguments and any environment: what reaches the program is the same to the last byte, or
-// the call makes no sense because of the wrapper's own variable, and one line says so.
+// FuzzCall gives the wrapper any arguments and any environment: what reaches the program is the same to the last byte,
+// or the call makes no sense because of the wrapper's own variable, and one line says so.
 func FuzzCall(f *testing.F) {
 	dir := f.TempDir()
 	host.Run(f, "go", "build", "-o", filepath.Join(dir, "xtables-nft-multi"), "./printer")
@@ -25,7 +25,8 @@ func FuzzCall(f *testing.F) {
 	host.PutWrapper(f, wrapper)
 	f.Add([]byte("-t\x00nat\x00-S"), []byte("PATH=/bin\x00A=1\x00A=2\x00\x00no-equals-sign\x00=odd\x00LANG=\xff"))
 	f.Add([]byte(""), []byte(""))
-	f.Add([]byte("--\x00\x00\x00--version"), []byte("IPTABLES_WRAPPER_MODE=legacy\x00LD_PRELOAD=/x\x00GODEBUG=inittrace=0\x00GOTRACEBACK=crash"))
+	f.Add([]byte("--\x00\x00\x00--version"),
+		[]byte("IPTABLES_WRAPPER_MODE=legacy\x00LD_PRELOAD=/x\x00GODEBUG=inittrace=0\x00GOTRACEBACK=crash"))
 	f.Add([]byte("detect"), []byte("IPTABLES_WRAPPER_MODE=both"))
 	f.Add([]byte("x"), []byte("IPTABLES_WRAPPER_DEBUG=1\x00IPTABLES_WRAPPER_MODE=auto\x00IPTABLES_WRAPPER_MODE=bad"))
 	f.Fuzz(func(t *testing.T, args, environment []byte) {
@@ -57,14 +58,16 @@ func FuzzCall(f *testing.F) {
 		// exec.Cmd would leave out what stands twice.
 		stdout, stderr, status := start(t, cmd.Path, cmd.Args, cmd.Env)
 		if mode != "nft" && mode != "legacy" {
-			if status != 2 || stdout != "" || !strings.HasPrefix(stderr, "iptables-wrapper: ") || strings.Count(stderr, "\n") != 1 {
+			if status != 2 || stdout != "" || !strings.HasPrefix(stderr, "iptables-wrapper: ") ||
+				strings.Count(stderr, "\n") != 1 {
 				t.Fatalf("IPTABLES_WRAPPER_MODE=%q: status %d, stdout %q, stderr %q", mode, status, stdout, stderr)
 			}
 			return
 		}
 		want := strings.Join(cmd.Args, "\x00") + "\x00\x00end\x00" + strings.Join(cmd.Env, "\x00") + "\x00\x00end\x00"
 		if status != 0 || stdout != want || stderr != "" && !debug {
-			t.Fatalf("args %q, environment %q: status %d, stderr %q, got\n%q, want\n%q", cmd.Args, cmd.Env, status, stderr, stdout, want)
+			t.Fatalf("args %q, environment %q: status %d, stderr %q, got\n%q, want\n%q", cmd.Args, cmd.Env, status,
+				stderr, stdout, want)
 		}
 	})
 }
@@ -79,7 +82,10 @@ func start(t *testing.T, path string, args, environment []string) (stdout, stder
 		defer file.Close()
 		files[i] = file
 	}
-	process, err := os.StartProcess(path, args, &os.ProcAttr{Env: environment, Files: []*os.File{nil, files[0], files[1]}})
+	process, err := os.StartProcess(path, args, &os.ProcAttr{
+		Env:   environment,
+		Files: []*os.File{nil, files[0], files[1]},
+	})
 	host.Check(t, err)
 	state, err := process.Wait()
 	host.Check(t, err)

@@ -31,7 +31,8 @@ func TestWrapperPath(t *testing.T) {
 			}
 			file := filepath.Join(t.TempDir(), "trace")
 			host.Run(t, "strace", "-f", "-s", "200", "-o", file, "iptables", "--version")
-			calls, _, becomes := strings.Cut(read(t, file), ` execve("/usr/sbin/xtables-`+mode+`-multi", ["iptables", "--version"]`)
+			calls, _, becomes := strings.Cut(read(t, file),
+				` execve("/usr/sbin/xtables-`+mode+`-multi", ["iptables", "--version"]`)
 			if !becomes || strings.Count(calls, " execve(") != 1 {
 				t.Errorf("it does not become the program: %s", calls)
 			}
@@ -62,9 +63,9 @@ func TestWrapperPath(t *testing.T) {
 	}
 }
 
-// What packages do before a wrapped call costs every call. The init function of internal/call runs it before the packages of
-// the command line are initialized, and until then the packages of this module allocate nothing: one error that fmt.Errorf
-// made as the value of a variable cost 13 page faults. What is left is in docs/evidence/benchmarks.md.
+// What packages do before a wrapped call costs every call. The init function of internal/call runs it before the
+// packages of the command line are initialized, and until then the packages of this module allocate nothing: one error
+// that fmt.Errorf made as the value of a variable cost 13 page faults. What is left is in docs/evidence/benchmarks.md.
 func TestEarly(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -76,7 +77,8 @@ func TestEarly(t *testing.T) {
 		for line := range strings.Lines(string(trace)) {
 			name, _, _ := strings.Cut(strings.TrimPrefix(line, "init "), " ")
 			packages = append(packages, name)
-			if command == "iptables" && strings.Contains(name, "/iptables-wrappers/") && !strings.HasSuffix(line, " 0 allocs\n") {
+			if command == "iptables" && strings.Contains(name, "/iptables-wrappers/") &&
+				!strings.HasSuffix(line, " 0 allocs\n") {
 				t.Errorf("before a wrapped call: %s", line)
 			}
 		}
@@ -96,8 +98,8 @@ var moments = []struct{ doc, call string }{
 	{"when it asks the kernel", "socket"},
 }
 
-// A signal at any moment of a wrapped call does what it does to iptables: it ends the process without a word, unless the
-// caller ignores or blocks it. The Go runtime would swallow some and print a traceback for others.
+// A signal at any moment of a wrapped call does what it does to iptables: it ends the process without a word, unless
+// the caller ignores or blocks it. The Go runtime would swallow some and print a traceback for others.
 func TestSignalAtStart(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -113,18 +115,20 @@ func TestSignalAtStart(t *testing.T) {
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		_ = cmd.Run()
-		return cmd.ProcessState.Sys().(syscall.WaitStatus), stderr.String(), strings.Contains(host.Run(t, "cat", file), moment+"(")
+		return cmd.ProcessState.Sys().(syscall.WaitStatus), stderr.String(),
+			strings.Contains(host.Run(t, "cat", file), moment+"(")
 	}
 	const iptables = "/usr/sbin/iptables"
 	for _, moment := range moments {
 		for _, signal := range []unix.Signal{
-			unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGUSR1,
-			unix.SIGSEGV, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM, unix.SIGTERM, unix.SIGSTKFLT, unix.SIGXCPU, unix.SIGXFSZ,
-			unix.SIGVTALRM, unix.SIGPROF, unix.SIGIO, unix.SIGPWR, unix.SIGSYS, 34, 40, 64,
+			unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE,
+			unix.SIGUSR1, unix.SIGSEGV, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM, unix.SIGTERM, unix.SIGSTKFLT,
+			unix.SIGXCPU, unix.SIGXFSZ, unix.SIGVTALRM, unix.SIGPROF, unix.SIGIO, unix.SIGPWR, unix.SIGSYS, 34, 40, 64,
 		} {
 			ws, stderr, sent := send(iptables, signal, moment.call)
 			if !sent || !ws.Signaled() || ws.Signal() != signal || stderr != "" {
-				t.Errorf("%v %s: sent %v, signal %v, status %d, %q", signal, moment.doc, sent, ws.Signal(), ws.ExitStatus(), stderr)
+				t.Errorf("%v %s: sent %v, signal %v, status %d, %q", signal, moment.doc, sent, ws.Signal(),
+					ws.ExitStatus(), stderr)
 			}
 		}
 		for _, signal := range []unix.Signal{unix.SIGCHLD, unix.SIGCONT, unix.SIGURG, unix.SIGWINCH} {
@@ -132,11 +136,15 @@ func TestSignalAtStart(t *testing.T) {
 				t.Errorf("%v %s: sent %v, ended with %#x, %q", signal, moment.doc, sent, ws, stderr)
 			}
 		}
-		for _, signal := range []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGPIPE, unix.SIGTERM, unix.SIGIO, 64} {
+		for _, signal := range []unix.Signal{
+			unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGPIPE, unix.SIGTERM, unix.SIGIO, 64,
+		} {
 			for _, how := range []string{"ignore", "block"} {
-				ws, stderr, sent := send(iptables, signal, moment.call, "env", fmt.Sprintf("--%s-signal=%d", how, signal))
+				ws, stderr, sent := send(iptables, signal, moment.call, "env",
+					fmt.Sprintf("--%s-signal=%d", how, signal))
 				if !sent || ws != 0 || stderr != "" {
-					t.Errorf("%v, with env --%s-signal, %s: sent %v, ended with %#x, %q", signal, how, moment.doc, sent, ws, stderr)
+					t.Errorf("%v, with env --%s-signal, %s: sent %v, ended with %#x, %q", signal, how, moment.doc, sent,
+						ws, stderr)
 				}
 			}
 		}
@@ -151,7 +159,10 @@ func TestGoIptables(t *testing.T) {
 			protocol iptables.Protocol
 			name     string
 			address  string
-		}{{iptables.ProtocolIPv4, "iptables", "192.0.2.1/32"}, {iptables.ProtocolIPv6, "ip6tables", "2001:db8::1/128"}} {
+		}{
+			{iptables.ProtocolIPv4, "iptables", "192.0.2.1/32"},
+			{iptables.ProtocolIPv6, "ip6tables", "2001:db8::1/128"},
+		} {
 			c, err := iptables.New(iptables.IPFamily(family.protocol), iptables.Path("/usr/sbin/"+family.name))
 			host.Check(t, err)
 			if ok, err := c.ChainExists("filter", "CNI-TEST"); ok || err != nil {

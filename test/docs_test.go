@@ -14,8 +14,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// Each indented line of a page that begins with "$ " is run, in order, and must print the indented lines below it. What a
-// page needs before is in comments that begin with "run:". With -update the output is written into the page instead.
+// Each indented line of a page that begins with "$ " is run, in order, and must print the indented lines below it. What
+// a page needs before is in comments that begin with "run:". With -update the output is written into the page instead.
 func TestDocs(t *testing.T) {
 	for _, page := range []string{
 		"../README.md", "../docs/adopting.md", "../docs/install.md", "../docs/troubleshooting.md", "../docs/how-it-works.md",

@@ -16,24 +16,27 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// errnos are those with which calls fail, whether their man pages have them or not. Not among them are EPROTONOSUPPORT for a
-// socket and ENOENT for a file, which are answers.
+// errnos are those with which calls fail, whether their man pages have them or not. Not among them are EPROTONOSUPPORT
+// for a socket and ENOENT for a file, which are answers.
 var errnos = strings.Fields("EIO ENOSPC EACCES EPERM EMFILE ENOMEM EINTR EAGAIN EROFS EINVAL ELOOP")
 
 // spared are calls that have no errors of their own, that only print, or that Go's runtime makes when it needs them.
-var spared = strings.Fields(`geteuid getuid getegid getgid rt_sigaction sigaltstack close exit_group uname getrandom sched_getaffinity
-	arch_prctl write fcntl futex mmap madvise munmap clone clone3 nanosleep sched_yield rt_sigreturn rt_sigprocmask tgkill getpid gettid
+var spared = strings.Fields(`
+	geteuid getuid getegid getgid rt_sigaction sigaltstack close exit_group uname getrandom sched_getaffinity
+	arch_prctl write fcntl futex mmap madvise munmap clone clone3 nanosleep sched_yield
+	rt_sigreturn rt_sigprocmask tgkill getpid gettid
 	prctl epoll_create1 epoll_pwait epoll_ctl eventfd2 prlimit64`)
 
-// changing are the calls that change something, and the last one. A process that is killed before any other call leaves behind
-// what it would before the next of these.
+// changing are the calls that change something, and the last one. A process that is killed before any other call leaves
+// behind what it would before the next of these.
 var changing = strings.Fields("symlinkat linkat renameat unlinkat execve")
 
 // asking are those by which a backend is asked. If one fails, the guess may be the other backend; it is never kept.
 var asking = strings.Fields("socket sendto recvfrom getsockopt openat read")
 
-// Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" each fourth. Whatever fails, the right program runs
-// or one line says why not; no name is broken; there are never two backends; and the next call is as good as the first.
+// Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" each fourth.
+// Whatever fails, the right program runs or one line says why not; no name is broken; there are never two backends; and
+// the next call is as good as the first.
 func TestFaults(t *testing.T) {
 	inScenes(t, func(t *testing.T, s *scene) {
 		calls := slices.Compact(slices.Sorted(slices.Values(s.strike(t, "all", "").calls)))
@@ -44,7 +47,8 @@ func TestFaults(t *testing.T) {
 					failed++
 					errno := errnos[failed%len(errnos)]
 					e := s.strike(t, call, fmt.Sprintf("error=%s:when=%d", errno, when))
-					if struck = struck && e.struck != ""; !struck {
+					struck = struck && e.struck != ""
+					if !struck {
 						break
 					}
 					wrong := append(s.judge(t, call, e), s.check(t)...)
@@ -61,8 +65,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// A process is killed before each of its system calls that change something. At every such instant each name works, there are
-// not two backends, and the next call or command is as good as the first.
+// A process is killed before each of its system calls that change something. At every such instant each name works,
+// there are not two backends, and the next call or command is as good as the first.
 func TestKilledAtEachCall(t *testing.T) {
 	inScenes(t, func(t *testing.T, s *scene) {
 		killed := 0
@@ -98,7 +102,8 @@ type ended struct {
 	program        string   // what it became
 }
 
-// strike runs the scene's command once. One of its calls fails or kills it, unless there are not so many of them in this run.
+// strike runs the scene's command once. One of its calls fails or kills it, unless there are not so many of them in
+// this run.
 func (s *scene) strike(t *testing.T, call, how string) (e ended) {
 	t.Helper()
 	s.restore(t)
@@ -126,7 +131,8 @@ func (s *scene) strike(t *testing.T, call, how string) (e ended) {
 			e.program = filepath.Base(strings.Split(rest, `"`)[1])
 			return e // what fails later is not the wrapper's
 		}
-		if last = line; isCall {
+		last = line
+		if isCall {
 			e.calls = append(e.calls, name)
 		}
 	}
@@ -151,7 +157,8 @@ func (s *scene) judge(t *testing.T, failed string, e ended) (wrong []string) {
 	case s.isCommand() && e.status == 0 && (s.mode == "" || switched == len(names) || memory == s.mode):
 	case s.isCommand() && e.status == 1 && said:
 	case ran && strings.Contains(e.program, "-"+s.mode) && (free || memory == s.mode):
-	case ran && switched == 0 && (slices.Contains(asking, failed) || s.guess) && (free || strings.Contains(e.program, "-"+memory)):
+	case ran && switched == 0 && (slices.Contains(asking, failed) || s.guess) &&
+		(free || strings.Contains(e.program, "-"+memory)):
 	case (e.status == 126 || e.status == 127) && e.stdout == "" && said && switched == 0:
 	default:
 		wrong = append(wrong, fmt.Sprintf("an unexpected end, %d names switched, %q remembered", switched, memory))
@@ -183,8 +190,8 @@ func (s *scene) check(t *testing.T) (wrong []string) {
 	return wrong
 }
 
-// recovers returns what is wrong with the calls after a disturbed one. Each must be as good as if nothing had happened, and
-// nothing must be left behind for ever.
+// recovers returns what is wrong with the calls after a disturbed one. Each must be as good as if nothing had happened,
+// and nothing must be left behind for ever.
 func (s *scene) recovers(t *testing.T) (wrong []string) {
 	t.Helper()
 	if s.isCommand() {
@@ -199,10 +206,13 @@ func (s *scene) recovers(t *testing.T) (wrong []string) {
 	wrong = append(wrong, s.check(t)...)
 	if left := litter(t); len(left) > 0 {
 		// Nothing was moved because the memory is enough. What moves the links also uses up what a killed process left.
-		if output, err := exec.Command("sh", "-c", "iptables-wrapper select --mode legacy && iptables-wrapper select --mode nft").CombinedOutput(); err != nil {
+		output, err := exec.Command("sh", "-c",
+			"iptables-wrapper select --mode legacy && iptables-wrapper select --mode nft").CombinedOutput()
+		if err != nil {
 			wrong = append(wrong, fmt.Sprintf("select: %v, %s", err, output))
 		}
-		// A process that was killed while it replaced a memory leaves a link that nothing reads, until the container ends.
+		// A process that was killed while it replaced a memory leaves a link that nothing reads, until the container
+		// ends.
 		left = slices.DeleteFunc(litter(t), func(path string) bool { return filepath.Dir(path) == "/dev/shm" })
 		if len(left) > 0 {
 			wrong = append(wrong, fmt.Sprintf("left behind: %v", left))

@@ -50,7 +50,8 @@ func TestLinksOfPages(t *testing.T) {
 			}
 			if _, err := os.Stat(filepath.Join("..", target)); err != nil {
 				t.Errorf("%s: %v", name, err)
-			} else if other, isPage := all[target]; anchor != "" && (!isPage || !slices.Contains(anchors(other), anchor)) {
+			} else if other, isPage := all[target]; anchor != "" &&
+				(!isPage || !slices.Contains(anchors(other), anchor)) {
 				t.Errorf("%s: %s has no heading %q", name, target, anchor)
 			}
 			checked++
@@ -85,7 +86,8 @@ func TestDecisionTable(t *testing.T) {
 
 // Every option that a page gives to a command is in the command's help.
 func TestOptionsOnPages(t *testing.T) {
-	commands := regexp.MustCompile("iptables-wrapper (detect|doctor|install|select|reset)((?: --?[a-z-]+(?:[ =][^\\s`|;-][^\\s`|;]*)?)+)")
+	commands := regexp.MustCompile("iptables-wrapper (detect|doctor|install|select|reset)" +
+		"((?: --?[a-z-]+(?:[ =][^\\s`|;-][^\\s`|;]*)?)+)")
 	checked := 0
 	for name, text := range pages(t) {
 		for _, match := range commands.FindAllStringSubmatch(text, -1) {
@@ -104,8 +106,8 @@ func TestOptionsOnPages(t *testing.T) {
 	}
 }
 
-// Every test and script that docs/security.md and docs/evidence/comparison.md give as proof exists, and the README has the
-// conformance suite's numbers.
+// Every test and script that docs/security.md and docs/evidence/comparison.md give as proof exists, and the README has
+// the conformance suite's numbers.
 func TestProofs(t *testing.T) {
 	var tests strings.Builder
 	for _, pattern := range []string{"*_test.go", "*/*_test.go", "../*/*_test.go", "../internal/*/*_test.go"} {
@@ -117,14 +119,16 @@ func TestProofs(t *testing.T) {
 	const commands = " detect doctor install select reset xtables-nft-multi "
 	for _, page := range []string{"docs/security.md", "docs/evidence/comparison.md"} {
 		// A script is what stands alone between backquotes, or behind TestScript/, and is no option, path or command.
-		named := regexp.MustCompile("`(Test[A-Za-z]+)(?:/([a-z-]+))?`|`([a-z][a-z-]+)`").FindAllStringSubmatch(pages(t)[page], -1)
+		namedIn := regexp.MustCompile("`(Test[A-Za-z]+)(?:/([a-z-]+))?`|`([a-z][a-z-]+)`")
+		named := namedIn.FindAllStringSubmatch(pages(t)[page], -1)
 		for _, name := range named {
 			name[2] += name[3]
 			if name[1] != "" && !strings.Contains(tests.String(), "func "+name[1]+"(t *testing.T)") {
 				t.Errorf("%s: there is no test %s", page, name[1])
 			}
 			_, err := os.Stat("script/" + name[2] + ".txtar")
-			if name[2] != "" && err != nil && !strings.Contains(commands, " "+name[2]+" ") && !strings.HasPrefix(name[2], "iptables-") {
+			if name[2] != "" && err != nil && !strings.Contains(commands, " "+name[2]+" ") &&
+				!strings.HasPrefix(name[2], "iptables-") {
 				t.Errorf("%s: there is no script %s", page, name[2])
 			}
 		}
@@ -132,7 +136,8 @@ func TestProofs(t *testing.T) {
 			t.Errorf("%s names %d tests", page, len(named))
 		}
 	}
-	suite := regexp.MustCompile("Of ([0-9]+) situations, iptables-nft fails ([0-9]+) and `counts.sh` [0-9]+").FindStringSubmatch(pages(t)["docs/evidence/conformance.md"])
+	numbers := regexp.MustCompile("Of ([0-9]+) situations, iptables-nft fails ([0-9]+) and `counts.sh` [0-9]+")
+	suite := numbers.FindStringSubmatch(pages(t)["docs/evidence/conformance.md"])
 	if suite == nil {
 		t.Fatal("docs/evidence/conformance.md has no numbers")
 	}
@@ -149,7 +154,8 @@ func TestLibraryPage(t *testing.T) {
 	for _, file := range []string{"exec/example_test.go", "detect/example_test.go"} {
 		example := read(t, filepath.Join("..", file))
 		var functions []string
-		for _, function := range regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`).FindAllStringSubmatch(example, -1) {
+		bodies := regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`)
+		for _, function := range bodies.FindAllStringSubmatch(example, -1) {
 			functions = append(functions, regexp.MustCompile(`(?m)^\t`).ReplaceAllString(function[1], ""))
 		}
 		want = page.Replace(t, want, file, "```go\n"+strings.Join(functions, "```\n\n```go\n")+"```\n")

@@ -13,18 +13,20 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// Tables are replaced in a loop, by real iptables-restore runs, while the host is looked at: each answer is the right one,
-// conclusive, and without an error.
+// Tables are replaced in a loop, by real iptables-restore runs, while the host is looked at: each answer is the right
+// one, conclusive, and without an error.
 func TestRaces(t *testing.T) {
 	detections, rounds := host.Number(150, 2500), host.Number(12, 200)
 	hosts := []struct {
-		doc     string
-		mode    detect.Mode
-		before  string
-		replace string // by what, each in turn: the program, a table, chains, and how many rules are in the first of them
+		doc    string
+		mode   detect.Mode
+		before string
+		// by what, each in turn: the program, a table, chains, and how many rules are in the first of them
+		replace string
 	}{
 		{
-			"hint in legacy, and its mangle replaced by one of another size", detect.Legacy, "iptables-legacy -t mangle -N KUBE-IPTABLES-HINT",
+			"hint in legacy, and its mangle replaced by one of another size", detect.Legacy,
+			"iptables-legacy -t mangle -N KUBE-IPTABLES-HINT",
 			"legacy mangle KUBE-IPTABLES-HINT 3; legacy mangle A,KUBE-IPTABLES-HINT,Z 0",
 		},
 		{
@@ -32,11 +34,13 @@ func TestRaces(t *testing.T) {
 			"nft nat A 100; nft mangle KUBE-IPTABLES-HINT,B 10; legacy mangle C 50",
 		},
 		{
-			"many rules in nft, replaced by fewer and more, and few in legacy", detect.NFT, "iptables-legacy -A INPUT -j ACCEPT",
+			"many rules in nft, replaced by fewer and more, and few in legacy", detect.NFT,
+			"iptables-legacy -A INPUT -j ACCEPT",
 			"nft filter A 400; nft filter A,B 900",
 		},
 		{
-			"many rules in legacy, replaced by fewer and more, and few in nft", detect.Legacy, "iptables-nft -A INPUT -j ACCEPT; iptables-nft -A INPUT -j DROP",
+			"many rules in legacy, replaced by fewer and more, and few in nft", detect.Legacy,
+			"iptables-nft -A INPUT -j ACCEPT; iptables-nft -A INPUT -j DROP",
 			"legacy filter A 400; legacy filter A,B 900",
 		},
 	}
@@ -50,7 +54,8 @@ func TestRaces(t *testing.T) {
 				file := fmt.Sprintf("%s/%d", t.TempDir(), i)
 				host.Run(t, "sh", "-ec", `chains=$(echo "$3" | tr , ' '); first=${chains%% *}
 					{ echo "*$2"; for c in $chains; do echo ":$c - [0:0]"; done
-					[ "$4" = 0 ] || seq -f "-A $first -p tcp --dport %g -j RETURN" "$4"; echo COMMIT; } >"$0"`, file, fields[0], fields[1], fields[2], fields[3])
+					[ "$4" = 0 ] || seq -f "-A $first -p tcp --dport %g -j RETURN" "$4"; echo COMMIT; } >"$0"`,
+					file, fields[0], fields[1], fields[2], fields[3])
 				restore := "iptables-" + fields[0] + "-restore -w <" + file
 				host.Run(t, "sh", "-ec", restore) // so that the host is what it is from the start
 				script += restore + "\n"

@@ -19,9 +19,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// Random trees of files, links, loops and directories under the six names, in /usr/sbin and in /etc/alternatives: whatever
-// is called, nothing changes that is not a name on its way to the wrapper or to an iptables program, no name that led
-// somewhere is broken, and a command that fails has changed nothing.
+// Random trees of files, links, loops and directories under the six names, in /usr/sbin and in /etc/alternatives:
+// whatever is called, nothing changes that is not a name on its way to the wrapper or to an iptables program, no name
+// that led somewhere is broken, and a command that fails has changed nothing.
 func TestRandomTrees(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -35,10 +35,14 @@ func TestRandomTrees(t *testing.T) {
 	r := host.Rand(t)
 	host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 	// The programs are in a directory of their own, so that /usr/sbin can be emptied each time.
-	host.Run(t, "sh", "-ec", `mkdir /run/programs; cp /usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi /bin/true /run/programs
-		mkdir /run/root; ln -s /run/programs/true /run/root/foreign`)
+	host.Run(t, "sh", "-ec", `
+		mkdir /run/programs /run/root
+		cp /usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi /bin/true /run/programs
+		ln -s /run/programs/true /run/root/foreign`)
 	host.PutWrapper(t, programs+"iptables-wrapper")
-	host.Run(t, "sh", "-ec", `mount -t tmpfs -o mode=755 none /usr/sbin; mount -t tmpfs -o mode=755 none /etc/alternatives`)
+	host.Run(t, "sh", "-ec", `
+		mount -t tmpfs -o mode=755 none /usr/sbin
+		mount -t tmpfs -o mode=755 none /etc/alternatives`)
 	done := map[string]int{}
 	for range trees {
 		done[growAndCall(t, r)]++
@@ -70,7 +74,8 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 	after := look(t)
 	isCommand := strings.HasPrefix(call[0], programs)
 	complain := func(format string, args ...any) {
-		t.Errorf("%s\n%v: %v: %s\nbefore: %v\nafter: %v\n%s", strings.Join(grown, "\n"), call, err, output, before, after, fmt.Sprintf(format, args...))
+		t.Errorf("%s\n%v: %v: %s\nbefore: %v\nafter: %v\n%s", strings.Join(grown, "\n"), call, err, output, before,
+			after, fmt.Sprintf(format, args...))
 	}
 	for path, entry := range before {
 		now, there := after[path]
@@ -82,7 +87,8 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 			// a temporary link that a killed process could have left is removed
 		case isCommand && err != nil:
 			complain("it failed, and changed %s", path)
-		case !slices.Contains(names, filepath.Base(path)) && !slices.Contains([]string{"iptables-wrapper", "iptables-current"}, filepath.Base(path)):
+		case !slices.Contains(names, filepath.Base(path)) &&
+			!slices.Contains([]string{"iptables-wrapper", "iptables-current"}, filepath.Base(path)):
 			complain("%s is not its to change", path)
 		case entry.foreign && !(filepath.Base(path) == "iptables-current" && unused(before)):
 			complain("%s points to %s, and was changed", path, entry.end)
@@ -93,7 +99,8 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 		}
 	}
 	for path := range after {
-		if _, there := before[path]; !there && (isCommand && err != nil || strings.HasPrefix(filepath.Base(path), ".")) {
+		_, there := before[path]
+		if !there && (isCommand && err != nil || strings.HasPrefix(filepath.Base(path), ".")) {
 			complain("%s is new", path)
 		}
 	}
@@ -103,8 +110,8 @@ func growAndCall(t *testing.T, r *rand.Rand) string {
 	return fmt.Sprint(filepath.Base(call[0]), " ", call[1], " ", cmd.ProcessState.ExitCode())
 }
 
-// unused reports whether none of the six names goes through the switch. A switch that no name uses is pointed at the wrapper
-// before one does.
+// unused reports whether none of the six names goes through the switch. A switch that no name uses is pointed at the
+// wrapper before one does.
 func unused(tree map[string]entry) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return tree["/usr/sbin/"+name].switched })
 }
@@ -125,7 +132,8 @@ func look(t *testing.T) map[string]entry {
 			}
 			if end, err := filepath.EvalSymlinks(path); err == nil {
 				e.end, e.wrapper = end, isOurs(end)
-				e.foreign = !e.wrapper && !passes(path, func(p string) bool { return strings.HasPrefix(filepath.Base(p), "xtables-") })
+				e.foreign = !e.wrapper && !passes(path,
+					func(p string) bool { return strings.HasPrefix(filepath.Base(p), "xtables-") })
 			}
 			e.switched = passes(path, func(p string) bool { return p == "/usr/sbin/iptables-current" })
 			found[path] = e
@@ -179,11 +187,14 @@ func grow(t *testing.T, r *rand.Rand) (grown []string) {
 	const nothing = 4
 	targets := func(path string) []string {
 		base := filepath.Base(path) // which makes a loop
-		return []string{"/usr/sbin/iptables-wrapper", programs + "xtables-nft-multi", programs + "xtables-legacy-multi", "/usr/sbin/iptables-current",
-			"iptables-wrapper", "/etc/alternatives/" + base, "/usr/sbin/" + names[r.IntN(len(names))], "xtables-nft-multi",
+		return []string{"/usr/sbin/iptables-wrapper", programs + "xtables-nft-multi", programs + "xtables-legacy-multi",
+			"/usr/sbin/iptables-current",
+			"iptables-wrapper", "/etc/alternatives/" + base, "/usr/sbin/" + names[r.IntN(len(names))],
+			"xtables-nft-multi",
 			base, "gone", "/run/root/foreign", "../../run/root/foreign", "/usr/sbin"}
 	}
-	// Mostly what is usual, so that there are names to move: the wrapper, the two programs, the switch, and names that lead to it.
+	// Mostly what is usual, so that there are names to move: the wrapper, the two programs, the switch, and names that
+	// lead to it.
 	usual := r.IntN(3) > 0
 	for i, path := range paths {
 		kind, target := r.IntN(len(kinds)), ""

@@ -16,8 +16,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// scene is a host, a layout of the names, and a command that is disturbed on its way: one of its system calls fails, or it
-// is killed there.
+// scene is a host, a layout of the names, and a command that is disturbed on its way: one of its system calls fails, or
+// it is killed there.
 type scene struct {
 	doc  string
 	host string // commands that make the host
@@ -25,7 +25,8 @@ type scene struct {
 	then string // commands that come before the disturbed one
 	call []string
 	mode string // what must run and be kept; "" for reset
-	// guess: the host has no evidence, so that a memory is all that is kept, and a call that cannot ask may guess otherwise.
+	// guess: the host has no evidence, so that a memory is all that is kept, and a call that cannot ask may guess
+	// otherwise.
 	guess bool
 	few   bool // it is a part of "make test"
 
@@ -57,17 +58,64 @@ var (
 )
 
 var scenes = []scene{
-	{doc: "first call through the switch", host: hintInLegacy, lay: laySwitch, call: addition, mode: "legacy", few: true},
+	{
+		doc:  "first call through the switch",
+		host: hintInLegacy,
+		lay:  laySwitch,
+		call: addition,
+		mode: "legacy",
+		few:  true,
+	},
 	{doc: "first call under alternatives", host: hintInNFT, lay: layAlternatives, call: version1, mode: "nft"},
 	{doc: "first call, links made by hand", host: ruleInLegacy, lay: layLinks, call: version1, mode: "legacy"},
-	{doc: "first call, iptables is the wrapper's file", host: hintInLegacy, lay: layFile, call: []string{"ip6tables", "--version"}, mode: "legacy"},
-	{doc: "first call, hard links", host: "ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY", lay: layHardLinks, call: version1, mode: "legacy"},
-	{doc: "first call, rules in both", host: "iptables-nft -A INPUT -j ACCEPT; for i in 1 2 3; do " + ruleInLegacy + "; done", lay: laySwitch, call: version1, mode: "legacy"},
-	{doc: "first call, hint against rules", host: hintInNFT + "; " + ruleInLegacy, lay: laySwitch, call: addition, mode: "nft", few: true},
+	{
+		doc:  "first call, iptables is the wrapper's file",
+		host: hintInLegacy,
+		lay:  layFile,
+		call: []string{"ip6tables", "--version"},
+		mode: "legacy",
+	},
+	{
+		doc:  "first call, hard links",
+		host: "ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY",
+		lay:  layHardLinks,
+		call: version1,
+		mode: "legacy",
+	},
+	{
+		doc:  "first call, rules in both",
+		host: "iptables-nft -A INPUT -j ACCEPT; for i in 1 2 3; do " + ruleInLegacy + "; done",
+		lay:  laySwitch,
+		call: version1,
+		mode: "legacy",
+	},
+	{
+		doc:  "first call, hint against rules",
+		host: hintInNFT + "; " + ruleInLegacy,
+		lay:  laySwitch,
+		call: addition,
+		mode: "nft",
+		few:  true,
+	},
 	{doc: "read-only root", host: ruleInLegacy, lay: layReadOnly, call: version1, mode: "legacy", few: true},
-	{doc: "read-only root, hint against the memory", host: hintInLegacy, lay: layReadOnly, then: selectNFT, call: version1, mode: "legacy"},
+	{
+		doc:  "read-only root, hint against the memory",
+		host: hintInLegacy,
+		lay:  layReadOnly,
+		then: selectNFT,
+		call: version1,
+		mode: "legacy",
+	},
 	{doc: "guess that writes", host: ":", lay: laySwitch, call: addition, mode: "nft", guess: true},
-	{doc: "select over the other mode", host: ":", lay: laySwitch, then: selectNFT, call: selectLegacy, mode: "legacy", few: true},
+	{
+		doc:  "select over the other mode",
+		host: ":",
+		lay:  laySwitch,
+		then: selectNFT,
+		call: selectLegacy,
+		mode: "legacy",
+		few:  true,
+	},
 	{doc: "select, read-only root", host: ":", lay: layReadOnly, then: selectNFT, call: selectLegacy, mode: "legacy"},
 	{doc: "reset", host: ":", lay: layAlternatives, then: selectNFT, call: reset},
 	{doc: "reset, read-only root", host: ":", lay: layReadOnly, then: selectNFT, call: reset},
@@ -96,9 +144,12 @@ func inScenes(t *testing.T, test func(t *testing.T, s *scene)) {
 
 func (s *scene) layOut(t *testing.T) {
 	t.Helper()
-	host.Run(t, "sh", append([]string{"-ec", `mount -o remount,bind,rw /usr/sbin
-		cd /usr/sbin; rm -f .[!.]* iptables-current /dev/shm/* /dev/shm/.[!.]* /run/iptables-wrapper* /run/.iptables-wrapper*; ` + s.lay,
-		os.Getenv(host.WrapperVariable)}, names...)...)
+	const clean = `
+		mount -o remount,bind,rw /usr/sbin
+		cd /usr/sbin
+		rm -f .[!.]* iptables-current /dev/shm/* /dev/shm/.[!.]* /run/iptables-wrapper* /run/.iptables-wrapper*
+		`
+	host.Run(t, "sh", append([]string{"-ec", clean + s.lay, os.Getenv(host.WrapperVariable)}, names...)...)
 	if s.then != "" {
 		host.Run(t, "sh", "-ec", s.then)
 	}
@@ -148,7 +199,8 @@ func readTree(t *testing.T) map[string]string {
 			path := filepath.Join(dir, entry.Name())
 			info, err := os.Lstat(path)
 			host.Check(t, err)
-			if found[path], err = os.Readlink(path); err != nil {
+			found[path], err = os.Readlink(path)
+			if err != nil {
 				found[path] = fmt.Sprint(aFile, info.Sys().(*syscall.Stat_t).Ino)
 			}
 		}

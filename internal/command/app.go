@@ -35,8 +35,8 @@ type session struct {
 // Run runs a command and returns its exit status: 2 for wrong usage; 3 if a conclusive answer was needed and there was
 // none; 128 and its number for a signal during a wait; 1 for any other failure.
 func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
-	// A network namespace, /proc/thread-self and a trace by strace are those of one thread. It is never unlocked, so that the
-	// runtime starts no other thread from one that has entered another namespace.
+	// A network namespace, /proc/thread-self and a trace by strace are those of one thread. It is never unlocked, so
+	// that the runtime starts no other thread from one that has entered another namespace.
 	runtime.LockOSThread()
 	if len(args) == 0 { // before Linux 5.18 a program can be started without any
 		args = []string{program}
@@ -62,7 +62,12 @@ func (s *session) app() *cli.App {
 		Writer:                s.stdout,
 		ErrWriter:             s.stderr,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version", DisableDefaultText: true},
+			&cli.BoolFlag{
+				Name:               "version",
+				Aliases:            []string{"v"},
+				Usage:              "print the version",
+				DisableDefaultText: true,
+			},
 		},
 		Commands: []*cli.Command{
 			s.detectCommand(), s.doctorCommand(), s.installCommand(), s.selectCommand(), s.resetCommand(),
@@ -116,7 +121,8 @@ EXIT STATUS:
    127  an iptables call: no program for the host's backend is installed
 `
 
-// printVersion prints one line: what it is, then in parentheses what that was built from and for, as far as it is known.
+// printVersion prints one line: what it is, then in parentheses what that was built from and for, as far as it is
+// known.
 func printVersion(c *cli.Context) error {
 	version, built := version, ""
 	if revision != "" {
@@ -125,7 +131,8 @@ func printVersion(c *cli.Context) error {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = cmp.Or(version, info.Main.Version)
 	}
-	_, err := fmt.Fprintf(c.App.Writer, "%s version %s (%s%s/%s, %s)\n", program, version, built, runtime.GOOS, runtime.GOARCH, runtime.Version())
+	_, err := fmt.Fprintf(c.App.Writer, "%s version %s (%s%s/%s, %s)\n", program, version, built, runtime.GOOS,
+		runtime.GOARCH, runtime.Version())
 	return err
 }
 
@@ -146,7 +153,8 @@ func dir(c *cli.Context, n layout.Names) (string, error) {
 	return n.Dir()
 }
 
-// ownDir is the directory of the commands to repoint. PATH never decides it: where it finds another iptables, the caller has to.
+// ownDir is the directory of the commands to repoint. PATH never decides it: where it finds another iptables, the
+// caller has to.
 func (s *session) ownDir(c *cli.Context) (string, error) {
 	own, err := dir(c, s.names)
 	first, noDir := here.Dir(s.names)

@@ -118,8 +118,10 @@ func TestRunAsRoot(t *testing.T) {
 		{fmt.Errorf("reset: %w", &os.PathError{Op: "open", Path: "/x", Err: unix.EACCES}),
 			"iptables-wrapper: reset: open /x: permission denied\niptables-wrapper: try: run as root\n"},
 		{failure{1, unix.EPERM, ""}, "iptables-wrapper: operation not permitted\niptables-wrapper: try: run as root\n"},
-		{failure{1, unix.EPERM, "this needs CAP_SYS_ADMIN"}, "iptables-wrapper: operation not permitted\niptables-wrapper: try: this needs CAP_SYS_ADMIN\n"},
-		{errors.Join(unix.ENOENT, unix.EROFS), "iptables-wrapper: no such file or directory\niptables-wrapper: read-only file system\n"},
+		{failure{1, unix.EPERM, "this needs CAP_SYS_ADMIN"},
+			"iptables-wrapper: operation not permitted\niptables-wrapper: try: this needs CAP_SYS_ADMIN\n"},
+		{errors.Join(unix.ENOENT, unix.EROFS),
+			"iptables-wrapper: no such file or directory\niptables-wrapper: read-only file system\n"},
 		{failure{status: 1}, ""},
 	} {
 		var stderr bytes.Buffer
@@ -138,7 +140,8 @@ func TestPrintable(t *testing.T) {
 	s.paragraph("", "a\x1b[1m\nb")
 	s.table("a\x1b[2m\tb")
 	s.say("%v", errors.Join(errors.New("a\x1b[3m"), errors.New("b")))
-	want := "fix:  " + strings.TrimSpace(strings.Repeat("RUN iptables-wrapper install ", 10)) + "\na [1m b\n\na [2m  b\n"
+	want := "fix:  " + strings.TrimSpace(strings.Repeat("RUN iptables-wrapper install ", 10)) +
+		"\na [1m b\n\na [2m  b\n"
 	if got := out.String(); got != want {
 		t.Errorf("got %q", got)
 	}
@@ -168,7 +171,8 @@ func TestAnswers(t *testing.T) {
 		{"doctor --help", "NAME:\n   iptables-wrapper doctor - ", "--output"},
 	} {
 		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
-		if status != 0 || !strings.HasPrefix(stdout, test.begins) || !strings.Contains(stdout, test.contains) || stderr != "" {
+		if status != 0 || !strings.HasPrefix(stdout, test.begins) || !strings.Contains(stdout, test.contains) ||
+			stderr != "" {
 			t.Errorf("%q: status %d, stdout %q, stderr %q", test.line, status, stdout, stderr)
 		}
 	}
@@ -181,7 +185,8 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 // An answer that cannot be written is a failure.
 func TestStdoutFails(t *testing.T) {
 	var stderr bytes.Buffer
-	if status := Run(call.Wrapper(), []string{program, "version"}, full{}, &stderr); status != 1 || !strings.Contains(stderr.String(), "no space left") {
+	status := Run(call.Wrapper(), []string{program, "version"}, full{}, &stderr)
+	if status != 1 || !strings.Contains(stderr.String(), "no space left") {
 		t.Errorf("status %d, %q", status, stderr.String())
 	}
 }

@@ -31,12 +31,18 @@ func (s *session) detectCommand() *cli.Command {
 			"in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o table",
 		Flags: append([]cli.Flag{
 			checked(&cli.StringFlag{
-				Name: "output", Aliases: []string{"o"}, Value: "text",
-				Usage: "`FORMAT` is text (the backend alone), table (all\n\tevidence, for people), json (all evidence), env\n\t" +
+				Name:    "output",
+				Aliases: []string{"o"},
+				Value:   "text",
+				Usage: "`FORMAT` is text (the backend alone), table (all\n\t" +
+					"evidence, for people), json (all evidence), env\n\t" +
 					"(variables for a shell's eval) or nfd (a file for\n\tNode Feature Discovery)",
 			}, "text", "table", "json", "env", "nfd"),
 			boolFlag("strict", "exit with status 3 if the answer is not certain"),
-			checked(&cli.StringFlag{Name: "netns", Usage: "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME"}),
+			checked(&cli.StringFlag{
+				Name:  "netns",
+				Usage: "inspect the network namespace at `PATH`,\n\tsuch as /run/netns/NAME",
+			}),
 			&cli.StringFlag{Name: "pid", Usage: "inspect the network namespace of process `N`"},
 		}, waitFlags()...),
 		Action: s.detect,
@@ -81,8 +87,8 @@ func (s *session) detect(c *cli.Context) error {
 	return nil
 }
 
-// detectOrWait answers the query, after a wait if one was asked for. There is no point in waiting for kubelet's chains where no
-// kubelet makes any.
+// detectOrWait answers the query, after a wait if one was asked for. There is no point in waiting for kubelet's chains
+// where no kubelet makes any.
 func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) detect.Result {
 	limit := c.Duration("wait")
 	needed := waitFor(c)
@@ -106,8 +112,9 @@ func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) detec
 	return here.Ask(s.names, dir, q)
 }
 
-// endBySignal ends the process with the status that shells give it, because process 1 of a container receives only the signals
-// that it asks for. What the caller ignores stays ignored: the runtime by itself would end the process at SIGTERM.
+// endBySignal ends the process with the status that shells give it, because process 1 of a container receives only the
+// signals that it asks for. What the caller ignores stays ignored: the runtime by itself would end the process at
+// SIGTERM.
 func (s *session) endBySignal() chan os.Signal {
 	signals := make(chan os.Signal, 1)
 	for _, number := range []unix.Signal{unix.SIGINT, unix.SIGTERM} {

@@ -47,7 +47,8 @@ func (s *session) resetCommand() *cli.Command {
 	}
 }
 
-// selectBackend detects the backend unless one was given, and stores it. What was detected is stored only if it is certain.
+// selectBackend detects the backend unless one was given, and stores it. What was detected is stored only if it is
+// certain.
 func (s *session) selectBackend(c *cli.Context) error {
 	dir, err := s.ownDir(c)
 	if err != nil {
@@ -62,7 +63,8 @@ func (s *session) selectBackend(c *cli.Context) error {
 		return err
 	}
 	if mode != "" {
-		_, err = s.store(dir, detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"}, false)
+		_, err = s.store(dir, detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"},
+			false)
 		return err
 	}
 	r := s.detectOrWait(c, dir, detect.Query{})
@@ -86,8 +88,8 @@ func (s *session) requested(c *cli.Context) (detect.Mode, error) {
 	return s.variable()
 }
 
-// doubt says why a result must not be stored as certain, "" if it may. The commands of this container are not about the network
-// namespace of another one ("ip netns exec", nsenter --net).
+// doubt says why a result must not be stored as certain, "" if it may. The commands of this container are not about the
+// network namespace of another one ("ip netns exec", nsenter --net).
 func (s *session) doubt(r detect.Result, needed detect.WaitFor) string {
 	in := s.names.Container
 	switch {

@@ -113,7 +113,8 @@ func unknownCommand(app *cli.App, typed string) error {
 	return failure{2, fmt.Errorf("unknown command %q%s", typed, didYouMean(typed, nearest)), seeHelp}
 }
 
-// wrongFlag says what is wrong with a flag. The library's messages drop one dash of it, and it would print help on stdout.
+// wrongFlag says what is wrong with a flag. The library's messages drop one dash of it, and it would print help on
+// stdout.
 func wrongFlag(c *cli.Context, err error, _ bool) error {
 	message := err.Error()
 	if name, ok := strings.CutPrefix(message, "flag provided but not defined: -"); ok {
@@ -148,7 +149,8 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// didYouMean suggests what the library takes for the nearest. It always finds something, so the first letter must be right.
+// didYouMean suggests what the library takes for the nearest. It always finds something, so the first letter must be
+// right.
 func didYouMean(typed, nearest string) string {
 	word := strings.Trim(nearest, "-")
 	if word == "" || !strings.HasPrefix(typed, word[:1]) {

@@ -22,7 +22,8 @@ func TestBench(t *testing.T) {
 	dir := t.TempDir()
 	bench := filepath.Join(dir, "bench")
 	host.Run(t, "go", "build", "-o", bench, ".")
-	cmd := exec.Command(bench, "-quick", "-only", "^(hint, nft|no hint, legacy): 250 rules|remembered$|cold|once", "-data", dir+"/data", "-out", dir)
+	cmd := exec.Command(bench, "-quick", "-only", "^(hint, nft|no hint, legacy): 250 rules|remembered$|cold|once",
+		"-data", dir+"/data", "-out", dir)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, output)
 	}
@@ -30,10 +31,12 @@ func TestBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(string(page), "| no hint, legacy: 250 rules |"); got != 3 { // time, memory, four iptables-save
+	// time, memory, four iptables-save
+	if got := strings.Count(string(page), "| no hint, legacy: 250 rules |"); got != 3 {
 		t.Errorf("a row is there %d times:\n%s", got, page)
 	}
-	if picture, err := os.ReadFile(dir + "/benchmarks.svg"); err != nil || !strings.Contains(string(picture), "no hint, legacy") {
+	picture, err := os.ReadFile(dir + "/benchmarks.svg")
+	if err != nil || !strings.Contains(string(picture), "no hint, legacy") {
 		t.Errorf("%v in %s", err, picture)
 	}
 }

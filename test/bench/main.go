@@ -1,8 +1,9 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Bench measures what a wrapped call of iptables costs beside the direct one, each host in a container of its own. It is called
-// by "make bench", and writes docs/evidence/benchmarks.md and .svg, and what they are made from to bin/benchmarks.json.
+// Bench measures what a wrapped call of iptables costs beside the direct one, each host in a container of its own. It
+// is called by "make bench", and writes docs/evidence/benchmarks.md and .svg, and what they are made from to
+// bin/benchmarks.json.
 package main
 
 import (
@@ -25,8 +26,9 @@ import (
 // report is all that is measured.
 type report struct {
 	Date, Revision, Before, Go, Kernel, CPU, Load, NFT, Legacy string
-	Processors, Scale                                          int // what a host has in large numbers is divided by Scale
-	Results                                                    []measure.Result
+	// what a host has in large numbers is divided by Scale
+	Processors, Scale int
+	Results           []measure.Result
 }
 
 func main() {
@@ -63,14 +65,18 @@ func all(only, before, data string, quick, dirty bool) error {
 	// The page of the last run is no part of what is measured.
 	if changes := output("git", "status", "--porcelain", "--", ".", ":!docs/evidence/benchmarks.*"); changes != "" {
 		if !dirty {
-			return fmt.Errorf("this is not revision %s, because the tree has changes; commit them, or add -dirty:\n%s", revision, changes)
+			return fmt.Errorf("this is not revision %s, because the tree has changes; commit them, or add -dirty:\n%s",
+				revision, changes)
 		}
 		revision += "-dirty"
 	}
 	r := report{
-		Date: time.Now().UTC().Format("2006-01-02"), Revision: revision, Go: runtime.Version(), Kernel: output("uname", "-r"),
-		CPU: output("sh", "-c", `sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1`), Load: output("cut", "-d ", "-f1", "/proc/loadavg"),
-		NFT: output("xtables-nft-multi", "iptables", "--version"), Legacy: output("xtables-legacy-multi", "iptables", "--version"),
+		Date: time.Now().UTC().Format("2006-01-02"), Revision: revision, Go: runtime.Version(),
+		Kernel:     output("uname", "-r"),
+		CPU:        output("sh", "-c", `sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1`),
+		Load:       output("cut", "-d ", "-f1", "/proc/loadavg"),
+		NFT:        output("xtables-nft-multi", "iptables", "--version"),
+		Legacy:     output("xtables-legacy-multi", "iptables", "--version"),
 		Processors: runtime.NumCPU(), Scale: 1,
 	}
 	rounds, atMost := 201, 30*time.Second
@@ -107,8 +113,8 @@ func all(only, before, data string, quick, dirty bool) error {
 	return os.WriteFile(data, append(raw, '\n'), 0o644)
 }
 
-// build makes a layer with the programs that are measured. They are copied into it: how a file was written, by the linker
-// or in one piece, decides in what pieces the kernel keeps it, and so what it costs to map.
+// build makes a layer with the programs that are measured. They are copied into it: how a file was written, by the
+// linker or in one piece, decides in what pieces the kernel keeps it, and so what it costs to map.
 func build(scratch, before string) error {
 	cmd := exec.Command("bash", "-ec", `
 		mkdir "$1/layer" "$1/layer/before"
@@ -142,7 +148,8 @@ func contained(row measure.Row, scratch string) (result measure.Result, err erro
 		return result, err
 	}
 	cmd := host.Contained(mounts, filepath.Join(scratch, "inside"), string(encoded), filepath.Join(scratch, "layer"))
-	// The process that measures shall not run beside what it measures: no second thread of it, no collection of garbage.
+	// The process that measures shall not run beside what it measures: no second thread of it, no collection of
+	// garbage.
 	cmd.Env = append(cmd.Env, "GOMAXPROCS=1", "GOGC=off")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -108,7 +108,8 @@ func withHint(r report) string {
 func onCurves(r report, wanted func(curve) bool) (wrapped []float64) {
 	for _, m := range r.Results {
 		if slices.ContainsFunc(curves, func(c curve) bool {
-			return wanted(c) && slices.ContainsFunc(counts, func(count int) bool { return c.row(count/r.Scale).Name == m.Row.Name })
+			return wanted(c) && slices.ContainsFunc(counts,
+				func(count int) bool { return c.row(count/r.Scale).Name == m.Row.Name })
 		}) {
 			wrapped = append(wrapped, summary(over(m, "wrapped", measure.CPU)).Center)
 		}
@@ -146,8 +147,8 @@ func sentence(r report) string {
 	if saves == nil || even.Samples == nil {
 		return "A part of the rows."
 	}
-	return fmt.Sprintf("A first call costs %s of processor time more than a direct one, whatever the number of rules and chains "+
-		"(%.1f ms with a dry run, %.1f ms with a cold page cache); %.1f ms of it is starting a Go program. "+
+	return fmt.Sprintf("A first call costs %s of processor time more than a direct one, "+
+		"whatever the number of rules and chains (%.1f ms with a dry run, %.1f ms with a cold page cache); %.1f ms of it is starting a Go program. "+
 		"Where both backends have nearly as many rules, they are counted: %.0f ms for %s in each. "+
 		"For comparison: a script's four `iptables-save` cost %.1f ms without rules and %.1f s with %s.",
 		span(firstCalls(r)), dry, cold, summary(floor).Center,
@@ -155,8 +156,8 @@ func sentence(r report) string {
 		slices.Min(saves), slices.Max(saves)/1000, thousands(counts[len(counts)-1]/r.Scale))
 }
 
-// firstCalls are what the wrapper costs in each row that measures a single first call, except where the rules must be counted,
-// where the call asks for a dry run, and where the page cache is cold: the sentence names these.
+// firstCalls are what the wrapper costs in each row that measures a single first call, except where the rules must be
+// counted, where the call asks for a dry run, and where the page cache is cold: the sentence names these.
 func firstCalls(r report) (wrapped []float64) {
 	for _, m := range r.Results {
 		counted := m.Row.Legacy.Rules > 1 && m.Row.NFT.Rules > 1

@@ -74,7 +74,8 @@ func along(r report, c curve, program string) (at points) {
 				s := summary(over(m, program, measure.Wall))
 				// A logarithmic axis has no place for 0 or less.
 				at.XYs = append(at.XYs, plotter.XY{X: float64(i), Y: max(s.Center, 1)})
-				at.YErrors = append(at.YErrors, struct{ Low, High float64 }{max(s.Center, 1) - max(s.Lo, 1), max(s.Hi, 1) - max(s.Center, 1)})
+				at.YErrors = append(at.YErrors, struct{ Low, High float64 }{max(s.Center, 1) - max(s.Lo, 1),
+					max(s.Hi, 1) - max(s.Center, 1)})
 			}
 		}
 	}

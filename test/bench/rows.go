@@ -35,7 +35,8 @@ func (c curve) row(count int) measure.Row {
 		return r
 	}
 	size := measure.Size{Rules: count, Chains: 1}
-	if r.Name = fmt.Sprintf("%s: %s rules", c.name, thousands(count)); c.chains && count > 0 {
+	r.Name = fmt.Sprintf("%s: %s rules", c.name, thousands(count))
+	if c.chains && count > 0 {
 		r.Name = fmt.Sprintf("%s: %s chains of one rule", c.name, thousands(count))
 		size.Chains = count
 	}
@@ -64,20 +65,60 @@ func rows(scale int) (all []measure.Row) {
 	return append(all,
 		measure.Row{Name: "no hint, legacy: %d rules in %d chains", Mode: "legacy", Legacy: size(20_000, 5_000)},
 		measure.Row{Name: "no hint: 1 rule in nft, %d in legacy", Mode: "legacy", NFT: size(1, 1), Legacy: many},
-		measure.Row{Name: "no hint: %d rules in nft, as many but one in legacy", Mode: "nft", NFT: few, Legacy: measure.Size{Rules: few.Rules - 1, Chains: 1}},
+		measure.Row{
+			Name:   "no hint: %d rules in nft, as many but one in legacy",
+			Mode:   "nft",
+			NFT:    few,
+			Legacy: measure.Size{Rules: few.Rules - 1, Chains: 1},
+		},
 		measure.Row{Name: "no hint, IPv6: %d rules in nft", Mode: "nft", NFT: few, IPv6: true},
 		measure.Row{Name: "hint, read-only root", Mode: "nft", Hint: true, ReadOnly: true},
-		measure.Row{Name: "hint, read-only root, remembered", Mode: "nft", Hint: true, ReadOnly: true, Remembered: true},
+		measure.Row{
+			Name:       "hint, read-only root, remembered",
+			Mode:       "nft",
+			Hint:       true,
+			ReadOnly:   true,
+			Remembered: true,
+		},
 		measure.Row{Name: "no hint, read-only root: %d rules in nft", Mode: "nft", NFT: few, ReadOnly: true},
-		measure.Row{Name: "no hint, read-only root, remembered: %d rules in nft", Mode: "nft", NFT: few, ReadOnly: true, Remembered: true},
-		measure.Row{Name: "no evidence, read-only root, a guess remembered", Mode: "nft", ReadOnly: true, Remembered: true},
+		measure.Row{
+			Name:       "no hint, read-only root, remembered: %d rules in nft",
+			Mode:       "nft",
+			NFT:        few,
+			ReadOnly:   true,
+			Remembered: true,
+		},
+		measure.Row{
+			Name:       "no evidence, read-only root, a guess remembered",
+			Mode:       "nft",
+			ReadOnly:   true,
+			Remembered: true,
+		},
 		measure.Row{Name: "no evidence: iptables -P, which asks for a dry run", Mode: "nft", Adding: true},
 		measure.Row{Name: "hint, cold page cache", Mode: "nft", Hint: true, Cold: true},
 		measure.Row{Name: "hint, 300 mounts", Mode: "nft", Hint: true, Mounts: 300},
-		measure.Row{Name: "hint, read-only root, 20 calls at once", Mode: "nft", Hint: true, ReadOnly: true, AtOnce: 20},
+		measure.Row{
+			Name:     "hint, read-only root, 20 calls at once",
+			Mode:     "nft",
+			Hint:     true,
+			ReadOnly: true,
+			AtOnce:   20,
+		},
 		measure.Row{Name: "hint, 10 % of a processor", Mode: "nft", Hint: true, Percent: 10},
-		measure.Row{Name: "no hint, 16 MiB: 1 rule in nft, %d in legacy", Mode: "legacy", NFT: size(1, 1), Legacy: many, MiB: 16},
-		measure.Row{Name: "hint, read-only root: a script of %d calls", Mode: "nft", Hint: true, ReadOnly: true, Calls: max(10, 1700/scale)},
+		measure.Row{
+			Name:   "no hint, 16 MiB: 1 rule in nft, %d in legacy",
+			Mode:   "legacy",
+			NFT:    size(1, 1),
+			Legacy: many,
+			MiB:    16,
+		},
+		measure.Row{
+			Name:     "hint, read-only root: a script of %d calls",
+			Mode:     "nft",
+			Hint:     true,
+			ReadOnly: true,
+			Calls:    max(10, 1700/scale),
+		},
 	)
 }
 

@@ -33,8 +33,8 @@ func values(costs []measure.Cost, metric int) (all []float64) {
 	return all
 }
 
-// over returns what a program costs more than the direct call of the same round: a machine that is slow for a while is slow
-// for both.
+// over returns what a program costs more than the direct call of the same round: a machine that is slow for a while is
+// slow for both.
 func over(r measure.Result, program string, metric int) []float64 {
 	all := values(r.Samples[program], metric)
 	for i := range all {

@@ -42,8 +42,8 @@ func (b box) String() string {
 
 const namespaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 
-// run returns the directory with what box/lib.sh saved. The script is process 1 of its namespace: when it ends, everything
-// that it started is killed.
+// run returns the directory with what box/lib.sh saved. The script is process 1 of its namespace: when it ends,
+// everything that it started is killed.
 func (b box) run(t *testing.T) string {
 	t.Helper()
 	work := t.TempDir()
@@ -63,7 +63,8 @@ func (b box) run(t *testing.T) string {
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "ROOTFS=" + shared.rootfs, "EMPTY=" + empty, "OUT=" + out, "BIN=" + shared.bin,
 		"MODULE=" + here, "NODES=" + filepath.Join(here, "../nodes"),
-		"CLIENT=" + b.script, "HOST=" + b.host, "MODE=" + b.mode, "READONLY=" + digit(b.readonly), "WRAPPED=" + digit(b.wrapped),
+		"CLIENT=" + b.script, "HOST=" + b.host, "MODE=" + b.mode, "READONLY=" + digit(b.readonly),
+		"WRAPPED=" + digit(b.wrapped),
 	}, b.env...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -101,8 +102,8 @@ const suite = "trixie"
 
 // packages lists Debian's clients and the tools that their scripts need.
 var packages = []string{
-	"iptables", "nftables", "iproute2", "ipset", "procps", "kmod", "conntrack", "util-linux", "libcap2-bin", "busybox-static",
-	"dbus", "ca-certificates", "python3-systemd", "docker-cli",
+	"iptables", "nftables", "iproute2", "ipset", "procps", "kmod", "conntrack", "util-linux", "libcap2-bin",
+	"busybox-static", "dbus", "ca-certificates", "python3-systemd", "docker-cli",
 	"fail2ban", "docker.io", "firewalld", "arno-iptables-firewall", "ufw", "wireguard-tools", "wireguard-go", "openvpn",
 	"containernetworking-plugins",
 }
@@ -121,8 +122,8 @@ dpkg-query --show >/%[2]s
 for package in *.deb; do dpkg-deb --show "$package"; done >>/%[2]s
 rm ./*.deb'`
 
-// rootfs returns the root file system of a Debian with the clients, built on first use and cached. Nothing is installed on
-// this machine.
+// rootfs returns the root file system of a Debian with the clients, built on first use and cached. Nothing is installed
+// on this machine.
 func rootfs() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clients runs real clients of iptables twice on equal hosts, through the wrapper and without it, and compares the
-// results.
+// Package clients runs real clients of iptables twice on equal hosts, through the wrapper and without it, and compares
+// the results.
 package clients
 
 import (
@@ -29,7 +29,8 @@ type client struct {
 	unordered bool // it adds rules in random order
 }
 
-// volatile matches what differs between any two runs: link-local addresses, times, and chain names in go-iptables' tests.
+// volatile matches what differs between any two runs: link-local addresses, times, and chain names in go-iptables'
+// tests.
 var volatile = regexp.MustCompile(`fe80::[0-9a-f:]+|\b1[789]\d{8}\b|[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|` +
 	`\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[.\d]*|TEST-\d+`)
 
@@ -44,10 +45,26 @@ var all = []client{
 	{name: "openvpn", pkg: "openvpn"},
 	{name: "cni", pkg: "containernetworking-plugins"},
 	{name: "kubelet", script: "kubernetes/kubelet.sh", module: "k8s.io/kubernetes", unordered: true},
-	{name: "kube-proxy (iptables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=iptables"}, unordered: true},
-	{name: "kube-proxy (nftables)", script: "kubernetes/kube-proxy.sh", module: "k8s.io/kubernetes", env: []string{"KUBE_PROXY_MODE=nftables"}, unordered: true},
+	{
+		name:      "kube-proxy (iptables)",
+		script:    "kubernetes/kube-proxy.sh",
+		module:    "k8s.io/kubernetes",
+		env:       []string{"KUBE_PROXY_MODE=iptables"},
+		unordered: true,
+	},
+	{
+		name:      "kube-proxy (nftables)",
+		script:    "kubernetes/kube-proxy.sh",
+		module:    "k8s.io/kubernetes",
+		env:       []string{"KUBE_PROXY_MODE=nftables"},
+		unordered: true,
+	},
 	{name: "linkerd2-proxy-init", script: "agents/linkerd.sh", module: "github.com/linkerd/linkerd2-proxy-init"},
-	{name: "linkerd2-proxy-init (not root)", script: "agents/linkerd-image.sh", module: "github.com/linkerd/linkerd2-proxy-init"},
+	{
+		name:   "linkerd2-proxy-init (not root)",
+		script: "agents/linkerd-image.sh",
+		module: "github.com/linkerd/linkerd2-proxy-init",
+	},
 	{name: "istio-iptables", script: "istio/istio-iptables.sh", module: "istio.io/istio"},
 	{name: "flannel", script: "agents/flannel.sh", module: "github.com/flannel-io/flannel"},
 	{name: "tailscale's linuxfw", script: "agents/tailscale.sh", module: "tailscale.com"},
@@ -88,7 +105,8 @@ func prepared(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(bin)
 	shared.bin = bin
-	if shared.rootfs, err = rootfs(); err != nil {
+	shared.rootfs, err = rootfs()
+	if err != nil {
 		return 0, err
 	}
 	if err := wrapper(filepath.Join(bin, "iptables-wrapper")); err != nil {
@@ -189,8 +207,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// compare runs a script without the wrapper and with it. Nothing may differ. The direct run must change rules; otherwise the
-// comparison would prove nothing.
+// compare runs a script without the wrapper and with it. Nothing may differ. The direct run must change rules;
+// otherwise the comparison would prove nothing.
 func compare(t *testing.T, b box) {
 	t.Helper()
 	direct := b.run(t)

@@ -83,8 +83,8 @@ func results(t *testing.T, b box, dir string) map[string]string {
 
 var counters = regexp.MustCompile(`\[\d+:\d+\]`)
 
-// normalRules removes times and counters from the output of iptables-save, and sorts tables and chains: they are listed in
-// the order of their creation, which varies in clients with several threads. The rules of a chain stay in order.
+// normalRules removes times and counters from the output of iptables-save, and sorts tables and chains: they are listed
+// in the order of their creation, which varies in clients with several threads. The rules of a chain stay in order.
 func normalRules(text string) string {
 	var all []string
 	for section := range strings.SplitSeq(strings.TrimPrefix(text, "== "), "\n== ") {

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// Another program writes rules into the other backend while the client runs. The client must behave as without the wrapper.
+// Another program writes rules into the other backend while the client runs. The client must behave as without the
+// wrapper.
 func TestScenarios(t *testing.T) {
 	empty := []box{{host: "empty", mode: "nft"}, {host: "empty", mode: "nft", readonly: true}}
 	any := append([]box{{host: "hint", mode: "nft", readonly: true}, {host: "docker", mode: "legacy"},
@@ -61,7 +62,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// The examples in docs/library.md, in an image whose six names resolve to the other backend. The script checks the outcome.
+// The examples in docs/library.md, in an image whose six names resolve to the other backend. The script checks the
+// outcome.
 func TestLibrary(t *testing.T) {
 	for _, b := range situations {
 		if b.host == "empty" || b.readonly {

@@ -15,7 +15,8 @@ import (
 	"strings"
 )
 
-// The host of these situations is nft by hint and by rules, so that a wrapper that decides badly can still be transparent.
+// The host of these situations is nft by hint and by rules, so that a wrapper that decides badly can still be
+// transparent.
 const plainHost = `hint nft ip; hint nft ip6; fill nft 3; fill nft 3 ip6`
 
 const asDirectly = "as directly"
@@ -35,14 +36,20 @@ func input() []situation {
 		compared("standard input", "rules, on a read-only root", restores, true),
 		{name: "rules, on a legacy host", want: "legacy", script: `hint legacy ip; load 192.0.2.1; where 192.0.2.1`},
 		{name: "20,000 rules in the first call", want: "20000 rules", script: plainHost + many},
-		{name: "20,000 rules from a pipe, on a read-only root", want: "20000 rules", script: plainHost + "; read_only" + strings.Replace(many, "call iptables-restore <rules", "cat rules | call iptables-restore", 1)},
+		{
+			name: "20,000 rules from a pipe, on a read-only root",
+			want: "20000 rules",
+			script: plainHost + "; read_only" + strings.Replace(many, "call iptables-restore <rules",
+				"cat rules | call iptables-restore", 1),
+		},
 		{name: "the caller has read a part of it", want: "nft", script: plainHost + `
 			(echo ignored; echo '*filter'; echo '-A INPUT -s 192.0.2.1 -j ACCEPT'; echo COMMIT) >rules
 			(read -r ignored; call iptables-restore --noflush) <rules; where 192.0.2.1`},
 		{name: "it and standard output are closed", want: "nft", script: plainHost + `
 			call sh -c 'exec iptables -A INPUT -s 192.0.2.1 -j ACCEPT <&- >&-'; where 192.0.2.1`},
 		{name: "a client replaces the whole table by one restore, then adds to it", want: "legacy, legacy", script: `
-			fill legacy 5; printf '*filter\n-A INPUT -s 192.0.2.7 -j ACCEPT\nCOMMIT\n' | call iptables-restore; where 192.0.2.7; client`},
+			fill legacy 5; printf '*filter\n-A INPUT -s 192.0.2.7 -j ACCEPT\nCOMMIT\n' | call iptables-restore
+			where 192.0.2.7; client`},
 	}
 	for i := range list {
 		list[i].group = "standard input"
@@ -60,24 +67,43 @@ func transparency() []situation {
 		}
 		list = append(list,
 			compared(group, "calls that succeed", []call{
-				{args: []string{"iptables", "--version"}}, {args: []string{"iptables", "-S"}}, {args: []string{"iptables", "-t", "mangle", "-S"}},
-				{args: []string{"iptables-save"}}, {args: []string{"iptables-save", "-t", "nat"}}, {args: []string{"ip6tables", "-S"}}, {args: []string{"ip6tables-save"}},
-				{args: []string{"iptables", "-A", "INPUT", "-m", "comment", "--comment", "a b\tc \"q\" \xff\xfe ä", "-j", "ACCEPT"}},
+				{args: []string{"iptables", "--version"}}, {args: []string{"iptables", "-S"}},
+				{args: []string{"iptables", "-t", "mangle", "-S"}},
+				{args: []string{"iptables-save"}}, {args: []string{"iptables-save", "-t", "nat"}},
+				{args: []string{"ip6tables", "-S"}}, {args: []string{"ip6tables-save"}},
+				{
+					args: []string{"iptables", "-A", "INPUT", "-m", "comment", "--comment", "a b\tc \"q\" \xff\xfe ä",
+						"-j", "ACCEPT"},
+				},
 			}, readOnly),
 			compared(group, "calls that fail", []call{
-				{args: []string{"iptables", "-S", "NO-SUCH-CHAIN"}}, {args: []string{"iptables", "-C", "INPUT", "-j", "DROP"}},
-				{args: []string{"iptables", "-t", "no-such-table", "-S"}}, {args: []string{"iptables", "--no-such-option"}}, {args: []string{"iptables"}},
-				{args: []string{"iptables", "-A", "INPUT", "-m", "no-such-match"}}, {args: []string{"iptables", "-S", ""}}, {args: []string{"iptables", ""}},
+				{args: []string{"iptables", "-S", "NO-SUCH-CHAIN"}},
+				{args: []string{"iptables", "-C", "INPUT", "-j", "DROP"}},
+				{args: []string{"iptables", "-t", "no-such-table", "-S"}},
+				{args: []string{"iptables", "--no-such-option"}}, {args: []string{"iptables"}},
+				{args: []string{"iptables", "-A", "INPUT", "-m", "no-such-match"}},
+				{args: []string{"iptables", "-S", ""}}, {args: []string{"iptables", ""}},
 				{args: []string{"iptables", "--", "-S"}}, {args: []string{"iptables-restore", "/no/such/file"}},
 			}, readOnly),
 			compared(group, "argv[0] is another of the names, with or without a path", []call{
-				{path: "iptables", args: []string{"ip6tables-save"}}, {path: "ip6tables-restore", args: []string{"./iptables", "-S"}},
+				{path: "iptables", args: []string{"ip6tables-save"}},
+				{path: "ip6tables-restore", args: []string{"./iptables", "-S"}},
 				{path: "iptables-save", args: []string{"/no/such/directory/iptables", "-S", "NO-SUCH-CHAIN"}},
 			}, readOnly),
-			situation{group: group, name: "every exit status", want: asDirectly, run: func(c *container) string { return everyStatus(c, readOnly) }})
+			situation{
+				group: group,
+				name:  "every exit status",
+				want:  asDirectly,
+				run:   func(c *container) string { return everyStatus(c, readOnly) },
+			})
 	}
-	return append(list, situation{group: "transparent, read-only root", name: "called by full path", want: "nft", script: plainHost + `; read_only
-		call /usr/sbin/iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`})
+	return append(list, situation{
+		group: "transparent, read-only root",
+		name:  "called by full path",
+		want:  "nft",
+		script: plainHost + `; read_only
+			call /usr/sbin/iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
+	})
 }
 
 func compared(group, name string, calls []call, readOnly bool) situation {
@@ -88,7 +114,8 @@ func compared(group, name string, calls []call, readOnly bool) situation {
 }
 
 func (c *container) plain(readOnly bool) {
-	if c.sh(plainHost); readOnly {
+	c.sh(plainHost)
+	if readOnly {
 		c.sh("read_only")
 	}
 }
@@ -108,7 +135,12 @@ func (c call) command(wrapped bool) *exec.Cmd {
 	if wrapped {
 		path = filepath.Join("/usr/sbin", cmp.Or(c.path, c.args[0]))
 	}
-	return &exec.Cmd{Path: path, Args: c.args, Env: []string{"PATH=/usr/sbin:/usr/bin"}, Stdin: strings.NewReader(c.stdin)}
+	return &exec.Cmd{
+		Path:  path,
+		Args:  c.args,
+		Env:   []string{"PATH=/usr/sbin:/usr/bin"},
+		Stdin: strings.NewReader(c.stdin),
+	}
 }
 
 // outcome is all that the caller learns.
@@ -119,7 +151,8 @@ func outcome(cmd *exec.Cmd) (printed, errors string) {
 		return err.Error(), ""
 	}
 	lines := slices.DeleteFunc(strings.Split(stdout.String(), "\n"), func(line string) bool {
-		return strings.HasPrefix(line, "# Generated by") || strings.HasPrefix(line, "# Completed on") // they have the time
+		// they have the time
+		return strings.HasPrefix(line, "# Generated by") || strings.HasPrefix(line, "# Completed on")
 	})
 	return fmt.Sprintf("%v, stdout %q", cmd.ProcessState, strings.Join(lines, "\n")), stderr.String()
 }
@@ -143,9 +176,11 @@ func (c *container) compare(calls []call, again bool) string {
 		host := c.sh(`iptables-nft-save | grep -c ^-A`)
 		got, gotErr := outcome(call.command(true))
 		before, same := strings.CutSuffix(gotErr, wantErr)
-		if c.noticed(before); got != want || !same {
+		c.noticed(before)
+		if got != want || !same {
 			different = append(different, strings.Join(call.args, " "))
-		} else if strings.HasPrefix(want, "exit status 0") && call.args[0] == "iptables-restore" && host != c.sh(`iptables-nft-save | grep -c ^-A`) {
+		} else if strings.HasPrefix(want, "exit status 0") && call.args[0] == "iptables-restore" &&
+			host != c.sh(`iptables-nft-save | grep -c ^-A`) {
 			different = append(different, strings.Join(call.args, " ")+" (other rules)")
 		}
 	}
@@ -165,7 +200,8 @@ func (c *container) noticed(text string) {
 func everyStatus(c *container, readOnly bool) string {
 	c.sh(plainHost)
 	// Only a call whose first argument is a number ends with that.
-	program := "#!/bin/sh\nfor status; do :; done\ncase $status in *[!0-9]*|'') exec " + c.tools + `/xtables-nft-multi "$@" ;; esac` + "\nexit $status\n"
+	program := "#!/bin/sh\nfor status; do :; done\ncase $status in *[!0-9]*|'') exec " + c.tools +
+		`/xtables-nft-multi "$@" ;; esac` + "\nexit $status\n"
 	if err := errors.Join(os.Remove(direct), os.WriteFile(direct, []byte(program), 0o755)); err != nil {
 		fail(err)
 	}

@@ -42,12 +42,14 @@ func examined(t *testing.T, w wrapper, pattern string) []result {
 	return results
 }
 
-// This project's wrapper passes, however the names point to it. "make test" plays each situation that is unlike the others, and
-// "make test-all" all of them.
+// This project's wrapper passes, however the names point to it. "make test" plays each situation that is unlike the
+// others, and "make test-all" all of them.
 func TestOurs(t *testing.T) {
 	file, err := host.Wrapper()
 	host.Check(t, err)
-	all := "^(host: (hint in legacy$|one rule|a kernel)|rights|program|place|standard input|transparent|signal|inherited|steady: .*-vA|memory, read-only root|race, read-only root: 20 first writers and|race: (20.* (rename|remembers)|a busy|the names)|throughout)"
+	all := "^(host: (hint in legacy$|one rule|a kernel)|rights|program|place|standard input|transparent|signal|" +
+		"inherited|steady: .*-vA|memory, read-only root|race, read-only root: 20 first writers and|" +
+		"race: (20.* (rename|remembers)|a busy|the names)|throughout)"
 	few := "^(host: hint in legacy$|place: called|steady: a guess writes, )"
 	if host.All() {
 		all = ""
@@ -64,8 +66,8 @@ func TestOurs(t *testing.T) {
 	}
 }
 
-// The suite finds the faults of programs that have some: iptables-nft under the six names, and a shell script with the usual
-// faults. Which ones it finds is in the page.
+// The suite finds the faults of programs that have some: iptables-nft under the six names, and a shell script with the
+// usual faults. Which ones it finds is in the page.
 func TestFaultsAreFound(t *testing.T) {
 	// The outcome of a race is a matter of chance in a program that is not safe from races.
 	pattern := "^(host: hint in|rights)"
@@ -80,7 +82,8 @@ func TestFaultsAreFound(t *testing.T) {
 		if direct[i].passed() && counts[i].passed() {
 			continue
 		}
-		rows += fmt.Sprintf("| %s | %s | %s | %s |\n", cell(direct[i].ID()), cell(direct[i].want), shown(direct[i]), shown(counts[i]))
+		rows += fmt.Sprintf("| %s | %s | %s | %s |\n", cell(direct[i].ID()), cell(direct[i].want), shown(direct[i]),
+			shown(counts[i]))
 		for n, r := range []result{direct[i], counts[i]} {
 			if !r.passed() {
 				failures[n]++
@@ -91,10 +94,12 @@ func TestFaultsAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := fmt.Sprintf("Of %d situations, iptables-nft fails %d and `counts.sh` %d.\n\n| situation | expected | iptables-nft | counts.sh |\n| --- | --- | --- | --- |\n%s",
+	table := fmt.Sprintf("Of %d situations, iptables-nft fails %d and `counts.sh` %d.\n\n| situation | expected | "+
+		"iptables-nft | counts.sh |\n| --- | --- | --- | --- |\n%s",
 		len(direct), failures[0], failures[1], rows)
 	if *update {
-		if err := os.WriteFile(evidence, []byte(page.Replace(t, string(content), "conformance", table)), 0o644); err != nil {
+		err := os.WriteFile(evidence, []byte(page.Replace(t, string(content), "conformance", table)), 0o644)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -130,8 +135,11 @@ func TestProgram(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-run", "^host: hint in nft$"}, 0, "1 of 1 situations as expected\n"},
-		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-run", "^host: hint in (nft|legacy)$"}, 1, "| host: hint in legacy | legacy | nft |\n\n| group | as expected |\n| --- | --- |\n| host | 1 of 2 |\n\n1 of 2 situations as expected\n"},
+		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-run", "^host: hint in nft$"}, 0,
+			"1 of 1 situations as expected\n"},
+		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-run", "^host: hint in (nft|legacy)$"}, 1,
+			"| host: hint in legacy | legacy | nft |\n\n| group | as expected |\n| --- | --- |\n" +
+				"| host | 1 of 2 |\n\n1 of 2 situations as expected\n"},
 		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-run", "no such thing"}, 2, "no situation matches"},
 		{[]string{"-wrapper", "/no/such/file"}, 2, "no such file"},
 		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-names", "/no/such/script"}, 2, "no such file"},
@@ -139,7 +147,8 @@ func TestProgram(t *testing.T) {
 	} {
 		cmd := exec.Command(suite, test.args...)
 		output, _ := cmd.CombinedOutput()
-		if status := cmd.ProcessState.ExitCode(); status != test.status || !strings.Contains(string(output), test.want) {
+		status := cmd.ProcessState.ExitCode()
+		if status != test.status || !strings.Contains(string(output), test.want) {
 			t.Errorf("%q: status %d, want %d; got %s", test.args, status, test.status, output)
 		}
 	}

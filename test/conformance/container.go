@@ -30,7 +30,8 @@ type container struct {
 	besides strings.Builder // what else was seen
 }
 
-var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
+var names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save",
+	"ip6tables-restore"}
 
 //go:embed prelude.sh
 var prelude string
@@ -101,7 +102,8 @@ func copyFile(from, to string) error {
 // alternatives registers the names with update-alternatives.
 const alternatives = `
 for group in iptables ip6tables; do
-	update-alternatives --force --quiet --install /usr/sbin/$group $group "$WRAPPER" 100 --slave /usr/sbin/$group-save $group-save "$WRAPPER" \
+	update-alternatives --force --quiet --install /usr/sbin/$group $group "$WRAPPER" 100 \
+		--slave /usr/sbin/$group-save $group-save "$WRAPPER" \
 		--slave /usr/sbin/$group-restore $group-restore "$WRAPPER"
 	update-alternatives --force --quiet --set $group "$WRAPPER"
 done`

@@ -6,7 +6,8 @@ package main
 import "slices"
 
 func situations() []situation {
-	return slices.Concat(hosts(), realNodes(), rights(), programs(), places(), input(), transparency(), signals(), inheritance(), steady(), memory(), races())
+	return slices.Concat(hosts(), realNodes(), rights(), programs(), places(), input(), transparency(), signals(),
+		inheritance(), steady(), memory(), races())
 }
 
 // hosts is which backend the client's first rules go to, on hosts of every kind.
@@ -27,16 +28,22 @@ func hosts() []situation {
 		{"canary in legacy, IPv6, rules in nft", "legacy", `canary legacy ip6; fill nft 5`},
 		{"canary in nft, rules in legacy", "nft", `canary nft ip; fill legacy 5`},
 		{"canaries in both", "nft", `canary nft ip6; canary legacy ip`},
-		{"chains named almost like the hint, rules in legacy", "legacy", `iptables-nft -t mangle -N KUBE-IPTABLES-HINT-OLD; iptables-nft -t mangle -N XKUBE-IPTABLES-HINT; fill legacy 1`},
-		{"chains named almost like the hint, rules in nft", "nft", `iptables-legacy -t mangle -N KUBE-IPTABLES-HINT-OLD; fill nft 1`},
-		{"hint in another table, rules in the other backend", "nft", `iptables-legacy -N KUBE-IPTABLES-HINT; ip6tables-legacy -t nat -N KUBE-KUBELET-CANARY; fill nft 1`},
-		{"hint in a native table, rules in legacy", "legacy", `nft add table inet mangle; nft add chain inet mangle KUBE-IPTABLES-HINT; fill legacy 1`},
+		{"chains named almost like the hint, rules in legacy", "legacy",
+			`iptables-nft -t mangle -N KUBE-IPTABLES-HINT-OLD; iptables-nft -t mangle -N XKUBE-IPTABLES-HINT
+				fill legacy 1`},
+		{"chains named almost like the hint, rules in nft", "nft",
+			`iptables-legacy -t mangle -N KUBE-IPTABLES-HINT-OLD; fill nft 1`},
+		{"hint in another table, rules in the other backend", "nft",
+			`iptables-legacy -N KUBE-IPTABLES-HINT; ip6tables-legacy -t nat -N KUBE-KUBELET-CANARY; fill nft 1`},
+		{"hint in a native table, rules in legacy", "legacy",
+			`nft add table inet mangle; nft add chain inet mangle KUBE-IPTABLES-HINT; fill legacy 1`},
 		{"one rule in legacy", "legacy", `iptables-legacy -t raw -A OUTPUT -j ACCEPT`},
 		{"one rule in legacy, IPv6", "legacy", `ip6tables-legacy -t nat -A OUTPUT -j ACCEPT`},
 		{"more rules in legacy", "legacy", `fill nft 9; fill legacy 5; fill legacy 5 ip6`},
 		{"more rules in nft", "nft", `fill legacy 9; fill nft 5; fill nft 5 ip6`},
 		{"as many rules in both", "nft", `fill legacy 3; fill nft 3`},
-		{"chains and policies in nft, a rule in legacy", "legacy", `iptables-nft -P FORWARD DROP; for n in A B C; do iptables-nft -N $n; done; fill legacy 1`},
+		{"chains and policies in nft, a rule in legacy", "legacy",
+			`iptables-nft -P FORWARD DROP; for n in A B C; do iptables-nft -N $n; done; fill legacy 1`},
 		{"Docker's rules in legacy", "legacy", `
 			iptables-legacy -t nat -N DOCKER
 			iptables-legacy -t nat -A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER
@@ -67,7 +74,8 @@ func hosts() []situation {
 			backend iptables`,
 	}, situation{
 		group: "host", name: "a kernel without nf_tables", want: "legacy",
-		script: `"$SUITE" -without-nftables iptables -A INPUT -s 192.0.2.1 -j ACCEPT || echo "status $?"; where 192.0.2.1`,
+		script: `"$SUITE" -without-nftables iptables -A INPUT -s 192.0.2.1 -j ACCEPT || echo "status $?"
+			where 192.0.2.1`,
 	})
 	return list
 }
@@ -82,7 +90,8 @@ func realNodes() []situation {
 		for _, mode := range []string{"legacy", "nft"} {
 			list = append(list, situation{
 				group: "node", name: n.name + ", " + mode, want: mode,
-				script: `ipset restore -file ipvs-mode.ipset; iptables-` + mode + `-restore <` + n.file + `.save; client`,
+				script: `ipset restore -file ipvs-mode.ipset; iptables-` + mode + `-restore <` + n.file +
+					`.save; client`,
 			})
 		}
 	}
@@ -93,7 +102,8 @@ func realNodes() []situation {
 func rights() []situation {
 	return []situation{
 		{
-			group: "rights", name: "hint in legacy, a caller without CAP_NET_ADMIN, then one that has it", want: "legacy",
+			group: "rights", name: "hint in legacy, a caller without CAP_NET_ADMIN, then one that has it",
+			want:   "legacy",
 			script: `hint legacy ip; try capsh --drop=cap_net_admin -- -c 'iptables --version'; client`,
 		}, {
 			group: "rights", name: "hint in legacy, a user without rights, then root", want: "legacy",
@@ -102,8 +112,12 @@ func rights() []situation {
 			group: "rights", name: "hint in nft, a user with CAP_NET_ADMIN and CAP_NET_RAW", want: "nft",
 			script: `hint nft ip6; user iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
 		}, {
-			group: "rights", name: "no_new_privs and no capability but CAP_NET_ADMIN and CAP_NET_RAW, hint in legacy", want: "legacy",
-			script: `hint legacy ip; call setpriv --no-new-privs --bounding-set=-all,+net_admin,+net_raw --inh-caps=-all iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
+			group: "rights", name: "no_new_privs and no capability but CAP_NET_ADMIN and CAP_NET_RAW, hint in legacy",
+			want: "legacy",
+			script: `hint legacy ip
+				call setpriv --no-new-privs --bounding-set=-all,+net_admin,+net_raw --inh-caps=-all \
+					iptables -A INPUT -s 192.0.2.1 -j ACCEPT
+				where 192.0.2.1`,
 		}, {
 			group: "rights", name: "no /proc, hint in nft", want: "nft",
 			script: `hint nft ip; mount -t tmpfs none /proc; add 192.0.2.1; umount /proc; where 192.0.2.1`,
@@ -114,7 +128,11 @@ func rights() []situation {
 // endless is how a call ends that could run itself without end.
 const endless = `
 	try timeout -s KILL 5 iptables -S
-	case $status in 137) echo "it does not end" ;; 0|1) echo "it ends with $status" ;; *) echo "it ends, with neither 0 nor 1" ;; esac`
+	case $status in
+	137) echo "it does not end" ;;
+	0|1) echo "it ends with $status" ;;
+	*) echo "it ends, with neither 0 nor 1" ;;
+	esac`
 
 // programs is what a call gets that cannot be served.
 func programs() []situation {
@@ -122,17 +140,24 @@ func programs() []situation {
 	return []situation{
 		{
 			group: "program", name: "hint in legacy, legacy program missing", want: gone,
-			script: `hint legacy ip; rm /usr/sbin/xtables-legacy-multi; refused iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
+			script: `hint legacy ip; rm /usr/sbin/xtables-legacy-multi; refused iptables -A INPUT -s 192.0.2.1 -j ACCEPT
+				where 192.0.2.1`,
 		}, {
 			group: "program", name: "hint in nft, nft program missing", want: gone,
-			script: `hint nft ip; rm /usr/sbin/xtables-nft-multi; refused iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
+			script: `hint nft ip; rm /usr/sbin/xtables-nft-multi; refused iptables -A INPUT -s 192.0.2.1 -j ACCEPT
+				where 192.0.2.1`,
 		}, {
-			group: "program", name: "rules in legacy, legacy program cannot be executed", want: "status 126, says why, nowhere",
-			script: `fill legacy 3; chmod 644 /usr/sbin/xtables-legacy-multi; refused iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
+			group: "program", name: "rules in legacy, legacy program cannot be executed",
+			want: "status 126, says why, nowhere",
+			script: `fill legacy 3; chmod 644 /usr/sbin/xtables-legacy-multi
+				refused iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
 		}, {
 			group: "program", name: "it is a link to the wrapper itself", want: "it ends, with neither 0 nor 1",
 			script: `hint nft ip; wrapper=$(readlink -f /usr/sbin/iptables)
-				for n in xtables-nft-multi iptables-nft; do rm -f /usr/sbin/$n; ln -s "$wrapper" /usr/sbin/$n; done` + endless,
+				for n in xtables-nft-multi iptables-nft; do
+					rm -f /usr/sbin/$n
+					ln -s "$wrapper" /usr/sbin/$n
+				done` + endless,
 		}, {
 			group: "program", name: "it is another copy of the wrapper", want: "it ends, with neither 0 nor 1",
 			script: `hint nft ip; cp "$(readlink -f /usr/sbin/iptables)" copy
@@ -150,32 +175,44 @@ func places() []situation {
 	return []situation{
 		{
 			group: "place", name: "called by full path, from another directory, with an empty PATH", want: "legacy",
-			script: `hint legacy ip; cd /usr/share; call env PATH= /usr/sbin/iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
+			script: `hint legacy ip; cd /usr/share; call env PATH= /usr/sbin/iptables -A INPUT -s 192.0.2.1 -j ACCEPT
+				where 192.0.2.1`,
 		}, {
 			group: "place", name: "called by a relative path", want: "legacy",
 			script: `hint legacy ip; cd /usr/sbin; call ./iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
 		}, {
 			group: "place", name: "called through a link in another directory", want: "legacy",
-			script: `hint legacy ip; ln -s /usr/sbin/iptables iptables; call "$TMP/iptables" -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
+			script: `hint legacy ip; ln -s /usr/sbin/iptables iptables
+				call "$TMP/iptables" -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
 		}, {
 			group: "place", name: "a program of that name in PATH and in the working directory", want: "legacy",
 			script: `hint legacy ip
-				for n in iptables iptables-legacy xtables-legacy-multi; do printf '#!/bin/sh\necho trapped >&2\n' >$n; chmod +x $n; done
+				for n in iptables iptables-legacy xtables-legacy-multi; do
+					printf '#!/bin/sh\necho trapped >&2\n' >$n
+					chmod +x $n
+				done
 				call env PATH=.:$TMP:$PLAIN /usr/sbin/iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
 		}, {
-			group: "place", name: "another network namespace, hint there in legacy and here in nft", want: "legacy, nft",
+			group: "place", name: "another network namespace, hint there in legacy and here in nft",
+			want: "legacy, nft",
 			script: `ip netns add pod; ip netns exec pod iptables-legacy -t mangle -N KUBE-IPTABLES-HINT; hint nft ip
 				call ip netns exec pod iptables --version; ran; client`,
 		}, {
-			group: "place", name: "another network namespace, by a caller that may not look at process 1", want: "legacy, nft",
+			group: "place", name: "another network namespace, by a caller that may not look at process 1",
+			want: "legacy, nft",
 			script: `ip netns add pod; ip netns exec pod iptables-legacy -t mangle -N KUBE-IPTABLES-HINT; hint nft ip
-				call ip netns exec pod setpriv --bounding-set=-sys_ptrace --inh-caps=-all iptables --version; ran; client`,
+				call ip netns exec pod setpriv --bounding-set=-sys_ptrace --inh-caps=-all iptables --version; ran
+				client`,
 		}, {
 			group: "place", name: "an image build: called on an empty host, then on a legacy host", want: "nft, legacy",
 			script: `backend iptables; hint legacy ip; client`,
 		}, {
 			group: "place", name: "no trace: looking registers no table and makes none", want: "the same",
-			script: `snapshot() { cat /proc/net/ip_tables_names /proc/net/ip6_tables_names; nft list ruleset; cat /proc/modules 2>&1 || :; }
+			script: `snapshot() {
+					cat /proc/net/ip_tables_names /proc/net/ip6_tables_names
+					nft list ruleset
+					cat /proc/modules 2>&1 || :
+				}
 				fill legacy 1 ip6; hint nft ip
 				snapshot >before; call iptables --version; call ip6tables --version; snapshot >after
 				if cmp -s before after; then echo "the same"; else diff before after || :; fi`,

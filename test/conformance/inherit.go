@@ -29,73 +29,114 @@ func inheritance() []situation {
 		env   []string
 	}{
 		{name: "plainly"},
-		{name: "arguments of odd bytes and lengths", about: "arguments", args: []string{"-T", "a b\xff\n\t", "-T", "", "-T", "ä", "--modprobe=" + long}},
-		{name: "environment of odd bytes and lengths", about: "environment", env: []string{"A=b c", "EMPTY=", "BYTES=\xff\n", "=odd", "no-equals-sign", "LD_BIND_NOW=1", "LONG=" + long}},
+		{
+			name:  "arguments of odd bytes and lengths",
+			about: "arguments",
+			args:  []string{"-T", "a b\xff\n\t", "-T", "", "-T", "ä", "--modprobe=" + long},
+		},
+		{
+			name:  "environment of odd bytes and lengths",
+			about: "environment",
+			env: []string{"A=b c", "EMPTY=", "BYTES=\xff\n", "=odd", "no-equals-sign", "LD_BIND_NOW=1",
+				"LONG=" + long},
+		},
 		{name: "empty environment", about: "environment", env: []string{}},
-		{name: "variables of language runtimes", about: "environment", env: []string{"GODEBUG=madvdontneed=1", "GOMAXPROCS=1", "GOGC=1", "GOTRACEBACK=crash", "PYTHONHOME=/", "BASH_ENV=/x"}},
-		{name: "ignored signals", about: "SigIgn", with: []string{"env", "--ignore-signal=HUP,INT,QUIT,PIPE,TERM,USR1,CHLD,URG,TSTP,RTMIN,RTMAX"}},
+		{
+			name:  "variables of language runtimes",
+			about: "environment",
+			env: []string{"GODEBUG=madvdontneed=1", "GOMAXPROCS=1", "GOGC=1", "GOTRACEBACK=crash", "PYTHONHOME=/",
+				"BASH_ENV=/x"},
+		},
+		{
+			name:  "ignored signals",
+			about: "SigIgn",
+			with:  []string{"env", "--ignore-signal=HUP,INT,QUIT,PIPE,TERM,USR1,CHLD,URG,TSTP,RTMIN,RTMAX"},
+		},
 		{name: "blocked signals", about: "SigBlk", with: []string{"env", "--block-signal=HUP,TERM,USR2,CHLD,RTMAX"}},
-		{name: "blocked signals that are pending", about: "SigBlk ShdPnd", with: []string{"env", "--block-signal=WINCH,USR1", "sh", "-c", `kill -WINCH $$; kill -USR1 $$; exec "$@"`, "sh"}},
-		{name: "limits", about: "limits", with: []string{"prlimit", "--nofile=300:4000", "--core=0", "--nproc=3000:4000", "--"}},
-		{name: "soft limit of descriptors at the hard one", about: "limits", with: []string{"prlimit", "--nofile=4000:4000", "--"}},
-		{name: "open descriptors", about: "descriptors", with: []string{"bash", "-c", `exec 3</dev/zero 7>/dev/null 200</etc/passwd; exec "$@"`, "bash"}},
+		{
+			name:  "blocked signals that are pending",
+			about: "SigBlk ShdPnd",
+			with: []string{"env", "--block-signal=WINCH,USR1", "sh", "-c", `kill -WINCH $$; kill -USR1 $$; exec "$@"`,
+				"sh"},
+		},
+		{
+			name:  "limits",
+			about: "limits",
+			with:  []string{"prlimit", "--nofile=300:4000", "--core=0", "--nproc=3000:4000", "--"},
+		},
+		{
+			name:  "soft limit of descriptors at the hard one",
+			about: "limits",
+			with:  []string{"prlimit", "--nofile=4000:4000", "--"},
+		},
+		{
+			name:  "open descriptors",
+			about: "descriptors",
+			with:  []string{"bash", "-c", `exec 3</dev/zero 7>/dev/null 200</etc/passwd; exec "$@"`, "bash"},
+		},
 		{name: "umask", about: "Umask", with: []string{"sh", "-c", `umask 0137; exec "$@"`, "sh"}},
 		{name: "working directory", about: "directory", with: []string{"env", "--chdir=/usr/share"}},
 		{name: "session", about: "session group terminal", with: []string{"setsid"}},
 		{name: "nice", about: "nice", with: []string{"nice", "-n", "5"}},
 		{name: "one processor", about: "Cpus_allowed", with: []string{"taskset", "1"}},
 		{name: "no new privileges", about: "NoNewPrivs", with: []string{"setpriv", "--no-new-privs"}},
-		{name: "fewer capabilities", about: "CapInh CapPrm CapEff CapBnd CapAmb", with: []string{"setpriv", "--bounding-set=-all,+net_admin", "--inh-caps=-all"}},
+		{
+			name:  "fewer capabilities",
+			about: "CapInh CapPrm CapEff CapBnd CapAmb",
+			with:  []string{"setpriv", "--bounding-set=-all,+net_admin", "--inh-caps=-all"},
+		},
 	} {
-		list = append(list, situation{group: "inherited", name: s.name, want: asDirectly, run: func(c *container) string {
-			c.sh(plainHost)
-			// What starts it cannot give it another argv[0], so the direct call goes through a link of the same name.
-			link := filepath.Join(c.dir, "iptables-restore")
-			if err := os.Symlink(direct, link); err != nil {
-				fail(err)
-			}
-			var seen [2]map[string]string
-			for i, path := range []string{link, "/usr/sbin/iptables-restore"} {
-				args := slices.Concat(s.with, []string{path}, s.args)
-				cmd := exec.Command(args[0], args[1:]...)
-				cmd.Env = s.env
-				r, wrong := c.start(cmd)
-				if wrong != "" {
-					return wrong
+		list = append(list, situation{group: "inherited", name: s.name, want: asDirectly,
+			run: func(c *container) string {
+				c.sh(plainHost)
+				// What starts it cannot give it another argv[0], so the direct call goes through a link of the same
+				// name.
+				link := filepath.Join(c.dir, "iptables-restore")
+				if err := os.Symlink(direct, link); err != nil {
+					fail(err)
 				}
-				seen[i] = r.describe()
-				seen[i]["arguments"] = strings.Replace(seen[i]["arguments"], path, "iptables-restore", 1)
-				r.end()
-			}
-			var different []string
-			for _, key := range slices.Sorted(maps.Keys(seen[0])) {
-				if seen[0][key] == seen[1][key] {
-					continue
+				var seen [2]map[string]string
+				for i, path := range []string{link, "/usr/sbin/iptables-restore"} {
+					args := slices.Concat(s.with, []string{path}, s.args)
+					cmd := exec.Command(args[0], args[1:]...)
+					cmd.Env = s.env
+					r, wrong := c.start(cmd)
+					if wrong != "" {
+						return wrong
+					}
+					seen[i] = r.describe()
+					seen[i]["arguments"] = strings.Replace(seen[i]["arguments"], path, "iptables-restore", 1)
+					r.end()
 				}
-				if s.about == "" || slices.Contains(strings.Fields(s.about), key) {
-					different = append(different, key)
-				} else {
-					c.noticed("different: " + key)
+				var different []string
+				for _, key := range slices.Sorted(maps.Keys(seen[0])) {
+					if seen[0][key] == seen[1][key] {
+						continue
+					}
+					if s.about == "" || slices.Contains(strings.Fields(s.about), key) {
+						different = append(different, key)
+					} else {
+						c.noticed("different: " + key)
+					}
 				}
-			}
-			if len(different) == 0 {
-				return asDirectly
-			}
-			return oneLine("different: " + strings.Join(different, ", "))
-		}})
+				if len(different) == 0 {
+					return asDirectly
+				}
+				return oneLine("different: " + strings.Join(different, ", "))
+			}})
 	}
 	return list
 }
 
-// running is a process that was called, and the program that it became or started, as that waits for a file to read: a moment
-// at which the kernel can be asked about it.
+// running is a process that was called, and the program that it became or started, as that waits for a file to read: a
+// moment at which the kernel can be asked about it.
 type running struct {
 	cmd         *exec.Cmd
 	called, pid int
 }
 
-// start starts iptables-restore, to read a FIFO that this process holds open and never writes to, and waits until it does. What
-// is wrong is said if it never does.
+// start starts iptables-restore, to read a FIFO that this process holds open and never writes to, and waits until it
+// does. What is wrong is said if it never does.
 func (c *container) start(cmd *exec.Cmd) (running, string) {
 	if _, err := os.Stat(c.fifo()); err != nil {
 		if err := unix.Mkfifo(c.fifo(), 0o644); err != nil {
@@ -110,7 +151,8 @@ func (c *container) start(cmd *exec.Cmd) (running, string) {
 		return running{}, err.Error()
 	}
 	r, wrong := c.waitFor(cmd.Process.Pid)
-	if r.cmd = cmd; wrong != "" {
+	r.cmd = cmd
+	if wrong != "" {
 		r.end()
 	}
 	return r, wrong
@@ -133,7 +175,9 @@ func (c *container) waitFor(called int) (running, string) {
 		for _, pid := range family(called) {
 			number, rest, _ := strings.Cut(read(pid, "syscall"), " 0x")
 			fd, err := strconv.ParseInt(strings.SplitN(rest, " ", 2)[0], 16, 32)
-			if file, _ := os.Readlink(proc(pid, fmt.Sprint("fd/", fd))); err == nil && number == fmt.Sprint(unix.SYS_READ) && file == c.fifo() && read(pid, "exe") == string(program) {
+			file, _ := os.Readlink(proc(pid, fmt.Sprint("fd/", fd)))
+			if err == nil && number == fmt.Sprint(unix.SYS_READ) && file == c.fifo() &&
+				read(pid, "exe") == string(program) {
 				return running{called: called, pid: pid}, ""
 			}
 		}
@@ -197,8 +241,8 @@ func (r running) describe() map[string]string {
 	}
 	for line := range strings.Lines(read(r.pid, "status")) {
 		name, value, _ := strings.Cut(line, ":")
-		if slices.Contains([]string{"Umask", "Threads", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "CapInh", "CapPrm",
-			"CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "Cpus_allowed"}, name) {
+		if slices.Contains([]string{"Umask", "Threads", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "CapInh",
+			"CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "Cpus_allowed"}, name) {
 			d[name] = value
 		}
 	}
@@ -206,7 +250,8 @@ func (r running) describe() map[string]string {
 	_, after, _ := strings.Cut(read(r.pid, "stat"), ") ")
 	if fields := strings.Fields(after); len(fields) > 16 {
 		for name, n := range map[string]int{"group": 5, "session": 6, "terminal": 7, "nice": 19} {
-			if d[name] = fields[n-3]; d[name] == strconv.Itoa(r.called) && name != "nice" {
+			d[name] = fields[n-3]
+			if d[name] == strconv.Itoa(r.called) && name != "nice" {
 				d[name] = "the process that was called"
 			}
 		}

@@ -1,9 +1,9 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Conformance calls any iptables wrapper, this project's or another, in situations that need nothing but the six names of
-// iptables, each in a container of its own, and prints what was expected and what was seen. It needs root, and iptables
-// with both backends.
+// Conformance calls any iptables wrapper, this project's or another, in situations that need nothing but the six names
+// of iptables, each in a container of its own, and prints what was expected and what was seen. It needs root, and
+// iptables with both backends.
 package main
 
 import (
@@ -50,8 +50,11 @@ var limit = flag.Duration("limit", 2*time.Minute, "how long a situation may `las
 func main() {
 	var w wrapper
 	flag.StringVar(&w.file, "wrapper", "", "the `program` to examine")
-	flag.StringVar(&w.names, "names", "links", "how the six names are pointed at it: links, alternatives, or a shell `script`,\nwhich is given the program in $WRAPPER and may be run more than once")
-	without := flag.Bool("without-nftables", false, "(for the suite itself) run the arguments where the kernel has no nf_tables")
+	flag.StringVar(&w.names, "names", "links",
+		"how the six names are pointed at it: links, alternatives, or a shell `script`,\nwhich is given the program "+
+			"in $WRAPPER and may be run more than once")
+	without := flag.Bool("without-nftables", false,
+		"(for the suite itself) run the arguments where the kernel has no nf_tables")
 	inside := flag.String("inside", "", "(for the suite itself) be this situation's container")
 	run := flag.String("run", "", "only the situations that match this `expression`")
 	all := flag.Bool("all", false, "print the situations that pass too")
@@ -92,14 +95,17 @@ func fail(err error) {
 // examine plays every situation whose ID matches, as many at once as there are processors.
 func (w wrapper) examine(matching *regexp.Regexp) ([]result, error) {
 	var err error
-	if w.file, err = filepath.Abs(w.file); err != nil {
+	w.file, err = filepath.Abs(w.file)
+	if err != nil {
 		return nil, err
 	}
-	if w.file, err = filepath.EvalSymlinks(w.file); err != nil {
+	w.file, err = filepath.EvalSymlinks(w.file)
+	if err != nil {
 		return nil, err
 	}
 	if w.names != "links" && w.names != "alternatives" {
-		if w.names, err = filepath.Abs(w.names); err != nil {
+		w.names, err = filepath.Abs(w.names)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -149,7 +155,11 @@ func (w wrapper) examine(matching *regexp.Regexp) ([]result, error) {
 }
 
 // throughout is one property of all situations that are played, which would otherwise fail each of them.
-var throughout = situation{group: "throughout", name: "nothing is said, and nothing differs that a situation is not about", want: "nothing"}
+var throughout = situation{
+	group: "throughout",
+	name:  "nothing is said, and nothing differs that a situation is not about",
+	want:  "nothing",
+}
 
 func inAll(results []result) string {
 	seen := map[string]int{}
@@ -167,7 +177,8 @@ func inAll(results []result) string {
 	return fmt.Sprintf("%s (%d times), %d others", first, seen[first], len(seen)-1)
 }
 
-// contain plays one situation in a new container. An error is a fault of the suite or of the machine, not of the wrapper.
+// contain plays one situation in a new container. An error is a fault of the suite or of the machine, not of the
+// wrapper.
 func (w wrapper) contain(s situation) (string, error) {
 	runtime.LockOSThread() // Pdeathsig is about the thread
 	defer runtime.UnlockOSThread()

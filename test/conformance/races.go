@@ -20,15 +20,27 @@ func races() []situation {
 			seq "$n" | PATH=$PLAIN xargs -P "$n" -I{} "$@" 2>>errors >>out || touch failed
 		}
 		count() { (iptables-$1-save; ip6tables-$1-save) 2>/dev/null | grep -c 'INPUT -s 10\.9\.' || :; }
-		verdict() { [ ! -e failed ] || echo "some fail"; grep -v '^# Warning: ip6*tables-legacy tables present' errors >>besides || :; echo "legacy $(count legacy), nft $(count nft)"; }
-		one() { case "$(verdict)" in "legacy 20, nft 0"|"legacy 0, nft 20") echo "all in one backend" ;; *) verdict ;; esac; }
+		verdict() {
+			[ ! -e failed ] || echo "some fail"
+			grep -v '^# Warning: ip6*tables-legacy tables present' errors >>besides || :
+			echo "legacy $(count legacy), nft $(count nft)"
+		}
+		one() {
+			case "$(verdict)" in
+			"legacy 20, nft 0"|"legacy 0, nft 20") echo "all in one backend" ;;
+			*) verdict ;;
+			esac
+		}
 		`
 	var list []situation
 	for _, root := range []struct{ group, script string }{{"race", ""}, {"race, read-only root", "read_only\n"}} {
 		for _, s := range []struct{ name, want, script string }{
-			{"20 first writers at once, rules in legacy", "legacy 20, nft 0", `fill legacy 3; together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
-			{"20 first writers at once, hint in nft", "legacy 0, nft 20", `hint nft ip; together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
-			{"20 first writers at once, nothing on the host", "legacy 0, nft 20", `together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
+			{"20 first writers at once, rules in legacy", "legacy 20, nft 0",
+				`fill legacy 3; together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
+			{"20 first writers at once, hint in nft", "legacy 0, nft 20",
+				`hint nft ip; together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
+			{"20 first writers at once, nothing on the host", "legacy 0, nft 20",
+				`together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
 			{"20 first writers and 20 readers, while the other backend fills up", "all in one backend", `
 				fill legacy 2
 				(for i in $(seq 30); do fill nft 1 ip6; done) &
@@ -36,22 +48,45 @@ func races() []situation {
 				together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; wait; one`},
 			{"20 first writers at once, each held before it remembers, nothing on the host", "all in one backend", `
 				(for i in $(seq 30); do fill legacy 1 ip6; done) &
-				together 20 strace -f -qq -o trace.{} -e trace=symlink,symlinkat -e inject=symlink,symlinkat:delay_enter=20ms iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; wait; one`},
+				together 20 strace -f -qq -o trace.{} -e trace=symlink,symlinkat \
+					-e inject=symlink,symlinkat:delay_enter=20ms iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT
+				wait; one`},
 			{"20 first writers at once, each held before a rename, hint in nft", "legacy 0, nft 20", `hint nft ip6
-				together 20 strace -f -qq -o trace.{} -e trace=rename,renameat,renameat2 -e inject=rename,renameat,renameat2:delay_enter=20ms iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
-			{"a busy writer on a set of its own, many rules in legacy, a few left in nft", "legacy", "fill legacy 5000; fill nft 1500" + busy},
-			{"a busy writer on a set of its own, many rules in nft, a few left in legacy", "nft", "fill nft 5000; fill legacy 1500" + busy},
-			{"10 first writers, nothing on the host, while the other backend fills up; then 10 more", "all in one backend", `
+				together 20 strace -f -qq -o trace.{} -e trace=rename,renameat,renameat2 \
+					-e inject=rename,renameat,renameat2:delay_enter=20ms iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT
+				verdict`},
+			{"a busy writer on a set of its own, many rules in legacy, a few left in nft", "legacy",
+				"fill legacy 5000; fill nft 1500" + busy},
+			{"a busy writer on a set of its own, many rules in nft, a few left in legacy", "nft",
+				"fill nft 5000; fill legacy 1500" + busy},
+			{"10 first writers, nothing on the host, while the other backend fills up; then 10 more",
+				"all in one backend", `
 				(for i in $(seq 30); do fill legacy 1 ip6; done) &
-				together 10 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; wait; together 10 iptables -w -A INPUT -s 10.9.1.{} -j ACCEPT; one`},
+				together 10 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; wait
+				together 10 iptables -w -A INPUT -s 10.9.1.{} -j ACCEPT; one`},
 		} {
-			list = append(list, situation{group: root.group, name: s.name, want: s.want, script: together + root.script + s.script})
+			list = append(list, situation{
+				group:  root.group,
+				name:   s.name,
+				want:   s.want,
+				script: together + root.script + s.script,
+			})
 		}
 	}
 	return append(list,
-		situation{group: "race", name: "300 first calls, 20 at once, hint in legacy", want: "none fails, none says anything", run: firstCalls},
+		situation{
+			group: "race",
+			name:  "300 first calls, 20 at once, hint in legacy",
+			want:  "none fails, none says anything",
+			run:   firstCalls,
+		},
 		situation{group: "race", name: "the names while first calls run", want: "never missing", run: neverMissing},
-		situation{group: "race", name: "a first call killed before each call that changes a file", want: "every name works, all in one backend", run: killed})
+		situation{
+			group: "race",
+			name:  "a first call killed before each call that changes a file",
+			want:  "every name works, all in one backend",
+			run:   killed,
+		})
 }
 
 // plainly runs a name of iptables as a client would, and returns what a client must not see: "" if there is nothing.
@@ -147,7 +182,8 @@ func killed(c *container) string {
 			if err := cmd.Run(); err == nil {
 				break // it makes no such call any more
 			}
-			if kills++; kills > 60 {
+			kills++
+			if kills > 60 {
 				return "every first call fails"
 			}
 			for _, name := range names {
@@ -167,7 +203,10 @@ func killed(c *container) string {
 // busy changes an unrelated set as fast as one process can, which interrupts each dump of rules.
 const busy = `
 	nft add table ip busy; nft add set ip busy s '{ type ipv4_addr; }'
-	(while :; do echo 'add element ip busy s { 192.0.2.1 }'; echo 'delete element ip busy s { 192.0.2.1 }'; done) | nft -i >"$TMP/nft" 2>&1 &
+	(while :; do
+		echo 'add element ip busy s { 192.0.2.1 }'
+		echo 'delete element ip busy s { 192.0.2.1 }'
+	done) | nft -i >"$TMP/nft" 2>&1 &
 	sleep 0.2; add 192.0.2.1; kill $!; where 192.0.2.1`
 
 // missing looks at the names until done is closed, and reports whether one of them did not lead to a program.

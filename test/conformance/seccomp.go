@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeWithoutNFTables becomes a program for which the kernel has no nf_tables: socket(2) refuses NETLINK_NETFILTER, as it
-// does where the module is missing.
+// becomeWithoutNFTables becomes a program for which the kernel has no nf_tables: socket(2) refuses NETLINK_NETFILTER,
+// as it does where the module is missing.
 func becomeWithoutNFTables(args []string) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
@@ -43,7 +43,8 @@ func becomeWithoutNFTables(args []string) error {
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	runtime.LockOSThread()
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
+	if errno != 0 {
 		return os.NewSyscallError("seccomp", errno)
 	}
 	return syscall.Exec(path, args, os.Environ())

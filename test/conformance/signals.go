@@ -26,9 +26,10 @@ func signals() []situation {
 			}
 			return "the same process"
 		}},
-		{name: "one that is sent to the process that was called", want: "ends the program", run: func(c *container) string {
-			return c.killing("ends the program", func(r running) int { return r.called })
-		}},
+		{name: "one that is sent to the process that was called", want: "ends the program",
+			run: func(c *container) string {
+				return c.killing("ends the program", func(r running) int { return r.called })
+			}},
 		{name: "the program dies of one", want: "the caller sees each of them", run: func(c *container) string {
 			return c.killing("the caller sees each of them", func(r running) int { return r.pid })
 		}},
@@ -52,7 +53,8 @@ func (c *container) reading() (running, string) {
 
 // killing sends signals to one of the processes. The program must end, and the caller must see by which signal.
 func (c *container) killing(good string, whom func(running) int) string {
-	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGKILL, unix.SIGQUIT, unix.SIGUSR1, unix.SIGPIPE} {
+	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGKILL, unix.SIGQUIT,
+		unix.SIGUSR1, unix.SIGPIPE} {
 		r, wrong := c.reading()
 		if wrong != "" {
 			return wrong
@@ -71,11 +73,11 @@ func (c *container) killing(good string, whom func(running) int) string {
 	return good
 }
 
-// terminated sends SIGTERM to first calls of iptables-restore, each a little later than the one before, from the start to
-// when the program waits for its standard input.
+// terminated sends SIGTERM to first calls of iptables-restore, each a little later than the one before, from the start
+// to when the program waits for its standard input.
 //
-// That an ignored signal does nothing at any instant is not examined: in a program written in Go it ends the process while
-// the runtime starts, for some 0.1 ms.
+// That an ignored signal does nothing at any instant is not examined: in a program written in Go it ends the process
+// while the runtime starts, for some 0.1 ms.
 func terminated(c *container) string {
 	r, wrong := c.reading() // which makes the file that nobody writes to
 	if wrong != "" {
@@ -105,8 +107,8 @@ func terminated(c *container) string {
 	return "it ends by it"
 }
 
-// parentDeath ends a shell whose child is iptables-restore and has asked to be told. It is done some times, because with
-// several threads it depends on which one calls execve.
+// parentDeath ends a shell whose child is iptables-restore and has asked to be told. It is done some times, because
+// with several threads it depends on which one calls execve.
 func parentDeath(c *container) string {
 	r, wrong := c.reading()
 	if wrong != "" {

@@ -9,12 +9,16 @@ func steady() []situation {
 	for _, s := range []struct{ name, want, script string }{
 		{"the client flushes all tables and kubelet's hint itself, then writes", "legacy", `
 			hint legacy ip; hint legacy ip6; fill legacy 5
-			for table in mangle nat filter; do call iptables -t $table -F; call iptables -t $table -X; call ip6tables -t $table -F; call ip6tables -t $table -X; done
+			for table in mangle nat filter; do
+				call iptables -t $table -F; call iptables -t $table -X
+				call ip6tables -t $table -F; call ip6tables -t $table -X
+			done
 			client`},
 		{"the client flushes what Docker wrote, then writes", "legacy", `
 			fill legacy 5; call iptables -F; client`},
 		{"a guess writes, the other backend fills up, -D of its own rule", "nft, nowhere", `
-			add 192.0.2.7; where 192.0.2.7; fill legacy 6; call iptables -D INPUT -s 192.0.2.7 -j ACCEPT; where 192.0.2.7`},
+			add 192.0.2.7; where 192.0.2.7; fill legacy 6; call iptables -D INPUT -s 192.0.2.7 -j ACCEPT
+			where 192.0.2.7`},
 		{"a guess creates a chain, the other backend fills up, -A to that chain", "nft", `
 			call iptables -N MINE; fill legacy 6; call iptables -A MINE -s 192.0.2.7 -j ACCEPT; where 192.0.2.7`},
 		{"a guess sets policy DROP, the other backend fills up, then ACCEPT", "nft, nft", `
@@ -23,18 +27,22 @@ func steady() []situation {
 		{"a guess writes and flushes, the other backend fills up, then a write", "nft", `
 			add 192.0.2.7; call iptables -F; fill legacy 6; client`},
 		{"a guess only reads, then the host gets rules, then a write", "legacy", `
-			call iptables -S; call iptables-save; call iptables --version; call ip6tables -L -n; call iptables-restore --version
+			call iptables -S; call iptables-save; call iptables --version; call ip6tables -L -n
+			call iptables-restore --version
 			fill legacy 6; client`},
 		{"a guess only deletes, then the host gets rules, then a write", "legacy", `
-			try iptables -D INPUT -s 192.0.2.7 -j ACCEPT; try iptables -C INPUT -s 192.0.2.7 -j ACCEPT; call iptables -F; call iptables -X; fill legacy 6; client`},
+			try iptables -D INPUT -s 192.0.2.7 -j ACCEPT; try iptables -C INPUT -s 192.0.2.7 -j ACCEPT; call iptables -F
+			call iptables -X; fill legacy 6; client`},
 		{"a guess writes in a way that looks like a read, the other backend fills up, -D", "nft, nowhere", `
 			rule='INPUT -s 192.0.2.7 -m comment --comment -L -j ACCEPT'
 			call iptables -A $rule; where 192.0.2.7; fill legacy 6; call iptables -D $rule; where 192.0.2.7`},
 		{"a guess writes as -vA, then the other backend fills up, then --app and -IINPUT", "nft, nft, nft", `
-			call iptables -vA INPUT -s 192.0.2.7 -j ACCEPT; fill legacy 6; call iptables --app INPUT -s 192.0.2.8 -j ACCEPT
+			call iptables -vA INPUT -s 192.0.2.7 -j ACCEPT; fill legacy 6
+			call iptables --app INPUT -s 192.0.2.8 -j ACCEPT
 			call iptables -IINPUT -s 192.0.2.9 -j ACCEPT; where 192.0.2.7; where 192.0.2.8; where 192.0.2.9`},
 		{"a guess reads in ways that look like a write, then the host gets rules, then a write", "legacy", `
-			call iptables -SINPUT; call iptables -nL INPUT; call iptables -nt nat -L; call iptables --list-r; call iptables -vnxL INPUT; fill legacy 6; client`},
+			call iptables -SINPUT; call iptables -nL INPUT; call iptables -nt nat -L; call iptables --list-r
+			call iptables -vnxL INPUT; fill legacy 6; client`},
 		{"a guess only tests a restore, then the host gets rules, then a write", "legacy", `
 			printf '*filter\n-A INPUT -j ACCEPT\nCOMMIT\n' | call iptables-restore --test; fill legacy 6; client`},
 		{"a guess writes, then kubelet's hint appears in the other backend", "nft, legacy", `
@@ -43,9 +51,14 @@ func steady() []situation {
 			add 192.0.2.7; where 192.0.2.7; canary legacy ip6; client`},
 		{"a guess writes, then a process with one capability less deletes", "nft, nowhere", `
 			add 192.0.2.7; where 192.0.2.7; fill legacy 6
-			call setpriv --bounding-set=-sys_ptrace --inh-caps=-all iptables -D INPUT -s 192.0.2.7 -j ACCEPT; where 192.0.2.7`},
+			call setpriv --bounding-set=-sys_ptrace --inh-caps=-all iptables -D INPUT -s 192.0.2.7 -j ACCEPT
+			where 192.0.2.7`},
 		{"a guess writes, the container restarts, the host has other rules by then", "nft, legacy", `
-			restarted() { unshare --mount --pid --fork sh -ec 'mount -t proc none /proc; mount -t tmpfs none /dev/shm; mount -t tmpfs none /run; '"$1"; }
+			restarted() {
+				unshare --mount --pid --fork sh -ec '
+					mount -t proc none /proc; mount -t tmpfs none /dev/shm; mount -t tmpfs none /run
+					'"$1"
+			}
 			restarted 'iptables -A INPUT -s 192.0.2.7 -j ACCEPT'; where 192.0.2.7; fill legacy 6
 			restarted 'iptables -A INPUT -s 192.0.2.8 -j ACCEPT'; where 192.0.2.8`},
 		{"a guess writes in another network namespace, then a write here on a legacy host", "legacy", `
@@ -59,46 +72,76 @@ func steady() []situation {
 		{"/dev/shm is absent, a guess writes", "nft", `no_shm; client`},
 		{"/dev/shm is absent, hint in legacy", "legacy", `no_shm; hint legacy ip; client`},
 		{"/dev/shm is full, a guess writes", "nft", `mount -t tmpfs -o nr_inodes=1 none /dev/shm; client`},
-		{"/dev/shm and /run are read-only, a guess writes", "nft", `touch /run/xtables.lock; mount -o remount,bind,ro /dev/shm; mount -o remount,bind,ro /run; client`},
-		{"nothing can be written, rules in legacy", "legacy", `fill legacy 3; mount -t tmpfs -o nr_inodes=1 none /dev/shm; client`},
-		{"the client flushes the hint, /dev/shm is full", "legacy", `mount -t tmpfs -o nr_inodes=1 none /dev/shm; hint legacy ip; call iptables -t mangle -X; client`},
+		{"/dev/shm and /run are read-only, a guess writes", "nft",
+			`touch /run/xtables.lock; mount -o remount,bind,ro /dev/shm; mount -o remount,bind,ro /run; client`},
+		{"nothing can be written, rules in legacy", "legacy",
+			`fill legacy 3; mount -t tmpfs -o nr_inodes=1 none /dev/shm; client`},
+		{"the client flushes the hint, /dev/shm is full", "legacy",
+			`mount -t tmpfs -o nr_inodes=1 none /dev/shm; hint legacy ip; call iptables -t mangle -X; client`},
 	} {
-		list = append(list, situation{group: "steady, read-only root", name: s.name, want: s.want, script: "read_only\n" + s.script})
+		list = append(list, situation{
+			group:  "steady, read-only root",
+			name:   s.name,
+			want:   s.want,
+			script: "read_only\n" + s.script,
+		})
 	}
 	return list
 }
 
-// memory is whether a container keeps its backend for the right reason only, and whom else it binds. Its /dev is as container
-// runtimes make it: /dev itself is root's, and /dev/shm is everybody's.
+// memory is whether a container keeps its backend for the right reason only, and whom else it binds. Its /dev is as
+// container runtimes make it: /dev itself is root's, and /dev/shm is everybody's.
 func memory() []situation {
 	list := []situation{
-		{name: "the client lists while the host's rules are being reloaded, and leftovers are in the other backend", want: "legacy", script: `
+		{name: "the client lists while the host's rules are being reloaded, and leftovers are in the other backend",
+			want: "legacy", script: `
 			fill nft 2; call iptables -S; fill legacy 6; client`},
 		{name: "a guess writes a rule that iptables refuses, then the host gets rules", want: "legacy", script: `
 			try iptables -A NO-SUCH-CHAIN -j ACCEPT; fill legacy 6; client`},
 		{name: "a call without CAP_NET_ADMIN tries to write, then the host gets rules", want: "legacy", script: `
-			try setpriv --bounding-set=-net_admin --inh-caps=-all iptables -A INPUT -s 192.0.2.7 -j ACCEPT; fill legacy 6; client`},
+			try setpriv --bounding-set=-net_admin --inh-caps=-all iptables -A INPUT -s 192.0.2.7 -j ACCEPT
+			fill legacy 6; client`},
 		{name: "rules in legacy, the first write meets ENFILE at its first socket", want: "legacy", script: `
-			fill legacy 6; try strace -f -qq -o trace -e trace=socket -e inject=socket:error=ENFILE:when=1 iptables -A INPUT -s 192.0.2.7 -j ACCEPT; client`},
+			fill legacy 6
+			try strace -f -qq -o trace -e trace=socket -e inject=socket:error=ENFILE:when=1 \
+				iptables -A INPUT -s 192.0.2.7 -j ACCEPT
+			client`},
 		{name: "rules in legacy, the first write meets ENFILE at each socket", want: "legacy", script: `
-			fill legacy 6; try strace -f -qq -o trace -e trace=socket -e inject=socket:error=ENFILE iptables -A INPUT -s 192.0.2.7 -j ACCEPT; client`},
+			fill legacy 6
+			try strace -f -qq -o trace -e trace=socket -e inject=socket:error=ENFILE \
+				iptables -A INPUT -s 192.0.2.7 -j ACCEPT
+			client`},
 		{name: "root writes and flushes, then another user writes", want: "legacy", script: `
-			fill legacy 3; add 192.0.2.7; call iptables -F; user iptables -A INPUT -s 192.0.2.8 -j ACCEPT; where 192.0.2.8`},
-		{name: "another user, who may look at process 1, guesses and writes, then kubelet's hint appears in the other backend, and root writes", want: "legacy", script: `
-			also=,+sys_ptrace; user iptables -A INPUT -s 192.0.2.7 -j ACCEPT; user iptables -A INPUT -s 192.0.2.8 -j ACCEPT
+			fill legacy 3; add 192.0.2.7; call iptables -F; user iptables -A INPUT -s 192.0.2.8 -j ACCEPT
+			where 192.0.2.8`},
+		{name: "another user, who may look at process 1, guesses and writes, " +
+			"then kubelet's hint appears in the other backend, and root writes", want: "legacy", script: `
+			also=,+sys_ptrace; user iptables -A INPUT -s 192.0.2.7 -j ACCEPT
+			user iptables -A INPUT -s 192.0.2.8 -j ACCEPT
 			call iptables -w -P INPUT ACCEPT; hint legacy ip; client`},
-		{name: "another user fills /dev/shm, a guess writes, the other backend fills up, then a write", want: "nft", script: `
+		{name: "another user fills /dev/shm, a guess writes, the other backend fills up, then a write",
+			want: "nft", script: `
 			mount -t tmpfs -o mode=1777,nr_inodes=20 none /dev/shm
-			setpriv --reuid=65534 --regid=65534 --clear-groups sh -c 'for i in $(seq 30); do touch /dev/shm/$i || break; done' 2>"$TMP/full"
+			setpriv --reuid=65534 --regid=65534 --clear-groups sh -c '
+				for i in $(seq 30); do touch /dev/shm/$i || break; done' 2>"$TMP/full"
 			add 192.0.2.7; fill legacy 6; client`},
-		{name: "another user holds a lock of the commands' directory, the client flushes the hint, then a write", want: "legacy", script: `
-			mkfifo -m 666 held; setpriv --reuid=65534 --regid=65534 --clear-groups flock -s /usr/sbin sh -c 'echo >held; exec sleep 60' >/dev/null 2>&1 & read -r line <held
+		{name: "another user holds a lock of the commands' directory, the client flushes the hint, then a write",
+			want: "legacy", script: `
+			mkfifo -m 666 held
+			setpriv --reuid=65534 --regid=65534 --clear-groups flock -s /usr/sbin \
+				sh -c 'echo >held; exec sleep 60' >/dev/null 2>&1 &
+			read -r line <held
 			hint legacy ip; add 192.0.2.7; call iptables -t mangle -X; call iptables -F; client; kill $!`},
 	}
 	var all []situation
-	for _, root := range []struct{ group, script string }{{"memory", "own_dev\n"}, {"memory, read-only root", "own_dev\nread_only\n"}} {
+	roots := []struct{ group, script string }{
+		{"memory", "own_dev\n"},
+		{"memory, read-only root", "own_dev\nread_only\n"},
+	}
+	for _, root := range roots {
 		for _, s := range list {
-			s.group, s.script = root.group, root.script+s.script
+			s.group = root.group
+			s.script = root.script + s.script
 			all = append(all, s)
 		}
 	}

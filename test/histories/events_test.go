@@ -21,7 +21,8 @@ type event struct {
 	strike string // which system call fails, and how
 }
 
-// A kind of event, and how a shell in the container makes it happen. CALL is the caller's "iptables -w" or "ip6tables -w".
+// A kind of event, and how a shell in the container makes it happen. CALL is the caller's "iptables -w" or "ip6tables
+// -w".
 type kind struct {
 	weight  int
 	class   class
@@ -105,8 +106,17 @@ var kinds = []*kind{
 // text is the event's command.
 func (e event) text() string {
 	user := []string{"", "user "}[e.who]
-	return strings.NewReplacer("CALL", user+e.tables+" -w", "USER ", user, "FAMILY", e.tables, "ADDRESSES", strings.TrimSuffix(e.addresses()[0], "1"),
-		"ADDRESS", e.addresses()[0], "MODE", e.mode, "NUMBER", strconv.Itoa(e.number), "STRIKE", e.strike).Replace(e.command)
+	address := e.addresses()[0]
+	return strings.NewReplacer(
+		"CALL", user+e.tables+" -w",
+		"USER ", user,
+		"FAMILY", e.tables,
+		"ADDRESSES", strings.TrimSuffix(address, "1"),
+		"ADDRESS", address,
+		"MODE", e.mode,
+		"NUMBER", strconv.Itoa(e.number),
+		"STRIKE", e.strike,
+	).Replace(e.command)
 }
 
 // addresses are those of the rules that the event adds.
@@ -139,21 +149,33 @@ type history struct {
 // random returns the history of a seed.
 func random(seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 29))
-	s := settings{Root: one(r, "rw", "ro"), Dev: one(r, "own", "own", "own", "host"), Shm: one(r, "sticky", "sticky", "sticky", "plain", "full", "absent"),
+	s := settings{Root: one(r, "rw", "ro"), Dev: one(r, "own", "own", "own", "host"),
+		Shm: one(r, "sticky", "sticky", "sticky", "plain", "full", "absent"),
 		Run: one(r, "rw", "rw", "ro"), Init: one(r, 0, 0, 0, 65534), Group: one(r, 0, 65534)}
 	var events []event
 	if r.IntN(2) == 0 {
-		events = append(events, event{kind: one(r, hostRules, hostRules, hint, canary), mode: one(r, modes...), number: 1 + r.IntN(8)})
+		events = append(events, event{
+			kind:   one(r, hostRules, hostRules, hint, canary),
+			mode:   one(r, modes...),
+			number: 1 + r.IntN(8),
+		})
 	}
 	large := r.IntN(16) == 0
 	if mode := r.IntN(2); large {
-		events = append(events, event{kind: hostRules, mode: modes[mode], number: 4000}, event{kind: hostRules, mode: modes[1-mode], number: 1500})
+		events = append(events, event{kind: hostRules, mode: modes[mode], number: 4000},
+			event{kind: hostRules, mode: modes[1-mode], number: 1500})
 	}
 	var added []event
 	users, number := one(r, []int{0}, []int{0, 0, 1}), 0
 	next := func(k *kind) {
 		number++
-		e := event{kind: k, mode: one(r, modes...), number: number, tables: one(r, "iptables", "iptables", "iptables", "ip6tables"), who: one(r, users...)}
+		e := event{
+			kind:   k,
+			mode:   one(r, modes...),
+			number: number,
+			tables: one(r, "iptables", "iptables", "iptables", "ip6tables"),
+			who:    one(r, users...),
+		}
 		switch {
 		case k == hostRules:
 			e.number = 1 + r.IntN(8)
@@ -191,7 +213,8 @@ func random(seed uint64) *history {
 			next(hostRules)
 			arrived := &events[len(events)-1]
 			arrived.number += 6 // more than there may be in the other backend
-			if arrived.mode = "legacy"; last.mode == "legacy" && (k.class == onHost || k.class == overrides) {
+			arrived.mode = "legacy"
+			if last.mode == "legacy" && (k.class == onHost || k.class == overrides) {
 				arrived.mode = "nft"
 			}
 			next(one(r, plain, plain, check))
@@ -209,5 +232,6 @@ func strike(r *rand.Rand, c class) string {
 	how := map[class]string{momentary: "error=" + one(r, "ENFILE", "EMFILE", "ENOMEM", "ENOBUFS", "EINTR", "EAGAIN"),
 		permanent: "error=" + one(r, "EPERM", "EACCES", "ENOSYS", "EIO", "EROFS", "ENOSPC"), killed: "signal=KILL"}
 	first := 1 + r.IntN(4)
-	return fmt.Sprintf("%s %s:when=%d..%d", call, how[c], first, first+r.IntN(6)) // EINTR for ever would be a call for ever
+	// EINTR for ever would be a call for ever
+	return fmt.Sprintf("%s %s:when=%d..%d", call, how[c], first, first+r.IntN(6))
 }

@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package histories plays random histories of a host and a container on it, with the real wrapper and the real programs of
-// both backends, and compares each call with a small model of what is promised.
+// Package histories plays random histories of a host and a container on it, with the real wrapper and the real programs
+// of both backends, and compares each call with a small model of what is promised.
 package histories
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// TestHistories plays the same fifty histories each time; TEST_HISTORIES=N plays N that nobody has seen, TEST_SEED=N that one.
-// A history that breaks a promise is shrunk and printed as a script for test/script.
+// TestHistories plays the same fifty histories each time; TEST_HISTORIES=N plays N that nobody has seen, TEST_SEED=N
+// that one. A history that breaks a promise is shrunk and printed as a script for test/script.
 func TestHistories(t *testing.T) {
 	image := makeImage(t)
 	var failed atomic.Int32
@@ -32,7 +32,8 @@ func TestHistories(t *testing.T) {
 			t.Parallel()
 			h := random(seed)
 			if v := h.play(t, image); v != nil && failed.Add(1) <= 20 {
-				t.Errorf("TEST_SEED=%d: %s\nshrunk, a script for test/script:\n%s", seed, v.text, h.shrunk(t, image, v).script(seed))
+				t.Errorf("TEST_SEED=%d: %s\nshrunk, a script for test/script:\n%s", seed, v.text,
+					h.shrunk(t, image, v).script(seed))
 			}
 		})
 	}
@@ -46,7 +47,8 @@ func TestHistoriesFind(t *testing.T) {
 		for seed := uint64(1); v == nil; seed++ {
 			h := random(seed)
 			h.lie = lie
-			if v = h.play(t, image); v != nil && len(h.shrunk(t, image, v).events) > 6 || seed == 50 {
+			v = h.play(t, image)
+			if v != nil && len(h.shrunk(t, image, v).events) > 6 || seed == 50 {
 				t.Fatalf("%v: not found, or not in few events: %v", lie, v)
 			}
 		}
@@ -102,7 +104,8 @@ func (h *history) live(image string) (*violation, error) {
 		if e.class == restarts {
 			l.end()
 			time.Sleep(10 * time.Millisecond) // the kernel counts process 1's start in such steps
-			if l, err = begin(dir, image, strings.TrimPrefix(e.command, ": "), environment); err != nil {
+			l, err = begin(dir, image, strings.TrimPrefix(e.command, ": "), environment)
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -120,7 +123,8 @@ func (h *history) live(image string) (*violation, error) {
 	return nil, nil
 }
 
-// shrunk returns a shorter history in a plainer setting that breaks a promise, too. What depends on an instant is tried again.
+// shrunk returns a shorter history in a plainer setting that breaks a promise, too. What depends on an instant is tried
+// again.
 func (h *history) shrunk(t *testing.T, image string, v *violation) *history {
 	short := *h
 	short.events, short.broken = h.events[:v.at+1], v
@@ -148,7 +152,8 @@ func (h *history) shrunk(t *testing.T, image string, v *violation) *history {
 		func(s *settings) { s.Group = 0 }, func(s *settings) { s.Init = 0 }, func(s *settings) { s.Root = "rw" },
 	} {
 		other := short
-		if plainer(&other.settings); other.settings != short.settings {
+		plainer(&other.settings)
+		if other.settings != short.settings {
 			try(other)
 		}
 	}
@@ -159,8 +164,10 @@ func (h *history) shrunk(t *testing.T, image string, v *violation) *history {
 func (h *history) script(seed uint64) string {
 	v := h.broken
 	var head, lives strings.Builder
-	fmt.Fprintf(&head, "# A random history (TEST_SEED=%d): %s\n", seed, strings.TrimSpace(strings.ReplaceAll(v.text, "\n", "\n# ")))
-	fmt.Fprintf(&head, "env %s H=$WORK/h IMAGE=$WORK/image IPTABLES_WRAPPER=/usr/sbin/iptables-wrapper\n", strings.Join(h.environment(), " "))
+	fmt.Fprintf(&head, "# A random history (TEST_SEED=%d): %s\n", seed,
+		strings.TrimSpace(strings.ReplaceAll(v.text, "\n", "\n# ")))
+	fmt.Fprintf(&head, "env %s H=$WORK/h IMAGE=$WORK/image IPTABLES_WRAPPER=/usr/sbin/iptables-wrapper\n",
+		strings.Join(h.environment(), " "))
 	head.WriteString("mkdir h\nexec sh -e image.sh\n")
 	number := 0
 	life := func(fresh string) {
@@ -174,12 +181,14 @@ func (h *history) script(seed uint64) string {
 		case e.class == restarts:
 			life(strings.TrimPrefix(e.command, ": "))
 		case i == v.at:
-			fmt.Fprintf(&lives, "{ %s\n} >\"$H/out\" 2>\"$H/err\" </dev/null && ran=0 || ran=$?\nlook\noutcome\n! cmp \"$H/outcome\" \"$H/../outcome\" # that was wrong\n", e.text())
+			fmt.Fprintf(&lives, "{ %s\n} >\"$H/out\" 2>\"$H/err\" </dev/null && ran=0 || ran=$?\nlook\noutcome\n! "+
+				"cmp \"$H/outcome\" \"$H/../outcome\" # that was wrong\n", e.text())
 		default:
 			fmt.Fprintf(&lives, "%s </dev/null\n", e.text())
 		}
 	}
-	for name, content := range map[string]string{"image.sh": imageScript, "container.sh": containerScript, "prelude.sh": preludeScript, "outcome": v.outcome + "\n"} {
+	for name, content := range map[string]string{"image.sh": imageScript, "container.sh": containerScript,
+		"prelude.sh": preludeScript, "outcome": v.outcome + "\n"} {
 		fmt.Fprintf(&lives, "-- %s --\n%s", name, content)
 	}
 	return head.String() + lives.String()

@@ -44,7 +44,8 @@ func (m *model) judge(e event, before kernel, r result) *violation {
 	disturbed := e.class >= refused
 	for line := range strings.Lines(r.stderr) {
 		// iptables itself may complain where the status says so.
-		own := !strings.HasPrefix(line, "iptables-wrapper: ") && (r.status != 0 || disturbed || strings.HasPrefix(line, "# Warning: ip"))
+		own := !strings.HasPrefix(line, "iptables-wrapper: ") &&
+			(r.status != 0 || disturbed || strings.HasPrefix(line, "# Warning: ip"))
 		if !own && e.class < momentary {
 			return broken("on stderr: %s", line)
 		}
@@ -71,7 +72,8 @@ func (m *model) judge(e event, before kernel, r result) *violation {
 	if !disturbed && len(possible) == 0 {
 		return broken("it ran %v, and should have run one of %v", seen, wanted)
 	}
-	if r.sw != m.sw && !slices.ContainsFunc(possible, func(o outcome) bool { return o.mode == r.sw && m.stores(o.answer, e) }) {
+	if r.sw != m.sw && !slices.ContainsFunc(possible,
+		func(o outcome) bool { return o.mode == r.sw && m.stores(o.answer, e) }) {
 		return broken("the switch moved to %q, which is not certain", r.sw)
 	}
 	m.sw = r.sw
@@ -105,8 +107,8 @@ func (m *model) outcomes(e event, k kernel) (list []outcome) {
 	return list
 }
 
-// seen returns the backends that the call can have run. It is not steady where nothing can be remembered: then each of several
-// calls decides.
+// seen returns the backends that the call can have run. It is not steady where nothing can be remembered: then each of
+// several calls decides.
 func (e event) seen(before kernel, r result, steady bool) (list []string, v *violation) {
 	for i, mode := range modes {
 		if other := modes[1-i]; before.of(other).text == r.kernel.of(other).text {
@@ -118,7 +120,9 @@ func (e event) seen(before kernel, r result, steady bool) (list []string, v *vio
 		if r.status > 1 {
 			return nil, broken("status %d: %s", r.status, r.stderr)
 		}
-		return slices.DeleteFunc(list, func(mode string) bool { return before.of(mode).has(e.addresses()[0]) != (r.status == 0) }), nil
+		isAt := e.addresses()[0]
+		wasFound := r.status == 0
+		return slices.DeleteFunc(list, func(mode string) bool { return before.of(mode).has(isAt) != wasFound }), nil
 	case e.class == refused || e.class == powerless:
 		if r.status == 0 || len(list) < 2 {
 			return nil, broken("status %d of a call that cannot write", r.status)
@@ -129,7 +133,9 @@ func (e event) seen(before kernel, r result, steady bool) (list []string, v *vio
 		return []string{r.backend}, nil
 	case e.class >= adds:
 		at := slices.DeleteFunc(slices.Clone(modes), func(mode string) bool {
-			return !slices.ContainsFunc(e.addresses(), func(a string) bool { return r.kernel.of(mode).has(a) && !before.of(mode).has(a) })
+			return !slices.ContainsFunc(e.addresses(), func(a string) bool {
+				return r.kernel.of(mode).has(a) && !before.of(mode).has(a)
+			})
 		})
 		switch {
 		case len(at) == 2 && steady:
@@ -155,7 +161,8 @@ func (m *model) person(e event, k kernel, r result) *violation {
 	}
 	mode, sw := strings.TrimSpace(r.stdout), m.sw
 	if m.Root == "rw" && r.status == 0 && e.class > strict {
-		if sw = mode; e.class == resets {
+		sw = mode
+		if e.class == resets {
 			sw = ""
 		}
 	}

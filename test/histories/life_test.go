@@ -37,7 +37,8 @@ type settings struct {
 }
 
 func (s settings) environment() []string {
-	return []string{"ROOT=" + s.Root, "DEV=" + s.Dev, "SHM=" + s.Shm, "RUN=" + s.Run, fmt.Sprint("INIT=", s.Init), fmt.Sprint("GROUP=", s.Group)}
+	return []string{"ROOT=" + s.Root, "DEV=" + s.Dev, "SHM=" + s.Shm, "RUN=" + s.Run, fmt.Sprint("INIT=", s.Init),
+		fmt.Sprint("GROUP=", s.Group)}
 }
 
 // A side is what iptables-save and ip6tables-save of one backend print.
@@ -96,7 +97,8 @@ type result struct {
 // begin starts a life in the network namespace of this thread.
 func begin(dir, image, fresh string, env []string) (*life, error) {
 	l := &life{dir: dir, cmd: exec.Command("sh", "-e", "-c", containerScript)}
-	l.cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "H=" + dir, "IMAGE=" + image, "NEW=" + fresh}, env...)
+	l.cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "H=" + dir, "IMAGE=" + image, "NEW=" + fresh},
+		env...)
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	l.cmd.Stderr = os.Stderr
 	var err, outErr error
@@ -121,14 +123,16 @@ func (l *life) end() {
 func (l *life) do(command string) (r result, err error) {
 	killer := time.AfterFunc(time.Minute, func() { _ = syscall.Kill(-l.cmd.Process.Pid, syscall.SIGKILL) })
 	defer killer.Stop()
-	if _, err := fmt.Fprintf(l.stdin, "{ %s\n} </dev/null >$H/out 2>$H/err; ran=$?; look; echo $ran\n", command); err != nil {
+	_, err = fmt.Fprintf(l.stdin, "{ %s\n} </dev/null >$H/out 2>$H/err; ran=$?; look; echo $ran\n", command)
+	if err != nil {
 		return r, err
 	}
 	if _, err := fmt.Fscanln(l.stdout, &r.status); err != nil {
 		return r, fmt.Errorf("%s: the container ended: %w", command, err)
 	}
 	var nft, legacy string
-	for name, content := range map[string]*string{"out": &r.stdout, "err": &r.stderr, "nft": &nft, "legacy": &legacy, "names": &r.names} {
+	for name, content := range map[string]*string{"out": &r.stdout, "err": &r.stderr, "nft": &nft, "legacy": &legacy,
+		"names": &r.names} {
 		file, err := os.ReadFile(filepath.Join(l.dir, name))
 		if err != nil {
 			return r, err

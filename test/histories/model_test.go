@@ -3,9 +3,9 @@
 
 package histories
 
-// The model knows what design and documentation promise, and no more: for each call a set of worlds, what the container may
-// remember by now, and what each of them lets the call run. What is seen rules worlds out. If none is left, a promise is
-// broken.
+// The model knows what design and documentation promise, and no more: for each call a set of worlds, what the container
+// may remember by now, and what each of them lets the call run. What is seen rules worlds out. If none is left, a
+// promise is broken.
 
 // A memory is what a user's calls may have left behind.
 type memory struct {
@@ -109,7 +109,8 @@ func (m *model) counts(w world, k kernel, sees bool) []answer {
 	switch {
 	case !sees, m.busy && max(nft, legacy) < 2*min(nft, legacy):
 		return []answer{{"nft", no, counted}, {"legacy", no, counted}}
-	case nft+legacy == 0, w[1].mode == a.mode && w[1].certain == no && k.of(a.mode).table: // these may be the rules of a guess
+	// these may be the rules of a guess
+	case nft+legacy == 0, w[1].mode == a.mode && w[1].certain == no && k.of(a.mode).table:
 		a.certain = no
 	case m.busy || m.guessed || nft == legacy || w != world{}:
 		a.certain = maybe

@@ -35,8 +35,8 @@ var ChangedDirs = []string{"/usr/sbin", "/etc/alternatives", "/var/lib/dpkg", "/
 //
 // The test process is process 1 of its container and has a network namespace of its own, so that this one is "the
 // container's own". The container has private copies of ChangedDirs with the iptables of Debian's package in them,
-// whatever this machine has there, and an empty /run, /dev/shm and /tmp. Its environment is a plain PATH and the variables
-// that control the tests.
+// whatever this machine has there, and an empty /run, /dev/shm and /tmp. Its environment is a plain PATH and the
+// variables that control the tests.
 func Contain(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inside) != "" {
@@ -56,7 +56,8 @@ func Contain(t *testing.T) bool {
 	defer os.Remove(dir)
 	cmd := Contained(dir, self, append(args, extraArgs()...)...)
 	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); name == "CI" || name == "IPTABLES_WRAPPER" || strings.HasPrefix(name, "TEST_") {
+		name, _, _ := strings.Cut(variable, "=")
+		if name == "CI" || name == "IPTABLES_WRAPPER" || strings.HasPrefix(name, "TEST_") {
 			cmd.Env = append(cmd.Env, variable)
 		}
 	}
@@ -80,7 +81,10 @@ func Contain(t *testing.T) bool {
 func Contained(dir, program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = []string{inside + "=" + dir, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC, Pdeathsig: unix.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
+		Pdeathsig:  unix.SIGKILL,
+	}
 	return cmd
 }
 
@@ -101,8 +105,8 @@ func Enter() error {
 	if dir == "" {
 		return nil
 	}
-	// Go leaves these two ignored where they were, as under nohup, and so would every process that a test starts: then a test
-	// that ends one by SIGHUP waits for ever. What is caught here has its default there.
+	// Go leaves these two ignored where they were, as under nohup, and so would every process that a test starts: then
+	// a test that ends one by SIGHUP waits for ever. What is caught here has its default there.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGINT)
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return &os.PathError{Op: "make private", Path: "/", Err: err}
@@ -110,7 +114,8 @@ func Enter() error {
 	if err := hostsDev(dir); err != nil {
 		return fmt.Errorf("make /dev a host's: %w", err)
 	}
-	for _, m := range []struct{ kind, target string }{{"proc", "/proc"}, {"tmpfs", "/run"}, {"tmpfs", "/dev/shm"}, {"tmpfs", dir}} {
+	for _, m := range []struct{ kind, target string }{{"proc", "/proc"}, {"tmpfs", "/run"}, {"tmpfs", "/dev/shm"},
+		{"tmpfs", dir}} {
 		if err := unix.Mount("none", m.target, m.kind, 0, ""); err != nil {
 			return &os.PathError{Op: "mount " + m.kind, Path: m.target, Err: err}
 		}
@@ -143,8 +148,8 @@ func Enter() error {
 	return os.Setenv("TMPDIR", temporary)
 }
 
-// hostsDev gives the container a /dev as a host has it, wherever the tests run: in a container's own, ptmx is a symlink, and root's
-// memory would be there rather than in /dev/shm.
+// hostsDev gives the container a /dev as a host has it, wherever the tests run: in a container's own, ptmx is a
+// symlink, and root's memory would be there rather than in /dev/shm.
 func hostsDev(dir string) error {
 	if info, err := os.Lstat("/dev/ptmx"); err != nil || info.Mode().Type() != os.ModeSymlink {
 		return err
@@ -154,7 +159,8 @@ func hostsDev(dir string) error {
 	for _, name := range []string{"/upper", "/work"} {
 		err = errors.Join(err, os.Mkdir(layers+name, 0o755))
 	}
-	return errors.Join(err, unix.Mount("overlay", "/dev", "overlay", 0, "lowerdir=/dev,upperdir="+layers+"/upper,workdir="+layers+"/work"),
+	return errors.Join(err, unix.Mount("overlay", "/dev", "overlay", 0,
+		"lowerdir=/dev,upperdir="+layers+"/upper,workdir="+layers+"/work"),
 		os.Remove("/dev/ptmx"), unix.Mknod("/dev/ptmx", unix.S_IFCHR|0o666, int(unix.Mkdev(5, 2))),
 		unix.Mount("none", "/dev/pts", "devpts", 0, "ptmxmode=0666"))
 }

@@ -21,15 +21,17 @@ const (
 // otherDirs are the directories besides /usr/sbin in which the shell or the wrapper looks for iptables.
 var otherDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/bin"}
 
-// strange matches what does not belong to Debian's package: in otherDirs iptables itself, in /usr/sbin what the wrapper adds.
+// strange matches what does not belong to Debian's package: in otherDirs iptables itself, in /usr/sbin what the wrapper
+// adds.
 var (
-	strange     = regexp.MustCompile(`^(ip6?tables(-nft|-legacy)?(-save|-restore)?|xtables-(nft|legacy)-multi|iptables-(wrapper|current))$`)
+	strange = regexp.MustCompile(`^(ip6?tables(-nft|-legacy)?(-save|-restore)?|` +
+		`xtables-(nft|legacy)-multi|iptables-(wrapper|current))$`)
 	strangeSbin = regexp.MustCompile(`^(iptables-(wrapper|current)|\..*(iptables|xtables).*)$`)
 )
 
-// onlyDebians makes a container's private directories contain the iptables of Debian's package and no other. A test then
-// does not notice that this machine has another alternative selected, the wrapper installed, or a user's own file at
-// /usr/sbin/iptables.
+// onlyDebians makes a container's private directories contain the iptables of Debian's package and no other. A test
+// then does not notice that this machine has another alternative selected, the wrapper installed, or a user's own file
+// at /usr/sbin/iptables.
 func onlyDebians() error {
 	for _, family := range []string{"iptables", "ip6tables"} {
 		for _, suffix := range []string{"", "-save", "-restore"} {

@@ -56,12 +56,16 @@ func TestContainerIsThatOfAnyMachine(t *testing.T) {
 func describe() string {
 	var b strings.Builder
 	for _, family := range []string{"iptables", "ip6tables"} {
-		for _, name := range []string{family, family + "-save", family + "-restore", family + "-nft", family + "-legacy-save"} {
+		for _, name := range []string{family, family + "-save", family + "-restore", family + "-nft",
+			family + "-legacy-save"} {
 			path, err := exec.LookPath(name)
 			end, _ := filepath.EvalSymlinks(path)
 			fmt.Fprintln(&b, name, path, end, err)
 		}
 	}
-	output, err := exec.Command("sh", "-c", "update-alternatives --query iptables; update-alternatives --query ip6tables; ls -A /dev/shm; ls -A /run; ls -A /usr/sbin | grep -e wrapper -e current; iptables --version; grep SigIgn /proc/self/status").CombinedOutput()
+	output, err := exec.Command("sh", "-c", `
+		update-alternatives --query iptables; update-alternatives --query ip6tables
+		ls -A /dev/shm; ls -A /run; ls -A /usr/sbin | grep -e wrapper -e current
+		iptables --version; grep SigIgn /proc/self/status`).CombinedOutput()
 	return fmt.Sprintf("%s%s%v\n", b.String(), output, err)
 }

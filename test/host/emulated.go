@@ -17,17 +17,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// binfmt registers qemu-user for arm64 in this user namespace alone, which has a binfmt_misc of its own since Linux 6.7, and
-// then becomes the arguments. The magic is that of an ELF file for arm64; F opens the emulator now, so that containers need
-// none.
+// binfmt registers qemu-user for arm64 in this user namespace alone, which has a binfmt_misc of its own since Linux
+// 6.7, and then becomes the arguments. The magic is that of an ELF file for arm64; F opens the emulator now, so that
+// containers need none.
 const binfmt = `
 mount --make-rprivate /
 mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
-printf '%s' ':arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:/usr/bin/qemu-aarch64-static:FPOC' \
-	>/proc/sys/fs/binfmt_misc/register
+magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
+mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
+printf '%s' ":arm64:M::$magic:$mask:/usr/bin/qemu-aarch64-static:FPOC" >/proc/sys/fs/binfmt_misc/register
 exec "$@"`
 
-// Storage returns a directory for a podman storage of the test's own. In such a user namespace, podman cannot use the cached one.
+// Storage returns a directory for a podman storage of the test's own. In such a user namespace, podman cannot use the
+// cached one.
 func Storage(tb testing.TB) string {
 	tb.Helper()
 	storage := filepath.Join(tb.TempDir(), "storage")

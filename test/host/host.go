@@ -148,7 +148,8 @@ func Rand(tb testing.TB) *rand.Rand {
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("TEST_SEED"); s != "" {
 		var err error
-		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+		seed, err = strconv.ParseUint(s, 10, 64)
+		if err != nil {
 			tb.Fatalf("TEST_SEED: %v", err)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// Cache is a directory where what is fetched or built stays for the next run. If it cannot be made, whoever uses it says so.
+// Cache is a directory where what is fetched or built stays for the next run. If it cannot be made, whoever uses it
+// says so.
 func Cache(path ...string) string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -22,14 +23,17 @@ func Cache(path ...string) string {
 	return dir
 }
 
-// Debootstrap makes a root from Debian's archive: the last arguments are the suite and where. A mirror may lag behind so far that
-// sid's list, valid for a week, has run out; its signature is checked.
+// Debootstrap makes a root from Debian's archive: the last arguments are the suite and where. A mirror may lag behind
+// so far that sid's list, valid for a week, has run out; its signature is checked.
 func Debootstrap(tb testing.TB, args ...string) {
 	tb.Helper()
 	const archive = "http://deb.debian.org/debian"
-	cmd := exec.Command("mmdebstrap", append([]string{"--quiet", `--aptopt=Acquire::Languages "none"`, `--aptopt=Acquire::Check-Valid-Until "false"`}, args...)...)
-	if cmd.Args = append(cmd.Args, archive); slices.Contains(args, "--mode=root") { // runs programs of another architecture
-		cmd = Emulated(tb, cmd)
+	cmd := exec.Command("mmdebstrap", "--quiet",
+		`--aptopt=Acquire::Languages "none"`, `--aptopt=Acquire::Check-Valid-Until "false"`)
+	cmd.Args = append(cmd.Args, args...)
+	cmd.Args = append(cmd.Args, archive)
+	if slices.Contains(args, "--mode=root") {
+		cmd = Emulated(tb, cmd) // it runs programs of another architecture
 	}
 	if output, err := cmd.CombinedOutput(); err != nil {
 		Cannot(tb, "get packages from %s: %v\n%s", archive, err, output)
@@ -51,7 +55,8 @@ func DebianTar(tb testing.TB, suite, name string, options ...string) string {
 // Podman is podman with a storage of the tests.
 func Podman(storage, runRoot string, args ...string) *exec.Cmd {
 	return exec.Command("podman", append([]string{
-		"--root", storage, "--runroot", runRoot, "--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level", "error",
+		"--root", storage, "--runroot", runRoot, "--runtime", "runc", "--cgroup-manager", "cgroupfs", "--log-level",
+		"error",
 	}, args...)...)
 }
 

@@ -15,9 +15,13 @@ import (
 const WrapperVariable = "IPTABLES_WRAPPER"
 
 // Names are the commands that the wrapper is installed as.
-var Names = []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
+var Names = []string{
+	"iptables", "iptables-save", "iptables-restore",
+	"ip6tables", "ip6tables-save", "ip6tables-restore",
+}
 
-// Main runs tests that begin with Contain: in a container it makes the mounts, and outside it builds the program to test.
+// Main runs tests that begin with Contain: in a container it makes the mounts, and outside it builds the program to
+// test.
 func Main(m *testing.M) {
 	err := Enter()
 	if err == nil && os.Getenv(inside) == "" {

@@ -20,12 +20,14 @@ import (
 
 // arches are other machines, by Go's name, and what stands for each here. s390x is big-endian, arm has 32 bits.
 var arches = map[string]string{
-	"arm64": "qemu-aarch64-static", "arm": "qemu-arm-static", "s390x": "qemu-s390x-static", "riscv64": "qemu-riscv64-static",
+	"arm64": "qemu-aarch64-static", "arm": "qemu-arm-static", "s390x": "qemu-s390x-static",
+	"riscv64": "qemu-riscv64-static",
 }
 
-// kernelFree matches the tests that ask no kernel: qemu-user forwards neither netlink's messages for netfilter nor the socket
-// options of x_tables, and does not know openat2(2).
-const kernelFree = "^(Fuzz.*|TestParse.*|TestReply.*|TestAttribute|TestLayout|TestLearn|TestDecide|TestConflicts|TestFind.*)$"
+// kernelFree matches the tests that ask no kernel: qemu-user forwards neither netlink's messages for netfilter nor the
+// socket options of x_tables, and does not know openat2(2).
+const kernelFree = "^(Fuzz.*|TestParse.*|TestReply.*|TestAttribute|TestLayout|TestLearn|TestDecide|TestConflicts|" +
+	"TestFind.*)$"
 
 // The unit tests and the fuzz targets' seeds, compiled for other machines.
 func TestArches(t *testing.T) {
@@ -42,7 +44,8 @@ func TestArches(t *testing.T) {
 				t.Run(pkg, func(t *testing.T) {
 					program := filepath.Join(t.TempDir(), pkg)
 					host.Run(t, "env", "GOARCH="+arch, "go", "test", "-c", "-o", program, "../../"+pkg)
-					output, err := emulate(t, filepath.Join(top, pkg), emulator, program, "-test.v", "-test.run="+kernelFree)
+					output, err := emulate(t, filepath.Join(top, pkg), emulator, program, "-test.v",
+						"-test.run="+kernelFree)
 					if passed := strings.Count(output, "\n--- PASS: "); err != nil || passed < atLeast {
 						t.Errorf("%v, %d tests passed:\n%s", err, passed, output)
 					}
@@ -50,7 +53,8 @@ func TestArches(t *testing.T) {
 			}
 			t.Run("wrapper", func(t *testing.T) {
 				program := filepath.Join(t.TempDir(), "iptables")
-				host.Run(t, "env", "GOARCH="+arch, "make", "--no-print-directory", "-C", top, "build", "BINARY="+program)
+				host.Run(t, "env", "GOARCH="+arch, "make", "--no-print-directory", "-C", top, "build",
+					"BINARY="+program)
 				blind(t, emulator, program)
 				installed(t, emulator, program)
 			})
@@ -58,8 +62,8 @@ func TestArches(t *testing.T) {
 	}
 }
 
-// emulate runs a program under qemu-user. There, a child of a program with several threads sometimes waits for ever, before
-// its execve, for a thread that it does not have: then emulate tries again.
+// emulate runs a program under qemu-user. There, a child of a program with several threads sometimes waits for ever,
+// before its execve, for a thread that it does not have: then emulate tries again.
 func emulate(t *testing.T, dir string, command ...string) (output string, err error) {
 	t.Helper()
 	for range 3 {
@@ -81,8 +85,8 @@ func emulate(t *testing.T, dir string, command ...string) (output string, err er
 	return "", nil
 }
 
-// blind runs the wrapper where qemu-user stands between it and the kernel. It cannot see a hint there, knows that it could
-// have overlooked one, and becomes iptables all the same.
+// blind runs the wrapper where qemu-user stands between it and the kernel. It cannot see a hint there, knows that it
+// could have overlooked one, and becomes iptables all the same.
 func blind(t *testing.T, emulator, program string) {
 	t.Helper()
 	for _, backend := range []string{"nft", "legacy"} {
@@ -112,8 +116,8 @@ func blind(t *testing.T, emulator, program string) {
 	}
 }
 
-// installed installs the wrapper where qemu-user stands between it and the kernel, and calls it by its name. To stat(2),
-// /proc/self/exe is the emulator there.
+// installed installs the wrapper where qemu-user stands between it and the kernel, and calls it by its name. To
+// stat(2), /proc/self/exe is the emulator there.
 func installed(t *testing.T, emulator, program string) {
 	t.Helper()
 	host.Netns(t)
@@ -123,10 +127,12 @@ func installed(t *testing.T, emulator, program string) {
 	if said, err := emulate(t, "", emulator, wrapper, "install", "--dir", dir); err != nil {
 		t.Fatalf("install: %v: %s", err, said)
 	}
-	if target, err := os.Readlink(filepath.Join(dir, "iptables-current")); err != nil || filepath.Base(target) != "iptables-wrapper" {
+	target, err := os.Readlink(filepath.Join(dir, "iptables-current"))
+	if err != nil || filepath.Base(target) != "iptables-wrapper" {
 		t.Errorf("the switch points to %q, %v", target, err)
 	}
-	got, err := emulate(t, "", emulator, "-0", filepath.Join(dir, "iptables"), filepath.Join(dir, "iptables"), "--version")
+	got, err := emulate(t, "", emulator, "-0", filepath.Join(dir, "iptables"), filepath.Join(dir, "iptables"),
+		"--version")
 	if err != nil || !strings.HasPrefix(got, "iptables v1.") {
 		t.Errorf("got %q, %v", got, err)
 	}

@@ -46,7 +46,9 @@ const bootsMax = 3
 // tell boots the machine and returns what the guest reports. If the test fails, it shows how the console ends.
 func (m machine) tell(t *testing.T, parameters string) []section {
 	t.Helper()
-	text, boots, ended := persist(func() (string, error) { return m.boot(t, m.accel, beginLimit, cmp.Or(m.limit, bootLimit), parameters) })
+	text, boots, ended := persist(func() (string, error) {
+		return m.boot(t, m.accel, beginLimit, cmp.Or(m.limit, bootLimit), parameters)
+	})
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("booted %d times; the console ends:\n%s", boots, tail(text))
@@ -67,7 +69,9 @@ func persist(start func() (string, error)) (text string, boots int, ended error)
 }
 
 // boot starts the machine, waits until it ends, and returns its console.
-func (m machine) boot(tb testing.TB, accel string, begin, limit time.Duration, parameters string) (text string, ended error) {
+func (m machine) boot(
+	tb testing.TB, accel string, begin, limit time.Duration, parameters string,
+) (text string, ended error) {
 	tb.Helper()
 	ctx, cancel := context.WithCancelCause(tb.Context())
 	defer cancel(nil)
@@ -95,7 +99,8 @@ func (m machine) boot(tb testing.TB, accel string, begin, limit time.Duration, p
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err = cmd.Run()
 	if cmd.ProcessState != nil {
-		tb.Logf("the guest took %s of a processor", (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Round(time.Second))
+		took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		tb.Logf("the guest took %s of a processor", took.Round(time.Second))
 	}
 	switch {
 	case context.Cause(ctx) != nil:
@@ -187,9 +192,10 @@ const deathMark = "potentially unexpected fatal signal "
 
 var trap = regexp.MustCompile(`(?s)` + deathMark + `5\..*?EFLAGS: ([0-9a-f]{8})`)
 
-// spoiled reports whether a guest says nothing about us. Under emulation, a kernel sometimes panics in its timer under load,
-// before our first process runs, and QEMU 7.2 sets the trap flag of a program that nobody debugs: docs/evidence/kernels.md
-// shows how. Anything else that happens once our first process has run, including a SIGTRAP without that flag, is ours to explain.
+// spoiled reports whether a guest says nothing about us. Under emulation, a kernel sometimes panics in its timer under
+// load, before our first process runs, and QEMU 7.2 sets the trap flag of a program that nobody debugs:
+// docs/evidence/kernels.md shows how. Anything else that happens once our first process has run, including a SIGTRAP
+// without that flag, is ours to explain.
 func spoiled(text string) bool {
 	for _, died := range trap.FindAllStringSubmatch(text, -1) {
 		const trapFlag = 1 << 8 // X86_EFLAGS_TF

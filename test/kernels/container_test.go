@@ -121,7 +121,8 @@ func (s state) run(boot []string) error {
 		return nil
 	}
 	// As it was in the beginning. Each fails where its backend is not there.
-	_ = shell("nft flush ruleset; for table in filter nat; do iptables-legacy -t $table -F; iptables-legacy -t $table -X; done")
+	_ = shell(`nft flush ruleset
+		for table in filter nat; do iptables-legacy -t $table -F; iptables-legacy -t $table -X; done`)
 	if !s.locked {
 		if err := unload(boot); err != nil {
 			return err
@@ -150,7 +151,13 @@ func run(name, stdin string, command ...string) error {
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		return err
 	}
-	s := step{Name: name, Status: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String(), Took: time.Since(start)}
+	s := step{
+		Name:   name,
+		Status: cmd.ProcessState.ExitCode(),
+		Stdout: stdout.String(),
+		Stderr: stderr.String(),
+		Took:   time.Since(start),
+	}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		s.Signal = status.Signal().String()
 	}

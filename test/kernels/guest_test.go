@@ -18,8 +18,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// This file is what runs inside: the test binary is the guest's first process. For each state that it is given, it takes
-// modules away, starts a container, and brings the modules back. What the container's first process does is in
+// This file is what runs inside: the test binary is the guest's first process. For each state that it is given, it
+// takes modules away, starts a container, and brings the modules back. What the container's first process does is in
 // container_test.go. All of it reports over the serial console; what it should have been is judged outside.
 
 // What the console carries between the kernel's own lines.
@@ -107,7 +107,12 @@ func mounts() error {
 			return fmt.Errorf("mount %s: %w", m.target, err)
 		}
 	}
-	for name, value := range map[string]string{"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "CI": "true"} {
+	environment := map[string]string{
+		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME": "/root",
+		"CI":   "true",
+	}
+	for name, value := range environment {
 		if err := os.Setenv(name, value); err != nil {
 			return err
 		}
@@ -124,7 +129,8 @@ func mounts() error {
 // countModules makes each of the kernel's requests for a module be written down, then served.
 func countModules() error {
 	const program = "/usr/sbin/modprobe-asked"
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$*\" >>"+askedFile+"\nexec /sbin/modprobe \"$@\"\n"), 0o755); err != nil {
+	err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$*\" >>"+askedFile+"\nexec /sbin/modprobe \"$@\"\n"), 0o755)
+	if err != nil {
 		return err
 	}
 	return os.WriteFile("/proc/sys/kernel/modprobe", []byte(program), 0)
@@ -162,7 +168,8 @@ func (s state) enter(name string) (err error) {
 	return errors.Join(err, unload(boot))
 }
 
-// hideModules takes the files of the modules away that this kernel shall not have. It returns where each of them is now.
+// hideModules takes the files of the modules away that this kernel shall not have. It returns where each of them is
+// now.
 func (s state) hideModules() (hidden map[string]string, err error) {
 	hidden = map[string]string{}
 	for _, pattern := range s.remove {

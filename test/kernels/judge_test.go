@@ -33,9 +33,11 @@ func (r result) row() string { return r.Mode + " " + r.Reason }
 
 var backends = []string{"nft", "legacy"}
 
-// legacyModule matches what detection must never load or ask for: legacy's own modules. The dry run may load nft_compat,
-// x_tables and one match that legacy shares with it, xt_comment, for which the kernel also asks as ipt_comment.
-var legacyModule = regexp.MustCompile(`^(ip_tables|ip6_tables|iptable_.*|ip6table_.*|(ipt|ip6t|xt)_([^c].*|c[^o].*|con.*))$`)
+// legacyModule matches what detection must never load or ask for: legacy's own modules. The dry run may load
+// nft_compat, x_tables and one match that legacy shares with it, xt_comment, for which the kernel also asks as
+// ipt_comment.
+var legacyModule = regexp.MustCompile(`^(ip_tables|ip6_tables|iptable_.*|ip6table_.*|` +
+	`(ipt|ip6t|xt)_([^c].*|c[^o].*|con.*))$`)
 
 // debugLine is what the wrapper prints for IPTABLES_WRAPPER_DEBUG=1.
 var debugLine = regexp.MustCompile(`(?m)^iptables-wrapper: (.*)\[(\S+)\]; (.*); running (\S+)\n`)
@@ -50,7 +52,8 @@ type verdict struct {
 // expect is about one step.
 func (v *verdict) expect(ok bool, name, format string, args ...any) {
 	if !ok {
-		v.wrong = append(v.wrong, fmt.Sprintf("%s: %s: want %s; got %+v", v.name, name, fmt.Sprintf(format, args...), v.steps[name]))
+		v.wrong = append(v.wrong, fmt.Sprintf("%s: %s: want %s; got %+v", v.name, name, fmt.Sprintf(format, args...),
+			v.steps[name]))
 	}
 }
 
@@ -79,19 +82,24 @@ func (v *verdict) detects() {
 	before := v.detected("detect")
 	v.expect(before.supported() == w.supported, "detect", "%q supported", w.supported)
 	v.expect(before.row() == w.detects && !before.Conclusive, "detect", "%s, not conclusive", w.detects)
-	v.expect(strings.Count(v.steps["detect"].Stderr, "not certain: ") == 1, "detect", "one line that says why that is not conclusive")
+	v.expect(strings.Count(v.steps["detect"].Stderr, "not certain: ") == 1, "detect",
+		"one line that says why that is not conclusive")
 	for _, name := range []string{"detect", "detect after", "detect after 386"} {
 		s := v.steps[name]
 		v.expect(s.Status == 0, name, "status 0")
-		v.expect(len(s.Registered) == 0 && !slices.ContainsFunc(s.Loaded, legacyModule.MatchString), name, "nothing of legacy to be loaded")
+		v.expect(len(s.Registered) == 0 && !slices.ContainsFunc(s.Loaded, legacyModule.MatchString), name,
+			"nothing of legacy to be loaded")
 		v.expect(!slices.ContainsFunc(s.Asked, legacyModule.MatchString), name, "no request for a legacy module")
 	}
-	// A kernel without nf_tables looks for the module whenever it is asked, so a wrapped call that runs legacy asks once.
+	// A kernel without nf_tables looks for the module whenever it is asked, so a wrapped call that runs legacy asks
+	// once.
 	for i, module := range v.steps["read"].Asked {
 		again := slices.Contains(v.steps["read"].Asked[:i], module) && strings.HasPrefix(w.reads, "legacy")
-		v.expect(!again || !strings.HasPrefix(module, "nf") && !strings.HasPrefix(module, "net-pf-16"), "read", "one request for %s", module)
+		ofNFT := strings.HasPrefix(module, "nf") || strings.HasPrefix(module, "net-pf-16")
+		v.expect(!again || !ofNFT, "read", "one request for %s", module)
 	}
-	v.expect(reflect.DeepEqual(v.detected("detect after 386"), v.detected("detect after")), "detect after 386", "the same from both builds")
+	v.expect(reflect.DeepEqual(v.detected("detect after 386"), v.detected("detect after")), "detect after 386",
+		"the same from both builds")
 }
 
 // chosen is the mode and the reason that a call reports on stderr, and what else is there.
@@ -120,7 +128,8 @@ func (v *verdict) direct() (able []string) {
 func (v *verdict) restores() {
 	w := v.want
 	able := v.direct()
-	v.expect(strings.Join(able, " ") == w.direct, "direct nft", "%q to take the rules, not %q; legacy: %+v", w.direct, able, v.steps["direct legacy"])
+	v.expect(strings.Join(able, " ") == w.direct, "direct nft", "%q to take the rules, not %q; legacy: %+v",
+		w.direct, able, v.steps["direct legacy"])
 	read, _ := v.chosen("read")
 	v.expect(read == w.reads, "read", "%s", w.reads)
 	added, rest := v.chosen("restore")
@@ -136,7 +145,8 @@ func (v *verdict) restores() {
 	for _, backend := range backends {
 		name := "save " + backend
 		for _, part := range []string{"192.0.2.1/32", "ctstate", "--to-destination 192.0.2.2:80", "MASQUERADE"} {
-			v.expect(strings.Contains(v.steps[name].Stdout, part) == (backend == mode), name, "%s in %s only", part, mode)
+			v.expect(strings.Contains(v.steps[name].Stdout, part) == (backend == mode), name, "%s in %s only", part,
+				mode)
 		}
 	}
 	// A guess that added rules is remembered, and is not proven by them.
@@ -157,7 +167,8 @@ func (v *verdict) hints() {
 		for i, build := range builds {
 			r := &results[i]
 			err := decoder.Decode(r)
-			v.expect(err == nil && s.Stderr == "" && r.row() == backend+" kubelet-hint" && r.Conclusive, name, "it found by %s", build)
+			v.expect(err == nil && s.Stderr == "" && r.row() == backend+" kubelet-hint" &&
+				r.Conclusive, name, "it found by %s", build)
 		}
 		v.expect(reflect.DeepEqual(results[0], results[1]), name, "the same from both builds")
 	}
@@ -180,7 +191,8 @@ func (v *verdict) diagnoses() {
 	problem, named := false, false
 	for _, f := range doctor.Findings {
 		problem = problem || f.Severity == "problem"
-		named = named || f.Severity == severity && strings.Contains(f.Text+f.Fix, names) // other words are doctor's own business
+		// other words are doctor's own business
+		named = named || f.Severity == severity && strings.Contains(f.Text+f.Fix, names)
 	}
 	v.expect(named, "doctor", "a finding: %s", v.want.doctor)
 	v.expect((s.Status == 1) == problem, "doctor", "status 1 for a problem, and only then")

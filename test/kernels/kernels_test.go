@@ -23,7 +23,8 @@ const top = "../.."
 
 var (
 	onlyKernel = flag.String("kernel", "", "boot only this kernel: 5.10, 6.1, 6.12 or sid")
-	onlyState  = flag.String("case", "", "boot it only for these states, by their names in states_test.go, separated by commas, or for the "+scripts)
+	onlyState  = flag.String("case", "",
+		"boot it only for these states, by their names in states_test.go, separated by commas, or for the "+scripts)
 )
 
 // scripts is the name of the boot that runs the scripts of test/script.
@@ -51,16 +52,19 @@ func wanted(kernel, name string) bool {
 	if few() {
 		return kernel == fewKernel && name == fewState
 	}
-	if name == scripts && !host.Nightly() && *onlyKernel == "" && kernel != all[0].name && kernel != all[len(all)-1].name {
+	if name == scripts && !host.Nightly() && *onlyKernel == "" && kernel != all[0].name &&
+		kernel != all[len(all)-1].name {
 		return false // they take longest, and what works on the oldest and on the newest kernel works between them
 	}
-	return (*onlyKernel == "" || kernel == *onlyKernel) && (*onlyState == "" || slices.Contains(strings.Split(*onlyState, ","), name))
+	return (*onlyKernel == "" || kernel == *onlyKernel) &&
+		(*onlyState == "" || slices.Contains(strings.Split(*onlyState, ","), name))
 }
 
 // TestKernels boots every kernel for every state, and with the scripts. What it expects is in docs/evidence/kernels.md.
 func TestKernels(t *testing.T) {
 	t.Parallel()
-	if named := func(k kernel) bool { return k.name == *onlyKernel }; *onlyKernel != "" && !slices.ContainsFunc(all, named) {
+	named := func(k kernel) bool { return k.name == *onlyKernel }
+	if *onlyKernel != "" && !slices.ContainsFunc(all, named) {
 		t.Fatalf("-kernel %q is none of %v", *onlyKernel, all)
 	}
 	for name := range strings.SplitSeq(*onlyState, ",") {
@@ -142,11 +146,14 @@ func build(tb testing.TB) map[string]string {
 	host.Check(tb, err)
 	defer file.Close()
 	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		tb.Fatal("this test is a guest's first process, and needs a dynamic loader: compile it with CGO_ENABLED=0, and without -race")
+		tb.Fatal("this test is a guest's first process, and needs a dynamic loader: compile it with CGO_ENABLED=0, " +
+			"and without -race")
 	}
 	files := map[string]string{"init": self}
 	if !few() {
-		files["test/test"], files["test/script"], files["test/nodes"] = dir+"/test", top+"/test/script", top+"/test/nodes"
+		files["test/test"] = dir + "/test"
+		files["test/script"] = top + "/test/script"
+		files["test/nodes"] = top + "/test/nodes"
 		host.Run(tb, "go", "-C", top+"/test/script", "test", "-c", "-o", dir+"/test", ".")
 	}
 	for _, arch := range []string{"amd64", "386"} {
@@ -159,9 +166,9 @@ func build(tb testing.TB) map[string]string {
 // hostStates are the scripts of test/script that are about what a host is. They run in the guest, unchanged, on every
 // kernel, with one of the builds.
 var hostStates = []string{
-	"as-user", "canary", "detect-netns", "detect-output", "docker-host", "hint", "hint-against-canary", "hint-in-both", "ipv6-off",
-	"large-rule", "no-net-admin", "no-net-raw", "nodes", "nothing-on-the-host", "other-namespace", "rule-count", "undecodable-rule",
-	"user-namespace", "wrong-chains",
+	"as-user", "canary", "detect-netns", "detect-output", "docker-host", "hint", "hint-against-canary", "hint-in-both",
+	"ipv6-off", "large-rule", "no-net-admin", "no-net-raw", "nodes", "nothing-on-the-host", "other-namespace",
+	"rule-count", "undecodable-rule", "user-namespace", "wrong-chains",
 }
 
 var builds = []string{"amd64", "386"}

@@ -65,7 +65,8 @@ var groups = []group{
 		},
 		{
 			name: "nft-removed", is: "no nf_tables", remove: nfTables,
-			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "legacy only-supported", "legacy only-supported", "legacy", "legacy", ""},
+			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "legacy only-supported",
+				"legacy only-supported", "legacy", "legacy", ""},
 		},
 		{
 			name: "legacy-removed", is: "no legacy", remove: slices.Concat(legacyV4, legacyV6),
@@ -77,22 +78,26 @@ var groups = []group{
 		},
 		{
 			name: "locked", is: "modules locked after boot", locked: true,
-			want: want{[4]string{no, no, no, no}, "nft default", "nft default", "nft default", "", "", "problem: this kernel does not support it"},
+			want: want{[4]string{no, no, no, no}, "nft default", "nft default", "nft default", "", "",
+				"problem: this kernel does not support it"},
 		},
 	}},
 	{append: "", states: []state{
 		{
 			// iptables-nft needs it for every match and target that it has no expression of its own for.
 			name: "nft-compat-removed", is: "no nft_compat", remove: []string{"nft_compat"},
-			want: want{onDemand, "legacy only-supported", "nft default", "legacy only-supported", "legacy", "nft legacy", ""},
+			want: want{onDemand, "legacy only-supported", "nft default", "legacy only-supported", "legacy",
+				"nft legacy", ""},
 		},
 		{
 			name: "conntrack-removed", is: "no nf_conntrack and no nf_nat", remove: []string{"nf_conntrack", "nf_nat"},
-			want: want{onDemand, "nft default", "nft default", "legacy only-supported", "", "nft legacy", "warning: nat chain"},
+			want: want{onDemand, "nft default", "nft default", "legacy only-supported", "", "nft legacy",
+				"warning: nat chain"},
 		},
 		{
 			name: "comment-removed", is: "no xt_comment", remove: []string{"xt_comment"},
-			want: want{onDemand, "legacy only-supported", "nft default", "legacy only-supported", "", "nft legacy", "warning: comment"},
+			want: want{onDemand, "legacy only-supported", "nft default", "legacy only-supported", "", "nft legacy",
+				"warning: comment"},
 		},
 		{
 			name: "read-only-shm", is: "as it is, and a read-only /dev/shm", readOnlyShm: true,
@@ -101,23 +106,27 @@ var groups = []group{
 		{
 			name: "locked-nft", is: "modules locked, nf_tables loaded", locked: true,
 			inside: "unshare --net sh -c '" + directScript + "' iptables-nft",
-			want:   want{[4]string{yes, yes, no, no}, "nft only-supported", "nft only-supported", "nft only-supported", "nft", "nft", ""},
+			want: want{[4]string{yes, yes, no, no}, "nft only-supported", "nft only-supported", "nft only-supported",
+				"nft", "nft", ""},
 		},
 	}},
 	{append: "", states: []state{
 		{
 			name: "neither", is: "neither backend", remove: slices.Concat(nfTables, legacyV4, legacyV6),
-			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "legacy only-supported", "legacy only-supported", "", "", "problem: this kernel does not support it"},
+			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "legacy only-supported",
+				"legacy only-supported", "", "", "problem: this kernel does not support it"},
 		},
 		{
 			name: "no-table", is: "legacy loaded, no table registered",
 			outside: "modprobe -a iptable_filter iptable_mangle ip6table_filter ip6table_mangle",
-			want:    want{[4]string{yes, yes, yes, yes}, "nft default", "nft default", "nft default", "nft legacy", "nft legacy", ""},
+			want: want{[4]string{yes, yes, yes, yes}, "nft default", "nft default", "nft default", "nft legacy",
+				"nft legacy", ""},
 		},
 		{
 			name: "locked-legacy", is: "modules locked, IPv4 legacy loaded", locked: true,
 			inside: "unshare --net sh -c '" + directScript + "' iptables-legacy; modprobe iptable_mangle",
-			want:   want{[4]string{no, no, yes, no}, "legacy only-supported", "legacy only-supported", "legacy only-supported", "legacy", "legacy", ""},
+			want: want{[4]string{no, no, yes, no}, "legacy only-supported", "legacy only-supported",
+				"legacy only-supported", "legacy", "legacy", ""},
 		},
 	}},
 	{append: "ipv6.disable=1", states: []state{
@@ -156,7 +165,8 @@ func TestPage(t *testing.T) {
 	}
 	page.Holds(t, file, "kernels", kernels, *update)
 
-	states := table("state", "nf_tables, IPv4 and IPv6", "legacy", "can take the rules", "detect", "the first restore", "a hint is found in", "doctor")
+	states := table("state", "nf_tables, IPv4 and IPv6", "legacy", "can take the rules", "detect", "the first restore",
+		"a hint is found in", "doctor")
 	for _, g := range groups {
 		for _, s := range g.states {
 			w := s.want
@@ -169,7 +179,8 @@ func TestPage(t *testing.T) {
 				doctor = severity + ": names `" + names + "`"
 			}
 			list := func(backends string) string { return strings.ReplaceAll(backends, " ", ", ") }
-			states += line(fmt.Sprintf("`%s`: %s", s.name, s.is), w.supported[0]+", "+w.supported[1], w.supported[2]+", "+w.supported[3],
+			states += line(fmt.Sprintf("`%s`: %s", s.name, s.is), w.supported[0]+", "+w.supported[1],
+				w.supported[2]+", "+w.supported[3],
 				list(w.direct), w.detects, restore, list(w.hints), doctor)
 		}
 	}

@@ -20,7 +20,8 @@ func Holds(tb testing.TB, file, name, text string, update bool) {
 	}
 	said := Part(tb, string(content), name)
 	if said != text && !update {
-		tb.Errorf("%s says of %s\n%s\nand it is\n%s\nIf that is right, run the test with -update.", file, name, said, text)
+		tb.Errorf("%s says of %s\n%s\nand it is\n%s\nIf that is right, run the test with -update.", file, name, said,
+			text)
 	} else if said != text {
 		if err := os.WriteFile(file, []byte(Replace(tb, string(content), name, text)), 0o644); err != nil {
 			tb.Fatal(err)

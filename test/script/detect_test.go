@@ -30,10 +30,18 @@ func TestSchemaOfResult(t *testing.T) {
 		return schema.Validate(value)
 	}
 	host.Netns(t)
+	certain := detect.Memory{
+		Mode:       detect.Legacy,
+		Reason:     detect.RuleCount,
+		Conclusive: true,
+		Because:    "legacy has rules",
+		Since:      time.Unix(1, 0),
+	}
 	var all, remembered string
 	for _, situation := range []string{
 		":",
-		"nft add table ip nat; nft add chain ip nat mine '{ type nat hook prerouting priority 0; }'; nft add rule ip nat mine accept",
+		"nft add table ip nat; nft add chain ip nat mine '{ type nat hook prerouting priority 0; }'; " +
+			"nft add rule ip nat mine accept",
 		"nft add table inet firewalld",
 		"iptables-nft -A INPUT -j ACCEPT",
 		"ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY",
@@ -44,10 +52,14 @@ func TestSchemaOfResult(t *testing.T) {
 	} {
 		host.Run(t, "sh", "-ec", situation)
 		for _, q := range []detect.Query{
-			{}, {Override: detect.NFT}, {Override: detect.Legacy, Everything: true}, {Remembered: detect.Memory{Mode: detect.NFT}},
-			{Remembered: detect.Memory{Mode: detect.Legacy, Reason: detect.RuleCount, Conclusive: true, Because: "legacy has rules", Since: time.Unix(1, 0)}},
+			{},
+			{Override: detect.NFT},
+			{Override: detect.Legacy, Everything: true},
+			{Remembered: detect.Memory{Mode: detect.NFT}},
+			{Remembered: certain},
 			{Installed: detect.NFT},
-			{DryRun: true}, {DryRun: true, NAT: true, Everything: true},
+			{DryRun: true},
+			{DryRun: true, NAT: true, Everything: true},
 		} {
 			text, err := json.Marshal(q.Run())
 			if err == nil {
@@ -56,17 +68,29 @@ func TestSchemaOfResult(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s, %+v: %v\n%s", situation, q, err, text)
 			}
-			if all = string(text); q.Remembered.Conclusive && situation == ":" {
+			all = string(text)
+			if q.Remembered.Conclusive && situation == ":" {
 				remembered = all
 			}
 		}
 	}
 	for old, broken := range map[string]string{
-		`"version":2`: `"version":1`, `"nft"`: `"nftables"`, `"rules":{"min":0`: `"rules":{"min":"0"`, `"rules":{"min":1`: `"rules":{"most":1`,
-		`"conclusive"`: `"certain"`, `"hint":"yes"`: `"hint":true`, `"canary":"no"`: `"canary":"none"`, `"name":"mangle"`: `"name":"broute"`,
-		`"reason":"rule-count","conclusive":true`: `"reason":"lot","conclusive":true`, `"since":"`: `"since":"on `, `"because":"`: `"because":null,"":"`,
-		`"native":["inet `: `"native":["`,
-		`"hint-in-both"`:   `"strange"`, `"name":"xt match"`: `"name":"match"`, `"has":"yes"`: `"has":"perhaps"`, `"foreign":[{"table":`: `"foreign":[{"chain":`,
+		`"version":2`:      `"version":1`,
+		`"nft"`:            `"nftables"`,
+		`"rules":{"min":0`: `"rules":{"min":"0"`,
+		`"rules":{"min":1`: `"rules":{"most":1`,
+		`"conclusive"`:     `"certain"`,
+		`"hint":"yes"`:     `"hint":true`,
+		`"canary":"no"`:    `"canary":"none"`,
+		`"name":"mangle"`:  `"name":"broute"`,
+		`"reason":"rule-count","conclusive":true`: `"reason":"lot","conclusive":true`,
+		`"since":"`:            `"since":"on `,
+		`"because":"`:          `"because":null,"":"`,
+		`"native":["inet `:     `"native":["`,
+		`"hint-in-both"`:       `"strange"`,
+		`"name":"xt match"`:    `"name":"match"`,
+		`"has":"yes"`:          `"has":"perhaps"`,
+		`"foreign":[{"table":`: `"foreign":[{"chain":`,
 	} {
 		whole := all
 		if !strings.Contains(all, old) {

@@ -14,7 +14,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// What detect and doctor print with -o json is what their schemas promise, healthy or not, and the schemas promise something.
+// What detect and doctor print with -o json is what their schemas promise, healthy or not, and the schemas promise
+// something.
 func TestSchemas(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -38,14 +39,26 @@ func TestSchemas(t *testing.T) {
 	}
 	last := map[string]string{}
 	for _, situation := range []string{
-		"true", "iptables-nft -A INPUT -j ACCEPT", "ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY", "iptables-legacy -t security -A INPUT -j ACCEPT",
-		"iptables -A INPUT -j ACCEPT", "iptables-legacy -t mangle -N KUBE-IPTABLES-HINT",
-		"ip6tables-nft -t mangle -N KUBE-IPTABLES-HINT", "ip6tables-nft -t mangle -X KUBE-IPTABLES-HINT; iptables-wrapper select --mode nft", "rm /usr/sbin/xtables-legacy-multi", "ln -sf /gone /usr/sbin/ip6tables",
+		"true",
+		"iptables-nft -A INPUT -j ACCEPT",
+		"ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY",
+		"iptables-legacy -t security -A INPUT -j ACCEPT",
+		"iptables -A INPUT -j ACCEPT",
+		"iptables-legacy -t mangle -N KUBE-IPTABLES-HINT",
+		"ip6tables-nft -t mangle -N KUBE-IPTABLES-HINT",
+		"ip6tables-nft -t mangle -X KUBE-IPTABLES-HINT; iptables-wrapper select --mode nft",
+		"rm /usr/sbin/xtables-legacy-multi",
+		"ln -sf /gone /usr/sbin/ip6tables",
 	} {
 		host.Run(t, "sh", "-c", situation)
-		for _, user := range []string{"", "setpriv --reuid=65534 --regid=65534 --clear-groups", "env IPTABLES_WRAPPER_MODE=nft"} {
+		for _, user := range []string{
+			"",
+			"setpriv --reuid=65534 --regid=65534 --clear-groups",
+			"env IPTABLES_WRAPPER_MODE=nft",
+		} {
 			for command := range schemas {
-				output, _ := exec.Command("sh", "-c", user+" iptables-wrapper "+command+" -o json").Output() // doctor's status is 1 if there is a problem
+				// doctor's status is 1 if there is a problem
+				output, _ := exec.Command("sh", "-c", user+" iptables-wrapper "+command+" -o json").Output()
 				last[command] = string(output)
 				if err := valid(command, last[command]); err != nil {
 					t.Errorf("%s, %s: %v\n%s", situation, user, err, output)
@@ -53,19 +66,29 @@ func TestSchemas(t *testing.T) {
 			}
 		}
 	}
-	for command, changes := range map[string][]string{
-		"detect": {`"how": `, `"why": `},
+	for command, changes := range map[string]map[string]string{
+		"detect": {
+			`"how": `: `"why": `,
+		},
 		"doctor": {
-			`"version": 4`, `"version": 3`, `"severity": "problem"`, `"severity": "fatal"`, `"fix": "`, `"advice": "`, `"code": "`, `"name": "`,
-			`"where": "`, `"where": "in the `, `"differs": `, `"different": `, `"CAP_NET_RAW"`, `"CAP_NET"`,
-			`"name": "ip6tables"`, `"name": "ip7tables"`, `"has": "yes"`, `"has": true`, `"namespace"`, `"netns"`,
+			`"version": 4`:          `"version": 3`,
+			`"severity": "problem"`: `"severity": "fatal"`,
+			`"fix": "`:              `"advice": "`,
+			`"code": "`:             `"name": "`,
+			`"where": "`:            `"where": "in the `,
+			`"differs": `:           `"different": `,
+			`"CAP_NET_RAW"`:         `"CAP_NET"`,
+			`"name": "ip6tables"`:   `"name": "ip7tables"`,
+			`"has": "yes"`:          `"has": true`,
+			`"namespace"`:           `"netns"`,
 		},
 	} {
-		for i := 0; i < len(changes); i += 2 {
-			if text := strings.Replace(last[command], changes[i], changes[i+1], 1); text == last[command] {
-				t.Errorf("%s: no %s in %s", command, changes[i], text)
+		for old, broken := range changes {
+			text := strings.Replace(last[command], old, broken, 1)
+			if text == last[command] {
+				t.Errorf("%s: no %s in %s", command, old, text)
 			} else if valid(command, text) == nil {
-				t.Errorf("%s: %s is valid", command, changes[i+1])
+				t.Errorf("%s: %s is valid", command, broken)
 			}
 		}
 	}

@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package script plays situations: the files beside this one. It is a module of its own, so that who uses the wrapper's module
-// does not get the modules that these tests need.
+// Package script plays situations: the files beside this one. It is a module of its own, so that who uses the wrapper's
+// module does not get the modules that these tests need.
 package script
 
 import (
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { host.Main(m) }
 // language is that of github.com/rogpeppe/go-internal/testscript, with these commands besides:
 //
 //	status N program [args...]   run it; it must end with status N
-//	says N file program [args]   run it; it must end with status N and print what the file says; -update writes the file
+//	says N file program [args]   the same, and print what the file says; -update writes the file
 //	leads [name...] file         the names, all six if none is given, must point to /usr/sbin/file
 //
 // /usr/sbin/iptables-wrapper is there, and under no name yet. "tables-nft" and the like are Debian's own.
@@ -52,15 +52,19 @@ func TestScript(t *testing.T) {
 				Files:               []string{file},
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
-				// The work directory goes with the container's /tmp. To remove it file by file would be to remove also what a
-				// script has mounted there, to the last file of the machine.
+				// The work directory goes with the container's /tmp. To remove it file by file would be to remove also
+				// what a script has mounted there, to the last file of the machine.
 				TestWork: true,
 				Setup: func(e *testscript.Env) error {
 					e.Setenv("NODES", nodes)
 					e.Setenv("SCRIPT", script)
 					return nil
 				},
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "leads": leads, "says": says},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){
+					"status": status,
+					"leads":  leads,
+					"says":   says,
+				},
 			})
 		})
 	}

@@ -41,10 +41,10 @@ func TestCheck(t *testing.T) {
 			want:   []string{"f.go:7: 121 columns; at most 120"},
 		},
 		{
-			name:   "a table in a function, with brackets in its rows",
+			name: "a table in a function, with brackets in its rows",
 			source: "func f() {\n\t//style:table\n\tx := g([]string{\n\t\t(y),\n\t\t// " + long + "\n\t})\n" +
 				"\t// " + long + "\n}",
-			want:   []string{"f.go:8: 127 columns; at most 120"},
+			want: []string{"f.go:8: 127 columns; at most 120"},
 		},
 		{
 			name:   "300 lines",

@@ -16,8 +16,8 @@ import (
 // Cost is what a call, or all calls of a row, took.
 type Cost [5]float64
 
-// The fields of Cost: times in milliseconds, page faults that read from a disk and that did not, and the largest resident
-// set of a process in MiB, at least that of this one.
+// The fields of Cost: times in milliseconds, page faults that read from a disk and that did not, and the largest
+// resident set of a process in MiB, at least that of this one.
 const (
 	Wall = iota
 	CPU
@@ -42,7 +42,8 @@ func Measure(r Row, layer string) (Result, error) {
 	direct := append([]string{"/usr/sbin/xtables-" + r.Mode + "-multi"}, r.command()...)
 	commands := map[string][]string{"direct": direct, "floor": append([]string{"/usr/sbin/floor"}, direct...)}
 	if r.Saves {
-		commands["saves"] = []string{"/bin/sh", "-ec", "iptables-nft-save; ip6tables-nft-save; iptables-legacy-save; ip6tables-legacy-save"}
+		commands["saves"] = []string{"/bin/sh", "-ec",
+			"iptables-nft-save; ip6tables-nft-save; iptables-legacy-save; ip6tables-legacy-save"}
 	}
 	for name, dir := range dirs {
 		if _, err := os.Stat(dir + "/iptables-wrapper"); err != nil {
@@ -66,7 +67,8 @@ func Measure(r Row, layer string) (Result, error) {
 			}
 			if round == 0 && name != "direct" && name != "saves" && r.AtOnce+r.Calls == 0 {
 				calls, err := systemCalls(command)
-				if err = errors.Join(err, ready(r, name)); err != nil {
+				err = errors.Join(err, ready(r, name))
+				if err != nil {
 					return result, err
 				}
 				result.Calls[name] = calls
@@ -101,17 +103,24 @@ func ready(r Row, name string) error {
 
 // shell makes a shell call a command as often as the row says.
 func (r Row) shell(command []string) []string {
+	const atOnce = `
+		n=$1; shift
+		while [ $n -gt 0 ]; do "$@" & pids="$pids $!"; n=$((n - 1)); done
+		for pid in $pids; do wait $pid || exit; done`
+	const inTurn = `
+		n=$1; shift
+		while [ $n -gt 0 ]; do "$@" || exit; n=$((n - 1)); done`
 	switch {
 	case r.AtOnce > 0:
-		return append([]string{"/bin/sh", "-c", `n=$1; shift; while [ $n -gt 0 ]; do "$@" & pids="$pids $!"; n=$((n - 1)); done; for pid in $pids; do wait $pid || exit; done`, "sh", fmt.Sprint(r.AtOnce)}, command...)
+		return append([]string{"/bin/sh", "-c", atOnce, "sh", fmt.Sprint(r.AtOnce)}, command...)
 	case r.Calls > 0:
-		return append([]string{"/bin/sh", "-c", `n=$1; shift; while [ $n -gt 0 ]; do "$@" || exit; n=$((n - 1)); done`, "sh", fmt.Sprint(r.Calls)}, command...)
+		return append([]string{"/bin/sh", "-c", inTurn, "sh", fmt.Sprint(r.Calls)}, command...)
 	}
 	return command
 }
 
-// call starts a program and waits for its end: with two system calls, because what os/exec does besides would run at the
-// same time. All three descriptors are null.
+// call starts a program and waits for its end: with two system calls, because what os/exec does besides would run at
+// the same time. All three descriptors are null.
 func call(command ...string) (c Cost, err error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -133,13 +142,19 @@ func call(command ...string) (c Cost, err error) {
 	if err != nil || status != 0 {
 		return c, fmt.Errorf("%q: status %#x, %v", command, status, err)
 	}
-	return Cost{wall.Seconds() * 1e3, float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e6, float64(usage.Majflt), float64(usage.Minflt),
-		float64(usage.Maxrss) / 1024}, nil
+	return Cost{
+		wall.Seconds() * 1e3,
+		float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e6,
+		float64(usage.Majflt),
+		float64(usage.Minflt),
+		float64(usage.Maxrss) / 1024,
+	}, nil
 }
 
 // systemCalls returns how many a command makes, on all threads, until it becomes another program.
 func systemCalls(command []string) (n int, err error) {
-	out, err := exec.Command("strace", append([]string{"-f", "-qq", "-o", "/dev/stderr"}, command...)...).CombinedOutput()
+	strace := append([]string{"-f", "-qq", "-o", "/dev/stderr"}, command...)
+	out, err := exec.Command("strace", strace...).CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("strace %q: %w\n%s", command, err, out)
 	}

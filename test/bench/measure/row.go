@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package measure makes a host and measures calls of iptables on it. It runs as a container's first process, and imports
-// little: a process that it starts counts this one's memory as its own.
+// Package measure makes a host and measures calls of iptables on it. It runs as a container's first process, and
+// imports little: a process that it starts counts this one's memory as its own.
 package measure
 
 import (
@@ -59,7 +59,8 @@ var script string
 func makeHost(r Row, layer string) error {
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", script)
 	cmd.Env = os.Environ()
-	for name, value := range map[string]any{"mode": r.Mode, "hint": r.Hint, "nft": r.NFT.Rules, "nft_chains": r.NFT.Chains, "legacy": r.Legacy.Rules,
+	for name, value := range map[string]any{"mode": r.Mode, "hint": r.Hint, "nft": r.NFT.Rules,
+		"nft_chains": r.NFT.Chains, "legacy": r.Legacy.Rules,
 		"legacy_chains": r.Legacy.Chains, "ipv6": r.IPv6, "mounts": r.Mounts, "layer": layer, "read_only": r.ReadOnly,
 		"percent": r.Percent, "mib": r.MiB, "group": r.Group} {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%v", name, value))
@@ -110,7 +111,8 @@ func check(r Row, dir string) error {
 		return err
 	}
 	out, err := exec.Command(dir+"/iptables", "--version").CombinedOutput()
-	if name := map[string]string{"nft": "nf_tables", "legacy": "legacy"}[r.Mode]; err != nil || !strings.Contains(string(out), "("+name+")") {
+	name := map[string]string{"nft": "nf_tables", "legacy": "legacy"}[r.Mode]
+	if err != nil || !strings.Contains(string(out), "("+name+")") {
 		return fmt.Errorf("%s/iptables --version: %v, %q", dir, err, out)
 	}
 	target, err := os.Readlink(dir + "/iptables-current")

@@ -38,7 +38,8 @@ func main() {
 		before4, before6 = subnets(os.Args[2])
 	}
 	own := &lease.Lease{EnableIPv4: true, EnableIPv6: true, Subnet: own4, IPv6Subnet: own6}
-	if err := manager.SetupAndEnsureMasqRules(ctx, ipv4, before4, ipv4, ipv6, before6, ipv6, own, 1, false); err != nil {
+	err := manager.SetupAndEnsureMasqRules(ctx, ipv4, before4, ipv4, ipv6, before6, ipv6, own, 1, false)
+	if err != nil {
 		log.Fatal(err)
 	}
 	manager.SetupAndEnsureForwardRules(ctx, ipv4, ipv6, 1)

@@ -1,7 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Tailscale writes the rules of Tailscale's router with Tailscale's own package. With the argument "down", it removes them.
+// Tailscale writes the rules of Tailscale's router with Tailscale's own package. With the argument "down", it removes
+// them.
 package main
 
 import (
@@ -32,12 +33,14 @@ func main() {
 }
 
 func up(f linuxfw.NetfilterRunner) error {
-	for _, step := range []func() error{f.AddChains, func() error { return f.AddBase(tun) }, f.AddHooks, f.AddSNATRule} {
+	for _, step := range []func() error{f.AddChains, func() error { return f.AddBase(tun) }, f.AddHooks,
+		f.AddSNATRule} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	return errors.Join(f.AddLoopbackRule(netip.MustParseAddr("100.64.0.1")), f.AddLoopbackRule(netip.MustParseAddr("fd7a:115c:a1e0::1")),
+	return errors.Join(f.AddLoopbackRule(netip.MustParseAddr("100.64.0.1")),
+		f.AddLoopbackRule(netip.MustParseAddr("fd7a:115c:a1e0::1")),
 		f.AddStatefulRule(tun), f.AddMagicsockPortRule(41641, "udp4"), f.AddMagicsockPortRule(41641, "udp6"),
 		f.ClampMSSToPMTU(tun, netip.MustParseAddr("100.64.0.2")))
 }

@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Fakeapi is an API server for kube-proxy, which lists and watches services, endpoint slices and its node. SIGUSR1 adds a
-// service, SIGUSR2 removes it.
+// Fakeapi is an API server for kube-proxy, which lists and watches services, endpoint slices and its node. SIGUSR1 adds
+// a service, SIGUSR2 removes it.
 package main
 
 import (
@@ -30,8 +30,14 @@ type resource struct {
 }
 
 func main() {
-	node := object{"metadata": object{"name": "node1", "uid": "node1", "resourceVersion": "1"}, "spec": object{"podCIDR": "10.244.0.0/24", "podCIDRs": []string{"10.244.0.0/24"}},
-		"status": object{"addresses": []object{{"type": "InternalIP", "address": "192.0.2.10"}, {"type": "InternalIP", "address": "2001:db8::10"}}}}
+	node := object{
+		"metadata": object{"name": "node1", "uid": "node1", "resourceVersion": "1"},
+		"spec":     object{"podCIDR": "10.244.0.0/24", "podCIDRs": []string{"10.244.0.0/24"}},
+		"status": object{"addresses": []object{
+			{"type": "InternalIP", "address": "192.0.2.10"},
+			{"type": "InternalIP", "address": "2001:db8::10"},
+		}},
+	}
 	resources := map[string]*resource{
 		"/api/v1/nodes":    {kind: "Node", version: "v1", objects: []object{node}},
 		"/api/v1/services": {kind: "Service", version: "v1"},
@@ -60,7 +66,9 @@ func main() {
 	for path, r := range resources {
 		http.Handle(path, r)
 	}
-	http.HandleFunc("/api/v1/nodes/node1", func(w http.ResponseWriter, _ *http.Request) { answer(w, named(resources["/api/v1/nodes"], node)) })
+	http.HandleFunc("/api/v1/nodes/node1", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, named(resources["/api/v1/nodes"], node))
+	})
 	http.HandleFunc("/version", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, object{"major": "1", "minor": "34", "gitVersion": "v1.34.0"})
 	})
@@ -80,17 +88,20 @@ func service(name string, i int) (object, []object) {
 		"clusterIPs":            []string{fmt.Sprintf("10.96.0.%d", 10+i), fmt.Sprintf("2001:db8:96::%d", 10+i)},
 		"ipFamilies":            []string{"IPv4", "IPv6"}, "ipFamilyPolicy": "RequireDualStack",
 		"internalTrafficPolicy": "Cluster", "externalTrafficPolicy": "Cluster",
-		"ports": []object{{"name": "main", "protocol": "TCP", "port": 80 + i, "targetPort": 8080, "nodePort": 30080 + i}},
+		"ports": []object{{"name": "main", "protocol": "TCP", "port": 80 + i, "targetPort": 8080,
+			"nodePort": 30080 + i}},
 	}}
 	var slices []object
 	for family, prefix := range map[string]string{"IPv4": "10.244.0.", "IPv6": "2001:db8:244::"} {
 		var endpoints []object
 		for e := range 2 {
-			endpoints = append(endpoints, object{"addresses": []string{fmt.Sprint(prefix, 20+10*i+e)}, "nodeName": "node1",
+			endpoints = append(endpoints, object{"addresses": []string{fmt.Sprint(prefix, 20+10*i+e)},
+				"nodeName":   "node1",
 				"conditions": object{"ready": true, "serving": true, "terminating": false}})
 		}
-		slices = append(slices, object{"metadata": meta(name+"-"+family, object{"kubernetes.io/service-name": name}), "addressType": family,
-			"endpoints": endpoints, "ports": []object{{"name": "main", "protocol": "TCP", "port": 8080}}})
+		slices = append(slices, object{"metadata": meta(name+"-"+family, object{"kubernetes.io/service-name": name}),
+			"addressType": family,
+			"endpoints":   endpoints, "ports": []object{{"name": "main", "protocol": "TCP", "port": 8080}}})
 	}
 	return s, slices
 }
@@ -124,7 +135,8 @@ func (r *resource) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		if objects == nil {
 			objects = []object{}
 		}
-		answer(w, object{"kind": r.kind + "List", "apiVersion": r.version, "metadata": object{"resourceVersion": "1"}, "items": objects})
+		answer(w, object{"kind": r.kind + "List", "apiVersion": r.version, "metadata": object{"resourceVersion": "1"},
+			"items": objects})
 		return
 	}
 	changes := make(chan object, 16)

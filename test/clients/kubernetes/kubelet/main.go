@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kubelet creates the chains that Kubernetes' kubelet creates, with Kubernetes' own package: the hint, and the canaries,
-// which it monitors and restores.
+// Kubelet creates the chains that Kubernetes' kubelet creates, with Kubernetes' own package: the hint, and the
+// canaries, which it monitors and restores.
 package main
 
 import (
@@ -49,11 +49,13 @@ func mark(client iptables.Interface) error {
 		return err
 	}
 	for _, chain := range []iptables.Chain{iptables.ChainInput, iptables.ChainOutput} {
-		if _, err := client.EnsureRule(iptables.Prepend, iptables.TableFilter, chain, "-j", "KUBE-FIREWALL"); err != nil {
+		_, err := client.EnsureRule(iptables.Prepend, iptables.TableFilter, chain, "-j", "KUBE-FIREWALL")
+		if err != nil {
 			return err
 		}
 	}
-	_, err := client.EnsureRule(iptables.Append, iptables.TableFilter, "KUBE-FIREWALL", "--dst", "127.0.0.0/8", "!", "--src", "127.0.0.0/8",
+	_, err := client.EnsureRule(iptables.Append, iptables.TableFilter, "KUBE-FIREWALL",
+		"--dst", "127.0.0.0/8", "!", "--src", "127.0.0.0/8",
 		"-m", "conntrack", "!", "--ctstate", "RELATED,ESTABLISHED,DNAT", "-j", "DROP")
 	return err
 }

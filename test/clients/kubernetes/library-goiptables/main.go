@@ -23,7 +23,8 @@ func hostIPTables(protocol iptables.Protocol, command string) (*iptables.IPTable
 }
 
 func main() {
-	for command, protocol := range map[string]iptables.Protocol{"iptables": iptables.ProtocolIPv4, "ip6tables": iptables.ProtocolIPv6} {
+	for command, protocol := range map[string]iptables.Protocol{"iptables": iptables.ProtocolIPv4,
+		"ip6tables": iptables.ProtocolIPv6} {
 		client, err := hostIPTables(protocol, command)
 		if err != nil {
 			log.Fatal(err)

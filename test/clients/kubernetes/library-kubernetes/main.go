@@ -20,7 +20,10 @@ import (
 // useHostBackend creates links to the programs of the host's backend in dir, and puts dir first in PATH.
 func useHostBackend(dir string) error {
 	mode := detect.Host().Mode
-	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
+	for _, name := range []string{
+		"iptables", "iptables-save", "iptables-restore",
+		"ip6tables", "ip6tables-save", "ip6tables-restore",
+	} {
 		path, err := exec.Find(mode, name)
 		if err != nil {
 			return err
@@ -54,7 +57,8 @@ func main() {
 		if err := client.RestoreAll(rules, iptables.NoFlushTables, iptables.NoRestoreCounters); err != nil {
 			log.Fatal(err)
 		}
-		if _, err := client.EnsureRule(iptables.Append, iptables.TableFilter, iptables.ChainInput, "-j", "EXAMPLE"); err != nil {
+		_, err := client.EnsureRule(iptables.Append, iptables.TableFilter, iptables.ChainInput, "-j", "EXAMPLE")
+		if err != nil {
 			log.Fatal(err)
 		}
 	}
