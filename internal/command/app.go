@@ -153,14 +153,17 @@ func dir(c *cli.Context, n layout.Names) (string, error) {
 	return n.Dir()
 }
 
-// ownDir is the directory of the commands to repoint. PATH never decides it: where it finds another iptables, the
-// caller has to.
+// ownDir is the directory of the commands to repoint. PATH never decides it: where it finds another iptables, the caller
+// has to.
 func (s *session) ownDir(c *cli.Context) (string, error) {
 	own, err := dir(c, s.names)
-	first, noDir := here.Dir(s.names)
-	if err != nil || noDir != nil || c.IsSet("dir") || s.names.Tree.SameFile(first, own) {
+	if err != nil || c.IsSet("dir") {
 		return own, err
 	}
-	return "", failure{1, fmt.Errorf("%s: the first iptables in PATH is in %s, not in %s", c.Command.Name, first, own),
-		"--dir " + first + " or --dir " + own}
+	first, err := here.Dir(s.names)
+	if err != nil || s.names.Tree.SameFile(first, own) { // PATH finds no other
+		return own, nil
+	}
+	err = fmt.Errorf("%s: the first iptables in PATH is in %s, not in %s", c.Command.Name, first, own)
+	return "", failure{1, err, "--dir " + first + " or --dir " + own}
 }

@@ -148,7 +148,8 @@ func sentence(r report) string {
 		return "A part of the rows."
 	}
 	return fmt.Sprintf("A first call costs %s of processor time more than a direct one, "+
-		"whatever the number of rules and chains (%.1f ms with a dry run, %.1f ms with a cold page cache); %.1f ms of it is starting a Go program. "+
+		"whatever the number of rules and chains (%.1f ms with a dry run, %.1f ms with a cold page cache); "+
+		"%.1f ms of it is starting a Go program. "+
 		"Where both backends have nearly as many rules, they are counted: %.0f ms for %s in each. "+
 		"For comparison: a script's four `iptables-save` cost %.1f ms without rules and %.1f s with %s.",
 		span(firstCalls(r)), dry, cold, summary(floor).Center,
