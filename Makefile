@@ -28,7 +28,7 @@ LDFLAGS := -s -w -checklinkname=0 -X $(COMMAND).version=$(VERSION) -X $(COMMAND)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: help build release publish ci nightly sbom-of test test-packages test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo vet lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
+.PHONY: help build release push sign publish ci nightly sbom-of test test-packages test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo vet lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
 
 help:
 	@sed -n 's/^##  *//p' Makefile
@@ -157,7 +157,13 @@ vulncheck:
 release: tools-all
 	release/build.sh $(VERSION)
 
-# What the release workflow does with dist/: images to REGISTRY, signatures, a GitHub release.
+# What the release workflow then does with dist/, each in a job of its own: images to REGISTRY, signatures, a GitHub release.
+push:
+	release/push.sh $(VERSION)
+
+sign:
+	release/sign.sh
+
 publish:
 	release/publish.sh $(VERSION)
 

@@ -70,7 +70,7 @@ func TestDependencies(t *testing.T) {
 }
 
 // A workflow runs make targets, and actions that are pinned by digest. Only GitHub can do what the actions do: check
-// out, and attest provenance.
+// out, pass files from job to job, and attest provenance. A job that tests or builds has no right to write.
 func TestWorkflows(t *testing.T) {
 	makefile := read(t, "../Makefile")
 	files, err := filepath.Glob("../.github/workflows/*.yml")
@@ -78,13 +78,19 @@ func TestWorkflows(t *testing.T) {
 		t.Fatalf("no workflow: %v", err)
 	}
 	toolchain := regexp.MustCompile(`\ntoolchain (\S+)`).FindStringSubmatch(read(t, "../go.mod"))[1]
-	action := regexp.MustCompile(`^actions/(checkout|attest-build-provenance)@[0-9a-f]{40} # v`)
+	action := regexp.MustCompile(`^actions/(checkout|attest-build-provenance|upload-artifact|download-artifact)` +
+		`@[0-9a-f]{40} # v`)
 	target := regexp.MustCompile(`^(?:sudo (?:--preserve-env=\w+ )?env "PATH=\$PATH" )?` +
 		`make (\w+)(?: VERSION="\$GITHUB_REF_NAME")?$`)
 	for _, file := range files {
 		text := read(t, file)
 		if !strings.Contains(text, "\npermissions: {}\n") {
 			t.Errorf("%s: it gives each job rights", file)
+		}
+		for _, job := range regexp.MustCompile(`(?m)^  [a-z]+:$`).Split(text, -1)[1:] {
+			if regexp.MustCompile(`make (ci|nightly|test|release|vulncheck)\b`).MatchString(job) && strings.Contains(job, ": write") {
+				t.Errorf("%s: what tests or builds may write:\n%s", file, job)
+			}
 		}
 		for _, step := range regexp.MustCompile(`(?m)^ +(?:- )?(uses|run|go): (.*)$`).FindAllStringSubmatch(text, -1) {
 			run := target.FindStringSubmatch(step[2])

@@ -43,6 +43,16 @@ git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false com
 	return dir
 }
 
+// newest is the version that the changelog names first.
+func newest(t *testing.T) string {
+	t.Helper()
+	match := regexp.MustCompile(`(?m)^## \[(v[^]]+)\]`).FindSubmatch(host.Read(t, "../../CHANGELOG.md"))
+	if match == nil {
+		t.Fatal("CHANGELOG.md names no version")
+	}
+	return string(match[1])
+}
+
 func podmanCommand(t *testing.T, storage string, args ...string) *exec.Cmd {
 	t.Helper()
 	host.Needs(t, "podman", "runc", "mmdebstrap")
@@ -95,24 +105,24 @@ func TestVersions(t *testing.T) {
 		cmd := exec.Command("make", "build")
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 		output(t, cmd)
-		says(filepath.Join(dir, "bin/iptables-wrapper"), regexp.QuoteMeta(version)+want)
+		says(filepath.Join(dir, "bin/iptables-wrapper"), regexp.QuoteMeta(newest(t))+want)
 	}
 	build(`\+source\.[0-9a-f]{7,} \(revision [0-9a-f]{12}, linux/`) // a clone without tags
-	output(t, exec.Command("git", "-C", dir, "tag", version))
+	output(t, exec.Command("git", "-C", dir, "tag", newest(t)))
 	build(` \(`)
 
 	// go install, where the repository on GitHub is this one. What else it needs is taken from the cache, if it is there.
 	env := strings.Fields(host.Run(t, "go", "env", "GOMODCACHE", "GOPROXY"))
 	bin, root := t.TempDir(), t.TempDir()
-	cmd := exec.Command("go", "install", module+"@"+version)
+	cmd := exec.Command("go", "install", module+"@"+newest(t))
 	cmd.Env = append(os.Environ(), "GOBIN="+bin, "GOPRIVATE="+module, "GOFLAGS=-modcacherw -trimpath", "GOMODCACHE="+t.TempDir(), "CGO_ENABLED=0",
 		"GOPROXY=file://"+env[0]+"/cache/download,"+env[1],
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+dir+".insteadOf", "GIT_CONFIG_VALUE_0=https://"+module)
 	output(t, cmd)
 	// Go names the binary after the module. install gives it its own name.
-	says(filepath.Join(bin, "iptables-wrappers"), regexp.QuoteMeta(version)+` \(`)
+	says(filepath.Join(bin, "iptables-wrappers"), regexp.QuoteMeta(newest(t))+` \(`)
 	output(t, exec.Command(filepath.Join(bin, "iptables-wrappers"), "install", "--dir", root))
-	says(filepath.Join(root, "iptables-wrapper"), regexp.QuoteMeta(version)+` \(`)
+	says(filepath.Join(root, "iptables-wrapper"), regexp.QuoteMeta(newest(t))+` \(`)
 
 	// As docker build does it, which TestReproducibleImage runs: the Dockerfile copies no repository.
 	host.Check(t, os.RemoveAll(filepath.Join(dir, ".git")))
@@ -125,8 +135,8 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct{ version, change, want string }{
 		{"1.0.0", "", "is not a version"},
 		{"v0.0.1", "", "has no section for v0.0.1"},
-		{version, "echo >>Makefile", "uncommitted changes"},
-		{version, `git checkout -q Makefile; sed -i 's/^## \[Unreleased\]/&\n\n### Fixed\n\n- A fix./' CHANGELOG.md; git -c user.name=test -c user.email=test@example.com commit -qam test`, "entries in [Unreleased]"},
+		{newest(t), "echo >>Makefile", "uncommitted changes"},
+		{newest(t), `git checkout -q Makefile; sed -i 's/^## \[Unreleased\]/&\n\n### Fixed\n\n- A fix./' CHANGELOG.md; git -c user.name=test -c user.email=test@example.com commit -qam test`, "entries in [Unreleased]"},
 	} {
 		cmd := exec.Command("sh", "-c", c.change+"\nexec release/build.sh "+c.version)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PODMAN=false")

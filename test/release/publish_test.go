@@ -5,72 +5,113 @@ package release
 
 import (
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// publish pushes the images to a registry and takes them from there. What signs and what talks to GitHub is replaced by
-// programs that write down how they were called.
-func publish(t *testing.T, dir string, environment []string) {
-	const crane = "github.com/google/go-containerregistry/cmd/crane@v0.22.1"
-	bin := filepath.Join(t.TempDir(), "crane")
-	build := exec.Command("go", "install", crane)
-	build.Env = append(os.Environ(), "GOBIN="+filepath.Dir(bin), "GOFLAGS=")
-	output(t, build)
-	address := serveRegistry(t, bin)
-	calls := filepath.Join(t.TempDir(), "calls")
-	recorder := filepath.Join(t.TempDir(), "recorder")
-	host.Check(t, os.WriteFile(recorder, []byte("#!/bin/sh\necho \"$*\" >>"+calls+"\n"), 0o755))
-	cmd := exec.Command("make", "publish", "VERSION="+version)
-	cmd.Dir = dir
-	cmd.Env = append(environment, "REGISTRY="+address, "PUSH_OPTIONS=--tls-verify=false", "COSIGN="+recorder+" cosign", "GH="+recorder+" gh")
-	output(t, host.Emulated(t, cmd))
-	recorded := host.Read(t, calls)
-	want := regexp.MustCompile(`^cosign sign --yes \S+/iptables-wrapper@sha256:\S+
-cosign sign --yes \S+/iptables-wrapper-distroless@sha256:\S+
-cosign sign-blob --yes --bundle dist/SHA256SUMS.sigstore.json dist/SHA256SUMS
-gh release create v1.0.0-rc.1 --verify-tag .*--prerelease dist/\S+ .*
-$`)
-	if !want.Match(recorded) {
-		t.Errorf("got calls\n%s", recorded)
+// recorder returns a program that writes down how it was called, and the file that it writes to. It stands for what signs, and
+// for what talks to GitHub.
+func recorder(t *testing.T) (program, calls string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, calls = filepath.Join(dir, "recorder"), filepath.Join(dir, "calls")
+	script := `#!/bin/sh
+echo "$*" >>` + calls + `
+while [ $# -gt 0 ]; do
+	case $1 in
+	--notes-file) cat "$2" >` + calls + `.notes ;;
+	--bundle) echo signature >"$2" ;;
+	esac
+	shift
+done
+`
+	host.Check(t, os.WriteFile(program, []byte(script), 0o755))
+	host.Check(t, os.WriteFile(calls, nil, 0o666))
+	host.Check(t, os.Chmod(calls, 0o666))
+	return program, calls
+}
+
+// publish does what follows "make release" in the release workflow: it pushes the images to a registry, signs, and makes the
+// GitHub release. The command makes a command run as whoever publishes.
+func publish(t *testing.T, dir string, images map[string]int, environment []string, as func(*exec.Cmd) *exec.Cmd) {
+	t.Helper()
+	r := newRegistry(t)
+	program, calls := recorder(t)
+	for _, target := range []string{"push", "sign", "publish"} {
+		cmd := exec.Command("make", "--no-print-directory", target, "VERSION="+newest(t))
+		cmd.Dir = dir
+		cmd.Env = append(environment, "REGISTRY="+r.address(), "PUSH_OPTIONS=--tls-verify=false",
+			"COSIGN="+program+" cosign", "GH="+program+" gh")
+		output(t, as(cmd))
 	}
-	var index struct {
-		Manifests []struct{ Platform struct{ Architecture string } }
+	got := string(host.Read(t, calls))
+	for name, platforms := range images {
+		tag := "/v2/" + name + "/manifests/" + newest(t)
+		var index struct {
+			Manifests []struct{ Digest string }
+		}
+		err := json.Unmarshal(r.content[tag], &index)
+		if err != nil || len(index.Manifests) != platforms {
+			t.Errorf("the registry has %s (%v)", r.content[tag], err)
+		}
+		for _, manifest := range index.Manifests {
+			if r.content["/v2/"+name+"/manifests/"+manifest.Digest] == nil {
+				t.Errorf("the registry lacks %s of %s", manifest.Digest, name)
+			}
+		}
+		signed := "cosign sign --yes " + r.address() + "/" + name + "@" + digest(r.content[tag]) + "\n"
+		if !strings.Contains(got, signed) {
+			t.Errorf("no call %q in\n%s", signed, got)
+		}
 	}
-	manifest := output(t, exec.Command(bin, "manifest", "--insecure", address+"/iptables-wrapper:"+version))
-	if err := json.Unmarshal([]byte(manifest), &index); err != nil || len(index.Manifests) != len(machines) {
-		t.Errorf("the registry has %s (%v)", manifest, err)
+	if strings.Count(got, "cosign sign --yes") != len(images) {
+		t.Errorf("got calls\n%s", got)
+	}
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	bundle := lines[len(lines)-2]
+	if bundle != "cosign sign-blob --yes --bundle dist/SHA256SUMS.sigstore.json dist/SHA256SUMS" {
+		t.Errorf("got calls\n%s", got)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(host.Read(t, dir+"/dist/SHA256SUMS"))), "\n") {
+		_, file, _ := strings.Cut(line, "  ")
+		if !strings.Contains(lines[len(lines)-1]+" ", " dist/"+file+" ") {
+			t.Errorf("%s is not published: %s", file, lines[len(lines)-1])
+		}
 	}
 }
 
-// serveRegistry starts a registry and returns its address.
-func serveRegistry(t *testing.T, crane string) string {
-	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	host.Check(t, err)
-	address := free.Addr().String()
-	free.Close()
-	cmd := exec.Command(crane, "registry", "serve", "--address", address)
-	host.Check(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	for range 300 {
-		connection, err := net.Dial("tcp", address)
-		if err == nil {
-			connection.Close()
-			return address
-		}
-		time.Sleep(100 * time.Millisecond)
+// The GitHub release has the changelog's section as its text, and is a pre-release if the version is one.
+func TestPublished(t *testing.T) {
+	dir := checkout(t, "source")
+	files := `mkdir dist && cd dist && echo one >iptables-wrapper-linux-amd64 && echo digest >images.sha256 &&
+		sha256sum iptables-wrapper-linux-amd64 >SHA256SUMS && echo signature >SHA256SUMS.sigstore.json`
+	host.Run(t, "sh", "-ec", "cd "+dir+" && "+files)
+	program, calls := recorder(t)
+	cmd := exec.Command("make", "publish", "VERSION="+newest(t))
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GH="+program+" gh")
+	output(t, cmd)
+	kind := ""
+	if strings.Contains(newest(t), "-") {
+		kind = "--prerelease "
 	}
-	t.Fatal("the registry does not answer")
-	return ""
+	want := regexp.MustCompile(`^gh release create ` + regexp.QuoteMeta(newest(t)) + ` --verify-tag --title \S+ --notes-file \S+ ` + kind +
+		`dist/iptables-wrapper-linux-amd64 dist/SHA256SUMS dist/SHA256SUMS\.sigstore\.json\n$`)
+	got := host.Read(t, calls)
+	if !want.Match(got) {
+		t.Errorf("got call %s", got)
+	}
+	notes := string(host.Read(t, calls+".notes"))
+	_, rest, _ := strings.Cut(string(host.Read(t, "../../CHANGELOG.md")), "\n## ["+newest(t)+"]")
+	_, rest, _ = strings.Cut(rest, "\n")
+	section, _, _ := strings.Cut(rest, "\n## [")
+	section, _, _ = strings.Cut(section, "\n[Unreleased]:")
+	if strings.TrimSpace(notes) != strings.TrimSpace(section) || strings.TrimSpace(notes) == "" {
+		t.Errorf("got notes\n%s\nwant\n%s", notes, section)
+	}
 }

@@ -23,8 +23,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-const version = "v1.0.0-rc.1"
-
 // machines are the ELF machines of the platforms, by the ends of the binaries' names.
 var machines = map[string]elf.Machine{
 	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "armv7": elf.EM_ARM, "ppc64le": elf.EM_PPC64,
@@ -43,9 +41,9 @@ func TestSmallRelease(t *testing.T) {
 	host.Check(t, err)
 	// Not by make, which would install what the other platforms need.
 	dist := release(t, func(dir string, again bool) *exec.Cmd {
-		cmd := exec.Command("release/build.sh", version)
+		cmd := exec.Command("release/build.sh", newest(t))
 		if again {
-			cmd = exec.Command("sh", "-c", `chmod -R go= . && umask 077 && exec release/build.sh "$0"`, version)
+			cmd = exec.Command("sh", "-c", `chmod -R go= . && umask 077 && exec release/build.sh "$0"`, newest(t))
 		}
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(),
@@ -54,20 +52,22 @@ func TestSmallRelease(t *testing.T) {
 			"PLATFORMS="+strings.Join(platforms, " "),
 			"DISTROLESS=",
 			"SOURCE_DATE_EPOCH=0", // as in a package's build, and of no importance
+			"SUDO_UID=65534",
 		)
 		return cmd
 	})
 	checkFiles(t, dist, []string{"amd64", "arm64"}, "iptables-wrapper.oci.tar")
 	manual := host.Run(t, "tar", "-xOf", filepath.Join(dist, "iptables-wrapper-linux-amd64.tar.gz"), "iptables-wrapper-linux-amd64/iptables-wrapper.8")
-	for _, want := range []string{`8 2026-11-21 "` + version + `"`, "iptables\\-wrapper \\- run the iptables backend", `"IPTABLES\-WRAPPER SELECT"`, `\-\-wait DURATION`} {
+	for _, want := range []string{`8 2026-11-21 "` + newest(t) + `"`, "iptables\\-wrapper \\- run the iptables backend", `"IPTABLES\-WRAPPER SELECT"`, `\-\-wait DURATION`} {
 		if !strings.Contains(manual, want) {
 			t.Errorf("the manual page lacks %q:\n%s", want, manual)
 		}
 	}
-	push := exec.Command("release/publish.sh", version) // to where no image can be
+	push := exec.Command("release/push.sh", newest(t)) // to where no image can be
 	push.Dir = filepath.Dir(dist)
-	push.Env = append(os.Environ(), "PODMAN="+strings.Join(podmanCommand(t, storage).Args, " "), "REGISTRY=localhost/Upper", "COSIGN=false", "GH=false")
-	if out, err := push.CombinedOutput(); err == nil || !strings.Contains(string(out), "lowercase") {
+	push.Env = append(os.Environ(), "PODMAN="+strings.Join(podmanCommand(t, storage).Args, " "), "REGISTRY=localhost/Upper")
+	out, err := push.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "lowercase") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	// The last image has a name that another release may have given it.
@@ -77,6 +77,25 @@ func TestSmallRelease(t *testing.T) {
 	if got := platformsOf(t, dist, "iptables-wrapper"); !slices.Equal(got, platforms) {
 		t.Errorf("the image is for %q", got)
 	}
+	publishAsUser(t, filepath.Dir(dist), map[string]int{"iptables-wrapper": len(platforms)})
+}
+
+// publishAsUser publishes as somebody who is not root, in a checkout where root ran the tests and "make release": root owns all but
+// dist/.
+func publishAsUser(t *testing.T, dir string, images map[string]int) {
+	t.Helper()
+	host.Check(t, os.MkdirAll(filepath.Join(dir, "bin"), 0o755))
+	host.Check(t, os.Chmod(filepath.Dir(filepath.Dir(dir)), 0o755))
+	home := t.TempDir()
+	host.Check(t, os.Chmod(filepath.Dir(home), 0o755))
+	host.Check(t, os.Chown(home, 65534, 65534))
+	environment := append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR="+home, "TMPDIR="+home,
+		"PODMAN="+strings.Join(host.Podman(home+"/storage", home+"/run").Args, " ")+" --storage-driver vfs")
+	publish(t, dir, images, environment, func(cmd *exec.Cmd) *exec.Cmd {
+		cmd.Path = "/usr/bin/setpriv"
+		cmd.Args = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, cmd.Args...)
+		return cmd
+	})
 }
 
 // A whole release. The distroless image for arm64 is built and run under qemu-user.
@@ -102,7 +121,7 @@ func TestRelease(t *testing.T) {
 		"PODMAN="+strings.Join(podmanCommand(t, storage).Args, " "),
 		"PODMAN_BUILD="+strings.Join(append([]string{"--pull=never", "--network=host"}, host.Ulimits...), " "))
 	dist := release(t, func(dir string, again bool) *exec.Cmd {
-		cmd := exec.Command("make", "release", "VERSION="+version)
+		cmd := exec.Command("make", "release", "VERSION="+newest(t))
 		cmd.Dir, cmd.Env = dir, environment
 		if again && !host.Nightly() {
 			cmd.Env = append(environment, "DISTROLESS=") // takes minutes under qemu-user, and is what Debian has today
@@ -140,7 +159,7 @@ func TestRelease(t *testing.T) {
 				t.Helper()
 				return podman(slices.Concat([]string{"run", "--rm", "--network=none"}, host.Ulimits, args)...)
 			}
-			if got := run(ref, "version"); !strings.HasPrefix(got, "iptables-wrapper version "+version+" (") {
+			if got := run(ref, "version"); !strings.HasPrefix(got, "iptables-wrapper version "+newest(t)+" (") {
 				t.Errorf("%s: got %q", arch, got)
 			}
 			if got := run("--entrypoint", "/usr/sbin/iptables", ref, "--version"); !regexp.MustCompile(`^iptables v1\.\S+ \((legacy|nf_tables)\)$`).MatchString(got) {
@@ -148,7 +167,10 @@ func TestRelease(t *testing.T) {
 			}
 		}
 	})
-	t.Run("publish", func(t *testing.T) { publish(t, filepath.Dir(dist), environment) })
+	t.Run("publish", func(t *testing.T) {
+		images := map[string]int{"iptables-wrapper": len(machines), "iptables-wrapper-distroless": 2}
+		publish(t, filepath.Dir(dist), images, environment, func(cmd *exec.Cmd) *exec.Cmd { return host.Emulated(t, cmd) })
+	})
 }
 
 // release makes a release twice, in different directories, and returns dist/ of the first. What both have is the same.
@@ -205,7 +227,7 @@ func checkFiles(t *testing.T, dist string, architectures []string, images ...str
 	if !slices.Equal(got, want) {
 		t.Errorf("dist/ has %q, want %q", got, want)
 	}
-	if got := output(t, exec.Command(filepath.Join(dist, "iptables-wrapper-linux-"+runtime.GOARCH), "version")); !strings.HasPrefix(got, "iptables-wrapper version "+version+" (") {
+	if got := output(t, exec.Command(filepath.Join(dist, "iptables-wrapper-linux-"+runtime.GOARCH), "version")); !strings.HasPrefix(got, "iptables-wrapper version "+newest(t)+" (") {
 		t.Errorf("got %q", got)
 	}
 	var list struct {
@@ -213,7 +235,7 @@ func checkFiles(t *testing.T, dist string, architectures []string, images ...str
 		Components []struct{ Name, Version string }
 	}
 	content := host.Read(t, filepath.Join(dist, "iptables-wrapper.cdx.json"))
-	if err := json.Unmarshal(content, &list); err != nil || list.Metadata.Component.Version != version {
+	if err := json.Unmarshal(content, &list); err != nil || list.Metadata.Component.Version != newest(t) {
 		t.Errorf("the list of modules is that of version %q (%v)", list.Metadata.Component.Version, err)
 	}
 	info, err := buildinfo.ReadFile(filepath.Join(dist, "iptables-wrapper-linux-amd64"))
@@ -232,7 +254,7 @@ func labels(t *testing.T, podman func(...string) string, ref string) (all map[st
 	t.Helper()
 	host.Check(t, json.Unmarshal([]byte(podman("image", "inspect", "--format", "{{json .Labels}}", ref)), &all))
 	delete(all, "io.buildah.version")
-	if all["org.opencontainers.image.version"] != version || len(all["org.opencontainers.image.revision"]) != 40 {
+	if all["org.opencontainers.image.version"] != newest(t) || len(all["org.opencontainers.image.revision"]) != 40 {
 		t.Errorf("%s has the labels %q", ref, all)
 	}
 	return all
