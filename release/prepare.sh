@@ -21,8 +21,8 @@ sed -i -E "
 " CHANGELOG.md
 
 # Pages name one version. A pre-release replaces another one only: pages never lead from a release to a pre-release.
-old=$(sed -n 's|^COPY --from=ghcr.io/iptables-wrappers/iptables-wrapper:\(v[^ ]*\) .*|\1|p' README.md)
-[ -n "$old" ] || fail "README.md names no version"
+old=$(sed -n 's#^COPY --from=ghcr.io/iptables-wrappers/iptables-wrapper:\(v[^ ]*\) .*#\1#p' docs/install.md)
+[ -n "$old" ] || fail "docs/install.md names no version"
 [[ $version != *-* || $old == *-* ]] || exit 0
 mapfile -t pages < <(git ls-files -- '*.md' ':!CHANGELOG.md' ':!docs/evidence')
 sed -i -E "s/\b${old//./\\.}($|[^-.0-9A-Za-z]|[-.]($|[^0-9A-Za-z]))/$version\1/g" "${pages[@]}"

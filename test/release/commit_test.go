@@ -68,7 +68,7 @@ func untrue(t *testing.T, dir, old, version string) (problems []string) {
 	t.Helper()
 	early := regexp.MustCompile(`(?i)not (been )?(yet )?(published|released)|(published|released) yet|will be (the )?(first|published|released)` +
 		`|(until|before) (the|its) first release|is a release candidate|before v[0-9]`)
-	named := regexp.MustCompile(`iptables-wrappers?(?:-distroless)?[:@](v[0-9][-.0-9A-Za-z]*[0-9A-Za-z])|(?:VERSION=|refs/tags/)(v[0-9][-.0-9A-Za-z]*[0-9A-Za-z])`)
+	named := regexp.MustCompile(`(?:iptables-wrappers?(?:-distroless)?|\$image)[:@](v[0-9][-.0-9A-Za-z]*[0-9A-Za-z])|(?:VERSION=|refs/tags/)(v[0-9][-.0-9A-Za-z]*[0-9A-Za-z])`)
 	names := 0
 	files := strings.Fields(host.Run(t, "git", "-C", dir, "ls-files", "--", "*.md", "examples", ":!docs/evidence", ":!docs/releasing.md"))
 	for _, file := range files {
