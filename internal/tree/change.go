@@ -168,13 +168,18 @@ func (t Tree) TryLock(dir string) (unlock func(), err error) {
 }
 
 // Lock waits for the lock of a directory, for ten seconds at most.
-func (t Tree) Lock(dir string) (unlock func(), err error) {
-	for range 500 {
-		if unlock, err = t.TryLock(dir); !errors.Is(err, ErrBusy) {
+func (t Tree) Lock(dir string) (unlock func(), err error) { return t.LockWithin(dir, 10*time.Second) }
+
+// LockWithin waits for the lock of a directory, for so long at most.
+func (t Tree) LockWithin(dir string, wait time.Duration) (unlock func(), err error) {
+	const tries = 500
+	for range tries {
+		unlock, err = t.TryLock(dir)
+		if !errors.Is(err, ErrBusy) {
 			return unlock, err
 		}
 		if t.Step == nil {
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(wait / tries)
 		}
 	}
 	return nil, err
