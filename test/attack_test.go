@@ -86,7 +86,7 @@ func TestAttackCapabilities(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	putWrapper(t, wrapperFile)
+	host.PutWrapper(t, wrapperFile)
 	tree := usersTree(t)
 	sbin := tree + "/usr/sbin"
 	for _, program := range []string{"xtables-nft-multi", "xtables-legacy-multi"} {
@@ -123,7 +123,7 @@ func TestAttackRoot(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	putWrapper(t, wrapperFile)
+	host.PutWrapper(t, wrapperFile)
 	tree := usersTree(t)
 	host.Run(t, "sh", "-ec", `mkdir -p /run/protected/usr/sbin; cp /usr/sbin/xtables-*-multi /run/protected/usr/sbin
 		ln -s /run/protected /run/user/link; chown -h 1000 /run/user/link`)
@@ -149,7 +149,7 @@ func TestAttackDirectory(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	putWrapper(t, wrapperFile)
+	host.PutWrapper(t, wrapperFile)
 	tree := usersTree(t)
 	host.Run(t, "sh", "-ec", `cd /run/user/tree; mkdir roots; for n in iptables ip6tables-save; do echo mine >roots/$n; done
 		cp usr/sbin/xtables-*-multi roots; ln -s ../roots usr/link; chown -h 1000 usr/link`)
