@@ -160,6 +160,15 @@ func TestLibraryPage(t *testing.T) {
 		}
 		want = page.Replace(t, want, file, "```go\n"+strings.Join(functions, "```\n\n```go\n")+"```\n")
 	}
+	const projects = "exec/projects_test.go"
+	code := read(t, filepath.Join("..", projects))
+	for _, mark := range regexp.MustCompile("<!-- ("+projects+": (\\w+)) -->").FindAllStringSubmatch(text, -1) {
+		function := regexp.MustCompile(`(?ms)^// ` + mark[2] + ` .*?^}\n`).FindString(code)
+		if function == "" {
+			t.Errorf("%s has no function %s", projects, mark[2])
+		}
+		want = page.Replace(t, want, mark[1], "```go\n"+function+"```\n")
+	}
 	if *update {
 		host.Check(t, os.WriteFile(name, []byte(want), 0o644))
 	} else if want != text {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ func (t Tree) Follow(path string) (Chain, error) {
 	for range maxLinks {
 		var err error
 		if c.Stat, err = t.Lstat(c.End); err != nil {
-			return c, pathError("lstat", c.End, err)
+			return c, &os.PathError{Op: "lstat", Path: c.End, Err: err}
 		}
 		c.Hops = append(c.Hops, c.End)
 		if !IsLink(c.Stat) {
@@ -39,11 +40,11 @@ func (t Tree) Follow(path string) (Chain, error) {
 		}
 		target, err := t.Target(c.End)
 		if err != nil {
-			return c, pathError("readlink", c.End, err)
+			return c, &os.PathError{Op: "readlink", Path: c.End, Err: err}
 		}
 		c.End = target
 	}
-	return c, pathError("follow", path, unix.ELOOP)
+	return c, &os.PathError{Op: "follow", Path: path, Err: unix.ELOOP}
 }
 
 // Target returns the path that a symlink contains, as seen from where the path of the symlink is.
@@ -131,7 +132,7 @@ func (t Tree) Find(dirs iter.Seq[string], files []string, isWrapper func(string,
 				err = unix.EACCES
 			}
 			if err != nil {
-				unusable = cmp.Or(unusable, error(pathError("execve", path, err)))
+				unusable = cmp.Or(unusable, error(&os.PathError{Op: "execve", Path: path, Err: err}))
 				continue
 			}
 			switch wrapper, err := isWrapper(path, st); {
