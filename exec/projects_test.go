@@ -36,9 +36,9 @@ func podProgram(pod int, name string) (string, error) {
 	return exec.Find(r.Mode, name)
 }
 
-// firewallMode chooses between a program that calls iptables and one that uses nftables itself. On a host in nft mode both work,
-// as iptables-nft's rules and nftables' are in one place. On a host in legacy mode, or on a kernel that cannot take nft's
-// rules, only iptables-legacy does.
+// firewallMode chooses between a program that calls iptables and one that uses nftables itself. On a host that uses nft both
+// work, as iptables-nft's rules and nftables' are in one place. On a host that uses legacy, or on a kernel that cannot take
+// nft's rules, only iptables-legacy does.
 func firewallMode() (nftables bool, iptables string, err error) {
 	r := detect.Query{DryRun: true, NAT: true}.Run()
 	if r.Mode == detect.NFT {
