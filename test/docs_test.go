@@ -19,6 +19,7 @@ import (
 func TestDocs(t *testing.T) {
 	for _, page := range []string{
 		"../README.md", "../docs/adopting.md", "../docs/install.md", "../docs/troubleshooting.md", "../docs/how-it-works.md",
+		"../docs/on-disk.md",
 	} {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
 			t.Parallel()
