@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 )
 
@@ -176,6 +178,48 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%q: status %d, stdout %q, stderr %q", test.line, status, stdout, stderr)
 		}
 	}
+}
+
+// Each format prints something, is in the help, is shown on a page, and has a script that runs it.
+func TestFormats(t *testing.T) {
+	_, help, _ := run(program, "detect", "--help")
+	pages := readAll(t, "../../docs/*.md")
+	scripts := readAll(t, "../../test/script/*.txtar")
+	for _, f := range formats {
+		var out bytes.Buffer
+		s := &session{stdout: bufio.NewWriter(&out)}
+		f.print(s, answer{Result: detect.Result{Mode: detect.NFT, Reason: detect.Default}})
+		s.stdout.Flush()
+		if out.Len() == 0 {
+			t.Errorf("format %s: it prints nothing", f.name)
+		}
+		if !strings.Contains(help, "   "+f.name+" ") {
+			t.Errorf("format %s: detect --help does not list it", f.name)
+		}
+		if !strings.Contains(pages, "-o "+f.name) && f.name != "text" {
+			t.Errorf("format %s: no page of docs/ has \"-o %s\"", f.name, f.name)
+		}
+		if !strings.Contains(scripts, "detect -o "+f.name+"\n") {
+			t.Errorf("format %s: no script of test/script/ runs \"detect -o %s\"", f.name, f.name)
+		}
+	}
+}
+
+func readAll(t *testing.T, pattern string) string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: no files: %v", pattern, err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(content)
+	}
+	return all.String()
 }
 
 type full struct{}

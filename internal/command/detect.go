@@ -28,16 +28,10 @@ func (s *session) detectCommand() *cli.Command {
 		Usage: "print the backend that the host uses: nft or legacy",
 		Description: "Asks the kernel about this network namespace, changes nothing and starts no\n" +
 			"process. A line on stderr says so if the answer is a guess, and if iptables\n" +
-			"in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o table",
+			"in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o table\n\nFormats:\n\n" +
+			listed(formats),
 		Flags: append([]cli.Flag{
-			checked(&cli.StringFlag{
-				Name:    "output",
-				Aliases: []string{"o"},
-				Value:   "text",
-				Usage: "`FORMAT` is text (the backend alone), table (all\n\t" +
-					"evidence, for people), json (all evidence), env\n\t" +
-					"(variables for a shell's eval) or nfd (a file for\n\tNode Feature Discovery)",
-			}, "text", "table", "json", "env", "nfd"),
+			outputFlag(formats),
 			boolFlag("strict", "exit with status 3 if the answer is not certain"),
 			checked(&cli.StringFlag{
 				Name:  "netns",
@@ -73,7 +67,11 @@ func (s *session) detect(c *cli.Context) error {
 		now, _ := here.Look(s.names, dir, q, r)
 		a.Here = &now
 	}
-	s.answer(c.String("output"), a)
+	for _, f := range formats {
+		if f.name == c.String("output") {
+			f.print(s, a)
+		}
+	}
 	s.remark(a)
 	if !c.Bool("strict") {
 		return nil
@@ -185,14 +183,6 @@ func setNetns(path string) error {
 	return unix.Setns(fd, unix.CLONE_NEWNET)
 }
 
-// answer is what detect prints: the host's backend and, in this container's own network namespace, what iptables runs.
-// Its JSON form is docs/detect.schema.json.
-type answer struct {
-	detect.Result
-	Here    *here.Here   `json:"here,omitempty"`
-	Network here.Network `json:"network"`
-}
-
 // remark says what makes the answer less than the whole truth.
 func (s *session) remark(a answer) {
 	if a.Here != nil && a.Here.Differs {
@@ -206,29 +196,5 @@ func (s *session) remark(a answer) {
 	}
 	if !a.Conclusive {
 		s.say("not certain: %s", a.Uncertainty())
-	}
-}
-
-func (s *session) answer(format string, a answer) {
-	switch format {
-	case "text":
-		fmt.Fprintln(s.stdout, a.Mode)
-	case "table":
-		s.summary(a)
-		s.tables(a.Result)
-	case "json":
-		s.json(a)
-	case "env": // lines for a shell's eval. No value needs quotes
-		fmt.Fprintf(s.stdout, "IPTABLES_WRAPPER_HOST_MODE=%s\n", a.Mode)
-		fmt.Fprintf(s.stdout, "IPTABLES_WRAPPER_HOST_REASON=%s\n", a.Reason)
-		fmt.Fprintf(s.stdout, "IPTABLES_WRAPPER_HOST_CONCLUSIVE=%t\n", a.Conclusive)
-	case "nfd": // a file that Node Feature Discovery turns into labels of the node
-		mode := a.Mode
-		if !a.Conclusive {
-			mode = "unknown" // a guess is not a feature of the node
-		}
-		fmt.Fprintf(s.stdout, "iptables.mode=%s\n", mode)
-		fmt.Fprintf(s.stdout, "iptables.reason=%s\n", a.Reason)
-		fmt.Fprintf(s.stdout, "iptables.conclusive=%t\n", a.Conclusive)
 	}
 }
