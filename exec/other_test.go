@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// A program that imports the library can be built for any system, and finds out when it runs. Here it is only type-checked:
-// that takes two seconds, and a first build of Go's own packages for another system takes half a minute.
+// A program that imports the library can be built for any system, and finds out when it runs. Here it is only
+// type-checked: that takes two seconds, and a first build of Go's own packages for another system takes half a
+// minute.
 func TestOtherSystems(t *testing.T) {
 	defer func(before build.Context) { build.Default = before }(build.Default)
 	root, err := osexec.Command("go", "env", "GOROOT").Output() // a build with -trimpath does not know it

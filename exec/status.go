@@ -16,8 +16,8 @@ var (
 	ErrRecursion = programs.ErrRecursion
 )
 
-// Exit statuses of a command that could not be run, as shells and env(1) use them. The wrapper never exits with 1, which
-// clients of iptables take for "no such rule".
+// Exit statuses of a command that could not be run, as shells and env(1) use them. The wrapper never exits with 1,
+// which clients of iptables take for "no such rule".
 const (
 	StatusUnusable = 126 // the program exists and cannot be executed
 	StatusMissing  = 127 // there is no such program

@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package call is a wrapped call: it asks the kernel which backend the host uses, makes the commands point to that backend's
-// program as far as the answer may be stored, and execs the program.
+// Package call is a wrapped call: it asks the kernel which backend the host uses, makes the commands point to that
+// backend's program as far as the answer may be stored, and execs the program.
 package call
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// wrap detects the backend, stores the answer as far as it may, and execs the backend's program. It returns an exit status, and
-// only if that fails.
+// wrap detects the backend, stores the answer as far as it may, and execs the backend's program. It returns an exit
+// status, and only if that fails.
 func wrap(p self.Process, argv []string, stderr io.Writer) int {
 	name := programs.Base(argv[0])
 	override, err := p.Override()

@@ -43,12 +43,11 @@ func (s *session) install(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	var unchecked error
 	if !c.Bool("skip-checks") {
-		switch err := install.Check(n, dir); {
-		case errors.Is(err, install.ErrUnchecked):
-			s.say("warning: %v", err)
-		case err != nil:
-			return failure{1, fmt.Errorf("install: %w", err), "install iptables with both backends first, or use --skip-checks"}
+		unchecked = install.Check(n, dir)
+		if unchecked != nil && !errors.Is(unchecked, install.ErrUnchecked) {
+			return failure{1, fmt.Errorf("install: %w", unchecked), "install iptables with both backends first, or use --skip-checks"}
 		}
 	}
 	changed, err := install.Install(n, dir, install.Options{Force: c.Bool("force"), Alternatives: c.String("alternatives") == "auto"})
@@ -59,7 +58,10 @@ func (s *session) install(c *cli.Context) error {
 		return fmt.Errorf("install: %w", err)
 	}
 	if len(changed) == 0 {
-		fmt.Fprintf(s.stdout, "nothing to do: the iptables commands in %s run the wrapper\n", dir)
+		fmt.Fprintf(s.stdout, "nothing to do: the iptables commands in %s run the wrapper\n", tree.Printable(dir))
+	}
+	if unchecked != nil {
+		s.say("warning: %v", unchecked)
 	}
 	for _, path := range n.Others(dir) {
 		s.say("warning: %s also runs iptables and bypasses the wrapper", path)

@@ -82,7 +82,7 @@ func alternative(t tree.Tree, path string) string {
 	if err != nil || !t.SameFile(programs.Dir(target), layout.AlternativesDir) {
 		return ""
 	}
-	return target
+	return programs.Join(layout.AlternativesDir, programs.Base(target))
 }
 
 // parse reads the format that both tools store a group in, one item per line: "auto" or "manual"; the link; name and link of

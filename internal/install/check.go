@@ -25,8 +25,8 @@ import (
 var ErrUnchecked = errors.New("its version could not be checked")
 
 // Check returns what would keep a wrapper in the directory from working: nil if it finds programs for all six commands in
-// both backends and iptables-nft is new enough. It starts one process; in a tree other than the process' own none, and
-// the version is not checked there.
+// both backends and iptables-nft is new enough. It starts one process; in a tree other than the process' own none, and none that
+// others could have put there. The version is not checked then.
 func Check(n layout.Names, dir string) error {
 	legacy, noLegacy := find(n, dir, detect.Legacy)
 	nft, noNFT := find(n, dir, detect.NFT)
@@ -35,6 +35,9 @@ func Check(n layout.Names, dir string) error {
 	}
 	if err := errors.Join(noLegacy, noNFT); err != nil || !n.Tree.Own() {
 		return err
+	}
+	if exposed := n.Tree.Exposed(nft); exposed != "" {
+		return fmt.Errorf("%q: %w: it was not started, because %q can be changed by others than root", nft, ErrUnchecked, exposed)
 	}
 	_, err := version(nft, detect.NFT)
 	return err

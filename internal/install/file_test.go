@@ -13,7 +13,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
-	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // The wrapper's file can be executed by everybody, whatever the umask, and a failure leaves nothing behind.
@@ -54,7 +54,7 @@ func TestInstallOtherArchitecture(t *testing.T) {
 	const arm64 = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
 	const s390x = "\x7fELF\x02\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x16"
 	other := arm64
-	if own, err := executable(layout.Names{Self: self.Started(marker)}); err != nil || architecture(own) == architecture([]byte(other)) {
+	if own, err := executable(layout.Names{Self: self.Started(marker)}); err != nil || architectureOf(own) == architectureOf([]byte(other)) {
 		other = s390x
 	}
 	r := newRoot(t)
@@ -65,8 +65,19 @@ func TestInstallOtherArchitecture(t *testing.T) {
 	if got := r.install("/usr/sbin", Options{}); got[0] != "/usr/sbin/iptables-current -> iptables-wrapper" {
 		t.Errorf("got %q", got)
 	}
-	if got, _ := os.ReadFile(r.dir + "/usr/sbin/iptables-wrapper"); string(got) != other+marker {
+	if got, _ := os.ReadFile(r.dir + ownFile); string(got) != other+marker {
 		t.Error("the wrapper of the other architecture was replaced")
+	}
+
+	// Its content is what counts, and what others have written does not.
+	r.owned(ownFile, 0, 0, 0o757)
+	r.refuses("/usr/sbin", Options{Force: true}, ErrArchitecture, "others can change the wrapper for it")
+	r.owned(ownFile, 0, 0, 0o700)
+	if got := r.install("/usr/sbin", Options{}); !slices.Equal(got, []string{"copied the wrapper to " + ownFile}) {
+		t.Errorf("got %q", got)
+	}
+	if got, _ := os.ReadFile(r.dir + ownFile); string(got) != other+marker {
+		t.Error("the wrapper of the other architecture was replaced by another one")
 	}
 }
 
@@ -79,48 +90,34 @@ func TestArchitecture(t *testing.T) {
 		{"#!/bin/sh\n          ", ""},
 		{"", ""},
 	} {
-		if got := architecture([]byte(test.header)); got != test.want {
+		if got := architectureOf([]byte(test.header)); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.header, got, test.want)
 		}
 	}
 }
 
-// cap_net_admin,cap_net_raw=ep and cap_net_admin=ep, as they are stored.
-const (
-	netAdminRaw = "\x01\x00\x00\x02\x00\x30\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-	netAdmin    = "\x01\x00\x00\x02\x00\x10\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
-)
-
-func (r root) setCapabilities(program, value string) {
-	r.Helper()
-	if err := setCapabilities(r.n.Tree, "/usr/sbin/"+program, value); err != nil {
-		host.Cannot(r, "set file capabilities: %v", err)
+// A wrapper's file that others can rewrite is replaced, although its content is right.
+func TestInstallRewritable(t *testing.T) {
+	const stranger = 65534
+	for doc, change := range map[string]func(root){
+		"others can write it":     func(r root) { r.owned(ownFile, 0, 0, 0o757) },
+		"a group can write it":    func(r root) { r.owned(ownFile, 0, stranger, 0o775) },
+		"group root can write it": func(r root) { r.owned(ownFile, 0, 0, 0o775) },
+		"it is another user's":    func(r root) { r.owned(ownFile, stranger, stranger, 0o755) },
+	} {
+		t.Run(doc, func(t *testing.T) {
+			r := newRoot(t)
+			r.install("/usr/sbin", Options{})
+			change(r)
+			if got := r.install("/usr/sbin", Options{}); !slices.Equal(got, []string{"copied the wrapper to " + ownFile}) {
+				t.Errorf("got %q", got)
+			}
+			st, err := (tree.Tree{}).Lstat(r.dir + ownFile)
+			if err != nil || st.Uid != 0 || st.Mode != unix.S_IFREG|0o755 {
+				t.Errorf("got %+v, %v", st, err)
+			}
+		})
 	}
 }
 
-func TestInstallCapabilities(t *testing.T) {
-	r := newRoot(t)
-	r.install("/usr/sbin", Options{})
-	r.setCapabilities("xtables-nft-multi", netAdminRaw)
-	has := func(want string) {
-		t.Helper()
-		if got, err := Capabilities(r.n.Tree, "/usr/sbin/iptables-wrapper"); err != nil || got != want {
-			t.Errorf("got %q, %v, want %q", got, err, want)
-		}
-	}
-	has("")
-	gave := "gave /usr/sbin/iptables-wrapper the file capabilities of iptables' programs"
-	if got := r.install("/usr/sbin", Options{}); !slices.Equal(got, []string{gave}) {
-		t.Errorf("got %q", got)
-	}
-	has(netAdminRaw)
-	r.setCapabilities("xtables-legacy-multi", netAdmin)
-	r.refuses("/usr/sbin", Options{}, ErrCapabilities, "differ")
-	r.setCapabilities("xtables-legacy-multi", netAdminRaw)
-	r.setCapabilities("iptables-wrapper", netAdmin)
-	r.file("/usr/sbin/iptables-wrapper", "\x7fELF"+marker+marker) // an older one; writing to a file drops its capabilities
-	if got := r.install("/usr/sbin", Options{}); !slices.Contains(got, gave) {
-		t.Errorf("got %q", got)
-	}
-	has(netAdminRaw)
-}
+const ownFile = "/usr/sbin/iptables-wrapper"

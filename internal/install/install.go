@@ -13,6 +13,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // ErrExposed is returned when other users could replace the wrapper, or a directory on the path to it. Options.Force installs
@@ -27,7 +28,7 @@ type Options struct {
 type plan struct {
 	dir          string
 	wrapper      []byte   // the executable to write, nil if it is there
-	capabilities string   // the file capabilities to give it, "" for none
+	capabilities string   // the file capabilities to give that, "" for none
 	links        []string // to replace: the switch itself, and what must point to it
 	groups       []group  // in which the switch is to be registered, or is
 }
@@ -47,18 +48,42 @@ func Install(n layout.Names, dir string, o Options) (changed []string, err error
 	if exposed := n.Tree.Exposed(dir); exposed != "" && !o.Force {
 		return nil, fmt.Errorf("%w: %q can be changed by others than root", ErrExposed, exposed)
 	}
+	var unpin func()
+	n.Tree, unpin, err = n.Tree.Pin(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unpin()
+	if o.Alternatives {
+		pinned, unpin, err := n.Tree.Pin(layout.AlternativesDir)
+		if err == nil { // there may be none
+			n.Tree = pinned
+			defer unpin()
+		}
+	}
 	unlock, err := n.Tree.Lock(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	p := plan{dir: dir}
-	if err := p.addWrapper(n, o.Force); err != nil {
+	p, err := makePlan(n, dir, o)
+	if err != nil {
 		return nil, err
 	}
+	return p.run(n)
+}
+
+// makePlan finds out what is to be done, and fails if something is in the way that is not to be replaced. It changes nothing.
+func makePlan(n layout.Names, dir string, o Options) (p plan, err error) {
+	p.dir = dir
+	err = p.addWrapper(n, o.Force)
+	if err != nil {
+		return p, err
+	}
 	if o.Alternatives && n.Tree.Own() {
-		if p.groups, err = findGroups(dir); err != nil {
-			return nil, err
+		p.groups, err = findGroups(dir)
+		if err != nil {
+			return p, err
 		}
 	}
 	sw := programs.Join(dir, layout.Switch)
@@ -69,10 +94,7 @@ func Install(n layout.Names, dir string, o Options) (changed []string, err error
 	for _, name := range programs.Names() {
 		err = errors.Join(err, p.addName(n, name, o))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return p.run(n)
+	return p, err
 }
 
 // addName plans what makes one of the six commands point to the switch.
@@ -106,24 +128,23 @@ func (p *plan) addName(n layout.Names, name string, o Options) error {
 func (p plan) run(n layout.Names) (changed []string, err error) {
 	file := programs.Join(p.dir, self.WrapperName)
 	if p.wrapper != nil {
-		if err := writeWrapper(n.Tree, file, p.wrapper, p.capabilities); err != nil {
+		err = writeWrapper(n.Tree, file, p.wrapper, p.capabilities)
+		if err != nil {
 			return nil, err
 		}
-		changed = append(changed, "copied the wrapper to "+file)
-	} else if p.capabilities != "" {
-		if err := setCapabilities(n.Tree, file, p.capabilities); err != nil {
-			return nil, err
-		}
+		changed = append(changed, "copied the wrapper to "+tree.Printable(file))
 	}
 	if p.capabilities != "" {
-		changed = append(changed, "gave "+file+" the file capabilities of iptables' programs")
+		changed = append(changed, "gave "+tree.Printable(file)+" the file capabilities of iptables' programs")
 	}
 	laid, err := n.Lay(p.dir, file, p.links)
-	if changed = append(changed, laid...); err != nil {
+	changed = append(changed, laid...)
+	if err != nil {
 		return changed, err
 	}
 	for _, g := range slices.DeleteFunc(p.groups, group.registered) {
-		if err := g.register(); err != nil {
+		err = g.register()
+		if err != nil {
 			return changed, err
 		}
 		for _, m := range g.members {

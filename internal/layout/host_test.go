@@ -22,6 +22,8 @@ type fakeHost struct {
 	tb   testing.TB
 	root string
 	n    Names
+
+	kubelet detect.Mode // the backend in which kubelet has made its chains
 }
 
 const (
@@ -48,7 +50,8 @@ func chosenBy(mode detect.Mode) detect.Memory {
 	return detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"}
 }
 
-// newHost returns a host with both programs and a wrapper, and no names yet. The caller may remove it before the test ends.
+// newHost returns a host with both programs and a wrapper, and no names yet. The caller may remove it before the
+// test ends.
 func newHost(tb testing.TB) *fakeHost {
 	tb.Helper()
 	// A directory in memory, where there is one: some tests make thousands of hosts.
@@ -122,6 +125,14 @@ func (h *fakeHost) memory() detect.Mode {
 	return n.Memory().Mode()
 }
 
+// stored returns the backend that the next call will run: the switch's, else the memory's.
+func (h *fakeHost) stored() detect.Mode {
+	if mode := detect.Mode(h.leads("iptables")); mode == detect.NFT || mode == detect.Legacy {
+		return mode
+	}
+	return h.memory()
+}
+
 // wrong returns what must never be: a name that is broken, two backends, a memory that contradicts the switch, a
 // wrapper that is gone.
 func (h *fakeHost) wrong() string {
@@ -144,8 +155,8 @@ func (h *fakeHost) wrong() string {
 	return ""
 }
 
-// contradiction returns how the memory contradicts the switch. kubelet's chains replace a memory without the lock, so a call that is
-// killed then, or still under way, may leave one.
+// contradiction returns how the memory contradicts the switch. kubelet's chains replace a memory without the lock,
+// so a call that is killed then, or still under way, may leave one.
 func (h *fakeHost) contradiction() string {
 	if memory, all := h.memory(), h.all(); memory != "" && (all == "nft" || all == "legacy") && string(memory) != all {
 		return fmt.Sprintf("the names point to %s, and the memory says %s", all, memory)
@@ -177,6 +188,10 @@ func (h *fakeHost) litter() (found []string) {
 // call plays a wrapped call whose detection comes to an answer, up to execve.
 func (h *fakeHost) call(n Names, d Decision) Stored {
 	m := n.Memory()
+	_ = n.Tree.Pause("ask the kernel", "")
+	if h.kubelet != "" {
+		d.Result = kubelet(h.kubelet).Result
+	}
 	if m.Mode() != "" && !d.Reason.Kubelet() {
 		return Stored{Mode: m.Mode(), Unmoved: errRemembered} // row "remembered"
 	}

@@ -3,15 +3,16 @@
 
 // Package layout decides where the six names of iptables lead.
 //
-// In the layout that install makes, the names point to one link beside them, the switch, and that points to the wrapper:
+// In the layout that install makes, the names point to one link beside them, the switch, and that points to the
+// wrapper:
 //
 //	iptables         -> iptables-current
 //	iptables-restore -> iptables-current
 //	...
 //	iptables-current -> iptables-wrapper
 //
-// A decision replaces the switch by a link to a multi-call program with one rename(2), so all six names change at the same
-// instant, and a kill at any instant leaves them all old or all new.
+// A decision replaces the switch by a link to a multi-call program with one rename(2), so all six names change at
+// the same instant, and a kill at any instant leaves them all old or all new.
 package layout
 
 import (
@@ -59,8 +60,9 @@ type entry struct {
 	path     string
 	chain    tree.Chain
 	err      error  // why it is broken
-	link     string // the link to replace, or the file itself, if the name is not in the layout
+	link     string // the link in this directory to replace, or the file itself, if the name is not in the layout
 	switched bool   // it goes through the switch
+	athome   bool   // it belongs to this directory, and not to another one to which it leads
 }
 
 func (n Names) look(dir string) directory {
@@ -70,7 +72,8 @@ func (n Names) look(dir string) directory {
 		e := entry{path: programs.Join(dir, name)}
 		e.chain, e.err = n.Tree.Follow(e.path)
 		e.switched = slices.ContainsFunc(e.chain.Hops, func(hop string) bool { return n.Tree.SameEntry(hop, d.sw) })
-		e.link, _ = n.own(e.chain)
+		e.link = n.linkIn(dir, e.chain)
+		e.athome = n.Tree.SameFile(n.home(e.chain), dir)
 		d.names = append(d.names, e)
 	}
 	return d
@@ -79,23 +82,37 @@ func (n Names) look(dir string) directory {
 // AlternativesDir holds a symlink for each command that update-alternatives(1) manages.
 const AlternativesDir = "/etc/alternatives"
 
-// own returns the last link of a command's chain that is there for that command, which is the one to replace if the command is to
-// lead elsewhere, and the directory of the commands that it belongs to: the first link, or one that bears the command's name in a
-// standard directory, or in /etc/alternatives if a standard one leads there. Others, such as a link under the wrapper's own name,
-// are there for something else.
-func (n Names) own(c tree.Chain) (link, dir string) {
+// home returns the directory of the commands that a chain belongs to: that of its first link, or a standard
+// directory in which a later one bears the command's name.
+func (n Names) home(c tree.Chain) string {
+	home := programs.Dir(c.End) // of a chain without hops
+	for i, hop := range c.Hops {
+		dir := programs.Dir(hop)
+		switch {
+		case i == 0:
+			home = dir
+		case programs.Base(hop) == programs.Base(c.Hops[0]) && n.isOneOf(dir, programs.StandardDirs()...):
+			home = dir
+		}
+	}
+	return home
+}
+
+// linkIn returns the last link of a command's chain that is there for that command of this directory, which is the
+// one to replace if the command is to lead elsewhere. It bears the command's name and is in the directory, or in
+// /etc/alternatives if a standard directory leads there. From the first other link on, the chain is somebody
+// else's: a link under the wrapper's own name, or a command of another directory.
+func (n Names) linkIn(dir string, c tree.Chain) (link string) {
 	link = c.End // of a chain without hops
 	for i, hop := range c.Hops {
 		at := programs.Dir(hop)
-		switch {
-		case i > 0 && programs.Base(hop) != programs.Base(link):
-		case i == 0, n.isOneOf(at, programs.StandardDirs()...):
-			link, dir = hop, at
-		case n.isOneOf(at, AlternativesDir) && n.isOneOf(dir, programs.StandardDirs()...):
-			link = hop
+		registered := n.isOneOf(at, AlternativesDir) && n.isOneOf(dir, programs.StandardDirs()...)
+		if i > 0 && (programs.Base(hop) != programs.Base(link) || !registered && !n.isOneOf(at, dir)) {
+			break
 		}
+		link = hop
 	}
-	return link, dir
+	return link
 }
 
 func (n Names) isOneOf(dir string, dirs ...string) bool {
@@ -122,8 +139,8 @@ func (n Names) toWrapper(c tree.Chain) bool { return n.Self.IsWrapper(n.Tree, c)
 // ErrForeign means that something would have to be replaced that belongs neither to iptables nor to a wrapper.
 var ErrForeign = errors.New("not replaced")
 
-// Ours returns nil if what is at a path may be replaced: nothing, a wrapper, or a link to a wrapper or to one of iptables'
-// programs, even if that has been removed.
+// Ours returns nil if what is at a path may be replaced: nothing, a wrapper, or a link to a wrapper or to one of
+// iptables' programs, even if that has been removed.
 func (n Names) Ours(path string) error {
 	c, err := n.Tree.Follow(path)
 	switch last := programs.Base(c.End); {
@@ -144,11 +161,12 @@ func (n Names) Ours(path string) error {
 	}
 }
 
-// ErrNotInstalled means that the commands of a directory are somebody's iptables, in front of which nobody put a wrapper.
+// ErrNotInstalled means that the commands of a directory are somebody's iptables, in front of which nobody put a
+// wrapper.
 var ErrNotInstalled = errors.New("no wrapper is installed there")
 
-// claim fails unless the names of a directory may be repointed: one leads to a wrapper or goes through the switch, or there
-// are none; nothing else is in the way; and the caller may do it.
+// claim fails unless the names of a directory may be repointed: one leads to a wrapper or goes through the switch,
+// or there are none; nothing else is in the way; and the caller may do it.
 func (n Names) claim(d directory) error {
 	if n.Self.Secure {
 		return self.ErrPrivileged
@@ -170,8 +188,8 @@ func (n Names) claim(d directory) error {
 }
 
 // Dir returns the directory of the six commands where none is given: that of the running executable if a command or
-// iptables-nft is there, else the first standard one of which that holds, else that of the running executable. In another
-// tree, only the standard ones count.
+// iptables-nft is there, else the first standard one of which that holds, else that of the running executable. In
+// another tree, only the standard ones count.
 func (n Names) Dir() (string, error) {
 	dirs := programs.StandardDirs()
 	if n.Tree.Own() {
@@ -222,8 +240,9 @@ func (n Names) Look(dir string) []Status {
 	return all
 }
 
-// Others returns the paths in the standard directories under which iptables runs without the wrapper: in an image with /sbin
-// and /usr/sbin apart, for example, a full path may bypass it. A directory with several names counts once.
+// Others returns the paths in the standard directories under which iptables runs without the wrapper: in an image
+// with /sbin and /usr/sbin apart, for example, a full path may bypass it. A directory with several names counts
+// once.
 func (n Names) Others(dir string) (paths []string) {
 	dirs := []string{dir}
 	for _, d := range programs.StandardDirs() {

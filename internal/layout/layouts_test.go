@@ -71,8 +71,8 @@ var layouts = []hostLayout{
 	}},
 }
 
-// former are layouts whose names lead to a program, as a distribution or the former version leaves them. They are nobody's but
-// their owner's.
+// former are layouts whose names lead to a program, as a distribution or the former version leaves them. They are
+// nobody's but their owner's.
 var former = []hostLayout{
 	{"moved by the former version", func(h *fakeHost) { eachName(h, programs.Names(), "xtables-legacy-multi") }},
 	{"alternatives moved by the former version", func(h *fakeHost) { alternatives(h, legacyProgram) }},

@@ -29,8 +29,8 @@ func TestMemoryOutranksRuleCounts(t *testing.T) {
 	if stored := h.call(h.n, conclusive(detect.Legacy)); stored.Mode != detect.NFT || h.all() != "wrapper" {
 		t.Errorf("rule count against the memory: got %+v, the names point to %s", stored, h.all())
 	}
-	// A call that looked before the memory was made follows it, too. The rules that it counted may be those of the guess, so
-	// they prove nothing, even if they are of the same backend.
+	// A call that looked before the memory was made follows it, too. The rules that it counted may be those of the
+	// guess, so they prove nothing, even if they are of the same backend.
 	for _, late := range []Decision{conclusive(detect.Legacy), guess(detect.Legacy), conclusive(detect.NFT)} {
 		m := fresh
 		late.Program = nftProgram
@@ -43,7 +43,8 @@ func TestMemoryOutranksRuleCounts(t *testing.T) {
 	}
 }
 
-// A certain memory of the same backend does not keep a slower call from moving the switch: the first may have been killed.
+// A certain memory of the same backend does not keep a slower call from moving the switch: the first may have been
+// killed.
 func TestSameCertainMemory(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()
@@ -120,7 +121,7 @@ func TestFollowTheOtherNames(t *testing.T) {
 	h.link(self.WrapperName, "/usr/sbin/iptables")
 	h.link("somebody's", "/usr/sbin/"+Switch)
 	n.Tree.Step = func(op, path string) error {
-		if op != "read" && op != "lock" && !strings.HasPrefix(path, "/dev/") {
+		if op != "read" && op != "ask the kernel" && op != "lock" && !strings.HasPrefix(path, "/dev/") {
 			t.Errorf("somebody's switch: %s %q", op, path)
 		}
 		return nil
@@ -154,8 +155,8 @@ func TestMemoryCannotBeChanged(t *testing.T) {
 	}
 }
 
-// Where a program runs and nothing is remembered, select makes the memory after it has moved the switch: the other way round, one
-// that is killed would leave a memory that contradicts it.
+// Where a program runs and nothing is remembered, select makes the memory after it has moved the switch: the other
+// way round, one that is killed would leave a memory that contradicts it.
 func TestSelectWithoutMemory(t *testing.T) {
 	for step := 0; ; step++ {
 		h := newHost(t)

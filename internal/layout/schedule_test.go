@@ -31,7 +31,8 @@ type run struct {
 	taken  []choice
 	killed bool // one has been, so no other will be
 
-	picture string // of the host now
+	picture   string // of the host now
+	notStored string // a call that runs another backend than the one that is stored
 }
 
 // state is an actor at one of its steps.
@@ -78,6 +79,9 @@ func (r *run) take(c choice) {
 	s.proceed <- !c.kill
 	s.at = <-s.reached
 	r.picture = r.h.picture()
+	if stored := r.h.stored(); s.at == "" && s.result != "" && stored != "" && s.result != stored {
+		r.notStored = fmt.Sprintf("%s runs %s, and %s is stored", r.actors[c.actor].name, s.result, stored)
+	}
 }
 
 func (r *run) choices() (all []choice) {
@@ -146,6 +150,7 @@ func (r *run) String() string {
 // picture is all that the actors change and see.
 func (h *fakeHost) picture() string {
 	var b strings.Builder
+	b.WriteString("kubelet=" + string(h.kubelet) + " ")
 	for _, dir := range []string{"/usr/sbin", "/dev", "/dev/shm", "/run"} {
 		entries, err := os.ReadDir(h.real(dir))
 		h.check(err)

@@ -18,8 +18,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// Lay makes links in a directory point to its switch, and that to a wrapper, which it does first. What points there already stays.
-// The caller holds the lock. It returns a line for each change.
+// Lay makes links in a directory point to its switch, and that to a wrapper, which it does first. What points there
+// already stays. The caller holds the lock. It returns a line for each change.
 func (n Names) Lay(dir, wrapper string, links []string) (changed []string, err error) {
 	sw := programs.Join(dir, Switch)
 	for _, link := range append([]string{sw}, links...) {
@@ -61,8 +61,8 @@ func (n Names) adopt(d directory, wanted func(entry) bool) error {
 	return err
 }
 
-// wrapper returns the wrapper that the switch of a directory is to point to: the one in it, or the running one. That gets the
-// wrapper's name if the name that it has will be replaced by a link.
+// wrapper returns the wrapper that the switch of a directory is to point to: the one in it, or the running one.
+// That gets the wrapper's name if the name that it has will be replaced by a link.
 func (n Names) wrapper(d directory) (string, error) {
 	own := programs.Join(d.dir, self.WrapperName)
 	if c, _ := n.Tree.Follow(own); n.toWrapper(c) && !n.throughLayout(c, d.dir) {
@@ -88,8 +88,8 @@ var (
 	errThrough = errors.New("it is reached through a command of iptables")
 )
 
-// servesAll checks that the switch may point to a program: that it is a multi-call program, and that neither it nor the wrapper
-// under its own name is reached through what would then lead to the program.
+// servesAll checks that the switch may point to a program: that it is a multi-call program, and that neither it nor
+// the wrapper under its own name is reached through what would then lead to the program.
 func (n Names) servesAll(dir string, mode detect.Mode, program string) error {
 	if programs.Base(program) != programs.MultiCall(mode) {
 		return fmt.Errorf("%q: %w", program, errSingle)
@@ -102,8 +102,8 @@ func (n Names) servesAll(dir string, mode detect.Mode, program string) error {
 	return nil
 }
 
-// tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that resolves through
-// another one was not replaced, so its temporary link is still there.
+// tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that resolves
+// through another one was not replaced, so its temporary link is still there.
 func (n Names) tidy(d directory) {
 	for _, e := range append(d.names, entry{link: d.sw}) {
 		if left := tree.Temporary(e.link, "new"); n.Tree.IsLink(left) {
@@ -118,11 +118,12 @@ type Selected struct {
 	Unwritable error  // why the switch could not be moved, so that the memory alone does it; nil if it was, or was not meant to be
 }
 
-// Select makes the six names in a directory run a backend, by its multi-call program: names that lead to a wrapper, or that do not
-// exist yet. It fails where the names are somebody else's, see ErrNotInstalled and ErrForeign, and changes nothing then.
+// Select makes the six names in a directory run a backend, by its multi-call program: names that lead to a wrapper,
+// or that do not exist yet. It fails where the names are somebody else's, see ErrNotInstalled and ErrForeign, and
+// changes nothing then.
 //
-// The container's memory is brought in line. Where the switch cannot be moved, the memory alone does it, provided that the
-// names lead to a wrapper. A guess is only remembered: the names then lead to the wrapper.
+// The container's memory is brought in line. Where the switch cannot be moved, the memory alone does it, provided
+// that the names lead to a wrapper. A guess is only remembered: the names then lead to the wrapper.
 func (n Names) Select(dir string, answer detect.Memory, guess bool) (s Selected, err error) {
 	program, err := n.Find(dir, answer.Mode, "iptables")
 	if err == nil && n.Tree.IsWrapper(program) {
@@ -151,8 +152,8 @@ func (n Names) Select(dir string, answer detect.Memory, guess bool) (s Selected,
 	case guess && n.obeys(dir, ""):
 		s.Unwritable = nil // nothing has to move
 	case s.Unwritable == nil && (guess || outside || m.Mode() != "" && m.Mode() != answer.Mode):
-		// If other steps come before the switch is moved, it leads to the wrapper for their duration, so that no name leads to
-		// one backend while another name, or the memory, says the other.
+		// If other steps come before the switch is moved, it leads to the wrapper for their duration, so that no
+		// name leads to one backend while another name, or the memory, says the other.
 		s.Unwritable = n.adopt(d, func(entry) bool { return true })
 		defer func() {
 			if err != nil {
@@ -177,22 +178,24 @@ func (n Names) Select(dir string, answer detect.Memory, guess bool) (s Selected,
 	return s, err
 }
 
-// putBack points a switch that was in use where it led before something failed, if it has been pointed at the wrapper since.
+// putBack points a switch that was in use where it led before something failed, if it has been pointed at the
+// wrapper since.
 func (n Names) putBack(d directory) {
 	if now, _ := n.Tree.Follow(d.sw); n.toWrapper(now) && d.used() && len(d.current.Hops) > 1 && !n.toWrapper(d.current) {
 		_ = n.Tree.Point(d.sw, d.current.Hops[1])
 	}
 }
 
-// obeys reports whether the names in a directory run a backend once the container remembers it: they lead to a wrapper, or run it
-// already.
+// obeys reports whether the names in a directory run a backend once the container remembers it: they lead to a
+// wrapper, or run it already.
 func (n Names) obeys(dir string, mode detect.Mode) bool {
 	return !slices.ContainsFunc(n.look(dir).names, func(e entry) bool {
 		return e.err != nil || !n.toWrapper(e.chain) && e.chain.Mode() != mode
 	})
 }
 
-// remember sets the memory. That must succeed if nothing else makes the names run the backend, or if the old memory says otherwise.
+// remember sets the memory. That must succeed if nothing else makes the names run the backend, or if the old memory
+// says otherwise.
 func (n Names) remember(m *memory.Memory, answer detect.Memory, unwritable error) error {
 	err := errForeign
 	if n.Container.Own() {
@@ -204,9 +207,9 @@ func (n Names) remember(m *memory.Memory, answer detect.Memory, unwritable error
 	return errors.Join(unwritable, err)
 }
 
-// Reset makes the six names in a directory lead to a wrapper again and removes the container's memory, whose path it returns.
-// Names that lead to a wrapper stay as they are. It fails where the names are somebody else's, see ErrNotInstalled and
-// ErrForeign, and changes nothing then.
+// Reset makes the six names in a directory lead to a wrapper again and removes the container's memory, whose path
+// it returns. Names that lead to a wrapper stay as they are. It fails where the names are somebody else's, see
+// ErrNotInstalled and ErrForeign, and changes nothing then.
 func (n Names) Reset(dir string) (forgotten string, err error) {
 	unlock, locked := n.Tree.Lock(dir)
 	if locked == nil {

@@ -34,8 +34,8 @@ var operations = []operation{
 	{"reset", false, func(_ *fakeHost, n Names) { _, _ = n.Reset("/usr/sbin") }, "wrapper"},
 }
 
-// Each operation, in each layout, with and without a memory, is killed before each of its steps, and fails there with ENOSPC.
-// Nothing is wrong after any of them, and the operation comes to its end when it is tried again.
+// Each operation, in each layout, with and without a memory, is killed before each of its steps, and fails there
+// with ENOSPC. Nothing is wrong after any of them, and the operation comes to its end when it is tried again.
 func TestKilledAndFailedAtEachStep(t *testing.T) {
 	stops := 0
 	for i, layout := range layouts {

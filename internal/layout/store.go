@@ -5,18 +5,14 @@ package layout
 
 import (
 	"errors"
-	"fmt"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// Decision is an answer about the host, and what kind of call it was made for.
+// Decision is what a wrapped call has found out: an answer about the host, and what the call is about to do.
 type Decision struct {
 	detect.Result
 	Adds    bool   // the call can add something to a table
@@ -45,13 +41,22 @@ func (n Names) Undo(s Stored) {
 	if s.moved == "" {
 		return
 	}
-	if file, err := n.wrapper(directory{dir: s.moved}); err == nil {
-		_ = n.Tree.Point(programs.Join(s.moved, Switch), file)
-	}
+	_ = n.pointAtWrapper(s.moved) // the program's error is the one to report
 	s.unlock()
 }
 
+// pointAtWrapper points the switch of a directory at the wrapper. The caller holds the lock.
+func (n Names) pointAtWrapper(dir string) error {
+	file, err := n.wrapper(directory{dir: dir})
+	if err != nil {
+		return err
+	}
+	return n.Tree.Point(programs.Join(dir, Switch), file)
+}
+
 var (
+	errOneCall    = errors.New("an answer for this call only")
+	errReads      = errors.New("the call only reads")
 	errForeign    = errors.New("not known to be the container's own network namespace and root")
 	errGuess      = errors.New("a guess")
 	errElsewhere  = errors.New("the command now points elsewhere")
@@ -59,139 +64,109 @@ var (
 	errOther      = errors.New("a command elsewhere would run another program")
 )
 
-// Store remembers an answer and moves the switch, as far as it may: see docs/how-it-works.md. Any call stores what kubelet's
-// chains say; a call that changes something, a certain count; and a call that can add something remembers a guess.
+// Store remembers an answer and moves the switch, as far as it may: see docs/how-it-works.md. Any call stores what
+// kubelet's chains say; a call that changes something, a certain count; and a call that can add something remembers
+// a guess.
 //
 // What cannot be stored is no error to the caller of iptables: the next call decides again.
 func (n Names) Store(d Decision, m *memory.Memory) Stored {
-	s := Stored{Mode: d.Mode}
+	if why := n.unstorable(d); why != nil {
+		if errors.Is(why, errForeign) && n.mayBeAGuess(d) {
+			_ = m.Make(d.memory(), memory.Unbound)
+		}
+		return Stored{Mode: d.Mode, Unmoved: why}
+	}
+	s := storing{Names: n, decision: d, memory: m, stored: Stored{Mode: d.Mode}}
+	s.remember()
+	s.stored.Unmoved = errGuess
+	if d.Conclusive {
+		s.stored.Unmoved = s.move()
+	}
+	return s.stored
+}
+
+// unstorable says why an answer is stored neither in the memory nor in the switch; nil if it may be.
+func (n Names) unstorable(d Decision) error {
+	count := d.Conclusive && !d.Reason.Kubelet() || d.Doubted()
+	switch {
+	case d.Reason == detect.Override, d.Reason == detect.Remembered:
+		return errOneCall
+	case !n.Self.Trusted():
+		return self.ErrPrivileged
+	case count && !d.Changes:
+		return errReads
+	case !count && !d.Conclusive && !d.Adds:
+		return errGuess
+	case !n.Container.Own():
+		return errForeign
+	}
+	return d.Memorable()
+}
+
+// mayBeAGuess reports whether a call that cannot tell whose container it is in leaves a link that says what it
+// guessed. The container may be its own, and then the rules that it is about to write are no evidence.
+func (n Names) mayBeAGuess(d Decision) bool {
+	known := n.Container.OwnNetns == detect.No || n.Container.OwnRoot == detect.No
+	return !d.Conclusive && !known && d.Memorable() == nil
+}
+
+// storing is a decision on its way into the memory and the switch. Other calls may be on the same way.
+type storing struct {
+	Names
+	decision Decision
+	memory   *memory.Memory
+	heard    detect.Memory // what the memory said when this call last heeded it
+	stored   Stored
+}
+
+// remember makes the memory, or replaces it where kubelet's chains have decided, and heeds what another call was
+// faster to store.
+func (s *storing) remember() {
+	d, m := s.decision, s.memory
+	s.heard = m.Remembered()
+	if d.Void {
+		m.Renew()
+		s.heard = detect.Memory{}
+	}
 	state := memory.Guess
 	if d.Blind() {
 		state = memory.Blind
 	}
-	switch unmemorable := d.Memorable(); {
-	case d.Reason == detect.Override, d.Reason == detect.Remembered:
-		s.Unmoved = errors.New("an answer for this call only")
-	case !n.Self.Trusted():
-		s.Unmoved = self.ErrPrivileged
-	case (d.Conclusive && !d.Reason.Kubelet() || d.Doubted()) && !d.Changes:
-		s.Unmoved = errors.New("the call only reads")
-	case !d.Conclusive && !d.Doubted() && !d.Adds:
-		s.Unmoved = errGuess
-	case !n.Container.Own():
-		s.Unmoved = errForeign
-		if c := n.Container; !d.Conclusive && c.OwnNetns != detect.No && c.OwnRoot != detect.No && unmemorable == nil { // it may be
-			_ = m.Make(d.memory(), memory.Unbound)
-		}
-	case unmemorable != nil:
-		s.Unmoved = unmemorable
-	default:
-		if d.Void {
-			m.Renew()
-		}
-		s.Unmoved = errGuess
-		if d.Reason.Kubelet() { // which outranks what others have chosen
-			_ = m.Set(d.memory())
-		} else if _ = m.Make(d.memory(), state); m.Mode() != "" {
-			s.Mode = m.Mode() // of this call, or of one that was faster
-		} else if c, _ := n.Tree.Follow(n.Self.Called); c.Mode() != "" {
-			s.Mode = c.Mode() // there is no memory, and a faster call has moved the switch
-		}
-		if d.Conclusive {
-			s.Unmoved = n.move(d, m, &s)
-		}
-	}
-	return s
-}
-
-// disagrees reports whether the container remembers another backend, or the same one by a guess: the rules that were counted may be
-// those of the guess.
-func (d Decision) disagrees(m *memory.Memory) bool {
-	r := m.Remembered()
-	return r.Mode != "" && (r.Mode != d.Mode || !r.Conclusive)
-}
-
-// move points the switch at the program: the switch that the called name goes through, or the one that it should go through. Then
-// the names beside it that lead to a wrapper are brought into the layout first.
-//
-// The memory was made before: whoever is killed in between leaves a memory that agrees with the switch, because that still leads to
-// the wrapper. But kubelet's chains replace a memory whoever holds the lock. So two calls can leave a memory at odds with the switch,
-// which is the truth: the one that moved it writes the memory again, and the one that finds it moved sets the memory to what the
-// switch says.
-func (n Names) move(d Decision, m *memory.Memory, s *Stored) error {
-	if d.disagrees(m) {
-		return errRemembered
-	}
-	if n.Self.Secure {
-		return self.ErrPrivileged
-	}
-	called, err := n.Tree.Follow(n.Self.Called)
-	if err != nil {
-		return err
-	}
-	sw := lastSwitch(called)
-	l := directory{dir: programs.Dir(sw), sw: sw}
-	if sw == "" {
-		_, l.dir = n.own(called)
-	}
-	// On a read-only root every call is a first one, so nothing is tried in vain.
-	if err := n.Tree.Access(l.dir, unix.W_OK); err != nil {
-		return err
-	}
-	if s.unlock, err = n.Tree.TryLock(l.dir); err != nil {
-		return err
-	}
-	defer func() {
-		if s.moved == "" {
-			s.unlock()
-		}
-	}()
-	if called, _ = n.Tree.Follow(n.Self.Called); !n.toWrapper(called) {
-		return s.follow(called, d.Reason, m)
-	}
-	m.Refresh() // now that nobody else moves the switch
-	if d.disagrees(m) {
-		return errRemembered
-	}
-	// The program is looked for from the switch: a link in a system directory must not lead into a directory that only
-	// this call has named.
-	program, err := n.Find(l.dir, d.Mode, "iptables")
-	if err != nil {
-		return err
-	}
-	if err := n.servesAll(l.dir, d.Mode, program); err != nil {
-		return err
-	}
-	if !n.Tree.SameFile(program, d.Program) {
-		return fmt.Errorf("%q is not %q: %w", program, d.Program, errOther)
-	}
-	if sw == "" {
-		l = n.look(l.dir)
-		if mode := l.current.Mode(); l.used() && mode != "" && mode != d.Mode { // for the other names
-			return s.follow(l.current, d.Reason, m)
-		}
-		if err := n.adopt(l, func(e entry) bool { return n.toWrapper(e.chain) }); err != nil {
-			n.putBack(l)
-			return err
-		}
-	}
-	if err := n.Tree.Point(l.sw, program); err != nil {
-		return err
-	}
-	s.moved = l.dir
-	if m.Refresh(); m.Mode() != "" && m.Mode() != d.Mode {
+	if d.Reason.Kubelet() { // which outranks what others have chosen
 		_ = m.Set(d.memory())
+	} else {
+		_ = m.Make(d.memory(), state)
 	}
-	return nil
+	s.heed()
+	if m.Mode() != "" || d.Reason.Kubelet() {
+		return
+	}
+	// There is no memory. A faster call may have moved the switch.
+	called, _ := s.Tree.Follow(s.Self.Called)
+	if mode := called.Mode(); mode != "" {
+		s.stored.Mode = mode
+	}
 }
 
-// follow has the call, and the memory, follow a switch that another call has moved.
-func (s *Stored) follow(c tree.Chain, why detect.Reason, m *memory.Memory) error {
-	if mode := c.Mode(); mode != "" {
-		s.Mode = mode
-		if m.Mode() != "" && m.Mode() != mode {
-			_ = m.Set(detect.Memory{Mode: mode, Reason: why, Conclusive: true, Because: "another call moved the switch"})
-		}
+// heed makes the call run what the memory says, if that has changed since the call last heeded it: another call has
+// found out something since. What has not changed was known when this call decided.
+func (s *storing) heed() {
+	now := s.memory.Remembered()
+	if now.Mode != "" && (now.Mode != s.heard.Mode || now.Reason != s.heard.Reason) {
+		s.stored.Mode = now.Mode
 	}
-	return errElsewhere
+	s.heard = now
+}
+
+// heedAgain does so with what the memory says at this moment.
+func (s *storing) heedAgain() {
+	s.memory.Refresh()
+	s.heed()
+}
+
+// disagrees reports whether the container remembers another backend, or the same one by a guess: the rules that
+// were counted may be those of the guess.
+func (s *storing) disagrees() bool {
+	r := s.memory.Remembered()
+	return r.Mode != "" && (r.Mode != s.decision.Mode || !r.Conclusive)
 }

@@ -42,7 +42,8 @@ func guess(m detect.Mode) Decision {
 	return a
 }
 
-// A conclusive answer repoints the six names at once, in every layout that points to the wrapper, and leaves nothing behind.
+// A conclusive answer repoints the six names at once, in every layout that points to the wrapper, and leaves
+// nothing behind.
 func TestStore(t *testing.T) {
 	for _, layout := range layouts {
 		t.Run(layout.name, func(t *testing.T) {
@@ -177,7 +178,8 @@ func TestStaleTemporary(t *testing.T) {
 	}
 }
 
-// What a killed process left, where the name that it was about to move points to the switch through another name by now.
+// What a killed process left, where the name that it was about to move points to the switch through another name by
+// now.
 func TestStaleTemporaryOfAName(t *testing.T) {
 	for _, again := range []func(n Names) error{
 		func(n Names) error { _, err := n.Select("/usr/sbin", chosenBy(detect.NFT), false); return err },

@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package programs knows the commands of iptables: their names, the files that implement them in each backend, and what a
-// command line is about to do. It starts nothing and changes nothing.
+// Package programs knows the commands of iptables: their names, the files that implement them in each backend, and
+// what a command line is about to do. It starts nothing and changes nothing.
 package programs
 
 import (
@@ -51,8 +51,8 @@ func ModeOf(file string) detect.Mode {
 // IsProgram reports whether a file of this name is one of iptables' own programs, of either backend or from before 1.8.
 func IsProgram(file string) bool { return ModeOf(file) != "" || file == "xtables-multi" }
 
-// Dir returns a path without its last element. Unlike filepath.Dir it leaves ".." alone, which means something else once a
-// symlink before it is followed.
+// Dir returns a path without its last element. Unlike filepath.Dir it leaves ".." alone, which means something else
+// once a symlink before it is followed.
 func Dir(path string) string {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 {
@@ -89,14 +89,15 @@ var (
 	ErrRecursion = errors.New("it is the wrapper itself")
 )
 
-// Marker returns the bytes that every version of the wrapper has in its executable. They are joined at run time, so that
-// a program that only links this package does not contain them: the one literal is in internal/call.
+// Marker returns the bytes that every version of the wrapper has in its executable. They are joined at run time, so
+// that a program that only links this package does not contain them: the one literal is in internal/call.
 func Marker() string {
 	return strings.Join([]string{"iptables-wrapper marker 7d3f6c0e", "5a51", "4f3b", "9a1e", "1f6d2c8b0e47"}, "-")
 }
 
-// HasMarker reports whether an ELF executable is a wrapper, of whatever version and under whatever name. It reads 64 KiB at a
-// time, because a wrapped call may end up here, and 64 MiB in all: no wrapper is larger. What cannot be read is none.
+// HasMarker reports whether an ELF executable is a wrapper, of whatever version and under whatever name. It reads
+// 64 KiB at a time, because a wrapped call may end up here, and 64 MiB in all: no wrapper is larger. What cannot be
+// read is none.
 func HasMarker(r io.ReaderAt) bool {
 	marker := []byte(Marker())
 	buf := make([]byte, 64<<10)
@@ -114,8 +115,9 @@ func HasMarker(r io.ReaderAt) bool {
 	return false
 }
 
-// Letter and long form of the options that matter, see iptables(8) and iptables-restore(8). Where an abbreviation stands for
-// two, the first counts: --table is before --test, and --verbose before --version, because --t and --v end nothing.
+// Letter and long form of the options that matter, see iptables(8) and iptables-restore(8). Where an abbreviation
+// stands for two, the first counts: --table is before --test, and --verbose before --version, because --t and --v
+// end nothing.
 var (
 	changing = []string{"A append", "I insert", "N new-chain", "R replace", "P policy", "E rename-chain",
 		"D delete", "F flush", "X delete-chain"}
@@ -125,8 +127,8 @@ var (
 // valueless are the letters that may stand before another one in the same word.
 const valueless = "46bcfnvwWx"
 
-// parse returns the letter of the option that a word is, 0 if it is none of these, and the value in the word, if any. It
-// recognises "-A", "-AINPUT", "-vA", "--append", "--append=INPUT" and its abbreviations.
+// parse returns the letter of the option that a word is, 0 if it is none of these, and the value in the word, if
+// any. It recognises "-A", "-AINPUT", "-vA", "--append", "--append=INPUT" and its abbreviations.
 func parse(word string, options []string) (letter byte, value string) {
 	if long, ok := strings.CutPrefix(word, "--"); ok {
 		long, value, _ = strings.Cut(long, "=")
@@ -143,15 +145,16 @@ func parse(word string, options []string) (letter byte, value string) {
 	return 0, ""
 }
 
-// Adds reports whether a command line can add something to a table: a rule, a chain, a policy or a name. argv[0] is one of
-// the six commands.
+// Adds reports whether a command line can add something to a table: a rule, a chain, a policy or a name. argv[0] is
+// one of the six commands.
 //
-// It does not parse the command line: a word that looks like such an option counts, even where it is the value of another
-// one. Taking a reading call for an adding one costs little; the reverse would let the backend change under a client.
+// It does not parse the command line: a word that looks like such an option counts, even where it is the value of
+// another one. Taking a reading call for an adding one costs little; the reverse would let the backend change under
+// a client.
 func Adds(argv []string) bool { return has(argv, "AINRPE") }
 
-// Changes reports whether a command line can change a table: what Adds says, and deleting and flushing, which can destroy
-// the evidence.
+// Changes reports whether a command line can change a table: what Adds says, and deleting and flushing, which can
+// destroy the evidence.
 func Changes(argv []string) bool { return has(argv, "AINRPEDFX") }
 
 func has(argv []string, letters string) bool {
@@ -167,8 +170,8 @@ func has(argv []string, letters string) bool {
 	})
 }
 
-// restores reports whether iptables-restore gets as far as adding. Unlike iptables it needs a word's place: "-M -t" is a path
-// and "-- -t" is a file.
+// restores reports whether iptables-restore gets as far as adding. Unlike iptables it needs a word's place: "-M -t"
+// is a path and "-- -t" is a file.
 func restores(words []string) bool {
 	for i := 0; i < len(words) && words[i] != "--"; i++ {
 		switch letter, value := parse(words[i], restoring); {

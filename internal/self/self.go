@@ -27,8 +27,8 @@ const WrapperName = "iptables-wrapper"
 
 // Process is the running wrapper.
 type Process struct {
-	// Called is the path by which the wrapper was called. It may be relative, and may lead through symlinks. It resolved to
-	// the running executable when the process started; if no such path is known, it is "".
+	// Called is the path by which the wrapper was called. It may be relative, and may lead through symlinks. It
+	// resolved to the running executable when the process started; if no such path is known, it is "".
 	Called string
 
 	// Executable is the path of the running executable where a test says so; otherwise Path finds it.
@@ -50,8 +50,8 @@ const (
 	atExecfn = 31 // AT_EXECFN
 )
 
-// Started returns the running wrapper. It reads the auxiliary vector, see getauxval(3), which needs no /proc. The marker is
-// programs.Marker as a literal: passing it here is what puts it into the executable.
+// Started returns the running wrapper. It reads the auxiliary vector, see getauxval(3), which needs no /proc. The
+// marker is programs.Marker as a literal: passing it here is what puts it into the executable.
 func Started(marker string) Process {
 	p := Process{marker: marker, UID: os.Geteuid(), SetID: os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid()}
 	executed, name := "", ""
@@ -76,10 +76,11 @@ const exe = "/proc/self/exe"
 
 // locate finds out by which path the wrapper was called, and where its file is. executed is AT_EXECFN, name is argv[0].
 //
-// AT_EXECFN is the path that was passed to execve(2). It is no use if it resolves to something else: for a script that begins
-// with "#!/usr/sbin/iptables-restore" it is the script, and another call may have moved the switch since. In the directory of
-// a script anybody may have put a program. For such a script, argv[0] is the path of the interpreter; otherwise the caller
-// chose it. A bare argv[0] names no file: programs are never looked for in the working directory because of it.
+// AT_EXECFN is the path that was passed to execve(2). It is no use if it resolves to something else: for a script
+// that begins with "#!/usr/sbin/iptables-restore" it is the script, and another call may have moved the switch
+// since. In the directory of a script anybody may have put a program. For such a script, argv[0] is the path of the
+// interpreter; otherwise the caller chose it. A bare argv[0] names no file: programs are never looked for in the
+// working directory because of it.
 func (p *Process) locate(executed, name string) {
 	st, unknown := tree.Tree{}.Stat(exe)
 	paths := []string{executed, name}
@@ -92,7 +93,8 @@ func (p *Process) locate(executed, name string) {
 			return
 		}
 	}
-	// Without /proc, and under qemu-user, where stat(2) of /proc/self/exe shows the emulator, only the file itself can tell.
+	// Without /proc, and under qemu-user, where stat(2) of /proc/self/exe shows the emulator, only the file itself
+	// can tell.
 	if unknown == nil && !emulated(st) {
 		p.file = tree.IDOf(st)
 	} else if i := slices.IndexFunc(paths, tree.Tree{}.IsWrapper); i >= 0 {
@@ -118,8 +120,8 @@ func emulated(st unix.Stat_t) bool {
 	return err == nil && tree.IDOf(named) != tree.IDOf(st)
 }
 
-// Path returns the absolute path of the running executable, free of symlinks in its last element. It fails if the file has
-// been removed or replaced.
+// Path returns the absolute path of the running executable, free of symlinks in its last element. It fails if the
+// file has been removed or replaced.
 func (p Process) Path() (string, error) {
 	if p.Executable != "" {
 		return p.Executable, nil
@@ -166,10 +168,10 @@ func (p Process) Override() (detect.Mode, error) {
 	return mode, err
 }
 
-// dirs are the directories in which programs are looked for, in this order: that of the path by which a command is called, that
-// of the running executable, and the standard ones. The first costs a wrapped call no more than it must. For a caller with fewer
-// privileges than this process, only the standard ones count, which the caller did not choose; and a bare name is no path, for
-// the working directory may be anybody's.
+// dirs are the directories in which programs are looked for, in this order: that of the path by which a command is
+// called, that of the running executable, and the standard ones. The first costs a wrapped call no more than it
+// must. For a caller with fewer privileges than this process, only the standard ones count, which the caller did
+// not choose; and a bare name is no path, for the working directory may be anybody's.
 func (p Process) dirs(t tree.Tree, called string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		dirs := programs.StandardDirs()
@@ -192,15 +194,15 @@ func (p Process) dirs(t tree.Tree, called string) iter.Seq[string] {
 	}
 }
 
-// Find returns the program that implements a command in one backend, for a call by a path. The result is relative if the path
-// is. Errors are those of Tree.Find.
+// Find returns the program that implements a command in one backend, for a call by a path. The result is relative
+// if the path is. Errors are those of Tree.Find.
 func (p Process) Find(t tree.Tree, called string, mode detect.Mode, name string) (string, error) {
 	return t.Find(p.dirs(t, called), []string{programs.MultiCall(mode), programs.Single(mode, name)},
 		func(path string, st unix.Stat_t) (bool, error) { return p.Is(t, path, st), nil })
 }
 
-// FindBoth does so in both backends. only is the backend that alone has a program; one that exists and cannot be executed is not
-// missing.
+// FindBoth does so in both backends. only is the backend that alone has a program; one that exists and cannot be
+// executed is not missing.
 func (p Process) FindBoth(t tree.Tree, called, name string) (paths map[detect.Mode]string, errs map[detect.Mode]error, only detect.Mode) {
 	paths, errs = map[detect.Mode]string{}, map[detect.Mode]error{}
 	for _, mode := range programs.Modes() {

@@ -15,7 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// The path by which the wrapper was called counts only if it resolves to the running executable, and a bare argv[0] never does.
+// The path by which the wrapper was called counts only if it resolves to the running executable, and a bare argv[0]
+// never does.
 func TestLocate(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -45,8 +46,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// Programs are looked for beside the path that was called, beside the executable and in the standard directories; only in these for
-// a caller with fewer privileges; and never in the working directory.
+// Programs are looked for beside the path that was called, beside the executable and in the standard directories;
+// only in these for a caller with fewer privileges; and never in the working directory.
 func TestDirs(t *testing.T) {
 	standard := programs.StandardDirs()
 	for _, test := range []struct {

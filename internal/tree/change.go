@@ -19,7 +19,7 @@ import (
 // change makes a system call that changes a directory entry.
 func (t Tree) change(op, path string, call func(dir int, path string) error) error {
 	if err := t.Pause(op, path); err != nil {
-		return &os.PathError{Op: op, Path: path, Err: err}
+		return pathError(op, path, err)
 	}
 	return t.do(op, path, false, call)
 }
@@ -153,7 +153,7 @@ func (t Tree) TryLock(dir string) (unlock func(), err error) {
 	if err := t.Pause("lock", dir); err != nil {
 		return nil, err
 	}
-	fd, err := t.open(dir, unix.O_DIRECTORY)
+	fd, err := t.open(dir, true, unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}
@@ -164,17 +164,22 @@ func (t Tree) TryLock(dir string) (unlock func(), err error) {
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = ErrBusy
 	}
-	return nil, &os.PathError{Op: "flock", Path: dir, Err: err}
+	return nil, pathError("flock", dir, err)
 }
 
 // Lock waits for the lock of a directory, for ten seconds at most.
-func (t Tree) Lock(dir string) (unlock func(), err error) {
-	for range 500 {
-		if unlock, err = t.TryLock(dir); !errors.Is(err, ErrBusy) {
+func (t Tree) Lock(dir string) (unlock func(), err error) { return t.LockWithin(dir, 10*time.Second) }
+
+// LockWithin waits for the lock of a directory, for so long at most.
+func (t Tree) LockWithin(dir string, wait time.Duration) (unlock func(), err error) {
+	const tries = 500
+	for range tries {
+		unlock, err = t.TryLock(dir)
+		if !errors.Is(err, ErrBusy) {
 			return unlock, err
 		}
 		if t.Step == nil {
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(wait / tries)
 		}
 	}
 	return nil, err

@@ -22,20 +22,34 @@ type trusted struct {
 	groups []uint32
 }
 
-// root is the superuser, and the group of that name, which has no other member.
+// root is the superuser, and the group of that name.
 func root() trusted { return trusted{users: []uint32{0}, groups: []uint32{0}} }
 
-// open reports whether somebody who is not trusted can change a file, or what is in a directory. The mode of a symlink says
-// nothing, and nobody can change one.
-func (by trusted) open(st unix.Stat_t) bool {
-	switch {
-	case IsLink(st):
+// writable reports whether somebody who is not trusted can change a file, or what is in a directory. A file is suspect if any group
+// can write it: many containers run as a user other than root who is in group root. The mode of a symlink says nothing, and
+// nobody can change one.
+func (by trusted) writable(st unix.Stat_t) bool {
+	if IsLink(st) {
 		return false
-	case st.Mode&othersWrite != 0:
-		return true
-	default:
-		return st.Mode&groupWrites != 0 && !slices.Contains(by.groups, st.Gid)
 	}
+	group := st.Mode&groupWrites != 0
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR && slices.Contains(by.groups, st.Gid) {
+		group = false
+	}
+	return group || st.Mode&othersWrite != 0
+}
+
+// trusted are those who count in a tree: root, the caller and, in another tree, the owner of its top.
+func (t Tree) trusted() (trusted, error) {
+	by := root()
+	by.users = append(by.users, uint32(os.Geteuid()))
+	if t.Own() {
+		return by, nil
+	}
+	top, err := t.Stat("/")
+	by.users = append(by.users, top.Uid)
+	by.groups = append(by.groups, top.Gid)
+	return by, err
 }
 
 // Exposed returns the first thing on the way to a file or directory, that one included, by which another user could change what is
@@ -46,17 +60,17 @@ func (by trusted) open(st unix.Stat_t) bool {
 //
 // As long as a path is not exposed, what was found out about it cannot be made wrong by anybody who does not count.
 func (t Tree) Exposed(path string) string {
-	by := root()
-	by.users = append(by.users, uint32(os.Geteuid()))
-	if !t.Own() {
-		top, err := t.Stat("/")
-		if err != nil {
-			return path
-		}
-		by.users = append(by.users, top.Uid)
-		by.groups = append(by.groups, top.Gid)
+	by, err := t.trusted()
+	if err != nil {
+		return path
 	}
 	return t.exposed(path, by)
+}
+
+// Rewritable reports whether somebody who does not count, see Exposed, can change a file of which stat(2) returned this.
+func (t Tree) Rewritable(st unix.Stat_t) bool {
+	by, err := t.trusted()
+	return err != nil || !slices.Contains(by.users, st.Uid) || by.writable(st)
 }
 
 // RootsAlone returns what Exposed returns if no owner counts but root.
@@ -76,12 +90,12 @@ func (t Tree) exposed(path string, by trusted) string {
 			return false
 		case err != nil, !slices.Contains(by.users, st.Uid):
 			exposed = at
-		case by.open(st) && (end || st.Mode&unix.S_ISVTX == 0):
+		case by.writable(st) && (end || st.Mode&unix.S_ISVTX == 0):
 			exposed = at
 		}
 		if !IsLink(st) {
 			shared = ""
-			if by.open(st) {
+			if by.writable(st) {
 				shared = at
 			}
 		}

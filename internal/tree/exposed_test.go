@@ -43,13 +43,18 @@ func TestExposed(t *testing.T) {
 		{doc: "root's file", path: "/usr/sbin/file", mode: 0o755, asked: "/usr/sbin/file"},
 		{doc: "root's directory", path: "/usr/sbin", mode: 0o755, asked: "/usr/sbin"},
 		{doc: "that root alone can read", path: "/usr/sbin", mode: 0o700, asked: "/usr/sbin/file"},
-		{doc: "group root", path: "/usr/sbin/file", mode: 0o775, asked: "/usr/sbin/file"},
+		{doc: "group root writes the directory", path: "/usr/sbin", mode: 0o775, asked: "/usr/sbin/file"},
 
 		{doc: "the file is another's", path: "/usr/sbin/file", uid: stranger, asked: "/usr/sbin/file", want: "/usr/sbin/file"},
 		{doc: "others write it", path: "/usr/sbin/file", mode: 0o757, asked: "/usr/sbin/file", want: "/usr/sbin/file"},
 		{
 			doc: "another group writes it", path: "/usr/sbin/file", gid: stranger, mode: 0o775,
 			asked: "/usr/sbin/file", want: "/usr/sbin/file",
+		},
+		{doc: "group root writes it", path: "/usr/sbin/file", mode: 0o775, asked: "/usr/sbin/file", want: "/usr/sbin/file"},
+		{
+			doc: "another group writes the directory", path: "/usr/sbin", gid: stranger, mode: 0o775,
+			asked: "/usr/sbin", want: "/usr/sbin",
 		},
 		{doc: "another group reads it", path: "/usr/sbin/file", gid: stranger, mode: 0o755, asked: "/usr/sbin/file"},
 
@@ -93,9 +98,10 @@ func TestExposedInAUsersTree(t *testing.T) {
 		host.Cannot(t, "give files to other users: not root")
 	}
 	tree, dir := image(t)
-	for _, path := range []string{"", "usr", "usr/sbin", "usr/sbin/file"} {
+	for _, path := range []string{"", "usr", "usr/sbin"} {
 		owned(t, filepath.Join(dir, path), stranger, stranger, 0o775)
 	}
+	owned(t, filepath.Join(dir, "usr/sbin/file"), stranger, stranger, 0o755)
 	if got := tree.Exposed("/usr/sbin/file"); got != "" {
 		t.Errorf("for its owner: got %q", got)
 	}

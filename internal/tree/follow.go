@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"slices"
 	"strings"
 
@@ -32,7 +31,7 @@ func (t Tree) Follow(path string) (Chain, error) {
 	for range maxLinks {
 		var err error
 		if c.Stat, err = t.Lstat(c.End); err != nil {
-			return c, &os.PathError{Op: "lstat", Path: c.End, Err: err}
+			return c, pathError("lstat", c.End, err)
 		}
 		c.Hops = append(c.Hops, c.End)
 		if !IsLink(c.Stat) {
@@ -40,11 +39,11 @@ func (t Tree) Follow(path string) (Chain, error) {
 		}
 		target, err := t.Target(c.End)
 		if err != nil {
-			return c, &os.PathError{Op: "readlink", Path: c.End, Err: err}
+			return c, pathError("readlink", c.End, err)
 		}
 		c.End = target
 	}
-	return c, &os.PathError{Op: "follow", Path: path, Err: unix.ELOOP}
+	return c, pathError("follow", path, unix.ELOOP)
 }
 
 // Target returns the path that a symlink contains, as seen from where the path of the symlink is.
@@ -132,7 +131,7 @@ func (t Tree) Find(dirs iter.Seq[string], files []string, isWrapper func(string,
 				err = unix.EACCES
 			}
 			if err != nil {
-				unusable = cmp.Or(unusable, error(&os.PathError{Op: "execve", Path: path, Err: err}))
+				unusable = cmp.Or(unusable, error(pathError("execve", path, err)))
 				continue
 			}
 			switch wrapper, err := isWrapper(path, st); {

@@ -1,0 +1,75 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package here
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+)
+
+// Client returns the iptables that the container's process starts: the first in the PATH of process 1, if that is known to be
+// of this container, or else in our own. It is "" if there is none.
+func Client(n layout.Names) string {
+	path := os.Getenv("PATH")
+	if n.Container.OwnRoot == detect.Yes {
+		environ, _ := os.ReadFile("/proc/1/environ") // of another user: nothing
+		path = pathOf(environ, path)
+	}
+	return firstIn(n.Tree, path)
+}
+
+// pathOf returns the PATH in an environment as /proc/PID/environ has it, or another one if it has none.
+func pathOf(environ []byte, otherwise string) string {
+	path := otherwise
+	for variable := range strings.SplitSeq(string(environ), "\x00") {
+		value, found := strings.CutPrefix(variable, "PATH=")
+		if found {
+			path = value
+		}
+	}
+	return path
+}
+
+// firstIn returns the first executable iptables in the absolute directories of a PATH; "" if there is none.
+func firstIn(t tree.Tree, path string) string {
+	for dir := range strings.SplitSeq(path, ":") {
+		if !strings.HasPrefix(dir, "/") {
+			continue
+		}
+		file := programs.Join(dir, "iptables")
+		st, err := t.Stat(file)
+		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o111 != 0 {
+			return file
+		}
+	}
+	return ""
+}
+
+// Dir is the directory of the client. Where there is none, or it goes through the commands in the wrapper's own directory,
+// it is that one.
+func Dir(n layout.Names) (string, error) {
+	own, err := n.Dir()
+	client := Client(n)
+	if client == "" || err == nil && passes(n, client, own) {
+		return own, err
+	}
+	return programs.Dir(client), nil
+}
+
+// passes reports whether a path goes through a command in a directory, or through the switch there.
+func passes(n layout.Names, path, dir string) bool {
+	chain, _ := n.Tree.Follow(path)
+	return slices.ContainsFunc(chain.Hops, func(hop string) bool {
+		name := programs.Base(hop)
+		return (programs.IsName(name) || name == layout.Switch) && n.Tree.SameFile(programs.Dir(hop), dir)
+	})
+}

@@ -1,0 +1,324 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package here
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// scene is a container with both backends and a wrapper behind all six commands, in another root, on a host without anything.
+type scene struct {
+	*testing.T
+	root string
+	n    layout.Names
+}
+
+const (
+	sbin       = "/usr/sbin"
+	nftProgram = sbin + "/xtables-nft-multi"
+	oldProgram = sbin + "/xtables-legacy-multi"
+)
+
+var life = memory.Life{Netns: "7", Start: "4711", Boot: "0badcafe"}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	host.Netns(t)
+	s := &scene{T: t, root: t.TempDir()}
+	for _, dir := range []string{sbin, "/dev/shm", "/run", "/opt/bin"} {
+		host.Check(t, os.MkdirAll(s.real(dir), 0o755))
+	}
+	s.write(nftProgram, "nft", 0o755)
+	s.write(oldProgram, "legacy", 0o755)
+	s.write(sbin+"/"+self.WrapperName, "\x7fELF"+programs.Marker(), 0o755)
+	s.link(self.WrapperName, sbin+"/"+layout.Switch)
+	for _, name := range programs.Names() {
+		s.link(layout.Switch, sbin+"/"+name)
+	}
+	in, err := tree.Open(s.root)
+	host.Check(t, err)
+	s.n = layout.Names{
+		Tree:      in,
+		Self:      self.Process{Called: sbin + "/iptables", Executable: sbin + "/" + self.WrapperName, UID: os.Geteuid()},
+		Container: memory.Container{OwnNetns: detect.Yes, OwnRoot: detect.Yes, Life: life},
+	}
+	return s
+}
+
+func (s *scene) real(path string) string { return filepath.Join(s.root, path) }
+
+func (s *scene) write(path, content string, mode os.FileMode) {
+	s.Helper()
+	host.Check(s, os.WriteFile(s.real(path), []byte(content), mode))
+	host.Check(s, os.Chmod(s.real(path), mode))
+}
+
+// link makes a symlink, in place of whatever is there.
+func (s *scene) link(target, path string) {
+	s.Helper()
+	_ = os.Remove(s.real(path))
+	host.Check(s, os.Symlink(target, s.real(path)))
+}
+
+// remember makes the container remember "nft rule-count certain", for example.
+func (s *scene) remember(what string) {
+	s.link(what+" "+life.String()+" it was so", fmt.Sprintf("/dev/shm/%s.%d.%s", self.WrapperName, s.n.Self.UID, life))
+}
+
+// guessed leaves the sign of another life's guess.
+func (s *scene) guessed(mode detect.Mode) {
+	another := memory.Life{Netns: life.Netns, Start: "99", Boot: life.Boot}
+	s.link(string(mode), fmt.Sprintf("/dev/shm/%s.%d.%s", self.WrapperName, s.n.Self.UID, another))
+}
+
+func (s *scene) look(q detect.Query) (Here, detect.Result) {
+	return Look(s.n, sbin, q, Ask(s.n, sbin, q))
+}
+
+// What the command runs, by where it leads, and what decides.
+func TestRuns(t *testing.T) {
+	const other = "/opt/bin/iptables"
+	wrapped := layout.Status{ResolvesTo: "w", Wrapper: true}
+	byCount := detect.Result{Mode: detect.NFT, Reason: detect.RuleCount}
+	remembered := detect.Result{Mode: detect.Legacy, Reason: detect.Remembered}
+	for _, test := range []struct {
+		doc      string
+		command  layout.Status
+		override detect.Mode
+		asked    detect.Result
+		want     Here
+	}{
+		{"nothing there", layout.Status{Error: "gone"}, detect.NFT, remembered, Here{How: Missing, Error: "gone"}},
+		{
+			"the switch has moved", layout.Status{ResolvesTo: nftProgram, Mode: detect.NFT, Switched: true}, detect.Legacy, remembered,
+			Here{Backend: detect.NFT, Program: nftProgram, How: Switch},
+		},
+		{
+			"not through the switch", layout.Status{ResolvesTo: nftProgram, Mode: detect.NFT}, detect.Legacy, remembered,
+			Here{Backend: detect.NFT, Program: nftProgram, How: NotWrapped},
+		},
+		{"something else", layout.Status{ResolvesTo: other}, "", byCount, Here{Program: other, How: NotWrapped}},
+		{
+			"something else, by the switch", layout.Status{ResolvesTo: other, Switched: true}, "", byCount,
+			Here{Program: other, How: NotWrapped},
+		},
+		{"the variable", wrapped, detect.Legacy, byCount, Here{Backend: detect.Legacy, Program: "w", How: Variable}},
+		{"the variable and the memory", wrapped, detect.NFT, remembered, Here{Backend: detect.NFT, Program: "w", How: Variable}},
+		{"the memory", wrapped, "", remembered, Here{Backend: detect.Legacy, Program: "w", How: Remembered}},
+		{"a count", wrapped, "", byCount, Here{Backend: detect.NFT, Program: "w", How: EachCall}},
+	} {
+		got := runs(test.command, test.override, test.asked)
+		if got != test.want {
+			t.Errorf("%s: got %+v, want %+v", test.doc, got, test.want)
+		}
+	}
+}
+
+func TestString(t *testing.T) {
+	for want, h := range map[string]Here{
+		"missing":                           {How: Missing, Program: "p"},
+		"nft (p)":                           {Backend: detect.NFT, Program: "p", How: Switch},
+		"unknown (p)":                       {Program: "p", How: NotWrapped},
+		"nft (p, remembered)":               {Backend: detect.NFT, Program: "p", How: Remembered},
+		"nft (p, by IPTABLES_WRAPPER_MODE)": {Backend: detect.NFT, Program: "p", How: Variable},
+		"nft (no such program, detected at each call)": {Backend: detect.NFT, How: EachCall},
+	} {
+		if got := h.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// What is remembered is held against what the host has, unless kubelet said it.
+func TestRecounted(t *testing.T) {
+	remembers := func(reason detect.Reason, conclusive bool) detect.Result {
+		return detect.Result{
+			Mode: detect.NFT, Reason: detect.Remembered, Conclusive: conclusive,
+			Remembered: &detect.Memory{Mode: detect.NFT, Reason: reason, Conclusive: conclusive},
+			Conflicts:  []detect.Conflict{detect.RulesInBoth},
+		}
+	}
+	against := detect.Result{Mode: detect.Legacy, Reason: detect.RuleCount, Conclusive: true}
+	for _, test := range []struct {
+		doc     string
+		asked   detect.Result
+		now     detect.Result
+		counted bool // whether the host is counted again
+		want    detect.Mode
+	}{
+		{"a guess", remembers(detect.Default, false), against, true, detect.Legacy},
+		{"a certain count", remembers(detect.RuleCount, true), against, true, detect.Legacy},
+		{"what somebody selected", remembers(detect.Override, false), against, true, detect.Legacy},
+		{"what kubelet said", remembers(detect.KubeletHint, true), against, false, detect.NFT},
+		{"what kubelet's chains left unclear", remembers(detect.KubeletCanary, false), against, true, detect.Legacy},
+		{"a count that is not certain", remembers(detect.RuleCount, true), detect.Result{Mode: detect.Legacy}, true, detect.NFT},
+		{"the same", remembers(detect.RuleCount, false), detect.Result{Mode: detect.NFT, Conclusive: true}, true, detect.NFT},
+		{"nothing is remembered", detect.Result{Mode: detect.NFT, Reason: detect.Default}, against, false, detect.NFT},
+	} {
+		counted := false
+		got := recounted(test.asked, func(q detect.Query) detect.Result {
+			counted = true
+			if q.Override != "" || q.Remembered.Mode != "" {
+				t.Errorf("%s: asked %+v", test.doc, q)
+			}
+			return test.now
+		})
+		if got.Mode != test.want || counted != test.counted || len(got.Conflicts) != len(test.asked.Conflicts) {
+			t.Errorf("%s: got %+v, counted: %v", test.doc, got, counted)
+		}
+	}
+}
+
+// A host that has changed is seen, whatever kind of memory says otherwise, and also through the variable.
+func TestHostHasChanged(t *testing.T) {
+	for what, differs := range map[string]bool{
+		"":                            false, // each call follows the host
+		"nft default guess":           true,
+		"nft rule-count certain":      true,
+		"nft override guess":          true,
+		"nft kubelet-hint certain":    false, // only kubelet's chains say more
+		"legacy rule-count certain":   false,
+		"legacy kubelet-hint certain": false,
+	} {
+		s := newScene(t)
+		host.Run(t, "iptables-nft", "-N", "LEFT") // so that a guess has written something
+		host.Run(t, "iptables-legacy", "-A", "FORWARD", "-j", "ACCEPT")
+		how := EachCall
+		if what != "" {
+			s.remember(what)
+			how = Remembered
+		}
+		h, uses := s.look(detect.Query{})
+		if h.Differs != differs || h.How != how || h.Error != "" || (uses.Mode != h.Backend) != differs {
+			t.Errorf("%q: got %+v, the host: %v", what, h, uses)
+		}
+		h, uses = s.look(detect.Query{Override: detect.NFT})
+		if !h.Differs || h.How != Variable || h.Program != nftProgram || uses.Mode != detect.Legacy || !uses.Conclusive {
+			t.Errorf("%q, the variable: got %+v, the host: %v", what, h, uses)
+		}
+	}
+}
+
+// With the variable, rules that a guess may have written prove nothing against it.
+func TestVariableAndGuess(t *testing.T) {
+	s := newScene(t)
+	host.Run(t, "iptables-legacy", "-A", "FORWARD", "-j", "ACCEPT")
+	s.guessed(detect.Legacy)
+	h, uses := s.look(detect.Query{Override: detect.NFT})
+	if h.Differs || uses.Conclusive || uses.Mode != detect.Legacy {
+		t.Errorf("got %+v, the host: %v", h, uses)
+	}
+	s.remember("nft default guess")
+	h, uses = s.look(detect.Query{})
+	if h.Differs || uses.Conclusive {
+		t.Errorf("somebody else guessed legacy: got %+v, the host: %v", h, uses)
+	}
+}
+
+// What the switch says counts for more than a memory, and a memory of a missing program for nothing.
+func TestObeyed(t *testing.T) {
+	s := newScene(t)
+	remembered := detect.Memory{Mode: detect.Legacy}
+	if got := obeyed(s.n, sbin, remembered); got != remembered {
+		t.Errorf("got %+v", got)
+	}
+	s.link(oldProgram, sbin+"/"+layout.Switch)
+	if got := obeyed(s.n, sbin, remembered); got != remembered {
+		t.Errorf("the switch says the same: got %+v", got)
+	}
+	s.link(nftProgram, sbin+"/"+layout.Switch)
+	if got := obeyed(s.n, sbin, remembered); got.Mode != "" {
+		t.Errorf("the switch says otherwise: got %+v", got)
+	}
+	s.link(self.WrapperName, sbin+"/"+layout.Switch)
+	s.write(oldProgram, "legacy", 0o644)
+	if got := obeyed(s.n, sbin, remembered); got != remembered {
+		t.Errorf("a program that cannot be executed is not missing: got %+v", got)
+	}
+	host.Check(t, os.Remove(s.real(oldProgram)))
+	if got := obeyed(s.n, sbin, remembered); got.Mode != "" {
+		t.Errorf("no program: got %+v", got)
+	}
+	s.remember("legacy rule-count certain")
+	h, _ := s.look(detect.Query{})
+	if h.How != EachCall || h.Backend != detect.NFT {
+		t.Errorf("no program: got %+v", h)
+	}
+	h, _ = s.look(detect.Query{Override: detect.Legacy})
+	if !strings.Contains(h.Error, programs.ErrMissing.Error()) || h.Program != "" {
+		t.Errorf("the variable, and no program: got %+v", h)
+	}
+}
+
+func TestPathOf(t *testing.T) {
+	for environ, want := range map[string]string{
+		"":                              "otherwise",
+		"HOME=/\x00":                    "otherwise",
+		"MYPATH=/a\x00PATH=/b:/c\x00X=": "/b:/c",
+		"PATH=\x00":                     "",
+		"PATH=/a\x00PATH=/b\x00":        "/b",
+	} {
+		if got := pathOf([]byte(environ), "otherwise"); got != want {
+			t.Errorf("%q: got %q, want %q", environ, got, want)
+		}
+	}
+}
+
+// The client is the first file in PATH that can be executed; what is in the working directory is nobody's iptables.
+func TestFirstIn(t *testing.T) {
+	s := newScene(t)
+	for _, dir := range []string{"/a/iptables", "/none", "/text", "/real", "/usr/bin"} {
+		host.Check(t, os.MkdirAll(s.real(dir), 0o755))
+	}
+	s.write("/text/iptables", "", 0o644)
+	s.write("/real/iptables", "", 0o711)
+	for path, want := range map[string]string{
+		"/none:/a:/text:/real:/usr/sbin": "/real/iptables",
+		"/usr/sbin:/real":                "/usr/sbin/iptables",
+		"usr/sbin:.::":                   "",
+		"/real/":                         "/real/iptables",
+		"":                               "",
+	} {
+		if got := firstIn(s.n.Tree, path); got != want {
+			t.Errorf("%q: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+// The client's directory is the one that counts, unless the client goes through the commands beside the wrapper.
+func TestDir(t *testing.T) {
+	s := newScene(t)
+	s.n.Container.OwnRoot = detect.Unknown // so that our own PATH counts
+	for _, test := range []struct{ doc, path, link, want string }{
+		{"no client", "/nowhere", "", sbin},
+		{"the wrapper's", sbin, "", sbin},
+		{"a link to the command", "/opt/bin", sbin + "/iptables", sbin},
+		{"a link to the switch", "/opt/bin", sbin + "/" + layout.Switch, sbin},
+		{"a link to another command", "/opt/bin", sbin + "/ip6tables", sbin},
+		{"a link to the program", "/opt/bin", nftProgram, "/opt/bin"},
+		{"a link to the wrapper", "/opt/bin", sbin + "/" + self.WrapperName, "/opt/bin"},
+		{"broken", "/opt/bin", "/gone", sbin},
+	} {
+		t.Setenv("PATH", test.path)
+		if test.link != "" {
+			s.link(test.link, "/opt/bin/iptables")
+		}
+		got, err := Dir(s.n)
+		if got != test.want || err != nil {
+			t.Errorf("%s: got %q, %v, want %q", test.doc, got, err, test.want)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+)
+
+// move points the switch at the program: the switch that the called name goes through, or the one that it should go
+// through. Then the names beside it that lead to a wrapper are brought into the layout first.
+//
+// The memory was made before: whoever is killed in between leaves a memory that agrees with the switch, because
+// that still leads to the wrapper. But a call that finds kubelet's chains replaces the memory whoever holds the
+// lock, so that nobody can keep kubelet's word out of it. That is why the memory is looked at once more before the
+// switch is moved, and after: see confirm.
+func (s *storing) move() error {
+	if s.disagrees() {
+		return errRemembered
+	}
+	if s.Self.Secure {
+		return self.ErrPrivileged
+	}
+	d, err := s.place()
+	if err != nil {
+		return err
+	}
+	// On a read-only root every call is a first one, so nothing is tried in vain.
+	if err := s.Tree.Access(d.dir, unix.W_OK); err != nil {
+		return err
+	}
+	unlock, err := s.lock(d.dir)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if s.stored.moved == "" {
+			unlock()
+		}
+	}()
+	if err := s.moveLocked(d); err != nil {
+		return err
+	}
+	s.stored.moved = d.dir
+	s.stored.unlock = unlock
+	return nil
+}
+
+// place returns the directory of the commands that the called one belongs to, and its switch if the called one goes
+// through that already.
+func (s *storing) place() (directory, error) {
+	called, err := s.Tree.Follow(s.Self.Called)
+	if err != nil {
+		return directory{}, err
+	}
+	if sw := lastSwitch(called); sw != "" {
+		return directory{dir: programs.Dir(sw), sw: sw}, nil
+	}
+	return directory{dir: s.home(called)}, nil
+}
+
+// patience is how long a call waits for the lock if the switch and the memory contradict each other.
+const patience = 100 * time.Millisecond
+
+// lock takes the lock of a directory. It does not wait, except in one case: the holder of the lock has moved the
+// switch, and kubelet's chains have been found since. The holder is about to look at the memory again, and to point
+// the switch back at the wrapper if it sees kubelet's word there; what holds is known when it is done.
+func (s *storing) lock(dir string) (unlock func(), err error) {
+	unlock, err = s.Tree.TryLock(dir)
+	if !errors.Is(err, tree.ErrBusy) {
+		return unlock, err
+	}
+	s.heedAgain()
+	called, _ := s.Tree.Follow(s.Self.Called)
+	mode := called.Mode()
+	if mode == "" || mode == s.stored.Mode {
+		return nil, err
+	}
+	unlock, err = s.Tree.LockWithin(dir, patience)
+	if err != nil {
+		s.stored.Mode = mode
+	}
+	return unlock, err
+}
+
+// moveLocked moves the switch of a directory. The caller holds the lock.
+func (s *storing) moveLocked(d directory) error {
+	called, _ := s.Tree.Follow(s.Self.Called)
+	if !s.toWrapper(called) {
+		return s.follow(called)
+	}
+	s.heedAgain() // now that nobody else moves the switch
+	if s.disagrees() {
+		return errRemembered
+	}
+	program, err := s.target(d.dir)
+	if err != nil {
+		return err
+	}
+	if d.sw == "" {
+		d = s.look(d.dir)
+		if mode := d.current.Mode(); d.used() && mode != "" && mode != s.decision.Mode { // for the other names
+			return s.follow(d.current)
+		}
+		err := s.adopt(d, func(e entry) bool { return e.athome && s.toWrapper(e.chain) })
+		if err != nil {
+			s.putBack(d)
+			return err
+		}
+	}
+	if err := s.Tree.Point(d.sw, program); err != nil {
+		return err
+	}
+	return s.confirm(d.dir)
+}
+
+// target returns the program that the switch of a directory is to point to. It is looked for from the switch: a
+// link in a system directory must not lead into a directory that only this call has named.
+func (s *storing) target(dir string) (string, error) {
+	program, err := s.Find(dir, s.decision.Mode, "iptables")
+	if err != nil {
+		return "", err
+	}
+	if err := s.servesAll(dir, s.decision.Mode, program); err != nil {
+		return "", err
+	}
+	if !s.Tree.SameFile(program, s.decision.Program) {
+		return "", fmt.Errorf("%q is not %q: %w", program, s.decision.Program, errOther)
+	}
+	return program, nil
+}
+
+// confirm looks at the memory once more when the switch has been moved. Kubelet's word may have come in between, by
+// a call that found the switch at the wrapper and runs what kubelet says: then the switch goes back there, and this
+// call runs the same. Otherwise the switch is the truth, and the memory is made to say so.
+func (s *storing) confirm(dir string) error {
+	moved := s.stored.Mode
+	s.heedAgain()
+	now := s.memory.Remembered()
+	if now.Mode == "" || now.Mode == s.decision.Mode {
+		return nil
+	}
+	if now.Conclusive && now.Reason.Kubelet() && s.pointAtWrapper(dir) == nil {
+		return errRemembered
+	}
+	s.stored.Mode = moved
+	_ = s.memory.Set(s.decision.memory()) // without it, the switch holds all the same
+	return nil
+}
+
+// follow makes the call, and the memory, follow a switch that another call has moved. The caller holds the lock.
+func (s *storing) follow(c tree.Chain) error {
+	mode := c.Mode()
+	if mode == "" {
+		return errElsewhere
+	}
+	s.stored.Mode = mode
+	s.memory.Refresh()
+	if s.memory.Mode() != "" && s.memory.Mode() != mode {
+		_ = s.memory.Set(detect.Memory{
+			Mode:       mode,
+			Reason:     detect.Remembered,
+			Conclusive: true,
+			Because:    "another call moved the switch",
+		})
+	}
+	return errElsewhere
+}

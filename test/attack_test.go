@@ -1,0 +1,173 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// found is what find(1) is to say of a file.
+const found = "%p %l %s %i %m %u\n"
+
+// attacker is a user without capabilities.
+const attacker = 1000
+
+// attack has a thread of that user do something over and over until stop is called. To the kernel, a thread has a user of its own.
+func attack(t *testing.T, step func()) (stop func()) {
+	t.Helper()
+	end := make(chan bool)
+	ended := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock it: the thread ends
+		for _, call := range []uintptr{unix.SYS_SETGROUPS, unix.SYS_SETRESGID, unix.SYS_SETRESUID} {
+			id := uintptr(attacker)
+			if call == unix.SYS_SETGROUPS {
+				id = 0 // none
+			}
+			if _, _, err := unix.RawSyscall(call, id, id, id); err != 0 {
+				ended <- err
+				return
+			}
+		}
+		for {
+			select {
+			case <-end:
+				ended <- nil
+				return
+			default:
+				step()
+			}
+		}
+	}()
+	return func() {
+		t.Helper()
+		close(end)
+		host.Check(t, <-ended)
+	}
+}
+
+// exchange makes two paths change places. It fails while one of them does not exist.
+func exchange(a, b string) {
+	_ = unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
+
+// usersTree makes a root file system of the attacker's with both programs in it, and returns its path.
+func usersTree(t *testing.T) string {
+	t.Helper()
+	host.Run(t, "sh", "-ec", `mkdir -p /run/user/tree/usr/sbin
+		for mode in nft legacy; do cp /usr/sbin/xtables-$mode-multi /run/user/tree/usr/sbin; done
+		chown -R 1000:1000 /run/user`)
+	return "/run/user/tree"
+}
+
+// attribute returns the file capabilities of a file, "" if it has none.
+func attribute(path string) string {
+	value := make([]byte, 64)
+	n, err := unix.Lgetxattr(path, "security.capability", value)
+	if err != nil {
+		return ""
+	}
+	return string(value[:n])
+}
+
+// Root installs into the tree of a user who makes another file of the one to which install gives the programs' capabilities. No
+// file of the tree gets any.
+func TestAttackCapabilities(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.PutWrapper(t, wrapperFile)
+	tree := usersTree(t)
+	sbin := tree + "/usr/sbin"
+	for _, program := range []string{"xtables-nft-multi", "xtables-legacy-multi"} {
+		host.Run(t, "setcap", "cap_net_admin,cap_net_raw,cap_setuid=ep", filepath.Join(sbin, program))
+	}
+	host.Run(t, "sh", "-ec", "cp /bin/true "+tree+"/mine; chown 1000 "+tree+"/mine")
+	mine := host.Read(t, tree+"/mine")
+	stop := attack(t, func() {
+		if unix.Access(sbin+"/.iptables-wrapper.new", unix.F_OK) == nil {
+			_ = os.Rename(tree+"/mine", sbin+"/.iptables-wrapper.new")
+			_ = os.WriteFile(tree+"/mine", mine, 0o755)
+		}
+	})
+	defer stop()
+	for range host.Number(20, 300) {
+		output, err := exec.Command("iptables-wrapper", "install", "--root", tree, "--skip-checks").CombinedOutput()
+		if !bytes.Contains(output, []byte("cannot give the wrapper the file capabilities")) || err == nil {
+			t.Fatalf("it was not refused: %v: %s", err, output)
+		}
+		files, err := filepath.Glob(sbin + "/*")
+		host.Check(t, err)
+		hidden, err := filepath.Glob(sbin + "/.*")
+		host.Check(t, err)
+		for _, file := range append(files, hidden...) {
+			if value := attribute(file); value != "" && filepath.Base(file)[0] != 'x' {
+				t.Fatalf("%s has %x", file, value)
+			}
+		}
+	}
+}
+
+// The directory that root names is a user's, who exchanges it and a symlink to the system's root. Nothing is installed there.
+func TestAttackRoot(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.PutWrapper(t, wrapperFile)
+	tree := usersTree(t)
+	host.Run(t, "sh", "-ec", `mkdir -p /run/protected/usr/sbin; cp /usr/sbin/xtables-*-multi /run/protected/usr/sbin
+		ln -s /run/protected /run/user/link; chown -h 1000 /run/user/link`)
+	before := host.Run(t, "find", "/run/protected", "-printf", found)
+	stop := attack(t, func() { exchange(tree, "/run/user/link") })
+	defer stop()
+	succeeded := 0
+	for range host.Number(20, 1000) {
+		output, err := exec.Command("iptables-wrapper", "install", "--root", tree, "--skip-checks").CombinedOutput()
+		if err == nil {
+			succeeded++
+		}
+		if after := host.Run(t, "find", "/run/protected", "-printf", found); after != before {
+			t.Fatalf("%v: %s\nbefore:\n%s\nafter:\n%s", err, output, before, after)
+		}
+	}
+	t.Logf("%d succeeded", succeeded)
+}
+
+// Within the tree, the user exchanges the directory of the commands and a symlink to a directory of root's. What install finds in
+// one of them it does not replace in the other.
+func TestAttackDirectory(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.PutWrapper(t, wrapperFile)
+	tree := usersTree(t)
+	host.Run(t, "sh", "-ec", `cd /run/user/tree; mkdir roots; for n in iptables ip6tables-save; do echo mine >roots/$n; done
+		cp usr/sbin/xtables-*-multi roots; ln -s ../roots usr/link; chown -h 1000 usr/link`)
+	before := host.Run(t, "find", tree+"/roots", "-type", "f", "-name", "ip*s*", "-printf", found)
+	succeeded := 0
+	for range host.Number(20, 1000) {
+		stop := attack(t, func() { exchange(tree+"/usr/sbin", tree+"/usr/link") })
+		output, err := exec.Command("iptables-wrapper", "install", "--root", tree, "--skip-checks").CombinedOutput()
+		stop()
+		if err == nil {
+			succeeded++
+		}
+		if after := host.Run(t, "find", tree+"/roots", "-type", "f", "-name", "ip*s*", "-printf", found); after != before {
+			t.Fatalf("%v: %s\nbefore:\n%s\nafter:\n%s", err, output, before, after)
+		}
+		host.Run(t, "sh", "-ec", `cd /run/user/tree/usr
+			if [ -L sbin ]; then mv sbin other; mv link sbin; mv other link; fi
+			find sbin ../roots -name '*iptables-[cw]*' -delete; find sbin ../roots -name 'ip*' -type l -delete`)
+	}
+	t.Logf("%d succeeded", succeeded)
+}
