@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
@@ -20,68 +22,112 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// wrap detects the backend, stores the answer as far as it may, and execs the backend's program. It returns an exit
-// status, and only if that fails.
+// found is what a call has found out before it asks the kernel. It is looked up once and passed on.
+type found struct {
+	process self.Process
+	argv    []string
+	name    string // of the command
+
+	programs map[detect.Mode]string
+	missing  map[detect.Mode]error // why a program cannot be run
+
+	names  layout.Names
+	memory memory.Memory
+	query  detect.Query
+}
+
+// wrap detects the backend, stores the answer as far as it may, and execs the backend's program. It returns an exit status, and
+// only if that fails.
 func wrap(p self.Process, argv []string, stderr io.Writer) int {
-	name := programs.Base(argv[0])
 	override, err := p.Override()
 	if err != nil {
 		return fail(stderr, 2, err, "")
 	}
-	paths, errs, only := p.FindBoth(tree.Tree{}, p.Called, name)
-	q := detect.Query{Override: override, Installed: only}
-	names := layout.Names{Self: p}
-	var m memory.Memory
-	if override == "" {
-		names.Container = memory.ThisContainer()
-		m = names.Memory()
-		if q.Remembered = m.Remembered(); errors.Is(errs[q.Remembered.Mode], exec.ErrMissing) {
-			q.Remembered = detect.Memory{} // then the other rows of the decision apply
-		}
-		q.DryRun = programs.Adds(argv)
-		q.NAT = q.DryRun && programs.NeedsNAT(argv)
+	f := look(p, argv, override)
+	d := f.decide()
+	if err := f.missing[d.Mode]; err != nil {
+		return cannotRun(stderr, f.name, d.Result, err)
 	}
+	stored := f.names.Store(d, &f.memory)
+	r := f.runs(d, stored)
+	err = f.missing[r.Mode]
+	if err == nil {
+		debug(p, stderr, r, stored, f.programs[r.Mode])
+		err = exec.Become(f.programs[r.Mode], argv)
+	}
+	f.names.Undo(stored)
+	return cannotRun(stderr, f.name, r, err)
+}
 
-	r := m.Answer(q)
-	if errs[r.Mode] != nil {
-		return cannotRun(stderr, name, r, errs[r.Mode])
+// look finds out what can be run and what the container remembers. With the override nothing else is asked.
+func look(p self.Process, argv []string, override detect.Mode) found {
+	f := found{process: p, argv: argv, name: programs.Base(argv[0]), names: layout.Names{Self: p}}
+	f.programs, f.missing, f.query.Installed = p.FindBoth(tree.Tree{}, p.Called, f.name)
+	f.query.Override = override
+	if override != "" {
+		return f
 	}
-	stored := names.Store(layout.Decision{
-		Result: r, Adds: q.DryRun, Changes: programs.Changes(argv), Program: paths[r.Mode],
-		Void: q.Remembered.Mode != "" && r.Reason != detect.Remembered && !r.Reason.Kubelet(),
-	}, &m)
-	if stored.Mode != r.Mode && !errors.Is(errs[stored.Mode], exec.ErrMissing) { // another call was first
-		r = detect.Result{Mode: stored.Mode, Reason: detect.Remembered, Evidence: r.Evidence}
+	f.names.Container = memory.ThisContainer()
+	f.memory = f.names.Memory()
+	f.query.Remembered = f.memory.Remembered()
+	if errors.Is(f.missing[f.query.Remembered.Mode], exec.ErrMissing) {
+		f.query.Remembered = detect.Memory{} // then the other rows of the decision apply
 	}
-	debug(p, stderr, r, stored, paths[r.Mode])
-	if err = errs[r.Mode]; err == nil {
-		err = exec.Become(paths[r.Mode], argv)
+	f.query.DryRun = programs.Adds(argv)
+	f.query.NAT = f.query.DryRun && programs.NeedsNAT(argv)
+	return f
+}
+
+// decide asks the kernel.
+func (f *found) decide() layout.Decision {
+	r := f.memory.Answer(f.query)
+	return layout.Decision{
+		Result:  r,
+		Adds:    f.query.DryRun,
+		Changes: programs.Changes(f.argv),
+		Void:    f.query.Remembered.Mode != "" && r.Reason != detect.Remembered && !r.Reason.Kubelet(),
+		Program: f.programs[r.Mode],
 	}
-	names.Undo(stored)
-	return cannotRun(stderr, name, r, err)
+}
+
+// runs returns the answer by which the call goes on: its own, or the one that another call was faster to store. One whose program is missing
+// here is passed over, as one that was remembered before would have been.
+func (f *found) runs(d layout.Decision, stored layout.Stored) detect.Result {
+	if stored.Mode == d.Mode || errors.Is(f.missing[stored.Mode], exec.ErrMissing) {
+		return d.Result
+	}
+	return detect.Result{Mode: stored.Mode, Reason: detect.Remembered, Evidence: d.Evidence}
 }
 
 // cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the
 // host would not see its rules.
 func cannotRun(stderr io.Writer, name string, r detect.Result, err error) int {
-	hint := fmt.Sprintf("install the %s version of iptables in this image; if the backend is wrong, set IPTABLES_WRAPPER_MODE", r.Mode)
-	if errors.Is(err, exec.ErrRecursion) {
-		hint = "that file is the wrapper itself: restore iptables' own program there"
+	try := ""
+	switch {
+	case errors.Is(err, exec.ErrRecursion):
+		try = "that file is the wrapper itself: restore iptables' own program there"
+	case errors.Is(err, unix.E2BIG):
+		try = "pass less: the path of the program counts, and is longer than that of the command"
+	case errors.Is(err, exec.ErrMissing):
+		try = fmt.Sprintf("install the %s version of iptables in this image; if the backend is wrong, set %s", r.Mode, programs.ModeVariable)
+	default:
+		try = fmt.Sprintf("make that file one that this user can run; if the backend is wrong, set %s", programs.ModeVariable)
 	}
-	return fail(stderr, exec.Status(err), fmt.Errorf("cannot run %s for %s: %w (%s)", name, r.Mode, err, r), hint)
+	return fail(stderr, exec.Status(err), fmt.Errorf("cannot run %s for %s: %w (%s)", name, r.Mode, err, r), try)
 }
 
-func fail(stderr io.Writer, status int, err error, hint string) int {
+func fail(stderr io.Writer, status int, err error, try string) int {
 	fmt.Fprintf(stderr, "iptables-wrapper: %v\n", err)
-	if hint != "" {
-		fmt.Fprintf(stderr, "iptables-wrapper: try: %s\n", hint)
+	if try != "" {
+		fmt.Fprintf(stderr, "iptables-wrapper: try: %s\n", try)
 	}
 	return status
 }
 
 // debug says in one line what the wrapper does, if IPTABLES_WRAPPER_DEBUG is set.
 func debug(p self.Process, stderr io.Writer, r detect.Result, stored layout.Stored, program string) {
-	if value := process.Variable("IPTABLES_WRAPPER_DEBUG"); value != "1" && value != "true" || !p.Trusted() {
+	value := process.Variable("IPTABLES_WRAPPER_DEBUG")
+	if value != "1" && value != "true" || !p.Trusted() {
 		return
 	}
 	switched := "the switch was replaced"

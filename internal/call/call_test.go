@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
@@ -26,17 +28,18 @@ func TestCannotRun(t *testing.T) {
 	for _, test := range []struct {
 		err    error
 		status int
-		hint   string
+		try    string
 	}{
 		{fmt.Errorf("%w: xtables-nft-multi", exec.ErrMissing), 127, "install the nft version of iptables"},
 		{fmt.Errorf("x: %w", exec.ErrRecursion), 126, "that file is the wrapper itself"},
-		{fs.ErrPermission, 126, "install the nft version of iptables"},
+		{fs.ErrPermission, 126, "make that file one that this user can run"},
+		{unix.E2BIG, 126, "pass less"},
 	} {
 		var stderr strings.Builder
 		status := cannotRun(&stderr, "iptables", detect.Result{Mode: detect.NFT}, test.err)
 		lines := strings.Split(stderr.String(), "\n")
 		if status != test.status || len(lines) != 3 || !strings.HasPrefix(lines[0], "iptables-wrapper: cannot run iptables for nft: "+test.err.Error()) ||
-			!strings.HasPrefix(lines[1], "iptables-wrapper: try: "+test.hint) {
+			!strings.HasPrefix(lines[1], "iptables-wrapper: try: "+test.try) {
 			t.Errorf("%v: status %d, %q", test.err, status, lines)
 		}
 	}

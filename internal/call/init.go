@@ -23,9 +23,10 @@ func init() {
 	// command stays on it too: until it asks for that itself, in command.Run, a busy machine could move it to
 	// another one.
 	process.LockThread()
-	if len(os.Args) > 0 && programs.IsName(programs.Base(os.Args[0])) {
-		growStack(len(os.Args))
-		os.Exit(wrap(Wrapper(), os.Args, os.Stderr))
+	argv := self.Arguments()
+	if programs.IsName(programs.Base(argv[0])) {
+		growStack(len(argv))
+		os.Exit(wrap(Wrapper(), argv, os.Stderr))
 	}
 	process.FinishStart()
 }

@@ -54,10 +54,14 @@ const (
 // marker is programs.Marker as a literal: passing it here is what puts it into the executable.
 func Started(marker string) Process {
 	p := Process{marker: marker, UID: os.Geteuid(), SetID: os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid()}
-	executed, name := "", ""
-	if len(os.Args) > 0 { // before Linux 5.18 a program can be started without any
-		name = os.Args[0]
-	}
+	executed, secure := auxiliary()
+	p.Secure = secure
+	p.locate(executed, Arguments()[0])
+	return p
+}
+
+// auxiliary returns AT_EXECFN, the path that was passed to execve(2), and AT_SECURE.
+func auxiliary() (executed string, secure bool) {
 	auxv, _ := unix.Auxv()
 	for _, entry := range auxv {
 		switch value := entry[1]; entry[0] {
@@ -65,11 +69,24 @@ func Started(marker string) Process {
 			// A pointer into this process' stack, where the kernel put the string.
 			executed = unix.BytePtrToString(*(**byte)(unsafe.Pointer(&value)))
 		case atSecure:
-			p.Secure = value != 0
+			secure = value != 0
 		}
 	}
-	p.locate(executed, name)
-	return p
+	return executed, secure
+}
+
+// Arguments returns the process' arguments, with a name for the command in any case: iptables goes by it too. A program can be
+// started with none, which is one empty argument since Linux 5.18. Then the command is the file that was executed.
+func Arguments() []string {
+	if len(os.Args) > 0 && os.Args[0] != "" {
+		return os.Args
+	}
+	executed, _ := auxiliary()
+	argv := []string{programs.Base(executed)}
+	if len(os.Args) > 1 {
+		argv = append(argv, os.Args[1:]...)
+	}
+	return argv
 }
 
 const exe = "/proc/self/exe"
@@ -170,12 +187,12 @@ func (p Process) Override() (detect.Mode, error) {
 
 // dirs are the directories in which programs are looked for, in this order: that of the path by which a command is
 // called, that of the running executable, and the standard ones. The first costs a wrapped call no more than it
-// must. For a caller with fewer privileges than this process, only the standard ones count, which the caller did
-// not choose; and a bare name is no path, for the working directory may be anybody's.
+// must. For a caller that is not trusted, only the standard ones count, which the caller did not choose. A bare name is
+// no path, for the working directory may be anybody's.
 func (p Process) dirs(t tree.Tree, called string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		dirs := programs.StandardDirs()
-		if p.Secure {
+		if !p.Trusted() {
 			slices.Values(dirs)(yield)
 			return
 		}

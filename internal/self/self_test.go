@@ -47,7 +47,7 @@ func TestLocate(t *testing.T) {
 }
 
 // Programs are looked for beside the path that was called, beside the executable and in the standard directories;
-// only in these for a caller with fewer privileges; and never in the working directory.
+// only in these for a caller that is not trusted; and never in the working directory.
 func TestDirs(t *testing.T) {
 	standard := programs.StandardDirs()
 	for _, test := range []struct {
@@ -56,13 +56,44 @@ func TestDirs(t *testing.T) {
 		called string
 		want   []string
 	}{
-		{"a path", Process{Executable: "/opt/iptables-wrapper"}, "/x/iptables", slices.Concat([]string{"/x", "/opt"}, standard)},
-		{"a bare name", Process{Executable: "/opt/iptables-wrapper"}, "iptables", slices.Concat([]string{"/opt"}, standard)},
-		{"no name", Process{Executable: "/usr/sbin/iptables-wrapper"}, "", standard},
-		{"once", Process{Executable: "/usr/sbin/iptables-wrapper"}, "/sbin/iptables", []string{"/sbin", "/usr/sbin", "/usr/local/sbin", "/usr/bin"}},
-		{"more privileges than the caller", Process{Executable: "/opt/iptables-wrapper", Secure: true}, "/x/iptables", standard},
+		{
+			doc:    "a path",
+			p:      Process{Executable: "/opt/iptables-wrapper"},
+			called: "/x/iptables",
+			want:   slices.Concat([]string{"/x", "/opt"}, standard),
+		},
+		{
+			doc:    "a bare name",
+			p:      Process{Executable: "/opt/iptables-wrapper"},
+			called: "iptables",
+			want:   slices.Concat([]string{"/opt"}, standard),
+		},
+		{
+			doc:  "no name",
+			p:    Process{Executable: "/usr/sbin/iptables-wrapper"},
+			want: standard,
+		},
+		{
+			doc:    "once",
+			p:      Process{Executable: "/usr/sbin/iptables-wrapper"},
+			called: "/sbin/iptables",
+			want:   []string{"/sbin", "/usr/sbin", "/usr/local/sbin", "/usr/bin"},
+		},
+		{
+			doc:    "set-user-ID",
+			p:      Process{Executable: "/opt/iptables-wrapper", Secure: true, SetID: true},
+			called: "/x/iptables",
+			want:   standard,
+		},
+		{
+			doc:    "file capabilities",
+			p:      Process{Executable: "/opt/iptables-wrapper", Secure: true},
+			called: "/x/iptables",
+			want:   slices.Concat([]string{"/x", "/opt"}, standard),
+		},
 	} {
-		if got := slices.Collect(test.p.dirs(tree.Tree{}, test.called)); !slices.Equal(got, test.want) {
+		got := slices.Collect(test.p.dirs(tree.Tree{}, test.called))
+		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %q, want %q", test.doc, got, test.want)
 		}
 	}
