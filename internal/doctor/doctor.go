@@ -58,6 +58,9 @@ type Report struct {
 	unlisted    []string // why iptables-nft could not list its tables at all
 	canLoad     bool     // legacy's program could load x_tables, or they were loaded already
 
+	// The backend that the host does not use.
+	saved []saved // its tables, as far as they could be listed
+
 	// The lock of iptables-legacy.
 	lock    error  // why it cannot be had
 	ownLock bool   // XTABLES_LOCKFILE names it

@@ -27,6 +27,7 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	r.bypasses = r.lookForBypasses(n, dir)
 	r.Capabilities = capabilities()
 	r.lookAtPrograms(n, dir)
+	r.saveOther(n, dir)
 	r.lookAtLock()
 	r.canLoad = r.xtablesCanLoad() // only now: legacy's program loads x_tables where it can
 	r.Diagnose()

@@ -174,5 +174,5 @@ func (r *Report) movable() bool { return r.unwritable == nil && r.open == "" && 
 // removable reports whether rules of the other backend can be removed from here.
 func (r *Report) removable() bool {
 	return r.user == 0 && r.has(netAdmin) && !r.unusable() &&
-		(r.Host.Mode == detect.Legacy || r.has(netRaw) && r.lock == nil)
+		(r.Host.Mode == detect.Legacy || r.has(netRaw) && r.lock == nil && r.holder == "")
 }

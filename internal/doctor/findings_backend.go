@@ -12,6 +12,15 @@ func (r *Report) backend() []rule {
 	plainOne := r.Names[0].Mode != "" // an iptables of iptables' own
 	return []rule{
 		{
+			code:     "families-differ",
+			severity: Problem,
+			detail:   r.splitFamilies(),
+			text:     "the host uses {}, and the commands of a container have one backend for both",
+			fixes: only(Node, "have iptables and ip6tables use the same backend, and restart kubelet:\n"+
+				"update-alternatives --set iptables /usr/sbin/iptables-{host}\n"+
+				"update-alternatives --set ip6tables /usr/sbin/ip6tables-{host}"),
+		},
+		{
 			code:     "two-backends",
 			severity: Problem,
 			detail:   r.mixed(),

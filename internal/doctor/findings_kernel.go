@@ -81,7 +81,7 @@ func (r *Report) locking() []rule {
 		{
 			code:     "lock-held",
 			severity: Problem,
-			detail:   r.holder,
+			detail:   when(r.wanted() == detect.Legacy, r.holder),
 			text:     "iptables-legacy waits for a lock: {}",
 			fixes:    only(Node, "wait for that process, or end it. To see who holds the lock:\nlslocks"),
 		},
@@ -91,7 +91,15 @@ func (r *Report) locking() []rule {
 // foreignRules has what others have put into the tables.
 func (r *Report) foreignRules() []rule {
 	nft := r.wanted() == detect.NFT
-	rules, leftovers, removeLeftovers := r.other()
+	removals := r.removals()
+	opened, removeAll := remove(removals)
+	unsafe, show := unsafe(removals)
+	rules := r.otherRules()
+	policies, openUp := r.otherPolicies()
+	others := rules
+	if policies != "" {
+		others = strings.TrimPrefix(rules+", "+policies, ", ")
+	}
 	return []rule{
 		{
 			code:     "unlisted-tables",
@@ -110,20 +118,35 @@ func (r *Report) foreignRules() []rule {
 		{
 			code:     "chains-in-both",
 			severity: Warning,
-			detail:   when(!r.Here.Differs, leftovers),
+			detail:   when(!r.Here.Differs, leftovers(removals)),
 			text:     "both backends have these chains, as after a change of sides; those in {other} are left over: {}",
 			fixes: fixes{
-				{r.removable(), Container, "remove them:" + removeLeftovers},
-				{always, Node, "remove them, or reboot:" + removeLeftovers},
+				{
+					unsafe != "", Node,
+					"reboot, or remove them with care: in " + unsafe + ", other rules may stay that drop what these chains accept. " +
+						"To see them:" + show,
+				},
+				{r.removable(), Container, "remove them" + opened + ":" + removeAll},
+				{always, Node, "remove them" + opened + ", or reboot:" + removeAll},
 			},
 		},
 		{
 			code:     "rules-in-both",
 			severity: Warning,
-			detail:   when(!r.Here.Differs && leftovers == "", rules),
+			detail:   when(!r.Here.Differs && len(removals) == 0, others),
 			text:     "the other backend has rules too: {}. They are active, but iptables here does not list them",
-			fixes: only(Node, "if the program that made them still runs, have it use {host}; if not, remove them. "+
-				"To see them:\niptables-{other}-save"),
+			fixes: fixes{
+				{
+					rules == "" && r.removable(), Container,
+					"let everything pass there, unless somebody wants these policies:" + openUp,
+				},
+				{rules == "", Node, "let everything pass there, unless somebody wants these policies:" + openUp},
+				{
+					always, Node,
+					"if the program that made them still runs, have it use {host}; if not, remove them. " +
+						"To see them:\niptables-{other}-save",
+				},
+			},
 		},
 	}
 }

@@ -10,39 +10,67 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// plain matches what a shell and grep take as it is.
+// plain matches what a shell and sed take as it is.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_:-]+$`)
 
-// other looks at the backend that the host does not use: which rules it has, and how its chains begin, for their
-// owners each have a prefix, such as KUBE-, cali- or DOCKER-; the chains that are left over; and the commands that
-// remove these.
-func (r *Report) other() (rules, leftovers, commands string) {
-	var tables, begin, names []string
-	for _, e := range r.Host.Evidence {
-		if e.Backend == r.Host.Mode {
-			continue
-		}
-		for _, t := range e.Tables {
+// families are in the order in which they are printed.
+var families = []detect.Family{detect.IPv4, detect.IPv6}
+
+// otherRules says which rules are in the backend that the host does not use, and how its chains begin, for their
+// owners each have a prefix, such as KUBE-, cali- or DOCKER-.
+func (r *Report) otherRules() string {
+	var tables, begin []string
+	other := otherMode(r.Host.Mode)
+	for _, family := range families {
+		for _, t := range r.Host.Of(other, family).Tables {
 			if t.Rules.Min > 0 {
-				tables = append(tables, fmt.Sprintf("%d in %s %s %s", t.Rules.Min, e.Backend, e.Family, t.Name))
+				tables = append(tables, fmt.Sprintf("%d in %s %s %s", t.Rules.Min, other, family, t.Name))
 			}
 			begin = append(begin, prefixes(t.Chains)...)
-			stale := r.leftover(e.Family, t)
-			if len(stale) > 0 && r.Host.Conclusive {
-				names = append(names, fmt.Sprintf("%s (%s %s)", strings.Join(stale, ", "), e.Family, t.Name))
-				commands += removal(e, t, stale)
-			}
 		}
 	}
-	rules = strings.Join(tables, ", ")
+	rules := strings.Join(tables, ", ")
 	begin = unique(begin)
 	if rules != "" && len(begin) > 0 {
 		rules += ", with chains " + strings.Join(begin, ", ")
 	}
-	return rules, strings.Join(names, ", "), commands
+	return rules
+}
+
+// closed is a built-in chain of the backend that the host does not use, with a policy that does not let everything
+// pass.
+type closed struct {
+	family detect.Family
+	table  string
+	policy
+}
+
+func (r *Report) closedChains() (all []closed) {
+	for _, t := range r.saved {
+		for _, p := range t.policies {
+			if p.verdict != accept {
+				all = append(all, closed{t.family, t.name, p})
+			}
+		}
+	}
+	return all
+}
+
+// otherPolicies says which of these policies there are, and the commands that let everything pass.
+func (r *Report) otherPolicies() (policies, commands string) {
+	other := otherMode(r.Host.Mode)
+	var all []string
+	for _, c := range r.closedChains() {
+		all = append(all, fmt.Sprintf("policy %s of %s in %s %s %s", c.verdict, c.chain, other, c.family, c.table))
+		wait := ""
+		if other == detect.Legacy {
+			wait = " -w 5"
+		}
+		commands += fmt.Sprintf("\n%s%s -t %s -P %s %s", single(other, c.family, ""), wait, c.table, c.chain, accept)
+	}
+	return strings.Join(all, ", "), commands
 }
 
 // prefixes returns how chains begin that have a prefix: "KUBE-*".
@@ -66,6 +94,25 @@ func unique(words []string) (once []string) {
 	return once
 }
 
+// removals are those of the chains that are left over in the backend that the host does not use. Where that is not
+// certain, neither is which of them are left over.
+func (r *Report) removals() (all []removal) {
+	if !r.Host.Conclusive {
+		return nil
+	}
+	other := otherMode(r.Host.Mode)
+	for _, family := range families {
+		for _, t := range r.Host.Of(other, family).Tables {
+			chains := r.leftover(family, t)
+			if len(chains) > 0 {
+				x := removal{backend: other, family: family, table: t.Name, chains: chains}
+				all = append(all, planRemoval(x, r.find(family, t.Name), t.Rules.Max == 0))
+			}
+		}
+	}
+	return all
+}
+
 // leftover returns the chains of a table that the host's backend has under the same name, and kubelet's.
 func (r *Report) leftover(f detect.Family, t detect.Table) (stale []string) {
 	for _, chain := range t.Chains {
@@ -73,20 +120,64 @@ func (r *Report) leftover(f detect.Family, t detect.Table) (stale []string) {
 			return h.Name == t.Name && slices.Contains(h.Chains, chain)
 		})
 		kubelets := chain == detect.HintChain || chain == detect.CanaryChain
-		if plain.MatchString(chain) && (twice || kubelets) {
+		if plain.MatchString(chain) && (twice || kubelets && r.splitFamilies() == "") {
 			stale = append(stale, chain)
 		}
 	}
 	return stale
 }
 
-// removal is a command that removes chains. Restoring a table replaces it by what is left.
-func removal(e detect.Evidence, t detect.Table, chains []string) string {
-	prefix := "iptables-"
-	if e.Family == detect.IPv6 {
-		prefix = "ip6tables-"
+// leftovers says which chains are left over.
+func leftovers(removals []removal) string {
+	var all []string
+	for _, x := range removals {
+		all = append(all, fmt.Sprintf("%s (%s %s)", strings.Join(x.chains, ", "), x.family, x.table))
 	}
-	save := programs.Single(e.Backend, prefix)
-	return fmt.Sprintf("\n%ssave -t %s | grep -vE '[: ](%s)( |$)' | %srestore",
-		save, t.Name, strings.Join(chains, "|"), save)
+	return strings.Join(all, ", ")
+}
+
+// remove has the commands of all removals, and what they do beside that.
+func remove(removals []removal) (opened, commands string) {
+	var all []string
+	for _, x := range removals {
+		commands += "\n" + x.command()
+		for _, chain := range x.open {
+			all = append(all, chain+" in "+x.where())
+		}
+	}
+	if len(all) > 0 {
+		opened = ", and let pass what they accepted (the policy becomes ACCEPT: " + strings.Join(all, ", ") + ")"
+	}
+	return opened, commands
+}
+
+// unsafe says in which tables chains cannot be removed without dropping what they accept, and the commands that show
+// why.
+func unsafe(removals []removal) (tables, commands string) {
+	var all []string
+	for _, x := range removals {
+		if x.unsafe {
+			all = append(all, x.where())
+			commands += fmt.Sprintf("\n%s -t %s", single(x.backend, x.family, "-save"), x.table)
+		}
+	}
+	return strings.Join(all, ", "), commands
+}
+
+// splitFamilies says which backend has kubelet's chains for which family, if neither has them for both: the host's
+// iptables and ip6tables differ.
+func (r *Report) splitFamilies() string {
+	in := func(backend detect.Mode, family detect.Family) bool {
+		e := r.Host.Of(backend, family)
+		return e.Hint == detect.Yes || e.Canary == detect.Yes
+	}
+	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
+		other := otherMode(mode)
+		four := in(mode, detect.IPv4) && !in(other, detect.IPv4)
+		six := in(other, detect.IPv6) && !in(mode, detect.IPv6)
+		if four && six {
+			return fmt.Sprintf("%s for IPv4 and %s for IPv6", mode, other)
+		}
+	}
+	return ""
 }

@@ -69,7 +69,8 @@ func (r *Report) lookAtLock() {
 	path, variable := r.lockPath()
 	r.ownLock = variable
 	r.lock = lockable(path)
-	if r.lock == nil && r.wanted() == detect.Legacy {
+	needed := r.wanted() == detect.Legacy || len(r.removals()) > 0
+	if r.lock == nil && needed {
 		r.holder = holder(path)
 	}
 }

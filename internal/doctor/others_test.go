@@ -129,16 +129,89 @@ var otherSituations = []situation{
 		"problem listing-fails, node -> cannot list its tables: " +
 			"iptables-save: exit status 4: no memory again ; ip6tables-save: signal: killed:",
 	}},
-	{"a conflict", func(r *Report) {
-		r.Host.Evidence[1].Tables = []detect.Table{{Name: "mangle", Chains: []string{detect.HintChain, "mine"}}}
-	}, []string{"warning chains-in-both, container -> ip6tables-nft-save -t mangle | grep -vE '[: ](KUBE-IPTABLES-HINT)( |$)' | ip6tables-nft-restore"}},
-	{"a program that changed sides", func(r *Report) {
-		rules(0, 2, "DOCKER", "mine", "$(reboot)")(r)
-		rules(2, 2, "DOCKER", "DOCKER-USER", "$(reboot)")(r)
-		r.user = 65534
-	}, []string{"warning chains-in-both, node -> iptables-nft-save -t nat | grep -vE '[: ](DOCKER)( |$)' | iptables-nft-restore"}},
-	{"rules in the other backend", rules(1, 3, "DOCKER-USER", "KUBE-SERVICES", "mine"),
-		[]string{"warning rules-in-both, node -> 3 in nft ipv6 nat, with chains DOCKER-*, KUBE-*"}},
+	{
+		"a conflict",
+		func(r *Report) {
+			r.Host.Evidence[1].Hint, r.Host.Evidence[3].Hint = detect.Yes, detect.Yes
+			r.Host.Evidence[1].Tables = []detect.Table{{Name: "mangle", Chains: []string{detect.HintChain, "mine"}}}
+		},
+		[]string{"warning chains-in-both, container -> ip6tables-nft-save -t mangle | " +
+			"sed -E '/^(:|-A )(KUBE-IPTABLES-HINT) /d; / -[jg] (KUBE-IPTABLES-HINT)$/d' | ip6tables-nft-restore"},
+	},
+	{
+		"a program that changed sides",
+		func(r *Report) {
+			rules(0, 2, "DOCKER", "mine", "$(reboot)")(r)
+			rules(2, 2, "DOCKER", "DOCKER-USER", "$(reboot)")(r)
+			r.saved = parseSaved(detect.IPv4, "*nat\n:PREROUTING ACCEPT [0:0]\n:DOCKER - [0:0]\n-A PREROUTING -j DOCKER\n")
+			r.user = 65534
+		},
+		[]string{"warning chains-in-both, node -> sed -E '/^(:|-A )(DOCKER) /d; / -[jg] (DOCKER)$/d' | iptables-nft-restore"},
+	},
+	{
+		"a program that changed sides, whose rules cannot be listed",
+		func(r *Report) {
+			rules(0, 2, "DOCKER")(r)
+			rules(2, 2, "DOCKER")(r)
+		},
+		[]string{"warning chains-in-both, node -> with care: in nft ipv4 nat, other rules may stay"},
+	},
+	{
+		"a program that changed sides, where nothing is certain",
+		func(r *Report) {
+			rules(0, 2, "DOCKER")(r)
+			rules(2, 2, "DOCKER")(r)
+			r.Host.Reason, r.Host.Conclusive = detect.RuleCount, false
+			r.Here.How, r.Variable = here.Variable, detect.Legacy
+		},
+		[]string{"warning rules-in-both, node -> rules too: 2 in nft ipv4 nat. They"},
+	},
+	{
+		"a program that changed sides, and the lock is held",
+		func(r *Report) {
+			nftHost(r)
+			rules(0, 2, "DOCKER")(r)
+			rules(2, 2, "DOCKER")(r)
+			r.saved = parseSaved(detect.IPv4, "*nat\n:DOCKER - [0:0]\n")
+			r.holder = "process 7 (sleep) holds it"
+		},
+		[]string{"warning chains-in-both, node -> or reboot:\niptables-legacy-save -t nat"},
+	},
+	{
+		"iptables and ip6tables differ",
+		func(r *Report) { r.Host.Evidence[1].Hint = detect.Yes },
+		[]string{"problem families-differ, node -> the host uses legacy for IPv4 and nft for IPv6"},
+	},
+	{
+		"a policy of the other backend",
+		func(r *Report) {
+			rules(0, 0)(r)
+			r.saved = parseSaved(detect.IPv4, "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\nCOMMIT\n")
+		},
+		[]string{"warning rules-in-both, container -> everything pass there, unless somebody wants these policies:\n" +
+			"iptables-nft -t filter -P FORWARD ACCEPT"},
+	},
+	{
+		"a policy of the other backend, for another user",
+		func(r *Report) {
+			r.saved = parseSaved(detect.IPv4, "*filter\n:FORWARD DROP [0:0]\n")
+			r.user = 65534
+		},
+		[]string{"warning rules-in-both, node -> policy DROP of FORWARD in nft ipv4 filter"},
+	},
+	{
+		"a policy of the other backend, and rules",
+		func(r *Report) {
+			rules(0, 2)(r)
+			r.saved = parseSaved(detect.IPv4, "*filter\n:FORWARD DROP [0:0]\n")
+		},
+		[]string{"warning rules-in-both, node -> 2 in nft ipv4 nat, policy DROP of FORWARD in nft ipv4 filter"},
+	},
+	{
+		"rules in the other backend",
+		rules(1, 3, "DOCKER-USER", "KUBE-SERVICES", "mine"),
+		[]string{"warning rules-in-both, node -> 3 in nft ipv6 nat, with chains DOCKER-*, KUBE-*"},
+	},
 	{"rules where they belong", rules(2, 3, "KUBE-SERVICES"), nil},
 	{
 		"hostPID",

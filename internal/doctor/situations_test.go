@@ -45,6 +45,13 @@ func unknown(r *Report) {
 	r.Here = here.Here{Backend: detect.NFT, Program: "/p/xtables-nft-multi", How: here.EachCall}
 }
 
+// nftHost turns the host into one that uses nft.
+func nftHost(r *Report) {
+	unknown(r)
+	r.Host.Reason, r.Host.Conclusive = detect.KubeletHint, true
+	r.Host.Evidence[0].Hint = detect.Yes
+}
+
 func unknownBecause(backend int, err error) func(*Report) {
 	return func(r *Report) {
 		unknown(r)

@@ -30,6 +30,8 @@ func TestMain(m *testing.M) { host.Main(m) }
 //	status N program [args...]   run it; it must end with status N
 //	says N file program [args]   the same, and print what the file says; -update writes the file
 //	leads [name...] file         the names, all six if none is given, must point to /usr/sbin/file
+//	cure code                    run the commands that doctor prints for a finding; it must be gone then
+//	passes A address B listening a connection from network namespace A to an address reaches B, which listens there
 //
 // /usr/sbin/iptables-wrapper is there, and under no name yet. "tables-nft" and the like are Debian's own.
 func TestScript(t *testing.T) {
@@ -64,6 +66,8 @@ func TestScript(t *testing.T) {
 					"status": status,
 					"leads":  leads,
 					"says":   says,
+					"cure":   cure,
+					"passes": passes,
 				},
 			})
 		})
@@ -123,12 +127,7 @@ func says(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	cmd := exec.Command(args[2], args[3:]...)
 	cmd.Dir = ts.Getenv("WORK")
-	cmd.Env = append(os.Environ(), "PATH="+ts.Getenv("PATH"))
-	for _, name := range []string{"IPTABLES_WRAPPER_MODE", "IPTABLES_WRAPPER_DEBUG"} {
-		if value := ts.Getenv(name); value != "" {
-			cmd.Env = append(cmd.Env, name+"="+value)
-		}
-	}
+	cmd.Env = environment(ts)
 	got, err := cmd.CombinedOutput()
 	status := 0
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

@@ -1,0 +1,157 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+)
+
+// saved is a table as iptables-save prints it.
+type saved struct {
+	family   detect.Family
+	name     string
+	policies []policy // of the built-in chains
+	rules    []savedRule
+}
+
+type policy struct{ chain, verdict string }
+
+type savedRule struct {
+	chain  string
+	target string // of -j or -g: a chain, a verdict or an extension; "" if there is none
+}
+
+// accept is the policy that lets a packet pass that no rule has decided about, and the target that does so at once.
+const accept = "ACCEPT"
+
+// saveOther lists the tables of the backend that the host does not use, where it has any.
+func (r *Report) saveOther(n layout.Names, dir string) {
+	other := otherMode(r.Host.Mode)
+	i := slices.IndexFunc(r.Programs, func(p Program) bool { return p.Mode == other && p.Error == "" })
+	if i < 0 {
+		return
+	}
+	commands := map[detect.Family]string{detect.IPv4: "iptables-save", detect.IPv6: "ip6tables-save"}
+	for _, family := range []detect.Family{detect.IPv4, detect.IPv6} {
+		if len(r.Host.Of(other, family).Tables) == 0 {
+			continue
+		}
+		program, err := n.Find(dir, other, commands[family])
+		if err != nil || !r.mayStart(n.Tree, program) {
+			continue
+		}
+		stdout, _, err := install.Output(program, commands[family])
+		if err == nil {
+			r.saved = append(r.saved, parseSaved(family, stdout)...)
+		}
+	}
+}
+
+// parseSaved reads what iptables-save prints:
+//
+//	*filter
+//	:FORWARD DROP [0:0]
+//	:DOCKER - [0:0]
+//	-A FORWARD -m comment --comment "two words" -j DOCKER
+//	COMMIT
+func parseSaved(family detect.Family, text string) (tables []saved) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		name, begins := strings.CutPrefix(line, "*")
+		if begins {
+			tables = append(tables, saved{family: family, name: name})
+		}
+		if len(tables) == 0 {
+			continue
+		}
+		t := &tables[len(tables)-1]
+		words := splitSaved(line)
+		switch {
+		case strings.HasPrefix(line, ":") && len(words) > 1 && words[1] != "-":
+			t.policies = append(t.policies, policy{strings.TrimPrefix(words[0], ":"), words[1]})
+		case strings.HasPrefix(line, "-A ") && len(words) > 1:
+			t.rules = append(t.rules, savedRule{words[1], targetOf(words)})
+		}
+	}
+	return tables
+}
+
+func targetOf(words []string) string {
+	for i, word := range words[:len(words)-1] {
+		if word == "-j" || word == "-g" {
+			return words[i+1]
+		}
+	}
+	return ""
+}
+
+// splitSaved splits a line at its spaces, except in double quotes, in which a backslash stands before what is meant
+// literally. A quoted word keeps its first quote, so that a comment is never taken for an option.
+func splitSaved(line string) (words []string) {
+	var word strings.Builder
+	quoted, escaped := false, false
+	for _, c := range []byte(line) {
+		switch {
+		case escaped:
+			escaped = false
+			word.WriteByte(c)
+		case quoted && c == '\\':
+			escaped = true
+		case c == '"':
+			if !quoted {
+				word.WriteByte(c)
+			}
+			quoted = !quoted
+		case c == ' ' && !quoted:
+			words = append(words, word.String())
+			word.Reset()
+		default:
+			word.WriteByte(c)
+		}
+	}
+	return append(words, word.String())
+}
+
+// find returns a table as it was saved, nil if it was not.
+func (r *Report) find(family detect.Family, name string) *saved {
+	for i := range r.saved {
+		if r.saved[i].family == family && r.saved[i].name == name {
+			return &r.saved[i]
+		}
+	}
+	return nil
+}
+
+// inChains returns the rules of some chains.
+func (t *saved) inChains(chains []string) (rules []savedRule) {
+	for _, rule := range t.rules {
+		if slices.Contains(chains, rule.chain) {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// isChain reports whether a target is a chain in which there are rules.
+func (t *saved) isChain(target string) bool {
+	return slices.ContainsFunc(t.rules, func(rule savedRule) bool { return rule.chain == target })
+}
+
+// reachable returns a chain and those that its rules lead to.
+func (t *saved) reachable(chain string) []string {
+	chains := []string{chain}
+	for i := 0; i < len(chains); i++ {
+		for _, rule := range t.inChains(chains[i : i+1]) {
+			if t.isChain(rule.target) && !slices.Contains(chains, rule.target) {
+				chains = append(chains, rule.target)
+			}
+		}
+	}
+	return chains
+}
