@@ -2,23 +2,28 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the table of docs/evidence/detectors.md: how other projects find the host's backend, each asked on the same hosts. Their
-# scripts are fetched from GitHub, by commit, and run in namespaces, which changes nothing on this machine. Run it as root, with
-# iptables of both backends, nftables, and the wrapper built by "make build":
+# Asks other projects' detectors, and this one, which backend a host uses, on many hosts, and prints the table of
+# docs/evidence/detectors.md. Their scripts are fetched from GitHub, by commit, and run in namespaces, which changes nothing on this
+# machine. Run it as root, with iptables of both backends, nftables, ipset, and the wrapper that "make build" makes:
 #
 #   test/detectors/compare.sh
 #
-#   SCRIPTS=DIR    a directory with REPOSITORY/COMMIT/FILE, as raw.githubusercontent.com has them, instead of that
-#   MIRROR=DIR     a directory with the git directories OWNER+NAME/repo, instead of that
-#   PROGRAMS=DIR   the detectors that are Go: v3, istio, tailscale, gluetun. The page says what each program does
-#   ONLY=PATTERN   hosts whose name matches
+# These variables change what it does:
+#
+#   MIRROR=DIR      git directories OWNER+NAME/repo, to read the scripts from instead of GitHub
+#   PROGRAMS=DIR    the detectors that are Go: v3, istio, tailscale, gluetun. The page says what each program does
+#   DETECTORS=ours  those to ask, separated by spaces
+#   ONLY=PATTERN    the hosts whose name matches
+#   WRITE=yes       puts the table into the page
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 cd "$here/../.."
 
 wrapper=${IPTABLES_WRAPPER:-$PWD/bin/iptables-wrapper}
-[ -x "$wrapper" ] || { echo "$wrapper is missing: make build" >&2; exit 1; }
-((EUID == 0)) || { echo "run it as root: it makes namespaces" >&2; exit 1; }
+fail() { echo "compare: $*" >&2; exit 1; }
+[ -x "$wrapper" ] || fail "$wrapper is missing: make build"
+((EUID == 0)) || fail "run it as root: it makes namespaces"
+read -ra detectors <<<"${DETECTORS:-ours v2 v3 dind kind klipper-lb istio tailscale k3s-root fail2ban gluetun}"
 
 scratch=$(mktemp -d)
 trap 'rm -r "$scratch"' EXIT
@@ -31,22 +36,20 @@ cp -r test/nodes/*/ "$scratch" 2>/dev/null || true
 fetch() {
 	if [ -n "${MIRROR:-}" ]; then
 		git -C "$MIRROR/${1/\//+}/repo" show "$2:$3"
-	elif [ -n "${SCRIPTS:-}" ]; then
-		cat "$SCRIPTS/$1/$2/$3"
 	else
 		curl --fail --silent --show-error --location "https://raw.githubusercontent.com/$1/$2/$3"
 	fi
 }
 
-detectors=(ours)
-while read -r name repository commit file; do
-	case $name in '#'*) continue ;; esac
-	fetch "$repository" "$commit" "$file" >"$scratch/programs/$name"
-	detectors+=("$name")
-done <"$here/sources"
-for name in v3 istio tailscale gluetun; do
-	[ ! -x "${PROGRAMS:-/nonexistent}/$name" ] || cp "$PROGRAMS/$name" "$scratch/programs/$name"
-	detectors+=("$name")
+for detector in "${detectors[@]}"; do
+	if [ -x "${PROGRAMS:-/nonexistent}/$detector" ]; then
+		cp "$PROGRAMS/$detector" "$scratch/programs/"
+	fi
+	while read -r name repository commit file; do
+		if [ "$name" = "$detector" ]; then
+			fetch "$repository" "$commit" "$file" >"$scratch/programs/$name"
+		fi
+	done <"$here/sources"
 done
 
 # ask DETECTOR SETUP: what it answers on a host that the commands of SETUP have made.
@@ -55,7 +58,7 @@ ask() {
 		echo '–'
 		return
 	fi
-	timeout 60 unshare --net --mount --ipc --pid --fork --mount-proc "$here/decide.sh" "$scratch" "$1" "$2" 2>>"$scratch/errors" || echo fails
+	timeout 60 unshare --net --mount --ipc --pid --fork --mount-proc "$here/decide.sh" "$scratch" "$1" "$2" || echo fails
 }
 
 # row NAME RIGHT SETUP: adds a host to the table. RIGHT is nft, legacy, or "either" where no rules show it.
@@ -81,8 +84,14 @@ row() {
 
 . "$here/hosts.sh"
 
-if [ -n "${KEEP_ERRORS:-}" ]; then cp "$scratch/errors" "$KEEP_ERRORS"; fi
 title=${detectors[*]}
-printf '| host | right | %s |\n' "${title// / | }"
-printf '| --- | ---%s |\n' "$(printf ' | ---%.0s' "${detectors[@]}")"
-sort -s -k 1,1n "$scratch/rows" | cut -f 2-
+{
+	printf '| host | right | %s |\n' "${title// / | }"
+	printf '| --- | ---%s |\n' "$(printf ' | ---%.0s' "${detectors[@]}")"
+	sort -s -k 1,1n "$scratch/rows" | cut -f 2-
+} | tee "$scratch/table"
+if [ "${WRITE:-}" = yes ]; then
+	page=docs/evidence/detectors.md
+	sed -i -e '/^<!-- table -->$/,/^<!-- end of table -->$/{//!d}' -e "/^<!-- table -->\$/r $scratch/table" "$page"
+	sed -i -e 's/^<!-- table -->$/&\n/' -e 's/^<!-- end of table -->$/\n&/' "$page"
+fi

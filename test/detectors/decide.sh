@@ -20,7 +20,7 @@ for dir in /dev/shm /run /usr/local/sbin /usr/local/bin; do
 done
 
 load() { "iptables-$1-restore" <"$2"; }
-bans() { (echo '*filter'; seq -f '-A INPUT -s 198.51.%g.1 -j REJECT' 1 "$(($2 > 250 ? 250 : $2))"; echo COMMIT) | "iptables-$1-restore" --noflush; }
+bans() { (echo '*filter'; seq -f '-A INPUT -p tcp --dport %g -j REJECT' 1 "$2"; echo COMMIT) | "iptables-$1-restore" --noflush; }
 vpn() { "iptables-$1" -t nat -A POSTROUTING -s 10.8.0.0/24 -j MASQUERADE; }
 (eval "$setup") >/dev/null 2>&1
 
