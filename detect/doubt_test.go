@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A count that only somebody's guess makes doubtful is worth remembering, close as it is. One that is a guess anyhow is so only where
-// it is clear.
+// A count that only somebody's guess makes doubtful is worth remembering, close as it is. One that is a guess anyhow
+// is so only where it is clear.
 func TestDoubt(t *testing.T) {
 	evidence := unasked()
 	for i, n := range []int{5, 0, 3, 0} {

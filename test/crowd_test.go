@@ -14,8 +14,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// crowd makes as many links as it is told, as a user without capabilities, under the names that memories of earlier lives of this
-// container would have. Each says that a count was certain, so none of them ends the search for one that says otherwise.
+// crowd makes as many links as it is told, as a user without capabilities, under the names that memories of earlier
+// lives of this container would have. Each says that a count was certain, so none of them ends the search for one
+// that says otherwise.
 const crowd = `
 	netns=$(stat -L -c %i /proc/self/ns/net)
 	boot=$(cut -c -8 /proc/sys/kernel/random/boot_id)
@@ -26,8 +27,8 @@ const crowd = `
 			symlink "nft rule-count certain $life x", "/dev/shm/iptables-wrapper.1000.$life" or die "$life: $!";
 		}' "$0" $netns $boot`
 
-// Whoever fills the shared /dev/shm with links makes a wrapped call neither larger, so that it would be killed in a small container,
-// nor wrong. But somebody may have guessed, so a count of rules is not certain any more.
+// Whoever fills the shared /dev/shm with links makes a wrapped call neither larger, so that it would be killed in a
+// small container, nor wrong. But somebody may have guessed, so a count of rules is not certain any more.
 func TestCrowd(t *testing.T) {
 	if !host.Contain(t) {
 		return

@@ -24,9 +24,10 @@ type Container struct {
 	Life Life
 }
 
-// Own reports whether the answers found here are about the container as a whole: process 1 is known to share our root and
-// our network namespace, and it is known which life this is. Otherwise there may be a memory that cannot be read, and what was
-// counted may be what its guess wrote. A CNI plugin that runs iptables in a pod's namespace is not such a place.
+// Own reports whether the answers found here are about the container as a whole: process 1 is known to share our root
+// and our network namespace, and it is known which life this is. Otherwise there may be a memory that cannot be read,
+// and what was counted may be what its guess wrote. A CNI plugin that runs iptables in a pod's namespace is not such
+// a place.
 func (c Container) Own() bool {
 	return c.OwnNetns == detect.Yes && c.OwnRoot == detect.Yes && c.Life.Known()
 }
@@ -57,8 +58,8 @@ func same(st unix.Stat_t, path string) detect.Answer {
 	}
 }
 
-// lifeIn tells lives of containers apart. Where the boot ID is masked, the start time has to do; where it cannot be read for another
-// reason, the next call may read it.
+// lifeIn tells lives of containers apart. Where the boot ID is masked, the start time has to do; where it cannot be
+// read for another reason, the next call may read it.
 func lifeIn(netns uint64) Life {
 	_, start := stateAndStart("1")
 	var buf [bootLength]byte

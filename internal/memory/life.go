@@ -5,8 +5,8 @@ package memory
 
 import "strings"
 
-// Life is one life of a container in one network namespace. Two containers that share the namespace and were started within one
-// clock tick look like one. The zero Life stands for one that is not known.
+// Life is one life of a container in one network namespace. Two containers that share the namespace and were started
+// within one clock tick look like one. The zero Life stands for one that is not known.
 type Life struct {
 	Netns string // the inode of the network namespace
 	Start string // of process 1, in clock ticks since boot

@@ -48,8 +48,8 @@ type content struct {
 	maker process // who made the guess; zero if it does not say
 }
 
-// parse reads a memory's target. What follows the backend and cannot be read makes it a guess: the form of former versions, for
-// example, is the backend alone. A memory of another life is none.
+// parse reads a memory's target. What follows the backend and cannot be read makes it a guess: the form of former
+// versions, for example, is the backend alone. A memory of another life is none.
 //
 //	nft rule-count certain 4026531840.4711.0badcafe nft has 15 rules and legacy has no rules
 //	nft default guess:4712.98765 4026531840.4711.0badcafe no evidence was found, and nft is the default
@@ -85,7 +85,8 @@ func printable(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-// target returns what the link of an answer contains. The state is that of a guess. What somebody selected holds whoever made it.
+// target returns what the link of an answer contains. The state is that of a guess. What somebody selected holds
+// whoever made it.
 func (m Memory) target(r detect.Memory, state string) string {
 	switch {
 	case r.Conclusive:

@@ -47,8 +47,8 @@ func TestInTheWay(t *testing.T) {
 	}
 }
 
-// A guess by anybody in this network namespace is seen, in whatever life of a container and wherever it is, if it belongs to the user
-// in its name; one in another namespace is none.
+// A guess by anybody in this network namespace is seen, in whatever life of a container and wherever it is, if it
+// belongs to the user in its name; one in another namespace is none.
 func TestGuessed(t *testing.T) {
 	needRoot(t)
 	for name, want := range map[string]bool{
@@ -76,7 +76,8 @@ func TestGuessed(t *testing.T) {
 	}
 }
 
-// Where /dev is the container's own, root of another container of the pod decides nothing by what it puts in the shared /dev/shm.
+// Where /dev is the container's own, root of another container of the pod decides nothing by what it puts in the
+// shared /dev/shm.
 func TestAnotherContainer(t *testing.T) {
 	needRoot(t)
 	for _, own := range []string{"", "legacy rule-count certain " + life} {
@@ -96,8 +97,8 @@ func TestAnotherContainer(t *testing.T) {
 	}
 }
 
-// A guess holds while its maker is at work, which may not have written yet, and not while another process has its ID. One's own mark
-// gives way to a memory.
+// A guess holds while its maker is at work, which may not have written yet, and not while another process has its ID.
+// One's own mark gives way to a memory.
 func TestMaker(t *testing.T) {
 	f := newFake(t)
 	cmd := exec.Command("sleep", "1h")

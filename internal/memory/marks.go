@@ -13,17 +13,19 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// A mark is a link of anybody, in this network namespace and boot, that is no certain answer: rules of its backend may be of that
-// making. Whether its owner could have written any cannot be known: a process may have had CAP_NET_ADMIN whoever it ran as.
+// A mark is a link of anybody, in this network namespace and boot, that is no certain answer: rules of its backend
+// may be of that making. Whether its owner could have written any cannot be known: a process may have had
+// CAP_NET_ADMIN whoever it ran as.
 
-// Everybody can put links into a shared directory, so only so many entries are read. There are fewer in any container that is not
-// under attack.
+// Everybody can put links into a shared directory, so only so many entries are read. There are fewer in any container
+// that is not under attack.
 const (
 	mostEntries   = 4096
 	mostForgotten = 1 << 20 // by Forget, which somebody waits for
 )
 
-// Answer answers a query about the host. Whether anybody guessed matters only to a certain count, so that is looked up only then.
+// Answer answers a query about the host. Whether anybody guessed matters only to a certain count, so that is looked
+// up only then.
 func (m Memory) Answer(q detect.Query) detect.Result {
 	r := q.Run()
 	if r.Reason != detect.RuleCount || !r.Conclusive {
@@ -32,9 +34,9 @@ func (m Memory) Answer(q detect.Query) detect.Result {
 	return r.Doubt(m.Guessed(r.Mode))
 }
 
-// Guessed returns where it shows that anybody in this network namespace, in this life of a container or an earlier one, chose a
-// backend without certain evidence, "" if it does not: the rules of that backend may be of that making. "" stands for any backend.
-// Where more is in a directory than is read, somebody may have done so.
+// Guessed returns where it shows that anybody in this network namespace, in this life of a container or an earlier
+// one, chose a backend without certain evidence, "" if it does not: the rules of that backend may be of that making.
+// "" stands for any backend. Where more is in a directory than is read, somebody may have done so.
 func (m Memory) Guessed(mode detect.Mode) (where string) {
 	for _, dir := range Dirs(0) {
 		err := m.eachMark(dir, mostEntries, func(mark found) bool {

@@ -62,7 +62,8 @@ func TestForgetCrowd(t *testing.T) {
 	}
 }
 
-// Of a directory that cannot be listed, it is not known whether somebody guessed; in one that does not exist, nobody did.
+// Of a directory that cannot be listed, it is not known whether somebody guessed; in one that does not exist, nobody
+// did.
 func TestUnlisted(t *testing.T) {
 	f := newFake(t)
 	f.check(os.RemoveAll(f.real("/run")))

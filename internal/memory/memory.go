@@ -3,12 +3,13 @@
 
 // Package memory knows the container, and what it remembers of its backend.
 //
-// The memory is a symlink, which is made by one atomic system call, so concurrent first calls agree by reading what won:
+// The memory is a symlink, which is made by one atomic system call, so concurrent first calls agree by reading what
+// won:
 //
 //	/dev/iptables-wrapper.0.4026531840.4711.0badcafe -> nft rule-count certain 4026531840.4711.0badcafe nft has 15 rules and legacy has no rules
 //
-// Its name has the user, the network namespace, and the container's life. Its target begins with the backend, followed by the
-// reason, how certain that was, the life again, and what decided. docs/on-disk.md promises that form.
+// Its name has the user, the network namespace, and the container's life. Its target begins with the backend,
+// followed by the reason, how certain that was, the life again, and what decided. docs/on-disk.md promises that form.
 package memory
 
 import (
@@ -36,7 +37,8 @@ type Memory struct {
 // ErrRoots means that root's memory says something else, which outranks another user's.
 var ErrRoots = errors.New("root's memory of this container says otherwise")
 
-// Read reads the memory of a container. There is none where the container is not known, or for a process that runs set-user-ID.
+// Read reads the memory of a container. There is none where the container is not known, or for a process that runs
+// set-user-ID.
 func Read(t tree.Tree, p self.Process, c Container) Memory {
 	m := Memory{tree: t, uid: p.UID}
 	if !c.Life.Known() || !p.Trusted() {
@@ -65,7 +67,8 @@ func (m Memory) Own() string { return m.mine.path }
 // overflow is what files of unmapped users seem to belong to, unless somebody changed /proc/sys/kernel/overflowuid.
 const overflow = 65534
 
-// Refresh reads the memory again. It finds what can be believed: first what kubelet's chains said, then root's, then one's own.
+// Refresh reads the memory again. It finds what can be believed: first what kubelet's chains said, then root's, then
+// one's own.
 func (m *Memory) Refresh() {
 	m.best, m.mine = found{}, found{}
 	if !m.life.Known() {
@@ -114,7 +117,8 @@ func (m *Memory) believed(links []found) found {
 
 func byKubelet(r detect.Memory) bool { return r.Conclusive && r.Reason.Kubelet() }
 
-// Make remembers an answer, unless something is remembered already. Mode then returns what holds. The state is that of a guess.
+// Make remembers an answer, unless something is remembered already. Mode then returns what holds. The state is that
+// of a guess.
 func (m *Memory) Make(r detect.Memory, state string) error {
 	if m.Mode() != "" {
 		return nil
@@ -146,8 +150,8 @@ func (m *Memory) create(r detect.Memory, state string) error {
 	return err
 }
 
-// takeOver puts a link in place of what binds nobody: a mark of this user, or what another user has put under this user's name. In
-// a sticky directory only root can do the latter. It fails with EEXIST if what is there stays.
+// takeOver puts a link in place of what binds nobody: a mark of this user, or what another user has put under this
+// user's name. In a sticky directory only root can do the latter. It fails with EEXIST if what is there stays.
 func (m *Memory) takeOver(path, target, state string) error {
 	if m.mine.path == path && m.mine.state == Unbound && state != Unbound {
 		return m.tree.ReplaceUnlocked(path, target)
@@ -192,8 +196,8 @@ func (m *Memory) write(r detect.Memory) error {
 	return err
 }
 
-// Renew replaces a memory that was found not to hold: a guess after which nothing was written. One that was made since is left
-// alone, as far as two system calls can tell.
+// Renew replaces a memory that was found not to hold: a guess after which nothing was written. One that was made
+// since is left alone, as far as two system calls can tell.
 func (m *Memory) Renew() {
 	m.void = m.best.id
 	if m.best.path == m.mine.path && m.best.path != "" {
@@ -205,8 +209,8 @@ func (m *Memory) Renew() {
 	m.Refresh()
 }
 
-// Forget removes the memory, and what shows that others have guessed, as far as this user may. It fails if something is left that is
-// believed, such as root's.
+// Forget removes the memory, and what shows that others have guessed, as far as this user may. It fails if something
+// is left that is believed, such as root's.
 func (m *Memory) Forget() error {
 	m.forgetMarks()
 	for m.mine.path != "" {

@@ -193,8 +193,8 @@ func TestWhoBelievesWhat(t *testing.T) {
 	}
 }
 
-// A link under the user's name that belongs to somebody else is passed over, and so is a directory in which anybody could have put
-// it.
+// A link under the user's name that belongs to somebody else is passed over, and so is a directory in which anybody
+// could have put it.
 func TestPlaces(t *testing.T) {
 	needRoot(t)
 	f := newFake(t)
@@ -218,7 +218,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Root's memory is in the container's own /dev, never in the host's, in which ptmx is a device. Other users have no business there.
+// Root's memory is in the container's own /dev, never in the host's, in which ptmx is a device. Other users have no
+// business there.
 func TestDev(t *testing.T) {
 	needRoot(t)
 	answer := detect.Memory{Mode: detect.NFT, Reason: detect.Default}

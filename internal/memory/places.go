@@ -12,8 +12,8 @@ import (
 
 const dev = "/dev"
 
-// Dirs returns the directories in which a user's memory can be, in this order: /dev is for root's alone, see usable, and the others
-// are usually writable where the container's root is not.
+// Dirs returns the directories in which a user's memory can be, in this order: /dev is for root's alone, see usable,
+// and the others are usually writable where the container's root is not.
 func Dirs(uid int) []string {
 	dirs := []string{dev, "/dev/shm", "/run"}
 	if uid != 0 {
@@ -25,8 +25,8 @@ func Dirs(uid int) []string {
 // othersWrite are the permissions of group and others to write.
 const othersWrite = 0o022
 
-// usable says why a user's memory in a directory is neither believed nor made. In one that others can write and that is not sticky,
-// anybody can put theirs in its place.
+// usable says why a user's memory in a directory is neither believed nor made. In one that others can write and that
+// is not sticky, anybody can put theirs in its place.
 func (m *Memory) usable(dir string, uid int) error {
 	st, err := m.tree.Stat(dir)
 	switch {
@@ -44,14 +44,14 @@ func (m *Memory) usable(dir string, uid int) error {
 	return nil
 }
 
-// ownDev reports whether /dev is the container's own: container runtimes mount a tmpfs there, whose ptmx is a symlink. In the
-// host's, ptmx is a device.
+// ownDev reports whether /dev is the container's own: container runtimes mount a tmpfs there, whose ptmx is a
+// symlink. In the host's, ptmx is a device.
 func (m *Memory) ownDev(st unix.Stat_t) bool {
 	return st.Mode&othersWrite == 0 && m.tree.IsLink(dev+"/ptmx")
 }
 
-// devTakesRoots reports whether root's memory is in /dev and nowhere else: what is in the other directories may be what root of
-// another container of the pod has put there.
+// devTakesRoots reports whether root's memory is in /dev and nowhere else: what is in the other directories may be
+// what root of another container of the pod has put there.
 func (m *Memory) devTakesRoots() bool {
 	return m.usable(dev, 0) == nil && !m.tree.ReadOnly(dev)
 }

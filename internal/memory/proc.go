@@ -23,7 +23,8 @@ func readProc(path string, buf []byte) ([]byte, error) {
 	return buf[:max(n, 0)], err
 }
 
-// process is a process as long as the machine runs. Its ID alone may be another process' by now, and somebody may have made it so.
+// process is a process as long as the machine runs. Its ID alone may be another process' by now, and somebody may
+// have made it so.
 type process struct {
 	pid   int
 	start string // field 22 of /proc/PID/stat, in clock ticks since boot
@@ -41,7 +42,8 @@ func thisProcess() process {
 // String returns "4711.98765".
 func (p process) String() string { return strconv.Itoa(p.pid) + "." + p.start }
 
-// parseProcess is the reverse. The zero process stands for what cannot be read, such as a process ID without a start time.
+// parseProcess is the reverse. The zero process stands for what cannot be read, such as a process ID without a start
+// time.
 func parseProcess(text string) process {
 	id, start, _ := strings.Cut(text, ".")
 	pid, err := strconv.Atoi(id)
@@ -51,8 +53,8 @@ func parseProcess(text string) process {
 	return process{pid, start}
 }
 
-// atWork reports whether the process is known to run, and is not the calling one: what that was before execve(2) has ended. One that
-// has ended and that nobody has waited for is a zombie.
+// atWork reports whether the process is known to run, and is not the calling one: what that was before execve(2) has
+// ended. One that has ended and that nobody has waited for is a zombie.
 func (p process) atWork() bool {
 	if p.pid == 0 || p.pid == os.Getpid() {
 		return false
@@ -81,8 +83,9 @@ func parseStat(stat []byte) (state, start string) {
 	return string(fields[0]), string(fields[last-first])
 }
 
-// MapsAll reports whether the user namespace maps every user to itself, as the first one does. Elsewhere, what belongs to nobody
-// seems to belong to the overflow user. See user_namespaces(7): a line has the first ID inside, the first outside, and how many.
+// MapsAll reports whether the user namespace maps every user to itself, as the first one does. Elsewhere, what
+// belongs to nobody seems to belong to the overflow user. See user_namespaces(7): a line has the first ID inside, the
+// first outside, and how many.
 func MapsAll() bool {
 	var buf [64]byte
 	ids, _ := readProc("/proc/self/uid_map", buf[:])

@@ -17,8 +17,8 @@ import (
 
 func anything(unix.Stat_t) bool { return true }
 
-// Whatever stands in the way goes, in this process' own tree and in another one. A directory that is not empty is left under another
-// name.
+// Whatever stands in the way goes, in this process' own tree and in another one. A directory that is not empty is
+// left under another name.
 func TestDisplace(t *testing.T) {
 	for doc, put := range map[string]func(path string) error{
 		"a link":               func(path string) error { return os.Symlink("x", path) },
