@@ -13,7 +13,10 @@ import (
 func TestDoubt(t *testing.T) {
 	evidence := unasked()
 	for i, n := range []int{5, 0, 3, 0} {
-		evidence[i] = Evidence{Backend: evidence[i].Backend, Family: evidence[i].Family, Hint: No, Canary: No, Rules: exactly(n)}
+		e := &evidence[i]
+		e.Hint = No
+		e.Canary = No
+		e.Rules = exactly(n)
 	}
 	count := Query{}.result(evidence)
 	if !count.Conclusive || count.Doubt("").Doubted() || !count.Doubt("").Conclusive {

@@ -16,8 +16,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// Client returns the iptables that the container's process starts: the first in the PATH of process 1, if that is known to be
-// of this container, or else in our own. It is "" if there is none.
+// Client returns the iptables that the container's process starts: the first in the PATH of process 1, if that is
+// known to be of this container, or else in our own. It is "" if there is none.
 func Client(n layout.Names) string {
 	path := os.Getenv("PATH")
 	if n.Container.OwnRoot == detect.Yes {
@@ -54,8 +54,8 @@ func firstIn(t tree.Tree, path string) string {
 	return ""
 }
 
-// Dir is the directory of the client. Where there is none, or it goes through the commands in the wrapper's own directory,
-// it is that one.
+// Dir is the directory of the client. Where there is none, or it goes through the commands in the wrapper's own
+// directory, it is that one.
 func Dir(n layout.Names) (string, error) {
 	own, err := n.Dir()
 	client := Client(n)

@@ -49,8 +49,8 @@ func (h Here) String() string {
 	return text + ")"
 }
 
-// Look returns what iptables in the directory runs, and what the host is known to use, whatever the variable says. asked is what
-// Ask has answered to the query.
+// Look returns what iptables in the directory runs, and what the host is known to use, whatever the variable says.
+// asked is what Ask has answered to the query.
 func Look(n layout.Names, dir string, q detect.Query, asked detect.Result) (h Here, host detect.Result) {
 	h = runs(n.Look(dir)[0], q.Override, asked)
 	if h.decides() {
@@ -92,8 +92,8 @@ func (h Here) decides() bool {
 	return h.How == Variable || h.How == Remembered || h.How == EachCall
 }
 
-// hostUses returns what the host is known to use, whatever the variable says. A call with the variable ignores the memory, so that
-// says nothing either.
+// hostUses returns what the host is known to use, whatever the variable says. A call with the variable ignores the
+// memory, so that says nothing either.
 func hostUses(n layout.Names, dir string, q detect.Query, asked detect.Result, how string) detect.Result {
 	q.Override = ""
 	count := n.Memory().Answer
@@ -107,9 +107,9 @@ func hostUses(n layout.Names, dir string, q detect.Query, asked detect.Result, h
 	return recounted(asked, count)
 }
 
-// recounted holds what the container remembers against what the host has now. What kubelet's chains said stays: a client may have
-// flushed them, and then leftovers of another backend are all that there is. The rules of a guess are on its own side. So only what
-// is certain, and against what is remembered, proves anything.
+// recounted holds what the container remembers against what the host has now. What kubelet's chains said stays: a
+// client may have flushed them, and then leftovers of another backend are all that there is. The rules of a guess are
+// on its own side. So only what is certain, and against what is remembered, proves anything.
 func recounted(asked detect.Result, count func(detect.Query) detect.Result) detect.Result {
 	if asked.Reason != detect.Remembered || asked.Conclusive && asked.Remembered.Reason.Kubelet() {
 		return asked
@@ -123,7 +123,8 @@ func recounted(asked detect.Result, count func(detect.Query) detect.Result) dete
 	return now
 }
 
-// Ask answers the query about the host, as a call of iptables in the directory would: with what the container remembers.
+// Ask answers the query about the host, as a call of iptables in the directory would: with what the container
+// remembers.
 func Ask(n layout.Names, dir string, q detect.Query) detect.Result {
 	_, _, q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables")
 	m := n.Memory()
@@ -133,8 +134,8 @@ func Ask(n layout.Names, dir string, q detect.Query) detect.Result {
 	return m.Answer(q)
 }
 
-// obeyed is what the container remembers, as a call of iptables in the directory would follow it: nothing if the backend's program
-// is missing there. Where the switch has moved, it says more than a memory that contradicts it.
+// obeyed is what the container remembers, as a call of iptables in the directory would follow it: nothing if the
+// backend's program is missing there. Where the switch has moved, it says more than a memory that contradicts it.
 func obeyed(n layout.Names, dir string, remembered detect.Memory) detect.Memory {
 	_, err := n.Find(dir, remembered.Mode, "iptables")
 	command := n.Look(dir)[0]

@@ -19,7 +19,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// scene is a container with both backends and a wrapper behind all six commands, in another root, on a host without anything.
+// scene is a container with both backends and a wrapper behind all six commands, in another root, on a host without
+// anything.
 type scene struct {
 	*testing.T
 	root string
@@ -103,7 +104,8 @@ func TestRuns(t *testing.T) {
 	}{
 		{"nothing there", layout.Status{Error: "gone"}, detect.NFT, remembered, Here{How: Missing, Error: "gone"}},
 		{
-			"the switch has moved", layout.Status{ResolvesTo: nftProgram, Mode: detect.NFT, Switched: true}, detect.Legacy, remembered,
+			"the switch has moved", layout.Status{ResolvesTo: nftProgram, Mode: detect.NFT, Switched: true},
+			detect.Legacy, remembered,
 			Here{Backend: detect.NFT, Program: nftProgram, How: Switch},
 		},
 		{
@@ -116,7 +118,10 @@ func TestRuns(t *testing.T) {
 			Here{Program: other, How: NotWrapped},
 		},
 		{"the variable", wrapped, detect.Legacy, byCount, Here{Backend: detect.Legacy, Program: "w", How: Variable}},
-		{"the variable and the memory", wrapped, detect.NFT, remembered, Here{Backend: detect.NFT, Program: "w", How: Variable}},
+		{
+			"the variable and the memory", wrapped, detect.NFT, remembered,
+			Here{Backend: detect.NFT, Program: "w", How: Variable},
+		},
 		{"the memory", wrapped, "", remembered, Here{Backend: detect.Legacy, Program: "w", How: Remembered}},
 		{"a count", wrapped, "", byCount, Here{Backend: detect.NFT, Program: "w", How: EachCall}},
 	} {
@@ -164,7 +169,10 @@ func TestRecounted(t *testing.T) {
 		{"what somebody selected", remembers(detect.Override, false), against, true, detect.Legacy},
 		{"what kubelet said", remembers(detect.KubeletHint, true), against, false, detect.NFT},
 		{"what kubelet's chains left unclear", remembers(detect.KubeletCanary, false), against, true, detect.Legacy},
-		{"a count that is not certain", remembers(detect.RuleCount, true), detect.Result{Mode: detect.Legacy}, true, detect.NFT},
+		{
+			"a count that is not certain", remembers(detect.RuleCount, true),
+			detect.Result{Mode: detect.Legacy}, true, detect.NFT,
+		},
 		{"the same", remembers(detect.RuleCount, false), detect.Result{Mode: detect.NFT, Conclusive: true}, true, detect.NFT},
 		{"nothing is remembered", detect.Result{Mode: detect.NFT, Reason: detect.Default}, against, false, detect.NFT},
 	} {

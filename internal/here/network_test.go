@@ -26,8 +26,8 @@ func TestInterfaces(t *testing.T) {
 	}{
 		{"nothing", "", []string{"lo"}, true},
 		{"eth0, the other end here", "ip link add eth0 type veth peer name p", []string{"eth0", "lo", "p"}, false},
-		{"eth0, the other end elsewhere", "ip link add eth0 type veth peer name p netns ELSEWHERE", []string{"eth0", "lo"}, true},
-		{"a node's, and a pod's other end", "ip link add ens3 type veth peer name p netns ELSEWHERE", []string{"ens3", "lo"}, false},
+		{"eth0, the other end elsewhere", "ip link add eth0 type veth peer netns ELSEWHERE", []string{"eth0", "lo"}, true},
+		{"a node's, and a pod's other end", "ip link add ens3 type veth peer netns ELSEWHERE", []string{"ens3", "lo"}, false},
 		{"a bridge called eth0", "ip link add eth0 type bridge", []string{"eth0", "lo"}, false},
 	} {
 		host.Netns(t)

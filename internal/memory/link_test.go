@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,25 +50,42 @@ func TestInTheWay(t *testing.T) {
 // belongs to the user in its name; one in another namespace is none.
 func TestGuessed(t *testing.T) {
 	needRoot(t)
-	for name, want := range map[string]bool{
-		"shm/iptables-wrapper.1000." + life: true, "shm/iptables-wrapper.1000.7.99.0badcafe": true, "iptables-wrapper.0." + life: true,
-		"shm/iptables-wrapper.1000.8.4711.0badcafe": false, "shm/iptables-wrapper.1000.7.4711.other": false, "shm/iptables-wrapper": false, "shm/7." + life: false,
-	} {
-		for target, guess := range map[string]bool{
-			"nft": true, "nft default blind L": true, "nft default unbound L": true, "legacy": false, "nft rule-count certain L": false,
-		} {
+	const earlier = "7.99.0badcafe"
+	names := map[string]struct {
+		life string
+		seen bool
+	}{
+		"shm/iptables-wrapper.1000." + life:         {life, true},
+		"shm/iptables-wrapper.1000." + earlier:      {earlier, true},
+		"iptables-wrapper.0." + life:                {life, true},
+		"shm/iptables-wrapper.1000.8.4711.0badcafe": {"8.4711.0badcafe", false},
+		"shm/iptables-wrapper.1000.7.4711.0ddba11":  {"7.4711.0ddba11", false},
+		"shm/iptables-wrapper":                      {life, false},
+		"shm/7." + life:                             {life, false},
+	}
+	targets := map[string]bool{
+		"nft":                         true,
+		"nft default blind LIFE":      true,
+		"nft default unbound LIFE":    true,
+		"legacy":                      false,
+		"nft rule-count certain LIFE": false,
+	}
+	for name, in := range names {
+		for target, guess := range targets {
 			f := newFake(t)
 			path := f.real("/dev/" + name)
-			f.check(os.Symlink(strings.Replace(target, "L", strings.TrimPrefix(strings.TrimPrefix(filepath.Base(name), self.WrapperName+".1000."), self.WrapperName+".0."), 1), path))
+			f.check(os.Symlink(strings.Replace(target, "LIFE", in.life, 1), path))
 			if strings.Contains(name, ".1000.") {
 				f.check(os.Lchown(path, 1000, 0))
 			}
 			m := f.read()
-			if got := m.Guessed(detect.NFT); (got != "") != (want && guess) {
+			got := m.Guessed(detect.NFT)
+			if (got != "") != (in.seen && guess) {
 				t.Errorf("%s -> %s: got %q", name, target, got)
 			}
 			f.check(os.Lchown(path, 1001, 0))
-			if got := m.Guessed(""); got != "" {
+			got = m.Guessed("")
+			if got != "" {
 				t.Errorf("%s -> %s, another user's: got %q", name, target, got)
 			}
 		}
@@ -91,7 +107,8 @@ func TestAnotherContainer(t *testing.T) {
 		if want, _, _ := strings.Cut(own, " "); string(m.Mode()) != want {
 			t.Errorf("%q: got %q at %q", own, m.Mode(), m.Path())
 		}
-		if err := m.Set(detect.Memory{Mode: detect.Legacy, Reason: detect.Override}); err != nil || !strings.HasPrefix(m.Path(), "/dev/"+self.WrapperName) {
+		err := m.Set(detect.Memory{Mode: detect.Legacy, Reason: detect.Override})
+		if err != nil || !strings.HasPrefix(m.Path(), "/dev/"+self.WrapperName) {
 			t.Errorf("%q: made at %q, %v", own, m.Path(), err)
 		}
 	}
@@ -139,7 +156,8 @@ func TestMaker(t *testing.T) {
 	if m.Mode() != "" || m.Guessed(detect.NFT) == "" {
 		t.Errorf("a mark: got %q, %q", m.Mode(), m.Guessed(detect.NFT))
 	}
-	if err := m.Make(detect.Memory{Mode: detect.Legacy, Reason: detect.Default}, Guess); err != nil || m.Mode() != detect.Legacy {
+	err := m.Make(detect.Memory{Mode: detect.Legacy, Reason: detect.Default}, Guess)
+	if err != nil || m.Mode() != detect.Legacy {
 		t.Errorf("after a mark: got %q, %v", m.Mode(), err)
 	}
 	if err := m.Forget(); err != nil || m.Guessed("") != "" {
@@ -196,7 +214,56 @@ func TestSetUnread(t *testing.T) {
 		return nil
 	}
 	m := f.read()
-	if err := m.Set(detect.Memory{Mode: detect.NFT, Reason: detect.KubeletHint, Conclusive: true}); err == nil || m.Own() != "" {
+	err := m.Set(detect.Memory{Mode: detect.NFT, Reason: detect.KubeletHint, Conclusive: true})
+	if err == nil || m.Own() != "" {
 		t.Errorf("got %v, %q", err, m.Own())
+	}
+}
+
+// What is remembered changes with its reason and its certainty, also where the backend stays the same; otherwise
+// nothing is written.
+func TestSet(t *testing.T) {
+	before := detect.Memory{Mode: detect.NFT, Reason: detect.RuleCount, Because: "before"}
+	for doc, change := range map[string]func(r *detect.Memory){
+		"the backend":   func(r *detect.Memory) { r.Mode = detect.Legacy },
+		"the reason":    func(r *detect.Memory) { r.Reason = detect.Override },
+		"the certainty": func(r *detect.Memory) { r.Conclusive = true },
+		"":              func(r *detect.Memory) { r.Because = "in other words" },
+	} {
+		f := newFake(t)
+		m := f.read()
+		f.check(m.Make(before, Guess))
+		want := before
+		change(&want)
+		f.check(m.Set(want))
+		if doc == "" {
+			want = before
+		}
+		again := f.read()
+		got := again.Remembered()
+		got.Since = want.Since
+		got.Pending = want.Pending
+		if got != want {
+			t.Errorf("%s: got %+v, want %+v", doc, got, want)
+		}
+	}
+}
+
+// Whoever has memories in several places, by whatever way they got there, forgets them all.
+func TestForgetAll(t *testing.T) {
+	f := newFake(t)
+	f.p.UID = os.Geteuid()
+	first := f.put("/dev/shm", f.p.UID, "nft rule-count certain "+life)
+	second := f.put("/run", f.p.UID, "legacy rule-count certain "+life)
+	m := f.read()
+	if m.Path() != first {
+		t.Errorf("got %q", m.Path())
+	}
+	f.check(m.Forget())
+	for _, path := range []string{first, second} {
+		_, err := os.Lstat(f.real(path))
+		if !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", path, err)
+		}
 	}
 }

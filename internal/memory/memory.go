@@ -6,7 +6,8 @@
 // The memory is a symlink, which is made by one atomic system call, so concurrent first calls agree by reading what
 // won:
 //
-//	/dev/iptables-wrapper.0.4026531840.4711.0badcafe -> nft rule-count certain 4026531840.4711.0badcafe nft has 15 rules and legacy has no rules
+//	/dev/iptables-wrapper.0.4026531840.4711.0badcafe ->
+//		nft rule-count certain 4026531840.4711.0badcafe nft has 15 rules and legacy has no rules
 //
 // Its name has the user, the network namespace, and the container's life. Its target begins with the backend,
 // followed by the reason, how certain that was, the life again, and what decided. docs/on-disk.md promises that form.

@@ -90,14 +90,20 @@ func TestParse(t *testing.T) {
 		{target: "nft something new", want: detect.Memory{Mode: "nft"}, state: Guess},
 		{target: "nft rule-count certain LIFE " + because, want: count, state: certain},
 		{target: "legacy default guess LIFE nothing", want: byDefault, state: Guess},
-		{target: "legacy default guess:4711.98765 LIFE nothing", want: byDefault, state: Guess, maker: process{4711, "98765"}},
-		{target: "legacy default guess:4711 LIFE nothing", want: byDefault, state: Guess}, // of a former version: who has that ID now?
+		{
+			target: "legacy default guess:4711.98765 LIFE nothing",
+			want:   byDefault, state: Guess, maker: process{4711, "98765"},
+		},
+		{target: "legacy default guess:4711 LIFE nothing", want: byDefault, state: Guess}, // who has that ID now?
 		{target: "legacy default guess:4711. LIFE nothing", want: byDefault, state: Guess},
 		{target: "legacy default guess:4711.x LIFE nothing", want: byDefault, state: Guess},
 		{target: "legacy default guess:-1.98765 LIFE nothing", want: byDefault, state: Guess},
 		{target: "legacy default guess:0.98765 LIFE nothing", want: byDefault, state: Guess},
 		{target: "legacy default blind LIFE nothing", want: byDefault, state: Blind},
-		{target: "legacy default blind LIFE a line\nand another", want: detect.Memory{Mode: "legacy", Reason: "default"}, state: Blind},
+		{
+			target: "legacy default blind LIFE a line\nand another",
+			want:   detect.Memory{Mode: "legacy", Reason: "default"}, state: Blind,
+		},
 		{target: "nft by-magic certain LIFE", want: detect.Memory{Mode: "nft"}, state: certain},
 		{target: "nft rule-count surely LIFE", want: detect.Memory{Mode: "nft", Reason: "rule-count"}, state: "surely"},
 	} {
@@ -148,10 +154,22 @@ func TestName(t *testing.T) {
 		}
 	}
 	for _, other := range []string{
-		"", "iptables-wrapper", "iptables-wrapper.0", "iptables-wrapper.0.7.4711", "iptables-wrappers.0." + life, ".iptables-wrapper.0." + life,
-		"iptables-wrapper.+1." + life, "iptables-wrapper.-1." + life, "iptables-wrapper.." + life, "iptables-wrapper.x." + life,
-		"iptables-wrapper.0.7..0badcafe", "iptables-wrapper.0..4711.0badcafe", "iptables-wrapper.0.7.4711.0BADCAFE",
-		"iptables-wrapper.0.7.4711.0badcafe0", "iptables-wrapper.0.7.4711.0badcafe.1", "iptables-wrapper.0.7.4711\nforged.0badcafe",
+		"",
+		"iptables-wrapper",
+		"iptables-wrapper.0",
+		"iptables-wrapper.0.7.4711",
+		"iptables-wrappers.0." + life,
+		".iptables-wrapper.0." + life,
+		"iptables-wrapper.+1." + life,
+		"iptables-wrapper.-1." + life,
+		"iptables-wrapper.." + life,
+		"iptables-wrapper.x." + life,
+		"iptables-wrapper.0.7..0badcafe",
+		"iptables-wrapper.0..4711.0badcafe",
+		"iptables-wrapper.0.7.4711.0BADCAFE",
+		"iptables-wrapper.0.7.4711.0badcafe0",
+		"iptables-wrapper.0.7.4711.0badcafe.1",
+		"iptables-wrapper.0.7.4711\nforged.0badcafe",
 	} {
 		uid, about, ok := parseName(other)
 		if ok {
@@ -174,10 +192,20 @@ func TestWhoBelievesWhat(t *testing.T) {
 		{"root believes nobody else", 0, map[int]string{user: "nft kubelet-hint certain " + life}, ""},
 		{"a user believes root", user, map[int]string{0: "nft", user: "legacy"}, "nft"},
 		{"a user's own", user, map[int]string{user: "legacy"}, "legacy"},
-		{"what a user heard from kubelet", user, map[int]string{0: "nft", user: "legacy kubelet-canary certain " + life}, "legacy"},
+		{
+			"what a user heard from kubelet", user,
+			map[int]string{0: "nft", user: "legacy kubelet-canary certain " + life}, "legacy",
+		},
 		{"a guess by kubelet's chains", user, map[int]string{0: "nft", user: "legacy kubelet-hint guess " + life}, "nft"},
-		{"kubelet by both", user, map[int]string{0: "nft kubelet-hint certain " + life, user: "legacy kubelet-hint certain " + life}, "nft"},
+		{
+			"kubelet by both", user,
+			map[int]string{0: "nft kubelet-hint certain " + life, user: "legacy kubelet-hint certain " + life}, "nft",
+		},
 		{"root was blind", user, map[int]string{0: "nft default blind " + life}, ""},
+		{
+			"root was blind, and the user was not", user,
+			map[int]string{0: "nft default blind " + life, user: "legacy"}, "legacy",
+		},
 		{"root was blind, root believes it", 0, map[int]string{0: "nft default blind " + life}, "nft"},
 		{"nobody believes a mark", user, map[int]string{user: "nft default unbound " + life}, ""},
 		{"another user", user, map[int]string{other: "nft"}, ""},
@@ -234,7 +262,9 @@ func TestDev(t *testing.T) {
 			f.check(os.Remove(f.real("/dev/ptmx")))
 			f.check(unix.Mknod(f.real("/dev/ptmx"), unix.S_IFCHR|0o666, int(unix.Mkdev(5, 2))))
 		}, "/dev/shm/"},
-		{"root, one that others can write", 0, func(f *fake) { f.check(os.Chmod(f.real("/dev"), 0o777|os.ModeSticky)) }, "/dev/shm/"},
+		{"root, one that others can write", 0, func(f *fake) {
+			f.check(os.Chmod(f.real("/dev"), 0o777|os.ModeSticky))
+		}, "/dev/shm/"},
 		{"root, no /dev/shm", 0, func(f *fake) {
 			f.check(os.Remove(f.real("/dev/ptmx")))
 			f.check(os.Remove(f.real("/dev/shm")))
