@@ -126,7 +126,7 @@ func fail(stderr io.Writer, status int, err error, try string) int {
 
 // debug says in one line what the wrapper does, if IPTABLES_WRAPPER_DEBUG is set.
 func debug(p self.Process, stderr io.Writer, r detect.Result, stored layout.Stored, program string) {
-	value := process.Variable("IPTABLES_WRAPPER_DEBUG")
+	value := process.Variable(programs.DebugVariable)
 	if value != "1" && value != "true" || !p.Trusted() {
 		return
 	}

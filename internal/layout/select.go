@@ -14,237 +14,174 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// Lay makes links in a directory point to its switch, and that to a wrapper, which it does first. What points there
-// already stays. The caller holds the lock. It returns a line for each change.
-func (n Names) Lay(dir, wrapper string, links []string) (changed []string, err error) {
-	sw := programs.Join(dir, Switch)
-	for _, link := range append([]string{sw}, links...) {
-		target := sw
-		if link == sw {
-			target = wrapper
-		}
-		content, err := n.Tree.Content(link, target)
-		if err != nil {
-			return changed, err
-		}
-		if old, _ := n.Tree.Readlink(link); old == content {
-			continue
-		}
-		if err := n.Tree.Point(link, target); err != nil {
-			return changed, err
-		}
-		changed = append(changed, link+" -> "+content)
-	}
-	return changed, nil
+// Selected is what Select did.
+type Selected struct {
+	Memory string // where the container remembers the backend, "" if nowhere
+
+	// Unwritable is why the switch could not be moved, so that the memory alone does it; nil if the switch was
+	// moved, or was not meant to be.
+	Unwritable error
 }
 
-// adopt brings names into the layout. After each step a name resolves to what it did before, or to the wrapper.
-func (n Names) adopt(d directory, wanted func(entry) bool) error {
-	if err := n.Ours(d.sw); err != nil {
-		return err
-	}
-	wrapper, err := n.wrapper(d)
+// selection is a backend on its way into the names of a directory.
+type selection struct {
+	Names
+	before  directory // as it was found
+	answer  detect.Memory
+	guess   bool // it is only remembered: the names then lead to the wrapper
+	program string
+	memory  memory.Memory
+
+	unwritable error // why the switch cannot be moved
+	adopted    bool  // links have been changed on the way, so an error puts the switch back
+}
+
+// Select makes the six names in a directory run a backend, by its multi-call program: names that lead to a wrapper, or
+// that do not exist yet. It fails where the names are somebody else's, see ErrNotInstalled and ErrForeign, and changes
+// nothing then.
+//
+// The container's memory is brought in line. Where the switch cannot be moved, the memory alone does it, provided that
+// the names lead to a wrapper. A guess is only remembered: the names then lead to the wrapper.
+func (n Names) Select(dir string, answer detect.Memory, guess bool) (Selected, error) {
+	program, err := n.selectable(dir, answer.Mode)
 	if err != nil {
+		return Selected{}, err
+	}
+	unlock, locked := n.Tree.Lock(dir)
+	switch {
+	case locked == nil:
+		defer unlock()
+	case !errors.Is(locked, tree.ErrBusy):
+		return Selected{}, locked
+	}
+	s := selection{Names: n, answer: answer, guess: guess, program: program}
+	if err := s.plan(dir, locked); err != nil {
+		return Selected{}, err
+	}
+	err = s.carryOut()
+	if err != nil && s.adopted {
+		s.putBack(s.before)
+	}
+	return Selected{Memory: s.memory.Path(), Unwritable: s.unwritable}, err
+}
+
+// selectable returns the program by which the names in a directory would run a backend.
+func (n Names) selectable(dir string, mode detect.Mode) (string, error) {
+	program, err := n.Find(dir, mode, "iptables")
+	if err != nil {
+		return "", err
+	}
+	if n.Tree.IsWrapper(program) {
+		return "", fmt.Errorf("%q: %w", program, programs.ErrRecursion)
+	}
+	return program, nil
+}
+
+// plan looks at the directory and at the memory, and decides whether the switch is to be moved. It changes nothing.
+// locked is why there is no lock.
+func (s *selection) plan(dir string, locked error) error {
+	s.before = s.look(dir)
+	if err := s.claim(s.before); err != nil {
 		return err
 	}
-	var links []string
-	for _, e := range d.names {
-		if !e.switched && wanted(e) {
-			links = append(links, e.link)
-		}
+	unfit := s.servesAll(dir, s.answer.Mode, s.program)
+	if errors.Is(unfit, errThrough) {
+		return unfit
 	}
-	_, err = n.Lay(d.dir, wrapper, links)
-	return err
-}
-
-// wrapper returns the wrapper that the switch of a directory is to point to: the one in it, or the running one.
-// That gets the wrapper's name if the name that it has will be replaced by a link.
-func (n Names) wrapper(d directory) (string, error) {
-	own := programs.Join(d.dir, self.WrapperName)
-	if c, _ := n.Tree.Follow(own); n.toWrapper(c) && !n.throughLayout(c, d.dir) {
-		return own, nil
+	s.memory = s.Memory()
+	if s.guess && s.obeys(dir, "") {
+		return nil // nothing has to move
 	}
-	file, err := n.Self.Path()
-	if err == nil && slices.ContainsFunc(d.names, func(e entry) bool { return n.Tree.SameEntry(e.link, file) }) {
-		return own, n.Tree.Link(file, own)
-	}
-	return file, err
-}
-
-// throughLayout reports whether a chain goes through the switch or one of the six names.
-func (n Names) throughLayout(c tree.Chain, dir string) bool {
-	return slices.ContainsFunc(c.Hops, func(hop string) bool {
-		base := programs.Base(hop)
-		return (base == Switch || programs.IsName(base)) && n.isOneOf(programs.Dir(hop), dir, AlternativesDir)
-	})
-}
-
-var (
-	errSingle  = errors.New("it is not a multi-call program, and one link must serve all six commands")
-	errThrough = errors.New("it is reached through a command of iptables")
-)
-
-// servesAll checks that the switch may point to a program: that it is a multi-call program, and that neither it nor
-// the wrapper under its own name is reached through what would then lead to the program.
-func (n Names) servesAll(dir string, mode detect.Mode, program string) error {
-	if programs.Base(program) != programs.MultiCall(mode) {
-		return fmt.Errorf("%q: %w", program, errSingle)
-	}
-	for _, path := range []string{program, programs.Join(dir, self.WrapperName)} {
-		if c, _ := n.Tree.Follow(path); n.throughLayout(c, dir) {
-			return fmt.Errorf("%q: %w", path, errThrough)
-		}
-	}
+	s.unwritable = cmp.Or(locked, unfit, s.Tree.Access(dir, unix.W_OK))
 	return nil
 }
 
-// tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that resolves
-// through another one was not replaced, so its temporary link is still there.
-func (n Names) tidy(d directory) {
-	for _, e := range append(d.names, entry{link: d.sw}) {
-		if left := tree.Temporary(e.link, "new"); n.Tree.IsLink(left) {
-			_ = n.Tree.Unlink(left) // it is in nobody's way
+// carryOut does what was planned.
+func (s *selection) carryOut() error {
+	if s.throughTheWrapper() && s.unwritable == nil {
+		s.adopted = true
+		s.unwritable = s.adopt(s.before, func(entry) bool { return true })
+	}
+	if s.guess || s.unwritable != nil {
+		return s.byMemory()
+	}
+	return s.bySwitch()
+}
+
+// throughTheWrapper reports whether the switch has to lead to the wrapper before it leads to the program. If other
+// steps come before that one, it does so for their duration, and no name leads to one backend while another name,
+// or the memory, says the other.
+func (s *selection) throughTheWrapper() bool {
+	if s.guess {
+		return !s.obeys(s.before.dir, "")
+	}
+	remembered := s.memory.Mode()
+	outside := slices.ContainsFunc(s.before.names, func(e entry) bool { return !e.switched })
+	return outside || remembered != "" && remembered != s.answer.Mode
+}
+
+// byMemory leaves the names where they lead. The memory alone makes them run the backend.
+func (s *selection) byMemory() error {
+	if !s.obeys(s.before.dir, s.answer.Mode) {
+		return s.unwritable
+	}
+	return s.remember()
+}
+
+// bySwitch moves the switch, and sets the memory before, so that who is killed in between leaves a memory that
+// agrees with the switch. Where the names run the other backend, and nothing is remembered, the memory comes after
+// the switch for the same reason.
+func (s *selection) bySwitch() error {
+	remembered := s.obeys(s.before.dir, s.answer.Mode)
+	if remembered {
+		if err := s.remember(); err != nil {
+			return err
 		}
 	}
-}
-
-// Selected is what Select did.
-type Selected struct {
-	Memory     string // where the container remembers the backend, "" if nowhere
-	Unwritable error  // why the switch could not be moved, so that the memory alone does it; nil if it was, or was not meant to be
-}
-
-// Select makes the six names in a directory run a backend, by its multi-call program: names that lead to a wrapper,
-// or that do not exist yet. It fails where the names are somebody else's, see ErrNotInstalled and ErrForeign, and
-// changes nothing then.
-//
-// The container's memory is brought in line. Where the switch cannot be moved, the memory alone does it, provided
-// that the names lead to a wrapper. A guess is only remembered: the names then lead to the wrapper.
-func (n Names) Select(dir string, answer detect.Memory, guess bool) (s Selected, err error) {
-	program, err := n.Find(dir, answer.Mode, "iptables")
-	if err == nil && n.Tree.IsWrapper(program) {
-		err = fmt.Errorf("%q: %w", program, programs.ErrRecursion)
+	err := s.Tree.Point(s.before.sw, s.program)
+	s.memory.Refresh()
+	switch {
+	case err == nil:
+		_ = s.remember() // kubelet's chains may have replaced the memory meanwhile, which takes no lock
+	case remembered && s.memory.Mode() == s.answer.Mode:
+		s.unwritable = err // the memory does it
+		err = nil
 	}
-	if err != nil {
-		return s, err
-	}
-	unlock, locked := n.Tree.Lock(dir)
-	if locked == nil {
-		defer unlock()
-	} else if !errors.Is(locked, tree.ErrBusy) {
-		return s, locked
-	}
-	d := n.look(dir)
-	if err := n.claim(d); err != nil {
-		return s, err
-	}
-	s.Unwritable = n.servesAll(dir, answer.Mode, program)
-	if errors.Is(s.Unwritable, errThrough) {
-		return s, s.Unwritable
-	}
-	s.Unwritable = cmp.Or(locked, s.Unwritable, n.Tree.Access(dir, unix.W_OK))
-	m := n.Memory()
-	switch outside := slices.ContainsFunc(d.names, func(e entry) bool { return !e.switched }); {
-	case guess && n.obeys(dir, ""):
-		s.Unwritable = nil // nothing has to move
-	case s.Unwritable == nil && (guess || outside || m.Mode() != "" && m.Mode() != answer.Mode):
-		// If other steps come before the switch is moved, it leads to the wrapper for their duration, so that no
-		// name leads to one backend while another name, or the memory, says the other.
-		s.Unwritable = n.adopt(d, func(entry) bool { return true })
-		defer func() {
-			if err != nil {
-				n.putBack(d)
-			}
-		}()
-	}
-	obeys := n.obeys(dir, answer.Mode)
-	if err = s.Unwritable; obeys {
-		err = n.remember(&m, answer, s.Unwritable)
-	}
-	if err == nil && s.Unwritable == nil && !guess {
-		err = n.Tree.Point(d.sw, program)
-		if m.Refresh(); err == nil { // kubelet's chains may have replaced the memory meanwhile, which takes no lock
-			_ = n.remember(&m, answer, nil)
-		} else if obeys && m.Mode() == answer.Mode {
-			s.Unwritable, err = err, nil
-		}
-		n.tidy(d)
-	}
-	s.Memory = m.Path()
-	return s, err
-}
-
-// putBack points a switch that was in use where it led before something failed, if it has been pointed at the
-// wrapper since.
-func (n Names) putBack(d directory) {
-	if now, _ := n.Tree.Follow(d.sw); n.toWrapper(now) && d.used() && len(d.current.Hops) > 1 && !n.toWrapper(d.current) {
-		_ = n.Tree.Point(d.sw, d.current.Hops[1])
-	}
-}
-
-// obeys reports whether the names in a directory run a backend once the container remembers it: they lead to a
-// wrapper, or run it already.
-func (n Names) obeys(dir string, mode detect.Mode) bool {
-	return !slices.ContainsFunc(n.look(dir).names, func(e entry) bool {
-		return e.err != nil || !n.toWrapper(e.chain) && e.chain.Mode() != mode
-	})
+	s.tidy(s.before)
+	return err
 }
 
 // remember sets the memory. That must succeed if nothing else makes the names run the backend, or if the old memory
 // says otherwise.
-func (n Names) remember(m *memory.Memory, answer detect.Memory, unwritable error) error {
+func (s *selection) remember() error {
 	err := errForeign
-	if n.Container.Own() {
-		err = m.Set(answer)
+	if s.Container.Own() {
+		err = s.memory.Set(s.answer)
 	}
-	if err == nil || unwritable == nil && (err == errForeign || m.Mode() == "") {
+	dispensable := s.unwritable == nil && (errors.Is(err, errForeign) || s.memory.Mode() == "")
+	if err == nil || dispensable {
 		return nil
 	}
-	return errors.Join(unwritable, err)
+	return errors.Join(s.unwritable, err)
 }
 
-// Reset makes the six names in a directory lead to a wrapper again and removes the container's memory, whose path
-// it returns. Names that lead to a wrapper stay as they are. It fails where the names are somebody else's, see
-// ErrNotInstalled and ErrForeign, and changes nothing then.
-func (n Names) Reset(dir string) (forgotten string, err error) {
-	unlock, locked := n.Tree.Lock(dir)
-	if locked == nil {
-		defer unlock()
-	} else if !errors.Is(locked, tree.ErrBusy) {
-		return "", locked
+// putBack points a switch that was in use where it led before something failed, if it has been pointed at the wrapper
+// since.
+func (n Names) putBack(d directory) {
+	moved := d.used() && len(d.current.Hops) > 1 && !n.toWrapper(d.current)
+	now, _ := n.Tree.Follow(d.sw)
+	if moved && n.toWrapper(now) {
+		_ = n.Tree.Point(d.sw, d.current.Hops[1]) // what failed first is the error to report
 	}
-	d := n.look(dir)
-	for _, e := range d.names {
-		if len(e.chain.Hops) == 0 && tree.IsNotExist(e.err) {
-			return "", fmt.Errorf("%q does not exist: %w", e.path, unix.ENOENT)
-		}
-	}
-	if err := n.claim(d); err != nil {
-		return "", err
-	}
-	m := n.Memory()
-	if forgotten = m.Path(); forgotten != "" && forgotten != m.Own() {
-		return "", memory.ErrRoots
-	}
-	if !n.obeys(dir, "") { // something has to be repointed
-		if locked != nil {
-			return "", locked
-		}
-		err = n.adopt(d, func(e entry) bool { return !n.toWrapper(e.chain) })
-	}
-	if err == nil {
-		err = m.Forget()
-	}
-	if err != nil {
-		n.putBack(d)
-		return "", err
-	}
-	if locked == nil {
-		n.tidy(d)
-	}
-	return forgotten, nil
+}
+
+// obeys reports whether the names in a directory run a backend once the container remembers it: they lead to a wrapper,
+// or run it already.
+func (n Names) obeys(dir string, mode detect.Mode) bool {
+	return !slices.ContainsFunc(n.look(dir).names, func(e entry) bool {
+		return e.err != nil || !n.toWrapper(e.chain) && e.chain.Mode() != mode
+	})
 }

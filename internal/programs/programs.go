@@ -38,10 +38,18 @@ func Single(m detect.Mode, name string) string {
 	return strings.Replace(name, "tables", "tables-"+string(m), 1)
 }
 
+// Files returns the file names of the programs that serve one command in one backend. The multi-call program comes
+// first: one link to it can serve all six commands.
+func Files(m detect.Mode, name string) []string { return []string{MultiCall(m), Single(m, name)} }
+
+// IsMode reports whether a word is one of the two backends.
+func IsMode(m detect.Mode) bool { return slices.Contains(Modes(), m) }
+
 // ModeOf returns the backend that a file of this name implements, "" if it is not one of iptables' programs.
 func ModeOf(file string) detect.Mode {
 	for _, mode := range Modes() {
-		if file == MultiCall(mode) || slices.ContainsFunc(Names(), func(name string) bool { return file == Single(mode, name) }) {
+		single := func(name string) bool { return file == Single(mode, name) }
+		if file == MultiCall(mode) || slices.ContainsFunc(Names(), single) {
 			return mode
 		}
 	}
@@ -67,16 +75,20 @@ func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:]
 // Join returns the path of a file in a directory.
 func Join(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
 
-// ModeVariable is the environment variable that overrides detection.
-const ModeVariable = "IPTABLES_WRAPPER_MODE"
+// The wrapper's environment variables.
+const (
+	ModeVariable  = "IPTABLES_WRAPPER_MODE"  // overrides detection
+	DebugVariable = "IPTABLES_WRAPPER_DEBUG" // a call says in one line what it does
+)
 
 // ParseMode reads the value of IPTABLES_WRAPPER_MODE and of --mode. "" stands for auto.
 func ParseMode(s string) (detect.Mode, error) {
-	switch s {
-	case "", "auto":
+	mode := detect.Mode(s)
+	switch {
+	case s == "", s == "auto":
 		return "", nil
-	case string(detect.NFT), string(detect.Legacy):
-		return detect.Mode(s), nil
+	case IsMode(mode):
+		return mode, nil
 	default:
 		return "", fmt.Errorf("%q is not one of auto, nft, legacy", s)
 	}

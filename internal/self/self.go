@@ -214,8 +214,8 @@ func (p Process) dirs(t tree.Tree, called string) iter.Seq[string] {
 // Find returns the program that implements a command in one backend, for a call by a path. The result is relative
 // if the path is. Errors are those of Tree.Find.
 func (p Process) Find(t tree.Tree, called string, mode detect.Mode, name string) (string, error) {
-	return t.Find(p.dirs(t, called), []string{programs.MultiCall(mode), programs.Single(mode, name)},
-		func(path string, st unix.Stat_t) (bool, error) { return p.Is(t, path, st), nil })
+	isWrapper := func(path string, st unix.Stat_t) (bool, error) { return p.Is(t, path, st), nil }
+	return t.Find(p.dirs(t, called), programs.Files(mode, name), isWrapper)
 }
 
 // FindBoth does so in both backends. only is the backend that alone has a program; one that exists and cannot be
@@ -225,7 +225,9 @@ func (p Process) FindBoth(t tree.Tree, called, name string) (paths map[detect.Mo
 	for _, mode := range programs.Modes() {
 		paths[mode], errs[mode] = p.Find(t, called, mode, name)
 	}
-	switch nft, legacy := errs[detect.NFT], errs[detect.Legacy]; {
+	nft := errs[detect.NFT]
+	legacy := errs[detect.Legacy]
+	switch {
 	case nft == nil && errors.Is(legacy, programs.ErrMissing):
 		only = detect.NFT
 	case legacy == nil && errors.Is(nft, programs.ErrMissing):

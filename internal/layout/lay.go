@@ -1,0 +1,117 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+)
+
+// Lay makes links in a directory point to its switch, and that to a wrapper, which it does first. What points there
+// already stays. The caller holds the lock. It returns a line for each change.
+func (n Names) Lay(dir, wrapper string, links []string) (changed []string, err error) {
+	sw := programs.Join(dir, Switch)
+	for _, link := range append([]string{sw}, links...) {
+		target := sw
+		if link == sw {
+			target = wrapper
+		}
+		content, err := n.Tree.Content(link, target)
+		if err != nil {
+			return changed, err
+		}
+		old, _ := n.Tree.Readlink(link)
+		if old == content {
+			continue
+		}
+		if err := n.Tree.Point(link, target); err != nil {
+			return changed, err
+		}
+		changed = append(changed, link+" -> "+content)
+	}
+	return changed, nil
+}
+
+// adopt brings names into the layout. After each step a name resolves to what it did before, or to the wrapper.
+func (n Names) adopt(d directory, wanted func(entry) bool) error {
+	if err := n.Ours(d.sw); err != nil {
+		return err
+	}
+	wrapper, err := n.wrapper(d)
+	if err != nil {
+		return err
+	}
+	var links []string
+	for _, e := range d.names {
+		if !e.switched && wanted(e) {
+			links = append(links, e.link)
+		}
+	}
+	_, err = n.Lay(d.dir, wrapper, links)
+	return err
+}
+
+// wrapper returns the wrapper that the switch of a directory is to point to: the one in it, or the running one.
+// That gets the wrapper's name if the name that it has will be replaced by a link.
+func (n Names) wrapper(d directory) (string, error) {
+	own := programs.Join(d.dir, self.WrapperName)
+	c, _ := n.Tree.Follow(own)
+	if n.toWrapper(c) && !n.throughLayout(c, d.dir) {
+		return own, nil
+	}
+	file, err := n.Self.Path()
+	if err != nil {
+		return "", err
+	}
+	replaced := slices.ContainsFunc(d.names, func(e entry) bool { return n.Tree.SameEntry(e.link, file) })
+	if replaced {
+		return own, n.Tree.Link(file, own)
+	}
+	return file, nil
+}
+
+// throughLayout reports whether a chain goes through the switch or one of the six names.
+func (n Names) throughLayout(c tree.Chain, dir string) bool {
+	return slices.ContainsFunc(c.Hops, func(hop string) bool {
+		base := programs.Base(hop)
+		return (base == Switch || programs.IsName(base)) && n.isOneOf(programs.Dir(hop), dir, AlternativesDir)
+	})
+}
+
+var (
+	errSingle  = errors.New("it is not a multi-call program, and one link must serve all six commands")
+	errThrough = errors.New("it is reached through a command of iptables")
+)
+
+// servesAll checks that the switch may point to a program: that it is a multi-call program, and that neither it nor
+// the wrapper under its own name is reached through what would then lead to the program.
+func (n Names) servesAll(dir string, mode detect.Mode, program string) error {
+	if programs.Base(program) != programs.MultiCall(mode) {
+		return fmt.Errorf("%q: %w", program, errSingle)
+	}
+	for _, path := range []string{program, programs.Join(dir, self.WrapperName)} {
+		c, _ := n.Tree.Follow(path)
+		if n.throughLayout(c, dir) {
+			return fmt.Errorf("%q: %w", path, errThrough)
+		}
+	}
+	return nil
+}
+
+// tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that resolves
+// through another one was not replaced, so its temporary link is still there.
+func (n Names) tidy(d directory) {
+	for _, e := range append(d.names, entry{link: d.sw}) {
+		left := tree.Temporary(e.link, "new")
+		if n.Tree.IsLink(left) {
+			_ = n.Tree.Unlink(left) // it is in nobody's way
+		}
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+)
+
+// Reset makes the six names in a directory lead to a wrapper again and removes the container's memory, whose path it
+// returns. Names that lead to a wrapper stay as they are. It fails where the names are somebody else's, see
+// ErrNotInstalled and ErrForeign, and changes nothing then.
+func (n Names) Reset(dir string) (forgotten string, err error) {
+	unlock, locked := n.Tree.Lock(dir)
+	switch {
+	case locked == nil:
+		defer unlock()
+	case !errors.Is(locked, tree.ErrBusy):
+		return "", locked
+	}
+	d := n.look(dir)
+	if err := n.resettable(d); err != nil {
+		return "", err
+	}
+	m := n.Memory()
+	forgotten = m.Path()
+	if forgotten != "" && forgotten != m.Own() {
+		return "", memory.ErrRoots
+	}
+	if !n.obeys(dir, "") { // something has to be repointed
+		if locked != nil {
+			return "", locked
+		}
+		err := n.adopt(d, func(e entry) bool { return !n.toWrapper(e.chain) })
+		if err != nil {
+			n.putBack(d)
+			return "", err
+		}
+	}
+	if err := m.Forget(); err != nil {
+		if locked == nil {
+			n.putBack(d)
+		}
+		return "", err
+	}
+	if locked == nil {
+		n.tidy(d)
+	}
+	return forgotten, nil
+}
+
+// resettable fails unless all six names are there, and may be repointed.
+func (n Names) resettable(d directory) error {
+	for _, e := range d.names {
+		if len(e.chain.Hops) == 0 && tree.IsNotExist(e.err) {
+			return fmt.Errorf("%q does not exist: %w", e.path, unix.ENOENT)
+		}
+	}
+	return n.claim(d)
+}
