@@ -79,7 +79,8 @@ func (s *session) printVariables(a answer) {
 	fmt.Fprintf(s.stdout, "IPTABLES_WRAPPER_HOST_CONCLUSIVE=%t\n", a.Conclusive)
 }
 
-// printFeatures prints a file that Node Feature Discovery turns into labels of the node. A guess is not a feature of it.
+// printFeatures prints a file that Node Feature Discovery turns into labels of the node. A guess is not a feature of
+// it.
 func (s *session) printFeatures(a answer) {
 	mode := a.Mode
 	if !a.Conclusive {
