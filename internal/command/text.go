@@ -27,7 +27,7 @@ type failure struct {
 func (f failure) Error() string { return fmt.Sprint(f.err) }
 func (f failure) Unwrap() error { return f.err }
 
-// say prints a text for people. An error may join several: a line each.
+// say prints a text for people. An error may join several, each on its own line.
 func (s *session) say(format string, args ...any) {
 	s.stdout.Flush()
 	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
