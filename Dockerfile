@@ -19,7 +19,7 @@ COPY . .
 ARG TARGETOS TARGETARCH TARGETVARIANT VERSION
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH GOARM=${TARGETVARIANT#v} \
     make build BINARY=/out/iptables-wrapper ${VERSION:+VERSION="$VERSION"}
-RUN release/licenses.sh /out
+RUN release/licenses.sh /out/iptables-wrapper
 
 FROM scratch
 ARG VERSION REVISION

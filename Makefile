@@ -148,7 +148,7 @@ fuzz:
 sbom: build sbom-of
 
 sbom-of:
-	cd test/sbom && GOFLAGS= go tool cyclonedx-gomod bin -json -noserial -version "$(VERSION)" -output $(abspath $(BINARY)).cdx.json $(abspath $(BINARY))
+	cd test/sbom && go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod bin -json -std -noserial -version "$(VERSION)" -output $(abspath $(BINARY)).cdx.json $(abspath $(BINARY))
 
 vulncheck:
 	go run $(GOVULNCHECK) -tags $(TAGS) .

@@ -2,9 +2,9 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds everything that a GitHub release needs into dist/. Called by "make release VERSION=v1.2.3". The same commit gives
-# the same bytes, because every timestamp is that of the commit. The exception is what apt-get installs into the distroless
-# image, which changes when Debian updates iptables.
+# Builds everything that a GitHub release needs into dist/. Called by "make release VERSION=v1.2.3". The same commit gives the same
+# bytes: every timestamp is that of the commit, and Go, in the version of go.mod, makes everything but the images. These are the
+# same if the same version of podman builds them, and the distroless one as long as Debian does not update what it contains.
 #
 # PODMAN        the podman command, with global options if needed
 # PODMAN_BUILD  more options for podman build
@@ -32,6 +32,9 @@ sed -n '/^## \[Unreleased\]/,/^## \[v/{//!p}' CHANGELOG.md | { ! grep -q '[^[:sp
 export TZ=UTC LC_ALL=C
 epoch=$(git log -1 --format=%ct)
 unset SOURCE_DATE_EPOCH # podman 5 refuses --timestamp beside it
+# This Go and no newer one, for the processors that it builds for by default, whatever "go env -w" says.
+GOTOOLCHAIN=$(sed -n 's/^toolchain //p' go.mod)
+export GOTOOLCHAIN GOEXPERIMENT='' GOAMD64=v1 GOARM64=v8.0 GO386=sse2 GOPPC64=power8 GORISCV64=rva20u64
 revision=$(git rev-parse HEAD)
 out=$PWD/dist
 rm -rf "$out"
@@ -52,10 +55,8 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# tar with nothing in it that depends on who makes it, when, or in which order.
-pack() {
-	tar --sort=name --format=ustar --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX "$@"
-}
+# What makes the archives.
+CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false' go build -o "$scratch/pack" ./release/pack
 
 # The manual page is printed by the program itself, so by one for this machine.
 make --no-print-directory -s build BINARY="$scratch/iptables-wrapper" VERSION="$version"
@@ -69,12 +70,12 @@ for platform in "${platforms[@]}"; do
 	stage=$scratch/$platform/out
 	mkdir -p "$stage"
 	GOOS=$os GOARCH=$arch GOARM=${variant#v} make --no-print-directory -s build BINARY="$stage/iptables-wrapper" VERSION="$version"
-	release/licenses.sh "$stage"
+	release/licenses.sh "$stage/iptables-wrapper"
 	chmod -R u=rwX,go=rX "$stage" # the checkout may have been made under another umask
 	cp "$stage/iptables-wrapper" "$out/$name"
 	mkdir -p "$scratch/tar/$name"
 	cp -r "$stage/." "$scratch/iptables-wrapper.8" "$scratch/tar/$name"
-	pack -C "$scratch/tar" -c "$name" | gzip -9n >"$out/$name.tar.gz"
+	"$scratch/pack" -gzip -prefix "$name" "$epoch" "$scratch/tar/$name" >"$out/$name.tar.gz"
 done
 
 # What is linked in is the same for every platform, so one list does.
@@ -93,7 +94,7 @@ archive() {
 		"${podman[@]}" manifest add "$list" "containers-storage:$tag-$name:${platform//\//-}" >/dev/null
 	done
 	"${podman[@]}" manifest push --quiet --all "$list" "oci:$scratch/oci/$name:$version" >/dev/null
-	pack -C "$scratch/oci/$name" -cf "$out/$name.oci.tar" .
+	"$scratch/pack" "$epoch" "$scratch/oci/$name" >"$out/$name.oci.tar"
 	"${podman[@]}" manifest rm "$list" >/dev/null
 }
 

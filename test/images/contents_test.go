@@ -28,7 +28,8 @@ func TestOwnImage(t *testing.T) {
 		"--build-arg", "BUILDPLATFORM=linux/"+runtime.GOARCH)...)
 	files := contents(t, ref)
 	if names := sortedKeys(files); !slices.Equal(names, []string{
-		"LICENSE", "iptables-wrapper", "licenses/github.com-urfave-cli-v2", "licenses/go", "licenses/golang.org-x-sys",
+		"LICENSE", "iptables-wrapper", "licenses/github.com-urfave-cli-v2", "licenses/github.com-xrash-smetrics",
+		"licenses/go", "licenses/golang.org-x-sys",
 	}) {
 		t.Errorf("it has %q", names)
 	}

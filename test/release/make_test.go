@@ -83,8 +83,8 @@ func platformsOf(t *testing.T, dist, name string) (all []string) {
 		host.Check(t, json.Unmarshal([]byte(host.Run(t, "tar", "-xOf", filepath.Join(dist, name+".oci.tar"), file)), &i))
 		return i
 	}
-	top := read("./index.json")
-	for _, m := range read("./blobs/sha256/" + strings.TrimPrefix(top.Manifests[0].Digest, "sha256:")).Manifests {
+	top := read("index.json")
+	for _, m := range read("blobs/sha256/" + strings.TrimPrefix(top.Manifests[0].Digest, "sha256:")).Manifests {
 		all = append(all, strings.TrimSuffix(m.Platform.OS+"/"+m.Platform.Architecture+"/"+m.Platform.Variant, "/"))
 	}
 	slices.Sort(all)
