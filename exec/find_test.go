@@ -81,21 +81,33 @@ func TestFindIn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := findIn([]string{root + "/1", root + "/2"}, detect.NFT, "iptables-restore")
+		got, err := FindIn([]string{root + "/1", root + "/2"}, detect.NFT, "iptables-restore")
 		if !errors.Is(err, test.err) || got != "" && got != filepath.Join(root, test.want) || (got == "") != (test.want == "") {
 			t.Errorf("%s: got %q, %v, want %q, %v", test.doc, got, err, test.want, test.err)
 		}
 	}
 }
 
-func TestStatus(t *testing.T) {
-	if got := Status(ErrMissing); got != StatusMissing {
-		t.Errorf("missing: got %d", got)
-	}
-	for _, err := range []error{ErrRecursion, unix.EACCES, unix.ENOEXEC, unix.ENOENT} {
-		if got := Status(err); got != StatusUnusable {
-			t.Errorf("%v: got %d", err, got)
+// Directories that are not absolute are refused, and without any nothing is found.
+func TestFindInRefuses(t *testing.T) {
+	for _, dirs := range [][]string{{"sbin"}, {"/usr/sbin", "."}, {""}} {
+		path, err := FindIn(dirs, detect.NFT, "iptables")
+		if path != "" || err == nil || !strings.Contains(err.Error(), "is not absolute") {
+			t.Errorf("%q: got %q, %v", dirs, path, err)
 		}
+	}
+	path, err := FindIn(nil, detect.NFT, "iptables")
+	if path != "" || !errors.Is(err, ErrMissing) {
+		t.Errorf("no directories: got %q, %v", path, err)
+	}
+}
+
+// The directories of Find are the caller's to change.
+func TestDirs(t *testing.T) {
+	dirs := Dirs()
+	dirs[0] = "/changed"
+	if Dirs()[0] != "/usr/sbin" {
+		t.Errorf("got %q", Dirs())
 	}
 }
 

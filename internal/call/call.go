@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
@@ -53,7 +52,7 @@ func wrap(p self.Process, argv []string, stderr io.Writer) int {
 	err = f.missing[r.Mode]
 	if err == nil {
 		debug(p, stderr, r, stored, f.programs[r.Mode])
-		err = exec.Become(f.programs[r.Mode], argv)
+		err = process.Become(f.programs[r.Mode], argv)
 	}
 	f.names.Undo(stored)
 	return cannotRun(stderr, f.name, r, err)
@@ -70,7 +69,7 @@ func look(p self.Process, argv []string, override detect.Mode) found {
 	f.names.Container = memory.ThisContainer()
 	f.memory = f.names.Memory()
 	f.query.Remembered = f.memory.Remembered()
-	if errors.Is(f.missing[f.query.Remembered.Mode], exec.ErrMissing) {
+	if errors.Is(f.missing[f.query.Remembered.Mode], programs.ErrMissing) {
 		f.query.Remembered = detect.Memory{} // then the other rows of the decision apply
 	}
 	f.query.DryRun = programs.Adds(argv)
@@ -93,10 +92,25 @@ func (f *found) decide() layout.Decision {
 // runs returns the answer by which the call goes on: its own, or the one that another call was faster to store. One whose program is missing
 // here is passed over, as one that was remembered before would have been.
 func (f *found) runs(d layout.Decision, stored layout.Stored) detect.Result {
-	if stored.Mode == d.Mode || errors.Is(f.missing[stored.Mode], exec.ErrMissing) {
+	if stored.Mode == d.Mode || errors.Is(f.missing[stored.Mode], programs.ErrMissing) {
 		return d.Result
 	}
 	return detect.Result{Mode: stored.Mode, Reason: detect.Remembered, Evidence: d.Evidence}
+}
+
+// Exit statuses of a command that could not be run, as shells and env(1) use them. The wrapper never exits with 1, which
+// clients of iptables take for "no such rule".
+const (
+	statusUnusable = 126 // the program exists and cannot be executed
+	statusMissing  = 127 // there is no such program
+)
+
+// status returns the exit status for a program that cannot be run.
+func status(err error) int {
+	if errors.Is(err, programs.ErrMissing) {
+		return statusMissing
+	}
+	return statusUnusable
 }
 
 // cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the
@@ -104,16 +118,16 @@ func (f *found) runs(d layout.Decision, stored layout.Stored) detect.Result {
 func cannotRun(stderr io.Writer, name string, r detect.Result, err error) int {
 	try := ""
 	switch {
-	case errors.Is(err, exec.ErrRecursion):
+	case errors.Is(err, programs.ErrRecursion):
 		try = "that file is the wrapper itself: restore iptables' own program there"
 	case errors.Is(err, unix.E2BIG):
 		try = "pass less: the path of the program counts, and is longer than that of the command"
-	case errors.Is(err, exec.ErrMissing):
+	case errors.Is(err, programs.ErrMissing):
 		try = fmt.Sprintf("install the %s version of iptables in this image; if the backend is wrong, set %s", r.Mode, programs.ModeVariable)
 	default:
 		try = fmt.Sprintf("make that file one that this user can run; if the backend is wrong, set %s", programs.ModeVariable)
 	}
-	return fail(stderr, exec.Status(err), fmt.Errorf("cannot run %s for %s: %w (%s)", name, r.Mode, err, r), try)
+	return fail(stderr, status(err), fmt.Errorf("cannot run %s for %s: %w (%s)", name, r.Mode, err, r), try)
 }
 
 func fail(stderr io.Writer, status int, err error, try string) int {

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
@@ -30,8 +29,8 @@ func TestCannotRun(t *testing.T) {
 		status int
 		try    string
 	}{
-		{fmt.Errorf("%w: xtables-nft-multi", exec.ErrMissing), 127, "install the nft version of iptables"},
-		{fmt.Errorf("x: %w", exec.ErrRecursion), 126, "that file is the wrapper itself"},
+		{fmt.Errorf("%w: xtables-nft-multi", programs.ErrMissing), 127, "install the nft version of iptables"},
+		{fmt.Errorf("x: %w", programs.ErrRecursion), 126, "that file is the wrapper itself"},
 		{fs.ErrPermission, 126, "make that file one that this user can run"},
 		{unix.E2BIG, 126, "pass less"},
 	} {
