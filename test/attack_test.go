@@ -171,3 +171,37 @@ func TestAttackDirectory(t *testing.T) {
 	}
 	t.Logf("%d succeeded", succeeded)
 }
+
+// Root selects in a directory of a user, or calls a command there, while the user exchanges that directory and a symlink to one with
+// somebody's iptables. The commands there are neither replaced nor joined by a switch.
+func TestAttackSelect(t *testing.T) {
+	for doc, script := range map[string]string{
+		"select": "iptables-wrapper select --mode nft --dir /run/user/sbin",
+		"reset":  "iptables-wrapper reset --dir /run/user/sbin",
+		"a call": "/run/user/sbin/iptables -S",
+	} {
+		t.Run(doc, func(t *testing.T) {
+			if !host.Contain(t) {
+				return
+			}
+			host.PutWrapper(t, wrapperFile)
+			host.Run(t, "sh", "-ec", `mkdir -p /run/user /run/protected; cd /run/protected
+				cp /usr/sbin/xtables-*-multi .
+				for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s xtables-legacy-multi $n; done
+				cp -a /run/protected /run/fresh; ln -s /run/protected /run/user/link; chown -hR 1000:1000 /run/user
+				iptables-nft -t mangle -N KUBE-IPTABLES-HINT`)
+			before := host.Run(t, "find", "/run/protected", "-printf", found)
+			for range host.Number(25, 1000) {
+				host.Run(t, "sh", "-ec", `cd /run/user; if [ -L sbin ]; then mv link old; mv sbin link; fi; rm -rf sbin old; cp -a /run/fresh sbin
+					cd sbin; for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
+					ln -sf /usr/sbin/iptables-wrapper $n; done; chown -hR 1000:1000 .; rm -f /dev/shm/iptables-wrapper.*`)
+				stop := attack(t, func() { exchange("/run/user/sbin", "/run/user/link") })
+				output, err := exec.Command("sh", "-c", script).CombinedOutput()
+				stop()
+				if after := host.Run(t, "find", "/run/protected", "-printf", found); after != before {
+					t.Fatalf("%v: %s\nbefore:\n%s\nafter:\n%s", err, output, before, after)
+				}
+			}
+		})
+	}
+}

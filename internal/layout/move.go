@@ -38,20 +38,32 @@ func (s *storing) move() error {
 	if err := s.Tree.Access(d.dir, unix.W_OK); err != nil {
 		return err
 	}
-	unlock, err := s.lock(d.dir)
+	// Whoever owns the directory may exchange it with another one: this is about the one that is there now.
+	pinned, unpin, err := s.Tree.Pin(d.dir)
 	if err != nil {
 		return err
 	}
+	s.Tree = pinned
+	unlock, err := s.lock(d.dir)
+	if err != nil {
+		unpin()
+		return err
+	}
+	release := func() {
+		unlock()
+		unpin()
+	}
 	defer func() {
 		if s.stored.moved == "" {
-			unlock()
+			release()
 		}
 	}()
 	if err := s.moveLocked(d); err != nil {
 		return err
 	}
 	s.stored.moved = d.dir
-	s.stored.unlock = unlock
+	s.stored.in = pinned
+	s.stored.release = release
 	return nil
 }
 
@@ -95,7 +107,7 @@ func (s *storing) lock(dir string) (unlock func(), err error) {
 // moveLocked moves the switch of a directory. The caller holds the lock.
 func (s *storing) moveLocked(d directory) error {
 	called, _ := s.Tree.Follow(s.Self.Called)
-	if !s.toWrapper(called) {
+	if !s.toWrapper(called) || lastSwitch(called) != d.sw {
 		return s.follow(called)
 	}
 	s.heedAgain() // now that nobody else moves the switch

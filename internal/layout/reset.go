@@ -17,6 +17,12 @@ import (
 // returns. Names that lead to a wrapper stay as they are. It fails where the names are somebody else's, see
 // ErrNotInstalled and ErrForeign, and changes nothing then.
 func (n Names) Reset(dir string) (forgotten string, err error) {
+	pinned, unpin, err := n.Tree.Pin(dir)
+	if err != nil {
+		return "", err
+	}
+	defer unpin()
+	n.Tree = pinned
 	unlock, locked := n.Tree.Lock(dir)
 	switch {
 	case locked == nil:

@@ -10,6 +10,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // Decision is what a wrapped call has found out: an answer about the host, and what the call is about to do.
@@ -31,8 +32,9 @@ type Stored struct {
 	Mode    detect.Mode // the backend to run: the decision's, or what another call stored first
 	Unmoved error       // why the switch was not moved; nil if it was
 
-	moved  string // the directory whose switch was moved
-	unlock func() // while it is moved and the program does not run yet; execve(2) does it too
+	moved   string    // the directory whose switch was moved
+	in      tree.Tree // where that is pinned
+	release func()    // its lock, while the program does not run yet; execve(2) does it too
 }
 
 // Undo points the switch back at the wrapper, for a program that turns out not to run: the next call shall report that
@@ -41,8 +43,9 @@ func (n Names) Undo(s Stored) {
 	if s.moved == "" {
 		return
 	}
+	n.Tree = s.in
 	_ = n.pointAtWrapper(s.moved) // the program's error is the one to report
-	s.unlock()
+	s.release()
 }
 
 // pointAtWrapper points the switch of a directory at the wrapper. The caller holds the lock.

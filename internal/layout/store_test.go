@@ -20,7 +20,7 @@ import (
 // execve releases the lock, as execve(2) would.
 func (s Stored) execve() {
 	if s.moved != "" {
-		s.unlock()
+		s.release()
 	}
 }
 
