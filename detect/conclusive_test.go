@@ -19,8 +19,12 @@ func complete(b backend) []backend {
 	var all []backend
 	for _, h := range answers(b.hint) {
 		for _, c := range answers(b.canary) {
-			for n := b.rules.Min; n <= min(b.rules.Max, 3); n++ {
-				all = append(all, backend{hint: h, canary: c, rules: exactly(n)})
+			for _, chain := range answers(b.hostChain) {
+				for _, table := range answers(b.hostTable) {
+					for n := b.rules.Min; n <= min(b.rules.Max, 3); n++ {
+						all = append(all, backend{hint: h, canary: c, hostChain: chain, hostTable: table, rules: exactly(n)})
+					}
+				}
 			}
 		}
 	}
@@ -30,32 +34,60 @@ func complete(b backend) []backend {
 // plainly is what a host of which everything is known proves, written as the design states it: "" is nothing. A guess that the
 // container remembers is no proof, and hides the rules. Where somebody guessed, rules are no proof.
 func plainly(nft, legacy backend, remembered Memory, guessed bool) Mode {
-	for i, found := range [][2]bool{
-		{nft.hint == Yes, legacy.hint == Yes},
-		{nft.canary == Yes, legacy.canary == Yes},
-		{remembered.Mode == NFT, remembered.Mode == Legacy},
-		{nft.rules.Min >= legacy.rules.Min && nft.rules.Min > 0, legacy.rules.Min > nft.rules.Min},
-	} {
-		switch {
-		case (found[0] || found[1]) && (i == 2 && !remembered.Conclusive || i == 3 && guessed):
-			return ""
-		case found[0]:
-			return NFT
-		case found[1]:
-			return Legacy
-		}
+	switch {
+	case nft.hint == Yes:
+		return NFT
+	case legacy.hint == Yes:
+		return Legacy
+	case nft.canary == Yes:
+		return NFT
+	case legacy.canary == Yes:
+		return Legacy
+	case remembered.Mode != "" && !remembered.Conclusive:
+		return ""
+	case remembered.Mode != "":
+		return remembered.Mode
 	}
-	return ""
+
+	more := NFT
+	switch {
+	case legacy.rules.Min > nft.rules.Min:
+		more = Legacy
+	case nft.rules.Min == 0:
+		more = ""
+	}
+	switch {
+	case legacy.hostChain == Yes && (nft.hostChain == Yes || nft.hostTable == Yes):
+		return ""
+	case nft.hostChain == Yes:
+		return NFT
+	case legacy.hostChain == Yes:
+		return Legacy
+	case nft.hostTable == Yes && legacy.rules.Min == 0:
+		return NFT
+	case nft.hostTable == Yes && more == Legacy, guessed:
+		return ""
+	}
+	return more
 }
 
 // An answer is conclusive exactly if every host that what is known could describe has that answer.
 func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 	var sides []backend
-	for _, h := range []Answer{NotAsked, Unknown, No, Yes} {
-		for _, c := range []Answer{NotAsked, Unknown, No, Yes} {
-			for _, n := range []Count{{0, 0}, {1, 1}, {2, 2}, {0, 2}, {1, 2}, {0, Unbounded}, {1, Unbounded}, {2, Unbounded}} {
-				sides = append(sides, backend{hint: h, canary: c, rules: n, likely: n.Min}, backend{hint: h, canary: c, rules: n, likely: min(n.Max, n.Min+2)})
-			}
+	answers := []Answer{NotAsked, Unknown, No, Yes}
+	counted := func(b backend) {
+		for _, n := range []Count{{0, 0}, {1, 1}, {2, 2}, {0, 2}, {1, 2}, {0, Unbounded}, {1, Unbounded}, {2, Unbounded}} {
+			b.rules = n
+			b.likely = n.Min
+			sides = append(sides, b)
+			b.likely = min(n.Max, n.Min+2)
+			sides = append(sides, b)
+		}
+	}
+	for _, one := range answers {
+		for _, other := range answers {
+			counted(backend{hint: one, canary: other, hostChain: No, hostTable: No})
+			counted(backend{hint: No, canary: No, hostChain: one, hostTable: other})
 		}
 	}
 	for _, known := range []Query{
@@ -64,6 +96,7 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 		conclusive, rows := 0, map[Reason]int{}
 		for _, nft := range sides {
 			for _, legacy := range sides {
+				legacy.hostTable = No // there is no such thing
 				var modes []Mode
 				for _, n := range complete(nft) {
 					for _, l := range complete(legacy) {

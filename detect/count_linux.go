@@ -8,6 +8,26 @@ import (
 	"slices"
 )
 
+// compareUnlessDecided counts rules where no program of the host has decided. Nftables' own tables are certain evidence only if
+// legacy has no rules.
+func (p *prober) compareUnlessDecided() {
+	decided := p.row()
+	if decided.reason == HostProgram && decided.mode == NFT && !p.found(hasHostChain) {
+		p.countLegacy(false)
+		decided = p.row()
+	}
+	if decided.reason == HostProgram && (decided.conclusive || p.found(hasHostChain)) {
+		return
+	}
+	p.compareRules()
+
+	// In favor of nft a count is certain only if no program of the host has rules in legacy. Its tables were too large to be
+	// read before; now, as many rules of nft were counted as they have, which took longer.
+	if nft, legacy := p.query.backends(p.evidence); legacy.hostChain == Unknown && nft.hasMost(legacy) {
+		p.askLegacyPrograms(p.most.table)
+	}
+}
+
 // compareRules counts until it is known which backend has more rules, by the cheapest questions first. What they cost does not
 // depend on how much the host has, unless both backends have many rules, or none of nft's first rules shows who made it.
 func (p *prober) compareRules() {

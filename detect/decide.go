@@ -20,6 +20,7 @@ const (
 	KubeletHint   Reason = "kubelet-hint"
 	KubeletCanary Reason = "kubelet-canary"
 	Remembered    Reason = "remembered"
+	HostProgram   Reason = "host-program"
 	RuleCount     Reason = "rule-count"
 	OnlySupported Reason = "only-supported"
 	OnlyInstalled Reason = "only-installed"
@@ -33,6 +34,8 @@ func (r Reason) Kubelet() bool { return r == KubeletHint || r == KubeletCanary }
 type backend struct {
 	hint, canary Answer
 	exists       Answer // it has one of the five tables
+	hostChain    Answer // it has a chain of iptables that a program of the host makes
+	hostTable    Answer // it has a table of nftables' own that a program of the host makes
 	rules        Count
 	likely       int    // number of rules, the best estimate
 	ipv4, ipv6   Answer // it works for the family, as far as is known
@@ -45,28 +48,67 @@ type row struct {
 	conclusive bool // nothing that could not be read could overturn the row
 }
 
-// decisionTable has a row per line. The first row that applies decides.
+// decisionTable has the rows in their order. The first one that applies decides.
 //
-// A hint outranks a canary because a host that changed its backend keeps the old backend's canary until it is rebooted. Nft
+// A hint outranks a canary because a host that changed its mode keeps the old backend's canary until it is rebooted. Nft
 // wins a tie because it is what a current host uses; what legacy has is more likely left over. That nft lacks IPv6 alone
 // counts only if legacy is known to have it: a host may speak IPv4 only.
-func decisionTable(q Query, nft, legacy backend) [15]row {
+func decisionTable(q Query, nft, legacy backend) [18]row {
 	return [...]row{
-		{Override, NFT, q.Override == NFT, false},
-		{Override, Legacy, q.Override == Legacy, false},
-		{KubeletHint, NFT, nft.hint == Yes, true},
-		{KubeletHint, Legacy, legacy.hint == Yes, nft.hint == No},
-		{KubeletCanary, NFT, nft.canary == Yes, legacy.hint == No},
-		{KubeletCanary, Legacy, legacy.canary == Yes, nft.withoutKubelet()},
-		{Remembered, NFT, q.Remembered.holds(NFT, nft), q.Remembered.Conclusive && legacy.withoutKubelet()},
-		{Remembered, Legacy, q.Remembered.holds(Legacy, legacy), q.Remembered.Conclusive && nft.withoutKubelet()},
-		{RuleCount, NFT, nft.likely > 0 && nft.likely >= legacy.likely, nft.rules.Min >= max(legacy.rules.Max, 1) && legacy.withoutKubelet() && q.Guessed == ""},
-		{RuleCount, Legacy, legacy.likely > nft.likely, legacy.rules.Min > nft.rules.Max && nft.withoutKubelet() && q.Guessed == ""},
-		{OnlySupported, NFT, legacy.lacks(nft), false},
-		{OnlySupported, Legacy, nft.lacks(legacy) || nft.ipv6 == No && legacy.ipv6 == Yes, false},
-		{OnlyInstalled, NFT, q.Installed == NFT, false},
-		{OnlyInstalled, Legacy, q.Installed == Legacy, false},
-		{Default, NFT, true, false},
+		{reason: Override, mode: NFT, applies: q.Override == NFT},
+		{reason: Override, mode: Legacy, applies: q.Override == Legacy},
+
+		{reason: KubeletHint, mode: NFT, applies: nft.hint == Yes, conclusive: true},
+		{reason: KubeletHint, mode: Legacy, applies: legacy.hint == Yes, conclusive: nft.hint == No},
+
+		{reason: KubeletCanary, mode: NFT, applies: nft.canary == Yes, conclusive: legacy.hint == No},
+		{reason: KubeletCanary, mode: Legacy, applies: legacy.canary == Yes, conclusive: nft.withoutKubelet()},
+
+		{
+			reason: Remembered, mode: NFT,
+			applies:    q.Remembered.holds(NFT, nft),
+			conclusive: q.Remembered.Conclusive && legacy.withoutKubelet(),
+		},
+		{
+			reason: Remembered, mode: Legacy,
+			applies:    q.Remembered.holds(Legacy, legacy),
+			conclusive: q.Remembered.Conclusive && nft.withoutKubelet(),
+		},
+
+		{
+			reason: HostProgram, mode: NFT,
+			applies:    nft.hostChain == Yes && legacy.hostChain != Yes,
+			conclusive: legacy.hostChain == No && legacy.withoutKubelet(),
+		},
+		{
+			reason: HostProgram, mode: Legacy,
+			applies:    legacy.hostChain == Yes && nft.host() != Yes,
+			conclusive: nft.host() == No && nft.withoutKubelet(),
+		},
+		{
+			reason: HostProgram, mode: NFT, // nftables' own tables alone
+			applies:    nft.hostTable == Yes && legacy.hostChain != Yes && (legacy.rules.Max == 0 || !nft.hasMost(legacy)),
+			conclusive: legacy.hostChain == No && legacy.rules.Max == 0 && legacy.withoutKubelet(),
+		},
+
+		{
+			reason: RuleCount, mode: NFT,
+			applies:    nft.likely > 0 && nft.likely >= legacy.likely,
+			conclusive: nft.hasMost(legacy) && legacy.hostChain == No && legacy.withoutKubelet() && q.Guessed == "",
+		},
+		{
+			reason: RuleCount, mode: Legacy,
+			applies:    legacy.likely > nft.likely,
+			conclusive: legacy.rules.Min > nft.rules.Max && nft.host() == No && nft.withoutKubelet() && q.Guessed == "",
+		},
+
+		{reason: OnlySupported, mode: NFT, applies: legacy.lacks(nft)},
+		{reason: OnlySupported, mode: Legacy, applies: nft.lacks(legacy) || nft.ipv6 == No && legacy.ipv6 == Yes},
+
+		{reason: OnlyInstalled, mode: NFT, applies: q.Installed == NFT},
+		{reason: OnlyInstalled, mode: Legacy, applies: q.Installed == Legacy},
+
+		{reason: Default, mode: NFT, applies: true},
 	}
 }
 
@@ -78,11 +120,19 @@ func (q Query) decide(nft, legacy backend) row {
 
 // Reasons returns all reasons in the order of the decision table.
 func Reasons() []Reason {
-	return []Reason{Override, KubeletHint, KubeletCanary, Remembered, RuleCount, OnlySupported, OnlyInstalled, Default}
+	return []Reason{
+		Override, KubeletHint, KubeletCanary, Remembered, HostProgram, RuleCount, OnlySupported, OnlyInstalled, Default,
+	}
 }
 
 // withoutKubelet reports that kubelet's chains are known not to be in this backend.
 func (b backend) withoutKubelet() bool { return b.hint == No && b.canary == No }
+
+// host says whether a program of the host keeps rules in this backend.
+func (b backend) host() Answer { return either(b.hostChain, b.hostTable) }
+
+// hasMost reports that nft is known to have rules, and as many as legacy.
+func (b backend) hasMost(legacy backend) bool { return b.rules.Min >= max(legacy.rules.Max, 1) }
 
 // lacks reports that this backend cannot work where the other one can, or may, once a module is loaded. IPv4 decides; IPv6
 // does where neither backend has IPv4.
@@ -95,20 +145,29 @@ type Conflict string
 
 // The conflicts, most severe first.
 const (
-	HintInBoth   Conflict = "hint-in-both"   // HintChain is in both backends
-	CanaryInBoth Conflict = "canary-in-both" // CanaryChain is in both backends
-	StrayCanary  Conflict = "stray-canary"   // CanaryChain is in one backend, HintChain in the other only
-	RulesInBoth  Conflict = "rules-in-both"  // both backends have rules in the five tables
+	HintInBoth         Conflict = "hint-in-both"          // HintChain is in both backends
+	CanaryInBoth       Conflict = "canary-in-both"        // CanaryChain is in both backends
+	StrayCanary        Conflict = "stray-canary"          // CanaryChain is in one backend, HintChain in the other only
+	HostProgramsInBoth Conflict = "host-programs-in-both" // programs of the host keep rules in both backends
+	RulesInBoth        Conflict = "rules-in-both"         // both backends have rules in the five tables
 )
 
 // Explain returns a sentence for people.
 func (c Conflict) Explain() string {
-	return cmp.Or(map[Conflict]string{
-		HintInBoth:   HintChain + " is in both backends: the host changed its backend without a reboot, or two kubelets differ",
-		CanaryInBoth: CanaryChain + " is in both backends: the host changed its backend without a reboot",
-		StrayCanary:  "the canary is in one backend and the hint in the other: the canary is left over from the previous backend",
-		RulesInBoth:  "both backends have rules: both sets are active, but each backend lists only its own",
-	}[c], string(c))
+	switch c {
+	case HintInBoth:
+		return HintChain + " is in both backends: the host changed its backend without a reboot, or two kubelets differ"
+	case CanaryInBoth:
+		return CanaryChain + " is in both backends: the host changed its backend without a reboot"
+	case StrayCanary:
+		return "the canary is in one backend and the hint in the other: the canary is left over from the previous backend"
+	case HostProgramsInBoth:
+		return "programs of the host keep rules in both backends: they differ, or the host changed its backend without a reboot"
+	case RulesInBoth:
+		return "both backends have rules: both sets are active, but each backend lists only its own"
+	default:
+		return string(c)
+	}
 }
 
 // conflicts lists those that are known.
@@ -125,6 +184,7 @@ func conflicts(nft, legacy backend) []Conflict {
 	add(HintInBoth, nft.hint == Yes && legacy.hint == Yes)
 	add(CanaryInBoth, nft.canary == Yes && legacy.canary == Yes)
 	add(StrayCanary, stray(nft, legacy) || stray(legacy, nft))
+	add(HostProgramsInBoth, nft.host() == Yes && legacy.host() == Yes)
 	add(RulesInBoth, nft.rules.Min > 0 && legacy.rules.Min > 0)
 	return found
 }
@@ -133,9 +193,15 @@ func conflicts(nft, legacy backend) []Conflict {
 func (q Query) backends(e [4]Evidence) (nft, legacy backend) {
 	together := func(v4, v6 Evidence) backend {
 		return backend{
-			hint: either(v4.Hint, v6.Hint), canary: either(v4.Canary, v6.Canary), exists: either(v4.exists, v6.exists),
-			rules: v4.Rules.plus(v6.Rules), likely: v4.likely() + v6.likely(),
-			ipv4: q.works(v4), ipv6: q.works(v6),
+			hint:      either(v4.Hint, v6.Hint),
+			canary:    either(v4.Canary, v6.Canary),
+			exists:    either(v4.exists, v6.exists),
+			hostChain: either(v4.HostChain, v6.HostChain),
+			hostTable: either(v4.HostTable, v6.HostTable),
+			rules:     v4.Rules.plus(v6.Rules),
+			likely:    v4.likely() + v6.likely(),
+			ipv4:      q.works(v4),
+			ipv6:      q.works(v6),
 		}
 	}
 	return together(e[0], e[1]), together(e[2], e[3])

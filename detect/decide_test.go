@@ -9,7 +9,7 @@ import (
 )
 
 // empty is a backend of which everything is known: it has nothing.
-var empty = backend{ipv4: Yes, ipv6: Yes, hint: No, canary: No}
+var empty = backend{ipv4: Yes, ipv6: Yes, hint: No, canary: No, hostChain: No, hostTable: No}
 
 func with(change ...func(*backend)) backend {
 	b := empty
@@ -22,6 +22,10 @@ func with(change ...func(*backend)) backend {
 func hintIs(a Answer) func(*backend)   { return func(b *backend) { b.hint = a } }
 func existsIs(a Answer) func(*backend) { return func(b *backend) { b.exists = a } }
 func canaryIs(a Answer) func(*backend) { return func(b *backend) { b.canary = a } }
+
+// chainIs and tableIs say whether a program of the host has a chain of iptables, or a table of nftables.
+func chainIs(a Answer) func(*backend) { return func(b *backend) { b.hostChain = a } }
+func tableIs(a Answer) func(*backend) { return func(b *backend) { b.hostTable = a } }
 
 func worksIs(v4, v6 Answer) func(*backend) {
 	return func(b *backend) { b.ipv4, b.ipv6 = v4, v6 }
@@ -40,7 +44,9 @@ func certain(m Mode) Memory { return Memory{Mode: m, Conclusive: true} }
 
 // unread is a backend that nothing could be read of.
 func unread(b *backend) {
-	*b = backend{ipv4: Unknown, ipv6: Unknown, hint: Unknown, canary: Unknown, rules: Count{0, Unbounded}}
+	*b = backend{
+		ipv4: Unknown, ipv6: Unknown, hint: Unknown, canary: Unknown, hostChain: Unknown, hostTable: Unknown, rules: Count{0, Unbounded},
+	}
 }
 
 func TestDecide(t *testing.T) {
@@ -128,6 +134,21 @@ func TestDecide(t *testing.T) {
 		{"IPv6 alone, in legacy", none, with(worksIs(No, No)), with(worksIs(No, Yes)), row{OnlySupported, Legacy, true, false}},
 		{"IPv6 alone, in nft", none, with(worksIs(No, Yes)), with(worksIs(No, No)), row{OnlySupported, NFT, true, false}},
 
+		{"a program in nft", none, with(chainIs(Yes), between(9, 9)), with(between(31, 31)), row{HostProgram, NFT, true, true}},
+		{"a program in legacy", none, with(between(31, 31)), with(chainIs(Yes), between(9, 9)), row{HostProgram, Legacy, true, true}},
+		{"a program in nft, legacy unread", none, with(chainIs(Yes)), with(unread), row{HostProgram, NFT, true, false}},
+		{"a program in legacy, nft unread", none, with(unread), with(chainIs(Yes)), row{HostProgram, Legacy, true, false}},
+		{"programs in both", none, with(chainIs(Yes), between(9, 9)), with(chainIs(Yes), between(31, 31)), row{RuleCount, Legacy, true, false}},
+		{"a program against kubelet", none, with(chainIs(Yes)), with(canaryIs(Yes)), row{KubeletCanary, Legacy, true, true}},
+		{"a program against a memory", Query{Remembered: certain(Legacy)}, with(chainIs(Yes)), empty, row{Remembered, Legacy, true, true}},
+		{"a program, and a guess of somebody", Query{Guessed: "a link"}, with(chainIs(Yes)), empty, row{HostProgram, NFT, true, true}},
+		{"a table, legacy without rules", none, with(tableIs(Yes)), empty, row{HostProgram, NFT, true, true}},
+		{"a table, a rule in legacy", none, with(tableIs(Yes)), with(between(1, 1)), row{HostProgram, NFT, true, false}},
+		{"a table, more rules in nft than in legacy", none, with(tableIs(Yes), between(2, 2)), with(between(1, 1)), row{RuleCount, NFT, true, true}},
+		{"a table, and a program in legacy", none, with(tableIs(Yes)), with(chainIs(Yes), between(1, 1)), row{RuleCount, Legacy, true, false}},
+		{"rules in nft, legacy not read for programs", none, with(between(9, 9)), with(chainIs(Unknown), between(3, 3)), row{RuleCount, NFT, true, false}},
+		{"rules in legacy, legacy not read for programs", none, with(between(3, 3)), with(chainIs(Unknown), between(9, 9)), row{RuleCount, Legacy, true, true}},
+
 		{"only nft installed", Query{Installed: NFT}, empty, empty, row{OnlyInstalled, NFT, true, false}},
 		{"only legacy installed", Query{Installed: Legacy}, empty, empty, row{OnlyInstalled, Legacy, true, false}},
 
@@ -193,6 +214,9 @@ func TestConflicts(t *testing.T) {
 		{"canary in both, no hint", with(canaryIs(Yes)), with(canaryIs(Yes)), []Conflict{CanaryInBoth}},
 		{"rules in both", with(between(1, 1)), with(between(7, 7)), []Conflict{RulesInBoth}},
 		{"rules in one", with(between(1, 1)), with(between(0, Unbounded)), nil},
+		{"programs in both", with(chainIs(Yes)), with(chainIs(Yes)), []Conflict{HostProgramsInBoth}},
+		{"a table in nft, a chain in legacy", with(tableIs(Yes)), with(chainIs(Yes)), []Conflict{HostProgramsInBoth}},
+		{"a program in one, the other not asked", with(chainIs(Yes)), with(chainIs(NotAsked)), nil},
 		{"not asked", with(hintIs(Yes)), with(hintIs(NotAsked), canaryIs(Yes)), nil},
 	} {
 		if got := conflicts(test.nft, test.legacy); !slices.Equal(got, test.want) {

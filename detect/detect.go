@@ -131,6 +131,13 @@ type Evidence struct {
 	Hint   Answer `json:"hint"`   // HintChain is in table mangle
 	Canary Answer `json:"canary"` // CanaryChain is in table mangle
 
+	// HostChain says whether there is a chain that a program of the host makes with iptables, such as DOCKER-USER. HostTable
+	// says it of a table that one makes with nftables, such as "inet firewalld"; it is No for legacy. Programs are those that
+	// were found: with Query.Everything all of them, else the first.
+	HostChain Answer    `json:"host_chain"`
+	HostTable Answer    `json:"host_table"`
+	Programs  []Program `json:"programs,omitempty"`
+
 	// Rules counts what iptables-save would print as -A lines, in the five tables together. A rule that was made with
 	// nft, in a chain that is like iptables' own, and that only uses what iptables-nft uses as well, such as a plain
 	// accept, is printed and counts. Where counting ended early, what was not read is not known.

@@ -16,6 +16,8 @@ func TestDoubt(t *testing.T) {
 		e := &evidence[i]
 		e.Hint = No
 		e.Canary = No
+		e.HostChain = No
+		e.HostTable = No
 		e.Rules = exactly(n)
 	}
 	count := Query{}.result(evidence)

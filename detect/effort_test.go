@@ -18,6 +18,7 @@ import (
 func proberWithin(t *testing.T, most effort) *prober {
 	t.Helper()
 	p := newProber(Query{})
+	p.most = most
 	p.nft = newNFTSocket(most)
 	for i, f := range families {
 		p.legacy[i] = newLegacyProbe(f, most)
@@ -57,7 +58,9 @@ table ip nat {
 		{native - 1, false},
 		{2*native + 3*firstRules, true},
 	} {
-		p := proberWithin(t, effort{objects: test.objects, table: forCall.table})
+		most := forCall
+		most.objects = test.objects
+		p := proberWithin(t, most)
 		r := p.run()
 		e := r.Of(NFT, IPv4)
 		if r.Mode != Legacy || r.Conclusive != test.conclusive || errors.Is(e.Err, errTooMuch) == test.conclusive {
@@ -78,7 +81,9 @@ func TestManyRulesAreEstimated(t *testing.T) {
 	host.Netns(t)
 	host.Feed(t, rules(3000), "iptables-nft-restore")
 	host.Feed(t, rules(1500), "iptables-legacy-restore", "-w")
-	r := proberWithin(t, effort{objects: 1000, table: forCall.table}).run()
+	most := forCall
+	most.objects = 1000
+	r := proberWithin(t, most).run()
 	if r.Mode != NFT || r.Conclusive || r.likely(NFT) != 3001 || !strings.Contains(r.Uncertainty(), "too much to read") {
 		t.Errorf("got %v, conclusive %v, likely %d, %q", r, r.Conclusive, r.likely(NFT), r.Uncertainty())
 	}
@@ -93,12 +98,12 @@ func TestManyChainsAndTables(t *testing.T) {
 	}
 	host.Netns(t)
 	host.Feed(t, "add table ip filter\n"+script.String(), "nft", "-f", "-")
-	p := proberWithin(t, effort{objects: 100, table: forCall.table})
+	p := proberWithin(t, effort{objects: 100, tables: 100})
 	if _, err := p.nft.tables(IPv4); !errors.Is(err, errTooMuch) {
 		t.Errorf("chains: got %v", err)
 	}
-	if native, err := p.nft.nativeTables(); !errors.Is(err, errTooMuch) || len(native[0]) > 100 {
-		t.Errorf("tables: got %d, %v", len(native[0]), err)
+	if names, err := p.nft.tableNames(); !errors.Is(err, errTooMuch) || len(names) > 100 {
+		t.Errorf("tables: got %d, %v", len(names), err)
 	}
 }
 
@@ -106,7 +111,8 @@ func TestManyChainsAndTables(t *testing.T) {
 // in favor of nft is certain, whereas one in favor of legacy is the same with and without.
 func TestLargeMangle(t *testing.T) {
 	const rule = "-A PREROUTING -s 192.0.2.1 -j ACCEPT\n"
-	small := effort{objects: forCall.objects, table: 64 << 10}
+	small := forCall
+	small.table = 64 << 10
 	for _, test := range []struct {
 		doc        string
 		legacy     string

@@ -16,19 +16,19 @@ import (
 // A host that uses nftables natively has no evidence for either backend, and it is said by what.
 func TestNativeTables(t *testing.T) {
 	host.Netns(t)
-	nftScript(t, "add table ip docker-bridges; add table inet firewalld; add table ip6 docker-bridges; add table bridge b; add table inet filter; add table ip filter; add table ip6 nat")
+	nftScript(t, "add table ip mine; add table inet firewall; add table ip6 mine; add table bridge b; add table inet filter; add table ip filter; add table ip6 nat")
 	r := Query{Everything: true}.Run()
-	if got, want := r.Of(NFT, IPv4).Native, []string{"ip docker-bridges", "inet firewalld", "inet filter"}; !slices.Equal(got, want) {
+	if got, want := r.Of(NFT, IPv4).Native, []string{"ip mine", "inet firewall", "inet filter"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := r.Of(NFT, IPv6).Native, []string{"inet firewalld", "ip6 docker-bridges", "inet filter"}; !slices.Equal(got, want) {
+	if got, want := r.Of(NFT, IPv6).Native, []string{"inet firewall", "ip6 mine", "inet filter"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	const all = `("inet filter", "inet firewalld", "ip docker-bridges", "ip6 docker-bridges")`
+	const all = `("inet filter", "inet firewall", "ip mine", "ip6 mine")`
 	if r.Reason != Default || !strings.Contains(r.Uncertainty(), all) || !strings.Contains(r.Uncertainty(), "nothing speaks for legacy") {
 		t.Errorf("got %v, %q", r, r.Uncertainty())
 	}
-	if r := Host(); r.Of(NFT, IPv4).Native != nil || strings.Contains(r.Uncertainty(), "docker") {
+	if r := Host(); r.Of(NFT, IPv4).Native != nil || strings.Contains(r.Uncertainty(), "mine") {
 		t.Errorf("not asked for: got %q, %q", r.Of(NFT, IPv4).Native, r.Uncertainty())
 	}
 	host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")

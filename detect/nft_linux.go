@@ -45,25 +45,41 @@ func (s *nftSocket) ofIptables(f Family, table, name string) (bool, error) {
 	return !c.base || c.own(), nil
 }
 
-// nativeTables names the tables that iptables does not use, as nft does: "inet firewalld". Those of inet are of both families.
-func (s *nftSocket) nativeTables() (native [len(families)][]string, err error) {
+// tableNames names all tables, as nft does: "inet firewalld".
+func (s *nftSocket) tableNames() (names []string, err error) {
 	prefix := map[uint8]string{unix.NFPROTO_INET: "inet ", unix.NFPROTO_IPV4: "ip ", unix.NFPROTO_IPV6: "ip6 "}
 	err = retryChanged(func() error {
-		native = [len(families)][]string{}
+		names = nil
 		return s.dump(unix.NFT_MSG_GETTABLE, &s.tablesLeft, unix.NFPROTO_UNSPEC, nil, func(m message) error {
-			name := string(cString(m.attribute(unix.NFTA_TABLE_NAME)))
-			for i, f := range families {
-				if m.body[0] == unix.NFPROTO_INET || m.body[0] == f.nfproto() && !slices.Contains(tableNames[:], name) {
-					native[i] = append(native[i], prefix[m.body[0]]+name)
-				}
+			if family, known := prefix[m.body[0]]; known {
+				names = append(names, family+string(cString(m.attribute(unix.NFTA_TABLE_NAME))))
 			}
 			return nil
 		})
 	})
 	if err != nil && !absent(err) {
-		return native, fmt.Errorf("list the tables of nf_tables: %w", err)
+		return names, fmt.Errorf("list the tables of nf_tables: %w", err)
 	}
-	return native, nil
+	return names, nil
+}
+
+// nftTable names a table of the family, as nft does: "ip filter".
+func (f Family) nftTable(name string) string {
+	if f == IPv6 {
+		return "ip6 " + name
+	}
+	return "ip " + name
+}
+
+// nativeTables are those of a family that iptables does not use. Those of inet are of both families.
+func nativeTables(f Family, names []string) (native []string) {
+	for _, name := range names {
+		ofIptables := slices.ContainsFunc(tableNames[:], func(table string) bool { return name == f.nftTable(table) })
+		if strings.HasPrefix(name, "inet ") || strings.HasPrefix(name, f.nftTable("")) && !ofIptables {
+			native = append(native, name)
+		}
+	}
+	return native
 }
 
 // object asks for a table by its name, or for one of its chains if that is named. What it costs does not depend on the host.

@@ -19,7 +19,7 @@ func (q Query) Run() Result {
 	evidence := unasked()
 	for i := range evidence {
 		e := &evidence[i]
-		e.Supported, e.Hint, e.Canary = Unknown, Unknown, Unknown
+		e.Supported, e.Hint, e.Canary, e.HostChain, e.HostTable = Unknown, Unknown, Unknown, Unknown, Unknown
 		e.fail(errNotLinux)
 	}
 	return q.result(evidence)

@@ -149,6 +149,8 @@ func (r Result) Because() string {
 		return r.found(CanaryChain, canary)
 	case Remembered:
 		return r.Remembered.because()
+	case HostProgram:
+		return r.program(r.Mode).in(r.Mode)
 	case RuleCount:
 		return "nft has " + r.rules(NFT) + " and legacy has " + r.rules(Legacy)
 	case OnlySupported:
@@ -166,6 +168,9 @@ func (r Result) Because() string {
 func hint(e Evidence) bool   { return e.Hint == Yes }
 func canary(e Evidence) bool { return e.Canary == Yes }
 
+func hasHostChain(e Evidence) bool   { return e.HostChain == Yes }
+func hasHostProgram(e Evidence) bool { return e.HostChain == Yes || e.HostTable == Yes }
+
 // found says in which family a chain is. A wrapped call remembers it, and without package fmt that costs eight page faults less.
 func (r Result) found(chain string, in func(Evidence) bool) string {
 	where := ""
@@ -175,6 +180,40 @@ func (r Result) found(chain string, in func(Evidence) bool) string {
 		}
 	}
 	return "chain " + chain + " is in " + string(r.Mode) + "'s mangle table (" + strings.TrimPrefix(where, ", ") + ")"
+}
+
+// program is the program of the host that decides, or would: one that uses iptables before one that uses nftables.
+func (r Result) program(backend Mode) Program {
+	all := slices.Concat(r.Of(backend, IPv4).Programs, r.Of(backend, IPv6).Programs)
+	for _, p := range all {
+		if p.Chain != "" {
+			return p
+		}
+	}
+	for _, p := range all {
+		return p
+	}
+	return Program{Name: "a program of the host"}
+}
+
+// aboutPrograms says why what programs of the host show is not certain, "" if that is not the reason.
+func (r Result) aboutPrograms() string {
+	nft, legacy := Query{}.backends([4]Evidence{
+		r.Of(NFT, IPv4), r.Of(NFT, IPv6), r.Of(Legacy, IPv4), r.Of(Legacy, IPv6),
+	})
+	switch {
+	case r.Reason != HostProgram && r.Reason != RuleCount:
+		return ""
+	case nft.host() == Yes && legacy.host() == Yes:
+		return r.program(NFT).in(NFT) + ", but " + r.program(Legacy).in(Legacy)
+	case r.Mode == NFT && legacy.host() == Unknown:
+		return "legacy's tables were not read, and a program of the host may have rules there"
+	case r.Mode == Legacy && nft.host() == Unknown:
+		return "nft's tables were not all read, and a program of the host may have rules there"
+	case r.Reason == HostProgram && legacy.rules.Max > 0:
+		return "legacy has rules too (" + r.rules(Legacy) + "), and no name tells who made them"
+	}
+	return ""
 }
 
 // refused says what nf_tables refused in a dry run, "" if nothing.
@@ -211,6 +250,9 @@ func (r Result) Uncertainty() string {
 		return fmt.Sprintf("somebody in this network namespace acted on a guess (%q), and rules that a guess wrote are no evidence", r.guessed)
 	case r.Reason == Remembered:
 		return "no kubelet chain was found, and what this container remembers is a guess"
+	}
+	if why := r.aboutPrograms(); why != "" {
+		return why
 	}
 	for _, e := range r.Evidence {
 		if len(e.Foreign) > 0 {

@@ -21,23 +21,26 @@ func (q Query) Run() Result {
 
 // effort is how much is read, whatever somebody has put into the namespace. What is beyond it is unknown.
 type effort struct {
-	objects int    // of nf_tables: so many rules, chains and tables, in all dumps together
-	table   uint32 // bytes of a table of x_tables
+	objects  int    // of nf_tables: so many rules and as many chains, in all dumps together
+	tables   int    // of nf_tables
+	table    uint32 // bytes of a table of x_tables
+	programs uint32 // bytes of the tables of x_tables that are read for the names of chains, before anything is counted
 }
 
 var (
 	// forCall costs a wrapped call a tenth of a second at most. The objects are as many as a busy writer needs, who
 	// makes a dump of 5,000 rules start again several times. The table has room for 20,000 rules, and leaves memory for
-	// the rest where a container may have no more than 16 MiB.
-	forCall = effort{objects: 32 << 10, table: 4 << 20}
+	// the rest where a container may have no more than 16 MiB. To look for programs costs at most 0.3 ms.
+	forCall = effort{objects: 32 << 10, tables: 256, table: 4 << 20, programs: 64 << 10}
 
 	// forPeople is for Query.Everything, which counts what a call need not know.
-	forPeople = effort{objects: 1 << 20, table: 64 << 20}
+	forPeople = effort{objects: 1 << 20, tables: 32 << 10, table: 64 << 20, programs: 64 << 20}
 )
 
 // prober asks the running kernel, and collects what it says.
 type prober struct {
 	query    Query
+	most     effort
 	nft      nftSocket
 	legacy   [2]legacyProbe
 	evidence [4]Evidence // as in Result: nft's two families, then legacy's
@@ -52,6 +55,7 @@ func newProber(q Query) *prober {
 	}
 	return &prober{
 		query:    q,
+		most:     most,
 		nft:      newNFTSocket(most),
 		legacy:   [2]legacyProbe{newLegacyProbe(IPv4, most), newLegacyProbe(IPv6, most)},
 		evidence: unasked(),
@@ -78,27 +82,26 @@ func (p *prober) run() Result {
 	if q.Remembered.Mode == NFT && !q.Remembered.Conclusive && (q.Everything || !kubelet) {
 		p.askExists()
 	}
-	switch {
-	case q.Everything:
+	if q.Everything {
+		p.askPrograms()
 		p.countNFT(Unbounded)
 		p.countLegacy(true)
-		native, err := p.nft.nativeTables()
-		p.evidence[0].Native, p.evidence[1].Native = native[0], native[1]
-		p.evidence[0].fail(err)
-	case !kubelet && q.decide(q.backends(p.evidence)).reason != Remembered:
-		p.compareRules()
+	} else if !kubelet && p.row().reason != Remembered {
+		p.askPrograms()
+		p.compareUnlessDecided()
 	}
 	p.between()
 
 	// The questions were not asked at one instant, and kubelet may be starting: what outranks a lower row is asked
 	// once more before that counts.
-	if !p.found(hint) && (p.found(canary) || p.nftRules().Min+p.legacyRules().Min > 0) {
+	lower := p.found(canary) || p.found(hasHostProgram) || p.nftRules().Min+p.legacyRules().Min > 0
+	if lower && !p.found(hint) {
 		p.askHints()
 		if !p.found(hint) && p.evidence[0].Canary != Yes && p.evidence[1].Canary != Yes {
 			p.askNFT(CanaryChain)
 		}
 	}
-	if q.DryRun && (q.Everything || q.decide(q.backends(p.evidence)).reason == Default) {
+	if q.DryRun && (q.Everything || p.row().reason == Default) {
 		p.dryRun(q.NAT)
 	}
 	r := q.result(p.evidence)
@@ -106,6 +109,9 @@ func (p *prober) run() Result {
 	r.unprivileged = max(p.nft.permitted, p.legacy[0].permitted, p.legacy[1].permitted) == No
 	return r
 }
+
+// row is the one that applies, as far as is known by now.
+func (p *prober) row() row { return p.query.decide(p.query.backends(p.evidence)) }
 
 // found reports whether something is known to be in any backend and family.
 func (p *prober) found(what func(Evidence) bool) bool {

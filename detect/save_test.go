@@ -56,9 +56,22 @@ func (s saved) total() (n int) {
 	return n
 }
 
-func (s saved) backend() backend {
+func (s saved) backend(family Family) backend {
 	chain := func(name string) Answer { return answer(slices.Contains(s.chains[mangle], name)) }
-	return backend{hint: chain(HintChain), canary: chain(CanaryChain), rules: exactly(s.total()), likely: s.total()}
+	return backend{
+		hint: chain(HintChain), canary: chain(CanaryChain), hostChain: answer(s.ofPrograms(family) != nil), hostTable: No,
+		rules: exactly(s.total()), likely: s.total(),
+	}
+}
+
+// ofPrograms are the chains that programs of the host make.
+func (s saved) ofPrograms(family Family) (names []string) {
+	for _, c := range hostChainsOf(family) {
+		if slices.Contains(s.chains[c.table], c.chain) {
+			names = append(names, c.chain)
+		}
+	}
+	return names
 }
 
 // chainNames are kubelet's, some that are almost the same, and others.
@@ -87,8 +100,14 @@ func ruleset(r *rand.Rand, family Family) string {
 		}
 		fmt.Fprintf(&b, "*%s\n", table)
 		var users []string
-		for _, name := range chainNames {
-			if r.IntN(4) == 0 {
+		var ofPrograms []string
+		for _, c := range hostChains {
+			if r.IntN(30) == 0 { // also in a table, or of a family, where they prove nothing
+				ofPrograms = append(ofPrograms, c.chain)
+			}
+		}
+		for _, name := range append(ofPrograms, chainNames...) {
+			if slices.Contains(ofPrograms, name) || r.IntN(4) == 0 {
 				users = append(users, name)
 				fmt.Fprintf(&b, ":%s - [0:0]\n", name)
 			}
@@ -156,7 +175,7 @@ func TestKernelAgainstSave(t *testing.T) {
 				}
 				// The oracle comes last: iptables-legacy-save makes tables.
 				want := save(t, e.Backend, e.Family)
-				sides[i/2] = sum(sides[i/2], want.backend(), i%2 == 0)
+				sides[i/2] = sum(sides[i/2], want.backend(e.Family), i%2 == 0)
 				if e.Rules != exactly(want.total()) {
 					t.Errorf("%s %s: got %v rules, want %d", e.Backend, e.Family, e.Rules, want.total())
 				}
@@ -165,8 +184,15 @@ func TestKernelAgainstSave(t *testing.T) {
 						t.Errorf("%s %s table %s: got %v rules, want %d", e.Backend, e.Family, name, got, want.rules[name])
 					}
 				}
-				if w := want.backend(); e.Hint != w.hint || e.Canary != w.canary {
-					t.Errorf("%s %s: got hint %v, canary %v, want %v, %v", e.Backend, e.Family, e.Hint, e.Canary, w.hint, w.canary)
+				if w := want.backend(e.Family); e.Hint != w.hint || e.Canary != w.canary || e.HostChain != w.hostChain || e.HostTable != No {
+					t.Errorf("%s %s: got %+v, want %+v", e.Backend, e.Family, e, w)
+				}
+				var programs []string
+				for _, p := range e.Programs {
+					programs = append(programs, p.Chain)
+				}
+				if !slices.Equal(programs, want.ofPrograms(e.Family)) {
+					t.Errorf("%s %s: got %v, want %v", e.Backend, e.Family, e.Programs, want.ofPrograms(e.Family))
 				}
 				if i < 2 {
 					// Nft is asked for one chain at a time.
@@ -206,7 +232,11 @@ func sum(a, b backend, first bool) backend {
 	if first {
 		return b
 	}
-	return backend{hint: either(a.hint, b.hint), canary: either(a.canary, b.canary), rules: a.rules.plus(b.rules), likely: a.likely + b.likely}
+	return backend{
+		hint: either(a.hint, b.hint), canary: either(a.canary, b.canary),
+		hostChain: either(a.hostChain, b.hostChain), hostTable: either(a.hostTable, b.hostTable),
+		rules: a.rules.plus(b.rules), likely: a.likely + b.likely,
+	}
 }
 
 // chain asks for a chain of mangle.

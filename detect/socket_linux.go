@@ -44,7 +44,7 @@ const (
 )
 
 func newNFTSocket(most effort) nftSocket {
-	return nftSocket{fd: -1, rulesLeft: most.objects, chainsLeft: most.objects, tablesLeft: most.objects}
+	return nftSocket{fd: -1, rulesLeft: most.objects, chainsLeft: most.objects, tablesLeft: most.tables}
 }
 
 func (s *nftSocket) close() {

@@ -58,7 +58,9 @@ func (s *session) detect(c *cli.Context) error {
 	dir, noDir := here.Dir(s.names)
 	q := detect.Query{Override: variable, Everything: true}
 	r := s.detectOrWait(c, dir, q)
-	if r.Reason == detect.Default && r.Of(detect.NFT, detect.IPv4).Supported == detect.Yes {
+	output := chosen(c)
+	undecided := r.Reason == detect.Default && r.Of(detect.NFT, detect.IPv4).Supported == detect.Yes
+	if undecided && !output.withoutDryRun {
 		q.DryRun = true // as a call that adds something would
 		r = here.Ask(s.names, dir, q)
 	}
@@ -67,11 +69,7 @@ func (s *session) detect(c *cli.Context) error {
 		now, _ := here.Look(s.names, dir, q, r)
 		a.Here = &now
 	}
-	for _, f := range formats {
-		if f.name == c.String("output") {
-			f.print(s, a)
-		}
-	}
+	output.print(s, a)
 	s.remark(a)
 	if !c.Bool("strict") {
 		return nil

@@ -151,14 +151,21 @@ func (s *session) summary(a answer) {
 // tables prints the evidence: a table of the backends, one of their tables, and what else is to be said of either.
 func (s *session) tables(r detect.Result) {
 	backends := []string{"BACKEND\tFAMILY\tKERNEL\tHINT\tCANARY\tRULES"}
+	programs := []string{"PROGRAM\tBACKEND\tFAMILY\tTABLE\tCHAIN"}
 	tables := []string{"TABLE\t\t\tRULES"}
 	for _, e := range r.Evidence {
 		backends = append(backends, row(e.Backend, e.Family, e.Supported, e.Hint, e.Canary, e.Rules))
+		for _, p := range e.Programs {
+			programs = append(programs, fmt.Sprintf("%s\t%s\t%s\t%s\t%s", p.Name, e.Backend, e.Family, p.Table, p.Chain))
+		}
 		for _, t := range e.Tables {
 			tables = append(tables, row(e.Backend, e.Family, t.Name, t.Rules))
 		}
 	}
 	s.table(backends...)
+	if len(programs) > 1 {
+		s.table(programs...)
+	}
 	if len(tables) > 1 {
 		s.table(tables...)
 	}

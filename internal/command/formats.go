@@ -5,6 +5,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -26,6 +27,9 @@ type format struct {
 	name  string
 	about string
 	print func(*session, answer)
+
+	// withoutDryRun is for what is asked again and again on every node, needed or not: a dry run makes the kernel load modules.
+	withoutDryRun bool
 }
 
 // formats are the values of detect's --output, the default first.
@@ -34,7 +38,13 @@ var formats = []format{
 	{name: "table", about: "all evidence, for people", print: (*session).printTable},
 	{name: "json", about: "all evidence, for programs", print: (*session).printJSON},
 	{name: "env", about: "variables, for a shell's eval", print: (*session).printVariables},
-	{name: "nfd", about: "a file for Node Feature Discovery", print: (*session).printFeatures},
+	{name: "nfd", about: "a file for Node Feature Discovery", print: (*session).printFeatures, withoutDryRun: true},
+}
+
+// chosen is the format that --output names.
+func chosen(c *cli.Context) format {
+	named := func(f format) bool { return f.name == c.String("output") }
+	return formats[slices.IndexFunc(formats, named)]
 }
 
 func outputFlag(formats []format) cli.Flag {

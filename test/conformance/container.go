@@ -8,6 +8,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/test/hostprograms"
 	"github.com/iptables-wrappers/iptables-wrappers/test/nodes"
 )
 
@@ -85,8 +87,11 @@ func (w wrapper) enter() (*container, error) {
 			}
 		}
 	}
-	if err := os.CopyFS(dir, nodes.Files); err != nil {
-		return nil, err
+	for _, dumps := range []fs.FS{nodes.Files, hostprograms.Files} {
+		err := os.CopyFS(dir, dumps)
+		if err != nil {
+			return nil, err
+		}
 	}
 	return c, c.lay()
 }

@@ -54,6 +54,25 @@ func hosts() []situation {
 			iptables-nft -t nat -A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER
 			iptables-nft -t nat -A POSTROUTING -s 172.17.0.0/16 ! -o docker0 -j MASQUERADE
 			iptables-nft -P FORWARD DROP; fill nft 20`},
+		{"Docker's rules in nft, 30 bans of a container in legacy", "nft", `
+			iptables-nft-restore <docker-26.1.save; ip6tables-nft-restore <docker-26.1.save6
+			fill legacy 31`},
+		{"Docker's rules in legacy, 30 bans of a container in nft", "legacy", `
+			iptables-legacy-restore <docker-26.1.save; ip6tables-legacy-restore <docker-26.1.save6
+			fill nft 31`},
+		{"ufw's rules in legacy, 500 rules of a container in nft", "legacy", `
+			iptables-legacy-restore <ufw-0.36.save; ip6tables-legacy-restore <ufw-0.36.save6; fill nft 500`},
+		{"libvirt's rules in nft, 100 rules of a container in legacy", "nft", `
+			iptables-nft-restore <libvirt-11.3.save; ip6tables-nft-restore <libvirt-11.3.save6; fill legacy 100`},
+		{"Podman's rules in legacy, 100 rules of a container in nft", "legacy", `
+			iptables-legacy-restore <podman-netavark-1.4.save; fill nft 100`},
+		{"the CNI plugins' rules in nft, 100 rules of a container in legacy", "nft", `
+			iptables-nft-restore <cni-plugins-1.1.save; fill legacy 100`},
+		{"firewalld's own table in nft, a rule of a VPN in legacy", "nft", `
+			nft -f firewalld.nft; iptables-legacy -t nat -A POSTROUTING -j MASQUERADE`},
+		{"Docker's own table in nft, nothing else", "nft", `nft add table ip docker-bridges`},
+		{"Docker's rules in nft, kubelet's hint in legacy", "legacy", `
+			iptables-nft-restore <docker-26.1.save; hint legacy ip`},
 		{"a native firewall in nft, a rule in legacy", "legacy", `
 			nft add table inet firewall; nft add chain inet firewall input '{ type filter hook input priority 0; }'
 			for n in 1 2 3; do nft add rule inet firewall input ip saddr 192.0.2.10$n accept; done; fill legacy 1`},

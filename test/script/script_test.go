@@ -48,6 +48,8 @@ func TestScript(t *testing.T) {
 			host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
 			nodes, err := filepath.Abs("../nodes")
 			host.Check(t, err)
+			programs, err := filepath.Abs("../hostprograms")
+			host.Check(t, err)
 			script, err := filepath.Abs(file)
 			host.Check(t, err)
 			testscript.Run(t, testscript.Params{
@@ -59,6 +61,7 @@ func TestScript(t *testing.T) {
 				TestWork: true,
 				Setup: func(e *testscript.Env) error {
 					e.Setenv("NODES", nodes)
+					e.Setenv("PROGRAMS", programs)
 					e.Setenv("SCRIPT", script)
 					return nil
 				},

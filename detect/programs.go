@@ -1,0 +1,110 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+// Programs that run on the host itself keep their rules in the backend that the host uses, whatever containers have done. They
+// are known by names that they alone make. Names that programs in containers make as well are not here: those of kube-proxy in
+// iptables mode (KUBE-SERVICES), Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
+//
+// To add a name, add a line, and a dump of the program in test/programs.
+
+// hostChain is a chain that a program of the host makes with iptables, in the backend that the host uses.
+type hostChain struct {
+	program string // its name for people
+	family  Family // "": both
+	table   string
+	chain   string
+}
+
+var hostChains = [...]hostChain{
+	// Docker since 17.06; daemon/libnetwork/firewall_linux.go in moby/moby.
+	{program: "Docker", table: "filter", chain: "DOCKER-USER"},
+	// ufw; src/backend_iptables.py.
+	{program: "ufw", family: IPv4, table: "filter", chain: "ufw-user-input"},
+	{program: "ufw", family: IPv6, table: "filter", chain: "ufw6-user-input"},
+	// libvirt since 5.1, for its virtual networks; src/network/network_iptables.c.
+	{program: "libvirt", table: "filter", chain: "LIBVIRT_INP"},
+	// Podman with netavark; src/firewall/varktables/types.rs in containers/netavark.
+	{program: "Podman", table: "filter", chain: "NETAVARK_FORWARD"},
+	// The CNI plugin firewall; plugins/meta/firewall/iptables.go in containernetworking/plugins.
+	{program: "CNI's firewall plugin", table: "filter", chain: "CNI-FORWARD"},
+	// firewalld with FirewallBackend=iptables; src/firewall/core/ipXtables.py.
+	{program: "firewalld", table: "filter", chain: "INPUT_direct"},
+	// The CNI plugin portmap; plugins/meta/portmap/portmap_iptables.go in containernetworking/plugins.
+	{program: "CNI's portmap plugin", table: "nat", chain: "CNI-HOSTPORT-DNAT"},
+	// CRI-O, for the ports of pods; internal/hostport/hostport_iptables.go in cri-o/cri-o.
+	{program: "CRI-O", table: "nat", chain: "CRIO-HOSTPORTS-MASQ"},
+}
+
+// hostTable is a table that a program of the host makes with nftables. It says nothing of iptables itself, but a host that has
+// such programs hardly uses x_tables for the rest.
+type hostTable struct {
+	program string
+	table   string // as nft names it
+}
+
+var hostTables = [...]hostTable{
+	// src/firewall/core/nftables.py.
+	{program: "firewalld", table: "inet firewalld"},
+	// Docker since 29, with --firewall-backend=nftables; daemon/libnetwork/drivers/bridge/internal/nftabler in moby/moby.
+	{program: "Docker", table: "ip docker-bridges"},
+	{program: "Docker", table: "ip6 docker-bridges"},
+	// Podman with netavark since 1.10; src/firewall/nft.rs in containers/netavark.
+	{program: "Podman", table: "inet netavark"},
+	// libvirt since 10.4; src/network/network_nftables.c.
+	{program: "libvirt", table: "ip libvirt_network"},
+	{program: "libvirt", table: "ip6 libvirt_network"},
+	// kube-proxy in nftables mode; pkg/proxy/nftables/proxier.go in kubernetes/kubernetes.
+	{program: "kube-proxy", table: "ip kube-proxy"},
+	{program: "kube-proxy", table: "ip6 kube-proxy"},
+	// The CNI plugin portmap since 1.6; plugins/meta/portmap/portmap_nftables.go in containernetworking/plugins.
+	{program: "CNI's portmap plugin", table: "ip cni_hostport"},
+	{program: "CNI's portmap plugin", table: "ip6 cni_hostport"},
+	// CRI-O; internal/hostport/hostport_nftables.go in cri-o/cri-o.
+	{program: "CRI-O", table: "ip crio-hostports"},
+	{program: "CRI-O", table: "ip6 crio-hostports"},
+	// systemd-networkd and systemd-nspawn since systemd 248; src/shared/firewall-util-nft.c.
+	{program: "systemd", table: "ip io.systemd.nat"},
+	{program: "systemd", table: "ip6 io.systemd.nat"},
+}
+
+// Program is a program of the host, by what it leaves behind.
+type Program struct {
+	Name  string `json:"name"`
+	Table string `json:"table"`           // one of iptables' tables, or one of nftables' own, as nft names it: "inet firewalld"
+	Chain string `json:"chain,omitempty"` // "": the table as a whole is the program's
+}
+
+// in says where the program keeps its rules.
+func (p Program) in(backend Mode) string {
+	rules := p.Name + " keeps its rules in " + string(backend)
+	if p.Chain == "" {
+		return rules + ": table " + p.Table
+	}
+	return rules + ": chain " + p.Chain + " in " + p.Table
+}
+
+// hostChainsOf are those of a family.
+func hostChainsOf(f Family) []hostChain {
+	var all []hostChain
+	for _, c := range hostChains {
+		if c.family == "" || c.family == f {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// hostTablesAmong are the programs of the host that made some of nftables' tables.
+func hostTablesAmong(tables []string) []Program {
+	var found []Program
+	for _, table := range tables {
+		for _, known := range hostTables {
+			if known.table == table {
+				found = append(found, Program{Name: known.program, Table: table})
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,115 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// askPrograms looks for what programs of the host leave behind.
+func (p *prober) askPrograms() {
+	p.askNFTPrograms()
+	p.askLegacyPrograms(p.most.programs)
+}
+
+// askNFTPrograms lists the tables once, and asks for each chain by its name where its table exists. The first chain is enough.
+func (p *prober) askNFTPrograms() {
+	tables, err := p.nft.tableNames()
+	for i, f := range families {
+		e := &p.evidence[i]
+		e.fail(err)
+		native := nativeTables(f, tables)
+		e.Programs = hostTablesAmong(native)
+		e.HostTable = answer(len(e.Programs) > 0)
+		if err != nil && e.HostTable == No {
+			e.HostTable = Unknown
+		}
+		if p.query.Everything {
+			e.Native = native
+		}
+	}
+	for i, f := range families {
+		e := &p.evidence[i]
+		e.HostChain = No
+		for _, c := range hostChainsOf(f) {
+			if err == nil && !slices.Contains(tables, f.nftTable(c.table)) {
+				continue
+			}
+			_, has, err := p.nft.object(f, c.table, c.chain)
+			e.fail(err)
+			e.HostChain = either(e.HostChain, has)
+			if has != Yes {
+				continue
+			}
+			e.Programs = append(e.Programs, Program{Name: c.program, Table: c.table, Chain: c.chain})
+			if !p.query.Everything {
+				return
+			}
+		}
+	}
+}
+
+// askLegacyPrograms reads the tables in which such chains can be, together no more bytes than this.
+func (p *prober) askLegacyPrograms(most uint32) {
+	for i := range families {
+		e := &p.evidence[2+i]
+		e.HostTable = No
+		var err error
+		e.Programs, e.HostChain, err = p.legacy[i].programs(&most)
+		if !errors.Is(err, errTooMuch) { // the rest of the table can still be counted
+			e.fail(err)
+		}
+		if e.HostChain == Yes && !p.query.Everything {
+			return
+		}
+	}
+}
+
+// programs looks for chains of programs of the host, and says how much less may be read after that.
+func (p *legacyProbe) programs(left *uint32) (found []Program, has Answer, err error) {
+	if p.err != nil {
+		return nil, Unknown, p.err
+	}
+	has = No
+	for _, table := range tableNames {
+		known := slices.DeleteFunc(hostChainsOf(p.family), func(c hostChain) bool { return c.table != table })
+		if len(known) == 0 || !slices.Contains(p.tables, table) {
+			continue
+		}
+		chains, readErr := p.userChains(table, left)
+		if readErr != nil {
+			has = either(has, Unknown)
+			err = readErr
+		}
+		for _, c := range known {
+			if slices.Contains(chains, c.chain) {
+				found = append(found, Program{Name: c.program, Table: c.table, Chain: c.chain})
+				has = Yes
+			}
+		}
+	}
+	return found, has, err
+}
+
+// userChains are the names of the user-defined chains of a table that is listed.
+func (p *legacyProbe) userChains(table string, left *uint32) (names []string, err error) {
+	info, err := p.info(table)
+	if err != nil {
+		return nil, fmt.Errorf("read the header of legacy table %q: %w", table, err)
+	}
+	if !info.mayHaveUserChains(p.family) {
+		return nil, nil
+	}
+	if info.size > *left {
+		return nil, errTooMuch
+	}
+	*left -= info.size
+	t, err := p.entries(table)
+	for _, name := range t.chains {
+		names = append(names, string(name))
+	}
+	return names, err
+}
