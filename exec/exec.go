@@ -45,8 +45,8 @@ func Dirs() []string { return programs.StandardDirs() }
 // backend is an error too, also the zero value of detect.Mode.
 func Find(mode detect.Mode, name string) (string, error) { return FindIn(Dirs(), mode, name) }
 
-// FindIn is Find with other directories. Where iptables is somewhere else, as on NixOS or below /opt, put that directory
-// before those of Dirs:
+// FindIn is Find with other directories. Where iptables is somewhere else, as on NixOS or below /opt, put that
+// directory before those of Dirs:
 //
 //	exec.FindIn(append([]string{"/opt/iptables/sbin"}, exec.Dirs()...), mode, "iptables")
 //

@@ -22,11 +22,11 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The functions of this file are on docs/library.md: what programs that decide by themselves would call instead. The tests below
-// run each on hosts of either backend.
+// The functions of this file are on docs/library.md: what programs that decide by themselves would call instead.
+// The tests below run each on hosts of either backend.
 
-// podProgram returns the program for the rules of a Pod, whose network namespace is open as pod. Rules that are there decide. A
-// new namespace has none: then the dry run says what the kernel can do, and nothing is left behind.
+// podProgram returns the program for the rules of a Pod, whose network namespace is open as pod. Rules that are
+// there decide. A new namespace has none: then the dry run says what the kernel can do, and nothing is left behind.
 func podProgram(pod int, name string) (string, error) {
 	runtime.LockOSThread() // never unlocked: the thread ends with its goroutine, and never serves another one
 	if err := unix.Setns(pod, unix.CLONE_NEWNET); err != nil {
@@ -36,9 +36,9 @@ func podProgram(pod int, name string) (string, error) {
 	return exec.Find(r.Mode, name)
 }
 
-// firewallMode chooses between a program that calls iptables and one that uses nftables itself. On a host that uses nft both
-// work, as iptables-nft's rules and nftables' are in one place. On a host that uses legacy, or on a kernel that cannot take
-// nft's rules, only iptables-legacy does.
+// firewallMode chooses between a program that calls iptables and one that uses nftables itself. On a host that uses
+// nft both work, as iptables-nft's rules and nftables' are in one place. On a host that uses legacy, or on a kernel
+// that cannot take nft's rules, only iptables-legacy does.
 func firewallMode() (nftables bool, iptables string, err error) {
 	r := detect.Query{DryRun: true, NAT: true}.Run()
 	if r.Mode == detect.NFT {
@@ -48,8 +48,8 @@ func firewallMode() (nftables bool, iptables string, err error) {
 	return false, iptables, err
 }
 
-// felixBackend returns the backend for a setting that is nft, legacy or auto. A setting that the host contradicts is obeyed, and
-// logged only if the host's backend is certain.
+// felixBackend returns the backend for a setting that is nft, legacy or auto. A setting that the host contradicts
+// is obeyed, and logged only if the host's backend is certain.
 func felixBackend(setting string) detect.Mode {
 	found := detect.Host()
 	specified := detect.Mode(setting)
@@ -62,8 +62,8 @@ func felixBackend(setting string) detect.Mode {
 	return specified
 }
 
-// chainsOf returns the backends that have a chain of one's own. A CNI plugin deletes what an earlier process of it added,
-// perhaps before the host changed its backend: it looks where its chain is, and not what the host uses now.
+// chainsOf returns the backends that have a chain of one's own. A CNI plugin deletes what an earlier process of it
+// added, perhaps before the host changed its backend: it looks where its chain is, and not what the host uses now.
 func chainsOf(table, chain string) (in []detect.Mode) {
 	r := detect.Query{Everything: true}.Run()
 	for _, e := range r.Evidence {
@@ -76,8 +76,9 @@ func chainsOf(table, chain string) (in []detect.Mode) {
 	return in
 }
 
-// nodeBackend waits for kubelet's chains, because rules that were found before them may be leftovers. Where they do not come, as
-// with makeIPTablesUtilChains: false, it returns what the host's rules show, and the reason goes into the log.
+// nodeBackend waits for kubelet's chains, because rules that were found before them may be leftovers. Where they do
+// not come, as with makeIPTablesUtilChains: false, it returns what the host's rules show, and the reason goes into
+// the log.
 func nodeBackend(ctx context.Context, wait time.Duration) detect.Mode {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

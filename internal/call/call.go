@@ -35,8 +35,8 @@ type found struct {
 	query  detect.Query
 }
 
-// wrap detects the backend, stores the answer as far as it may, and execs the backend's program. It returns an exit status, and
-// only if that fails.
+// wrap detects the backend, stores the answer as far as it may, and execs the backend's program. It returns an exit
+// status, and only if that fails.
 func wrap(p self.Process, argv []string, stderr io.Writer) int {
 	override, err := p.Override()
 	if err != nil {
@@ -89,8 +89,8 @@ func (f *found) decide() layout.Decision {
 	}
 }
 
-// runs returns the answer by which the call goes on: its own, or the one that another call was faster to store. One whose program is missing
-// here is passed over, as one that was remembered before would have been.
+// runs returns the answer by which the call goes on: its own, or the one that another call was faster to store. One
+// whose program is missing here is passed over, as one that was remembered before would have been.
 func (f *found) runs(d layout.Decision, stored layout.Stored) detect.Result {
 	if stored.Mode == d.Mode || errors.Is(f.missing[stored.Mode], programs.ErrMissing) {
 		return d.Result
@@ -98,8 +98,8 @@ func (f *found) runs(d layout.Decision, stored layout.Stored) detect.Result {
 	return detect.Result{Mode: stored.Mode, Reason: detect.Remembered, Evidence: d.Evidence}
 }
 
-// Exit statuses of a command that could not be run, as shells and env(1) use them. The wrapper never exits with 1, which
-// clients of iptables take for "no such rule".
+// Exit statuses of a command that could not be run, as shells and env(1) use them. The wrapper never exits with 1,
+// which clients of iptables take for "no such rule".
 const (
 	statusUnusable = 126 // the program exists and cannot be executed
 	statusMissing  = 127 // there is no such program

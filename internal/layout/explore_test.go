@@ -72,36 +72,73 @@ var actors = []actor{
 // layouts, where each name is moved by itself; with TEST_ALL=nightly also threes, of which none is killed. All
 // pairs in those layouts would take hours.
 func TestEveryInterleaving(t *testing.T) {
-	actor := map[string]actor{}
-	for _, a := range actors {
-		actor[a.name] = a
-	}
-	total := 0
-	for _, pair := range [][2]string{
-		{"guess nft", "count legacy"}, {"kubelet nft", "count legacy"}, {"guess nft", "kubelet legacy"},
-		{"reset", "count legacy"}, {"install", "count legacy"}, {"reset", "select legacy"},
-	} {
-		total += explore(t, layouts[0], true, actor[pair[0]], actor[pair[1]])
-	}
-	if total < 2_500 {
-		t.Errorf("only %d states", total)
-	}
-	if os.Getenv("TEST_ALL") != "" {
-		for i, a := range actors {
-			for _, b := range actors[:i+1] {
-				total += explore(t, layouts[0], true, a, b)
+	for _, s := range schedules() {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			states := explore(t, s)
+			t.Logf("%d states", states)
+			if states < 100 {
+				t.Errorf("only %d states", states)
 			}
+		})
+	}
+}
+
+// schedule is who is at work in a layout, and whether one of them may be killed.
+type schedule struct {
+	layout hostLayout
+	kills  bool
+	actors []actor
+}
+
+func (s schedule) String() string {
+	names := []string{s.layout.name}
+	for _, a := range s.actors {
+		names = append(names, a.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func schedules() (all []schedule) {
+	named := map[string]actor{}
+	for _, a := range actors {
+		named[a.name] = a
+	}
+	add := func(layout hostLayout, kills bool, names ...string) {
+		s := schedule{layout: layout, kills: kills}
+		for _, name := range names {
+			s.actors = append(s.actors, named[name])
 		}
-		for _, layout := range layouts[1:4] {
-			total += explore(t, layout, true, actor["guess nft"], actor["count legacy"])
+		all = append(all, s)
+	}
+	level := os.Getenv("TEST_ALL")
+	if level == "" {
+		for _, pair := range [][2]string{
+			{"guess nft", "count legacy"},
+			{"kubelet nft", "count legacy"},
+			{"guess nft", "kubelet legacy"},
+			{"reset", "count legacy"},
+			{"install", "count legacy"},
+			{"reset", "select legacy"},
+		} {
+			add(layouts[0], true, pair[0], pair[1])
+		}
+		return all
+	}
+	for i, a := range actors {
+		for _, b := range actors[:i+1] {
+			add(layouts[0], true, a.name, b.name)
 		}
 	}
-	if os.Getenv("TEST_ALL") == "nightly" {
+	for _, layout := range layouts[1:4] {
+		add(layout, true, "guess nft", "count legacy")
+	}
+	if level == "nightly" {
 		for _, third := range []string{"kubelet nft", "reset", "install"} {
-			total += explore(t, layouts[0], false, actor["guess nft"], actor["count legacy"], actor[third])
+			add(layouts[0], false, "guess nft", "count legacy", third)
 		}
 	}
-	t.Logf("%d states", total)
+	return all
 }
 
 // mayContradict reports that the memory may be at odds with the switch while the actors are at work: kubelet's
@@ -111,30 +148,26 @@ func mayContradict(actors []actor) bool {
 	return len(actors) > 2 || slices.ContainsFunc(actors, func(a actor) bool { return strings.HasPrefix(a.name, "kubelet") })
 }
 
-// explore runs the actors in every order of their steps. Two runs that come to the same state, in which each actor
-// has seen the same, go on as one. It returns the number of states.
-func explore(t *testing.T, layout hostLayout, kills bool, actors ...actor) int {
+// explore runs the actors in every order of their steps. Two runs that come to the same state, in which each actor has
+// seen the same, go on as one. It returns the number of states.
+func explore(t *testing.T, s schedule) int {
 	t.Helper()
 	visited := map[[sha256.Size]byte]bool{}
-	for pending := [][]choice{nil}; len(pending) > 0; {
-		prefix := pending[len(pending)-1]
-		pending = pending[:len(pending)-1]
-		r := startRun(t, layout, actors)
-		r.killed = !kills
-		for _, c := range prefix {
-			r.take(c)
+	verdicts := map[string]verdict{}
+	pending := []branch{}
+	first := true
+	for first || len(pending) > 0 {
+		r := startRun(t, s, verdicts)
+		if !first {
+			last := len(pending) - 1
+			r.replay(pending[last])
+			pending = pending[:last]
 		}
-		for {
-			if key := r.key(); visited[key] {
-				break
-			} else {
-				visited[key] = true
-			}
-			wrong := cmp.Or(r.h.wrong(), r.notStored)
+		first = false
+		for !visited[r.key()] {
+			visited[r.key()] = true
 			choices := r.choices()
-			if !mayContradict(actors) || len(choices) == 0 && !(r.killed && kills) {
-				wrong = cmp.Or(wrong, r.h.contradiction())
-			}
+			wrong := r.wrong(s, len(choices) == 0)
 			if wrong != "" {
 				t.Fatalf("%s: %s", r, wrong)
 			}
@@ -143,11 +176,22 @@ func explore(t *testing.T, layout hostLayout, kills bool, actors ...actor) int {
 				break
 			}
 			for _, c := range choices[1:] {
-				pending = append(pending, append(slices.Clone(r.taken), c))
+				pending = append(pending, r.branch(c))
 			}
 			r.take(choices[0])
 		}
 		r.end()
 	}
 	return len(visited)
+}
+
+// wrong returns what must not be, now or at the end.
+func (r *run) wrong(s schedule, end bool) string {
+	v := r.verdict()
+	wrong := cmp.Or(v.wrong, r.notStored)
+	oneWasKilled := r.killed && s.kills
+	if !mayContradict(s.actors) || end && !oneWasKilled {
+		wrong = cmp.Or(wrong, v.contradiction)
+	}
+	return wrong
 }

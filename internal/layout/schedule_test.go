@@ -32,7 +32,24 @@ type run struct {
 	killed bool // one has been, so no other will be
 
 	picture   string // of the host now
+	verdicts  map[string]verdict
 	notStored string // a call that runs another backend than the one that is stored
+}
+
+// verdict is what a picture of the host says. Many runs come to the same one, and finding out takes a hundred
+// system calls.
+type verdict struct {
+	wrong, contradiction string
+	stored               detect.Mode
+}
+
+func (r *run) verdict() verdict {
+	v, known := r.verdicts[r.picture]
+	if !known {
+		v = verdict{wrong: r.h.wrong(), contradiction: r.h.contradiction(), stored: r.h.stored()}
+		r.verdicts[r.picture] = v
+	}
+	return v
 }
 
 // state is an actor at one of its steps.
@@ -44,11 +61,11 @@ type state struct {
 	result  detect.Mode
 }
 
-func startRun(t *testing.T, layout hostLayout, actors []actor) *run {
+func startRun(t *testing.T, s schedule, verdicts map[string]verdict) *run {
 	h := newHost(t)
-	layout.lay(h)
-	r := &run{h: h, layout: layout.name, actors: actors, picture: h.picture()}
-	for _, a := range actors {
+	s.layout.lay(h)
+	r := &run{h: h, layout: s.layout.name, actors: s.actors, picture: h.picture(), verdicts: verdicts, killed: !s.kills}
+	for _, a := range s.actors {
 		s := &state{proceed: make(chan bool), reached: make(chan string)}
 		n := h.n
 		n.Tree.Step = func(op, path string) error {
@@ -69,19 +86,59 @@ func startRun(t *testing.T, layout hostLayout, actors []actor) *run {
 	return r
 }
 
-func (r *run) take(c choice) {
+// step lets an actor go on to its next step, or kills it.
+func (r *run) step(c choice) {
 	r.taken = append(r.taken, c)
 	r.killed = r.killed || c.kill
 	s := r.states[c.actor]
-	if seen := s.at + " in " + r.picture + "\n"; !strings.HasSuffix(s.seen, seen) { // who waits for the lock sees nothing new
-		s.seen += seen
-	}
 	s.proceed <- !c.kill
 	s.at = <-s.reached
+}
+
+// take does so, and notes what the actor has seen.
+func (r *run) take(c choice) {
+	s := r.states[c.actor]
+	seen := s.at + " in " + r.picture + "\n"
+	if !strings.HasSuffix(s.seen, seen) { // who waits for the lock sees nothing new
+		s.seen += seen
+	}
+	r.step(c)
 	r.picture = r.h.picture()
-	if stored := r.h.stored(); s.at == "" && s.result != "" && stored != "" && s.result != stored {
+	if s.at != "" || s.result == "" {
+		return
+	}
+	stored := r.verdict().stored
+	if stored != "" && s.result != stored {
 		r.notStored = fmt.Sprintf("%s runs %s, and %s is stored", r.actors[c.actor].name, s.result, stored)
 	}
+}
+
+// branch is a schedule that is still to be run: what was taken before, and what the actors had seen by then, and
+// the next choice.
+type branch struct {
+	taken []choice
+	seen  []string
+	next  choice
+}
+
+func (r *run) branch(next choice) branch {
+	b := branch{taken: slices.Clone(r.taken), next: next}
+	for _, s := range r.states {
+		b.seen = append(b.seen, s.seen)
+	}
+	return b
+}
+
+// replay does what was taken before. What the actors saw is known.
+func (r *run) replay(b branch) {
+	for _, c := range b.taken {
+		r.step(c)
+	}
+	for i, s := range r.states {
+		s.seen = b.seen[i]
+	}
+	r.picture = r.h.picture()
+	r.take(b.next)
 }
 
 func (r *run) choices() (all []choice) {
