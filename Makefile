@@ -56,7 +56,7 @@ TEST_ALL ?= 1
 FULLY = TEST_ALL=$(TEST_ALL) $(GO_TEST)
 
 # What takes longest begins first, so that it does not run alone on one core at the end.
-PACKAGES := ./test/kernels ./test ./test/release ./...
+PACKAGES := ./test/release ./test/kernels ./test ./...
 # What needs modules that the wrapper does not. The clients have more of them: CLIENTS.
 MODULES := test/images test/script test/bench
 
@@ -66,7 +66,7 @@ test: tools-test vet build
 	$(TOOK)
 
 test-packages:
-	$(GO_TEST) -timeout 60m -p 2 $(PACKAGES)
+	$(GO_TEST) -timeout 60m -p 4 $(PACKAGES)
 
 $(MODULES:%=test-module-%): test-module-%:
 	cd $* && $(GO_TEST) -timeout 60m ./...

@@ -22,7 +22,6 @@ func TestDocs(t *testing.T) {
 		"../docs/on-disk.md",
 	} {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
-			t.Parallel()
 			if !host.Contain(t) {
 				return
 			}

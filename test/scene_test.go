@@ -131,7 +131,6 @@ func inScenes(t *testing.T, test func(t *testing.T, s *scene)) {
 			continue
 		}
 		t.Run(s.doc, func(t *testing.T) {
-			t.Parallel()
 			if !host.Contain(t) {
 				return
 			}

@@ -36,12 +36,13 @@ var ChangedDirs = []string{"/usr/sbin", "/etc/alternatives", "/var/lib/dpkg", "/
 // The test process is process 1 of its container and has a network namespace of its own, so that this one is "the
 // container's own". The container has private copies of ChangedDirs with the iptables of Debian's package in them,
 // whatever this machine has there, and an empty /run, /dev/shm and /tmp. Its environment is a plain PATH and the
-// variables that control the tests.
+// variables that control the tests. So it runs beside other tests, and must not call t.Parallel itself.
 func Contain(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inside) != "" {
 		return true
 	}
+	t.Parallel()
 	self, err := os.Executable()
 	Check(t, err)
 	// A test's name is its path among the tests, each part to be matched as a whole.

@@ -17,6 +17,7 @@ import (
 // The commit that docs/releasing.md says to make is one from which a release can be made: what depends on the version passes, and
 // no page says what is no longer true. The three are made one after the other, as they would be.
 func TestReleaseCommits(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t, "source")
 	steps := commandsOf(t, "Before the tag")
 	old := newest(t)

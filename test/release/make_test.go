@@ -93,6 +93,7 @@ func platformsOf(t *testing.T, dist, name string) (all []string) {
 
 // A binary reports a version, whatever it was built from.
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t, "source")
 	says := func(program, want string) {
 		t.Helper()
@@ -131,6 +132,7 @@ func TestVersions(t *testing.T) {
 
 // What is not ready for a release is refused before anything is built.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t, "source")
 	for _, c := range []struct{ version, change, want string }{
 		{"1.0.0", "", "is not a version"},

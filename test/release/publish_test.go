@@ -88,6 +88,7 @@ func publish(t *testing.T, dir string, images map[string]int, environment []stri
 
 // The GitHub release has the changelog's section as its text, and is a pre-release if the version is one.
 func TestPublished(t *testing.T) {
+	t.Parallel()
 	dir := checkout(t, "source")
 	files := `mkdir dist && cd dist && echo one >iptables-wrapper-linux-amd64 && echo digest >images.sha256 &&
 		sha256sum iptables-wrapper-linux-amd64 >SHA256SUMS && echo signature >SHA256SUMS.sigstore.json`

@@ -33,6 +33,7 @@ var machines = map[string]elf.Machine{
 // A release with two platforms, without the image whose packages come from the network. Who may read
 // the checkout does not matter, nor does the umask.
 func TestSmallRelease(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		host.Cannot(t, "run containers: run it as root")
 	}

@@ -41,7 +41,6 @@ func TestScript(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			t.Parallel()
 			if !host.Contain(t) {
 				return
 			}
