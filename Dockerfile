@@ -9,7 +9,8 @@
 # program; with podman build --timestamp 0, the same image. Without VERSION, the program reports the newest version of
 # CHANGELOG.md, followed by "+source".
 
-ARG GO_IMAGE=docker.io/library/golang:1.26.8-bookworm@sha256:dc9ad6c05acc7a88e5b71bde60a5fe3bd4b9f0db209011711b464107438a8107
+ARG GO_IMAGE=go
+FROM --platform=$BUILDPLATFORM docker.io/library/golang:1.26.8-bookworm@sha256:dc9ad6c05acc7a88e5b71bde60a5fe3bd4b9f0db209011711b464107438a8107 AS go
 
 FROM --platform=$BUILDPLATFORM ${GO_IMAGE} AS build
 WORKDIR /src

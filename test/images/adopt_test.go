@@ -108,7 +108,8 @@ func TestAdoptingPage(t *testing.T) {
 			continue
 		}
 		for _, line := range strings.Split(strings.TrimSpace(block), "\n")[1:] {
-			if shown++; !slices.Contains(lines, line) {
+			shown++
+			if !slices.Contains(lines, line) {
 				t.Errorf("images/adopt has no line %q", line)
 			}
 		}
@@ -116,9 +117,11 @@ func TestAdoptingPage(t *testing.T) {
 	if shown < 10 {
 		t.Errorf("the page shows %d lines", shown)
 	}
+	parts := []string{"alpine-base", "debian-base", "wrapper", "staged", "debian"} // of other stages
 	for _, line := range lines {
-		if _, stage, found := strings.Cut(line, " AS "); found && !slices.Contains([]string{"wrapper", "staged", "debian"}, stage) &&
-			!slices.ContainsFunc(adopted, func(a adoption) bool { return a.stage == stage }) {
+		_, stage, found := strings.Cut(line, " AS ")
+		tested := slices.ContainsFunc(adopted, func(a adoption) bool { return a.stage == stage })
+		if found && !tested && !slices.Contains(parts, stage) {
 			t.Errorf("no test builds %s", stage)
 		}
 	}

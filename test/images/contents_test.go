@@ -10,7 +10,6 @@ import (
 	"errors"
 	"io"
 	"path"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -79,15 +78,56 @@ func sortedKeys(files map[string][]byte) []string {
 	return names
 }
 
-// Every base image is pinned, and the Go that builds the image is the one in go.mod.
+// Every base image is pinned by digest, in a line that Dependabot can read: it knows no build arguments. Dependabot looks
+// into every directory that has something to update.
 func TestPinned(t *testing.T) {
-	recipes, err := filepath.Glob(top + "/images/*/Dockerfile")
-	if err != nil || len(recipes) != 8 {
-		t.Fatalf("%v, %v", recipes, err)
+	directories := func(pattern, file string) (all []string) {
+		t.Helper()
+		found := strings.Fields(host.Run(t, "git", "-C", top, "ls-files", "--cached", "--others", "--exclude-standard", "--", pattern))
+		for _, path := range found {
+			all = append(all, "/"+strings.TrimSuffix(strings.TrimSuffix(path, file), "/"))
+		}
+		return all
 	}
-	for _, path := range append(recipes, top+"/Dockerfile") {
-		if !regexp.MustCompile(`(?m)^ARG (BASE|ALPINE|GO_IMAGE)=[^ ]+@sha256:[0-9a-f]{64}$`).Match(host.Read(t, path)) {
-			t.Errorf("%s: its base is not pinned", path)
+	text := string(host.Read(t, top+"/.github/dependabot.yml"))
+	_, modules, _ := strings.Cut(text, "package-ecosystem: gomod\n")
+	modules, _, _ = strings.Cut(modules, "package-ecosystem:")
+	_, images, _ := strings.Cut(text, "package-ecosystem: docker\n")
+	for _, directory := range directories("*go.mod", "go.mod") {
+		if !strings.Contains(modules, "- "+directory+"\n") {
+			t.Errorf(".github/dependabot.yml does not look for Go modules in %s", directory)
+		}
+	}
+	pinned := regexp.MustCompile(`(?m)^FROM (?:--platform=\$BUILDPLATFORM )?\S+:\S+@sha256:[0-9a-f]{64} AS \S+$`)
+	stage := regexp.MustCompile(`(?m)^FROM (?:--platform=\S+ )?\S+ AS (\S+)$`)
+	from := regexp.MustCompile(`(?m)^FROM .*$`)
+	argument := regexp.MustCompile(`(?m)^ARG \w+=(\S+)$`)
+	recipes := slices.DeleteFunc(directories("*Dockerfile", "Dockerfile"), func(directory string) bool {
+		return strings.HasPrefix(directory, "/test/") // build upon images of Debian's packages, made by the tests
+	})
+	for _, directory := range recipes {
+		if !strings.Contains(images, "- "+directory+"\n") {
+			t.Errorf(".github/dependabot.yml does not look for images in %s", directory)
+		}
+		recipe := string(host.Read(t, top+directory+"/Dockerfile"))
+		known := []string{"scratch", "iptables-wrapper"} // the second is the wrapper's own image
+		for _, match := range stage.FindAllStringSubmatch(recipe, -1) {
+			known = append(known, match[1])
+		}
+		if !pinned.MatchString(recipe) {
+			t.Errorf("%s/Dockerfile: no line FROM IMAGE:TAG@sha256:... AS NAME", directory)
+		}
+		for _, line := range from.FindAllString(recipe, -1) {
+			name := strings.Fields(regexp.MustCompile(`--platform=\S+ `).ReplaceAllString(line, ""))[1]
+			if !pinned.MatchString(line) && !strings.HasPrefix(name, "${") && !slices.Contains(known, name) {
+				t.Errorf("%s/Dockerfile: %q is not pinned", directory, line)
+			}
+		}
+		head, _, _ := strings.Cut(recipe, "\nFROM ")
+		for _, match := range argument.FindAllStringSubmatch(head, -1) {
+			if !slices.Contains(known, match[1]) {
+				t.Errorf("%s/Dockerfile: Dependabot cannot read %q", directory, match[0])
+			}
 		}
 	}
 	toolchain := regexp.MustCompile(`(?m)^toolchain go(.*)$`).FindSubmatch(host.Read(t, top+"/go.mod"))
