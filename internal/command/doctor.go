@@ -40,10 +40,7 @@ func (s *session) doctorCommand() *cli.Command {
 }
 
 func (s *session) doctor(c *cli.Context) error {
-	variable, err := s.variable()
-	if err != nil {
-		return err
-	}
+	variable, _ := s.variable() // doctor reports what is none
 	first, err := here.Dir(s.names)
 	dir := cmp.Or(c.String("dir"), first)
 	if dir == "" {

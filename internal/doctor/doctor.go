@@ -35,16 +35,23 @@ type Report struct {
 	distrusted    bool // the caller has fewer privileges than this process, so the variable does not count
 	userNamespace bool // this process is in a user namespace of its own, or that is unknown
 	strangers     bool // process 1 is not this container's, or that is unknown
+	noNewRights   bool // file capabilities and set-user-ID have no effect
+
+	badVariable string // the variable's value, if it is none
 
 	// The commands in the directory.
 	dirArgument string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
 	absent      []string // names that are not in the directory
+	elsewhere   []string // of these, the ones that PATH finds in another directory
+	outOfPath   string   // the directory, if PATH finds no iptables
+	onlyWrapper bool     // the image has nothing but the wrapper
 	claimed     error    // why select and reset refuse: a command is somebody else's
 	unwritable  error    // why the commands cannot be changed
 	image       bool     // the switch was there before this container, in its image
 	volume      bool     // the switch was there before this container, in a volume
 	forgetful   error    // why this user can neither make the memory nor remove it
-	bypasses    []string // paths in other directories that run the backend which the host does not use
+	bypasses    []bypass // paths in other directories that run the backend which the host does not use
+	misnamed    bool     // the client runs the wrapper under a name that is none of the six
 
 	// What others than root could change.
 	open       string     // what they could change to replace the client, "" if nothing
@@ -57,6 +64,8 @@ type Report struct {
 	wrapperCaps bool     // the wrapper's file has some
 	unlisted    []string // why iptables-nft could not list its tables at all
 	canLoad     bool     // legacy's program could load x_tables, or they were loaded already
+	libraries   string   // the variable that keeps them from finding their libraries
+	noexec      string   // the program that is in a file system in which nothing can be executed
 
 	// The backend that the host does not use.
 	saved []saved // its tables, as far as they could be listed
@@ -104,10 +113,11 @@ type Finding struct {
 	Where    string `json:"where"`
 }
 
-// Diagnose fills in the findings, the most severe first. Where there is no iptables at all, nothing of it can be wrong.
+// Diagnose fills in the findings, the most severe first. In an image of nothing but the wrapper, nothing of iptables
+// can be wrong.
 func (r *Report) Diagnose() {
 	others := r.others()
-	if r.bare() {
+	if r.onlyWrapper {
 		others = nil
 	}
 	r.Findings = r.diagnose(r.host(), r.backend(), others)
@@ -118,18 +128,16 @@ func (r *Report) others() []rule {
 	return slices.Concat(r.commands(), r.abilities(), r.locking(), r.foreignRules(), r.steadiness())
 }
 
-// bare reports that there is no iptables at all.
-func (r *Report) bare() bool {
-	program := slices.ContainsFunc(r.Programs, func(p Program) bool { return p.Path != "" })
-	return len(r.absent) == len(r.Names) && !program
-}
-
 // stale returns a finding about what this container has decided itself, so that a new one of the same Pod would be
 // right. Where process 1 is not this container's, it cannot be told from what the image brought along.
 func (r *Report) stale() *Finding {
 	own := []string{"wrong-backend-stored", "wrong-backend-remembered", "two-backends"}
 	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return slices.Contains(own, f.Code) })
-	if i < 0 || r.image || r.volume || r.strangers {
+	if i < 0 || r.strangers {
+		return nil
+	}
+	brought := r.image || r.volume // the switch; a memory is always the container's own
+	if brought && r.Findings[i].Code != "wrong-backend-remembered" {
 		return nil
 	}
 	return &r.Findings[i]

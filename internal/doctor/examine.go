@@ -5,7 +5,6 @@ package doctor
 
 import (
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // Examine looks at everything and writes no rule. It runs iptables' programs for their versions and to list tables, and
@@ -27,6 +27,7 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	r.bypasses = r.lookForBypasses(n, dir)
 	r.Capabilities = capabilities()
 	r.lookAtPrograms(n, dir)
+	r.onlyWrapper = onlyWrapper(n.Tree) && len(r.absent) == len(r.Names)
 	r.saveOther(n, dir)
 	r.lookAtLock()
 	r.canLoad = r.xtablesCanLoad() // only now: legacy's program loads x_tables where it can
@@ -55,7 +56,8 @@ func glance(n layout.Names, dir string, q detect.Query) Report {
 	}
 	r.Here, r.Host = here.Look(n, dir, q, here.Ask(n, dir, q))
 	r.Network = here.ThisNetwork(n.Container, r.Host)
-	r.Variable, _ = programs.ParseMode(os.Getenv(programs.ModeVariable))
+	r.Variable, r.badVariable = variable()
+	r.noNewRights = noNewRights()
 	r.dirArgument = dirArgument(n, dir)
 	r.lookAtNames(n, dir)
 	r.lookAtClient(n, dir)
@@ -83,6 +85,35 @@ func dirArgument(n layout.Names, dir string) string {
 	return " --dir " + word(dir)
 }
 
+// variable is what the environment asks for, or its value if that is nothing that can be asked for.
+func variable() (mode detect.Mode, bad string) {
+	value := os.Getenv(programs.ModeVariable)
+	mode, err := programs.ParseMode(value)
+	if err != nil {
+		return "", value
+	}
+	return mode, ""
+}
+
+// noNewRights reports that executing a file gives no capabilities: allowPrivilegeEscalation: false, see
+// PR_SET_NO_NEW_PRIVS in prctl(2). A file that has some could not even be executed here if they were not in the
+// bounding set.
+func noNewRights() bool {
+	set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	return err == nil && set == 1
+}
+
+// onlyWrapper reports that there is no system beside the wrapper, as in the published image.
+func onlyWrapper(t tree.Tree) bool {
+	for _, dir := range []string{"/usr", "/bin", "/sbin"} {
+		_, err := t.Lstat(dir)
+		if !tree.IsNotExist(err) {
+			return false
+		}
+	}
+	return true
+}
+
 // capabilities are those that this process has, of the two that iptables needs.
 func capabilities() []string {
 	has := []string{}
@@ -96,17 +127,6 @@ func capabilities() []string {
 		has = append(has, netRaw)
 	}
 	return has
-}
-
-// lookForBypasses looks for paths in other directories that run the backend which the host does not use.
-func (r *Report) lookForBypasses(n layout.Names, dir string) []string {
-	if !r.Host.Conclusive {
-		return nil
-	}
-	return slices.DeleteFunc(n.Others(dir), func(path string) bool {
-		c, err := n.Tree.Follow(path)
-		return err != nil || c.Mode() == "" || c.Mode() == r.Host.Mode
-	})
 }
 
 // xtablesCanLoad reports that x_tables were there from the beginning, or are now, or that this cannot be known.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
@@ -32,7 +33,9 @@ func (r *Report) failed(kind error) string {
 }
 
 // blind says whether nothing could be asked: what else does not work is a consequence.
-func (r *Report) blind() bool { return !r.has(netAdmin) || r.failed(unix.EPERM) != "" }
+func (r *Report) blind() bool {
+	return !r.has(netAdmin) || r.failed(unix.EPERM) != "" || r.failed(unix.EAFNOSUPPORT) != ""
+}
 
 // doubt is why the host's backend is not certain, unless somebody has decided.
 func (r *Report) doubt() string {
@@ -79,6 +82,49 @@ func (r *Report) differsBy(how string) string {
 	return string(r.Here.Backend)
 }
 
+// podNetwork says why the node's rules cannot be seen here. Rules of what works inside a container's own network,
+// such as a mesh's or those for Docker's name server, say nothing of the node.
+func (r *Report) podNetwork() string {
+	switch r.Host.Reason {
+	case detect.Default, detect.Remembered:
+		return when(r.Network.Own, r.doubt())
+	case detect.RuleCount:
+		inside := r.Network.Own && !r.decided() && r.Here.How != here.Switch && r.allInside()
+		return when(inside, "the only rules here are of this network's own programs ("+r.Host.Because()+")")
+	}
+	return ""
+}
+
+// insiders begin the names of chains that are made in a container's network for that one alone.
+var insiders = []string{"DOCKER_OUTPUT", "DOCKER_POSTROUTING", "ISTIO_", "PROXY_INIT_"}
+
+// allInside reports that there are user-defined chains, and that all of them are such ones.
+func (r *Report) allInside() bool {
+	any := false
+	for _, e := range r.Host.Evidence {
+		for _, t := range e.Tables {
+			for _, chain := range t.Chains {
+				any = true
+				known := slices.ContainsFunc(insiders, func(begin string) bool { return strings.HasPrefix(chain, begin) })
+				if !known {
+					return false
+				}
+			}
+		}
+	}
+	return any
+}
+
+// losesRules is the program of nft that loses parts of the rules of newer ones, "" if there is none.
+func (r *Report) losesRules() string {
+	for _, p := range r.Programs {
+		if p.Mode == detect.NFT && install.LosesRules(p.Version) {
+			return fmt.Sprintf("%s (%s)", p.Path, p.Version)
+		}
+	}
+	return ""
+}
+
 // idleVariable reports that the variable says one thing, and the command does not run the wrapper, which would obey it.
 func (r *Report) idleVariable() bool {
 	obeyed := r.Here.How == here.Variable || r.Here.How == here.Missing || r.Here.Backend == r.Variable
@@ -95,7 +141,7 @@ func (r *Report) names() (noneFound, broken string) {
 	clientsDir := r.dirArgument == " --dir "+word(programs.Dir(r.Client))
 	var faults []string
 	for _, n := range r.Names {
-		elsewhere := clientsDir && slices.Contains(r.absent, n.Name) // PATH finds it
+		elsewhere := clientsDir && slices.Contains(r.elsewhere, n.Name)
 		if n.Error != "" && !elsewhere {
 			faults = append(faults, fmt.Sprintf("%s (%s)", n.Name, n.Error))
 		}
@@ -129,6 +175,9 @@ func (r *Report) wanted() detect.Mode {
 
 // programError is what is wrong with the programs of the wanted backend, or of the other one.
 func (r *Report) programError(wanted bool) string {
+	if r.nothingInstalled() {
+		return "" // no-commands says it
+	}
 	for _, p := range r.Programs {
 		asked := (p.Mode == r.wanted()) == wanted
 		if p.Error != "" && asked && !r.excused(p) {
@@ -136,6 +185,12 @@ func (r *Report) programError(wanted bool) string {
 		}
 	}
 	return ""
+}
+
+// nothingInstalled reports that there is neither a command nor a program.
+func (r *Report) nothingInstalled() bool {
+	program := slices.ContainsFunc(r.Programs, func(p Program) bool { return p.Path != "" })
+	return len(r.absent) == len(r.Names) && !program
 }
 
 // excused reports that a program was not started, or that even a good one would fail: without CAP_NET_ADMIN, or
@@ -166,7 +221,9 @@ func (r *Report) refused() string {
 }
 
 // unusable reports whether a backend's program would not run here, whatever the rest is like.
-func (r *Report) unusable() bool { return r.programError(true)+r.programError(false) != "" }
+func (r *Report) unusable() bool {
+	return r.nothingInstalled() || r.programError(true) != "" || r.programError(false) != ""
+}
 
 // movable reports whether this user can change the commands.
 func (r *Report) movable() bool { return r.unwritable == nil && r.open == "" && r.claimed == nil }

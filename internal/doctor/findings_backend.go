@@ -3,14 +3,36 @@
 
 package doctor
 
-import "github.com/iptables-wrappers/iptables-wrappers/internal/here"
+import (
+	"strconv"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+)
 
 // backend has the reasons why iptables here is not what the host uses, that nearest to the root first.
 func (r *Report) backend() []rule {
 	now := r.Here
 	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
+	variableSeverity := Warning // the wrapper does not run
+	if now.How == here.EachCall || now.How == here.Remembered {
+		variableSeverity = Problem
+	}
 	plainOne := r.Names[0].Mode != "" // an iptables of iptables' own
 	return []rule{
+		{
+			code:     "bad-variable",
+			severity: variableSeverity,
+			detail:   when(r.badVariable != "" && !r.distrusted, strconv.Quote(r.badVariable)),
+			text:     "{variable} is {}, so each call that the wrapper runs fails",
+			fixes:    only(Pod, "set {variable} to nft or legacy, or remove it"),
+		},
+		{
+			code:     "misnamed",
+			severity: Problem,
+			detail:   when(r.misnamed, now.Program),
+			text:     "{} runs the wrapper under a name that is none of the six commands, so that calls fail",
+			fixes:    only(Image, buildWith+" --force"),
+		},
 		{
 			code:     "families-differ",
 			severity: Problem,

@@ -33,14 +33,24 @@ func (r *Report) commands() []rule {
 			severity: brokenSeverity,
 			detail:   broken,
 			text:     "broken: {}",
-			fixes:    only(Image, buildWith+" --force"),
+			fixes: fixes{
+				{r.unusable(), Image, buildBoth + " --force"},
+				{always, Image, buildWith + " --force"},
+			},
+		},
+		{
+			code:     "not-in-path",
+			severity: Warning,
+			detail:   r.outOfPath,
+			text:     "the commands are in {}, which is not in the PATH of the container's process",
+			fixes:    only(Pod, "add {} to PATH"),
 		},
 		{
 			code:     "another-path",
 			severity: Warning,
-			detail:   when(r.Network.Process1 != detect.No, strings.Join(r.bypasses, ", ")),
+			detail:   when(r.Network.Process1 != detect.No, paths(r.bypasses)),
 			text:     "these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
-			fixes:    only(Image, "remove them, unless nothing runs them:\nRUN rm "+strings.Join(r.bypasses, " ")),
+			fixes:    only(Image, "put the wrapper in front of them, too:"+cover(r.bypasses)),
 		},
 		{
 			code:     "open-directory",
@@ -65,7 +75,7 @@ func (r *Report) commands() []rule {
 			severity: Problem,
 			detail:   r.programError(true),
 			text:     "no usable iptables in this image for {}",
-			fixes:    only(Image, bothModes),
+			fixes:    r.replacePrograms(),
 		},
 		{
 			code:     "other-program-unusable",
@@ -73,7 +83,15 @@ func (r *Report) commands() []rule {
 			detail:   r.programError(false),
 			text: "on a host that uses the other backend, iptables would not run here: " +
 				"no usable iptables for {}",
-			fixes: only(Image, bothModes),
+			fixes: r.replacePrograms(),
+		},
+		{
+			code:     "old-iptables",
+			severity: Warning,
+			detail:   when(r.wanted() == detect.NFT, r.losesRules()),
+			text: "{} loses parts of rules that version 1.8.8 or newer has made, when it writes their table: " +
+				"a DROP with a condition can become a DROP without one",
+			fixes: only(Image, "install iptables 1.8.8 or newer"),
 		},
 		{
 			code:     "file-capabilities-differ",
@@ -82,6 +100,15 @@ func (r *Report) commands() []rule {
 			text:     "file capabilities differ from those of the wrapper's file: {}",
 			fixes:    only(Image, r.setCapabilities()),
 		},
+	}
+}
+
+// replacePrograms puts programs into the image that work, unless something else keeps the present ones from working.
+func (r *Report) replacePrograms() fixes {
+	return fixes{
+		{r.libraries != "", Pod, "remove " + r.libraries},
+		{r.noexec != "", Pod, "mount the file system of " + word(r.noexec) + " without the option noexec"},
+		{always, Image, bothModes},
 	}
 }
 

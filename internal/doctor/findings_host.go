@@ -22,8 +22,8 @@ const (
 
 	hostNet = "set hostNetwork: true (docker run --network host) if its rules are for the node, " +
 		"and {variable} if they are for this network"
-	decide = "set {variable} to the backend of the host's other programs, " +
-		"unless kubelet is still starting, whose chains will decide"
+	decide = "set {variable} to the backend of the host's other programs, which this shows on the node, " +
+		"unless kubelet is still starting, whose chains will decide:\niptables --version"
 	unset     = "remove {variable}"
 	leaveOut  = "take the directory of {client} out of PATH: others than root can write there"
 	renew     = "delete the Pod: a new container decides again"
@@ -32,7 +32,7 @@ const (
 	load          = "load the modules:\nmodprobe -a "
 	nftModules    = "nf_tables nft_chain_nat nft_compat xt_comment"
 	legacyModules = "iptable_filter ip6table_filter"
-	bothModes     = "install iptables 1.8.4 or newer with both backends"
+	bothModes     = "install iptables 1.8.8 or newer with both backends"
 	runSelect     = "run:\niptables-wrapper select{dir} --mode "
 	buildWith     = "add, as root:\nRUN iptables-wrapper install{dir}"
 	buildBoth     = bothModes + "; then " + buildWith
@@ -42,8 +42,16 @@ const (
 func (r *Report) host() []rule {
 	doubt := r.doubt()
 	denied := r.failed(unix.EPERM)
-	undecided := r.Host.Reason == detect.Default || r.Host.Reason == detect.Remembered
+	fileCaps := r.wrapperCaps || len(r.fileCaps) > 0
 	return []rule{
+		{
+			code:     "no-new-privileges",
+			severity: Problem,
+			detail:   when(!r.has(netAdmin) && r.user != 0 && r.noNewRights && fileCaps, netAdmin),
+			text: "{} is missing: the programs have it as a file capability, which has no effect " +
+				"where a process may get no new privileges",
+			fixes: only(Pod, "set allowPrivilegeEscalation: true (docker run without --security-opt no-new-privileges)"),
+		},
 		{
 			code:     "wrapper-lacks-file-capabilities",
 			severity: Problem,
@@ -106,7 +114,7 @@ func (r *Report) host() []rule {
 		{
 			code:     "pod-network",
 			severity: Warning,
-			detail:   when(r.Network.Own && undecided, doubt),
+			detail:   r.podNetwork(),
 			text:     "{}: " + here.PodNetwork,
 			fixes:    only(Pod, hostNet),
 		},

@@ -167,7 +167,8 @@ func (r *Report) steadiness() []rule {
 					r.Host.Conclusive && r.movable() && !r.unusable(), Container,
 					"when the container starts, run:\niptables-wrapper select{dir}",
 				},
-				{always, Pod, "set {variable}={host}"},
+				{r.Host.Conclusive, Pod, "set {variable}={host}"},
+				{always, Pod, decide},
 			},
 		},
 		{

@@ -18,22 +18,33 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9_:-]+$`)
 // families are in the order in which they are printed.
 var families = []detect.Family{detect.IPv4, detect.IPv6}
 
-// otherRules says which rules are in the backend that the host does not use, and how its chains begin, for their
-// owners each have a prefix, such as KUBE-, cali- or DOCKER-.
+// otherRules says which rules are in the backend that the host does not use, and whose they are: programs of the host
+// are known, and other owners each begin their chains in a way of their own, such as KUBE-, cali- or ts-.
 func (r *Report) otherRules() string {
-	var tables, begin []string
+	var tables, begin, owners []string
 	other := otherMode(r.Host.Mode)
 	for _, family := range families {
-		for _, t := range r.Host.Of(other, family).Tables {
+		e := r.Host.Of(other, family)
+		for _, t := range e.Tables {
 			if t.Rules.Min > 0 {
 				tables = append(tables, fmt.Sprintf("%d in %s %s %s", t.Rules.Min, other, family, t.Name))
 			}
 			begin = append(begin, prefixes(t.Chains)...)
 		}
+		for _, p := range e.Programs {
+			owners = append(owners, p.Name)
+		}
 	}
 	rules := strings.Join(tables, ", ")
+	if rules == "" {
+		return ""
+	}
+	owners = unique(owners)
+	if len(owners) > 0 {
+		rules += ", made by " + strings.Join(owners, ", ")
+	}
 	begin = unique(begin)
-	if rules != "" && len(begin) > 0 {
+	if len(begin) > 0 {
 		rules += ", with chains " + strings.Join(begin, ", ")
 	}
 	return rules

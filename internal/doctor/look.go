@@ -9,15 +9,18 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
@@ -29,6 +32,9 @@ func (r *Report) lookAtNames(n layout.Names, dir string) {
 		_, err := n.Tree.Lstat(path)
 		if tree.IsNotExist(err) {
 			r.absent = append(r.absent, s.Name)
+			if here.InPath(n, s.Name) != "" {
+				r.elsewhere = append(r.elsewhere, s.Name)
+			}
 		}
 		r.claimed = cmp.Or(r.claimed, n.Ours(path))
 		if s.Wrapper || s.Switched {
@@ -40,6 +46,9 @@ func (r *Report) lookAtNames(n layout.Names, dir string) {
 // lookAtClient looks at the iptables that PATH finds first, and who else could replace it, if it is in the directory.
 func (r *Report) lookAtClient(n layout.Names, dir string) {
 	r.Client = here.Client(n)
+	if r.Client == "" && r.Here.How != here.Missing {
+		r.outOfPath = dir
+	}
 	if r.Client != "" && n.Tree.SameFile(programs.Dir(r.Client), dir) {
 		r.open = changeable(n.Tree, r.Client)
 		r.exposed = n.Tree.Exposed(dir) != ""
@@ -59,7 +68,7 @@ func (r *Report) whyForgetful(n layout.Names) error {
 func (r *Report) origin(n layout.Names, dir string) (image, volume bool) {
 	readOnly := errors.Is(r.unwritable, unix.EROFS)
 	unknown := r.strangers && r.unwritable != nil
-	if !olderThanProcess1(n, dir) && !readOnly && !unknown {
+	if !olderThanContainer(n, dir) && !readOnly && !unknown {
 		return false, false
 	}
 	st, err := n.Tree.Stat(dir)
@@ -70,15 +79,37 @@ func (r *Report) origin(n layout.Names, dir string) (image, volume bool) {
 	return true, false
 }
 
-// olderThanProcess1 reports whether the switch in a directory is older than process 1.
-func olderThanProcess1(n layout.Names, dir string) bool {
+// olderThanContainer reports whether the switch in a directory is older than the container. Where that is not known,
+// process 1 stands for it, which is younger after docker restart.
+func olderThanContainer(n layout.Names, dir string) bool {
 	sw, err := n.Tree.Lstat(programs.Join(dir, layout.Switch))
 	if err != nil {
 		return false
 	}
+	changed := time.Unix(sw.Ctim.Unix())
+	made, known := layerMade()
+	if known {
+		return changed.Before(made)
+	}
 	start, known := startOfProcess1(n)
 	const tick = 10 * time.Millisecond
-	return known && time.Unix(sw.Ctim.Unix()).Before(start.Add(-tick))
+	return known && changed.Before(start.Add(-tick))
+}
+
+// layerMade says when the container's own layer was made, if its root is an overlay: the directory into which a
+// runtime puts what the container changes is made with the container, and kept when that is started again.
+func layerMade() (made time.Time, known bool) {
+	var fs unix.Statfs_t
+	err := unix.Statfs("/", &fs)
+	if err != nil || fs.Type != unix.OVERLAYFS_SUPER_MAGIC {
+		return time.Time{}, false
+	}
+	var st unix.Statx_t
+	err = unix.Statx(unix.AT_FDCWD, "/", 0, unix.STATX_BTIME, &st)
+	if err != nil || st.Mask&unix.STATX_BTIME == 0 {
+		return time.Time{}, false
+	}
+	return time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)), true
 }
 
 // startOfProcess1 is known in ticks of 10 ms since the boot.
@@ -102,32 +133,43 @@ func (r Report) askClient(n layout.Names, dir string, q detect.Query) (report Re
 	if !r.mayStart(n.Tree, programs.Join(dir, "iptables")) {
 		return r, dir
 	}
-	backend, wrapped := ask(r.Here.Program)
-	r.Here.Backend = backend
-	r.Here.Differs = r.Host.Conclusive && backend != "" && backend != r.Host.Mode
+	says := ask(r.Here.Program)
+	r.misnamed = says.misnamed
+	r.Here.Backend = says.backend
+	r.Here.Differs = r.Host.Conclusive && says.backend != "" && says.backend != r.Host.Mode
 	own, err := n.Dir()
-	if err != nil || r.dirArgument == "" {
+	if err != nil || r.dirArgument == "" || says.misnamed {
 		return r, dir
 	}
 	behind := glance(n, own, q)
-	if wrapped || behind.Here.How == here.Switch && behind.Here.Backend == backend {
+	if says.wrapped || behind.Here.How == here.Switch && behind.Here.Backend == says.backend {
 		return behind, own
 	}
 	return r, dir
 }
 
-// ask has a program that is not iptables' own say which backend it runs; "" if it does not say, or if it runs the
-// wrapper, because that follows the variable. A call with the variable neither reads nor stores anything.
-func ask(program string) (backend detect.Mode, wrapped bool) {
+// said is what a program says about itself.
+type said struct {
+	backend  detect.Mode // "" if it does not say, or runs the wrapper
+	wrapped  bool        // it runs the wrapper, as one of the six commands
+	misnamed bool        // it runs the wrapper under another name, which then takes arguments for its own
+}
+
+// ask has a program that is not iptables' own say which backend it runs. The wrapper follows the variable, and a call
+// with the variable neither reads nor stores anything.
+func ask(program string) said {
 	before := os.Getenv(programs.ModeVariable)
 	defer os.Setenv(programs.ModeVariable, before) // empty is as good as none
-	var said []detect.Mode
+	var modes []detect.Mode
+	misnamed := false
 	for _, mode := range programs.Modes() {
 		os.Setenv(programs.ModeVariable, string(mode))
-		said = append(said, versionOf(program))
+		line, _, _ := install.Output(program, "iptables", "--version")
+		modes = append(modes, backendIn(line))
+		misnamed = strings.HasPrefix(line, self.WrapperName+" ")
 	}
-	if said[0] == said[1] {
-		return said[0], false
+	if modes[0] == modes[1] {
+		return said{backend: modes[0], misnamed: misnamed}
 	}
-	return "", slices.Equal(said, programs.Modes())
+	return said{wrapped: slices.Equal(modes, programs.Modes())}
 }

@@ -28,22 +28,85 @@ var otherSituations = []situation{
 		r.Names[0] = layout.Status{Name: "iptables", Switched: true, Error: "gone"}
 		r.Names[1] = layout.Status{Name: "ip6tables", Switched: true, Error: "gone"}
 		r.Programs[1] = Program{Mode: detect.Legacy, Error: "no program"}
-	}, []string{"problem no-commands, image -> install iptables 1.8.4", "problem program-unusable, image"}},
+	}, []string{"problem no-commands, image -> install iptables 1.8.8", "problem program-unusable, image"}},
 	{
 		"a broken link",
 		func(r *Report) { r.Names[1].Error = "gone" },
 		[]string{"warning broken-command, image -> broken: ip6tables (gone)"},
 	},
 	{"another program", func(r *Report) { r.Names[1] = layout.Status{Name: "ip6tables", ResolvesTo: "/bin/true"} }, nil},
-	{"another path", func(r *Report) { r.bypasses = []string{"/usr/local/sbin/iptables"} },
+	{"another path", func(r *Report) { r.bypasses = []bypass{{"/usr/local/sbin/iptables", false}} },
 		[]string{"warning another-path, image -> the host uses legacy: /usr/local/sbin/iptables"}},
+	{
+		"other paths, and a copy of a program",
+		func(r *Report) {
+			r.bypasses = []bypass{{"/sbin/iptables", false}, {"/sbin/ip6tables", true}, {"/usr/bin/iptables", false}}
+		},
+		[]string{"warning another-path, image -> too:\nRUN iptables-wrapper install --dir /sbin --force\n" +
+			"RUN iptables-wrapper install --dir /usr/bin"},
+	},
+	{
+		"an old program",
+		func(r *Report) { nftHost(r); r.Programs[0].Version = "iptables v1.8.7 (nf_tables)" },
+		[]string{"warning old-iptables, image -> /p/xtables-nft-multi (iptables v1.8.7 (nf_tables)) loses parts of rules"},
+	},
+	{
+		"an old program that the host does not need",
+		func(r *Report) { r.Programs[0].Version = "iptables v1.8.7 (nf_tables)" },
+		nil,
+	},
+	{
+		"a broken link, and no program",
+		func(r *Report) {
+			r.Names[1].Error = "gone"
+			r.Programs[1] = Program{Mode: detect.Legacy, Error: "gone"}
+		},
+		[]string{
+			"problem program-unusable, image",
+			"warning broken-command, image -> install iptables 1.8.8 or newer with both backends; then add, as root",
+		},
+	},
+	{
+		"a name that PATH finds in another directory",
+		func(r *Report) {
+			r.Names[1].Error = "gone"
+			r.absent, r.elsewhere = []string{"ip6tables"}, []string{"ip6tables"}
+			r.Client, r.dirArgument = "/opt/iptables", " --dir /opt"
+		},
+		nil,
+	},
+	{
+		"a name that PATH finds nowhere",
+		func(r *Report) {
+			r.Names[1].Error = "gone"
+			r.absent = []string{"ip6tables"}
+			r.Client, r.dirArgument = "/opt/iptables", " --dir /opt"
+		},
+		[]string{"warning broken-command, image -> broken: ip6tables (gone)"},
+	},
+	{
+		"a PATH without the directory",
+		func(r *Report) { r.outOfPath = "/usr/sbin" },
+		[]string{"warning not-in-path, pod -> add /usr/sbin to PATH"},
+	},
+	{
+		"a variable that hides the libraries",
+		func(r *Report) { r.Programs[1].Error, r.libraries = "cannot load", "XTABLES_LIBDIR" },
+		[]string{"problem program-unusable, pod -> remove XTABLES_LIBDIR"},
+	},
+	{
+		"a volume from which nothing can be executed",
+		func(r *Report) { r.Programs[1].Error, r.noexec = "permission denied", "/v/xtables-legacy-multi" },
+		[]string{"problem program-unusable, pod -> mount the file system of /v/xtables-legacy-multi without"},
+	},
+
 	{"another path, in the namespace of another container", func(r *Report) {
-		r.bypasses, r.Network.Process1 = []string{"/usr/local/sbin/iptables"}, detect.No
+		r.bypasses, r.Network.Process1 = []bypass{{"/usr/local/sbin/iptables", false}}, detect.No
 	}, nil},
 	{"the host's program is missing", func(r *Report) { r.Programs[1] = Program{Mode: detect.Legacy, Error: "gone"} },
-		[]string{"problem program-unusable, image -> install iptables 1.8.4"}},
+		[]string{"problem program-unusable, image -> install iptables 1.8.8"}},
 	{"the other program is missing", func(r *Report) { r.Programs[0] = Program{Mode: detect.NFT, Error: "gone"} },
-		[]string{"warning other-program-unusable, image -> install iptables 1.8.4"}},
+		[]string{"warning other-program-unusable, image -> install iptables 1.8.8"}},
 	{"a program that fails because its backend is missing from the kernel", func(r *Report) {
 		r.Host.Mode, r.Here.Backend, r.Host.Evidence[0].Supported = detect.NFT, detect.NFT, detect.No
 		r.Programs[0].Error = "exit status 1"
@@ -208,6 +271,14 @@ var otherSituations = []situation{
 		[]string{"warning rules-in-both, node -> 2 in nft ipv4 nat, policy DROP of FORWARD in nft ipv4 filter"},
 	},
 	{
+		"rules of a program of the host in the other backend",
+		func(r *Report) {
+			rules(0, 3, "DOCKER-USER")(r)
+			r.Host.Evidence[0].Programs = []detect.Program{{Name: "Docker", Table: "filter", Chain: "DOCKER-USER"}}
+		},
+		[]string{"warning rules-in-both, node -> 3 in nft ipv4 nat, made by Docker, with chains DOCKER-*"},
+	},
+	{
 		"rules in the other backend",
 		rules(1, 3, "DOCKER-USER", "KUBE-SERVICES", "mine"),
 		[]string{"warning rules-in-both, node -> 3 in nft ipv6 nat, with chains DOCKER-*, KUBE-*"},
@@ -243,6 +314,10 @@ func TestStale(t *testing.T) {
 		{"the image's", func(r *Report) { r.image = true }, false},
 		{"a volume's", func(r *Report) { r.volume = true }, false},
 		{"another process 1, so it may be the image's", func(r *Report) { r.strangers = true }, false},
+		{"the image's switch, but a memory", func(r *Report) {
+			r.image = true
+			r.Findings[0].Code = "wrong-backend-remembered"
+		}, true},
 		{"something else is wrong", func(r *Report) { r.Findings[0].Code = "no-net-admin" }, false},
 	} {
 		r := Report{Findings: []Finding{{Code: "wrong-backend-stored"}}}

@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
@@ -45,10 +48,37 @@ func (r *Report) program(n layout.Names, dir string, mode detect.Mode) Program {
 		err = loadsExtensions(p.Path)
 	}
 	if err != nil {
+		r.findCause(p.Path)
 		// One missing program is reported, not all six.
 		p.Error, _, _ = strings.Cut(err.Error(), "\n")
 	}
 	return p
+}
+
+// libraryVariables are those that say where iptables' libraries are.
+const libraryVariables = "XTABLES_LIBDIR IPTABLES_LIB_DIR IP6TABLES_LIB_DIR"
+
+// findCause finds out whether a program that does not work is kept from it by its surroundings.
+func (r *Report) findCause(program string) {
+	if program == "" {
+		return
+	}
+	var fs unix.Statfs_t
+	err := unix.Statfs(program, &fs)
+	if err == nil && fs.Flags&unix.ST_NOEXEC != 0 {
+		r.noexec = program
+	}
+	for name := range strings.FieldsSeq(libraryVariables) {
+		value := os.Getenv(name)
+		if value == "" {
+			continue
+		}
+		os.Unsetenv(name)
+		if loadsExtensions(program) == nil {
+			r.libraries = name
+		}
+		os.Setenv(name, value)
+	}
 }
 
 // loadsExtensions returns an error if a program cannot load the libraries without which it has no match and no target.
@@ -60,9 +90,8 @@ func loadsExtensions(program string) error {
 	return nil
 }
 
-// versionOf returns the backend that a program names in its version: "iptables v1.8.9 (nf_tables)".
-func versionOf(program string) detect.Mode {
-	line, _, _ := install.Output(program, "iptables", "--version")
+// backendIn returns the backend that a program names with its version: "iptables v1.8.9 (nf_tables)".
+func backendIn(line string) detect.Mode {
 	var version, backend string
 	n, _ := fmt.Sscanf(line, "iptables v%s (%s", &version, &backend)
 	switch {

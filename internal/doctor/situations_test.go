@@ -83,6 +83,53 @@ type situation struct {
 var situations = append(backendSituations, otherSituations...)
 
 var backendSituations = []situation{
+	{
+		"a variable that is none",
+		func(r *Report) { r.badVariable = "nf_tables" },
+		[]string{`problem bad-variable, pod -> IPTABLES_WRAPPER_MODE is "nf_tables"`},
+	},
+	{
+		"a variable that is none, which nothing reads",
+		func(r *Report) { r.badVariable, r.Here.How = "nf_tables", here.Switch },
+		[]string{"warning bad-variable, pod -> set IPTABLES_WRAPPER_MODE to nft or legacy"},
+	},
+	{
+		"a diverted name",
+		func(r *Report) {
+			r.Here = here.Here{Program: "/usr/sbin/iptables", How: here.NotWrapped}
+			r.misnamed = true
+		},
+		[]string{"problem misnamed, image -> RUN iptables-wrapper install --force"},
+	},
+	{
+		"file capabilities without effect",
+		func(r *Report) {
+			unknownBecause(0, unix.EPERM)(r)
+			r.Capabilities, r.user = nil, 65534
+			r.wrapperCaps, r.noNewRights = true, true
+		},
+		[]string{"problem no-new-privileges, pod -> set allowPrivilegeEscalation: true"},
+	},
+	{
+		"a mesh's own rules",
+		func(r *Report) {
+			unknown(r)
+			r.Host.Reason, r.Host.Conclusive = detect.RuleCount, true
+			r.Network.Own = true
+			rules(0, 3, "ISTIO_INBOUND", "ISTIO_OUTPUT")(r)
+		},
+		[]string{"warning pod-network, pod -> the only rules here are of this network's own programs"},
+	},
+	{
+		"rules of others beside a mesh's",
+		func(r *Report) {
+			unknown(r)
+			r.Host.Reason, r.Host.Conclusive = detect.RuleCount, true
+			r.Network.Own = true
+			rules(0, 3, "ISTIO_INBOUND", "DOCKER-USER")(r)
+		},
+		nil,
+	},
 	{"healthy", func(*Report) {}, nil},
 	{
 		"nothing on the host",
@@ -242,7 +289,17 @@ var backendSituations = []situation{
 		[]string{"warning open-directory, pod -> \"/tmp/iptables\", which PATH finds first, by changing \"/tmp\""}},
 	{"a name that forges a line", func(r *Report) { r.unstarted = []exposure{{"/p/a\nRUN false", "/p/a\nRUN false"}} },
 		[]string{`warning open-directory, image -> RUN chown -h root:root "$(printf '\057\160\057\141\012`}},
+	{
+		"an image without iptables",
+		func(r *Report) {
+			r.absent, r.Here = []string{"iptables"}, here.Here{How: here.Missing}
+			r.Names = []layout.Status{{Name: "iptables", Error: "gone"}}
+			r.Programs = []Program{{Mode: detect.NFT, Error: "gone"}, {Mode: detect.Legacy, Error: "gone"}}
+		},
+		[]string{"problem no-commands, image -> install iptables 1.8.8 or newer with both backends; then add, as root"},
+	},
 	{"no iptables at all", func(r *Report) {
+		r.onlyWrapper = true
 		r.absent, r.Here = []string{"iptables"}, here.Here{How: here.Missing}
 		r.Names = []layout.Status{{Name: "iptables", Error: "gone"}}
 		r.Programs = []Program{{Mode: detect.NFT, Error: "gone"}, {Mode: detect.Legacy, Error: "gone"}}

@@ -18,13 +18,16 @@ import (
 
 // Client returns the iptables that the container's process starts: the first in the PATH of process 1, if that is
 // known to be of this container, or else in our own. It is "" if there is none.
-func Client(n layout.Names) string {
+func Client(n layout.Names) string { return InPath(n, "iptables") }
+
+// InPath returns what the container's process starts by a name, as Client does for iptables.
+func InPath(n layout.Names, name string) string {
 	path := os.Getenv("PATH")
 	if n.Container.OwnRoot == detect.Yes {
 		environ, _ := os.ReadFile("/proc/1/environ") // of another user: nothing
 		path = pathOf(environ, path)
 	}
-	return firstIn(n.Tree, path)
+	return firstIn(n.Tree, path, name)
 }
 
 // pathOf returns the PATH in an environment as /proc/PID/environ has it, or another one if it has none.
@@ -39,13 +42,13 @@ func pathOf(environ []byte, otherwise string) string {
 	return path
 }
 
-// firstIn returns the first executable iptables in the absolute directories of a PATH; "" if there is none.
-func firstIn(t tree.Tree, path string) string {
+// firstIn returns the first executable of a name in the absolute directories of a PATH; "" if there is none.
+func firstIn(t tree.Tree, path, name string) string {
 	for dir := range strings.SplitSeq(path, ":") {
 		if !strings.HasPrefix(dir, "/") {
 			continue
 		}
-		file := programs.Join(dir, "iptables")
+		file := programs.Join(dir, name)
 		st, err := t.Stat(file)
 		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o111 != 0 {
 			return file

@@ -300,7 +300,7 @@ func TestFirstIn(t *testing.T) {
 		"/real/":                         "/real/iptables",
 		"":                               "",
 	} {
-		if got := firstIn(s.n.Tree, path); got != want {
+		if got := firstIn(s.n.Tree, path, "iptables"); got != want {
 			t.Errorf("%q: got %q, want %q", path, got, want)
 		}
 	}

@@ -20,13 +20,13 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// ErrUnchecked is returned when a program could not be run, so that its version is unknown. That is the case, for example,
-// while an image is built for another architecture.
+// ErrUnchecked is returned when a program could not be run, so that its version is unknown. That is the case, for
+// example, while an image is built for another architecture.
 var ErrUnchecked = errors.New("its version could not be checked")
 
-// Check returns what would keep a wrapper in the directory from working: nil if it finds programs for all six commands in
-// both backends and iptables-nft is new enough. It starts one process; in a tree other than the process' own none, and none that
-// others could have put there. The version is not checked then.
+// Check returns what would keep a wrapper in the directory from working: nil if it finds programs for all six
+// commands in both backends and iptables-nft is new enough. It starts one process; in a tree other than the process'
+// own none, and none that others could have put there. The version is not checked then.
 func Check(n layout.Names, dir string) error {
 	legacy, noLegacy := find(n, dir, detect.Legacy)
 	nft, noNFT := find(n, dir, detect.NFT)
@@ -43,8 +43,8 @@ func Check(n layout.Names, dir string) error {
 	return err
 }
 
-// Programs returns the program that a wrapper in the directory would run for iptables, and the line that it prints about its
-// version. The error says which of the six commands has none, or what is wrong with this one.
+// Programs returns the program that a wrapper in the directory would run for iptables, and the line that it prints
+// about its version. The error says which of the six commands has none, or what is wrong with this one.
 func Programs(n layout.Names, dir string, mode detect.Mode) (path, line string, err error) {
 	if path, err = find(n, dir, mode); err != nil {
 		return path, "", err
@@ -53,8 +53,8 @@ func Programs(n layout.Names, dir string, mode detect.Mode) (path, line string, 
 	return path, line, err
 }
 
-// find returns the program of iptables itself, "" if there is none, and what is wrong with the first of the six commands that
-// has none.
+// find returns the program of iptables itself, "" if there is none, and what is wrong with the first of the six
+// commands that has none.
 func find(n layout.Names, dir string, mode detect.Mode) (iptables string, err error) {
 	for _, name := range programs.Names() {
 		path, missing := n.Find(dir, mode, name)
@@ -97,6 +97,15 @@ func output(limit time.Duration, program string, argv []string) (stdout, stderr 
 		err = ctx.Err()
 	}
 	return out.String(), errs.String(), err
+}
+
+// LosesRules reports whether a program of the nft backend, of which this is the line about its version, does not
+// understand rules of newer ones and loses parts of them when it writes a table again: up to 1.8.7, "-m mark --mark 1
+// -j DROP" becomes "-j DROP".
+func LosesRules(line string) bool {
+	var v [3]int
+	n, _ := fmt.Sscanf(line, "iptables v%d.%d.%d (nf_tables)", &v[0], &v[1], &v[2])
+	return n == len(v) && slices.Compare(v[:], []int{1, 8, 8}) < 0
 }
 
 // checkVersion reads a line such as "iptables v1.8.9 (nf_tables)".
