@@ -22,6 +22,7 @@ func (f *fake) fill(dir string, entries int) {
 
 // Of a crowd, only so much is read: somebody may have guessed. That is not asked of what is about another namespace.
 func TestTooManyEntries(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	f.fill("/dev/shm", mostEntries-1)
 	if got := f.read().Guessed(detect.NFT); got != "" {
@@ -45,6 +46,7 @@ func TestTooManyEntries(t *testing.T) {
 
 // Reset removes all marks, however many there are.
 func TestForgetCrowd(t *testing.T) {
+	t.Parallel()
 	f := newFake(t)
 	for start := range mostEntries + 1 {
 		about := Life{Netns: thisLife.Netns, Start: fmt.Sprint(start), Boot: thisLife.Boot}
