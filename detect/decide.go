@@ -53,7 +53,7 @@ type row struct {
 // A hint outranks a canary because a host that changed its mode keeps the old backend's canary until it is rebooted. Nft
 // wins a tie because it is what a current host uses; what legacy has is more likely left over. That nft lacks IPv6 alone
 // counts only if legacy is known to have it: a host may speak IPv4 only.
-func decisionTable(q Query, nft, legacy backend) [18]row {
+func decisionTable(q Query, nft, legacy backend) [20]row {
 	return [...]row{
 		{reason: Override, mode: NFT, applies: q.Override == NFT},
 		{reason: Override, mode: Legacy, applies: q.Override == Legacy},
@@ -101,6 +101,9 @@ func decisionTable(q Query, nft, legacy backend) [18]row {
 			applies:    legacy.likely > nft.likely,
 			conclusive: legacy.rules.Min > nft.rules.Max && nft.host() == No && nft.withoutKubelet() && q.Guessed == "",
 		},
+
+		{reason: Remembered, mode: NFT, applies: q.Home.binds(NFT)},
+		{reason: Remembered, mode: Legacy, applies: q.Home.binds(Legacy)},
 
 		{reason: OnlySupported, mode: NFT, applies: legacy.lacks(nft)},
 		{reason: OnlySupported, mode: Legacy, applies: nft.lacks(legacy) || nft.ipv6 == No && legacy.ipv6 == Yes},
@@ -236,6 +239,10 @@ func (q Query) result(e [4]Evidence) Result {
 	}
 	if r.reason == Remembered {
 		m := q.Remembered // a pointer to it would move the query to the heap
+		if !m.holds(NFT, nft) && !m.holds(Legacy, legacy) {
+			m = q.Home
+			result.fromHome = true
+		}
 		result.Remembered = &m
 	}
 	return result
@@ -245,6 +252,12 @@ func (q Query) result(e [4]Evidence) Result {
 // somebody chose holds without.
 func (m Memory) holds(mode Mode, b backend) bool {
 	return m.Mode == mode && (m.Conclusive || m.Pending || m.Reason == Override || b.exists != No)
+}
+
+// binds reports whether what the container remembers of its own network namespace decides in another one: what would be in the
+// switch if that could be replaced, and would decide there too.
+func (m Memory) binds(mode Mode) bool {
+	return m.Mode == mode && (m.Conclusive || m.Reason == Override)
 }
 
 // momentary reports whether the same question may be answered at the next moment.

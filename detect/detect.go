@@ -179,6 +179,11 @@ type Query struct {
 	// backend has one of the five tables, or may have: one that left none has written nothing.
 	Remembered Memory
 
+	// Home is what this container remembers of the network namespace of its first process, if the calling thread is in another one.
+	// It proves nothing here, but an agent that enters pods' namespaces should run one backend in all that show no evidence of their
+	// own. Only what is conclusive, or was chosen by somebody (Override), counts.
+	Home Memory
+
 	// Guessed says where it shows that somebody in this network namespace has acted on a guess, "" if nowhere. Rules that a
 	// guess wrote are not evidence, so a count is not conclusive.
 	Guessed string

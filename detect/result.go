@@ -25,6 +25,7 @@ type Result struct {
 
 	guessed      string // Query.Guessed, or where Doubt has it from
 	doubted      bool   // it would be conclusive if nobody had guessed
+	fromHome     bool   // Remembered is Query.Home
 	unprivileged bool   // the kernel answered each question that needs CAP_NET_ADMIN with EPERM
 }
 
@@ -148,6 +149,9 @@ func (r Result) Because() string {
 	case KubeletCanary:
 		return r.found(CanaryChain, canary)
 	case Remembered:
+		if r.fromHome {
+			return r.Remembered.because() + ", in the network namespace of process 1"
+		}
 		return r.Remembered.because()
 	case HostProgram:
 		return r.program(r.Mode).in(r.Mode)
@@ -248,6 +252,8 @@ func (r Result) Uncertainty() string {
 	switch {
 	case r.Reason == RuleCount && r.guessed != "":
 		return fmt.Sprintf("somebody in this network namespace acted on a guess (%q), and rules that a guess wrote are no evidence", r.guessed)
+	case r.fromHome:
+		return "found no evidence in this network namespace; what this container remembers is about another one, that of process 1"
 	case r.Reason == Remembered:
 		return "no kubelet chain was found, and what this container remembers is a guess"
 	}

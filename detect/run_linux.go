@@ -86,7 +86,7 @@ func (p *prober) run() Result {
 		p.askPrograms()
 		p.countNFT(Unbounded)
 		p.countLegacy(true)
-	} else if !kubelet && p.row().reason != Remembered {
+	} else if !kubelet && !p.remembered() {
 		p.askPrograms()
 		p.compareUnlessDecided()
 	}
@@ -108,6 +108,14 @@ func (p *prober) run() Result {
 	// Privileged questions were answered, each with EPERM.
 	r.unprivileged = max(p.nft.permitted, p.legacy[0].permitted, p.legacy[1].permitted) == No
 	return r
+}
+
+// remembered reports whether what the container remembers of this network namespace decides, so that the rules do not. What it
+// remembers of another one ranks below them.
+func (p *prober) remembered() bool {
+	q := p.query
+	q.Home = Memory{}
+	return q.decide(q.backends(p.evidence)).reason == Remembered
 }
 
 // row is the one that applies, as far as is known by now.

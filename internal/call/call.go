@@ -68,13 +68,20 @@ func look(p self.Process, argv []string, override detect.Mode) found {
 	}
 	f.names.Container = memory.ThisContainer()
 	f.memory = f.names.Memory()
-	f.query.Remembered = f.memory.Remembered()
-	if errors.Is(f.missing[f.query.Remembered.Mode], programs.ErrMissing) {
-		f.query.Remembered = detect.Memory{} // then the other rows of the decision apply
-	}
+	f.query.Remembered = f.runnable(f.memory.Remembered())
+	f.query.Home = f.runnable(f.memory.Home())
 	f.query.DryRun = programs.Adds(argv)
 	f.query.NAT = f.query.DryRun && programs.NeedsNAT(argv)
 	return f
+}
+
+// runnable returns what is remembered, or nothing if the program for it is missing: then the other rows of the
+// decision apply.
+func (f *found) runnable(remembered detect.Memory) detect.Memory {
+	if errors.Is(f.missing[remembered.Mode], programs.ErrMissing) {
+		return detect.Memory{}
+	}
+	return remembered
 }
 
 // decide asks the kernel.

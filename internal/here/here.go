@@ -130,6 +130,7 @@ func Ask(n layout.Names, dir string, q detect.Query) detect.Result {
 	m := n.Memory()
 	if q.Override == "" {
 		q.Remembered = obeyed(n, dir, m.Remembered())
+		q.Home = obeyed(n, dir, m.Home())
 	}
 	return m.Answer(q)
 }

@@ -20,16 +20,21 @@ type Container struct {
 	// shareProcessNamespace, or if process 1 belongs to another user (ptrace access mode, see proc(5)).
 	OwnNetns, OwnRoot detect.Answer
 
-	// Life is not known if /proc does not tell.
-	Life Life
+	// Life is the one of the container in this thread's network namespace, Home the one in process 1's. They are not known
+	// if /proc does not tell.
+	Life, Home Life
 }
 
-// Own reports whether the answers found here are about the container as a whole: process 1 is known to share our root
-// and our network namespace, and it is known which life this is. Otherwise there may be a memory that cannot be read,
-// and what was counted may be what its guess wrote. A CNI plugin that runs iptables in a pod's namespace is not such
-// a place.
+// Own reports whether the answers found here are about the container as a whole: process 1 is known to share our root and
+// our network namespace, and it is known which life this is. Otherwise there may be a memory that cannot be read, and what
+// was counted may be what its guess wrote. A CNI plugin that runs iptables in a pod's namespace is not such a place.
 func (c Container) Own() bool {
 	return c.OwnNetns == detect.Yes && c.OwnRoot == detect.Yes && c.Life.Known()
+}
+
+// away reports whether this thread is known to be in another network namespace than the rest of its container.
+func (c Container) away() bool {
+	return c.OwnNetns == detect.No && c.OwnRoot == detect.Yes
 }
 
 // ThisContainer looks at /proc.
@@ -39,15 +44,22 @@ func ThisContainer() Container {
 	if errors.Join(err, rootErr) != nil {
 		return Container{OwnNetns: detect.Unknown, OwnRoot: detect.Unknown}
 	}
-	return Container{
-		OwnNetns: same(netns, "/proc/1/ns/net"),
-		OwnRoot:  same(root, "/proc/1/root"),
+	home, homeErr := tree.Tree{}.Stat("/proc/1/ns/net")
+	first, firstErr := tree.Tree{}.Stat("/proc/1/root")
+	c := Container{
+		OwnNetns: same(netns, home, homeErr),
+		OwnRoot:  same(root, first, firstErr),
 		Life:     lifeIn(netns.Ino),
 	}
+	c.Home = c.Life
+	if c.OwnNetns == detect.No && c.Life.Known() {
+		c.Home.Netns = strconv.FormatUint(home.Ino, 10)
+	}
+	return c
 }
 
-func same(st unix.Stat_t, path string) detect.Answer {
-	other, err := tree.Tree{}.Stat(path)
+// same reports whether two files are one. The second one could not be looked at if there is an error.
+func same(st, other unix.Stat_t, err error) detect.Answer {
 	switch {
 	case err != nil:
 		return detect.Unknown

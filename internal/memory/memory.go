@@ -33,6 +33,7 @@ type Memory struct {
 	best found   // what is believed
 	mine found   // what this user made, believed or not
 	void tree.ID // of a link that was found not to hold
+	home detect.Memory
 }
 
 // ErrRoots means that root's memory says something else, which outranks another user's.
@@ -45,6 +46,11 @@ func Read(t tree.Tree, p self.Process, c Container) Memory {
 	if !c.Life.Known() || !p.Trusted() {
 		return m
 	}
+	if c.away() {
+		there := Memory{tree: t, uid: p.UID, life: c.Home}
+		there.Refresh()
+		m.home = there.best.Memory
+	}
 	m.life = c.Life
 	err := t.Pause("read", name(m.uid, m.life))
 	if err == nil {
@@ -55,6 +61,10 @@ func Read(t tree.Tree, p self.Process, c Container) Memory {
 
 // Remembered returns what is believed; its Mode is "" if there is nothing.
 func (m Memory) Remembered() detect.Memory { return m.best.Memory }
+
+// Home returns what is believed of the network namespace of process 1, for a thread that is in another one; its Mode is ""
+// if there is nothing. It is only read here: what is decided in a pod's namespace says nothing about the host's.
+func (m Memory) Home() detect.Memory { return m.home }
 
 // Mode returns the remembered backend, "" if there is none.
 func (m Memory) Mode() detect.Mode { return m.best.Mode }
