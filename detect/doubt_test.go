@@ -42,3 +42,34 @@ func TestDoubt(t *testing.T) {
 		t.Errorf("kubelet: got %+v", kubelet)
 	}
 }
+
+// What is remembered is a guess where the host of now is known to have another backend.
+func TestContradicted(t *testing.T) {
+	remembered := Result{
+		Mode: NFT, Reason: Remembered, Conclusive: true,
+		Remembered: &Memory{Mode: NFT, Reason: RuleCount, Conclusive: true, Because: "it had 2 rules"},
+	}
+	const remembers = "remembered; what decided then: it had 2 rules"
+	legacy := Result{Mode: Legacy, Reason: OnlyInstalled, Conclusive: true}
+	got := remembered.Contradicted(legacy)
+	if got.Mode != NFT || got.Conclusive || got.Because() != remembers+"; the host now: only the legacy programs are installed" {
+		t.Errorf("got %+v: %s", got, got)
+	}
+	const why = "this container remembers nft, but the host has changed: only the legacy programs are installed"
+	if got.Uncertainty() != why {
+		t.Errorf("got %q", got.Uncertainty())
+	}
+	for doc, now := range map[string]Result{
+		"a guess":      {Mode: Legacy, Reason: OnlyInstalled},
+		"the same one": {Mode: NFT, Reason: OnlyInstalled, Conclusive: true},
+	} {
+		same := remembered.Contradicted(now)
+		if !same.Conclusive || same.Because() != remembers {
+			t.Errorf("%s: got %+v: %s", doc, same, same)
+		}
+	}
+	count := Result{Mode: NFT, Reason: RuleCount, Conclusive: true}
+	if got := count.Contradicted(legacy); !got.Conclusive {
+		t.Errorf("nothing is remembered: got %+v", got)
+	}
+}

@@ -26,6 +26,7 @@ type Result struct {
 	guessed      string // Query.Guessed, or where Doubt has it from
 	doubted      bool   // it would be conclusive if nobody had guessed
 	fromHome     bool   // Remembered is Query.Home
+	now          string // what speaks against what is remembered
 	unprivileged bool   // the kernel answered each question that needs CAP_NET_ADMIN with EPERM
 }
 
@@ -38,6 +39,17 @@ func (r Result) Doubt(where string) Result {
 	r.Conclusive = false
 	r.guessed = where
 	r.doubted = true
+	return r
+}
+
+// Contradicted returns what is remembered as a guess, because a conclusive result about the host of now says otherwise. The
+// container goes on with what it remembers. Other results stay as they are.
+func (r Result) Contradicted(now Result) Result {
+	if r.Reason != Remembered || !now.Conclusive || now.Mode == r.Mode {
+		return r
+	}
+	r.Conclusive = false
+	r.now = now.Because()
 	return r
 }
 
@@ -149,10 +161,14 @@ func (r Result) Because() string {
 	case KubeletCanary:
 		return r.found(CanaryChain, canary)
 	case Remembered:
+		text := r.Remembered.because()
 		if r.fromHome {
-			return r.Remembered.because() + ", in the network namespace of process 1"
+			text += ", in the network namespace of process 1"
 		}
-		return r.Remembered.because()
+		if r.now != "" {
+			text += "; the host now: " + r.now
+		}
+		return text
 	case HostProgram:
 		return r.program(r.Mode).in(r.Mode)
 	case RuleCount:
@@ -252,6 +268,8 @@ func (r Result) Uncertainty() string {
 	switch {
 	case r.Reason == RuleCount && r.guessed != "":
 		return fmt.Sprintf("somebody in this network namespace acted on a guess (%q), and rules that a guess wrote are no evidence", r.guessed)
+	case r.now != "":
+		return "this container remembers " + string(r.Mode) + ", but the host has changed: " + r.now
 	case r.fromHome:
 		return "found no evidence in this network namespace; what this container remembers is about another one, that of process 1"
 	case r.Reason == Remembered:

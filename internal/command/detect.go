@@ -66,8 +66,9 @@ func (s *session) detect(c *cli.Context) error {
 	}
 	a := answer{Result: r, Network: here.ThisNetwork(s.names.Container, r)}
 	if !elsewhere && noDir == nil {
-		now, _ := here.Look(s.names, dir, q, r)
-		a.Here = &now
+		runs, host := here.Look(s.names, dir, q, r)
+		a.Here = &runs
+		a.Result = r.Contradicted(host)
 	}
 	output.print(s, a)
 	s.remark(a)
