@@ -23,9 +23,11 @@ func TestFindRefuses(t *testing.T) {
 		name string
 	}{
 		{"", "iptables"}, {"auto", "iptables"}, {"NFT", "iptables"}, {"nft/../legacy", "iptables"},
-		{"nft", ""}, {"nft", "arptables"}, {"nft", "iptables-wrapper"}, {"nft", "iptables-nft"}, {"nft", "/usr/sbin/iptables"},
+		{"nft", ""}, {"nft", "arptables"}, {"nft", "iptables-wrapper"}, {"nft", "iptables-nft"},
+		{"nft", "/usr/sbin/iptables"},
 	} {
-		if path, err := Find(test.mode, test.name); path != "" || err == nil || !strings.Contains(err.Error(), "is not one of") {
+		path, err := Find(test.mode, test.name)
+		if path != "" || err == nil || !strings.Contains(err.Error(), "is not one of") {
 			t.Errorf("%q: got %q, %v", test, path, err)
 		}
 	}
@@ -58,16 +60,40 @@ func TestFindIn(t *testing.T) {
 		err   error
 	}{
 		{"nothing", nil, "", ErrMissing},
-		{"only the other mode", map[string]string{"1/xtables-legacy-multi": program, "1/iptables-legacy-restore": program}, "", ErrMissing},
-		{"a file that can be started as it is", map[string]string{"1/xtables-nft-multi": program, "1/iptables-nft-restore": program}, "1/iptables-nft-restore", nil},
+		{
+			doc:   "only the other mode",
+			files: map[string]string{"1/xtables-legacy-multi": program, "1/iptables-legacy-restore": program},
+			err:   ErrMissing,
+		},
+		{
+			doc:   "a file that can be started as it is",
+			files: map[string]string{"1/xtables-nft-multi": program, "1/iptables-nft-restore": program},
+			want:  "1/iptables-nft-restore",
+		},
 		{"a multi-call program", map[string]string{"1/xtables-nft-multi": program}, "1/xtables-nft-multi", nil},
 		{"another command's", map[string]string{"1/iptables-nft": program}, "", ErrMissing},
 		{"the next directory", map[string]string{"2/iptables-nft-restore": program}, "2/iptables-nft-restore", nil},
-		{"the first directory first", map[string]string{"1/xtables-nft-multi": program, "2/iptables-nft-restore": program}, "1/xtables-nft-multi", nil},
-		{"a wrapper", map[string]string{"1/iptables-nft-restore": wrapper, "2/iptables-nft-restore": program}, "", ErrRecursion},
-		{"a wrapper, the marker across two blocks", map[string]string{"1/xtables-nft-multi": "\x7fELF" + strings.Repeat("x", 64<<10-24) + wrapper}, "", ErrRecursion},
+		{
+			doc:   "the first directory first",
+			files: map[string]string{"1/xtables-nft-multi": program, "2/iptables-nft-restore": program},
+			want:  "1/xtables-nft-multi",
+		},
+		{
+			doc:   "a wrapper",
+			files: map[string]string{"1/iptables-nft-restore": wrapper, "2/iptables-nft-restore": program},
+			err:   ErrRecursion,
+		},
+		{
+			doc:   "a wrapper, the marker across two blocks",
+			files: map[string]string{"1/xtables-nft-multi": "\x7fELF" + strings.Repeat("x", 64<<10-24) + wrapper},
+			err:   ErrRecursion,
+		},
 		{"not executable", map[string]string{"1/-xtables-nft-multi": program}, "", unix.EACCES},
-		{"not executable, but the next is", map[string]string{"1/-xtables-nft-multi": program, "2/xtables-nft-multi": program}, "2/xtables-nft-multi", nil},
+		{
+			doc:   "not executable, but the next is",
+			files: map[string]string{"1/-xtables-nft-multi": program, "2/xtables-nft-multi": program},
+			want:  "2/xtables-nft-multi",
+		},
 		{"a directory", map[string]string{"1/xtables-nft-multi/file": program}, "", unix.EACCES},
 	} {
 		root := t.TempDir()
@@ -77,12 +103,14 @@ func TestFindIn(t *testing.T) {
 				path, perm = dir+file[1:], 0o644
 			}
 			path = filepath.Join(root, path)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), perm)); err != nil {
+			err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), perm))
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		got, err := FindIn([]string{root + "/1", root + "/2"}, detect.NFT, "iptables-restore")
-		if !errors.Is(err, test.err) || got != "" && got != filepath.Join(root, test.want) || (got == "") != (test.want == "") {
+		if !errors.Is(err, test.err) || got != "" && got != filepath.Join(root, test.want) ||
+			(got == "") != (test.want == "") {
 			t.Errorf("%s: got %q, %v, want %q, %v", test.doc, got, err, test.want, test.err)
 		}
 	}

@@ -22,7 +22,9 @@ func TestOtherSystems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build.Default.GOOS, build.Default.CgoEnabled, build.Default.GOROOT = "windows", false, strings.TrimSpace(string(root))
+	build.Default.GOOS = "windows"
+	build.Default.CgoEnabled = false
+	build.Default.GOROOT = strings.TrimSpace(string(root))
 	source := importer.ForCompiler(token.NewFileSet(), "source", nil).(types.ImporterFrom)
 	if _, err := source.ImportFrom("github.com/iptables-wrappers/iptables-wrappers/exec", ".", 0); err != nil {
 		t.Error(err)

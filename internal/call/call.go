@@ -27,12 +27,10 @@ type found struct {
 	argv    []string
 	name    string // of the command
 
-	programs map[detect.Mode]string
-	missing  map[detect.Mode]error // why a program cannot be run
-
-	names  layout.Names
-	memory memory.Memory
-	query  detect.Query
+	programs self.Both
+	names    layout.Names
+	memory   memory.Memory
+	query    detect.Query
 }
 
 // wrap detects the backend, stores the answer as far as it may, and execs the backend's program. It returns an exit
@@ -44,15 +42,15 @@ func wrap(p self.Process, argv []string, stderr io.Writer) int {
 	}
 	f := look(p, argv, override)
 	d := f.decide()
-	if err := f.missing[d.Mode]; err != nil {
+	if err := f.programs.Errors[d.Mode]; err != nil {
 		return cannotRun(stderr, f.name, d.Result, err)
 	}
 	stored := f.names.Store(d, &f.memory)
 	r := f.runs(d, stored)
-	err = f.missing[r.Mode]
+	err = f.programs.Errors[r.Mode]
 	if err == nil {
-		debug(p, stderr, r, stored, f.programs[r.Mode])
-		err = process.Become(f.programs[r.Mode], argv)
+		debug(p, stderr, r, stored, f.programs.Paths[r.Mode])
+		err = process.Become(f.programs.Paths[r.Mode], argv)
 	}
 	f.names.Undo(stored)
 	return cannotRun(stderr, f.name, r, err)
@@ -61,7 +59,8 @@ func wrap(p self.Process, argv []string, stderr io.Writer) int {
 // look finds out what can be run and what the container remembers. With the override nothing else is asked.
 func look(p self.Process, argv []string, override detect.Mode) found {
 	f := found{process: p, argv: argv, name: programs.Base(argv[0]), names: layout.Names{Self: p}}
-	f.programs, f.missing, f.query.Installed = p.FindBoth(tree.Tree{}, p.Called, f.name)
+	f.programs = p.FindBoth(tree.Tree{}, p.Called, f.name)
+	f.query.Installed = f.programs.Only()
 	f.query.Override = override
 	if override != "" {
 		return f
@@ -78,7 +77,7 @@ func look(p self.Process, argv []string, override detect.Mode) found {
 // runnable returns what is remembered, or nothing if the program for it is missing: then the other rows of the
 // decision apply.
 func (f *found) runnable(remembered detect.Memory) detect.Memory {
-	if errors.Is(f.missing[remembered.Mode], programs.ErrMissing) {
+	if f.programs.Missing(remembered.Mode) {
 		return detect.Memory{}
 	}
 	return remembered
@@ -92,14 +91,14 @@ func (f *found) decide() layout.Decision {
 		Adds:    f.query.DryRun,
 		Changes: programs.Changes(f.argv),
 		Void:    f.query.Remembered.Mode != "" && r.Reason != detect.Remembered && !r.Reason.Kubelet(),
-		Program: f.programs[r.Mode],
+		Program: f.programs.Paths[r.Mode],
 	}
 }
 
 // runs returns the answer by which the call goes on: its own, or the one that another call was faster to store. One
 // whose program is missing here is passed over, as one that was remembered before would have been.
 func (f *found) runs(d layout.Decision, stored layout.Stored) detect.Result {
-	if stored.Mode == d.Mode || errors.Is(f.missing[stored.Mode], programs.ErrMissing) {
+	if stored.Mode == d.Mode || f.programs.Missing(stored.Mode) {
 		return d.Result
 	}
 	return detect.Result{Mode: stored.Mode, Reason: detect.Remembered, Evidence: d.Evidence}
@@ -123,6 +122,7 @@ func status(err error) int {
 // cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the
 // host would not see its rules.
 func cannotRun(stderr io.Writer, name string, r detect.Result, err error) int {
+	wrong := "if the backend is wrong, set " + programs.ModeVariable
 	try := ""
 	switch {
 	case errors.Is(err, programs.ErrRecursion):
@@ -130,9 +130,9 @@ func cannotRun(stderr io.Writer, name string, r detect.Result, err error) int {
 	case errors.Is(err, unix.E2BIG):
 		try = "pass less: the path of the program counts, and is longer than that of the command"
 	case errors.Is(err, programs.ErrMissing):
-		try = fmt.Sprintf("install the %s version of iptables in this image; if the backend is wrong, set %s", r.Mode, programs.ModeVariable)
+		try = fmt.Sprintf("install the %s version of iptables in this image; %s", r.Mode, wrong)
 	default:
-		try = fmt.Sprintf("make that file one that this user can run; if the backend is wrong, set %s", programs.ModeVariable)
+		try = "make that file one that this user can run; " + wrong
 	}
 	return fail(stderr, status(err), fmt.Errorf("cannot run %s for %s: %w (%s)", name, r.Mode, err, r), try)
 }

@@ -37,14 +37,16 @@ func TestCannotRun(t *testing.T) {
 		var stderr strings.Builder
 		status := cannotRun(&stderr, "iptables", detect.Result{Mode: detect.NFT}, test.err)
 		lines := strings.Split(stderr.String(), "\n")
-		if status != test.status || len(lines) != 3 || !strings.HasPrefix(lines[0], "iptables-wrapper: cannot run iptables for nft: "+test.err.Error()) ||
+		if status != test.status || len(lines) != 3 ||
+			!strings.HasPrefix(lines[0], "iptables-wrapper: cannot run iptables for nft: "+test.err.Error()) ||
 			!strings.HasPrefix(lines[1], "iptables-wrapper: try: "+test.try) {
 			t.Errorf("%v: status %d, %q", test.err, status, lines)
 		}
 	}
 	t.Setenv(programs.ModeVariable, "both")
 	var stderr strings.Builder
-	if status := wrap(Wrapper(), []string{"iptables", "--version"}, &stderr); status != 2 || !strings.Contains(stderr.String(), `"both" is not one of`) {
+	status := wrap(Wrapper(), []string{"iptables", "--version"}, &stderr)
+	if status != 2 || !strings.Contains(stderr.String(), `"both" is not one of`) {
 		t.Errorf("a wrong mode: status %d, %q", status, stderr.String())
 	}
 }

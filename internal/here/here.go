@@ -99,7 +99,7 @@ func hostUses(n layout.Names, dir string, q detect.Query, asked detect.Result, h
 	count := n.Memory().Answer
 	switch {
 	case how == Variable:
-		_, _, q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables")
+		q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables").Only()
 		return count(q)
 	case asked.Reason == detect.Override:
 		asked = Ask(n, dir, q)
@@ -126,7 +126,7 @@ func recounted(asked detect.Result, count func(detect.Query) detect.Result) dete
 // Ask answers the query about the host, as a call of iptables in the directory would: with what the container
 // remembers.
 func Ask(n layout.Names, dir string, q detect.Query) detect.Result {
-	_, _, q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables")
+	q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables").Only()
 	m := n.Memory()
 	if q.Override == "" {
 		q.Remembered = obeyed(n, dir, m.Remembered())

@@ -145,7 +145,8 @@ func schedules() (all []schedule) {
 // chains replace it without the lock, and a guess makes a new one between the end of reset and the move of the
 // switch.
 func mayContradict(actors []actor) bool {
-	return len(actors) > 2 || slices.ContainsFunc(actors, func(a actor) bool { return strings.HasPrefix(a.name, "kubelet") })
+	return len(actors) > 2 ||
+		slices.ContainsFunc(actors, func(a actor) bool { return strings.HasPrefix(a.name, "kubelet") })
 }
 
 // explore runs the actors in every order of their steps. Two runs that come to the same state, in which each actor has

@@ -71,7 +71,11 @@ func newHost(tb testing.TB) *fakeHost {
 	h.check(err)
 	h.n = Names{
 		Tree: t, Self: self.Process{Called: "/usr/sbin/iptables", Executable: wrapperFile, UID: os.Geteuid()},
-		Container: memory.Container{OwnNetns: detect.Yes, OwnRoot: detect.Yes, Life: memory.Life{Netns: "7", Start: "4711", Boot: "0badcafe"}},
+		Container: memory.Container{
+			OwnNetns: detect.Yes,
+			OwnRoot:  detect.Yes,
+			Life:     memory.Life{Netns: "7", Start: "4711", Boot: "0badcafe"},
+		},
 	}
 	return h
 }

@@ -111,7 +111,8 @@ func (n Names) linkIn(dir string, c tree.Chain) (link string) {
 }
 
 func (n Names) isOneOf(dir string, dirs ...string) bool {
-	return slices.Contains(dirs, dir) || slices.ContainsFunc(dirs, func(d string) bool { return n.Tree.SameFile(d, dir) })
+	same := func(d string) bool { return n.Tree.SameFile(d, dir) }
+	return slices.Contains(dirs, dir) || slices.ContainsFunc(dirs, same)
 }
 
 // lastSwitch returns the last switch that a chain passes, "" if it passes none.

@@ -38,7 +38,9 @@ func TestMemoryOutranksRuleCounts(t *testing.T) {
 			t.Errorf("a late %s, %s: got %+v, the names point to %s", late.Reason, late.Mode, stored, h.all())
 		}
 	}
-	if stored := h.call(h.n, kubelet(detect.Legacy)); stored.Mode != detect.Legacy || stored.Unmoved != nil || h.all() != "legacy" || h.memory() != detect.Legacy {
+	stored := h.call(h.n, kubelet(detect.Legacy))
+	if stored.Mode != detect.Legacy || stored.Unmoved != nil || h.all() != "legacy" ||
+		h.memory() != detect.Legacy {
 		t.Errorf("kubelet: got %+v, the names point to %s, the memory says %q", stored, h.all(), h.memory())
 	}
 }
@@ -73,7 +75,8 @@ func TestFollowTheSwitch(t *testing.T) {
 		if stored := h.call(h.n, slow); stored.Mode != detect.Legacy || stored.Unmoved == nil {
 			t.Errorf("%s: got %+v", slow.Reason, stored)
 		}
-		if stored := h.call(h.n, kubelet(detect.NFT)); stored.Mode != detect.Legacy || !errors.Is(stored.Unmoved, errElsewhere) {
+		stored := h.call(h.n, kubelet(detect.NFT))
+		if stored.Mode != detect.Legacy || !errors.Is(stored.Unmoved, errElsewhere) {
 			t.Errorf("kubelet: got %+v", stored)
 		}
 	}
@@ -102,7 +105,8 @@ func TestFollowTheOtherNames(t *testing.T) {
 	installed(h)
 	h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
 	h.link(self.WrapperName, "/usr/sbin/iptables")
-	if stored := h.call(h.n, kubelet(detect.NFT)); stored.Mode != detect.Legacy || h.memory() != detect.Legacy || h.leads("iptables-save") != "legacy" {
+	stored := h.call(h.n, kubelet(detect.NFT))
+	if stored.Mode != detect.Legacy || h.memory() != detect.Legacy || h.leads("iptables-save") != "legacy" {
 		t.Errorf("the other backend: got %+v, the memory says %q", stored, h.memory())
 	}
 	n := h.n
@@ -112,7 +116,8 @@ func TestFollowTheOtherNames(t *testing.T) {
 		}
 		return nil
 	}
-	if stored := h.call(n, kubelet(detect.Legacy)); !errors.Is(stored.Unmoved, unix.EROFS) || h.leads("iptables-save") != "legacy" {
+	stored = h.call(n, kubelet(detect.Legacy))
+	if !errors.Is(stored.Unmoved, unix.EROFS) || h.leads("iptables-save") != "legacy" {
 		t.Errorf("a name that cannot: got %+v, the others point to %s", stored, h.leads("iptables-save"))
 	}
 	if stored := h.call(h.n, kubelet(detect.Legacy)); stored.Unmoved != nil || h.all() != "legacy" {
@@ -162,11 +167,14 @@ func TestSelectWithoutMemory(t *testing.T) {
 		h := newHost(t)
 		installed(h)
 		h.link("xtables-nft-multi", "/usr/sbin/"+Switch)
-		stopped := h.stopAt(step, true, func(_ *fakeHost, n Names) { _, _ = n.Select("/usr/sbin", chosenBy(detect.Legacy), false) })
+		stopped := h.stopAt(step, true, func(_ *fakeHost, n Names) {
+			_, _ = n.Select("/usr/sbin", chosenBy(detect.Legacy), false)
+		})
 		if wrong := cmp.Or(h.wrong(), h.contradiction()); wrong != "" || !stopped && h.memory() != detect.Legacy {
 			t.Errorf("killed at step %d: %s, the memory says %q", step, wrong, h.memory())
 		}
-		if h.remove(); !stopped {
+		h.remove()
+		if !stopped {
 			break
 		}
 	}
@@ -181,7 +189,8 @@ func TestKubeletNeedsNoLock(t *testing.T) {
 	unlock, err := h.n.Tree.TryLock("/usr/sbin")
 	h.check(err)
 	defer unlock()
-	if stored := h.call(h.n, kubelet(detect.Legacy)); stored.Mode != detect.Legacy || h.memory() != detect.Legacy || h.all() != "wrapper" {
+	stored := h.call(h.n, kubelet(detect.Legacy))
+	if stored.Mode != detect.Legacy || h.memory() != detect.Legacy || h.all() != "wrapper" {
 		t.Errorf("got %+v, the memory says %q", stored, h.memory())
 	}
 	if r := h.n.Memory().Remembered(); r.Reason != detect.KubeletHint || !r.Conclusive {
@@ -190,7 +199,8 @@ func TestKubeletNeedsNoLock(t *testing.T) {
 	h.n.Tree.Step = func(string, string) error { return nil } // it does not wait long
 	// select leaves the switch alone, and makes the memory.
 	selected, err := h.n.Select("/usr/sbin", chosenBy(detect.NFT), false)
-	if err != nil || selected.Unwritable == nil || selected.Memory != memoryPath(h.n.Self.UID) || h.memory() != detect.NFT {
+	if err != nil || selected.Unwritable == nil || selected.Memory != memoryPath(h.n.Self.UID) ||
+		h.memory() != detect.NFT {
 		t.Errorf("select: got %+v, %v", selected, err)
 	}
 	if _, err := h.n.Reset("/usr/sbin"); err != nil || h.memory() != "" {

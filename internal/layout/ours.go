@@ -38,7 +38,8 @@ func (n Names) Ours(path string) error {
 	case itself:
 		return fmt.Errorf("%w: %q is a file that is neither a wrapper nor a link to iptables", ErrForeign, path)
 	default:
-		return fmt.Errorf("%w: %q points to %q, which is neither a wrapper nor part of iptables", ErrForeign, path, c.End)
+		return fmt.Errorf("%w: %q points to %q, which is neither a wrapper nor part of iptables",
+			ErrForeign, path, c.End)
 	}
 }
 

@@ -70,7 +70,8 @@ func startRun(t *testing.T, s schedule, verdicts map[string]verdict) *run {
 		n := h.n
 		n.Tree.Step = func(op, path string) error {
 			s.reached <- op + " " + path
-			if !<-s.proceed {
+			goOn := <-s.proceed
+			if !goOn {
 				runtime.Goexit()
 			}
 			return nil

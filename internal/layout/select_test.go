@@ -158,7 +158,8 @@ func TestSelectRefuses(t *testing.T) {
 			installed(h)
 			test.change(h)
 			before := h.all()
-			if _, err := h.n.Select("/usr/sbin", chosenBy(detect.NFT), false); err == nil || !strings.Contains(err.Error(), test.want) {
+			_, err := h.n.Select("/usr/sbin", chosenBy(detect.NFT), false)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v", err)
 			}
 			if got := h.all(); got != before {
@@ -174,7 +175,8 @@ func TestSelectIsNotForPrivileged(t *testing.T) {
 	defer h.remove()
 	installed(h)
 	h.n.Self.Secure = true
-	if _, err := h.n.Select("/usr/sbin", chosenBy(detect.NFT), false); !errors.Is(err, self.ErrPrivileged) || h.all() != "wrapper" {
+	_, err := h.n.Select("/usr/sbin", chosenBy(detect.NFT), false)
+	if !errors.Is(err, self.ErrPrivileged) || h.all() != "wrapper" {
 		t.Errorf("select: got %v, the names point to %s", err, h.all())
 	}
 	h.link("xtables-nft-multi", "/usr/sbin/"+Switch)
@@ -187,7 +189,8 @@ func TestSelectIsNotForPrivileged(t *testing.T) {
 func TestSelectMakesNames(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()
-	if selected, err := h.n.Select("/usr/sbin", chosenBy(detect.Legacy), false); err != nil || selected.Unwritable != nil || h.all() != "legacy" {
+	selected, err := h.n.Select("/usr/sbin", chosenBy(detect.Legacy), false)
+	if err != nil || selected.Unwritable != nil || h.all() != "legacy" {
 		t.Errorf("got %+v, %v, the names point to %s", selected, err, h.all())
 	}
 }

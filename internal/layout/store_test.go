@@ -84,12 +84,43 @@ func TestNotStored(t *testing.T) {
 	}{
 		{"a guess of a reading call", reading(detect.NFT), nil, "", errGuess, ""},
 		{"a guess of a call that adds something", guess(detect.NFT), nil, detect.NFT, errGuess, ""},
-		{"another network namespace", conclusive(detect.NFT), func(h *fakeHost) { h.n.Container.OwnNetns = detect.No }, "", errForeign, ""},
-		{"an unknown network namespace", conclusive(detect.NFT), func(h *fakeHost) { h.n.Container.OwnNetns = detect.Unknown }, "", errForeign, ""},
-		{"another root", conclusive(detect.NFT), func(h *fakeHost) { h.n.Container.OwnRoot = detect.No }, "", errForeign, ""},
-		{"an unknown root", guess(detect.NFT), func(h *fakeHost) { h.n.Container.OwnRoot = detect.Unknown }, "", errForeign, ""},
-		{"set-user-ID", conclusive(detect.NFT), func(h *fakeHost) { h.n.Self.SetID, h.n.Self.Secure = true, true }, "", self.ErrPrivileged, ""},
-		{"file capabilities", conclusive(detect.NFT), func(h *fakeHost) { h.n.Self.Secure = true }, detect.NFT, self.ErrPrivileged, ""},
+		{
+			doc:    "another network namespace",
+			answer: conclusive(detect.NFT),
+			change: func(h *fakeHost) { h.n.Container.OwnNetns = detect.No },
+			why:    errForeign,
+		},
+		{
+			doc:    "an unknown network namespace",
+			answer: conclusive(detect.NFT),
+			change: func(h *fakeHost) { h.n.Container.OwnNetns = detect.Unknown },
+			why:    errForeign,
+		},
+		{
+			doc:    "another root",
+			answer: conclusive(detect.NFT),
+			change: func(h *fakeHost) { h.n.Container.OwnRoot = detect.No },
+			why:    errForeign,
+		},
+		{
+			doc:    "an unknown root",
+			answer: guess(detect.NFT),
+			change: func(h *fakeHost) { h.n.Container.OwnRoot = detect.Unknown },
+			why:    errForeign,
+		},
+		{
+			doc:    "set-user-ID",
+			answer: conclusive(detect.NFT),
+			change: func(h *fakeHost) { h.n.Self.SetID, h.n.Self.Secure = true, true },
+			why:    self.ErrPrivileged,
+		},
+		{
+			doc:    "file capabilities",
+			answer: conclusive(detect.NFT),
+			change: func(h *fakeHost) { h.n.Self.Secure = true },
+			memory: detect.NFT,
+			why:    self.ErrPrivileged,
+		},
 		{"a single program", conclusive(detect.NFT), func(h *fakeHost) {
 			h.check(os.Rename(h.real(nftProgram), h.real("/usr/sbin/iptables-nft")))
 		}, detect.NFT, errSingle, ""},
@@ -132,7 +163,8 @@ func TestNotStored(t *testing.T) {
 				test.change(h)
 			}
 			before := h.all()
-			if stored := h.call(h.n, test.answer); !errors.Is(stored.Unmoved, test.why) || stored.Mode != cmp.Or(test.runs, test.answer.Mode) {
+			stored := h.call(h.n, test.answer)
+			if !errors.Is(stored.Unmoved, test.why) || stored.Mode != cmp.Or(test.runs, test.answer.Mode) {
 				t.Errorf("got %v, %v, want %v", stored.Mode, stored.Unmoved, test.why)
 			}
 			if got := h.all(); got != before {
@@ -153,7 +185,8 @@ func TestOtherNamesStay(t *testing.T) {
 		linked(h)
 		h.write("/usr/bin/busybox", "mine")
 		h.link(target, "/usr/sbin/iptables-save")
-		if stored := h.call(h.n, conclusive(detect.NFT)); stored.Unmoved != nil || h.leads("iptables-restore") != "nft" {
+		stored := h.call(h.n, conclusive(detect.NFT))
+		if stored.Unmoved != nil || h.leads("iptables-restore") != "nft" {
 			t.Errorf("%s: got %+v, iptables-restore is %s", target, stored, h.leads("iptables-restore"))
 		}
 		if got, err := h.n.Tree.Readlink("/usr/sbin/iptables-save"); got != target || err != nil {
@@ -209,7 +242,8 @@ func TestFailedRename(t *testing.T) {
 		}
 		return nil
 	}
-	if stored := h.call(n, conclusive(detect.NFT)); !errors.Is(stored.Unmoved, unix.EIO) || stored.Mode != detect.NFT || len(h.litter()) > 0 {
+	stored := h.call(n, conclusive(detect.NFT))
+	if !errors.Is(stored.Unmoved, unix.EIO) || stored.Mode != detect.NFT || len(h.litter()) > 0 {
 		t.Errorf("got %+v, left behind: %v", stored, h.litter())
 	}
 }
@@ -226,7 +260,8 @@ func TestUndo(t *testing.T) {
 	if h.all() != "nft" {
 		t.Fatalf("got %+v, the names point to %s", stored, h.all())
 	}
-	if h.n.Undo(stored); h.all() != "wrapper" {
+	h.n.Undo(stored)
+	if h.all() != "wrapper" {
 		t.Errorf("the names point to %s", h.all())
 	}
 	if stored := h.call(h.n, kubelet(detect.NFT)); stored.Unmoved != nil {

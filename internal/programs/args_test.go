@@ -102,7 +102,8 @@ func TestRestoreOptions(t *testing.T) {
 		for _, o := range option.FindAllString(string(found[1]), -1) {
 			letter, value := o[:1], len(o) > 1
 			if parsed, _ := parse("-"+letter, restoring); (parsed == 0) != strings.Contains(valueless, letter) ||
-				value != strings.Contains("MT", letter) || restores([]string{"-" + letter}) == strings.Contains("thV", letter) {
+				value != strings.Contains("MT", letter) ||
+				restores([]string{"-" + letter}) == strings.Contains("thV", letter) {
 				t.Errorf("%s, %q: -%s, taking a value: %v", mode, found[1], letter, value)
 			}
 		}

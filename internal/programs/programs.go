@@ -150,7 +150,8 @@ func parse(word string, options []string) (letter byte, value string) {
 			}
 		}
 	} else if short, ok := strings.CutPrefix(word, "-"); ok {
-		if short = strings.TrimLeft(short, valueless); short != "" {
+		short = strings.TrimLeft(short, valueless)
+		if short != "" {
 			return short[0], short[1:]
 		}
 	}

@@ -75,8 +75,9 @@ func auxiliary() (executed string, secure bool) {
 	return executed, secure
 }
 
-// Arguments returns the process' arguments, with a name for the command in any case: iptables goes by it too. A program can be
-// started with none, which is one empty argument since Linux 5.18. Then the command is the file that was executed.
+// Arguments returns the process' arguments, with a name for the command in any case: iptables goes by it too. A
+// program can be started with none, which is one empty argument since Linux 5.18. Then the command is the file that
+// was executed.
 func Arguments() []string {
 	if len(os.Args) > 0 && os.Args[0] != "" {
 		return os.Args
@@ -153,7 +154,8 @@ func (p Process) Path() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("find the wrapper's own file: %w", &os.PathError{Op: "stat", Path: cmp.Or(p.Called, exe), Err: unix.ENOENT})
+	gone := &os.PathError{Op: "stat", Path: cmp.Or(p.Called, exe), Err: unix.ENOENT}
+	return "", fmt.Errorf("find the wrapper's own file: %w", gone)
 }
 
 // Is reports whether a file in a tree is the running executable. Where that cannot be known, any wrapper is.
@@ -166,7 +168,8 @@ func (p Process) Is(t tree.Tree, path string, st unix.Stat_t) bool {
 
 // IsWrapper reports whether a chain ends at a wrapper, perhaps another copy or version than the running one.
 func (p Process) IsWrapper(t tree.Tree, c tree.Chain) bool {
-	return len(c.Hops) > 0 && c.Stat.Mode&unix.S_IFMT == unix.S_IFREG && (tree.IDOf(c.Stat) == p.file || t.IsWrapper(c.End))
+	file := len(c.Hops) > 0 && c.Stat.Mode&unix.S_IFMT == unix.S_IFREG
+	return file && (tree.IDOf(c.Stat) == p.file || t.IsWrapper(c.End))
 }
 
 // Trusted reports whether the caller's environment and the container's memory may be believed: not if the wrapper runs
@@ -218,22 +221,33 @@ func (p Process) Find(t tree.Tree, called string, mode detect.Mode, name string)
 	return t.Find(p.dirs(t, called), programs.Files(mode, name), isWrapper)
 }
 
-// FindBoth does so in both backends. only is the backend that alone has a program; one that exists and cannot be
-// executed is not missing.
-func (p Process) FindBoth(t tree.Tree, called, name string) (paths map[detect.Mode]string, errs map[detect.Mode]error, only detect.Mode) {
-	paths, errs = map[detect.Mode]string{}, map[detect.Mode]error{}
+// Both are the programs that implement a command, by backend.
+type Both struct {
+	Paths  map[detect.Mode]string
+	Errors map[detect.Mode]error // those of Find
+}
+
+// FindBoth finds the program in both backends.
+func (p Process) FindBoth(t tree.Tree, called, name string) Both {
+	b := Both{Paths: map[detect.Mode]string{}, Errors: map[detect.Mode]error{}}
 	for _, mode := range programs.Modes() {
-		paths[mode], errs[mode] = p.Find(t, called, mode, name)
+		b.Paths[mode], b.Errors[mode] = p.Find(t, called, mode, name)
 	}
-	nft := errs[detect.NFT]
-	legacy := errs[detect.Legacy]
+	return b
+}
+
+// Missing reports whether there is no program for a backend. One that exists and cannot be executed is not missing.
+func (b Both) Missing(mode detect.Mode) bool { return errors.Is(b.Errors[mode], programs.ErrMissing) }
+
+// Only returns the backend that alone has a program, "" if none or both have.
+func (b Both) Only() detect.Mode {
 	switch {
-	case nft == nil && errors.Is(legacy, programs.ErrMissing):
-		only = detect.NFT
-	case legacy == nil && errors.Is(nft, programs.ErrMissing):
-		only = detect.Legacy
+	case b.Errors[detect.NFT] == nil && b.Missing(detect.Legacy):
+		return detect.NFT
+	case b.Errors[detect.Legacy] == nil && b.Missing(detect.NFT):
+		return detect.Legacy
 	}
-	return paths, errs, only
+	return ""
 }
 
 // ErrPrivileged means that the caller has fewer privileges than this process, which therefore changes nothing for it.

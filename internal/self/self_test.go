@@ -23,8 +23,15 @@ func TestLocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	command, script, other := filepath.Join(dir, "iptables"), filepath.Join(dir, "script"), filepath.Join(dir, "xtables-nft-multi")
-	if err := errors.Join(os.Symlink(exe, command), os.WriteFile(script, []byte("#!"+command+"\n"+programs.Marker()), 0o755), os.WriteFile(other, nil, 0o755)); err != nil {
+	command := filepath.Join(dir, "iptables")
+	script := filepath.Join(dir, "script")
+	other := filepath.Join(dir, "xtables-nft-multi")
+	err = errors.Join(
+		os.Symlink(exe, command),
+		os.WriteFile(script, []byte("#!"+command+"\n"+programs.Marker()), 0o755),
+		os.WriteFile(other, nil, 0o755),
+	)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(dir)
@@ -131,8 +138,9 @@ func TestFindBoth(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, errs, only := p.FindBoth(root, "", "iptables"); only != test.only {
-			t.Errorf("%v: got %q, want %q: %v", test.files, only, test.only, errs)
+		both := p.FindBoth(root, "", "iptables")
+		if both.Only() != test.only {
+			t.Errorf("%v: got %q, want %q: %v", test.files, both.Only(), test.only, both.Errors)
 		}
 	}
 }
