@@ -72,6 +72,20 @@ func rows(scale int) (all []measure.Row) {
 			Legacy: measure.Size{Rules: few.Rules - 1, Chains: 1},
 		},
 		measure.Row{Name: "no hint, IPv6: %d rules in nft", Mode: "nft", NFT: few, IPv6: true},
+		measure.Row{Name: "a program of the host in nft", Mode: "nft", Program: true},
+		measure.Row{Name: "a program of the host in legacy", Mode: "legacy", Program: true},
+		measure.Row{
+			Name:    "a program of the host in nft: %d rules in nft, as many but one in legacy",
+			Mode:    "nft",
+			Program: true,
+			NFT:     few,
+			Legacy:  measure.Size{Rules: few.Rules - 1, Chains: 1},
+		},
+		measure.Row{
+			Name:   "no hint, legacy: 140 rules, about as many as are read for the names of programs",
+			Mode:   "legacy",
+			Legacy: measure.Size{Rules: 140, Chains: 1},
+		},
 		measure.Row{Name: "hint, read-only root", Mode: "nft", Hint: true, ReadOnly: true},
 		measure.Row{
 			Name:       "hint, read-only root, remembered",

@@ -26,6 +26,7 @@ type Row struct {
 	Name         string
 	Mode         string // the backend that must run
 	Hint         bool   // kubelet's, in that backend
+	Program      bool   // a program of the host has a chain and a rule in that backend
 	NFT, Legacy  Size
 	IPv6         bool          // the rules are IPv6's
 	ReadOnly     bool          // so that no first call replaces the switch
@@ -59,7 +60,7 @@ var script string
 func makeHost(r Row, layer string) error {
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", script)
 	cmd.Env = os.Environ()
-	for name, value := range map[string]any{"mode": r.Mode, "hint": r.Hint, "nft": r.NFT.Rules,
+	for name, value := range map[string]any{"mode": r.Mode, "hint": r.Hint, "program": r.Program, "nft": r.NFT.Rules,
 		"nft_chains": r.NFT.Chains, "legacy": r.Legacy.Rules,
 		"legacy_chains": r.Legacy.Chains, "ipv6": r.IPv6, "mounts": r.Mounts, "layer": layer, "read_only": r.ReadOnly,
 		"percent": r.Percent, "mib": r.MiB, "group": r.Group} {
