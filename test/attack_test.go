@@ -22,7 +22,8 @@ const found = "%p %l %s %i %m %u\n"
 // attacker is a user without capabilities.
 const attacker = 1000
 
-// attack has a thread of that user do something over and over until stop is called. To the kernel, a thread has a user of its own.
+// attack has a thread of that user do something over and over until stop is called. To the kernel, a thread has a
+// user of its own.
 func attack(t *testing.T, step func()) (stop func()) {
 	t.Helper()
 	end := make(chan bool)
@@ -80,8 +81,8 @@ func attribute(path string) string {
 	return string(value[:n])
 }
 
-// Root installs into the tree of a user who makes another file of the one to which install gives the programs' capabilities. No
-// file of the tree gets any.
+// Root installs into the tree of a user who makes another file of the one to which install gives the programs'
+// capabilities. No file of the tree gets any.
 func TestAttackCapabilities(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -118,7 +119,8 @@ func TestAttackCapabilities(t *testing.T) {
 	}
 }
 
-// The directory that root names is a user's, who exchanges it and a symlink to the system's root. Nothing is installed there.
+// The directory that root names is a user's, who exchanges it and a symlink to the system's root. Nothing is
+// installed there.
 func TestAttackRoot(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -143,8 +145,8 @@ func TestAttackRoot(t *testing.T) {
 	t.Logf("%d succeeded", succeeded)
 }
 
-// Within the tree, the user exchanges the directory of the commands and a symlink to a directory of root's. What install finds in
-// one of them it does not replace in the other.
+// Within the tree, the user exchanges the directory of the commands and a symlink to a directory of root's. What
+// install finds in one of them it does not replace in the other.
 func TestAttackDirectory(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -172,8 +174,8 @@ func TestAttackDirectory(t *testing.T) {
 	t.Logf("%d succeeded", succeeded)
 }
 
-// Root selects in a directory of a user, or calls a command there, while the user exchanges that directory and a symlink to one with
-// somebody's iptables. The commands there are neither replaced nor joined by a switch.
+// Root selects in a directory of a user, or calls a command there, while the user exchanges that directory and a
+// symlink to one with somebody's iptables. The commands there are neither replaced nor joined by a switch.
 func TestAttackSelect(t *testing.T) {
 	for doc, script := range map[string]string{
 		"select": "iptables-wrapper select --mode nft --dir /run/user/sbin",

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkSaid checks that nothing changed but what install says: "copied the wrapper to PATH", "gave PATH the file capabilities of
-// iptables' programs" and "PATH -> TARGET".
+// checkSaid checks that nothing changed but what install says: "copied the wrapper to PATH", "gave PATH the file
+// capabilities of iptables' programs" and "PATH -> TARGET".
 func (a *grownArea) checkSaid(said string, after map[string]thing) {
 	links := map[string]string{}
 	copied, gave := "", ""
@@ -62,8 +62,8 @@ func (a *grownArea) place(path string) string {
 	return areaTop + path
 }
 
-// checkWrapper checks a file that install has written: it is the wrapper, root's, and has those capabilities that iptables needs, if
-// any, in a directory that only root can change.
+// checkWrapper checks a file that install has written: it is the wrapper, root's, and has those capabilities that
+// iptables needs, if any, in a directory that only root can change.
 func (a *grownArea) checkWrapper(path string, x thing, mayHave bool) {
 	if !x.wrapper || x.Uid != 0 || x.Mode != unix.S_IFREG|0o755 {
 		a.complain("%s is %v", path, x)
@@ -78,8 +78,8 @@ func (a *grownArea) checkWrapper(path string, x thing, mayHave bool) {
 	}
 }
 
-// rootsAlone reports whether only root can change what is in a directory of the area, or put another one in its place. In a sticky
-// directory others cannot do that.
+// rootsAlone reports whether only root can change what is in a directory of the area, or put another one in its
+// place. In a sticky directory others cannot do that.
 func (a *grownArea) rootsAlone(dir string) bool {
 	for at := dir; at != area; at = filepath.Dir(at) {
 		x := a.before[at]
@@ -92,9 +92,9 @@ func (a *grownArea) rootsAlone(dir string) bool {
 	return true
 }
 
-// checkInodes checks what can have changed while a user exchanged names: no file's owner, mode, content or capabilities; what is gone
-// was install's to replace, or in a directory where the user could have removed it; what is new is root's link, or the wrapper
-// without capabilities; and nothing at all has changed beside the tree.
+// checkInodes checks what can have changed while a user exchanged names: no file's owner, mode, content or
+// capabilities; what is gone was install's to replace, or in a directory where the user could have removed it; what
+// is new is root's link, or the wrapper without capabilities; and nothing at all has changed beside the tree.
 func (a *grownArea) checkInodes(after map[string]thing) {
 	old := map[uint64]thing{}
 	for _, x := range a.before {

@@ -26,8 +26,8 @@ const (
 	beside  = area + "/beside"
 )
 
-// Root installs into generated trees, whose files and directories belong to several users and have all kinds of modes and
-// capabilities. What changes is what install says, and new files are root's.
+// Root installs into generated trees, whose files and directories belong to several users and have all kinds of modes
+// and capabilities. What changes is what install says, and new files are root's.
 func TestRandomOwners(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -57,8 +57,8 @@ func TestRandomOwners(t *testing.T) {
 	}
 }
 
-// The same while one of the users exchanges names, in every directory that is theirs. Files change their places then, so they are
-// known by their inodes.
+// The same while one of the users exchanges names, in every directory that is theirs. Files change their places then,
+// so they are known by their inodes.
 func TestRandomOwnersExchanged(t *testing.T) {
 	if !host.Contain(t) {
 		return

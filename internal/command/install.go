@@ -4,7 +4,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -14,17 +13,28 @@ import (
 )
 
 func (s *session) installCommand() *cli.Command {
+	root := &cli.StringFlag{
+		Name:  "root",
+		Usage: "install into the root file system at `ROOT`:\n\tDIR is a path in it, and nothing in it is run",
+	}
+	alternatives := &cli.StringFlag{
+		Name:  "alternatives",
+		Value: "auto",
+		Usage: "`WHEN` to register with (update-)alternatives: auto\n" +
+			"\t(if the package manager uses it for iptables) or\n" +
+			"\tnever (plain symlinks)",
+	}
 	return &cli.Command{
 		Name:  "install",
 		Usage: "make the six iptables commands run this wrapper",
-		Description: "Copies the wrapper into DIR if it runs from elsewhere. Running it again\nchanges nothing. Example, in an image:\n\n" +
-			"   COPY iptables-wrapper /usr/sbin/\n   RUN iptables-wrapper install",
+		Description: "Copies the wrapper into DIR if it runs from elsewhere. Running it again\n" +
+			"changes nothing. Example, in an image:\n\n" +
+			"   COPY iptables-wrapper /usr/sbin/\n" +
+			"   RUN iptables-wrapper install",
 		Flags: []cli.Flag{
 			dirFlag(),
-			checked(&cli.StringFlag{Name: "root", Usage: "install into the root file system at `ROOT`:\n\tDIR is a path in it, and nothing in it is run"}),
-			checked(&cli.StringFlag{Name: "alternatives", Value: "auto",
-				Usage: "`WHEN` to register with (update-)alternatives: auto\n\t(if the package manager uses it for iptables) or\n\t" +
-					"never (plain symlinks)"}, "auto", "never"),
+			checked(root),
+			checked(alternatives, "auto", "never"),
 			boolFlag("force", "also replace files that are neither a wrapper nor a\n\tlink to iptables"),
 			boolFlag("skip-checks", "do not check which iptables programs are installed"),
 		},
@@ -33,24 +43,30 @@ func (s *session) installCommand() *cli.Command {
 }
 
 func (s *session) install(c *cli.Context) error {
-	n, err := s.names, error(nil)
+	n := s.names
 	if root := c.String("root"); root != "" {
-		if n.Tree, err = tree.Open(root); err != nil {
+		tree, err := tree.Open(root)
+		if err != nil {
 			return fmt.Errorf("install: %w", err)
 		}
+		n.Tree = tree
 	}
 	dir, err := dir(c, n)
 	if err != nil {
 		return err
 	}
-	var unchecked error
+	var remarks []string
 	if !c.Bool("skip-checks") {
-		unchecked = install.Check(n, dir)
-		if unchecked != nil && !errors.Is(unchecked, install.ErrUnchecked) {
-			return failure{1, fmt.Errorf("install: %w", unchecked), "install iptables with both backends first, or use --skip-checks"}
+		remarks, err = install.Check(n, dir)
+		if err != nil {
+			const hint = "install iptables with both backends first, or use --skip-checks"
+			return failure{1, fmt.Errorf("install: %w", err), hint}
 		}
 	}
-	changed, err := install.Install(n, dir, install.Options{Force: c.Bool("force"), Alternatives: c.String("alternatives") == "auto"})
+	changed, err := install.Install(n, dir, install.Options{
+		Force:        c.Bool("force"),
+		Alternatives: c.String("alternatives") == "auto",
+	})
 	for _, line := range changed {
 		fmt.Fprintln(s.stdout, line)
 	}
@@ -60,8 +76,8 @@ func (s *session) install(c *cli.Context) error {
 	if len(changed) == 0 {
 		fmt.Fprintf(s.stdout, "nothing to do: the iptables commands in %s run the wrapper\n", tree.Printable(dir))
 	}
-	if unchecked != nil {
-		s.say("warning: %v", unchecked)
+	for _, remark := range remarks {
+		s.say("%s", remark)
 	}
 	for _, path := range n.Others(dir) {
 		s.say("warning: %s also runs iptables and bypasses the wrapper", path)

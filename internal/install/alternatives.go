@@ -7,7 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -20,16 +20,29 @@ import (
 )
 
 // Debian, Fedora and others let several packages provide a command: /usr/sbin/iptables is a link to
-// /etc/alternatives/iptables, and that is a link to the chosen program. Names that change together are a group. What is
-// registered for the wrapper is the switch, so that a decision changes nothing under /etc/alternatives: for the tool, the
-// group stays as it was chosen. Without a registration, the next operation on the iptables package would undo the wrapper.
+// /etc/alternatives/iptables, and that is a link to the chosen program. Names that change together are a group. What
+// is registered for the wrapper is the switch, so that a decision changes nothing under /etc/alternatives: for the
+// tool, the group stays as it was chosen. Without a registration, the next operation on the iptables package would
+// undo the wrapper.
 
-// Where groups are stored, and the programs that manage them: dpkg's, which other distributions use too, and chkconfig's, which on
-// systems made from an image has nothing in /var (fedora-sysv/chkconfig#135). See update-alternatives(1) and alternatives(8).
-var (
-	groupDirs = []string{"/var/lib/dpkg/alternatives", "/var/lib/alternatives", "/etc/alternatives-admindir"}
-	tools     = []string{"/usr/bin/update-alternatives", "/usr/sbin/update-alternatives", "/usr/sbin/alternatives", "/usr/bin/alternatives"}
-)
+// groupDirs are where groups are stored: dpkg's, which other distributions use too, and chkconfig's, which on systems
+// made from an image has nothing in /var (fedora-sysv/chkconfig#135).
+var groupDirs = []string{
+	"/var/lib/dpkg/alternatives",
+	"/var/lib/alternatives",
+	"/etc/alternatives-admindir",
+}
+
+// groupNames are the names that a group itself has, on every known system.
+var groupNames = []string{"iptables", "ip6tables"}
+
+// tools are the programs that manage groups, see update-alternatives(1) and alternatives(8).
+var tools = []string{
+	"/usr/bin/update-alternatives",
+	"/usr/sbin/update-alternatives",
+	"/usr/sbin/alternatives",
+	"/usr/bin/alternatives",
+}
 
 // ErrAlternatives is returned when the commands are managed by alternatives and the wrapper could not be registered.
 var ErrAlternatives = errors.New("cannot register")
@@ -49,31 +62,56 @@ type member struct {
 
 // findGroups returns the groups whose own name is one of the six in a directory.
 func findGroups(dir string) (found []group, err error) {
-	tool := slices.IndexFunc(tools, func(path string) bool {
-		info, err := os.Stat(path) // access(2) would fail where an image is assembled in a file system that is noexec
-		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
-	})
-	if tool < 0 {
+	i := slices.IndexFunc(tools, isProgram)
+	if i < 0 {
 		return nil, nil
 	}
 	for _, groups := range groupDirs {
-		for _, name := range []string{"iptables", "ip6tables"} { // on every known system, a group's own name is one of these
-			path := programs.Join(groups, name)
-			text, err := os.ReadFile(path)
-			g := group{tool: tools[tool]}
-			if err == nil {
-				err = g.parse(name, string(text), dir)
+		for _, name := range groupNames {
+			if slices.ContainsFunc(found, func(g group) bool { return g.has(name) }) {
+				continue
 			}
-			switch {
-			case slices.ContainsFunc(found, func(g group) bool { return g.has(name) }):
-			case err == nil && g.members[0].ours:
-				found = append(found, g)
-			case err != nil && !errors.Is(err, fs.ErrNotExist) && alternative(tree.Tree{}, programs.Join(dir, name)) != "":
+			path := programs.Join(groups, name)
+			g, err := readGroup(path, dir)
+			managed := alternative(tree.Tree{}, programs.Join(dir, name)) != ""
+			if err != nil && managed && !tree.IsNotExist(err) {
 				return nil, fmt.Errorf("%w: %q: %w", ErrAlternatives, path, err)
 			}
+			if err != nil || !g.members[0].ours {
+				continue
+			}
+			g.tool = tools[i]
+			found = append(found, g)
 		}
 	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	if exposed := (tree.Tree{}).Exposed(tools[i]); exposed != "" {
+		return nil, fmt.Errorf("%w: %q is not started, because %q can be changed by others than root",
+			ErrAlternatives, tools[i], exposed)
+	}
 	return found, nil
+}
+
+// isProgram reports whether a path is a program. access(2) would say no where an image is assembled in a file system
+// that is noexec.
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+func readGroup(path, dir string) (g group, err error) {
+	f, err := tree.Tree{}.Open(path)
+	if err != nil {
+		return g, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return g, err
+	}
+	return g, g.parse(programs.Base(path), string(text), dir)
 }
 
 // alternative returns the link in /etc/alternatives that a path is a link to, "" if it is none.
@@ -85,8 +123,8 @@ func alternative(t tree.Tree, path string) string {
 	return programs.Join(layout.AlternativesDir, programs.Base(target))
 }
 
-// parse reads the format that both tools store a group in, one item per line: "auto" or "manual"; the link; name and link of
-// each slave; an empty line; the choices.
+// parse reads the format that both tools store a group in, one item per line: "auto" or "manual"; the link; name and
+// link of each slave; an empty line; the choices.
 func (g *group) parse(name, text, dir string) error {
 	header, rest, ok := strings.Cut(text, "\n\n")
 	lines := strings.Split(header, "\n")
@@ -119,25 +157,19 @@ func (g group) chosen() bool {
 	})
 }
 
+// priority is that of the wrapper's switch. The distributions' packages have priorities from 5 to 20, so it stays the
+// best choice.
+const priority = "100"
+
 // register makes the switch the chosen program of the group. Former versions registered the wrapper itself: that choice
 // goes, because it would compete with this one.
 func (g group) register() error {
-	// The distributions' packages have priorities from 5 to 20, so the wrapper stays the best choice.
-	first, priority := g.members[0], "100"
-	args := []string{"--install", first.link, first.name, g.program(), priority}
-	for _, m := range g.members[1:] {
-		target := g.program()
-		if !m.ours { // what it points to now does not change
-			target, _ = os.Readlink(programs.Join(layout.AlternativesDir, m.name))
-		}
-		if target != "" {
-			args = append(args, "--slave", m.link, m.name, target)
-		}
-	}
-	if err := run(g.tool, args...); err != nil {
+	first := g.members[0]
+	if err := run(g.tool, g.installArgs()...); err != nil {
 		return err
 	}
-	if former := programs.Join(programs.Dir(first.link), self.WrapperName); slices.Contains(g.choices, former) {
+	former := programs.Join(programs.Dir(first.link), self.WrapperName)
+	if slices.Contains(g.choices, former) {
 		if err := run(g.tool, "--remove", first.name, former); err != nil {
 			return err
 		}
@@ -148,9 +180,27 @@ func (g group) register() error {
 		}
 	}
 	if !g.chosen() {
-		return fmt.Errorf("%w: %s accepted %q for %q, but not all names lead there", ErrAlternatives, g.tool, g.program(), first.name)
+		return fmt.Errorf("%w: %s accepted %q for %q, but not all names lead there",
+			ErrAlternatives, g.tool, g.program(), first.name)
 	}
 	return nil
+}
+
+// installArgs are the arguments that register the switch for all names of the group. What a name points to that is none
+// of the six does not change.
+func (g group) installArgs() []string {
+	first := g.members[0]
+	args := []string{"--install", first.link, first.name, g.program(), priority}
+	for _, m := range g.members[1:] {
+		target := g.program()
+		if !m.ours {
+			target, _ = os.Readlink(programs.Join(layout.AlternativesDir, m.name))
+		}
+		if target != "" {
+			args = append(args, "--slave", m.link, m.name, target)
+		}
+	}
+	return args
 }
 
 // run starts one of the tools, with an environment that cannot redirect it.

@@ -16,20 +16,21 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// In an image for a user who is not root, iptables' programs can have file capabilities. A process keeps its capabilities
-// through execve(2) only if every file that it executes on the way has them, so the wrapper's file needs the same ones. See
-// capabilities(7).
+// In an image for a user who is not root, iptables' programs can have file capabilities. A process keeps its
+// capabilities through execve(2) only if every file that it executes on the way has them, so the wrapper's file needs
+// the same ones. See capabilities(7).
 //
-// Whoever can change such a file, or make another one out of it, has its capabilities. So they are copied only from files of root
-// in directories of root, only those that iptables needs, and only to a file that was just created, by its descriptor.
+// Whoever can change such a file, or make another one out of it, has its capabilities. So they are copied only from
+// files of root in directories of root, only those that iptables needs, and only to a file that was just created, by
+// its descriptor.
 
 const capabilityAttribute = "security.capability"
 
 // ErrCapabilities is returned when the wrapper's file could not be given the file capabilities of iptables' programs.
 var ErrCapabilities = errors.New("cannot give the wrapper the file capabilities of iptables' programs")
 
-// Capabilities returns those file capabilities of a file that iptables needs, as they are stored; "" if it has none of them. A path
-// in a file system without extended attributes has none.
+// Capabilities returns those file capabilities of a file that iptables needs, as they are stored; "" if it has none
+// of them. A path in a file system without extended attributes has none.
 func Capabilities(t tree.Tree, path string) (string, error) {
 	f, err := t.Open(path)
 	if err != nil {
@@ -90,8 +91,8 @@ func needed(value []byte) string {
 	return string(reduced)
 }
 
-// setCapabilities gives a file that was just created its capabilities. It must be root's, and have no name but the one that it was
-// created under.
+// setCapabilities gives a file that was just created its capabilities. It must be root's, and have no name but the
+// one that it was created under.
 func setCapabilities(f *os.File, path, value string) error {
 	var st unix.Stat_t
 	err := unix.Fstat(int(f.Fd()), &st)
@@ -110,32 +111,32 @@ func setCapabilities(f *os.File, path, value string) error {
 // served is what the programs that a wrapper in a directory would run are like.
 type served struct {
 	capabilities string // what the wrapper's file needs too
+	from         string // the program that has them
 
 	// The first that is for another architecture than the running wrapper, and which; "" in the process' own tree.
 	other, architecture string
 }
 
-// serve looks at the programs that a wrapper in the directory would run. Programs without capabilities, and missing ones, do not
-// count. Two programs with different ones are an error: no wrapper can serve both.
-func serve(n layout.Names, dir string, running []byte) (s served, err error) {
-	from := ""
+// serve looks at the programs that a wrapper in the directory would run. Programs without capabilities, and missing
+// ones, do not count.
+func serve(n layout.Names, dir string, running []byte) (served, error) {
+	var s served
 	for _, mode := range programs.Modes() {
 		for _, name := range programs.Names() {
 			path, err := n.Find(dir, mode, name)
 			if err != nil {
 				continue // Check reports it
 			}
-			has, architecture, err := program(n.Tree, path)
-			switch {
-			case err != nil:
+			p, err := lookAtProgram(n.Tree, path)
+			if err != nil {
 				return s, fmt.Errorf("%w: %w", ErrCapabilities, err)
-			case s.capabilities == "":
-				s.capabilities, from = has, path
-			case has != "" && has != s.capabilities:
-				return s, fmt.Errorf("%w: those of %q and %q differ", ErrCapabilities, from, path)
 			}
-			if s.other == "" && !n.Tree.Own() && architecture != "" && architecture != architectureOf(running) {
-				s.other, s.architecture = path, architecture
+			if err := s.add(p); err != nil {
+				return s, err
+			}
+			foreign := p.architecture != "" && p.architecture != architectureOf(running)
+			if s.other == "" && !n.Tree.Own() && foreign {
+				s.other, s.architecture = path, p.architecture
 			}
 		}
 	}
@@ -148,23 +149,45 @@ func serve(n layout.Names, dir string, running []byte) (s served, err error) {
 	return s, nil
 }
 
-// program looks at a program by one descriptor: it returns its capabilities, which it may have only if nobody but root could have
-// put it there, and its architecture.
-func program(t tree.Tree, path string) (capabilities, architecture string, err error) {
+// add takes note of a program's capabilities. Two programs with different ones are an error: no wrapper can serve both.
+func (s *served) add(p program) error {
+	switch {
+	case p.capabilities == "" || p.capabilities == s.capabilities:
+		return nil
+	case s.capabilities == "":
+		s.capabilities, s.from = p.capabilities, p.path
+		return nil
+	default:
+		return fmt.Errorf("%w: those of %q and %q differ", ErrCapabilities, s.from, p.path)
+	}
+}
+
+// program is what is known of a program of iptables.
+type program struct {
+	path         string
+	capabilities string // those that the wrapper needs too
+	architecture string
+}
+
+// lookAtProgram looks at a program by one descriptor. It must have no capabilities that the wrapper would get, unless
+// nobody but root could have put it there.
+func lookAtProgram(t tree.Tree, path string) (program, error) {
+	p := program{path: path}
 	exposed := t.RootsAlone(path) // before it is opened: from now on, an answer "" stays true
 	f, err := t.Open(path)
 	if err != nil {
-		return "", "", err
+		return p, err
 	}
 	defer f.Close()
-	capabilities, err = capabilitiesOf(f)
-	if err == nil && capabilities != "" && exposed != "" {
-		err = fmt.Errorf("%q has file capabilities, and others than root can change %q", path, exposed)
-	}
+	p.capabilities, err = capabilitiesOf(f)
 	if err != nil {
-		return "", "", err
+		return p, err
+	}
+	if p.capabilities != "" && exposed != "" {
+		return p, fmt.Errorf("%q has file capabilities, and others than root can change %q", path, exposed)
 	}
 	header := make([]byte, elfHeader)
-	n, _ := f.ReadAt(header, 0)
-	return capabilities, architectureOf(header[:n]), nil
+	n, _ := f.ReadAt(header, 0) // a short file is a script
+	p.architecture = architectureOf(header[:n])
+	return p, nil
 }

@@ -24,45 +24,84 @@ import (
 // example, while an image is built for another architecture.
 var ErrUnchecked = errors.New("its version could not be checked")
 
-// Check returns what would keep a wrapper in the directory from working: nil if it finds programs for all six
-// commands in both backends and iptables-nft is new enough. It starts one process; in a tree other than the process'
-// own none, and none that others could have put there. The version is not checked then.
-func Check(n layout.Names, dir string) error {
-	legacy, noLegacy := find(n, dir, detect.Legacy)
-	nft, noNFT := find(n, dir, detect.NFT)
-	if legacy == "" && nft == "" && errors.Is(noLegacy, programs.ErrMissing) && errors.Is(noNFT, programs.ErrMissing) {
-		return fmt.Errorf("iptables 1.8.4 or newer is not installed: %w", noNFT)
+// Check returns what would keep a wrapper in the directory from working: nil if it finds iptables-nft for all six
+// commands, new enough, and iptables-legacy for all or none of them. The remarks are what the user should know all the
+// same, a line each.
+//
+// It starts one process; in a tree other than the process' own none, and none that others could have put there. The
+// version is not checked then.
+func Check(n layout.Names, dir string) (remarks []string, err error) {
+	nft, legacy := find(n, dir, detect.NFT), find(n, dir, detect.Legacy)
+	switch {
+	case nft.none && legacy.none:
+		return nil, fmt.Errorf("iptables 1.8.4 or newer is not installed: %w", nft.err)
+	case nft.err == nil && legacy.none:
+		remarks = append(remarks, onlyNFT)
+	case nft.err != nil || legacy.err != nil:
+		return nil, errors.Join(legacy.err, nft.err)
 	}
-	if err := errors.Join(noLegacy, noNFT); err != nil || !n.Tree.Own() {
-		return err
+	if !n.Tree.Own() {
+		return remarks, nil
 	}
-	if exposed := n.Tree.Exposed(nft); exposed != "" {
-		return fmt.Errorf("%q: %w: it was not started, because %q can be changed by others than root", nft, ErrUnchecked, exposed)
+	remark, err := checkNFT(n, nft.iptables)
+	if remark != "" {
+		remarks = append(remarks, "warning: "+remark)
 	}
-	_, err := version(nft, detect.NFT)
-	return err
+	return remarks, err
+}
+
+// onlyNFT is normal where a distribution has no other program.
+const onlyNFT = "only iptables-nft is installed here: on a host that uses legacy, calls will end with status 127"
+
+// checkNFT checks the version of iptables-nft. That it cannot be known is no error.
+func checkNFT(n layout.Names, program string) (remark string, err error) {
+	if exposed := n.Tree.Exposed(program); exposed != "" {
+		return fmt.Sprintf("%q: %v: it was not started, because %q can be changed by others than root",
+			program, ErrUnchecked, exposed), nil
+	}
+	line, err := version(program, detect.NFT)
+	switch {
+	case errors.Is(err, ErrUnchecked):
+		return err.Error(), nil
+	case err != nil:
+		return "", err
+	case LosesRules(line):
+		return fmt.Sprintf("%q loses parts of rules that %s or newer wrote: it is %s", program, faithful, line), nil
+	}
+	return "", nil
 }
 
 // Programs returns the program that a wrapper in the directory would run for iptables, and the line that it prints
 // about its version. The error says which of the six commands has none, or what is wrong with this one.
 func Programs(n layout.Names, dir string, mode detect.Mode) (path, line string, err error) {
-	if path, err = find(n, dir, mode); err != nil {
-		return path, "", err
+	found := find(n, dir, mode)
+	if found.err != nil {
+		return found.iptables, "", found.err
 	}
-	line, err = version(path, mode)
-	return path, line, err
+	line, err = version(found.iptables, mode)
+	return found.iptables, line, err
 }
 
-// find returns the program of iptables itself, "" if there is none, and what is wrong with the first of the six
-// commands that has none.
-func find(n layout.Names, dir string, mode detect.Mode) (iptables string, err error) {
+// found are the programs of one backend.
+type found struct {
+	iptables string // that of iptables itself, "" if there is none
+	none     bool   // there is none for any of the six commands
+	err      error  // what is wrong with the first command that has none
+}
+
+func find(n layout.Names, dir string, mode detect.Mode) found {
+	f := found{none: true}
 	for _, name := range programs.Names() {
-		path, missing := n.Find(dir, mode, name)
-		if err = cmp.Or(err, missing); name == "iptables" {
-			iptables = path
+		path, err := n.Find(dir, mode, name)
+		f.err = cmp.Or(f.err, err)
+		if !errors.Is(err, programs.ErrMissing) {
+			f.none = false
+		}
+		if name == "iptables" {
+			f.iptables = path
 		}
 	}
-	return iptables, err
+	return f
 }
 
 func version(program string, mode detect.Mode) (line string, err error) {
@@ -88,38 +127,64 @@ func Output(program, name string, args ...string) (stdout, stderr string, err er
 func output(limit time.Duration, program string, argv []string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
+	var out, errs strings.Builder
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args = argv
+	cmd.Stdout = &out
+	cmd.Stderr = &errs
 	cmd.WaitDelay = time.Second // a child of it may still hold the pipe
-	var out, errs strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err = cmd.Run(); err != nil && ctx.Err() != nil {
+	err = cmd.Run()
+	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	return out.String(), errs.String(), err
 }
 
-// LosesRules reports whether a program of the nft backend, of which this is the line about its version, does not
-// understand rules of newer ones and loses parts of them when it writes a table again: up to 1.8.7, "-m mark --mark 1
-// -j DROP" becomes "-j DROP".
-func LosesRules(line string) bool {
-	var v [3]int
-	n, _ := fmt.Sscanf(line, "iptables v%d.%d.%d (nf_tables)", &v[0], &v[1], &v[2])
-	return n == len(v) && slices.Compare(v[:], []int{1, 8, 8}) < 0
+// release is a version of iptables.
+type release [3]int
+
+func (r release) String() string { return fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]) }
+
+func (r release) before(other release) bool { return slices.Compare(r[:], other[:]) < 0 }
+
+var (
+	// oldest is the first release of iptables-nft that leaves rules of others alone which it does not know.
+	oldest = release{1, 8, 4}
+
+	// faithful is the first one that reads what later ones write. The ones before read a rule without the matches
+	// that they do not know, and write it back so (kubernetes/kubernetes#112477, cloudnativelabs/kube-router#1370).
+	faithful = release{1, 8, 8}
+)
+
+// backends are the words by which iptables says which backend it is.
+var backends = map[detect.Mode]string{
+	detect.NFT:    "(nf_tables)",
+	detect.Legacy: "(legacy)",
 }
 
-// checkVersion reads a line such as "iptables v1.8.9 (nf_tables)".
+// parseVersion reads a line such as "iptables v1.8.9 (nf_tables)".
+func parseVersion(line string) (r release, backend string, err error) {
+	_, err = fmt.Sscanf(line, "iptables v%d.%d.%d %s", &r[0], &r[1], &r[2], &backend)
+	return r, backend, err
+}
+
+// LosesRules reports whether a line about its version is that of an iptables-nft that does not understand rules of newer
+// ones, and loses parts of them when it writes a table again: "-m mark --mark 1 -j DROP" becomes "-j DROP".
+func LosesRules(line string) bool {
+	r, backend, err := parseVersion(line)
+	return err == nil && backend == backends[detect.NFT] && r.before(faithful)
+}
+
 func checkVersion(program string, mode detect.Mode, line string) error {
-	var v [3]int
-	var backend string
-	if _, err := fmt.Sscanf(line, "iptables v%d.%d.%d %s", &v[0], &v[1], &v[2], &backend); err != nil {
+	r, backend, err := parseVersion(line)
+	if err != nil {
 		return fmt.Errorf("%q: %w: it prints %q", program, ErrUnchecked, line)
 	}
-	if want := map[detect.Mode]string{detect.NFT: "(nf_tables)", detect.Legacy: "(legacy)"}[mode]; backend != want {
+	if backend != backends[mode] {
 		return fmt.Errorf("%q is not iptables for %s: it prints %q", program, mode, line)
 	}
-	if slices.Compare(v[:], []int{1, 8, 4}) < 0 { // older versions change rules of others that they do not know
-		return fmt.Errorf("%q is version %d.%d.%d, which corrupts rules: 1.8.4 or newer is needed", program, v[0], v[1], v[2])
+	if r.before(oldest) {
+		return fmt.Errorf("%q is version %s, which corrupts rules: %s or newer is needed", program, r, oldest)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
 
 // Others lists a file once, by whatever path it is found, and not what the wrapper serves.
@@ -36,45 +36,111 @@ func TestOthers(t *testing.T) {
 	}
 }
 
+func (r root) remove(paths ...string) {
+	r.Helper()
+	for _, path := range paths {
+		if err := os.Remove(r.dir + path); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// Both backends, or nft alone. Of what is there, nothing may be missing.
 func TestCheckPrograms(t *testing.T) {
-	r := newRoot(t)
-	if err := Check(r.n, "/usr/sbin"); err != nil {
-		t.Error(err)
-	}
-	for _, name := range []string{"xtables-nft-multi", "xtables-legacy-multi"} {
-		r := newRoot(t)
-		if err := os.Remove(r.dir + "/usr/sbin/" + name); err != nil {
-			t.Fatal(err)
-		}
-		if err := Check(r.n, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.Contains(err.Error(), name) {
-			t.Errorf("got %v", err)
-		}
-		mode := strings.TrimSuffix(strings.TrimPrefix(name, "xtables-"), "-multi")
-		r.file("/usr/sbin/iptables-"+mode, "")
-		if err := Check(r.n, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.Contains(err.Error(), "iptables-"+mode+"-save") {
-			t.Errorf("with iptables' program alone: got %v", err)
-		}
-	}
-	// An image without iptables, or with one from before 1.8: one line says so.
-	for _, name := range []string{"xtables-nft-multi", "xtables-legacy-multi"} {
-		if err := os.Remove(r.dir + "/usr/sbin/" + name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := Check(r.n, "/usr/sbin"); !errors.Is(err, programs.ErrMissing) || !strings.HasPrefix(err.Error(), "iptables 1.8.4 or newer is not installed: ") ||
-		strings.Contains(err.Error(), "\n") {
-		t.Errorf("without iptables: got %v", err)
+	const nft, legacy = "/usr/sbin/xtables-nft-multi", "/usr/sbin/xtables-legacy-multi"
+	for _, test := range []struct {
+		doc     string
+		prepare func(root)
+		remark  string
+		err     string // "" for none
+	}{
+		{
+			doc:     "both",
+			prepare: func(root) {},
+		},
+		{
+			doc:     "nft alone",
+			prepare: func(r root) { r.remove(legacy) },
+			remark:  onlyNFT,
+		},
+		{
+			doc:     "legacy alone",
+			prepare: func(r root) { r.remove(nft) },
+			err:     "no such program: xtables-nft-multi or iptables-nft, looked for in /usr/sbin",
+		},
+		{
+			doc:     "neither, or both from before 1.8",
+			prepare: func(r root) { r.remove(nft, legacy) },
+			err:     "iptables 1.8.4 or newer is not installed: no such program: xtables-nft-multi",
+		},
+		{
+			doc: "some of nft's programs",
+			prepare: func(r root) {
+				r.remove(nft)
+				r.file("/usr/sbin/iptables-nft", "")
+			},
+			err: "no such program: xtables-nft-multi or iptables-nft-save",
+		},
+		{
+			doc: "some of legacy's programs",
+			prepare: func(r root) {
+				r.remove(legacy)
+				r.file("/usr/sbin/iptables-legacy", "")
+			},
+			err: "no such program: xtables-legacy-multi or iptables-legacy-save",
+		},
+		{
+			doc: "some of legacy's programs, but not iptables",
+			prepare: func(r root) {
+				r.remove(legacy)
+				r.file("/usr/sbin/iptables-legacy-save", "")
+			},
+			err: "no such program: xtables-legacy-multi or iptables-legacy,",
+		},
+		{
+			doc: "some of nft's programs, and no other",
+			prepare: func(r root) {
+				r.remove(nft, legacy)
+				r.file("/usr/sbin/iptables-nft", "")
+			},
+			err: "no such program: xtables-legacy-multi",
+		},
+		{
+			doc: "a program of legacy that cannot be executed",
+			prepare: func(r root) {
+				r.remove(legacy)
+				r.file(legacy+"/directory", "")
+			},
+			err: "execve /usr/sbin/xtables-legacy-multi: permission denied",
+		},
+	} {
+		t.Run(test.doc, func(t *testing.T) {
+			r := newRoot(t)
+			test.prepare(r)
+			remarks, err := Check(r.n, "/usr/sbin")
+			if got := strings.Join(remarks, "\n"); got != test.remark {
+				t.Errorf("got %q, want %q", got, test.remark)
+			}
+			switch {
+			case err == nil && test.err != "":
+				t.Errorf("no error, want %q", test.err)
+			case err != nil && (test.err == "" || !strings.HasPrefix(err.Error(), test.err)):
+				t.Errorf("got %v, want %q", err, test.err)
+			}
+		})
 	}
 }
 
 // A program that takes too long is told from one that fails, or is killed by another.
 func TestOutput(t *testing.T) {
 	for _, script := range []string{"exit 4", "kill -9 $$"} {
-		if _, _, err := output(time.Hour, "/bin/sh", []string{"sh", "-c", script}); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		_, _, err := output(time.Hour, "/bin/sh", []string{"sh", "-c", script})
+		if err == nil || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: got %v", script, err)
 		}
 	}
-	if _, _, err := output(time.Millisecond, "/bin/sh", []string{"sh", "-c", "exec sleep 60"}); !errors.Is(err, context.DeadlineExceeded) {
+	_, _, err := output(time.Millisecond, "/bin/sh", []string{"sh", "-c", "exec sleep 60"})
+	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -84,19 +150,30 @@ func TestCheckVersion(t *testing.T) {
 		line      string
 		ok        bool
 		unchecked bool
+		loses     bool
 	}{
-		{"iptables v1.8.9 (nf_tables)", true, false},
-		{"iptables v1.8.4 (nf_tables)", true, false},
-		{"iptables v1.10.0 (nf_tables)", true, false},
-		{"iptables v1.8.3 (nf_tables)", false, false},
-		{"iptables v1.8.9 (legacy)", false, false},
-		{"iptables v1.6.1", false, true},
-		{"hello", false, true},
-		{"", false, true},
+		{line: "iptables v1.8.9 (nf_tables)", ok: true},
+		{line: "iptables v1.8.8 (nf_tables)", ok: true},
+		{line: "iptables v1.8.7 (nf_tables)", ok: true, loses: true},
+		{line: "iptables v1.8.4 (nf_tables)", ok: true, loses: true},
+		{line: "iptables v1.10.0 (nf_tables)", ok: true},
+		{line: "iptables v2.0.0 (nf_tables)", ok: true},
+		{line: "iptables v1.8.3 (nf_tables)", loses: true},
+		{line: "iptables v1.8.9 (legacy)"},
+		{line: "iptables v1.8.7 (legacy)"},
+		{line: "iptables v1.6.1", unchecked: true},
+		{line: "hello", unchecked: true},
+		{line: "", unchecked: true},
 	} {
-		err := checkVersion("p", "nft", test.line)
+		err := checkVersion("p", detect.NFT, test.line)
 		if (err == nil) != test.ok || errors.Is(err, ErrUnchecked) != test.unchecked {
 			t.Errorf("%q: got %v", test.line, err)
 		}
+		if LosesRules(test.line) != test.loses {
+			t.Errorf("%q: loses: %t", test.line, !test.loses)
+		}
+	}
+	if err := checkVersion("p", detect.Legacy, "iptables v1.8.7 (legacy)"); err != nil {
+		t.Error(err)
 	}
 }

@@ -21,9 +21,9 @@ import (
 // ErrArchitecture is returned when the wrapper is built for a different architecture than the programs in the root.
 var ErrArchitecture = errors.New("this wrapper is built for a different architecture than the root's programs")
 
-// addWrapper plans to write the running executable to its place in the directory, unless it is there as it should be, and to give
-// it the file capabilities of iptables' programs. In another tree, a wrapper that is there stays if it is for the architecture
-// of the programs, and the running one is not.
+// addWrapper plans to write the running executable to its place in the directory, unless it is there as it should be,
+// and to give it the file capabilities of iptables' programs. In another tree, a wrapper that is there stays if it is
+// for the architecture of the programs, and the running one is not.
 //
 // What is there is never changed: a new file takes its place.
 func (p *plan) addWrapper(n layout.Names, force bool) error {
@@ -38,11 +38,8 @@ func (p *plan) addWrapper(n layout.Names, force bool) error {
 	}
 	now := look(n.Tree, path)
 	if needs.other != "" {
-		switch {
-		case architectureOf(now.content) != needs.architecture || !now.wrapper():
-			return fmt.Errorf("%w, such as %q, and there is no wrapper for it at %q", ErrArchitecture, needs.other, path)
-		case now.rewritable || needs.capabilities != "" && now.owner != 0:
-			return fmt.Errorf("%w, such as %q, and others can change the wrapper for it at %q", ErrArchitecture, needs.other, path)
+		if wrong := now.unusable(needs); wrong != "" {
+			return fmt.Errorf("%w, such as %q, and %s at %q", ErrArchitecture, needs.other, wrong, path)
 		}
 		content = now.content
 	}
@@ -66,7 +63,8 @@ type file struct {
 // largest is the size of the largest file that may be a wrapper, see programs.HasMarker.
 const largest = 64 << 20
 
-// look looks at a file. A symlink is not followed: it could point to one of the six commands, which will point to this path.
+// look looks at a file. A symlink is not followed: it could point to one of the six commands, which will point to
+// this path.
 func look(t tree.Tree, path string) (found file) {
 	f, err := t.OpenEntry(path)
 	if err != nil {
@@ -93,19 +91,34 @@ func look(t tree.Tree, path string) (found file) {
 
 func (f file) wrapper() bool { return programs.HasMarker(bytes.NewReader(f.content)) }
 
+// unusable says why a file is not the wrapper for programs of another architecture, "" if it is.
+func (f file) unusable(needs served) string {
+	switch {
+	case architectureOf(f.content) != needs.architecture, !f.wrapper():
+		return "there is no wrapper for it"
+	case f.rewritable, needs.capabilities != "" && f.owner != 0:
+		return "others can change the wrapper for it"
+	}
+	return ""
+}
+
 // sound reports whether everybody can execute a file, and nobody can change it who must not.
 func (f file) sound() bool {
 	const all = 0o555
 	return f.mode&all == all && !f.rewritable
 }
 
-// has reports whether a file has the file capabilities that it needs, if any. Others may have been given to it by somebody else.
+// has reports whether a file has the file capabilities that it needs, if any. Others may have been given to it by
+// somebody else.
 func (f file) has(capabilities string) bool {
-	return capabilities == "" || f.capabilities == capabilities && f.owner == 0 && f.links == 1
+	if capabilities == "" {
+		return true
+	}
+	return f.capabilities == capabilities && f.owner == 0 && f.links == 1
 }
 
-// executable returns the content of the running executable, also if its file has been removed. Some emulators pass their own
-// file off as /proc/self/exe.
+// executable returns the content of the running executable, also if its file has been removed. Some emulators pass
+// their own file off as /proc/self/exe.
 func executable(n layout.Names) ([]byte, error) {
 	content, err := os.ReadFile("/proc/self/exe")
 	if err == nil && programs.HasMarker(bytes.NewReader(content)) {
@@ -118,8 +131,8 @@ func executable(n layout.Names) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// writeWrapper puts an executable in its place with one rename(2). It is synced first: after a power failure, the commands
-// must not point to an empty file.
+// writeWrapper puts an executable in its place with one rename(2). It is synced first: after a power failure, the
+// commands must not point to an empty file.
 func writeWrapper(t tree.Tree, path string, content []byte, capabilities string) error {
 	temporary := tree.Temporary(path, "new")
 	_ = t.Unlink(temporary) // left behind by a process that was killed; if it stays, Create says why

@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install puts the wrapper behind the six commands of iptables in a directory, in the process' own file system or
-// in another root.
+// Package install puts the wrapper behind the six commands of iptables in a directory, in the process' own file
+// system or in another root.
 package install
 
 import (
@@ -16,15 +16,17 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// ErrExposed is returned when other users could replace the wrapper, or a directory on the path to it. Options.Force installs
-// it all the same.
+// ErrExposed is returned when other users could replace the wrapper, or a directory on the path to it. Options.Force
+// installs it all the same.
 var ErrExposed = errors.New("not installed where another user could replace the wrapper")
 
+// Options are what install may be told.
 type Options struct {
 	Force        bool // also replace what belongs neither to iptables nor to a wrapper, in any directory
 	Alternatives bool // commands managed by alternatives stay so
 }
 
+// plan is what install is going to do.
 type plan struct {
 	dir          string
 	wrapper      []byte   // the executable to write, nil if it is there
@@ -33,11 +35,12 @@ type plan struct {
 	groups       []group  // in which the switch is to be registered, or is
 }
 
-// Install makes the six commands in a directory point to the switch, and that to the wrapper, which it copies there if
-// necessary. Commands managed by alternatives get the switch registered; in a tree other than the process' own, where no
-// program can be run, their links under /etc/alternatives are pointed at it instead.
+// Install makes the six commands in a directory point to the switch, and that to the wrapper, which it copies there
+// if necessary. Commands managed by alternatives get the switch registered; in a tree other than the process' own,
+// where no program can be run, their links under /etc/alternatives are pointed at it instead.
 //
-// It returns a line for each thing that it changed. If something is in the way that it does not replace, it changes nothing.
+// It returns a line for each thing that it changed. If something is in the way that it does not replace, it changes
+// nothing.
 func Install(n layout.Names, dir string, o Options) (changed []string, err error) {
 	if n.Self.Secure {
 		return nil, self.ErrPrivileged
@@ -48,17 +51,17 @@ func Install(n layout.Names, dir string, o Options) (changed []string, err error
 	if exposed := n.Tree.Exposed(dir); exposed != "" && !o.Force {
 		return nil, fmt.Errorf("%w: %q can be changed by others than root", ErrExposed, exposed)
 	}
-	var unpin func()
-	n.Tree, unpin, err = n.Tree.Pin(dir)
+	pinned, unpin, err := n.Tree.Pin(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer unpin()
+	n.Tree = pinned
 	if o.Alternatives {
 		pinned, unpin, err := n.Tree.Pin(layout.AlternativesDir)
 		if err == nil { // there may be none
-			n.Tree = pinned
 			defer unpin()
+			n.Tree = pinned
 		}
 	}
 	unlock, err := n.Tree.Lock(dir)
@@ -73,7 +76,8 @@ func Install(n layout.Names, dir string, o Options) (changed []string, err error
 	return p.run(n)
 }
 
-// makePlan finds out what is to be done, and fails if something is in the way that is not to be replaced. It changes nothing.
+// makePlan finds out what is to be done, and fails if something is in the way that is not to be replaced. It changes
+// nothing.
 func makePlan(n layout.Names, dir string, o Options) (p plan, err error) {
 	p.dir = dir
 	err = p.addWrapper(n, o.Force)
@@ -87,7 +91,8 @@ func makePlan(n layout.Names, dir string, o Options) (p plan, err error) {
 		}
 	}
 	sw := programs.Join(dir, layout.Switch)
-	if target, _ := n.Tree.Readlink(sw); target != self.WrapperName {
+	target, _ := n.Tree.Readlink(sw)
+	if target != self.WrapperName {
 		p.links = append(p.links, sw)
 		err = replaceable(n, sw, o.Force)
 	}
@@ -99,29 +104,48 @@ func makePlan(n layout.Names, dir string, o Options) (p plan, err error) {
 
 // addName plans what makes one of the six commands point to the switch.
 func (p *plan) addName(n layout.Names, name string, o Options) error {
-	sw, path := programs.Join(p.dir, layout.Switch), programs.Join(p.dir, name)
-	link, managed := path, ""
+	path := programs.Join(p.dir, name)
+	managed := ""
 	if o.Alternatives {
 		managed = alternative(n.Tree, path)
 	}
-	switch i := slices.IndexFunc(p.groups, func(g group) bool { return g.has(name) }); {
-	case i >= 0 && p.groups[i].registered():
+	i := slices.IndexFunc(p.groups, func(g group) bool { return g.has(name) })
+	grouped := i >= 0
+	if grouped && p.groups[i].registered() {
 		return nil
-	case i >= 0 && n.Tree.IsLink(path):
-		link = "" // the tool replaces it; it replaces no file
-	case managed != "" && !n.Tree.Own():
-		link = managed // no tool can be run there
 	}
-	if link != "" {
-		target, err := n.Tree.Content(link, sw)
-		if old, _ := n.Tree.Readlink(link); err != nil || old == target {
+	switch {
+	case grouped && n.Tree.IsLink(path):
+		// The tool replaces it. It replaces no file.
+	case managed != "" && !n.Tree.Own():
+		// No tool can be run there.
+		leads, err := p.addLink(n, managed)
+		if err != nil || leads {
 			return err
 		}
-		p.links = append(p.links, link)
+	default:
+		leads, err := p.addLink(n, path)
+		if err != nil || leads {
+			return err
+		}
 	}
 	// A link that is broken, and was made by the tool, is there to be repaired.
 	_, broken := n.Tree.Stat(path)
 	return replaceable(n, path, o.Force || managed != "" && broken != nil)
+}
+
+// addLink plans to point a link to the switch, unless it leads there.
+func (p *plan) addLink(n layout.Names, link string) (leads bool, err error) {
+	target, err := n.Tree.Content(link, programs.Join(p.dir, layout.Switch))
+	if err != nil {
+		return false, err
+	}
+	now, _ := n.Tree.Readlink(link)
+	if now == target {
+		return true, nil
+	}
+	p.links = append(p.links, link)
+	return false, nil
 }
 
 // run carries out the plan. After every step, each command resolves to what it did before, or to the wrapper.

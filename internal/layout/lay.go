@@ -34,7 +34,7 @@ func (n Names) Lay(dir, wrapper string, links []string) (changed []string, err e
 		if err := n.Tree.Point(link, target); err != nil {
 			return changed, err
 		}
-		changed = append(changed, link+" -> "+content)
+		changed = append(changed, tree.Printable(link)+" -> "+tree.Printable(content))
 	}
 	return changed, nil
 }

@@ -17,34 +17,42 @@ import (
 )
 
 // change makes a system call that changes a directory entry.
-func (t Tree) change(op, path string, call func(dir int, path string) error) error {
+func (t Tree) change(op, path string, do call) error {
 	if err := t.Pause(op, path); err != nil {
 		return pathError(op, path, err)
 	}
-	return t.do(op, path, false, call)
+	return t.do(op, path, false, do)
 }
 
 // Symlink makes a symlink.
 func (t Tree) Symlink(target, path string) error {
-	return t.change("symlink", path, func(dir int, path string) error { return unix.Symlinkat(target, dir, path) })
+	return t.change("symlink", path, func(dir int, path string) error {
+		return unix.Symlinkat(target, dir, path)
+	})
 }
 
 // Unlink removes a directory entry that is not a directory.
 func (t Tree) Unlink(path string) error {
-	return t.change("unlink", path, func(dir int, path string) error { return unix.Unlinkat(dir, path, 0) })
+	return t.change("unlink", path, func(dir int, path string) error {
+		return unix.Unlinkat(dir, path, 0)
+	})
 }
 
 // Rename renames an entry.
 func (t Tree) Rename(from, to string) error {
 	return t.change("rename", to, func(dir int, to string) error {
-		return t.at(from, false, func(old int, from string) error { return unix.Renameat(old, from, dir, to) })
+		return t.at(from, false, func(old int, from string) error {
+			return unix.Renameat(old, from, dir, to)
+		})
 	})
 }
 
 // Link gives a file another name.
 func (t Tree) Link(file, path string) error {
 	return t.change("link", path, func(dir int, path string) error {
-		return t.at(file, false, func(old int, file string) error { return unix.Linkat(old, file, dir, path, 0) })
+		return t.at(file, false, func(old int, file string) error {
+			return unix.Linkat(old, file, dir, path, 0)
+		})
 	})
 }
 
@@ -58,9 +66,9 @@ func (t Tree) Create(path string) (f *os.File, err error) {
 	return f, err
 }
 
-// Point makes a link, new or not, point to a file with one rename(2). The caller holds the directory's lock, so what stands
-// under the temporary name was left behind by a process that was killed, and is removed. If it is not a symlink, it is a user's,
-// and another name is taken.
+// Point makes a link, new or not, point to a file with one rename(2). The caller holds the directory's lock, so what
+// stands under the temporary name was left behind by a process that was killed, and is removed. If it is not a
+// symlink, it is a user's, and another name is taken.
 func (t Tree) Point(link, file string) error {
 	content, err := t.Content(link, file)
 	if err != nil {
@@ -69,8 +77,8 @@ func (t Tree) Point(link, file string) error {
 	return t.replace(link, content, "new", strconv.Itoa(os.Getpid()))
 }
 
-// ReplaceUnlocked makes a link contain a target, for a caller that does not hold the lock, under a temporary name of this
-// process. Where others can write, somebody may have taken that one; nobody can foresee the other.
+// ReplaceUnlocked makes a link contain a target, for a caller that does not hold the lock, under a temporary name of
+// this process. Where others can write, somebody may have taken that one; nobody can foresee the other.
 func (t Tree) ReplaceUnlocked(link, target string) error {
 	return t.replace(link, target, strconv.Itoa(os.Getpid()), strconv.FormatInt(time.Now().UnixNano(), 36))
 }
@@ -81,9 +89,9 @@ func Temporary(link, suffix string) string {
 	return programs.Join(programs.Dir(link), "."+programs.Base(link)+"."+suffix)
 }
 
-// Displace puts a symlink where something stands that may go, in one step, and removes that. What stands there may have become
-// something else meanwhile, such as what another call has put there: then that is put back. Others can write to the directory, so the
-// temporary name may be taken; a directory that is not empty stays under it.
+// Displace puts a symlink where something stands that may go, in one step, and removes that. What stands there may
+// have become something else meanwhile, such as what another call has put there: then that is put back. Others can
+// write to the directory, so the temporary name may be taken; a directory that is not empty stays under it.
 func (t Tree) Displace(path, target string, mayGo func(unix.Stat_t) bool) error {
 	suffix := strconv.Itoa(os.Getpid()) + "." + strconv.FormatInt(time.Now().UnixNano(), 36)
 	temporary := Temporary(path, suffix)
@@ -120,69 +128,42 @@ func (t Tree) exchange(one, other string) error {
 
 // removeDirectory removes an empty directory.
 func (t Tree) removeDirectory(path string) error {
-	return t.change("rmdir", path, func(dir int, path string) error { return unix.Unlinkat(dir, path, unix.AT_REMOVEDIR) })
+	return t.change("rmdir", path, func(dir int, path string) error {
+		return unix.Unlinkat(dir, path, unix.AT_REMOVEDIR)
+	})
 }
 
-func (t Tree) replace(link, target string, suffixes ...string) (err error) {
+// replace makes a link contain a target, under the first temporary name that is free or has a symlink.
+func (t Tree) replace(link, target string, suffixes ...string) error {
+	var err error
 	for _, suffix := range suffixes {
 		temporary := Temporary(link, suffix)
-		err = t.Symlink(target, temporary)
-		if errors.Is(err, unix.EEXIST) && t.IsLink(temporary) && t.Unlink(temporary) == nil {
-			err = t.Symlink(target, temporary)
-		}
+		err = t.relink(target, temporary)
 		if errors.Is(err, unix.EEXIST) {
 			continue
 		}
-		if err == nil {
-			if err = t.Rename(temporary, link); err != nil {
-				_ = t.Unlink(temporary) // the first error is the one to report
-			}
+		if err != nil {
+			return err
+		}
+		err = t.Rename(temporary, link)
+		if err != nil {
+			_ = t.Unlink(temporary) // the first error is the one to report
 		}
 		return err
 	}
 	return err
 }
 
-// ErrBusy means that another process is changing the links, or holds the lock for another reason: whoever can read a directory
-// can lock it.
-var ErrBusy = errors.New("another process has locked the directory")
-
-// TryLock takes the lock of a directory, without which no link in it is changed. It is released by unlock, by execve(2) at the
-// latest. The error wraps ErrBusy, or says why there can be no lock.
-func (t Tree) TryLock(dir string) (unlock func(), err error) {
-	if err := t.Pause("lock", dir); err != nil {
-		return nil, err
+// relink makes a symlink. One that has this path goes, and what else has it stays.
+func (t Tree) relink(target, path string) error {
+	err := t.Symlink(target, path)
+	if !errors.Is(err, unix.EEXIST) || !t.IsLink(path) {
+		return err
 	}
-	fd, err := t.open(dir, true, unix.O_DIRECTORY)
-	if err != nil {
-		return nil, err
+	if t.Unlink(path) != nil {
+		return err
 	}
-	if err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err == nil {
-		return func() { unix.Close(fd) }, nil
-	}
-	unix.Close(fd)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = ErrBusy
-	}
-	return nil, pathError("flock", dir, err)
-}
-
-// Lock waits for the lock of a directory, for ten seconds at most.
-func (t Tree) Lock(dir string) (unlock func(), err error) { return t.LockWithin(dir, 10*time.Second) }
-
-// LockWithin waits for the lock of a directory, for so long at most.
-func (t Tree) LockWithin(dir string, wait time.Duration) (unlock func(), err error) {
-	const tries = 500
-	for range tries {
-		unlock, err = t.TryLock(dir)
-		if !errors.Is(err, ErrBusy) {
-			return unlock, err
-		}
-		if t.Step == nil {
-			time.Sleep(wait / tries)
-		}
-	}
-	return nil, err
+	return t.Symlink(target, path)
 }
 
 // Content returns what a link must contain to point to a file: its name alone if they are in the same directory.

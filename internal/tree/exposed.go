@@ -25,9 +25,9 @@ type trusted struct {
 // root is the superuser, and the group of that name.
 func root() trusted { return trusted{users: []uint32{0}, groups: []uint32{0}} }
 
-// writable reports whether somebody who is not trusted can change a file, or what is in a directory. A file is suspect if any group
-// can write it: many containers run as a user other than root who is in group root. The mode of a symlink says nothing, and
-// nobody can change one.
+// writable reports whether somebody who is not trusted can change a file, or what is in a directory. A file is
+// suspect if any group can write it: many containers run as a user other than root who is in group root. The mode of
+// a symlink says nothing, and nobody can change one.
 func (by trusted) writable(st unix.Stat_t) bool {
 	if IsLink(st) {
 		return false
@@ -52,11 +52,13 @@ func (t Tree) trusted() (trusted, error) {
 	return by, err
 }
 
-// Exposed returns the first thing on the way to a file or directory, that one included, by which another user could change what is
-// found there: a directory, a symlink, or the file itself, that another user owns or can write. It returns "" if there is none.
+// Exposed returns the first thing on the way to a file or directory, that one included, by which another user could
+// change what is found there: a directory, a symlink, or the file itself, that another user owns or can write. It
+// returns "" if there is none.
 //
-// The owners that count are root, the caller and, in another tree, the owner of its top. A directory on the way may be open to all
-// if it is sticky, as /tmp is: there, others cannot rename what is not theirs. But they can make what does not exist yet.
+// The owners that count are root, the caller and, in another tree, the owner of its top. A directory on the way may
+// be open to all if it is sticky, as /tmp is: there, others cannot rename what is not theirs. But they can make what
+// does not exist yet.
 //
 // As long as a path is not exposed, what was found out about it cannot be made wrong by anybody who does not count.
 func (t Tree) Exposed(path string) string {
@@ -67,7 +69,8 @@ func (t Tree) Exposed(path string) string {
 	return t.exposed(path, by)
 }
 
-// Rewritable reports whether somebody who does not count, see Exposed, can change a file of which stat(2) returned this.
+// Rewritable reports whether somebody who does not count, see Exposed, can change a file of which stat(2) returned
+// this.
 func (t Tree) Rewritable(st unix.Stat_t) bool {
 	by, err := t.trusted()
 	return err != nil || !slices.Contains(by.users, st.Uid) || by.writable(st)
@@ -101,7 +104,8 @@ func (t Tree) exposed(path string, by trusted) string {
 		}
 		return exposed == ""
 	}
-	if _, err = t.walk(absolute, true, visit); err != nil {
+	_, err = t.walk(absolute, true, visit)
+	if err != nil {
 		return path
 	}
 	return exposed

@@ -29,8 +29,9 @@ type Chain struct {
 func (t Tree) Follow(path string) (Chain, error) {
 	c := Chain{End: path}
 	for range maxLinks {
-		var err error
-		if c.Stat, err = t.Lstat(c.End); err != nil {
+		st, err := t.Lstat(c.End)
+		c.Stat = st
+		if err != nil {
 			return c, pathError("lstat", c.End, err)
 		}
 		c.Hops = append(c.Hops, c.End)
@@ -65,8 +66,8 @@ func beside(path, target string) (string, error) {
 	return target, nil
 }
 
-// IsProgram reports whether the chain leads to one of iptables' programs: it ends at one or passes one of their names, as
-// where xtables-nft-multi is itself a symlink.
+// IsProgram reports whether the chain leads to one of iptables' programs: it ends at one or passes one of their
+// names, as where xtables-nft-multi is itself a symlink.
 func (c Chain) IsProgram() bool {
 	return slices.ContainsFunc(c.Hops, func(hop string) bool { return programs.IsProgram(programs.Base(hop)) })
 }
@@ -115,34 +116,50 @@ func (t Tree) IsWrapper(path string) bool {
 	return programs.HasMarker(f)
 }
 
-// Find returns the path of the first file, in the first directory that has one, that can be executed. The directories are
-// asked for one by one, so that the usual first one costs no more than it must. isWrapper is told what stat(2) returned. The
-// error wraps ErrMissing or ErrRecursion of package programs, or says why a file that exists cannot be executed.
-func (t Tree) Find(dirs iter.Seq[string], files []string, isWrapper func(string, unix.Stat_t) (bool, error)) (string, error) {
+// Find returns the path of the first file, in the first directory that has one, that can be executed. The directories
+// are asked for one by one, so that the usual first one costs no more than it must. isWrapper is told what stat(2)
+// returned. The error wraps ErrMissing or ErrRecursion of package programs, or says why a file that exists cannot be
+// executed.
+func (t Tree) Find(
+	dirs iter.Seq[string], files []string, isWrapper func(path string, st unix.Stat_t) (bool, error),
+) (string, error) {
 	var unusable error // the first that exists and cannot be executed
 	for dir := range dirs {
 		for _, file := range files {
 			path := programs.Join(dir, file)
 			st, err := t.Stat(path)
-			switch {
-			case IsNotExist(err):
+			if IsNotExist(err) {
 				continue
-			case err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mode&0o111 == 0):
+			}
+			if err == nil && !executable(st) {
 				err = unix.EACCES
 			}
 			if err != nil {
-				unusable = cmp.Or(unusable, error(pathError("execve", path, err)))
+				unusable = cmp.Or(unusable, pathError("execve", path, err))
 				continue
 			}
-			switch wrapper, err := isWrapper(path, st); {
-			case err != nil:
+			wrapper, err := isWrapper(path, st)
+			if err == nil && wrapper {
+				err = fmt.Errorf("%q: %w", path, programs.ErrRecursion)
+			}
+			if err != nil {
 				return "", err
-			case wrapper:
-				return "", fmt.Errorf("%q: %w", path, programs.ErrRecursion)
 			}
 			return path, nil
 		}
 	}
-	return "", cmp.Or(unusable, fmt.Errorf("%w: %s, looked for in %s", programs.ErrMissing, strings.Join(files, " or "),
-		strings.Join(slices.Collect(dirs), ", ")))
+	if unusable != nil {
+		return "", unusable
+	}
+	var looked []string
+	for dir := range dirs {
+		looked = append(looked, Printable(dir))
+	}
+	wanted, in := strings.Join(files, " or "), strings.Join(looked, ", ")
+	return "", fmt.Errorf("%w: %s, looked for in %s", programs.ErrMissing, wanted, in)
+}
+
+func executable(st unix.Stat_t) bool {
+	const somebody = 0o111
+	return st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&somebody != 0
 }

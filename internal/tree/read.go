@@ -34,7 +34,8 @@ func (t Tree) regular(path string, follow bool) (*os.File, error) {
 
 func (t Tree) open(path string, follow bool, flags int) (fd int, err error) {
 	if !follow || !t.Own() {
-		flags |= unix.O_NOFOLLOW // in another root it has been followed, and somebody may have put another one there since
+		// In another root, a symlink has been followed. Somebody may have put another one there since.
+		flags |= unix.O_NOFOLLOW
 	}
 	err = t.do("open", path, follow, func(dir int, path string) (err error) {
 		fd, err = unix.Openat(dir, path, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0)
@@ -76,7 +77,8 @@ func (t Tree) Readlink(path string) (target string, err error) {
 	return target, err
 }
 
-// readlinkat is readlinkat(2). A buffer of PATH_MAX would make the stack grow, which costs a wrapped call ten page faults.
+// readlinkat is readlinkat(2). A buffer of PATH_MAX would make the stack grow, which costs a wrapped call ten page
+// faults.
 func readlinkat(dir int, path string) (string, error) {
 	for buf := make([]byte, 256); ; buf = make([]byte, 2*len(buf)) {
 		n, err := unix.Readlinkat(dir, path, buf)
@@ -89,8 +91,8 @@ func readlinkat(dir int, path string) (string, error) {
 	}
 }
 
-// Scan shows the names in a directory to visit until that returns false. It reads a few of them at a time, for anybody may have put
-// any number there.
+// Scan shows the names in a directory to visit until that returns false. It reads a few of them at a time, for
+// anybody may have put any number there.
 func (t Tree) Scan(dir string, visit func(name string) bool) error {
 	fd, err := t.open(dir, true, unix.O_DIRECTORY)
 	if err != nil {

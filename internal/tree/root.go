@@ -17,11 +17,11 @@ import (
 // ErrLed means that there is a symlink in a path that others than root and the caller can change.
 var ErrLed = errors.New("another user could make that symlink lead elsewhere; name the directory itself")
 
-// Open opens the tree below a directory. A path in it resolves as chroot(2) would have it, and never leads outside: os.Root
-// sees to that. It needs no capability.
+// Open opens the tree below a directory. A path in it resolves as chroot(2) would have it, and never leads outside:
+// os.Root sees to that. It needs no capability.
 //
-// The directory may be another user's, or in another user's. Then no symlink on the way to it is followed: that user could make it
-// lead to the root of the system.
+// The directory may be another user's, or in another user's. Then no symlink on the way to it is followed: that user
+// could make it lead to the root of the system.
 func Open(dir string) (Tree, error) {
 	exposed := Tree{}.Exposed(dir)
 	root, err := os.OpenRoot(dir)
@@ -86,9 +86,9 @@ type pin struct {
 	other *pin
 }
 
-// Pin returns a tree in which a path with this directory stays in the directory that it leads to now: whoever renames that, or
-// exchanges something on the way to it, changes nothing for this tree. So what was found out about an entry is found out about the
-// one that is then replaced. It holds until unpin is called.
+// Pin returns a tree in which a path with this directory stays in the directory that it leads to now: whoever renames
+// that, or exchanges something on the way to it, changes nothing for this tree. So what was found out about an entry
+// is found out about the one that is then replaced. It holds until unpin is called.
 func (t Tree) Pin(dir string) (pinned Tree, unpin func(), err error) {
 	fd, err := t.open(dir, true, unix.O_DIRECTORY)
 	if err != nil {
@@ -98,7 +98,8 @@ func (t Tree) Pin(dir string) (pinned Tree, unpin func(), err error) {
 	return t, func() { unix.Close(fd) }, nil
 }
 
-// pinnedAt returns the pinned directory that a path is in, or is, and the name of the path there. It returns nil if there is none.
+// pinnedAt returns the pinned directory that a path is in, or is, and the name of the path there. It returns nil if
+// there is none.
 func (t Tree) pinnedAt(path string) (dir *pin, name string) {
 	for p := t.pinned; p != nil; p = p.other {
 		if path == p.dir || path == p.dir+"/" {

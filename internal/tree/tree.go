@@ -16,14 +16,14 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// Tree is a file system as seen from its root. The zero Tree is the process' own. Paths are absolute; in the process' own
-// tree they may be relative too.
+// Tree is a file system as seen from its root. The zero Tree is the process' own. Paths are absolute; in the process'
+// own tree they may be relative too.
 type Tree struct {
 	root   *os.Root // another root; nil: the process' own
 	pinned *pin     // directories that stay what they were
 
-	// Step, if set, is called before each system call that changes something, takes a lock or reads the memory. Tests make
-	// it fail there, kill the caller, or let another one go first.
+	// Step, if set, is called before each system call that changes something, takes a lock or reads the memory. Tests
+	// make it fail there, kill the caller, or let another one go first.
 	Step func(op, path string) error
 }
 
@@ -36,11 +36,11 @@ func (t Tree) Own() bool { return t.root == nil }
 // A call makes a system call with a directory's descriptor and a path from there: each is one of the *at(2) calls.
 type call func(dir int, path string) error
 
-// at makes a system call with a path. In another root, and in a pinned directory, the call gets an open directory and a name
-// in it.
+// at makes a system call with a path. In another root, and in a pinned directory, the call gets an open directory and
+// a name in it.
 //
-// follow says whether a symlink of that name is to be followed. In the process' own tree the system call itself does that.
-// In another root it is done here, and the system call must not.
+// follow says whether a symlink of that name is to be followed. In the process' own tree the system call itself does
+// that. In another root it is done here, and the system call must not.
 func (t Tree) at(path string, follow bool, do call) error {
 	for range maxLinks {
 		dir, name := t.pinnedAt(path)
@@ -56,10 +56,11 @@ func (t Tree) at(path string, follow bool, do call) error {
 		if target == "" {
 			return do(dir.fd, name)
 		}
-		var err error
-		if path, err = beside(path, target); err != nil {
+		next, err := beside(path, target)
+		if err != nil {
 			return err
 		}
+		path = next
 	}
 	return unix.ELOOP
 }
@@ -84,8 +85,9 @@ func (t Tree) do(op, path string, follow bool, do call) error {
 	return pathError(op, path, t.at(path, follow, do))
 }
 
-// walk follows a path from the root on, its last element only if that is wanted, and returns where it leads: a path free of
-// symlinks. Each directory and symlink on the way is shown to visit, and whether it is the end, until that returns false.
+// walk follows a path from the root on, its last element only if that is wanted, and returns where it leads: a path
+// free of symlinks. Each directory and symlink on the way is shown to visit, and whether it is the end, until that
+// returns false.
 func (t Tree) walk(path string, follow bool, visit func(at string, end bool) bool) (string, error) {
 	at, todo := "/", elements(path)
 	links := 0
@@ -122,8 +124,8 @@ func (t Tree) walk(path string, follow bool, visit func(at string, end bool) boo
 	}
 }
 
-// target returns what a symlink contains whose path is free of other symlinks, "" if it is none. What else is wrong with a path
-// shows when it is used.
+// target returns what a symlink contains whose path is free of other symlinks, "" if it is none. What else is wrong
+// with a path shows when it is used.
 func (t Tree) target(path string) string {
 	if t.Own() {
 		target, _ := t.Readlink(path)
@@ -160,8 +162,8 @@ func bare(err error) error {
 	return err
 }
 
-// Printable returns a path, or what a symlink contains, in quotes if it has characters that are not for printing: anybody can make
-// a symlink whose target forges lines of a message.
+// Printable returns a path, or what a symlink contains, in quotes if it has characters that are not for printing:
+// anybody can make a symlink whose target forges lines of a message.
 func Printable(path string) string {
 	for _, c := range []byte(path) {
 		if c < ' ' || c >= 0x7f {
