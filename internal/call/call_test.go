@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 )
 
 // The literal, and what other packages look for.
@@ -48,5 +50,50 @@ func TestCannotRun(t *testing.T) {
 	status := wrap(Wrapper(), []string{"iptables", "--version"}, &stderr)
 	if status != 2 || !strings.Contains(stderr.String(), `"both" is not one of`) {
 		t.Errorf("a wrong mode: status %d, %q", status, stderr.String())
+	}
+}
+
+// The call follows another one that was faster, unless it cannot run what that one has stored.
+func TestRuns(t *testing.T) {
+	own := layout.Decision{Result: detect.Result{Mode: detect.NFT, Reason: detect.RuleCount}}
+	for _, test := range []struct {
+		doc    string
+		stored detect.Mode
+		legacy error // why the program of legacy cannot be run
+		want   detect.Mode
+		reason detect.Reason
+	}{
+		{
+			doc:    "its own",
+			stored: detect.NFT,
+			want:   detect.NFT,
+			reason: detect.RuleCount,
+		},
+		{
+			doc:    "another call's",
+			stored: detect.Legacy,
+			want:   detect.Legacy,
+			reason: detect.Remembered,
+		},
+		{
+			doc:    "the program is missing",
+			stored: detect.Legacy,
+			legacy: programs.ErrMissing,
+			want:   detect.NFT,
+			reason: detect.RuleCount,
+		},
+		{
+			doc:    "the program cannot be executed",
+			stored: detect.Legacy,
+			legacy: fs.ErrPermission,
+			want:   detect.Legacy,
+			reason: detect.Remembered,
+		},
+	} {
+		f := found{programs: self.Both{Errors: map[detect.Mode]error{detect.Legacy: test.legacy}}}
+		got := f.runs(own, layout.Stored{Mode: test.stored})
+		if got.Mode != test.want || got.Reason != test.reason {
+			t.Errorf("%s: got %s, %s, want %s, %s", test.doc, got.Mode, got.Reason, test.want, test.reason)
+		}
 	}
 }

@@ -207,18 +207,24 @@ func (r *run) String() string {
 
 // picture is all that the actors change and see.
 func (h *fakeHost) picture() string {
-	var b strings.Builder
-	b.WriteString("kubelet=" + string(h.kubelet) + " ")
+	picture := "kubelet=" + string(h.kubelet) + " "
 	for _, dir := range []string{"/usr/sbin", "/dev", "/dev/shm", "/run"} {
-		entries, err := os.ReadDir(h.real(dir))
-		h.check(err)
-		for _, e := range entries {
-			target := ""
-			if e.Type()&os.ModeSymlink != 0 {
-				target, _ = os.Readlink(filepath.Join(h.real(dir), e.Name()))
-			}
-			b.WriteString(e.Name() + "=" + target + " ")
+		picture += h.links(dir)
+	}
+	return picture
+}
+
+// links lists what is in a directory, and where links lead.
+func (h *fakeHost) links(dir string) string {
+	var b strings.Builder
+	entries, err := os.ReadDir(h.real(dir))
+	h.check(err)
+	for _, e := range entries {
+		target := ""
+		if e.Type()&os.ModeSymlink != 0 {
+			target, _ = os.Readlink(filepath.Join(h.real(dir), e.Name()))
 		}
+		b.WriteString(e.Name() + "=" + target + " ")
 	}
 	return b.String()
 }

@@ -1,0 +1,103 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"os"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// The directory of the commands is that of the wrapper, if there is any sign of iptables, else the first standard
+// one with a sign.
+func TestDir(t *testing.T) {
+	for _, test := range []struct {
+		files []string
+		want  string
+	}{
+		{nil, "/usr/sbin"},
+		{[]string{"/usr/bin/iptables-nft"}, "/usr/bin"},
+		{[]string{"/usr/bin/xtables-nft-multi"}, "/usr/bin"},
+		{[]string{"/usr/bin/ip6tables-restore"}, "/usr/bin"},
+		{[]string{"/usr/bin/iptables", "/usr/local/sbin/iptables-nft"}, "/usr/local/sbin"},
+		{[]string{"/usr/bin/iptables-legacy"}, "/usr/sbin"},
+	} {
+		h := newHost(t)
+		for _, program := range []string{nftProgram, legacyProgram} {
+			h.check(os.Remove(h.real(program)))
+		}
+		h.check(os.MkdirAll(h.real("/usr/local/sbin"), 0o755))
+		for _, file := range test.files {
+			h.write(file, "program")
+		}
+		got, err := h.n.Dir()
+		if got != test.want || err != nil {
+			t.Errorf("%q: got %q, %v, want %q", test.files, got, err, test.want)
+		}
+		h.remove()
+	}
+}
+
+// A name that leads to another directory's is not that directory's business: what is done to one leaves the other's
+// links alone.
+func TestOtherDirectories(t *testing.T) {
+	changes := map[string]func(h *fakeHost){
+		"a call": func(h *fakeHost) { h.call(h.n, kubelet(detect.NFT)) },
+		"select": func(h *fakeHost) {
+			_, err := h.n.Select("/opt/sbin", chosenBy(detect.NFT), false)
+			h.check(err)
+		},
+		"reset": func(h *fakeHost) {
+			h.link(nftProgram, "/opt/sbin/iptables-restore")
+			_, err := h.n.Reset("/opt/sbin")
+			h.check(err)
+		},
+	}
+	for _, system := range layouts[:4] {
+		for doc, change := range changes {
+			h := newHost(t)
+			system.lay(h)
+			h.check(os.MkdirAll(h.real("/opt/sbin"), 0o755))
+			h.link(wrapperFile, "/opt/sbin/iptables")
+			for _, name := range programs.Names()[1:] {
+				h.link("/usr/sbin/"+name, "/opt/sbin/"+name)
+			}
+			before := h.links("/usr/sbin") + h.links("/etc/alternatives")
+			h.n.Self.Called = "/opt/sbin/iptables"
+			change(h)
+			after := h.links("/usr/sbin") + h.links("/etc/alternatives")
+			if after != before {
+				t.Errorf("%s, %s: before\n%s\nafter\n%s", system.name, doc, before, after)
+			}
+			if wrong := h.wrong(); wrong != "" {
+				t.Errorf("%s, %s: %s", system.name, doc, wrong)
+			}
+			h.remove()
+		}
+	}
+}
+
+// Names that lead to the wrapper without the switch are left as they are by a guess. Where one leads to a program,
+// all are brought into the layout.
+func TestSelectGuess(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	linked(h)
+	before := h.links("/usr/sbin")
+	selected, err := h.n.Select("/usr/sbin", detect.Memory{Mode: detect.NFT, Reason: detect.Default}, true)
+	if err != nil || selected.Unwritable != nil || h.memory() != detect.NFT || h.links("/usr/sbin") != before {
+		t.Errorf("got %+v, %v, the memory says %q, links: %s", selected, err, h.memory(), h.links("/usr/sbin"))
+	}
+	h.link("xtables-legacy-multi", "/usr/sbin/iptables-save")
+	selected, err = h.n.Select("/usr/sbin", detect.Memory{Mode: detect.NFT, Reason: detect.Default}, true)
+	if err != nil || selected.Unwritable != nil || h.all() != "wrapper" {
+		t.Errorf("got %+v, %v, the names point to %s", selected, err, h.all())
+	}
+	status := h.n.Look("/usr/sbin")
+	if !status[0].Switched {
+		t.Errorf("not switched: %+v", status[0])
+	}
+}
