@@ -29,8 +29,7 @@ scratch=$(mktemp -d)
 trap 'rm -r "$scratch"' EXIT
 mkdir "$scratch/programs" "$scratch/mounts"
 cp "$wrapper" "$scratch/programs/ours"
-cp test/nodes/*.save test/nodes/*.ipset "$scratch"
-cp -r test/nodes/*/ "$scratch" 2>/dev/null || true
+cp test/nodes/*.save test/nodes/*.ipset test/hostprograms/*.save test/hostprograms/*.save6 test/hostprograms/*.nft "$scratch"
 
 # fetch REPOSITORY COMMIT FILE: prints a file of another project.
 fetch() {

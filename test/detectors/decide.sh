@@ -20,6 +20,7 @@ for dir in /dev/shm /run /usr/local/sbin /usr/local/bin; do
 done
 
 load() { "iptables-$1-restore" <"$2"; }
+program() { load "$1" "$2.save" && "ip6tables-$1-restore" <"$2.save6"; }
 bans() { (echo '*filter'; seq -f '-A INPUT -p tcp --dport %g -j REJECT' 1 "$2"; echo COMMIT) | "iptables-$1-restore" --noflush; }
 vpn() { "iptables-$1" -t nat -A POSTROUTING -s 10.8.0.0/24 -j MASQUERADE; }
 (eval "$setup") >/dev/null 2>&1

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # The hosts of compare.sh, which reads this file. The commands that make one run in its namespace: "load BACKEND FILE" restores
-# rules; "bans BACKEND NUMBER" and "vpn BACKEND" are rules of containers.
+# rules, "program BACKEND NAME" those of a program of the host, of both families; "bans BACKEND NUMBER" and "vpn BACKEND" are
+# rules of containers.
 
 other() { if [ "$1" = nft ]; then echo legacy; else echo nft; fi; }
 
@@ -25,10 +26,17 @@ for backend in nft legacy; do
 	row "ten rules of an administrator" $backend "bans $backend 10"
 	row "ten rules of an administrator, and 100 bans of a container in $wrong" $backend "bans $backend 10; bans $wrong 100"
 done
-row "nftables alone: tables of kube-proxy and firewalld" nft "nft add table ip kube-proxy; nft add table inet firewalld"
-row "nftables alone: tables of kube-proxy and firewalld; a VPN container in legacy" nft "
-	nft add table ip kube-proxy
-	nft add table inet firewalld
-	vpn legacy"
+for backend in nft legacy; do
+	wrong=$(other $backend)
+	for file in docker-26.1 ufw-0.36 libvirt-11.3 podman-netavark-1.14 cni-plugins-1.1 firewalld-2.3; do
+		row "$file" $backend "program $backend $file"
+		row "$file, and 1,000 bans of a container in $wrong" $backend "program $backend $file; bans $wrong 1000"
+	done
+	row "docker-26.1 in $backend and ufw-0.36 in $wrong" either "program $backend docker-26.1; program $wrong ufw-0.36"
+done
+for name in firewalld libvirt netavark; do
+	row "$name with nftables" nft "nft -f $name.nft"
+	row "$name with nftables, and a VPN container in legacy" nft "nft -f $name.nft; vpn legacy"
+done
 row "a network of its own, without rules" either true
 row "a network of its own, without rules; somebody has listed legacy" either "iptables-legacy -S; ip6tables-legacy -S"
