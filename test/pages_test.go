@@ -116,7 +116,7 @@ func TestProofs(t *testing.T) {
 			tests.WriteString(read(t, file))
 		}
 	}
-	const commands = " detect doctor install select reset xtables-nft-multi "
+	const commands = " detect doctor install select reset xtables-nft-multi update-alternatives "
 	for _, page := range []string{"docs/security.md", "docs/evidence/comparison.md"} {
 		// A script is what stands alone between backquotes, or behind TestScript/, and is no option, path or command.
 		namedIn := regexp.MustCompile("`(Test[A-Za-z]+)(?:/([a-z-]+))?`|`([a-z][a-z-]+)`")

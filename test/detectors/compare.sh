@@ -87,6 +87,8 @@ title=${detectors[*]}
 {
 	printf '| host | right | %s |\n' "${title// / | }"
 	printf '| --- | ---%s |\n' "$(printf ' | ---%.0s' "${detectors[@]}")"
+	awk -F '|' '{ for (i = 4; i < NF; i++) wrong[i] += $i ~ /\*/ }
+		END { printf "| **wrong, of %d** | ", NR; for (i = 4; i < NF; i++) printf " | %d", wrong[i]; print " |" }' "$scratch/rows"
 	sort -s -k 1,1n "$scratch/rows" | cut -f 2-
 } | tee "$scratch/table"
 if [ "${WRITE:-}" = yes ]; then
