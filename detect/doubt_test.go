@@ -55,7 +55,7 @@ func TestContradicted(t *testing.T) {
 	if got.Mode != NFT || got.Conclusive || got.Because() != remembers+"; the host now: only the legacy programs are installed" {
 		t.Errorf("got %+v: %s", got, got)
 	}
-	const why = "this container remembers nft, but the host has changed: only the legacy programs are installed"
+	const why = "this container remembers nft, but the host uses the other backend: only the legacy programs are installed"
 	if got.Uncertainty() != why {
 		t.Errorf("got %q", got.Uncertainty())
 	}

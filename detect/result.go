@@ -269,7 +269,7 @@ func (r Result) Uncertainty() string {
 	case r.Reason == RuleCount && r.guessed != "":
 		return fmt.Sprintf("somebody in this network namespace acted on a guess (%q), and rules that a guess wrote are no evidence", r.guessed)
 	case r.now != "":
-		return "this container remembers " + string(r.Mode) + ", but the host has changed: " + r.now
+		return "this container remembers " + string(r.Mode) + ", but the host uses the other backend: " + r.now
 	case r.fromHome:
 		return "found no evidence in this network namespace; what this container remembers is about another one, that of process 1"
 	case r.Reason == Remembered:

@@ -104,7 +104,7 @@ func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) detec
 		goal = "kubelet's chains"
 	}
 	s.say("waiting up to %s for %s: %s", limit, goal, cmp.Or(r.Uncertainty(), "so far, "+r.Because()))
-	s.wait(limit, needed, r)
+	s.wait(limit, dir, needed)
 	signal.Stop(signals) // one that comes later ends the process
 	return here.Ask(s.names, dir, q)
 }
@@ -129,12 +129,10 @@ func (s *session) endBySignal() chan os.Signal {
 	return signals
 }
 
-// wait waits for more than an earlier result, and says how that ended.
-func (s *session) wait(limit time.Duration, needed detect.WaitFor, earlier detect.Result) {
+// wait waits for more than is known, and says how that ended.
+func (s *session) wait(limit time.Duration, dir string, needed detect.WaitFor) {
 	q := detect.Query{WaitFor: needed, Guessed: s.names.Memory().Guessed("")}
-	if earlier.Remembered != nil {
-		q.Remembered = *earlier.Remembered
-	}
+	q = here.Known(s.names, dir, q)
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	r, err := q.Wait(ctx)

@@ -126,13 +126,18 @@ func recounted(asked detect.Result, count func(detect.Query) detect.Result) dete
 // Ask answers the query about the host, as a call of iptables in the directory would: with what the container
 // remembers.
 func Ask(n layout.Names, dir string, q detect.Query) detect.Result {
+	return n.Memory().Answer(Known(n, dir, q))
+}
+
+// Known returns the query with what a call of iptables in the directory knows before it asks the kernel.
+func Known(n layout.Names, dir string, q detect.Query) detect.Query {
 	q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables").Only()
-	m := n.Memory()
 	if q.Override == "" {
+		m := n.Memory()
 		q.Remembered = obeyed(n, dir, m.Remembered())
 		q.Home = obeyed(n, dir, m.Home())
 	}
-	return m.Answer(q)
+	return q
 }
 
 // obeyed is what the container remembers, as a call of iptables in the directory would follow it: nothing if the
