@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -102,7 +103,7 @@ func TestAttackCapabilities(t *testing.T) {
 		}
 	})
 	defer stop()
-	for range host.Number(20, 300) {
+	for range host.Number(20, 100) {
 		output, err := exec.Command("iptables-wrapper", "install", "--root", tree, "--skip-checks").CombinedOutput()
 		if !bytes.Contains(output, []byte("cannot give the wrapper the file capabilities")) || err == nil {
 			t.Fatalf("it was not refused: %v: %s", err, output)
@@ -133,7 +134,7 @@ func TestAttackRoot(t *testing.T) {
 	stop := attack(t, func() { exchange(tree, "/run/user/link") })
 	defer stop()
 	succeeded := 0
-	for range host.Number(20, 1000) {
+	for range host.Number(15, 150) {
 		output, err := exec.Command("iptables-wrapper", "install", "--root", tree, "--skip-checks").CombinedOutput()
 		if err == nil {
 			succeeded++
@@ -153,18 +154,20 @@ func TestAttackDirectory(t *testing.T) {
 	}
 	host.PutWrapper(t, wrapperFile)
 	tree := usersTree(t)
-	host.Run(t, "sh", "-ec", `cd /run/user/tree; mkdir roots; for n in iptables ip6tables-save; do echo mine >roots/$n; done
+	host.Run(t, "sh", "-ec", `cd /run/user/tree; mkdir roots
+		for n in iptables ip6tables-save; do echo mine >roots/$n; done
 		cp usr/sbin/xtables-*-multi roots; ln -s ../roots usr/link; chown -h 1000 usr/link`)
 	before := host.Run(t, "find", tree+"/roots", "-type", "f", "-name", "ip*s*", "-printf", found)
 	succeeded := 0
-	for range host.Number(20, 1000) {
+	for range host.Number(15, 150) {
 		stop := attack(t, func() { exchange(tree+"/usr/sbin", tree+"/usr/link") })
 		output, err := exec.Command("iptables-wrapper", "install", "--root", tree, "--skip-checks").CombinedOutput()
 		stop()
 		if err == nil {
 			succeeded++
 		}
-		if after := host.Run(t, "find", tree+"/roots", "-type", "f", "-name", "ip*s*", "-printf", found); after != before {
+		after := host.Run(t, "find", tree+"/roots", "-type", "f", "-name", "ip*s*", "-printf", found)
+		if after != before {
 			t.Fatalf("%v: %s\nbefore:\n%s\nafter:\n%s", err, output, before, after)
 		}
 		host.Run(t, "sh", "-ec", `cd /run/user/tree/usr
@@ -187,16 +190,23 @@ func TestAttackSelect(t *testing.T) {
 				return
 			}
 			host.PutWrapper(t, wrapperFile)
-			host.Run(t, "sh", "-ec", `mkdir -p /run/user /run/protected; cd /run/protected
+			six := strings.Join(names, " ")
+			host.Run(t, "sh", "-ec", `mkdir -p /run/user /run/protected
+				cd /run/protected
 				cp /usr/sbin/xtables-*-multi .
-				for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s xtables-legacy-multi $n; done
-				cp -a /run/protected /run/fresh; ln -s /run/protected /run/user/link; chown -hR 1000:1000 /run/user
-				iptables-nft -t mangle -N KUBE-IPTABLES-HINT`)
+				for n in $0; do ln -s xtables-legacy-multi $n; done
+				cp -a /run/protected /run/fresh
+				ln -s /run/protected /run/user/link
+				chown -hR 1000:1000 /run/user
+				iptables-nft -t mangle -N KUBE-IPTABLES-HINT`, six)
 			before := host.Run(t, "find", "/run/protected", "-printf", found)
-			for range host.Number(25, 1000) {
-				host.Run(t, "sh", "-ec", `cd /run/user; if [ -L sbin ]; then mv link old; mv sbin link; fi; rm -rf sbin old; cp -a /run/fresh sbin
-					cd sbin; for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
-					ln -sf /usr/sbin/iptables-wrapper $n; done; chown -hR 1000:1000 .; rm -f /dev/shm/iptables-wrapper.*`)
+			for range host.Number(20, 150) {
+				host.Run(t, "sh", "-ec", `cd /run/user
+					if [ -L sbin ]; then mv link old; mv sbin link; fi
+					rm -rf sbin old /dev/shm/iptables-wrapper.*
+					cp -a /run/fresh sbin
+					for n in $0; do ln -sf /usr/sbin/iptables-wrapper sbin/$n; done
+					chown -hR 1000:1000 sbin`, six)
 				stop := attack(t, func() { exchange("/run/user/sbin", "/run/user/link") })
 				output, err := exec.Command("sh", "-c", script).CombinedOutput()
 				stop()

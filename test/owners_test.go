@@ -35,7 +35,7 @@ func TestRandomOwners(t *testing.T) {
 	r := host.Rand(t)
 	host.PutWrapper(t, wrapperFile)
 	ended := map[string]int{}
-	for range host.Number(150, 3000) {
+	for range host.Number(150, 1000) {
 		a := growArea(t, r)
 		args := a.installArgs(r)
 		output, err := exec.Command("iptables-wrapper", args...).Output()
@@ -47,7 +47,8 @@ func TestRandomOwners(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-		ended[fmt.Sprintf("%t, changed: %t", err == nil, len(output) > 0 && !strings.HasPrefix(string(output), "nothing"))]++
+		changed := len(output) > 0 && !strings.HasPrefix(string(output), "nothing")
+		ended[fmt.Sprintf("%t, changed: %t", err == nil, changed)]++
 	}
 	t.Log(ended)
 	for _, way := range []string{"true, changed: true", "false, changed: false"} {
@@ -66,7 +67,7 @@ func TestRandomOwnersExchanged(t *testing.T) {
 	r := host.Rand(t)
 	host.PutWrapper(t, wrapperFile)
 	ended := map[bool]int{}
-	for range host.Number(100, 2000) {
+	for range host.Number(60, 500) {
 		a := growArea(t, r)
 		host.Check(t, os.Chmod(beside, 0o755)) // nothing here is theirs to move
 		host.Check(t, os.Lchown(beside, 0, 0))
@@ -154,8 +155,10 @@ type grownArea struct {
 var (
 	areaDirs = []string{areaTop, areaTop + "/usr", areaTop + "/usr/sbin", areaTop + "/usr/lib", areaTop + "/etc",
 		areaTop + "/etc/alternatives", beside}
-	areaFiles = slices.Concat(names, []string{"iptables-current", "iptables-wrapper", ".iptables-wrapper.new", ".iptables-current.new",
-		".iptables.new", "xtables-nft-multi", "xtables-legacy-multi", "mine"})
+	areaFiles = slices.Concat(names, []string{
+		"iptables-current", "iptables-wrapper", ".iptables-wrapper.new", ".iptables-current.new", ".iptables.new",
+		"xtables-nft-multi", "xtables-legacy-multi", "mine",
+	})
 	// Capabilities as they are stored: CAP_NET_ADMIN and CAP_NET_RAW, and CAP_SETUID.
 	areaCapabilities = []string{
 		"\x01\x00\x00\x02\x00\x30\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
@@ -203,8 +206,11 @@ func (a *grownArea) put(t *testing.T, r *rand.Rand, path string, owner func() in
 	t.Helper()
 	base := filepath.Base(path)
 	isProgram := strings.HasPrefix(base, "xtables-")
-	targets := []string{"iptables-wrapper", "iptables-current", "/usr/sbin/iptables-wrapper", "xtables-nft-multi", "xtables-legacy-multi",
-		"/etc/alternatives/" + base, "/usr/sbin/" + pick(r, areaFiles...), "../../../beside/" + base, beside + "/" + base, "gone", base}
+	targets := []string{
+		"iptables-wrapper", "iptables-current", "/usr/sbin/iptables-wrapper", "xtables-nft-multi",
+		"xtables-legacy-multi", "/etc/alternatives/" + base, "/usr/sbin/" + pick(r, areaFiles...),
+		"../../../beside/" + base, beside + "/" + base, "gone", base,
+	}
 	var err error
 	kind := pick(r, "nothing", "link", "link", "link", "link", "wrapper", "file", "copy", "directory", "FIFO")
 	usual := r.IntN(8) > 0

@@ -18,17 +18,23 @@ func TestParseGroup(t *testing.T) {
 		choices   string
 	}{
 		{
-			"dpkg", "auto\n/usr/sbin/iptables\niptables-save\n/usr/sbin/iptables-save\n\n/usr/sbin/iptables-nft\n20\n/usr/sbin/iptables-nft-save\n\n",
+			"dpkg",
+			"auto\n/usr/sbin/iptables\niptables-save\n/usr/sbin/iptables-save\n\n" +
+				"/usr/sbin/iptables-nft\n20\n/usr/sbin/iptables-nft-save\n\n",
 			[]member{{"iptables", "/usr/sbin/iptables", false}, {"iptables-save", "/usr/sbin/iptables-save", false}},
 			"/usr/sbin/iptables-nft\n20\n/usr/sbin/iptables-nft-save\n\n",
 		},
 		{
 			"chkconfig: a family and a service behind the priority",
-			"manual\n/usr/bin/iptables\nip6tables\n/usr/bin/ip6tables\n\n/usr/bin/iptables-nft\n@nft@10 iptables\n/usr/bin/ip6tables-nft\n",
+			"manual\n/usr/bin/iptables\nip6tables\n/usr/bin/ip6tables\n\n" +
+				"/usr/bin/iptables-nft\n@nft@10 iptables\n/usr/bin/ip6tables-nft\n",
 			[]member{{"iptables", "/usr/bin/iptables", false}, {"ip6tables", "/usr/bin/ip6tables", false}},
 			"/usr/bin/iptables-nft\n@nft@10 iptables\n/usr/bin/ip6tables-nft\n",
 		},
-		{"no slave", "auto\n/usr/sbin/iptables\n\n/x\n1\n", []member{{"iptables", "/usr/sbin/iptables", false}}, "/x\n1\n"},
+		{
+			"no slave", "auto\n/usr/sbin/iptables\n\n/x\n1\n",
+			[]member{{"iptables", "/usr/sbin/iptables", false}}, "/x\n1\n",
+		},
 		{doc: "empty"},
 		{doc: "no choices", text: "auto\n/usr/sbin/iptables\n"},
 		{doc: "half a slave", text: "auto\n/usr/sbin/iptables\niptables-save\n\n/x\n1\n"},
@@ -51,9 +57,10 @@ func TestInstallAlternativesInRoot(t *testing.T) {
 			r.link("/etc/alternatives/"+name, "/usr/sbin/xtables-nft-multi")
 		}
 	}
+	const pointed = "/etc/alternatives/iptables -> /usr/sbin/iptables-current"
 	r := newRoot(t)
 	debian(r)
-	if got := r.install("/usr/sbin", Options{Alternatives: true}); !slices.Contains(got, "/etc/alternatives/iptables -> /usr/sbin/iptables-current") {
+	if got := r.install("/usr/sbin", Options{Alternatives: true}); !slices.Contains(got, pointed) {
 		t.Errorf("got %q", got)
 	}
 	if got := r.install("/usr/sbin", Options{}); !slices.Contains(got, "/usr/sbin/iptables -> iptables-current") {
@@ -62,7 +69,8 @@ func TestInstallAlternativesInRoot(t *testing.T) {
 
 	r = newRoot(t)
 	debian(r)
-	if got, err := Install(r.n, "usr/sbin", Options{Alternatives: true}); err != nil || !slices.Contains(got, "/etc/alternatives/iptables -> /usr/sbin/iptables-current") {
+	got, err := Install(r.n, "usr/sbin", Options{Alternatives: true})
+	if err != nil || !slices.Contains(got, pointed) {
 		t.Errorf("without a slash: %q, %v", got, err)
 	}
 

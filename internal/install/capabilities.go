@@ -103,7 +103,8 @@ func setCapabilities(f *os.File, path, value string) error {
 		err = unix.Fsetxattr(int(f.Fd()), capabilityAttribute, []byte(value), 0)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrCapabilities, &os.PathError{Op: "setxattr", Path: tree.Printable(path), Err: err})
+		err = &os.PathError{Op: "setxattr", Path: tree.Printable(path), Err: err}
+		return fmt.Errorf("%w: %w", ErrCapabilities, err)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 // cap_net_admin,cap_net_raw=ep and others, as they are stored.
 const (
+	allMore     = "\xff\xff\xff\xff\xff\xff\xff\xff"
 	noMore      = "\x00\x00\x00\x00\x00\x00\x00\x00"
 	netAdminRaw = "\x01\x00\x00\x02\x00\x30\x00\x00" + "\x00\x00\x00\x00" + noMore
 	netAdmin    = "\x01\x00\x00\x02\x00\x10\x00\x00" + "\x00\x00\x00\x00" + noMore
@@ -51,13 +52,14 @@ func TestNeeded(t *testing.T) {
 	for _, test := range []struct{ doc, value, want string }{
 		{"as they should be", netAdminRaw, netAdminRaw},
 		{"one of them", netAdmin, netAdmin},
-		{"others beside them", "\x01\x00\x00\x02\xff\xff\xff\xff" + "\xff\xff\xff\xff" + "\xff\xff\xff\xff\xff\xff\xff\xff",
+		{"others beside them", "\x01\x00\x00\x02" + "\xff\xff\xff\xff" + "\xff\xff\xff\xff" + allMore,
 			"\x01\x00\x00\x02\x00\x30\x00\x00" + "\x00\x30\x00\x00" + noMore},
 		{"inheritable", "\x00\x00\x00\x02\x00\x00\x00\x00" + "\x00\x10\x00\x00" + noMore,
 			"\x00\x00\x00\x02\x00\x00\x00\x00" + "\x00\x10\x00\x00" + noMore},
 		{"others alone", setUID, ""},
 		{"above 31", "\x01\x00\x00\x02\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x30\x00\x00\x00\x30\x00\x00", ""},
-		{"version 1", "\x01\x00\x00\x01\x80\x30\x00\x00" + "\x00\x00\x00\x00", "\x01\x00\x00\x01\x00\x30\x00\x00" + "\x00\x00\x00\x00"},
+		{"version 1", "\x01\x00\x00\x01" + "\x80\x30\x00\x00" + "\x00\x00\x00\x00",
+			"\x01\x00\x00\x01" + "\x00\x30\x00\x00" + "\x00\x00\x00\x00"},
 		{"version 3, with its root", netAdminRaw + "\xe8\x03\x00\x00", netAdminRaw + "\xe8\x03\x00\x00"},
 		{"none", "", ""},
 		{"a version to come", netAdminRaw + "\x00\x00\x00\x00\x00\x00\x00\x00", ""},
@@ -83,7 +85,8 @@ func TestInstallCapabilities(t *testing.T) {
 	r.refuses("/usr/sbin", Options{}, ErrCapabilities, "differ")
 	r.setCapabilities("xtables-legacy-multi", netAdminRaw)
 	r.setCapabilities("iptables-wrapper", netAdmin)
-	r.file("/usr/sbin/iptables-wrapper", "\x7fELF"+marker+marker) // an older one; writing to a file drops its capabilities
+	// An older one. Writing to a file drops its capabilities.
+	r.file("/usr/sbin/iptables-wrapper", "\x7fELF"+marker+marker)
 	if got := r.install("/usr/sbin", Options{}); !slices.Contains(got, gave) {
 		t.Errorf("got %q", got)
 	}

@@ -168,8 +168,8 @@ func parseVersion(line string) (r release, backend string, err error) {
 	return r, backend, err
 }
 
-// LosesRules reports whether a line about its version is that of an iptables-nft that does not understand rules of newer
-// ones, and loses parts of them when it writes a table again: "-m mark --mark 1 -j DROP" becomes "-j DROP".
+// LosesRules reports whether a line about its version is that of an iptables-nft that does not understand rules of
+// newer ones, and loses parts of them when it writes a table again: "-m mark --mark 1 -j DROP" becomes "-j DROP".
 func LosesRules(line string) bool {
 	r, backend, err := parseVersion(line)
 	return err == nil && backend == backends[detect.NFT] && r.before(faithful)

@@ -31,7 +31,8 @@ func TestWriteWrapper(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	defer r.unchanged()()
-	if err := writeWrapper(r.n.Tree, "/usr/sbin/iptables-wrapper", []byte("new"), "not capabilities"); !errors.Is(err, ErrCapabilities) {
+	err := writeWrapper(r.n.Tree, ownFile, []byte("new"), "not capabilities")
+	if !errors.Is(err, ErrCapabilities) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -54,7 +55,8 @@ func TestInstallOtherArchitecture(t *testing.T) {
 	const arm64 = "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
 	const s390x = "\x7fELF\x02\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x16"
 	other := arm64
-	if own, err := executable(layout.Names{Self: self.Started(marker)}); err != nil || architectureOf(own) == architectureOf([]byte(other)) {
+	own, err := executable(layout.Names{Self: self.Started(marker)})
+	if err != nil || architectureOf(own) == architectureOf([]byte(other)) {
 		other = s390x
 	}
 	r := newRoot(t)
@@ -109,7 +111,8 @@ func TestInstallRewritable(t *testing.T) {
 			r := newRoot(t)
 			r.install("/usr/sbin", Options{})
 			change(r)
-			if got := r.install("/usr/sbin", Options{}); !slices.Equal(got, []string{"copied the wrapper to " + ownFile}) {
+			got := r.install("/usr/sbin", Options{})
+			if !slices.Equal(got, []string{"copied the wrapper to " + ownFile}) {
 				t.Errorf("got %q", got)
 			}
 			st, err := (tree.Tree{}).Lstat(r.dir + ownFile)

@@ -23,11 +23,23 @@ func TestInstall(t *testing.T) {
 		"links to iptables":           func(r root) { r.all("xtables-nft-multi") },
 		"the former layout":           func(r root) { r.all("iptables-wrapper") },
 		"moved by the former version": func(r root) { r.all("xtables-legacy-multi") },
-		"a switch that no name uses":  func(r root) { r.all("xtables-nft-multi"); r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi") },
-		"selected":                    func(r root) { r.all(layout.Switch); r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi") },
-		"the wrapper was removed":     func(r root) { r.all(layout.Switch); r.link("/usr/sbin/"+layout.Switch, self.WrapperName) },
-		"the programs were removed":   func(r root) { r.all("iptables-nft") },
-		"an older wrapper":            func(r root) { r.file("/usr/sbin/iptables-wrapper", "\x7fELF"+marker); r.all("iptables-wrapper") },
+		"a switch that no name uses": func(r root) {
+			r.all("xtables-nft-multi")
+			r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi")
+		},
+		"selected": func(r root) {
+			r.all(layout.Switch)
+			r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi")
+		},
+		"the wrapper was removed": func(r root) {
+			r.all(layout.Switch)
+			r.link("/usr/sbin/"+layout.Switch, self.WrapperName)
+		},
+		"the programs were removed": func(r root) { r.all("iptables-nft") },
+		"an older wrapper": func(r root) {
+			r.file("/usr/sbin/iptables-wrapper", "\x7fELF"+marker)
+			r.all("iptables-wrapper")
+		},
 		"names that are wrapper files": func(r root) {
 			r.file("/usr/sbin/iptables", "\x7fELF"+marker)
 			r.file("/usr/sbin/ip6tables", "\x7fELF"+marker)
@@ -41,9 +53,12 @@ func TestInstall(t *testing.T) {
 			r.file("/usr/sbin/iptables", "\x7fELF"+marker)
 			r.link("/usr/sbin/"+layout.Switch, "iptables")
 		},
-		"names point to one another": func(r root) { r.all("iptables"); r.link("/usr/sbin/iptables", "xtables-nft-multi") },
-		"killed while copying":       func(r root) { r.file("/usr/sbin/.iptables-wrapper.new", "half") },
-		"killed before the rename":   func(r root) { r.link("/usr/sbin/.iptables.new", "somewhere") },
+		"names point to one another": func(r root) {
+			r.all("iptables")
+			r.link("/usr/sbin/iptables", "xtables-nft-multi")
+		},
+		"killed while copying":     func(r root) { r.file("/usr/sbin/.iptables-wrapper.new", "half") },
+		"killed before the rename": func(r root) { r.link("/usr/sbin/.iptables.new", "somewhere") },
 	} {
 		t.Run(doc, func(t *testing.T) {
 			r := newRoot(t)
@@ -83,20 +98,66 @@ func TestInstallRefuses(t *testing.T) {
 		prepare func(root)
 		text    string
 	}{
-		"a user's file":            {func(r root) { r.file("/usr/sbin/ip6tables", "mine") }, `"/usr/sbin/ip6tables" is a file that is neither a wrapper nor a link to iptables`},
-		"a link to something else": {func(r root) { r.file("/bin/true", ""); r.link("/usr/sbin/iptables", "/bin/true") }, `"/usr/sbin/iptables" points to "/bin/true"`},
-		"a broken link":            {func(r root) { r.link("/usr/sbin/iptables-save", "gone") }, `"/usr/sbin/iptables-save" is a broken link`},
-		"a loop":                   {func(r root) { r.link("/usr/sbin/iptables", "iptables") }, "too many levels of symbolic links"},
-		"a file for the switch":    {func(r root) { r.file("/usr/sbin/"+layout.Switch, "mine") }, `"/usr/sbin/iptables-current" is a file`},
-		"a file for the wrapper":   {func(r root) { r.file("/usr/sbin/iptables-wrapper", "mine") }, `"/usr/sbin/iptables-wrapper" is a file`},
+		"a user's file": {
+			func(r root) {
+				r.file("/usr/sbin/ip6tables", "mine")
+			},
+			`"/usr/sbin/ip6tables" is a file that is neither a wrapper nor a link to iptables`,
+		},
+		"a link to something else": {
+			func(r root) {
+				r.file("/bin/true", "")
+				r.link("/usr/sbin/iptables", "/bin/true")
+			},
+			`"/usr/sbin/iptables" points to "/bin/true"`,
+		},
+		"a broken link": {
+			func(r root) {
+				r.link("/usr/sbin/iptables-save", "gone")
+			},
+			`"/usr/sbin/iptables-save" is a broken link`,
+		},
+		"a loop": {
+			func(r root) {
+				r.link("/usr/sbin/iptables", "iptables")
+			},
+			"too many levels of symbolic links",
+		},
+		"a file for the switch": {
+			func(r root) {
+				r.file("/usr/sbin/"+layout.Switch, "mine")
+			},
+			`"/usr/sbin/iptables-current" is a file`,
+		},
+		"a file for the wrapper": {
+			func(r root) {
+				r.file("/usr/sbin/iptables-wrapper", "mine")
+			},
+			`"/usr/sbin/iptables-wrapper" is a file`,
+		},
 		"a program by alternatives": {func(r root) {
 			r.file("/bin/true", "")
 			r.link("/etc/alternatives/iptables", "/bin/true")
 			r.link("/usr/sbin/iptables", "/etc/alternatives/iptables")
 		}, `"/usr/sbin/iptables" points to "/bin/true"`},
-		"an absolute link outside":   {func(r root) { r.link("/usr/sbin/iptables", "/etc/hostname") }, "broken link"},
-		"a relative link outside":    {func(r root) { r.link("/usr/sbin/iptables", "../../../../../../../../etc/hostname") }, "broken link"},
-		"the wrapper's name, a FIFO": {func(r root) { _ = unix.Mkfifo(r.dir+"/usr/sbin/iptables-wrapper", 0o644) }, "is a file that is neither a wrapper nor a link to iptables"},
+		"an absolute link outside": {
+			func(r root) {
+				r.link("/usr/sbin/iptables", "/etc/hostname")
+			},
+			"broken link",
+		},
+		"a relative link outside": {
+			func(r root) {
+				r.link("/usr/sbin/iptables", "../../../../../../../../etc/hostname")
+			},
+			"broken link",
+		},
+		"the wrapper's name, a FIFO": {
+			func(r root) {
+				_ = unix.Mkfifo(r.dir+"/usr/sbin/iptables-wrapper", 0o644)
+			},
+			"is a file that is neither a wrapper nor a link to iptables",
+		},
 	} {
 		t.Run(doc, func(t *testing.T) {
 			r := newRoot(t)

@@ -45,26 +45,38 @@ func TestExposed(t *testing.T) {
 		{doc: "that root alone can read", path: "/usr/sbin", mode: 0o700, asked: "/usr/sbin/file"},
 		{doc: "group root writes the directory", path: "/usr/sbin", mode: 0o775, asked: "/usr/sbin/file"},
 
-		{doc: "the file is another's", path: "/usr/sbin/file", uid: stranger, asked: "/usr/sbin/file", want: "/usr/sbin/file"},
+		{
+			doc: "the file is another's", path: "/usr/sbin/file", uid: stranger,
+			asked: "/usr/sbin/file", want: "/usr/sbin/file",
+		},
 		{doc: "others write it", path: "/usr/sbin/file", mode: 0o757, asked: "/usr/sbin/file", want: "/usr/sbin/file"},
 		{
 			doc: "another group writes it", path: "/usr/sbin/file", gid: stranger, mode: 0o775,
 			asked: "/usr/sbin/file", want: "/usr/sbin/file",
 		},
-		{doc: "group root writes it", path: "/usr/sbin/file", mode: 0o775, asked: "/usr/sbin/file", want: "/usr/sbin/file"},
+		{
+			doc: "group root writes it", path: "/usr/sbin/file", mode: 0o775,
+			asked: "/usr/sbin/file", want: "/usr/sbin/file",
+		},
 		{
 			doc: "another group writes the directory", path: "/usr/sbin", gid: stranger, mode: 0o775,
 			asked: "/usr/sbin", want: "/usr/sbin",
 		},
 		{doc: "another group reads it", path: "/usr/sbin/file", gid: stranger, mode: 0o755, asked: "/usr/sbin/file"},
 
-		{doc: "the directory is another's", path: "/usr/sbin", uid: stranger, asked: "/usr/sbin/file", want: "/usr/sbin"},
+		{
+			doc: "the directory is another's", path: "/usr/sbin", uid: stranger,
+			asked: "/usr/sbin/file", want: "/usr/sbin",
+		},
 		{doc: "others write the directory", path: "/usr/sbin", mode: 0o777, asked: "/usr/sbin", want: "/usr/sbin"},
 		{doc: "the parent is another's", path: "/usr", uid: stranger, asked: "/usr/sbin/file", want: "/usr"},
 		{doc: "others write the parent", path: "/usr", mode: 0o777, asked: "/usr/sbin/file", want: "/usr"},
 
 		{doc: "a sticky directory on the way", path: "/usr", mode: 0o777 | sticky, asked: "/usr/sbin/file"},
-		{doc: "a sticky one at the end", path: "/usr/sbin", mode: 0o777 | sticky, asked: "/usr/sbin", want: "/usr/sbin"},
+		{
+			doc: "a sticky one at the end", path: "/usr/sbin", mode: 0o777 | sticky,
+			asked: "/usr/sbin", want: "/usr/sbin",
+		},
 		{
 			doc: "what does not exist in a sticky one", path: "/usr", mode: 0o777 | sticky,
 			asked: "/usr/gone/file", want: "/usr",
@@ -75,7 +87,10 @@ func TestExposed(t *testing.T) {
 		{doc: "the last symlink is", path: "/chain", uid: stranger, asked: "/chain", want: "/chain"},
 		{doc: "a symlink of root", path: "/chain", asked: "/chain"},
 		{doc: "one behind another", path: "/sbin", uid: stranger, asked: "/chain", want: "/sbin"},
-		{doc: "the file behind symlinks", path: "/usr/sbin/file", uid: stranger, asked: "/chain", want: "/usr/sbin/file"},
+		{
+			doc: "the file behind symlinks", path: "/usr/sbin/file", uid: stranger,
+			asked: "/chain", want: "/usr/sbin/file",
+		},
 		{doc: "what the path only passes", path: "/a", mode: 0o777, asked: "/a/b/../../usr/sbin/file", want: "/a"},
 		{doc: "a loop", path: "/loop", asked: "/loop", want: "/loop"},
 	} {

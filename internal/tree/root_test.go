@@ -66,7 +66,8 @@ func TestPin(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if c, err := pinned.Follow(prefix + "/sbin/four"); err != nil || len(c.Hops) != 3 || c.End != prefix+"/sbin/file" {
+			c, err := pinned.Follow(prefix + "/sbin/four")
+			if err != nil || len(c.Hops) != 3 || c.End != prefix+"/sbin/file" {
 				t.Errorf("follow: got %+v, %v", c, err)
 			}
 			var names []string
@@ -126,8 +127,12 @@ func TestOpenLed(t *testing.T) {
 	}
 	_, dir := image(t)
 	home := filepath.Join(dir, "home")
-	err := errors.Join(os.MkdirAll(filepath.Join(home, "tree/sub"), 0o755), os.Symlink("tree", filepath.Join(home, "link")),
-		os.Symlink("/", filepath.Join(home, "top")), os.Symlink("home/tree", filepath.Join(dir, "to")))
+	err := errors.Join(
+		os.MkdirAll(filepath.Join(home, "tree/sub"), 0o755),
+		os.Symlink("tree", filepath.Join(home, "link")),
+		os.Symlink("/", filepath.Join(home, "top")),
+		os.Symlink("home/tree", filepath.Join(dir, "to")),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +160,13 @@ func TestOpenLed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	t.Chdir(home)
-	for path, want := range map[string]error{"tree": nil, "./tree/sub/..": nil, ".": nil, "link": ErrLed, "link/sub": ErrLed} {
+	for path, want := range map[string]error{
+		"tree":          nil,
+		"./tree/sub/..": nil,
+		".":             nil,
+		"link":          ErrLed,
+		"link/sub":      ErrLed,
+	} {
 		if err := open(path); !errors.Is(err, want) {
 			t.Errorf("a relative path: %s: got %v, want %v", path, err, want)
 		}

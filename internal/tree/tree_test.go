@@ -25,8 +25,16 @@ func image(t *testing.T) (Tree, string) {
 		t.Fatal(err)
 	}
 	for path, target := range map[string]string{
-		"sbin": "usr/sbin", "absolute": "/usr/sbin", "etc/file": "/sbin/file", "up": "../../../../usr", "a/b/back": "../../absolute/file",
-		"loop": "loop", "chain": "etc/file", "root": "/", "dangling": "/nowhere/file", "hop": "a/b/../../up/sbin/file",
+		"sbin":     "usr/sbin",
+		"absolute": "/usr/sbin",
+		"etc/file": "/sbin/file",
+		"up":       "../../../../usr",
+		"a/b/back": "../../absolute/file",
+		"loop":     "loop",
+		"chain":    "etc/file",
+		"root":     "/",
+		"dangling": "/nowhere/file",
+		"hop":      "a/b/../../up/sbin/file",
 	} {
 		if err := os.Symlink(target, filepath.Join(dir, path)); err != nil {
 			t.Fatal(err)
@@ -47,8 +55,9 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{
-		"/usr/sbin/file", "/sbin/file", "/absolute/file", "/etc/file", "/up/sbin/file", "/a/b/back", "/chain", "/root/sbin/file",
-		"/root/root/etc/../chain", "//usr/./sbin//file", "/../../usr/sbin/file", "/hop", "usr/sbin/file", "/absolute/../sbin/file",
+		"/usr/sbin/file", "/sbin/file", "/absolute/file", "/etc/file", "/up/sbin/file", "/a/b/back", "/chain",
+		"/root/sbin/file", "/root/root/etc/../chain", "//usr/./sbin//file", "/../../usr/sbin/file", "/hop",
+		"usr/sbin/file", "/absolute/../sbin/file",
 	} {
 		if st, err := tree.Stat(path); err != nil || IDOf(st) != IDOf(want) {
 			t.Errorf("%s: %v", path, err)
@@ -59,12 +68,24 @@ func TestResolve(t *testing.T) {
 			f.Close()
 		}
 	}
-	for path, want := range map[string]error{"/loop": unix.ELOOP, "/loop/file": unix.ELOOP, "/dangling": unix.ENOENT, "/nowhere": unix.ENOENT} {
+	for path, want := range map[string]error{
+		"/loop":      unix.ELOOP,
+		"/loop/file": unix.ELOOP,
+		"/dangling":  unix.ENOENT,
+		"/nowhere":   unix.ENOENT,
+	} {
 		if _, err := tree.Stat(path); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", path, err, want)
 		}
 	}
-	for path, want := range map[string]string{"/": ".", "/..": ".", "/root": ".", "/usr/..": ".", "/usr/sbin/.": "usr/sbin", "/a/b/../..": "."} {
+	for path, want := range map[string]string{
+		"/":           ".",
+		"/..":         ".",
+		"/root":       ".",
+		"/usr/..":     ".",
+		"/usr/sbin/.": "usr/sbin",
+		"/a/b/../..":  ".",
+	} {
 		want, err := (Tree{}).Stat(filepath.Join(dir, want))
 		if st, failed := tree.Stat(path); failed != nil || err != nil || IDOf(st) != IDOf(want) {
 			t.Errorf("%s: %v, %v", path, failed, err)
