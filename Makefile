@@ -28,7 +28,7 @@ LDFLAGS := -s -w -checklinkname=0 -X $(COMMAND).version=$(VERSION) -X $(COMMAND)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: help build release push sign publish ci nightly sbom-of test test-packages test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo vet lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
+.PHONY: help build release push sign publish ci nightly sbom-of test test-packages test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo vet oldest-go lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
 
 help:
 	@sed -n 's/^##  *//p' Makefile
@@ -121,6 +121,12 @@ vet:
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt: $$unformatted" >&2; exit 1; }
 	go vet -tags $(TAGS) ./...
 	@for module in $(MODULES); do (cd $$module && go vet ./...); done
+
+# The Go that go.mod says is enough for who imports detect and exec, from the module proxy.
+OLDEST_GO := go$(shell sed -n 's/^go //p' go.mod)
+oldest-go:
+	GOTOOLCHAIN=$(OLDEST_GO) go vet ./detect ./exec
+	GOTOOLCHAIN=$(OLDEST_GO) go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY)-oldest-go .
 
 lint: vet
 	go mod tidy -diff

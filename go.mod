@@ -1,6 +1,6 @@
 module github.com/iptables-wrappers/iptables-wrappers
 
-go 1.26.0
+go 1.25.0
 
 toolchain go1.26.8
 

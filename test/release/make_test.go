@@ -112,13 +112,10 @@ func TestVersions(t *testing.T) {
 	output(t, exec.Command("git", "-C", dir, "tag", newest(t)))
 	build(` \(`)
 
-	// go install, where the repository on GitHub is this one. What else it needs is taken from the cache, if it is there.
-	env := strings.Fields(host.Run(t, "go", "env", "GOMODCACHE", "GOPROXY"))
+	// What "go install" gives.
 	bin, root := t.TempDir(), t.TempDir()
 	cmd := exec.Command("go", "install", module+"@"+newest(t))
-	cmd.Env = append(os.Environ(), "GOBIN="+bin, "GOPRIVATE="+module, "GOFLAGS=-modcacherw -trimpath", "GOMODCACHE="+t.TempDir(), "CGO_ENABLED=0",
-		"GOPROXY=file://"+env[0]+"/cache/download,"+env[1],
-		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+dir+".insteadOf", "GIT_CONFIG_VALUE_0=https://"+module)
+	cmd.Env = append(fromRepository(t, dir), "GOBIN="+bin)
 	output(t, cmd)
 	// Go names the binary after the module. install gives it its own name.
 	says(filepath.Join(bin, "iptables-wrappers"), regexp.QuoteMeta(newest(t))+` \(`)
@@ -128,6 +125,78 @@ func TestVersions(t *testing.T) {
 	// As docker build does it, which TestReproducibleImage runs: the Dockerfile copies no repository.
 	host.Check(t, os.RemoveAll(filepath.Join(dir, ".git")))
 	build(`\+source \(linux/`)
+}
+
+// fromRepository is an environment in which the repository on GitHub is this one. What else a module needs is taken from the
+// cache, if it is there.
+func fromRepository(t *testing.T, dir string) []string {
+	t.Helper()
+	env := strings.Fields(host.Run(t, "go", "env", "GOMODCACHE", "GOPROXY"))
+	return append(os.Environ(),
+		"GOPRIVATE="+module,
+		"GOFLAGS=-modcacherw -trimpath",
+		"GOMODCACHE="+t.TempDir(),
+		"GOPROXY=file://"+env[0]+"/cache/download,"+env[1],
+		"CGO_ENABLED=0",
+		"GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=url."+dir+".insteadOf",
+		"GIT_CONFIG_VALUE_0=https://"+module,
+	)
+}
+
+// A program that imports detect gets golang.org/x/sys and no other module, not even in go.sum.
+func TestLibraryModule(t *testing.T) {
+	source := checkout(t, "source")
+	output(t, exec.Command("git", "-C", source, "tag", newest(t)))
+	environment := fromRepository(t, source)
+	dir := t.TempDir()
+	oldest := regexp.MustCompile(`(?m)^go (\S+)$`).FindSubmatch(host.Read(t, "../../go.mod"))
+	for name, content := range map[string]string{
+		"go.mod": "module example.com/user\n\ngo " + string(oldest[1]) + "\n",
+		"main.go": `package main
+
+import (
+	"fmt"
+
+	"` + module + `/detect"
+)
+
+func main() {
+	result := detect.Host()
+	fmt.Println(result.Mode, result.Reason)
+}
+`,
+	} {
+		host.Check(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("go", args...)
+		cmd.Dir, cmd.Env = dir, environment
+		return output(t, cmd)
+	}
+	run("get", module+"@"+newest(t))
+	run("mod", "tidy")
+	run("build", "-o", "user", ".")
+	if got := output(t, exec.Command(filepath.Join(dir, "user"))); got == "" {
+		t.Error("the program prints nothing")
+	}
+	sums := string(host.Read(t, filepath.Join(dir, "go.sum")))
+	for line := range strings.Lines(sums) {
+		name := strings.Fields(line)[0]
+		if name != module && name != "golang.org/x/sys" {
+			t.Errorf("go.sum has %s", line)
+		}
+	}
+	linked := run("list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
+	got := slices.Compact(slices.Sorted(strings.FieldsSeq(linked)))
+	want := []string{"example.com/user", module, "golang.org/x/sys"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the program is made of %q, want %q", got, want)
+	}
+	if text := string(host.Read(t, filepath.Join(dir, "go.mod"))); strings.Count(text, " v") != 2 {
+		t.Errorf("go.mod requires more than two modules:\n%s", text)
+	}
 }
 
 // What is not ready for a release is refused before anything is built.
