@@ -4,8 +4,10 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -127,11 +129,25 @@ func (s *session) guess(dir string, r detect.Result, doubt string) error {
 	if r.Remembered == nil {
 		guess.Conclusive = false
 	}
+	laid := wrapped(s.names.Look(dir))
 	selected, err := s.store(dir, guess, true)
-	if err == nil && selected.Memory == "" {
-		s.say("the guess cannot be remembered here")
+	if err != nil || selected.Memory != "" {
+		return err
 	}
-	return err
+	if !laid { // such as an empty directory for another container, whose own memory counts
+		s.say("the guess cannot be remembered here, so each call decides again")
+		return nil
+	}
+	return failure{
+		status: 3,
+		err:    errors.New("not certain, and the guess cannot be remembered here, so each call decides again"),
+		try:    programs.ModeVariable + "=" + string(r.Mode) + " in the environment of the container",
+	}
+}
+
+// wrapped reports whether all commands run the wrapper.
+func wrapped(commands []layout.Status) bool {
+	return !slices.ContainsFunc(commands, func(s layout.Status) bool { return !s.Wrapper })
 }
 
 // store makes the commands in the directory run a backend, or the container remember it, and prints it.
