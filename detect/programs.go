@@ -7,7 +7,7 @@ package detect
 // are known by names that they alone make. Names that programs in containers make as well are not here: those of kube-proxy in
 // iptables mode (KUBE-SERVICES), Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
 //
-// To add a name, add a line, and a dump of the program in test/programs.
+// To add a name, add a line, and a dump of the program in test/hostprograms.
 
 // hostChain is a chain that a program of the host makes with iptables, in the backend that the host uses.
 type hostChain struct {
