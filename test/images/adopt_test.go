@@ -44,6 +44,7 @@ var adopted = []adoption{
 
 // Each image loads a client's rules into the right backend, beginning with its first call, which is a restore.
 func TestAdopted(t *testing.T) {
+	t.Parallel()
 	for _, a := range adopted {
 		t.Run(strings.TrimSpace(a.stage+" "+a.variable), func(t *testing.T) {
 			if !a.inTest && !host.All() {

@@ -14,6 +14,7 @@ import (
 // examples/probe.yaml as podman runs it: its container is healthy until the host changes its backend; a new one, which
 // Kubernetes would start then, is healthy again.
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	n := newNode(t, "legacy")
 	p := readPod(t, "probe", n)
 	c := p.spec.Containers[0]

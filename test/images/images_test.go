@@ -130,6 +130,7 @@ func TestImages(t *testing.T) {
 						continue
 					}
 					t.Run(s.name+"/"+mode, func(t *testing.T) {
+						t.Parallel()
 						if got, want := s.test(t, b, mode), s.want(i, mode); got != want {
 							t.Errorf("got %q, want %q", got, want)
 						}
