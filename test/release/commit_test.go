@@ -18,6 +18,8 @@ import (
 // no page says what is no longer true. The three are made one after the other, as they would be.
 func TestReleaseCommits(t *testing.T) {
 	t.Parallel()
+	self, err := os.Executable()
+	host.Check(t, err)
 	dir := checkout(t, "source")
 	steps := commandsOf(t, "Before the tag")
 	old := newest(t)
@@ -42,10 +44,17 @@ git commit --quiet --all --message fix
 			for _, problem := range untrue(t, dir, old, c.pages) {
 				t.Error(problem)
 			}
-			tests := exec.Command("go", "test", "./test/release", "-run", "^(TestVersions|TestRefused|TestPublished)$")
-			tests.Dir = dir
-			output(t, tests)
 			old = c.pages
+			if c.version != "v1.0.0" && !host.All() {
+				return // one release, and the candidate that this checkout is, are enough here
+			}
+			// These tests once more, for what is in that commit: only pages and the changelog differ, so they need not
+			// be compiled again.
+			tests := exec.Command(self, "-test.v", "-test.run=^(TestVersions|TestRefused|TestPublished)$")
+			tests.Dir = filepath.Join(dir, "test/release")
+			if got := output(t, tests); strings.Count(got, "\n--- PASS: ") != 3 {
+				t.Errorf("not all of them ran: %s", got)
+			}
 		})
 	}
 }
