@@ -16,10 +16,14 @@ renamed setup setup_fail2ban
 setup() { setup_docker && setup_fail2ban; }
 
 at_once() {
-	{ fail2ban-client -x start && fail2ban-client set test banip 192.0.2.1; } >&2 &
+	# What it says is printed when it has ended, so that the order of the lines does not depend on the machine's load.
+	{ fail2ban-client -x start && fail2ban-client set test banip 192.0.2.1; } >/run/fail2ban.said 2>&1 &
+	local fail2ban=$!
 	dockerd --cgroup-parent clients-test >>/var/log/dockerd.log 2>&1 &
 	wait_for docker version
 	wait_for test -e /run/done.ban.192.0.2.1
+	wait "$fail2ban"
+	cat /run/fail2ban.said >&2
 	said
 	said_docker
 }
