@@ -8,6 +8,7 @@ package script
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +16,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 	"golang.org/x/tools/txtar"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -45,6 +48,8 @@ func TestScript(t *testing.T) {
 				return
 			}
 			host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
+			end := endAfter(5*time.Minute, t.Errorf)
+			defer end.Stop()
 			nodes, err := filepath.Abs("../nodes")
 			host.Check(t, err)
 			programs, err := filepath.Abs("../hostprograms")
@@ -73,6 +78,38 @@ func TestScript(t *testing.T) {
 				},
 			})
 		})
+	}
+}
+
+// endAfter kills all that runs in this test's container, but for the test, if it still runs after a while. So a script that
+// waits for what never comes fails where it waits.
+func endAfter(limit time.Duration, errorf func(format string, args ...any)) *time.Timer {
+	return time.AfterFunc(limit, func() {
+		errorf("after %v, all processes of the script are killed", limit)
+		if os.Getpid() != 1 { // and these would be the machine's
+			return
+		}
+		err := unix.Kill(-1, unix.SIGKILL)
+		if err != nil {
+			errorf("kill them: %v", err)
+		}
+	})
+}
+
+// Whatever a script waits for has an end, also if the one that waits has left another process behind.
+func TestScriptEnds(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	said := make(chan string, 2)
+	end := endAfter(100*time.Millisecond, func(format string, args ...any) { said <- fmt.Sprintf(format, args...) })
+	defer end.Stop()
+	output, err := exec.Command("sh", "-c", "sleep 1000 & sleep 1000").CombinedOutput()
+	if err == nil || err.Error() != "signal: killed" {
+		t.Errorf("%v: %s", err, output)
+	}
+	if got := <-said; got != "after 100ms, all processes of the script are killed" {
+		t.Errorf("it says %q", got)
 	}
 }
 
