@@ -28,6 +28,7 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	r.Capabilities = capabilities()
 	r.lookAtPrograms(n, dir)
 	r.onlyWrapper = onlyWrapper(n.Tree) && len(r.absent) == len(r.Names)
+	r.covered = covered(n)
 	r.saveOther(n, dir)
 	r.lookAtLock()
 	r.canLoad = r.xtablesCanLoad() // only now: legacy's program loads x_tables where it can

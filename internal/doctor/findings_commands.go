@@ -24,6 +24,7 @@ func (r *Report) commands() []rule {
 			detail:   noneFound,
 			text:     "none of the six iptables commands was found: {}",
 			fixes: fixes{
+				{r.covered != "", Pod, "remove the volume that is mounted over " + word(r.covered)},
 				{r.unusable(), Image, buildBoth},
 				{always, Image, buildWith},
 			},

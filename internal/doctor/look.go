@@ -55,6 +55,29 @@ func (r *Report) lookAtClient(n layout.Names, dir string) {
 	}
 }
 
+// covered is a standard directory over which an empty volume is mounted.
+func covered(n layout.Names) string {
+	root, err := n.Tree.Stat("/")
+	if err != nil {
+		return ""
+	}
+	for _, dir := range programs.StandardDirs() {
+		st, err := n.Tree.Stat(dir)
+		if err != nil || st.Dev == root.Dev {
+			continue
+		}
+		empty := true
+		err = n.Tree.Scan(dir, func(string) bool {
+			empty = false
+			return false
+		})
+		if err == nil && empty {
+			return dir
+		}
+	}
+	return ""
+}
+
 // whyForgetful says why this user can neither make the memory nor remove it.
 func (r *Report) whyForgetful(n layout.Names) error {
 	m := n.Memory()

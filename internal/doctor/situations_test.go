@@ -290,6 +290,16 @@ var backendSituations = []situation{
 	{"a name that forges a line", func(r *Report) { r.unstarted = []exposure{{"/p/a\nRUN false", "/p/a\nRUN false"}} },
 		[]string{`warning open-directory, image -> RUN chown -h root:root "$(printf '\057\160\057\141\012`}},
 	{
+		"a volume over the commands",
+		func(r *Report) {
+			r.absent, r.Here = []string{"iptables"}, here.Here{How: here.Missing}
+			r.Names = []layout.Status{{Name: "iptables", Error: "gone"}}
+			r.Programs = nil
+			r.covered = "/usr/sbin"
+		},
+		[]string{"problem no-commands, pod -> remove the volume that is mounted over /usr/sbin"},
+	},
+	{
 		"an image without iptables",
 		func(r *Report) {
 			r.absent, r.Here = []string{"iptables"}, here.Here{How: here.Missing}

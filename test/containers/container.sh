@@ -11,7 +11,7 @@ touch "$D/xtables.lock" && mkdir "$D/volume"
 
 # The settings of a container.
 defaults() {
-	root=rw shm=rw run=rw lock=host pid=own net=host volume= variable= exec=
+	root=rw shm=rw run=rw lock=host pid=own net=host volume= empty= variable= exec= privileges=
 	path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 	user='' ambient=''
 	docker=+net_raw,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+sys_chroot,+mknod,+audit_write,+setfcap
@@ -35,6 +35,7 @@ mount -t tmpfs -o mode=1777 none dev/shm; test $shm = rw || mount -o remount,ro 
 mount -t tmpfs -o mode=755 none run; mount -t tmpfs none tmp
 case $lock in host) touch run/xtables.lock; mount --bind $D/xtables.lock run/xtables.lock ;; directory) mkdir run/xtables.lock ;; esac
 test $run = rw || mount -o remount,ro none run
+test -z "$empty" || mount -t tmpfs -o mode=755 none ".$empty"
 test -z "$volume" || { mount --bind $D/volume usr/local/sbin; mount -o remount,bind,$volume usr/local/sbin; }
 '
 
@@ -43,7 +44,7 @@ image() {
 	built="$built$1;" key=$LAYERS/$(echo "$built" | md5sum | cut -c -32)
 	if ! test -d "$key"; then
 		c=$(mktemp -d "$D/build.XXXX") && mkdir "$c/upper" "$c/work" "$c/root"
-		(defaults; export c D layers root shm run lock pid volume
+		(defaults; export c D layers root shm run lock pid volume empty
 		unshare --mount --net --ipc --pid --fork sh -ec "$tree"'exec chroot . env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -ec "$1"' sh "$1" </dev/null) || return
 		mv -T "$c/upper" "$key" 2>/dev/null
 	fi
@@ -54,16 +55,47 @@ image() {
 start() {
 	stop
 	c=$(mktemp -d "$D/run.XXXX") && mkdir "$c/upper" "$c/work" "$c/root" && mkfifo "$c/ready"
+	launch
+}
+# restart: the same container again, with what it has written, as docker restart does it.
+restart() {
+	stop
+	launch
+}
+launch() {
 	amb=; test -z "$ambient" || for a in +net_admin +net_raw; do case $caps in *$a*) amb=$amb,$a ;; esac; done
-	rights="--bounding-set=-all,$caps --inh-caps=-all$amb ${amb:+--ambient-caps=${amb#,}} $user"
-	export c D layers root shm run lock pid volume path variable rights
+	rights="--bounding-set=-all,$caps --inh-caps=-all$amb ${amb:+--ambient-caps=${amb#,}} $privileges $user"
+	export c D layers root shm run lock pid volume empty path variable rights
 	flags=--mount; test $pid = host || flags="$flags --pid"; test $net = host || flags="$flags --net"
 	unshare $flags --ipc --fork --kill-child sh -ec 'exec 3>$c/ready;'"$tree"'exec chroot . env -i PATH=$path $variable /usr/bin/setpriv $rights /bin/sh -c "echo >&3; exec 3>&- /bin/sleep 1000"' </dev/null &
 	U=$!
 	read ready <"$c/ready" && P=$(cat "$c/pid")
 }
 stop() { test -z "${U-}" || { kill -KILL "$U"; wait "$U"; U=; } 2>/dev/null; }
-trap 'stop; rm -rf --one-file-system "$D"' EXIT
+client= server=
+trap 'stop; test -z "$client" || kill -KILL $client $server; rm -rf --one-file-system "$D"' EXIT
+
+# network: on the node, two neighbours between which it forwards. They end with this shell.
+network() {
+	for n in client server; do
+		unshare --net --kill-child=KILL --fork sh -c 'echo ready; exec sleep 1000' >"$D/$n" &
+		eval "$n=$!"
+		until grep -q ready "$D/$n"; do sleep 0.01; done
+	done
+	client=$(pgrep -P "$client") server=$(pgrep -P "$server")
+	ip link add toclient type veth peer name eth0 netns "$client"
+	ip link add toserver type veth peer name eth0 netns "$server"
+	ip addr add 10.1.0.1/24 dev toclient && ip link set toclient up
+	ip addr add 10.2.0.1/24 dev toserver && ip link set toserver up
+	nsenter --target "$client" --net sh -c 'ip addr add 10.1.0.2/24 dev eth0; ip link set eth0 up; ip route add default via 10.1.0.1'
+	nsenter --target "$server" --net sh -c 'ip addr add 10.2.0.2/24 dev eth0; ip link set eth0 up; ip route add default via 10.2.0.1'
+	echo 1 >/proc/sys/net/ipv4/ip_forward
+}
+# passes SECONDS: a port that the node publishes answers, if only to say that nobody listens.
+passes() {
+	nsenter --target "$client" --net timeout "$1" bash -c 'exec 3<>/dev/tcp/10.1.0.1/80' 2>/dev/null
+	test $? != 124
+}
 
 # inside: in the container, as kubectl exec does it. With exec=system, that has another PATH than process 1.
 inside() {

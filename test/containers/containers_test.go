@@ -21,9 +21,11 @@ func TestMain(m *testing.M) { host.Main(m) }
 
 // TestContainers makes the same fifty containers each time; TEST_CONTAINERS=N makes N that nobody has seen, TEST_SEED=N that one.
 func TestContainers(t *testing.T) {
+	old := host.OldIptables(t)
 	if !host.Contain(t) {
 		return
 	}
+	host.Check(t, os.Setenv("OLD", old))
 	host.Check(t, os.WriteFile("/usr/sbin/iptables-wrapper", host.Read(t, os.Getenv(host.WrapperVariable)), 0o755))
 	open(t).close() // makes the layers' directory
 	for _, seed := range host.Seeds(t, "TEST_CONTAINERS") {
@@ -88,15 +90,25 @@ func check(t *testing.T, s state, seed uint64) (wrong string, log []string) {
 			}
 		}
 		last = got.Findings[r.IntN(len(got.Findings))]
+		passed := sh.passes(1)
 		if wrong := sh.cure(s, last, got); wrong != "" {
 			return wrong + fmt.Sprint(": ", all), sh.log
+		}
+		if passed && !sh.passes(5) {
+			return fmt.Sprintf("what passed before the fix of %s does not pass after it: %v", last.Code, all), sh.log
 		}
 	}
 	return fmt.Sprintf("there is no end: %v", all), sh.log
 }
 
+// passes reports whether packets reach the port that the node publishes, if it publishes one.
+func (sh *shell) passes(seconds int) bool {
+	_, status := sh.run(fmt.Sprintf("test -n \"$client\" && passes %d", seconds))
+	return status == 0
+}
+
 func (sh *shell) doctor(t *testing.T) (r report) {
-	output, _ := sh.run(inside("iptables-wrapper doctor -o json"))
+	output, _ := sh.run(inside(wrapper + " doctor -o json"))
 	if err := json.Unmarshal([]byte(output), &r); err != nil {
 		t.Fatalf("doctor: %v: %q\n%s", err, output, strings.Join(sh.log, "\n"))
 	}
@@ -106,8 +118,8 @@ func (sh *shell) doctor(t *testing.T) (r report) {
 // compare calls iptables as process 1 would. Where doctor is silent it works, and by the host's backend; where doctor sees a
 // problem, it does not. --check agrees, and where --stale fails, it does not in a new container.
 func (sh *shell) compare(s state, r report, all []string) string {
-	_, check := sh.run(inside("iptables-wrapper doctor --check"))
-	_, stale := sh.run(inside("iptables-wrapper doctor --stale"))
+	_, check := sh.run(inside(wrapper + " doctor --check"))
+	_, stale := sh.run(inside(wrapper + " doctor --stale"))
 	version, _ := sh.run("client 'iptables --version'")
 	listing, failed := sh.run("client 'for n in iptables ip6tables; do timeout 2 $n -t mangle -S >/dev/null || exit; done'")
 	right := failed == 0 && (s.truth() == "unknown" || strings.Contains(version, map[string]string{"nft": "nf_tables", "legacy": "legacy"}[s.truth()]))
@@ -123,13 +135,18 @@ func (sh *shell) compare(s state, r report, all []string) string {
 		return fmt.Sprintf("iptables is right, but --stale fails: %v", all)
 	}
 	if sh.run("start"); stale == 1 {
-		_, stale = sh.run(inside("iptables-wrapper doctor --stale"))
+		_, stale = sh.run(inside(wrapper + " doctor --stale"))
 	}
 	if stale != 0 {
 		return fmt.Sprintf("--stale: status %d in a new container: %v", stale, all)
 	}
 	return ""
 }
+
+var other = map[string]string{"nft": "legacy", "legacy": "nft"}
+
+// wrapper is the wrapper's own name, which a PATH without sbin does not find.
+const wrapper = `$(command -v iptables-wrapper || echo /usr/sbin/iptables-wrapper)`
 
 type change struct {
 	fix        string
@@ -142,6 +159,7 @@ var plainer = []change{
 	{"run the container as root with NET_ADMIN and NET_RAW", []string{"user", "capabilities"}},
 	{"run the container as root or with group 0", []string{"user"}},
 	{"run as root", []string{"user"}},
+	{"set allowPrivilegeEscalation: true", []string{"new privileges"}},
 	{"set hostNetwork: true", []string{"network"}},
 	{"mount the host's /run/xtables.lock", []string{"lock", "/run"}},
 	{"mount a tmpfs on /dev/shm", []string{"/dev/shm"}},
@@ -173,12 +191,21 @@ func (sh *shell) cure(s state, f finding, r report) string {
 	case f.Where == "node" && f.Code == "lock-held":
 		sh.run("kill $HOLDER")
 		return ""
-	case f.Where == "node" && f.Code == "rules-in-both":
-		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + map[string]string{"nft": "legacy", "legacy": "nft"}[r.Host.Mode] + " -t $t -F; done; done"))
+	case f.Where == "node" && f.Code == "rules-in-both" && strings.Contains(commands, "-save"):
+		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + other[r.Host.Mode] + " -t $t -F; done; done"))
 		return ""
 	case f.Where == "node" && (f.Code == "foreign-chain" || f.Code == "unlisted-tables"):
 		sh.run(host_("nft delete table ip filter"))
 		return ""
+	case f.Where == "node" && f.Code == "families-differ": // and kubelet starts again
+		b := r.Host.Mode
+		sh.run(host_("iptables-" + b + hint + "; ip6tables-" + b + hint))
+		return ""
+	case f.Where == "node" && f.Code == "chains-in-both" && strings.Contains(text, "with care"):
+		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + other[r.Host.Mode] + " -t $t -P FORWARD ACCEPT; $f-" + other[r.Host.Mode] + " -t $t -F; $f-" + other[r.Host.Mode] + " -t $t -X; done; done"))
+		return ""
+	case f.Where == "image" && f.Code == "old-iptables":
+		sh.run("layers=$LAYERS/base built=; " + dimensions[1].choices[0].lines)
 	case f.Where == "node" && f.Code == "no-lock":
 		sh.run("lock=host")
 	case f.Where == "node":
@@ -189,8 +216,14 @@ func (sh *shell) cure(s state, f finding, r report) string {
 			sh.run("variable=")
 		}
 		sh.run(`rm -r $D/volume; mkdir $D/volume; ` + refill)
+	case strings.HasPrefix(f.Fix, "remove the volume that is mounted over"):
+		sh.run("empty=")
+	case strings.HasSuffix(f.Fix, " to PATH"):
+		sh.run("path=$path:/usr/sbin")
 	case strings.Contains(f.Fix, "PATH"):
 		sh.run(`path=${path#/opt/k3s:}`)
+	case strings.Contains(f.Fix, "set IPTABLES_WRAPPER_MODE to"):
+		sh.run("variable=IPTABLES_WRAPPER_MODE=" + r.Host.Mode)
 	case strings.Contains(f.Fix, "set IPTABLES_WRAPPER_MODE="):
 		_, mode, _ := strings.Cut(f.Fix, "MODE=")
 		sh.run("variable=IPTABLES_WRAPPER_MODE=" + mode)

@@ -31,6 +31,22 @@ const (
 	hint    = ` -t mangle -N KUBE-IPTABLES-HINT`
 )
 
+// docker has Docker publish a port with one backend.
+func docker(backend string) string {
+	return "test -n \"$client\" || network\n" + host_(strings.ReplaceAll(publish, "$1", "iptables-"+backend))
+}
+
+const publish = `
+$1 -t nat -N DOCKER
+$1 -t nat -A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER
+$1 -t nat -A DOCKER -p tcp --dport 80 -j DNAT --to-destination 10.2.0.2:8080
+$1 -N DOCKER
+$1 -A FORWARD -o toserver -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
+$1 -A FORWARD -o toserver -j DOCKER
+$1 -A FORWARD -i toserver -j ACCEPT
+$1 -A DOCKER -d 10.2.0.2 -p tcp --dport 8080 -j ACCEPT
+$1 -P FORWARD DROP`
+
 func image(commands string) string  { return "image " + quote(commands) }
 func host_(commands string) string  { return "host " + quote(commands) }
 func inside(commands string) string { return "inside " + quote(commands) }
@@ -51,6 +67,10 @@ var dimensions = []dimension{
 		{"kubelet uses legacy, something uses nft", host_("iptables-legacy" + hint + "; iptables-nft -A INPUT -s 192.0.2.9 -j ACCEPT"), true, "legacy"},
 		{"kubelet uses nft, and a program changed sides", host_("iptables-nft" + hint + "; for b in nft legacy; do iptables-$b -t nat -N CNI-A; iptables-$b -t nat -A POSTROUTING -j CNI-A; done"), true, "nft"},
 		{"native rules", host_("nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; }'; nft add rule ip filter mine accept"), true, "unknown"},
+		{"a policy of legacy drops, kubelet uses nft", host_("iptables-nft" + hint + "; iptables-legacy -P FORWARD DROP"), true, "nft"},
+		{"Docker changed from legacy to nft", docker("legacy") + "\n" + docker("nft") + "\n" + host_("iptables-nft"+hint), true, "nft"},
+		{"Docker changed from nft to legacy", docker("nft") + "\n" + docker("legacy") + "\n" + host_("iptables-legacy"+hint), true, "legacy"},
+		{"one backend for each family", host_("iptables-legacy" + hint + "; ip6tables-nft" + hint), true, "unknown"},
 		{"the lock is held", host_("iptables-legacy"+hint) + "\nflock -o $D/xtables.lock sleep 1000 >/dev/null & HOLDER=$!", true, "legacy"},
 	}},
 	{"image", []choice{
@@ -69,6 +89,11 @@ var dimensions = []dimension{
 		{"a script that runs nft", image("true" + install + "; " + fmt.Sprintf(script, "/usr/sbin/iptables-nft")), true, ""},
 		{"a script that does nothing", image("true" + install + "; " + fmt.Sprintf(script, "/bin/true")), true, ""},
 		{"a plain program", image("true" + install + "; cp /usr/sbin/xtables-legacy-multi /usr/local/sbin/iptables"), true, ""},
+		{"a copy of nft under another path", image("true" + install + "; cp /usr/sbin/xtables-nft-multi /usr/local/sbin/ip6tables"), true, ""},
+		{"iptables-nft 1.8.7", image("cp $OLD /usr/sbin/xtables-nft-multi" + install), true, ""},
+		{"programs with file capabilities", image("setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-nft-multi; setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install), true, ""},
+		{"an empty volume over the commands", image("true"+install+"; cp /usr/sbin/iptables-wrapper /usr/local/bin/") + "\nempty=/usr/sbin", true, ""},
+		{"a PATH without sbin", image("true"+install+"; cp /usr/sbin/iptables-wrapper /usr/local/bin/") + "\npath=/usr/local/bin:/usr/bin:/bin", true, ""},
 		{"k3s's directory first", image("true"+install+"; "+k3s) + "\npath=/opt/k3s:$path", true, ""},
 		{"a directory that others can write first", image("true"+install+"; "+k3s+"; chmod 777 /opt/k3s") + "\npath=/opt/k3s:$path", true, ""},
 		{"nft is baked in", image("true" + install + "; iptables-wrapper select --mode nft"), true, ""},
@@ -90,6 +115,7 @@ var dimensions = []dimension{
 		{"Docker's and NET_ADMIN", "caps=$docker,+net_admin", false, ""}, {"only the two", "caps=+net_admin,+net_raw", false, ""},
 		{"no NET_RAW", "caps=+net_admin,+chown,+dac_override", true, ""}, {"no NET_ADMIN", "caps=+net_raw,+dac_override", true, ""},
 	}},
+	{"new privileges", []choice{{"allowed", "privileges=", false, ""}, {"none", "privileges=--no-new-privs", true, ""}}},
 	{"process 1", []choice{{"its own", "pid=own", false, ""}, {"the host's", "pid=host", true, ""}}},
 	{"PATH of kubectl exec", []choice{{"that of process 1", "exec=", false, ""}, {"the system's", "exec=system", false, ""}}},
 	{"network", []choice{{"the host's", "net=host", false, ""}, {"its own", "net=pod", true, "unknown"}}},
@@ -105,6 +131,10 @@ var dimensions = []dimension{
 		{"select legacy", inside("iptables-wrapper select --mode legacy"), true, ""},
 		{"a rule, and the host changes to legacy", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-legacy"+hint), true, "legacy"},
 		{"a rule, and the host changes to nft", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-nft"+hint), true, "nft"},
+		{"a restart", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\nrestart", true, ""},
+		{"the host changes to legacy, and a restart", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-legacy"+hint) + "\nrestart", true, "legacy"},
+		{"a rule, and the host's rules change to legacy", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-legacy -A FORWARD -s 192.0.2.3 -j ACCEPT"), true, "legacy"},
+		{"a rule, and the host's rules change to nft", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-nft -A FORWARD -s 192.0.2.3 -j ACCEPT"), true, "nft"},
 		{"a chain, and kubelet starts with legacy", inside("timeout 2 iptables -t nat -N MINE") + "\n" + host_("iptables-legacy"+hint+"; iptables-legacy -t nat -N MINE"), true, "unknown"},
 	}},
 }

@@ -52,6 +52,27 @@ func DebianTar(tb testing.TB, suite, name string, options ...string) string {
 	return tar
 }
 
+// OldIptables is the program of iptables-nft 1.8.7, from Debian 11. It is fetched before a container is made, which has neither the
+// network nor the variable that says where the cache is.
+func OldIptables(tb testing.TB) (program string) {
+	tb.Helper()
+	const variable = "TEST_OLD_IPTABLES"
+	program = os.Getenv(variable)
+	if program != "" {
+		return program
+	}
+	dir := Cache("iptables-1.8.7")
+	program = filepath.Join(dir, "usr/sbin/xtables-nft-multi")
+	_, err := os.Stat(program)
+	if err != nil {
+		tar := filepath.Join(tb.TempDir(), "root.tar")
+		Debootstrap(tb, "--variant=extract", "--include=iptables", "--format=tar", "bullseye", tar)
+		Run(tb, "tar", "-xf", tar, "-C", dir, "./usr/sbin/xtables-nft-multi")
+	}
+	Check(tb, os.Setenv(variable, program))
+	return program
+}
+
 // Podman is podman with a storage of the tests.
 func Podman(storage, runRoot string, args ...string) *exec.Cmd {
 	return exec.Command("podman", append([]string{

@@ -11,10 +11,13 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // cure runs the commands that doctor prints as the fix of a finding, to the letter. Doctor must have that finding,
@@ -81,31 +84,37 @@ func passes(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 4 {
 		ts.Fatalf("usage: [!] passes from address to listening")
 	}
-	from, address, to, listening := args[0], args[1], args[2], args[3]
+	timeout := 5 * time.Second // much longer than it takes, also on a busy machine
+	if neg {
+		timeout = 500 * time.Millisecond // the first packet, which is lost
+	}
+	err := connect(args[0], args[1], args[2], args[3], timeout)
+	switch {
+	case neg && err == nil:
+		ts.Fatalf("%s reaches %s", args[0], args[1])
+	case !neg && err != nil:
+		ts.Fatalf("%s does not reach %s: %v", args[0], args[1], err)
+	}
+}
+
+// connect makes a connection from one network namespace to an address, behind which it listens in another one.
+func connect(from, address, to, listening string, timeout time.Duration) error {
 	var listener net.Listener
 	err := inside(to, func() (err error) {
 		listener, err = net.Listen("tcp", listening)
 		return err
 	})
-	ts.Check(err)
-	defer listener.Close()
-	timeout := 5 * time.Second // much longer than it takes, also on a busy machine
-	if neg {
-		timeout = 500 * time.Millisecond // the first packet, which is lost
+	if err != nil {
+		return err
 	}
-	err = inside(from, func() error {
+	defer listener.Close()
+	return inside(from, func() error {
 		connection, err := net.DialTimeout("tcp", address, timeout)
 		if err == nil {
 			connection.Close()
 		}
 		return err
 	})
-	switch {
-	case neg && err == nil:
-		ts.Fatalf("%s reaches %s", from, address)
-	case !neg && err != nil:
-		ts.Fatalf("%s does not reach %s: %v", from, address, err)
-	}
 }
 
 // inside makes system calls in a network namespace of ip-netns(8). The thread is never used again.
@@ -124,4 +133,53 @@ func inside(namespace string, calls func() error) error {
 		result <- err
 	}()
 	return <-result
+}
+
+// Up to 1.8.7, iptables-nft loses the condition of a rule that a newer one has made, so that a DROP for a few packets drops them all.
+// doctor warns, and install does. With a newer one, the same commands do no harm.
+func TestOldIptables(t *testing.T) {
+	old := host.OldIptables(t)
+	if !host.Contain(t) {
+		return
+	}
+	host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
+	host.Run(t, "sh", "network.sh")
+	host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	host.Run(t, "iptables-nft", "-A", "FORWARD", "-m", "mark", "--mark", "1", "-j", "DROP")
+	passes := func() bool {
+		return connect("client", "10.2.0.2:80", "server", "10.2.0.2:80", time.Second) == nil
+	}
+	const rewrite = "iptables-save -t filter | iptables-restore"
+	host.Run(t, "cp", "/usr/sbin/xtables-nft-multi", "/run/new")
+
+	host.Run(t, "cp", old, "/usr/sbin/xtables-nft-multi")
+	installed, err := exec.Command("iptables-wrapper", "install").CombinedOutput()
+	host.Check(t, err)
+	if !strings.Contains(string(installed), "warning: ") || !strings.Contains(string(installed), "1.8.7") {
+		t.Errorf("install says nothing of it: %s", installed)
+	}
+	said := host.Run(t, "iptables-wrapper", "doctor")
+	if !strings.Contains(said, "WARNING  old-iptables: /usr/sbin/xtables-nft-multi (iptables v1.8.7 (nf_tables)) loses ") {
+		t.Errorf("doctor says %s", said)
+	}
+	if !passes() {
+		t.Fatal("nothing passes before anything was done")
+	}
+	host.Run(t, "sh", "-c", rewrite)
+	if passes() {
+		t.Error("1.8.7 does no harm, so doctor is wrong")
+	}
+
+	// The fix: a newer version in the image. The rule has to be made again, by whoever made it.
+	host.Run(t, "cp", "/run/new", "/usr/sbin/xtables-nft-multi")
+	host.Run(t, "iptables", "-F", "FORWARD")
+	host.Run(t, "iptables", "-A", "FORWARD", "-m", "mark", "--mark", "1", "-j", "DROP")
+	host.Run(t, "sh", "-c", rewrite)
+	if !passes() {
+		t.Error("a newer version does harm, too")
+	}
+	said = host.Run(t, "iptables-wrapper", "doctor")
+	if strings.Contains(said, "old-iptables") {
+		t.Errorf("doctor still says %s", said)
+	}
 }
