@@ -177,6 +177,28 @@ func TestAttackDirectory(t *testing.T) {
 	t.Logf("%d succeeded", succeeded)
 }
 
+// A directory's path may pass a symlink of root, but none that a user could make lead elsewhere.
+func TestLedElsewhere(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	installed(t)
+	host.Run(t, "sh", "-ec", `mkdir /run/user; ln -s /usr/sbin /run/user/link; chown -hR 1000:1000 /run/user
+		ln -s /run/user/link /run/through; ln -s /usr/sbin /run/roots; chmod 755 /run`)
+	for _, command := range []string{"reset", "select --mode nft"} {
+		for _, dir := range []string{"/run/user/link", "/run/through"} {
+			args := append(strings.Fields(command), "--dir", dir)
+			output, err := exec.Command("iptables-wrapper", args...).CombinedOutput()
+			if err == nil || !bytes.Contains(output, []byte("another user could make that symlink lead elsewhere")) {
+				t.Errorf("%q: %v: %s", args, err, output)
+			}
+		}
+		wantNames(t, wrapperFile)
+	}
+	host.Run(t, "iptables-wrapper", "select", "--mode", "nft", "--dir", "/run/roots")
+	wantNames(t, nftProgram)
+}
+
 // Root selects in a directory of a user, or calls a command there, while the user exchanges that directory and a
 // symlink to one with somebody's iptables. The commands there are neither replaced nor joined by a switch.
 func TestAttackSelect(t *testing.T) {

@@ -17,6 +17,9 @@ import (
 // returns. Names that lead to a wrapper stay as they are. It fails where the names are somebody else's, see
 // ErrNotInstalled and ErrForeign, and changes nothing then.
 func (n Names) Reset(dir string) (forgotten string, err error) {
+	if err := tree.Unled(dir); err != nil {
+		return "", err
+	}
 	pinned, unpin, err := n.Tree.Pin(dir)
 	if err != nil {
 		return "", err

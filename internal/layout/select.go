@@ -46,6 +46,9 @@ type selection struct {
 // The container's memory is brought in line. Where the switch cannot be moved, the memory alone does it, provided that
 // the names lead to a wrapper. A guess is only remembered: the names then lead to the wrapper.
 func (n Names) Select(dir string, answer detect.Memory, guess bool) (Selected, error) {
+	if err := tree.Unled(dir); err != nil {
+		return Selected{}, err
+	}
 	pinned, unpin, err := n.Tree.Pin(dir)
 	if err != nil {
 		return Selected{}, err

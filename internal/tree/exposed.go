@@ -87,20 +87,19 @@ func (t Tree) exposed(path string, by trusted) string {
 	exposed, shared := "", ""
 	visit := func(at string, end bool) bool {
 		st, err := t.Lstat(at)
-		switch {
-		case IsNotExist(err):
+		if IsNotExist(err) {
 			exposed = shared // elsewhere only those who count can make it
 			return false
-		case err != nil, !slices.Contains(by.users, st.Uid):
-			exposed = at
-		case by.writable(st) && (end || st.Mode&unix.S_ISVTX == 0):
-			exposed = at
 		}
-		if !IsLink(st) {
+		open := by.writable(st) || t.openByACL(at, st)
+		sticky := st.Mode&unix.S_ISVTX != 0
+		switch {
+		case err != nil, !slices.Contains(by.users, st.Uid), open && (end || !sticky):
+			exposed = at
+		case open:
+			shared = at
+		case !IsLink(st):
 			shared = ""
-			if by.writable(st) {
-				shared = at
-			}
 		}
 		return exposed == ""
 	}
@@ -109,4 +108,19 @@ func (t Tree) exposed(path string, by trusted) string {
 		return path
 	}
 	return exposed
+}
+
+// openByACL reports whether an access control list may let others write to a directory, see acl(5). The bits of the
+// group show what it allows at most, whichever the group is.
+func (t Tree) openByACL(dir string, st unix.Stat_t) bool {
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Mode&groupWrites == 0 {
+		return false
+	}
+	fd, err := t.open(dir, false, unix.O_DIRECTORY)
+	if err != nil {
+		return true // for all that is known
+	}
+	defer unix.Close(fd)
+	size, err := unix.Fgetxattr(fd, "system.posix_acl_access", nil)
+	return err == nil && size > 0
 }

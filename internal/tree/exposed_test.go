@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -135,5 +137,34 @@ func TestExposedInAUsersTree(t *testing.T) {
 	_, mine := image(t)
 	if got := (Tree{}).Exposed(filepath.Join(mine, "usr/sbin/file")); got != "" {
 		t.Errorf("root's own: got %q", got)
+	}
+}
+
+// An access control list can let another user write where the group is root's.
+func TestExposedByACL(t *testing.T) {
+	if os.Geteuid() != 0 {
+		host.Cannot(t, "set an access control list: not root")
+	}
+	// As it is stored, see linux/posix_acl_xattr.h: a version, and for each entry a tag, permissions and an ID.
+	const nobody = "\xff\xff\xff\xff"
+	list := "\x02\x00\x00\x00" +
+		"\x01\x00\x07\x00" + nobody + // the owner: rwx
+		"\x02\x00\x07\x00" + "\xfe\xff\x00\x00" + // user 65534: rwx
+		"\x04\x00\x05\x00" + nobody + // the group: r-x
+		"\x10\x00\x07\x00" + nobody + // at most rwx
+		"\x20\x00\x05\x00" + nobody // others: r-x
+	tree, dir := image(t)
+	owned(t, filepath.Join(dir, "usr/sbin"), 0, 0, 0o775)
+	if got := tree.Exposed("/usr/sbin/file"); got != "" {
+		t.Errorf("without: got %q", got)
+	}
+	if err := unix.Setxattr(filepath.Join(dir, "usr/sbin"), "system.posix_acl_access", []byte(list), 0); err != nil {
+		host.Cannot(t, "set an access control list: %v", err)
+	}
+	if got := tree.Exposed("/usr/sbin/file"); got != "/usr/sbin" {
+		t.Errorf("with: got %q", got)
+	}
+	if got := (Tree{}).Exposed(filepath.Join(dir, "usr/sbin")); got != filepath.Join(dir, "usr/sbin") {
+		t.Errorf("in the process' own tree: got %q", got)
 	}
 }

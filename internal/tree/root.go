@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -20,8 +21,8 @@ var ErrLed = errors.New("another user could make that symlink lead elsewhere; na
 // Open opens the tree below a directory. A path in it resolves as chroot(2) would have it, and never leads outside:
 // os.Root sees to that. It needs no capability.
 //
-// The directory may be another user's, or in another user's. Then no symlink on the way to it is followed: that user
-// could make it lead to the root of the system.
+// The directory may be another user's, or in another user's. Then no symlink of that user is followed on the way to it:
+// it could lead to the root of the system.
 func Open(dir string) (Tree, error) {
 	exposed := Tree{}.Exposed(dir)
 	root, err := os.OpenRoot(dir)
@@ -30,7 +31,7 @@ func Open(dir string) (Tree, error) {
 	}
 	t := Tree{root: root}
 	if exposed != "" {
-		err = t.without(dir)
+		err = t.reachedBy(dir)
 	}
 	if err != nil {
 		root.Close()
@@ -39,76 +40,117 @@ func Open(dir string) (Tree, error) {
 	return t, nil
 }
 
-// without checks that the root of a tree is what a path leads to if no symlink is followed.
-func (t Tree) without(path string) error {
+// reachedBy checks that a path leads to the root of a tree, whoever changes what others can change.
+func (t Tree) reachedBy(path string) error {
 	top, err := t.Stat("/")
 	if err != nil {
 		return pathError("stat", path, err)
 	}
-	st, at, err := nofollow(path)
-	switch {
-	case err == nil && IDOf(st) == IDOf(top):
-		return nil
-	case err == nil, errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
+	st, at, err := unled(path)
+	if err == nil && IDOf(st) != IDOf(top) {
 		err = ErrLed
 	}
-	return fmt.Errorf("%q: %w", at, err)
+	if err != nil {
+		return fmt.Errorf("%q: %w", at, err)
+	}
+	return nil
 }
 
-// nofollow returns what stat(2) says of a path if it has no symlinks, or the part of the path that cannot be opened.
-func nofollow(path string) (st unix.Stat_t, at string, err error) {
-	const flags = unix.O_PATH | unix.O_NOFOLLOW | unix.O_DIRECTORY | unix.O_CLOEXEC
-	at = "."
+// Unled fails if a path of the process' own tree passes a symlink that others than root and the caller can change.
+func Unled(path string) error {
+	if (Tree{}).Exposed(path) == "" {
+		return nil
+	}
+	_, at, err := unled(path)
+	if err != nil {
+		return fmt.Errorf("%q: %w", at, err)
+	}
+	return nil
+}
+
+// unled returns what stat(2) says of a path, or where the path ends. It follows no symlink that others than root and the
+// caller could have put there. It opens one element after the other, so nobody can put anything in between.
+func unled(path string) (st unix.Stat_t, at string, err error) {
+	by, err := Tree{}.trusted()
+	if err != nil {
+		return st, path, err
+	}
+	w := walker{by: by, fd: unix.AT_FDCWD, at: "."}
+	defer w.close()
 	if strings.HasPrefix(path, "/") {
-		at = "/"
+		w.at = "/"
 	}
-	dir, err := unix.Open(at, flags, 0)
-	for _, name := range elements(path) {
-		if err != nil {
-			return st, at, err
+	err = w.step(w.at)
+	todo := elements(path)
+	for links := 0; err == nil && len(todo) > 0; {
+		name := todo[0]
+		todo = todo[1:]
+		target, isLink := w.link(name)
+		if !isLink {
+			w.at = programs.Join(w.at, name)
+			err = w.step(name)
+			continue
 		}
-		above := dir
-		at = programs.Join(at, name)
-		dir, err = unix.Openat(above, name, flags, 0)
-		unix.Close(above)
+		links++
+		switch {
+		case w.others:
+			return w.st, programs.Join(w.at, name), ErrLed
+		case links > maxLinks:
+			err = unix.ELOOP
+		case strings.HasPrefix(target, "/"):
+			w.at = "/"
+			err = w.step("/")
+		}
+		todo = append(elements(target), todo...)
 	}
+	return w.st, w.at, err
+}
+
+// walker is somewhere on a path, by a descriptor.
+type walker struct {
+	by     trusted
+	fd     int
+	at     string
+	st     unix.Stat_t
+	others bool // could have put there what comes next
+	shared bool // others could have put a symlink there, but no directory of somebody else
+}
+
+// step goes to an entry of the directory, which is no symlink.
+func (w *walker) step(name string) error {
+	const flags = unix.O_PATH | unix.O_NOFOLLOW | unix.O_DIRECTORY | unix.O_CLOEXEC
+	next, err := unix.Openat(w.fd, name, flags, 0)
 	if err != nil {
-		return st, at, err
+		return err
 	}
-	defer unix.Close(dir)
-	return st, at, unix.Fstat(dir, &st)
+	w.close()
+	w.fd = next
+	err = unix.Fstat(next, &w.st)
+	open := w.by.writable(w.st)
+	sticky := w.st.Mode&unix.S_ISVTX != 0
+	w.shared = open && sticky
+	if err != nil || !slices.Contains(w.by.users, w.st.Uid) || open && !sticky {
+		w.others = true
+	}
+	return err
 }
 
-// A pin is a directory that was opened once.
-type pin struct {
-	dir   string // its path, without a slash at the end
-	fd    int
-	other *pin
+// link returns what a symlink in the directory contains. One that belongs to somebody else counts as put there.
+func (w *walker) link(name string) (target string, isLink bool) {
+	var st unix.Stat_t
+	err := unix.Fstatat(w.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil || !IsLink(st) {
+		return "", false // what is wrong shows when it is opened
+	}
+	if w.shared || !slices.Contains(w.by.users, st.Uid) {
+		w.others = true
+	}
+	target, err = readlinkat(w.fd, name)
+	return target, err == nil
 }
 
-// Pin returns a tree in which a path with this directory stays in the directory that it leads to now: whoever renames
-// that, or exchanges something on the way to it, changes nothing for this tree. So what was found out about an entry
-// is found out about the one that is then replaced. It holds until unpin is called.
-func (t Tree) Pin(dir string) (pinned Tree, unpin func(), err error) {
-	fd, err := t.open(dir, true, unix.O_DIRECTORY)
-	if err != nil {
-		return t, nil, err
+func (w *walker) close() {
+	if w.fd >= 0 {
+		unix.Close(w.fd)
 	}
-	t.pinned = &pin{dir: strings.TrimSuffix(dir, "/"), fd: fd, other: t.pinned}
-	return t, func() { unix.Close(fd) }, nil
-}
-
-// pinnedAt returns the pinned directory that a path is in, or is, and the name of the path there. It returns nil if
-// there is none.
-func (t Tree) pinnedAt(path string) (dir *pin, name string) {
-	for p := t.pinned; p != nil; p = p.other {
-		if path == p.dir || path == p.dir+"/" {
-			return p, "."
-		}
-		name, inside := strings.CutPrefix(path, p.dir+"/")
-		if inside && name != "" && name != "." && name != ".." && !strings.Contains(name, "/") {
-			return p, name
-		}
-	}
-	return nil, ""
 }

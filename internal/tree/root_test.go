@@ -148,15 +148,24 @@ func TestOpenLed(t *testing.T) {
 	}
 	owned(t, home, stranger, stranger, 0)
 	for _, path := range all {
-		var want error
-		if path != "/home/tree" {
-			want = ErrLed
+		want := ErrLed
+		if path == "/home/tree" || path == "/to/sub" { // which passes a link of root, in root's directory
+			want = nil
 		}
 		if err := open(dir + path); !errors.Is(err, want) {
 			t.Errorf("a user's: %s: got %v, want %v", path, err, want)
 		}
+		if err := Unled(dir + path); !errors.Is(err, want) {
+			t.Errorf("a user's: %s: Unled: got %v, want %v", path, err, want)
+		}
 	}
 	if err := open(home + "/gone"); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("got %v", err)
+	}
+	if err := Unled(dir + "/loop"); !errors.Is(err, unix.ELOOP) {
+		t.Errorf("a loop: got %v", err)
+	}
+	if err := Unled(home + "/gone/link"); !errors.Is(err, unix.ENOENT) {
 		t.Errorf("got %v", err)
 	}
 	t.Chdir(home)
