@@ -1,3 +1,6 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
 module github.com/iptables-wrappers/iptables-wrappers
 
 go 1.25.0

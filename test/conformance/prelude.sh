@@ -1,3 +1,6 @@
+# Copyright The iptables-wrappers Authors
+# SPDX-License-Identifier: Apache-2.0
+
 # The functions that situations are written with. What a situation prints is its result.
 PLAIN=$PATH PATH=$TOOLS:$PATH
 

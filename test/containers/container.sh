@@ -1,3 +1,6 @@
+# Copyright The iptables-wrappers Authors
+# SPDX-License-Identifier: Apache-2.0
+
 # A host, which is the network namespace that this shell is in, and a container on it. The script is read into a shell of its
 # own: unshare --net sh. Each function takes one text of commands.
 D=$(mktemp -d)

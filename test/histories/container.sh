@@ -1,3 +1,6 @@
+# Copyright The iptables-wrappers Authors
+# SPDX-License-Identifier: Apache-2.0
+
 # A life of a container: what is on standard input is run in it, and gives the status. $H is a directory for what outlives it:
 # the root unless NEW is root or all, and /dev/shm unless it is all. Process 1 is root's or, with INIT=65534, that user's.
 case $NEW in

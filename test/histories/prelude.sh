@@ -1,3 +1,6 @@
+# Copyright The iptables-wrappers Authors
+# SPDX-License-Identifier: Apache-2.0
+
 # What a history is written in. Its container has read this first.
 PATH=/usr/sbin:/usr/bin:/bin
 user() { setpriv --reuid=65534 --regid="$GROUP" --clear-groups --inh-caps=+net_admin,+net_raw --ambient-caps=+net_admin,+net_raw "$@"; }

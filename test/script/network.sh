@@ -1,3 +1,6 @@
+# Copyright The iptables-wrappers Authors
+# SPDX-License-Identifier: Apache-2.0
+
 # Three network namespaces: client - this one - server.
 set -e
 mkdir -p /run/netns

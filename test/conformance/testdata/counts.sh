@@ -1,4 +1,7 @@
 #!/bin/sh
+# Copyright The iptables-wrappers Authors
+# SPDX-License-Identifier: Apache-2.0
+
 # A wrapper with the usual faults, for the suite to find: it counts the lines of iptables-save, decides at once and for good,
 # replaces the links one by one, and runs iptables as a child.
 nft=$( (iptables-nft-save; ip6tables-nft-save) 2>/dev/null | grep -c '^-')
