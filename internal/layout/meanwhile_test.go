@@ -70,6 +70,15 @@ func TestMemoryChangesMeanwhile(t *testing.T) {
 			remembered: detect.Legacy,
 		},
 		{
+			doc:        "a guess by kubelet's chains before the move: the switch is the truth",
+			op:         "rename",
+			suffix:     Switch,
+			memory:     "nft kubelet-hint guess " + life,
+			runs:       detect.Legacy,
+			switched:   detect.Legacy,
+			remembered: detect.Legacy,
+		},
+		{
 			doc:        "kubelet's word for the same backend before the move",
 			op:         "rename",
 			suffix:     Switch,
@@ -103,7 +112,7 @@ func TestMemoryChangesMeanwhile(t *testing.T) {
 				t.Errorf("the names point to %s, the memory says %q, left behind: %v", h.all(), h.memory(), h.litter())
 			}
 			remembered := h.n.Memory().Remembered()
-			if strings.Contains(test.memory, "kubelet") && !remembered.Reason.Kubelet() {
+			if strings.Contains(test.memory, "kubelet-hint certain") && !remembered.Reason.Kubelet() {
 				t.Errorf("the memory has lost kubelet's reason: %+v", remembered)
 			}
 			again := h.call(h.n, kubelet(test.remembered))
@@ -252,51 +261,5 @@ func TestLockRefused(t *testing.T) {
 	_, err = n.Reset("/usr/sbin")
 	if !errors.Is(err, unix.EACCES) || h.memory() != detect.NFT {
 		t.Errorf("reset: got %v, the memory says %q", err, h.memory())
-	}
-}
-
-// Kubelet's word for the backend that is remembered already is remembered in its place.
-func TestBetterReason(t *testing.T) {
-	h := newHost(t)
-	defer h.remove()
-	installed(h)
-	h.remember(detect.NFT, "rule-count certain "+life+" nft has 15 rules")
-	stored := h.call(h.n, kubelet(detect.NFT))
-	remembered := h.n.Memory().Remembered()
-	if stored.Unmoved != nil || remembered.Reason != detect.KubeletHint || !remembered.Conclusive {
-		t.Errorf("got %+v, remembered: %+v", stored, remembered)
-	}
-}
-
-// What another call moved is remembered as what it is, and not as kubelet's word.
-func TestFollowedReason(t *testing.T) {
-	h := newHost(t)
-	defer h.remove()
-	installed(h)
-	n := at(h.n, "lock", "", func() error {
-		h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
-		return nil
-	})
-	stored := h.call(n, kubelet(detect.NFT))
-	remembered := h.n.Memory().Remembered()
-	if stored.Mode != detect.Legacy || remembered.Mode != detect.Legacy || remembered.Reason.Kubelet() {
-		t.Errorf("got %+v, remembered: %+v", stored, remembered)
-	}
-}
-
-// Reset forgets what is in each of the places.
-func TestResetTwoMemories(t *testing.T) {
-	h := newHost(t)
-	defer h.remove()
-	installed(h)
-	h.remember(detect.NFT, "default guess "+life)
-	second := strings.Replace(memoryPath(h.n.Self.UID), "/dev/", "/dev/shm/", 1)
-	if h.n.Self.UID != 0 {
-		second = strings.Replace(memoryPath(h.n.Self.UID), "/dev/shm/", "/run/", 1)
-	}
-	h.link("legacy default guess "+life, second)
-	_, err := h.n.Reset("/usr/sbin")
-	if err != nil || h.memory() != "" || h.n.Tree.IsLink(second) {
-		t.Errorf("got %v, the memory says %q, the second one is there: %v", err, h.memory(), h.n.Tree.IsLink(second))
 	}
 }

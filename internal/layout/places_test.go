@@ -65,9 +65,17 @@ func TestOtherDirectories(t *testing.T) {
 			for _, name := range programs.Names()[1:] {
 				h.link("/usr/sbin/"+name, "/opt/sbin/"+name)
 			}
+			h.link("/etc/alternatives/iptables-save", "/opt/sbin/iptables-save")
+			if !h.n.Tree.IsLink("/etc/alternatives/iptables-save") {
+				h.link(wrapperFile, "/etc/alternatives/iptables-save")
+			}
 			before := h.links("/usr/sbin") + h.links("/etc/alternatives")
 			h.n.Self.Called = "/opt/sbin/iptables"
 			change(h)
+			target, _ := h.n.Tree.Readlink("/opt/sbin/ip6tables")
+			if doc == "a call" && target != "/usr/sbin/ip6tables" {
+				t.Errorf("%s: a name that is /usr/sbin's points to %s now", system.name, target)
+			}
 			after := h.links("/usr/sbin") + h.links("/etc/alternatives")
 			if after != before {
 				t.Errorf("%s, %s: before\n%s\nafter\n%s", system.name, doc, before, after)

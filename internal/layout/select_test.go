@@ -17,6 +17,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // operation is something that changes links, and where the names lead once it has come to its end.
@@ -238,5 +239,34 @@ func TestTwoDirectories(t *testing.T) {
 	n.Self.Called = "/usr/local/sbin/iptables"
 	if stored := n.Store(conclusive(detect.Legacy), &fresh); stored.Mode != detect.NFT {
 		t.Errorf("got %+v", stored)
+	}
+}
+
+// What does not run the backend through the memory needs the switch: without the lock, nothing is changed.
+func TestSelectNeedsTheSwitch(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.link("xtables-nft-multi", "/usr/sbin/"+Switch)
+	unlock, err := h.n.Tree.TryLock("/usr/sbin")
+	h.check(err)
+	defer unlock()
+	n := h.n
+	n.Tree.Step = func(string, string) error { return nil } // it does not wait long
+	_, err = n.Select("/usr/sbin", chosenBy(detect.Legacy), false)
+	if !errors.Is(err, tree.ErrBusy) || h.all() != "nft" || h.memory() != "" {
+		t.Errorf("got %v, the names point to %s, the memory says %q", err, h.all(), h.memory())
+	}
+}
+
+// Where the last step fails, the memory alone makes the names run the backend.
+func TestSelectByMemory(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	n := at(h.n, "rename", Switch, func() error { return unix.ENOSPC })
+	selected, err := n.Select("/usr/sbin", chosenBy(detect.NFT), false)
+	if err != nil || !errors.Is(selected.Unwritable, unix.ENOSPC) || h.all() != "wrapper" || h.memory() != detect.NFT {
+		t.Errorf("got %+v, %v, the names point to %s, the memory says %q", selected, err, h.all(), h.memory())
 	}
 }

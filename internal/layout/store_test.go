@@ -42,6 +42,12 @@ func guess(m detect.Mode) Decision {
 	return a
 }
 
+// afterError is a decision that was made although nft could not be asked.
+func afterError(d Decision, err error) Decision {
+	d.Evidence = []detect.Evidence{{Hint: detect.No, Err: err}}
+	return d
+}
+
 // A conclusive answer repoints the six names at once, in every layout that points to the wrapper, and leaves
 // nothing behind.
 func TestStore(t *testing.T) {
@@ -83,6 +89,13 @@ func TestNotStored(t *testing.T) {
 		runs   detect.Mode // "" for the answer's
 	}{
 		{"a guess of a reading call", reading(detect.NFT), nil, "", errGuess, ""},
+		{"a count of a reading call", answer(detect.NFT, detect.RuleCount, true), nil, "", errReads, ""},
+		{"the variable", answer(detect.NFT, detect.Override, false), nil, "", errOneCall, ""},
+		{
+			doc:    "a guess after a passing error",
+			answer: afterError(guess(detect.NFT), unix.ENFILE),
+			why:    unix.ENFILE,
+		},
 		{"a guess of a call that adds something", guess(detect.NFT), nil, detect.NFT, errGuess, ""},
 		{
 			doc:    "another network namespace",

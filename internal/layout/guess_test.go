@@ -1,0 +1,101 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+)
+
+// A guess after which nothing was written makes room for what is found now, or for what another call has guessed since.
+func TestVoid(t *testing.T) {
+	count := conclusive(detect.NFT)
+	count.Void = true
+	count.Program = nftProgram
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.remember(detect.Legacy, "default guess "+life)
+	m := h.n.Memory()
+	stored := h.n.Store(count, &m)
+	if stored.Unmoved != nil || stored.Mode != detect.NFT || h.all() != "nft" || h.memory() != detect.NFT {
+		t.Errorf("got %+v, the names point to %s, the memory says %q", stored, h.all(), h.memory())
+	}
+	stored.execve()
+
+	again := guess(detect.NFT)
+	again.Void = true
+	installed(h)
+	h.remember(detect.Legacy, "default guess "+life)
+	m = h.n.Memory()
+	n := at(h.n, "symlink", life, func() error {
+		h.remember(detect.Legacy, "default guess "+life)
+		return nil
+	})
+	m = n.Memory()
+	stored = n.Store(again, &m)
+	if stored.Mode != detect.Legacy || h.memory() != detect.Legacy {
+		t.Errorf("another call was faster: got %+v, the memory says %q", stored, h.memory())
+	}
+}
+
+// A memory that cannot be replaced does not keep a call from running what kubelet's chains say.
+func TestMemoryCannotBeReplaced(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.remember(detect.NFT, "default guess "+life)
+	n := h.n
+	n.Tree.Step = func(op, path string) error {
+		if strings.HasPrefix(path, "/dev/") && op != "read" {
+			return unix.EROFS
+		}
+		return nil
+	}
+	stored := h.call(n, kubelet(detect.Legacy))
+	if stored.Mode != detect.Legacy || !errors.Is(stored.Unmoved, errRemembered) || h.all() != "wrapper" {
+		t.Errorf("got %+v, the names point to %s", stored, h.all())
+	}
+}
+
+// A guess in what may be this container leaves a link, which binds nobody. Elsewhere there is none.
+func TestUnbound(t *testing.T) {
+	for _, test := range []struct {
+		netns, root detect.Answer
+		link        bool
+	}{
+		{detect.Unknown, detect.Yes, true},
+		{detect.Yes, detect.Unknown, true},
+		{detect.No, detect.Yes, false},
+		{detect.Unknown, detect.No, false},
+	} {
+		h := newHost(t)
+		installed(h)
+		h.n.Container.OwnNetns = test.netns
+		h.n.Container.OwnRoot = test.root
+		stored := h.call(h.n, guess(detect.NFT))
+		link := h.n.Tree.IsLink(memoryPath(h.n.Self.UID))
+		if !errors.Is(stored.Unmoved, errForeign) || link != test.link || h.memory() != "" {
+			t.Errorf("%+v: got %+v, a link: %v, the memory says %q", test, stored, link, h.memory())
+		}
+		h.remove()
+	}
+}
+
+// A switch that no name uses says nothing of the backend that runs, wherever a rollback has left it.
+func TestUnusedSwitch(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	linked(h)
+	h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
+	stored := h.call(h.n, kubelet(detect.NFT))
+	if stored.Unmoved != nil || stored.Mode != detect.NFT || h.all() != "nft" {
+		t.Errorf("got %+v, the names point to %s", stored, h.all())
+	}
+}
