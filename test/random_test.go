@@ -6,7 +6,6 @@ package test
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -55,60 +54,87 @@ func TestRandomTrees(t *testing.T) {
 
 const programs = "/run/programs/"
 
+// calls are what is called in a tree.
+var calls = [][]string{
+	{"/usr/sbin/iptables", "--version"},
+	{"/usr/sbin/ip6tables-save", "--version"},
+	{programs + "iptables-wrapper", "reset", "--dir", "/usr/sbin"},
+	{programs + "iptables-wrapper", "select", "--dir", "/usr/sbin"},
+	{programs + "iptables-wrapper", "select", "--dir", "/usr/sbin", "--mode", "legacy"},
+	{programs + "iptables-wrapper", "install", "--dir", "/usr/sbin", "--skip-checks", "--alternatives", "never"},
+}
+
 // growAndCall makes a tree, calls something, and checks the result. It returns what was called and how it ended.
 func growAndCall(t *testing.T, r *rand.Rand) string {
 	grown := grow(t, r)
-	before := look(t)
-	call := [][]string{
-		{"/usr/sbin/iptables", "--version"}, {"/usr/sbin/ip6tables-save", "--version"},
-		{programs + "iptables-wrapper", "reset", "--dir", "/usr/sbin"},
-		{programs + "iptables-wrapper", "select", "--dir", "/usr/sbin"},
-		{programs + "iptables-wrapper", "select", "--dir", "/usr/sbin", "--mode", "legacy"},
-		{programs + "iptables-wrapper", "install", "--dir", "/usr/sbin", "--skip-checks", "--alternatives", "never"},
-	}[r.IntN(6)]
-	cmd := exec.Command(call[0], call[1:]...)
+	c := called{before: look(t)}
+	args := pick(r, calls...)
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	output, err := cmd.CombinedOutput()
+	c.after = look(t)
+	c.command = strings.HasPrefix(args[0], programs)
+	c.failed = err != nil
+	c.complain = func(format string, values ...any) {
+		t.Errorf("%s\n%v: %v: %s\nbefore: %v\nafter: %v\n%s", strings.Join(grown, "\n"), args, err, output, c.before,
+			c.after, fmt.Sprintf(format, values...))
+	}
+	c.check()
 	var exit *exec.ExitError
-	started := err == nil || errors.As(err, &exit)
-	after := look(t)
-	isCommand := strings.HasPrefix(call[0], programs)
-	complain := func(format string, args ...any) {
-		t.Errorf("%s\n%v: %v: %s\nbefore: %v\nafter: %v\n%s", strings.Join(grown, "\n"), call, err, output, before,
-			after, fmt.Sprintf(format, args...))
-	}
-	for path, entry := range before {
-		now, there := after[path]
-		switch {
-		case entry.end != "" && now.end == "" && there:
-			complain("%s pointed to %s, and is broken", path, entry.end)
-		case there && now.content == entry.content:
-		case entry.link && strings.HasPrefix(filepath.Base(path), ".") && !there:
-			// a temporary link that a killed process could have left is removed
-		case isCommand && err != nil:
-			complain("it failed, and changed %s", path)
-		case !slices.Contains(names, filepath.Base(path)) &&
-			!slices.Contains([]string{"iptables-wrapper", "iptables-current"}, filepath.Base(path)):
-			complain("%s is not its to change", path)
-		case entry.foreign && !(filepath.Base(path) == "iptables-current" && unused(before)):
-			complain("%s points to %s, and was changed", path, entry.end)
-		case !there:
-			complain("%s is gone", path)
-		case !isCommand && !entry.wrapper && filepath.Base(path) != "iptables-current":
-			complain("%s did not point to the wrapper", path)
-		}
-	}
-	for path := range after {
-		_, there := before[path]
-		if !there && (isCommand && err != nil || strings.HasPrefix(filepath.Base(path), ".")) {
-			complain("%s is new", path)
-		}
-	}
-	if !started {
+	if err != nil && !errors.As(err, &exit) {
 		return "nothing"
 	}
-	return fmt.Sprint(filepath.Base(call[0]), " ", call[1], " ", cmd.ProcessState.ExitCode())
+	return fmt.Sprint(filepath.Base(args[0]), " ", args[1], " ", cmd.ProcessState.ExitCode())
 }
+
+// called is a tree before and after something was called.
+type called struct {
+	before, after map[string]entry
+	command       bool // by the wrapper's own name, not iptables
+	failed        bool
+	complain      func(format string, values ...any)
+}
+
+func (c called) check() {
+	for path, was := range c.before {
+		now, there := c.after[path]
+		if !there || now.content != was.content {
+			c.checkChanged(path, was, there)
+		}
+		if there && was.end != "" && now.end == "" {
+			c.complain("%s pointed to %s, and is broken", path, was.end)
+		}
+	}
+	for path := range c.after {
+		_, existed := c.before[path]
+		if !existed && (c.command && c.failed || isTemporary(path)) {
+			c.complain("%s is new", path)
+		}
+	}
+}
+
+// checkChanged checks that a path may be another thing now, or gone.
+func (c called) checkChanged(path string, was entry, there bool) {
+	base := filepath.Base(path)
+	isSwitch := base == "iptables-current"
+	ours := isSwitch || base == "iptables-wrapper" || slices.Contains(names, base)
+	switch {
+	case was.link && isTemporary(path) && !there:
+		// A killed process could have left it.
+	case c.command && c.failed:
+		c.complain("it failed, and changed %s", path)
+	case !ours:
+		c.complain("%s is not its to change", path)
+	case was.foreign && !(isSwitch && unused(c.before)):
+		c.complain("%s points to %s, and was changed", path, was.end)
+	case !there:
+		c.complain("%s is gone", path)
+	case !c.command && !was.wrapper && !isSwitch:
+		c.complain("%s did not point to the wrapper", path)
+	}
+}
+
+func isTemporary(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") }
 
 // unused reports whether none of the six names goes through the switch. A switch that no name uses is pointed at the
 // wrapper before one does.
@@ -160,67 +186,81 @@ func passes(path string, wanted func(string) bool) bool {
 	return false
 }
 
-// grow makes a tree and says what is in it.
+// grow makes a tree and says what is in it. Two of three are mostly usual, so that there are names to move.
 func grow(t *testing.T, r *rand.Rand) (grown []string) {
 	t.Helper()
 	host.Run(t, "find", "/usr/sbin", "/etc/alternatives", "-mindepth", "1", "-delete")
-	paths := []string{"/usr/sbin/iptables-wrapper", "/usr/sbin/xtables-nft-multi", "/usr/sbin/xtables-legacy-multi",
-		"/usr/sbin/iptables-current", "/usr/sbin/.iptables-current.new", "/usr/sbin/.iptables-save.new"}
+	mostlyUsual := r.IntN(3) > 0
+	for _, path := range treePaths() {
+		kind := usual(path)
+		if !mostlyUsual || r.IntN(8) == 0 {
+			kind = unusual(r, path)
+		}
+		host.Check(t, makeKind(t, kind, path))
+		grown = append(grown, path+": "+kind)
+	}
+	return grown
+}
+
+func treePaths() []string {
+	paths := []string{
+		"/usr/sbin/iptables-wrapper",
+		"/usr/sbin/xtables-nft-multi",
+		"/usr/sbin/xtables-legacy-multi",
+		"/usr/sbin/iptables-current",
+		"/usr/sbin/.iptables-current.new",
+		"/usr/sbin/.iptables-save.new",
+	}
 	for _, dir := range []string{"/usr/sbin/", "/etc/alternatives/"} {
 		for _, name := range names {
 			paths = append(paths, dir+name)
 		}
 	}
-	copied := func(path string) error { host.PutWrapper(t, path); return nil }
-	kinds := []func(path string) error{
-		func(path string) error {
-			if os.Link("/usr/sbin/iptables-wrapper", path) != nil {
-				return copied(path)
-			}
-			return nil
-		},
-		copied,
-		func(path string) error { return os.WriteFile(path, []byte("#!/bin/sh\nexit 7\n"), 0o755) },
-		func(path string) error { return os.Mkdir(path, 0o755) },
-		func(string) error { return nil }, // nothing
+	return paths
+}
+
+// usual is what stands where the wrapper was installed. A kind that begins with an arrow is a symlink.
+func usual(path string) string {
+	switch base := filepath.Base(path); {
+	case base == "iptables-wrapper":
+		return "copy"
+	case base == "iptables-current":
+		return "-> /usr/sbin/iptables-wrapper"
+	case strings.HasPrefix(base, "xtables-"):
+		return "-> " + programs + base
+	case isTemporary(path):
+		return "nothing"
+	default:
+		return "-> /usr/sbin/iptables-current"
 	}
-	const nothing = 4
-	targets := func(path string) []string {
-		base := filepath.Base(path) // which makes a loop
-		return []string{"/usr/sbin/iptables-wrapper", programs + "xtables-nft-multi", programs + "xtables-legacy-multi",
-			"/usr/sbin/iptables-current",
-			"iptables-wrapper", "/etc/alternatives/" + base, "/usr/sbin/" + names[r.IntN(len(names))],
-			"xtables-nft-multi",
-			base, "gone", "/run/root/foreign", "../../run/root/foreign", "/usr/sbin"}
+}
+
+func unusual(r *rand.Rand, path string) string {
+	if r.IntN(3) == 0 {
+		return pick(r, "hard link", "copy", "script", "directory", "nothing")
 	}
-	// Mostly what is usual, so that there are names to move: the wrapper, the two programs, the switch, and names that
-	// lead to it.
-	usual := r.IntN(3) > 0
-	for i, path := range paths {
-		kind, target := r.IntN(len(kinds)), ""
-		switch at := min(i, 6); {
-		case usual && r.IntN(8) > 0 && at == 0:
-			kind = 0
-		case usual && r.IntN(8) > 0 && (at == 4 || at == 5):
-			kind = nothing
-		case usual && r.IntN(8) > 0:
-			target = targets(path)[[]int{0, 1, 2, 0, 0, 0, 3}[at]]
-		case r.IntN(3) > 0:
-			all := targets(path)
-			target = all[r.IntN(len(all))]
-		}
-		var err error
-		if target != "" {
-			err = os.Symlink(target, path)
-		} else {
-			err = kinds[kind](path)
-		}
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			t.Fatal(err)
-		}
-		grown = append(grown, fmt.Sprintf("%s: %d %s", path, kind, target))
+	base := filepath.Base(path)
+	return "-> " + pick(r,
+		"/usr/sbin/iptables-wrapper", "/usr/sbin/iptables-current", "/usr/sbin/"+pick(r, names...), "/usr/sbin",
+		"/etc/alternatives/"+base, programs+"xtables-nft-multi", programs+"xtables-legacy-multi",
+		"iptables-wrapper", "xtables-nft-multi", "gone", "/run/root/foreign", "../../run/root/foreign",
+		base, // a loop
+	)
+}
+
+func makeKind(t *testing.T, kind, path string) error {
+	target, isLink := strings.CutPrefix(kind, "-> ")
+	switch {
+	case isLink:
+		return os.Symlink(target, path)
+	case kind == "copy", kind == "hard link" && os.Link("/usr/sbin/iptables-wrapper", path) != nil:
+		host.PutWrapper(t, path)
+	case kind == "script":
+		return os.WriteFile(path, []byte("#!/bin/sh\nexit 7\n"), 0o755)
+	case kind == "directory":
+		return os.Mkdir(path, 0o755)
 	}
-	return grown
+	return nil
 }
 
 // entry is what a path of a tree is and where it leads.
