@@ -88,7 +88,8 @@ func TestWorkflows(t *testing.T) {
 			t.Errorf("%s: it gives each job rights", file)
 		}
 		for _, job := range regexp.MustCompile(`(?m)^  [a-z-]+:$`).Split(text, -1)[1:] {
-			if regexp.MustCompile(`make (ci|nightly|test|release|vulncheck)\b`).MatchString(job) && strings.Contains(job, ": write") {
+			if regexp.MustCompile(`make (ci|nightly|test|release|vulncheck)\b`).MatchString(job) &&
+				strings.Contains(job, ": write") {
 				t.Errorf("%s: what tests or builds may write:\n%s", file, job)
 			}
 		}

@@ -18,7 +18,8 @@ import (
 // a page needs before is in comments that begin with "run:". With -update the output is written into the page instead.
 func TestDocs(t *testing.T) {
 	for _, page := range []string{
-		"../README.md", "../docs/adopting.md", "../docs/install.md", "../docs/troubleshooting.md", "../docs/how-it-works.md",
+		"../README.md", "../docs/adopting.md", "../docs/install.md", "../docs/troubleshooting.md",
+		"../docs/how-it-works.md",
 		"../docs/on-disk.md",
 	} {
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {

@@ -153,8 +153,8 @@ func dir(c *cli.Context, n layout.Names) (string, error) {
 	return n.Dir()
 }
 
-// ownDir is the directory of the commands to repoint. PATH never decides it: where it finds another iptables, the caller
-// has to.
+// ownDir is the directory of the commands to repoint. PATH never decides it: where it finds another iptables, the
+// caller has to.
 func (s *session) ownDir(c *cli.Context) (string, error) {
 	own, err := dir(c, s.names)
 	if err != nil || c.IsSet("dir") {

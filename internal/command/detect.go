@@ -28,7 +28,8 @@ func (s *session) detectCommand() *cli.Command {
 		Usage: "print the backend that the host uses: nft or legacy",
 		Description: "Asks the kernel about this network namespace, changes nothing and starts no\n" +
 			"process. A line on stderr says so if the answer is a guess, and if iptables\n" +
-			"in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o table\n\nFormats:\n\n" +
+			"in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o " +
+			"table\n\nFormats:\n\n" +
 			listed(formats),
 		Flags: append([]cli.Flag{
 			outputFlag(formats),

@@ -28,7 +28,8 @@ type format struct {
 	about string
 	print func(*session, answer)
 
-	// withoutDryRun is for what is asked again and again on every node, needed or not: a dry run makes the kernel load modules.
+	// withoutDryRun is for what is asked again and again on every node, needed or not: a dry run makes the kernel load
+	// modules.
 	withoutDryRun bool
 }
 

@@ -1,9 +1,9 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pack prints a directory as a tar archive: pack [-gzip] [-prefix NAME] SECONDS DIRECTORY. Every file in it has the time
-// SECONDS, since 1970, and belongs to root. Two versions of tar or gzip may write the same files as different bytes; two
-// runs of one version of Go do not, and go.mod says which version a release is made with.
+// Pack prints a directory as a tar archive: pack [-gzip] [-prefix NAME] SECONDS DIRECTORY. Every file in it has the
+// time SECONDS, since 1970, and belongs to root. Two versions of tar or gzip may write the same files as different
+// bytes; two runs of one version of Go do not, and go.mod says which version a release is made with.
 package main
 
 import (

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { host.Main(m) }
 
-// docs/evidence/detectors.md says what this project answers on each host, and calls it wrong where it is. The other detectors are
-// not in this repository, so nothing here compares their columns.
+// docs/evidence/detectors.md says what this project answers on each host, and calls it wrong where it is. The other
+// detectors are not in this repository, so nothing here compares their columns.
 func TestOursOnPage(t *testing.T) {
 	host.Needs(t, "iptables-nft", "iptables-legacy", "ipset", "nft", "unshare")
 	wrapper, err := host.Wrapper()

@@ -20,8 +20,8 @@ type adoption struct {
 	inTest                          bool // in "make test"
 }
 
-// adopted are the images of other projects on docs/adopting.md. One that has an entry point is started through it; with a
-// variable it runs the backend that this asks for, and without one the host's.
+// adopted are the images of other projects on docs/adopting.md. One that has an entry point is started through it; with
+// a variable it runs the backend that this asks for, and without one the host's.
 var adopted = []adoption{
 	{stage: "aws-vpc-cni", inTest: true},
 	{stage: "distroless-iptables"},
@@ -50,7 +50,8 @@ func TestAdopted(t *testing.T) {
 			if !a.inTest && !host.All() {
 				t.Skip("one image stands for the others; make test-all runs this")
 			}
-			args := []string{"--file", adopt + "Dockerfile", "--target", a.stage, "--build-arg", "DEBIAN=" + base(t, "debian:trixie"),
+			args := []string{"--file", adopt + "Dockerfile", "--target", a.stage,
+				"--build-arg", "DEBIAN=" + base(t, "debian:trixie"),
 				"--build-arg", "WRAPPER=" + base(t, "iptables-wrapper")}
 			if host.All() {
 				args = append(args, "--build-arg", "ALPINE="+base(t, "busybox:alpine"))
@@ -66,7 +67,8 @@ func TestAdopted(t *testing.T) {
 				if a.variable == "" {
 					options = options[:len(options)-2]
 				}
-				run := runArgs(t, i, "iptables-restore --noflush; iptables -S INPUT | /busybox grep -c 192.0.2.1; leads; version", options...)
+				script := "iptables-restore --noflush; iptables -S INPUT | /busybox grep -c 192.0.2.1; leads; version"
+				run := runArgs(t, i, script, options...)
 				if a.entry != "" {
 					run[slices.Index(run, "--entrypoint")+1] = a.entry
 					run = slices.Insert(run, slices.Index(run, i.ref)+1, "/busybox")
@@ -85,9 +87,11 @@ func TestAdoptedKind(t *testing.T) {
 		"--build-arg", "DEBIAN="+base(t, "debian:trixie"), "--build-arg", "WRAPPER="+base(t, "iptables-wrapper"))
 	for _, mode := range bothModes {
 		n := bareNode(t)
-		n.feed(t, "*nat\n:DOCKER_OUTPUT - [0:0]\n-A OUTPUT -d 127.0.0.11/32 -j DOCKER_OUTPUT\nCOMMIT\n", "iptables-"+mode+"-restore")
+		n.feed(t, "*nat\n:DOCKER_OUTPUT - [0:0]\n-A OUTPUT -d 127.0.0.11/32 -j DOCKER_OUTPUT\nCOMMIT\n",
+			"iptables-"+mode+"-restore")
 		args := append(append([]string{"run", "--rm"}, rights(n)...), host.Ulimits...)
-		if got := podman(t, append(args, ref, "readlink", "-f", "/usr/sbin/iptables")...); got != "/usr/sbin/xtables-"+mode+"-multi" {
+		got := podman(t, append(args, ref, "readlink", "-f", "/usr/sbin/iptables")...)
+		if got != "/usr/sbin/xtables-"+mode+"-multi" {
 			t.Errorf("%s: got %s", mode, got)
 		}
 	}
@@ -133,7 +137,9 @@ func TestAdoptingPage(t *testing.T) {
 func TestReadme(t *testing.T) {
 	wantAll(t)
 	readme := host.Read(t, top+"/README.md")
-	found := regexp.MustCompile("(?s)```dockerfile\n(.*?)```.*?\n    docker run --rm --network host (.*?) my-image (.*?)\n").FindStringSubmatch(string(readme))
+	example := regexp.MustCompile("(?s)```dockerfile\n(.*?)```.*?\n" +
+		"    docker run --rm --network host (.*?) my-image (.*?)\n")
+	found := example.FindStringSubmatch(string(readme))
 	if found == nil {
 		t.Fatal("the README has no Dockerfile with a call below it")
 	}
@@ -141,7 +147,9 @@ func TestReadme(t *testing.T) {
 	text = strings.ReplaceAll(text, "--from=iptables-wrapper ", "--from="+base(t, "iptables-wrapper")+" ")
 	ref := build(t, "readme", dockerfile(t, strings.Split(strings.TrimSpace(text), "\n")...))
 	for _, mode := range bothModes {
-		args := slices.Concat([]string{"run", "--rm", newNode(t, mode).network()}, host.Ulimits, strings.Fields(found[2]), []string{ref}, strings.Fields(found[3]))
+		options := append(slices.Clone(host.Ulimits), strings.Fields(found[2])...)
+		arguments := strings.Fields(found[3])
+		args := slices.Concat([]string{"run", "--rm", newNode(t, mode).network()}, options, []string{ref}, arguments)
 		if got := podman(t, args...); !strings.HasSuffix(got, version(mode)) {
 			t.Errorf("%s: got %s", mode, got)
 		}

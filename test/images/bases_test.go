@@ -75,14 +75,15 @@ func makeBase(tb testing.TB, name string) string {
 	case "busybox":
 		rootfs := build(tb, "base-rootfs", top+"/images/distroless", "--target", "rootfs",
 			"--build-arg", "BASE="+base(tb, "debian:trixie"), "--build-arg", "WRAPPER="+base(tb, "iptables-wrapper"))
-		return build(tb, "base-"+variant, "bases/busybox", "--build-arg", "ROOTFS="+rootfs, "--build-arg", "LAYOUT="+variant)
+		return build(tb, "base-"+variant, "bases/busybox",
+			"--build-arg", "ROOTFS="+rootfs, "--build-arg", "LAYOUT="+variant)
 	}
 	tb.Fatalf("no base image %q", name)
 	return ""
 }
 
-// wrapperContext returns a directory for an image of the wrapper that needs no compiler in a container: the wrapper, its
-// licence and a Dockerfile.
+// wrapperContext returns a directory for an image of the wrapper that needs no compiler in a container: the wrapper,
+// its licence and a Dockerfile.
 func wrapperContext(tb testing.TB) (dir string) {
 	tb.Helper()
 	dir = dockerfile(tb, "FROM scratch", "COPY iptables-wrapper LICENSE /", `ENTRYPOINT ["/iptables-wrapper"]`)
@@ -110,6 +111,7 @@ func goArgs(tb testing.TB) []string {
 	env := strings.Fields(host.Run(tb, "go", "env", "GOROOT", "GOMODCACHE", "GOCACHE"))
 	return []string{
 		"--build-arg", "GO_IMAGE=" + base(tb, "golang"), "--timestamp", "0",
-		"--volume=" + env[0] + ":/usr/local/go:ro", "--volume=" + env[1] + ":/root/go/pkg/mod", "--volume=" + env[2] + ":/root/.cache/go-build",
+		"--volume=" + env[0] + ":/usr/local/go:ro", "--volume=" + env[1] + ":/root/go/pkg/mod",
+		"--volume=" + env[2] + ":/root/.cache/go-build",
 	}
 }

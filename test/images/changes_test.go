@@ -59,8 +59,8 @@ func (n node) change(t *testing.T, mode string) {
 	n.feed(t, "", "ip6tables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 }
 
-// In examples/select.yaml a restart cures nothing, because the init container does not run again: doctor --check fails after a
-// change of the host, and doctor --stale does not.
+// In examples/select.yaml a restart cures nothing, because the init container does not run again: doctor --check fails
+// after a change of the host, and doctor --stale does not.
 func TestProbeAndVolume(t *testing.T) {
 	wantAll(t)
 	n := newNode(t, "legacy")
@@ -70,7 +70,8 @@ func TestProbeAndVolume(t *testing.T) {
 	}
 	n.change(t, "nft")
 	c := p.spec.Containers[0]
-	c.Args = []string{"iptables-wrapper doctor --check >/dev/null 2>&1 || echo $?; iptables-wrapper doctor --stale >/dev/null && echo fresh"}
+	c.Args = []string{"iptables-wrapper doctor --check >/dev/null 2>&1 || echo $?; " +
+		"iptables-wrapper doctor --stale >/dev/null && echo fresh"}
 	if got := p.run(t, c); got != (result{"1\nfresh\n", "", 0}) {
 		t.Errorf("got %+v", got)
 	}
@@ -81,7 +82,8 @@ func hostChanges(t *testing.T, i built, mode string) string {
 	n := newNode(t, mode)
 	script := "version"
 	if !i.nonroot {
-		script = "version; iptables-wrapper reset >/dev/null; version; iptables-wrapper reset >/dev/null; iptables -S >/dev/null; leads"
+		script = "version; iptables-wrapper reset >/dev/null; version; iptables-wrapper reset >/dev/null; " +
+			"iptables -S >/dev/null; leads"
 	}
 	create := append([]string{"create"}, runArgs(t, i, script, rights(n)...)[2:]...)
 	id := podman(t, create...)
@@ -107,7 +109,8 @@ func hostChanges(t *testing.T, i built, mode string) string {
 	switch {
 	case i.nonroot && first == lines(mode) && second == lines(other(mode)):
 		return eachCall
-	case first == lines(mode, mode)+i.program(mode)+"\n" && second == lines(mode, other(mode))+i.program(other(mode))+"\n":
+	case first == lines(mode, mode)+i.program(mode)+"\n" &&
+		second == lines(mode, other(mode))+i.program(other(mode))+"\n":
 		return newOne
 	}
 	t.Errorf("first %q, then %q", first, second)
@@ -136,7 +139,8 @@ func doctor(t *testing.T, i built, mode string) string {
 	got := i.run(t, "", "iptables-wrapper doctor", rights(newNode(t, mode))...)
 	said := strings.Join(strings.Fields(got.stdout), " ") // its lines are broken for a terminal
 	if got.status != 0 || got.stderr != "" || !strings.Contains(said, "result: rules-in-both details:") ||
-		!strings.HasPrefix(said, "WARNING rules-in-both: the other backend has rules too: 20 in "+other(mode)+" ipv4 filter. ") {
+		!strings.HasPrefix(said, "WARNING rules-in-both: the other backend has rules too: 20 in "+other(mode)+
+			" ipv4 filter. ") {
 		t.Errorf("got %+v", got)
 		return ""
 	}

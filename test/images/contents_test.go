@@ -38,7 +38,8 @@ func TestOwnImage(t *testing.T) {
 	var image []struct{ Labels map[string]string }
 	host.Check(t, json.Unmarshal([]byte(podman(t, "image", "inspect", ref)), &image))
 	for label, want := range map[string]string{
-		"licenses": "Apache-2.0", "version": "v0.0.0-test", "revision": "abc", "title": ".", "description": ".", "source": ".", "documentation": ".",
+		"licenses": "Apache-2.0", "version": "v0.0.0-test", "revision": "abc", "title": ".", "description": ".",
+		"source": ".", "documentation": ".",
 	} {
 		if got := image[0].Labels["org.opencontainers.image."+label]; got == "" || want != "." && got != want {
 			t.Errorf("label %s: got %q, want %q", label, got, want)
@@ -61,7 +62,8 @@ func contents(t *testing.T, ref string) map[string][]byte {
 		if header.Typeflag != tar.TypeReg {
 			continue
 		}
-		if files[header.Name], err = io.ReadAll(r); err != nil {
+		files[header.Name], err = io.ReadAll(r)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,7 +72,8 @@ func contents(t *testing.T, ref string) map[string][]byte {
 func sortedKeys(files map[string][]byte) []string {
 	var names []string
 	for name := range files {
-		if !strings.HasPrefix(name, "etc/") && !strings.HasPrefix(name, "run/") && !strings.HasPrefix(name, "dev/") { // podman's
+		// podman's
+		if !strings.HasPrefix(name, "etc/") && !strings.HasPrefix(name, "run/") && !strings.HasPrefix(name, "dev/") {
 			names = append(names, name)
 		}
 	}
@@ -78,12 +81,13 @@ func sortedKeys(files map[string][]byte) []string {
 	return names
 }
 
-// Every base image is pinned by digest, in a line that Dependabot can read: it knows no build arguments. Dependabot looks
-// into every directory that has something to update.
+// Every base image is pinned by digest, in a line that Dependabot can read: it knows no build arguments. Dependabot
+// looks into every directory that has something to update.
 func TestPinned(t *testing.T) {
 	directories := func(pattern, file string) (all []string) {
 		t.Helper()
-		found := strings.Fields(host.Run(t, "git", "-C", top, "ls-files", "--cached", "--others", "--exclude-standard", "--", pattern))
+		found := strings.Fields(host.Run(t, "git", "-C", top, "ls-files", "--cached", "--others", "--exclude-standard",
+			"--", pattern))
 		for _, path := range found {
 			all = append(all, "/"+strings.TrimSuffix(strings.TrimSuffix(path, file), "/"))
 		}
@@ -131,13 +135,14 @@ func TestPinned(t *testing.T) {
 		}
 	}
 	toolchain := regexp.MustCompile(`(?m)^toolchain go(.*)$`).FindSubmatch(host.Read(t, top+"/go.mod"))
-	if toolchain == nil || !bytes.Contains(host.Read(t, top+"/Dockerfile"), append([]byte("/golang:"), toolchain[1]...)) {
+	if toolchain == nil || !bytes.Contains(host.Read(t, top+"/Dockerfile"),
+		append([]byte("/golang:"), toolchain[1]...)) {
 		t.Errorf("the Dockerfile does not build with go.mod's toolchain %s", toolchain)
 	}
 }
 
-// distrolessRules need extensions of both families, the names of protocols, services and hosts, and what other libraries
-// know.
+// distrolessRules need extensions of both families, the names of protocols, services and hosts, and what other
+// libraries know.
 const distrolessRules = `*filter
 -A INPUT -p tcp --dport http -j DROP
 -A INPUT -p udp -m multiport --dports 53,ntp -m comment --comment "a b" -j RETURN
@@ -192,14 +197,16 @@ func TestDistroless(t *testing.T) {
 			continue
 		}
 		packages++
-		if !strings.HasPrefix(string(status), "Package: "+path.Base(name)+"\n") || !strings.Contains(string(status), "\nVersion: ") {
+		if !strings.HasPrefix(string(status), "Package: "+path.Base(name)+"\n") ||
+			!strings.Contains(string(status), "\nVersion: ") {
 			t.Errorf("%s: %.60q", name, status)
 		}
 		if len(files["usr/share/doc/"+path.Base(name)+"/copyright"]) == 0 {
 			t.Errorf("%s has no licence", name)
 		}
 	}
-	for _, name := range []string{"iptables", "libc6", "libxtables12", "libnftnl11", "libmnl0", "libip4tc2", "libip6tc2", "netbase", "base-files"} {
+	for _, name := range []string{"iptables", "libc6", "libxtables12", "libnftnl11", "libmnl0", "libip4tc2",
+		"libip6tc2", "netbase", "base-files"} {
 		if files["var/lib/dpkg/status.d/"+name] == nil {
 			t.Errorf("package %s is not in the list", name)
 		}
@@ -210,7 +217,8 @@ func TestDistroless(t *testing.T) {
 
 	for _, mode := range bothModes {
 		for _, family := range []string{"iptables", "ip6tables"} {
-			got := i.run(t, distrolessRules, family+"-restore && "+family+"-save | /busybox grep -c ^-A", rights(newNode(t, mode))...)
+			got := i.run(t, distrolessRules, family+"-restore && "+family+"-save | /busybox grep -c ^-A",
+				rights(newNode(t, mode))...)
 			if want := (result{"13\n", "", 0}); got != want {
 				t.Errorf("%s %s: got %+v", mode, family, got)
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// manifest is what of a Pod or DaemonSet says how its containers are run. "make lint" checks the whole of it against the
-// API's schema.
+// manifest is what of a Pod or DaemonSet says how its containers are run. "make lint" checks the whole of it against
+// the API's schema.
 type manifest struct {
 	Kind string
 	Spec struct {
@@ -103,7 +103,12 @@ func (p pod) args(t *testing.T, c container, more ...string) []string {
 	name := strings.TrimSuffix(strings.TrimPrefix(c.Image, "registry.example/"), ":v1")
 	ref := base(t, "iptables-wrapper")
 	if name != "iptables-wrapper" {
-		recipe := map[string]string{"cni-agent": "debian (trixie)", "iptables-mode": "debian (trixie)", "firewall": "debian (trixie)", "mesh-init": "distroless"}
+		recipe := map[string]string{
+			"cni-agent":     "debian (trixie)",
+			"iptables-mode": "debian (trixie)",
+			"firewall":      "debian (trixie)",
+			"mesh-init":     "distroless",
+		}
 		ref = buildImage(t, named(t, recipe[name])).ref
 	}
 	args := append([]string{"run", "--rm", p.network.network()}, host.Ulimits...)
@@ -169,7 +174,10 @@ func TestExamples(t *testing.T) {
 			if got := p.run(t, p.spec.InitContainers[0]); got != (result{mode + "\n", "", 0}) {
 				t.Errorf("got %+v", got)
 			}
-			for link, want := range map[string]string{"iptables-restore": "iptables-current", "iptables-current": "/usr/sbin/xtables-" + mode + "-multi"} {
+			for link, want := range map[string]string{
+				"iptables-restore": "iptables-current",
+				"iptables-current": "/usr/sbin/xtables-" + mode + "-multi",
+			} {
 				if got, err := os.Readlink(filepath.Join(p.volumes["iptables"], link)); err != nil || got != want {
 					t.Errorf("in the volume, %s points to %q, %v, want %q", link, got, err, want)
 				}
@@ -193,7 +201,8 @@ func TestExamples(t *testing.T) {
 			c := p.spec.Containers[0]
 			probe := strings.Join(c.LivenessProbe.Exec.Command, " ")
 			// A stored mode that is not the host's is what the probe is there for.
-			c.Args[0] += "\n" + probe + "\niptables-wrapper select --mode " + other(mode) + "\nif " + probe + "; then exit 9; fi"
+			c.Args[0] += "\n" + probe + "\niptables-wrapper select --mode " + other(mode) + "\nif " + probe +
+				"; then exit 9; fi"
 			if got := p.run(t, c); got.status != 0 {
 				t.Errorf("got %+v", got)
 			}
@@ -204,13 +213,15 @@ func TestExamples(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 			text, err := os.ReadFile(filepath.Join(p.volumes["features"], "iptables-mode"))
-			if want := "iptables.mode=" + mode + "\niptables.reason=kubelet-hint\niptables.conclusive=true\n"; err != nil || string(text) != want {
+			want := "iptables.mode=" + mode + "\niptables.reason=kubelet-hint\niptables.conclusive=true\n"
+			if err != nil || string(text) != want {
 				t.Errorf("got %q, %v, want %q", text, err, want)
 			}
 		})
 		t.Run("debug/"+mode, func(t *testing.T) {
 			p := readPod(t, "debug", newNode(t, mode))
-			if got := p.run(t, p.spec.Containers[0]); !strings.Contains(got.stdout, mode+" (certain: chain KUBE-IPTABLES-HINT") ||
+			got := p.run(t, p.spec.Containers[0])
+			if !strings.Contains(got.stdout, mode+" (certain: chain KUBE-IPTABLES-HINT") ||
 				got.stderr != "" || got.status != 0 {
 				t.Errorf("got %+v", got)
 			}

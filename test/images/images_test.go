@@ -40,7 +40,13 @@ var all = []image{
 	{name: "ubuntu", recipe: "ubuntu", base: "debian:trixie", dir: "/usr/sbin", reinstall: dpkgReinstall},
 	{name: "alpine", recipe: "alpine", base: "busybox:alpine", dir: "/usr/sbin"},
 	{name: "alpine (3.19)", recipe: "alpine", base: "busybox:alpine-3.19", dir: "/sbin"},
-	{name: "fedora", recipe: "fedora", base: "fedora", dir: "/usr/bin", reinstall: "dnf reinstall iptables-nft iptables-legacy"},
+	{
+		name:      "fedora",
+		recipe:    "fedora",
+		base:      "fedora",
+		dir:       "/usr/bin",
+		reinstall: "dnf reinstall iptables-nft iptables-legacy",
+	},
 	{name: "wolfi", recipe: "wolfi", base: "busybox:wolfi", dir: "/usr/bin"},
 	{name: "distroless", recipe: "distroless", base: "debian:trixie", dir: "/usr/sbin"},
 	{name: "nonroot", recipe: "nonroot", base: "debian:trixie", dir: "/usr/sbin", nonroot: true},
@@ -70,8 +76,8 @@ func version(mode string) string {
 	return "(" + mode + ")"
 }
 
-// prelude defines what the scripts use: leads prints what the six names, found in PATH, point to in the end; version prints
-// iptables' backend.
+// prelude defines what the scripts use: leads prints what the six names, found in PATH, point to in the end; version
+// prints iptables' backend.
 const prelude = `export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 leads() { for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
 /busybox readlink -f $(/busybox which $n); done | /busybox sort -u; }

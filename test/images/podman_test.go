@@ -68,7 +68,8 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) (status int, err error) {
-	if baseDir, err = os.MkdirTemp("", prefix); err != nil {
+	baseDir, err = os.MkdirTemp("", prefix)
+	if err != nil {
 		return 1, err
 	}
 	defer os.RemoveAll(baseDir)
@@ -86,7 +87,8 @@ func runTests(m *testing.M) (status int, err error) {
 
 // share keeps others from removing images from the storage until the file is closed.
 func share() (lock *os.File, err error) {
-	if lock, err = os.Create(storage + ".lock"); err != nil {
+	lock, err = os.Create(storage + ".lock")
+	if err != nil {
 		return nil, err
 	}
 	return lock, unix.Flock(int(lock.Fd()), unix.LOCK_SH)
@@ -112,11 +114,12 @@ func podman(tb testing.TB, args ...string) string {
 	return strings.TrimSuffix(host.Output(tb, command(tb, args...)), "\n")
 }
 
-// build builds an image and returns its ID. No image is fetched. RUN lines have the network of this machine, for the package
-// managers. The name keeps the image, and so its layers, for the next run.
+// build builds an image and returns its ID. No image is fetched. RUN lines have the network of this machine, for the
+// package managers. The name keeps the image, and so its layers, for the next run.
 func build(tb testing.TB, name, dir string, args ...string) (id string) {
 	tb.Helper()
-	args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--tag", "localhost/" + name}, args...)
+	args = append([]string{"build", "--quiet", "--pull=never", "--network", "host", "--tag", "localhost/" + name},
+		args...)
 	return podman(tb, append(append(args, host.Ulimits...), dir)...)
 }
 
@@ -133,8 +136,8 @@ func run(tb testing.TB, ref, stdin, script string, options ...string) result {
 }
 
 // runArgs run a script. The shell is brought along, because not all images have one; what the script calls is the
-// image's. A user who is not root has no capabilities but those of the files, as in Kubernetes; podman would pass on those
-// of the container.
+// image's. A user who is not root has no capabilities but those of the files, as in Kubernetes; podman would pass on
+// those of the container.
 func runArgs(tb testing.TB, i built, script string, options ...string) []string {
 	tb.Helper()
 	shell := base(tb, "shell") + ":/busybox:ro"
@@ -144,7 +147,8 @@ func runArgs(tb testing.TB, i built, script string, options ...string) []string 
 	args := []string{"run", "--rm", "--interactive", "--volume", shell, "--entrypoint", "/busybox"}
 	args = append(append(append(args, host.Ulimits...), options...), i.ref)
 	if i.nonroot && !i.capable {
-		args = append(args, "setpriv", "--ambient-caps", "-net_admin,-net_raw", "--inh-caps", "-net_admin,-net_raw", "/busybox")
+		args = append(args, "setpriv", "--ambient-caps", "-net_admin,-net_raw", "--inh-caps", "-net_admin,-net_raw",
+			"/busybox")
 	}
 	return append(args, "sh", "-c", prelude+script)
 }

@@ -31,7 +31,8 @@ func TestPodSecurity(t *testing.T) {
 			}
 		}
 		for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
-			if slices.Contains(c.SecurityContext.Capabilities.Add, "NET_ADMIN") && !slices.Contains(forbidden, "NET_ADMIN") {
+			if slices.Contains(c.SecurityContext.Capabilities.Add, "NET_ADMIN") &&
+				!slices.Contains(forbidden, "NET_ADMIN") {
 				forbidden = append(forbidden, "NET_ADMIN")
 			}
 		}

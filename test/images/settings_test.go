@@ -14,8 +14,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// setting is a way to run an image on a host of a mode. Its test returns the result, in one of the words of the table; a
-// result that is always wrong is an error of the test.
+// setting is a way to run an image on a host of a mode. Its test returns the result, in one of the words of the table;
+// a result that is always wrong is an error of the test.
 type setting struct {
 	name   string
 	test   func(t *testing.T, i built, mode string) string
@@ -54,7 +54,8 @@ var settings = []setting{
 	{"user 65532, group 0", asUser("65532:0"), eachCall, nil},
 	{"user namespace", userNamespace, direct, nonrootCalls},
 	{"called during a build", inBuild, notKept, nonrootNot},
-	{"iptables reinstalled", reinstalled, kept, map[string]string{"alpine": none, "alpine (3.19)": none, "wolfi": none, "distroless": none, "nonroot": none}},
+	{"iptables reinstalled", reinstalled, kept, map[string]string{"alpine": none, "alpine (3.19)": none, "wolfi": none,
+		"distroless": none, "nonroot": none}},
 	{"host changes its mode", hostChanges, newOne, nonrootCalls},
 	{"two modes on one kernel", twoModes, direct, nonrootCalls},
 	{"`doctor`", doctor, healthy, nil},
@@ -102,7 +103,8 @@ func noCapability(t *testing.T, i built, mode string) string {
 	switch {
 	case got.status == 126 && strings.Contains(got.stderr, "Operation not permitted"):
 		return noStart
-	case len(lines) == 3 && (lines[0] == "3" || lines[0] == "4") && lines[1] == i.wrapper() && strings.Contains(got.stderr, "Permission denied"):
+	case len(lines) == 3 && (lines[0] == "3" || lines[0] == "4") && lines[1] == i.wrapper() &&
+		strings.Contains(got.stderr, "Permission denied"):
 		return guess
 	}
 	t.Errorf("got %+v", got)
@@ -121,7 +123,8 @@ func onlyNetAdmin(t *testing.T, i built, mode string) string {
 
 // As allowPrivilegeEscalation: false has it.
 func noEscalation(t *testing.T, i built, mode string) string {
-	got := i.run(t, "", "iptables -S >/dev/null || exit; leads; version", rights(newNode(t, mode), "--security-opt=no-new-privileges")...)
+	got := i.run(t, "", "iptables -S >/dev/null || exit; leads; version",
+		rights(newNode(t, mode), "--security-opt=no-new-privileges")...)
 	if got.status == 4 && strings.Contains(got.stderr, "you must be root") {
 		return isRefused
 	}
@@ -137,7 +140,8 @@ func capableEntryPoint(t *testing.T, i built, mode string) string {
 	i.capable = true
 	options := func(n node) []string { return rights(n, "--user", "65534:0", "--security-opt=no-new-privileges") }
 	got := i.run(t, rule1, `iptables-restore --noflush; iptables -w -S INPUT | /busybox grep -c 192.0.2.1
-IPTABLES_WRAPPER_MODE=`+other(mode)+` iptables --version | /busybox sed 's/.*(/(/'; leads; version`, options(newNode(t, mode))...)
+IPTABLES_WRAPPER_MODE=`+other(mode)+` iptables --version | /busybox sed 's/.*(/(/'; leads
+version`, options(newNode(t, mode))...)
 	word := i.right(t, got, mode, "1", version(other(mode)))
 
 	// Nothing is there, so the first rule is a guess. It is remembered, whatever comes into the other backend then.
@@ -152,7 +156,8 @@ iptables -w -S INPUT | /busybox grep -c DROP; leads; version`, options(bareNode(
 // them to it.
 func asUser(user string) func(t *testing.T, i built, mode string) string {
 	return func(t *testing.T, i built, mode string) string {
-		got := i.run(t, "", "iptables -w -S >/dev/null; leads; version", rights(newNode(t, mode), "--user", user, "--volume", lock(t, 0o666))...)
+		got := i.run(t, "", "iptables -w -S >/dev/null; leads; version",
+			rights(newNode(t, mode), "--user", user, "--volume", lock(t, 0o666))...)
 		if want := i.wrapper() + "\n" + version("nft") + "\n"; mode == "legacy" && got == (result{want, "", 0}) {
 			return guess
 		}
@@ -164,7 +169,8 @@ func asUser(user string) func(t *testing.T, i built, mode string) string {
 func userNamespace(t *testing.T, i built, mode string) string {
 	got := i.run(t, rule1, i.program(mode)+` iptables -t mangle -N KUBE-IPTABLES-HINT
 iptables-restore --noflush; iptables -S INPUT | /busybox grep -c 192.0.2.1; leads; version`,
-		"--network=none", "--uidmap=0:100000:65536", "--gidmap=0:100000:65536", "--cap-drop=all", "--cap-add=NET_ADMIN,NET_RAW")
+		"--network=none", "--uidmap=0:100000:65536", "--gidmap=0:100000:65536", "--cap-drop=all",
+		"--cap-add=NET_ADMIN,NET_RAW")
 	return i.right(t, got, mode, "1")
 }
 
@@ -172,7 +178,8 @@ iptables-restore --noflush; iptables -S INPUT | /busybox grep -c 192.0.2.1; lead
 func inBuild(t *testing.T, i built, mode string) string {
 	n := newNode(t, mode)
 	dir := dockerfile(t, "FROM "+i.ref, fmt.Sprintf(`RUN ["%s/iptables", "--version"]`, i.dir))
-	cmd := command(t, append(append([]string{"build", "--no-cache", "--quiet", "--pull=never", "--network", "host"}, host.Ulimits...), dir)...)
+	cmd := command(t, append(append([]string{"build", "--no-cache", "--quiet", "--pull=never", "--network", "host"},
+		host.Ulimits...), dir)...)
 	cmd.Path, cmd.Args = "/usr/bin/nsenter", append([]string{"nsenter", "--net=/run/netns/" + n.name}, cmd.Args...)
 	got := start(t, "", cmd)
 	if strings.Contains(strings.ToLower(got.stderr), "operation not permitted") {

@@ -14,8 +14,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The commit that docs/releasing.md says to make is one from which a release can be made: what depends on the version passes, and
-// no page says what is no longer true. The three are made one after the other, as they would be.
+// The commit that docs/releasing.md says to make is one from which a release can be made: what depends on the version
+// passes, and no page says what is no longer true. The three are made one after the other, as they would be.
 func TestReleaseCommits(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -73,14 +73,19 @@ func commandsOf(t *testing.T, heading string) (commands string) {
 	return commands
 }
 
-// untrue returns what the pages say that holds only before a release, and where they name another version than they should.
+// untrue returns what the pages say that holds only before a release, and where they name another version than they
+// should.
 func untrue(t *testing.T, dir, old, version string) (problems []string) {
 	t.Helper()
-	early := regexp.MustCompile(`(?i)not (been )?(yet )?(published|released)|(published|released) yet|will be (the )?(first|published|released)` +
+	early := regexp.MustCompile(`(?i)not (been )?(yet )?(published|released)|(published|released) yet` +
+		`|will be (the )?(first|published|released)` +
 		`|(until|before) (the|its) first release|is a release candidate|before v[0-9]`)
-	named := regexp.MustCompile(`(?:iptables-wrappers?(?:-distroless)?|\$image)[:@](v[0-9][-.0-9A-Za-z]*[0-9A-Za-z])|(?:VERSION=|refs/tags/)(v[0-9][-.0-9A-Za-z]*[0-9A-Za-z])`)
+	const number = `(v[0-9][-.0-9A-Za-z]*[0-9A-Za-z])`
+	named := regexp.MustCompile(`(?:iptables-wrappers?(?:-distroless)?|\$image)[:@]` + number +
+		`|(?:VERSION=|refs/tags/)` + number)
 	names := 0
-	files := strings.Fields(host.Run(t, "git", "-C", dir, "ls-files", "--", "*.md", "examples", ":!docs/evidence", ":!docs/releasing.md"))
+	files := strings.Fields(host.Run(t, "git", "-C", dir, "ls-files", "--",
+		"*.md", "examples", ":!docs/evidence", ":!docs/releasing.md"))
 	for _, file := range files {
 		text := string(host.Read(t, filepath.Join(dir, file)))
 		if file == "CHANGELOG.md" { // whose sections stay as they are

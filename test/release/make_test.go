@@ -38,7 +38,8 @@ git add --all
 git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false commit --quiet --message test
 `, "-", dir)
 	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_DATE=2026-11-21T12:00:00Z", "GIT_COMMITTER_DATE=2026-11-21T12:00:00Z", "GIT_CONFIG_GLOBAL=/dev/null")
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_DATE=2026-11-21T12:00:00Z", "GIT_COMMITTER_DATE=2026-11-21T12:00:00Z",
+		"GIT_CONFIG_GLOBAL=/dev/null")
 	output(t, cmd)
 	return dir
 }
@@ -80,7 +81,8 @@ func platformsOf(t *testing.T, dist, name string) (all []string) {
 	}
 	read := func(file string) (i index) {
 		t.Helper()
-		host.Check(t, json.Unmarshal([]byte(host.Run(t, "tar", "-xOf", filepath.Join(dist, name+".oci.tar"), file)), &i))
+		host.Check(t, json.Unmarshal([]byte(host.Run(t, "tar", "-xOf", filepath.Join(dist, name+".oci.tar"), file)),
+			&i))
 		return i
 	}
 	top := read("index.json")
@@ -97,7 +99,8 @@ func TestVersions(t *testing.T) {
 	dir := checkout(t, "source")
 	says := func(program, want string) {
 		t.Helper()
-		if got := output(t, exec.Command(program, "version")); !regexp.MustCompile(`^iptables-wrapper version ` + want).MatchString(got) {
+		got := output(t, exec.Command(program, "version"))
+		if !regexp.MustCompile(`^iptables-wrapper version ` + want).MatchString(got) {
 			t.Errorf("%s says %q, not %q", program, got, want)
 		}
 	}
@@ -127,8 +130,8 @@ func TestVersions(t *testing.T) {
 	build(`\+source \(linux/`)
 }
 
-// fromRepository is an environment in which the repository on GitHub is this one. What else a module needs is taken from the
-// cache, if it is there.
+// fromRepository is an environment in which the repository on GitHub is this one. What else a module needs is taken
+// from the cache, if it is there.
 func fromRepository(t *testing.T, dir string) []string {
 	t.Helper()
 	env := strings.Fields(host.Run(t, "go", "env", "GOMODCACHE", "GOPROXY"))
@@ -207,7 +210,8 @@ func TestRefused(t *testing.T) {
 		{"1.0.0", "", "is not a version"},
 		{"v0.0.1", "", "has no section for v0.0.1"},
 		{newest(t), "echo >>Makefile", "uncommitted changes"},
-		{newest(t), `git checkout -q Makefile; sed -i 's/^## \[Unreleased\]/&\n\n### Fixed\n\n- A fix./' CHANGELOG.md; git -c user.name=test -c user.email=test@example.com commit -qam test`, "entries in [Unreleased]"},
+		{newest(t), `git checkout -q Makefile; sed -i 's/^## \[Unreleased\]/&\n\n### Fixed\n\n- A fix./' CHANGELOG.md
+			git -c user.name=test -c user.email=test@example.com commit -qam test`, "entries in [Unreleased]"},
 	} {
 		cmd := exec.Command("sh", "-c", c.change+"\nexec release/build.sh "+c.version)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PODMAN=false")

@@ -15,8 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// recorder returns a program that writes down how it was called, and the file that it writes to. It stands for what signs, and
-// for what talks to GitHub.
+// recorder returns a program that writes down how it was called, and the file that it writes to. It stands for what
+// signs, and for what talks to GitHub.
 func recorder(t *testing.T) (program, calls string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,8 +37,8 @@ done
 	return program, calls
 }
 
-// publish does what follows "make release" in the release workflow: it pushes the images to a registry, signs, and makes the
-// GitHub release. The command makes a command run as whoever publishes.
+// publish does what follows "make release" in the release workflow: it pushes the images to a registry, signs, and
+// makes the GitHub release. The command makes a command run as whoever publishes.
 func publish(t *testing.T, dir string, images map[string]int, environment []string, as func(*exec.Cmd) *exec.Cmd) {
 	t.Helper()
 	r := newRegistry(t)
@@ -101,7 +101,8 @@ func TestPublished(t *testing.T) {
 	if strings.Contains(newest(t), "-") {
 		kind = "--prerelease "
 	}
-	want := regexp.MustCompile(`^gh release create ` + regexp.QuoteMeta(newest(t)) + ` --verify-tag --title \S+ --notes-file \S+ ` + kind +
+	want := regexp.MustCompile(`^gh release create ` + regexp.QuoteMeta(newest(t)) +
+		` --verify-tag --title \S+ --notes-file \S+ ` + kind +
 		`dist/iptables-wrapper-linux-amd64 dist/SHA256SUMS dist/SHA256SUMS\.sigstore\.json\n$`)
 	got := host.Read(t, calls)
 	if !want.Match(got) {

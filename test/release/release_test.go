@@ -6,7 +6,6 @@ package release
 
 import (
 	"cmp"
-	"debug/buildinfo"
 	"debug/elf"
 	"encoding/json"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -61,21 +59,26 @@ func TestSmallRelease(t *testing.T) {
 		return cmd
 	})
 	checkFiles(t, dist, []string{"amd64", "arm64"}, "iptables-wrapper.oci.tar")
-	manual := host.Run(t, "tar", "-xOf", filepath.Join(dist, "iptables-wrapper-linux-amd64.tar.gz"), "iptables-wrapper-linux-amd64/iptables-wrapper.8")
-	for _, want := range []string{`8 2026-11-21 "` + newest(t) + `"`, "iptables\\-wrapper \\- run the iptables backend", `"IPTABLES\-WRAPPER SELECT"`, `\-\-wait DURATION`} {
+	manual := host.Run(t, "tar", "-xOf", filepath.Join(dist, "iptables-wrapper-linux-amd64.tar.gz"),
+		"iptables-wrapper-linux-amd64/iptables-wrapper.8")
+	for _, want := range []string{`8 2026-11-21 "` + newest(t) + `"`, "iptables\\-wrapper \\- run the iptables backend",
+		`"IPTABLES\-WRAPPER SELECT"`, `\-\-wait DURATION`} {
 		if !strings.Contains(manual, want) {
 			t.Errorf("the manual page lacks %q:\n%s", want, manual)
 		}
 	}
 	push := exec.Command("release/push.sh", newest(t)) // to where no image can be
 	push.Dir = filepath.Dir(dist)
-	push.Env = append(os.Environ(), "PODMAN="+strings.Join(podmanCommand(t, storage).Args, " "), "REGISTRY=localhost/Upper")
+	push.Env = append(os.Environ(), "PODMAN="+strings.Join(podmanCommand(t, storage).Args, " "),
+		"REGISTRY=localhost/Upper")
 	out, err := push.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "lowercase") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	// The last image has a name that another release may have given it.
-	if left := output(t, podmanCommand(t, storage, "images", "--all", "--noheading", "--format", "{{.Repository}}:{{.Tag}}")); left != "localhost/kept:latest" {
+	left := output(t, podmanCommand(t, storage, "images", "--all", "--noheading", "--format",
+		"{{.Repository}}:{{.Tag}}"))
+	if left != "localhost/kept:latest" {
 		t.Errorf("podman has the images %q", left)
 	}
 	if got := platformsOf(t, dist, "iptables-wrapper"); !slices.Equal(got, platforms) {
@@ -98,14 +101,15 @@ func elsewhere(t *testing.T) []string {
 		"PATH=" + bin + ":" + os.Getenv("PATH"),
 		"GOMODCACHE=" + t.TempDir(),
 		"GOFLAGS=-modcacherw",
-		"GOPROXY=file://" + strings.TrimSpace(cache) + "/cache/download," + strings.TrimSpace(host.Run(t, "go", "env", "GOPROXY")),
+		"GOPROXY=file://" + strings.TrimSpace(cache) + "/cache/download," +
+			strings.TrimSpace(host.Run(t, "go", "env", "GOPROXY")),
 		"GONOSUMDB=*",
 		"GOAMD64=v3",
 	}
 }
 
-// publishAsUser publishes as somebody who is not root, in a checkout where root ran the tests and "make release": root owns all but
-// dist/.
+// publishAsUser publishes as somebody who is not root, in a checkout where root ran the tests and "make release": root
+// owns all but dist/.
 func publishAsUser(t *testing.T, dir string, images map[string]int) {
 	t.Helper()
 	host.Check(t, os.MkdirAll(filepath.Join(dir, "bin"), 0o755))
@@ -139,7 +143,8 @@ func TestRelease(t *testing.T) {
 		return output(t, host.Emulated(t, podmanCommand(t, storage, args...)))
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
-		podman("import", "--quiet", "--os", "linux", "--arch", arch, debianBase(t, arch), "localhost/debian:trixie-"+arch)
+		podman("import", "--quiet", "--os", "linux", "--arch", arch, debianBase(t, arch),
+			"localhost/debian:trixie-"+arch)
 	}
 	environment := append(os.Environ(), "BASE=localhost/debian:trixie-{arch}",
 		"PODMAN="+strings.Join(podmanCommand(t, storage).Args, " "),
@@ -155,7 +160,8 @@ func TestRelease(t *testing.T) {
 
 	var wrapper map[string]string // its image's labels
 	t.Run("files", func(t *testing.T) {
-		checkFiles(t, dist, slices.Sorted(maps.Keys(machines)), "iptables-wrapper.oci.tar", "iptables-wrapper-distroless.oci.tar",
+		checkFiles(t, dist, slices.Sorted(maps.Keys(machines)), "iptables-wrapper.oci.tar",
+			"iptables-wrapper-distroless.oci.tar",
 			"iptables-wrapper-distroless-linux-amd64.cdx.json", "iptables-wrapper-distroless-linux-arm64.cdx.json")
 	})
 	t.Run("image", func(t *testing.T) {
@@ -165,18 +171,22 @@ func TestRelease(t *testing.T) {
 		wrapper = checkImage(t, dist, podman)
 	})
 	t.Run("distroless", func(t *testing.T) {
-		if got := platformsOf(t, dist, "iptables-wrapper-distroless"); !slices.Equal(got, []string{"linux/amd64", "linux/arm64"}) {
+		got := platformsOf(t, dist, "iptables-wrapper-distroless")
+		if !slices.Equal(got, []string{"linux/amd64", "linux/arm64"}) {
 			t.Errorf("it is for %q", got)
 		}
 		for _, arch := range []string{"amd64", "arm64"} {
-			ref := podman("pull", "--quiet", "--arch", arch, "oci-archive:"+filepath.Join(dist, "iptables-wrapper-distroless.oci.tar"))
-			if got := slices.Sorted(maps.Keys(labels(t, podman, ref))); !slices.Equal(got, slices.Sorted(maps.Keys(wrapper))) {
+			ref := podman("pull", "--quiet", "--arch", arch,
+				"oci-archive:"+filepath.Join(dist, "iptables-wrapper-distroless.oci.tar"))
+			got := slices.Sorted(maps.Keys(labels(t, podman, ref)))
+			if !slices.Equal(got, slices.Sorted(maps.Keys(wrapper))) {
 				t.Errorf("the images have other labels: %q and %q", got, wrapper)
 			}
 			var list struct{ Components []struct{ Purl string } }
 			content, err := os.ReadFile(filepath.Join(dist, "iptables-wrapper-distroless-linux-"+arch+".cdx.json"))
 			host.Check(t, cmp.Or(err, json.Unmarshal(content, &list)))
-			if !regexp.MustCompile(`pkg:deb/debian/iptables@1\.8\.\S+\?arch=` + arch + `&distro=debian-13`).MatchString(fmt.Sprint(list)) {
+			iptables := regexp.MustCompile(`pkg:deb/debian/iptables@1\.8\.\S+\?arch=` + arch + `&distro=debian-13`)
+			if !iptables.MatchString(fmt.Sprint(list)) {
 				t.Errorf("the SBOM has no iptables: %s", content)
 			}
 			run := func(args ...string) string {
@@ -186,14 +196,16 @@ func TestRelease(t *testing.T) {
 			if got := run(ref, "version"); !strings.HasPrefix(got, "iptables-wrapper version "+newest(t)+" (") {
 				t.Errorf("%s: got %q", arch, got)
 			}
-			if got := run("--entrypoint", "/usr/sbin/iptables", ref, "--version"); !regexp.MustCompile(`^iptables v1\.\S+ \((legacy|nf_tables)\)$`).MatchString(got) {
-				t.Errorf("%s: got %q", arch, got)
+			line := run("--entrypoint", "/usr/sbin/iptables", ref, "--version")
+			if !regexp.MustCompile(`^iptables v1\.\S+ \((legacy|nf_tables)\)$`).MatchString(line) {
+				t.Errorf("%s: got %q", arch, line)
 			}
 		}
 	})
 	t.Run("publish", func(t *testing.T) {
 		images := map[string]int{"iptables-wrapper": len(machines), "iptables-wrapper-distroless": 2}
-		publish(t, filepath.Dir(dist), images, environment, func(cmd *exec.Cmd) *exec.Cmd { return host.Emulated(t, cmd) })
+		publish(t, filepath.Dir(dist), images, environment,
+			func(cmd *exec.Cmd) *exec.Cmd { return host.Emulated(t, cmd) })
 	})
 }
 
@@ -215,106 +227,4 @@ func release(t *testing.T, command func(dir string, again bool) *exec.Cmd) strin
 		t.Errorf("two releases of the same source:\n%s\n%s", sums[0], sums[1])
 	}
 	return dist[0]
-}
-
-// checkFiles checks the sums, the binaries, what is in the tarballs, and the list of modules.
-func checkFiles(t *testing.T, dist string, architectures []string, images ...string) {
-	t.Helper()
-	// The list is made again, because --check does not notice a file that is not on it.
-	output(t, exec.Command("sh", "-c", `cd "$1" && LC_ALL=C ls | grep -vx SHA256SUMS | xargs sha256sum -- | cmp - SHA256SUMS`, "-", dist))
-	var want []string
-	for _, arch := range architectures {
-		name := "iptables-wrapper-linux-" + arch
-		want = append(want, name, name+".tar.gz")
-		file, err := elf.Open(filepath.Join(dist, name))
-		host.Check(t, err)
-		if file.Machine != machines[arch] {
-			t.Errorf("%s is for %v", name, file.Machine)
-		}
-		file.Close()
-		got := strings.Fields(output(t, exec.Command("tar", "-tf", filepath.Join(dist, name+".tar.gz"))))
-		for i := range got {
-			got[i] = strings.TrimPrefix(got[i], name+"/")
-		}
-		contents := []string{"", "LICENSE", "iptables-wrapper", "iptables-wrapper.8", "licenses/", "licenses/go"}
-		for _, module := range linked(t, filepath.Join(dist, name)) {
-			contents = append(contents, "licenses/"+strings.ReplaceAll(module.Path, "/", "-"))
-		}
-		slices.Sort(contents)
-		if !slices.Equal(got, contents) {
-			t.Errorf("%s.tar.gz has %q, want %q", name, got, contents)
-		}
-	}
-	want = append(append(want, "SHA256SUMS", "iptables-wrapper.cdx.json"), images...)
-	slices.Sort(want)
-	var got []string
-	entries, err := os.ReadDir(dist)
-	host.Check(t, err)
-	for _, entry := range entries {
-		got = append(got, entry.Name())
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("dist/ has %q, want %q", got, want)
-	}
-	if got := output(t, exec.Command(filepath.Join(dist, "iptables-wrapper-linux-"+runtime.GOARCH), "version")); !strings.HasPrefix(got, "iptables-wrapper version "+newest(t)+" (") {
-		t.Errorf("got %q", got)
-	}
-	var list struct {
-		Metadata   struct{ Component struct{ Version string } }
-		Components []struct{ Name, Version string }
-	}
-	content := host.Read(t, filepath.Join(dist, "iptables-wrapper.cdx.json"))
-	if err := json.Unmarshal(content, &list); err != nil || list.Metadata.Component.Version != newest(t) {
-		t.Errorf("the list of modules is that of version %q (%v)", list.Metadata.Component.Version, err)
-	}
-	binary := filepath.Join(dist, "iptables-wrapper-linux-amd64")
-	info, err := buildinfo.ReadFile(binary)
-	host.Check(t, err)
-	want = []string{"std " + info.GoVersion}
-	for _, module := range linked(t, binary) {
-		want = append(want, module.Path+" "+module.Version)
-	}
-	got = nil
-	for _, component := range list.Components {
-		got = append(got, component.Name+" "+component.Version)
-	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("the list of modules has %q, and the binary %q", got, want)
-	}
-}
-
-// linked returns the modules of which a program says that they are linked into it.
-func linked(t *testing.T, program string) []*debug.Module {
-	t.Helper()
-	info, err := buildinfo.ReadFile(program)
-	host.Check(t, err)
-	if len(info.Deps) < 2 {
-		t.Fatalf("%s has %d modules", program, len(info.Deps))
-	}
-	return info.Deps
-}
-
-// labels are those of the images in dist/.
-func labels(t *testing.T, podman func(...string) string, ref string) (all map[string]string) {
-	t.Helper()
-	host.Check(t, json.Unmarshal([]byte(podman("image", "inspect", "--format", "{{json .Labels}}", ref)), &all))
-	delete(all, "io.buildah.version")
-	if all["org.opencontainers.image.version"] != newest(t) || len(all["org.opencontainers.image.revision"]) != 40 {
-		t.Errorf("%s has the labels %q", ref, all)
-	}
-	return all
-}
-
-// checkImage takes the wrapper out of the arm64 image. That the program runs there is shown by the distroless image.
-func checkImage(t *testing.T, dist string, podman func(...string) string) map[string]string {
-	t.Helper()
-	ref := podman("pull", "--quiet", "--arch", "arm64", "oci-archive:"+filepath.Join(dist, "iptables-wrapper.oci.tar"))
-	id := podman("create", ref)
-	defer podman("rm", id)
-	wrapper := filepath.Join(t.TempDir(), "iptables-wrapper")
-	podman("cp", id+":/iptables-wrapper", wrapper)
-	output(t, exec.Command("cmp", wrapper, filepath.Join(dist, "iptables-wrapper-linux-arm64")))
-	return labels(t, podman, ref)
 }

@@ -40,7 +40,8 @@ func cure(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Logf("[cure] %s", command)
 		ts.Check(ts.Exec("sh", "-ec", command))
 	}
-	if fix, found = fixOf(ts, code); found {
+	fix, found = fixOf(ts, code)
+	if found {
 		ts.Fatalf("doctor still finds %s: %s", code, fix)
 	}
 }

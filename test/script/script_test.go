@@ -81,8 +81,8 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// endAfter kills all that runs in this test's container, but for the test, if it still runs after a while. So a script that
-// waits for what never comes fails where it waits.
+// endAfter kills all that runs in this test's container, but for the test, if it still runs after a while. So a script
+// that waits for what never comes fails where it waits.
 func endAfter(limit time.Duration, errorf func(format string, args ...any)) *time.Timer {
 	return time.AfterFunc(limit, func() {
 		errorf("after %v, all processes of the script are killed", limit)

@@ -1,0 +1,124 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"debug/buildinfo"
+	"debug/elf"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// checkFiles checks the sums, the binaries, what is in the tarballs, and the list of modules.
+func checkFiles(t *testing.T, dist string, architectures []string, images ...string) {
+	t.Helper()
+	// The list is made again, because --check does not notice a file that is not on it.
+	output(t, exec.Command("sh", "-c",
+		`cd "$1" && LC_ALL=C ls | grep -vx SHA256SUMS | xargs sha256sum -- | cmp - SHA256SUMS`, "-", dist))
+	var want []string
+	for _, arch := range architectures {
+		name := "iptables-wrapper-linux-" + arch
+		want = append(want, name, name+".tar.gz")
+		file, err := elf.Open(filepath.Join(dist, name))
+		host.Check(t, err)
+		if file.Machine != machines[arch] {
+			t.Errorf("%s is for %v", name, file.Machine)
+		}
+		file.Close()
+		got := strings.Fields(output(t, exec.Command("tar", "-tf", filepath.Join(dist, name+".tar.gz"))))
+		for i := range got {
+			got[i] = strings.TrimPrefix(got[i], name+"/")
+		}
+		contents := []string{"", "LICENSE", "iptables-wrapper", "iptables-wrapper.8", "licenses/", "licenses/go"}
+		for _, module := range linked(t, filepath.Join(dist, name)) {
+			contents = append(contents, "licenses/"+strings.ReplaceAll(module.Path, "/", "-"))
+		}
+		slices.Sort(contents)
+		if !slices.Equal(got, contents) {
+			t.Errorf("%s.tar.gz has %q, want %q", name, got, contents)
+		}
+	}
+	want = append(append(want, "SHA256SUMS", "iptables-wrapper.cdx.json"), images...)
+	slices.Sort(want)
+	var got []string
+	entries, err := os.ReadDir(dist)
+	host.Check(t, err)
+	for _, entry := range entries {
+		got = append(got, entry.Name())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("dist/ has %q, want %q", got, want)
+	}
+	line := output(t, exec.Command(filepath.Join(dist, "iptables-wrapper-linux-"+runtime.GOARCH), "version"))
+	if !strings.HasPrefix(line, "iptables-wrapper version "+newest(t)+" (") {
+		t.Errorf("got %q", line)
+	}
+	var list struct {
+		Metadata   struct{ Component struct{ Version string } }
+		Components []struct{ Name, Version string }
+	}
+	content := host.Read(t, filepath.Join(dist, "iptables-wrapper.cdx.json"))
+	if err := json.Unmarshal(content, &list); err != nil || list.Metadata.Component.Version != newest(t) {
+		t.Errorf("the list of modules is that of version %q (%v)", list.Metadata.Component.Version, err)
+	}
+	binary := filepath.Join(dist, "iptables-wrapper-linux-amd64")
+	info, err := buildinfo.ReadFile(binary)
+	host.Check(t, err)
+	want = []string{"std " + info.GoVersion}
+	for _, module := range linked(t, binary) {
+		want = append(want, module.Path+" "+module.Version)
+	}
+	got = nil
+	for _, component := range list.Components {
+		got = append(got, component.Name+" "+component.Version)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the list of modules has %q, and the binary %q", got, want)
+	}
+}
+
+// linked returns the modules of which a program says that they are linked into it.
+func linked(t *testing.T, program string) []*debug.Module {
+	t.Helper()
+	info, err := buildinfo.ReadFile(program)
+	host.Check(t, err)
+	if len(info.Deps) < 2 {
+		t.Fatalf("%s has %d modules", program, len(info.Deps))
+	}
+	return info.Deps
+}
+
+// labels are those of the images in dist/.
+func labels(t *testing.T, podman func(...string) string, ref string) (all map[string]string) {
+	t.Helper()
+	host.Check(t, json.Unmarshal([]byte(podman("image", "inspect", "--format", "{{json .Labels}}", ref)), &all))
+	delete(all, "io.buildah.version")
+	if all["org.opencontainers.image.version"] != newest(t) || len(all["org.opencontainers.image.revision"]) != 40 {
+		t.Errorf("%s has the labels %q", ref, all)
+	}
+	return all
+}
+
+// checkImage takes the wrapper out of the arm64 image. That the program runs there is shown by the distroless image.
+func checkImage(t *testing.T, dist string, podman func(...string) string) map[string]string {
+	t.Helper()
+	ref := podman("pull", "--quiet", "--arch", "arm64", "oci-archive:"+filepath.Join(dist, "iptables-wrapper.oci.tar"))
+	id := podman("create", ref)
+	defer podman("rm", id)
+	wrapper := filepath.Join(t.TempDir(), "iptables-wrapper")
+	podman("cp", id+":/iptables-wrapper", wrapper)
+	output(t, exec.Command("cmp", wrapper, filepath.Join(dist, "iptables-wrapper-linux-arm64")))
+	return labels(t, podman, ref)
+}
