@@ -49,7 +49,6 @@ func TestLate(t *testing.T) {
 		{name: "host-changes", box: box{host: "hint", mode: "nft"}},
 		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"FIRST=nothing"}},
 		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"FIRST=select"}},
-		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"FIRST=variable"}},
 	} {
 		for _, l.box.readonly = range []bool{false, true} {
 			b := l.box
