@@ -91,7 +91,7 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 		}
 	}
 	for _, known := range []Query{
-		{}, {Guessed: "x"}, {Remembered: guess(NFT)}, {Remembered: guess(Legacy)}, {Remembered: certain(NFT)}, {Remembered: certain(Legacy), Guessed: "x"},
+		{}, {Doubt: "x"}, {Remembered: guess(NFT)}, {Remembered: guess(Legacy)}, {Remembered: certain(NFT)}, {Remembered: certain(Legacy), Doubt: "x"},
 	} {
 		conclusive, rows := 0, map[Reason]int{}
 		for _, nft := range sides {
@@ -100,7 +100,7 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 				var modes []Mode
 				for _, n := range complete(nft) {
 					for _, l := range complete(legacy) {
-						if m := plainly(n, l, known.Remembered, known.Guessed != ""); !slices.Contains(modes, m) {
+						if m := plainly(n, l, known.Remembered, known.Doubt != ""); !slices.Contains(modes, m) {
 							modes = append(modes, m)
 						}
 					}

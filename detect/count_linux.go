@@ -50,7 +50,7 @@ func (p *prober) enough() int {
 	switch legacy := p.legacyRules(); {
 	case legacy.Max == Unbounded:
 		return 2 * max(legacy.Min, 1)
-	case p.query.Guessed != "":
+	case p.query.Doubt != "":
 		return 2 * max(legacy.Max, 1)
 	default:
 		return max(legacy.Max, 1)
@@ -60,7 +60,7 @@ func (p *prober) enough() int {
 // settled reports whether more questions would be in vain.
 func (p *prober) settled() bool {
 	nft, legacy := p.nftRules(), p.legacyRules()
-	return nft.Min >= p.enough() || legacy.Min > nft.Max && (p.query.Guessed == "" || legacy.Min/2 >= nft.Max) ||
+	return nft.Min >= p.enough() || legacy.Min > nft.Max && (p.query.Doubt == "" || legacy.Min/2 >= nft.Max) ||
 		nft.Min == nft.Max && legacy.Min == legacy.Max
 }
 

@@ -4,11 +4,7 @@
 package detect
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"slices"
-	"syscall"
 )
 
 // Reason is the row of the decision table that applied.
@@ -94,12 +90,12 @@ func decisionTable(q Query, nft, legacy backend) [20]row {
 		{
 			reason: RuleCount, mode: NFT,
 			applies:    nft.likely > 0 && nft.likely >= legacy.likely,
-			conclusive: nft.hasMost(legacy) && legacy.hostChain == No && legacy.withoutKubelet() && q.Guessed == "",
+			conclusive: nft.hasMost(legacy) && legacy.hostChain == No && legacy.withoutKubelet() && q.Doubt == "",
 		},
 		{
 			reason: RuleCount, mode: Legacy,
 			applies:    legacy.likely > nft.likely,
-			conclusive: legacy.rules.Min > nft.rules.Max && nft.host() == No && nft.withoutKubelet() && q.Guessed == "",
+			conclusive: legacy.rules.Min > nft.rules.Max && nft.host() == No && nft.withoutKubelet() && q.Doubt == "",
 		},
 
 		{reason: Remembered, mode: NFT, applies: q.Home.binds(NFT)},
@@ -141,55 +137,6 @@ func (b backend) hasMost(legacy backend) bool { return b.rules.Min >= max(legacy
 // does where neither backend has IPv4.
 func (b backend) lacks(other backend) bool {
 	return b.ipv4 == No && (other.ipv4 != No || b.ipv6 == No && other.ipv6 != No)
-}
-
-// Conflict is a contradiction between the two backends. After a host changed its backend without a reboot, the one it left shows it.
-type Conflict string
-
-// The conflicts, most severe first.
-const (
-	HintInBoth         Conflict = "hint-in-both"          // HintChain is in both backends
-	CanaryInBoth       Conflict = "canary-in-both"        // CanaryChain is in both backends
-	StrayCanary        Conflict = "stray-canary"          // CanaryChain is in one backend, HintChain in the other only
-	HostProgramsInBoth Conflict = "host-programs-in-both" // programs of the host keep rules in both backends
-	RulesInBoth        Conflict = "rules-in-both"         // both backends have rules in the five tables
-)
-
-// Explain returns a sentence for people.
-func (c Conflict) Explain() string {
-	switch c {
-	case HintInBoth:
-		return HintChain + " is in both backends: the host changed its backend without a reboot, or two kubelets differ"
-	case CanaryInBoth:
-		return CanaryChain + " is in both backends: the host changed its backend without a reboot"
-	case StrayCanary:
-		return "the canary is in one backend and the hint in the other: the canary is left over from the previous backend"
-	case HostProgramsInBoth:
-		return "programs of the host keep rules in both backends: they differ, or the host changed its backend without a reboot"
-	case RulesInBoth:
-		return "both backends have rules: both sets are active, but each backend lists only its own"
-	default:
-		return string(c)
-	}
-}
-
-// conflicts lists those that are known.
-func conflicts(nft, legacy backend) []Conflict {
-	found := []Conflict{}
-	add := func(c Conflict, known bool) {
-		if known {
-			found = append(found, c)
-		}
-	}
-	stray := func(current, former backend) bool {
-		return current.hint == Yes && current.canary != Yes && former.hint == No && former.canary == Yes
-	}
-	add(HintInBoth, nft.hint == Yes && legacy.hint == Yes)
-	add(CanaryInBoth, nft.canary == Yes && legacy.canary == Yes)
-	add(StrayCanary, stray(nft, legacy) || stray(legacy, nft))
-	add(HostProgramsInBoth, nft.host() == Yes && legacy.host() == Yes)
-	add(RulesInBoth, nft.rules.Min > 0 && legacy.rules.Min > 0)
-	return found
 }
 
 // backends brings the evidence of both families together.
@@ -234,8 +181,8 @@ func (q Query) result(e [4]Evidence) Result {
 	nft, legacy := q.backends(e)
 	r := q.decide(nft, legacy)
 	result := Result{
-		Version: 2, Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive,
-		Evidence: e[:], Conflicts: conflicts(nft, legacy), guessed: q.Guessed,
+		Version: version, Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive,
+		Evidence: e[:], Conflicts: conflicts(nft, legacy), doubt: q.Doubt,
 	}
 	if r.reason == Remembered {
 		m := q.Remembered // a pointer to it would move the query to the heap
@@ -246,73 +193,4 @@ func (q Query) result(e [4]Evidence) Result {
 		result.Remembered = &m
 	}
 	return result
-}
-
-// holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything; what
-// somebody chose holds without.
-func (m Memory) holds(mode Mode, b backend) bool {
-	return m.Mode == mode && (m.Conclusive || m.Pending || m.Reason == Override || b.exists != No)
-}
-
-// binds reports whether what the container remembers of its own network namespace decides in another one: what would be in the
-// switch if that could be replaced, and would decide there too.
-func (m Memory) binds(mode Mode) bool {
-	return m.Mode == mode && (m.Conclusive || m.Reason == Override)
-}
-
-// momentary reports whether the same question may be answered at the next moment.
-func momentary(err error) bool {
-	var errno syscall.Errno
-	return errors.As(err, &errno) && slices.Contains([]syscall.Errno{
-		syscall.ENFILE, syscall.EMFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN}, errno)
-}
-
-// Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the moment, the
-// next one can; without CAP_NET_ADMIN nothing can be written; and where one backend has not even twice as many rules as the
-// other, the next count may differ. It is nil for a conclusive answer, and for
-// one that only somebody's guess makes doubtful.
-func (r Result) Memorable() error {
-	if r.Conclusive || r.doubted {
-		return nil
-	}
-	for _, e := range r.Evidence {
-		if momentary(e.Err) {
-			return e.Err
-		}
-		for _, f := range e.Features {
-			if momentary(f.Err) {
-				return f.Err
-			}
-		}
-	}
-	if r.unprivileged {
-		return fmt.Errorf("CAP_NET_ADMIN is missing: %w", syscall.EPERM)
-	}
-	if nft, legacy := r.likely(NFT), r.likely(Legacy); r.Reason == RuleCount && max(nft, legacy)/2 < min(nft, legacy) {
-		return errors.New("too close to tell: " + r.Because())
-	}
-	return nil
-}
-
-// Blind reports that something of one backend could not be asked.
-func (r Result) Blind() bool {
-	return slices.ContainsFunc(r.Evidence, func(e Evidence) bool { return e.Hint == Unknown })
-}
-
-// because says since when, and what decided then.
-func (m *Memory) because() string {
-	if m == nil {
-		return "this container remembers it"
-	}
-	text := "remembered"
-	if !m.Conclusive {
-		text += " as a guess"
-	}
-	if !m.Since.IsZero() {
-		text += " since " + m.Since.UTC().Format("2006-01-02 15:04 MST")
-	}
-	if because := cmp.Or(m.Because, string(m.Reason)); because != "" {
-		text += "; what decided then: " + because
-	}
-	return text
 }

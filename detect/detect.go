@@ -20,13 +20,10 @@
 // systems other than Linux everything is unknown.
 //
 // The values of Mode, Family, Reason, Answer and Conflict are stable, and so are the JSON form of a Result
-// (docs/detect.schema.json) and the errno that errors.Is finds in Evidence.Err. Texts for people are not.
+// (docs/detect.v3.schema.json) and the errno that errors.Is finds in Evidence.Err. Texts for people are not.
 package detect
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Mode is a backend of iptables.
 type Mode string
@@ -72,17 +69,6 @@ const (
 	Yes
 )
 
-// String returns "not asked", "unknown", "no" or "yes".
-func (a Answer) String() string {
-	if a < NotAsked || a > Yes {
-		return fmt.Sprintf("Answer(%d)", int8(a))
-	}
-	return [...]string{"not asked", "unknown", "no", "yes"}[a]
-}
-
-// MarshalText returns the same words.
-func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
-
 func answer(yes bool) Answer {
 	if yes {
 		return Yes
@@ -105,18 +91,19 @@ type Chain struct {
 
 // Feature is something that iptables-nft needs from nf_tables, and whether a dry run has shown that the kernel can do it.
 type Feature struct {
-	Name string `json:"name"`
-	Has  Answer `json:"has"`
-	Err  error  `json:"error,omitempty"` // the kernel's refusal: an errno for errors.Is
+	Name  string `json:"name"`
+	Has   Answer `json:"has"`
+	Err   error  `json:"-"`               // the kernel's refusal: an errno for errors.Is
+	Error string `json:"error,omitempty"` // the same in words, which is all that JSON has of it
 }
 
 // The features, by Feature.Name.
 const (
 	FeatureTable  = "table"        // a table of the family
-	FeatureFilter = "filter chain" // a base chain of type filter
-	FeatureNAT    = "nat chain"    // a base chain of type nat
+	FeatureFilter = "filter-chain" // a base chain of type filter
+	FeatureNAT    = "nat-chain"    // a base chain of type nat
 	FeatureRule   = "rule"         // a rule with a counter and a jump, in a chain
-	FeatureMatch  = "xt match"     // a rule with a match of x_tables, as most rules of iptables-nft have it
+	FeatureMatch  = "xt-match"     // a rule with a match of x_tables, as most rules of iptables-nft have it
 )
 
 // Evidence is what is known of one backend and family.
@@ -163,8 +150,9 @@ type Evidence struct {
 	Tables []Table `json:"tables,omitempty"`
 
 	// Err is the first question that failed for a reason of the moment, such as unix.ENFILE, else the first that failed.
-	// errors.Is finds the kernel's errno in it.
-	Err error `json:"error,omitempty"`
+	// errors.Is finds the kernel's errno in it. Error is the same in words, which is all that JSON has of it.
+	Err   error  `json:"-"`
+	Error string `json:"error,omitempty"`
 
 	exists Answer // one of the five tables exists; asked only where a guess is remembered
 }
@@ -184,9 +172,9 @@ type Query struct {
 	// own. Only what is conclusive, or was chosen by somebody (Override), counts.
 	Home Memory
 
-	// Guessed says where it shows that somebody in this network namespace has acted on a guess, "" if nowhere. Rules that a
-	// guess wrote are not evidence, so a count is not conclusive.
-	Guessed string
+	// Doubt, if set, says in words why rules are no evidence, such as where it shows that somebody in this network namespace has
+	// acted on a guess: a count is then not conclusive. Kubelet's chains and programs of the host are evidence all the same.
+	Doubt string
 
 	// Installed is the only backend whose programs are installed. Empty: both are, or neither, or it is not known.
 	Installed Mode
@@ -206,18 +194,8 @@ type Query struct {
 
 	// WaitFor says what ends Query.Wait.
 	WaitFor WaitFor
-}
 
-// Memory is what a container remembers of its backend: an earlier answer, and what it rested on.
-type Memory struct {
-	Mode       Mode      `json:"mode"`              // "": nothing is remembered
-	Reason     Reason    `json:"reason,omitempty"`  // "": not known
-	Conclusive bool      `json:"conclusive"`        // otherwise it is a guess
-	Because    string    `json:"because,omitempty"` // Result.Because
-	Since      time.Time `json:"since,omitzero"`
-
-	// Pending says that whoever made the guess is still at work, so that it may be about to write.
-	Pending bool `json:"-"`
+	_ [0]func() // fields may be added that cannot be compared
 }
 
 // WaitFor is what Query.Wait waits for.
@@ -230,7 +208,24 @@ const (
 	ForKubelet WaitFor = "kubelet" // a conclusive answer by kubelet's chains
 )
 
-// Host returns the backend that is used in the network namespace of the calling thread, without a dry run.
+func (w WaitFor) exists() bool { return w == ForAny || w == ForKubelet }
+
+// Ended reports whether a result is what was waited for. What kubelet's chains said earlier will do. A WaitFor that is none of the
+// values never ends.
+func (w WaitFor) Ended(r Result) bool {
+	switch w {
+	case ForAny:
+		return r.Conclusive
+	case ForKubelet:
+		return r.Conclusive && (r.Reason.Kubelet() || r.Remembered != nil && r.Remembered.Reason.Kubelet())
+	default:
+		return false
+	}
+}
+
+// Host returns the backend that is used in the network namespace of the calling thread, without a dry run. It reads nothing of
+// what the wrapper stores in a container. So iptables there may run the other one: after a guess, after "iptables-wrapper select", and
+// where the host has changed since. If nothing is stored, or what the host proves now, both are the same.
 func Host() Result { return Query{}.Run() }
 
 // PollInterval is how often Query.Wait asks.

@@ -124,7 +124,9 @@ func (d *dryRun) features(f Family) []Feature {
 		case s.errno == 0:
 			feature.Has = Yes
 		default:
-			feature.Has, feature.Err = Unknown, textError{s.errno} // at this moment, such as by ENOMEM
+			feature.Has = Unknown // at this moment, such as by ENOMEM
+			feature.Err = s.errno
+			feature.Error = s.errno.Error()
 			switch s.errno {
 			case unix.ENOENT, unix.EOPNOTSUPP, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT: // the kernel lacks something
 				feature.Has = No

@@ -56,15 +56,15 @@ func TestDryRunReply(t *testing.T) {
 		want     string
 	}{
 		{"all accepted", nil, ""},
-		{"no nat", []refusal{{IPv4, FeatureNAT, unix.ENOENT}, {IPv6, FeatureNAT, unix.ENOENT}}, "ipv4 nat chain: no, ipv6 nat chain: no"},
-		{"no matches for IPv6", []refusal{{IPv6, FeatureMatch, unix.ENOENT}}, "ipv6 xt match: no"},
+		{"no nat", []refusal{{IPv4, FeatureNAT, unix.ENOENT}, {IPv6, FeatureNAT, unix.ENOENT}}, "ipv4 nat-chain: no, ipv6 nat-chain: no"},
+		{"no matches for IPv6", []refusal{{IPv6, FeatureMatch, unix.ENOENT}}, "ipv6 xt-match: no"},
 		{"no chain, so no rule in it", []refusal{{IPv4, FeatureRule, unix.EOPNOTSUPP}, {IPv4, FeatureMatch, unix.ENOENT}},
-			"ipv4 rule: no, ipv4 xt match: not asked"},
+			"ipv4 rule: no, ipv4 xt-match: not-asked"},
 		{"out of memory for the chain of a match", []refusal{{IPv4, FeatureRule, unix.ENOMEM}, {IPv4, FeatureMatch, unix.ENOENT}},
-			"ipv4 rule: unknown, ipv4 xt match: not asked"},
+			"ipv4 rule: unknown, ipv4 xt-match: not-asked"},
 		{"no table for IPv6, so nothing in it", []refusal{{IPv6, FeatureTable, unix.EOPNOTSUPP}, {IPv6, FeatureFilter, unix.ENOENT}, {IPv6, FeatureMatch, unix.ENOENT}},
-			"ipv6 table: no, ipv6 filter chain: not asked, ipv6 nat chain: not asked, ipv6 rule: not asked, ipv6 xt match: not asked"},
-		{"out of memory", []refusal{{IPv4, FeatureFilter, unix.ENOMEM}}, "ipv4 filter chain: unknown"},
+			"ipv6 table: no, ipv6 filter-chain: not-asked, ipv6 nat-chain: not-asked, ipv6 rule: not-asked, ipv6 xt-match: not-asked"},
+		{"out of memory", []refusal{{IPv4, FeatureFilter, unix.ENOMEM}}, "ipv4 filter-chain: unknown"},
 	} {
 		d := newDryRun(7, true)
 		for _, r := range test.refusals {
@@ -89,7 +89,7 @@ func TestDryRunReply(t *testing.T) {
 	if done, err := d.read(slices.Concat(control(unix.NLMSG_ERROR, 0, 6, -1), rule(0, 8), control(unix.NLMSG_ERROR, 0, d.first+uint32(len(d.steps))+1, -1))); err != nil || done {
 		t.Errorf("replies to others: got %v, done %v", err, done)
 	}
-	if d.read(refuse(d, len(d.steps), 0)); inWords(d) != "ipv4 nat chain: not asked, ipv6 nat chain: not asked" {
+	if d.read(refuse(d, len(d.steps), 0)); inWords(d) != "ipv4 nat-chain: not-asked, ipv6 nat-chain: not-asked" {
 		t.Errorf("without nat: got %q", inWords(d))
 	}
 	whole := bytes.Join([][]byte{refuse(d, 1, unix.ENOENT), refuse(d, len(d.steps), 0)}, nil)
@@ -140,10 +140,10 @@ func TestDryRun(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ from, to, want string }{
-		{"comment\x00", "unknown\x00", "ipv4 xt match: no, ipv6 xt match: no"},
+		{"comment\x00", "unknown\x00", "ipv4 xt-match: no, ipv6 xt-match: no"},
 		{"counter\x00", "unknown\x00", "ipv4 rule: no, ipv6 rule: no"},
-		{"nat\x00", "not\x00", "ipv4 nat chain: no, ipv6 nat chain: no"},
-		{"filter\x00", "folter\x00", "ipv4 filter chain: no, ipv6 filter chain: no"},
+		{"nat\x00", "not\x00", "ipv4 nat-chain: no, ipv6 nat-chain: no"},
+		{"filter\x00", "folter\x00", "ipv4 filter-chain: no, ipv6 filter-chain: no"},
 	} {
 		s := newNFTSocket(forCall)
 		d := newDryRun(1, true)

@@ -160,7 +160,7 @@ func TestMemorableIsFarApart(t *testing.T) {
 			e[i].Rules = exactly(0)
 		}
 		e[0].Rules, e[0].Estimate, e[3].Rules = test.nft.Rules, test.nft.Estimate, test.legacy.Rules
-		r := Query{Guessed: "a link"}.result(e)
+		r := Query{Doubt: "a link"}.result(e)
 		if r.Reason != RuleCount || (r.Memorable() == nil) != test.far {
 			t.Errorf("%+v: got %v, %v", test, r, r.Memorable())
 		}
@@ -181,7 +181,7 @@ func TestGuessedCount(t *testing.T) {
 	for range 3 {
 		host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
 	}
-	if r := (Query{Guessed: "a link"}).Run(); r.Mode != NFT || r.Conclusive || r.Memorable() != nil {
+	if r := (Query{Doubt: "a link"}).Run(); r.Mode != NFT || r.Conclusive || r.Memorable() != nil {
 		t.Errorf("got %v, conclusive %v, %v", r, r.Conclusive, r.Memorable())
 	}
 	if r := Host(); r.Mode != NFT || !r.Conclusive {

@@ -32,13 +32,13 @@ func TestNativeTables(t *testing.T) {
 		t.Errorf("not asked for: got %q, %q", r.Of(NFT, IPv4).Native, r.Uncertainty())
 	}
 	host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
-	if r := (Query{Everything: true, Guessed: "a link"}).Run(); r.Mode != Legacy || strings.Contains(r.Uncertainty(), "nothing speaks") {
+	if r := (Query{Everything: true, Doubt: "a link"}).Run(); r.Mode != Legacy || strings.Contains(r.Uncertainty(), "nothing speaks") {
 		t.Errorf("a rule in legacy: got %v, %q", r, r.Uncertainty())
 	}
 }
 
 func TestAnswerString(t *testing.T) {
-	for a, want := range map[Answer]string{NotAsked: "not asked", Unknown: "unknown", No: "no", Yes: "yes", 7: "Answer(7)", -1: "Answer(-1)"} {
+	for a, want := range map[Answer]string{NotAsked: "not-asked", Unknown: "unknown", No: "no", Yes: "yes", 7: "Answer(7)", -1: "Answer(-1)"} {
 		if got := a.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -281,7 +281,7 @@ func TestHostProgramAgainstStrays(t *testing.T) {
 				q.Remembered = guess([]Mode{NFT, Legacy}[r.IntN(2)])
 			}
 			if r.IntN(4) == 0 {
-				q.Guessed = "somebody"
+				q.Doubt = "somebody"
 			}
 
 			p := newProber(q)

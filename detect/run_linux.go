@@ -5,6 +5,7 @@ package detect
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -185,13 +186,17 @@ func (p *prober) askNFT(chain string) (enough bool) {
 // Wait answers the query every PollInterval until there is a conclusive answer of the kind that WaitFor names, or ctx is done,
 // and returns the last answer. An Override ends it at once. A dry run is made only when ctx is done, for the guess.
 //
-// The error is nil if what was waited for has come, or with an Override. Else it is the one of ctx. The caller must be locked
+// The error is nil if what was waited for has come, or with an Override. Else it is the one of ctx, or says that WaitFor is none of
+// its values; then there is no wait. The caller must be locked
 // to its thread if that has entered another namespace.
 func (q Query) Wait(ctx context.Context) (Result, error) { return q.wait(ctx, Query.Run) }
 
 func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error) {
 	if q.Override.exists() {
 		return run(q), nil
+	}
+	if !q.WaitFor.exists() {
+		return run(q), fmt.Errorf("detect: wait for %q: there is no such evidence", q.WaitFor)
 	}
 	look := q
 	look.DryRun = q.DryRun && q.Everything // Everything wants its result, too
@@ -203,15 +208,10 @@ func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error)
 		select {
 		case <-time.After(PollInterval):
 		case <-ctx.Done():
-			if look == q {
+			if look.DryRun == q.DryRun {
 				return r, ctx.Err()
 			}
 			look = q // A dry run makes no answer conclusive, so once, for the guess, is enough.
 		}
 	}
-}
-
-// Ended reports whether a result is what was waited for. What kubelet's chains said earlier will do.
-func (w WaitFor) Ended(r Result) bool {
-	return r.Conclusive && (w != ForKubelet || r.Reason.Kubelet() || r.Remembered != nil && r.Remembered.Reason.Kubelet())
 }

@@ -132,7 +132,7 @@ func (s *session) endBySignal() chan os.Signal {
 
 // wait waits for more than is known, and says how that ended.
 func (s *session) wait(limit time.Duration, dir string, needed detect.WaitFor) {
-	q := detect.Query{WaitFor: needed, Guessed: s.names.Memory().Guessed("")}
+	q := detect.Query{WaitFor: needed, Doubt: s.names.Memory().Guessed("")}
 	q = here.Known(s.names, dir, q)
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()

@@ -187,7 +187,7 @@ func (s *session) remarks(e detect.Evidence) {
 	label := fmt.Sprintf("%s %s: ", e.Backend, e.Family)
 	for _, f := range e.Features {
 		if f.Has == detect.No {
-			s.paragraph(label, fmt.Sprintf("cannot add a %s: %v", f.Name, f.Err))
+			s.paragraph(label, fmt.Sprintf("cannot add a %s: %v", strings.ReplaceAll(f.Name, "-", " "), f.Err))
 		}
 	}
 	for _, c := range e.Foreign {

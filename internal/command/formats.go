@@ -15,7 +15,7 @@ import (
 )
 
 // answer is what detect prints: the host's backend and, in this container's own network namespace, what iptables runs.
-// Its JSON form is docs/detect.schema.json.
+// Its JSON form is docs/detect.v3.schema.json.
 type answer struct {
 	detect.Result
 	Here    *here.Here   `json:"here,omitempty"`

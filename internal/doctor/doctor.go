@@ -13,10 +13,10 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
-// Version goes up when something in docs/doctor.schema.json changes its meaning or is removed.
-const Version = 4
+// Version goes up when something in docs/doctor.v5.schema.json changes its meaning or is removed.
+const Version = 5
 
-// Report is everything that was looked at. Its JSON form is docs/doctor.schema.json.
+// Report is everything that was looked at. Its JSON form is docs/doctor.v5.schema.json.
 type Report struct {
 	Version      int             `json:"version"`
 	Findings     []Finding       `json:"findings"`

@@ -213,7 +213,7 @@ func (r *Report) refused() string {
 	for _, e := range r.Host.Evidence {
 		for _, f := range e.Features {
 			if f.Has == detect.No && e.Supported != detect.No && !r.blind() {
-				refused = append(refused, fmt.Sprintf("a %s (%s: %v)", f.Name, e.Family, f.Err))
+				refused = append(refused, fmt.Sprintf("a %s (%s: %v)", strings.ReplaceAll(f.Name, "-", " "), e.Family, f.Err))
 			}
 		}
 	}

@@ -18,8 +18,8 @@ const (
 	Switch     = "switch"          // an earlier call or select stored the mode
 	Remembered = "remembered"      // the wrapper, which follows this container's memory
 	Variable   = "variable"        // the wrapper, which follows IPTABLES_WRAPPER_MODE
-	EachCall   = "each call"       // the wrapper, which detects the mode at each call
-	NotWrapped = "not the wrapper" // an iptables program, not through the switch, or something else
+	EachCall   = "each-call"       // the wrapper, which detects the mode at each call
+	NotWrapped = "not-the-wrapper" // an iptables program, not through the switch, or something else
 	Missing    = "missing"         // nothing
 )
 

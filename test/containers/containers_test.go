@@ -53,7 +53,7 @@ func shrunk(t *testing.T, s state, seed uint64) string {
 	return fmt.Sprintf("%s\n\n# %s\nexec unshare --net sh script.sh\n-- script.sh --\n%s%s", wrong, s, containerScript, strings.Join(log, "\n"))
 }
 
-// finding is one of doctor's, in docs/doctor.schema.json.
+// finding is one of doctor's, in docs/doctor.v5.schema.json.
 type finding struct{ Code, Severity, Text, Fix, Where string }
 
 type report struct {

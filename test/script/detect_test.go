@@ -15,10 +15,10 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The JSON form of a result is what docs/detect.schema.json promises, whatever was asked and found, and the schema
+// The JSON form of a result is what docs/detect.v3.schema.json promises, whatever was asked and found, and the schema
 // promises something.
 func TestSchemaOfResult(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile("../../docs/detect.schema.json")
+	schema, err := jsonschema.NewCompiler().Compile("../../docs/detect.v3.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestSchemaOfResult(t *testing.T) {
 		}
 	}
 	for old, broken := range map[string]string{
-		`"version":2`:      `"version":1`,
+		`"version":3`:      `"version":2`,
 		`"nft"`:            `"nftables"`,
 		`"rules":{"min":0`: `"rules":{"min":"0"`,
 		`"rules":{"min":1`: `"rules":{"most":1`,
@@ -88,7 +88,7 @@ func TestSchemaOfResult(t *testing.T) {
 		`"because":"`:          `"because":null,"":"`,
 		`"native":["inet `:     `"native":["`,
 		`"hint-in-both"`:       `"strange"`,
-		`"name":"xt match"`:    `"name":"match"`,
+		`"name":"xt-match"`:    `"name":"match"`,
 		`"has":"yes"`:          `"has":"perhaps"`,
 		`"foreign":[{"table":`: `"foreign":[{"chain":`,
 	} {

@@ -22,14 +22,15 @@ func TestSchemas(t *testing.T) {
 	}
 	host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
 	host.Run(t, "iptables-wrapper", "install")
-	const base = "https://github.com/iptables-wrappers/iptables-wrappers/blob/main/docs/"
+	const base = "https://raw.githubusercontent.com/iptables-wrappers/iptables-wrappers/main/docs/"
+	files := map[string]string{"detect": "detect.v3.schema.json", "doctor": "doctor.v5.schema.json"}
 	compiler := jsonschema.NewCompiler()
 	schemas := map[string]*jsonschema.Schema{}
 	for _, command := range []string{"detect", "doctor"} { // the second refers to the first
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(host.Read(t, "../../docs/"+command+".schema.json")))
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(host.Read(t, "../../docs/"+files[command])))
 		host.Check(t, err)
-		host.Check(t, compiler.AddResource(base+command+".schema.json", value))
-		schemas[command], err = compiler.Compile(base + command + ".schema.json")
+		host.Check(t, compiler.AddResource(base+files[command], value))
+		schemas[command], err = compiler.Compile(base + files[command])
 		host.Check(t, err)
 	}
 	valid := func(command, output string) error {
@@ -71,7 +72,7 @@ func TestSchemas(t *testing.T) {
 			`"how": `: `"why": `,
 		},
 		"doctor": {
-			`"version": 4`:          `"version": 3`,
+			`"version": 5`:          `"version": 4`,
 			`"severity": "problem"`: `"severity": "fatal"`,
 			`"fix": "`:              `"advice": "`,
 			`"code": "`:             `"name": "`,

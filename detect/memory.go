@@ -1,0 +1,129 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// Memory is what a container remembers of its backend: an earlier answer, and what it rested on.
+type Memory struct {
+	Mode       Mode      `json:"mode"`              // "": nothing is remembered
+	Reason     Reason    `json:"reason,omitempty"`  // "": not known
+	Conclusive bool      `json:"conclusive"`        // otherwise it is a guess
+	Because    string    `json:"because,omitempty"` // Result.Because
+	Since      time.Time `json:"since,omitzero"`
+
+	// Pending says that somebody is about to act on the guess: it holds although its backend has no table yet.
+	Pending bool `json:"-"`
+}
+
+// holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything; what
+// somebody chose holds without.
+func (m Memory) holds(mode Mode, b backend) bool {
+	return m.Mode == mode && (m.Conclusive || m.Pending || m.Reason == Override || b.exists != No)
+}
+
+// binds reports whether what the container remembers of its own network namespace decides in another one: what would be in the
+// switch if that could be replaced, and would decide there too.
+func (m Memory) binds(mode Mode) bool {
+	return m.Mode == mode && (m.Conclusive || m.Reason == Override)
+}
+
+// momentary reports whether the same question may be answered at the next moment.
+func momentary(err error) bool {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return false
+	}
+	switch errno {
+	case syscall.ENFILE, syscall.EMFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN:
+		return true
+	}
+	return false
+}
+
+// Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the moment, the
+// next one can; without CAP_NET_ADMIN nothing can be written; and where one backend has not even twice as many rules as the
+// other, the next count may differ. It is nil for a conclusive answer, and for
+// one that only somebody's guess makes doubtful.
+func (r Result) Memorable() error {
+	if r.Conclusive || r.doubted {
+		return nil
+	}
+	for _, e := range r.Evidence {
+		if momentary(e.Err) {
+			return e.Err
+		}
+		for _, f := range e.Features {
+			if momentary(f.Err) {
+				return f.Err
+			}
+		}
+	}
+	if r.unprivileged {
+		return fmt.Errorf("CAP_NET_ADMIN is missing: %w", syscall.EPERM)
+	}
+	nft := r.likely(NFT)
+	legacy := r.likely(Legacy)
+	if r.Reason == RuleCount && max(nft, legacy)/2 < min(nft, legacy) {
+		return errors.New("too close to tell: " + r.Because())
+	}
+	return nil
+}
+
+// Blind reports that something of one backend could not be asked.
+func (r Result) Blind() bool {
+	return slices.ContainsFunc(r.Evidence, func(e Evidence) bool { return e.Hint == Unknown })
+}
+
+// because says since when, and what decided then.
+func (m *Memory) because() string {
+	if m == nil {
+		return "this container remembers it"
+	}
+	text := "remembered"
+	if !m.Conclusive {
+		text += " as a guess"
+	}
+	if !m.Since.IsZero() {
+		text += " since " + m.Since.UTC().Format("2006-01-02 15:04 MST")
+	}
+	if because := cmp.Or(m.Because, string(m.Reason)); because != "" {
+		text += "; what decided then: " + because
+	}
+	return text
+}
+
+// Doubt returns a conclusive count as a guess, because it shows somewhere that somebody in this network namespace has acted on a
+// guess: rules that a guess wrote are not evidence. "" stands for nowhere. Other results stay as they are.
+func (r Result) Doubt(where string) Result {
+	if where == "" || r.Reason != RuleCount || !r.Conclusive {
+		return r
+	}
+	r.Conclusive = false
+	r.doubt = where
+	r.doubted = true
+	return r
+}
+
+// Contradicted returns what is remembered as a guess, because a conclusive result about the host of now says otherwise. The
+// container goes on with what it remembers. Other results stay as they are.
+func (r Result) Contradicted(now Result) Result {
+	if r.Reason != Remembered || !now.Conclusive || now.Mode == r.Mode {
+		return r
+	}
+	r.Conclusive = false
+	r.now = now.Because()
+	return r
+}
+
+// Doubted reports that the result would be conclusive if nobody had acted on a guess. It is worth remembering all the same: otherwise
+// whoever leaves the sign of a guess could keep others from remembering anything.
+func (r Result) Doubted() bool { return r.doubted }
