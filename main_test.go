@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"internal/self":     {"detect", "internal/process", "internal/programs", "internal/tree"},
 	"internal/memory":   {"detect", "internal/programs", "internal/self", "internal/tree"},
 	"internal/layout":   {"detect", "internal/memory", "internal/programs", "internal/self", "internal/tree"},
-	"internal/here":     {"detect", "internal/layout", "internal/memory", "internal/programs"},
+	"internal/here":     {"detect", "internal/layout", "internal/memory", "internal/programs", "internal/tree"},
 	"internal/install":  {"detect", "internal/layout", "internal/programs", "internal/self", "internal/tree"},
 	"internal/doctor": {"detect", "internal/here", "internal/install", "internal/layout", "internal/memory",
 		"internal/programs", "internal/self", "internal/tree"},
