@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -238,4 +239,48 @@ func TestAttackSelect(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Root's memory is replaced, and for an instant the user's link has its name. Root does not take what that contains
+// for its own.
+func TestAttackMemory(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	const link = "/run/shared/link"
+	host.Run(t, "mkdir", "-m", "1777", "/run/shared")
+	stopUser := attack(t, func() {
+		_ = os.Symlink("the user's", link)
+		_ = os.Remove(link)
+	})
+	end := make(chan bool)
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				_ = os.Symlink("root's", link)
+				_ = os.Remove(link)
+			}
+		}
+	}()
+	seen := map[string]int{}
+	for n := 0; n < host.Number(50_000, 500_000) || len(seen) < 2; n++ {
+		st, target, err := tree.Tree{}.StatLink(link)
+		if err != nil {
+			continue
+		}
+		seen[target]++
+		if (st.Uid == 0) != (target == "root's") {
+			t.Errorf("a link of user %d has %q", st.Uid, target)
+			break
+		}
+	}
+	stopUser()
+	close(end)
+	<-ended
+	t.Log(seen)
 }

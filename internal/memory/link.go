@@ -108,12 +108,8 @@ type found struct {
 
 // read reads a link that must belong to a user and be about one life.
 func (m Memory) read(path string, uid int, about Life) (f found, ok bool) {
-	st, err := m.tree.Lstat(path)
+	st, target, err := m.tree.StatLink(path)
 	if err != nil || int(st.Uid) != uid {
-		return found{}, false
-	}
-	target, err := m.tree.Readlink(path)
-	if err != nil {
 		return found{}, false
 	}
 	said, ok := parse(target, about)

@@ -77,6 +77,28 @@ func (t Tree) Readlink(path string) (target string, err error) {
 	return target, err
 }
 
+// StatLink is Lstat and Readlink of one symlink: whose it is and what it contains is about the same one, whoever puts
+// another in its place meanwhile.
+func (t Tree) StatLink(path string) (st unix.Stat_t, target string, err error) {
+	err = t.at(path, false, func(dir int, path string) error {
+		fd, err := unix.Openat(dir, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		err = unix.Fstat(fd, &st)
+		if err != nil {
+			return err
+		}
+		if !IsLink(st) {
+			return unix.EINVAL // as readlink(2) has it
+		}
+		target, err = readlinkat(fd, "")
+		return err
+	})
+	return st, target, err
+}
+
 // readlinkat is readlinkat(2). A buffer of PATH_MAX would make the stack grow, which costs a wrapped call ten page
 // faults.
 func readlinkat(dir int, path string) (string, error) {

@@ -143,3 +143,20 @@ func TestBeside(t *testing.T) {
 		}
 	}
 }
+
+func TestStatLink(t *testing.T) {
+	tree, dir := image(t)
+	want, err := (Tree{}).Lstat(filepath.Join(dir, "chain"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, target, err := tree.StatLink("/chain")
+	if err != nil || target != "etc/file" || IDOf(st) != IDOf(want) {
+		t.Errorf("got %+v, %q, %v", st, target, err)
+	}
+	for path, want := range map[string]error{"/usr/sbin/file": unix.EINVAL, "/usr": unix.EINVAL, "/gone": unix.ENOENT} {
+		if _, target, err := tree.StatLink(path); !errors.Is(err, want) || target != "" {
+			t.Errorf("%s: got %q, %v", path, target, err)
+		}
+	}
+}
