@@ -6,8 +6,8 @@
 package exec_test
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"log"
 	"path/filepath"
 	"runtime"
@@ -25,14 +25,16 @@ import (
 // The functions of this file are on docs/library.md: what programs that decide by themselves would call instead.
 // The tests below run each on hosts of either backend.
 
-// podProgram returns the program for the rules of a Pod, whose network namespace is open as pod. Rules that are
-// there decide. A new namespace has none: then the dry run says what the kernel can do, and nothing is left behind.
-func podProgram(pod int, name string) (string, error) {
+// podProgram returns the program for the rules of a Pod, whose network namespace is open as pod. Rules that are there
+// decide. A new namespace has none: then the node's backend decides, if it is certain, and otherwise what the kernel can
+// do, by a dry run. Nothing is left behind.
+func podProgram(node detect.Result, pod int, name string) (string, error) {
 	runtime.LockOSThread() // never unlocked: the thread ends with its goroutine, and never serves another one
 	if err := unix.Setns(pod, unix.CLONE_NEWNET); err != nil {
 		return "", err
 	}
-	r := detect.Query{DryRun: true, NAT: true}.Run()
+	home := detect.Memory{Mode: node.Mode, Reason: node.Reason, Conclusive: node.Conclusive}
+	r := detect.Query{Home: home, DryRun: true, NAT: true}.Run()
 	return exec.Find(r.Mode, name)
 }
 
@@ -109,22 +111,38 @@ var (
 	rule = []string{"-t", "nat", "-A", "POSTROUTING", "-s", "192.0.2.1", "-j", "MASQUERADE"}
 )
 
+// A Pod without rules gets the node's backend, and one with rules that of its rules.
 func TestPodProgram(t *testing.T) {
-	inHosts(t, [][]string{rule}, func(t *testing.T, mode detect.Mode) {
-		pod, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		host.Check(t, err)
-		var path string
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			path, err = podProgram(pod, "iptables-restore")
-		}()
-		<-done
-		host.Check(t, errors.Join(err, unix.Close(pod)))
-		if want := "/usr/sbin/iptables-" + string(mode) + "-restore"; path != want {
-			t.Errorf("got %s, want %s", path, want)
+	inHosts(t, [][]string{hint}, func(t *testing.T, mode detect.Mode) {
+		node := detect.Host()
+		for _, rules := range []detect.Mode{"", detect.NFT, detect.Legacy} {
+			var path string
+			var err error
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				path, err = podProgram(node, newPod(t, rules), "iptables-restore")
+			}()
+			<-done
+			host.Check(t, err)
+			want := "/usr/sbin/iptables-" + string(cmp.Or(rules, mode)) + "-restore"
+			if path != want {
+				t.Errorf("rules in %q: got %s, want %s", rules, path, want)
+			}
 		}
 	})
+}
+
+// newPod returns a new network namespace, in which one backend has a rule, if any is named.
+func newPod(t *testing.T, rules detect.Mode) (fd int) {
+	host.Netns(t)
+	if rules != "" {
+		host.Run(t, "iptables-"+string(rules), rule...)
+	}
+	fd, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	host.Check(t, err)
+	t.Cleanup(func() { host.Check(t, unix.Close(fd)) })
+	return fd
 }
 
 func TestFirewallMode(t *testing.T) {
