@@ -107,8 +107,12 @@ func (m *Memory) links(uid int) (all []found) {
 	}
 	for _, dir := range Dirs(uid) {
 		f, ok := m.read(programs.Join(dir, name(uid, m.life)), uid, m.life)
-		if ok && f.id != m.void && m.usable(dir, uid) == nil {
-			all = append(all, f)
+		if !ok || f.id == m.void || m.usable(dir, uid) != nil {
+			continue
+		}
+		all = append(all, f)
+		if f.state != Unbound && f.state != Blind {
+			break // what is in the others binds nobody more
 		}
 	}
 	return all

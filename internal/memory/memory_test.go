@@ -240,6 +240,12 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%v: got %q, want %q", mode, m.Mode(), want)
 		}
 	}
+	f.check(os.Chmod(f.real("/dev/shm"), 0o777))
+	next := f.put("/run", 0, "legacy")
+	if m := f.read(); m.Mode() != detect.Legacy || m.Own() != m.Path() {
+		t.Errorf("the next directory: got %q, its own at %q", m.Mode(), m.Own())
+	}
+	f.check(os.Remove(f.real(next)))
 	f.check(os.Chown(f.real("/dev/shm"), 1000, 0))
 	if m := f.read(); m.Mode() != "" {
 		t.Errorf("another user's directory: got %q", m.Mode())
