@@ -243,6 +243,18 @@ func TestStaleTemporaryOfAName(t *testing.T) {
 	}
 }
 
+// What a killed process left of the switch goes at the next reset, also where nothing has to be repointed.
+func TestStaleTemporarySwitch(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.link("xtables-nft-multi", tree.Temporary("/usr/sbin/"+Switch, "new"))
+	_, err := h.n.Reset("/usr/sbin")
+	if err != nil || len(h.litter()) > 0 {
+		t.Errorf("got %v, left behind: %v", err, h.litter())
+	}
+}
+
 // A failed rename leaves no temporary link.
 func TestFailedRename(t *testing.T) {
 	h := newHost(t)
