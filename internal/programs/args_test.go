@@ -33,6 +33,7 @@ func TestAdds(t *testing.T) {
 		{"iptables --rename A B", true, false},
 		{"iptables -vA INPUT", true, false},
 		{"iptables -4A INPUT", true, false},
+		{"iptables -wWA INPUT", true, false},
 		{"iptables -AINPUT", true, false},
 		{"iptables -A INPUT -ieth0", true, false},
 		{"iptables -m comment --comment -L -A INPUT", true, false},

@@ -144,3 +144,36 @@ func TestFindBoth(t *testing.T) {
 		}
 	}
 }
+
+// What is known of the running executable says nothing of another tree: its directory is not searched there, and a
+// copy of the wrapper is one by its marker.
+func TestOtherTree(t *testing.T) {
+	dir := t.TempDir()
+	root, err := tree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapper := []byte("\x7fELF" + programs.Marker())
+	err = errors.Join(
+		os.MkdirAll(filepath.Join(dir, "opt"), 0o755),
+		os.MkdirAll(filepath.Join(dir, "usr/sbin"), 0o755),
+		os.WriteFile(filepath.Join(dir, "opt/xtables-nft-multi"), []byte("program"), 0o755),
+		os.WriteFile(filepath.Join(dir, "usr/sbin/xtables-legacy-multi"), wrapper, 0o755),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := tree.Tree{}.Stat("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Process{Executable: "/opt/iptables-wrapper", file: tree.IDOf(self)}
+	path, err := p.Find(root, "", detect.NFT, "iptables")
+	if !errors.Is(err, programs.ErrMissing) {
+		t.Errorf("beside the executable, in another tree: got %q, %v", path, err)
+	}
+	path, err = p.Find(root, "", detect.Legacy, "iptables")
+	if !errors.Is(err, programs.ErrRecursion) {
+		t.Errorf("another copy of the wrapper: got %q, %v", path, err)
+	}
+}
