@@ -41,7 +41,8 @@ type capture struct {
 	seq                uint32
 }
 
-// section is a part of such a file. Reading it takes no package, because whoever imports this one would get its module too.
+// section is a part of such a file. Reading it takes no package, because whoever imports this one would get its module
+// too.
 type section struct {
 	name, text string
 }

@@ -31,8 +31,8 @@ func complete(b backend) []backend {
 	return all
 }
 
-// plainly is what a host of which everything is known proves, written as the design states it: "" is nothing. A guess that the
-// container remembers is no proof, and hides the rules. Where somebody guessed, rules are no proof.
+// plainly is what a host of which everything is known proves, written as the design states it: "" is nothing. A guess
+// that the container remembers is no proof, and hides the rules. Where somebody guessed, rules are no proof.
 func plainly(nft, legacy backend, remembered Memory, guessed bool) Mode {
 	switch {
 	case nft.hint == Yes:

@@ -3,7 +3,8 @@
 
 package detect
 
-// Conflict is a contradiction between the two backends. After a host changed its backend without a reboot, the one it left shows it.
+// Conflict is a contradiction between the two backends. After a host changed its backend without a reboot, the one it
+// left shows it.
 type Conflict string
 
 // The conflicts, most severe first.
@@ -23,9 +24,11 @@ func (c Conflict) Explain() string {
 	case CanaryInBoth:
 		return CanaryChain + " is in both backends: the host changed its backend without a reboot"
 	case StrayCanary:
-		return "the canary is in one backend and the hint in the other: the canary is left over from the previous backend"
+		return "the canary is in one backend and the hint in the other: " +
+			"the canary is left over from the previous backend"
 	case HostProgramsInBoth:
-		return "programs of the host keep rules in both backends: they differ, or the host changed its backend without a reboot"
+		return "programs of the host keep rules in both backends: " +
+			"they differ, or the host changed its backend without a reboot"
 	case RulesInBoth:
 		return "both backends have rules: both sets are active, but each backend lists only its own"
 	default:

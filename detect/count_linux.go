@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// compareUnlessDecided counts rules where no program of the host has decided. Nftables' own tables are certain evidence only if
-// legacy has no rules.
+// compareUnlessDecided counts rules where no program of the host has decided. Nftables' own tables are certain evidence
+// only if legacy has no rules.
 func (p *prober) compareUnlessDecided() {
 	decided := p.row()
 	if decided.reason == HostProgram && decided.mode == NFT && !p.found(hasHostChain) {
@@ -21,33 +21,40 @@ func (p *prober) compareUnlessDecided() {
 	}
 	p.compareRules()
 
-	// In favor of nft a count is certain only if no program of the host has rules in legacy. Its tables were too large to be
-	// read before; now, as many rules of nft were counted as they have, which took longer.
+	// In favor of nft a count is certain only if no program of the host has rules in legacy. Its tables were too large
+	// to be read before; now, as many rules of nft were counted as they have, which took longer.
 	if nft, legacy := p.query.backends(p.evidence); legacy.hostChain == Unknown && nft.hasMost(legacy) {
 		p.askLegacyPrograms(p.most.table)
 	}
 }
 
-// compareRules counts until it is known which backend has more rules, by the cheapest questions first. What they cost does not
-// depend on how much the host has, unless both backends have many rules, or none of nft's first rules shows who made it.
+// compareRules counts until it is known which backend has more rules, by the cheapest questions first. What they cost
+// does not depend on how much the host has, unless both backends have many rules, or none of nft's first rules shows
+// who made it.
 func (p *prober) compareRules() {
-	if p.countLegacy(false); p.legacyRules().Max == Unbounded {
+	p.countLegacy(false)
+	if p.legacyRules().Max == Unbounded {
 		p.countLegacy(true) // nothing will be certain, so what can be read is counted for the guess
 	}
-	for _, ask := range []func(enough int){p.lookAtNFT, p.countNFT, func(int) { p.countLegacy(true) }} {
-		if !p.settled() {
-			ask(p.enough())
-		}
+	if !p.settled() {
+		p.lookAtNFT(p.enough())
+	}
+	if !p.settled() {
+		p.countNFT(p.enough())
+	}
+	if !p.settled() {
+		p.countLegacy(true)
 	}
 }
 
 func (p *prober) nftRules() Count    { return p.evidence[0].Rules.plus(p.evidence[1].Rules) }
 func (p *prober) legacyRules() Count { return p.evidence[2].Rules.plus(p.evidence[3].Rules) }
 
-// enough is how many rules nft needs: as many as legacy, because nft wins a tie. For a guess it is twice as many, because a guess
-// is remembered only then.
+// enough is how many rules nft needs: as many as legacy, because nft wins a tie. For a guess it is twice as many,
+// because a guess is remembered only then.
 func (p *prober) enough() int {
-	switch legacy := p.legacyRules(); {
+	legacy := p.legacyRules()
+	switch {
 	case legacy.Max == Unbounded:
 		return 2 * max(legacy.Min, 1)
 	case p.query.Doubt != "":
@@ -59,19 +66,28 @@ func (p *prober) enough() int {
 
 // settled reports whether more questions would be in vain.
 func (p *prober) settled() bool {
-	nft, legacy := p.nftRules(), p.legacyRules()
-	return nft.Min >= p.enough() || legacy.Min > nft.Max && (p.query.Doubt == "" || legacy.Min/2 >= nft.Max) ||
-		nft.Min == nft.Max && legacy.Min == legacy.Max
+	nft := p.nftRules()
+	legacy := p.legacyRules()
+	nftHasMost := nft.Min >= p.enough()
+	legacyHasMore := legacy.Min > nft.Max
+	bothAreKnown := nft.Min == nft.Max && legacy.Min == legacy.Max
+	if p.query.Doubt != "" { // a guess needs twice as many
+		legacyHasMore = legacyHasMore && legacy.Min/2 >= nft.Max
+	}
+	return nftHasMost || legacyHasMore || bothAreKnown
 }
 
 // countLegacy counts the rules in the tables of both families, exactly or by bounds.
 func (p *prober) countLegacy(exact bool) {
 	for i := range families {
-		e, probe := &p.evidence[2+i], &p.legacy[i]
+		e := &p.evidence[2+i]
+		probe := &p.legacy[i]
 		if probe.err != nil {
 			continue
 		}
-		e.Rules, e.Estimate, e.Tables = exactly(0), 0, nil
+		e.Rules = exactly(0)
+		e.Estimate = 0
+		e.Tables = nil
 		for _, name := range tableNames {
 			if !slices.Contains(probe.tables, name) {
 				continue
@@ -89,8 +105,8 @@ func (p *prober) countLegacy(exact bool) {
 	}
 }
 
-// count reads the header of a table, and its entries if the number of rules must be exact and the header does not say it, or if
-// the chains are wanted. Beside an error there is what is known.
+// count reads the header of a table, and its entries if the number of rules must be exact and the header does not say
+// it, or if the chains are wanted. Beside an error there is what is known.
 func (p *legacyProbe) count(table string, exact, chains bool) (Table, error) {
 	counted := Table{Name: table, Rules: Count{0, Unbounded}}
 	info, err := p.info(table)
@@ -122,7 +138,8 @@ type nftCount struct {
 // lookAtNFT reads the first rules. If enough have a match or target, it asks whether iptables made them.
 func (p *prober) lookAtNFT(enough int) {
 	for i := range families {
-		n, left := &p.counted[i], enough-p.nftRules().Min
+		n := &p.counted[i]
+		left := enough - p.nftRules().Min
 		if left <= 0 {
 			return
 		}
@@ -161,9 +178,9 @@ func (p *prober) countNFT(enough int) {
 
 // readRules reads rules of one family, and of one table if that is named.
 //
-// While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table before its successor, and a dump
-// that names a table ends after the first of that name: no rules, and no error (nf_tables_dump_rules). So only a dump that
-// names none can show that a table has no rules.
+// While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table before its successor,
+// and a dump that names a table ends after the first of that name: no rules, and no error (nf_tables_dump_rules). So
+// only a dump that names none can show that a table has no rules.
 func (p *prober) readRules(i int, table string, end limit) {
 	all, err := p.nft.rules(families[i], table, end)
 	p.evidence[i].fail(err)
@@ -194,14 +211,20 @@ func (p *prober) certify(i, enough int) {
 
 // tellNFT puts what was counted into the evidence.
 func (p *prober) tellNFT(i int) {
-	e, n, likely := &p.evidence[i], &p.counted[i], 0
-	e.Rules, e.Estimate, e.Foreign, e.Tables = exactly(0), 0, nil, nil
+	e := &p.evidence[i]
+	n := &p.counted[i]
+	likely := 0
+	e.Rules = exactly(0)
+	e.Estimate = 0
+	e.Foreign = nil
+	e.Tables = nil
 	for j, name := range tableNames {
 		t := n.rules[j]
 		if n.listed && !n.chains[j].exists && t.seen == 0 {
 			continue
 		}
-		foreign, best := n.foreign(j), t.seen
+		foreign := n.foreign(j)
+		best := t.seen
 		if t.Max == Unbounded {
 			best = max(best, n.chains[j].likely)
 		}
@@ -212,7 +235,8 @@ func (p *prober) tellNFT(i int) {
 			best = t.Min
 		}
 		likely += best
-		e.Rules, e.Foreign = e.Rules.plus(t.Count), append(e.Foreign, foreign...)
+		e.Rules = e.Rules.plus(t.Count)
+		e.Foreign = append(e.Foreign, foreign...)
 		if p.query.Everything && (n.chains[j].exists || t.seen > 0) {
 			e.Tables = append(e.Tables, Table{name, t.Count, n.chains[j].users})
 		}
@@ -244,7 +268,8 @@ func (n *nftCount) xt() (rules int) {
 
 // foreign are the chains because of which iptables-nft may print none of a table's rules.
 func (n *nftCount) foreign(j int) []Chain {
-	all, chain := n.chains[j].foreign, Chain{tableNames[j], n.rules[j].nftOnly}
+	all := n.chains[j].foreign
+	chain := Chain{tableNames[j], n.rules[j].nftOnly}
 	if chain.Name == "" || slices.Contains(all, chain) {
 		return all
 	}
@@ -254,7 +279,10 @@ func (n *nftCount) foreign(j int) []Chain {
 // more reports whether a table of iptables may have rules that were not read and would count.
 func (n *nftCount) more() bool {
 	for j, t := range n.chains {
-		if (t.exists || !n.listed) && n.rules[j].Max == Unbounded && (n.rules[j].seen < firstRules || len(n.foreign(j)) == 0) {
+		mayExist := t.exists || !n.listed
+		notAllRead := n.rules[j].Max == Unbounded
+		wouldCount := n.rules[j].seen < firstRules || len(n.foreign(j)) == 0
+		if mayExist && notAllRead && wouldCount {
 			return true
 		}
 	}

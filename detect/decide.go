@@ -46,10 +46,19 @@ type row struct {
 
 // decisionTable has the rows in their order. The first one that applies decides.
 //
-// A hint outranks a canary because a host that changed its mode keeps the old backend's canary until it is rebooted. Nft
-// wins a tie because it is what a current host uses; what legacy has is more likely left over. That nft lacks IPv6 alone
-// counts only if legacy is known to have it: a host may speak IPv4 only.
+// A hint outranks a canary because a host that changed its backend keeps the former one's canary until it is rebooted.
+// Nft wins a tie because it is what a current host uses; what legacy has is more likely left over. That nft lacks IPv6
+// alone counts only if legacy is known to have it: a host may speak IPv4 only.
 func decisionTable(q Query, nft, legacy backend) [20]row {
+	nftHasMost := nft.hasMost(legacy)
+	legacyHasMore := legacy.rules.Min > nft.rules.Max
+	onlyNative := nft.hostTable == Yes && legacy.hostChain != Yes && (legacy.rules.Max == 0 || !nftHasMost)
+
+	// In favor of a backend nothing is certain that kubelet's chains or programs of the host in the other one could
+	// overturn.
+	forNFT := legacy.withoutKubelet() && legacy.hostChain == No
+	forLegacy := nft.withoutKubelet() && nft.host() == No
+
 	return [...]row{
 		{reason: Override, mode: NFT, applies: q.Override == NFT},
 		{reason: Override, mode: Legacy, applies: q.Override == Legacy},
@@ -74,28 +83,28 @@ func decisionTable(q Query, nft, legacy backend) [20]row {
 		{
 			reason: HostProgram, mode: NFT,
 			applies:    nft.hostChain == Yes && legacy.hostChain != Yes,
-			conclusive: legacy.hostChain == No && legacy.withoutKubelet(),
+			conclusive: forNFT,
 		},
 		{
 			reason: HostProgram, mode: Legacy,
 			applies:    legacy.hostChain == Yes && nft.host() != Yes,
-			conclusive: nft.host() == No && nft.withoutKubelet(),
+			conclusive: forLegacy,
 		},
 		{
-			reason: HostProgram, mode: NFT, // nftables' own tables alone
-			applies:    nft.hostTable == Yes && legacy.hostChain != Yes && (legacy.rules.Max == 0 || !nft.hasMost(legacy)),
-			conclusive: legacy.hostChain == No && legacy.rules.Max == 0 && legacy.withoutKubelet(),
+			reason: HostProgram, mode: NFT,
+			applies:    onlyNative,
+			conclusive: forNFT && legacy.rules.Max == 0,
 		},
 
 		{
 			reason: RuleCount, mode: NFT,
 			applies:    nft.likely > 0 && nft.likely >= legacy.likely,
-			conclusive: nft.hasMost(legacy) && legacy.hostChain == No && legacy.withoutKubelet() && q.Doubt == "",
+			conclusive: forNFT && nftHasMost && q.Doubt == "",
 		},
 		{
 			reason: RuleCount, mode: Legacy,
 			applies:    legacy.likely > nft.likely,
-			conclusive: legacy.rules.Min > nft.rules.Max && nft.host() == No && nft.withoutKubelet() && q.Doubt == "",
+			conclusive: forLegacy && legacyHasMore && q.Doubt == "",
 		},
 
 		{reason: Remembered, mode: NFT, applies: q.Home.binds(NFT)},
@@ -133,8 +142,8 @@ func (b backend) host() Answer { return either(b.hostChain, b.hostTable) }
 // hasMost reports that nft is known to have rules, and as many as legacy.
 func (b backend) hasMost(legacy backend) bool { return b.rules.Min >= max(legacy.rules.Max, 1) }
 
-// lacks reports that this backend cannot work where the other one can, or may, once a module is loaded. IPv4 decides; IPv6
-// does where neither backend has IPv4.
+// lacks reports that this backend cannot work where the other one can, or may, once a module is loaded. IPv4 decides;
+// IPv6 does where neither backend has IPv4.
 func (b backend) lacks(other backend) bool {
 	return b.ipv4 == No && (other.ipv4 != No || b.ipv6 == No && other.ipv6 != No)
 }
@@ -160,8 +169,9 @@ func (q Query) backends(e [4]Evidence) (nft, legacy backend) {
 // likely is the number of rules for a guess.
 func (e Evidence) likely() int { return max(e.Estimate, e.Rules.Min) }
 
-// works says whether the backend can be used for the family: the kernel has it, and a dry run did not show otherwise. What
-// a dry run shows is no reason to run programs that are not installed: those that are may still be able to do something.
+// works says whether the backend can be used for the family: the kernel has it, and a dry run did not show otherwise.
+// What a dry run shows is no reason to run programs that are not installed: those that are may still be able to do
+// something.
 func (q Query) works(e Evidence) Answer {
 	if !q.Installed.exists() && slices.ContainsFunc(e.Features, func(f Feature) bool { return f.Has == No }) {
 		return No

@@ -7,8 +7,8 @@
 //
 // A conclusive answer holds until the host changes its mode, so it can be remembered. A guess is the best choice right
 // now and nothing more: use it if there is something to do, but ask again next time. Once rules were created by a
-// guess, stay with that backend, and pass it as Query.Remembered when asking again, unless Result.Memorable says why not.
-// A program that can wait calls Query.Wait instead.
+// guess, stay with that backend, and pass it as Query.Remembered when asking again, unless Result.Memorable says why
+// not. A program that can wait calls Query.Wait instead.
 //
 // The kernel is asked, and nothing else: nf_tables over netlink, x_tables over getsockopt. No process is started, no
 // rule is written, no table is registered, and no module of the legacy backend is loaded. The kernel may load nf_tables
@@ -45,8 +45,9 @@ const (
 	IPv6 Family = "ipv6"
 )
 
-// The chains that kubelet creates in table mangle of the backend it uses. The hint is created when kubelet starts, since
-// Kubernetes 1.24, as a promise to others (KEP-3178). The canary has been created since 1.17, and again every minute.
+// The chains that kubelet creates in table mangle of the backend it uses. The hint is created when kubelet starts,
+// since Kubernetes 1.24, as a promise to others (KEP-3178). The canary has been created since 1.17, and again every
+// minute.
 const (
 	HintChain   = "KUBE-IPTABLES-HINT"
 	CanaryChain = "KUBE-KUBELET-CANARY"
@@ -89,7 +90,8 @@ type Chain struct {
 	Name  string `json:"name"`
 }
 
-// Feature is something that iptables-nft needs from nf_tables, and whether a dry run has shown that the kernel can do it.
+// Feature is something that iptables-nft needs from nf_tables, and whether a dry run has shown that the kernel can do
+// it.
 type Feature struct {
 	Name  string `json:"name"`
 	Has   Answer `json:"has"`
@@ -118,9 +120,9 @@ type Evidence struct {
 	Hint   Answer `json:"hint"`   // HintChain is in table mangle
 	Canary Answer `json:"canary"` // CanaryChain is in table mangle
 
-	// HostChain says whether there is a chain that a program of the host makes with iptables, such as DOCKER-USER. HostTable
-	// says it of a table that one makes with nftables, such as "inet firewalld"; it is No for legacy. Programs are those that
-	// were found: with Query.Everything all of them, else the first.
+	// HostChain says whether there is a chain that a program of the host makes with iptables, such as DOCKER-USER.
+	// HostTable says it of a table that one makes with nftables, such as "inet firewalld"; it is No for legacy.
+	// Programs are those that were found: with Query.Everything all of them, else the first.
 	HostChain Answer    `json:"host_chain"`
 	HostTable Answer    `json:"host_table"`
 	Programs  []Program `json:"programs,omitempty"`
@@ -130,8 +132,8 @@ type Evidence struct {
 	// accept, is printed and counts. Where counting ended early, what was not read is not known.
 	Rules Count `json:"rules"`
 
-	// Estimate is the likely number of rules where counting failed, as where they kept changing, so that Rules is no more than a
-	// lower bound; else 0. A guess goes by it.
+	// Estimate is the likely number of rules where counting failed, as where they kept changing, so that Rules is no
+	// more than a lower bound; else 0. A guess goes by it.
 	Estimate int `json:"estimate,omitempty"`
 
 	// Foreign are chains in nft's tables that are not iptables' own, or in which a rule that was counted is not:
@@ -139,8 +141,8 @@ type Evidence struct {
 	// its n rules, so they count as 0 to n. Of chains with such rules, one is named for each table.
 	Foreign []Chain `json:"foreign,omitempty"`
 
-	// Native are nft's tables that iptables does not use, as nft names them: "ip docker-bridges", "inet firewalld". They are
-	// looked for only with Query.Everything.
+	// Native are nft's tables that iptables does not use, as nft names them: "ip docker-bridges", "inet firewalld".
+	// They are looked for only with Query.Everything.
 	Native []string `json:"native,omitempty"`
 
 	// Features are the results of a dry run, if there was one (Query.DryRun).
@@ -149,8 +151,8 @@ type Evidence struct {
 	// Tables are those that exist, if all of them were looked at (Query.Everything).
 	Tables []Table `json:"tables,omitempty"`
 
-	// Err is the first question that failed for a reason of the moment, such as unix.ENFILE, else the first that failed.
-	// errors.Is finds the kernel's errno in it. Error is the same in words, which is all that JSON has of it.
+	// Err is the first question that failed for a reason of the moment, such as unix.ENFILE, else the first that
+	// failed. errors.Is finds the kernel's errno in it. Error is the same in words, which is all that JSON has of it.
 	Err   error  `json:"-"`
 	Error string `json:"error,omitempty"`
 
@@ -163,17 +165,18 @@ type Query struct {
 	// Override, if set, is the answer whatever the evidence, and there is nothing to wait for.
 	Override Mode
 
-	// Remembered is what this container remembers, if anything. kubelet's chains outrank it. A guess holds only while its
-	// backend has one of the five tables, or may have: one that left none has written nothing.
+	// Remembered is what this container remembers, if anything. kubelet's chains outrank it. A guess holds only while
+	// its backend has one of the five tables, or may have: one that left none has written nothing.
 	Remembered Memory
 
-	// Home is what this container remembers of the network namespace of its first process, if the calling thread is in another one.
-	// It proves nothing here, but an agent that enters pods' namespaces should run one backend in all that show no evidence of their
-	// own. Only what is conclusive, or was chosen by somebody (Override), counts.
+	// Home is what this container remembers of the network namespace of its first process, if the calling thread is in
+	// another one. It proves nothing here, but an agent that enters pods' namespaces should run one backend in all that
+	// show no evidence of their own. Only what is conclusive, or was chosen by somebody (Override), counts.
 	Home Memory
 
-	// Doubt, if set, says in words why rules are no evidence, such as where it shows that somebody in this network namespace has
-	// acted on a guess: a count is then not conclusive. Kubelet's chains and programs of the host are evidence all the same.
+	// Doubt, if set, says in words why rules are no evidence, such as where it shows that somebody in this network
+	// namespace has acted on a guess: a count is then not conclusive. Kubelet's chains and programs of the host are
+	// evidence all the same.
 	Doubt string
 
 	// Installed is the only backend whose programs are installed. Empty: both are, or neither, or it is not known.
@@ -201,8 +204,8 @@ type Query struct {
 // WaitFor is what Query.Wait waits for.
 type WaitFor string
 
-// A program that knows of a kubelet on this host waits for its chains. While kubelet starts, or while the host's rules are
-// loaded again, leftovers in the other backend can be all that there is, and a count of them is conclusive.
+// A program that knows of a kubelet on this host waits for its chains. While kubelet starts, or while the host's rules
+// are loaded again, leftovers in the other backend can be all that there is, and a count of them is conclusive.
 const (
 	ForAny     WaitFor = ""        // any conclusive answer
 	ForKubelet WaitFor = "kubelet" // a conclusive answer by kubelet's chains
@@ -210,8 +213,8 @@ const (
 
 func (w WaitFor) exists() bool { return w == ForAny || w == ForKubelet }
 
-// Ended reports whether a result is what was waited for. What kubelet's chains said earlier will do. A WaitFor that is none of the
-// values never ends.
+// Ended reports whether a result is what was waited for. What kubelet's chains said earlier will do. A WaitFor that is
+// none of the values never ends.
 func (w WaitFor) Ended(r Result) bool {
 	switch w {
 	case ForAny:
@@ -223,9 +226,10 @@ func (w WaitFor) Ended(r Result) bool {
 	}
 }
 
-// Host returns the backend that is used in the network namespace of the calling thread, without a dry run. It reads nothing of
-// what the wrapper stores in a container. So iptables there may run the other one: after a guess, after "iptables-wrapper select", and
-// where the host has changed since. If nothing is stored, or what the host proves now, both are the same.
+// Host returns the backend that is used in the network namespace of the calling thread, without a dry run. It reads
+// nothing of what the wrapper stores in a container. So iptables there may run the other one: after a guess, after
+// "iptables-wrapper select", and where the host has changed since. If nothing is stored, or what the host proves now,
+// both are the same.
 func Host() Result { return Query{}.Run() }
 
 // PollInterval is how often Query.Wait asks.

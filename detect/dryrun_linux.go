@@ -15,8 +15,8 @@ import (
 // modules that it needs, replies with an error for each that it refuses, and takes everything back: nothing is ever
 // active, or seen by others. "nft --check" works the same way.
 //
-// The table is dormant, so that its chains are not even hooked into the kernel for that moment. No match or target needs
-// conntrack: that would switch it on for the namespace, and leave entries behind.
+// The table is dormant, so that its chains are not even hooked into the kernel for that moment. No match or target
+// needs conntrack: that would switch it on for the namespace, and leave entries behind.
 const dryRunTable = "iptables-wrapper-dry-run"
 
 // sizeofComment is that of struct xt_comment_info { char comment[256]; }.
@@ -45,8 +45,14 @@ func newDryRun(first uint32, nat bool) *dryRun {
 		add := func(feature string, kind uint16, a attributes) {
 			last = len(d.batch)
 			d.steps = append(d.steps, step{family: f, feature: feature})
-			d.batch = append(d.batch, request(nftKind(kind), unix.NLM_F_CREATE|unix.NLM_F_APPEND, first+uint32(len(d.steps)), f.nfproto(), a)...)
+			seq := first + uint32(len(d.steps))
+			m := request(nftKind(kind), unix.NLM_F_CREATE|unix.NLM_F_APPEND, seq, f.nfproto(), a)
+			d.batch = append(d.batch, m...)
 		}
+		comment := expression("match", attributes(nil).
+			text(unix.NFTA_MATCH_NAME, "comment").
+			be32(unix.NFTA_MATCH_REV, 0).
+			bytes(unix.NFTA_MATCH_INFO, make([]byte, sizeofComment)))
 		add(FeatureTable, unix.NFT_MSG_NEWTABLE, attributes(nil).
 			text(unix.NFTA_TABLE_NAME, dryRunTable).be32(unix.NFTA_TABLE_FLAGS, unix.NFT_TABLE_F_DORMANT))
 		add(FeatureFilter, unix.NFT_MSG_NEWCHAIN, newBaseChain("filter", 1, 0))
@@ -54,8 +60,7 @@ func newDryRun(first uint32, nat bool) *dryRun {
 			add(FeatureNAT, unix.NFT_MSG_NEWCHAIN, newBaseChain("nat", 4, 100))
 		}
 		add(FeatureRule, unix.NFT_MSG_NEWCHAIN, newChain("to"))
-		add(FeatureMatch, unix.NFT_MSG_NEWRULE, newRule("to", expression("match", attributes(nil).
-			text(unix.NFTA_MATCH_NAME, "comment").be32(unix.NFTA_MATCH_REV, 0).bytes(unix.NFTA_MATCH_INFO, make([]byte, sizeofComment)))))
+		add(FeatureMatch, unix.NFT_MSG_NEWRULE, newRule("to", comment))
 		add(FeatureRule, unix.NFT_MSG_NEWCHAIN, newChain("from"))
 		add(FeatureRule, unix.NFT_MSG_NEWRULE, newRule("from", expression("counter", nil), jumpTo("to")))
 	}
@@ -113,10 +118,13 @@ func (d *dryRun) read(datagram []byte) (done bool, err error) {
 	return done, nil
 }
 
-// features says what the kernel can do for a family. It goes by the first error: what needs the refused thing fails too. All needs
-// the table; what follows the chain of the first rule needs that.
+// features says what the kernel can do for a family. It goes by the first error: what needs the refused thing fails
+// too. All needs the table; what follows the chain of the first rule needs that.
 func (d *dryRun) features(f Family) []Feature {
-	all := []Feature{{Name: FeatureTable}, {Name: FeatureFilter}, {Name: FeatureNAT}, {Name: FeatureRule}, {Name: FeatureMatch}}
+	var all []Feature
+	for _, name := range []string{FeatureTable, FeatureFilter, FeatureNAT, FeatureRule, FeatureMatch} {
+		all = append(all, Feature{Name: name})
+	}
 	for _, s := range d.steps {
 		feature := &all[slices.IndexFunc(all, func(feature Feature) bool { return feature.Name == s.feature })]
 		switch {
@@ -147,7 +155,8 @@ func (p *prober) dryRun(nat bool) {
 	p.nft.seq += 1 + uint32(len(d.steps))
 	err := p.nft.run(d)
 	for i, f := range families {
-		if p.evidence[i].fail(err); err == nil {
+		p.evidence[i].fail(err)
+		if err == nil {
 			p.evidence[i].Features = d.features(f)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstRules is how many rules of a table are examined for what iptables-nft cannot print. As many of other tables are read at
-// first, and more than as many of the five where they have no match or target.
+// firstRules is how many rules of a table are examined for what iptables-nft cannot print. As many of other tables are
+// read at first, and more than as many of the five where they have no match or target.
 const firstRules = 256
 
 // fewRules is how many rules are looked for in small parts of a dump.
@@ -95,7 +95,8 @@ func (d *ruleDump) take(m message, table string) {
 	}
 }
 
-// readRules streams a dump of the rules of one table, or of the whole family if none is named, in a buffer that does not grow.
+// readRules streams a dump of the rules of one table, or of the whole family if none is named, in a buffer that does
+// not grow.
 //
 // Not counted, here as in iptables-nft-save, is what follows a rule of more than 32 KiB: the kernel ends the dump there
 // and says nothing.
@@ -106,7 +107,8 @@ func (s *nftSocket) readRules(f Family, table string, end limit) (ruleDump, erro
 		which = which.text(unix.NFTA_RULE_TABLE, table)
 	}
 	err := s.dump(unix.NFT_MSG_GETRULE, &s.rulesLeft, f.nfproto(), which, func(m message) error {
-		switch d.take(m, table); {
+		d.take(m, table)
+		switch {
 		case !d.reached(end):
 			return nil
 		case d.changed:
@@ -123,11 +125,12 @@ func (s *nftSocket) readRules(f Family, table string, end limit) (ruleDump, erro
 	return d, err
 }
 
-// rules counts the rules of one table, or of all five if none is named. Of several attempts it takes the one without a change,
-// else the one that has seen most.
+// rules counts the rules of one table, or of all five if none is named. Of several attempts it takes the one without a
+// change, else the one that has seen most.
 //
-// The kernel prepares each part of a dump in advance, two of them for the first that is read. So a few rules are first looked for
-// in small parts, which saves a third of a millisecond where the host has a hundred. What is not found there may still exist.
+// The kernel prepares each part of a dump in advance, two of them for the first that is read. So a few rules are first
+// looked for in small parts, which saves a third of a millisecond where the host has a hundred. What is not found there
+// may still exist.
 func (s *nftSocket) rules(f Family, table string, end limit) ([len(tableNames)]tableRules, error) {
 	if end.rules <= fewRules && len(s.buf) < dumpBuffer {
 		if d, err := s.readRules(f, table, end); err == nil && d.xt >= end.rules {

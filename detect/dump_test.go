@@ -18,8 +18,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// dumpOf reads a dump that is written as words: "filter:INPUT" is a rule, "filter:INPUT*" one with a match, "filter:INPUT!" one
-// that iptables-nft cannot print, and "~" the mark that the rules changed.
+// dumpOf reads a dump that is written as words: "filter:INPUT" is a rule, "filter:INPUT*" one with a match,
+// "filter:INPUT!" one that iptables-nft cannot print, and "~" the mark that the rules changed.
 func dumpOf(t *testing.T, end limit, words string) (d ruleDump, read int) {
 	t.Helper()
 	d.tables = uncounted()

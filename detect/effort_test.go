@@ -27,8 +27,8 @@ func proberWithin(t *testing.T, most effort) *prober {
 	return p
 }
 
-// Rules of a table that is not iptables' come before those that count, and somebody may have made any number of them. What is not
-// read is unknown, so legacy's two rules are a guess; where all is read, they are certain.
+// Rules of a table that is not iptables' come before those that count, and somebody may have made any number of them.
+// What is not read is unknown, so legacy's two rules are a guess; where all is read, they are certain.
 func TestManyNativeRules(t *testing.T) {
 	const native = 1000
 	host.Netns(t)
@@ -72,8 +72,8 @@ table ip nat {
 	}
 }
 
-// Where not all of nft's rules are read, a guess goes by how often their chains are used: a partial count of one backend is not
-// compared with a full one of the other.
+// Where not all of nft's rules are read, a guess goes by how often their chains are used: a partial count of one
+// backend is not compared with a full one of the other.
 func TestManyRulesAreEstimated(t *testing.T) {
 	rules := func(n int) string {
 		return "*filter\n:MINE - [0:0]\n-A INPUT -j MINE\n" + strings.Repeat("-A MINE -s 192.0.2.1 -j DROP\n", n) + "COMMIT\n"
@@ -107,8 +107,8 @@ func TestManyChainsAndTables(t *testing.T) {
 	}
 }
 
-// Whether mangle can have kubelet's chains at all shows in its header. If it can, and is too large, it is not known: then no answer
-// in favor of nft is certain, whereas one in favor of legacy is the same with and without.
+// Whether mangle can have kubelet's chains at all shows in its header. If it can, and is too large, it is not known:
+// then no answer in favor of nft is certain, whereas one in favor of legacy is the same with and without.
 func TestLargeMangle(t *testing.T) {
 	const rule = "-A PREROUTING -s 192.0.2.1 -j ACCEPT\n"
 	small := forCall

@@ -17,7 +17,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// What was counted, as evidence: bounds and an estimate, for a table that somebody else uses and for one that is iptables'.
+// What was counted, as evidence: bounds and an estimate, for a table that somebody else uses and for one that is
+// iptables'.
 func TestTellNFT(t *testing.T) {
 	ours := nftTable{exists: true}
 	foreign := nftTable{exists: true, foreign: []Chain{{"filter", "own"}}}
@@ -66,7 +67,8 @@ func TestMoreRules(t *testing.T) {
 	if n.chains[1].exists = true; !n.more() {
 		t.Error("a table was not read, and there is no more")
 	}
-	// Before those of tables that were looked at, the kernel lists all of other tables. Where they do not count, that is in vain.
+	// Before those of tables that were looked at, the kernel lists all of other tables. Where they do not count, that
+	// is in vain.
 	n.rules[1].seen = firstRules
 	if n.chains[1].foreign = []Chain{{tableNames[1], "mine"}}; n.more() {
 		t.Error("rules that may not be iptables' are worth reading")

@@ -45,8 +45,8 @@ func TestAnswerString(t *testing.T) {
 	}
 }
 
-// The questions do not grow with the host: chains are not listed where rules show who made them, and legacy's entries are not
-// read where its headers decide.
+// The questions do not grow with the host: chains are not listed where rules show who made them, and legacy's entries
+// are not read where its headers decide.
 func TestFlat(t *testing.T) {
 	const many = 3 * firstRules
 	k8s := func(match string) string {

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// The JSON forms that encoding/json does not make by itself. That package is not imported: a wrapped call would pay for it.
+// The JSON forms that encoding/json does not make by itself. That package is not imported: a wrapped call would pay for
+// it.
 
 var answerWords = [...]string{NotAsked: "not-asked", Unknown: "unknown", No: "no", Yes: "yes"}
 

@@ -48,8 +48,8 @@ func (p *legacyProbe) close() {
 // net is a file about the network namespace of this thread. /proc/net would be that of the process' first thread.
 func (p *legacyProbe) net(name string) string { return p.proc + "/thread-self/net/" + name }
 
-// list reads which tables exist in the namespace, and returns whether the kernel has x_tables of this family. It has kept the
-// list since ip_tables or ip6_tables was loaded, with no line until the first table is created.
+// list reads which tables exist in the namespace, and returns whether the kernel has x_tables of this family. It has
+// kept the list since ip_tables or ip6_tables was loaded, with no line until the first table is created.
 func (p *legacyProbe) list() (supported Answer) {
 	var buf [128]byte // all five take 31
 	n, err := readFile(p.net(p.names), buf[:])
@@ -76,8 +76,9 @@ func (p *legacyProbe) list() (supported Answer) {
 	}
 }
 
-// loaded finds out whether the kernel has x_tables now, by asking for a header in a buffer that is too small. Without x_tables,
-// nothing handles the question, whatever the caller's capabilities; with it, the kernel checks these, and the size before the table.
+// loaded finds out whether the kernel has x_tables now, by asking for a header in a buffer that is too small. Without
+// x_tables, nothing handles the question, whatever the caller's capabilities; with it, the kernel checks these, and the
+// size before the table.
 func (p *legacyProbe) loaded() Answer {
 	if p.withoutIPv6() {
 		return No
@@ -92,15 +93,15 @@ func (p *legacyProbe) loaded() Answer {
 	}
 }
 
-// withoutIPv6 reports that this is the probe of a family that the kernel cannot speak (ipv6.disable=1, or IPv6 is not in
-// it). There is no socket to ask then, and asking for one could load it.
+// withoutIPv6 reports that this is the probe of a family that the kernel cannot speak (ipv6.disable=1, or IPv6 is not
+// in it). There is no socket to ask then, and asking for one could load it.
 func (p *legacyProbe) withoutIPv6() bool {
 	return p.family == IPv6 && errors.Is(stat(p.net("if_inet6")), unix.ENOENT) && stat(p.net("dev")) == nil
 }
 
-// kubelet looks for both of kubelet's chains in one reading of mangle, in a list of tables that was just read. The kernel hands
-// out a table as a whole, with user-defined chains behind the rules of the built-in ones. So a large one is read only if its
-// header has room for such a chain, and not beyond a limit.
+// kubelet looks for both of kubelet's chains in one reading of mangle, in a list of tables that was just read. The
+// kernel hands out a table as a whole, with user-defined chains behind the rules of the built-in ones. So a large one
+// is read only if its header has room for such a chain, and not beyond a limit.
 func (p *legacyProbe) kubelet() (hint, canary Answer, err error) {
 	if p.err != nil {
 		return Unknown, Unknown, p.err
@@ -135,8 +136,8 @@ func (p *legacyProbe) info(table string) (tableInfo, error) {
 	return parseInfo(buf[:n])
 }
 
-// entries reads a table that is listed. If it is replaced after its header was read, by one of another size or one that the header
-// does not fit, both are read again.
+// entries reads a table that is listed. If it is replaced after its header was read, by one of another size or one that
+// the header does not fit, both are read again.
 func (p *legacyProbe) entries(table string) (t tableEntries, err error) {
 	err = retryChanged(func() error {
 		info, err := p.info(table)

@@ -24,14 +24,14 @@ type Memory struct {
 	Pending bool `json:"-"`
 }
 
-// holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything; what
-// somebody chose holds without.
+// holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything;
+// what somebody chose holds without.
 func (m Memory) holds(mode Mode, b backend) bool {
 	return m.Mode == mode && (m.Conclusive || m.Pending || m.Reason == Override || b.exists != No)
 }
 
-// binds reports whether what the container remembers of its own network namespace decides in another one: what would be in the
-// switch if that could be replaced, and would decide there too.
+// binds reports whether what the container remembers of its own network namespace decides in another one: what would be
+// in the switch if that could be replaced, and would decide there too.
 func (m Memory) binds(mode Mode) bool {
 	return m.Mode == mode && (m.Conclusive || m.Reason == Override)
 }
@@ -49,10 +49,10 @@ func momentary(err error) bool {
 	return false
 }
 
-// Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the moment, the
-// next one can; without CAP_NET_ADMIN nothing can be written; and where one backend has not even twice as many rules as the
-// other, the next count may differ. It is nil for a conclusive answer, and for
-// one that only somebody's guess makes doubtful.
+// Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the
+// moment, the next one can; without CAP_NET_ADMIN nothing can be written; and where one backend has not even twice as
+// many rules as the other, the next count may differ. It is nil for a conclusive answer, and for one that only
+// somebody's guess makes doubtful.
 func (r Result) Memorable() error {
 	if r.Conclusive || r.doubted {
 		return nil
@@ -101,8 +101,8 @@ func (m *Memory) because() string {
 	return text
 }
 
-// Doubt returns a conclusive count as a guess, because it shows somewhere that somebody in this network namespace has acted on a
-// guess: rules that a guess wrote are not evidence. "" stands for nowhere. Other results stay as they are.
+// Doubt returns a conclusive count as a guess, because it shows somewhere that somebody in this network namespace has
+// acted on a guess: rules that a guess wrote are not evidence. "" stands for nowhere. Other results stay as they are.
 func (r Result) Doubt(where string) Result {
 	if where == "" || r.Reason != RuleCount || !r.Conclusive {
 		return r
@@ -113,8 +113,8 @@ func (r Result) Doubt(where string) Result {
 	return r
 }
 
-// Contradicted returns what is remembered as a guess, because a conclusive result about the host of now says otherwise. The
-// container goes on with what it remembers. Other results stay as they are.
+// Contradicted returns what is remembered as a guess, because a conclusive result about the host of now says otherwise.
+// The container goes on with what it remembers. Other results stay as they are.
 func (r Result) Contradicted(now Result) Result {
 	if r.Reason != Remembered || !now.Conclusive || now.Mode == r.Mode {
 		return r
@@ -124,6 +124,6 @@ func (r Result) Contradicted(now Result) Result {
 	return r
 }
 
-// Doubted reports that the result would be conclusive if nobody had acted on a guess. It is worth remembering all the same: otherwise
-// whoever leaves the sign of a guess could keep others from remembering anything.
+// Doubted reports that the result would be conclusive if nobody had acted on a guess. It is worth remembering all the
+// same: otherwise whoever leaves the sign of a guess could keep others from remembering anything.
 func (r Result) Doubted() bool { return r.doubted }

@@ -14,7 +14,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// mixedTable is one of nft's five tables with parts that iptables made, that nft made like iptables, and that are somebody else's.
+// mixedTable is one of nft's five tables with parts that iptables made, that nft made like iptables, and that are
+// somebody else's.
 type mixedTable struct {
 	iptables string // lines for iptables-restore
 	native   string // a script for nft
@@ -66,8 +67,8 @@ func mix(r *rand.Rand, family Family, table string) (m mixedTable) {
 	return m
 }
 
-// Each table counts by itself: what is foreign in one says nothing of the others, and what iptables made for certain counts in a
-// foreign table too. What little is asked says the same as everything.
+// Each table counts by itself: what is foreign in one says nothing of the others, and what iptables made for certain
+// counts in a foreign table too. What little is asked says the same as everything.
 func TestMixedTables(t *testing.T) {
 	r := host.Rand(t)
 	reasons := map[string]int{}

@@ -109,7 +109,8 @@ func (m message) whole() error {
 // and its value, padded to 4 bytes.
 type attributes []byte
 
-// next returns the value of the first attribute, whatever its kind, and the attributes after it, or nothing if it is cut off.
+// next returns the value of the first attribute, whatever its kind, and the attributes after it, or nothing if it is
+// cut off.
 func (b attributes) next() (value, rest attributes) {
 	if len(b) < unix.SizeofNlAttr {
 		return nil, nil
@@ -125,7 +126,11 @@ func (b attributes) next() (value, rest attributes) {
 func (b attributes) find(kind uint16) []byte {
 	for len(b) > 0 {
 		value, rest := b.next()
-		if value == nil || binary.NativeEndian.Uint16(b[2:])&^uint16(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER) == kind {
+		if value == nil {
+			return nil
+		}
+		first := binary.NativeEndian.Uint16(b[2:]) &^ uint16(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER)
+		if first == kind {
 			return value
 		}
 		b = rest

@@ -20,15 +20,17 @@ func (f Family) nfproto() uint8 {
 	return unix.NFPROTO_IPV4
 }
 
-// absent reports that the error is the kernel's reply that there is no such thing. A system call that failed with the same
-// errno, because a filter refuses it, is wrapped, and says nothing.
+// absent reports that the error is the kernel's reply that there is no such thing. A system call that failed with the
+// same errno, because a filter refuses it, is wrapped, and says nothing.
 func absent(err error) bool { return err == unix.ENOENT || err == errNoNFTables }
 
-// retryChanged repeats what a change spoiled while it was read: a dump, or a legacy table that was replaced between its header and
-// its entries, which are then refused with EAGAIN or malformed.
+// retryChanged repeats what a change spoiled while it was read: a dump, or a legacy table that was replaced between its
+// header and its entries, which are then refused with EAGAIN or malformed.
 func retryChanged(read func() error) (err error) {
 	for range attempts {
-		if err = read(); !errors.Is(err, errInterrupted) && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, errBadTable) {
+		err = read()
+		spoiled := errors.Is(err, errInterrupted) || errors.Is(err, unix.EAGAIN) || errors.Is(err, errBadTable)
+		if !spoiled {
 			break
 		}
 	}
@@ -82,11 +84,14 @@ func nativeTables(f Family, names []string) (native []string) {
 	return native
 }
 
-// object asks for a table by its name, or for one of its chains if that is named. What it costs does not depend on the host.
+// object asks for a table by its name, or for one of its chains if that is named. What it costs does not depend on the
+// host.
 func (s *nftSocket) object(f Family, table, chain string) (message, Answer, error) {
-	get, which := uint16(unix.NFT_MSG_GETTABLE), attributes(nil).text(unix.NFTA_TABLE_NAME, table)
+	get := uint16(unix.NFT_MSG_GETTABLE)
+	which := attributes(nil).text(unix.NFTA_TABLE_NAME, table)
 	if chain != "" {
-		get, which = unix.NFT_MSG_GETCHAIN, attributes(nil).text(unix.NFTA_CHAIN_TABLE, table).text(unix.NFTA_CHAIN_NAME, chain)
+		get = unix.NFT_MSG_GETCHAIN
+		which = attributes(nil).text(unix.NFTA_CHAIN_TABLE, table).text(unix.NFTA_CHAIN_NAME, chain)
 	}
 	var found message
 	err := s.ask(get, 0, f.nfproto(), which, func(m message) error {
@@ -107,8 +112,8 @@ func (s *nftSocket) object(f Family, table, chain string) (message, Answer, erro
 	return message{}, Unknown, fmt.Errorf("ask nf_tables for table %q: %w", table, err)
 }
 
-// warmUp asks something small and reads it with the whole buffer, so that a large rule does not end the dump that follows. A dump
-// that was not read to its end closes the socket.
+// warmUp asks something small and reads it with the whole buffer, so that a large rule does not end the dump that
+// follows. A dump that was not read to its end closes the socket.
 func (s *nftSocket) warmUp(f Family) error {
 	if err := s.open(); err != nil || len(s.buf) == dumpBuffer {
 		return err
@@ -126,8 +131,8 @@ type nftTable struct {
 	likely  int      // number of rules, by how often the chains are used
 }
 
-// tables reads the chains of the family, and says what is in each of the five tables. A table without a chain is empty, so it does
-// not exist for iptables.
+// tables reads the chains of the family, and says what is in each of the five tables. A table without a chain is empty,
+// so it does not exist for iptables.
 func (s *nftSocket) tables(f Family) (tables [len(tableNames)]nftTable, err error) {
 	err = retryChanged(func() error {
 		tables = [len(tableNames)]nftTable{}
@@ -166,8 +171,8 @@ type nftChain struct {
 	uses              uint32 // by its rules, and by those that jump to it
 }
 
-// likelyRules is an estimate, because a transaction that is not committed counts, too. A chain that is not hooked into the kernel is
-// the target of at least one jump, if anybody uses it.
+// likelyRules is an estimate, because a transaction that is not committed counts, too. A chain that is not hooked into
+// the kernel is the target of at least one jump, if anybody uses it.
 func (c nftChain) likelyRules() int {
 	if c.base || c.uses == 0 {
 		return int(c.uses)
@@ -192,8 +197,8 @@ func (m message) chain() nftChain {
 // The base chains of iptables are named after their hooks, which are numbered in this order (enum nf_inet_hooks).
 var hookNames = [...]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
 
-// own reports whether iptables-nft takes a base chain of one of its five tables for its own. If one is not, it calls the
-// table incompatible, and prints nothing of it, or in some versions nothing of that chain.
+// own reports whether iptables-nft takes a base chain of one of its five tables for its own. If one is not, it calls
+// the table incompatible, and prints nothing of it, or in some versions nothing of that chain.
 func (c nftChain) own() bool {
 	name := string(c.name)
 	kind, names, priority := "filter", "INPUT FORWARD OUTPUT", int32(0) // filter
@@ -224,9 +229,10 @@ func (c nftChain) own() bool {
 //		NFTA_EXPR_NAME  string
 //		NFTA_EXPR_DATA  nested, as the name has it
 //
-// iptables-nft prints nothing of a table in which one rule has an expression that it does not use itself: nftOnly. A match or
-// target of x_tables, xt, is something that nft cannot make. A rule that was made with nft, and has only such expressions as
-// iptables-nft uses too, cannot be told apart: it is printed as iptables would have made it, or nearly so, and counts.
+// iptables-nft prints nothing of a table in which one rule has an expression that it does not use itself: nftOnly. A
+// match or target of x_tables, xt, is something that nft cannot make. A rule that was made with nft, and has only such
+// expressions as iptables-nft uses too, cannot be told apart: it is printed as iptables would have made it, or nearly
+// so, and counts.
 func (m message) expressions() (xt, nftOnly bool) {
 	for list := attributes(m.attribute(unix.NFTA_RULE_EXPRESSIONS)); len(list) > 0; {
 		var element attributes

@@ -3,9 +3,9 @@
 
 package detect
 
-// Programs that run on the host itself keep their rules in the backend that the host uses, whatever containers have done. They
-// are known by names that they alone make. Names that programs in containers make as well are not here: those of kube-proxy in
-// iptables mode (KUBE-SERVICES), Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
+// Programs that run on the host itself keep their rules in the backend that the host uses, whatever containers have
+// done. They are known by names that they alone make. Names that programs in containers make as well are not here:
+// those of kube-proxy in iptables mode (KUBE-SERVICES), Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
 //
 // To add a name, add a line, and a dump of the program in test/hostprograms.
 
@@ -37,8 +37,8 @@ var hostChains = [...]hostChain{
 	{program: "CRI-O", table: "nat", chain: "CRIO-HOSTPORTS-MASQ"},
 }
 
-// hostTable is a table that a program of the host makes with nftables. It says nothing of iptables itself, but a host that has
-// such programs hardly uses x_tables for the rest.
+// hostTable is a table that a program of the host makes with nftables. It says nothing of iptables itself, but a host
+// that has such programs hardly uses x_tables for the rest.
 type hostTable struct {
 	program string
 	table   string // as nft names it
@@ -47,7 +47,8 @@ type hostTable struct {
 var hostTables = [...]hostTable{
 	// src/firewall/core/nftables.py.
 	{program: "firewalld", table: "inet firewalld"},
-	// Docker since 29, with --firewall-backend=nftables; daemon/libnetwork/drivers/bridge/internal/nftabler in moby/moby.
+	// Docker since 29, with --firewall-backend=nftables; daemon/libnetwork/drivers/bridge/internal/nftabler in
+	// moby/moby.
 	{program: "Docker", table: "ip docker-bridges"},
 	{program: "Docker", table: "ip6 docker-bridges"},
 	// Podman with netavark since 1.10; src/firewall/nft.rs in containers/netavark.
@@ -71,9 +72,12 @@ var hostTables = [...]hostTable{
 
 // Program is a program of the host, by what it leaves behind.
 type Program struct {
-	Name  string `json:"name"`
-	Table string `json:"table"`           // one of iptables' tables, or one of nftables' own, as nft names it: "inet firewalld"
-	Chain string `json:"chain,omitempty"` // "": the table as a whole is the program's
+	Name string `json:"name"`
+
+	// Table is one of iptables' tables if there is a Chain. Else it is one of nftables' own, as nft names it: "inet
+	// firewalld".
+	Table string `json:"table"`
+	Chain string `json:"chain,omitempty"`
 }
 
 // in says where the program keeps its rules.

@@ -15,7 +15,8 @@ func (p *prober) askPrograms() {
 	p.askLegacyPrograms(p.most.programs)
 }
 
-// askNFTPrograms lists the tables once, and asks for each chain by its name where its table exists. The first chain is enough.
+// askNFTPrograms lists the tables once, and asks for each chain by its name where its table exists. The first chain is
+// enough.
 func (p *prober) askNFTPrograms() {
 	tables, err := p.nft.tableNames()
 	for i, f := range families {

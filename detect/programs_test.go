@@ -151,7 +151,8 @@ func TestHostTables(t *testing.T) {
 	}
 }
 
-// The names prove something only where programs of the host make them: in their table and family, and not as a part of a name.
+// The names prove something only where programs of the host make them: in their table and family, and not as a part of
+// a name.
 func TestHostProgramsElsewhere(t *testing.T) {
 	host.Netns(t)
 	for _, backend := range []Mode{NFT, Legacy} {
@@ -171,7 +172,8 @@ func TestHostProgramsElsewhere(t *testing.T) {
 	}
 }
 
-// Before anything is counted, legacy's tables are read only if they are small. A count in favor of nft reads them all the same.
+// Before anything is counted, legacy's tables are read only if they are small. A count in favor of nft reads them all
+// the same.
 func TestHostProgramInLargeTable(t *testing.T) {
 	rules := func(chain string, n int) string {
 		return "*filter\n:" + chain + " - [0:0]\n" + strings.Repeat("-A "+chain+" -s 192.0.2.1 -m comment --comment x -j DROP\n", n) + "COMMIT\n"
@@ -199,7 +201,8 @@ func TestHostProgramInLargeTable(t *testing.T) {
 	}
 }
 
-// Nobody who has kubelet's chains, or a memory, is asked for programs; where a chain of one decides, no rule is counted.
+// Nobody who has kubelet's chains, or a memory, is asked for programs; where a chain of one decides, no rule is
+// counted.
 func TestHostProgramsOnlyWhereNeeded(t *testing.T) {
 	host.Netns(t)
 	host.Run(t, "iptables-nft", "-N", "DOCKER-USER")
@@ -251,7 +254,8 @@ func strays(r *rand.Rand, family Family, n int) string {
 	return b.String()
 }
 
-// Whatever stray containers have left, and where: no certain answer is wrong, and with few rules of theirs it is certain.
+// Whatever stray containers have left, and where: no certain answer is wrong, and with few rules of theirs it is
+// certain.
 func TestHostProgramAgainstStrays(t *testing.T) {
 	all := dumps(t)
 	certainly := 0

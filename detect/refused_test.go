@@ -17,7 +17,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// refuseCall makes a system call fail on the test's thread, which is not used again, as a container's seccomp filter may.
+// refuseCall makes a system call fail on the test's thread, which is not used again, as a container's seccomp filter
+// may.
 func refuseCall(t *testing.T, number uint32, errno unix.Errno) {
 	t.Helper()
 	// struct seccomp_data { int nr; __u32 arch; __u64 instruction_pointer; __u64 args[6]; };
@@ -34,8 +35,8 @@ func refuseOption(t *testing.T, option uint32, errno unix.Errno) {
 	refusePart(t, 32, option, errno)
 }
 
-// refusePart makes a system call fail if a part of struct seccomp_data is a number: the number of the call if that is at offset 0, else
-// an argument of socketcall(2) at 16, or of getsockopt(2) at 32.
+// refusePart makes a system call fail if a part of struct seccomp_data is a number: the number of the call if that is
+// at offset 0, else an argument of socketcall(2) at 16, or of getsockopt(2) at 32.
 func refusePart(t *testing.T, offset, number uint32, errno unix.Errno) {
 	t.Helper()
 	filter := []unix.SockFilter{

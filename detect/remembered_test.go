@@ -25,8 +25,8 @@ func dropCapabilities(t *testing.T) {
 	}
 }
 
-// A guess holds while its backend has one of the five tables. What holds is below kubelet's chains and above the rules, which are
-// not even counted.
+// A guess holds while its backend has one of the five tables. What holds is below kubelet's chains and above the rules,
+// which are not even counted.
 func TestRemembered(t *testing.T) {
 	const nftRule = "iptables-nft -A INPUT -j ACCEPT"
 	for _, test := range []struct {

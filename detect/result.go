@@ -6,9 +6,9 @@ package detect
 // version of the JSON form. It goes up when something in the schema changes its meaning or goes away.
 const version = 3
 
-// Result is a decision with all that it rests on. Only a Query makes one: the zero Result has no Mode. Its JSON form is defined
-// by docs/detect.v3.schema.json and can be read back, with the words of errors instead of the errors; Memorable and Doubted are for
-// a Result that has not been read back.
+// Result is a decision with all that it rests on. Only a Query makes one: the zero Result has no Mode. Its JSON form is
+// defined by docs/detect.v3.schema.json and can be read back, with the words of errors instead of the errors; Memorable
+// and Doubted are for a Result that has not been read back.
 type Result struct {
 	Version    int        `json:"version"`
 	Mode       Mode       `json:"mode"`
@@ -36,11 +36,13 @@ func (e *Evidence) fail(err error) {
 
 // unasked is the evidence before any question.
 func unasked() [4]Evidence {
-	var all [4]Evidence
-	for i := range all {
-		all[i] = Evidence{Backend: [...]Mode{NFT, NFT, Legacy, Legacy}[i], Family: families[i%2], Rules: Count{0, Unbounded}}
+	unknown := Count{0, Unbounded}
+	return [4]Evidence{
+		{Backend: NFT, Family: IPv4, Rules: unknown},
+		{Backend: NFT, Family: IPv6, Rules: unknown},
+		{Backend: Legacy, Family: IPv4, Rules: unknown},
+		{Backend: Legacy, Family: IPv6, Rules: unknown},
 	}
-	return all
 }
 
 var families = [...]Family{IPv4, IPv6}

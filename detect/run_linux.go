@@ -111,8 +111,8 @@ func (p *prober) run() Result {
 	return r
 }
 
-// remembered reports whether what the container remembers of this network namespace decides, so that the rules do not. What it
-// remembers of another one ranks below them.
+// remembered reports whether what the container remembers of this network namespace decides, so that the rules do not.
+// What it remembers of another one ranks below them.
 func (p *prober) remembered() bool {
 	q := p.query
 	q.Home = Memory{}
@@ -165,30 +165,33 @@ func (p *prober) askExists() {
 	}
 }
 
-// askNFT asks for a chain in one family after the other, and reports whether that was enough.
+// askNFT asks for one of kubelet's chains in one family after the other, and reports whether that was enough.
 func (p *prober) askNFT(chain string) (enough bool) {
 	for i, f := range families {
+		_, has, err := p.nft.object(f, mangle, chain)
 		e := &p.evidence[i]
-		_, answer, err := p.nft.object(f, mangle, chain)
-		if e.Supported = p.nft.supported; chain == HintChain {
-			e.Hint = answer
-		} else {
-			e.Canary = answer
-		}
+		e.Supported = p.nft.supported
 		e.fail(err)
-		if answer == Yes && !p.query.Everything {
+		switch chain {
+		case HintChain:
+			e.Hint = has
+		case CanaryChain:
+			e.Canary = has
+		}
+		if has == Yes && !p.query.Everything {
 			return true
 		}
 	}
 	return false
 }
 
-// Wait answers the query every PollInterval until there is a conclusive answer of the kind that WaitFor names, or ctx is done,
-// and returns the last answer. An Override ends it at once. A dry run is made only when ctx is done, for the guess.
+// Wait answers the query every PollInterval until there is a conclusive answer of the kind that WaitFor names, or ctx
+// is done, and returns the last answer. An Override ends it at once. A dry run is made only when ctx is done, for the
+// guess.
 //
-// The error is nil if what was waited for has come, or with an Override. Else it is the one of ctx, or says that WaitFor is none of
-// its values; then there is no wait. The caller must be locked
-// to its thread if that has entered another namespace.
+// The error is nil if what was waited for has come, or with an Override. Else it is the one of ctx, or says that
+// WaitFor is none of its values; then there is no wait. The caller must be locked to its thread if that has entered
+// another namespace.
 func (q Query) Wait(ctx context.Context) (Result, error) { return q.wait(ctx, Query.Run) }
 
 func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error) {

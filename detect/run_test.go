@@ -15,8 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// Tables that were made with nft, have one of iptables' names and three rules. iptables-nft prints none of them, or, in some
-// versions, those of its own chains.
+// Tables that were made with nft, have one of iptables' names and three rules. iptables-nft prints none of them, or, in
+// some versions, those of its own chains.
 var foreignTables = []struct{ name, script string }{
 	{"lower-case", "add chain ip filter input { type filter hook input priority 0; }; add rule ip filter input accept; add rule ip filter input accept; add rule ip filter input accept"},
 	{"priority", "add chain ip filter INPUT { type filter hook input priority 10; }; add rule ip filter INPUT accept; add rule ip filter INPUT accept; add rule ip filter INPUT accept"},
@@ -95,8 +95,8 @@ func TestAskAfterEnough(t *testing.T) {
 	}
 }
 
-// That a table has no rule is believed only after a dump that names no table: see countNFT. TestRaces in test/ finds answers
-// that are wrong without it, in two of three full runs. Native rules before it make the first dump too long.
+// That a table has no rule is believed only after a dump that names no table: see countNFT. TestRaces in test/ finds
+// answers that are wrong without it, in two of three full runs. Native rules before it make the first dump too long.
 func TestEmptyTableIsAskedTwice(t *testing.T) {
 	host.Netns(t)
 	nftScript(t, "add table ip native; add chain ip native c"+strings.Repeat("; add rule ip native c accept", 2*firstRules))

@@ -21,8 +21,8 @@ type nftSocket struct {
 	// How many more of each may come in dumps.
 	rulesLeft, chainsLeft, tablesLeft int
 
-	// fatal is set when asking more would not help: nf_tables is missing (each question would make the kernel look for the module
-	// again), or it may not be asked, or does not reply.
+	// fatal is set when asking more would not help: nf_tables is missing (each question would make the kernel look for
+	// the module again), or it may not be asked, or does not reply.
 	fatal error
 }
 
@@ -80,35 +80,40 @@ func (s *nftSocket) open() error {
 func (s *nftSocket) receive() ([]byte, error) {
 	for {
 		n, from, err := unix.Recvfrom(s.fd, s.buf, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
-		switch sender, ok := from.(*unix.SockaddrNetlink); {
+		sender, isNetlink := from.(*unix.SockaddrNetlink)
+		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return nil, fmt.Errorf("receive: %w", err)
 		case n > len(s.buf):
 			return nil, errShortMessage
-		case ok && sender.Pid == 0: // anything else is not from the kernel
+		case isNetlink && sender.Pid == 0: // anything else is not from the kernel
 			return s.buf[:n], nil
 		}
 	}
 }
 
-// exchange sends a message and reads what comes, until that is done or fails. What is left to read closes the socket: the rest of a
-// dump would block the next one, see warmUp.
+// exchange sends a message and reads what comes, until that is done or fails. What is left to read closes the socket:
+// the rest of a dump would block the next one, see warmUp.
 func (s *nftSocket) exchange(b []byte, read func(datagram []byte) (done bool, err error)) error {
 	err := unix.Sendto(s.fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
 	if err != nil {
-		err = fmt.Errorf("send: %w", err)
+		return fmt.Errorf("send: %w", err)
 	}
-	for done := false; err == nil && !done; {
-		var datagram []byte
-		if datagram, err = s.receive(); err == nil {
-			done, err = read(datagram)
+	for {
+		datagram, err := s.receive()
+		if err != nil {
+			s.close()
+			return err
 		}
+		done, err := read(datagram)
 		if err != nil && !done {
 			s.close()
 		}
+		if err != nil || done {
+			return err
+		}
 	}
-	return err
 }
 
 // reply is the state of the reply to one question while its datagrams come in.
@@ -120,8 +125,8 @@ type reply struct {
 	interrupted bool       // what was dumped changed during the dump
 }
 
-// read hands out the messages of a datagram that are the reply, until that returns an error. Messages for an earlier question are
-// skipped. Once what is dumped has changed, every message has NLM_F_DUMP_INTR.
+// read hands out the messages of a datagram that are the reply, until that returns an error. Messages for an earlier
+// question are skipped. Once what is dumped has changed, every message has NLM_F_DUMP_INTR.
 func (r *reply) read(datagram []byte, each func(message) error) error {
 	for b := datagram; len(b) > 0 && !r.done; {
 		m, rest, err := nextMessage(b)
@@ -132,16 +137,19 @@ func (r *reply) read(datagram []byte, each func(message) error) error {
 		if m.seq != r.seq {
 			continue
 		}
-		if r.interrupted = r.interrupted || m.flags&unix.NLM_F_DUMP_INTR != 0; r.interrupted {
+		r.interrupted = r.interrupted || m.flags&unix.NLM_F_DUMP_INTR != 0
+		if r.interrupted {
 			m.flags |= unix.NLM_F_DUMP_INTR
 		}
 		switch m.kind {
 		case unix.NLMSG_ERROR, unix.NLMSG_DONE:
-			r.done, r.errno = true, m.errno()
+			r.done = true
+			r.errno = m.errno()
 		case r.kind:
 			// Without NLM_F_MULTI the reply is one message, and nothing follows it.
 			r.done = m.flags&unix.NLM_F_MULTI == 0
-			if err = m.whole(); err == nil {
+			err = m.whole()
+			if err == nil {
 				err = each(m)
 			}
 		}
@@ -161,7 +169,8 @@ func (r reply) err() error {
 		return nil
 	case r.errno == unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
 		return errNoNFTables
-	case r.errno == unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family: it has no table
+	case r.errno == unix.EAFNOSUPPORT:
+		// Before 4.17, where nothing has loaded nf_tables' part for the family: it has no table.
 		return unix.ENOENT
 	default:
 		return r.errno
@@ -179,9 +188,9 @@ func (s *nftSocket) dump(get uint16, left *int, family uint8, which attributes, 
 	})
 }
 
-// ask puts one question and hands out the messages of the reply, until that returns an error; errEnough is none. Else the error is
-// the kernel's refusal as an errno, ENOENT for "there is no such thing" among them. The kind of the reply precedes that of the
-// question (enum nf_tables_msg_types). A message is valid until the next one.
+// ask puts one question and hands out the messages of the reply, until that returns an error; errEnough is none. Else
+// the error is the kernel's refusal as an errno, ENOENT for "there is no such thing" among them. The kind of the reply
+// precedes that of the question (enum nf_tables_msg_types). A message is valid until the next one.
 func (s *nftSocket) ask(get, flags uint16, family uint8, a attributes, each func(message) error) error {
 	if err := s.open(); err != nil {
 		return err

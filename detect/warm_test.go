@@ -12,13 +12,14 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// largeRule is a rule of some 12 KiB in a dump: more than a new socket's first part holds, and less than the whole buffer.
+// largeRule is a rule of some 12 KiB in a dump: more than a new socket's first part holds, and less than the whole
+// buffer.
 func largeRule(chain string) string {
 	return "-A " + chain + strings.Repeat(" -m u32 --u32 0&0xFF=1", 6) + " -j ACCEPT\n"
 }
 
-// After a dump that was not read to its end, the next one has a new socket. What the kernel puts into its first part must
-// not be less than before: a large rule would end the dump, without an error.
+// After a dump that was not read to its end, the next one has a new socket. What the kernel puts into its first part
+// must not be less than before: a large rule would end the dump, without an error.
 func TestLargeRuleAfterEnough(t *testing.T) {
 	host.Netns(t)
 	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n*nat\n"+largeRule("POSTROUTING")+"COMMIT\n", "iptables-nft-restore")

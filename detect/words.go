@@ -59,7 +59,8 @@ func (r Result) Because() string {
 	}
 }
 
-// found says in which family a chain is. A wrapped call remembers it, and without package fmt that costs eight page faults less.
+// found says in which family a chain is. A wrapped call remembers it, and without package fmt that costs eight page
+// faults less.
 func (r Result) found(chain string, in func(Evidence) bool) string {
 	where := ""
 	for _, f := range families {
@@ -119,8 +120,8 @@ func (r Result) refused() string {
 
 func (f Family) title() string { return "IP" + strings.TrimPrefix(string(f), "ip") }
 
-// Uncertainty says in one clause why the result is not conclusive, with what is missing where that is known. It is empty
-// for a conclusive one.
+// Uncertainty says in one clause why the result is not conclusive, with what is missing where that is known. It is
+// empty for a conclusive one.
 func (r Result) Uncertainty() string {
 	switch {
 	case r.Conclusive:
@@ -135,11 +136,13 @@ func (r Result) Uncertainty() string {
 	}
 	switch {
 	case r.Reason == RuleCount && r.doubt != "":
-		return fmt.Sprintf("somebody in this network namespace acted on a guess (%q), and rules that a guess wrote are no evidence", r.doubt)
+		return fmt.Sprintf("somebody in this network namespace acted on a guess (%q), "+
+			"and rules that a guess wrote are no evidence", r.doubt)
 	case r.now != "":
 		return "this container remembers " + string(r.Mode) + ", but the host uses the other backend: " + r.now
 	case r.fromHome:
-		return "found no evidence in this network namespace; what this container remembers is about another one, that of process 1"
+		return "found no evidence in this network namespace; " +
+			"what this container remembers is about another one, that of process 1"
 	case r.Reason == Remembered:
 		return "no kubelet chain was found, and what this container remembers is a guess"
 	}
@@ -149,11 +152,13 @@ func (r Result) Uncertainty() string {
 	for _, e := range r.Evidence {
 		if len(e.Foreign) > 0 {
 			c := e.Foreign[0]
-			return fmt.Sprintf("nftables' table %q (%s) has chain %q, which is not iptables' own or has rules that are not, so iptables might not use its rules",
-				c.Table, e.Family.title(), c.Name)
+			return fmt.Sprintf("nftables' table %q (%s) has chain %q, which is not iptables' own "+
+				"or has rules that are not, so iptables might not use its rules", c.Table, e.Family.title(), c.Name)
 		}
 	}
-	switch nft, legacy := r.Of(NFT, IPv4).Supported, r.Of(Legacy, IPv4).Supported; {
+	nft := r.Of(NFT, IPv4).Supported
+	legacy := r.Of(Legacy, IPv4).Supported
+	switch {
 	case nft == No && legacy == No:
 		return "this kernel has neither nf_tables nor x_tables, so iptables cannot work"
 	case nft == No && legacy == Unknown:
@@ -161,8 +166,10 @@ func (r Result) Uncertainty() string {
 	}
 	native := slices.Concat(r.Of(NFT, IPv4).Native, r.Of(NFT, IPv6).Native)
 	slices.Sort(native)
-	if native = slices.Compact(native); len(native) > 0 && r.likely(Legacy) == 0 {
-		return fmt.Sprintf("found only tables of nftables that iptables does not use (%s); nothing speaks for legacy", quoted(native))
+	native = slices.Compact(native)
+	if len(native) > 0 && r.likely(Legacy) == 0 {
+		return fmt.Sprintf("found only tables of nftables that iptables does not use (%s); nothing speaks for legacy",
+			quoted(native))
 	}
 	return "found neither a kubelet chain nor any rule in this network namespace, so the host's backend is unknown"
 }

@@ -49,8 +49,8 @@ const (
 	hooks = 5 // NF_INET_NUMHOOKS
 )
 
-// hostAlignment is how the kernel aligns 64-bit numbers in what it hands to this program: to 8 bytes, to 4 on 386 and in the
-// compatibility layout that a 64-bit kernel has for it.
+// hostAlignment is how the kernel aligns 64-bit numbers in what it hands to this program: to 8 bytes, to 4 on 386 and
+// in the compatibility layout that a 64-bit kernel has for it.
 func hostAlignment() int {
 	if runtime.GOARCH == "386" {
 		return 4
@@ -134,8 +134,8 @@ func parseInfo(b []byte) (tableInfo, error) {
 	return info, nil
 }
 
-// inUserChains is how many bytes user-defined chains take, their rules included. It is not known on 386, where a 64-bit kernel may
-// use its own layout, nor if the header contradicts itself.
+// inUserChains is how many bytes user-defined chains take, their rules included. It is not known on 386, where a 64-bit
+// kernel may use its own layout, nor if the header contradicts itself.
 func (t tableInfo) inUserChains(family Family) (size int, known bool) {
 	smallest := layout(family, hostAlignment()).size + sizeofTarget
 	policies := t.chains * (smallest + hostAlignment())
@@ -153,9 +153,9 @@ func (t tableInfo) mayHaveUserChains(family Family) bool {
 
 // bound says how many rules the header alone allows.
 //
-// All entries but the policies and the end of the table are rules, or in pairs the head and the end of a user-defined chain. How
-// many are rules follows from the size, because that of a chain without rules is known, and that of a rule has limits: a smallest
-// one, which has no match and an empty target, and 65,535 bytes, because its length is a __u16.
+// All entries but the policies and the end of the table are rules, or in pairs the head and the end of a user-defined
+// chain. How many are rules follows from the size, because that of a chain without rules is known, and that of a rule
+// has limits: a smallest one, which has no match and an empty target, and 65,535 bytes, because its length is a __u16.
 func (t tableInfo) bound(family Family) Count {
 	n := t.entries - t.chains - 1
 	inChains, known := t.inUserChains(family)
@@ -171,8 +171,9 @@ func (t tableInfo) bound(family Family) Count {
 	emptyChain := smallestRule + errorTargetSize + policy // its end is an entry like a policy
 	least := max(t.used, n-2*(inChains/emptyChain))
 
-	// If all n entries were halves of empty chains, the table would have n*emptyChain/2 bytes. Each rule makes it larger or smaller
-	// than that, by a limited number of bytes. So the difference tells how many rules there must be. All is doubled, to be exact.
+	// If all n entries were halves of empty chains, the table would have n*emptyChain/2 bytes. Each rule makes it
+	// larger or smaller than that, by a limited number of bytes. So the difference tells how many rules there must be.
+	// All is doubled, to be exact.
 	switch difference := 2*(t.rules+inChains) - n*emptyChain; {
 	case difference > 0:
 		least = max(least, divideUp(difference, 2*largestRule-emptyChain))

@@ -30,8 +30,8 @@ func entry(family Family, matchSize int, target, errorName string) []byte {
 	return b
 }
 
-// buildTable builds a table as the kernel hands it out: built-in chains and user-defined ones with so many rules each, of which
-// those in built-in chains have a match of 40 bytes.
+// buildTable builds a table as the kernel hands it out: built-in chains and user-defined ones with so many rules each,
+// of which those in built-in chains have a match of 40 bytes.
 func buildTable(family Family, builtin []int, users map[string]int) (tableInfo, []byte) {
 	return buildTableOf(family, 40, builtin, users)
 }
