@@ -28,7 +28,8 @@ func BenchmarkHost(b *testing.B) {
 					var s strings.Builder
 					s.WriteString("*nat\n:KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES\n")
 					for i := range rules - 1 {
-						fmt.Fprintf(&s, "-A KUBE-SERVICES -d 10.%d.%d.%d/32 -p tcp -m comment --comment \"ns/svc-%d cluster IP\" -m tcp --dport 80 -j RETURN\n",
+						fmt.Fprintf(&s, "-A KUBE-SERVICES -d 10.%d.%d.%d/32 -p tcp -m comment --comment \"ns/svc-%d "+
+							"cluster IP\" -m tcp --dport 80 -j RETURN\n",
 							i>>16, i>>8&255, i&255, i)
 					}
 					s.WriteString("COMMIT\n")

@@ -89,13 +89,17 @@ func captures(tb testing.TB) []capture {
 		}
 		c := capture{file: file, sections: parseSections(string(text)), seq: 1}
 		question := strings.Fields(c.section("question"))
-		c.kind, c.family, c.name = strings.Join(question[:len(question)-2], " "), question[len(question)-2], question[len(question)-1]
+		words := len(question)
+		c.kind = strings.Join(question[:words-2], " ")
+		c.family = question[words-2]
+		c.name = question[words-1]
 		for section, b := range map[string]*[]byte{"header": &c.header, "answer": &c.answer} {
 			text := strings.Join(strings.Fields(c.section(section)), "")
 			if text == "" {
 				continue
 			}
-			if *b, err = hex.DecodeString(text); err != nil {
+			*b, err = hex.DecodeString(text)
+			if err != nil {
 				tb.Fatalf("%s: %v", file, err)
 			}
 		}
@@ -126,7 +130,8 @@ func (c capture) read(header, answer []byte) (string, error) {
 		r.kind, name = nftKind(unix.NFT_MSG_NEWCHAIN), unix.NFTA_CHAIN_NAME
 	}
 	err := r.read(answer, func(m message) error {
-		if objects++; m.body[0] != family.nfproto() || string(cString(m.attribute(name))) != c.name {
+		objects++
+		if m.body[0] != family.nfproto() || string(cString(m.attribute(name))) != c.name {
 			return fmt.Errorf("the answer is about something else: %q", m.body)
 		}
 		return nil
@@ -205,7 +210,8 @@ func recapture(t *testing.T, c capture) {
 			if err := p.open(); err != nil {
 				t.Fatal(err)
 			}
-			question := request(nftKind(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, c.seq, family.nfproto(), ofTable(c.name))
+			question := request(nftKind(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, c.seq, family.nfproto(),
+				ofTable(c.name))
 			if c.kind == "nft chain" {
 				question = request(nftKind(unix.NFT_MSG_GETCHAIN), 0, c.seq, family.nfproto(),
 					attributes(nil).text(unix.NFTA_CHAIN_TABLE, mangle).text(unix.NFTA_CHAIN_NAME, c.name))

@@ -22,7 +22,8 @@ func complete(b backend) []backend {
 			for _, chain := range answers(b.hostChain) {
 				for _, table := range answers(b.hostTable) {
 					for n := b.rules.Min; n <= min(b.rules.Max, 3); n++ {
-						all = append(all, backend{hint: h, canary: c, hostChain: chain, hostTable: table, rules: exactly(n)})
+						all = append(all, backend{hint: h, canary: c, hostChain: chain, hostTable: table,
+							rules: exactly(n)})
 					}
 				}
 			}
@@ -76,7 +77,8 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 	var sides []backend
 	answers := []Answer{NotAsked, Unknown, No, Yes}
 	counted := func(b backend) {
-		for _, n := range []Count{{0, 0}, {1, 1}, {2, 2}, {0, 2}, {1, 2}, {0, Unbounded}, {1, Unbounded}, {2, Unbounded}} {
+		for _, n := range []Count{{0, 0}, {1, 1}, {2, 2}, {0, 2}, {1, 2}, {0, Unbounded}, {1, Unbounded},
+			{2, Unbounded}} {
 			b.rules = n
 			b.likely = n.Min
 			sides = append(sides, b)
@@ -91,7 +93,12 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 		}
 	}
 	for _, known := range []Query{
-		{}, {Doubt: "x"}, {Remembered: guess(NFT)}, {Remembered: guess(Legacy)}, {Remembered: certain(NFT)}, {Remembered: certain(Legacy), Doubt: "x"},
+		{},
+		{Doubt: "x"},
+		{Remembered: guess(NFT)},
+		{Remembered: guess(Legacy)},
+		{Remembered: certain(NFT)},
+		{Remembered: certain(Legacy), Doubt: "x"},
 	} {
 		conclusive, rows := 0, map[Reason]int{}
 		for _, nft := range sides {
@@ -113,12 +120,14 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 				if got.reason == Remembered && got.mode != known.Remembered.Mode {
 					t.Fatalf("%+v: got %v", known, got)
 				}
-				if rows[got.reason]++; got.conclusive {
+				rows[got.reason]++
+				if got.conclusive {
 					conclusive++
 				}
 			}
 		}
-		if conclusive == 0 || conclusive == len(sides)*len(sides) || (rows[Remembered] > 0) != (known.Remembered.Mode != "") ||
+		if conclusive == 0 || conclusive == len(sides)*len(sides) ||
+			(rows[Remembered] > 0) != (known.Remembered.Mode != "") ||
 			known.Remembered.Mode != "" && rows[RuleCount] > 0 {
 			t.Fatalf("%+v: %d cases conclusive, %v: the test does not tell them apart", known, conclusive, rows)
 		}

@@ -52,10 +52,12 @@ func TestContradicted(t *testing.T) {
 	const remembers = "remembered; what decided then: it had 2 rules"
 	legacy := Result{Mode: Legacy, Reason: OnlyInstalled, Conclusive: true}
 	got := remembered.Contradicted(legacy)
-	if got.Mode != NFT || got.Conclusive || got.Because() != remembers+"; the host now: only the legacy programs are installed" {
+	if got.Mode != NFT || got.Conclusive || got.Because() != remembers+"; "+
+		"the host now: only the legacy programs are installed" {
 		t.Errorf("got %+v: %s", got, got)
 	}
-	const why = "this container remembers nft, but the host uses the other backend: only the legacy programs are installed"
+	const why = "this container remembers nft, but the host uses the other backend: only the legacy programs are " +
+		"installed"
 	if got.Uncertainty() != why {
 		t.Errorf("got %q", got.Uncertainty())
 	}

@@ -56,14 +56,19 @@ func TestDryRunReply(t *testing.T) {
 		want     string
 	}{
 		{"all accepted", nil, ""},
-		{"no nat", []refusal{{IPv4, FeatureNAT, unix.ENOENT}, {IPv6, FeatureNAT, unix.ENOENT}}, "ipv4 nat-chain: no, ipv6 nat-chain: no"},
+		{"no nat", []refusal{{IPv4, FeatureNAT, unix.ENOENT}, {IPv6, FeatureNAT, unix.ENOENT}},
+			"ipv4 nat-chain: no, ipv6 nat-chain: no"},
 		{"no matches for IPv6", []refusal{{IPv6, FeatureMatch, unix.ENOENT}}, "ipv6 xt-match: no"},
-		{"no chain, so no rule in it", []refusal{{IPv4, FeatureRule, unix.EOPNOTSUPP}, {IPv4, FeatureMatch, unix.ENOENT}},
+		{"no chain, so no rule in it", []refusal{{IPv4, FeatureRule, unix.EOPNOTSUPP},
+			{IPv4, FeatureMatch, unix.ENOENT}},
 			"ipv4 rule: no, ipv4 xt-match: not-asked"},
-		{"out of memory for the chain of a match", []refusal{{IPv4, FeatureRule, unix.ENOMEM}, {IPv4, FeatureMatch, unix.ENOENT}},
+		{"out of memory for the chain of a match", []refusal{{IPv4, FeatureRule, unix.ENOMEM},
+			{IPv4, FeatureMatch, unix.ENOENT}},
 			"ipv4 rule: unknown, ipv4 xt-match: not-asked"},
-		{"no table for IPv6, so nothing in it", []refusal{{IPv6, FeatureTable, unix.EOPNOTSUPP}, {IPv6, FeatureFilter, unix.ENOENT}, {IPv6, FeatureMatch, unix.ENOENT}},
-			"ipv6 table: no, ipv6 filter-chain: not-asked, ipv6 nat-chain: not-asked, ipv6 rule: not-asked, ipv6 xt-match: not-asked"},
+		{"no table for IPv6, so nothing in it", []refusal{{IPv6, FeatureTable, unix.EOPNOTSUPP},
+			{IPv6, FeatureFilter, unix.ENOENT}, {IPv6, FeatureMatch, unix.ENOENT}},
+			"ipv6 table: no, ipv6 filter-chain: not-asked, ipv6 nat-chain: not-asked, ipv6 rule: not-asked, ipv6 " +
+				"xt-match: not-asked"},
 		{"out of memory", []refusal{{IPv4, FeatureFilter, unix.ENOMEM}}, "ipv4 filter-chain: unknown"},
 	} {
 		d := newDryRun(7, true)
@@ -86,10 +91,12 @@ func TestDryRunReply(t *testing.T) {
 		t.Errorf("not permitted: got %v, done %v", err, done)
 	}
 	d = newDryRun(7, false)
-	if done, err := d.read(slices.Concat(control(unix.NLMSG_ERROR, 0, 6, -1), rule(0, 8), control(unix.NLMSG_ERROR, 0, d.first+uint32(len(d.steps))+1, -1))); err != nil || done {
+	if done, err := d.read(slices.Concat(control(unix.NLMSG_ERROR, 0, 6, -1), rule(0, 8),
+		control(unix.NLMSG_ERROR, 0, d.first+uint32(len(d.steps))+1, -1))); err != nil || done {
 		t.Errorf("replies to others: got %v, done %v", err, done)
 	}
-	if d.read(refuse(d, len(d.steps), 0)); inWords(d) != "ipv4 nat-chain: not-asked, ipv6 nat-chain: not-asked" {
+	d.read(refuse(d, len(d.steps), 0))
+	if inWords(d) != "ipv4 nat-chain: not-asked, ipv6 nat-chain: not-asked" {
 		t.Errorf("without nat: got %q", inWords(d))
 	}
 	whole := bytes.Join([][]byte{refuse(d, 1, unix.ENOENT), refuse(d, len(d.steps), 0)}, nil)
@@ -172,7 +179,8 @@ func TestDryRunOnlyWhereNeeded(t *testing.T) {
 		{"only legacy installed", "", Query{DryRun: true, Installed: Legacy}, false},
 		{"a rule", "iptables-legacy -w -A INPUT -j ACCEPT", Query{DryRun: true}, false},
 		{"a hint", "iptables-nft -t mangle -N " + HintChain, Query{DryRun: true}, false},
-		{"a hint, and everything is asked", "iptables-nft -t mangle -N " + HintChain, Query{DryRun: true, Everything: true}, true},
+		{"a hint, and everything is asked", "iptables-nft -t mangle -N " + HintChain,
+			Query{DryRun: true, Everything: true}, true},
 		{"remembered", "", Query{DryRun: true, Remembered: certain(Legacy)}, false},
 	} {
 		t.Run(test.doc, func(t *testing.T) {

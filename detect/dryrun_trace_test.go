@@ -46,7 +46,8 @@ func TestDryRunLeavesNoTrace(t *testing.T) {
 	host.Netns(t)
 	state := func() string {
 		return host.Run(t, "sh", "-c", `
-			nft list ruleset; nft list hooks 2>&1; cat /proc/thread-self/net/ip_tables_names /proc/thread-self/net/ip6_tables_names
+			nft list ruleset; nft list hooks 2>&1
+			cat /proc/thread-self/net/ip_tables_names /proc/thread-self/net/ip6_tables_names
 			cat /proc/sys/net/netfilter/nf_conntrack_count /proc/modules 2>&1; :`)
 	}
 	host.Run(t, "iptables-nft", "-t", "nat", "-A", "POSTROUTING", "-j", "MASQUERADE") // loads what a nat chain needs
@@ -112,7 +113,8 @@ add rule ip other c%s counter accept
 			default:
 			}
 			n++
-			if fmt.Fprintln(lines, n%10); !said.Scan() || said.Text() != "done" {
+			fmt.Fprintln(lines, n%10)
+			if !said.Scan() || said.Text() != "done" {
 				t.Errorf("commit %d: %s", n, said.Text())
 				<-stop
 				commits <- n

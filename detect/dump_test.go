@@ -38,12 +38,14 @@ func dumpOf(t *testing.T, end limit, words string) (d ruleDump, read int) {
 			expressions = append(expressions, expression("ct", nil)...)
 		}
 		m, _, err := nextMessage(nftMessage(unix.NFT_MSG_NEWRULE, flags, 7, unix.NFPROTO_IPV4,
-			ofTable(table).text(unix.NFTA_RULE_CHAIN, strings.TrimRight(chain, "*!")).nest(unix.NFTA_RULE_EXPRESSIONS, expressions)))
+			ofTable(table).text(unix.NFTA_RULE_CHAIN, strings.TrimRight(chain, "*!")).nest(unix.NFTA_RULE_EXPRESSIONS,
+				expressions)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		d.take(m, "")
-		if read++; d.reached(end) {
+		read++
+		if d.reached(end) {
 			return d, read
 		}
 	}
@@ -78,7 +80,8 @@ func TestEnough(t *testing.T) {
 // Bounds are what was there before a change, the estimate is what was seen at all.
 func TestChangedDump(t *testing.T) {
 	d, _ := dumpOf(t, unlimited, "filter:A nat:A nat:A* ~ nat:B* docker:A* nat:A")
-	if filter, nat := d.tables[0], d.tables[1]; filter.Min != 1 || filter.seen != 1 || nat.Min != 2 || nat.seen != 4 || nat.Max != Unbounded ||
+	if filter, nat := d.tables[0], d.tables[1]; filter.Min != 1 || filter.seen != 1 || nat.Min != 2 ||
+		nat.seen != 4 || nat.Max != Unbounded ||
 		!slices.Equal(nat.xt, []chainRules{{chain: "A", rules: 1}}) || !d.changed {
 		t.Errorf("got %+v", d)
 	}
@@ -87,7 +90,8 @@ func TestChangedDump(t *testing.T) {
 // Rules with a match or target count by their chains, and one of the first rules that iptables-nft cannot print shows.
 func TestWhoMadeRules(t *testing.T) {
 	d, _ := dumpOf(t, unlimited, "filter:A* filter:A filter:B* filter:B* docker:A* filter:B! filter:C!")
-	if got := d.tables[0]; got.nftOnly != "B" || got.Min != 6 || !slices.Equal(got.xt, []chainRules{{chain: "A", rules: 1}, {chain: "B", rules: 2}}) || d.xt != 3 {
+	if got := d.tables[0]; got.nftOnly != "B" || got.Min != 6 ||
+		!slices.Equal(got.xt, []chainRules{{chain: "A", rules: 1}, {chain: "B", rules: 2}}) || d.xt != 3 {
 		t.Errorf("got %+v", d)
 	}
 	late, _ := dumpOf(t, unlimited, times(firstRules, "nat:A")+"nat:A! nat:A*")
@@ -104,7 +108,8 @@ func TestWhoMadeRules(t *testing.T) {
 func TestTakeNamed(t *testing.T) {
 	m, _, _ := nextMessage(rule(0, 7))
 	var d ruleDump
-	if d.take(m, "nat"); d.read != 0 || d.native != 0 {
+	d.take(m, "nat")
+	if d.read != 0 || d.native != 0 {
 		t.Errorf("another table: got %+v", d)
 	}
 }
@@ -126,7 +131,8 @@ func busyWriter(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for i := 0; ; i++ {
-			if _, err := fmt.Fprintf(lines, "add element ip busy s { 10.%d.%d.%d }\n", i>>16&255, i>>8&255, i&255); err != nil {
+			if _, err := fmt.Fprintf(lines, "add element ip busy s { 10.%d.%d.%d }\n", i>>16&255, i>>8&255,
+				i&255); err != nil {
 				return
 			}
 		}
@@ -141,9 +147,11 @@ func busyWriter(t *testing.T) {
 // However busy a writer is, a partial count of nft is not compared with an exact one of legacy.
 func TestBusyWriter(t *testing.T) {
 	host.Netns(t)
-	rules := "*filter\n" + strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 5000) + "COMMIT\n" // none shows who made it
+	rules := "*filter\n" + strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n",
+		5000) + "COMMIT\n" // none shows who made it
 	host.Feed(t, rules, "iptables-nft-restore")
-	host.Feed(t, strings.Replace(rules, strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 3500), "", 1), "iptables-legacy-restore")
+	host.Feed(t, strings.Replace(rules, strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 3500), "", 1),
+		"iptables-legacy-restore")
 	busyWriter(t)
 	conclusive, estimates := 0, 0
 	const calls = 6

@@ -76,7 +76,8 @@ table ip nat {
 // backend is not compared with a full one of the other.
 func TestManyRulesAreEstimated(t *testing.T) {
 	rules := func(n int) string {
-		return "*filter\n:MINE - [0:0]\n-A INPUT -j MINE\n" + strings.Repeat("-A MINE -s 192.0.2.1 -j DROP\n", n) + "COMMIT\n"
+		return "*filter\n:MINE - [0:0]\n-A INPUT -j MINE\n" + strings.Repeat("-A MINE -s 192.0.2.1 -j DROP\n",
+			n) + "COMMIT\n"
 	}
 	host.Netns(t)
 	host.Feed(t, rules(3000), "iptables-nft-restore")
@@ -84,7 +85,8 @@ func TestManyRulesAreEstimated(t *testing.T) {
 	most := forCall
 	most.objects = 1000
 	r := proberWithin(t, most).run()
-	if r.Mode != NFT || r.Conclusive || r.likely(NFT) != 3001 || !strings.Contains(r.Uncertainty(), "too much to read") {
+	if r.Mode != NFT || r.Conclusive || r.likely(NFT) != 3001 ||
+		!strings.Contains(r.Uncertainty(), "too much to read") {
 		t.Errorf("got %v, conclusive %v, likely %d, %q", r, r.Conclusive, r.likely(NFT), r.Uncertainty())
 	}
 }
@@ -127,15 +129,18 @@ func TestLargeMangle(t *testing.T) {
 			hint: No, mode: NFT, reason: RuleCount, conclusive: true,
 		},
 		{
-			doc: "a chain behind few rules", legacy: ":" + HintChain + " - [0:0]\n" + strings.Repeat(rule, 100), nft: 3000,
+			doc: "a chain behind few rules", legacy: ":" + HintChain + " - [0:0]\n" + strings.Repeat(rule,
+				100), nft: 3000,
 			hint: Yes, mode: Legacy, reason: KubeletHint, conclusive: true,
 		},
 		{
-			doc: "a chain behind many rules", legacy: ":" + HintChain + " - [0:0]\n" + strings.Repeat(rule, 2000), nft: 3000,
+			doc: "a chain behind many rules", legacy: ":" + HintChain + " - [0:0]\n" + strings.Repeat(rule,
+				2000), nft: 3000,
 			hint: Unknown, mode: NFT, reason: RuleCount, conclusive: false,
 		},
 		{
-			doc: "a chain behind many rules, and few in nft", legacy: ":" + HintChain + " - [0:0]\n" + strings.Repeat(rule, 2000), nft: 3,
+			doc: "a chain behind many rules, and few in nft", legacy: ":" + HintChain + " - " +
+				"[0:0]\n" + strings.Repeat(rule, 2000), nft: 3,
 			hint: Unknown, mode: Legacy, reason: RuleCount, conclusive: true,
 		},
 	} {
@@ -145,10 +150,12 @@ func TestLargeMangle(t *testing.T) {
 			}
 			host.Netns(t)
 			host.Feed(t, "*mangle\n"+test.legacy+"COMMIT\n", "iptables-legacy-restore", "-w")
-			host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -m comment --comment x -j ACCEPT\n", test.nft)+"COMMIT\n", "iptables-nft-restore")
+			host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -m comment --comment x -j ACCEPT\n",
+				test.nft)+"COMMIT\n", "iptables-nft-restore")
 			r := proberWithin(t, small).run()
 			e := r.Of(Legacy, IPv4)
-			if r.Mode != test.mode || r.Reason != test.reason || r.Conclusive != test.conclusive || e.Hint != test.hint {
+			if r.Mode != test.mode || r.Reason != test.reason || r.Conclusive != test.conclusive ||
+				e.Hint != test.hint {
 				t.Errorf("got %v, conclusive %v, hint %v, %v", r, r.Conclusive, e.Hint, e.Err)
 			}
 			if unknown := errors.Is(e.Err, errTooMuch); unknown != (test.hint == Unknown) {
@@ -167,7 +174,8 @@ func TestLargeMangleTakesNoMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	r := Host()
 	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 || r.Mode != Legacy || r.Of(Legacy, IPv4).Hint != Unknown {
+	if got := after.TotalAlloc - before.TotalAlloc; got > 1<<20 || r.Mode != Legacy ||
+		r.Of(Legacy, IPv4).Hint != Unknown {
 		t.Errorf("allocated %d bytes, got %v, hint %v", got, r, r.Of(Legacy, IPv4).Hint)
 	}
 }
@@ -179,7 +187,8 @@ func TestNameWithNewline(t *testing.T) {
 		r.Evidence[i].Rules = exactly(0)
 	}
 	r.Evidence[0].Native = []string{"ip x\niptables-wrapper: all is well"}
-	if got := r.Uncertainty(); strings.Contains(got, "\n") || !strings.Contains(got, `("ip x\niptables-wrapper: all is well")`) {
+	if got := r.Uncertainty(); strings.Contains(got, "\n") ||
+		!strings.Contains(got, `("ip x\niptables-wrapper: all is well")`) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -23,7 +23,8 @@ func TestTellNFT(t *testing.T) {
 	ours := nftTable{exists: true}
 	foreign := nftTable{exists: true, foreign: []Chain{{"filter", "own"}}}
 	seen := func(min, max, seen int) tableRules {
-		return tableRules{Count: Count{min, max}, seen: seen, xt: []chainRules{{chain: "own", rules: 1}, {chain: "INPUT", rules: 2}}}
+		return tableRules{Count: Count{min, max}, seen: seen,
+			xt: []chainRules{{chain: "own", rules: 1}, {chain: "INPUT", rules: 2}}}
 	}
 	for _, test := range []struct {
 		doc             string
@@ -61,22 +62,27 @@ func TestMoreRules(t *testing.T) {
 	if !n.more() {
 		t.Error("nothing is known, and there is no more")
 	}
-	if n.listed = true; n.more() {
+	n.listed = true
+	if n.more() {
 		t.Error("no table exists, and there is more")
 	}
-	if n.chains[1].exists = true; !n.more() {
+	n.chains[1].exists = true
+	if !n.more() {
 		t.Error("a table was not read, and there is no more")
 	}
 	// Before those of tables that were looked at, the kernel lists all of other tables. Where they do not count, that
 	// is in vain.
 	n.rules[1].seen = firstRules
-	if n.chains[1].foreign = []Chain{{tableNames[1], "mine"}}; n.more() {
+	n.chains[1].foreign = []Chain{{tableNames[1], "mine"}}
+	if n.more() {
 		t.Error("rules that may not be iptables' are worth reading")
 	}
-	if n.chains[1].foreign = nil; !n.more() {
+	n.chains[1].foreign = nil
+	if !n.more() {
 		t.Error("some rules of iptables were read, and there is no more")
 	}
-	if n.rules[1].Max = 0; n.more() {
+	n.rules[1].Max = 0
+	if n.more() {
 		t.Error("all was read, and there is more")
 	}
 }
@@ -91,9 +97,12 @@ func addMatch(t *testing.T, table, chain string) {
 	}
 	batch := request(unix.NFNL_MSG_BATCH_BEGIN, 0, 1, unix.AF_UNSPEC, nil)
 	binary.BigEndian.PutUint16(batch[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES)
-	rule := ofTable(table).text(unix.NFTA_RULE_CHAIN, chain).nest(unix.NFTA_RULE_EXPRESSIONS, expression("match", attributes(nil).
-		text(unix.NFTA_MATCH_NAME, "comment").be32(unix.NFTA_MATCH_REV, 0).bytes(unix.NFTA_MATCH_INFO, make([]byte, sizeofComment))))
-	batch = append(batch, request(nftKind(unix.NFT_MSG_NEWRULE), unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK, 2, unix.NFPROTO_IPV4, rule)...)
+	rule := ofTable(table).text(unix.NFTA_RULE_CHAIN, chain).nest(unix.NFTA_RULE_EXPRESSIONS,
+		expression("match", attributes(nil).
+			text(unix.NFTA_MATCH_NAME, "comment").be32(unix.NFTA_MATCH_REV, 0).bytes(unix.NFTA_MATCH_INFO,
+			make([]byte, sizeofComment))))
+	batch = append(batch, request(nftKind(unix.NFT_MSG_NEWRULE), unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK,
+		2, unix.NFPROTO_IPV4, rule)...)
 	end := request(unix.NFNL_MSG_BATCH_END, 0, 3, unix.AF_UNSPEC, nil)
 	binary.BigEndian.PutUint16(end[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES)
 	err := s.exchange(append(batch, end...), func(datagram []byte) (bool, error) {
@@ -110,7 +119,8 @@ func addMatch(t *testing.T, table, chain string) {
 
 // A rule with a match in somebody else's base chain proves nothing. One in a chain of its own beside it does.
 func TestMatchInForeignChain(t *testing.T) {
-	for _, chain := range []string{"own { type filter hook output priority 0; }", "OUTPUT { type route hook output priority 0; }", "INPUT { type filter hook input priority 7; }"} {
+	for _, chain := range []string{"own { type filter hook output priority 0; }",
+		"OUTPUT { type route hook output priority 0; }", "INPUT { type filter hook input priority 7; }"} {
 		host.Netns(t)
 		nftScript(t, "add table ip filter; add chain ip filter "+chain)
 		name, _, _ := strings.Cut(chain, " ")
@@ -137,7 +147,8 @@ func TestCountAfterLook(t *testing.T) {
 	p := newProber(Query{})
 	defer p.close()
 	p.lookAtNFT(1)
-	if p.countNFT(500); p.evidence[0].Rules.Min < 500 {
+	p.countNFT(500)
+	if p.evidence[0].Rules.Min < 500 {
 		t.Errorf("got %v", p.evidence[0].Rules)
 	}
 }
@@ -166,7 +177,8 @@ func TestMemorableIsFarApart(t *testing.T) {
 		if r.Reason != RuleCount || (r.Memorable() == nil) != test.far {
 			t.Errorf("%+v: got %v, %v", test, r, r.Memorable())
 		}
-		if want := fmt.Sprintf("about %d rules", test.nft.Estimate); test.nft.Estimate > 0 && !strings.Contains(r.Because(), want) {
+		if want := fmt.Sprintf("about %d rules", test.nft.Estimate); test.nft.Estimate > 0 &&
+			!strings.Contains(r.Because(), want) {
 			t.Errorf("got %q, want %q in it", r.Because(), want)
 		}
 		r.Reason = Default
@@ -179,7 +191,8 @@ func TestMemorableIsFarApart(t *testing.T) {
 // Where somebody guessed, nothing is certain, and nft is counted until it has twice as many rules as legacy.
 func TestGuessedCount(t *testing.T) {
 	host.Netns(t)
-	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -m comment --comment x -j DROP\n", 100)+"COMMIT\n", "iptables-nft-restore")
+	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -m comment --comment x -j DROP\n", 100)+"COMMIT\n",
+		"iptables-nft-restore")
 	for range 3 {
 		host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
 	}
@@ -194,11 +207,13 @@ func TestGuessedCount(t *testing.T) {
 // Where legacy's entries cannot be read, its headers bound the number of rules, and the guess goes by what they allow.
 func TestEntriesRefused(t *testing.T) {
 	host.Netns(t)
-	host.Feed(t, "*filter\n:MINE - [0:0]\n"+strings.Repeat("-A MINE -j ACCEPT\n", 300)+"COMMIT\n", "iptables-legacy-restore", "-w")
+	host.Feed(t, "*filter\n:MINE - [0:0]\n"+strings.Repeat("-A MINE -j ACCEPT\n", 300)+"COMMIT\n",
+		"iptables-legacy-restore", "-w")
 	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -j ACCEPT\n", 250)+"COMMIT\n", "iptables-nft-restore")
 	refuseOption(t, soGetEntries, unix.EAGAIN)
 	r := Host()
-	if e := r.Of(Legacy, IPv4); r.Mode != Legacy || r.Conclusive || e.Rules.Min >= 250 || e.Rules.Max != 300 || e.Estimate != 300 || !errors.Is(r.Memorable(), unix.EAGAIN) {
+	if e := r.Of(Legacy, IPv4); r.Mode != Legacy || r.Conclusive || e.Rules.Min >= 250 || e.Rules.Max != 300 ||
+		e.Estimate != 300 || !errors.Is(r.Memorable(), unix.EAGAIN) {
 		t.Errorf("got %v, conclusive %v, %v, %+v", r, r.Conclusive, r.Memorable(), e)
 	}
 }
@@ -206,8 +221,10 @@ func TestEntriesRefused(t *testing.T) {
 // Where a family of legacy cannot be read, the other is counted in full: that may be enough, and a guess needs it.
 func TestListRefused(t *testing.T) {
 	host.Netns(t)
-	host.Feed(t, "*filter\n:MINE - [0:0]\n"+strings.Repeat("-A MINE -m comment --comment x -j ACCEPT\n", 40)+"COMMIT\n", "ip6tables-legacy-restore", "-w")
-	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -m comment --comment x -j ACCEPT\n", 30)+"COMMIT\n", "iptables-nft-restore")
+	host.Feed(t, "*filter\n:MINE - [0:0]\n"+strings.Repeat("-A MINE -m comment --comment x -j ACCEPT\n",
+		40)+"COMMIT\n", "ip6tables-legacy-restore", "-w")
+	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -m comment --comment x -j ACCEPT\n", 30)+"COMMIT\n",
+		"iptables-nft-restore")
 	p := newProber(Query{})
 	defer p.close()
 	p.legacy[0].names = "gone"

@@ -61,7 +61,8 @@ func TestExamples(t *testing.T) {
 		}
 	}
 	check(ExampleHost, "nft: no evidence was found, and nft is the default\n"+
-		"a guess: found neither a kubelet chain nor any rule in this network namespace, so the host's backend is unknown\n")
+		"a guess: found neither a kubelet chain nor any rule in this network namespace, so the host's backend is "+
+		"unknown\n")
 	check(ExampleQuery_Wait, "nothing came: context deadline exceeded\n")
 	host.Run(t, "ip6tables-legacy", "-t", "mangle", "-N", detect.HintChain)
 	host.Run(t, "iptables-legacy", "-A", "INPUT", "-j", "ACCEPT")

@@ -16,29 +16,35 @@ import (
 // A host that uses nftables natively has no evidence for either backend, and it is said by what.
 func TestNativeTables(t *testing.T) {
 	host.Netns(t)
-	nftScript(t, "add table ip mine; add table inet firewall; add table ip6 mine; add table bridge b; add table inet filter; add table ip filter; add table ip6 nat")
+	nftScript(t, "add table ip mine; add table inet firewall; add table ip6 mine; add table bridge b; "+
+		"add table inet filter; add table ip filter; add table ip6 nat")
 	r := Query{Everything: true}.Run()
-	if got, want := r.Of(NFT, IPv4).Native, []string{"ip mine", "inet firewall", "inet filter"}; !slices.Equal(got, want) {
+	if got, want := r.Of(NFT, IPv4).Native, []string{"ip mine", "inet firewall", "inet filter"}; !slices.Equal(got,
+		want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := r.Of(NFT, IPv6).Native, []string{"inet firewall", "ip6 mine", "inet filter"}; !slices.Equal(got, want) {
+	if got, want := r.Of(NFT, IPv6).Native, []string{"inet firewall", "ip6 mine", "inet filter"}; !slices.Equal(got,
+		want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	const all = `("inet filter", "inet firewall", "ip mine", "ip6 mine")`
-	if r.Reason != Default || !strings.Contains(r.Uncertainty(), all) || !strings.Contains(r.Uncertainty(), "nothing speaks for legacy") {
+	if r.Reason != Default || !strings.Contains(r.Uncertainty(), all) ||
+		!strings.Contains(r.Uncertainty(), "nothing speaks for legacy") {
 		t.Errorf("got %v, %q", r, r.Uncertainty())
 	}
 	if r := Host(); r.Of(NFT, IPv4).Native != nil || strings.Contains(r.Uncertainty(), "mine") {
 		t.Errorf("not asked for: got %q, %q", r.Of(NFT, IPv4).Native, r.Uncertainty())
 	}
 	host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
-	if r := (Query{Everything: true, Doubt: "a link"}).Run(); r.Mode != Legacy || strings.Contains(r.Uncertainty(), "nothing speaks") {
+	if r := (Query{Everything: true, Doubt: "a link"}).Run(); r.Mode != Legacy ||
+		strings.Contains(r.Uncertainty(), "nothing speaks") {
 		t.Errorf("a rule in legacy: got %v, %q", r, r.Uncertainty())
 	}
 }
 
 func TestAnswerString(t *testing.T) {
-	for a, want := range map[Answer]string{NotAsked: "not-asked", Unknown: "unknown", No: "no", Yes: "yes", 7: "Answer(7)", -1: "Answer(-1)"} {
+	for a, want := range map[Answer]string{NotAsked: "not-asked", Unknown: "unknown", No: "no", Yes: "yes",
+		7: "Answer(7)", -1: "Answer(-1)"} {
 		if got := a.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -53,7 +59,8 @@ func TestFlat(t *testing.T) {
 		var s strings.Builder
 		s.WriteString("*nat\n")
 		for i := range many {
-			s.WriteString(":KUBE-" + strings.Repeat("A", i%20) + string(rune('A'+i/20%26)) + string(rune('A'+i/520)) + " - [0:0]\n")
+			s.WriteString(":KUBE-" + strings.Repeat("A", i%20) + string(rune('A'+i/20%26)) + string(rune('A'+i/520)) +
+				" - [0:0]\n")
 		}
 		s.WriteString(strings.Repeat("-A PREROUTING "+match+"-j ACCEPT\n", many) + "COMMIT\n")
 		return s.String()
@@ -77,7 +84,8 @@ func TestFlat(t *testing.T) {
 		t.Run(test.doc, func(t *testing.T) {
 			host.Netns(t)
 			host.Feed(t, k8s(test.nft), program(NFT, test.family, "-restore"))
-			host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -j ACCEPT\n", test.legacy)+"COMMIT\n", "iptables-legacy-restore", "-w")
+			host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -j ACCEPT\n", test.legacy)+"COMMIT\n",
+				"iptables-legacy-restore", "-w")
 			p := newProber(Query{})
 			defer p.close()
 			for i := range p.legacy {
@@ -85,7 +93,8 @@ func TestFlat(t *testing.T) {
 			}
 			p.compareRules()
 			r := Query{}.result(p.evidence)
-			if r.Mode != test.mode || p.counted[0].listed != test.listed || test.questions != 0 && p.nft.seq > test.questions {
+			if r.Mode != test.mode || p.counted[0].listed != test.listed || test.questions != 0 &&
+				p.nft.seq > test.questions {
 				t.Errorf("got %v, chains listed %v, %d questions", r, p.counted[0].listed, p.nft.seq)
 			}
 		})
@@ -93,8 +102,10 @@ func TestFlat(t *testing.T) {
 	t.Run("one rule in nft, many in legacy", func(t *testing.T) {
 		host.Netns(t)
 		host.Run(t, "iptables-nft", "-A", "INPUT", "-j", "ACCEPT")
-		host.Feed(t, "*filter\n:MINE - [0:0]\n"+strings.Repeat("-A MINE -j ACCEPT -m comment --comment x\n", 2000)+"COMMIT\n", "iptables-legacy-restore", "-w")
-		if r := Host(); r.Mode != Legacy || !r.Conclusive || r.Of(Legacy, IPv4).Rules.Min == r.Of(Legacy, IPv4).Rules.Max {
+		host.Feed(t, "*filter\n:MINE - [0:0]\n"+strings.Repeat("-A MINE -j ACCEPT -m comment --comment x\n",
+			2000)+"COMMIT\n", "iptables-legacy-restore", "-w")
+		if r := Host(); r.Mode != Legacy || !r.Conclusive ||
+			r.Of(Legacy, IPv4).Rules.Min == r.Of(Legacy, IPv4).Rules.Max {
 			t.Errorf("got %v, conclusive %v: were the entries read?", r, r.Conclusive)
 		}
 	})

@@ -21,7 +21,8 @@ import (
 func TestJSON(t *testing.T) {
 	e := detect.Evidence{Rules: detect.Count{Min: 2, Max: detect.Unbounded}}
 	text, err := json.Marshal(e)
-	if want := `"rules":{"min":2}`; err != nil || !strings.Contains(string(text), want) || strings.Contains(string(text), "error") {
+	if want := `"rules":{"min":2}`; err != nil || !strings.Contains(string(text), want) ||
+		strings.Contains(string(text), "error") {
 		t.Errorf("got %s, %v, want %s", text, err, want)
 	}
 	host.Netns(t)
@@ -30,7 +31,8 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err = json.Marshal(detect.Host())
-	if want := `"error":"ask nf_tables for chain \"KUBE-IPTABLES-HINT\": operation not permitted"`; err != nil || !strings.Contains(string(text), want) {
+	if want := `"error":"ask nf_tables for chain \"KUBE-IPTABLES-HINT\": operation not permitted"`; err != nil ||
+		!strings.Contains(string(text), want) {
 		t.Errorf("got %s, %v, want %s", text, err, want)
 	}
 }
@@ -40,7 +42,8 @@ func TestReadBack(t *testing.T) {
 	host.Netns(t)
 	for _, situation := range []string{
 		":",
-		"nft add table ip nat; nft add chain ip nat mine '{ type nat hook prerouting priority 0; }'; nft add rule ip nat mine accept",
+		"nft add table ip nat; nft add chain ip nat mine '{ type nat hook prerouting priority 0; }'; " +
+			"nft add rule ip nat mine accept",
 		"nft add table inet firewalld; iptables-nft -N DOCKER-USER",
 		"iptables-legacy -A INPUT -j ACCEPT",
 		"ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY",
@@ -73,7 +76,9 @@ func TestReadBack(t *testing.T) {
 // An error is read back as its words.
 func TestReadBackError(t *testing.T) {
 	var e detect.Evidence
-	err := json.Unmarshal([]byte(`{"backend":"nft","rules":{"min":1},"error":"no","features":[{"name":"rule","has":"no","error":"x"}]}`), &e)
+	err := json.Unmarshal([]byte(`{
+		"backend": "nft", "rules": {"min": 1}, "error": "no", "features": [{"name": "rule", "has": "no", "error": "x"}]
+	}`), &e)
 	if err != nil || e.Error != "no" || e.Err != nil || e.Features[0].Error != "x" || e.Features[0].Has != detect.No {
 		t.Errorf("got %+v, %v", e, err)
 	}
@@ -96,7 +101,8 @@ func TestReadCount(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %+v", test.text, got, err, test.want)
 		}
 	}
-	for _, text := range []string{`{}`, `{"max":1}`, `{"min":"1"}`, `{"min":-1}`, `{"min":1.5}`, `{"min":{}}`, `7`, `[1,2]`, `"min"`} {
+	for _, text := range []string{`{}`, `{"max":1}`, `{"min":"1"}`, `{"min":-1}`, `{"min":1.5}`, `{"min":{}}`, `7`,
+		`[1,2]`, `"min"`} {
 		got := detect.Count{Min: 8, Max: 9}
 		if err := json.Unmarshal([]byte(text), &got); err == nil || got != (detect.Count{Min: 8, Max: 9}) {
 			t.Errorf("%s: got %+v, %v", text, got, err)

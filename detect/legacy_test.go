@@ -60,8 +60,10 @@ func TestListIPv6(t *testing.T) {
 	} {
 		p := newLegacyProbe(IPv6, forCall)
 		p.proc = fakeProc(t, test.files...)
-		if supported := p.list(); supported != test.supported || strings.Join(p.tables, " ") != test.tables || p.err != nil {
-			t.Errorf("%s: got %v, %q, %v, want %v, %q", test.doc, supported, p.tables, p.err, test.supported, test.tables)
+		if supported := p.list(); supported != test.supported || strings.Join(p.tables, " ") != test.tables ||
+			p.err != nil {
+			t.Errorf("%s: got %v, %q, %v, want %v, %q", test.doc, supported, p.tables, p.err, test.supported,
+				test.tables)
 		}
 		if p.fd >= 0 {
 			t.Errorf("%s: a socket was opened, which can load IPv6", test.doc)
@@ -127,7 +129,8 @@ func TestRetryChanged(t *testing.T) {
 		}
 		tries = 0
 		err = retryChanged(func() error {
-			if tries++; tries == 1 {
+			tries++
+			if tries == 1 {
 				return test.err
 			}
 			return nil

@@ -33,7 +33,8 @@ func mix(r *rand.Rand, family Family, table string) (m mixedTable) {
 		if chain != "OUTPUT" && !strings.Contains(users, chain) {
 			users += fmt.Sprintf(":%s - [0:0]\n", chain)
 		}
-		if m.rules++; r.IntN(3) == 0 {
+		m.rules++
+		if r.IntN(3) == 0 {
 			m.certain++
 			m.iptables += fmt.Sprintf("-A %s -m comment --comment x%d\n", chain, i)
 		} else {
@@ -105,11 +106,13 @@ func TestMixedTables(t *testing.T) {
 				}
 			}
 			for n := range r.IntN(12) {
-				host.Run(t, program(Legacy, families[r.IntN(2)], ""), "-w", "-t", tableNames[r.IntN(5)], "-A", "OUTPUT", "-m", "comment", "--comment", strings.Repeat("x", n))
+				host.Run(t, program(Legacy, families[r.IntN(2)], ""), "-w", "-t", tableNames[r.IntN(5)], "-A",
+					"OUTPUT", "-m", "comment", "--comment", strings.Repeat("x", n))
 			}
 			quick, full := Host(), Query{Everything: true}.Run()
 			if quick.Mode != full.Mode || quick.Reason != full.Reason || quick.Conclusive != full.Conclusive {
-				t.Errorf("got %v, conclusive %v, but everything says %v, conclusive %v", quick, quick.Conclusive, full, full.Conclusive)
+				t.Errorf("got %v, conclusive %v, but everything says %v, conclusive %v", quick, quick.Conclusive,
+					full, full.Conclusive)
 			}
 			reasons[fmt.Sprint(quick.Mode, quick.Reason, quick.Conclusive)]++
 			for i, family := range families {

@@ -18,7 +18,8 @@ import (
 // ruleOf builds a rule of chain INPUT with expressions.
 func ruleOf(expressions ...attributes) []byte {
 	return nftMessage(unix.NFT_MSG_NEWRULE, unix.NLM_F_MULTI, 7, unix.NFPROTO_IPV4,
-		ofTable("filter").text(unix.NFTA_RULE_CHAIN, "INPUT").nest(unix.NFTA_RULE_EXPRESSIONS, slices.Concat(expressions...)))
+		ofTable("filter").text(unix.NFTA_RULE_CHAIN, "INPUT").nest(unix.NFTA_RULE_EXPRESSIONS,
+			slices.Concat(expressions...)))
 }
 
 // The names and numbers as the kernel sends them for rules that nft and iptables-nft make.
@@ -38,12 +39,16 @@ var expressionLists = []struct {
 	{"last one", []attributes{expression("counter", nil), expression("reject", nil)}, true},
 	{"longer name", []attributes{expression("counters", nil)}, true},
 	{"no name", []attributes{attributes(nil).nest(unix.NFTA_LIST_ELEM, nil)}, true},
-	{"limit", []attributes{expression("limit", attributes(nil).be32(unix.NFTA_LIMIT_TYPE, unix.NFT_LIMIT_PKTS).be32(unix.NFTA_LIMIT_FLAGS, 0))}, false},
+	{"limit", []attributes{expression("limit", attributes(nil).be32(unix.NFTA_LIMIT_TYPE,
+		unix.NFT_LIMIT_PKTS).be32(unix.NFTA_LIMIT_FLAGS, 0))}, false},
 	{"limit, Linux 4.2", []attributes{expression("limit", attributes(nil).be32(unix.NFTA_LIMIT_RATE, 1))}, false},
-	{"limit of bytes", []attributes{expression("limit", attributes(nil).be32(unix.NFTA_LIMIT_TYPE, unix.NFT_LIMIT_PKT_BYTES).be32(unix.NFTA_LIMIT_FLAGS, 0))}, true},
-	{"limit over", []attributes{expression("limit", attributes(nil).be32(unix.NFTA_LIMIT_TYPE, unix.NFT_LIMIT_PKTS).be32(unix.NFTA_LIMIT_FLAGS, unix.NFT_LIMIT_F_INV))}, true},
+	{"limit of bytes", []attributes{expression("limit",
+		attributes(nil).be32(unix.NFTA_LIMIT_TYPE, unix.NFT_LIMIT_PKT_BYTES).be32(unix.NFTA_LIMIT_FLAGS, 0))}, true},
+	{"limit over", []attributes{expression("limit", attributes(nil).be32(unix.NFTA_LIMIT_TYPE,
+		unix.NFT_LIMIT_PKTS).be32(unix.NFTA_LIMIT_FLAGS, unix.NFT_LIMIT_F_INV))}, true},
 	{"log", []attributes{expression("log", attributes(nil).text(unix.NFTA_LOG_PREFIX, "x"))}, true},
-	{"log to group 0", []attributes{expression("log", attributes(nil).bytes(unix.NFTA_LOG_GROUP, []byte{0, 0}))}, false},
+	{"log to group 0", []attributes{expression("log", attributes(nil).bytes(unix.NFTA_LOG_GROUP, []byte{0, 0}))},
+		false},
 }
 
 func TestParseExpressions(t *testing.T) {
@@ -55,7 +60,8 @@ func TestParseExpressions(t *testing.T) {
 		}
 		err = m.whole()
 		xt, nftOnly := m.expressions()
-		if wantXT := test.doc == "iptables" || test.doc == "a target alone" || test.doc == "both"; xt != wantXT || nftOnly != test.nftOnly || err != nil {
+		if wantXT := test.doc == "iptables" || test.doc == "a target alone" || test.doc == "both"; xt != wantXT ||
+			nftOnly != test.nftOnly || err != nil {
 			t.Errorf("%s: got %v, %v, %v, want %v, %v", test.doc, xt, nftOnly, err, wantXT, test.nftOnly)
 		}
 		// Whatever is cut off, it is not taken for a rule that iptables-nft cannot print, nor for one that it has made.
@@ -92,8 +98,10 @@ func TestNativeRules(t *testing.T) {
 		for _, chain := range []string{"INPUT", "MINE"} {
 			t.Run(test.rule+" in "+chain, func(t *testing.T) {
 				host.Netns(t)
-				nftScript(t, "add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; }; add chain ip filter MINE"+
-					"; add rule ip filter INPUT accept; add rule ip filter "+chain+" "+test.rule+"; add rule ip filter "+chain+" accept")
+				nftScript(t, "add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; }; "+
+					"add chain ip filter MINE"+
+					"; add rule ip filter INPUT accept; add rule ip filter "+chain+" "+test.rule+"; "+
+					"add rule ip filter "+chain+" accept")
 				if got := strings.Count(host.Run(t, "iptables-nft-save"), "\n-A ") == 0; got != test.native {
 					t.Fatalf("iptables-nft-save refuses it: %v", got)
 				}
@@ -130,7 +138,8 @@ func TestNativeRules(t *testing.T) {
 // Other tables count as ever, and one rule of theirs is enough.
 func TestNativeRulesBesideOthers(t *testing.T) {
 	host.Netns(t)
-	nftScript(t, "add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; }; add rule ip filter INPUT ct state new accept; add rule ip filter INPUT accept")
+	nftScript(t, "add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; }; "+
+		"add rule ip filter INPUT ct state new accept; add rule ip filter INPUT accept")
 	if r := Host(); r.Reason != Default || r.Conclusive || r.Of(NFT, IPv4).Rules != (Count{0, 2}) {
 		t.Errorf("alone: got %v, conclusive %v, %v", r, r.Conclusive, r.Of(NFT, IPv4).Rules)
 	}
@@ -176,7 +185,8 @@ COMMIT
 	if got := strings.Count(host.Run(t, "iptables-nft-save"), "\n-A "); got != want {
 		t.Fatalf("iptables-nft-save prints %d rules of %d", got, want)
 	}
-	if e := (Query{Everything: true}).Run().Of(NFT, IPv4); e.Rules != exactly(want) || e.Foreign != nil || e.Err != nil {
+	if e := (Query{Everything: true}).Run().Of(NFT, IPv4); e.Rules != exactly(want) || e.Foreign != nil ||
+		e.Err != nil {
 		t.Errorf("got %v, want %d, foreign %v, %v", e.Rules, want, e.Foreign, e.Err)
 	}
 }

@@ -29,7 +29,8 @@ func FuzzNetlink(f *testing.F) {
 			f.Add(c.answer, c.seq)
 		}
 	}
-	f.Add(bytes.Join([][]byte{rule(unix.NLM_F_MULTI, 7), control(unix.NLMSG_DONE, unix.NLM_F_MULTI, 7, 0)}, nil), uint32(7))
+	f.Add(bytes.Join([][]byte{rule(unix.NLM_F_MULTI, 7), control(unix.NLMSG_DONE, unix.NLM_F_MULTI, 7, 0)}, nil),
+		uint32(7))
 	for _, list := range expressionLists {
 		f.Add(ruleOf(list.expressions...), uint32(7))
 	}

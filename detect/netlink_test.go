@@ -57,21 +57,31 @@ func TestReply(t *testing.T) {
 	}{
 		{"nothing", nil, reply{}, 0, nil},
 		{"the end", [][]byte{control(unix.NLMSG_DONE, multi, 7, 0)}, reply{done: true}, 0, nil},
-		{"two rules and the end", [][]byte{rule(multi, 7), rule(multi, 7), control(unix.NLMSG_DONE, multi, 7, 0)}, reply{done: true}, 2, nil},
+		{"two rules and the end", [][]byte{rule(multi, 7), rule(multi, 7), control(unix.NLMSG_DONE, multi, 7, 0)},
+			reply{done: true}, 2, nil},
 		{"two rules, more to come", [][]byte{rule(multi, 7), rule(multi, 7)}, reply{}, 2, nil},
 		{"one answer, not a dump", [][]byte{rule(0, 7)}, reply{done: true}, 1, nil},
-		{"an older question's rest", [][]byte{rule(multi, 6), control(unix.NLMSG_DONE, multi, 6, 0), rule(multi, 7)}, reply{}, 1, nil},
+		{"an older question's rest", [][]byte{rule(multi, 6), control(unix.NLMSG_DONE, multi, 6, 0), rule(multi, 7)},
+			reply{}, 1, nil},
 		{"after the end", [][]byte{control(unix.NLMSG_DONE, multi, 7, 0), rule(multi, 7)}, reply{done: true}, 0, nil},
-		{"interrupted", [][]byte{rule(multi, 7), rule(multi|unix.NLM_F_DUMP_INTR, 7), rule(multi, 7)}, reply{interrupted: true}, 3, nil},
-		{"interrupted at its end", [][]byte{rule(multi, 7), control(unix.NLMSG_DONE, multi|unix.NLM_F_DUMP_INTR, 7, 0)}, reply{done: true, interrupted: true}, 1, nil},
-		{"not allowed", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.EPERM))}, reply{done: true, errno: unix.EPERM}, 0, nil},
-		{"no such thing", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.ENOENT))}, reply{done: true, errno: unix.ENOENT}, 0, nil},
+		{"interrupted", [][]byte{rule(multi, 7), rule(multi|unix.NLM_F_DUMP_INTR, 7), rule(multi, 7)},
+			reply{interrupted: true}, 3, nil},
+		{"interrupted at its end", [][]byte{rule(multi, 7),
+			control(unix.NLMSG_DONE, multi|unix.NLM_F_DUMP_INTR, 7, 0)}, reply{done: true, interrupted: true}, 1, nil},
+		{"not allowed", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.EPERM))},
+			reply{done: true, errno: unix.EPERM}, 0, nil},
+		{"no such thing", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.ENOENT))},
+			reply{done: true, errno: unix.ENOENT}, 0, nil},
 		{"acknowledged", [][]byte{control(unix.NLMSG_ERROR, 0, 7, 0)}, reply{done: true}, 0, nil},
-		{"done with an error", [][]byte{control(unix.NLMSG_DONE, multi, 7, -int32(unix.EINTR))}, reply{done: true, errno: unix.EINTR}, 0, nil},
-		{"done without a status", [][]byte{withLength(cut(control(unix.NLMSG_DONE, multi, 7, 0), 4), 16)}, reply{done: true}, 0, nil},
-		{"error without a code", [][]byte{withLength(cut(control(unix.NLMSG_ERROR, 0, 7, 0), 4), 16)}, reply{done: true, errno: unix.EBADMSG}, 0, nil},
+		{"done with an error", [][]byte{control(unix.NLMSG_DONE, multi, 7, -int32(unix.EINTR))},
+			reply{done: true, errno: unix.EINTR}, 0, nil},
+		{"done without a status", [][]byte{withLength(cut(control(unix.NLMSG_DONE, multi, 7, 0), 4), 16)},
+			reply{done: true}, 0, nil},
+		{"error without a code", [][]byte{withLength(cut(control(unix.NLMSG_ERROR, 0, 7, 0), 4), 16)},
+			reply{done: true, errno: unix.EBADMSG}, 0, nil},
 		{"noop", [][]byte{control(unix.NLMSG_NOOP, 0, 7, 0), rule(multi, 7)}, reply{}, 1, nil},
-		{"padding missing at the end", [][]byte{withLength(cut(rule(multi, 7), 1), uint32(len(rule(multi, 7))-1))}, reply{}, 1, nil},
+		{"padding missing at the end", [][]byte{withLength(cut(rule(multi, 7), 1), uint32(len(rule(multi, 7))-1))},
+			reply{}, 1, nil},
 		{"length 0", [][]byte{withLength(rule(multi, 7), 0)}, reply{}, 0, errShortMessage},
 		{"length 15", [][]byte{withLength(rule(multi, 7), 15)}, reply{}, 0, errShortMessage},
 		{"length beyond the datagram", [][]byte{withLength(rule(multi, 7), 999)}, reply{}, 0, errShortMessage},
@@ -87,9 +97,11 @@ func TestReply(t *testing.T) {
 		if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 			t.Errorf("%s: got error %v, want %v", test.doc, err, test.err)
 		}
-		if r.done != test.want.done || r.errno != test.want.errno || r.interrupted != test.want.interrupted || rules != test.rules {
+		if r.done != test.want.done || r.errno != test.want.errno || r.interrupted != test.want.interrupted ||
+			rules != test.rules {
 			t.Errorf("%s: got done %v, errno %v, interrupted %v, %d rules, want %v, %v, %v, %d", test.doc,
-				r.done, r.errno, r.interrupted, rules, test.want.done, test.want.errno, test.want.interrupted, test.rules)
+				r.done, r.errno, r.interrupted, rules,
+				test.want.done, test.want.errno, test.want.interrupted, test.rules)
 		}
 	}
 }

@@ -6,12 +6,8 @@
 package detect
 
 import (
-	"fmt"
 	"io/fs"
-	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +18,8 @@ import (
 // unpackaged are names of programs that Debian has no package of, so that there is no dump.
 var unpackaged = []string{
 	"CRIO-HOSTPORTS-MASQ", "ip crio-hostports", "ip6 crio-hostports", "ip kube-proxy", "ip6 kube-proxy",
-	"ip docker-bridges", "ip6 docker-bridges", "ip cni_hostport", "ip6 cni_hostport", "ip io.systemd.nat", "ip6 io.systemd.nat",
+	"ip docker-bridges", "ip6 docker-bridges", "ip cni_hostport", "ip6 cni_hostport", "ip io.systemd.nat", "ip6 " +
+		"io.systemd.nat",
 }
 
 // dumped is what a program of the host leaves behind: rules for iptables, or for nft.
@@ -129,12 +126,14 @@ func TestHostTables(t *testing.T) {
 	host.Netns(t)
 	nftScript(t, "add table inet firewalld; add table ip docker-bridges; add table ip mine")
 	r := Host()
-	if r.Mode != NFT || r.Reason != HostProgram || !r.Conclusive || r.Because() != "firewalld keeps its rules in nft: table inet firewalld" {
+	if r.Mode != NFT || r.Reason != HostProgram || !r.Conclusive ||
+		r.Because() != "firewalld keeps its rules in nft: table inet firewalld" {
 		t.Errorf("got %v, conclusive %v", r, r.Conclusive)
 	}
 	host.Run(t, "iptables-legacy", "-w", "-t", "nat", "-A", "POSTROUTING", "-j", "MASQUERADE")
 	r = Host()
-	if r.Mode != NFT || r.Reason != HostProgram || r.Conclusive || !strings.HasPrefix(r.Uncertainty(), "legacy has rules too (1 rule)") {
+	if r.Mode != NFT || r.Reason != HostProgram || r.Conclusive ||
+		!strings.HasPrefix(r.Uncertainty(), "legacy has rules too (1 rule)") {
 		t.Errorf("a rule in legacy: got %v, conclusive %v, %q", r, r.Conclusive, r.Uncertainty())
 	}
 	host.Run(t, "iptables-nft", "-A", "INPUT", "-m", "comment", "--comment", "x")
@@ -144,7 +143,8 @@ func TestHostTables(t *testing.T) {
 	host.Run(t, "iptables-legacy", "-w", "-N", "DOCKER-USER")
 	for _, q := range []Query{{}, {Everything: true}} {
 		r := q.Run()
-		both := "firewalld keeps its rules in nft: table inet firewalld, but Docker keeps its rules in legacy: chain DOCKER-USER in filter"
+		both := "firewalld keeps its rules in nft: table inet firewalld, but Docker keeps its rules in legacy: chain " +
+			"DOCKER-USER in filter"
 		if r.Conclusive || r.Uncertainty() != both || !slices.Contains(r.Conflicts, HostProgramsInBoth) {
 			t.Errorf("both: got %v, conclusive %v, %q, %v", r, r.Conclusive, r.Uncertainty(), r.Conflicts)
 		}
@@ -160,7 +160,8 @@ func TestHostProgramsElsewhere(t *testing.T) {
 		host.Run(t, program(backend, IPv6, ""), "-w", "-N", "ufw-user-input")
 		host.Run(t, program(backend, IPv4, ""), "-w", "-N", "DOCKER-USER-2")
 	}
-	nftScript(t, "add table inet docker-bridges; add table ip firewalld; add table bridge firewalld; add chain inet docker-bridges DOCKER-USER")
+	nftScript(t, "add table inet docker-bridges; add table ip firewalld; add table bridge firewalld; "+
+		"add chain inet docker-bridges DOCKER-USER")
 	r := Query{Everything: true}.Run()
 	for _, e := range r.Evidence {
 		if e.HostChain != No || e.HostTable != No || e.Programs != nil {
@@ -176,7 +177,8 @@ func TestHostProgramsElsewhere(t *testing.T) {
 // the same.
 func TestHostProgramInLargeTable(t *testing.T) {
 	rules := func(chain string, n int) string {
-		return "*filter\n:" + chain + " - [0:0]\n" + strings.Repeat("-A "+chain+" -s 192.0.2.1 -m comment --comment x -j DROP\n", n) + "COMMIT\n"
+		return "*filter\n:" + chain + " - [0:0]\n" + strings.Repeat("-A "+chain+" -s 192.0.2.1 -m comment --comment x "+
+			"-j DROP\n", n) + "COMMIT\n"
 	}
 	for _, test := range []struct {
 		doc         string
@@ -185,7 +187,8 @@ func TestHostProgramInLargeTable(t *testing.T) {
 		reason      Reason
 		conclusive  bool
 	}{
-		{"a program in legacy, more in nft", rules("MINE", 2000), rules("DOCKER-USER", 1500), Legacy, HostProgram, true},
+		{"a program in legacy, more in nft", rules("MINE", 2000), rules("DOCKER-USER", 1500), Legacy, HostProgram,
+			true},
 		{"a program in legacy, fewer in nft", rules("MINE", 1000), rules("DOCKER-USER", 1500), Legacy, RuleCount, true},
 		{"none, more in nft", rules("MINE", 2000), rules("MINE", 1500), NFT, RuleCount, true},
 		{"a program in nft, legacy not read", rules("DOCKER-USER", 9), rules("MINE", 1500), NFT, HostProgram, false},
@@ -217,119 +220,4 @@ func TestHostProgramsOnlyWhereNeeded(t *testing.T) {
 	if e := Host().Of(NFT, IPv4); e.HostChain != NotAsked {
 		t.Errorf("canary: got %+v", e)
 	}
-}
-
-// strays are rules that programs in containers make, in whatever backend they guessed.
-func strays(r *rand.Rand, family Family, n int) string {
-	from := func() string {
-		if family == IPv6 {
-			return fmt.Sprintf("2001:db8::%x/128", 1+r.IntN(0xffff))
-		}
-		return fmt.Sprintf("192.0.2.%d/32", r.IntN(256))
-	}
-	var b strings.Builder
-	switch r.IntN(4) {
-	case 0: // a VPN
-		b.WriteString("*nat\n")
-		for range n {
-			fmt.Fprintf(&b, "-A POSTROUTING -s %s -j MASQUERADE\n", from())
-		}
-	case 1: // fail2ban
-		b.WriteString("*filter\n:f2b-sshd - [0:0]\n")
-		for range n {
-			fmt.Fprintf(&b, "-A f2b-sshd -s %s -j REJECT\n", from())
-		}
-	case 2: // Tailscale
-		b.WriteString("*filter\n:ts-input - [0:0]\n:ts-forward - [0:0]\n")
-		for range n {
-			fmt.Fprintf(&b, "-A ts-input -s %s -i tailscale0 -m comment --comment x -j ACCEPT\n", from())
-		}
-	case 3: // a mesh, or kube-proxy
-		b.WriteString("*nat\n:ISTIO_OUTPUT - [0:0]\n:KUBE-SERVICES - [0:0]\n")
-		for range n {
-			fmt.Fprintf(&b, "-A ISTIO_OUTPUT -p tcp -m tcp --dport %d -j RETURN\n", 1+r.IntN(65535))
-		}
-	}
-	b.WriteString("COMMIT\n")
-	return b.String()
-}
-
-// Whatever stray containers have left, and where: no certain answer is wrong, and with few rules of theirs it is
-// certain.
-func TestHostProgramAgainstStrays(t *testing.T) {
-	all := dumps(t)
-	certainly := 0
-	seeds := host.Seeds(t, "TEST_PROGRAMS")
-	for _, seed := range seeds {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			host.Netns(t)
-			r := rand.New(rand.NewPCG(seed, 39))
-			d := all[r.IntN(len(all))]
-			backend := d.backends()[r.IntN(len(d.backends()))]
-			d.load(t, backend)
-			q := Query{Everything: r.IntN(4) == 0}
-			script := d.name + " in " + string(backend)
-			most := 0
-			for _, stray := range []Mode{NFT, Legacy} {
-				for _, f := range families {
-					n := []int{0, 0, 1, 3, 30, 100, 1000}[r.IntN(7)]
-					if n == 0 || stray == Legacy && f == IPv6 && r.IntN(2) == 0 {
-						continue
-					}
-					host.Feed(t, strays(r, f, n), program(stray, f, "-restore"), "-w", "--noflush")
-					script += fmt.Sprintf(", %d strays in %s %s", n, stray, f)
-					most = max(most, n)
-				}
-			}
-			if r.IntN(4) == 0 {
-				q.Remembered = guess([]Mode{NFT, Legacy}[r.IntN(2)])
-			}
-			if r.IntN(4) == 0 {
-				q.Doubt = "somebody"
-			}
-
-			p := newProber(q)
-			defer p.close()
-			without := Mode("")
-			if r.IntN(4) == 0 {
-				without = NFT
-				if backend == NFT {
-					without = Legacy
-				}
-				p.forget(t, without)
-			}
-			got := p.run()
-			if got.Reason == Remembered {
-				return
-			}
-			if got.Conclusive && got.Mode != backend {
-				t.Errorf("%s, without %q, %+v: got %v", script, without, q, got)
-			}
-			if got.Conclusive {
-				certainly++
-			}
-			if few := most <= 100 && d.nftables == ""; few && (!got.Conclusive || got.Reason != HostProgram) {
-				t.Errorf("%s, without %q, %+v: got %v, %s", script, without, q, got, got.Uncertainty())
-			}
-		})
-	}
-	if certainly < len(seeds)/3 && len(seeds) > 1 {
-		t.Errorf("of %d, only %d are certain", len(seeds), certainly)
-	}
-}
-
-// forget makes it a kernel without a backend.
-func (p *prober) forget(t *testing.T, backend Mode) {
-	if backend == NFT {
-		p.nft.supported = No
-		p.nft.fatal = errNoNFTables
-		return
-	}
-	proc := fakeProc(t, "thread-self/net/dev=", "sys/kernel/osrelease=6.18")
-	for i := range p.legacy {
-		p.legacy[i].proc = proc
-		p.legacy[i].names = "ip_tables_names"
-	}
-	file := proc + "/thread-self/net/ip_tables_names"
-	host.Check(t, os.WriteFile(file, nil, 0o644)) // x_tables, and no table of it
 }

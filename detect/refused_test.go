@@ -23,7 +23,8 @@ func refuseCall(t *testing.T, number uint32, errno unix.Errno) {
 	t.Helper()
 	// struct seccomp_data { int nr; __u32 arch; __u64 instruction_pointer; __u64 args[6]; };
 	offset := uint32(0)
-	if n, ok := map[uint32]uint32{unix.SYS_SOCKET: 1, unix.SYS_SENDTO: 11, unix.SYS_RECVFROM: 12}[number]; ok && runtime.GOARCH == "386" {
+	if n, ok := map[uint32]uint32{unix.SYS_SOCKET: 1, unix.SYS_SENDTO: 11, unix.SYS_RECVFROM: 12}[number]; ok &&
+		runtime.GOARCH == "386" {
 		offset, number = 16, n // what socketcall(2) is asked for
 	}
 	refusePart(t, offset, number, errno)
@@ -56,7 +57,8 @@ func refusePart(t *testing.T, offset, number uint32, errno unix.Errno) {
 		}, filter...)
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); e != 0 {
+	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+		uintptr(unsafe.Pointer(&program))); e != 0 {
 		t.Fatalf("seccomp: %v", e)
 	}
 }
@@ -75,7 +77,8 @@ func TestRefusedCallIsNoAnswer(t *testing.T) {
 				refuseCall(t, call.number, errno)
 				for _, q := range []Query{{}, {Everything: true}} {
 					r := q.Run()
-					if e := r.Of(NFT, IPv4); r.Conclusive || e.Hint != Unknown || e.Supported != Unknown || e.Rules != (Count{0, Unbounded}) || !errors.Is(e.Err, errno) {
+					if e := r.Of(NFT, IPv4); r.Conclusive || e.Hint != Unknown || e.Supported != Unknown ||
+						e.Rules != (Count{0, Unbounded}) || !errors.Is(e.Err, errno) {
 						t.Errorf("%+v: got %v, conclusive %v, %+v", q, r, r.Conclusive, e)
 					}
 				}

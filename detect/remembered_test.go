@@ -37,11 +37,15 @@ func TestRemembered(t *testing.T) {
 		{":", guess(Legacy), row{Default, NFT, true, false}},
 		{nftRule, guess(Legacy), row{RuleCount, NFT, true, true}},
 		{nftRule + "; ip6tables-legacy -t security -S", guess(Legacy), row{Remembered, Legacy, true, false}},
-		{nftRule + "; iptables-legacy -A INPUT -j ACCEPT; iptables-legacy -F", guess(Legacy), row{Remembered, Legacy, true, false}},
+		{nftRule + "; iptables-legacy -A INPUT -j ACCEPT; iptables-legacy -F", guess(Legacy),
+			row{Remembered, Legacy, true, false}},
 		{"iptables-legacy -A INPUT -j ACCEPT", guess(NFT), row{RuleCount, Legacy, true, true}},
-		{"iptables-legacy -A INPUT -j ACCEPT; nft add table ip other; nft add table inet filter", guess(NFT), row{RuleCount, Legacy, true, true}},
-		{"iptables-legacy -A INPUT -j ACCEPT; nft add table ip6 security", guess(NFT), row{Remembered, NFT, true, false}},
-		{nftRule + "; iptables-nft -F; iptables-legacy -A INPUT -j ACCEPT", guess(NFT), row{Remembered, NFT, true, false}},
+		{"iptables-legacy -A INPUT -j ACCEPT; nft add table ip other; nft add table inet filter", guess(NFT),
+			row{RuleCount, Legacy, true, true}},
+		{"iptables-legacy -A INPUT -j ACCEPT; nft add table ip6 security", guess(NFT),
+			row{Remembered, NFT, true, false}},
+		{nftRule + "; iptables-nft -F; iptables-legacy -A INPUT -j ACCEPT", guess(NFT),
+			row{Remembered, NFT, true, false}},
 		{nftRule, certain(Legacy), row{Remembered, Legacy, true, true}},
 		{nftRule, Memory{Mode: Legacy, Reason: Override}, row{Remembered, Legacy, true, false}},
 		{"iptables-legacy -A INPUT -j ACCEPT", certain(NFT), row{Remembered, NFT, true, true}},
@@ -56,7 +60,8 @@ func TestRemembered(t *testing.T) {
 				if r.Mode != test.want.mode || r.Reason != test.want.reason || r.Conclusive != test.want.conclusive {
 					t.Errorf("%+v: got %v, conclusive %v, want %v", q, r, r.Conclusive, test.want)
 				}
-				if holds := r.Reason == Remembered; holds != (r.Remembered != nil) || holds && *r.Remembered != q.Remembered {
+				if holds := r.Reason == Remembered; holds != (r.Remembered != nil) || holds &&
+					*r.Remembered != q.Remembered {
 					t.Errorf("%+v: got %+v", q, r.Remembered)
 				}
 				if r.Reason == Remembered && !q.Everything && r.Of(NFT, IPv4).Rules != (Count{0, Unbounded}) {
@@ -117,7 +122,8 @@ func TestMemorableNeedsCapability(t *testing.T) {
 	}{
 		{"all can be asked", func(*testing.T) {}, true, false},
 		{"without capabilities", dropCapabilities, false, true},
-		{"a filter for one address family", func(t *testing.T) { refuseCall(t, unix.SYS_SOCKET, unix.EAFNOSUPPORT) }, true, true},
+		{"a filter for one address family", func(t *testing.T) { refuseCall(t, unix.SYS_SOCKET, unix.EAFNOSUPPORT) },
+			true, true},
 		{"a filter that says EPERM", func(t *testing.T) { refuseCall(t, unix.SYS_SOCKET, unix.EPERM) }, true, true},
 		{"no descriptor", func(t *testing.T) { refuseCall(t, unix.SYS_SOCKET, unix.ENFILE) }, false, true},
 	} {
@@ -147,10 +153,14 @@ func TestRememberedText(t *testing.T) {
 		text, uncertainty string
 	}{
 		{Memory{NFT, RuleCount, true, "nft has 15 rules and legacy has no rules", since, false},
-			"nft: remembered since 2026-11-23 03:12 UTC; what decided then: nft has 15 rules and legacy has no rules", ""},
+			"nft: remembered since 2026-11-23 03:12 UTC; " +
+				"what decided then: nft has 15 rules and legacy has no rules", ""},
 		{Memory{NFT, RuleCount, false, "", since, false},
-			"nft: remembered as a guess since 2026-11-23 03:12 UTC; what decided then: rule-count", "no kubelet chain was found, and what this container remembers is a guess"},
-		{guess(Legacy), "legacy: remembered as a guess", "no kubelet chain was found, and what this container remembers is a guess"},
+			"nft: remembered as a guess since 2026-11-23 03:12 UTC; " +
+				"what decided then: rule-count", "no kubelet chain was found, and what this container remembers is a " +
+				"guess"},
+		{guess(Legacy), "legacy: remembered as a guess",
+			"no kubelet chain was found, and what this container remembers is a guess"},
 	} {
 		e := unasked()
 		for i := range e {

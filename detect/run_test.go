@@ -18,11 +18,17 @@ import (
 // Tables that were made with nft, have one of iptables' names and three rules. iptables-nft prints none of them, or, in
 // some versions, those of its own chains.
 var foreignTables = []struct{ name, script string }{
-	{"lower-case", "add chain ip filter input { type filter hook input priority 0; }; add rule ip filter input accept; add rule ip filter input accept; add rule ip filter input accept"},
-	{"priority", "add chain ip filter INPUT { type filter hook input priority 10; }; add rule ip filter INPUT accept; add rule ip filter INPUT accept; add rule ip filter INPUT accept"},
-	{"hook", "add chain ip filter INPUT { type filter hook output priority 0; }; add rule ip filter INPUT accept; add rule ip filter INPUT accept; add rule ip filter INPUT accept"},
-	{"type", "add chain ip filter OUTPUT { type route hook output priority 0; }; add rule ip filter OUTPUT accept; add rule ip filter OUTPUT accept; add rule ip filter OUTPUT accept"},
-	{"beside iptables' own", "add chain ip filter INPUT { type filter hook input priority 0; }; add chain ip filter late { type filter hook input priority 1; }; add rule ip filter INPUT accept; add rule ip filter INPUT accept; add rule ip filter late accept"},
+	{"lower-case", "add chain ip filter input { type filter hook input priority 0; }" +
+		times(3, "; add rule ip filter input accept")},
+	{"priority", "add chain ip filter INPUT { type filter hook input priority 10; }" +
+		times(3, "; add rule ip filter INPUT accept")},
+	{"hook", "add chain ip filter INPUT { type filter hook output priority 0; }" +
+		times(3, "; add rule ip filter INPUT accept")},
+	{"type", "add chain ip filter OUTPUT { type route hook output priority 0; }" +
+		times(3, "; add rule ip filter OUTPUT accept")},
+	{"beside iptables' own", "add chain ip filter INPUT { type filter hook input priority 0; }; " +
+		"add chain ip filter late { type filter hook input priority 1; }" +
+		times(2, "; add rule ip filter INPUT accept") + "; add rule ip filter late accept"},
 }
 
 func nftScript(t *testing.T, script string) {
@@ -47,15 +53,18 @@ func TestForeignChains(t *testing.T) {
 				for _, q := range []Query{{}, {Everything: true}} {
 					r := q.Run()
 					e := r.Of(NFT, IPv4)
-					if r.Mode != Legacy || r.Reason != RuleCount || r.Conclusive != (n > 3) || e.Rules.Min != 0 || e.Rules.Max < 3 || len(e.Foreign) != 1 && (q.Everything || !r.Conclusive) {
-						t.Errorf("%+v, %d in legacy: got %v, conclusive %v, foreign %v", q, n, r, r.Conclusive, e.Foreign)
+					if r.Mode != Legacy || r.Reason != RuleCount || r.Conclusive != (n > 3) || e.Rules.Min != 0 ||
+						e.Rules.Max < 3 || len(e.Foreign) != 1 && (q.Everything || !r.Conclusive) {
+						t.Errorf("%+v, %d in legacy: got %v, conclusive %v, foreign %v", q, n, r, r.Conclusive,
+							e.Foreign)
 					}
 					if q.Everything && e.Rules.Max != 3 {
 						t.Errorf("got %v, want at most 3", e.Rules)
 					}
 				}
 			}
-			if r := (Query{Everything: true}).Run(); !strings.Contains(Result{Evidence: r.Evidence}.Uncertainty(), r.Of(NFT, IPv4).Foreign[0].Name) {
+			if r := (Query{Everything: true}).Run(); !strings.Contains(Result{Evidence: r.Evidence}.Uncertainty(),
+				r.Of(NFT, IPv4).Foreign[0].Name) {
 				t.Errorf("got %q", Result{Evidence: r.Evidence}.Uncertainty())
 			}
 		})
@@ -65,7 +74,8 @@ func TestForeignChains(t *testing.T) {
 // A table that was made with nft in exactly iptables' way is iptables': its rules are printed, and count.
 func TestNativeChains(t *testing.T) {
 	host.Netns(t)
-	nftScript(t, "add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; }; add rule ip filter INPUT accept")
+	nftScript(t, "add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; }; "+
+		"add rule ip filter INPUT accept")
 	host.Run(t, "nft", "add table inet filter { chain input { type filter hook input priority 0; }; }")
 	if saved := host.Run(t, "iptables-nft-save"); strings.Count(saved, "-A ") != 1 {
 		t.Fatalf("got\n%s", saved)
@@ -83,7 +93,8 @@ func TestAskAfterEnough(t *testing.T) {
 	s := newNFTSocket(forCall)
 	defer s.close()
 	for _, n := range []int{1, 2} {
-		if got, err := s.rules(IPv4, "filter", limit{n, 1}); got[0].Count != (Count{firstRules + 2*n, Unbounded}) || err != nil {
+		if got, err := s.rules(IPv4, "filter", limit{n, 1}); got[0].Count != (Count{firstRules + 2*n, Unbounded}) ||
+			err != nil {
 			t.Errorf("got %v, %v", got, err)
 		}
 	}
@@ -99,7 +110,8 @@ func TestAskAfterEnough(t *testing.T) {
 // answers that are wrong without it, in two of three full runs. Native rules before it make the first dump too long.
 func TestEmptyTableIsAskedTwice(t *testing.T) {
 	host.Netns(t)
-	nftScript(t, "add table ip native; add chain ip native c"+strings.Repeat("; add rule ip native c accept", 2*firstRules))
+	nftScript(t, "add table ip native; add chain ip native c"+strings.Repeat("; add rule ip native c accept",
+		2*firstRules))
 	host.Run(t, "iptables-nft", "-t", "nat", "-A", "POSTROUTING", "-j", "ACCEPT")
 	host.Run(t, "iptables-nft", "-t", "raw", "-A", "PREROUTING", "-j", "ACCEPT")
 	host.Run(t, "iptables-nft", "-N", "EMPTY")
@@ -120,7 +132,8 @@ func TestEmptyTableIsAskedTwice(t *testing.T) {
 		p.countNFT(test.enough)
 		got := p.evidence[0].Rules
 		if got.Min != test.want.Min || test.all != (got.Max == 2) || p.evidence[0].Err != nil {
-			t.Errorf("enough are %d: got %v after %d questions, %v, want %v", test.enough, got, p.nft.seq, p.evidence[0].Err, test.want)
+			t.Errorf("enough are %d: got %v after %d questions, %v, want %v", test.enough, got, p.nft.seq,
+				p.evidence[0].Err, test.want)
 		}
 		p.close()
 	}
@@ -145,7 +158,8 @@ func TestForgedReply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Sendto(other.fd, control(unix.NLMSG_ERROR, 0, s.seq+1, -int32(unix.ENOENT)), 0, address); err != nil {
+	if err := unix.Sendto(other.fd, control(unix.NLMSG_ERROR, 0, s.seq+1, -int32(unix.ENOENT)), 0,
+		address); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.chain(IPv4, HintChain); got != Yes || err != nil {
@@ -158,7 +172,8 @@ func changing(q Query, n int, change func()) Result {
 	p := newProber(q)
 	defer p.close()
 	p.between = func() {
-		if n--; n == 0 {
+		n--
+		if n == 0 {
 			change()
 		}
 	}
@@ -200,7 +215,8 @@ func TestHintBetweenQuestions(t *testing.T) {
 					changed := false
 					r := changing(q, n, func() { test.change(t); changed = true })
 					if r.Mode != test.want.Mode || r.Reason != test.want.Reason || !r.Conclusive || !changed {
-						t.Errorf("%+v, change %d: got %v, conclusive %v, want %s by %s", q, n, r, r.Conclusive, test.want.Mode, test.want.Reason)
+						t.Errorf("%+v, change %d: got %v, conclusive %v, want %s by %s", q, n, r, r.Conclusive,
+							test.want.Mode, test.want.Reason)
 					}
 				})
 			}
@@ -215,11 +231,15 @@ func TestAskedIsWhatMatters(t *testing.T) {
 	r := Query{DryRun: true}.Run()
 	for _, e := range r.Evidence {
 		first := e.Backend == NFT && e.Family == IPv4
-		if (e.Hint == NotAsked) == first || e.Canary != NotAsked || e.Rules != (Count{0, Unbounded}) || e.Features != nil {
+		if (e.Hint == NotAsked) == first || e.Canary != NotAsked || e.Rules != (Count{0, Unbounded}) ||
+			e.Features != nil {
 			t.Errorf("a hint in nft: got %+v", e)
 		}
 	}
-	if slices.ContainsFunc(r.Evidence, func(e Evidence) bool { return e.Backend == Legacy && e.Supported != NotAsked }) {
+	if slices.ContainsFunc(r.Evidence, func(e Evidence) bool {
+		return e.Backend == Legacy &&
+			e.Supported != NotAsked
+	}) {
 		t.Errorf("legacy was asked: %+v", r.Evidence)
 	}
 }

@@ -59,8 +59,12 @@ func (s saved) total() (n int) {
 func (s saved) backend(family Family) backend {
 	chain := func(name string) Answer { return answer(slices.Contains(s.chains[mangle], name)) }
 	return backend{
-		hint: chain(HintChain), canary: chain(CanaryChain), hostChain: answer(s.ofPrograms(family) != nil), hostTable: No,
-		rules: exactly(s.total()), likely: s.total(),
+		hint:      chain(HintChain),
+		canary:    chain(CanaryChain),
+		hostChain: answer(s.ofPrograms(family) != nil),
+		hostTable: No,
+		rules:     exactly(s.total()),
+		likely:    s.total(),
 	}
 }
 
@@ -76,8 +80,8 @@ func (s saved) ofPrograms(family Family) (names []string) {
 
 // chainNames are kubelet's, some that are almost the same, and others.
 var chainNames = []string{
-	HintChain, CanaryChain, HintChain + "-OLD", "KUBE-IPTABLES-HIN", "kube-iptables-hint", "X" + CanaryChain, "KUBE-SERVICES",
-	"KUBE-SEP-SF3LG62VAE5ALYDV", "A", "ERRORS", strings.Repeat("N", 28),
+	HintChain, CanaryChain, HintChain + "-OLD", "KUBE-IPTABLES-HIN", "kube-iptables-hint", "X" + CanaryChain,
+	"KUBE-SERVICES", "KUBE-SEP-SF3LG62VAE5ALYDV", "A", "ERRORS", strings.Repeat("N", 28),
 }
 
 // ruleset makes a random rule set in the format of iptables-restore.
@@ -181,10 +185,12 @@ func TestKernelAgainstSave(t *testing.T) {
 				}
 				for _, name := range tableNames {
 					if got, _ := find(e.Tables, name); got != exactly(want.rules[name]) {
-						t.Errorf("%s %s table %s: got %v rules, want %d", e.Backend, e.Family, name, got, want.rules[name])
+						t.Errorf("%s %s table %s: got %v rules, want %d", e.Backend, e.Family, name, got,
+							want.rules[name])
 					}
 				}
-				if w := want.backend(e.Family); e.Hint != w.hint || e.Canary != w.canary || e.HostChain != w.hostChain || e.HostTable != No {
+				if w := want.backend(e.Family); e.Hint != w.hint || e.Canary != w.canary ||
+					e.HostChain != w.hostChain || e.HostTable != No {
 					t.Errorf("%s %s: got %+v, want %+v", e.Backend, e.Family, e, w)
 				}
 				var programs []string
@@ -205,7 +211,8 @@ func TestKernelAgainstSave(t *testing.T) {
 					}
 					s.close()
 				}
-				if slices.Sort(want.chains[mangle]); i >= 2 && !slices.Equal(chains, want.chains[mangle]) {
+				slices.Sort(want.chains[mangle])
+				if i >= 2 && !slices.Equal(chains, want.chains[mangle]) {
 					t.Errorf("%s %s: got chains %v, want %v", e.Backend, e.Family, chains, want.chains[mangle])
 				}
 			}

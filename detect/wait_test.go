@@ -37,7 +37,8 @@ func TestWaitMakesOneDryRun(t *testing.T) {
 				if due := time.Duration(min(asked, 3)) * PollInterval; time.Since(start) != due {
 					t.Errorf("%s: question %d after %v, want %v", test.doc, asked, time.Since(start), due)
 				}
-				if asked++; asked == 4 {
+				asked++
+				if asked == 4 {
 					cancel()
 				}
 				if q.DryRun {
@@ -45,8 +46,10 @@ func TestWaitMakesOneDryRun(t *testing.T) {
 				}
 				return Result{Conclusive: asked == test.conclusive}
 			})
-			if dryRuns != test.dryRuns || r.Conclusive != (test.err == nil) || !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
-				t.Errorf("%s: got %d dry runs, conclusive %v, %v after %d questions", test.doc, dryRuns, r.Conclusive, err, asked)
+			if dryRuns != test.dryRuns || r.Conclusive != (test.err == nil) || !errors.Is(err, test.err) ||
+				(err == nil) != (test.err == nil) {
+				t.Errorf("%s: got %d dry runs, conclusive %v, %v after %d questions", test.doc, dryRuns, r.Conclusive,
+					err, asked)
 			}
 		})
 	}
@@ -56,7 +59,8 @@ func TestWaitMakesOneDryRun(t *testing.T) {
 func TestWaitFor(t *testing.T) {
 	answers := []Result{
 		{Reason: Default}, {Reason: Remembered}, {Reason: KubeletHint}, // not conclusive: nft was not asked
-		{Reason: Remembered, Conclusive: true}, {Reason: RuleCount, Conclusive: true}, {Reason: KubeletCanary, Conclusive: true}, {Reason: KubeletHint, Conclusive: true},
+		{Reason: Remembered, Conclusive: true}, {Reason: RuleCount, Conclusive: true}, {Reason: KubeletCanary,
+			Conclusive: true}, {Reason: KubeletHint, Conclusive: true},
 	}
 	for _, test := range []struct {
 		from int
@@ -81,7 +85,8 @@ func TestWaitOverride(t *testing.T) {
 	if r, err := (Query{Override: Legacy}).Wait(ctx); r.Mode != Legacy || r.Reason != Override || err != nil {
 		t.Errorf("got %v, %v", r, err)
 	}
-	if r, err := (Query{Override: "auto"}).Wait(ctx); r.Reason != Default || r.Of(NFT, IPv4).Hint != No || !errors.Is(err, context.DeadlineExceeded) {
+	if r, err := (Query{Override: "auto"}).Wait(ctx); r.Reason != Default || r.Of(NFT, IPv4).Hint != No ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a mode that there is not: got %v, %v", r, err)
 	}
 }

@@ -22,10 +22,12 @@ func largeRule(chain string) string {
 // must not be less than before: a large rule would end the dump, without an error.
 func TestLargeRuleAfterEnough(t *testing.T) {
 	host.Netns(t)
-	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n*nat\n"+largeRule("POSTROUTING")+"COMMIT\n", "iptables-nft-restore")
+	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n",
+		1000)+"COMMIT\n*nat\n"+largeRule("POSTROUTING")+"COMMIT\n", "iptables-nft-restore")
 	s := newNFTSocket(forCall)
 	defer s.close()
-	if got, err := s.rules(IPv4, "filter", limit{2, 1}); got[0].Count != (Count{firstRules + 4, Unbounded}) || err != nil {
+	if got, err := s.rules(IPv4, "filter", limit{2, 1}); got[0].Count != (Count{firstRules + 4, Unbounded}) ||
+		err != nil {
 		t.Fatalf("got %v, %v", got, err)
 	}
 	if got, err := s.rules(IPv4, "nat", unlimited); got[1].Count != exactly(1) || err != nil {

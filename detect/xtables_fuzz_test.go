@@ -29,7 +29,8 @@ func FuzzXtables(f *testing.F) {
 		if v6 {
 			family = IPv6
 		}
-		got, err := parseEntries(family, hostAlignment(), tableInfo{chains: chains, entries: entries, size: uint32(len(b))}, b)
+		got, err := parseEntries(family, hostAlignment(),
+			tableInfo{chains: chains, entries: entries, size: uint32(len(b))}, b)
 		if err != nil {
 			if got.chains != nil || got.rules != 0 {
 				t.Fatalf("got %v beside error %v", got, err)
@@ -82,7 +83,8 @@ func FuzzTable(f *testing.F) {
 		names := []string{one, two}
 		slices.Sort(names)
 		if err != nil || got.rules != int(builtin)+int(user) || sortedNames(got) != strings.Join(names, " ") {
-			t.Fatalf("got %q, %d rules, %v, want %q, %d", sortedNames(got), got.rules, err, names, int(builtin)+int(user))
+			t.Fatalf("got %q, %d rules, %v, want %q, %d", sortedNames(got), got.rules, err, names,
+				int(builtin)+int(user))
 		}
 		if c := info.bound(family); c.Min > got.rules || c.Max < got.rules {
 			t.Fatalf("bound %v does not hold for %d rules", c, got.rules)

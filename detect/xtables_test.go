@@ -88,17 +88,21 @@ func TestParseEntries(t *testing.T) {
 			{"empty", []int{0, 0, 0}, nil, "", 0, Count{0, 0}},
 			{"no built-in chain", nil, nil, "", 0, Count{0, 0}},
 			{"rules in built-in chains", []int{2, 0, 1}, nil, "", 3, exactly(3)},
-			{"kubelet's chains", []int{0, 0, 0, 0, 0}, map[string]int{HintChain: 0, CanaryChain: 0}, "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY", 0, Count{0, 2}},
+			{"kubelet's chains", []int{0, 0, 0, 0, 0}, map[string]int{HintChain: 0, CanaryChain: 0},
+				"KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY", 0, Count{0, 2}},
 			{"rules in a chain", []int{1, 0}, map[string]int{"A": 3}, "A", 4, Count{2, 4}},
 			{"many rules in a built-in chain", []int{9, 0}, nil, "", 9, exactly(9)},
 			{"small rules in a chain", []int{0, 0}, map[string]int{"A": 4}, "A", 4, Count{3, 4}},
-			{"the longest name", []int{1, 0}, map[string]int{strings.Repeat("x", 29): 0}, strings.Repeat("x", 29), 1, exactly(1)},
-			{"a name without NUL", []int{0}, map[string]int{strings.Repeat("x", 30): 0}, strings.Repeat("x", 30), 0, exactly(0)},
+			{"the longest name", []int{1, 0}, map[string]int{strings.Repeat("x", 29): 0}, strings.Repeat("x", 29), 1,
+				exactly(1)},
+			{"a name without NUL", []int{0}, map[string]int{strings.Repeat("x", 30): 0}, strings.Repeat("x", 30), 0,
+				exactly(0)},
 		} {
 			info, b := buildTable(family, test.builtin, test.users)
 			got, err := parseEntries(family, hostAlignment(), info, b)
 			if err != nil || sortedNames(got) != test.chains || got.rules != test.rules {
-				t.Errorf("%s %s: got %q, %d rules, %v, want %q, %d", family, test.doc, sortedNames(got), got.rules, err, test.chains, test.rules)
+				t.Errorf("%s %s: got %q, %d rules, %v, want %q, %d", family, test.doc, sortedNames(got), got.rules,
+					err, test.chains, test.rules)
 			}
 			if got := info.bound(family); got != test.bound && hostAlignment() == 8 {
 				t.Errorf("%s %s: got bound %v, want %v", family, test.doc, got, test.bound)
@@ -106,7 +110,8 @@ func TestParseEntries(t *testing.T) {
 			for i := range b {
 				short := info
 				short.size = uint32(i)
-				if got, err := parseEntries(family, hostAlignment(), short, b[:i]); err == nil || got.chains != nil || got.rules != 0 {
+				if got, err := parseEntries(family, hostAlignment(), short, b[:i]); err == nil || got.chains != nil ||
+					got.rules != 0 {
 					t.Fatalf("%s %s: cut at %d of %d bytes: got %v, %v", family, test.doc, i, len(b), got, err)
 				}
 			}
@@ -177,7 +182,8 @@ func TestParseInfo(t *testing.T) {
 // The kernel compares what it is given with the size of its own struct, so these numbers are part of the interface.
 func TestLayout(t *testing.T) {
 	want := map[bool][3]int{false: {40, 112, 168}, true: {36, 112, 164}}[runtime.GOARCH == "386"]
-	if got := [3]int{entriesOffset(hostAlignment()), layout(IPv4, hostAlignment()).size, layout(IPv6, hostAlignment()).size}; got != want {
+	if got := [3]int{entriesOffset(hostAlignment()), layout(IPv4, hostAlignment()).size,
+		layout(IPv6, hostAlignment()).size}; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

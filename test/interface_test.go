@@ -22,8 +22,8 @@ import (
 
 var updateInterface = flag.Bool("update-interface", false, "write the public interface into testdata")
 
-// The public interface of the library is what testdata says. A line that goes away or changes breaks somebody's program; a new one
-// is a promise for years. After a change that is meant:
+// The public interface of the library is what testdata says. A line that goes away or changes breaks somebody's
+// program; a new one is a promise for years. After a change that is meant:
 //
 //	go test ./test -run TestPublicInterface -update-interface
 func TestPublicInterface(t *testing.T) {

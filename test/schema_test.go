@@ -20,7 +20,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The lists of words in the schemas are those of the code, and none has a space in it: who adds a word to one adds it to the other.
+// The lists of words in the schemas are those of the code, and none has a space in it: who adds a word to one adds it
+// to the other.
 func TestWordsOfSchemas(t *testing.T) {
 	answers := []string{}
 	for a := detect.NotAsked; a <= detect.Yes; a++ {
@@ -36,7 +37,8 @@ func TestWordsOfSchemas(t *testing.T) {
 		{"detect", "$defs backend", group(t, "../detect", "NFT")},
 		{"detect", "$defs answer", answers},
 		{"detect", "properties evidence items properties family", group(t, "../detect", "IPv4")},
-		{"detect", "properties evidence items properties features items properties name", group(t, "../detect", "FeatureTable")},
+		{"detect", "properties evidence items properties features items properties name",
+			group(t, "../detect", "FeatureTable")},
 		{"detect", "properties here properties how", group(t, "../internal/here", "Switch")},
 		{"doctor", "properties findings items properties severity", group(t, "../internal/doctor", "Problem")},
 		{"doctor", "properties findings items properties where", group(t, "../internal/doctor", "Container")},
@@ -55,9 +57,11 @@ func TestWordsOfSchemas(t *testing.T) {
 	}
 }
 
-// A schema's name, its address and what it says are of one version, which is the code's. It promises no number of elements.
+// A schema's name, its address and what it says are of one version, which is the code's. It promises no number of
+// elements.
 func TestVersionsOfSchemas(t *testing.T) {
-	for name, version := range map[string]int{"detect": (detect.Query{Override: detect.NFT}).Run().Version, "doctor": doctor.Version} {
+	for name, version := range map[string]int{"detect": (detect.Query{Override: detect.NFT}).Run().Version,
+		"doctor": doctor.Version} {
 		schema := schemaOf(t, name)
 		file := name + ".v" + strconv.Itoa(version) + ".schema.json"
 		const base = "https://raw.githubusercontent.com/iptables-wrappers/iptables-wrappers/main/docs/"
