@@ -146,6 +146,34 @@ func TestProofs(t *testing.T) {
 	}
 }
 
+// A page that links to a file of another project says in a comment that the file was read, at the commit of the link.
+func TestSources(t *testing.T) {
+	link := regexp.MustCompile(`\]\(https://github\.com/([\w-]+/[\w.-]+)/blob/([0-9a-f]{40})/([^)#]+)`)
+	comment := regexp.MustCompile(`(?s)<!--.*?-->`)
+	checked := 0
+	for name, text := range pages(t) {
+		read := strings.Join(comment.FindAllString(text, -1), "\n")
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
+			for _, part := range match[1:] {
+				if !strings.Contains(read, part) {
+					t.Errorf("%s: no comment says that %s was read: %q is missing", name, match[0], part)
+				}
+			}
+			checked++
+		}
+	}
+	if checked < 15 {
+		t.Errorf("only %d links were checked", checked)
+	}
+}
+
+// The README can be read in four minutes.
+func TestReadmeIsShort(t *testing.T) {
+	if words := len(strings.Fields(read(t, "../README.md"))); words > 800 {
+		t.Errorf("it has %d words", words)
+	}
+}
+
 // The code on docs/library.md is that of the examples, which tests run.
 func TestLibraryPage(t *testing.T) {
 	const name = "../docs/library.md"
