@@ -52,7 +52,7 @@ func ThisContainer() Container {
 		Life:     lifeIn(netns.Ino),
 	}
 	c.Home = c.Life
-	if c.OwnNetns == detect.No && c.Life.Known() {
+	if c.OwnNetns == detect.No {
 		c.Home.Netns = strconv.FormatUint(home.Ino, 10)
 	}
 	return c

@@ -84,9 +84,7 @@ func (m Memory) eachMark(dir string, most int, visit func(found) bool) error {
 func (m Memory) forgetMarks() {
 	for _, dir := range Dirs(0) {
 		_ = m.eachMark(dir, mostForgotten, func(mark found) bool {
-			if mark.path != m.mine.path {
-				_ = m.tree.Unlink(mark.path) // another user's, which binds nobody here
-			}
+			_ = m.tree.Unlink(mark.path) // one that stays binds nobody here
 			return true
 		})
 	}

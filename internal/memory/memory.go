@@ -153,10 +153,7 @@ func (m *Memory) create(r detect.Memory, state string) error {
 			continue
 		}
 		path := programs.Join(dir, name(m.uid, m.life))
-		err = m.tree.Symlink(target, path)
-		if errors.Is(err, unix.EEXIST) {
-			err = m.takeOver(path, target, state)
-		}
+		err = m.put(path, target, state)
 		m.Refresh()
 		if err == nil || m.mine.path != "" {
 			return nil
@@ -165,15 +162,34 @@ func (m *Memory) create(r detect.Memory, state string) error {
 	return err
 }
 
+// put makes a link where nothing is, or what binds nobody. Somebody may put things there and remove them, in turn.
+func (m *Memory) put(path, target, state string) (err error) {
+	for range 20 {
+		err = m.tree.Symlink(target, path)
+		if !errors.Is(err, unix.EEXIST) {
+			return err
+		}
+		err = m.takeOver(path, target, state)
+		if !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	return err
+}
+
 // takeOver puts a link in place of what binds nobody: a mark of this user, or what another user has put under this
-// user's name. In a sticky directory only root can do the latter. It fails with EEXIST if what is there stays.
+// user's name. In a sticky directory only root can do the latter. It fails with EEXIST if what is there stays,
+// with ENOENT if it has gone.
 func (m *Memory) takeOver(path, target, state string) error {
 	if m.mine.path == path && m.mine.state == Unbound && state != Unbound {
 		return m.tree.ReplaceUnlocked(path, target)
 	}
 	foreign := func(st unix.Stat_t) bool { return int(st.Uid) != m.uid }
 	st, err := m.tree.Lstat(path)
-	if err != nil || !foreign(st) {
+	if err != nil {
+		return err
+	}
+	if !foreign(st) {
 		return unix.EEXIST
 	}
 	return m.tree.Displace(path, target, foreign)

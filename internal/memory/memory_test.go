@@ -104,6 +104,10 @@ func TestParse(t *testing.T) {
 			target: "legacy default blind LIFE a line\nand another",
 			want:   detect.Memory{Mode: "legacy", Reason: "default"}, state: Blind,
 		},
+		{
+			target: "legacy default blind LIFE \nanother line",
+			want:   detect.Memory{Mode: "legacy", Reason: "default"}, state: Blind,
+		},
 		{target: "nft by-magic certain LIFE", want: detect.Memory{Mode: "nft"}, state: certain},
 		{target: "nft rule-count surely LIFE", want: detect.Memory{Mode: "nft", Reason: "rule-count"}, state: "surely"},
 	} {
