@@ -26,8 +26,8 @@ import (
 // The tests below run each on hosts of either backend.
 
 // podProgram returns the program for the rules of a Pod, whose network namespace is open as pod. Rules that are there
-// decide. A new namespace has none: then the node's backend decides, if it is certain, and otherwise what the kernel can
-// do, by a dry run. Nothing is left behind.
+// decide. A new namespace has none: then the node's backend decides, if it is certain, and otherwise what the kernel
+// can do, by a dry run. Nothing is left behind.
 func podProgram(node detect.Result, pod int, name string) (string, error) {
 	runtime.LockOSThread() // never unlocked: the thread ends with its goroutine, and never serves another one
 	if err := unix.Setns(pod, unix.CLONE_NEWNET); err != nil {
