@@ -83,6 +83,10 @@ func TestExposed(t *testing.T) {
 			doc: "what does not exist in a sticky one", path: "/usr", mode: 0o777 | sticky,
 			asked: "/usr/gone/file", want: "/usr",
 		},
+		{
+			doc: "what does not exist in a directory of root in a sticky one", path: "/usr", mode: 0o777 | sticky,
+			asked: "/usr/sbin/gone",
+		},
 		{doc: "what does not exist", path: "/usr", mode: 0o755, asked: "/usr/gone/file"},
 
 		{doc: "a symlink is another's", path: "/absolute", uid: stranger, asked: "/absolute/file", want: "/absolute"},

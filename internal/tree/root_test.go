@@ -88,6 +88,17 @@ func TestPin(t *testing.T) {
 			if target, err := os.Readlink(filepath.Join(before, "four")); target != "two" || err != nil {
 				t.Errorf("got %q, %v", target, err)
 			}
+			if st, failed := pinned.Stat(prefix + "/sbin/"); failed != nil || IDOf(st) != IDOf(want) {
+				t.Errorf("with a slash: %v", failed)
+			}
+			both, unpinBoth, err := pinned.Pin(prefix + "/etc")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unpinBoth()
+			if st, err := both.Stat(prefix + "/sbin/file"); err != nil || st.Size != int64(len("inside")) {
+				t.Errorf("with another pinned: %d bytes, %v", st.Size, err)
+			}
 			// Other paths are not affected.
 			if st, err := pinned.Stat(prefix + "/usr/sbin/file"); err != nil || st.Size != int64(len("another")) {
 				t.Errorf("another path: %d bytes, %v", st.Size, err)
@@ -161,6 +172,27 @@ func TestOpenLed(t *testing.T) {
 	}
 	if err := open(home + "/gone"); !errors.Is(err, unix.ENOENT) {
 		t.Errorf("got %v", err)
+	}
+	// Links of root count, unless somebody else can put one there: also as another name of a link of root.
+	sticky := filepath.Join(dir, "sticky")
+	err = errors.Join(
+		os.MkdirAll(filepath.Join(sticky, "roots"), 0o755),
+		os.Chmod(sticky, 0o777|os.ModeSticky),
+		os.Symlink(home, filepath.Join(dir, "absolute-home")),
+		os.Symlink(home, filepath.Join(sticky, "link")),
+		os.Symlink(home, filepath.Join(sticky, "roots/link")),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{
+		"/absolute-home/tree":     nil,
+		"/sticky/link/tree":       ErrLed,
+		"/sticky/roots/link/tree": nil,
+	} {
+		if err := Unled(dir + path); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", path, err, want)
+		}
 	}
 	if err := Unled(dir + "/loop"); !errors.Is(err, unix.ELOOP) {
 		t.Errorf("a loop: got %v", err)
