@@ -47,7 +47,7 @@ func capabilitiesOf(f *os.File) (string, error) {
 	case errors.Is(err, unix.ENODATA), errors.Is(err, unix.EOPNOTSUPP):
 		return "", nil
 	case err != nil:
-		return "", &os.PathError{Op: "getxattr", Path: tree.Printable(f.Name()), Err: err}
+		return "", tree.PathError("getxattr", f.Name(), err)
 	}
 	return needed(value[:n]), nil
 }
@@ -103,8 +103,7 @@ func setCapabilities(f *os.File, path, value string) error {
 		err = unix.Fsetxattr(int(f.Fd()), capabilityAttribute, []byte(value), 0)
 	}
 	if err != nil {
-		err = &os.PathError{Op: "setxattr", Path: tree.Printable(path), Err: err}
-		return fmt.Errorf("%w: %w", ErrCapabilities, err)
+		return fmt.Errorf("%w: %w", ErrCapabilities, tree.PathError("setxattr", path, err))
 	}
 	return nil
 }

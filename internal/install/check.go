@@ -66,7 +66,7 @@ func checkNFT(n layout.Names, program string) (remark string, err error) {
 	case err != nil:
 		return "", err
 	case LosesRules(line):
-		return fmt.Sprintf("%q loses parts of rules that %s or newer wrote: it is %s", program, faithful, line), nil
+		return fmt.Sprintf("%q loses parts of rules that %s or newer wrote: it prints %q", program, faithful, line), nil
 	}
 	return "", nil
 }

@@ -6,7 +6,6 @@ package layout
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -30,7 +29,7 @@ func (n Names) Ours(path string) error {
 	case nothing:
 		return err
 	case itself && c.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
-		return &os.PathError{Op: "replace", Path: path, Err: unix.EISDIR}
+		return tree.PathError("replace", path, unix.EISDIR)
 	case tree.IsNotExist(err) && ledToUs(c):
 		return nil
 	case err != nil:

@@ -154,7 +154,7 @@ func (p Process) Path() (string, error) {
 			return path, nil
 		}
 	}
-	gone := &os.PathError{Op: "stat", Path: cmp.Or(p.Called, exe), Err: unix.ENOENT}
+	gone := tree.PathError("stat", cmp.Or(p.Called, exe), unix.ENOENT)
 	return "", fmt.Errorf("find the wrapper's own file: %w", gone)
 }
 

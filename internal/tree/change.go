@@ -19,7 +19,7 @@ import (
 // change makes a system call that changes a directory entry.
 func (t Tree) change(op, path string, do call) error {
 	if err := t.Pause(op, path); err != nil {
-		return pathError(op, path, err)
+		return PathError(op, path, err)
 	}
 	return t.do(op, path, false, do)
 }

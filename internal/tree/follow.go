@@ -32,7 +32,7 @@ func (t Tree) Follow(path string) (Chain, error) {
 		st, err := t.Lstat(c.End)
 		c.Stat = st
 		if err != nil {
-			return c, pathError("lstat", c.End, err)
+			return c, PathError("lstat", c.End, err)
 		}
 		c.Hops = append(c.Hops, c.End)
 		if !IsLink(c.Stat) {
@@ -40,11 +40,11 @@ func (t Tree) Follow(path string) (Chain, error) {
 		}
 		target, err := t.Target(c.End)
 		if err != nil {
-			return c, pathError("readlink", c.End, err)
+			return c, PathError("readlink", c.End, err)
 		}
 		c.End = target
 	}
-	return c, pathError("follow", path, unix.ELOOP)
+	return c, PathError("follow", path, unix.ELOOP)
 }
 
 // Target returns the path that a symlink contains, as seen from where the path of the symlink is.
@@ -135,7 +135,7 @@ func (t Tree) Find(
 				err = unix.EACCES
 			}
 			if err != nil {
-				unusable = cmp.Or(unusable, pathError("execve", path, err))
+				unusable = cmp.Or(unusable, PathError("execve", path, err))
 				continue
 			}
 			wrapper, err := isWrapper(path, st)

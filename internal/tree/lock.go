@@ -32,7 +32,7 @@ func (t Tree) TryLock(dir string) (unlock func(), err error) {
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = ErrBusy
 	}
-	return nil, pathError("flock", dir, err)
+	return nil, PathError("flock", dir, err)
 }
 
 // Lock waits for the lock of a directory, for ten seconds at most.

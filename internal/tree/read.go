@@ -27,7 +27,7 @@ func (t Tree) regular(path string, follow bool) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, pathError("read", path, bare(err))
+		return nil, PathError("read", path, bare(err))
 	}
 	return f, nil
 }

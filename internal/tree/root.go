@@ -27,7 +27,7 @@ func Open(dir string) (Tree, error) {
 	exposed := Tree{}.Exposed(dir)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Tree{}, pathError("open", dir, bare(err))
+		return Tree{}, PathError("open", dir, bare(err))
 	}
 	t := Tree{root: root}
 	if exposed != "" {
@@ -44,7 +44,7 @@ func Open(dir string) (Tree, error) {
 func (t Tree) reachedBy(path string) error {
 	top, err := t.Stat("/")
 	if err != nil {
-		return pathError("stat", path, err)
+		return PathError("stat", path, err)
 	}
 	st, at, err := unled(path)
 	if err == nil && IDOf(st) != IDOf(top) {
@@ -68,8 +68,8 @@ func Unled(path string) error {
 	return nil
 }
 
-// unled returns what stat(2) says of a path, or where the path ends. It follows no symlink that others than root and the
-// caller could have put there. It opens one element after the other, so nobody can put anything in between.
+// unled returns what stat(2) says of a path, or where the path ends. It follows no symlink that others than root and
+// the caller could have put there. It opens one element after the other, so nobody can put anything in between.
 func unled(path string) (st unix.Stat_t, at string, err error) {
 	by, err := Tree{}.trusted()
 	if err != nil {

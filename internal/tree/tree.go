@@ -82,7 +82,7 @@ func (t Tree) below(path string, follow bool, do call) error {
 
 // do is at, with an error that says what was tried.
 func (t Tree) do(op, path string, follow bool, do call) error {
-	return pathError(op, path, t.at(path, follow, do))
+	return PathError(op, path, t.at(path, follow, do))
 }
 
 // walk follows a path from the root on, its last element only if that is wanted, and returns where it leads: a path
@@ -112,7 +112,7 @@ func (t Tree) walk(path string, follow bool, visit func(at string, end bool) boo
 		}
 		links++
 		if links > maxLinks {
-			return "", pathError("follow", path, unix.ELOOP)
+			return "", PathError("follow", path, unix.ELOOP)
 		}
 		if !visit(next, false) {
 			return next, nil
@@ -145,8 +145,8 @@ func elements(path string) (names []string) {
 	return names
 }
 
-// pathError is an error of a system call with a path, nil if there is none.
-func pathError(op, path string, err error) error {
+// PathError is an error of a system call with a path, nil if there is none. The path forges no line of a message.
+func PathError(op, path string, err error) error {
 	if err == nil {
 		return nil
 	}
