@@ -109,8 +109,8 @@ func (n Names) unstorable(d Decision) error {
 // mayBeAGuess reports whether a call that cannot tell whose container it is in leaves a link that says what it
 // guessed. The container may be its own, and then the rules that it is about to write are no evidence.
 func (n Names) mayBeAGuess(d Decision) bool {
-	known := n.Container.OwnNetns == detect.No || n.Container.OwnRoot == detect.No
-	return !d.Conclusive && !known && d.Memorable() == nil
+	elsewhere := n.Container.OwnNetns == detect.No || n.Container.OwnRoot == detect.No
+	return !d.Conclusive && !elsewhere && d.Memorable() == nil
 }
 
 // storing is a decision on its way into the memory and the switch. Other calls may be on the same way.
