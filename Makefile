@@ -179,7 +179,7 @@ ci:
 
 # What takes too long for CI: CONTRIBUTING.md says what that is.
 nightly:
-	CI=true TEST_TREES=100000 TEST_HISTORIES=3000 TEST_CONTAINERS=3000 TEST_ALL=nightly $(MAKE) --no-print-directory test-all manifests
+	CI=true TEST_TREES=100000 TEST_HISTORIES=3000 TEST_CONTAINERS=3000 TEST_PROGRAMS=2000 TEST_ALL=nightly $(MAKE) --no-print-directory test-all manifests
 	CI=true $(MAKE) --no-print-directory fuzz FUZZTIME=10m
 
 # A wrapped call beside the direct one: docs/evidence/benchmarks.*. Then each part of it. BENCHFLAGS="-before REVISION" measures that

@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -72,27 +73,44 @@ func plainly(nft, legacy backend, remembered Memory, guessed bool) Mode {
 	return more
 }
 
+// known is a backend as far as it is known, with every state that it can be in.
+type known struct {
+	backend
+	states []backend
+}
+
+// knownSides are backends of which something is known: of kubelet's chains, or of programs of the host, and of the rules.
+func knownSides(hostTables []Answer) (sides []known) {
+	counts := []Count{{0, 0}, {1, 1}, {2, 2}, {0, 2}, {1, 2}, {0, Unbounded}, {1, Unbounded}, {2, Unbounded}}
+	add := func(b backend) {
+		for _, n := range counts {
+			b.rules = n
+			states := complete(b)
+			for _, likely := range []int{n.Min, min(n.Max, n.Min+2)} {
+				b.likely = likely
+				sides = append(sides, known{b, states})
+			}
+		}
+	}
+	answers := []Answer{NotAsked, Unknown, No, Yes}
+	for _, hint := range answers {
+		for _, canary := range answers {
+			add(backend{hint: hint, canary: canary, hostChain: No, hostTable: No})
+		}
+	}
+	for _, chain := range answers {
+		for _, table := range hostTables {
+			add(backend{hint: No, canary: No, hostChain: chain, hostTable: table})
+		}
+	}
+	return sides
+}
+
 // An answer is conclusive exactly if every host that what is known could describe has that answer.
 func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
-	var sides []backend
-	answers := []Answer{NotAsked, Unknown, No, Yes}
-	counted := func(b backend) {
-		for _, n := range []Count{{0, 0}, {1, 1}, {2, 2}, {0, 2}, {1, 2}, {0, Unbounded}, {1, Unbounded},
-			{2, Unbounded}} {
-			b.rules = n
-			b.likely = n.Min
-			sides = append(sides, b)
-			b.likely = min(n.Max, n.Min+2)
-			sides = append(sides, b)
-		}
-	}
-	for _, one := range answers {
-		for _, other := range answers {
-			counted(backend{hint: one, canary: other, hostChain: No, hostTable: No})
-			counted(backend{hint: No, canary: No, hostChain: one, hostTable: other})
-		}
-	}
-	for _, known := range []Query{
+	nftSides := knownSides([]Answer{NotAsked, Unknown, No, Yes})
+	legacySides := knownSides([]Answer{No}) // no table of nftables is in legacy
+	for _, q := range []Query{
 		{},
 		{Doubt: "x"},
 		{Remembered: guess(NFT)},
@@ -100,36 +118,46 @@ func TestConclusiveIsWhatNothingCouldOverturn(t *testing.T) {
 		{Remembered: certain(NFT)},
 		{Remembered: certain(Legacy), Doubt: "x"},
 	} {
-		conclusive, rows := 0, map[Reason]int{}
-		for _, nft := range sides {
-			for _, legacy := range sides {
-				legacy.hostTable = No // there is no such thing
-				var modes []Mode
-				for _, n := range complete(nft) {
-					for _, l := range complete(legacy) {
-						if m := plainly(n, l, known.Remembered, known.Doubt != ""); !slices.Contains(modes, m) {
-							modes = append(modes, m)
+		t.Run(fmt.Sprintf("%q remembered, certain %v, doubt %q", q.Remembered.Mode, q.Remembered.Conclusive, q.Doubt),
+			func(t *testing.T) {
+				t.Parallel()
+				conclusive := 0
+				rows := map[Reason]int{}
+				for _, nft := range nftSides {
+					for _, legacy := range legacySides {
+						got := q.decide(nft.backend, legacy.backend)
+						checkConclusive(t, q, nft, legacy, got)
+						rows[got.reason]++
+						if got.conclusive {
+							conclusive++
 						}
 					}
 				}
-				want := len(modes) == 1 && modes[0] != ""
-				got := known.decide(nft, legacy)
-				if got.conclusive != want || want && got.mode != modes[0] {
-					t.Fatalf("nft %+v, legacy %+v, %+v: got %v; possible are %v", nft, legacy, known, got, modes)
+				if conclusive == 0 || conclusive == len(nftSides)*len(legacySides) ||
+					(rows[Remembered] > 0) != (q.Remembered.Mode != "") ||
+					q.Remembered.Mode != "" && rows[RuleCount] > 0 {
+					t.Fatalf("%d cases conclusive, %v: the test does not tell them apart", conclusive, rows)
 				}
-				if got.reason == Remembered && got.mode != known.Remembered.Mode {
-					t.Fatalf("%+v: got %v", known, got)
-				}
-				rows[got.reason]++
-				if got.conclusive {
-					conclusive++
-				}
+			})
+	}
+}
+
+func checkConclusive(t *testing.T, q Query, nft, legacy known, got row) {
+	t.Helper()
+	var modes []Mode
+	for _, n := range nft.states {
+		for _, l := range legacy.states {
+			mode := plainly(n, l, q.Remembered, q.Doubt != "")
+			if !slices.Contains(modes, mode) {
+				modes = append(modes, mode)
 			}
 		}
-		if conclusive == 0 || conclusive == len(sides)*len(sides) ||
-			(rows[Remembered] > 0) != (known.Remembered.Mode != "") ||
-			known.Remembered.Mode != "" && rows[RuleCount] > 0 {
-			t.Fatalf("%+v: %d cases conclusive, %v: the test does not tell them apart", known, conclusive, rows)
-		}
+	}
+	want := len(modes) == 1 && modes[0] != ""
+	if got.conclusive != want || want && got.mode != modes[0] {
+		t.Fatalf("nft %+v, legacy %+v, %+v: got %v; possible are %v", nft.backend, legacy.backend, q, got, modes)
+	}
+	if got.reason == Remembered && got.mode != q.Remembered.Mode {
+		t.Fatalf("%+v: got %v", q, got)
 	}
 }
