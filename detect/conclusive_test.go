@@ -79,7 +79,8 @@ type known struct {
 	states []backend
 }
 
-// knownSides are backends of which something is known: of kubelet's chains, or of programs of the host, and of the rules.
+// knownSides are backends of which something is known: of kubelet's chains, or of programs of the host, and of the
+// rules.
 func knownSides(hostTables []Answer) (sides []known) {
 	counts := []Count{{0, 0}, {1, 1}, {2, 2}, {0, 2}, {1, 2}, {0, Unbounded}, {1, Unbounded}, {2, Unbounded}}
 	add := func(b backend) {
