@@ -20,14 +20,15 @@ type Container struct {
 	// shareProcessNamespace, or if process 1 belongs to another user (ptrace access mode, see proc(5)).
 	OwnNetns, OwnRoot detect.Answer
 
-	// Life is the one of the container in this thread's network namespace, Home the one in process 1's. They are not known
-	// if /proc does not tell.
+	// Life is the one of the container in this thread's network namespace, Home the one in process 1's. They are not
+	// known if /proc does not tell.
 	Life, Home Life
 }
 
-// Own reports whether the answers found here are about the container as a whole: process 1 is known to share our root and
-// our network namespace, and it is known which life this is. Otherwise there may be a memory that cannot be read, and what
-// was counted may be what its guess wrote. A CNI plugin that runs iptables in a pod's namespace is not such a place.
+// Own reports whether the answers found here are about the container as a whole: process 1 is known to share our root
+// and our network namespace, and it is known which life this is. Otherwise there may be a memory that cannot be read,
+// and what was counted may be what its guess wrote. A CNI plugin that runs iptables in a pod's namespace is not such
+// a place.
 func (c Container) Own() bool {
 	return c.OwnNetns == detect.Yes && c.OwnRoot == detect.Yes && c.Life.Known()
 }

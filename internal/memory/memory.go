@@ -62,8 +62,9 @@ func Read(t tree.Tree, p self.Process, c Container) Memory {
 // Remembered returns what is believed; its Mode is "" if there is nothing.
 func (m Memory) Remembered() detect.Memory { return m.best.Memory }
 
-// Home returns what is believed of the network namespace of process 1, for a thread that is in another one; its Mode is ""
-// if there is nothing. It is only read here: what is decided in a pod's namespace says nothing about the host's.
+// Home returns what is believed of the network namespace of process 1, for a thread that is in another one; its Mode
+// is "" if there is nothing. It is only read here: what is decided in a pod's namespace says nothing about the
+// host's.
 func (m Memory) Home() detect.Memory { return m.home }
 
 // Mode returns the remembered backend, "" if there is none.
