@@ -106,6 +106,14 @@ func TestPin(t *testing.T) {
 			if _, err := pinned.Stat(prefix + "/sbin/../sbin/file"); err != nil {
 				t.Errorf("through it: %v", err)
 			}
+			up, err := (Tree{}).Stat(filepath.Join(dir, "usr"))
+			if st, failed := pinned.Stat(prefix + "/sbin/.."); failed != nil || err != nil || IDOf(st) != IDOf(up) {
+				t.Errorf("above it: %v, %v", failed, err)
+			}
+			t.Chdir(after)
+			if st, err := pinned.Stat("file"); own && (err != nil || st.Size != int64(len("another"))) {
+				t.Errorf("in the working directory: %d bytes, %v", st.Size, err)
+			}
 		})
 	}
 }
@@ -199,6 +207,17 @@ func TestOpenLed(t *testing.T) {
 	}
 	if err := Unled(home + "/gone/link"); !errors.Is(err, unix.ENOENT) {
 		t.Errorf("got %v", err)
+	}
+	// Whatever was opened, it must be what the path leads to.
+	elsewhere, err := Open(filepath.Join(home, "tree/sub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := elsewhere.reachedBy(home + "/tree"); !errors.Is(err, ErrLed) {
+		t.Errorf("another tree: got %v", err)
+	}
+	if err := elsewhere.reachedBy(home + "/tree/sub"); err != nil {
+		t.Errorf("the same tree: got %v", err)
 	}
 	t.Chdir(home)
 	for path, want := range map[string]error{
