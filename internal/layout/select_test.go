@@ -270,3 +270,18 @@ func TestSelectByMemory(t *testing.T) {
 		t.Errorf("got %+v, %v, the names point to %s, the memory says %q", selected, err, h.all(), h.memory())
 	}
 }
+
+// The memory says what was selected, also if kubelet's chains have replaced it just before the switch was moved.
+func TestSelectHasTheLastWord(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	n := at(h.n, "rename", Switch, func() error {
+		h.remember(detect.NFT, "kubelet-hint certain "+life)
+		return nil
+	})
+	_, err := n.Select("/usr/sbin", chosenBy(detect.Legacy), false)
+	if err != nil || h.all() != "legacy" || h.memory() != detect.Legacy {
+		t.Errorf("got %v, the names point to %s, the memory says %q", err, h.all(), h.memory())
+	}
+}
