@@ -30,6 +30,8 @@ type Report struct {
 	Unreadable   []string        `json:"unreadable"`       // what iptables-nft reports of tables that it cannot list
 	Client       string          `json:"client,omitempty"` // the iptables that PATH finds first
 
+	Extensions []detect.Support `json:"extensions"` // whether the kernel has what users of iptables need most
+
 	// This process.
 	user          int  // the effective one
 	distrusted    bool // the caller has fewer privileges than this process, so the variable does not count

@@ -36,6 +36,14 @@ func (r *Report) abilities() []rule {
 			fixes:    only(Node, load+nftModules),
 		},
 		{
+			code:     "extensions-missing",
+			severity: Warning,
+			detail:   r.missingExtensions(),
+			text:     "this kernel lacks matches and targets of iptables, and can load no modules: {}",
+			fixes: only(Node, "if something here uses them, have a kernel that has them "+
+				"(its options NETFILTER_XT_* and IP_NF_*)"),
+		},
+		{
 			code:     "no-net-raw",
 			severity: Problem,
 			detail:   when(wanted == detect.Legacy && !r.blind() && !r.has(netRaw), netRaw),

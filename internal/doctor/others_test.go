@@ -46,6 +46,30 @@ var otherSituations = []situation{
 			"RUN iptables-wrapper install --dir /usr/bin"},
 	},
 	{
+		"extensions are missing",
+		func(r *Report) {
+			r.Extensions = []detect.Support{
+				{Family: detect.IPv4, Extension: detect.Extension{Name: "statistic"}, Has: detect.No},
+				{Family: detect.IPv4, Extension: detect.Extension{Name: "mark"}, Has: detect.No},
+				{Family: detect.IPv4, Extension: detect.Extension{Name: "MARK", Target: true}, Has: detect.Yes},
+				{Family: detect.IPv4, Extension: detect.Extension{Name: "owner"}, Has: detect.Unknown},
+				{Family: detect.IPv6, Extension: detect.Extension{Name: "statistic"}, Has: detect.No},
+			}
+		},
+		[]string{"warning extensions-missing, node -> modules: statistic (ipv4), mark (ipv4)"},
+	},
+	{
+		"an extension that iptables-nft does not need",
+		func(r *Report) {
+			nftHost(r)
+			r.Extensions = []detect.Support{
+				{Family: detect.IPv4, Extension: detect.Extension{Name: "mark"}, Has: detect.No},
+				{Family: detect.IPv4, Extension: detect.Extension{Name: "MARK", Target: true}, Has: detect.Yes},
+			}
+		},
+		nil,
+	},
+	{
 		"an old program",
 		func(r *Report) { nftHost(r); r.Programs[0].Version = "iptables v1.8.7 (nf_tables)" },
 		[]string{"warning old-iptables, image -> /p/xtables-nft-multi (iptables v1.8.7 (nf_tables)) loses parts of rules"},

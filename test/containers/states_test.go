@@ -27,7 +27,7 @@ const (
 	sixTo   = `cd /usr/sbin; for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -sf %s $n; done`
 	script  = `printf '#!/bin/sh\nexec %s "$@"\n' >/usr/local/sbin/iptables; chmod 755 /usr/local/sbin/iptables`
 	install = `; iptables-wrapper install`
-	flush   = `nft flush ruleset; for t in filter nat mangle; do iptables-legacy -t $t -F; iptables-legacy -t $t -X; done`
+	flush   = `nft flush ruleset; for f in iptables ip6tables; do for t in filter nat mangle; do $f-legacy -t $t -F; $f-legacy -t $t -X; done; done`
 	hint    = ` -t mangle -N KUBE-IPTABLES-HINT`
 )
 
@@ -90,7 +90,7 @@ var dimensions = []dimension{
 		{"a script that does nothing", image("true" + install + "; " + fmt.Sprintf(script, "/bin/true")), true, ""},
 		{"a plain program", image("true" + install + "; cp /usr/sbin/xtables-legacy-multi /usr/local/sbin/iptables"), true, ""},
 		{"a copy of nft under another path", image("true" + install + "; cp /usr/sbin/xtables-nft-multi /usr/local/sbin/ip6tables"), true, ""},
-		{"iptables-nft 1.8.7", image("cp $OLD /usr/sbin/xtables-nft-multi" + install), true, ""},
+		{"iptables-nft 1.8.7", `image "cp $OLD /usr/sbin/xtables-nft-multi` + install + `"`, true, ""},
 		{"programs with file capabilities", image("setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-nft-multi; setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install), true, ""},
 		{"an empty volume over the commands", image("true"+install+"; cp /usr/sbin/iptables-wrapper /usr/local/bin/") + "\nempty=/usr/sbin", true, ""},
 		{"a PATH without sbin", image("true"+install+"; cp /usr/sbin/iptables-wrapper /usr/local/bin/") + "\npath=/usr/local/bin:/usr/bin:/bin", true, ""},

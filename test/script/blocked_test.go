@@ -15,7 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// A seccomp profile without netlink sockets keeps iptables-nft from working. That is no fault of the image, and doctor does not say so.
+// A seccomp profile without netlink sockets keeps iptables-nft from working. That is no fault of the image, and
+// doctor does not say so.
 func TestNetlinkBlocked(t *testing.T) {
 	if !host.Contain(t) {
 		return

@@ -136,8 +136,8 @@ func inside(namespace string, calls func() error) error {
 	return <-result
 }
 
-// Up to 1.8.7, iptables-nft loses the condition of a rule that a newer one has made, so that a DROP for a few packets drops them all.
-// doctor warns, and install does. With a newer one, the same commands do no harm.
+// Up to 1.8.7, iptables-nft loses the condition of a rule that a newer one has made, so that a DROP for a few packets
+// drops them all. doctor warns, and install does. With a newer one, the same commands do no harm.
 func TestOldIptables(t *testing.T) {
 	old := host.OldIptables(t)
 	if !host.Contain(t) {

@@ -91,7 +91,8 @@ until nft list chain ip filter OUTPUT >/dev/null 2>&1; do sleep 0.02; done
 `
 
 // missing uses targets until there is one that the kernel has no module for.
-const missing = `set -- CLUSTERIP '-p tcp -j CLUSTERIP --new --hashmode sourceip --clustermac 01:00:5E:00:00:20 --total-nodes 2 --local-node 1' \
+const missing = `set -- CLUSTERIP \
+	'-p tcp -j CLUSTERIP --new --hashmode sourceip --clustermac 01:00:5E:00:00:20 --total-nodes 2 --local-node 1' \
 	LED '-j LED --led-trigger-id x' DNPT '-t mangle -j DNPT --src-pfx fd00::/64 --dst-pfx fd01::/64'
 while test $# -gt 0; do
 	iptables-nft -A INPUT $2
