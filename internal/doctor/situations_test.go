@@ -216,6 +216,12 @@ var backendSituations = []situation{
 		r.Host.Reason, r.Host.Remembered = detect.Remembered, &detect.Memory{}
 		r.Here.How, r.Variable = here.Switch, detect.Legacy
 	}, []string{"warning idle-variable, container -> select --mode legacy"}},
+	{"the variable comes too late, and nothing can be changed here", func(r *Report) {
+		unknown(r)
+		r.Host.Reason, r.Host.Remembered = detect.Remembered, &detect.Memory{}
+		r.Here.How, r.Variable = here.Switch, detect.Legacy
+		r.unwritable = unix.EROFS
+	}, []string{"warning idle-variable, pod -> IPTABLES_WRAPPER_MODE=legacy has no effect"}},
 	{"the variable comes too late, and is wrong", func(r *Report) { r.Here.How, r.Variable = here.Switch, detect.NFT },
 		[]string{"warning idle-variable, pod -> IPTABLES_WRAPPER_MODE=nft has no effect"}},
 	{"the variable, set-user-ID", func(r *Report) { r.distrusted, r.Variable = true, detect.NFT }, nil},
