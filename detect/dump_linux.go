@@ -95,6 +95,11 @@ func (d *ruleDump) take(m message, table string) {
 	}
 }
 
+// better reports whether a dump, which ended with the error, replaces an earlier one that a change has spoiled.
+func (d *ruleDump) better(earlier ruleDump, err error) bool {
+	return err == nil || d.read >= earlier.read
+}
+
 // readRules streams a dump of the rules of one table, or of the whole family if none is named, in a buffer that does
 // not grow.
 //
@@ -143,7 +148,7 @@ func (s *nftSocket) rules(f Family, table string, end limit) ([len(tableNames)]t
 			return err
 		}
 		d, err := s.readRules(f, table, end)
-		if err == nil || d.read >= best.read {
+		if d.better(best, err) {
 			best = d
 		}
 		return err

@@ -77,6 +77,25 @@ func TestEnough(t *testing.T) {
 	}
 }
 
+// The attempt without a change counts, else the one that has seen most.
+func TestBetterDump(t *testing.T) {
+	for _, test := range []struct {
+		earlier, read int
+		err           error
+		want          bool
+	}{
+		{earlier: 9, read: 3, err: nil, want: true},
+		{earlier: 3, read: 9, err: errInterrupted, want: true},
+		{earlier: 9, read: 9, err: errInterrupted, want: true},
+		{earlier: 9, read: 3, err: errInterrupted, want: false},
+	} {
+		d := ruleDump{read: test.read}
+		if got := d.better(ruleDump{read: test.earlier}, test.err); got != test.want {
+			t.Errorf("%+v: got %v", test, got)
+		}
+	}
+}
+
 // Bounds are what was there before a change, the estimate is what was seen at all.
 func TestChangedDump(t *testing.T) {
 	d, _ := dumpOf(t, unlimited, "filter:A nat:A nat:A* ~ nat:B* docker:A* nat:A")
