@@ -84,6 +84,22 @@ func TestBrokenSwitch(t *testing.T) {
 	}
 }
 
+// The command leads to something else by now. The call runs what it has decided.
+func TestNeitherWrapperNorProgram(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.write("/usr/bin/busybox", "mine")
+	n := at(h.n, "lock", "", func() error {
+		h.link("/usr/bin/busybox", "/usr/sbin/iptables")
+		return nil
+	})
+	stored := h.call(n, kubelet(detect.NFT))
+	if stored.Mode != detect.NFT || !errors.Is(stored.Unmoved, errElsewhere) || h.leads("iptables-save") != "wrapper" {
+		t.Errorf("got %+v, iptables-save points to %s", stored, h.leads("iptables-save"))
+	}
+}
+
 // Reset makes no names.
 func TestResetMakesNoNames(t *testing.T) {
 	h := newHost(t)

@@ -24,12 +24,15 @@ func TestDir(t *testing.T) {
 		{[]string{"/usr/bin/ip6tables-restore"}, "/usr/bin"},
 		{[]string{"/usr/bin/iptables", "/usr/local/sbin/iptables-nft"}, "/usr/local/sbin"},
 		{[]string{"/usr/bin/iptables-legacy"}, "/usr/sbin"},
+		{[]string{"/opt/iptables"}, "/usr/sbin"}, // the running executable is in another tree
 	} {
 		h := newHost(t)
 		for _, program := range []string{nftProgram, legacyProgram} {
 			h.check(os.Remove(h.real(program)))
 		}
 		h.check(os.MkdirAll(h.real("/usr/local/sbin"), 0o755))
+		h.check(os.MkdirAll(h.real("/opt"), 0o755))
+		h.n.Self.Executable = "/opt/iptables-wrapper"
 		for _, file := range test.files {
 			h.write(file, "program")
 		}

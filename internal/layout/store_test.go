@@ -28,13 +28,14 @@ func answer(m detect.Mode, why detect.Reason, conclusive bool) Decision {
 	return Decision{Result: detect.Result{Mode: m, Reason: why, Conclusive: conclusive}}
 }
 
-func conclusive(m detect.Mode) Decision {
-	d := answer(m, detect.RuleCount, true)
+func changing(d Decision) Decision {
 	d.Changes = true
 	return d
 }
-func kubelet(m detect.Mode) Decision { return answer(m, detect.KubeletHint, true) }
-func reading(m detect.Mode) Decision { return answer(m, detect.Default, false) }
+
+func conclusive(m detect.Mode) Decision { return changing(answer(m, detect.RuleCount, true)) }
+func kubelet(m detect.Mode) Decision    { return answer(m, detect.KubeletHint, true) }
+func reading(m detect.Mode) Decision    { return answer(m, detect.Default, false) }
 
 func guess(m detect.Mode) Decision {
 	a := reading(m)
@@ -91,6 +92,7 @@ func TestNotStored(t *testing.T) {
 		{"a guess of a reading call", reading(detect.NFT), nil, "", errGuess, ""},
 		{"a count of a reading call", answer(detect.NFT, detect.RuleCount, true), nil, "", errReads, ""},
 		{"the variable", answer(detect.NFT, detect.Override, false), nil, "", errOneCall, ""},
+		{"what is remembered", changing(answer(detect.NFT, detect.Remembered, true)), nil, "", errOneCall, ""},
 		{
 			doc:    "a guess after a passing error",
 			answer: afterError(guess(detect.NFT), unix.ENFILE),
