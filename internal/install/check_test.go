@@ -106,7 +106,7 @@ func TestCheckPrograms(t *testing.T) {
 			err: "no such program: xtables-legacy-multi",
 		},
 		{
-			doc: "a program of legacy that cannot be executed",
+			doc: "a legacy program that cannot be executed",
 			prepare: func(r root) {
 				r.remove(legacy)
 				r.file(legacy+"/directory", "")

@@ -38,7 +38,7 @@ func (s *storing) move() error {
 	if err := s.Tree.Access(d.dir, unix.W_OK); err != nil {
 		return err
 	}
-	// Whoever owns the directory may exchange it with another one: this is about the one that is there now.
+	// Whoever owns the directory may exchange it with another one. All that follows is about the one that is opened.
 	pinned, unpin, err := s.Tree.Pin(d.dir)
 	if err != nil {
 		return err
