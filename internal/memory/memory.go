@@ -76,9 +76,6 @@ func (m Memory) Path() string { return m.best.path }
 // Own returns where this user's memory is, believed or not, "" if there is none.
 func (m Memory) Own() string { return m.mine.path }
 
-// overflow is what files of unmapped users seem to belong to, unless somebody changed /proc/sys/kernel/overflowuid.
-const overflow = 65534
-
 // Refresh reads the memory again. It finds what can be believed: first what kubelet's chains said, then root's, then
 // one's own.
 func (m *Memory) Refresh() {
@@ -103,7 +100,7 @@ func (m *Memory) Refresh() {
 
 // links returns a user's memories, in the order of the directories. It was made in the first one that would have it.
 func (m *Memory) links(uid int) (all []found) {
-	if uid == overflow && !MapsAll() {
+	if uid == tree.Overflow && !MapsAll() {
 		return nil
 	}
 	for _, dir := range Dirs(uid) {

@@ -16,6 +16,10 @@ const (
 	othersWrite = unix.S_IWOTH
 )
 
+// Overflow is the user to whom files of unmapped users seem to belong, unless somebody changed
+// /proc/sys/kernel/overflowuid. See user_namespaces(7).
+const Overflow = 65534
+
 // trusted are the users and groups whose files nobody else can change.
 type trusted struct {
 	users  []uint32
@@ -39,10 +43,14 @@ func (by trusted) writable(st unix.Stat_t) bool {
 	return group || st.Mode&othersWrite != 0
 }
 
-// trusted are those who count in a tree: root, the caller and, in another tree, the owner of its top.
+// trusted are those who count in a tree: root, the caller and, in another tree, the owner of its top. To a caller
+// without an ID in its user namespace, everybody's files seem its own, so that one does not count.
 func (t Tree) trusted() (trusted, error) {
 	by := root()
-	by.users = append(by.users, uint32(os.Geteuid()))
+	caller := uint32(os.Geteuid())
+	if caller != Overflow {
+		by.users = append(by.users, caller)
+	}
 	if t.Own() {
 		return by, nil
 	}
