@@ -52,8 +52,12 @@ func newScene(t *testing.T) *scene {
 	in, err := tree.Open(s.root)
 	host.Check(t, err)
 	s.n = layout.Names{
-		Tree:      in,
-		Self:      self.Process{Called: sbin + "/iptables", Executable: sbin + "/" + self.WrapperName, UID: os.Geteuid()},
+		Tree: in,
+		Self: self.Process{
+			Called:     sbin + "/iptables",
+			Executable: sbin + "/" + self.WrapperName,
+			UID:        os.Geteuid(),
+		},
 		Container: memory.Container{OwnNetns: detect.Yes, OwnRoot: detect.Yes, Life: life},
 	}
 	return s
@@ -109,7 +113,8 @@ func TestRuns(t *testing.T) {
 			Here{Backend: detect.NFT, Program: nftProgram, How: Switch},
 		},
 		{
-			"not through the switch", layout.Status{ResolvesTo: nftProgram, Mode: detect.NFT}, detect.Legacy, remembered,
+			"not through the switch", layout.Status{ResolvesTo: nftProgram, Mode: detect.NFT}, detect.Legacy,
+			remembered,
 			Here{Backend: detect.NFT, Program: nftProgram, How: NotWrapped},
 		},
 		{"something else", layout.Status{ResolvesTo: other}, "", byCount, Here{Program: other, How: NotWrapped}},
@@ -173,7 +178,8 @@ func TestRecounted(t *testing.T) {
 			"a count that is not certain", remembers(detect.RuleCount, true),
 			detect.Result{Mode: detect.Legacy}, true, detect.NFT,
 		},
-		{"the same", remembers(detect.RuleCount, false), detect.Result{Mode: detect.NFT, Conclusive: true}, true, detect.NFT},
+		{"the same", remembers(detect.RuleCount, false), detect.Result{Mode: detect.NFT, Conclusive: true}, true,
+			detect.NFT},
 		{"nothing is remembered", detect.Result{Mode: detect.NFT, Reason: detect.Default}, against, false, detect.NFT},
 	} {
 		counted := false
@@ -214,7 +220,8 @@ func TestHostHasChanged(t *testing.T) {
 			t.Errorf("%q: got %+v, the host: %v", what, h, uses)
 		}
 		h, uses = s.look(detect.Query{Override: detect.NFT})
-		if !h.Differs || h.How != Variable || h.Program != nftProgram || uses.Mode != detect.Legacy || !uses.Conclusive {
+		if !h.Differs || h.How != Variable || h.Program != nftProgram || uses.Mode != detect.Legacy ||
+			!uses.Conclusive {
 			t.Errorf("%q, the variable: got %+v, the host: %v", what, h, uses)
 		}
 	}
@@ -268,65 +275,5 @@ func TestObeyed(t *testing.T) {
 	h, _ = s.look(detect.Query{Override: detect.Legacy})
 	if !strings.Contains(h.Error, programs.ErrMissing.Error()) || h.Program != "" {
 		t.Errorf("the variable, and no program: got %+v", h)
-	}
-}
-
-func TestPathOf(t *testing.T) {
-	for environ, want := range map[string]string{
-		"":                              "otherwise",
-		"HOME=/\x00":                    "otherwise",
-		"MYPATH=/a\x00PATH=/b:/c\x00X=": "/b:/c",
-		"PATH=\x00":                     "",
-		"PATH=/a\x00PATH=/b\x00":        "/b",
-	} {
-		if got := pathOf([]byte(environ), "otherwise"); got != want {
-			t.Errorf("%q: got %q, want %q", environ, got, want)
-		}
-	}
-}
-
-// The client is the first file in PATH that can be executed; what is in the working directory is nobody's iptables.
-func TestFirstIn(t *testing.T) {
-	s := newScene(t)
-	for _, dir := range []string{"/a/iptables", "/none", "/text", "/real", "/usr/bin"} {
-		host.Check(t, os.MkdirAll(s.real(dir), 0o755))
-	}
-	s.write("/text/iptables", "", 0o644)
-	s.write("/real/iptables", "", 0o711)
-	for path, want := range map[string]string{
-		"/none:/a:/text:/real:/usr/sbin": "/real/iptables",
-		"/usr/sbin:/real":                "/usr/sbin/iptables",
-		"usr/sbin:.::":                   "",
-		"/real/":                         "/real/iptables",
-		"":                               "",
-	} {
-		if got := firstIn(s.n.Tree, path, "iptables"); got != want {
-			t.Errorf("%q: got %q, want %q", path, got, want)
-		}
-	}
-}
-
-// The client's directory is the one that counts, unless the client goes through the commands beside the wrapper.
-func TestDir(t *testing.T) {
-	s := newScene(t)
-	s.n.Container.OwnRoot = detect.Unknown // so that our own PATH counts
-	for _, test := range []struct{ doc, path, link, want string }{
-		{"no client", "/nowhere", "", sbin},
-		{"the wrapper's", sbin, "", sbin},
-		{"a link to the command", "/opt/bin", sbin + "/iptables", sbin},
-		{"a link to the switch", "/opt/bin", sbin + "/" + layout.Switch, sbin},
-		{"a link to another command", "/opt/bin", sbin + "/ip6tables", sbin},
-		{"a link to the program", "/opt/bin", nftProgram, "/opt/bin"},
-		{"a link to the wrapper", "/opt/bin", sbin + "/" + self.WrapperName, "/opt/bin"},
-		{"broken", "/opt/bin", "/gone", sbin},
-	} {
-		t.Setenv("PATH", test.path)
-		if test.link != "" {
-			s.link(test.link, "/opt/bin/iptables")
-		}
-		got, err := Dir(s.n)
-		if got != test.want || err != nil {
-			t.Errorf("%s: got %q, %v, want %q", test.doc, got, err, test.want)
-		}
 	}
 }

@@ -84,7 +84,7 @@ func interfaces() (names []string, own bool) {
 // device is what rtnetlink says of a network interface, see rtnetlink(7) and linux/if_link.h:
 //
 //	IFLA_IFNAME       char[]  the name
-//	IFLA_LINK         __u32   the index of the device below, or of the other end; 0 for the fallback device of a tunnel
+//	IFLA_LINK         __u32   the index of the device below, or of the other end; 0 for a tunnel's fallback device
 //	IFLA_LINK_NETNSID __s32   the namespace of that one, if it is another
 type device struct {
 	name          string

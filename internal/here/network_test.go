@@ -26,8 +26,10 @@ func TestInterfaces(t *testing.T) {
 	}{
 		{"nothing", "", []string{"lo"}, true},
 		{"eth0, the other end here", "ip link add eth0 type veth peer name p", []string{"eth0", "lo", "p"}, false},
-		{"eth0, the other end elsewhere", "ip link add eth0 type veth peer netns ELSEWHERE", []string{"eth0", "lo"}, true},
-		{"a node's, and a pod's other end", "ip link add ens3 type veth peer netns ELSEWHERE", []string{"ens3", "lo"}, false},
+		{"eth0, the other end elsewhere", "ip link add eth0 type veth peer netns ELSEWHERE", []string{"eth0", "lo"},
+			true},
+		{"a node's, and a pod's other end", "ip link add ens3 type veth peer netns ELSEWHERE", []string{"ens3", "lo"},
+			false},
 		{"a bridge called eth0", "ip link add eth0 type bridge", []string{"eth0", "lo"}, false},
 	} {
 		host.Netns(t)
@@ -79,12 +81,20 @@ func TestThisNetwork(t *testing.T) {
 func TestNetworkString(t *testing.T) {
 	many := strings.Fields("a b c d e f g")
 	for want, n := range map[string]Network{
-		"net:[1] (lo)":                      {Namespace: "net:[1]", Interfaces: []string{"lo"}, Process1: detect.Unknown},
-		"net:[1] (lo, a), also process 1's": {Namespace: "net:[1]", Interfaces: []string{"lo", "a"}, Process1: detect.Yes},
-		"net:[1] (), not process 1's":       {Namespace: "net:[1]", Process1: detect.No},
-		"net:[1] (a, b, c, d, e, f, ...)":   {Namespace: "net:[1]", Interfaces: many},
-		"net:[1] (a, b, c, d, e, f)":        {Namespace: "net:[1]", Interfaces: many[:6]},
-		"net:[1] (lo); " + PodNetwork:       {Namespace: "net:[1]", Interfaces: []string{"lo"}, Own: true},
+		"net:[1] (lo)": {
+			Namespace:  "net:[1]",
+			Interfaces: []string{"lo"},
+			Process1:   detect.Unknown,
+		},
+		"net:[1] (lo, a), also process 1's": {
+			Namespace:  "net:[1]",
+			Interfaces: []string{"lo", "a"},
+			Process1:   detect.Yes,
+		},
+		"net:[1] (), not process 1's":     {Namespace: "net:[1]", Process1: detect.No},
+		"net:[1] (a, b, c, d, e, f, ...)": {Namespace: "net:[1]", Interfaces: many},
+		"net:[1] (a, b, c, d, e, f)":      {Namespace: "net:[1]", Interfaces: many[:6]},
+		"net:[1] (lo); " + PodNetwork:     {Namespace: "net:[1]", Interfaces: []string{"lo"}, Own: true},
 	} {
 		if got := n.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)

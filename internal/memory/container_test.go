@@ -55,7 +55,8 @@ func TestThisContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, start := stateAndStart("1")
-	if before.OwnRoot != detect.Yes || before.Life.Start != start || !strings.HasPrefix(string(boot), before.Life.Boot) {
+	if before.OwnRoot != detect.Yes || before.Life.Start != start ||
+		!strings.HasPrefix(string(boot), before.Life.Boot) {
 		t.Fatalf("got %+v", before)
 	}
 	if before.OwnNetns != detect.Yes || before.Home != before.Life || len(before.Life.Boot) != bootLength {

@@ -64,7 +64,12 @@ func TestParse(t *testing.T) {
 func TestTarget(t *testing.T) {
 	m := Memory{life: thisLife}
 	for _, want := range []detect.Memory{
-		{Mode: detect.NFT, Reason: detect.RuleCount, Conclusive: true, Because: "nft has 15 rules and legacy has no rules"},
+		{
+			Mode:       detect.NFT,
+			Reason:     detect.RuleCount,
+			Conclusive: true,
+			Because:    "nft has 15 rules and legacy has no rules",
+		},
 		{Mode: detect.Legacy, Reason: detect.Default},
 		{Mode: detect.Legacy, Reason: detect.Override, Because: "somebody selected it"},
 	} {

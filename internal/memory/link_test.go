@@ -34,7 +34,8 @@ func TestInTheWay(t *testing.T) {
 		before, err := os.Lstat(path)
 		f.check(err)
 		m := f.read()
-		if err := m.Make(detect.Memory{Mode: detect.Legacy}, Guess); err != nil || !strings.HasPrefix(m.Path(), "/run/") {
+		err = m.Make(detect.Memory{Mode: detect.Legacy}, Guess)
+		if err != nil || !strings.HasPrefix(m.Path(), "/run/") {
 			t.Errorf("%s: at %q, %v", doc, m.Path(), err)
 		}
 		if err := m.Forget(); err != nil || m.Mode() != "" {
@@ -186,11 +187,13 @@ func TestRenew(t *testing.T) {
 	f.check(os.Chmod(f.real("/dev/shm"), 0o777|os.ModeSticky))
 	f.put("/dev/shm", 0, "nft")
 	m := f.read()
-	if m.Renew(); m.Mode() != "" {
+	m.Renew()
+	if m.Mode() != "" {
 		t.Fatalf("still %q", m.Mode())
 	}
 	_ = m.Make(detect.Memory{Mode: detect.Legacy}, Guess) // the test is root, so the link is root's as well
-	if m.Refresh(); m.Mode() == detect.NFT {
+	m.Refresh()
+	if m.Mode() == detect.NFT {
 		t.Error("root's guess is back")
 	}
 	f = newFake(t)

@@ -93,7 +93,8 @@ func TestWhoBelievesWhat(t *testing.T) {
 			"what a user heard from kubelet", user,
 			map[int]string{0: "nft", user: "legacy kubelet-canary certain " + life}, "legacy",
 		},
-		{"a guess by kubelet's chains", user, map[int]string{0: "nft", user: "legacy kubelet-hint guess " + life}, "nft"},
+		{"a guess by kubelet's chains", user, map[int]string{0: "nft", user: "legacy kubelet-hint guess " + life},
+			"nft"},
 		{
 			"kubelet by both", user,
 			map[int]string{0: "nft kubelet-hint certain " + life, user: "legacy kubelet-hint certain " + life}, "nft",

@@ -108,7 +108,8 @@ func TestSetBesideRoots(t *testing.T) {
 		written bool
 	}{
 		{"another backend", detect.Memory{Mode: detect.Legacy, Reason: detect.Override}, false},
-		{"another backend, certain", detect.Memory{Mode: detect.Legacy, Reason: detect.RuleCount, Conclusive: true}, false},
+		{"another backend, certain", detect.Memory{Mode: detect.Legacy, Reason: detect.RuleCount, Conclusive: true},
+			false},
 		{"the same backend", detect.Memory{Mode: detect.NFT, Reason: detect.Override}, true},
 		{"kubelet", detect.Memory{Mode: detect.Legacy, Reason: detect.KubeletHint, Conclusive: true}, true},
 		{"kubelet, a guess", detect.Memory{Mode: detect.Legacy, Reason: detect.KubeletHint}, false},

@@ -52,8 +52,8 @@ func DebianTar(tb testing.TB, suite, name string, options ...string) string {
 	return tar
 }
 
-// OldIptables is the program of iptables-nft 1.8.7, from Debian 11. It is fetched before a container is made, which has neither the
-// network nor the variable that says where the cache is.
+// OldIptables is the program of iptables-nft 1.8.7, from Debian 11. It is fetched before a container is made, which has
+// neither the network nor the variable that says where the cache is.
 func OldIptables(tb testing.TB) (program string) {
 	tb.Helper()
 	const variable = "TEST_OLD_IPTABLES"

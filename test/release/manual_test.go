@@ -26,7 +26,8 @@ func TestManualPage(t *testing.T) {
 		t.Errorf("mandoc -Tlint: %v\n%s", err, complaints)
 	}
 	text := output(t, exec.Command("mandoc", "-Tascii", "-O", "width=200", file))
-	for _, heading := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "ENVIRONMENT", "EXIT STATUS", "FILES", "EXAMPLES", "SEE ALSO"} {
+	for _, heading := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "ENVIRONMENT", "EXIT STATUS", "FILES",
+		"EXAMPLES", "SEE ALSO"} {
 		var printed strings.Builder // each letter is struck twice
 		for _, letter := range heading {
 			if letter == ' ' {

@@ -20,7 +20,8 @@ type message struct{ text, commands string }
 var messages = []message{
 	{"Could not fetch rule set generation id: Permission denied", "capsh --drop=cap_net_admin -- -c 'iptables-nft -S'"},
 	{
-		"Could not fetch rule set generation id: Invalid argument", // the question goes to a subsystem that no kernel has
+		// the question goes to a subsystem that no kernel has
+		"Could not fetch rule set generation id: Invalid argument",
 		"strace -o trace -e trace=sendto -e inject=sendto:poke_enter=@arg2=14000000100f:when=1 iptables-nft -S",
 	},
 	{
@@ -58,7 +59,8 @@ var messages = []message{
 	{"Chain already exists", "iptables-nft -N MINE; iptables-nft -N MINE"},
 	{
 		"use 'nft' tool",
-		"nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; }'; iptables-nft -S",
+		"nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; }'; " +
+			"iptables-nft -S",
 	},
 	{"# Warning: iptables-legacy tables present", "iptables-legacy -S; iptables-nft -S"},
 	{"Another app is currently holding the xtables lock", "flock -o /run/xtables.lock iptables-legacy -w 1 -S"},

@@ -1,0 +1,74 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package here
+
+import (
+	"os"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+func TestPathOf(t *testing.T) {
+	for environ, want := range map[string]string{
+		"":                              "otherwise",
+		"HOME=/\x00":                    "otherwise",
+		"MYPATH=/a\x00PATH=/b:/c\x00X=": "/b:/c",
+		"PATH=\x00":                     "",
+		"PATH=/a\x00PATH=/b\x00":        "/b",
+	} {
+		if got := pathOf([]byte(environ), "otherwise"); got != want {
+			t.Errorf("%q: got %q, want %q", environ, got, want)
+		}
+	}
+}
+
+// The client is the first file in PATH that can be executed; what is in the working directory is nobody's iptables.
+func TestFirstIn(t *testing.T) {
+	s := newScene(t)
+	for _, dir := range []string{"/a/iptables", "/none", "/text", "/real", "/usr/bin"} {
+		host.Check(t, os.MkdirAll(s.real(dir), 0o755))
+	}
+	s.write("/text/iptables", "", 0o644)
+	s.write("/real/iptables", "", 0o711)
+	for path, want := range map[string]string{
+		"/none:/a:/text:/real:/usr/sbin": "/real/iptables",
+		"/usr/sbin:/real":                "/usr/sbin/iptables",
+		"usr/sbin:.::":                   "",
+		"/real/":                         "/real/iptables",
+		"":                               "",
+	} {
+		if got := firstIn(s.n.Tree, path, "iptables"); got != want {
+			t.Errorf("%q: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+// The client's directory is the one that counts, unless the client goes through the commands beside the wrapper.
+func TestDir(t *testing.T) {
+	s := newScene(t)
+	s.n.Container.OwnRoot = detect.Unknown // so that our own PATH counts
+	for _, test := range []struct{ doc, path, link, want string }{
+		{"no client", "/nowhere", "", sbin},
+		{"the wrapper's", sbin, "", sbin},
+		{"a link to the command", "/opt/bin", sbin + "/iptables", sbin},
+		{"a link to the switch", "/opt/bin", sbin + "/" + layout.Switch, sbin},
+		{"a link to another command", "/opt/bin", sbin + "/ip6tables", sbin},
+		{"a link to the program", "/opt/bin", nftProgram, "/opt/bin"},
+		{"a link to the wrapper", "/opt/bin", sbin + "/" + self.WrapperName, "/opt/bin"},
+		{"broken", "/opt/bin", "/gone", sbin},
+	} {
+		t.Setenv("PATH", test.path)
+		if test.link != "" {
+			s.link(test.link, "/opt/bin/iptables")
+		}
+		got, err := Dir(s.n)
+		if got != test.want || err != nil {
+			t.Errorf("%s: got %q, %v, want %q", test.doc, got, err, test.want)
+		}
+	}
+}
