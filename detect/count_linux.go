@@ -22,7 +22,7 @@ func (p *prober) compareUnlessDecided() {
 	p.compareRules()
 
 	// In favor of nft a count is certain only if no program of the host has rules in legacy. Its tables were too large
-	// to be read before; now, as many rules of nft were counted as they have, which took longer.
+	// to be read before; now, as many of nft's rules were counted as they have, which took longer.
 	if nft, legacy := p.query.backends(p.evidence); legacy.hostChain == Unknown && nft.hasMost(legacy) {
 		p.askLegacyPrograms(p.most.table)
 	}

@@ -59,7 +59,7 @@ func TestRuns(t *testing.T) {
 	for _, test := range []struct {
 		doc    string
 		stored detect.Mode
-		legacy error // why the program of legacy cannot be run
+		legacy error // why legacy's program cannot be run
 		want   detect.Mode
 		reason detect.Reason
 	}{

@@ -13,7 +13,7 @@ import (
 )
 
 // bypass is a path in another standard directory that runs the backend which the host does not use: whoever calls
-// iptables by that path does not meet the wrapper.
+// iptables by that path bypasses the wrapper.
 type bypass struct {
 	path    string
 	foreign bool // install replaces it only with --force
