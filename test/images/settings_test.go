@@ -26,7 +26,7 @@ type setting struct {
 // The words of the table. The first two are right answers.
 const (
 	direct    = "direct"         // the first call goes by the host's backend, and later ones bypass the wrapper
-	eachCall  = "each-call"      // each call goes by the host's backend
+	eachCall  = "each call"      // each call goes by the host's backend
 	guess     = "guess"          // nothing can be read: the call is made with a guess, and nothing is kept
 	notKept   = "stores nothing" // a call during the build has decided nothing
 	kept      = "still wrapped"  // the names still point to the wrapper
