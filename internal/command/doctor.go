@@ -128,7 +128,8 @@ func (s *session) extensions(all []detect.Support) {
 			}
 		}
 		label := string(family) + " kernel:    "
-		s.paragraph(label, "has "+cmp.Or(strings.Join(names[detect.Yes], " "), "none of the extensions that are looked for"))
+		s.paragraph(label, "has "+cmp.Or(strings.Join(names[detect.Yes], " "), "none of the extensions that are "+
+			"looked for"))
 		if len(names[detect.No]) > 0 {
 			s.paragraph(label, "lacks "+strings.Join(names[detect.No], " "))
 		}
@@ -174,7 +175,7 @@ func (s *session) tables(r detect.Result) {
 	for _, e := range r.Evidence {
 		backends = append(backends, row(e.Backend, e.Family, e.Supported, e.Hint, e.Canary, e.Rules))
 		for _, p := range e.Programs {
-			programs = append(programs, fmt.Sprintf("%s\t%s\t%s\t%s\t%s", p.Name, e.Backend, e.Family, p.Table, p.Chain))
+			programs = append(programs, row(p.Name, e.Backend, e.Family, p.Table, p.Chain))
 		}
 		for _, t := range e.Tables {
 			tables = append(tables, row(e.Backend, e.Family, t.Name, t.Rules))

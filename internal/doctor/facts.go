@@ -98,6 +98,10 @@ func (r *Report) podNetwork() string {
 // insiders begin the names of chains that are made in a container's network for that one alone.
 var insiders = []string{"DOCKER_OUTPUT", "DOCKER_POSTROUTING", "ISTIO_", "PROXY_INIT_"}
 
+func ofInsider(chain string) bool {
+	return slices.ContainsFunc(insiders, func(begin string) bool { return strings.HasPrefix(chain, begin) })
+}
+
 // allInside reports that there are user-defined chains, and that all of them are such ones.
 func (r *Report) allInside() bool {
 	any := false
@@ -105,8 +109,7 @@ func (r *Report) allInside() bool {
 		for _, t := range e.Tables {
 			for _, chain := range t.Chains {
 				any = true
-				known := slices.ContainsFunc(insiders, func(begin string) bool { return strings.HasPrefix(chain, begin) })
-				if !known {
+				if !ofInsider(chain) {
 					return false
 				}
 			}
@@ -213,7 +216,8 @@ func (r *Report) refused() string {
 	for _, e := range r.Host.Evidence {
 		for _, f := range e.Features {
 			if f.Has == detect.No && e.Supported != detect.No && !r.blind() {
-				refused = append(refused, fmt.Sprintf("a %s (%s: %v)", strings.ReplaceAll(f.Name, "-", " "), e.Family, f.Err))
+				refused = append(refused, fmt.Sprintf("a %s (%s: "+
+					"%v)", strings.ReplaceAll(f.Name, "-", " "), e.Family, f.Err))
 			}
 		}
 	}

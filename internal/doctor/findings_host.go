@@ -17,7 +17,8 @@ import (
 const (
 	uncertain = "the host's backend is not certain: {}"
 	differs   = "iptables in this container runs {here}, but the host uses {host} ({because}). " +
-		"A DROP here still drops; an ACCEPT here overrides nothing in {host}, and neither backend lists the other's rules."
+		"A DROP here still drops; an ACCEPT here overrides nothing in {host}, and neither backend lists the " +
+		"other's rules."
 	drifts = "the backend can change while this container runs, because nothing is stored or remembered: {}"
 
 	hostNet = "set hostNetwork: true (docker run --network host) if its rules are for the node, " +
@@ -50,7 +51,8 @@ func (r *Report) host() []rule {
 			detail:   when(!r.has(netAdmin) && r.user != 0 && r.noNewRights && fileCaps, netAdmin),
 			text: "{} is missing: the programs have it as a file capability, which has no effect " +
 				"where a process may get no new privileges",
-			fixes: only(Pod, "set allowPrivilegeEscalation: true (docker run without --security-opt no-new-privileges)"),
+			fixes: only(Pod, "set allowPrivilegeEscalation: true (docker run without --security-opt "+
+				"no-new-privileges)"),
 		},
 		{
 			code:     "wrapper-lacks-file-capabilities",
@@ -72,7 +74,8 @@ func (r *Report) host() []rule {
 			severity: Problem,
 			detail:   cmp.Or(when(!r.userNamespace, denied), r.failed(unix.EAFNOSUPPORT)),
 			text:     "{}, although CAP_NET_ADMIN is there: seccomp or a security module forbids the question",
-			fixes:    only(Pod, "use a seccompProfile that permits netlink sockets and getsockopt, as RuntimeDefault does"),
+			fixes: only(Pod, "use a seccompProfile that permits netlink sockets and getsockopt, as "+
+				"RuntimeDefault does"),
 		},
 		{
 			code:     "another-user-namespace",
@@ -88,7 +91,8 @@ func (r *Report) host() []rule {
 			severity: Warning,
 			detail:   r.failure(unix.EACCES),
 			text:     uncertain,
-			fixes:    only(Pod, "run the container as root or with group 0 (runAsGroup: 0), or add CAP_DAC_READ_SEARCH"),
+			fixes: only(Pod, "run the container as root or with group 0 (runAsGroup: 0), or add "+
+				"CAP_DAC_READ_SEARCH"),
 		},
 		{
 			code:     "no-proc",

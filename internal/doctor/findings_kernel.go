@@ -82,7 +82,8 @@ func (r *Report) locking() []rule {
 				},
 				{
 					always, Pod,
-					"mount the host's /run/xtables.lock (type: FileOrCreate), or a writable /run (docker run --tmpfs /run)",
+					"mount the host's /run/xtables.lock (type: FileOrCreate), or a writable /run (docker run " +
+						"--tmpfs /run)",
 				},
 			},
 		},
@@ -131,7 +132,8 @@ func (r *Report) foreignRules() []rule {
 			fixes: fixes{
 				{
 					unsafe != "", Node,
-					"reboot, or remove them with care: in " + unsafe + ", other rules may stay that drop what these chains accept. " +
+					"reboot, or remove them with care: in " + unsafe + ", other rules may stay that drop what " +
+						"these chains accept. " +
 						"To see them:" + show,
 				},
 				{r.removable(), Container, "remove them" + opened + ":" + removeAll},

@@ -72,7 +72,8 @@ func TestPage(t *testing.T) {
 	for _, rule := range slices.Concat(r.host(), r.backend(), r.others()) {
 		codes = append(codes, rule.code)
 	}
-	if slices.Sort(codes); !slices.Equal(codes, slices.Sorted(slices.Values(documented))) {
+	slices.Sort(codes)
+	if !slices.Equal(codes, slices.Sorted(slices.Values(documented))) {
 		t.Errorf("codes %q, paragraphs %q", codes, documented)
 	}
 }

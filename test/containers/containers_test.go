@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package containers asks doctor about random containers: what it says must be so, what it says nothing of must be right, and
-// each fix must cure its finding.
+// Package containers asks doctor about random containers: what it says must be so, what it says nothing of must be
+// right, and each fix must cure its finding.
 package containers
 
 import (
@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { host.Main(m) }
 
-// TestContainers makes the same fifty containers each time; TEST_CONTAINERS=N makes N that nobody has seen, TEST_SEED=N that one.
+// TestContainers makes the same fifty containers each time; TEST_CONTAINERS=N makes N that nobody has seen,
+// TEST_SEED=N that one.
 func TestContainers(t *testing.T) {
 	old := host.OldIptables(t)
 	if !host.Contain(t) {
@@ -50,7 +51,8 @@ func shrunk(t *testing.T, s state, seed uint64) string {
 		}
 	}
 	wrong, log := check(t, s, seed)
-	return fmt.Sprintf("%s\n\n# %s\nexec unshare --net sh script.sh\n-- script.sh --\n%s%s", wrong, s, containerScript, strings.Join(log, "\n"))
+	return fmt.Sprintf("%s\n\n# %s\nexec unshare --net sh script.sh\n-- script.sh "+
+		"--\n%s%s", wrong, s, containerScript, strings.Join(log, "\n"))
 }
 
 // finding is one of doctor's, in docs/doctor.v5.schema.json.
@@ -61,8 +63,8 @@ type report struct {
 	Host     struct{ Mode string }
 }
 
-// check has doctor look at a container. Then either iptables is called, to compare, or what doctor finds is cured, one by one,
-// until it finds nothing more.
+// check has doctor look at a container. Then either iptables is called, to compare, or what doctor finds is cured,
+// one by one, until it finds nothing more.
 func check(t *testing.T, s state, seed uint64) (wrong string, log []string) {
 	sh := open(t)
 	defer sh.close()
@@ -121,18 +123,21 @@ func (sh *shell) doctor(t *testing.T) (r report, runs bool) {
 	return r, true
 }
 
-// compare calls iptables as process 1 would. Where doctor is silent it works, and by the host's backend; where doctor sees a
-// problem, it does not. --check agrees, and where --stale fails, it does not in a new container.
+// compare calls iptables as process 1 would. Where doctor is silent it works, and by the host's backend; where doctor
+// sees a problem, it does not. --check agrees, and where --stale fails, it does not in a new container.
 func (sh *shell) compare(s state, r report, all []string) string {
 	_, check := sh.run(inside(wrapper + " doctor --check"))
 	_, stale := sh.run(inside(wrapper + " doctor --stale"))
 	version, _ := sh.run("client 'iptables --version'")
-	listing, failed := sh.run("client 'for n in iptables ip6tables; do timeout 2 $n -t mangle -S >/dev/null || exit; done'")
-	right := failed == 0 && (s.truth() == "unknown" || strings.Contains(version, map[string]string{"nft": "nf_tables", "legacy": "legacy"}[s.truth()]))
+	listing, failed := sh.run("client 'for n in iptables ip6tables; do timeout 2 $n -t mangle -S >/dev/null || " +
+		"exit; done'")
+	says := map[string]string{"nft": "nf_tables", "legacy": "legacy"}[s.truth()] // "" is in every version
+	right := failed == 0 && strings.Contains(version, says)
 	problem := len(r.Findings) > 0 && r.Findings[0].Severity == "problem"
 	switch {
 	case len(r.Findings) == 0 && !right:
-		return fmt.Sprintf("doctor is silent, but the host uses %s, and iptables is %q, status %d %s: %v", s.truth(), version, failed, listing, all)
+		return fmt.Sprintf("doctor is silent, but the host uses %s, and iptables is %q, status %d %s: "+
+			"%v", s.truth(), version, failed, listing, all)
 	case problem && right && s.truth() != "unknown":
 		return fmt.Sprintf("iptables is right, but doctor sees a problem: %v", all)
 	case problem != (check == 1):
@@ -140,7 +145,8 @@ func (sh *shell) compare(s state, r report, all []string) string {
 	case stale == 1 && right && s.truth() != "unknown":
 		return fmt.Sprintf("iptables is right, but --stale fails: %v", all)
 	}
-	if sh.run("start"); stale == 1 {
+	sh.run("start")
+	if stale == 1 {
 		_, stale = sh.run(inside(wrapper + " doctor --stale"))
 	}
 	if stale != 0 {
@@ -198,7 +204,8 @@ func (sh *shell) cure(s state, f finding, r report) string {
 		sh.run("kill $HOLDER")
 		return ""
 	case f.Where == "node" && f.Code == "rules-in-both" && strings.Contains(commands, "-save"):
-		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + other[r.Host.Mode] + " -t $t -F; done; done"))
+		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + other[r.Host.Mode] +
+			" -t $t -F; done; done"))
 		return ""
 	case f.Where == "node" && (f.Code == "foreign-chain" || f.Code == "unlisted-tables"):
 		sh.run(host_("nft delete table ip filter"))
@@ -208,7 +215,9 @@ func (sh *shell) cure(s state, f finding, r report) string {
 		sh.run(host_("iptables-" + b + hint + "; ip6tables-" + b + hint))
 		return ""
 	case f.Where == "node" && f.Code == "chains-in-both" && strings.Contains(text, "with care"):
-		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + other[r.Host.Mode] + " -t $t -P FORWARD ACCEPT; $f-" + other[r.Host.Mode] + " -t $t -F; $f-" + other[r.Host.Mode] + " -t $t -X; done; done"))
+		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + other[r.Host.Mode] +
+			" -t $t -P FORWARD ACCEPT; $f-" + other[r.Host.Mode] + " -t $t -F; $f-" + other[r.Host.Mode] + " -t " +
+			"$t -X; done; done"))
 		return ""
 	case f.Where == "image" && f.Code == "old-iptables":
 		sh.run("layers=$LAYERS/base built=; " + dimensions[1].choices[0].lines)

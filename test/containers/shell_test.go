@@ -73,7 +73,8 @@ func (sh *shell) run(line string) (output string, status int) {
 			}
 			return strings.TrimSpace(all.String()), status
 		}
-		if all.WriteString(text); err != nil {
+		all.WriteString(text)
+		if err != nil {
 			sh.t.Fatalf("%v: %s\n%s", err, all.String(), strings.Join(sh.log, "\n"))
 		}
 	}

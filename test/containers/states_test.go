@@ -5,12 +5,11 @@ package containers
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 )
 
-// choice is one way in which a container or its host can be, as lines for container.sh. In the first of a dimension nothing is
-// wrong.
+// choice is one way in which a container or its host can be, as lines for container.sh. In the first of a dimension
+// nothing is wrong.
 type choice struct {
 	doc, lines string
 	fault      bool   // doctor may say something about it
@@ -23,29 +22,15 @@ type dimension struct {
 }
 
 const (
-	k3s     = `mkdir -p /opt/k3s; for n in iptables ip6tables; do ln -s /usr/sbin/xtables-nft-multi /opt/k3s/$n; done`
-	sixTo   = `cd /usr/sbin; for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -sf %s $n; done`
+	k3s   = `mkdir -p /opt/k3s; for n in iptables ip6tables; do ln -s /usr/sbin/xtables-nft-multi /opt/k3s/$n; done`
+	sixTo = `cd /usr/sbin; for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ` +
+		`ip6tables-restore; do ln -sf %s $n; done`
 	script  = `printf '#!/bin/sh\nexec %s "$@"\n' >/usr/local/sbin/iptables; chmod 755 /usr/local/sbin/iptables`
 	install = `; iptables-wrapper install`
-	flush   = `nft flush ruleset; for f in iptables ip6tables; do for t in filter nat mangle; do $f-legacy -t $t -F; $f-legacy -t $t -X; done; done`
-	hint    = ` -t mangle -N KUBE-IPTABLES-HINT`
+	flush   = `nft flush ruleset; for f in iptables ip6tables; do for t in filter nat mangle; do $f-legacy -t $t ` +
+		`-F; $f-legacy -t $t -X; done; done`
+	hint = ` -t mangle -N KUBE-IPTABLES-HINT`
 )
-
-// docker has Docker publish a port with one backend.
-func docker(backend string) string {
-	return "test -n \"$client\" || network\n" + host_(strings.ReplaceAll(publish, "$1", "iptables-"+backend))
-}
-
-const publish = `
-$1 -t nat -N DOCKER
-$1 -t nat -A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER
-$1 -t nat -A DOCKER -p tcp --dport 80 -j DNAT --to-destination 10.2.0.2:8080
-$1 -N DOCKER
-$1 -A FORWARD -o toserver -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT
-$1 -A FORWARD -o toserver -j DOCKER
-$1 -A FORWARD -i toserver -j ACCEPT
-$1 -A DOCKER -d 10.2.0.2 -p tcp --dport 8080 -j ACCEPT
-$1 -P FORWARD DROP`
 
 func image(commands string) string  { return "image " + quote(commands) }
 func host_(commands string) string  { return "host " + quote(commands) }
@@ -55,47 +40,96 @@ func inside(commands string) string { return "inside " + quote(commands) }
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 var dimensions = []dimension{
-	{"host", []choice{
-		{"kubelet uses nft", host_("iptables-nft" + hint), false, "nft"},
-		{"kubelet uses legacy", host_("iptables-legacy" + hint), false, "legacy"},
-		{"kubelet uses legacy, IPv6 only", host_("ip6tables-legacy" + hint), false, "legacy"},
-		{"an old kubelet uses legacy", host_("for t in mangle nat filter; do iptables-legacy -t $t -N KUBE-KUBELET-CANARY; done"), false, "legacy"},
-		{"Docker uses nft", host_("iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-nft -A DOCKER -j RETURN"), false, "nft"},
-		{"Docker uses legacy", host_("iptables-legacy -N DOCKER; iptables-legacy -A FORWARD -j DOCKER; iptables-legacy -A DOCKER -j RETURN"), false, "legacy"},
-		{"nothing", ":", true, "unknown"},
-		{"kubelet changed from legacy to nft", host_("iptables-legacy" + hint + "; ip6tables-legacy" + hint + "; iptables-nft" + hint), true, "nft"},
-		{"kubelet uses legacy, something uses nft", host_("iptables-legacy" + hint + "; iptables-nft -A INPUT -s 192.0.2.9 -j ACCEPT"), true, "legacy"},
-		{"kubelet uses nft, and a program changed sides", host_("iptables-nft" + hint + "; for b in nft legacy; do iptables-$b -t nat -N CNI-A; iptables-$b -t nat -A POSTROUTING -j CNI-A; done"), true, "nft"},
-		{"native rules", host_("nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; }'; nft add rule ip filter mine accept"), true, "unknown"},
-		{"a policy of legacy drops, kubelet uses nft", host_("iptables-nft" + hint + "; iptables-legacy -P FORWARD DROP"), true, "nft"},
-		{"Docker changed from legacy to nft", docker("legacy") + "\n" + docker("nft") + "\n" + host_("iptables-nft"+hint), true, "nft"},
-		{"Docker changed from nft to legacy", docker("nft") + "\n" + docker("legacy") + "\n" + host_("iptables-legacy"+hint), true, "legacy"},
-		{"one backend for each family", host_("iptables-legacy" + hint + "; ip6tables-nft" + hint), true, "unknown"},
-		{"the lock is held", host_("iptables-legacy"+hint) + "\nflock -o $D/xtables.lock sleep 1000 >/dev/null & HOLDER=$!", true, "legacy"},
-	}},
+	{"host", hosts},
 	{"image", []choice{
 		{"installed", image("iptables-wrapper install"), false, ""},
 		{"installed without alternatives", image("iptables-wrapper install --alternatives never"), false, ""},
 		{"v3's links", image(fmt.Sprintf(sixTo, "iptables-wrapper")), false, ""},
-		{"v3's alternatives", image("for f in iptables ip6tables; do update-alternatives --install /usr/sbin/$f $f /usr/sbin/iptables-wrapper 100 --slave /usr/sbin/$f-restore $f-restore /usr/sbin/iptables-wrapper --slave /usr/sbin/$f-save $f-save /usr/sbin/iptables-wrapper; done"), false, ""},
-		{"a script that runs the wrapper", image("true" + install + "; " + fmt.Sprintf(script, "/usr/sbin/iptables")), true, ""},
+		{
+			"v3's alternatives",
+			image("for f in iptables ip6tables; do update-alternatives --install /usr/sbin/$f $f " +
+				"/usr/sbin/iptables-wrapper 100 --slave /usr/sbin/$f-restore $f-restore " +
+				"/usr/sbin/iptables-wrapper --slave /usr/sbin/$f-save $f-save /usr/sbin/iptables-wrapper; done"),
+			false,
+			"",
+		},
+		{
+			"a script that runs the wrapper",
+			image("true" + install + "; " + fmt.Sprintf(script, "/usr/sbin/iptables")),
+			true,
+			"",
+		},
 		{"another program for IPv6", image("true" + install + "; ln -sf /bin/true /usr/sbin/ip6tables"), false, ""},
 		{"never wrapped, alternatives auto", ":", true, ""},
-		{"never wrapped, alternatives manual", image("for f in iptables ip6tables; do update-alternatives --set $f /usr/sbin/$f-legacy; done"), true, ""},
+		{
+			"never wrapped, alternatives manual",
+			image("for f in iptables ip6tables; do update-alternatives --set $f /usr/sbin/$f-legacy; done"),
+			true,
+			"",
+		},
 		{"only nft", image("rm /usr/sbin/xtables-legacy-multi" + install + " --skip-checks"), true, ""},
 		{"only legacy", image("rm /usr/sbin/xtables-nft-multi" + install + " --skip-checks"), true, ""},
-		{"legacy for another architecture", image(`true` + install + `; printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\367\0' >/usr/sbin/xtables-legacy-multi`), true, ""},
-		{"a library is missing", image(`true` + install + `; for m in nft legacy; do sed -i s/libxtables.so.12/libxtables.so.99/ /usr/sbin/xtables-$m-multi; done`), true, ""},
-		{"a script that runs nft", image("true" + install + "; " + fmt.Sprintf(script, "/usr/sbin/iptables-nft")), true, ""},
+		{
+			"legacy for another architecture",
+			image(`true` + install + `; printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\367\0' ` +
+				`>/usr/sbin/xtables-legacy-multi`),
+			true,
+			"",
+		},
+		{
+			"a library is missing",
+			image(`true` + install + `; for m in nft legacy; do sed -i s/libxtables.so.12/libxtables.so.99/ ` +
+				`/usr/sbin/xtables-$m-multi; done`),
+			true,
+			"",
+		},
+		{
+			"a script that runs nft",
+			image("true" + install + "; " + fmt.Sprintf(script, "/usr/sbin/iptables-nft")),
+			true,
+			"",
+		},
 		{"a script that does nothing", image("true" + install + "; " + fmt.Sprintf(script, "/bin/true")), true, ""},
-		{"a plain program", image("true" + install + "; cp /usr/sbin/xtables-legacy-multi /usr/local/sbin/iptables"), true, ""},
-		{"a copy of nft under another path", image("true" + install + "; cp /usr/sbin/xtables-nft-multi /usr/local/sbin/ip6tables"), true, ""},
+		{
+			"a plain program",
+			image("true" + install + "; cp /usr/sbin/xtables-legacy-multi /usr/local/sbin/iptables"),
+			true,
+			"",
+		},
+		{
+			"a copy of nft under another path",
+			image("true" + install + "; cp /usr/sbin/xtables-nft-multi /usr/local/sbin/ip6tables"),
+			true,
+			"",
+		},
 		{"iptables-nft 1.8.7", `image "cp $OLD /usr/sbin/xtables-nft-multi` + install + `"`, true, ""},
-		{"programs with file capabilities", image("setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-nft-multi; setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install), true, ""},
-		{"an empty volume over the commands", image("true"+install+"; cp /usr/sbin/iptables-wrapper /usr/local/bin/") + "\nempty=/usr/sbin", true, ""},
-		{"a PATH without sbin", image("true"+install+"; cp /usr/sbin/iptables-wrapper /usr/local/bin/") + "\npath=/usr/local/bin:/usr/bin:/bin", true, ""},
+		{
+			"programs with file capabilities",
+			image("setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-nft-multi; setcap " +
+				"cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install),
+			true,
+			"",
+		},
+		{
+			"an empty volume over the commands",
+			image("true"+install+"; cp /usr/sbin/iptables-wrapper /usr/local/bin/") + "\nempty=/usr/sbin",
+			true,
+			"",
+		},
+		{
+			"a PATH without sbin",
+			image("true"+install+"; cp /usr/sbin/iptables-wrapper /usr/local/bin/") +
+				"\npath=/usr/local/bin:/usr/bin:/bin",
+			true,
+			"",
+		},
 		{"k3s's directory first", image("true"+install+"; "+k3s) + "\npath=/opt/k3s:$path", true, ""},
-		{"a directory that others can write first", image("true"+install+"; "+k3s+"; chmod 777 /opt/k3s") + "\npath=/opt/k3s:$path", true, ""},
+		{
+			"a directory that others can write first",
+			image("true"+install+"; "+k3s+"; chmod 777 /opt/k3s") + "\npath=/opt/k3s:$path",
+			true,
+			"",
+		},
 		{"nft is baked in", image("true" + install + "; iptables-wrapper select --mode nft"), true, ""},
 		{"legacy is baked in", image("true" + install + "; iptables-wrapper select --mode legacy"), true, ""},
 		{"a dangling link", image("true" + install + "; ln -sf /gone /usr/sbin/iptables"), true, ""},
@@ -104,23 +138,65 @@ var dimensions = []dimension{
 	{"root", []choice{{"writable", "root=rw", false, ""}, {"read-only", "root=ro", false, ""}}},
 	{"/dev/shm", []choice{{"writable", "shm=rw", false, ""}, {"read-only", "shm=ro", true, ""}}},
 	{"/run", []choice{{"writable", "run=rw", false, ""}, {"read-only", "run=ro", true, ""}}},
-	{"lock", []choice{{"the host's", "lock=host", false, ""}, {"none", "lock=none", false, ""}, {"a directory", "lock=directory", true, ""}}},
+	{
+		"lock",
+		[]choice{{"the host's", "lock=host", false, ""}, {"none", "lock=none", false, ""}, {"a " +
+			"directory", "lock=directory", true, ""}},
+	},
 	{"user", []choice{
 		{"root", "user= ambient=", false, ""},
 		{"65534", "user='--reuid=65534 --regid=65534 --clear-groups' ambient=", true, ""},
 		{"65534 with ambient capabilities", "user='--reuid=65534 --regid=65534 --clear-groups' ambient=yes", true, ""},
-		{"65534 with group 0 and ambient capabilities", "user='--reuid=65534 --regid=0 --clear-groups' ambient=yes", true, ""},
+		{
+			"65534 with group 0 and ambient capabilities",
+			"user='--reuid=65534 --regid=0 --clear-groups' ambient=yes",
+			true,
+			"",
+		},
 	}},
 	{"capabilities", []choice{
-		{"Docker's and NET_ADMIN", "caps=$docker,+net_admin", false, ""}, {"only the two", "caps=+net_admin,+net_raw", false, ""},
-		{"no NET_RAW", "caps=+net_admin,+chown,+dac_override", true, ""}, {"no NET_ADMIN", "caps=+net_raw,+dac_override", true, ""},
+		{
+			"Docker's and NET_ADMIN",
+			"caps=$docker,+net_admin",
+			false,
+			""}, {"only the two",
+			"caps=+net_admin,+net_raw",
+			false,
+			"",
+		},
+		{
+			"no NET_RAW",
+			"caps=+net_admin,+chown,+dac_override",
+			true,
+			""}, {"no NET_ADMIN",
+			"caps=+net_raw,+dac_override",
+			true,
+			"",
+		},
 	}},
-	{"new privileges", []choice{{"allowed", "privileges=", false, ""}, {"none", "privileges=--no-new-privs", true, ""}}},
+	{
+		"new privileges",
+		[]choice{{"allowed", "privileges=", false, ""}, {"none", "privileges=--no-new-privs", true, ""}},
+	},
 	{"process 1", []choice{{"its own", "pid=own", false, ""}, {"the host's", "pid=host", true, ""}}},
-	{"PATH of kubectl exec", []choice{{"that of process 1", "exec=", false, ""}, {"the system's", "exec=system", false, ""}}},
+	{
+		"PATH of kubectl exec",
+		[]choice{{"that of process 1", "exec=", false, ""}, {"the system's", "exec=system", false, ""}},
+	},
 	{"network", []choice{{"the host's", "net=host", false, ""}, {"its own", "net=pod", true, "unknown"}}},
 	{"variable", []choice{
-		{"none", "variable=", false, ""}, {"nft", "variable=IPTABLES_WRAPPER_MODE=nft", true, ""}, {"legacy", "variable=IPTABLES_WRAPPER_MODE=legacy", true, ""},
+		{
+			"none",
+			"variable=",
+			false,
+			""}, {"nft",
+			"variable=IPTABLES_WRAPPER_MODE=nft",
+			true,
+			""}, {"legacy",
+			"variable=IPTABLES_WRAPPER_MODE=legacy",
+			true,
+			"",
+		},
 	}},
 	{"before", []choice{
 		{"nothing", ":", false, ""},
@@ -129,84 +205,47 @@ var dimensions = []dimension{
 		{"a chain", inside("timeout 2 iptables -t nat -N MINE; timeout 2 ip6tables -t nat -N MINE"), false, ""},
 		{"select nft", inside("iptables-wrapper select --mode nft"), true, ""},
 		{"select legacy", inside("iptables-wrapper select --mode legacy"), true, ""},
-		{"a rule, and the host changes to legacy", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-legacy"+hint), true, "legacy"},
-		{"a rule, and the host changes to nft", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-nft"+hint), true, "nft"},
+		{
+			"a rule, and the host changes to legacy",
+			inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; "+
+				"iptables-legacy"+hint),
+			true,
+			"legacy",
+		},
+		{
+			"a rule, and the host changes to nft",
+			inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-nft"+hint),
+			true,
+			"nft",
+		},
 		{"a restart", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\nrestart", true, ""},
-		{"the host changes to legacy, and a restart", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-legacy"+hint) + "\nrestart", true, "legacy"},
-		{"a rule, and the host's rules change to legacy", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-legacy -A FORWARD -s 192.0.2.3 -j ACCEPT"), true, "legacy"},
-		{"a rule, and the host's rules change to nft", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-nft -A FORWARD -s 192.0.2.3 -j ACCEPT"), true, "nft"},
-		{"a chain, and kubelet starts with legacy", inside("timeout 2 iptables -t nat -N MINE") + "\n" + host_("iptables-legacy"+hint+"; iptables-legacy -t nat -N MINE"), true, "unknown"},
+		{
+			"the host changes to legacy, and a restart",
+			inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; "+
+				"iptables-legacy"+hint) + "\nrestart",
+			true,
+			"legacy",
+		},
+		{
+			"a rule, and the host's rules change to legacy",
+			inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-legacy "+
+				"-A FORWARD -s 192.0.2.3 -j ACCEPT"),
+			true,
+			"legacy",
+		},
+		{
+			"a rule, and the host's rules change to nft",
+			inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-nft -A "+
+				"FORWARD -s 192.0.2.3 -j ACCEPT"),
+			true,
+			"nft",
+		},
+		{
+			"a chain, and kubelet starts with legacy",
+			inside("timeout 2 iptables -t nat -N MINE") + "\n" + host_("iptables-legacy"+hint+"; iptables-legacy "+
+				"-t nat -N MINE"),
+			true,
+			"unknown",
+		},
 	}},
-}
-
-// refill is what an init container does that selects a backend in a volume, as in examples/select.yaml.
-const refill = `volume=rw; start; inside "iptables-wrapper select --dir /usr/local/sbin"; volume=ro`
-
-// state is a choice in each dimension.
-type state []int
-
-// random is plain in most dimensions, so that faults do not hide each other.
-func random(r *rand.Rand) state {
-	s := make(state, len(dimensions))
-	for i, d := range dimensions {
-		if d.name == "host" || d.name == "image" || r.IntN(3) == 0 {
-			s[i] = r.IntN(len(d.choices))
-		}
-	}
-	return s
-}
-
-func (s state) choice(name string) choice {
-	for i, d := range dimensions {
-		if d.name == name {
-			return d.choices[s[i]]
-		}
-	}
-	panic(name)
-}
-
-func (s state) String() string {
-	var chosen []string
-	for i, d := range dimensions {
-		if s[i] > 0 || i < 2 {
-			chosen = append(chosen, d.name+": "+d.choices[s[i]].doc)
-		}
-	}
-	return strings.Join(chosen, "; ")
-}
-
-// lines make the container, up to what was called before.
-func (s state) lines() (lines []string) {
-	for i, d := range dimensions {
-		if d.name == "image" || d.name == "before" {
-			continue // after the settings
-		}
-		lines = append(lines, d.choices[s[i]].lines)
-	}
-	lines = append(lines, s.choice("image").lines, "start", s.choice("before").lines)
-	return lines
-}
-
-// faulty says whether something is wrong, or may be.
-func (s state) faulty() bool {
-	for i, d := range dimensions {
-		if d.choices[s[i]].fault {
-			return true
-		}
-	}
-	return false
-}
-
-// truth is the host's backend, "unknown" if nobody can know it.
-func (s state) truth() string {
-	truth := "unknown"
-	for i, d := range dimensions {
-		if t := d.choices[s[i]].truth; t != "" {
-			truth = t
-		}
-	}
-	if s.choice("network").truth != "" {
-		return "unknown"
-	}
-	return truth
 }

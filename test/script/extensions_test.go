@@ -63,8 +63,8 @@ func TestExtensions(t *testing.T) {
 			works := err == nil
 			native := backend == "nft" && x.Has == "no" // iptables-nft may need nothing from x_tables
 			if works != (x.Has == "yes") && !native {
-				t.Errorf("doctor says %q of %s %s, and iptables-%s: %v: %s", x.Has, x.Family, x.Name, backend, err,
-					said)
+				t.Errorf("doctor says %q of %s %s, and iptables-%s: %v: "+
+					"%s", x.Has, x.Family, x.Name, backend, err, said)
 			}
 		}
 	}
