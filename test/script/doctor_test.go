@@ -118,11 +118,17 @@ func connect(from, address, to, listening string, timeout time.Duration) error {
 	})
 }
 
-// inside makes system calls in a network namespace of ip-netns(8). The thread is never used again.
+// inside makes system calls in a network namespace of ip-netns(8). The thread is never used again. It must not be the
+// first one, whose namespace is that of process 1 to all others.
 func inside(namespace string, calls func() error) error {
 	result := make(chan error)
 	go func() {
 		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			result <- inside(namespace, calls) // while this thread is taken
+			runtime.UnlockOSThread()
+			return
+		}
 		file, err := os.Open("/run/netns/" + namespace)
 		if err == nil {
 			err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET)
