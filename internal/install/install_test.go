@@ -129,6 +129,13 @@ func TestInstallRefuses(t *testing.T) {
 			},
 			`"/usr/sbin/iptables-current" is a file`,
 		},
+		"a link for the switch": {
+			func(r root) {
+				r.file("/bin/true", "")
+				r.link("/usr/sbin/"+layout.Switch, "/bin/true")
+			},
+			`"/usr/sbin/iptables-current" points to "/bin/true"`,
+		},
 		"a file for the wrapper": {
 			func(r root) {
 				r.file("/usr/sbin/iptables-wrapper", "mine")
