@@ -118,7 +118,7 @@ func (r *Report) allInside() bool {
 	return any
 }
 
-// losesRules is the program of nft that loses parts of the rules of newer ones, "" if there is none.
+// losesRules is the path of iptables-nft if it loses parts of rules that newer versions made, else "".
 func (r *Report) losesRules() string {
 	for _, p := range r.Programs {
 		if p.Mode == detect.NFT && install.LosesRules(p.Version) {
