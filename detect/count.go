@@ -11,7 +11,7 @@ import (
 // Unbounded is the Max of a Count whose upper bound is not known.
 const Unbounded = int(^uint(0) >> 1)
 
-// Count is a number of rules: at least Min, at most Max, exact if they are equal.
+// Count is a number of rules: at least Min, at most Max, exact if they are equal. The zero Count is no rules.
 type Count struct{ Min, Max int }
 
 func exactly(n int) Count { return Count{n, n} }

@@ -21,9 +21,10 @@ func (p *prober) compareUnlessDecided() {
 	}
 	p.compareRules()
 
-	// In favor of nft a count is certain only if no program of the host has rules in legacy. Its tables were too large
-	// to be read before; now, as many of nft's rules were counted as they have, which took longer.
-	if nft, legacy := p.query.backends(p.evidence); legacy.hostChain == Unknown && nft.hasMost(legacy) {
+	// In favor of nft a count is certain only if no program of the host has rules in legacy. Where legacy's tables were
+	// too large to be read for that before, they are read now: counting as many rules of nft has taken longer.
+	nft, legacy := p.query.backends(p.evidence)
+	if legacy.hostChain == Unknown && nft.hasMost(legacy) {
 		p.askLegacyPrograms(p.most.table)
 	}
 }

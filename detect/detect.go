@@ -17,7 +17,7 @@
 //
 // CAP_NET_ADMIN in the network namespace is needed for a conclusive answer, and the calling thread's namespace is the
 // one that is asked about: a caller that entered it with setns(2) must hold on to its thread (runtime.LockOSThread). On
-// systems other than Linux everything is unknown.
+// systems other than Linux everything is unknown, with errors that are errors.ErrUnsupported.
 //
 // The values of Mode, Family, Reason, Answer and Conflict are stable, and so are the JSON form of a Result
 // (docs/detect.v3.schema.json) and the errno that errors.Is finds in Evidence.Err. Texts for people are not.
