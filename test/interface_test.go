@@ -75,9 +75,21 @@ func publicInterface(t *testing.T, dir string) string {
 			}
 			var text bytes.Buffer
 			host.Check(t, printer.Fprint(&text, files, declaration))
-			declarations = append(declarations, text.String())
+			declarations = append(declarations, plain(text.String()))
 		}
 	}
 	slices.Sort(declarations)
 	return strings.Join(declarations, "\n\n") + "\n"
+}
+
+// plain has no empty line and no columns: both depend on the comments that were there.
+func plain(declaration string) string {
+	var lines []string
+	for line := range strings.Lines(declaration) {
+		words := strings.Fields(line)
+		if len(words) > 0 {
+			lines = append(lines, strings.Join(words, " "))
+		}
+	}
+	return strings.Join(lines, "\n")
 }
