@@ -185,11 +185,14 @@ func TestRenew(t *testing.T) {
 	f := newFake(t)
 	f.p.UID = 1000
 	f.check(os.Chmod(f.real("/dev/shm"), 0o777|os.ModeSticky))
-	f.put("/dev/shm", 0, "nft")
+	roots := f.put("/dev/shm", 0, "nft")
 	m := f.read()
 	m.Renew()
 	if m.Mode() != "" {
 		t.Fatalf("still %q", m.Mode())
+	}
+	if _, err := os.Lstat(f.real(roots)); err != nil {
+		t.Errorf("root's: %v", err)
 	}
 	_ = m.Make(detect.Memory{Mode: detect.Legacy}, Guess) // the test is root, so the link is root's as well
 	m.Refresh()
@@ -202,6 +205,34 @@ func TestRenew(t *testing.T) {
 	m.Renew()
 	if _, err := os.Lstat(f.real(path)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its own is still there: %v", err)
+	}
+}
+
+// A memory that was made since the one that does not hold was read stays, and so does one that cannot be removed.
+func TestRenewNewer(t *testing.T) {
+	f := newFake(t)
+	path := f.put("/dev/shm", f.p.UID, "nft")
+	m := f.read()
+	newer := f.put("/run", f.p.UID, "legacy")
+	f.check(os.Rename(f.real(newer), f.real(path)))
+	m.Renew()
+	if m.Mode() != detect.Legacy || m.Path() != path {
+		t.Errorf("got %q at %q", m.Mode(), m.Path())
+	}
+	f.t.Step = func(op, _ string) error {
+		if op == "unlink" {
+			return unix.EROFS
+		}
+		return nil
+	}
+	m = f.read()
+	err := m.Forget()
+	if !errors.Is(err, unix.EROFS) || m.Mode() != detect.Legacy {
+		t.Errorf("got %v, %q", err, m.Mode())
+	}
+	m.Renew()
+	if m.Mode() != "" {
+		t.Errorf("it is believed again: %q", m.Mode())
 	}
 }
 

@@ -22,6 +22,7 @@ type answer struct {
 	mode    string
 	certain truth
 	from    origin
+	doubted bool // it may be a certain count but for somebody's guess
 }
 
 // A truth is "maybe" where the documentation promises neither.
@@ -55,8 +56,8 @@ func (m *model) remembers(who int) truth {
 	switch {
 	case who == 1 && m.Init == 0:
 		return no // process 1 is another user's, so that the network namespace is not known to be the container's
-	case who == 0 && (m.Dev == "own" || m.Run == "rw"):
-		return yes // both are root's
+	case who == 0 && (m.Dev == "own" || m.Run == "rw" || m.Shm == "sticky"):
+		return yes // what others have put there under its name gives way
 	case m.Shm != "sticky":
 		return no
 	case m.taken:
@@ -71,15 +72,16 @@ func (m *model) answers(w world, k kernel, e event) []answer {
 	var list []answer
 	switch {
 	case m.sw != "" && e.class < strict:
-		return []answer{{m.sw, yes, remembered}} // known limit: what is stored on a writable root is final
+		// known limit: what is stored on a writable root is final
+		return []answer{{mode: m.sw, certain: yes, from: remembered}}
 	case e.class == overrides:
-		return []answer{{e.mode, no, remembered}}
+		return []answer{{mode: e.mode, certain: no, from: remembered}}
 	case k.nft.hint, sees && k.nft.canary && !k.legacy.hint:
-		return []answer{{"nft", yes, kubelet}}
+		return []answer{{mode: "nft", certain: yes, from: kubelet}}
 	case sees && (k.legacy.hint || k.legacy.canary):
-		return []answer{{"legacy", yes, kubelet}}
+		return []answer{{mode: "legacy", certain: yes, from: kubelet}}
 	case k.nft.canary: // legacy may have a hint
-		list = append(list, answer{"nft", no, kubelet})
+		list = append(list, answer{mode: "nft", certain: no, from: kubelet})
 	}
 	for i, mem := range w[:1+e.who] {
 		firm := mem.certain == yes || mem.person
@@ -87,14 +89,14 @@ func (m *model) answers(w world, k kernel, e event) []answer {
 		if void || len(list) > 0 && !firm { // which of two certain ones is not promised
 			continue
 		}
-		list = append(list, answer{mem.mode, mem.certain, remembered})
+		list = append(list, answer{mode: mem.mode, certain: mem.certain, from: remembered})
 	}
 	if len(list) > 0 {
 		return list
 	}
 	list = m.counts(w, k, sees)
 	if m.sw != "" { // moved in an earlier life, or without a memory
-		list = append(list, answer{m.sw, maybe, remembered})
+		list = append(list, answer{mode: m.sw, certain: maybe, from: remembered})
 	}
 	return list
 }
@@ -102,18 +104,22 @@ func (m *model) answers(w world, k kernel, e event) []answer {
 // counts is what rules alone say.
 func (m *model) counts(w world, k kernel, sees bool) []answer {
 	nft, legacy := k.nft.rules, k.legacy.rules
-	a := answer{"nft", yes, counted}
+	a := answer{mode: "nft", certain: yes, from: counted}
 	if legacy > nft {
 		a.mode = "legacy"
 	}
 	switch {
 	case !sees, m.busy && max(nft, legacy) < 2*min(nft, legacy):
-		return []answer{{"nft", no, counted}, {"legacy", no, counted}}
-	// these may be the rules of a guess
-	case nft+legacy == 0, w[1].mode == a.mode && w[1].certain == no && k.of(a.mode).table:
+		return []answer{{mode: "nft", certain: no, from: counted}, {mode: "legacy", certain: no, from: counted}}
+	case nft+legacy == 0:
 		a.certain = no
+	// these may be the rules of a guess
+	case w[1].mode == a.mode && w[1].certain == no && k.of(a.mode).table:
+		a.certain = no
+		a.doubted = true
 	case m.busy || m.guessed || nft == legacy || w != world{}:
 		a.certain = maybe
+		a.doubted = true
 	}
 	return []answer{a}
 }
@@ -133,7 +139,7 @@ func (m *model) after(w world, a answer, e event) []world {
 	if a.certain != no {
 		made(memory{mode: a.mode, certain: yes})
 	}
-	if a.certain != yes && e.class >= adjusts {
+	if a.certain != yes && (e.class >= adjusts || a.doubted && e.class >= removes) {
 		made(memory{mode: a.mode, blind: e.who == 1 && m.Group != 0})
 	}
 	if can == maybe || m.busy || a.certain == maybe || len(list) == 0 {
