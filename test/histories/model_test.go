@@ -124,6 +124,16 @@ func (m *model) counts(w world, k kernel, sees bool) []answer {
 	return []answer{a}
 }
 
+// contradicted says whether what is remembered for certain is not what the host's rules say now.
+func (a answer) contradicted(k kernel) bool {
+	nft, legacy := k.nft.rules, k.legacy.rules
+	against := legacy > nft
+	if a.mode == "legacy" {
+		against = nft >= legacy && nft > 0
+	}
+	return a.from == remembered && a.certain == yes && against
+}
+
 // after is what may be remembered after a call with this answer.
 func (m *model) after(w world, a answer, e event) []world {
 	can := m.remembers(e.who)
