@@ -39,6 +39,7 @@ func TestFirstIn(t *testing.T) {
 		"/none:/a:/text:/real:/usr/sbin": "/real/iptables",
 		"/usr/sbin:/real":                "/usr/sbin/iptables",
 		"usr/sbin:.::":                   "",
+		"usr/bin::.:/real":               "/real/iptables",
 		"/real/":                         "/real/iptables",
 		"":                               "",
 	} {
