@@ -40,7 +40,7 @@ COMMIT
 	}
 }
 
-// What is removed, opened or left alone, for one chain X that is left over.
+// What is removed, opened or left alone, for the chains X and Z, which are left over.
 func TestPlanRemoval(t *testing.T) {
 	for _, test := range []struct {
 		doc    string
@@ -55,6 +55,7 @@ func TestPlanRemoval(t *testing.T) {
 		{doc: "the policy drops", text: ":FORWARD DROP; FORWARD -j X; X -j ACCEPT", open: "FORWARD"},
 		{doc: "X goes on in another chain", text: ":FORWARD DROP; FORWARD -j X; X -j Y; Y -j ACCEPT", open: "FORWARD"},
 		{doc: "X has an unknown target", text: ":FORWARD DROP; FORWARD -j X; X -j STRANGE", open: "FORWARD"},
+		{doc: "X goes on in Z, which is left over too", text: ":FORWARD DROP; FORWARD -j X; X -j Z; Z -j DROP"},
 		{doc: "X is not used", text: ":FORWARD DROP; FORWARD -j DROP; X -j ACCEPT"},
 		{doc: "X is used elsewhere", text: ":INPUT DROP; :FORWARD DROP; FORWARD -j DROP; INPUT -j X; X -j ACCEPT",
 			open: "INPUT"},
@@ -90,7 +91,7 @@ func TestPlanRemoval(t *testing.T) {
 			}
 		}
 		tables := parseSaved(detect.IPv4, "*filter\n"+strings.Join(lines, "\n")+"\n")
-		got := planRemoval(removal{chains: []string{"X"}}, &tables[0], false)
+		got := planRemoval(removal{chains: []string{"X", "Z"}}, &tables[0], false)
 		if strings.Join(got.open, " ") != test.open || got.unsafe != test.unsafe {
 			t.Errorf("%s: got %q, unsafe %v", test.doc, got.open, got.unsafe)
 		}

@@ -20,8 +20,8 @@ type message struct{ text, commands string }
 var messages = []message{
 	{"Could not fetch rule set generation id: Permission denied", "capsh --drop=cap_net_admin -- -c 'iptables-nft -S'"},
 	{
-		"Could not fetch rule set generation id: Invalid " +
-			"argument", // the question goes to a subsystem that no kernel has
+		// the question goes to a subsystem that no kernel has
+		"Could not fetch rule set generation id: Invalid argument",
 		"strace -o trace -e trace=sendto -e inject=sendto:poke_enter=@arg2=14000000100f:when=1 iptables-nft -S",
 	},
 	{
