@@ -201,6 +201,10 @@ func TestHostProgramInLargeTable(t *testing.T) {
 		if r.Mode != test.mode || r.Reason != test.reason || r.Conclusive != test.conclusive {
 			t.Errorf("%s: got %v, conclusive %v, %s", test.doc, r, r.Conclusive, r.Uncertainty())
 		}
+		counted := r.Of(NFT, IPv4).Rules != Count{0, Unbounded}
+		if byChain := r.Mode == NFT && r.Reason == HostProgram; byChain && counted {
+			t.Errorf("%s: rules were counted: %+v", test.doc, r.Of(NFT, IPv4))
+		}
 	}
 }
 
