@@ -23,8 +23,9 @@ type dimension struct {
 
 const (
 	k3s   = `mkdir -p /opt/k3s; for n in iptables ip6tables; do ln -s /usr/sbin/xtables-nft-multi /opt/k3s/$n; done`
-	sixTo = `cd /usr/sbin; for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ` +
-		`ip6tables-restore; do ln -sf %s $n; done`
+	sixTo = `cd /usr/sbin; ` +
+		`for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ` +
+		`ln -sf %s $n; done`
 	script  = `printf '#!/bin/sh\nexec %s "$@"\n' >/usr/local/sbin/iptables; chmod 755 /usr/local/sbin/iptables`
 	install = `; iptables-wrapper install`
 	flush   = `nft flush ruleset; for f in iptables ip6tables; do for t in filter nat mangle; do $f-legacy -t $t ` +
