@@ -120,8 +120,10 @@ func publishAsUser(t *testing.T, dir string, images map[string]int) {
 	environment := append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR="+home, "TMPDIR="+home,
 		"PODMAN="+strings.Join(host.Podman(home+"/storage", home+"/run").Args, " ")+" --storage-driver vfs")
 	publish(t, dir, images, environment, func(cmd *exec.Cmd) *exec.Cmd {
-		cmd.Path = "/usr/bin/setpriv"
-		cmd.Args = append([]string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, cmd.Args...)
+		// Podman leaves a process behind for its user namespace. It ends with this PID namespace.
+		cmd.Path = "/usr/bin/unshare"
+		cmd.Args = append([]string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
+			"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}, cmd.Args...)
 		return cmd
 	})
 }
