@@ -192,3 +192,21 @@ func TestNameWithNewline(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// Where there are more tables than are listed, one of a program of the host may be among them: no answer in favor of
+// legacy is certain.
+func TestManyTablesHidePrograms(t *testing.T) {
+	host.Netns(t)
+	nftScript(t, "add table ip a; add table ip b; add table ip c; add table ip docker-bridges")
+	host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
+	few := forCall
+	few.tables = 2
+	r := proberWithin(t, few).run()
+	if e := r.Of(NFT, IPv4); r.Mode != Legacy || r.Conclusive || e.HostTable != Unknown || e.HostChain != No {
+		t.Errorf("got %v, conclusive %v, table %v, chain %v", r, r.Conclusive, e.HostTable, e.HostChain)
+	}
+	few.tables = 9
+	if r := proberWithin(t, few).run(); r.Mode != NFT || r.Reason != HostProgram || r.Conclusive {
+		t.Errorf("all listed: got %v, conclusive %v", r, r.Conclusive)
+	}
+}
