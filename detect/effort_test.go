@@ -210,3 +210,33 @@ func TestManyTablesHidePrograms(t *testing.T) {
 		t.Errorf("all listed: got %v, conclusive %v", r, r.Conclusive)
 	}
 }
+
+// A chain is asked for by its name all the same.
+func TestManyTablesHideNoChain(t *testing.T) {
+	host.Netns(t)
+	nftScript(t, "add table ip a; add table ip b; add table ip c; add table ip filter; add chain ip filter DOCKER-USER")
+	few := forCall
+	few.tables = 2
+	if r := proberWithin(t, few).run(); r.Mode != NFT || r.Reason != HostProgram || r.Of(NFT, IPv4).HostChain != Yes {
+		t.Errorf("got %v", r)
+	}
+}
+
+// The tables of legacy that are read for names before anything is counted are bounded together.
+func TestLargeTablesTogether(t *testing.T) {
+	host.Netns(t)
+	for _, table := range []string{"filter", "nat"} {
+		rules := "*" + table + "\n:MINE - [0:0]\n" + strings.Repeat("-A MINE -s 192.0.2.1 -j RETURN\n", 200) + "COMMIT\n"
+		host.Feed(t, rules, "iptables-legacy-restore", "-w")
+	}
+	for most, want := range map[uint32]Answer{48 << 10: Unknown, 96 << 10: No} {
+		limited := forCall
+		limited.programs = most
+		p := proberWithin(t, limited)
+		p.askHints()
+		p.askPrograms()
+		if got := p.evidence[2].HostChain; got != want {
+			t.Errorf("%d KiB: got %v, want %v", most>>10, got, want)
+		}
+	}
+}
