@@ -226,7 +226,8 @@ func TestManyTablesHideNoChain(t *testing.T) {
 func TestLargeTablesTogether(t *testing.T) {
 	host.Netns(t)
 	for _, table := range []string{"filter", "nat"} {
-		rules := "*" + table + "\n:MINE - [0:0]\n" + strings.Repeat("-A MINE -s 192.0.2.1 -j RETURN\n", 200) + "COMMIT\n"
+		rules := "*" + table + "\n:MINE - [0:0]\n" + strings.Repeat("-A MINE -s 192.0.2.1 -j RETURN\n",
+			200) + "COMMIT\n"
 		host.Feed(t, rules, "iptables-legacy-restore", "-w")
 	}
 	for most, want := range map[uint32]Answer{48 << 10: Unknown, 96 << 10: No} {
