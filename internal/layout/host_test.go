@@ -81,6 +81,7 @@ func newHost(tb testing.TB) *fakeHost {
 }
 
 func (h *fakeHost) remove() {
+	h.check(h.n.Tree.Close()) // thousands of them would be open before the next garbage collection
 	h.check(os.RemoveAll(h.root))
 }
 

@@ -97,6 +97,9 @@ func (r *run) step(c choice) {
 	r.taken = append(r.taken, c)
 	r.killed = r.killed || c.kill
 	s := r.states[c.actor]
+	if s.at == "" {
+		r.h.tb.Fatalf("%s: replayed, it came to its end before", r)
+	}
 	s.proceed <- !c.kill
 	s.at = <-s.reached
 }

@@ -154,3 +154,11 @@ func (w *walker) close() {
 		unix.Close(w.fd)
 	}
 }
+
+// Close closes what Open has opened. Of the process' own tree it does nothing.
+func (t Tree) Close() error {
+	if t.root == nil {
+		return nil
+	}
+	return t.root.Close()
+}
