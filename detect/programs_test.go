@@ -225,3 +225,17 @@ func TestHostProgramsOnlyWhereNeeded(t *testing.T) {
 		t.Errorf("canary: got %+v", e)
 	}
 }
+
+// Kubelet's hint may appear while programs of the host are looked for: it is asked for once more.
+func TestHintAfterHostProgram(t *testing.T) {
+	host.Netns(t)
+	host.Run(t, "iptables-nft", "-N", "DOCKER-USER")
+	p := newProber(Query{})
+	defer p.close()
+	p.between = func() {
+		host.Run(t, "sh", "-c", "iptables-legacy -w -t mangle -N "+HintChain+" 2>&1 || true")
+	}
+	if r := p.run(); r.Mode != Legacy || r.Reason != KubeletHint || !r.Conclusive {
+		t.Errorf("got %v, conclusive %v", r, r.Conclusive)
+	}
+}
