@@ -234,6 +234,6 @@ func (r *Report) movable() bool { return r.unwritable == nil && r.open == "" && 
 
 // removable reports whether rules of the other backend can be removed from here.
 func (r *Report) removable() bool {
-	return r.user == 0 && r.has(netAdmin) && !r.unusable() &&
+	return r.user == 0 && r.has(netAdmin) && !r.unusable() && !r.nameless &&
 		(r.Host.Mode == detect.Legacy || r.has(netRaw) && r.lock == nil && r.holder == "")
 }

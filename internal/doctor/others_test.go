@@ -64,6 +64,16 @@ var otherSituations = []situation{
 		[]string{"warning chains-in-both, node -> or reboot:\niptables-legacy-save -t nat"},
 	},
 	{
+		"a program that changed sides, and PATH has no sbin",
+		func(r *Report) {
+			rules(0, 2, "DOCKER")(r)
+			rules(2, 2, "DOCKER")(r)
+			r.saved = parseSaved(detect.IPv4, "*nat\n:DOCKER - [0:0]\n")
+			r.nameless = true
+		},
+		[]string{"warning chains-in-both, node -> or reboot:\niptables-nft-save -t nat"},
+	},
+	{
 		"iptables and ip6tables differ",
 		func(r *Report) { r.Host.Evidence[1].Hint = detect.Yes },
 		[]string{"problem families-differ, node -> the host uses legacy for IPv4 and nft for IPv6"},

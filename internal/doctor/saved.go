@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -33,6 +34,8 @@ const accept = "ACCEPT"
 // saveOther lists the tables of the backend that the host does not use, where it has any.
 func (r *Report) saveOther(n layout.Names, dir string) {
 	other := otherMode(r.Host.Mode)
+	_, err := exec.LookPath(single(other, detect.IPv4, "-restore"))
+	r.nameless = err != nil
 	i := slices.IndexFunc(r.Programs, func(p Program) bool { return p.Mode == other && p.Error == "" })
 	if i < 0 {
 		return
