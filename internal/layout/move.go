@@ -44,20 +44,20 @@ func (s *storing) move() error {
 		return err
 	}
 	s.Tree = pinned
-	unlock, err := s.lock(d.dir)
-	if err != nil {
-		unpin()
-		return err
-	}
-	release := func() {
-		unlock()
-		unpin()
-	}
+	release := unpin
 	defer func() {
 		if s.stored.moved == "" {
 			release()
 		}
 	}()
+	unlock, err := s.lock(d.dir)
+	if err != nil {
+		return err
+	}
+	release = func() {
+		unlock()
+		unpin()
+	}
 	if err := s.moveLocked(d); err != nil {
 		return err
 	}
