@@ -21,8 +21,8 @@ func (p *prober) compareUnlessDecided() {
 	}
 	p.compareRules()
 
-	// In favor of nft a count is certain only if no program of the host has rules in legacy. Where legacy's tables were
-	// too large to be read for that before, they are read now: counting as many rules of nft has taken longer.
+	// In favor of nft a count is certain only if no program of the host has rules in legacy. If legacy's tables were
+	// too large to look for such rules earlier, they are read now: counting as many rules in nft took longer.
 	nft, legacy := p.query.backends(p.evidence)
 	if legacy.hostChain == Unknown && nft.hasMost(legacy) {
 		p.askLegacyPrograms(p.most.table)

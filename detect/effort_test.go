@@ -222,7 +222,7 @@ func TestManyTablesHideNoChain(t *testing.T) {
 	}
 }
 
-// The tables of legacy that are read for names before anything is counted are bounded together.
+// One bound holds for all of legacy's tables that are searched for names before anything is counted.
 func TestLargeTablesTogether(t *testing.T) {
 	host.Netns(t)
 	for _, table := range []string{"filter", "nat"} {
