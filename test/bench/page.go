@@ -150,7 +150,7 @@ func sentence(r report) string {
 	return fmt.Sprintf("A first call costs %s of processor time more than a direct one, "+
 		"whatever the number of rules and chains (%.1f ms with a dry run, %.1f ms with a cold page cache); "+
 		"%.1f ms of it is starting a Go program. "+
-		"Where both backends have nearly as many rules, they are counted: %.0f ms for %s in each. "+
+		"If both backends have about the same number of rules, they are counted: %.0f ms for %s in each. "+
 		"For comparison: a script's four `iptables-save` cost %.1f ms without rules and %.1f s with %s.",
 		span(firstCalls(r)), dry, cold, summary(floor).Center,
 		summary(over(even, "wrapped", measure.CPU)).Center, thousands(even.Row.NFT.Rules),
