@@ -100,11 +100,13 @@ func (r *Report) locking() []rule {
 // foreignRules has what others have put into the tables.
 func (r *Report) foreignRules() []rule {
 	nft := r.wanted() == detect.NFT
+	listed := r.Here.Backend == otherMode(r.Host.Mode) // where the host's backend is a guess, it may be this one
 	removals := r.removals()
 	opened, removeAll := remove(removals)
 	unsafe, show := unsafe(removals)
 	rules := r.otherRules()
 	policies, openUp := r.otherPolicies()
+	onlyPolicies := rules == "" && r.Host.Conclusive // of a guess, they may be those of the firewall in use
 	others := rules
 	if policies != "" {
 		others = strings.TrimPrefix(rules+", "+policies, ", ")
@@ -143,14 +145,14 @@ func (r *Report) foreignRules() []rule {
 		{
 			code:     "rules-in-both",
 			severity: Warning,
-			detail:   when(!r.Here.Differs && len(removals) == 0, others),
+			detail:   when(!listed && len(removals) == 0, others),
 			text:     "the other backend has rules too: {}. They are active, but iptables here does not list them",
 			fixes: fixes{
 				{
-					rules == "" && r.removable(), Container,
+					onlyPolicies && r.removable(), Container,
 					"let everything pass there, unless somebody wants these policies:" + openUp,
 				},
-				{rules == "", Node, "let everything pass there, unless somebody wants these policies:" + openUp},
+				{onlyPolicies, Node, "let everything pass there, unless somebody wants these policies:" + openUp},
 				{
 					always, Node,
 					"if the program that made them still runs, have it use {host}; if not, remove them. " +

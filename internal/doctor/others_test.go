@@ -96,6 +96,25 @@ var otherSituations = []situation{
 		[]string{"warning rules-in-both, node -> policy DROP of FORWARD in nft ipv4 filter"},
 	},
 	{
+		"a policy of the other backend, where nothing is certain",
+		func(r *Report) {
+			unknown(r)
+			r.Variable, r.Here.How = detect.NFT, here.Variable
+			r.saved = parseSaved(detect.IPv4, "*filter\n:INPUT DROP [0:0]\n")
+		},
+		[]string{"warning rules-in-both, node -> To see them:\niptables-legacy-save"},
+	},
+	{
+		"a policy of the backend in use, where nothing is certain",
+		func(r *Report) {
+			unknown(r)
+			r.Variable = detect.Legacy
+			r.Here.Backend, r.Here.How = detect.Legacy, here.Variable
+			r.saved = parseSaved(detect.IPv4, "*filter\n:INPUT DROP [0:0]\n")
+		},
+		nil,
+	},
+	{
 		"a policy of the other backend, and rules",
 		func(r *Report) {
 			rules(0, 2)(r)
