@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
@@ -132,10 +131,7 @@ func TestWrapperThroughAlternatives(t *testing.T) {
 func TestSelectWithoutPlaces(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()
-	installed(h)
-	for _, dir := range memory.Dirs(0) {
-		h.check(os.Chmod(h.real(dir), 0o777)) // others could replace a memory there
-	}
+	withoutMemory(h)
 	selected, err := h.n.Select("/usr/sbin", chosenBy(detect.NFT), false)
 	if err != nil || selected.Memory != "" || h.all() != "nft" {
 		t.Errorf("got %+v, %v, the names point to %s", selected, err, h.all())

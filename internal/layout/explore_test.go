@@ -38,6 +38,24 @@ func kubeletAppears(mode detect.Mode) actor {
 	return actor{"kubelet " + string(mode), run, true}
 }
 
+// undone is a call whose program turns out not to run.
+func undone(d Decision) actor {
+	run := func(h *fakeHost, n Names) detect.Mode {
+		stored := h.store(n, d)
+		held := true
+		defer func() {
+			if held { // it was killed
+				stored.execve()
+			}
+		}()
+		_ = n.Tree.Pause("execve fails", "")
+		n.Undo(stored)
+		held = false
+		return ""
+	}
+	return actor{"undo " + string(d.Mode), run, false}
+}
+
 func administrator(name string, run func(n Names)) actor {
 	return actor{name, func(_ *fakeHost, n Names) detect.Mode { run(n); return "" }, true}
 }
@@ -45,6 +63,8 @@ func administrator(name string, run func(n Names)) actor {
 var actors = []actor{
 	caller("guess nft", guess(detect.NFT), false),
 	caller("count legacy", conclusive(detect.Legacy), false),
+	caller("count nft", conclusive(detect.NFT), false),
+	undone(conclusive(detect.Legacy)),
 	kubeletAppears(detect.Legacy),
 	kubeletAppears(detect.NFT),
 	administrator("select legacy", func(n Names) { _, _ = n.Select("/usr/sbin", chosenBy(detect.Legacy), false) }),
@@ -111,6 +131,7 @@ func schedules() (all []schedule) {
 		}
 		all = append(all, s)
 	}
+	noMemory := hostLayout{"installed without a memory", withoutMemory}
 	level := os.Getenv("TEST_ALL")
 	if level == "" {
 		for _, pair := range [][2]string{
@@ -123,12 +144,16 @@ func schedules() (all []schedule) {
 		} {
 			add(layouts[0], true, pair[0], pair[1])
 		}
+		add(noMemory, true, "count nft", "undo legacy")
 		return all
 	}
 	for i, a := range actors {
 		for _, b := range actors[:i+1] {
 			add(layouts[0], true, a.name, b.name)
 		}
+	}
+	for _, other := range []string{"count nft", "guess nft", "reset"} {
+		add(noMemory, true, other, "undo legacy")
 	}
 	for _, layout := range layouts[1:4] {
 		add(layout, true, "guess nft", "count legacy")

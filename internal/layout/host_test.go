@@ -192,6 +192,13 @@ func (h *fakeHost) litter() (found []string) {
 
 // call plays a wrapped call whose detection comes to an answer, up to execve.
 func (h *fakeHost) call(n Names, d Decision) Stored {
+	stored := h.store(n, d)
+	stored.execve()
+	return stored
+}
+
+// store plays it up to the moment before execve, with the lock held.
+func (h *fakeHost) store(n Names, d Decision) Stored {
 	m := n.Memory()
 	_ = n.Tree.Pause("ask the kernel", "")
 	if h.kubelet != "" {
@@ -205,7 +212,5 @@ func (h *fakeHost) call(n Names, d Decision) Stored {
 		return Stored{Unmoved: err}
 	}
 	d.Program = program
-	stored := n.Store(d, &m)
-	stored.execve()
-	return stored
+	return n.Store(d, &m)
 }

@@ -6,6 +6,7 @@ package layout
 import (
 	"os"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 )
@@ -32,6 +33,14 @@ func alternatives(h *fakeHost, target string) {
 func installed(h *fakeHost) {
 	h.link(self.WrapperName, "/usr/sbin/"+Switch)
 	eachName(h, programs.Names(), Switch)
+}
+
+// withoutMemory is installed where no memory can be written: others could replace one there.
+func withoutMemory(h *fakeHost) {
+	installed(h)
+	for _, dir := range memory.Dirs(0) {
+		h.check(os.Chmod(h.real(dir), 0o777))
+	}
 }
 
 func linked(h *fakeHost) { eachName(h, programs.Names(), self.WrapperName) }

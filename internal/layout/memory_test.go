@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 	"golang.org/x/sys/unix"
@@ -65,10 +64,7 @@ func TestFollowTheSwitch(t *testing.T) {
 	for _, slow := range []Decision{guess(detect.NFT), conclusive(detect.NFT)} {
 		h := newHost(t)
 		defer h.remove()
-		installed(h)
-		for _, dir := range memory.Dirs(0) {
-			h.check(os.Chmod(h.real(dir), 0o777)) // others could replace a memory there
-		}
+		withoutMemory(h)
 		if stored := h.call(h.n, conclusive(detect.Legacy)); stored.Unmoved != nil || h.all() != "legacy" {
 			t.Fatalf("got %+v, the names point to %s", stored, h.all())
 		}
@@ -79,6 +75,23 @@ func TestFollowTheSwitch(t *testing.T) {
 		if stored.Mode != detect.Legacy || !errors.Is(stored.Unmoved, errElsewhere) {
 			t.Errorf("kubelet: got %+v", stored)
 		}
+	}
+}
+
+// Without a memory, a call has seen another one's switch. That one takes it back, because its program does not run, or an
+// administrator resets it. The call then moves the switch itself, and runs what it moved it to.
+func TestTheSwitchThatWasSeenIsGone(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	withoutMemory(h)
+	h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
+	n := at(h.n, "lock", "", func() error {
+		h.link(self.WrapperName, "/usr/sbin/"+Switch)
+		return nil
+	})
+	stored := h.call(n, conclusive(detect.NFT))
+	if stored.Mode != detect.NFT || stored.Unmoved != nil || h.all() != "nft" {
+		t.Errorf("got %+v, the names point to %s", stored, h.all())
 	}
 }
 

@@ -155,17 +155,16 @@ func (s *storing) target(dir string) (string, error) {
 // a call that found the switch at the wrapper and runs what kubelet says: then the switch goes back there, and this
 // call runs the same. Otherwise the switch is the truth, and the memory is made to say so.
 func (s *storing) confirm(dir string) error {
-	moved := s.stored.Mode
 	s.heedAgain()
 	now := s.memory.Remembered()
-	if now.Mode == "" || now.Mode == s.decision.Mode {
-		return nil
-	}
-	if now.Conclusive && now.Reason.Kubelet() && s.pointAtWrapper(dir) == nil {
+	contradicts := now.Mode != "" && now.Mode != s.decision.Mode
+	if contradicts && now.Conclusive && now.Reason.Kubelet() && s.pointAtWrapper(dir) == nil {
 		return errRemembered
 	}
-	s.stored.Mode = moved
-	_ = s.memory.Set(s.decision.memory()) // without it, the switch holds all the same
+	s.stored.Mode = s.decision.Mode // even if another call's switch was seen before, and is gone
+	if contradicts {
+		_ = s.memory.Set(s.decision.memory()) // without it, the switch holds all the same
+	}
 	return nil
 }
 
