@@ -140,7 +140,7 @@ func (r *Report) stale() *Finding {
 	if i < 0 || r.strangers {
 		return nil
 	}
-	brought := r.image || r.volume // the switch; a memory is always the container's own
+	brought := r.image || r.volume || r.neverWrapped() // the commands; a memory is always the container's own
 	if brought && r.Findings[i].Code != "wrong-backend-remembered" {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
@@ -166,6 +167,11 @@ func (r *Report) mixed() string {
 		return ""
 	}
 	return strings.Join(nft, " ") + " is nft, " + strings.Join(legacy, " ") + " is legacy"
+}
+
+// neverWrapped reports that none of the six commands leads to the wrapper or to its switch: select and reset refuse.
+func (r *Report) neverWrapped() bool {
+	return !slices.ContainsFunc(r.Names, func(n layout.Status) bool { return n.Wrapper || n.Switched })
 }
 
 // wanted is the backend whose programs have to work: the host's where it is known, else that of iptables here.

@@ -13,6 +13,10 @@ import (
 func (r *Report) backend() []rule {
 	now := r.Here
 	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
+	mended := restored
+	if r.neverWrapped() {
+		mended = r.putBehind()
+	}
 	variableSeverity := Warning // the wrapper does not run
 	if now.How == here.EachCall || now.How == here.Remembered {
 		variableSeverity = Problem
@@ -47,7 +51,7 @@ func (r *Report) backend() []rule {
 			severity: Problem,
 			detail:   r.mixed(),
 			text:     "some iptables commands run nft and others legacy: {}",
-			fixes:    restored,
+			fixes:    mended,
 		},
 		{
 			code:     "wrong-variable",
@@ -126,7 +130,7 @@ func (r *Report) restore(possible bool, here string) fixes {
 // force.
 func (r *Report) putBehind() fixes {
 	force := ""
-	if r.Names[0].Mode == "" || r.Here.How == here.Missing {
+	if r.Names[0].Mode == "" || r.Here.How == here.Missing || r.claimed != nil {
 		force = " --force"
 	}
 	return fixes{

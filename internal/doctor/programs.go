@@ -63,9 +63,13 @@ func (r *Report) findCause(program string) {
 	if program == "" {
 		return
 	}
+	failure := loadsExtensions(program)
+	if failure == nil {
+		return // what does not work is another thing
+	}
 	var fs unix.Statfs_t
 	err := unix.Statfs(program, &fs)
-	if err == nil && fs.Flags&unix.ST_NOEXEC != 0 {
+	if err == nil && fs.Flags&unix.ST_NOEXEC != 0 && errors.Is(failure, unix.EACCES) {
 		r.noexec = program
 	}
 	for name := range strings.FieldsSeq(libraryVariables) {

@@ -29,6 +29,25 @@ var programSituations = []situation{
 		r.Programs[1] = Program{Mode: detect.Legacy, Error: "no program"}
 	}, []string{"problem no-commands, image -> install iptables 1.8.8", "problem program-unusable, image"}},
 	{
+		"two modes, and no wrapper",
+		func(r *Report) {
+			r.Here.How = here.NotWrapped
+			r.Names[0] = layout.Status{Name: "iptables", Mode: detect.Legacy}
+			r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT}
+		},
+		[]string{"problem two-backends, image -> RUN iptables-wrapper install"},
+	},
+	{
+		"two modes, and no wrapper, but a program of somebody else",
+		func(r *Report) {
+			r.Here.How = here.NotWrapped
+			r.Names[0] = layout.Status{Name: "iptables", Mode: detect.Legacy}
+			r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT}
+			r.claimed = unix.EEXIST
+		},
+		[]string{"problem two-backends, image -> RUN iptables-wrapper install --force"},
+	},
+	{
 		"a broken link",
 		func(r *Report) { r.Names[1].Error = "gone" },
 		[]string{"warning broken-command, image -> broken: ip6tables (gone)"},

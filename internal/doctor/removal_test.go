@@ -30,6 +30,9 @@ COMMIT
 	if len(got) != 2 || got[0].name != "filter" || got[1].name != "nat" || got[1].family != detect.IPv4 {
 		t.Fatalf("got %+v", got)
 	}
+	if !slices.Equal(got[0].chains, []string{"DOCKER"}) {
+		t.Errorf("got chains %q", got[0].chains)
+	}
 	policies := []policy{{"INPUT", "ACCEPT"}, {"FORWARD", "DROP"}}
 	if !slices.Equal(got[0].policies, policies) {
 		t.Errorf("got %v, want %v", got[0].policies, policies)
@@ -80,9 +83,10 @@ func TestPlanRemoval(t *testing.T) {
 		},
 		{doc: "another chain drops", text: ":FORWARD ACCEPT; FORWARD -j X; FORWARD -j Y; Y -j DROP; X -j ACCEPT",
 			unsafe: true},
+		{doc: "another chain is empty", text: ":FORWARD ACCEPT; FORWARD -j X; FORWARD -j Y; X -j ACCEPT"},
 		{doc: "a chain that nobody uses drops", text: ":FORWARD ACCEPT; FORWARD -j X; Y -j DROP; X -j ACCEPT"},
 	} {
-		var lines []string
+		lines := []string{":X - [0:0]", ":Y - [0:0]", ":Z - [0:0]"}
 		for line := range strings.SplitSeq(test.text, "; ") {
 			if strings.HasPrefix(line, ":") {
 				lines = append(lines, line+" [0:0]")

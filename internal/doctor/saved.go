@@ -18,6 +18,7 @@ type saved struct {
 	family   detect.Family
 	name     string
 	policies []policy // of the built-in chains
+	chains   []string // the others, even those without rules
 	rules    []savedRule
 }
 
@@ -76,7 +77,9 @@ func parseSaved(family detect.Family, text string) (tables []saved) {
 		t := &tables[len(tables)-1]
 		words := splitSaved(line)
 		switch {
-		case strings.HasPrefix(line, ":") && len(words) > 1 && words[1] != "-":
+		case strings.HasPrefix(line, ":") && len(words) > 1 && words[1] == "-":
+			t.chains = append(t.chains, strings.TrimPrefix(words[0], ":"))
+		case strings.HasPrefix(line, ":") && len(words) > 1:
 			t.policies = append(t.policies, policy{strings.TrimPrefix(words[0], ":"), words[1]})
 		case strings.HasPrefix(line, "-A ") && len(words) > 1:
 			t.rules = append(t.rules, savedRule{words[1], targetOf(words)})
@@ -141,10 +144,8 @@ func (t *saved) inChains(chains []string) (rules []savedRule) {
 	return rules
 }
 
-// isChain reports whether a target is a chain in which there are rules.
-func (t *saved) isChain(target string) bool {
-	return slices.ContainsFunc(t.rules, func(rule savedRule) bool { return rule.chain == target })
-}
+// isChain reports whether a target is a chain, not a verdict or an extension.
+func (t *saved) isChain(target string) bool { return slices.Contains(t.chains, target) }
 
 // reachable returns a chain and those that its rules lead to.
 func (t *saved) reachable(chain string) []string {

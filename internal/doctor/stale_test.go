@@ -5,6 +5,9 @@ package doctor
 
 import (
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 // A restart is asked for only where a new container is known to be right.
@@ -22,9 +25,20 @@ func TestStale(t *testing.T) {
 			r.image = true
 			r.Findings[0].Code = "wrong-backend-remembered"
 		}, true},
+		{"two backends", func(r *Report) {
+			r.Findings[0].Code = "two-backends"
+			r.Names = []layout.Status{{Switched: true, Mode: detect.NFT}, {Mode: detect.Legacy}}
+		}, true},
+		{"two backends, and no wrapper, so it is the image's", func(r *Report) {
+			r.Findings[0].Code = "two-backends"
+			r.Names = []layout.Status{{Mode: detect.NFT}, {Mode: detect.Legacy}}
+		}, false},
 		{"something else is wrong", func(r *Report) { r.Findings[0].Code = "no-net-admin" }, false},
 	} {
-		r := Report{Findings: []Finding{{Code: "wrong-backend-stored"}}}
+		r := Report{
+			Findings: []Finding{{Code: "wrong-backend-stored"}},
+			Names:    []layout.Status{{Name: "iptables", Switched: true}},
+		}
 		test.set(&r)
 		if (r.stale() != nil) != test.stale {
 			t.Errorf("%s: got %v", test.doc, r.stale())
