@@ -9,9 +9,14 @@ import (
 )
 
 // compareUnlessDecided counts rules where no program of the host has decided. Nftables' own tables are certain evidence
-// only if legacy has no rules.
+// only if legacy has no rules. No guess is made before legacy's tables were searched for names, even where they are too
+// large to be searched first: such a name can overturn it.
 func (p *prober) compareUnlessDecided() {
 	decided := p.row()
+	if decided.reason == HostProgram {
+		p.searchLegacyUnlessCertain()
+		decided = p.row()
+	}
 	if decided.reason == HostProgram && decided.mode == NFT && !p.found(hasHostChain) {
 		p.countLegacy(false)
 		decided = p.row()
@@ -20,11 +25,14 @@ func (p *prober) compareUnlessDecided() {
 		return
 	}
 	p.compareRules()
+	p.searchLegacyUnlessCertain()
+}
 
-	// In favor of nft a count is certain only if no program of the host has rules in legacy. If legacy's tables were
-	// too large to look for such rules earlier, they are read now: counting as many rules in nft took longer.
-	nft, legacy := p.query.backends(p.evidence)
-	if legacy.hostChain == Unknown && nft.hasMost(legacy) {
+// searchLegacyUnlessCertain looks for programs of the host in legacy's tables if these were too large to be searched
+// first, and the answer is a guess. A certain one stays the same.
+func (p *prober) searchLegacyUnlessCertain() {
+	_, legacy := p.query.backends(p.evidence)
+	if legacy.hostChain == Unknown && !p.row().conclusive {
 		p.askLegacyPrograms(p.most.table)
 	}
 }

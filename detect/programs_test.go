@@ -173,38 +173,94 @@ func TestHostProgramsElsewhere(t *testing.T) {
 	}
 }
 
-// Before anything is counted, legacy's tables are read only if they are small. A count in favor of nft reads them all
-// the same.
+// At first, legacy's tables are read only if they are small. Before a guess they are read all the same, so that a call
+// and detect, which reads more from the start, agree on the backend.
 func TestHostProgramInLargeTable(t *testing.T) {
 	rules := func(chain string, n int) string {
 		return "*filter\n:" + chain + " - [0:0]\n" + strings.Repeat("-A "+chain+" -s 192.0.2.1 -m comment --comment x "+
 			"-j DROP\n", n) + "COMMIT\n"
 	}
+	const native = "add table inet firewalld"
 	for _, test := range []struct {
 		doc         string
+		native      string
 		nft, legacy string
+		doubt       string
 		mode        Mode
 		reason      Reason
 		conclusive  bool
 	}{
-		{"a program in legacy, more in nft", rules("MINE", 2000), rules("DOCKER-USER", 1500), Legacy, HostProgram,
-			true},
-		{"a program in legacy, fewer in nft", rules("MINE", 1000), rules("DOCKER-USER", 1500), Legacy, RuleCount, true},
-		{"none, more in nft", rules("MINE", 2000), rules("MINE", 1500), NFT, RuleCount, true},
-		{"a program in nft, legacy not read", rules("DOCKER-USER", 9), rules("MINE", 1500), NFT, HostProgram, false},
-		{"a program in nft, legacy read", rules("DOCKER-USER", 9), rules("MINE", 100), NFT, HostProgram, true},
+		{
+			doc: "a program in legacy, more in nft", nft: rules("MINE", 2000), legacy: rules("DOCKER-USER", 1500),
+			mode: Legacy, reason: HostProgram, conclusive: true,
+		},
+		{
+			doc: "a program in legacy, fewer in nft", nft: rules("MINE", 1000), legacy: rules("DOCKER-USER", 1500),
+			mode: Legacy, reason: RuleCount, conclusive: true,
+		},
+		{
+			doc: "the same, and somebody guessed", nft: rules("MINE", 1000), legacy: rules("DOCKER-USER", 1500),
+			doubt: "a link",
+			mode:  Legacy, reason: HostProgram, conclusive: true,
+		},
+		{
+			doc: "none, more in nft", nft: rules("MINE", 2000), legacy: rules("MINE", 1500),
+			mode: NFT, reason: RuleCount, conclusive: true,
+		},
+		{
+			doc: "a program in nft", nft: rules("DOCKER-USER", 9), legacy: rules("MINE", 1500),
+			mode: NFT, reason: HostProgram, conclusive: true,
+		},
+		{
+			doc: "a program in nft, a small table in legacy", nft: rules("DOCKER-USER", 9), legacy: rules("MINE", 100),
+			mode: NFT, reason: HostProgram, conclusive: true,
+		},
+		{
+			doc: "programs in both", nft: rules("DOCKER-USER", 9), legacy: rules("DOCKER-USER", 1500),
+			mode: Legacy, reason: RuleCount, conclusive: false,
+		},
+		{
+			doc: "a native table, a program in legacy", native: native, legacy: rules("DOCKER-USER", 700),
+			mode: Legacy, reason: RuleCount, conclusive: false,
+		},
+		{
+			doc: "a native table, none in legacy", native: native, legacy: rules("MINE", 700),
+			mode: NFT, reason: HostProgram, conclusive: false,
+		},
 	} {
-		host.Netns(t)
-		host.Feed(t, test.nft, "iptables-nft-restore")
-		host.Feed(t, test.legacy, "iptables-legacy-restore", "-w")
-		r := Host()
-		if r.Mode != test.mode || r.Reason != test.reason || r.Conclusive != test.conclusive {
-			t.Errorf("%s: got %v, conclusive %v, %s", test.doc, r, r.Conclusive, r.Uncertainty())
-		}
-		counted := r.Of(NFT, IPv4).Rules != Count{0, Unbounded}
-		if byChain := r.Mode == NFT && r.Reason == HostProgram; byChain && counted {
-			t.Errorf("%s: rules were counted: %+v", test.doc, r.Of(NFT, IPv4))
-		}
+		t.Run(test.doc, func(t *testing.T) {
+			host.Netns(t)
+			nftScript(t, test.native)
+			host.Feed(t, test.nft, "iptables-nft-restore")
+			host.Feed(t, test.legacy, "iptables-legacy-restore", "-w")
+			r := Query{Doubt: test.doubt}.Run()
+			if r.Mode != test.mode || r.Reason != test.reason || r.Conclusive != test.conclusive {
+				t.Errorf("got %v, conclusive %v, %s", r, r.Conclusive, r.Uncertainty())
+			}
+			counted := r.Of(NFT, IPv4).Rules != Count{0, Unbounded}
+			byChain := r.Mode == NFT && r.Reason == HostProgram && test.native == ""
+			if byChain && counted {
+				t.Errorf("rules were counted: %+v", r.Of(NFT, IPv4))
+			}
+			all := Query{Doubt: test.doubt, Everything: true}.Run()
+			if r.Mode != all.Mode || r.Conclusive != all.Conclusive {
+				t.Errorf("a call: %v, conclusive %v; detect: %v, conclusive %v", r, r.Conclusive, all, all.Conclusive)
+			}
+		})
+	}
+}
+
+// Beyond what a call reads of a table, whether legacy has a program of the host is not known.
+func TestHostProgramBeyondBound(t *testing.T) {
+	host.Netns(t)
+	host.Run(t, "iptables-nft", "-N", "DOCKER-USER")
+	host.Feed(t, "*filter\n:MINE - [0:0]\n"+strings.Repeat("-A MINE -s 192.0.2.1 -j DROP\n", 1500)+"COMMIT\n",
+		"iptables-legacy-restore", "-w")
+	small := forCall
+	small.table = 128 << 10
+	r := proberWithin(t, small).run()
+	if r.Mode != NFT || r.Reason != HostProgram || r.Conclusive || r.Of(Legacy, IPv4).HostChain != Unknown {
+		t.Errorf("got %v, conclusive %v, %v", r, r.Conclusive, r.Of(Legacy, IPv4).HostChain)
 	}
 }
 

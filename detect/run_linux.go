@@ -25,13 +25,13 @@ type effort struct {
 	objects  int    // of nf_tables: so many rules and as many chains, in all dumps together
 	tables   int    // of nf_tables
 	table    uint32 // bytes of a table of x_tables
-	programs uint32 // bytes of the tables of x_tables that are read for the names of chains, before anything is counted
+	programs uint32 // bytes of the tables of x_tables that are read for the names of chains before anything is counted
 }
 
 var (
 	// forCall costs a wrapped call a tenth of a second at most. The objects are as many as a busy writer needs, who
 	// makes a dump of 5,000 rules start again several times. The table has room for 20,000 rules, and leaves memory for
-	// the rest where a container may have no more than 16 MiB. To look for programs costs at most 0.3 ms.
+	// the rest where a container may have no more than 16 MiB. To look for programs costs at most 0.3 ms at first.
 	forCall = effort{objects: 32 << 10, tables: 256, table: 4 << 20, programs: 64 << 10}
 
 	// forPeople is for Query.Everything, which counts what a call need not know.
