@@ -140,7 +140,8 @@ func (r *Report) changing() bool {
 	return r.Here.How == here.EachCall && r.failure(unix.EACCES) == "" && !r.blind()
 }
 
-// names says which of the six commands are broken. Where none was found, one reason is enough.
+// names says which of the six commands are broken. Where none was found, one reason is enough. Broken links that are
+// somebody else's were found.
 func (r *Report) names() (noneFound, broken string) {
 	clientsDir := r.dirArgument == " --dir "+word(programs.Dir(r.Client))
 	var faults []string
@@ -150,7 +151,7 @@ func (r *Report) names() (noneFound, broken string) {
 			faults = append(faults, fmt.Sprintf("%s (%s)", n.Name, n.Error))
 		}
 	}
-	if len(faults) == len(r.Names) {
+	if len(faults) == len(r.Names) && r.claimed == nil {
 		return r.Names[0].Error, ""
 	}
 	return "", strings.Join(faults, ", ")

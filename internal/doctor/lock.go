@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -91,30 +92,76 @@ func lockable(path string) error {
 	return t.Access(path, unix.R_OK)
 }
 
-// holder says who has held a lock for a second, which is longer than a command of iptables takes; "" if nobody has.
+// holder says which process has held a lock for a second, which is longer than a command of iptables takes; "" if none
+// has. Where the lock is free, this takes it, and lets it go at once: nothing else says so of processes that cannot be
+// seen from here.
 func holder(path string) string {
 	f, err := tree.Tree{}.Open(path) // does not block, whatever stands there by now
 	if err != nil {
 		return ""
 	}
 	defer f.Close() // which unlocks it
-	for range 20 {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err != unix.EWOULDBLOCK {
-			return ""
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
 	var st unix.Stat_t
 	_ = unix.Fstat(int(f.Fd()), &st) // of an open file it cannot fail
-	who := "a process outside this container"
-	locks, _ := os.ReadFile("/proc/locks") // 1: FLOCK  ADVISORY  WRITE 1234 00:19:5678 0 EOF
-	for line := range strings.Lines(string(locks)) {
-		fields := strings.Fields(line)
-		if len(fields) > 5 && fields[1] == "FLOCK" && strings.HasSuffix(fields[5], fmt.Sprint(":", st.Ino)) {
-			name, _ := os.ReadFile("/proc/" + fields[4] + "/comm")
-			who = fmt.Sprintf("process %s (%s)", fields[4], strings.TrimSpace(string(name)))
+	locked := func() bool {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EWOULDBLOCK {
+			return false
 		}
+		time.Sleep(retry)
+		return true
+	}
+	by := func() string {
+		locks, _ := os.ReadFile("/proc/locks")
+		return lockedBy(string(locks), st)
+	}
+	held, pid := heldByOne(locked, by)
+	if !held {
+		return ""
+	}
+	who := "another process"
+	if pid != "" {
+		name, _ := os.ReadFile("/proc/" + pid + "/comm")
+		who = fmt.Sprintf("process %s (%s)", pid, strings.TrimSpace(string(name)))
 	}
 	return fmt.Sprintf("%s holds %q", who, path)
+}
+
+const (
+	retry  = time.Millisecond // shorter than the time between two commands, each of which locks
+	rounds = 20
+	tries  = 50 // in each round
+)
+
+// heldByOne reports whether a lock stays locked, and by which process, if that is known. Of several that take turns,
+// none holds it for long.
+func heldByOne(locked func() bool, by func() string) (held bool, pid string) {
+	for range rounds {
+		now := by()
+		if pid != "" && now != "" && now != pid {
+			return false, ""
+		}
+		pid = cmp.Or(now, pid)
+		for range tries {
+			if !locked() {
+				return false, ""
+			}
+		}
+	}
+	return true, pid
+}
+
+// lockedBy returns the process that has locked a file with flock(2), "" if it cannot be seen from here. A line of
+// /proc/locks ends with the device, in hexadecimal, the inode, and the locked range:
+//
+//	1: FLOCK  ADVISORY  WRITE 1234 00:19:5678 0 EOF
+func lockedBy(locks string, st unix.Stat_t) string {
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+	for line := range strings.Lines(locks) {
+		fields := strings.Fields(line)
+		if len(fields) > 5 && fields[1] == "FLOCK" && fields[5] == file {
+			return fields[4]
+		}
+	}
+	return ""
 }

@@ -94,16 +94,20 @@ func loadsExtensions(program string) error {
 	return nil
 }
 
-// backendIn returns the backend that a program names with its version: "iptables v1.8.9 (nf_tables)".
+// backendIn returns the backend that a program names with its version: "iptables v1.8.9 (nf_tables)". The other commands
+// begin with names of their own, such as ip6tables or iptables-nft-restore.
 func backendIn(line string) detect.Mode {
-	var version, backend string
-	n, _ := fmt.Sscanf(line, "iptables v%s (%s", &version, &backend)
-	switch {
-	case n != 2:
+	words := strings.Fields(line)
+	if len(words) != 3 {
 		return ""
-	case backend == "nf_tables)":
+	}
+	if !strings.HasPrefix(words[0], "iptables") && !strings.HasPrefix(words[0], "ip6tables") {
+		return ""
+	}
+	switch words[2] {
+	case "(nf_tables)":
 		return detect.NFT
-	case backend == "legacy)":
+	case "(legacy)":
 		return detect.Legacy
 	default:
 		return ""

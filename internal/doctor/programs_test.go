@@ -23,6 +23,11 @@ var programSituations = []situation{
 		r.Variable = detect.Legacy
 		r.Here = here.Here{How: here.Missing, Error: "gone"}
 	}, []string{"problem no-commands, image -> none of the six"}},
+	{"six broken links of somebody else", func(r *Report) {
+		r.Names[0].Error, r.Names[1].Error = "gone", "gone"
+		r.Here = here.Here{How: here.Missing, Error: "gone"}
+		r.claimed = unix.EEXIST
+	}, []string{"problem broken-command, image -> RUN iptables-wrapper install --force"}},
 	{"the program behind the switch is gone", func(r *Report) {
 		r.Names[0] = layout.Status{Name: "iptables", Switched: true, Error: "gone"}
 		r.Names[1] = layout.Status{Name: "ip6tables", Switched: true, Error: "gone"}
