@@ -20,7 +20,9 @@ var otherSituations = []situation{
 			r.Host.Evidence[1].Tables = []detect.Table{{Name: "mangle", Chains: []string{detect.HintChain, "mine"}}}
 		},
 		[]string{"warning chains-in-both, container -> ip6tables-nft-save -t mangle | " +
-			"sed -E '/^(:|-A )(KUBE-IPTABLES-HINT) /d; / -[jg] (KUBE-IPTABLES-HINT)$/d' | ip6tables-nft-restore"},
+			"sed -E '/^-A (KUBE-IPTABLES-HINT) /d; s/^:(KUBE-IPTABLES-HINT) .*/-F \\1/; " +
+			"s/^-A (.* -[jg] (KUBE-IPTABLES-HINT))$/-D \\1/; /^(:|-A )/d; s/^COMMIT/-X KUBE-IPTABLES-HINT\\n&/' | " +
+			"ip6tables-nft-restore -n"},
 	},
 	{
 		"a program that changed sides",
@@ -31,8 +33,8 @@ var otherSituations = []situation{
 				"DOCKER\n")
 			r.user = 65534
 		},
-		[]string{"warning chains-in-both, node -> sed -E '/^(:|-A )(DOCKER) /d; / -[jg] (DOCKER)$/d' | " +
-			"iptables-nft-restore"},
+		[]string{"warning chains-in-both, node -> sed -E '/^-A (DOCKER) /d; s/^:(DOCKER) .*/-F \\1/; " +
+			"s/^-A (.* -[jg] (DOCKER))$/-D \\1/; /^(:|-A )/d; s/^COMMIT/-X DOCKER\\n&/' | iptables-nft-restore -n"},
 	},
 	{
 		"a program that changed sides, whose rules cannot be listed",
@@ -40,7 +42,7 @@ var otherSituations = []situation{
 			rules(0, 2, "DOCKER")(r)
 			rules(2, 2, "DOCKER")(r)
 		},
-		[]string{"warning chains-in-both, node -> with care: in nft ipv4 nat, other rules may stay"},
+		[]string{"warning chains-in-both, node -> with care: in nft ipv4 nat, other rules may need"},
 	},
 	{
 		"a program that changed sides, where nothing is certain",

@@ -20,34 +20,31 @@ type removal struct {
 	table   string
 	chains  []string
 	open    []string // built-in chains whose policy becomes ACCEPT: what accepted in spite of it goes
-	unsafe  bool     // other rules stay, and would drop what these chains accept; or that is not known
+	unsafe  bool     // what stays may need what these chains do, or act on what they accept; or that is not known
 }
 
 func (x removal) where() string { return fmt.Sprintf("%s %s %s", x.backend, x.family, x.table) }
 
-// Targets after which a packet goes on with the next rule or, RETURN, in the chain that led here.
-var passing = []string{
-	"", "RETURN", "LOG", "NFLOG", "ULOG", "TRACE", "AUDIT", "MARK", "CONNMARK", "CT", "NOTRACK", "TCPMSS", "SET",
-	"CLASSIFY", "DSCP", "TOS", "TTL", "HL", "CHECKSUM", "SECMARK", "CONNSECMARK", "RATEEST", "LED", "IDLETIMER",
-}
+// Targets that leave a packet as it is, and with which it goes on: with the next rule or, RETURN, in the chain that led
+// here.
+var passing = []string{"RETURN", "LOG", "NFLOG", "ULOG", "TRACE", "AUDIT"}
 
-// Targets that decide about a packet, to drop it or to let it pass.
-var (
-	dropping  = []string{"DROP", "REJECT", "TARPIT"}
-	accepting = []string{accept, "DNAT", "SNAT", "MASQUERADE", "REDIRECT", "NETMAP"}
-)
+// Targets that end a packet's way.
+var dropping = []string{"DROP", "REJECT", "TARPIT"}
 
-// planRemoval looks at what the chains decide about, and what would decide about it without them. A table that is
-// known to have no rules needs no look.
+// planRemoval looks at what the chains do, and what would be done without them. A table that is known to have no rules
+// needs no look.
 func planRemoval(x removal, t *saved, empty bool) removal {
 	if t == nil {
 		x.unsafe = !empty
 		return x
 	}
-	accepts := slices.ContainsFunc(t.inChains(x.chains), func(rule savedRule) bool {
-		return !slices.Contains(passing, rule.target) && !slices.Contains(dropping, rule.target) &&
-			!slices.Contains(x.chains, rule.target)
-	})
+	lost := x.lost(t)
+	if x.diverts(t) || slices.ContainsFunc(lost, func(rule savedRule) bool { return x.changes(t, rule) }) {
+		x.unsafe = true
+		return x
+	}
+	accepts := slices.ContainsFunc(lost, func(rule savedRule) bool { return rule.target == accept })
 	if !accepts {
 		return x
 	}
@@ -61,7 +58,7 @@ func planRemoval(x removal, t *saved, empty bool) removal {
 		}
 		stay := x.staying(t, reached)
 		switch {
-		case slices.ContainsFunc(stay, func(rule savedRule) bool { return mayDrop(t, rule) }):
+		case slices.ContainsFunc(stay, func(rule savedRule) bool { return x.mayAct(t, rule) }):
 			x.unsafe = true
 		case p.verdict == accept:
 		case p.chain == "INPUT" && len(stay) > 0: // somebody's own firewall, which must not be opened
@@ -71,6 +68,34 @@ func planRemoval(x removal, t *saved, empty bool) removal {
 		}
 	}
 	return x
+}
+
+// lost are the rules that no packet comes to any more, or not by these chains.
+func (x removal) lost(t *saved) (rules []savedRule) {
+	var reached []string
+	for _, chain := range x.chains {
+		reached = append(reached, t.reachable(chain)...)
+	}
+	for _, rule := range t.rules {
+		if slices.Contains(reached, rule.chain) || slices.Contains(x.chains, rule.target) {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// diverts reports that a rule outside these chains goes to one of them with -g. What the chain does not decide about
+// then comes to none of the rules that follow; without that rule, it would.
+func (x removal) diverts(t *saved) bool {
+	return slices.ContainsFunc(t.rules, func(rule savedRule) bool {
+		return rule.diverts && slices.Contains(x.chains, rule.target) && !slices.Contains(x.chains, rule.chain)
+	})
+}
+
+// changes reports whether a rule may do more to a packet than to decide about it. Rules that stay, in this table or
+// another, may ask for its mark or its connection, and routes may.
+func (x removal) changes(t *saved, rule savedRule) bool {
+	return rule.remembers || x.mayAct(t, rule) && !slices.Contains(dropping, rule.target)
 }
 
 // staying are the rules of chains that the removal leaves.
@@ -83,26 +108,41 @@ func (x removal) staying(t *saved, chains []string) (rules []savedRule) {
 	return rules
 }
 
-// mayDrop reports whether a rule may drop a packet itself. What is not known may.
-func mayDrop(t *saved, rule savedRule) bool {
-	known := slices.Contains(passing, rule.target) || slices.Contains(accepting, rule.target)
-	return !known && !t.isChain(rule.target)
+// mayAct reports whether a rule may do anything itself to a packet but let it pass: drop it, mark it, change its
+// address. What is not known may. A rule without a target only counts packets, but iptables-nft prints rules that nft
+// has made so, too: those with a verdict map.
+func (x removal) mayAct(t *saved, rule savedRule) bool {
+	if rule.target == "" {
+		return x.backend == detect.NFT
+	}
+	leads := slices.Contains(x.chains, rule.target) || t.isChain(rule.target)
+	return !leads && rule.target != accept && !slices.Contains(passing, rule.target)
 }
 
-// command saves the table, drops the lines that are about the chains, and restores what is left. A jump to a chain is
-// the end of its line, and what a comment says is in quotes.
+// command makes of the saved table what deletes the chains and the rules that lead to them, in one transaction. No
+// other rule is written again: one that nft has made, with a set for example, is not what iptables-nft prints of it. A
+// jump to a chain is the end of its line, and what a comment says is in quotes.
 func (x removal) command() string {
 	chains := "(" + strings.Join(x.chains, "|") + ")"
-	edit := fmt.Sprintf("/^(:|-A )%[1]s /d; / -[jg] %[1]s$/d", chains)
-	if len(x.open) > 0 {
-		edit += fmt.Sprintf(`; s/^:(%s) [A-Z]+ /:\1 %s /`, strings.Join(x.open, "|"), accept)
+	edits := []string{
+		fmt.Sprintf("/^-A %s /d", chains),
+		fmt.Sprintf(`s/^:%s .*/-F \1/`, chains),
+		fmt.Sprintf(`s/^-A (.* -[jg] %s)$/-D \1/`, chains),
 	}
+	if len(x.open) > 0 {
+		edits = append(edits, fmt.Sprintf(`s/^:(%s) .*/-P \1 %s/`, strings.Join(x.open, "|"), accept))
+	}
+	edits = append(edits,
+		"/^(:|-A )/d",
+		fmt.Sprintf(`s/^COMMIT/-X %s\n&/`, strings.Join(x.chains, `\n-X `)),
+	)
 	wait := ""
 	if x.backend == detect.Legacy {
 		wait = " -w 5"
 	}
-	return fmt.Sprintf("%s -t %s | sed -E '%s' | %s%s",
-		single(x.backend, x.family, "-save"), x.table, edit, single(x.backend, x.family, "-restore"), wait)
+	return fmt.Sprintf("%s -t %s | sed -E '%s' | %s -n%s",
+		single(x.backend, x.family, "-save"), x.table, strings.Join(edits, "; "),
+		single(x.backend, x.family, "-restore"), wait)
 }
 
 // single is the name of the program for one command of a backend: "ip6tables-legacy-save".

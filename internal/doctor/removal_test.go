@@ -37,7 +37,12 @@ COMMIT
 	if !slices.Equal(got[0].policies, policies) {
 		t.Errorf("got %v, want %v", got[0].policies, policies)
 	}
-	rules := []savedRule{{"INPUT", "DOCKER"}, {"INPUT", "DOCKER"}, {"DOCKER", ""}, {"DOCKER", "LOG"}}
+	rules := []savedRule{
+		{chain: "INPUT", target: "DOCKER"},
+		{chain: "INPUT", target: "DOCKER", diverts: true},
+		{chain: "DOCKER"},
+		{chain: "DOCKER", target: "LOG"},
+	}
 	if !slices.Equal(got[0].rules, rules) {
 		t.Errorf("got %v, want %v", got[0].rules, rules)
 	}
@@ -48,6 +53,7 @@ func TestPlanRemoval(t *testing.T) {
 	for _, test := range []struct {
 		doc    string
 		text   string // of the table, without "-A" and with ";" for a new line
+		nft    bool
 		open   string
 		unsafe bool
 	}{
@@ -57,7 +63,7 @@ func TestPlanRemoval(t *testing.T) {
 		{doc: "X accepts, and the policy does", text: ":FORWARD ACCEPT; FORWARD -j X; X -j ACCEPT"},
 		{doc: "the policy drops", text: ":FORWARD DROP; FORWARD -j X; X -j ACCEPT", open: "FORWARD"},
 		{doc: "X goes on in another chain", text: ":FORWARD DROP; FORWARD -j X; X -j Y; Y -j ACCEPT", open: "FORWARD"},
-		{doc: "X has an unknown target", text: ":FORWARD DROP; FORWARD -j X; X -j STRANGE", open: "FORWARD"},
+		{doc: "X has an unknown target", text: ":FORWARD DROP; FORWARD -j X; X -j STRANGE", unsafe: true},
 		{doc: "X goes on in Z, which is left over too", text: ":FORWARD DROP; FORWARD -j X; X -j Z; Z -j DROP"},
 		{doc: "X is not used", text: ":FORWARD DROP; FORWARD -j DROP; X -j ACCEPT"},
 		{doc: "X is used elsewhere", text: ":INPUT DROP; :FORWARD DROP; FORWARD -j DROP; INPUT -j X; X -j ACCEPT",
@@ -84,6 +90,38 @@ func TestPlanRemoval(t *testing.T) {
 		{doc: "another chain drops", text: ":FORWARD ACCEPT; FORWARD -j X; FORWARD -j Y; Y -j DROP; X -j ACCEPT",
 			unsafe: true},
 		{doc: "another chain is empty", text: ":FORWARD ACCEPT; FORWARD -j X; FORWARD -j Y; X -j ACCEPT"},
+		{doc: "X by -g", text: ":FORWARD ACCEPT; FORWARD -g X; FORWARD -j DROP; X -j RETURN", unsafe: true},
+		{doc: "X by -g, from another chain", text: ":FORWARD ACCEPT; FORWARD -j Y; Y -g X; Y -j DROP", unsafe: true},
+		{doc: "X by -j, Z by -g from X", text: ":FORWARD ACCEPT; FORWARD -j X; FORWARD -j DROP; X -g Z; Z -j RETURN"},
+		{
+			doc:    "X marks, and another rule drops what has no mark",
+			text:   ":FORWARD ACCEPT; FORWARD -j X; FORWARD -m mark ! --mark 0x1 -j DROP; X -j MARK --set-xmark 0x1",
+			unsafe: true,
+		},
+		{doc: "X marks for another table", text: ":PREROUTING ACCEPT; PREROUTING -j X; X -j MARK", unsafe: true},
+		{doc: "X marks in another chain", text: ":PREROUTING ACCEPT; PREROUTING -j X; X -j Y; Y -j MARK", unsafe: true},
+		{doc: "X is not tracked", text: ":PREROUTING ACCEPT; PREROUTING -j X; X -j CT --notrack", unsafe: true},
+		{doc: "X masquerades", text: ":POSTROUTING ACCEPT; POSTROUTING -j X; X -j MASQUERADE", unsafe: true},
+		{doc: "X remembers", text: ":FORWARD ACCEPT; FORWARD -j X; X -m recent --set -j RETURN", unsafe: true},
+		{doc: "the jump remembers", text: ":FORWARD ACCEPT; FORWARD -m recent --set -j X", unsafe: true},
+		{
+			doc:    "X exempts from a REDIRECT that stays",
+			text:   ":PREROUTING ACCEPT; PREROUTING -j X; PREROUTING -p tcp -j REDIRECT; X -j ACCEPT",
+			unsafe: true,
+		},
+		{
+			doc:    "X exempts from a MARK that stays",
+			text:   ":PREROUTING ACCEPT; PREROUTING -j X; PREROUTING -j MARK; X -j ACCEPT",
+			unsafe: true,
+		},
+		{doc: "a REDIRECT stays, and X accepts nothing", text: ":OUTPUT ACCEPT; OUTPUT -j X; OUTPUT -j REDIRECT; X -j LOG"},
+		{doc: "nft's X has a verdict map", nft: true, text: ":FORWARD ACCEPT; FORWARD -j X; X", unsafe: true},
+		{
+			doc:    "a verdict map stays",
+			nft:    true,
+			text:   ":FORWARD ACCEPT; FORWARD -j X; FORWARD; X -j ACCEPT",
+			unsafe: true,
+		},
 		{doc: "a chain that nobody uses drops", text: ":FORWARD ACCEPT; FORWARD -j X; Y -j DROP; X -j ACCEPT"},
 	} {
 		lines := []string{":X - [0:0]", ":Y - [0:0]", ":Z - [0:0]"}
@@ -95,7 +133,11 @@ func TestPlanRemoval(t *testing.T) {
 			}
 		}
 		tables := parseSaved(detect.IPv4, "*filter\n"+strings.Join(lines, "\n")+"\n")
-		got := planRemoval(removal{chains: []string{"X", "Z"}}, &tables[0], false)
+		backend := detect.Legacy
+		if test.nft {
+			backend = detect.NFT
+		}
+		got := planRemoval(removal{backend: backend, chains: []string{"X", "Z"}}, &tables[0], false)
 		if strings.Join(got.open, " ") != test.open || got.unsafe != test.unsafe {
 			t.Errorf("%s: got %q, unsafe %v", test.doc, got.open, got.unsafe)
 		}

@@ -25,8 +25,10 @@ type saved struct {
 type policy struct{ chain, verdict string }
 
 type savedRule struct {
-	chain  string
-	target string // of -j or -g: a chain, a verdict or an extension; "" if there is none
+	chain     string
+	target    string // of -j or -g: a chain, a verdict or an extension; "" if there is none
+	diverts   bool   // by -g: RETURN in that chain does not come back here
+	remembers bool   // it has the match recent, which changes a list that other rules ask
 }
 
 // accept is the policy that lets a packet pass that no rule has decided about, and the target that does so at once.
@@ -82,19 +84,25 @@ func parseSaved(family detect.Family, text string) (tables []saved) {
 		case strings.HasPrefix(line, ":") && len(words) > 1:
 			t.policies = append(t.policies, policy{strings.TrimPrefix(words[0], ":"), words[1]})
 		case strings.HasPrefix(line, "-A ") && len(words) > 1:
-			t.rules = append(t.rules, savedRule{words[1], targetOf(words)})
+			t.rules = append(t.rules, parseRule(words))
 		}
 	}
 	return tables
 }
 
-func targetOf(words []string) string {
+func parseRule(words []string) savedRule {
+	rule := savedRule{chain: words[1]}
 	for i, word := range words[:len(words)-1] {
-		if word == "-j" || word == "-g" {
-			return words[i+1]
+		next := words[i+1]
+		switch {
+		case rule.target == "" && (word == "-j" || word == "-g"):
+			rule.target = next
+			rule.diverts = word == "-g"
+		case word == "-m" && next == "recent":
+			rule.remembers = true
 		}
 	}
-	return ""
+	return rule
 }
 
 // splitSaved splits a line at its spaces, except in double quotes, in which a backslash stands before what is meant
