@@ -99,6 +99,30 @@ func TestNeitherWrapperNorProgram(t *testing.T) {
 	}
 }
 
+// A name leads to a program of an iptables that had but one backend. Reset brings that one back too, and a guess needs it
+// at the wrapper.
+func TestProgramWithoutBackend(t *testing.T) {
+	for doc, change := range map[string]func(n Names) error{
+		"reset": func(n Names) error {
+			_, err := n.Reset("/usr/sbin")
+			return err
+		},
+		"select --guess": func(n Names) error {
+			_, err := n.Select("/usr/sbin", detect.Memory{Mode: detect.NFT, Reason: detect.Default}, true)
+			return err
+		},
+	} {
+		h := newHost(t)
+		installed(h)
+		h.write("/usr/sbin/xtables-multi", "iptables 1.4")
+		h.link("xtables-multi", "/usr/sbin/ip6tables")
+		if err := change(h.n); err != nil || h.all() != "wrapper" {
+			t.Errorf("%s: got %v, the names point to %s", doc, err, h.all())
+		}
+		h.remove()
+	}
+}
+
 // Reset makes no names.
 func TestResetMakesNoNames(t *testing.T) {
 	h := newHost(t)

@@ -42,7 +42,7 @@ func (n Names) Reset(dir string) (forgotten string, err error) {
 	if forgotten != "" && forgotten != m.Own() {
 		return "", memory.ErrRoots
 	}
-	if !n.obeys(dir, "") { // something has to be repointed
+	if !n.allToWrapper(d) { // something has to be repointed
 		if locked != nil {
 			return "", locked
 		}

@@ -101,7 +101,7 @@ func (s *selection) plan(dir string, locked error) error {
 		return unfit
 	}
 	s.memory = s.Memory()
-	if s.guess && s.obeys(dir, "") {
+	if s.guess && s.allToWrapper(s.before) {
 		return nil // nothing has to move
 	}
 	s.unwritable = cmp.Or(locked, unfit, s.Tree.Access(dir, unix.W_OK))
@@ -125,7 +125,7 @@ func (s *selection) carryOut() error {
 // or the memory, says the other.
 func (s *selection) throughTheWrapper() bool {
 	if s.guess {
-		return !s.obeys(s.before.dir, "")
+		return !s.allToWrapper(s.before)
 	}
 	remembered := s.memory.Mode()
 	outside := slices.ContainsFunc(s.before.names, func(e entry) bool { return !e.switched })
@@ -185,6 +185,11 @@ func (n Names) putBack(d directory) {
 	if moved && n.toWrapper(now) {
 		_ = n.Tree.Point(d.sw, d.current.Hops[1]) // what failed first is the error to report
 	}
+}
+
+// allToWrapper reports whether all names of a directory lead to a wrapper.
+func (n Names) allToWrapper(d directory) bool {
+	return !slices.ContainsFunc(d.names, func(e entry) bool { return e.err != nil || !n.toWrapper(e.chain) })
 }
 
 // obeys reports whether the names in a directory run a backend once the container remembers it: they lead to a wrapper,
