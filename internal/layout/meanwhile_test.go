@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
@@ -219,6 +220,32 @@ func TestWaitForTheHolder(t *testing.T) {
 	stored := h.call(n, kubelet(detect.NFT))
 	if stored.Mode != detect.NFT || stored.Unmoved != nil || h.all() != "nft" || h.memory() != detect.NFT {
 		t.Errorf("got %+v, the names point to %s, the memory says %q", stored, h.all(), h.memory())
+	}
+}
+
+// The holder has pointed the switch back at the wrapper, and keeps the lock for longer than a call waits. Where the switch
+// led before the wait counts no more.
+func TestHolderKeepsTheLock(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	unlock, err := h.n.Tree.TryLock("/usr/sbin")
+	h.check(err)
+	defer unlock()
+	attempts := 0
+	n := at(h.n, "lock", "", func() error {
+		attempts++
+		switch attempts {
+		case 1:
+			h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
+		case 3:
+			h.link(self.WrapperName, "/usr/sbin/"+Switch)
+		}
+		return nil
+	})
+	stored := h.call(n, kubelet(detect.NFT))
+	if stored.Mode != detect.NFT || !errors.Is(stored.Unmoved, tree.ErrBusy) || h.memory() != detect.NFT {
+		t.Errorf("got %+v, the memory says %q", stored, h.memory())
 	}
 }
 

@@ -98,10 +98,16 @@ func (s *storing) lock(dir string) (unlock func(), err error) {
 		return nil, err
 	}
 	unlock, err = s.Tree.LockWithin(dir, patience)
-	if err != nil {
+	if err == nil {
+		return unlock, nil
+	}
+	s.heedAgain() // the holder may have gone on in the meantime
+	called, _ = s.Tree.Follow(s.Self.Called)
+	mode = called.Mode()
+	if mode != "" {
 		s.stored.Mode = mode
 	}
-	return unlock, err
+	return nil, err
 }
 
 // moveLocked moves the switch of a directory. The caller holds the lock.
