@@ -38,12 +38,15 @@ func (t Tree) TryLock(dir string) (unlock func(), err error) {
 // Lock waits for the lock of a directory, for ten seconds at most.
 func (t Tree) Lock(dir string) (unlock func(), err error) { return t.LockWithin(dir, 10*time.Second) }
 
-// LockWithin waits for the lock of a directory, for so long at most.
+// LockWithin waits for the lock of a directory until a deadline. Where a test watches the steps there is no clock: it
+// gives up after a number of tries.
 func (t Tree) LockWithin(dir string, wait time.Duration) (unlock func(), err error) {
 	const tries = 500
+	deadline := time.Now().Add(wait)
 	for range tries {
 		unlock, err = t.TryLock(dir)
-		if !errors.Is(err, ErrBusy) {
+		late := t.Step == nil && time.Now().After(deadline)
+		if late || !errors.Is(err, ErrBusy) {
 			return unlock, err
 		}
 		if t.Step == nil {
