@@ -99,8 +99,8 @@ func TestNeitherWrapperNorProgram(t *testing.T) {
 	}
 }
 
-// A name leads to a program of an iptables that had but one backend. Reset brings that one back too, and a guess needs it
-// at the wrapper.
+// A name leads to a program of an iptables that had but one backend. Reset brings that one back too, and a guess needs
+// it at the wrapper.
 func TestProgramWithoutBackend(t *testing.T) {
 	for doc, change := range map[string]func(n Names) error{
 		"reset": func(n Names) error {

@@ -44,7 +44,7 @@ func (n Names) adopt(d directory, wanted func(entry) bool) error {
 	if err := n.Ours(d.sw); err != nil {
 		return err
 	}
-	wrapper, err := n.wrapper(d)
+	wrapper, err := n.ensureWrapper(d)
 	if err != nil {
 		return err
 	}
@@ -58,9 +58,9 @@ func (n Names) adopt(d directory, wanted func(entry) bool) error {
 	return err
 }
 
-// wrapper returns the wrapper that the switch of a directory is to point to: the one in it, or the running one.
-// That gets the wrapper's name if the name that it has will be replaced by a link.
-func (n Names) wrapper(d directory) (string, error) {
+// ensureWrapper returns the wrapper that the switch of a directory is to point to: the one in it, or the running one.
+// If the running one's only name will be replaced by a link, it is given the wrapper's name first.
+func (n Names) ensureWrapper(d directory) (string, error) {
 	own := programs.Join(d.dir, self.WrapperName)
 	c, _ := n.Tree.Follow(own)
 	if n.toWrapper(c) && !n.throughLayout(c, d.dir) {

@@ -223,8 +223,8 @@ func TestWaitForTheHolder(t *testing.T) {
 	}
 }
 
-// The holder has pointed the switch back at the wrapper, and keeps the lock for longer than a call waits. Where the switch
-// led before the wait counts no more.
+// The holder has pointed the switch back at the wrapper, and keeps the lock for longer than a call waits. Where the
+// switch led before the wait no longer counts.
 func TestHolderKeepsTheLock(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()

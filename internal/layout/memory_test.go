@@ -78,8 +78,8 @@ func TestFollowTheSwitch(t *testing.T) {
 	}
 }
 
-// Without a memory, a call has seen another one's switch. That one takes it back, because its program does not run, or an
-// administrator resets it. The call then moves the switch itself, and runs what it moved it to.
+// Without a memory, a call has seen another one's switch. That one takes it back, because its program does not run, or
+// an administrator resets it. The call then moves the switch itself, and runs what it moved it to.
 func TestTheSwitchThatWasSeenIsGone(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()

@@ -30,16 +30,16 @@ func (s *storing) move() error {
 	if s.Self.Secure {
 		return self.ErrPrivileged
 	}
-	d, err := s.place()
+	dir, viaSwitch, err := s.place()
 	if err != nil {
 		return err
 	}
 	// On a read-only root every call is a first one, so nothing is tried in vain.
-	if err := s.Tree.Access(d.dir, unix.W_OK); err != nil {
+	if err := s.Tree.Access(dir, unix.W_OK); err != nil {
 		return err
 	}
 	// Whoever owns the directory may exchange it with another one. All that follows is about the one that is opened.
-	pinned, unpin, err := s.Tree.Pin(d.dir)
+	pinned, unpin, err := s.Tree.Pin(dir)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *storing) move() error {
 			release()
 		}
 	}()
-	unlock, err := s.lock(d.dir)
+	unlock, err := s.lock(dir)
 	if err != nil {
 		return err
 	}
@@ -58,26 +58,27 @@ func (s *storing) move() error {
 		unlock()
 		unpin()
 	}
-	if err := s.moveLocked(d); err != nil {
+	if err := s.moveLocked(dir, viaSwitch); err != nil {
 		return err
 	}
-	s.stored.moved = d.dir
+	s.stored.moved = dir
 	s.stored.in = pinned
 	s.stored.release = release
 	return nil
 }
 
-// place returns the directory of the commands that the called one belongs to, and its switch if the called one goes
-// through that already.
-func (s *storing) place() (directory, error) {
+// place returns the directory of the commands that the called one belongs to, and the switch there through which the
+// called one goes, "" if it goes through none.
+func (s *storing) place() (dir, viaSwitch string, err error) {
 	called, err := s.Tree.Follow(s.Self.Called)
 	if err != nil {
-		return directory{}, err
+		return "", "", err
 	}
-	if sw := lastSwitch(called); sw != "" {
-		return directory{dir: programs.Dir(sw), sw: sw}, nil
+	viaSwitch = lastSwitch(called)
+	if viaSwitch == "" {
+		return s.home(called), "", nil
 	}
-	return directory{dir: s.home(called)}, nil
+	return programs.Dir(viaSwitch), viaSwitch, nil
 }
 
 // patience is how long a call waits for the lock if the switch and the memory contradict each other.
@@ -91,7 +92,7 @@ func (s *storing) lock(dir string) (unlock func(), err error) {
 	if !errors.Is(err, tree.ErrBusy) {
 		return unlock, err
 	}
-	s.heedAgain()
+	s.rereadMemory()
 	called, _ := s.Tree.Follow(s.Self.Called)
 	mode := called.Mode()
 	if mode == "" || mode == s.stored.Mode {
@@ -101,44 +102,51 @@ func (s *storing) lock(dir string) (unlock func(), err error) {
 	if err == nil {
 		return unlock, nil
 	}
-	s.heedAgain() // the holder may have gone on in the meantime
+	s.rereadMemory() // the holder may have gone on in the meantime
 	called, _ = s.Tree.Follow(s.Self.Called)
-	mode = called.Mode()
-	if mode != "" {
-		s.stored.Mode = mode
-	}
+	s.runAsSwitched(called)
 	return nil, err
 }
 
-// moveLocked moves the switch of a directory. The caller holds the lock.
-func (s *storing) moveLocked(d directory) error {
+// moveLocked moves the switch of a directory: the one that the called command goes through, or is to go through. The
+// caller holds the lock.
+func (s *storing) moveLocked(dir, viaSwitch string) error {
 	called, _ := s.Tree.Follow(s.Self.Called)
-	if !s.toWrapper(called) || lastSwitch(called) != d.sw {
+	if !s.toWrapper(called) || lastSwitch(called) != viaSwitch {
 		return s.follow(called)
 	}
-	s.heedAgain() // now that nobody else moves the switch
+	s.rereadMemory() // now that nobody else moves the switch
 	if s.disagrees() {
 		return errRemembered
 	}
-	program, err := s.target(d.dir)
+	program, err := s.target(dir)
 	if err != nil {
 		return err
 	}
-	if d.sw == "" {
-		d = s.look(d.dir)
-		if mode := d.current.Mode(); d.used() && mode != "" && mode != s.decision.Mode { // for the other names
-			return s.follow(d.current)
-		}
-		err := s.adopt(d, func(e entry) bool { return e.athome && s.toWrapper(e.chain) })
-		if err != nil {
-			s.putBack(d)
+	if viaSwitch == "" {
+		if err := s.adoptCalled(dir); err != nil {
 			return err
 		}
 	}
-	if err := s.Tree.Point(d.sw, program); err != nil {
+	if err := s.Tree.Point(programs.Join(dir, Switch), program); err != nil {
 		return err
 	}
-	return s.confirm(d.dir)
+	return s.confirm(dir)
+}
+
+// adoptCalled brings the called name into the layout, and those beside it that lead to a wrapper. If other names
+// already go through a switch that another call has moved, this call follows it.
+func (s *storing) adoptCalled(dir string) error {
+	d := s.look(dir)
+	switched := d.current.Mode()
+	if d.used() && switched != "" && switched != s.decision.Mode {
+		return s.follow(d.current)
+	}
+	err := s.adopt(d, func(e entry) bool { return e.athome && s.toWrapper(e.chain) })
+	if err != nil {
+		s.putBack(d)
+	}
+	return err
 }
 
 // target returns the program that the switch of a directory is to point to. It is looked for from the switch: a
@@ -161,7 +169,7 @@ func (s *storing) target(dir string) (string, error) {
 // a call that found the switch at the wrapper and runs what kubelet says: then the switch goes back there, and this
 // call runs the same. Otherwise the switch is the truth, and the memory is made to say so.
 func (s *storing) confirm(dir string) error {
-	s.heedAgain()
+	s.rereadMemory()
 	now := s.memory.Remembered()
 	contradicts := now.Mode != "" && now.Mode != s.decision.Mode
 	if contradicts && now.Conclusive && now.Reason.Kubelet() && s.pointAtWrapper(dir) == nil {
@@ -180,7 +188,7 @@ func (s *storing) follow(c tree.Chain) error {
 	if mode == "" {
 		return errElsewhere
 	}
-	s.stored.Mode = mode
+	s.runAsSwitched(c)
 	s.memory.Refresh()
 	if s.memory.Mode() != "" && s.memory.Mode() != mode {
 		_ = s.memory.Set(detect.Memory{

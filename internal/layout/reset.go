@@ -4,7 +4,6 @@
 package layout
 
 import (
-	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -17,22 +16,12 @@ import (
 // returns. Names that lead to a wrapper stay as they are. It fails where the names are somebody else's, see
 // ErrNotInstalled and ErrForeign, and changes nothing then.
 func (n Names) Reset(dir string) (forgotten string, err error) {
-	if err := tree.Unled(dir); err != nil {
-		return "", err
-	}
-	pinned, unpin, err := n.Tree.Pin(dir)
+	held, err := n.hold(dir)
 	if err != nil {
 		return "", err
 	}
-	defer unpin()
-	n.Tree = pinned
-	unlock, locked := n.Tree.Lock(dir)
-	switch {
-	case locked == nil:
-		defer unlock()
-	case !errors.Is(locked, tree.ErrBusy):
-		return "", locked
-	}
+	defer held.release()
+	n = held.Names
 	d := n.look(dir)
 	if err := n.resettable(d); err != nil {
 		return "", err
@@ -43,8 +32,8 @@ func (n Names) Reset(dir string) (forgotten string, err error) {
 		return "", memory.ErrRoots
 	}
 	if !n.allToWrapper(d) { // something has to be repointed
-		if locked != nil {
-			return "", locked
+		if held.busy != nil {
+			return "", held.busy
 		}
 		err := n.adopt(d, func(e entry) bool { return !n.toWrapper(e.chain) })
 		if err != nil {
@@ -53,12 +42,12 @@ func (n Names) Reset(dir string) (forgotten string, err error) {
 		}
 	}
 	if err := m.Forget(); err != nil {
-		if locked == nil {
+		if held.busy == nil {
 			n.putBack(d)
 		}
 		return "", err
 	}
-	if locked == nil {
+	if held.busy == nil {
 		n.tidy(d)
 	}
 	return forgotten, nil

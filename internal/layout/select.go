@@ -14,7 +14,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // Selected is what Select did.
@@ -46,28 +45,17 @@ type selection struct {
 // The container's memory is brought in line. Where the switch cannot be moved, the memory alone does it, provided that
 // the names lead to a wrapper. A guess is only remembered: the names then lead to the wrapper.
 func (n Names) Select(dir string, answer detect.Memory, guess bool) (Selected, error) {
-	if err := tree.Unled(dir); err != nil {
-		return Selected{}, err
-	}
-	pinned, unpin, err := n.Tree.Pin(dir)
+	held, err := n.hold(dir)
 	if err != nil {
 		return Selected{}, err
 	}
-	defer unpin()
-	n.Tree = pinned
-	program, err := n.selectable(dir, answer.Mode)
+	defer held.release()
+	program, err := held.selectable(dir, answer.Mode)
 	if err != nil {
 		return Selected{}, err
 	}
-	unlock, locked := n.Tree.Lock(dir)
-	switch {
-	case locked == nil:
-		defer unlock()
-	case !errors.Is(locked, tree.ErrBusy):
-		return Selected{}, locked
-	}
-	s := selection{Names: n, answer: answer, guess: guess, program: program}
-	if err := s.plan(dir, locked); err != nil {
+	s := selection{Names: held.Names, answer: answer, guess: guess, program: program}
+	if err := s.plan(dir, held.busy); err != nil {
 		return Selected{}, err
 	}
 	err = s.carryOut()
@@ -90,8 +78,8 @@ func (n Names) selectable(dir string, mode detect.Mode) (string, error) {
 }
 
 // plan looks at the directory and at the memory, and decides whether the switch is to be moved. It changes nothing.
-// locked is why there is no lock.
-func (s *selection) plan(dir string, locked error) error {
+// busy is why there is no lock.
+func (s *selection) plan(dir string, busy error) error {
 	s.before = s.look(dir)
 	if err := s.claim(s.before); err != nil {
 		return err
@@ -104,7 +92,7 @@ func (s *selection) plan(dir string, locked error) error {
 	if s.guess && s.allToWrapper(s.before) {
 		return nil // nothing has to move
 	}
-	s.unwritable = cmp.Or(locked, unfit, s.Tree.Access(dir, unix.W_OK))
+	s.unwritable = cmp.Or(busy, unfit, s.Tree.Access(dir, unix.W_OK))
 	return nil
 }
 
@@ -140,7 +128,7 @@ func (s *selection) byMemory() error {
 	return s.remember()
 }
 
-// bySwitch moves the switch, and sets the memory before, so that who is killed in between leaves a memory that
+// bySwitch moves the switch, and sets the memory before, so that a process killed in between leaves a memory that
 // agrees with the switch. Where the names run the other backend, and nothing is remembered, the memory comes after
 // the switch for the same reason.
 func (s *selection) bySwitch() error {

@@ -37,8 +37,8 @@ type Stored struct {
 	release func()    // its lock, while the program does not run yet; execve(2) does it too
 }
 
-// Undo points the switch back at the wrapper, for a program that turns out not to run: the next call shall report that
-// again.
+// Undo points the switch back at the wrapper, for a program that turns out not to run, so that the next call reports
+// it again.
 func (n Names) Undo(s Stored) {
 	if s.moved == "" {
 		return
@@ -50,7 +50,7 @@ func (n Names) Undo(s Stored) {
 
 // pointAtWrapper points the switch of a directory at the wrapper. The caller holds the lock.
 func (n Names) pointAtWrapper(dir string) error {
-	file, err := n.wrapper(directory{dir: dir})
+	file, err := n.ensureWrapper(directory{dir: dir})
 	if err != nil {
 		return err
 	}
@@ -114,22 +114,25 @@ func (n Names) mayBeAGuess(d Decision) bool {
 }
 
 // storing is a decision on its way into the memory and the switch. Other calls may be on the same way.
+//
+// stored.Mode, which the call will run, begins as the decision's. Three functions change it: runAsRemembered and
+// runAsSwitched, for what other calls have stored, and confirm, when this call has moved the switch itself.
 type storing struct {
 	Names
 	decision Decision
 	memory   *memory.Memory
-	heard    detect.Memory // what the memory said when this call last heeded it
+	lastRead detect.Memory // what the memory said when runAsRemembered last compared
 	stored   Stored
 }
 
-// remember makes the memory, or replaces it where kubelet's chains have decided, and heeds what another call was
+// remember makes the memory, or replaces it where kubelet's chains have decided, and follows what another call was
 // faster to store.
 func (s *storing) remember() {
 	d, m := s.decision, s.memory
-	s.heard = m.Remembered()
+	s.lastRead = m.Remembered()
 	if d.Void {
 		m.Renew()
-		s.heard = detect.Memory{}
+		s.lastRead = detect.Memory{}
 	}
 	state := memory.Guess
 	if d.Blind() {
@@ -140,31 +143,38 @@ func (s *storing) remember() {
 	} else {
 		_ = m.Make(d.memory(), state)
 	}
-	s.heed()
+	s.runAsRemembered()
 	if m.Mode() != "" || d.Reason.Kubelet() {
 		return
 	}
 	// There is no memory. A faster call may have moved the switch.
 	called, _ := s.Tree.Follow(s.Self.Called)
-	if mode := called.Mode(); mode != "" {
-		s.stored.Mode = mode
-	}
+	s.runAsSwitched(called)
 }
 
-// heed makes the call run what the memory says, if that has changed since the call last heeded it: another call has
-// found out something since. What has not changed was known when this call decided.
-func (s *storing) heed() {
+// runAsRemembered makes the call run what the memory says, if that has changed since it was last compared: another
+// call has found out something since. What has not changed was known when this call decided.
+func (s *storing) runAsRemembered() {
 	now := s.memory.Remembered()
-	if now.Mode != "" && (now.Mode != s.heard.Mode || now.Reason != s.heard.Reason) {
+	if now.Mode != "" && (now.Mode != s.lastRead.Mode || now.Reason != s.lastRead.Reason) {
 		s.stored.Mode = now.Mode
 	}
-	s.heard = now
+	s.lastRead = now
 }
 
-// heedAgain does so with what the memory says at this moment.
-func (s *storing) heedAgain() {
+// rereadMemory does so with what the memory says at this moment.
+func (s *storing) rereadMemory() {
 	s.memory.Refresh()
-	s.heed()
+	s.runAsRemembered()
+}
+
+// runAsSwitched makes the call run the backend to which another call has pointed the switch. Where the chain ends at
+// something else, nothing changes.
+func (s *storing) runAsSwitched(c tree.Chain) {
+	mode := c.Mode()
+	if mode != "" {
+		s.stored.Mode = mode
+	}
 }
 
 // disagrees reports whether the container remembers another backend, or the same one by a guess: the rules that
