@@ -19,7 +19,7 @@ import (
 // move points the switch at the program: the switch that the called name goes through, or the one that it should go
 // through. Then the names beside it that lead to a wrapper are brought into the layout first.
 //
-// The memory was made before: whoever is killed in between leaves a memory that agrees with the switch, because
+// The memory was made before: a call killed in between leaves a memory that agrees with the switch, because
 // that still leads to the wrapper. But a call that finds kubelet's chains replaces the memory whoever holds the
 // lock, so that nobody can keep kubelet's word out of it. That is why the memory is looked at once more before the
 // switch is moved, and after: see confirm.
