@@ -113,12 +113,11 @@ func (r *Report) replacePrograms() fixes {
 	}
 }
 
-// setCapabilities gives both programs and the wrapper the same file capabilities.
+// setCapabilities gives both programs and the wrapper the same file capabilities. setcap wants them for each file.
 func (r *Report) setCapabilities() string {
-	var files []string
+	command := "setcap"
 	for _, p := range r.Programs {
-		files = append(files, word(p.Path))
+		command += " cap_net_admin,cap_net_raw+ep " + word(p.Path)
 	}
-	return "add, as root:\nRUN setcap cap_net_admin,cap_net_raw+ep " + strings.Join(files, " ") +
-		"\nRUN iptables-wrapper install{dir}"
+	return "add, as root:\nRUN " + command + "\nRUN iptables-wrapper install{dir}"
 }

@@ -155,7 +155,7 @@ func (r *Report) foreignRules() []rule {
 				{
 					always, Node,
 					"if the program that made them still runs, have it use {host}; if not, remove them. " +
-						"To see them:\niptables-{other}-save",
+						"To see them:" + r.showOthers(),
 				},
 			},
 		},

@@ -84,6 +84,21 @@ func (r *Report) otherPolicies() (policies, commands string) {
 	return strings.Join(all, ", "), commands
 }
 
+// showOthers has the commands that list the other backend's rules and policies, of the families that have some.
+func (r *Report) showOthers() (commands string) {
+	other := otherMode(r.Host.Mode)
+	for _, family := range families {
+		rules := slices.ContainsFunc(r.Host.Of(other, family).Tables, func(t detect.Table) bool {
+			return t.Rules.Min > 0
+		})
+		policies := slices.ContainsFunc(r.closedChains(), func(c closed) bool { return c.family == family })
+		if rules || policies {
+			commands += "\n" + single(other, family, "-save")
+		}
+	}
+	return commands
+}
+
 // prefixes returns how chains begin that have a prefix: "KUBE-*".
 func prefixes(chains []string) (begin []string) {
 	for _, chain := range chains {

@@ -137,6 +137,19 @@ var otherSituations = []situation{
 		rules(1, 3, "DOCKER-USER", "KUBE-SERVICES", "mine"),
 		[]string{"warning rules-in-both, node -> 3 in nft ipv6 nat, with chains DOCKER-*, KUBE-*"},
 	},
+	{
+		"rules in the other backend, for IPv6 alone",
+		rules(1, 3, "mine"),
+		[]string{"warning rules-in-both, node -> To see them:\nip6tables-nft-save"},
+	},
+	{
+		"rules in the other backend, for both",
+		func(r *Report) {
+			rules(0, 3)(r)
+			rules(1, 3)(r)
+		},
+		[]string{"warning rules-in-both, node -> To see them:\niptables-nft-save\nip6tables-nft-save"},
+	},
 	{"rules where they belong", rules(2, 3, "KUBE-SERVICES"), nil},
 	{
 		"hostPID",
