@@ -277,6 +277,18 @@ var backendSituations = []situation{
 		},
 		nil,
 	},
-	{"two modes", func(r *Report) { r.Names[0].Mode, r.Names[1].Mode = detect.NFT, detect.Legacy },
-		[]string{"problem two-backends, container -> iptables is nft, ip6tables is legacy"}},
+	{
+		"two modes",
+		func(r *Report) {
+			r.Names[0] = layout.Status{Name: "iptables", Mode: detect.Legacy, Switched: true}
+			r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT}
+			r.Here.How = here.Switch
+		},
+		[]string{"problem two-backends, container -> ip6tables is nft, iptables is legacy"},
+	},
+	{
+		"a command beside the wrapper",
+		func(r *Report) { r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT} },
+		[]string{"problem two-backends, container -> ip6tables is nft, iptables is legacy"},
+	},
 }

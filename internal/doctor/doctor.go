@@ -42,19 +42,20 @@ type Report struct {
 	badVariable string // the variable's value, if it is none
 
 	// The commands in the directory.
-	dirArgument string   // what a command needs to be about this directory: " --dir /usr/local/sbin"
-	absent      []string // names that are not in the directory
-	elsewhere   []string // of these, the ones that PATH finds in another directory
-	outOfPath   string   // the directory, if PATH finds no iptables
-	covered     string   // a standard directory over which an empty volume is mounted
-	onlyWrapper bool     // the image has nothing but the wrapper
-	claimed     error    // why select and reset refuse: a command is somebody else's
-	unwritable  error    // why the commands cannot be changed
-	image       bool     // the switch was there before this container, in its image
-	volume      bool     // the switch was there before this container, in a volume
-	forgetful   error    // why this user can neither make the memory nor remove it
-	bypasses    []bypass // paths in other directories that run the backend which the host does not use
-	misnamed    bool     // the client runs the wrapper under a name that is none of the six
+	dirArgument string          // what a command needs to be about this directory: " --dir /usr/local/sbin"
+	absent      []string        // names that are not in the directory
+	elsewhere   []string        // of these, the ones that PATH finds in another directory
+	outOfPath   string          // the directory, if PATH finds no iptables
+	covered     string          // a standard directory over which an empty volume is mounted
+	onlyWrapper bool            // the image has nothing but the wrapper
+	claimed     error           // why select and reset refuse: a command is somebody else's
+	unwritable  error           // why the commands cannot be changed
+	image       bool            // the switch was there before this container, in its image
+	volume      bool            // the switch was there before this container, in a volume
+	forgetful   error           // why this user can neither make the memory nor remove it
+	says        map[string]said // by name, what commands say that are neither the wrapper nor iptables' own programs
+	bypasses    []bypass        // paths in other directories that run the backend which the host does not use
+	misnamed    bool            // the client runs the wrapper under a name that is none of the six
 
 	// What others than root could change.
 	open       string     // what they could change to replace the client, "" if nothing

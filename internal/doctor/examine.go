@@ -24,6 +24,7 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	if r.Here.How == here.NotWrapped && r.Here.Backend == "" {
 		r, dir = r.askClient(n, dir, q)
 	}
+	r.says = r.askNames(n, dir)
 	r.bypasses = r.lookForBypasses(n, dir)
 	r.Capabilities = capabilities()
 	r.lookAtPrograms(n, dir)

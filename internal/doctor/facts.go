@@ -150,6 +150,9 @@ func (r *Report) names() (noneFound, broken string) {
 		if n.Error != "" && !elsewhere {
 			faults = append(faults, fmt.Sprintf("%s (%s)", n.Name, n.Error))
 		}
+		if r.says[n.Name].nothing && r.Here.Backend != "" && !r.unusable() {
+			faults = append(faults, fmt.Sprintf("%s (%q is not iptables)", n.Name, n.ResolvesTo))
+		}
 	}
 	if len(faults) == len(r.Names) && r.claimed == nil {
 		return r.Names[0].Error, ""
@@ -157,11 +160,15 @@ func (r *Report) names() (noneFound, broken string) {
 	return "", strings.Join(faults, ", ")
 }
 
-// mixed says which commands run which backend, if they differ.
+// mixed says which commands run which backend, if they differ. Those that run the wrapper run what it decides for.
 func (r *Report) mixed() string {
 	byMode := map[detect.Mode][]string{}
-	for _, n := range r.Names {
-		byMode[n.Mode] = append(byMode[n.Mode], n.Name)
+	for i, n := range r.Names {
+		mode := cmp.Or(n.Mode, r.says[n.Name].backend)
+		if i == 0 || n.Wrapper && r.Names[0].Wrapper {
+			mode = cmp.Or(n.Mode, r.Here.Backend)
+		}
+		byMode[mode] = append(byMode[mode], n.Name)
 	}
 	nft, legacy := byMode[detect.NFT], byMode[detect.Legacy]
 	if nft == nil || legacy == nil {

@@ -14,7 +14,7 @@ func (r *Report) backend() []rule {
 	now := r.Here
 	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
 	mended := restored
-	if r.neverWrapped() {
+	if r.neverWrapped() || r.claimed != nil {
 		mended = r.putBehind()
 	}
 	variableSeverity := Warning // the wrapper does not run

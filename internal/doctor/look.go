@@ -176,6 +176,20 @@ type said struct {
 	backend  detect.Mode // "" if it does not say, or runs the wrapper
 	wrapped  bool        // it runs the wrapper, as one of the six commands
 	misnamed bool        // it runs the wrapper under another name, which then takes arguments for its own
+	nothing  bool        // it is none of these
+}
+
+// askNames has the commands beside iptables say what they run, where that is neither the wrapper nor iptables' own
+// program: a script, for example.
+func (r *Report) askNames(n layout.Names, dir string) map[string]said {
+	says := map[string]said{}
+	for _, command := range r.Names[1:] {
+		known := command.Wrapper || command.Mode != "" || command.Error != ""
+		if !known && r.mayStart(n.Tree, programs.Join(dir, command.Name)) {
+			says[command.Name] = ask(command.ResolvesTo)
+		}
+	}
+	return says
 }
 
 // ask has a program that is not iptables' own say which backend it runs. The wrapper follows the variable, and a call
@@ -192,7 +206,7 @@ func ask(program string) said {
 		misnamed = strings.HasPrefix(line, self.WrapperName+" ")
 	}
 	if modes[0] == modes[1] {
-		return said{backend: modes[0], misnamed: misnamed}
+		return said{backend: modes[0], misnamed: misnamed, nothing: modes[0] == "" && !misnamed}
 	}
 	return said{wrapped: slices.Equal(modes, programs.Modes())}
 }
