@@ -97,8 +97,8 @@ func TestEveryInterleaving(t *testing.T) {
 			t.Parallel()
 			states := explore(t, s)
 			t.Logf("%d states", states)
-			if states < 100 {
-				t.Errorf("only %d states", states)
+			if least := s.leastStates(); states < least {
+				t.Errorf("only %d states, want at least %d", states, least)
 			}
 		})
 	}
@@ -117,6 +117,17 @@ func (s schedule) String() string {
 		names = append(names, a.name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// leastStates tells an exploration from one that has ended early. Actors of few steps come to few states.
+func (s schedule) leastStates() int {
+	short := []string{"guess nft", "reset", "install"}
+	for _, a := range s.actors {
+		if !slices.Contains(short, a.name) {
+			return 100
+		}
+	}
+	return 10
 }
 
 func schedules() (all []schedule) {
