@@ -65,6 +65,7 @@ func (s *session) selectBackend(c *cli.Context) error {
 		return err
 	}
 	if mode != "" {
+		s.sayNoWait(c, mode)
 		_, err = s.store(dir, detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"},
 			false)
 		return err
@@ -88,6 +89,14 @@ func (s *session) requested(c *cli.Context) (detect.Mode, error) {
 		return programs.ParseMode(c.String("mode"))
 	}
 	return s.variable()
+}
+
+// sayNoWait says that nothing is waited for, because the variable has decided. Beside --mode the flags are refused, but
+// the variable is the user's, who need not know what a script does.
+func (s *session) sayNoWait(c *cli.Context, mode detect.Mode) {
+	if c.IsSet("wait") || c.IsSet("for") {
+		s.say("%s=%s decides, so --wait and --for have no effect", programs.ModeVariable, mode)
+	}
 }
 
 // doubt says why a result must not be stored as certain, "" if it may. The commands of this container are not about the
