@@ -108,7 +108,7 @@ func (s *session) report(r doctor.Report, all bool) {
 func (s *session) finding(f doctor.Finding) {
 	s.paragraph(fmt.Sprintf("%-9s", strings.ToUpper(f.Severity)), f.Code+": "+f.Text)
 	fix, commands, _ := strings.Cut(f.Fix, "\n")
-	if f.Where != doctor.Pod || !strings.HasPrefix(fix, "delete the Pod") {
+	if !f.NotSpec {
 		fix = places[f.Where] + ", " + fix
 	}
 	s.paragraph("   fix:  ", fix)

@@ -193,7 +193,7 @@ var backendSituations = []situation{
 		"and another program is in the way",
 		func(r *Report) {
 			wrong(here.Switch)(r)
-			r.image, r.claimed = true, unix.EEXIST
+			r.image, r.notOurs = true, unix.EEXIST
 		},
 		[]string{"problem wrong-backend-stored, image -> RUN iptables-wrapper install --force"},
 	},
@@ -225,7 +225,7 @@ var backendSituations = []situation{
 	{"a script that runs the right backend", func(r *Report) {
 		r.Here.How, r.Names[0] = here.NotWrapped, layout.Status{Name: "iptables", ResolvesTo: "/usr/sbin/iptables"}
 	}, nil},
-	{"a directory of somebody else", func(r *Report) { r.Client, r.open, r.exposed = "/tmp/iptables", "/tmp", true },
+	{"a directory of somebody else", func(r *Report) { r.Client, r.openPath, r.exposed = "/tmp/iptables", "/tmp", true },
 		[]string{"warning open-directory, pod -> \"/tmp/iptables\", which PATH finds first, by changing \"/tmp\""}},
 	{"a name that forges a line", func(r *Report) { r.unstarted = []exposure{{"/p/a\nRUN false", "/p/a\nRUN false"}} },
 		[]string{`warning open-directory, image -> RUN chown -h root:root "$(printf '\057\160\057\141\012`}},

@@ -39,7 +39,7 @@ type Report struct {
 	strangers     bool // process 1 is not this container's, or that is unknown
 	noNewRights   bool // file capabilities and set-user-ID have no effect
 
-	badVariable string // the variable's value, if it is none
+	badVariable string // the variable's value, if it is not a valid mode
 
 	// The commands in the directory.
 	dirArgument string          // what a command needs to be about this directory: " --dir /usr/local/sbin"
@@ -48,7 +48,7 @@ type Report struct {
 	outOfPath   string          // the directory, if PATH finds no iptables
 	covered     string          // a standard directory over which an empty volume is mounted
 	onlyWrapper bool            // the image has nothing but the wrapper
-	claimed     error           // why select and reset refuse: a command is somebody else's
+	notOurs     error           // why select and reset refuse: a command is somebody else's
 	unwritable  error           // why the commands cannot be changed
 	image       bool            // the switch was there before this container, in its image
 	volume      bool            // the switch was there before this container, in a volume
@@ -57,8 +57,8 @@ type Report struct {
 	bypasses    []bypass        // paths in other directories that run the backend which the host does not use
 	misnamed    bool            // the client runs the wrapper under a name that is none of the six
 
-	// What others than root could change.
-	open       string     // what they could change to replace the client, "" if nothing
+	// What users other than root could change.
+	openPath   string     // what they could change to replace the client, "" if nothing
 	exposed    bool       // the directory, so install refuses
 	unstarted  []exposure // programs that were not started for that
 	rewritable []string   // files of the wrapper
@@ -116,6 +116,7 @@ type Finding struct {
 	Text     string `json:"text"`
 	Fix      string `json:"fix"` // after the first line, each line is a command
 	Where    string `json:"where"`
+	NotSpec  bool   `json:"-"` // the fix is about the Pod itself, not about its spec
 }
 
 // Diagnose fills in the findings, the most severe first. In an image of nothing but the wrapper, nothing of iptables
@@ -125,7 +126,7 @@ func (r *Report) Diagnose() {
 	if r.onlyWrapper {
 		others = nil
 	}
-	r.Findings = r.diagnose(r.host(), r.backend(), others)
+	r.Findings = r.diagnose(r.hostRules(), r.backendRules(), others)
 }
 
 // others are independent of each other.

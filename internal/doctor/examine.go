@@ -42,7 +42,7 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 // milliseconds.
 func Stale(n layout.Names, dir string, override detect.Mode) *Finding {
 	r := glance(n, dir, detect.Query{Override: override})
-	r.Findings = r.diagnose(nil, r.backend(), nil)
+	r.Findings = r.diagnose(nil, r.backendRules(), nil)
 	return r.stale()
 }
 
@@ -88,7 +88,7 @@ func dirArgument(n layout.Names, dir string) string {
 	return " --dir " + word(dir)
 }
 
-// variable is what the environment asks for, or its value if that is nothing that can be asked for.
+// variable is what the environment asks for, or its value, if that is not a valid mode.
 func variable() (mode detect.Mode, bad string) {
 	value := os.Getenv(programs.ModeVariable)
 	mode, err := programs.ParseMode(value)

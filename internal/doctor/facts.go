@@ -33,7 +33,7 @@ func (r *Report) failed(kind error) string {
 	return ""
 }
 
-// blind says whether nothing could be asked: what else does not work is a consequence.
+// blind says whether a permission problem makes the other findings mere consequences.
 func (r *Report) blind() bool {
 	return !r.has(netAdmin) || r.failed(unix.EPERM) != "" || r.failed(unix.EAFNOSUPPORT) != ""
 }
@@ -105,18 +105,18 @@ func ofInsider(chain string) bool {
 
 // allInside reports that there are user-defined chains, and that all of them are such ones.
 func (r *Report) allInside() bool {
-	any := false
+	found := false
 	for _, e := range r.Host.Evidence {
 		for _, t := range e.Tables {
 			for _, chain := range t.Chains {
-				any = true
+				found = true
 				if !ofInsider(chain) {
 					return false
 				}
 			}
 		}
 	}
-	return any
+	return found
 }
 
 // losesRules is the path of iptables-nft if it loses parts of rules that newer versions made, else "".
@@ -140,9 +140,9 @@ func (r *Report) changing() bool {
 	return r.Here.How == here.EachCall && r.failure(unix.EACCES) == "" && !r.blind()
 }
 
-// names says which of the six commands are broken. Where none was found, one reason is enough. Broken links that are
-// somebody else's were found.
-func (r *Report) names() (noneFound, broken string) {
+// brokenNames says which of the six commands are broken. Where none was found, one reason is enough. Broken links
+// that are somebody else's were found.
+func (r *Report) brokenNames() (noneFound, broken string) {
 	clientsDir := r.dirArgument == " --dir "+word(programs.Dir(r.Client))
 	var faults []string
 	for _, n := range r.Names {
@@ -154,7 +154,7 @@ func (r *Report) names() (noneFound, broken string) {
 			faults = append(faults, fmt.Sprintf("%s (%q is not iptables)", n.Name, n.ResolvesTo))
 		}
 	}
-	if len(faults) == len(r.Names) && r.claimed == nil {
+	if len(faults) == len(r.Names) && r.notOurs == nil {
 		return r.Names[0].Error, ""
 	}
 	return "", strings.Join(faults, ", ")
@@ -244,7 +244,7 @@ func (r *Report) unusable() bool {
 }
 
 // movable reports whether this user can change the commands.
-func (r *Report) movable() bool { return r.unwritable == nil && r.open == "" && r.claimed == nil }
+func (r *Report) movable() bool { return r.unwritable == nil && r.openPath == "" && r.notOurs == nil }
 
 // removable reports whether rules of the other backend can be removed from here.
 func (r *Report) removable() bool {

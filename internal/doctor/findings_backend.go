@@ -9,12 +9,12 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
-// backend has the reasons why iptables here is not what the host uses, that nearest to the root first.
-func (r *Report) backend() []rule {
+// backendRules has the reasons why iptables here is not what the host uses, the root cause first.
+func (r *Report) backendRules() []rule {
 	now := r.Here
 	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
 	mended := restored
-	if r.neverWrapped() || r.claimed != nil {
+	if r.neverWrapped() || r.notOurs != nil {
 		mended = r.putBehind()
 	}
 	variableSeverity := Warning // the wrapper does not run
@@ -74,10 +74,10 @@ func (r *Report) backend() []rule {
 			text:     differs + " This container remembers {here} from an earlier call",
 			fixes: fixes{
 				{
-					r.forgetful == nil && r.claimed == nil, Container,
+					r.forgetful == nil && r.notOurs == nil, Container,
 					"restart the program that writes rules, and before that run:\niptables-wrapper reset{dir}",
 				},
-				{always, Pod, renew},
+				{always, podItself, renew},
 			},
 		},
 		{
@@ -111,18 +111,20 @@ func (r *Report) backend() []rule {
 // restore has the switch changed, where it was made, or here if that is possible.
 func (r *Report) restore(possible bool, here string) fixes {
 	build := "reset{dir}"
-	if r.claimed != nil {
+	if r.notOurs != nil {
 		build = "install{dir} --force"
 	}
+	refillPlace := podItself
 	refill := "delete the Pod, so that what fills this volume does so again"
 	if r.Variable != "" && r.Variable == r.Here.Backend {
+		refillPlace = Pod
 		refill = "remove {variable}, and " + refill
 	}
 	return fixes{
 		{r.image, Image, "add, as root:\nRUN iptables-wrapper " + build},
 		{possible, Container, here},
-		{r.volume, Pod, refill},
-		{always, Pod, renew},
+		{r.volume, refillPlace, refill},
+		{always, podItself, renew},
 	}
 }
 
@@ -130,7 +132,7 @@ func (r *Report) restore(possible bool, here string) fixes {
 // force.
 func (r *Report) putBehind() fixes {
 	force := ""
-	if r.Names[0].Mode == "" || r.Here.How == here.Missing || r.claimed != nil {
+	if r.Names[0].Mode == "" || r.Here.How == here.Missing || r.notOurs != nil {
 		force = " --force"
 	}
 	return fixes{

@@ -12,7 +12,7 @@ import (
 
 // commands has what is wrong with the files: the six commands, the wrapper and iptables' programs.
 func (r *Report) commands() []rule {
-	noneFound, broken := r.names()
+	noneFound, broken := r.brokenNames()
 	brokenSeverity := Warning
 	if r.Here.How == here.Missing {
 		brokenSeverity = Problem
@@ -57,7 +57,7 @@ func (r *Report) commands() []rule {
 			code:     "open-directory",
 			severity: Warning,
 			detail:   r.replaceable(),
-			text:     "others than root could replace what runs here, so doctor did not start it: {}",
+			text:     "users other than root could replace what runs here, so doctor did not start it: {}",
 			fixes: fixes{
 				{r.exposed, Pod, leaveOut},
 				{r.onlyFiles(), Image, "add, as root:" + own(r.exposures())},
@@ -68,7 +68,7 @@ func (r *Report) commands() []rule {
 			code:     "writable-wrapper",
 			severity: Warning,
 			detail:   quoted(r.rewritable),
-			text:     "others than root can rewrite the wrapper, which root runs: {}",
+			text:     "users other than root can rewrite the wrapper, which root runs: {}",
 			fixes:    only(Image, buildWith),
 		},
 		{

@@ -26,7 +26,7 @@ const (
 	decide = "set {variable} to the backend of the host's other programs, which this shows on the node, " +
 		"unless kubelet is still starting, whose chains will decide:\niptables --version"
 	unset     = "remove {variable}"
-	leaveOut  = "take the directory of {client} out of PATH: others than root can write there"
+	leaveOut  = "take the directory of {client} out of PATH: users other than root can write there"
 	renew     = "delete the Pod: a new container decides again"
 	moveChain = "have the program that uses nft directly put its chains into a table with a name of its own. " +
 		"To see them:\nnft list ruleset"
@@ -39,8 +39,8 @@ const (
 	buildBoth     = bothModes + "; then " + buildWith
 )
 
-// host has the reasons why the host's backend is not certain, that nearest to the root first.
-func (r *Report) host() []rule {
+// hostRules has the reasons why the host's backend is not certain, the root cause first.
+func (r *Report) hostRules() []rule {
 	doubt := r.doubt()
 	denied := r.failed(unix.EPERM)
 	fileCaps := r.wrapperCaps || len(r.fileCaps) > 0

@@ -40,7 +40,7 @@ func (r *Report) abilities() []rule {
 			severity: Warning,
 			detail:   r.missingExtensions(),
 			text:     "this kernel lacks matches and targets of iptables, and can load no modules: {}",
-			fixes: only(Node, "if something here uses them, have a kernel that has them "+
+			fixes: only(Node, "if something here uses them, use a kernel that has them "+
 				"(its options NETFILTER_XT_* and IP_NF_*)"),
 		},
 		{
@@ -72,7 +72,7 @@ func (r *Report) locking() []rule {
 					"remove XTABLES_LOCKFILE, and mount the host's /run/xtables.lock (type: FileOrCreate)",
 				},
 				{
-					r.lockKind() == directory, Node,
+					r.lockKind() == kindDirectory, Node,
 					"remove the directory, which a mount without type: FileOrCreate has made, and mount a file:\n" +
 						"rmdir " + defaultLock,
 				},
@@ -92,7 +92,7 @@ func (r *Report) locking() []rule {
 			severity: Problem,
 			detail:   when(r.wanted() == detect.Legacy, r.holder),
 			text:     "iptables-legacy waits for a lock: {}",
-			fixes:    only(Node, "wait for that process, or end it. To see who holds the lock:\nlslocks"),
+			fixes:    only(Node, "wait for that process, or kill it. To see who holds the lock:\nlslocks"),
 		},
 	}
 }
@@ -103,7 +103,7 @@ func (r *Report) foreignRules() []rule {
 	listed := r.Here.Backend == otherMode(r.Host.Mode) // where the host's backend is a guess, it may be this one
 	removals := r.removals()
 	opened, removeAll := remove(removals)
-	unsafe, show := unsafe(removals)
+	unsafe, show := unsafeTables(removals)
 	rules := r.otherRules()
 	policies, openUp := r.otherPolicies()
 	onlyPolicies := rules == "" && r.Host.Conclusive // of a guess, they may be those of the firewall in use
@@ -130,7 +130,7 @@ func (r *Report) foreignRules() []rule {
 			code:     "chains-in-both",
 			severity: Warning,
 			detail:   when(!r.Here.Differs, leftovers(removals)),
-			text:     "both backends have these chains, as after a change of sides; those in {other} are left over: {}",
+			text:     "both backends have these chains, as happens after switching backends; those in {other} are left over: {}",
 			fixes: fixes{
 				{
 					unsafe != "", Node,

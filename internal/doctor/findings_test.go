@@ -22,7 +22,10 @@ func TestFindings(t *testing.T) {
 		for i, f := range r.Findings {
 			got = append(got, fmt.Sprintf("%s %s, %s", f.Severity, f.Code, f.Where))
 			if strings.ContainsAny(strings.ReplaceAll(f.Text+f.Fix, ":{}", ""), "{}") {
-				t.Errorf("%s: a placeholder is left in %q", s.doc, f)
+				t.Errorf("%s: a placeholder is left in %+v", s.doc, f)
+			}
+			if f.NotSpec != strings.HasPrefix(f.Fix, "delete the Pod") {
+				t.Errorf("%s: the wrong place: %+v", s.doc, f)
 			}
 			if i < len(s.want) {
 				want, part, _ := strings.Cut(s.want[i], " -> ")
@@ -32,14 +35,14 @@ func TestFindings(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, s.want) {
-			t.Errorf("%s: got %q, want %q: %q", s.doc, got, s.want, r.Findings)
+			t.Errorf("%s: got %q, want %q: %+v", s.doc, got, s.want, r.Findings)
 		}
 	}
 }
 
 // Each row of the tables is needed in some situation.
 func TestEachRule(t *testing.T) {
-	tables := func(r Report) [3][]rule { return [3][]rule{r.host(), r.backend(), r.others()} }
+	tables := func(r Report) [3][]rule { return [3][]rule{r.hostRules(), r.backendRules(), r.others()} }
 	for i, table := range tables(healthy()) {
 		for j := range table {
 			if !slices.ContainsFunc(situations, func(s situation) bool {
@@ -69,7 +72,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	r := healthy()
-	for _, rule := range slices.Concat(r.host(), r.backend(), r.others()) {
+	for _, rule := range slices.Concat(r.hostRules(), r.backendRules(), r.others()) {
 		codes = append(codes, rule.code)
 	}
 	slices.Sort(codes)

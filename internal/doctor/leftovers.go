@@ -177,8 +177,9 @@ func remove(removals []removal) (opened, commands string) {
 	return opened, commands
 }
 
-// unsafe says in which tables chains cannot be removed without a change of what passes, and the commands that show why.
-func unsafe(removals []removal) (tables, commands string) {
+// unsafeTables says in which tables chains cannot be removed without a change of what passes, and the commands that
+// show why.
+func unsafeTables(removals []removal) (tables, commands string) {
 	var all []string
 	for _, x := range removals {
 		if x.unsafe {

@@ -21,23 +21,23 @@ import (
 // defaultLock is the file that all programs of iptables-legacy on a host lock, unless XTABLES_LOCKFILE says otherwise.
 const defaultLock = "/run/xtables.lock"
 
-// irregular is the error of a lock that is not a regular file. iptables-legacy opens it all the same: that takes for
-// ever with a FIFO, and may do something to a device.
+// irregular is the error of a lock that is not a regular file. iptables-legacy opens it all the same: that blocks
+// forever on a FIFO, and may do something to a device.
 type irregular struct{ path, kind string }
 
 func (e irregular) Error() string { return fmt.Sprintf("%q is %s, not a regular file", e.path, e.kind) }
 
 const (
-	directory = "a directory"
-	device    = "a device"
+	kindDirectory = "a directory"
+	kindDevice    = "a device"
 )
 
 var kinds = map[uint32]string{
-	unix.S_IFDIR:  directory,
+	unix.S_IFDIR:  kindDirectory,
 	unix.S_IFIFO:  "a FIFO",
 	unix.S_IFSOCK: "a socket",
-	unix.S_IFCHR:  device,
-	unix.S_IFBLK:  device,
+	unix.S_IFCHR:  kindDevice,
+	unix.S_IFBLK:  kindDevice,
 }
 
 // lockKind is what the lock is, if it exists and is not a regular file.
@@ -49,7 +49,7 @@ func (r *Report) lockKind() string {
 
 // lockSeverity is that of what is wrong with the lock: some devices can be locked, /dev/null for example.
 func (r *Report) lockSeverity() string {
-	if r.lockKind() == device {
+	if r.lockKind() == kindDevice {
 		return Warning
 	}
 	return Problem

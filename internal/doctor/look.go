@@ -36,7 +36,7 @@ func (r *Report) lookAtNames(n layout.Names, dir string) {
 				r.elsewhere = append(r.elsewhere, s.Name)
 			}
 		}
-		r.claimed = cmp.Or(r.claimed, n.Ours(path))
+		r.notOurs = cmp.Or(r.notOurs, n.Ours(path))
 		if s.Wrapper || s.Switched {
 			r.unwritable = cmp.Or(r.unwritable, s.Unwritable)
 		}
@@ -50,7 +50,7 @@ func (r *Report) lookAtClient(n layout.Names, dir string) {
 		r.outOfPath = dir
 	}
 	if r.Client != "" && n.Tree.SameFile(programs.Dir(r.Client), dir) {
-		r.open = changeable(n.Tree, r.Client)
+		r.openPath = changeable(n.Tree, r.Client)
 		r.exposed = n.Tree.Exposed(dir) != ""
 	}
 }

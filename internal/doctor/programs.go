@@ -40,7 +40,7 @@ func (r *Report) lookAtPrograms(n layout.Names, dir string) {
 func (r *Report) program(n layout.Names, dir string, mode detect.Mode) Program {
 	found, err := n.Find(dir, mode, "iptables")
 	if err == nil && !r.mayStart(n.Tree, found) {
-		return Program{Mode: mode, Path: found, Error: "not started: others than root could replace it"}
+		return Program{Mode: mode, Path: found, Error: "not started: users other than root could replace it"}
 	}
 	p := Program{Mode: mode}
 	p.Path, p.Version, err = install.Programs(n, dir, mode)
@@ -94,8 +94,8 @@ func loadsExtensions(program string) error {
 	return nil
 }
 
-// backendIn returns the backend that a program names with its version: "iptables v1.8.9 (nf_tables)". The other commands
-// begin with names of their own, such as ip6tables or iptables-nft-restore.
+// backendIn returns the backend that a program names with its version: "iptables v1.8.9 (nf_tables)". The other
+// commands begin with names of their own, such as ip6tables or iptables-nft-restore.
 func backendIn(line string) detect.Mode {
 	words := strings.Fields(line)
 	if len(words) != 3 {

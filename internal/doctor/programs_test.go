@@ -26,7 +26,7 @@ var programSituations = []situation{
 	{"six broken links of somebody else", func(r *Report) {
 		r.Names[0].Error, r.Names[1].Error = "gone", "gone"
 		r.Here = here.Here{How: here.Missing, Error: "gone"}
-		r.claimed = unix.EEXIST
+		r.notOurs = unix.EEXIST
 	}, []string{"problem broken-command, image -> RUN iptables-wrapper install --force"}},
 	{"the program behind the switch is gone", func(r *Report) {
 		r.Names[0] = layout.Status{Name: "iptables", Switched: true, Error: "gone"}
@@ -48,7 +48,7 @@ var programSituations = []situation{
 			r.Here.How = here.NotWrapped
 			r.Names[0] = layout.Status{Name: "iptables", Mode: detect.Legacy}
 			r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT}
-			r.claimed = unix.EEXIST
+			r.notOurs = unix.EEXIST
 		},
 		[]string{"problem two-backends, image -> RUN iptables-wrapper install --force"},
 	},
@@ -210,11 +210,11 @@ var programSituations = []situation{
 	},
 	{"no lock for this user", func(r *Report) { r.lock, r.user = fmt.Errorf("open: %w", unix.EACCES), 65532 },
 		[]string{"problem no-lock, pod -> run as root, or set XTABLES_LOCKFILE"}},
-	{"a directory for a lock", func(r *Report) { r.lock = irregular{defaultLock, directory} },
+	{"a directory for a lock", func(r *Report) { r.lock = irregular{defaultLock, kindDirectory} },
 		[]string{"problem no-lock, node -> rmdir /run/xtables.lock"}},
 	{"a FIFO for a lock", func(r *Report) { r.lock = irregular{defaultLock, "a FIFO"} },
 		[]string{"problem no-lock, node -> rm /run/xtables.lock"}},
-	{"a device for a lock", func(r *Report) { r.lock, r.ownLock = irregular{"/dev/null", device}, true },
+	{"a device for a lock", func(r *Report) { r.lock, r.ownLock = irregular{"/dev/null", kindDevice}, true },
 		[]string{"warning no-lock, pod -> remove XTABLES_LOCKFILE"}},
 	{"programs that others can replace", func(r *Report) {
 		r.Programs[1].Error = "not started"

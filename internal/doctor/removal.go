@@ -121,7 +121,7 @@ func (x removal) mayAct(t *saved, rule savedRule) bool {
 
 // command makes of the saved table what deletes the chains and the rules that lead to them, in one transaction. No
 // other rule is written again: one that nft has made, with a set for example, is not what iptables-nft prints of it. A
-// jump to a chain is the end of its line, and what a comment says is in quotes.
+// jump to a chain is the end of its line; a comment is not, or it ends with a quote.
 func (x removal) command() string {
 	chains := "(" + strings.Join(x.chains, "|") + ")"
 	edits := []string{

@@ -30,6 +30,9 @@ type fix struct {
 	text    string
 }
 
+// podItself is where a fix is applied that is about the Pod, not about its spec.
+const podItself = "the Pod itself"
+
 // always marks a fix that needs nothing.
 const always = true
 
@@ -68,12 +71,17 @@ func (r *Report) finding(rule rule) Finding {
 	i := slices.IndexFunc(rule.fixes, func(f fix) bool { return f.applies })
 	fix := rule.fixes[i]
 	fill := r.fill(rule.detail)
+	where := fix.where
+	if where == podItself {
+		where = Pod
+	}
 	return Finding{
 		Code:     rule.code,
 		Severity: rule.severity,
 		Text:     fill.Replace(rule.text),
 		Fix:      fill.Replace(fix.text),
-		Where:    fix.where,
+		Where:    where,
+		NotSpec:  fix.where == podItself,
 	}
 }
 

@@ -106,7 +106,8 @@ func parseRule(words []string) savedRule {
 }
 
 // splitSaved splits a line at its spaces, except in double quotes, in which a backslash stands before what is meant
-// literally. A quoted word keeps its first quote, so that a comment is never taken for an option.
+// literally. A quoted word keeps its first quote, so that it is not taken for an option. iptables-save leaves a
+// comment of one word without quotes: one that is "-j" is taken for an option, and the removal may count as unsafe.
 func splitSaved(line string) (words []string) {
 	var word strings.Builder
 	quoted, escaped := false, false

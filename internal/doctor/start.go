@@ -18,7 +18,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// changeable returns the first directory, link or file on the way to a program by which others than root and the
+// changeable returns the first directory, link or file on the way to a program by which users other than root and the
 // caller could make it another one; "" if there is none. Doctor may be root's, and starts nothing else.
 //
 // Unlike tree.Exposed it accepts a directory that is open to all where it is mounted read-only, as a volume that an
@@ -55,14 +55,14 @@ func (r *Report) mayStart(t tree.Tree, program string) bool {
 	return false
 }
 
-// exposure is a file that others than root could replace, and what they can change for that.
+// exposure is a file that users other than root could replace, and what they can change for that.
 type exposure struct{ file, by string }
 
 // exposures are the files that doctor did not start because others could replace them, and the client.
 func (r *Report) exposures() []exposure {
 	all := slices.Clone(r.unstarted)
-	if r.open != "" {
-		all = append(all, exposure{r.Client, r.open})
+	if r.openPath != "" {
+		all = append(all, exposure{r.Client, r.openPath})
 	}
 	slices.SortFunc(all, func(a, b exposure) int {
 		return cmp.Or(strings.Compare(a.file, b.file), strings.Compare(a.by, b.by))
@@ -75,7 +75,7 @@ func (r *Report) replaceable() string {
 	var all []string
 	for _, e := range r.exposures() {
 		which := fmt.Sprintf("%q", e.file)
-		if e.file == r.Client && r.open != "" {
+		if e.file == r.Client && r.openPath != "" {
 			which += ", which PATH finds first,"
 		}
 		all = append(all, fmt.Sprintf("%s by changing %q", which, e.by))
@@ -83,8 +83,8 @@ func (r *Report) replaceable() string {
 	return strings.Join(all, "; ")
 }
 
-// rewritable lists the wrappers' files that others than root and the caller can rewrite: the running one, and those
-// that the names lead to.
+// rewritable lists the wrappers' files that users other than root and the caller can rewrite: the running one, and
+// those that the names lead to.
 func rewritable(n layout.Names, names []layout.Status) (files []string) {
 	var all []string
 	own, err := n.Self.Path()
