@@ -51,19 +51,11 @@ func Install(n layout.Names, dir string, o Options) (changed []string, err error
 	if exposed := n.Tree.Exposed(dir); exposed != "" && !o.Force {
 		return nil, fmt.Errorf("%w: %q can be changed by others than root", ErrExposed, exposed)
 	}
-	pinned, unpin, err := n.Tree.Pin(dir)
+	n, unpin, err := n.Pin(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer unpin()
-	n.Tree = pinned
-	if o.Alternatives {
-		pinned, unpin, err := n.Tree.Pin(layout.AlternativesDir)
-		if err == nil { // there may be none
-			defer unpin()
-			n.Tree = pinned
-		}
-	}
 	unlock, err := n.Tree.Lock(dir)
 	if err != nil {
 		return nil, err

@@ -19,20 +19,19 @@ type heldDir struct {
 
 // hold waits for the lock of a directory. It fails where there can be no lock at all.
 func (n Names) hold(dir string) (heldDir, error) {
-	if err := tree.Unled(dir); err != nil {
-		return heldDir{}, err
-	}
-	pinned, unpin, err := n.Tree.Pin(dir)
+	n, unpin, err := n.Pin(dir)
 	if err != nil {
 		return heldDir{}, err
 	}
-	n.Tree = pinned
 	holds := false
 	defer func() {
 		if !holds { // also where a test ends this goroutine in the middle of it
 			unpin()
 		}
 	}()
+	if err := n.Tree.Unled(dir); err != nil {
+		return heldDir{}, err
+	}
 	unlock, err := n.Tree.Lock(dir)
 	busy := errors.Is(err, tree.ErrBusy)
 	if err != nil && !busy {

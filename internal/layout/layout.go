@@ -43,6 +43,25 @@ func (n Names) Find(dir string, mode detect.Mode, name string) (string, error) {
 	return n.Self.Find(n.Tree, programs.Join(dir, name), mode, name)
 }
 
+// Pin returns the names in a tree in which the directory stays the one that it leads to now, and /etc/alternatives too
+// if there is one, see tree.Pin. These are the directories in which links are replaced.
+func (n Names) Pin(dir string) (pinned Names, unpin func(), err error) {
+	one, unpinOne, err := n.Tree.Pin(dir)
+	if err != nil {
+		return n, nil, err
+	}
+	n.Tree = one
+	both, unpinOther, err := one.Pin(AlternativesDir)
+	if err != nil {
+		return n, unpinOne, nil
+	}
+	n.Tree = both
+	return n, func() {
+		unpinOther()
+		unpinOne()
+	}, nil
+}
+
 // directory is how the six names in one directory resolve.
 type directory struct {
 	dir     string
@@ -67,7 +86,7 @@ func (n Names) look(dir string) directory {
 		e := entry{path: programs.Join(dir, name)}
 		e.chain, e.err = n.Tree.Follow(e.path)
 		e.switched = slices.ContainsFunc(e.chain.Hops, func(hop string) bool { return n.Tree.SameEntry(hop, d.sw) })
-		e.link = n.linkIn(dir, e.chain)
+		e.link = n.linkIn(dir, e.path, e.chain)
 		e.athome = n.Tree.SameFile(n.home(e.chain), dir)
 		d.names = append(d.names, e)
 	}
@@ -94,20 +113,24 @@ func (n Names) home(c tree.Chain) string {
 }
 
 // linkIn returns the last link of a command's chain that is there for that command of this directory, which is the
-// one to replace if the command is to lead elsewhere. It bears the command's name and is in the directory, or in
-// /etc/alternatives if a standard directory leads there. From the first other link on, the chain is somebody
-// else's: a link under the wrapper's own name, or a command of another directory.
-func (n Names) linkIn(dir string, c tree.Chain) (link string) {
-	link = c.End // of a chain without hops
-	for i, hop := range c.Hops {
-		at := programs.Dir(hop)
-		registered := n.isOneOf(at, AlternativesDir) && n.isOneOf(dir, programs.StandardDirs()...)
-		if i > 0 && (programs.Base(hop) != programs.Base(link) || !registered && !n.isOneOf(at, dir)) {
-			break
-		}
-		link = hop
+// one to replace if the command is to lead elsewhere: the command itself or, in a standard directory that leads
+// there, the link of the same name in /etc/alternatives. What comes after that is somebody else's: a link under the
+// wrapper's own name, or a command of another directory.
+//
+// The path that it returns is in a directory that Pin has opened. The hops of a chain are other paths, and whoever
+// owns a directory on one of them could make it lead elsewhere. For the same reason, no link in /etc/alternatives is
+// replaced for a directory by whose path somebody could do so.
+func (n Names) linkIn(dir, path string, c tree.Chain) (link string) {
+	if len(c.Hops) < 2 {
+		return path
 	}
-	return link
+	next := c.Hops[1]
+	name := programs.Base(path)
+	registered := programs.Base(next) == name && n.isOneOf(programs.Dir(next), AlternativesDir)
+	if registered && n.isOneOf(dir, programs.StandardDirs()...) && n.Tree.Unpinned().Exposed(dir) == "" {
+		return programs.Join(AlternativesDir, name)
+	}
+	return path
 }
 
 func (n Names) isOneOf(dir string, dirs ...string) bool {

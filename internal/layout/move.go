@@ -39,11 +39,11 @@ func (s *storing) move() error {
 		return err
 	}
 	// Whoever owns the directory may exchange it with another one. All that follows is about the one that is opened.
-	pinned, unpin, err := s.Tree.Pin(dir)
+	pinned, unpin, err := s.Pin(dir)
 	if err != nil {
 		return err
 	}
-	s.Tree = pinned
+	s.Names = pinned
 	release := unpin
 	defer func() {
 		if s.stored.moved == "" {
@@ -62,7 +62,7 @@ func (s *storing) move() error {
 		return err
 	}
 	s.stored.moved = dir
-	s.stored.in = pinned
+	s.stored.in = pinned.Tree
 	s.stored.release = release
 	return nil
 }

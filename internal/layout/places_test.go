@@ -9,6 +9,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // The directory of the commands is that of the wrapper, if there is any sign of iptables, else the first standard
@@ -110,5 +111,58 @@ func TestSelectGuess(t *testing.T) {
 	status := h.n.Look("/usr/sbin")
 	if !status[0].Switched {
 		t.Errorf("not switched: %+v", status[0])
+	}
+}
+
+// Of a chain in a directory that others can change, only the first hop is in the directory that was opened: through the
+// others, whoever owns what is on the way may make it lead elsewhere.
+func TestReplacesNoHop(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	h.check(os.MkdirAll(h.real("/home/sbin"), 0o755))
+	h.link("sbin", "/home/slow")
+	for doc, test := range map[string]struct {
+		dir  string
+		hops []string
+		want string
+	}{
+		"the same entry by another path, and then its successor": {
+			"/home/sbin", []string{"/home/sbin/iptables", "/home/slow/iptables", nftProgram},
+			"/home/sbin/iptables",
+		},
+		"a link of alternatives": {
+			"/usr/sbin", []string{"/usr/sbin/iptables", "/etc/../etc/alternatives/iptables", nftProgram},
+			"/etc/alternatives/iptables",
+		},
+		"another one": {
+			"/usr/sbin", []string{"/usr/sbin/iptables", "/etc/alternatives/shadow", nftProgram},
+			"/usr/sbin/iptables",
+		},
+		"a link of alternatives, from elsewhere": {
+			"/home/sbin", []string{"/home/sbin/iptables", "/etc/alternatives/iptables", nftProgram},
+			"/home/sbin/iptables",
+		},
+	} {
+		got := h.n.linkIn(test.dir, test.hops[0], tree.Chain{Hops: test.hops, End: nftProgram})
+		if got != test.want {
+			t.Errorf("%s: got %q", doc, got)
+		}
+	}
+}
+
+// While a path leads to a standard directory, but others could make it lead elsewhere, nothing in /etc/alternatives is
+// pointed there.
+func TestAlternativesByOthersPath(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	h.check(os.Mkdir(h.real("/home"), 0o755))
+	h.check(os.Chmod(h.real("/home"), 0o777)) // whatever the umask
+	h.link("/usr/sbin", "/home/sbin")
+	chain := tree.Chain{Hops: []string{"/home/sbin/iptables", "/etc/alternatives/iptables"}, End: nftProgram}
+	n, unpin, err := h.n.Pin("/home/sbin")
+	h.check(err)
+	defer unpin()
+	if got := n.linkIn("/home/sbin", chain.Hops[0], chain); got != "/home/sbin/iptables" {
+		t.Errorf("got %q", got)
 	}
 }

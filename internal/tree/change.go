@@ -66,10 +66,17 @@ func (t Tree) Create(path string) (f *os.File, err error) {
 	return f, err
 }
 
+var errUnpinned = errors.New("it is in none of the directories that were opened")
+
 // Point makes a link, new or not, point to a file with one rename(2). The caller holds the directory's lock, so what
 // stands under the temporary name was left behind by a process that was killed, and is removed. If it is not a
 // symlink, it is a user's, and another name is taken.
+//
+// Where a directory is pinned, only a link in such a directory is replaced: another path may lead elsewhere by now.
 func (t Tree) Point(link, file string) error {
+	if dir, _ := t.pinnedAt(link); dir == nil && t.pinned != nil {
+		return PathError("replace", link, errUnpinned)
+	}
 	content, err := t.Content(link, file)
 	if err != nil {
 		return err

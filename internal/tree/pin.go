@@ -28,6 +28,12 @@ func (t Tree) Pin(dir string) (pinned Tree, unpin func(), err error) {
 	return t, func() { unix.Close(fd) }, nil
 }
 
+// Unpinned returns the tree without pins. A path then leads where it leads for everybody else.
+func (t Tree) Unpinned() Tree {
+	t.pinned = nil
+	return t
+}
+
 // pinnedAt returns the pinned directory that a path is in, or is, and the name of the path there. It returns nil if
 // there is none.
 func (t Tree) pinnedAt(path string) (dir *pin, name string) {

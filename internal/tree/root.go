@@ -31,7 +31,7 @@ func Open(dir string) (Tree, error) {
 	}
 	t := Tree{root: root}
 	if exposed != "" {
-		err = t.reachedBy(dir)
+		err = t.reachedBy(dir, "/")
 	}
 	if err != nil {
 		root.Close()
@@ -40,14 +40,15 @@ func Open(dir string) (Tree, error) {
 	return t, nil
 }
 
-// reachedBy checks that a path leads to the root of a tree, whoever changes what others can change.
-func (t Tree) reachedBy(path string) error {
-	top, err := t.Stat("/")
+// reachedBy checks that a path of the process' own tree leads to a directory of this tree, whoever changes what others
+// can change.
+func (t Tree) reachedBy(path, dir string) error {
+	want, err := t.Stat(dir)
 	if err != nil {
 		return PathError("stat", path, err)
 	}
 	st, at, err := unled(path)
-	if err == nil && IDOf(st) != IDOf(top) {
+	if err == nil && IDOf(st) != IDOf(want) {
 		err = ErrLed
 	}
 	if err != nil {
@@ -56,16 +57,13 @@ func (t Tree) reachedBy(path string) error {
 	return nil
 }
 
-// Unled fails if a path of the process' own tree passes a symlink that others than root and the caller can change.
-func Unled(path string) error {
-	if (Tree{}).Exposed(path) == "" {
+// Unled fails if a path of the process' own tree passes a symlink that others than root and the caller can change, or
+// passed one when it was pinned.
+func (t Tree) Unled(path string) error {
+	if !t.Own() || (Tree{}).Exposed(path) == "" {
 		return nil
 	}
-	_, at, err := unled(path)
-	if err != nil {
-		return fmt.Errorf("%q: %w", at, err)
-	}
-	return nil
+	return t.reachedBy(path, path)
 }
 
 // unled returns what stat(2) says of a path, or where the path ends. It follows no symlink that others than root and
