@@ -46,10 +46,11 @@ func (r *Report) backendOf(n layout.Names, path string, command layout.Status) d
 	if command.Wrapper || command.Error != "" || command.Mode != "" {
 		return command.Mode
 	}
-	if !r.mayStart(n.Tree, path) {
+	says, err := r.ask(n.Tree, path)
+	if err != nil {
 		return ""
 	}
-	return ask(command.ResolvesTo).backend
+	return says.backend
 }
 
 func paths(bypasses []bypass) string {

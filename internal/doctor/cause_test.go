@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // A variable is blamed for a program that fails with it, and works without it.
@@ -26,7 +28,7 @@ func TestFindCause(t *testing.T) {
 			t.Fatal(err)
 		}
 		var r Report
-		r.findCause(program)
+		r.findCause(tree.Tree{}, program)
 		if r.libraries != test.blamed || r.noexec != "" {
 			t.Errorf("%s: got %q, noexec %q", test.doc, r.libraries, r.noexec)
 		}

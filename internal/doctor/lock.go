@@ -122,7 +122,7 @@ func holder(path string) string {
 	who := "another process"
 	if pid != "" {
 		name, _ := os.ReadFile("/proc/" + pid + "/comm")
-		who = fmt.Sprintf("process %s (%s)", pid, strings.TrimSpace(string(name)))
+		who = fmt.Sprintf("process %s (%q)", pid, strings.TrimSpace(string(name)))
 	}
 	return fmt.Sprintf("%s holds %q", who, path)
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
@@ -50,7 +49,7 @@ func (r *Report) lookAtClient(n layout.Names, dir string) {
 		r.outOfPath = dir
 	}
 	if r.Client != "" && n.Tree.SameFile(programs.Dir(r.Client), dir) {
-		r.openPath = changeable(n.Tree, r.Client)
+		_, r.openPath, _ = n.Tree.Settle(r.Client) // "" if that fails: then it cannot be started either
 		r.exposed = n.Tree.Exposed(dir) != ""
 	}
 }
@@ -153,10 +152,10 @@ func startOfProcess1(n layout.Names) (start time.Time, known bool) {
 // askClient finds out what the iptables that PATH finds runs, where it is not iptables' own program: a script, for
 // example. Where that turns out to run the commands in the wrapper's own directory, the report is about these.
 func (r Report) askClient(n layout.Names, dir string, q detect.Query) (report Report, about string) {
-	if !r.mayStart(n.Tree, programs.Join(dir, "iptables")) {
+	says, err := r.ask(n.Tree, programs.Join(dir, "iptables"))
+	if err != nil {
 		return r, dir
 	}
-	says := ask(r.Here.Program)
 	r.misnamed = says.misnamed
 	r.Here.Backend = says.backend
 	r.Here.Differs = r.Host.Conclusive && says.backend != "" && says.backend != r.Host.Mode
@@ -185,28 +184,35 @@ func (r *Report) askNames(n layout.Names, dir string) map[string]said {
 	says := map[string]said{}
 	for _, command := range r.Names[1:] {
 		known := command.Wrapper || command.Mode != "" || command.Error != ""
-		if !known && r.mayStart(n.Tree, programs.Join(dir, command.Name)) {
-			says[command.Name] = ask(command.ResolvesTo)
+		if known {
+			continue
+		}
+		answer, err := r.ask(n.Tree, programs.Join(dir, command.Name))
+		if err == nil {
+			says[command.Name] = answer
 		}
 	}
 	return says
 }
 
 // ask has a program that is not iptables' own say which backend it runs. The wrapper follows the variable, and a call
-// with the variable neither reads nor stores anything.
-func ask(program string) said {
+// with the variable neither reads nor stores anything. It is an error if the program was not started.
+func (r *Report) ask(t tree.Tree, program string) (said, error) {
 	before := os.Getenv(programs.ModeVariable)
 	defer os.Setenv(programs.ModeVariable, before) // empty is as good as none
 	var modes []detect.Mode
 	misnamed := false
 	for _, mode := range programs.Modes() {
 		os.Setenv(programs.ModeVariable, string(mode))
-		line, _, _ := install.Output(program, "iptables", "--version")
+		line, _, err := r.start(t, program, "iptables", "--version")
+		if errors.Is(err, errReplaceable) {
+			return said{}, err
+		}
 		modes = append(modes, backendIn(line))
 		misnamed = strings.HasPrefix(line, self.WrapperName+" ")
 	}
 	if modes[0] == modes[1] {
-		return said{backend: modes[0], misnamed: misnamed, nothing: modes[0] == "" && !misnamed}
+		return said{backend: modes[0], misnamed: misnamed, nothing: modes[0] == "" && !misnamed}, nil
 	}
-	return said{wrapped: slices.Equal(modes, programs.Modes())}
+	return said{wrapped: slices.Equal(modes, programs.Modes())}, nil
 }

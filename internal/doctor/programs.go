@@ -16,6 +16,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // lookAtPrograms looks at what runs in each backend.
@@ -27,7 +28,7 @@ func (r *Report) lookAtPrograms(n layout.Names, dir string) {
 		p := r.program(n, dir, mode)
 		r.Programs = append(r.Programs, p)
 		if mode == detect.NFT && p.Error == "" {
-			r.list(p.Path)
+			r.list(n.Tree, p.Path)
 		}
 		has, err := install.Capabilities(n.Tree, p.Path)
 		if err == nil && unknown == nil && has != wrapper {
@@ -38,17 +39,21 @@ func (r *Report) lookAtPrograms(n layout.Names, dir string) {
 
 // program looks at what runs in one backend.
 func (r *Report) program(n layout.Names, dir string, mode detect.Mode) Program {
-	found, err := n.Find(dir, mode, "iptables")
-	if err == nil && !r.mayStart(n.Tree, found) {
-		return Program{Mode: mode, Path: found, Error: "not started: users other than root could replace it"}
+	start := func(program, name string, args ...string) (stdout, stderr string, err error) {
+		return r.start(n.Tree, program, name, args...)
 	}
 	p := Program{Mode: mode}
-	p.Path, p.Version, err = install.Programs(n, dir, mode)
+	var err error
+	p.Path, p.Version, err = install.Programs(n, dir, mode, start)
 	if err == nil {
-		err = loadsExtensions(p.Path)
+		err = r.loadsExtensions(n.Tree, p.Path)
+	}
+	if errors.Is(err, errReplaceable) {
+		p.Error = errReplaceable.Error()
+		return p
 	}
 	if err != nil {
-		r.findCause(p.Path)
+		r.findCause(n.Tree, p.Path)
 		// One missing program is reported, not all six.
 		p.Error, _, _ = strings.Cut(err.Error(), "\n")
 	}
@@ -59,11 +64,11 @@ func (r *Report) program(n layout.Names, dir string, mode detect.Mode) Program {
 const libraryVariables = "XTABLES_LIBDIR IPTABLES_LIB_DIR IP6TABLES_LIB_DIR"
 
 // findCause finds out whether a program that does not work is kept from it by its surroundings.
-func (r *Report) findCause(program string) {
+func (r *Report) findCause(t tree.Tree, program string) {
 	if program == "" {
 		return
 	}
-	failure := loadsExtensions(program)
+	failure := r.loadsExtensions(t, program)
 	if failure == nil {
 		return // what does not work is another thing
 	}
@@ -78,7 +83,7 @@ func (r *Report) findCause(program string) {
 			continue
 		}
 		os.Unsetenv(name)
-		if loadsExtensions(program) == nil {
+		if r.loadsExtensions(t, program) == nil {
 			r.libraries = name
 		}
 		os.Setenv(name, value)
@@ -86,8 +91,8 @@ func (r *Report) findCause(program string) {
 }
 
 // loadsExtensions returns an error if a program cannot load the libraries without which it has no match and no target.
-func loadsExtensions(program string) error {
-	_, stderr, err := install.Output(program, "iptables", "-m", "comment", "-h")
+func (r *Report) loadsExtensions(t tree.Tree, program string) error {
+	_, stderr, err := r.start(t, program, "iptables", "-m", "comment", "-h")
 	if err != nil {
 		return fmt.Errorf("%q cannot load its extensions: %w: %s", program, err, stderr)
 	}
@@ -115,17 +120,17 @@ func backendIn(line string) detect.Mode {
 }
 
 // list has iptables-nft list the tables of each family that has any.
-func (r *Report) list(program string) {
+func (r *Report) list(t tree.Tree, program string) {
 	if len(r.Host.Of(detect.NFT, detect.IPv4).Tables) > 0 {
-		r.listed("iptables-save", program)
+		r.listed(t, "iptables-save", program)
 	}
 	if len(r.Host.Of(detect.NFT, detect.IPv6).Tables) > 0 {
-		r.listed("ip6tables-save", program)
+		r.listed(t, "ip6tables-save", program)
 	}
 }
 
-func (r *Report) listed(name, program string) {
-	stdout, stderr, err := install.Output(program, name)
+func (r *Report) listed(t tree.Tree, name, program string) {
+	stdout, stderr, err := r.start(t, program, name)
 	r.understand(name, stdout, stderr, err)
 }
 

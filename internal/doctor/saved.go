@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
@@ -49,10 +48,10 @@ func (r *Report) saveOther(n layout.Names, dir string) {
 			continue
 		}
 		program, err := n.Find(dir, other, commands[family])
-		if err != nil || !r.mayStart(n.Tree, program) {
+		if err != nil {
 			continue
 		}
-		stdout, _, err := install.Output(program, commands[family])
+		stdout, _, err := r.start(n.Tree, program, commands[family])
 		if err == nil {
 			r.saved = append(r.saved, parseSaved(family, stdout)...)
 		}

@@ -5,54 +5,40 @@ package doctor
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// changeable returns the first directory, link or file on the way to a program by which users other than root and the
-// caller could make it another one; "" if there is none. Doctor may be root's, and starts nothing else.
-//
-// Unlike tree.Exposed it accepts a directory that is open to all where it is mounted read-only, as a volume that an
-// init container has filled: nobody can put a file there, and whose the present one is can be seen.
-func changeable(t tree.Tree, program string) string {
-	exposed := t.Exposed(program)
-	if exposed == "" || !t.ReadOnly(exposed) {
-		return exposed
-	}
-	c, err := t.Follow(program)
-	if err != nil {
-		return c.End
-	}
-	for _, hop := range c.Hops {
-		dir := t.Exposed(programs.Dir(hop))
-		if dir != "" && !t.ReadOnly(dir) {
-			return dir
-		}
-		st, err := t.Lstat(hop)
-		if err != nil || st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-			return hop
-		}
-	}
-	return ""
-}
+// errReplaceable is returned for a program that was not started.
+var errReplaceable = errors.New("not started: users other than root could replace it")
 
-// mayStart reports whether doctor may start a program, and remembers those that it may not.
-func (r *Report) mayStart(t tree.Tree, program string) bool {
-	by := changeable(t, program)
-	if by == "" {
-		return true
+// start runs a program under a name, as install.Output does, unless users other than root and the caller could make
+// it another one: doctor may be root's. It remembers those that it does not start.
+//
+// Everything that doctor starts is started here, by the path that was looked at. A path that was found, looked at and
+// then found again could lead to somebody else's program by then.
+func (r *Report) start(t tree.Tree, program, name string, args ...string) (stdout, stderr string, err error) {
+	end, exposed, err := t.Settle(program)
+	if exposed != "" {
+		r.unstarted = append(r.unstarted, exposure{program, exposed})
+		return "", "", errReplaceable
 	}
-	r.unstarted = append(r.unstarted, exposure{program, by})
-	return false
+	if err == nil {
+		err = t.Pause("start", end)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return install.Output(end, name, args...)
 }
 
 // exposure is a file that users other than root could replace, and what they can change for that.

@@ -59,7 +59,7 @@ func checkNFT(n layout.Names, program string) (remark string, err error) {
 		return fmt.Sprintf("%q: %v: it was not started, because %q can be changed by others than root",
 			program, ErrUnchecked, exposed), nil
 	}
-	line, err := version(program, detect.NFT)
+	line, err := version(Output, program, detect.NFT)
 	switch {
 	case errors.Is(err, ErrUnchecked):
 		return err.Error(), nil
@@ -73,12 +73,15 @@ func checkNFT(n layout.Names, program string) (remark string, err error) {
 
 // Programs returns the program that a wrapper in the directory would run for iptables, and the line that it prints
 // about its version. The error says which of the six commands has none, or what is wrong with this one.
-func Programs(n layout.Names, dir string, mode detect.Mode) (path, line string, err error) {
+//
+// start starts a program as Output does, and may refuse that: whose the program is can only be known of the one that
+// was found here.
+func Programs(n layout.Names, dir string, mode detect.Mode, start Start) (path, line string, err error) {
 	found := find(n, dir, mode)
 	if found.err != nil {
 		return found.iptables, "", found.err
 	}
-	line, err = version(found.iptables, mode)
+	line, err = version(start, found.iptables, mode)
 	return found.iptables, line, err
 }
 
@@ -104,8 +107,8 @@ func find(n layout.Names, dir string, mode detect.Mode) found {
 	return f
 }
 
-func version(program string, mode detect.Mode) (line string, err error) {
-	output, stderr, err := Output(program, "iptables", "--version")
+func version(start Start, program string, mode detect.Mode) (line string, err error) {
+	output, stderr, err := start(program, "iptables", "--version")
 	line = strings.TrimSpace(output)
 	switch {
 	case errors.Is(err, unix.ENOEXEC):
@@ -117,6 +120,9 @@ func version(program string, mode detect.Mode) (line string, err error) {
 	}
 	return line, checkVersion(program, mode, line)
 }
+
+// Start runs a program under a name and returns what it prints, as Output does.
+type Start func(program, name string, args ...string) (stdout, stderr string, err error)
 
 // Output runs a program under a name and returns what it prints. After ten seconds it is killed, and the error is
 // context.DeadlineExceeded, which says nothing about the program.

@@ -22,8 +22,9 @@ type Tree struct {
 	root   *os.Root // another root; nil: the process' own
 	pinned *pin     // directories that stay what they were
 
-	// Step, if set, is called before each system call that changes something, takes a lock or reads the memory. Tests
-	// make it fail there, kill the caller, or let another one go first.
+	// Step, if set, is called before each system call that changes something, takes a lock, reads the memory or starts
+	// a program of which doctor knows whose it is. Tests make it fail there, kill the caller, or let another one go
+	// first.
 	Step func(op, path string) error
 }
 

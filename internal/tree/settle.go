@@ -1,0 +1,116 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tree
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+)
+
+// Settle follows a path and returns where it leads, free of symlinks. exposed is the first thing on the way by which
+// another user could make it lead elsewhere, or that other users could change, as Exposed returns it; "" if there is
+// none. Then whatever is done with end is done with the file that was looked at.
+//
+// Unlike Exposed it accepts a directory of others, or one that is open to all, in a file system that is mounted
+// read-only, such as a volume that an init container has filled: nobody can put a file there, and whose the present
+// one is can be seen. It does not accept a path at which there is nothing.
+func (t Tree) Settle(path string) (end, exposed string, err error) {
+	by, err := t.trusted()
+	if err != nil {
+		return "", path, err
+	}
+	absolute, err := Absolute(path)
+	if err != nil {
+		return "", path, err
+	}
+	at, todo := "/", elements(absolute)
+	links := 0
+	for {
+		s, err := t.see(at)
+		if err != nil {
+			return at, "", PathError("lstat", at, err)
+		}
+		if t.unsettled(at, s, by, len(todo) == 0) {
+			return at, at, nil
+		}
+		switch {
+		case IsLink(s.stat):
+			links++
+			if links > maxLinks {
+				return at, "", PathError("follow", path, unix.ELOOP)
+			}
+			todo = append(elements(s.target), todo...)
+			at = programs.Dir(at)
+			if strings.HasPrefix(s.target, "/") {
+				at = "/"
+			}
+		case len(todo) == 0:
+			return at, "", nil
+		default:
+			at = beneath(at, todo[0])
+			todo = todo[1:]
+		}
+	}
+}
+
+// beneath is the path of an entry of a directory whose path is free of symlinks.
+func beneath(dir, name string) string {
+	if name == ".." {
+		return programs.Dir(dir)
+	}
+	return programs.Join(dir, name)
+}
+
+// seen is what one look at a path showed: all of it is about the same file, whoever puts another in its place
+// meanwhile.
+type seen struct {
+	stat     unix.Stat_t
+	target   string // of a symlink
+	readOnly bool   // it is in a file system that is mounted read-only
+}
+
+// see looks at a path, and does not follow a symlink there.
+func (t Tree) see(path string) (s seen, err error) {
+	err = t.at(path, false, func(dir int, path string) error {
+		fd, err := unix.Openat(dir, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		err = unix.Fstat(fd, &s.stat)
+		if err != nil {
+			return err
+		}
+		var fs unix.Statfs_t
+		err = unix.Fstatfs(fd, &fs)
+		s.readOnly = err == nil && fs.Flags&unix.ST_RDONLY != 0
+		if !IsLink(s.stat) {
+			return nil
+		}
+		s.target, err = readlinkat(fd, "")
+		return err
+	})
+	return s, err
+}
+
+// unsettled reports whether somebody who is not trusted could change what was seen at a path, or what is in it.
+func (t Tree) unsettled(path string, s seen, by trusted, end bool) bool {
+	owned := slices.Contains(by.users, s.stat.Uid)
+	directory := s.stat.Mode&unix.S_IFMT == unix.S_IFDIR
+	sticky := directory && s.stat.Mode&unix.S_ISVTX != 0
+	switch {
+	case s.readOnly:
+		return !owned && (end || !directory)
+	case !owned:
+		return true
+	case sticky && !end:
+		return false
+	default:
+		return by.writable(s.stat) || t.openByACL(path, s.stat)
+	}
+}
