@@ -121,10 +121,15 @@ func holder(path string) string {
 	}
 	who := "another process"
 	if pid != "" {
-		name, _ := os.ReadFile("/proc/" + pid + "/comm")
-		who = fmt.Sprintf("process %s (%q)", pid, strings.TrimSpace(string(name)))
+		who = process(pid)
 	}
 	return fmt.Sprintf("%s holds %q", who, path)
+}
+
+// process names a process, which may call itself anything.
+func process(pid string) string {
+	name, _ := os.ReadFile("/proc/" + pid + "/comm")
+	return fmt.Sprintf("process %s (%q)", pid, strings.TrimSpace(string(name)))
 }
 
 const (

@@ -4,10 +4,13 @@
 package doctor
 
 import (
+	"os"
 	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // Inodes are unique in one file system only. A process that waits for a lock does not hold it.
@@ -66,5 +69,18 @@ func TestHeldByOne(t *testing.T) {
 		if held != test.held || pid != test.pid {
 			t.Errorf("%s: got %v, %q", test.doc, held, pid)
 		}
+	}
+}
+
+// A process can give itself any name, also one that looks like a line of doctor's.
+func TestNameOfHolder(t *testing.T) {
+	const file = "/proc/self/comm"
+	before := host.Read(t, file)
+	host.Check(t, os.WriteFile(file, []byte("x) PROBLEM \x1b[1m"), 0o644))
+	got := process("self")
+	host.Check(t, os.WriteFile(file, before, 0o644))
+	const want = `process self ("x) PROBLEM \x1b[1m")`
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
