@@ -109,6 +109,7 @@ func TestExposed(t *testing.T) {
 			if got := tree.RootsAlone(test.asked); got != test.want {
 				t.Errorf("RootsAlone: got %q, want %q", got, test.want)
 			}
+			settles(t, tree, test.asked, test.want)
 		})
 	}
 }
