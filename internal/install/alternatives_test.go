@@ -4,10 +4,12 @@
 package install
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
@@ -82,5 +84,24 @@ func TestInstallAlternativesInRoot(t *testing.T) {
 	const relative = "/etc/alternatives/ip6tables -> /usr/sbin/iptables-current"
 	if got := r.install("/usr/sbin", Options{Alternatives: true}); !slices.Contains(got, relative) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// The owner of another root may have made /etc/alternatives a link to a directory of root's. Nothing is replaced there
+// but a link to iptables under one of the six names, whatever leads to it.
+func TestInstallAlternativesOfOthers(t *testing.T) {
+	r := newRoot(t)
+	r.file("/roots/xtables-multi", "secret")
+	r.file("/roots/iptables", "secret")
+	r.link("/etc/alternatives", "../roots")
+	r.link("/usr/sbin/iptables", "/etc/alternatives/xtables-multi")
+	var p plan
+	err := p.addManaged(r.n, "/etc/alternatives/iptables", false)
+	if !errors.Is(err, layout.ErrForeign) {
+		t.Errorf("a file: got %v", err)
+	}
+	const own = "/usr/sbin/iptables -> iptables-current"
+	if got := r.install("/usr/sbin", Options{Alternatives: true}); !slices.Contains(got, own) {
+		t.Errorf("another name: got %q", got)
 	}
 }

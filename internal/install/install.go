@@ -101,6 +101,9 @@ func (p *plan) addName(n layout.Names, name string, o Options) error {
 	if o.Alternatives {
 		managed = alternative(n.Tree, path)
 	}
+	if !programs.IsName(programs.Base(managed)) {
+		managed = ""
+	}
 	i := slices.IndexFunc(p.groups, func(g group) bool { return g.has(name) })
 	grouped := i >= 0
 	if grouped && p.groups[i].registered() {
@@ -111,10 +114,12 @@ func (p *plan) addName(n layout.Names, name string, o Options) error {
 		// The tool replaces it. It replaces no file.
 	case managed != "" && !n.Tree.Own():
 		// No tool can be run there.
-		leads, err := p.addLink(n, managed)
-		if err != nil || leads {
+		_, broken := n.Tree.Stat(path)
+		err := replaceable(n, path, o.Force || broken != nil)
+		if err != nil {
 			return err
 		}
+		return p.addManaged(n, managed, o.Force)
 	default:
 		leads, err := p.addLink(n, path)
 		if err != nil || leads {
@@ -124,6 +129,22 @@ func (p *plan) addName(n layout.Names, name string, o Options) error {
 	// A link that is broken, and was made by the tool, is there to be repaired.
 	_, broken := n.Tree.Stat(path)
 	return replaceable(n, path, o.Force || managed != "" && broken != nil)
+}
+
+// addManaged plans to point a link in /etc/alternatives to the switch. What may be replaced there is found out about
+// that link itself: the command that led to it may lead elsewhere by now.
+func (p *plan) addManaged(n layout.Names, link string, force bool) error {
+	leads, err := p.addLink(n, link)
+	if err != nil || leads {
+		return err
+	}
+	exposed := n.Tree.Exposed(layout.AlternativesDir)
+	if exposed != "" && !force {
+		return fmt.Errorf("%w: %q can be changed by others than root", ErrExposed, exposed)
+	}
+	// A link that is broken, and was made by the tool, is there to be repaired.
+	_, broken := n.Tree.Stat(link)
+	return replaceable(n, link, force || n.Tree.IsLink(link) && broken != nil)
 }
 
 // addLink plans to point a link to the switch, unless it leads there.

@@ -176,3 +176,25 @@ func TestSelectWithoutPlaces(t *testing.T) {
 		t.Errorf("the lock is held: got %v", err)
 	}
 }
+
+// What fails half-way is put back, but no link of the user's own content is made again: it would be root's.
+func TestPutsBackProgramsOnly(t *testing.T) {
+	const forged = "legacy kubelet-hint certain " + life
+	for before, want := range map[string]string{
+		"xtables-legacy-multi": "xtables-legacy-multi",
+		forged:                 self.WrapperName,
+	} {
+		h := newHost(t)
+		installed(h)
+		h.link("xtables-legacy-multi", "/usr/sbin/"+forged)
+		h.link(before, "/usr/sbin/"+Switch)
+		h.link("xtables-nft-multi", "/usr/sbin/ip6tables")
+		n := at(h.n, "rename", "/ip6tables", func() error { return unix.ENOSPC })
+		_, err := n.Reset("/usr/sbin")
+		got, readErr := h.n.Tree.Readlink("/usr/sbin/" + Switch)
+		if !errors.Is(err, unix.ENOSPC) || readErr != nil || got != want {
+			t.Errorf("from %q: got %q, %v, %v", before, got, err, readErr)
+		}
+		h.remove()
+	}
+}

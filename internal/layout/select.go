@@ -166,11 +166,12 @@ func (s *selection) remember() error {
 }
 
 // putBack points a switch that was in use where it led before something failed, if it has been pointed at the wrapper
-// since.
+// since. It does so only if that bears the name of a program: in a user's directory, a link of any other content could
+// be renamed to where root's memory is looked for.
 func (n Names) putBack(d directory) {
 	moved := d.used() && len(d.current.Hops) > 1 && !n.toWrapper(d.current)
 	now, _ := n.Tree.Follow(d.sw)
-	if moved && n.toWrapper(now) {
+	if moved && programs.IsProgram(programs.Base(d.current.Hops[1])) && n.toWrapper(now) {
 		_ = n.Tree.Point(d.sw, d.current.Hops[1]) // what failed first is the error to report
 	}
 }

@@ -103,6 +103,7 @@ type found struct {
 	path string
 	id   tree.ID
 	uid  int
+	sole bool // it has no other name, by which it may have been made elsewhere
 	content
 }
 
@@ -117,5 +118,5 @@ func (m Memory) read(path string, uid int, about Life) (f found, ok bool) {
 		return found{}, false
 	}
 	said.Since = time.Unix(st.Mtim.Unix())
-	return found{path, tree.IDOf(st), uid, said}, true
+	return found{path, tree.IDOf(st), uid, st.Nlink == 1, said}, true
 }

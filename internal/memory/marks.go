@@ -68,7 +68,7 @@ func (m Memory) eachMark(dir string, most int, visit func(found) bool) error {
 			return entries <= most
 		}
 		mark, ok := m.read(programs.Join(dir, entry), uid, about)
-		return !ok || mark.Conclusive || visit(mark)
+		return !ok || mark.Conclusive && mark.sole || visit(mark)
 	})
 	switch {
 	case entries > most:

@@ -105,7 +105,7 @@ func (m *Memory) links(uid int) (all []found) {
 	}
 	for _, dir := range Dirs(uid) {
 		f, ok := m.read(programs.Join(dir, name(uid, m.life)), uid, m.life)
-		if !ok || f.id == m.void || m.usable(dir, uid) != nil {
+		if !ok || !f.sole || f.id == m.void || m.usable(dir, uid) != nil {
 			continue
 		}
 		all = append(all, f)
@@ -176,13 +176,13 @@ func (m *Memory) put(path, target, state string) (err error) {
 }
 
 // takeOver puts a link in place of what binds nobody: a mark of this user, or what another user has put under this
-// user's name. In a sticky directory only root can do the latter. It fails with EEXIST if what is there stays,
+// user's name, be it by a hard link. In a sticky directory only root can do the latter. It fails with EEXIST if what is there stays,
 // with ENOENT if it has gone.
 func (m *Memory) takeOver(path, target, state string) error {
 	if m.mine.path == path && m.mine.state == Unbound && state != Unbound {
 		return m.tree.ReplaceUnlocked(path, target)
 	}
-	foreign := func(st unix.Stat_t) bool { return int(st.Uid) != m.uid }
+	foreign := func(st unix.Stat_t) bool { return int(st.Uid) != m.uid || tree.IsLink(st) && st.Nlink != 1 }
 	st, err := m.tree.Lstat(path)
 	if err != nil {
 		return err

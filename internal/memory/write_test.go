@@ -129,3 +129,28 @@ func TestSetBesideRoots(t *testing.T) {
 		}
 	}
 }
+
+// A link with a second name may have been made under that one, for another purpose. It is not believed, and a link of
+// its own takes its place; reset removes it.
+func TestHardLink(t *testing.T) {
+	f := newFake(t)
+	f.p.UID = os.Geteuid()
+	dir := Dirs(f.p.UID)[len(Dirs(f.p.UID))-2]
+	path := f.put(dir, f.p.UID, "legacy kubelet-hint certain "+life)
+	f.check(os.Link(f.real(path), f.real(dir+"/other")))
+	m := f.read()
+	if m.Mode() != "" || m.Guessed(detect.Legacy) != path {
+		t.Errorf("it is believed: %+v, marks: %q", m.Remembered(), m.Guessed(detect.Legacy))
+	}
+	m.forgetMarks()
+	_, err := os.Lstat(f.real(path))
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("forget: %v", err)
+	}
+	f.check(os.Link(f.real(dir+"/other"), f.real(path)))
+	m = f.read()
+	f.check(m.Make(detect.Memory{Mode: detect.NFT}, Guess))
+	if m.Mode() != detect.NFT || m.Path() != path {
+		t.Errorf("make: %+v at %q", m.Remembered(), m.Path())
+	}
+}
