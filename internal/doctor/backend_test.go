@@ -225,7 +225,10 @@ var backendSituations = []situation{
 	{"a script that runs the right backend", func(r *Report) {
 		r.Here.How, r.Names[0] = here.NotWrapped, layout.Status{Name: "iptables", ResolvesTo: "/usr/sbin/iptables"}
 	}, nil},
-	{"a directory of somebody else", func(r *Report) { r.Client, r.openPath, r.exposed = "/tmp/iptables", "/tmp", true },
+	{"a directory of somebody else", func(r *Report) {
+		r.Client, r.openPath = "/tmp/iptables", "/tmp"
+		r.exposed = true
+	},
 		[]string{"warning open-directory, pod -> \"/tmp/iptables\", which PATH finds first, by changing \"/tmp\""}},
 	{"a name that forges a line", func(r *Report) { r.unstarted = []exposure{{"/p/a\nRUN false", "/p/a\nRUN false"}} },
 		[]string{`warning open-directory, image -> RUN chown -h root:root "$(printf '\057\160\057\141\012`}},

@@ -130,7 +130,8 @@ func (r *Report) foreignRules() []rule {
 			code:     "chains-in-both",
 			severity: Warning,
 			detail:   when(!r.Here.Differs, leftovers(removals)),
-			text:     "both backends have these chains, as happens after switching backends; those in {other} are left over: {}",
+			text: "both backends have these chains, as happens after switching backends; " +
+				"those in {other} are left over: {}",
 			fixes: fixes{
 				{
 					unsafe != "", Node,

@@ -114,7 +114,10 @@ func TestPlanRemoval(t *testing.T) {
 			text:   ":PREROUTING ACCEPT; PREROUTING -j X; PREROUTING -j MARK; X -j ACCEPT",
 			unsafe: true,
 		},
-		{doc: "a REDIRECT stays, and X accepts nothing", text: ":OUTPUT ACCEPT; OUTPUT -j X; OUTPUT -j REDIRECT; X -j LOG"},
+		{
+			doc:  "a REDIRECT stays, and X accepts nothing",
+			text: ":OUTPUT ACCEPT; OUTPUT -j X; OUTPUT -j REDIRECT; X -j LOG",
+		},
 		{doc: "nft's X has a verdict map", nft: true, text: ":FORWARD ACCEPT; FORWARD -j X; X", unsafe: true},
 		{
 			doc:    "a verdict map stays",
