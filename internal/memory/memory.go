@@ -176,8 +176,8 @@ func (m *Memory) put(path, target, state string) (err error) {
 }
 
 // takeOver puts a link in place of what binds nobody: a mark of this user, or what another user has put under this
-// user's name, be it by a hard link. In a sticky directory only root can do the latter. It fails with EEXIST if what is there stays,
-// with ENOENT if it has gone.
+// user's name, also by a hard link. In a sticky directory only root can replace the latter. It fails with EEXIST if
+// what is there stays, and with ENOENT if it has gone.
 func (m *Memory) takeOver(path, target, state string) error {
 	if m.mine.path == path && m.mine.state == Unbound && state != Unbound {
 		return m.tree.ReplaceUnlocked(path, target)
