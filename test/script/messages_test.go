@@ -6,6 +6,7 @@ package script
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,7 @@ var messages = []message{
 		"CHAIN_ADD failed",
 		"nft add table ip nat; nft add chain ip nat POSTROUTING; iptables-nft -t nat -A POSTROUTING -j ACCEPT",
 	},
+	{"TABLE_ADD failed", "sh owner.sh iptables-nft-restore rule"},
 	{"CHAIN_UPDATE failed", "sh owner.sh iptables-nft -P INPUT DROP"},
 	{"CHAIN_USER_ADD failed", "sh owner.sh iptables-nft -N MINE"},
 	{"not supported, missing kernel module?", "sh missing.sh"},
@@ -61,6 +63,11 @@ var messages = []message{
 		"use 'nft' tool",
 		"nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; }'; " +
 			"iptables-nft -S",
+	},
+	{
+		"Parsing nftables rule failed",
+		"iptables-nft -P FORWARD ACCEPT; nft add rule ip filter FORWARD meta mark set numgen inc mod 2; " +
+			"iptables-nft -C FORWARD -j ACCEPT",
 	},
 	{"# Warning: iptables-legacy tables present", "iptables-legacy -S; iptables-nft -S"},
 	{"Another app is currently holding the xtables lock", "flock -o /run/xtables.lock iptables-legacy -w 1 -S"},
@@ -75,6 +82,33 @@ var messages = []message{
 		"permission denied",
 		"iptables-wrapper install; chmod 644 /usr/sbin/xtables-nft-multi; iptables -S; test $? = 126 && echo ok",
 	},
+	{
+		"Unable to redirect iptables binaries",
+		"install $TEST_V3 /usr/sbin/iptables-wrapper; iptables-wrapper install; " +
+			"mount --bind -o ro /usr/sbin /usr/sbin; iptables -S",
+	},
+}
+
+// v3 builds the program of another project whose messages users of this one know. It is fetched before a container is
+// made, which has no network.
+func v3(t *testing.T) {
+	const variable = "TEST_V3"
+	if os.Getenv(variable) != "" {
+		return
+	}
+	dir := host.Cache("v3")
+	program := filepath.Join(dir, "iptables-wrappers")
+	_, err := os.Stat(program)
+	if err != nil {
+		const commit = "bfef9e5087a198b50a4124bb9ce9d2c7c99025dd"
+		cmd := exec.Command("go", "install", "github.com/kubernetes-sigs/iptables-wrappers@"+commit)
+		cmd.Env = append(os.Environ(), "GOBIN="+dir, "CGO_ENABLED=0")
+		output, err := cmd.CombinedOutput()
+		if err != nil {
+			host.Cannot(t, "fetch v3: %v: %s", err, output)
+		}
+	}
+	host.Check(t, os.Setenv(variable, program))
 }
 
 // owned makes the tables of iptables somebody's, with the flag owner, and then runs a command.
@@ -127,13 +161,19 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%q is not in the table", m.text)
 		}
 		t.Run(m.text, func(t *testing.T) {
+			if strings.Contains(m.commands, "$TEST_V3") {
+				v3(t)
+			}
 			if !host.Contain(t) {
 				return
 			}
 			host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
 			dir := t.TempDir()
 			for name, content := range map[string]string{
-				"table": "*filter\nCOMMIT\n", "owner.sh": owned, "missing.sh": missing,
+				"table":      "*filter\nCOMMIT\n",
+				"rule":       "*filter\n-A INPUT -j ACCEPT\nCOMMIT\n",
+				"owner.sh":   owned,
+				"missing.sh": missing,
 			} {
 				host.Check(t, os.WriteFile(dir+"/"+name, []byte(content), 0o644))
 			}
