@@ -26,8 +26,8 @@ fail() { printf 'release: %s\n' "$*" >&2 && exit 1; }
 [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || fail "$version is not a version such as v1.2.3 or v1.2.3-rc.1"
 [ -z "$(git status --porcelain)" ] || fail "the checkout has uncommitted changes"
 grep -qF "## [$version]" CHANGELOG.md || fail "CHANGELOG.md has no section for $version"
-sed -n '/^## \[Unreleased\]/,/^## \[v/{//!p}' CHANGELOG.md | { ! grep -q '[^[:space:]]'; } ||
-	fail "CHANGELOG.md has entries in [Unreleased]: move them to the section of $version"
+unreleased=$(sed -n '/^## \[Unreleased\]/,/^## \[v/{//!p}' CHANGELOG.md)
+[[ ! $unreleased =~ [^[:space:]] ]] || fail "CHANGELOG.md has entries in [Unreleased]: move them to the section of $version"
 
 export TZ=UTC LC_ALL=C
 epoch=$(git log -1 --format=%ct)

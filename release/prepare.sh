@@ -10,8 +10,8 @@ version=${1:?usage: release/prepare.sh VERSION}
 fail() { printf 'prepare: %s\n' "$*" >&2 && exit 1; }
 [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || fail "$version is not a version such as v1.2.3 or v1.2.3-rc.1"
 ! grep -qF "## [$version]" CHANGELOG.md || fail "CHANGELOG.md already has a section for $version"
-sed -n '/^## \[Unreleased\]/,/^## \[v/{//!p}' CHANGELOG.md | grep -q '[^[:space:]]' ||
-	fail "CHANGELOG.md has nothing in [Unreleased]: write there what is new"
+unreleased=$(sed -n '/^## \[Unreleased\]/,/^## \[v/{//!p}' CHANGELOG.md)
+[[ $unreleased =~ [^[:space:]] ]] || fail "CHANGELOG.md has nothing in [Unreleased]: write there what is new"
 
 # What is in [Unreleased] becomes the version's section, and the links follow.
 repository=https://github.com/iptables-wrappers/iptables-wrappers

@@ -4,6 +4,7 @@
 package release
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,39 +15,32 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The commit that docs/releasing.md says to make is one from which a release can be made: what depends on the version
-// passes, and no page says what is no longer true. The three are made one after the other, as they would be.
+// The commits that docs/releasing.md says to make are ones from which a release can be made: what depends on the version
+// passes, and no page says what is no longer true. They are made one after the other, as they would be: what this
+// checkout is a candidate for, its next patch, a candidate of the next minor version, and that version.
 func TestReleaseCommits(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	host.Check(t, err)
 	dir := checkout(t, "source")
 	steps := commandsOf(t, "Before the tag")
-	old := newest(t)
-	for _, c := range []struct {
-		version string
-		pages   string // the version that they name
-	}{
-		{version: "v1.0.0", pages: "v1.0.0"},
-		{version: "v1.0.1", pages: "v1.0.1"},
-		{version: "v1.1.0-rc.1", pages: "v1.0.1"},
-	} {
-		t.Run(c.version, func(t *testing.T) {
-			script := `sed -i 's/^## \[Unreleased\]/&\n\n### Fixed\n\n- A fix./' CHANGELOG.md
-git commit --quiet --all --message fix
-` + strings.ReplaceAll(steps, "VERSION", c.version)
-			cmd := exec.Command("sh", "-euc", script)
+	onPages := namedByPages(t, dir)
+	for i, following := range []func(string) string{nextRelease, nextRelease, nextCandidate, nextRelease} {
+		version := following(newestIn(t, dir))
+		t.Run(version, func(t *testing.T) {
+			cmd := exec.Command("sh", "-euc", aFix+strings.ReplaceAll(steps, "VERSION", version))
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null",
-				"GIT_AUTHOR_NAME=test", "GIT_AUTHOR_EMAIL=test@example.com",
-				"GIT_COMMITTER_NAME=test", "GIT_COMMITTER_EMAIL=test@example.com")
+			cmd.Env = append(os.Environ(), committer...)
 			output(t, cmd)
-			for _, problem := range untrue(t, dir, old, c.pages) {
+			was := onPages
+			if !strings.Contains(version, "-") || strings.Contains(was, "-") {
+				onPages = version
+			}
+			for _, problem := range untrue(t, dir, was, onPages) {
 				t.Error(problem)
 			}
-			old = c.pages
-			if c.version != "v1.0.0" && !host.All() {
-				return // one release, and the candidate that this checkout is, are enough here
+			if i > 0 && !host.All() {
+				return // one release, and what this checkout is, are enough here
 			}
 			// These tests once more, for what is in that commit: only pages and the changelog differ, so they need not
 			// be compiled again.
@@ -57,6 +51,52 @@ git commit --quiet --all --message fix
 			}
 		})
 	}
+}
+
+// aFix is a commit with something to release, which is more than fits into a pipe.
+const aFix = `
+{ printf '\n### Fixed\n\n' && seq --format '- Fix %.0f.' 20000; } | sed -i '/^## \[Unreleased\]/r /dev/stdin' CHANGELOG.md
+git commit --quiet --all --message fix
+`
+
+// committer is the environment of whoever commits.
+var committer = []string{
+	"GIT_CONFIG_GLOBAL=/dev/null",
+	"GIT_AUTHOR_NAME=test",
+	"GIT_AUTHOR_EMAIL=test@example.com",
+	"GIT_COMMITTER_NAME=test",
+	"GIT_COMMITTER_EMAIL=test@example.com",
+}
+
+// nextRelease is what a candidate is a candidate for, or the next patch.
+func nextRelease(version string) string {
+	major, minor, patch := numbers(version)
+	if !strings.Contains(version, "-") {
+		patch++
+	}
+	return fmt.Sprintf("v%d.%d.%d", major, minor, patch)
+}
+
+// nextCandidate is the first candidate of the next minor version.
+func nextCandidate(version string) string {
+	major, minor, _ := numbers(version)
+	return fmt.Sprintf("v%d.%d.0-rc.1", major, minor+1)
+}
+
+func numbers(version string) (major, minor, patch int) {
+	_, _ = fmt.Sscanf(version, "v%d.%d.%d", &major, &minor, &patch) // newestIn has seen that it has the three
+	return major, minor, patch
+}
+
+// namedByPages is the version that the pages tell users to take.
+func namedByPages(t *testing.T, dir string) string {
+	t.Helper()
+	page := host.Read(t, filepath.Join(dir, "docs/install.md"))
+	match := regexp.MustCompile(`(?m)^COPY --from=\S+:(v\S+) `).FindSubmatch(page)
+	if match == nil {
+		t.Fatal("docs/install.md names no version")
+	}
+	return string(match[1])
 }
 
 // commandsOf returns the commands that a section of docs/releasing.md shows.

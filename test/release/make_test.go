@@ -47,7 +47,13 @@ git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false com
 // newest is the version that the changelog names first.
 func newest(t *testing.T) string {
 	t.Helper()
-	match := regexp.MustCompile(`(?m)^## \[(v[^]]+)\]`).FindSubmatch(host.Read(t, "../../CHANGELOG.md"))
+	return newestIn(t, "../..")
+}
+
+func newestIn(t *testing.T, dir string) string {
+	t.Helper()
+	heading := regexp.MustCompile(`(?m)^## \[(v[0-9]+\.[0-9]+\.[0-9]+(-[^]]+)?)\]`)
+	match := heading.FindSubmatch(host.Read(t, filepath.Join(dir, "CHANGELOG.md")))
 	if match == nil {
 		t.Fatal("CHANGELOG.md names no version")
 	}
