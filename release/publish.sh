@@ -16,10 +16,13 @@ read -ra gh <<<"${GH:-gh}"
 mapfile -t files < <(sed 's|^[0-9a-f]*  |dist/|' dist/SHA256SUMS)
 files+=(dist/SHA256SUMS dist/SHA256SUMS.sigstore.json)
 
-# The section of the changelog is the release's text.
+# The section of the changelog is the release's text. There, a link to a file of the repository leads nowhere, and the end of a line
+# is one that readers see.
 notes=$(mktemp)
 trap 'rm -f "$notes"' EXIT
-sed "1,/^## \[$version\]/d; /^## \[/,\$d; /^\[Unreleased\]:/,\$d" CHANGELOG.md >"$notes"
+files_of_version=https://github.com/iptables-wrappers/iptables-wrappers/blob/$version
+sed "1,/^## \[$version\]/d; /^## \[/,\$d; /^\[Unreleased\]:/,\$d" CHANGELOG.md |
+	sed -z -E "s|\n  ([^ -])| \1|g; s#\]\(([^):]+)\)#]($files_of_version/\1)#g" >"$notes"
 kind=()
 [[ $version != *-* ]] || kind=(--prerelease)
 "${gh[@]}" release create "$version" --verify-tag --title "$version" --notes-file "$notes" "${kind[@]}" "${files[@]}"

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,7 +114,13 @@ func TestPublished(t *testing.T) {
 	_, rest, _ = strings.Cut(rest, "\n")
 	section, _, _ := strings.Cut(rest, "\n## [")
 	section, _, _ = strings.Cut(section, "\n[Unreleased]:")
-	if strings.TrimSpace(notes) != strings.TrimSpace(section) || strings.TrimSpace(notes) == "" {
+	// Links lead to the files of this version, and items have no line breaks of their own.
+	section = regexp.MustCompile(`\]\(([^):]+)\)`).ReplaceAllString(section,
+		"](https://"+module+"/blob/"+newest(t)+"/$1)")
+	if !slices.Equal(strings.Fields(notes), strings.Fields(section)) || strings.TrimSpace(notes) == "" {
 		t.Errorf("got notes\n%s\nwant\n%s", notes, section)
+	}
+	if broken := regexp.MustCompile(`\n +[^ -].*`).FindString(notes); broken != "" {
+		t.Errorf("the notes have a broken line: %s", broken)
 	}
 }
