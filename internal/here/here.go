@@ -104,13 +104,15 @@ func hostUses(n layout.Names, dir string, q detect.Query, asked detect.Result, h
 	case asked.Reason == detect.Override:
 		asked = Ask(n, dir, q)
 	}
-	return recounted(asked, count)
+	return recounted(q, asked, count)
 }
 
 // recounted holds what the container remembers against what the host has now. What kubelet's chains said stays: a
 // client may have flushed them, and then leftovers of another backend are all that there is. The rules of a guess are
 // on its own side. So only what is certain, and against what is remembered, proves anything.
-func recounted(asked detect.Result, count func(detect.Query) detect.Result) detect.Result {
+//
+// Where everything was asked, that has all the evidence. Otherwise what is remembered has left most unasked.
+func recounted(q detect.Query, asked detect.Result, count func(detect.Query) detect.Result) detect.Result {
 	if asked.Reason != detect.Remembered || asked.Conclusive && asked.Remembered.Reason.Kubelet() {
 		return asked
 	}
@@ -118,8 +120,10 @@ func recounted(asked detect.Result, count func(detect.Query) detect.Result) dete
 	if !now.Conclusive || now.Mode == asked.Mode {
 		return asked
 	}
-	now.Evidence = asked.Evidence // of more questions
-	now.Conflicts = asked.Conflicts
+	if q.Everything {
+		now.Evidence = asked.Evidence
+		now.Conflicts = asked.Conflicts
+	}
 	return now
 }
 

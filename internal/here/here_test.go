@@ -124,7 +124,7 @@ func TestRecounted(t *testing.T) {
 		{"nothing is remembered", detect.Result{Mode: detect.NFT, Reason: detect.Default}, against, false, detect.NFT},
 	} {
 		counted := false
-		got := recounted(test.asked, func(q detect.Query) detect.Result {
+		got := recounted(detect.Query{Everything: true}, test.asked, func(q detect.Query) detect.Result {
 			counted = true
 			if q.Override != "" || q.Remembered.Mode != "" {
 				t.Errorf("%s: asked %+v", test.doc, q)
@@ -164,6 +164,24 @@ func TestHostHasChanged(t *testing.T) {
 		if !h.Differs || h.How != Variable || h.Program != nftProgram || uses.Mode != detect.Legacy ||
 			!uses.Conclusive {
 			t.Errorf("%q, the variable: got %+v, the host: %v", what, h, uses)
+		}
+	}
+}
+
+// What speaks against the memory is said with its evidence, whether everything was asked or not.
+func TestProgramAgainstMemory(t *testing.T) {
+	s := newScene(t)
+	host.Run(t, "iptables-nft", "-A", "FORWARD", "-j", "ACCEPT")
+	host.Run(t, "iptables-legacy", "-N", "DOCKER-USER")
+	s.remember("nft rule-count certain")
+	for _, everything := range []bool{false, true} {
+		h, uses := s.look(detect.Query{Everything: everything})
+		const want = "legacy: Docker keeps its rules in legacy: chain DOCKER-USER in filter"
+		if !h.Differs || uses.String() != want {
+			t.Errorf("everything: %v: got %+v, the host: %v", everything, h, uses)
+		}
+		if counted := uses.Of(detect.NFT, detect.IPv4).Tables != nil; counted != everything {
+			t.Errorf("everything: %v: got %+v", everything, uses.Of(detect.NFT, detect.IPv4))
 		}
 	}
 }
