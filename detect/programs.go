@@ -5,7 +5,8 @@ package detect
 
 // Programs that run on the host itself keep their rules in the backend that the host uses, whatever containers have
 // done. They are known by names that they alone make. Names that programs in containers make as well are not here:
-// those of kube-proxy in iptables mode (KUBE-SERVICES), Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
+// those of kube-proxy, whose mode is a setting of the cluster (KUBE-SERVICES, table "ip kube-proxy"), Calico (cali-),
+// Tailscale (ts-), fail2ban (f2b-) and meshes.
 //
 // To add a name, add a line, and a dump of the program in test/hostprograms.
 
@@ -56,9 +57,6 @@ var hostTables = [...]hostTable{
 	// libvirt since 10.4; src/network/network_nftables.c.
 	{program: "libvirt", table: "ip libvirt_network"},
 	{program: "libvirt", table: "ip6 libvirt_network"},
-	// kube-proxy in nftables mode; pkg/proxy/nftables/proxier.go in kubernetes/kubernetes.
-	{program: "kube-proxy", table: "ip kube-proxy"},
-	{program: "kube-proxy", table: "ip6 kube-proxy"},
 	// The CNI plugin portmap since 1.6; plugins/meta/portmap/portmap_nftables.go in containernetworking/plugins.
 	{program: "CNI's portmap plugin", table: "ip cni_hostport"},
 	{program: "CNI's portmap plugin", table: "ip6 cni_hostport"},

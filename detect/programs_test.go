@@ -17,7 +17,7 @@ import (
 
 // unpackaged are names of programs that Debian has no package of, so that there is no dump.
 var unpackaged = []string{
-	"CRIO-HOSTPORTS-MASQ", "ip crio-hostports", "ip6 crio-hostports", "ip kube-proxy", "ip6 kube-proxy",
+	"CRIO-HOSTPORTS-MASQ", "ip crio-hostports", "ip6 crio-hostports",
 	"ip docker-bridges", "ip6 docker-bridges", "ip cni_hostport", "ip6 cni_hostport", "ip io.systemd.nat", "ip6 " +
 		"io.systemd.nat",
 }
@@ -161,7 +161,7 @@ func TestHostProgramsElsewhere(t *testing.T) {
 		host.Run(t, program(backend, IPv4, ""), "-w", "-N", "DOCKER-USER-2")
 	}
 	nftScript(t, "add table inet docker-bridges; add table ip firewalld; add table bridge firewalld; "+
-		"add chain inet docker-bridges DOCKER-USER")
+		"add table ip kube-proxy; add table ip6 kube-proxy; add chain inet docker-bridges DOCKER-USER")
 	r := Query{Everything: true}.Run()
 	for _, e := range r.Evidence {
 		if e.HostChain != No || e.HostTable != No || e.Programs != nil {
