@@ -141,6 +141,11 @@ type Evidence struct {
 	// its n rules, so they count as 0 to n. Of chains with such rules, one is named for each table.
 	Foreign []Chain `json:"foreign,omitempty"`
 
+	// Faults are what makes iptables-nft fail in nft's tables, or have no effect there. They say nothing of the backend
+	// that the host uses: iptables-nft lists the rules of such a table, so they count. They are looked for only with
+	// Query.Everything.
+	Faults []Fault `json:"faults,omitempty"`
+
 	// Native are nft's tables that iptables does not use, as nft names them: "ip docker-bridges", "inet firewalld".
 	// They are looked for only with Query.Everything.
 	Native []string `json:"native,omitempty"`

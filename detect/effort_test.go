@@ -104,7 +104,7 @@ func TestManyChainsAndTables(t *testing.T) {
 	if _, err := p.nft.tables(IPv4); !errors.Is(err, errTooMuch) {
 		t.Errorf("chains: got %v", err)
 	}
-	if names, err := p.nft.tableNames(); !errors.Is(err, errTooMuch) || len(names) > 100 {
+	if names, err := p.nft.listTables(); !errors.Is(err, errTooMuch) || len(names) > 100 {
 		t.Errorf("tables: got %d, %v", len(names), err)
 	}
 }

@@ -47,22 +47,25 @@ func (s *nftSocket) ofIptables(f Family, table, name string) (bool, error) {
 	return !c.base || c.own(), nil
 }
 
-// tableNames names all tables, as nft does: "inet firewalld".
-func (s *nftSocket) tableNames() (names []string, err error) {
+// listTables lists all tables.
+func (s *nftSocket) listTables() (tables []listedTable, err error) {
 	prefix := map[uint8]string{unix.NFPROTO_INET: "inet ", unix.NFPROTO_IPV4: "ip ", unix.NFPROTO_IPV6: "ip6 "}
 	err = retryChanged(func() error {
-		names = nil
+		tables = nil
 		return s.dump(unix.NFT_MSG_GETTABLE, &s.tablesLeft, unix.NFPROTO_UNSPEC, nil, func(m message) error {
 			if family, known := prefix[m.body[0]]; known {
-				names = append(names, family+string(cString(m.attribute(unix.NFTA_TABLE_NAME))))
+				tables = append(tables, listedTable{
+					name:  family + string(cString(m.attribute(unix.NFTA_TABLE_NAME))),
+					flags: attributes(m.body[sizeofNfgenmsg:]).number(unix.NFTA_TABLE_FLAGS),
+				})
 			}
 			return nil
 		})
 	})
 	if err != nil && !absent(err) {
-		return names, fmt.Errorf("list the tables of nf_tables: %w", err)
+		return tables, fmt.Errorf("list the tables of nf_tables: %w", err)
 	}
-	return names, nil
+	return tables, nil
 }
 
 // nftTable names a table of the family, as nft does: "ip filter".
@@ -74,11 +77,11 @@ func (f Family) nftTable(name string) string {
 }
 
 // nativeTables are those of a family that iptables does not use. Those of inet are of both families.
-func nativeTables(f Family, names []string) (native []string) {
-	for _, name := range names {
-		ofIptables := slices.ContainsFunc(tableNames[:], func(table string) bool { return name == f.nftTable(table) })
-		if strings.HasPrefix(name, "inet ") || strings.HasPrefix(name, f.nftTable("")) && !ofIptables {
-			native = append(native, name)
+func nativeTables(f Family, tables []listedTable) (native []string) {
+	for _, t := range tables {
+		ofIptables := slices.ContainsFunc(tableNames[:], func(table string) bool { return t.name == f.nftTable(table) })
+		if strings.HasPrefix(t.name, "inet ") || strings.HasPrefix(t.name, f.nftTable("")) && !ofIptables {
+			native = append(native, t.name)
 		}
 	}
 	return native
@@ -197,29 +200,44 @@ func (m message) chain() nftChain {
 // The base chains of iptables are named after their hooks, which are numbered in this order (enum nf_inet_hooks).
 var hookNames = [...]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
 
+// builtInChains are the base chains that iptables has in a table.
+func builtInChains(table string) string {
+	switch table {
+	case "raw":
+		return "PREROUTING OUTPUT"
+	case mangle:
+		return "PREROUTING INPUT FORWARD OUTPUT POSTROUTING"
+	case "nat":
+		return "PREROUTING INPUT OUTPUT POSTROUTING"
+	default: // filter, security
+		return "INPUT FORWARD OUTPUT"
+	}
+}
+
 // own reports whether iptables-nft takes a base chain of one of its five tables for its own. If one is not, it calls
 // the table incompatible, and prints nothing of it, or in some versions nothing of that chain.
 func (c nftChain) own() bool {
 	name := string(c.name)
-	kind, names, priority := "filter", "INPUT FORWARD OUTPUT", int32(0) // filter
-	switch string(c.table) {
+	table := string(c.table)
+	kind, priority := "filter", int32(0) // filter
+	switch table {
 	case "raw":
-		names, priority = "PREROUTING OUTPUT", -300
+		priority = -300
 	case mangle:
-		names, priority = "PREROUTING INPUT FORWARD OUTPUT POSTROUTING", -150
+		priority = -150
 		if name == "OUTPUT" {
 			kind = "route"
 		}
 	case "security":
 		priority = 150 // iptables-nft has always used this; NF_IP_PRI_SECURITY is 50
 	case "nat":
-		kind, names, priority = "nat", "PREROUTING INPUT OUTPUT POSTROUTING", -100
+		kind, priority = "nat", -100
 		if name == "INPUT" || name == "POSTROUTING" {
 			priority = 100
 		}
 	}
-	return c.hook < uint32(len(hookNames)) && name == hookNames[c.hook] && strings.Contains(names, name) &&
-		string(c.kind) == kind && c.priority == priority
+	return c.hook < uint32(len(hookNames)) && name == hookNames[c.hook] &&
+		strings.Contains(builtInChains(table), name) && string(c.kind) == kind && c.priority == priority
 }
 
 // expressions says what the expressions of a rule tell about who made it.

@@ -18,7 +18,8 @@ func (p *prober) askPrograms() {
 // askNFTPrograms lists the tables once, and asks for each chain by its name where its table exists. The first chain is
 // enough.
 func (p *prober) askNFTPrograms() {
-	tables, err := p.nft.tableNames()
+	tables, err := p.nft.listTables()
+	p.tables = tables
 	for i, f := range families {
 		e := &p.evidence[i]
 		e.fail(err)
@@ -36,7 +37,8 @@ func (p *prober) askNFTPrograms() {
 		e := &p.evidence[i]
 		e.HostChain = No
 		for _, c := range hostChainsOf(f) {
-			if err == nil && !slices.Contains(tables, f.nftTable(c.table)) {
+			exists := slices.ContainsFunc(tables, func(t listedTable) bool { return t.name == f.nftTable(c.table) })
+			if err == nil && !exists {
 				continue
 			}
 			_, has, err := p.nft.object(f, c.table, c.chain)

@@ -44,9 +44,10 @@ type prober struct {
 	most     effort
 	nft      nftSocket
 	legacy   [2]legacyProbe
-	evidence [4]Evidence // as in Result: nft's two families, then legacy's
-	counted  [2]nftCount // of nft's two families
-	between  func()      // is called between the questions: tests change the host there
+	evidence [4]Evidence   // as in Result: nft's two families, then legacy's
+	tables   []listedTable // of nf_tables, once they were listed
+	counted  [2]nftCount   // of nft's two families
+	between  func()        // is called between the questions: tests change the host there
 }
 
 func newProber(q Query) *prober {
@@ -86,6 +87,7 @@ func (p *prober) run() Result {
 	if q.Everything {
 		p.askPrograms()
 		p.countNFT(Unbounded)
+		p.lookForFaults()
 		p.countLegacy(true)
 	} else if !kubelet && !p.remembered() {
 		p.askPrograms()

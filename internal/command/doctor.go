@@ -216,6 +216,9 @@ func (s *session) remarks(e detect.Evidence) {
 		s.paragraph(label, fmt.Sprintf("chain %q of table %q is not iptables' own or has rules that are not",
 			c.Name, c.Table))
 	}
+	for _, f := range e.Faults {
+		s.paragraph(label, f.Explain())
+	}
 	if e.Err != nil {
 		s.paragraph(label, e.Err.Error())
 	}

@@ -70,6 +70,17 @@ func (r *Report) foreignChains() string {
 	return when(foreign, r.doubt())
 }
 
+// faults says in which tables iptables-nft fails or has no effect, although it lists them.
+func (r *Report) faults() string {
+	var all []string
+	for _, e := range r.Host.Evidence {
+		for _, f := range e.Faults {
+			all = append(all, fmt.Sprintf("%s %s: %s", e.Backend, e.Family, f.Explain()))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
 // differsBy says whether iptables here is known to be wrong, and why it is what it is. In the namespace of another
 // container, the stored mode says nothing.
 func (r *Report) differsBy(how string) string {

@@ -116,6 +116,14 @@ func (r *Report) hostRules() []rule {
 			fixes:    only(Node, moveChain),
 		},
 		{
+			code:     "host-programs-in-both",
+			severity: Warning,
+			detail:   r.programsInBoth(),
+			text:     "programs of the host keep rules in both backends: {}. Each lists only what is in its own",
+			fixes: only(Node, "have these programs use the same iptables, restart those that change, and remove what "+
+				"they leave behind. To see what is there:\niptables-nft-save\niptables-legacy-save"),
+		},
+		{
 			code:     "pod-network",
 			severity: Warning,
 			detail:   r.podNetwork(),

@@ -106,6 +106,7 @@ func (r *Report) foreignRules() []rule {
 	unsafe, show := unsafeTables(removals)
 	rules := r.otherRules()
 	policies, openUp := r.otherPolicies()
+	inBoth := r.programsInBoth()
 	onlyPolicies := rules == "" && r.Host.Conclusive // of a guess, they may be those of the firewall in use
 	others := rules
 	if policies != "" {
@@ -117,6 +118,13 @@ func (r *Report) foreignRules() []rule {
 			severity: Problem,
 			detail:   when(nft && r.foreignChains() == "", strings.Join(r.Unreadable, "; ")),
 			text:     "iptables-nft cannot list all of its tables: {}",
+			fixes:    only(Node, moveChain),
+		},
+		{
+			code:     "faulty-table",
+			severity: Problem,
+			detail:   when(nft, r.faults()),
+			text:     "somebody uses nft directly in a table of iptables-nft: {}",
 			fixes:    only(Node, moveChain),
 		},
 		{
@@ -145,7 +153,7 @@ func (r *Report) foreignRules() []rule {
 		{
 			code:     "rules-in-both",
 			severity: Warning,
-			detail:   when(!listed && len(removals) == 0, others),
+			detail:   when(!listed && len(removals) == 0 && (inBoth == "" || policies != ""), others),
 			text:     "the other backend has rules too: {}. They are active, but iptables here does not list them",
 			fixes: fixes{
 				{

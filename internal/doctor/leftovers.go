@@ -50,6 +50,25 @@ func (r *Report) otherRules() string {
 	return rules
 }
 
+// programsInBoth says which programs of the host keep rules in which backend, if there are some in both. Where one
+// program has left the same chains in the other backend, chains-in-both says so.
+func (r *Report) programsInBoth() string {
+	if !slices.Contains(r.Host.Conflicts, detect.HostProgramsInBoth) || len(r.removals()) > 0 {
+		return ""
+	}
+	var all []string
+	for _, e := range r.Host.Evidence {
+		for _, p := range e.Programs {
+			where := "table " + p.Table
+			if p.Chain != "" {
+				where = "chain " + p.Chain + " in " + p.Table
+			}
+			all = append(all, fmt.Sprintf("%s in %s (%s)", p.Name, e.Backend, where))
+		}
+	}
+	return strings.Join(unique(all), ", ")
+}
+
 // closed is a built-in chain of the backend that the host does not use, with a policy that does not let everything
 // pass.
 type closed struct {

@@ -133,6 +133,59 @@ var otherSituations = []situation{
 		[]string{"warning rules-in-both, node -> 3 in nft ipv4 nat, made by Docker, with chains DOCKER-*"},
 	},
 	{
+		"programs of the host in both, and kubelet",
+		func(r *Report) {
+			r.Host.Conflicts = []detect.Conflict{detect.HostProgramsInBoth}
+			rules(0, 3, "ufw-user-input")(r)
+			docker := detect.Program{Name: "Docker", Table: "filter", Chain: "DOCKER-USER"}
+			r.Host.Evidence[0].Programs = []detect.Program{{Name: "firewalld", Table: "inet firewalld"}}
+			r.Host.Evidence[1].Programs = r.Host.Evidence[0].Programs
+			r.Host.Evidence[2].Programs = []detect.Program{docker}
+		},
+		[]string{"warning host-programs-in-both, node -> " +
+			"firewalld in nft (table inet firewalld), Docker in legacy (chain DOCKER-USER in filter). Each"},
+	},
+	{
+		"programs of the host in both, and a policy",
+		func(r *Report) {
+			r.Host.Conflicts = []detect.Conflict{detect.HostProgramsInBoth}
+			r.Host.Evidence[0].Programs = []detect.Program{{Name: "ufw", Table: "filter", Chain: "ufw-user-input"}}
+			rules(0, 3, "ufw-user-input")(r)
+			r.saved = parseSaved(detect.IPv4, "*filter\n:FORWARD DROP [0:0]\n")
+		},
+		[]string{
+			"warning host-programs-in-both, node -> To see what is there:\niptables-nft-save",
+			"warning rules-in-both, node -> policy DROP of FORWARD in nft ipv4 filter",
+		},
+	},
+	{
+		"one program of the host in both, which changed sides",
+		func(r *Report) {
+			r.Host.Conflicts = []detect.Conflict{detect.HostProgramsInBoth}
+			rules(0, 2, "DOCKER-USER")(r)
+			rules(2, 2, "DOCKER-USER")(r)
+			r.Host.Evidence[0].Programs = []detect.Program{{Name: "Docker", Table: "filter", Chain: "DOCKER-USER"}}
+		},
+		[]string{"warning chains-in-both, node"},
+	},
+	{
+		"a table that somebody has made dormant, and kubelet",
+		func(r *Report) {
+			nftHost(r)
+			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.Dormant, Table: "filter"}}
+			r.Host.Evidence[1].Faults = []detect.Fault{{Kind: detect.Owned, Table: "nat"}}
+		},
+		[]string{"problem faulty-table, node -> nft ipv4: table filter is dormant: iptables-nft can change it, and " +
+			"nothing in it has an effect; nft ipv6: table nat belongs to a process"},
+	},
+	{
+		"a dormant table, where the host uses legacy",
+		func(r *Report) {
+			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.Dormant, Table: "filter"}}
+		},
+		nil,
+	},
+	{
 		"rules in the other backend",
 		rules(1, 3, "DOCKER-USER", "KUBE-SERVICES", "mine"),
 		[]string{"warning rules-in-both, node -> 3 in nft ipv6 nat, with chains DOCKER-*, KUBE-*"},

@@ -42,7 +42,7 @@ func TestSchemaOfResult(t *testing.T) {
 		":",
 		"nft add table ip nat; nft add chain ip nat mine '{ type nat hook prerouting priority 0; }'; " +
 			"nft add rule ip nat mine accept",
-		"nft add table inet firewalld",
+		"nft add table inet firewalld; nft add table ip security '{ flags dormant; }'",
 		"iptables-nft -A INPUT -j ACCEPT",
 		"ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY",
 		"iptables-legacy -t security -A INPUT -j ACCEPT",
@@ -91,6 +91,7 @@ func TestSchemaOfResult(t *testing.T) {
 		`"name":"xt-match"`:    `"name":"match"`,
 		`"has":"yes"`:          `"has":"perhaps"`,
 		`"foreign":[{"table":`: `"foreign":[{"chain":`,
+		`"kind":"dormant"`:     `"kind":"asleep"`,
 	} {
 		whole := all
 		if !strings.Contains(all, old) {
