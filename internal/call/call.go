@@ -46,7 +46,7 @@ func wrap(p self.Process, argv []string, stderr io.Writer) int {
 		return cannotRun(stderr, f.name, d.Result, err)
 	}
 	stored := f.names.Store(d, &f.memory)
-	r := f.runs(d, stored)
+	r := f.toRun(d, stored)
 	err = f.programs.Errors[r.Mode]
 	if err == nil {
 		debug(p, stderr, r, stored, f.programs.Paths[r.Mode])
@@ -95,9 +95,9 @@ func (f *found) decide() layout.Decision {
 	}
 }
 
-// runs returns the answer by which the call goes on: its own, or the one that another call was faster to store. One
+// toRun returns the answer by which the call goes on: its own, or the one that another call was faster to store. One
 // whose program is missing here is passed over, as one that was remembered before would have been.
-func (f *found) runs(d layout.Decision, stored layout.Stored) detect.Result {
+func (f *found) toRun(d layout.Decision, stored layout.Stored) detect.Result {
 	if stored.Mode == d.Mode || f.programs.Missing(stored.Mode) {
 		return d.Result
 	}

@@ -91,7 +91,7 @@ func TestRuns(t *testing.T) {
 		},
 	} {
 		f := found{programs: self.Both{Errors: map[detect.Mode]error{detect.Legacy: test.legacy}}}
-		got := f.runs(own, layout.Stored{Mode: test.stored})
+		got := f.toRun(own, layout.Stored{Mode: test.stored})
 		if got.Mode != test.want || got.Reason != test.reason {
 			t.Errorf("%s: got %s, %s, want %s, %s", test.doc, got.Mode, got.Reason, test.want, test.reason)
 		}

@@ -88,7 +88,7 @@ func findGroups(dir string) (found []group, err error) {
 		return nil, nil
 	}
 	if exposed := (tree.Tree{}).Exposed(tools[i]); exposed != "" {
-		return nil, fmt.Errorf("%w: %q is not started, because %q can be changed by others than root",
+		return nil, fmt.Errorf("%w: %q is not started, because users other than root can change %q",
 			ErrAlternatives, tools[i], exposed)
 	}
 	return found, nil

@@ -108,19 +108,19 @@ func setCapabilities(f *os.File, path, value string) error {
 	return nil
 }
 
-// served is what the programs that a wrapper in a directory would run are like.
-type served struct {
-	capabilities string // what the wrapper's file needs too
+// needs is what the programs that a wrapper in a directory would run ask of the wrapper's file.
+type needs struct {
+	capabilities string // which the file needs too
 	from         string // the program that has them
 
-	// The first that is for another architecture than the running wrapper, and which; "" in the process' own tree.
+	// The first program that is for another architecture than the running wrapper, and that architecture; "" in the
+	// process' own tree.
 	other, architecture string
 }
 
-// serve looks at the programs that a wrapper in the directory would run. Programs without capabilities, and missing
-// ones, do not count.
-func serve(n layout.Names, dir string, running []byte) (served, error) {
-	var s served
+// lookAtPrograms looks at the programs that a wrapper in the directory would run. Missing ones do not count.
+func lookAtPrograms(n layout.Names, dir string, running []byte) (needs, error) {
+	var all needs
 	for _, mode := range programs.Modes() {
 		for _, name := range programs.Names() {
 			path, err := n.Find(dir, mode, name)
@@ -129,36 +129,36 @@ func serve(n layout.Names, dir string, running []byte) (served, error) {
 			}
 			p, err := lookAtProgram(n.Tree, path)
 			if err != nil {
-				return s, fmt.Errorf("%w: %w", ErrCapabilities, err)
+				return all, fmt.Errorf("%w: %w", ErrCapabilities, err)
 			}
-			if err := s.add(p); err != nil {
-				return s, err
+			if err := all.add(p); err != nil {
+				return all, err
 			}
 			foreign := p.architecture != "" && p.architecture != architectureOf(running)
-			if s.other == "" && !n.Tree.Own() && foreign {
-				s.other, s.architecture = path, p.architecture
+			if all.other == "" && !n.Tree.Own() && foreign {
+				all.other, all.architecture = path, p.architecture
 			}
 		}
 	}
-	if s.capabilities == "" {
-		return s, nil
+	if all.capabilities == "" {
+		return all, nil
 	}
 	if exposed := n.Tree.RootsAlone(dir); exposed != "" {
-		return s, fmt.Errorf("%w: others than root can change %q", ErrCapabilities, exposed)
+		return all, fmt.Errorf("%w: users other than root can change %q", ErrCapabilities, exposed)
 	}
-	return s, nil
+	return all, nil
 }
 
 // add takes note of a program's capabilities. Two programs with different ones are an error: no wrapper can serve both.
-func (s *served) add(p program) error {
+func (n *needs) add(p program) error {
 	switch {
-	case p.capabilities == "" || p.capabilities == s.capabilities:
+	case p.capabilities == "" || p.capabilities == n.capabilities:
 		return nil
-	case s.capabilities == "":
-		s.capabilities, s.from = p.capabilities, p.path
+	case n.capabilities == "":
+		n.capabilities, n.from = p.capabilities, p.path
 		return nil
 	default:
-		return fmt.Errorf("%w: those of %q and %q differ", ErrCapabilities, s.from, p.path)
+		return fmt.Errorf("%w: those of %q and %q differ", ErrCapabilities, n.from, p.path)
 	}
 }
 
@@ -184,7 +184,7 @@ func lookAtProgram(t tree.Tree, path string) (program, error) {
 		return p, err
 	}
 	if p.capabilities != "" && exposed != "" {
-		return p, fmt.Errorf("%q has file capabilities, and others than root can change %q", path, exposed)
+		return p, fmt.Errorf("%q has file capabilities, and users other than root can change %q", path, exposed)
 	}
 	header := make([]byte, elfHeader)
 	n, _ := f.ReadAt(header, 0) // a short file is a script

@@ -142,7 +142,7 @@ func TestInstallCapabilitiesOfOthers(t *testing.T) {
 			if _, err := os.Stat(r.dir + "/usr/sbin/xtables-nft-multi"); err == nil {
 				r.setCapabilities("xtables-nft-multi", netAdminRaw) // chown(2) would have dropped them
 			}
-			r.refuses("/usr/sbin", Options{Force: true}, ErrCapabilities, "others than root can change")
+			r.refuses("/usr/sbin", Options{Force: true}, ErrCapabilities, "users other than root can change")
 		})
 	}
 }

@@ -56,7 +56,7 @@ const onlyNFT = "only iptables-nft is installed here: on a host that uses legacy
 // checkNFT checks the version of iptables-nft. That it cannot be known is no error.
 func checkNFT(n layout.Names, program string) (remark string, err error) {
 	if exposed := n.Tree.Exposed(program); exposed != "" {
-		return fmt.Sprintf("%q: %v: it was not started, because %q can be changed by others than root",
+		return fmt.Sprintf("%q: %v: it was not started, because users other than root can change %q",
 			program, ErrUnchecked, exposed), nil
 	}
 	line, err := version(Output, program, detect.NFT)

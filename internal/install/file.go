@@ -32,21 +32,21 @@ func (p *plan) addWrapper(n layout.Names, force bool) error {
 	if err != nil {
 		return err
 	}
-	needs, err := serve(n, p.dir, content)
+	wanted, err := lookAtPrograms(n, p.dir, content)
 	if err != nil {
 		return err
 	}
 	now := look(n.Tree, path)
-	if needs.other != "" {
-		if wrong := now.unusable(needs); wrong != "" {
-			return fmt.Errorf("%w, such as %q, and %s at %q", ErrArchitecture, needs.other, wrong, path)
+	if wanted.other != "" {
+		if wrong := now.unusable(wanted); wrong != "" {
+			return fmt.Errorf("%w, such as %q, and %s at %q", ErrArchitecture, wanted.other, wrong, path)
 		}
 		content = now.content
 	}
-	if bytes.Equal(now.content, content) && now.sound() && now.has(needs.capabilities) {
+	if bytes.Equal(now.content, content) && now.sound() && now.has(wanted.capabilities) {
 		return nil
 	}
-	p.wrapper, p.capabilities = content, needs.capabilities
+	p.wrapper, p.capabilities = content, wanted.capabilities
 	return replaceable(n, path, force)
 }
 
@@ -56,7 +56,7 @@ type file struct {
 	mode         uint32
 	owner        uint32
 	links        uint64
-	rewritable   bool // by others than those who count, see tree.Exposed
+	rewritable   bool // by users who do not count, see tree.Exposed
 	capabilities string
 }
 
@@ -92,11 +92,11 @@ func look(t tree.Tree, path string) (found file) {
 func (f file) wrapper() bool { return programs.HasMarker(bytes.NewReader(f.content)) }
 
 // unusable says why a file is not the wrapper for programs of another architecture, "" if it is.
-func (f file) unusable(needs served) string {
+func (f file) unusable(wanted needs) string {
 	switch {
-	case architectureOf(f.content) != needs.architecture, !f.wrapper():
+	case architectureOf(f.content) != wanted.architecture, !f.wrapper():
 		return "there is no wrapper for it"
-	case f.rewritable, needs.capabilities != "" && f.owner != 0:
+	case f.rewritable, wanted.capabilities != "" && f.owner != 0:
 		return "others can change the wrapper for it"
 	}
 	return ""

@@ -49,7 +49,7 @@ func Install(n layout.Names, dir string, o Options) (changed []string, err error
 		dir = "/" + dir
 	}
 	if exposed := n.Tree.Exposed(dir); exposed != "" && !o.Force {
-		return nil, fmt.Errorf("%w: %q can be changed by others than root", ErrExposed, exposed)
+		return nil, fmt.Errorf("%w: users other than root can change %q", ErrExposed, exposed)
 	}
 	n, unpin, err := n.Pin(dir)
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *plan) addManaged(n layout.Names, link string, force bool) error {
 	}
 	exposed := n.Tree.Exposed(layout.AlternativesDir)
 	if exposed != "" && !force {
-		return fmt.Errorf("%w: %q can be changed by others than root", ErrExposed, exposed)
+		return fmt.Errorf("%w: users other than root can change %q", ErrExposed, exposed)
 	}
 	// A link that is broken, and was made by the tool, is there to be repaired.
 	_, broken := n.Tree.Stat(link)

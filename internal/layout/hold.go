@@ -29,7 +29,7 @@ func (n Names) hold(dir string) (heldDir, error) {
 			unpin()
 		}
 	}()
-	if err := n.Tree.Unled(dir); err != nil {
+	if err := n.Tree.CheckLinks(dir); err != nil {
 		return heldDir{}, err
 	}
 	unlock, err := n.Tree.Lock(dir)

@@ -14,8 +14,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// Lay makes links in a directory point to its switch, and that to a wrapper, which it does first. What points there
-// already stays. The caller holds the lock. It returns a line for each change.
+// Lay points the switch of a directory at a wrapper, and then links at the switch. What points there already stays. The
+// caller holds the lock. It returns a line for each change.
 func (n Names) Lay(dir, wrapper string, links []string) (changed []string, err error) {
 	sw := programs.Join(dir, Switch)
 	for _, link := range append([]string{sw}, links...) {
@@ -44,7 +44,11 @@ func (n Names) adopt(d directory, wanted func(entry) bool) error {
 	if err := n.Ours(d.sw); err != nil {
 		return err
 	}
-	wrapper, err := n.ensureWrapper(d)
+	wrapper, err := n.wrapperFor(d.dir)
+	if err != nil {
+		return err
+	}
+	wrapper, err = n.keepName(d, wrapper)
 	if err != nil {
 		return err
 	}
@@ -58,23 +62,25 @@ func (n Names) adopt(d directory, wanted func(entry) bool) error {
 	return err
 }
 
-// ensureWrapper returns the wrapper that the switch of a directory is to point to: the one in it, or the running one.
-// If the running one's only name will be replaced by a link, it is given the wrapper's name first.
-func (n Names) ensureWrapper(d directory) (string, error) {
-	own := programs.Join(d.dir, self.WrapperName)
+// wrapperFor returns the wrapper that the switch of a directory is to point to: the one in it, or the running one.
+func (n Names) wrapperFor(dir string) (string, error) {
+	own := programs.Join(dir, self.WrapperName)
 	c, _ := n.Tree.Follow(own)
-	if n.toWrapper(c) && !n.throughLayout(c, d.dir) {
+	if n.toWrapper(c) && !n.throughLayout(c, dir) {
 		return own, nil
 	}
-	file, err := n.Self.Path()
-	if err != nil {
-		return "", err
+	return n.Self.Path()
+}
+
+// keepName gives a wrapper another name if the one that it has is to be replaced by a link, and returns the name that
+// stays.
+func (n Names) keepName(d directory, wrapper string) (string, error) {
+	replaced := slices.ContainsFunc(d.names, func(e entry) bool { return n.Tree.SameEntry(e.link, wrapper) })
+	if !replaced {
+		return wrapper, nil
 	}
-	replaced := slices.ContainsFunc(d.names, func(e entry) bool { return n.Tree.SameEntry(e.link, file) })
-	if replaced {
-		return own, n.Tree.Link(file, own)
-	}
-	return file, nil
+	own := programs.Join(d.dir, self.WrapperName)
+	return own, n.Tree.Link(wrapper, own)
 }
 
 // throughLayout reports whether a chain goes through the switch or one of the six names.

@@ -76,7 +76,7 @@ type entry struct {
 	err      error  // why it is broken
 	link     string // the link in this directory to replace, or the file itself, if the name is not in the layout
 	switched bool   // it goes through the switch
-	athome   bool   // it belongs to this directory, and not to another one to which it leads
+	atHome   bool   // it belongs to this directory, and not to another one to which it leads
 }
 
 func (n Names) look(dir string) directory {
@@ -87,7 +87,7 @@ func (n Names) look(dir string) directory {
 		e.chain, e.err = n.Tree.Follow(e.path)
 		e.switched = slices.ContainsFunc(e.chain.Hops, func(hop string) bool { return n.Tree.SameEntry(hop, d.sw) })
 		e.link = n.linkIn(dir, e.path, e.chain)
-		e.athome = n.Tree.SameFile(n.home(e.chain), dir)
+		e.atHome = n.Tree.SameFile(n.home(e.chain), dir)
 		d.names = append(d.names, e)
 	}
 	return d

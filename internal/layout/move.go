@@ -17,7 +17,7 @@ import (
 )
 
 // move points the switch at the program: the switch that the called name goes through, or the one that it should go
-// through. Then the names beside it that lead to a wrapper are brought into the layout first.
+// through. In the latter case the names beside it that lead to a wrapper are brought into the layout first.
 //
 // The memory was made before: a call killed in between leaves a memory that agrees with the switch, because
 // that still leads to the wrapper. But a call that finds kubelet's chains replaces the memory whoever holds the
@@ -38,6 +38,12 @@ func (s *storing) move() error {
 	if err := s.Tree.Access(dir, unix.W_OK); err != nil {
 		return err
 	}
+	return s.moveIn(dir, viaSwitch)
+}
+
+// moveIn opens a directory, locks it and moves its switch. If the switch was moved, the directory stays locked until the
+// program runs, or Undo.
+func (s *storing) moveIn(dir, viaSwitch string) error {
 	// Whoever owns the directory may exchange it with another one. All that follows is about the one that is opened.
 	pinned, unpin, err := s.Pin(dir)
 	if err != nil {
@@ -142,7 +148,7 @@ func (s *storing) adoptCalled(dir string) error {
 	if d.used() && switched != "" && switched != s.decision.Mode {
 		return s.follow(d.current)
 	}
-	err := s.adopt(d, func(e entry) bool { return e.athome && s.toWrapper(e.chain) })
+	err := s.adopt(d, func(e entry) bool { return e.atHome && s.toWrapper(e.chain) })
 	if err != nil {
 		s.putBack(d)
 	}

@@ -60,5 +60,5 @@ func (n Names) resettable(d directory) error {
 			return fmt.Errorf("%q does not exist: %w", e.path, unix.ENOENT)
 		}
 	}
-	return n.claim(d)
+	return n.repointable(d)
 }

@@ -81,7 +81,7 @@ func (n Names) selectable(dir string, mode detect.Mode) (string, error) {
 // busy is why there is no lock.
 func (s *selection) plan(dir string, busy error) error {
 	s.before = s.look(dir)
-	if err := s.claim(s.before); err != nil {
+	if err := s.repointable(s.before); err != nil {
 		return err
 	}
 	unfit := s.servesAll(dir, s.answer.Mode, s.program)

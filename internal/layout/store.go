@@ -33,7 +33,7 @@ type Stored struct {
 	Unmoved error       // why the switch was not moved; nil if it was
 
 	moved   string    // the directory whose switch was moved
-	in      tree.Tree // where that is pinned
+	in      tree.Tree // in which that is pinned
 	release func()    // its lock, while the program does not run yet; execve(2) does it too
 }
 
@@ -50,7 +50,7 @@ func (n Names) Undo(s Stored) {
 
 // pointAtWrapper points the switch of a directory at the wrapper. The caller holds the lock.
 func (n Names) pointAtWrapper(dir string) error {
-	file, err := n.ensureWrapper(directory{dir: dir})
+	file, err := n.wrapperFor(dir)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ var (
 // What cannot be stored is no error to the caller of iptables: the next call decides again.
 func (n Names) Store(d Decision, m *memory.Memory) Stored {
 	if why := n.unstorable(d); why != nil {
-		if errors.Is(why, errForeign) && n.mayBeAGuess(d) {
+		if errors.Is(why, errForeign) && n.leavesMark(d) {
 			_ = m.Make(d.memory(), memory.Unbound)
 		}
 		return Stored{Mode: d.Mode, Unmoved: why}
@@ -90,15 +90,15 @@ func (n Names) Store(d Decision, m *memory.Memory) Stored {
 
 // unstorable says why an answer is stored neither in the memory nor in the switch; nil if it may be.
 func (n Names) unstorable(d Decision) error {
-	count := d.Conclusive && !d.Reason.Kubelet() || d.Doubted()
+	certain := d.Conclusive || d.Doubted() // it would be, if nobody had guessed
 	switch {
 	case d.Reason == detect.Override, d.Reason == detect.Remembered:
 		return errOneCall
 	case !n.Self.Trusted():
 		return self.ErrPrivileged
-	case count && !d.Changes:
+	case certain && !d.Reason.Kubelet() && !d.Changes:
 		return errReads
-	case !count && !d.Conclusive && !d.Adds:
+	case !certain && !d.Adds:
 		return errGuess
 	case !n.Container.Own():
 		return errForeign
@@ -106,9 +106,9 @@ func (n Names) unstorable(d Decision) error {
 	return d.Memorable()
 }
 
-// mayBeAGuess reports whether a call that cannot tell whose container it is in leaves a link that says what it
-// guessed. The container may be its own, and then the rules that it is about to write are no evidence.
-func (n Names) mayBeAGuess(d Decision) bool {
+// leavesMark reports whether a call that cannot tell whose container it is in leaves a link that says what it guessed.
+// The container may be its own, and then the rules that it is about to write are no evidence.
+func (n Names) leavesMark(d Decision) bool {
 	elsewhere := n.Container.OwnNetns == detect.No || n.Container.OwnRoot == detect.No
 	return !d.Conclusive && !elsewhere && d.Memorable() == nil
 }
@@ -131,7 +131,7 @@ func (s *storing) remember() {
 	d, m := s.decision, s.memory
 	s.lastRead = m.Remembered()
 	if d.Void {
-		m.Renew()
+		m.Discard()
 		s.lastRead = detect.Memory{}
 	}
 	state := memory.Guess
@@ -162,7 +162,7 @@ func (s *storing) runAsRemembered() {
 	s.lastRead = now
 }
 
-// rereadMemory does so with what the memory says at this moment.
+// rereadMemory reads the memory again, and then does the same.
 func (s *storing) rereadMemory() {
 	s.memory.Refresh()
 	s.runAsRemembered()

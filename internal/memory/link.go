@@ -118,5 +118,5 @@ func (m Memory) read(path string, uid int, about Life) (f found, ok bool) {
 		return found{}, false
 	}
 	said.Since = time.Unix(st.Mtim.Unix())
-	return found{path, tree.IDOf(st), uid, st.Nlink == 1, said}, true
+	return found{path: path, id: tree.IDOf(st), uid: uid, sole: st.Nlink == 1, content: said}, true
 }

@@ -187,7 +187,7 @@ func TestRenew(t *testing.T) {
 	f.check(os.Chmod(f.real("/dev/shm"), 0o777|os.ModeSticky))
 	roots := f.put("/dev/shm", 0, "nft")
 	m := f.read()
-	m.Renew()
+	m.Discard()
 	if m.Mode() != "" {
 		t.Fatalf("still %q", m.Mode())
 	}
@@ -202,7 +202,7 @@ func TestRenew(t *testing.T) {
 	f = newFake(t)
 	path := f.put("/dev/shm", 0, "nft")
 	m = f.read()
-	m.Renew()
+	m.Discard()
 	if _, err := os.Lstat(f.real(path)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its own is still there: %v", err)
 	}
@@ -215,7 +215,7 @@ func TestRenewNewer(t *testing.T) {
 	m := f.read()
 	newer := f.put("/run", f.p.UID, "legacy")
 	f.check(os.Rename(f.real(newer), f.real(path)))
-	m.Renew()
+	m.Discard()
 	if m.Mode() != detect.Legacy || m.Path() != path {
 		t.Errorf("got %q at %q", m.Mode(), m.Path())
 	}
@@ -230,7 +230,7 @@ func TestRenewNewer(t *testing.T) {
 	if !errors.Is(err, unix.EROFS) || m.Mode() != detect.Legacy {
 		t.Errorf("got %v, %q", err, m.Mode())
 	}
-	m.Renew()
+	m.Discard()
 	if m.Mode() != "" {
 		t.Errorf("it is believed again: %q", m.Mode())
 	}

@@ -63,12 +63,19 @@ func (m Memory) eachMark(dir string, most int, visit func(found) bool) error {
 	entries := 0
 	err := m.tree.Scan(dir, func(entry string) bool {
 		entries++
-		uid, about, ours := parseName(entry)
-		if entries > most || !ours || !about.sameNamespace(m.life) {
-			return entries <= most
+		if entries > most {
+			return false
 		}
-		mark, ok := m.read(programs.Join(dir, entry), uid, about)
-		return !ok || mark.Conclusive && mark.sole || visit(mark)
+		uid, about, ours := parseName(entry)
+		if !ours || !about.sameNamespace(m.life) {
+			return true
+		}
+		link, ok := m.read(programs.Join(dir, entry), uid, about)
+		certain := link.Conclusive && link.sole
+		if !ok || certain {
+			return true
+		}
+		return visit(link)
 	})
 	switch {
 	case entries > most:

@@ -225,9 +225,9 @@ func (m *Memory) write(r detect.Memory) error {
 	return err
 }
 
-// Renew replaces a memory that was found not to hold: a guess after which nothing was written. One that was made
-// since is left alone, as far as two system calls can tell.
-func (m *Memory) Renew() {
+// Discard forgets a memory that was found not to hold: a guess after which nothing was written. It is removed if it is
+// this user's. One that was made since is left alone, as far as two system calls can tell.
+func (m *Memory) Discard() {
 	m.void = m.best.id
 	if m.best.path == m.mine.path && m.best.path != "" {
 		st, err := m.tree.Lstat(m.best.path)

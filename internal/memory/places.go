@@ -22,8 +22,8 @@ func Dirs(uid int) []string {
 	return dirs
 }
 
-// othersWrite are the permissions of group and others to write.
-const othersWrite = 0o022
+// sharedWrite are the permissions of group and others to write.
+const sharedWrite = unix.S_IWGRP | unix.S_IWOTH
 
 // usable says why a user's memory in a directory is neither believed nor made. In one that others can write and that
 // is not sticky, anybody can put theirs in its place.
@@ -34,7 +34,7 @@ func (m *Memory) usable(dir string, uid int) error {
 		return err
 	case st.Uid != 0 && int(st.Uid) != m.uid:
 		return errors.New("it belongs to another user")
-	case st.Mode&othersWrite != 0 && st.Mode&unix.S_ISVTX == 0:
+	case st.Mode&sharedWrite != 0 && st.Mode&unix.S_ISVTX == 0:
 		return errors.New("others can replace what is in it")
 	case dir == dev && !m.ownDev(st):
 		return errors.New("it is not the container's own")
@@ -47,7 +47,7 @@ func (m *Memory) usable(dir string, uid int) error {
 // ownDev reports whether /dev is the container's own: container runtimes mount a tmpfs there, whose ptmx is a
 // symlink. In the host's, ptmx is a device.
 func (m *Memory) ownDev(st unix.Stat_t) bool {
-	return st.Mode&othersWrite == 0 && m.tree.IsLink(dev+"/ptmx")
+	return st.Mode&sharedWrite == 0 && m.tree.IsLink(dev+"/ptmx")
 }
 
 // devTakesRoots reports whether root's memory is in /dev and nowhere else: what is in the other directories may be

@@ -167,7 +167,8 @@ func (t Tree) relink(target, path string) error {
 	if !errors.Is(err, unix.EEXIST) || !t.IsLink(path) {
 		return err
 	}
-	if t.Unlink(path) != nil {
+	failed := t.Unlink(path)
+	if failed != nil {
 		return err
 	}
 	return t.Symlink(target, path)

@@ -29,10 +29,10 @@ type trusted struct {
 // root is the superuser, and the group of that name.
 func root() trusted { return trusted{users: []uint32{0}, groups: []uint32{0}} }
 
-// writable reports whether somebody who is not trusted can change a file, or what is in a directory. A file is
-// suspect if any group can write it: many containers run as a user other than root who is in group root. The mode of
-// a symlink says nothing, and nobody can change one.
-func (by trusted) writable(st unix.Stat_t) bool {
+// openToOthers reports whether somebody who is not trusted can change a file, or what is in a directory, by its mode. A
+// file is suspect if any group can write it: many containers run as a user other than root who is in group root. The
+// mode of a symlink says nothing, and nobody can change one.
+func (by trusted) openToOthers(st unix.Stat_t) bool {
 	if IsLink(st) {
 		return false
 	}
@@ -81,7 +81,7 @@ func (t Tree) Exposed(path string) string {
 // this.
 func (t Tree) Rewritable(st unix.Stat_t) bool {
 	by, err := t.trusted()
-	return err != nil || !slices.Contains(by.users, st.Uid) || by.writable(st)
+	return err != nil || !slices.Contains(by.users, st.Uid) || by.openToOthers(st)
 }
 
 // RootsAlone returns what Exposed returns if no owner counts but root.
@@ -99,7 +99,7 @@ func (t Tree) exposed(path string, by trusted) string {
 			exposed = shared // elsewhere only those who count can make it
 			return false
 		}
-		open := by.writable(st) || t.openByACL(at, st)
+		open := by.openToOthers(st) || t.openByACL(at, st)
 		sticky := st.Mode&unix.S_ISVTX != 0
 		switch {
 		case err != nil, !slices.Contains(by.users, st.Uid), open && (end || !sticky):

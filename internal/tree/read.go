@@ -80,16 +80,8 @@ func (t Tree) Readlink(path string) (target string, err error) {
 // StatLink is Lstat and Readlink of one symlink: whose it is and what it contains is about the same one, whoever puts
 // another in its place meanwhile.
 func (t Tree) StatLink(path string) (st unix.Stat_t, target string, err error) {
-	err = t.at(path, false, func(dir int, path string) error {
-		fd, err := unix.Openat(dir, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		err = unix.Fstat(fd, &st)
-		if err != nil {
-			return err
-		}
+	err = t.lookAt(path, func(fd int, found unix.Stat_t) (err error) {
+		st = found
 		if !IsLink(st) {
 			return unix.EINVAL // as readlink(2) has it
 		}
@@ -97,6 +89,24 @@ func (t Tree) StatLink(path string) (st unix.Stat_t, target string, err error) {
 		return err
 	})
 	return st, target, err
+}
+
+// lookAt shows a descriptor of what is at a path, and what stat(2) says of it, to visit. A symlink is not followed, and
+// the descriptor is good for no more than looking at it (O_PATH).
+func (t Tree) lookAt(path string, visit func(fd int, st unix.Stat_t) error) error {
+	return t.at(path, false, func(dir int, path string) error {
+		fd, err := unix.Openat(dir, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		var st unix.Stat_t
+		err = unix.Fstat(fd, &st)
+		if err != nil {
+			return err
+		}
+		return visit(fd, st)
+	})
 }
 
 // readlinkat is readlinkat(2). A buffer of PATH_MAX would make the stack grow, which costs a wrapped call ten page

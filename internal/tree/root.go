@@ -15,8 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// ErrLed means that there is a symlink in a path that others than root and the caller can change.
-var ErrLed = errors.New("another user could make that symlink lead elsewhere; name the directory itself")
+// ErrMisled means that there is a symlink in a path that users other than root and the caller can change.
+var ErrMisled = errors.New("another user could make that symlink lead elsewhere; name the directory itself")
 
 // Open opens the tree below a directory. A path in it resolves as chroot(2) would have it, and never leads outside:
 // os.Root sees to that. It needs no capability.
@@ -47,9 +47,9 @@ func (t Tree) reachedBy(path, dir string) error {
 	if err != nil {
 		return PathError("stat", path, err)
 	}
-	st, at, err := unled(path)
+	st, at, err := carefulStat(path)
 	if err == nil && IDOf(st) != IDOf(want) {
-		err = ErrLed
+		err = ErrMisled
 	}
 	if err != nil {
 		return fmt.Errorf("%q: %w", at, err)
@@ -57,18 +57,18 @@ func (t Tree) reachedBy(path, dir string) error {
 	return nil
 }
 
-// Unled fails if a path of the process' own tree passes a symlink that others than root and the caller can change, or
-// passed one when it was pinned.
-func (t Tree) Unled(path string) error {
+// CheckLinks fails if a path of the process' own tree passes a symlink that users other than root and the caller can
+// change, or passed one when it was pinned.
+func (t Tree) CheckLinks(path string) error {
 	if !t.Own() || (Tree{}).Exposed(path) == "" {
 		return nil
 	}
 	return t.reachedBy(path, path)
 }
 
-// unled returns what stat(2) says of a path, or where the path ends. It follows no symlink that others than root and
-// the caller could have put there. It opens one element after the other, so nobody can put anything in between.
-func unled(path string) (st unix.Stat_t, at string, err error) {
+// carefulStat returns what stat(2) says of a path, and where it leads or fails. It follows no symlink that users other than
+// root and the caller could have put there. It opens one element after the other, so nobody can put anything in between.
+func carefulStat(path string) (st unix.Stat_t, at string, err error) {
 	by, err := Tree{}.trusted()
 	if err != nil {
 		return st, path, err
@@ -92,7 +92,7 @@ func unled(path string) (st unix.Stat_t, at string, err error) {
 		links++
 		switch {
 		case w.others:
-			return w.st, programs.Join(w.at, name), ErrLed
+			return w.st, programs.Join(w.at, name), ErrMisled
 		case links > maxLinks:
 			err = unix.ELOOP
 		case strings.HasPrefix(target, "/"):
@@ -124,7 +124,7 @@ func (w *walker) step(name string) error {
 	w.close()
 	w.fd = next
 	err = unix.Fstat(next, &w.st)
-	open := w.by.writable(w.st)
+	open := w.by.openToOthers(w.st)
 	sticky := w.st.Mode&unix.S_ISVTX != 0
 	w.shared = open && sticky
 	if err != nil || !slices.Contains(w.by.users, w.st.Uid) || open && !sticky {

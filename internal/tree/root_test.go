@@ -23,7 +23,7 @@ func put(t *testing.T, path, content string) {
 }
 
 // A symlink that others can change does not decide which tree is opened.
-func TestOpenLed(t *testing.T) {
+func TestOpenMisled(t *testing.T) {
 	if os.Geteuid() != 0 {
 		host.Cannot(t, "give files to other users: not root")
 	}
@@ -50,15 +50,15 @@ func TestOpenLed(t *testing.T) {
 	}
 	owned(t, home, stranger, stranger, 0)
 	for _, path := range all {
-		want := ErrLed
+		want := ErrMisled
 		if path == "/home/tree" || path == "/to/sub" { // which passes a link of root, in root's directory
 			want = nil
 		}
 		if err := open(dir + path); !errors.Is(err, want) {
 			t.Errorf("a user's: %s: got %v, want %v", path, err, want)
 		}
-		if err := (Tree{}).Unled(dir + path); !errors.Is(err, want) {
-			t.Errorf("a user's: %s: Unled: got %v, want %v", path, err, want)
+		if err := (Tree{}).CheckLinks(dir + path); !errors.Is(err, want) {
+			t.Errorf("a user's: %s: CheckLinks: got %v, want %v", path, err, want)
 		}
 	}
 	if err := open(home + "/gone"); !errors.Is(err, unix.ENOENT) {
@@ -78,17 +78,17 @@ func TestOpenLed(t *testing.T) {
 	}
 	for path, want := range map[string]error{
 		"/absolute-home/tree":     nil,
-		"/sticky/link/tree":       ErrLed,
+		"/sticky/link/tree":       ErrMisled,
 		"/sticky/roots/link/tree": nil,
 	} {
-		if err := (Tree{}).Unled(dir + path); !errors.Is(err, want) {
+		if err := (Tree{}).CheckLinks(dir + path); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", path, err, want)
 		}
 	}
-	if err := (Tree{}).Unled(dir + "/loop"); !errors.Is(err, unix.ELOOP) {
+	if err := (Tree{}).CheckLinks(dir + "/loop"); !errors.Is(err, unix.ELOOP) {
 		t.Errorf("a loop: got %v", err)
 	}
-	if err := (Tree{}).Unled(home + "/gone/link"); !errors.Is(err, unix.ENOENT) {
+	if err := (Tree{}).CheckLinks(home + "/gone/link"); !errors.Is(err, unix.ENOENT) {
 		t.Errorf("got %v", err)
 	}
 	// Whatever was opened, it must be what the path leads to.
@@ -96,7 +96,7 @@ func TestOpenLed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := elsewhere.reachedBy(home+"/tree", "/"); !errors.Is(err, ErrLed) {
+	if err := elsewhere.reachedBy(home+"/tree", "/"); !errors.Is(err, ErrMisled) {
 		t.Errorf("another tree: got %v", err)
 	}
 	if err := elsewhere.reachedBy(home+"/tree/sub", "/"); err != nil {
@@ -116,7 +116,7 @@ func TestOpenLed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pinned.Unled(late); !errors.Is(err, ErrLed) {
+	if err := pinned.CheckLinks(late); !errors.Is(err, ErrMisled) {
 		t.Errorf("pinned through a link: got %v", err)
 	}
 	t.Chdir(home)
@@ -124,8 +124,8 @@ func TestOpenLed(t *testing.T) {
 		"tree":          nil,
 		"./tree/sub/..": nil,
 		".":             nil,
-		"link":          ErrLed,
-		"link/sub":      ErrLed,
+		"link":          ErrMisled,
+		"link/sub":      ErrMisled,
 	} {
 		if err := open(path); !errors.Is(err, want) {
 			t.Errorf("a relative path: %s: got %v, want %v", path, err, want)

@@ -76,20 +76,12 @@ type seen struct {
 
 // see looks at a path, and does not follow a symlink there.
 func (t Tree) see(path string) (s seen, err error) {
-	err = t.at(path, false, func(dir int, path string) error {
-		fd, err := unix.Openat(dir, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		err = unix.Fstat(fd, &s.stat)
-		if err != nil {
-			return err
-		}
+	err = t.lookAt(path, func(fd int, st unix.Stat_t) error {
+		s.stat = st
 		var fs unix.Statfs_t
-		err = unix.Fstatfs(fd, &fs)
+		err := unix.Fstatfs(fd, &fs)
 		s.readOnly = err == nil && fs.Flags&unix.ST_RDONLY != 0
-		if !IsLink(s.stat) {
+		if !IsLink(st) {
 			return nil
 		}
 		s.target, err = readlinkat(fd, "")
@@ -111,6 +103,6 @@ func (t Tree) unsettled(path string, s seen, by trusted, end bool) bool {
 	case sticky && !end:
 		return false
 	default:
-		return by.writable(s.stat) || t.openByACL(path, s.stat)
+		return by.openToOthers(s.stat) || t.openByACL(path, s.stat)
 	}
 }
