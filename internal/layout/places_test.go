@@ -114,6 +114,19 @@ func TestSelectGuess(t *testing.T) {
 	}
 }
 
+// To remember a guess, the names need the wrapper alone, so programs that the switch cannot point to are no obstacle.
+func TestSelectGuessWithoutMultiCall(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.check(os.Rename(h.real(nftProgram), h.real("/usr/sbin/iptables-nft")))
+	h.check(os.Remove(h.real("/usr/sbin/ip6tables")))
+	selected, err := h.n.Select("/usr/sbin", detect.Memory{Mode: detect.NFT, Reason: detect.Default}, true)
+	if err != nil || selected.Unwritable != nil || h.all() != "wrapper" || h.memory() != detect.NFT {
+		t.Errorf("got %+v, %v, the names point to %s, the memory says %q", selected, err, h.all(), h.memory())
+	}
+}
+
 // Of a chain in a directory that others can change, only the first hop is in the directory that was opened: through the
 // others, whoever owns what is on the way may make it lead elsewhere.
 func TestReplacesNoHop(t *testing.T) {

@@ -89,10 +89,13 @@ func (s *selection) plan(dir string, busy error) error {
 		return unfit
 	}
 	s.memory = s.Memory()
-	if s.guess && s.allToWrapper(s.before) {
-		return nil // nothing has to move
+	denied := s.Tree.Access(dir, unix.W_OK)
+	switch {
+	case !s.guess:
+		s.unwritable = cmp.Or(busy, unfit, denied)
+	case !s.allToWrapper(s.before): // they will lead to the wrapper, whatever the program is
+		s.unwritable = cmp.Or(busy, denied)
 	}
-	s.unwritable = cmp.Or(busy, unfit, s.Tree.Access(dir, unix.W_OK))
 	return nil
 }
 
