@@ -101,6 +101,9 @@ const (
 	Warning = "warning"
 )
 
+// severities are all of them, in the order in which their findings are reported.
+var severities = []string{Problem, Warning}
+
 // Where a fix is applied.
 const (
 	Container = "container" // here and now, by the user that runs doctor
@@ -122,15 +125,14 @@ type Finding struct {
 // Diagnose fills in the findings, the most severe first. In an image of nothing but the wrapper, nothing of iptables
 // can be wrong.
 func (r *Report) Diagnose() {
-	others := r.others()
-	if r.onlyWrapper {
-		others = nil
-	}
-	r.Findings = r.diagnose(r.hostRules(), r.backendRules(), others)
+	r.Findings = r.diagnose(r.hostRules(), r.backendRules(), r.others())
 }
 
 // others are independent of each other.
 func (r *Report) others() []rule {
+	if r.onlyWrapper {
+		return nil
+	}
 	return slices.Concat(r.commands(), r.abilities(), r.locking(), r.foreignRules(), r.steadiness())
 }
 

@@ -51,7 +51,7 @@ func when[T ~string](condition bool, detail T) string {
 func (r *Report) diagnose(host, backend, others []rule) []Finding {
 	found := []Finding{}
 	applying := slices.Concat(first(host), first(backend), others)
-	for _, severity := range []string{Problem, Warning} {
+	for _, severity := range severities {
 		for _, rule := range applying {
 			if rule.detail != "" && rule.severity == severity {
 				found = append(found, r.finding(rule))
