@@ -41,7 +41,11 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 { // before Linux 5.18 a program can be started without any
 		args = []string{program}
 	}
-	s := &session{layout.Names{Self: p, Container: memory.ThisContainer()}, bufio.NewWriter(stdout), stderr}
+	s := &session{
+		names:  layout.Names{Self: p, Container: memory.ThisContainer()},
+		stdout: bufio.NewWriter(stdout),
+		stderr: stderr,
+	}
 	app := s.app()
 	err := app.Run(args)
 	if _, ok := err.(cli.ExitCoder); ok { // the library's own: help for a command that does not exist

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -201,6 +202,22 @@ func TestFormats(t *testing.T) {
 		}
 		if !strings.Contains(scripts, "detect -o "+f.name+"\n") {
 			t.Errorf("format %s: no script of test/script/ runs \"detect -o %s\"", f.name, f.name)
+		}
+	}
+}
+
+// Each flag of a command is in a script that runs the command.
+func TestFlags(t *testing.T) {
+	scripts := readAll(t, "../../test/script/*.txtar")
+	flag := regexp.MustCompile(`(?m)^   (--[a-z-]+)(?: [A-Z]+, (-o))?`)
+	for _, command := range []string{"detect", "doctor", "install", "select", "reset"} {
+		_, help, _ := run(program, command, "--help")
+		for _, names := range flag.FindAllStringSubmatch(help, -1) {
+			either := strings.TrimSuffix(names[1]+"|"+names[2], "|")
+			used := regexp.MustCompile(`\b` + command + `( .*)? (` + either + `)\b`)
+			if names[1] != "--help" && !used.MatchString(scripts) {
+				t.Errorf("no script of test/script/ runs \"iptables-wrapper %s %s\"", command, names[1])
+			}
 		}
 	}
 }

@@ -63,9 +63,13 @@ func outputFlag(formats []format) cli.Flag {
 
 // listed are the formats for the help text, one per line.
 func listed(formats []format) string {
+	width := 0
+	for _, f := range formats {
+		width = max(width, len(f.name))
+	}
 	var lines []string
 	for _, f := range formats {
-		lines = append(lines, fmt.Sprintf("   %-7s%s", f.name, f.about))
+		lines = append(lines, fmt.Sprintf("   %-*s  %s", width, f.name, f.about))
 	}
 	return strings.Join(lines, "\n")
 }

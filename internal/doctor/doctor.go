@@ -122,13 +122,12 @@ type Finding struct {
 	NotSpec  bool   `json:"-"` // the fix is about the Pod itself, not about its spec
 }
 
-// Diagnose fills in the findings, the most severe first. In an image of nothing but the wrapper, nothing of iptables
-// can be wrong.
+// Diagnose fills in the findings, the most severe first.
 func (r *Report) Diagnose() {
 	r.Findings = r.diagnose(r.hostRules(), r.backendRules(), r.others())
 }
 
-// others are independent of each other.
+// others are independent of each other. In an image of nothing but the wrapper, nothing of iptables can be wrong.
 func (r *Report) others() []rule {
 	if r.onlyWrapper {
 		return nil
