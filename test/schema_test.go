@@ -120,6 +120,12 @@ func wordsAt(t *testing.T, schema map[string]any, path string) (words []string) 
 // group returns the words of the group of constants of a package that has a constant of this name.
 func group(t *testing.T, dir, name string) (words []string) {
 	t.Helper()
+	return slices.Collect(maps.Values(constants(t, dir, name)))
+}
+
+// constants returns that group by the names of its constants.
+func constants(t *testing.T, dir, name string) map[string]string {
+	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	host.Check(t, err)
 	for _, file := range files {
@@ -143,7 +149,7 @@ func group(t *testing.T, dir, name string) (words []string) {
 				}
 			}
 			if _, is := constants[name]; is {
-				return slices.Collect(maps.Values(constants))
+				return constants
 			}
 		}
 	}
