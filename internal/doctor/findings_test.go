@@ -46,7 +46,7 @@ func TestEachRule(t *testing.T) {
 	for i, table := range tables(healthy()) {
 		for j := range table {
 			if !slices.Contains(severities, table[j].severity) {
-				t.Errorf("%q is never reported: %q is not in severities, in doctor.go", table[j].code, table[j].severity)
+				t.Errorf("%q is never reported: severities, in doctor.go, lacks %q", table[j].code, table[j].severity)
 			}
 			if !slices.ContainsFunc(situations, func(s situation) bool {
 				r := healthy()
