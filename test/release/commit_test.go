@@ -15,9 +15,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The commits that docs/releasing.md says to make are ones from which a release can be made: what depends on the version
-// passes, and no page says what is no longer true. They are made one after the other, as they would be: what this
-// checkout is a candidate for, its next patch, a candidate of the next minor version, and that version.
+// The commits that docs/releasing.md says to make are ones from which a release can be made: what depends on the
+// version passes, and no page says what is no longer true. They are made one after the other, as they would be: what
+// this checkout is a candidate for, its next patch, a candidate of the next minor version, and that version.
 func TestReleaseCommits(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -55,7 +55,8 @@ func TestReleaseCommits(t *testing.T) {
 
 // aFix is a commit with something to release, which is more than fits into a pipe.
 const aFix = `
-{ printf '\n### Fixed\n\n' && seq --format '- Fix %.0f.' 20000; } | sed -i '/^## \[Unreleased\]/r /dev/stdin' CHANGELOG.md
+{ printf '\n### Fixed\n\n' && seq --format '- Fix %.0f.' 20000; } |
+	sed -i '/^## \[Unreleased\]/r /dev/stdin' CHANGELOG.md
 git commit --quiet --all --message fix
 `
 
