@@ -14,6 +14,7 @@ import (
 )
 
 func TestAdds(t *testing.T) {
+	called := map[string]bool{}
 	for _, test := range []struct {
 		call      string
 		adds, nat bool
@@ -65,6 +66,7 @@ func TestAdds(t *testing.T) {
 		{"iptables", false, false},
 		{"iptables-save -t nat", false, false},
 		{"iptables-save -f -A", false, false},
+		{"ip6tables-save -c", false, false},
 		{"iptables-restore --t=nat", true, true},
 		{"iptables-restore --test", false, false},
 		{"iptables-restore -t", false, false},
@@ -80,9 +82,15 @@ func TestAdds(t *testing.T) {
 		{"iptables-restore -w 5 -W 1 -t", false, false},
 	} {
 		argv := strings.Fields(test.call)
+		called[Base(argv[0])] = true
 		adds := Adds(argv)
 		if adds != test.adds || adds && NeedsNAT(argv) != test.nat {
 			t.Errorf("%s: got %v, %v", test.call, adds, adds && NeedsNAT(argv))
+		}
+	}
+	for _, name := range Names() {
+		if !called[name] {
+			t.Errorf("no call of %s is tested: has, in programs.go, must know whether it adds", name)
 		}
 	}
 }
