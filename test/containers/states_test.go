@@ -60,7 +60,7 @@ var dimensions = []dimension{
 			true,
 			"",
 		},
-		{"another program for IPv6", image("true" + install + "; ln -sf /bin/true /usr/sbin/ip6tables"), false, ""},
+		{"another program for IPv6", image("true" + install + "; ln -sf /bin/true /usr/sbin/ip6tables"), true, ""},
 		{"never wrapped, alternatives auto", ":", true, ""},
 		{
 			"never wrapped, alternatives manual",
