@@ -224,7 +224,7 @@ var backendSituations = []situation{
 	}, []string{"warning not-wrapped, pod -> out of PATH"}},
 	{"a script that runs the right backend", func(r *Report) {
 		r.Here.How, r.Names[0] = here.NotWrapped, layout.Status{Name: "iptables", ResolvesTo: "/usr/sbin/iptables"}
-	}, nil},
+	}, []string{"warning not-wrapped, image -> RUN iptables-wrapper install --force"}},
 	{"a directory of somebody else", func(r *Report) {
 		r.Client, r.openPath = "/tmp/iptables", "/tmp"
 		r.exposed = true

@@ -8,42 +8,90 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// bypass is a path in another standard directory that runs the backend which the host does not use: whoever calls
-// iptables by that path bypasses the wrapper.
+// bypass is a path of a command in a standard directory that runs a backend, and not by the wrapper or its switch.
 type bypass struct {
 	path    string
+	backend detect.Mode
+	beside  bool // it is in the same directory as the iptables that the report is about
 	foreign bool // install replaces it only with --force
 }
 
-// lookForBypasses looks at the commands in the other standard directories. A directory with several names counts once.
+// lookForBypasses looks at the commands in this and the other standard directories. A directory with several names
+// counts once.
 func (r *Report) lookForBypasses(n layout.Names, dir string) (found []bypass) {
-	if !r.Host.Conclusive {
-		return nil
-	}
-	seen := []string{dir}
-	for _, other := range programs.StandardDirs() {
-		if slices.ContainsFunc(seen, func(d string) bool { return n.Tree.SameFile(d, other) }) {
+	seen := []string{}
+	for _, d := range append([]string{dir}, programs.StandardDirs()...) {
+		if slices.ContainsFunc(seen, func(s string) bool { return n.Tree.SameFile(s, d) }) {
 			continue
 		}
-		seen = append(seen, other)
-		for _, command := range n.Look(other) {
-			path := programs.Join(other, command.Name)
-			if r.backendOf(n, path, command) == otherMode(r.Host.Mode) {
-				found = append(found, bypass{path, n.Ours(path) != nil})
+		seen = append(seen, d)
+		for _, command := range n.Look(d) {
+			path := programs.Join(d, command.Name)
+			if command.Wrapper || command.Error != "" || r.follows(n, path) {
+				continue
+			}
+			backend := r.backendOf(n, path, command)
+			viaSwitch := r.Here.How == here.Switch && r.Here.Backend == backend && isScript(n.Tree, path)
+			if backend != "" && !viaSwitch { // a script may well run what goes through the switch
+				found = append(found, bypass{path, backend, d == dir, n.Ours(path) != nil})
 			}
 		}
 	}
 	return found
 }
 
-// backendOf is the backend that a command runs, "" if it runs the wrapper or is none of iptables' programs. A copy of
-// one, or a script, has to say itself.
+// follows reports whether a path goes through a switch that is not known to be wrong.
+func (r *Report) follows(n layout.Names, path string) bool {
+	chain, _ := n.Tree.Follow(path)
+	switched := slices.ContainsFunc(chain.Hops, func(hop string) bool { return programs.Base(hop) == layout.Switch })
+	return switched && !r.known(otherMode(chain.Mode()))
+}
+
+// isScript reports whether a file begins with #!, see execve(2).
+func isScript(t tree.Tree, path string) bool {
+	file, err := t.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	var begin [2]byte
+	_, err = file.ReadAt(begin[:], 0)
+	return err == nil && string(begin[:]) == "#!"
+}
+
+// known reports whether the host is known to use a backend.
+func (r *Report) known(backend detect.Mode) bool { return r.Host.Conclusive && r.Host.Mode == backend }
+
+// wrongBypasses are those in other directories that run the backend which the host does not use: whoever calls
+// iptables by such a path has no effect.
+func (r *Report) wrongBypasses() []bypass {
+	return slices.DeleteFunc(slices.Clone(r.bypasses), func(b bypass) bool {
+		return b.beside || !r.known(otherMode(b.backend))
+	})
+}
+
+// fixedBypasses are those that are right only as long as the host does not change its backend, while iptables here
+// follows it.
+func (r *Report) fixedBypasses() []bypass {
+	if r.Here.How == here.NotWrapped || r.Here.How == here.Missing {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(r.bypasses), func(b bypass) bool {
+		mixed := b.beside && b.backend != r.Here.Backend
+		return mixed || r.known(otherMode(b.backend))
+	})
+}
+
+// backendOf is the backend that a command runs, "" if it is none of iptables' programs. A copy of one, or a script, has
+// to say itself.
 func (r *Report) backendOf(n layout.Names, path string, command layout.Status) detect.Mode {
-	if command.Wrapper || command.Error != "" || command.Mode != "" {
+	if command.Mode != "" {
 		return command.Mode
 	}
 	says, err := r.ask(n.Tree, path)

@@ -54,7 +54,7 @@ type Report struct {
 	volume      bool            // the switch was there before this container, in a volume
 	forgetful   error           // why this user can neither make the memory nor remove it
 	says        map[string]said // by name, what commands say that are neither the wrapper nor iptables' own programs
-	bypasses    []bypass        // paths in other directories that run the backend which the host does not use
+	bypasses    []bypass        // commands that run a backend without the wrapper
 	misnamed    bool            // the client runs the wrapper under a name that is none of the six
 
 	// What users other than root could change.

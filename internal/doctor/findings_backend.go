@@ -21,7 +21,6 @@ func (r *Report) backendRules() []rule {
 	if now.How == here.EachCall || now.How == here.Remembered {
 		variableSeverity = Problem
 	}
-	plainOne := r.Names[0].Mode != "" // an iptables of iptables' own
 	return []rule{
 		{
 			code:     "bad-variable",
@@ -90,7 +89,7 @@ func (r *Report) backendRules() []rule {
 		{
 			code:     "not-wrapped",
 			severity: Warning,
-			detail:   when(now.How == here.NotWrapped && (plainOne || now.Backend == ""), now.Program),
+			detail:   when(now.How == here.NotWrapped, now.Program),
 			text:     "iptables here is always {}, whatever the host uses: it was never put behind the wrapper",
 			fixes:    r.putBehind(),
 		},

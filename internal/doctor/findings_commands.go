@@ -13,6 +13,7 @@ import (
 // commands has what is wrong with the files: the six commands, the wrapper and iptables' programs.
 func (r *Report) commands() []rule {
 	noneFound, broken := r.brokenNames()
+	wrong, fixed := r.wrongBypasses(), r.fixedBypasses()
 	brokenSeverity := Warning
 	if r.Here.How == here.Missing {
 		brokenSeverity = Problem
@@ -49,9 +50,16 @@ func (r *Report) commands() []rule {
 		{
 			code:     "another-path",
 			severity: Warning,
-			detail:   when(r.Network.Process1 != detect.No, paths(r.bypasses)),
+			detail:   when(r.Network.Process1 != detect.No, paths(wrong)),
 			text:     "these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
-			fixes:    only(Image, "put the wrapper in front of them, too:"+cover(r.bypasses)),
+			fixes:    only(Image, "put the wrapper in front of them, too:"+cover(wrong)),
+		},
+		{
+			code:     "bypass",
+			severity: Warning,
+			detail:   paths(fixed),
+			text:     "these paths bypass the wrapper, so they keep their backend whatever the host uses: {}",
+			fixes:    only(Image, "put the wrapper in front of them, too:"+cover(fixed)),
 		},
 		{
 			code:     "open-directory",

@@ -158,7 +158,14 @@ func (r Report) askClient(n layout.Names, dir string, q detect.Query) (report Re
 	}
 	r.misnamed = says.misnamed
 	r.Here.Backend = says.backend
-	r.Here.Differs = r.Host.Conclusive && says.backend != "" && says.backend != r.Host.Mode
+	if says.wrapped {
+		r.Here.Backend = cmp.Or(q.Override, r.Host.Mode)
+		r.Here.How = here.EachCall
+	}
+	if says.wrapped && q.Override != "" {
+		r.Here.How = here.Variable
+	}
+	r.Here.Differs = r.Here.Backend != "" && r.known(otherMode(r.Here.Backend))
 	own, err := n.Dir()
 	if err != nil || r.dirArgument == "" || says.misnamed {
 		return r, dir

@@ -62,12 +62,13 @@ var programSituations = []situation{
 		func(r *Report) { r.Names[1] = layout.Status{Name: "ip6tables", ResolvesTo: "/bin/true"} },
 		nil,
 	},
-	{"another path", func(r *Report) { r.bypasses = []bypass{{"/usr/local/sbin/iptables", false}} },
+	{"another path", func(r *Report) { r.bypasses = otherPaths("/usr/local/sbin/iptables") },
 		[]string{"warning another-path, image -> the host uses legacy: /usr/local/sbin/iptables"}},
 	{
 		"other paths, and a copy of a program",
 		func(r *Report) {
-			r.bypasses = []bypass{{"/sbin/iptables", false}, {"/sbin/ip6tables", true}, {"/usr/bin/iptables", false}}
+			r.bypasses = otherPaths("/sbin/iptables", "/sbin/ip6tables", "/usr/bin/iptables")
+			r.bypasses[1].foreign = true
 		},
 		[]string{"warning another-path, image -> too:\nRUN iptables-wrapper install --dir /sbin --force\n" +
 			"RUN iptables-wrapper install --dir /usr/bin"},
@@ -152,8 +153,43 @@ var programSituations = []situation{
 		[]string{"problem program-unusable, pod -> mount the file system of /v/xtables-legacy-multi without"},
 	},
 
+	{
+		"paths that bypass the wrapper, and are right today",
+		func(r *Report) {
+			r.bypasses = []bypass{{path: "/p/ip6tables", backend: detect.Legacy, beside: true},
+				{path: "/sbin/iptables", backend: detect.Legacy, foreign: true}}
+		},
+		[]string{"warning bypass, image -> host uses: /p/ip6tables, /sbin/iptables" +
+			"put the wrapper in front of them, too:\nRUN iptables-wrapper install --dir /p\n" +
+			"RUN iptables-wrapper install --dir /sbin --force"},
+	},
+	{
+		"a path that bypasses the wrapper, and nobody knows whether it is right",
+		func(r *Report) {
+			unknown(r)
+			r.Variable, r.Here.How = detect.NFT, here.Variable
+			r.bypasses = otherPaths("/sbin/iptables")
+		},
+		[]string{"warning bypass, image"},
+	},
+	{
+		"a command that differs from iptables",
+		func(r *Report) {
+			r.bypasses = []bypass{{path: "/p/ip6tables", backend: detect.NFT, beside: true}}
+			r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT}
+		},
+		[]string{"problem two-backends, container"},
+	},
+	{
+		"another path, and no wrapper",
+		func(r *Report) {
+			r.bypasses = []bypass{{path: "/sbin/iptables", backend: detect.Legacy}}
+			r.Here.How, r.Names[0].Mode = here.NotWrapped, detect.Legacy
+		},
+		[]string{"warning not-wrapped, image"},
+	},
 	{"another path, in the namespace of another container", func(r *Report) {
-		r.bypasses, r.Network.Process1 = []bypass{{"/usr/local/sbin/iptables", false}}, detect.No
+		r.bypasses, r.Network.Process1 = otherPaths("/usr/local/sbin/iptables"), detect.No
 	}, nil},
 	{"the host's program is missing", func(r *Report) { r.Programs[1] = Program{Mode: detect.Legacy, Error: "gone"} },
 		[]string{"problem program-unusable, image -> install iptables 1.8.8"}},
@@ -245,4 +281,12 @@ var programSituations = []situation{
 		"problem listing-fails, node -> cannot list its tables: " +
 			"iptables-save: exit status 4: no memory again ; ip6tables-save: signal: killed:",
 	}},
+}
+
+// otherPaths are some that run nft.
+func otherPaths(paths ...string) (all []bypass) {
+	for _, path := range paths {
+		all = append(all, bypass{path: path, backend: detect.NFT})
+	}
+	return all
 }
