@@ -46,6 +46,7 @@ type Report struct {
 	absent      []string        // names that are not in the directory
 	elsewhere   []string        // of these, the ones that PATH finds in another directory
 	outOfPath   string          // the directory, if PATH finds no iptables
+	directory   string          // one to which a command leads
 	covered     string          // a standard directory over which an empty volume is mounted
 	onlyWrapper bool            // the image has nothing but the wrapper
 	notOurs     error           // why select and reset refuse: a command is somebody else's

@@ -36,6 +36,10 @@ func (r *Report) commands() []rule {
 			detail:   broken,
 			text:     "broken: {}",
 			fixes: fixes{
+				{
+					r.directory != "", Pod,
+					"remove the volume that is mounted at " + word(r.directory) + ", or the directory from the image",
+				},
 				{r.unusable(), Image, buildBoth + " --force"},
 				{always, Image, buildWith + " --force"},
 			},

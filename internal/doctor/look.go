@@ -26,6 +26,9 @@ import (
 // lookAtNames looks at the six commands in the directory.
 func (r *Report) lookAtNames(n layout.Names, dir string) {
 	r.Names = n.Look(dir)
+	for i := range r.Names {
+		r.lookWhetherItRuns(n.Tree, &r.Names[i])
+	}
 	for _, s := range r.Names {
 		path := programs.Join(dir, s.Name)
 		_, err := n.Tree.Lstat(path)
@@ -39,6 +42,30 @@ func (r *Report) lookAtNames(n layout.Names, dir string) {
 		if s.Wrapper || s.Switched {
 			r.unwritable = cmp.Or(r.unwritable, s.Unwritable)
 		}
+	}
+}
+
+// lookWhetherItRuns sees that a command is broken that leads to a directory, or to a file that nobody can execute.
+// docker run -v makes a directory where the file to mount is missing.
+func (r *Report) lookWhetherItRuns(t tree.Tree, command *layout.Status) {
+	st, err := t.Stat(command.ResolvesTo)
+	isProgram := command.Mode != "" // what is wrong with it is said elsewhere
+	if command.Error != "" || isProgram || err != nil {
+		return
+	}
+	switch {
+	case st.Mode&unix.S_IFMT == unix.S_IFDIR:
+		r.directory = command.ResolvesTo
+		err = unix.EISDIR
+	case st.Mode&0o111 == 0:
+		err = unix.EACCES
+	default:
+		return
+	}
+	command.Error = tree.PathError("execute", command.ResolvesTo, err).Error()
+	if command.Name == "iptables" {
+		r.Here.How = here.Missing
+		r.Here.Error = command.Error
 	}
 }
 
