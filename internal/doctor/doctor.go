@@ -65,12 +65,14 @@ type Report struct {
 	rewritable []string   // files of the wrapper
 
 	// The programs.
-	fileCaps    []string // programs whose file capabilities are not those of the wrapper's file
-	wrapperCaps bool     // the wrapper's file has some
-	unlisted    []string // why iptables-nft could not list its tables at all
-	canLoad     bool     // legacy's program could load x_tables, or they were loaded already
-	libraries   string   // the variable that keeps them from finding their libraries
-	noexec      string   // the program that is in a file system in which nothing can be executed
+	fileCaps        []string // programs whose file capabilities are not those of the wrapper's file
+	wrapperCaps     bool     // the wrapper's file has some
+	unlisted        []string // why iptables-nft could not list its tables at all
+	canLoad         bool     // legacy's program could load x_tables, or they were loaded already
+	libraries       string   // the variable that keeps them from finding their libraries
+	unloadable      []string // extensions whose libraries the program of the wanted backend cannot load
+	hidingLibraries string   // the variable that is why
+	noexec          string   // the program that is in a file system in which nothing can be executed
 
 	// The backend that the host does not use.
 	saved    []saved // its tables, as far as they could be listed

@@ -30,6 +30,7 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	r.lookAtPrograms(n, dir)
 	r.onlyWrapper = onlyWrapper(n.Tree) && len(r.absent) == len(r.Names)
 	r.covered = covered(n)
+	r.lookForLibraries(n.Tree)
 	r.Extensions = lookForExtensions() // after iptables-legacy was started, which loads what makes the lists
 	r.saveOther(n, dir)
 	r.lookAtLock()

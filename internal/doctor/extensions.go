@@ -19,11 +19,13 @@ const extensions = "addrtype comment conntrack mark multiport owner statistic " 
 // depending on its version.
 const native = "comment mark"
 
+func isTarget(name string) bool { return strings.ToUpper(name) == name }
+
 // lookForExtensions looks for them in the kernel, in which they are loaded or not.
 func lookForExtensions() []detect.Support {
 	var wanted []detect.Extension
 	for name := range strings.FieldsSeq(extensions) {
-		wanted = append(wanted, detect.Extension{Name: name, Target: strings.ToUpper(name) == name})
+		wanted = append(wanted, detect.Extension{Name: name, Target: isTarget(name)})
 	}
 	return detect.Extensions(wanted)
 }

@@ -99,6 +99,19 @@ func (r *Report) commands() []rule {
 			fixes: r.replacePrograms(),
 		},
 		{
+			code:     "libraries-missing",
+			severity: Warning,
+			detail:   strings.Join(r.unloadable, ", "),
+			text:     "this image's iptables cannot load the libraries of these matches and targets: {}",
+			fixes: fixes{
+				{r.hidingLibraries != "", Pod, "remove " + r.hidingLibraries},
+				{
+					always, Image,
+					"if something here uses them, install iptables again, with all files of its directory xtables",
+				},
+			},
+		},
+		{
 			code:     "old-iptables",
 			severity: Warning,
 			detail:   when(r.wanted() == detect.NFT, r.losesRules()),

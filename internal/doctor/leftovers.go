@@ -94,11 +94,8 @@ func (r *Report) otherPolicies() (policies, commands string) {
 	var all []string
 	for _, c := range r.closedChains() {
 		all = append(all, fmt.Sprintf("policy %s of %s in %s %s %s", c.verdict, c.chain, other, c.family, c.table))
-		wait := ""
-		if other == detect.Legacy {
-			wait = " -w 5"
-		}
-		commands += fmt.Sprintf("\n%s%s -t %s -P %s %s", single(other, c.family, ""), wait, c.table, c.chain, accept)
+		commands += fmt.Sprintf("\n%s%s -t %s -P %s %s", single(other, c.family, ""), wait(other), c.table, c.chain,
+			accept)
 	}
 	return strings.Join(all, ", "), commands
 }
@@ -185,8 +182,8 @@ func leftovers(removals []removal) string {
 func remove(removals []removal) (opened, commands string) {
 	var all []string
 	for _, x := range removals {
-		commands += "\n" + x.command()
-		for _, chain := range x.open {
+		commands += "\n" + x.script()
+		for _, chain := range x.opened {
 			all = append(all, chain+" in "+x.where())
 		}
 	}

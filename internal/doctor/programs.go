@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -77,17 +76,7 @@ func (r *Report) findCause(t tree.Tree, program string) {
 	if err == nil && fs.Flags&unix.ST_NOEXEC != 0 && errors.Is(failure, unix.EACCES) {
 		r.noexec = program
 	}
-	for name := range strings.FieldsSeq(libraryVariables) {
-		value := os.Getenv(name)
-		if value == "" {
-			continue
-		}
-		os.Unsetenv(name)
-		if r.loadsExtensions(t, program) == nil {
-			r.libraries = name
-		}
-		os.Setenv(name, value)
-	}
+	r.libraries = eachUnset(func() bool { return r.loadsExtensions(t, program) == nil })
 }
 
 // loadsExtensions returns an error if a program cannot load the libraries without which it has no match and no target.
@@ -121,11 +110,10 @@ func backendIn(line string) detect.Mode {
 
 // list has iptables-nft list the tables of each family that has any.
 func (r *Report) list(t tree.Tree, program string) {
-	if len(r.Host.Of(detect.NFT, detect.IPv4).Tables) > 0 {
-		r.listed(t, "iptables-save", program)
-	}
-	if len(r.Host.Of(detect.NFT, detect.IPv6).Tables) > 0 {
-		r.listed(t, "ip6tables-save", program)
+	for _, family := range families {
+		if len(r.Host.Of(detect.NFT, family).Tables) > 0 {
+			r.listed(t, commandOf(family, "-save"), program)
+		}
 	}
 }
 

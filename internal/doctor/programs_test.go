@@ -153,41 +153,6 @@ var programSituations = []situation{
 		[]string{"problem program-unusable, pod -> mount the file system of /v/xtables-legacy-multi without"},
 	},
 
-	{
-		"paths that bypass the wrapper, and are right today",
-		func(r *Report) {
-			r.bypasses = []bypass{{path: "/p/ip6tables", backend: detect.Legacy, beside: true},
-				{path: "/sbin/iptables", backend: detect.Legacy, foreign: true}}
-		},
-		[]string{"warning bypass, image -> host uses: /p/ip6tables, /sbin/iptables" +
-			"put the wrapper in front of them, too:\nRUN iptables-wrapper install --dir /p\n" +
-			"RUN iptables-wrapper install --dir /sbin --force"},
-	},
-	{
-		"a path that bypasses the wrapper, and nobody knows whether it is right",
-		func(r *Report) {
-			unknown(r)
-			r.Variable, r.Here.How = detect.NFT, here.Variable
-			r.bypasses = otherPaths("/sbin/iptables")
-		},
-		[]string{"warning bypass, image"},
-	},
-	{
-		"a command that differs from iptables",
-		func(r *Report) {
-			r.bypasses = []bypass{{path: "/p/ip6tables", backend: detect.NFT, beside: true}}
-			r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT}
-		},
-		[]string{"problem two-backends, container"},
-	},
-	{
-		"another path, and no wrapper",
-		func(r *Report) {
-			r.bypasses = []bypass{{path: "/sbin/iptables", backend: detect.Legacy}}
-			r.Here.How, r.Names[0].Mode = here.NotWrapped, detect.Legacy
-		},
-		[]string{"warning not-wrapped, image"},
-	},
 	{"another path, in the namespace of another container", func(r *Report) {
 		r.bypasses, r.Network.Process1 = otherPaths("/usr/local/sbin/iptables"), detect.No
 	}, nil},
@@ -281,12 +246,4 @@ var programSituations = []situation{
 		"problem listing-fails, node -> cannot list its tables: " +
 			"iptables-save: exit status 4: no memory again ; ip6tables-save: signal: killed:",
 	}},
-}
-
-// otherPaths are some that run nft.
-func otherPaths(paths ...string) (all []bypass) {
-	for _, path := range paths {
-		all = append(all, bypass{path: path, backend: detect.NFT})
-	}
-	return all
 }

@@ -19,7 +19,7 @@ type removal struct {
 	family  detect.Family
 	table   string
 	chains  []string
-	open    []string // built-in chains whose policy becomes ACCEPT: what accepted in spite of it goes
+	opened  []string // built-in chains whose policy becomes ACCEPT: what accepted in spite of it goes
 	unsafe  bool     // what stays may need what these chains do, or act on what they accept; or that is not known
 }
 
@@ -64,7 +64,7 @@ func planRemoval(x removal, t *saved, empty bool) removal {
 		case p.chain == "INPUT" && len(stay) > 0: // somebody's own firewall, which must not be opened
 			x.unsafe = true
 		default:
-			x.open = append(x.open, p.chain)
+			x.opened = append(x.opened, p.chain)
 		}
 	}
 	return x
@@ -119,36 +119,45 @@ func (x removal) mayAct(t *saved, rule savedRule) bool {
 	return !leads && rule.target != accept && !slices.Contains(passing, rule.target)
 }
 
-// command makes of the saved table what deletes the chains and the rules that lead to them, in one transaction. No
+// script makes of the saved table what deletes the chains and the rules that lead to them, in one transaction. No
 // other rule is written again: one that nft has made, with a set for example, is not what iptables-nft prints of it. A
 // jump to a chain is the end of its line; a comment is not, or it ends with a quote.
-func (x removal) command() string {
+func (x removal) script() string {
 	chains := "(" + strings.Join(x.chains, "|") + ")"
 	edits := []string{
 		fmt.Sprintf("/^-A %s /d", chains),
 		fmt.Sprintf(`s/^:%s .*/-F \1/`, chains),
 		fmt.Sprintf(`s/^-A (.* -[jg] %s)$/-D \1/`, chains),
 	}
-	if len(x.open) > 0 {
-		edits = append(edits, fmt.Sprintf(`s/^:(%s) .*/-P \1 %s/`, strings.Join(x.open, "|"), accept))
+	if len(x.opened) > 0 {
+		edits = append(edits, fmt.Sprintf(`s/^:(%s) .*/-P \1 %s/`, strings.Join(x.opened, "|"), accept))
 	}
 	edits = append(edits,
 		"/^(:|-A )/d",
 		fmt.Sprintf(`s/^COMMIT/-X %s\n&/`, strings.Join(x.chains, `\n-X `)),
 	)
-	wait := ""
-	if x.backend == detect.Legacy {
-		wait = " -w 5"
-	}
 	return fmt.Sprintf("%s -t %s | sed -E '%s' | %s -n%s",
 		single(x.backend, x.family, "-save"), x.table, strings.Join(edits, "; "),
-		single(x.backend, x.family, "-restore"), wait)
+		single(x.backend, x.family, "-restore"), wait(x.backend))
+}
+
+// wait is the option with which a command waits for the lock, which iptables-legacy has.
+func wait(backend detect.Mode) string {
+	if backend == detect.Legacy {
+		return " -w 5"
+	}
+	return ""
 }
 
 // single is the name of the program for one command of a backend: "ip6tables-legacy-save".
 func single(backend detect.Mode, family detect.Family, suffix string) string {
+	return programs.Single(backend, commandOf(family, suffix))
+}
+
+// commandOf is one of the six: "ip6tables-save".
+func commandOf(family detect.Family, suffix string) string {
 	if family == detect.IPv6 {
-		return programs.Single(backend, "ip6tables"+suffix)
+		return "ip6tables" + suffix
 	}
-	return programs.Single(backend, "iptables"+suffix)
+	return "iptables" + suffix
 }

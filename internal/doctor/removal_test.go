@@ -141,8 +141,8 @@ func TestPlanRemoval(t *testing.T) {
 			backend = detect.NFT
 		}
 		got := planRemoval(removal{backend: backend, chains: []string{"X", "Z"}}, &tables[0], false)
-		if strings.Join(got.open, " ") != test.open || got.unsafe != test.unsafe {
-			t.Errorf("%s: got %q, unsafe %v", test.doc, got.open, got.unsafe)
+		if strings.Join(got.opened, " ") != test.open || got.unsafe != test.unsafe {
+			t.Errorf("%s: got %q, unsafe %v", test.doc, got.opened, got.unsafe)
 		}
 	}
 	if !planRemoval(removal{}, nil, false).unsafe || planRemoval(removal{}, nil, true).unsafe {

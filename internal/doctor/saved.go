@@ -42,16 +42,16 @@ func (r *Report) saveOther(n layout.Names, dir string) {
 	if i < 0 {
 		return
 	}
-	commands := map[detect.Family]string{detect.IPv4: "iptables-save", detect.IPv6: "ip6tables-save"}
-	for _, family := range []detect.Family{detect.IPv4, detect.IPv6} {
+	for _, family := range families {
 		if len(r.Host.Of(other, family).Tables) == 0 {
 			continue
 		}
-		program, err := n.Find(dir, other, commands[family])
+		name := commandOf(family, "-save")
+		program, err := n.Find(dir, other, name)
 		if err != nil {
 			continue
 		}
-		stdout, _, err := r.start(n.Tree, program, commands[family])
+		stdout, _, err := r.start(n.Tree, program, name)
 		if err == nil {
 			r.saved = append(r.saved, parseSaved(family, stdout)...)
 		}

@@ -1,0 +1,67 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+)
+
+var bypassSituations = []situation{
+	{
+		"paths that bypass the wrapper, and are right today",
+		func(r *Report) {
+			r.bypasses = []bypass{{path: "/p/ip6tables", backend: detect.Legacy, beside: true},
+				{path: "/sbin/iptables", backend: detect.Legacy, foreign: true}}
+		},
+		[]string{"warning bypass, image -> host uses: /p/ip6tables, /sbin/iptables" +
+			"put the wrapper in front of them, too:\nRUN iptables-wrapper install --dir /p\n" +
+			"RUN iptables-wrapper install --dir /sbin --force"},
+	},
+	{
+		"a path that bypasses the wrapper, and nobody knows whether it is right",
+		func(r *Report) {
+			unknown(r)
+			r.Variable, r.Here.How = detect.NFT, here.Variable
+			r.bypasses = otherPaths("/sbin/iptables")
+		},
+		[]string{"warning bypass, image"},
+	},
+	{
+		"a command that differs from iptables",
+		func(r *Report) {
+			r.bypasses = []bypass{{path: "/p/ip6tables", backend: detect.NFT, beside: true}}
+			r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT}
+		},
+		[]string{"problem two-backends, container"},
+	},
+	{
+		"another path, and no wrapper",
+		func(r *Report) {
+			r.bypasses = []bypass{{path: "/sbin/iptables", backend: detect.Legacy}}
+			r.Here.How, r.Names[0].Mode = here.NotWrapped, detect.Legacy
+		},
+		[]string{"warning not-wrapped, image"},
+	},
+	{
+		"libraries are missing",
+		func(r *Report) { r.unloadable = []string{"conntrack (ipv4)", "REJECT (ipv6)"} },
+		[]string{"warning libraries-missing, image -> targets: conntrack (ipv4), REJECT (ipv6)" +
+			"if something here uses them"},
+	},
+	{
+		"libraries are missing where a variable says they are",
+		func(r *Report) { r.unloadable, r.hidingLibraries = []string{"conntrack (ipv4)"}, "XTABLES_LIBDIR" },
+		[]string{"warning libraries-missing, pod -> remove XTABLES_LIBDIR"},
+	},
+}
+
+// otherPaths are some that run nft.
+func otherPaths(paths ...string) (all []bypass) {
+	for _, path := range paths {
+		all = append(all, bypass{path: path, backend: detect.NFT})
+	}
+	return all
+}

@@ -1,0 +1,115 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+)
+
+// lookForLibraries has the program of the wanted backend load the libraries of the extensions that users need most. One
+// with built-in extensions has them without a file.
+func (r *Report) lookForLibraries(t tree.Tree) {
+	i := slices.IndexFunc(r.Programs, func(p Program) bool { return p.Mode == r.wanted() && p.Error == "" })
+	if i < 0 {
+		return
+	}
+	program := r.Programs[i].Path
+	r.unloadable = r.cannotLoad(t, program)
+	if len(r.unloadable) == 0 {
+		return
+	}
+	r.hidingLibraries = eachUnset(func() bool { return len(r.cannotLoad(t, program)) == 0 })
+}
+
+// cannotLoad returns the extensions whose libraries a program cannot load.
+func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
+	for _, family := range families {
+		for name := range strings.FieldsSeq(extensions) {
+			option := "-m"
+			if isTarget(name) {
+				option = "-j"
+			}
+			stdout, stderr, err := r.startPowerless(t, program, commandOf(family, ""), option, name, "-h")
+			if lacksLibrary(name, stdout, stderr, err) {
+				missing = append(missing, fmt.Sprintf("%s (%s)", name, family))
+			}
+		}
+	}
+	return missing
+}
+
+// lacksLibrary reports that this is what iptables prints of an extension whose library it cannot load. For a match:
+//
+//	iptables v1.8.9 (nf_tables): Couldn't load match `conntrack':No such file or directory
+//
+// Up to 1.8.7, it also prints that where it has loaded the library and may not ask the kernel:
+//
+//	Warning: Extension conntrack is not supported, missing kernel module?
+//
+// Without a library, a target counts as a chain, and the help for it is not printed: "REJECT target options:".
+func lacksLibrary(name, stdout, stderr string, err error) bool {
+	if isTarget(name) {
+		return err == nil && !strings.Contains(stdout, name+" target")
+	}
+	return strings.Contains(stderr, ": Couldn't load ") && !strings.Contains(stderr, "missing kernel module")
+}
+
+// eachUnset unsets one after the other of the variables that say where libraries are, and returns the first without
+// which something works.
+func eachUnset(works func() bool) (name string) {
+	for name := range strings.FieldsSeq(libraryVariables) {
+		value := os.Getenv(name)
+		if value == "" {
+			continue
+		}
+		os.Unsetenv(name)
+		cured := works()
+		os.Setenv(name, value)
+		if cured {
+			return name
+		}
+	}
+	return ""
+}
+
+// startPowerless starts a program without capabilities, and without a way to get any. It then loads its libraries, and
+// what it asks the kernel about them makes that load no module.
+func (r *Report) startPowerless(t tree.Tree, program, name string, args ...string) (stdout, stderr string, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends with this function
+		if unix.Gettid() == os.Getpid() {
+			defer runtime.UnlockOSThread()
+			stdout, stderr, err = r.startPowerless(t, program, name, args...) // while this thread, the first, is taken
+			return
+		}
+		err = giveUpCapabilities()
+		if err == nil {
+			stdout, stderr, err = r.start(t, program, name, args...)
+		}
+	}()
+	<-done
+	return stdout, stderr, err
+}
+
+// giveUpCapabilities takes a thread all capabilities, and programs that it executes the way to get some: being root's,
+// or file capabilities.
+func giveUpCapabilities() error {
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err != nil {
+		return err
+	}
+	var none [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	return unix.Capset(&header, &none[0])
+}
