@@ -19,8 +19,9 @@ func (s *session) doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "diagnose iptables in this container, suggest fixes",
-		Description: "Changes nothing. Runs iptables to see whether it works, for which the kernel\n" +
-			"may load modules. Exits with status 1 if there is a problem. Example:\n\n" +
+		Description: "Changes no rule and no file. Runs iptables to see whether it works, for which\n" +
+			"the kernel may load modules, and takes a free lock of iptables-legacy for a\n" +
+			"moment. Exits with status 1 if there is a problem. Example:\n\n" +
 			"   iptables-wrapper doctor",
 		Flags: []cli.Flag{
 			boolFlag("check", "print nothing but the problems, one per line"),

@@ -143,8 +143,9 @@ func (r *Report) foreignRules() []rule {
 			fixes: fixes{
 				{
 					unsafe != "", Node,
-					"reboot, or remove them with care: in " + unsafe + ", other rules may need what these " +
-						"chains do, or act on what they accept. To see them:" + show,
+					"reboot: then only what its programs make is there. Without that, remove them by hand, with " +
+						"care: in " + unsafe + ", other rules may need what these chains do, or act on what they " +
+						"accept. To see them:" + show,
 				},
 				{r.removable(), Container, "remove them" + opened + ":" + removeAll},
 				{always, Node, "remove them" + opened + ", or reboot:" + removeAll},

@@ -128,21 +128,28 @@ func (r *Report) origin(n layout.Names, dir string) (image, volume bool) {
 	return true, false
 }
 
-// olderThanContainer reports whether the switch in a directory is older than the container. Where that is not known,
-// process 1 stands for it, which is younger after docker restart.
+// olderThanContainer reports whether the switch in a directory is older than the container.
 func olderThanContainer(n layout.Names, dir string) bool {
 	sw, err := n.Tree.Lstat(programs.Join(dir, layout.Switch))
 	if err != nil {
 		return false
 	}
-	changed := time.Unix(sw.Ctim.Unix())
 	made, known := layerMade()
-	if known {
-		return changed.Before(made)
+	if !known {
+		made, known = started(n)
 	}
-	start, known := startOfProcess1(n)
-	const tick = 10 * time.Millisecond
-	return known && changed.Before(start.Add(-tick))
+	return known && time.Unix(sw.Ctim.Unix()).Before(made)
+}
+
+// started says when the container was started, last after docker restart. A runtime makes the files of /dev then, and
+// the time on them is by the same clock as that of the switch, even if it was set since. Where /dev is not the
+// container's own, process 1 stands for that.
+func started(n layout.Names) (start time.Time, known bool) {
+	ptmx, err := n.Tree.Lstat("/dev/ptmx")
+	if err == nil && tree.IsLink(ptmx) { // a device in the host's /dev
+		return time.Unix(ptmx.Ctim.Unix()), true
+	}
+	return startOfProcess1(n)
 }
 
 // layerMade says when the container's own layer was made, if its root is an overlay: the directory into which a
@@ -161,9 +168,9 @@ func layerMade() (made time.Time, known bool) {
 	return time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)), true
 }
 
-// startOfProcess1 is known in ticks of 10 ms since the boot.
+// startOfProcess1 is known in ticks since the boot, so this is the earliest time by today's clock.
 func startOfProcess1(n layout.Names) (start time.Time, known bool) {
-	started, err := strconv.ParseInt(n.Container.Life.Start, 10, 64)
+	ticks, err := strconv.ParseInt(n.Container.Life.Start, 10, 64)
 	if err != nil {
 		return time.Time{}, false
 	}
@@ -173,7 +180,8 @@ func startOfProcess1(n layout.Names) (start time.Time, known bool) {
 		return time.Time{}, false
 	}
 	boot := time.Now().Add(-time.Duration(sinceBoot.Nano()))
-	return boot.Add(time.Duration(started) * 10 * time.Millisecond), true
+	const tick = 10 * time.Millisecond
+	return boot.Add(time.Duration(ticks-1) * tick), true
 }
 
 // askClient finds out what the iptables that PATH finds runs, where it is not iptables' own program: a script, for

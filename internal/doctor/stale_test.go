@@ -4,10 +4,16 @@
 package doctor
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // A restart is asked for only where a new container is known to be right.
@@ -43,5 +49,37 @@ func TestStale(t *testing.T) {
 		if (r.stale() != nil) != test.stale {
 			t.Errorf("%s: got %v", test.doc, r.stale())
 		}
+	}
+}
+
+// A clock that was set forward makes process 1 seem younger than what it did before. The container's /dev does not.
+func TestStarted(t *testing.T) {
+	root := t.TempDir()
+	in, err := tree.Open(root)
+	host.Check(t, err)
+	const farAhead = "100000000000" // in ticks since the boot
+	n := layout.Names{Tree: in, Container: memory.Container{Life: memory.Life{Start: farAhead}}}
+	start, known := started(n)
+	if !known || !start.After(time.Now()) {
+		t.Errorf("without /dev: got %v, %v", start, known)
+	}
+	host.Check(t, os.Mkdir(filepath.Join(root, "dev"), 0o755))
+	ptmx := filepath.Join(root, "dev/ptmx")
+	host.Check(t, os.WriteFile(ptmx, nil, 0o666))
+	start, _ = started(n)
+	if !start.After(time.Now()) {
+		t.Errorf("the host's /dev: got %v", start)
+	}
+	host.Check(t, os.Remove(ptmx))
+	host.Check(t, os.Symlink("pts/ptmx", ptmx))
+	start, known = started(n)
+	if !known || start.After(time.Now()) {
+		t.Errorf("the container's /dev: got %v, %v", start, known)
+	}
+	n.Container.Life.Start = ""
+	host.Check(t, os.Remove(ptmx))
+	start, known = started(n)
+	if known {
+		t.Errorf("nothing is known: got %v", start)
 	}
 }
