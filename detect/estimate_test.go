@@ -87,6 +87,37 @@ func TestMoreRules(t *testing.T) {
 	}
 }
 
+// More questions are in vain once one backend has more rules than the other can have. A guess needs twice as many: it is
+// remembered only then.
+func TestSettled(t *testing.T) {
+	for _, test := range []struct {
+		nft, legacy    Count
+		sure, doubtful bool
+	}{
+		{Count{0, Unbounded}, Count{0, Unbounded}, false, false},
+		{Count{3, Unbounded}, exactly(3), true, false},
+		{Count{5, Unbounded}, exactly(3), true, false},
+		{Count{6, Unbounded}, exactly(3), true, true},
+		{Count{0, 3}, Count{4, 9}, true, false},
+		{Count{0, 3}, Count{5, 9}, true, false},
+		{Count{0, 3}, Count{6, 9}, true, true},
+		{Count{0, 4}, Count{4, 9}, false, false},
+		{exactly(4), exactly(4), true, true},
+	} {
+		for doubt, want := range map[string]bool{"": test.sure, "a link": test.doubtful} {
+			p := newProber(Query{Doubt: doubt})
+			for i := range p.evidence {
+				p.evidence[i].Rules = exactly(0)
+			}
+			p.evidence[0].Rules = test.nft
+			p.evidence[2].Rules = test.legacy
+			if got := p.settled(); got != want {
+				t.Errorf("nft has %v, legacy %v, doubt %q: got %v", test.nft, test.legacy, doubt, got)
+			}
+		}
+	}
+}
+
 // addMatch adds a rule with a match of x_tables, as a program may do that is neither iptables-nft nor nft.
 func addMatch(t *testing.T, table, chain string) {
 	t.Helper()

@@ -5,10 +5,12 @@ package layout
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
@@ -160,6 +162,79 @@ func TestReplacesNoHop(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: got %q", doc, got)
 		}
+	}
+}
+
+// exchange puts a directory with the same entries in the place of another one, which goes to /usr/before.
+func (h *fakeHost) exchange(dir string) {
+	h.tb.Helper()
+	before := h.real("/usr/before")
+	h.check(os.Rename(h.real(dir), before))
+	h.check(os.Mkdir(h.real(dir), 0o755))
+	entries, err := os.ReadDir(before)
+	h.check(err)
+	for _, e := range entries {
+		from := filepath.Join(before, e.Name())
+		to := filepath.Join(h.real(dir), e.Name())
+		target, err := os.Readlink(from)
+		if err != nil {
+			h.check(os.Link(from, to))
+			continue
+		}
+		h.check(os.Symlink(target, to))
+	}
+}
+
+// What was locked is what is changed, whatever takes the directory's place meanwhile.
+func TestDirectoryIsExchanged(t *testing.T) {
+	for doc, test := range map[string]struct {
+		change   func(n Names) error
+		from, to string // where the switch leads
+	}{
+		"a call": {
+			func(n Names) error {
+				m := n.Memory()
+				d := kubelet(detect.NFT)
+				d.Program = nftProgram
+				return n.Store(d, &m).Unmoved
+			},
+			self.WrapperName, "xtables-nft-multi",
+		},
+		"select": {
+			func(n Names) error {
+				_, err := n.Select("/usr/sbin", chosenBy(detect.NFT), false)
+				return err
+			},
+			"xtables-legacy-multi", "xtables-nft-multi",
+		},
+		"reset": {
+			func(n Names) error {
+				_, err := n.Reset("/usr/sbin")
+				return err
+			},
+			"xtables-legacy-multi", self.WrapperName,
+		},
+	} {
+		t.Run(doc, func(t *testing.T) {
+			h := newHost(t)
+			defer h.remove()
+			installed(h)
+			h.link(test.from, "/usr/sbin/"+Switch)
+			exchanged := false
+			n := at(h.n, "lock", "", func() error {
+				if !exchanged {
+					h.exchange("/usr/sbin")
+				}
+				exchanged = true
+				return nil
+			})
+			err := test.change(n)
+			was, _ := h.n.Tree.Readlink("/usr/before/" + Switch)
+			now, _ := h.n.Tree.Readlink("/usr/sbin/" + Switch)
+			if err != nil || was != test.to || now != test.from {
+				t.Errorf("got %v, the switch points to %q, that of the other directory to %q", err, was, now)
+			}
+		})
 	}
 }
 

@@ -111,6 +111,28 @@ func TestPin(t *testing.T) {
 	}
 }
 
+// In the process' own tree, the kernel follows a link in a pinned directory from that directory, not from its path.
+func TestPinnedLink(t *testing.T) {
+	_, dir := image(t)
+	sbin := filepath.Join(dir, "usr/sbin")
+	err := errors.Join(os.Mkdir(filepath.Join(sbin, "sub"), 0o755), os.Symlink("sub/file", filepath.Join(sbin, "link")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(sbin, "sub/file"), "in a subdirectory")
+	pinned, unpin, err := Tree{}.Pin(sbin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unpin()
+	if err := os.Rename(sbin, filepath.Join(dir, "usr/before")); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := pinned.Stat(sbin + "/link"); err != nil || st.Size != int64(len("in a subdirectory")) {
+		t.Errorf("got %d bytes, %v", st.Size, err)
+	}
+}
+
 func TestPinLoop(t *testing.T) {
 	tree, dir := image(t)
 	if err := os.Symlink("loop", filepath.Join(dir, "etc/loop")); err != nil {
