@@ -157,7 +157,7 @@ func (t tableInfo) mayHaveUserChains(family Family) bool {
 // chain. How many are rules follows from the size, because that of a chain without rules is known, and that of a rule
 // has limits: a smallest one, which has no match and an empty target, and 65,535 bytes, because its length is a __u16.
 func (t tableInfo) bound(family Family) Count {
-	n := t.entries - t.chains - 1
+	n := t.entries - t.chains - 1 // without the policies and the end of the table
 	inChains, known := t.inUserChains(family)
 	if !known || inChains > 0 && n < 2 {
 		return Count{min(t.used, n), n}
@@ -169,7 +169,9 @@ func (t tableInfo) bound(family Family) Count {
 	largestRule := math.MaxUint16
 	policy := smallestRule + hostAlignment()
 	emptyChain := smallestRule + errorTargetSize + policy // its end is an entry like a policy
-	least := max(t.used, n-2*(inChains/emptyChain))
+	mostChains := inChains / emptyChain
+	least := max(t.used, n-2*mostChains)
+	most := n - 2 // there is a user-defined chain
 
 	// If all n entries were halves of empty chains, the table would have n*emptyChain/2 bytes. Each rule makes it
 	// larger or smaller than that, by a limited number of bytes. So the difference tells how many rules there must be.
@@ -180,7 +182,7 @@ func (t tableInfo) bound(family Family) Count {
 	case difference < 0:
 		least = max(least, divideUp(-difference, emptyChain-2*smallestRule))
 	}
-	return Count{min(least, n-2), n - 2}
+	return Count{min(least, most), most}
 }
 
 func divideUp(a, b int) int { return (a + b - 1) / b }

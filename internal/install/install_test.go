@@ -5,6 +5,7 @@ package install
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -222,5 +223,25 @@ func TestInstallStaysInside(t *testing.T) {
 				t.Errorf("outside: %v, %v", entries, err)
 			}
 		})
+	}
+}
+
+// What was locked is what is changed, whatever takes the directory's place meanwhile.
+func TestInstallDirectoryIsExchanged(t *testing.T) {
+	r := newRoot(t)
+	r.all("xtables-nft-multi")
+	sbin := r.dir + "/usr/sbin"
+	before := r.dir + "/usr/before"
+	r.n.Tree.Step = func(op, _ string) error {
+		if op != "lock" {
+			return nil
+		}
+		return errors.Join(os.Rename(sbin, before), os.Mkdir(sbin, 0o755))
+	}
+	_, err := Install(r.n, "/usr/sbin", Options{})
+	target, _ := os.Readlink(before + "/" + layout.Switch)
+	entries, readErr := os.ReadDir(sbin)
+	if err != nil || target != self.WrapperName || readErr != nil || len(entries) > 0 {
+		t.Errorf("got %v, the switch points to %q, in the other directory: %v, %v", err, target, entries, readErr)
 	}
 }

@@ -183,7 +183,7 @@ func (s *storing) confirm(dir string) error {
 	}
 	s.stored.Mode = s.decision.Mode // even if another call's switch was seen before, and is gone
 	if contradicts {
-		_ = s.memory.Set(s.decision.memory()) // without it, the switch holds all the same
+		_ = s.memory.Set(s.decision.toRemember()) // without it, the switch holds all the same
 	}
 	return nil
 }

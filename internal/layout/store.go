@@ -22,8 +22,8 @@ type Decision struct {
 	Program string // the program that is about to run
 }
 
-// memory returns the answer in the form in which it is remembered.
-func (d Decision) memory() detect.Memory {
+// toRemember returns the answer in the form in which it is remembered.
+func (d Decision) toRemember() detect.Memory {
 	return detect.Memory{Mode: d.Mode, Reason: d.Reason, Conclusive: d.Conclusive, Because: d.Because()}
 }
 
@@ -75,7 +75,7 @@ var (
 func (n Names) Store(d Decision, m *memory.Memory) Stored {
 	if why := n.unstorable(d); why != nil {
 		if errors.Is(why, errForeign) && n.leavesMark(d) {
-			_ = m.Make(d.memory(), memory.Unbound)
+			_ = m.Make(d.toRemember(), memory.Unbound)
 		}
 		return Stored{Mode: d.Mode, Unmoved: why}
 	}
@@ -139,9 +139,9 @@ func (s *storing) remember() {
 		state = memory.Blind
 	}
 	if d.Reason.Kubelet() { // which outranks what others have chosen
-		_ = m.Set(d.memory())
+		_ = m.Set(d.toRemember())
 	} else {
-		_ = m.Make(d.memory(), state)
+		_ = m.Make(d.toRemember(), state)
 	}
 	s.runAsRemembered()
 	if m.Mode() != "" || d.Reason.Kubelet() {

@@ -50,7 +50,7 @@ func (t Tree) at(path string, follow bool, do call) error {
 			return do(unix.AT_FDCWD, path)
 		case dir == nil:
 			return t.below(path, follow, do)
-		case t.Own() || !follow:
+		case t.Own() || !follow: // in the process' own tree, the kernel follows a symlink
 			return do(dir.fd, name)
 		}
 		target, _ := readlinkat(dir.fd, name)
