@@ -87,8 +87,8 @@ func TestMoreRules(t *testing.T) {
 	}
 }
 
-// More questions are in vain once one backend has more rules than the other can have. A guess needs twice as many: it is
-// remembered only then.
+// More questions are in vain once one backend has more rules than the other can have. A guess needs twice as many,
+// because it is remembered only then.
 func TestSettled(t *testing.T) {
 	for _, test := range []struct {
 		nft, legacy    Count

@@ -41,8 +41,8 @@ func (s *storing) move() error {
 	return s.moveIn(dir, viaSwitch)
 }
 
-// moveIn opens a directory, locks it and moves its switch. If the switch was moved, the directory stays locked until the
-// program runs, or Undo.
+// moveIn opens a directory, locks it and moves its switch. If the switch was moved, the directory stays locked until
+// the program runs, or Undo.
 func (s *storing) moveIn(dir, viaSwitch string) error {
 	// Whoever owns the directory may exchange it with another one. All that follows is about the one that is opened.
 	pinned, unpin, err := s.Pin(dir)

@@ -52,8 +52,8 @@ func ledToUs(c tree.Chain) bool {
 // wrapper.
 var ErrNotInstalled = errors.New("no wrapper is installed there")
 
-// repointable fails unless the names of a directory may be repointed: one leads to a wrapper or goes through the switch,
-// or there are none; nothing else is in the way; and the caller may do it.
+// repointable fails unless the names of a directory may be repointed: one leads to a wrapper or goes through the
+// switch, or there are none; nothing else is in the way; and the caller may do it.
 func (n Names) repointable(d directory) error {
 	if n.Self.Secure {
 		return self.ErrPrivileged

@@ -66,8 +66,9 @@ func (t Tree) CheckLinks(path string) error {
 	return t.reachedBy(path, path)
 }
 
-// carefulStat returns what stat(2) says of a path, and where it leads or fails. It follows no symlink that users other than
-// root and the caller could have put there. It opens one element after the other, so nobody can put anything in between.
+// carefulStat returns what stat(2) says of a path, and where it leads or fails. It follows no symlink that users other
+// than root and the caller could have put there. It opens one element after the other, so nobody can put anything in
+// between.
 func carefulStat(path string) (st unix.Stat_t, at string, err error) {
 	by, err := Tree{}.trusted()
 	if err != nil {
