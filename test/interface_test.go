@@ -45,8 +45,9 @@ func TestPublicInterface(t *testing.T) {
 				t.Errorf("%s: new: %s", name, line)
 			}
 		}
-		if got != want && !t.Failed() {
-			t.Errorf("%s: other lines than %s", name, recorded)
+		if got != want {
+			t.Errorf("%s: not what %s has. If that is meant:\n"+
+				"go test ./test -run TestPublicInterface -update-interface", name, recorded)
 		}
 	}
 }
