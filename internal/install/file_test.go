@@ -71,6 +71,14 @@ func TestInstallOtherArchitecture(t *testing.T) {
 		t.Error("the wrapper of the other architecture was replaced")
 	}
 
+	// What runs here can run such programs, by an emulator for example.
+	here := layout.Names{Self: r.n.Self}
+	changed, err := Install(here, r.dir+"/usr/sbin", Options{Force: true})
+	if err != nil || !slices.Equal(changed, []string{"copied the wrapper to " + r.dir + ownFile}) {
+		t.Errorf("in the process' own tree: got %q, %v", changed, err)
+	}
+	r.file(ownFile, other+marker)
+
 	// Its content is what counts, and what others have written does not.
 	r.owned(ownFile, 0, 0, 0o757)
 	r.refuses("/usr/sbin", Options{Force: true}, ErrArchitecture, "others can change the wrapper for it")

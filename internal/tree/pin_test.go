@@ -149,6 +149,9 @@ func TestPinLoop(t *testing.T) {
 	if st, err := pinned.Stat("/etc/file"); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		t.Errorf("a link out of it: got %+v, %v", st, err)
 	}
+	if _, err := pinned.Stat("/etc/../../../../../../usr/sbin/file"); err != nil {
+		t.Errorf("a path that goes up from it: got %v", err)
+	}
 	if _, _, err := tree.Pin("/usr/sbin/file"); !errors.Is(err, unix.ENOTDIR) {
 		t.Errorf("a file: got %v", err)
 	}
