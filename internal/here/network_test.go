@@ -4,12 +4,15 @@
 package here
 
 import (
+	"encoding/binary"
 	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
@@ -30,6 +33,8 @@ func TestInterfaces(t *testing.T) {
 			true},
 		{"a node's, and a pod's other end", "ip link add ens3 type veth peer netns ELSEWHERE", []string{"ens3", "lo"},
 			false},
+		{"eth0, the other end elsewhere, and a bridge", "ip link add eth0 type veth peer netns ELSEWHERE; " +
+			"ip link add br0 type bridge", []string{"br0", "eth0", "lo"}, true},
 		{"a bridge called eth0", "ip link add eth0 type bridge", []string{"eth0", "lo"}, false},
 	} {
 		host.Netns(t)
@@ -39,6 +44,34 @@ func TestInterfaces(t *testing.T) {
 		slices.Sort(names)
 		if !slices.Equal(names, test.names) || own != test.own {
 			t.Errorf("%s: got %q, own: %v", test.doc, names, own)
+		}
+	}
+}
+
+// A tunnel's fallback device has no device below it. One that was moved here has one where it came from.
+func TestFallback(t *testing.T) {
+	attribute := func(kind uint16, value uint32) []byte {
+		b := make([]byte, 8)
+		binary.NativeEndian.PutUint16(b, uint16(len(b)))
+		binary.NativeEndian.PutUint16(b[2:], kind)
+		binary.NativeEndian.PutUint32(b[4:], value)
+		return b
+	}
+	elsewhere := attribute(unix.IFLA_LINK_NETNSID, 0)
+	for _, test := range []struct {
+		attributes [][]byte
+		want       bool
+	}{
+		{nil, false},
+		{[][]byte{attribute(unix.IFLA_LINK, 0)}, true},
+		{[][]byte{attribute(unix.IFLA_LINK, 0), elsewhere}, false},
+		{[][]byte{attribute(unix.IFLA_LINK, 3)}, false},
+		{[][]byte{attribute(unix.IFLA_LINK, 3), elsewhere}, false},
+	} {
+		m := syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: unix.RTM_NEWLINK}}
+		m.Data = append(make([]byte, unix.SizeofIfInfomsg), slices.Concat(test.attributes...)...)
+		if got := parseDevice(m).fallback(); got != test.want {
+			t.Errorf("%q: got %v", test.attributes, got)
 		}
 	}
 }

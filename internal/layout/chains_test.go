@@ -151,6 +151,22 @@ func TestWrapperThroughAlternatives(t *testing.T) {
 	}
 }
 
+// A wrapper whose own name is a link to the switch cannot be what the switch points to.
+func TestWrapperThroughSwitch(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	h.check(os.Rename(h.real(wrapperFile), h.real("/usr/sbin/wrapper-1.0")))
+	h.n.Self.Executable = "/usr/sbin/wrapper-1.0"
+	installed(h)
+	h.link("wrapper-1.0", "/usr/sbin/"+Switch)
+	h.link(Switch, wrapperFile)
+	h.link("xtables-nft-multi", "/usr/sbin/ip6tables")
+	_, err := h.n.Reset("/usr/sbin")
+	if err != nil || h.all() != "wrapper" || h.leads(self.WrapperName) != "wrapper" {
+		t.Errorf("got %v, the names point to %s, the wrapper to %s", err, h.all(), h.leads(self.WrapperName))
+	}
+}
+
 // The switch does without a memory, where there is no place for one. Without the switch, both reasons are reported.
 func TestSelectWithoutPlaces(t *testing.T) {
 	h := newHost(t)
