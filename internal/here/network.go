@@ -63,13 +63,18 @@ func ThisNetwork(c memory.Container, host detect.Result) Network {
 	}
 }
 
-// interfaces lists the network interfaces. The namespace looks like a container's own if there is nothing but lo, or if
-// the other end of eth0 is in another namespace: that is how CNI plugins, Docker and podman connect a container. The
-// fallback devices of tunnels (tunl0, sit0) are in every namespace and are not listed.
+// interfaces lists the network interfaces, and says whether the namespace looks like a container's own.
 func interfaces() (names []string, own bool) {
-	names = []string{}
 	reply, _ := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC) // what cannot be read is not listed
 	messages, _ := syscall.ParseNetlinkMessage(reply)
+	return listed(messages)
+}
+
+// listed are the interfaces that count. The namespace looks like a container's own if there is nothing but lo, or if
+// the other end of eth0 is in another namespace: that is how CNI plugins, Docker and podman connect a container. The
+// fallback devices of tunnels (tunl0, sit0) are in every namespace and are not listed.
+func listed(messages []syscall.NetlinkMessage) (names []string, own bool) {
+	names = []string{}
 	for _, m := range messages {
 		d := parseDevice(m)
 		if d.name == "" || d.fallback() {

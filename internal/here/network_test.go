@@ -60,18 +60,20 @@ func TestFallback(t *testing.T) {
 	elsewhere := attribute(unix.IFLA_LINK_NETNSID, 0)
 	for _, test := range []struct {
 		attributes [][]byte
-		want       bool
+		counts     bool
 	}{
-		{nil, false},
-		{[][]byte{attribute(unix.IFLA_LINK, 0)}, true},
-		{[][]byte{attribute(unix.IFLA_LINK, 0), elsewhere}, false},
-		{[][]byte{attribute(unix.IFLA_LINK, 3)}, false},
-		{[][]byte{attribute(unix.IFLA_LINK, 3), elsewhere}, false},
+		{nil, true},
+		{[][]byte{attribute(unix.IFLA_LINK, 0)}, false},
+		{[][]byte{attribute(unix.IFLA_LINK, 0), elsewhere}, true},
+		{[][]byte{attribute(unix.IFLA_LINK, 3)}, true},
+		{[][]byte{attribute(unix.IFLA_LINK, 3), elsewhere}, true},
 	} {
+		name := attribute(unix.IFLA_IFNAME, 0)
+		copy(name[4:], "tun")
 		m := syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: unix.RTM_NEWLINK}}
-		m.Data = append(make([]byte, unix.SizeofIfInfomsg), slices.Concat(test.attributes...)...)
-		if got := parseDevice(m).fallback(); got != test.want {
-			t.Errorf("%q: got %v", test.attributes, got)
+		m.Data = append(make([]byte, unix.SizeofIfInfomsg), slices.Concat(append(test.attributes, name)...)...)
+		if names, _ := listed([]syscall.NetlinkMessage{m}); slices.Equal(names, []string{"tun"}) != test.counts {
+			t.Errorf("%q: got %q", test.attributes, names)
 		}
 	}
 }
