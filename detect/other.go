@@ -32,10 +32,3 @@ func (q Query) Wait(context.Context) (Result, error) {
 	}
 	return q.Run(), errNotLinux
 }
-
-func askExtensions(all []Support) {
-	for i := range all {
-		all[i].Has = Unknown
-		all[i].Err = errNotLinux
-	}
-}

@@ -20,6 +20,8 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // run runs a command line as main does.
@@ -27,6 +29,36 @@ func run(args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	status = Run(call.Wrapper(), args, &out, &errs)
 	return status, out.String(), errs.String()
+}
+
+// What the kernel has is said by family, and why something is not known.
+func TestExtensions(t *testing.T) {
+	support := func(family detect.Family, name string, has detect.Answer, err error) extensions.Support {
+		return extensions.Support{Family: family, Extension: extensions.Extension{Name: name}, Has: has, Err: err}
+	}
+	var out bytes.Buffer
+	s := &session{stdout: bufio.NewWriter(&out)}
+	s.extensions([]extensions.Support{
+		support(detect.IPv4, "mark", detect.Yes, nil),
+		support(detect.IPv4, "owner", detect.Unknown, nil),
+		support(detect.IPv4, "comment", detect.Yes, nil),
+		support(detect.IPv4, "recent", detect.Unknown, nil),
+		support(detect.IPv6, "mark", detect.No, nil),
+		support(detect.IPv6, "owner", detect.Unknown, unix.EPERM),
+		support(detect.IPv6, "comment", detect.Unknown, nil),
+	})
+	host.Check(t, s.stdout.Flush())
+	want := `ipv4 kernel:    has mark comment
+ipv4 kernel:    cannot be asked without loading a module: owner recent
+ipv4 kernel:    on the node, this shows what it would load, and loads nothing: modprobe -a -n -v ipt_owner ipt_recent
+ipv6 kernel:    lacks mark
+ipv6 kernel:    not known (operation not permitted): owner
+ipv6 kernel:    cannot be asked without loading a module: comment
+ipv6 kernel:    on the node, this shows what it would load, and loads nothing: modprobe -a -n -v ip6t_comment
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
 }
 
 // Wrong usage ends with 2, says what is wrong and where help is, and leaves stdout alone.

@@ -119,27 +119,6 @@ func (s *session) finding(f doctor.Finding) {
 	fmt.Fprintln(s.stdout)
 }
 
-// extensions prints for each family which matches and targets the kernel has, and which cannot be asked for.
-func (s *session) extensions(all []detect.Support) {
-	for _, family := range []detect.Family{detect.IPv4, detect.IPv6} {
-		names := map[detect.Answer][]string{}
-		for _, x := range all {
-			if x.Family == family {
-				names[x.Has] = append(names[x.Has], x.Name)
-			}
-		}
-		label := string(family) + " kernel:    "
-		s.paragraph(label, "has "+cmp.Or(strings.Join(names[detect.Yes], " "), "none of the extensions that are "+
-			"looked for"))
-		if len(names[detect.No]) > 0 {
-			s.paragraph(label, "lacks "+strings.Join(names[detect.No], " "))
-		}
-		if len(names[detect.Unknown]) > 0 {
-			s.paragraph(label, "cannot be asked without loading a module: "+strings.Join(names[detect.Unknown], " "))
-		}
-	}
-}
-
 // examined prints everything that was looked at.
 func (s *session) examined(r doctor.Report) {
 	s.paragraph("capabilities:   ", cmp.Or(strings.Join(r.Capabilities, ", "), "none of those that iptables needs"))

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
@@ -30,7 +31,7 @@ type Report struct {
 	Unreadable   []string        `json:"unreadable"`       // what iptables-nft reports of tables that it cannot list
 	Client       string          `json:"client,omitempty"` // the iptables that PATH finds first
 
-	Extensions []detect.Support `json:"extensions"` // whether the kernel has what users of iptables need most
+	Extensions []extensions.Support `json:"extensions"` // whether the kernel has what users of iptables need most
 
 	// This process.
 	user          int  // the effective one

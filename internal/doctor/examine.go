@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
@@ -31,7 +32,8 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	r.onlyWrapper = onlyWrapper(n.Tree) && len(r.absent) == len(r.Names)
 	r.covered = covered(n)
 	r.lookForLibraries(n.Tree)
-	r.Extensions = lookForExtensions() // after iptables-legacy was started, which loads what makes the lists
+	// After iptables-legacy was started, which loads what makes the lists.
+	r.Extensions = extensions.Look(r.Host.Of(detect.NFT, detect.IPv4).Supported == detect.Yes)
 	r.saveOther(n, dir)
 	r.lookAtLock()
 	r.canLoad = r.xtablesCanLoad() // only now: legacy's program loads x_tables where it can

@@ -11,24 +11,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
 
-// What kube-proxy, CNI plugins, Docker and meshes need. Targets are in capitals.
-const extensions = "addrtype comment conntrack mark multiport owner statistic " +
-	"CONNMARK DNAT MARK MASQUERADE REDIRECT REJECT SNAT"
-
 // native are those that iptables-nft does not need from the kernel: it has instructions of nf_tables for them,
 // depending on its version.
 const native = "comment mark"
-
-func isTarget(name string) bool { return strings.ToUpper(name) == name }
-
-// lookForExtensions looks for them in the kernel, in which they are loaded or not.
-func lookForExtensions() []detect.Support {
-	var wanted []detect.Extension
-	for name := range strings.FieldsSeq(extensions) {
-		wanted = append(wanted, detect.Extension{Name: name, Target: isTarget(name)})
-	}
-	return detect.Extensions(wanted)
-}
 
 // missingExtensions are those that the kernel lacks for the wanted backend. A family of which it has none at all is
 // not in use.

@@ -39,9 +39,9 @@ func (r *Report) abilities() []rule {
 			code:     "extensions-missing",
 			severity: Warning,
 			detail:   r.missingExtensions(),
-			text:     "this kernel lacks matches and targets of iptables, and can load no modules: {}",
-			fixes: only(Node, "if something here uses them, use a kernel that has them "+
-				"(its options NETFILTER_XT_* and IP_NF_*)"),
+			text:     "this kernel lacks matches and targets of iptables, and no module can bring them: {}",
+			fixes: only(Node, "if something here uses them, install all modules of this kernel, or use a kernel that "+
+				"has them (its options NETFILTER_XT_* and IP_NF_*)"),
 		},
 		{
 			code:     "no-net-raw",

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
@@ -33,14 +34,14 @@ func (r *Report) lookForLibraries(t tree.Tree) {
 // cannotLoad returns the extensions whose libraries a program cannot load.
 func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
 	for _, family := range families {
-		for name := range strings.FieldsSeq(extensions) {
+		for _, x := range extensions.Wanted {
 			option := "-m"
-			if isTarget(name) {
+			if x.Target {
 				option = "-j"
 			}
-			stdout, stderr, err := r.startPowerless(t, program, commandOf(family, ""), option, name, "-h")
-			if lacksLibrary(name, stdout, stderr, err) {
-				missing = append(missing, fmt.Sprintf("%s (%s)", name, family))
+			stdout, stderr, err := r.startPowerless(t, program, commandOf(family, ""), option, x.Name, "-h")
+			if lacksLibrary(x, stdout, stderr, err) {
+				missing = append(missing, fmt.Sprintf("%s (%s)", x.Name, family))
 			}
 		}
 	}
@@ -56,9 +57,9 @@ func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
 //	Warning: Extension conntrack is not supported, missing kernel module?
 //
 // Without a library, a target counts as a chain, and the help for it is not printed: "REJECT target options:".
-func lacksLibrary(name, stdout, stderr string, err error) bool {
-	if isTarget(name) {
-		return err == nil && !strings.Contains(stdout, name+" target")
+func lacksLibrary(x extensions.Extension, stdout, stderr string, err error) bool {
+	if x.Target {
+		return err == nil && !strings.Contains(stdout, x.Name+" target")
 	}
 	return strings.Contains(stderr, ": Couldn't load ") && !strings.Contains(stderr, "missing kernel module")
 }

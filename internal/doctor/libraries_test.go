@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -22,22 +23,27 @@ func TestLacksLibrary(t *testing.T) {
 		help     = "iptables v1.8.9\n\tChange policy on chain to target\n"
 	)
 	failed := errors.New("exit status 2")
+	conntrack := extensions.Extension{Name: "conntrack"}
+	reject := extensions.Extension{Name: "REJECT", Target: true}
+	mark := extensions.Extension{Name: "MARK", Target: true}
 	for _, test := range []struct {
-		doc, name, stdout, stderr string
-		err                       error
-		want                      bool
+		doc            string
+		extension      extensions.Extension
+		stdout, stderr string
+		err            error
+		want           bool
 	}{
-		{"a match", "conntrack", help, "", nil, false},
-		{"a match without a library", "conntrack", "", unloaded, failed, true},
-		{"a match with another architecture's library", "conntrack", "", wrong, failed, true},
-		{"a match, and an old version may not ask the kernel", "conntrack", "", unasked, failed, false},
-		{"a match, and the program was not started", "conntrack", "", "", failed, false},
-		{"a target", "REJECT", help + "REJECT target options:\n", "", nil, false},
-		{"a target without a library", "REJECT", help, "", nil, true},
-		{"a target, and another one's help", "MARK", help + "REJECT target options:\n", "", nil, true},
-		{"a target, and the program fails", "REJECT", "", "Permission denied", failed, false},
+		{"a match", conntrack, help, "", nil, false},
+		{"a match without a library", conntrack, "", unloaded, failed, true},
+		{"a match with another architecture's library", conntrack, "", wrong, failed, true},
+		{"a match, and an old version may not ask the kernel", conntrack, "", unasked, failed, false},
+		{"a match, and the program was not started", conntrack, "", "", failed, false},
+		{"a target", reject, help + "REJECT target options:\n", "", nil, false},
+		{"a target without a library", reject, help, "", nil, true},
+		{"a target, and another one's help", mark, help + "REJECT target options:\n", "", nil, true},
+		{"a target, and the program fails", reject, "", "Permission denied", failed, false},
 	} {
-		got := lacksLibrary(test.name, test.stdout, test.stderr, test.err)
+		got := lacksLibrary(test.extension, test.stdout, test.stderr, test.err)
 		if got != test.want {
 			t.Errorf("%s: got %v", test.doc, got)
 		}

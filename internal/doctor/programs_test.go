@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
@@ -76,23 +77,23 @@ var programSituations = []situation{
 	{
 		"extensions are missing",
 		func(r *Report) {
-			r.Extensions = []detect.Support{
-				{Family: detect.IPv4, Extension: detect.Extension{Name: "statistic"}, Has: detect.No},
-				{Family: detect.IPv4, Extension: detect.Extension{Name: "mark"}, Has: detect.No},
-				{Family: detect.IPv4, Extension: detect.Extension{Name: "MARK", Target: true}, Has: detect.Yes},
-				{Family: detect.IPv4, Extension: detect.Extension{Name: "owner"}, Has: detect.Unknown},
-				{Family: detect.IPv6, Extension: detect.Extension{Name: "statistic"}, Has: detect.No},
+			r.Extensions = []extensions.Support{
+				{Family: detect.IPv4, Extension: extensions.Extension{Name: "statistic"}, Has: detect.No},
+				{Family: detect.IPv4, Extension: extensions.Extension{Name: "mark"}, Has: detect.No},
+				{Family: detect.IPv4, Extension: extensions.Extension{Name: "MARK", Target: true}, Has: detect.Yes},
+				{Family: detect.IPv4, Extension: extensions.Extension{Name: "owner"}, Has: detect.Unknown},
+				{Family: detect.IPv6, Extension: extensions.Extension{Name: "statistic"}, Has: detect.No},
 			}
 		},
-		[]string{"warning extensions-missing, node -> modules: statistic (ipv4), mark (ipv4)"},
+		[]string{"warning extensions-missing, node -> no module can bring them: statistic (ipv4), mark (ipv4)"},
 	},
 	{
 		"an extension that iptables-nft does not need",
 		func(r *Report) {
 			nftHost(r)
-			r.Extensions = []detect.Support{
-				{Family: detect.IPv4, Extension: detect.Extension{Name: "mark"}, Has: detect.No},
-				{Family: detect.IPv4, Extension: detect.Extension{Name: "MARK", Target: true}, Has: detect.Yes},
+			r.Extensions = []extensions.Support{
+				{Family: detect.IPv4, Extension: extensions.Extension{Name: "mark"}, Has: detect.No},
+				{Family: detect.IPv4, Extension: extensions.Extension{Name: "MARK", Target: true}, Has: detect.Yes},
 			}
 		},
 		nil,

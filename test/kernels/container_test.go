@@ -131,7 +131,11 @@ func (s state) run(boot []string) error {
 	if err := run("reset", "", wrapper, "reset"); err != nil {
 		return err
 	}
-	return run("doctor", "", wrapper, "doctor", "-o", "json")
+	err := run("doctor", "", wrapper, "doctor", "-o", "json")
+	if err != nil {
+		return err
+	}
+	return run("owner", "", "iptables-nft", "-A", "OUTPUT", "-m", "owner", "--uid-owner", "1")
 }
 
 // run runs a program and reports it.

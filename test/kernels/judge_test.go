@@ -36,8 +36,16 @@ var backends = []string{"nft", "legacy"}
 // legacyModule matches what detection must never load or ask for: legacy's own modules. The dry run may load
 // nft_compat, x_tables and one match that legacy shares with it, xt_comment, for which the kernel also asks as
 // ipt_comment.
-var legacyModule = regexp.MustCompile(`^(ip_tables|ip6_tables|iptable_.*|ip6table_.*|` +
-	`(ipt|ip6t|xt)_([^c].*|c[^o].*|con.*))$`)
+var legacyModule = regexp.MustCompile(`^(ip_tables|ip6_tables|iptable_.*|ip6table_.*|` + extension + `)$`)
+
+// extensionModule matches what doctor must not load either, although it starts iptables-legacy.
+var extensionModule = regexp.MustCompile(`^` + extension + `$`)
+
+// extension matches matches and targets but comment.
+const extension = `(ipt|ip6t|xt)_([^c].*|c[^o].*|con.*)`
+
+// missing is what iptables prints for a match or target that the kernel lacks.
+var missing = regexp.MustCompile(`Extension (\w+) revision \d+ not supported, missing kernel module\?`)
 
 // debugLine is what the wrapper prints for IPTABLES_WRAPPER_DEBUG=1.
 var debugLine = regexp.MustCompile(`(?m)^iptables-wrapper: (.*)\[(\S+)\]; (.*); running (\S+)\n`)
@@ -196,4 +204,9 @@ func (v *verdict) diagnoses() {
 	}
 	v.expect(named, "doctor", "a finding: %s", v.want.doctor)
 	v.expect((s.Status == 1) == problem, "doctor", "status 1 for a problem, and only then")
+	v.expect(!slices.ContainsFunc(s.Loaded, extensionModule.MatchString), "doctor", "no match or target to be loaded")
+	v.expect(!slices.ContainsFunc(s.Asked, extensionModule.MatchString), "doctor", "no request for a match or target")
+	lacks := missing.FindStringSubmatch(v.steps["owner"].Stderr)
+	expected := strings.Contains(names, "owner")
+	v.expect((lacks != nil && lacks[1] == "owner") == expected, "owner", "iptables to miss it: %t", expected)
 }

@@ -100,6 +100,11 @@ var groups = []group{
 				"warning: comment"},
 		},
 		{
+			name: "owner-removed", is: "no xt_owner and no xt_statistic", remove: []string{"xt_owner", "xt_statistic"},
+			want: want{onDemand, "nft default", "nft default", "nft default", "nft legacy", "nft legacy",
+				"warning: owner (ipv4), statistic (ipv4), owner (ipv6), statistic (ipv6)"},
+		},
+		{
 			name: "read-only-shm", is: "as it is, and a read-only /dev/shm", readOnlyShm: true,
 			want: want{onDemand, "nft default", "nft default", "nft default", "nft legacy", "nft legacy", ""},
 		},

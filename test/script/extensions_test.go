@@ -6,6 +6,7 @@ package script
 import (
 	"encoding/json"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,15 +31,36 @@ var uses = map[string]string{
 	"SNAT":       "-t nat -A POSTROUTING -p tcp -j SNAT --to-source :1",
 }
 
-// What doctor says of each match and target is what happens when iptables itself uses it, in both backends. Where a
-// module may bring it, doctor does not know.
+// hidden hides the lists of x_tables, as on a host that has never used iptables-legacy: then nf_tables is asked.
+var hidden = []string{
+	"strace", "-f", "-o", "trace", "-e", "trace=openat", "-e", "inject=openat:error=ENOENT",
+	"-P", "/proc/thread-self/net/ip_tables_matches", "-P", "/proc/thread-self/net/ip_tables_targets",
+	"-P", "/proc/thread-self/net/ip6_tables_matches", "-P", "/proc/thread-self/net/ip6_tables_targets",
+}
+
+// What doctor says of each match and target is what happens when iptables itself uses it, in both backends, with and
+// without the lists of x_tables. Where a module may bring it, doctor does not know.
 func TestExtensions(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
 	host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
 	host.Run(t, "iptables-wrapper", "install")
-	output, _ := exec.Command("iptables-wrapper", "doctor", "-o", "json").Output()
+	t.Chdir(t.TempDir())
+	for _, before := range [][]string{nil, hidden} {
+		judgeExtensions(t, before)
+	}
+	trace := string(host.Read(t, "trace"))
+	if strings.Count(trace, "(INJECTED)") != 4 {
+		t.Errorf("the lists are not hidden: %s", trace)
+	}
+}
+
+// judgeExtensions runs doctor, with other words before the command.
+func judgeExtensions(t *testing.T, before []string) {
+	t.Helper()
+	command := append(slices.Clone(before), "iptables-wrapper", "doctor", "-o", "json")
+	output, _ := exec.Command(command[0], command[1:]...).Output()
 	var report struct {
 		Extensions []struct{ Family, Name, Has string }
 	}
@@ -69,6 +91,6 @@ func TestExtensions(t *testing.T) {
 		}
 	}
 	if known == 0 {
-		t.Error("doctor knows nothing, although iptables-legacy has been started")
+		t.Errorf("doctor knows nothing, after %q", before)
 	}
 }
