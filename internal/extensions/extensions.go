@@ -33,9 +33,9 @@ var Wanted = []Extension{
 	{Name: "CONNMARK", Target: true, module: "xt_connmark"},
 	{Name: "DNAT", Target: true, module: "xt_nat"},
 	{Name: "MARK", Target: true, module: "xt_mark"},
-	{Name: "MASQUERADE", Target: true, module: "xt_MASQUERADE"}, // before 5.2, see alias
+	{Name: "MASQUERADE", Target: true, module: "xt_MASQUERADE"}, // before 5.2, see Alias
 	{Name: "REDIRECT", Target: true, module: "xt_REDIRECT"},
-	{Name: "REJECT", Target: true}, // see alias
+	{Name: "REJECT", Target: true}, // see Alias
 	{Name: "SNAT", Target: true, module: "xt_nat"},
 }
 

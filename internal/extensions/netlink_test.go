@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,9 @@ func TestReplies(t *testing.T) {
 // The running kernel says of each extension what its own lists say.
 func TestAsk(t *testing.T) {
 	host.Netns(t)
+	for _, command := range []string{"iptables-legacy", "ip6tables-legacy"} {
+		_ = exec.Command(command, "-S").Run() // so that there are lists, if the kernel can have them
+	}
 	n := newNetlink()
 	defer n.close()
 	for which, file := range lists {
