@@ -78,11 +78,11 @@ var programSituations = []situation{
 		"extensions are missing",
 		func(r *Report) {
 			r.Extensions = []extensions.Support{
+				{Family: detect.IPv6, Extension: extensions.Extension{Name: "statistic"}, Has: detect.No},
 				{Family: detect.IPv4, Extension: extensions.Extension{Name: "statistic"}, Has: detect.No},
 				{Family: detect.IPv4, Extension: extensions.Extension{Name: "mark"}, Has: detect.No},
 				{Family: detect.IPv4, Extension: extensions.Extension{Name: "MARK", Target: true}, Has: detect.Yes},
 				{Family: detect.IPv4, Extension: extensions.Extension{Name: "owner"}, Has: detect.Unknown},
-				{Family: detect.IPv6, Extension: extensions.Extension{Name: "statistic"}, Has: detect.No},
 			}
 		},
 		[]string{"warning extensions-missing, node -> no module can bring them: statistic (ipv4), mark (ipv4)"},

@@ -80,7 +80,7 @@ func look(root string) kernel {
 // module is the name of the module in a file: of kernel/net/netfilter/xt_owner.ko.xz, it is xt_owner.
 func module(file string) string {
 	name, _, _ := strings.Cut(filepath.Base(strings.TrimSpace(file)), ".ko")
-	return strings.ReplaceAll(name, "-", "_")
+	return name
 }
 
 // read reads a file that anybody may have put there.
