@@ -83,8 +83,7 @@ func (r *Report) fixedBypasses() []bypass {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(r.bypasses), func(b bypass) bool {
-		mixed := b.beside && b.backend != r.Here.Backend
-		return mixed || r.known(otherMode(b.backend))
+		return r.known(otherMode(b.backend))
 	})
 }
 

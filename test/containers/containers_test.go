@@ -206,11 +206,12 @@ func (sh *shell) cure(s state, f finding, r report) string {
 	case f.Where == "node" && f.Code == "lock-held":
 		sh.run("kill $HOLDER")
 		return ""
-	case f.Where == "node" && f.Code == "rules-in-both" && strings.Contains(commands, "-save"):
+	case f.Where == "node" && slices.Contains(strings.Fields("rules-in-both host-programs-in-both"), f.Code) &&
+		strings.Contains(commands, "-save"):
 		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + other[r.Host.Mode] +
-			" -t $t -F; done; done"))
+			" -t $t -F; $f-" + other[r.Host.Mode] + " -t $t -X; done; done"))
 		return ""
-	case f.Where == "node" && (f.Code == "foreign-chain" || f.Code == "unlisted-tables"):
+	case f.Where == "node" && slices.Contains(strings.Fields("foreign-chain unlisted-tables faulty-table"), f.Code):
 		sh.run(host_("nft delete table ip filter"))
 		return ""
 	case f.Where == "node" && f.Code == "families-differ": // and kubelet starts again
@@ -234,6 +235,8 @@ func (sh *shell) cure(s state, f finding, r report) string {
 			sh.run("variable=")
 		}
 		sh.run(`rm -r $D/volume; mkdir $D/volume; ` + refill)
+	case strings.HasPrefix(f.Fix, "remove the volume that is mounted at"):
+		sh.run("layers=$LAYERS/base built=; " + dimensions[1].choices[0].lines)
 	case strings.HasPrefix(f.Fix, "remove the volume that is mounted over"):
 		sh.run("empty=")
 	case strings.HasSuffix(f.Fix, " to PATH"):

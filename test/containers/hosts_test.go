@@ -76,6 +76,19 @@ var hosts = []choice{
 		true,
 		"legacy",
 	},
+	{
+		"a dormant table",
+		host_("iptables-nft" + hint + "; nft add table ip filter '{ flags dormant; }'"),
+		true,
+		"unknown",
+	},
+	{
+		"Docker uses nft, ufw legacy",
+		host_("iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-legacy -N ufw-user-input; " +
+			"iptables-legacy -A INPUT -j ufw-user-input"),
+		true,
+		"unknown",
+	},
 	{"one backend for each family", host_("iptables-legacy" + hint + "; ip6tables-nft" + hint), true, "unknown"},
 	{
 		"the lock is held",

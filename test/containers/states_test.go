@@ -134,6 +134,48 @@ var dimensions = []dimension{
 		{"nft is baked in", image("true" + install + "; iptables-wrapper select --mode nft"), true, ""},
 		{"legacy is baked in", image("true" + install + "; iptables-wrapper select --mode legacy"), true, ""},
 		{"a dangling link", image("true" + install + "; ln -sf /gone /usr/sbin/iptables"), true, ""},
+		{
+			"a switch that leads to itself",
+			image("true" + install + "; ln -sfn iptables-current /usr/sbin/iptables-current"),
+			true,
+			"",
+		},
+		{
+			"a switch in a circle",
+			image("true" + install + "; ln -sfn iptables-circle /usr/sbin/iptables-current; ln -s iptables-current " +
+				"/usr/sbin/iptables-circle"),
+			true,
+			"",
+		},
+		{"a file for the switch", image("true" + install + "; rm /usr/sbin/iptables-current; : >/usr/sbin/" +
+			"iptables-current"), true, ""},
+		{"somebody's broken links", image(fmt.Sprintf(sixTo, "/nix/gone/$n")), true, ""},
+		{
+			"a directory for a command",
+			image("true" + install + "; rm /usr/sbin/ip6tables; mkdir /usr/sbin/ip6tables"),
+			true,
+			"",
+		},
+		{
+			"libraries of extensions are missing",
+			image("true" + install + "; cd /usr/lib/*/xtables; rm libxt_conntrack.so; : >libip6t_REJECT.so"),
+			true,
+			"",
+		},
+		{
+			"a script for one command",
+			image("true" + install + "; cd /usr/sbin; rm ip6tables-save; printf '#!/bin/sh\nexec ip6tables-nft-save " +
+				"\"$@\"\n' >ip6tables-save; chmod 755 ip6tables-save"),
+			true,
+			"",
+		},
+		{
+			"links past the wrapper",
+			image("true" + install + "; cd /usr/sbin; ln -sf xtables-legacy-multi iptables-save; ln -s " +
+				"/usr/sbin/xtables-nft-multi /usr/local/sbin/ip6tables-restore"),
+			true,
+			"",
+		},
 		{"a volume with links", image("true"+install) + "\n" + refill, true, ""},
 	}},
 	{"root", []choice{{"writable", "root=rw", false, ""}, {"read-only", "root=ro", false, ""}}},
