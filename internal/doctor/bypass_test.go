@@ -46,6 +46,14 @@ var bypassSituations = []situation{
 		[]string{"warning not-wrapped, image"},
 	},
 	{
+		"another path, and iptables is broken",
+		func(r *Report) {
+			r.bypasses = []bypass{{path: "/sbin/iptables", backend: detect.Legacy}}
+			r.Here.How, r.Names[0].Error = here.Missing, "gone"
+		},
+		[]string{"problem broken-command, image"},
+	},
+	{
 		"libraries are missing",
 		func(r *Report) { r.unloadable = []string{"conntrack (ipv4)", "REJECT (ipv6)"} },
 		[]string{"warning libraries-missing, image -> targets: conntrack (ipv4), REJECT (ipv6)" +

@@ -69,7 +69,7 @@ var programSituations = []situation{
 		"other paths, and a copy of a program",
 		func(r *Report) {
 			r.bypasses = otherPaths("/sbin/iptables", "/sbin/ip6tables", "/usr/bin/iptables")
-			r.bypasses[1].foreign = true
+			r.bypasses[0].foreign = true
 		},
 		[]string{"warning another-path, image -> too:\nRUN iptables-wrapper install --dir /sbin --force\n" +
 			"RUN iptables-wrapper install --dir /usr/bin"},
