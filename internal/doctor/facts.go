@@ -81,6 +81,19 @@ func (r *Report) faults() string {
 	return strings.Join(all, "; ")
 }
 
+// dormantTable is the first table that is switched off, as nft calls it: "ip6 filter".
+func (r *Report) dormantTable() string {
+	families := map[detect.Family]string{detect.IPv4: "ip", detect.IPv6: "ip6"}
+	for _, e := range r.Host.Evidence {
+		for _, f := range e.Faults {
+			if f.Kind == detect.Dormant {
+				return families[e.Family] + " " + f.Table
+			}
+		}
+	}
+	return ""
+}
+
 // differsBy says whether iptables here is known to be wrong, and why it is what it is. In the namespace of another
 // container, the stored mode says nothing.
 func (r *Report) differsBy(how string) string {

@@ -107,6 +107,7 @@ func (r *Report) foreignRules() []rule {
 	rules := r.otherRules()
 	policies, openUp := r.otherPolicies()
 	inBoth := r.programsInBoth()
+	dormant := r.dormantTable()
 	onlyPolicies := rules == "" && r.Host.Conclusive // of a guess, they may be those of the firewall in use
 	others := rules
 	if policies != "" {
@@ -125,7 +126,14 @@ func (r *Report) foreignRules() []rule {
 			severity: Problem,
 			detail:   when(nft, r.faults()),
 			text:     "somebody uses nft directly in a table of iptables-nft: {}",
-			fixes:    only(Node, moveChain),
+			fixes: fixes{
+				{
+					dormant != "", Node,
+					"look at its rules first: they all take effect when \"nft add table " + dormant + "\" wakes it. " +
+						"To see them:\nnft list table " + dormant,
+				},
+				{always, Node, moveChain},
+			},
 		},
 		{
 			code:     "listing-fails",

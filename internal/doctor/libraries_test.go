@@ -7,8 +7,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -46,6 +48,37 @@ func TestLacksLibrary(t *testing.T) {
 		got := lacksLibrary(test.extension, test.stdout, test.stderr, test.err)
 		if got != test.want {
 			t.Errorf("%s: got %v", test.doc, got)
+		}
+	}
+}
+
+// The program of the backend that is wanted loads them. A variable is why, if it can do so without that.
+func TestLookForLibraries(t *testing.T) {
+	write := func(name, script string) string {
+		path := filepath.Join(t.TempDir(), name)
+		host.Check(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755))
+		return path
+	}
+	const all = `echo "$2 target"`
+	const lacksOwner = `test $2 != owner || { echo "iptables: Couldn't load match" >&2; exit 2; }; ` + all
+	const hidesOwner = `test -z "$XTABLES_LIBDIR" || ` + lacksOwner
+	for _, test := range []struct{ doc, nft, legacy, want, variable string }{
+		{"nothing", all, all, "", ""},
+		{"in the other backend", lacksOwner, all, "", ""},
+		{"one", all, lacksOwner, "owner (ipv4) owner (ipv6)", ""},
+		{"one that a variable hides", all, hidesOwner, "owner (ipv4) owner (ipv6)",
+			"XTABLES_LIBDIR"},
+	} {
+		t.Setenv("XTABLES_LIBDIR", "/empty")
+		r := Report{Host: detect.Result{Mode: detect.Legacy, Conclusive: true}}
+		r.Programs = []Program{
+			{Mode: detect.NFT, Path: write("nft", test.nft)},
+			{Mode: detect.Legacy, Path: write("legacy", test.legacy)},
+		}
+		r.lookForLibraries(tree.Tree{})
+		got := strings.Join(r.unloadable, " ")
+		if got != test.want || r.hidingLibraries != test.variable {
+			t.Errorf("%s: got %q, %q", test.doc, got, r.hidingLibraries)
 		}
 	}
 }

@@ -179,6 +179,24 @@ var otherSituations = []situation{
 			"nothing in it has an effect; nft ipv6: table nat belongs to a process"},
 	},
 	{
+		"a table that somebody has made dormant, for IPv6",
+		func(r *Report) {
+			nftHost(r)
+			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.Owned, Table: "filter"}}
+			r.Host.Evidence[1].Faults = []detect.Fault{{Kind: detect.Dormant, Table: "nat"}}
+		},
+		[]string{"problem faulty-table, node -> when \"nft add table ip6 nat\" wakes it. To see them:\n" +
+			"nft list table ip6 nat"},
+	},
+	{
+		"a chain without a hook",
+		func(r *Report) {
+			nftHost(r)
+			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.NotHooked, Table: "filter", Chain: "INPUT"}}
+		},
+		[]string{"problem faulty-table, node -> put its chains into a table with a name of its own"},
+	},
+	{
 		"a dormant table, where the host uses legacy",
 		func(r *Report) {
 			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.Dormant, Table: "filter"}}

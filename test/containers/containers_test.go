@@ -211,6 +211,9 @@ func (sh *shell) cure(s state, f finding, r report) string {
 		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + other[r.Host.Mode] +
 			" -t $t -F; $f-" + other[r.Host.Mode] + " -t $t -X; done; done"))
 		return ""
+	case f.Where == "node" && strings.Contains(text, "wakes it"):
+		sh.run(host_("nft add table ip filter"))
+		return ""
 	case f.Where == "node" && slices.Contains(strings.Fields("foreign-chain unlisted-tables faulty-table"), f.Code):
 		sh.run(host_("nft delete table ip filter"))
 		return ""
