@@ -2,9 +2,10 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs "make demo" and "make test" as somebody does who has just installed Debian or Ubuntu, with Go and what a clone needs, and
-# prints each line behind the seconds since the clone: fresh.sh SUITE [OPTION OF MMDEBSTRAP...]. With CI set, a test that cannot run
-# is a failure. Go, this repository's last commit, the name servers and the trusted certificates are this machine's.
+# Runs "make demo" and "make test" in a clone of this repository's last commit, as a user of a Debian or Ubuntu that was just
+# installed does it, with sudo: fresh.sh SUITE [OPTION OF MMDEBSTRAP...]. It begins with git, make, sudo and Go, and with empty
+# caches. Each line is printed behind the seconds since that. With CI set, a test that cannot run is a failure. Go, the name servers
+# and the trusted certificates are copies of this machine's.
 set -euo pipefail
 
 # On the machine: a root with nothing more than apt, and mounts that end with their namespace.
@@ -17,11 +18,14 @@ outside() {
 	trap remove EXIT
 	local root=$scratch/root
 	mmdebstrap --quiet --variant=apt --components=main,universe --aptopt='Acquire::Check-Valid-Until "false"' \
-		--include=ca-certificates,git,make "$@" "$suite" "$root"
+		--include=ca-certificates,git,make,sudo,passwd "$@" "$suite" "$root"
 	cp -L /etc/resolv.conf /etc/hosts "$root/etc"
 	cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs"
 	cp -r "$goroot" "$root/usr/local/go"
-	git clone --quiet --no-hardlinks "$repository" "$root/root/iptables-wrappers"
+	chroot "$root" useradd --create-home somebody
+	echo 'somebody ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/somebody"
+	git clone --quiet --no-hardlinks "$repository" "$root/home/somebody/iptables-wrappers"
+	chroot "$root" chown -R somebody: /home/somebody
 	cp "$self" "$root/fresh.sh"
 	printf '%s, %s processors, load %s\n' "$suite" "$(nproc)" "$(cut -d' ' -f1-3 /proc/loadavg)"
 	unshare --mount --pid --fork --kill-child --uts --ipc --propagation private "$self" --mount "$root" ${CI:+"CI=$CI"}
@@ -44,8 +48,8 @@ mounts() {
 	mount -t tmpfs -o mode=755 none "$root/run"
 	cd "$root"
 	mount --move . / # so that it is no chroot, where no user namespace can be made
-	exec chroot . env -i HOME=/root TERM=dumb "${@:2}" \
-		PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin bash /fresh.sh --inside
+	exec chroot . env -i HOME=/home/somebody TERM=dumb "${@:2}" \
+		PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin runuser -u somebody bash /fresh.sh --inside
 }
 
 # What the README and CONTRIBUTING.md say.
@@ -54,7 +58,7 @@ inside() {
 	local target status=0
 	for target in demo test; do
 		printf '%4d make %s\n' "$SECONDS" "$target"
-		make "$target" 2>&1 | stamp || status=1
+		sudo --preserve-env=CI env "PATH=$PATH" make "$target" 2>&1 | stamp || status=1
 	done
 	printf '%4d status %d, load %s\n' "$SECONDS" "$status" "$(cut -d' ' -f1-3 /proc/loadavg)"
 	return "$status"
