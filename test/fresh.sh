@@ -49,7 +49,7 @@ mounts() {
 	cd "$root"
 	mount --move . / # so that it is no chroot, where no user namespace can be made
 	exec chroot . env -i HOME=/home/somebody TERM=dumb "${@:2}" \
-		PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin runuser -u somebody bash /fresh.sh --inside
+		PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin runuser -u somebody -- bash /fresh.sh --inside
 }
 
 # What the README and CONTRIBUTING.md say.
