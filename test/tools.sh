@@ -9,7 +9,7 @@ PATH=$PATH:/usr/sbin:/sbin
 declare -A demo=([xtables-nft-multi]=iptables [xtables-legacy-multi]=iptables [unshare]=util-linux [mount]=mount)
 declare -A test=(
 	[nft]=nftables [ipset]=ipset [ip]=iproute2 [strace]=strace [capsh]=libcap2-bin [setpriv]=util-linux [perl]=perl-base
-	[pgrep]=procps [mandoc]=mandoc
+	[pgrep]=procps [mandoc]=mandoc [script]=bsdutils
 	[podman]=podman [runc]=runc [mmdebstrap]=mmdebstrap
 	[qemu-system-x86_64]=qemu-system-x86 [depmod]=kmod [xz]=xz-utils [cpio]=cpio
 )
