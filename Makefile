@@ -28,7 +28,7 @@ LDFLAGS := -s -w -checklinkname=0 -X $(COMMAND).version=$(VERSION) -X $(COMMAND)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: help build release push sign publish ci nightly sbom-of test test-packages test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo vet oldest-go lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
+.PHONY: help build release push sign publish ci nightly sbom-of test test-packages test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo fresh vet oldest-go lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
 
 help:
 	@sed -n 's/^##  *//p' Makefile
@@ -115,6 +115,12 @@ conformance: tools-test $(if $(filter $(BINARY),$(WRAPPER)),build)
 
 demo: tools-demo build
 	@test/demo.sh
+	$(TOOK)
+
+# "make demo" and "make test" on a machine that was just installed, of any suite of Debian or Ubuntu.
+SUITE ?= sid
+fresh: tools-test
+	test/fresh.sh $(SUITE) $(FRESHFLAGS)
 	$(TOOK)
 
 vet:

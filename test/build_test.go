@@ -81,14 +81,14 @@ func TestWorkflows(t *testing.T) {
 	action := regexp.MustCompile(`^actions/(checkout|attest-build-provenance|upload-artifact|download-artifact)` +
 		`@[0-9a-f]{40} # v`)
 	target := regexp.MustCompile(`^(?:sudo (?:--preserve-env=\w+ )?env "PATH=\$PATH" )?` +
-		`make ([\w-]+)(?: VERSION="\$GITHUB_REF_NAME")?$`)
+		`make ([\w-]+)(?: VERSION="\$GITHUB_REF_NAME"| SUITE=\$\{\{ matrix\.suite \}\})?$`)
 	for _, file := range files {
 		text := read(t, file)
 		if !strings.Contains(text, "\npermissions: {}\n") {
 			t.Errorf("%s: it gives each job rights", file)
 		}
 		for _, job := range regexp.MustCompile(`(?m)^  [a-z-]+:$`).Split(text, -1)[1:] {
-			if regexp.MustCompile(`make (ci|nightly|test|release|vulncheck)\b`).MatchString(job) &&
+			if regexp.MustCompile(`make (ci|nightly|test|fresh|release|vulncheck)\b`).MatchString(job) &&
 				strings.Contains(job, ": write") {
 				t.Errorf("%s: what tests or builds may write:\n%s", file, job)
 			}

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs "make demo" and "make test" in a clone of this repository's last commit, as a user of a Debian or Ubuntu that was just
-# installed does it, with sudo: fresh.sh SUITE [OPTION OF MMDEBSTRAP...]. It begins with git, make, sudo and Go, and with empty
-# caches. Each line is printed behind the seconds since that. With CI set, a test that cannot run is a failure. Go, the name servers
-# and the trusted certificates are copies of this machine's.
+# installed does it, with sudo: fresh.sh SUITE [OPTION OF MMDEBSTRAP...]. There, it finds git, make, sudo and Go, and empty caches.
+# Each line is printed behind the seconds since then. With CI set, a test that cannot run is a failure. Go, the name servers and the
+# trusted certificates are copies of this machine's. Debian's keys are in the package debian-archive-keyring, Ubuntu's in
+# ubuntu-archive-keyring; --keyring=FILE is another place.
 set -euo pipefail
 
 # On the machine: a root with nothing more than apt, and mounts that end with their namespace.
@@ -28,7 +29,7 @@ outside() {
 	chroot "$root" chown -R somebody: /home/somebody
 	cp "$self" "$root/fresh.sh"
 	printf '%s, %s processors, load %s\n' "$suite" "$(nproc)" "$(cut -d' ' -f1-3 /proc/loadavg)"
-	unshare --mount --pid --fork --kill-child --uts --ipc --propagation private "$self" --mount "$root" ${CI:+"CI=$CI"}
+	unshare --mount --pid --fork --kill-child --propagation private "$self" --mount "$root" ${CI:+"CI=$CI"}
 }
 
 # Nothing is mounted below the root in this namespace, unless somebody else did it.
@@ -48,8 +49,8 @@ mounts() {
 	mount -t tmpfs -o mode=755 none "$root/run"
 	cd "$root"
 	mount --move . / # so that it is no chroot, where no user namespace can be made
-	exec chroot . env -i HOME=/home/somebody TERM=dumb "${@:2}" \
-		PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin runuser -u somebody -- bash /fresh.sh --inside
+	local path=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+	exec chroot . env -i HOME=/home/somebody TERM=dumb PATH=$path "${@:2}" runuser -u somebody -- bash /fresh.sh --inside
 }
 
 # What the README and CONTRIBUTING.md say.
