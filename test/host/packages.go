@@ -4,6 +4,7 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,8 +53,9 @@ func DebianTar(tb testing.TB, suite, name string, options ...string) string {
 	return tar
 }
 
-// OldIptables is the program of iptables-nft 1.8.7, from Debian 11. It is fetched before a container is made, which has
-// neither the network nor the variable that says where the cache is.
+// OldIptables is the program of iptables-nft 1.8.7, from Debian 11, below a root with that version's legacy program,
+// library and extensions. It is fetched before a container is made, which has neither the network nor the variable that
+// says where the cache is.
 func OldIptables(tb testing.TB) (program string) {
 	tb.Helper()
 	const variable = "TEST_OLD_IPTABLES"
@@ -61,13 +63,17 @@ func OldIptables(tb testing.TB) (program string) {
 	if program != "" {
 		return program
 	}
-	dir := Cache("iptables-1.8.7")
+	dir := filepath.Join(Cache(), "iptables-debian-11")
 	program = filepath.Join(dir, "usr/sbin/xtables-nft-multi")
 	_, err := os.Stat(program)
 	if err != nil {
 		tar := filepath.Join(tb.TempDir(), "root.tar")
 		Debootstrap(tb, "--variant=extract", "--include=iptables", "--format=tar", "bullseye", tar)
-		Run(tb, "tar", "-xf", tar, "-C", dir, "./usr/sbin/xtables-nft-multi")
+		unfinished := Cache(fmt.Sprintf("iptables-debian-11-%d", os.Getpid()))
+		defer os.RemoveAll(unfinished)
+		Run(tb, "tar", "-xf", tar, "-C", unfinished, "--wildcards",
+			"./usr/lib/*/*xtables*", "./usr/sbin/xtables-nft-multi", "./usr/sbin/xtables-legacy-multi")
+		_ = os.Rename(unfinished, dir) // another package's test may have been faster
 	}
 	Check(tb, os.Setenv(variable, program))
 	return program

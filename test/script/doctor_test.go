@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -157,9 +158,8 @@ func TestOldIptables(t *testing.T) {
 		return connect("client", "10.2.0.2:80", "server", "10.2.0.2:80", time.Second) == nil
 	}
 	const rewrite = "iptables-save -t filter | iptables-restore"
-	host.Run(t, "cp", "/usr/sbin/xtables-nft-multi", "/run/new")
 
-	host.Run(t, "cp", old, "/usr/sbin/xtables-nft-multi")
+	newer := withOld(t, strings.TrimSuffix(old, "/usr/sbin/xtables-nft-multi"))
 	installed, err := exec.Command("iptables-wrapper", "install").CombinedOutput()
 	host.Check(t, err)
 	if !strings.Contains(string(installed), "warning: ") || !strings.Contains(string(installed), "1.8.7") {
@@ -179,7 +179,7 @@ func TestOldIptables(t *testing.T) {
 	}
 
 	// The fix: a newer version in the image. The rule has to be made again, by whoever made it.
-	host.Run(t, "cp", "/run/new", "/usr/sbin/xtables-nft-multi")
+	newer()
 	host.Run(t, "iptables", "-F", "FORWARD")
 	host.Run(t, "iptables", "-A", "FORWARD", "-m", "mark", "--mark", "1", "-j", "DROP")
 	host.Run(t, "sh", "-c", rewrite)
@@ -189,5 +189,29 @@ func TestOldIptables(t *testing.T) {
 	said = host.Run(t, "iptables-wrapper", "doctor")
 	if strings.Contains(said, "old-iptables") {
 		t.Errorf("doctor still says %s", said)
+	}
+}
+
+// withOld puts the programs below a root into the places of the newer ones, with their library and extensions: with
+// those of 1.8.13, the program of 1.8.7 aborts. newer undoes that.
+func withOld(t *testing.T, root string) (newer func()) {
+	t.Helper()
+	var places []string
+	for _, pattern := range []string{"usr/sbin/*", "usr/lib/*/libxtables.so.12", "usr/lib/*/xtables"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no %s (%v)", root, pattern, err)
+		}
+		for _, file := range files {
+			place := strings.TrimPrefix(file, root)
+			host.Run(t, "mount", "--bind", file, place)
+			places = append(places, place)
+		}
+	}
+	return func() {
+		t.Helper()
+		for _, place := range places {
+			host.Run(t, "umount", place)
+		}
 	}
 }
