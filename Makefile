@@ -123,8 +123,9 @@ fresh: tools-test
 	test/fresh.sh $(SUITE) $(FRESHFLAGS)
 	$(TOOK)
 
+# With the gofmt of the Go that builds, which may not be the first in PATH, if there is one.
 vet:
-	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt: $$unformatted" >&2; exit 1; }
+	@unformatted=$$("$$(go env GOROOT)/bin/gofmt" -l .); test -z "$$unformatted" || { echo "gofmt: $$unformatted" >&2; exit 1; }
 	go vet -tags $(TAGS) ./...
 	@for module in $(MODULES); do (cd $$module && go vet ./...); done
 

@@ -105,7 +105,7 @@ func commandsOf(t *testing.T, heading string) (commands string) {
 	t.Helper()
 	_, section, found := strings.Cut(string(host.Read(t, "../../docs/releasing.md")), "\n## "+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	for _, match := range regexp.MustCompile(`(?m)^ {7}(\S.*\n)`).FindAllStringSubmatch(section, -1) {
+	for _, match := range regexp.MustCompile(`(?m)^ {4}(?: {3})?(\S.*\n)`).FindAllStringSubmatch(section, -1) {
 		commands += match[1]
 	}
 	if !found || commands == "" {

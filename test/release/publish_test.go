@@ -5,6 +5,7 @@ package release
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,21 +40,29 @@ done
 }
 
 // publish does what follows "make release" in the release workflow: it pushes the images to a registry, signs, and
-// makes the GitHub release. The command makes a command run as whoever publishes.
-func publish(t *testing.T, dir string, images map[string]int, environment []string, as func(*exec.Cmd) *exec.Cmd) {
+// makes the GitHub release. It does so as somebody who is not root, in a checkout where root ran the tests and "make
+// release": root owns bin/, if not all but dist/.
+func publish(t *testing.T, dir, version string, images map[string]int) *registry {
 	t.Helper()
+	host.Check(t, os.MkdirAll(filepath.Join(dir, "bin"), 0o755))
+	letIn(t, dir)
+	home := t.TempDir()
+	letIn(t, home)
+	host.Check(t, os.Chown(home, user, user))
+	environment := append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR="+home, "TMPDIR="+home,
+		"PODMAN="+strings.Join(host.Podman(home+"/storage", home+"/run").Args, " ")+" --storage-driver vfs")
 	r := newRegistry(t)
 	program, calls := recorder(t)
 	for _, target := range []string{"push", "sign", "publish"} {
-		cmd := exec.Command("make", "--no-print-directory", target, "VERSION="+newest(t))
+		cmd := exec.Command("make", "--no-print-directory", target, "VERSION="+version)
 		cmd.Dir = dir
 		cmd.Env = append(environment, "REGISTRY="+r.address(), "PUSH_OPTIONS=--tls-verify=false",
 			"COSIGN="+program+" cosign", "GH="+program+" gh")
-		output(t, as(cmd))
+		output(t, asUser(cmd))
 	}
 	got := string(host.Read(t, calls))
 	for name, platforms := range images {
-		tag := "/v2/" + name + "/manifests/" + newest(t)
+		tag := "/v2/" + name + "/manifests/" + version
 		var index struct {
 			Manifests []struct{ Digest string }
 		}
@@ -84,6 +93,27 @@ func publish(t *testing.T, dir string, images map[string]int, environment []stri
 		if !strings.Contains(lines[len(lines)-1]+" ", " dist/"+file+" ") {
 			t.Errorf("%s is not published: %s", file, lines[len(lines)-1])
 		}
+	}
+	return r
+}
+
+// user is somebody who is not root.
+const user = 65534
+
+// asUser makes a command that user runs. Podman leaves a process behind for its user namespace. It ends with this PID
+// namespace.
+func asUser(cmd *exec.Cmd) *exec.Cmd {
+	cmd.Path = "/usr/bin/unshare"
+	cmd.Args = append([]string{"unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
+		"setpriv", fmt.Sprint("--reuid=", user), fmt.Sprint("--regid=", user), "--clear-groups"}, cmd.Args...)
+	return cmd
+}
+
+// letIn lets everybody into a directory below one of the test's own.
+func letIn(t *testing.T, dir string) {
+	t.Helper()
+	for above := filepath.Dir(dir); above != os.TempDir(); above = filepath.Dir(above) {
+		host.Check(t, os.Chmod(above, 0o755))
 	}
 }
 
