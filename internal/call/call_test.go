@@ -53,8 +53,29 @@ func TestCannotRun(t *testing.T) {
 	}
 }
 
+// What can be added, and where, says what the kernel is asked. With the override nothing is.
+func TestLook(t *testing.T) {
+	for _, test := range []struct {
+		command     string
+		override    detect.Mode
+		dryRun, nat bool
+	}{
+		{"iptables -S", "", false, false},
+		{"iptables -t nat -S", "", false, false},
+		{"iptables -A INPUT -j ACCEPT", "", true, false},
+		{"iptables -t nat -A POSTROUTING -j MASQUERADE", "", true, true},
+		{"ip6tables-restore", "", true, true},
+		{"iptables -t nat -A POSTROUTING -j MASQUERADE", detect.Legacy, false, false},
+	} {
+		q := look(self.Process{}, strings.Fields(test.command), test.override).query
+		if q.DryRun != test.dryRun || q.NAT != test.nat || q.Override != test.override {
+			t.Errorf("%s, override %q: got %+v", test.command, test.override, q)
+		}
+	}
+}
+
 // The call follows another one that was faster, unless it cannot run what that one has stored.
-func TestRuns(t *testing.T) {
+func TestToRun(t *testing.T) {
 	own := layout.Decision{Result: detect.Result{Mode: detect.NFT, Reason: detect.RuleCount}}
 	for _, test := range []struct {
 		doc    string

@@ -73,16 +73,22 @@ func (n Names) status(dir string, e entry) Status {
 	return s
 }
 
-// Others returns the paths in the standard directories under which iptables runs without the wrapper: in an image
-// with /sbin and /usr/sbin apart, for example, a full path may bypass it. A directory with several names counts
-// once.
-func (n Names) Others(dir string) (paths []string) {
+// AndStandardDirs returns a directory and the standard ones, each of them once: several paths may lead to one.
+func (n Names) AndStandardDirs(dir string) []string {
 	dirs := []string{dir}
 	for _, d := range programs.StandardDirs() {
-		if slices.ContainsFunc(dirs, func(seen string) bool { return n.Tree.SameFile(seen, d) }) {
-			continue
+		known := slices.ContainsFunc(dirs, func(seen string) bool { return n.Tree.SameFile(seen, d) })
+		if !known {
+			dirs = append(dirs, d)
 		}
-		dirs = append(dirs, d)
+	}
+	return dirs
+}
+
+// Others returns the paths in the other standard directories under which iptables runs without the wrapper: in an image
+// with /sbin and /usr/sbin apart, for example, a full path may bypass it.
+func (n Names) Others(dir string) (paths []string) {
+	for _, d := range n.AndStandardDirs(dir)[1:] {
 		for _, e := range n.look(d).names {
 			if e.err == nil && e.chain.IsProgram() && !n.toWrapper(e.chain) {
 				paths = append(paths, e.path)

@@ -180,7 +180,7 @@ func waitForZombie(t *testing.T, pid string) {
 }
 
 // A guess that does not hold is replaced; root's cannot be, so another user passes it over.
-func TestRenew(t *testing.T) {
+func TestDiscard(t *testing.T) {
 	needRoot(t)
 	f := newFake(t)
 	f.p.UID = 1000
@@ -209,7 +209,7 @@ func TestRenew(t *testing.T) {
 }
 
 // A memory that was made since the one that does not hold was read stays, and so does one that cannot be removed.
-func TestRenewNewer(t *testing.T) {
+func TestDiscardNewer(t *testing.T) {
 	f := newFake(t)
 	path := f.put("/dev/shm", f.p.UID, "nft")
 	m := f.read()

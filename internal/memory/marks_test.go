@@ -44,6 +44,18 @@ func TestTooManyEntries(t *testing.T) {
 	}
 }
 
+// A mark stays what it was: rules that its guess wrote are still no evidence after another guess.
+func TestMarkStays(t *testing.T) {
+	f := newFake(t)
+	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
+		m := f.read()
+		f.check(m.Make(detect.Memory{Mode: mode, Reason: detect.Default}, Unbound))
+	}
+	if got := f.read().Guessed(detect.NFT); got == "" {
+		t.Error("the first guess is forgotten")
+	}
+}
+
 // Reset removes all marks, however many there are.
 func TestForgetCrowd(t *testing.T) {
 	t.Parallel()
