@@ -99,3 +99,24 @@ func TestUnusedSwitch(t *testing.T) {
 		t.Errorf("got %+v, the names point to %s", stored, h.all())
 	}
 }
+
+// Where a call cannot remember what kubelet's chains say, it runs what another call has found out since: for the same
+// backend, but another reason.
+func TestMemoryChangesItsReason(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.remember(detect.NFT, "default guess "+life)
+	n := h.n
+	n.Tree.Step = func(op, path string) error {
+		if op != "symlink" || !strings.HasPrefix(path, "/dev/") {
+			return nil
+		}
+		h.remember(detect.NFT, "kubelet-canary certain "+life)
+		return unix.ENOSPC
+	}
+	stored := h.call(n, kubelet(detect.Legacy))
+	if stored.Mode != detect.NFT || !errors.Is(stored.Unmoved, errRemembered) || h.all() != "wrapper" {
+		t.Errorf("got %+v, the names point to %s", stored, h.all())
+	}
+}

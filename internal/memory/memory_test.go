@@ -148,6 +148,12 @@ func TestPlaces(t *testing.T) {
 	if m := f.read(); m.Mode() != "" {
 		t.Errorf("another user's directory: got %q", m.Mode())
 	}
+	f.check(os.Chmod(f.real("/dev/shm"), 0o755))
+	f.p.UID = 1000
+	f.check(os.Lchown(f.real(f.put("/dev/shm", 1000, "nft")), 1000, 0))
+	if m := f.read(); m.Mode() != detect.NFT {
+		t.Errorf("one's own directory: got %q", m.Mode())
+	}
 }
 
 // Root's memory is in the container's own /dev, never in the host's, in which ptmx is a device. Other users have no

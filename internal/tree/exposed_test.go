@@ -87,6 +87,10 @@ func TestExposed(t *testing.T) {
 			doc: "what does not exist in a directory of root in a sticky one", path: "/usr", mode: 0o777 | sticky,
 			asked: "/usr/sbin/gone",
 		},
+		{
+			doc: "what does not exist behind a link of root in a sticky one", path: "/", mode: 0o777 | sticky,
+			asked: "/lost", want: "/",
+		},
 		{doc: "what does not exist", path: "/usr", mode: 0o755, asked: "/usr/gone/file"},
 
 		{doc: "a symlink is another's", path: "/absolute", uid: stranger, asked: "/absolute/file", want: "/absolute"},
@@ -160,6 +164,9 @@ func TestExposedByACL(t *testing.T) {
 		"\x20\x00\x05\x00" + nobody // others: r-x
 	tree, dir := image(t)
 	owned(t, filepath.Join(dir, "usr/sbin"), 0, 0, 0o775)
+	if !tree.openByACL("/gone", unix.Stat_t{Mode: unix.S_IFDIR | 0o775}) {
+		t.Error("of a directory that cannot be opened, it is not known that there is none")
+	}
 	if got := tree.Exposed("/usr/sbin/file"); got != "" {
 		t.Errorf("without: got %q", got)
 	}

@@ -34,6 +34,7 @@ func image(t *testing.T) (Tree, string) {
 		"chain":    "etc/file",
 		"root":     "/",
 		"dangling": "/nowhere/file",
+		"lost":     "found",
 		"hop":      "a/b/../../up/sbin/file",
 	} {
 		if err := os.Symlink(target, filepath.Join(dir, path)); err != nil {
