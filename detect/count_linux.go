@@ -66,8 +66,6 @@ func (p *prober) enough() int {
 	switch {
 	case legacy.Max == Unbounded:
 		return 2 * max(legacy.Min, 1)
-	case p.query.Doubt != "":
-		return 2 * max(legacy.Max, 1)
 	default:
 		return max(legacy.Max, 1)
 	}
@@ -80,9 +78,6 @@ func (p *prober) settled() bool {
 	nftHasMost := nft.Min >= p.enough()
 	legacyHasMore := legacy.Min > nft.Max
 	bothAreKnown := nft.Min == nft.Max && legacy.Min == legacy.Max
-	if p.query.Doubt != "" { // a guess needs twice as many
-		legacyHasMore = legacyHasMore && legacy.Min/2 >= nft.Max
-	}
 	return nftHasMost || legacyHasMore || bothAreKnown
 }
 

@@ -99,12 +99,12 @@ func decisionTable(q Query, nft, legacy backend) [20]row {
 		{
 			reason: RuleCount, mode: NFT,
 			applies:    nft.likely > 0 && nft.likely >= legacy.likely,
-			conclusive: forNFT && nftHasMost && q.Doubt == "",
+			conclusive: forNFT && nftHasMost,
 		},
 		{
 			reason: RuleCount, mode: Legacy,
 			applies:    legacy.likely > nft.likely,
-			conclusive: forLegacy && legacyHasMore && q.Doubt == "",
+			conclusive: forLegacy && legacyHasMore,
 		},
 
 		{reason: Remembered, mode: NFT, applies: q.Home.binds(NFT)},
@@ -192,7 +192,7 @@ func (q Query) result(e [4]Evidence) Result {
 	r := q.decide(nft, legacy)
 	result := Result{
 		Version: version, Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive,
-		Evidence: e[:], Conflicts: conflicts(nft, legacy), doubt: q.Doubt,
+		Evidence: e[:], Conflicts: conflicts(nft, legacy),
 	}
 	if r.reason == Remembered {
 		m := q.Remembered // a pointer to it would move the query to the heap

@@ -179,11 +179,6 @@ type Query struct {
 	// show no evidence of their own. Only what is conclusive, or was chosen by somebody (Override), counts.
 	Home Memory
 
-	// Doubt, if set, says in words why rules are no evidence, such as where it shows that somebody in this network
-	// namespace has acted on a guess: a count is then not conclusive. Kubelet's chains and programs of the host are
-	// evidence all the same.
-	Doubt string
-
 	// Installed is the only backend whose programs are installed. Empty: both are, or neither, or it is not known.
 	Installed Mode
 

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"syscall"
 	"time"
 )
@@ -19,15 +18,12 @@ type Memory struct {
 	Conclusive bool      `json:"conclusive"`        // otherwise it is a guess
 	Because    string    `json:"because,omitempty"` // Result.Because
 	Since      time.Time `json:"since,omitzero"`
-
-	// Pending says that somebody is about to act on the guess: it holds although its backend has no table yet.
-	Pending bool `json:"-"`
 }
 
 // holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything;
 // what somebody chose holds without.
 func (m Memory) holds(mode Mode, b backend) bool {
-	return m.Mode == mode && (m.Conclusive || m.Pending || m.Reason == Override || b.exists != No)
+	return m.Mode == mode && (m.Conclusive || m.Reason == Override || b.exists != No)
 }
 
 // binds reports whether what the container remembers of its own network namespace decides in another one: what would be
@@ -51,8 +47,8 @@ func momentary(err error) bool {
 
 // Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the
 // moment, the next one can; without CAP_NET_ADMIN nothing can be written; and where one backend has not even twice as
-// many rules as the other, the next count may differ. It is nil for a conclusive answer, and for one that only
-// somebody's guess makes doubtful.
+// many rules as the other, the next count may differ. It is nil for a conclusive answer, and for one that only Doubt
+// has made a guess.
 func (r Result) Memorable() error {
 	if r.Conclusive || r.doubted {
 		return nil
@@ -78,11 +74,6 @@ func (r Result) Memorable() error {
 	return nil
 }
 
-// Blind reports that something of one backend could not be asked.
-func (r Result) Blind() bool {
-	return slices.ContainsFunc(r.Evidence, func(e Evidence) bool { return e.Hint == Unknown })
-}
-
 // because says since when, and what decided then.
 func (m *Memory) because() string {
 	if m == nil {
@@ -101,29 +92,11 @@ func (m *Memory) because() string {
 	return text
 }
 
-// Doubt returns a conclusive count as a guess, because it shows somewhere that somebody in this network namespace has
-// acted on a guess: rules that a guess wrote are not evidence. "" stands for nowhere. Other results stay as they are.
-func (r Result) Doubt(where string) Result {
-	if where == "" || r.Reason != RuleCount || !r.Conclusive {
-		return r
-	}
+// Doubt returns the result as a guess, for a reason that the kernel does not show: somebody in this network namespace
+// may have made the rules by a guess, for example, which are no evidence then. Uncertainty returns the reason.
+func (r Result) Doubt(reason string) Result {
+	r.doubted = r.doubted || r.Conclusive
+	r.doubt = reason
 	r.Conclusive = false
-	r.doubt = where
-	r.doubted = true
 	return r
 }
-
-// Contradicted returns what is remembered as a guess, because a conclusive result about the host of now says otherwise.
-// The container goes on with what it remembers. Other results stay as they are.
-func (r Result) Contradicted(now Result) Result {
-	if r.Reason != Remembered || !now.Conclusive || now.Mode == r.Mode {
-		return r
-	}
-	r.Conclusive = false
-	r.now = now.Because()
-	return r
-}
-
-// Doubted reports that the result would be conclusive if nobody had acted on a guess. It is worth remembering all the
-// same: otherwise whoever leaves the sign of a guess could keep others from remembering anything.
-func (r Result) Doubted() bool { return r.doubted }

@@ -8,6 +8,7 @@ package detect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,6 +113,8 @@ func TestMemorable(t *testing.T) {
 	}
 }
 
+func unknownHint(e Evidence) bool { return e.Hint == Unknown }
+
 // What needs CAP_NET_ADMIN was refused, or it was not asked: a seccomp filter that refuses a socket says nothing of it.
 func TestMemorableNeedsCapability(t *testing.T) {
 	for _, test := range []struct {
@@ -131,8 +134,9 @@ func TestMemorableNeedsCapability(t *testing.T) {
 			host.Netns(t)
 			test.change(t)
 			r := Host()
-			if r.Conclusive || (r.Memorable() == nil) != test.memorable || r.Blind() != test.blind {
-				t.Errorf("got %v, %v, blind %v", r, r.Memorable(), r.Blind())
+			blind := slices.ContainsFunc(r.Evidence, unknownHint)
+			if r.Conclusive || (r.Memorable() == nil) != test.memorable || blind != test.blind {
+				t.Errorf("got %v, %v, blind %v", r, r.Memorable(), blind)
 			}
 		})
 	}
@@ -140,7 +144,7 @@ func TestMemorableNeedsCapability(t *testing.T) {
 		host.Netns(t)
 		host.Run(t, "iptables-legacy", "-w", "-t", mangle, "-A", "INPUT", "-j", "ACCEPT")
 		refuseCall(t, unix.SYS_SENDTO, unix.ENOSYS)
-		if r := Host(); r.Conclusive || r.Memorable() != nil || !r.Blind() {
+		if r := Host(); r.Conclusive || r.Memorable() != nil || !slices.ContainsFunc(r.Evidence, unknownHint) {
 			t.Errorf("got %v, %v", r, r.Memorable())
 		}
 	})
@@ -152,10 +156,10 @@ func TestRememberedText(t *testing.T) {
 		m                 Memory
 		text, uncertainty string
 	}{
-		{Memory{NFT, RuleCount, true, "nft has 15 rules and legacy has no rules", since, false},
+		{Memory{NFT, RuleCount, true, "nft has 15 rules and legacy has no rules", since},
 			"nft: remembered since 2026-11-23 03:12 UTC; " +
 				"what decided then: nft has 15 rules and legacy has no rules", ""},
-		{Memory{NFT, RuleCount, false, "", since, false},
+		{Memory{NFT, RuleCount, false, "", since},
 			"nft: remembered as a guess since 2026-11-23 03:12 UTC; " +
 				"what decided then: rule-count", "no kubelet chain was found, and what this container remembers is a " +
 				"guess"},

@@ -7,8 +7,8 @@ package detect
 const version = 3
 
 // Result is a decision with all that it rests on. Only a Query makes one: the zero Result has no Mode. Its JSON form is
-// defined by docs/detect.v3.schema.json and can be read back, with the words of errors instead of the errors; Memorable
-// and Doubted are for a Result that has not been read back.
+// defined by docs/detect.v3.schema.json and can be read back, with the words of errors instead of the errors, and
+// without what Doubt was told; Memorable is for a Result that has not been read back.
 type Result struct {
 	Version    int        `json:"version"`
 	Mode       Mode       `json:"mode"`
@@ -18,10 +18,9 @@ type Result struct {
 	Evidence   []Evidence `json:"evidence"`             // find one with Of
 	Conflicts  []Conflict `json:"conflicts"`            // as far as both backends were asked
 
-	doubt        string // Query.Doubt, or what Result.Doubt was told
-	doubted      bool   // it would be conclusive if nobody had guessed
+	doubt        string // what Doubt was told
+	doubted      bool   // it was conclusive before
 	fromHome     bool   // Remembered is Query.Home
-	now          string // what speaks against what is remembered
 	unprivileged bool   // the kernel answered each question that needs CAP_NET_ADMIN with EPERM
 }
 

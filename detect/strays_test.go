@@ -81,9 +81,6 @@ func TestHostProgramAgainstStrays(t *testing.T) {
 			if r.IntN(4) == 0 {
 				q.Remembered = guess([]Mode{NFT, Legacy}[r.IntN(2)])
 			}
-			if r.IntN(4) == 0 {
-				q.Doubt = "somebody"
-			}
 
 			p := newProber(q)
 			defer p.close()

@@ -39,9 +39,6 @@ func (r Result) Because() string {
 		if r.fromHome {
 			text += ", in the network namespace of process 1"
 		}
-		if r.now != "" {
-			text += "; the host now: " + r.now
-		}
 		return text
 	case HostProgram:
 		return r.program(r.Mode).in(r.Mode)
@@ -126,6 +123,8 @@ func (r Result) Uncertainty() string {
 	switch {
 	case r.Conclusive:
 		return ""
+	case r.doubt != "":
+		return r.doubt
 	case r.Reason == Override:
 		return "the backend was set explicitly, and evidence from the host was not used"
 	}
@@ -135,11 +134,6 @@ func (r Result) Uncertainty() string {
 		}
 	}
 	switch {
-	case r.Reason == RuleCount && r.doubt != "":
-		return fmt.Sprintf("somebody in this network namespace acted on a guess (%q), "+
-			"and rules that a guess wrote are no evidence", r.doubt)
-	case r.now != "":
-		return "this container remembers " + string(r.Mode) + ", but the host uses the other backend: " + r.now
 	case r.fromHome:
 		return "found no evidence in this network namespace; " +
 			"what this container remembers is about another one, that of process 1"

@@ -85,9 +85,10 @@ func (f *found) runnable(remembered detect.Memory) detect.Memory {
 
 // decide asks the kernel.
 func (f *found) decide() layout.Decision {
-	r := f.memory.Answer(f.query)
+	r, doubted := f.memory.Answer(f.query)
 	return layout.Decision{
 		Result:  r,
+		Doubted: doubted,
 		Adds:    f.query.DryRun,
 		Changes: programs.Changes(f.argv),
 		Void:    f.query.Remembered.Mode != "" && r.Reason != detect.Remembered && !r.Reason.Kubelet(),

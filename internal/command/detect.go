@@ -5,7 +5,6 @@ package command
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -69,7 +68,7 @@ func (s *session) detect(c *cli.Context) error {
 	if !elsewhere && noDir == nil {
 		runs, host := here.Look(s.names, dir, q, r)
 		a.Here = &runs
-		a.Result = r.Contradicted(host)
+		a.contradict(host)
 	}
 	output.print(s, a)
 	s.remark(a)
@@ -130,18 +129,23 @@ func (s *session) endBySignal() chan os.Signal {
 	return signals
 }
 
-// wait waits for more than is known, and says how that ended.
+// wait waits for more than is known, and says how that ended. It asks with what the container remembers, and whether
+// somebody has guessed, which may change meanwhile.
 func (s *session) wait(limit time.Duration, dir string, needed detect.WaitFor) {
-	q := detect.Query{WaitFor: needed, Doubt: s.names.Memory().Guessed("")}
-	q = here.Known(s.names, dir, q)
-	ctx, stop := context.WithTimeout(context.Background(), limit)
-	defer stop()
-	r, err := q.Wait(ctx)
-	if err != nil {
-		s.say("timed out")
-		return
+	end := time.After(limit)
+	for {
+		r := here.Ask(s.names, dir, detect.Query{})
+		if needed.Ended(r) {
+			s.say("found: %v", r)
+			return
+		}
+		select {
+		case <-time.After(detect.PollInterval):
+		case <-end:
+			s.say("timed out")
+			return
+		}
 	}
-	s.say("found: %v", r)
 }
 
 // enterNetns moves this thread into the network namespace that the flags name: by a file or a process.

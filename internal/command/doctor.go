@@ -96,7 +96,7 @@ func (s *session) report(r doctor.Report, all bool) {
 		found = append(found, f.Code)
 		s.finding(f)
 	}
-	s.summary(answer{r.Host, &r.Here, r.Network})
+	s.summary(answer{Result: r.Host, Here: &r.Here, Network: r.Network})
 	s.paragraph("result:         ", cmp.Or(strings.Join(found, ", "), "no problems found"))
 	if all {
 		s.examined(r)
@@ -140,7 +140,11 @@ func (s *session) summary(a answer) {
 	if a.Conclusive {
 		sure = "certain"
 	}
-	s.paragraph("host:           ", fmt.Sprintf("%s (%s: %s)", a.Mode, sure, a.Because()))
+	why := a.Because()
+	if a.now != "" {
+		why += "; the host now: " + a.now
+	}
+	s.paragraph("host:           ", fmt.Sprintf("%s (%s: %s)", a.Mode, sure, why))
 	if a.Here != nil {
 		s.paragraph("iptables here:  ", a.Here.String())
 	}

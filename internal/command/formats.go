@@ -20,6 +20,18 @@ type answer struct {
 	detect.Result
 	Here    *here.Here   `json:"here,omitempty"`
 	Network here.Network `json:"network"`
+
+	now string // what the host uses, if that is known to be not what the container remembers
+}
+
+// contradict makes a guess of what the container remembers, if the host is known to use the other backend. The
+// container goes on with what it remembers.
+func (a *answer) contradict(host detect.Result) {
+	if a.Reason != detect.Remembered || !host.Conclusive || host.Mode == a.Mode {
+		return
+	}
+	a.now = host.Because()
+	a.Result = a.Doubt("this container remembers " + string(a.Mode) + ", but the host uses the other backend: " + a.now)
 }
 
 // format is a form in which detect prints its answer.

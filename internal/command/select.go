@@ -70,7 +70,7 @@ func (s *session) selectBackend(c *cli.Context) error {
 			false)
 		return err
 	}
-	r := s.detectOrWait(c, dir, detect.Query{})
+	r := s.detectOrWait(c, dir, detect.Query{Everything: true}) // what detect says is what is stored
 	doubt := s.doubt(r, waitFor(c))
 	switch {
 	case doubt == "":

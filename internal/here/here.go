@@ -96,7 +96,10 @@ func (h Here) decides() bool {
 // memory, so that says nothing either.
 func hostUses(n layout.Names, dir string, q detect.Query, asked detect.Result, how string) detect.Result {
 	q.Override = ""
-	count := n.Memory().Answer
+	count := func(q detect.Query) detect.Result {
+		r, _ := n.Memory().Answer(q)
+		return r
+	}
 	switch {
 	case how == Variable:
 		q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables").Only()
@@ -130,11 +133,12 @@ func recounted(q detect.Query, asked detect.Result, count func(detect.Query) det
 // Ask answers the query about the host, as a call of iptables in the directory would: with what the container
 // remembers.
 func Ask(n layout.Names, dir string, q detect.Query) detect.Result {
-	return n.Memory().Answer(Known(n, dir, q))
+	r, _ := n.Memory().Answer(known(n, dir, q))
+	return r
 }
 
-// Known returns the query with what a call of iptables in the directory knows before it asks the kernel.
-func Known(n layout.Names, dir string, q detect.Query) detect.Query {
+// known returns the query with what a call of iptables in the directory knows before it asks the kernel.
+func known(n layout.Names, dir string, q detect.Query) detect.Query {
 	q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables").Only()
 	if q.Override == "" {
 		m := n.Memory()

@@ -5,6 +5,7 @@ package layout
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
@@ -16,6 +17,7 @@ import (
 // Decision is what a wrapped call has found out: an answer about the host, and what the call is about to do.
 type Decision struct {
 	detect.Result
+	Doubted bool   // it would be certain if nobody had guessed
 	Adds    bool   // the call can add something to a table
 	Changes bool   // the call can change a table: add, delete or flush
 	Void    bool   // what is remembered was found not to hold
@@ -25,6 +27,11 @@ type Decision struct {
 // toRemember returns the answer in the form in which it is remembered.
 func (d Decision) toRemember() detect.Memory {
 	return detect.Memory{Mode: d.Mode, Reason: d.Reason, Conclusive: d.Conclusive, Because: d.Because()}
+}
+
+// blind reports that something of one backend could not be asked.
+func (d Decision) blind() bool {
+	return slices.ContainsFunc(d.Evidence, func(e detect.Evidence) bool { return e.Hint == detect.Unknown })
 }
 
 // Stored is what became of a decision.
@@ -90,7 +97,7 @@ func (n Names) Store(d Decision, m *memory.Memory) Stored {
 
 // unstorable says why an answer is stored neither in the memory nor in the switch; nil if it may be.
 func (n Names) unstorable(d Decision) error {
-	certain := d.Conclusive || d.Doubted() // it would be, if nobody had guessed
+	certain := d.Conclusive || d.Doubted
 	switch {
 	case d.Reason == detect.Override, d.Reason == detect.Remembered:
 		return errOneCall
@@ -135,7 +142,7 @@ func (s *storing) remember() {
 		s.lastRead = detect.Memory{}
 	}
 	state := memory.Guess
-	if d.Blind() {
+	if d.blind() {
 		state = memory.Blind
 	}
 	if d.Reason.Kubelet() { // which outranks what others have chosen

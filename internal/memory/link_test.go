@@ -128,11 +128,11 @@ func TestMaker(t *testing.T) {
 		t.Helper()
 		_ = os.Remove(f.real(path))
 		f.check(os.Symlink(fmt.Sprintf("nft default guess:%s %s", maker, life), f.real(path)))
-		r := f.read().Remembered()
-		if r.Mode != detect.NFT {
-			t.Errorf("%s: got %+v", maker, r)
+		m := f.read()
+		if m.Mode() != detect.NFT {
+			t.Errorf("%s: got %+v", maker, m.Remembered())
 		}
-		return r.Pending
+		return m.pending()
 	}
 	if !pending(pid + "." + start) {
 		t.Error("it is at work")

@@ -24,14 +24,37 @@ const (
 	mostForgotten = 1 << 20 // by Forget, which somebody waits for
 )
 
-// Answer answers a query about the host. Whether anybody guessed matters only to a certain count, so that is looked
-// up only then.
-func (m Memory) Answer(q detect.Query) detect.Result {
-	r := q.Run()
-	if r.Reason != detect.RuleCount || !r.Conclusive {
-		return r
+// Answer answers a query about the host. It is doubted if it would be certain had nobody guessed. That matters only to
+// a certain count, so it is looked up only then.
+func (m Memory) Answer(q detect.Query) (r detect.Result, doubted bool) {
+	if q.Remembered.Mode == m.Mode() && m.pending() {
+		return whilePending(q), false
 	}
-	return r.Doubt(m.Guessed(r.Mode))
+	r = q.Run()
+	if r.Reason != detect.RuleCount || !r.Conclusive {
+		return r, false
+	}
+	where := m.Guessed(r.Mode)
+	if where == "" {
+		return r, false
+	}
+	return r.Doubt(fmt.Sprintf("somebody in this network namespace acted on a guess (%q), "+
+		"and rules that a guess wrote are no evidence", where)), true
+}
+
+// pending reports that the call which made the guess is still at work, and may not have written yet.
+func (m Memory) pending() bool { return m.Mode() != "" && !m.best.Conclusive && m.best.maker.atWork() }
+
+// whilePending answers a query with a guess of which nobody can know yet whether it was written by. Until then it holds
+// as a certain answer does: nothing but kubelet's chains outranks it.
+func whilePending(q detect.Query) detect.Result {
+	q.Remembered.Conclusive = true
+	r := q.Run()
+	if r.Reason == detect.Remembered {
+		r.Conclusive = false
+		r.Remembered.Conclusive = false
+	}
+	return r
 }
 
 // Guessed returns where it shows that anybody in this network namespace, in this life of a container or an earlier

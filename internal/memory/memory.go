@@ -94,7 +94,6 @@ func (m *Memory) Refresh() {
 			best = roots
 		}
 	}
-	best.Pending = best.maker.atWork()
 	m.best = best
 }
 
