@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ type run struct {
 	taken  []choice
 	killed bool // one has been, so no other will be
 
-	picture   string // of the host now
+	now       picture // of the host
 	verdicts  map[string]verdict
 	notStored string // a call that runs another backend than the one that is stored
 }
@@ -44,7 +45,7 @@ type verdict struct {
 }
 
 func (r *run) verdict() verdict {
-	v, known := r.verdicts[r.picture]
+	v, known := r.verdicts[r.now.all]
 	if !known {
 		v = verdict{
 			wrong:         r.h.wrong(),
@@ -52,7 +53,7 @@ func (r *run) verdict() verdict {
 			stored:        r.h.stored(),
 			remembered:    r.h.memory(),
 		}
-		r.verdicts[r.picture] = v
+		r.verdicts[r.now.all] = v
 	}
 	return v
 }
@@ -69,12 +70,12 @@ type state struct {
 func startRun(t *testing.T, s schedule, verdicts map[string]verdict) *run {
 	h := newHost(t)
 	s.layout.lay(h)
-	r := &run{h: h, layout: s.layout.name, actors: s.actors, picture: h.picture(), verdicts: verdicts, killed: !s.kills}
+	r := &run{h: h, layout: s.layout.name, actors: s.actors, now: h.picture(), verdicts: verdicts, killed: !s.kills}
 	for _, a := range s.actors {
 		s := &state{proceed: make(chan bool), reached: make(chan string)}
 		n := h.n
 		n.Tree.Step = func(op, path string) error {
-			s.reached <- op + " " + path
+			s.reached <- op + " " + foreseeable(path)
 			goOn := <-s.proceed
 			if !goOn {
 				runtime.Goexit()
@@ -107,12 +108,12 @@ func (r *run) step(c choice) {
 // take does so, and notes what the actor has seen.
 func (r *run) take(c choice) {
 	s := r.states[c.actor]
-	seen := s.at + " in " + r.picture + "\n"
+	seen := s.at + " in " + r.now.seen + "\n"
 	if !strings.HasSuffix(s.seen, seen) { // who waits for the lock sees nothing new
 		s.seen += seen
 	}
 	r.step(c)
-	r.picture = r.h.picture()
+	r.now = r.h.picture()
 	if s.at != "" || s.result == "" {
 		return
 	}
@@ -151,7 +152,7 @@ func (r *run) replay(b branch) {
 	for i, s := range r.states {
 		s.seen = b.seen[i]
 	}
-	r.picture = r.h.picture()
+	r.now = r.h.picture()
 	r.take(b.next)
 }
 
@@ -171,7 +172,7 @@ func (r *run) choices() (all []choice) {
 
 // key stands for the state: the states themselves would take a gigabyte.
 func (r *run) key() [sha256.Size]byte {
-	key := fmt.Sprint(r.killed, "\n", r.picture, "\n")
+	key := fmt.Sprint(r.killed, "\n", r.now.all, "\n")
 	for _, s := range r.states {
 		key += s.at + "\n" + s.seen + "\n"
 	}
@@ -218,18 +219,35 @@ func (r *run) String() string {
 	return text
 }
 
-// picture is all that the actors change and see.
-func (h *fakeHost) picture() string {
-	picture := "kubelet=" + string(h.kubelet) + " "
-	for _, dir := range []string{"/usr/sbin", "/dev", "/dev/shm", "/run"} {
-		picture += h.links(dir)
-	}
-	return picture
+// picture is what the actors change and see.
+//
+// Nobody reads another actor's temporary link. That its name is taken shows in the next step of who wants that name,
+// and what has been seen includes the steps.
+type picture struct {
+	all  string
+	seen string // without temporary names
 }
 
+func (h *fakeHost) picture() picture {
+	all := []string{"kubelet=" + string(h.kubelet)}
+	for _, dir := range []string{"/usr/sbin", "/dev", "/dev/shm", "/run"} {
+		all = append(all, h.entries(dir)...)
+	}
+	temporary := func(entry string) bool { return strings.HasPrefix(entry, ".") }
+	seen := slices.DeleteFunc(slices.Clone(all), temporary)
+	return picture{all: foreseeable(strings.Join(all, "\n")), seen: strings.Join(seen, "\n")}
+}
+
+var nanoseconds = regexp.MustCompile(`(\.iptables[^=\s]*)\.[0-9a-z]{12}\b`)
+
+// foreseeable leaves out of temporary names what differs each time, in a run and in its replay. Of several such names
+// that only differ there, the order stays.
+func foreseeable(text string) string { return nanoseconds.ReplaceAllString(text, "$1.nanoseconds") }
+
 // links lists what is in a directory, and where links lead.
-func (h *fakeHost) links(dir string) string {
-	var b strings.Builder
+func (h *fakeHost) links(dir string) string { return strings.Join(h.entries(dir), " ") }
+
+func (h *fakeHost) entries(dir string) (all []string) {
 	entries, err := os.ReadDir(h.real(dir))
 	h.check(err)
 	for _, e := range entries {
@@ -237,7 +255,7 @@ func (h *fakeHost) links(dir string) string {
 		if e.Type()&os.ModeSymlink != 0 {
 			target, _ = os.Readlink(filepath.Join(h.real(dir), e.Name()))
 		}
-		b.WriteString(e.Name() + "=" + target + " ")
+		all = append(all, e.Name()+"="+target)
 	}
-	return b.String()
+	return all
 }
