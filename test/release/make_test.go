@@ -5,12 +5,14 @@ package release
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -23,12 +25,23 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 	return strings.TrimSuffix(host.Output(t, cmd), "\n")
 }
 
-// checkout makes a repository of its own from the files here, changed ones included, with one commit whose bytes do not
+func TestMain(m *testing.M) {
+	status := m.Run()
+	_ = os.RemoveAll(source)
+	os.Exit(status)
+}
+
+// source is the directory of a repository that commit has made.
+var source string
+
+// commit makes a repository of its own from the files here, changed ones included, with one commit whose bytes do not
 // depend on who makes it, or when.
-func checkout(t *testing.T, name string) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), name)
-	host.Check(t, os.MkdirAll(dir, 0o755))
+var commit = sync.OnceValue(func() error {
+	var err error
+	source, err = os.MkdirTemp("", "source")
+	if err != nil {
+		return err
+	}
 	cmd := exec.Command("sh", "-euc", `
 git ls-files -z --cached --others --exclude-standard | tar --ignore-failed-read --null -cf - -T - | tar -C "$1" -xf -
 cd "$1"
@@ -36,11 +49,26 @@ sed -i '/^## \[Unreleased\]/,/^## \[v/{//!d}' CHANGELOG.md # as on the day of a 
 git init --quiet --initial-branch main
 git add --all
 git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false commit --quiet --message test
-`, "-", dir)
+git repack -adq # one file to copy instead of hundreds
+`, "-", source)
 	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), "GIT_AUTHOR_DATE=2026-11-21T12:00:00Z", "GIT_COMMITTER_DATE=2026-11-21T12:00:00Z",
 		"GIT_CONFIG_GLOBAL=/dev/null")
-	output(t, cmd)
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("commit the files: %w\n%s", err, said)
+	}
+	return nil
+})
+
+// checkout is a copy of that repository, for a test to change.
+func checkout(t *testing.T, name string) string {
+	t.Helper()
+	host.Check(t, commit())
+	dir := filepath.Join(t.TempDir(), name)
+	host.Check(t, os.MkdirAll(dir, 0o755))
+	host.Run(t, "cp", "-a", source+"/.", dir)
+	host.Check(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -155,6 +183,7 @@ func fromRepository(t *testing.T, dir string) []string {
 
 // A program that imports detect gets golang.org/x/sys and no other module, not even in go.sum.
 func TestLibraryModule(t *testing.T) {
+	t.Parallel()
 	source := checkout(t, "source")
 	output(t, exec.Command("git", "-C", source, "tag", newest(t)))
 	environment := fromRepository(t, source)

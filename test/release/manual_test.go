@@ -15,6 +15,7 @@ import (
 
 // The manual page is one that mandoc has nothing to say about, and has what a manual page has.
 func TestManualPage(t *testing.T) {
+	t.Parallel()
 	host.Needs(t, "mandoc")
 	binary, err := host.Wrapper()
 	host.Check(t, err)
