@@ -64,6 +64,31 @@ var bypassSituations = []situation{
 		func(r *Report) { r.unloadable, r.hidingLibraries = []string{"conntrack (ipv4)"}, "XTABLES_LIBDIR" },
 		[]string{"warning libraries-missing, pod -> remove XTABLES_LIBDIR"},
 	},
+	{
+		"rules need a library that is missing",
+		func(r *Report) {
+			nftHost(r)
+			r.unlisted = []string{"iptables-save: exit status 3: Error: match extension not found"}
+		},
+		[]string{"problem listing-fails, image -> install iptables again, with all files"},
+	},
+	{
+		"rules cannot be listed, and libraries are missing where a variable says they are",
+		func(r *Report) {
+			nftHost(r)
+			r.unlisted = []string{"iptables-save: exit status 3: "}
+			r.unloadable, r.hidingLibraries = []string{"conntrack (ipv4)"}, "XTABLES_LIBDIR"
+		},
+		[]string{"problem listing-fails, pod -> remove XTABLES_LIBDIR", "warning libraries-missing, pod"},
+	},
+	{
+		"rules cannot be listed, and libraries are missing",
+		func(r *Report) {
+			nftHost(r)
+			r.unlisted, r.unloadable = []string{"iptables-save: exit status 3: "}, []string{"conntrack (ipv4)"}
+		},
+		[]string{"problem listing-fails, image -> install iptables again", "warning libraries-missing, image"},
+	},
 }
 
 // otherPaths are some that run nft.

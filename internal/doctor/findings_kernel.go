@@ -108,6 +108,7 @@ func (r *Report) foreignRules() []rule {
 	policies, openUp := r.otherPolicies()
 	inBoth := r.programsInBoth()
 	dormant := r.dormantTable()
+	unlisted := strings.Join(r.unlisted, "; ")
 	onlyPolicies := rules == "" && r.Host.Conclusive // of a guess, they may be those of the firewall in use
 	others := rules
 	if policies != "" {
@@ -138,9 +139,16 @@ func (r *Report) foreignRules() []rule {
 		{
 			code:     "listing-fails",
 			severity: Problem,
-			detail:   when(nft && !r.blind(), strings.Join(r.unlisted, "; ")),
+			detail:   when(nft && !r.blind(), unlisted),
 			text:     "iptables-nft cannot list its tables: {}",
-			fixes:    only(Node, "a memory limit of the container, or the kernel's log (dmesg), may say why"),
+			fixes: fixes{
+				{r.hidingLibraries != "", Pod, "remove " + r.hidingLibraries},
+				{
+					len(r.unloadable) > 0 || r.rulesNeedLibraries(), Image,
+					"install iptables again, with all files of its directory xtables",
+				},
+				{always, Node, "a memory limit of the container, or the kernel's log (dmesg), may say why"},
+			},
 		},
 		{
 			code:     "chains-in-both",

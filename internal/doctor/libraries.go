@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
@@ -25,10 +26,23 @@ func (r *Report) lookForLibraries(t tree.Tree) {
 	}
 	program := r.Programs[i].Path
 	r.unloadable = r.cannotLoad(t, program)
-	if len(r.unloadable) == 0 {
+	if len(r.unloadable) == 0 && !r.rulesNeedLibraries() {
 		return
 	}
-	r.hidingLibraries = eachUnset(func() bool { return len(r.cannotLoad(t, program)) == 0 })
+	r.hidingLibraries = eachUnset(func() bool {
+		again := Report{Host: r.Host}
+		if r.wanted() == detect.NFT {
+			again.list(t, program)
+		}
+		return len(r.cannotLoad(t, program)) == 0 && !again.rulesNeedLibraries()
+	})
+}
+
+// rulesNeedLibraries reports that iptables-nft cannot list a rule for lack of a library, as 1.8.9 says it:
+//
+//	Error: match extension not found
+func (r *Report) rulesNeedLibraries() bool {
+	return strings.Contains(strings.Join(r.unlisted, " "), "extension not found")
 }
 
 // cannotLoad returns the extensions whose libraries a program cannot load.

@@ -132,8 +132,8 @@ func (sh *shell) compare(s state, r report, all []string) string {
 	_, check := sh.run(inside(wrapper + " doctor --check"))
 	_, stale := sh.run(inside(wrapper + " doctor --stale"))
 	version, _ := sh.run("client 'iptables --version'")
-	listing, failed := sh.run("client 'for n in iptables ip6tables; do timeout 2 $n -t mangle -S >/dev/null || " +
-		"exit; done'")
+	listing, failed := sh.run("client 'for n in iptables ip6tables; do for t in filter nat mangle; do " +
+		"timeout 2 $n -t $t -S >/dev/null || exit; done; done'")
 	says := map[string]string{"nft": "nf_tables", "legacy": "legacy"}[s.truth()] // "" is in every version
 	right := failed == 0 && strings.Contains(version, says)
 	problem := len(r.Findings) > 0 && r.Findings[0].Severity == "problem"
