@@ -19,8 +19,9 @@
 // one that is asked about: a caller that entered it with setns(2) must hold on to its thread (runtime.LockOSThread). On
 // systems other than Linux everything is unknown, with errors that are errors.ErrUnsupported.
 //
-// The values of Mode, Family, Reason, Answer and Conflict are stable, and so are the JSON form of a Result
-// (docs/detect.v3.schema.json) and the errno that errors.Is finds in Evidence.Err. Texts for people are not.
+// The values of Mode, Family, Reason, Answer, Conflict, FaultKind and Feature.Name are stable, though others may be
+// added, and so are the JSON form of a Result (docs/detect.v3.schema.json) and the errno that errors.Is finds in
+// Evidence.Err. Texts for people are not.
 package detect
 
 import "time"

@@ -36,6 +36,10 @@ func TestTellNFT(t *testing.T) {
 	}{
 		{"exact", seen(9, 9, 9), ours, true, false, exactly(9), 0},
 		{"more than", seen(9, Unbounded, 9), ours, true, false, Count{9, Unbounded}, 0},
+		{
+			"enough, of more", seen(9, Unbounded, 9), nftTable{exists: true, likely: 20}, true, false,
+			Count{9, Unbounded}, 0,
+		},
 		{"interrupted", seen(9, Unbounded, 50), ours, true, true, Count{9, Unbounded}, 50},
 		{"interrupted, the chains too", seen(9, Unbounded, 50), ours, false, true, Count{0, Unbounded}, 50},
 		{"foreign", seen(9, 9, 9), foreign, true, false, Count{2, 9}, 0},
@@ -52,6 +56,20 @@ func TestTellNFT(t *testing.T) {
 		p.tellNFT(0)
 		if e := p.evidence[0]; e.Rules != test.want || e.Estimate != test.estimate {
 			t.Errorf("%s: got %v, about %d, want %v, about %d", test.doc, e.Rules, e.Estimate, test.want, test.estimate)
+		}
+	}
+}
+
+// A dump that fails takes nothing from what is known.
+func TestFailedDumpLeavesCount(t *testing.T) {
+	p := newProber(Query{})
+	p.nft.fatal = unix.EPERM
+	known := tableRules{Count: Count{3, Unbounded}, seen: 3}
+	p.counted[0].rules[1] = known
+	for _, table := range []string{"", "nat"} {
+		p.readRules(0, table, limit{9, 9})
+		if got := p.counted[0].rules[1]; got.Count != known.Count || got.seen != 3 || p.evidence[0].Err == nil {
+			t.Errorf("%q: got %+v, %v", table, got, p.evidence[0].Err)
 		}
 	}
 }

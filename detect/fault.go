@@ -16,19 +16,19 @@ type FaultKind string
 
 // The kinds of faults.
 const (
-	Dormant   FaultKind = "dormant"    // a table that is switched off: iptables-nft can change it, to no effect
-	Owned     FaultKind = "owned"      // a table of a process that nobody else can change while it runs
-	NotHooked FaultKind = "not-hooked" // a chain such as INPUT that no packet enters and to which -A fails
+	FaultDormant   FaultKind = "dormant"    // a table that is switched off: iptables-nft can change it, to no effect
+	FaultOwned     FaultKind = "owned"      // a table of a process that nobody else can change while it runs
+	FaultNotHooked FaultKind = "not-hooked" // a chain such as INPUT that no packet enters and to which -A fails
 )
 
 // Explain returns a clause for people.
 func (f Fault) Explain() string {
 	switch f.Kind {
-	case Dormant:
+	case FaultDormant:
 		return "table " + f.Table + " is dormant: iptables-nft can change it, and nothing in it has an effect"
-	case Owned:
+	case FaultOwned:
 		return "table " + f.Table + " belongs to a process: nobody else can change it while that runs"
-	case NotHooked:
+	case FaultNotHooked:
 		return "chain " + f.Chain + " of table " + f.Table + " is not hooked into the kernel: no packet enters it, " +
 			"and iptables-nft can add no rule to it"
 	default:

@@ -37,10 +37,10 @@ func faultyTables(f Family, tables []listedTable) (faults []Fault) {
 			continue
 		}
 		if tables[i].flags&unix.NFT_TABLE_F_DORMANT != 0 {
-			faults = append(faults, Fault{Kind: Dormant, Table: name})
+			faults = append(faults, Fault{Kind: FaultDormant, Table: name})
 		}
 		if tables[i].flags&flagOwner != 0 {
-			faults = append(faults, Fault{Kind: Owned, Table: name})
+			faults = append(faults, Fault{Kind: FaultOwned, Table: name})
 		}
 	}
 	return faults
@@ -53,7 +53,7 @@ func faultyChains(tables [len(tableNames)]nftTable) (faults []Fault) {
 		builtIn := strings.Fields(builtInChains(tableNames[i]))
 		for _, chain := range t.users {
 			if slices.Contains(builtIn, chain) {
-				faults = append(faults, Fault{Kind: NotHooked, Table: tableNames[i], Chain: chain})
+				faults = append(faults, Fault{Kind: FaultNotHooked, Table: tableNames[i], Chain: chain})
 			}
 		}
 	}

@@ -30,28 +30,28 @@ func TestFaults(t *testing.T) {
 		want   []Fault
 	}{
 		{"none", "add table ip filter", "", 1, nil},
-		{"dormant", "add table ip filter { flags dormant; }", "", 1, []Fault{{Kind: Dormant, Table: "filter"}}},
+		{"dormant", "add table ip filter { flags dormant; }", "", 1, []Fault{{Kind: FaultDormant, Table: "filter"}}},
 		{
 			"dormant, with a rule",
 			"add table ip filter { flags dormant; }; " +
 				"add chain ip filter INPUT { type filter hook input priority 0; }; add rule ip filter INPUT accept",
-			"", 2, []Fault{{Kind: Dormant, Table: "filter"}},
+			"", 2, []Fault{{Kind: FaultDormant, Table: "filter"}},
 		},
 		{
 			"INPUT is not hooked", "add table ip filter; add chain ip filter INPUT",
 			"CHAIN_ADD failed (Operation not supported): chain INPUT", 0,
-			[]Fault{{Kind: NotHooked, Table: "filter", Chain: "INPUT"}},
+			[]Fault{{Kind: FaultNotHooked, Table: "filter", Chain: "INPUT"}},
 		},
 		{
 			"INPUT is not hooked and has a rule",
 			"add table ip filter; add chain ip filter INPUT; add rule ip filter INPUT accept",
 			"CHAIN_ADD failed (Operation not supported): chain INPUT", 1,
-			[]Fault{{Kind: NotHooked, Table: "filter", Chain: "INPUT"}},
+			[]Fault{{Kind: FaultNotHooked, Table: "filter", Chain: "INPUT"}},
 		},
 		{
 			"FORWARD is not hooked, and neither is a chain of somebody's own",
 			"add table ip filter; add chain ip filter FORWARD; add chain ip filter PREROUTING; add chain ip filter PUT",
-			"", 1, []Fault{{Kind: NotHooked, Table: "filter", Chain: "FORWARD"}},
+			"", 1, []Fault{{Kind: FaultNotHooked, Table: "filter", Chain: "FORWARD"}},
 		},
 	} {
 		t.Run(test.doc, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestOwnedTable(t *testing.T) {
 	if err == nil || !strings.Contains(string(output), "Operation not permitted") {
 		t.Errorf("ip6tables-nft: %v: %s", err, output)
 	}
-	want := []Fault{{Kind: Owned, Table: "nat"}, {Kind: Dormant, Table: "mangle"}}
+	want := []Fault{{Kind: FaultOwned, Table: "nat"}, {Kind: FaultDormant, Table: "mangle"}}
 	if got := (Query{Everything: true}).Run().Of(NFT, IPv6).Faults; !slices.Equal(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -115,7 +115,7 @@ func TestFaultyTables(t *testing.T) {
 		{"ip6 filter", unix.NFT_TABLE_F_DORMANT}, {"inet filter", 3}, {"ip mine", 3}, {"ip raw", 3}, {"ip mangle", 4},
 		{"ip nat", 0},
 	}
-	want := []Fault{{Kind: Dormant, Table: "raw"}, {Kind: Owned, Table: "raw"}}
+	want := []Fault{{Kind: FaultDormant, Table: "raw"}, {Kind: FaultOwned, Table: "raw"}}
 	if got := faultyTables(IPv4, tables); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

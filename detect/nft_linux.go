@@ -51,16 +51,18 @@ func (s *nftSocket) ofIptables(f Family, table, name string) (bool, error) {
 func (s *nftSocket) listTables() (tables []listedTable, err error) {
 	prefix := map[uint8]string{unix.NFPROTO_INET: "inet ", unix.NFPROTO_IPV4: "ip ", unix.NFPROTO_IPV6: "ip6 "}
 	err = retryChanged(func() error {
-		tables = nil
-		return s.dump(unix.NFT_MSG_GETTABLE, &s.tablesLeft, unix.NFPROTO_UNSPEC, nil, func(m message) error {
+		var found []listedTable
+		err := s.dump(unix.NFT_MSG_GETTABLE, &s.tablesLeft, unix.NFPROTO_UNSPEC, nil, func(m message) error {
 			if family, known := prefix[m.body[0]]; known {
-				tables = append(tables, listedTable{
+				found = append(found, listedTable{
 					name:  family + string(cString(m.attribute(unix.NFTA_TABLE_NAME))),
 					flags: attributes(m.body[sizeofNfgenmsg:]).number(unix.NFTA_TABLE_FLAGS),
 				})
 			}
 			return nil
 		})
+		tables = found
+		return err
 	})
 	if err != nil && !absent(err) {
 		return tables, fmt.Errorf("list the tables of nf_tables: %w", err)
@@ -138,17 +140,17 @@ type nftTable struct {
 // so it does not exist for iptables.
 func (s *nftSocket) tables(f Family) (tables [len(tableNames)]nftTable, err error) {
 	err = retryChanged(func() error {
-		tables = [len(tableNames)]nftTable{}
 		if err := s.warmUp(f); err != nil {
 			return err
 		}
-		return s.dump(unix.NFT_MSG_GETCHAIN, &s.chainsLeft, f.nfproto(), nil, func(m message) error {
+		var found [len(tableNames)]nftTable
+		err := s.dump(unix.NFT_MSG_GETCHAIN, &s.chainsLeft, f.nfproto(), nil, func(m message) error {
 			c := m.chain()
 			i := slices.Index(tableNames[:], string(c.table))
 			if i < 0 {
 				return nil
 			}
-			t := &tables[i]
+			t := &found[i]
 			t.exists = true
 			t.likely += c.likelyRules()
 			switch {
@@ -159,6 +161,8 @@ func (s *nftSocket) tables(f Family) (tables [len(tableNames)]nftTable, err erro
 			}
 			return nil
 		})
+		tables = found
+		return err
 	})
 	if err != nil && !absent(err) {
 		return tables, fmt.Errorf("list the chains of nf_tables: %w", err)

@@ -40,7 +40,7 @@ func TestWordsOfSchemas(t *testing.T) {
 		{"detect", "properties evidence items properties features items properties name",
 			group(t, "../detect", "FeatureTable")},
 		{"detect", "properties evidence items properties faults items properties kind",
-			group(t, "../detect", "Dormant")},
+			group(t, "../detect", "FaultDormant")},
 		{"detect", "properties here properties how", group(t, "../internal/here", "Switch")},
 		{"doctor", "properties findings items properties severity", group(t, "../internal/doctor", "Problem")},
 		{"doctor", "properties findings items properties where", group(t, "../internal/doctor", "Container")},

@@ -86,7 +86,7 @@ func (r *Report) dormantTable() string {
 	families := map[detect.Family]string{detect.IPv4: "ip", detect.IPv6: "ip6"}
 	for _, e := range r.Host.Evidence {
 		for _, f := range e.Faults {
-			if f.Kind == detect.Dormant {
+			if f.Kind == detect.FaultDormant {
 				return families[e.Family] + " " + f.Table
 			}
 		}

@@ -172,8 +172,8 @@ var otherSituations = []situation{
 		"a table that somebody has made dormant, and kubelet",
 		func(r *Report) {
 			nftHost(r)
-			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.Dormant, Table: "filter"}}
-			r.Host.Evidence[1].Faults = []detect.Fault{{Kind: detect.Owned, Table: "nat"}}
+			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.FaultDormant, Table: "filter"}}
+			r.Host.Evidence[1].Faults = []detect.Fault{{Kind: detect.FaultOwned, Table: "nat"}}
 		},
 		[]string{"problem faulty-table, node -> nft ipv4: table filter is dormant: iptables-nft can change it, and " +
 			"nothing in it has an effect; nft ipv6: table nat belongs to a process"},
@@ -182,8 +182,8 @@ var otherSituations = []situation{
 		"a table that somebody has made dormant, for IPv6",
 		func(r *Report) {
 			nftHost(r)
-			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.Owned, Table: "filter"}}
-			r.Host.Evidence[1].Faults = []detect.Fault{{Kind: detect.Dormant, Table: "nat"}}
+			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.FaultOwned, Table: "filter"}}
+			r.Host.Evidence[1].Faults = []detect.Fault{{Kind: detect.FaultDormant, Table: "nat"}}
 		},
 		[]string{"problem faulty-table, node -> when \"nft add table ip6 nat\" wakes it. To see them:\n" +
 			"nft list table ip6 nat"},
@@ -192,14 +192,14 @@ var otherSituations = []situation{
 		"a chain without a hook",
 		func(r *Report) {
 			nftHost(r)
-			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.NotHooked, Table: "filter", Chain: "INPUT"}}
+			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.FaultNotHooked, Table: "filter", Chain: "INPUT"}}
 		},
 		[]string{"problem faulty-table, node -> put its chains into a table with a name of its own"},
 	},
 	{
 		"a dormant table, where the host uses legacy",
 		func(r *Report) {
-			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.Dormant, Table: "filter"}}
+			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.FaultDormant, Table: "filter"}}
 		},
 		nil,
 	},
