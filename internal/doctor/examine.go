@@ -33,7 +33,7 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	r.covered = covered(n)
 	r.lookForLibraries(n.Tree)
 	// After iptables-legacy was started, which loads what makes the lists.
-	r.Extensions = extensions.Look(r.Host.Of(detect.NFT, detect.IPv4).Supported == detect.Yes)
+	r.Extensions = extensions.Look(r.Host.Of(detect.NFT, detect.IPv4).Supported != detect.No)
 	r.saveOther(n, dir)
 	r.lookAtLock()
 	r.canLoad = r.xtablesCanLoad() // only now: legacy's program loads x_tables where it can

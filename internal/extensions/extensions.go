@@ -61,10 +61,10 @@ func (s Support) Alias() string {
 // modules are those that can have the extension.
 func (s Support) modules() []string { return []string{s.module, s.Alias()} }
 
-var errNobody = errors.New("neither ip_tables nor nf_tables is there to ask")
+var errNobody = errors.New("no list of ip_tables' can be read, and there is no nf_tables to ask")
 
-// Look looks for the extensions. nft says that the kernel has nf_tables, which is asked where that loads no module but
-// nft_compat.
+// Look looks for the extensions. nft says that the kernel may have nf_tables, which is asked where that loads no module
+// but nft_compat.
 func Look(nft bool) []Support {
 	ask := func(Support) (detect.Answer, error) { return detect.Unknown, errNobody }
 	if nft {
