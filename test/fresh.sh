@@ -20,7 +20,7 @@ outside() {
 	local root=$scratch/root
 	mmdebstrap --quiet --variant=apt --components=main,universe --aptopt='Acquire::Check-Valid-Until "false"' \
 		--include=ca-certificates,git,make,sudo,passwd "$@" "$suite" "$root"
-	cp -L /etc/resolv.conf /etc/hosts "$root/etc"
+	cp -L --remove-destination /etc/resolv.conf /etc/hosts "$root/etc"
 	cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs"
 	cp -r "$goroot" "$root/usr/local/go"
 	chroot "$root" useradd --create-home somebody
