@@ -83,8 +83,8 @@ var messages = []message{
 	},
 }
 
-// v3 is a program of another project whose message users of this one know. It cannot be had everywhere, so the page names
-// the source that prints the message. TEST_V3=FILE names the program, and then the message must appear, too.
+// v3 is a program of another project whose message users of this one know. It cannot be had everywhere, so the page
+// names the source that prints the message. TEST_V3=FILE names the program, and then the message must appear, too.
 var v3 = struct{ message, source, commands string }{
 	message: "Unable to redirect iptables binaries",
 	source:  "kubernetes-sigs/iptables-wrappers:main.go@bfef9e5087a198b50a4124bb9ce9d2c7c99025dd",
