@@ -61,6 +61,7 @@ type Report struct {
 
 	// What users other than root could change.
 	openPath   string     // what they could change to replace the client, "" if nothing
+	openFile   bool       // that is a file
 	exposed    bool       // the directory, so install refuses
 	unstarted  []exposure // programs that were not started for that
 	rewritable []string   // files of the wrapper

@@ -77,6 +77,8 @@ func (r *Report) lookAtClient(n layout.Names, dir string) {
 	}
 	if r.Client != "" && n.Tree.SameFile(programs.Dir(r.Client), dir) {
 		_, r.openPath, _ = n.Tree.Settle(r.Client) // "" if that fails: then it cannot be started either
+		st, err := n.Tree.Lstat(r.openPath)
+		r.openFile = err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG
 		r.exposed = n.Tree.Exposed(dir) != ""
 	}
 }

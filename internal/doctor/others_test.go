@@ -239,6 +239,10 @@ var otherSituations = []situation{
 		func(r *Report) { r.unwritable, r.forgetful = unix.EROFS, errors.New("/dev/shm: gone") },
 		[]string{"warning cannot-remember, pod -> mount a tmpfs on /dev/shm"},
 	},
+	{"not root, and somebody has decided", func(r *Report) {
+		unknownBecause(2, unix.EACCES)(r)
+		r.Variable, r.Here.How = detect.NFT, here.Variable
+	}, []string{"warning not-root, pod -> not certain"}},
 	{"several", func(r *Report) {
 		r.unwritable, r.forgetful, r.lock = unix.EROFS, unix.EROFS, unix.EROFS
 	}, []string{"problem no-lock, pod -> cannot lock", "warning cannot-remember, pod"}},

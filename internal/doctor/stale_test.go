@@ -4,14 +4,19 @@
 package doctor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -81,5 +86,55 @@ func TestStarted(t *testing.T) {
 	start, known = started(n)
 	if known {
 		t.Errorf("nothing is known: got %v", start)
+	}
+}
+
+// With hostPID, a user who cannot change the commands did not make them what they are.
+func TestOrigin(t *testing.T) {
+	root := t.TempDir()
+	in, err := tree.Open(root)
+	host.Check(t, err)
+	host.Check(t, os.Symlink("xtables-nft-multi", filepath.Join(root, layout.Switch)))
+	for _, test := range []struct {
+		doc        string
+		strangers  bool
+		unwritable error
+		image      bool
+	}{
+		{"this container's own", false, nil, false},
+		{"a read-only root", false, unix.EROFS, true},
+		{"of another user", false, unix.EACCES, false},
+		{"hostPID", true, nil, false},
+		{"of another user, with hostPID", true, unix.EACCES, true},
+	} {
+		r := Report{strangers: test.strangers, unwritable: test.unwritable}
+		image, volume := r.origin(layout.Names{Tree: in}, "/")
+		if image != test.image || volume {
+			t.Errorf("%s: got %v, %v", test.doc, image, volume)
+		}
+	}
+}
+
+// What root has remembered, root alone can forget.
+func TestWhyForgetful(t *testing.T) {
+	life := memory.Life{Netns: "7", Start: "4711", Boot: "0badcafe"}
+	for _, user := range []int{0, 1000} {
+		root := t.TempDir()
+		in, err := tree.Open(root)
+		host.Check(t, err)
+		host.Check(t, os.MkdirAll(filepath.Join(root, "dev/shm"), 0o755))
+		host.Check(t, os.Chmod(filepath.Join(root, "dev/shm"), 0o777|os.ModeSticky))
+		link := filepath.Join(root, "dev/shm", self.WrapperName+".0."+life.String())
+		host.Check(t, os.Symlink("nft rule-count certain "+life.String(), link))
+		n := layout.Names{
+			Tree:      in,
+			Self:      self.Process{UID: user},
+			Container: memory.Container{OwnNetns: detect.Yes, OwnRoot: detect.Yes, Life: life},
+		}
+		r := Report{Here: here.Here{How: here.Remembered}}
+		err = r.whyForgetful(n)
+		if errors.Is(err, memory.ErrRoots) != (user == 1000) {
+			t.Errorf("user %d: got %v", user, err)
+		}
 	}
 }

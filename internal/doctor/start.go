@@ -92,7 +92,9 @@ func rewritable(n layout.Names, names []layout.Status) (files []string) {
 
 // onlyFiles reports whether it is files, and no directories or links, that others can change.
 func (r *Report) onlyFiles() bool {
-	return !slices.ContainsFunc(r.exposures(), func(e exposure) bool { return e.by != e.file })
+	return !slices.ContainsFunc(r.exposures(), func(e exposure) bool {
+		return e.by != e.file && !(e.by == r.openPath && r.openFile)
+	})
 }
 
 // own has the commands that make files root's.
