@@ -3,10 +3,7 @@
 
 package containers
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // choice is one way in which a container or its host can be, as lines for container.sh. In the first of a dimension
 // nothing is wrong.
@@ -42,142 +39,7 @@ func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\'
 
 var dimensions = []dimension{
 	{"host", hosts},
-	{"image", []choice{
-		{"installed", image("iptables-wrapper install"), false, ""},
-		{"installed without alternatives", image("iptables-wrapper install --alternatives never"), false, ""},
-		{"v3's links", image(fmt.Sprintf(sixTo, "iptables-wrapper")), false, ""},
-		{
-			"v3's alternatives",
-			image("for f in iptables ip6tables; do update-alternatives --install /usr/sbin/$f $f " +
-				"/usr/sbin/iptables-wrapper 100 --slave /usr/sbin/$f-restore $f-restore " +
-				"/usr/sbin/iptables-wrapper --slave /usr/sbin/$f-save $f-save /usr/sbin/iptables-wrapper; done"),
-			false,
-			"",
-		},
-		{
-			"a script that runs the wrapper",
-			image("true" + install + "; " + fmt.Sprintf(script, "/usr/sbin/iptables")),
-			true,
-			"",
-		},
-		{"another program for IPv6", image("true" + install + "; ln -sf /bin/true /usr/sbin/ip6tables"), true, ""},
-		{"never wrapped, alternatives auto", ":", true, ""},
-		{
-			"never wrapped, alternatives manual",
-			image("for f in iptables ip6tables; do update-alternatives --set $f /usr/sbin/$f-legacy; done"),
-			true,
-			"",
-		},
-		{"only nft", image("rm /usr/sbin/xtables-legacy-multi" + install + " --skip-checks"), true, ""},
-		{"only legacy", image("rm /usr/sbin/xtables-nft-multi" + install + " --skip-checks"), true, ""},
-		{
-			"legacy for another architecture",
-			image(`true` + install + `; printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\367\0' ` +
-				`>/usr/sbin/xtables-legacy-multi`),
-			true,
-			"",
-		},
-		{
-			"a library is missing",
-			image(`true` + install + `; for m in nft legacy; do sed -i s/libxtables.so.12/libxtables.so.99/ ` +
-				`/usr/sbin/xtables-$m-multi; done`),
-			true,
-			"",
-		},
-		{
-			"a script that runs nft",
-			image("true" + install + "; " + fmt.Sprintf(script, "/usr/sbin/iptables-nft")),
-			true,
-			"",
-		},
-		{"a script that does nothing", image("true" + install + "; " + fmt.Sprintf(script, "/bin/true")), true, ""},
-		{
-			"a plain program",
-			image("true" + install + "; cp /usr/sbin/xtables-legacy-multi /usr/local/sbin/iptables"),
-			true,
-			"",
-		},
-		{
-			"a copy of nft under another path",
-			image("true" + install + "; cp /usr/sbin/xtables-nft-multi /usr/local/sbin/ip6tables"),
-			true,
-			"",
-		},
-		{"iptables-nft 1.8.7", `image "cp $OLD /usr/sbin/xtables-nft-multi` + install + `"`, true, ""},
-		{
-			"programs with file capabilities",
-			image("setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-nft-multi; setcap " +
-				"cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install),
-			true,
-			"",
-		},
-		{
-			"an empty volume over the commands",
-			image("true"+install+"; cp /usr/sbin/iptables-wrapper /usr/local/bin/") + "\nempty=/usr/sbin",
-			true,
-			"",
-		},
-		{
-			"a PATH without sbin",
-			image("true"+install+"; cp /usr/sbin/iptables-wrapper /usr/local/bin/") +
-				"\npath=/usr/local/bin:/usr/bin:/bin",
-			true,
-			"",
-		},
-		{"k3s's directory first", image("true"+install+"; "+k3s) + "\npath=/opt/k3s:$path", true, ""},
-		{
-			"a directory that others can write first",
-			image("true"+install+"; "+k3s+"; chmod 777 /opt/k3s") + "\npath=/opt/k3s:$path",
-			true,
-			"",
-		},
-		{"nft is baked in", image("true" + install + "; iptables-wrapper select --mode nft"), true, ""},
-		{"legacy is baked in", image("true" + install + "; iptables-wrapper select --mode legacy"), true, ""},
-		{"a dangling link", image("true" + install + "; ln -sf /gone /usr/sbin/iptables"), true, ""},
-		{
-			"a switch that leads to itself",
-			image("true" + install + "; ln -sfn iptables-current /usr/sbin/iptables-current"),
-			true,
-			"",
-		},
-		{
-			"a switch in a circle",
-			image("true" + install + "; ln -sfn iptables-circle /usr/sbin/iptables-current; ln -s iptables-current " +
-				"/usr/sbin/iptables-circle"),
-			true,
-			"",
-		},
-		{"a file for the switch", image("true" + install + "; rm /usr/sbin/iptables-current; : >/usr/sbin/" +
-			"iptables-current"), true, ""},
-		{"somebody's broken links", image(fmt.Sprintf(sixTo, "/nix/gone/$n")), true, ""},
-		{
-			"a directory for a command",
-			image("true" + install + "; rm /usr/sbin/ip6tables; mkdir /usr/sbin/ip6tables"),
-			true,
-			"",
-		},
-		{
-			"libraries of extensions are missing",
-			image("true" + install + "; cd /usr/lib/*/xtables; rm libxt_conntrack.so; : >libip6t_REJECT.so"),
-			true,
-			"",
-		},
-		{
-			"a script for one command",
-			image("true" + install + "; cd /usr/sbin; rm ip6tables-save; printf '#!/bin/sh\nexec ip6tables-nft-save " +
-				"\"$@\"\n' >ip6tables-save; chmod 755 ip6tables-save"),
-			true,
-			"",
-		},
-		{
-			"links past the wrapper",
-			image("true" + install + "; cd /usr/sbin; ln -sf xtables-legacy-multi iptables-save; ln -s " +
-				"/usr/sbin/xtables-nft-multi /usr/local/sbin/ip6tables-restore"),
-			true,
-			"",
-		},
-		{"a volume with links", image("true"+install) + "\n" + refill, true, ""},
-	}},
+	{"image", images},
 	{"root", []choice{{"writable", "root=rw", false, ""}, {"read-only", "root=ro", false, ""}}},
 	{"/dev/shm", []choice{{"writable", "shm=rw", false, ""}, {"read-only", "shm=ro", true, ""}}},
 	{"/run", []choice{{"writable", "run=rw", false, ""}, {"read-only", "run=ro", true, ""}}},
@@ -239,7 +101,7 @@ var dimensions = []dimension{
 			"variable=IPTABLES_WRAPPER_MODE=legacy",
 			true,
 			"",
-		},
+		}, {"none of them", "variable=IPTABLES_WRAPPER_MODE=nf_tables", true, ""},
 	}},
 	{"before", []choice{
 		{"nothing", ":", false, ""},
