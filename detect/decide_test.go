@@ -196,6 +196,8 @@ func TestDecide(t *testing.T) {
 		{"a program against a memory", Query{Remembered: certain(Legacy)}, with(chainIs(Yes)), empty,
 			row{Remembered, Legacy, true, true}},
 		{"a table, legacy without rules", none, with(tableIs(Yes)), empty, row{HostProgram, NFT, true, true}},
+		{"a table, rules in nft alone", none, with(tableIs(Yes), between(2, 2)), empty,
+			row{HostProgram, NFT, true, true}},
 		{"a table, a rule in legacy", none, with(tableIs(Yes)), with(between(1, 1)),
 			row{HostProgram, NFT, true, false}},
 		{"a table, more rules in nft than in legacy", none, with(tableIs(Yes), between(2, 2)), with(between(1, 1)),

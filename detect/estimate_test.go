@@ -45,6 +45,7 @@ func TestTellNFT(t *testing.T) {
 		{"foreign", seen(9, 9, 9), foreign, true, false, Count{2, 9}, 0},
 		{"foreign, interrupted", seen(9, Unbounded, 50), foreign, true, true, Count{2, Unbounded}, 0},
 		{"foreign, the chains not all read", seen(9, Unbounded, 50), foreign, false, true, Count{0, Unbounded}, 0},
+		{"gone since", seen(9, 9, 9), nftTable{}, true, false, exactly(9), 0},
 		{"gone", tableRules{Count: Count{0, Unbounded}}, nftTable{}, true, false, exactly(0), 0},
 	} {
 		p := newProber(Query{})

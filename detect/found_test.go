@@ -111,3 +111,14 @@ func TestFlat(t *testing.T) {
 		}
 	})
 }
+
+// A table of IPv6 alone is as good.
+func TestHostTableOfIPv6(t *testing.T) {
+	host.Netns(t)
+	nftScript(t, "add table ip6 docker-bridges")
+	r := Host()
+	if r.Mode != NFT || r.Reason != HostProgram || !r.Conclusive ||
+		r.Because() != "Docker keeps its rules in nft: table ip6 docker-bridges" {
+		t.Errorf("got %v, conclusive %v", r, r.Conclusive)
+	}
+}

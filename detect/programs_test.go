@@ -254,6 +254,9 @@ func TestHostProgramBeyondBound(t *testing.T) {
 	if r.Mode != NFT || r.Reason != HostProgram || r.Conclusive || r.Of(Legacy, IPv4).HostChain != Unknown {
 		t.Errorf("got %v, conclusive %v, %v", r, r.Conclusive, r.Of(Legacy, IPv4).HostChain)
 	}
+	if got := r.Of(NFT, IPv4).Rules; got != (Count{0, Unbounded}) {
+		t.Errorf("rules were counted, which cannot change the answer: %v", got)
+	}
 }
 
 // Nobody who has kubelet's chains, or a memory, is asked for programs; where a chain of one decides, no rule is
