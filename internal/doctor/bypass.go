@@ -14,7 +14,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// bypass is a path of a command in a standard directory that runs a backend, and not by the wrapper or its switch.
+// bypass is the path of a command that runs a backend's program without the wrapper or its switch.
 type bypass struct {
 	path    string
 	backend detect.Mode
@@ -22,15 +22,9 @@ type bypass struct {
 	foreign bool // install replaces it only with --force
 }
 
-// lookForBypasses looks at the commands in this and the other standard directories. A directory with several names
-// counts once.
+// lookForBypasses looks at the commands in this and the other standard directories.
 func (r *Report) lookForBypasses(n layout.Names, dir string) (found []bypass) {
-	seen := []string{}
-	for _, d := range append([]string{dir}, programs.StandardDirs()...) {
-		if slices.ContainsFunc(seen, func(s string) bool { return n.Tree.SameFile(s, d) }) {
-			continue
-		}
-		seen = append(seen, d)
+	for _, d := range n.AndStandardDirs(dir) {
 		for _, command := range n.Look(d) {
 			path := programs.Join(d, command.Name)
 			if command.Wrapper || command.Error != "" || r.follows(n, path) {
@@ -39,7 +33,12 @@ func (r *Report) lookForBypasses(n layout.Names, dir string) (found []bypass) {
 			backend := r.backendOf(n, path, command)
 			viaSwitch := r.Here.How == here.Switch && r.Here.Backend == backend && isScript(n.Tree, path)
 			if backend != "" && !viaSwitch { // a script may well run what goes through the switch
-				found = append(found, bypass{path, backend, d == dir, n.Ours(path) != nil})
+				found = append(found, bypass{
+					path:    path,
+					backend: backend,
+					beside:  d == dir,
+					foreign: n.Ours(path) != nil,
+				})
 			}
 		}
 	}
@@ -50,7 +49,7 @@ func (r *Report) lookForBypasses(n layout.Names, dir string) (found []bypass) {
 func (r *Report) follows(n layout.Names, path string) bool {
 	chain, _ := n.Tree.Follow(path)
 	switched := slices.ContainsFunc(chain.Hops, func(hop string) bool { return programs.Base(hop) == layout.Switch })
-	return switched && !r.known(otherMode(chain.Mode()))
+	return switched && !r.hostUses(otherMode(chain.Mode()))
 }
 
 // isScript reports whether a file begins with #!, see execve(2).
@@ -65,14 +64,15 @@ func isScript(t tree.Tree, path string) bool {
 	return err == nil && string(begin[:]) == "#!"
 }
 
-// known reports whether the host is known to use a backend.
-func (r *Report) known(backend detect.Mode) bool { return r.Host.Conclusive && r.Host.Mode == backend }
+// hostUses reports whether the host is known to use a backend.
+func (r *Report) hostUses(backend detect.Mode) bool {
+	return r.Host.Conclusive && r.Host.Mode == backend
+}
 
-// wrongBypasses are those in other directories that run the backend which the host does not use: whoever calls
-// iptables by such a path has no effect.
+// wrongBypasses are those in other directories that run the backend which the host does not use.
 func (r *Report) wrongBypasses() []bypass {
 	return slices.DeleteFunc(slices.Clone(r.bypasses), func(b bypass) bool {
-		return b.beside || !r.known(otherMode(b.backend))
+		return b.beside || !r.hostUses(otherMode(b.backend))
 	})
 }
 
@@ -83,7 +83,7 @@ func (r *Report) fixedBypasses() []bypass {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(r.bypasses), func(b bypass) bool {
-		return r.known(otherMode(b.backend))
+		return r.hostUses(otherMode(b.backend))
 	})
 }
 

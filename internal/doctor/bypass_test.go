@@ -17,7 +17,7 @@ var bypassSituations = []situation{
 				{path: "/sbin/iptables", backend: detect.Legacy, foreign: true}}
 		},
 		[]string{"warning bypass, image -> host uses: /p/ip6tables, /sbin/iptables" +
-			"put the wrapper in front of them, too:\nRUN iptables-wrapper install --dir /p\n" +
+			"put the wrapper in front of them too:\nRUN iptables-wrapper install --dir /p\n" +
 			"RUN iptables-wrapper install --dir /sbin --force"},
 	},
 	{

@@ -83,11 +83,11 @@ func (r *Report) faults() string {
 
 // dormantTable is the first table that is switched off, as nft calls it: "ip6 filter".
 func (r *Report) dormantTable() string {
-	families := map[detect.Family]string{detect.IPv4: "ip", detect.IPv6: "ip6"}
+	names := map[detect.Family]string{detect.IPv4: "ip", detect.IPv6: "ip6"}
 	for _, e := range r.Host.Evidence {
 		for _, f := range e.Faults {
 			if f.Kind == detect.FaultDormant {
-				return families[e.Family] + " " + f.Table
+				return names[e.Family] + " " + f.Table
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func (r *Report) brokenNames() (noneFound, broken string) {
 		if n.Error != "" && !elsewhere {
 			faults = append(faults, fmt.Sprintf("%s (%s)", n.Name, n.Error))
 		}
-		if r.says[n.Name].nothing && r.Here.Backend != "" && !r.unusable() {
+		if r.says[n.Name].other && r.Here.Backend != "" && !r.unusable() {
 			faults = append(faults, fmt.Sprintf("%s (%q is not iptables)", n.Name, n.ResolvesTo))
 		}
 	}

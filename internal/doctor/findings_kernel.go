@@ -39,7 +39,7 @@ func (r *Report) abilities() []rule {
 			code:     "extensions-missing",
 			severity: Warning,
 			detail:   r.missingExtensions(),
-			text:     "this kernel lacks matches and targets of iptables, and no module can bring them: {}",
+			text:     "this kernel lacks matches and targets of iptables, and no module provides them: {}",
 			fixes: only(Node, "if something here uses them, install all modules of this kernel, or use a kernel that "+
 				"has them (its options NETFILTER_XT_* and IP_NF_*)"),
 		},
@@ -159,7 +159,7 @@ func (r *Report) foreignRules() []rule {
 			fixes: fixes{
 				{
 					unsafe != "", Node,
-					"reboot: then only what its programs make is there. Without that, remove them by hand, with " +
+					"reboot, which leaves only what its programs make again; or remove them by hand, with " +
 						"care: in " + unsafe + ", other rules may need what these chains do, or act on what they " +
 						"accept. To see them:" + show,
 				},

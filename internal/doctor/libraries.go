@@ -108,7 +108,7 @@ func (r *Report) startPowerless(t tree.Tree, program, name string, args ...strin
 			stdout, stderr, err = r.startPowerless(t, program, name, args...) // while this thread, the first, is taken
 			return
 		}
-		err = giveUpCapabilities()
+		err = dropCapabilities()
 		if err == nil {
 			stdout, stderr, err = r.start(t, program, name, args...)
 		}
@@ -117,9 +117,9 @@ func (r *Report) startPowerless(t tree.Tree, program, name string, args ...strin
 	return stdout, stderr, err
 }
 
-// giveUpCapabilities takes a thread all capabilities, and programs that it executes the way to get some: being root's,
-// or file capabilities.
-func giveUpCapabilities() error {
+// dropCapabilities drops all capabilities of the calling thread. Programs that it executes gain none either: not by
+// running as root, and not by file capabilities.
+func dropCapabilities() error {
 	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	if err != nil {
 		return err

@@ -93,8 +93,8 @@ func lockable(path string) error {
 }
 
 // holder says which process has held a lock for a second, which is longer than a command of iptables takes; "" if none
-// has. Where the lock is free, this shares it for a moment: nothing else says so of processes that cannot be seen from
-// here. A call of iptables-legacy that does not wait (-w) fails in that moment, as beside any other call.
+// has. Where the lock is free, this shares it for a moment: nothing else shows a lock of a process that cannot be seen
+// from here. A call of iptables-legacy that does not wait (-w) fails in that moment, as beside any other call.
 func holder(path string) string {
 	f, err := tree.Tree{}.Open(path) // does not block, whatever stands there by now
 	if err != nil {

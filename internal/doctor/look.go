@@ -27,7 +27,7 @@ import (
 func (r *Report) lookAtNames(n layout.Names, dir string) {
 	r.Names = n.Look(dir)
 	for i := range r.Names {
-		r.lookWhetherItRuns(n.Tree, &r.Names[i])
+		r.markBroken(n.Tree, &r.Names[i])
 	}
 	for _, s := range r.Names {
 		path := programs.Join(dir, s.Name)
@@ -45,9 +45,9 @@ func (r *Report) lookAtNames(n layout.Names, dir string) {
 	}
 }
 
-// lookWhetherItRuns sees that a command is broken that leads to a directory, or to a file that nobody can execute.
-// docker run -v makes a directory where the file to mount is missing.
-func (r *Report) lookWhetherItRuns(t tree.Tree, command *layout.Status) {
+// markBroken marks a command as broken that leads to a directory, or to a file that nobody can execute. docker run -v
+// makes a directory where the file to mount is missing.
+func (r *Report) markBroken(t tree.Tree, command *layout.Status) {
 	st, err := t.Stat(command.ResolvesTo)
 	isProgram := command.Mode != "" // what is wrong with it is said elsewhere
 	if command.Error != "" || isProgram || err != nil {
@@ -143,7 +143,7 @@ func olderThanContainer(n layout.Names, dir string) bool {
 	return known && time.Unix(sw.Ctim.Unix()).Before(made)
 }
 
-// started says when the container was started, last after docker restart. A runtime makes the files of /dev then, and
+// started says when the container was last started: docker restart counts. A runtime makes the files of /dev then, and
 // the time on them is by the same clock as that of the switch, even if it was set since. Where /dev is not the
 // container's own, process 1 stands for that.
 func started(n layout.Names) (start time.Time, known bool) {
@@ -202,7 +202,7 @@ func (r Report) askClient(n layout.Names, dir string, q detect.Query) (report Re
 	if says.wrapped && q.Override != "" {
 		r.Here.How = here.Variable
 	}
-	r.Here.Differs = r.Here.Backend != "" && r.known(otherMode(r.Here.Backend))
+	r.Here.Differs = r.Here.Backend != "" && r.hostUses(otherMode(r.Here.Backend))
 	own, err := n.Dir()
 	if err != nil || r.dirArgument == "" || says.misnamed {
 		return r, dir
@@ -219,7 +219,7 @@ type said struct {
 	backend  detect.Mode // "" if it does not say, or runs the wrapper
 	wrapped  bool        // it runs the wrapper, as one of the six commands
 	misnamed bool        // it runs the wrapper under another name, which then takes arguments for its own
-	nothing  bool        // it is none of these
+	other    bool        // it is none of these
 }
 
 // askNames has the commands beside iptables say what they run, where that is neither the wrapper nor iptables' own
@@ -256,7 +256,7 @@ func (r *Report) ask(t tree.Tree, program string) (said, error) {
 		misnamed = strings.HasPrefix(line, self.WrapperName+" ")
 	}
 	if modes[0] == modes[1] {
-		return said{backend: modes[0], misnamed: misnamed, nothing: modes[0] == "" && !misnamed}, nil
+		return said{backend: modes[0], misnamed: misnamed, other: modes[0] == "" && !misnamed}, nil
 	}
 	return said{wrapped: slices.Equal(modes, programs.Modes())}, nil
 }

@@ -85,7 +85,7 @@ var programSituations = []situation{
 				{Family: detect.IPv4, Extension: extensions.Extension{Name: "owner"}, Has: detect.Unknown},
 			}
 		},
-		[]string{"warning extensions-missing, node -> no module can bring them: statistic (ipv4), mark (ipv4)"},
+		[]string{"warning extensions-missing, node -> no module provides them: statistic (ipv4), mark (ipv4)"},
 	},
 	{
 		"an extension that iptables-nft does not need",

@@ -28,7 +28,7 @@ func root(t *testing.T, files ...string) string {
 }
 
 // The kernel is asked only where that loads nothing. Without asking, what is listed is there, and what is not listed is
-// missing only where no module can bring it.
+// missing only where no module provides it.
 func TestHas(t *testing.T) {
 	const (
 		matches  = "proc/thread-self/net/ip_tables_matches=conntrack\nconntrack\nmark\n"
