@@ -91,9 +91,15 @@ func (f *found) decide() layout.Decision {
 		Doubted: doubted,
 		Adds:    f.query.DryRun,
 		Changes: programs.Changes(f.argv),
-		Void:    f.query.Remembered.Mode != "" && r.Reason != detect.Remembered && !r.Reason.Kubelet(),
+		Void:    void(f.query.Remembered, r),
 		Program: f.programs.Paths[r.Mode],
 	}
+}
+
+// void reports whether an answer shows that what is remembered does not hold: a lower row of the decision applied.
+// Kubelet's chains say nothing about that, because they outrank it.
+func void(remembered detect.Memory, r detect.Result) bool {
+	return remembered.Mode != "" && r.Reason != detect.Remembered && !r.Reason.Kubelet()
 }
 
 // toRun returns the answer by which the call goes on: its own, or the one that another call was faster to store. One

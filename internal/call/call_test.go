@@ -74,6 +74,27 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// What is remembered does not hold where something below it has decided.
+func TestVoid(t *testing.T) {
+	guess := detect.Memory{Mode: detect.NFT, Reason: detect.Default}
+	for reason, want := range map[detect.Reason]bool{
+		detect.KubeletHint:   false,
+		detect.KubeletCanary: false,
+		detect.Remembered:    false,
+		detect.HostProgram:   true,
+		detect.RuleCount:     true,
+		detect.Default:       true,
+	} {
+		r := detect.Result{Mode: detect.Legacy, Reason: reason}
+		if got := void(guess, r); got != want {
+			t.Errorf("%s: got %v", reason, got)
+		}
+		if void(detect.Memory{}, r) {
+			t.Errorf("%s: nothing was remembered", reason)
+		}
+	}
+}
+
 // The call follows another one that was faster, unless it cannot run what that one has stored.
 func TestToRun(t *testing.T) {
 	own := layout.Decision{Result: detect.Result{Mode: detect.NFT, Reason: detect.RuleCount}}

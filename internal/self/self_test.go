@@ -8,7 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
@@ -142,6 +145,26 @@ func TestFindBoth(t *testing.T) {
 		if both.Only() != test.only {
 			t.Errorf("%v: got %q, want %q: %v", test.files, both.Only(), test.only, both.Errors)
 		}
+	}
+}
+
+// Of several programs that cannot be executed, the first is named: it is the one to mend.
+func TestFirstUnusable(t *testing.T) {
+	dir := t.TempDir()
+	root, err := tree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sbin := range []string{"/usr/sbin", "/usr/local/sbin"} {
+		file := filepath.Join(dir, sbin, "xtables-nft-multi")
+		err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = Process{}.Find(root, "", detect.NFT, "iptables")
+	if !errors.Is(err, unix.EACCES) || !strings.Contains(err.Error(), " /usr/sbin/xtables-nft-multi") {
+		t.Errorf("got %v", err)
 	}
 }
 
