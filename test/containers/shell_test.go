@@ -61,7 +61,7 @@ func (sh *shell) run(line string) (output string, status int) {
 	if _, err := io.WriteString(sh.stdin, line+"\nprintf '\\n\\001end %d\\n' $?\n"); err != nil {
 		sh.t.Fatal(err)
 	}
-	hangs := time.AfterFunc(10*time.Second, func() { _ = sh.cmd.Process.Kill(); sh.pipe.Close() })
+	hangs := time.AfterFunc(2*time.Minute, func() { _ = sh.cmd.Process.Kill(); sh.pipe.Close() })
 	defer hangs.Stop()
 	var all strings.Builder
 	for {
