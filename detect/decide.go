@@ -47,12 +47,18 @@ type row struct {
 // decisionTable has the rows in their order. The first one that applies decides.
 //
 // A hint outranks a canary because a host that changed its backend keeps the former one's canary until it is rebooted.
-// Nft wins a tie because it is what a current host uses; what legacy has is more likely left over. That nft lacks IPv6
-// alone counts only if legacy is known to have it: a host may speak IPv4 only.
+// Nft wins a tie because it is what a current host uses; what legacy has is more likely left over.
 func decisionTable(q Query, nft, legacy backend) [20]row {
 	nftHasMost := nft.hasMost(legacy)
 	legacyHasMore := legacy.rules.Min > nft.rules.Max
-	onlyNative := nft.hostTable == Yes && legacy.hostChain != Yes && (legacy.rules.Max == 0 || !nftHasMost)
+
+	// Programs of the host may use nftables' own tables alone. Where iptables' rules in nft outnumber legacy's, the row
+	// for their number says the same, and for certain.
+	nftOutnumbers := nftHasMost && legacy.rules.Max > 0
+	onlyNative := nft.hostTable == Yes && legacy.hostChain != Yes && !nftOutnumbers
+
+	// A host may speak IPv4 only, so that nft lacks IPv6 counts only if legacy is known to have it.
+	onlyLegacyHasIPv6 := nft.ipv6 == No && legacy.ipv6 == Yes
 
 	// In favor of a backend nothing is certain that kubelet's chains or programs of the host in the other one could
 	// overturn.
@@ -111,7 +117,7 @@ func decisionTable(q Query, nft, legacy backend) [20]row {
 		{reason: Remembered, mode: Legacy, applies: q.Home.binds(Legacy)},
 
 		{reason: OnlySupported, mode: NFT, applies: legacy.lacks(nft)},
-		{reason: OnlySupported, mode: Legacy, applies: nft.lacks(legacy) || nft.ipv6 == No && legacy.ipv6 == Yes},
+		{reason: OnlySupported, mode: Legacy, applies: nft.lacks(legacy) || onlyLegacyHasIPv6},
 
 		{reason: OnlyInstalled, mode: NFT, applies: q.Installed == NFT},
 		{reason: OnlyInstalled, mode: Legacy, applies: q.Installed == Legacy},

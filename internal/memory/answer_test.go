@@ -23,7 +23,11 @@ func TestAnswerWhilePending(t *testing.T) {
 	maker := exec.Command("sleep", "1h")
 	f.check(maker.Start())
 	_, start := stateAndStart(strconv.Itoa(maker.Process.Pid))
-	f.put("/dev/shm", f.p.UID, fmt.Sprintf("nft default guess:%d.%s %s it was so", maker.Process.Pid, start, life))
+	guess := func(mode detect.Mode) (path string) {
+		about := fmt.Sprintf("%s default guess:%d.%s %s it was so", mode, maker.Process.Pid, start, life)
+		return f.put("/dev/shm", f.p.UID, about)
+	}
+	path := guess(detect.NFT)
 	answer := func(override detect.Mode) detect.Result {
 		t.Helper()
 		m := f.read()
@@ -46,6 +50,14 @@ func TestAnswerWhilePending(t *testing.T) {
 	if r, _ := m.Answer(detect.Query{}); r.Mode != detect.Legacy || r.Reason != detect.RuleCount || !r.Conclusive {
 		t.Errorf("asked without the memory: got %v", r)
 	}
+	f.check(os.Remove(f.real(path)))
+	guess(detect.Legacy)
+	m = f.read()
+	if r, doubted := m.Answer(detect.Query{}); r.Mode != detect.Legacy || !doubted {
+		t.Errorf("the guess counts, although its program is missing: got %v, doubted: %v", r, doubted)
+	}
+	f.check(os.Remove(f.real(path)))
+	guess(detect.NFT)
 	host.Run(t, "iptables-legacy", "-w", "-t", "mangle", "-N", detect.HintChain)
 	if r := answer(""); r.Mode != detect.Legacy || r.Reason != detect.KubeletHint || !r.Conclusive {
 		t.Errorf("kubelet: got %v", r)
