@@ -221,6 +221,14 @@ var otherSituations = []situation{
 		},
 		[]string{"warning rules-in-both, node -> To see them:\niptables-nft-save\nip6tables-nft-save"},
 	},
+	{
+		"rules in the other backend that may be of nft alone",
+		func(r *Report) {
+			rules(0, 0)(r)
+			r.Host.Evidence[0].Tables[0].Rules.Max = 5
+		},
+		nil,
+	},
 	{"rules where they belong", rules(2, 3, "KUBE-SERVICES"), nil},
 	{
 		"hostPID",
