@@ -108,7 +108,17 @@ func paths(bypasses []bypass) string {
 	return strings.Join(all, ", ")
 }
 
-// cover puts the wrapper in front of them, in each of their directories.
+// putInFront puts the wrapper in front of them. Where a backend has no program that works, install fails; with --force
+// it replaces a copy that may be the image's only program of its backend.
+func (r *Report) putInFront(bypasses []bypass) fixes {
+	commands := cover(bypasses)
+	return fixes{
+		{r.unusable(), Image, bothModes + "; then put the wrapper in front of them too:" + commands},
+		{always, Image, "put the wrapper in front of them too:" + commands},
+	}
+}
+
+// cover has the commands that put the wrapper in front of them, in each of their directories.
 func cover(bypasses []bypass) string {
 	var dirs []string
 	forced := map[string]bool{}

@@ -21,6 +21,30 @@ var bypassSituations = []situation{
 			"RUN iptables-wrapper install --dir /sbin --force"},
 	},
 	{
+		"a path that bypasses the wrapper, and a backend that has no program",
+		func(r *Report) {
+			r.Programs[0].Error = "no such program"
+			r.bypasses = []bypass{{path: "/sbin/iptables", backend: detect.Legacy, foreign: true}}
+		},
+		[]string{
+			"warning bypass, image -> install iptables 1.8.8 or newer with both backends; then put the wrapper " +
+				"in front of them too:\nRUN iptables-wrapper install --dir /sbin --force",
+			"warning other-program-unusable, image",
+		},
+	},
+	{
+		"a path that runs the other backend, of which it is the only program",
+		func(r *Report) {
+			r.Programs[0].Error = "no such program"
+			r.bypasses = []bypass{{path: "/sbin/iptables", backend: detect.NFT, foreign: true}}
+		},
+		[]string{
+			"warning another-path, image -> install iptables 1.8.8 or newer with both backends; then put the " +
+				"wrapper in front of them too:\nRUN iptables-wrapper install --dir /sbin --force",
+			"warning other-program-unusable, image",
+		},
+	},
+	{
 		"a path that bypasses the wrapper, and nobody knows whether it is right",
 		func(r *Report) {
 			unknown(r)

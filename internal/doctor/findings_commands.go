@@ -56,14 +56,14 @@ func (r *Report) commands() []rule {
 			severity: Warning,
 			detail:   when(r.Network.Process1 != detect.No, paths(wrong)),
 			text:     "these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
-			fixes:    only(Image, "put the wrapper in front of them too:"+cover(wrong)),
+			fixes:    r.putInFront(wrong),
 		},
 		{
 			code:     "bypass",
 			severity: Warning,
 			detail:   paths(fixed),
 			text:     "these paths bypass the wrapper, so they keep their backend whatever the host uses: {}",
-			fixes:    only(Image, "put the wrapper in front of them too:"+cover(fixed)),
+			fixes:    r.putInFront(fixed),
 		},
 		{
 			code:     "open-directory",
