@@ -207,11 +207,13 @@ func unsafeTables(removals []removal) (tables, commands string) {
 }
 
 // splitFamilies says which backend has kubelet's chains for which family, if neither has them for both: the host's
-// iptables and ip6tables differ.
+// iptables and ip6tables differ. Beside a hint, a canary is left over, whatever its family: a kubelet that makes hints
+// makes them for both.
 func (r *Report) splitFamilies() string {
+	hinted := slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return e.Hint == detect.Yes })
 	in := func(backend detect.Mode, family detect.Family) bool {
 		e := r.Host.Of(backend, family)
-		return e.Hint == detect.Yes || e.Canary == detect.Yes
+		return e.Hint == detect.Yes || !hinted && e.Canary == detect.Yes
 	}
 	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
 		other := otherMode(mode)

@@ -81,6 +81,22 @@ var otherSituations = []situation{
 		[]string{"problem families-differ, node -> the host uses legacy for IPv4 and nft for IPv6"},
 	},
 	{
+		"iptables and ip6tables differ, for an older kubelet",
+		func(r *Report) {
+			r.Host.Evidence[2].Hint = detect.No
+			r.Host.Evidence[1].Canary, r.Host.Evidence[2].Canary = detect.Yes, detect.Yes
+		},
+		[]string{"problem families-differ, node -> the host uses legacy for IPv4 and nft for IPv6"},
+	},
+	{
+		"a canary that is left over for the other family",
+		func(r *Report) {
+			r.Host.Evidence[1].Canary = detect.Yes
+			r.Host.Evidence[1].Tables = []detect.Table{{Name: "mangle", Chains: []string{detect.CanaryChain}}}
+		},
+		[]string{"warning chains-in-both, container -> left over: KUBE-KUBELET-CANARY (ipv6 mangle)"},
+	},
+	{
 		"a policy of the other backend",
 		func(r *Report) {
 			rules(0, 0)(r)
