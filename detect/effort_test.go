@@ -109,6 +109,20 @@ func TestManyChainsAndTables(t *testing.T) {
 	}
 }
 
+// Whether a table can have the chain of a program at all shows in its header, however large it is.
+func TestLargeTableWithoutChains(t *testing.T) {
+	host.Netns(t)
+	host.Run(t, "iptables-nft", "-N", "DOCKER-USER")
+	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1500)+"COMMIT\n",
+		"iptables-legacy-restore", "-w")
+	small := forCall
+	small.table = 128 << 10
+	r := proberWithin(t, small).run()
+	if r.Mode != NFT || r.Reason != HostProgram || !r.Conclusive || r.Of(Legacy, IPv4).HostChain != No {
+		t.Errorf("got %v, conclusive %v, %v", r, r.Conclusive, r.Of(Legacy, IPv4).HostChain)
+	}
+}
+
 // Whether mangle can have kubelet's chains at all shows in its header. If it can, and is too large, it is not known:
 // then no answer in favor of nft is certain, whereas one in favor of legacy is the same with and without.
 func TestLargeMangle(t *testing.T) {

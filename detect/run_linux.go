@@ -81,7 +81,7 @@ func (p *prober) run() Result {
 	}
 	p.between()
 	kubelet := p.found(hint) || p.found(canary)
-	if q.Remembered.Mode == NFT && !q.Remembered.Conclusive && (q.Everything || !kubelet) {
+	if q.Remembered.Mode == NFT && !q.Remembered.Conclusive && !kubelet {
 		p.askExists()
 	}
 	if q.Everything {

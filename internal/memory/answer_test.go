@@ -93,6 +93,10 @@ func TestAnswerDoubted(t *testing.T) {
 	if r.Uncertainty() != fmt.Sprintf(why, mark) || r.Memorable() != nil {
 		t.Errorf("got %q, %v", r.Uncertainty(), r.Memorable())
 	}
+	host.Feed(t, "add table ip nat\nadd chain ip nat own { type filter hook input priority 0; }\n"+
+		"add rule ip nat own accept\nadd rule ip nat own accept\n", "nft", "-f", "-")
+	check("it is a guess anyhow", detect.RuleCount, false, false)
+	host.Run(t, "nft", "delete", "table", "ip", "nat")
 	host.Run(t, "iptables-legacy", "-w", "-N", "DOCKER-USER")
 	check("a program of the host", detect.HostProgram, true, false)
 }
