@@ -73,7 +73,7 @@ func runs(command layout.Status, override detect.Mode, asked detect.Result) Here
 		h.How = Missing
 	case command.Switched && command.Mode != "":
 		h.How = Switch
-	case !command.Wrapper:
+	case !command.Wrapper: // it stays NotWrapped
 	case override != "":
 		h.Backend = override
 		h.How = Variable
