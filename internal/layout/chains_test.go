@@ -11,9 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // A name that goes through another one to the switch keeps its words, whatever is done to the switch.
@@ -138,6 +140,31 @@ func TestResetMakesNoNames(t *testing.T) {
 	_, err := h.n.Reset("/usr/sbin")
 	if !errors.Is(err, unix.ENOENT) || h.links("/usr/sbin") != before || h.memory() != detect.NFT {
 		t.Errorf("got %v, the memory says %q: %s", err, h.memory(), h.links("/usr/sbin"))
+	}
+}
+
+// Where root's memory outranks the user's, reset changes nothing, not even for a moment.
+func TestResetBelowRoots(t *testing.T) {
+	if os.Geteuid() != 0 {
+		host.Cannot(t, "make a memory of root's: not root")
+	}
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	h.link("xtables-nft-multi", "/usr/sbin/"+Switch)
+	h.n.Self.UID = 0
+	h.remember(detect.NFT, "default guess "+life)
+	n := h.n
+	n.Self.UID = 1000
+	n.Tree.Step = func(op, path string) error {
+		if op == "rename" || op == "unlink" {
+			t.Errorf("%s %s", op, path)
+		}
+		return nil
+	}
+	_, err := n.Reset("/usr/sbin")
+	if !errors.Is(err, memory.ErrRoots) || h.all() != "nft" || h.memory() != detect.NFT {
+		t.Errorf("got %v, the names point to %s, the memory says %q", err, h.all(), h.memory())
 	}
 }
 
