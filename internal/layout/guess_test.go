@@ -5,12 +5,14 @@ package layout
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 )
 
 // A guess after which nothing was written makes room for what is found now, or for what another call has guessed since.
@@ -42,6 +44,47 @@ func TestVoid(t *testing.T) {
 	stored = n.Store(again, &m)
 	if stored.Mode != detect.Legacy || h.memory() != detect.Legacy {
 		t.Errorf("another call was faster: got %+v, the memory says %q", stored, h.memory())
+	}
+}
+
+// Reset removes what a faster call remembers, and that call then moves the switch. A guess that is remembered only now
+// follows the switch, and the memory does too. If another reset comes before it has the lock, the guess moves nothing.
+func TestGuessOvertaken(t *testing.T) {
+	for _, test := range []struct {
+		doc        string
+		again      bool // another reset
+		switched   string
+		runs       detect.Mode
+		remembered detect.Mode
+	}{
+		{"overtaken", false, "legacy", detect.Legacy, detect.Legacy},
+		{"and reset", true, "wrapper", detect.NFT, ""},
+	} {
+		h := newHost(t)
+		installed(h)
+		locks := 0
+		n := h.n
+		n.Tree.Step = func(op, path string) error {
+			switch {
+			case op == "symlink" && strings.HasSuffix(path, life):
+				h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
+			case op == "lock":
+				locks++
+			}
+			if op == "lock" && test.again {
+				h.link(self.WrapperName, "/usr/sbin/"+Switch)
+				h.check(os.Remove(h.real(memoryPath(h.n.Self.UID))))
+			}
+			return nil
+		}
+		stored := h.call(n, guess(detect.NFT))
+		if locks != 1 || stored.Mode != test.runs || stored.Unmoved == nil {
+			t.Errorf("%s: %d locks, got %+v", test.doc, locks, stored)
+		}
+		if h.all() != test.switched || h.memory() != test.remembered {
+			t.Errorf("%s: the names point to %s, the memory says %q", test.doc, h.all(), h.memory())
+		}
+		h.remove()
 	}
 }
 

@@ -23,10 +23,9 @@ import (
 // that still leads to the wrapper. But a call that finds kubelet's chains replaces the memory whoever holds the
 // lock, so that nobody can keep kubelet's word out of it. That is why the memory is looked at once more before the
 // switch is moved, and after: see confirm.
+//
+// A guess moves no switch: it only follows one that another call has moved, see overtaken.
 func (s *storing) move() error {
-	if s.disagrees() {
-		return errRemembered
-	}
 	if s.Self.Secure {
 		return self.ErrPrivileged
 	}
@@ -122,7 +121,7 @@ func (s *storing) moveLocked(dir, viaSwitch string) error {
 		return s.follow(called)
 	}
 	s.rereadMemory() // now that nobody else moves the switch
-	if s.disagrees() {
+	if s.disagrees() || !s.decision.Conclusive {
 		return errRemembered
 	}
 	program, err := s.target(dir)

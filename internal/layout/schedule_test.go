@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,7 +29,8 @@ type run struct {
 	actors []actor
 	states []*state
 	taken  []choice
-	killed bool // one has been, so no other will be
+	steps  []string // what was about to happen at each choice
+	killed bool     // one has been, so no other will be
 
 	now       picture // of the host
 	verdicts  map[string]verdict
@@ -71,11 +71,12 @@ func startRun(t *testing.T, s schedule, verdicts map[string]verdict) *run {
 	h := newHost(t)
 	s.layout.lay(h)
 	r := &run{h: h, layout: s.layout.name, actors: s.actors, now: h.picture(), verdicts: verdicts, killed: !s.kills}
-	for _, a := range s.actors {
+	for i, a := range s.actors {
 		s := &state{proceed: make(chan bool), reached: make(chan string)}
 		n := h.n
+		n.Tree.PID = i + 1
 		n.Tree.Step = func(op, path string) error {
-			s.reached <- op + " " + foreseeable(path)
+			s.reached <- op + " " + path
 			goOn := <-s.proceed
 			if !goOn {
 				runtime.Goexit()
@@ -98,6 +99,7 @@ func (r *run) step(c choice) {
 	r.taken = append(r.taken, c)
 	r.killed = r.killed || c.kill
 	s := r.states[c.actor]
+	r.steps = append(r.steps, s.at)
 	if s.at == "" {
 		r.h.tb.Fatalf("%s: replayed, it came to its end before", r)
 	}
@@ -209,14 +211,13 @@ func (r *run) end() {
 
 func (r *run) String() string {
 	text := r.layout + ":"
-	for _, c := range r.taken {
-		text += " " + r.actors[c.actor].name
+	for i, c := range r.taken {
+		text += "\n" + r.actors[c.actor].name + ": " + r.steps[i]
 		if c.kill {
 			text += " (killed)"
 		}
-		text += ","
 	}
-	return text
+	return text + "\n"
 }
 
 // picture is what the actors change and see.
@@ -235,14 +236,8 @@ func (h *fakeHost) picture() picture {
 	}
 	temporary := func(entry string) bool { return strings.HasPrefix(entry, ".") }
 	seen := slices.DeleteFunc(slices.Clone(all), temporary)
-	return picture{all: foreseeable(strings.Join(all, "\n")), seen: strings.Join(seen, "\n")}
+	return picture{all: strings.Join(all, "\n"), seen: strings.Join(seen, "\n")}
 }
-
-var nanoseconds = regexp.MustCompile(`(\.iptables[^=\s]*)\.[0-9a-z]{12}\b`)
-
-// foreseeable leaves out of temporary names what differs each time, in a run and in its replay. Of several such names
-// that only differ there, the order stays.
-func foreseeable(text string) string { return nanoseconds.ReplaceAllString(text, "$1.nanoseconds") }
 
 // links lists what is in a directory, and where links lead.
 func (h *fakeHost) links(dir string) string { return strings.Join(h.entries(dir), " ") }

@@ -88,9 +88,13 @@ func (n Names) Store(d Decision, m *memory.Memory) Stored {
 	}
 	s := storing{Names: n, decision: d, memory: m, stored: Stored{Mode: d.Mode}}
 	s.remember()
-	s.stored.Unmoved = errGuess
-	if d.Conclusive {
+	switch {
+	case d.Conclusive && s.disagrees():
+		s.stored.Unmoved = errRemembered
+	case d.Conclusive || s.overtaken():
 		s.stored.Unmoved = s.move()
+	default:
+		s.stored.Unmoved = errGuess
 	}
 	return s.stored
 }
@@ -182,6 +186,14 @@ func (s *storing) runAsSwitched(c tree.Chain) {
 	if mode != "" {
 		s.stored.Mode = mode
 	}
+}
+
+// overtaken reports whether another call has moved the switch to a backend that is not the remembered one. That is
+// possible if reset has removed what the other call remembered, just before this call remembered its guess.
+func (s *storing) overtaken() bool {
+	called, _ := s.Tree.Follow(s.Self.Called)
+	mode := called.Mode()
+	return mode != "" && mode != s.stored.Mode
 }
 
 // disagrees reports whether the container remembers another backend, or the same one by a guess: the rules that

@@ -81,14 +81,16 @@ func (t Tree) Point(link, file string) error {
 	if err != nil {
 		return err
 	}
-	return t.replace(link, content, "new", strconv.Itoa(os.Getpid()))
+	return t.replace(link, content, "new", t.pid())
 }
 
 // ReplaceUnlocked makes a link contain a target, for a caller that does not hold the lock, under a temporary name of
 // this process. Where others can write, somebody may have taken that one; nobody can foresee the other.
 func (t Tree) ReplaceUnlocked(link, target string) error {
-	return t.replace(link, target, strconv.Itoa(os.Getpid()), strconv.FormatInt(time.Now().UnixNano(), 36))
+	return t.replace(link, target, t.pid(), strconv.FormatInt(time.Now().UnixNano(), 36))
 }
+
+func (t Tree) pid() string { return strconv.Itoa(cmp.Or(t.PID, os.Getpid())) }
 
 // Temporary returns the name, in the same directory, under which the successor of a link or file is made before it is
 // renamed.
@@ -100,7 +102,7 @@ func Temporary(link, suffix string) string {
 // have become something else meanwhile, such as what another call has put there: then that is put back. Others can
 // write to the directory, so the temporary name may be taken; a directory that is not empty stays under it.
 func (t Tree) Displace(path, target string, mayGo func(unix.Stat_t) bool) error {
-	suffix := strconv.Itoa(os.Getpid()) + "." + strconv.FormatInt(time.Now().UnixNano(), 36)
+	suffix := t.pid() + "." + strconv.FormatInt(time.Now().UnixNano(), 36)
 	temporary := Temporary(path, suffix)
 	err := t.Symlink(target, temporary)
 	if err != nil {

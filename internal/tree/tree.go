@@ -26,6 +26,9 @@ type Tree struct {
 	// a program of which doctor knows whose it is. Tests make it fail there, kill the caller, or let another one go
 	// first.
 	Step func(op, path string) error
+
+	// PID, if set, is in the temporary names that this process would have. Tests play several processes in one.
+	PID int
 }
 
 // maxLinks is how many symlinks the kernel follows in one path.
