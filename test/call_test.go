@@ -48,8 +48,9 @@ func TestWrapperPath(t *testing.T) {
 						t.Errorf("it starts a process: %s", call)
 					}
 				case "open", "openat", "openat2":
-					// By a path, or what a descriptor of such a path stands for. The switch is moved in the directories
-					// of the commands and of the alternatives, both of which are opened first.
+					// By a path, or what a descriptor of such a path stands for. Before the switch is moved, the
+					// directories of the commands and of the alternatives are pinned: opened, so that nobody can
+					// exchange them. To lock such a directory, "." in it is opened.
 					if !mayOpen.MatchString(args) {
 						t.Errorf("it reads %s", call)
 					}

@@ -35,8 +35,9 @@ var ChangedDirs = []string{"/usr/sbin", "/etc/alternatives", "/var/lib/dpkg", "/
 //
 // The test process is process 1 of its container and has a network namespace of its own, so that this one is "the
 // container's own". The container has private copies of ChangedDirs with the iptables of Debian's package in them,
-// whatever this machine has there, and an empty /run, /dev/shm and /tmp. Its environment is a plain PATH and the
-// variables that control the tests. So it runs beside other tests, and must not call t.Parallel itself.
+// whatever this machine has there, and an empty /run and /dev/shm. /tmp is the machine's; TMPDIR is a directory of the
+// container's own. Besides that, its environment is a plain PATH and the variables that control the tests. So it runs
+// beside other tests, and must not call t.Parallel itself.
 func Contain(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inside) != "" {

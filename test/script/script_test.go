@@ -60,7 +60,7 @@ func TestScript(t *testing.T) {
 				Files:               []string{file},
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
-				// The work directory goes with the container's /tmp. To remove it file by file would be to remove also
+				// The work directory goes with the container. To remove it file by file would be to remove also
 				// what a script has mounted there, to the last file of the machine.
 				TestWork: true,
 				Setup: func(e *testscript.Env) error {
