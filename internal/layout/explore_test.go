@@ -24,6 +24,12 @@ type actor struct {
 	free bool                                   // kubelet or an administrator: it may overrule the others
 }
 
+// Steps that are not the wrapper's own.
+const (
+	asks    = "ask the kernel"
+	appears = "kubelet appears"
+)
+
 func caller(name string, a Decision, free bool) actor {
 	return actor{name, func(h *fakeHost, n Names) detect.Mode { return h.call(n, a).Mode }, free}
 }
@@ -31,7 +37,7 @@ func caller(name string, a Decision, free bool) actor {
 // kubeletAppears is kubelet, and then a call that only reads.
 func kubeletAppears(mode detect.Mode) actor {
 	run := func(h *fakeHost, n Names) detect.Mode {
-		_ = n.Tree.Pause("kubelet appears", "")
+		_ = n.Tree.Pause(appears, "")
 		h.kubelet = mode
 		return h.call(n, reading(detect.NFT)).Mode
 	}
@@ -56,8 +62,13 @@ func undone(d Decision) actor {
 	return actor{"undo " + string(d.Mode), run, false}
 }
 
-func administrator(name string, run func(n Names)) actor {
-	return actor{name, func(_ *fakeHost, n Names) detect.Mode { run(n); return "" }, true}
+func administrator(name string, command func(n Names)) actor {
+	run := func(_ *fakeHost, n Names) detect.Mode {
+		_ = n.Tree.Pause("start", "")
+		command(n)
+		return ""
+	}
+	return actor{name, run, true}
 }
 
 var actors = []actor{

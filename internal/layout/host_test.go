@@ -200,7 +200,7 @@ func (h *fakeHost) call(n Names, d Decision) Stored {
 // store plays it up to the moment before execve, with the lock held.
 func (h *fakeHost) store(n Names, d Decision) Stored {
 	m := n.Memory()
-	_ = n.Tree.Pause("ask the kernel", "")
+	_ = n.Tree.Pause(asks, "")
 	if h.kubelet != "" {
 		d.Result = kubelet(h.kubelet).Result
 	}

@@ -45,7 +45,7 @@ type verdict struct {
 }
 
 func (r *run) verdict() verdict {
-	v, known := r.verdicts[r.now.all]
+	v, known := r.verdicts[r.now.String()]
 	if !known {
 		v = verdict{
 			wrong:         r.h.wrong(),
@@ -53,7 +53,7 @@ func (r *run) verdict() verdict {
 			stored:        r.h.stored(),
 			remembered:    r.h.memory(),
 		}
-		r.verdicts[r.now.all] = v
+		r.verdicts[r.now.String()] = v
 	}
 	return v
 }
@@ -85,7 +85,6 @@ func startRun(t *testing.T, s schedule, verdicts map[string]verdict) *run {
 		}
 		go func() {
 			defer close(s.reached)
-			_ = n.Tree.Pause("start", "")
 			s.result = a.run(h, n)
 		}()
 		s.at = <-s.reached
@@ -110,12 +109,13 @@ func (r *run) step(c choice) {
 // take does so, and notes what the actor has seen.
 func (r *run) take(c choice) {
 	s := r.states[c.actor]
-	seen := s.at + " in " + r.now.seen + "\n"
+	at, before := s.at, r.now
+	r.step(c)
+	r.now = r.h.picture()
+	seen := at + " in " + before.seen(at, s.at) + "\n"
 	if !strings.HasSuffix(s.seen, seen) { // who waits for the lock sees nothing new
 		s.seen += seen
 	}
-	r.step(c)
-	r.now = r.h.picture()
 	if s.at != "" || s.result == "" {
 		return
 	}
@@ -174,7 +174,7 @@ func (r *run) choices() (all []choice) {
 
 // key stands for the state: the states themselves would take a gigabyte.
 func (r *run) key() [sha256.Size]byte {
-	key := fmt.Sprint(r.killed, "\n", r.now.all, "\n")
+	key := fmt.Sprint(r.killed, "\n", r.now, "\n")
 	for _, s := range r.states {
 		key += s.at + "\n" + s.seen + "\n"
 	}
@@ -220,23 +220,39 @@ func (r *run) String() string {
 	return text + "\n"
 }
 
-// picture is what the actors change and see.
-//
-// Nobody reads another actor's temporary link. That its name is taken shows in the next step of who wants that name,
-// and what has been seen includes the steps.
+// picture is what the actors change and see: kubelet's chains, the commands and the memory.
 type picture struct {
-	all  string
-	seen string // without temporary names
+	kubelet          detect.Mode
+	commands, memory []string
 }
 
 func (h *fakeHost) picture() picture {
-	all := []string{"kubelet=" + string(h.kubelet)}
-	for _, dir := range []string{"/usr/sbin", "/dev", "/dev/shm", "/run"} {
-		all = append(all, h.entries(dir)...)
+	return picture{
+		kubelet:  h.kubelet,
+		commands: h.entries("/usr/sbin"),
+		memory:   slices.Concat(h.entries("/dev"), h.entries("/dev/shm"), h.entries("/run")),
 	}
+}
+
+func (p picture) String() string { return fmt.Sprintf("%q", []any{p.kubelet, p.commands, p.memory}) }
+
+// seen is what an actor can have seen from one step to the next.
+//
+// Nobody reads a temporary link of another actor. That its name is taken shows in the next step of who wants that name,
+// and steps are a part of what was seen.
+func (p picture) seen(step, next string) string {
 	temporary := func(entry string) bool { return strings.HasPrefix(entry, ".") }
-	seen := slices.DeleteFunc(slices.Clone(all), temporary)
-	return picture{all: strings.Join(all, "\n"), seen: strings.Join(seen, "\n")}
+	linksTemporary := strings.HasPrefix(step, "symlink ") && strings.Contains(step, "/.")
+	switch {
+	case strings.HasPrefix(step, appears), linksTemporary && strings.HasPrefix(next, "rename "):
+		return "" // there is nothing in between
+	case strings.HasPrefix(next, asks): // which a call does as soon as it has read the memory
+		p.kubelet = ""
+		p.commands = nil
+	}
+	p.commands = slices.DeleteFunc(slices.Clone(p.commands), temporary)
+	p.memory = slices.DeleteFunc(slices.Clone(p.memory), temporary)
+	return p.String()
 }
 
 // links lists what is in a directory, and where links lead.
