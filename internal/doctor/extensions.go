@@ -11,9 +11,10 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
 
-// native are those that iptables-nft does not need from the kernel: it has instructions of nf_tables for them,
-// depending on its version.
-const native = "comment mark"
+// needless are those for which iptables-nft needs nothing from the kernel, depending on its version: it has instructions
+// of nf_tables for them. It warns all the same, "Extension mark revision 0 not supported", and then adds the rule.
+// nft-cannot-add is about comment.
+const needless = "mark tcp udp comment"
 
 // missingExtensions are those that the kernel lacks for the wanted backend. A family of which it has none at all is
 // not in use.
@@ -22,11 +23,11 @@ func (r *Report) missingExtensions() string {
 	for _, x := range r.Extensions {
 		inUse[x.Family] = inUse[x.Family] || x.Has == detect.Yes
 	}
-	excused := strings.Fields(native)
+	excused := strings.Fields(needless)
 	var missing []string
 	for _, x := range r.Extensions {
-		needless := r.wanted() == detect.NFT && slices.Contains(excused, x.Name)
-		if x.Has == detect.No && inUse[x.Family] && !needless {
+		excusable := r.wanted() == detect.NFT && slices.Contains(excused, x.Name)
+		if x.Has == detect.No && inUse[x.Family] && !excusable {
 			missing = append(missing, fmt.Sprintf("%s (%s)", x.Name, x.Family))
 		}
 	}

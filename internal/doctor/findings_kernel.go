@@ -40,8 +40,8 @@ func (r *Report) abilities() []rule {
 			severity: Warning,
 			detail:   r.missingExtensions(),
 			text:     "this kernel lacks matches and targets of iptables, and no module provides them: {}",
-			fixes: only(Node, "if something here uses them, install all modules of this kernel, or use a kernel that "+
-				"has them (its options NETFILTER_XT_* and IP_NF_*)"),
+			fixes: only(Node, "if something here uses them, reboot if the kernel was updated; else install all "+
+				"modules of this kernel, or use one that has them (its options NETFILTER_XT_* and IP_NF_*)"),
 		},
 		{
 			code:     "no-net-raw",

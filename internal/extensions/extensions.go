@@ -30,6 +30,8 @@ var Wanted = []Extension{
 	{Name: "multiport", module: "xt_multiport"},
 	{Name: "owner", module: "xt_owner"},
 	{Name: "statistic", module: "xt_statistic"},
+	{Name: "tcp", module: "xt_tcpudp"},
+	{Name: "udp", module: "xt_tcpudp"},
 	{Name: "CONNMARK", Target: true, module: "xt_connmark"},
 	{Name: "DNAT", Target: true, module: "xt_nat"},
 	{Name: "MARK", Target: true, module: "xt_mark"},

@@ -135,6 +135,10 @@ func (s state) run(boot []string) error {
 	if err != nil {
 		return err
 	}
+	err = run("mark", "", "iptables-nft", "-A", "OUTPUT", "-m", "mark", "--mark", "1")
+	if err != nil {
+		return err
+	}
 	return run("owner", "", "iptables-nft", "-A", "OUTPUT", "-m", "owner", "--uid-owner", "1")
 }
 

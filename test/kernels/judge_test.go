@@ -206,7 +206,14 @@ func (v *verdict) diagnoses() {
 	v.expect((s.Status == 1) == problem, "doctor", "status 1 for a problem, and only then")
 	v.expect(!slices.ContainsFunc(s.Loaded, extensionModule.MatchString), "doctor", "no match or target to be loaded")
 	v.expect(!slices.ContainsFunc(s.Asked, extensionModule.MatchString), "doctor", "no request for a match or target")
-	lacks := missing.FindStringSubmatch(v.steps["owner"].Stderr)
-	expected := strings.Contains(names, "owner")
-	v.expect((lacks != nil && lacks[1] == "owner") == expected, "owner", "iptables to miss it: %t", expected)
+	if strings.Contains(names, "owner") {
+		v.expect(v.misses("owner") && v.steps["owner"].Status != 0, "owner", "iptables to miss it, and to add no rule")
+		v.expect(v.misses("mark") && v.steps["mark"].Status == 0, "mark", "iptables to miss it, and to add the rule")
+	}
+}
+
+// misses reports that iptables has said that the kernel lacks a match, in the step of that name.
+func (v *verdict) misses(name string) bool {
+	lacks := missing.FindStringSubmatch(v.steps[name].Stderr)
+	return lacks != nil && lacks[1] == name
 }

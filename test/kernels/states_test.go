@@ -100,9 +100,10 @@ var groups = []group{
 				"warning: comment"},
 		},
 		{
-			name: "owner-removed", is: "no xt_owner and no xt_statistic", remove: []string{"xt_owner", "xt_statistic"},
+			// iptables-nft needs nothing for the match mark, but the same module has the target.
+			name: "owner-removed", is: "no xt_owner and no xt_mark", remove: []string{"xt_owner", "xt_mark"},
 			want: want{onDemand, "nft default", "nft default", "nft default", "nft legacy", "nft legacy",
-				"warning: owner (ipv4), statistic (ipv4), owner (ipv6), statistic (ipv6)"},
+				"warning: owner (ipv4), MARK (ipv4), owner (ipv6), MARK (ipv6)"},
 		},
 		{
 			name: "read-only-shm", is: "as it is, and a read-only /dev/shm", readOnlyShm: true,

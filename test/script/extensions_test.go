@@ -22,6 +22,8 @@ var uses = map[string]string{
 	"multiport":  "-A INPUT -p tcp -m multiport --dports 1,2",
 	"owner":      "-A OUTPUT -m owner --uid-owner 1",
 	"statistic":  "-A INPUT -m statistic --mode nth --every 2 --packet 0",
+	"tcp":        "-A INPUT -p tcp -m tcp --dport 1",
+	"udp":        "-A INPUT -p udp -m udp --dport 1",
 	"CONNMARK":   "-t mangle -A INPUT -j CONNMARK --restore-mark",
 	"DNAT":       "-t nat -A PREROUTING -p tcp -j DNAT --to-destination :1",
 	"MARK":       "-t mangle -A INPUT -j MARK --set-mark 1",
