@@ -11,9 +11,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
 
-// needless are those for which iptables-nft needs nothing from the kernel, depending on its version: it has instructions
-// of nf_tables for them. It warns all the same, "Extension mark revision 0 not supported", and then adds the rule.
-// nft-cannot-add is about comment.
+// needless are those for which iptables-nft, depending on its version, needs nothing from the kernel: nf_tables itself
+// can do that. It warns all the same, "Extension mark revision 0 not supported", and then adds the rule. As to comment,
+// see nft-cannot-add.
 const needless = "mark tcp udp comment"
 
 // missingExtensions are those that the kernel lacks for the wanted backend. A family of which it has none at all is
