@@ -274,6 +274,8 @@ func TestConflicts(t *testing.T) {
 			[]Conflict{HintInBoth, CanaryInBoth}},
 		{"stale canary in legacy", with(hintIs(Yes)), with(canaryIs(Yes)), []Conflict{StrayCanary}},
 		{"stale canary in nft", with(canaryIs(Yes)), with(hintIs(Yes)), []Conflict{StrayCanary}},
+		{"canary in both, hint in one", with(hintIs(Yes), canaryIs(Yes)), with(canaryIs(Yes)),
+			[]Conflict{CanaryInBoth}},
 		{"canary in both, no hint", with(canaryIs(Yes)), with(canaryIs(Yes)), []Conflict{CanaryInBoth}},
 		{"rules in both", with(between(1, 1)), with(between(7, 7)), []Conflict{RulesInBoth}},
 		{"rules in one", with(between(1, 1)), with(between(0, Unbounded)), nil},

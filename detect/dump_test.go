@@ -77,6 +77,26 @@ func TestEnough(t *testing.T) {
 	}
 }
 
+// Enough rules with a match end a dump only if none changed before: those that came after a change prove nothing.
+func TestReached(t *testing.T) {
+	for _, test := range []struct {
+		doc  string
+		dump ruleDump
+		want bool
+	}{
+		{"fewer", ruleDump{read: 4, xt: 4}, false},
+		{"enough", ruleDump{read: 5, xt: 5}, true},
+		{"enough, and a change", ruleDump{read: 5, xt: 5, changed: true}, false},
+		{"enough without a match", ruleDump{read: firstRules + 10}, true},
+		{"hardly", ruleDump{read: firstRules + 9}, false},
+		{"enough of others", ruleDump{native: 7}, true},
+	} {
+		if got := test.dump.reached(limit{rules: 5, native: 7}); got != test.want {
+			t.Errorf("%s: got %v", test.doc, got)
+		}
+	}
+}
+
 // The attempt without a change counts, else the one that has seen most.
 func TestBetterDump(t *testing.T) {
 	for _, test := range []struct {

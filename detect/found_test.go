@@ -122,3 +122,28 @@ func TestHostTableOfIPv6(t *testing.T) {
 		t.Errorf("got %v, conclusive %v", r, r.Conclusive)
 	}
 }
+
+// What was not read is named in the backend that could overturn the answer.
+func TestUncertainPrograms(t *testing.T) {
+	for _, test := range []struct {
+		doc         string
+		nft, legacy int
+		why         string
+	}{
+		{"more in legacy", 1, 5, "nft's tables were not all read, and a program of the host may have rules there"},
+		{"more in nft", 5, 1, "legacy's tables were not read, and a program of the host may have rules there"},
+	} {
+		evidence := unasked()
+		for i, rules := range []int{test.nft, 0, test.legacy, 0} {
+			e := &evidence[i]
+			e.Hint = No
+			e.Canary = No
+			e.HostChain = Unknown
+			e.HostTable = No
+			e.Rules = exactly(rules)
+		}
+		if got := (Query{}).result(evidence).Uncertainty(); got != test.why {
+			t.Errorf("%s: got %q", test.doc, got)
+		}
+	}
+}
