@@ -25,10 +25,13 @@ var mayImport = map[string][]string{
 	"internal/layout":   {"detect", "internal/memory", "internal/programs", "internal/self", "internal/tree"},
 	"internal/here":     {"detect", "internal/layout", "internal/memory", "internal/programs", "internal/tree"},
 	"internal/install":  {"detect", "internal/layout", "internal/programs", "internal/self", "internal/tree"},
-	"internal/doctor": {"detect", "internal/here", "internal/install", "internal/layout", "internal/memory",
+
+	"internal/extensions": {"detect", "internal/tree"},
+	"internal/doctor": {"detect", "internal/extensions", "internal/here", "internal/install",
+		"internal/layout", "internal/memory", "internal/programs", "internal/self", "internal/tree"},
+	"internal/command": {"detect", "internal/doctor", "internal/extensions", "internal/here",
+		"internal/install", "internal/layout", "internal/memory", "internal/process",
 		"internal/programs", "internal/self", "internal/tree"},
-	"internal/command": {"detect", "internal/doctor", "internal/here", "internal/install", "internal/layout",
-		"internal/memory", "internal/process", "internal/programs", "internal/self", "internal/tree"},
 }
 
 // imports returns the direct imports of each of our packages, or all of them.
