@@ -81,13 +81,15 @@ func (r *Report) faults() string {
 	return strings.Join(all, "; ")
 }
 
+// nftFamilies are the families as nft calls them.
+var nftFamilies = map[detect.Family]string{detect.IPv4: "ip", detect.IPv6: "ip6"}
+
 // dormantTable is the first table that is switched off, as nft calls it: "ip6 filter".
 func (r *Report) dormantTable() string {
-	names := map[detect.Family]string{detect.IPv4: "ip", detect.IPv6: "ip6"}
 	for _, e := range r.Host.Evidence {
 		for _, f := range e.Faults {
 			if f.Kind == detect.FaultDormant {
-				return names[e.Family] + " " + f.Table
+				return nftFamilies[e.Family] + " " + f.Table
 			}
 		}
 	}

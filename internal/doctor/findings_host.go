@@ -121,7 +121,7 @@ func (r *Report) hostRules() []rule {
 			detail:   r.programsInBoth(),
 			text:     "programs of the host keep rules in both backends: {}. Each lists only what is in its own",
 			fixes: only(Node, "have these programs use the same iptables, restart those that change, and remove what "+
-				"they leave behind. To see what is there:\niptables-nft-save\niptables-legacy-save"),
+				"they leave behind. To see what is there:"+r.showPrograms()),
 		},
 		{
 			code:     "pod-network",

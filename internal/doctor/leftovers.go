@@ -26,8 +26,9 @@ func (r *Report) otherRules() string {
 	for _, family := range families {
 		e := r.Host.Of(other, family)
 		for _, t := range e.Tables {
-			if t.Rules.Min > 0 {
-				tables = append(tables, fmt.Sprintf("%d in %s %s %s", t.Rules.Min, other, family, t.Name))
+			what := ruleCount(e, t)
+			if what != "" {
+				tables = append(tables, fmt.Sprintf("%s in %s %s %s", what, other, family, t.Name))
 			}
 			begin = append(begin, prefixes(t.Chains)...)
 		}
@@ -50,6 +51,32 @@ func (r *Report) otherRules() string {
 	return rules
 }
 
+// ruleCount says how many rules a table has: "3", or "at most 3 rules" where somebody uses nft directly in it. It is ""
+// for none, and where counting failed.
+func ruleCount(e detect.Evidence, t detect.Table) string {
+	foreign := foreignIn(e, t.Name)
+	switch {
+	case t.Rules.Min == 0 && foreign == "":
+		return ""
+	case t.Rules.Max == 0:
+		return fmt.Sprintf("chain %q, which is not iptables' own,", foreign)
+	case t.Rules.Min < t.Rules.Max:
+		return t.Rules.String()
+	default:
+		return fmt.Sprint(t.Rules.Min)
+	}
+}
+
+// foreignIn is a chain for which iptables-nft may not list a table, "" if there is none.
+func foreignIn(e detect.Evidence, table string) string {
+	for _, c := range e.Foreign {
+		if c.Table == table {
+			return c.Name
+		}
+	}
+	return ""
+}
+
 // programsInBoth says which programs of the host keep rules in which backend, if there are some in both. Where one
 // program has left the same chains in the other backend, chains-in-both says so.
 func (r *Report) programsInBoth() string {
@@ -67,6 +94,24 @@ func (r *Report) programsInBoth() string {
 		}
 	}
 	return strings.Join(unique(all), ", ")
+}
+
+// showPrograms has the commands that list what the programs of the host keep, with nft where iptables cannot list it.
+func (r *Report) showPrograms() string {
+	var all []string
+	for _, e := range r.Host.Evidence {
+		for _, p := range e.Programs {
+			switch {
+			case p.Chain == "":
+				all = append(all, "nft list table "+p.Table)
+			case foreignIn(e, p.Table) != "":
+				all = append(all, "nft list table "+nftFamilies[e.Family]+" "+p.Table)
+			default:
+				all = append(all, single(e.Backend, e.Family, "-save")+" -t "+p.Table)
+			}
+		}
+	}
+	return "\n" + strings.Join(unique(all), "\n")
 }
 
 // closed is a built-in chain of the backend that the host does not use, with a policy that does not let everything
@@ -103,14 +148,18 @@ func (r *Report) otherPolicies() (policies, commands string) {
 // showOthers has the commands that list the other backend's rules and policies, of the families that have some.
 func (r *Report) showOthers() (commands string) {
 	other := otherMode(r.Host.Mode)
+	foreign := false
 	for _, family := range families {
-		rules := slices.ContainsFunc(r.Host.Of(other, family).Tables, func(t detect.Table) bool {
-			return t.Rules.Min > 0
-		})
+		e := r.Host.Of(other, family)
+		rules := slices.ContainsFunc(e.Tables, func(t detect.Table) bool { return t.Rules.Min > 0 })
 		policies := slices.ContainsFunc(r.closedChains(), func(c closed) bool { return c.family == family })
 		if rules || policies {
 			commands += "\n" + single(other, family, "-save")
 		}
+		foreign = foreign || len(e.Foreign) > 0
+	}
+	if foreign { // iptables-nft may list nothing of such a table
+		commands += "\nnft list ruleset"
 	}
 	return commands
 }

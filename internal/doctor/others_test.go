@@ -81,22 +81,6 @@ var otherSituations = []situation{
 		[]string{"problem families-differ, node -> the host uses legacy for IPv4 and nft for IPv6"},
 	},
 	{
-		"iptables and ip6tables differ, for an older kubelet",
-		func(r *Report) {
-			r.Host.Evidence[2].Hint = detect.No
-			r.Host.Evidence[1].Canary, r.Host.Evidence[2].Canary = detect.Yes, detect.Yes
-		},
-		[]string{"problem families-differ, node -> the host uses legacy for IPv4 and nft for IPv6"},
-	},
-	{
-		"a canary that is left over for the other family",
-		func(r *Report) {
-			r.Host.Evidence[1].Canary = detect.Yes
-			r.Host.Evidence[1].Tables = []detect.Table{{Name: "mangle", Chains: []string{detect.CanaryChain}}}
-		},
-		[]string{"warning chains-in-both, container -> left over: KUBE-KUBELET-CANARY (ipv6 mangle)"},
-	},
-	{
 		"a policy of the other backend",
 		func(r *Report) {
 			rules(0, 0)(r)
@@ -159,7 +143,10 @@ var otherSituations = []situation{
 			r.Host.Evidence[2].Programs = []detect.Program{docker}
 		},
 		[]string{"warning host-programs-in-both, node -> " +
-			"firewalld in nft (table inet firewalld), Docker in legacy (chain DOCKER-USER in filter). Each"},
+			"firewalld in nft (table inet firewalld), Docker in legacy (chain DOCKER-USER in filter). Each lists " +
+			"only what is in its ownhave these programs use the same iptables, restart those that change, and " +
+			"remove what they leave behind. To see what is there:\nnft list table inet firewalld\n" +
+			"iptables-legacy-save -t filter"},
 	},
 	{
 		"programs of the host in both, and a policy",
@@ -170,7 +157,7 @@ var otherSituations = []situation{
 			r.saved = parseSaved(detect.IPv4, "*filter\n:FORWARD DROP [0:0]\n")
 		},
 		[]string{
-			"warning host-programs-in-both, node -> To see what is there:\niptables-nft-save",
+			"warning host-programs-in-both, node -> To see what is there:\niptables-nft-save -t filter",
 			"warning rules-in-both, node -> policy DROP of FORWARD in nft ipv4 filter",
 		},
 	},

@@ -81,4 +81,5 @@ type situation struct {
 
 // situations has what can be wrong, and what must be found: for each finding, its severity, a part of its text, and a
 // part of its fix.
-var situations = slices.Concat(backendSituations, programSituations, bypassSituations, otherSituations)
+var situations = slices.Concat(backendSituations, programSituations, bypassSituations, leftoverSituations,
+	otherSituations)

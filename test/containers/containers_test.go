@@ -206,6 +206,9 @@ func (sh *shell) cure(s state, f finding, r report) string {
 	case f.Where == "node" && f.Code == "lock-held":
 		sh.run("kill $HOLDER")
 		return ""
+	case f.Where == "node" && f.Code == "rules-in-both" && strings.Contains(commands, "nft list ruleset"):
+		sh.run(host_("nft flush ruleset"))
+		return ""
 	case f.Where == "node" && slices.Contains(strings.Fields("rules-in-both host-programs-in-both"), f.Code) &&
 		strings.Contains(commands, "-save"):
 		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + other[r.Host.Mode] +
