@@ -126,21 +126,24 @@ func (sh *shell) doctor(t *testing.T) (r report, runs bool) {
 	return r, true
 }
 
-// compare calls iptables as process 1 would. Where doctor is silent it works, and by the host's backend; where doctor
-// sees a problem, it does not. --check agrees, and where --stale fails, it does not in a new container.
+// compare calls iptables as process 1 would. Where doctor is silent, all six commands run the host's backend; where
+// doctor sees a problem, they do not. --check agrees, and where --stale fails, it does not in a new container.
 func (sh *shell) compare(s state, r report, all []string) string {
 	_, check := sh.run(inside(wrapper + " doctor --check"))
 	_, stale := sh.run(inside(wrapper + " doctor --stale"))
-	version, _ := sh.run("client 'iptables --version'")
+	versions, _ := sh.run("client 'for n in iptables ip6tables; do for c in \"\" -save -restore; do $n$c --version; " +
+		"done; done'")
 	listing, failed := sh.run("client 'for n in iptables ip6tables; do for t in filter nat mangle; do " +
 		"timeout 2 $n -t $t -S >/dev/null || exit; done; done'")
 	says := map[string]string{"nft": "nf_tables", "legacy": "legacy"}[s.truth()] // "" is in every version
-	right := failed == 0 && strings.Contains(version, says)
+	right := failed == 0 && !slices.ContainsFunc(strings.Split(versions, "\n"), func(line string) bool {
+		return !strings.Contains(line, says)
+	})
 	problem := len(r.Findings) > 0 && r.Findings[0].Severity == "problem"
 	switch {
 	case len(r.Findings) == 0 && !right:
-		return fmt.Sprintf("doctor is silent, but the host uses %s, and iptables is %q, status %d %s: "+
-			"%v", s.truth(), version, failed, listing, all)
+		return fmt.Sprintf("doctor is silent, but the host uses %s, and the commands are %q, status %d %s: "+
+			"%v", s.truth(), versions, failed, listing, all)
 	case problem && right && s.truth() != "unknown":
 		return fmt.Sprintf("iptables is right, but doctor sees a problem: %v", all)
 	case problem != (check == 1):
