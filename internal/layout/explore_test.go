@@ -135,7 +135,7 @@ func (s schedule) leastStates() int {
 	short := []string{"guess nft", "reset", "install"}
 	for _, a := range s.actors {
 		if !slices.Contains(short, a.name) {
-			return 100
+			return 50
 		}
 	}
 	return 10
