@@ -17,8 +17,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// lookForLibraries has the program of the wanted backend load the libraries of the extensions that users need most. One
-// with built-in extensions has them without a file.
+// lookForLibraries has the program of the wanted backend load the libraries that users need most. One with built-in
+// extensions has them without a file.
 func (r *Report) lookForLibraries(t tree.Tree) {
 	i := slices.IndexFunc(r.Programs, func(p Program) bool { return p.Mode == r.wanted() && p.Error == "" })
 	if i < 0 {
@@ -45,24 +45,61 @@ func (r *Report) rulesNeedLibraries() bool {
 	return strings.Contains(strings.Join(r.unlisted, " "), "extension not found")
 }
 
-// cannotLoad returns the extensions whose libraries a program cannot load.
+// library is one of iptables' libraries, and the option that has iptables load it.
+type library struct {
+	name   string
+	option string
+	value  string
+	help   string // begins what only this library prints; "" if iptables ends with an error without it
+}
+
+func matchLibrary(name string) library { return library{name: name, option: "-m", value: name} }
+
+// libraries are those that users of iptables need most: those of the extensions that need a kernel module, and others.
+func libraries(family detect.Family) []library {
+	icmp := matchLibrary("icmp")
+	if family == detect.IPv6 {
+		icmp = matchLibrary("icmp6")
+	}
+	all := []library{
+		{name: "standard", option: "-j", value: accept, help: "standard match"}, // for verdicts, and jumps to chains
+		icmp,
+		matchLibrary("set"),
+	}
+	for _, x := range extensions.Wanted {
+		l := matchLibrary(x.Name)
+		if x.Target {
+			l = library{name: x.Name, option: "-j", value: x.Name, help: x.Name + " target"}
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// cannotLoad returns the libraries that a program cannot load. Up to 1.8.7, iptables-nft asks the kernel about each
+// match, and where it may not, it says that the library is missing, as of comment, which it has loaded before. Then the
+// others cannot be told.
 func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
+	lacks := func(family detect.Family, l library) bool {
+		stdout, stderr, err := r.startPowerless(t, program, commandOf(family, ""), l.option, l.value, "-h")
+		return lacksLibrary(l, stdout, stderr, err)
+	}
+	comment := matchLibrary("comment")
+	mute := lacks(detect.IPv4, comment) && r.loadsExtensions(t, program) == nil
 	for _, family := range families {
-		for _, x := range extensions.Wanted {
-			option := "-m"
-			if x.Target {
-				option = "-j"
+		for _, l := range libraries(family) {
+			if mute && l.option == comment.option {
+				continue
 			}
-			stdout, stderr, err := r.startPowerless(t, program, commandOf(family, ""), option, x.Name, "-h")
-			if lacksLibrary(x, stdout, stderr, err) {
-				missing = append(missing, fmt.Sprintf("%s (%s)", x.Name, family))
+			if lacks(family, l) {
+				missing = append(missing, fmt.Sprintf("%s (%s)", l.name, family))
 			}
 		}
 	}
 	return missing
 }
 
-// lacksLibrary reports that this is what iptables prints of an extension whose library it cannot load. For a match:
+// lacksLibrary reports that this is what iptables prints of a library that it cannot load. For a match:
 //
 //	iptables v1.8.9 (nf_tables): Couldn't load match `conntrack':No such file or directory
 //
@@ -71,11 +108,26 @@ func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
 //	Warning: Extension conntrack is not supported, missing kernel module?
 //
 // Without a library, a target counts as a chain, and the help for it is not printed: "REJECT target options:".
-func lacksLibrary(x extensions.Extension, stdout, stderr string, err error) bool {
-	if x.Target {
-		return err == nil && !strings.Contains(stdout, x.Name+" target")
+func lacksLibrary(l library, stdout, stderr string, err error) bool {
+	switch {
+	case unreadableLibrary(stderr):
+		return false
+	case l.help != "":
+		return err == nil && !strings.Contains(stdout, l.help)
 	}
 	return strings.Contains(stderr, ": Couldn't load ") && !strings.Contains(stderr, "missing kernel module")
+}
+
+// unreadableLibrary reports that a library is there, but this user may not read it:
+//
+//	/usr/lib/x86_64-linux-gnu/xtables/libxt_conntrack.so: Permission denied
+func unreadableLibrary(stderr string) bool {
+	for line := range strings.Lines(stderr) {
+		if strings.Contains(line, ".so: ") && strings.HasSuffix(line, "Permission denied\n") {
+			return true
+		}
+	}
+	return false
 }
 
 // eachUnset unsets one after the other of the variables that say where libraries are, and returns the first without
@@ -96,8 +148,8 @@ func eachUnset(works func() bool) (name string) {
 	return ""
 }
 
-// startPowerless starts a program without capabilities, and without a way to get any. It then loads its libraries, and
-// what it asks the kernel about them makes that load no module.
+// startPowerless starts a program with no capabilities but those by which it reads its libraries, and without a way to
+// get any. It then loads them, and what it asks the kernel about them makes that load no module.
 func (r *Report) startPowerless(t tree.Tree, program, name string, args ...string) (stdout, stderr string, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -117,14 +169,23 @@ func (r *Report) startPowerless(t tree.Tree, program, name string, args ...strin
 	return stdout, stderr, err
 }
 
-// dropCapabilities drops all capabilities of the calling thread. Programs that it executes gain none either: not by
-// running as root, and not by file capabilities.
+// readFiles are the capabilities by which root reads any file, as its calls of iptables do.
+const readFiles = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+
+// dropCapabilities drops all capabilities of the calling thread but readFiles. Programs that it executes gain none
+// either: not by running as root, and not by file capabilities.
 func dropCapabilities() error {
 	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	if err != nil {
 		return err
 	}
-	var none [2]unix.CapUserData
+	var now [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	return unix.Capset(&header, &none[0])
+	err = unix.Capget(&header, &now[0])
+	if err != nil {
+		return err
+	}
+	kept := now[0].Permitted & readFiles
+	then := [2]unix.CapUserData{{Permitted: kept, Effective: kept}}
+	return unix.Capset(&header, &then[0])
 }

@@ -5,13 +5,16 @@ package doctor
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -22,15 +25,20 @@ func TestLacksLibrary(t *testing.T) {
 		unloaded = "iptables v1.8.9 (nf_tables): Couldn't load match `conntrack':No such file or directory\n"
 		wrong    = "libxt_conntrack.so: wrong ELF class: ELFCLASS32\n" + unloaded
 		unasked  = "Warning: Extension conntrack is not supported, missing kernel module?\n" + unloaded
+		unread   = "/lib/xtables/libxt_conntrack.so: Permission denied\n"
+		denied   = unread + "iptables v1.8.9 (legacy): Couldn't load match `conntrack':Permission denied\n"
+		kernel   = "iptables: Could not fetch rule set generation id: Permission denied\n"
 		help     = "iptables v1.8.9\n\tChange policy on chain to target\n"
 	)
 	failed := errors.New("exit status 2")
-	conntrack := extensions.Extension{Name: "conntrack"}
-	reject := extensions.Extension{Name: "REJECT", Target: true}
-	mark := extensions.Extension{Name: "MARK", Target: true}
+	all := libraries(detect.IPv4)
+	named := func(name string) library {
+		return all[slices.IndexFunc(all, func(l library) bool { return l.name == name })]
+	}
+	conntrack, reject, mark, standard := named("conntrack"), named("REJECT"), named("MARK"), named("standard")
 	for _, test := range []struct {
 		doc            string
-		extension      extensions.Extension
+		library        library
 		stdout, stderr string
 		err            error
 		want           bool
@@ -40,12 +48,17 @@ func TestLacksLibrary(t *testing.T) {
 		{"a match with another architecture's library", conntrack, "", wrong, failed, true},
 		{"a match, and an old version may not ask the kernel", conntrack, "", unasked, failed, false},
 		{"a match, and the program was not started", conntrack, "", "", failed, false},
+		{"a match whose library may not be read", conntrack, "", denied, failed, false},
+		{"a match without a library, and the kernel may not be asked", conntrack, "", kernel + unloaded, failed, true},
+		{"a target whose library may not be read", reject, help, unread, nil, false},
+		{"a verdict", standard, help + "\nstandard match options:\n", "", nil, false},
+		{"a verdict without a library", standard, help, "", nil, true},
 		{"a target", reject, help + "REJECT target options:\n", "", nil, false},
 		{"a target without a library", reject, help, "", nil, true},
 		{"a target, and another one's help", mark, help + "REJECT target options:\n", "", nil, true},
 		{"a target, and the program fails", reject, "", "Permission denied", failed, false},
 	} {
-		got := lacksLibrary(test.extension, test.stdout, test.stderr, test.err)
+		got := lacksLibrary(test.library, test.stdout, test.stderr, test.err)
 		if got != test.want {
 			t.Errorf("%s: got %v", test.doc, got)
 		}
@@ -59,12 +72,16 @@ func TestLookForLibraries(t *testing.T) {
 		host.Check(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755))
 		return path
 	}
-	const all = `echo "$2 target"`
+	const all = `test $2 != ACCEPT || set -- x standard; echo "$2 target"; echo "$2 match"`
 	const lacksOwner = `test $2 != owner || { echo "iptables: Couldn't load match" >&2; exit 2; }; ` + all
+	// As up to 1.8.7, where the kernel may not be asked.
+	const asks = `if grep -q "^NoNewPrivs:.*1" /proc/self/status && test $1 = -m; ` +
+		`then echo "iptables: Couldn't load match" >&2; exit 2; fi; test $2 = SNAT || { ` + all + `; }`
 	const hidesOwner = `test -z "$XTABLES_LIBDIR" || ` + lacksOwner
 	for _, test := range []struct{ doc, nft, legacy, want, variable string }{
 		{"nothing", all, all, "", ""},
 		{"in the other backend", lacksOwner, all, "", ""},
+		{"one, and matches cannot be told", all, asks, "SNAT (ipv4) SNAT (ipv6)", ""},
 		{"one", all, lacksOwner, "owner (ipv4) owner (ipv6)", ""},
 		{"one that a variable hides", all, hidesOwner, "owner (ipv4) owner (ipv6)",
 			"XTABLES_LIBDIR"},
@@ -83,7 +100,8 @@ func TestLookForLibraries(t *testing.T) {
 	}
 }
 
-// A program that is started powerless has no capabilities and gets none; this process keeps its own.
+// A program that is started powerless has no capabilities but those for reading files, and gets none; this process
+// keeps its own.
 func TestStartPowerless(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	const script = "#!/bin/sh\ngrep -e ^CapEff -e ^CapPrm -e ^NoNewPrivs /proc/self/status\n"
@@ -92,7 +110,10 @@ func TestStartPowerless(t *testing.T) {
 	usual, _, err := r.start(tree.Tree{}, program, "iptables")
 	host.Check(t, err)
 	got, _, err := r.startPowerless(tree.Tree{}, program, "iptables")
-	want := "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\n"
+	var own [2]unix.CapUserData
+	host.Check(t, unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &own[0]))
+	kept := own[0].Permitted & (1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH)
+	want := fmt.Sprintf("CapPrm:\t%016x\nCapEff:\t%016[1]x\nNoNewPrivs:\t1\n", kept)
 	if err != nil || got != want {
 		t.Errorf("got %q, %v", got, err)
 	}
