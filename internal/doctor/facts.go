@@ -65,9 +65,17 @@ func (r *Report) decided() bool {
 // failure is a failed question that leaves the host's backend uncertain.
 func (r *Report) failure(kind error) string { return when(r.doubt() != "", r.failed(kind)) }
 
+// foreignChains is a chain that leaves the host's backend uncertain. What is remembered does not change that, and
+// would be the reason that doubt gives.
 func (r *Report) foreignChains() string {
-	foreign := slices.ContainsFunc(r.Host.Evidence, func(e detect.Evidence) bool { return len(e.Foreign) > 0 })
-	return when(foreign, r.doubt())
+	for _, e := range r.Host.Evidence {
+		if len(e.Foreign) > 0 && r.doubt() != "" {
+			c := e.Foreign[0]
+			return fmt.Sprintf("nftables' table %q (%s) has chain %q, which is not iptables' own "+
+				"or has rules that are not", c.Table, e.Family, c.Name)
+		}
+	}
+	return ""
 }
 
 // faults says in which tables iptables-nft fails or has no effect, although it lists them.

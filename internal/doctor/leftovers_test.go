@@ -3,7 +3,10 @@
 
 package doctor
 
-import "github.com/iptables-wrappers/iptables-wrappers/detect"
+import (
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+)
 
 var leftoverSituations = []situation{
 	{
@@ -62,4 +65,9 @@ var leftoverSituations = []situation{
 		},
 		nil,
 	},
+	{"native nft tables, and a memory of a guess", func(r *Report) {
+		unknown(r)
+		r.Host.Evidence[0].Foreign = []detect.Chain{{Table: "filter", Name: "mine"}}
+		r.Host.Reason, r.Here.How = detect.Remembered, here.Remembered
+	}, []string{`problem foreign-chain, node -> table "filter" (ipv4) has chain "mine", which is not iptables' own`}},
 }
