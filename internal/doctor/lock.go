@@ -93,8 +93,9 @@ func lockable(path string) error {
 }
 
 // holder says which process has held a lock for a second, which is longer than a command of iptables takes; "" if none
-// has. Where the lock is free, this shares it for a moment: nothing else shows a lock of a process that cannot be seen
-// from here. A call of iptables-legacy that does not wait (-w) fails in that moment, as beside any other call.
+// has. Where the lock is free, this takes it for a moment, as iptables-legacy does: nothing else shows a lock of a
+// process that cannot be seen from here, and one that is shared keeps iptables-legacy out too. A call that does not
+// wait (-w) fails in that moment, as beside any other call.
 func holder(path string) string {
 	f, err := tree.Tree{}.Open(path) // does not block, whatever stands there by now
 	if err != nil {
@@ -104,7 +105,7 @@ func holder(path string) string {
 	var st unix.Stat_t
 	_ = unix.Fstat(int(f.Fd()), &st) // of an open file it cannot fail
 	locked := func() bool {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err != unix.EWOULDBLOCK {
 			return false
 		}

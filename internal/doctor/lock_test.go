@@ -4,8 +4,11 @@
 package doctor
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -82,5 +85,22 @@ func TestNameOfHolder(t *testing.T) {
 	const want = `process self ("x) PROBLEM \x1b[1m")`
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// A lock that is shared keeps iptables-legacy out as well. Nobody holds one that is free.
+func TestHolderOfSharedLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	f, err := os.Create(path)
+	host.Check(t, err)
+	defer f.Close()
+	got := holder(path)
+	if got != "" {
+		t.Errorf("free: %s", got)
+	}
+	host.Check(t, unix.Flock(int(f.Fd()), unix.LOCK_SH))
+	got = holder(path)
+	if !strings.HasSuffix(got, fmt.Sprintf(" holds %q", path)) {
+		t.Errorf("shared: got %q", got)
 	}
 }
