@@ -13,6 +13,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 func (s *session) doctorCommand() *cli.Command {
@@ -48,6 +50,10 @@ func (s *session) doctor(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("stale") {
+		err = s.commandsIn(c.String("dir"))
+		if err != nil {
+			return err
+		}
 		return stale(doctor.Stale(s.names, dir, variable))
 	}
 	r := doctor.Examine(s.names, dir, variable)
@@ -61,6 +67,21 @@ func (s *session) doctor(c *cli.Context) error {
 	}
 	if len(r.Findings) > 0 && r.Findings[0].Severity == doctor.Problem {
 		return failure{status: 1}
+	}
+	return nil
+}
+
+// commandsIn returns an error if a directory that was asked for has no iptables: a probe of one that is misspelt would
+// never fail.
+func (s *session) commandsIn(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	path := programs.Join(dir, "iptables")
+	_, err := s.names.Tree.Lstat(path)
+	if err != nil {
+		err = tree.PathError("doctor: lstat", path, err)
+		return failure{status: 1, err: err, try: "--dir with the directory of the commands"}
 	}
 	return nil
 }
