@@ -19,6 +19,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
 func (s *session) detectCommand() *cli.Command {
@@ -26,8 +27,9 @@ func (s *session) detectCommand() *cli.Command {
 		Name:  "detect",
 		Usage: "print the backend that the host uses: nft or legacy",
 		Description: "Asks the kernel about this network namespace, changes nothing and starts no\n" +
-			"process. A line on stderr says so if the answer is a guess, and if iptables\n" +
-			"in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o " +
+			"process. " + programs.ModeVariable + ", if it is set, is the answer, in every\n" +
+			"format: the commands obey it too. A line on stderr says so if the answer is\n" +
+			"a guess, and if iptables in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o " +
 			"table\n\nFormats:\n\n" +
 			listed(formats),
 		Flags: append([]cli.Flag{
@@ -90,7 +92,11 @@ func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) detec
 	limit := c.Duration("wait")
 	needed := waitFor(c)
 	r := here.Ask(s.names, dir, q)
-	if limit == 0 || q.Override != "" || needed.Ended(r) {
+	if q.Override != "" {
+		s.sayNoWait(c, q.Override)
+		return r
+	}
+	if limit == 0 || needed.Ended(r) {
 		return r
 	}
 	if needed == detect.ForKubelet && here.ThisNetwork(s.names.Container, r).Own {
