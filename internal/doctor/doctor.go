@@ -77,8 +77,9 @@ type Report struct {
 	noexec          string   // the program that is in a file system in which nothing can be executed
 
 	// The backend that the host does not use.
-	saved    []saved // its tables, as far as they could be listed
-	nameless bool    // PATH does not find its programs, so that no command with them can be run here
+	saved     []saved // its tables, as far as they could be listed
+	savedHost []saved // those of the host's own, where some of these chains are left over
+	nameless  bool    // PATH does not find its programs, so that no command with them can be run here
 
 	// The lock of iptables-legacy.
 	lock    error  // why it cannot be had

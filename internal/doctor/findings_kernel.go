@@ -103,13 +103,17 @@ func (r *Report) foreignRules() []rule {
 	listed := r.Here.Backend == otherMode(r.Host.Mode) // where the host's backend is a guess, it may be this one
 	removals := r.removals()
 	opened, removeAll := remove(removals)
-	unsafe, show := unsafeTables(removals)
-	rules := r.otherRules()
-	policies, openUp := r.otherPolicies()
+	unsafe := tablesWith(removals, func(x removal) bool { return x.unsafe })
+	blocks := tablesWith(removals, func(x removal) bool { return x.blocks })
+	long := tablesWith(removals, removal.tooLong)
+	show := showTables(removals)
+	rules := r.otherRules(removals)
+	policies, openUp := r.otherPolicies(removals)
 	inBoth := r.programsInBoth()
 	dormant := r.dormantTable()
 	unlisted := strings.Join(r.unlisted, "; ")
-	onlyPolicies := rules == "" && r.Host.Conclusive // of a guess, they may be those of the firewall in use
+	// Of a guess, they may be those of the firewall in use.
+	onlyPolicies := rules == "" && openUp != "" && r.Host.Conclusive
 	others := rules
 	if policies != "" {
 		others = strings.TrimPrefix(rules+", "+policies, ", ")
@@ -158,10 +162,21 @@ func (r *Report) foreignRules() []rule {
 				"those in {other} are left over: {}",
 			fixes: fixes{
 				{
+					blocks != "", Node,
+					"first have {host} drop what is to stay blocked: in " + blocks + ", rules of these chains or " +
+						"policies drop packets that {host} may let pass. Then remove the chains by hand, with care. " +
+						"To see them:" + show,
+				},
+				{
 					unsafe != "", Node,
 					"reboot, which leaves only what its programs make again; or remove them by hand, with " +
 						"care: in " + unsafe + ", other rules may need what these chains do, or act on what they " +
 						"accept. To see them:" + show,
+				},
+				{
+					long != "", Node,
+					"reboot, which leaves only what its programs make again: in " + long + ", they are too many " +
+						"for one command. To see them:" + show,
 				},
 				{r.removable(), Container, "remove them" + opened + ":" + removeAll},
 				{always, Node, "remove them" + opened + ", or reboot:" + removeAll},
@@ -170,7 +185,7 @@ func (r *Report) foreignRules() []rule {
 		{
 			code:     "rules-in-both",
 			severity: Warning,
-			detail:   when(!listed && len(removals) == 0 && (inBoth == "" || policies != ""), others),
+			detail:   when(!listed && (inBoth == "" || policies != ""), others),
 			text:     "the other backend has rules too: {}. They are active, but iptables here does not list them",
 			fixes: fixes{
 				{

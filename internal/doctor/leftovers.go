@@ -18,22 +18,36 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9_:-]+$`)
 // families are in the order in which they are printed.
 var families = []detect.Family{detect.IPv4, detect.IPv6}
 
-// otherRules says which rules are in the backend that the host does not use, and whose they are: programs of the host
-// are known, and other owners each begin their chains in a way of their own, such as KUBE-, cali- or ts-.
-func (r *Report) otherRules() string {
+// otherRules says which rules are in the backend that the host does not use, beside the chains that are left over, and
+// whose they are: programs of the host are known, and other owners each begin their chains in a way of their own, such
+// as KUBE-, cali- or ts-.
+func (r *Report) otherRules(removals []removal) string {
 	var tables, begin, owners []string
+	pending := comesFirst(removals)
 	other := otherMode(r.Host.Mode)
 	for _, family := range families {
 		e := r.Host.Of(other, family)
 		for _, t := range e.Tables {
+			x := removalIn(removals, family, t.Name)
+			if pending(x) {
+				continue
+			}
 			what := ruleCount(e, t)
+			left := find(r.saved, family, t.Name)
+			if len(x.chains) > 0 && left != nil {
+				t.Rules = detect.Count{Min: x.beside(left), Max: x.beside(left)}
+				what = ruleCount(e, t)
+			}
 			if what != "" {
 				tables = append(tables, fmt.Sprintf("%s in %s %s %s", what, other, family, t.Name))
 			}
-			begin = append(begin, prefixes(t.Chains)...)
+			begin = append(begin, prefixes(without(t.Chains, x.chains))...)
 		}
 		for _, p := range e.Programs {
-			owners = append(owners, p.Name)
+			x := removalIn(removals, family, p.Table)
+			if !pending(x) && !slices.Contains(x.chains, p.Chain) {
+				owners = append(owners, p.Name)
+			}
 		}
 	}
 	rules := strings.Join(tables, ", ")
@@ -133,14 +147,22 @@ func (r *Report) closedChains() (all []closed) {
 	return all
 }
 
-// otherPolicies says which of these policies there are, and the commands that let everything pass.
-func (r *Report) otherPolicies() (policies, commands string) {
+// otherPolicies says which of these policies there are, and the commands that let everything pass: none while chains
+// have to be removed by hand.
+func (r *Report) otherPolicies(removals []removal) (policies, commands string) {
 	other := otherMode(r.Host.Mode)
+	pending := comesFirst(removals)
 	var all []string
 	for _, c := range r.closedChains() {
+		if pending(removalIn(removals, c.family, c.table)) {
+			continue
+		}
 		all = append(all, fmt.Sprintf("policy %s of %s in %s %s %s", c.verdict, c.chain, other, c.family, c.table))
 		commands += fmt.Sprintf("\n%s%s -t %s -P %s %s", single(other, c.family, ""), wait(other), c.table, c.chain,
 			accept)
+	}
+	if slices.ContainsFunc(removals, removal.byHand) {
+		commands = ""
 	}
 	return strings.Join(all, ", "), commands
 }
@@ -175,6 +197,16 @@ func prefixes(chains []string) (begin []string) {
 	return begin
 }
 
+// without leaves out some words.
+func without(words, some []string) (rest []string) {
+	for _, word := range words {
+		if !slices.Contains(some, word) {
+			rest = append(rest, word)
+		}
+	}
+	return rest
+}
+
 // unique drops what was there before.
 func unique(words []string) (once []string) {
 	for _, word := range words {
@@ -183,76 +215,6 @@ func unique(words []string) (once []string) {
 		}
 	}
 	return once
-}
-
-// removals are those of the chains that are left over in the backend that the host does not use. Where that is not
-// certain, neither is which of them are left over.
-func (r *Report) removals() (all []removal) {
-	if !r.Host.Conclusive {
-		return nil
-	}
-	other := otherMode(r.Host.Mode)
-	for _, family := range families {
-		for _, t := range r.Host.Of(other, family).Tables {
-			chains := r.leftover(family, t)
-			if len(chains) > 0 {
-				x := removal{backend: other, family: family, table: t.Name, chains: chains}
-				all = append(all, planRemoval(x, r.find(family, t.Name), t.Rules.Max == 0))
-			}
-		}
-	}
-	return all
-}
-
-// leftover returns the chains of a table that the host's backend has under the same name, and kubelet's.
-func (r *Report) leftover(f detect.Family, t detect.Table) (stale []string) {
-	for _, chain := range t.Chains {
-		twice := slices.ContainsFunc(r.Host.Of(r.Host.Mode, f).Tables, func(h detect.Table) bool {
-			return h.Name == t.Name && slices.Contains(h.Chains, chain)
-		})
-		kubelets := chain == detect.HintChain || chain == detect.CanaryChain
-		if plain.MatchString(chain) && (twice || kubelets && r.splitFamilies() == "") {
-			stale = append(stale, chain)
-		}
-	}
-	return stale
-}
-
-// leftovers says which chains are left over.
-func leftovers(removals []removal) string {
-	var all []string
-	for _, x := range removals {
-		all = append(all, fmt.Sprintf("%s (%s %s)", strings.Join(x.chains, ", "), x.family, x.table))
-	}
-	return strings.Join(all, ", ")
-}
-
-// remove has the commands of all removals, and what they do beside that.
-func remove(removals []removal) (opened, commands string) {
-	var all []string
-	for _, x := range removals {
-		commands += "\n" + x.script()
-		for _, chain := range x.opened {
-			all = append(all, chain+" in "+x.where())
-		}
-	}
-	if len(all) > 0 {
-		opened = ", and let pass what they accepted (the policy becomes ACCEPT: " + strings.Join(all, ", ") + ")"
-	}
-	return opened, commands
-}
-
-// unsafeTables says in which tables chains cannot be removed without a change of what passes, and the commands that
-// show why.
-func unsafeTables(removals []removal) (tables, commands string) {
-	var all []string
-	for _, x := range removals {
-		if x.unsafe {
-			all = append(all, x.where())
-			commands += fmt.Sprintf("\n%s -t %s", single(x.backend, x.family, "-save"), x.table)
-		}
-	}
-	return strings.Join(all, ", "), commands
 }
 
 // splitFamilies says which backend has kubelet's chains for which family, if neither has them for both: the host's

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"errors"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -19,10 +20,10 @@ var otherSituations = []situation{
 			r.Host.Evidence[1].Hint, r.Host.Evidence[3].Hint = detect.Yes, detect.Yes
 			r.Host.Evidence[1].Tables = []detect.Table{{Name: "mangle", Chains: []string{detect.HintChain, "mine"}}}
 		},
-		[]string{"warning chains-in-both, container -> ip6tables-nft-save -t mangle | " +
+		[]string{"warning chains-in-both, container -> edits=$(ip6tables-nft-save -t mangle | " +
 			"sed -E '/^-A (KUBE-IPTABLES-HINT) /d; s/^:(KUBE-IPTABLES-HINT) .*/-F \\1/; " +
-			"s/^-A (.* -[jg] (KUBE-IPTABLES-HINT))$/-D \\1/; /^(:|-A )/d; s/^COMMIT/-X KUBE-IPTABLES-HINT\\n&/' | " +
-			"ip6tables-nft-restore -n"},
+			"s/^-A (.* -[jg] (KUBE-IPTABLES-HINT))$/-D \\1/; /^([:#]|-A )/d; s/^COMMIT/-X KUBE-IPTABLES-HINT\\n&/') " +
+			"&& test -n \"$edits\" && printf '%s\\n' \"$edits\" | ip6tables-nft-restore -n"},
 	},
 	{
 		"a program that changed sides",
@@ -34,7 +35,8 @@ var otherSituations = []situation{
 			r.user = 65534
 		},
 		[]string{"warning chains-in-both, node -> sed -E '/^-A (DOCKER) /d; s/^:(DOCKER) .*/-F \\1/; " +
-			"s/^-A (.* -[jg] (DOCKER))$/-D \\1/; /^(:|-A )/d; s/^COMMIT/-X DOCKER\\n&/' | iptables-nft-restore -n"},
+			"s/^-A (.* -[jg] (DOCKER))$/-D \\1/; /^([:#]|-A )/d; s/^COMMIT/-X DOCKER\\n&/') && " +
+			"test -n \"$edits\" && printf '%s\\n' \"$edits\" | iptables-nft-restore -n"},
 	},
 	{
 		"a program that changed sides, whose rules cannot be listed",
@@ -63,7 +65,7 @@ var otherSituations = []situation{
 			r.saved = parseSaved(detect.IPv4, "*nat\n:DOCKER - [0:0]\n")
 			r.holder = "process 7 (sleep) holds it"
 		},
-		[]string{"warning chains-in-both, node -> or reboot:\niptables-legacy-save -t nat"},
+		[]string{"warning chains-in-both, node -> or reboot:\nedits=$(iptables-legacy-save -t nat"},
 	},
 	{
 		"a program that changed sides, and PATH has no sbin",
@@ -73,7 +75,45 @@ var otherSituations = []situation{
 			r.saved = parseSaved(detect.IPv4, "*nat\n:DOCKER - [0:0]\n")
 			r.nameless = true
 		},
-		[]string{"warning chains-in-both, node -> or reboot:\niptables-nft-save -t nat"},
+		[]string{"warning chains-in-both, node -> or reboot:\nedits=$(iptables-nft-save -t nat"},
+	},
+	{
+		"a chain that drops what the host's backend lets through",
+		func(r *Report) {
+			rules(0, 2, "DOCKER-USER")(r)
+			rules(2, 0, "DOCKER-USER")(r)
+			r.saved = parseSaved(detect.IPv4, "*nat\n:POSTROUTING DROP [0:0]\n:DOCKER-USER - [0:0]\n"+
+				"-A POSTROUTING -j DOCKER-USER\n-A DOCKER-USER -s 192.0.2.1 -j DROP\n")
+		},
+		[]string{"warning chains-in-both, node -> have legacy drop what is to stay blocked: in nft ipv4 nat, rules"},
+	},
+	{
+		"too many chains, and a policy of another table",
+		func(r *Report) {
+			chains := strings.Split(strings.Repeat("KUBE-ROUTER-POD-0123456789ABCDEF ", 1000)+"KUBE-X", " ")
+			rules(0, 2, chains...)(r)
+			rules(2, 0, chains...)(r)
+			r.saved = parseSaved(detect.IPv4, "*nat\n:OUTPUT DROP [0:0]\n-A OUTPUT -j LOG\n-A OUTPUT -j KUBE-X\n"+
+				"*filter\n:INPUT DROP [0:0]\n")
+		},
+		[]string{
+			"warning chains-in-both, node -> in nft ipv4 nat, they are too many for one command. To see them:\n" +
+				"iptables-nft-save -t nat",
+			"warning rules-in-both, node -> too: policy DROP of INPUT in nft ipv4 filter. They",
+		},
+	},
+	{
+		"chains that do nothing, and rules and a policy beside them",
+		func(r *Report) {
+			rules(0, 2, "KUBE-X", "ts-input")(r)
+			rules(2, 0, "KUBE-X")(r)
+			r.saved = parseSaved(detect.IPv4, "*nat\n:OUTPUT DROP [0:0]\n-A OUTPUT -j LOG\n-A OUTPUT -j KUBE-X\n")
+		},
+		[]string{
+			"warning chains-in-both, container -> remove them:\n",
+			"warning rules-in-both, node -> " +
+				"too: 1 in nft ipv4 nat, with chains ts-*, policy DROP of OUTPUT in nft ipv4 nat",
+		},
 	},
 	{
 		"iptables and ip6tables differ",

@@ -13,7 +13,7 @@ import (
 )
 
 // removal takes chains that are left over out of a table, with the rules that lead to them. What passed before must
-// pass after it.
+// pass after it, and what somebody blocks on purpose must not.
 type removal struct {
 	backend detect.Mode
 	family  detect.Family
@@ -21,7 +21,11 @@ type removal struct {
 	chains  []string
 	opened  []string // built-in chains whose policy becomes ACCEPT: what accepted in spite of it goes
 	unsafe  bool     // what stays may need what these chains do, or act on what they accept; or that is not known
+	blocks  bool     // the chains or the policy drop what the host's own backend may let through
 }
+
+// byHand reports that no command removes the chains.
+func (x removal) byHand() bool { return x.unsafe || x.blocks || x.tooLong() }
 
 func (x removal) where() string { return fmt.Sprintf("%s %s %s", x.backend, x.family, x.table) }
 
@@ -32,22 +36,27 @@ var passing = []string{"RETURN", "LOG", "NFLOG", "ULOG", "TRACE", "AUDIT"}
 // Targets that end a packet's way.
 var dropping = []string{"DROP", "REJECT", "TARPIT"}
 
-// planRemoval looks at what the chains do, and what would be done without them. A table that is known to have no rules
-// needs no look.
-func planRemoval(x removal, t *saved, empty bool) removal {
+// planRemoval looks at what the chains do, and what would be done without them, and compares it with the table of the
+// host's own backend, nil if that could not be listed. A table that is known to have no rules needs no look.
+func planRemoval(x removal, t, host *saved, empty bool) removal {
 	if t == nil {
 		x.unsafe = !empty
 		return x
+	}
+	if host == nil {
+		host = &saved{}
 	}
 	lost := x.lost(t)
 	if x.diverts(t) || slices.ContainsFunc(lost, func(rule savedRule) bool { return x.changes(t, rule) }) {
 		x.unsafe = true
 		return x
 	}
+	x.blocks = opens(t, host, lost)
 	accepts := slices.ContainsFunc(lost, func(rule savedRule) bool { return rule.target == accept })
 	if !accepts {
 		return x
 	}
+	hosts := set(host.rules)
 	for _, p := range t.policies {
 		reached := t.reachable(p.chain)
 		leads := slices.ContainsFunc(t.inChains(reached), func(rule savedRule) bool {
@@ -61,8 +70,8 @@ func planRemoval(x removal, t *saved, empty bool) removal {
 		case slices.ContainsFunc(stay, func(rule savedRule) bool { return x.mayAct(t, rule) }):
 			x.unsafe = true
 		case p.verdict == accept:
-		case p.chain == "INPUT" && len(stay) > 0: // somebody's own firewall, which must not be opened
-			x.unsafe = true
+		case !host.closes(p.chain) || slices.ContainsFunc(stay, func(rule savedRule) bool { return !hosts[rule] }):
+			x.blocks = true // somebody's own firewall, which must not be opened
 		default:
 			x.opened = append(x.opened, p.chain)
 		}
@@ -108,6 +117,19 @@ func (x removal) staying(t *saved, chains []string) (rules []savedRule) {
 	return rules
 }
 
+// beside counts the rules that the removal leaves in the table, as far as that could be listed.
+func (x removal) beside(t *saved) (count int) {
+	if t == nil {
+		return 0
+	}
+	for _, rule := range t.rules {
+		if !slices.Contains(x.chains, rule.chain) && !slices.Contains(x.chains, rule.target) {
+			count++
+		}
+	}
+	return count
+}
+
 // mayAct reports whether a rule may do anything itself to a packet but let it pass: drop it, mark it, change its
 // address. What is not known may. A rule without a target only counts packets, but iptables-nft prints rules that nft
 // has made so, too: those with a verdict map.
@@ -119,10 +141,24 @@ func (x removal) mayAct(t *saved, rule savedRule) bool {
 	return !leads && rule.target != accept && !slices.Contains(passing, rule.target)
 }
 
-// script makes of the saved table what deletes the chains and the rules that lead to them, in one transaction. No
-// other rule is written again: one that nft has made, with a set for example, is not what iptables-nft prints of it. A
-// jump to a chain is the end of its line; a comment is not, or it ends with a quote.
+// maxEdits is how long an argument may be, with something to spare for a shell's -c: 32 pages, MAX_ARG_STRLEN in
+// the kernel's include/uapi/linux/binfmts.h.
+const maxEdits = 100_000
+
+func (x removal) tooLong() bool { return len(x.edits()) > maxEdits }
+
+// script has the saved table edited, and the result restored in one transaction. Where the table cannot be listed or
+// edited, nothing is restored, and the command fails.
 func (x removal) script() string {
+	return fmt.Sprintf(`edits=$(%s -t %s | sed -E '%s') && test -n "$edits" && printf '%%s\n' "$edits" | %s -n%s`,
+		single(x.backend, x.family, "-save"), x.table, x.edits(),
+		single(x.backend, x.family, "-restore"), wait(x.backend))
+}
+
+// edits make of the saved table what deletes the chains and the rules that lead to them. No other rule is written
+// again: one that nft has made, with a set for example, is not what iptables-nft prints of it. A jump to a chain is the
+// end of its line; a comment is not, or it ends with a quote.
+func (x removal) edits() string {
 	chains := "(" + strings.Join(x.chains, "|") + ")"
 	edits := []string{
 		fmt.Sprintf("/^-A %s /d", chains),
@@ -133,12 +169,10 @@ func (x removal) script() string {
 		edits = append(edits, fmt.Sprintf(`s/^:(%s) .*/-P \1 %s/`, strings.Join(x.opened, "|"), accept))
 	}
 	edits = append(edits,
-		"/^(:|-A )/d",
+		"/^([:#]|-A )/d",
 		fmt.Sprintf(`s/^COMMIT/-X %s\n&/`, strings.Join(x.chains, `\n-X `)),
 	)
-	return fmt.Sprintf("%s -t %s | sed -E '%s' | %s -n%s",
-		single(x.backend, x.family, "-save"), x.table, strings.Join(edits, "; "),
-		single(x.backend, x.family, "-restore"), wait(x.backend))
+	return strings.Join(edits, "; ")
 }
 
 // wait is the option with which a command waits for the lock, which iptables-legacy has.

@@ -28,34 +28,45 @@ type savedRule struct {
 	target    string // of -j or -g: a chain, a verdict or an extension; "" if there is none
 	diverts   bool   // by -g: RETURN in that chain does not come back here
 	remembers bool   // it has the match recent, which changes a list that other rules ask
+	spec      string // all that follows the chain, but no comment
 }
 
 // accept is the policy that lets a packet pass that no rule has decided about, and the target that does so at once.
 const accept = "ACCEPT"
 
-// saveOther lists the tables of the backend that the host does not use, where it has any.
+// saveOther lists the tables of the backend that the host does not use, where it has any, and those of the host's own
+// to compare with, where chains are left over.
 func (r *Report) saveOther(n layout.Names, dir string) {
 	other := otherMode(r.Host.Mode)
 	_, err := exec.LookPath(single(other, detect.IPv4, "-restore"))
 	r.nameless = err != nil
-	i := slices.IndexFunc(r.Programs, func(p Program) bool { return p.Mode == other && p.Error == "" })
+	r.saved = r.save(n, dir, other)
+	if len(r.removals()) > 0 {
+		r.savedHost = r.save(n, dir, r.Host.Mode)
+	}
+}
+
+// save lists a backend's tables, of the families of which the backend that the host does not use has some.
+func (r *Report) save(n layout.Names, dir string, backend detect.Mode) (tables []saved) {
+	i := slices.IndexFunc(r.Programs, func(p Program) bool { return p.Mode == backend && p.Error == "" })
 	if i < 0 {
-		return
+		return nil
 	}
 	for _, family := range families {
-		if len(r.Host.Of(other, family).Tables) == 0 {
+		if len(r.Host.Of(otherMode(r.Host.Mode), family).Tables) == 0 {
 			continue
 		}
 		name := commandOf(family, "-save")
-		program, err := n.Find(dir, other, name)
+		program, err := n.Find(dir, backend, name)
 		if err != nil {
 			continue
 		}
 		stdout, _, err := r.start(n.Tree, program, name)
 		if err == nil {
-			r.saved = append(r.saved, parseSaved(family, stdout)...)
+			tables = append(tables, parseSaved(family, stdout)...)
 		}
 	}
+	return tables
 }
 
 // parseSaved reads what iptables-save prints:
@@ -90,7 +101,7 @@ func parseSaved(family detect.Family, text string) (tables []saved) {
 }
 
 func parseRule(words []string) savedRule {
-	rule := savedRule{chain: words[1]}
+	rule := savedRule{chain: words[1], spec: strings.Join(withoutComments(words[2:]), " ")}
 	for i, word := range words[:len(words)-1] {
 		next := words[i+1]
 		switch {
@@ -102,6 +113,18 @@ func parseRule(words []string) savedRule {
 		}
 	}
 	return rule
+}
+
+// withoutComments leaves out "-m comment --comment TEXT".
+func withoutComments(words []string) (rest []string) {
+	for i := 0; i < len(words); i++ {
+		if words[i] == "-m" && i+3 < len(words) && words[i+1] == "comment" {
+			i += 3
+			continue
+		}
+		rest = append(rest, words[i])
+	}
+	return rest
 }
 
 // splitSaved splits a line at its spaces, except in double quotes, in which a backslash stands before what is meant
@@ -133,10 +156,10 @@ func splitSaved(line string) (words []string) {
 }
 
 // find returns a table as it was saved, nil if it was not.
-func (r *Report) find(family detect.Family, name string) *saved {
-	for i := range r.saved {
-		if r.saved[i].family == family && r.saved[i].name == name {
-			return &r.saved[i]
+func find(tables []saved, family detect.Family, name string) *saved {
+	for i := range tables {
+		if tables[i].family == family && tables[i].name == name {
+			return &tables[i]
 		}
 	}
 	return nil

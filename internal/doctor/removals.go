@@ -1,0 +1,106 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+)
+
+// removals are those of the chains that are left over in the backend that the host does not use. Where that is not
+// certain, neither is which of them are left over.
+func (r *Report) removals() (all []removal) {
+	if !r.Host.Conclusive {
+		return nil
+	}
+	other := otherMode(r.Host.Mode)
+	for _, family := range families {
+		for _, t := range r.Host.Of(other, family).Tables {
+			chains := r.leftover(family, t)
+			if len(chains) > 0 {
+				x := removal{backend: other, family: family, table: t.Name, chains: chains}
+				all = append(all, planRemoval(x, find(r.saved, family, t.Name), find(r.savedHost, family, t.Name),
+					t.Rules.Max == 0))
+			}
+		}
+	}
+	return all
+}
+
+// leftover returns the chains of a table that the host's backend has under the same name, and kubelet's.
+func (r *Report) leftover(f detect.Family, t detect.Table) (stale []string) {
+	for _, chain := range t.Chains {
+		twice := slices.ContainsFunc(r.Host.Of(r.Host.Mode, f).Tables, func(h detect.Table) bool {
+			return h.Name == t.Name && slices.Contains(h.Chains, chain)
+		})
+		kubelets := chain == detect.HintChain || chain == detect.CanaryChain
+		if plain.MatchString(chain) && (twice || kubelets && r.splitFamilies() == "") {
+			stale = append(stale, chain)
+		}
+	}
+	return stale
+}
+
+// removalIn is the removal from a table, one of no chains if there is none.
+func removalIn(removals []removal, family detect.Family, table string) removal {
+	for _, x := range removals {
+		if x.family == family && x.table == table {
+			return x
+		}
+	}
+	return removal{}
+}
+
+// comesFirst reports whether a removal has to be done before anybody touches the other rules of its table: they may
+// accept what a policy drops, or need the chains.
+func comesFirst(removals []removal) func(removal) bool {
+	byHand := slices.ContainsFunc(removals, removal.byHand)
+	return func(x removal) bool { return len(x.opened) > 0 || byHand && len(x.chains) > 0 }
+}
+
+// leftovers says which chains are left over.
+func leftovers(removals []removal) string {
+	var all []string
+	for _, x := range removals {
+		all = append(all, fmt.Sprintf("%s (%s %s)", strings.Join(x.chains, ", "), x.family, x.table))
+	}
+	return strings.Join(all, ", ")
+}
+
+// remove has the commands of all removals, and what they do beside that.
+func remove(removals []removal) (opened, commands string) {
+	var all []string
+	for _, x := range removals {
+		commands += "\n" + x.script()
+		for _, chain := range x.opened {
+			all = append(all, chain+" in "+x.where())
+		}
+	}
+	if len(all) > 0 {
+		opened = ", and let pass what they accepted (the policy becomes ACCEPT: " + strings.Join(all, ", ") + ")"
+	}
+	return opened, commands
+}
+
+// tablesWith says in which tables chains have to be removed by hand for a reason.
+func tablesWith(removals []removal, reason func(removal) bool) string {
+	var all []string
+	for _, x := range removals {
+		if reason(x) {
+			all = append(all, x.where())
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// showTables has the commands that list the tables.
+func showTables(removals []removal) (commands string) {
+	for _, x := range removals {
+		commands += fmt.Sprintf("\n%s -t %s", single(x.backend, x.family, "-save"), x.table)
+	}
+	return commands
+}
