@@ -29,8 +29,8 @@ func (s *session) detectCommand() *cli.Command {
 		Description: "Asks the kernel about this network namespace, changes nothing and starts no\n" +
 			"process. " + programs.ModeVariable + ", if it is set, is the answer, in every\n" +
 			"format: the commands obey it too. A line on stderr says so if the answer is\n" +
-			"a guess, and if iptables in this container runs the other backend. Example:\n\n   iptables-wrapper detect -o " +
-			"table\n\nFormats:\n\n" +
+			"a guess, and if iptables in this container runs the other backend. Example:\n\n" +
+			"   iptables-wrapper detect -o table\n\nFormats:\n\n" +
 			listed(formats),
 		Flags: append([]cli.Flag{
 			outputFlag(formats),

@@ -158,8 +158,7 @@ func (r *Report) foreignRules() []rule {
 			code:     "chains-in-both",
 			severity: Warning,
 			detail:   when(!r.Here.Differs, leftovers(removals)),
-			text: "both backends have these chains, as happens after switching backends; " +
-				"those in {other} are left over: {}",
+			text:     "as happens after switching backends, these chains in {other} are left over: {}",
 			fixes: fixes{
 				{
 					blocks != "", Node,

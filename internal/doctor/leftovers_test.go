@@ -23,7 +23,8 @@ var leftoverSituations = []situation{
 			r.Host.Evidence[1].Canary = detect.Yes
 			r.Host.Evidence[1].Tables = []detect.Table{{Name: "mangle", Chains: []string{detect.CanaryChain}}}
 		},
-		[]string{"warning chains-in-both, container -> left over: KUBE-KUBELET-CANARY (ipv6 mangle)"},
+		[]string{"warning chains-in-both, container -> as happens after switching backends, these " +
+			"chains in nft are left over: KUBE-KUBELET-CANARY (ipv6 mangle)"},
 	},
 	{
 		"programs of the host in both, and rules that iptables-nft cannot list",
