@@ -17,6 +17,10 @@ func (r *Report) backendRules() []rule {
 	if r.neverWrapped() || r.notOurs != nil {
 		mended = r.putBehind()
 	}
+	unless := ""
+	if r.notOurs != nil {
+		unless = ". Leave it if it runs the host's own iptables, as by nsenter or chroot"
+	}
 	variableSeverity := Warning // the wrapper does not run
 	if now.How == here.EachCall || now.How == here.Remembered {
 		variableSeverity = Problem
@@ -90,8 +94,9 @@ func (r *Report) backendRules() []rule {
 			code:     "not-wrapped",
 			severity: Warning,
 			detail:   when(now.How == here.NotWrapped, now.Program),
-			text:     "iptables here is always {}, whatever the host uses: it was never put behind the wrapper",
-			fixes:    r.putBehind(),
+			text: "iptables here is always {}, whatever the host uses: it was never put behind the wrapper" +
+				unless,
+			fixes: r.putBehind(),
 		},
 		{
 			code:     "idle-variable",
