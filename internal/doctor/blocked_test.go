@@ -140,3 +140,17 @@ func TestScriptFails(t *testing.T) {
 		}
 	}
 }
+
+// Rules that a policy would drop for are not to be removed before the chains: rules-in-both waits.
+func TestPolicyThatOpens(t *testing.T) {
+	r := healthy()
+	rules(0, 2, "DOCKER")(&r)
+	rules(2, 2, "DOCKER")(&r)
+	r.saved = parseSaved(detect.IPv4, "*nat\n:OUTPUT DROP [0:0]\n:DOCKER - [0:0]\n-A OUTPUT -j DOCKER\n"+
+		"-A OUTPUT -o lo -j ACCEPT\n-A DOCKER -j ACCEPT\n")
+	r.savedHost = r.saved
+	r.Diagnose()
+	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Fix, "becomes ACCEPT: OUTPUT in nft ipv4 nat") {
+		t.Errorf("got %+v", r.Findings)
+	}
+}
