@@ -57,6 +57,8 @@ func TestHostDiffers(t *testing.T) {
 			":FORWARD ACCEPT; FORWARD -j X; X -p tcp -j RETURN; X -j REJECT", false},
 		{"X goes on in Y, which drops", ":FORWARD ACCEPT; FORWARD -j X; X -j Y; Y -j DROP",
 			":FORWARD ACCEPT; FORWARD -j X; Y -j DROP", true},
+		{"nothing leads to Y in the host's", ":FORWARD ACCEPT; FORWARD -j Y; Y -j X; X -j DROP",
+			":FORWARD ACCEPT; Y -j X; X -j DROP", true},
 		{"nothing leads to X", ":FORWARD ACCEPT; X -j DROP", ":FORWARD ACCEPT", false},
 
 		{"the host's policy is the same", accepts, ":FORWARD DROP", false},
