@@ -55,6 +55,8 @@ type library struct {
 
 func matchLibrary(name string) library { return library{name: name, option: "-m", value: name} }
 
+func (l library) isMatch() bool { return l.option == "-m" }
+
 // libraries are those that users of iptables need most: those of the extensions that need a kernel module, and others.
 func libraries(family detect.Family) []library {
 	icmp := matchLibrary("icmp")
@@ -80,23 +82,41 @@ func libraries(family detect.Family) []library {
 // match, and where it may not, it says that the library is missing, as of comment, which it has loaded before. Then the
 // others cannot be told.
 func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
+	help := func(family detect.Family, options ...string) (stdout, stderr string, err error) {
+		return r.startPowerless(t, program, commandOf(family, ""), append(options, "-h")...)
+	}
 	lacks := func(family detect.Family, l library) bool {
-		stdout, stderr, err := r.startPowerless(t, program, commandOf(family, ""), l.option, l.value, "-h")
+		stdout, stderr, err := help(family, l.option, l.value)
 		return lacksLibrary(l, stdout, stderr, err)
 	}
-	comment := matchLibrary("comment")
-	mute := lacks(detect.IPv4, comment) && r.loadsExtensions(t, program) == nil
+	mute := lacks(detect.IPv4, matchLibrary("comment")) && r.loadsExtensions(t, program) == nil
 	for _, family := range families {
-		for _, l := range libraries(family) {
-			if mute && l.option == comment.option {
-				continue
-			}
+		all := libraries(family)
+		if mute || loadsTogether(family, all, help) {
+			all = slices.DeleteFunc(all, library.isMatch)
+		}
+		for _, l := range all {
 			if lacks(family, l) {
 				missing = append(missing, fmt.Sprintf("%s (%s)", l.name, family))
 			}
 		}
 	}
 	return missing
+}
+
+// loadsTogether reports that one process loads all matches. Only where it does not, each is asked for alone: a process
+// for each of them would be most of what doctor costs.
+func loadsTogether(
+	family detect.Family, all []library, help func(detect.Family, ...string) (stdout, stderr string, err error),
+) bool {
+	var options []string
+	for _, l := range all {
+		if l.isMatch() {
+			options = append(options, l.option, l.value)
+		}
+	}
+	_, stderr, err := help(family, options...)
+	return err == nil && stderr == ""
 }
 
 // lacksLibrary reports that this is what iptables prints of a library that it cannot load. For a match:
