@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { host.Main(m) }
 
-// TestContainers makes the same fifty containers each time; TEST_CONTAINERS=N makes N that nobody has seen,
-// TEST_SEED=N that one.
+// TestContainers makes the same containers each time, more with TEST_ALL; TEST_CONTAINERS=N makes N that nobody has
+// seen, TEST_SEED=N that one.
 func TestContainers(t *testing.T) {
 	old := host.OldIptables(t)
 	if !host.Contain(t) {

@@ -22,8 +22,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// TestHistories plays the same fifty histories each time; TEST_HISTORIES=N plays N that nobody has seen, TEST_SEED=N
-// that one. A history that breaks a promise is shrunk and printed as a script for test/script.
+// TestHistories plays the same histories each time, more with TEST_ALL; TEST_HISTORIES=N plays N that nobody has seen,
+// TEST_SEED=N that one. A history that breaks a promise is shrunk and printed as a script for test/script.
 func TestHistories(t *testing.T) {
 	image := makeImage(t)
 	var failed atomic.Int32

@@ -120,10 +120,14 @@ func Printed(tb testing.TB, example func()) string {
 	return string(content)
 }
 
-// Seeds are 1 to 50, the one that TEST_SEED names, or as many as a variable says that nobody has seen.
+// Seeds are 1 to 30, with TEST_ALL to 50; the one that TEST_SEED names; or as many as a variable says that nobody has
+// seen.
 func Seeds(tb testing.TB, variable string) (all []uint64) {
 	tb.Helper()
-	first, number := uint64(1), uint64(50)
+	first, number := uint64(1), uint64(30)
+	if All() {
+		number = 50
+	}
 	for name, n := range map[string]*uint64{"TEST_SEED": &first, variable: &number} {
 		if text := os.Getenv(name); text != "" {
 			_, err := fmt.Sscan(text, n)
