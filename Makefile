@@ -28,7 +28,7 @@ LDFLAGS := -s -w -checklinkname=0 -X $(COMMAND).version=$(VERSION) -X $(COMMAND)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: help build release push sign publish ci nightly sbom-of test test-packages test-first test-others test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo fresh vet oldest-go lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
+.PHONY: help build release push sign publish ci nightly sbom-of test test-packages test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo fresh vet oldest-go lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
 
 help:
 	@sed -n 's/^##  *//p' Makefile
@@ -50,30 +50,23 @@ TOOK = @echo "make $@: $$(($$(date +%s) - $(STARTED))) seconds" >&2
 # The tests find the program that was built here in IPTABLES_WRAPPER; without it, each package builds one of its own. MAKEFLAGS
 # is cleared for the makes that they start.
 # No test needs what a debugger does.
-GO_TEST = MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) $(NICE) go test -count=1 -ldflags=-w
+GO_TEST := MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1 -ldflags=-w
 # TEST_ALL=nightly is what takes too long for "make test-all".
 TEST_ALL ?= 1
 FULLY = TEST_ALL=$(TEST_ALL) $(GO_TEST)
 
-# In each of these, most is one thing after another: a release is made, a guest boots. They begin first, and "make test"
-# lets nothing delay them, so that they do not run alone on one core at the end.
-FIRST := ./test/release ./test/kernels
-OTHERS = ./test ./test/containers ./test/histories $(filter-out $(shell go list $(FIRST)),$(shell go list ./...))
-PACKAGES := $(FIRST) ./test ./...
+# What takes longest begins first, so that it does not run alone on one core at the end.
+PACKAGES := ./test/release ./test/kernels ./test ./...
 # What needs modules that the wrapper does not. The clients have more of them: CLIENTS.
 MODULES := test/images test/script test/bench
 
-# All at a time: what waits for a disk or a guest leaves a core free.
+# All modules at a time: what waits for a disk or a guest leaves a core free.
 test: tools-test vet build
-	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target test-first test-others $(MODULES:%=test-module-%)
+	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target test-packages $(MODULES:%=test-module-%)
 	$(TOOK)
 
-test-others test-module-test/script test-module-test/bench: NICE := nice
-test-first: PACKAGES := $(FIRST)
-test-others: PACKAGES = $(OTHERS)
-
-test-first test-others test-packages:
-	@$(GO_TEST) -timeout 60m -p 6 $(PACKAGES)
+test-packages:
+	$(GO_TEST) -timeout 60m -p 4 $(PACKAGES)
 
 $(MODULES:%=test-module-%): test-module-%:
 	cd $* && $(GO_TEST) -timeout 60m ./...
