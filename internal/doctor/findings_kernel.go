@@ -193,6 +193,11 @@ func (r *Report) foreignRules() []rule {
 				},
 				{onlyPolicies, Node, "let everything pass there, unless somebody wants these policies:" + openUp},
 				{
+					policies != "", Node,
+					"if the program that made them still runs, have it use {host}; if not, remove them with these " +
+						"policies, which drop what the rules accept now. To see them:" + r.showOthers(),
+				},
+				{
 					always, Node,
 					"if the program that made them still runs, have it use {host}; if not, remove them. " +
 						"To see them:" + r.showOthers(),
@@ -215,7 +220,7 @@ func (r *Report) steadiness() []rule {
 			text: drifts,
 			fixes: fixes{
 				{
-					r.Host.Conclusive && r.movable() && !r.unusable(), Container,
+					r.Host.Conclusive && r.movable() && !r.unusable() && r.badVariable == "", Container,
 					"when the container starts, run:\niptables-wrapper select{dir}",
 				},
 				{r.Host.Conclusive, Pod, "set {variable}={host}"},

@@ -214,8 +214,13 @@ func (sh *shell) cure(s state, f finding, r report) string {
 		return ""
 	case f.Where == "node" && slices.Contains(strings.Fields("rules-in-both host-programs-in-both"), f.Code) &&
 		strings.Contains(commands, "-save"):
-		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do $f-" + other[r.Host.Mode] +
-			" -t $t -F; $f-" + other[r.Host.Mode] + " -t $t -X; done; done"))
+		program := "$f-" + other[r.Host.Mode]
+		sh.run(host_("for f in iptables ip6tables; do for t in filter nat mangle; do " + program + " -t $t -F; " +
+			program + " -t $t -X; done; done"))
+		if strings.Contains(text, "with these policies") {
+			sh.run(host_("for f in iptables ip6tables; do for c in INPUT FORWARD OUTPUT; do " + program +
+				" -P $c ACCEPT; done; done"))
+		}
 		return ""
 	case f.Where == "node" && strings.Contains(text, "wakes it"):
 		sh.run(host_("nft add table ip filter"))
