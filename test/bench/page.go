@@ -140,7 +140,7 @@ func sentence(r report) string {
 			floor = append(floor, summary(over(m, "floor", measure.CPU)).Center)
 			saves = append(saves, summary(values(saved, measure.CPU)).Center)
 		}
-		if n := m.Row.Legacy.Rules; n > 0 && m.Row.NFT.Rules == n+1 {
+		if allCounted(m.Row) {
 			even = m
 		}
 	}
@@ -155,6 +155,11 @@ func sentence(r report) string {
 		span(firstCalls(r)), dry, cold, summary(floor).Center,
 		summary(over(even, "wrapped", measure.CPU)).Center, thousands(even.Row.NFT.Rules),
 		slices.Min(saves), slices.Max(saves)/1000, thousands(counts[len(counts)-1]/r.Scale))
+}
+
+// allCounted reports that each rule is counted: both backends have about as many, and no program of the host decides.
+func allCounted(row measure.Row) bool {
+	return row.Legacy.Rules > 0 && row.NFT.Rules == row.Legacy.Rules+1 && !row.Program
 }
 
 // firstCalls are what the wrapper costs in each row that measures a single first call, except where the rules must be
