@@ -71,10 +71,17 @@ launch() {
 	export c D layers root shm run lock pid volume empty path variable rights
 	flags=--mount; test $pid = host || flags="$flags --pid"; test $net = host || flags="$flags --net"
 	unshare $flags --ipc --fork --kill-child sh -ec 'exec 3>$c/ready;'"$tree"'exec chroot . env -i PATH=$path $variable /usr/bin/setpriv $rights /bin/sh -c "echo >&3; exec 3>&- /bin/sleep 1000"' </dev/null &
-	U=$!
+	U=$! P=
 	read ready <"$c/ready" && P=$(cat "$c/pid")
 }
-stop() { test -z "${U-}" || { kill -KILL "$U"; wait "$U"; U=; } 2>/dev/null; }
+# stop: ends process 1, which does not end with unshare if it has changed its user, and waits until its mounts are gone:
+# no two overlays may have the same upper directory.
+stop() {
+	test -n "${U-}" || return 0
+	{ kill -KILL "$U" $P; wait "$U"; } 2>/dev/null
+	while test -n "$P" && readlink "/proc/$P/ns/mnt" >/dev/null; do sleep 0.01; done
+	U= P=
+}
 client= server=
 trap 'stop; test -z "$client" || kill -KILL $client $server; rm -rf --one-file-system "$D"' EXIT
 
