@@ -4,9 +4,9 @@
 
 # Runs "make demo" and "make test" in a clone of this repository's last commit, as a user of a Debian or Ubuntu that was just
 # installed does it, with sudo: fresh.sh SUITE [OPTION OF MMDEBSTRAP...]. There, it finds git, make, sudo and Go, and empty caches.
-# Each line is printed behind the seconds since then. With CI set, a test that cannot run is a failure. Go, the name servers and the
+# Before each line, it prints the seconds since then. With CI set, a test that cannot run is a failure. Go, the name servers and the
 # trusted certificates are copies of this machine's. Debian's keys are in the package debian-archive-keyring, Ubuntu's in
-# ubuntu-archive-keyring; --keyring=FILE is another place.
+# ubuntu-keyring, which Debian 12 does not have; --keyring=FILE is another place.
 set -euo pipefail
 
 # On the machine: a root with nothing more than apt, and mounts that end with their namespace.
