@@ -82,21 +82,14 @@ func libraries(family detect.Family) []library {
 // match, and where it may not, it says that the library is missing, as of comment, which it has loaded before. Then the
 // others cannot be told.
 func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
-	help := func(family detect.Family, options ...string) (stdout, stderr string, err error) {
-		return r.startPowerless(t, program, commandOf(family, ""), append(options, "-h")...)
-	}
-	lacks := func(family detect.Family, l library) bool {
-		stdout, stderr, err := help(family, l.option, l.value)
-		return lacksLibrary(l, stdout, stderr, err)
-	}
-	mute := lacks(detect.IPv4, matchLibrary("comment")) && r.loadsExtensions(t, program) == nil
+	mute := r.lacksLibrary(t, program, detect.IPv4, matchLibrary("comment")) && r.loadsExtensions(t, program) == nil
 	for _, family := range families {
 		all := libraries(family)
-		if mute || loadsTogether(family, all, help) {
+		if mute || r.loadsMatches(t, program, family, all) {
 			all = slices.DeleteFunc(all, library.isMatch)
 		}
 		for _, l := range all {
-			if lacks(family, l) {
+			if r.lacksLibrary(t, program, family, l) {
 				missing = append(missing, fmt.Sprintf("%s (%s)", l.name, family))
 			}
 		}
@@ -104,22 +97,33 @@ func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
 	return missing
 }
 
-// loadsTogether reports that one process loads all matches. Only where it does not, each is asked for alone: a process
-// for each of them would be most of what doctor costs.
-func loadsTogether(
-	family detect.Family, all []library, help func(detect.Family, ...string) (stdout, stderr string, err error),
-) bool {
+// loadsMatches reports that one process loads all of the matches. Only where it does not, each is asked for alone: a
+// process for each of them would be most of what doctor costs.
+func (r *Report) loadsMatches(t tree.Tree, program string, family detect.Family, all []library) bool {
 	var options []string
 	for _, l := range all {
 		if l.isMatch() {
 			options = append(options, l.option, l.value)
 		}
 	}
-	_, stderr, err := help(family, options...)
+	_, stderr, err := r.printHelp(t, program, family, options...)
 	return err == nil && stderr == ""
 }
 
-// lacksLibrary reports that this is what iptables prints of a library that it cannot load. For a match:
+// lacksLibrary reports that a program cannot load a library.
+func (r *Report) lacksLibrary(t tree.Tree, program string, family detect.Family, l library) bool {
+	stdout, stderr, err := r.printHelp(t, program, family, l.option, l.value)
+	return l.missing(stdout, stderr, err)
+}
+
+// printHelp has a program print the help for options, which makes it load their libraries.
+func (r *Report) printHelp(
+	t tree.Tree, program string, family detect.Family, options ...string,
+) (stdout, stderr string, err error) {
+	return r.startPowerless(t, program, commandOf(family, ""), append(options, "-h")...)
+}
+
+// missing reports that this is what iptables prints of a library that it cannot load. For a match:
 //
 //	iptables v1.8.9 (nf_tables): Couldn't load match `conntrack':No such file or directory
 //
@@ -128,7 +132,7 @@ func loadsTogether(
 //	Warning: Extension conntrack is not supported, missing kernel module?
 //
 // Without a library, a target counts as a chain, and the help for it is not printed: "REJECT target options:".
-func lacksLibrary(l library, stdout, stderr string, err error) bool {
+func (l library) missing(stdout, stderr string, err error) bool {
 	switch {
 	case unreadableLibrary(stderr):
 		return false

@@ -20,7 +20,7 @@ import (
 )
 
 // What versions of iptables print of extensions: only a library that cannot be loaded is missing.
-func TestLacksLibrary(t *testing.T) {
+func TestMissing(t *testing.T) {
 	const (
 		unloaded = "iptables v1.8.9 (nf_tables): Couldn't load match `conntrack':No such file or directory\n"
 		wrong    = "libxt_conntrack.so: wrong ELF class: ELFCLASS32\n" + unloaded
@@ -58,7 +58,7 @@ func TestLacksLibrary(t *testing.T) {
 		{"a target, and another one's help", mark, help + "REJECT target options:\n", "", nil, true},
 		{"a target, and the program fails", reject, "", "Permission denied", failed, false},
 	} {
-		got := lacksLibrary(test.library, test.stdout, test.stderr, test.err)
+		got := test.library.missing(test.stdout, test.stderr, test.err)
 		if got != test.want {
 			t.Errorf("%s: got %v", test.doc, got)
 		}
