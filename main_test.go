@@ -17,6 +17,7 @@ var mayImport = map[string][]string{
 	"": {"internal/call", "internal/command", "internal/process"},
 	"internal/call": {"detect", "exec", "internal/layout", "internal/memory", "internal/process",
 		"internal/programs", "internal/self", "internal/tree"},
+	"detect":            {"internal/netlink"},
 	"exec":              {"detect", "internal/process", "internal/programs", "internal/tree"},
 	"internal/programs": {"detect"},
 	"internal/tree":     {"detect", "internal/programs"},
@@ -26,7 +27,7 @@ var mayImport = map[string][]string{
 	"internal/here":     {"detect", "internal/layout", "internal/memory", "internal/programs", "internal/tree"},
 	"internal/install":  {"detect", "internal/layout", "internal/programs", "internal/self", "internal/tree"},
 
-	"internal/extensions": {"detect", "internal/tree"},
+	"internal/extensions": {"detect", "internal/netlink", "internal/tree"},
 	"internal/doctor": {"detect", "internal/extensions", "internal/here", "internal/install",
 		"internal/layout", "internal/memory", "internal/programs", "internal/self", "internal/tree"},
 	"internal/command": {"detect", "internal/doctor", "internal/extensions", "internal/here",

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -129,10 +130,10 @@ func (c capture) read(header, answer []byte) (string, error) {
 	if c.kind == "nft chain" {
 		r.kind, name = nftKind(unix.NFT_MSG_NEWCHAIN), unix.NFTA_CHAIN_NAME
 	}
-	err := r.read(answer, func(m message) error {
+	err := r.read(answer, func(m netlink.Message) error {
 		objects++
-		if m.body[0] != family.nfproto() || string(cString(m.attribute(name))) != c.name {
-			return fmt.Errorf("the answer is about something else: %q", m.body)
+		if m.Body[0] != family.nfproto() || string(cString(m.Attributes().Find(name))) != c.name {
+			return fmt.Errorf("the answer is about something else: %q", m.Body)
 		}
 		return nil
 	})
@@ -210,11 +211,11 @@ func recapture(t *testing.T, c capture) {
 			if err := p.open(); err != nil {
 				t.Fatal(err)
 			}
-			question := request(nftKind(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, c.seq, family.nfproto(),
+			question := netlink.Request(nftKind(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, c.seq, family.nfproto(),
 				ofTable(c.name))
 			if c.kind == "nft chain" {
-				question = request(nftKind(unix.NFT_MSG_GETCHAIN), 0, c.seq, family.nfproto(),
-					attributes(nil).text(unix.NFTA_CHAIN_TABLE, mangle).text(unix.NFTA_CHAIN_NAME, c.name))
+				question = netlink.Request(nftKind(unix.NFT_MSG_GETCHAIN), 0, c.seq, family.nfproto(),
+					netlink.Attributes{}.Text(unix.NFTA_CHAIN_TABLE, mangle).Text(unix.NFTA_CHAIN_NAME, c.name))
 			}
 			c.answer = nil
 			if err := p.exchange(question, func(datagram []byte) (bool, error) {

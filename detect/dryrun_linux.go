@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
 // A dry run is a batch of nf_tables without its end, NFNL_MSG_BATCH_END. The kernel handles every message, loading the
@@ -38,23 +40,23 @@ type step struct {
 // newDryRun builds the batch. It has all families, so that it takes the lock of nf_tables only once.
 func newDryRun(first uint32, nat bool) *dryRun {
 	d := &dryRun{first: first}
-	d.batch = request(unix.NFNL_MSG_BATCH_BEGIN, 0, first, unix.AF_UNSPEC, nil)
+	d.batch = netlink.Request(unix.NFNL_MSG_BATCH_BEGIN, 0, first, unix.AF_UNSPEC, nil)
 	binary.BigEndian.PutUint16(d.batch[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES) // nfgenmsg.res_id
 	last := 0
 	for _, f := range families {
-		add := func(feature string, kind uint16, a attributes) {
+		add := func(feature string, kind uint16, a netlink.Attributes) {
 			last = len(d.batch)
 			d.steps = append(d.steps, step{family: f, feature: feature})
 			seq := first + uint32(len(d.steps))
-			m := request(nftKind(kind), unix.NLM_F_CREATE|unix.NLM_F_APPEND, seq, f.nfproto(), a)
+			m := netlink.Request(nftKind(kind), unix.NLM_F_CREATE|unix.NLM_F_APPEND, seq, f.nfproto(), a)
 			d.batch = append(d.batch, m...)
 		}
-		comment := expression("match", attributes(nil).
-			text(unix.NFTA_MATCH_NAME, "comment").
-			be32(unix.NFTA_MATCH_REV, 0).
-			bytes(unix.NFTA_MATCH_INFO, make([]byte, sizeofComment)))
-		add(FeatureTable, unix.NFT_MSG_NEWTABLE, attributes(nil).
-			text(unix.NFTA_TABLE_NAME, dryRunTable).be32(unix.NFTA_TABLE_FLAGS, unix.NFT_TABLE_F_DORMANT))
+		comment := expression("match", netlink.Attributes{}.
+			Text(unix.NFTA_MATCH_NAME, "comment").
+			BE32(unix.NFTA_MATCH_REV, 0).
+			Bytes(unix.NFTA_MATCH_INFO, make([]byte, sizeofComment)))
+		add(FeatureTable, unix.NFT_MSG_NEWTABLE, netlink.Attributes{}.
+			Text(unix.NFTA_TABLE_NAME, dryRunTable).BE32(unix.NFTA_TABLE_FLAGS, unix.NFT_TABLE_F_DORMANT))
 		add(FeatureFilter, unix.NFT_MSG_NEWCHAIN, newBaseChain("filter", 1, 0))
 		if nat {
 			add(FeatureNAT, unix.NFT_MSG_NEWCHAIN, newBaseChain("nat", 4, 100))
@@ -70,46 +72,46 @@ func newDryRun(first uint32, nat bool) *dryRun {
 	return d
 }
 
-func newChain(name string) attributes {
-	return attributes(nil).text(unix.NFTA_CHAIN_TABLE, dryRunTable).text(unix.NFTA_CHAIN_NAME, name)
+func newChain(name string) netlink.Attributes {
+	return netlink.Attributes{}.Text(unix.NFTA_CHAIN_TABLE, dryRunTable).Text(unix.NFTA_CHAIN_NAME, name)
 }
 
 // newBaseChain is a chain of a type, which gives it its name, at a hook.
-func newBaseChain(kind string, hook, priority uint32) attributes {
-	return newChain(kind).text(unix.NFTA_CHAIN_TYPE, kind).nest(unix.NFTA_CHAIN_HOOK, attributes(nil).
-		be32(unix.NFTA_HOOK_HOOKNUM, hook).be32(unix.NFTA_HOOK_PRIORITY, priority))
+func newBaseChain(kind string, hook, priority uint32) netlink.Attributes {
+	return newChain(kind).Text(unix.NFTA_CHAIN_TYPE, kind).Nest(unix.NFTA_CHAIN_HOOK, netlink.Attributes{}.
+		BE32(unix.NFTA_HOOK_HOOKNUM, hook).BE32(unix.NFTA_HOOK_PRIORITY, priority))
 }
 
-func newRule(chain string, expressions ...attributes) attributes {
-	return attributes(nil).text(unix.NFTA_RULE_TABLE, dryRunTable).text(unix.NFTA_RULE_CHAIN, chain).
-		nest(unix.NFTA_RULE_EXPRESSIONS, slices.Concat(expressions...))
+func newRule(chain string, expressions ...netlink.Attributes) netlink.Attributes {
+	return netlink.Attributes{}.Text(unix.NFTA_RULE_TABLE, dryRunTable).Text(unix.NFTA_RULE_CHAIN, chain).
+		Nest(unix.NFTA_RULE_EXPRESSIONS, slices.Concat(expressions...))
 }
 
-func expression(name string, data attributes) attributes {
-	return attributes(nil).nest(unix.NFTA_LIST_ELEM, attributes(nil).
-		text(unix.NFTA_EXPR_NAME, name).nest(unix.NFTA_EXPR_DATA, data))
+func expression(name string, data netlink.Attributes) netlink.Attributes {
+	return netlink.Attributes{}.Nest(unix.NFTA_LIST_ELEM, netlink.Attributes{}.
+		Text(unix.NFTA_EXPR_NAME, name).Nest(unix.NFTA_EXPR_DATA, data))
 }
 
-func jumpTo(to string) attributes {
+func jumpTo(to string) netlink.Attributes {
 	code := int32(unix.NFT_JUMP)
-	verdict := attributes(nil).be32(unix.NFTA_VERDICT_CODE, uint32(code)).text(unix.NFTA_VERDICT_CHAIN, to)
-	return expression("immediate", attributes(nil).be32(unix.NFTA_IMMEDIATE_DREG, unix.NFT_REG_VERDICT).
-		nest(unix.NFTA_IMMEDIATE_DATA, attributes(nil).nest(unix.NFTA_DATA_VERDICT, verdict)))
+	verdict := netlink.Attributes{}.BE32(unix.NFTA_VERDICT_CODE, uint32(code)).Text(unix.NFTA_VERDICT_CHAIN, to)
+	return expression("immediate", netlink.Attributes{}.BE32(unix.NFTA_IMMEDIATE_DREG, unix.NFT_REG_VERDICT).
+		Nest(unix.NFTA_IMMEDIATE_DATA, netlink.Attributes{}.Nest(unix.NFTA_DATA_VERDICT, verdict)))
 }
 
 // read takes one datagram of the reply.
 func (d *dryRun) read(datagram []byte) (done bool, err error) {
 	for b := datagram; len(b) > 0 && !done; {
-		m, rest, err := nextMessage(b)
+		m, rest, err := netlink.Next(b)
 		if err != nil {
 			return false, err
 		}
 		b = rest
-		n := m.seq - d.first
-		if m.kind != unix.NLMSG_ERROR || n > uint32(len(d.steps)) {
+		n := m.Seq - d.first
+		if m.Kind != unix.NLMSG_ERROR || n > uint32(len(d.steps)) {
 			continue
 		}
-		if errno := m.errno(); n > 0 {
+		if errno := m.Errno(); n > 0 {
 			d.steps[n-1].errno, done = errno, n == uint32(len(d.steps))
 		} else if errno != 0 { // the whole batch
 			return true, errno

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -26,8 +27,8 @@ func generation(t *testing.T) uint32 {
 	s := newNFTSocket(forCall)
 	defer s.close()
 	var id uint32
-	err := s.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil, func(m message) error {
-		id = attributes(m.body[sizeofNfgenmsg:]).number(unix.NFTA_GEN_ID)
+	err := s.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil, func(m netlink.Message) error {
+		id = m.Attributes().Number(unix.NFTA_GEN_ID)
 		return nil
 	})
 	if err != nil || id == 0 {

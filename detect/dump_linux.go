@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
 // firstRules is how many rules of a table are examined for what iptables-nft cannot print. As many of other tables are
@@ -49,17 +51,17 @@ type ruleDump struct {
 }
 
 // add counts a rule of one of the five tables. The lower bounds are what was there before a change, all at once.
-func (d *ruleDump) add(t *tableRules, m message) {
+func (d *ruleDump) add(t *tableRules, m netlink.Message) {
 	d.read++
 	t.seen++
 	if !d.changed {
 		t.Min++
 	}
-	xt, nftOnly := m.expressions()
+	xt, nftOnly := parseExpressions(m)
 	if !xt && !nftOnly {
 		return
 	}
-	chain := cString(m.attribute(unix.NFTA_RULE_CHAIN))
+	chain := cString(m.Attributes().Find(unix.NFTA_RULE_CHAIN))
 	if nftOnly && t.nftOnly == "" && t.seen <= firstRules {
 		t.nftOnly = string(chain)
 	}
@@ -83,9 +85,9 @@ func (d *ruleDump) reached(l limit) bool {
 }
 
 // take counts a message of a dump, of one table if that is named.
-func (d *ruleDump) take(m message, table string) {
-	d.changed = d.changed || m.flags&unix.NLM_F_DUMP_INTR != 0
-	name := string(cString(m.attribute(unix.NFTA_RULE_TABLE)))
+func (d *ruleDump) take(m netlink.Message, table string) {
+	d.changed = d.changed || m.Flags&unix.NLM_F_DUMP_INTR != 0
+	name := string(cString(m.Attributes().Find(unix.NFTA_RULE_TABLE)))
 	switch i := slices.Index(tableNames[:], name); {
 	case table != "" && table != name: // Linux before 4.12 dumps all tables even if one is named
 	case i >= 0:
@@ -107,11 +109,11 @@ func (d *ruleDump) better(earlier ruleDump, err error) bool {
 // and says nothing.
 func (s *nftSocket) readRules(f Family, table string, end limit) (ruleDump, error) {
 	d := ruleDump{tables: uncounted()}
-	var which attributes
+	var which netlink.Attributes
 	if table != "" {
-		which = which.text(unix.NFTA_RULE_TABLE, table)
+		which = which.Text(unix.NFTA_RULE_TABLE, table)
 	}
-	err := s.dump(unix.NFT_MSG_GETRULE, &s.rulesLeft, f.nfproto(), which, func(m message) error {
+	err := s.dump(unix.NFT_MSG_GETRULE, &s.rulesLeft, f.nfproto(), which, func(m netlink.Message) error {
 		d.take(m, table)
 		switch {
 		case !d.reached(end):

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -37,8 +38,8 @@ func dumpOf(t *testing.T, end limit, words string) (d ruleDump, read int) {
 		} else if strings.HasSuffix(chain, "!") {
 			expressions = append(expressions, expression("ct", nil)...)
 		}
-		m, _, err := nextMessage(nftMessage(unix.NFT_MSG_NEWRULE, flags, 7, unix.NFPROTO_IPV4,
-			ofTable(table).text(unix.NFTA_RULE_CHAIN, strings.TrimRight(chain, "*!")).nest(unix.NFTA_RULE_EXPRESSIONS,
+		m, _, err := netlink.Next(nftMessage(unix.NFT_MSG_NEWRULE, flags, 7, unix.NFPROTO_IPV4,
+			ofTable(table).Text(unix.NFTA_RULE_CHAIN, strings.TrimRight(chain, "*!")).Nest(unix.NFTA_RULE_EXPRESSIONS,
 				expressions)))
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +146,7 @@ func TestWhoMadeRules(t *testing.T) {
 
 // Linux before 4.12 dumps all tables even if one is named.
 func TestTakeNamed(t *testing.T) {
-	m, _, _ := nextMessage(rule(0, 7))
+	m, _, _ := netlink.Next(rule(0, 7))
 	var d ruleDump
 	d.take(m, "nat")
 	if d.read != 0 || d.native != 0 {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -144,19 +145,19 @@ func addMatch(t *testing.T, table, chain string) {
 	if err := s.open(); err != nil {
 		t.Fatal(err)
 	}
-	batch := request(unix.NFNL_MSG_BATCH_BEGIN, 0, 1, unix.AF_UNSPEC, nil)
+	batch := netlink.Request(unix.NFNL_MSG_BATCH_BEGIN, 0, 1, unix.AF_UNSPEC, nil)
 	binary.BigEndian.PutUint16(batch[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES)
-	rule := ofTable(table).text(unix.NFTA_RULE_CHAIN, chain).nest(unix.NFTA_RULE_EXPRESSIONS,
-		expression("match", attributes(nil).
-			text(unix.NFTA_MATCH_NAME, "comment").be32(unix.NFTA_MATCH_REV, 0).bytes(unix.NFTA_MATCH_INFO,
+	rule := ofTable(table).Text(unix.NFTA_RULE_CHAIN, chain).Nest(unix.NFTA_RULE_EXPRESSIONS,
+		expression("match", netlink.Attributes{}.
+			Text(unix.NFTA_MATCH_NAME, "comment").BE32(unix.NFTA_MATCH_REV, 0).Bytes(unix.NFTA_MATCH_INFO,
 			make([]byte, sizeofComment))))
-	batch = append(batch, request(nftKind(unix.NFT_MSG_NEWRULE), unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK,
-		2, unix.NFPROTO_IPV4, rule)...)
-	end := request(unix.NFNL_MSG_BATCH_END, 0, 3, unix.AF_UNSPEC, nil)
+	batch = append(batch, netlink.Request(nftKind(unix.NFT_MSG_NEWRULE),
+		unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK, 2, unix.NFPROTO_IPV4, rule)...)
+	end := netlink.Request(unix.NFNL_MSG_BATCH_END, 0, 3, unix.AF_UNSPEC, nil)
 	binary.BigEndian.PutUint16(end[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES)
 	err := s.exchange(append(batch, end...), func(datagram []byte) (bool, error) {
-		m, _, err := nextMessage(datagram)
-		if errno := m.errno(); err == nil && errno != 0 {
+		m, _, err := netlink.Next(datagram)
+		if errno := m.Errno(); err == nil && errno != 0 {
 			return false, errno
 		}
 		return true, err

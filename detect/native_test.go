@@ -12,66 +12,70 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // ruleOf builds a rule of chain INPUT with expressions.
-func ruleOf(expressions ...attributes) []byte {
+func ruleOf(expressions ...netlink.Attributes) []byte {
 	return nftMessage(unix.NFT_MSG_NEWRULE, unix.NLM_F_MULTI, 7, unix.NFPROTO_IPV4,
-		ofTable("filter").text(unix.NFTA_RULE_CHAIN, "INPUT").nest(unix.NFTA_RULE_EXPRESSIONS,
+		ofTable("filter").Text(unix.NFTA_RULE_CHAIN, "INPUT").Nest(unix.NFTA_RULE_EXPRESSIONS,
 			slices.Concat(expressions...)))
 }
+
+// expressions are those of a rule, in their order.
+type expressions []netlink.Attributes
 
 // The names and numbers as the kernel sends them for rules that nft and iptables-nft make.
 var expressionLists = []struct {
 	doc         string
-	expressions []attributes
+	expressions expressions
 	nftOnly     bool
 }{
 	{"none", nil, false},
-	{"iptables", []attributes{expression("match", nil), expression("counter", nil), expression("target", nil)}, false},
-	{"a target alone", []attributes{expression("target", nil)}, false},
-	{"both", []attributes{expression("ct", nil), expression("match", nil)}, true},
-	{"translated by iptables-nft", []attributes{
+	{"iptables", expressions{expression("match", nil), expression("counter", nil), expression("target", nil)}, false},
+	{"a target alone", expressions{expression("target", nil)}, false},
+	{"both", expressions{expression("ct", nil), expression("match", nil)}, true},
+	{"translated by iptables-nft", expressions{
 		expression("payload", nil), expression("bitwise", nil), expression("meta", nil), expression("cmp", nil),
 		expression("range", nil), expression("lookup", nil), expression("immediate", nil)}, false},
-	{"conntrack", []attributes{expression("ct", nil), expression("immediate", nil)}, true},
-	{"last one", []attributes{expression("counter", nil), expression("reject", nil)}, true},
-	{"longer name", []attributes{expression("counters", nil)}, true},
-	{"no name", []attributes{attributes(nil).nest(unix.NFTA_LIST_ELEM, nil)}, true},
-	{"limit", []attributes{expression("limit", attributes(nil).be32(unix.NFTA_LIMIT_TYPE,
-		unix.NFT_LIMIT_PKTS).be32(unix.NFTA_LIMIT_FLAGS, 0))}, false},
-	{"limit, Linux 4.2", []attributes{expression("limit", attributes(nil).be32(unix.NFTA_LIMIT_RATE, 1))}, false},
-	{"limit of bytes", []attributes{expression("limit",
-		attributes(nil).be32(unix.NFTA_LIMIT_TYPE, unix.NFT_LIMIT_PKT_BYTES).be32(unix.NFTA_LIMIT_FLAGS, 0))}, true},
-	{"limit over", []attributes{expression("limit", attributes(nil).be32(unix.NFTA_LIMIT_TYPE,
-		unix.NFT_LIMIT_PKTS).be32(unix.NFTA_LIMIT_FLAGS, unix.NFT_LIMIT_F_INV))}, true},
-	{"log", []attributes{expression("log", attributes(nil).text(unix.NFTA_LOG_PREFIX, "x"))}, true},
-	{"log to group 0", []attributes{expression("log", attributes(nil).bytes(unix.NFTA_LOG_GROUP, []byte{0, 0}))},
+	{"conntrack", expressions{expression("ct", nil), expression("immediate", nil)}, true},
+	{"last one", expressions{expression("counter", nil), expression("reject", nil)}, true},
+	{"longer name", expressions{expression("counters", nil)}, true},
+	{"no name", expressions{netlink.Attributes{}.Nest(unix.NFTA_LIST_ELEM, nil)}, true},
+	{"limit", expressions{expression("limit", netlink.Attributes{}.BE32(unix.NFTA_LIMIT_TYPE,
+		unix.NFT_LIMIT_PKTS).BE32(unix.NFTA_LIMIT_FLAGS, 0))}, false},
+	{"limit, Linux 4.2", expressions{expression("limit", netlink.Attributes{}.BE32(unix.NFTA_LIMIT_RATE, 1))}, false},
+	{"limit of bytes", expressions{expression("limit", netlink.Attributes{}.BE32(unix.NFTA_LIMIT_TYPE,
+		unix.NFT_LIMIT_PKT_BYTES).BE32(unix.NFTA_LIMIT_FLAGS, 0))}, true},
+	{"limit over", expressions{expression("limit", netlink.Attributes{}.BE32(unix.NFTA_LIMIT_TYPE,
+		unix.NFT_LIMIT_PKTS).BE32(unix.NFTA_LIMIT_FLAGS, unix.NFT_LIMIT_F_INV))}, true},
+	{"log", expressions{expression("log", netlink.Attributes{}.Text(unix.NFTA_LOG_PREFIX, "x"))}, true},
+	{"log to group 0", expressions{expression("log", netlink.Attributes{}.Bytes(unix.NFTA_LOG_GROUP, []byte{0, 0}))},
 		false},
 }
 
 func TestParseExpressions(t *testing.T) {
 	for _, test := range expressionLists {
 		b := ruleOf(test.expressions...)
-		m, _, err := nextMessage(b)
+		m, _, err := netlink.Next(b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = m.whole()
-		xt, nftOnly := m.expressions()
+		err = m.Whole()
+		xt, nftOnly := parseExpressions(m)
 		if wantXT := test.doc == "iptables" || test.doc == "a target alone" || test.doc == "both"; xt != wantXT ||
 			nftOnly != test.nftOnly || err != nil {
 			t.Errorf("%s: got %v, %v, %v, want %v, %v", test.doc, xt, nftOnly, err, wantXT, test.nftOnly)
 		}
 		// Whatever is cut off, it is not taken for a rule that iptables-nft cannot print, nor for one that it has made.
-		for i := range m.body {
+		for i := range m.Body {
 			cut := m
-			cut.body = m.body[:i]
-			if cut.whole() != nil {
+			cut.Body = m.Body[:i]
+			if cut.Whole() != nil {
 				continue
 			}
-			if gotXT, got := cut.expressions(); got && !nftOnly || gotXT && !xt {
+			if gotXT, got := parseExpressions(cut); got && !nftOnly || gotXT && !xt {
 				t.Errorf("%s, cut at %d: got %v, %v", test.doc, i, gotXT, got)
 			}
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
 // nfproto is the family's number in nf_tables.
@@ -43,7 +45,7 @@ func (s *nftSocket) ofIptables(f Family, table, name string) (bool, error) {
 	if has != Yes {
 		return false, err
 	}
-	c := m.chain()
+	c := parseChain(m)
 	return !c.base || c.own(), nil
 }
 
@@ -52,11 +54,11 @@ func (s *nftSocket) listTables() (tables []listedTable, err error) {
 	prefix := map[uint8]string{unix.NFPROTO_INET: "inet ", unix.NFPROTO_IPV4: "ip ", unix.NFPROTO_IPV6: "ip6 "}
 	err = retryChanged(func() error {
 		var found []listedTable
-		err := s.dump(unix.NFT_MSG_GETTABLE, &s.tablesLeft, unix.NFPROTO_UNSPEC, nil, func(m message) error {
-			if family, known := prefix[m.body[0]]; known {
+		err := s.dump(unix.NFT_MSG_GETTABLE, &s.tablesLeft, unix.NFPROTO_UNSPEC, nil, func(m netlink.Message) error {
+			if family, known := prefix[m.Body[0]]; known {
 				found = append(found, listedTable{
-					name:  family + string(cString(m.attribute(unix.NFTA_TABLE_NAME))),
-					flags: attributes(m.body[sizeofNfgenmsg:]).number(unix.NFTA_TABLE_FLAGS),
+					name:  family + string(cString(m.Attributes().Find(unix.NFTA_TABLE_NAME))),
+					flags: m.Attributes().Number(unix.NFTA_TABLE_FLAGS),
 				})
 			}
 			return nil
@@ -91,30 +93,30 @@ func nativeTables(f Family, tables []listedTable) (native []string) {
 
 // object asks for a table by its name, or for one of its chains if that is named. What it costs does not depend on the
 // host.
-func (s *nftSocket) object(f Family, table, chain string) (message, Answer, error) {
+func (s *nftSocket) object(f Family, table, chain string) (netlink.Message, Answer, error) {
 	get := uint16(unix.NFT_MSG_GETTABLE)
-	which := attributes(nil).text(unix.NFTA_TABLE_NAME, table)
+	which := netlink.Attributes{}.Text(unix.NFTA_TABLE_NAME, table)
 	if chain != "" {
 		get = unix.NFT_MSG_GETCHAIN
-		which = attributes(nil).text(unix.NFTA_CHAIN_TABLE, table).text(unix.NFTA_CHAIN_NAME, chain)
+		which = netlink.Attributes{}.Text(unix.NFTA_CHAIN_TABLE, table).Text(unix.NFTA_CHAIN_NAME, chain)
 	}
-	var found message
-	err := s.ask(get, 0, f.nfproto(), which, func(m message) error {
+	var found netlink.Message
+	err := s.ask(get, 0, f.nfproto(), which, func(m netlink.Message) error {
 		found = m
 		return nil
 	})
 	switch {
 	case absent(err):
-		return message{}, No, nil
-	case err == nil && found.body != nil:
+		return netlink.Message{}, No, nil
+	case err == nil && found.Body != nil:
 		return found, Yes, nil
 	case err == nil:
-		err = errShortMessage // a reply without the object
+		err = netlink.ErrShort // a reply without the object
 	}
 	if chain != "" {
-		return message{}, Unknown, fmt.Errorf("ask nf_tables for chain %q: %w", chain, err)
+		return netlink.Message{}, Unknown, fmt.Errorf("ask nf_tables for chain %q: %w", chain, err)
 	}
-	return message{}, Unknown, fmt.Errorf("ask nf_tables for table %q: %w", table, err)
+	return netlink.Message{}, Unknown, fmt.Errorf("ask nf_tables for table %q: %w", table, err)
 }
 
 // warmUp asks something small and reads it with the whole buffer, so that a large rule does not end the dump that
@@ -144,8 +146,8 @@ func (s *nftSocket) tables(f Family) (tables [len(tableNames)]nftTable, err erro
 			return err
 		}
 		var found [len(tableNames)]nftTable
-		err := s.dump(unix.NFT_MSG_GETCHAIN, &s.chainsLeft, f.nfproto(), nil, func(m message) error {
-			c := m.chain()
+		err := s.dump(unix.NFT_MSG_GETCHAIN, &s.chainsLeft, f.nfproto(), nil, func(m netlink.Message) error {
+			c := parseChain(m)
 			i := slices.Index(tableNames[:], string(c.table))
 			if i < 0 {
 				return nil
@@ -187,17 +189,18 @@ func (c nftChain) likelyRules() int {
 	return int(c.uses) - 1
 }
 
-// chain decodes NFT_MSG_NEWCHAIN. Only base chains have a type and a hook.
-func (m message) chain() nftChain {
-	hook := attributes(m.attribute(unix.NFTA_CHAIN_HOOK))
+// parseChain decodes NFT_MSG_NEWCHAIN. Only base chains have a type and a hook.
+func parseChain(m netlink.Message) nftChain {
+	chain := m.Attributes()
+	hook := chain.Find(unix.NFTA_CHAIN_HOOK)
 	return nftChain{
-		table:    cString(m.attribute(unix.NFTA_CHAIN_TABLE)),
-		name:     cString(m.attribute(unix.NFTA_CHAIN_NAME)),
-		kind:     cString(m.attribute(unix.NFTA_CHAIN_TYPE)),
+		table:    cString(chain.Find(unix.NFTA_CHAIN_TABLE)),
+		name:     cString(chain.Find(unix.NFTA_CHAIN_NAME)),
+		kind:     cString(chain.Find(unix.NFTA_CHAIN_TYPE)),
 		base:     hook != nil,
-		uses:     attributes(m.body[sizeofNfgenmsg:]).number(unix.NFTA_CHAIN_USE),
-		hook:     hook.number(unix.NFTA_HOOK_HOOKNUM),
-		priority: int32(hook.number(unix.NFTA_HOOK_PRIORITY)),
+		uses:     chain.Number(unix.NFTA_CHAIN_USE),
+		hook:     hook.Number(unix.NFTA_HOOK_HOOKNUM),
+		priority: int32(hook.Number(unix.NFTA_HOOK_PRIORITY)),
 	}
 }
 
@@ -244,7 +247,7 @@ func (c nftChain) own() bool {
 		strings.Contains(builtInChains(table), name) && string(c.kind) == kind && c.priority == priority
 }
 
-// expressions says what the expressions of a rule tell about who made it.
+// parseExpressions says what the expressions of a rule tell about who made it.
 //
 //	linux/netfilter/nf_tables.h:
 //	NFTA_RULE_EXPRESSIONS   nested: a row of NFTA_LIST_ELEM, each nested:
@@ -255,13 +258,13 @@ func (c nftChain) own() bool {
 // match or target of x_tables, xt, is something that nft cannot make. A rule that was made with nft, and has only such
 // expressions as iptables-nft uses too, cannot be told apart: it is printed as iptables would have made it, or nearly
 // so, and counts.
-func (m message) expressions() (xt, nftOnly bool) {
-	for list := attributes(m.attribute(unix.NFTA_RULE_EXPRESSIONS)); len(list) > 0; {
-		var element attributes
-		element, list = list.next()
-		name := string(cString(element.find(unix.NFTA_EXPR_NAME)))
+func parseExpressions(m netlink.Message) (xt, nftOnly bool) {
+	for list := m.Attributes().Find(unix.NFTA_RULE_EXPRESSIONS); len(list) > 0; {
+		var element netlink.Attributes
+		element, list = list.Next()
+		name := string(cString(element.Find(unix.NFTA_EXPR_NAME)))
 		xt = xt || name == "match" || name == "target"
-		nftOnly = nftOnly || !usedByIptables(name, element.find(unix.NFTA_EXPR_DATA))
+		nftOnly = nftOnly || !usedByIptables(name, element.Find(unix.NFTA_EXPR_DATA))
 	}
 	return xt, nftOnly
 }
@@ -275,14 +278,14 @@ func (m message) expressions() (xt, nftOnly bool) {
 //	NFTA_LOG_GROUP    __be16
 //
 // Kernels before 4.3 send neither a limit's type nor its flags, because they have no other.
-func usedByIptables(name string, data attributes) bool {
+func usedByIptables(name string, data netlink.Attributes) bool {
 	switch name {
 	case "match", "target", "payload", "meta", "cmp", "bitwise", "counter", "immediate", "lookup", "range":
 		return true
 	case "limit":
-		return data.number(unix.NFTA_LIMIT_TYPE) == unix.NFT_LIMIT_PKTS && data.number(unix.NFTA_LIMIT_FLAGS) == 0
+		return data.Number(unix.NFTA_LIMIT_TYPE) == unix.NFT_LIMIT_PKTS && data.Number(unix.NFTA_LIMIT_FLAGS) == 0
 	case "log":
-		return data.find(unix.NFTA_LOG_GROUP) != nil
+		return data.Find(unix.NFTA_LOG_GROUP) != nil
 	default:
 		return false
 	}

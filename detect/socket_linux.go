@@ -5,9 +5,10 @@ package detect
 
 import (
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
 // nftSocket asks nf_tables, over one netlink socket that is opened at the first question. newNFTSocket makes it.
@@ -26,7 +27,12 @@ type nftSocket struct {
 	fatal error
 }
 
-var errNoNFTables = errors.New("this kernel has no nf_tables")
+var (
+	errNoNFTables  = errors.New("this kernel has no nf_tables")
+	errInterrupted = errors.New("it kept changing while it was read")
+	errEnough      = errors.New("netlink: the rest need not be read")
+	errTooMuch     = errors.New("too much to read")
+)
 
 const (
 	// attempts is how often something is read again that changed while it was read.
@@ -59,12 +65,12 @@ func (s *nftSocket) open() error {
 	if s.fatal != nil || s.fd >= 0 {
 		return s.fatal
 	}
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	fd, err := netlink.Open()
 	switch {
 	case errors.Is(err, unix.EPROTONOSUPPORT): // nor nfnetlink, which carries it
 		s.supported, s.fatal = No, errNoNFTables
 	case err != nil:
-		s.supported, s.fatal = Unknown, fmt.Errorf("open a netlink socket: %w", err)
+		s.supported, s.fatal = Unknown, err
 	default:
 		s.fd = fd
 		if s.buf == nil {
@@ -75,33 +81,15 @@ func (s *nftSocket) open() error {
 	return s.fatal
 }
 
-// receive returns the next datagram from the kernel. The kernel has queued the reply before sendto returns, and more of
-// a dump before recvfrom does, so there is nothing to wait for: EAGAIN is the end of it.
-func (s *nftSocket) receive() ([]byte, error) {
-	for {
-		n, from, err := unix.Recvfrom(s.fd, s.buf, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
-		sender, isNetlink := from.(*unix.SockaddrNetlink)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err != nil:
-			return nil, fmt.Errorf("receive: %w", err)
-		case n > len(s.buf):
-			return nil, errShortMessage
-		case isNetlink && sender.Pid == 0: // anything else is not from the kernel
-			return s.buf[:n], nil
-		}
-	}
-}
-
 // exchange sends a message and reads what comes, until that is done or fails. What is left to read closes the socket:
 // the rest of a dump would block the next one, see warmUp.
 func (s *nftSocket) exchange(b []byte, read func(datagram []byte) (done bool, err error)) error {
-	err := unix.Sendto(s.fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	err := netlink.Send(s.fd, b)
 	if err != nil {
-		return fmt.Errorf("send: %w", err)
+		return err
 	}
 	for {
-		datagram, err := s.receive()
+		datagram, err := netlink.Receive(s.fd, s.buf)
 		if err != nil {
 			s.close()
 			return err
@@ -116,6 +104,9 @@ func (s *nftSocket) exchange(b []byte, read func(datagram []byte) (done bool, er
 	}
 }
 
+// nftKind is the kind of a message of nf_tables.
+func nftKind(kind uint16) uint16 { return unix.NFNL_SUBSYS_NFTABLES<<8 | kind }
+
 // reply is the state of the reply to one question while its datagrams come in.
 type reply struct {
 	seq         uint32
@@ -127,28 +118,28 @@ type reply struct {
 
 // read hands out the messages of a datagram that are the reply, until that returns an error. Messages for an earlier
 // question are skipped. Once what is dumped has changed, every message has NLM_F_DUMP_INTR.
-func (r *reply) read(datagram []byte, each func(message) error) error {
+func (r *reply) read(datagram []byte, each func(netlink.Message) error) error {
 	for b := datagram; len(b) > 0 && !r.done; {
-		m, rest, err := nextMessage(b)
+		m, rest, err := netlink.Next(b)
 		if err != nil {
 			return err
 		}
 		b = rest
-		if m.seq != r.seq {
+		if m.Seq != r.seq {
 			continue
 		}
-		r.interrupted = r.interrupted || m.flags&unix.NLM_F_DUMP_INTR != 0
+		r.interrupted = r.interrupted || m.Flags&unix.NLM_F_DUMP_INTR != 0
 		if r.interrupted {
-			m.flags |= unix.NLM_F_DUMP_INTR
+			m.Flags |= unix.NLM_F_DUMP_INTR
 		}
-		switch m.kind {
+		switch m.Kind {
 		case unix.NLMSG_ERROR, unix.NLMSG_DONE:
 			r.done = true
-			r.errno = m.errno()
+			r.errno = m.Errno()
 		case r.kind:
 			// Without NLM_F_MULTI the reply is one message, and nothing follows it.
-			r.done = m.flags&unix.NLM_F_MULTI == 0
-			err = m.whole()
+			r.done = m.Flags&unix.NLM_F_MULTI == 0
+			err = m.Whole()
 			if err == nil {
 				err = each(m)
 			}
@@ -178,8 +169,10 @@ func (r reply) err() error {
 }
 
 // dump lists all objects of a kind, as ask does, while there are some left to be read.
-func (s *nftSocket) dump(get uint16, left *int, family uint8, which attributes, each func(message) error) error {
-	return s.ask(get, unix.NLM_F_DUMP, family, which, func(m message) error {
+func (s *nftSocket) dump(
+	get uint16, left *int, family uint8, which netlink.Attributes, each func(netlink.Message) error,
+) error {
+	return s.ask(get, unix.NLM_F_DUMP, family, which, func(m netlink.Message) error {
 		if *left == 0 {
 			return errTooMuch
 		}
@@ -191,13 +184,13 @@ func (s *nftSocket) dump(get uint16, left *int, family uint8, which attributes, 
 // ask puts one question and hands out the messages of the reply, until that returns an error; errEnough is none. Else
 // the error is the kernel's refusal as an errno, ENOENT for "there is no such thing" among them. The kind of the reply
 // precedes that of the question (enum nf_tables_msg_types). A message is valid until the next one.
-func (s *nftSocket) ask(get, flags uint16, family uint8, a attributes, each func(message) error) error {
+func (s *nftSocket) ask(get, flags uint16, family uint8, a netlink.Attributes, each func(netlink.Message) error) error {
 	if err := s.open(); err != nil {
 		return err
 	}
 	s.seq++
 	r := reply{seq: s.seq, kind: nftKind(get - 1)}
-	err := s.exchange(request(nftKind(get), flags, s.seq, family, a), func(datagram []byte) (bool, error) {
+	err := s.exchange(netlink.Request(nftKind(get), flags, s.seq, family, a), func(datagram []byte) (bool, error) {
 		err := r.read(datagram, each)
 		return r.done, err
 	})

@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -229,4 +230,12 @@ func parseEntries(family Family, align int, info tableInfo, b []byte) (tableEntr
 		return tableEntries{}, errBadTable
 	}
 	return t, nil
+}
+
+// cString returns the bytes before the first NUL, all of them where there is none.
+func cString(b []byte) []byte {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		return b[:i]
+	}
+	return b
 }

@@ -70,9 +70,9 @@ var errNobody = errors.New("no list of ip_tables' can be read, and there is no n
 func Look(nft bool) []Support {
 	ask := func(Support) (detect.Answer, error) { return detect.Unknown, errNobody }
 	if nft {
-		n := newNetlink()
-		defer n.close()
-		ask = n.ask
+		c := newCompat()
+		defer c.close()
+		ask = c.ask
 	}
 	k := look("")
 	var all []Support

@@ -40,9 +40,9 @@ func TestArches(t *testing.T) {
 			if _, err := exec.LookPath(emulator); err != nil {
 				host.Cannot(t, "run programs for %s: %v; make test-kernels installs it", arch, err)
 			}
-			for pkg, atLeast := range map[string]int{"detect": 10, "exec": 1} {
+			for pkg, atLeast := range map[string]int{"detect": 10, "exec": 1, "internal/netlink": 6} {
 				t.Run(pkg, func(t *testing.T) {
-					program := filepath.Join(t.TempDir(), pkg)
+					program := filepath.Join(t.TempDir(), filepath.Base(pkg))
 					host.Run(t, "env", "GOARCH="+arch, "go", "test", "-c", "-o", program, "../../"+pkg)
 					output, err := emulate(t, filepath.Join(top, pkg), emulator, program, "-test.v",
 						"-test.run="+kernelFree)

@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
 // within says that part is a piece of whole, not a copy.
@@ -37,11 +39,11 @@ func FuzzNetlink(f *testing.F) {
 	f.Fuzz(func(t *testing.T, datagram []byte, seq uint32) {
 		messages := 0
 		r := reply{seq: seq, kind: nftKind(unix.NFT_MSG_NEWRULE)}
-		_ = r.read(datagram, func(m message) error {
+		_ = r.read(datagram, func(m netlink.Message) error {
 			messages++
-			c := m.chain()
-			m.expressions()
-			for _, part := range [][]byte{m.body, m.attribute(unix.NFTA_RULE_TABLE), c.table, c.name, c.kind} {
+			c := parseChain(m)
+			parseExpressions(m)
+			for _, part := range [][]byte{m.Body, m.Attributes().Find(unix.NFTA_RULE_TABLE), c.table, c.name, c.kind} {
 				if !within(part, datagram) {
 					t.Fatal("the parser made something up")
 				}
@@ -50,39 +52,6 @@ func FuzzNetlink(f *testing.F) {
 		})
 		if messages > len(datagram)/unix.SizeofNlMsghdr {
 			t.Fatalf("%d messages in %d bytes", messages, len(datagram))
-		}
-		for b := datagram; len(b) > 0; {
-			_, rest, err := nextMessage(b)
-			if err != nil {
-				if rest != nil {
-					t.Fatal("got a rest beside an error")
-				}
-				break
-			}
-			if len(rest) >= len(b) {
-				t.Fatal("no progress")
-			}
-			b = rest
-		}
-	})
-}
-
-// FuzzRequest: what is put into a request is found in it.
-func FuzzRequest(f *testing.F) {
-	f.Add("mangle", HintChain)
-	f.Add("", "x")
-	f.Fuzz(func(t *testing.T, table, chain string) {
-		if len(table)+len(chain) > 1<<10 || bytes.ContainsRune([]byte(table+chain), 0) {
-			t.Skip("not a name that is ever asked for")
-		}
-		b := request(nftKind(unix.NFT_MSG_GETCHAIN), 0, 7, unix.NFPROTO_IPV6,
-			attributes(nil).text(unix.NFTA_CHAIN_TABLE, table).text(unix.NFTA_CHAIN_NAME, chain))
-		m, rest, err := nextMessage(b)
-		if err != nil || len(rest) != 0 || len(b)%4 != 0 {
-			t.Fatalf("got rest of %d, error %v, length %d", len(rest), err, len(b))
-		}
-		if c := m.chain(); m.body[0] != unix.NFPROTO_IPV6 || string(c.table) != table || string(c.name) != chain {
-			t.Errorf("got %+v", c)
 		}
 	})
 }

@@ -12,16 +12,20 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
 // nftMessage builds a message as the kernel would.
-func nftMessage(kind, flags uint16, seq uint32, family uint8, a attributes) []byte {
-	b := request(nftKind(kind), flags, seq, family, a)
+func nftMessage(kind, flags uint16, seq uint32, family uint8, a netlink.Attributes) []byte {
+	b := netlink.Request(nftKind(kind), flags, seq, family, a)
 	binary.NativeEndian.PutUint16(b[6:], flags)
 	return b
 }
 
-func ofTable(table string) attributes { return attributes(nil).text(unix.NFTA_RULE_TABLE, table) }
+func ofTable(table string) netlink.Attributes {
+	return netlink.Attributes{}.Text(unix.NFTA_RULE_TABLE, table)
+}
 
 // control builds NLMSG_ERROR or NLMSG_DONE with a code.
 func control(kind, flags uint16, seq uint32, code int32) []byte {
@@ -82,15 +86,15 @@ func TestReply(t *testing.T) {
 		{"noop", [][]byte{control(unix.NLMSG_NOOP, 0, 7, 0), rule(multi, 7)}, reply{}, 1, nil},
 		{"padding missing at the end", [][]byte{withLength(cut(rule(multi, 7), 1), uint32(len(rule(multi, 7))-1))},
 			reply{}, 1, nil},
-		{"length 0", [][]byte{withLength(rule(multi, 7), 0)}, reply{}, 0, errShortMessage},
-		{"length 15", [][]byte{withLength(rule(multi, 7), 15)}, reply{}, 0, errShortMessage},
-		{"length beyond the datagram", [][]byte{withLength(rule(multi, 7), 999)}, reply{}, 0, errShortMessage},
-		{"length beyond 2 GiB", [][]byte{withLength(rule(multi, 7), 0xffffffff)}, reply{}, 0, errShortMessage},
-		{"no family", [][]byte{withLength(rule(multi, 7), 18)}, reply{}, 0, errShortMessage},
+		{"length 0", [][]byte{withLength(rule(multi, 7), 0)}, reply{}, 0, netlink.ErrShort},
+		{"length 15", [][]byte{withLength(rule(multi, 7), 15)}, reply{}, 0, netlink.ErrShort},
+		{"length beyond the datagram", [][]byte{withLength(rule(multi, 7), 999)}, reply{}, 0, netlink.ErrShort},
+		{"length beyond 2 GiB", [][]byte{withLength(rule(multi, 7), 0xffffffff)}, reply{}, 0, netlink.ErrShort},
+		{"no family", [][]byte{withLength(rule(multi, 7), 18)}, reply{}, 0, netlink.ErrShort},
 	} {
 		rules := 0
 		r := reply{seq: 7, kind: nftKind(unix.NFT_MSG_NEWRULE)}
-		err := r.read(bytes.Join(test.datagram, nil), func(m message) error {
+		err := r.read(bytes.Join(test.datagram, nil), func(m netlink.Message) error {
 			rules++
 			return nil
 		})
@@ -148,38 +152,6 @@ func TestNoteSupport(t *testing.T) {
 		}
 		if s.supported != test.supported || s.fatal != test.fatal {
 			t.Errorf("%v: got %v, %v, want %v, %v", test.errs, s.supported, s.fatal, test.supported, test.fatal)
-		}
-	}
-}
-
-func TestAttribute(t *testing.T) {
-	attr := func(length, kind uint16, value string) []byte {
-		b := binary.NativeEndian.AppendUint16(nil, length)
-		return append(binary.NativeEndian.AppendUint16(b, kind), value...)
-	}
-	for _, test := range []struct {
-		doc  string
-		body [][]byte
-		want string
-		err  error
-	}{
-		{"first", [][]byte{attr(7, 1, "nat\x00")}, "nat", nil},
-		{"behind one that is padded", [][]byte{attr(5, 9, "x\x00\x00\x00"), attr(8, 1, "nat\x00")}, "nat\x00", nil},
-		{"last one not padded", [][]byte{attr(5, 9, "x\x00\x00\x00"), attr(7, 1, "nat")}, "nat", nil},
-		{"NUL missing", [][]byte{attr(7, 1, "nat")}, "nat", nil},
-		{"nested bit", [][]byte{attr(8, 1|unix.NLA_F_NESTED, "nat\x00")}, "nat\x00", nil},
-		{"byte order bit", [][]byte{attr(8, 1|unix.NLA_F_NET_BYTEORDER, "nat\x00")}, "nat\x00", nil},
-		{"empty value", [][]byte{attr(4, 1, "")}, "", nil},
-		{"not there", [][]byte{attr(8, 2, "nat\x00")}, "", nil},
-		{"length 0", [][]byte{attr(0, 2, "nat\x00")}, "", errShortMessage},
-		{"length 3", [][]byte{attr(3, 2, "nat\x00")}, "", errShortMessage},
-		{"length beyond the rest", [][]byte{attr(9, 1, "nat\x00")}, "", errShortMessage},
-		{"half a header", [][]byte{attr(8, 2, "nat\x00"), {1, 0}}, "", errShortMessage},
-	} {
-		m := message{body: bytes.Join(append([][]byte{make([]byte, sizeofNfgenmsg)}, test.body...), nil)}
-		got, err := m.attribute(1), m.whole()
-		if string(got) != test.want || !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
-			t.Errorf("%s: got %q, %v, want %q, %v", test.doc, got, err, test.want, test.err)
 		}
 	}
 }

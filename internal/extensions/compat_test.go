@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -33,7 +34,7 @@ const (
 		"0534e41540000000000000000000000000000000000000000000000000000000008000200000000000800030000000001"
 )
 
-func TestReplies(t *testing.T) {
+func TestAnswer(t *testing.T) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		t.Skip("the replies were recorded on a little-endian machine")
 	}
@@ -50,19 +51,42 @@ func TestReplies(t *testing.T) {
 	} {
 		b, err := hex.DecodeString(test.reply)
 		host.Check(t, err)
-		got, err := answer(b)
+		got, err := decode(b)
 		if got != test.want || !errors.Is(err, test.err) {
 			t.Errorf("%s: got %v, %v, want %v, %v", test.doc, got, err, test.want, test.err)
 		}
+		// Cut anywhere, it is no answer.
 		for size := range b {
-			if replies(b[:size], 1) != (size >= 20) {
-				t.Errorf("%s: %d bytes of it are taken for a reply, or not", test.doc, size)
+			got, err := decode(b[:size])
+			if got != detect.Unknown || err == nil {
+				t.Errorf("%s, cut at %d of %d bytes: got %v, %v", test.doc, size, len(b), got, err)
 			}
 		}
-		if replies(b, 2) {
-			t.Errorf("%s: it is taken for the reply to another question", test.doc)
-		}
 	}
+}
+
+// decode reads a datagram.
+func decode(b []byte) (detect.Answer, error) {
+	m, _, err := netlink.Next(b)
+	if err != nil {
+		return detect.Unknown, err
+	}
+	return answer(m)
+}
+
+// FuzzAnswer feeds the decoder anything as a reply. It must know nothing, or give a reason for that.
+func FuzzAnswer(f *testing.F) {
+	for _, reply := range []string{has, revisions, lacks, noSubsystem, denied} {
+		b, err := hex.DecodeString(reply)
+		host.Check(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := decode(b)
+		if known := got == detect.Yes || got == detect.No; known != (err == nil) || !known && got != detect.Unknown {
+			t.Errorf("got %v, %v", got, err)
+		}
+	})
 }
 
 // The running kernel says of each extension what its own lists say.
@@ -71,8 +95,8 @@ func TestAsk(t *testing.T) {
 	for _, command := range []string{"iptables-legacy", "ip6tables-legacy"} {
 		_ = exec.Command(command, "-S").Run() // so that there are lists, if the kernel can have them
 	}
-	n := newNetlink()
-	defer n.close()
+	c := newCompat()
+	defer c.close()
 	for which, file := range lists {
 		registered := func() []string {
 			text, err := os.ReadFile("/proc/thread-self/net/" + file)
@@ -85,7 +109,7 @@ func TestAsk(t *testing.T) {
 		names := append(registered(), "icmp", "icmp6", "conntrack", "MARK", "REJECT", "nosuch", "conn")
 		slices.Sort(names)
 		for _, name := range slices.Compact(names) {
-			got, err := n.ask(Support{Family: which.family, Extension: Extension{Name: name, Target: which.targets}})
+			got, err := c.ask(Support{Family: which.family, Extension: Extension{Name: name, Target: which.targets}})
 			want := slices.Contains(registered(), name) // now: the kernel has loaded what there is
 			if err != nil || (got == detect.Yes) != want {
 				t.Errorf("%s of %v: got %v, %v, and listed is %v", name, which, got, err, want)
