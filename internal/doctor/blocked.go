@@ -14,8 +14,8 @@ import (
 // opens reports whether one of these rules, which the removal takes away, drops packets or leads to a rule that does,
 // and the host's own table does not do the same.
 func opens(t, host *saved, lost []savedRule) bool {
-	drops := t.droppingChains()
-	met := host.met(set(t.rules))
+	drops := t.chainsWith(func(rule savedRule) bool { return slices.Contains(dropping, rule.target) })
+	met := host.met(t)
 	for _, p := range t.policies {
 		reached := set(t.reachable(p.chain))
 		hosts := set(host.reachable(p.chain))
@@ -29,46 +29,113 @@ func opens(t, host *saved, lost []savedRule) bool {
 	return false
 }
 
-// droppingChains are those in which a rule drops packets, or leads to one that does.
-func (t *saved) droppingChains() map[string]bool {
-	drops := map[string]bool{}
-	for before := -1; len(drops) > before; {
-		before = len(drops)
+// chainsWith are the chains that have such a rule, or lead to one that has.
+func (t *saved) chainsWith(such func(savedRule) bool) map[string]bool {
+	chains := map[string]bool{}
+	for before := -1; len(chains) > before; {
+		before = len(chains)
 		for _, rule := range t.rules {
-			if slices.Contains(dropping, rule.target) || drops[rule.target] {
-				drops[rule.chain] = true
+			if such(rule) || chains[rule.target] {
+				chains[rule.chain] = true
 			}
 		}
 	}
-	return drops
+	return chains
 }
 
-// met are the rules that a packet comes to in their chain unless a rule that both tables have lets it go before.
-func (t *saved) met(others map[savedRule]bool) map[savedRule]bool {
+// met are the rules of this table to which a packet comes that comes to the same rule of the other table: what is
+// before it in its chain lets no packet go, or none that the other table's rules before it do not let go, too.
+func (t *saved) met(other *saved) map[savedRule]bool {
+	place := map[savedRule]int{}
+	for i, rule := range slices.Backward(other.rules) {
+		place[rule] = i
+	}
+	lets := t.letting()
+	unlike := t.unlike(other)
 	met := map[savedRule]bool{}
-	hidden := map[string]bool{} // chains in which a rule of this table alone has let packets go
+	behind := map[string]int{} // where a chain's rules have to be in the other table
 	for _, rule := range t.rules {
-		met[rule] = met[rule] || !hidden[rule.chain]
-		letsGo := rule.target == accept || rule.target == "RETURN" || rule.diverts
-		if letsGo && !others[rule] {
-			hidden[rule.chain] = true
+		i, both := place[rule]
+		met[rule] = met[rule] || both && i >= behind[rule.chain]
+		switch {
+		case !lets(rule):
+		case both && !unlike[rule.target]:
+			behind[rule.chain] = max(behind[rule.chain], i+1)
+		default:
+			behind[rule.chain] = len(other.rules)
 		}
 	}
 	return met
 }
 
-// closes reports whether a built-in chain drops what none of its rules accepts.
-func (t *saved) closes(chain string) bool {
+// letting finds out whether a packet may not come to what follows a rule, and not because it was dropped.
+func (t *saved) letting() func(savedRule) bool {
+	chain := set(t.chains)
+	itself := func(rule savedRule) bool {
+		goesOn := rule.target == "" || chain[rule.target] || slices.Contains(passing, rule.target)
+		return !goesOn && !slices.Contains(dropping, rule.target)
+	}
+	chains := t.chainsWith(itself)
+	return func(rule savedRule) bool {
+		return rule.diverts || rule.target == "RETURN" || itself(rule) || chains[rule.target]
+	}
+}
+
+// unlike are the chains that have other rules in the other table, or lead to such.
+func (t *saved) unlike(other *saved) map[string]bool {
+	mine, others := t.byChain(), other.byChain()
+	return t.chainsWith(func(rule savedRule) bool {
+		target := rule.target
+		return !slices.Equal(mine[rule.chain], others[rule.chain]) || !slices.Equal(mine[target], others[target])
+	})
+}
+
+func (t *saved) byChain() map[string][]savedRule {
+	rules := map[string][]savedRule{}
+	for _, rule := range t.rules {
+		rules[rule.chain] = append(rules[rule.chain], rule)
+	}
+	return rules
+}
+
+// closes reports whether a built-in chain drops what none of its rules accepts, or what it accepts is what the other
+// table accepts, too.
+func (t *saved) closes(chain string, other *saved) bool {
+	end := t.end(chain, other.met(t), t.unlike(other))
+	if end == "" {
+		return slices.ContainsFunc(t.policies, func(p policy) bool { return p.chain == chain && p.verdict != accept })
+	}
+	return slices.Contains(dropping, end)
+}
+
+// end is the target of the rule that ends the way of all packets that come to a chain, "" if there is none. What the
+// other table lets go by the same rule, which is met there, counts as gone already.
+func (t *saved) end(chain string, met map[savedRule]bool, unlike map[string]bool) string {
 	for _, rule := range t.inChains([]string{chain}) {
-		unconditional := strings.HasPrefix(rule.spec, "-j ")
-		if unconditional && rule.target == accept {
-			return false
+		unconditional := strings.HasPrefix(rule.spec, "-j ") || strings.HasPrefix(rule.spec, "-g ")
+		dropped := slices.Contains(dropping, rule.target)
+		gone := met[rule] && !unlike[rule.target] && !rule.diverts && !dropped
+		switch {
+		case !unconditional:
+			continue
+		case rule.target == "RETURN":
+			return ""
+		case gone:
+			continue
 		}
-		if unconditional && slices.Contains(dropping, rule.target) {
-			return true
+		end := rule.target
+		switch {
+		case t.isChain(rule.target) && met[rule]:
+			end = t.end(rule.target, met, unlike)
+		case t.isChain(rule.target):
+			end = t.end(rule.target, nil, nil)
+		}
+		ends := end != "" && !slices.Contains(passing, end)
+		if ends || rule.diverts {
+			return end
 		}
 	}
-	return slices.ContainsFunc(t.policies, func(p policy) bool { return p.chain == chain && p.verdict != accept })
+	return ""
 }
 
 func set[T comparable](all []T) map[T]bool {

@@ -70,7 +70,7 @@ func planRemoval(x removal, t, host *saved, empty bool) removal {
 		case slices.ContainsFunc(stay, func(rule savedRule) bool { return x.mayAct(t, rule) }):
 			x.unsafe = true
 		case p.verdict == accept:
-		case !host.closes(p.chain) || slices.ContainsFunc(stay, func(rule savedRule) bool { return !hosts[rule] }):
+		case !host.closes(p.chain, t) || slices.ContainsFunc(stay, func(rule savedRule) bool { return !hosts[rule] }):
 			x.blocks = true // somebody's own firewall, which must not be opened
 		default:
 			x.opened = append(x.opened, p.chain)
