@@ -96,6 +96,35 @@ func TestHostDiffers(t *testing.T) {
 	}
 }
 
+// What nft has made directly, iptables-nft may print as another rule, or not at all.
+func TestNotExact(t *testing.T) {
+	const text = ":FORWARD ACCEPT; FORWARD -j X; X -s 192.0.2.1 -j DROP"
+	inexact := func(chain string) *saved {
+		table := filterTable(text)
+		table.native = map[string]bool{chain: true}
+		return table
+	}
+	omits := filterTable(text)
+	omits.omits = true
+	for _, test := range []struct {
+		doc            string
+		table, host    *saved
+		blocks, unsafe bool
+	}{
+		{"all is as printed", filterTable(text), filterTable(text), false, false},
+		{"the host has a rule of nft's", filterTable(text), inexact("FORWARD"), true, false},
+		{"the host has more rules", filterTable(text), omits, true, false},
+		{"a chain that goes has one", inexact("X"), filterTable(text), false, true},
+		{"a chain that stays has one", inexact("FORWARD"), filterTable(text), false, false},
+		{"there are more rules", omits, filterTable(text), false, true},
+	} {
+		got := planRemoval(removal{backend: detect.NFT, chains: []string{"X"}}, test.table, test.host, false)
+		if got.blocks != test.blocks || got.unsafe != test.unsafe {
+			t.Errorf("%s: blocks %v, unsafe %v", test.doc, got.blocks, got.unsafe)
+		}
+	}
+}
+
 // A command must fit into one argument.
 func TestTooLong(t *testing.T) {
 	x := removal{}

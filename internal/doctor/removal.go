@@ -43,11 +43,11 @@ func planRemoval(x removal, t, host *saved, empty bool) removal {
 		x.unsafe = !empty
 		return x
 	}
-	if host == nil {
+	if host == nil || !host.exact() {
 		host = &saved{}
 	}
 	lost := x.lost(t)
-	if x.diverts(t) || slices.ContainsFunc(lost, func(rule savedRule) bool { return x.changes(t, rule) }) {
+	if t.omits || x.diverts(t) || slices.ContainsFunc(lost, func(rule savedRule) bool { return x.changes(t, rule) }) {
 		x.unsafe = true
 		return x
 	}
@@ -102,9 +102,12 @@ func (x removal) diverts(t *saved) bool {
 }
 
 // changes reports whether a rule may do more to a packet than to decide about it. Rules that stay, in this table or
-// another, may ask for its mark or its connection, and routes may.
+// another, may ask for its mark or its connection, and routes may. Nor is known what a rule does that was printed as
+// another one, if it goes.
 func (x removal) changes(t *saved, rule savedRule) bool {
-	return rule.remembers || x.mayAct(t, rule) && !slices.Contains(dropping, rule.target)
+	fromOutside := slices.Contains(x.chains, rule.target) && !slices.Contains(x.chains, rule.chain)
+	inexact := t.native[rule.chain] && !fromOutside
+	return inexact || rule.remembers || x.mayAct(t, rule) && !slices.Contains(dropping, rule.target)
 }
 
 // staying are the rules of chains that the removal leaves.

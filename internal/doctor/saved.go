@@ -19,6 +19,8 @@ type saved struct {
 	policies []policy // of the built-in chains
 	chains   []string // the others, even those without rules
 	rules    []savedRule
+	omits    bool            // there may be more rules than were printed
+	native   map[string]bool // chains with rules that may be others than those that were printed
 }
 
 type policy struct{ chain, verdict string }
@@ -62,12 +64,30 @@ func (r *Report) save(n layout.Names, dir string, backend detect.Mode) (tables [
 			continue
 		}
 		stdout, _, err := r.start(n.Tree, program, name)
-		if err == nil {
-			tables = append(tables, parseSaved(family, stdout)...)
+		if err != nil {
+			continue
 		}
+		listed := parseSaved(family, stdout)
+		if backend == detect.NFT {
+			compare(family, listed)
+		}
+		tables = append(tables, listed...)
 	}
 	return tables
 }
+
+// compare marks what iptables-nft may not have printed as it is.
+func compare(family detect.Family, tables []saved) {
+	known, err := askKernel(family)
+	for i := range tables {
+		t := &tables[i]
+		t.omits = err != nil || known[t.name].rules != len(t.rules)
+		t.native = known[t.name].native
+	}
+}
+
+// exact reports that a table is as it was printed.
+func (t *saved) exact() bool { return !t.omits && len(t.native) == 0 }
 
 // parseSaved reads what iptables-save prints:
 //

@@ -1,0 +1,97 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
+)
+
+// inKernel is a table of nf_tables, as the kernel has it.
+type inKernel struct {
+	rules  int
+	native map[string]bool // the chains that have a rule which nft, not iptables-nft, has made
+}
+
+// askKernel lists the tables of a family that have rules. What iptables-nft prints of a rule that nft has made may be
+// another one: "ip saddr @blocked drop" is "-j DROP" to it. Some it does not print at all.
+func askKernel(family detect.Family) (tables map[string]inKernel, err error) {
+	fd, err := netlink.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	number := uint8(unix.NFPROTO_IPV4)
+	if family == detect.IPv6 {
+		number = unix.NFPROTO_IPV6
+	}
+	const kind = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETRULE
+	err = netlink.Send(fd, netlink.Request(kind, unix.NLM_F_DUMP, 1, number, nil))
+	if err != nil {
+		return nil, err
+	}
+	tables = map[string]inKernel{}
+	buf := make([]byte, 64<<10)
+	for {
+		datagram, err := netlink.Receive(fd, buf)
+		if err != nil {
+			return nil, err
+		}
+		done, err := takeRules(datagram, tables)
+		if done || err != nil {
+			return tables, err
+		}
+	}
+}
+
+// takeRules takes the rules of one datagram of a dump.
+func takeRules(datagram []byte, tables map[string]inKernel) (done bool, err error) {
+	for len(datagram) > 0 {
+		var m netlink.Message
+		m, datagram, err = netlink.Next(datagram)
+		switch {
+		case err != nil:
+			return false, err
+		case m.Kind == unix.NLMSG_ERROR || m.Kind == unix.NLMSG_DONE:
+			errno := m.Errno()
+			if errno != 0 {
+				return false, fmt.Errorf("list the rules of nf_tables: %w", errno)
+			}
+			return true, nil
+		case m.Flags&unix.NLM_F_DUMP_INTR != 0:
+			return false, fmt.Errorf("list the rules of nf_tables: %w", unix.EINTR)
+		}
+		table := unix.ByteSliceToString(m.Attributes().Find(unix.NFTA_RULE_TABLE))
+		t, known := tables[table]
+		if !known {
+			t.native = map[string]bool{}
+		}
+		t.rules++
+		if !asIPTables(m) {
+			t.native[unix.ByteSliceToString(m.Attributes().Find(unix.NFTA_RULE_CHAIN))] = true
+		}
+		tables[table] = t
+	}
+	return false, nil
+}
+
+// asIPTables reports whether a rule is like those that iptables-nft makes: each has a counter, and none a set.
+func asIPTables(rule netlink.Message) bool {
+	counter := false
+	for list := rule.Attributes().Find(unix.NFTA_RULE_EXPRESSIONS); len(list) > 0; {
+		var element netlink.Attributes
+		element, list = list.Next()
+		switch unix.ByteSliceToString(element.Find(unix.NFTA_EXPR_NAME)) {
+		case "counter":
+			counter = true
+		case "lookup":
+			return false
+		}
+	}
+	return counter
+}
