@@ -112,7 +112,7 @@ func (r *Report) hostRules() []rule {
 			code:     "foreign-chain",
 			severity: Problem,
 			detail:   r.foreignChains(),
-			text:     "{}: iptables-nft can neither list nor change such a table",
+			text:     "{}: iptables-nft lists such a table in part or not at all",
 			fixes:    only(Node, moveChain),
 		},
 		{
