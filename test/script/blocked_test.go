@@ -26,11 +26,11 @@ func TestNetlinkBlocked(t *testing.T) {
 	host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 	host.Run(t, "iptables-wrapper", "install")
 
-	said := withoutNetlink("iptables", "-S")
+	said := withoutNetlink(unix.EAFNOSUPPORT, "iptables", "-S")
 	if !strings.Contains(said, "Failed to initialize nft") {
 		t.Fatalf("iptables is not blocked: %s", said)
 	}
-	said = withoutNetlink("iptables-wrapper", "doctor")
+	said = withoutNetlink(unix.EAFNOSUPPORT, "iptables-wrapper", "doctor")
 	if !strings.HasPrefix(said, "PROBLEM  blocked: ") {
 		t.Errorf("doctor does not see it: %s", said)
 	}
@@ -44,15 +44,35 @@ func TestNetlinkBlocked(t *testing.T) {
 	}
 }
 
-// withoutNetlink runs a program for which socket(2) refuses AF_NETLINK, and returns what it prints.
-func withoutNetlink(name string, args ...string) string {
+// A kernel without nf_tables refuses netlink sockets by another error. The variable demands that nft be used.
+func TestKernelLacksNFTables(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
+	host.Run(t, "iptables-wrapper", "install")
+	t.Setenv("IPTABLES_WRAPPER_MODE", "nft")
+	said := withoutNetlink(unix.EPROTONOSUPPORT, "iptables-wrapper", "doctor")
+	want := "PROBLEM  kernel-lacks-backend: the backend is nft, but this kernel does not support it\n" +
+		"   fix:  on the node, load the modules:\n         modprobe -a nf_tables nft_chain_nat nft_compat xt_comment\n"
+	if !strings.HasPrefix(said, want) || strings.Contains(said, "program-unusable") {
+		t.Errorf("got %s", said)
+	}
+	said = host.Run(t, "iptables-wrapper", "doctor")
+	if !strings.Contains(said, "no problems found") {
+		t.Errorf("not cured: %s", said)
+	}
+}
+
+// withoutNetlink runs a program for which socket(2) refuses AF_NETLINK with an error, and returns what it prints.
+func withoutNetlink(refusal unix.Errno, name string, args ...string) string {
 	const number, family = 0, 16 // in struct seccomp_data: nr, and the lower half of args[0] on little-endian machines
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: number},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_SOCKET, Jf: 3},
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: family},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.AF_NETLINK, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(refusal)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
 	said := make(chan string)
