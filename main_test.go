@@ -29,7 +29,8 @@ var mayImport = map[string][]string{
 
 	"internal/extensions": {"detect", "internal/netlink", "internal/tree"},
 	"internal/doctor": {"detect", "internal/extensions", "internal/here", "internal/install",
-		"internal/layout", "internal/memory", "internal/programs", "internal/self", "internal/tree"},
+		"internal/layout", "internal/memory", "internal/netlink", "internal/programs", "internal/self",
+		"internal/tree"},
 	"internal/command": {"detect", "internal/doctor", "internal/extensions", "internal/here",
 		"internal/install", "internal/layout", "internal/memory", "internal/process",
 		"internal/programs", "internal/self", "internal/tree"},
