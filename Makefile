@@ -150,7 +150,7 @@ manifests:
 
 # Every fuzz target for a number of inputs. Given a time instead, go sometimes fails at its end: "context deadline exceeded".
 fuzz:
-	@for package in detect internal/extensions internal/netlink test; do \
+	@for package in detect internal/doctor internal/extensions internal/netlink test; do \
 		case $$package in test) inputs=$(CALL_INPUTS) ;; *) inputs=$(PARSER_INPUTS) ;; esac; \
 		for target in $$(grep -ho 'func Fuzz[A-Za-z]*' $$package/*_test.go | cut -d' ' -f2); do \
 			go test ./$$package -run '^$$' -fuzz "^$$target$$" -fuzztime $(or $(FUZZTIME),$${inputs}x) -fuzzminimizetime 10x; \

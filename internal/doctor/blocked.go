@@ -59,7 +59,7 @@ func (t *saved) met(other *saved) map[savedRule]bool {
 		met[rule] = met[rule] || both && i >= behind[rule.chain]
 		switch {
 		case !lets(rule):
-		case both && !unlike[rule.target]:
+		case both && !unlike[rule.target] && !other.native[rule.chain]:
 			behind[rule.chain] = max(behind[rule.chain], i+1)
 		default:
 			behind[rule.chain] = len(other.rules)
@@ -81,12 +81,14 @@ func (t *saved) letting() func(savedRule) bool {
 	}
 }
 
-// unlike are the chains that have other rules in the other table, or lead to such.
+// unlike are the chains that have other rules in the other table, or may have, or lead to such.
 func (t *saved) unlike(other *saved) map[string]bool {
 	mine, others := t.byChain(), other.byChain()
 	return t.chainsWith(func(rule savedRule) bool {
 		target := rule.target
-		return !slices.Equal(mine[rule.chain], others[rule.chain]) || !slices.Equal(mine[target], others[target])
+		inexact := other.native[rule.chain] || other.native[target]
+		return inexact || !slices.Equal(mine[rule.chain], others[rule.chain]) ||
+			!slices.Equal(mine[target], others[target])
 	})
 }
 

@@ -99,11 +99,15 @@ func TestHostDiffers(t *testing.T) {
 // What nft has made directly, iptables-nft may print as another rule, or not at all.
 func TestNotExact(t *testing.T) {
 	const text = ":FORWARD ACCEPT; FORWARD -j X; X -s 192.0.2.1 -j DROP"
-	inexact := func(chain string) *saved {
+	inexactOf := func(text, chain string) *saved {
 		table := filterTable(text)
 		table.native = map[string]bool{chain: true}
 		return table
 	}
+	inexact := func(chain string) *saved { return inexactOf(text, chain) }
+	const first = ":FORWARD ACCEPT; FORWARD -s 192.0.2.0/24 -j ACCEPT; FORWARD -j X; X -s 192.0.2.1 -j DROP"
+	const inY = ":FORWARD ACCEPT; FORWARD -j Y; Y -s 192.0.2.0/24 -j ACCEPT; FORWARD -j X; X -s 192.0.2.1 -j DROP"
+	const closed = ":FORWARD DROP; FORWARD -j X; X -p tcp -j ACCEPT; FORWARD -s 192.0.2.0/24 -j ACCEPT"
 	omits := filterTable(text)
 	omits.omits = true
 	for _, test := range []struct {
@@ -116,6 +120,12 @@ func TestNotExact(t *testing.T) {
 		{"the host has more rules", filterTable(text), omits, true, false},
 		{"a chain that goes has one", inexact("X"), filterTable(text), false, true},
 		{"a chain that stays has one", inexact("FORWARD"), filterTable(text), false, false},
+		{"both accept before", filterTable(first), filterTable(first), false, false},
+		{"they may not accept the same", inexactOf(first, "FORWARD"), filterTable(first), true, false},
+		{"both accept in Y", filterTable(inY), filterTable(inY), false, false},
+		{"they may not accept the same in Y", inexactOf(inY, "Y"), filterTable(inY), true, false},
+		{"both accept what a policy drops", filterTable(closed), filterTable(closed), false, false},
+		{"they may not accept the same of it", inexactOf(closed, "FORWARD"), filterTable(closed), true, false},
 		{"there are more rules", omits, filterTable(text), false, true},
 	} {
 		got := planRemoval(removal{backend: detect.NFT, chains: []string{"X"}}, test.table, test.host, false)

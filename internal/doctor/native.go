@@ -72,26 +72,10 @@ func takeRules(datagram []byte, tables map[string]inKernel) (done bool, err erro
 			t.native = map[string]bool{}
 		}
 		t.rules++
-		if !asIPTables(m) {
+		if !likeIPTables(m) {
 			t.native[unix.ByteSliceToString(m.Attributes().Find(unix.NFTA_RULE_CHAIN))] = true
 		}
 		tables[table] = t
 	}
 	return false, nil
-}
-
-// asIPTables reports whether a rule is like those that iptables-nft makes: each has a counter, and none a set.
-func asIPTables(rule netlink.Message) bool {
-	counter := false
-	for list := rule.Attributes().Find(unix.NFTA_RULE_EXPRESSIONS); len(list) > 0; {
-		var element netlink.Attributes
-		element, list = list.Next()
-		switch unix.ByteSliceToString(element.Find(unix.NFTA_EXPR_NAME)) {
-		case "counter":
-			counter = true
-		case "lookup":
-			return false
-		}
-	}
-	return counter
 }

@@ -70,7 +70,7 @@ func planRemoval(x removal, t, host *saved, empty bool) removal {
 		case slices.ContainsFunc(stay, func(rule savedRule) bool { return x.mayAct(t, rule) }):
 			x.unsafe = true
 		case p.verdict == accept:
-		case !host.closes(p.chain, t) || slices.ContainsFunc(stay, func(rule savedRule) bool { return !hosts[rule] }):
+		case !host.closes(p.chain, t), x.keepsOwn(t, reached, stay, hosts):
 			x.blocks = true // somebody's own firewall, which must not be opened
 		default:
 			x.opened = append(x.opened, p.chain)
@@ -118,6 +118,14 @@ func (x removal) staying(t *saved, chains []string) (rules []savedRule) {
 		}
 	}
 	return rules
+}
+
+// keepsOwn reports whether one of the rules that stay in some chains is not among the host's, or may not be.
+func (x removal) keepsOwn(t *saved, chains []string, stay []savedRule, hosts map[savedRule]bool) bool {
+	inexact := slices.ContainsFunc(chains, func(chain string) bool {
+		return t.native[chain] && !slices.Contains(x.chains, chain)
+	})
+	return inexact || slices.ContainsFunc(stay, func(rule savedRule) bool { return !hosts[rule] })
 }
 
 // beside counts the rules that the removal leaves in the table, as far as that could be listed.

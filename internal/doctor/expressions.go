@@ -1,0 +1,214 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
+)
+
+// likeIPTables reports whether a rule is made of what iptables-nft 1.8.7 to 1.8.13 make rules of, so that it prints
+// them as they are: conditions, a counter, and at most one action. A condition is an extension of iptables, a limit, or
+// something loaded and compared once. Of other rules, iptables-nft prints a part. "nft --debug=netlink list ruleset"
+// shows the expressions of each rule.
+func likeIPTables(rule netlink.Message) bool {
+	e := expressions{ipv6: len(rule.Body) > 0 && rule.Body[0] == unix.NFPROTO_IPV6}
+	for list := rule.Attributes().Find(unix.NFTA_RULE_EXPRESSIONS); len(list) > 0; {
+		var element netlink.Attributes
+		element, list = list.Next()
+		name := unix.ByteSliceToString(element.Find(unix.NFTA_EXPR_NAME))
+		if e.acted || !e.take(name, element.Find(unix.NFTA_EXPR_DATA)) {
+			return false
+		}
+	}
+	// What is stored, with "meta mark set" for example, stays pending.
+	return e.counted && e.pending == nothing
+}
+
+// expressions is what the first expressions of a rule did.
+type expressions struct {
+	ipv6     bool
+	pending  source // loaded, and not compared yet
+	masked   bool   // the pending one was masked
+	compared []source
+	protocol byte // that the packet has, as far as it was compared
+	counted  bool
+	acted    bool
+}
+
+// source is something that iptables-nft compares. The kernel's numbers for it may be several.
+type source int
+
+const (
+	nothing source = iota
+	sourceAddress
+	destinationAddress
+	transportProtocol
+	sourcePort
+	destinationPort
+	tcpFlags
+	inputInterface
+	outputInterface
+	packetMark
+)
+
+// take looks at one more expression, and reports whether iptables-nft puts it there.
+func (e *expressions) take(name string, data netlink.Attributes) bool {
+	loads := name == "payload" || name == "meta"
+	compares := name == "bitwise" || name == "cmp" || name == "range"
+	if compares == (e.pending == nothing) {
+		return false
+	}
+	switch name {
+	case "match":
+		return true
+	case "limit":
+		return likeLimit(data)
+	case "counter":
+		e.counted = true
+		return true
+	case "target", "immediate":
+		e.acted = true
+		return true
+	case "log":
+		e.acted = true
+		return data.Find(unix.NFTA_LOG_GROUP) != nil // -j NFLOG; without a group it is nft's "log prefix"
+	case "bitwise":
+		return e.mask(data)
+	case "cmp", "range":
+		return e.compare(name, data)
+	}
+	return loads && e.load(name, data)
+}
+
+// load notes what was loaded: neither the same thing twice nor anything that is not in the list.
+func (e *expressions) load(name string, data netlink.Attributes) bool {
+	e.pending = metaSource(data)
+	if name == "payload" {
+		e.pending = e.payloadSource(data)
+	}
+	e.masked = false
+	for _, before := range e.compared {
+		if before == e.pending {
+			return false
+		}
+	}
+	e.compared = append(e.compared, e.pending)
+	return e.pending != nothing
+}
+
+// metaSource is what the expression meta loads.
+func metaSource(data netlink.Attributes) source {
+	switch data.Number(unix.NFTA_META_KEY) {
+	case unix.NFT_META_IIFNAME:
+		return inputInterface
+	case unix.NFT_META_OIFNAME:
+		return outputInterface
+	case unix.NFT_META_L4PROTO:
+		return transportProtocol
+	case unix.NFT_META_MARK:
+		return packetMark
+	}
+	return nothing
+}
+
+// payloadSource is what the expression payload loads. Of an address, it may be the first bytes, which are a prefix.
+func (e *expressions) payloadSource(data netlink.Attributes) source {
+	offset, size := data.Number(unix.NFTA_PAYLOAD_OFFSET), data.Number(unix.NFTA_PAYLOAD_LEN)
+	switch data.Number(unix.NFTA_PAYLOAD_BASE) {
+	case unix.NFT_PAYLOAD_NETWORK_HEADER:
+		return e.headerSource(offset, size)
+	case unix.NFT_PAYLOAD_TRANSPORT_HEADER:
+		return e.transportSource(offset, size)
+	}
+	return nothing
+}
+
+// headerSource knows struct iphdr (include/uapi/linux/ip.h) and struct ipv6hdr (include/uapi/linux/ipv6.h).
+func (e *expressions) headerSource(offset, size uint32) source {
+	switch {
+	case e.ipv6 && offset == 8 && size <= 16, !e.ipv6 && offset == 12 && size <= 4:
+		return sourceAddress
+	case e.ipv6 && offset == 24 && size <= 16, !e.ipv6 && offset == 16 && size <= 4:
+		return destinationAddress
+	case !e.ipv6 && offset == 9 && size == 1:
+		return transportProtocol
+	}
+	return nothing
+}
+
+// transportSource knows the ports, which iptables-nft compares itself in TCP and UDP only, and TCP's flags.
+func (e *expressions) transportSource(offset, size uint32) source {
+	ports := e.protocol == unix.IPPROTO_TCP || e.protocol == unix.IPPROTO_UDP
+	switch {
+	case ports && offset == 0 && size == 2:
+		return sourcePort
+	case ports && offset == 2 && size == 2:
+		return destinationPort
+	case e.protocol == unix.IPPROTO_TCP && offset == 13 && size == 1:
+		return tcpFlags
+	}
+	return nothing
+}
+
+// mask looks at the expression bitwise: a mask, and nothing that changes bits.
+func (e *expressions) mask(data netlink.Attributes) bool {
+	const flags = 0x3f // those that --tcp-flags has names for
+	mask := data.Find(unix.NFTA_BITWISE_MASK).Find(unix.NFTA_DATA_VALUE)
+	named := e.pending != tcpFlags || len(mask) == 1 && mask[0]&^flags == 0
+	masked := e.masked
+	e.masked = true
+	return !masked && named && len(mask) > 0 && isZero(data.Find(unix.NFTA_BITWISE_XOR).Find(unix.NFTA_DATA_VALUE))
+}
+
+func isZero(value []byte) bool {
+	for _, b := range value {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// compare looks at cmp, where only "equal" and "not equal" can be said to iptables, and range, which is for ports.
+func (e *expressions) compare(name string, data netlink.Attributes) bool {
+	compared := e.pending
+	e.pending = nothing
+	port := compared == sourcePort || compared == destinationPort
+	if name == "range" {
+		return port && !e.masked
+	}
+	if compared == tcpFlags && !e.masked || port && e.masked {
+		return false
+	}
+	op := data.Number(unix.NFTA_CMP_OP)
+	value := data.Find(unix.NFTA_CMP_DATA).Find(unix.NFTA_DATA_VALUE)
+	if compared == transportProtocol && op == unix.NFT_CMP_EQ && len(value) == 1 {
+		e.protocol = value[0]
+	}
+	return op == unix.NFT_CMP_EQ || op == unix.NFT_CMP_NEQ
+}
+
+// likeLimit reports whether a limit is one of the extension limit, which counts packets, not bytes, and only those
+// below the limit. It rounds a rate that does not divide 10,000 packets in its unit, which is a day at most.
+func likeLimit(data netlink.Attributes) bool {
+	const day, scale = 24 * 60 * 60, 10_000
+	rate, unit := number64(data.Find(unix.NFTA_LIMIT_RATE)), number64(data.Find(unix.NFTA_LIMIT_UNIT))
+	packets := data.Number(unix.NFTA_LIMIT_TYPE) == unix.NFT_LIMIT_PKTS && data.Number(unix.NFTA_LIMIT_FLAGS) == 0
+	if !packets || rate == 0 || unit > day || rate > unit*scale {
+		return false
+	}
+	return unit*scale/(unit*scale/rate) == rate
+}
+
+// number64 decodes a __be64, 0 if it is not there.
+func number64(value []byte) uint64 {
+	if len(value) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(value)
+}

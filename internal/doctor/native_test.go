@@ -1,0 +1,210 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// Rules of iptables-nft, each in a chain of its own. It prints them as they are.
+var iptablesRules = []string{
+	"", "-j RETURN", "-s 192.0.2.1 -j DROP", "! -s 192.0.2.0/25 -d 192.0.2.0/24 -j DROP", "-s 128.0.0.0/1 -j DROP",
+	"-i eth0 -o eth+ -j ACCEPT", "! -i lo -j ACCEPT", "-p udp ! --sport 53", "-p tcp --sport 1:3 ! --dport 80:90",
+	"-p tcp --syn -j LOG", "-p tcp ! --tcp-flags ALL SYN,ACK -j DROP", "-p icmp --icmp-type 8", "-p sctp",
+	"-m mark --mark 0x4000/0x4000", "-m mark ! --mark 5 -j MARK --set-xmark 1/1", "-j NFLOG --nflog-group 3",
+	"-m limit --limit 7/min --limit-burst 3 -j ACCEPT", "-m comment --comment two -m conntrack --ctstate NEW -g OTHER",
+	"-p tcp -m multiport --dports 80,81 -j REJECT", "-m addrtype --dst-type LOCAL -j OTHER",
+}
+
+// The same for IPv6.
+var ip6tablesRules = []string{
+	"-s 2001:db8::/32 ! -d 2001:db8::1 -p tcp --dport 80 -j DROP", "-s fe80::/10 -p udp --sport 1:2", "-p icmpv6",
+}
+
+// Rules of nft, of which iptables-nft prints a part, or nothing.
+var nftRules = []string{
+	"ip saddr 192.0.2.1 drop", // no counter
+	"ip saddr { 192.0.2.1, 192.0.2.2 } counter drop",
+	"ip saddr 192.0.2.1-192.0.2.3 counter drop",
+	"ip saddr != 192.0.2.1-192.0.2.3 counter drop",
+	"ip saddr > 192.0.2.1 counter drop",
+	"@nh,96,64 1 counter drop",
+	"@nh,72,16 1 counter drop",
+	"ip saddr != 192.0.2.1 ip saddr != 192.0.2.2 counter drop",
+	"ip daddr 192.0.2.1 ip daddr & 0.0.0.255 == 1 counter drop",
+	"ip ttl 1 counter drop",
+	"ip length 20 counter drop",
+	"ip frag-off & 0x2000 != 0 counter drop",
+	"udp length 8 counter drop",
+	"tcp sequence 1 counter drop",
+	"sctp dport 80 counter drop",
+	"tcp dport > 80 counter drop",
+	"tcp dport & 1 == 1 counter drop",
+	"tcp dport & 255 != 80-90 counter drop",
+	"meta l4proto != tcp @th,16,16 80 counter drop",
+	"meta l4proto udp @th,104,8 & 63 == 2 counter drop",
+	"tcp flags == syn counter drop",
+	"tcp flags & ecn == ecn counter drop",
+	"meta mark > 5 counter drop",
+	"meta mark | 2 == 3 counter drop",
+	"meta skuid 5 counter drop",
+	"meta length 20 counter drop",
+	"ct state new counter drop",
+	"fib saddr type local counter drop",
+	"limit rate over 3/second counter drop",
+	"limit rate 3 bytes/second counter drop",
+	"limit rate 7000/second counter drop",
+	"limit rate 1/week counter drop",
+	"log prefix \"x\" counter",
+	"counter log prefix \"x\"",
+	"counter log group 3 drop",
+	"counter meta mark set 5",
+	"counter reject",
+}
+
+// entries are the lines that make a chain for each rule, called by the rule's number.
+func entries(rules []string, format func(chain, rule string) string) string {
+	var all strings.Builder
+	for i, rule := range rules {
+		all.WriteString(format("R"+string(rune('A'+i/26))+string(rune('A'+i%26)), rule))
+	}
+	return all.String()
+}
+
+func TestRulesOfIPTables(t *testing.T) {
+	host.Netns(t)
+	for family, rules := range map[detect.Family][]string{detect.IPv4: iptablesRules, detect.IPv6: ip6tablesRules} {
+		lines := entries(rules, func(chain, rule string) string {
+			return ":" + chain + " - [0:0]\n-A " + chain + " " + rule + "\n"
+		})
+		host.Feed(t, "*filter\n:OTHER - [0:0]\n"+lines+"COMMIT\n", single(detect.NFT, family, "-restore"))
+		tables, err := askKernel(family)
+		got := tables["filter"]
+		if err != nil || got.rules != len(rules) || len(got.native) > 0 {
+			t.Errorf("%v: %d rules, not like those of iptables: %v, %v", family, got.rules, got.native, err)
+		}
+	}
+}
+
+func TestRulesOfNFT(t *testing.T) {
+	host.Netns(t)
+	lines := entries(nftRules, func(chain, rule string) string {
+		return "add chain ip filter " + chain + "\nadd rule ip filter " + chain + " " + rule + "\n"
+	})
+	host.Feed(t, "add table ip filter\n"+lines, "nft", "-f", "-")
+	tables, err := askKernel(detect.IPv4)
+	host.Check(t, err)
+	got := slices.Sorted(maps.Keys(tables["filter"].native))
+	want := strings.Fields(entries(nftRules, func(chain, _ string) string { return chain + "\n" }))
+	if tables["filter"].rules != len(nftRules) || !slices.Equal(got, want) {
+		t.Errorf("%d rules, of nft: %v, want %v", tables["filter"].rules, got, want)
+	}
+}
+
+// Two rules as Linux 6.18 lists them on a little-endian machine. Table and chain are "filter" and "X". The first is of
+// iptables-nft: "-p tcp --dport 80 -m limit --limit 3/s -j DROP". The second is of nft: "ip saddr
+// 192.0.2.1-192.0.2.3 counter drop".
+const (
+	ruleOfIPTables = "" +
+		"88010000060a020801000000b70f0000020000030b00010066696c746572000006000200580000000c00030000000000" +
+		"000000025401040024000100090001006d6574610000000014000200080002000000001008000100000000012c000100" +
+		"08000100636d700020000200080001000000000108000200000000000c0003000500010006000000340001000c000100" +
+		"7061796c6f6164002400020008000100000000010800020000000002080003000000000208000400000000022c000100" +
+		"08000100636d700020000200080001000000000108000200000000000c0003000600010000500000440001000a000100" +
+		"6c696d6974000000340002000c00010000000000000000030c0002000000000000000001080003000000000508000400" +
+		"0000000008000500000000002c0001000c000100636f756e746572001c0002000c00010000000000000000000c000200" +
+		"0000000000000000300001000e000100696d6d6564696174650000001c0002000800010000000000100002000c000200" +
+		"0800010000000000"
+	ruleOfNFT = "" +
+		"2c010000060a020801000000b70f0000020000030b00010066696c746572000006000200580000000c00030000000000" +
+		"000000030c0006000000000000000002ec000400340001000c0001007061796c6f616400240002000800010000000001" +
+		"0800020000000001080003000000000c08000400000000042c00010008000100636d7000200002000800010000000001" +
+		"08000200000000050c00030008000100c00002012c00010008000100636d700020000200080001000000000108000200" +
+		"000000030c00030008000100c00002032c0001000c000100636f756e746572001c0002000c0001000000000000000000" +
+		"0c0002000000000000000000300001000e000100696d6d6564696174650000001c000200080001000000000010000200" +
+		"0c0002000800010000000000"
+)
+
+// isNative puts a datagram into the tables, and reports whether it has a rule of nft.
+func isNative(datagram []byte) (native bool, err error) {
+	tables := map[string]inKernel{}
+	_, err = takeRules(datagram, tables)
+	return len(tables["filter"].native) > 0, err
+}
+
+// Cut anywhere, a listing is an error. A rule whose attributes are cut off is not like one of iptables.
+func TestTruncatedRules(t *testing.T) {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		t.Skip("the rules were recorded on a little-endian machine")
+	}
+	ours, err := hex.DecodeString(ruleOfIPTables)
+	host.Check(t, err)
+	theirs, err := hex.DecodeString(ruleOfNFT)
+	host.Check(t, err)
+	for _, test := range []struct {
+		rule   []byte
+		native bool
+	}{
+		{ours, false},
+		{theirs, true},
+		{slices.Concat(ours, theirs), true},
+	} {
+		native, err := isNative(test.rule)
+		if native != test.native || err != nil {
+			t.Errorf("%x: of nft %v, %v", test.rule, native, err)
+		}
+	}
+	for size := 1; size < len(ours); size++ {
+		_, err := isNative(ours[:size])
+		if !errors.Is(err, netlink.ErrShort) {
+			t.Errorf("cut at %d of %d bytes: %v", size, len(ours), err)
+		}
+	}
+	const header = 16
+	for size := header; size < len(ours); size += 4 {
+		short := slices.Clone(ours[:size])
+		binary.NativeEndian.PutUint32(short, uint32(size))
+		tables := map[string]inKernel{}
+		_, err := takeRules(short, tables)
+		for name, table := range tables {
+			if err == nil && len(table.native) == 0 {
+				t.Errorf("attributes cut at %d of %d bytes: a rule of iptables in %q", size, len(ours), name)
+			}
+		}
+	}
+}
+
+// FuzzTakeRules feeds the parser anything as a datagram.
+func FuzzTakeRules(f *testing.F) {
+	for _, text := range []string{ruleOfIPTables, ruleOfNFT} {
+		b, err := hex.DecodeString(text)
+		host.Check(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, datagram []byte) {
+		tables := map[string]inKernel{}
+		_, _ = takeRules(datagram, tables)
+		rules := 0
+		for name, table := range tables {
+			rules += table.rules
+			if table.rules < len(table.native) {
+				t.Errorf("%q: %d rules in %d chains", name, table.rules, len(table.native))
+			}
+		}
+		const header = 16
+		if rules*header > len(datagram) {
+			t.Errorf("%d rules in %d bytes", rules, len(datagram))
+		}
+	})
+}
