@@ -92,7 +92,8 @@ func (r *Report) locking() []rule {
 			severity: Problem,
 			detail:   when(r.wanted() == detect.Legacy, r.holder),
 			text:     "iptables-legacy waits for a lock: {}",
-			fixes:    only(Node, "wait for that process, or kill it. To see who holds the lock:\nlslocks"),
+			fixes: only(Node, "wait for the process that holds the lock, or kill it. Its PID on the node may be "+
+				"another one than in this container:\nlslocks"),
 		},
 	}
 }
