@@ -6,21 +6,24 @@ package layout
 import (
 	"errors"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+	"golang.org/x/sys/unix"
 )
 
-// heldDir is a directory in which an administrator's command is at work: pinned, and locked unless another process
-// keeps the lock.
+// heldDir is a directory in which an administrator's command is at work: pinned and locked, as far as that can be had.
 type heldDir struct {
 	Names         // in which the directory is pinned
 	busy    error // why there is no lock, so that no link may be changed; the memory may
 	release func()
 }
 
-// hold waits for the lock of a directory. It fails where there can be no lock at all.
+// hold waits for the lock of a directory. That it cannot be had is no error: another process may keep it, the kernel
+// may refuse it, or this user may not open the directory, only look up names in it.
 func (n Names) hold(dir string) (heldDir, error) {
-	n, unpin, err := n.Pin(dir)
-	if err != nil {
+	pinned, unpin, err := n.Pin(dir)
+	switch {
+	case errors.Is(err, unix.EACCES):
+		return heldDir{Names: n, busy: err, release: func() {}}, n.Tree.CheckLinks(dir)
+	case err != nil:
 		return heldDir{}, err
 	}
 	holds := false
@@ -29,21 +32,17 @@ func (n Names) hold(dir string) (heldDir, error) {
 			unpin()
 		}
 	}()
-	if err := n.Tree.CheckLinks(dir); err != nil {
+	if err := pinned.Tree.CheckLinks(dir); err != nil {
 		return heldDir{}, err
 	}
-	unlock, err := n.Tree.Lock(dir)
-	busy := errors.Is(err, tree.ErrBusy)
-	if err != nil && !busy {
-		return heldDir{}, err
-	}
+	unlock, err := pinned.Tree.Lock(dir)
 	holds = true
-	if busy {
-		return heldDir{Names: n, busy: err, release: unpin}, nil
+	if err != nil {
+		return heldDir{Names: pinned, busy: err, release: unpin}, nil
 	}
 	release := func() {
 		unlock()
 		unpin()
 	}
-	return heldDir{Names: n, release: release}, nil
+	return heldDir{Names: pinned, release: release}, nil
 }

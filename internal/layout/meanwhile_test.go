@@ -271,7 +271,7 @@ func TestSelectWaits(t *testing.T) {
 	}
 }
 
-// Root may be refused the lock, by a security module. A call goes on; select and reset say so, and change nothing.
+// A security module may refuse root the lock. A call goes on; select and reset change the memory, and no link.
 func TestLockRefused(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()
@@ -281,12 +281,18 @@ func TestLockRefused(t *testing.T) {
 	if !errors.Is(stored.Unmoved, unix.EACCES) || stored.Mode != detect.NFT || h.memory() != detect.NFT {
 		t.Errorf("a call: got %+v, the memory says %q", stored, h.memory())
 	}
-	_, err := n.Select("/usr/sbin", chosenBy(detect.Legacy), false)
-	if !errors.Is(err, unix.EACCES) || h.all() != "wrapper" || h.memory() != detect.NFT {
-		t.Errorf("select: got %v, the names point to %s, the memory says %q", err, h.all(), h.memory())
+	selected, err := n.Select("/usr/sbin", chosenBy(detect.Legacy), false)
+	refused := errors.Is(selected.Unwritable, unix.EACCES)
+	if err != nil || !refused || h.all() != "wrapper" || h.memory() != detect.Legacy {
+		t.Errorf("select: got %+v, %v, the names point to %s, the memory says %q", selected, err, h.all(), h.memory())
 	}
 	_, err = n.Reset("/usr/sbin")
-	if !errors.Is(err, unix.EACCES) || h.memory() != detect.NFT {
-		t.Errorf("reset: got %v, the memory says %q", err, h.memory())
+	if err != nil || h.all() != "wrapper" || h.memory() != "" {
+		t.Errorf("reset: got %v, the names point to %s, the memory says %q", err, h.all(), h.memory())
+	}
+	h.link("xtables-nft-multi", "/usr/sbin/"+Switch)
+	_, err = n.Reset("/usr/sbin")
+	if !errors.Is(err, unix.EACCES) || h.all() != "nft" {
+		t.Errorf("reset of a switch: got %v, the names point to %s", err, h.all())
 	}
 }
