@@ -66,7 +66,7 @@ func TestEachRule(t *testing.T) {
 	}
 }
 
-// The page has a paragraph for each code.
+// The page has a paragraph for each code, in alphabetical order.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/troubleshooting.md")
 	if err != nil {
@@ -77,6 +77,9 @@ func TestPage(t *testing.T) {
 		if code, found := strings.CutPrefix(line, "### "); found {
 			documented = append(documented, strings.TrimSpace(code))
 		}
+	}
+	if !slices.IsSorted(documented) {
+		t.Errorf("docs/troubleshooting.md has them in another order: %q", documented)
 	}
 	r := healthy()
 	for _, rule := range slices.Concat(r.hostRules(), r.backendRules(), r.others()) {
