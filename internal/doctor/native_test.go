@@ -32,7 +32,7 @@ var ip6tablesRules = []string{
 	"-s 2001:db8::/32 ! -d 2001:db8::1 -p tcp --dport 80 -j DROP", "-s fe80::/10 -p udp --sport 1:2", "-p icmpv6",
 }
 
-// Rules of nft, of which iptables-nft prints a part, or nothing.
+// Rules made with nft, of which iptables-nft prints a part, or nothing.
 var nftRules = []string{
 	"ip saddr 192.0.2.1 drop", // no counter
 	"ip saddr { 192.0.2.1, 192.0.2.2 } counter drop",
