@@ -281,7 +281,7 @@ var backendSituations = []situation{
 		nil,
 	},
 	{
-		"two modes",
+		"two backends",
 		func(r *Report) {
 			r.Names[0] = layout.Status{Name: "iptables", Mode: detect.Legacy, Switched: true}
 			r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT}

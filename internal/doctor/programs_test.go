@@ -35,7 +35,7 @@ var programSituations = []situation{
 		r.Programs[1] = Program{Mode: detect.Legacy, Error: "no program"}
 	}, []string{"problem no-commands, image -> install iptables 1.8.8", "problem program-unusable, image"}},
 	{
-		"two modes, and no wrapper",
+		"two backends, and no wrapper",
 		func(r *Report) {
 			r.Here.How = here.NotWrapped
 			r.Names[0] = layout.Status{Name: "iptables", Mode: detect.Legacy}
@@ -44,7 +44,7 @@ var programSituations = []situation{
 		[]string{"problem two-backends, image -> RUN iptables-wrapper install"},
 	},
 	{
-		"two modes, and no wrapper, but a program of somebody else",
+		"two backends, and no wrapper, but a program of somebody else",
 		func(r *Report) {
 			r.Here.How = here.NotWrapped
 			r.Names[0] = layout.Status{Name: "iptables", Mode: detect.Legacy}

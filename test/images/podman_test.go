@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package images builds the images of images/ and runs them, in containers and on hosts of both modes.
+// Package images builds the images of images/ and runs them, in containers and on hosts of both backends.
 package images
 
 import (

@@ -19,7 +19,7 @@ import (
 type setting struct {
 	name   string
 	test   func(t *testing.T, i built, mode string) string
-	result string            // on hosts of both modes, or "legacy: RESULT, nft: RESULT"
+	result string            // on hosts of both backends, or "legacy: RESULT, nft: RESULT"
 	except map[string]string // of some images
 }
 
@@ -56,8 +56,8 @@ var settings = []setting{
 	{"called during a build", inBuild, notKept, nonrootNot},
 	{"iptables reinstalled", reinstalled, kept, map[string]string{"alpine": none, "alpine (3.19)": none, "wolfi": none,
 		"distroless": none, "nonroot": none}},
-	{"host changes its mode", hostChanges, newOne, nonrootCalls},
-	{"two modes on one kernel", twoModes, direct, nonrootCalls},
+	{"host changes its backend", hostChanges, newOne, nonrootCalls},
+	{"two backends on one kernel", twoModes, direct, nonrootCalls},
 	{"`doctor`", doctor, healthy, nil},
 }
 
