@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -42,6 +43,28 @@ func inWords(d *dryRun) string {
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// The kernel hooks no chain of a table that is dormant, and commits no batch without its end.
+func TestDryRunIsNeverActive(t *testing.T) {
+	tables := 0
+	for b := newDryRun(7, true).batch; len(b) > 0; {
+		m, rest, err := netlink.Next(b)
+		host.Check(t, err)
+		b = rest
+		switch m.Kind {
+		case nftKind(unix.NFT_MSG_NEWTABLE):
+			tables++
+			if m.Attributes().Number(unix.NFTA_TABLE_FLAGS) != unix.NFT_TABLE_F_DORMANT {
+				t.Error("a table is not dormant")
+			}
+		case unix.NFNL_MSG_BATCH_END:
+			t.Error("the batch has an end")
+		}
+	}
+	if tables != len(families) {
+		t.Errorf("%d tables", tables)
+	}
 }
 
 func TestDryRunReply(t *testing.T) {

@@ -7,6 +7,7 @@ package detect
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -27,15 +28,12 @@ func proberWithin(t *testing.T, most effort) *prober {
 	return p
 }
 
-// Rules of a table that is not iptables' come before those that count, and somebody may have made any number of them.
-// What is not read is unknown, so legacy's two rules are a guess; where all is read, they are certain.
-func TestManyNativeRules(t *testing.T) {
-	const native = 1000
-	host.Netns(t)
-	host.Feed(t, `
+// nativeRules has rules in a table that is not iptables', and one in table filter.
+func nativeRules(n int) string {
+	return `
 table ip other {
 	chain c {
-`+strings.Repeat("\t\ttcp dport 22 accept\n", native)+`
+` + strings.Repeat("\t\ttcp dport 22 accept\n", n) + `
 	}
 }
 table ip filter {
@@ -47,7 +45,15 @@ table ip filter {
 table ip nat {
 	chain POSTROUTING { type nat hook postrouting priority 100; }
 }
-`, "nft", "-f", "-")
+`
+}
+
+// Rules of a table that is not iptables' come before those that count, and somebody may have made any number of them.
+// What is not read is unknown, so legacy's two rules are a guess; where all is read, they are certain.
+func TestManyNativeRules(t *testing.T) {
+	const native = 1000
+	host.Netns(t)
+	host.Feed(t, nativeRules(native), "nft", "-f", "-")
 	for range 2 {
 		host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
 	}
@@ -69,6 +75,27 @@ table ip nat {
 		if read := test.objects - p.nft.rulesLeft; read > test.objects || p.nft.rulesLeft < 0 {
 			t.Errorf("%d objects: read %d", test.objects, read)
 		}
+	}
+}
+
+// Where somebody has made more than 256 tables, or more rules than docs/how-it-works.md says, a call does not read all.
+func TestBoundsOfACall(t *testing.T) {
+	tables := ""
+	for i := range 257 {
+		tables += fmt.Sprintf("add table ip t%d\n", i)
+	}
+	for what, script := range map[string]string{"rules": nativeRules(32<<10 + 1), "tables": tables} {
+		t.Run(what, func(t *testing.T) {
+			host.Netns(t)
+			host.Feed(t, script, "nft", "-f", "-")
+			for range 2 {
+				host.Run(t, "iptables-legacy", "-w", "-A", "INPUT", "-j", "ACCEPT")
+			}
+			r := Query{}.Run()
+			if e := r.Of(NFT, IPv4); r.Mode != Legacy || r.Conclusive || !errors.Is(e.Err, errTooMuch) {
+				t.Errorf("got %v, conclusive %v, %v", r, r.Conclusive, e.Err)
+			}
+		})
 	}
 }
 

@@ -148,6 +148,15 @@ func TestMemorableNeedsCapability(t *testing.T) {
 			t.Errorf("got %v, %v", r, r.Memorable())
 		}
 	})
+	t.Run("legacy's refusal is enough", func(t *testing.T) {
+		host.Netns(t)
+		host.Run(t, "iptables-legacy", "-w", "-t", mangle, "-A", "INPUT", "-j", "ACCEPT")
+		refuseCall(t, unix.SYS_SENDTO, unix.ENOSYS)
+		dropCapabilities(t)
+		if r := Host(); r.Conclusive || !errors.Is(r.Memorable(), unix.EPERM) {
+			t.Errorf("got %v, %v", r, r.Memorable())
+		}
+	})
 }
 
 func TestRememberedText(t *testing.T) {
