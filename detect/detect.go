@@ -5,8 +5,8 @@
 // container and change the host's packet filter: a CNI plugin, a node agent, a sidecar's init process. Rules that one
 // backend creates are invisible to the other, so they must use the host's.
 //
-// A conclusive answer holds until the host changes its backend, so it can be remembered. A guess is the best choice right
-// now and nothing more: use it if there is something to do, but ask again next time. Once rules were created by a
+// A conclusive answer holds until the host changes its backend, so it can be remembered. A guess is the best choice
+// right now and nothing more: use it if there is something to do, but ask again next time. Once rules were created by a
 // guess, stay with that backend, and pass it as Query.Remembered when asking again, unless Result.Memorable says why
 // not. A program that can wait calls Query.Wait instead.
 //

@@ -132,8 +132,8 @@ func TestAdoptingPage(t *testing.T) {
 	}
 }
 
-// The Dockerfile in the README, and the call below it, work on hosts of both backends. Only what comes from a registry is
-// replaced, and the host's network.
+// The Dockerfile in the README, and the call below it, work on hosts of both backends. Only what comes from a registry
+// is replaced, and the host's network.
 func TestReadme(t *testing.T) {
 	wantAll(t)
 	readme := host.Read(t, top+"/README.md")
