@@ -280,6 +280,13 @@ func (r *Report) unusable() bool {
 // movable reports whether this user can change the commands.
 func (r *Report) movable() bool { return r.unwritable == nil && r.openPath == "" && r.notOurs == nil }
 
+// resettable reports whether this user can reset the commands: forget what is remembered, and point those at the
+// wrapper that do not lead to it.
+func (r *Report) resettable() bool {
+	stuck := slices.ContainsFunc(r.Names, func(s layout.Status) bool { return !s.Wrapper && s.Unwritable != nil })
+	return r.forgetful == nil && r.notOurs == nil && !stuck
+}
+
 // removable reports whether rules of the other backend can be removed from here.
 func (r *Report) removable() bool {
 	return r.user == 0 && r.has(netAdmin) && !r.unusable() && !r.nameless &&

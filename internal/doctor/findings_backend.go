@@ -77,7 +77,7 @@ func (r *Report) backendRules() []rule {
 			text:     differs + " This container remembers {here} from an earlier call",
 			fixes: fixes{
 				{
-					r.forgetful == nil && r.notOurs == nil, Container,
+					r.resettable(), Container,
 					"restart the program that writes rules, and before that run:\niptables-wrapper reset{dir}",
 				},
 				{always, podItself, renew},

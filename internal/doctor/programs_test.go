@@ -54,6 +54,14 @@ var programSituations = []situation{
 		[]string{"problem two-backends, image -> RUN iptables-wrapper install --force"},
 	},
 	{
+		"the wrong backend is remembered, and this user cannot repoint a command that bypasses the wrapper",
+		func(r *Report) {
+			wrong(here.Remembered)(r)
+			r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT, Unwritable: unix.EACCES}
+		},
+		[]string{"problem wrong-backend-remembered, pod"},
+	},
+	{
 		"a broken link",
 		func(r *Report) { r.Names[1].Error = "gone" },
 		[]string{"warning broken-command, image -> broken: ip6tables (gone)"},
