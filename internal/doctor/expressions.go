@@ -4,19 +4,22 @@
 package doctor
 
 import (
+	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
-// likeIPTables reports whether a rule is made of what iptables-nft 1.8.7 to 1.8.13 make rules of, so that it prints
-// them as they are: conditions, a counter, and at most one action. A condition is an extension of iptables, a limit, or
-// something loaded and compared once. Of other rules, iptables-nft prints a part. "nft --debug=netlink list ruleset"
-// shows the expressions of each rule.
-func likeIPTables(rule netlink.Message) bool {
-	e := expressions{ipv6: len(rule.Body) > 0 && rule.Body[0] == unix.NFPROTO_IPV6}
+// likeIPTables reports whether a rule consists of what iptables-nft makes rules of, so that it prints the whole rule:
+// conditions, a counter, and at most one action. A condition is an extension of iptables, a limit, or something that is
+// loaded and compared once. Of other rules, iptables-nft prints a part, or something else. An iptables-nft that loses
+// conditions (install.LosesRules) only prints what it compares in headers. "nft --debug=netlink list ruleset" shows the
+// expressions of each rule.
+func likeIPTables(rule netlink.Message, loses bool) bool {
+	e := expressions{ipv6: len(rule.Body) > 0 && rule.Body[0] == unix.NFPROTO_IPV6, loses: loses}
 	for list := rule.Attributes().Find(unix.NFTA_RULE_EXPRESSIONS); len(list) > 0; {
 		var element netlink.Attributes
 		element, list = list.Next()
@@ -25,22 +28,24 @@ func likeIPTables(rule netlink.Message) bool {
 			return false
 		}
 	}
-	// What is stored, with "meta mark set" for example, stays pending.
+	// Something that is loaded last is not compared.
 	return e.counted && e.pending == nothing
 }
 
 // expressions is what the first expressions of a rule did.
 type expressions struct {
 	ipv6     bool
+	loses    bool   // iptables-nft prints no condition of an extension that nf_tables itself compares
 	pending  source // loaded, and not compared yet
-	masked   bool   // the pending one was masked
+	mask     []byte // of the pending one, nil for none
 	compared []source
+	extended bool // there was a condition of an extension
 	protocol byte // that the packet has, as far as it was compared
 	counted  bool
 	acted    bool
 }
 
-// source is something that iptables-nft compares. The kernel's numbers for it may be several.
+// source is something that iptables-nft compares. The kernel may have several numbers for it.
 type source int
 
 const (
@@ -48,25 +53,30 @@ const (
 	sourceAddress
 	destinationAddress
 	transportProtocol
+	inputInterface
+	outputInterface
+	// Those of extensions: "-m tcp", "-m mark".
 	sourcePort
 	destinationPort
 	tcpFlags
-	inputInterface
-	outputInterface
 	packetMark
 )
+
+func (s source) ofExtension() bool { return s >= sourcePort }
 
 // take looks at one more expression, and reports whether iptables-nft puts it there.
 func (e *expressions) take(name string, data netlink.Attributes) bool {
 	loads := name == "payload" || name == "meta"
 	compares := name == "bitwise" || name == "cmp" || name == "range"
-	if compares == (e.pending == nothing) {
+	if compares != (e.pending != nothing) { // what was loaded is compared at once
 		return false
 	}
 	switch name {
 	case "match":
+		e.extended = true
 		return true
 	case "limit":
+		e.extended = true
 		return likeLimit(data)
 	case "counter":
 		e.counted = true
@@ -78,27 +88,27 @@ func (e *expressions) take(name string, data netlink.Attributes) bool {
 		e.acted = true
 		return data.Find(unix.NFTA_LOG_GROUP) != nil // -j NFLOG; without a group it is nft's "log prefix"
 	case "bitwise":
-		return e.mask(data)
+		return e.setMask(data)
 	case "cmp", "range":
 		return e.compare(name, data)
 	}
 	return loads && e.load(name, data)
 }
 
-// load notes what was loaded: neither the same thing twice nor anything that is not in the list.
+// load notes what was loaded: neither the same thing twice nor anything that is not in the list. iptables-nft puts and
+// prints the conditions of extensions behind all others. The order matters: a limit counts what comes to it.
 func (e *expressions) load(name string, data netlink.Attributes) bool {
 	e.pending = metaSource(data)
 	if name == "payload" {
 		e.pending = e.payloadSource(data)
 	}
-	e.masked = false
-	for _, before := range e.compared {
-		if before == e.pending {
-			return false
-		}
-	}
+	e.mask = nil
+	again := slices.Contains(e.compared, e.pending)
 	e.compared = append(e.compared, e.pending)
-	return e.pending != nothing
+	early := e.extended && !e.pending.ofExtension()
+	lost := e.loses && e.pending.ofExtension()
+	e.extended = e.extended || e.pending.ofExtension()
+	return e.pending != nothing && !again && !early && !lost
 }
 
 // metaSource is what the expression meta loads.
@@ -155,19 +165,28 @@ func (e *expressions) transportSource(offset, size uint32) source {
 	return nothing
 }
 
-// mask looks at the expression bitwise: a mask, and nothing that changes bits.
-func (e *expressions) mask(data netlink.Attributes) bool {
+// setMask looks at the expression bitwise: a mask, and nothing that changes bits.
+func (e *expressions) setMask(data netlink.Attributes) bool {
 	const flags = 0x3f // those that --tcp-flags has names for
 	mask := data.Find(unix.NFTA_BITWISE_MASK).Find(unix.NFTA_DATA_VALUE)
-	named := e.pending != tcpFlags || len(mask) == 1 && mask[0]&^flags == 0
-	masked := e.masked
-	e.masked = true
-	return !masked && named && len(mask) > 0 && isZero(data.Find(unix.NFTA_BITWISE_XOR).Find(unix.NFTA_DATA_VALUE))
+	inverted := data.Find(unix.NFTA_BITWISE_XOR).Find(unix.NFTA_DATA_VALUE)
+	named := e.pending != tcpFlags || within(mask, []byte{flags})
+	masked := e.mask != nil
+	e.mask = mask
+	return !masked && named && len(mask) > 0 && isZero(inverted)
 }
 
 func isZero(value []byte) bool {
-	for _, b := range value {
-		if b != 0 {
+	return !slices.ContainsFunc(value, func(b byte) bool { return b != 0 })
+}
+
+// within reports whether a value has no bit that a mask of its length lacks.
+func within(value, mask []byte) bool {
+	if len(value) != len(mask) {
+		return false
+	}
+	for i, b := range value {
+		if b&^mask[i] != 0 {
 			return false
 		}
 	}
@@ -178,19 +197,40 @@ func isZero(value []byte) bool {
 func (e *expressions) compare(name string, data netlink.Attributes) bool {
 	compared := e.pending
 	e.pending = nothing
+	masked := e.mask != nil
 	port := compared == sourcePort || compared == destinationPort
 	if name == "range" {
-		return port && !e.masked
-	}
-	if compared == tcpFlags && !e.masked || port && e.masked {
-		return false
+		return port && !masked
 	}
 	op := data.Number(unix.NFTA_CMP_OP)
 	value := data.Find(unix.NFTA_CMP_DATA).Find(unix.NFTA_DATA_VALUE)
-	if compared == transportProtocol && op == unix.NFT_CMP_EQ && len(value) == 1 {
-		e.protocol = value[0]
+	if op != unix.NFT_CMP_EQ && op != unix.NFT_CMP_NEQ {
+		return false
 	}
-	return op == unix.NFT_CMP_EQ || op == unix.NFT_CMP_NEQ
+	switch compared {
+	case transportProtocol:
+		if len(value) == 1 && op == unix.NFT_CMP_EQ {
+			e.protocol = value[0]
+		}
+		// "-p 0" means any protocol, and is not printed.
+		return !masked && !isZero(value)
+	case inputInterface, outputInterface:
+		return !masked && !looksLikePattern(value)
+	case sourcePort, destinationPort:
+		return !masked
+	case tcpFlags:
+		return masked && within(value, e.mask)
+	default: // an address or a mark
+		// A value beyond its mask never matches, but iptables takes 10.0.0.1/24 for 10.0.0.0/24.
+		return !masked || within(value, e.mask)
+	}
+}
+
+// looksLikePattern reports whether a name is compared as a whole, with the NUL at its end, but ends like a pattern:
+// iptables takes "eth+" for all names that begin with "eth", which are compared without the NUL.
+func looksLikePattern(name []byte) bool {
+	whole, _, ends := bytes.Cut(name, []byte{0})
+	return ends && bytes.HasSuffix(whole, []byte("+"))
 }
 
 // likeLimit reports whether a limit is one of the extension limit, which counts packets, not bytes, and only those

@@ -20,7 +20,7 @@ type inKernel struct {
 
 // askKernel lists the tables of a family that have rules. What iptables-nft prints of a rule that nft has made may be
 // another one: "ip saddr @blocked drop" is "-j DROP" to it. Some it does not print at all.
-func askKernel(family detect.Family) (tables map[string]inKernel, err error) {
+func askKernel(family detect.Family, loses bool) (tables map[string]inKernel, err error) {
 	fd, err := netlink.Open()
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func askKernel(family detect.Family) (tables map[string]inKernel, err error) {
 		if err != nil {
 			return nil, err
 		}
-		done, err := takeRules(datagram, tables)
+		done, err := takeRules(datagram, tables, loses)
 		if done || err != nil {
 			return tables, err
 		}
@@ -50,7 +50,7 @@ func askKernel(family detect.Family) (tables map[string]inKernel, err error) {
 }
 
 // takeRules takes the rules of one datagram of a dump.
-func takeRules(datagram []byte, tables map[string]inKernel) (done bool, err error) {
+func takeRules(datagram []byte, tables map[string]inKernel, loses bool) (done bool, err error) {
 	for len(datagram) > 0 {
 		var m netlink.Message
 		m, datagram, err = netlink.Next(datagram)
@@ -72,7 +72,7 @@ func takeRules(datagram []byte, tables map[string]inKernel) (done bool, err erro
 			t.native = map[string]bool{}
 		}
 		t.rules++
-		if !likeIPTables(m) {
+		if !likeIPTables(m, loses) {
 			t.native[unix.ByteSliceToString(m.Attributes().Find(unix.NFTA_RULE_CHAIN))] = true
 		}
 		tables[table] = t

@@ -56,6 +56,17 @@ var nftRules = []string{
 	"meta l4proto udp @th,104,8 & 63 == 2 counter drop",
 	"tcp flags == syn counter drop",
 	"tcp flags & ecn == ecn counter drop",
+	"tcp flags & (fin | syn) == ecn counter drop",
+	"tcp flags & 0x0 == 0x2 counter drop",
+	"meta l4proto 0 counter drop", // "-j DROP" to iptables-nft
+	"ip protocol != 0 counter drop",
+	"ip protocol & 0xfe == 6 counter drop",
+	"iifname \"eth+\" counter drop",
+	"oifname != \"eth+\" counter drop",
+	"ip saddr & 255.255.255.0 == 192.0.2.1 counter drop",
+	"limit rate 3/second ip saddr 192.0.2.1 counter drop",
+	"limit rate 3/second tcp dport 80 counter drop",
+	"meta mark 1 oifname \"lo\" counter drop",
 	"meta mark > 5 counter drop",
 	"meta mark | 2 == 3 counter drop",
 	"meta skuid 5 counter drop",
@@ -89,7 +100,7 @@ func TestRulesOfIPTables(t *testing.T) {
 			return ":" + chain + " - [0:0]\n-A " + chain + " " + rule + "\n"
 		})
 		host.Feed(t, "*filter\n:OTHER - [0:0]\n"+lines+"COMMIT\n", single(detect.NFT, family, "-restore"))
-		tables, err := askKernel(family)
+		tables, err := askKernel(family, false)
 		got := tables["filter"]
 		if err != nil || got.rules != len(rules) || len(got.native) > 0 {
 			t.Errorf("%v: %d rules, not like those of iptables: %v, %v", family, got.rules, got.native, err)
@@ -103,12 +114,33 @@ func TestRulesOfNFT(t *testing.T) {
 		return "add chain ip filter " + chain + "\nadd rule ip filter " + chain + " " + rule + "\n"
 	})
 	host.Feed(t, "add table ip filter\n"+lines, "nft", "-f", "-")
-	tables, err := askKernel(detect.IPv4)
+	tables, err := askKernel(detect.IPv4, false)
 	host.Check(t, err)
 	got := slices.Sorted(maps.Keys(tables["filter"].native))
 	want := strings.Fields(entries(nftRules, func(chain, _ string) string { return chain + "\n" }))
 	if tables["filter"].rules != len(nftRules) || !slices.Equal(got, want) {
 		t.Errorf("%d rules, of nft: %v, want %v", tables["filter"].rules, got, want)
+	}
+}
+
+// Without its condition, iptables-nft 1.8.7 prints a rule for a port, TCP's flags or a mark.
+func TestLosesConditions(t *testing.T) {
+	host.Netns(t)
+	for rule, lost := range map[string]bool{
+		"ip saddr 192.0.2.0/24 meta l4proto tcp counter drop": false,
+		"iifname \"eth*\" limit rate 3/second counter drop":   false,
+		"tcp dport 80 counter drop":                           true,
+		"tcp flags & (syn | ack) == syn counter drop":         true,
+		"meta mark 1 counter drop":                            true,
+	} {
+		host.Feed(t, "add table ip filter\ndelete table ip filter\nadd table ip filter\nadd chain ip filter X\n"+
+			"add rule ip filter X "+rule+"\n", "nft", "-f", "-")
+		for _, loses := range []bool{false, true} {
+			tables, err := askKernel(detect.IPv4, loses)
+			if err != nil || tables["filter"].rules != 1 || tables["filter"].native["X"] != (loses && lost) {
+				t.Errorf("%s, loses conditions: %v: got %v, %v", rule, loses, tables, err)
+			}
+		}
 	}
 }
 
@@ -139,7 +171,7 @@ const (
 // isNative puts a datagram into the tables, and reports whether it has a rule of nft.
 func isNative(datagram []byte) (native bool, err error) {
 	tables := map[string]inKernel{}
-	_, err = takeRules(datagram, tables)
+	_, err = takeRules(datagram, tables, false)
 	return len(tables["filter"].native) > 0, err
 }
 
@@ -176,7 +208,7 @@ func TestTruncatedRules(t *testing.T) {
 		short := slices.Clone(ours[:size])
 		binary.NativeEndian.PutUint32(short, uint32(size))
 		tables := map[string]inKernel{}
-		_, err := takeRules(short, tables)
+		_, err := takeRules(short, tables, false)
 		for name, table := range tables {
 			if err == nil && len(table.native) == 0 {
 				t.Errorf("attributes cut at %d of %d bytes: a rule of iptables in %q", size, len(ours), name)
@@ -194,7 +226,7 @@ func FuzzTakeRules(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, datagram []byte) {
 		tables := map[string]inKernel{}
-		_, _ = takeRules(datagram, tables)
+		_, _ = takeRules(datagram, tables, false)
 		rules := 0
 		for name, table := range tables {
 			rules += table.rules

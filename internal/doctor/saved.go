@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
@@ -69,7 +70,7 @@ func (r *Report) save(n layout.Names, dir string, backend detect.Mode) (tables [
 		}
 		listed := parseSaved(family, stdout)
 		if backend == detect.NFT {
-			compare(family, listed)
+			compare(family, listed, install.LosesRules(r.Programs[i].Version))
 		}
 		tables = append(tables, listed...)
 	}
@@ -77,8 +78,8 @@ func (r *Report) save(n layout.Names, dir string, backend detect.Mode) (tables [
 }
 
 // compare marks what iptables-nft may not have printed as it is.
-func compare(family detect.Family, tables []saved) {
-	known, err := askKernel(family)
+func compare(family detect.Family, tables []saved, loses bool) {
+	known, err := askKernel(family, loses)
 	for i := range tables {
 		t := &tables[i]
 		t.omits = err != nil || known[t.name].rules != len(t.rules)
