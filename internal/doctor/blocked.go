@@ -11,17 +11,19 @@ import (
 // What somebody blocks on purpose must stay blocked when chains are removed from the backend that the host does not
 // use. It does where the host's own backend has the same rules.
 
-// opens reports whether one of these rules, which the removal takes away, drops packets or leads to a rule that does,
-// and the host's own table does not do the same.
+// opens reports whether one of these rules, which the removal takes away, drops packets that the host's own table may
+// let pass: a packet that comes to it must come to the same rule there, by the same jumps.
 func opens(t, host *saved, lost []savedRule) bool {
-	drops := t.chainsWith(func(rule savedRule) bool { return slices.Contains(dropping, rule.target) })
+	gone := set(lost)
+	drops := func(rule savedRule) bool { return gone[rule] && slices.Contains(dropping, rule.target) }
+	leads := t.chainsWith(drops)
 	met := host.met(t)
 	for _, p := range t.policies {
 		reached := set(t.reachable(p.chain))
 		hosts := set(host.reachable(p.chain))
-		for _, rule := range lost {
-			ends := slices.Contains(dropping, rule.target) || drops[rule.target]
-			if ends && reached[rule.chain] && !(met[rule] && hosts[rule.chain]) {
+		for _, rule := range t.rules {
+			matters := reached[rule.chain] && (drops(rule) || leads[rule.target])
+			if matters && !(met[rule] && hosts[rule.chain]) {
 				return true
 			}
 		}

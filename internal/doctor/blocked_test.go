@@ -67,6 +67,12 @@ func TestHostDiffers(t *testing.T) {
 			":FORWARD ACCEPT; FORWARD -j X; Y -j DROP", true},
 		{"nothing leads to Y in the host's", ":FORWARD ACCEPT; FORWARD -j Y; Y -j X; X -j DROP",
 			":FORWARD ACCEPT; Y -j X; X -j DROP", true},
+		{"Y stays, and the host accepts before it", ":FORWARD ACCEPT; FORWARD -j Y; Y -j X; X -j DROP",
+			":FORWARD ACCEPT; FORWARD -j ACCEPT; FORWARD -j Y; Y -j X; X -j DROP", true},
+		{"Y stays, and less comes to it in the host's", ":FORWARD ACCEPT; FORWARD -j Y; Y -j X; X -j DROP",
+			":FORWARD ACCEPT; FORWARD -i eth0 -j Y; Y -j X; X -j DROP", true},
+		{"Y stays, and all is the same", ":FORWARD ACCEPT; FORWARD -j Y; Y -j X; X -j DROP",
+			":FORWARD ACCEPT; FORWARD -j Y; Y -j X; X -j DROP", false},
 		{"nothing leads to X", ":FORWARD ACCEPT; X -j DROP", ":FORWARD ACCEPT", false},
 
 		{"the host's policy is the same", accepts, ":FORWARD DROP", false},
