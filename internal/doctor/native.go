@@ -57,14 +57,14 @@ func takeRules(datagram []byte, tables map[string]inKernel, loses bool) (done bo
 		switch {
 		case err != nil:
 			return false, err
+		case m.Flags&unix.NLM_F_DUMP_INTR != 0: // the last message may be the first to say so
+			return false, fmt.Errorf("list the rules of nf_tables: %w", unix.EINTR)
 		case m.Kind == unix.NLMSG_ERROR || m.Kind == unix.NLMSG_DONE:
 			errno := m.Errno()
 			if errno != 0 {
 				return false, fmt.Errorf("list the rules of nf_tables: %w", errno)
 			}
 			return true, nil
-		case m.Flags&unix.NLM_F_DUMP_INTR != 0:
-			return false, fmt.Errorf("list the rules of nf_tables: %w", unix.EINTR)
 		}
 		table := unix.ByteSliceToString(m.Attributes().Find(unix.NFTA_RULE_TABLE))
 		t, known := tables[table]

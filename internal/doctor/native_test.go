@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -213,6 +215,17 @@ func TestTruncatedRules(t *testing.T) {
 			if err == nil && len(table.native) == 0 {
 				t.Errorf("attributes cut at %d of %d bytes: a rule of iptables in %q", size, len(ours), name)
 			}
+		}
+	}
+}
+
+// A listing during which the rules changed is an error, also where only its end says so.
+func TestInterruptedRules(t *testing.T) {
+	for _, kind := range []uint16{unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWRULE, unix.NLMSG_DONE} {
+		datagram := netlink.Request(kind, unix.NLM_F_DUMP_INTR, 1, unix.NFPROTO_IPV4, nil)
+		done, err := takeRules(datagram, map[string]inKernel{}, false)
+		if done || !errors.Is(err, unix.EINTR) {
+			t.Errorf("kind %#x: done %v, %v", kind, done, err)
 		}
 	}
 }
