@@ -116,6 +116,8 @@ func TestNotExact(t *testing.T) {
 	const closed = ":FORWARD DROP; FORWARD -j X; X -p tcp -j ACCEPT; FORWARD -s 192.0.2.0/24 -j ACCEPT"
 	omits := filterTable(text)
 	omits.omits = true
+	ambiguous := filterTable(text)
+	ambiguous.chains = append(ambiguous.chains, "LOG")
 	for _, test := range []struct {
 		doc            string
 		table, host    *saved
@@ -133,6 +135,8 @@ func TestNotExact(t *testing.T) {
 		{"both accept what a policy drops", filterTable(closed), filterTable(closed), false, false},
 		{"they may not accept the same of it", inexactOf(closed, "FORWARD"), filterTable(closed), true, false},
 		{"there are more rules", omits, filterTable(text), false, true},
+		{"a chain of the host's is called LOG", filterTable(text), ambiguous, true, false},
+		{"a chain is called LOG", ambiguous, filterTable(text), false, true},
 	} {
 		got := planRemoval(removal{backend: detect.NFT, chains: []string{"X"}}, test.table, test.host, false)
 		if got.blocks != test.blocks || got.unsafe != test.unsafe {

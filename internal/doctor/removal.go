@@ -47,7 +47,8 @@ func planRemoval(x removal, t, host *saved, empty bool) removal {
 		host = &saved{}
 	}
 	lost := x.lost(t)
-	if t.omits || x.diverts(t) || slices.ContainsFunc(lost, func(rule savedRule) bool { return x.changes(t, rule) }) {
+	changes := func(rule savedRule) bool { return x.changes(t, rule) }
+	if t.omits || t.ambiguous() || x.diverts(t) || slices.ContainsFunc(lost, changes) {
 		x.unsafe = true
 		return x
 	}

@@ -88,7 +88,13 @@ func compare(family detect.Family, tables []saved, loses bool) {
 }
 
 // exact reports that a table is as it was printed.
-func (t *saved) exact() bool { return !t.omits && len(t.native) == 0 }
+func (t *saved) exact() bool { return !t.omits && !t.ambiguous() && len(t.native) == 0 }
+
+// ambiguous reports that a chain has the name of a target, as nft permits: "-j LOG" may then lead to that chain.
+func (t *saved) ambiguous() bool {
+	targets := slices.Concat([]string{accept}, passing, dropping)
+	return slices.ContainsFunc(t.chains, func(chain string) bool { return slices.Contains(targets, chain) })
+}
 
 // parseSaved reads what iptables-save prints:
 //
