@@ -116,3 +116,17 @@ func TestHome(t *testing.T) {
 		}
 	}
 }
+
+// A user other than root believes root's memory of process 1's namespace, too.
+func TestHomeOfAnotherUser(t *testing.T) {
+	needRoot(t)
+	f := newFake(t)
+	f.p.UID = 1000
+	f.put("/dev/shm", 0, "legacy rule-count certain "+life)
+	f.put("/dev/shm", 1000, "nft default guess "+life)
+	pod := Life{Netns: "8", Start: thisLife.Start, Boot: thisLife.Boot}
+	m := Read(f.t, f.p, Container{OwnNetns: detect.No, OwnRoot: detect.Yes, Life: pod, Home: thisLife})
+	if m.Home().Mode != detect.Legacy {
+		t.Errorf("got %+v", m.Home())
+	}
+}
