@@ -20,7 +20,8 @@ const (
 func (c Conflict) Explain() string {
 	switch c {
 	case HintInBoth:
-		return HintChain + " is in both backends: the host changed its backend without a reboot, or two kubelets differ"
+		return HintChain + " is in both backends: " +
+			"the host changed its backend without a reboot, or two kubelets use different ones"
 	case CanaryInBoth:
 		return CanaryChain + " is in both backends: the host changed its backend without a reboot"
 	case StrayCanary:
@@ -28,7 +29,7 @@ func (c Conflict) Explain() string {
 			"the canary is left over from the previous backend"
 	case HostProgramsInBoth:
 		return "programs of the host keep rules in both backends: " +
-			"they differ, or the host changed its backend without a reboot"
+			"they use different ones, or the host changed its backend without a reboot"
 	case RulesInBoth:
 		return "both backends have rules: both sets are active, but each backend lists only its own"
 	default:

@@ -25,9 +25,9 @@ const (
 func (f Fault) Explain() string {
 	switch f.Kind {
 	case FaultDormant:
-		return "table " + f.Table + " is dormant: iptables-nft can change it, and nothing in it has an effect"
+		return "table " + f.Table + " is dormant: iptables-nft can change it, but nothing in it has an effect"
 	case FaultOwned:
-		return "table " + f.Table + " belongs to a process: nobody else can change it while that runs"
+		return "table " + f.Table + " belongs to a process: nobody else can change it while that process runs"
 	case FaultNotHooked:
 		return "chain " + f.Chain + " of table " + f.Table + " is not hooked into the kernel: no packet enters it, " +
 			"and iptables-nft can add no rule to it"

@@ -200,7 +200,7 @@ var backendSituations = []situation{
 	{
 		"the wrong backend is in a volume",
 		func(r *Report) { wrong(here.Switch)(r); r.volume, r.unwritable = true, unix.EROFS },
-		[]string{"problem wrong-backend-stored, pod -> what fills this volume"},
+		[]string{"problem wrong-backend-stored, pod -> this volume is filled again"},
 	},
 	{
 		"the wrong backend is stored, and read-only",

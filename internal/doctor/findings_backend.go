@@ -37,14 +37,14 @@ func (r *Report) backendRules() []rule {
 			code:     "misnamed",
 			severity: Problem,
 			detail:   when(r.misnamed, now.Program),
-			text:     "{} runs the wrapper under a name that is none of the six commands, so that calls fail",
+			text:     "{} runs the wrapper under a name that is none of the six commands, so calls fail",
 			fixes:    only(Image, buildWith+" --force"),
 		},
 		{
 			code:     "families-differ",
 			severity: Problem,
 			detail:   r.splitFamilies(),
-			text:     "the host uses {}, and the commands of a container have one backend for both",
+			text:     "the host uses {}, but the commands of a container have one backend for both",
 			fixes: only(Node, "have iptables and ip6tables use the same backend, and restart kubelet:\n"+
 				"update-alternatives --set iptables /usr/sbin/iptables-{host}\n"+
 				"update-alternatives --set ip6tables /usr/sbin/ip6tables-{host}"),
@@ -78,7 +78,7 @@ func (r *Report) backendRules() []rule {
 			fixes: fixes{
 				{
 					r.resettable(), Container,
-					"restart the program that writes rules, and before that run:\niptables-wrapper reset{dir}",
+					"run this, then restart the program that writes rules:\niptables-wrapper reset{dir}",
 				},
 				{always, podItself, renew},
 			},
@@ -119,7 +119,7 @@ func (r *Report) restore(possible bool, here string) fixes {
 		build = "install{dir} --force"
 	}
 	refillPlace := podItself
-	refill := "delete the Pod, so that what fills this volume does so again"
+	refill := "delete the Pod, so that this volume is filled again"
 	if r.Variable != "" && r.Variable == r.Here.Backend {
 		refillPlace = Pod
 		refill = "remove {variable}, and " + refill

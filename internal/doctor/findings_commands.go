@@ -115,7 +115,7 @@ func (r *Report) commands() []rule {
 			code:     "old-iptables",
 			severity: Warning,
 			detail:   when(r.wanted() == detect.NFT, r.losesRules()),
-			text: "{} loses parts of rules that version 1.8.8 or newer has made, when it writes their table: " +
+			text: "{} loses parts of rules made by version 1.8.8 or newer when it writes their table: " +
 				"a DROP with a condition can become a DROP without one",
 			fixes: only(Image, "install iptables 1.8.8 or newer"),
 		},

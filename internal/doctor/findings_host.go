@@ -21,10 +21,10 @@ const (
 		"other's rules."
 	drifts = "the backend can change while this container runs, because nothing is stored or remembered: {}"
 
-	hostNet = "set hostNetwork: true (docker run --network host) if its rules are for the node, " +
-		"and {variable} if they are for this network"
-	decide = "set {variable} to the backend of the host's other programs, which this shows on the node, " +
-		"unless kubelet is still starting, whose chains will decide:\niptables --version"
+	hostNet = "set hostNetwork: true (docker run --network host) if this container's rules are for the node, " +
+		"or {variable} if they are for its own network"
+	decide = "set {variable} to the backend of the host's other programs. If kubelet is still starting, wait: its " +
+		"chains will decide. On the node, this shows the backend:\niptables --version"
 	unset     = "remove {variable}"
 	leaveOut  = "take the directory of {client} out of PATH: users other than root can write there"
 	renew     = "delete the Pod: a new container decides again"
@@ -73,7 +73,7 @@ func (r *Report) hostRules() []rule {
 			code:     "blocked",
 			severity: Problem,
 			detail:   cmp.Or(when(!r.userNamespace, denied), r.failed(unix.EAFNOSUPPORT)),
-			text:     "{}, although CAP_NET_ADMIN is there: seccomp or a security module forbids the question",
+			text:     "{}, although CAP_NET_ADMIN is there: seccomp or a security module forbids the system call",
 			fixes: only(Pod, "use a seccompProfile that permits netlink sockets and getsockopt, as "+
 				"RuntimeDefault does"),
 		},
@@ -119,7 +119,7 @@ func (r *Report) hostRules() []rule {
 			code:     "host-programs-in-both",
 			severity: Warning,
 			detail:   r.programsInBoth(),
-			text:     "programs of the host keep rules in both backends: {}. Each lists only what is in its own",
+			text:     "programs of the host keep rules in both backends: {}. Each backend lists only its own rules",
 			fixes: only(Node, "have these programs use the same iptables, restart those that change, and remove what "+
 				"they leave behind. To see what is there:"+r.showPrograms()),
 		},

@@ -92,8 +92,8 @@ func (r *Report) locking() []rule {
 			severity: Problem,
 			detail:   when(r.wanted() == detect.Legacy, r.holder),
 			text:     "iptables-legacy waits for a lock: {}",
-			fixes: only(Node, "wait for the process that holds the lock, or kill it. Its PID on the node may be "+
-				"another one than in this container:\nlslocks"),
+			fixes: only(Node, "wait for the process that holds the lock, or kill it. Its PID on the node may differ "+
+				"from the one in this container. To see it:\nlslocks"),
 		},
 	}
 }
@@ -152,7 +152,7 @@ func (r *Report) foreignRules() []rule {
 					len(r.unloadable) > 0 || r.rulesNeedLibraries(), Image,
 					"install iptables again, with all files of its directory xtables",
 				},
-				{always, Node, "a memory limit of the container, or the kernel's log (dmesg), may say why"},
+				{always, Node, "look at the container's memory limit and at the kernel's log (dmesg)"},
 			},
 		},
 		{
@@ -169,14 +169,14 @@ func (r *Report) foreignRules() []rule {
 				},
 				{
 					unsafe != "", Node,
-					"reboot, which leaves only what its programs make again; or remove them by hand, with " +
+					"reboot, which leaves only what the node's programs make again; or remove them by hand, with " +
 						"care: in " + unsafe + ", other rules may need what these chains do, or act on what they " +
 						"accept. To see them:" + show,
 				},
 				{
 					long != "", Node,
-					"reboot, which leaves only what its programs make again: in " + long + ", they are too many " +
-						"for one command. To see them:" + show,
+					"reboot, which leaves only what the node's programs make again: in " + long + ", there are too " +
+						"many for one command. To see them:" + show,
 				},
 				{r.removable(), Container, "remove them" + opened + ":" + removeAll},
 				{always, Node, "remove them" + opened + ", or reboot:" + removeAll},

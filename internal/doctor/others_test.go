@@ -97,7 +97,7 @@ var otherSituations = []situation{
 				"*filter\n:INPUT DROP [0:0]\n")
 		},
 		[]string{
-			"warning chains-in-both, node -> in nft ipv4 nat, they are too many for one command. To see them:\n" +
+			"warning chains-in-both, node -> in nft ipv4 nat, there are too many for one command. To see them:\n" +
 				"iptables-nft-save -t nat",
 			"warning rules-in-both, node -> too: policy DROP of INPUT in nft ipv4 filter. They",
 		},
@@ -183,8 +183,8 @@ var otherSituations = []situation{
 			r.Host.Evidence[2].Programs = []detect.Program{docker}
 		},
 		[]string{"warning host-programs-in-both, node -> " +
-			"firewalld in nft (table inet firewalld), Docker in legacy (chain DOCKER-USER in filter). Each lists " +
-			"only what is in its ownhave these programs use the same iptables, restart those that change, and " +
+			"firewalld in nft (table inet firewalld), Docker in legacy (chain DOCKER-USER in filter). Each backend " +
+			"lists only its own ruleshave these programs use the same iptables, restart those that change, and " +
 			"remove what they leave behind. To see what is there:\nnft list table inet firewalld\n" +
 			"iptables-legacy-save -t filter"},
 	},
@@ -218,7 +218,7 @@ var otherSituations = []situation{
 			r.Host.Evidence[0].Faults = []detect.Fault{{Kind: detect.FaultDormant, Table: "filter"}}
 			r.Host.Evidence[1].Faults = []detect.Fault{{Kind: detect.FaultOwned, Table: "nat"}}
 		},
-		[]string{"problem faulty-table, node -> nft ipv4: table filter is dormant: iptables-nft can change it, and " +
+		[]string{"problem faulty-table, node -> nft ipv4: table filter is dormant: iptables-nft can change it, but " +
 			"nothing in it has an effect; nft ipv6: table nat belongs to a process"},
 	},
 	{

@@ -244,7 +244,7 @@ func (sh *shell) cure(s state, f finding, r report) string {
 	case f.Where == "node":
 		sh.run(host_(strings.Join(lines, "; ")))
 		return ""
-	case strings.Contains(f.Fix, "so that what fills this volume"):
+	case strings.Contains(f.Fix, "so that this volume is filled again"):
 		if strings.HasPrefix(f.Fix, "remove") {
 			sh.run("variable=")
 		}
