@@ -30,7 +30,7 @@ func (s *session) doctorCommand() *cli.Command {
 			boolFlag("stale", "for a liveness probe: exit with status 1 only\n"+
 				"\tif restarting this container would help"),
 			boolFlag("all", "also print everything that was examined"),
-			dirFlag(),
+			dirFlag(clientsDir),
 			checked(&cli.StringFlag{
 				Name:    "output",
 				Aliases: []string{"o"},

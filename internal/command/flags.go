@@ -27,11 +27,16 @@ func checked(f *cli.StringFlag, words ...string) cli.Flag {
 	return f
 }
 
-func dirFlag() cli.Flag {
+// Directories that --dir stands for where it is not given.
+const (
+	wrappersDir = "the\n\twrapper's own if iptables is there, else the\n\tfirst standard one that has it"
+	clientsDir  = "that\n\tof the first iptables in the PATH of process 1"
+)
+
+func dirFlag(otherwise string) cli.Flag {
 	return checked(&cli.StringFlag{
-		Name: "dir",
-		Usage: "the iptables commands are in `DIR` (default: the\n\t" +
-			"wrapper's own if iptables is there, else the\n\tfirst standard one that has it)",
+		Name:  "dir",
+		Usage: "the iptables commands are in `DIR` (default: " + otherwise + ")",
 	})
 }
 

@@ -32,7 +32,7 @@ func (s *session) installCommand() *cli.Command {
 			"   COPY iptables-wrapper /usr/sbin/\n" +
 			"   RUN iptables-wrapper install",
 		Flags: []cli.Flag{
-			dirFlag(),
+			dirFlag(wrappersDir),
 			checked(root),
 			checked(alternatives, "auto", "never"),
 			boolFlag("force", "also replace files that are neither a wrapper nor a\n\tlink to iptables"),

@@ -25,7 +25,7 @@ func (s *session) selectCommand() *cli.Command {
 			"container remembers the backend. Example, on a node of Kubernetes:\n\n" +
 			"   iptables-wrapper select --wait 2m --for kubelet",
 		Flags: append([]cli.Flag{
-			dirFlag(),
+			dirFlag(wrappersDir),
 			checked(&cli.StringFlag{
 				Name: "mode",
 				Usage: "backend to use; `MODE` is nft, legacy, or auto to\n\t" +
@@ -44,7 +44,7 @@ func (s *session) resetCommand() *cli.Command {
 		Usage: "make the iptables commands run this wrapper again",
 		Description: "Forgets the backend, so the next call detects it again. Rules that were\n" +
 			"written stay. Example:\n\n   iptables-wrapper reset",
-		Flags:  []cli.Flag{dirFlag()},
+		Flags:  []cli.Flag{dirFlag(wrappersDir)},
 		Action: s.reset,
 	}
 }
