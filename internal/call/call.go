@@ -102,8 +102,8 @@ func void(remembered detect.Memory, r detect.Result) bool {
 	return remembered.Mode != "" && r.Reason != detect.Remembered && !r.Reason.Kubelet()
 }
 
-// toRun returns the answer by which the call goes on: its own, or the one that another call was faster to store. One
-// whose program is missing here is passed over, as one that was remembered before would have been.
+// toRun returns the answer with which the call goes on: its own, or the one that a faster call has stored. An answer
+// whose program is missing here is passed over, as a remembered one is.
 func (f *found) toRun(d layout.Decision, stored layout.Stored) detect.Result {
 	if stored.Mode == d.Mode || f.programs.Missing(stored.Mode) {
 		return d.Result
@@ -135,11 +135,12 @@ func cannotRun(stderr io.Writer, name string, r detect.Result, err error) int {
 	case errors.Is(err, programs.ErrRecursion):
 		try = "that file is the wrapper itself: restore iptables' own program there"
 	case errors.Is(err, unix.E2BIG):
-		try = "pass less: the path of the program counts, and is longer than that of the command"
+		try = "pass fewer arguments or a smaller environment: the program's path counts too, and is longer than " +
+			"the command's"
 	case errors.Is(err, programs.ErrMissing):
 		try = fmt.Sprintf("install the %s version of iptables in this image; %s", r.Mode, wrong)
 	default:
-		try = "make that file one that this user can run; " + wrong
+		try = "let this user execute that file; " + wrong
 	}
 	return fail(stderr, status(err), fmt.Errorf("cannot run %s for %s: %w (%s)", name, r.Mode, err, r), try)
 }

@@ -33,8 +33,8 @@ func TestCannotRun(t *testing.T) {
 	}{
 		{fmt.Errorf("%w: xtables-nft-multi", programs.ErrMissing), 127, "install the nft version of iptables"},
 		{fmt.Errorf("x: %w", programs.ErrRecursion), 126, "that file is the wrapper itself"},
-		{fs.ErrPermission, 126, "make that file one that this user can run"},
-		{unix.E2BIG, 126, "pass less"},
+		{fs.ErrPermission, 126, "let this user execute that file"},
+		{unix.E2BIG, 126, "pass fewer arguments or a smaller environment"},
 	} {
 		var stderr strings.Builder
 		status := cannotRun(&stderr, "iptables", detect.Result{Mode: detect.NFT}, test.err)

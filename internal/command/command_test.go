@@ -21,6 +21,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -153,6 +154,9 @@ func TestRunAsRoot(t *testing.T) {
 		{fmt.Errorf("reset: %w", &os.PathError{Op: "open", Path: "/x", Err: unix.EACCES}),
 			"iptables-wrapper: reset: open /x: permission denied\niptables-wrapper: try: run as root\n"},
 		{failure{1, unix.EPERM, ""}, "iptables-wrapper: operation not permitted\niptables-wrapper: try: run as root\n"},
+		{fmt.Errorf("reset: %w", memory.ErrRoots),
+			"iptables-wrapper: reset: root's memory of this container says otherwise\n" +
+				"iptables-wrapper: try: run as root\n"},
 		{failure{1, unix.EPERM, "this needs CAP_SYS_ADMIN"},
 			"iptables-wrapper: operation not permitted\niptables-wrapper: try: this needs CAP_SYS_ADMIN\n"},
 		{errors.Join(unix.ENOENT, unix.EROFS),

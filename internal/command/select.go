@@ -80,7 +80,11 @@ func (s *session) selectBackend(c *cli.Context) error {
 		return s.guess(dir, r, doubt)
 	}
 	fmt.Fprintln(s.stdout, r.Mode)
-	return failure{status: 3, err: fmt.Errorf("not certain, nothing changed: %s", doubt)}
+	return failure{
+		status: 3,
+		err:    fmt.Errorf("not certain, nothing changed: %s", doubt),
+		try:    "--mode with the host's backend if you know it, or --guess to go on without",
+	}
 }
 
 // requested is the backend that --mode asks for, or else the variable: "" for auto.

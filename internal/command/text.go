@@ -15,6 +15,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
 
 // failure is the end of a command with a status. Without an error, the answer has said what there is to say.
@@ -90,6 +91,7 @@ var remedies = []struct {
 	{layout.ErrForeign, program + " install --force, which replaces it"},
 	{install.ErrExposed, "another directory, or --force"},
 	{install.ErrAlternatives, "--alternatives=never, which creates plain symlinks"},
+	{memory.ErrRoots, "run as root"},
 	{fs.ErrPermission, "run as root"},
 }
 

@@ -45,7 +45,7 @@ var tools = []string{
 }
 
 // ErrAlternatives is returned when the commands are managed by alternatives and the wrapper could not be registered.
-var ErrAlternatives = errors.New("cannot register")
+var ErrAlternatives = errors.New("cannot register with alternatives")
 
 // group is a group of alternatives that has at least one of the six names in the directory.
 type group struct {
