@@ -145,6 +145,31 @@ func TestNotExact(t *testing.T) {
 	}
 }
 
+// Rules that have no effect block nothing: those of a table that is dormant, and of a chain that is not hooked.
+func TestHostsTableIsFaulty(t *testing.T) {
+	for _, test := range []struct {
+		faults []detect.Fault
+		blocks bool
+	}{
+		{nil, false},
+		{[]detect.Fault{{Kind: detect.FaultDormant, Table: "filter"}}, false},
+		{[]detect.Fault{{Kind: detect.FaultDormant, Table: "nat"}}, true},
+		{[]detect.Fault{{Kind: detect.FaultNotHooked, Table: "nat", Chain: "OUTPUT"}}, true},
+	} {
+		r := healthy()
+		nftHost(&r)
+		rules(0, 2, "X")(&r)
+		rules(2, 2, "X")(&r)
+		r.saved = parseSaved(detect.IPv4, "*nat\n:OUTPUT ACCEPT [0:0]\n:X - [0:0]\n-A OUTPUT -j X\n-A X -j DROP\n")
+		r.savedHost = r.saved
+		r.Host.Evidence[0].Faults = test.faults
+		removals := r.removals()
+		if len(removals) != 1 || removals[0].blocks != test.blocks {
+			t.Errorf("%v: got %+v", test.faults, removals)
+		}
+	}
+}
+
 // A command must fit into one argument.
 func TestTooLong(t *testing.T) {
 	x := removal{}

@@ -23,12 +23,21 @@ func (r *Report) removals() (all []removal) {
 			chains := r.leftover(family, t)
 			if len(chains) > 0 {
 				x := removal{backend: other, family: family, table: t.Name, chains: chains}
-				all = append(all, planRemoval(x, find(r.saved, family, t.Name), find(r.savedHost, family, t.Name),
+				all = append(all, planRemoval(x, find(r.saved, family, t.Name), r.hostsOwn(family, t.Name),
 					t.Rules.Max == 0))
 			}
 		}
 	}
 	return all
+}
+
+// hostsOwn is the table of the host's own backend, nil if it could not be listed, or if its rules may have no effect.
+func (r *Report) hostsOwn(family detect.Family, table string) *saved {
+	inTable := func(f detect.Fault) bool { return f.Table == table }
+	if slices.ContainsFunc(r.Host.Of(r.Host.Mode, family).Faults, inTable) {
+		return nil
+	}
+	return find(r.savedHost, family, table)
 }
 
 // leftover returns the chains of a table that the host's backend has under the same name, and kubelet's.
