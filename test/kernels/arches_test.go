@@ -131,6 +131,10 @@ func installed(t *testing.T, emulator, program string) {
 	if err != nil || filepath.Base(target) != "iptables-wrapper" {
 		t.Errorf("the switch points to %q, %v", target, err)
 	}
+	// It finds its own directory, whether it is the first in PATH, so that reset works, or not.
+	if said, _ := emulate(t, "", emulator, wrapper, "reset"); !strings.Contains(said, dir) {
+		t.Errorf("reset: %s", said)
+	}
 	got, err := emulate(t, "", emulator, "-0", filepath.Join(dir, "iptables"), filepath.Join(dir, "iptables"),
 		"--version")
 	if err != nil || !strings.HasPrefix(got, "iptables v1.") {
