@@ -200,7 +200,7 @@ func (e *expressions) compare(name string, data netlink.Attributes) bool {
 	masked := e.mask != nil
 	port := compared == sourcePort || compared == destinationPort
 	if name == "range" {
-		return port && !masked
+		return port && !masked && !isWhole(data)
 	}
 	op := data.Number(unix.NFTA_CMP_OP)
 	value := data.Find(unix.NFTA_CMP_DATA).Find(unix.NFTA_DATA_VALUE)
@@ -224,6 +224,13 @@ func (e *expressions) compare(name string, data netlink.Attributes) bool {
 		// A value beyond its mask never matches, but iptables takes 10.0.0.1/24 for 10.0.0.0/24.
 		return !masked || within(value, e.mask)
 	}
+}
+
+// isWhole reports whether a range of ports has all of them: iptables prints "! --dport 0:65535" without that.
+func isWhole(data netlink.Attributes) bool {
+	from := data.Find(unix.NFTA_RANGE_FROM_DATA).Find(unix.NFTA_DATA_VALUE)
+	to := data.Find(unix.NFTA_RANGE_TO_DATA).Find(unix.NFTA_DATA_VALUE)
+	return isZero(from) && string(to) == "\xff\xff"
 }
 
 // looksLikePattern reports whether a name is compared as a whole, with the NUL at its end, but ends like a pattern:

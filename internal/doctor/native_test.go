@@ -52,6 +52,7 @@ var nftRules = []string{
 	"tcp sequence 1 counter drop",
 	"sctp dport 80 counter drop",
 	"tcp dport > 80 counter drop",
+	"tcp dport != 0-65535 counter drop",
 	"tcp dport & 1 == 1 counter drop",
 	"tcp dport & 255 != 80-90 counter drop",
 	"meta l4proto != tcp @th,16,16 80 counter drop",
