@@ -45,8 +45,8 @@ func (t *saved) chainsWith(such func(savedRule) bool) map[string]bool {
 	return chains
 }
 
-// met are the rules of this table to which a packet comes that comes to the same rule of the other table: what is
-// before it in its chain lets no packet go, or none that the other table's rules before it do not let go, too.
+// met are the rules of this table that a packet reaches if it reaches the same rule of the other table. What comes
+// before such a rule in its chain lets no packet go, except by rules that come before it in the other table, too.
 func (t *saved) met(other *saved) map[savedRule]bool {
 	place := map[savedRule]int{}
 	for i, rule := range slices.Backward(other.rules) {
@@ -70,7 +70,7 @@ func (t *saved) met(other *saved) map[savedRule]bool {
 	return met
 }
 
-// letting finds out whether a packet may not come to what follows a rule, and not because it was dropped.
+// letting returns a test for rules that may let a packet go: past the rules that follow, but not because it is dropped.
 func (t *saved) letting() func(savedRule) bool {
 	chain := set(t.chains)
 	itself := func(rule savedRule) bool {
@@ -102,8 +102,8 @@ func (t *saved) byChain() map[string][]savedRule {
 	return rules
 }
 
-// closes reports whether a built-in chain drops what none of its rules accepts, or what it accepts is what the other
-// table accepts, too.
+// closes reports whether a built-in chain drops all packets but those that a condition exempts, and those that the
+// other table accepts by the same rule.
 func (t *saved) closes(chain string, other *saved) bool {
 	end := t.end(chain, other.met(t), t.unlike(other))
 	if end == "" {
@@ -112,8 +112,9 @@ func (t *saved) closes(chain string, other *saved) bool {
 	return slices.Contains(dropping, end)
 }
 
-// end is the target of the rule that ends the way of all packets that come to a chain, "" if there is none. What the
-// other table lets go by the same rule, which is met there, counts as gone already.
+// end is the target of the rule by which all packets leave that are still in a chain, "" if there is none. It has no
+// condition. A rule by which they have left the other table already is passed over: met are the rules that they reach
+// there.
 func (t *saved) end(chain string, met map[savedRule]bool, unlike map[string]bool) string {
 	for _, rule := range t.inChains([]string{chain}) {
 		unconditional := strings.HasPrefix(rule.spec, "-j ") || strings.HasPrefix(rule.spec, "-g ")

@@ -264,8 +264,8 @@ func (r *Report) refused() string {
 	for _, e := range r.Host.Evidence {
 		for _, f := range e.Features {
 			if f.Has == detect.No && e.Supported != detect.No && !r.blind() {
-				refused = append(refused, fmt.Sprintf("a %s (%s: "+
-					"%v)", strings.ReplaceAll(f.Name, "-", " "), e.Family, f.Err))
+				feature := strings.ReplaceAll(f.Name, "-", " ")
+				refused = append(refused, fmt.Sprintf("a %s (%s: %v)", feature, e.Family, f.Err))
 			}
 		}
 	}

@@ -144,11 +144,11 @@ func olderThanContainer(n layout.Names, dir string) bool {
 }
 
 // started says when the container was last started: docker restart counts. A runtime makes the files of /dev then, and
-// the time on them is by the same clock as that of the switch, even if it was set since. Where /dev is not the
-// container's own, process 1 stands for that.
+// their time and the switch's are by the same clock, even if somebody has set that since. Where /dev is not the
+// container's own, the start of process 1 has to do.
 func started(n layout.Names) (start time.Time, known bool) {
 	ptmx, err := n.Tree.Lstat("/dev/ptmx")
-	if err == nil && tree.IsLink(ptmx) { // a device in the host's /dev
+	if err == nil && tree.IsLink(ptmx) { // in the host's /dev, it is a device
 		return time.Unix(ptmx.Ctim.Unix()), true
 	}
 	return startOfProcess1(n)

@@ -18,9 +18,9 @@ type inKernel struct {
 	native map[string]bool // the chains that have a rule which nft, not iptables-nft, has made
 }
 
-// askKernel lists the tables of a family that have rules. What iptables-nft prints of a rule that nft has made may be
-// another one: "ip saddr @blocked drop" is "-j DROP" to it. Some it does not print at all.
-func askKernel(family detect.Family, loses bool) (tables map[string]inKernel, err error) {
+// rulesInKernel lists the tables of a family that have rules. For a rule that nft has made, iptables-nft may print
+// another one, "-j DROP" for "ip saddr @blocked drop", or none. loses says what likeIPTables has to know of it.
+func rulesInKernel(family detect.Family, loses bool) (tables map[string]inKernel, err error) {
 	fd, err := netlink.Open()
 	if err != nil {
 		return nil, err

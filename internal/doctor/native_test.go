@@ -103,7 +103,7 @@ func TestRulesOfIPTables(t *testing.T) {
 			return ":" + chain + " - [0:0]\n-A " + chain + " " + rule + "\n"
 		})
 		host.Feed(t, "*filter\n:OTHER - [0:0]\n"+lines+"COMMIT\n", single(detect.NFT, family, "-restore"))
-		tables, err := askKernel(family, false)
+		tables, err := rulesInKernel(family, false)
 		got := tables["filter"]
 		if err != nil || got.rules != len(rules) || len(got.native) > 0 {
 			t.Errorf("%v: %d rules, not like those of iptables: %v, %v", family, got.rules, got.native, err)
@@ -117,7 +117,7 @@ func TestRulesOfNFT(t *testing.T) {
 		return "add chain ip filter " + chain + "\nadd rule ip filter " + chain + " " + rule + "\n"
 	})
 	host.Feed(t, "add table ip filter\n"+lines, "nft", "-f", "-")
-	tables, err := askKernel(detect.IPv4, false)
+	tables, err := rulesInKernel(detect.IPv4, false)
 	host.Check(t, err)
 	got := slices.Sorted(maps.Keys(tables["filter"].native))
 	want := strings.Fields(entries(nftRules, func(chain, _ string) string { return chain + "\n" }))
@@ -139,7 +139,7 @@ func TestLosesConditions(t *testing.T) {
 		host.Feed(t, "add table ip filter\ndelete table ip filter\nadd table ip filter\nadd chain ip filter X\n"+
 			"add rule ip filter X "+rule+"\n", "nft", "-f", "-")
 		for _, loses := range []bool{false, true} {
-			tables, err := askKernel(detect.IPv4, loses)
+			tables, err := rulesInKernel(detect.IPv4, loses)
 			if err != nil || tables["filter"].rules != 1 || tables["filter"].native["X"] != (loses && lost) {
 				t.Errorf("%s, loses conditions: %v: got %v, %v", rule, loses, tables, err)
 			}

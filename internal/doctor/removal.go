@@ -19,7 +19,7 @@ type removal struct {
 	family  detect.Family
 	table   string
 	chains  []string
-	opened  []string // built-in chains whose policy becomes ACCEPT: what accepted in spite of it goes
+	opened  []string // built-in chains whose policy becomes ACCEPT, because what accepted in spite of it is removed
 	unsafe  bool     // what stays may need what these chains do, or act on what they accept; or that is not known
 	blocks  bool     // the chains or the policy drop what the host's own backend may let through
 }
@@ -36,8 +36,9 @@ var passing = []string{"RETURN", "LOG", "NFLOG", "ULOG", "TRACE", "AUDIT"}
 // Targets that end a packet's way.
 var dropping = []string{"DROP", "REJECT", "TARPIT"}
 
-// planRemoval looks at what the chains do, and what would be done without them, and compares it with the table of the
-// host's own backend, nil if that could not be listed. A table that is known to have no rules needs no look.
+// planRemoval compares what happens to packets with the chains and without them, and with what happens in the same
+// table of the host's own backend. That is nil if it could not be listed, as t is. A table that is known to have no
+// rules, empty, needs no look.
 func planRemoval(x removal, t, host *saved, empty bool) removal {
 	if t == nil {
 		x.unsafe = !empty
@@ -142,9 +143,9 @@ func (x removal) beside(t *saved) (count int) {
 	return count
 }
 
-// mayAct reports whether a rule may do anything itself to a packet but let it pass: drop it, mark it, change its
-// address. What is not known may. A rule without a target only counts packets, but iptables-nft prints rules that nft
-// has made so, too: those with a verdict map.
+// mayAct reports whether a rule itself may do more to a packet than let it pass: drop it, mark it, change its address.
+// A rule with an unknown target may. One without a target only counts packets, but iptables-nft also prints nft's
+// rules with a verdict map like that.
 func (x removal) mayAct(t *saved, rule savedRule) bool {
 	if rule.target == "" {
 		return x.backend == detect.NFT
@@ -167,9 +168,9 @@ func (x removal) script() string {
 		single(x.backend, x.family, "-restore"), wait(x.backend))
 }
 
-// edits make of the saved table what deletes the chains and the rules that lead to them. No other rule is written
-// again: one that nft has made, with a set for example, is not what iptables-nft prints of it. A jump to a chain is the
-// end of its line; a comment is not, or it ends with a quote.
+// edits are for sed. They turn the saved table into commands that delete the chains and the rules that lead to them.
+// No other rule is written again: iptables-nft may print another one than nft has made, with a set for example. A line
+// ends with the jump to a chain; a comment is not at the end, or its end is a quote.
 func (x removal) edits() string {
 	chains := "(" + strings.Join(x.chains, "|") + ")"
 	edits := []string{

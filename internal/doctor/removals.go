@@ -64,8 +64,8 @@ func removalIn(removals []removal, family detect.Family, table string) removal {
 	return removal{}
 }
 
-// comesFirst reports whether a removal has to be done before anybody touches the other rules of its table: they may
-// accept what a policy drops, or need the chains.
+// comesFirst returns a test for removals that have to be done before anybody touches the other rules of the table:
+// those rules may accept what a policy drops, or need the chains.
 func comesFirst(removals []removal) func(removal) bool {
 	byHand := slices.ContainsFunc(removals, removal.byHand)
 	return func(x removal) bool { return len(x.opened) > 0 || byHand && len(x.chains) > 0 }
@@ -80,7 +80,7 @@ func leftovers(removals []removal) string {
 	return strings.Join(all, ", ")
 }
 
-// remove has the commands of all removals, and what they do beside that.
+// remove has the commands of all removals, and says which policies they change.
 func remove(removals []removal) (opened, commands string) {
 	var all []string
 	for _, x := range removals {

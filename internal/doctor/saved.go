@@ -70,16 +70,16 @@ func (r *Report) save(n layout.Names, dir string, backend detect.Mode) (tables [
 		}
 		listed := parseSaved(family, stdout)
 		if backend == detect.NFT {
-			compare(family, listed, install.LosesRules(r.Programs[i].Version))
+			markInexact(family, listed, install.LosesRules(r.Programs[i].Version))
 		}
 		tables = append(tables, listed...)
 	}
 	return tables
 }
 
-// compare marks what iptables-nft may not have printed as it is.
-func compare(family detect.Family, tables []saved, loses bool) {
-	known, err := askKernel(family, loses)
+// markInexact marks the tables and chains that iptables-nft may not have printed as they are.
+func markInexact(family detect.Family, tables []saved, loses bool) {
+	known, err := rulesInKernel(family, loses)
 	for i := range tables {
 		t := &tables[i]
 		t.omits = err != nil || known[t.name].rules != len(t.rules)
