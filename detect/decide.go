@@ -60,8 +60,8 @@ func decisionTable(q Query, nft, legacy backend) [20]row {
 	// A host may speak IPv4 only, so that nft lacks IPv6 counts only if legacy is known to have it.
 	onlyLegacyHasIPv6 := nft.ipv6 == No && legacy.ipv6 == Yes
 
-	// In favor of a backend nothing is certain that kubelet's chains or programs of the host in the other one could
-	// overturn.
+	// An answer for one backend is certain only if the other is known to have neither kubelet's chains nor those of a
+	// program of the host, which could overturn it.
 	forNFT := legacy.withoutKubelet() && legacy.hostChain == No
 	forLegacy := nft.withoutKubelet() && nft.host() == No
 

@@ -20,14 +20,14 @@ type Memory struct {
 	Since      time.Time `json:"since,omitzero"`
 }
 
-// holds reports whether the container remembers a backend. A guess leaves a table behind if it has written anything;
-// what somebody chose holds without.
+// holds reports whether the container remembers a backend. A guess holds only while its backend has a table, which it
+// leaves behind if it has written anything; what somebody chose needs none.
 func (m Memory) holds(mode Mode, b backend) bool {
 	return m.Mode == mode && (m.Conclusive || m.Reason == Override || b.exists != No)
 }
 
-// binds reports whether what the container remembers of its own network namespace decides in another one: what would be
-// in the switch if that could be replaced, and would decide there too.
+// binds reports whether what the container remembers of its own network namespace decides in another one: only what
+// would be in the switch if that could be replaced, because the switch decides in each namespace.
 func (m Memory) binds(mode Mode) bool {
 	return m.Mode == mode && (m.Conclusive || m.Reason == Override)
 }

@@ -22,12 +22,12 @@ func (f Family) nfproto() uint8 {
 	return unix.NFPROTO_IPV4
 }
 
-// absent reports that the error is the kernel's reply that there is no such thing. A system call that failed with the
-// same errno, because a filter refuses it, is wrapped, and says nothing.
+// absent reports that the error is the kernel's reply that there is no such thing. The error of a system call that
+// failed with the same errno, because a filter refuses it, is wrapped, and shows nothing.
 func absent(err error) bool { return err == unix.ENOENT || err == errNoNFTables }
 
-// retryChanged repeats what a change spoiled while it was read: a dump, or a legacy table that was replaced between its
-// header and its entries, which are then refused with EAGAIN or malformed.
+// retryChanged reads again what changed while it was read: a dump, or a legacy table that was replaced between its
+// header and its entries, which the kernel then refuses with EAGAIN, or which do not fit the header.
 func retryChanged(read func() error) (err error) {
 	for range attempts {
 		err = read()

@@ -142,7 +142,7 @@ func (p *prober) askHints() {
 		if p.legacy[i].err == nil {
 			e.exists = answer(len(p.legacy[i].tables) > 0)
 		}
-		if e.Canary != Yes { // one that was there does not become less of a sign when kubelet renews it
+		if e.Canary != Yes { // a canary that was seen counts, even if kubelet is renewing it by now
 			e.Canary = canary
 		}
 		e.fail(err)
@@ -152,7 +152,7 @@ func (p *prober) askHints() {
 	}
 }
 
-// askExists asks whether nft has one of the five tables, in either family. Of legacy it is known.
+// askExists asks whether nft has one of the five tables, in either family. For legacy, askHints has found that out.
 func (p *prober) askExists() {
 	for i, f := range families {
 		e := &p.evidence[i]

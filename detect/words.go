@@ -22,7 +22,7 @@ func (r Result) rules(backend Mode) string {
 	return v4.Rules.plus(v6.Rules).String()
 }
 
-// String returns the mode and the reason for it in a sentence for people.
+// String returns the backend and the reason for it in a sentence for people.
 func (r Result) String() string { return string(r.Mode) + ": " + r.Because() }
 
 // Because returns the reason in a clause for people.
@@ -68,7 +68,8 @@ func (r Result) found(chain string, in func(Evidence) bool) string {
 	return "chain " + chain + " is in " + string(r.Mode) + "'s mangle table (" + strings.TrimPrefix(where, ", ") + ")"
 }
 
-// program is the program of the host that decides, or would: one that uses iptables before one that uses nftables.
+// program is the program of the host that decides, or would. Programs that use iptables come before those that use
+// nftables.
 func (r Result) program(backend Mode) Program {
 	all := slices.Concat(r.Of(backend, IPv4).Programs, r.Of(backend, IPv6).Programs)
 	for _, p := range all {

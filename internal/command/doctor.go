@@ -43,7 +43,7 @@ func (s *session) doctorCommand() *cli.Command {
 }
 
 func (s *session) doctor(c *cli.Context) error {
-	variable, _ := s.variable() // doctor reports what is none
+	variable, _ := s.variable() // doctor reports an invalid one itself
 	first, err := here.Dir(s.names)
 	dir := cmp.Or(c.String("dir"), first)
 	if dir == "" {

@@ -95,8 +95,8 @@ func (s *session) requested(c *cli.Context) (detect.Mode, error) {
 	return s.variable()
 }
 
-// sayNoWait says that nothing is waited for, because the variable has decided. Beside --mode the flags are refused, but
-// the variable is the user's, who need not know what a script does.
+// sayNoWait says that there is no wait, because the variable has decided. With --mode, --wait and --for are refused;
+// but who sets the variable need not know which flags a script uses.
 func (s *session) sayNoWait(c *cli.Context, mode detect.Mode) {
 	if c.IsSet("wait") || c.IsSet("for") {
 		s.say("%s=%s decides, so --wait and --for have no effect", programs.ModeVariable, mode)

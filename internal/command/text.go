@@ -41,7 +41,7 @@ func (s *session) paragraph(label, text string) {
 	fmt.Fprintln(s.stdout, label+strings.Join(strings.Fields(printable(text)), " "))
 }
 
-// printable has a space for what is none: not even a name of the system reaches the terminal as a command.
+// printable replaces what cannot be printed by spaces: no name of a file or a chain reaches the terminal as a command.
 func printable(text string) string {
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) && c != '\t' {

@@ -13,12 +13,12 @@ import (
 
 var backendSituations = []situation{
 	{
-		"a variable that is none",
+		"an invalid variable",
 		func(r *Report) { r.badVariable = "nf_tables" },
 		[]string{`problem bad-variable, pod -> IPTABLES_WRAPPER_MODE is "nf_tables"`},
 	},
 	{
-		"a variable that is none, which nothing reads",
+		"an invalid variable, which nothing reads",
 		func(r *Report) { r.badVariable, r.Here.How = "nf_tables", here.Switch },
 		[]string{"warning bad-variable, pod -> set IPTABLES_WRAPPER_MODE to nft or legacy"},
 	},
@@ -159,7 +159,7 @@ var backendSituations = []situation{
 	{"the variable comes too late, and is wrong", func(r *Report) { r.Here.How, r.Variable = here.Switch, detect.NFT },
 		[]string{"warning idle-variable, pod -> IPTABLES_WRAPPER_MODE=nft has no effect"}},
 	{"the variable, set-user-ID", func(r *Report) { r.distrusted, r.Variable = true, detect.NFT }, nil},
-	{"the wrong mode is stored", wrong(here.Switch), []string{"problem wrong-backend-stored, container"}},
+	{"the wrong backend is stored", wrong(here.Switch), []string{"problem wrong-backend-stored, container"}},
 	{
 		"and left rules there",
 		func(r *Report) {
@@ -169,7 +169,7 @@ var backendSituations = []situation{
 		[]string{"problem wrong-backend-stored, container -> reset"},
 	},
 	{
-		"the wrong mode is remembered",
+		"the wrong backend is remembered",
 		wrong(here.Remembered),
 		[]string{"problem wrong-backend-remembered, container -> This container remembers nft"},
 	},
@@ -273,7 +273,7 @@ var backendSituations = []situation{
 		[]string{"warning not-wrapped, image -> is always /p/xtables-legacy-multi, whatever the host uses"},
 	},
 	{
-		"a stored mode, in the namespace of another container",
+		"a stored backend, in the namespace of another container",
 		func(r *Report) {
 			wrong(here.Switch)(r)
 			r.Network.Process1 = detect.No

@@ -93,7 +93,7 @@ const (
 	netRaw   = "CAP_NET_RAW"
 )
 
-// Program is what runs as iptables in one mode.
+// Program is what runs as iptables in one backend.
 type Program struct {
 	Mode    detect.Mode `json:"mode"`
 	Path    string      `json:"path,omitempty"`

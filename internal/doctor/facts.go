@@ -105,7 +105,7 @@ func (r *Report) dormantTable() string {
 }
 
 // differsBy says whether iptables here is known to be wrong, and why it is what it is. In the namespace of another
-// container, the stored mode says nothing.
+// container, the stored backend says nothing.
 func (r *Report) differsBy(how string) string {
 	if !r.Here.Differs || r.Here.How != how {
 		return ""

@@ -15,10 +15,10 @@ import (
 
 // What decides which program "iptables" is here.
 const (
-	Switch     = "switch"          // an earlier call or select stored the mode
+	Switch     = "switch"          // an earlier call or select stored the backend
 	Remembered = "remembered"      // the wrapper, which follows this container's memory
 	Variable   = "variable"        // the wrapper, which follows IPTABLES_WRAPPER_MODE
-	EachCall   = "each-call"       // the wrapper, which detects the mode at each call
+	EachCall   = "each-call"       // the wrapper, which detects the backend at each call
 	NotWrapped = "not-the-wrapper" // an iptables program, not through the switch, or something else
 	Missing    = "missing"         // nothing
 )
@@ -110,11 +110,11 @@ func hostUses(n layout.Names, dir string, q detect.Query, asked detect.Result, h
 	return recounted(q, asked, count)
 }
 
-// recounted holds what the container remembers against what the host has now. What kubelet's chains said stays: a
-// client may have flushed them, and then leftovers of another backend are all that there is. The rules of a guess are
-// on its own side. So only what is certain, and against what is remembered, proves anything.
+// recounted compares what the container remembers with what the host has now. What kubelet's chains said stays: a
+// client may have flushed them, and then only leftovers in the other backend remain. The rules that a guess wrote
+// support the guess. So only a certain answer that contradicts the memory counts.
 //
-// Where everything was asked, that has all the evidence. Otherwise what is remembered has left most unasked.
+// With Query.Everything, asked has all the evidence. Otherwise the memory has left most of it unasked.
 func recounted(q detect.Query, asked detect.Result, count func(detect.Query) detect.Result) detect.Result {
 	if asked.Reason != detect.Remembered || asked.Conclusive && asked.Remembered.Reason.Kubelet() {
 		return asked

@@ -35,7 +35,6 @@ func TestVoid(t *testing.T) {
 	again.Void = true
 	installed(h)
 	h.remember(detect.Legacy, "default guess "+life)
-	m = h.n.Memory()
 	n := at(h.n, "symlink", life, func() error {
 		h.remember(detect.Legacy, "default guess "+life)
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 )
 
-// layout is a way in which the names point to a wrapper, or to a program of the former layout.
+// hostLayout is a way in which the names point to a wrapper, or to a program of the former layout.
 type hostLayout struct {
 	name string
 	lay  func(h *fakeHost)

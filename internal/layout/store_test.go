@@ -79,7 +79,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// What is not proven, or not about the container, is not stored.
+// What is not certain, or not about the container, is not stored.
 func TestNotStored(t *testing.T) {
 	for _, test := range []struct {
 		doc    string

@@ -13,9 +13,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// A mark is a link of anybody, in this network namespace and boot, that is no certain answer: rules of its backend
-// may be of that making. Whether its owner could have written any cannot be known: a process may have had
-// CAP_NET_ADMIN whoever it ran as.
+// A mark is a link that says that somebody, in this network namespace and boot, chose a backend without being certain:
+// that backend's rules may come from such a choice. Whether the link's owner could have written any cannot be known: a
+// process may have had CAP_NET_ADMIN whoever it ran as.
 
 // Everybody can put links into a shared directory, so only so many entries are read. There are fewer in any container
 // that is not under attack.
@@ -45,8 +45,8 @@ func (m Memory) Answer(q detect.Query) (r detect.Result, doubted bool) {
 // pending reports that the call which made the guess is still at work, and may not have written yet.
 func (m Memory) pending() bool { return m.Mode() != "" && !m.best.Conclusive && m.best.maker.atWork() }
 
-// whilePending answers a query with a guess of which nobody can know yet whether it was written by. Until then it holds
-// as a certain answer does: nothing but kubelet's chains outranks it.
+// whilePending answers a query while the call that made the guess may still be about to write rules by it. Until that
+// call has ended, the guess counts like a certain answer: nothing but kubelet's chains outranks it.
 func whilePending(q detect.Query) detect.Result {
 	q.Remembered.Conclusive = true
 	r := q.Run()
@@ -57,9 +57,9 @@ func whilePending(q detect.Query) detect.Result {
 	return r
 }
 
-// Guessed returns where it shows that anybody in this network namespace, in this life of a container or an earlier
-// one, chose a backend without certain evidence, "" if it does not: the rules of that backend may be of that making.
-// "" stands for any backend. Where more is in a directory than is read, somebody may have done so.
+// Guessed returns the path of a mark for a backend, of this life of a container or an earlier one; "" if there is none.
+// The mode "" stands for any backend. Where a directory has more entries than are read, there may be a mark, and the
+// text says so.
 func (m Memory) Guessed(mode detect.Mode) (where string) {
 	for _, dir := range Dirs(0) {
 		err := m.eachMark(dir, mostEntries, func(mark found) bool {
