@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -86,12 +87,16 @@ func (t *saved) letting() func(savedRule) bool {
 // unlike are the chains that have other rules in the other table, or may have, or lead to such.
 func (t *saved) unlike(other *saved) map[string]bool {
 	mine, others := t.byChain(), other.byChain()
-	return t.chainsWith(func(rule savedRule) bool {
-		target := rule.target
-		inexact := other.native[rule.chain] || other.native[target]
-		return inexact || !slices.Equal(mine[rule.chain], others[rule.chain]) ||
-			!slices.Equal(mine[target], others[target])
-	})
+	differ := maps.Clone(other.native)
+	if differ == nil {
+		differ = map[string]bool{}
+	}
+	for _, tables := range []map[string][]savedRule{mine, others} {
+		for chain := range tables {
+			differ[chain] = differ[chain] || !slices.Equal(mine[chain], others[chain])
+		}
+	}
+	return t.chainsWith(func(rule savedRule) bool { return differ[rule.chain] || differ[rule.target] })
 }
 
 func (t *saved) byChain() map[string][]savedRule {

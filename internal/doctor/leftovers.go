@@ -199,8 +199,9 @@ func prefixes(chains []string) (begin []string) {
 
 // without leaves out some words.
 func without(words, some []string) (rest []string) {
+	out := set(some)
 	for _, word := range words {
-		if !slices.Contains(some, word) {
+		if !out[word] {
 			rest = append(rest, word)
 		}
 	}
@@ -209,8 +210,10 @@ func without(words, some []string) (rest []string) {
 
 // unique drops what was there before.
 func unique(words []string) (once []string) {
+	before := map[string]bool{}
 	for _, word := range words {
-		if !slices.Contains(once, word) {
+		if !before[word] {
+			before[word] = true
 			once = append(once, word)
 		}
 	}

@@ -22,6 +22,10 @@ type removal struct {
 	opened  []string // built-in chains whose policy becomes ACCEPT, because what accepted in spite of it is removed
 	unsafe  bool     // what stays may need what these chains do, or act on what they accept; or that is not known
 	blocks  bool     // the chains or the policy drop what the host's own backend may let through
+
+	// A node can have tens of thousands of chains, so they are looked up, not searched for.
+	going map[string]bool // chains
+	known map[string]bool // the user-defined chains of the table
 }
 
 // byHand reports that no command removes the chains.
@@ -47,6 +51,7 @@ func planRemoval(x removal, t, host *saved, empty bool) removal {
 	if host == nil || !host.exact() {
 		host = &saved{}
 	}
+	x.going, x.known = set(x.chains), set(t.chains)
 	lost := x.lost(t)
 	changes := func(rule savedRule) bool { return x.changes(t, rule) }
 	if t.omits || t.ambiguous() || x.diverts(t) || slices.ContainsFunc(lost, changes) {
@@ -62,14 +67,14 @@ func planRemoval(x removal, t, host *saved, empty bool) removal {
 	for _, p := range t.policies {
 		reached := t.reachable(p.chain)
 		leads := slices.ContainsFunc(t.inChains(reached), func(rule savedRule) bool {
-			return slices.Contains(x.chains, rule.target)
+			return x.going[rule.target]
 		})
 		if !leads {
 			continue
 		}
 		stay := x.staying(t, reached)
 		switch {
-		case slices.ContainsFunc(stay, func(rule savedRule) bool { return x.mayAct(t, rule) }):
+		case slices.ContainsFunc(stay, func(rule savedRule) bool { return x.mayAct(rule) }):
 			x.unsafe = true
 		case p.verdict == accept:
 		case !host.closes(p.chain, t), x.keepsOwn(t, reached, stay, hosts):
@@ -83,12 +88,9 @@ func planRemoval(x removal, t, host *saved, empty bool) removal {
 
 // lost are the rules that no packet comes to any more, or not by these chains.
 func (x removal) lost(t *saved) (rules []savedRule) {
-	var reached []string
-	for _, chain := range x.chains {
-		reached = append(reached, t.reachable(chain)...)
-	}
+	reached := set(t.reachable(x.chains...))
 	for _, rule := range t.rules {
-		if slices.Contains(reached, rule.chain) || slices.Contains(x.chains, rule.target) {
+		if reached[rule.chain] || x.going[rule.target] {
 			rules = append(rules, rule)
 		}
 	}
@@ -99,7 +101,7 @@ func (x removal) lost(t *saved) (rules []savedRule) {
 // then comes to none of the rules that follow; without that rule, it would.
 func (x removal) diverts(t *saved) bool {
 	return slices.ContainsFunc(t.rules, func(rule savedRule) bool {
-		return rule.diverts && slices.Contains(x.chains, rule.target) && !slices.Contains(x.chains, rule.chain)
+		return rule.diverts && x.going[rule.target] && !x.going[rule.chain]
 	})
 }
 
@@ -107,15 +109,15 @@ func (x removal) diverts(t *saved) bool {
 // another, may ask for its mark or its connection, and routes may. Nor is known what a rule does that was printed as
 // another one, if it goes.
 func (x removal) changes(t *saved, rule savedRule) bool {
-	fromOutside := slices.Contains(x.chains, rule.target) && !slices.Contains(x.chains, rule.chain)
+	fromOutside := x.going[rule.target] && !x.going[rule.chain]
 	inexact := t.native[rule.chain] && !fromOutside
-	return inexact || rule.remembers || x.mayAct(t, rule) && !slices.Contains(dropping, rule.target)
+	return inexact || rule.remembers || x.mayAct(rule) && !slices.Contains(dropping, rule.target)
 }
 
 // staying are the rules of chains that the removal leaves.
 func (x removal) staying(t *saved, chains []string) (rules []savedRule) {
 	for _, rule := range t.inChains(chains) {
-		if !slices.Contains(x.chains, rule.chain) && !slices.Contains(x.chains, rule.target) {
+		if !x.going[rule.chain] && !x.going[rule.target] {
 			rules = append(rules, rule)
 		}
 	}
@@ -125,7 +127,7 @@ func (x removal) staying(t *saved, chains []string) (rules []savedRule) {
 // keepsOwn reports whether one of the rules that stay in some chains is not among the host's, or may not be.
 func (x removal) keepsOwn(t *saved, chains []string, stay []savedRule, hosts map[savedRule]bool) bool {
 	inexact := slices.ContainsFunc(chains, func(chain string) bool {
-		return t.native[chain] && !slices.Contains(x.chains, chain)
+		return t.native[chain] && !x.going[chain]
 	})
 	return inexact || slices.ContainsFunc(stay, func(rule savedRule) bool { return !hosts[rule] })
 }
@@ -136,7 +138,7 @@ func (x removal) beside(t *saved) (count int) {
 		return 0
 	}
 	for _, rule := range t.rules {
-		if !slices.Contains(x.chains, rule.chain) && !slices.Contains(x.chains, rule.target) {
+		if !x.going[rule.chain] && !x.going[rule.target] {
 			count++
 		}
 	}
@@ -146,11 +148,11 @@ func (x removal) beside(t *saved) (count int) {
 // mayAct reports whether a rule itself may do more to a packet than let it pass: drop it, mark it, change its address.
 // A rule with an unknown target may. One without a target only counts packets, but iptables-nft also prints nft's
 // rules with a verdict map like that.
-func (x removal) mayAct(t *saved, rule savedRule) bool {
+func (x removal) mayAct(rule savedRule) bool {
 	if rule.target == "" {
 		return x.backend == detect.NFT
 	}
-	leads := slices.Contains(x.chains, rule.target) || t.isChain(rule.target)
+	leads := x.going[rule.target] || x.known[rule.target]
 	return !leads && rule.target != accept && !slices.Contains(passing, rule.target)
 }
 

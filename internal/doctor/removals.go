@@ -42,12 +42,16 @@ func (r *Report) hostsOwn(family detect.Family, table string) *saved {
 
 // leftover returns the chains of a table that the host's backend has under the same name, and kubelet's.
 func (r *Report) leftover(f detect.Family, t detect.Table) (stale []string) {
+	hosts := map[string]bool{}
+	for _, h := range r.Host.Of(r.Host.Mode, f).Tables {
+		if h.Name == t.Name {
+			hosts = set(h.Chains)
+		}
+	}
+	split := r.splitFamilies() != ""
 	for _, chain := range t.Chains {
-		twice := slices.ContainsFunc(r.Host.Of(r.Host.Mode, f).Tables, func(h detect.Table) bool {
-			return h.Name == t.Name && slices.Contains(h.Chains, chain)
-		})
 		kubelets := chain == detect.HintChain || chain == detect.CanaryChain
-		if plain.MatchString(chain) && (twice || kubelets && r.splitFamilies() == "") {
+		if plain.MatchString(chain) && (hosts[chain] || kubelets && !split) {
 			stale = append(stale, chain)
 		}
 	}

@@ -194,8 +194,9 @@ func find(tables []saved, family detect.Family, name string) *saved {
 
 // inChains returns the rules of some chains.
 func (t *saved) inChains(chains []string) (rules []savedRule) {
+	in := set(chains)
 	for _, rule := range t.rules {
-		if slices.Contains(chains, rule.chain) {
+		if in[rule.chain] {
 			rules = append(rules, rule)
 		}
 	}
@@ -205,12 +206,15 @@ func (t *saved) inChains(chains []string) (rules []savedRule) {
 // isChain reports whether a target is a chain, not a verdict or an extension.
 func (t *saved) isChain(target string) bool { return slices.Contains(t.chains, target) }
 
-// reachable returns a chain and those that its rules lead to.
-func (t *saved) reachable(chain string) []string {
-	chains := []string{chain}
+// reachable returns chains and those that their rules lead to.
+func (t *saved) reachable(from ...string) []string {
+	known, rules := set(t.chains), t.byChain()
+	chains := slices.Clone(from)
+	seen := set(from)
 	for i := 0; i < len(chains); i++ {
-		for _, rule := range t.inChains(chains[i : i+1]) {
-			if t.isChain(rule.target) && !slices.Contains(chains, rule.target) {
+		for _, rule := range rules[chains[i]] {
+			if known[rule.target] && !seen[rule.target] {
+				seen[rule.target] = true
 				chains = append(chains, rule.target)
 			}
 		}
