@@ -243,7 +243,8 @@ func (m *Memory) Forget() error {
 	m.forgetMarks()
 	for m.mine.path != "" {
 		err := m.tree.Unlink(m.mine.path)
-		if err != nil && !errors.Is(err, unix.ENOENT) {
+		gone := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EISDIR) // another user may put a directory there
+		if err != nil && !gone {
 			return err
 		}
 		m.Refresh() // there may be another in the next directory

@@ -42,6 +42,20 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// Another user makes a directory of the name as soon as the memory is gone.
+func TestForgetBesideDirectory(t *testing.T) {
+	f := newFake(t)
+	f.p.UID = os.Geteuid()
+	path := f.put("/dev/shm", f.p.UID, "nft rule-count certain "+life)
+	m := f.read()
+	f.check(os.Remove(f.real(path)))
+	f.check(os.Mkdir(f.real(path), 0o755))
+	f.check(m.Forget())
+	if m.Mode() != "" {
+		t.Errorf("got %s", m.Mode())
+	}
+}
+
 // Whoever has memories in several places, by whatever way they got there, forgets them all.
 func TestForgetAll(t *testing.T) {
 	f := newFake(t)
