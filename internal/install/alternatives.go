@@ -207,6 +207,7 @@ func (g group) installArgs() []string {
 func run(tool string, args ...string) error {
 	cmd := exec.Command(tool, args...)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
+	cmd.Stdin = nothing()
 	output, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s %s: %w: %s", ErrAlternatives, tool, args[0], err, bytes.TrimSpace(output))

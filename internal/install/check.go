@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"slices"
 	"strings"
@@ -136,6 +137,7 @@ func output(limit time.Duration, program string, argv []string) (stdout, stderr 
 	var out, errs strings.Builder
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args = argv
+	cmd.Stdin = nothing()
 	cmd.Stdout = &out
 	cmd.Stderr = &errs
 	cmd.WaitDelay = time.Second // a child of it may still hold the pipe
@@ -145,6 +147,10 @@ func output(limit time.Duration, program string, argv []string) (stdout, stderr 
 	}
 	return out.String(), errs.String(), err
 }
+
+// nothing is an empty standard input. Without one, package exec opens /dev/null, which is not there while a root file
+// system is built: chroot without mounting /dev.
+func nothing() io.Reader { return strings.NewReader("") }
 
 // release is a version of iptables.
 type release [3]int
