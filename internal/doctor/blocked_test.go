@@ -116,6 +116,8 @@ func TestNotExact(t *testing.T) {
 	const closed = ":FORWARD DROP; FORWARD -j X; X -p tcp -j ACCEPT; FORWARD -s 192.0.2.0/24 -j ACCEPT"
 	omits := filterTable(text)
 	omits.omits = true
+	jump := filterTable(text)
+	jump.rules[0].inexact = true
 	ambiguous := filterTable(text)
 	ambiguous.chains = append(ambiguous.chains, "LOG")
 	for _, test := range []struct {
@@ -128,6 +130,7 @@ func TestNotExact(t *testing.T) {
 		{"the host has more rules", filterTable(text), omits, true, false},
 		{"a chain that goes has one", inexact("X"), filterTable(text), false, true},
 		{"a chain that stays has one", inexact("FORWARD"), filterTable(text), false, false},
+		{"the rule that leads there is one", jump, filterTable(text), true, false},
 		{"both accept before", filterTable(first), filterTable(first), false, false},
 		{"they may not accept the same", inexactOf(first, "FORWARD"), filterTable(first), true, false},
 		{"both accept in Y", filterTable(inY), filterTable(inY), false, false},

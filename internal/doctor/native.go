@@ -14,8 +14,8 @@ import (
 
 // inKernel is a table of nf_tables, as the kernel has it.
 type inKernel struct {
-	rules  int
-	native map[string]bool // the chains that have a rule which nft, not iptables-nft, has made
+	rules  map[string]int          // how many, by chain
+	native map[string]map[int]bool // by chain, the places in it of rules that nft, not iptables-nft, has made
 }
 
 // rulesInKernel lists the tables of a family that have rules. For a rule that nft has made, iptables-nft may print
@@ -69,13 +69,24 @@ func takeRules(datagram []byte, tables map[string]inKernel, loses bool) (done bo
 		table := unix.ByteSliceToString(m.Attributes().Find(unix.NFTA_RULE_TABLE))
 		t, known := tables[table]
 		if !known {
-			t.native = map[string]bool{}
+			t = inKernel{rules: map[string]int{}, native: map[string]map[int]bool{}}
+			tables[table] = t
 		}
-		t.rules++
-		if !likeIPTables(m, loses) {
-			t.native[unix.ByteSliceToString(m.Attributes().Find(unix.NFTA_RULE_CHAIN))] = true
-		}
-		tables[table] = t
+		t.add(m, loses)
 	}
 	return false, nil
+}
+
+// add takes the next rule of a table, after those before it in its chain.
+func (t inKernel) add(rule netlink.Message, loses bool) {
+	chain := unix.ByteSliceToString(rule.Attributes().Find(unix.NFTA_RULE_CHAIN))
+	place := t.rules[chain]
+	t.rules[chain]++
+	if likeIPTables(rule, loses) {
+		return
+	}
+	if t.native[chain] == nil {
+		t.native[chain] = map[int]bool{}
+	}
+	t.native[chain][place] = true
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"maps"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,14 @@ var nftRules = []string{
 	"counter reject",
 }
 
+// count is how many rules a table has.
+func (t inKernel) count() (sum int) {
+	for _, n := range t.rules {
+		sum += n
+	}
+	return sum
+}
+
 // entries are the lines that make a chain for each rule, called by the rule's number.
 func entries(rules []string, format func(chain, rule string) string) string {
 	var all strings.Builder
@@ -105,8 +114,8 @@ func TestRulesOfIPTables(t *testing.T) {
 		host.Feed(t, "*filter\n:OTHER - [0:0]\n"+lines+"COMMIT\n", single(detect.NFT, family, "-restore"))
 		tables, err := rulesInKernel(family, false)
 		got := tables["filter"]
-		if err != nil || got.rules != len(rules) || len(got.native) > 0 {
-			t.Errorf("%v: %d rules, not like those of iptables: %v, %v", family, got.rules, got.native, err)
+		if err != nil || got.count() != len(rules) || len(got.native) > 0 {
+			t.Errorf("%v: %d rules, not like those of iptables: %v, %v", family, got.count(), got.native, err)
 		}
 	}
 }
@@ -121,8 +130,37 @@ func TestRulesOfNFT(t *testing.T) {
 	host.Check(t, err)
 	got := slices.Sorted(maps.Keys(tables["filter"].native))
 	want := strings.Fields(entries(nftRules, func(chain, _ string) string { return chain + "\n" }))
-	if tables["filter"].rules != len(nftRules) || !slices.Equal(got, want) {
-		t.Errorf("%d rules, of nft: %v, want %v", tables["filter"].rules, got, want)
+	if tables["filter"].count() != len(nftRules) || !slices.Equal(got, want) {
+		t.Errorf("%d rules, of nft: %v, want %v", tables["filter"].count(), got, want)
+	}
+}
+
+// Among the rules of a chain, those of nft are known by their place.
+func TestMarkInexact(t *testing.T) {
+	host.Netns(t)
+	host.Feed(t, "add table ip filter\nadd chain ip filter X\nadd chain ip filter Y\n"+
+		"add rule ip filter X ip saddr 192.0.2.1 counter drop\n"+
+		"add rule ip filter Y ip saddr 192.0.2.2 counter drop\n"+
+		"add rule ip filter X ip saddr 192.0.2.3 drop\n"+ // no counter
+		"add rule ip filter X ip saddr 192.0.2.4 counter drop\n", "nft", "-f", "-")
+	text, err := exec.Command("iptables-nft-save", "-t", "filter").Output()
+	host.Check(t, err)
+	tables := parseSaved(detect.IPv4, string(text))
+	markInexact(detect.IPv4, tables, false)
+	table := tables[0]
+	for _, rule := range table.rules {
+		want := strings.HasPrefix(rule.spec, "-s 192.0.2.3/32 ")
+		if rule.inexact != want {
+			t.Errorf("got %+v", rule)
+		}
+	}
+	if len(table.rules) != 4 || table.omits || table.exact() || !table.native["X"] || table.native["Y"] {
+		t.Errorf("got %+v", table)
+	}
+	host.Feed(t, "add rule ip filter Y ip saddr 192.0.2.5 counter drop", "nft", "-f", "-")
+	markInexact(detect.IPv4, tables, false)
+	if !tables[0].omits {
+		t.Error("there is one more rule than was printed")
 	}
 }
 
@@ -140,7 +178,7 @@ func TestLosesConditions(t *testing.T) {
 			"add rule ip filter X "+rule+"\n", "nft", "-f", "-")
 		for _, loses := range []bool{false, true} {
 			tables, err := rulesInKernel(detect.IPv4, loses)
-			if err != nil || tables["filter"].rules != 1 || tables["filter"].native["X"] != (loses && lost) {
+			if err != nil || tables["filter"].count() != 1 || tables["filter"].native["X"][0] != (loses && lost) {
 				t.Errorf("%s, loses conditions: %v: got %v, %v", rule, loses, tables, err)
 			}
 		}
@@ -243,9 +281,9 @@ func FuzzTakeRules(f *testing.F) {
 		_, _ = takeRules(datagram, tables, false)
 		rules := 0
 		for name, table := range tables {
-			rules += table.rules
-			if table.rules < len(table.native) {
-				t.Errorf("%q: %d rules in %d chains", name, table.rules, len(table.native))
+			rules += table.count()
+			if len(table.rules) < len(table.native) {
+				t.Errorf("%q: %d chains with rules, and %d with some of nft", name, len(table.rules), len(table.native))
 			}
 		}
 		const header = 16

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ type savedRule struct {
 	target    string // of -j or -g: a chain, a verdict or an extension; "" if there is none
 	diverts   bool   // by -g: RETURN in that chain does not come back here
 	remembers bool   // it has the match recent, which changes a list that other rules ask
+	inexact   bool   // it may be another one than was printed, so it is like no rule of another table
 	spec      string // all that follows the chain, but no comment
 }
 
@@ -82,8 +84,17 @@ func markInexact(family detect.Family, tables []saved, loses bool) {
 	known, err := rulesInKernel(family, loses)
 	for i := range tables {
 		t := &tables[i]
-		t.omits = err != nil || known[t.name].rules != len(t.rules)
-		t.native = known[t.name].native
+		t.native = map[string]bool{}
+		listed := map[string]int{}
+		for j := range t.rules {
+			rule := &t.rules[j]
+			rule.inexact = known[t.name].native[rule.chain][listed[rule.chain]]
+			if rule.inexact {
+				t.native[rule.chain] = true
+			}
+			listed[rule.chain]++
+		}
+		t.omits = err != nil || !maps.Equal(known[t.name].rules, listed)
 	}
 }
 
