@@ -125,8 +125,28 @@ func version(start Start, program string, mode detect.Mode) (line string, err er
 // Start runs a program under a name and returns what it prints, as Output does.
 type Start func(program, name string, args ...string) (stdout, stderr string, err error)
 
+// mostOutput is how much a program may print: the rules of the largest clusters are 20 MB.
+const mostOutput = 64 << 20
+
+// errTooMuch is the error of a program that prints more.
+var errTooMuch = fmt.Errorf("it prints more than %d MiB", mostOutput>>20)
+
+// printed is what a program has printed, as far as that is not too much.
+type printed struct {
+	text strings.Builder
+	err  error
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	if p.text.Len()+len(b) > mostOutput {
+		p.err = errTooMuch
+		return 0, p.err // which closes the pipe
+	}
+	return p.text.Write(b)
+}
+
 // Output runs a program under a name and returns what it prints. After ten seconds it is killed, and the error is
-// context.DeadlineExceeded, which says nothing about the program.
+// context.DeadlineExceeded, which says nothing about the program. One that prints more than 64 MiB fails.
 func Output(program, name string, args ...string) (stdout, stderr string, err error) {
 	return output(10*time.Second, program, append([]string{name}, args...))
 }
@@ -134,7 +154,7 @@ func Output(program, name string, args ...string) (stdout, stderr string, err er
 func output(limit time.Duration, program string, argv []string) (stdout, stderr string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	var out, errs strings.Builder
+	var out, errs printed
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args = argv
 	cmd.Stdin = nothing()
@@ -142,10 +162,10 @@ func output(limit time.Duration, program string, argv []string) (stdout, stderr 
 	cmd.Stderr = &errs
 	cmd.WaitDelay = time.Second // a child of it may still hold the pipe
 	err = cmd.Run()
-	if err != nil && ctx.Err() != nil {
-		err = ctx.Err()
+	if err != nil {
+		err = cmp.Or(ctx.Err(), out.err, errs.err, err)
 	}
-	return out.String(), errs.String(), err
+	return out.text.String(), errs.text.String(), err
 }
 
 // nothing is an empty standard input. Without one, package exec opens /dev/null, which is not there while a root file

@@ -143,6 +143,18 @@ func TestOutput(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
+	// Half of the limit is printed as it is, on both streams together.
+	const half = "head -c 32m /dev/zero"
+	stdout, stderr, err := output(time.Hour, "/bin/sh", []string{"sh", "-c", half + "; " + half + " >&2"})
+	if len(stdout) != mostOutput/2 || len(stderr) != mostOutput/2 || err != nil {
+		t.Errorf("got %d and %d bytes, %v", len(stdout), len(stderr), err)
+	}
+	for _, script := range []string{"cat /dev/zero", "cat /dev/zero >&2"} {
+		_, _, err := output(time.Hour, "/bin/sh", []string{"sh", "-c", script})
+		if !errors.Is(err, errTooMuch) {
+			t.Errorf("%s: got %v", script, err)
+		}
+	}
 }
 
 func TestCheckVersion(t *testing.T) {
