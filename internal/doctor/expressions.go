@@ -193,7 +193,8 @@ func within(value, mask []byte) bool {
 	return true
 }
 
-// compare looks at cmp, where only "equal" and "not equal" can be said to iptables, and range, which is for ports.
+// compare looks at cmp, where only "equal" and "not equal" can be said to iptables except for ports, and at range,
+// which is for ports.
 func (e *expressions) compare(name string, data netlink.Attributes) bool {
 	compared := e.pending
 	e.pending = nothing
@@ -204,6 +205,9 @@ func (e *expressions) compare(name string, data netlink.Attributes) bool {
 	}
 	op := data.Number(unix.NFTA_CMP_OP)
 	value := data.Find(unix.NFTA_CMP_DATA).Find(unix.NFTA_DATA_VALUE)
+	if port && !masked && isFromZero(op, value) {
+		return true
+	}
 	if op != unix.NFT_CMP_EQ && op != unix.NFT_CMP_NEQ {
 		return false
 	}
@@ -224,6 +228,12 @@ func (e *expressions) compare(name string, data netlink.Attributes) bool {
 		// A value beyond its mask never matches, but iptables takes 10.0.0.1/24 for 10.0.0.0/24.
 		return !masked || within(value, e.mask)
 	}
+}
+
+// isFromZero reports whether a port is compared as by "--dport 0:80", or "! --dport 0:80". iptables prints the latter
+// as 81:65535.
+func isFromZero(op uint32, port []byte) bool {
+	return op == unix.NFT_CMP_LTE || op == unix.NFT_CMP_GT && string(port) != "\xff\xff"
 }
 
 // isWhole reports whether a range of ports has all of them: iptables prints "! --dport 0:65535" without that.

@@ -24,6 +24,7 @@ import (
 var iptablesRules = []string{
 	"", "-j RETURN", "-s 192.0.2.1 -j DROP", "! -s 192.0.2.0/25 -d 192.0.2.0/24 -j DROP", "-s 128.0.0.0/1 -j DROP",
 	"-i eth0 -o eth+ -j ACCEPT", "! -i lo -j ACCEPT", "-p udp ! --sport 53", "-p tcp --sport 1:3 ! --dport 80:90",
+	"-p udp ! --sport 0:80", "-p tcp --dport 0:1023 -j DROP",
 	"-p tcp --syn -j LOG", "-p tcp ! --tcp-flags ALL SYN,ACK -j DROP", "-p icmp --icmp-type 8", "-p sctp",
 	"-m mark --mark 0x4000/0x4000", "-m mark ! --mark 5 -j MARK --set-xmark 1/1", "-j NFLOG --nflog-group 3",
 	"-m limit --limit 7/min --limit-burst 3 -j ACCEPT", "-m comment --comment two -m conntrack --ctstate NEW -g OTHER",
@@ -52,7 +53,8 @@ var nftRules = []string{
 	"udp length 8 counter drop",
 	"tcp sequence 1 counter drop",
 	"sctp dport 80 counter drop",
-	"tcp dport > 80 counter drop",
+	"tcp dport < 80 counter drop",
+	"tcp dport > 65535 counter drop",
 	"tcp dport != 0-65535 counter drop",
 	"tcp dport & 1 == 1 counter drop",
 	"tcp dport & 255 != 80-90 counter drop",
