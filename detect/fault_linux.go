@@ -32,7 +32,7 @@ func (p *prober) lookForFaults() {
 // faultyTables are those of the five tables of a family in which iptables-nft has no effect, or fails.
 func faultyTables(f Family, tables []listedTable) (faults []Fault) {
 	for _, name := range tableNames {
-		i := slices.IndexFunc(tables, func(t listedTable) bool { return t.name == f.nftTable(name) })
+		i := slices.IndexFunc(tables, func(t listedTable) bool { return t.name == f.qualified(name) })
 		if i < 0 {
 			continue
 		}

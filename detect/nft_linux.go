@@ -72,8 +72,8 @@ func (s *nftSocket) listTables() (tables []listedTable, err error) {
 	return tables, nil
 }
 
-// nftTable names a table of the family, as nft does: "ip filter".
-func (f Family) nftTable(name string) string {
+// qualified names a table of the family, as nft does: "ip filter".
+func (f Family) qualified(name string) string {
 	if f == IPv6 {
 		return "ip6 " + name
 	}
@@ -83,8 +83,10 @@ func (f Family) nftTable(name string) string {
 // nativeTables are those of a family that iptables does not use. Those of inet are of both families.
 func nativeTables(f Family, tables []listedTable) (native []string) {
 	for _, t := range tables {
-		ofIptables := slices.ContainsFunc(tableNames[:], func(table string) bool { return t.name == f.nftTable(table) })
-		if strings.HasPrefix(t.name, "inet ") || strings.HasPrefix(t.name, f.nftTable("")) && !ofIptables {
+		ofIptables := slices.ContainsFunc(tableNames[:], func(name string) bool { return t.name == f.qualified(name) })
+		ofBothFamilies := strings.HasPrefix(t.name, "inet ")
+		ofThisFamily := strings.HasPrefix(t.name, f.qualified(""))
+		if ofBothFamilies || ofThisFamily && !ofIptables {
 			native = append(native, t.name)
 		}
 	}

@@ -37,7 +37,7 @@ func (p *prober) askNFTPrograms() {
 		e := &p.evidence[i]
 		e.HostChain = No
 		for _, c := range hostChainsOf(f) {
-			exists := slices.ContainsFunc(tables, func(t listedTable) bool { return t.name == f.nftTable(c.table) })
+			exists := slices.ContainsFunc(tables, func(t listedTable) bool { return t.name == f.qualified(c.table) })
 			if err == nil && !exists {
 				continue
 			}
