@@ -195,6 +195,30 @@ func TestOldIptables(t *testing.T) {
 	}
 }
 
+// 1.8.7 prints the host's rule for port 81 without the port. So it looks like legacy's, which drops all of TCP and is
+// the only one that does.
+func TestOldIptablesPrintsAPart(t *testing.T) {
+	old := host.OldIptables(t)
+	if !host.Contain(t) {
+		return
+	}
+	host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
+	host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	for _, iptables := range []string{"iptables-nft", "iptables-legacy"} {
+		host.Run(t, iptables, "-N", "SHARED")
+		host.Run(t, iptables, "-A", "FORWARD", "-j", "SHARED")
+	}
+	host.Run(t, "iptables-nft", "-A", "SHARED", "-p", "tcp", "--dport", "81", "-j", "DROP")
+	host.Run(t, "iptables-legacy", "-A", "SHARED", "-p", "tcp", "-j", "DROP")
+	newer := withOld(t, strings.TrimSuffix(old, "/usr/sbin/xtables-nft-multi"))
+	defer newer()
+	host.Run(t, "iptables-wrapper", "install")
+	said := host.Run(t, "iptables-wrapper", "doctor")
+	if !strings.Contains(said, "first have nft drop what is to stay blocked") || strings.Contains(said, "restore") {
+		t.Errorf("doctor says %s", said)
+	}
+}
+
 // withOld puts the programs below a root into the places of the newer ones, with their library and extensions: with
 // those of 1.8.13, the program of 1.8.7 aborts. newer undoes that.
 func withOld(t *testing.T, root string) (newer func()) {
