@@ -94,6 +94,9 @@ func (s *session) app() *cli.App {
 	}
 	app.Setup() // which adds the command help
 	for _, c := range app.Commands {
+		if c.Name == "help" {
+			c.Usage = "print this help, or the help for a command"
+		}
 		c.HelpName = program + " " + c.Name // the library's own has none
 		c.HideHelpCommand = true
 		c.OnUsageError = wrongFlag

@@ -63,7 +63,7 @@ type Report struct {
 	openPath   string     // what they could change to replace the client, "" if nothing
 	openFile   bool       // that is a file
 	exposed    bool       // the directory, so install refuses
-	unstarted  []exposure // programs that were not started for that
+	unstarted  []exposure // programs that were not started for that reason
 	rewritable []string   // files of the wrapper
 
 	// The programs.

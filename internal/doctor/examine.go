@@ -32,7 +32,7 @@ func Examine(n layout.Names, dir string, override detect.Mode) Report {
 	r.onlyWrapper = onlyWrapper(n.Tree) && len(r.absent) == len(r.Names)
 	r.covered = covered(n)
 	r.lookForLibraries(n.Tree)
-	// After iptables-legacy was started, which loads what makes the lists.
+	// Only now: iptables-legacy was started, and loads the modules whose lists in /proc are read here.
 	r.Extensions = extensions.Look(r.Host.Of(detect.NFT, detect.IPv4).Supported != detect.No)
 	r.saveOther(n, dir)
 	r.lookAtLock()

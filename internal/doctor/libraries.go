@@ -79,13 +79,14 @@ func libraries(family detect.Family) []library {
 }
 
 // cannotLoad returns the libraries that a program cannot load. Up to 1.8.7, iptables-nft asks the kernel about each
-// match, and where it may not, it says that the library is missing, as of comment, which it has loaded before. Then the
-// others cannot be told.
+// match, and where it may not, it says that the library is missing, even of comment, which it has loaded before. Then
+// nothing is known of the matches.
 func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
-	mute := r.lacksLibrary(t, program, detect.IPv4, matchLibrary("comment")) && r.loadsExtensions(t, program) == nil
+	noComment := r.lacksLibrary(t, program, detect.IPv4, matchLibrary("comment"))
+	matchesUnknown := noComment && r.loadsExtensions(t, program) == nil
 	for _, family := range families {
 		all := libraries(family)
-		if mute || r.loadsMatches(t, program, family, all) {
+		if matchesUnknown || r.loadsMatches(t, program, family, all) {
 			all = slices.DeleteFunc(all, library.isMatch)
 		}
 		for _, l := range all {

@@ -62,7 +62,7 @@ func (r *Report) program(n layout.Names, dir string, mode detect.Mode) Program {
 // libraryVariables are those that say where iptables' libraries are.
 const libraryVariables = "XTABLES_LIBDIR IPTABLES_LIB_DIR IP6TABLES_LIB_DIR"
 
-// findCause finds out whether a program that does not work is kept from it by its surroundings.
+// findCause finds out whether a variable or a mount keeps a program from working.
 func (r *Report) findCause(t tree.Tree, program string) {
 	if program == "" {
 		return

@@ -21,8 +21,8 @@ import (
 // errReplaceable is returned for a program that was not started.
 var errReplaceable = errors.New("not started: users other than root could replace it")
 
-// start runs a program under a name, as install.Output does, unless users other than root and the caller could make
-// it another one: doctor may be root's. It remembers those that it does not start.
+// start runs a program under a name, as install.Output does, unless users other than root and the caller could replace
+// it: doctor may run as root. It remembers the programs that it does not start.
 //
 // Everything that doctor starts is started here, by the path that was looked at. A path that was found, looked at and
 // then found again could lead to somebody else's program by then.
