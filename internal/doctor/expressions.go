@@ -55,6 +55,7 @@ const (
 	transportProtocol
 	inputInterface
 	outputInterface
+	fragmentOffset
 	// Those of extensions: "-m tcp", "-m mark".
 	sourcePort
 	destinationPort
@@ -147,6 +148,8 @@ func (e *expressions) headerSource(offset, size uint32) source {
 		return destinationAddress
 	case !e.ipv6 && offset == 9 && size == 1:
 		return transportProtocol
+	case !e.ipv6 && offset == 6 && size == 2:
+		return fragmentOffset
 	}
 	return nothing
 }
@@ -222,6 +225,8 @@ func (e *expressions) compare(name string, data netlink.Attributes) bool {
 		return !masked && !looksLikePattern(value)
 	case sourcePort, destinationPort:
 		return !masked
+	case fragmentOffset: // "-f", whatever the mask and the value are
+		return string(e.mask) == "\x1f\xff" && isZero(value)
 	case tcpFlags:
 		return masked && within(value, e.mask)
 	default: // an address or a mark

@@ -38,6 +38,7 @@ var nftConditions = [][]string{
 	},
 	{"meta mark 1", "meta mark & 0xff != 0x10", "meta mark & 0xff == 0x100", "meta mark > 1"},
 	{"limit rate 3/minute", "limit rate 7/hour burst 9 packets", "limit rate over 3/second"},
+	{"ip frag-off & 0x1fff != 0", "ip frag-off & 0x1fff == 0", "ip frag-off & 0x1fff != 1", "ip frag-off 0"},
 	{"ip ttl 1", "ct state new", "iif lo", "meta length 20", "icmp type 8"},
 }
 
