@@ -78,15 +78,11 @@ func libraries(family detect.Family) []library {
 	return all
 }
 
-// cannotLoad returns the libraries that a program cannot load. Up to 1.8.7, iptables-nft asks the kernel about each
-// match, and where it may not, it says that the library is missing, even of comment, which it has loaded before. Then
-// nothing is known of the matches.
+// cannotLoad returns the libraries that a program cannot load.
 func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
-	noComment := r.lacksLibrary(t, program, detect.IPv4, matchLibrary("comment"))
-	matchesUnknown := noComment && r.loadsExtensions(t, program) == nil
 	for _, family := range families {
 		all := libraries(family)
-		if matchesUnknown || r.loadsMatches(t, program, family, all) {
+		if r.loadsMatches(t, program, family, all) || r.cannotTellOfMatches(t, program) {
 			all = slices.DeleteFunc(all, library.isMatch)
 		}
 		for _, l := range all {
@@ -98,8 +94,16 @@ func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
 	return missing
 }
 
-// loadsMatches reports that one process loads all of the matches. Only where it does not, each is asked for alone: a
-// process for each of them would be most of what doctor costs.
+// cannotTellOfMatches reports that a program says of each match that its library is missing. Up to 1.8.7, iptables-nft
+// asks the kernel about each, and says so where it may not, even of comment, which it has loaded before.
+func (r *Report) cannotTellOfMatches(t tree.Tree, program string) bool {
+	lacksComment := r.lacksLibrary(t, program, detect.IPv4, matchLibrary("comment"))
+	return lacksComment && r.loadsExtensions(t, program) == nil
+}
+
+// loadsMatches reports that one process loads all of the matches: it ends with an error at the first that it cannot
+// load. What it prints besides is about the kernel, which it may not ask. Only where one is missing, each is asked for
+// alone: a process for each of them would be most of what doctor costs.
 func (r *Report) loadsMatches(t tree.Tree, program string, family detect.Family, all []library) bool {
 	var options []string
 	for _, l := range all {
@@ -107,8 +111,8 @@ func (r *Report) loadsMatches(t tree.Tree, program string, family detect.Family,
 			options = append(options, l.option, l.value)
 		}
 	}
-	_, stderr, err := r.printHelp(t, program, family, options...)
-	return err == nil && stderr == ""
+	_, _, err := r.printHelp(t, program, family, options...)
+	return err == nil
 }
 
 // lacksLibrary reports that a program cannot load a library.

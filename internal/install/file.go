@@ -76,7 +76,7 @@ func look(t tree.Tree, path string) (found file) {
 	if err != nil || st.Size > largest {
 		return file{}
 	}
-	found.content, err = io.ReadAll(io.LimitReader(f, largest))
+	found.content, err = readAll(f, st.Size)
 	if err != nil {
 		return file{}
 	}
@@ -87,6 +87,14 @@ func look(t tree.Tree, path string) (found file) {
 	found.mode, found.owner, found.links = st.Mode, st.Uid, uint64(st.Nlink)
 	found.rewritable = t.Rewritable(st)
 	return found
+}
+
+// readAll reads a file of a known size, or one that has grown since. io.ReadAll would copy a wrapper thirty times on
+// the way to its size, which was most of what install cost.
+func readAll(f io.Reader, size int64) ([]byte, error) {
+	content := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	_, err := content.ReadFrom(io.LimitReader(f, largest))
+	return content.Bytes(), err
 }
 
 func (f file) wrapper() bool { return programs.HasMarker(bytes.NewReader(f.content)) }
