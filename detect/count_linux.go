@@ -125,6 +125,7 @@ func (p *legacyProbe) count(table string, exact, chains bool) (Table, error) {
 	if err != nil {
 		return counted, err
 	}
+	p.searched[table] = t.programs(p.family, table)
 	counted.Rules = exactly(t.rules)
 	for _, name := range t.chains {
 		counted.Chains = append(counted.Chains, string(name))

@@ -26,12 +26,14 @@ type legacyProbe struct {
 	permitted     Answer   // No while every answer was EPERM
 	tables        []string // those of the five that exist
 	err           error    // why they are not known
+
+	searched map[string][]Program // programs of the host, by the tables that were read for their rules
 }
 
 func newLegacyProbe(f Family, most effort) legacyProbe {
 	p := legacyProbe{
 		family: f, names: "ip_tables_names", domain: unix.AF_INET, level: unix.SOL_IP,
-		largest: most.table, proc: "/proc", fd: -1,
+		largest: most.table, proc: "/proc", fd: -1, searched: map[string][]Program{},
 	}
 	if f == IPv6 {
 		p.names, p.domain, p.level = "ip6_tables_names", unix.AF_INET6, unix.SOL_IPV6

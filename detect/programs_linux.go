@@ -78,27 +78,28 @@ func (p *legacyProbe) programs(left *uint32) (found []Program, has Answer, err e
 	}
 	has = No
 	for _, table := range tableNames {
-		known := slices.DeleteFunc(hostChainsOf(p.family), func(c hostChain) bool { return c.table != table })
-		if len(known) == 0 || !slices.Contains(p.tables, table) {
+		if len(hostChainsIn(p.family, table)) == 0 || !slices.Contains(p.tables, table) {
 			continue
 		}
-		chains, readErr := p.userChains(table, left)
+		here, readErr := p.programsIn(table, left)
 		if readErr != nil {
 			has = either(has, Unknown)
 			err = readErr
 		}
-		for _, c := range known {
-			if slices.Contains(chains, c.chain) {
-				found = append(found, Program{Name: c.program, Table: c.table, Chain: c.chain})
-				has = Yes
-			}
+		if len(here) > 0 {
+			has = Yes
 		}
+		found = append(found, here...)
 	}
 	return found, has, err
 }
 
-// userChains are the names of the user-defined chains of a table that is listed.
-func (p *legacyProbe) userChains(table string, left *uint32) (names []string, err error) {
+// programsIn looks for them in a table that is listed. One that was read for its rules is not read again.
+func (p *legacyProbe) programsIn(table string, left *uint32) ([]Program, error) {
+	found, searched := p.searched[table]
+	if searched {
+		return found, nil
+	}
 	info, err := p.info(table)
 	if err != nil {
 		return nil, fmt.Errorf("read the header of legacy table %q: %w", table, err)
@@ -111,8 +112,21 @@ func (p *legacyProbe) userChains(table string, left *uint32) (names []string, er
 	}
 	*left -= info.size
 	t, err := p.entries(table)
-	for _, name := range t.chains {
-		names = append(names, string(name))
+	return t.programs(p.family, table), err
+}
+
+// programs are those of the host that have made chains of the table.
+func (t tableEntries) programs(f Family, table string) (found []Program) {
+	for _, c := range hostChainsIn(f, table) {
+		isOne := func(name []byte) bool { return string(name) == c.chain }
+		if slices.ContainsFunc(t.chains, isOne) {
+			found = append(found, Program{Name: c.program, Table: c.table, Chain: c.chain})
+		}
 	}
-	return names, err
+	return found
+}
+
+// hostChainsIn are the chains of programs of the host that can be in a table.
+func hostChainsIn(f Family, table string) []hostChain {
+	return slices.DeleteFunc(hostChainsOf(f), func(c hostChain) bool { return c.table != table })
 }
