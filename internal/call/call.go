@@ -38,7 +38,7 @@ type found struct {
 func wrap(p self.Process, argv []string, stderr io.Writer) int {
 	override, err := p.Override()
 	if err != nil {
-		return fail(stderr, 2, err, "")
+		return fail(stderr, 2, err, "one of these, or unset it")
 	}
 	f := look(p, argv, override)
 	d := f.decide()
@@ -146,10 +146,7 @@ func cannotRun(stderr io.Writer, name string, r detect.Result, err error) int {
 }
 
 func fail(stderr io.Writer, status int, err error, try string) int {
-	fmt.Fprintf(stderr, "iptables-wrapper: %v\n", err)
-	if try != "" {
-		fmt.Fprintf(stderr, "iptables-wrapper: try: %s\n", try)
-	}
+	fmt.Fprintf(stderr, "iptables-wrapper: %v\niptables-wrapper: try: %s\n", err, try)
 	return status
 }
 
