@@ -48,8 +48,8 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 	}
 	app := s.app()
 	err := app.Run(args)
-	if _, ok := err.(cli.ExitCoder); ok { // the library's own: help for a command that does not exist
-		err = unknownCommand(app, args[len(args)-1])
+	if topic, ok := noHelpTopic(err); ok {
+		err = unknownCommand(app, topic)
 	}
 	return max(s.printError(err), s.printError(s.stdout.Flush()))
 }

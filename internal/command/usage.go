@@ -5,6 +5,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -26,6 +27,9 @@ const seeHelp = program + " --help"
 func checkUsage(c *cli.Context) error {
 	if err := refuseSurplus(c); err != nil {
 		return err
+	}
+	if flag := repeated(c); flag != "" {
+		return usagef(c, "%s is given more than once", flag)
 	}
 	return refuseIgnored(c)
 }
@@ -84,16 +88,48 @@ func refuseIgnored(c *cli.Context) error {
 	return nil
 }
 
+// without has the values that ask for nothing more than no flag does. A path may be called like one of them.
+var without = map[string]string{
+	"mode": "auto", "output": "text", "check": "false", "stale": "false", "all": "false", "guess": "false",
+}
+
 // given reports whether a flag was given a value that asks for something.
 func given(c *cli.Context, flag string) bool {
-	if !c.IsSet(flag) {
-		return false
+	return c.IsSet(flag) && c.String(flag) != without[flag]
+}
+
+// repeated returns a flag that was given twice, under either of its names, "" if there is none: the library takes the
+// last and ignores the others.
+func repeated(c *cli.Context) string {
+	seen := map[string]bool{}
+	words := c.Lineage()[1].Args().Tail()
+	for len(words) > 0 && strings.HasPrefix(words[0], "-") {
+		name, _, hasValue := strings.Cut(strings.TrimLeft(words[0], "-"), "=")
+		words = words[1:]
+		f := flagCalled(c, name)
+		if f == nil { // "--" and "-" end the flags
+			return ""
+		}
+		first := f.Names()[0]
+		if seen[first] {
+			return dashed(first)
+		}
+		seen[first] = true
+		_, isBool := f.(*cli.BoolFlag)
+		if !hasValue && !isBool && len(words) > 0 {
+			words = words[1:]
+		}
 	}
-	switch c.String(flag) {
-	case "auto", "text", "false": // as without the flag
-		return false
+	return ""
+}
+
+func flagCalled(c *cli.Context, name string) cli.Flag {
+	for _, f := range c.Command.Flags {
+		if slices.Contains(f.Names(), name) {
+			return f
+		}
 	}
-	return true
+	return nil
 }
 
 // spelled is a flag as it was given, with its value where that matters.
@@ -113,6 +149,16 @@ func unknownCommand(app *cli.App, typed string) error {
 	return failure{2, fmt.Errorf("unknown command %q%s", typed, didYouMean(typed, nearest)), seeHelp}
 }
 
+// noHelpTopic returns the command for which help was asked for, if there is no such command. The library says so by an
+// error of its own.
+func noHelpTopic(err error) (topic string, ok bool) {
+	if _, own := err.(cli.ExitCoder); !own {
+		return "", false
+	}
+	topic, ok = strings.CutPrefix(err.Error(), "No help topic for '")
+	return strings.TrimSuffix(topic, "'"), ok
+}
+
 // wrongFlag says what is wrong with a flag. The library's messages drop one dash of it, and it would print help on
 // stdout.
 func wrongFlag(c *cli.Context, err error, _ bool) error {
@@ -130,6 +176,12 @@ func wrongFlag(c *cli.Context, err error, _ bool) error {
 	}
 	if scanned(message, "invalid value %q for flag -%s", &value, &name) {
 		return usagef(c, "%s %q is not a duration such as 90s or 5m", dashed(name), value)
+	}
+	if syntax, ok := strings.CutPrefix(message, "bad flag syntax: "); ok && printable(syntax) != syntax {
+		return usagef(c, "bad flag syntax: %q", syntax)
+	}
+	if flag := repeated(c); flag != "" { // under two names, which the library refuses by itself
+		return usagef(c, "%s is given more than once", flag)
 	}
 	return usagef(c, "%w", err)
 }
