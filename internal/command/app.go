@@ -9,15 +9,18 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 )
 
@@ -41,6 +44,11 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 { // before Linux 5.18 a program can be started without any
 		args = []string{program}
 	}
+	// What the caller ignores stays ignored, as under systemd. By itself, the runtime ends the process at a write to
+	// stdout or stderr that nobody reads.
+	if process.Ignored(unix.SIGPIPE) {
+		signal.Ignore(unix.SIGPIPE)
+	}
 	s := &session{
 		names:  layout.Names{Self: p, Container: memory.ThisContainer()},
 		stdout: bufio.NewWriter(stdout),
@@ -51,7 +59,7 @@ func Run(p self.Process, args []string, stdout, stderr io.Writer) int {
 	if topic, ok := noHelpTopic(err); ok {
 		err = unknownCommand(app, topic)
 	}
-	return max(s.printError(err), s.printError(s.stdout.Flush()))
+	return max(s.printError(err), s.printError(unwritten(s.stdout.Flush())))
 }
 
 // app is set up so that only answers and requested help go to stdout, and so that every error comes back to Run: by

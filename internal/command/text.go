@@ -95,6 +95,14 @@ var remedies = []struct {
 	{fs.ErrPermission, "run as root"},
 }
 
+// unwritten is an answer that could not be written.
+func unwritten(err error) error {
+	if err == nil {
+		return nil
+	}
+	return failure{1, err, "again with a stdout that can be written"}
+}
+
 func remedy(err error) string {
 	for _, r := range remedies {
 		if errors.Is(err, r.err) {
