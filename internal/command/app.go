@@ -7,6 +7,7 @@ package command
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os/signal"
@@ -22,6 +23,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/process"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 const program = "iptables-wrapper"
@@ -130,8 +132,10 @@ ENVIRONMENT:
 EXIT STATUS:
    0    success
    1    failure; doctor: a problem was found
-   2    wrong usage
+   2    wrong usage, or a wrong value of IPTABLES_WRAPPER_MODE
    3    select, detect --strict: the answer is not certain
+   130  detect, select: a wait was ended by SIGINT
+   143  detect, select: a wait was ended by SIGTERM
    126  an iptables call: the program for the host's backend cannot be run
    127  an iptables call: no program for the host's backend is installed
 `
@@ -166,6 +170,30 @@ func dir(c *cli.Context, n layout.Names) (string, error) {
 		return dir, nil
 	}
 	return n.Dir()
+}
+
+// rightDir is what to do about a directory that is not there, or has no commands.
+const rightDir = "--dir with the directory of the commands"
+
+// notThere reports whether an error says that a path leads to nothing, or not to a directory.
+func notThere(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENAMETOOLONG)
+}
+
+// aboutDir adds to an error what to do about the directory that --dir names, if that is what is wrong.
+func aboutDir(c *cli.Context, err error) error {
+	there := program + " install --dir " + tree.Printable(c.String("dir"))
+	switch {
+	case !c.IsSet("dir"):
+		return err
+	case errors.Is(err, layout.ErrNotInstalled):
+		return failure{1, err, there + ", which puts the wrapper in front of that iptables"}
+	case errors.Is(err, layout.ErrForeign):
+		return failure{1, err, there + " --force, which replaces it"}
+	case notThere(err):
+		return failure{1, err, rightDir}
+	}
+	return err
 }
 
 // ownDir is the directory of the commands to repoint. PATH never decides it: where it finds another iptables, the

@@ -78,12 +78,24 @@ func (s *session) detect(c *cli.Context) error {
 		return nil
 	}
 	if !a.Conclusive {
-		return failure{status: 3}
+		return failure{status: 3, try: moreCertain(a)}
 	}
 	if !waitFor(c).Ended(a.Result) {
-		return failure{status: 3, err: errors.New(withoutKubelet(a.Result))}
+		const try = "--wait 2m if kubelet is starting, or --for any"
+		return failure{3, errors.New(withoutKubelet(a.Result)), try}
 	}
 	return nil
+}
+
+// moreCertain says what to do about an answer that is not certain.
+func moreCertain(a answer) string {
+	switch {
+	case a.Reason == detect.Override:
+		return "again without " + programs.ModeVariable
+	case a.Here == nil: // doctor looks at this container's own network alone
+		return "--output table, which prints all evidence"
+	}
+	return program + " doctor, which says what to do about it"
 }
 
 // detectOrWait answers the query, after a wait if one was asked for. There is no point in waiting for kubelet's chains
@@ -171,7 +183,7 @@ func (s *session) enterNetns(c *cli.Context) error {
 	}
 	try := ""
 	switch {
-	case errors.Is(err, unix.EINVAL):
+	case errors.Is(err, unix.EINVAL), notThere(err) && !c.IsSet("pid"):
 		try = "the file of a network namespace, such as /run/netns/NAME or /proc/1/ns/net"
 	case errors.Is(err, unix.ENOENT) && c.IsSet("pid"):
 		try = "a process ID that is visible here; a Pod sees the host's processes only with hostPID: true"

@@ -81,7 +81,7 @@ func (s *session) commandsIn(dir string) error {
 	_, err := s.names.Tree.Lstat(path)
 	if err != nil {
 		err = tree.PathError("doctor: lstat", path, err)
-		return failure{status: 1, err: err, try: "--dir with the directory of the commands"}
+		return failure{1, err, rightDir}
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (s *session) install(c *cli.Context) error {
 	if root := c.String("root"); root != "" {
 		tree, err := tree.Open(root)
 		if err != nil {
-			return fmt.Errorf("install: %w", err)
+			return failure{1, fmt.Errorf("install: %w", err), "--root with the directory of a root file system"}
 		}
 		n.Tree = tree
 	}
@@ -71,7 +71,7 @@ func (s *session) install(c *cli.Context) error {
 		fmt.Fprintln(s.stdout, line)
 	}
 	if err != nil {
-		return fmt.Errorf("install: %w", err)
+		return aboutDir(c, fmt.Errorf("install: %w", err))
 	}
 	if len(changed) == 0 {
 		fmt.Fprintf(s.stdout, "nothing to do: the iptables commands in %s run the wrapper\n", tree.Printable(dir))

@@ -6,14 +6,15 @@ package command
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 func (s *session) selectCommand() *cli.Command {
@@ -56,9 +57,9 @@ func (s *session) selectBackend(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = os.Stat(dir) // before a wait for nothing
+	err = s.isDir(dir) // before a wait for nothing
 	if err != nil {
-		return fmt.Errorf("select: %w", err)
+		return aboutDir(c, fmt.Errorf("select: %w", err))
 	}
 	mode, err := s.requested(c)
 	if err != nil {
@@ -68,16 +69,16 @@ func (s *session) selectBackend(c *cli.Context) error {
 		s.sayNoWait(c, mode)
 		_, err = s.store(dir, detect.Memory{Mode: mode, Reason: detect.Override, Because: "somebody selected it"},
 			false)
-		return err
+		return aboutDir(c, err)
 	}
 	r := s.detectOrWait(c, dir, detect.Query{Everything: true}) // what detect says is what is stored
 	doubt := s.doubt(r, waitFor(c))
 	switch {
 	case doubt == "":
 		_, err = s.store(dir, found(r), false)
-		return err
+		return aboutDir(c, err)
 	case c.Bool("guess"):
-		return s.guess(dir, r, doubt)
+		return aboutDir(c, s.guess(dir, r, doubt))
 	}
 	fmt.Fprintln(s.stdout, r.Mode)
 	return failure{
@@ -85,6 +86,15 @@ func (s *session) selectBackend(c *cli.Context) error {
 		err:    fmt.Errorf("not certain, nothing changed: %s", doubt),
 		try:    "--mode with the host's backend if you know it, or --guess to go on without",
 	}
+}
+
+// isDir returns an error if a path leads to no directory.
+func (s *session) isDir(path string) error {
+	st, err := s.names.Tree.Stat(path)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		err = unix.ENOTDIR
+	}
+	return tree.PathError("stat", path, err)
 }
 
 // requested is the backend that --mode asks for, or else the variable: "" for auto.
@@ -154,8 +164,13 @@ func (s *session) guess(dir string, r detect.Result, doubt string) error {
 	return failure{
 		status: 3,
 		err:    errors.New("not certain, and the guess cannot be remembered here, so each call decides again"),
-		try:    programs.ModeVariable + "=" + string(r.Mode) + " in the environment of the container",
+		try:    inEnvironment(r.Mode),
 	}
+}
+
+// inEnvironment is what to do where a backend can neither be stored nor remembered.
+func inEnvironment(mode detect.Mode) string {
+	return programs.ModeVariable + "=" + string(mode) + " in the environment of the container"
 }
 
 // wrapped reports whether all commands run the wrapper.
@@ -167,7 +182,13 @@ func wrapped(commands []layout.Status) bool {
 func (s *session) store(dir string, answer detect.Memory, guess bool) (layout.Selected, error) {
 	selected, err := s.names.Select(dir, answer, guess)
 	if err != nil {
-		return selected, fmt.Errorf("select %s: %w", answer.Mode, err)
+		err = fmt.Errorf("select %s: %w", answer.Mode, err)
+	}
+	if errors.Is(err, unix.EROFS) {
+		return selected, failure{1, err, inEnvironment(answer.Mode)}
+	}
+	if err != nil {
+		return selected, err
 	}
 	if selected.Unwritable != nil {
 		s.say("the switch cannot be changed (%v); this container remembers %s instead, in %s",
@@ -184,9 +205,9 @@ func (s *session) reset(c *cli.Context) error {
 	}
 	forgotten, err := s.names.Reset(dir)
 	if err != nil {
-		return fmt.Errorf("reset: %w", err)
+		return aboutDir(c, fmt.Errorf("reset: %w", err))
 	}
-	fmt.Fprintf(s.stdout, "all iptables commands in %s run the wrapper\n", dir)
+	fmt.Fprintf(s.stdout, "all iptables commands in %s run the wrapper\n", tree.Printable(dir))
 	if forgotten != "" {
 		fmt.Fprintf(s.stdout, "removed %s\n", forgotten)
 	}
