@@ -180,11 +180,16 @@ func notThere(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENAMETOOLONG)
 }
 
-// aboutDir adds to an error what to do about the directory that --dir names, if that is what is wrong.
+// aboutDir adds to an error what to do about the directory that --dir or --root names, if that is what is wrong.
 func aboutDir(c *cli.Context, err error) error {
-	there := program + " install --dir " + tree.Printable(c.String("dir"))
+	there := program + " install"
+	for _, flag := range []string{"root", "dir"} {
+		if c.IsSet(flag) {
+			there += " --" + flag + " " + tree.Printable(c.String(flag))
+		}
+	}
 	switch {
-	case !c.IsSet("dir"):
+	case !c.IsSet("dir") && !c.IsSet("root"):
 		return err
 	case errors.Is(err, layout.ErrNotInstalled):
 		return failure{1, err, there + ", which puts the wrapper in front of that iptables"}
