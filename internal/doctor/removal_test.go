@@ -99,6 +99,27 @@ func TestPlanRemoval(t *testing.T) {
 		{doc: "X is not tracked", text: ":PREROUTING ACCEPT; PREROUTING -j X; X -j CT --notrack", unsafe: true},
 		{doc: "X masquerades", text: ":POSTROUTING ACCEPT; POSTROUTING -j X; X -j MASQUERADE", unsafe: true},
 		{doc: "X remembers", text: ":FORWARD ACCEPT; FORWARD -j X; X -m recent --set -j RETURN", unsafe: true},
+		{
+			doc:    "X labels connections",
+			text:   ":FORWARD ACCEPT; FORWARD -j X; X -m connlabel --label 1 --set",
+			unsafe: true,
+		},
+		{
+			doc: "X shares the credit of a rule that stays",
+			text: ":FORWARD DROP; FORWARD -j X; FORWARD -m hashlimit --hashlimit-upto 1/hour --hashlimit-name n " +
+				"-j ACCEPT; X -m hashlimit --hashlimit-upto 1/hour --hashlimit-name n -j RETURN",
+			unsafe: true,
+		},
+		{
+			doc:    "X counts for another rule",
+			text:   ":FORWARD ACCEPT; FORWARD -j X; X -m nfacct --nfacct-name n",
+			unsafe: true,
+		},
+		{
+			doc:    "X restores a mark",
+			text:   ":PREROUTING ACCEPT; PREROUTING -j X; X -m socket --restore-skmark -j ACCEPT",
+			unsafe: true,
+		},
 		{doc: "the jump remembers", text: ":FORWARD ACCEPT; FORWARD -m recent --set -j X", unsafe: true},
 		{
 			doc:    "X exempts from a REDIRECT that stays",

@@ -31,7 +31,7 @@ type savedRule struct {
 	chain     string
 	target    string // of -j or -g: a chain, a verdict or an extension; "" if there is none
 	diverts   bool   // by -g: RETURN in that chain does not come back here
-	remembers bool   // it has the match recent, which changes a list that other rules ask
+	remembers bool   // it has a match that leaves something behind for which other rules may ask
 	inexact   bool   // it may be another one than was printed, so it is like no rule of another table
 	spec      string // all that follows the chain, but no comment
 }
@@ -138,6 +138,10 @@ func parseSaved(family detect.Family, text string) (tables []saved) {
 	return tables
 }
 
+// remembering are the matches whose effect lasts beyond their rule, see iptables-extensions(8). In this order: they
+// label the connection, use up a rate that other rules share, count towards a quota, list an address, mark the packet.
+var remembering = []string{"connlabel", "hashlimit", "nfacct", "recent", "socket"}
+
 func parseRule(words []string) savedRule {
 	rule := savedRule{chain: words[1], spec: strings.Join(withoutComments(words[2:]), " ")}
 	for i, word := range words[:len(words)-1] {
@@ -146,7 +150,7 @@ func parseRule(words []string) savedRule {
 		case rule.target == "" && (word == "-j" || word == "-g"):
 			rule.target = next
 			rule.diverts = word == "-g"
-		case word == "-m" && next == "recent":
+		case word == "-m" && slices.Contains(remembering, next):
 			rule.remembers = true
 		}
 	}
