@@ -12,6 +12,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
@@ -22,12 +23,17 @@ func Client(n layout.Names) string { return InPath(n, "iptables") }
 
 // InPath returns what the container's process starts by a name, as Client does for iptables.
 func InPath(n layout.Names, name string) string {
-	path := os.Getenv("PATH")
-	if n.Container.OwnRoot == detect.Yes {
-		environ, _ := os.ReadFile("/proc/1/environ") // of another user: nothing
-		path = pathOf(environ, path)
+	return firstIn(n.Tree, clientsPath(n.Container, "/proc/1/environ"), name)
+}
+
+// clientsPath returns the PATH of process 1, which has the environment in a file, or our own.
+func clientsPath(c memory.Container, environment string) string {
+	ours := os.Getenv("PATH")
+	if c.OwnRoot != detect.Yes {
+		return ours
 	}
-	return firstIn(n.Tree, path, name)
+	environ, _ := os.ReadFile(environment) // of another user: nothing
+	return pathOf(environ, ours)
 }
 
 // pathOf returns the PATH in an environment as /proc/PID/environ has it, or another one if it has none.

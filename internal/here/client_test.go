@@ -5,10 +5,12 @@ package here
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -27,20 +29,39 @@ func TestPathOf(t *testing.T) {
 	}
 }
 
+// Process 1 is asked only if it is known to be this container's. What cannot be read says nothing.
+func TestClientsPath(t *testing.T) {
+	t.Setenv("PATH", "/ours")
+	file := filepath.Join(t.TempDir(), "environ")
+	host.Check(t, os.WriteFile(file, []byte("PATH=/theirs\x00"), 0o600))
+	for ownRoot, want := range map[detect.Answer]string{
+		detect.Yes: "/theirs", detect.No: "/ours", detect.Unknown: "/ours",
+	} {
+		if got := clientsPath(memory.Container{OwnRoot: ownRoot}, file); got != want {
+			t.Errorf("%v: got %q, want %q", ownRoot, got, want)
+		}
+	}
+	if got := clientsPath(memory.Container{OwnRoot: detect.Yes}, file+".gone"); got != "/ours" {
+		t.Errorf("no such file: got %q", got)
+	}
+}
+
 // The client is the first file in PATH that can be executed; what is in the working directory is nobody's iptables.
 func TestFirstIn(t *testing.T) {
 	s := newScene(t)
-	for _, dir := range []string{"/a/iptables", "/none", "/text", "/real", "/usr/bin"} {
+	for _, dir := range []string{"/a/iptables", "/none", "/text", "/real", "/group", "/usr/bin"} {
 		host.Check(t, os.MkdirAll(s.real(dir), 0o755))
 	}
 	s.write("/text/iptables", "", 0o644)
 	s.write("/real/iptables", "", 0o711)
+	s.write("/group/iptables", "", 0o610)
 	for path, want := range map[string]string{
 		"/none:/a:/text:/real:/usr/sbin": "/real/iptables",
 		"/usr/sbin:/real":                "/usr/sbin/iptables",
 		"usr/sbin:.::":                   "",
 		"usr/bin::.:/real":               "/real/iptables",
 		"/real/":                         "/real/iptables",
+		"/group:/real":                   "/group/iptables",
 		"":                               "",
 	} {
 		if got := firstIn(s.n.Tree, path, "iptables"); got != want {
@@ -53,6 +74,7 @@ func TestFirstIn(t *testing.T) {
 func TestDir(t *testing.T) {
 	s := newScene(t)
 	s.n.Container.OwnRoot = detect.Unknown // so that our own PATH counts
+	s.link("usr/sbin", "/sbin")
 	for _, test := range []struct{ doc, path, link, want string }{
 		{"no client", "/nowhere", "", sbin},
 		{"the wrapper's", sbin, "", sbin},
@@ -62,6 +84,7 @@ func TestDir(t *testing.T) {
 		{"a link to the program", "/opt/bin", nftProgram, "/opt/bin"},
 		{"a link to the wrapper", "/opt/bin", sbin + "/" + self.WrapperName, "/opt/bin"},
 		{"broken", "/opt/bin", "/gone", sbin},
+		{"a link to the command, by another path", "/opt/bin", "/sbin/iptables", sbin},
 	} {
 		t.Setenv("PATH", test.path)
 		if test.link != "" {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
@@ -126,12 +125,17 @@ func TestRecounted(t *testing.T) {
 		counted := false
 		got := recounted(detect.Query{Everything: true}, test.asked, func(q detect.Query) detect.Result {
 			counted = true
-			if q.Override != "" || q.Remembered.Mode != "" {
+			if q.Override != "" || q.Remembered.Mode != "" || q.Everything {
 				t.Errorf("%s: asked %+v", test.doc, q)
 			}
 			return test.now
 		})
-		if got.Mode != test.want || counted != test.counted || len(got.Conflicts) != len(test.asked.Conflicts) {
+		reason := test.asked.Reason
+		if got.Mode != test.asked.Mode {
+			reason = test.now.Reason
+		}
+		if got.Mode != test.want || got.Reason != reason || counted != test.counted ||
+			len(got.Conflicts) != len(test.asked.Conflicts) {
 			t.Errorf("%s: got %+v, counted: %v", test.doc, got, counted)
 		}
 	}
@@ -199,53 +203,5 @@ func TestVariableAndGuess(t *testing.T) {
 	h, uses = s.look(detect.Query{})
 	if h.Differs || uses.Conclusive {
 		t.Errorf("somebody else guessed legacy: got %+v, the host: %v", h, uses)
-	}
-}
-
-// What the switch says counts for more than a memory, and a memory of a missing program for nothing.
-func TestObeyed(t *testing.T) {
-	s := newScene(t)
-	remembered := detect.Memory{Mode: detect.Legacy}
-	if got := obeyed(s.n, sbin, remembered); got != remembered {
-		t.Errorf("got %+v", got)
-	}
-	s.link(oldProgram, sbin+"/"+layout.Switch)
-	if got := obeyed(s.n, sbin, remembered); got != remembered {
-		t.Errorf("the switch says the same: got %+v", got)
-	}
-	s.link(nftProgram, sbin+"/"+layout.Switch)
-	if got := obeyed(s.n, sbin, remembered); got.Mode != "" {
-		t.Errorf("the switch says otherwise: got %+v", got)
-	}
-	s.link(self.WrapperName, sbin+"/"+layout.Switch)
-	s.write(oldProgram, "legacy", 0o644)
-	if got := obeyed(s.n, sbin, remembered); got != remembered {
-		t.Errorf("a program that cannot be executed is not missing: got %+v", got)
-	}
-	host.Check(t, os.Remove(s.real(oldProgram)))
-	if got := obeyed(s.n, sbin, remembered); got.Mode != "" {
-		t.Errorf("no program: got %+v", got)
-	}
-	s.remember("legacy rule-count certain")
-	h, _ := s.look(detect.Query{})
-	if h.How != EachCall || h.Backend != detect.NFT {
-		t.Errorf("no program: got %+v", h)
-	}
-	h, _ = s.look(detect.Query{Override: detect.Legacy})
-	if !strings.Contains(h.Error, programs.ErrMissing.Error()) || h.Program != "" {
-		t.Errorf("the variable, and no program: got %+v", h)
-	}
-}
-
-// Where the switch has moved, the variable decides nothing, and it says nothing of the host either.
-func TestIdleVariable(t *testing.T) {
-	s := newScene(t)
-	host.Run(t, "iptables-legacy", "-A", "FORWARD", "-j", "ACCEPT")
-	s.link(nftProgram, sbin+"/"+layout.Switch)
-	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
-		h, uses := s.look(detect.Query{Override: mode})
-		if !h.Differs || h.How != Switch || h.Backend != detect.NFT || uses.Mode != detect.Legacy || !uses.Conclusive {
-			t.Errorf("%s: got %+v, the host: %v", mode, h, uses)
-		}
 	}
 }
