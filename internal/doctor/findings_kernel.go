@@ -6,7 +6,6 @@ package doctor
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -94,116 +93,6 @@ func (r *Report) locking() []rule {
 			text:     "iptables-legacy waits for a lock: {}",
 			fixes: only(Node, "wait for the process that holds the lock, or kill it. Its PID on the node may differ "+
 				"from the one in this container. To see it:\nlslocks"),
-		},
-	}
-}
-
-// foreignRules has what others have put into the tables.
-func (r *Report) foreignRules() []rule {
-	nft := r.wanted() == detect.NFT
-	listed := r.Here.Backend == otherMode(r.Host.Mode) // where the host's backend is a guess, it may be this one
-	removals := r.removals()
-	opened, removeAll := remove(removals)
-	unsafe := tablesWith(removals, func(x removal) bool { return x.unsafe })
-	blocks := tablesWith(removals, func(x removal) bool { return x.blocks })
-	long := tablesWith(removals, removal.tooLong)
-	show := showTables(removals)
-	rules := r.otherRules(removals)
-	policies, openUp := r.otherPolicies(removals)
-	inBoth := r.programsInBoth()
-	dormant := r.dormantTable()
-	unlisted := strings.Join(r.unlisted, "; ")
-	// Of a guess, they may be those of the firewall in use.
-	onlyPolicies := rules == "" && openUp != "" && r.Host.Conclusive
-	others := rules
-	if policies != "" {
-		others = strings.TrimPrefix(rules+", "+policies, ", ")
-	}
-	return []rule{
-		{
-			code:     "unlisted-tables",
-			severity: Problem,
-			detail:   when(nft && r.foreignChains() == "", strings.Join(r.Unreadable, "; ")),
-			text:     "iptables-nft cannot list all of its tables: {}",
-			fixes:    only(Node, moveChain),
-		},
-		{
-			code:     "faulty-table",
-			severity: Problem,
-			detail:   when(nft, r.faults()),
-			text:     "somebody uses nft directly in a table of iptables-nft: {}",
-			fixes: fixes{
-				{
-					dormant != "", Node,
-					"look at its rules first: they all take effect when \"nft add table " + dormant + "\" wakes it. " +
-						"To see them:\nnft list table " + dormant,
-				},
-				{always, Node, moveChain},
-			},
-		},
-		{
-			code:     "listing-fails",
-			severity: Problem,
-			detail:   when(nft && !r.blind(), unlisted),
-			text:     "iptables-nft cannot list its tables: {}",
-			fixes: fixes{
-				{r.hidingLibraries != "", Pod, "remove " + r.hidingLibraries},
-				{
-					len(r.unloadable) > 0 || r.rulesNeedLibraries(), Image,
-					"install iptables again, with all files of its directory xtables",
-				},
-				{always, Node, "look at the container's memory limit and at the kernel's log (dmesg)"},
-			},
-		},
-		{
-			code:     "chains-in-both",
-			severity: Warning,
-			detail:   when(!r.Here.Differs, leftovers(removals)),
-			text:     "as happens after switching backends, these chains in {other} are left over: {}",
-			fixes: fixes{
-				{
-					blocks != "", Node,
-					"first have {host} drop what is to stay blocked: in " + blocks + ", rules of these chains or " +
-						"policies drop packets that {host} may let pass. Then remove the chains by hand, with care. " +
-						"To see them:" + show,
-				},
-				{
-					unsafe != "", Node,
-					"reboot, which leaves only what the node's programs make again; or remove them by hand, with " +
-						"care: in " + unsafe + ", other rules may need what these chains do, or act on what they " +
-						"accept. To see them:" + show,
-				},
-				{
-					long != "", Node,
-					"reboot, which leaves only what the node's programs make again: in " + long + ", there are too " +
-						"many for one command. To see them:" + show,
-				},
-				{r.removable(), Container, "remove them" + opened + ":" + removeAll},
-				{always, Node, "remove them" + opened + ", or reboot:" + removeAll},
-			},
-		},
-		{
-			code:     "rules-in-both",
-			severity: Warning,
-			detail:   when(!listed && (inBoth == "" || policies != ""), others),
-			text:     "the other backend has rules too: {}. They are active, but iptables here does not list them",
-			fixes: fixes{
-				{
-					onlyPolicies && r.removable(), Container,
-					"let everything pass there, unless somebody wants these policies:" + openUp,
-				},
-				{onlyPolicies, Node, "let everything pass there, unless somebody wants these policies:" + openUp},
-				{
-					policies != "", Node,
-					"if the program that made them still runs, have it use {host}; if not, remove them with these " +
-						"policies, which drop what the rules accept now. To see them:" + r.showOthers(),
-				},
-				{
-					always, Node,
-					"if the program that made them still runs, have it use {host}; if not, remove them. " +
-						"To see them:" + r.showOthers(),
-				},
-			},
 		},
 	}
 }

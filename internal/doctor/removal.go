@@ -41,49 +41,57 @@ var passing = []string{"RETURN", "LOG", "NFLOG", "ULOG", "TRACE", "AUDIT"}
 var dropping = []string{"DROP", "REJECT", "TARPIT"}
 
 // planRemoval compares what happens to packets with the chains and without them, and with what happens in the same
-// table of the host's own backend. That is nil if it could not be listed, as t is. A table that is known to have no
-// rules, empty, needs no look.
+// table of the host's own backend. A table that could not be listed is nil, be it this one, t, or the host's. One that
+// is known to have no rules, empty, needs no look.
 func planRemoval(x removal, t, host *saved, empty bool) removal {
 	if t == nil {
 		x.unsafe = !empty
 		return x
 	}
 	if host == nil || !host.exact() {
-		host = &saved{}
+		host = &saved{} // what is not known to be dropped there counts as let through
 	}
 	x.going, x.known = set(x.chains), set(t.chains)
 	lost := x.lost(t)
-	changes := func(rule savedRule) bool { return x.changes(t, rule) }
-	if t.omits || t.ambiguous() || x.diverts(t) || slices.ContainsFunc(lost, changes) {
+	if x.mayMatter(t, lost) {
 		x.unsafe = true
 		return x
 	}
 	x.blocks = opens(t, host, lost)
 	accepts := slices.ContainsFunc(lost, func(rule savedRule) bool { return rule.target == accept })
-	if !accepts {
-		return x
-	}
-	hosts := set(host.rules)
-	for _, p := range t.policies {
-		reached := t.reachable(p.chain)
-		leads := slices.ContainsFunc(t.inChains(reached), func(rule savedRule) bool {
-			return x.going[rule.target]
-		})
-		if !leads {
-			continue
-		}
-		stay := x.staying(t, reached)
-		switch {
-		case slices.ContainsFunc(stay, func(rule savedRule) bool { return x.mayAct(rule) }):
-			x.unsafe = true
-		case p.verdict == accept:
-		case !host.closes(p.chain, t), x.keepsOwn(t, reached, stay, hosts):
-			x.blocks = true // somebody's own firewall, which must not be opened
-		default:
-			x.opened = append(x.opened, p.chain)
+	if accepts {
+		for _, p := range t.policies {
+			x.stopAccepting(p, t, host)
 		}
 	}
 	return x
+}
+
+// mayMatter reports that the lost rules may do more than decide about packets, or that this cannot be known.
+func (x removal) mayMatter(t *saved, lost []savedRule) bool {
+	unknown := t.omits || t.ambiguous()
+	return unknown || x.diverts(t) ||
+		slices.ContainsFunc(lost, func(rule savedRule) bool { return x.changes(t, rule) })
+}
+
+// stopAccepting plans for packets that come from one of the built-in chains, and that the chains accept now: they come
+// to the rules that stay, and then to the policy.
+func (x *removal) stopAccepting(p policy, t, host *saved) {
+	reached := t.reachable(p.chain)
+	leads := func(rule savedRule) bool { return x.going[rule.target] }
+	if !slices.ContainsFunc(t.inChains(reached), leads) {
+		return
+	}
+	stay := x.staying(t, reached)
+	switch {
+	case slices.ContainsFunc(stay, x.mayAct):
+		x.unsafe = true
+	case p.verdict == accept: // they pass all the same
+	case !host.closes(p.chain, t), x.keepsOwn(t, reached, stay, host):
+		x.blocks = true // somebody's own firewall, which must not be opened
+	default:
+		x.opened = append(x.opened, p.chain)
+	}
 }
 
 // lost are the rules that no packet comes to any more, or not by these chains.
@@ -125,11 +133,12 @@ func (x removal) staying(t *saved, chains []string) (rules []savedRule) {
 }
 
 // keepsOwn reports whether one of the rules that stay in some chains is not among the host's, or may not be.
-func (x removal) keepsOwn(t *saved, chains []string, stay []savedRule, hosts map[savedRule]bool) bool {
+func (x removal) keepsOwn(t *saved, chains []string, stay []savedRule, host *saved) bool {
+	inHost := set(host.rules)
 	inexact := slices.ContainsFunc(chains, func(chain string) bool {
 		return t.native[chain] && !x.going[chain]
 	})
-	return inexact || slices.ContainsFunc(stay, func(rule savedRule) bool { return !hosts[rule] })
+	return inexact || slices.ContainsFunc(stay, func(rule savedRule) bool { return !inHost[rule] })
 }
 
 // beside counts the rules that the removal leaves in the table, as far as that could be listed.

@@ -21,11 +21,12 @@ func (r *Report) removals() (all []removal) {
 	for _, family := range families {
 		for _, t := range r.Host.Of(other, family).Tables {
 			chains := r.leftover(family, t)
-			if len(chains) > 0 {
-				x := removal{backend: other, family: family, table: t.Name, chains: chains}
-				all = append(all, planRemoval(x, find(r.saved, family, t.Name), r.hostsOwn(family, t.Name),
-					t.Rules.Max == 0))
+			if len(chains) == 0 {
+				continue
 			}
+			x := removal{backend: other, family: family, table: t.Name, chains: chains}
+			printed, hostsOwn := find(r.saved, family, t.Name), r.hostsOwn(family, t.Name)
+			all = append(all, planRemoval(x, printed, hostsOwn, t.Rules.Max == 0))
 		}
 	}
 	return all
@@ -40,22 +41,24 @@ func (r *Report) hostsOwn(family detect.Family, table string) *saved {
 	return find(r.savedHost, family, table)
 }
 
-// leftover returns the chains of a table that the host's backend has under the same name, and kubelet's.
-func (r *Report) leftover(f detect.Family, t detect.Table) (stale []string) {
-	hosts := map[string]bool{}
+// leftover returns the chains of a table that are left over: those that the host's backend has under the same name, and
+// kubelet's.
+func (r *Report) leftover(f detect.Family, t detect.Table) (chains []string) {
+	inHost := map[string]bool{}
 	for _, h := range r.Host.Of(r.Host.Mode, f).Tables {
 		if h.Name == t.Name {
-			hosts = set(h.Chains)
+			inHost = set(h.Chains)
 		}
 	}
 	split := r.splitFamilies() != ""
 	for _, chain := range t.Chains {
-		kubelets := chain == detect.HintChain || chain == detect.CanaryChain
-		if plain.MatchString(chain) && (hosts[chain] || kubelets && !split) {
-			stale = append(stale, chain)
+		kubelets := !split && (chain == detect.HintChain || chain == detect.CanaryChain)
+		left := inHost[chain] || kubelets
+		if left && plain.MatchString(chain) {
+			chains = append(chains, chain)
 		}
 	}
-	return stale
+	return chains
 }
 
 // removalIn is the removal from a table, one of no chains if there is none.
@@ -84,17 +87,17 @@ func leftovers(removals []removal) string {
 	return strings.Join(all, ", ")
 }
 
-// remove has the commands of all removals, and says which policies they change.
-func remove(removals []removal) (opened, commands string) {
-	var all []string
+// removeAll has the commands of all removals, and says which policies they change.
+func removeAll(removals []removal) (opened, commands string) {
+	var policies []string
 	for _, x := range removals {
 		commands += "\n" + x.script()
 		for _, chain := range x.opened {
-			all = append(all, chain+" in "+x.where())
+			policies = append(policies, chain+" in "+x.where())
 		}
 	}
-	if len(all) > 0 {
-		opened = ", and let pass what they accepted (the policy becomes ACCEPT: " + strings.Join(all, ", ") + ")"
+	if len(policies) > 0 {
+		opened = ", and let pass what they accepted (the policy becomes ACCEPT: " + strings.Join(policies, ", ") + ")"
 	}
 	return opened, commands
 }
