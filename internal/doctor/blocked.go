@@ -6,7 +6,6 @@ package doctor
 import (
 	"maps"
 	"slices"
-	"strings"
 )
 
 // What somebody blocks on purpose must stay blocked when chains are removed from the backend that the host does not
@@ -15,16 +14,16 @@ import (
 // opens reports whether one of these rules, which the removal takes away, drops packets that the host's own table may
 // let pass: a packet that comes to it must come to the same rule there, by the same jumps.
 func opens(t, host *saved, lost []savedRule) bool {
-	gone := set(lost)
-	drops := func(rule savedRule) bool { return gone[rule] && slices.Contains(dropping, rule.target) }
-	leads := t.chainsWith(drops)
+	isLost := set(lost)
+	drops := func(rule savedRule) bool { return isLost[rule] && slices.Contains(dropping, rule.target) }
+	leadsToDrop := t.chainsWith(drops)
 	met := host.met(t)
 	for _, p := range t.policies {
-		reached := set(t.reachable(p.chain))
-		hosts := set(host.reachable(p.chain))
+		here, inHost := set(t.reachable(p.chain)), set(host.reachable(p.chain))
 		for _, rule := range t.rules {
-			matters := reached[rule.chain] && (drops(rule) || leads[rule.target])
-			if matters && !(met[rule] && hosts[rule.chain]) {
+			onTheWay := drops(rule) || leadsToDrop[rule.target]
+			same := met[rule] && inHost[rule.chain]
+			if here[rule.chain] && onTheWay && !same {
 				return true
 			}
 		}
@@ -46,46 +45,50 @@ func (t *saved) chainsWith(such func(savedRule) bool) map[string]bool {
 	return chains
 }
 
-// met are the rules of this table that a packet reaches if it reaches the same rule of the other table. What comes
-// before such a rule in its chain lets no packet go, except by rules that come before it in the other table, too.
+// met are the rules to which a packet comes in this table if it comes to the same rule in the other one. Two tables
+// with "-A X -j DROP" are not enough: where this one also has "-A X -p tcp -j RETURN", TCP never comes to the DROP.
+// That rule does no harm if the other table has it too, and before the DROP: then TCP does not come to it there either.
 func (t *saved) met(other *saved) map[savedRule]bool {
-	place := map[savedRule]int{}
+	place := map[savedRule]int{} // in the other table
 	for i, rule := range slices.Backward(other.rules) {
 		place[rule] = i
 	}
-	lets := t.letting()
-	unlike := t.unlike(other)
+	mayLeave := t.leaving()
+	differ := t.differing(other)
 	met := map[savedRule]bool{}
-	behind := map[string]int{} // where a chain's rules have to be in the other table
+	earliest := map[string]int{} // by chain: a rule has to be here or later in the other table
 	for _, rule := range t.rules {
 		i, both := place[rule]
-		met[rule] = met[rule] || both && i >= behind[rule.chain]
-		switch {
-		case !lets(rule):
-		case both && !unlike[rule.target] && !other.native[rule.chain]:
-			behind[rule.chain] = max(behind[rule.chain], i+1)
-		default:
-			behind[rule.chain] = len(other.rules)
+		met[rule] = met[rule] || both && i >= earliest[rule.chain]
+		if !mayLeave(rule) {
+			continue
+		}
+		sameThere := both && !differ[rule.target] && !other.native[rule.chain]
+		if sameThere {
+			earliest[rule.chain] = max(earliest[rule.chain], i+1)
+		} else {
+			earliest[rule.chain] = len(other.rules) // none is
 		}
 	}
 	return met
 }
 
-// letting returns a test for rules that may let a packet go: past the rules that follow, but not because it is dropped.
-func (t *saved) letting() func(savedRule) bool {
-	chain := set(t.chains)
-	itself := func(rule savedRule) bool {
-		goesOn := rule.target == "" || chain[rule.target] || slices.Contains(passing, rule.target)
+// leaving returns a test for rules by which a packet may leave their chain before the rules that follow. A packet that
+// is dropped does not count: nothing has to be dropped after that.
+func (t *saved) leaving() func(savedRule) bool {
+	isChain := set(t.chains)
+	decides := func(rule savedRule) bool {
+		goesOn := rule.target == "" || isChain[rule.target] || slices.Contains(passing, rule.target)
 		return !goesOn && !slices.Contains(dropping, rule.target)
 	}
-	chains := t.chainsWith(itself)
+	deciding := t.chainsWith(decides)
 	return func(rule savedRule) bool {
-		return rule.diverts || rule.target == "RETURN" || itself(rule) || chains[rule.target]
+		return rule.diverts || rule.target == "RETURN" || decides(rule) || deciding[rule.target]
 	}
 }
 
-// unlike are the chains that have other rules in the other table, or may have, or lead to such.
-func (t *saved) unlike(other *saved) map[string]bool {
+// differing are the chains that have other rules in the other table, or may have, or lead to such.
+func (t *saved) differing(other *saved) map[string]bool {
 	mine, others := t.byChain(), other.byChain()
 	differ := maps.Clone(other.native)
 	if differ == nil {
@@ -110,34 +113,34 @@ func (t *saved) byChain() map[string][]savedRule {
 // closes reports whether a built-in chain drops all packets but those that a condition exempts, and those that the
 // other table accepts by the same rule.
 func (t *saved) closes(chain string, other *saved) bool {
-	end := t.end(chain, other.met(t), t.unlike(other))
+	end := t.end(chain, other.met(t), t.differing(other))
 	if end == "" {
 		return slices.ContainsFunc(t.policies, func(p policy) bool { return p.chain == chain && p.verdict != accept })
 	}
 	return slices.Contains(dropping, end)
 }
 
-// end is the target of the rule by which all packets leave that are still in a chain, "" if there is none. It has no
-// condition. A rule by which they have left the other table already is passed over: met are the rules that they reach
-// there.
-func (t *saved) end(chain string, met map[savedRule]bool, unlike map[string]bool) string {
+// end is the target of the rule, one without a condition, by which all packets leave that are still in a chain; "" if
+// there is none. Packets that have left the other table by the same rule do not count. met are the rules that they come
+// to there, and differ the chains that are not the same there.
+func (t *saved) end(chain string, met map[savedRule]bool, differ map[string]bool) string {
 	for _, rule := range t.inChains([]string{chain}) {
-		unconditional := strings.HasPrefix(rule.spec, "-j ") || strings.HasPrefix(rule.spec, "-g ")
-		dropped := slices.Contains(dropping, rule.target)
-		gone := met[rule] && !unlike[rule.target] && !rule.diverts && !dropped
-		switch {
-		case !unconditional:
+		if !rule.unconditional() {
 			continue
-		case rule.target == "RETURN":
+		}
+		if rule.target == "RETURN" {
 			return ""
-		case gone:
+		}
+		dropped := slices.Contains(dropping, rule.target)
+		sameThere := met[rule] && !differ[rule.target] && !rule.diverts
+		if sameThere && !dropped {
 			continue
 		}
 		end := rule.target
 		switch {
 		case t.isChain(rule.target) && met[rule]:
-			end = t.end(rule.target, met, unlike)
-		case t.isChain(rule.target):
+			end = t.end(rule.target, met, differ)
+		case t.isChain(rule.target): // nothing comes to that chain in the other table, as far as is known
 			end = t.end(rule.target, nil, nil)
 		}
 		ends := end != "" && !slices.Contains(passing, end)

@@ -118,8 +118,8 @@ func (x removal) diverts(t *saved) bool {
 // another one, if it goes.
 func (x removal) changes(t *saved, rule savedRule) bool {
 	fromOutside := x.going[rule.target] && !x.going[rule.chain]
-	inexact := t.native[rule.chain] && !fromOutside
-	return inexact || rule.remembers || x.mayAct(rule) && !slices.Contains(dropping, rule.target)
+	misprinted := t.native[rule.chain] && !fromOutside
+	return misprinted || rule.remembers || x.mayAct(rule) && !slices.Contains(dropping, rule.target)
 }
 
 // staying are the rules of chains that the removal leaves.
@@ -135,10 +135,10 @@ func (x removal) staying(t *saved, chains []string) (rules []savedRule) {
 // keepsOwn reports whether one of the rules that stay in some chains is not among the host's, or may not be.
 func (x removal) keepsOwn(t *saved, chains []string, stay []savedRule, host *saved) bool {
 	inHost := set(host.rules)
-	inexact := slices.ContainsFunc(chains, func(chain string) bool {
+	misprinted := slices.ContainsFunc(chains, func(chain string) bool {
 		return t.native[chain] && !x.going[chain]
 	})
-	return inexact || slices.ContainsFunc(stay, func(rule savedRule) bool { return !inHost[rule] })
+	return misprinted || slices.ContainsFunc(stay, func(rule savedRule) bool { return !inHost[rule] })
 }
 
 // beside counts the rules that the removal leaves in the table, as far as that could be listed.

@@ -36,6 +36,10 @@ type savedRule struct {
 	spec      string // all that follows the chain, but no comment
 }
 
+func (rule savedRule) unconditional() bool {
+	return strings.HasPrefix(rule.spec, "-j ") || strings.HasPrefix(rule.spec, "-g ")
+}
+
 // accept is the policy that lets a packet pass that no rule has decided about, and the target that does so at once.
 const accept = "ACCEPT"
 
