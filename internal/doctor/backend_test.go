@@ -94,7 +94,7 @@ var backendSituations = []situation{
 	{"no netlink", unknownBecause(0, unix.EAFNOSUPPORT), []string{"problem blocked, pod -> netlink"}},
 	{"not root", func(r *Report) {
 		unknownBecause(2, unix.EACCES)(r)
-		r.lock, r.strangers = unix.EACCES, true
+		r.lock, r.otherProcess1 = unix.EACCES, true
 	}, []string{"warning not-root, pod -> not certain"}},
 	{"no /proc", unknownBecause(2, unix.ENOENT), []string{"warning no-proc, pod -> mount /proc"}},
 	{"a kernel error", unknownBecause(2, unix.EIO), []string{"warning kernel-error, node -> dmesg"}},
@@ -177,7 +177,7 @@ var backendSituations = []situation{
 		"and it is root's memory",
 		func(r *Report) {
 			wrong(here.Remembered)(r)
-			r.forgetful = unix.EACCES
+			r.noMemory = unix.EACCES
 		},
 		[]string{"problem wrong-backend-remembered, pod"},
 	},
@@ -185,7 +185,7 @@ var backendSituations = []situation{
 		"the wrong backend is in the image",
 		func(r *Report) {
 			wrong(here.Switch)(r)
-			r.image = true
+			r.inImage = true
 		},
 		[]string{"problem wrong-backend-stored, image -> RUN iptables-wrapper reset"},
 	},
@@ -193,13 +193,13 @@ var backendSituations = []situation{
 		"and another program is in the way",
 		func(r *Report) {
 			wrong(here.Switch)(r)
-			r.image, r.notOurs = true, unix.EEXIST
+			r.inImage, r.notOurs = true, unix.EEXIST
 		},
 		[]string{"problem wrong-backend-stored, image -> RUN iptables-wrapper install --force"},
 	},
 	{
 		"the wrong backend is in a volume",
-		func(r *Report) { wrong(here.Switch)(r); r.volume, r.unwritable = true, unix.EROFS },
+		func(r *Report) { wrong(here.Switch)(r); r.inVolume, r.unwritable = true, unix.EROFS },
 		[]string{"problem wrong-backend-stored, pod -> this volume is filled again"},
 	},
 	{

@@ -37,7 +37,7 @@ type Report struct {
 	user          int  // the effective one
 	distrusted    bool // the caller has fewer privileges than this process, so the variable does not count
 	userNamespace bool // this process is in a user namespace of its own, or that is unknown
-	strangers     bool // process 1 is not this container's, or that is unknown
+	otherProcess1 bool // process 1 is not this container's, or that is unknown
 	noNewRights   bool // file capabilities and set-user-ID have no effect
 
 	badVariable string // the variable's value, if it is not a valid mode
@@ -47,14 +47,14 @@ type Report struct {
 	absent      []string        // names that are not in the directory
 	elsewhere   []string        // of these, the ones that PATH finds in another directory
 	outOfPath   string          // the directory, if PATH finds no iptables
-	directory   string          // one to which a command leads
+	isDirectory string          // to what a command leads, if that is a directory
 	covered     string          // a standard directory over which an empty volume is mounted
 	onlyWrapper bool            // the image has nothing but the wrapper
 	notOurs     error           // why select and reset refuse: a command is somebody else's
 	unwritable  error           // why the commands cannot be changed
-	image       bool            // the switch was there before this container, in its image
-	volume      bool            // the switch was there before this container, in a volume
-	forgetful   error           // why this user can neither make the memory nor remove it
+	inImage     bool            // the switch was there before this container, in its image
+	inVolume    bool            // the switch was there before this container, in a volume
+	noMemory    error           // why this user can neither make the memory nor remove it
 	says        map[string]said // by name, what commands say that are neither the wrapper nor iptables' own programs
 	bypasses    []bypass        // commands that run a backend without the wrapper
 	misnamed    bool            // the client runs the wrapper under a name that is none of the six
@@ -77,9 +77,9 @@ type Report struct {
 	noexec          string   // the program that is in a file system in which nothing can be executed
 
 	// The backend that the host does not use.
-	saved     []saved // its tables, as far as they could be listed
-	savedHost []saved // those of the host's own, where some of these chains are left over
-	nameless  bool    // PATH does not find its programs, so that no command with them can be run here
+	saved          []saved // its tables, as far as they could be listed
+	savedHost      []saved // those of the host's own, where some of these chains are left over
+	otherNotInPath bool    // PATH does not find its programs, so that no command with them can be run here
 
 	// The lock of iptables-legacy.
 	lock    error  // why it cannot be had
@@ -144,13 +144,15 @@ func (r *Report) others() []rule {
 // stale returns a finding about what this container has decided itself, so that a new one of the same Pod would be
 // right. Where process 1 is not this container's, it cannot be told from what the image brought along.
 func (r *Report) stale() *Finding {
-	own := []string{"wrong-backend-stored", "wrong-backend-remembered", "two-backends"}
-	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return slices.Contains(own, f.Code) })
-	if i < 0 || r.strangers {
+	const remembered = "wrong-backend-remembered"
+	decided := []string{"wrong-backend-stored", remembered, "two-backends"}
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return slices.Contains(decided, f.Code) })
+	if i < 0 || r.otherProcess1 {
 		return nil
 	}
-	brought := r.image || r.volume || r.neverWrapped() // the commands; a memory is always the container's own
-	if brought && r.Findings[i].Code != "wrong-backend-remembered" {
+	brought := r.inImage || r.inVolume || r.neverWrapped()
+	aboutCommands := r.Findings[i].Code != remembered // a memory is always the container's own
+	if brought && aboutCommands {
 		return nil
 	}
 	return &r.Findings[i]

@@ -58,7 +58,7 @@ func glance(n layout.Names, dir string, q detect.Query) Report {
 		user:          os.Geteuid(),
 		distrusted:    !n.Self.Trusted(),
 		userNamespace: !memory.MapsAll(),
-		strangers:     amongStrangers(n),
+		otherProcess1: otherProcess1(n),
 	}
 	r.Here, r.Host = here.Look(n, dir, q, here.Ask(n, dir, q))
 	r.Network = here.ThisNetwork(n.Container, r.Host)
@@ -68,14 +68,14 @@ func glance(n layout.Names, dir string, q detect.Query) Report {
 	r.lookAtNames(n, dir)
 	r.lookAtClient(n, dir)
 	r.rewritable = rewritable(n, r.Names)
-	r.forgetful = r.whyForgetful(n)
-	r.image, r.volume = r.origin(n, dir)
+	r.noMemory = r.whyNoMemory(n)
+	r.inImage, r.inVolume = r.origin(n, dir)
 	return r
 }
 
-// amongStrangers reports that process 1 is not this container's, or that this is unknown. In ip netns exec, it is
+// otherProcess1 reports that process 1 is not this container's, or that this is unknown. In ip netns exec, it is
 // this container's, and only the network is another one.
-func amongStrangers(n layout.Names) bool {
+func otherProcess1(n layout.Names) bool {
 	c := n.Container
 	otherNetwork := c.OwnNetns == detect.No && c.OwnRoot == detect.Yes
 	return !c.Own() && !otherNetwork
@@ -135,13 +135,14 @@ func capabilities() []string {
 	return has
 }
 
-// xtablesCanLoad reports that x_tables were there from the beginning, or are now, or that this cannot be known.
+// xtablesCanLoad reports that x_tables were there from the beginning, or have been loaded since, or that this cannot be
+// known. Until they are loaded, it is unknown whether there are any.
 func (r *Report) xtablesCanLoad() bool {
-	unknown := func(host detect.Result) bool {
-		return host.Of(detect.Legacy, detect.IPv4).Supported == detect.Unknown
+	loaded := func(host detect.Result) bool {
+		return host.Of(detect.Legacy, detect.IPv4).Supported != detect.Unknown
 	}
-	if !unknown(r.Host) || r.failed(nil) != "" {
+	if loaded(r.Host) || r.failed(nil) != "" {
 		return true
 	}
-	return !unknown(detect.Query{Everything: true}.Run())
+	return loaded(detect.Query{Everything: true}.Run())
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
@@ -23,7 +22,7 @@ import (
 
 func (r *Report) has(capability string) bool { return slices.Contains(r.Capabilities, capability) }
 
-// failed is the first question to the kernel that failed, with this error or with any.
+// failed is the first question to the kernel that failed, with this error or, if that is nil, with any.
 func (r *Report) failed(kind error) string {
 	for _, e := range r.Host.Evidence {
 		if e.Err != nil && (kind == nil || errors.Is(e.Err, kind)) {
@@ -33,7 +32,7 @@ func (r *Report) failed(kind error) string {
 	return ""
 }
 
-// blind says whether a permission problem makes the other findings mere consequences.
+// blind reports that this process may not ask the kernel, so that what else seems to be wrong may be due to that.
 func (r *Report) blind() bool {
 	return !r.has(netAdmin) || r.failed(unix.EPERM) != "" || r.failed(unix.EAFNOSUPPORT) != ""
 }
@@ -62,8 +61,8 @@ func (r *Report) decided() bool {
 	return memory != nil && (memory.Reason == detect.Override || r.Here.How == here.Switch)
 }
 
-// failure is a failed question that leaves the host's backend uncertain.
-func (r *Report) failure(kind error) string { return when(r.doubt() != "", r.failed(kind)) }
+// doubtBy is a failed question, as failed has it, that leaves the host's backend uncertain.
+func (r *Report) doubtBy(kind error) string { return when(r.doubt() != "", r.failed(kind)) }
 
 // foreignChains is a chain that leaves the host's backend uncertain. What is remembered does not change that, and
 // would be the reason that doubt gives.
@@ -153,16 +152,6 @@ func (r *Report) allInside() bool {
 	return found
 }
 
-// losesRules is the path of iptables-nft if it loses parts of rules that newer versions made, else "".
-func (r *Report) losesRules() string {
-	for _, p := range r.Programs {
-		if p.Mode == detect.NFT && install.LosesRules(p.Version) {
-			return fmt.Sprintf("%s (%s)", p.Path, p.Version)
-		}
-	}
-	return ""
-}
-
 // idleVariable reports that the variable says one thing, and the command does not run the wrapper, which would obey it.
 func (r *Report) idleVariable() bool {
 	obeyed := r.Here.How == here.Variable || r.Here.How == here.Missing || r.Here.Backend == r.Variable
@@ -171,7 +160,7 @@ func (r *Report) idleVariable() bool {
 
 // changing reports that each call decides again, and may decide otherwise than the last one.
 func (r *Report) changing() bool {
-	return r.Here.How == here.EachCall && r.failure(unix.EACCES) == "" && !r.blind()
+	return r.Here.How == here.EachCall && r.doubtBy(unix.EACCES) == "" && !r.blind()
 }
 
 // brokenNames says which of the six commands are broken. Where none was found, one reason is enough. Broken links
@@ -198,10 +187,12 @@ func (r *Report) brokenNames() (noneFound, broken string) {
 func (r *Report) mixed() string {
 	byMode := map[detect.Mode][]string{}
 	for i, n := range r.Names {
-		mode := cmp.Or(n.Mode, r.says[n.Name].backend)
-		if i == 0 || n.Wrapper && r.Names[0].Wrapper {
-			mode = cmp.Or(n.Mode, r.Here.Backend)
+		otherwise := r.says[n.Name].backend
+		bothWrapped := n.Wrapper && r.Names[0].Wrapper
+		if i == 0 || bothWrapped {
+			otherwise = r.Here.Backend // which is what the first command runs
 		}
+		mode := cmp.Or(n.Mode, otherwise)
 		byMode[mode] = append(byMode[mode], n.Name)
 	}
 	nft, legacy := byMode[detect.NFT], byMode[detect.Legacy]
@@ -216,67 +207,6 @@ func (r *Report) neverWrapped() bool {
 	return !slices.ContainsFunc(r.Names, func(n layout.Status) bool { return n.Wrapper || n.Switched })
 }
 
-// wanted is the backend whose programs have to work: the host's where it is known, else that of iptables here.
-func (r *Report) wanted() detect.Mode {
-	if r.Host.Conclusive {
-		return r.Host.Mode
-	}
-	return cmp.Or(r.Here.Backend, r.Host.Mode)
-}
-
-// programError is what is wrong with the programs of the wanted backend, or of the other one.
-func (r *Report) programError(wanted bool) string {
-	if r.nothingInstalled() {
-		return "" // no-commands says it
-	}
-	for _, p := range r.Programs {
-		asked := (p.Mode == r.wanted()) == wanted
-		if p.Error != "" && asked && !r.excused(p) {
-			return string(p.Mode) + ": " + p.Error
-		}
-	}
-	return ""
-}
-
-// nothingInstalled reports that there is neither a command nor a program.
-func (r *Report) nothingInstalled() bool {
-	program := slices.ContainsFunc(r.Programs, func(p Program) bool { return p.Path != "" })
-	return len(r.absent) == len(r.Names) && !program
-}
-
-// excused reports that a program was not started, or that even a good one would fail: without CAP_NET_ADMIN, or
-// without its backend in the kernel.
-func (r *Report) excused(p Program) bool {
-	if slices.ContainsFunc(r.unstarted, func(e exposure) bool { return e.file == p.Path }) {
-		return true
-	}
-	return p.Path != "" && (r.blind() || r.lacks(p.Mode))
-}
-
-// lacks reports that the kernel cannot have a backend.
-func (r *Report) lacks(mode detect.Mode) bool {
-	return r.Host.Of(mode, detect.IPv4).Supported == detect.No || mode == detect.Legacy && !r.canLoad
-}
-
-// refused lists what nf_tables refused in the dry run.
-func (r *Report) refused() string {
-	var refused []string
-	for _, e := range r.Host.Evidence {
-		for _, f := range e.Features {
-			if f.Has == detect.No && e.Supported != detect.No && !r.blind() {
-				feature := strings.ReplaceAll(f.Name, "-", " ")
-				refused = append(refused, fmt.Sprintf("a %s (%s: %v)", feature, e.Family, f.Err))
-			}
-		}
-	}
-	return strings.Join(refused, ", ")
-}
-
-// unusable reports whether a backend's program would not run here, whatever the rest is like.
-func (r *Report) unusable() bool {
-	return r.nothingInstalled() || r.programError(true) != "" || r.programError(false) != ""
-}
-
 // movable reports whether this user can change the commands.
 func (r *Report) movable() bool { return r.unwritable == nil && r.openPath == "" && r.notOurs == nil }
 
@@ -284,11 +214,11 @@ func (r *Report) movable() bool { return r.unwritable == nil && r.openPath == ""
 // wrapper that do not lead to it.
 func (r *Report) resettable() bool {
 	stuck := slices.ContainsFunc(r.Names, func(s layout.Status) bool { return !s.Wrapper && s.Unwritable != nil })
-	return r.forgetful == nil && r.notOurs == nil && !stuck
+	return r.noMemory == nil && r.notOurs == nil && !stuck
 }
 
 // removable reports whether rules of the other backend can be removed from here.
 func (r *Report) removable() bool {
-	return r.user == 0 && r.has(netAdmin) && !r.unusable() && !r.nameless &&
+	return r.user == 0 && r.has(netAdmin) && !r.unusable() && !r.otherNotInPath &&
 		(r.Host.Mode == detect.Legacy || r.has(netRaw) && r.lock == nil && r.holder == "")
 }

@@ -125,9 +125,9 @@ func (r *Report) restore(possible bool, here string) fixes {
 		refill = "remove {variable}, and " + refill
 	}
 	return fixes{
-		{r.image, Image, "add, as root:\nRUN iptables-wrapper " + build},
+		{r.inImage, Image, "add, as root:\nRUN iptables-wrapper " + build},
 		{possible, Container, here},
-		{r.volume, refillPlace, refill},
+		{r.inVolume, refillPlace, refill},
 		{always, podItself, renew},
 	}
 }

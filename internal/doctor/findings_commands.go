@@ -13,7 +13,7 @@ import (
 // commands has what is wrong with the files: the six commands, the wrapper and iptables' programs.
 func (r *Report) commands() []rule {
 	noneFound, broken := r.brokenNames()
-	wrong, fixed := r.wrongBypasses(), r.fixedBypasses()
+	wrongBackend, keepBackend := r.wrongBypasses(), r.fixedBypasses()
 	brokenSeverity := Warning
 	if r.Here.How == here.Missing {
 		brokenSeverity = Problem
@@ -37,8 +37,8 @@ func (r *Report) commands() []rule {
 			text:     "broken: {}",
 			fixes: fixes{
 				{
-					r.directory != "", Pod,
-					"remove the volume that is mounted at " + word(r.directory) + ", or the directory from the image",
+					r.isDirectory != "", Pod,
+					"remove the volume that is mounted at " + word(r.isDirectory) + ", or the directory from the image",
 				},
 				{r.unusable(), Image, buildBoth + " --force"},
 				{always, Image, buildWith + " --force"},
@@ -54,16 +54,16 @@ func (r *Report) commands() []rule {
 		{
 			code:     "another-path",
 			severity: Warning,
-			detail:   when(r.Network.Process1 != detect.No, paths(wrong)),
+			detail:   when(r.Network.Process1 != detect.No, paths(wrongBackend)),
 			text:     "these paths run {other} and bypass the wrapper, but the host uses {host}: {}",
-			fixes:    r.putInFront(wrong),
+			fixes:    r.putInFront(wrongBackend),
 		},
 		{
 			code:     "bypass",
 			severity: Warning,
-			detail:   paths(fixed),
+			detail:   paths(keepBackend),
 			text:     "these paths bypass the wrapper, so they keep their backend whatever the host uses: {}",
-			fixes:    r.putInFront(fixed),
+			fixes:    r.putInFront(keepBackend),
 		},
 		{
 			code:     "open-directory",
@@ -86,14 +86,14 @@ func (r *Report) commands() []rule {
 		{
 			code:     "program-unusable",
 			severity: Problem,
-			detail:   r.programError(true),
+			detail:   r.programError(r.wanted()),
 			text:     "no usable iptables in this image for {}",
 			fixes:    r.replacePrograms(),
 		},
 		{
 			code:     "other-program-unusable",
 			severity: Warning,
-			detail:   r.programError(false),
+			detail:   r.programError(otherMode(r.wanted())),
 			text: "on a host that uses the other backend, iptables would not run here: " +
 				"no usable iptables for {}",
 			fixes: r.replacePrograms(),

@@ -89,7 +89,7 @@ func (r *Report) hostRules() []rule {
 		{
 			code:     "not-root",
 			severity: Warning,
-			detail:   r.failure(unix.EACCES),
+			detail:   r.doubtBy(unix.EACCES),
 			text:     uncertain,
 			fixes: only(Pod, "run the container as root or with group 0 (runAsGroup: 0), or add "+
 				"CAP_DAC_READ_SEARCH"),
@@ -97,14 +97,14 @@ func (r *Report) hostRules() []rule {
 		{
 			code:     "no-proc",
 			severity: Warning,
-			detail:   r.failure(unix.ENOENT),
+			detail:   r.doubtBy(unix.ENOENT),
 			text:     uncertain,
 			fixes:    only(Pod, "mount /proc in this container"),
 		},
 		{
 			code:     "kernel-error",
 			severity: Warning,
-			detail:   r.failure(nil),
+			detail:   r.doubtBy(nil),
 			text:     uncertain,
 			fixes:    only(Node, "see the kernel's log (dmesg); iptables-wrapper doctor --all shows each error"),
 		},
@@ -179,8 +179,8 @@ func (r *Report) add() fixes {
 
 // confirm has somebody decide for the backend that is stored, or has it removed where it came from.
 func (r *Report) confirm() fixes {
-	unknownOrigin := r.strangers && !r.image && !r.volume
+	unknownOrigin := r.otherProcess1 && !r.inImage && !r.inVolume
 	variable := fix{unknownOrigin, Pod, "if {here} is right, set {variable}={here}"}
 	selectHere := "if {here} is right, " + runSelect + "{here}"
-	return append(fixes{variable}, r.restore(r.movable() && !r.strangers, selectHere)...)
+	return append(fixes{variable}, r.restore(r.movable() && !r.otherProcess1, selectHere)...)
 }

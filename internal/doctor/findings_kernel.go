@@ -100,12 +100,12 @@ func (r *Report) locking() []rule {
 // steadiness has what lets the backend change while the container runs.
 func (r *Report) steadiness() []rule {
 	changing := r.changing()
-	forgets := changing && !r.strangers && r.unwritable != nil && r.forgetful != nil
+	forgets := changing && !r.otherProcess1 && r.unwritable != nil && r.noMemory != nil
 	return []rule{
 		{
 			code:     "not-own-process-1",
 			severity: Warning,
-			detail: when(changing && r.strangers,
+			detail: when(changing && r.otherProcess1,
 				"process 1 is not this container's (hostPID, shareProcessNamespace), or cannot be inspected"),
 			text: drifts,
 			fixes: fixes{
@@ -120,7 +120,7 @@ func (r *Report) steadiness() []rule {
 		{
 			code:     "cannot-remember",
 			severity: Warning,
-			detail:   when(forgets, fmt.Sprint(r.forgetful)),
+			detail:   when(forgets, fmt.Sprint(r.noMemory)),
 			text:     drifts,
 			fixes: only(Pod, "mount a tmpfs on /dev/shm (docker run --tmpfs /dev/shm; "+
 				"Kubernetes: an emptyDir with medium: Memory)"),

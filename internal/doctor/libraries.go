@@ -20,11 +20,11 @@ import (
 // lookForLibraries has the program of the wanted backend load the libraries that users need most. One with built-in
 // extensions has them without a file.
 func (r *Report) lookForLibraries(t tree.Tree) {
-	i := slices.IndexFunc(r.Programs, func(p Program) bool { return p.Mode == r.wanted() && p.Error == "" })
-	if i < 0 {
+	p, works := r.working(r.wanted())
+	if !works {
 		return
 	}
-	program := r.Programs[i].Path
+	program := p.Path
 	r.unloadable = r.cannotLoad(t, program)
 	if len(r.unloadable) == 0 && !r.rulesNeedLibraries() {
 		return
@@ -32,7 +32,7 @@ func (r *Report) lookForLibraries(t tree.Tree) {
 	r.hidingLibraries = eachUnset(func() bool {
 		again := Report{Host: r.Host}
 		if r.wanted() == detect.NFT {
-			again.list(t, program)
+			again.listTables(t, program)
 		}
 		return len(r.cannotLoad(t, program)) == 0 && !again.rulesNeedLibraries()
 	})

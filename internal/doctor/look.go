@@ -26,8 +26,18 @@ import (
 // lookAtNames looks at the six commands in the directory.
 func (r *Report) lookAtNames(n layout.Names, dir string) {
 	r.Names = n.Look(dir)
-	for i := range r.Names {
-		r.markBroken(n.Tree, &r.Names[i])
+	for i, command := range r.Names {
+		err := unexecutable(n.Tree, command)
+		if err != nil {
+			r.Names[i].Error = err.Error()
+		}
+		if errors.Is(err, unix.EISDIR) {
+			r.isDirectory = command.ResolvesTo
+		}
+		if err != nil && command.Name == "iptables" {
+			r.Here.How = here.Missing
+			r.Here.Error = err.Error()
+		}
 	}
 	for _, s := range r.Names {
 		path := programs.Join(dir, s.Name)
@@ -45,28 +55,21 @@ func (r *Report) lookAtNames(n layout.Names, dir string) {
 	}
 }
 
-// markBroken marks a command as broken that leads to a directory, or to a file that nobody can execute. docker run -v
-// makes a directory where the file to mount is missing.
-func (r *Report) markBroken(t tree.Tree, command *layout.Status) {
+// unexecutable says why nobody can execute that to which a command leads: it is a directory, or a file without the
+// permission. docker run -v makes a directory where the file to mount is missing.
+func unexecutable(t tree.Tree, command layout.Status) error {
 	st, err := t.Stat(command.ResolvesTo)
 	isProgram := command.Mode != "" // what is wrong with it is said elsewhere
 	if command.Error != "" || isProgram || err != nil {
-		return
+		return nil
 	}
 	switch {
 	case st.Mode&unix.S_IFMT == unix.S_IFDIR:
-		r.directory = command.ResolvesTo
-		err = unix.EISDIR
+		return tree.PathError("execute", command.ResolvesTo, unix.EISDIR)
 	case st.Mode&0o111 == 0:
-		err = unix.EACCES
-	default:
-		return
+		return tree.PathError("execute", command.ResolvesTo, unix.EACCES)
 	}
-	command.Error = tree.PathError("execute", command.ResolvesTo, err).Error()
-	if command.Name == "iptables" {
-		r.Here.How = here.Missing
-		r.Here.Error = command.Error
-	}
+	return nil
 }
 
 // lookAtClient looks at the iptables that PATH finds first, and who else could replace it, if it is in the directory.
@@ -106,8 +109,8 @@ func covered(n layout.Names) string {
 	return ""
 }
 
-// whyForgetful says why this user can neither make the memory nor remove it.
-func (r *Report) whyForgetful(n layout.Names) error {
+// whyNoMemory says why this user can neither make the memory nor remove it.
+func (r *Report) whyNoMemory(n layout.Names) error {
 	m := n.Memory()
 	if r.Here.How == here.Remembered && m.Path() != m.Own() {
 		return memory.ErrRoots
@@ -118,7 +121,7 @@ func (r *Report) whyForgetful(n layout.Names) error {
 // origin says where the switch comes from, if it was there before this container.
 func (r *Report) origin(n layout.Names, dir string) (image, volume bool) {
 	readOnly := errors.Is(r.unwritable, unix.EROFS)
-	unknown := r.strangers && r.unwritable != nil
+	unknown := r.otherProcess1 && r.unwritable != nil
 	if !olderThanContainer(n, dir) && !readOnly && !unknown {
 		return false, false
 	}

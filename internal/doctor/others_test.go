@@ -73,7 +73,7 @@ var otherSituations = []situation{
 			rules(0, 2, "DOCKER")(r)
 			rules(2, 2, "DOCKER")(r)
 			r.saved = parseSaved(detect.IPv4, "*nat\n:DOCKER - [0:0]\n")
-			r.nameless = true
+			r.otherNotInPath = true
 		},
 		[]string{"warning chains-in-both, node -> or reboot:\nedits=$(iptables-nft-save -t nat"},
 	},
@@ -275,19 +275,19 @@ var otherSituations = []situation{
 	{"rules where they belong", rules(2, 3, "KUBE-SERVICES"), nil},
 	{
 		"hostPID",
-		func(r *Report) { r.strangers = true },
+		func(r *Report) { r.otherProcess1 = true },
 		[]string{"warning not-own-process-1, container -> iptables-wrapper select"},
 	},
-	{"hostPID, after select", func(r *Report) { r.strangers, r.Here.How = true, here.Switch }, nil},
-	{"hostPID, and read-only", func(r *Report) { r.strangers, r.unwritable = true, unix.EROFS },
+	{"hostPID, after select", func(r *Report) { r.otherProcess1, r.Here.How = true, here.Switch }, nil},
+	{"hostPID, and read-only", func(r *Report) { r.otherProcess1, r.unwritable = true, unix.EROFS },
 		[]string{"warning not-own-process-1, pod"}},
 	{"hostPID, read-only, and the variable", func(r *Report) {
-		r.strangers, r.unwritable, r.Variable, r.Here.How = true, unix.EROFS, detect.Legacy, here.Variable
+		r.otherProcess1, r.unwritable, r.Variable, r.Here.How = true, unix.EROFS, detect.Legacy, here.Variable
 	}, nil},
 	{"read-only", func(r *Report) { r.unwritable = unix.EROFS }, nil},
 	{
 		"read-only, and no memory",
-		func(r *Report) { r.unwritable, r.forgetful = unix.EROFS, errors.New("/dev/shm: gone") },
+		func(r *Report) { r.unwritable, r.noMemory = unix.EROFS, errors.New("/dev/shm: gone") },
 		[]string{"warning cannot-remember, pod -> mount a tmpfs on /dev/shm"},
 	},
 	{"not root, and somebody has decided", func(r *Report) {
@@ -295,6 +295,6 @@ var otherSituations = []situation{
 		r.Variable, r.Here.How = detect.NFT, here.Variable
 	}, []string{"warning not-root, pod -> not certain"}},
 	{"several", func(r *Report) {
-		r.unwritable, r.forgetful, r.lock = unix.EROFS, unix.EROFS, unix.EROFS
+		r.unwritable, r.noMemory, r.lock = unix.EROFS, unix.EROFS, unix.EROFS
 	}, []string{"problem no-lock, pod -> cannot lock", "warning cannot-remember, pod"}},
 }

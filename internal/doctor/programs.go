@@ -27,7 +27,7 @@ func (r *Report) lookAtPrograms(n layout.Names, dir string) {
 		p := r.program(n, dir, mode)
 		r.Programs = append(r.Programs, p)
 		if mode == detect.NFT && p.Error == "" {
-			r.list(n.Tree, p.Path)
+			r.listTables(n.Tree, p.Path)
 		}
 		has, err := install.Capabilities(n.Tree, p.Path)
 		if err == nil && unknown == nil && has != wrapper {
@@ -108,18 +108,15 @@ func backendIn(line string) detect.Mode {
 	}
 }
 
-// list has iptables-nft list the tables of each family that has any.
-func (r *Report) list(t tree.Tree, program string) {
+// listTables has iptables-nft list the tables of each family that has any.
+func (r *Report) listTables(t tree.Tree, program string) {
 	for _, family := range families {
 		if len(r.Host.Of(detect.NFT, family).Tables) > 0 {
-			r.listed(t, commandOf(family, "-save"), program)
+			name := commandOf(family, "-save")
+			stdout, stderr, err := r.start(t, program, name)
+			r.understand(name, stdout, stderr, err)
 		}
 	}
-}
-
-func (r *Report) listed(t tree.Tree, name, program string) {
-	stdout, stderr, err := r.start(t, program, name)
-	r.understand(name, stdout, stderr, err)
 }
 
 // understand looks at what a listing printed. What iptables-nft cannot list it mentions in a comment, and ends with

@@ -48,7 +48,7 @@ const accept = "ACCEPT"
 func (r *Report) saveOther(n layout.Names, dir string) {
 	other := otherMode(r.Host.Mode)
 	_, err := exec.LookPath(single(other, detect.IPv4, "-restore"))
-	r.nameless = err != nil
+	r.otherNotInPath = err != nil
 	r.saved = r.save(n, dir, other)
 	if len(r.removals()) > 0 {
 		r.savedHost = r.save(n, dir, r.Host.Mode)
@@ -57,8 +57,8 @@ func (r *Report) saveOther(n layout.Names, dir string) {
 
 // save lists a backend's tables, of the families of which the backend that the host does not use has some.
 func (r *Report) save(n layout.Names, dir string, backend detect.Mode) (tables []saved) {
-	i := slices.IndexFunc(r.Programs, func(p Program) bool { return p.Mode == backend && p.Error == "" })
-	if i < 0 {
+	p, works := r.working(backend)
+	if !works {
 		return nil
 	}
 	for _, family := range families {
@@ -76,7 +76,7 @@ func (r *Report) save(n layout.Names, dir string, backend detect.Mode) (tables [
 		}
 		listed := parseSaved(family, stdout)
 		if backend == detect.NFT {
-			markInexact(family, listed, install.LosesRules(r.Programs[i].Version))
+			markInexact(family, listed, install.LosesRules(p.Version))
 		}
 		tables = append(tables, listed...)
 	}

@@ -29,11 +29,11 @@ func TestStale(t *testing.T) {
 		stale bool
 	}{
 		{"this container's own", func(*Report) {}, true},
-		{"the image's", func(r *Report) { r.image = true }, false},
-		{"a volume's", func(r *Report) { r.volume = true }, false},
-		{"another process 1, so it may be the image's", func(r *Report) { r.strangers = true }, false},
+		{"the image's", func(r *Report) { r.inImage = true }, false},
+		{"a volume's", func(r *Report) { r.inVolume = true }, false},
+		{"another process 1, so it may be the image's", func(r *Report) { r.otherProcess1 = true }, false},
 		{"the image's switch, but a memory", func(r *Report) {
-			r.image = true
+			r.inImage = true
 			r.Findings[0].Code = "wrong-backend-remembered"
 		}, true},
 		{"two backends", func(r *Report) {
@@ -107,7 +107,7 @@ func TestOrigin(t *testing.T) {
 		{"hostPID", true, nil, false},
 		{"of another user, with hostPID", true, unix.EACCES, true},
 	} {
-		r := Report{strangers: test.strangers, unwritable: test.unwritable}
+		r := Report{otherProcess1: test.strangers, unwritable: test.unwritable}
 		image, volume := r.origin(layout.Names{Tree: in}, "/")
 		if image != test.image || volume {
 			t.Errorf("%s: got %v, %v", test.doc, image, volume)
@@ -116,7 +116,7 @@ func TestOrigin(t *testing.T) {
 }
 
 // What root has remembered, root alone can forget.
-func TestWhyForgetful(t *testing.T) {
+func TestWhyNoMemory(t *testing.T) {
 	life := memory.Life{Netns: "7", Start: "4711", Boot: "0badcafe"}
 	for _, user := range []int{0, 1000} {
 		root := t.TempDir()
@@ -132,7 +132,7 @@ func TestWhyForgetful(t *testing.T) {
 			Container: memory.Container{OwnNetns: detect.Yes, OwnRoot: detect.Yes, Life: life},
 		}
 		r := Report{Here: here.Here{How: here.Remembered}}
-		err = r.whyForgetful(n)
+		err = r.whyNoMemory(n)
 		if errors.Is(err, memory.ErrRoots) != (user == 1000) {
 			t.Errorf("user %d: got %v", user, err)
 		}
