@@ -104,7 +104,7 @@ func holder(path string) string {
 	defer f.Close() // which unlocks it
 	var st unix.Stat_t
 	_ = unix.Fstat(int(f.Fd()), &st) // of an open file it cannot fail
-	locked := func() bool {
+	lockedForAWhile := func() bool {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err != unix.EWOULDBLOCK {
 			return false
@@ -116,7 +116,7 @@ func holder(path string) string {
 		locks, _ := os.ReadFile("/proc/locks")
 		return lockedBy(string(locks), st)
 	}
-	held, pid := heldByOne(locked, by)
+	held, pid := heldByOne(lockedForAWhile, by)
 	if !held {
 		return ""
 	}
@@ -133,10 +133,11 @@ func process(pid string) string {
 	return fmt.Sprintf("process %s (%q)", pid, strings.TrimSpace(string(name)))
 }
 
+// Together, the rounds take a second. Each of them asks again who holds the lock.
 const (
-	retry  = time.Millisecond // shorter than the time between two commands, each of which locks
 	rounds = 20
-	tries  = 50 // in each round
+	tries  = 50               // in each round
+	retry  = time.Millisecond // shorter than the time between two commands, each of which locks
 )
 
 // heldByOne reports whether a lock stays locked, and by which process, if that is known. Of several that take turns,
@@ -144,7 +145,8 @@ const (
 func heldByOne(locked func() bool, by func() string) (held bool, pid string) {
 	for range rounds {
 		now := by()
-		if pid != "" && now != "" && now != pid {
+		takeTurns := pid != "" && now != "" && now != pid
+		if takeTurns {
 			return false, ""
 		}
 		pid = cmp.Or(now, pid)

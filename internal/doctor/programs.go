@@ -88,26 +88,6 @@ func (r *Report) loadsExtensions(t tree.Tree, program string) error {
 	return nil
 }
 
-// backendIn returns the backend that a program names with its version: "iptables v1.8.9 (nf_tables)". The other
-// commands begin with names of their own, such as ip6tables or iptables-nft-restore.
-func backendIn(line string) detect.Mode {
-	words := strings.Fields(line)
-	if len(words) != 3 {
-		return ""
-	}
-	if !strings.HasPrefix(words[0], "iptables") && !strings.HasPrefix(words[0], "ip6tables") {
-		return ""
-	}
-	switch words[2] {
-	case "(nf_tables)":
-		return detect.NFT
-	case "(legacy)":
-		return detect.Legacy
-	default:
-		return ""
-	}
-}
-
 // listTables has iptables-nft list the tables of each family that has any.
 func (r *Report) listTables(t tree.Tree, program string) {
 	for _, family := range families {

@@ -194,6 +194,24 @@ var backends = map[detect.Mode]string{
 	detect.Legacy: "(legacy)",
 }
 
+// Backend returns the backend that a command names with its version: "iptables v1.8.9 (nf_tables)"; "" if it names
+// none. The others of the six begin the line with names of their own, such as ip6tables or iptables-nft-restore.
+func Backend(line string) detect.Mode {
+	words := strings.Fields(line)
+	if len(words) != 3 {
+		return ""
+	}
+	if !strings.HasPrefix(words[0], "iptables") && !strings.HasPrefix(words[0], "ip6tables") {
+		return ""
+	}
+	for mode, word := range backends {
+		if words[2] == word {
+			return mode
+		}
+	}
+	return ""
+}
+
 // parseVersion reads a line such as "iptables v1.8.9 (nf_tables)".
 func parseVersion(line string) (r release, backend string, err error) {
 	_, err = fmt.Sscanf(line, "iptables v%d.%d.%d %s", &r[0], &r[1], &r[2], &backend)

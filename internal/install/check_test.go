@@ -189,3 +189,20 @@ func TestCheckVersion(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Each of the six commands says its backend, under whatever name.
+func TestBackend(t *testing.T) {
+	for line, want := range map[string]detect.Mode{
+		"iptables v1.8.9 (nf_tables)\n":      detect.NFT,
+		"ip6tables-save v1.8.9 (legacy)":     detect.Legacy,
+		"iptables-nft-restore v1 (whatever)": "",
+		"iptables v1.4.21":                   "",
+		"nft v1.8.9 (nf_tables)":             "",
+		"iptables v1.8.9 (nf_tables) more":   "",
+		"":                                   "",
+	} {
+		if got := Backend(line); got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+	}
+}
