@@ -87,7 +87,8 @@ func findGroups(dir string) (found []group, err error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
-	if exposed := (tree.Tree{}).Exposed(tools[i]); exposed != "" {
+	exposed := tree.Tree{}.Exposed(tools[i])
+	if exposed != "" {
 		return nil, fmt.Errorf("%w: %q is not started, because users other than root can change %q",
 			ErrAlternatives, tools[i], exposed)
 	}
@@ -165,17 +166,20 @@ const priority = "100"
 // goes, because it would compete with this one.
 func (g group) register() error {
 	first := g.members[0]
-	if err := run(g.tool, g.installArgs()...); err != nil {
+	err := run(g.tool, g.installArgs()...)
+	if err != nil {
 		return err
 	}
 	former := programs.Join(programs.Dir(first.link), self.WrapperName)
 	if slices.Contains(g.choices, former) {
-		if err := run(g.tool, "--remove", first.name, former); err != nil {
+		err = run(g.tool, "--remove", first.name, former)
+		if err != nil {
 			return err
 		}
 	}
 	if !g.chosen() { // in manual mode, or another choice has a higher priority
-		if err := run(g.tool, "--set", first.name, g.program()); err != nil {
+		err = run(g.tool, "--set", first.name, g.program())
+		if err != nil {
 			return err
 		}
 	}
@@ -186,8 +190,8 @@ func (g group) register() error {
 	return nil
 }
 
-// installArgs are the arguments that register the switch for all names of the group. What a name points to that is none
-// of the six does not change.
+// installArgs are the arguments that register the switch for all names of the group. A name that is none of the six
+// keeps what it points to.
 func (g group) installArgs() []string {
 	first := g.members[0]
 	args := []string{"--install", first.link, first.name, g.program(), priority}

@@ -131,7 +131,8 @@ func lookAtPrograms(n layout.Names, dir string, running []byte) (needs, error) {
 			if err != nil {
 				return all, fmt.Errorf("%w: %w", ErrCapabilities, err)
 			}
-			if err := all.add(p); err != nil {
+			err = all.add(p)
+			if err != nil {
 				return all, err
 			}
 			foreign := p.architecture != "" && p.architecture != architectureOf(running)
@@ -143,7 +144,8 @@ func lookAtPrograms(n layout.Names, dir string, running []byte) (needs, error) {
 	if all.capabilities == "" {
 		return all, nil
 	}
-	if exposed := n.Tree.RootsAlone(dir); exposed != "" {
+	exposed := n.Tree.RootsAlone(dir)
+	if exposed != "" {
 		return all, fmt.Errorf("%w: users other than root can change %q", ErrCapabilities, exposed)
 	}
 	return all, nil

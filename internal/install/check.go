@@ -56,7 +56,8 @@ const onlyNFT = "only iptables-nft is installed here: on a host that uses legacy
 
 // checkNFT checks the version of iptables-nft. That it cannot be known is no error.
 func checkNFT(n layout.Names, program string) (remark string, err error) {
-	if exposed := n.Tree.Exposed(program); exposed != "" {
+	exposed := n.Tree.Exposed(program)
+	if exposed != "" {
 		return fmt.Sprintf("%q: %v: it was not started, because users other than root can change %q",
 			program, ErrUnchecked, exposed), nil
 	}

@@ -38,7 +38,8 @@ func (p *plan) addWrapper(n layout.Names, force bool) error {
 	}
 	now := look(n.Tree, path)
 	if wanted.other != "" {
-		if wrong := now.unusable(wanted); wrong != "" {
+		wrong := now.unusable(wanted)
+		if wrong != "" {
 			return fmt.Errorf("%w, such as %q, and %s at %q", ErrArchitecture, wanted.other, wrong, path)
 		}
 		content = now.content

@@ -48,7 +48,8 @@ func Install(n layout.Names, dir string, o Options) (changed []string, err error
 	if !n.Tree.Own() && dir[0] != '/' {
 		dir = "/" + dir
 	}
-	if exposed := n.Tree.Exposed(dir); exposed != "" && !o.Force {
+	exposed := n.Tree.Exposed(dir)
+	if exposed != "" && !o.Force {
 		return nil, fmt.Errorf("%w: users other than root can change %q", ErrExposed, exposed)
 	}
 	n, unpin, err := n.Pin(dir)
@@ -97,25 +98,20 @@ func makePlan(n layout.Names, dir string, o Options) (p plan, err error) {
 // addName plans what makes one of the six commands point to the switch.
 func (p *plan) addName(n layout.Names, name string, o Options) error {
 	path := programs.Join(p.dir, name)
-	managed := ""
-	if o.Alternatives {
-		managed = alternative(n.Tree, path)
-	}
-	if !programs.IsName(programs.Base(managed)) {
+	managed := alternative(n.Tree, path)
+	if !o.Alternatives || !programs.IsName(programs.Base(managed)) {
 		managed = ""
 	}
 	i := slices.IndexFunc(p.groups, func(g group) bool { return g.has(name) })
 	grouped := i >= 0
-	if grouped && p.groups[i].registered() {
-		return nil
-	}
 	switch {
+	case grouped && p.groups[i].registered():
+		return nil
 	case grouped && n.Tree.IsLink(path):
 		// The tool replaces it. It replaces no file.
 	case managed != "" && !n.Tree.Own():
 		// No tool can be run there.
-		_, broken := n.Tree.Stat(path)
-		err := replaceable(n, path, o.Force || broken != nil)
+		err := replaceable(n, path, o.Force || broken(n.Tree, path))
 		if err != nil {
 			return err
 		}
@@ -126,9 +122,15 @@ func (p *plan) addName(n layout.Names, name string, o Options) error {
 			return err
 		}
 	}
-	// A link that is broken, and was made by the tool, is there to be repaired.
-	_, broken := n.Tree.Stat(path)
-	return replaceable(n, path, o.Force || managed != "" && broken != nil)
+	repaired := managed != "" && broken(n.Tree, path)
+	return replaceable(n, path, o.Force || repaired)
+}
+
+// broken reports that a path leads to nothing. A link that is broken, and that the tool of alternatives made, is there
+// to be repaired.
+func broken(t tree.Tree, path string) bool {
+	_, err := t.Stat(path)
+	return err != nil
 }
 
 // addManaged plans to point a link in /etc/alternatives to the switch. What may be replaced there is found out about
@@ -142,9 +144,8 @@ func (p *plan) addManaged(n layout.Names, link string, force bool) error {
 	if exposed != "" && !force {
 		return fmt.Errorf("%w: users other than root can change %q", ErrExposed, exposed)
 	}
-	// A link that is broken, and was made by the tool, is there to be repaired.
-	_, broken := n.Tree.Stat(link)
-	return replaceable(n, link, force || n.Tree.IsLink(link) && broken != nil)
+	repaired := n.Tree.IsLink(link) && broken(n.Tree, link)
+	return replaceable(n, link, force || repaired)
 }
 
 // addLink plans to point a link to the switch, unless it leads there.
