@@ -94,13 +94,14 @@ func (k kernel) has(s Support, ask func(Support) (detect.Answer, error)) (detect
 		return slices.ContainsFunc(s.modules(), func(module string) bool { return slices.Contains(names, module) })
 	}
 	nothingLoads := !k.loads || among(k.present)
+	noModule := k.known && !among(k.loadable)
 	switch {
 	case slices.Contains(registered, s.Name):
 		return detect.Yes, nil
 	case nothingLoads && !listed:
 		return ask(s)
-	case nothingLoads, k.known && !among(k.loadable):
+	case nothingLoads || noModule:
 		return detect.No, nil
 	}
-	return detect.Unknown, nil
+	return detect.Unknown, nil // a module may bring it
 }

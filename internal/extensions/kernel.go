@@ -21,7 +21,7 @@ type kernel struct {
 	loads    bool              // it can load modules, as far as is known
 	present  []string          // the modules that are loaded or built in, as far as is known
 	loadable []string          // those that can be loaded
-	known    bool              // these are all that can be loaded
+	known    bool              // both lists could be read, so that no other module brings an extension
 }
 
 // list is what a file in /proc lists.
@@ -50,23 +50,27 @@ func look(root string) kernel {
 			k.lists[which] = strings.Fields(text)
 		}
 	}
+	release, err := read(root + "/proc/sys/kernel/osrelease")
+	disabled, disabledErr := read(root + "/proc/sys/kernel/modules_disabled")
+	builtWithout := err == nil && errors.Is(disabledErr, fs.ErrNotExist)
+	k.loads = !builtWithout && strings.TrimSpace(disabled) != "1"
+	k.lookAtModules(root, strings.TrimSpace(release))
+	return k
+}
+
+// lookAtModules reads which modules are there, and which can be loaded.
+func (k *kernel) lookAtModules(root, release string) {
 	loaded, _ := read(root + "/proc/modules")
 	for line := range strings.Lines(loaded) {
 		name, _, _ := strings.Cut(line, " ")
 		k.present = append(k.present, name)
 	}
-	release, err := read(root + "/proc/sys/kernel/osrelease")
-	disabled, disabledErr := read(root + "/proc/sys/kernel/modules_disabled")
-	builtWithout := err == nil && errors.Is(disabledErr, fs.ErrNotExist)
-	k.loads = !builtWithout && strings.TrimSpace(disabled) != "1"
-
-	dir := root + "/lib/modules/" + strings.TrimSpace(release) + "/"
+	dir := root + "/lib/modules/" + release + "/"
 	builtIn, builtInErr := read(dir + "modules.builtin")
 	for line := range strings.Lines(builtIn) {
 		k.present = append(k.present, module(line))
 	}
-	dependencies, err := read(dir + "modules.dep")
-	k.known = err == nil && builtInErr == nil
+	dependencies, dependenciesErr := read(dir + "modules.dep")
 	for line := range strings.Lines(dependencies) {
 		file, _, _ := strings.Cut(line, ":")
 		_, err := tree.Tree{}.Stat(dir + file)
@@ -74,7 +78,7 @@ func look(root string) kernel {
 			k.loadable = append(k.loadable, module(file))
 		}
 	}
-	return k
+	k.known = builtInErr == nil && dependenciesErr == nil
 }
 
 // module is the name of the module in a file: of kernel/net/netfilter/xt_owner.ko.xz, it is xt_owner.
