@@ -15,12 +15,7 @@ import (
 )
 
 // nfproto is the family's number in nf_tables.
-func (f Family) nfproto() uint8 {
-	if f == IPv6 {
-		return unix.NFPROTO_IPV6
-	}
-	return unix.NFPROTO_IPV4
-}
+func (f Family) nfproto() uint8 { return netlink.Family(f == IPv6) }
 
 // absent reports that the error is the kernel's reply that there is no such thing. The error of a system call that
 // failed with the same errno, because a filter refuses it, is wrapped, and shows nothing.

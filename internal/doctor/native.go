@@ -26,12 +26,8 @@ func rulesInKernel(family detect.Family, loses bool) (tables map[string]inKernel
 		return nil, err
 	}
 	defer unix.Close(fd)
-	number := uint8(unix.NFPROTO_IPV4)
-	if family == detect.IPv6 {
-		number = unix.NFPROTO_IPV6
-	}
 	const kind = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETRULE
-	err = netlink.Send(fd, netlink.Request(kind, unix.NLM_F_DUMP, 1, number, nil))
+	err = netlink.Send(fd, netlink.Request(kind, unix.NLM_F_DUMP, 1, netlink.Family(family == detect.IPv6), nil))
 	if err != nil {
 		return nil, err
 	}

@@ -42,14 +42,11 @@ const compatGet = unix.NFNL_SUBSYS_NFT_COMPAT << 8
 //	NFTA_COMPAT_REV     __be32
 //	NFTA_COMPAT_TYPE    __be32: 1 for a target, 0 for a match
 func (s Support) question(seq uint32) []byte {
-	family, target := uint8(unix.NFPROTO_IPV4), uint32(0)
-	if s.Family == detect.IPv6 {
-		family = unix.NFPROTO_IPV6
-	}
+	target := uint32(0)
 	if s.Target {
 		target = 1
 	}
-	return netlink.Request(compatGet, 0, seq, family, netlink.Attributes{}.
+	return netlink.Request(compatGet, 0, seq, netlink.Family(s.Family == detect.IPv6), netlink.Attributes{}.
 		Text(unix.NFTA_COMPAT_NAME, s.Name).BE32(unix.NFTA_COMPAT_REV, 0).BE32(unix.NFTA_COMPAT_TYPE, target))
 }
 

@@ -95,6 +95,14 @@ func (m Message) Whole() error {
 	return nil
 }
 
+// Family is the number of IPv4 or IPv6 in nfgen_family.
+func Family(ipv6 bool) uint8 {
+	if ipv6 {
+		return unix.NFPROTO_IPV6
+	}
+	return unix.NFPROTO_IPV4
+}
+
 // Request encodes a request to a subsystem of nfnetlink, whose number is the upper byte of the kind.
 func Request(kind, flags uint16, seq uint32, family uint8, a Attributes) []byte {
 	size := unix.SizeofNlMsghdr + sizeofNfgenmsg
