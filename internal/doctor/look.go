@@ -81,25 +81,24 @@ func (r *Report) lookAtClient(n layout.Names, dir string) {
 
 // covered is a standard directory over which an empty volume is mounted.
 func covered(n layout.Names) string {
-	root, err := n.Tree.Stat("/")
-	if err != nil {
-		return ""
-	}
 	for _, dir := range programs.StandardDirs() {
 		st, err := n.Tree.Stat(dir)
-		if err != nil || st.Dev == root.Dev {
-			continue
-		}
-		empty := true
-		err = n.Tree.Scan(dir, func(string) bool {
-			empty = false
-			return false
-		})
-		if err == nil && empty {
+		parent, noParent := n.Tree.Stat(dir + "/..") // of what a link leads to, too
+		mounted := err == nil && noParent == nil && st.Dev != parent.Dev
+		if mounted && isEmpty(n.Tree, dir) {
 			return dir
 		}
 	}
 	return ""
+}
+
+func isEmpty(t tree.Tree, dir string) bool {
+	empty := true
+	err := t.Scan(dir, func(string) bool {
+		empty = false
+		return false
+	})
+	return err == nil && empty
 }
 
 // whyNoMemory says why this user can neither make the memory nor remove it.
