@@ -60,7 +60,7 @@ func Look(n layout.Names, dir string, q detect.Query, asked detect.Result) (h He
 			h.Error = err.Error()
 		}
 	}
-	host = hostUses(n, dir, q, asked, h.How)
+	host = withoutVariable(n, dir, q, asked, h.How)
 	h.Differs = host.Conclusive && h.Backend != "" && h.Backend != host.Mode
 	return h, host
 }
@@ -92,22 +92,18 @@ func (h Here) decides() bool {
 	return h.How == Variable || h.How == Remembered || h.How == EachCall
 }
 
-// hostUses returns what the host is known to use, whatever the variable says. A call with the variable ignores the
-// memory, so that says nothing either.
-func hostUses(n layout.Names, dir string, q detect.Query, asked detect.Result, how string) detect.Result {
+// withoutVariable returns what the host is known to use, whatever the variable says. A call that obeys the variable
+// ignores the memory, so that says nothing either.
+func withoutVariable(n layout.Names, dir string, q detect.Query, asked detect.Result, how string) detect.Result {
 	q.Override = ""
-	count := func(q detect.Query) detect.Result {
-		r, _ := n.Memory().Answer(q)
-		return r
+	if how == Variable {
+		q.Installed = installed(n, dir)
+		return answer(n, q)
 	}
-	switch {
-	case how == Variable:
-		q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables").Only()
-		return count(q)
-	case asked.Reason == detect.Override:
+	if asked.Reason == detect.Override {
 		asked = Ask(n, dir, q)
 	}
-	return recounted(q, asked, count)
+	return recounted(q, asked, func(q detect.Query) detect.Result { return answer(n, q) })
 }
 
 // recounted compares what the container remembers with what the host has now. What kubelet's chains said stays: a
@@ -133,13 +129,23 @@ func recounted(q detect.Query, asked detect.Result, count func(detect.Query) det
 // Ask answers the query about the host, as a call of iptables in the directory would: with what the container
 // remembers.
 func Ask(n layout.Names, dir string, q detect.Query) detect.Result {
-	r, _ := n.Memory().Answer(known(n, dir, q))
+	return answer(n, known(n, dir, q))
+}
+
+// answer answers a query. Whether it was doubted does not matter here.
+func answer(n layout.Names, q detect.Query) detect.Result {
+	r, _ := n.Memory().Answer(q)
 	return r
+}
+
+// installed is the only backend that a call of iptables in the directory has a program for, if it is one.
+func installed(n layout.Names, dir string) detect.Mode {
+	return n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables").Only()
 }
 
 // known returns the query with what a call of iptables in the directory knows before it asks the kernel.
 func known(n layout.Names, dir string, q detect.Query) detect.Query {
-	q.Installed = n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables").Only()
+	q.Installed = installed(n, dir)
 	if q.Override == "" {
 		m := n.Memory()
 		q.Remembered = obeyed(n, dir, m.Remembered())
