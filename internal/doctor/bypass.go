@@ -111,15 +111,15 @@ func paths(bypasses []bypass) string {
 // putInFront puts the wrapper in front of them. Where a backend has no program that works, install fails; with --force
 // it replaces a copy that may be the image's only program of its backend.
 func (r *Report) putInFront(bypasses []bypass) fixes {
-	commands := cover(bypasses)
+	commands := installInEach(bypasses)
 	return fixes{
 		{r.unusable(), Image, bothModes + "; then put the wrapper in front of them too:" + commands},
 		{always, Image, "put the wrapper in front of them too:" + commands},
 	}
 }
 
-// cover has the commands that put the wrapper in front of them, in each of their directories.
-func cover(bypasses []bypass) string {
+// installInEach has the commands that put the wrapper in front of them, in each of their directories.
+func installInEach(bypasses []bypass) string {
 	var dirs []string
 	forced := map[string]bool{}
 	for _, b := range bypasses {

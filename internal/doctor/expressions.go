@@ -69,7 +69,8 @@ func (s source) ofExtension() bool { return s >= sourcePort }
 func (e *expressions) take(name string, data netlink.Attributes) bool {
 	loads := name == "payload" || name == "meta"
 	compares := name == "bitwise" || name == "cmp" || name == "range"
-	if compares != (e.pending != nothing) { // what was loaded is compared at once
+	loaded := e.pending != nothing
+	if compares != loaded { // what was loaded is compared at once, and nothing else can be
 		return false
 	}
 	switch name {

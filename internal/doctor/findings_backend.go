@@ -9,7 +9,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
-// backendRules has the reasons why iptables here is not what the host uses, the root cause first.
+// backendRules are about iptables here not being what the host uses, the root cause first.
 func (r *Report) backendRules() []rule {
 	now := r.Here
 	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
@@ -112,8 +112,8 @@ func (r *Report) backendRules() []rule {
 	}
 }
 
-// restore has the switch changed, where it was made, or here if that is possible.
-func (r *Report) restore(possible bool, here string) fixes {
+// restore has the switch changed where it was made, or in this container by a command, if that is possible.
+func (r *Report) restore(possible bool, inContainer string) fixes {
 	build := "reset{dir}"
 	if r.notOurs != nil {
 		build = "install{dir} --force"
@@ -126,7 +126,7 @@ func (r *Report) restore(possible bool, here string) fixes {
 	}
 	return fixes{
 		{r.inImage, Image, "add, as root:\nRUN iptables-wrapper " + build},
-		{possible, Container, here},
+		{possible, Container, inContainer},
 		{r.inVolume, refillPlace, refill},
 		{always, podItself, renew},
 	}

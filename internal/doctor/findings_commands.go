@@ -10,7 +10,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
-// commands has what is wrong with the files: the six commands, the wrapper and iptables' programs.
+// commands are about files: the six commands, the wrapper and iptables' programs.
 func (r *Report) commands() []rule {
 	noneFound, broken := r.brokenNames()
 	wrongBackend, keepBackend := r.wrongBypasses(), r.fixedBypasses()
@@ -72,7 +72,7 @@ func (r *Report) commands() []rule {
 			text:     "users other than root could replace what runs here, so doctor did not start it: {}",
 			fixes: fixes{
 				{r.exposed, Pod, leaveOut},
-				{r.onlyFiles(), Image, "add, as root:" + own(r.exposures())},
+				{r.onlyFiles(), Image, "add, as root:" + giveToRoot(r.exposures())},
 				{always, Image, "keep iptables in a directory that only root can change"},
 			},
 		},

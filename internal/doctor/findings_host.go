@@ -39,7 +39,7 @@ const (
 	buildBoth     = bothModes + "; then " + buildWith
 )
 
-// hostRules has the reasons why the host's backend is not certain, the root cause first.
+// hostRules are about the host's backend not being certain, the root cause first.
 func (r *Report) hostRules() []rule {
 	doubt := r.doubt()
 	denied := r.failed(unix.EPERM)

@@ -12,7 +12,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
 
-// abilities has what keeps the right backend from working: the kernel, and the privileges of this process.
+// abilities are about what the right backend needs to work: the kernel, and the privileges of this process.
 func (r *Report) abilities() []rule {
 	wanted := r.wanted()
 	modules := legacyModules
@@ -52,7 +52,7 @@ func (r *Report) abilities() []rule {
 	}
 }
 
-// locking has what keeps iptables-legacy from locking its tables.
+// locking is about the lock that iptables-legacy takes for its tables.
 func (r *Report) locking() []rule {
 	return []rule{
 		{
@@ -97,7 +97,7 @@ func (r *Report) locking() []rule {
 	}
 }
 
-// steadiness has what lets the backend change while the container runs.
+// steadiness is about a backend that can change while the container runs.
 func (r *Report) steadiness() []rule {
 	changing := r.changing()
 	forgets := changing && !r.otherProcess1 && r.unwritable != nil && r.noMemory != nil

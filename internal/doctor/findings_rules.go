@@ -9,13 +9,13 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
 
-// foreignRules has what others have put into the tables.
+// foreignRules are about what others have put into the tables.
 func (r *Report) foreignRules() []rule {
 	removals := r.removals()
 	return append(r.nftTables(), r.chainsInBoth(removals), r.rulesInBoth(removals))
 }
 
-// nftTables has what keeps iptables-nft from working with its tables.
+// nftTables are about tables with which iptables-nft cannot work.
 func (r *Report) nftTables() []rule {
 	nft := r.wanted() == detect.NFT
 	dormant := r.dormantTable()

@@ -12,8 +12,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// rule is a row of the tables: a finding for when there is a detail. {} stands for the detail in the texts; see fill
-// for the others.
+// rule is a row of the tables in findings_*.go: a finding for when there is a detail. {} stands for the detail in the
+// texts; see fill for the others.
 type rule struct {
 	code     string
 	severity string

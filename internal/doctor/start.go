@@ -97,8 +97,8 @@ func (r *Report) onlyFiles() bool {
 	})
 }
 
-// own has the commands that make files root's.
-func own(exposed []exposure) string {
+// giveToRoot has the commands that leave it to root alone to change files.
+func giveToRoot(exposed []exposure) string {
 	var commands string
 	for _, e := range exposed {
 		commands += fmt.Sprintf("\nRUN chown -h root:root %[1]s && chmod go-w %[1]s", word(e.by))

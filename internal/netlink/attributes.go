@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes is a row of attributes, each
+// Attributes is a sequence of attributes, each
 //
 //	struct nlattr {
 //		__u16 nla_len;      // with this header, without padding
