@@ -168,8 +168,7 @@ func (p Process) Is(t tree.Tree, path string, st unix.Stat_t) bool {
 
 // IsWrapper reports whether a chain ends at a wrapper, perhaps another copy or version than the running one.
 func (p Process) IsWrapper(t tree.Tree, c tree.Chain) bool {
-	file := len(c.Hops) > 0 && c.Stat.Mode&unix.S_IFMT == unix.S_IFREG
-	return file && (tree.IDOf(c.Stat) == p.file || t.IsWrapper(c.End))
+	return c.Found() && tree.IsRegular(c.Stat) && (tree.IDOf(c.Stat) == p.file || t.IsWrapper(c.End))
 }
 
 // Trusted reports whether the caller's environment and the container's memory may be believed: not if the wrapper runs

@@ -119,7 +119,7 @@ func (t Tree) Displace(path, target string, mayGo func(unix.Stat_t) bool) error 
 		_ = t.Unlink(temporary)
 		return err
 	}
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+	if IsDir(st) {
 		_ = t.removeDirectory(temporary)
 		return nil
 	}

@@ -37,7 +37,7 @@ func (by trusted) openToOthers(st unix.Stat_t) bool {
 		return false
 	}
 	group := st.Mode&groupWrites != 0
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR && slices.Contains(by.groups, st.Gid) {
+	if IsDir(st) && slices.Contains(by.groups, st.Gid) {
 		group = false
 	}
 	return group || st.Mode&othersWrite != 0
@@ -121,7 +121,7 @@ func (t Tree) exposed(path string, by trusted) string {
 // openByACL reports whether an access control list may let others write to a directory, see acl(5). The bits of the
 // group show what it allows at most, whichever the group is.
 func (t Tree) openByACL(dir string, st unix.Stat_t) bool {
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || st.Mode&groupWrites == 0 {
+	if !IsDir(st) || st.Mode&groupWrites == 0 {
 		return false
 	}
 	fd, err := t.open(dir, false, unix.O_DIRECTORY)

@@ -66,6 +66,9 @@ func beside(path, target string) (string, error) {
 	return target, nil
 }
 
+// Found reports whether there is something at the path that was followed, be it a broken symlink.
+func (c Chain) Found() bool { return len(c.Hops) > 0 }
+
 // IsProgram reports whether the chain leads to one of iptables' programs: it ends at one or passes one of their
 // names, as where xtables-nft-multi is itself a symlink.
 func (c Chain) IsProgram() bool {
@@ -161,5 +164,5 @@ func (t Tree) Find(
 
 func executable(st unix.Stat_t) bool {
 	const somebody = 0o111
-	return st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&somebody != 0
+	return IsRegular(st) && st.Mode&somebody != 0
 }

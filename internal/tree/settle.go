@@ -93,7 +93,7 @@ func (t Tree) see(path string) (s seen, err error) {
 // unsettled reports whether somebody who is not trusted could change what was seen at a path, or what is in it.
 func (t Tree) unsettled(path string, s seen, by trusted, end bool) bool {
 	owned := slices.Contains(by.users, s.stat.Uid)
-	directory := s.stat.Mode&unix.S_IFMT == unix.S_IFDIR
+	directory := IsDir(s.stat)
 	sticky := directory && s.stat.Mode&unix.S_ISVTX != 0
 	switch {
 	case s.readOnly:
