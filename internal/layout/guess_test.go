@@ -123,7 +123,7 @@ func TestUnbound(t *testing.T) {
 		h.n.Container.OwnRoot = test.root
 		stored := h.call(h.n, guess(detect.NFT))
 		link := h.n.Tree.IsLink(memoryPath(h.n.Self.UID))
-		if !errors.Is(stored.Unmoved, errForeign) || link != test.link || h.memory() != "" {
+		if !errors.Is(stored.Unmoved, errNotOwn) || link != test.link || h.memory() != "" {
 			t.Errorf("%+v: got %+v, a link: %v, the memory says %q", test, stored, link, h.memory())
 		}
 		h.remove()

@@ -20,10 +20,11 @@ type heldDir struct {
 // may refuse it, or this user may not open the directory, only look up names in it.
 func (n Names) hold(dir string) (heldDir, error) {
 	pinned, unpin, err := n.Pin(dir)
-	switch {
-	case errors.Is(err, unix.EACCES):
-		return heldDir{Names: n, busy: err, release: func() {}}, n.Tree.CheckLinks(dir)
-	case err != nil:
+	if errors.Is(err, unix.EACCES) {
+		without := heldDir{Names: n, busy: err, release: func() {}}
+		return without, n.Tree.CheckLinks(dir)
+	}
+	if err != nil {
 		return heldDir{}, err
 	}
 	holds := false

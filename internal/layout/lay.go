@@ -14,34 +14,43 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// Lay points the switch of a directory at a wrapper, and then links at the switch. What points there already stays. The
-// caller holds the lock. It returns a line for each change.
+// Lay points the switch of a directory at a wrapper, and then links at the switch. The switch may be among these. What
+// points there already stays. The caller holds the lock. It returns a line for each change.
 func (n Names) Lay(dir, wrapper string, links []string) (changed []string, err error) {
 	sw := programs.Join(dir, Switch)
-	for _, link := range append([]string{sw}, links...) {
-		target := sw
-		if link == sw {
-			target = wrapper
-		}
-		content, err := n.Tree.Content(link, target)
+	changed, err = n.layLink(changed, sw, wrapper)
+	for _, link := range links {
 		if err != nil {
-			return changed, err
+			break
 		}
-		old, _ := n.Tree.Readlink(link)
-		if old == content {
-			continue
+		if link != sw {
+			changed, err = n.layLink(changed, link, sw)
 		}
-		if err := n.Tree.Point(link, target); err != nil {
-			return changed, err
-		}
-		changed = append(changed, tree.Printable(link)+" -> "+tree.Printable(content))
 	}
-	return changed, nil
+	return changed, err
 }
 
-// adopt brings names into the layout. After each step a name resolves to what it did before, or to the wrapper.
+// layLink points a link at a file, and adds a line to the changes, unless it points there already.
+func (n Names) layLink(changes []string, link, file string) ([]string, error) {
+	content, err := n.Tree.Content(link, file)
+	if err != nil {
+		return changes, err
+	}
+	old, _ := n.Tree.Readlink(link)
+	if old == content {
+		return changes, nil
+	}
+	err = n.Tree.Point(link, file)
+	if err != nil {
+		return changes, err
+	}
+	return append(changes, tree.Printable(link)+" -> "+tree.Printable(content)), nil
+}
+
+// adopt points the switch at the wrapper, and brings names into the layout. After each step a name resolves to what it
+// did before, or to the wrapper.
 func (n Names) adopt(d directory, wanted func(entry) bool) error {
-	if err := n.Ours(d.sw); err != nil {
+	if err := n.ours(d.sw); err != nil {
 		return err
 	}
 	wrapper, err := n.wrapperFor(d.dir)
@@ -114,8 +123,12 @@ func (n Names) servesAll(dir string, mode detect.Mode, program string) error {
 // tidy removes the temporary links that killed processes have left. The caller holds the lock. A name that resolves
 // through another one was not replaced, so its temporary link is still there.
 func (n Names) tidy(d directory) {
-	for _, e := range append(d.names, entry{link: d.sw}) {
-		left := tree.Temporary(e.link, "new")
+	links := []string{d.sw.path}
+	for _, e := range d.names {
+		links = append(links, e.link)
+	}
+	for _, link := range links {
+		left := tree.Temporary(link, "new")
 		if n.Tree.IsLink(left) {
 			_ = n.Tree.Unlink(left) // it is in nobody's way
 		}

@@ -62,65 +62,85 @@ func (n Names) Pin(dir string) (pinned Names, unpin func(), err error) {
 	}, nil
 }
 
-// directory is how the six names in one directory resolve.
+// directory is how the six names in one directory, and the switch there, resolve at one moment.
 type directory struct {
-	dir     string
-	sw      string     // the switch
-	current tree.Chain // from the switch on
-	names   []entry    // all six
+	dir   string
+	sw    entry   // the switch
+	names []entry // all six
 }
 
+// entry is how the switch or one of the six names resolves. What stands below path and err is about names alone.
 type entry struct {
-	path     string
-	chain    tree.Chain
-	err      error  // why it is broken
-	link     string // the link in this directory to replace, or the file itself, if the name is not in the layout
+	path    string
+	chain   tree.Chain
+	err     error // why it is broken, or that it does not exist
+	wrapper bool  // it leads to a wrapper
+
+	link     string // what to replace if the name is to lead elsewhere, see linkToReplace
 	switched bool   // it goes through the switch
-	atHome   bool   // it belongs to this directory, and not to another one to which it leads
+	belongs  bool   // to this directory, and not to another one to which it leads
 }
 
+// look follows the six names of a directory, and the switch.
 func (n Names) look(dir string) directory {
-	d := directory{dir: dir, sw: programs.Join(dir, Switch)}
-	d.current, _ = n.Tree.Follow(d.sw)
+	d := directory{dir: dir, sw: n.follow(programs.Join(dir, Switch))}
+	isSwitch := func(hop string) bool { return n.Tree.SameEntry(hop, d.sw.path) }
 	for _, name := range programs.Names() {
-		e := entry{path: programs.Join(dir, name)}
-		e.chain, e.err = n.Tree.Follow(e.path)
-		e.switched = slices.ContainsFunc(e.chain.Hops, func(hop string) bool { return n.Tree.SameEntry(hop, d.sw) })
-		e.link = n.linkIn(dir, e.path, e.chain)
-		e.atHome = n.Tree.SameFile(n.home(e.chain), dir)
+		e := n.follow(programs.Join(dir, name))
+		e.link = n.linkToReplace(dir, e.path, e.chain)
+		e.switched = slices.ContainsFunc(e.chain.Hops, isSwitch)
+		e.belongs = n.Tree.SameFile(n.commandDir(e.chain), dir)
 		d.names = append(d.names, e)
 	}
 	return d
 }
 
+func (n Names) follow(path string) entry {
+	c, err := n.Tree.Follow(path)
+	return entry{path: path, chain: c, err: err, wrapper: n.toWrapper(c)}
+}
+
+// exists reports whether there is something at the path, be it a broken link.
+func (e entry) exists() bool { return e.chain.Found() }
+
+// obeys reports whether the name runs a backend once the container remembers it: it leads to a wrapper, or runs that
+// backend already.
+func (e entry) obeys(mode detect.Mode) bool {
+	if e.err != nil {
+		return false
+	}
+	return e.wrapper || e.chain.Mode() == mode
+}
+
 // AlternativesDir holds a symlink for each command that update-alternatives(1) manages.
 const AlternativesDir = "/etc/alternatives"
 
-// home returns the directory of the commands that a chain belongs to: that of its first link, or a standard
-// directory in which a later one bears the command's name.
-func (n Names) home(c tree.Chain) string {
-	home := programs.Dir(c.End) // of a chain without hops
-	for i, hop := range c.Hops {
-		dir := programs.Dir(hop)
-		switch {
-		case i == 0:
-			home = dir
-		case programs.Base(hop) == programs.Base(c.Hops[0]) && n.isOneOf(dir, programs.StandardDirs()...):
-			home = dir
+// commandDir returns the directory of the commands that a command's chain belongs to: that of the command, or the last
+// standard directory on the way in which a link bears the command's name.
+func (n Names) commandDir(c tree.Chain) string {
+	if !c.Found() {
+		return programs.Dir(c.End)
+	}
+	command := c.Hops[0]
+	dir := programs.Dir(command)
+	for _, hop := range c.Hops[1:] {
+		sameName := programs.Base(hop) == programs.Base(command)
+		if sameName && n.isOneOf(programs.Dir(hop), programs.StandardDirs()...) {
+			dir = programs.Dir(hop)
 		}
 	}
-	return home
+	return dir
 }
 
-// linkIn returns the last link of a command's chain that is there for that command of this directory, which is the
-// one to replace if the command is to lead elsewhere: the command itself or, in a standard directory that leads
+// linkToReplace returns the last link of a command's chain that is there for that command of this directory, which is
+// the one to replace if the command is to lead elsewhere: the command itself or, in a standard directory that leads
 // there, the link of the same name in /etc/alternatives. What comes after that is somebody else's: a link under the
 // wrapper's own name, or a command of another directory.
 //
 // The path that it returns is in a directory that Pin has opened. The hops of a chain are other paths, and whoever
 // owns a directory on one of them could make it lead elsewhere. For the same reason, no link in /etc/alternatives is
 // replaced for a directory by whose path somebody could do so.
-func (n Names) linkIn(dir, path string, c tree.Chain) (link string) {
+func (n Names) linkToReplace(dir, path string, c tree.Chain) (link string) {
 	if len(c.Hops) < 2 {
 		return path
 	}
@@ -151,6 +171,11 @@ func lastSwitch(c tree.Chain) string {
 // used reports whether a name goes through the switch.
 func (d directory) used() bool {
 	return slices.ContainsFunc(d.names, func(e entry) bool { return e.switched })
+}
+
+// allToWrapper reports whether all six names lead to a wrapper.
+func (d directory) allToWrapper() bool {
+	return !slices.ContainsFunc(d.names, func(e entry) bool { return !e.wrapper })
 }
 
 func (n Names) toWrapper(c tree.Chain) bool { return n.Self.IsWrapper(n.Tree, c) }

@@ -44,6 +44,7 @@ func (s *storing) move() error {
 // the program runs, or Undo.
 func (s *storing) moveIn(dir, viaSwitch string) error {
 	// Whoever owns the directory may exchange it with another one. All that follows is about the one that is opened.
+	unpinned := s.Names
 	pinned, unpin, err := s.Pin(dir)
 	if err != nil {
 		return err
@@ -52,6 +53,7 @@ func (s *storing) moveIn(dir, viaSwitch string) error {
 	release := unpin
 	defer func() {
 		if s.stored.moved == "" {
+			s.Names = unpinned
 			release()
 		}
 	}()
@@ -81,7 +83,7 @@ func (s *storing) place() (dir, viaSwitch string, err error) {
 	}
 	viaSwitch = lastSwitch(called)
 	if viaSwitch == "" {
-		return s.home(called), "", nil
+		return s.commandDir(called), "", nil
 	}
 	return programs.Dir(viaSwitch), viaSwitch, nil
 }
@@ -98,9 +100,7 @@ func (s *storing) lock(dir string) (unlock func(), err error) {
 		return unlock, err
 	}
 	s.rereadMemory()
-	called, _ := s.Tree.Follow(s.Self.Called)
-	mode := called.Mode()
-	if mode == "" || mode == s.stored.Mode {
+	if !s.overtaken() {
 		return nil, err
 	}
 	unlock, err = s.Tree.LockWithin(dir, patience)
@@ -108,23 +108,22 @@ func (s *storing) lock(dir string) (unlock func(), err error) {
 		return unlock, nil
 	}
 	s.rereadMemory() // the holder may have gone on in the meantime
-	called, _ = s.Tree.Follow(s.Self.Called)
-	s.runAsSwitched(called)
+	s.runAsSwitched(s.called())
 	return nil, err
 }
 
 // moveLocked moves the switch of a directory: the one that the called command goes through, or is to go through. The
 // caller holds the lock.
 func (s *storing) moveLocked(dir, viaSwitch string) error {
-	called, _ := s.Tree.Follow(s.Self.Called)
+	called := s.called()
 	if !s.toWrapper(called) || lastSwitch(called) != viaSwitch {
-		return s.follow(called)
+		return s.followSwitch(called)
 	}
 	s.rereadMemory() // now that nobody else moves the switch
-	if s.disagrees() || !s.decision.Conclusive {
+	if !s.decision.Conclusive || s.disagrees() {
 		return errRemembered
 	}
-	program, err := s.target(dir)
+	program, err := s.programFor(dir)
 	if err != nil {
 		return err
 	}
@@ -143,20 +142,20 @@ func (s *storing) moveLocked(dir, viaSwitch string) error {
 // already go through a switch that another call has moved, this call follows it.
 func (s *storing) adoptCalled(dir string) error {
 	d := s.look(dir)
-	switched := d.current.Mode()
+	switched := d.sw.chain.Mode()
 	if d.used() && switched != "" && switched != s.decision.Mode {
-		return s.follow(d.current)
+		return s.followSwitch(d.sw.chain)
 	}
-	err := s.adopt(d, func(e entry) bool { return e.atHome && s.toWrapper(e.chain) })
+	err := s.adopt(d, func(e entry) bool { return e.belongs && e.wrapper })
 	if err != nil {
 		s.putBack(d)
 	}
 	return err
 }
 
-// target returns the program that the switch of a directory is to point to. It is looked for from the switch: a
+// programFor returns the program that the switch of a directory is to point to. It is looked for from the switch: a
 // link in a system directory must not lead into a directory that only this call has named.
-func (s *storing) target(dir string) (string, error) {
+func (s *storing) programFor(dir string) (string, error) {
 	program, err := s.Find(dir, s.decision.Mode, "iptables")
 	if err != nil {
 		return "", err
@@ -187,8 +186,8 @@ func (s *storing) confirm(dir string) error {
 	return nil
 }
 
-// follow makes the call, and the memory, follow a switch that another call has moved. The caller holds the lock.
-func (s *storing) follow(c tree.Chain) error {
+// followSwitch makes the call, and the memory, follow a switch that another call has moved. The caller holds the lock.
+func (s *storing) followSwitch(c tree.Chain) error {
 	mode := c.Mode()
 	if mode == "" {
 		return errElsewhere

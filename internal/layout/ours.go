@@ -20,25 +20,30 @@ var ErrForeign = errors.New("not replaced")
 // Ours returns nil if what is at a path may be replaced: nothing, a wrapper, or a link to a wrapper or to one of
 // iptables' programs, even if that has been removed.
 func (n Names) Ours(path string) error {
-	c, err := n.Tree.Follow(path)
-	nothing := len(c.Hops) == 0
-	itself := c.End == path
+	return n.ours(n.follow(path))
+}
+
+// ours is Ours for what has been followed.
+func (n Names) ours(e entry) error {
+	itself := e.chain.End == e.path // no link
 	switch {
-	case nothing && errors.Is(err, unix.ENOENT), c.IsProgram(), n.toWrapper(c):
+	case e.wrapper, e.chain.IsProgram():
 		return nil
-	case nothing:
-		return err
-	case itself && c.Stat.Mode&unix.S_IFMT == unix.S_IFDIR:
-		return tree.PathError("replace", path, unix.EISDIR)
-	case tree.IsNotExist(err) && ledToUs(c):
+	case !e.exists() && errors.Is(e.err, unix.ENOENT):
 		return nil
-	case err != nil:
-		return fmt.Errorf("%w: %q is a broken link that no wrapper made: %w", ErrForeign, path, err)
+	case !e.exists(): // or that is not known
+		return e.err
+	case itself && tree.IsDir(e.chain.Stat):
+		return tree.PathError("replace", e.path, unix.EISDIR)
+	case tree.IsNotExist(e.err) && ledToUs(e.chain):
+		return nil
+	case e.err != nil:
+		return fmt.Errorf("%w: %q is a broken link that no wrapper made: %w", ErrForeign, e.path, e.err)
 	case itself:
-		return fmt.Errorf("%w: %q is a file that is neither a wrapper nor a link to iptables", ErrForeign, path)
+		return fmt.Errorf("%w: %q is a file that is neither a wrapper nor a link to iptables", ErrForeign, e.path)
 	default:
 		return fmt.Errorf("%w: %q points to %q, which is neither a wrapper nor part of iptables",
-			ErrForeign, path, c.End)
+			ErrForeign, e.path, e.chain.End)
 	}
 }
 
@@ -61,14 +66,13 @@ func (n Names) repointable(d directory) error {
 	present := "" // one of those that are there
 	installed := false
 	for _, e := range d.names {
-		if err := n.Ours(e.path); err != nil {
+		if err := n.ours(e); err != nil {
 			return err
 		}
-		if len(e.chain.Hops) == 0 {
-			continue
+		if e.exists() {
+			present = e.path
 		}
-		present = e.path
-		if e.switched || n.toWrapper(e.chain) {
+		if e.switched || e.wrapper {
 			installed = true
 		}
 	}

@@ -158,7 +158,7 @@ func TestReplacesNoHop(t *testing.T) {
 			"/home/sbin/iptables",
 		},
 	} {
-		got := h.n.linkIn(test.dir, test.hops[0], tree.Chain{Hops: test.hops, End: nftProgram})
+		got := h.n.linkToReplace(test.dir, test.hops[0], tree.Chain{Hops: test.hops, End: nftProgram})
 		if got != test.want {
 			t.Errorf("%s: got %q", doc, got)
 		}
@@ -250,7 +250,7 @@ func TestAlternativesByOthersPath(t *testing.T) {
 	n, unpin, err := h.n.Pin("/home/sbin")
 	h.check(err)
 	defer unpin()
-	if got := n.linkIn("/home/sbin", chain.Hops[0], chain); got != "/home/sbin/iptables" {
+	if got := n.linkToReplace("/home/sbin", chain.Hops[0], chain); got != "/home/sbin/iptables" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -31,11 +31,11 @@ func (n Names) Reset(dir string) (forgotten string, err error) {
 	if forgotten != "" && forgotten != m.Own() {
 		return "", memory.ErrRoots
 	}
-	if !n.allToWrapper(d) { // something has to be repointed
+	if !d.allToWrapper() { // something has to be repointed
 		if held.busy != nil {
 			return "", held.busy
 		}
-		err := n.adopt(d, func(e entry) bool { return !n.toWrapper(e.chain) })
+		err := n.adopt(d, func(e entry) bool { return !e.wrapper })
 		if err != nil {
 			n.putBack(d)
 			return "", err
@@ -56,7 +56,7 @@ func (n Names) Reset(dir string) (forgotten string, err error) {
 // resettable fails unless all six names are there, and may be repointed.
 func (n Names) resettable(d directory) error {
 	for _, e := range d.names {
-		if len(e.chain.Hops) == 0 && tree.IsNotExist(e.err) {
+		if !e.exists() && tree.IsNotExist(e.err) {
 			return fmt.Errorf("%q does not exist: %w", e.path, unix.ENOENT)
 		}
 	}

@@ -85,15 +85,14 @@ func (s *selection) plan(dir string, busy error) error {
 		return err
 	}
 	unfit := s.servesAll(dir, s.answer.Mode, s.program)
-	if errors.Is(unfit, errThrough) {
+	if errors.Is(unfit, errThrough) { // the wrapper would find itself there, so the memory could not do it either
 		return unfit
 	}
 	s.memory = s.Memory()
 	denied := s.Tree.Access(dir, unix.W_OK)
-	switch {
-	case !s.guess:
+	if !s.guess {
 		s.unwritable = cmp.Or(busy, unfit, denied)
-	case !s.allToWrapper(s.before): // they will lead to the wrapper, whatever the program is
+	} else if !s.before.allToWrapper() { // the switch will lead to the wrapper, so the program may be unfit for it
 		s.unwritable = cmp.Or(busy, denied)
 	}
 	return nil
@@ -116,11 +115,12 @@ func (s *selection) carryOut() error {
 // or the memory, says the other.
 func (s *selection) throughTheWrapper() bool {
 	if s.guess {
-		return !s.allToWrapper(s.before)
+		return !s.before.allToWrapper()
 	}
-	remembered := s.memory.Mode()
 	outside := slices.ContainsFunc(s.before.names, func(e entry) bool { return !e.switched })
-	return outside || remembered != "" && remembered != s.answer.Mode
+	remembered := s.memory.Mode()
+	contradicts := remembered != "" && remembered != s.answer.Mode
+	return outside || contradicts
 }
 
 // byMemory leaves the names where they lead. The memory alone makes them run the backend.
@@ -135,18 +135,18 @@ func (s *selection) byMemory() error {
 // agrees with the switch. Where the names run the other backend, and nothing is remembered, the memory comes after
 // the switch for the same reason.
 func (s *selection) bySwitch() error {
-	remembered := s.obeys(s.before.dir, s.answer.Mode)
-	if remembered {
+	memoryFirst := s.obeys(s.before.dir, s.answer.Mode)
+	if memoryFirst {
 		if err := s.remember(); err != nil {
 			return err
 		}
 	}
-	err := s.Tree.Point(s.before.sw, s.program)
+	err := s.Tree.Point(s.before.sw.path, s.program)
 	s.memory.Refresh()
 	switch {
 	case err == nil:
 		_ = s.remember() // kubelet's chains may have replaced the memory meanwhile, which takes no lock
-	case remembered && s.memory.Mode() == s.answer.Mode:
+	case memoryFirst && s.memory.Mode() == s.answer.Mode:
 		s.unwritable = err // the memory does it
 		err = nil
 	}
@@ -157,37 +157,38 @@ func (s *selection) bySwitch() error {
 // remember sets the memory. That must succeed if nothing else makes the names run the backend, or if the old memory
 // says otherwise.
 func (s *selection) remember() error {
-	err := errForeign
+	err := errNotOwn
 	if s.Container.Own() {
 		err = s.memory.Set(s.answer)
 	}
-	dispensable := s.unwritable == nil && (errors.Is(err, errForeign) || s.memory.Mode() == "")
-	if err == nil || dispensable {
+	switch {
+	case err == nil:
 		return nil
+	case s.unwritable != nil:
+		return errors.Join(s.unwritable, err)
+	case errors.Is(err, errNotOwn), s.memory.Mode() == "": // the switch does without
+		return nil
+	default:
+		return err
 	}
-	return errors.Join(s.unwritable, err)
 }
 
 // putBack points a switch that was in use where it led before something failed, if it has been pointed at the wrapper
 // since. It does so only if that bears the name of a program: in a user's directory, a link of any other content could
 // be renamed to where root's memory is looked for.
 func (n Names) putBack(d directory) {
-	moved := d.used() && len(d.current.Hops) > 1 && !n.toWrapper(d.current)
-	now, _ := n.Tree.Follow(d.sw)
-	if moved && programs.IsProgram(programs.Base(d.current.Hops[1])) && n.toWrapper(now) {
-		_ = n.Tree.Point(d.sw, d.current.Hops[1]) // what failed first is the error to report
+	hops := d.sw.chain.Hops
+	if !d.used() || d.sw.wrapper || len(hops) < 2 {
+		return
+	}
+	before := hops[1]
+	now := n.follow(d.sw.path)
+	if now.wrapper && programs.IsProgram(programs.Base(before)) {
+		_ = n.Tree.Point(d.sw.path, before) // what failed first is the error to report
 	}
 }
 
-// allToWrapper reports whether all names of a directory lead to a wrapper.
-func (n Names) allToWrapper(d directory) bool {
-	return !slices.ContainsFunc(d.names, func(e entry) bool { return e.err != nil || !n.toWrapper(e.chain) })
-}
-
-// obeys reports whether the names in a directory run a backend once the container remembers it: they lead to a wrapper,
-// or run it already.
+// obeys reports whether all names in a directory run a backend, as they lead now, once the container remembers it.
 func (n Names) obeys(dir string, mode detect.Mode) bool {
-	return !slices.ContainsFunc(n.look(dir).names, func(e entry) bool {
-		return e.err != nil || !n.toWrapper(e.chain) && e.chain.Mode() != mode
-	})
+	return !slices.ContainsFunc(n.look(dir).names, func(e entry) bool { return !e.obeys(mode) })
 }

@@ -64,7 +64,7 @@ func (n Names) status(dir string, e entry) Status {
 	}
 	s.ResolvesTo = e.chain.End
 	s.Mode = e.chain.Mode()
-	s.Wrapper = n.toWrapper(e.chain)
+	s.Wrapper = e.wrapper
 	replaced := programs.Join(dir, Switch)
 	if !e.switched {
 		replaced = e.link
@@ -90,7 +90,7 @@ func (n Names) AndStandardDirs(dir string) []string {
 func (n Names) Others(dir string) (paths []string) {
 	for _, d := range n.AndStandardDirs(dir)[1:] {
 		for _, e := range n.look(d).names {
-			if e.err == nil && e.chain.IsProgram() && !n.toWrapper(e.chain) {
+			if e.err == nil && e.chain.IsProgram() && !e.wrapper {
 				paths = append(paths, e.path)
 			}
 		}

@@ -67,7 +67,7 @@ func (n Names) pointAtWrapper(dir string) error {
 var (
 	errOneCall    = errors.New("an answer for this call only")
 	errReads      = errors.New("the call only reads")
-	errForeign    = errors.New("not known to be the container's own network namespace and root")
+	errNotOwn     = errors.New("not known to be the container's own network namespace and root")
 	errGuess      = errors.New("a guess")
 	errElsewhere  = errors.New("the command now points elsewhere")
 	errRemembered = errors.New("the container remembers another answer")
@@ -81,7 +81,7 @@ var (
 // What cannot be stored is no error to the caller of iptables: the next call decides again.
 func (n Names) Store(d Decision, m *memory.Memory) Stored {
 	if why := n.unstorable(d); why != nil {
-		if errors.Is(why, errForeign) && n.leavesMark(d) {
+		if errors.Is(why, errNotOwn) && n.leavesMark(d) {
 			_ = m.Make(d.toRemember(), memory.Unbound)
 		}
 		return Stored{Mode: d.Mode, Unmoved: why}
@@ -101,18 +101,18 @@ func (n Names) Store(d Decision, m *memory.Memory) Stored {
 
 // unstorable says why an answer is stored neither in the memory nor in the switch; nil if it may be.
 func (n Names) unstorable(d Decision) error {
-	certain := d.Conclusive || d.Doubted
+	certainAlone := d.Conclusive || d.Doubted // if nobody had guessed
 	switch {
 	case d.Reason == detect.Override, d.Reason == detect.Remembered:
 		return errOneCall
 	case !n.Self.Trusted():
 		return self.ErrPrivileged
-	case certain && !d.Reason.Kubelet() && !d.Changes:
+	case certainAlone && !d.Reason.Kubelet() && !d.Changes:
 		return errReads
-	case !certain && !d.Adds:
+	case !certainAlone && !d.Adds:
 		return errGuess
 	case !n.Container.Own():
-		return errForeign
+		return errNotOwn
 	}
 	return d.Memorable()
 }
@@ -159,8 +159,14 @@ func (s *storing) remember() {
 		return
 	}
 	// There is no memory. A faster call may have moved the switch.
-	called, _ := s.Tree.Follow(s.Self.Called)
-	s.runAsSwitched(called)
+	s.runAsSwitched(s.called())
+}
+
+// called is where the path by which the command was called leads now. Another call may move the switch at any time, so
+// it is followed anew wherever that matters.
+func (s *storing) called() tree.Chain {
+	c, _ := s.Tree.Follow(s.Self.Called)
+	return c
 }
 
 // runAsRemembered makes the call run what the memory says, if that has changed since it was last compared: another
@@ -173,7 +179,7 @@ func (s *storing) runAsRemembered() {
 	s.lastRead = now
 }
 
-// rereadMemory reads the memory again, and then does the same.
+// rereadMemory reads the memory again, and makes the call run what it says by now.
 func (s *storing) rereadMemory() {
 	s.memory.Refresh()
 	s.runAsRemembered()
@@ -188,11 +194,11 @@ func (s *storing) runAsSwitched(c tree.Chain) {
 	}
 }
 
-// overtaken reports whether another call has moved the switch to a backend that is not the remembered one. That is
-// possible if reset has removed what the other call remembered, just before this call remembered its guess.
+// overtaken reports whether another call has moved the switch to a backend that is not the one that this call is about
+// to run. A guess comes to that if reset has removed what the other call remembered, just before this call remembered
+// its guess.
 func (s *storing) overtaken() bool {
-	called, _ := s.Tree.Follow(s.Self.Called)
-	mode := called.Mode()
+	mode := s.called().Mode()
 	return mode != "" && mode != s.stored.Mode
 }
 
