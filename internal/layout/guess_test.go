@@ -55,9 +55,10 @@ func TestGuessOvertaken(t *testing.T) {
 		switched   string
 		runs       detect.Mode
 		remembered detect.Mode
+		unmoved    error
 	}{
-		{"overtaken", false, "legacy", detect.Legacy, detect.Legacy},
-		{"and reset", true, "wrapper", detect.NFT, ""},
+		{"overtaken", false, "legacy", detect.Legacy, detect.Legacy, errElsewhere},
+		{"and reset", true, "wrapper", detect.NFT, "", errGuess},
 	} {
 		h := newHost(t)
 		installed(h)
@@ -77,7 +78,7 @@ func TestGuessOvertaken(t *testing.T) {
 			return nil
 		}
 		stored := h.call(n, guess(detect.NFT))
-		if locks != 1 || stored.Mode != test.runs || stored.Unmoved == nil {
+		if locks != 1 || stored.Mode != test.runs || !errors.Is(stored.Unmoved, test.unmoved) {
 			t.Errorf("%s: %d locks, got %+v", test.doc, locks, stored)
 		}
 		if h.all() != test.switched || h.memory() != test.remembered {

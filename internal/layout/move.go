@@ -120,7 +120,10 @@ func (s *storing) moveLocked(dir, viaSwitch string) error {
 		return s.followSwitch(called)
 	}
 	s.rereadMemory() // now that nobody else moves the switch
-	if !s.decision.Conclusive || s.disagrees() {
+	if !s.decision.Conclusive {
+		return errGuess // the switch that it came to follow has been reset
+	}
+	if s.disagrees() {
 		return errRemembered
 	}
 	program, err := s.programFor(dir)

@@ -85,8 +85,8 @@ func (s *selection) plan(dir string, busy error) error {
 		return err
 	}
 	unfit := s.servesAll(dir, s.answer.Mode, s.program)
-	if errors.Is(unfit, errThrough) { // the wrapper would find itself there, so the memory could not do it either
-		return unfit
+	if errors.Is(unfit, errThrough) {
+		return unfit // a single program is no reason to refuse: the memory can make the names run that
 	}
 	s.memory = s.Memory()
 	denied := s.Tree.Access(dir, unix.W_OK)
