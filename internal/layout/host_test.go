@@ -132,7 +132,8 @@ func (h *fakeHost) memory() detect.Mode {
 
 // stored returns the backend that the next call will run: the switch's, else the memory's.
 func (h *fakeHost) stored() detect.Mode {
-	if mode := detect.Mode(h.leads("iptables")); mode == detect.NFT || mode == detect.Legacy {
+	mode := detect.Mode(h.leads("iptables"))
+	if programs.IsMode(mode) {
 		return mode
 	}
 	return h.memory()
@@ -163,8 +164,10 @@ func (h *fakeHost) wrong() string {
 // contradiction returns how the memory contradicts the switch. kubelet's chains replace a memory without the lock,
 // so a call that is killed then, or still under way, may leave one.
 func (h *fakeHost) contradiction() string {
-	if memory, all := h.memory(), h.all(); memory != "" && (all == "nft" || all == "legacy") && string(memory) != all {
-		return fmt.Sprintf("the names point to %s, and the memory says %s", all, memory)
+	remembered := h.memory()
+	leads := h.all()
+	if remembered != "" && programs.IsMode(detect.Mode(leads)) && string(remembered) != leads {
+		return fmt.Sprintf("the names point to %s, and the memory says %s", leads, remembered)
 	}
 	return ""
 }

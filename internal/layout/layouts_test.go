@@ -45,7 +45,7 @@ func withoutMemory(h *fakeHost) {
 
 func linked(h *fakeHost) { eachName(h, programs.Names(), self.WrapperName) }
 
-// fileUnderName moves the wrapper's file; the others point to it.
+// fileUnderName gives the wrapper's file another name. The first link points to that, and the others to iptables.
 func fileUnderName(h *fakeHost, file string, links ...string) {
 	h.check(os.Rename(h.real(wrapperFile), h.real("/usr/sbin/"+file)))
 	h.link(file, "/usr/sbin/"+links[0])

@@ -72,23 +72,23 @@ func startRun(t *testing.T, s schedule, verdicts map[string]verdict) *run {
 	s.layout.lay(h)
 	r := &run{h: h, layout: s.layout.name, actors: s.actors, now: h.picture(), verdicts: verdicts, killed: !s.kills}
 	for i, a := range s.actors {
-		s := &state{proceed: make(chan bool), reached: make(chan string)}
+		now := &state{proceed: make(chan bool), reached: make(chan string)}
 		n := h.n
 		n.Tree.PID = i + 1
 		n.Tree.Step = func(op, path string) error {
-			s.reached <- op + " " + path
-			goOn := <-s.proceed
+			now.reached <- op + " " + path
+			goOn := <-now.proceed
 			if !goOn {
 				runtime.Goexit()
 			}
 			return nil
 		}
 		go func() {
-			defer close(s.reached)
-			s.result = a.run(h, n)
+			defer close(now.reached)
+			now.result = a.run(h, n)
 		}()
-		s.at = <-s.reached
-		r.states = append(r.states, s)
+		now.at = <-now.reached
+		r.states = append(r.states, now)
 	}
 	return r
 }
@@ -106,7 +106,7 @@ func (r *run) step(c choice) {
 	s.at = <-s.reached
 }
 
-// take does so, and notes what the actor has seen.
+// take is step, and notes what the actor has seen and whether it ran what is stored.
 func (r *run) take(c choice) {
 	s := r.states[c.actor]
 	at, before := s.at, r.now

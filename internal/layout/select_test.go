@@ -59,14 +59,14 @@ func TestKilledAndFailedAtEachStep(t *testing.T) {
 func stopEverywhere(t *testing.T, layout hostLayout, o operation, memory detect.Mode) (stops int) {
 	t.Helper()
 	for _, kill := range []bool{true, false} {
-		for n := 0; ; n++ {
+		for step := 0; ; step++ {
 			h := newHost(t)
 			layout.lay(h)
 			if memory != "" {
 				h.remember(memory, "rule-count certain "+life)
 			}
-			stopped := h.stopAt(n, kill, o.run)
-			what := fmt.Sprintf("%s, %s, memory %q, kill %v at step %d", layout.name, o.name, memory, kill, n)
+			stopped := h.stopAt(step, kill, o.run)
+			what := fmt.Sprintf("%s, %s, memory %q, kill %v at step %d", layout.name, o.name, memory, kill, step)
 			if wrong := cmp.Or(h.wrong(), h.contradiction()); wrong != "" {
 				t.Fatalf("%s: %s", what, wrong)
 			}
@@ -98,13 +98,14 @@ func stopEverywhere(t *testing.T, layout hostLayout, o operation, memory detect.
 	return stops
 }
 
-// stopAt runs an operation that is killed, or fails, at a step. It returns whether there was one.
-func (h *fakeHost) stopAt(last int, kill bool, run func(*fakeHost, Names)) (stopped bool) {
+// stopAt runs an operation that is killed, or fails, once it has taken so many steps. It returns whether there was one
+// more.
+func (h *fakeHost) stopAt(taken int, kill bool, run func(*fakeHost, Names)) (stopped bool) {
 	n := h.n
 	step := 0
 	n.Tree.Step = func(string, string) error {
 		step++
-		if step != last+1 {
+		if step != taken+1 {
 			return nil
 		}
 		stopped = true
