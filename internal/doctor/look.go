@@ -104,7 +104,7 @@ func isEmpty(t tree.Tree, dir string) bool {
 // whyNoMemory says why this user can neither make the memory nor remove it.
 func (r *Report) whyNoMemory(n layout.Names) error {
 	m := n.Memory()
-	if r.Here.How == here.Remembered && m.Path() != m.Own() {
+	if r.Here.How == here.Remembered && m.Path() != m.OwnPath() {
 		return memory.ErrRoots
 	}
 	return m.Unwritable()

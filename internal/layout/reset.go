@@ -28,7 +28,7 @@ func (n Names) Reset(dir string) (forgotten string, err error) {
 	}
 	m := n.Memory()
 	forgotten = m.Path()
-	if forgotten != "" && forgotten != m.Own() {
+	if forgotten != "" && forgotten != m.OwnPath() {
 		return "", memory.ErrRoots
 	}
 	if !d.allToWrapper() { // something has to be repointed

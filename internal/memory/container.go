@@ -40,21 +40,21 @@ func (c Container) away() bool {
 
 // ThisContainer looks at /proc.
 func ThisContainer() Container {
-	netns, err := tree.Tree{}.Stat("/proc/thread-self/ns/net")
+	netns, netnsErr := tree.Tree{}.Stat("/proc/thread-self/ns/net")
 	root, rootErr := tree.Tree{}.Stat("/")
-	if errors.Join(err, rootErr) != nil {
+	if errors.Join(netnsErr, rootErr) != nil {
 		return Container{OwnNetns: detect.Unknown, OwnRoot: detect.Unknown}
 	}
-	home, homeErr := tree.Tree{}.Stat("/proc/1/ns/net")
-	first, firstErr := tree.Tree{}.Stat("/proc/1/root")
+	netns1, netns1Err := tree.Tree{}.Stat("/proc/1/ns/net")
+	root1, root1Err := tree.Tree{}.Stat("/proc/1/root")
 	c := Container{
-		OwnNetns: same(netns, home, homeErr),
-		OwnRoot:  same(root, first, firstErr),
+		OwnNetns: same(netns, netns1, netns1Err),
+		OwnRoot:  same(root, root1, root1Err),
 		Life:     lifeIn(netns.Ino),
 	}
 	c.Home = c.Life
 	if c.OwnNetns == detect.No {
-		c.Home.Netns = strconv.FormatUint(home.Ino, 10)
+		c.Home.Netns = strconv.FormatUint(netns1.Ino, 10)
 	}
 	return c
 }

@@ -16,8 +16,8 @@ func TestFasterCall(t *testing.T) {
 	faster, slower := f.read(), f.read()
 	f.check(faster.Make(detect.Memory{Mode: detect.NFT}, Guess))
 	f.check(slower.Make(detect.Memory{Mode: detect.Legacy}, Guess))
-	if slower.Mode() != detect.NFT || slower.Own() != faster.Own() {
-		t.Errorf("the slower call remembers %q in %q", slower.Mode(), slower.Own())
+	if slower.Mode() != detect.NFT || slower.OwnPath() != faster.OwnPath() {
+		t.Errorf("the slower call remembers %q in %q", slower.Mode(), slower.OwnPath())
 	}
 	entries, err := os.ReadDir(f.real("/run"))
 	if err != nil || len(entries) != 0 {

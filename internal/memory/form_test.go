@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		target string
 		want   detect.Memory
-		state  string
+		state  State
 		maker  process
 	}{
 		{target: "nft", want: detect.Memory{Mode: "nft"}, state: Guess}, // the form of former versions
@@ -73,7 +73,7 @@ func TestTarget(t *testing.T) {
 		{Mode: detect.Legacy, Reason: detect.Default},
 		{Mode: detect.Legacy, Reason: detect.Override, Because: "somebody selected it"},
 	} {
-		for _, state := range []string{Guess, Blind, Unbound} {
+		for _, state := range []State{Guess, Blind, Unbound} {
 			c, ok := parse(m.target(want, state), thisLife)
 			maker := thisProcess()
 			if want.Conclusive || state == Unbound || want.Reason == detect.Override {

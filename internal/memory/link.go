@@ -12,16 +12,20 @@ import (
 	"unicode"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// How certain an answer was.
+// State is how certain a remembered answer was. One of a later version counts as a guess.
+type State string
+
+// The states.
 const (
-	certain = "certain"
-	Guess   = "guess"
-	Blind   = "blind"   // a guess that could not ask both backends
-	Unbound = "unbound" // a guess by a process that cannot tell whose container this is: it binds nobody
+	certain State = "certain"
+	Guess   State = "guess"
+	Blind   State = "blind"   // a guess that could not ask both backends
+	Unbound State = "unbound" // a guess by a process that cannot tell whose container this is: it binds nobody
 )
 
 // name returns the name of a user's memory of one life.
@@ -44,7 +48,7 @@ func parseName(text string) (uid int, about Life, ok bool) {
 // content is what a memory's link says.
 type content struct {
 	detect.Memory
-	state string
+	state State
 	maker process // who made the guess; zero if it does not say
 }
 
@@ -57,7 +61,7 @@ func parse(target string, about Life) (c content, ok bool) {
 	words := strings.SplitN(target, " ", 5)
 	c.Mode = detect.Mode(words[0])
 	c.state = Guess
-	if c.Mode != detect.NFT && c.Mode != detect.Legacy {
+	if !programs.IsMode(c.Mode) {
 		return content{}, false
 	}
 	if len(words) < 4 {
@@ -67,12 +71,12 @@ func parse(target string, about Life) (c content, ok bool) {
 		return content{}, false
 	}
 	state, maker, _ := strings.Cut(words[2], ":")
-	c.state = state
+	c.state = State(state)
 	c.maker = parseProcess(maker)
 	reason := detect.Reason(words[1])
 	if slices.Contains(detect.Reasons(), reason) {
 		c.Reason = reason
-		c.Conclusive = state == certain
+		c.Conclusive = c.state == certain
 	}
 	if because := strings.Join(words[4:], ""); printable(because) {
 		c.Because = because
@@ -85,17 +89,18 @@ func printable(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
-// target returns what the link of an answer contains. The state is that of a guess. What somebody selected holds
-// whoever made it.
-func (m Memory) target(r detect.Memory, state string) string {
+// target returns what the link of an answer contains. The state counts if the answer is a guess. What somebody selected
+// holds whoever made it.
+func (m Memory) target(r detect.Memory, state State) string {
+	how := string(state)
 	switch {
 	case r.Conclusive:
-		state = certain
+		how = string(certain)
 	case r.Reason != detect.Override && state != Unbound:
-		state += ":" + thisProcess().String()
+		how += ":" + thisProcess().String()
 	}
 	reason := cmp.Or(string(r.Reason), "unknown")
-	return strings.Join([]string{string(r.Mode), reason, state, m.life.String(), r.Because}, " ")
+	return strings.Join([]string{string(r.Mode), reason, how, m.life.String(), r.Because}, " ")
 }
 
 // found is a link that says which backend was chosen.

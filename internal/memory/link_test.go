@@ -249,7 +249,7 @@ func TestSetUnread(t *testing.T) {
 	}
 	m := f.read()
 	err := m.Set(detect.Memory{Mode: detect.NFT, Reason: detect.KubeletHint, Conclusive: true})
-	if err == nil || m.Own() != "" {
-		t.Errorf("got %v, %q", err, m.Own())
+	if err == nil || m.OwnPath() != "" {
+		t.Errorf("got %v, %q", err, m.OwnPath())
 	}
 }

@@ -94,8 +94,10 @@ func (m Memory) eachMark(dir string, most int, visit func(found) bool) error {
 			return true
 		}
 		link, ok := m.read(programs.Join(dir, entry), uid, about)
-		certain := link.Conclusive && link.sole
-		if !ok || certain {
+		if !ok {
+			return true
+		}
+		if link.Conclusive && link.sole { // no guess
 			return true
 		}
 		return visit(link)

@@ -73,8 +73,8 @@ func (m Memory) Mode() detect.Mode { return m.best.Mode }
 // Path returns where the memory is, "" if there is none.
 func (m Memory) Path() string { return m.best.path }
 
-// Own returns where this user's memory is, believed or not, "" if there is none.
-func (m Memory) Own() string { return m.mine.path }
+// OwnPath returns where this user's memory is, believed or not, "" if there is none.
+func (m Memory) OwnPath() string { return m.mine.path }
 
 // Refresh reads the memory again. It finds what can be believed: first what kubelet's chains said, then root's, then
 // one's own.
@@ -104,12 +104,12 @@ func (m *Memory) links(uid int) (all []found) {
 	}
 	for _, dir := range Dirs(uid) {
 		f, ok := m.read(programs.Join(dir, name(uid, m.life)), uid, m.life)
-		if !ok || !f.sole || f.id == m.void || m.usable(dir, uid) != nil {
+		if !ok || !f.sole || f.id == m.void || m.unusable(dir, uid) != nil {
 			continue
 		}
 		all = append(all, f)
 		if f.state != Unbound && f.state != Blind {
-			break // what is in the others binds nobody more
+			break // it binds whoever believes this user, so the other directories add nothing
 		}
 	}
 	return all
@@ -118,8 +118,10 @@ func (m *Memory) links(uid int) (all []found) {
 // believed returns the first of one user's memories that binds the user of m.
 func (m *Memory) believed(links []found) found {
 	for _, f := range links {
-		foreign := f.uid != m.uid
-		if f.state == Unbound || f.state == Blind && foreign { // what root could not see binds nobody else
+		switch {
+		case f.state == Unbound:
+			continue
+		case f.state == Blind && f.uid != m.uid: // what root could not see binds nobody else
 			continue
 		}
 		return f
@@ -129,9 +131,9 @@ func (m *Memory) believed(links []found) found {
 
 func byKubelet(r detect.Memory) bool { return r.Conclusive && r.Reason.Kubelet() }
 
-// Make remembers an answer, unless something is remembered already. Mode then returns what holds. The state is that
-// of a guess.
-func (m *Memory) Make(r detect.Memory, state string) error {
+// Make remembers an answer, unless something is remembered already. Mode then returns what holds. The state counts if
+// the answer is a guess.
+func (m *Memory) Make(r detect.Memory, state State) error {
 	if m.Mode() != "" {
 		return nil
 	}
@@ -139,14 +141,14 @@ func (m *Memory) Make(r detect.Memory, state string) error {
 }
 
 // create makes a link in the first directory that will have it, or finds the one that another call has made faster.
-func (m *Memory) create(r detect.Memory, state string) error {
+func (m *Memory) create(r detect.Memory, state State) error {
 	err := errors.New("there is no place for a memory")
 	if !m.life.Known() {
 		return err
 	}
 	target := m.target(r, state)
 	for _, dir := range Dirs(m.uid) {
-		if m.usable(dir, m.uid) != nil {
+		if m.unusable(dir, m.uid) != nil {
 			continue
 		}
 		path := programs.Join(dir, name(m.uid, m.life))
@@ -160,7 +162,7 @@ func (m *Memory) create(r detect.Memory, state string) error {
 }
 
 // put makes a link where nothing is, or what binds nobody. Somebody may put things there and remove them, in turn.
-func (m *Memory) put(path, target, state string) (err error) {
+func (m *Memory) put(path, target string, state State) (err error) {
 	for range 20 {
 		err = m.tree.Symlink(target, path)
 		if !errors.Is(err, unix.EEXIST) {
@@ -177,11 +179,14 @@ func (m *Memory) put(path, target, state string) (err error) {
 // takeOver puts a link in place of what binds nobody: a mark of this user, or what another user has put under this
 // user's name, also by a hard link. In a sticky directory only root can replace the latter. It fails with EEXIST if
 // what is there stays, and with ENOENT if it has gone.
-func (m *Memory) takeOver(path, target, state string) error {
+func (m *Memory) takeOver(path, target string, state State) error {
 	if m.mine.path == path && m.mine.state == Unbound && state != Unbound {
 		return m.tree.ReplaceUnlocked(path, target)
 	}
-	foreign := func(st unix.Stat_t) bool { return int(st.Uid) != m.uid || tree.IsLink(st) && st.Nlink != 1 }
+	foreign := func(st unix.Stat_t) bool {
+		hardLinked := tree.IsLink(st) && st.Nlink != 1
+		return int(st.Uid) != m.uid || hardLinked
+	}
 	st, err := m.tree.Lstat(path)
 	if err != nil {
 		return err

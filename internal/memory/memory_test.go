@@ -140,8 +140,8 @@ func TestPlaces(t *testing.T) {
 	}
 	f.check(os.Chmod(f.real("/dev/shm"), 0o777))
 	next := f.put("/run", 0, "legacy")
-	if m := f.read(); m.Mode() != detect.Legacy || m.Own() != m.Path() {
-		t.Errorf("the next directory: got %q, its own at %q", m.Mode(), m.Own())
+	if m := f.read(); m.Mode() != detect.Legacy || m.OwnPath() != m.Path() {
+		t.Errorf("the next directory: got %q, its own at %q", m.Mode(), m.OwnPath())
 	}
 	f.check(os.Remove(f.real(next)))
 	f.check(os.Chown(f.real("/dev/shm"), 1000, 0))

@@ -10,12 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Permission bits of a file or directory that others than its owner can write, see inode(7).
-const (
-	groupWrites = unix.S_IWGRP
-	othersWrite = unix.S_IWOTH
-)
-
 // Overflow is the user to whom files of unmapped users seem to belong, unless somebody changed
 // /proc/sys/kernel/overflowuid. See user_namespaces(7).
 const Overflow = 65534
@@ -36,11 +30,11 @@ func (by trusted) openToOthers(st unix.Stat_t) bool {
 	if IsLink(st) {
 		return false
 	}
-	group := st.Mode&groupWrites != 0
+	group := st.Mode&unix.S_IWGRP != 0
 	if IsDir(st) && slices.Contains(by.groups, st.Gid) {
 		group = false
 	}
-	return group || st.Mode&othersWrite != 0
+	return group || st.Mode&unix.S_IWOTH != 0
 }
 
 // trusted are those who count in a tree: root, the caller and, in another tree, the owner of its top. To a caller
@@ -100,7 +94,7 @@ func (t Tree) exposed(path string, by trusted) string {
 			return false
 		}
 		open := by.openToOthers(st) || t.openByACL(at, st)
-		sticky := st.Mode&unix.S_ISVTX != 0
+		sticky := IsSticky(st)
 		switch {
 		case err != nil, !slices.Contains(by.users, st.Uid), open && (end || !sticky):
 			exposed = at
@@ -121,7 +115,7 @@ func (t Tree) exposed(path string, by trusted) string {
 // openByACL reports whether an access control list may let others write to a directory, see acl(5). The bits of the
 // group show what it allows at most, whichever the group is.
 func (t Tree) openByACL(dir string, st unix.Stat_t) bool {
-	if !IsDir(st) || st.Mode&groupWrites == 0 {
+	if !IsDir(st) || st.Mode&unix.S_IWGRP == 0 {
 		return false
 	}
 	fd, err := t.open(dir, false, unix.O_DIRECTORY)

@@ -161,8 +161,3 @@ func (t Tree) Find(
 	wanted, in := strings.Join(files, " or "), strings.Join(looked, ", ")
 	return "", fmt.Errorf("%w: %s, looked for in %s", programs.ErrMissing, wanted, in)
 }
-
-func executable(st unix.Stat_t) bool {
-	const somebody = 0o111
-	return IsRegular(st) && st.Mode&somebody != 0
-}

@@ -65,15 +65,6 @@ func (t Tree) IsLink(path string) bool {
 	return err == nil && IsLink(st)
 }
 
-// IsLink reports whether lstat(2) returned this of a symlink.
-func IsLink(st unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFLNK }
-
-// IsDir reports whether stat(2) returned this of a directory.
-func IsDir(st unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFDIR }
-
-// IsRegular reports whether stat(2) returned this of a regular file.
-func IsRegular(st unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFREG }
-
 // Readlink returns the content of a symlink. Some file systems have empty ones.
 func (t Tree) Readlink(path string) (target string, err error) {
 	err = t.at(path, false, func(dir int, path string) (err error) {

@@ -126,7 +126,7 @@ func (w *walker) step(name string) error {
 	w.fd = next
 	err = unix.Fstat(next, &w.st)
 	open := w.by.openToOthers(w.st)
-	sticky := w.st.Mode&unix.S_ISVTX != 0
+	sticky := IsSticky(w.st)
 	w.shared = open && sticky
 	if err != nil || !slices.Contains(w.by.users, w.st.Uid) || open && !sticky {
 		w.others = true

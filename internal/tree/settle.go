@@ -94,7 +94,7 @@ func (t Tree) see(path string) (s seen, err error) {
 func (t Tree) unsettled(path string, s seen, by trusted, end bool) bool {
 	owned := slices.Contains(by.users, s.stat.Uid)
 	directory := IsDir(s.stat)
-	sticky := directory && s.stat.Mode&unix.S_ISVTX != 0
+	sticky := directory && IsSticky(s.stat)
 	switch {
 	case s.readOnly:
 		return !owned && (end || !directory)
