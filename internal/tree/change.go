@@ -17,11 +17,11 @@ import (
 )
 
 // change makes a system call that changes a directory entry.
-func (t Tree) change(op, path string, do call) error {
+func (t Tree) change(op, path string, call atCall) error {
 	if err := t.Pause(op, path); err != nil {
 		return PathError(op, path, err)
 	}
-	return t.do(op, path, false, do)
+	return t.do(op, path, false, call)
 }
 
 // Symlink makes a symlink.

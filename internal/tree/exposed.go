@@ -23,6 +23,9 @@ type trusted struct {
 // root is the superuser, and the group of that name.
 func root() trusted { return trusted{users: []uint32{0}, groups: []uint32{0}} }
 
+// own reports whether a file belongs to one of those who are trusted.
+func (by trusted) own(st unix.Stat_t) bool { return slices.Contains(by.users, st.Uid) }
+
 // openToOthers reports whether somebody who is not trusted can change a file, or what is in a directory, by its mode. A
 // file is suspect if any group can write it: many containers run as a user other than root who is in group root. The
 // mode of a symlink says nothing, and nobody can change one.
@@ -75,7 +78,7 @@ func (t Tree) Exposed(path string) string {
 // this.
 func (t Tree) Rewritable(st unix.Stat_t) bool {
 	by, err := t.trusted()
-	return err != nil || !slices.Contains(by.users, st.Uid) || by.openToOthers(st)
+	return err != nil || !by.own(st) || by.openToOthers(st)
 }
 
 // RootsAlone returns what Exposed returns if no owner counts but root.
@@ -96,7 +99,7 @@ func (t Tree) exposed(path string, by trusted) string {
 		open := by.openToOthers(st) || t.openByACL(at, st)
 		sticky := IsSticky(st)
 		switch {
-		case err != nil, !slices.Contains(by.users, st.Uid), open && (end || !sticky):
+		case err != nil, !by.own(st), open && (end || !sticky):
 			exposed = at
 		case open:
 			shared = at

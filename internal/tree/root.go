@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -80,27 +79,23 @@ func carefulStat(path string) (st unix.Stat_t, at string, err error) {
 		w.at = "/"
 	}
 	err = w.step(w.at)
-	todo := elements(path)
-	for links := 0; err == nil && len(todo) > 0; {
-		name := todo[0]
-		todo = todo[1:]
+	left := routeOf(path)
+	for err == nil && !left.ended() {
+		name := left.next()
 		target, isLink := w.link(name)
 		if !isLink {
 			w.at = programs.Join(w.at, name)
 			err = w.step(name)
 			continue
 		}
-		links++
-		switch {
-		case w.others:
+		if w.others {
 			return w.st, programs.Join(w.at, name), ErrMisled
-		case links > maxLinks:
-			err = unix.ELOOP
-		case strings.HasPrefix(target, "/"):
+		}
+		err = left.through(target)
+		if err == nil && strings.HasPrefix(target, "/") {
 			w.at = "/"
 			err = w.step("/")
 		}
-		todo = append(elements(target), todo...)
 	}
 	return w.st, w.at, err
 }
@@ -126,22 +121,23 @@ func (w *walker) step(name string) error {
 	w.fd = next
 	err = unix.Fstat(next, &w.st)
 	open := w.by.openToOthers(w.st)
-	sticky := IsSticky(w.st)
-	w.shared = open && sticky
-	if err != nil || !slices.Contains(w.by.users, w.st.Uid) || open && !sticky {
+	w.shared = open && IsSticky(w.st)
+	renamable := open && !w.shared // what is in it, by anybody
+	if err != nil || !w.by.own(w.st) || renamable {
 		w.others = true
 	}
 	return err
 }
 
-// link returns what a symlink in the directory contains. One that belongs to somebody else counts as put there.
+// link returns what a symlink in the directory contains, and notes whether others could have put it there. One that
+// belongs to them counts as put there.
 func (w *walker) link(name string) (target string, isLink bool) {
 	var st unix.Stat_t
 	err := unix.Fstatat(w.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil || !IsLink(st) {
 		return "", false // what is wrong shows when it is opened
 	}
-	if w.shared || !slices.Contains(w.by.users, st.Uid) {
+	if w.shared || !w.by.own(st) {
 		w.others = true
 	}
 	target, err = readlinkat(w.fd, name)

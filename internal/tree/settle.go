@@ -4,7 +4,6 @@
 package tree
 
 import (
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -28,32 +27,30 @@ func (t Tree) Settle(path string) (end, exposed string, err error) {
 	if err != nil {
 		return "", path, err
 	}
-	at, todo := "/", elements(absolute)
-	links := 0
+	at := "/"
+	left := routeOf(absolute)
 	for {
 		s, err := t.see(at)
 		if err != nil {
 			return at, "", PathError("lstat", at, err)
 		}
-		if t.unsettled(at, s, by, len(todo) == 0) {
+		if t.unsettled(at, s, by, left.ended()) {
 			return at, at, nil
 		}
 		switch {
 		case IsLink(s.stat):
-			links++
-			if links > maxLinks {
-				return at, "", PathError("follow", path, unix.ELOOP)
+			err := left.through(s.target)
+			if err != nil {
+				return at, "", PathError("follow", path, err)
 			}
-			todo = append(elements(s.target), todo...)
 			at = programs.Dir(at)
 			if strings.HasPrefix(s.target, "/") {
 				at = "/"
 			}
-		case len(todo) == 0:
+		case left.ended():
 			return at, "", nil
 		default:
-			at = beneath(at, todo[0])
-			todo = todo[1:]
+			at = beneath(at, left.next())
 		}
 	}
 }
@@ -92,7 +89,7 @@ func (t Tree) see(path string) (s seen, err error) {
 
 // unsettled reports whether somebody who is not trusted could change what was seen at a path, or what is in it.
 func (t Tree) unsettled(path string, s seen, by trusted, end bool) bool {
-	owned := slices.Contains(by.users, s.stat.Uid)
+	owned := by.own(s.stat)
 	directory := IsDir(s.stat)
 	sticky := directory && IsSticky(s.stat)
 	switch {

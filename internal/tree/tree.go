@@ -31,34 +31,31 @@ type Tree struct {
 	PID int
 }
 
-// maxLinks is how many symlinks the kernel follows in one path.
-const maxLinks = 40
-
 // Own reports whether this is the process' own tree, in which programs can be run.
 func (t Tree) Own() bool { return t.root == nil }
 
-// A call makes a system call with a directory's descriptor and a path from there: each is one of the *at(2) calls.
-type call func(dir int, path string) error
+// An atCall makes a system call with a directory's descriptor and a path from there, such as openat(2).
+type atCall func(dir int, path string) error
 
 // at makes a system call with a path. In another root, and in a pinned directory, the call gets an open directory and
 // a name in it.
 //
 // follow says whether a symlink of that name is to be followed. In the process' own tree the system call itself does
 // that. In another root it is done here, and the system call must not.
-func (t Tree) at(path string, follow bool, do call) error {
+func (t Tree) at(path string, follow bool, call atCall) error {
 	for range maxLinks {
 		dir, name := t.pinnedAt(path)
 		switch {
 		case dir == nil && t.Own():
-			return do(unix.AT_FDCWD, path)
+			return call(unix.AT_FDCWD, path)
 		case dir == nil:
-			return t.below(path, follow, do)
+			return t.below(path, follow, call)
 		case t.Own() || !follow: // in the process' own tree, the kernel follows a symlink
-			return do(dir.fd, name)
+			return call(dir.fd, name)
 		}
 		target, _ := readlinkat(dir.fd, name)
 		if target == "" {
-			return do(dir.fd, name)
+			return call(dir.fd, name)
 		}
 		next, err := beside(path, target)
 		if err != nil {
@@ -70,7 +67,7 @@ func (t Tree) at(path string, follow bool, do call) error {
 }
 
 // below makes a system call with a path in another root.
-func (t Tree) below(path string, follow bool, do call) error {
+func (t Tree) below(path string, follow bool, call atCall) error {
 	end, err := t.walk(path, follow, func(string, bool) bool { return true })
 	if err != nil {
 		return bare(err)
@@ -81,42 +78,41 @@ func (t Tree) below(path string, follow bool, do call) error {
 		return bare(err)
 	}
 	defer dir.Close()
-	return do(int(dir.Fd()), cmp.Or(programs.Base(end), "."))
+	return call(int(dir.Fd()), cmp.Or(programs.Base(end), "."))
 }
 
 // do is at, with an error that says what was tried.
-func (t Tree) do(op, path string, follow bool, do call) error {
-	return PathError(op, path, t.at(path, follow, do))
+func (t Tree) do(op, path string, follow bool, call atCall) error {
+	return PathError(op, path, t.at(path, follow, call))
 }
 
 // walk follows a path from the root on, its last element only if that is wanted, and returns where it leads: a path
 // free of symlinks. Each directory and symlink on the way is shown to visit, and whether it is the end, until that
 // returns false.
 func (t Tree) walk(path string, follow bool, visit func(at string, end bool) bool) (string, error) {
-	at, todo := "/", elements(path)
-	links := 0
+	at := "/"
+	left := routeOf(path)
 	for {
-		if !visit(at, len(todo) == 0) || len(todo) == 0 {
+		if !visit(at, left.ended()) || left.ended() {
 			return at, nil
 		}
-		name := todo[0]
-		todo = todo[1:]
+		name := left.next()
 		if name == ".." {
 			at = programs.Dir(at)
 			continue
 		}
 		next := programs.Join(at, name)
 		target := ""
-		if follow || len(todo) > 0 {
+		if follow || !left.ended() {
 			target = t.target(next)
 		}
 		if target == "" {
 			at = next
 			continue
 		}
-		links++
-		if links > maxLinks {
-			return "", PathError("follow", path, unix.ELOOP)
+		err := left.through(target)
+		if err != nil {
+			return "", PathError("follow", path, err)
 		}
 		if !visit(next, false) {
 			return next, nil
@@ -124,7 +120,6 @@ func (t Tree) walk(path string, follow bool, visit func(at string, end bool) boo
 		if strings.HasPrefix(target, "/") {
 			at = "/"
 		}
-		todo = append(elements(target), todo...)
 	}
 }
 
@@ -137,16 +132,6 @@ func (t Tree) target(path string) string {
 	}
 	target, _ := t.root.Readlink("." + path)
 	return target
-}
-
-// elements splits a path, without the elements that mean nothing.
-func elements(path string) (names []string) {
-	for name := range strings.SplitSeq(path, "/") {
-		if name != "" && name != "." {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // PathError is an error of a system call with a path, nil if there is none. The path forges no line of a message.
