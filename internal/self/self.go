@@ -100,42 +100,69 @@ const exe = "/proc/self/exe"
 // interpreter; otherwise the caller chose it. A bare argv[0] names no file: programs are never looked for in the
 // working directory because of it.
 func (p *Process) locate(executed, name string) {
-	st, unknown := tree.Tree{}.Stat(exe)
-	paths := []string{executed, name}
-	if !strings.Contains(name, "/") {
-		paths = paths[:1]
+	paths := []string{executed}
+	if strings.Contains(name, "/") {
+		paths = append(paths, name)
 	}
-	for _, path := range paths {
-		if named, err := (tree.Tree{}).Stat(path); err == nil && unknown == nil && tree.IDOf(named) == tree.IDOf(st) {
-			p.Called, p.file = path, tree.IDOf(st)
-			return
+	running, noProc := idOf(exe)
+	if noProc == nil {
+		leadsHere := func(path string) bool {
+			id, err := idOf(path)
+			return err == nil && id == running
+		}
+		p.Called = first(paths, leadsHere)
+		if p.Called != "" || !emulated(running) {
+			p.file = running
 		}
 	}
-	// Without /proc, and under qemu-user, where stat(2) of /proc/self/exe shows the emulator, only the file itself
-	// can tell.
-	if unknown == nil && !emulated(st) {
-		p.file = tree.IDOf(st)
-	} else if i := slices.IndexFunc(paths, tree.Tree{}.IsWrapper); i >= 0 {
-		p.Called = paths[i]
-		return
+	if p.file == (tree.ID{}) {
+		// Without /proc, and under qemu-user, where stat(2) of /proc/self/exe shows the emulator, only the file itself
+		// can tell.
+		p.Called = first(paths, tree.Tree{}.IsWrapper)
 	}
-	// Most likely another call has moved the switch. What stands beside the executable is the command, or will do.
-	if path, err := p.Path(); err == nil && programs.IsName(programs.Base(name)) {
-		beside := programs.Join(programs.Dir(path), programs.Base(name))
-		if _, err := (tree.Tree{}).Lstat(beside); err == nil {
-			p.Called = beside
-		}
+	if p.Called == "" {
+		// Most likely another call has moved the switch. What stands beside the executable is the command, or will do.
+		p.Called = p.beside(programs.Base(name))
 	}
 }
 
-// emulated reports that /proc/self/exe is not the file that readlink(2) names, as under qemu-user.
-func emulated(st unix.Stat_t) bool {
+// first returns the first path that is good, "" if none is.
+func first(paths []string, good func(string) bool) string {
+	i := slices.IndexFunc(paths, good)
+	if i < 0 {
+		return ""
+	}
+	return paths[i]
+}
+
+// beside returns the path of a command in the directory of the running executable, "" if there is none.
+func (p *Process) beside(command string) string {
+	file, err := p.Path()
+	if err != nil || !programs.IsName(command) {
+		return ""
+	}
+	path := programs.Join(programs.Dir(file), command)
+	_, err = tree.Tree{}.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// idOf identifies the file that a path leads to.
+func idOf(path string) (tree.ID, error) {
+	st, err := tree.Tree{}.Stat(path)
+	return tree.IDOf(st), err
+}
+
+// emulated reports that /proc/self/exe, which is this file, is not the one that readlink(2) names, as under qemu-user.
+func emulated(running tree.ID) bool {
 	path, err := os.Readlink(exe)
 	if err != nil {
 		return false
 	}
-	named, err := tree.Tree{}.Stat(path)
-	return err == nil && tree.IDOf(named) != tree.IDOf(st)
+	named, err := idOf(path)
+	return err == nil && named != running
 }
 
 // Path returns the absolute path of the running executable, free of symlinks in its last element. It fails if the
@@ -144,22 +171,26 @@ func (p Process) Path() (string, error) {
 	if p.Executable != "" {
 		return p.Executable, nil
 	}
-	if path, err := tree.Absolute(p.Called); err == nil && p.Called != "" {
-		if c, err := (tree.Tree{}).Follow(path); err == nil && p.Is(tree.Tree{}, c.End, c.Stat) {
-			return c.End, nil
-		}
+	called := ""
+	if p.Called != "" {
+		called, _ = tree.Absolute(p.Called)
 	}
-	if path, err := os.Readlink(exe); err == nil {
-		if st, err := (tree.Tree{}).Stat(path); err == nil && p.Is(tree.Tree{}, path, st) {
-			return path, nil
+	linked, _ := os.Readlink(exe)
+	for _, path := range []string{called, linked} {
+		if path == "" {
+			continue
+		}
+		c, err := tree.Tree{}.Follow(path)
+		if err == nil && p.isRunning(tree.Tree{}, c.End, c.Stat) {
+			return c.End, nil
 		}
 	}
 	gone := tree.PathError("stat", cmp.Or(p.Called, exe), unix.ENOENT)
 	return "", fmt.Errorf("find the wrapper's own file: %w", gone)
 }
 
-// Is reports whether a file in a tree is the running executable. Where that cannot be known, any wrapper is.
-func (p Process) Is(t tree.Tree, path string, st unix.Stat_t) bool {
+// isRunning reports whether a file in a tree is the running executable. Where that cannot be known, any wrapper is.
+func (p Process) isRunning(t tree.Tree, path string, st unix.Stat_t) bool {
 	if p.file == (tree.ID{}) || !t.Own() {
 		return t.IsWrapper(path)
 	}
@@ -198,15 +229,16 @@ func (p Process) dirs(t tree.Tree, called string) iter.Seq[string] {
 			slices.Values(dirs)(yield)
 			return
 		}
-		first := programs.Dir(called)
-		if strings.Contains(called, "/") && !yield(first) {
+		beside := programs.Dir(called)
+		if strings.Contains(called, "/") && !yield(beside) {
 			return
 		}
 		if path, err := p.Path(); err == nil && t.Own() {
 			dirs = slices.Insert(dirs, 0, programs.Dir(path))
 		}
 		for i, dir := range dirs {
-			if dir != first && !slices.Contains(dirs[:i], dir) && !yield(dir) {
+			known := dir == beside || slices.Contains(dirs[:i], dir)
+			if !known && !yield(dir) {
 				return
 			}
 		}
@@ -214,10 +246,11 @@ func (p Process) dirs(t tree.Tree, called string) iter.Seq[string] {
 }
 
 // Find returns the program that implements a command in one backend, for a call by a path. The result is relative
-// if the path is. Errors are those of Tree.Find.
+// if the path is. Errors are those of Tree.Find. To look for the marker in each program would cost too much: another
+// copy of the wrapper is found like a program, and refuses to run itself.
 func (p Process) Find(t tree.Tree, called string, mode detect.Mode, name string) (string, error) {
-	isWrapper := func(path string, st unix.Stat_t) (bool, error) { return p.Is(t, path, st), nil }
-	return t.Find(p.dirs(t, called), programs.Files(mode, name), isWrapper)
+	itself := func(path string, st unix.Stat_t) (bool, error) { return p.isRunning(t, path, st), nil }
+	return t.Find(p.dirs(t, called), programs.Files(mode, name), itself)
 }
 
 // Both are the programs that implement a command, by backend.
