@@ -87,10 +87,43 @@ func TestAdds(t *testing.T) {
 		if adds != test.adds || adds && NeedsNAT(argv) != test.nat {
 			t.Errorf("%s: got %v, %v", test.call, adds, adds && NeedsNAT(argv))
 		}
+		if adds && !Changes(argv) {
+			t.Errorf("%s: it adds, and changes nothing", test.call)
+		}
 	}
 	for _, name := range Names() {
 		if !called[name] {
-			t.Errorf("no call of %s is tested: has, in programs.go, must know whether it adds", name)
+			t.Errorf("no call of %s is tested: has, in args.go, must know whether it adds", name)
+		}
+	}
+}
+
+// Deleting and flushing change a table too; listing and saving do not.
+func TestChanges(t *testing.T) {
+	for call, want := range map[string]bool{
+		"iptables -D INPUT 1":            true,
+		"iptables --delete INPUT 1":      true,
+		"iptables --del INPUT 1":         true,
+		"iptables -F":                    true,
+		"iptables -t nat -F POSTROUTING": true,
+		"iptables --flush":               true,
+		"iptables -wF":                   true,
+		"iptables -X MINE":               true,
+		"iptables --delete-chain=MINE":   true,
+		"iptables-restore -n":            true,
+
+		"iptables-restore -t":         false,
+		"iptables -S":                 false,
+		"iptables -nvL":               false,
+		"iptables -C INPUT -j DROP":   false,
+		"iptables -Z":                 false,
+		"iptables --version":          false,
+		"iptables-save -D":            false,
+		"ip6tables-save -f --flush=x": false,
+	} {
+		got := Changes(strings.Fields(call))
+		if got != want {
+			t.Errorf("%s: got %v", call, got)
 		}
 	}
 }
@@ -109,11 +142,14 @@ func TestRestoreOptions(t *testing.T) {
 			t.Fatalf("%s: no option letters of iptables-restore", mode)
 		}
 		for _, o := range option.FindAllString(string(found[1]), -1) {
-			letter, value := o[:1], len(o) > 1
-			if parsed, _ := parse("-"+letter, restoring); (parsed == 0) != strings.Contains(valueless, letter) ||
-				value != strings.Contains("MT", letter) ||
-				restores([]string{"-" + letter}) == strings.Contains("thV", letter) {
-				t.Errorf("%s, %q: -%s, taking a value: %v", mode, found[1], letter, value)
+			letter := o[:1]
+			takesValue := len(o) > 1
+			parsed, _ := parse("-"+letter, restoring)
+			known := parsed != 0 || strings.Contains(valueless, letter)
+			endsIt := !restores([]string{"-" + letter})
+			if !known || takesValue != strings.Contains("MT", letter) || endsIt != strings.Contains("thV", letter) {
+				t.Errorf("%s, %q: -%s, known: %v, takes a value: %v, ends it: %v",
+					mode, found[1], letter, known, takesValue, endsIt)
 			}
 		}
 	}
