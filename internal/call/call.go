@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -42,12 +43,13 @@ func wrap(p self.Process, argv []string, stderr io.Writer) int {
 	}
 	f := look(p, argv, override)
 	d := f.decide()
-	if err := f.programs.Errors[d.Mode]; err != nil {
+	err = f.programs.Errors[d.Mode]
+	if err != nil {
 		return cannotRun(stderr, f.name, d.Result, err)
 	}
 	stored := f.names.Store(d, &f.memory)
 	r := f.toRun(d, stored)
-	err = f.programs.Errors[r.Mode]
+	err = f.programs.Errors[r.Mode] // another call may have stored the other backend
 	if err == nil {
 		debug(p, stderr, r, stored, f.programs.Paths[r.Mode])
 		err = process.Become(f.programs.Paths[r.Mode], argv)
@@ -152,8 +154,8 @@ func fail(stderr io.Writer, status int, err error, try string) int {
 
 // debug says in one line what the wrapper does, if IPTABLES_WRAPPER_DEBUG is set.
 func debug(p self.Process, stderr io.Writer, r detect.Result, stored layout.Stored, program string) {
-	value := process.Variable(programs.DebugVariable)
-	if value != "1" && value != "true" || !p.Trusted() {
+	asked := slices.Contains([]string{"1", "true"}, process.Variable(programs.DebugVariable))
+	if !asked || !p.Trusted() {
 		return
 	}
 	switched := "the switch was replaced"

@@ -78,7 +78,9 @@ func FinishStart() {
 	for fd := range 3 {
 		// No descriptor passes execve(2) with FD_CLOEXEC: such a one is the runtime's, which reads the limits of
 		// the cgroup.
-		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		inherited := err == nil && flags&unix.FD_CLOEXEC == 0
+		if inherited {
 			continue
 		}
 		null, err := unix.Open("/dev/null", unix.O_RDWR, 0)
