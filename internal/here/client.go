@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
@@ -56,7 +54,7 @@ func firstIn(t tree.Tree, path, name string) string {
 		}
 		file := programs.Join(dir, name)
 		st, err := t.Stat(file)
-		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Mode&0o111 != 0 {
+		if err == nil && tree.IsExecutable(st) {
 			return file
 		}
 	}

@@ -134,7 +134,7 @@ func (t Tree) Find(
 			if IsNotExist(err) {
 				continue
 			}
-			if err == nil && !executable(st) {
+			if err == nil && !IsExecutable(st) {
 				err = unix.EACCES
 			}
 			if err != nil {

@@ -23,8 +23,8 @@ func IsSticky(st unix.Stat_t) bool { return st.Mode&unix.S_ISVTX != 0 }
 // SharedWrite reports whether the mode lets anybody but the owner write.
 func SharedWrite(st unix.Stat_t) bool { return st.Mode&(unix.S_IWGRP|unix.S_IWOTH) != 0 }
 
-// executable reports whether it is a file that somebody may execute.
-func executable(st unix.Stat_t) bool {
+// IsExecutable reports whether it is a regular file that somebody may execute.
+func IsExecutable(st unix.Stat_t) bool {
 	const somebody = 0o111
 	return IsRegular(st) && st.Mode&somebody != 0
 }
