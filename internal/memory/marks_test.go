@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
 )
@@ -92,5 +94,31 @@ func TestUnlisted(t *testing.T) {
 	f.check(os.Symlink("run", f.real("/run")))
 	if got := f.read().Guessed(""); !strings.Contains(got, "too many levels") {
 		t.Errorf("a loop: got %q", got)
+	}
+}
+
+// One's own mark that cannot be replaced is no memory: the next place has that, and it can be changed and removed.
+func TestMarkInTheWay(t *testing.T) {
+	f := newFake(t)
+	f.put("/dev/shm", f.p.UID, "nft default unbound "+life)
+	full := f.t
+	full.Step = func(op, path string) error {
+		if op == "symlink" && strings.HasPrefix(path, "/dev/shm/") {
+			return unix.ENOSPC
+		}
+		return nil
+	}
+	m := Read(full, f.p, Container{OwnNetns: detect.Yes, OwnRoot: detect.Yes, Life: thisLife})
+	err := m.Make(detect.Memory{Mode: detect.Legacy, Reason: detect.Default}, Guess)
+	if err != nil || m.Mode() != detect.Legacy || !strings.HasPrefix(m.Path(), "/run/") || m.OwnPath() != m.Path() {
+		t.Fatalf("got %q at %q, this user's at %q, %v", m.Mode(), m.Path(), m.OwnPath(), err)
+	}
+	err = m.Set(detect.Memory{Mode: detect.NFT, Reason: detect.Override})
+	if err != nil || m.Mode() != detect.NFT {
+		t.Errorf("set: got %q, %v", m.Mode(), err)
+	}
+	err = m.Forget()
+	if err != nil || m.Mode() != "" || m.OwnPath() != "" {
+		t.Errorf("forget: %v, %q at %q", err, m.Mode(), m.OwnPath())
 	}
 }

@@ -84,10 +84,11 @@ func (m *Memory) Refresh() {
 		return
 	}
 	own := m.links(m.uid)
-	if len(own) > 0 {
-		m.mine = own[0]
-	}
 	best := m.believed(own)
+	m.mine = best
+	if best.path == "" && len(own) > 0 {
+		m.mine = own[0] // a mark
+	}
 	if m.uid != 0 {
 		roots := m.believed(m.links(0))
 		if roots.path != "" && (byKubelet(roots.Memory) || !byKubelet(best.Memory)) {
@@ -140,7 +141,8 @@ func (m *Memory) Make(r detect.Memory, state State) error {
 	return m.create(r, state)
 }
 
-// create makes a link in the first directory that will have it, or finds the one that another call has made faster.
+// create makes a link in the first directory that will have it, or finds the one that another call has made faster. A
+// mark is none, except for somebody who makes a mark.
 func (m *Memory) create(r detect.Memory, state State) error {
 	err := errors.New("there is no place for a memory")
 	if !m.life.Known() {
@@ -154,7 +156,8 @@ func (m *Memory) create(r detect.Memory, state State) error {
 		path := programs.Join(dir, name(m.uid, m.life))
 		err = m.put(path, target, state)
 		m.Refresh()
-		if err == nil || m.mine.path != "" {
+		faster := m.mine.path != "" && (m.mine.state != Unbound || state == Unbound)
+		if err == nil || faster {
 			return nil
 		}
 	}
