@@ -164,7 +164,8 @@ func heldByOne(locked func() bool, by func() string) (held bool, pid string) {
 //
 //	1: FLOCK  ADVISORY  WRITE 1234 00:19:5678 0 EOF
 func lockedBy(locks string, st unix.Stat_t) string {
-	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino)
+	dev := uint64(st.Dev) // 32 bits on MIPS
+	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(dev), unix.Minor(dev), st.Ino)
 	for line := range strings.Lines(locks) {
 		fields := strings.Fields(line)
 		if len(fields) > 5 && fields[1] == "FLOCK" && fields[5] == file {
