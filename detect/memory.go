@@ -32,19 +32,6 @@ func (m Memory) binds(mode Mode) bool {
 	return m.Mode == mode && (m.Conclusive || m.Reason == Override)
 }
 
-// momentary reports whether the same question may be answered at the next moment.
-func momentary(err error) bool {
-	var errno syscall.Errno
-	if !errors.As(err, &errno) {
-		return false
-	}
-	switch errno {
-	case syscall.ENFILE, syscall.EMFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN:
-		return true
-	}
-	return false
-}
-
 // Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the
 // moment, the next one can; without CAP_NET_ADMIN nothing can be written; and where one backend has not even twice as
 // many rules as the other, the next count may differ. It is nil for a conclusive answer, and for one that only Doubt

@@ -32,3 +32,9 @@ func (q Query) Wait(context.Context) (Result, error) {
 	}
 	return q.Run(), errNotLinux
 }
+
+// No error here is the kernel's answer to a question.
+
+func momentary(error) bool { return false }
+
+func missingFor(error) string { return "" }

@@ -5,12 +5,10 @@ package detect
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // rules says how many rules are in a backend.
@@ -176,15 +174,4 @@ func quoted(names []string) string {
 		all[i] = strconv.Quote(name)
 	}
 	return strings.Join(all, ", ")
-}
-
-// missingFor says what a process needs that met with the error.
-func missingFor(err error) string {
-	var errno syscall.Errno
-	errors.As(err, &errno)
-	return map[syscall.Errno]string{
-		syscall.EPERM:  ": CAP_NET_ADMIN is missing",
-		syscall.EACCES: ": run as root or with group 0, or add CAP_DAC_READ_SEARCH",
-		syscall.ENOENT: ": /proc is missing",
-	}[errno]
 }

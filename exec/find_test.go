@@ -125,7 +125,7 @@ func TestFindInRefuses(t *testing.T) {
 		}
 	}
 	path, err := FindIn(nil, detect.NFT, "iptables")
-	if path != "" || !errors.Is(err, ErrMissing) {
+	if path != "" || !errors.Is(err, ErrMissing) || !strings.HasSuffix(err.Error(), " in no directory") {
 		t.Errorf("no directories: got %q, %v", path, err)
 	}
 }

@@ -158,6 +158,6 @@ func (t Tree) Find(
 	for dir := range dirs {
 		looked = append(looked, Printable(dir))
 	}
-	wanted, in := strings.Join(files, " or "), strings.Join(looked, ", ")
+	wanted, in := strings.Join(files, " or "), cmp.Or(strings.Join(looked, ", "), "no directory")
 	return "", fmt.Errorf("%w: %s, looked for in %s", programs.ErrMissing, wanted, in)
 }
