@@ -197,14 +197,14 @@ func (q Query) result(e [4]Evidence) Result {
 	nft, legacy := q.backends(e)
 	r := q.decide(nft, legacy)
 	result := Result{
-		Version: version, Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive,
+		Version: JSONVersion, Mode: r.mode, Reason: r.reason, Conclusive: r.conclusive,
 		Evidence: e[:], Conflicts: conflicts(nft, legacy),
 	}
 	if r.reason == Remembered {
 		m := q.Remembered // a pointer to it would move the query to the heap
 		if !m.holds(NFT, nft) && !m.holds(Legacy, legacy) {
 			m = q.Home
-			result.fromHome = true
+			result.FromHome = true
 		}
 		result.Remembered = &m
 	}

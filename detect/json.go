@@ -44,7 +44,8 @@ func (c Count) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{"min":%d,"max":%d}`, c.Min, c.Max), nil
 }
 
-// UnmarshalJSON reads the same. Members that it does not know are ignored.
+// UnmarshalJSON reads the same. Members that it does not know are ignored. What is no such number is an error, and null
+// is, too.
 func (c *Count) UnmarshalJSON(text []byte) error {
 	read := Count{0, Unbounded}
 	for name, number := range map[string]*int{"min": &read.Min, "max": &read.Max} {
@@ -57,6 +58,9 @@ func (c *Count) UnmarshalJSON(text []byte) error {
 			return fmt.Errorf("detect: a number of rules has no %s: %s", name, text)
 		}
 		*number = n
+	}
+	if read.Min > read.Max {
+		return fmt.Errorf("detect: a number of rules is at least %d and at most %d", read.Min, read.Max)
 	}
 	*c = read
 	return nil

@@ -26,10 +26,7 @@ func TestJSON(t *testing.T) {
 		t.Errorf("got %s, %v, want %s", text, err, want)
 	}
 	host.Netns(t)
-	header, data := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
-	if err := unix.Capset(&header, &data[0]); err != nil { // of this thread, which is not used again
-		t.Fatal(err)
-	}
+	dropCapabilities(t)
 	text, err = json.Marshal(detect.Host())
 	if want := `"error":"ask nf_tables for chain \"KUBE-IPTABLES-HINT\": operation not permitted"`; err != nil ||
 		!strings.Contains(string(text), want) {
@@ -40,6 +37,7 @@ func TestJSON(t *testing.T) {
 // What a query has found can be read back from its JSON form, and is then the same in JSON and in words.
 func TestReadBack(t *testing.T) {
 	host.Netns(t)
+	remembered := detect.Memory{Mode: detect.Legacy, Conclusive: true, Because: "x", Since: time.Unix(1, 0)}
 	for _, situation := range []string{
 		":",
 		"nft add table ip nat; nft add chain ip nat mine '{ type nat hook prerouting priority 0; }'; " +
@@ -53,7 +51,8 @@ func TestReadBack(t *testing.T) {
 			{},
 			{Override: detect.NFT},
 			{Everything: true, DryRun: true, NAT: true},
-			{Remembered: detect.Memory{Mode: detect.Legacy, Conclusive: true, Because: "x", Since: time.Unix(1, 0)}},
+			{Remembered: remembered},
+			{Home: remembered},
 		} {
 			r := q.Run()
 			text, err := json.Marshal(r)
@@ -66,11 +65,55 @@ func TestReadBack(t *testing.T) {
 			if string(again) != string(text) {
 				t.Errorf("%s, %+v: got\n%s, want\n%s", situation, q, again, text)
 			}
-			if back.String() != r.String() || back.Uncertainty() != r.Uncertainty() {
-				t.Errorf("%s, %+v: got %v, %s, want %v, %s", situation, q, back, back.Uncertainty(), r, r.Uncertainty())
+			if back.String() != r.String() || back.Uncertainty() != r.Uncertainty() ||
+				(back.Memorable() == nil) != (r.Memorable() == nil) {
+				t.Errorf("%s, %+v: got %v, %s, %v, want %v, %s, %v", situation, q,
+					back, back.Uncertainty(), back.Memorable(), r, r.Uncertainty(), r.Memorable())
 			}
 		}
 	}
+}
+
+// What Doubt was told is read back. Without it, Uncertainty would say that there are no rules.
+func TestReadBackDoubt(t *testing.T) {
+	host.Netns(t)
+	host.Run(t, "iptables-nft", "-A", "INPUT", "-j", "ACCEPT")
+	const why = "somebody guessed"
+	var back detect.Result
+	host.Check(t, json.Unmarshal(inJSON(t, detect.Host().Doubt(why)), &back))
+	if back.Reason != detect.RuleCount || back.Conclusive || back.Uncertainty() != why {
+		t.Errorf("got %v, %s", back, back.Uncertainty())
+	}
+}
+
+// An error that was read back may have been one of the moment, or the lack of a capability: it is no guess to remember.
+func TestReadBackMemorable(t *testing.T) {
+	host.Netns(t)
+	dropCapabilities(t)
+	r := detect.Host()
+	var back detect.Result
+	host.Check(t, json.Unmarshal(inJSON(t, r), &back))
+	if r.Memorable() == nil || back.Memorable() == nil {
+		t.Errorf("got %v, %v", r.Memorable(), back.Memorable())
+	}
+	back = detect.Result{Evidence: []detect.Evidence{{Features: []detect.Feature{{Error: "too many open files"}}}}}
+	if err := back.Memorable(); err == nil || err.Error() != "too many open files" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func inJSON(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	host.Check(t, err)
+	return text
+}
+
+// dropCapabilities leaves the thread without any. It is not used again.
+func dropCapabilities(t *testing.T) {
+	t.Helper()
+	header, data := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
+	host.Check(t, unix.Capset(&header, &data[0]))
 }
 
 // An error is read back as its words.
@@ -102,7 +145,7 @@ func TestReadCount(t *testing.T) {
 		}
 	}
 	for _, text := range []string{`{}`, `{"max":1}`, `{"min":"1"}`, `{"min":-1}`, `{"min":1.5}`, `{"min":{}}`, `7`,
-		`[1,2]`, `"min"`} {
+		`[1,2]`, `"min"`, `null`, `{"min":3,"max":2}`} {
 		got := detect.Count{Min: 8, Max: 9}
 		if err := json.Unmarshal([]byte(text), &got); err == nil || got != (detect.Count{Min: 8, Max: 9}) {
 			t.Errorf("%s: got %+v, %v", text, got, err)

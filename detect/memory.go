@@ -32,6 +32,18 @@ func (m Memory) binds(mode Mode) bool {
 	return m.Mode == mode && (m.Conclusive || m.Reason == Override)
 }
 
+// passing returns an error if the next question may not meet it. One that was read back from its words may be such.
+func passing(err error, words string) error {
+	switch {
+	case momentary(err):
+		return err
+	case err == nil && words != "":
+		return errors.New(words)
+	default:
+		return nil
+	}
+}
+
 // Memorable says why a guess is not worth remembering, nil if it is. What a call could not see for a reason of the
 // moment, the next one can; without CAP_NET_ADMIN nothing can be written; and where one backend has not even twice as
 // many rules as the other, the next count may differ. It is nil for a conclusive answer, and for one that only Doubt
@@ -41,12 +53,12 @@ func (r Result) Memorable() error {
 		return nil
 	}
 	for _, e := range r.Evidence {
-		if momentary(e.Err) {
-			return e.Err
+		if err := passing(e.Err, e.Error); err != nil {
+			return err
 		}
 		for _, f := range e.Features {
-			if momentary(f.Err) {
-				return f.Err
+			if err := passing(f.Err, f.Error); err != nil {
+				return err
 			}
 		}
 	}
@@ -83,7 +95,7 @@ func (m *Memory) because() string {
 // may have made the rules by a guess, for example, which are no evidence then. Uncertainty returns the reason.
 func (r Result) Doubt(reason string) Result {
 	r.doubted = r.doubted || r.Conclusive
-	r.doubt = reason
+	r.Caveat = reason
 	r.Conclusive = false
 	return r
 }

@@ -3,25 +3,27 @@
 
 package detect
 
-// version of the JSON form. It goes up when something in the schema changes its meaning or goes away.
-const version = 3
+// JSONVersion is the version of a Result's JSON form. It goes up when something in the schema changes its meaning or
+// goes away. A Result of another version that is read back may lack what this version needs.
+const JSONVersion = 3
 
-// Result is a decision with all that it rests on. Only a Query makes one: the zero Result has no Mode. Its JSON form is
-// defined by docs/detect.v3.schema.json and can be read back, with the words of errors instead of the errors, and
-// without what Doubt was told; Memorable is for a Result that has not been read back.
+// Result is a decision with all that it rests on. Only a Query makes one: the zero Result has no Mode.
+//
+// Its JSON form is defined by docs/detect.v3.schema.json and can be read back, with the words of errors instead of the
+// errors. So Uncertainty then does not say what is missing, and Memorable takes each error for one of the moment.
 type Result struct {
-	Version    int        `json:"version"`
+	Version    int        `json:"version"` // JSONVersion
 	Mode       Mode       `json:"mode"`
 	Reason     Reason     `json:"reason"`
 	Conclusive bool       `json:"conclusive"`           // nothing that could not be read could overturn Mode
 	Remembered *Memory    `json:"remembered,omitempty"` // if that is the Reason
+	FromHome   bool       `json:"from_home,omitempty"`  // Remembered is Query.Home
+	Caveat     string     `json:"caveat,omitempty"`     // what Doubt was told
 	Evidence   []Evidence `json:"evidence"`             // find one with Of
 	Conflicts  []Conflict `json:"conflicts"`            // as far as both backends were asked
 
-	doubt        string // what Doubt was told
-	doubted      bool   // it was conclusive before
-	fromHome     bool   // Remembered is Query.Home
-	unprivileged bool   // the kernel answered each question that needs CAP_NET_ADMIN with EPERM
+	doubted      bool // it was conclusive before Doubt
+	unprivileged bool // the kernel answered each question that needs CAP_NET_ADMIN with EPERM
 }
 
 // fail keeps the first error, which is nearest to the cause. One of the moment replaces one that is not.

@@ -34,7 +34,7 @@ func (r Result) Because() string {
 		return r.found(CanaryChain, canary)
 	case Remembered:
 		text := r.Remembered.because()
-		if r.fromHome {
+		if r.FromHome {
 			text += ", in the network namespace of process 1"
 		}
 		return text
@@ -122,8 +122,8 @@ func (r Result) Uncertainty() string {
 	switch {
 	case r.Conclusive:
 		return ""
-	case r.doubt != "":
-		return r.doubt
+	case r.Caveat != "":
+		return r.Caveat
 	case r.Reason == Override:
 		return "the backend was set explicitly, and evidence from the host was not used"
 	}
@@ -133,7 +133,7 @@ func (r Result) Uncertainty() string {
 		}
 	}
 	switch {
-	case r.fromHome:
+	case r.FromHome:
 		return "found no evidence in this network namespace; " +
 			"what this container remembers is about another one, that of process 1"
 	case r.Reason == Remembered:
