@@ -19,9 +19,10 @@
 // one that is asked about: a caller that entered it with setns(2) must hold on to its thread (runtime.LockOSThread). On
 // systems other than Linux everything is unknown, with errors that are errors.ErrUnsupported.
 //
-// The values of Mode, Family, Reason, Answer, Conflict, FaultKind and Feature.Name are stable, though others may be
-// added, and so are the JSON form of a Result (docs/detect.v3.schema.json) and the errno that errors.Is finds in
-// Evidence.Err. Texts for people are not.
+// The values of Mode and Answer are stable and complete. Those of Family, Reason, Conflict, FaultKind, WaitFor and
+// Feature.Name are stable, but others may be added. Structs may get more fields: name the fields in literals. The JSON
+// form of a Result (docs/detect.v3.schema.json) is stable, and so is the errno that errors.Is finds in Evidence.Err.
+// Texts for people may change.
 package detect
 
 import "time"
@@ -60,7 +61,8 @@ const mangle = "mangle"
 // tableNames are the tables whose rules count, those that most likely have some first.
 var tableNames = [...]string{"filter", "nat", mangle, "raw", "security"}
 
-// Answer is the kernel's answer to a question.
+// Answer is the kernel's answer to a question. Its text forms are "not-asked", "unknown", "no" and "yes"; the numbers
+// are not meant to be stored.
 type Answer int8
 
 // NotAsked and Unknown are not evidence.
@@ -122,8 +124,8 @@ type Evidence struct {
 	Canary Answer `json:"canary"` // CanaryChain is in table mangle
 
 	// HostChain says whether there is a chain that a program of the host makes with iptables, such as DOCKER-USER.
-	// HostTable says it of a table that one makes with nftables, such as "inet firewalld"; it is No for legacy.
-	// Programs are those that were found: with Query.Everything all of them, else the first.
+	// HostTable says it of a table that one makes with nftables, such as "inet firewalld"; it is never Yes for legacy.
+	// Programs are those that were found: with Query.Everything all of them, otherwise the first.
 	HostChain Answer    `json:"host_chain"`
 	HostTable Answer    `json:"host_table"`
 	Programs  []Program `json:"programs,omitempty"`
@@ -133,13 +135,13 @@ type Evidence struct {
 	// accept, is printed and counts. Where counting ended early, what was not read is not known.
 	Rules Count `json:"rules"`
 
-	// Estimate is the likely number of rules where counting failed, as where they kept changing, so that Rules is no
-	// more than a lower bound; else 0. A guess goes by it.
+	// Estimate is the likely number of rules where Rules is only a lower bound, for example because rules kept changing
+	// while they were counted; otherwise 0. A guess goes by it.
 	Estimate int `json:"estimate,omitempty"`
 
-	// Foreign are chains in nft's tables that are not iptables' own, or in which a rule that was counted is not:
-	// somebody uses nft directly and has given the table one of iptables' names. iptables-nft prints some or none of
-	// its n rules, so they count as 0 to n. Of chains with such rules, one is named for each table.
+	// Foreign are chains in nft's tables that are not iptables' own, or that have a rule that is not: somebody uses nft
+	// directly, in a table that has one of iptables' names. Of its n rules, iptables-nft prints some or none, so they
+	// count as 0 to n. Of the chains with such rules, one is named for each table.
 	Foreign []Chain `json:"foreign,omitempty"`
 
 	// Faults are what makes iptables-nft fail in nft's tables, or have no effect there. They say nothing of the backend
@@ -157,8 +159,8 @@ type Evidence struct {
 	// Tables are those that exist, if all of them were looked at (Query.Everything).
 	Tables []Table `json:"tables,omitempty"`
 
-	// Err is the first question that failed for a reason of the moment, such as unix.ENFILE, else the first that
-	// failed. errors.Is finds the kernel's errno in it. Error is the same in words, which is all that JSON has of it.
+	// Err is why a question failed: the first error of the moment, such as unix.ENFILE, otherwise the first one.
+	// errors.Is finds the kernel's errno in it. Error is the same in words, which is all that JSON has of it.
 	Err   error  `json:"-"`
 	Error string `json:"error,omitempty"`
 
@@ -172,7 +174,7 @@ type Query struct {
 	Override Mode
 
 	// Remembered is what this container remembers, if anything. kubelet's chains outrank it. A guess holds only while
-	// its backend has one of the five tables, or may have: one that left none has written nothing.
+	// its backend has one of the five tables, or may have: a guess that left no table has written nothing.
 	Remembered Memory
 
 	// Home is what this container remembers of the network namespace of its first process, if the calling thread is in
@@ -193,7 +195,7 @@ type Query struct {
 	NAT bool
 
 	// Everything also asks what cannot change the answer, and lists the tables with exact counts. That takes time in
-	// proportion to the number of rules.
+	// proportion to the number of rules. What is beyond a million rules or so is not read, and stays unknown.
 	Everything bool
 
 	// WaitFor says what ends Query.Wait.
@@ -214,9 +216,9 @@ const (
 
 func (w WaitFor) exists() bool { return w == ForAny || w == ForKubelet }
 
-// Ended reports whether a result is what was waited for. What kubelet's chains said earlier will do. A WaitFor that is
-// none of the values never ends.
-func (w WaitFor) Ended(r Result) bool {
+// EndedBy reports whether a result is what was waited for. If it is remembered, it counts as what it was then: what
+// kubelet's chains said earlier ends the wait for them. A WaitFor that is none of the values is ended by nothing.
+func (w WaitFor) EndedBy(r Result) bool {
 	switch w {
 	case ForAny:
 		return r.Conclusive
@@ -228,9 +230,10 @@ func (w WaitFor) Ended(r Result) bool {
 }
 
 // Host returns the backend that is used in the network namespace of the calling thread, without a dry run. It reads
-// nothing of what the wrapper stores in a container. So iptables there may run the other one: after a guess, after
-// "iptables-wrapper select", and where the host has changed since. If nothing is stored, or what the host proves now,
-// both are the same.
+// nothing of what the wrapper stores in a container. So iptables there may run the other backend: after a guess, after
+// "iptables-wrapper select", where the host has changed since, and with IPTABLES_WRAPPER_MODE. Where the host shows
+// nothing, the wrapper also goes by which programs are installed and, in a call that adds something, by a dry run.
+// Otherwise both are the same.
 func Host() Result { return Query{}.Run() }
 
 // PollInterval is how often Query.Wait asks.

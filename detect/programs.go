@@ -72,8 +72,8 @@ var hostTables = [...]hostTable{
 type Program struct {
 	Name string `json:"name"`
 
-	// Table is one of iptables' tables if there is a Chain. Else it is one of nftables' own, as nft names it: "inet
-	// firewalld".
+	// Table is one of iptables' tables if there is a Chain. Otherwise it is one of nftables' own, as nft names it:
+	// "inet firewalld".
 	Table string `json:"table"`
 	Chain string `json:"chain,omitempty"`
 }

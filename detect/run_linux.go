@@ -191,9 +191,9 @@ func (p *prober) askNFT(chain string) (enough bool) {
 // is done, and returns the last answer. An Override ends it at once. A dry run is made only when ctx is done, for the
 // guess.
 //
-// The error is nil if what was waited for has come, or with an Override. Else it is the one of ctx, or says that
-// WaitFor is none of its values; then there is no wait. The caller must be locked to its thread if that has entered
-// another namespace.
+// The error is nil if what was waited for has come, or with an Override. Otherwise it is that of ctx, or says that
+// WaitFor is none of its values; then there is no wait. A caller whose thread has entered another namespace must be
+// locked to it.
 func (q Query) Wait(ctx context.Context) (Result, error) { return q.wait(ctx, Query.Run) }
 
 func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error) {
@@ -207,7 +207,7 @@ func (q Query) wait(ctx context.Context, run func(Query) Result) (Result, error)
 	look.DryRun = q.DryRun && q.Everything // Everything wants its result, too
 	for {
 		r := run(look)
-		if q.WaitFor.Ended(r) {
+		if q.WaitFor.EndedBy(r) {
 			return r, nil
 		}
 		select {

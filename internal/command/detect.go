@@ -80,7 +80,7 @@ func (s *session) detect(c *cli.Context) error {
 	if !a.Conclusive {
 		return failure{status: 3, try: moreCertain(a)}
 	}
-	if !waitFor(c).Ended(a.Result) {
+	if !waitFor(c).EndedBy(a.Result) {
 		const try = "--wait 2m if kubelet is starting, or --for any"
 		return failure{3, errors.New(withoutKubelet(a.Result)), try}
 	}
@@ -108,7 +108,7 @@ func (s *session) detectOrWait(c *cli.Context, dir string, q detect.Query) detec
 		s.sayNoWait(c, q.Override)
 		return r
 	}
-	if limit == 0 || needed.Ended(r) {
+	if limit == 0 || needed.EndedBy(r) {
 		return r
 	}
 	if needed == detect.ForKubelet && here.ThisNetwork(s.names.Container, r).Own {
@@ -153,7 +153,7 @@ func (s *session) wait(limit time.Duration, dir string, needed detect.WaitFor) {
 	end := time.After(limit)
 	for {
 		r := here.Ask(s.names, dir, detect.Query{})
-		if needed.Ended(r) {
+		if needed.EndedBy(r) {
 			s.say("found: %v", r)
 			return
 		}

@@ -120,7 +120,7 @@ func (s *session) doubt(r detect.Result, needed detect.WaitFor) string {
 	switch {
 	case in.OwnNetns == detect.No && in.OwnRoot != detect.No:
 		return "this is not the network namespace of the container's first process"
-	case r.Conclusive && !needed.Ended(r):
+	case r.Conclusive && !needed.EndedBy(r):
 		return withoutKubelet(r)
 	}
 	return r.Uncertainty()
