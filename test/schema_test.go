@@ -27,34 +27,80 @@ func TestWordsOfSchemas(t *testing.T) {
 	for a := detect.NotAsked; a <= detect.Yes; a++ {
 		answers = append(answers, a.String())
 	}
-	for _, test := range []struct {
-		schema string
-		path   string
-		want   []string
-	}{
-		{"detect", "properties reason", group(t, "../detect", "Override")},
-		{"detect", "properties conflicts items", group(t, "../detect", "HintInBoth")},
-		{"detect", "$defs backend", group(t, "../detect", "NFT")},
-		{"detect", "$defs answer", answers},
-		{"detect", "properties evidence items properties family", group(t, "../detect", "IPv4")},
-		{"detect", "properties evidence items properties features items properties name",
-			group(t, "../detect", "FeatureTable")},
-		{"detect", "properties evidence items properties faults items properties kind",
-			group(t, "../detect", "FaultDormant")},
-		{"detect", "properties here properties how", group(t, "../internal/here", "Switch")},
-		{"doctor", "properties findings items properties severity", group(t, "../internal/doctor", "Problem")},
-		{"doctor", "properties findings items properties where", group(t, "../internal/doctor", "Container")},
-		{"doctor", "properties names items properties name", host.Names[:]},
+	families := group(t, "../detect", "IPv4")
+	tables := []string{"filter", "mangle", "nat", "raw", "security"} // the kernel's
+	evidence := "properties evidence items properties "
+	for schema, words := range map[string]map[string][]string{
+		"detect": {
+			"properties reason":                         group(t, "../detect", "Override"),
+			"properties conflicts items":                group(t, "../detect", "HintInBoth"),
+			"$defs backend":                             group(t, "../detect", "NFT"),
+			"$defs answer":                              answers,
+			evidence + "family":                         families,
+			evidence + "tables items properties name":   tables,
+			evidence + "foreign items properties table": tables,
+			evidence + "features items properties name": group(t, "../detect", "FeatureTable"),
+			evidence + "faults items properties kind":   group(t, "../detect", "FaultDormant"),
+			evidence + "faults items properties table":  tables,
+			"properties here properties how":            group(t, "../internal/here", "Switch"),
+		},
+		"doctor": {
+			"properties findings items properties severity": group(t, "../internal/doctor", "Problem"),
+			"properties findings items properties where":    group(t, "../internal/doctor", "Container"),
+			"properties capabilities items":                 group(t, "../internal/doctor", "netAdmin"),
+			"properties names items properties name":        host.Names[:],
+			"properties extensions items properties family": families,
+			"properties extensions items properties has":    {"yes", "no", "unknown"}, // each is asked for
+		},
 	} {
-		got := wordsAt(t, schemaOf(t, test.schema), test.path)
-		want := slices.Clone(test.want)
-		slices.Sort(got)
-		slices.Sort(want)
-		if len(want) == 0 || !slices.Equal(got, want) {
-			t.Errorf("%s, %s: the schema has %q, and the code %q", test.schema, test.path, got, want)
+		lists := map[string][]string{}
+		collectLists(schemaOf(t, schema), "", lists)
+		for path, want := range words {
+			got := lists[path]
+			delete(lists, path)
+			if len(want) == 0 {
+				t.Errorf("%s, %s: the code has no words", schema, path)
+			}
+			for _, word := range want {
+				if !slices.Contains(got, word) {
+					t.Errorf("%s, %s: the schema lacks %q", schema, path, word)
+				}
+			}
+			for _, word := range got {
+				if !slices.Contains(want, word) {
+					t.Errorf("%s, %s: the code lacks %q", schema, path, word)
+				}
+				if strings.ContainsAny(word, " \t") {
+					t.Errorf("%s, %s: a space in %q", schema, path, word)
+				}
+			}
 		}
-		if text := strings.Join(got, ""); strings.ContainsAny(text, " \t") {
-			t.Errorf("%s, %s: a space in %q", test.schema, test.path, got)
+		for path, got := range lists {
+			t.Errorf("%s, %s: this test does not know where the code has %q", schema, path, got)
+		}
+	}
+}
+
+// collectLists finds the lists of words in a schema, by their paths.
+func collectLists(schema any, path string, lists map[string][]string) {
+	switch value := schema.(type) {
+	case []any: // of anyOf
+		for _, alternative := range value {
+			collectLists(alternative, path, lists)
+		}
+	case map[string]any:
+		words, _ := value["enum"].([]any)
+		for _, word := range words {
+			lists[path] = append(lists[path], word.(string))
+		}
+		for name, member := range value {
+			switch name {
+			case "enum", "required", "type":
+			case "anyOf":
+				collectLists(member, path, lists)
+			default:
+				collectLists(member, strings.TrimSpace(path+" "+name), lists)
+			}
 		}
 	}
 }
@@ -62,9 +108,9 @@ func TestWordsOfSchemas(t *testing.T) {
 // A schema's name, its address and what it says are of one version, which is the code's. It promises no number of
 // elements.
 func TestVersionsOfSchemas(t *testing.T) {
-	for name, version := range map[string]int{"detect": detect.JSONVersion, "doctor": doctor.Version} {
+	for name, version := range versions {
 		schema := schemaOf(t, name)
-		file := name + ".v" + strconv.Itoa(version) + ".schema.json"
+		file := schemaFile(name)
 		const base = "https://raw.githubusercontent.com/iptables-wrappers/iptables-wrappers/main/docs/"
 		if schema["$id"] != base+file {
 			t.Errorf("%s: $id is %v, want %s", name, schema["$id"], base+file)
@@ -78,15 +124,17 @@ func TestVersionsOfSchemas(t *testing.T) {
 	}
 }
 
-// schemaOf reads the schema of a command, of which there is one.
+// versions are those of the code.
+var versions = map[string]int{"detect": detect.JSONVersion, "doctor": doctor.Version}
+
+// schemaFile is the name of the schema of a command. That of an earlier version may be beside it.
+func schemaFile(command string) string {
+	return command + ".v" + strconv.Itoa(versions[command]) + ".schema.json"
+}
+
 func schemaOf(t *testing.T, command string) (schema map[string]any) {
 	t.Helper()
-	files, err := filepath.Glob("../docs/" + command + ".v*.schema.json")
-	host.Check(t, err)
-	if len(files) == 0 {
-		t.Fatalf("no schema of %s", command)
-	}
-	host.Check(t, json.Unmarshal(host.Read(t, files[len(files)-1]), &schema))
+	host.Check(t, json.Unmarshal(host.Read(t, "../docs/"+schemaFile(command)), &schema))
 	return schema
 }
 
@@ -102,18 +150,6 @@ func valueAt(t *testing.T, schema map[string]any, path string) any {
 		value = object[name]
 	}
 	return value
-}
-
-func wordsAt(t *testing.T, schema map[string]any, path string) (words []string) {
-	t.Helper()
-	list, isList := valueAt(t, schema, path+" enum").([]any)
-	if !isList {
-		t.Fatalf("no list at %s", path)
-	}
-	for _, word := range list {
-		words = append(words, word.(string))
-	}
-	return words
 }
 
 // group returns the words of the group of constants of a package that has a constant of this name.

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -18,17 +16,8 @@ import (
 // The JSON form of a result is what docs/detect.v3.schema.json promises, whatever was asked and found, and the schema
 // promises something.
 func TestSchemaOfResult(t *testing.T) {
-	schema, err := jsonschema.NewCompiler().Compile("../../docs/detect.v3.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	valid := func(text []byte) error {
-		value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-		if err != nil {
-			return err
-		}
-		return schema.Validate(value)
-	}
+	schema := compile(t, false)["detect"]
+	valid := func(text []byte) error { return validate(t, schema, string(text)) }
 	host.Netns(t)
 	certain := detect.Memory{
 		Mode:       detect.Legacy,

@@ -5,12 +5,14 @@ package script
 
 import (
 	"bytes"
+	"encoding/json"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -22,21 +24,9 @@ func TestSchemas(t *testing.T) {
 	}
 	host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
 	host.Run(t, "iptables-wrapper", "install")
-	const base = "https://raw.githubusercontent.com/iptables-wrappers/iptables-wrappers/main/docs/"
-	files := map[string]string{"detect": "detect.v3.schema.json", "doctor": "doctor.v5.schema.json"}
-	compiler := jsonschema.NewCompiler()
-	schemas := map[string]*jsonschema.Schema{}
-	for _, command := range []string{"detect", "doctor"} { // the second refers to the first
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(host.Read(t, "../../docs/"+files[command])))
-		host.Check(t, err)
-		host.Check(t, compiler.AddResource(base+files[command], value))
-		schemas[command], err = compiler.Compile(base + files[command])
-		host.Check(t, err)
-	}
+	schemas := compile(t, false)
 	valid := func(command, output string) error {
-		value, err := jsonschema.UnmarshalJSON(strings.NewReader(output))
-		host.Check(t, err)
-		return schemas[command].Validate(value)
+		return validate(t, schemas[command], output)
 	}
 	last := map[string]string{}
 	for _, situation := range []string{
@@ -93,4 +83,54 @@ func TestSchemas(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What a later program prints within a version, such as another reason, is valid for a user of today's schema.
+func TestLaterWords(t *testing.T) {
+	host.Netns(t)
+	text, err := json.Marshal(detect.Host())
+	host.Check(t, err)
+	schema := compile(t, true)["detect"]
+	for later, fits := range map[string]bool{
+		`"reason":"moon-phase","more":{}`: true,
+		`"reason":"phase of the moon"`:    false,
+		`"reason":""`:                     false,
+	} {
+		changed := strings.Replace(string(text), `"reason":"default"`, later, 1)
+		if changed == string(text) {
+			t.Fatalf("another reason: %s", text)
+		}
+		if err := validate(t, schema, changed); (err == nil) != fits {
+			t.Errorf("%s: got %v", later, err)
+		}
+	}
+}
+
+// compile returns the schemas of detect and doctor. Without later words, a list of words is complete, as it must be
+// for what this program prints.
+func compile(t *testing.T, later bool) map[string]*jsonschema.Schema {
+	t.Helper()
+	const base = "https://raw.githubusercontent.com/iptables-wrappers/iptables-wrappers/main/docs/"
+	files := map[string]string{"detect": "detect.v3.schema.json", "doctor": "doctor.v5.schema.json"}
+	compiler := jsonschema.NewCompiler()
+	schemas := map[string]*jsonschema.Schema{}
+	for _, command := range []string{"detect", "doctor"} { // the second refers to the first
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(host.Read(t, "../../docs/"+files[command])))
+		host.Check(t, err)
+		definitions, has := value.(map[string]any)["$defs"].(map[string]any)
+		if has && !later {
+			definitions["later"] = false
+		}
+		host.Check(t, compiler.AddResource(base+files[command], value))
+		schemas[command], err = compiler.Compile(base + files[command])
+		host.Check(t, err)
+	}
+	return schemas
+}
+
+func validate(t *testing.T, schema *jsonschema.Schema, text string) error {
+	t.Helper()
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	host.Check(t, err)
+	return schema.Validate(value)
 }
