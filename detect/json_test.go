@@ -74,6 +74,18 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
+// A later version may have other reasons. What it found is not explained by a reason of this version.
+func TestReadBackLaterReason(t *testing.T) {
+	var back detect.Result
+	host.Check(t, json.Unmarshal([]byte(`{"version":3,"mode":"legacy","reason":"moon-phase"}`), &back))
+	if got := back.String(); got != `legacy: for a reason that this version does not know, "moon-phase"` {
+		t.Errorf("got %s", got)
+	}
+	if got := back.Uncertainty(); got != `this version does not know the reason "moon-phase"` {
+		t.Errorf("got %s", got)
+	}
+}
+
 // What Doubt was told is read back. Without it, Uncertainty would say that there are no rules.
 func TestReadBackDoubt(t *testing.T) {
 	host.Netns(t)

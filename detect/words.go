@@ -49,8 +49,10 @@ func (r Result) Because() string {
 		return cmp.Or(r.refused(), "this kernel does not support nft")
 	case OnlyInstalled:
 		return "only the " + string(r.Mode) + " programs are installed"
-	default:
+	case Default, "":
 		return "no evidence was found, and nft is the default"
+	default:
+		return "for a reason that this version does not know, " + strconv.Quote(string(r.Reason))
 	}
 }
 
@@ -126,6 +128,8 @@ func (r Result) Uncertainty() string {
 		return r.Caveat
 	case r.Reason == Override:
 		return "the backend was set explicitly, and evidence from the host was not used"
+	case r.Reason != "" && !slices.Contains(Reasons(), r.Reason):
+		return "this version does not know the reason " + strconv.Quote(string(r.Reason))
 	}
 	for _, e := range r.Evidence {
 		if e.Error != "" {

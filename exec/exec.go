@@ -41,8 +41,8 @@ func Dirs() []string { return programs.StandardDirs() }
 // which starts a program by its path alone, cannot: make a link with the command's name to it.
 //
 // The error wraps ErrMissing if there is no such program and ErrRecursion if a wrapper is in its place. Otherwise it
-// says why a file that exists cannot be executed, or cannot be read and so might be a wrapper. An unknown command or
-// backend is an error too, also the zero value of detect.Mode.
+// says why a file that exists cannot be executed, or cannot be read and so might be a wrapper. An unknown command is an
+// error, and so is an unknown backend, such as the zero Mode.
 func Find(mode detect.Mode, name string) (string, error) { return FindIn(Dirs(), mode, name) }
 
 // FindIn is Find with other directories. Where iptables is somewhere else, as on NixOS or below /opt, put that
