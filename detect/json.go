@@ -66,7 +66,8 @@ func (c *Count) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// member returns the text of a member of an object, which must be valid JSON, if that is a number or a word.
+// member returns the text of a member of an object, which must be valid JSON, if that is a number or a word. Of several
+// with the name, the last one counts.
 func member(object, name string) (value string, found bool) {
 	depth := 0
 	for i := 0; i < len(object); i++ {
@@ -79,14 +80,20 @@ func member(object, name string) (value string, found bool) {
 			begin := i + 1
 			i = endOfString(object, begin)
 			rest, isName := strings.CutPrefix(strings.TrimLeft(object[min(i+1, len(object)):], space), ":")
-			if depth == 1 && isName && object[begin:i] == name {
+			if depth == 1 && isName && unquoted(object[begin:i]) == name {
 				rest = strings.TrimLeft(rest, space)
 				end := strings.IndexAny(rest, space+",}")
-				return rest[:max(end, 0)], true
+				value, found = rest[:max(end, 0)], true
 			}
 		}
 	}
-	return "", false
+	return value, found
+}
+
+// unquoted is what stands between the quotes of a string, without escapes such as \u0061; "" if it has others than Go.
+func unquoted(text string) string {
+	text, _ = strconv.Unquote(`"` + text + `"`)
+	return text
 }
 
 const space = " \t\r\n"

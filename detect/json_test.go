@@ -148,6 +148,8 @@ func TestReadCount(t *testing.T) {
 		{`{"min":2}`, detect.Count{Min: 2, Max: detect.Unbounded}},
 		{` { "max" : 7 , "min" :	3 } `, detect.Count{Min: 3, Max: 7}},
 		{`{"more":{"min":1,"max":[2]},"x":"\"min\":4","min":5,"max":6}`, detect.Count{Min: 5, Max: 6}},
+		{`{"min":1,"max":2,"min":3,"max":4}`, detect.Count{Min: 3, Max: 4}}, // as encoding/json has it
+		{`{"m\u0069n":1,"ma\u0078":2}`, detect.Count{Min: 1, Max: 2}},
 		{`{"x":"min","min":5,"y":["max",{"max":1}]}`, detect.Count{Min: 5, Max: detect.Unbounded}},
 	} {
 		var got detect.Count
