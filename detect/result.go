@@ -10,7 +10,8 @@ const JSONVersion = 3
 // Result is a decision with all that it rests on. Only a Query makes one: the zero Result has no Mode.
 //
 // Its JSON form is defined by docs/detect.v3.schema.json and can be read back, with the words of errors instead of the
-// errors. So Uncertainty then does not say what is missing, and Memorable takes each error for one of the moment.
+// errors, and without Table.Chains. So Uncertainty then does not say what is missing, and Memorable takes each error
+// for one of the moment.
 type Result struct {
 	Version    int        `json:"version"` // JSONVersion
 	Mode       Mode       `json:"mode"`
