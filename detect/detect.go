@@ -13,7 +13,7 @@
 // The kernel is asked, and nothing else: nf_tables over netlink, x_tables over getsockopt. No process is started, no
 // rule is written, no table is registered, and no module of the legacy backend is loaded. The kernel may load nf_tables
 // when it is asked about it. Every question has three possible answers: yes, no and unknown. Only yes and no count as
-// evidence, and a result is conclusive only if nothing that could not be read could overturn it.
+// evidence, and a result is conclusive only if everything that could have changed it was read.
 //
 // CAP_NET_ADMIN in the network namespace is needed for a conclusive answer, and the calling thread's namespace is the
 // one that is asked about: a caller that entered it with setns(2) must hold on to its thread (runtime.LockOSThread). On

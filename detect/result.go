@@ -16,7 +16,7 @@ type Result struct {
 	Version    int        `json:"version"` // JSONVersion
 	Mode       Mode       `json:"mode"`
 	Reason     Reason     `json:"reason"`
-	Conclusive bool       `json:"conclusive"`           // nothing that could not be read could overturn Mode
+	Conclusive bool       `json:"conclusive"`           // all that could have changed Mode was read
 	Remembered *Memory    `json:"remembered,omitempty"` // if that is the Reason
 	FromHome   bool       `json:"from_home,omitempty"`  // Remembered is Query.Home
 	Caveat     string     `json:"caveat,omitempty"`     // what Doubt was told
