@@ -10,7 +10,7 @@
 // iptables is a program of Linux. On other systems this package can be built, and finds nothing: the error wraps
 // ErrMissing.
 //
-// Before v1, names in this package may change, with a note in CHANGELOG.md; from v1 on, Go's compatibility rules hold.
+// From v1.0.0 on, what a program that uses this package relies on stays: a v1 adds names, and removes or changes none.
 package exec
 
 import (
