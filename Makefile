@@ -28,7 +28,7 @@ LDFLAGS := -s -w -checklinkname=0 -X $(COMMAND).version=$(VERSION) -X $(COMMAND)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
-.PHONY: help build release push sign publish ci nightly sbom-of test test-packages test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo fresh vet oldest-go lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
+.PHONY: help build release push sign publish ci nightly sbom-of test test-packages test-all lane-packages lane-others test-images test-faults test-kernels test-clients conformance demo fresh vet oldest-go cross lint manifests fuzz bench sbom vulncheck clean tools-demo tools-test tools-all
 
 help:
 	@sed -n 's/^##  *//p' Makefile
@@ -135,7 +135,13 @@ oldest-go:
 	GOTOOLCHAIN=$(OLDEST_GO) go vet ./detect ./exec
 	GOTOOLCHAIN=$(OLDEST_GO) go build $(BUILDFLAGS) -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BINARY)-oldest-go .
 
-lint: vet
+# A processor that no release is built for, and on which some of the kernel's numbers have other sizes; and the systems on which
+# detect and exec can be built, and find nothing.
+cross:
+	GOARCH=mips go build -tags $(TAGS) -ldflags '$(LDFLAGS)' -o /dev/null .
+	@for system in darwin windows plan9; do GOOS=$$system go build ./detect ./exec; done
+
+lint: vet cross
 	go mod tidy -diff
 	go run $(STATICCHECK) -tags $(TAGS) ./...
 	@for module in $(MODULES); do (cd $$module && go mod tidy -diff && go run $(STATICCHECK) ./...); done
