@@ -8,6 +8,7 @@ package detect
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,6 +107,15 @@ func TestUnknownModes(t *testing.T) {
 	for _, q := range []Query{{Override: "auto"}, {Remembered: Memory{Mode: "auto"}}, {Installed: "auto"}} {
 		if r := q.Run(); r.Mode != Legacy || r.Reason != RuleCount || !r.Conclusive {
 			t.Errorf("%+v: got %v, conclusive %v", q, r, r.Conclusive)
+		}
+	}
+}
+
+// Kubelet's reasons are those that are named after it. Who waits for kubelet's chains waits for any of them.
+func TestKubeletReasons(t *testing.T) {
+	for _, r := range Reasons() {
+		if want := strings.HasPrefix(string(r), "kubelet-"); r.Kubelet() != want {
+			t.Errorf("Kubelet, in decide.go, is %v for %s, want %v", r.Kubelet(), r, want)
 		}
 	}
 }
