@@ -36,6 +36,10 @@ func TestDocs(t *testing.T) {
 				for _, difference := range differences(string(text), got) {
 					t.Error(difference)
 				}
+				if t.Failed() {
+					t.Errorf("%s: not what its commands print. If that is meant:\ngo test ./test -run TestDocs -update",
+						strings.TrimPrefix(page, "../"))
+				}
 			} else if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
 			}

@@ -63,12 +63,12 @@ func TestWordsOfSchemas(t *testing.T) {
 			}
 			for _, word := range want {
 				if !slices.Contains(got, word) {
-					t.Errorf("%s, %s: the schema lacks %q", schema, path, word)
+					t.Errorf("%s: %q is missing in the enum of %s", schemaFile(schema), word, path)
 				}
 			}
 			for _, word := range got {
 				if !slices.Contains(want, word) {
-					t.Errorf("%s, %s: the code lacks %q", schema, path, word)
+					t.Errorf("%s: the code does not have %q, which is in the enum of %s", schemaFile(schema), word, path)
 				}
 				if strings.ContainsAny(word, " \t") {
 					t.Errorf("%s, %s: a space in %q", schema, path, word)
