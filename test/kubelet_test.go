@@ -5,7 +5,9 @@ package test
 
 import (
 	"os/exec"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -52,5 +54,41 @@ func TestKubeletChains(t *testing.T) {
 		}
 		host.Run(t, "iptables-legacy", "-t", "mangle", "-X", chain)
 		host.Run(t, "iptables-nft", "-t", "mangle", "-X", "KUBE-IPTABLES-HINT")
+	}
+}
+
+// What is found of HintChain is in Evidence.Hint, and so on. A file that reads more than one of these reads all.
+func TestFieldsOfKubeletChains(t *testing.T) {
+	var fields []string
+	for constant := range constants(t, "../detect", "HintChain") {
+		fields = append(fields, strings.TrimSuffix(constant, "Chain"))
+	}
+	found := 0
+	for _, pattern := range []string{"../detect/*.go", "../internal/*/*.go"} {
+		files, err := filepath.Glob(pattern)
+		host.Check(t, err)
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text := read(t, file)
+			var missing []string
+			for _, field := range fields {
+				if !regexp.MustCompile(`\.` + field + `\b`).MatchString(text) {
+					missing = append(missing, field)
+				}
+			}
+			if len(fields)-len(missing) < 2 {
+				continue
+			}
+			found++
+			if len(missing) > 0 {
+				name := strings.TrimPrefix(file, "../")
+				t.Errorf("%s reads what Evidence has of kubelet's chains, but not %q", name, missing)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no file reads two of them: they are called in another way than this test looks for")
 	}
 }
