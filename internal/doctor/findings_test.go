@@ -8,9 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 func TestFindings(t *testing.T) {
@@ -62,6 +66,26 @@ func TestEachRule(t *testing.T) {
 				t.Errorf("no situation needs %q: add one to those that backend_test.go, others_test.go and "+
 					"programs_test.go have", table[j].code)
 			}
+		}
+	}
+}
+
+// Each finding is reported by the program in a test of test/script.
+func TestEachCodeHasScript(t *testing.T) {
+	var scripts strings.Builder
+	for _, pattern := range []string{"../../test/script/*.txtar", "../../test/script/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no %s: %v", pattern, err)
+		}
+		for _, file := range files {
+			scripts.Write(host.Read(t, file))
+		}
+	}
+	r := healthy()
+	for _, rule := range slices.Concat(r.hostRules(), r.backendRules(), r.others()) {
+		if !regexp.MustCompile(`\b` + rule.code + `($|[^\w-])`).MatchString(scripts.String()) {
+			t.Errorf("no script of test/script has the finding %q", rule.code)
 		}
 	}
 }
