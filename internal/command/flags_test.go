@@ -10,6 +10,22 @@ import (
 	"testing"
 )
 
+// Each flag of a command is in a script that runs the command.
+func TestFlags(t *testing.T) {
+	scripts := readAll(t, "../../test/script/*.txtar")
+	flag := regexp.MustCompile(`(?m)^   (--[a-z-]+)(?: [A-Z]+, (-o))?`)
+	for _, command := range []string{"detect", "doctor", "install", "select", "reset"} {
+		_, help, _ := run(program, command, "--help")
+		for _, names := range flag.FindAllStringSubmatch(help, -1) {
+			either := strings.TrimSuffix(names[1]+"|"+names[2], "|")
+			used := regexp.MustCompile(`\b` + command + `( .*)? (` + either + `)\b`)
+			if names[1] != "--help" && !used.MatchString(scripts) {
+				t.Errorf("no script of test/script/ runs \"iptables-wrapper %s %s\"", command, names[1])
+			}
+		}
+	}
+}
+
 // together are the flags of a command of which neither is ignored beside the other: a flag, and those behind it in the
 // help. The other pairs are in exclusive.
 var together = map[string]map[string]string{
