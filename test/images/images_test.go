@@ -138,7 +138,7 @@ func TestImages(t *testing.T) {
 					t.Run(s.name+"/"+mode, func(t *testing.T) {
 						t.Parallel()
 						if got, want := s.test(t, b, mode), s.want(i, mode); got != want {
-							t.Errorf("got %q, want %q", got, want)
+							t.Errorf("got %q, want %q, which is what settings_test.go expects of this image", got, want)
 						}
 					})
 				}
