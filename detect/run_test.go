@@ -191,6 +191,7 @@ func TestHintBetweenQuestions(t *testing.T) {
 	rule := func(backend Mode) func(*testing.T) {
 		return func(t *testing.T) { host.Run(t, program(backend, IPv4, ""), "-w", "-A", "INPUT", "-j", "ACCEPT") }
 	}
+	appears := map[Reason]bool{}
 	for _, test := range []struct {
 		doc            string
 		before, change func(*testing.T)
@@ -207,6 +208,7 @@ func TestHintBetweenQuestions(t *testing.T) {
 			host.Run(t, "iptables-legacy", "-w", "-t", mangle, "-X", CanaryChain)
 		}, Result{Mode: Legacy, Reason: KubeletCanary}},
 	} {
+		appears[test.want.Reason] = true
 		for _, q := range []Query{{}, {Everything: true}} {
 			for n := 1; n <= 2; n++ {
 				t.Run(test.doc, func(t *testing.T) {
@@ -220,6 +222,12 @@ func TestHintBetweenQuestions(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+	for _, reason := range Reasons() {
+		if reason.Kubelet() && !appears[reason] {
+			t.Errorf("no row has a chain that appears between the questions and decides as %s: "+
+				"run, in run_linux.go, must ask for it again", reason)
 		}
 	}
 }
