@@ -68,7 +68,7 @@ func TestWordsOfSchemas(t *testing.T) {
 			}
 			for _, word := range got {
 				if !slices.Contains(want, word) {
-					t.Errorf("%s: the code does not have %q, which is in the enum of %s", schemaFile(schema), word, path)
+					t.Errorf("%s: %q, in the enum of %s, is not in the code", schemaFile(schema), word, path)
 				}
 				if strings.ContainsAny(word, " \t") {
 					t.Errorf("%s, %s: a space in %q", schema, path, word)
