@@ -92,6 +92,9 @@ func TestDryRunReply(t *testing.T) {
 			{IPv6, FeatureFilter, unix.ENOENT}, {IPv6, FeatureMatch, unix.ENOENT}},
 			"ipv6 table: no, ipv6 filter-chain: not-asked, ipv6 nat-chain: not-asked, ipv6 rule: not-asked, ipv6 " +
 				"xt-match: not-asked"},
+		{"a message that is not understood shows nothing that is missing",
+			[]refusal{{IPv4, FeatureRule, unix.EINVAL}, {IPv6, FeatureNAT, unix.EINVAL}},
+			"ipv4 rule: unknown, ipv4 xt-match: not-asked, ipv6 nat-chain: unknown"},
 		{"out of memory", []refusal{{IPv4, FeatureFilter, unix.ENOMEM}}, "ipv4 filter-chain: unknown"},
 	} {
 		d := newDryRun(7, true)
