@@ -7,8 +7,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -136,9 +138,15 @@ func TestOpenMisled(t *testing.T) {
 // Nothing is opened that blocks, and nothing but a file is read.
 func TestOpenSpecial(t *testing.T) {
 	tree, dir := image(t)
-	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o666); err != nil {
+	fifo := filepath.Join(dir, "fifo")
+	if err := unix.Mkfifo(fifo, 0o666); err != nil {
 		t.Fatal(err)
 	}
+	blocked := time.AfterFunc(5*time.Second, func() {
+		t.Error("it waits for a writer of the FIFO")
+		_, _ = unix.Open(fifo, unix.O_RDWR|unix.O_CLOEXEC, 0) // is one, and waits for nobody
+	})
+	defer blocked.Stop()
 	for _, path := range []string{"/fifo", "/usr"} {
 		for _, open := range []func(string) (*os.File, error){tree.Open, tree.OpenEntry} {
 			if f, err := open(path); !errors.Is(err, unix.EACCES) {
@@ -158,6 +166,26 @@ func TestOpenSpecial(t *testing.T) {
 		}
 		if _, err := in.OpenEntry(prefix + "/chain"); !errors.Is(err, unix.ELOOP) {
 			t.Errorf("a symlink: got %v", err)
+		}
+	}
+}
+
+// A symlink is read to its end, however long it is. The first buffer has 256 bytes.
+func TestLongSymlink(t *testing.T) {
+	tree, dir := image(t)
+	for _, length := range []int{1, 255, 256, 257, 511, 512, 513, 4095} {
+		want := strings.Repeat("x", length)
+		path := "/" + strconv.Itoa(length)
+		if err := os.Symlink(want, filepath.Join(dir, path)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := tree.Readlink(path)
+		if got != want || err != nil {
+			t.Errorf("Readlink: got %d bytes, %v, want %d", len(got), err, length)
+		}
+		_, got, err = tree.StatLink(path)
+		if got != want || err != nil {
+			t.Errorf("StatLink: got %d bytes, %v, want %d", len(got), err, length)
 		}
 	}
 }
