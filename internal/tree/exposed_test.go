@@ -6,6 +6,8 @@ package tree
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -147,6 +149,56 @@ func TestExposedInAUsersTree(t *testing.T) {
 	if got := (Tree{}).Exposed(filepath.Join(mine, "usr/sbin/file")); got != "" {
 		t.Errorf("root's own: got %q", got)
 	}
+}
+
+// A caller's own files are not exposed, unless the caller has no ID in its user namespace: then those of everybody else
+// who has none seem its own.
+func TestExposedToCaller(t *testing.T) {
+	if os.Geteuid() != 0 {
+		host.Cannot(t, "give files to other users: not root")
+	}
+	_, dir := image(t)
+	file := filepath.Join(dir, "usr/sbin/file")
+	for _, test := range []struct {
+		doc    string
+		caller int
+		want   string
+	}{
+		{doc: "the caller's own", caller: 1000, want: ""},
+		{doc: "of somebody without an ID, as the caller is", caller: Overflow, want: file},
+	} {
+		t.Run(test.doc, func(t *testing.T) {
+			owned(t, file, test.caller, 0, 0o755)
+			got := ""
+			err := asUser(test.caller, func() { got = Tree{}.Exposed(file) })
+			if got != test.want || err != nil {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+// asUser does something as another effective user, in a thread that ends with it. The thread keeps its capabilities:
+// the way to the test's files may be root's alone.
+func asUser(uid int, do func()) (err error) {
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		runtime.LockOSThread()
+		const noSetuidFixup = 1 << 2 // SECBIT_NO_SETUID_FIXUP, see capabilities(7)
+		err = unix.Prctl(unix.PR_SET_SECUREBITS, noSetuidFixup, 0, 0, 0)
+		if err != nil {
+			return
+		}
+		const same = ^uintptr(0)
+		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, same, uintptr(uid), same)
+		if errno != 0 {
+			err = errno
+			return
+		}
+		do()
+	})
+	wait.Wait()
+	return err
 }
 
 // An access control list can let another user write where the group is root's.
