@@ -16,6 +16,68 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
+// Iptables-legacy locks a regular file, and creates one. What else stands there is said by its kind, and never opened: on
+// a FIFO, that would block.
+func TestLockable(t *testing.T) {
+	const path = "lock"
+	for _, test := range []struct {
+		doc  string
+		make func() error
+		want string // "" if it can be locked
+	}{
+		{
+			doc:  "a file",
+			make: func() error { return os.WriteFile(path, nil, 0o600) },
+		},
+		{
+			doc:  "nothing, where a file can be created",
+			make: func() error { return nil },
+		},
+		{
+			doc:  "a link to where a file can be created",
+			make: func() error { return os.Symlink("other", path) },
+		},
+		{
+			doc:  "a link to where none can",
+			make: func() error { return os.Symlink("gone/lock", path) },
+			want: "no such file or directory",
+		},
+		{
+			doc:  "a directory",
+			make: func() error { return os.Mkdir(path, 0o700) },
+			want: `"lock" is a directory, not a regular file`,
+		},
+		{
+			doc:  "a FIFO",
+			make: func() error { return unix.Mkfifo(path, 0o600) },
+			want: `"lock" is a FIFO, not a regular file`,
+		},
+		{
+			doc:  "a link to a device",
+			make: func() error { return os.Symlink("/dev/null", path) },
+			want: `"lock" is a device, not a regular file`,
+		},
+		{
+			doc:  "a socket",
+			make: func() error { return unix.Mknod(path, unix.S_IFSOCK|0o600, 0) },
+			want: `"lock" is a socket, not a regular file`,
+		},
+	} {
+		t.Run(test.doc, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			host.Check(t, test.make())
+			err := lockable(path)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if (got == "") != (test.want == "") || !strings.HasSuffix(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // Inodes are unique in one file system only. A process that waits for a lock does not hold it.
 func TestLockedBy(t *testing.T) {
 	const locks = `1: POSIX  ADVISORY  WRITE 1 00:19:5678 0 EOF
