@@ -10,14 +10,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// Iptables-legacy locks a regular file, and creates one. What else stands there is said by its kind, and never opened: on
-// a FIFO, that would block.
+// Iptables-legacy locks a regular file, and creates one. What else stands there is said by its kind, and never opened:
+// on a FIFO, that would block.
 func TestLockable(t *testing.T) {
 	const path = "lock"
 	for _, test := range []struct {
@@ -119,6 +120,7 @@ func TestHeldByOne(t *testing.T) {
 		{"two processes", 0, []string{"7", "8"}, false, ""},
 		{"two, and one that cannot be seen", 0, []string{"7", "", "8"}, false, ""},
 		{"free at once", 1, []string{"7"}, false, ""},
+		{"free after nine tenths of a second", int(900 * time.Millisecond / retry), []string{"7"}, false, ""},
 		{"free at the end", rounds * tries, []string{"7"}, false, ""},
 	} {
 		try, round := 0, 0

@@ -200,3 +200,26 @@ func TestOtherTree(t *testing.T) {
 		t.Errorf("another copy of the wrapper: got %q, %v", path, err)
 	}
 }
+
+// The variable decides, unless the process has privileges that its caller has not.
+func TestOverride(t *testing.T) {
+	for _, test := range []struct {
+		value string
+		setID bool
+		want  detect.Mode
+		fails bool
+	}{
+		{value: "", want: ""},
+		{value: "nft", want: detect.NFT},
+		{value: "legacy", want: detect.Legacy},
+		{value: "iptables", fails: true},
+		{value: "nft", setID: true, want: ""},
+		{value: "iptables", setID: true, want: ""},
+	} {
+		t.Setenv(programs.ModeVariable, test.value)
+		got, err := Process{SetID: test.setID}.Override()
+		if got != test.want || (err != nil) != test.fails {
+			t.Errorf("%+v: got %q, %v", test, got, err)
+		}
+	}
+}
