@@ -8,11 +8,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
 // A guess after which nothing was written makes room for what is found now, or for what another call has guessed since.
@@ -161,5 +163,23 @@ func TestMemoryChangesItsReason(t *testing.T) {
 	stored := h.call(n, kubelet(detect.Legacy))
 	if stored.Mode != detect.NFT || !errors.Is(stored.Unmoved, errRemembered) || h.all() != "wrapper" {
 		t.Errorf("got %+v, the names point to %s", stored, h.all())
+	}
+}
+
+// By the clock, a call that finds the switch at odds with kubelet's word waits as long as a move of the switch takes on
+// a busy machine, and then goes on without the lock.
+func TestPatience(t *testing.T) {
+	h := newHost(t)
+	defer h.remove()
+	installed(h)
+	unlock, err := h.n.Tree.TryLock("/usr/sbin")
+	h.check(err)
+	defer unlock()
+	h.link("xtables-legacy-multi", "/usr/sbin/"+Switch)
+	begin := time.Now()
+	stored := h.call(h.n, kubelet(detect.NFT))
+	waited := time.Since(begin)
+	if !errors.Is(stored.Unmoved, tree.ErrBusy) || waited < 90*time.Millisecond || waited > 5*time.Second {
+		t.Errorf("got %+v after %v", stored, waited)
 	}
 }
