@@ -182,6 +182,14 @@ var backendSituations = []situation{
 		[]string{"problem wrong-backend-remembered, pod"},
 	},
 	{
+		"and somebody else's program is among the commands, so that reset refuses",
+		func(r *Report) {
+			wrong(here.Remembered)(r)
+			r.notOurs = unix.EEXIST
+		},
+		[]string{"problem wrong-backend-remembered, pod"},
+	},
+	{
 		"the wrong backend is in the image",
 		func(r *Report) {
 			wrong(here.Switch)(r)
@@ -279,19 +287,5 @@ var backendSituations = []situation{
 			r.Network.Process1 = detect.No
 		},
 		nil,
-	},
-	{
-		"two backends",
-		func(r *Report) {
-			r.Names[0] = layout.Status{Name: "iptables", Mode: detect.Legacy, Switched: true}
-			r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT}
-			r.Here.How = here.Switch
-		},
-		[]string{"problem two-backends, container -> ip6tables is nft, iptables is legacy"},
-	},
-	{
-		"a command beside the wrapper",
-		func(r *Report) { r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT} },
-		[]string{"problem two-backends, container -> ip6tables is nft, iptables is legacy"},
 	},
 }

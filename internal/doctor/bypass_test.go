@@ -11,6 +11,20 @@ import (
 
 var bypassSituations = []situation{
 	{
+		"two backends",
+		func(r *Report) {
+			r.Names[0] = layout.Status{Name: "iptables", Mode: detect.Legacy, Switched: true}
+			r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT}
+			r.Here.How = here.Switch
+		},
+		[]string{"problem two-backends, container -> ip6tables is nft, iptables is legacy"},
+	},
+	{
+		"a command beside the wrapper",
+		func(r *Report) { r.Names[1] = layout.Status{Name: "ip6tables", Mode: detect.NFT} },
+		[]string{"problem two-backends, container -> ip6tables is nft, iptables is legacy"},
+	},
+	{
 		"paths that bypass the wrapper, and are right today",
 		func(r *Report) {
 			r.bypasses = []bypass{{path: "/p/ip6tables", backend: detect.Legacy, beside: true},

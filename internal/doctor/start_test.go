@@ -66,6 +66,22 @@ func TestProgramIsFoundOnce(t *testing.T) {
 	}
 }
 
+// To ask a program, doctor sets the variable. What it finds out after that is by the variable that it was called with.
+func TestAskLeavesTheVariable(t *testing.T) {
+	t.Setenv(programs.ModeVariable, "nft")
+	program := filepath.Join(t.TempDir(), "program")
+	script(t, program, "iptables v1.8.9 (legacy)")
+	var r Report
+	says, err := r.ask(tree.Tree{}, program)
+	if says.backend != detect.Legacy || err != nil {
+		t.Errorf("got %+v, %v", says, err)
+	}
+	mode, bad := variable()
+	if mode != detect.NFT || bad != "" {
+		t.Errorf("the variable is %q now, %q", mode, bad)
+	}
+}
+
 // What others can change is not started, and reported.
 func TestStartRefuses(t *testing.T) {
 	dir := t.TempDir()

@@ -4,6 +4,7 @@
 package layout
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -113,6 +114,47 @@ func TestSelectGuess(t *testing.T) {
 	status := h.n.Look("/usr/sbin")
 	if !status[0].Switched {
 		t.Errorf("not switched: %+v", status[0])
+	}
+}
+
+// Where a name runs a program, a guess needs the lock: without it no link is changed, and nothing remembered. Where all
+// run the wrapper, it needs none.
+func TestSelectGuessNeedsTheLock(t *testing.T) {
+	for _, test := range []struct {
+		doc        string
+		save       string // where iptables-save leads
+		want       error
+		names      string
+		remembered detect.Mode
+	}{
+		{
+			doc:        "all run the wrapper",
+			save:       self.WrapperName,
+			names:      "wrapper",
+			remembered: detect.NFT,
+		},
+		{
+			doc:   "one runs a program",
+			save:  "xtables-legacy-multi",
+			want:  tree.ErrBusy,
+			names: "wrapper and legacy",
+		},
+	} {
+		t.Run(test.doc, func(t *testing.T) {
+			h := newHost(t)
+			defer h.remove()
+			linked(h)
+			h.link(test.save, "/usr/sbin/iptables-save")
+			unlock, err := h.n.Tree.TryLock("/usr/sbin")
+			h.check(err)
+			defer unlock()
+			n := h.n
+			n.Tree.Step = func(string, string) error { return nil } // it does not wait long
+			_, err = n.Select("/usr/sbin", detect.Memory{Mode: detect.NFT, Reason: detect.Default}, true)
+			if !errors.Is(err, test.want) || h.all() != test.names || h.memory() != test.remembered {
+				t.Errorf("got %v, the names point to %s, the memory says %q", err, h.all(), h.memory())
+			}
+		})
 	}
 }
 
