@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -154,6 +155,17 @@ func TestOutput(t *testing.T) {
 		if !errors.Is(err, errTooMuch) {
 			t.Errorf("%s: got %v", script, err)
 		}
+	}
+}
+
+// A program that has ended, and has left its output to a child, is not waited for.
+func TestOutputOfChild(t *testing.T) {
+	t.Parallel() // it takes a second, and computes nothing
+	begin := time.Now()
+	stdout, _, err := output(time.Hour, "/bin/sh", []string{"sh", "-c", "echo printed; sleep 20 &"})
+	waited := time.Since(begin)
+	if stdout != "printed\n" || !errors.Is(err, exec.ErrWaitDelay) || waited > 10*time.Second {
+		t.Errorf("got %q, %v after %v", stdout, err, waited)
 	}
 }
 
