@@ -87,6 +87,7 @@ var backendSituations = []situation{
 		func(r *Report) {
 			unknownBecause(1, unix.EPERM)(r)
 			r.userNamespace = true
+			r.Programs[0].Error = "permission denied" // a consequence, and no finding of its own
 		},
 		[]string{"problem another-user-namespace, pod -> hostUsers: true"},
 	},
