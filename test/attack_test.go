@@ -198,6 +198,16 @@ func TestLedElsewhere(t *testing.T) {
 	}
 	host.Run(t, "iptables-wrapper", "select", "--mode", "nft", "--dir", "/run/roots")
 	wantNames(t, nftProgram)
+
+	// Nor for a third user, who cannot open the directory behind the link, only look up names in it.
+	host.Run(t, "sh", "-ec", `mkdir -m 711 /run/closed
+		ln -s /run/closed /run/user/closed; chown -h 1000 /run/user/closed
+		for n in $0; do ln -s /usr/sbin/iptables-wrapper /run/closed/$n; done`, strings.Join(names, " "))
+	output, err := exec.Command("setpriv", "--reuid=2000", "--regid=2000", "--clear-groups", "iptables-wrapper",
+		"select", "--mode", "nft", "--dir", "/run/user/closed").CombinedOutput()
+	if err == nil || !bytes.Contains(output, []byte("another user could make that symlink lead elsewhere")) {
+		t.Errorf("a third user: %v: %s", err, output)
+	}
 }
 
 // Root selects in a directory of a user, or calls a command there, while the user exchanges that directory and a

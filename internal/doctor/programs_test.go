@@ -220,6 +220,11 @@ var programSituations = []situation{
 	},
 	{"no lock for this user", func(r *Report) { r.lock, r.user = fmt.Errorf("open: %w", unix.EACCES), 65532 },
 		[]string{"problem no-lock, pod -> run as root, or set XTABLES_LOCKFILE"}},
+	{
+		"no lock for root, by a security module",
+		func(r *Report) { r.lock = fmt.Errorf("open: %w", unix.EACCES) },
+		[]string{"problem no-lock, pod -> mount the host's /run/xtables.lock"},
+	},
 	{"a directory for a lock", func(r *Report) { r.lock = irregular{defaultLock, kindDirectory} },
 		[]string{"problem no-lock, node -> rmdir /run/xtables.lock"}},
 	{"a FIFO for a lock", func(r *Report) { r.lock = irregular{defaultLock, "a FIFO"} },
