@@ -144,11 +144,14 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("the next directory: got %q, its own at %q", m.Mode(), m.OwnPath())
 	}
 	f.check(os.Remove(f.real(next)))
+	f.check(os.Chmod(f.real("/dev/shm"), 0o755))
+	if m := f.read(); m.Mode() != detect.NFT {
+		t.Errorf("root's directory: got %q", m.Mode())
+	}
 	f.check(os.Chown(f.real("/dev/shm"), 1000, 0))
 	if m := f.read(); m.Mode() != "" {
 		t.Errorf("another user's directory: got %q", m.Mode())
 	}
-	f.check(os.Chmod(f.real("/dev/shm"), 0o755))
 	f.p.UID = 1000
 	f.check(os.Lchown(f.real(f.put("/dev/shm", 1000, "nft")), 1000, 0))
 	if m := f.read(); m.Mode() != detect.NFT {
