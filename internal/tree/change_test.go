@@ -125,7 +125,17 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// The lock is one for all paths of a directory, and ends with unlock.
+// openFiles is how many descriptors this process has.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+// The lock is one for all paths of a directory, and ends with unlock. One that cannot be had leaves no file open.
 func TestLock(t *testing.T) {
 	tree, _ := image(t)
 	tree.Step = func(string, string) error { return nil } // which keeps Lock from sleeping
@@ -136,8 +146,12 @@ func TestLock(t *testing.T) {
 	if _, err := tree.TryLock("/sbin"); !errors.Is(err, ErrBusy) {
 		t.Errorf("got %v", err)
 	}
+	before := openFiles(t)
 	if _, err := tree.Lock("/sbin"); !errors.Is(err, ErrBusy) {
 		t.Errorf("got %v", err)
+	}
+	if after := openFiles(t); after > before+10 { // it has tried 500 times
+		t.Errorf("%d files are open, and were %d before", after, before)
 	}
 	unlock()
 	unlock, err = tree.Lock("/sbin")
