@@ -166,8 +166,8 @@ func TestMemoryChangesItsReason(t *testing.T) {
 	}
 }
 
-// By the clock, a call that finds the switch at odds with kubelet's word waits as long as a move of the switch takes on
-// a busy machine, and then goes on without the lock.
+// A call that finds the switch at odds with kubelet's word waits for as long as a move of the switch takes on a busy
+// machine, and then goes on without the lock.
 func TestPatience(t *testing.T) {
 	h := newHost(t)
 	defer h.remove()
@@ -179,7 +179,7 @@ func TestPatience(t *testing.T) {
 	begin := time.Now()
 	stored := h.call(h.n, kubelet(detect.NFT))
 	waited := time.Since(begin)
-	if !errors.Is(stored.Unmoved, tree.ErrBusy) || waited < 90*time.Millisecond || waited > 5*time.Second {
+	if !errors.Is(stored.Unmoved, tree.ErrBusy) || waited < 100*time.Millisecond {
 		t.Errorf("got %+v after %v", stored, waited)
 	}
 }
