@@ -58,8 +58,9 @@ func FuzzCall(f *testing.F) {
 		// exec.Cmd would leave out what stands twice.
 		stdout, stderr, status := start(t, cmd.Path, cmd.Args, cmd.Env)
 		if mode != "nft" && mode != "legacy" {
-			if status != 2 || stdout != "" || !strings.HasPrefix(stderr, "iptables-wrapper: ") ||
-				strings.Count(stderr, "\n") != 1 {
+			said := strings.Split(stderr, "\n")
+			if status != 2 || stdout != "" || len(said) != 3 || !strings.HasPrefix(said[0], "iptables-wrapper: ") ||
+				!strings.HasPrefix(said[1], "iptables-wrapper: try: ") {
 				t.Fatalf("IPTABLES_WRAPPER_MODE=%q: status %d, stdout %q, stderr %q", mode, status, stdout, stderr)
 			}
 			return

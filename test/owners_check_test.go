@@ -124,7 +124,7 @@ func (a *grownArea) checkInodes(after map[string]thing) {
 	for path, was := range a.before {
 		dir := a.before[filepath.Dir(path)]
 		open := dir.Mode&unix.S_IWOTH != 0 || dir.Mode&unix.S_IWGRP != 0 && dir.Gid == attacker
-		users := dir.Uid == attacker || open && dir.Mode&unix.S_ISVTX == 0
+		users := dir.Uid == attacker || open && (dir.Mode&unix.S_ISVTX == 0 || was.Uid == attacker)
 		ours := slices.Contains(areaFiles[:len(areaFiles)-3], filepath.Base(path)) && was.kind() != unix.S_IFDIR
 		if !still[was.Ino] && (strings.HasPrefix(path, beside) || !users && !ours) {
 			a.complain("%s is gone: %v", path, was)
