@@ -68,8 +68,9 @@ test: tools-test vet build
 test-packages:
 	$(GO_TEST) -timeout 60m -p 4 $(PACKAGES)
 
+# The scripts take longest, and some of them wait: more of them at a time than there are cores.
 $(MODULES:%=test-module-%): test-module-%:
-	cd $* && $(GO_TEST) -timeout 60m ./...
+	cd $* && $(GO_TEST) -timeout 60m -parallel 4 ./...
 
 # Two lanes, because the clients sleep more than they compute.
 test-all: tools-all vet build

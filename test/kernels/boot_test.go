@@ -68,6 +68,9 @@ func persist(start func() (string, error)) (text string, boots int, ended error)
 	return text, boots, ended
 }
 
+// unneeded is what a kernel can leave out when it boots and what no test is about: a sixth of a guest's time.
+const unneeded = "mitigations=off nokaslr cryptomgr.notests "
+
 // boot starts the machine, waits until it ends, and returns its console.
 func (m machine) boot(
 	tb testing.TB, accel string, begin, limit time.Duration, parameters string,
@@ -93,7 +96,8 @@ func (m machine) boot(
 	// Beside load, the emulated timer can be late for the kernel's check of it, which then panics: no_timer_check.
 	cmd := exec.CommandContext(ctx, qemu, "-accel", accel, "-cpu", cpu, "-m", m.memory, "-nic", "none", "-no-reboot",
 		"-display", "none", "-monitor", "none", "-serial", "stdio", "-kernel", m.image, "-initrd", m.initramfs,
-		"-append", "console=ttyS0 loglevel=1 panic=-1 no_timer_check print-fatal-signals=1 rdinit=/init "+parameters)
+		"-append", "console=ttyS0 loglevel=1 panic=-1 no_timer_check print-fatal-signals=1 rdinit=/init "+
+			unneeded+parameters)
 	var stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = file, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
