@@ -4,8 +4,10 @@
 package install
 
 import (
+	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -132,3 +134,33 @@ func TestInstallRewritable(t *testing.T) {
 }
 
 const ownFile = "/usr/sbin/iptables-wrapper"
+
+// A file has what is expected only if that is so to its last byte.
+func TestContentOf(t *testing.T) {
+	expected := bytes.Repeat([]byte("0123456789"), 20000)
+	last := len(expected) - 1
+	for doc, content := range map[string][]byte{
+		"the same":              expected,
+		"the last byte differs": append(bytes.Clone(expected[:last]), 'x'),
+		"one byte less":         expected[:last],
+		"one byte more":         append(bytes.Clone(expected), 'x'),
+		"nothing":               {},
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		got, err := contentOf(f, int64(len(content)), expected)
+		if err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s: got %d bytes, %v", doc, len(got), err)
+		}
+		if shared := len(got) > 0 && &got[0] == &expected[0]; shared != (doc == "the same") {
+			t.Errorf("%s: shared: %v", doc, shared)
+		}
+	}
+}
