@@ -50,7 +50,7 @@ TOOK = @echo "make $@: $$(($$(date +%s) - $(STARTED))) seconds" >&2
 # The tests find the program that was built here in IPTABLES_WRAPPER; without it, each package builds one of its own. MAKEFLAGS
 # is cleared for the makes that they start.
 # No test needs what a debugger does.
-GO_TEST := MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1 -ldflags=-w
+GO_TEST := MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1 -ldflags=-s
 # TEST_ALL=nightly is what takes too long for "make test-all".
 TEST_ALL ?= 1
 FULLY = TEST_ALL=$(TEST_ALL) $(GO_TEST)
@@ -60,7 +60,9 @@ PACKAGES := ./test/release ./test/kernels ./test ./...
 # What needs modules that the wrapper does not. The clients have more of them: CLIENTS.
 MODULES := test/images test/script test/bench
 
-# All modules at a time: what waits for a disk or a guest leaves a core free.
+# All modules at a time: what waits for a disk or a guest leaves a core free. Go's tools and the tests end before they need
+# their memory again, so it is collected less often; the wrapper of a script has the environment that the script gives it.
+test: export GOGC := 400
 test: tools-test vet build
 	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target test-packages $(MODULES:%=test-module-%)
 	$(TOOK)
