@@ -195,7 +195,7 @@ func aboutDir(c *cli.Context, err error) error {
 		return failure{1, err, there + ", which puts the wrapper in front of that iptables"}
 	case errors.Is(err, layout.ErrForeign):
 		return failure{1, err, there + " --force, which replaces it"}
-	case notThere(err):
+	case notThere(err) && remedy(err) == "":
 		return failure{1, err, rightDir}
 	}
 	return err

@@ -7,8 +7,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,7 +18,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -140,32 +137,6 @@ func TestHelpWidth(t *testing.T) {
 			if len(line) > 80+len("\n") {
 				t.Errorf("%s: %q has %d characters", command, line, len(line)-1)
 			}
-		}
-	}
-}
-
-// Whatever is missing, a command that was not permitted to do something says who may.
-func TestRunAsRoot(t *testing.T) {
-	for _, test := range []struct {
-		err  error
-		want string
-	}{
-		{fmt.Errorf("reset: %w", &os.PathError{Op: "open", Path: "/x", Err: unix.EACCES}),
-			"iptables-wrapper: reset: open /x: permission denied\niptables-wrapper: try: run as root\n"},
-		{failure{1, unix.EPERM, ""}, "iptables-wrapper: operation not permitted\niptables-wrapper: try: run as root\n"},
-		{fmt.Errorf("reset: %w", memory.ErrRoots),
-			"iptables-wrapper: reset: root's memory of this container says otherwise\n" +
-				"iptables-wrapper: try: run as root\n"},
-		{failure{1, unix.EPERM, "this needs CAP_SYS_ADMIN"},
-			"iptables-wrapper: operation not permitted\niptables-wrapper: try: this needs CAP_SYS_ADMIN\n"},
-		{errors.Join(unix.ENOENT, unix.EROFS),
-			"iptables-wrapper: no such file or directory\niptables-wrapper: read-only file system\n"},
-		{failure{status: 1}, ""},
-	} {
-		var stderr bytes.Buffer
-		s := &session{stdout: bufio.NewWriter(io.Discard), stderr: &stderr}
-		if status := s.printError(test.err); status != 1 || stderr.String() != test.want {
-			t.Errorf("%v: status %d, %q, want %q", test.err, status, stderr.String(), test.want)
 		}
 	}
 }
