@@ -122,3 +122,24 @@ func TestMarkInTheWay(t *testing.T) {
 		t.Errorf("forget: %v, %q at %q", err, m.Mode(), m.OwnPath())
 	}
 }
+
+// One's own mark is not taken for root's memory, so an answer can be set where the mark is or, if that cannot be
+// replaced, in the next place.
+func TestSetOverMark(t *testing.T) {
+	for wanted, refused := range map[string]error{"/dev/shm/": nil, "/run/": unix.EROFS} {
+		f := newFake(t)
+		f.put("/dev/shm", f.p.UID, "nft default unbound "+life)
+		shm := f.t
+		shm.Step = func(_, path string) error {
+			if strings.HasPrefix(path, "/dev/shm/") {
+				return refused
+			}
+			return nil
+		}
+		m := Read(shm, f.p, Container{OwnNetns: detect.Yes, OwnRoot: detect.Yes, Life: thisLife})
+		err := m.Set(detect.Memory{Mode: detect.Legacy, Reason: detect.Override})
+		if err != nil || m.Mode() != detect.Legacy || !strings.HasPrefix(m.Path(), wanted) {
+			t.Errorf("got %q at %q, %v, want legacy in %s", m.Mode(), m.Path(), err, wanted)
+		}
+	}
+}

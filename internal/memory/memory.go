@@ -202,7 +202,8 @@ func (m *Memory) takeOver(path, target string, state State) error {
 
 // Set remembers an answer, whatever is remembered now.
 func (m *Memory) Set(r detect.Memory) error {
-	if m.best.path != m.mine.path && m.Mode() != r.Mode && !byKubelet(r) {
+	byRoot := m.best.path != "" && m.best.path != m.mine.path
+	if byRoot && m.Mode() != r.Mode && !byKubelet(r) {
 		return ErrRoots // so it would not be believed
 	}
 	err := m.write(r)
@@ -214,7 +215,7 @@ func (m *Memory) Set(r detect.Memory) error {
 
 // write makes this user's memory say an answer.
 func (m *Memory) write(r detect.Memory) error {
-	if m.mine.path == "" {
+	if m.mine.path == "" || m.mine.state == Unbound {
 		err := m.create(r, Guess)
 		if err != nil {
 			return err
