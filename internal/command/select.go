@@ -184,7 +184,7 @@ func (s *session) store(dir string, answer detect.Memory, guess bool) (layout.Se
 	if err != nil {
 		err = fmt.Errorf("select %s: %w", answer.Mode, err)
 	}
-	if errors.Is(err, unix.EROFS) {
+	if errors.Is(err, unix.EROFS) && remedy(err) == "" {
 		return selected, failure{1, err, inEnvironment(answer.Mode)}
 	}
 	if err != nil {
