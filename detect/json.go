@@ -44,8 +44,7 @@ func (c Count) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{"min":%d,"max":%d}`, c.Min, c.Max), nil
 }
 
-// UnmarshalJSON reads the same. Members that it does not know are ignored. What is no such number is an error, and null
-// is, too.
+// UnmarshalJSON reads the same. Members that it does not know are ignored. Anything else is an error, null included.
 func (c *Count) UnmarshalJSON(text []byte) error {
 	read := Count{0, Unbounded}
 	for name, number := range map[string]*int{"min": &read.Min, "max": &read.Max} {
@@ -90,7 +89,7 @@ func member(object, name string) (value string, found bool) {
 	return value, found
 }
 
-// unquoted is what stands between the quotes of a string, without escapes such as \u0061; "" if it has others than Go.
+// unquoted resolves escapes such as \u0061 in what stands between the quotes of a string; "" if Go does not have one.
 func unquoted(text string) string {
 	text, _ = strconv.Unquote(`"` + text + `"`)
 	return text

@@ -32,7 +32,8 @@ func (m Memory) binds(mode Mode) bool {
 	return m.Mode == mode && (m.Conclusive || m.Reason == Override)
 }
 
-// passing returns an error if the next question may not meet it. One that was read back from its words may be such.
+// passing returns an error if the same question, asked again, may not meet it. Of an error that was read back, only the
+// words are known, so it may be such an error.
 func passing(err error, words string) error {
 	switch {
 	case momentary(err):

@@ -10,7 +10,8 @@
 // iptables is a program of Linux. On other systems this package can be built, and finds nothing: the error wraps
 // ErrMissing.
 //
-// From v1.0.0 on, what a program that uses this package relies on stays: a v1 adds names, and removes or changes none.
+// From v1.0.0 on, what a program that uses this package relies on stays: later releases of v1 may add names, but remove
+// and change none.
 package exec
 
 import (

@@ -88,7 +88,8 @@ func refuseIgnored(c *cli.Context) error {
 	return nil
 }
 
-// without has the values that ask for nothing more than no flag does. A path may be called like one of them.
+// without has the values with which a flag asks for no more than if it were left out. A path may be called like one of
+// them.
 var without = map[string]string{
 	"mode": "auto", "output": "text", "check": "false", "stale": "false", "all": "false", "guess": "false",
 }
@@ -149,7 +150,7 @@ func unknownCommand(app *cli.App, typed string) error {
 	return failure{2, fmt.Errorf("unknown command %q%s", typed, didYouMean(typed, nearest)), seeHelp}
 }
 
-// noHelpTopic returns the command for which help was asked for, if there is no such command. The library says so by an
+// noHelpTopic returns the command that help was asked for, if there is no such command. The library says so by an
 // error of its own.
 func noHelpTopic(err error) (topic string, ok bool) {
 	if _, own := err.(cli.ExitCoder); !own {

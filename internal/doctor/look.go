@@ -83,7 +83,7 @@ func (r *Report) lookAtClient(n layout.Names, dir string) {
 func covered(n layout.Names) string {
 	for _, dir := range programs.StandardDirs() {
 		st, err := n.Tree.Stat(dir)
-		parent, noParent := n.Tree.Stat(dir + "/..") // of what a link leads to, too
+		parent, noParent := n.Tree.Stat(dir + "/..") // of a link, that of where it leads
 		mounted := err == nil && noParent == nil && st.Dev != parent.Dev
 		if mounted && isEmpty(n.Tree, dir) {
 			return dir

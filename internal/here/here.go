@@ -138,7 +138,7 @@ func answer(n layout.Names, q detect.Query) detect.Result {
 	return r
 }
 
-// installed is the only backend that a call of iptables in the directory has a program for, if it is one.
+// installed is the backend for which a call of iptables in the directory has a program, if there is just one.
 func installed(n layout.Names, dir string) detect.Mode {
 	return n.Self.FindBoth(n.Tree, programs.Join(dir, "iptables"), "iptables").Only()
 }

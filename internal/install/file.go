@@ -90,9 +90,8 @@ func look(t tree.Tree, path string, running []byte) (found file) {
 	return found
 }
 
-// contentOf is the content of a file of a known size, or of one that has grown since. If that is what is expected, it
-// is not put into memory a second time: with twice the memory that a wrapper takes, half of install's time was Go's
-// garbage collector's.
+// contentOf is the content of a file of a known size, or of one that has grown since. If that is what is expected, no
+// second copy of it is made in memory: with one, Go's garbage collector took half of install's time.
 func contentOf(f *os.File, size int64, expected []byte) ([]byte, error) {
 	if size == int64(len(expected)) && isContent(f, expected) {
 		return expected, nil

@@ -69,7 +69,7 @@ type directory struct {
 	names []entry // all six
 }
 
-// entry is how the switch or one of the six names resolves. What stands below path and err is about names alone.
+// entry is how the switch or one of the six names resolves. The second group of fields is about the names alone.
 type entry struct {
 	path    string
 	chain   tree.Chain
@@ -100,7 +100,7 @@ func (n Names) follow(path string) entry {
 	return entry{path: path, chain: c, err: err, wrapper: n.toWrapper(c)}
 }
 
-// exists reports whether there is something at the path, be it a broken link.
+// exists reports whether there is something at the path, even if only a broken link.
 func (e entry) exists() bool { return e.chain.Found() }
 
 // obeys reports whether the name runs a backend once the container remembers it: it leads to a wrapper, or runs that

@@ -142,7 +142,7 @@ func (m *Memory) Make(r detect.Memory, state State) error {
 }
 
 // create makes a link in the first directory that will have it, or finds the one that another call has made faster. A
-// mark is none, except for somebody who makes a mark.
+// mark does not count as such, unless it is a mark that is to be made.
 func (m *Memory) create(r detect.Memory, state State) error {
 	err := errors.New("there is no place for a memory")
 	if !m.life.Known() {

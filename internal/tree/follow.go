@@ -66,7 +66,7 @@ func beside(path, target string) (string, error) {
 	return target, nil
 }
 
-// Found reports whether there is something at the path that was followed, be it a broken symlink.
+// Found reports whether there is something at the path that was followed, even if only a broken symlink.
 func (c Chain) Found() bool { return len(c.Hops) > 0 }
 
 // IsProgram reports whether the chain leads to one of iptables' programs: it ends at one or passes one of their

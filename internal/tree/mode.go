@@ -7,17 +7,17 @@ import "golang.org/x/sys/unix"
 
 // What follows reads the mode that stat(2) returns, see inode(7).
 
-// IsLink reports whether lstat(2) returned this of a symlink.
+// IsLink reports whether lstat(2) returned this for a symlink.
 func IsLink(st unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFLNK }
 
-// IsDir reports whether stat(2) returned this of a directory.
+// IsDir reports whether stat(2) returned this for a directory.
 func IsDir(st unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFDIR }
 
-// IsRegular reports whether stat(2) returned this of a regular file.
+// IsRegular reports whether stat(2) returned this for a regular file.
 func IsRegular(st unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFREG }
 
 // IsSticky reports whether it is a directory in which others cannot rename or remove what is not theirs, as /tmp is.
-// Of a file the bit says nothing.
+// On a file, the bit means nothing.
 func IsSticky(st unix.Stat_t) bool { return st.Mode&unix.S_ISVTX != 0 }
 
 // SharedWrite reports whether the mode lets anybody but the owner write.

@@ -29,8 +29,8 @@ func (r *route) next() string {
 	return first
 }
 
-// through puts what a symlink contains before the rest. Where it is absolute, it goes on from the root. It fails with
-// ELOOP where the kernel does.
+// through puts what a symlink contains before the rest. Where that is absolute, the caller goes on from the root. It
+// fails with ELOOP where the kernel does.
 func (r *route) through(target string) error {
 	r.links++
 	if r.links > maxLinks {

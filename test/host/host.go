@@ -147,7 +147,7 @@ func Seeds(tb testing.TB, variable string) (all []uint64) {
 }
 
 // Rand returns a source of random numbers and logs how to get the same ones again. They are always the same, except in
-// "make nightly": a change is not red for what it did not touch.
+// "make nightly": a change does not fail for what it did not touch.
 func Rand(tb testing.TB) *rand.Rand {
 	tb.Helper()
 	seed := uint64(1)
