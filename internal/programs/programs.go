@@ -48,8 +48,8 @@ func IsMode(m detect.Mode) bool { return slices.Contains(Modes(), m) }
 // ModeOf returns the backend that a file of this name implements, "" if it is not one of iptables' programs.
 func ModeOf(file string) detect.Mode {
 	for _, mode := range Modes() {
-		serves := func(name string) bool { return slices.Contains(Files(mode, name), file) }
-		if slices.ContainsFunc(Names(), serves) {
+		single := func(name string) bool { return file == Single(mode, name) }
+		if file == MultiCall(mode) || slices.ContainsFunc(Names(), single) {
 			return mode
 		}
 	}
