@@ -35,7 +35,7 @@ help:
 
 ##  make build        bin/iptables-wrapper
 ##  make demo         see it work on the rules of a real node, without changing this machine
-##  make test         each behavior is tested: two minutes once the tools are installed
+##  make test         each behavior is tested: a minute and a half once the tools are installed
 ##  make test-all     all images, kernels, clients, every call failing, and make lint: half an hour
 ##  make lint         formatting, vet, staticcheck, workflows, prose
 ##  make conformance  situations for any wrapper: WRAPPER=/path/to/it

@@ -125,6 +125,9 @@ func (p *legacyProbe) count(table string, exact, chains bool) (Table, error) {
 	if err != nil {
 		return counted, err
 	}
+	if p.searched == nil { // few calls come here
+		p.searched = map[string][]Program{}
+	}
 	p.searched[table] = t.programs(p.family, table)
 	counted.Rules = exactly(t.rules)
 	for _, name := range t.chains {

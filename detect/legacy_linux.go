@@ -33,7 +33,7 @@ type legacyProbe struct {
 func newLegacyProbe(f Family, most effort) legacyProbe {
 	p := legacyProbe{
 		family: f, names: "ip_tables_names", domain: unix.AF_INET, level: unix.SOL_IP,
-		largest: most.table, proc: "/proc", fd: -1, searched: map[string][]Program{},
+		largest: most.table, proc: "/proc", fd: -1,
 	}
 	if f == IPv6 {
 		p.names, p.domain, p.level = "ip6_tables_names", unix.AF_INET6, unix.SOL_IPV6
