@@ -4,6 +4,7 @@
 package here
 
 import (
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -24,14 +25,34 @@ func InPath(n layout.Names, name string) string {
 	return firstIn(n.Tree, clientsPath(n.Container, "/proc/1/environ"), name)
 }
 
-// clientsPath returns the PATH of process 1, which has the environment in a file, or our own.
+// Process 1 may be another user's, who then decides how much /proc shows as its environment, see PR_SET_MM_MAP in
+// prctl(2), and how long it takes to look up a directory of its PATH: with symlinks, a millisecond each.
+const (
+	maxEnvironment = 6 << 20 // the most that execve(2) takes
+	maxDirs        = 256     // of PATH
+)
+
+// clientsPath returns the PATH of process 1, which has the environment in a file, or our own. It is ours too where that
+// of process 1 is beyond the bounds.
 func clientsPath(c memory.Container, environment string) string {
 	ours := os.Getenv("PATH")
 	if c.OwnRoot != detect.Yes {
 		return ours
 	}
-	environ, _ := os.ReadFile(environment) // of another user: nothing
-	return pathOf(environ, ours)
+	file, err := os.Open(environment)
+	if err != nil { // as that of another user
+		return ours
+	}
+	defer file.Close()
+	environ, err := io.ReadAll(io.LimitReader(file, maxEnvironment+1))
+	if err != nil || len(environ) > maxEnvironment {
+		return ours
+	}
+	path := pathOf(environ, ours)
+	if strings.Count(path, ":") >= maxDirs {
+		return ours
+	}
+	return path
 }
 
 // pathOf returns the PATH in an environment as /proc/PID/environ has it, or another one if it has none.

@@ -6,6 +6,7 @@ package here
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
@@ -43,6 +44,18 @@ func TestClientsPath(t *testing.T) {
 	}
 	if got := clientsPath(memory.Container{OwnRoot: detect.Yes}, file+".gone"); got != "/ours" {
 		t.Errorf("no such file: got %q", got)
+	}
+	many := strings.Repeat("/a:", maxDirs-1) + "/a"
+	for doc, test := range map[string]struct{ environ, want string }{
+		"as many directories as allowed": {"PATH=" + many, many},
+		"too many directories":           {"PATH=" + many + ":/a", "/ours"},
+		"as much as allowed":             {"PATH=/theirs\x00" + strings.Repeat("\x00", maxEnvironment-13), "/theirs"},
+		"too much":                       {"PATH=/theirs\x00" + strings.Repeat("\x00", maxEnvironment-12), "/ours"},
+	} {
+		host.Check(t, os.WriteFile(file, []byte(test.environ), 0o600))
+		if got := clientsPath(memory.Container{OwnRoot: detect.Yes}, file); got != test.want {
+			t.Errorf("%s: got %q", doc, got)
+		}
 	}
 }
 
