@@ -82,7 +82,7 @@ func libraries(family detect.Family) []library {
 func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
 	for _, family := range families {
 		all := libraries(family)
-		if r.loadsMatches(t, program, family, all) || r.cannotTellOfMatches(t, program) {
+		if r.loadsMatches(t, program, family, all) || r.blamesEachMatch(t, program) {
 			all = slices.DeleteFunc(all, library.isMatch)
 		}
 		for _, l := range all {
@@ -94,9 +94,9 @@ func (r *Report) cannotLoad(t tree.Tree, program string) (missing []string) {
 	return missing
 }
 
-// cannotTellOfMatches reports that a program says of each match that its library is missing. Up to 1.8.7, iptables-nft
+// blamesEachMatch reports that a program says of each match that its library is missing. Up to 1.8.7, iptables-nft
 // asks the kernel about each, and says so where it may not, even of comment, which it has loaded before.
-func (r *Report) cannotTellOfMatches(t tree.Tree, program string) bool {
+func (r *Report) blamesEachMatch(t tree.Tree, program string) bool {
 	lacksComment := r.lacksLibrary(t, program, detect.IPv4, matchLibrary("comment"))
 	return lacksComment && r.loadsExtensions(t, program) == nil
 }

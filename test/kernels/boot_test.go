@@ -68,7 +68,7 @@ func persist(start func() (string, error)) (text string, boots int, ended error)
 	return text, boots, ended
 }
 
-// unneeded is what a kernel can leave out when it boots and what no test is about: a sixth of a guest's time.
+// unneeded turns off what no test needs. It takes a sixth of a guest's time.
 const unneeded = "mitigations=off nokaslr cryptomgr.notests "
 
 // boot starts the machine, waits until it ends, and returns its console.
