@@ -273,3 +273,5 @@ type entry struct {
 
 	switched bool // it goes through the switch
 }
+
+func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
