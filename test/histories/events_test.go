@@ -157,7 +157,7 @@ func random(seed uint64) history {
 
 // strike is how one or more system calls of a call fail, or before which it is killed.
 func strike(r *rand.Rand) string {
-	call := one(r, "socket", "openat", "getsockopt", "recvfrom", "sendto", "readlinkat", "symlinkat", "renameat", "flock",
+	call := one(r, "socket", "openat", "getsockopt", "recvfrom", "sendto", "symlinkat", "renameat", "flock",
 		"execve", "newfstatat")
 	how := one(r, "error=ENFILE", "error=ENOMEM", "error=EINTR", "error=EAGAIN", "error=EPERM", "error=EIO",
 		"error=EROFS", "error=ENOSPC", "signal=KILL", "signal=KILL")

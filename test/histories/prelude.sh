@@ -24,7 +24,7 @@ together() {
 	return $failed
 }
 # What happens on the host.
-chain() { iptables-$2 -w -t mangle -N "$1"; ip6tables-$2 -w -t mangle -N "$1"; } # CHAIN MODE
+chain() { for tables in iptables ip6tables; do $tables-$2 -w -t mangle -N "$1" 2>&1 || :; done; } # CHAIN MODE; it may be there
 gone() { for tables in iptables ip6tables; do $tables-$1 -w -t mangle -F; $tables-$1 -w -t mangle -X; done; }
 rules() { # MODE NUMBER
 	{ echo '*filter'; i=0; while [ $i -lt $2 ]; do i=$((i + 1)); echo "-A FORWARD -d 172.17.0.0/16 -j ACCEPT"; done; echo COMMIT; } |
