@@ -15,7 +15,9 @@ type violation struct {
 	at   int // which event
 }
 
-func broken(format string, args ...any) *violation { return &violation{text: fmt.Sprintf(format, args...)} }
+func broken(format string, args ...any) *violation {
+	return &violation{text: fmt.Sprintf(format, args...)}
+}
 
 // A player is a history on its way: the model, and the container.
 type player struct {
