@@ -4,16 +4,18 @@
 package doctor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/stub/dir"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/stub/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/stub/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
 
 // Place is where a client finds iptables.
@@ -21,12 +23,13 @@ type Place struct {
 	Dir    string        // the directory of the six commands, and of the switch if Client goes through one
 	Client string        // the iptables that the question is about, "" if PATH finds none
 	Names  []layout.Name // where the six names in Dir lead
+	Memory memory.Memory // what a call here would read and write
 }
 
 // standardDirs are those in which distributions install iptables.
 var standardDirs = [...]string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"}
 
-// At returns the place of a directory, and without one that of the iptables in our own PATH: "kubectl exec" gives a
+// At returns the place of a directory, which stays open, and without one that of the iptables in our own PATH: "kubectl exec" gives a
 // process the PATH of the container. Where PATH finds none, it is the first standard directory that has one.
 func At(directory string) Place {
 	p := Place{Dir: directory}
@@ -39,10 +42,12 @@ func At(directory string) Place {
 	}
 	d, err := dir.Open(p.Dir)
 	if err != nil {
+		p.Memory = memory.Find(nil)
 		return p
 	}
-	defer d.Close()
-	p.Names = layout.Look(d)
+	p.Memory = memory.Find(d)
+	_, running := layout.Running()
+	p.Names = layout.Look(d, running)
 	return p
 }
 
@@ -97,38 +102,27 @@ func hops(path string) (all []string) {
 	return all
 }
 
-// Memory is what a call in this place would read and write.
-func (p Place) Memory() (*memory.Memory, error) {
-	d, err := dir.Open(p.Dir)
-	if err != nil {
-		return memory.Find(nil)
-	}
-	return memory.Find(d)
-}
-
-// remembered is what this container remembers, the zero Decision if that is nothing.
+// remembered is what this container remembers, as a call in this place would read it: nothing if the program for it is
+// missing.
 func (p Place) remembered() evidence.Decision {
-	m, err := p.Memory()
-	if err != nil {
+	said := p.Memory.Read()
+	_, err := p.find(said.Mode, "iptables")
+	if errors.Is(err, exec.ErrMissing) {
 		return evidence.Decision{}
 	}
-	d, _ := m.Read()
-	return d
+	return said
 }
 
 // keeping says what keeps calls from remembering their decision here, "" if nothing does.
 func (p Place) keeping() string {
-	own, err := memory.Own()
-	_, nowhere := p.Memory()
+	in := p.Memory.Dir
 	switch {
 	case os.Geteuid() != 0:
 		return "only root can remember it, and this is user " + userID()
-	case err != nil:
-		return "process 1 cannot be inspected"
-	case !own:
-		return "process 1 is not this container's, as with hostPID"
-	case nowhere != nil:
-		return "neither /dev nor the directory of iptables can be written"
+	case !memory.OfContainer():
+		return "process 1 is not this container's (hostPID), or cannot be inspected"
+	case in == nil || in.Writable() != nil:
+		return "neither /dev nor the directory of iptables is the container's own and can be written"
 	}
 	return ""
 }

@@ -10,10 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/stub/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 // Program is iptables' own program of one backend.
@@ -48,7 +47,10 @@ func (p Place) programs(s *starter) (all []Program) {
 
 // find finds the program that a call would run: beside the command, then in the standard directories.
 func (p Place) find(mode evidence.Mode, command string) (string, error) {
-	return exec.FindIn(append([]string{p.Dir}, exec.Dirs()...), detect.Mode(mode), command)
+	if !filepath.IsAbs(p.Dir) {
+		return exec.Find(mode, command)
+	}
+	return exec.Find(mode, command, p.Dir)
 }
 
 // installed is the only backend whose programs are installed, "" if both or neither are.
@@ -97,7 +99,7 @@ func (p Place) names(s *starter) (all []Name) {
 			ResolvesTo: n.ResolvesTo,
 			Backend:    n.Mode,
 			Wrapper:    n.Wrapper,
-			Switched:   n.Switched,
+			Switched:   n.Switch != "",
 		}
 		switch {
 		case n.Err != nil:

@@ -182,7 +182,7 @@ func (p Place) Here(h Host) Here {
 	case name.Err != nil:
 		here.Error = name.Err.Error()
 		return here
-	case name.Switched && name.Mode != "":
+	case name.Switch != "" && name.Mode != "":
 		here.How = bySwitch
 		return here
 	case !name.Wrapper:

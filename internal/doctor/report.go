@@ -68,7 +68,7 @@ func Examine(in Input) Report {
 	f.Version = Version
 	f.Host = place.Host(evidence.Query{DryRun: true, NAT: true, Everything: true})
 	f.Here = place.Here(f.Host)
-	f.Network = ThisNetwork()
+	f.Network = ThisNetwork(f.Host)
 	f.Capabilities = f.process.capabilities()
 	f.keeping = place.keeping()
 	f.place = place

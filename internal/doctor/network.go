@@ -7,60 +7,63 @@ import (
 	"bytes"
 	"cmp"
 	"os"
-	"slices"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/stub/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 )
 
 // Network is the network namespace of the calling thread.
 type Network struct {
-	Namespace  string        `json:"namespace"` // "net:[4026531840]", as in /proc/PID/ns/net
-	Interfaces []string      `json:"interfaces"`
-	Process1   detect.Answer `json:"process_1"` // process 1 is in it too
-	Own        bool          `json:"own"`       // looks like a container's own network, not the host's
+	Namespace  string          `json:"namespace"` // "net:[4026531840]", as in /proc/PID/ns/net
+	Interfaces []string        `json:"interfaces"`
+	Process1   evidence.Answer `json:"process_1"` // process 1 is in it too
+	Own        bool            `json:"own"`       // it looks like a container's own network, not the host's
 }
-
-// PodNetwork is what Network.Own says.
-const PodNetwork = "this looks like the Pod's own network, not the node's"
 
 // String is a clause such as "net:[4026532281] (lo, eth0), also process 1's".
 func (n Network) String() string {
-	const most = 6
-	names := n.Interfaces
-	if len(names) > most {
-		names = append(slices.Clone(names[:most]), "...")
-	}
-	text := n.Namespace + " (" + strings.Join(names, ", ") + ")"
+	text := n.Namespace + " (" + list(n.Interfaces) + ")"
 	switch n.Process1 {
-	case detect.Yes:
+	case evidence.Yes:
 		text += ", also process 1's"
-	case detect.No:
+	case evidence.No:
 		text += ", not process 1's"
 	}
 	if n.Own {
-		text += "; " + PodNetwork
+		text += "; this looks like the Pod's own network, not the node's"
 	}
 	return text
 }
 
 // ThisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's.
-func ThisNetwork(c memory.Container, host detect.Result) Network {
+func ThisNetwork(h Host) Network {
 	name, _ := os.Readlink("/proc/thread-self/ns/net")
 	names, own := interfaces()
-	kubelet := slices.ContainsFunc(host.Evidence, func(e detect.Evidence) bool {
-		return e.Hint == detect.Yes || e.Canary == detect.Yes
-	})
 	return Network{
 		Namespace:  cmp.Or(name, "unknown"),
 		Interfaces: names,
-		Process1:   c.OwnNetns,
-		Own:        own && !kubelet,
+		Process1:   sharedWithProcess1(),
+		Own:        own && !h.now().Reason.Kubelet(),
 	}
+}
+
+// sharedWithProcess1 reports whether process 1 is in the namespace of this thread.
+func sharedWithProcess1() evidence.Answer {
+	ours, err := dir.IDAt("/proc/thread-self/ns/net")
+	if err != nil {
+		return evidence.Unknown
+	}
+	theirs, err := dir.IDAt("/proc/1/ns/net")
+	switch {
+	case err != nil:
+		return evidence.Unknown
+	case ours == theirs:
+		return evidence.Yes
+	}
+	return evidence.No
 }
 
 // interfaces lists the network interfaces, and says whether the namespace looks like a container's own.
