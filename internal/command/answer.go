@@ -33,7 +33,7 @@ type memo struct {
 const schemaVersion = 1
 
 func newAnswer(place doctor.Place, h doctor.Host) answer {
-	a := answer{Version: schemaVersion, Host: h, Here: place.Here(h), Network: doctor.ThisNetwork()}
+	a := answer{Version: schemaVersion, Host: h, Here: place.Here(h), Network: doctor.ThisNetwork(h)}
 	if h.Reason == evidence.Remembered {
 		d := remembered(place)
 		a.Remembered = &memo{Backend: d.Mode, Reason: d.Reason, Conclusive: d.Conclusive, Because: d.Because}
@@ -42,7 +42,7 @@ func newAnswer(place doctor.Place, h doctor.Host) answer {
 }
 
 // remembered is what the container remembers, the zero Decision if that is nothing.
-func remembered(place doctor.Place) evidence.Decision { return place.Memory().Read() }
+func remembered(place doctor.Place) evidence.Decision { return place.Memory.Read() }
 
 // differs reports whether iptables here is not the backend that the host is known to use.
 func (a answer) differs() bool {
@@ -76,8 +76,8 @@ func (s *session) printTable(a answer) {
 	s.table(programs...)
 
 	s.answer("")
-	s.answer("WORKS: the running kernel can do it. HINT, CANARY: kubelet's chains %s and %s in table mangle.",
-		evidence.HintChain, evidence.CanaryChain)
+	s.answer("WORKS: the running kernel can do it.")
+	s.answer("HINT, CANARY: kubelet's chains %s and %s are in table mangle.", evidence.HintChain, evidence.CanaryChain)
 	for _, e := range a.Evidence {
 		s.printRemarks(e)
 	}

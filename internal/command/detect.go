@@ -51,20 +51,27 @@ func (s *session) detect(f *detectFlags) error {
 		DryRun:     true, // as a call that adds to table filter
 		Everything: f.output.value != "text",
 	}, &f.wait)
-	a := newAnswer(place, h)
+	return s.report(newAnswer(place, h), f, f.wait.met(place, h.Result))
+}
+
+// report prints an answer. met says that it is one that --strict asks for.
+func (s *session) report(a answer, f *detectFlags, met bool) (err error) {
 	switch f.output.value {
-	case "text":
-		s.answer("%s", a.Backend)
 	case "table":
 		s.printTable(a)
 	case "json":
 		err = s.json(a)
+	default:
+		s.answer("%s", a.Backend)
 	}
 	s.remark(a)
-	if err != nil || !f.strict || f.wait.met(place, h.Result) {
+	if err != nil || !f.strict || met {
 		return err
 	}
-	return failure{status: statusUncertain, err: f.wait.missing(h), try: moreCertain(h)}
+	if a.Conclusive {
+		err = fmt.Errorf("detect: %s", withoutKubelet(a.Host))
+	} // otherwise the remark has said it
+	return failure{status: statusUncertain, err: err, try: moreCertain(a.Host)}
 }
 
 // override is what IPTABLES_WRAPPER_MODE says.
@@ -97,13 +104,8 @@ func (s *session) askHost(place doctor.Place, q evidence.Query, wait *patience) 
 	return place.Host(q)
 }
 
-// missing says what --for kubelet still lacks. That an answer is not certain has been said.
-func (p *patience) missing(h doctor.Host) error {
-	if !h.Conclusive {
-		return nil
-	}
-	return fmt.Errorf("kubelet's chains are not there: %s", h)
-}
+// withoutKubelet says why a certain answer is not what --for kubelet asks for.
+func withoutKubelet(h doctor.Host) string { return "kubelet's chains were not found; " + h.Because }
 
 // moreCertain says what to do about an answer that is not certain enough.
 func moreCertain(h doctor.Host) string {
@@ -119,7 +121,7 @@ func moreCertain(h doctor.Host) string {
 // remark says what makes the answer less than the whole truth.
 func (s *session) remark(a answer) {
 	if a.differs() {
-		s.say("iptables in this container is %s: it differs from the host; run: iptables-wrapper doctor", a.Here)
+		s.say("iptables in this container runs the other backend: %s; run: iptables-wrapper doctor", a.Here)
 	}
 	if a.Conflict != "" {
 		s.say("conflict: %s; run: iptables-wrapper doctor", a.Conflict)

@@ -14,7 +14,7 @@ func (s *session) doctorCommand() *cli.Command {
 	output := choose("text", "json")
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "say what is wrong with iptables in this container, and what to do",
+		Usage: "say what is wrong with iptables, and what to do",
 		Description: "Changes no rule and no file. Runs the container's iptables to see whether it\n" +
 			"works. Exits with status 1 if there is a problem. Example:\n\n" +
 			"   iptables-wrapper doctor",

@@ -54,14 +54,14 @@ func dirFlag(dir *path, otherwise string) cli.Flag {
 		Name:        "dir",
 		Value:       dir,
 		DefaultText: otherwise,
-		Usage:       "the iptables commands are in `DIR`",
+		Usage:       "`DIR` has the iptables commands",
 	}
 }
 
 // Directories that --dir stands for where it is not given.
 const (
-	wrappersDir = "the wrapper's own, or else a standard one"
-	clientsDir  = "that of the iptables in PATH"
+	wrappersDir = "the wrapper's own"
+	clientsDir  = "by PATH"
 )
 
 func outputFlag(output *choice) cli.Flag {
@@ -69,7 +69,7 @@ func outputFlag(output *choice) cli.Flag {
 		Name:    "output",
 		Aliases: []string{"o"},
 		Value:   output,
-		Usage:   "print it as `FORMAT`: " + strings.Join(output.words, ", "),
+		Usage:   "`FORMAT`: " + strings.Join(output.words, ", "),
 	}
 }
 
@@ -96,12 +96,12 @@ func (p *patience) flags() []cli.Flag {
 			Name:        "wait",
 			Destination: &p.limit,
 			DefaultText: "do not wait",
-			Usage:       "wait for a certain answer, up to `DURATION` such as 90s",
+			Usage:       "wait up to `DURATION`, such as 90s, for a certain\n\tanswer",
 		},
 		&cli.GenericFlag{
 			Name:  "for",
 			Value: &p.goal,
-			Usage: "certain by `EVIDENCE`: any, or kubelet for kubelet's chains alone",
+			Usage: "certain by any `EVIDENCE`, or by kubelet: its\n\tchains alone",
 		},
 	}
 }

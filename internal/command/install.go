@@ -24,7 +24,8 @@ func (s *session) installCommand() *cli.Command {
 			"   RUN iptables-wrapper install",
 		Flags: []cli.Flag{
 			dirFlag(&directory, wrappersDir),
-			boolFlag(&force, "force", "replace files that are not iptables' own; accept a\n\tdirectory that others can write to"),
+			boolFlag(&force, "force", "replace files that are not iptables' own, also in a\n\t"+
+				"directory that others can write to"),
 		},
 		Action: func(*cli.Context) error { return s.install(string(directory), force) },
 	}

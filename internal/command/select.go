@@ -28,17 +28,16 @@ func (s *session) selectCommand() *cli.Command {
 	f := &selectFlags{mode: choice{words: []string{"nft", "legacy"}}, wait: newPatience()}
 	return &cli.Command{
 		Name:  "select",
-		Usage: "decide now, and make the iptables commands run that backend",
+		Usage: "decide now, and make the commands run that backend",
 		Description: "Prints the backend. If the answer is not certain, nothing changes and the\n" +
 			"status is 3. Example, in an init container on a node of Kubernetes:\n\n" +
 			"   iptables-wrapper select --wait 2m --for kubelet --guess",
 		Flags: append([]cli.Flag{
 			dirFlag(&f.dir, wrappersDir),
 			&cli.GenericFlag{
-				Name:        "mode",
-				Value:       &f.mode,
-				DefaultText: "$" + call.ModeVariable + ", or what the host uses",
-				Usage:       "`MODE` is the backend, nft or legacy, whatever the host uses",
+				Name:  "mode",
+				Value: &f.mode,
+				Usage: "`MODE` is nft or legacy; without it,\n\t" + call.ModeVariable + " or the host decides",
 			},
 			boolFlag(&f.guess, "guess", "if the answer is not certain, remember the best guess"),
 		}, f.wait.flags()...),
@@ -72,26 +71,31 @@ func (s *session) selectBackend(f *selectFlags) error {
 	if d.Reason == evidence.Remembered {
 		d = remembered(place) // with the reason that it had
 	}
-	met := f.wait.met(place, h.Result)
-	switch {
-	case met:
+	if f.wait.met(place, h.Result) {
 		return s.store(x, d, false)
-	case f.guess:
-		return s.storeGuess(x, d, doubt(h))
 	}
-	return failure{
-		status: statusUncertain,
-		err:    fmt.Errorf("select: not certain, nothing changed: %s", doubt(h)),
-		try:    "--mode with the host's backend if you know it, or --guess to go on without",
-	}
+	return s.uncertain(x, d, h, f.guess)
 }
 
-// doubt says why an answer must not be stored as certain.
-func doubt(h doctor.Host) string {
+// uncertain goes on with an answer that must not be stored as certain.
+func (s *session) uncertain(x layout.Directory, d evidence.Decision, h doctor.Host, guess bool) error {
+	doubt := h.Uncertainty
 	if h.Conclusive {
-		return "kubelet's chains are not there; " + h.Because
+		doubt = withoutKubelet(h)
 	}
-	return h.Uncertainty
+	if !guess {
+		const try = "--mode with the host's backend if you know it, or --guess to go on without"
+		return failure{statusUncertain, fmt.Errorf("select: not certain, nothing changed: %s", doubt), try}
+	}
+	stored := layout.Stored(x.Dir)
+	if stored != "" { // which is no worse
+		s.say("%s was stored before, and stays", stored)
+		s.answer("%s", stored)
+		return nil
+	}
+	s.say("guessing %s: %s", d.Mode, doubt)
+	d.Conclusive = false
+	return s.store(x, d, true)
 }
 
 // target is what select and reset change. Process 1 says whether the memory here is this container's; the directory was
@@ -122,19 +126,6 @@ func ownMemory(beside *dir.Dir) memory.Memory {
 	return memory.Find(beside)
 }
 
-// storeGuess remembers the best guess, unless a backend was stored before, which is no worse.
-func (s *session) storeGuess(x layout.Directory, d evidence.Decision, doubt string) error {
-	stored := layout.Stored(x.Dir)
-	if stored != "" {
-		s.say("%s was stored before, and stays", stored)
-		s.answer("%s", stored)
-		return nil
-	}
-	s.say("guessing %s: %s", d.Mode, doubt)
-	d.Conclusive = false
-	return s.store(x, d, true)
-}
-
 func (s *session) store(x layout.Directory, d evidence.Decision, guess bool) error {
 	err := x.Select(d, guess)
 	if err != nil {
@@ -148,7 +139,7 @@ func (s *session) resetCommand() *cli.Command {
 	var directory path
 	return &cli.Command{
 		Name:  "reset",
-		Usage: "forget the backend: the next iptables call decides again",
+		Usage: "forget the backend: the next call decides again",
 		Description: "Makes the six names run the wrapper again, and removes what this container\n" +
 			"remembers. Rules that were written stay. Example:\n\n   iptables-wrapper reset",
 		Flags:  []cli.Flag{dirFlag(&directory, wrappersDir)},

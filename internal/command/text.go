@@ -78,7 +78,7 @@ func (s *session) printError(err error) int {
 	f := failure{status: statusFailure, err: err}
 	errors.As(err, &f)
 	if f.err != nil {
-		s.say("%v", f.err)
+		s.say("%v", err)
 	}
 	if f.try == "" {
 		f.try = remedy(f.err)
