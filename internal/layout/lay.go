@@ -56,7 +56,7 @@ func Lay(d *dir.Dir, wrapper string, names []string) error {
 	switch {
 	case os.IsNotExist(err):
 		err = d.Symlink(wrapper, Switch)
-	case err == nil && !isOurs(now):
+	case err == nil && !IsOurs(now):
 		err = fmt.Errorf("%q is a link to %q, which is none of the wrapper's", d.Join(Switch), now)
 	}
 	if err != nil {
@@ -71,8 +71,8 @@ func Lay(d *dir.Dir, wrapper string, names []string) error {
 	return nil
 }
 
-// isOurs reports whether the content of a switch is one that the product puts there.
-func isOurs(content string) bool {
+// IsOurs reports whether the content of a switch is one that the product puts there.
+func IsOurs(content string) bool {
 	mode := modeOf(content)
 	return isWrapper(content) || mode != "" && filepath.Base(content) == multiCall(mode)
 }

@@ -69,7 +69,7 @@ func (x Directory) Select(d evidence.Decision, guess bool) error {
 // all six in an empty directory that somebody named.
 func (x Directory) unlaid() ([]string, error) {
 	now, err := x.Dir.Readlink(Switch)
-	if err == nil && !isOurs(now) || err != nil && !os.IsNotExist(err) {
+	if err == nil && !IsOurs(now) || err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("%q: %w", x.Dir.Join(Switch), ErrForeign)
 	}
 	var names []string
@@ -155,7 +155,7 @@ func (x Directory) Reset() error {
 		return err
 	}
 	now, noSwitch := x.Dir.Readlink(Switch)
-	if noSwitch == nil && !isOurs(now) {
+	if noSwitch == nil && !IsOurs(now) {
 		return fmt.Errorf("%q: %w", x.Dir.Join(Switch), ErrForeign)
 	}
 	moved := noSwitch == nil && !isWrapper(now)
