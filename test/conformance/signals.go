@@ -44,7 +44,7 @@ func signals() []situation {
 
 // reading makes a first call of iptables-restore, and returns when the program behind it reads.
 func (c *container) reading() (running, string) {
-	c.sh(`has nft HINT || { ` + plainHost + `; }`)
+	c.sh(`case "$(saved nft -)" in *HINT*) ;; *) ` + plainHost + ` ;; esac`)
 	if err := c.lay(); err != nil {
 		fail(err)
 	}

@@ -119,11 +119,10 @@ func underSudo() []string {
 // testCommit does what "sudo make test" does in a checkout, as far as the version is of importance.
 func testCommit(t *testing.T, dir string) {
 	t.Helper()
-	const pages = "^Test(LinksOfPages|OptionsOnPages|Proofs|ReadmeIsShort|LibraryPage|VersionsOfSchemas)$$" // for make
 	for _, args := range [][]string{
 		{"build"},
 		{"test-packages", "PACKAGES=./test/release"},
-		{"test-packages", "PACKAGES=./test -run '" + pages + "'"},
+		{"test-packages", "PACKAGES=./test -run TestLibraryPage"},
 	} {
 		cmd := exec.Command("make", append(args, "TEST_ALL=")...)
 		cmd.Dir, cmd.Env = dir, append(underSudo(), "TEST_ALL=")
