@@ -35,7 +35,9 @@ type Done struct {
 }
 
 // did notes that something was changed.
-func (d *Done) did(format string, args ...any) { d.Lines = append(d.Lines, fmt.Sprintf(format, args...)) }
+func (d *Done) did(format string, args ...any) {
+	d.Lines = append(d.Lines, fmt.Sprintf(format, args...))
+}
 
 func (d *Done) remark(format string, args ...any) {
 	d.Remarks = append(d.Remarks, fmt.Sprintf(format, args...))
