@@ -17,7 +17,7 @@ func TestRemarks(t *testing.T) {
 		return
 	}
 	const nft, legacy = "/usr/sbin/xtables-nft-multi", "/usr/sbin/xtables-legacy-multi"
-	prints := func(version string) []byte { return []byte("#!/bin/sh\necho iptables v" + version + "\n") }
+	prints := func(version string) []byte { return []byte("#!/bin/sh\necho 'iptables v" + version + "'\n") }
 	put := func(path string, content []byte) {
 		t.Helper()
 		host.Check(t, os.RemoveAll(path))
