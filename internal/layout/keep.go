@@ -4,8 +4,6 @@
 package layout
 
 import (
-	"path/filepath"
-
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
@@ -126,7 +124,7 @@ func (c Call) move(d evidence.Decision) evidence.Decision {
 	if err != nil {
 		return d
 	}
-	stored := modeOf(now)
+	stored := storedMode(now)
 	switch {
 	case isWrapper(now), c.byKubelet() && stored == d.Mode.Other():
 		_ = in.Replace(program, Switch)
@@ -142,13 +140,10 @@ func (c Call) lock(mode evidence.Mode) bool {
 	again := 0
 	if c.byKubelet() {
 		now, err := c.Place.Dir.Readlink(Switch)
-		moved := err == nil && modeOf(now) == mode
+		moved := err == nil && storedMode(now) == mode
 		if !moved {
 			again = waits
 		}
 	}
 	return c.Place.Dir.Lock(again) == nil
 }
-
-// isWrapper reports whether the switch contains the wrapper.
-func isWrapper(content string) bool { return filepath.Base(content) == Wrapper }

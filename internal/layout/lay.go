@@ -6,7 +6,6 @@ package layout
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
@@ -69,10 +68,4 @@ func Lay(d *dir.Dir, wrapper string, names []string) error {
 		}
 	}
 	return nil
-}
-
-// isOurs reports whether the content of a switch is one that the product puts there.
-func isOurs(content string) bool {
-	mode := modeOf(content)
-	return isWrapper(content) || mode != "" && filepath.Base(content) == multiCall(mode)
 }

@@ -131,6 +131,22 @@ func modeOf(path string) evidence.Mode {
 	return ""
 }
 
+// storedMode returns the backend that the content of a switch stands for, "" if it is none that the product puts there.
+func storedMode(content string) evidence.Mode {
+	for _, mode := range evidence.Modes() {
+		if filepath.Base(content) == multiCall(mode) {
+			return mode
+		}
+	}
+	return ""
+}
+
+// isWrapper reports whether the content of a switch is the wrapper.
+func isWrapper(content string) bool { return filepath.Base(content) == Wrapper }
+
+// isOurs reports whether the content of a switch is one that the product puts there.
+func isOurs(content string) bool { return isWrapper(content) || storedMode(content) != "" }
+
 // multiCall is the file name of a backend's multi-call program, which serves all six commands and goes by argv[0].
 func multiCall(mode evidence.Mode) string { return "xtables-" + string(mode) + "-multi" }
 
