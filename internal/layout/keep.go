@@ -65,18 +65,15 @@ func (c Call) byKubelet() bool { return c.Decision.Conclusive && c.Decision.Reas
 // stores is step 0.
 func (c Call) stores() bool {
 	d := c.Decision
-	guess := !d.Conclusive && d.Reason != evidence.Remembered
 	switch {
 	case !c.Root, !c.Own, d.Reason == evidence.Override:
 		return false
 	case c.byKubelet():
 		return true
-	case !c.Changes:
+	case !c.Changes, c.Incomplete && !d.Conclusive:
 		return false
-	case guess:
-		return c.Adds && !c.Incomplete
 	}
-	return true
+	return c.Adds || d.Conclusive || d.Reason == evidence.Remembered
 }
 
 // rememberKubelet is step 1 for K.

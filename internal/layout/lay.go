@@ -51,6 +51,10 @@ func leadingTo(d *dir.Dir, file dir.ID) []string {
 //
 // The caller holds the lock of the directory.
 func Lay(d *dir.Dir, wrapper string, names []string) error {
+	err := called(wrapper)
+	if err != nil {
+		return err
+	}
 	now, err := d.Readlink(Switch)
 	switch {
 	case os.IsNotExist(err):
@@ -68,4 +72,12 @@ func Lay(d *dir.Dir, wrapper string, names []string) error {
 		}
 	}
 	return nil
+}
+
+// called returns nil if a path can be what the switch contains: the switch tells the wrapper by its name.
+func called(wrapper string) error {
+	if isWrapper(wrapper) {
+		return nil
+	}
+	return fmt.Errorf("the wrapper's file %q must be called %s", wrapper, Wrapper)
 }
