@@ -24,9 +24,8 @@ trap cleanup EXIT
 "${podman[@]}" manifest create "$list" >/dev/null
 for file in dist/iptables-wrapper-linux-*; do
 	arch=${file##*-}
-	mkdir "$scratch/$arch"
-	install -m 755 "$file" "$scratch/$arch/iptables-wrapper"
-	install -m 644 dist/LICENSES "$scratch/$arch/LICENSES"
+	install -D -m 755 "$file" "$scratch/$arch/out/iptables-wrapper"
+	install -D -m 644 dist/LICENSES "$scratch/$arch/out/LICENSES"
 	# The stage that would compile the program again is replaced by a directory.
 	"${podman[@]}" build --quiet --platform "linux/${arch/armv7/arm/v7}" --manifest "$list" --build-context "build=$scratch/$arch" \
 		--timestamp "$(git log -1 --format=%ct)" --build-arg BUILDPLATFORM=linux/amd64 \
