@@ -24,7 +24,7 @@ BINARY ?= bin/iptables-wrapper
 TAGS := urfave_cli_no_docs,iptables_wrapper_signals
 COMMAND := github.com/iptables-wrappers/iptables-wrappers/internal/command
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null | cut -c 1-12)
-LDFLAGS := -s -w -checklinkname=0 -X $(COMMAND).version=$(VERSION) -X $(COMMAND).revision=$(REVISION)
+LDFLAGS := -w -checklinkname=0 -X $(COMMAND).version=$(VERSION) -X $(COMMAND).revision=$(REVISION)
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 
