@@ -5,191 +5,135 @@ package install
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"os"
+	"math/bits"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// In an image for a user who is not root, iptables' programs can have file capabilities. A process keeps its
-// capabilities through execve(2) only if every file that it executes on the way has them, so the wrapper's file needs
-// the same ones. See capabilities(7).
-//
-// Whoever can change such a file, or make another one out of it, has its capabilities. So they are copied only from
-// files of root in directories of root, only those that iptables needs, and only to a file that was just created, by
-// its descriptor.
+// In an image for a user who is not root, iptables' programs can have file capabilities, see capabilities(7). The
+// wrapper's file needs the same: without them it may ask the kernel nothing, and each call would guess.
 
-const capabilityAttribute = "security.capability"
-
-// ErrCapabilities is returned when the wrapper's file could not be given the file capabilities of iptables' programs.
-var ErrCapabilities = errors.New("cannot give the wrapper the file capabilities of iptables' programs")
-
-// Capabilities returns those file capabilities of a file that iptables needs, as they are stored; "" if it has none
-// of them. A path in a file system without extended attributes has none.
-func Capabilities(t tree.Tree, path string) (string, error) {
-	f, err := t.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	return capabilitiesOf(f)
+// CapabilityError means that the wrapper lacks the file capabilities of its programs. All is installed.
+type CapabilityError struct {
+	Program string // a program with file capabilities
+	Wrapper string // the wrapper, which has others or none
+	Setcap  string // the command that gives the wrapper those of the program
 }
 
-func capabilitiesOf(f *os.File) (string, error) {
-	value := make([]byte, 64)
-	n, err := unix.Fgetxattr(int(f.Fd()), capabilityAttribute, value)
-	switch {
-	case errors.Is(err, unix.ENODATA), errors.Is(err, unix.EOPNOTSUPP):
-		return "", nil
-	case err != nil:
-		return "", tree.PathError("getxattr", f.Name(), err)
-	}
-	return needed(value[:n]), nil
+func (e *CapabilityError) Error() string {
+	return fmt.Sprintf("%q does not have the file capabilities of %q: without them, calls by users other than root can "+
+		"only guess", e.Wrapper, e.Program)
 }
 
-// needed reduces file capabilities to those that iptables needs. They are stored like this, see linux/capability.h:
+// compareCapabilities compares the file capabilities of the wrapper with those of the first program that has some.
+func (w work) compareCapabilities() error {
+	wrapper := w.Join(layout.Wrapper)
+	for _, mode := range evidence.Modes() {
+		program := w.program(mode)
+		if program == "" {
+			continue
+		}
+		wanted := capabilitiesOf(program)
+		if wanted == (capabilities{}) {
+			continue
+		}
+		if capabilitiesOf(wrapper) == wanted {
+			return nil
+		}
+		return &CapabilityError{Program: program, Wrapper: wrapper, Setcap: "setcap " + wanted.String() + " " + wrapper}
+	}
+	return nil
+}
+
+// capabilities are those of a file: sets of capabilities, a bit each. They are stored like this, see
+// linux/capability.h:
 //
 //	struct vfs_ns_cap_data {
-//		__le32 magic_etc;                 // version, and whether they are effective at once
+//		__le32 magic_etc;                 // version, and VFS_CAP_FLAGS_EFFECTIVE
 //		struct {
 //			__le32 permitted;
 //			__le32 inheritable;
 //		} data[VFS_CAP_U32];              // capabilities 0 to 31, then 32 to 63, which version 1 lacks
 //		__le32 rootid;                    // since version 3
 //	};
-func needed(value []byte) string {
-	const (
-		permitted, inheritable = 4, 8
-		others                 = 12 // the second element of data
-		version1, version2     = 12, 20
-		version3               = 24
-	)
-	switch len(value) {
-	case version1, version2, version3:
-	default:
-		return ""
-	}
-	wanted := uint32(1<<unix.CAP_NET_ADMIN | 1<<unix.CAP_NET_RAW)
-	reduced := append([]byte(nil), value...)
-	some := uint32(0)
-	for _, at := range []int{permitted, inheritable} {
-		set := binary.LittleEndian.Uint32(value[at:]) & wanted
-		binary.LittleEndian.PutUint32(reduced[at:], set)
-		some |= set
-	}
-	if some == 0 {
-		return ""
-	}
-	if len(value) > version1 {
-		clear(reduced[others:version2])
-	}
-	return string(reduced)
+type capabilities struct {
+	permitted, inheritable uint64
+	effective              bool
 }
 
-// setCapabilities gives a file that was just created its capabilities. It must be root's, and have no name but the
-// one that it was created under.
-func setCapabilities(f *os.File, path, value string) error {
-	var st unix.Stat_t
-	err := unix.Fstat(int(f.Fd()), &st)
-	if err == nil && (st.Uid != 0 || st.Nlink != 1) {
-		err = fmt.Errorf("it belongs to user %d and has %d names", st.Uid, st.Nlink)
-	}
-	if err == nil {
-		err = unix.Fsetxattr(int(f.Fd()), capabilityAttribute, []byte(value), 0)
-	}
+// capabilitiesOf returns the file capabilities of a file, links followed; none in a file system without them.
+func capabilitiesOf(path string) capabilities {
+	value := make([]byte, 64)
+	n, err := unix.Getxattr(path, "security.capability", value)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrCapabilities, tree.PathError("setxattr", path, err))
+		return capabilities{}
 	}
-	return nil
+	return parseCapabilities(value[:n])
 }
 
-// needs is what the programs that a wrapper in a directory would run ask of the wrapper's file.
-type needs struct {
-	capabilities string // which the file needs too
-	from         string // the program that has them
-
-	// The first program that is for another architecture than the running wrapper, and that architecture; "" in the
-	// process' own tree.
-	other, architecture string
+func parseCapabilities(value []byte) capabilities {
+	const (
+		header    = 4
+		element   = 8
+		effective = 1 // VFS_CAP_FLAGS_EFFECTIVE
+	)
+	var c capabilities
+	for i := range 2 {
+		at := header + i*element
+		if len(value) < at+element {
+			break
+		}
+		c.effective = value[0]&effective != 0
+		c.permitted |= uint64(binary.LittleEndian.Uint32(value[at:])) << (32 * i)
+		c.inheritable |= uint64(binary.LittleEndian.Uint32(value[at+4:])) << (32 * i)
+	}
+	return c
 }
 
-// lookAtPrograms looks at the programs that a wrapper in the directory would run. Missing ones do not count.
-func lookAtPrograms(n layout.Names, dir string, running []byte) (needs, error) {
-	var all needs
-	for _, mode := range programs.Modes() {
-		for _, name := range programs.Names() {
-			path, err := n.Find(dir, mode, name)
-			if err != nil {
-				continue // Check reports it
-			}
-			p, err := lookAtProgram(n.Tree, path)
-			if err != nil {
-				return all, fmt.Errorf("%w: %w", ErrCapabilities, err)
-			}
-			err = all.add(p)
-			if err != nil {
-				return all, err
-			}
-			foreign := p.architecture != "" && p.architecture != architectureOf(running)
-			if all.other == "" && !n.Tree.Own() && foreign {
-				all.other, all.architecture = path, p.architecture
-			}
+// String is the form that cap_from_text(3) and setcap(8) read: "cap_net_admin,cap_net_raw=ep".
+func (c capabilities) String() string {
+	flags := ""
+	if c.effective {
+		flags = "e"
+	}
+	var clauses []string
+	for _, s := range []struct {
+		set   uint64
+		flags string
+	}{
+		{c.permitted & c.inheritable, flags + "ip"},
+		{c.permitted &^ c.inheritable, flags + "p"},
+		{c.inheritable &^ c.permitted, flags + "i"},
+	} {
+		if s.set != 0 {
+			clauses = append(clauses, names(s.set)+"="+s.flags)
 		}
 	}
-	if all.capabilities == "" {
-		return all, nil
+	text := strings.Join(clauses, " ")
+	if len(clauses) > 1 {
+		return "'" + text + "'"
 	}
-	exposed := n.Tree.RootsAlone(dir)
-	if exposed != "" {
-		return all, fmt.Errorf("%w: users other than root can change %q", ErrCapabilities, exposed)
-	}
-	return all, nil
+	return text
 }
 
-// add takes note of a program's capabilities. Two programs with different ones are an error: no wrapper can serve both.
-func (n *needs) add(p program) error {
-	switch {
-	case p.capabilities == "" || p.capabilities == n.capabilities:
-		return nil
-	case n.capabilities == "":
-		n.capabilities, n.from = p.capabilities, p.path
-		return nil
-	default:
-		return fmt.Errorf("%w: those of %q and %q differ", ErrCapabilities, n.from, p.path)
+// names lists the capabilities of a set. Those that iptables does not need have their numbers, which setcap(8) reads,
+// too.
+func names(set uint64) string {
+	var all []string
+	for ; set != 0; set &= set - 1 {
+		switch capability := bits.TrailingZeros64(set); capability {
+		case unix.CAP_NET_ADMIN:
+			all = append(all, "cap_net_admin")
+		case unix.CAP_NET_RAW:
+			all = append(all, "cap_net_raw")
+		default:
+			all = append(all, fmt.Sprint(capability))
+		}
 	}
-}
-
-// program is what is known of a program of iptables.
-type program struct {
-	path         string
-	capabilities string // those that the wrapper needs too
-	architecture string
-}
-
-// lookAtProgram looks at a program by one descriptor. It must have no capabilities that the wrapper would get, unless
-// nobody but root could have put it there.
-func lookAtProgram(t tree.Tree, path string) (program, error) {
-	p := program{path: path}
-	exposed := t.RootsAlone(path) // before it is opened: from now on, an answer "" stays true
-	f, err := t.Open(path)
-	if err != nil {
-		return p, err
-	}
-	defer f.Close()
-	p.capabilities, err = capabilitiesOf(f)
-	if err != nil {
-		return p, err
-	}
-	if p.capabilities != "" && exposed != "" {
-		return p, fmt.Errorf("%q has file capabilities, and users other than root can change %q", path, exposed)
-	}
-	header := make([]byte, elfHeader)
-	n, _ := f.ReadAt(header, 0) // a short file is a script
-	p.architecture = architectureOf(header[:n])
-	return p, nil
+	return strings.Join(all, ",")
 }
