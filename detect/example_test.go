@@ -1,5 +1,3 @@
-//go:build ignore
-
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
