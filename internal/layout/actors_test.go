@@ -11,41 +11,70 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
 
-// kernel is what there is to be found in the network namespace: a small model of it. What a call runs writes rules, which
-// are evidence for others.
+// kernel is what there is to be found in the network namespace: a small model of it. What a call runs writes rules,
+// which are evidence for others.
 type kernel struct {
-	kubelet evidence.Mode // where kubelet's chains are, "" if there are none
-	program evidence.Mode // where a program of the host has its chains
-	rules   [2]bool       // by nft and by legacy: rules that are there from the beginning, or that calls wrote
+	kubelet backends // where kubelet's chains are
+	program backends // where a program of the host has its chains
+	rules   backends // where there are rules, from the beginning or by calls
 }
 
-func side(mode evidence.Mode) int {
-	if mode == evidence.Legacy {
-		return 1
+// backends are none, one or both of them.
+type backends uint8
+
+const (
+	nft    backends = 1
+	legacy backends = 2
+	both            = nft | legacy
+)
+
+func of(mode evidence.Mode) backends {
+	switch mode {
+	case evidence.NFT:
+		return nft
+	case evidence.Legacy:
+		return legacy
 	}
 	return 0
+}
+
+// mode is the one backend, or nft of both.
+func (b backends) mode() evidence.Mode {
+	switch {
+	case b&nft != 0:
+		return evidence.NFT
+	case b == legacy:
+		return evidence.Legacy
+	}
+	return ""
 }
 
 // decide is the table of the evidence. guess is the answer of the last rows, which may differ between calls: one makes
 // the dry run, another one does not.
 func (k kernel) decide(remembered evidence.Decision, guess evidence.Mode) evidence.Decision {
-	nft, legacy := k.rules[0], k.rules[1]
 	switch {
-	case k.kubelet != "":
-		return evidence.Decision{Mode: k.kubelet, Reason: "kubelet-hint", Conclusive: true}
+	case k.kubelet != 0:
+		return evidence.Decision{Mode: k.kubelet.mode(), Reason: "kubelet-hint", Conclusive: true}
 	case remembered.Mode != "":
 		proven := remembered.Conclusive && remembered.Reason != evidence.Selected
 		return evidence.Decision{Mode: remembered.Mode, Reason: evidence.Remembered, Conclusive: proven}
-	case k.program != "":
-		return evidence.Decision{Mode: k.program, Reason: "host-program", Conclusive: true}
-	case nft && legacy:
-		return evidence.Decision{Mode: evidence.NFT, Reason: "rule-count"}
-	case nft:
-		return evidence.Decision{Mode: evidence.NFT, Reason: "rule-count", Conclusive: true}
-	case legacy:
-		return evidence.Decision{Mode: evidence.Legacy, Reason: "rule-count", Conclusive: true}
+	case k.program != 0:
+		return evidence.Decision{Mode: k.program.mode(), Reason: "host-program", Conclusive: true}
+	case k.rules != 0:
+		return evidence.Decision{Mode: k.rules.mode(), Reason: "rule-count", Conclusive: k.rules != both}
 	}
 	return evidence.Decision{Mode: guess, Reason: "default"}
+}
+
+// decides is the part of it that decides.
+func (k kernel) decides() kernel {
+	switch {
+	case k.kubelet != 0:
+		return kernel{kubelet: k.kubelet}
+	case k.program != 0:
+		return kernel{program: k.program}
+	}
+	return k
 }
 
 // actor is a process.
@@ -166,7 +195,6 @@ func call(name, command string, k kind, guess evidence.Mode) actor {
 func (p *process) runs(k kind, o outcome) outcome {
 	if k == adding {
 		p.step("write", string(o.ran))
-		p.kernel.rules[side(o.ran)] = true
 	}
 	return o
 }
@@ -220,10 +248,10 @@ var (
 	reads      = call("read legacy", "ip6tables-save", reading, evidence.Legacy)
 	resets     = command("reset", resetting, "", func(_ *process, x Directory) error { return x.Reset() })
 
-	kubeletNFT    = appears("kubelet nft", kubelet, evidence.NFT, func(k *kernel) { k.kubelet = evidence.NFT })
-	kubeletLegacy = appears("kubelet legacy", kubelet, evidence.Legacy, func(k *kernel) { k.kubelet = evidence.Legacy })
+	kubeletNFT    = appears("kubelet nft", kubelet, evidence.NFT, func(k *kernel) { k.kubelet = nft })
+	kubeletLegacy = appears("kubelet legacy", kubelet, evidence.Legacy, func(k *kernel) { k.kubelet = legacy })
 	hostLegacy    = appears("host program", hostProgram, evidence.Legacy, func(k *kernel) {
-		k.program = evidence.Legacy
-		k.rules[1] = true
+		k.program = legacy
+		k.rules |= legacy
 	})
 )

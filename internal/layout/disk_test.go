@@ -5,7 +5,6 @@ package layout
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,8 +33,33 @@ type disk struct {
 	now      content
 }
 
-// content is what can change: the content of each link, by its path on the disk. asFile stands for a hard link to the wrapper.
-type content map[string]string
+// content is what can change: the content of each link, by slot. asFile stands for a hard link to the wrapper.
+type content [2 * (numberOfNames + 3)]string
+
+// The slots: a name, then its temporary link.
+const numberOfNames = 6
+
+var slotNames = append(exec.Names(), Wrapper, Switch, memory.Name)
+
+// slot returns the slot of a name, -1 if it has none.
+func slot(name string) int {
+	plain := strings.TrimSuffix(name, ".new")
+	i := 2 * slices.Index(slotNames, plain)
+	if i >= 0 && plain != name {
+		i++
+	}
+	return max(i, -1)
+}
+
+// slotName is the reverse.
+func slotName(i int) string {
+	if i%2 == 1 {
+		return slotNames[i/2] + ".new"
+	}
+	return slotNames[i/2]
+}
+
+func (c content) get(name string) string { return c[slot(name)] }
 
 const asFile = "(wrapper)"
 
@@ -49,7 +73,7 @@ func newDisk(tb testing.TB) *disk {
 		top = tb.TempDir()
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(top) })
-	d := &disk{tb: tb, commands: top + "/sbin", dev: top + "/dev", file: top + "/wrapper", now: content{}}
+	d := &disk{tb: tb, commands: top + "/sbin", dev: top + "/dev", file: top + "/wrapper"}
 	host.Check(tb, os.Mkdir(d.commands, 0o755))
 	host.Check(tb, os.Mkdir(d.dev, 0o755))
 	for _, path := range []string{d.file, d.program(evidence.NFT), d.program(evidence.Legacy)} {
@@ -79,55 +103,60 @@ func (d *disk) mountReadOnly() {
 	}
 }
 
-// set makes the disk have this content.
-func (d *disk) set(want content) {
-	for path := range d.now {
-		if d.now[path] != want[path] {
-			host.Check(d.tb, os.Remove(path))
-		}
+// path is where a slot is. The memory is beside the switch, or in a directory of its own.
+func (d *disk) path(i int, place setting) string {
+	if i/2 == len(slotNames)-1 && place.dev {
+		return d.dev + "/" + slotName(i)
 	}
-	for path, target := range want {
-		switch {
-		case d.now[path] == target:
-		case target == asFile:
-			host.Check(d.tb, os.Link(d.file, path))
-		default:
-			host.Check(d.tb, os.Symlink(target, path))
-		}
-	}
-	d.now = maps.Clone(want)
+	return d.commands + "/" + slotName(i)
 }
 
-// changed notes what an actor has changed.
-func (d *disk) changed(what content) { d.now.change(what) }
-
-func (c content) change(what content) {
-	for path, target := range what {
-		c[path] = target
-		if target == "" {
-			delete(c, path)
+// set makes the disk have this content.
+func (d *disk) set(want content, place setting) {
+	for i := range want {
+		if d.now[i] != "" && d.now[i] != want[i] {
+			host.Check(d.tb, os.Remove(d.path(i, place)))
 		}
 	}
+	for i, target := range want {
+		switch {
+		case target == "", d.now[i] == target:
+		case target == asFile:
+			host.Check(d.tb, os.Link(d.file, d.path(i, place)))
+		default:
+			host.Check(d.tb, os.Symlink(target, d.path(i, place)))
+		}
+	}
+	d.now = want
 }
 
 // read returns the content, whatever an actor has made of it.
-func (d *disk) read() content {
-	clear(d.now)
+func (d *disk) read(place setting) content {
+	d.now = content{}
+	for i := range d.now {
+		target, err := os.Readlink(d.path(i, place))
+		switch {
+		case err == nil:
+			d.now[i] = target
+		case !os.IsNotExist(err):
+			d.now[i] = asFile
+		}
+	}
+	return d.now
+}
+
+// foreign returns a name that nobody expects, "" if there is none.
+func (d *disk) foreign() string {
 	for _, directory := range []string{d.commands, d.dev} {
 		entries, err := os.ReadDir(directory)
 		host.Check(d.tb, err)
 		for _, e := range entries {
-			path := directory + "/" + e.Name()
-			target, err := os.Readlink(path)
-			if err != nil {
-				target = asFile
-			}
-			if !strings.HasPrefix(e.Name(), "xtables-") {
-				d.now[path] = target
+			if slot(e.Name()) < 0 && storedMode(e.Name()) == "" {
+				return e.Name()
 			}
 		}
 	}
-	return maps.Clone(d.now)
+	return ""
 }
 
 // holdLock takes the lock of DIR, or releases it.
@@ -149,51 +178,48 @@ func (d *disk) locked() bool {
 }
 
 // laid is a content in which the switch is at the wrapper, or the binary was copied over the six names.
-func (d *disk) laid(laid bool) content {
-	c := content{}
+func (d *disk) laid(laid bool) (c content) {
 	for i, name := range exec.Names() {
 		switch {
 		case laid:
-			c[d.commands+"/"+name] = Switch
+			c[slot(name)] = Switch
 		case i%2 == 0:
-			c[d.commands+"/"+name] = asFile
+			c[slot(name)] = asFile
 		default:
-			c[d.commands+"/"+name] = exec.Names()[i-1]
+			c[slot(name)] = exec.Names()[i-1]
 		}
 	}
 	if laid {
-		c[d.commands+"/"+Switch] = Wrapper
-		c[d.commands+"/"+Wrapper] = asFile
+		c[slot(Switch)] = Wrapper
+		c[slot(Wrapper)] = asFile
 	}
 	return c
 }
 
 // leads returns what a name runs: a backend, or "" for the wrapper.
-func (c content) leads(directory, name string) (mode evidence.Mode, err error) {
-	path := directory + "/" + name
+func (c content) leads(name string) (mode evidence.Mode, err error) {
+	target := name
 	for range 4 {
-		target, known := c[path]
-		switch {
-		case !known && storedMode(path) != "":
-			return storedMode(path), nil
-		case !known:
-			return "", fmt.Errorf("%s: there is no %s", name, path)
-		case target == asFile:
+		mode = storedMode(target)
+		if mode != "" {
+			return mode, nil
+		}
+		target = c.get(filepath.Base(target))
+		switch target {
+		case asFile:
 			return "", nil
-		case filepath.IsAbs(target):
-			path = target
-		default:
-			path = directory + "/" + target
+		case "":
+			return "", fmt.Errorf("%s leads nowhere", name)
 		}
 	}
 	return "", fmt.Errorf("%s leads round in a circle", name)
 }
 
-// wrong returns what must never be: a name that leads nowhere, two backends, or a file that nobody expects.
-func (d *disk) wrong(c content) error {
+// wrong returns what must never be: a name that leads nowhere, or two backends.
+func (c content) wrong() error {
 	backend := evidence.Mode("")
 	for _, name := range exec.Names() {
-		mode, err := c.leads(d.commands, name)
+		mode, err := c.leads(name)
 		switch {
 		case err != nil:
 			return err
@@ -203,20 +229,16 @@ func (d *disk) wrong(c content) error {
 			backend = mode
 		}
 	}
-	for path := range c {
-		name := strings.TrimSuffix(filepath.Base(path), ".new")
-		if !slices.Contains(append(exec.Names(), Switch, Wrapper, memory.Name), name) {
-			return fmt.Errorf("%s is there", path)
-		}
-	}
 	return nil
 }
 
 // String lists the content.
 func (c content) String() string {
 	text := ""
-	for _, path := range slices.Sorted(maps.Keys(c)) {
-		text += fmt.Sprintf("%s -> %s\n", path, c[path])
+	for i, target := range c {
+		if target != "" {
+			text += slotName(i) + " -> " + target + "; "
+		}
 	}
 	return text
 }

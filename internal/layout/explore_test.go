@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
 
@@ -63,15 +62,13 @@ type exploration struct {
 	*machine
 	setup
 	visited map[state]state // and from where
-	wrong   map[int32]error // about contents
-	after   map[state][]evidence.Mode
 }
 
 func (m *machine) explore(s setup) *exploration {
 	x := &exploration{machine: m, setup: s, visited: map[state]state{}}
 	c := m.disk.laid(s.laid)
 	if s.remembered != "" {
-		c[m.path(memory.Name)] = s.remembered
+		c[slot(memory.Name)] = s.remembered
 	}
 	first := state{content: m.number(c), kernel: s.kernel, owner: noOwner, actors: [mostActors]int32{absent, absent, absent}}
 	for i, a := range s.actors {

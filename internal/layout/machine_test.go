@@ -5,13 +5,11 @@ package layout
 
 import (
 	"fmt"
-	"maps"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
 
@@ -23,7 +21,8 @@ type machine struct {
 	place setting
 
 	contents []content
-	numbers  map[string]int32 // of contents
+	verdicts []verdict // about them
+	numbers  map[content]int32
 	moments  []moment
 	starts   map[string]int32 // of actors, by name
 	known    map[question]answer
@@ -36,11 +35,11 @@ type machine struct {
 // moment is an actor before one of its steps.
 type moment struct {
 	actor   actor
-	before  int32   // the moment before, -1 at the start
-	met     met     // what it met there
-	changes content // what its last step changed
-	step    string  // what it is about to do, "" at its end
-	waits   bool    // it has found the lock taken, and tries again
+	before  int32    // the moment before, -1 at the start
+	met     met      // what it met there
+	changes []change // by its last step
+	step    string   // what it is about to do, "" at its end
+	waits   bool     // it has found the lock taken, and tries again
 	outcome
 }
 
@@ -67,7 +66,7 @@ type question struct {
 // answer is what a step does: to the actor, and to what is there. A step that waits has none.
 type answer struct {
 	moment  int32
-	changes content // "" removes
+	changes []change
 	content int32
 	kernel  kernel
 	lock    holder
@@ -75,17 +74,16 @@ type answer struct {
 }
 
 func newMachine(d *disk, place setting) *machine {
-	return &machine{disk: d, place: place, numbers: map[string]int32{}, starts: map[string]int32{},
+	return &machine{disk: d, place: place, numbers: map[content]int32{}, starts: map[string]int32{},
 		known: map[question]answer{}, alike: map[string]answer{}}
 }
 
 func (m *machine) number(c content) int32 {
-	key := c.String()
-	n, known := m.numbers[key]
+	n, known := m.numbers[c]
 	if !known {
 		n = int32(len(m.contents))
-		m.contents = append(m.contents, maps.Clone(c))
-		m.numbers[key] = n
+		m.contents = append(m.contents, c)
+		m.numbers[c] = n
 	}
 	return n
 }
@@ -124,11 +122,17 @@ func (m *machine) next(at int32, now met) answer {
 		a = m.perform(at, now)
 		m.alike[key] = a
 	}
-	after := maps.Clone(m.contents[now.content])
-	after.change(a.changes)
-	a.content = m.number(after)
-	if !strings.HasPrefix(m.moments[at].step, "write") && m.moments[at].step != "appear" {
-		a.kernel = now.kernel
+	a.content = now.content
+	if len(a.changes) > 0 {
+		a.content = m.number(m.contents[now.content].with(a.changes))
+	}
+	a.kernel = now.kernel
+	operation, what, _ := strings.Cut(m.moments[at].step, " ")
+	switch operation {
+	case "appear":
+		a.kernel = m.moments[at].actor.does(now.kernel)
+	case "write":
+		a.kernel.rules |= of(evidence.Mode(what))
 	}
 	m.known[q] = a
 	return a
@@ -141,32 +145,25 @@ func (m *machine) visible(step string, now met) string {
 	switch {
 	case operation == "lock":
 		return fmt.Sprint(now.lock)
-	case slices.Contains([]string{"ask", "write", "appear"}, operation):
-		return fmt.Sprintf("%+v", now.kernel)
-	case operation == "become", operation == "end":
+	case operation == "ask":
+		return fmt.Sprint(now.kernel.decides())
+	case name == "", operation == "write":
 		return ""
 	case operation == "symlink":
-		return fmt.Sprint(c[m.path(name)] != "")
+		return fmt.Sprint(c.get(name) != "")
 	case operation == "rename":
-		return fmt.Sprintf("%q", []string{c[m.path(name)], c[m.path(name)+".new"]})
+		return fmt.Sprintf("%q", []string{c.get(name), c.get(name + ".new")})
 	case operation == "unlink", name == Switch, name == memory.Name:
-		return c[m.path(name)]
+		return c.get(name)
 	}
-	mode, err := c.leads(m.disk.commands, name)
-	return fmt.Sprintf("%q", []any{c[m.disk.commands+"/"+name], c[m.disk.commands+"/"+Wrapper], mode, err != nil})
-}
-
-func (m *machine) path(name string) string {
-	if strings.HasPrefix(name, memory.Name) && m.place.dev {
-		return m.disk.dev + "/" + name
-	}
-	return m.disk.commands + "/" + name
+	mode, err := c.leads(name)
+	return fmt.Sprintf("%q", []any{c.get(name), c.get(Wrapper), mode, err != nil})
 }
 
 // perform runs an actor from its start to the end of a step.
 func (m *machine) perform(at int32, now met) answer {
 	if m.moments[at].actor.does != nil {
-		return m.append(at, now, answer{kernel: m.moments[at].actor.does(now.kernel)}, moment{})
+		return m.append(at, now, answer{}, moment{})
 	}
 	p := m.bring(at)
 	before := m.contents[now.content]
@@ -176,7 +173,14 @@ func (m *machine) perform(at int32, now met) answer {
 	if now.lock == others && p.at == "lock " {
 		return answer{waits: true}
 	}
-	a := answer{kernel: *p.kernel, lock: now.lock, changes: changes(before, m.disk.read())}
+	a := answer{lock: now.lock}
+	if changing(m.moments[at].step) {
+		a.changes = changes(before, m.disk.read(m.place))
+		name := m.disk.foreign()
+		if name != "" {
+			m.disk.tb.Fatalf("%s makes %s", m.describe(at), name)
+		}
+	}
 	if now.lock != others {
 		a.lock = free
 		if m.disk.locked() {
@@ -199,7 +203,7 @@ func (m *machine) bring(at int32) *running {
 	for _, q := range m.history(at) {
 		p.meet(q.met, m.contents[q.met.content])
 		p.goOn()
-		m.disk.changed(m.moments[q.moment].changes)
+		m.disk.now = m.disk.now.with(m.moments[q.moment].changes)
 		want := m.moments[q.moment].step
 		if p.at != want {
 			m.disk.tb.Fatalf("%s: the same once more, and it wants to %q instead of %q", m.describe(at), p.at, want)
@@ -244,19 +248,32 @@ func (m *machine) describe(at int32) string {
 	return m.moments[at].actor.name + ": " + strings.Join(append(steps, m.moments[at].step), ", ")
 }
 
-func changes(before, after content) content {
-	all := content{}
-	for path := range before {
-		if after[path] == "" {
-			all[path] = ""
-		}
-	}
-	for path, target := range after {
-		if before[path] != target {
-			all[path] = target
+// changing says that a step can change what is on the disk.
+func changing(step string) bool {
+	operation, _, _ := strings.Cut(step, " ")
+	return slices.Contains([]string{"symlink", "link", "rename", "unlink"}, operation)
+}
+
+// change is one slot with its new content.
+type change struct {
+	slot   int
+	target string
+}
+
+func changes(before, after content) (all []change) {
+	for i := range after {
+		if before[i] != after[i] {
+			all = append(all, change{i, after[i]})
 		}
 	}
 	return all
+}
+
+func (c content) with(changes []change) content {
+	for _, one := range changes {
+		c[one.slot] = one.target
+	}
+	return c
 }
 
 // running is an actor that runs. It stops before each of its steps.
@@ -270,8 +287,7 @@ type running struct {
 
 // static says that nobody changes what has this name.
 func static(name string) bool {
-	name = filepath.Base(strings.TrimSuffix(name, ".new"))
-	return !slices.Contains(append(exec.Names(), Switch, Wrapper, memory.Name), name)
+	return slot(name) < 0
 }
 
 func (m *machine) launch(a actor) *running {
@@ -298,7 +314,7 @@ func (m *machine) launch(a actor) *running {
 // meet gives an actor what it is to meet.
 func (r *running) meet(now met, c content) {
 	*r.kernel = now.kernel
-	r.disk.set(c)
+	r.disk.set(c, r.place)
 	if strings.HasPrefix(r.at, "lock") && now.lock == others {
 		r.disk.holdLock(true)
 	}

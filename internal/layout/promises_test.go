@@ -44,10 +44,10 @@ func setupsOf(m *machine, number int) (all []setup) {
 		for _, s.laid = range []bool{true, false} {
 			for _, s.kernel = range []kernel{
 				{},
-				{rules: [2]bool{false, true}},
-				{rules: [2]bool{true, false}},
-				{rules: [2]bool{true, true}},
-				{rules: [2]bool{false, true}, program: evidence.Legacy},
+				{rules: legacy},
+				{rules: nft},
+				{rules: both},
+				{rules: legacy, program: legacy},
 			} {
 				for _, s.remembered = range memories {
 					all = append(all, s)
@@ -60,7 +60,7 @@ func setupsOf(m *machine, number int) (all []setup) {
 
 // remember returns what the memory contains after an answer.
 func (m *machine) remember(d evidence.Decision) string {
-	m.disk.set(content{})
+	m.disk.set(content{}, m.place)
 	p := process{disk: m.disk, place: m.place}
 	p.place.readOnly = false
 	dir := p.open(m.disk.commands)
@@ -70,9 +70,9 @@ func (m *machine) remember(d evidence.Decision) string {
 	defer in.Dir.Close()
 	in.Dir.Step = nil
 	host.Check(m.disk.tb, in.Set(d))
-	said, err := os.Readlink(m.path(memory.Name))
+	said, err := os.Readlink(m.disk.path(slot(memory.Name), m.place))
 	host.Check(m.disk.tb, err)
-	m.disk.read()
+	m.disk.read(m.place)
 	return said
 }
 
@@ -81,22 +81,34 @@ func (s setup) remembers() bool { return s.dev || !s.readOnly }
 
 // proven reports whether anything but a guess can have been stored.
 func (x *exploration) proven(now state) bool {
-	return x.remembered != "" && x.kernel.kubelet == "" && x.setup.certainMemory() || x.setup.kernel != kernel{} && x.setup.kernel.rules != [2]bool{true, true} ||
+	return x.setup.certainMemory() || x.setup.kernel != kernel{} && x.setup.kernel.rules != both ||
 		x.has(selecting, guessing, kubelet, hostProgram)
 }
 
 func (s setup) certainMemory() bool { return s.remembered != "" && s.remembered[:6] == "legacy" }
 
+// verdict is about a content: what is wrong, and whether the switch is at a program.
+type verdict struct {
+	wrong  error
+	stored bool
+}
+
+func (m *machine) verdict(number int32) verdict {
+	for int(number) >= len(m.verdicts) {
+		c := m.contents[len(m.verdicts)]
+		m.verdicts = append(m.verdicts, verdict{c.wrong(), storedMode(c.get(Switch)) != ""})
+	}
+	return m.verdicts[number]
+}
+
 // check checks what must hold at each moment.
 func (x *exploration) check(now state) {
-	c := x.contents[now.content]
-	err := x.disk.wrong(c)
-	if err != nil {
-		x.fail(now, "%v", err)
+	v := x.verdict(now.content)
+	if v.wrong != nil {
+		x.fail(now, "%v", v.wrong)
 	}
-	stored := storedMode(c[x.disk.commands+"/"+Switch])
-	if stored != "" && !x.proven(now) {
-		x.fail(now, "the switch is at %s, by a guess", stored)
+	if v.stored && !x.proven(now) {
+		x.fail(now, "the switch is at a program, by a guess")
 	}
 }
 
@@ -134,7 +146,7 @@ func (x *exploration) checkEnd(now state) {
 		if quiet && len(ran) == 1 && !ran[o.ran] {
 			x.fail(now, "the next %s runs %s", a.name, o.ran)
 		}
-		if kubeletsCall && !x.has(selecting, guessing) && o.ran != now.kernel.kubelet && x.number1(kubelet) == 1 {
+		if kubeletsCall && !x.has(selecting, guessing) && o.ran != now.kernel.kubelet.mode() && x.number1(kubelet) == 1 {
 			x.fail(now, "after kubelet's word, the next %s runs %s", a.name, o.ran)
 		}
 		if selected && x.number1(selecting) == 1 && !x.has(kubelet, guessing, resetting) && o.ran != choice {
