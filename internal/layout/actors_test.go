@@ -99,8 +99,6 @@ const (
 	hostProgram
 )
 
-func (k kind) calls() bool { return k <= reading }
-
 // outcome is how a process ended.
 type outcome struct {
 	ran       evidence.Mode // the backend, "" if it is no call
@@ -247,6 +245,10 @@ var (
 	deletes    = call("delete legacy", "iptables", deleting, evidence.Legacy)
 	reads      = call("read legacy", "ip6tables-save", reading, evidence.Legacy)
 	resets     = command("reset", resetting, "", func(_ *process, x Directory) error { return x.Reset() })
+
+	selectNFT    = selects(evidence.NFT)
+	selectLegacy = selects(evidence.Legacy)
+	selectGuess  = selectsGuess(evidence.NFT)
 
 	kubeletNFT    = appears("kubelet nft", kubelet, evidence.NFT, func(k *kernel) { k.kubelet = nft })
 	kubeletLegacy = appears("kubelet legacy", kubelet, evidence.Legacy, func(k *kernel) { k.kubelet = legacy })

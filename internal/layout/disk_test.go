@@ -45,10 +45,13 @@ var slotNames = append(exec.Names(), Wrapper, Switch, memory.Name)
 func slot(name string) int {
 	plain := strings.TrimSuffix(name, ".new")
 	i := 2 * slices.Index(slotNames, plain)
-	if i >= 0 && plain != name {
+	switch {
+	case i < 0 || strings.HasSuffix(plain, ".new"):
+		return -1
+	case plain != name:
 		i++
 	}
-	return max(i, -1)
+	return i
 }
 
 // slotName is the reverse.
@@ -132,17 +135,25 @@ func (d *disk) set(want content, place setting) {
 
 // read returns the content, whatever an actor has made of it.
 func (d *disk) read(place setting) content {
-	d.now = content{}
 	for i := range d.now {
-		target, err := os.Readlink(d.path(i, place))
-		switch {
-		case err == nil:
-			d.now[i] = target
-		case !os.IsNotExist(err):
-			d.now[i] = asFile
-		}
+		d.readSlot(i, place)
 	}
 	return d.now
+}
+
+func (d *disk) readSlot(i int, place setting) {
+	if i < 0 {
+		return
+	}
+	target, err := os.Readlink(d.path(i, place))
+	switch {
+	case err == nil:
+		d.now[i] = target
+	case os.IsNotExist(err):
+		d.now[i] = ""
+	default:
+		d.now[i] = asFile
+	}
 }
 
 // foreign returns a name that nobody expects, "" if there is none.

@@ -6,7 +6,6 @@ package layout
 import (
 	"fmt"
 	"strings"
-	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
@@ -27,17 +26,6 @@ func (s setup) String() string {
 	}
 	return fmt.Sprintf("%s; %+v, laid %v, %+v, remembered %q", strings.Join(names, " | "), s.setting, s.laid, s.kernel,
 		s.remembered)
-}
-
-func (s setup) has(kinds ...kind) bool {
-	for _, a := range s.actors {
-		for _, k := range kinds {
-			if a.kind == k {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // mostActors is how many are at work at the most.
@@ -190,20 +178,4 @@ func (m moment) told() string {
 		return ""
 	}
 	return fmt.Sprintf("(the end: %+v)", m.outcome)
-}
-
-func TestPairs(t *testing.T) {
-	d := newDisk(t)
-	states, setups := 0, 0
-	for _, place := range []setting{{}, {dev: true}, {dev: true, readOnly: true}, {readOnly: true}} {
-		m := newMachine(d, place)
-		for _, s := range setupsOf(m, 2) {
-			x := m.explore(s)
-			states += len(x.visited)
-			setups++
-		}
-		m.stop()
-		t.Logf("%+v: %d moments, %d contents, %d runs", place, len(m.moments), len(m.contents), m.runs)
-	}
-	t.Logf("%d setups, %d states", setups, states)
 }

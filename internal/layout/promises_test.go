@@ -4,88 +4,23 @@
 package layout
 
 import (
-	"os"
+	"slices"
+	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
-	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
-
-// everybody is who may be at work.
-var everybody = []actor{
-	callNFT, callLegacy, deletes, reads, kubeletNFT, kubeletLegacy, hostLegacy,
-	selects(evidence.NFT), selects(evidence.Legacy), selectsGuess(evidence.NFT), resets,
-}
-
-// setupsOf lists all setups of so many actors in a place, of which one is a call.
-func setupsOf(m *machine, number int) (all []setup) {
-	var groups [][]actor
-	var choose func(from int, chosen []actor)
-	choose = func(from int, chosen []actor) {
-		if len(chosen) == number {
-			groups = append(groups, chosen)
-			return
-		}
-		for i := from; i < len(everybody); i++ {
-			choose(i, append(chosen[:len(chosen):len(chosen)], everybody[i]))
-		}
-	}
-	choose(0, nil)
-	memories := []string{
-		"",
-		m.remember(evidence.Decision{Mode: evidence.NFT, Reason: "default"}),
-		m.remember(evidence.Decision{Mode: evidence.Legacy, Reason: "rule-count", Conclusive: true}),
-	}
-	for _, actors := range groups {
-		s := setup{setting: m.place, actors: actors}
-		if !s.has(adding, deleting, reading) {
-			continue
-		}
-		for _, s.laid = range []bool{true, false} {
-			for _, s.kernel = range []kernel{
-				{},
-				{rules: legacy},
-				{rules: nft},
-				{rules: both},
-				{rules: legacy, program: legacy},
-			} {
-				for _, s.remembered = range memories {
-					all = append(all, s)
-				}
-			}
-		}
-	}
-	return all
-}
-
-// remember returns what the memory contains after an answer.
-func (m *machine) remember(d evidence.Decision) string {
-	m.disk.set(content{}, m.place)
-	p := process{disk: m.disk, place: m.place}
-	p.place.readOnly = false
-	dir := p.open(m.disk.commands)
-	dir.Step = nil
-	defer dir.Close()
-	in := p.memory(dir)
-	defer in.Dir.Close()
-	in.Dir.Step = nil
-	host.Check(m.disk.tb, in.Set(d))
-	said, err := os.Readlink(m.disk.path(slot(memory.Name), m.place))
-	host.Check(m.disk.tb, err)
-	m.disk.read(m.place)
-	return said
-}
 
 // remembers reports whether there is a place for the memory.
 func (s setup) remembers() bool { return s.dev || !s.readOnly }
 
-// proven reports whether anything but a guess can have been stored.
-func (x *exploration) proven(now state) bool {
-	return x.setup.certainMemory() || x.setup.kernel != kernel{} && x.setup.kernel.rules != both ||
-		x.has(selecting, guessing, kubelet, hostProgram)
+// proven reports whether the switch may be at a program: somebody knew, or it was an administrator. Rules that calls
+// wrote by a guess count as the host's for a select, and for who comes after a reset.
+func (s setup) proven() bool {
+	certain := strings.Contains(s.remembered, " certain ")
+	known := s.kernel.program != 0 || s.kernel.rules != 0 && s.kernel.rules != both
+	return certain || known || s.count(kubelet, hostProgram, selecting, guessing, resetting) > 0
 }
-
-func (s setup) certainMemory() bool { return s.remembered != "" && s.remembered[:6] == "legacy" }
 
 // verdict is about a content: what is wrong, and whether the switch is at a program.
 type verdict struct {
@@ -107,7 +42,7 @@ func (x *exploration) check(now state) {
 	if v.wrong != nil {
 		x.fail(now, "%v", v.wrong)
 	}
-	if v.stored && !x.proven(now) {
+	if v.stored && !x.proven() {
 		x.fail(now, "the switch is at a program, by a guess")
 	}
 }
@@ -117,47 +52,64 @@ func (x *exploration) checkEnd(now state) {
 	if now.owner != noOwner {
 		x.fail(now, "the lock is left")
 	}
-	ran := map[evidence.Mode]bool{}
-	var kubeletsCall, selected bool
-	var choice evidence.Mode
+	ran := backends(0)
+	var byKubelet bool
+	var selected evidence.Mode
 	for i, at := range now.actors {
 		if at < 0 {
 			continue
 		}
-		a, o := x.actors[i], x.moments[at].outcome
+		o := x.moments[at].outcome
 		if x.moments[at].step != "" {
-			x.fail(now, "%s waits for ever", a.name)
+			x.fail(now, "%s waits for ever", x.actors[i].name)
 		}
 		if o.binds {
-			ran[o.ran] = true
+			ran |= of(o.ran)
 		}
-		kubeletsCall = kubeletsCall || o.byKubelet
-		if a.kind == selecting && o.err == nil {
-			selected = true
-			choice = a.mode
+		byKubelet = byKubelet || o.byKubelet
+		if x.actors[i].kind == selecting && o.err == nil {
+			selected = x.actors[i].mode
 		}
 	}
-	quiet := !x.has(kubelet, selecting, guessing, resetting) && x.remembers()
-	if quiet && len(ran) > 1 {
+	administrators := x.count(selecting, guessing, resetting)
+	quiet := x.remembers() && administrators+x.count(kubelet) == 0
+	final := selected != "" && administrators == 1 && x.count(kubelet) == 0
+	heard := byKubelet && x.count(selecting, guessing) == 0 && x.count(kubelet) == 1
+	if quiet && ran == both {
 		x.fail(now, "two backends run")
 	}
 	for _, a := range []actor{callNFT, callLegacy} {
 		_, o := x.alone(now, a)
-		if quiet && len(ran) == 1 && !ran[o.ran] {
+		switch {
+		case quiet && ran != 0 && o.ran != ran.mode():
 			x.fail(now, "the next %s runs %s", a.name, o.ran)
-		}
-		if kubeletsCall && !x.has(selecting, guessing) && o.ran != now.kernel.kubelet.mode() && x.number1(kubelet) == 1 {
+		case heard && o.ran != now.kernel.kubelet.mode():
 			x.fail(now, "after kubelet's word, the next %s runs %s", a.name, o.ran)
-		}
-		if selected && x.number1(selecting) == 1 && !x.has(kubelet, guessing, resetting) && o.ran != choice {
+		case final && o.ran != selected:
 			x.fail(now, "after select, the next %s runs %s", a.name, o.ran)
 		}
 	}
+	x.carriedOut(now)
 }
 
-func (s setup) number1(k kind) (n int) {
+// carriedOut checks that a certain memory, which a call that was killed may have left alone, moves the switch at the next
+// call that changes something.
+func (x *exploration) carriedOut(now state) {
+	if x.readOnly || x.count(kubelet) > 0 {
+		return
+	}
+	said := x.contents[now.content].get(memory.Name)
+	certain := strings.Contains(said, " certain ")
+	after, o := x.alone(now, deletes)
+	if certain && !x.verdict(after.content).stored {
+		x.fail(now, "the memory is certain, %s runs %s, and the switch stays at the wrapper", deletes.name, o.ran)
+	}
+}
+
+// count is how many actors are of some kinds.
+func (s setup) count(kinds ...kind) (n int) {
 	for _, a := range s.actors {
-		if a.kind == k {
+		if slices.Contains(kinds, a.kind) {
 			n++
 		}
 	}
