@@ -11,8 +11,12 @@
 package main
 
 import (
+	"os"
+
 	_ "github.com/iptables-wrappers/iptables-wrappers/internal/call"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/command"
 )
 
 func main() {
+	os.Exit(command.Run(os.Args, os.Stdout, os.Stderr))
 }

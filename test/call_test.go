@@ -4,23 +4,19 @@
 package test
 
 import (
-	"bytes"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/coreos/go-iptables/iptables"
-	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-var mayOpen = regexp.MustCompile(`"(/proc|/sys|/usr/sbin|/etc/alternatives|/dev|/run)\b|^\d+, "\."`)
+var mayOpen = regexp.MustCompile(`"(/proc|/sys|/usr/sbin|/etc/alternatives|/dev)\b|^\d+, "\."`)
 
 // On its way to the program, the wrapper starts no process and reads no file but those it needs. Two execves: its own
 // start, and the program.
@@ -48,9 +44,7 @@ func TestWrapperPath(t *testing.T) {
 						t.Errorf("it starts a process: %s", call)
 					}
 				case "open", "openat", "openat2":
-					// By a path, or what a descriptor of such a path stands for. Before the switch is moved, the
-					// directories of the commands and of the alternatives are pinned: opened, so that nobody can
-					// exchange them. To lock such a directory, "." in it is opened.
+					// By a path, or by a descriptor of the directory of the commands.
 					if !mayOpen.MatchString(args) {
 						t.Errorf("it reads %s", call)
 					}
@@ -93,66 +87,6 @@ func TestEarly(t *testing.T) {
 	wrapped, command := initialized("iptables"), initialized("iptables-wrapper")
 	if slices.Contains(wrapped, late) || !slices.Contains(command, late) {
 		t.Errorf("a wrapped call initializes %q, the command line %q", wrapped, command)
-	}
-}
-
-// moments are system calls on the first thread of a wrapped call, in their order. Strace sends a signal there.
-var moments = []struct{ doc, call string }{
-	{"when the Go runtime starts", "sched_getaffinity"},
-	{"just after the runtime's handlers would have been installed", "clone"}, // of its second thread
-	{"when it asks the kernel", "socket"},
-}
-
-// A signal at any moment of a wrapped call does what it does to iptables: it ends the process without a word, unless
-// the caller ignores or blocks it. The Go runtime would swallow some and print a traceback for others.
-func TestSignalAtStart(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	hostWithHint(t, "legacy")
-	readOnly(t)
-	// send returns how a call ended, and whether there was such a moment.
-	send := func(path string, signal unix.Signal, moment string, with ...string) (syscall.WaitStatus, string, bool) {
-		file := filepath.Join(t.TempDir(), "trace")
-		inject := fmt.Sprintf("inject=%s:signal=%d:when=1", moment, signal)
-		args := slices.Concat([]string{"-qq", "-o", file, "-e", inject}, with, []string{path, "--version"})
-		cmd := exec.Command("strace", args...)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		_ = cmd.Run()
-		return cmd.ProcessState.Sys().(syscall.WaitStatus), stderr.String(),
-			strings.Contains(host.Run(t, "cat", file), moment+"(")
-	}
-	const iptables = "/usr/sbin/iptables"
-	for _, moment := range moments {
-		for _, signal := range []unix.Signal{
-			unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE,
-			unix.SIGUSR1, unix.SIGSEGV, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM, unix.SIGTERM, unix.SIGSTKFLT,
-			unix.SIGXCPU, unix.SIGXFSZ, unix.SIGVTALRM, unix.SIGPROF, unix.SIGIO, unix.SIGPWR, unix.SIGSYS, 34, 40, 64,
-		} {
-			ws, stderr, sent := send(iptables, signal, moment.call)
-			if !sent || !ws.Signaled() || ws.Signal() != signal || stderr != "" {
-				t.Errorf("%v %s: sent %v, signal %v, status %d, %q", signal, moment.doc, sent, ws.Signal(),
-					ws.ExitStatus(), stderr)
-			}
-		}
-		for _, signal := range []unix.Signal{unix.SIGCHLD, unix.SIGCONT, unix.SIGURG, unix.SIGWINCH} {
-			if ws, stderr, sent := send(iptables, signal, moment.call); !sent || ws != 0 || stderr != "" {
-				t.Errorf("%v %s: sent %v, ended with %#x, %q", signal, moment.doc, sent, ws, stderr)
-			}
-		}
-		for _, signal := range []unix.Signal{
-			unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGUSR1, unix.SIGPIPE, unix.SIGTERM, unix.SIGIO, 64,
-		} {
-			for _, how := range []string{"ignore", "block"} {
-				ws, stderr, sent := send(iptables, signal, moment.call, "env",
-					fmt.Sprintf("--%s-signal=%d", how, signal))
-				if !sent || ws != 0 || stderr != "" {
-					t.Errorf("%v, with env --%s-signal, %s: sent %v, ended with %#x, %q", signal, how, moment.doc, sent,
-						ws, stderr)
-				}
-			}
-		}
 	}
 }
 

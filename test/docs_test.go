@@ -12,22 +12,22 @@ import (
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
 // Each indented line of a page that begins with "$ " is run, in order, and must print the indented lines below it. What
 // a page needs before is in comments that begin with "run:". With -update the output is written into the page instead.
 func TestDocs(t *testing.T) {
-	for _, page := range []string{
+	for _, file := range []string{
 		"../README.md", "../docs/adopting.md", "../docs/install.md", "../docs/troubleshooting.md",
 		"../docs/how-it-works.md",
-		"../docs/on-disk.md",
 	} {
-		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".md"), func(t *testing.T) {
 			if !host.Contain(t) {
 				return
 			}
 			installed(t)
-			text := host.Read(t, page)
+			text := host.Read(t, file)
 			got, ran := play(t, string(text))
 			if ran == 0 {
 				t.Error("the page shows no command")
@@ -38,20 +38,17 @@ func TestDocs(t *testing.T) {
 				}
 				if t.Failed() {
 					t.Errorf("%s: not what its commands print. If that is meant:\ngo test ./test -run TestDocs -update",
-						strings.TrimPrefix(page, "../"))
+						strings.TrimPrefix(file, "../"))
 				}
-			} else if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
+			} else if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
 }
 
-// What differs from run to run: the identity of a network namespace, and the name of a memory, which has that in it.
-var (
-	namespace = regexp.MustCompile(`net:\[[0-9]+\]`)
-	memory    = regexp.MustCompile(`(/iptables-wrapper\.0)\.[0-9]+\.[0-9]+\.[0-9a-f]{8}\b`)
-)
+// What differs from run to run: the number of a network namespace.
+var namespace = regexp.MustCompile(`(net:\[|(?:certain|guess) )[0-9]{10}\b`)
 
 // play runs the commands of a page and returns the page with their output.
 func play(t *testing.T, text string) (page string, ran int) {
@@ -64,8 +61,7 @@ func play(t *testing.T, text string) (page string, ran int) {
 		switch {
 		case isCommand:
 			output, _ := exec.Command("sh", "-c", "exec 2>&1; "+command).Output()
-			output = namespace.ReplaceAll(output, []byte("net:[4026531840]"))
-			output = memory.ReplaceAll(output, []byte("$1.4026531840.90.1a2b3c4d"))
+			output = namespace.ReplaceAll(output, []byte("${1}4026531840"))
 			lines = append(lines, line)
 			if text := strings.TrimRight(string(output), "\n"); text != "" {
 				for l := range strings.SplitSeq(text, "\n") {
@@ -102,6 +98,36 @@ func differences(want, got string) (all []string) {
 		}
 	}
 	return all
+}
+
+// The code on docs/library.md is that of the examples, which tests run.
+func TestLibraryPage(t *testing.T) {
+	const name = "../docs/library.md"
+	text := read(t, name)
+	want := text
+	for _, file := range []string{"exec/example_test.go", "detect/example_test.go"} {
+		example := read(t, filepath.Join("..", file))
+		var functions []string
+		bodies := regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`)
+		for _, function := range bodies.FindAllStringSubmatch(example, -1) {
+			functions = append(functions, regexp.MustCompile(`(?m)^\t`).ReplaceAllString(function[1], ""))
+		}
+		want = page.Replace(t, want, file, "```go\n"+strings.Join(functions, "```\n\n```go\n")+"```\n")
+	}
+	const projects = "exec/projects_test.go"
+	code := read(t, filepath.Join("..", projects))
+	for _, mark := range regexp.MustCompile("<!-- ("+projects+": (\\w+)) -->").FindAllStringSubmatch(text, -1) {
+		function := regexp.MustCompile(`(?ms)^// ` + mark[2] + ` .*?^}\n`).FindString(code)
+		if function == "" {
+			t.Errorf("%s has no function %s", projects, mark[2])
+		}
+		want = page.Replace(t, want, mark[1], "```go\n"+function+"```\n")
+	}
+	if *update {
+		host.Check(t, os.WriteFile(name, []byte(want), 0o644))
+	} else if want != text {
+		t.Errorf("%s differs from the examples: go test ./test -run TestLibraryPage -update", name)
+	}
 }
 
 // The demonstration does what the README says, and changes nothing outside.

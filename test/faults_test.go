@@ -150,7 +150,7 @@ func (s *scene) judge(t *testing.T, failed string, e ended) (wrong []string) {
 	said := strings.HasPrefix(lines[0], "iptables-wrapper: ") && len(lines) <= most &&
 		!slices.ContainsFunc(lines[1:], func(line string) bool { return !strings.HasPrefix(line, hint) })
 	switched := len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isOurs(host.End(name)) }))
-	memory := remembered(t)
+	memory := remembered()
 	ran := e.status == 0 && e.stderr == "" && e.program != ""
 	free := memory == "" || s.guess || s.then != "" // what runs need not be what is remembered
 	switch {
@@ -181,7 +181,7 @@ func (s *scene) check(t *testing.T) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("%s points to %s", name, got))
 		}
 	}
-	if mode := remembered(t); wrapped && mode != "" {
+	if mode := remembered(); wrapped && mode != "" {
 		found[mode] = "memory"
 	}
 	if len(found) > 1 {
@@ -204,17 +204,14 @@ func (s *scene) recovers(t *testing.T) (wrong []string) {
 		}
 	}
 	wrong = append(wrong, s.check(t)...)
-	if left := litter(t); len(left) > 0 {
-		// Nothing was moved because the memory is enough. What moves the links also uses up what a killed process left.
+	// What moves the links also uses up what a killed process left.
+	if len(litter(t)) > 0 {
 		output, err := exec.Command("sh", "-c",
 			"iptables-wrapper select --mode legacy && iptables-wrapper select --mode nft").CombinedOutput()
 		if err != nil {
 			wrong = append(wrong, fmt.Sprintf("select: %v, %s", err, output))
 		}
-		// A process that was killed while it replaced a memory leaves a link that nothing reads, until the container
-		// ends.
-		left = slices.DeleteFunc(litter(t), func(path string) bool { return filepath.Dir(path) == "/dev/shm" })
-		if len(left) > 0 {
+		if left := litter(t); len(left) > 0 {
 			wrong = append(wrong, fmt.Sprintf("left behind: %v", left))
 		}
 	}

@@ -13,6 +13,7 @@ set -euo pipefail
 outside() {
 	local suite=${1:?usage: fresh.sh SUITE [OPTION OF MMDEBSTRAP...]} repository goroot
 	shift
+	"$(dirname "$self")/tools.sh" test
 	repository=$(git -C "$(dirname "$self")" rev-parse --show-toplevel)
 	goroot=$(go env GOROOT)
 	scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/fresh-$suite-XXXXXX")

@@ -14,32 +14,33 @@ import (
 )
 
 // Tables are replaced in a loop, by real iptables-restore runs, while the host is looked at: each answer is the right
-// one, conclusive, and without an error.
+// one, certain unless rules are in both backends, and without an error.
 func TestRaces(t *testing.T) {
 	detections, rounds := host.Number(150, 2500), host.Number(12, 200)
 	hosts := []struct {
-		doc    string
-		mode   detect.Mode
-		before string
+		doc     string
+		mode    detect.Mode
+		certain bool
+		before  string
 		// by what, each in turn: the program, a table, chains, and how many rules are in the first of them
 		replace string
 	}{
 		{
-			"hint in legacy, and its mangle replaced by one of another size", detect.Legacy,
+			"hint in legacy, and its mangle replaced by one of another size", detect.Legacy, true,
 			"iptables-legacy -t mangle -N KUBE-IPTABLES-HINT",
 			"legacy mangle KUBE-IPTABLES-HINT 3; legacy mangle A,KUBE-IPTABLES-HINT,Z 0",
 		},
 		{
-			"hint in nft, and all else replaced", detect.NFT, "iptables-nft -t mangle -N KUBE-IPTABLES-HINT",
+			"hint in nft, and all else replaced", detect.NFT, true, "iptables-nft -t mangle -N KUBE-IPTABLES-HINT",
 			"nft nat A 100; nft mangle KUBE-IPTABLES-HINT,B 10; legacy mangle C 50",
 		},
 		{
-			"many rules in nft, replaced by fewer and more, and few in legacy", detect.NFT,
+			"many rules in nft, replaced by fewer and more, and few in legacy", detect.NFT, false,
 			"iptables-legacy -A INPUT -j ACCEPT",
 			"nft filter A 400; nft filter A,B 900",
 		},
 		{
-			"many rules in legacy, replaced by fewer and more, and few in nft", detect.Legacy,
+			"many rules in legacy, replaced by fewer and more, and few in nft", detect.Legacy, false,
 			"iptables-nft -A INPUT -j ACCEPT; iptables-nft -A INPUT -j DROP",
 			"legacy filter A 400; legacy filter A,B 900",
 		},
@@ -73,13 +74,8 @@ func TestRaces(t *testing.T) {
 					default:
 					}
 					r := detect.Host()
-					if r.Mode != h.mode || !r.Conclusive {
+					if r.Mode != h.mode || r.Conclusive != h.certain || r.Err != nil {
 						t.Fatalf("detection %d: %s, conclusive: %v: %+v", n, r.Mode, r.Conclusive, r)
-					}
-					for _, e := range r.Evidence {
-						if e.Err != nil {
-							t.Fatalf("detection %d: %s %s: %v", n, e.Backend, e.Family, e.Err)
-						}
 					}
 				}
 			}

@@ -25,18 +25,18 @@ type scene struct {
 	then string // commands that come before the disturbed one
 	call []string
 	mode string // what must run and be kept; "" for reset
-	// guess: the host has no evidence, so that a memory is all that is kept, and a call that cannot ask may guess
-	// otherwise.
+	// guess: the host shows nothing for certain, so that a memory is all that is kept, and a call that cannot ask may
+	// guess otherwise.
 	guess bool
 	few   bool // it is a part of "make test"
 
 	laidOut map[string]string // what readTree says then
 }
 
-// Ways to lay out the names.
+// Ways to lay out the names. Without the groups of Debian's alternatives, install makes plain links.
 const (
-	laySwitch       = `cp $0 iptables-wrapper; iptables-wrapper install --alternatives never`
 	layAlternatives = `cp $0 iptables-wrapper; iptables-wrapper install`
+	laySwitch       = `rm -f /var/lib/dpkg/alternatives/ip*tables; ` + layAlternatives
 	layLinks        = `rm -f iptables-wrapper "$@"; cp $0 iptables-wrapper; for n; do ln -s iptables-wrapper $n; done`
 	layFile         = `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln -s iptables $n; done`
 	layHardLinks    = `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln iptables $n; done`
@@ -67,7 +67,7 @@ var scenes = []scene{
 		few:  true,
 	},
 	{doc: "first call under alternatives", host: hintInNFT, lay: layAlternatives, call: version1, mode: "nft"},
-	{doc: "first call, links made by hand", host: ruleInLegacy, lay: layLinks, call: version1, mode: "legacy"},
+	{doc: "first call, links made by hand", host: ruleInLegacy, lay: layLinks, call: addition, mode: "legacy"},
 	{
 		doc:  "first call, iptables is the wrapper's file",
 		host: hintInLegacy,
@@ -83,11 +83,12 @@ var scenes = []scene{
 		mode: "legacy",
 	},
 	{
-		doc:  "first call, rules in both",
-		host: "iptables-nft -A INPUT -j ACCEPT; for i in 1 2 3; do " + ruleInLegacy + "; done",
-		lay:  laySwitch,
-		call: version1,
-		mode: "legacy",
+		doc:   "first call, rules in both",
+		host:  "iptables-nft -A INPUT -j ACCEPT; for i in 1 2 3; do " + ruleInLegacy + "; done",
+		lay:   laySwitch,
+		call:  addition,
+		mode:  "legacy",
+		guess: true,
 	},
 	{
 		doc:  "first call, hint against rules",
@@ -97,7 +98,7 @@ var scenes = []scene{
 		mode: "nft",
 		few:  true,
 	},
-	{doc: "read-only root", host: ruleInLegacy, lay: layReadOnly, call: version1, mode: "legacy", few: true},
+	{doc: "read-only root", host: ruleInLegacy, lay: layReadOnly, call: addition, mode: "legacy", few: true},
 	{
 		doc:  "read-only root, hint against the memory",
 		host: hintInLegacy,
@@ -146,7 +147,7 @@ func (s *scene) layOut(t *testing.T) {
 	const clean = `
 		mount -o remount,bind,rw /usr/sbin
 		cd /usr/sbin
-		rm -f .[!.]* iptables-current /dev/shm/* /dev/shm/.[!.]* /run/iptables-wrapper* /run/.iptables-wrapper*
+		rm -f iptables-current* iptables-memory* /dev/iptables-memory*
 		`
 	host.Run(t, "sh", append([]string{"-ec", clean + s.lay, os.Getenv(host.WrapperVariable)}, names...)...)
 	if s.then != "" {
@@ -180,7 +181,7 @@ func (s *scene) restore(t *testing.T) {
 	}
 }
 
-var ofScene = regexp.MustCompile(`^\.?(ip6?tables(-save|-restore)?|iptables-(current|wrapper))($|\.)`)
+var ofScene = regexp.MustCompile(`^(ip6?tables(-save|-restore)?|iptables-(current|memory|wrapper))(\.new)?$`)
 
 const aFile = "\x00"
 
@@ -188,7 +189,7 @@ const aFile = "\x00"
 func readTree(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, dir := range []string{"/usr/sbin", "/etc/alternatives", "/dev", "/dev/shm", "/run"} {
+	for _, dir := range []string{"/usr/sbin", "/etc/alternatives", "/dev"} {
 		entries, err := os.ReadDir(dir)
 		host.Check(t, err)
 		for _, entry := range entries {
@@ -208,22 +209,20 @@ func readTree(t *testing.T) map[string]string {
 }
 
 // remembered is the backend that the container remembers.
-func remembered(t *testing.T) string {
-	t.Helper()
-	for path, target := range readTree(t) {
-		if filepath.Dir(path) != "/usr/sbin" && strings.HasPrefix(filepath.Base(path), "iptables-wrapper") {
-			backend, _, _ := strings.Cut(target, " ")
-			return backend
-		}
+func remembered() string {
+	target, err := os.Readlink("/dev/iptables-memory")
+	if err != nil {
+		return ""
 	}
-	return ""
+	backend, _, _ := strings.Cut(target, " ")
+	return backend
 }
 
 // litter are the temporary links that are left.
 func litter(t *testing.T) (left []string) {
 	t.Helper()
 	for path := range readTree(t) {
-		if strings.HasPrefix(filepath.Base(path), ".") {
+		if strings.HasSuffix(path, ".new") {
 			left = append(left, path)
 		}
 	}

@@ -68,6 +68,13 @@ func (d *Dir) Stat() (st unix.Stat_t, err error) {
 	return st, d.fail("stat", "", err)
 }
 
+// Same reports whether two opened directories are one, whatever their paths.
+func (d *Dir) Same(other *Dir) bool {
+	here, err := d.Stat()
+	there, otherErr := other.Stat()
+	return err == nil && otherErr == nil && IDOf(here) == IDOf(there)
+}
+
 // Lstat is about what has the name: a symlink is not followed.
 func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
 	d.step("lstat", name)
@@ -175,4 +182,10 @@ func (d *Dir) Lock(again int) error {
 		again--
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// Unlock releases the lock before Close does.
+func (d *Dir) Unlock() {
+	d.step("unlock", "")
+	_ = unix.Flock(d.fd, unix.LOCK_UN)
 }

@@ -44,11 +44,17 @@ func executedPath() string {
 // RunningPath returns the absolute path of the running file, "" if that is not known or has been removed.
 func RunningPath() string {
 	path, file := Running()
+	executed := absolute(path)
 	linked, _ := os.Readlink(exe)
-	for _, candidate := range []string{linked, absolute(path)} {
+	for _, candidate := range []string{linked, executed} {
 		if leadsTo(candidate, file) {
 			return candidate
 		}
+	}
+	// Under qemu-user, stat(2) of /proc/self/exe is about the emulator, and readlink(2) about our file.
+	id, err := dir.IDAt(linked)
+	if err == nil && leadsTo(executed, id) {
+		return linked
 	}
 	return ""
 }

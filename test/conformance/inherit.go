@@ -48,11 +48,11 @@ func inheritance() []situation {
 				"BASH_ENV=/x"},
 		},
 		{
-			name:  "ignored signals",
+			name:  "ignored signals, as nohup leaves them",
 			about: "SigIgn",
-			with:  []string{"env", "--ignore-signal=HUP,INT,QUIT,PIPE,TERM,USR1,CHLD,URG,TSTP,RTMIN,RTMAX"},
+			with:  []string{"env", "--ignore-signal=HUP,INT"},
 		},
-		{name: "blocked signals", about: "SigBlk", with: []string{"env", "--block-signal=HUP,TERM,USR2,CHLD,RTMAX"}},
+		{name: "blocked signals", about: "SigBlk", with: []string{"env", "--block-signal=USR1,USR2,WINCH,RTMAX"}},
 		{
 			name:  "blocked signals that are pending",
 			about: "SigBlk ShdPnd",

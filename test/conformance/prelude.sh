@@ -13,7 +13,7 @@ call() {
 	status=0
 	as_client "$@" || status=$?
 	[ $status = 0 ] || echo "status $status"
-	[ ! -s "$TMP/err" ] || echo "$(head -n 1 "$TMP/err" | cut -c -100)" >>"$TMP/besides"
+	[ ! -s "$TMP/err" ] || { read -r line <"$TMP/err"; echo "$line" >>"$TMP/besides"; }
 }
 
 # try PROGRAM ARGUMENTS...: a call that may fail, and say so. refused: one that must.
@@ -29,51 +29,66 @@ refused() {
 add() { call iptables -A INPUT -s "$1" -j ACCEPT; }
 load() { printf '*filter\n-A INPUT -s %s -j ACCEPT\nCOMMIT\n' "$1" | call iptables-restore --noflush; }
 
-# has BACKEND PATTERN: whether a line of its saved rules matches. It asks for no table, so it makes none.
-has() { (iptables-$1-save; ip6tables-$1-save) 2>/dev/null | grep -q -e "$2"; }
+# saved BACKEND TEXT: its rules of the family that an address or chain is of; those of IPv6 if there is a colon in it. It asks for no
+# table, so it makes none. One process.
+saved() { case $2 in *:*) ip6tables-$1-save 2>/dev/null ;; *) iptables-$1-save 2>/dev/null ;; esac }
 
-# where PATTERN: the backends that have it.
+# where TEXT: the backends that have it.
 where() {
 	found=
 	for backend in nft legacy; do
-		if has $backend "$1"; then found="${found:+$found and }$backend"; fi
+		case "$(saved $backend "$1")" in *"$1"*) found="${found:+$found and }$backend" ;; esac
 	done
 	echo "${found:-nowhere}"
 }
 
 # ran: which backend printed its version into the file out. backend NAME: which one a name runs, whatever the host's rules.
-ran() { if grep -q legacy "$TMP/out"; then echo legacy; elif grep -q nf_tables "$TMP/out"; then echo nft; else echo neither; fi; }
+ran() {
+	while read -r line; do
+		case $line in *legacy*) echo legacy; return ;; *nf_tables*) echo nft; return ;; esac
+	done <"$TMP/out"
+	echo neither
+}
 backend() { call "$1" --version; ran; }
 
 # client: a rule of each family. Printed is where they are.
 client() {
 	add 192.0.2.1
 	call ip6tables -A INPUT -s 2001:db8::1 -j ACCEPT
-	ipv4=$(where 192.0.2.1) ipv6=$(where 2001:db8::1)
+	where 192.0.2.1 >"$TMP/ipv4"
+	where 2001:db8::1 >"$TMP/ipv6"
+	read -r ipv4 <"$TMP/ipv4"
+	read -r ipv6 <"$TMP/ipv6"
 	if [ "$ipv4" = "$ipv6" ]; then echo "$ipv4"; else echo "IPv4 in $ipv4, IPv6 in $ipv6"; fi
 }
 
 # The host's side. fill BACKEND NUMBER [TABLES]: so many rules.
 hint() { $2tables-$1 -t mangle -N KUBE-IPTABLES-HINT; }
 canary() { $2tables-$1 -t mangle -N KUBE-KUBELET-CANARY; }
-fill() { (echo '*filter'; seq -f '-A FORWARD -p tcp --dport %g -j ACCEPT' "$2"; echo COMMIT) | "${3:-ip}tables-$1-restore" -w --noflush; }
+fill() {
+	{
+		i=0
+		echo '*filter'
+		while [ $i -lt $2 ]; do i=$((i + 1)); echo "-A FORWARD -p tcp --dport $i -j ACCEPT"; done
+		echo COMMIT
+	} | "${3:-ip}tables-$1-restore" -w --noflush
+}
 
-# read_only: a read-only root file system. /run and /dev/shm are writable, as iptables-legacy needs its lock in /run.
+# read_only: a read-only root file system. /run and /dev are writable, as iptables-legacy needs its lock in /run.
 read_only() {
 	for mounted in / /usr/sbin /etc/alternatives /var/lib/dpkg /var/log; do mount -o remount,bind,ro "$mounted"; done
 }
 
-# own_dev: a /dev as container runtimes make it, with /dev/shm for everybody. no_shm: without one.
-no_shm() {
-	mkdir "$TMP/dev"; mount -t tmpfs -o mode=755 none "$TMP/dev"
+# What makes another /dev: of the container's own, as runtimes do, in which nothing more can be made, or as in the host's devtmpfs.
+new_dev='
+	mkdir -p "$TMP/dev"; mount -t tmpfs -o mode=755 none "$TMP/dev"
 	cp -a /dev/null /dev/zero /dev/urandom /dev/tty "$TMP/dev"; ln -s pts/ptmx "$TMP/dev/ptmx"; mkdir "$TMP/dev/pts"
-	mount --move "$TMP/dev" /dev
-}
-own_dev() { no_shm; mkdir /dev/shm; mount -t tmpfs -o mode=1777 none /dev/shm; }
+	mount --move "$TMP/dev" /dev'
+full_dev() { eval "$new_dev"; mount -o remount,nr_inodes=7 /dev; }
+host_dev() { eval "$new_dev"; rm /dev/ptmx; mknod /dev/ptmx c 5 2; }
 
-# user PROGRAM ARGUMENTS...: a call of another user, who has the rights to change rules, and those in also.
-also=
+# user PROGRAM ARGUMENTS...: a call of another user, who has the rights to change rules.
 user() {
 	chmod 666 /run/xtables.lock 2>/dev/null || { touch /run/xtables.lock; chmod 666 /run/xtables.lock; }
-	call setpriv --reuid=65534 --regid=65534 --clear-groups "--inh-caps=+net_admin,+net_raw$also" "--ambient-caps=+net_admin,+net_raw$also" "$@"
+	call setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=+net_admin,+net_raw --ambient-caps=+net_admin,+net_raw "$@"
 }

@@ -15,25 +15,25 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+	machine "github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // TestHistories plays the same histories each time, more with TEST_ALL; TEST_HISTORIES=N plays N that nobody has seen,
-// TEST_SEED=N that one. A history that breaks a promise is shrunk and printed as a script for test/script.
+// TEST_SEED=N that one. A history that breaks a promise is shrunk.
 func TestHistories(t *testing.T) {
 	image := makeImage(t)
 	var failed atomic.Int32
-	for _, seed := range host.Seeds(t, "TEST_HISTORIES") {
+	for _, seed := range machine.Seeds(t, "TEST_HISTORIES") {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			h := random(seed)
-			if v := h.play(t, image); v != nil && failed.Add(1) <= 20 {
-				t.Errorf("TEST_SEED=%d: %s\nshrunk, a script for test/script:\n%s", seed, v.text,
-					h.shrunk(t, image, v).script(seed))
+			v := h.play(t, image, nil)
+			if v != nil && failed.Add(1) <= 20 {
+				short, v := h.shrunk(t, image, v, nil)
+				t.Errorf("TEST_SEED=%d: %s\nafter %+v:\n%s", seed, v.text, short.place, short)
 			}
 		})
 	}
@@ -42,14 +42,20 @@ func TestHistories(t *testing.T) {
 // A wrapper that answers nft whatever it sees, and one that remembers nothing, are found out, in few events.
 func TestHistoriesFind(t *testing.T) {
 	image := makeImage(t)
-	for _, lie := range [][]string{{"IPTABLES_WRAPPER_MODE=nft"}, {"DEV=host", "SHM=absent", "RUN=ro", "ROOT=ro"}} {
+	for _, lie := range [][]string{{"IPTABLES_WRAPPER_MODE=nft"}, {"DEV=host", "ROOT=ro"}} {
 		var v *violation
 		for seed := uint64(1); v == nil; seed++ {
 			h := random(seed)
-			h.lie = lie
-			v = h.play(t, image)
-			if v != nil && len(h.shrunk(t, image, v).events) > 6 || seed == 50 {
-				t.Fatalf("%v: not found, or not in few events: %v", lie, v)
+			v = h.play(t, image, lie)
+			if v == nil && seed < 50 {
+				continue
+			}
+			if v == nil {
+				t.Fatalf("%v: not found", lie)
+			}
+			short, _ := h.shrunk(t, image, v, lie)
+			if len(short.events) > 5 {
+				t.Fatalf("%v: found in\n%s", lie, short)
 			}
 		}
 	}
@@ -59,137 +65,98 @@ func TestHistoriesFind(t *testing.T) {
 func makeImage(t *testing.T) string {
 	t.Helper()
 	if unix.Geteuid() != 0 {
-		host.Cannot(t, "make containers; run it as root")
+		machine.Cannot(t, "make containers: run it as root")
 	}
-	wrapper, err := host.Wrapper()
-	host.Check(t, err)
+	machine.Needs(t, "strace", "nft", "xtables-nft-multi", "xtables-legacy-multi")
+	wrapper, err := machine.Wrapper()
+	machine.Check(t, err)
 	image := filepath.Join(t.TempDir(), "image")
-	host.Run(t, "env", "IMAGE="+image, "IPTABLES_WRAPPER="+wrapper, "sh", "-ec", imageScript)
+	machine.Run(t, "env", "IMAGE="+image, "IPTABLES_WRAPPER="+wrapper, "sh", "-ec", imageScript)
 	return image
 }
 
 // play plays a history on a host of its own, and returns the first broken promise.
-func (h *history) play(t *testing.T, image string) (v *violation) {
+func (h history) play(t *testing.T, image string, lie []string) (v *violation) {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // it ends with the goroutine, and the network namespace with it
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		if err == nil {
-			v, err = h.live(image)
+			v, err = h.live(image, lie)
 		}
 		done <- err
 	}()
 	if err := <-done; err != nil {
-		t.Errorf("%v: %v", h.settings, err)
+		t.Errorf("%+v: %v\n%s", h.place, err, h)
 	}
 	return v
 }
 
 // live plays a history on this thread's host.
-func (h *history) live(image string) (*violation, error) {
+func (h history) live(image string, lie []string) (*violation, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(image), "history")
 	if err != nil {
 		return nil, err
 	}
 	defer exec.Command("rm", "-rf", "--one-file-system", dir).Run()
-	m := &model{settings: h.settings, worlds: []world{{}}}
-	environment := append(h.environment(), h.lie...)
-	l, err := begin(dir, image, "none", environment)
+	p := player{place: h.place, host: host{"nft": {}, "legacy": {}}}
+	p.life, err = h.begin(dir, image, lie)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { l.end() }()
-	var before kernel
+	defer func() { p.life.end() }()
 	for i, e := range h.events {
 		if e.class == restarts {
-			l.end()
-			time.Sleep(10 * time.Millisecond) // the kernel counts process 1's start in such steps
-			l, err = begin(dir, image, strings.TrimPrefix(e.command, ": "), environment)
-			if err != nil {
-				return nil, err
+			p.life.end()
+			p.life, err = h.begin(dir, image, lie)
+			if h.dev == "own" {
+				p.stored.memory = decision{}
+			}
+			if err == nil {
+				continue
 			}
 		}
-		r, err := l.do(e.text())
 		if err != nil {
 			return nil, err
 		}
-		if v := m.judge(e, before, r); v != nil {
+		v, err := p.play(e)
+		if v != nil {
 			v.at = i
-			v.outcome, err = l.outcome()
+		}
+		if v != nil || err != nil {
 			return v, err
 		}
-		before = r.kernel
 	}
 	return nil, nil
 }
 
-// shrunk returns a shorter history in a plainer setting that breaks a promise, too. What depends on an instant is tried
-// again.
-func (h *history) shrunk(t *testing.T, image string, v *violation) *history {
-	short := *h
-	short.events, short.broken = h.events[:v.at+1], v
-	try := func(other history) bool {
-		for range 2 {
-			if v := other.play(t, image); v != nil {
-				other.events, other.broken = other.events[:v.at+1], v
-				short = other
-				return true
-			}
-		}
-		return false
-	}
+// shrunk returns a shorter history that breaks a promise, too. What depends on an instant is tried again.
+func (h history) shrunk(t *testing.T, image string, v *violation, lie []string) (history, *violation) {
+	short := h
+	short.events = h.events[:v.at+1]
 	for size := (len(short.events) + 1) / 2; size > 0; size /= 2 {
 		for at := 0; at < len(short.events)-1; {
 			other := short
 			other.events = slices.Delete(slices.Clone(short.events), at, min(at+size, len(short.events)-1))
-			if !try(other) {
-				at += size
+			again := other.play(t, image, lie)
+			if again == nil {
+				again = other.play(t, image, lie)
 			}
+			if again == nil {
+				at += size
+				continue
+			}
+			other.events, v = other.events[:again.at+1], again
+			short = other
 		}
 	}
-	for _, plainer := range []func(*settings){
-		func(s *settings) { s.Shm = "sticky" }, func(s *settings) { s.Run = "rw" }, func(s *settings) { s.Dev = "own" },
-		func(s *settings) { s.Group = 0 }, func(s *settings) { s.Init = 0 }, func(s *settings) { s.Root = "rw" },
-	} {
-		other := short
-		plainer(&other.settings)
-		if other.settings != short.settings {
-			try(other)
-		}
-	}
-	return &short
+	return short, v
 }
 
-// script is a history as a script for test/script, which fails as the history does.
-func (h *history) script(seed uint64) string {
-	v := h.broken
-	var head, lives strings.Builder
-	fmt.Fprintf(&head, "# A random history (TEST_SEED=%d): %s\n", seed,
-		strings.TrimSpace(strings.ReplaceAll(v.text, "\n", "\n# ")))
-	fmt.Fprintf(&head, "env %s H=$WORK/h IMAGE=$WORK/image IPTABLES_WRAPPER=/usr/sbin/iptables-wrapper\n",
-		strings.Join(h.environment(), " "))
-	head.WriteString("mkdir h\nexec sh -e image.sh\n")
-	number := 0
-	life := func(fresh string) {
-		number++
-		fmt.Fprintf(&head, "env NEW=%s\nstdin life%d\nexec sh -e container.sh\n", fresh, number)
-		fmt.Fprintf(&lives, "-- life%d --\n. \"$H/../prelude.sh\"\n", number)
+func (h history) String() string {
+	var lines []string
+	for _, e := range h.events {
+		lines = append(lines, e.text())
 	}
-	life("none")
-	for i, e := range h.events {
-		switch {
-		case e.class == restarts:
-			life(strings.TrimPrefix(e.command, ": "))
-		case i == v.at:
-			fmt.Fprintf(&lives, "{ %s\n} >\"$H/out\" 2>\"$H/err\" </dev/null && ran=0 || ran=$?\nlook\noutcome\n! "+
-				"cmp \"$H/outcome\" \"$H/../outcome\" # that was wrong\n", e.text())
-		default:
-			fmt.Fprintf(&lives, "%s </dev/null\n", e.text())
-		}
-	}
-	for name, content := range map[string]string{"image.sh": imageScript, "container.sh": containerScript,
-		"prelude.sh": preludeScript, "outcome": v.outcome + "\n"} {
-		fmt.Fprintf(&lives, "-- %s --\n%s", name, content)
-	}
-	return head.String() + lives.String()
+	return strings.Join(lines, "\n")
 }

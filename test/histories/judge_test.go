@@ -11,189 +11,223 @@ import (
 
 // A violation is a broken promise.
 type violation struct {
-	text, outcome string // outcome is that of prelude.sh
-	at            int    // which event
+	text string
+	at   int // which event
 }
 
 func broken(format string, args ...any) *violation {
 	return &violation{text: fmt.Sprintf(format, args...)}
 }
 
-// outcome is a way from one world to the next.
-type outcome struct {
-	answer
-	next world
+// A player is a history on its way: the model, and the container.
+type player struct {
+	place
+	host   host
+	stored stored
+	life   *life
 }
 
-// judge compares what an event did with what the model allows, and updates the model.
-func (m *model) judge(e event, before kernel, r result) *violation {
-	m.busy = e.kind == busy
-	switch {
-	case r.names != "":
-		return broken("the names: %s", r.names)
-	case e.class <= hostile:
-		m.taken = m.taken || e.class == hostile
-		return nil
-	case e.class == restarts:
-		// What was remembered in the old life is gone, or about another one.
-		m.worlds, m.sw, m.taken = []world{{}}, r.sw, m.taken && e.command != ": all"
-		return nil
-	case e.class >= strict:
-		return m.person(e, before, r)
+// play does one event and compares what is seen with what the model says.
+func (p *player) play(e event) (*violation, error) {
+	r, err := p.life.do(e.text())
+	if err != nil {
+		return nil, err
 	}
-	disturbed := e.class >= refused
+	after, wrong := p.life.stored()
+	switch {
+	case wrong != "":
+		return broken("%s", wrong), nil
+	case e.class == onHost && r.status != 0:
+		return nil, fmt.Errorf("%s: %+v", e.text(), r)
+	case e.class == onHost:
+		e.change(p.host, e)
+		return nil, nil
+	case e.class >= detects:
+		return p.command(e, r, after), nil
+	case e.class == meanwhile || e.class == disturbed:
+		return p.disturbed(e, r, after)
+	}
+	return p.call(e, r, after)
+}
+
+// call is an undisturbed one: what runs and what is stored is what the model says.
+func (p *player) call(e event, r result, after stored) (*violation, error) {
+	adding := e.class >= adds
+	runs, next := p.keep(p.host, p.stored, adding, adding || e.class == changes, e.class == held)
+	may := []string{runs}
+	switch {
+	case e.class == overrides:
+		runs, next = e.mode, p.stored
+		may = []string{runs}
+		if p.stored.sw != "" {
+			may = []string{p.stored.sw}
+		}
+	case e.user:
+		next = p.stored
+		may = p.seenByUser()
+	}
+	if after != next {
+		return broken("%s: stored %+v, and it should be %+v", e.text(), after, next), nil
+	}
+	p.stored = after
+	if own := p.said(r); own != "" {
+		return broken("on stderr: %s", own), nil
+	}
+	if e.class == refused {
+		if r.status == 0 {
+			return broken("%s: status 0", e.text()), nil
+		}
+		return nil, nil
+	}
+	if r.status != 0 {
+		return broken("%s: %+v", e.text(), r), nil
+	}
+	ran, err := p.ran(e, r, may)
+	if err != nil || ran == "" {
+		return nil, err
+	}
+	if !slices.Contains(may, ran) {
+		return broken("%s: %s ran, and it should be one of %q", e.text(), ran, may), nil
+	}
+	if e.change != nil {
+		e.mode = ran
+		e.change(p.host, e)
+	}
+	return nil, nil
+}
+
+// seenByUser is what another user's call may run: it cannot list legacy's tables, and reads root's memory.
+func (p *player) seenByUser() []string {
+	nft := *p.host["nft"]
+	switch {
+	case p.stored.sw != "":
+		return []string{p.stored.sw}
+	case nft.has(nft.hint):
+		return []string{"nft"}
+	case p.stored.memory.mode != "":
+		return []string{p.stored.memory.mode, "nft"}[:1+btoi(nft.has(nft.canary))]
+	}
+	return []string{"nft"}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// said is what the wrapper has printed on standard error, or what iptables has where all is well.
+func (p *player) said(r result) string {
 	for line := range strings.Lines(r.stderr) {
-		// iptables itself may complain where the status says so.
-		own := !strings.HasPrefix(line, "iptables-wrapper: ") &&
-			(r.status != 0 || disturbed || strings.HasPrefix(line, "# Warning: ip"))
-		if !own && e.class < momentary {
-			return broken("on stderr: %s", line)
+		if strings.HasPrefix(line, "iptables-wrapper: ") || r.status == 0 && !strings.HasPrefix(line, "# Warning: ip") {
+			return line
 		}
 	}
-	if e.class == reads && e.who == 1 && m.Group != 0 && r.status == 1 {
-		r.status = 0 // iptables-legacy-save cannot list the tables either
-	}
-	seen, v := e.seen(before, r, m.remembers(e.who) == yes || m.sw != "")
-	if v != nil {
-		return v
-	}
-	possible := m.outcomes(e, before)
-	if e.kind == meanwhile { // before or after the host's rules
-		later := before
-		later.of(e.mode).rules += 6
-		m.guessed = true
-		possible = append(possible, m.outcomes(e, later)...)
-	}
-	var wanted []string
-	possible = slices.DeleteFunc(possible, func(o outcome) bool {
-		wanted = append(wanted, o.mode)
-		return !slices.Contains(seen, o.mode)
-	})
-	if !disturbed && len(possible) == 0 {
-		return broken("it ran %v, and should have run one of %v", seen, wanted)
-	}
-	if r.sw != m.sw && !slices.ContainsFunc(possible,
-		func(o outcome) bool { return o.mode == r.sw && m.stores(o.answer, e) }) {
-		return broken("the switch moved to %q, which is not certain", r.sw)
-	}
-	m.sw = r.sw
-	if !disturbed {
-		m.worlds = nil
-	} // otherwise it can have been as if it had not been
-	for _, o := range possible {
-		if e.class != powerless && !slices.Contains(m.worlds, o.next) {
-			m.worlds = append(m.worlds, o.next)
-		}
-		m.guessed = m.guessed || e.class >= adjusts && o.certain != yes
-	}
-	if e.class == permanent { // what it could not ask for good makes it a guess of its own
-		for _, mode := range modes {
-			m.worlds = append(m.worlds, world{{mode: mode, blind: true}, m.worlds[0][1]})
-		}
-	}
-	m.guessed = m.guessed || e.class == momentary || e.class == permanent || e.class == overrides
-	return nil
+	return ""
 }
 
-// outcomes are what a call may decide, and what may be remembered then.
-func (m *model) outcomes(e event, k kernel) (list []outcome) {
-	for _, w := range m.worlds {
-		for _, a := range m.answers(w, k, e) {
-			for _, next := range m.after(w, a, e) {
-				list = append(list, outcome{a, next})
-			}
+// ran is the backend that a call ran, by its output or by where its rule is; "" if that cannot be known.
+func (p *player) ran(e event, r result, may []string) (string, error) {
+	if r.backend() != "" || e.class == reads {
+		return r.backend(), nil
+	}
+	if !strings.Contains(e.command, "INPUT") {
+		return may[0], nil // the switch and the memory were as the model says
+	}
+	for _, mode := range append(slices.Clone(may), other[may[0]]) {
+		saved, err := p.life.do(e.tables() + "-" + mode + "-save -t filter")
+		if err != nil {
+			return "", err
+		}
+		if strings.Contains(saved.stdout, "-s "+e.prefix()+"1/") {
+			return mode, nil
 		}
 	}
-	return list
+	return "neither backend", nil
 }
 
-// seen returns the backends that the call can have run. It is not steady where nothing can be remembered: then each of
-// several calls decides.
-func (e event) seen(before kernel, r result, steady bool) (list []string, v *violation) {
-	for i, mode := range modes {
-		if other := modes[1-i]; before.of(other).text == r.kernel.of(other).text {
-			list = append(list, mode)
-		}
-	}
-	switch {
-	case e.class == checks || e.class == removes:
-		if r.status > 1 {
-			return nil, broken("status %d: %s", r.status, r.stderr)
-		}
-		isAt := e.addresses()[0]
-		wasFound := r.status == 0
-		return slices.DeleteFunc(list, func(mode string) bool { return before.of(mode).has(isAt) != wasFound }), nil
-	case e.class == refused || e.class == powerless:
-		if r.status == 0 || len(list) < 2 {
-			return nil, broken("status %d of a call that cannot write", r.status)
-		}
-	case r.status != 0 && e.class < refused:
-		return nil, broken("status %d: %s", r.status, r.stderr)
-	case r.backend != "":
-		return []string{r.backend}, nil
-	case e.class >= adds:
-		at := slices.DeleteFunc(slices.Clone(modes), func(mode string) bool {
-			return !slices.ContainsFunc(e.addresses(), func(a string) bool {
-				return r.kernel.of(mode).has(a) && !before.of(mode).has(a)
-			})
-		})
+// disturbed is a call of which much may become, but not everything.
+func (p *player) disturbed(e event, r result, after stored) (*violation, error) {
+	before := p.stored
+	d, _ := p.host.decide(before.memory)
+	p.stored = after
+	struck := e.class == disturbed
+	if struck {
 		switch {
-		case len(at) == 2 && steady:
-			return nil, broken("written to both backends")
-		case len(at) == 0 && e.class < refused:
-			return nil, broken("nothing was written")
-		case len(at) == 1:
-			return at, nil
+		case after.sw != before.sw && (after.sw != d.mode || !d.certain):
+			return broken("%s: the switch is at %q, and the answer is %+v", e.text(), after.sw, d), nil
+		case after.memory != before.memory && before.memory.certain && after.memory != d:
+			return broken("%s: the memory is %+v, and was %+v", e.text(), after.memory, before.memory), nil
+		case after.memory.certain && after.memory != before.memory && (after.memory.mode != d.mode || !d.certain):
+			return broken("%s: the memory is %+v, and the answer %+v", e.text(), after.memory, d), nil
 		}
-		return modes, nil
+	} else {
+		p.host[e.mode].rules[0] += 6
+		if r.status != 0 {
+			return broken("%s: %+v", e.text(), r), nil
+		}
 	}
-	return list, nil
+	// Where the rules are now.
+	found := map[string]int{}
+	for mode := range other {
+		saved, err := p.life.do(e.tables() + "-" + mode + "-save -t filter 2>/dev/null")
+		if err != nil {
+			return nil, err
+		}
+		found[mode] = strings.Count(saved.stdout, "-s "+e.prefix())
+		p.host[mode].rules[e.family] += found[mode]
+	}
+	if !struck && p.remembers() && found["nft"] > 0 && found["legacy"] > 0 {
+		return broken("%s: the rules are in both backends: %v", e.text(), found), nil
+	}
+	return nil, nil
 }
 
-// person judges the commands of the wrapper.
-func (m *model) person(e event, k kernel, r result) *violation {
-	switch {
-	case r.status == 0, r.status == 3 && e.class <= selects:
-	case r.status == 1 && e.class > strict && m.Root == "ro" && m.remembers(0) != yes:
-		return nil // neither switch nor memory can be had
-	default:
-		return broken("%s: status %d, %s", e.text(), r.status, r.stderr)
-	}
-	mode, sw := strings.TrimSpace(r.stdout), m.sw
-	if m.Root == "rw" && r.status == 0 && e.class > strict {
-		sw = mode
-		if e.class == resets {
-			sw = ""
+// command is one that somebody types.
+func (p *player) command(e event, r result, after stored) *violation {
+	before := p.stored
+	p.stored = after
+	now, _ := p.host.decide(decision{})
+	memory := before.memory
+	switch e.class {
+	case detects:
+		if after != before {
+			return broken("detect changes %+v to %+v", before, after)
+		}
+		contradicted := now.certain && memory.mode != "" && memory.mode != now.mode && !now.kubelet
+		certain := (now.certain || memory.certain) && !contradicted
+		if r.status == 0 && !certain || r.status != 0 && now.certain && !contradicted && memory.mode == "" {
+			return broken("detect --strict: %+v; certain is %+v, remembered %+v", r, now, memory)
+		}
+	case selects:
+		want := before
+		if r.status == 0 {
+			return p.selected(e, r, after, []decision{now, memory})
+		}
+		if after != want {
+			return broken("select fails, and %+v becomes %+v", want, after)
+		}
+	case selectsMode:
+		if r.status != 0 && !p.remembers() {
+			return nil
+		}
+		return p.selected(e, r, after, []decision{{mode: e.mode, certain: true}})
+	case resets:
+		if p.remembers() && (r.status != 0 || after != stored{}) {
+			return broken("reset: %+v: %+v", r, after)
 		}
 	}
-	var next []world
-	for _, w := range m.worlds {
-		switch e.class {
-		case resets:
-			next = append(next, world{}, world{1: w[1]})
-		case selectsMode: // what a person says holds, certain or not
-			next = append(next, world{{mode: e.mode, certain: yes}, w[1]}, world{{mode: e.mode, person: true}, w[1]})
-		default:
-			for _, a := range m.answers(w, k, e) {
-				if e.class == strict && a.contradicted(k) {
-					a.certain = maybe // kubelet's word is not held against the host
-				}
-				if a.mode != mode || a.certain == yes && r.status == 3 || a.certain == no && r.status == 0 {
-					continue
-				}
-				if e.class == selects && r.status == 0 {
-					w[0] = memory{mode: mode, certain: yes}
-				}
-				next = append(next, w)
-			}
-		}
-	}
-	if len(next) == 0 {
-		return broken("%s: %s, status %d; what may be remembered: %+v", e.text(), mode, r.status, m.worlds)
-	}
-	if r.sw != sw || e.class == selectsMode && mode != e.mode {
-		return broken("%s: %q, and the switch points to %q", e.text(), mode, r.sw)
-	}
-	m.sw, m.worlds = r.sw, next
 	return nil
+}
+
+// selected checks what a select stored that says that it did: one of the certain answers.
+func (p *player) selected(e event, r result, after stored, answers []decision) *violation {
+	for _, d := range answers {
+		if r.status == 0 && d.certain && (!p.remembers() || after.memory.mode == d.mode) &&
+			(p.root == "ro" || after.sw == d.mode) {
+			return nil
+		}
+	}
+	return broken("%s: %+v: stored %+v", e.text(), r, after)
 }

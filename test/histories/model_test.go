@@ -3,162 +3,122 @@
 
 package histories
 
-// The model knows what design and documentation promise, and no more: for each call a set of worlds, what the container
-// may remember by now, and what each of them lets the call run. What is seen rules worlds out. If none is left, a
-// promise is broken.
+// The model is the documentation's decision table and its protocol, in the plainest form: what the host has, what the
+// container has stored, what a call runs, and what it stores.
 
-// A memory is what a user's calls may have left behind.
-type memory struct {
+// A backend is what one of them has, for IPv4 and IPv6.
+type backend struct {
+	hint, canary [2]bool
+	docker       bool // a chain that only Docker makes
+	firewalld    bool // a table that only firewalld makes
+	rules        [2]int
+}
+
+func (b backend) has(chain [2]bool) bool { return chain[0] || chain[1] }
+func (b backend) count() int             { return b.rules[0] + b.rules[1] }
+func (b backend) program() bool          { return b.docker || b.firewalld }
+
+// A host has two backends, by mode.
+type host map[string]*backend
+
+var other = map[string]string{"nft": "legacy", "legacy": "nft"}
+
+// A decision is an answer, and how it binds.
+type decision struct {
 	mode    string // "" for none
-	certain truth
-	person  bool // select --mode: binding without rules, perhaps not called certain
-	blind   bool // made by a call that could not ask both backends: believed by its own user only
+	certain bool
+	kubelet bool
 }
 
-// A world has root's memory, and that of the other user.
-type world [2]memory
-
-type answer struct {
-	mode    string
-	certain truth
-	from    origin
-	doubted bool // it may be a certain count but for somebody's guess
-}
-
-// A truth is "maybe" where the documentation promises neither.
-type truth int
-
-const (
-	no truth = iota
-	maybe
-	yes
-)
-
-type origin int
-
-const (
-	counted    origin = iota
-	remembered        // or stored
-	kubelet
-)
-
-type model struct {
-	settings
-	sw      string // where the switch points to
-	worlds  []world
-	guessed bool // rules are here that a guess may have written, in this life or an earlier one
-	taken   bool // somebody has taken the names in /dev/shm
-	busy    bool // now
-}
-
-// remembers says whether a user's calls can make a memory.
-func (m *model) remembers(who int) truth {
+// decide is the table. Remembered is what the memory says.
+func (h host) decide(remembered decision) (d decision, isRemembered bool) {
+	d = h.kubelet()
 	switch {
-	case who == 1 && m.Init == 0:
-		return no // process 1 is another user's, so that the network namespace is not known to be the container's
-	case who == 0 && (m.Dev == "own" || m.Run == "rw" || m.Shm == "sticky"):
-		return yes // what others have put there under its name gives way
-	case m.Shm != "sticky":
-		return no
-	case m.taken:
-		return maybe // known limit: who fills the place costs users other than root their steadiness
+	case d.certain:
+		return d, false
+	case remembered.mode != "":
+		return remembered, true
+	case d.mode != "":
+		return d, false
 	}
-	return yes
+	return h.rest(), false
 }
 
-// answers is what a call may decide. A command of the wrapper does not go through the switch.
-func (m *model) answers(w world, k kernel, e event) []answer {
-	sees := e.who == 0 || m.Group == 0 // otherwise legacy's tables cannot be listed
-	var list []answer
-	switch {
-	case m.sw != "" && e.class < strict:
-		// known limit: what is stored on a writable root is final
-		return []answer{{mode: m.sw, certain: yes, from: remembered}}
-	case e.class == overrides:
-		return []answer{{mode: e.mode, certain: no, from: remembered}}
-	case k.nft.hint, sees && k.nft.canary && !k.legacy.hint:
-		return []answer{{mode: "nft", certain: yes, from: kubelet}}
-	case sees && (k.legacy.hint || k.legacy.canary):
-		return []answer{{mode: "legacy", certain: yes, from: kubelet}}
-	case k.nft.canary: // legacy may have a hint
-		list = append(list, answer{mode: "nft", certain: no, from: kubelet})
-	}
-	for i, mem := range w[:1+e.who] {
-		firm := mem.certain == yes || mem.person
-		void := mem.mode == "" || mem.blind && i < e.who || !firm && !k.of(mem.mode).table
-		if void || len(list) > 0 && !firm { // which of two certain ones is not promised
-			continue
+// kubelet is the two rows of kubelet's chains. IPv4's count, and IPv6's where IPv4 has none.
+func (h host) kubelet() decision {
+	nft, legacy := h["nft"], h["legacy"]
+	for _, row := range [][2][2]bool{{nft.hint, legacy.hint}, {nft.canary, legacy.canary}} {
+		var said [2]string
+		for family := range said {
+			switch {
+			case row[0][family]:
+				said[family] = "nft"
+			case row[1][family]:
+				said[family] = "legacy"
+			}
 		}
-		list = append(list, answer{mode: mem.mode, certain: mem.certain, from: remembered})
+		switch {
+		case said[0] == "" && said[1] == "":
+			continue
+		case said[0] == "":
+			return decision{said[1], true, true}
+		}
+		return decision{said[0], said[1] == "" || said[1] == said[0], true}
 	}
-	if len(list) > 0 {
-		return list
-	}
-	list = m.counts(w, k, sees)
-	if m.sw != "" { // moved in an earlier life, or without a memory
-		list = append(list, answer{mode: m.sw, certain: maybe, from: remembered})
-	}
-	return list
+	return decision{}
 }
 
-// counts is what rules alone say.
-func (m *model) counts(w world, k kernel, sees bool) []answer {
-	nft, legacy := k.nft.rules, k.legacy.rules
-	a := answer{mode: "nft", certain: yes, from: counted}
-	if legacy > nft {
-		a.mode = "legacy"
-	}
+// rest is the rows below what is remembered.
+func (h host) rest() decision {
+	nft, legacy := h["nft"], h["legacy"]
 	switch {
-	case !sees, m.busy && max(nft, legacy) < 2*min(nft, legacy):
-		return []answer{{mode: "nft", certain: no, from: counted}, {mode: "legacy", certain: no, from: counted}}
-	case nft+legacy == 0:
-		a.certain = no
-	// these may be the rules of a guess
-	case w[1].mode == a.mode && w[1].certain == no && k.of(a.mode).table:
-		a.certain = no
-		a.doubted = true
-	case m.busy || m.guessed || nft == legacy || w != world{}:
-		a.certain = maybe
-		a.doubted = true
+	case nft.docker && !legacy.program():
+		return decision{mode: "nft", certain: true}
+	case legacy.docker && !nft.program():
+		return decision{mode: "legacy", certain: true}
+	case nft.firewalld && !legacy.program():
+		return decision{mode: "nft", certain: legacy.count() == 0}
 	}
-	return []answer{a}
+	switch n, l := nft.count(), legacy.count(); {
+	case n > 0 && l > 0 && l > n:
+		return decision{mode: "legacy"}
+	case n > 0 && l > 0:
+		return decision{mode: "nft"}
+	case l > 0:
+		return decision{mode: "legacy", certain: !nft.program()}
+	case n > 0:
+		return decision{mode: "nft", certain: !legacy.program()}
+	}
+	return decision{mode: "nft"}
 }
 
-// contradicted says whether what is remembered for certain is not what the host's rules say now.
-func (a answer) contradicted(k kernel) bool {
-	nft, legacy := k.nft.rules, k.legacy.rules
-	against := legacy > nft
-	if a.mode == "legacy" {
-		against = nft >= legacy && nft > 0
-	}
-	return a.from == remembered && a.certain == yes && against
+// stored is what a container has stored.
+type stored struct {
+	sw     string // where the switch points to: a mode, "" for the wrapper
+	memory decision
 }
 
-// after is what may be remembered after a call with this answer.
-func (m *model) after(w world, a answer, e event) []world {
-	can := m.remembers(e.who)
-	if a.from == remembered || can == no || a.from == counted && e.class < removes {
-		return []world{w}
-	}
-	var list []world
-	made := func(mem memory) {
-		next := w
-		next[e.who] = mem
-		list = append(list, next)
-	}
-	if a.certain != no {
-		made(memory{mode: a.mode, certain: yes})
-	}
-	if a.certain != yes && (e.class >= adjusts || a.doubted && e.class >= removes) {
-		made(memory{mode: a.mode, blind: e.who == 1 && m.Group != 0})
-	}
-	if can == maybe || m.busy || a.certain == maybe || len(list) == 0 {
-		list = append(list, w)
-	}
-	return list
-}
+// A place is what the container is like.
+type place struct{ root, dev string }
 
-// stores says whether an answer may move the switch.
-func (m *model) stores(a answer, e event) bool {
-	return m.Root == "rw" && e.who == 0 && a.certain != no && (a.from != counted || e.class >= removes)
+func (p place) remembers() bool { return p.root == "rw" || p.dev == "own" }
+
+// keep is the protocol, for a call of root that nothing disturbs. It returns what runs and what is stored.
+func (p place) keep(h host, s stored, adds, changes, locked bool) (runs string, after stored) {
+	if s.sw != "" {
+		return s.sw, s // it is not the wrapper that is called
+	}
+	d, remembered := h.decide(s.memory)
+	k := d.kubelet && d.certain && !remembered
+	guess := !d.certain && !remembered
+	switch {
+	case !changes && !k, guess && !adds:
+		return d.mode, s
+	case p.remembers() && !remembered:
+		s.memory = d
+	}
+	if d.certain && p.root == "rw" && !locked {
+		s.sw = d.mode
+	}
+	return d.mode, s
 }

@@ -35,7 +35,7 @@ var ChangedDirs = []string{"/usr/sbin", "/etc/alternatives", "/var/lib/dpkg", "/
 //
 // The test process is process 1 of its container and has a network namespace of its own, so that this one is "the
 // container's own". The container has private copies of ChangedDirs with the iptables of Debian's package in them,
-// whatever this machine has there, and an empty /run and /dev/shm. /tmp is the machine's; TMPDIR is a directory of the
+// whatever this machine has there, an empty /run, and a /dev of its own. /tmp is the machine's; TMPDIR is a directory of the
 // container's own. Besides that, its environment is a plain PATH and the variables that control the tests. So it runs
 // beside other tests, and must not call t.Parallel itself.
 func Contain(t *testing.T) bool {
@@ -113,14 +113,13 @@ func Enter() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return &os.PathError{Op: "make private", Path: "/", Err: err}
 	}
-	if err := hostsDev(dir); err != nil {
-		return fmt.Errorf("make /dev a host's: %w", err)
-	}
-	for _, m := range []struct{ kind, target string }{{"proc", "/proc"}, {"tmpfs", "/run"}, {"tmpfs", "/dev/shm"},
-		{"tmpfs", dir}} {
+	for _, m := range []struct{ kind, target string }{{"proc", "/proc"}, {"tmpfs", "/run"}, {"tmpfs", dir}} {
 		if err := unix.Mount("none", m.target, m.kind, 0, ""); err != nil {
 			return &os.PathError{Op: "mount " + m.kind, Path: m.target, Err: err}
 		}
+	}
+	if err := ownDev(dir); err != nil {
+		return fmt.Errorf("make a /dev: %w", err)
 	}
 	private, err := privateDirs()
 	if err != nil {
@@ -150,19 +149,27 @@ func Enter() error {
 	return os.Setenv("TMPDIR", temporary)
 }
 
-// hostsDev gives the container a /dev as a host has it, wherever the tests run: in a container's own, ptmx is a
-// symlink, and root's memory would be there rather than in /dev/shm.
-func hostsDev(dir string) error {
-	if info, err := os.Lstat("/dev/ptmx"); err != nil || info.Mode().Type() != os.ModeSymlink {
-		return err
+// ownDev gives the container a /dev of its own, as container runtimes make it: a tmpfs of root, in which ptmx is a symlink.
+func ownDev(dir string) error {
+	dev := filepath.Join(dir, "dev")
+	err := errors.Join(os.Mkdir(dev, 0o755), unix.Mount("none", dev, "tmpfs", 0, "mode=755"))
+	for _, device := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dev, device), nil, 0o666),
+			unix.Mount("/dev/"+device, filepath.Join(dev, device), "", unix.MS_BIND, ""))
 	}
-	layers := filepath.Join(dir, "dev")
-	err := errors.Join(os.Mkdir(layers, 0o755), unix.Mount("none", layers, "tmpfs", 0, ""))
-	for _, name := range []string{"/upper", "/work"} {
-		err = errors.Join(err, os.Mkdir(layers+name, 0o755))
+	err = errors.Join(err,
+		os.Mkdir(dev+"/pts", 0o755),
+		unix.Mount("none", dev+"/pts", "devpts", 0, "newinstance,ptmxmode=0666,mode=620"),
+		os.Mkdir(dev+"/shm", 0o755),
+		unix.Mount("none", dev+"/shm", "tmpfs", 0, "mode=1777"))
+	for name, target := range map[string]string{
+		"ptmx":   "pts/ptmx",
+		"fd":     "/proc/self/fd",
+		"stdin":  "/proc/self/fd/0",
+		"stdout": "/proc/self/fd/1",
+		"stderr": "/proc/self/fd/2",
+	} {
+		err = errors.Join(err, os.Symlink(target, filepath.Join(dev, name)))
 	}
-	return errors.Join(err, unix.Mount("overlay", "/dev", "overlay", 0,
-		"lowerdir=/dev,upperdir="+layers+"/upper,workdir="+layers+"/work"),
-		os.Remove("/dev/ptmx"), unix.Mknod("/dev/ptmx", unix.S_IFCHR|0o666, int(unix.Mkdev(5, 2))),
-		unix.Mount("none", "/dev/pts", "devpts", 0, "ptmxmode=0666"))
+	return errors.Join(err, unix.Mount(dev, "/dev", "", unix.MS_MOVE, ""))
 }

@@ -4,6 +4,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -52,12 +53,17 @@ func Wrapper() (path string, err error) {
 	for _, pattern := range []string{"*", "*/*", "internal/*/*", "test/*/*"} {
 		_, _ = filepath.Glob(filepath.Join(top, pattern))
 	}
-	// Tests of several packages may build it at the same time.
-	if output, err := exec.Command("flock", top+"/Makefile", "make", "-C", top, "build").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("make build: %w\n%s", err, output)
+	// Tests of several packages may build it at the same time: each renames its own.
+	path = filepath.Join(top, "bin", "iptables-wrapper")
+	unfinished := fmt.Sprintf("%s.%d", path, os.Getpid())
+	cmd := exec.Command("go", "build", "-o", unfinished, ".")
+	cmd.Dir = top
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", cmd, err, output)
 	}
-	path = top + "/bin/iptables-wrapper"
-	return path, os.Setenv(WrapperVariable, path)
+	return path, errors.Join(os.Rename(unfinished, path), os.Setenv(WrapperVariable, path))
 }
 
 // PutWrapper copies the program to where an image would have it.

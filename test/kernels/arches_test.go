@@ -38,7 +38,7 @@ func TestArches(t *testing.T) {
 	for arch, emulator := range arches {
 		t.Run(arch, func(t *testing.T) {
 			if _, err := exec.LookPath(emulator); err != nil {
-				host.Cannot(t, "run programs for %s: %v; make test-kernels installs it", arch, err)
+				host.Cannot(t, "run programs for %s: %v; test/tools.sh all installs it", arch, err)
 			}
 			for pkg, atLeast := range map[string]int{"detect": 10, "exec": 1, "internal/netlink": 6} {
 				t.Run(pkg, func(t *testing.T) {

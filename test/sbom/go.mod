@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The tool that lists what is in the binary, for "make sbom". A module of its own: nothing else needs what it needs.
+// The tool that lists what is in the binary, for release/build.sh. A module of its own: nothing else needs what it needs.
 module github.com/iptables-wrappers/iptables-wrappers/test/sbom
 
 go 1.25.0

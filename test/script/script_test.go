@@ -8,7 +8,6 @@ package script
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,23 +93,6 @@ func endAfter(limit time.Duration, errorf func(format string, args ...any)) *tim
 			errorf("kill them: %v", err)
 		}
 	})
-}
-
-// Whatever a script waits for has an end, also if the one that waits has left another process behind.
-func TestScriptEnds(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	said := make(chan string, 2)
-	end := endAfter(100*time.Millisecond, func(format string, args ...any) { said <- fmt.Sprintf(format, args...) })
-	defer end.Stop()
-	output, err := exec.Command("sh", "-c", "sleep 1000 & sleep 1000").CombinedOutput()
-	if err == nil || err.Error() != "signal: killed" {
-		t.Errorf("%v: %s", err, output)
-	}
-	if got := <-said; got != "after 100ms, all processes of the script are killed" {
-		t.Errorf("it says %q", got)
-	}
 }
 
 func status(ts *testscript.TestScript, neg bool, args []string) {

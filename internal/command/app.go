@@ -1,0 +1,149 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package command is the command line of iptables-wrapper: what it does when it is called by its own name.
+package command
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+)
+
+const program = "iptables-wrapper"
+
+// version is set by the linker where the build knows better than the module: see the Makefile.
+var version string
+
+// session is one run of the command line.
+type session struct {
+	stdout *bufio.Writer // keeps an error of writing until the end
+	stderr io.Writer
+	wrong  error // what the library has told CommandNotFound, which returns nothing
+}
+
+// Run runs a command and returns its exit status, which failure.status lists.
+func Run(args []string, stdout, stderr io.Writer) int {
+	runtime.LockOSThread() // a network namespace is a thread's
+	s := &session{stdout: bufio.NewWriter(stdout), stderr: stderr}
+	err := s.app().Run(args)
+	if err == nil {
+		err = s.wrong
+	}
+	return max(s.printError(err), s.printError(s.stdout.Flush()))
+}
+
+// app is the command line. By itself the library prints help on stdout for a wrong flag, ignores surplus arguments, and
+// ends the process with a status of its own.
+func (s *session) app() *cli.App {
+	app := &cli.App{
+		Name:                  program,
+		Usage:                 "run the iptables backend that the host uses",
+		UsageText:             program + " COMMAND [options]",
+		Version:               versionText(),
+		Description:           description,
+		CustomAppHelpTemplate: cli.AppHelpTemplate + moreHelp,
+		Writer:                s.stdout,
+		ErrWriter:             s.stderr,
+		Commands: []*cli.Command{
+			s.detectCommand(), s.selectCommand(), s.installCommand(), s.resetCommand(), s.doctorCommand(),
+			{Name: "version", Usage: "print the version", Action: printVersion},
+		},
+		CommandNotFound: s.unknownCommand,
+		OnUsageError:    wrongFlag,
+		ExitErrHandler:  func(*cli.Context, error) {},
+		Action:          s.withoutCommand,
+	}
+	app.Setup() // which adds the command help
+	for _, c := range app.Commands {
+		c.HideHelpCommand = true
+		c.OnUsageError = wrongFlag
+		c.Before = refuseSurplus
+	}
+	return app
+}
+
+const description = `Called as iptables, iptables-save, iptables-restore, or one of their
+ip6tables counterparts, it asks the kernel which backend the host uses, nft
+or legacy, and becomes that backend's program.`
+
+// moreHelp follows what the library says about commands and options.
+const moreHelp = `
+ENVIRONMENT:
+   IPTABLES_WRAPPER_MODE  nft or legacy: the backend, whatever the host uses
+                          auto: the host's, as without the variable
+
+EXIT STATUS:
+   0    success
+   1    failure; doctor: there is a problem
+   2    wrong usage, or a wrong value of IPTABLES_WRAPPER_MODE
+   3    select, detect --strict: the answer is not certain
+   126  an iptables call: the backend's program cannot be executed
+   127  an iptables call: the backend's program is not installed
+`
+
+// withoutCommand is what the library calls if the first argument is no command, or missing.
+func (s *session) withoutCommand(c *cli.Context) error {
+	if c.Args().Present() {
+		s.unknownCommand(c, c.Args().First())
+		return nil
+	}
+	c.App.Writer = s.stderr
+	_ = cli.ShowAppHelp(c) // fails only if the template is wrong
+	return failure{status: statusUsage}
+}
+
+func (s *session) unknownCommand(c *cli.Context, name string) {
+	s.wrong = usagef(c, "unknown command %q. %s", name, cli.SuggestCommand(c.App.Commands, name))
+}
+
+func wrongFlag(c *cli.Context, err error, _ bool) error { return usagef(c, "%w", err) }
+
+// refuseSurplus refuses more arguments than a command has: help has one, the others have none.
+func refuseSurplus(c *cli.Context) error {
+	takes := 0
+	if c.Command.ArgsUsage != "" {
+		takes = 1
+	}
+	if c.Args().Len() > takes {
+		return usagef(c, "unexpected argument %q", c.Args().Get(takes))
+	}
+	return nil
+}
+
+// usagef is wrong usage of a command, or of the program itself.
+func usagef(c *cli.Context, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if c.Command.Name == program {
+		return failure{status: statusUsage, err: fmt.Errorf("%w (see %s --help)", err, program)}
+	}
+	return failure{status: statusUsage, err: fmt.Errorf("%s: %w (see %s)", c.Command.Name, err, help(c))}
+}
+
+func help(c *cli.Context) string { return program + " " + c.Command.Name + " --help" }
+
+func printVersion(c *cli.Context) error {
+	cli.ShowVersion(c)
+	return nil
+}
+
+// versionText is the version, and in parentheses what it was built from and for, as far as that is known.
+func versionText() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	revision := ""
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			revision = "revision " + setting.Value + ", "
+		}
+	}
+	return fmt.Sprintf("%s (%s%s/%s, %s)", cmp.Or(version, info.Main.Version, "unknown"), revision,
+		runtime.GOOS, runtime.GOARCH, runtime.Version())
+}

@@ -1,0 +1,223 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+)
+
+// run runs a command line as main does.
+func run(args ...string) (status int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	status = Run(args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+// newSession is a session whose output can be read.
+func newSession() (s *session, stdout, stderr func() string) {
+	var out, errs bytes.Buffer
+	s = &session{stdout: bufio.NewWriter(&out), stderr: &errs}
+	stdout = func() string {
+		s.stdout.Flush()
+		return out.String()
+	}
+	return s, stdout, errs.String
+}
+
+// Wrong usage ends with 2, says what is wrong and where help is, in one line, and leaves stdout alone.
+func TestUsage(t *testing.T) {
+	for _, test := range []struct{ line, says, command string }{
+		{line: "detct", says: `unknown command "detct". Did you mean "detect"?`},
+		{line: "help detct", says: `unknown command "detct". Did you mean "detect"?`},
+		{line: "--help detct", says: `unknown command "detct". Did you mean "detect"?`},
+		{line: "--bogus", says: "flag provided but not defined: -bogus"},
+		{line: "-x", says: "flag provided but not defined: -x"},
+		{line: "---x", says: "bad flag syntax: ---x"},
+		{line: "help --bogus", command: "help", says: "flag provided but not defined: -bogus"},
+		{line: "help detect extra", command: "help", says: `unexpected argument "extra"`},
+		{line: "version extra", command: "version", says: `unexpected argument "extra"`},
+		{line: "version --bogus", command: "version", says: "flag provided but not defined: -bogus"},
+		{line: "detect extra", command: "detect", says: `unexpected argument "extra"`},
+		{line: "detect extra -o json", command: "detect", says: `unexpected argument "extra"`},
+		{line: "detect help", command: "detect", says: `unexpected argument "help"`},
+		{line: "detect --bogus=1", command: "detect", says: "flag provided but not defined: -bogus"},
+		{line: "detect ---x", command: "detect", says: "bad flag syntax: ---x"},
+		{line: "detect --netns /x", command: "detect", says: "flag provided but not defined: -netns"},
+		{line: "detect --strict=x", command: "detect", says: `invalid boolean value "x" for -strict: parse error`},
+		{line: "detect --wait", command: "detect", says: "flag needs an argument: -wait"},
+		{line: "detect --wait x", command: "detect", says: `invalid value "x" for flag -wait: parse error`},
+		{line: "detect --wait 5", command: "detect", says: `invalid value "5" for flag -wait: parse error`},
+		{line: "detect -o", command: "detect", says: "flag needs an argument: -o"},
+		{line: "detect -o env", command: "detect", says: `invalid value "env" for flag -o: not one of text, table, json`},
+		{
+			line: "detect --output=", command: "detect",
+			says: `invalid value "" for flag -output: not one of text, table, json`,
+		},
+		{
+			line: "detect -o json --output json", command: "detect",
+			says: "Cannot use two forms of the same flag: o output",
+		},
+		{line: "select nft", command: "select", says: `unexpected argument "nft"`},
+		{line: "select --for all", command: "select", says: `invalid value "all" for flag -for: not one of any, kubelet`},
+		{line: "select --mode both", command: "select", says: `invalid value "both" for flag -mode: not one of nft, legacy`},
+		{line: "select --dir=", command: "select", says: `invalid value "" for flag -dir: a path is needed`},
+		{line: "reset --dir=", command: "reset", says: `invalid value "" for flag -dir: a path is needed`},
+		{line: "reset --mode nft", command: "reset", says: "flag provided but not defined: -mode"},
+		{line: "reset extra", command: "reset", says: `unexpected argument "extra"`},
+		{line: "install --root /x", command: "install", says: "flag provided but not defined: -root"},
+		{line: "install extra", command: "install", says: `unexpected argument "extra"`},
+		{line: "doctor -o table", command: "doctor", says: `invalid value "table" for flag -o: not one of text, json`},
+		{line: "doctor --check", command: "doctor", says: "flag provided but not defined: -check"},
+		{line: "doctor extra", command: "doctor", says: `unexpected argument "extra"`},
+	} {
+		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
+		want := fmt.Sprintf("iptables-wrapper: %s (see iptables-wrapper --help)\n", test.says)
+		if test.command != "" {
+			want = fmt.Sprintf("iptables-wrapper: %s: %s (see iptables-wrapper %[1]s --help)\n", test.command, test.says)
+		}
+		if status != 2 || stdout != "" || stderr != want {
+			t.Errorf("%q: status %d, stdout %q, stderr\n%swant\n%s", test.line, status, stdout, stderr, want)
+		}
+	}
+}
+
+// A wrong value of the variable is wrong usage.
+func TestVariable(t *testing.T) {
+	t.Setenv("IPTABLES_WRAPPER_MODE", "both")
+	for _, command := range []string{"detect", "select"} {
+		status, stdout, stderr := run(program, command)
+		want := `iptables-wrapper: environment variable IPTABLES_WRAPPER_MODE: "both" is not one of auto, nft, legacy` +
+			"\niptables-wrapper: try: one of these, or unset it\n"
+		if status != 2 || stdout != "" || stderr != want {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", command, status, stdout, stderr)
+		}
+	}
+}
+
+// A bare call prints the help, to stderr: it is not what a script asked for.
+func TestBareCall(t *testing.T) {
+	_, help, _ := run(program, "--help")
+	for _, args := range [][]string{nil, {""}, {program}} {
+		if status, stdout, stderr := run(args...); status != 2 || stdout != "" || stderr != help {
+			t.Errorf("%q: status %d, stdout %q, stderr %q", args, status, stdout, stderr)
+		}
+	}
+}
+
+// Answers and requested help go to stdout alone.
+func TestAnswers(t *testing.T) {
+	defer func(was string) { version = was }(version)
+	version = "v1.2.3"
+	const versionLine = "iptables-wrapper version v1.2.3 ("
+	for _, test := range []struct{ line, begins, contains string }{
+		{line: "version", begins: versionLine, contains: runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()},
+		{line: "--version", begins: versionLine},
+		{line: "-v", begins: versionLine},
+		{line: "help", begins: "NAME:\n   iptables-wrapper - ", contains: "EXIT STATUS:\n   0    success\n"},
+		{line: "--help", begins: "NAME:\n   iptables-wrapper - ", contains: "IPTABLES_WRAPPER_MODE"},
+		{line: "-h", begins: "NAME:\n   iptables-wrapper - ", contains: "VERSION:\n   v1.2.3"},
+		{line: "help detect", begins: "NAME:\n   iptables-wrapper detect - ", contains: "--output FORMAT"},
+		{line: "detect --help", begins: "NAME:\n   iptables-wrapper detect - ", contains: "--wait DURATION"},
+		{line: "install -h", begins: "NAME:\n   iptables-wrapper install - ", contains: "--force"},
+		{line: "select --help", begins: "NAME:\n   iptables-wrapper select - ", contains: "--mode MODE"},
+		{line: "reset --help", begins: "NAME:\n   iptables-wrapper reset - ", contains: "--dir DIR"},
+		{line: "doctor --help", begins: "NAME:\n   iptables-wrapper doctor - ", contains: "--output FORMAT"},
+	} {
+		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
+		if status != 0 || !strings.HasPrefix(stdout, test.begins) || !strings.Contains(stdout, test.contains) ||
+			stderr != "" {
+			t.Errorf("%q: status %d, stdout %q, stderr %q", test.line, status, stdout, stderr)
+		}
+	}
+}
+
+// Help fits the terminal, which cannot wrap a table.
+func TestHelpWidth(t *testing.T) {
+	for _, command := range []string{"help", "detect", "doctor", "install", "select", "reset", "version"} {
+		_, help, _ := run(program, command, "--help")
+		for line := range strings.Lines(help) {
+			if len(line) > 80+len("\n") {
+				t.Errorf("%s: %q has %d characters", command, line, len(line)-1)
+			}
+		}
+	}
+}
+
+// A text stays one line, also in a pipe, and what a terminal might take for a command does not reach it.
+func TestPrintable(t *testing.T) {
+	s, stdout, stderr := newSession()
+	s.answer("%s", "a\x1b[1m\nb")
+	s.table([]string{"NAME"}, []string{"a\x1b[2m", "b"})
+	s.say("%v", errors.Join(errors.New("a\x1b[3m"), errors.New("b")))
+	if got := stdout(); got != "a [1m b\n\nNAME\na [2m  b\n" {
+		t.Errorf("got %q", got)
+	}
+	if got := stderr(); got != "iptables-wrapper: a [3m\niptables-wrapper: b\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, unix.ENOSPC }
+
+// An answer that cannot be written is a failure.
+func TestStdoutFails(t *testing.T) {
+	for _, command := range []string{"version", "help"} {
+		var stderr bytes.Buffer
+		status := Run([]string{program, command}, full{}, &stderr)
+		if status != 1 || stderr.String() != "iptables-wrapper: no space left on device\n" {
+			t.Errorf("%s: status %d, %q", command, status, stderr.String())
+		}
+	}
+}
+
+// An error has a second line that says what to do.
+func TestRemedies(t *testing.T) {
+	denied := &os.PathError{Op: "symlink", Path: "/usr/sbin/iptables-current", Err: unix.EACCES}
+	readOnly := &os.PathError{Op: "symlink", Path: "/usr/sbin/iptables-current", Err: unix.EROFS}
+	for _, test := range []struct {
+		err  error
+		does string // what the second line contains
+	}{
+		{err: layout.ErrNotWrapped, does: "iptables-wrapper install"},
+		{err: layout.ErrForeign, does: "another --dir"},
+		{err: denied, does: "run as root"},
+		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, denied), does: "run as root"},
+		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, readOnly), does: "IPTABLES_WRAPPER_MODE="},
+		{err: &os.PathError{Op: "lock", Path: "/usr/sbin", Err: unix.EWOULDBLOCK}, does: "another process holds the lock"},
+		{err: &os.PathError{Op: "open", Path: "/nowhere", Err: unix.ENOENT}, does: "--dir"},
+		{err: &os.PathError{Op: "open", Path: "/etc/passwd", Err: unix.ENOTDIR}, does: "--dir"},
+		{err: exec.ErrMissing, does: "install that backend's iptables"},
+		{err: install.ErrNoIptables, does: "install iptables"},
+		{err: install.ErrExposed, does: "--force"},
+		{err: install.ErrBypassed, does: "ls -l"},
+		{err: failure{status: 1, err: readOnly, try: "something else"}, does: "something else"},
+	} {
+		s, stdout, stderr := newSession()
+		status := s.printError(fmt.Errorf("select: %w", test.err))
+		first, second, _ := strings.Cut(stderr(), "\n")
+		switch {
+		case status != 1, stdout() != "":
+			t.Errorf("%v: status %d, stdout %q", test.err, status, stdout())
+		case first != fmt.Sprintf("iptables-wrapper: select: %v", test.err):
+			t.Errorf("%v: first line %q", test.err, first)
+		case !strings.HasPrefix(second, "iptables-wrapper: try: ") || !strings.Contains(second, test.does):
+			t.Errorf("%v: second line %q", test.err, second)
+		}
+	}
+}

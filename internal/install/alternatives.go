@@ -1,0 +1,155 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+)
+
+// Debian, Fedora, openSUSE and others let several packages provide a command: /usr/sbin/iptables is a link to
+// /etc/alternatives/iptables, and that is a link to the chosen program. Names that change together are a group.
+//
+// What is registered is the switch, so a decision changes nothing under /etc/alternatives. Without a registration, the
+// next operation on the package of iptables would undo the wrapper.
+
+const (
+	alternativesDir = "/etc/alternatives"
+	managedDir      = "/usr/sbin" // where the distributions' groups have their links
+	registered      = managedDir + "/" + layout.Switch
+	// priority is above those of the distributions' packages, which are from 1 to 20.
+	priority = "100"
+)
+
+// tools are the programs that manage groups: update-alternatives(1) of dpkg, alternatives(8) of chkconfig.
+var tools = []string{
+	"/usr/bin/update-alternatives",
+	"/usr/sbin/update-alternatives",
+	"/usr/sbin/alternatives",
+	"/usr/bin/alternatives",
+}
+
+// groupDirs are where they store groups, each in a file of its name: dpkg's, the other distributions', and chkconfig's
+// where nothing of an image is in /var (OSTree).
+var groupDirs = []string{
+	"/var/lib/dpkg/alternatives",
+	"/var/lib/alternatives",
+	"/etc/alternatives-admindir",
+}
+
+// groups returns the names of each group that is to be registered, none where alternatives do not manage the names of
+// this directory, or cannot.
+func (w work) groups() [][]string {
+	managed, err := dir.IDAt(managedDir)
+	st, statErr := w.Stat()
+	if err != nil || statErr != nil || managed != dir.IDOf(st) || !hasGroup("iptables") {
+		return nil
+	}
+	all := [][]string{exec.Names()} // Fedora, openSUSE: one group with five followers
+	if hasGroup("ip6tables") {
+		all = slices.Collect(slices.Chunk(exec.Names(), 3)) // Debian: one for each family
+	}
+	return slices.DeleteFunc(all, w.isRegistered)
+}
+
+func hasGroup(name string) bool {
+	return slices.ContainsFunc(groupDirs, func(directory string) bool {
+		_, err := os.Lstat(directory + "/" + name)
+		return err == nil
+	})
+}
+
+// isRegistered reports whether all names of a group lead through alternatives, and then through the switch.
+func (w work) isRegistered(group []string) bool {
+	return !slices.ContainsFunc(w.look(), func(n layout.Name) bool {
+		return slices.Contains(group, n.Name) && !(w.managed(n.Name) && w.leads(n))
+	})
+}
+
+// managed reports whether a name is a link into /etc/alternatives.
+func (w work) managed(name string) bool {
+	content, err := w.Readlink(name)
+	return err == nil && filepath.Dir(content) == alternativesDir
+}
+
+// register makes the switch the chosen program of a group. That it cannot is a remark: the names become plain links.
+func (w work) register(group []string) {
+	tool, err := findTool()
+	for _, args := range [][]string{installArgs(group), {"--set", group[0], registered}} {
+		if err == nil {
+			err = run(tool, args)
+		}
+	}
+	if err == nil && !w.isRegistered(group) {
+		err = fmt.Errorf("%s did not make all names of the group lead to the switch", tool)
+	}
+	if err != nil {
+		w.done.remark("%q could not be registered with alternatives, so an operation on the package of iptables may undo "+
+			"this: %v", registered, err)
+		return
+	}
+	w.done.did("%s -> %s, by %s", strings.Join(group, ", "), registered, tool)
+}
+
+// installArgs are the arguments that register the switch for all names of a group. A group in manual mode ignores them,
+// so --set comes after that.
+func installArgs(group []string) []string {
+	args := []string{"--install", managedDir + "/" + group[0], group[0], registered, priority}
+	for _, name := range group[1:] {
+		args = append(args, "--slave", managedDir+"/"+name, name, registered)
+	}
+	return args
+}
+
+// findTool finds the first tool. One that others can change is not started.
+func findTool() (string, error) {
+	for _, tool := range tools {
+		var st unix.Stat_t
+		err := unix.Stat(tool, &st)
+		if err != nil {
+			continue
+		}
+		if isExposed(tool) {
+			return "", fmt.Errorf("%q is not started, because users other than root can change it", tool)
+		}
+		return tool, nil
+	}
+	return "", fmt.Errorf("there is none of %s", strings.Join(tools, ", "))
+}
+
+// isExposed reports whether a user other than root and the caller can change a program or its directory.
+func isExposed(program string) bool {
+	for _, path := range []string{program, filepath.Dir(program)} {
+		var st unix.Stat_t
+		err := unix.Stat(path, &st)
+		if err != nil || exposed(st) {
+			return true
+		}
+	}
+	return false
+}
+
+// run starts the tool, with an environment that cannot redirect it, such as by DPKG_ADMINDIR.
+func run(tool string, args []string) error {
+	cmd := osexec.Command(tool, args...)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
+	// Without an input, os/exec opens /dev/null, which is not there in a chroot without /dev.
+	cmd.Stdin = strings.NewReader("")
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", tool, args[0], err, bytes.TrimSpace(output))
+	}
+	return nil
+}
