@@ -1,69 +1,86 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exec finds the program that implements a command of iptables in one backend. It starts nothing.
+// Package exec knows the six commands of iptables. It finds the program that implements a command in one backend, and
+// becomes it.
 //
-// A program that wants to use the host's backend asks package detect for it, and Find for the path: see the example. If
-// the answer is not conclusive, it is a guess: keep it for as long as you use iptables, because changing the backend
-// later would leave rules behind.
+// A program that wants to use the host's backend asks package detect for it, and Find for the path: see the example.
 //
-// iptables is a program of Linux. On other systems this package can be built, and finds nothing: the error wraps
-// ErrMissing.
+// iptables is a program of Linux. On other systems this package can be built, and finds nothing.
 //
 // From v1.0.0 on, what a program that uses this package relies on stays: later releases of v1 may add names, but remove
 // and change none.
 package exec
 
 import (
+	"errors"
 	"fmt"
-	"path"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-var (
-	// ErrMissing means that there is no program for the command and backend.
-	ErrMissing = programs.ErrMissing
-	// ErrRecursion means that the program is a wrapper, which would look for a program in turn.
-	ErrRecursion = programs.ErrRecursion
-)
+// ErrMissing means that there is no program for a command in a backend.
+var ErrMissing = errors.New("no such program")
 
-// Dirs returns the directories in which Find looks, in this order: those in which distributions install iptables. The
-// slice is the caller's.
-func Dirs() []string { return programs.StandardDirs() }
+// standardDirs are the directories in which distributions install iptables.
+var standardDirs = [...]string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"}
+
+// Names returns the six commands that the wrapper stands in for. The slice is the caller's.
+func Names() []string {
+	return []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
+}
 
 // Find returns the absolute path of the program that implements a command, such as "iptables-restore", in one backend.
-// It looks in Dirs, never in PATH.
+// It looks in the directories that are given, which must be absolute, then in /usr/sbin, /sbin, /usr/local/sbin and
+// /usr/bin, never in PATH.
 //
-// In each directory it prefers a file that can be started as it is, such as iptables-nft-restore, over the multi-call
-// program, such as xtables-nft-multi. That one goes by argv[0]: start it with the command's name there. go-iptables,
-// which starts a program by its path alone, cannot: make a link with the command's name to it.
+// In each directory it prefers the file of that command, such as iptables-nft-restore, which can be started as it is,
+// over the multi-call program, such as xtables-nft-multi. That one goes by argv[0]: start it with the command's name
+// there, as Become does. go-iptables cannot.
 //
-// The error wraps ErrMissing if there is no such program and ErrRecursion if a wrapper is in its place. Otherwise it
-// says why a file that exists cannot be executed, or cannot be read and so might be a wrapper. An unknown command is an
-// error, and so is an unknown backend, such as the zero Mode.
-func Find(mode detect.Mode, name string) (string, error) { return FindIn(Dirs(), mode, name) }
-
-// FindIn is Find with other directories. Where iptables is somewhere else, as on NixOS or below /opt, put that
-// directory before those of Dirs:
-//
-//	exec.FindIn(append([]string{"/opt/iptables/sbin"}, exec.Dirs()...), mode, "iptables")
-//
-// The directories must be absolute: anybody may have put a program into the working directory. Without directories,
-// nothing is found.
-func FindIn(dirs []string, mode detect.Mode, name string) (string, error) {
-	switch {
-	case !programs.IsName(name):
-		return "", fmt.Errorf("command %q is not one of %s", name, strings.Join(programs.Names(), ", "))
-	case !programs.IsMode(mode):
-		return "", fmt.Errorf("mode %q is not one of nft, legacy", mode)
+// The error wraps ErrMissing if there is no such program. Otherwise it says why a file that exists cannot be executed,
+// or that the command, the backend or a directory is not one that Find knows.
+func Find(mode detect.Mode, command string, dirs ...string) (string, error) {
+	if !slices.Contains(Names(), command) {
+		return "", fmt.Errorf("command %q is not one of %s", command, strings.Join(Names(), ", "))
 	}
-	for _, dir := range dirs {
-		if !path.IsAbs(dir) {
+	if mode != detect.NFT && mode != detect.Legacy {
+		return "", fmt.Errorf("backend %q is not one of nft, legacy", mode)
+	}
+	files := [...]string{
+		strings.Replace(command, "tables", "tables-"+string(mode), 1),
+		"xtables-" + string(mode) + "-multi",
+	}
+	var unusable error
+	for _, dir := range slices.Concat(dirs, standardDirs[:]) {
+		if !filepath.IsAbs(dir) {
 			return "", fmt.Errorf("directory %q is not absolute", dir)
 		}
+		for _, file := range files {
+			path := dir + "/" + file
+			err := executable(path)
+			if err == nil {
+				return path, nil
+			}
+			if unusable == nil && !errors.Is(err, os.ErrNotExist) {
+				unusable = err
+			}
+		}
 	}
-	return find(dirs, mode, name)
+	if unusable != nil {
+		return "", unusable
+	}
+	return "", fmt.Errorf("%w: %s or %s", ErrMissing, files[0], files[1])
+}
+
+// Become replaces this process with a program by execve(2). The process ID, descriptors, working directory, limits and
+// environment stay. argv[0] is the command's name, by which a multi-call program goes. It returns only if execve fails.
+func Become(path string, argv []string) error {
+	// syscall.Exec restores the limit on open files that the Go runtime raised when it started.
+	return &os.PathError{Op: "execve", Path: path, Err: syscall.Exec(path, argv, os.Environ())}
 }

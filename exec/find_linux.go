@@ -4,27 +4,26 @@
 package exec
 
 import (
-	"slices"
+	"os"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// find looks for the program that can be started as it is first: who starts it may be unable to choose argv[0].
-func find(dirs []string, mode detect.Mode, name string) (string, error) {
-	files := programs.Files(mode, name)
-	slices.Reverse(files)
-	return tree.Tree{}.Find(slices.Values(dirs), files, isWrapper)
-}
-
-func isWrapper(path string, _ unix.Stat_t) (bool, error) {
-	f, err := tree.Tree{}.Open(path)
-	if err != nil {
-		return false, err
+// executable returns nil if this user may execute a file. execve(2) answers EACCES for what is no regular file.
+func executable(path string) error {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
+		err = unix.EACCES
 	}
-	defer f.Close()
-	return programs.HasMarker(f), nil
+	if err == nil {
+		err = unix.Access(path, unix.X_OK)
+	}
+	if err == unix.ENOTDIR {
+		err = unix.ENOENT
+	}
+	if err != nil {
+		return &os.PathError{Op: "execute", Path: path, Err: err}
+	}
+	return nil
 }

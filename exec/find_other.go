@@ -5,14 +5,7 @@
 
 package exec
 
-import (
-	"fmt"
-	"runtime"
+import "os"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
-)
-
-// find finds nothing: iptables is a program of Linux.
-func find(_ []string, _ detect.Mode, name string) (string, error) {
-	return "", fmt.Errorf("%w: %s on %s", ErrMissing, name, runtime.GOOS)
-}
+// executable finds nothing: iptables is a program of Linux.
+func executable(string) error { return os.ErrNotExist }

@@ -7,114 +7,103 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/extensions"
-	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 // run runs a command line as main does.
 func run(args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	status = Run(call.Wrapper(), args, &out, &errs)
+	status = Run(args, &out, &errs)
 	return status, out.String(), errs.String()
 }
 
-// What the kernel has is said by family, and why something is not known.
-func TestExtensions(t *testing.T) {
-	support := func(family detect.Family, name string, has detect.Answer, err error) extensions.Support {
-		return extensions.Support{Family: family, Extension: extensions.Extension{Name: name}, Has: has, Err: err}
+// newSession is a session whose output can be read.
+func newSession() (s *session, stdout, stderr func() string) {
+	var out, errs bytes.Buffer
+	s = &session{stdout: bufio.NewWriter(&out), stderr: &errs}
+	stdout = func() string {
+		s.stdout.Flush()
+		return out.String()
 	}
-	var out bytes.Buffer
-	s := &session{stdout: bufio.NewWriter(&out)}
-	s.extensions([]extensions.Support{
-		support(detect.IPv4, "mark", detect.Yes, nil),
-		support(detect.IPv4, "owner", detect.Unknown, nil),
-		support(detect.IPv4, "comment", detect.Yes, nil),
-		support(detect.IPv4, "recent", detect.Unknown, nil),
-		support(detect.IPv6, "mark", detect.No, nil),
-		support(detect.IPv6, "owner", detect.Unknown, unix.EPERM),
-		support(detect.IPv6, "comment", detect.Unknown, nil),
-	})
-	host.Check(t, s.stdout.Flush())
-	want := `ipv4 kernel:    has mark comment
-ipv4 kernel:    cannot be asked without loading a module: owner recent
-ipv4 kernel:    on the node, this shows what it would load, and loads nothing: modprobe -a -n -v ipt_owner ipt_recent
-ipv6 kernel:    lacks mark
-ipv6 kernel:    not known (operation not permitted): owner
-ipv6 kernel:    cannot be asked without loading a module: comment
-ipv6 kernel:    on the node, this shows what it would load, and loads nothing: modprobe -a -n -v ip6t_comment
-`
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	return s, stdout, errs.String
+}
+
+// Wrong usage ends with 2, says what is wrong and where help is, in one line, and leaves stdout alone.
+func TestUsage(t *testing.T) {
+	for _, test := range []struct{ line, says, command string }{
+		{line: "detct", says: `unknown command "detct". Did you mean "detect"?`},
+		{line: "help detct", says: `unknown command "detct". Did you mean "detect"?`},
+		{line: "--help detct", says: `unknown command "detct". Did you mean "detect"?`},
+		{line: "--bogus", says: "flag provided but not defined: -bogus"},
+		{line: "-x", says: "flag provided but not defined: -x"},
+		{line: "---x", says: "bad flag syntax: ---x"},
+		{line: "help --bogus", command: "help", says: "flag provided but not defined: -bogus"},
+		{line: "help detect extra", command: "help", says: `unexpected argument "extra"`},
+		{line: "version extra", command: "version", says: `unexpected argument "extra"`},
+		{line: "version --bogus", command: "version", says: "flag provided but not defined: -bogus"},
+		{line: "detect extra", command: "detect", says: `unexpected argument "extra"`},
+		{line: "detect extra -o json", command: "detect", says: `unexpected argument "extra"`},
+		{line: "detect help", command: "detect", says: `unexpected argument "help"`},
+		{line: "detect --bogus=1", command: "detect", says: "flag provided but not defined: -bogus"},
+		{line: "detect ---x", command: "detect", says: "bad flag syntax: ---x"},
+		{line: "detect --netns /x", command: "detect", says: "flag provided but not defined: -netns"},
+		{line: "detect --strict=x", command: "detect", says: `invalid boolean value "x" for -strict: parse error`},
+		{line: "detect --wait", command: "detect", says: "flag needs an argument: -wait"},
+		{line: "detect --wait x", command: "detect", says: `invalid value "x" for flag -wait: parse error`},
+		{line: "detect --wait 5", command: "detect", says: `invalid value "5" for flag -wait: parse error`},
+		{line: "detect -o", command: "detect", says: "flag needs an argument: -o"},
+		{line: "detect -o env", command: "detect", says: `invalid value "env" for flag -o: not one of text, table, json`},
+		{
+			line: "detect --output=", command: "detect",
+			says: `invalid value "" for flag -output: not one of text, table, json`,
+		},
+		{
+			line: "detect -o json --output json", command: "detect",
+			says: "Cannot use two forms of the same flag: o output",
+		},
+		{line: "select nft", command: "select", says: `unexpected argument "nft"`},
+		{line: "select --for all", command: "select", says: `invalid value "all" for flag -for: not one of any, kubelet`},
+		{line: "select --mode both", command: "select", says: `invalid value "both" for flag -mode: not one of nft, legacy`},
+		{line: "select --dir=", command: "select", says: `invalid value "" for flag -dir: a path is needed`},
+		{line: "reset --dir=", command: "reset", says: `invalid value "" for flag -dir: a path is needed`},
+		{line: "reset --mode nft", command: "reset", says: "flag provided but not defined: -mode"},
+		{line: "reset extra", command: "reset", says: `unexpected argument "extra"`},
+		{line: "install --root /x", command: "install", says: "flag provided but not defined: -root"},
+		{line: "install extra", command: "install", says: `unexpected argument "extra"`},
+		{line: "doctor -o table", command: "doctor", says: `invalid value "table" for flag -o: not one of text, json`},
+		{line: "doctor --check", command: "doctor", says: "flag provided but not defined: -check"},
+		{line: "doctor extra", command: "doctor", says: `unexpected argument "extra"`},
+	} {
+		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
+		want := fmt.Sprintf("iptables-wrapper: %s (see iptables-wrapper --help)\n", test.says)
+		if test.command != "" {
+			want = fmt.Sprintf("iptables-wrapper: %s: %s (see iptables-wrapper %[1]s --help)\n", test.command, test.says)
+		}
+		if status != 2 || stdout != "" || stderr != want {
+			t.Errorf("%q: status %d, stdout %q, stderr\n%swant\n%s", test.line, status, stdout, stderr, want)
+		}
 	}
 }
 
-// Wrong usage ends with 2, says what is wrong and where help is, and leaves stdout alone.
-func TestUsage(t *testing.T) {
-	for _, test := range []struct{ line, problem, help string }{
-		{"bogus", `unknown command "bogus"`, ""},
-		{"iptables -S", `unknown command "iptables"; did you mean "install"?`, ""},
-		{"help bogus", `unknown command "bogus"`, ""},
-		{"--help bogus", `unknown command "bogus"`, ""},
-		{"--version bogus", `unexpected argument "bogus"`, ""},
-		{"--version detect", `unexpected argument "detect"`, ""},
-		{"status", `unknown command "status"`, ""},
-		{"x", `unknown command "x"`, ""},
-		{"--bogus", `unknown flag "--bogus"`, ""},
-		{"-x", `unknown flag "-x"`, ""},
-		{"version extra", `version: unexpected argument "extra"`, "version "},
-		{"help detect extra", `help: unexpected argument "extra"`, "help "},
-		{"detect --bogus=1", `detect: unknown flag "--bogus"`, "detect "},
-		{"detect ---x", "detect: bad flag syntax: ---x", "detect "},
-		{"detect extra", `detect: unexpected argument "extra"`, "detect "},
-		{"doctor extra", `doctor: unexpected argument "extra"`, "doctor "},
-		{"install extra", `install: unexpected argument "extra"`, "install "},
-		{"select extra", `select: unexpected argument "extra"`, "select "},
-		{"reset extra", `reset: unexpected argument "extra"`, "reset "},
-		{"detect --strict=x", `detect: --strict takes no value`, "detect "},
-		{"detect --wait", "detect: --wait needs a value", "detect "},
-		{"detect --wait x", `detect: --wait "x" is not a duration such as 90s or 5m`, "detect "},
-		{"detect --wait 5", `detect: --wait "5" is not a duration such as 90s or 5m`, "detect "},
-		{"detect --wait 0s", `detect: --wait must be a positive duration such as 90s or 5m, not 0s`, "detect "},
-		{"detect --wait -1s", `detect: --wait must be a positive duration such as 90s or 5m, not -1s`, "detect "},
-		{"detect --pid 0x1", `detect: --pid "0x1" is not a process ID such as 1`, "detect "},
-		{"detect --pid 0", `detect: --pid "0" is not a process ID such as 1`, "detect "},
-		{"detect -o", "detect: -o needs a value", "detect "},
-		{"detect --output", "detect: --output needs a value", "detect "},
-		{"detect -o xml", `detect: --output "xml" is not one of text, table, json, env, nfd`, "detect "},
-		{"select --for nothing", `select: --for "nothing" is not one of any, kubelet`, "select "},
-		{"select --mode bogus", `select: --mode "bogus" is not one of auto, nft, legacy`, "select "},
-		{"select --dir=", "select: --dir needs a path", "select "},
-		{"reset --dir=", "reset: --dir needs a path", "reset "},
-		{"detect --wait=", `detect: --wait "" is not a duration such as 90s or 5m`, "detect "},
-		{"detect --for kubelet", "detect: --for needs --wait or --strict", "detect "},
-		{"detect --for any", "detect: --for needs --wait or --strict", "detect "},
-		{"detect --for kubelet --strict=false", "detect: --for needs --wait or --strict", "detect "},
-		{"detect --netns /x --pid 1", "detect: --netns and --pid cannot be used together", "detect "},
-		{"doctor --check --stale", "doctor: --check and --stale cannot be used together", "doctor "},
-		{"doctor --check --all", "doctor: --check and --all cannot be used together", "doctor "},
-		{"doctor --check -o json", "doctor: --check and --output json cannot be used together", "doctor "},
-		{"doctor --stale --all", "doctor: --stale and --all cannot be used together", "doctor "},
-		{"doctor --stale -o json", "doctor: --stale and --output json cannot be used together", "doctor "},
-		{"doctor --all -o json", "doctor: --all and --output json cannot be used together", "doctor "},
-		{"select --mode nft --wait 5m", "select: --mode nft and --wait cannot be used together", "select "},
-		{"select --mode nft --for kubelet", "select: --mode nft and --for cannot be used together", "select "},
-		{"select --mode legacy --guess", "select: --mode legacy and --guess cannot be used together", "select "},
-		{"completion bash", `unknown command "completion"`, ""},
-	} {
-		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
-		want := program + ": " + test.problem + "\n" + program + ": try: " + program + " " + test.help + "--help\n"
+// A wrong value of the variable is wrong usage.
+func TestVariable(t *testing.T) {
+	t.Setenv("IPTABLES_WRAPPER_MODE", "both")
+	for _, command := range []string{"detect", "select"} {
+		status, stdout, stderr := run(program, command)
+		want := `iptables-wrapper: environment variable IPTABLES_WRAPPER_MODE: "both" is not one of auto, nft, legacy` +
+			"\niptables-wrapper: try: one of these, or unset it\n"
 		if status != 2 || stdout != "" || stderr != want {
-			t.Errorf("%q: status %d, stdout %q, stderr %q, want %q", test.line, status, stdout, stderr, want)
+			t.Errorf("%s: status %d, stdout %q, stderr %q", command, status, stdout, stderr)
 		}
 	}
 }
@@ -125,6 +114,33 @@ func TestBareCall(t *testing.T) {
 	for _, args := range [][]string{nil, {""}, {program}} {
 		if status, stdout, stderr := run(args...); status != 2 || stdout != "" || stderr != help {
 			t.Errorf("%q: status %d, stdout %q, stderr %q", args, status, stdout, stderr)
+		}
+	}
+}
+
+// Answers and requested help go to stdout alone.
+func TestAnswers(t *testing.T) {
+	defer func(was string) { version = was }(version)
+	version = "v1.2.3"
+	const versionLine = "iptables-wrapper version v1.2.3 ("
+	for _, test := range []struct{ line, begins, contains string }{
+		{line: "version", begins: versionLine, contains: runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()},
+		{line: "--version", begins: versionLine},
+		{line: "-v", begins: versionLine},
+		{line: "help", begins: "NAME:\n   iptables-wrapper - ", contains: "EXIT STATUS:\n   0    success\n"},
+		{line: "--help", begins: "NAME:\n   iptables-wrapper - ", contains: "IPTABLES_WRAPPER_MODE"},
+		{line: "-h", begins: "NAME:\n   iptables-wrapper - ", contains: "VERSION:\n   v1.2.3"},
+		{line: "help detect", begins: "NAME:\n   iptables-wrapper detect - ", contains: "--output FORMAT"},
+		{line: "detect --help", begins: "NAME:\n   iptables-wrapper detect - ", contains: "--wait DURATION"},
+		{line: "install -h", begins: "NAME:\n   iptables-wrapper install - ", contains: "--force"},
+		{line: "select --help", begins: "NAME:\n   iptables-wrapper select - ", contains: "--mode MODE"},
+		{line: "reset --help", begins: "NAME:\n   iptables-wrapper reset - ", contains: "--dir DIR"},
+		{line: "doctor --help", begins: "NAME:\n   iptables-wrapper doctor - ", contains: "--output FORMAT"},
+	} {
+		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
+		if status != 0 || !strings.HasPrefix(stdout, test.begins) || !strings.Contains(stdout, test.contains) ||
+			stderr != "" {
+			t.Errorf("%q: status %d, stdout %q, stderr %q", test.line, status, stdout, stderr)
 		}
 	}
 }
@@ -143,115 +159,65 @@ func TestHelpWidth(t *testing.T) {
 
 // A text stays one line, also in a pipe, and what a terminal might take for a command does not reach it.
 func TestPrintable(t *testing.T) {
-	var out, errs bytes.Buffer
-	s := &session{stdout: bufio.NewWriter(&out), stderr: &errs}
-	s.paragraph("fix:  ", strings.Repeat("RUN iptables-wrapper install\n", 10))
-	s.paragraph("", "a\x1b[1m\nb")
-	s.table("a\x1b[2m\tb")
+	s, stdout, stderr := newSession()
+	s.answer("%s", "a\x1b[1m\nb")
+	s.table([]string{"NAME"}, []string{"a\x1b[2m", "b"})
 	s.say("%v", errors.Join(errors.New("a\x1b[3m"), errors.New("b")))
-	want := "fix:  " + strings.TrimSpace(strings.Repeat("RUN iptables-wrapper install ", 10)) +
-		"\na [1m b\n\na [2m  b\n"
-	if got := out.String(); got != want {
+	if got := stdout(); got != "a [1m b\n\nNAME\na [2m  b\n" {
 		t.Errorf("got %q", got)
 	}
-	if got := errs.String(); got != "iptables-wrapper: a [3m\niptables-wrapper: b\n" {
+	if got := stderr(); got != "iptables-wrapper: a [3m\niptables-wrapper: b\n" {
 		t.Errorf("got %q", got)
 	}
-}
-
-// Answers and requested help go to stdout alone.
-func TestAnswers(t *testing.T) {
-	version, revision = "v1.2.3", "0123456789ab"
-	platform := runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()
-	const help = "NAME:\n   iptables-wrapper - run the iptables backend that the host uses\n"
-	for _, test := range []struct{ line, begins, contains string }{
-		{"version", "iptables-wrapper version v1.2.3 (revision 0123456789ab, " + platform + ")\n", ""},
-		{"--version", "iptables-wrapper version v1.2.3 (revision 0123456789ab, " + platform + ")\n", ""},
-		{"-v", "iptables-wrapper version v1.2.3 (revision 0123456789ab, " + platform + ")\n", ""},
-		{"help", help, "EXIT STATUS:\n   0    success\n"},
-		{"--help", help, "IPTABLES_WRAPPER_MODE"},
-		{"-h", help, "IPTABLES_WRAPPER_DEBUG"},
-		{"help help", "NAME:\n   iptables-wrapper help - ", "   iptables-wrapper help ["},
-		{"help detect", "NAME:\n   iptables-wrapper detect - ", "--output"},
-		{"detect --help", "NAME:\n   iptables-wrapper detect - ", "--wait DURATION"},
-		{"install -h", "NAME:\n   iptables-wrapper install - ", "--force"},
-		{"select --help", "NAME:\n   iptables-wrapper select - ", "--mode"},
-		{"reset --help", "NAME:\n   iptables-wrapper reset - ", "--dir"},
-		{"doctor --help", "NAME:\n   iptables-wrapper doctor - ", "--output"},
-	} {
-		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
-		if status != 0 || !strings.HasPrefix(stdout, test.begins) || !strings.Contains(stdout, test.contains) ||
-			stderr != "" {
-			t.Errorf("%q: status %d, stdout %q, stderr %q", test.line, status, stdout, stderr)
-		}
-	}
-}
-
-// Each format prints something, is in the help, is shown on a page, and has a script that runs it.
-func TestFormats(t *testing.T) {
-	_, help, _ := run(program, "detect", "--help")
-	pages := readAll(t, "../../docs/*.md")
-	scripts := readAll(t, "../../test/script/*.txtar")
-	var names []string
-	for _, f := range formats {
-		names = append(names, f.name)
-		var out bytes.Buffer
-		s := &session{stdout: bufio.NewWriter(&out)}
-		f.print(s, answer{Result: detect.Result{Mode: detect.NFT, Reason: detect.Default}})
-		s.stdout.Flush()
-		if out.Len() == 0 {
-			t.Errorf("format %s: it prints nothing", f.name)
-		}
-		if !strings.Contains(help, "   "+f.name+" ") {
-			t.Errorf("format %s: detect --help does not list it", f.name)
-		}
-		if !strings.Contains(pages, "-o "+f.name) && f.name != "text" {
-			t.Errorf("format %s: no page of docs/ has \"-o %s\"", f.name, f.name)
-		}
-		if !strings.Contains(scripts, "detect -o "+f.name+"\n") {
-			t.Errorf("format %s: no script of test/script/ runs \"detect -o %s\"", f.name, f.name)
-		}
-	}
-	if list := "is not one of " + strings.Join(names, ", "); !strings.Contains(scripts, list) {
-		t.Errorf("test/script/usage.txtar does not have %q", list)
-	}
-}
-
-func readAll(t *testing.T, pattern string) string {
-	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s: no files: %v", pattern, err)
-	}
-	var all strings.Builder
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Write(content)
-	}
-	return all.String()
 }
 
 type full struct{}
 
-func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+func (full) Write([]byte) (int, error) { return 0, unix.ENOSPC }
 
 // An answer that cannot be written is a failure.
 func TestStdoutFails(t *testing.T) {
-	var stderr bytes.Buffer
-	status := Run(call.Wrapper(), []string{program, "version"}, full{}, &stderr)
-	if status != 1 || !strings.Contains(stderr.String(), "no space left") {
-		t.Errorf("status %d, %q", status, stderr.String())
+	for _, command := range []string{"version", "help"} {
+		var stderr bytes.Buffer
+		status := Run([]string{program, command}, full{}, &stderr)
+		if status != 1 || stderr.String() != "iptables-wrapper: no space left on device\n" {
+			t.Errorf("%s: status %d, %q", command, status, stderr.String())
+		}
 	}
 }
 
-// A wrong value of the variable is wrong usage.
-func TestVariable(t *testing.T) {
-	t.Setenv("IPTABLES_WRAPPER_MODE", "both")
-	status, stdout, stderr := run(program, "detect")
-	if status != 2 || stdout != "" || !strings.Contains(stderr, `"both" is not one of auto, nft, legacy`) {
-		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
+// An error has a second line that says what to do.
+func TestRemedies(t *testing.T) {
+	denied := &os.PathError{Op: "symlink", Path: "/usr/sbin/iptables-current", Err: unix.EACCES}
+	readOnly := &os.PathError{Op: "symlink", Path: "/usr/sbin/iptables-current", Err: unix.EROFS}
+	for _, test := range []struct {
+		err  error
+		does string // what the second line contains
+	}{
+		{err: layout.ErrNotWrapped, does: "iptables-wrapper install"},
+		{err: layout.ErrForeign, does: "another --dir"},
+		{err: denied, does: "run as root"},
+		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, denied), does: "run as root"},
+		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, readOnly), does: "IPTABLES_WRAPPER_MODE="},
+		{err: &os.PathError{Op: "lock", Path: "/usr/sbin", Err: unix.EWOULDBLOCK}, does: "another process holds the lock"},
+		{err: &os.PathError{Op: "open", Path: "/nowhere", Err: unix.ENOENT}, does: "--dir"},
+		{err: &os.PathError{Op: "open", Path: "/etc/passwd", Err: unix.ENOTDIR}, does: "--dir"},
+		{err: exec.ErrMissing, does: "install that backend's iptables"},
+		{err: install.ErrNoIptables, does: "install iptables"},
+		{err: install.ErrExposed, does: "--force"},
+		{err: install.ErrBypassed, does: "ls -l"},
+		{err: failure{status: 1, err: readOnly, try: "something else"}, does: "something else"},
+	} {
+		s, stdout, stderr := newSession()
+		status := s.printError(fmt.Errorf("select: %w", test.err))
+		first, second, _ := strings.Cut(stderr(), "\n")
+		switch {
+		case status != 1, stdout() != "":
+			t.Errorf("%v: status %d, stdout %q", test.err, status, stdout())
+		case first != fmt.Sprintf("iptables-wrapper: select: %v", test.err):
+			t.Errorf("%v: first line %q", test.err, first)
+		case !strings.HasPrefix(second, "iptables-wrapper: try: ") || !strings.Contains(second, test.does):
+			t.Errorf("%v: second line %q", test.err, second)
+		}
 	}
 }

@@ -4,72 +4,114 @@
 package command
 
 import (
-	"slices"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 )
 
-// checked is a flag whose value must be one of some words or, if there are none, a path.
-func checked(f *cli.StringFlag, words ...string) cli.Flag {
-	f.Action = func(c *cli.Context, value string) error {
-		switch {
-		case len(words) > 0 && !slices.Contains(words, value):
-			return usagef(c, "--%s %q is not one of %s", f.Name, value, strings.Join(words, ", "))
-		case value == "":
-			return usagef(c, "--%s needs a path", f.Name)
+// choice is the value of a flag that must be one of some words.
+type choice struct {
+	value string
+	words []string
+}
+
+func choose(words ...string) choice { return choice{value: words[0], words: words} }
+
+func (c *choice) String() string { return c.value }
+
+// Set is called by package flag, which puts value and flag before the error.
+func (c *choice) Set(value string) error {
+	for _, word := range c.words {
+		if word == value {
+			c.value = value
+			return nil
 		}
-		return nil
 	}
-	return f
+	return errors.New("not one of " + strings.Join(c.words, ", "))
+}
+
+// path is the value of a flag that names a file. An empty one is a shell's variable that is not set.
+type path string
+
+func (p *path) String() string { return string(*p) }
+
+// Set is called by package flag, as that of choice.
+func (p *path) Set(value string) error {
+	if value == "" {
+		return errors.New("a path is needed")
+	}
+	*p = path(value)
+	return nil
+}
+
+func dirFlag(dir *path, otherwise string) cli.Flag {
+	return &cli.GenericFlag{
+		Name:        "dir",
+		Value:       dir,
+		DefaultText: otherwise,
+		Usage:       "`DIR` has the iptables commands",
+	}
 }
 
 // Directories that --dir stands for where it is not given.
 const (
-	wrappersDir = "the\n\twrapper's own if iptables is there, else the\n\tfirst standard one that has it"
-	clientsDir  = "that\n\tof the first iptables in the PATH of process 1"
+	wrappersDir = "the wrapper's own"
+	clientsDir  = "by PATH"
 )
 
-func dirFlag(otherwise string) cli.Flag {
-	return checked(&cli.StringFlag{
-		Name:  "dir",
-		Usage: "the iptables commands are in `DIR` (default: " + otherwise + ")",
-	})
+func outputFlag(output *choice) cli.Flag {
+	return &cli.GenericFlag{
+		Name:    "output",
+		Aliases: []string{"o"},
+		Value:   output,
+		Usage:   "`FORMAT`: " + strings.Join(output.words, ", "),
+	}
 }
 
-func boolFlag(name, usage string) cli.Flag {
-	return &cli.BoolFlag{Name: name, Usage: usage, DisableDefaultText: true}
+func boolFlag(destination *bool, name, usage string) cli.Flag {
+	return &cli.BoolFlag{Name: name, Destination: destination, Usage: usage, DisableDefaultText: true}
 }
 
-// waitFlags are --wait and what it waits for.
-func waitFlags() []cli.Flag {
+// patience is what --wait and --for say: for how long to wait, and for what.
+type patience struct {
+	limit time.Duration
+	goal  choice
+}
+
+const (
+	forAny     = "any"
+	forKubelet = "kubelet"
+)
+
+func newPatience() patience { return patience{goal: choose(forAny, forKubelet)} }
+
+func (p *patience) flags() []cli.Flag {
 	return []cli.Flag{
 		&cli.DurationFlag{
 			Name:        "wait",
+			Destination: &p.limit,
 			DefaultText: "do not wait",
-			Usage:       "wait for a certain answer, up to `DURATION`,\n\tsuch as 90s or 5m",
-			Action: func(c *cli.Context, limit time.Duration) error {
-				if limit <= 0 {
-					return usagef(c, "--wait must be a positive duration such as 90s or 5m, not %s", limit)
-				}
-				return nil
-			},
+			Usage:       "wait up to `DURATION`, such as 90s, for a certain\n\tanswer",
 		},
-		checked(&cli.StringFlag{
+		&cli.GenericFlag{
 			Name:  "for",
-			Value: "any",
-			Usage: "the answer must rest on `EVIDENCE`: kubelet (its\n\tchains alone) or any",
-		}, "any", "kubelet"),
+			Value: &p.goal,
+			Usage: "certain by any `EVIDENCE`, or by kubelet: its\n\tchains alone",
+		},
 	}
 }
 
-// waitFor is what --for says.
-func waitFor(c *cli.Context) detect.WaitFor {
-	if c.String("for") == "kubelet" {
-		return detect.ForKubelet
+// met reports whether a result is what --for asks for. What the container remembers counts by the reason that it was
+// remembered for.
+func (p *patience) met(place doctor.Place, r evidence.Result) bool {
+	reason := r.Reason
+	if reason == evidence.Remembered {
+		reason = remembered(place).Reason
 	}
-	return detect.ForAny
+	return r.Conclusive && (p.goal.value == forAny || reason.Kubelet())
 }

@@ -4,7 +4,6 @@
 package command
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,94 +12,53 @@ import (
 	"text/tabwriter"
 	"unicode"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
 
-// failure is the end of a command with a status. Without an error, the answer has said what there is to say.
+// All that a user sees is printed here.
+//
+//	stdout  answers. They are buffered, and one that cannot be written is an error.
+//	stderr  lines for people, each with the program's name before it. An error has a second line that says what to do.
+//
+// A name from the kernel or a file may contain anything. What cannot be printed becomes a space.
+
+// failure is the end of a command with a status.
 type failure struct {
 	status int
-	err    error
-	try    string // what the user can do
+	err    error  // nil: what there is to say has been said
+	try    string // what to do; "": see remedies
 }
+
+const (
+	statusFailure   = 1
+	statusUsage     = 2
+	statusUncertain = 3
+)
 
 func (f failure) Error() string { return fmt.Sprint(f.err) }
 func (f failure) Unwrap() error { return f.err }
 
-// say prints a text for people. An error may join several, each on its own line.
-func (s *session) say(format string, args ...any) {
-	s.stdout.Flush()
-	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
-		fmt.Fprintf(s.stderr, "%s: %s\n", program, strings.TrimSpace(printable(line)))
-	}
-}
-
-// paragraph prints a label and a text on one line, which a terminal wraps by itself, and which stays whole in a pipe.
-func (s *session) paragraph(label, text string) {
-	fmt.Fprintln(s.stdout, label+strings.Join(strings.Fields(printable(text)), " "))
-}
-
-// printable replaces what cannot be printed by spaces: no name of a file or a chain reaches the terminal as a command.
-func printable(text string) string {
-	return strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) && c != '\t' {
-			return ' '
-		}
-		return c
-	}, text)
-}
-
-// table prints rows in columns. Tabs separate the cells, and the first row is a heading.
-func (s *session) table(rows ...string) {
-	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t)
-	for _, row := range rows {
-		fmt.Fprintln(t, printable(row))
-	}
-	t.Flush()
-}
-
-func (s *session) json(value any) {
-	text, _ := json.MarshalIndent(value, "", "  ")
-	fmt.Fprintf(s.stdout, "%s\n", text)
-}
-
-// printError prints what went wrong, if anything did, and what to do, and returns the exit status.
-func (s *session) printError(err error) int {
-	if err == nil {
-		return 0
-	}
-	f := failure{status: 1, err: err}
-	errors.As(err, &f)
-	if f.err != nil {
-		s.say("%v", err)
-	}
-	if try := cmp.Or(f.try, remedy(f.err)); try != "" {
-		s.say("try: %s", try)
-	}
-	return f.status
-}
-
-// remedies say what to do about an error for which the command says nothing of its own. The first that fits counts.
+// remedies say what to do about an error. The first that fits counts.
 var remedies = []struct {
 	err error
 	try string
 }{
-	{layout.ErrNotInstalled, program + " install, which puts the wrapper in front of that iptables"},
-	{layout.ErrForeign, program + " install --force, which replaces it"},
-	{install.ErrExposed, "another directory, or --force"},
-	{install.ErrAlternatives, "--alternatives=never, which creates plain symlinks"},
-	{memory.ErrRoots, "run as root"},
+	{exec.ErrMissing, "install that backend's iptables in this image"},
+	{install.ErrNoIptables, "install iptables in this image first"},
+	{install.ErrExposed, "chown it to root and chmod go-w it, or use --force"},
+	{install.ErrBypassed, "look at where that name leads, with ls -l, and install again"},
+	{layout.ErrNotWrapped, program + " install, which makes them run the wrapper"},
+	{layout.ErrForeign, "move it away, or use another --dir; install has --force, which replaces it"},
 	{fs.ErrPermission, "run as root"},
-}
-
-// unwritten is an answer that could not be written.
-func unwritten(err error) error {
-	if err == nil {
-		return nil
-	}
-	return failure{1, err, "again with a stdout that can be written"}
+	{layout.ErrNowhere, call.ModeVariable + "=nft or =legacy in the environment of the container"},
+	{unix.EWOULDBLOCK, "again in a moment: another process holds the lock of that directory"},
+	{unix.ENOENT, "use --dir with the directory of the iptables commands"},
+	{unix.ENOTDIR, "use --dir with the directory of the iptables commands"},
 }
 
 func remedy(err error) string {
@@ -110,4 +68,66 @@ func remedy(err error) string {
 		}
 	}
 	return ""
+}
+
+// printError prints what went wrong, if anything did, and what to do, and returns the exit status.
+func (s *session) printError(err error) int {
+	if err == nil {
+		return 0
+	}
+	f := failure{status: statusFailure, err: err}
+	errors.As(err, &f)
+	if f.err != nil {
+		s.say("%v", err)
+	}
+	if f.try == "" {
+		f.try = remedy(f.err)
+	}
+	if f.try != "" {
+		s.say("try: %s", f.try)
+	}
+	return f.status
+}
+
+// say prints a text for people. An error may join several, each on its own line.
+func (s *session) say(format string, args ...any) {
+	_ = s.stdout.Flush() // the writer keeps the error
+	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
+		fmt.Fprintf(s.stderr, "%s: %s\n", program, strings.TrimSpace(printable(line)))
+	}
+}
+
+// answer prints a line of an answer. It stays one line: a terminal wraps it, and a pipe must not break it.
+func (s *session) answer(format string, args ...any) {
+	fmt.Fprintln(s.stdout, printable(fmt.Sprintf(format, args...)))
+}
+
+// table prints rows in columns, after an empty line. The first row is a heading; with nothing below it, there is none.
+func (s *session) table(rows ...[]string) {
+	if len(rows) < 2 {
+		return
+	}
+	t := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t)
+	for _, row := range rows {
+		fmt.Fprintln(t, printable(strings.Join(row, "\t")))
+	}
+	t.Flush()
+}
+
+func (s *session) json(value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	fmt.Fprintf(s.stdout, "%s\n", text)
+	return err
+}
+
+// printable replaces what cannot be printed, so that no name of a file or a chain reaches the terminal as a command.
+// Tabs separate the cells of a table.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) && c != '\t' {
+			return ' '
+		}
+		return c
+	}, text)
 }

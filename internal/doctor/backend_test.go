@@ -1,292 +1,156 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package doctor
+package doctor_test
 
-import (
-	"golang.org/x/sys/unix"
-
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+const (
+	// direct has one of the names lead to a program of nft.
+	direct = "ln -sf /usr/sbin/xtables-nft-multi "
+	// stored points the switch at a program.
+	storedNFT    = "ln -sf xtables-nft-multi /usr/sbin/iptables-current\n"
+	storedLegacy = "ln -sf xtables-legacy-multi /usr/sbin/iptables-current\n"
+	// others has another file first in PATH, which is a script of one line.
+	first = "chmod 755 /usr/local/sbin/iptables\n"
+	// pod leaves nothing but lo.
+	pod = "ip link delete node0\n"
 )
 
+// In backendSituations, iptables may run another backend than the host.
 var backendSituations = []situation{
 	{
-		"an invalid variable",
-		func(r *Report) { r.badVariable = "nf_tables" },
-		[]string{`problem bad-variable, pod -> IPTABLES_WRAPPER_MODE is "nf_tables"`},
+		doc:  "the switch is at nft, kubelet uses legacy",
+		make: legacyHst + storedNFT, want: "wrong-backend",
+		says: "An earlier call or select stored that in the switch, /usr/sbin/iptables-current.",
 	},
 	{
-		"an invalid variable, which nothing reads",
-		func(r *Report) { r.badVariable, r.Here.How = "nf_tables", here.Switch },
-		[]string{"warning bad-variable, pod -> set IPTABLES_WRAPPER_MODE to nft or legacy"},
+		doc:  "the switch is at legacy, Docker uses nft",
+		make: "iptables-nft -N DOCKER-USER\n" + storedLegacy, want: "wrong-backend",
+		says: "iptables here runs legacy, and the host uses nft",
 	},
 	{
-		"a diverted name",
-		func(r *Report) {
-			r.Here = here.Here{Program: "/usr/sbin/iptables", How: here.NotWrapped}
-			r.misnamed = true
-		},
-		[]string{"problem misnamed, image -> RUN iptables-wrapper install --force"},
+		doc: "the switch came with the image",
+		make: legacyHst + storedNFT + "umount /dev; mount -t tmpfs none /dev; touch /dev/null; sleep 0.02; ln -s pts/ptmx " +
+			"/dev/ptmx",
+		want: "wrong-backend", says: "The switch is older than this container.",
 	},
 	{
-		"file capabilities without effect",
-		func(r *Report) {
-			unknownBecause(0, unix.EPERM)(r)
-			r.Capabilities, r.user = nil, 65534
-			r.wrapperCaps, r.noNewRights = true, true
-		},
-		[]string{"problem no-new-privileges, pod -> set allowPrivilegeEscalation: true"},
+		doc: "a guess, and the host's rules are in legacy now",
+		make: "iptables -A INPUT -j ACCEPT; nft flush ruleset; iptables-legacy -A FORWARD -s 192.0.2.3 -j ACCEPT; " +
+			"iptables-legacy -N DOCKER-USER",
+		want: "wrong-backend", says: "This container remembers that from an earlier call",
 	},
 	{
-		"a mesh's own rules",
-		func(r *Report) {
-			unknown(r)
-			r.Host.Reason, r.Host.Conclusive = detect.RuleCount, true
-			r.Network.Own = true
-			rules(0, 3, "ISTIO_INBOUND", "ISTIO_OUTPUT")(r)
-		},
-		[]string{"warning pod-network, pod -> the only rules here are of this network's own programs"},
+		doc:  "the variable is wrong",
+		make: legacyHst, env: []string{"IPTABLES_WRAPPER_MODE=nft"}, want: "wrong-backend",
+		says: "remove IPTABLES_WRAPPER_MODE, or set it to legacy",
 	},
 	{
-		"rules of others beside a mesh's",
-		func(r *Report) {
-			unknown(r)
-			r.Host.Reason, r.Host.Conclusive = detect.RuleCount, true
-			r.Network.Own = true
-			rules(0, 3, "ISTIO_INBOUND", "DOCKER-USER")(r)
-		},
-		nil,
-	},
-	{"healthy", func(*Report) {}, nil},
-	{
-		"nothing on the host",
-		unknown,
-		[]string{"warning no-evidence, pod -> found neither a kubelet chain nor any rule in this network namespace"},
+		doc:  "the variable is no backend",
+		make: nftHost, env: []string{"IPTABLES_WRAPPER_MODE=nf_tables"}, want: "wrong-backend",
+		says: `IPTABLES_WRAPPER_MODE is "nf_tables", which is no backend`,
 	},
 	{
-		"nothing in the Pod's own network",
-		func(r *Report) {
-			unknown(r)
-			r.Network.Own = true
-		},
-		[]string{"warning pod-network, pod -> hostNetwork: true"},
+		doc:  "iptables was never wrapped",
+		make: legacyHst + "for n in iptables ip6tables; do for c in '' -save -restore; do " + direct + "/usr/sbin/$n$c; done; done",
+		want: "wrong-backend", says: "It does not run the wrapper",
 	},
-	{"no NET_ADMIN", func(r *Report) {
-		unknownBecause(0, unix.EPERM)(r)
-		r.Capabilities = []string{netRaw}
-		r.Programs[1].Error = "getsockopt failed strangely"
-	}, []string{"problem no-net-admin, pod -> add NET_ADMIN"}},
-	{"no capability", func(r *Report) {
-		unknownBecause(0, unix.EPERM)(r)
-		r.Capabilities = nil
-	}, []string{"problem no-net-admin, pod -> add NET_ADMIN"}},
 	{
-		"another user namespace",
-		func(r *Report) {
-			unknownBecause(1, unix.EPERM)(r)
-			r.userNamespace = true
-			r.Programs[0].Error = "permission denied" // a consequence, and no finding of its own
-		},
-		[]string{"problem another-user-namespace, pod -> hostUsers: true"},
+		doc:  "another iptables is first in PATH",
+		make: legacyHst + direct + "/usr/local/sbin/iptables\n", want: "wrong-backend",
+		says: "PATH finds /usr/local/sbin/iptables first, and the wrapper is in /usr/sbin",
 	},
-	{"seccomp", unknownBecause(1, unix.EPERM), []string{"problem blocked, pod -> seccompProfile"}},
-	{"no netlink", unknownBecause(0, unix.EAFNOSUPPORT), []string{"problem blocked, pod -> netlink"}},
-	{"not root", func(r *Report) {
-		unknownBecause(2, unix.EACCES)(r)
-		r.lock, r.otherProcess1 = unix.EACCES, true
-	}, []string{"warning not-root, pod -> not certain"}},
-	{"no /proc", unknownBecause(2, unix.ENOENT), []string{"warning no-proc, pod -> mount /proc"}},
-	{"a kernel error", unknownBecause(2, unix.EIO), []string{"warning kernel-error, node -> dmesg"}},
-	{"native nft tables", func(r *Report) {
-		unknown(r)
-		r.Host.Evidence[0].Foreign = []detect.Chain{{Table: "filter", Name: "mine"}}
-		r.Unreadable = []string{"Table `filter'"}
-	}, []string{"problem foreign-chain, node -> which is not iptables' own"}},
-	{"a memory of a guess", func(r *Report) {
-		unknown(r)
-		r.Host.Reason, r.Here.How = detect.Remembered, here.Remembered
-	}, []string{"warning guess, pod -> chose nft before the host showed what it uses"}},
-	{"a memory of a guess in the Pod's own network", func(r *Report) {
-		unknown(r)
-		r.Host.Reason, r.Here.How, r.Network.Own = detect.Remembered, here.Remembered, true
-	}, []string{"warning pod-network, pod -> hostNetwork: true"}},
-	{"select --mode", func(r *Report) {
-		unknown(r)
-		r.Host.Reason, r.Host.Remembered = detect.Remembered, &detect.Memory{Reason: detect.Override}
-		r.Here.How = here.Switch
-	}, nil},
-	{"the programs have capabilities", func(r *Report) {
-		unknownBecause(0, unix.EPERM)(r)
-		r.Capabilities = nil
-		r.fileCaps = []string{"/p/xtables-nft-multi"}
-	}, []string{"problem wrapper-lacks-file-capabilities, image -> RUN iptables-wrapper install"}},
-	{"other capabilities", func(r *Report) { r.fileCaps = []string{"/p/xtables-nft-multi"} },
-		[]string{"warning file-capabilities-differ, image -> RUN iptables-wrapper install"}},
-
 	{
-		"the programs lost their capabilities",
-		func(r *Report) { r.fileCaps, r.wrapperCaps = []string{"/p/xtables-nft-multi"}, true },
-		[]string{"warning file-capabilities-differ, image -> setcap"},
+		doc:  "ip6tables differs",
+		make: legacyHst + direct + "/usr/sbin/ip6tables", want: "wrong-backend", says: "ip6tables",
+	},
+	{
+		doc:  "ip6tables differs, and nobody knows the host",
+		make: storedLegacy + direct + "/usr/sbin/ip6tables", want: "wrong-backend uncertain",
+		says: "1 of the six commands run the other backend: ip6tables",
+	},
+	{
+		doc: "a script runs the other backend",
+		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
+			"chmod 755 /usr/sbin/iptables",
+		want: "wrong-backend", says: "install --force",
 	},
 
-	{"the right variable", func(r *Report) { r.Variable, r.Here.How = detect.Legacy, here.Variable }, nil},
-	{"the wrong variable", func(r *Report) { wrong(here.Variable)(r); r.Variable = detect.NFT },
-		[]string{"problem wrong-variable, pod -> IPTABLES_WRAPPER_MODE is nft, but the host uses legacy"}},
+	{doc: "not wrapped, and right", make: nftHost + direct + "/usr/sbin/iptables", want: "not-wrapped"},
+	{doc: "iptables-save is not wrapped", make: nftHost + direct + "/usr/sbin/iptables-save", want: "not-wrapped"},
 	{
-		"the variable where nothing is certain",
-		func(r *Report) {
-			unknown(r)
-			r.Variable, r.Here.How = detect.NFT, here.Variable
-		},
-		nil,
-	},
-	{"the variable comes too late", func(r *Report) {
-		unknown(r)
-		r.Host.Reason, r.Host.Remembered = detect.Remembered, &detect.Memory{}
-		r.Here.How, r.Variable = here.Switch, detect.Legacy
-	}, []string{"warning idle-variable, container -> select --mode legacy"}},
-	{
-		"the variable comes too late, and nothing can be changed here",
-		func(r *Report) {
-			unknown(r)
-			r.Host.Reason, r.Host.Remembered = detect.Remembered, &detect.Memory{}
-			r.Here.How, r.Variable = here.Switch, detect.Legacy
-			r.unwritable = unix.EROFS
-		},
-		[]string{"warning idle-variable, pod -> IPTABLES_WRAPPER_MODE=legacy has no effect"},
-	},
-	{"the variable comes too late, and is wrong", func(r *Report) { r.Here.How, r.Variable = here.Switch, detect.NFT },
-		[]string{"warning idle-variable, pod -> IPTABLES_WRAPPER_MODE=nft has no effect"}},
-	{"the variable, set-user-ID", func(r *Report) { r.distrusted, r.Variable = true, detect.NFT }, nil},
-	{"the wrong backend is stored", wrong(here.Switch), []string{"problem wrong-backend-stored, container"}},
-	{
-		"and left rules there",
-		func(r *Report) {
-			wrong(here.Switch)(r)
-			rules(0, 3)(r)
-		},
-		[]string{"problem wrong-backend-stored, container -> reset"},
+		doc:  "a copy of the program",
+		make: nftHost + "rm /usr/sbin/iptables; cp /usr/sbin/xtables-nft-multi /usr/sbin/iptables",
+		want: "not-wrapped", says: "They run nft on every host",
 	},
 	{
-		"the wrong backend is remembered",
-		wrong(here.Remembered),
-		[]string{"problem wrong-backend-remembered, container -> This container remembers nft"},
+		doc: "a script runs iptables-nft",
+		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
+			"chmod 755 /usr/sbin/iptables",
+		want: "not-wrapped", says: "iptables-wrapper install --force",
 	},
 	{
-		"and it is root's memory",
-		func(r *Report) {
-			wrong(here.Remembered)(r)
-			r.noMemory = unix.EACCES
-		},
-		[]string{"problem wrong-backend-remembered, pod"},
+		doc: "a script that enters the host",
+		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec /bin/true\\n' >/usr/sbin/iptables; " +
+			"chmod 755 /usr/sbin/iptables",
+		want: "not-wrapped", says: "Leave a script that enters the host",
 	},
 	{
-		"and somebody else's program is among the commands, so that reset refuses",
-		func(r *Report) {
-			wrong(here.Remembered)(r)
-			r.notOurs = unix.EEXIST
-		},
-		[]string{"problem wrong-backend-remembered, pod"},
+		doc:  "not wrapped, and nobody knows the host",
+		make: "for n in iptables ip6tables; do for c in '' -save -restore; do " + direct + "/usr/sbin/$n$c; done; done",
+		want: "uncertain not-wrapped",
+	},
+
+	{doc: "a Pod's own network", make: pod, want: "pod-network", says: "hostNetwork: true"},
+	{
+		doc:  "a Pod's network, by CNI",
+		make: pod + "ip netns add node; ip link add eth0 type veth peer name veth1; ip link set veth1 netns node",
+		want: "pod-network",
 	},
 	{
-		"the wrong backend is in the image",
-		func(r *Report) {
-			wrong(here.Switch)(r)
-			r.inImage = true
-		},
-		[]string{"problem wrong-backend-stored, image -> RUN iptables-wrapper reset"},
+		doc:  "a Pod's network, and its first rule",
+		make: pod + "iptables -t nat -N MINE", want: "pod-network",
+	},
+	{doc: "a Pod's network, and nothing can be remembered", make: pod + noMemory, want: "pod-network"},
+	{doc: "a Pod's network, in an image with nft alone", make: pod + "rm /usr/sbin/*legacy*", want: "pod-network"},
+	{
+		doc:  "a Pod's network, and somebody has chosen",
+		make: pod, env: []string{"IPTABLES_WRAPPER_MODE=legacy"},
+	},
+	{doc: "a node in a container, as kind makes it", make: pod + nftHost},
+
+	{doc: "nothing on the host", make: ":", want: "uncertain", says: "set IPTABLES_WRAPPER_MODE"},
+	{
+		doc:  "the families differ",
+		make: legacyHst + "ip6tables-nft" + hint, want: "uncertain",
+		says: "chain KUBE-IPTABLES-HINT is in nft (IPv6) and in legacy (IPv4)",
+	},
+	{doc: "kubelet's hint in both", make: nftHost + legacyHst, want: "uncertain", says: "is in both backends"},
+	{
+		doc:  "rules in both, of nobody known",
+		make: "iptables-nft -A INPUT -s 192.0.2.1; iptables-legacy -A INPUT -s 192.0.2.2",
+		want: "both-backends uncertain",
 	},
 	{
-		"and another program is in the way",
-		func(r *Report) {
-			wrong(here.Switch)(r)
-			r.inImage, r.notOurs = true, unix.EEXIST
-		},
-		[]string{"problem wrong-backend-stored, image -> RUN iptables-wrapper install --force"},
+		doc:  "nothing can be remembered",
+		make: "iptables-nft -N DOCKER-USER\n" + noMemory, want: "uncertain",
+		says: "Each call decides again",
 	},
 	{
-		"the wrong backend is in a volume",
-		func(r *Report) { wrong(here.Switch)(r); r.inVolume, r.unwritable = true, unix.EROFS },
-		[]string{"problem wrong-backend-stored, pod -> this volume is filled again"},
+		doc: "a directory that others can write",
+		make: nftHost + "chmod 777 /usr/local/sbin; ln -s /usr/sbin/iptables /usr/local/sbin/iptables\n" +
+			"for n in iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s /usr/sbin/$n /usr/local/sbin; done",
+		want: "uncertain", says: "users other than root can write",
 	},
 	{
-		"the wrong backend is stored, and read-only",
-		func(r *Report) {
-			wrong(here.Switch)(r)
-			r.unwritable = unix.EROFS
-		},
-		[]string{"problem wrong-backend-stored, pod -> delete the Pod"},
-	},
-	{"a backend is stored, and nothing is on the host", func(r *Report) { unknown(r); r.Here.How = here.Switch },
-		[]string{"warning stored-without-evidence, container -> select --mode nft"}},
-	{"a script", func(r *Report) {
-		r.Here = here.Here{Program: "/usr/local/sbin/iptables", How: here.NotWrapped}
-		r.Names[0] = layout.Status{Name: "iptables", ResolvesTo: "/usr/local/sbin/iptables"}
-		r.dirArgument = " --dir /usr/local/sbin"
-	}, []string{"warning not-wrapped, image -> RUN iptables-wrapper install --dir /usr/local/sbin --force"}},
-	{"a script in a directory of others that is read-only", func(r *Report) {
-		r.Here = here.Here{Program: "/p/iptables", How: here.NotWrapped}
-		r.Names[0] = layout.Status{Name: "iptables"}
-		r.exposed = true
-	}, []string{"warning not-wrapped, pod -> out of PATH"}},
-	{"a script that runs the right backend", func(r *Report) {
-		r.Here.How, r.Names[0] = here.NotWrapped, layout.Status{Name: "iptables", ResolvesTo: "/usr/sbin/iptables"}
-	}, []string{"warning not-wrapped, image -> RUN iptables-wrapper install --force"}},
-	{"a directory of somebody else", func(r *Report) {
-		r.Client, r.openPath = "/tmp/iptables", "/tmp"
-		r.exposed = true
-	},
-		[]string{"warning open-directory, pod -> \"/tmp/iptables\", which PATH finds first, by changing \"/tmp\""}},
-	{"a name that forges a line", func(r *Report) { r.unstarted = []exposure{{"/p/a\nRUN false", "/p/a\nRUN false"}} },
-		[]string{`warning open-directory, image -> RUN chown -h root:root "$(printf '\057\160\057\141\012`}},
-	{
-		"a volume over the commands",
-		func(r *Report) {
-			r.absent, r.Here = []string{"iptables"}, here.Here{How: here.Missing}
-			r.Names = []layout.Status{{Name: "iptables", Error: "gone"}}
-			r.Programs = nil
-			r.covered = "/usr/sbin"
-		},
-		[]string{"problem no-commands, pod -> remove the volume that is mounted over /usr/sbin"},
+		doc:  "another user's program",
+		make: nftHost + "chown 65534 /usr/sbin/xtables-nft-multi", want: "uncertain", says: "belongs to user 65534",
 	},
 	{
-		"an image without iptables",
-		func(r *Report) {
-			r.absent, r.Here = []string{"iptables"}, here.Here{How: here.Missing}
-			r.Names = []layout.Status{{Name: "iptables", Error: "gone"}}
-			r.Programs = []Program{{Mode: detect.NFT, Error: "gone"}, {Mode: detect.Legacy, Error: "gone"}}
-		},
-		[]string{"problem no-commands, image -> install iptables 1.8.8 or newer with both backends; then add, as root"},
-	},
-	{"no iptables at all", func(r *Report) {
-		r.onlyWrapper = true
-		r.absent, r.Here = []string{"iptables"}, here.Here{How: here.Missing}
-		r.Names = []layout.Status{{Name: "iptables", Error: "gone"}}
-		r.Programs = []Program{{Mode: detect.NFT, Error: "gone"}, {Mode: detect.Legacy, Error: "gone"}}
-	}, nil},
-	{
-		"the lock is held",
-		func(r *Report) { r.holder = "process 7 (sleep) holds /run/xtables.lock" },
-		[]string{"problem lock-held, node -> process 7 (sleep) holds"},
-	},
-	{
-		"never installed",
-		wrong(here.NotWrapped),
-		[]string{"problem wrong-backend-not-wrapped, image -> never put behind the wrapper"},
-	},
-	{
-		"never installed, and right",
-		func(r *Report) { r.Here.How, r.Names[0].Mode = here.NotWrapped, detect.Legacy },
-		[]string{"warning not-wrapped, image -> is always /p/xtables-legacy-multi, whatever the host uses"},
-	},
-	{
-		"a stored backend, in the namespace of another container",
-		func(r *Report) {
-			wrong(here.Switch)(r)
-			r.Network.Process1 = detect.No
-		},
-		nil,
+		doc:  "another user's script",
+		make: nftHost + "printf '#!/bin/sh\\ntouch /run/started\\n' >/usr/local/sbin/iptables\nchown 65534 /usr/local/sbin/iptables\n" + first,
+		want: "uncertain", says: "was not started",
 	},
 }
+
+// noMemory leaves no place to remember anything: the host's /dev, and a read-only root.
+const noMemory = "umount /dev; mount --bind /usr/sbin /usr/sbin; mount -o remount,ro,bind /usr/sbin\n"

@@ -4,144 +4,301 @@
 package doctor
 
 import (
-	"strconv"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 )
 
-// backendRules are about iptables here not being what the host uses, the root cause first.
-func (r *Report) backendRules() []rule {
-	now := r.Here
-	restored := r.restore(r.movable(), "run:\niptables-wrapper reset{dir}")
-	mended := restored
-	if r.neverWrapped() || r.notOurs != nil {
-		mended = r.putBehind()
+// Whether iptables runs the host's backend, and what the other one has.
+
+func (f *facts) wrongBackend() *Finding {
+	found := Finding{Severity: problem, Look: []string{showEvidence, "ls -l " + f.place.Dir + "/iptables*"}}
+	differing := f.differing()
+	host := f.Host.now()
+	if f.variableIsWrong() {
+		found.Text = fmt.Sprintf("IPTABLES_WRAPPER_MODE is %q, which is no backend: every call of iptables fails with "+
+			"status 2.", f.variable)
+		found.Look = []string{"env"}
+		found.Do = "In the Pod's spec, set it to nft or legacy, or remove it."
+		return &found
 	}
-	unless := ""
-	if r.notOurs != nil {
-		unless = ". Leave it if it runs the host's own iptables, as by nsenter or chroot"
+	switch {
+	case f.Here.Backend != "" && f.Host.uses(f.Here.Backend.Other()):
+		found.Text = fmt.Sprintf("iptables here runs %s, and the host uses %s (%s).", f.Here.Backend, host.Mode,
+			host.Because)
+	case len(differing) > 0 && host.Conclusive:
+		found.Text = fmt.Sprintf("%d of the six commands run %s, and the host uses %s (%s): %s.", len(differing),
+			host.Mode.Other(), host.Mode, host.Because, list(shown(differing)))
+		found.Do = f.wrap()
+		return &found
+	case len(differing) > 0:
+		found.Text = fmt.Sprintf("iptables here runs %s, and %d of the six commands run the other backend: %s.",
+			f.Here.Backend, len(differing), list(shown(differing)))
+		found.Do = f.wrap()
+		return &found
+	default:
+		if said, printed := f.failed(wrongBackend); printed {
+			return said.finding()
+		}
+		return nil
 	}
-	variableSeverity := Warning // the wrapper does not run
-	if now.How == here.EachCall || now.How == here.Remembered {
-		variableSeverity = Problem
+	cause, do := f.cause()
+	found.Text += " " + cause + " Its rules still act, and neither backend lists the other's."
+	found.Do = do
+	return &found
+}
+
+// variableIsWrong reports that the variable is no backend, and that calls run the wrapper, which refuses that.
+func (f *facts) variableIsWrong() bool {
+	return f.variable != "" && !evidence.Mode(f.variable).Valid() && f.Here.How == byVariable
+}
+
+// cause says why iptables runs the wrong backend, and what helps.
+func (f *facts) cause() (why, do string) {
+	const restart = " Then restart the program that makes the rules. Or replace the Pod: a new container decides again."
+	reset := "In this container, run iptables-wrapper reset" + f.dirFlag() + "." + restart
+	switch f.Here.How {
+	case bySwitch:
+		why = "An earlier call or select stored that in the switch, " + f.place.Dir + "/iptables-current."
+		if f.brought {
+			why += " The switch is older than this container."
+			reset += " A new container would be wrong again if the image or a volume brings the switch: run " +
+				"iptables-wrapper reset at the end of the image's build, or fill the volume again."
+		}
+		return why, reset
+	case byMemory:
+		return "This container remembers that from an earlier call (" + f.Host.Because + ").", reset
+	case byVariable:
+		return "IPTABLES_WRAPPER_MODE says so.", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or set it to " +
+			string(f.Host.now().Mode) + "."
 	}
-	return []rule{
-		{
-			code:     "bad-variable",
-			severity: variableSeverity,
-			detail:   when(r.badVariable != "" && !r.distrusted, strconv.Quote(r.badVariable)),
-			text:     "{variable} is {}, so each call that the wrapper runs fails",
-			fixes:    only(Pod, "set {variable} to nft or legacy, or remove it"),
-		},
-		{
-			code:     "misnamed",
-			severity: Problem,
-			detail:   when(r.misnamed, now.Program),
-			text:     "{} runs the wrapper under a name that is none of the six commands, so calls fail",
-			fixes:    only(Image, buildWith+" --force"),
-		},
-		{
-			code:     "families-differ",
-			severity: Problem,
-			detail:   r.splitFamilies(),
-			text:     "the host uses {}, but the commands of a container have one backend for both",
-			fixes: only(Node, "have iptables and ip6tables use the same backend, and restart kubelet:\n"+
-				"update-alternatives --set iptables /usr/sbin/iptables-{host}\n"+
-				"update-alternatives --set ip6tables /usr/sbin/ip6tables-{host}"),
-		},
-		{
-			code:     "two-backends",
-			severity: Problem,
-			detail:   r.mixed(),
-			text:     "some iptables commands run nft and others legacy: {}",
-			fixes:    mended,
-		},
-		{
-			code:     "wrong-variable",
-			severity: Problem,
-			detail:   r.differsBy(here.Variable),
-			text:     "{variable} is {here}, but the host uses {host} ({because})",
-			fixes:    only(Pod, unset),
-		},
-		{
-			code:     "wrong-backend-stored",
-			severity: Problem,
-			detail:   r.differsBy(here.Switch),
-			text:     differs,
-			fixes:    restored,
-		},
-		{
-			code:     "wrong-backend-remembered",
-			severity: Problem,
-			detail:   r.differsBy(here.Remembered),
-			text:     differs + " This container remembers {here} from an earlier call",
-			fixes: fixes{
-				{
-					r.resettable(), Container,
-					"run this, then restart the program that writes rules:\niptables-wrapper reset{dir}",
-				},
-				{always, podItself, renew},
-			},
-		},
-		{
-			code:     "wrong-backend-not-wrapped",
-			severity: Problem,
-			detail:   r.differsBy(here.NotWrapped),
-			text:     differs + " {program} was never put behind the wrapper",
-			fixes:    r.putBehind(),
-		},
-		{
-			code:     "not-wrapped",
-			severity: Warning,
-			detail:   when(now.How == here.NotWrapped, now.Program),
-			text: "iptables here is always {}, whatever the host uses: it was never put behind the wrapper" +
-				unless,
-			fixes: r.putBehind(),
-		},
-		{
-			code:     "idle-variable",
-			severity: Warning,
-			detail:   when(r.idleVariable(), r.Variable),
-			text:     "{variable}={} has no effect: iptables already resolves to {program}",
-			fixes: fixes{
-				{r.Host.Conclusive && now.Backend == r.Host.Mode, Pod, unset},
-				{r.unusable() || !r.movable(), Pod, unset},
-				{always, Container, runSelect + "{}"},
-			},
-		},
+	why = "It does not run the wrapper: " + f.Here.Client + " is " + cmp.Or(f.Here.Program, "another program") + "."
+	if f.wrapperIn != "" {
+		why = "PATH finds " + f.Here.Client + " first, and the wrapper is in " + f.wrapperIn + "."
+	}
+	return why, f.wrap()
+}
+
+// wrap is what puts the wrapper in front of the commands.
+func (f *facts) wrap() string {
+	text := "In the image, run iptables-wrapper install" + f.dirFlag()
+	if slices.ContainsFunc(f.Names, func(n Name) bool { return n.other && !n.Wrapper }) {
+		text += " --force"
+	}
+	return text + "."
+}
+
+// differing are the commands that run another backend than the host where that is known, else than iptables.
+func (f *facts) differing() (names []string) {
+	right := f.Here.Backend
+	if f.Host.now().Conclusive {
+		right = f.Host.now().Mode
+	}
+	for _, n := range f.Names {
+		if n.Backend != "" && right != "" && n.Backend != right {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+func (f *facts) notWrapped() *Finding {
+	var names []string
+	silent := false
+	for _, n := range f.Names {
+		bypasses := n.Error == "" && !n.Wrapper && !n.Switched
+		if bypasses && (n.Backend != "" || n.silent) {
+			names = append(names, n.Name)
+			silent = silent || n.silent
+		}
+	}
+	if len(names) == 0 || f.wrongBackend() != nil {
+		return nil
+	}
+	found := Finding{
+		Severity: warning,
+		Text: fmt.Sprintf("%d of the six commands in %s do not run the wrapper: %s. ", len(names), f.place.Dir,
+			list(shown(names))),
+		Look: []string{"ls -l " + f.place.Dir + "/iptables*"},
+		Do:   f.wrap(),
+	}
+	if silent {
+		found.Text += "What they run is not iptables, or did not say which backend it runs."
+		found.Do += " Leave a script that enters the host and runs the iptables there."
+	} else {
+		found.Text += "They run " + string(f.Names[slices.IndexFunc(f.Names, func(n Name) bool {
+			return n.Name == names[0]
+		})].Backend) + " on every host, whatever that uses."
+	}
+	return &found
+}
+
+func (f *facts) bothBackends() *Finding {
+	r := f.other
+	other := f.wanted().Other()
+	if !r.any() {
+		return nil
+	}
+	found := Finding{Severity: warning, Look: r.look(other)}
+	var acts []string
+	if r.services > 0 {
+		acts = append(acts, "kube-proxy's rules there still send connections to its Pods of back then")
+	}
+	if r.dnat > 0 && r.services == 0 {
+		acts = append(acts, thousands(r.dnat)+" rules there redirect connections")
+	}
+	if len(r.policies) > 0 {
+		slices.Sort(r.policies)
+		acts = append(acts, "the policy DROP of "+list(r.policies)+" drops what no rule there accepts")
+	}
+	listed := "iptables here does not list them"
+	if f.Here.Backend == other {
+		listed = "iptables here lists them, because it runs the wrong backend"
+	}
+	found.Text = fmt.Sprintf("%s has rules too: %s. The kernel applies them, and %s", other, r.whose(), listed)
+	if len(acts) > 0 {
+		found.Severity = problem
+		found.Text += "; " + strings.Join(acts, ", and ")
+	}
+	found.Text += "."
+	if f.Host.now().Conclusive {
+		found.Do = fmt.Sprintf("The host uses %s. Find the programs that still run with %s, on the node and in other "+
+			"containers, and have them use %s. Let the program whose rules these are clean up itself, or reboot the node: "+
+			"afterwards, only what its programs make again is there. Do not empty the tables by hand: "+
+			"without these rules, a policy may cut all traffic.", f.wanted(), other, f.wanted())
+	} else {
+		found.Do = "Find out which backend the host's own programs use (on the node: iptables --version), and have the " +
+			"others use it. Let the program whose rules these are clean up itself, or reboot the node. Do not empty the " +
+			"tables by hand: without these rules, a policy may cut all traffic."
+	}
+	return &found
+}
+
+// whose says how many rules there are, and whose.
+func (r rules) whose() string {
+	total := thousands(r.number)
+	if !r.exact {
+		total = "about " + total
+	}
+	total += " rules"
+	if r.number == 1 && r.exact {
+		total = "1 rule"
+	}
+	names := slices.SortedFunc(maps.Keys(r.owners), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.owners[b], r.owners[a]), cmp.Compare(a, b))
+	})
+	if i := slices.Index(names, ""); i >= 0 {
+		names = append(slices.Delete(names, i, i+1), "")
+	}
+	var all []string
+	for _, name := range names {
+		all = append(all, cmp.Or(name, "others")+" "+thousands(r.owners[name]))
+	}
+	switch {
+	case r.number == 0 && len(r.foreign) > 0:
+		return "chains that are not iptables' own: " + list(r.foreign)
+	case r.number == 0:
+		return "no rule"
+	case len(all) == 0:
+		return total
+	}
+	return total + " (" + list(all) + ")"
+}
+
+// look has the commands that show the rules, with counters: here if a program for them is installed.
+func (r rules) look(mode evidence.Mode) (commands []string) {
+	for _, family := range r.families {
+		commands = append(commands, family+"-"+string(mode)+"-save -c")
+	}
+	if mode == evidence.NFT && !r.listed {
+		commands = []string{"nft list ruleset"}
+	}
+	return commands
+}
+
+func (f *facts) podNetwork() *Finding {
+	shows := f.Host.now().Conclusive || f.hasRules()
+	if !f.Network.Own || shows || f.pinned() || !f.process.netAdmin {
+		return nil
+	}
+	return &Finding{
+		Severity: warning,
+		Text: "This looks like the Pod's own network, not the node's (" + list(f.Network.Interfaces) + "): nothing in it " +
+			"shows what the host uses, and rules here do not act on the node.",
+		Look: []string{"ip link"},
+		Do: "In the Pod's spec, set hostNetwork: true (docker run --network host) if the rules are for the node. If they " +
+			"are for the Pod, either backend will do, as long as all programs in the Pod use the same: " +
+			"set IPTABLES_WRAPPER_MODE in each container.",
 	}
 }
 
-// restore has the switch changed where it was made, or in this container by a command, if that is possible.
-func (r *Report) restore(possible bool, inContainer string) fixes {
-	build := "reset{dir}"
-	if r.notOurs != nil {
-		build = "install{dir} --force"
+// hintInBoth reports that both backends have kubelet's hint.
+func (f *facts) hintInBoth() bool {
+	var in []bool
+	for _, mode := range evidence.Modes() {
+		b := f.Host.Result.Of(mode)
+		in = append(in, b[evidence.IPv4].Hint == evidence.Yes || b[evidence.IPv6].Hint == evidence.Yes)
 	}
-	refillPlace := podItself
-	refill := "delete the Pod, so that this volume is filled again"
-	if r.Variable != "" && r.Variable == r.Here.Backend {
-		refillPlace = Pod
-		refill = "remove {variable}, and " + refill
-	}
-	return fixes{
-		{r.inImage, Image, "add, as root:\nRUN iptables-wrapper " + build},
-		{possible, Container, inContainer},
-		{r.inVolume, refillPlace, refill},
-		{always, podItself, renew},
-	}
+	return in[0] && in[1]
 }
 
-// putBehind puts the wrapper in front of the iptables here. To replace somebody's own program, or a broken one, needs
-// force.
-func (r *Report) putBehind() fixes {
-	force := ""
-	if r.Names[0].Mode == "" || r.Here.How == here.Missing || r.notOurs != nil {
-		force = " --force"
+// hasRules reports that one of the backends has rules.
+func (f *facts) hasRules() bool {
+	for _, mode := range evidence.Modes() {
+		for _, about := range f.Host.Result.Of(mode) {
+			if about.Rules == evidence.Yes {
+				return true
+			}
+		}
 	}
-	return fixes{
-		{r.exposed, Pod, leaveOut},
-		{r.unusable(), Image, buildBoth + force},
-		{always, Image, buildWith + force},
+	return false
+}
+
+// pinned reports that somebody has chosen the backend: the variable, or select --mode.
+func (f *facts) pinned() bool {
+	return f.Here.How == byVariable || f.place.remembered().Reason == evidence.Selected
+}
+
+func (f *facts) uncertain() *Finding {
+	found := Finding{Severity: warning, Look: []string{showEvidence}}
+	err := f.Host.Result.Err()
+	switch {
+	case len(f.unstarted) > 0:
+		found.Text = "A program was not started, so doctor does not know what it would do: " + list(f.unstarted) + "."
+		found.Look = []string{"ls -ld " + f.place.Dir}
+		found.Do = "Keep iptables in a directory that only root can write. Where root finds it in PATH, other users could " +
+			"replace what root runs."
+	case !f.process.netAdmin || f.denied() || f.kernel() != nil || f.podNetwork() != nil || f.pinned():
+		return nil
+	case f.Host.now().Conclusive && f.hintInBoth():
+		found.Text = "The host uses " + string(f.wanted()) + ", and something contradicts it: " + f.Host.Conflict + "."
+		found.Do = "Find out whether two kubelets or nodes share this network. Otherwise, reboot the node: afterwards, " +
+			"kubelet's chain is only where it uses it."
+	case f.Host.Conflict != "" && !f.Host.now().Conclusive:
+		found.Text = "The host's backend is not certain: " + f.Host.Conflict + "."
+		found.Do = "On the node, have iptables and ip6tables use the same backend, and restart kubelet. " +
+			"What was left behind in the other backend is gone after a reboot."
+	case f.Host.now().Conclusive && (f.keeping == "" || f.Here.How != byEachCall || f.Host.Reason.Kubelet()):
+		return nil
+	case f.Host.now().Conclusive:
+		found.Text = "Each call decides again, so the backend can change while this container runs: " + f.keeping + "."
+		found.Do = "In the Pod's spec, set IPTABLES_WRAPPER_MODE to " + string(f.Host.now().Mode) + "."
+	case errors.Is(err, unix.EACCES):
+		found.Text = "The host's backend is not certain: this user cannot read which tables legacy has (" + firstLine(err) +
+			")."
+		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0), or set " +
+			"IPTABLES_WRAPPER_MODE."
+	default:
+		found.Text = "The host's backend is not certain: " + f.Host.Uncertainty + "."
+		found.Do = "In the Pod's spec, set IPTABLES_WRAPPER_MODE to the backend of the host's other programs: on the " +
+			"node, iptables --version shows it. If kubelet is still starting, wait: its chains will decide."
 	}
+	return &found
 }

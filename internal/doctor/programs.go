@@ -4,112 +4,174 @@
 package doctor
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// lookAtPrograms looks at what runs in each backend.
-func (r *Report) lookAtPrograms(n layout.Names, dir string) {
-	own, _ := n.Self.Path()
-	wrapper, unknown := install.Capabilities(n.Tree, own)
-	r.wrapperCaps = wrapper != ""
-	for _, mode := range programs.Modes() {
-		p := r.program(n, dir, mode)
-		r.Programs = append(r.Programs, p)
-		if mode == detect.NFT && p.Error == "" {
-			r.listTables(n.Tree, p.Path)
+// Program is iptables' own program of one backend.
+type Program struct {
+	Backend evidence.Mode `json:"backend"`
+	Path    string        `json:"path,omitempty"`
+	Version string        `json:"version,omitempty"` // the line that it prints
+	Error   string        `json:"error,omitempty"`
+}
+
+// programs looks at the program of each backend that a call would run.
+func (p Place) programs(s *starter) (all []Program) {
+	for _, mode := range evidence.Modes() {
+		program := Program{Backend: mode}
+		path, err := p.find(mode, "iptables")
+		program.Path = path
+		if err == nil {
+			out := s.run(path, mode, "iptables", "--version")
+			program.Version = strings.TrimSpace(out.stdout)
+			err = out.err
+			if err != nil && out.text() != "" {
+				err = errors.New(out.text())
+			}
 		}
-		has, err := install.Capabilities(n.Tree, p.Path)
-		if err == nil && unknown == nil && has != wrapper {
-			r.fileCaps = append(r.fileCaps, p.Path)
+		if err != nil {
+			program.Error = err.Error()
+		}
+		all = append(all, program)
+	}
+	return all
+}
+
+// find finds the program that a call would run: beside the command, then in the standard directories.
+func (p Place) find(mode evidence.Mode, command string) (string, error) {
+	if !filepath.IsAbs(p.Dir) {
+		return exec.Find(mode, command)
+	}
+	return exec.Find(mode, command, p.Dir)
+}
+
+// installed is the only backend whose programs are installed, "" if both or neither are.
+func (p Place) installed() evidence.Mode {
+	var has []evidence.Mode
+	for _, mode := range evidence.Modes() {
+		if _, err := p.find(mode, "iptables"); !errors.Is(err, exec.ErrMissing) {
+			has = append(has, mode)
 		}
 	}
+	if len(has) == 1 {
+		return has[0]
+	}
+	return ""
 }
 
-// program looks at what runs in one backend.
-func (r *Report) program(n layout.Names, dir string, mode detect.Mode) Program {
-	start := func(program, name string, args ...string) (stdout, stderr string, err error) {
-		return r.start(n.Tree, program, name, args...)
-	}
-	p := Program{Mode: mode}
-	var err error
-	p.Path, p.Version, err = install.Programs(n, dir, mode, start)
-	if err == nil {
-		err = r.loadsExtensions(n.Tree, p.Path)
-	}
-	if errors.Is(err, errReplaceable) {
-		p.Error = errReplaceable.Error()
-		return p
-	}
-	if err != nil {
-		r.findCause(n.Tree, p.Path)
-		// One missing program is reported, not all six.
-		p.Error, _, _ = strings.Cut(err.Error(), "\n")
-	}
-	return p
-}
-
-// libraryVariables are those that say where iptables' libraries are.
-const libraryVariables = "XTABLES_LIBDIR IPTABLES_LIB_DIR IP6TABLES_LIB_DIR"
-
-// findCause finds out whether a variable or a mount keeps a program from working.
-func (r *Report) findCause(t tree.Tree, program string) {
-	if program == "" {
-		return
-	}
-	failure := r.loadsExtensions(t, program)
-	if failure == nil {
-		return // what does not work is another thing
-	}
-	var fs unix.Statfs_t
-	err := unix.Statfs(program, &fs)
-	if err == nil && fs.Flags&unix.ST_NOEXEC != 0 && errors.Is(failure, unix.EACCES) {
-		r.noexec = program
-	}
-	r.libraries = eachUnset(func() bool { return r.loadsExtensions(t, program) == nil })
-}
-
-// loadsExtensions returns an error if a program cannot load the libraries without which it has no match and no target.
-func (r *Report) loadsExtensions(t tree.Tree, program string) error {
-	_, stderr, err := r.start(t, program, "iptables", "-m", "comment", "-h")
-	if err != nil {
-		return fmt.Errorf("%q cannot load its extensions: %w: %s", program, err, stderr)
+// missing says why calls of a backend fail: what is wrong with the first of the six programs that cannot be run.
+func (p Place) missing(mode evidence.Mode) error {
+	for _, name := range p.Names {
+		if _, err := p.find(mode, name.Name); err != nil {
+			return fmt.Errorf("%s for %s: %w", name.Name, mode, err)
+		}
 	}
 	return nil
 }
 
-// listTables has iptables-nft list the tables of each family that has any.
-func (r *Report) listTables(t tree.Tree, program string) {
-	for _, family := range families {
-		if len(r.Host.Of(detect.NFT, family).Tables) > 0 {
-			name := commandOf(family, "-save")
-			stdout, stderr, err := r.start(t, program, name)
-			r.understand(name, stdout, stderr, err)
+// Name is one of the six commands, and where it leads.
+type Name struct {
+	Name       string        `json:"name"`
+	Path       string        `json:"path"` // as a client calls it
+	ResolvesTo string        `json:"resolves_to,omitempty"`
+	Backend    evidence.Mode `json:"backend,omitempty"` // "" if it is the wrapper, or is not known
+	Wrapper    bool          `json:"wrapper"`
+	Switched   bool          `json:"switched"` // through the switch
+	Error      string        `json:"error,omitempty"`
+
+	other  bool // it is neither the wrapper nor a program of iptables: a script, a copy
+	silent bool // it is not iptables, or did not say which backend it runs
+}
+
+// names looks where the six commands lead. One that is neither the wrapper nor a program of iptables has to say itself
+// what it runs.
+func (p Place) names(s *starter) (all []Name) {
+	for i, n := range p.Names {
+		name := Name{
+			Name:       n.Name,
+			Path:       p.paths[i],
+			ResolvesTo: n.ResolvesTo,
+			Backend:    n.Mode,
+			Wrapper:    n.Wrapper,
+			Switched:   n.Switch != "",
 		}
+		switch {
+		case n.Err != nil:
+			name.Error = n.Err.Error()
+		case !n.Wrapper && n.Mode == "":
+			name.ask(s)
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// ask has a command say which backend it runs, once for each value of the variable: only the wrapper follows that.
+func (n *Name) ask(s *starter) {
+	n.other = true
+	var says []evidence.Mode
+	for _, mode := range evidence.Modes() {
+		out := s.run(n.Path, mode, n.Name, "--version")
+		if errors.Is(out.err, errRefused) {
+			return
+		}
+		says = append(says, backendIn(out.stdout))
+	}
+	switch {
+	case slices.Equal(says, evidence.Modes()):
+		n.Wrapper = true
+	case says[0] == says[1] && says[0] != "":
+		n.Backend = says[0]
+	default:
+		n.silent = true
 	}
 }
 
-// understand looks at what a listing printed. What iptables-nft cannot list it mentions in a comment, and ends with
-// status 0. Another failure has nothing to do with tables that others created. A listing that we ended was only a
-// long one.
-func (r *Report) understand(name, stdout, stderr string, err error) {
-	for line := range strings.Lines(stdout + stderr) {
-		comment, isComment := strings.CutPrefix(line, "#")
-		if isComment && strings.Contains(comment, "incompatible") {
-			r.Unreadable = append(r.Unreadable, name+": "+strings.TrimSpace(comment))
+// backendIn is the backend that a program of iptables names with its version: "iptables v1.8.9 (nf_tables)".
+func backendIn(version string) evidence.Mode {
+	switch {
+	case strings.Contains(version, "(nf_tables)"):
+		return evidence.NFT
+	case strings.Contains(version, "(legacy)"):
+		return evidence.Legacy
+	}
+	return ""
+}
+
+// losesRules reports whether a line is that of an iptables-nft before 1.8.8, which reads a rule without the matches that
+// it does not know, and writes it back so (kubernetes/kubernetes#112477).
+func losesRules(version string) bool {
+	var major, minor, patch int
+	_, err := fmt.Sscanf(version, "iptables v%d.%d.%d (nf_tables)", &major, &minor, &patch)
+	return err == nil && slices.Compare([]int{major, minor, patch}, []int{1, 8, 8}) < 0
+}
+
+// run calls iptables as the client does, in a way that leaves no trace, and returns what it printed: it lists a chain of
+// each table that the wanted backend has, and has iptables load its most common match. A table that is not there is
+// not listed: iptables-legacy would register it, and an old iptables-nft would create it.
+func (p Place) run(s *starter, wanted evidence.Mode, h Host) (all []output) {
+	if p.Client == "" || len(p.Names) == 0 || p.Names[0].Err != nil {
+		return nil
+	}
+	all = append(all, s.run(p.paths[0], wanted, "iptables", "-m", "comment", "-h"))
+	for family, about := range h.Result.Of(wanted) {
+		command := [...]string{"iptables", "ip6tables"}[family]
+		i := slices.IndexFunc(p.Names, func(n layout.Name) bool { return n.Name == command && n.Err == nil })
+		if i < 0 {
+			continue
+		}
+		for _, table := range about.Tables {
+			argv := []string{command, "-w", "1", "-t", table, "-S", "OUTPUT"}
+			all = append(all, s.run(p.paths[i], wanted, argv...))
 		}
 	}
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		r.unlisted = append(r.unlisted, fmt.Sprintf("%s: %v: %s", name, err, stderr))
-	}
+	return all
 }

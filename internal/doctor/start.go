@@ -4,129 +4,129 @@
 package doctor
 
 import (
-	"cmp"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
-	"strconv"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
-	"unicode"
+	"syscall"
+	"time"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 )
 
-// errReplaceable is returned for a program that was not started.
-var errReplaceable = errors.New("not started: users other than root could replace it")
+// limit is how long a program may run, and most how much it may print: the rules of the largest clusters are 20 MB.
+const (
+	limit = 10 * time.Second
+	most  = 64 << 20
+)
 
-// start runs a program under a name, as install.Output does, unless users other than root and the caller could replace
-// it: doctor may run as root. It remembers the programs that it does not start.
+var (
+	errRefused = errors.New("not started")
+	errHangs   = fmt.Errorf("it did not end within %v", limit)
+)
+
+// starter starts programs, and remembers what it refused to start and why.
+type starter struct {
+	refused []string
+	hangs   bool // a program did not end, so no other one is started
+}
+
+// output is what a program printed.
+type output struct {
+	command string // as a person would type it
+	stdout  string
+	stderr  string
+	status  int // -1 if it did not end by itself
+	err     error
+}
+
+// text is all that it printed, standard error first.
+func (o output) text() string { return strings.TrimSpace(o.stderr + o.stdout) }
+
+// run starts a program as a command, with IPTABLES_WRAPPER_MODE set to a backend, so that a wrapper neither asks nor
+// stores anything. After a time limit it is killed, with all processes that it started.
 //
-// Everything that doctor starts is started here, by the path that was looked at. A path that was found, looked at and
-// then found again could lead to somebody else's program by then.
-func (r *Report) start(t tree.Tree, program, name string, args ...string) (stdout, stderr string, err error) {
-	end, exposed, err := t.Settle(program)
-	if exposed != "" {
-		r.unstarted = append(r.unstarted, exposure{program, exposed})
-		return "", "", errReplaceable
+// It does not start a file that users other than root and the caller could replace: doctor may run as root.
+func (s *starter) run(program string, mode evidence.Mode, argv ...string) output {
+	o := output{command: strings.Join(argv, " "), status: -1}
+	if why := replaceable(program); why != "" {
+		s.refuse(why)
+		o.err = errRefused
+		return o
 	}
-	if err == nil {
-		err = t.Pause("start", end)
+	if s.hangs {
+		o.err = errHangs
+		return o
 	}
-	if err != nil {
-		return "", "", err
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	var stdout, stderr limited
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Args = argv
+	cmd.Env = append(os.Environ(), "IPTABLES_WRAPPER_MODE="+string(mode))
+	cmd.Stdin = strings.NewReader("")
+	cmd.Stdout = &stdout
+	cmd.Stderr = &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+	cmd.WaitDelay = time.Second // a process of its own group may still hold the pipe
+	o.err = cmd.Run()
+	o.stdout = stdout.String()
+	o.stderr = stderr.String()
+	if cmd.ProcessState != nil {
+		o.status = cmd.ProcessState.ExitCode()
 	}
-	return install.Output(end, name, args...)
+	if ctx.Err() != nil {
+		s.hangs = true
+		o.err = errHangs
+	}
+	return o
 }
 
-// exposure is a file that users other than root could replace, and what they can change for that.
-type exposure struct{ file, by string }
-
-// exposures are the files that doctor did not start because others could replace them, and the client.
-func (r *Report) exposures() []exposure {
-	all := slices.Clone(r.unstarted)
-	if r.openPath != "" {
-		all = append(all, exposure{r.Client, r.openPath})
-	}
-	slices.SortFunc(all, func(a, b exposure) int {
-		return cmp.Or(strings.Compare(a.file, b.file), strings.Compare(a.by, b.by))
-	})
-	return slices.Compact(all)
-}
-
-// replaceable says which files others could replace.
-func (r *Report) replaceable() string {
-	var all []string
-	for _, e := range r.exposures() {
-		which := fmt.Sprintf("%q", e.file)
-		if e.file == r.Client && r.openPath != "" {
-			which += ", which PATH finds first,"
-		}
-		all = append(all, fmt.Sprintf("%s by changing %q", which, e.by))
-	}
-	return strings.Join(all, "; ")
-}
-
-// rewritable lists the wrappers' files that users other than root and the caller can rewrite: the running one, and
-// those that the names lead to.
-func rewritable(n layout.Names, names []layout.Status) (files []string) {
-	var all []string
-	own, err := n.Self.Path()
-	if err == nil {
-		all = append(all, own)
-	}
-	for _, s := range names {
-		if s.Wrapper && !slices.Contains(all, s.ResolvesTo) {
-			all = append(all, s.ResolvesTo)
+// refuse remembers why a program was not started.
+func (s *starter) refuse(why string) {
+	for _, known := range s.refused {
+		if known == why {
+			return
 		}
 	}
-	for _, file := range all {
-		if n.Tree.Exposed(file) == file && !n.Tree.ReadOnly(file) {
-			files = append(files, file)
+	s.refused = append(s.refused, why)
+}
+
+// limited keeps what is written to it, up to a bound. What is beyond is an error, which closes the pipe.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(b []byte) (int, error) {
+	if l.Len()+len(b) > most {
+		return 0, fmt.Errorf("more than %d MiB", most>>20)
+	}
+	return l.Buffer.Write(b)
+}
+
+// replaceable says who could replace the program that a path leads to: a user other than root and the caller who owns
+// it, a link or a directory on the way, or could write there. It is "" if nobody can, and if there is no program.
+func replaceable(path string) string {
+	for _, hop := range hops(path) {
+		for _, file := range []string{filepath.Dir(hop), hop} {
+			var st unix.Stat_t
+			if err := unix.Lstat(file, &st); err != nil {
+				continue
+			}
+			isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK
+			switch {
+			case st.Uid != 0 && int(st.Uid) != os.Geteuid():
+				return fmt.Sprintf("%q was not started: %q belongs to user %d", path, file, st.Uid)
+			case isLink: // its permissions do not count
+			case st.Mode&0o002 != 0 || st.Mode&0o020 != 0 && st.Gid != 0:
+				return fmt.Sprintf("%q was not started: users other than root can write %q", path, file)
+			}
 		}
 	}
-	return files
+	return ""
 }
-
-// onlyFiles reports whether it is files, and no directories or links, that others can change.
-func (r *Report) onlyFiles() bool {
-	return !slices.ContainsFunc(r.exposures(), func(e exposure) bool {
-		return e.by != e.file && !(e.by == r.openPath && r.openFile)
-	})
-}
-
-// giveToRoot has the commands that leave it to root alone to change files.
-func giveToRoot(exposed []exposure) string {
-	var commands string
-	for _, e := range exposed {
-		commands += fmt.Sprintf("\nRUN chown -h root:root %[1]s && chmod go-w %[1]s", word(e.by))
-	}
-	return commands
-}
-
-func quoted(names []string) string {
-	var all []string
-	for _, name := range names {
-		all = append(all, strconv.Quote(name))
-	}
-	return strings.Join(all, ", ")
-}
-
-// word is a path as one word for a shell, on one line, whatever it contains.
-func word(path string) string {
-	switch {
-	case plainPath.MatchString(path):
-		return path
-	case !strings.ContainsFunc(path, func(c rune) bool { return !unicode.IsPrint(c) }):
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	escaped := ""
-	for _, c := range []byte(path) {
-		escaped += fmt.Sprintf(`\%03o`, c)
-	}
-	return `"$(printf '` + escaped + `')"`
-}
-
-var plainPath = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,=-]+$`)

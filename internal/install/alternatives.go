@@ -5,38 +5,35 @@ package install
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
+	osexec "os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// Debian, Fedora and others let several packages provide a command: /usr/sbin/iptables is a link to
-// /etc/alternatives/iptables, and that is a link to the chosen program. Names that change together are a group. What
-// is registered for the wrapper is the switch, so that a decision changes nothing under /etc/alternatives: for the
-// tool, the group stays as it was chosen. Without a registration, the next operation on the iptables package would
-// undo the wrapper.
+// Debian, Fedora, openSUSE and others let several packages provide a command: /usr/sbin/iptables is a link to
+// /etc/alternatives/iptables, and that is a link to the chosen program. Names that change together are a group.
+//
+// What is registered is the switch, so a decision changes nothing under /etc/alternatives. Without a registration, the
+// next operation on the package of iptables would undo the wrapper.
 
-// groupDirs are where groups are stored: dpkg's, which other distributions use too, and chkconfig's, which on systems
-// made from an image has nothing in /var (fedora-sysv/chkconfig#135).
-var groupDirs = []string{
-	"/var/lib/dpkg/alternatives",
-	"/var/lib/alternatives",
-	"/etc/alternatives-admindir",
-}
+const (
+	alternativesDir = "/etc/alternatives"
+	managedDir      = "/usr/sbin" // where the distributions' groups have their links
+	registered      = managedDir + "/" + layout.Switch
+	// priority is above those of the distributions' packages, which are from 1 to 20.
+	priority = "100"
+)
 
-// groupNames are the names that a group itself has, on every known system.
-var groupNames = []string{"iptables", "ip6tables"}
-
-// tools are the programs that manage groups, see update-alternatives(1) and alternatives(8).
+// tools are the programs that manage groups: update-alternatives(1) of dpkg, alternatives(8) of chkconfig.
 var tools = []string{
 	"/usr/bin/update-alternatives",
 	"/usr/sbin/update-alternatives",
@@ -44,177 +41,115 @@ var tools = []string{
 	"/usr/bin/alternatives",
 }
 
-// ErrAlternatives is returned when the commands are managed by alternatives and the wrapper could not be registered.
-var ErrAlternatives = errors.New("cannot register with alternatives")
-
-// group is a group of alternatives that has at least one of the six names in the directory.
-type group struct {
-	tool    string   // absolute path of the program that manages it
-	members []member // the first is the group's own
-	choices []string // the remaining lines: the programs to choose from are among them
+// groupDirs are where they store groups, each in a file of its name: dpkg's, the other distributions', and chkconfig's
+// where nothing of an image is in /var (OSTree).
+var groupDirs = []string{
+	"/var/lib/dpkg/alternatives",
+	"/var/lib/alternatives",
+	"/etc/alternatives-admindir",
 }
 
-// member is a name in a group and the path of its link.
-type member struct {
-	name, link string
-	ours       bool // one of the six names, in the directory
+// groups returns the names of each group that is to be registered, none where alternatives do not manage the names of
+// this directory, or cannot.
+func (w work) groups() [][]string {
+	managed, err := dir.IDAt(managedDir)
+	st, statErr := w.Stat()
+	if err != nil || statErr != nil || managed != dir.IDOf(st) || !hasGroup("iptables") {
+		return nil
+	}
+	all := [][]string{exec.Names()} // Fedora, openSUSE: one group with five followers
+	if hasGroup("ip6tables") {
+		all = slices.Collect(slices.Chunk(exec.Names(), 3)) // Debian: one for each family
+	}
+	return slices.DeleteFunc(all, w.isRegistered)
 }
 
-// findGroups returns the groups whose own name is one of the six in a directory.
-func findGroups(dir string) (found []group, err error) {
-	i := slices.IndexFunc(tools, isProgram)
-	if i < 0 {
-		return nil, nil
-	}
-	for _, groups := range groupDirs {
-		for _, name := range groupNames {
-			if slices.ContainsFunc(found, func(g group) bool { return g.has(name) }) {
-				continue
-			}
-			path := programs.Join(groups, name)
-			g, err := readGroup(path, dir)
-			managed := alternative(tree.Tree{}, programs.Join(dir, name)) != ""
-			if err != nil && managed && !tree.IsNotExist(err) {
-				return nil, fmt.Errorf("%w: %q: %w", ErrAlternatives, path, err)
-			}
-			if err != nil || !g.members[0].ours {
-				continue
-			}
-			g.tool = tools[i]
-			found = append(found, g)
-		}
-	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	exposed := tree.Tree{}.Exposed(tools[i])
-	if exposed != "" {
-		return nil, fmt.Errorf("%w: %q is not started, because users other than root can change %q",
-			ErrAlternatives, tools[i], exposed)
-	}
-	return found, nil
-}
-
-// isProgram reports whether a path is a program. access(2) would say no where an image is assembled in a file system
-// that is noexec.
-func isProgram(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
-}
-
-func readGroup(path, dir string) (g group, err error) {
-	f, err := tree.Tree{}.Open(path)
-	if err != nil {
-		return g, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return g, err
-	}
-	return g, g.parse(programs.Base(path), string(text), dir)
-}
-
-// alternative returns the link in /etc/alternatives that a path is a link to, "" if it is none.
-func alternative(t tree.Tree, path string) string {
-	target, err := t.Target(path)
-	if err != nil || !t.SameFile(programs.Dir(target), layout.AlternativesDir) {
-		return ""
-	}
-	return programs.Join(layout.AlternativesDir, programs.Base(target))
-}
-
-// parse reads the format that both tools store a group in, one item per line: "auto" or "manual"; the link; name and
-// link of each slave; an empty line; the choices.
-func (g *group) parse(name, text, dir string) error {
-	header, rest, ok := strings.Cut(text, "\n\n")
-	lines := strings.Split(header, "\n")
-	if !ok || len(lines)%2 != 0 || lines[0] != "auto" && lines[0] != "manual" {
-		return errors.New("not a group of alternatives")
-	}
-	lines[0] = name
-	for pair := range slices.Chunk(lines, 2) {
-		ours := programs.IsName(programs.Base(pair[1])) && tree.Tree{}.SameFile(programs.Dir(pair[1]), dir)
-		g.members = append(g.members, member{pair[0], pair[1], ours})
-	}
-	g.choices = strings.Split(rest, "\n")
-	return nil
-}
-
-func (g group) has(name string) bool {
-	return slices.ContainsFunc(g.members, func(m member) bool { return m.ours && programs.Base(m.link) == name })
-}
-
-// program is the path that the group's tool is given: the switch, beside the names as the group spells them.
-func (g group) program() string { return programs.Join(programs.Dir(g.members[0].link), layout.Switch) }
-
-// registered reports whether the switch is one of the choices, and the one that all names of the group point to.
-func (g group) registered() bool { return slices.Contains(g.choices, g.program()) && g.chosen() }
-
-func (g group) chosen() bool {
-	return !slices.ContainsFunc(g.members, func(m member) bool {
-		target, _ := os.Readlink(programs.Join(layout.AlternativesDir, m.name))
-		return m.ours && (target != g.program() || alternative(tree.Tree{}, m.link) == "")
+func hasGroup(name string) bool {
+	return slices.ContainsFunc(groupDirs, func(directory string) bool {
+		_, err := os.Lstat(directory + "/" + name)
+		return err == nil
 	})
 }
 
-// priority is that of the wrapper's switch. The distributions' packages have priorities from 5 to 20, so it stays the
-// best choice.
-const priority = "100"
-
-// register makes the switch the chosen program of the group. Former versions registered the wrapper itself: that choice
-// goes, because it would compete with this one.
-func (g group) register() error {
-	first := g.members[0]
-	err := run(g.tool, g.installArgs()...)
-	if err != nil {
-		return err
-	}
-	former := programs.Join(programs.Dir(first.link), self.WrapperName)
-	if slices.Contains(g.choices, former) {
-		err = run(g.tool, "--remove", first.name, former)
-		if err != nil {
-			return err
-		}
-	}
-	if !g.chosen() { // in manual mode, or another choice has a higher priority
-		err = run(g.tool, "--set", first.name, g.program())
-		if err != nil {
-			return err
-		}
-	}
-	if !g.chosen() {
-		return fmt.Errorf("%w: %s accepted %q for %q, but not all names lead there",
-			ErrAlternatives, g.tool, g.program(), first.name)
-	}
-	return nil
+// isRegistered reports whether all names of a group lead through alternatives, and then through the switch.
+func (w work) isRegistered(group []string) bool {
+	return !slices.ContainsFunc(w.look(), func(n layout.Name) bool {
+		return slices.Contains(group, n.Name) && !(w.managed(n.Name) && w.leads(n))
+	})
 }
 
-// installArgs are the arguments that register the switch for all names of the group. A name that is none of the six
-// keeps what it points to.
-func (g group) installArgs() []string {
-	first := g.members[0]
-	args := []string{"--install", first.link, first.name, g.program(), priority}
-	for _, m := range g.members[1:] {
-		target := g.program()
-		if !m.ours {
-			target, _ = os.Readlink(programs.Join(layout.AlternativesDir, m.name))
+// managed reports whether a name is a link into /etc/alternatives.
+func (w work) managed(name string) bool {
+	content, err := w.Readlink(name)
+	return err == nil && filepath.Dir(content) == alternativesDir
+}
+
+// register makes the switch the chosen program of a group. That it cannot is a remark: the names become plain links.
+func (w work) register(group []string) {
+	tool, err := findTool()
+	for _, args := range [][]string{installArgs(group), {"--set", group[0], registered}} {
+		if err == nil {
+			err = run(tool, args)
 		}
-		if target != "" {
-			args = append(args, "--slave", m.link, m.name, target)
-		}
+	}
+	if err == nil && !w.isRegistered(group) {
+		err = fmt.Errorf("%s did not make all names of the group lead to the switch", tool)
+	}
+	if err != nil {
+		w.done.remark("%q could not be registered with alternatives, so an operation on the package of iptables may undo "+
+			"this: %v", registered, err)
+		return
+	}
+	w.done.did("%s -> %s, by %s", strings.Join(group, ", "), registered, tool)
+}
+
+// installArgs are the arguments that register the switch for all names of a group. A group in manual mode ignores them,
+// so --set comes after that.
+func installArgs(group []string) []string {
+	args := []string{"--install", managedDir + "/" + group[0], group[0], registered, priority}
+	for _, name := range group[1:] {
+		args = append(args, "--slave", managedDir+"/"+name, name, registered)
 	}
 	return args
 }
 
-// run starts one of the tools, with an environment that cannot redirect it.
-func run(tool string, args ...string) error {
-	cmd := exec.Command(tool, args...)
+// findTool finds the first tool. One that others can change is not started.
+func findTool() (string, error) {
+	for _, tool := range tools {
+		var st unix.Stat_t
+		err := unix.Stat(tool, &st)
+		if err != nil {
+			continue
+		}
+		if isExposed(tool) {
+			return "", fmt.Errorf("%q is not started, because users other than root can change it", tool)
+		}
+		return tool, nil
+	}
+	return "", fmt.Errorf("there is none of %s", strings.Join(tools, ", "))
+}
+
+// isExposed reports whether a user other than root and the caller can change a program or its directory.
+func isExposed(program string) bool {
+	for _, path := range []string{program, filepath.Dir(program)} {
+		var st unix.Stat_t
+		err := unix.Stat(path, &st)
+		if err != nil || exposed(st) {
+			return true
+		}
+	}
+	return false
+}
+
+// run starts the tool, with an environment that cannot redirect it, such as by DPKG_ADMINDIR.
+func run(tool string, args []string) error {
+	cmd := osexec.Command(tool, args...)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
-	cmd.Stdin = nothing()
+	// Without an input, os/exec opens /dev/null, which is not there in a chroot without /dev.
+	cmd.Stdin = strings.NewReader("")
 	output, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%w: %s %s: %w: %s", ErrAlternatives, tool, args[0], err, bytes.TrimSpace(output))
+		return fmt.Errorf("%s %s: %w: %s", tool, args[0], err, bytes.TrimSpace(output))
 	}
 	return nil
 }

@@ -1,204 +1,256 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install puts the wrapper behind the six commands of iptables in a directory, in the process' own file
-// system or in another root.
+// Package install makes the six commands in a directory run the wrapper: it puts the wrapper's file there, lays the
+// switch, and makes the six names lead through it.
 package install
 
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"os"
+	"strings"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
 )
 
-// ErrExposed is returned when other users could replace the wrapper, or a directory on the path to it. Options.Force
-// installs it all the same.
-var ErrExposed = errors.New("not installed where another user could replace the wrapper")
+var (
+	// ErrNoIptables means that there is no program for either backend. Nothing was changed.
+	ErrNoIptables = errors.New("iptables is not installed")
+	// ErrExposed means that other users can change the directory. Nothing was changed.
+	ErrExposed = errors.New("other users could replace the wrapper there")
+	// ErrBypassed means that a name does not lead through the switch at the end.
+	ErrBypassed = errors.New("it does not lead through the switch")
+)
 
-// Options are what install may be told.
-type Options struct {
-	Force        bool // also replace what belongs neither to iptables nor to a wrapper, in any directory
-	Alternatives bool // commands managed by alternatives stay so
+// Done is what an installation has to say.
+type Done struct {
+	Lines   []string // what was changed, in order, or one line that says that nothing was
+	Remarks []string // what the user should know; none is a failure
 }
 
-// plan is what install is going to do.
-type plan struct {
-	dir          string
-	wrapper      []byte   // the executable to write, nil if it is there
-	capabilities string   // the file capabilities to give that, "" for none
-	links        []string // to replace: the switch itself, and what must point to it
-	groups       []group  // in which the switch is to be registered, or is
+// did notes that something was changed.
+func (d *Done) did(format string, args ...any) {
+	d.Lines = append(d.Lines, fmt.Sprintf(format, args...))
 }
 
-// Install makes the six commands in a directory point to the switch, and that to the wrapper, which it copies there
-// if necessary. Commands managed by alternatives get the switch registered; in a tree other than the process' own,
-// where no program can be run, their links under /etc/alternatives are pointed at it instead.
+func (d *Done) remark(format string, args ...any) {
+	d.Remarks = append(d.Remarks, fmt.Sprintf(format, args...))
+}
+
+// tries is how often install tries to get the lock, after a millisecond each: for 2 s, as select and reset.
+const tries = 2000
+
+// Install makes the six commands in a directory run this wrapper; "" is layout.DefaultDirectory. A switch that is there
+// keeps what it says. What belongs neither to iptables nor to the wrapper, and a directory that other users can change,
+// are refused before anything is changed, unless they are forced.
 //
-// It returns a line for each thing that it changed. If something is in the way that it does not replace, it changes
-// nothing.
-func Install(n layout.Names, dir string, o Options) (changed []string, err error) {
-	if n.Self.Secure {
-		return nil, self.ErrPrivileged
+// Whatever step fails, each of the six names leads to what it led to, or to the wrapper. An error may come after
+// changes: Done is valid then, too. See the variables of this package, and layout.ErrForeign.
+func Install(directory string, force bool) (Done, error) {
+	if directory == "" {
+		directory = layout.DefaultDirectory()
 	}
-	if !n.Tree.Own() && dir[0] != '/' {
-		dir = "/" + dir
+	if directory == "" {
+		return Done{}, fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(layout.StandardDirs(), ", "))
 	}
-	exposed := n.Tree.Exposed(dir)
-	if exposed != "" && !o.Force {
-		return nil, fmt.Errorf("%w: users other than root can change %q", ErrExposed, exposed)
-	}
-	n, unpin, err := n.Pin(dir)
+	d, err := layout.Open(directory)
 	if err != nil {
-		return nil, err
+		return Done{}, err
 	}
-	defer unpin()
-	unlock, err := n.Tree.Lock(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	p, err := makePlan(n, dir, o)
-	if err != nil {
-		return nil, err
-	}
-	return p.run(n)
+	defer d.Close()
+	return install(d, force)
 }
 
-// makePlan finds out what is to be done, and fails if something is in the way that is not to be replaced. It changes
-// nothing.
-func makePlan(n layout.Names, dir string, o Options) (p plan, err error) {
-	p.dir = dir
-	err = p.addWrapper(n, o.Force)
+func install(d *dir.Dir, force bool) (done Done, err error) {
+	err = d.Lock(tries)
 	if err != nil {
-		return p, err
+		return done, err
 	}
-	if o.Alternatives && n.Tree.Own() {
-		p.groups, err = findGroups(dir)
-		if err != nil {
-			return p, err
-		}
+	w := work{Dir: d, done: &done}
+	w.content, err = runningFile()
+	if err != nil {
+		return done, err
 	}
-	sw := programs.Join(dir, layout.Switch)
-	target, _ := n.Tree.Readlink(sw)
-	if target != self.WrapperName {
-		p.links = append(p.links, sw)
-		err = replaceable(n, sw, o.Force)
+	err = w.refuse(force)
+	if err != nil {
+		return done, err
 	}
-	for _, name := range programs.Names() {
-		err = errors.Join(err, p.addName(n, name, o))
+	err = w.change()
+	if err == nil {
+		err = w.verify()
 	}
-	return p, err
+	if err != nil {
+		return done, err
+	}
+	if len(done.Lines) == 0 {
+		done.did("nothing to do: the iptables commands in %q run the wrapper", d.Path())
+	}
+	d.Unlock() // what follows starts programs, and changes nothing
+	w.remarks()
+	return done, w.lackCapabilities()
 }
 
-// addName plans what makes one of the six commands point to the switch.
-func (p *plan) addName(n layout.Names, name string, o Options) error {
-	path := programs.Join(p.dir, name)
-	managed := alternative(n.Tree, path)
-	if !o.Alternatives || !programs.IsName(programs.Base(managed)) {
-		managed = ""
+// work is one installation.
+type work struct {
+	*dir.Dir
+
+	content []byte // of the running file
+	done    *Done
+}
+
+// refuse returns why nothing is to be changed, nil if there is no reason.
+func (w work) refuse(force bool) error {
+	if w.program(evidence.NFT) == "" && w.program(evidence.Legacy) == "" {
+		return fmt.Errorf("%w in %q, nor in %s", ErrNoIptables, w.Path(), strings.Join(layout.StandardDirs(), ", "))
 	}
-	i := slices.IndexFunc(p.groups, func(g group) bool { return g.has(name) })
-	grouped := i >= 0
-	switch {
-	case grouped && p.groups[i].registered():
+	if force {
 		return nil
-	case grouped && n.Tree.IsLink(path):
-		// The tool replaces it. It replaces no file.
-	case managed != "" && !n.Tree.Own():
-		// No tool can be run there.
-		err := replaceable(n, path, o.Force || broken(n.Tree, path))
-		if err != nil {
-			return err
-		}
-		return p.addManaged(n, managed, o.Force)
-	default:
-		leads, err := p.addLink(n, path)
-		if err != nil || leads {
-			return err
-		}
 	}
-	repaired := managed != "" && broken(n.Tree, path)
-	return replaceable(n, path, o.Force || repaired)
-}
-
-// broken reports that a path leads to nothing. A link that is broken, and that the tool of alternatives made, is there
-// to be repaired.
-func broken(t tree.Tree, path string) bool {
-	_, err := t.Stat(path)
-	return err != nil
-}
-
-// addManaged plans to point a link in /etc/alternatives to the switch. What may be replaced there is found out about
-// that link itself: the command that led to it may lead elsewhere by now.
-func (p *plan) addManaged(n layout.Names, link string, force bool) error {
-	leads, err := p.addLink(n, link)
-	if err != nil || leads {
+	st, err := w.Stat()
+	if err != nil {
 		return err
 	}
-	exposed := n.Tree.Exposed(layout.AlternativesDir)
-	if exposed != "" && !force {
-		return fmt.Errorf("%w: users other than root can change %q", ErrExposed, exposed)
+	if exposed(st) {
+		return fmt.Errorf("%q, of user %d, has the mode %#o: %w", w.Path(), st.Uid, st.Mode&0o7777, ErrExposed)
 	}
-	repaired := n.Tree.IsLink(link) && broken(n.Tree, link)
-	return replaceable(n, link, force || repaired)
+	content, err := w.Readlink(layout.Switch)
+	if err == nil && !layout.IsOurs(content) || err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("%q: %w", w.Join(layout.Switch), layout.ErrForeign)
+	}
+	for _, n := range w.look() {
+		if w.isForeign(n) {
+			return fmt.Errorf("%q: %w, nor iptables'", w.Join(n.Name), layout.ErrForeign)
+		}
+	}
+	return nil
 }
 
-// addLink plans to point a link to the switch, unless it leads there.
-func (p *plan) addLink(n layout.Names, link string) (leads bool, err error) {
-	target, err := n.Tree.Content(link, programs.Join(p.dir, layout.Switch))
+// program returns the path of a backend's iptables, "" if there is none.
+func (w work) program(mode evidence.Mode) string {
+	path, err := exec.Find(mode, "iptables", w.Path())
 	if err != nil {
-		return false, err
+		return ""
 	}
-	now, _ := n.Tree.Readlink(link)
-	if now == target {
-		return true, nil
-	}
-	p.links = append(p.links, link)
-	return false, nil
+	return path
 }
 
-// run carries out the plan. After every step, each command resolves to what it did before, or to the wrapper.
-func (p plan) run(n layout.Names) (changed []string, err error) {
-	file := programs.Join(p.dir, self.WrapperName)
-	if p.wrapper != nil {
-		err = writeWrapper(n.Tree, file, p.wrapper, p.capabilities)
-		if err != nil {
-			return nil, err
-		}
-		changed = append(changed, "copied the wrapper to "+tree.Printable(file))
+// exposed reports whether a user other than root and the caller can change a file or directory.
+func exposed(st unix.Stat_t) bool {
+	const others = 0o022
+	return st.Uid != 0 && int(st.Uid) != unix.Geteuid() || st.Mode&others != 0
+}
+
+// look returns where the six names lead.
+func (w work) look() []layout.Name {
+	running, _ := dir.IDAt(layout.RunningPath()) // if it is not known, the wrapper is known by its name
+	return layout.Look(w.Dir, running)
+}
+
+// isForeign reports whether a name is neither iptables' nor the wrapper's. A broken link belongs to nobody.
+func (w work) isForeign(n layout.Name) bool {
+	switch {
+	case n.Missing, n.Wrapper, n.Mode != "", n.Switch != "", errors.Is(n.Err, os.ErrNotExist):
+		return false
 	}
-	if p.capabilities != "" {
-		changed = append(changed, "gave "+tree.Printable(file)+" the file capabilities of iptables' programs")
-	}
-	laid, err := n.Lay(p.dir, file, p.links)
-	changed = append(changed, laid...)
+	return !w.isCopy(n.Name)
+}
+
+// isCopy reports whether a name is a hard link to a multi-call program, or a copy of the wrapper.
+func (w work) isCopy(name string) bool {
+	id, err := w.ID(name)
 	if err != nil {
-		return changed, err
+		return false
 	}
-	for _, g := range slices.DeleteFunc(p.groups, group.registered) {
-		err = g.register()
-		if err != nil {
-			return changed, err
-		}
-		for _, m := range g.members {
-			if m.ours {
-				changed = append(changed, m.link+" -> "+g.program()+", by "+g.tool)
-			}
+	for _, mode := range evidence.Modes() {
+		program, err := dir.IDAt(w.program(mode))
+		if err == nil && program == id {
+			return true
 		}
 	}
-	return changed, nil
+	content, _, err := w.Read(name)
+	return err == nil && string(content) == string(w.content)
 }
 
-// replaceable returns nil if what is at a path may be replaced: what is ours or, with force, anything but a directory.
-func replaceable(n layout.Names, path string, force bool) error {
-	err := n.Ours(path)
-	if force && errors.Is(err, layout.ErrForeign) {
-		return nil
+// change makes the changes. After each of them, each name leads to what it led to, or to the wrapper.
+func (w work) change() error {
+	err := w.writeWrapper()
+	if err != nil {
+		return err
+	}
+	err = w.laySwitch()
+	if err != nil {
+		return err
+	}
+	groups := w.groups()
+	err = w.link(func(name string) bool { return len(groups) > 0 && w.managed(name) })
+	if err != nil {
+		return err
+	}
+	for _, g := range groups {
+		w.register(g)
+	}
+	return w.link(func(string) bool { return false })
+}
+
+// laySwitch makes the switch, or makes it lead to the wrapper again if it leads nowhere, or is foreign and forced.
+func (w work) laySwitch() error {
+	content, err := w.Readlink(layout.Switch)
+	if err == nil && layout.IsOurs(content) {
+		_, err = w.ID(layout.Switch)
+		if err == nil {
+			return nil
+		}
+	}
+	err = w.Replace(layout.Wrapper, layout.Switch)
+	if err == nil {
+		w.done.did("%s -> %s", w.Join(layout.Switch), layout.Wrapper)
 	}
 	return err
+}
+
+// link makes the names that do not lead through the switch links to it, except some.
+func (w work) link(except func(name string) bool) error {
+	var names []string
+	for _, n := range w.look() {
+		if !w.leads(n) && !except(n.Name) {
+			names = append(names, n.Name)
+		}
+	}
+	err := layout.Lay(w.Dir, layout.Wrapper, names)
+	if err == nil && len(names) > 0 {
+		w.done.did("%s -> %s", w.Join(strings.Join(names, ", ")), layout.Switch)
+	}
+	return err
+}
+
+// leads reports whether a name leads through the switch of this directory.
+func (w work) leads(n layout.Name) bool {
+	if n.Switch == "" {
+		return false
+	}
+	st, err := w.Stat()
+	if err != nil {
+		return false
+	}
+	through, err := dir.IDAt(n.Switch)
+	return err == nil && through == dir.IDOf(st)
+}
+
+// verify looks once more where the names lead.
+func (w work) verify() error {
+	for _, n := range w.look() {
+		switch {
+		case n.Err != nil:
+			return fmt.Errorf("%q: %w: %w", w.Join(n.Name), ErrBypassed, n.Err)
+		case !w.leads(n):
+			return fmt.Errorf("%q: %w, but to %q", w.Join(n.Name), ErrBypassed, n.ResolvesTo)
+		}
+	}
+	return nil
 }

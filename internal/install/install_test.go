@@ -4,244 +4,222 @@
 package install
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-func TestInstall(t *testing.T) {
-	for doc, prepare := range map[string]func(root){
-		"no names":                    func(root) {},
-		"links to iptables":           func(r root) { r.all("xtables-nft-multi") },
-		"the former layout":           func(r root) { r.all("iptables-wrapper") },
-		"moved by the former version": func(r root) { r.all("xtables-legacy-multi") },
-		"a switch that no name uses": func(r root) {
-			r.all("xtables-nft-multi")
-			r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi")
-		},
-		"selected": func(r root) {
-			r.all(layout.Switch)
-			r.link("/usr/sbin/"+layout.Switch, "xtables-legacy-multi")
-		},
-		"the wrapper was removed": func(r root) {
-			r.all(layout.Switch)
-			r.link("/usr/sbin/"+layout.Switch, self.WrapperName)
-		},
-		"the programs were removed": func(r root) { r.all("iptables-nft") },
-		"an older wrapper": func(r root) {
-			r.file("/usr/sbin/iptables-wrapper", "\x7fELF"+marker)
-			r.all("iptables-wrapper")
-		},
-		"names that are wrapper files": func(r root) {
-			r.file("/usr/sbin/iptables", "\x7fELF"+marker)
-			r.file("/usr/sbin/ip6tables", "\x7fELF"+marker)
-		},
-		"the wrapper points to a name": func(r root) {
-			r.file("/usr/sbin/iptables", "\x7fELF"+marker)
-			r.link("/usr/sbin/iptables-wrapper", "iptables")
-		},
-		"the switch points to a name": func(r root) {
-			r.all("xtables-nft-multi")
-			r.file("/usr/sbin/iptables", "\x7fELF"+marker)
-			r.link("/usr/sbin/"+layout.Switch, "iptables")
-		},
-		"names point to one another": func(r root) {
-			r.all("iptables")
-			r.link("/usr/sbin/iptables", "xtables-nft-multi")
-		},
-		"killed while copying":     func(r root) { r.file("/usr/sbin/.iptables-wrapper.new", "half") },
-		"killed before the rename": func(r root) { r.link("/usr/sbin/.iptables.new", "somewhere") },
-	} {
-		t.Run(doc, func(t *testing.T) {
-			r := newRoot(t)
-			prepare(r)
-			r.install("/usr/sbin", Options{Alternatives: true})
-			own, err := executable(r.n)
-			got, readErr := os.ReadFile(filepath.Join(r.dir, "/usr/sbin/iptables-wrapper"))
-			if err != nil || readErr != nil || !bytes.Equal(got, own) {
-				t.Errorf("the wrapper was not copied: %v, %v", err, readErr)
-			}
-			for _, pattern := range []string{"/usr/sbin/*.new", "/usr/sbin/.*"} {
-				if left, _ := filepath.Glob(filepath.Join(r.dir, pattern)); len(left) > 0 {
-					t.Errorf("left behind: %q", left)
-				}
-			}
-		})
-	}
-}
-
-func TestInstallReportsChanges(t *testing.T) {
-	r := newRoot(t)
-	r.all(layout.Switch)
-	r.link("/usr/sbin/iptables", "xtables-nft-multi")
-	got := r.install("/usr/sbin", Options{})
-	want := []string{
-		"copied the wrapper to /usr/sbin/iptables-wrapper",
-		"/usr/sbin/iptables-current -> iptables-wrapper",
-		"/usr/sbin/iptables -> iptables-current",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestInstallRefuses(t *testing.T) {
-	for doc, test := range map[string]struct {
-		prepare func(root)
-		text    string
-	}{
-		"a user's file": {
-			func(r root) {
-				r.file("/usr/sbin/ip6tables", "mine")
-			},
-			`"/usr/sbin/ip6tables" is a file that is neither a wrapper nor a link to iptables`,
-		},
-		"a link to something else": {
-			func(r root) {
-				r.file("/bin/true", "")
-				r.link("/usr/sbin/iptables", "/bin/true")
-			},
-			`"/usr/sbin/iptables" points to "/bin/true"`,
-		},
-		"a broken link": {
-			func(r root) {
-				r.link("/usr/sbin/iptables-save", "gone")
-			},
-			`"/usr/sbin/iptables-save" is a broken link`,
-		},
-		"a loop": {
-			func(r root) {
-				r.link("/usr/sbin/iptables", "iptables")
-			},
-			"too many levels of symbolic links",
-		},
-		"a file for the switch": {
-			func(r root) {
-				r.file("/usr/sbin/"+layout.Switch, "mine")
-			},
-			`"/usr/sbin/iptables-current" is a file`,
-		},
-		"a link for the switch": {
-			func(r root) {
-				r.file("/bin/true", "")
-				r.link("/usr/sbin/"+layout.Switch, "/bin/true")
-			},
-			`"/usr/sbin/iptables-current" points to "/bin/true"`,
-		},
-		"a file for the wrapper": {
-			func(r root) {
-				r.file("/usr/sbin/iptables-wrapper", "mine")
-			},
-			`"/usr/sbin/iptables-wrapper" is a file`,
-		},
-		"a program by alternatives": {func(r root) {
-			r.file("/bin/true", "")
-			r.link("/etc/alternatives/iptables", "/bin/true")
-			r.link("/usr/sbin/iptables", "/etc/alternatives/iptables")
-		}, `"/usr/sbin/iptables" points to "/bin/true"`},
-		"an absolute link outside": {
-			func(r root) {
-				r.link("/usr/sbin/iptables", "/etc/hostname")
-			},
-			"broken link",
-		},
-		"a relative link outside": {
-			func(r root) {
-				r.link("/usr/sbin/iptables", "../../../../../../../../etc/hostname")
-			},
-			"broken link",
-		},
-		"the wrapper's name, a FIFO": {
-			func(r root) {
-				_ = unix.Mkfifo(r.dir+"/usr/sbin/iptables-wrapper", 0o644)
-			},
-			"is a file that is neither a wrapper nor a link to iptables",
-		},
-	} {
-		t.Run(doc, func(t *testing.T) {
-			r := newRoot(t)
-			test.prepare(r)
-			r.refuses("/usr/sbin", Options{}, layout.ErrForeign, test.text)
-			r.refuses("/usr/sbin", Options{Alternatives: true}, layout.ErrForeign, test.text)
-			r.install("/usr/sbin", Options{Force: true})
-		})
-	}
-	t.Run("a directory", func(t *testing.T) {
-		r := newRoot(t)
-		r.file("/usr/sbin/iptables/file", "")
-		r.refuses("/usr/sbin", Options{Force: true}, unix.EISDIR, "/usr/sbin/iptables")
-	})
-	t.Run("several reasons", func(t *testing.T) {
-		r := newRoot(t)
-		r.file("/usr/sbin/iptables", "mine")
-		r.link("/usr/sbin/ip6tables", "gone")
-		r.refuses("/usr/sbin", Options{}, layout.ErrForeign, "iptables\" is a file")
-		r.refuses("/usr/sbin", Options{}, layout.ErrForeign, "ip6tables\" is a broken link")
-	})
-	t.Run("no directory", func(t *testing.T) {
-		r := newRoot(t)
-		r.refuses("/opt", Options{}, unix.ENOENT, "/opt")
-		r.refuses("/usr/sbin/xtables-nft-multi", Options{}, unix.ENOTDIR, "")
-	})
-}
-
-// Nothing outside the root is read or changed, whatever links are in it.
-func TestInstallStaysInside(t *testing.T) {
-	outside := t.TempDir()
-	t.Chdir(outside)
-	proc, err := tree.Open("/proc")
+func TestMain(m *testing.M) {
+	err := host.Enter()
 	if err != nil {
-		t.Fatal(err)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	for doc, test := range map[string]struct{ target, dir string }{
-		"a relative link":  {"../../../../../../../.." + outside, "/opt"},
-		"an absolute link": {outside, "/opt"},
-		"dots in --dir":    {"usr", "../../../../../../../.." + outside},
-		"a link of a proc": {"", "/self/cwd"},
-		"the root of one":  {"", "/self/root" + outside},
-	} {
-		t.Run(doc, func(t *testing.T) {
-			n := layout.Names{Tree: proc, Self: self.Started(marker)}
-			if test.target != "" {
-				r := newRoot(t)
-				r.link("/opt", test.target)
-				n = r.n
-			}
-			if changed, err := Install(n, test.dir, Options{Force: true}); err == nil || len(changed) > 0 {
-				t.Errorf("got %q, %v", changed, err)
-			}
-			if entries, err := os.ReadDir(outside); err != nil || len(entries) > 0 {
-				t.Errorf("outside: %v, %v", entries, err)
-			}
-		})
+	os.Exit(m.Run())
+}
+
+// image makes a directory as Alpine has it: the six names are links to a multi-call program.
+func image(t *testing.T) string {
+	t.Helper()
+	directory := t.TempDir()
+	host.Check(t, os.Chmod(directory, 0o755))
+	fill(t, directory)
+	return directory
+}
+
+func fill(t *testing.T, directory string) {
+	t.Helper()
+	for _, program := range []string{"xtables-nft-multi", "xtables-legacy-multi"} {
+		host.Check(t, os.WriteFile(directory+"/"+program, []byte("#!/bin/sh\n"), 0o755))
+	}
+	for _, name := range exec.Names() {
+		host.Check(t, os.Symlink("xtables-nft-multi", directory+"/"+name))
 	}
 }
 
-// What was locked is what is changed, whatever takes the directory's place meanwhile.
-func TestInstallDirectoryIsExchanged(t *testing.T) {
-	r := newRoot(t)
-	r.all("xtables-nft-multi")
-	sbin := r.dir + "/usr/sbin"
-	before := r.dir + "/usr/before"
-	r.n.Tree.Step = func(op, _ string) error {
-		if op != "lock" {
-			return nil
-		}
-		return errors.Join(os.Rename(sbin, before), os.Mkdir(sbin, 0o755))
+// installs installs without an error.
+func installs(t *testing.T, directory string, force bool) Done {
+	t.Helper()
+	done, err := Install(directory, force)
+	if err != nil {
+		t.Fatalf("%v, after %q", err, done.Lines)
 	}
-	_, err := Install(r.n, "/usr/sbin", Options{})
-	target, _ := os.Readlink(before + "/" + layout.Switch)
-	entries, readErr := os.ReadDir(sbin)
-	if err != nil || target != self.WrapperName || readErr != nil || len(entries) > 0 {
-		t.Errorf("got %v, the switch points to %q, in the other directory: %v, %v", err, target, entries, readErr)
+	return done
+}
+
+// leadTo checks where the six names lead, through the switch.
+func leadTo(t *testing.T, directory, file string) {
+	t.Helper()
+	d, err := layout.Open(directory)
+	host.Check(t, err)
+	defer d.Close()
+	for _, n := range layout.Look(d, dir.ID{}) {
+		if filepath.Base(n.ResolvesTo) != file || n.Switch == "" {
+			t.Errorf("%s leads to %q, through a switch in %q (%v); want %s", n.Name, n.ResolvesTo, n.Switch, n.Err, file)
+		}
+	}
+}
+
+// state is what directories have of iptables.
+func state(t *testing.T, directories ...string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, directory := range directories {
+		entries, err := os.ReadDir(directory)
+		host.Check(t, err)
+		for _, entry := range entries {
+			// update-alternatives leaves such links behind when it fails.
+			if !strings.Contains(entry.Name(), "tables") || strings.HasSuffix(entry.Name(), ".dpkg-tmp") {
+				continue
+			}
+			var st unix.Stat_t
+			host.Check(t, unix.Lstat(directory+"/"+entry.Name(), &st))
+			content, _ := os.Readlink(directory + "/" + entry.Name())
+			fmt.Fprintln(&b, directory, entry.Name(), st.Ino, st.Mode, st.Size, st.Mtim, content)
+		}
+	}
+	return b.String()
+}
+
+// changesNothing installs once more.
+func changesNothing(t *testing.T, directories ...string) {
+	t.Helper()
+	before := state(t, directories...)
+	done := installs(t, directories[0], false)
+	if len(done.Lines) != 1 || !strings.HasPrefix(done.Lines[0], "nothing to do: ") {
+		t.Errorf("installed again: got %q", done.Lines)
+	}
+	if after := state(t, directories...); after != before {
+		t.Errorf("installed again: got %s\nwant %s", after, before)
+	}
+}
+
+func TestInstall(t *testing.T) {
+	directory := image(t)
+	defer unix.Umask(unix.Umask(0o077))
+	want := []string{
+		"wrote " + directory + "/iptables-wrapper",
+		directory + "/iptables-current -> iptables-wrapper",
+		directory + "/iptables, iptables-save, iptables-restore, ip6tables, ip6tables-save, ip6tables-restore -> " +
+			"iptables-current",
+	}
+	done := installs(t, directory, false)
+	if !slices.Equal(done.Lines, want) {
+		t.Errorf("got %q", done.Lines)
+	}
+	leadTo(t, directory, "iptables-wrapper")
+	running, err := os.Executable()
+	host.Check(t, err)
+	if string(host.Read(t, directory+"/iptables-wrapper")) != string(host.Read(t, running)) {
+		t.Error("the wrapper is not the running file")
+	}
+	info, err := os.Lstat(directory + "/iptables-wrapper")
+	if err != nil || info.Mode() != 0o755 {
+		t.Errorf("got %v, %v", info.Mode(), err)
+	}
+	changesNothing(t, directory)
+
+	// What is stored stays.
+	host.Check(t, os.Remove(directory+"/iptables-current"))
+	host.Check(t, os.Symlink("xtables-legacy-multi", directory+"/iptables-current"))
+	changesNothing(t, directory)
+	leadTo(t, directory, "xtables-legacy-multi")
+
+	// The stored program is gone.
+	host.Check(t, os.Rename(directory+"/xtables-legacy-multi", directory+"/gone"))
+	done = installs(t, directory, false)
+	if !slices.Equal(done.Lines, want[1:2]) {
+		t.Errorf("got %q", done.Lines)
+	}
+	leadTo(t, directory, "iptables-wrapper")
+}
+
+// The path may be relative, and is made absolute.
+func TestRelativeDirectory(t *testing.T) {
+	directory := image(t)
+	t.Chdir(directory)
+	done := installs(t, ".", false)
+	if !slices.Contains(done.Lines, "wrote "+directory+"/./iptables-wrapper") {
+		t.Errorf("got %q", done.Lines)
+	}
+	leadTo(t, directory, "iptables-wrapper")
+}
+
+// A directory is replaced by nobody. What was done until then runs the wrapper.
+func TestDirectoryInTheWay(t *testing.T) {
+	directory := image(t)
+	host.Check(t, os.Remove(directory+"/ip6tables-save"))
+	host.Check(t, os.Mkdir(directory+"/ip6tables-save", 0o755))
+	_, err := Install(directory, true)
+	if !errors.Is(err, unix.EISDIR) {
+		t.Errorf("got %v", err)
+	}
+	for _, name := range []string{"iptables", "ip6tables-restore"} {
+		end, err := filepath.EvalSymlinks(directory + "/" + name)
+		if err != nil || filepath.Base(end) != "iptables-wrapper" && filepath.Base(end) != "xtables-nft-multi" {
+			t.Errorf("%s: got %q, %v", name, end, err)
+		}
+	}
+}
+
+func TestExposed(t *testing.T) {
+	for _, test := range []struct {
+		doc   string
+		make  func(directory string) error
+		wrong error
+	}{
+		{"ours", func(string) error { return nil }, nil},
+		{"writable by the group", func(directory string) error { return os.Chmod(directory, 0o775) }, ErrExposed},
+		{"writable by all", func(directory string) error { return os.Chmod(directory, 0o777|os.ModeSticky) }, ErrExposed},
+		{"another user's", func(directory string) error {
+			if os.Geteuid() != 0 {
+				t.Skip("cannot give a directory away: run it as root")
+			}
+			return os.Chown(directory, 1, 1)
+		}, ErrExposed},
+	} {
+		directory := image(t)
+		host.Check(t, test.make(directory))
+		before := state(t, directory)
+		_, err := Install(directory, false)
+		if !errors.Is(err, test.wrong) {
+			t.Errorf("%s: got %v", test.doc, err)
+		}
+		if after := state(t, directory); test.wrong != nil && after != before {
+			t.Errorf("%s: got %s\nwant %s", test.doc, after, before)
+		}
+		installs(t, directory, true)
+		leadTo(t, directory, "iptables-wrapper")
+	}
+}
+
+func TestNoIptables(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	for _, mode := range evidence.Modes() {
+		host.Check(t, os.Remove("/usr/sbin/xtables-"+string(mode)+"-multi"))
+	}
+	directory := t.TempDir()
+	for _, named := range []string{directory, ""} {
+		done, err := Install(named, true)
+		if !errors.Is(err, ErrNoIptables) || done.Lines != nil {
+			t.Errorf("%q: got %q, %v", named, done.Lines, err)
+		}
+	}
+	if got := state(t, directory); got != "" {
+		t.Errorf("got %s", got)
 	}
 }

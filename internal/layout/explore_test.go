@@ -4,244 +4,178 @@
 package layout
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"os"
-	"slices"
+	"fmt"
 	"strings"
-	"testing"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
 
-// actor is a process that changes links, or wants to. The answers of calls stand for the evidence that they found:
-// with different ones, the evidence changes in between. Kubelet's chains are a part of the host: once they are
-// there, each call that asks for them finds them.
-type actor struct {
-	name string
-	run  func(h *fakeHost, n Names) detect.Mode // the backend that runs in the end, "" if none
-	free bool                                   // kubelet or an administrator: it may overrule the others
+// setup is where actors begin.
+type setup struct {
+	setting
+	laid       bool // the names lead through the switch; otherwise the binary was copied over them
+	kernel     kernel
+	remembered string // the content of the memory, "" if there is none
+	actors     []actor
 }
 
-// Steps that are not the wrapper's own.
-const (
-	asks    = "ask the kernel"
-	appears = "kubelet appears"
-)
-
-func caller(name string, a Decision, free bool) actor {
-	return actor{name, func(h *fakeHost, n Names) detect.Mode { return h.call(n, a).Mode }, free}
-}
-
-// kubeletAppears is kubelet, and then a call that only reads.
-func kubeletAppears(mode detect.Mode) actor {
-	run := func(h *fakeHost, n Names) detect.Mode {
-		_ = n.Tree.Pause(appears, "")
-		h.kubelet = mode
-		return h.call(n, reading(detect.NFT)).Mode
-	}
-	return actor{"kubelet " + string(mode), run, true}
-}
-
-// undone is a call whose program turns out not to run.
-func undone(d Decision) actor {
-	run := func(h *fakeHost, n Names) detect.Mode {
-		stored := h.store(n, d)
-		held := true
-		defer func() {
-			if held { // it was killed
-				stored.execve()
-			}
-		}()
-		_ = n.Tree.Pause("execve fails", "")
-		n.Undo(stored)
-		held = false
-		return ""
-	}
-	return actor{"undo " + string(d.Mode), run, false}
-}
-
-func administrator(name string, command func(n Names)) actor {
-	run := func(_ *fakeHost, n Names) detect.Mode {
-		_ = n.Tree.Pause("start", "")
-		command(n)
-		return ""
-	}
-	return actor{name, run, true}
-}
-
-var actors = []actor{
-	caller("guess nft", guess(detect.NFT), false),
-	caller("count legacy", conclusive(detect.Legacy), false),
-	caller("count nft", conclusive(detect.NFT), false),
-	undone(conclusive(detect.Legacy)),
-	kubeletAppears(detect.Legacy),
-	kubeletAppears(detect.NFT),
-	administrator("select legacy", func(n Names) { _, _ = n.Select("/usr/sbin", chosenBy(detect.Legacy), false) }),
-	administrator("select nft", func(n Names) { _, _ = n.Select("/usr/sbin", chosenBy(detect.NFT), false) }),
-	administrator("reset", func(n Names) { _, _ = n.Reset("/usr/sbin") }),
-	administrator("install", func(n Names) {
-		if unlock, err := n.Tree.Lock("/usr/sbin"); err == nil {
-			defer unlock()
-			var links []string
-			for _, name := range programs.Names() {
-				if target, _ := n.Tree.Readlink("/usr/sbin/" + name); target != Switch {
-					links = append(links, "/usr/sbin/"+name)
-				}
-			}
-			_, _ = n.Lay("/usr/sbin", wrapperFile, links)
-		}
-	}),
-}
-
-// Every interleaving of two actors, with at most one of them killed before any of its steps: no reachable state has two
-// backends, a broken name, or a memory that contradicts the switch; what runs is what is stored; and calls that nobody
-// overrules run one backend.
-//
-// It takes the pairs in which the most can happen. With TEST_ALL it takes all of them, and two calls in other
-// layouts, where each name is moved by itself, and threes, of which none is killed. The one that takes a minute and a
-// half of a processor is left to TEST_ALL=nightly. All pairs in those layouts would take hours.
-func TestEveryInterleaving(t *testing.T) {
-	for _, s := range schedules() {
-		t.Run(s.String(), func(t *testing.T) {
-			t.Parallel()
-			states := explore(t, s)
-			t.Logf("%d states", states)
-			if least := s.leastStates(); states < least {
-				t.Errorf("only %d states, want at least %d", states, least)
-			}
-		})
-	}
-}
-
-// schedule is who is at work in a layout, and whether one of them may be killed.
-type schedule struct {
-	layout hostLayout
-	kills  bool
-	actors []actor
-}
-
-func (s schedule) String() string {
-	names := []string{s.layout.name}
+func (s setup) String() string {
+	names := []string{}
 	for _, a := range s.actors {
 		names = append(names, a.name)
 	}
-	return strings.Join(names, ", ")
+	return fmt.Sprintf("%s; %+v, laid %v, %+v, remembered %q", strings.Join(names, " | "), s.setting, s.laid, s.kernel,
+		s.remembered)
 }
 
-// leastStates tells an exploration from one that has ended early. Actors of few steps come to few states.
-func (s schedule) leastStates() int {
-	short := []string{"guess nft", "reset", "install"}
-	for _, a := range s.actors {
-		if !slices.Contains(short, a.name) {
-			return 50
-		}
-	}
-	return 10
+// mostActors is how many are at work at the most.
+const mostActors = 3
+
+// state is what there is, and where each actor is.
+type state struct {
+	content int32
+	kernel  kernel
+	owner   int8 // who has the lock, noOwner if nobody has
+	actors  [mostActors]int32
 }
 
-func schedules() (all []schedule) {
-	named := map[string]actor{}
-	for _, a := range actors {
-		named[a.name] = a
-	}
-	add := func(layout hostLayout, kills bool, names ...string) {
-		s := schedule{layout: layout, kills: kills}
-		for _, name := range names {
-			s.actors = append(s.actors, named[name])
-		}
-		all = append(all, s)
-	}
-	noMemory := hostLayout{"installed without a memory", withoutMemory}
-	level := os.Getenv("TEST_ALL")
-	if level == "" {
-		for _, pair := range [][2]string{
-			{"guess nft", "count legacy"},
-			{"kubelet nft", "count legacy"},
-			{"guess nft", "kubelet legacy"},
-			{"reset", "count legacy"},
-			{"install", "count legacy"},
-			{"reset", "select legacy"},
-		} {
-			add(layouts[0], true, pair[0], pair[1])
-		}
-		add(noMemory, true, "count nft", "undo legacy")
-		return all
-	}
-	for i, a := range actors {
-		for _, b := range actors[:i+1] {
-			add(layouts[0], true, a.name, b.name)
-		}
-	}
-	for _, other := range []string{"count nft", "guess nft", "reset"} {
-		add(noMemory, true, other, "undo legacy")
-	}
-	for _, layout := range layouts[1:4] {
-		add(layout, true, "guess nft", "count legacy")
-	}
-	thirds := []string{"reset", "install"}
-	if level == "nightly" {
-		thirds = append(thirds, "kubelet nft")
-	}
-	for _, third := range thirds {
-		add(layouts[0], false, "guess nft", "count legacy", third)
-	}
-	return all
+const (
+	noOwner = -1
+	killed  = -2 // an actor that was killed
+	absent  = -1 // none
+)
+
+// exploration is all the states that actors come to from one setup.
+type exploration struct {
+	*machine
+	setup
+	visited map[state]state // and from where
 }
 
-// mayContradict reports that the memory may be at odds with the switch while the actors are at work: kubelet's
-// chains replace it without the lock, and a guess makes a new one between the end of reset and the move of the
-// switch.
-func mayContradict(actors []actor) bool {
-	return len(actors) > 2 ||
-		slices.ContainsFunc(actors, func(a actor) bool { return strings.HasPrefix(a.name, "kubelet") })
+func (m *machine) explore(s setup) *exploration {
+	x := &exploration{machine: m, setup: s, visited: map[state]state{}}
+	c := m.disk.laid(s.laid)
+	if s.remembered != "" {
+		c[slot(memory.Name)] = s.remembered
+	}
+	first := state{content: m.number(c), kernel: s.kernel, owner: noOwner, actors: [mostActors]int32{absent, absent, absent}}
+	for i, a := range s.actors {
+		first.actors[i] = m.start(a)
+	}
+	x.visited[first] = first
+	x.from(first, 0)
+	return x
 }
 
-// explore runs the actors in every order of their steps. Two runs that come to the same state, in which each actor has
-// seen the same, go on as one. It returns the number of states.
-func explore(t *testing.T, s schedule) int {
-	t.Helper()
-	visited := map[[sha256.Size]byte]bool{}
-	verdicts := map[string]verdict{}
-	pending := []branch{}
-	first := true
-	for first || len(pending) > 0 {
-		r := startRun(t, s, verdicts)
-		if !first {
-			last := len(pending) - 1
-			r.replay(pending[last])
-			pending = pending[:last]
+// from explores what can follow. The actor that took the last step goes on first: it runs already.
+func (x *exploration) from(now state, last int) {
+	x.check(now)
+	alive := false
+	for n := range mostActors {
+		i := (last + n) % mostActors
+		at := now.actors[i]
+		if at < 0 || x.moments[at].step == "" {
+			continue
 		}
-		first = false
-		for !visited[r.key()] {
-			visited[r.key()] = true
-			choices := r.choices()
-			wrong := r.wrong(s, len(choices) == 0)
-			if wrong != "" {
-				t.Fatalf("%s: %s", r, wrong)
+		next, goesOn := x.take(now, i)
+		if goesOn {
+			alive = true
+			x.visit(now, next, i)
+		}
+		if x.moments[at].before >= 0 {
+			x.visit(now, now.kill(i), i)
+		}
+	}
+	if !alive {
+		x.checkEnd(now)
+	}
+}
+
+func (x *exploration) visit(now, next state, i int) {
+	_, known := x.visited[next]
+	if !known {
+		x.visited[next] = now
+		x.from(next, i)
+	}
+}
+
+// take lets an actor take its next step. It cannot where it waits for the lock.
+func (m *machine) take(now state, i int) (next state, goesOn bool) {
+	at := now.actors[i]
+	lock := free
+	switch now.owner {
+	case int8(i):
+		lock = mine
+	case noOwner:
+	default:
+		lock = others
+	}
+	a := m.next(at, met{content: now.content, kernel: now.kernel, lock: lock})
+	if a.waits {
+		return now, false
+	}
+	next = now
+	next.content = a.content
+	next.kernel = a.kernel
+	next.actors[i] = a.moment
+	switch {
+	case a.lock == mine:
+		next.owner = int8(i)
+	case lock == mine:
+		next.owner = noOwner
+	}
+	return next, true
+}
+
+// kill ends an actor, and releases its lock, at any of its steps.
+func (s state) kill(i int) state {
+	s.actors[i] = killed
+	if s.owner == int8(i) {
+		s.owner = noOwner
+	}
+	return s
+}
+
+// alone lets one more actor run in a state in which all others are at their end, and returns how it ended.
+func (m *machine) alone(now state, a actor) (state, outcome) {
+	now.actors = [mostActors]int32{m.start(a), absent, absent}
+	for m.moments[now.actors[0]].step != "" {
+		next, goesOn := m.take(now, 0)
+		if !goesOn {
+			m.disk.tb.Fatalf("%s waits for ever", a.name)
+		}
+		now = next
+	}
+	return now, m.moments[now.actors[0]].outcome
+}
+
+// fail reports what is wrong, and how it came to that.
+func (x *exploration) fail(at state, format string, args ...any) {
+	x.disk.tb.Helper()
+	steps := []string{x.contents[at.content].String()}
+	for from := x.visited[at]; from != at; from = x.visited[at] {
+		for i, moment := range at.actors {
+			before := from.actors[i]
+			switch {
+			case moment == before:
+			case moment == killed:
+				steps = append(steps, x.actors[i].name+" is killed before: "+x.moments[before].step)
+			default:
+				steps = append(steps, x.actors[i].name+": "+x.moments[before].step+" "+x.moments[moment].told())
 			}
-			if len(choices) == 0 {
-				r.agreed(t)
-				break
-			}
-			for _, c := range choices[1:] {
-				pending = append(pending, r.branch(c))
-			}
-			r.take(choices[0])
 		}
-		r.end()
+		at = from
 	}
-	return len(visited)
+	trace := ""
+	for i := len(steps) - 1; i >= 0; i-- {
+		trace += "\n\t" + steps[i]
+	}
+	x.disk.tb.Fatalf("%s: %s%s", x.setup, fmt.Sprintf(format, args...), trace)
 }
 
-// wrong returns what must not be, now or at the end.
-func (r *run) wrong(s schedule, end bool) string {
-	v := r.verdict()
-	wrong := cmp.Or(v.wrong, r.notStored)
-	oneWasKilled := r.killed && s.kills
-	if !mayContradict(s.actors) || end && !oneWasKilled {
-		wrong = cmp.Or(wrong, v.contradiction)
+func (m moment) told() string {
+	if m.step != "" || m.actor.does != nil {
+		return ""
 	}
-	return wrong
+	return fmt.Sprintf("(the end: %+v)", m.outcome)
 }

@@ -1,181 +1,182 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package layout decides where the six names of iptables lead.
+// Package layout is the switch: the symlink through which the six names lead to the wrapper, or to a program.
 //
-// In the layout that install makes, the names point to one link beside them, the switch, and that points to the
-// wrapper:
+//	/usr/sbin/iptables, ip6tables-save, ...  -> iptables-current
+//	/usr/sbin/iptables-current               -> iptables-wrapper, xtables-nft-multi or xtables-legacy-multi
 //
-//	iptables         -> iptables-current
-//	iptables-restore -> iptables-current
-//	...
-//	iptables-current -> iptables-wrapper
-//
-// A decision replaces the switch by a link to a multi-call program with one rename(2), so all six names change at
-// the same instant, and a kill at any instant leaves them all old or all new.
+// One rename(2) of the switch changes all six names at one instant, or none. Its directory is called DIR here. What a
+// wrapped call stores in it, and in the container's memory, is keep.go.
 package layout
 
 import (
-	"slices"
+	"path/filepath"
+	"strings"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 )
 
-// Switch is the name of the link that a decision replaces.
-const Switch = "iptables-current"
+const (
+	// Switch is the name of the switch.
+	Switch = "iptables-current"
+	// Wrapper is the name of the wrapper's file beside the switch.
+	Wrapper = "iptables-wrapper"
+)
 
-// Names are the six names as the running wrapper finds and changes them.
-type Names struct {
-	Tree      tree.Tree
-	Self      self.Process
-	Container memory.Container
+// mostLinks is how many symlinks the kernel follows (MAXSYMLINKS in linux/namei.h).
+const mostLinks = 40
+
+// Place is where a command was called. The zero Place is not known.
+type Place struct {
+	Command string   // the path by which it was called
+	Dir     *dir.Dir // DIR, or where the switch would be laid
+	Laid    bool     // the path leads through a switch
+	Running dir.ID   // the running file
 }
 
-// Memory reads what the container remembers.
-func (n Names) Memory() memory.Memory { return memory.Read(n.Tree, n.Self, n.Container) }
-
-// Find returns the program that a name in a directory runs in one backend.
-func (n Names) Find(dir string, mode detect.Mode, name string) (string, error) {
-	return n.Self.Find(n.Tree, programs.Join(dir, name), mode, name)
-}
-
-// Pin returns the names in a tree in which the directory stays the one that it leads to now, and /etc/alternatives too
-// if there is one, see tree.Pin. These are the directories in which links are replaced.
-func (n Names) Pin(dir string) (pinned Names, unpin func(), err error) {
-	one, unpinOne, err := n.Tree.Pin(dir)
-	if err != nil {
-		return n, nil, err
-	}
-	n.Tree = one
-	both, unpinOther, err := one.Pin(AlternativesDir)
-	if err != nil {
-		return n, unpinOne, nil
-	}
-	n.Tree = both
-	return n, func() {
-		unpinOther()
-		unpinOne()
-	}, nil
-}
-
-// directory is how the six names in one directory, and the switch there, resolve at one moment.
-type directory struct {
-	dir   string
-	sw    entry   // the switch
-	names []entry // all six
-}
-
-// entry is how the switch or one of the six names resolves. The second group of fields is about the names alone.
-type entry struct {
-	path    string
-	chain   tree.Chain
-	err     error // why it is broken, or that it does not exist
-	wrapper bool  // it leads to a wrapper
-
-	link     string // what to replace if the name is to lead elsewhere, see linkToReplace
-	switched bool   // it goes through the switch
-	belongs  bool   // to this directory, and not to another one to which it leads
-}
-
-// look follows the six names of a directory, and the switch.
-func (n Names) look(dir string) directory {
-	d := directory{dir: dir, sw: n.follow(programs.Join(dir, Switch))}
-	isSwitch := func(hop string) bool { return n.Tree.SameEntry(hop, d.sw.path) }
-	for _, name := range programs.Names() {
-		e := n.follow(programs.Join(dir, name))
-		e.link = n.linkToReplace(dir, e.path, e.chain)
-		e.switched = slices.ContainsFunc(e.chain.Hops, isSwitch)
-		e.belongs = n.Tree.SameFile(n.commandDir(e.chain), dir)
-		d.names = append(d.names, e)
-	}
-	return d
-}
-
-func (n Names) follow(path string) entry {
-	c, err := n.Tree.Follow(path)
-	return entry{path: path, chain: c, err: err, wrapper: n.toWrapper(c)}
-}
-
-// exists reports whether there is something at the path, even if only a broken link.
-func (e entry) exists() bool { return e.chain.Found() }
-
-// obeys reports whether the name runs a backend once the container remembers it: it leads to a wrapper, or runs that
-// backend already.
-func (e entry) obeys(mode detect.Mode) bool {
-	if e.err != nil {
-		return false
-	}
-	return e.wrapper || e.chain.Mode() == mode
-}
-
-// AlternativesDir holds a symlink for each command that update-alternatives(1) manages.
-const AlternativesDir = "/etc/alternatives"
-
-// commandDir returns the directory of the commands that a command's chain belongs to: that of the command, or the last
-// standard directory on the way in which a link bears the command's name.
-func (n Names) commandDir(c tree.Chain) string {
-	if !c.Found() {
-		return programs.Dir(c.End)
-	}
-	command := c.Hops[0]
-	dir := programs.Dir(command)
-	for _, hop := range c.Hops[1:] {
-		sameName := programs.Base(hop) == programs.Base(command)
-		if sameName && n.isOneOf(programs.Dir(hop), programs.StandardDirs()...) {
-			dir = programs.Dir(hop)
-		}
-	}
-	return dir
-}
-
-// linkToReplace returns the last link of a command's chain that is there for that command of this directory, which is
-// the one to replace if the command is to lead elsewhere: the command itself or, in a standard directory that leads
-// there, the link of the same name in /etc/alternatives. What comes after that is somebody else's: a link under the
-// wrapper's own name, or a command of another directory.
+// Locate finds the place of a command that was called by a path, AT_EXECFN.
 //
-// The path that it returns is in a directory that Pin has opened. The hops of a chain are other paths, and whoever
-// owns a directory on one of them could make it lead elsewhere. For the same reason, no link in /etc/alternatives is
-// replaced for a directory by whose path somebody could do so.
-func (n Names) linkToReplace(dir, path string, c tree.Chain) (link string) {
-	if len(c.Hops) < 2 {
-		return path
+// The path counts if it resolves to the running file, or leads through a switch beside which that is the wrapper: since
+// execve(2) another call may have pointed the switch at a program. Otherwise, as for a script that begins with
+// "#!/usr/sbin/iptables-restore", the place is not known. Nor is it for a path without a slash: the working directory
+// may be anybody's.
+func Locate(path string, running dir.ID) Place {
+	if !strings.Contains(path, "/") {
+		return Place{}
 	}
-	next := c.Hops[1]
-	name := programs.Base(path)
-	registered := programs.Base(next) == name && n.isOneOf(programs.Dir(next), AlternativesDir)
-	if registered && n.isOneOf(dir, programs.StandardDirs()...) && n.Tree.Unpinned().Exposed(dir) == "" {
-		return programs.Join(AlternativesDir, name)
+	through := throughSwitch(path)
+	if through == "" && leadsTo(path, running) {
+		d, err := dir.Open(parent(path))
+		if err != nil {
+			return Place{}
+		}
+		return Place{Command: path, Dir: d, Running: running}
 	}
-	return path
+	if through == "" {
+		through = throughSwitch(path) // another call may have laid it just now
+	}
+	if through == "" {
+		return Place{}
+	}
+	d, err := dir.Open(through)
+	if err != nil {
+		return Place{}
+	}
+	wrapper, err := d.ID(Wrapper)
+	if err == nil && wrapper == running || leadsTo(path, running) {
+		return Place{Command: path, Dir: d, Laid: true, Running: running}
+	}
+	d.Close()
+	return Place{}
 }
 
-func (n Names) isOneOf(dir string, dirs ...string) bool {
-	same := func(d string) bool { return n.Tree.SameFile(d, dir) }
-	return slices.Contains(dirs, dir) || slices.ContainsFunc(dirs, same)
+// Beside is the absolute directory of the path by which the command was called, "" if that is not known.
+func (p Place) Beside() string {
+	if p.Dir == nil {
+		return ""
+	}
+	return absolute(parent(p.Command))
 }
 
-// lastSwitch returns the last switch that a chain passes, "" if it passes none.
-func lastSwitch(c tree.Chain) string {
-	for _, hop := range slices.Backward(c.Hops) {
-		if programs.Base(hop) == Switch {
-			return hop
+func leadsTo(path string, file dir.ID) bool {
+	id, err := dir.IDAt(path)
+	return err == nil && id == file
+}
+
+// throughSwitch returns the directory of the switch that a path leads through, "" if there is none on its way. Any link
+// counts, those in /etc/alternatives included.
+func throughSwitch(path string) string {
+	for range mostLinks {
+		directory, name := parent(path), filepath.Base(path)
+		if name == Switch {
+			return directory
+		}
+		buf := make([]byte, unix.PathMax)
+		n, err := unix.Readlink(path, buf)
+		if err != nil {
+			return ""
+		}
+		path = string(buf[:n])
+		if !filepath.IsAbs(path) {
+			path = directory + "/" + path
 		}
 	}
 	return ""
 }
 
-// used reports whether a name goes through the switch.
-func (d directory) used() bool {
-	return slices.ContainsFunc(d.names, func(e entry) bool { return e.switched })
+// parent returns a path without its last element. Unlike filepath.Dir it leaves ".." alone, which means something else
+// once a symlink before it is followed.
+func parent(path string) string {
+	i := strings.LastIndexByte(path, '/')
+	switch {
+	case i < 0:
+		return "."
+	case i == 0:
+		return "/"
+	default:
+		return path[:i]
+	}
 }
 
-// allToWrapper reports whether all six names lead to a wrapper.
-func (d directory) allToWrapper() bool {
-	return !slices.ContainsFunc(d.names, func(e entry) bool { return !e.wrapper })
+// modeOf returns the backend of the program that a path names, "" if it is none of iptables' own.
+func modeOf(path string) evidence.Mode {
+	file := filepath.Base(path)
+	for _, mode := range evidence.Modes() {
+		if file == multiCall(mode) {
+			return mode
+		}
+		for _, name := range exec.Names() {
+			if file == strings.Replace(name, "tables", "tables-"+string(mode), 1) {
+				return mode
+			}
+		}
+	}
+	return ""
 }
 
-func (n Names) toWrapper(c tree.Chain) bool { return n.Self.IsWrapper(n.Tree, c) }
+// storedMode returns the backend that the content of a switch stands for, "" if it is none that the product puts there.
+func storedMode(content string) evidence.Mode {
+	for _, mode := range evidence.Modes() {
+		if filepath.Base(content) == multiCall(mode) {
+			return mode
+		}
+	}
+	return ""
+}
+
+// isWrapper reports whether the content of a switch is the wrapper.
+func isWrapper(content string) bool { return filepath.Base(content) == Wrapper }
+
+// IsOurs reports whether the content of a switch is one that the product puts there.
+func IsOurs(content string) bool { return isWrapper(content) || storedMode(content) != "" }
+
+// multiCall is the file name of a backend's multi-call program, which serves all six commands and goes by argv[0].
+func multiCall(mode evidence.Mode) string { return "xtables-" + string(mode) + "-multi" }
+
+// Program returns what the switch in a directory has to contain for a backend: the name of the multi-call program if it
+// is in that directory, otherwise its path; "" if there is none. It stands beside the program that exec.Find finds.
+func Program(d *dir.Dir, mode evidence.Mode) string {
+	path, err := exec.Find(mode, "iptables", d.Path())
+	if err != nil {
+		return ""
+	}
+	multi := parent(path) + "/" + multiCall(mode)
+	if unix.Access(multi, unix.X_OK) != nil {
+		return ""
+	}
+	return beside(d, multi)
+}
+
+// beside shortens the path of a file in the directory to its name.
+func beside(d *dir.Dir, path string) string {
+	here, err := d.ID(filepath.Base(path))
+	if err != nil || !leadsTo(path, here) {
+		return path
+	}
+	return filepath.Base(path)
+}

@@ -4,191 +4,203 @@
 package layout
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
+	"os"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
 )
 
-// Selected is what Select did.
-type Selected struct {
-	Memory string // where the container remembers the backend, "" if nowhere
+var (
+	// ErrNotWrapped means that the directory has no commands, or some that do not lead to the wrapper.
+	ErrNotWrapped = errors.New("the commands do not run the wrapper")
+	// ErrForeign means that the name of the switch is taken.
+	ErrForeign = errors.New("it is not the wrapper's")
+	// ErrNowhere means that an answer can be stored neither in the switch nor in the memory.
+	ErrNowhere = errors.New("it can be stored neither in the switch nor in the container's memory")
+)
 
-	// Unwritable is why the switch could not be moved, so that the memory alone does it; nil if the switch was
-	// moved, or was not meant to be.
-	Unwritable error
+// Directory is what select and reset change: the switch in a directory, and the container's memory.
+type Directory struct {
+	Dir     *dir.Dir
+	Memory  memory.Memory // the zero Memory where it must not be changed
+	Running dir.ID        // the running file
+	Wrapper string        // its path
+	Named   bool          // an administrator named the directory, so names may be laid in an empty one
 }
 
-// selection is a backend on its way into the names of a directory.
-type selection struct {
-	Names
-	before  directory // as it was found
-	answer  detect.Memory
-	guess   bool // it is only remembered: the names then lead to the wrapper
-	program string
-	memory  memory.Memory
+// tries is how often select and reset try to get the lock: for 2 s.
+const tries = 2000
 
-	unwritable error // why the switch cannot be moved
-	adopted    bool  // links have been changed on the way, so an error puts the switch back
-}
-
-// Select makes the six names in a directory run a backend, by its multi-call program: names that lead to a wrapper, or
-// that do not exist yet. It fails where the names are somebody else's, see ErrNotInstalled and ErrForeign, and changes
-// nothing then.
+// Select makes the six names run a backend. A guess is only remembered, and the switch stays at the wrapper.
 //
-// The container's memory is brought in line. Where the switch cannot be moved, the memory alone does it, provided that
-// the names lead to a wrapper. A guess is only remembered: the names then lead to the wrapper.
-func (n Names) Select(dir string, answer detect.Memory, guess bool) (Selected, error) {
-	held, err := n.hold(dir)
+// What must be writable is checked before anything is changed. Names are laid first, which may fail and changes no
+// answer. M is written before S, so that a process that is killed in between leaves a memory that the next call
+// carries out.
+func (x Directory) Select(d evidence.Decision, guess bool) error {
+	err := x.Dir.Lock(tries)
 	if err != nil {
-		return Selected{}, err
-	}
-	defer held.release()
-	program, err := held.selectable(dir, answer.Mode)
-	if err != nil {
-		return Selected{}, err
-	}
-	s := selection{Names: held.Names, answer: answer, guess: guess, program: program}
-	if err := s.plan(dir, held.busy); err != nil {
-		return Selected{}, err
-	}
-	err = s.carryOut()
-	if err != nil && s.adopted {
-		s.putBack(s.before)
-	}
-	return Selected{Memory: s.memory.Path(), Unwritable: s.unwritable}, err
-}
-
-// selectable returns the program by which the names in a directory would run a backend.
-func (n Names) selectable(dir string, mode detect.Mode) (string, error) {
-	program, err := n.Find(dir, mode, "iptables")
-	if err != nil {
-		return "", err
-	}
-	if n.Tree.IsWrapper(program) {
-		return "", fmt.Errorf("%q: %w", program, programs.ErrRecursion)
-	}
-	return program, nil
-}
-
-// plan looks at the directory and at the memory, and decides whether the switch is to be moved. It changes nothing.
-// busy is why there is no lock.
-func (s *selection) plan(dir string, busy error) error {
-	s.before = s.look(dir)
-	if err := s.repointable(s.before); err != nil {
 		return err
 	}
-	unfit := s.servesAll(dir, s.answer.Mode, s.program)
-	if errors.Is(unfit, errThrough) {
-		return unfit // a single program is no reason to refuse: the memory can make the names run that
+	names, err := x.unlaid()
+	if err != nil {
+		return err
 	}
-	s.memory = s.Memory()
-	denied := s.Tree.Access(dir, unix.W_OK)
-	if !s.guess {
-		s.unwritable = cmp.Or(busy, unfit, denied)
-	} else if !s.before.allToWrapper() { // the switch will lead to the wrapper, so the program may be unfit for it
-		s.unwritable = cmp.Or(busy, denied)
+	program, err := x.target(d, guess, len(names) > 0)
+	if err != nil {
+		return err
 	}
-	return nil
-}
-
-// carryOut does what was planned.
-func (s *selection) carryOut() error {
-	if s.throughTheWrapper() && s.unwritable == nil {
-		s.adopted = true
-		s.unwritable = s.adopt(s.before, func(entry) bool { return true })
-	}
-	if s.guess || s.unwritable != nil {
-		return s.byMemory()
-	}
-	return s.bySwitch()
-}
-
-// throughTheWrapper reports whether the switch has to lead to the wrapper before it leads to the program. If other
-// steps come before that one, it does so for their duration, and no name leads to one backend while another name,
-// or the memory, says the other.
-func (s *selection) throughTheWrapper() bool {
-	if s.guess {
-		return !s.before.allToWrapper()
-	}
-	outside := slices.ContainsFunc(s.before.names, func(e entry) bool { return !e.switched })
-	remembered := s.memory.Mode()
-	contradicts := remembered != "" && remembered != s.answer.Mode
-	return outside || contradicts
-}
-
-// byMemory leaves the names where they lead. The memory alone makes them run the backend.
-func (s *selection) byMemory() error {
-	if !s.obeys(s.before.dir, s.answer.Mode) {
-		return s.unwritable
-	}
-	return s.remember()
-}
-
-// bySwitch moves the switch, and sets the memory before, so that a process killed in between leaves a memory that
-// agrees with the switch. Where the names run the other backend, and nothing is remembered, the memory comes after
-// the switch for the same reason.
-func (s *selection) bySwitch() error {
-	memoryFirst := s.obeys(s.before.dir, s.answer.Mode)
-	if memoryFirst {
-		if err := s.remember(); err != nil {
+	if len(names) > 0 {
+		err = x.lay(names)
+		if err != nil {
 			return err
 		}
 	}
-	err := s.Tree.Point(s.before.sw.path, s.program)
-	s.memory.Refresh()
-	switch {
-	case err == nil:
-		_ = s.remember() // kubelet's chains may have replaced the memory meanwhile, which takes no lock
-	case memoryFirst && s.memory.Mode() == s.answer.Mode:
-		s.unwritable = err // the memory does it
-		err = nil
-	}
-	s.tidy(s.before)
-	return err
-}
-
-// remember sets the memory. That must succeed if nothing else makes the names run the backend, or if the old memory
-// says otherwise.
-func (s *selection) remember() error {
-	err := errNotOwn
-	if s.Container.Own() {
-		err = s.memory.Set(s.answer)
-	}
-	switch {
-	case err == nil:
-		return nil
-	case s.unwritable != nil:
-		return errors.Join(s.unwritable, err)
-	case errors.Is(err, errNotOwn), s.memory.Mode() == "": // the switch does without
-		return nil
-	default:
+	err = x.remember(d, guess)
+	if program == "" {
 		return err
 	}
+	return x.Dir.Replace(program, Switch) // the switch counts, with or without a memory
 }
 
-// putBack points a switch that was in use where it led before something failed, if it has been pointed at the wrapper
-// since. It does so only if that bears the name of a program: in a user's directory, a link of any other content could
-// be renamed to where root's memory is looked for.
-func (n Names) putBack(d directory) {
-	hops := d.sw.chain.Hops
-	if !d.used() || d.sw.wrapper || len(hops) < 2 {
-		return
+// unlaid returns the names that do not lead through the switch yet, and may be made to: those of the running file, or
+// all six in an empty directory that somebody named.
+func (x Directory) unlaid() ([]string, error) {
+	now, err := x.Dir.Readlink(Switch)
+	if err == nil && !IsOurs(now) || err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("%q: %w", x.Dir.Join(Switch), ErrForeign)
 	}
-	before := hops[1]
-	now := n.follow(d.sw.path)
-	if now.wrapper && programs.IsProgram(programs.Base(before)) {
-		_ = n.Tree.Point(d.sw.path, before) // what failed first is the error to report
+	var names []string
+	missing := 0
+	for _, n := range Look(x.Dir, x.Running) {
+		switch {
+		case n.Missing:
+			missing++
+		case n.Switch != "" && !x.isHere(n.Switch):
+			return nil, fmt.Errorf("%q leads through the switch in %q: %w", x.Dir.Join(n.Name), n.Switch, ErrNotWrapped)
+		case n.Switch != "":
+		case n.Wrapper:
+			names = append(names, n.Name)
+		default:
+			return nil, fmt.Errorf("%q: %w", x.Dir.Join(n.Name), ErrNotWrapped)
+		}
 	}
+	if missing < len(exec.Names()) {
+		return names, nil
+	}
+	if !x.Named {
+		return nil, fmt.Errorf("no iptables in %q: %w", x.Dir.Path(), ErrNotWrapped)
+	}
+	return exec.Names(), nil
 }
 
-// obeys reports whether all names in a directory run a backend, as they lead now, once the container remembers it.
-func (n Names) obeys(dir string, mode detect.Mode) bool {
-	return !slices.ContainsFunc(n.look(dir).names, func(e entry) bool { return !e.obeys(mode) })
+// isHere reports whether a path is that of the directory.
+func (x Directory) isHere(path string) bool {
+	here, err := x.Dir.ID(".")
+	return err == nil && leadsTo(path, here)
+}
+
+// target decides how an answer is stored: it returns what the switch is to contain, or "" if the memory does it.
+func (x Directory) target(d evidence.Decision, guess, lays bool) (string, error) {
+	denied := x.Dir.Writable()
+	if lays && denied != nil {
+		return "", denied
+	}
+	remembers := x.Memory.Dir != nil && x.Memory.Dir.Writable() == nil
+	stored := Stored(x.Dir)
+	if guess {
+		if stored == d.Mode.Other() {
+			return "", fmt.Errorf("%w: the switch is at %s; reset it first", ErrNowhere, stored)
+		}
+		if remembers || lays { // a volume for another container, which has a memory of its own
+			return "", nil
+		}
+		return "", ErrNowhere
+	}
+	_, err := exec.Find(d.Mode, "iptables", x.Dir.Path())
+	if err != nil {
+		return "", err
+	}
+	program := Program(x.Dir, d.Mode)
+	switch {
+	case program != "" && denied == nil:
+		return program, nil
+	case stored == d.Mode, stored == "" && remembers:
+		return "", nil
+	case denied != nil:
+		return "", fmt.Errorf("%w: %w", ErrNowhere, denied)
+	}
+	return "", fmt.Errorf("%w: only a multi-call program such as %s can be in the switch", ErrNowhere, multiCall(d.Mode))
+}
+
+// remember writes M, if there is one.
+func (x Directory) remember(d evidence.Decision, guess bool) error {
+	if x.Memory.Dir == nil {
+		return nil
+	}
+	if guess {
+		said, err := x.Memory.Make(d)
+		if err == nil && said.Mode != d.Mode {
+			err = fmt.Errorf("%w: another process has remembered %s", ErrNowhere, said.Mode)
+		}
+		return err
+	}
+	return x.Memory.Set(d)
+}
+
+// lay makes names lead through the switch.
+func (x Directory) lay(names []string) error {
+	for _, name := range names {
+		id, err := x.Dir.ID(name)
+		if err == nil && id == x.Running {
+			return adopt(Place{Command: x.Dir.Join(name), Dir: x.Dir, Running: x.Running})
+		}
+	}
+	return Lay(x.Dir, beside(x.Dir, x.Wrapper), names)
+}
+
+// Reset forgets what is stored: the switch leads to the wrapper again, and M is removed. What must be writable is
+// checked before anything is changed.
+func (x Directory) Reset() error {
+	err := x.Dir.Lock(tries)
+	if err != nil {
+		return err
+	}
+	now, noSwitch := x.Dir.Readlink(Switch)
+	if noSwitch == nil && !IsOurs(now) {
+		return fmt.Errorf("%q: %w", x.Dir.Join(Switch), ErrForeign)
+	}
+	moved := noSwitch == nil && !isWrapper(now)
+	if moved {
+		err = x.Dir.Writable()
+	}
+	if err == nil && x.Memory.Exists() {
+		err = x.Memory.Dir.Writable()
+	}
+	if err != nil {
+		return err
+	}
+	if moved {
+		err = x.pointToWrapper()
+	}
+	if err != nil {
+		return err
+	}
+	return x.Memory.Forget()
+}
+
+// pointToWrapper points the switch at the wrapper beside it, or at the running one where there is none.
+func (x Directory) pointToWrapper() error {
+	_, err := x.Dir.Lstat(Wrapper)
+	if err == nil {
+		return x.Dir.Replace(Wrapper, Switch)
+	}
+	err = called(x.Wrapper)
+	if err != nil {
+		return err
+	}
+	return x.Dir.Replace(x.Wrapper, Switch)
 }

@@ -1,265 +1,221 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory knows the container, and what it remembers of its backend.
+// Package memory is what a container remembers of its backend: one symlink, made by one system call, that says which
+// backend it is, why, how certain that was, and in which network namespace.
 //
-// The memory is a symlink, which is made by one atomic system call, so concurrent first calls agree by reading what
-// won:
+//	/dev/iptables-memory -> "nft kubelet-hint certain 4026531840 chain KUBE-IPTABLES-HINT is in nft's mangle table"
 //
-//	/dev/iptables-wrapper.0.4026531840.4711.0badcafe ->
-//		nft rule-count certain 4026531840.4711.0badcafe nft has 15 rules and legacy has no rules
-//
-// Its name has the user, the network namespace, and the container's life. Its target begins with the backend,
-// followed by the reason, how certain that was, the life again, and what decided. docs/on-disk.md promises that form.
+// It exists for root alone. Others read it, and one that is not root's says nothing.
 package memory
 
 import (
 	"errors"
+	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/programs"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/self"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/tree"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 )
 
-// Memory is the container's memory of its backend, as one user sees it.
+// Name is the name of the symlink.
+const Name = "iptables-memory"
+
+// Memory is the place of the symlink. The zero Memory is nowhere: nothing is remembered.
 type Memory struct {
-	tree tree.Tree
-	life Life // not known where there can be no memory
-	uid  int
-
-	best found   // what is believed
-	mine found   // what this user made, believed or not
-	void tree.ID // of a link that was found not to hold
-	home detect.Memory
+	Dir   *dir.Dir
+	netns string // the inode of this thread's network namespace
 }
 
-// ErrRoots means that root's memory says something else, which outranks another user's.
-var ErrRoots = errors.New("root's memory of this container says otherwise")
-
-// Read reads the memory of a container. There is none where the container is not known, or for a process that runs
-// set-user-ID.
-func Read(t tree.Tree, p self.Process, c Container) Memory {
-	m := Memory{tree: t, uid: p.UID}
-	if !c.Life.Known() || !p.Trusted() {
-		return m
+// Find finds the place: /dev if that is the container's own, otherwise beside the switch. There is none if that is not
+// known, which is nil, or if the network namespace is not.
+func Find(beside *dir.Dir) Memory {
+	netns := namespace()
+	if netns == "" {
+		return Memory{}
 	}
-	if c.away() {
-		there := Memory{tree: t, uid: p.UID, life: c.Home}
-		there.Refresh()
-		m.home = there.best.Memory
-	}
-	m.life = c.Life
-	err := t.Pause("read", name(m.uid, m.life))
+	dev, err := dir.Open("/dev")
 	if err == nil {
-		m.Refresh()
+		if isContainers(dev) {
+			return Memory{Dir: dev, netns: netns}
+		}
+		dev.Close()
 	}
-	return m
+	return Memory{Dir: beside, netns: netns}
 }
 
-// Remembered returns what is believed; its Mode is "" if there is nothing.
-func (m Memory) Remembered() detect.Memory { return m.best.Memory }
+// In is a memory in a directory, whatever that is.
+func In(d *dir.Dir) Memory { return Memory{Dir: d, netns: namespace()} }
 
-// Home returns what is believed of the network namespace of process 1, for a thread that is in another one; its Mode
-// is "" if there is nothing. It is only read here: what is decided in a pod's namespace says nothing about the
-// host's.
-func (m Memory) Home() detect.Memory { return m.home }
-
-// Mode returns the remembered backend, "" if there is none.
-func (m Memory) Mode() detect.Mode { return m.best.Mode }
-
-// Path returns where the memory is, "" if there is none.
-func (m Memory) Path() string { return m.best.path }
-
-// OwnPath returns where this user's memory is, believed or not, "" if there is none.
-func (m Memory) OwnPath() string { return m.mine.path }
-
-// Refresh reads the memory again. It finds what can be believed: first what kubelet's chains said, then root's, then
-// one's own.
-func (m *Memory) Refresh() {
-	m.best, m.mine = found{}, found{}
-	if !m.life.Known() {
-		return
+// isContainers reports whether a /dev is a container's own, as runtimes make it: a tmpfs of root, in which ptmx is a
+// symlink. On a host it is a device.
+func isContainers(dev *dir.Dir) bool {
+	var fs unix.Statfs_t
+	err := unix.Statfs(dev.Path(), &fs)
+	if err != nil || fs.Type != unix.TMPFS_MAGIC {
+		return false
 	}
-	own := m.links(m.uid)
-	best := m.believed(own)
-	m.mine = best
-	if best.path == "" && len(own) > 0 {
-		m.mine = own[0] // a mark
+	st, err := dev.Stat()
+	if err != nil || st.Uid != 0 || st.Mode&0o022 != 0 {
+		return false
 	}
-	if m.uid != 0 {
-		roots := m.believed(m.links(0))
-		if roots.path != "" && (byKubelet(roots.Memory) || !byKubelet(best.Memory)) {
-			best = roots
-		}
-	}
-	m.best = best
+	ptmx, err := dev.Lstat("ptmx")
+	return err == nil && ptmx.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
-// links returns a user's memories, in the order of the directories. It was made in the first one that would have it.
-func (m *Memory) links(uid int) (all []found) {
-	if uid == tree.Overflow && !MapsAll() {
-		return nil
-	}
-	for _, dir := range Dirs(uid) {
-		f, ok := m.read(programs.Join(dir, name(uid, m.life)), uid, m.life)
-		if !ok || !f.sole || f.id == m.void || m.unusable(dir, uid) != nil {
-			continue
-		}
-		all = append(all, f)
-		if f.state != Unbound && f.state != Blind {
-			break // it binds whoever believes this user, so the other directories add nothing
-		}
-	}
-	return all
-}
-
-// believed returns the first of one user's memories that binds the user of m.
-func (m *Memory) believed(links []found) found {
-	for _, f := range links {
-		switch {
-		case f.state == Unbound:
-			continue
-		case f.state == Blind && f.uid != m.uid: // what root could not see binds nobody else
-			continue
-		}
-		return f
-	}
-	return found{}
-}
-
-func byKubelet(r detect.Memory) bool { return r.Conclusive && r.Reason.Kubelet() }
-
-// Make remembers an answer, unless something is remembered already. Mode then returns what holds. The state counts if
-// the answer is a guess.
-func (m *Memory) Make(r detect.Memory, state State) error {
-	if m.Mode() != "" {
-		return nil
-	}
-	return m.create(r, state)
-}
-
-// create makes a link in the first directory that will have it, or finds the one that another call has made faster. A
-// mark does not count as such, unless it is a mark that is to be made.
-func (m *Memory) create(r detect.Memory, state State) error {
-	err := errors.New("there is no place for a memory")
-	if !m.life.Known() {
-		return err
-	}
-	target := m.target(r, state)
-	for _, dir := range Dirs(m.uid) {
-		if m.unusable(dir, m.uid) != nil {
-			continue
-		}
-		path := programs.Join(dir, name(m.uid, m.life))
-		err = m.put(path, target, state)
-		m.Refresh()
-		faster := m.mine.path != "" && (m.mine.state != Unbound || state == Unbound)
-		if err == nil || faster {
-			return nil
-		}
-	}
-	return err
-}
-
-// put makes a link where nothing is, or what binds nobody. Somebody may put things there and remove them, in turn.
-func (m *Memory) put(path, target string, state State) (err error) {
-	for range 20 {
-		err = m.tree.Symlink(target, path)
-		if !errors.Is(err, unix.EEXIST) {
-			return err
-		}
-		err = m.takeOver(path, target, state)
-		if !errors.Is(err, unix.ENOENT) {
-			return err
-		}
-	}
-	return err
-}
-
-// takeOver puts a link in place of what binds nobody: a mark of this user, or what another user has put under this
-// user's name, also by a hard link. In a sticky directory only root can replace the latter. It fails with EEXIST if
-// what is there stays, and with ENOENT if it has gone.
-func (m *Memory) takeOver(path, target string, state State) error {
-	if m.mine.path == path && m.mine.state == Unbound && state != Unbound {
-		return m.tree.ReplaceUnlocked(path, target)
-	}
-	foreign := func(st unix.Stat_t) bool {
-		hardLinked := tree.IsLink(st) && st.Nlink != 1
-		return int(st.Uid) != m.uid || hardLinked
-	}
-	st, err := m.tree.Lstat(path)
+// namespace returns the inode of this thread's network namespace, "" if /proc does not tell.
+func namespace() string {
+	var st unix.Stat_t
+	err := unix.Stat("/proc/thread-self/ns/net", &st)
 	if err != nil {
-		return err
+		return ""
 	}
-	if !foreign(st) {
-		return unix.EEXIST
-	}
-	return m.tree.Displace(path, target, foreign)
+	return strconv.FormatUint(st.Ino, 10)
 }
 
-// Set remembers an answer, whatever is remembered now.
-func (m *Memory) Set(r detect.Memory) error {
-	byRoot := m.best.path != "" && m.best.path != m.mine.path
-	if byRoot && m.Mode() != r.Mode && !byKubelet(r) {
-		return ErrRoots // so it would not be believed
-	}
-	err := m.write(r)
-	if err == nil && m.Mode() != r.Mode {
-		return ErrRoots
-	}
-	return err
+// OfContainer reports whether what is found here is about the container as a whole: process 1 is known to share our root
+// and our network namespace. A CNI plugin that runs iptables in a Pod's namespace is not in such a place, nor is a
+// process with hostPID, or one whose process 1 is another user's.
+func OfContainer() bool {
+	return same("/proc/1/root", "/") && same("/proc/1/ns/net", "/proc/thread-self/ns/net")
 }
 
-// write makes this user's memory say an answer.
-func (m *Memory) write(r detect.Memory) error {
-	if m.mine.path == "" || m.mine.state == Unbound {
-		err := m.create(r, Guess)
+func same(path, other string) bool {
+	a, err := dir.IDAt(path)
+	if err != nil {
+		return false
+	}
+	b, err := dir.IDAt(other)
+	return err == nil && a == b
+}
+
+// Path is where the memory is, for messages; "" if it is nowhere.
+func (m Memory) Path() string {
+	if m.Dir == nil {
+		return ""
+	}
+	return m.Dir.Join(Name)
+}
+
+// Exists reports whether there is a link of that name, whatever it says.
+func (m Memory) Exists() bool {
+	if m.Dir == nil {
+		return false
+	}
+	_, err := m.Dir.Lstat(Name)
+	return err == nil
+}
+
+// Read returns what is remembered, the zero Decision if nothing is: a link that cannot be read, is not root's, or is
+// about another network namespace says nothing.
+func (m Memory) Read() evidence.Decision {
+	d, _ := m.read()
+	return d
+}
+
+// read is Read, and whether there is something of that name.
+func (m Memory) read() (d evidence.Decision, exists bool) {
+	if m.Dir == nil {
+		return evidence.Decision{}, false
+	}
+	st, err := m.Dir.Lstat(Name)
+	if err != nil {
+		return evidence.Decision{}, !os.IsNotExist(err)
+	}
+	if st.Uid != 0 {
+		return evidence.Decision{}, true
+	}
+	content, err := m.Dir.Readlink(Name)
+	if err != nil {
+		return evidence.Decision{}, !os.IsNotExist(err)
+	}
+	return parse(content, m.netns), true
+}
+
+// The states, which say how certain the answer was.
+const (
+	certain = "certain"
+	guess   = "guess"
+)
+
+// format is the content of the link.
+func format(d evidence.Decision, netns string) string {
+	state := guess
+	if d.Conclusive {
+		state = certain
+	}
+	return strings.Join([]string{string(d.Mode), string(d.Reason), state, netns, d.Because}, " ")
+}
+
+// parse is the reverse, for one network namespace.
+func parse(content, netns string) evidence.Decision {
+	words := strings.SplitN(content, " ", 5)
+	if len(words) < 5 || words[3] != netns {
+		return evidence.Decision{}
+	}
+	mode := evidence.Mode(words[0])
+	if !mode.Valid() || words[2] != certain && words[2] != guess {
+		return evidence.Decision{}
+	}
+	return evidence.Decision{
+		Mode:       mode,
+		Reason:     evidence.Reason(words[1]),
+		Conclusive: words[2] == certain,
+		Because:    words[4],
+	}
+}
+
+// errLost means that what was written was gone, or could not be read, a moment later.
+var errLost = errors.New("the memory does not stay")
+
+// Make remembers an answer unless there is one, and returns what is remembered then. A link that says nothing is
+// replaced. One that is gone by the time it is read is made again.
+func (m Memory) Make(d evidence.Decision) (evidence.Decision, error) {
+	if m.Dir == nil {
+		return evidence.Decision{}, unix.ENOENT
+	}
+	for range 3 { // on a file system that makes root's links another user's, it would never end
+		err := m.Dir.Symlink(format(d, m.netns), Name)
+		if err == nil {
+			return d, nil
+		}
+		if !os.IsExist(err) {
+			return evidence.Decision{}, err
+		}
+		said, exists := m.read()
+		if said.Mode != "" {
+			return said, nil
+		}
+		if !exists {
+			continue
+		}
+		err = m.Set(d)
 		if err != nil {
-			return err
+			return evidence.Decision{}, err
 		}
 	}
-	now := m.mine
-	if now.path == "" { // it cannot be read, or somebody has just removed it
+	return evidence.Decision{}, errLost
+}
+
+// Set remembers an answer, whatever was remembered before.
+func (m Memory) Set(d evidence.Decision) error {
+	if m.Dir == nil {
+		return unix.ENOENT
+	}
+	return m.Dir.Replace(format(d, m.netns), Name)
+}
+
+// Forget removes what is remembered.
+func (m Memory) Forget() error {
+	if m.Dir == nil {
 		return nil
 	}
-	if now.Mode == r.Mode && now.Reason == r.Reason && now.Conclusive == r.Conclusive {
+	err := m.Dir.Remove(Name)
+	if os.IsNotExist(err) {
 		return nil
 	}
-	err := m.tree.ReplaceUnlocked(now.path, m.target(r, Guess))
-	m.Refresh()
 	return err
-}
-
-// Discard forgets a memory that was found not to hold: a guess after which nothing was written. It is removed if it is
-// this user's. One that was made since is left alone, as far as two system calls can tell.
-func (m *Memory) Discard() {
-	m.void = m.best.id
-	if m.best.path == m.mine.path && m.best.path != "" {
-		st, err := m.tree.Lstat(m.best.path)
-		if err == nil && tree.IDOf(st) == m.void {
-			_ = m.tree.Unlink(m.best.path)
-		}
-	}
-	m.Refresh()
-}
-
-// Forget removes the memory, and what shows that others have guessed, as far as this user may. It fails if something
-// is left that is believed, such as root's.
-func (m *Memory) Forget() error {
-	m.forgetMarks()
-	for m.mine.path != "" {
-		err := m.tree.Unlink(m.mine.path)
-		gone := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EISDIR) // another user may put a directory there
-		if err != nil && !gone {
-			return err
-		}
-		m.Refresh() // there may be another in the next directory
-	}
-	if m.best.path != "" {
-		return ErrRoots
-	}
-	return nil
 }

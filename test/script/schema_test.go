@@ -59,7 +59,7 @@ func TestSchemas(t *testing.T) {
 func compile(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	const base = "https://raw.githubusercontent.com/iptables-wrappers/iptables-wrappers/main/docs/"
-	files := map[string]string{"detect": "detect.v3.schema.json", "doctor": "doctor.v5.schema.json"}
+	files := map[string]string{"detect": "detect.schema.json", "doctor": "doctor.v5.schema.json"}
 	compiler := jsonschema.NewCompiler()
 	schemas := map[string]*jsonschema.Schema{}
 	for _, command := range []string{"detect", "doctor"} { // the second refers to the first

@@ -1,0 +1,115 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+)
+
+// answer is what detect prints. Its JSON form is docs/detect.schema.json.
+type answer struct {
+	Version int `json:"version"`
+	doctor.Host
+	Remembered *memo          `json:"remembered,omitempty"` // if that is the reason
+	Here       doctor.Here    `json:"here"`
+	Network    doctor.Network `json:"network"`
+}
+
+// memo is what the container remembers: an earlier answer.
+type memo struct {
+	Backend    evidence.Mode   `json:"backend"`
+	Reason     evidence.Reason `json:"reason"`
+	Conclusive bool            `json:"conclusive"`
+	Because    string          `json:"because"`
+}
+
+// schemaVersion is that of the JSON form. Within a version, fields are added, and none changes or goes away.
+const schemaVersion = 1
+
+func newAnswer(place doctor.Place, h doctor.Host) answer {
+	a := answer{Version: schemaVersion, Host: h, Here: place.Here(h), Network: doctor.ThisNetwork(h)}
+	if h.Reason == evidence.Remembered {
+		d := remembered(place)
+		a.Remembered = &memo{Backend: d.Mode, Reason: d.Reason, Conclusive: d.Conclusive, Because: d.Because}
+	}
+	return a
+}
+
+// remembered is what the container remembers, the zero Decision if that is nothing.
+func remembered(place doctor.Place) evidence.Decision { return place.Memory.Read() }
+
+// differs reports whether iptables here is not the backend that the host is known to use.
+func (a answer) differs() bool {
+	host := a.Backend
+	known := a.Conclusive
+	if a.Contradicts.Mode != "" {
+		host = a.Contradicts.Mode
+		known = true
+	}
+	return known && a.Here.Backend == host.Other()
+}
+
+// printTable prints all evidence, for people.
+func (s *session) printTable(a answer) {
+	s.answer("host:           %s", a.Host)
+	s.answer("iptables here:  %s", a.Here)
+	s.answer("network:        %s", a.Network)
+
+	backends := [][]string{{"BACKEND", "FAMILY", "WORKS", "HINT", "CANARY", "RULES"}}
+	programs := [][]string{{"HOST PROGRAM", "BACKEND", "FAMILY", "TABLE", "CHAIN"}}
+	for _, e := range a.Evidence {
+		backend := string(e.Backend)
+		backends = append(backends, []string{
+			backend, e.Family, e.Works.String(), e.Hint.String(), e.Canary.String(), rules(e),
+		})
+		for _, p := range e.Programs {
+			programs = append(programs, []string{p.Name, backend, e.Family, p.Table, p.Chain})
+		}
+	}
+	s.table(backends...)
+	s.table(programs...)
+
+	s.answer("")
+	s.answer("WORKS: the running kernel can do it.")
+	s.answer("HINT, CANARY: kubelet's chains %s and %s are in table mangle.", evidence.HintChain, evidence.CanaryChain)
+	for _, e := range a.Evidence {
+		s.printRemarks(e)
+	}
+}
+
+// rules says whether there are any, and about how many.
+func rules(e doctor.Evidence) string {
+	if e.Count > 0 {
+		return "about " + strconv.Itoa(e.Count)
+	}
+	return e.Rules.String()
+}
+
+// printRemarks prints what is unusual about a backend and family.
+func (s *session) printRemarks(e doctor.Evidence) {
+	who := fmt.Sprintf("%s %s", e.Backend, e.Family)
+	if len(e.Native) > 0 {
+		s.answer("%s: tables that iptables does not use: %s", who, some(e.Native))
+	}
+	for _, c := range e.Foreign {
+		s.answer("%s: chain %q of table %q is not iptables' own, or has a rule that is not", who, c.Chain, c.Table)
+	}
+	if e.Error != "" {
+		s.answer("%s: %s", who, e.Error)
+	}
+}
+
+// some are the first eight names, and the number of the others.
+func some(names []string) string {
+	const most = 8
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + ", and " + strconv.Itoa(len(names)-most) + " more"
+}

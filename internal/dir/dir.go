@@ -1,0 +1,191 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dir is one opened directory, and the symlinks in it. A name is a plain name in the directory, never a path:
+// whatever happens to the path by which the directory was opened, all is read and changed in one place.
+package dir
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is an opened directory.
+type Dir struct {
+	fd   int
+	path string
+
+	// Step, if set, is called before each system call that reads or changes a name, or the lock. Tests schedule
+	// processes by it.
+	Step func(operation, name string)
+}
+
+// ID tells files apart.
+type ID struct{ dev, ino uint64 }
+
+// Open opens a directory. Links on the way to it are followed. execve(2) closes it.
+func Open(path string) (*Dir, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &Dir{fd: fd, path: path}, nil
+}
+
+// Close closes the directory, and releases its lock.
+func (d *Dir) Close() { _ = unix.Close(d.fd) }
+
+// Path is the path by which the directory was opened.
+func (d *Dir) Path() string { return d.path }
+
+// Join is the path of a name in the directory, for messages and as the target of a link.
+func (d *Dir) Join(name string) string {
+	if d.path == "/" {
+		return "/" + name
+	}
+	return d.path + "/" + name
+}
+
+// step is about to make a system call.
+func (d *Dir) step(operation, name string) {
+	if d.Step != nil {
+		d.Step(operation, name)
+	}
+}
+
+func (d *Dir) fail(operation, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &os.PathError{Op: operation, Path: d.Join(name), Err: err}
+}
+
+// Stat is about the directory itself.
+func (d *Dir) Stat() (st unix.Stat_t, err error) {
+	err = unix.Fstat(d.fd, &st)
+	return st, d.fail("stat", "", err)
+}
+
+// Same reports whether two opened directories are one, whatever their paths.
+func (d *Dir) Same(other *Dir) bool {
+	here, err := d.Stat()
+	there, otherErr := other.Stat()
+	return err == nil && otherErr == nil && IDOf(here) == IDOf(there)
+}
+
+// Lstat is about what has the name: a symlink is not followed.
+func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
+	d.step("lstat", name)
+	err = unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return st, d.fail("lstat", name, err)
+}
+
+// ID identifies the file that a name leads to, links followed.
+func (d *Dir) ID(name string) (ID, error) {
+	d.step("stat", name)
+	var st unix.Stat_t
+	err := unix.Fstatat(d.fd, name, &st, 0)
+	return IDOf(st), d.fail("stat", name, err)
+}
+
+// IDOf is the ID of a file of which stat(2) said this.
+func IDOf(st unix.Stat_t) ID { return ID{dev: uint64(st.Dev), ino: st.Ino} } //nolint:unconvert // uint32 on MIPS
+
+// IDAt identifies the file at a path, links followed.
+func IDAt(path string) (ID, error) {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	if err != nil {
+		return ID{}, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return IDOf(st), nil
+}
+
+// Readlink returns the content of a symlink.
+func (d *Dir) Readlink(name string) (string, error) {
+	d.step("readlink", name)
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(d.fd, name, buf)
+	if err != nil {
+		return "", d.fail("readlink", name, err)
+	}
+	return string(buf[:n]), nil
+}
+
+// Symlink makes a symlink. The error is EEXIST if there is something of that name.
+func (d *Dir) Symlink(content, name string) error {
+	d.step("symlink", name)
+	return d.fail("symlink", name, unix.Symlinkat(content, d.fd, name))
+}
+
+// Link makes a hard link to the file at a path, whose own last link is followed.
+func (d *Dir) Link(path, name string) error {
+	d.step("link", name)
+	return d.fail("link", name, unix.Linkat(unix.AT_FDCWD, path, d.fd, name, unix.AT_SYMLINK_FOLLOW))
+}
+
+// temporary is the name of the link that Replace renames. It is fixed, so that processes that were killed leave no more
+// than one.
+func temporary(name string) string { return name + ".new" }
+
+// Replace makes a symlink in place of whatever has the name, except a directory, at one instant.
+//
+// Several processes may replace the same name. One that finds the temporary link of another removes it, and one whose
+// own is gone leaves the name to the other.
+func (d *Dir) Replace(content, name string) error {
+	for {
+		err := d.Symlink(content, temporary(name))
+		if err == nil {
+			break
+		}
+		if !os.IsExist(err) {
+			return err
+		}
+		err = d.Remove(temporary(name))
+		if err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	d.step("rename", name)
+	err := unix.Renameat(d.fd, temporary(name), d.fd, name)
+	if err == unix.ENOENT {
+		return nil
+	}
+	if err != nil {
+		_ = d.Remove(temporary(name)) // the first error is the one to report
+	}
+	return d.fail("rename", name, err)
+}
+
+// Remove removes a name that is no directory.
+func (d *Dir) Remove(name string) error {
+	d.step("unlink", name)
+	return d.fail("unlink", name, unix.Unlinkat(d.fd, name, 0))
+}
+
+// Writable returns nil if this process may make names in the directory.
+func (d *Dir) Writable() error {
+	return d.fail("write to", "", unix.Faccessat(d.fd, ".", unix.W_OK, 0))
+}
+
+// Lock takes the directory's flock(2), which Close and execve(2) release. If another process has it, it tries again so
+// often, after a millisecond each. Then the error is EWOULDBLOCK.
+func (d *Dir) Lock(again int) error {
+	for {
+		d.step("lock", "")
+		err := unix.Flock(d.fd, unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EWOULDBLOCK || again == 0 {
+			return d.fail("lock", "", err)
+		}
+		again--
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Unlock releases the lock before Close does.
+func (d *Dir) Unlock() {
+	d.step("unlock", "")
+	_ = unix.Flock(d.fd, unix.LOCK_UN)
+}

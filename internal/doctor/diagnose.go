@@ -1,0 +1,161 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+)
+
+// The codes. They are stable, and each is the heading of a paragraph in docs/troubleshooting.md.
+const (
+	notPermitted = "not-permitted"
+	kernel       = "kernel"
+	noProgram    = "no-program"
+	wrongBackend = "wrong-backend"
+	bothBackends = "both-backends"
+	nftTable     = "nft-table"
+	lock         = "lock"
+	podNetwork   = "pod-network"
+	uncertain    = "uncertain"
+	notWrapped   = "not-wrapped"
+	oldIptables  = "old-iptables"
+)
+
+// codes are in the order in which an operator should look at them: what keeps iptables from running at all comes first.
+var codes = []struct {
+	code string
+	find func(*facts) *Finding
+}{
+	{notPermitted, (*facts).notPermitted},
+	{kernel, (*facts).kernel},
+	{noProgram, (*facts).noProgram},
+	{wrongBackend, (*facts).wrongBackend},
+	{bothBackends, (*facts).bothBackends},
+	{nftTable, (*facts).nftTable},
+	{lock, (*facts).lock},
+	{podNetwork, (*facts).podNetwork},
+	{uncertain, (*facts).uncertain},
+	{notWrapped, (*facts).notWrapped},
+	{oldIptables, (*facts).oldIptables},
+}
+
+// facts is all that the findings depend on.
+type facts struct {
+	Report
+	place     Place
+	variable  string // IPTABLES_WRAPPER_MODE
+	process   process
+	keeping   string   // why nothing can be remembered, "" if it can
+	brought   bool     // the switch is older than this container
+	wrapperIn string   // another directory that has the wrapper
+	missing   error    // why a call of the wanted backend finds no program
+	printed   []output // by the commands that were run
+	other     rules    // of the backend that is not wanted
+	nftFaults []string
+	unstarted []string // why a program was not started
+}
+
+// diagnose returns the findings, problems first.
+func (f *facts) diagnose() []Finding {
+	all := []Finding{}
+	for _, c := range codes {
+		found := c.find(f)
+		if found != nil {
+			found.Code = c.code
+			found.More = "https://github.com/iptables-wrappers/iptables-wrappers/blob/main/docs/troubleshooting.md#" +
+				c.code
+			all = append(all, *found)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(rank(a), rank(b)) })
+	return all
+}
+
+func rank(f Finding) int {
+	if f.Severity == problem {
+		return 0
+	}
+	return 1
+}
+
+// wanted is the backend that iptables should run: the host's where that is known, otherwise the one that runs here.
+func (f *facts) wanted() evidence.Mode {
+	now := f.Host.now()
+	if now.Conclusive {
+		return now.Mode
+	}
+	return cmp.Or(f.Here.Backend, now.Mode)
+}
+
+// about is what is known of a backend and family.
+func (f *facts) about(mode evidence.Mode, family evidence.Family) evidence.About {
+	return f.Host.Result.Of(mode)[family]
+}
+
+// failed returns the first message of a code that a command printed when it failed.
+func (f *facts) failed(code string) (said Said, found bool) {
+	i := slices.IndexFunc(f.Messages, func(s Said) bool { return s.Failed && s.Code == code })
+	if i < 0 {
+		return Said{}, false
+	}
+	return f.Messages[i], true
+}
+
+// finding is what a message says.
+func (s Said) finding() *Finding {
+	return &Finding{
+		Severity: problem,
+		Text:     "\"" + s.Command + "\" printed \"" + s.Line + "\". " + s.message.says,
+		Look:     []string{s.Command},
+		Do:       strings.ReplaceAll(s.message.do, "`", ""),
+	}
+}
+
+// dirFlag is what a command of the wrapper needs to be about this place.
+func (f *facts) dirFlag() string {
+	if f.place.Dir == standardDirs[0] {
+		return ""
+	}
+	return " --dir " + word(f.place.Dir)
+}
+
+// word is a text as one word of a shell.
+func word(text string) string {
+	plain := strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-") == ""
+	if plain && text != "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// list names at most eight: "a, b and 2,993 more".
+func list(names []string) string {
+	const most = 8
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + " and " + thousands(len(names)-most) + " more"
+}
+
+// thousands is a number for people: 2,993.
+func thousands(n int) string {
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Codes are those of all findings.
+func Codes() (all []string) {
+	for _, c := range codes {
+		all = append(all, c.code)
+	}
+	return all
+}

@@ -1,0 +1,119 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+)
+
+// Network is the network namespace of the calling thread.
+type Network struct {
+	Namespace  string          `json:"namespace"` // "net:[4026531840]", as in /proc/PID/ns/net
+	Interfaces []string        `json:"interfaces"`
+	Process1   evidence.Answer `json:"process_1"` // process 1 is in it too
+	Own        bool            `json:"own"`       // it looks like a container's own network, not the host's
+}
+
+// String is a clause such as "net:[4026532281] (lo, eth0), also process 1's".
+func (n Network) String() string {
+	text := n.Namespace + " (" + list(n.Interfaces) + ")"
+	switch n.Process1 {
+	case evidence.Yes:
+		text += ", also process 1's"
+	case evidence.No:
+		text += ", not process 1's"
+	}
+	if n.Own {
+		text += "; this looks like the Pod's own network, not the node's"
+	}
+	return text
+}
+
+// ThisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's.
+func ThisNetwork(h Host) Network {
+	name, _ := os.Readlink("/proc/thread-self/ns/net")
+	names, own := interfaces()
+	return Network{
+		Namespace:  cmp.Or(name, "unknown"),
+		Interfaces: names,
+		Process1:   sharedWithProcess1(),
+		Own:        own && !h.now().Reason.Kubelet(),
+	}
+}
+
+// sharedWithProcess1 reports whether process 1 is in the namespace of this thread.
+func sharedWithProcess1() evidence.Answer {
+	ours, err := dir.IDAt("/proc/thread-self/ns/net")
+	if err != nil {
+		return evidence.Unknown
+	}
+	theirs, err := dir.IDAt("/proc/1/ns/net")
+	switch {
+	case err != nil:
+		return evidence.Unknown
+	case ours == theirs:
+		return evidence.Yes
+	}
+	return evidence.No
+}
+
+// interfaces lists the network interfaces, and says whether the namespace looks like a container's own.
+func interfaces() (names []string, own bool) {
+	reply, _ := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC) // what cannot be read is not listed
+	messages, _ := syscall.ParseNetlinkMessage(reply)
+	return listed(messages)
+}
+
+// listed are the interfaces that count. The namespace looks like a container's own if there is nothing but lo, or if
+// the other end of eth0 is in another namespace: that is how CNI plugins, Docker and podman connect a container. The
+// fallback devices of tunnels (tunl0, sit0) are in every namespace and are not listed.
+func listed(messages []syscall.NetlinkMessage) (names []string, own bool) {
+	names = []string{}
+	for _, m := range messages {
+		d := parseDevice(m)
+		if d.name == "" || d.fallback() {
+			continue
+		}
+		names = append(names, d.name)
+		own = own || d.name == "eth0" && d.peerElsewhere
+	}
+	return names, own || len(names) == 1 && names[0] == "lo"
+}
+
+// device is what rtnetlink says of a network interface, see rtnetlink(7) and linux/if_link.h:
+//
+//	IFLA_IFNAME       char[]  the name
+//	IFLA_LINK         __u32   the index of the device below, or of the other end; 0 for a tunnel's fallback device
+//	IFLA_LINK_NETNSID __s32   the namespace of that one, if it is another
+type device struct {
+	name          string
+	withoutLink   bool
+	peerElsewhere bool
+}
+
+func (d device) fallback() bool { return d.withoutLink && !d.peerElsewhere }
+
+func parseDevice(m syscall.NetlinkMessage) device {
+	var d device
+	attributes, _ := syscall.ParseNetlinkRouteAttr(&m) // none at the end of the list
+	for _, a := range attributes {
+		switch a.Attr.Type {
+		case unix.IFLA_IFNAME:
+			d.name = string(bytes.TrimRight(a.Value, "\x00"))
+		case unix.IFLA_LINK:
+			d.withoutLink = bytes.Equal(a.Value, make([]byte, 4))
+		case unix.IFLA_LINK_NETNSID:
+			d.peerElsewhere = true
+		}
+	}
+	return d
+}

@@ -1,0 +1,175 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
+)
+
+// Place is where a client finds iptables.
+type Place struct {
+	Dir    string        // the directory of the six commands, and of the switch if Client goes through one
+	Client string        // the iptables that the question is about, "" if PATH finds none
+	Names  []layout.Name // where the six names in Dir lead
+	Memory memory.Memory // what a call here would read and write
+	paths  []string      // of the names, as a client calls them
+}
+
+// standardDirs are those in which distributions install iptables.
+var standardDirs = [...]string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"}
+
+// At returns the place of a directory, which stays open, and without one that of the iptables in our own PATH: "kubectl exec" gives a
+// process the PATH of the container. Where PATH finds none, it is the first standard directory that has one.
+func At(directory string) Place {
+	p := Place{Dir: directory}
+	switch {
+	case directory != "":
+		p.Client = filepath.Join(directory, "iptables")
+	default:
+		p.Client = inPath("iptables")
+		p.Dir = dirOf(p.Client)
+	}
+	d, err := dir.Open(p.Dir)
+	if err != nil {
+		p.Memory = memory.Find(nil)
+		return p
+	}
+	p.Memory = memory.Find(d)
+	_, running := layout.Running()
+	p.Names = layout.Look(d, running)
+	for i, name := range p.Names {
+		p.paths = append(p.paths, filepath.Join(p.Dir, name.Name))
+		elsewhere := inPath(name.Name)
+		if directory == "" && elsewhere != "" && (name.Missing || name.Name == "iptables") {
+			p.paths[i] = elsewhere
+			p.Names[i] = lookAt(elsewhere, i, name)
+		}
+	}
+	return p
+}
+
+// lookAt says where one of the six names in another directory of PATH leads.
+func lookAt(path string, i int, otherwise layout.Name) layout.Name {
+	d, err := dir.Open(filepath.Dir(path))
+	if err != nil {
+		return otherwise
+	}
+	defer d.Close()
+	_, running := layout.Running()
+	return layout.Look(d, running)[i]
+}
+
+// inPath returns the first executable file of a name in the absolute directories of PATH, "" if there is none.
+func inPath(name string) string {
+	for directory := range strings.SplitSeq(os.Getenv("PATH"), ":") {
+		path := filepath.Join(directory, name)
+		if filepath.IsAbs(directory) && executable(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
+}
+
+// dirOf is the directory of the switch through which a path leads, otherwise that of the path itself.
+func dirOf(client string) string {
+	if client == "" {
+		for _, directory := range standardDirs {
+			if _, err := os.Lstat(filepath.Join(directory, "iptables")); err == nil {
+				return directory
+			}
+		}
+		return standardDirs[0]
+	}
+	for _, hop := range hops(client) {
+		if filepath.Base(hop) == layout.Switch {
+			return filepath.Dir(hop)
+		}
+	}
+	return filepath.Dir(client)
+}
+
+// hops returns a path and each path to which it leads through symlinks, the last one included.
+func hops(path string) (all []string) {
+	const most = 40 // MAXSYMLINKS in the kernel's linux/namei.h
+	for range most {
+		all = append(all, path)
+		target, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	return all
+}
+
+// olderThanContainer reports whether the switch is older than the container, or than its last start: a runtime makes the
+// files of a container's own /dev then.
+func (p Place) olderThanContainer() bool {
+	var sw, ptmx unix.Stat_t
+	noSwitch := unix.Lstat(filepath.Join(p.Dir, layout.Switch), &sw)
+	noDev := unix.Lstat("/dev/ptmx", &ptmx)
+	isHosts := ptmx.Mode&unix.S_IFMT != unix.S_IFLNK
+	return noSwitch == nil && noDev == nil && !isHosts && sw.Ctim.Nano() < ptmx.Ctim.Nano()
+}
+
+// wrapperElsewhere is another standard directory in which iptables is the wrapper, "" if there is none.
+func (p Place) wrapperElsewhere() string {
+	_, running := layout.Running()
+	for _, directory := range standardDirs {
+		d, err := dir.Open(directory)
+		if err != nil {
+			continue
+		}
+		first := layout.Look(d, running)[0]
+		d.Close()
+		if directory != p.Dir && first.Wrapper {
+			return directory
+		}
+	}
+	return ""
+}
+
+// remembered is what this container remembers, as a call in this place would read it: nothing if the program for it is
+// missing.
+func (p Place) remembered() evidence.Decision {
+	said := p.Memory.Read()
+	_, err := p.find(said.Mode, "iptables")
+	if errors.Is(err, exec.ErrMissing) {
+		return evidence.Decision{}
+	}
+	return said
+}
+
+// keeping says what keeps calls from remembering their decision here, "" if nothing does.
+func (p Place) keeping() string {
+	in := p.Memory.Dir
+	switch {
+	case os.Geteuid() != 0:
+		return "only root can remember it, and this is user " + userID()
+	case !memory.OfContainer():
+		return "process 1 is not this container's (hostPID), or cannot be inspected"
+	case in == nil || in.Writable() != nil:
+		return "neither /dev nor the directory of iptables is the container's own and can be written"
+	}
+	return ""
+}

@@ -1,0 +1,79 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The capabilities that iptables needs. Both backends need the first to list rules, too; legacy opens a raw socket.
+const (
+	netAdmin = "CAP_NET_ADMIN"
+	netRaw   = "CAP_NET_RAW"
+)
+
+// process is what this process may do.
+type process struct {
+	user          int // the effective one
+	netAdmin      bool
+	netRaw        bool
+	noNewRights   bool // no_new_privs: file capabilities have no effect
+	filtered      bool // a seccomp filter is installed
+	userNamespace bool // it is in a user namespace that does not map every user to itself, or that is not known
+	ipv6          bool // the network namespace has IPv6
+}
+
+// thisProcess reads /proc/self/status, see proc(5). What cannot be read is as if it did not apply.
+func thisProcess() process {
+	p := process{user: os.Geteuid(), userNamespace: !mapsAll(), ipv6: hasIPv6()}
+	var data [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	_ = unix.Capget(&header, &data[0]) // fails for a wrong version only
+	p.netAdmin = data[0].Effective&(1<<unix.CAP_NET_ADMIN) != 0
+	p.netRaw = data[0].Effective&(1<<unix.CAP_NET_RAW) != 0
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		set := strings.TrimSpace(value) != "0"
+		switch name {
+		case "NoNewPrivs":
+			p.noNewRights = set
+		case "Seccomp":
+			p.filtered = set
+		}
+	}
+	return p
+}
+
+// mapsAll reports whether the user namespace maps every user to itself, as the first one does. See user_namespaces(7):
+// a line has the first ID inside, the first outside, and how many.
+func mapsAll() bool {
+	ids, _ := os.ReadFile("/proc/self/uid_map")
+	fields := strings.Fields(string(ids))
+	return len(fields) == 3 && fields[0] == "0" && fields[1] == "0" && fields[2] == "4294967295"
+}
+
+// capabilities lists those that iptables needs and this process has.
+func (p process) capabilities() []string {
+	has := []string{}
+	if p.netAdmin {
+		has = append(has, netAdmin)
+	}
+	if p.netRaw {
+		has = append(has, netRaw)
+	}
+	return has
+}
+
+func userID() string { return strconv.Itoa(os.Geteuid()) }
+
+// hasIPv6 reports whether the network namespace has IPv6 addresses: IPv6 is there, and is not switched off.
+func hasIPv6() bool {
+	addresses, _ := os.ReadFile("/proc/thread-self/net/if_inet6")
+	return len(addresses) > 0
+}

@@ -1,0 +1,237 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Ask asks the kernel about the network namespace of the calling thread. It never fails: what cannot be asked is
+// unknown.
+func (q Query) Ask() Result {
+	if q.Override.Valid() && !q.Everything {
+		return Result{Decision: q.Decide(Backend{}, Backend{})}
+	}
+	p := newProber(q)
+	defer p.close()
+	return p.ask()
+}
+
+// prober asks the running kernel, and collects what it says.
+type prober struct {
+	query       Query
+	nft         nftProbe
+	legacy      [2]legacyProbe
+	found       [2]Backend // nft's, legacy's
+	tables      []string   // of nf_tables
+	betweenTest func()     // is called between the questions: tests change the host there
+}
+
+func newProber(q Query) *prober {
+	return &prober{
+		query:       q,
+		nft:         nftProbe{most: mostObjects},
+		legacy:      [2]legacyProbe{newLegacyProbe(IPv4), newLegacyProbe(IPv6)},
+		betweenTest: func() {},
+	}
+}
+
+func (p *prober) close() {
+	p.nft.conn.Close()
+	p.legacy[IPv4].close()
+	p.legacy[IPv6].close()
+}
+
+// row is the one of the table that applies, as far as is known by now.
+func (p *prober) row() Decision { return p.query.row(p.found[0], p.found[1]) }
+
+// ask puts the questions in this order, and ends where no answer can change the decision.
+func (p *prober) ask() Result {
+	q := p.query
+	p.askHints()
+	if d := p.row(); q.Everything || d.Reason != KubeletHint {
+		p.askCanaries()
+	}
+	p.betweenTest()
+	d := p.row()
+	if q.Everything || !d.Reason.Kubelet() && d.Reason != Remembered {
+		p.askNFTPrograms()
+		p.askLegacyTables()
+		if d = p.row(); q.Everything || d.Reason != HostProgram {
+			p.askNFTRules()
+		}
+	}
+	p.betweenTest()
+
+	// The questions were not asked at one instant, and kubelet may be starting: what outranks an answer is asked once
+	// more before that is certain.
+	d = p.row()
+	if d.Conclusive && d.Reason != KubeletHint && d.Reason != Remembered {
+		p.askHints()
+		p.askCanaries()
+		d = p.row()
+	}
+	couldChange := d.Reason == Default || d.Reason == OnlySupported && d.Mode == NFT
+	if q.DryRun && (q.Everything || couldChange) {
+		p.dryRun()
+	}
+	return Result{Decision: q.Decide(p.found[0], p.found[1]), NFT: p.found[0], Legacy: p.found[1]}
+}
+
+// askHints asks nft first. Its hint wins, so legacy is asked only for a family in which nft has none. Legacy reports
+// both of kubelet's chains at once.
+func (p *prober) askHints() {
+	for _, f := range families {
+		a := &p.found[0][f]
+		var err error
+		a.Hint, err = p.nft.chain(f, mangle, HintChain)
+		a.Works = p.nft.works
+		a.fail(about(NFT, f, err))
+	}
+	for _, f := range families {
+		if p.found[0][f].Hint == Yes && !p.query.Everything {
+			continue
+		}
+		if p.found[1][IPv4].Hint == Yes && f == IPv6 && !p.query.Everything {
+			return // IPv4 decides, and whether nft differs for IPv6 is known
+		}
+		a := &p.found[1][f]
+		a.Works = p.legacy[f].list()
+		hint, canary, err := p.legacy[f].kubelet()
+		a.Hint = hint
+		if a.Canary != Yes { // one that was seen counts, even if kubelet is renewing it by now
+			a.Canary = canary
+		}
+		a.fail(about(Legacy, f, err))
+	}
+}
+
+func (p *prober) askCanaries() {
+	for _, f := range families {
+		a := &p.found[0][f]
+		if a.Canary == Yes {
+			continue
+		}
+		var err error
+		a.Canary, err = p.nft.chain(f, mangle, CanaryChain)
+		a.fail(about(NFT, f, err))
+	}
+}
+
+// about says what a question was about.
+func about(m Mode, f Family, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s (%s): %w", m, f, err)
+}
+
+// askNFTPrograms lists the tables once, and asks for each chain by its name where its table exists. The first chain is
+// enough.
+func (p *prober) askNFTPrograms() {
+	tables, err := p.nft.tables()
+	p.tables = tables
+	for _, f := range families {
+		a := &p.found[0][f]
+		a.fail(about(NFT, f, err))
+		for _, table := range tableNames {
+			if slices.Contains(tables, f.qualified(table)) {
+				a.Tables = append(a.Tables, table)
+			}
+		}
+		a.Native = nativeTables(f, tables)
+		a.Programs = hostTablesAmong(a.Native)
+		a.HostTable = answer(len(a.Programs) > 0)
+		if err != nil && a.HostTable == No {
+			a.HostTable = Unknown
+		}
+	}
+	for _, f := range families {
+		a := &p.found[0][f]
+		a.HostChain = No
+		for _, c := range hostChains {
+			if err == nil && !slices.Contains(a.Tables, c.table) {
+				continue
+			}
+			has, err := p.nft.chain(f, c.table, c.name(f))
+			a.fail(about(NFT, f, err))
+			a.HostChain = either(a.HostChain, has)
+			if has != Yes {
+				continue
+			}
+			a.Programs = append(a.Programs, Program{Name: c.program, Table: c.table, Chain: c.name(f)})
+			if !p.query.Everything {
+				return
+			}
+		}
+	}
+}
+
+// askLegacyTables reads each listed table once, for programs of the host and for rules.
+func (p *prober) askLegacyTables() {
+	for _, f := range families {
+		probe := &p.legacy[f]
+		a := &p.found[1][f]
+		a.HostTable = No // legacy has none of nftables' tables
+		if probe.err != nil {
+			continue
+		}
+		a.HostChain, a.Rules = No, No
+		a.Tables = probe.tables
+		for _, name := range probe.tables {
+			t, err := probe.readOnce(name)
+			a.fail(about(Legacy, f, err))
+			programs := t.programsIn(f, name)
+			a.Programs = append(a.Programs, programs...)
+			switch {
+			case len(programs) > 0:
+				a.HostChain = Yes
+			case !t.known && hasHostChains(name):
+				a.HostChain = either(a.HostChain, Unknown)
+			}
+			a.Rules = either(a.Rules, t.any)
+			a.Count += t.rules
+		}
+	}
+}
+
+// readOnce returns mangle as it was read for kubelet's chains.
+func (p *legacyProbe) readOnce(table string) (legacyTable, error) {
+	if table == mangle && p.mangle != nil {
+		return *p.mangle, nil
+	}
+	return p.read(table)
+}
+
+func hasHostChains(table string) bool {
+	return slices.ContainsFunc(hostChains[:], func(c hostChain) bool { return c.table == table })
+}
+
+// askNFTRules reads rules until nft is known to have as many as legacy, and at least one: that is enough, because nft
+// wins a tie.
+func (p *prober) askNFTRules() {
+	enough := max(1, p.found[1][IPv4].Count+p.found[1][IPv6].Count)
+	if p.query.Everything {
+		enough = math.MaxInt
+	}
+	for _, f := range families {
+		a := &p.found[0][f]
+		d, err := p.nft.rules(f, enough)
+		a.fail(about(NFT, f, err))
+		var foreign []Chain
+		chainsKnown := false
+		if d.read > 0 && (p.query.Everything || d.mayBeForeign(enough)) {
+			foreign, err = p.nft.foreignChains(f)
+			a.fail(about(NFT, f, err))
+			chainsKnown = err == nil
+		}
+		a.Rules, a.Count, a.Foreign = d.judge(foreign, chainsKnown)
+		enough -= a.Count
+		if enough <= 0 {
+			return
+		}
+	}
+}

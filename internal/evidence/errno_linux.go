@@ -1,0 +1,43 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+)
+
+// momentary reports whether the same question may be answered by the next call.
+func momentary(err error) bool {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return false
+	}
+	switch errno {
+	case syscall.ENFILE, syscall.EMFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EINTR, syscall.EAGAIN:
+		return true
+	}
+	return false
+}
+
+// missingFor says what a process needs that met with the error.
+func missingFor(err error) string {
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	switch errno {
+	case syscall.EPERM:
+		return ": CAP_NET_ADMIN is missing"
+	case syscall.EACCES:
+		return ": run as root or with group 0, or add CAP_DAC_READ_SEARCH"
+	case syscall.ENOENT:
+		return ": /proc is missing"
+	}
+	return ""
+}
+
+// Denied reports that the kernel answered a question with EPERM.
+func (r Result) Denied() bool {
+	return slices.ContainsFunc(r.errs(), func(err error) bool { return errors.Is(err, syscall.EPERM) })
+}
