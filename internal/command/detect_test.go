@@ -58,13 +58,14 @@ func TestTable(t *testing.T) {
 
 BACKEND  FAMILY  WORKS    HINT     CANARY   RULES
 nft      IPv4    yes      no       no       no
-legacy   IPv4    yes      no       yes      about 12
+legacy   IPv4    yes      no       yes      12
 legacy   IPv6    unknown  unknown  unknown  unknown
 
 HOST PROGRAM  BACKEND  FAMILY  TABLE   CHAIN
 Docker        legacy   IPv4    filter  DOCKER-USER
 
 WORKS: the running kernel can do it.
+RULES: in the five tables, about; reading ends where more cannot change the answer.
 HINT, CANARY: kubelet's chains KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY are in table mangle.
 nft IPv4: tables that iptables does not use: a, b, c, d, e, f, g, h, and 2 more
 nft IPv4: chain "mine\x1b[2J" of table "filter" is not iptables' own, or has a rule that is not
