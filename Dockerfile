@@ -20,7 +20,7 @@ COPY . .
 ARG TARGETOS TARGETARCH TARGETVARIANT VERSION
 RUN GOOS=$TARGETOS GOARCH=$TARGETARCH GOARM=${TARGETVARIANT#v} \
     make build BINARY=/out/iptables-wrapper ${VERSION:+VERSION="$VERSION"}
-RUN release/licenses.sh /out/iptables-wrapper
+RUN release/licenses.sh /out/iptables-wrapper >/out/LICENSES
 
 FROM scratch
 ARG VERSION REVISION

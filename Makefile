@@ -52,7 +52,7 @@ help:
 # not know its version.
 build:
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags urfave_cli_no_docs \
-		-ldflags '-s -w -X $(COMMAND).version=$(VERSION) -X $(COMMAND).revision=$(REVISION)' -o $(BINARY) .
+		-ldflags '-w -X $(COMMAND).version=$(VERSION) -X $(COMMAND).revision=$(REVISION)' -o $(BINARY) .
 
 demo: tools-demo build
 	@test/demo.sh

@@ -1,16 +1,13 @@
-#!/bin/bash
+#!/bin/sh
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Copies the licence of this module to the directory of BINARY, and to licenses/ there those of what is linked into it: Go, and
-# the modules that the binary itself names.
-set -euo pipefail
-binary=${1:?usage: licenses.sh BINARY}
-out=$(dirname "$binary")
-mkdir -p "$out/licenses"
-cp LICENSE "$out/"
-cp "$(go env GOROOT)/LICENSE" "$out/licenses/go"
-mapfile -t modules < <(go version -m "$binary" | awk '$1 == "dep" { print $2 }')
-for module in "${modules[@]}"; do
-	cp "$(go list -m -f '{{.Dir}}' "$module")/LICENSE" "$out/licenses/${module//\//-}"
+# Prints the licences of this module, of Go, and of the modules that the binary says are linked into it: licenses.sh BINARY.
+set -eu
+binary=${1:?usage: release/licenses.sh BINARY}
+print() { printf '==== %s ====\n\n' "$1" && cat "$2" && echo; }
+print github.com/iptables-wrappers/iptables-wrappers LICENSE
+print Go "$(go env GOROOT)/LICENSE"
+for module in $(go version -m "$binary" | awk '$1 == "dep" { print $2 }'); do
+	print "$module" "$(go list -m -f '{{.Dir}}' "$module")/LICENSE"
 done

@@ -2,35 +2,35 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Pushes the images that "make release" left in dist/, and writes their digests to dist/images.sha256, for sign.sh.
+# Makes an image for each binary in dist/, pushes them as one list, and writes its digest to dist/images.sha256, for sign.sh.
 #
 # REGISTRY                        such as ghcr.io/iptables-wrappers
 # REGISTRY_USER, REGISTRY_TOKEN   to log in with; without a user, it does not log in
 # PODMAN, PUSH_OPTIONS            the podman command, and more options for its push
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
 version=${1:?usage: release/push.sh VERSION}
 : "${REGISTRY:?REGISTRY is not set}"
 read -ra options <<<"${PUSH_OPTIONS:-}"
 (cd dist && sha256sum --quiet --check SHA256SUMS)
 . release/login.sh
 
-lists=localhost/push-$$
+list=localhost/iptables-wrapper-$$
 cleanup() {
-	"${podman[@]}" manifest rm "$lists" >/dev/null 2>&1 || true # left if the push failed
+	"${podman[@]}" manifest rm "$list" >/dev/null 2>&1 || true
 	rm -rf "$scratch"
 }
 trap cleanup EXIT
-
-for archive in dist/*.oci.tar; do
-	name=$(basename "$archive" .oci.tar)
-	mkdir "$scratch/$name"
-	tar -C "$scratch/$name" -xf "$archive"
-	"${podman[@]}" manifest create "$lists" >/dev/null
-	"${podman[@]}" manifest add --all "$lists" "oci:$scratch/$name:$version" >/dev/null
-	"${podman[@]}" manifest push --quiet --all --digestfile "$scratch/digest" "${options[@]}" "$lists" "docker://$REGISTRY/$name:$version"
-	"${podman[@]}" manifest rm "$lists" >/dev/null
-	printf '%s  %s\n' "$(sed 's/^sha256://' "$scratch/digest")" "$REGISTRY/$name" >>"$scratch/images.sha256"
+"${podman[@]}" manifest create "$list" >/dev/null
+for file in dist/iptables-wrapper-linux-*; do
+	arch=${file##*-}
+	install -D -m 755 "$file" "$scratch/$arch/out/iptables-wrapper"
+	install -D -m 644 dist/LICENSES "$scratch/$arch/out/LICENSES"
+	# The stage that would compile the program again is replaced by a directory.
+	"${podman[@]}" build --quiet --platform "linux/${arch/armv7/arm/v7}" --manifest "$list" --build-context "build=$scratch/$arch" \
+		--timestamp "$(git log -1 --format=%ct)" --build-arg BUILDPLATFORM=linux/amd64 \
+		--build-arg "VERSION=$version" --build-arg "REVISION=$(git rev-parse HEAD)" . >/dev/null
 done
-mv "$scratch/images.sha256" dist/
+"${podman[@]}" manifest push --quiet --all --digestfile "$scratch/digest" "${options[@]}" "$list" \
+	"docker://$REGISTRY/iptables-wrapper:$version"
+printf '%s  %s\n' "$(sed 's/^sha256://' "$scratch/digest")" "$REGISTRY/iptables-wrapper" >dist/images.sha256

@@ -30,8 +30,9 @@ var errItself = errors.New("it is the wrapper itself")
 // standard directories.
 func find(place layout.Place, running dir.ID, name string) programs {
 	var dirs []string
-	if place.Dir != nil {
-		dirs = append(dirs, place.Beside())
+	beside := place.Beside()
+	if beside != "" {
+		dirs = append(dirs, beside)
 	}
 	linked, err := os.Readlink("/proc/self/exe")
 	if err == nil {

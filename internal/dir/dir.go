@@ -183,3 +183,9 @@ func (d *Dir) Lock(again int) error {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// Unlock releases the lock before Close does.
+func (d *Dir) Unlock() {
+	d.step("unlock", "")
+	_ = unix.Flock(d.fd, unix.LOCK_UN)
+}

@@ -158,8 +158,11 @@ func (f *facts) bothBackends() *Finding {
 		slices.Sort(r.policies)
 		acts = append(acts, "the policy DROP of "+list(r.policies)+" drops what no rule there accepts")
 	}
-	found.Text = fmt.Sprintf("%s has rules too: %s. The kernel applies them, and iptables here does not list them", other,
-		r.whose())
+	listed := "iptables here does not list them"
+	if f.Here.Backend == other {
+		listed = "iptables here lists them, because it runs the wrong backend"
+	}
+	found.Text = fmt.Sprintf("%s has rules too: %s. The kernel applies them, and %s", other, r.whose(), listed)
 	if len(acts) > 0 {
 		found.Severity = problem
 		found.Text += "; " + strings.Join(acts, ", and ")
@@ -191,11 +194,19 @@ func (r rules) whose() string {
 	names := slices.SortedFunc(maps.Keys(r.owners), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.owners[b], r.owners[a]), cmp.Compare(a, b))
 	})
+	if i := slices.Index(names, ""); i >= 0 {
+		names = append(slices.Delete(names, i, i+1), "")
+	}
 	var all []string
 	for _, name := range names {
 		all = append(all, cmp.Or(name, "others")+" "+thousands(r.owners[name]))
 	}
-	if len(all) == 0 {
+	switch {
+	case r.number == 0 && len(r.foreign) > 0:
+		return "chains that are not iptables' own: " + list(r.foreign)
+	case r.number == 0:
+		return "no rule"
+	case len(all) == 0:
 		return total
 	}
 	return total + " (" + list(all) + ")"
@@ -228,6 +239,16 @@ func (f *facts) podNetwork() *Finding {
 	}
 }
 
+// hintInBoth reports that both backends have kubelet's hint.
+func (f *facts) hintInBoth() bool {
+	var in []bool
+	for _, mode := range evidence.Modes() {
+		b := f.Host.Result.Of(mode)
+		in = append(in, b[evidence.IPv4].Hint == evidence.Yes || b[evidence.IPv6].Hint == evidence.Yes)
+	}
+	return in[0] && in[1]
+}
+
 // hasRules reports that one of the backends has rules.
 func (f *facts) hasRules() bool {
 	for _, mode := range evidence.Modes() {
@@ -256,7 +277,11 @@ func (f *facts) uncertain() *Finding {
 			"replace what root runs."
 	case !f.process.netAdmin || f.denied() || f.kernel() != nil || f.podNetwork() != nil || f.pinned():
 		return nil
-	case f.Host.Conflict != "":
+	case f.Host.now().Conclusive && f.hintInBoth():
+		found.Text = "The host uses " + string(f.wanted()) + ", and something contradicts it: " + f.Host.Conflict + "."
+		found.Do = "Find out whether two kubelets or nodes share this network. Otherwise, reboot the node: afterwards, " +
+			"kubelet's chain is only where it uses it."
+	case f.Host.Conflict != "" && !f.Host.now().Conclusive:
 		found.Text = "The host's backend is not certain: " + f.Host.Conflict + "."
 		found.Do = "On the node, have iptables and ip6tables use the same backend, and restart kubelet. " +
 			"What was left behind in the other backend is gone after a reboot."

@@ -142,6 +142,8 @@ func (f *facts) noProgram() *Finding {
 	case f.missing != nil && f.Here.How != byNotWrapped:
 		found.Text = "A call should run " + string(f.wanted()) + ", and its program is missing: " + f.missing.Error() +
 			". It ends with status 127, and never runs the other backend instead."
+	case f.notPermitted() != nil || f.kernel() != nil:
+		return nil
 	case f.broken(f.wanted()) != "":
 		found.Text = "The program for " + string(f.wanted()) + " does not start: " + f.broken(f.wanted()) + "."
 	case printed:
@@ -174,7 +176,7 @@ func (f *facts) broken(mode evidence.Mode) string {
 
 // unexplained is about a command that failed for a reason that no message explains, and no other finding.
 func (f *facts) unexplained() *Finding {
-	if f.denied() || !f.process.netAdmin || f.Here.Error != "" {
+	if f.Here.Error != "" {
 		return nil
 	}
 	for _, out := range f.printed {

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
@@ -19,11 +20,12 @@ type rules struct {
 	owners   map[string]int // how many rules each program has, "" for those of nobody known
 	policies []string       // those that are not ACCEPT: "FORWARD of filter drops (IPv4)"
 	services int            // rules of kube-proxy's that packets can reach
+	foreign  []string       // chains of nft's in iptables' tables
 	dnat     int            // rules that change a destination, and that packets can reach
 }
 
 // any reports whether there is anything that could act on a packet.
-func (r rules) any() bool { return r.number > 0 || len(r.policies) > 0 }
+func (r rules) any() bool { return r.number > 0 || len(r.policies) > 0 || len(r.foreign) > 0 }
 
 // acts reports whether it redirects connections, or drops what nothing accepts.
 func (r rules) acts() bool { return r.services > 0 || r.dnat > 0 || len(r.policies) > 0 }
@@ -53,6 +55,9 @@ func rulesOf(s *starter, mode evidence.Mode, h Host, p Place) rules {
 			r.listed = false
 			r.exact = false
 			r.number = before - len(r.policies) + about.Count
+		}
+		for _, c := range about.Foreign {
+			r.foreign = append(r.foreign, strconv.Quote(c.Name)+" of "+c.Table)
 		}
 		if err == nil {
 			r.programs = command + "-" + string(mode) + "-save"

@@ -95,6 +95,9 @@ func (p *prober) askHints() {
 		if p.found[0][f].Hint == Yes && !p.query.Everything {
 			continue
 		}
+		if p.found[1][IPv4].Hint == Yes && f == IPv6 && !p.query.Everything {
+			return // IPv4 decides, and whether nft differs for IPv6 is known
+		}
 		a := &p.found[1][f]
 		a.Works = p.legacy[f].list()
 		hint, canary, err := p.legacy[f].kubelet()

@@ -156,7 +156,11 @@ func (p *prober) dryRun() {
 		return
 	}
 	d := newDryRun(p.nft.conn.Reserve(1+mostSteps), p.query.NAT)
-	err := p.nft.conn.Exchange(d.batch, d.read)
+	p.judge(d, p.nft.conn.Exchange(d.batch, d.read))
+}
+
+// judge takes note of the reply to a dry run.
+func (p *prober) judge(d *dryRun, err error) {
 	for _, f := range families {
 		nft, legacy := &p.found[0][f], &p.found[1][f]
 		if err != nil {
@@ -165,7 +169,7 @@ func (p *prober) dryRun() {
 		}
 		lacks, err := d.refused(f)
 		nft.fail(about(NFT, f, err))
-		if lacks == featureMatch && p.nft.hasCompat(f) {
+		if lacks == featureMatch && p.nft.hasCompat(f, "comment") {
 			continue // only xt_comment is missing, and legacy lacks that, too
 		}
 		nft.Lacks = lacks
@@ -193,10 +197,12 @@ const (
 	compatType = 3
 )
 
-// hasCompat asks nft_compat for the match "comment", as iptables-nft does. Any reply but EINVAL, which is that of
+// hasCompat asks nft_compat for a match, as iptables-nft does. Any reply but EINVAL, which is that of
 // nfnetlink for a subsystem that it does not have, is that of nft_compat (nfnl_compat_get_rcu).
-func (p *nftProbe) hasCompat(f Family) bool {
-	match := netlink.Attributes{}.Text(compatName, "comment").BE32(compatRev, 0).BE32(compatType, 0)
-	err := p.conn.Ask(compatGet, compatGet, 0, f.nfproto(), match, func(netlink.Message) error { return nil })
+func (p *nftProbe) hasCompat(f Family, match string) bool {
+	which := netlink.Attributes{}.Text(compatName, match).BE32(compatRev, 0).BE32(compatType, 0)
+	err := p.conn.Ask(compatGet, compatGet, 0, f.nfproto(), which, func(netlink.Message) error {
+		return netlink.ErrEnough // NLM_F_MULTI is set, but nothing follows
+	})
 	return err == nil || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EPROTONOSUPPORT)
 }

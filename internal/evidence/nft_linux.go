@@ -91,24 +91,25 @@ func (p *nftProbe) chain(f Family, table, chain string) (Answer, error) {
 	return Unknown, fmt.Errorf("ask for chain %q: %w", chain, err)
 }
 
-// dump lists all objects of a kind, at most p.most, until each returns an error. It is tried again if the objects
-// changed in between; reset is called before each try.
-func (p *nftProbe) dump(get uint16, family uint8, reset func(), each func(netlink.Message) error) error {
-	err := retryChanged(func() error {
-		if !p.conn.Warm() && p.fatal == nil {
-			if _, err := p.chain(IPv4, mangle, HintChain); err != nil {
-				return err
-			}
+// once lists objects of a kind, at most p.most, until each returns an error.
+func (p *nftProbe) once(get uint16, family uint8, each func(netlink.Message) error) error {
+	left := p.most
+	return p.ask(get, unix.NLM_F_DUMP, family, nil, func(m netlink.Message) error {
+		if left == 0 {
+			return errTooMuch
 		}
-		left := p.most
-		reset()
-		return p.ask(get, unix.NLM_F_DUMP, family, nil, func(m netlink.Message) error {
-			if left == 0 {
-				return errTooMuch
-			}
-			left--
-			return each(m)
-		})
+		left--
+		return each(m)
+	})
+}
+
+// dump does so again if the objects changed in between. Before each try it calls begin.
+func (p *nftProbe) dump(get uint16, family uint8, begin func() error, each func(netlink.Message) error) error {
+	err := retryChanged(func() error {
+		if err := begin(); err != nil {
+			return err
+		}
+		return p.once(get, family, each)
 	})
 	if absent(err) {
 		return nil
@@ -116,10 +117,25 @@ func (p *nftProbe) dump(get uint16, family uint8, reset func(), each func(netlin
 	return err
 }
 
+// warmUp asks something small, so that no large object ends the dump that follows.
+func (p *nftProbe) warmUp() error {
+	if p.fatal != nil {
+		return p.fatal
+	}
+	warm, err := p.conn.Widen()
+	if err == nil && !warm {
+		_, err = p.chain(IPv4, mangle, HintChain)
+	}
+	return err
+}
+
 // tables lists all tables as nft names them: "ip filter", "inet firewalld".
 func (p *nftProbe) tables() (names []string, err error) {
-	reset := func() { names = nil }
-	err = p.dump(unix.NFT_MSG_GETTABLE, unix.NFPROTO_UNSPEC, reset, func(m netlink.Message) error {
+	begin := func() error {
+		names = nil
+		return nil
+	}
+	err = p.dump(unix.NFT_MSG_GETTABLE, unix.NFPROTO_UNSPEC, begin, func(m netlink.Message) error {
 		prefix := ""
 		switch m.Body[0] { // nfgen_family
 		case unix.NFPROTO_INET:
@@ -143,8 +159,11 @@ func (p *nftProbe) tables() (names []string, err error) {
 // foreignChains lists the base chains of iptables' tables that are not iptables' own. Because of one of them,
 // iptables-nft calls the table incompatible, and prints nothing of it, or in some versions nothing of that chain.
 func (p *nftProbe) foreignChains(f Family) (found []Chain, err error) {
-	reset := func() { found = nil }
-	err = p.dump(unix.NFT_MSG_GETCHAIN, f.nfproto(), reset, func(m netlink.Message) error {
+	begin := func() error {
+		found = nil
+		return nil
+	}
+	err = p.dump(unix.NFT_MSG_GETCHAIN, f.nfproto(), begin, func(m netlink.Message) error {
 		c := parseChain(m)
 		if c.base && slices.Contains(tableNames[:], string(c.table)) && !c.own() {
 			found = append(found, Chain{Table: string(c.table), Name: string(c.name)})

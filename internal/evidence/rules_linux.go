@@ -49,34 +49,53 @@ func (d *ruleDump) add(m netlink.Message) (certain int) {
 	return certain
 }
 
-// rules reads the rules of a family, until there are enough that iptables-nft has certainly made. Of several attempts,
-// the one counts that has read most.
+const (
+	// firstRules is how many rules are read, beside as many as are enough, where none has a match or target.
+	firstRules = 256
+
+	// fewRules is how many rules are looked for in small parts of a dump first.
+	fewRules = 8
+)
+
+// rules reads the rules of a family, until there are enough that iptables-nft has certainly made, or so many more that
+// it has probably made. Of several attempts, the one counts that has read most.
 //
 // The dump names no table. While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table
 // before its successor, and a dump that names a table ends after the first of that name: no rules, and no error
 // (nf_tables_dump_rules). Not counted, here as in iptables-nft-save, is what follows a rule of more than 32 KiB: the
 // kernel ends the dump there and says nothing.
 func (p *nftProbe) rules(f Family, enough int) (ruleDump, error) {
-	var best, d ruleDump
+	var d, best ruleDump
 	stopped := false
-	keep := func() {
-		if d.read >= best.read {
-			best = d
-		}
-		d = ruleDump{}
-	}
-	err := p.dump(unix.NFT_MSG_GETRULE, f.nfproto(), keep, func(m netlink.Message) error {
-		if d.add(m) >= enough {
-			stopped = true
+	take := func(m netlink.Message) error {
+		certain := d.add(m)
+		stopped = certain >= enough || d.read-firstRules >= enough
+		if stopped {
 			return netlink.ErrEnough
 		}
 		return nil
-	})
+	}
+	if enough <= fewRules {
+		if err := p.once(unix.NFT_MSG_GETRULE, f.nfproto(), take); err == nil && stopped {
+			return d, nil
+		}
+		d = ruleDump{}
+	}
+	begin := func() error {
+		if d.read > best.read {
+			best = d
+		}
+		d = ruleDump{}
+		return p.warmUp()
+	}
+	err := p.dump(unix.NFT_MSG_GETRULE, f.nfproto(), begin, take)
 	if err == nil {
 		d.all = !stopped
 		return d, nil
 	}
-	keep()
+	if d.read > best.read {
+		best = d
+	}
 	return best, fmt.Errorf("read the rules: %w", err)
 }
 

@@ -65,7 +65,7 @@ func (q Query) row(nft, legacy Backend) Decision {
 	}
 	hinted, hintIsCertain := byChain(nft, legacy, func(a About) Answer { return a.Hint })
 	watched, canaryIsCertain := byChain(nft, legacy, func(a About) Answer { return a.Canary })
-	canaryIsCertain = canaryIsCertain && other(watched).hasNothing(hint)
+	canaryIsCertain = canaryIsCertain && other(watched).hasNothing(hintKind)
 	remembered := q.Remembered.Mode
 	proven := q.Remembered.Conclusive && q.Remembered.Reason != Selected
 
@@ -73,7 +73,7 @@ func (q Query) row(nft, legacy Backend) Decision {
 	if l.count > n.count {
 		more = Legacy
 	}
-	bothHaveRules := n.has[rules] == Yes && l.has[rules] == Yes
+	bothHaveRules := n.has[rulesKind] == Yes && l.has[rulesKind] == Yes
 
 	// A host may speak IPv4 only. So that nft lacks IPv6 counts only if legacy is known to have it.
 	onlyLegacyHasIPv6 := nft[IPv6].Works == No && legacy[IPv6].Works == Yes
@@ -90,31 +90,31 @@ func (q Query) row(nft, legacy Backend) Decision {
 		{reason: KubeletCanary, mode: watched, applies: canaryIsCertain, certain: true},
 		{
 			reason: Remembered, mode: remembered, applies: remembered.Valid(),
-			certain: proven && other(remembered).hasNothing(canary),
+			certain: proven && other(remembered).hasNothing(canaryKind),
 		},
 		{reason: KubeletHint, mode: hinted, applies: hinted.Valid()},
 		{reason: KubeletCanary, mode: watched, applies: watched.Valid()},
 
 		{
 			reason: HostProgram, mode: NFT, applies: n.hostChain == Yes && l.hostChain != Yes,
-			certain: l.hasNothing(host),
+			certain: l.hasNothing(hostKind),
 		},
 		{
-			reason: HostProgram, mode: Legacy, applies: l.hostChain == Yes && n.has[host] != Yes,
-			certain: n.hasNothing(host),
+			reason: HostProgram, mode: Legacy, applies: l.hostChain == Yes && n.has[hostKind] != Yes,
+			certain: n.hasNothing(hostKind),
 		},
 		{ // nothing but nftables' own tables, which do not tell what the host does with iptables
 			reason: HostProgram, mode: NFT, applies: n.hostTable == Yes && l.hostChain != Yes,
-			certain: l.hasNothing(rules),
+			certain: l.hasNothing(rulesKind),
 		},
 
 		{
-			reason: RuleCount, mode: NFT, applies: n.has[rules] == Yes && l.has[rules] != Yes,
-			certain: l.hasNothing(rules),
+			reason: RuleCount, mode: NFT, applies: n.has[rulesKind] == Yes && l.has[rulesKind] != Yes,
+			certain: l.hasNothing(rulesKind),
 		},
 		{
-			reason: RuleCount, mode: Legacy, applies: l.has[rules] == Yes && n.has[rules] != Yes,
-			certain: n.hasNothing(rules),
+			reason: RuleCount, mode: Legacy, applies: l.has[rulesKind] == Yes && n.has[rulesKind] != Yes,
+			certain: n.hasNothing(rulesKind),
 		},
 		{reason: RuleCount, mode: more, applies: bothHaveRules},
 
@@ -134,10 +134,10 @@ func (q Query) row(nft, legacy Backend) Decision {
 
 // The kinds of evidence, highest first.
 const (
-	hint = iota
-	canary
-	host
-	rules
+	hintKind = iota
+	canaryKind
+	hostKind
+	rulesKind
 	kinds
 )
 
@@ -156,10 +156,10 @@ func together(b Backend) side {
 		count:     v4.Count + v6.Count,
 	}
 	s.has = [kinds]Answer{
-		hint:   either(v4.Hint, v6.Hint),
-		canary: either(v4.Canary, v6.Canary),
-		host:   either(s.hostChain, s.hostTable),
-		rules:  either(v4.Rules, v6.Rules),
+		hintKind:   either(v4.Hint, v6.Hint),
+		canaryKind: either(v4.Canary, v6.Canary),
+		hostKind:   either(s.hostChain, s.hostTable),
+		rulesKind:  either(v4.Rules, v6.Rules),
 	}
 	return s
 }

@@ -33,9 +33,9 @@ func (q Query) because(d Decision, nft, legacy Backend) string {
 	case HostProgram:
 		return short(programOf(own).in(d.Mode))
 	case RuleCount:
-		other := together(nft).has[rules]
+		other := together(nft).has[rulesKind]
 		if d.Mode == NFT {
-			other = together(legacy).has[rules]
+			other = together(legacy).has[rulesKind]
 		}
 		return ruleWords(d.Mode, other)
 	case OnlySupported:
@@ -205,11 +205,11 @@ func (r Result) Uncertainty() string {
 		return r.Conflict()
 	case r.Reason == Remembered:
 		return "no kubelet chain was found, and what this container remembers proves nothing about the host"
-	case nft.has[host] == Yes && legacy.has[host] == Yes:
+	case nft.has[hostKind] == Yes && legacy.has[hostKind] == Yes:
 		return programOf(r.NFT).in(NFT) + ", but " + programOf(r.Legacy).in(Legacy)
 	case r.Reason == HostProgram:
 		return "legacy has rules too, and no name tells who made them"
-	case nft.has[rules] == Yes && legacy.has[rules] == Yes:
+	case nft.has[rulesKind] == Yes && legacy.has[rulesKind] == Yes:
 		return "both backends have rules, and no name tells who made them"
 	}
 	for _, f := range families {

@@ -35,7 +35,9 @@ type Done struct {
 }
 
 // did notes that something was changed.
-func (d *Done) did(format string, args ...any) { d.Lines = append(d.Lines, fmt.Sprintf(format, args...)) }
+func (d *Done) did(format string, args ...any) {
+	d.Lines = append(d.Lines, fmt.Sprintf(format, args...))
+}
 
 func (d *Done) remark(format string, args ...any) {
 	d.Remarks = append(d.Remarks, fmt.Sprintf(format, args...))
@@ -44,12 +46,12 @@ func (d *Done) remark(format string, args ...any) {
 // tries is how often install tries to get the lock, after a millisecond each: for 2 s, as select and reset.
 const tries = 2000
 
-// Install makes the six commands in a directory run this wrapper. If there is a switch, it keeps what it says. What
-// belongs neither to iptables nor to the wrapper, and a directory that other users can change, are refused before
-// anything is changed, unless they are forced.
+// Install makes the six commands in a directory run this wrapper; "" is layout.DefaultDirectory. A switch that is there
+// keeps what it says. What belongs neither to iptables nor to the wrapper, and a directory that other users can change,
+// are refused before anything is changed, unless they are forced.
 //
-// Without a directory, it is layout.DefaultDirectory. Whatever step fails, each of the six names leads to what it led to, or to the wrapper. An error may come after
-// changes: Done is valid then, too. See the variables of this package, layout.ErrForeign and CapabilityError.
+// Whatever step fails, each of the six names leads to what it led to, or to the wrapper. An error may come after
+// changes: Done is valid then, too. See the variables of this package, and layout.ErrForeign.
 func Install(directory string, force bool) (Done, error) {
 	if directory == "" {
 		directory = layout.DefaultDirectory()
@@ -89,8 +91,9 @@ func install(d *dir.Dir, force bool) (done Done, err error) {
 	if len(done.Lines) == 0 {
 		done.did("nothing to do: the iptables commands in %q run the wrapper", d.Path())
 	}
+	d.Unlock() // what follows starts programs, and changes nothing
 	w.remarks()
-	return done, w.compareCapabilities()
+	return done, w.lackCapabilities()
 }
 
 // work is one installation.

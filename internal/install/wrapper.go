@@ -14,12 +14,11 @@ import (
 // mark is in the wrapper's file, because it is used here.
 const mark = "this executable is iptables-wrapper, see github.com/iptables-wrappers"
 
-var errNotFound = errors.New("cannot find the running executable: neither /proc/self/exe nor the path by which it was " +
-	"started leads to it")
+var errNotFound = errors.New("neither /proc/self/exe nor the path by which this process was started is the wrapper")
 
 // runningFile returns what the running file has, also if it was removed. Without /proc, and under an emulator that
-// passes its own file off as /proc/self/exe, the path by which the process was started leads to it. That may be a script
-// that begins with "#!", so the file must be an ELF file with our mark.
+// passes its own file off as /proc/self/exe, the path by which the process was started leads to it. That may be a
+// script that begins with "#!", so the file must be an ELF file with our mark.
 func runningFile() ([]byte, error) {
 	path, _ := layout.Running()
 	for _, candidate := range []string{"/proc/self/exe", path} {

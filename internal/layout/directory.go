@@ -15,8 +15,8 @@ import (
 // StandardDirs returns the directories in which distributions install iptables, in the order in which exec.Find looks.
 func StandardDirs() []string { return []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"} }
 
-// DefaultDirectory returns the directory that the command line means without --dir: that of the running file if iptables
-// is there, otherwise the first standard one in which it is, "" if it is in none.
+// DefaultDirectory returns the directory that the command line means without --dir: that of the running file if
+// iptables is there, otherwise the first standard one in which it is, "" if it is in none.
 func DefaultDirectory() string {
 	candidates := StandardDirs()
 	running := RunningPath()

@@ -4,8 +4,6 @@
 package layout
 
 import (
-	"path/filepath"
-
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
@@ -67,18 +65,15 @@ func (c Call) byKubelet() bool { return c.Decision.Conclusive && c.Decision.Reas
 // stores is step 0.
 func (c Call) stores() bool {
 	d := c.Decision
-	guess := !d.Conclusive && d.Reason != evidence.Remembered
 	switch {
 	case !c.Root, !c.Own, d.Reason == evidence.Override:
 		return false
 	case c.byKubelet():
 		return true
-	case !c.Changes:
+	case !c.Changes, c.Incomplete && !d.Conclusive:
 		return false
-	case guess:
-		return c.Adds && !c.Incomplete
 	}
-	return true
+	return c.Adds || d.Conclusive || d.Reason == evidence.Remembered
 }
 
 // rememberKubelet is step 1 for K.
@@ -126,7 +121,7 @@ func (c Call) move(d evidence.Decision) evidence.Decision {
 	if err != nil {
 		return d
 	}
-	stored := modeOf(now)
+	stored := storedMode(now)
 	switch {
 	case isWrapper(now), c.byKubelet() && stored == d.Mode.Other():
 		_ = in.Replace(program, Switch)
@@ -142,13 +137,10 @@ func (c Call) lock(mode evidence.Mode) bool {
 	again := 0
 	if c.byKubelet() {
 		now, err := c.Place.Dir.Readlink(Switch)
-		moved := err == nil && modeOf(now) == mode
+		moved := err == nil && storedMode(now) == mode
 		if !moved {
 			again = waits
 		}
 	}
 	return c.Place.Dir.Lock(again) == nil
 }
-
-// isWrapper reports whether the switch contains the wrapper.
-func isWrapper(content string) bool { return filepath.Base(content) == Wrapper }

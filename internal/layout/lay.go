@@ -6,7 +6,6 @@ package layout
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
@@ -52,6 +51,10 @@ func leadingTo(d *dir.Dir, file dir.ID) []string {
 //
 // The caller holds the lock of the directory.
 func Lay(d *dir.Dir, wrapper string, names []string) error {
+	err := called(wrapper)
+	if err != nil {
+		return err
+	}
 	now, err := d.Readlink(Switch)
 	switch {
 	case os.IsNotExist(err):
@@ -71,8 +74,10 @@ func Lay(d *dir.Dir, wrapper string, names []string) error {
 	return nil
 }
 
-// IsOurs reports whether the content of a switch is one that the product puts there.
-func IsOurs(content string) bool {
-	mode := modeOf(content)
-	return isWrapper(content) || mode != "" && filepath.Base(content) == multiCall(mode)
+// called returns nil if a path can be what the switch contains: the switch tells the wrapper by its name.
+func called(wrapper string) error {
+	if isWrapper(wrapper) {
+		return nil
+	}
+	return fmt.Errorf("the wrapper's file %q must be called %s", wrapper, Wrapper)
 }

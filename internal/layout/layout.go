@@ -50,30 +50,38 @@ func Locate(path string, running dir.ID) Place {
 		return Place{}
 	}
 	through := throughSwitch(path)
-	if through != "" {
-		d, err := dir.Open(through)
+	if through == "" && leadsTo(path, running) {
+		d, err := dir.Open(parent(path))
 		if err != nil {
 			return Place{}
 		}
-		wrapper, err := d.ID(Wrapper)
-		if err == nil && wrapper == running || leadsTo(path, running) {
-			return Place{Command: path, Dir: d, Laid: true, Running: running}
-		}
-		d.Close()
+		return Place{Command: path, Dir: d, Running: running}
+	}
+	if through == "" {
+		through = throughSwitch(path) // another call may have laid it just now
+	}
+	if through == "" {
 		return Place{}
 	}
-	if !leadsTo(path, running) {
-		return Place{}
-	}
-	d, err := dir.Open(parent(path))
+	d, err := dir.Open(through)
 	if err != nil {
 		return Place{}
 	}
-	return Place{Command: path, Dir: d, Running: running}
+	wrapper, err := d.ID(Wrapper)
+	if err == nil && wrapper == running || leadsTo(path, running) {
+		return Place{Command: path, Dir: d, Laid: true, Running: running}
+	}
+	d.Close()
+	return Place{}
 }
 
-// Beside is the absolute directory of the path by which the command was called.
-func (p Place) Beside() string { return absolute(parent(p.Command)) }
+// Beside is the absolute directory of the path by which the command was called, "" if that is not known.
+func (p Place) Beside() string {
+	if p.Dir == nil {
+		return ""
+	}
+	return absolute(parent(p.Command))
+}
 
 func leadsTo(path string, file dir.ID) bool {
 	id, err := dir.IDAt(path)
@@ -130,6 +138,22 @@ func modeOf(path string) evidence.Mode {
 	}
 	return ""
 }
+
+// storedMode returns the backend that the content of a switch stands for, "" if it is none that the product puts there.
+func storedMode(content string) evidence.Mode {
+	for _, mode := range evidence.Modes() {
+		if filepath.Base(content) == multiCall(mode) {
+			return mode
+		}
+	}
+	return ""
+}
+
+// isWrapper reports whether the content of a switch is the wrapper.
+func isWrapper(content string) bool { return filepath.Base(content) == Wrapper }
+
+// IsOurs reports whether the content of a switch is one that the product puts there.
+func IsOurs(content string) bool { return isWrapper(content) || storedMode(content) != "" }
 
 // multiCall is the file name of a backend's multi-call program, which serves all six commands and goes by argv[0].
 func multiCall(mode evidence.Mode) string { return "xtables-" + string(mode) + "-multi" }

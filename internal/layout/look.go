@@ -58,5 +58,5 @@ func Stored(d *dir.Dir) evidence.Mode {
 	if err != nil {
 		return ""
 	}
-	return modeOf(now)
+	return storedMode(now)
 }

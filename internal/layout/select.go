@@ -37,8 +37,9 @@ const tries = 2000
 
 // Select makes the six names run a backend. A guess is only remembered, and the switch stays at the wrapper.
 //
-// What must be writable is checked before anything is changed. M is written before S, so that a process that is killed
-// in between leaves a memory that the next call carries out.
+// What must be writable is checked before anything is changed. Names are laid first, which may fail and changes no
+// answer. M is written before S, so that a process that is killed in between leaves a memory that the next call
+// carries out.
 func (x Directory) Select(d evidence.Decision, guess bool) error {
 	err := x.Dir.Lock(tries)
 	if err != nil {
@@ -52,17 +53,17 @@ func (x Directory) Select(d evidence.Decision, guess bool) error {
 	if err != nil {
 		return err
 	}
-	err = x.remember(d, guess)
-	if err != nil && program == "" {
-		return err
-	}
 	if len(names) > 0 {
 		err = x.lay(names)
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil && program != "" {
-		err = x.Dir.Replace(program, Switch)
+	err = x.remember(d, guess)
+	if program == "" {
+		return err
 	}
-	return err
+	return x.Dir.Replace(program, Switch) // the switch counts, with or without a memory
 }
 
 // unlaid returns the names that do not lead through the switch yet, and may be made to: those of the running file, or
@@ -78,6 +79,8 @@ func (x Directory) unlaid() ([]string, error) {
 		switch {
 		case n.Missing:
 			missing++
+		case n.Switch != "" && !x.isHere(n.Switch):
+			return nil, fmt.Errorf("%q leads through the switch in %q: %w", x.Dir.Join(n.Name), n.Switch, ErrNotWrapped)
 		case n.Switch != "":
 		case n.Wrapper:
 			names = append(names, n.Name)
@@ -94,6 +97,12 @@ func (x Directory) unlaid() ([]string, error) {
 	return exec.Names(), nil
 }
 
+// isHere reports whether a path is that of the directory.
+func (x Directory) isHere(path string) bool {
+	here, err := x.Dir.ID(".")
+	return err == nil && leadsTo(path, here)
+}
+
 // target decides how an answer is stored: it returns what the switch is to contain, or "" if the memory does it.
 func (x Directory) target(d evidence.Decision, guess, lays bool) (string, error) {
 	denied := x.Dir.Writable()
@@ -101,7 +110,11 @@ func (x Directory) target(d evidence.Decision, guess, lays bool) (string, error)
 		return "", denied
 	}
 	remembers := x.Memory.Dir != nil && x.Memory.Dir.Writable() == nil
+	stored := Stored(x.Dir)
 	if guess {
+		if stored == d.Mode.Other() {
+			return "", fmt.Errorf("%w: the switch is at %s; reset it first", ErrNowhere, stored)
+		}
 		if remembers || lays { // a volume for another container, which has a memory of its own
 			return "", nil
 		}
@@ -112,7 +125,6 @@ func (x Directory) target(d evidence.Decision, guess, lays bool) (string, error)
 		return "", err
 	}
 	program := Program(x.Dir, d.Mode)
-	stored := Stored(x.Dir)
 	switch {
 	case program != "" && denied == nil:
 		return program, nil
@@ -130,7 +142,10 @@ func (x Directory) remember(d evidence.Decision, guess bool) error {
 		return nil
 	}
 	if guess {
-		_, err := x.Memory.Make(d)
+		said, err := x.Memory.Make(d)
+		if err == nil && said.Mode != d.Mode {
+			err = fmt.Errorf("%w: another process has remembered %s", ErrNowhere, said.Mode)
+		}
 		return err
 	}
 	return x.Memory.Set(d)
@@ -169,7 +184,7 @@ func (x Directory) Reset() error {
 		return err
 	}
 	if moved {
-		err = x.Dir.Replace(x.wrapper(), Switch)
+		err = x.pointToWrapper()
 	}
 	if err != nil {
 		return err
@@ -177,11 +192,15 @@ func (x Directory) Reset() error {
 	return x.Memory.Forget()
 }
 
-// wrapper is what the switch contains where it leads to the wrapper.
-func (x Directory) wrapper() string {
+// pointToWrapper points the switch at the wrapper beside it, or at the running one where there is none.
+func (x Directory) pointToWrapper() error {
 	_, err := x.Dir.Lstat(Wrapper)
 	if err == nil {
-		return Wrapper
+		return x.Dir.Replace(Wrapper, Switch)
 	}
-	return x.Wrapper
+	err = called(x.Wrapper)
+	if err != nil {
+		return err
+	}
+	return x.Dir.Replace(x.Wrapper, Switch)
 }

@@ -10,6 +10,7 @@
 package memory
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -111,18 +112,27 @@ func (m Memory) Exists() bool {
 // Read returns what is remembered, the zero Decision if nothing is: a link that cannot be read, is not root's, or is
 // about another network namespace says nothing.
 func (m Memory) Read() evidence.Decision {
+	d, _ := m.read()
+	return d
+}
+
+// read is Read, and whether there is something of that name.
+func (m Memory) read() (d evidence.Decision, exists bool) {
 	if m.Dir == nil {
-		return evidence.Decision{}
+		return evidence.Decision{}, false
 	}
 	st, err := m.Dir.Lstat(Name)
-	if err != nil || st.Uid != 0 {
-		return evidence.Decision{}
+	if err != nil {
+		return evidence.Decision{}, !os.IsNotExist(err)
+	}
+	if st.Uid != 0 {
+		return evidence.Decision{}, true
 	}
 	content, err := m.Dir.Readlink(Name)
 	if err != nil {
-		return evidence.Decision{}
+		return evidence.Decision{}, !os.IsNotExist(err)
 	}
-	return parse(content, m.netns)
+	return parse(content, m.netns), true
 }
 
 // The states, which say how certain the answer was.
@@ -158,24 +168,36 @@ func parse(content, netns string) evidence.Decision {
 	}
 }
 
-// Make remembers an answer unless there is one, and returns what is remembered then.
+// errLost means that what was written was gone, or could not be read, a moment later.
+var errLost = errors.New("the memory does not stay")
+
+// Make remembers an answer unless there is one, and returns what is remembered then. A link that says nothing is
+// replaced. One that is gone by the time it is read is made again.
 func (m Memory) Make(d evidence.Decision) (evidence.Decision, error) {
 	if m.Dir == nil {
 		return evidence.Decision{}, unix.ENOENT
 	}
-	err := m.Dir.Symlink(format(d, m.netns), Name)
-	if err == nil {
-		return d, nil
+	for range 3 { // on a file system that makes root's links another user's, it would never end
+		err := m.Dir.Symlink(format(d, m.netns), Name)
+		if err == nil {
+			return d, nil
+		}
+		if !os.IsExist(err) {
+			return evidence.Decision{}, err
+		}
+		said, exists := m.read()
+		if said.Mode != "" {
+			return said, nil
+		}
+		if !exists {
+			continue
+		}
+		err = m.Set(d)
+		if err != nil {
+			return evidence.Decision{}, err
+		}
 	}
-	if !os.IsExist(err) {
-		return evidence.Decision{}, err
-	}
-	said := m.Read()
-	if said.Mode != "" {
-		return said, nil
-	}
-	err = m.Set(d)
-	return m.Read(), err
+	return evidence.Decision{}, errLost
 }
 
 // Set remembers an answer, whatever was remembered before.

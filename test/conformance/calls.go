@@ -173,14 +173,17 @@ func (c *container) compare(calls []call, again bool) string {
 			}
 		}
 		want, wantErr := outcome(call.command(false))
-		host := c.sh(`iptables-nft-save | grep -c ^-A`)
+		restores := call.args[0] == "iptables-restore"
+		rules := ""
+		if restores {
+			rules = c.sh(`iptables-nft-save | grep -c ^-A`)
+		}
 		got, gotErr := outcome(call.command(true))
 		before, same := strings.CutSuffix(gotErr, wantErr)
 		c.noticed(before)
 		if got != want || !same {
 			different = append(different, strings.Join(call.args, " "))
-		} else if strings.HasPrefix(want, "exit status 0") && call.args[0] == "iptables-restore" &&
-			host != c.sh(`iptables-nft-save | grep -c ^-A`) {
+		} else if strings.HasPrefix(want, "exit status 0") && restores && rules != c.sh(`iptables-nft-save | grep -c ^-A`) {
 			different = append(different, strings.Join(call.args, " ")+" (other rules)")
 		}
 	}
@@ -209,7 +212,7 @@ func everyStatus(c *container, readOnly bool) string {
 		c.sh("read_only")
 	}
 	var calls []call
-	for _, status := range []int{0, 1, 2, 3, 4, 32, 64, 111, 126, 127, 128, 254, 255} {
+	for _, status := range []int{0, 1, 2, 111, 126, 127, 255} {
 		calls = append(calls, call{args: []string{"iptables", fmt.Sprint(status)}})
 	}
 	return c.compare(calls, !readOnly)

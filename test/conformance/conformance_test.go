@@ -49,7 +49,7 @@ func TestOurs(t *testing.T) {
 	host.Check(t, err)
 	all := "^(host: (hint in legacy$|one rule|a kernel)|rights|program|place|standard input|transparent|signal|" +
 		"inherited|steady: .*-vA|memory, read-only root|race, read-only root: 20 first writers and|" +
-		"race: (20.* (rename|remembers)|a busy|the names)|throughout)"
+		"race: (20.* (rename|remembers)|a busy writer.*many rules in nft|the names)|throughout)"
 	few := "^(host: hint in legacy$|place: called|steady: a guess writes, )"
 	if host.All() {
 		all = ""

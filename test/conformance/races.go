@@ -43,11 +43,11 @@ func races() []situation {
 				`together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; verdict`},
 			{"20 first writers and 20 readers, while the other backend fills up", "all in one backend", `
 				fill legacy 2
-				(for i in $(seq 30); do fill nft 1 ip6; done) &
+				(for i in $(seq 10); do fill nft 1 ip6; done) &
 				together 20 iptables -w -S & 
 				together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; wait; one`},
 			{"20 first writers at once, each held before it remembers, nothing on the host", "all in one backend", `
-				(for i in $(seq 30); do fill legacy 1 ip6; done) &
+				(for i in $(seq 10); do fill legacy 1 ip6; done) &
 				together 20 strace -f -qq -o trace.{} -e trace=symlink,symlinkat \
 					-e inject=symlink,symlinkat:delay_enter=20ms iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT
 				wait; one`},
@@ -61,7 +61,7 @@ func races() []situation {
 				"fill nft 5000; fill legacy 1500" + busy},
 			{"10 first writers, nothing on the host, while the other backend fills up; then 10 more",
 				"all in one backend", `
-				(for i in $(seq 30); do fill legacy 1 ip6; done) &
+				(for i in $(seq 10); do fill legacy 1 ip6; done) &
 				together 10 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; wait
 				together 10 iptables -w -A INPUT -s 10.9.1.{} -j ACCEPT; one`},
 		} {
@@ -76,7 +76,7 @@ func races() []situation {
 	return append(list,
 		situation{
 			group: "race",
-			name:  "300 first calls, 20 at once, hint in legacy",
+			name:  "100 first calls, 20 at once, hint in legacy",
 			want:  "none fails, none says anything",
 			run:   firstCalls,
 		},
@@ -106,7 +106,7 @@ func plainly(name string, args ...string) (stdout, wrong string) {
 func firstCalls(c *container) string {
 	c.sh(`hint legacy ip`)
 	failed, loud, other := 0, 0, 0
-	for range 15 {
+	for range 5 {
 		if err := c.lay(); err != nil {
 			fail(err)
 		}
@@ -146,7 +146,7 @@ func neverMissing(c *container) string {
 	if err := c.lay(); err != nil {
 		fail(err)
 	}
-	for range 20 {
+	for range 8 {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

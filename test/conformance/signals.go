@@ -84,7 +84,7 @@ func terminated(c *container) string {
 		return wrong
 	}
 	r.end()
-	for i := range 60 {
+	for i := range 24 {
 		if err := c.lay(); err != nil {
 			fail(err)
 		}
@@ -92,7 +92,7 @@ func terminated(c *container) string {
 		if err := cmd.Start(); err != nil {
 			fail(err)
 		}
-		time.Sleep(time.Duration(i) * 50 * time.Microsecond)
+		time.Sleep(time.Duration(i) * 125 * time.Microsecond)
 		if err := cmd.Process.Signal(unix.SIGTERM); err != nil {
 			return "it ended before"
 		}

@@ -156,7 +156,7 @@ func plain(t *testing.T) string {
 
 var bothModes = []string{"legacy", "nft"}
 
-var update = flag.Bool("update", false, "write what the tests expect into docs/evidence/images.md")
+var update = flag.Bool("update", false, "write what the tests expect into docs/evidence/compatibility.md")
 
 // The page says what the tests expect.
 func TestPage(t *testing.T) {
@@ -174,7 +174,7 @@ func TestPage(t *testing.T) {
 		}
 		table += fmt.Sprintf("| %s | %s | %s |\n", s.name, s.result, strings.Join(except, "; "))
 	}
-	page.Holds(t, top+"/docs/evidence/images.md", "results", table, *update)
+	page.Holds(t, top+"/docs/evidence/compatibility.md", "results", table, *update)
 }
 
 // want is the result of an image in a setting on a host of a mode.

@@ -1,11 +1,13 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release makes a release, twice, and uses what is in it as a user would.
+// Package release makes a release, and uses what is in it as a user would.
 package release
 
 import (
 	"debug/elf"
+	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,100 +25,159 @@ var machines = map[string]elf.Machine{
 	"riscv64": elf.EM_RISCV, "s390x": elf.EM_S390,
 }
 
-// A release with two platforms, without the image whose packages come from the network. Who may read
-// the checkout does not matter, nor does the umask.
-func TestSmallRelease(t *testing.T) {
-	t.Parallel()
-	if os.Geteuid() != 0 {
-		host.Cannot(t, "run containers: run it as root")
+// platforms are those that a release is made for here: two of them, because each takes a build of Go's library.
+func platforms() (architectures []string, variable string) {
+	if host.All() {
+		return slices.Sorted(maps.Keys(machines)), "PLATFORMS="
 	}
-	platforms := []string{"linux/amd64", "linux/arm64"}
-	storage := host.Storage(t) // not the one of test/images: podman cannot list images beside a manifest list
-	newer, err := filepath.Abs("testdata/podman-5.8")
-	host.Check(t, err)
-	// Not by make, which would install what the other platforms need.
-	dirs := []string{checkout(t, "a"), checkout(t, "another/directory")} // now, in case somebody edits a file
-	dist := release(t, dirs, func(dir string, again bool) *exec.Cmd {
-		cmd := exec.Command("release/build.sh", newest(t))
-		environment := os.Environ()
-		if again {
-			cmd = exec.Command("sh", "-c", `chmod -R go= . && umask 077 && exec release/build.sh "$0"`, newest(t))
-			environment = append(environment, elsewhere(t)...)
-		}
-		cmd.Dir = dir
-		cmd.Env = append(environment,
-			"PODMAN="+newer+" "+strings.Join(podmanCommand(t, storage).Args, " "),
-			"PODMAN_BUILD=--tag localhost/kept",
-			"PLATFORMS="+strings.Join(platforms, " "),
-			"DISTROLESS=",
-			"SOURCE_DATE_EPOCH=0", // as in a package's build, and of no importance
-			"SUDO_UID=65534",
-		)
-		return cmd
-	})
-	checkFiles(t, dist, newest(t), []string{"amd64", "arm64"}, "iptables-wrapper.oci.tar")
-	manual := host.Run(t, "tar", "-xOf", filepath.Join(dist, "iptables-wrapper-linux-amd64.tar.gz"),
-		"iptables-wrapper-linux-amd64/iptables-wrapper.8")
-	for _, want := range []string{`8 2026-11-21 "` + newest(t) + `"`, "iptables\\-wrapper \\- run the iptables backend",
-		`"IPTABLES\-WRAPPER SELECT"`, `\-\-wait DURATION`} {
-		if !strings.Contains(manual, want) {
-			t.Errorf("the manual page lacks %q:\n%s", want, manual)
-		}
-	}
-	push := exec.Command("release/push.sh", newest(t)) // to where no image can be
-	push.Dir = filepath.Dir(dist)
-	push.Env = append(os.Environ(), "PODMAN="+strings.Join(podmanCommand(t, storage).Args, " "),
-		"REGISTRY=localhost/Upper")
-	out, err := push.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "lowercase") {
-		t.Errorf("%v\n%s", err, out)
-	}
-	// The last image has a name that another release may have given it.
-	left := output(t, podmanCommand(t, storage, "images", "--all", "--noheading", "--format",
-		"{{.Repository}}:{{.Tag}}"))
-	if left != "localhost/kept:latest" {
-		t.Errorf("podman has the images %q", left)
-	}
-	if got := platformsOf(t, dist, "iptables-wrapper"); !slices.Equal(got, platforms) {
-		t.Errorf("the image is for %q", got)
-	}
-	publish(t, filepath.Dir(dist), newest(t), map[string]int{"iptables-wrapper": len(platforms)})
+	return []string{"amd64", "arm64"}, "PLATFORMS=linux/amd64 linux/arm64"
 }
 
-// elsewhere is the environment of another machine: its modules are somewhere else, its tar and gzip of a version that
-// writes other bytes (none at all would do), and its Go builds for newer processors.
+// The commands of docs/releasing.md give a release whose sums are on the pages. Another clone, of another user on
+// another machine, gives the same one. Users can add its binary to an image, and the workflow can publish it.
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	architectures, variable := platforms()
+	first := checkout(t, "a")
+	version := nextRelease(namedByPages(t, first))
+	environment := append(os.Environ(), variable, "VULNDB="+database(t, "net/http.Serve"), "SOURCE_DATE_EPOCH=0")
+	run := func(dir, script string, more ...string) {
+		t.Helper()
+		cmd := exec.Command("sh", "-euc", strings.ReplaceAll(script, "VERSION", version))
+		cmd.Dir, cmd.Env = dir, slices.Concat(environment, committer, more)
+		output(t, cmd)
+	}
+	run(first, aFix+commandsOf(t, "Before the tag"))
+	second := filepath.Join(t.TempDir(), "another/directory")
+	host.Run(t, "git", "clone", "--quiet", first, second)
+	run(first, "release/build.sh VERSION")
+	run(second, "chmod -R go= . && umask 077 && release/build.sh VERSION", elsewhere(t)...)
+
+	dist := filepath.Join(first, "dist")
+	checkFiles(t, dist, version, architectures)
+	dated := regexp.MustCompile(`(?m)^.*(govulncheck|openvex).*\n`)
+	var sums [2]string
+	for i, dir := range []string{first, second} {
+		sums[i] = dated.ReplaceAllString(string(host.Read(t, filepath.Join(dir, "dist/SHA256SUMS"))), "")
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("two releases of the same source:\n%s\n%s", sums[0], sums[1])
+	}
+	t.Run("added", func(t *testing.T) { checkAdded(t, first, version) })
+	t.Run("published", func(t *testing.T) { publish(t, first, version, len(architectures)) })
+}
+
+// elsewhere is the environment of another machine: its modules are somewhere else, and its Go builds for newer
+// processors.
 func elsewhere(t *testing.T) []string {
 	t.Helper()
 	modules := filepath.Join(t.TempDir(), "modules")
 	cache := strings.TrimSpace(host.Run(t, "go", "env", "GOMODCACHE"))
 	host.Check(t, os.Symlink(cache, modules)) // to unpack them all there takes longer than the release itself
-	bin := t.TempDir()
-	for _, program := range []string{"tar", "gzip"} {
-		script := "#!/bin/sh\necho $0 was called >&2\nexit 1\n"
-		host.Check(t, os.WriteFile(filepath.Join(bin, program), []byte(script), 0o755))
-	}
-	return []string{
-		"PATH=" + bin + ":" + os.Getenv("PATH"),
-		"GOMODCACHE=" + modules,
-		"GOAMD64=v3",
+	return []string{"GOMODCACHE=" + modules, "GOAMD64=v3", "GOFLAGS=-tags=another"}
+}
+
+// What is not ready for a release is refused before anything is built.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	dir := checkout(t, "source")
+	for _, c := range []struct{ version, change, want string }{
+		{"1.0.0", "", "is not a version"},
+		{"v0.0.1", "", "has no section for v0.0.1"},
+		{"v0.0.1", "echo >>Makefile", "uncommitted changes"},
+	} {
+		cmd := exec.Command("sh", "-c", c.change+"\nexec release/build.sh "+c.version)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%+v: %v\n%s", c, err, out)
+		}
 	}
 }
 
-// release makes a release in two checkouts of one commit, and returns dist/ of the first. What both have is the same.
-func release(t *testing.T, dirs []string, command func(dir string, again bool) *exec.Cmd) string {
+// database makes a database of vulnerabilities, each of one function of Go's library, and returns its URL.
+func database(t *testing.T, functions ...string) string {
 	t.Helper()
-	var dist, sums [2]string
-	for i, dir := range dirs {
-		output(t, command(dir, i > 0))
-		dist[i] = filepath.Join(dir, "dist")
-		content := host.Read(t, filepath.Join(dist[i], "SHA256SUMS"))
-		sums[i] = string(content)
+	dir := t.TempDir()
+	const date = "2026-11-01T00:00:00Z"
+	write := func(name string, value any) {
+		t.Helper()
+		content, err := json.Marshal(value)
+		host.Check(t, err)
+		host.Check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		host.Check(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
 	}
-	if !strings.Contains(sums[1], "distroless") { // not made again
-		sums[0] = regexp.MustCompile(`(?m)^.*distroless.*\n`).ReplaceAllString(sums[0], "")
+	type object = map[string]any
+	var module, all []object
+	for i, function := range functions {
+		id := "GO-2026-000" + string(rune('1'+i))
+		dot := strings.LastIndex(function, ".")
+		write("ID/"+id+".json", object{
+			"schema_version": "1.3.1", "id": id, "modified": date, "published": date, "summary": function,
+			"database_specific": object{"url": "https://pkg.go.dev/vuln/" + id},
+			"affected": []object{{
+				"package": object{"name": "stdlib", "ecosystem": "Go"},
+				"ranges":  []object{{"type": "SEMVER", "events": []object{{"introduced": "0"}, {"fixed": "1.99.0"}}}},
+				"ecosystem_specific": object{
+					"imports": []object{{"path": function[:dot], "symbols": []string{function[dot+1:]}}},
+				},
+			}},
+		})
+		module = append(module, object{"id": id, "modified": date, "fixed": "1.99.0"})
+		all = append(all, object{"id": id, "modified": date})
 	}
-	if sums[0] != sums[1] {
-		t.Errorf("two releases of the same source:\n%s\n%s", sums[0], sums[1])
+	write("index/db.json", object{"modified": date})
+	write("index/modules.json", []object{{"path": "stdlib", "vulns": module}})
+	write("index/vulns.json", all)
+	return "file://" + dir
+}
+
+// What the binary contains is found, and nothing else: a package and a function that are not linked do not count.
+func TestVulnerabilities(t *testing.T) {
+	t.Parallel()
+	// With the linker's flags of a release: a stripped binary would fail here.
+	binary := filepath.Join(t.TempDir(), "iptables-wrapper")
+	cmd := exec.Command("make", "build", "BINARY="+binary)
+	cmd.Dir = "../.."
+	output(t, cmd)
+	for _, c := range []struct {
+		functions []string
+		status    int
+		statuses  []string
+	}{
+		{[]string{"net/http.Serve", "os.CopyFS"}, 0, []string{"not_affected", "not_affected"}},
+		{[]string{"os.CopyFS", "os.Readlink"}, 3, []string{"not_affected", "affected"}},
+	} {
+		dir := t.TempDir()
+		cmd := exec.Command("../../release/vulnerabilities.sh", "v1.2.3", binary, dir)
+		cmd.Env = append(os.Environ(), "VULNDB="+database(t, c.functions...))
+		said, err := cmd.CombinedOutput()
+		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != c.status {
+			t.Fatalf("%q: %v\n%s", c.functions, err, said)
+		}
+		text := string(host.Read(t, dir+"/govulncheck.txt"))
+		if strings.Contains(text, "os.Readlink") != (c.status == 3) || !strings.Contains(text, "DB updated: 2026-11-01") {
+			t.Errorf("%q: it says\n%s", c.functions, text)
+		}
+		var document struct {
+			Context    string `json:"@context"`
+			Author     string
+			Statements []struct {
+				Status   string
+				Products []struct {
+					ID string `json:"@id"`
+				}
+			}
+		}
+		host.Check(t, json.Unmarshal(host.Read(t, dir+"/iptables-wrapper.openvex.json"), &document))
+		var statuses []string
+		for _, statement := range document.Statements {
+			statuses = append(statuses, statement.Status)
+			if got := statement.Products[0].ID; got != "pkg:golang/"+module+"@v1.2.3" {
+				t.Errorf("it is about %q", got)
+			}
+		}
+		if !slices.Equal(statuses, c.statuses) || document.Author != module || document.Context == "" {
+			t.Errorf("%q: got %+v", c.functions, document)
+		}
 	}
-	return dist[0]
 }

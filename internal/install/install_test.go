@@ -1,0 +1,225 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+func TestMain(m *testing.M) {
+	err := host.Enter()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// image makes a directory as Alpine has it: the six names are links to a multi-call program.
+func image(t *testing.T) string {
+	t.Helper()
+	directory := t.TempDir()
+	host.Check(t, os.Chmod(directory, 0o755))
+	fill(t, directory)
+	return directory
+}
+
+func fill(t *testing.T, directory string) {
+	t.Helper()
+	for _, program := range []string{"xtables-nft-multi", "xtables-legacy-multi"} {
+		host.Check(t, os.WriteFile(directory+"/"+program, []byte("#!/bin/sh\n"), 0o755))
+	}
+	for _, name := range exec.Names() {
+		host.Check(t, os.Symlink("xtables-nft-multi", directory+"/"+name))
+	}
+}
+
+// installs installs without an error.
+func installs(t *testing.T, directory string, force bool) Done {
+	t.Helper()
+	done, err := Install(directory, force)
+	if err != nil {
+		t.Fatalf("%v, after %q", err, done.Lines)
+	}
+	return done
+}
+
+// leadTo checks where the six names lead, through the switch.
+func leadTo(t *testing.T, directory, file string) {
+	t.Helper()
+	d, err := layout.Open(directory)
+	host.Check(t, err)
+	defer d.Close()
+	for _, n := range layout.Look(d, dir.ID{}) {
+		if filepath.Base(n.ResolvesTo) != file || n.Switch == "" {
+			t.Errorf("%s leads to %q, through a switch in %q (%v); want %s", n.Name, n.ResolvesTo, n.Switch, n.Err, file)
+		}
+	}
+}
+
+// state is what directories have of iptables.
+func state(t *testing.T, directories ...string) string {
+	t.Helper()
+	var b strings.Builder
+	for _, directory := range directories {
+		entries, err := os.ReadDir(directory)
+		host.Check(t, err)
+		for _, entry := range entries {
+			// update-alternatives leaves such links behind when it fails.
+			if !strings.Contains(entry.Name(), "tables") || strings.HasSuffix(entry.Name(), ".dpkg-tmp") {
+				continue
+			}
+			var st unix.Stat_t
+			host.Check(t, unix.Lstat(directory+"/"+entry.Name(), &st))
+			content, _ := os.Readlink(directory + "/" + entry.Name())
+			fmt.Fprintln(&b, directory, entry.Name(), st.Ino, st.Mode, st.Size, st.Mtim, content)
+		}
+	}
+	return b.String()
+}
+
+// changesNothing installs once more.
+func changesNothing(t *testing.T, directories ...string) {
+	t.Helper()
+	before := state(t, directories...)
+	done := installs(t, directories[0], false)
+	if len(done.Lines) != 1 || !strings.HasPrefix(done.Lines[0], "nothing to do: ") {
+		t.Errorf("installed again: got %q", done.Lines)
+	}
+	if after := state(t, directories...); after != before {
+		t.Errorf("installed again: got %s\nwant %s", after, before)
+	}
+}
+
+func TestInstall(t *testing.T) {
+	directory := image(t)
+	defer unix.Umask(unix.Umask(0o077))
+	want := []string{
+		"wrote " + directory + "/iptables-wrapper",
+		directory + "/iptables-current -> iptables-wrapper",
+		directory + "/iptables, iptables-save, iptables-restore, ip6tables, ip6tables-save, ip6tables-restore -> " +
+			"iptables-current",
+	}
+	done := installs(t, directory, false)
+	if !slices.Equal(done.Lines, want) {
+		t.Errorf("got %q", done.Lines)
+	}
+	leadTo(t, directory, "iptables-wrapper")
+	running, err := os.Executable()
+	host.Check(t, err)
+	if string(host.Read(t, directory+"/iptables-wrapper")) != string(host.Read(t, running)) {
+		t.Error("the wrapper is not the running file")
+	}
+	info, err := os.Lstat(directory + "/iptables-wrapper")
+	if err != nil || info.Mode() != 0o755 {
+		t.Errorf("got %v, %v", info.Mode(), err)
+	}
+	changesNothing(t, directory)
+
+	// What is stored stays.
+	host.Check(t, os.Remove(directory+"/iptables-current"))
+	host.Check(t, os.Symlink("xtables-legacy-multi", directory+"/iptables-current"))
+	changesNothing(t, directory)
+	leadTo(t, directory, "xtables-legacy-multi")
+
+	// The stored program is gone.
+	host.Check(t, os.Rename(directory+"/xtables-legacy-multi", directory+"/gone"))
+	done = installs(t, directory, false)
+	if !slices.Equal(done.Lines, want[1:2]) {
+		t.Errorf("got %q", done.Lines)
+	}
+	leadTo(t, directory, "iptables-wrapper")
+}
+
+// The path may be relative, and is made absolute.
+func TestRelativeDirectory(t *testing.T) {
+	directory := image(t)
+	t.Chdir(directory)
+	done := installs(t, ".", false)
+	if !slices.Contains(done.Lines, "wrote "+directory+"/./iptables-wrapper") {
+		t.Errorf("got %q", done.Lines)
+	}
+	leadTo(t, directory, "iptables-wrapper")
+}
+
+// A directory is replaced by nobody. What was done until then runs the wrapper.
+func TestDirectoryInTheWay(t *testing.T) {
+	directory := image(t)
+	host.Check(t, os.Remove(directory+"/ip6tables-save"))
+	host.Check(t, os.Mkdir(directory+"/ip6tables-save", 0o755))
+	_, err := Install(directory, true)
+	if !errors.Is(err, unix.EISDIR) {
+		t.Errorf("got %v", err)
+	}
+	for _, name := range []string{"iptables", "ip6tables-restore"} {
+		end, err := filepath.EvalSymlinks(directory + "/" + name)
+		if err != nil || filepath.Base(end) != "iptables-wrapper" && filepath.Base(end) != "xtables-nft-multi" {
+			t.Errorf("%s: got %q, %v", name, end, err)
+		}
+	}
+}
+
+func TestExposed(t *testing.T) {
+	for _, test := range []struct {
+		doc   string
+		make  func(directory string) error
+		wrong error
+	}{
+		{"ours", func(string) error { return nil }, nil},
+		{"writable by the group", func(directory string) error { return os.Chmod(directory, 0o775) }, ErrExposed},
+		{"writable by all", func(directory string) error { return os.Chmod(directory, 0o777|os.ModeSticky) }, ErrExposed},
+		{"another user's", func(directory string) error {
+			if os.Geteuid() != 0 {
+				t.Skip("cannot give a directory away: run it as root")
+			}
+			return os.Chown(directory, 1, 1)
+		}, ErrExposed},
+	} {
+		directory := image(t)
+		host.Check(t, test.make(directory))
+		before := state(t, directory)
+		_, err := Install(directory, false)
+		if !errors.Is(err, test.wrong) {
+			t.Errorf("%s: got %v", test.doc, err)
+		}
+		if after := state(t, directory); test.wrong != nil && after != before {
+			t.Errorf("%s: got %s\nwant %s", test.doc, after, before)
+		}
+		installs(t, directory, true)
+		leadTo(t, directory, "iptables-wrapper")
+	}
+}
+
+func TestNoIptables(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	for _, mode := range evidence.Modes() {
+		host.Check(t, os.Remove("/usr/sbin/xtables-"+string(mode)+"-multi"))
+	}
+	directory := t.TempDir()
+	for _, named := range []string{directory, ""} {
+		done, err := Install(named, true)
+		if !errors.Is(err, ErrNoIptables) || done.Lines != nil {
+			t.Errorf("%q: got %q, %v", named, done.Lines, err)
+		}
+	}
+	if got := state(t, directory); got != "" {
+		t.Errorf("got %s", got)
+	}
+}
