@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -69,7 +70,7 @@ func (s *session) printTable(a answer) {
 			backend, e.Family, e.Works.String(), e.Hint.String(), e.Canary.String(), rules(e),
 		})
 		for _, p := range e.Programs {
-			programs = append(programs, []string{p.Name, backend, e.Family, p.Table, p.Chain})
+			programs = append(programs, []string{p.Name, backend, e.Family, p.Table, cmp.Or(p.Chain, "-")})
 		}
 	}
 	s.table(backends...)
