@@ -123,7 +123,7 @@ func (s *session) remark(a answer) {
 	if a.differs() {
 		s.say("iptables in this container runs the other backend: %s; run: iptables-wrapper doctor", a.Here)
 	}
-	if a.Conflict != "" {
+	if a.Conflict != "" && a.Conflict != a.Uncertainty {
 		s.say("conflict: %s; run: iptables-wrapper doctor", a.Conflict)
 	}
 	if !a.Conclusive {
