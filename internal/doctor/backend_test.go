@@ -20,7 +20,7 @@ var backendSituations = []situation{
 	{
 		doc:  "the switch is at nft, kubelet uses legacy",
 		make: legacyHst + storedNFT, want: "wrong-backend",
-		says: "An earlier call or select stored that in the switch, /usr/sbin/iptables-current.",
+		says: "An earlier call or select stored nft in the switch, /usr/sbin/iptables-current.",
 	},
 	{
 		doc:  "the switch is at legacy, Docker uses nft",
@@ -29,7 +29,7 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "the switch came with the image",
-		make: legacyHst + storedNFT + "umount /dev; mount -t tmpfs none /dev; touch /dev/null; sleep 0.02; ln -s pts/ptmx " +
+		make: legacyHst + storedNFT + "mount -t tmpfs -o mode=755 none /dev; sleep 0.02; ln -s pts/ptmx " +
 			"/dev/ptmx",
 		want: "wrong-backend", says: "The switch is older than this container.",
 	},
@@ -37,7 +37,7 @@ var backendSituations = []situation{
 		doc: "a guess, and the host's rules are in legacy now",
 		make: "iptables -A INPUT -j ACCEPT; nft flush ruleset; iptables-legacy -A FORWARD -s 192.0.2.3 -j ACCEPT; " +
 			"iptables-legacy -N DOCKER-USER",
-		want: "wrong-backend", says: "This container remembers that from an earlier call",
+		want: "wrong-backend", says: "This container remembers nft from an earlier call",
 	},
 	{
 		doc:  "the variable is wrong",
@@ -152,5 +152,6 @@ var backendSituations = []situation{
 	},
 }
 
-// noMemory leaves no place to remember anything: the host's /dev, and a read-only root.
-const noMemory = "umount /dev; mount --bind /usr/sbin /usr/sbin; mount -o remount,ro,bind /usr/sbin\n"
+// noMemory leaves no place to remember anything: a /dev that is not the container's own, and a read-only root.
+const noMemory = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3; mount --bind /usr/sbin /usr/sbin; " +
+	"mount -o remount,ro,bind /usr/sbin\n"

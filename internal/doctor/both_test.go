@@ -13,8 +13,8 @@ var bothSituations = []situation{
 			echo "-A KUBE-SVC-A -j KUBE-SEP-A"; echo "-A KUBE-SEP-A -p tcp -j DNAT --to-destination 10.2.0.2:80"
 			echo COMMIT; } | iptables-legacy-restore`,
 		want: "both-backends",
-		says: "legacy has rules too: 43 rules (kube-proxy 43). The kernel applies them, and iptables here does not list " +
-			"them; kube-proxy's rules there still send connections to its Pods of back then.",
+		says: "legacy has 43 rules (kube-proxy 43) too. The kernel applies them, and iptables here does not list them. " +
+			"Rules of kube-proxy there send connections of Services to Pods that may be gone.",
 	},
 	{
 		doc: "Docker's rules are left in nft",
@@ -22,12 +22,12 @@ var bothSituations = []situation{
 			iptables-nft -t nat -A DOCKER -p tcp --dport 80 -j DNAT --to-destination 10.2.0.2:8080
 			iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-nft -P FORWARD DROP`,
 		want: "both-backends",
-		says: "1 rules there redirect connections, and the policy DROP of FORWARD of filter (IPv4) drops",
+		says: "One rule there redirects connections. Policy DROP is set there for FORWARD (filter, IPv4)",
 	},
 	{
 		doc:  "a policy of legacy drops",
 		make: nftHost + "iptables-legacy -P FORWARD DROP", want: "both-backends",
-		says: "the policy DROP of FORWARD of filter (IPv4)",
+		says: "Policy DROP is set there for FORWARD (filter, IPv4)",
 	},
 	{
 		doc:  "a policy of legacy drops IPv6",
@@ -38,7 +38,7 @@ var bothSituations = []situation{
 		doc: "two fail2bans",
 		make: nftHost + "for b in nft legacy; do iptables-$b -N f2b-sshd; iptables-$b -A f2b-sshd -j RETURN; " +
 			"iptables-$b -A INPUT -p tcp --dport 22 -j f2b-sshd; done",
-		want: "both-backends", says: "legacy has rules too: 2 rules (fail2ban 2)",
+		want: "both-backends", says: "legacy has 2 rules (fail2ban 2)",
 	},
 	{
 		doc: "Calico, Tailscale and somebody in the other backend",
@@ -55,7 +55,7 @@ var bothSituations = []situation{
 		doc: "kubelet's firewall is left in legacy",
 		make: nftHost + "iptables-legacy -N KUBE-FIREWALL; iptables-legacy -A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP; " +
 			"iptables-legacy -A OUTPUT -j KUBE-FIREWALL",
-		want: "both-backends", says: "WARNING  both-backends: legacy has rules too: 2 rules (kubelet 2)",
+		want: "both-backends", says: "WARNING  both-backends: legacy has 2 rules (kubelet 2)",
 	},
 	{
 		doc:  "an image without the other backend",
@@ -66,7 +66,7 @@ var bothSituations = []situation{
 		doc: "nft directly, on a host with legacy",
 		make: legacyHst + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; }'; " +
 			"nft add rule ip filter mine ip ttl 1 drop",
-		want: "both-backends", says: `not iptables' own: "mine" of filter`,
+		want: "both-backends", says: `not iptables' own ("mine" of filter)`,
 	},
 	{
 		doc: "3,000 chains",
@@ -77,7 +77,7 @@ var bothSituations = []situation{
 	{
 		doc:  "the stored backend is wrong, and has rules",
 		make: legacyHst + storedNFT + "iptables-nft -A INPUT -j ACCEPT", want: "wrong-backend both-backends",
-		says: "iptables here lists them, because it runs the wrong backend",
+		says: "iptables here lists these, because it runs the wrong backend",
 	},
 	{
 		doc: "the node has changed to nft, and Docker is left in legacy",

@@ -151,11 +151,3 @@ func thousands(n int) string {
 	}
 	return digits
 }
-
-// Codes are those of all findings.
-func Codes() (all []string) {
-	for _, c := range codes {
-		all = append(all, c.code)
-	}
-	return all
-}

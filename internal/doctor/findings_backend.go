@@ -31,8 +31,8 @@ func (f *facts) wrongBackend() *Finding {
 	}
 	switch {
 	case f.Here.Backend != "" && f.Host.uses(f.Here.Backend.Other()):
-		found.Text = fmt.Sprintf("iptables here runs %s, and the host uses %s (%s).", f.Here.Backend, host.Mode,
-			host.Because)
+		found.Text = fmt.Sprintf("iptables here runs %s, and the host uses %s (%s). So the host's programs do not see its "+
+			"rules, and it does not see theirs.", f.Here.Backend, host.Mode, host.Because)
 	case len(differing) > 0 && host.Conclusive:
 		found.Text = fmt.Sprintf("%d of the six commands run %s, and the host uses %s (%s): %s.", len(differing),
 			host.Mode.Other(), host.Mode, host.Because, list(shown(differing)))
@@ -50,7 +50,7 @@ func (f *facts) wrongBackend() *Finding {
 		return nil
 	}
 	cause, do := f.cause()
-	found.Text += " " + cause + " Its rules still act, and neither backend lists the other's."
+	found.Text += " " + cause
 	found.Do = do
 	return &found
 }
@@ -66,7 +66,8 @@ func (f *facts) cause() (why, do string) {
 	reset := "In this container, run iptables-wrapper reset" + f.dirFlag() + "." + restart
 	switch f.Here.How {
 	case bySwitch:
-		why = "An earlier call or select stored that in the switch, " + f.place.Dir + "/iptables-current."
+		why = "An earlier call or select stored " + string(f.Here.Backend) + " in the switch, " + f.place.Dir +
+			"/iptables-current."
 		if f.brought {
 			why += " The switch is older than this container."
 			reset += " A new container would be wrong again if the image or a volume brings the switch: run " +
@@ -74,12 +75,12 @@ func (f *facts) cause() (why, do string) {
 		}
 		return why, reset
 	case byMemory:
-		return "This container remembers that from an earlier call (" + f.Host.Because + ").", reset
+		return "This container remembers " + string(f.Here.Backend) + " from an earlier call (" + f.Host.Because + ").", reset
 	case byVariable:
-		return "IPTABLES_WRAPPER_MODE says so.", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or set it to " +
+		return "IPTABLES_WRAPPER_MODE is " + f.variable + ".", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or set it to " +
 			string(f.Host.now().Mode) + "."
 	}
-	why = "It does not run the wrapper: " + f.Here.Client + " is " + cmp.Or(f.Here.Program, "another program") + "."
+	why = "It does not run the wrapper: " + f.Here.Client + " leads to " + cmp.Or(f.Here.Program, "another program") + "."
 	if f.wrapperIn != "" {
 		why = "PATH finds " + f.Here.Client + " first, and the wrapper is in " + f.wrapperIn + "."
 	}
@@ -147,38 +148,45 @@ func (f *facts) bothBackends() *Finding {
 		return nil
 	}
 	found := Finding{Severity: warning, Look: r.look(other)}
-	var acts []string
-	if r.services > 0 {
-		acts = append(acts, "kube-proxy's rules there still send connections to its Pods of back then")
+	found.Text = fmt.Sprintf("%s has %s too", other, r.whose())
+	switch {
+	case f.Here.Backend == other:
+		found.Text += ". The kernel applies both, and iptables here lists these, because it runs the wrong backend."
+	default:
+		found.Text += ". The kernel applies them, and iptables here does not list them."
 	}
-	if r.dnat > 0 && r.services == 0 {
-		acts = append(acts, thousands(r.dnat)+" rules there redirect connections")
+	if r.acts() {
+		found.Severity = problem
+		found.Text += " " + r.effect(f.wanted())
+	}
+	const cleanUp = " Then let that program clean up its own rules, or reboot the node. Do not empty the tables by hand: " +
+		"their policies would stay, and could cut all traffic."
+	found.Do = fmt.Sprintf("The host uses %s. Find what still writes to %s, on the node and in other containers, and have "+
+		"it use %s.", f.wanted(), other, f.wanted()) + cleanUp
+	if !f.Host.now().Conclusive {
+		found.Do = "Find out which backend the host's own programs use (on the node: iptables --version), and have all " +
+			"others use it." + cleanUp
+	}
+	return &found
+}
+
+// effect says what the rules do that no rule of the right backend can undo.
+func (r rules) effect(wanted evidence.Mode) string {
+	var effects []string
+	switch {
+	case r.services > 0:
+		effects = append(effects, "Rules of kube-proxy there send connections of Services to Pods that may be gone.")
+	case r.dnat == 1:
+		effects = append(effects, "One rule there redirects connections.")
+	case r.dnat > 1:
+		effects = append(effects, thousands(r.dnat)+" rules there redirect connections.")
 	}
 	if len(r.policies) > 0 {
 		slices.Sort(r.policies)
-		acts = append(acts, "the policy DROP of "+list(r.policies)+" drops what no rule there accepts")
+		effects = append(effects, "Policy DROP is set there for "+list(r.policies)+": what no rule there accepts is lost, "+
+			"whatever "+string(wanted)+" accepts.")
 	}
-	listed := "iptables here does not list them"
-	if f.Here.Backend == other {
-		listed = "iptables here lists them, because it runs the wrong backend"
-	}
-	found.Text = fmt.Sprintf("%s has rules too: %s. The kernel applies them, and %s", other, r.whose(), listed)
-	if len(acts) > 0 {
-		found.Severity = problem
-		found.Text += "; " + strings.Join(acts, ", and ")
-	}
-	found.Text += "."
-	if f.Host.now().Conclusive {
-		found.Do = fmt.Sprintf("The host uses %s. Find the programs that still run with %s, on the node and in other "+
-			"containers, and have them use %s. Let the program whose rules these are clean up itself, or reboot the node: "+
-			"afterwards, only what its programs make again is there. Do not empty the tables by hand: "+
-			"without these rules, a policy may cut all traffic.", f.wanted(), other, f.wanted())
-	} else {
-		found.Do = "Find out which backend the host's own programs use (on the node: iptables --version), and have the " +
-			"others use it. Let the program whose rules these are clean up itself, or reboot the node. Do not empty the " +
-			"tables by hand: without these rules, a policy may cut all traffic."
-	}
-	return &found
+	return strings.Join(effects, " ")
 }
 
 // whose says how many rules there are, and whose.
@@ -203,7 +211,7 @@ func (r rules) whose() string {
 	}
 	switch {
 	case r.number == 0 && len(r.foreign) > 0:
-		return "chains that are not iptables' own: " + list(r.foreign)
+		return "chains that are not iptables' own (" + list(r.foreign) + ")"
 	case r.number == 0:
 		return "no rule"
 	case len(all) == 0:

@@ -140,8 +140,9 @@ func (f *facts) noProgram() *Finding {
 			list(shown(broken)))
 		found.Do = "In the image, run iptables-wrapper install" + f.dirFlag() + " --force."
 	case f.missing != nil && f.Here.How != byNotWrapped:
-		found.Text = "A call should run " + string(f.wanted()) + ", and its program is missing: " + f.missing.Error() +
-			". It ends with status 127, and never runs the other backend instead."
+		found.Text = fmt.Sprintf("iptables should run %s, and this image has no program for it that can be started (%v). Such "+
+			"a call fails, with status 127 or 126, and never runs the other backend instead.", f.wanted(),
+			f.missing)
 	case f.notPermitted() != nil || f.kernel() != nil:
 		return nil
 	case f.broken(f.wanted()) != "":

@@ -18,7 +18,7 @@ type rules struct {
 	programs string         // the program that lists them, "" if it is not installed here
 	families []string       // the commands of the families that have rules or policies: iptables, ip6tables
 	owners   map[string]int // how many rules each program has, "" for those of nobody known
-	policies []string       // those that are not ACCEPT: "FORWARD of filter drops (IPv4)"
+	policies []string       // those that are not ACCEPT: "FORWARD (filter, IPv4)"
 	services int            // rules of kube-proxy's that packets can reach
 	foreign  []string       // chains of nft's in iptables' tables
 	dnat     int            // rules that change a destination, and that packets can reach
@@ -73,7 +73,7 @@ func rulesOf(s *starter, mode evidence.Mode, h Host, p Place) rules {
 func (r *rules) add(t table, name, family string) {
 	for chain, policy := range t.policies {
 		if policy == "DROP" {
-			r.policies = append(r.policies, chain+" of "+name+" ("+family+")")
+			r.policies = append(r.policies, chain+" ("+name+", "+family+")")
 		}
 	}
 	reached := t.reached()

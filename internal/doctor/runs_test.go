@@ -7,7 +7,7 @@ package doctor_test
 var runSituations = []situation{
 	{
 		doc:  "no program for legacy",
-		make: legacyHst + "rm /usr/sbin/*legacy*", want: "no-program", says: "ends with status 127",
+		make: legacyHst + "rm /usr/sbin/*legacy*", want: "no-program", says: "Such a call fails, with status 127",
 	},
 	{
 		doc:  "no iptables in PATH",

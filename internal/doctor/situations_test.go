@@ -87,7 +87,7 @@ type container struct {
 	files  map[string][]byte // the programs of iptables, and the wrapper
 }
 
-var changedDirs = []string{"/usr/sbin", "/usr/local/sbin", "/etc/alternatives"}
+var changedDirs = []string{"/usr/sbin", "/etc/alternatives"}
 
 func newContainer(t *testing.T) container {
 	c := container{t: t, before: map[string]string{}, files: map[string][]byte{}}
@@ -161,10 +161,11 @@ func (c container) restore() {
 	}
 }
 
-// prelude is what each situation begins with: a /dev as runtimes make it, an empty /run, and a network that does not
-// look like a Pod's.
+// prelude is what each situation begins with: a /dev as runtimes make it, an empty /run and /usr/local/sbin, and a
+// network that does not look like a Pod's.
 const prelude = `
 mount -t tmpfs none /run
+mount -t tmpfs -o mode=755 none /usr/local/sbin
 mount -t tmpfs -o mode=755 none /dev
 for d in "null 1 3" "zero 1 5" "urandom 1 9"; do mknod -m 666 /dev/${d%% *} c ${d#* }; done
 ln -s pts/ptmx /dev/ptmx
@@ -256,7 +257,7 @@ func TestSituations(t *testing.T) {
 			if got := strings.Join(codes, " "); got != s.want || !strings.Contains(r.Text, s.says) {
 				t.Errorf("got %q, want %q, saying %q:\n%s", got, s.want, s.says, r.Text)
 			}
-			if os.Getenv("DOCTOR_TEST_PRINT") != "" {
+			if os.Getenv("TEST_DOCTOR_PRINT") != "" {
 				fmt.Printf("### %s\n\n%s\n", s.doc, r.Text)
 			}
 		})
