@@ -28,8 +28,12 @@ put() {
 	path=$(realpath "$(dirname "$path")")/$(basename "$path")
 	mkdir -p "$root$(dirname "$path")"
 	cp -a "$path" "$root$path"
-	[ ! -L "$path" ] || put "$(realpath -m "$(dirname "$path")/$(readlink "$path")")"
 	echo "$path"
+	[ -L "$path" ] || return 0
+	local target
+	target=$(readlink "$path")
+	[[ $target = /* ]] || target=$(dirname "$path")/$target
+	put "$target"
 }
 mapfile -t paths < <(for path in "${programs[@]}" "${extensions[@]}" "${libraries[@]}" "${files[@]}"; do put "$path"; done)
 # All at once, which matters under an emulator. Not all of them belong to a package, and dpkg may know them without /usr.

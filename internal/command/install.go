@@ -44,9 +44,8 @@ func (s *session) install(directory string, force bool) error {
 		return nil
 	}
 	err = fmt.Errorf("install: %w", err)
-	var capabilities *install.CapabilityError
-	if errors.As(err, &capabilities) {
-		return failure{statusFailure, err, capabilities.Setcap}
+	if errors.Is(err, install.ErrCapabilities) {
+		return failure{statusFailure, err, install.Setcap + " for this file, or the same capabilities as the program's"}
 	}
 	return err
 }

@@ -63,6 +63,7 @@ func (s *session) selectBackend(f *selectFlags) error {
 	if mode != "" {
 		because := source + " said so"
 		d := evidence.Decision{Mode: mode, Reason: evidence.Selected, Conclusive: true, Because: because}
+		x.Kubelet = kubelets(evidence.Query{}.Ask())
 		return s.store(x, d, false)
 	}
 	place := doctor.At(x.Dir.Path())
@@ -75,6 +76,14 @@ func (s *session) selectBackend(f *selectFlags) error {
 		return s.store(x, d, false)
 	}
 	return s.uncertain(x, d, h, f.guess)
+}
+
+// kubelets is the backend that kubelet's chains show for certain, "" if they show none.
+func kubelets(r evidence.Result) evidence.Mode {
+	if r.Conclusive && r.Reason.Kubelet() {
+		return r.Mode
+	}
+	return ""
 }
 
 // uncertain goes on with an answer that must not be stored as certain.

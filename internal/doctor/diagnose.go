@@ -111,7 +111,7 @@ func (f *facts) failed(code string) (said Said, found bool) {
 func (s Said) finding() *Finding {
 	return &Finding{
 		Severity: problem,
-		Text:     "\"" + s.Command + "\" printed \"" + s.Message + "\". " + s.message.says,
+		Text:     "\"" + s.Command + "\" printed \"" + s.Line + "\". " + s.message.says,
 		Look:     []string{s.Command},
 		Do:       strings.ReplaceAll(s.message.do, "`", ""),
 	}

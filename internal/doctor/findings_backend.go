@@ -5,13 +5,8 @@ package doctor
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 )
@@ -31,8 +26,8 @@ func (f *facts) wrongBackend() *Finding {
 	}
 	switch {
 	case f.Here.Backend != "" && f.Host.uses(f.Here.Backend.Other()):
-		found.Text = fmt.Sprintf("iptables here runs %s, and the host uses %s (%s).", f.Here.Backend, host.Mode,
-			host.Because)
+		found.Text = fmt.Sprintf("iptables here runs %s, and the host uses %s (%s). So the host's programs do not see its "+
+			"rules, and it does not see theirs.", f.Here.Backend, host.Mode, host.Because)
 	case len(differing) > 0 && host.Conclusive:
 		found.Text = fmt.Sprintf("%d of the six commands run %s, and the host uses %s (%s): %s.", len(differing),
 			host.Mode.Other(), host.Mode, host.Because, list(shown(differing)))
@@ -50,7 +45,7 @@ func (f *facts) wrongBackend() *Finding {
 		return nil
 	}
 	cause, do := f.cause()
-	found.Text += " " + cause + " Its rules still act, and neither backend lists the other's."
+	found.Text += " " + cause
 	found.Do = do
 	return &found
 }
@@ -66,7 +61,8 @@ func (f *facts) cause() (why, do string) {
 	reset := "In this container, run iptables-wrapper reset" + f.dirFlag() + "." + restart
 	switch f.Here.How {
 	case bySwitch:
-		why = "An earlier call or select stored that in the switch, " + f.place.Dir + "/iptables-current."
+		why = "An earlier call or select stored " + string(f.Here.Backend) + " in the switch, " + f.place.Dir +
+			"/iptables-current."
 		if f.brought {
 			why += " The switch is older than this container."
 			reset += " A new container would be wrong again if the image or a volume brings the switch: run " +
@@ -74,12 +70,12 @@ func (f *facts) cause() (why, do string) {
 		}
 		return why, reset
 	case byMemory:
-		return "This container remembers that from an earlier call (" + f.Host.Because + ").", reset
+		return "This container remembers " + string(f.Here.Backend) + " from an earlier call (" + f.Host.Because + ").", reset
 	case byVariable:
-		return "IPTABLES_WRAPPER_MODE says so.", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or set it to " +
+		return "IPTABLES_WRAPPER_MODE is " + f.variable + ".", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or set it to " +
 			string(f.Host.now().Mode) + "."
 	}
-	why = "It does not run the wrapper: " + f.Here.Client + " is " + cmp.Or(f.Here.Program, "another program") + "."
+	why = "It does not run the wrapper: " + f.Here.Client + " leads to " + cmp.Or(f.Here.Program, "another program") + "."
 	if f.wrapperIn != "" {
 		why = "PATH finds " + f.Here.Client + " first, and the wrapper is in " + f.wrapperIn + "."
 	}
@@ -136,144 +132,6 @@ func (f *facts) notWrapped() *Finding {
 		found.Text += "They run " + string(f.Names[slices.IndexFunc(f.Names, func(n Name) bool {
 			return n.Name == names[0]
 		})].Backend) + " on every host, whatever that uses."
-	}
-	return &found
-}
-
-func (f *facts) bothBackends() *Finding {
-	r := f.other
-	other := f.wanted().Other()
-	if !r.any() {
-		return nil
-	}
-	found := Finding{Severity: warning, Look: r.look(other)}
-	var acts []string
-	if r.services > 0 {
-		acts = append(acts, "kube-proxy's rules there still send connections to its Pods of back then")
-	}
-	if r.dnat > 0 && r.services == 0 {
-		acts = append(acts, thousands(r.dnat)+" rules there redirect connections")
-	}
-	if len(r.policies) > 0 {
-		slices.Sort(r.policies)
-		acts = append(acts, "the policy DROP of "+list(r.policies)+" drops what no rule there accepts")
-	}
-	found.Text = fmt.Sprintf("%s has rules too: %s. The kernel applies them, and iptables here does not list them", other,
-		r.whose())
-	if len(acts) > 0 {
-		found.Severity = problem
-		found.Text += "; " + strings.Join(acts, ", and ")
-	}
-	found.Text += "."
-	if f.Host.now().Conclusive {
-		found.Do = fmt.Sprintf("The host uses %s. Find the programs that still run with %s, on the node and in other "+
-			"containers, and have them use %s. Let the program whose rules these are clean up itself, or reboot the node: "+
-			"afterwards, only what its programs make again is there. Do not empty the tables by hand: "+
-			"without these rules, a policy may cut all traffic.", f.wanted(), other, f.wanted())
-	} else {
-		found.Do = "Find out which backend the host's own programs use (on the node: iptables --version), and have the " +
-			"others use it. Let the program whose rules these are clean up itself, or reboot the node. Do not empty the " +
-			"tables by hand: without these rules, a policy may cut all traffic."
-	}
-	return &found
-}
-
-// whose says how many rules there are, and whose.
-func (r rules) whose() string {
-	total := thousands(r.number)
-	if !r.exact {
-		total = "about " + total
-	}
-	total += " rules"
-	if r.number == 1 && r.exact {
-		total = "1 rule"
-	}
-	names := slices.SortedFunc(maps.Keys(r.owners), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.owners[b], r.owners[a]), cmp.Compare(a, b))
-	})
-	var all []string
-	for _, name := range names {
-		all = append(all, cmp.Or(name, "others")+" "+thousands(r.owners[name]))
-	}
-	if len(all) == 0 {
-		return total
-	}
-	return total + " (" + list(all) + ")"
-}
-
-// look has the commands that show the rules, with counters: here if a program for them is installed.
-func (r rules) look(mode evidence.Mode) (commands []string) {
-	for _, family := range r.families {
-		commands = append(commands, family+"-"+string(mode)+"-save -c")
-	}
-	if mode == evidence.NFT && !r.listed {
-		commands = []string{"nft list ruleset"}
-	}
-	return commands
-}
-
-func (f *facts) podNetwork() *Finding {
-	shows := f.Host.now().Conclusive || f.hasRules()
-	if !f.Network.Own || shows || f.pinned() || !f.process.netAdmin {
-		return nil
-	}
-	return &Finding{
-		Severity: warning,
-		Text: "This looks like the Pod's own network, not the node's (" + list(f.Network.Interfaces) + "): nothing in it " +
-			"shows what the host uses, and rules here do not act on the node.",
-		Look: []string{"ip link"},
-		Do: "In the Pod's spec, set hostNetwork: true (docker run --network host) if the rules are for the node. If they " +
-			"are for the Pod, either backend will do, as long as all programs in the Pod use the same: " +
-			"set IPTABLES_WRAPPER_MODE in each container.",
-	}
-}
-
-// hasRules reports that one of the backends has rules.
-func (f *facts) hasRules() bool {
-	for _, mode := range evidence.Modes() {
-		for _, about := range f.Host.Result.Of(mode) {
-			if about.Rules == evidence.Yes {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// pinned reports that somebody has chosen the backend: the variable, or select --mode.
-func (f *facts) pinned() bool {
-	return f.Here.How == byVariable || f.place.remembered().Reason == evidence.Selected
-}
-
-func (f *facts) uncertain() *Finding {
-	found := Finding{Severity: warning, Look: []string{showEvidence}}
-	err := f.Host.Result.Err()
-	switch {
-	case len(f.unstarted) > 0:
-		found.Text = "A program was not started, so doctor does not know what it would do: " + list(f.unstarted) + "."
-		found.Look = []string{"ls -ld " + f.place.Dir}
-		found.Do = "Keep iptables in a directory that only root can write. Where root finds it in PATH, other users could " +
-			"replace what root runs."
-	case !f.process.netAdmin || f.denied() || f.kernel() != nil || f.podNetwork() != nil || f.pinned():
-		return nil
-	case f.Host.Conflict != "":
-		found.Text = "The host's backend is not certain: " + f.Host.Conflict + "."
-		found.Do = "On the node, have iptables and ip6tables use the same backend, and restart kubelet. " +
-			"What was left behind in the other backend is gone after a reboot."
-	case f.Host.now().Conclusive && (f.keeping == "" || f.Here.How != byEachCall || f.Host.Reason.Kubelet()):
-		return nil
-	case f.Host.now().Conclusive:
-		found.Text = "Each call decides again, so the backend can change while this container runs: " + f.keeping + "."
-		found.Do = "In the Pod's spec, set IPTABLES_WRAPPER_MODE to " + string(f.Host.now().Mode) + "."
-	case errors.Is(err, unix.EACCES):
-		found.Text = "The host's backend is not certain: this user cannot read which tables legacy has (" + firstLine(err) +
-			")."
-		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0), or set " +
-			"IPTABLES_WRAPPER_MODE."
-	default:
-		found.Text = "The host's backend is not certain: " + f.Host.Uncertainty + "."
-		found.Do = "In the Pod's spec, set IPTABLES_WRAPPER_MODE to the backend of the host's other programs: on the " +
-			"node, iptables --version shows it. If kubelet is still starting, wait: its chains will decide."
 	}
 	return &found
 }

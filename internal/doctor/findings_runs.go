@@ -140,8 +140,11 @@ func (f *facts) noProgram() *Finding {
 			list(shown(broken)))
 		found.Do = "In the image, run iptables-wrapper install" + f.dirFlag() + " --force."
 	case f.missing != nil && f.Here.How != byNotWrapped:
-		found.Text = "A call should run " + string(f.wanted()) + ", and its program is missing: " + f.missing.Error() +
-			". It ends with status 127, and never runs the other backend instead."
+		found.Text = fmt.Sprintf("iptables should run %s, and this image has no program for it that can be started (%v). Such "+
+			"a call fails, with status 127 or 126, and never runs the other backend instead.", f.wanted(),
+			f.missing)
+	case f.notPermitted() != nil || f.kernel() != nil:
+		return nil
 	case f.broken(f.wanted()) != "":
 		found.Text = "The program for " + string(f.wanted()) + " does not start: " + f.broken(f.wanted()) + "."
 	case printed:
@@ -174,7 +177,7 @@ func (f *facts) broken(mode evidence.Mode) string {
 
 // unexplained is about a command that failed for a reason that no message explains, and no other finding.
 func (f *facts) unexplained() *Finding {
-	if f.denied() || !f.process.netAdmin || f.Here.Error != "" {
+	if f.Here.Error != "" {
 		return nil
 	}
 	for _, out := range f.printed {

@@ -129,7 +129,11 @@ func (h Host) String() string {
 	if h.Conclusive {
 		return string(h.Backend) + " (certain: " + h.Because + ")"
 	}
-	text := string(h.Backend) + " (not certain: " + h.Because
+	why := h.Because
+	if h.Result.Err() != nil || h.Reason == evidence.Default {
+		why = h.Uncertainty // "no evidence" would be wrong where none could be read
+	}
+	text := string(h.Backend) + " (not certain: " + why
 	if h.Contradicts.Mode != "" {
 		text += "; " + h.Uncertainty
 	}

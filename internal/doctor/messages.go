@@ -140,7 +140,7 @@ var messages = []message{
 		texts: []string{"Another app is currently holding the xtables lock"},
 		code:  lock,
 		says:  "Another program of iptables-legacy is at work, or holds the lock for long.",
-		do:    "Call iptables with -w. If that does not help, find the process with `lslocks` on the node.",
+		do:    "Have the client wait for the lock (option -w). If that does not help, find the process with `lslocks` on the node.",
 	},
 	{
 		texts: []string{"can't open lock file"},
@@ -179,6 +179,7 @@ var messages = []message{
 type Said struct {
 	Command string `json:"command"`
 	Message string `json:"message"`
+	Line    string `json:"line"` // the line of the output
 	Code    string `json:"code,omitempty"`
 	Failed  bool   `json:"failed"` // the command did not end with status 0
 
@@ -191,7 +192,14 @@ func explain(printed []output) []Said {
 	for _, out := range printed {
 		m, text := find(out.text())
 		if text != "" {
-			all = append(all, Said{out.command, text, m.code, out.err != nil, m})
+			all = append(all, Said{
+				Command: out.command,
+				Message: text,
+				Line:    lineWith(out.text(), text),
+				Code:    m.code,
+				Failed:  out.err != nil,
+				message: m,
+			})
 		}
 	}
 	return all
@@ -207,4 +215,14 @@ func find(printed string) (m message, text string) {
 		}
 	}
 	return message{}, ""
+}
+
+// lineWith is the line of an output that contains a text.
+func lineWith(printed, text string) string {
+	for line := range strings.Lines(printed) {
+		if strings.Contains(line, text) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return text
 }

@@ -24,6 +24,7 @@ type Place struct {
 	Client string        // the iptables that the question is about, "" if PATH finds none
 	Names  []layout.Name // where the six names in Dir lead
 	Memory memory.Memory // what a call here would read and write
+	paths  []string      // of the names, as a client calls them
 }
 
 // standardDirs are those in which distributions install iptables.
@@ -48,7 +49,26 @@ func At(directory string) Place {
 	p.Memory = memory.Find(d)
 	_, running := layout.Running()
 	p.Names = layout.Look(d, running)
+	for i, name := range p.Names {
+		p.paths = append(p.paths, filepath.Join(p.Dir, name.Name))
+		elsewhere := inPath(name.Name)
+		if directory == "" && elsewhere != "" && (name.Missing || name.Name == "iptables") {
+			p.paths[i] = elsewhere
+			p.Names[i] = lookAt(elsewhere, i, name)
+		}
+	}
 	return p
+}
+
+// lookAt says where one of the six names in another directory of PATH leads.
+func lookAt(path string, i int, otherwise layout.Name) layout.Name {
+	d, err := dir.Open(filepath.Dir(path))
+	if err != nil {
+		return otherwise
+	}
+	defer d.Close()
+	_, running := layout.Running()
+	return layout.Look(d, running)[i]
 }
 
 // inPath returns the first executable file of a name in the absolute directories of PATH, "" if there is none.
@@ -100,6 +120,33 @@ func hops(path string) (all []string) {
 		path = target
 	}
 	return all
+}
+
+// olderThanContainer reports whether the switch is older than the container, or than its last start: a runtime makes the
+// files of a container's own /dev then.
+func (p Place) olderThanContainer() bool {
+	var sw, ptmx unix.Stat_t
+	noSwitch := unix.Lstat(filepath.Join(p.Dir, layout.Switch), &sw)
+	noDev := unix.Lstat("/dev/ptmx", &ptmx)
+	isHosts := ptmx.Mode&unix.S_IFMT != unix.S_IFLNK
+	return noSwitch == nil && noDev == nil && !isHosts && sw.Ctim.Nano() < ptmx.Ctim.Nano()
+}
+
+// wrapperElsewhere is another standard directory in which iptables is the wrapper, "" if there is none.
+func (p Place) wrapperElsewhere() string {
+	_, running := layout.Running()
+	for _, directory := range standardDirs {
+		d, err := dir.Open(directory)
+		if err != nil {
+			continue
+		}
+		first := layout.Look(d, running)[0]
+		d.Close()
+		if directory != p.Dir && first.Wrapper {
+			return directory
+		}
+	}
+	return ""
 }
 
 // remembered is what this container remembers, as a call in this place would read it: nothing if the program for it is

@@ -80,6 +80,7 @@ func (p Place) missing(mode evidence.Mode) error {
 // Name is one of the six commands, and where it leads.
 type Name struct {
 	Name       string        `json:"name"`
+	Path       string        `json:"path"` // as a client calls it
 	ResolvesTo string        `json:"resolves_to,omitempty"`
 	Backend    evidence.Mode `json:"backend,omitempty"` // "" if it is the wrapper, or is not known
 	Wrapper    bool          `json:"wrapper"`
@@ -93,9 +94,10 @@ type Name struct {
 // names looks where the six commands lead. One that is neither the wrapper nor a program of iptables has to say itself
 // what it runs.
 func (p Place) names(s *starter) (all []Name) {
-	for _, n := range p.Names {
+	for i, n := range p.Names {
 		name := Name{
 			Name:       n.Name,
+			Path:       p.paths[i],
 			ResolvesTo: n.ResolvesTo,
 			Backend:    n.Mode,
 			Wrapper:    n.Wrapper,
@@ -105,27 +107,23 @@ func (p Place) names(s *starter) (all []Name) {
 		case n.Err != nil:
 			name.Error = n.Err.Error()
 		case !n.Wrapper && n.Mode == "":
-			name.ask(s, p.path(n))
+			name.ask(s)
 		}
 		all = append(all, name)
 	}
 	return all
 }
 
-// path is the path of a command as the client calls it.
-func (p Place) path(n layout.Name) string {
-	if n.Name == "iptables" && p.Client != "" {
-		return p.Client
-	}
-	return filepath.Join(p.Dir, n.Name)
-}
-
 // ask has a command say which backend it runs, once for each value of the variable: only the wrapper follows that.
-func (n *Name) ask(s *starter, path string) {
+func (n *Name) ask(s *starter) {
 	n.other = true
 	var says []evidence.Mode
 	for _, mode := range evidence.Modes() {
-		says = append(says, backendIn(s.run(path, mode, n.Name, "--version").stdout))
+		out := s.run(n.Path, mode, n.Name, "--version")
+		if errors.Is(out.err, errRefused) {
+			return
+		}
+		says = append(says, backendIn(out.stdout))
 	}
 	switch {
 	case slices.Equal(says, evidence.Modes()):
@@ -163,8 +161,7 @@ func (p Place) run(s *starter, wanted evidence.Mode, h Host) (all []output) {
 	if p.Client == "" || len(p.Names) == 0 || p.Names[0].Err != nil {
 		return nil
 	}
-	iptables := p.path(p.Names[0])
-	all = append(all, s.run(iptables, wanted, "iptables", "-m", "comment", "-h"))
+	all = append(all, s.run(p.paths[0], wanted, "iptables", "-m", "comment", "-h"))
 	for family, about := range h.Result.Of(wanted) {
 		command := [...]string{"iptables", "ip6tables"}[family]
 		i := slices.IndexFunc(p.Names, func(n layout.Name) bool { return n.Name == command && n.Err == nil })
@@ -173,7 +170,7 @@ func (p Place) run(s *starter, wanted evidence.Mode, h Host) (all []output) {
 		}
 		for _, table := range about.Tables {
 			argv := []string{command, "-w", "1", "-t", table, "-S", "OUTPUT"}
-			all = append(all, s.run(p.path(p.Names[i]), wanted, argv...))
+			all = append(all, s.run(p.paths[i], wanted, argv...))
 		}
 	}
 	return all

@@ -72,6 +72,8 @@ func Examine(in Input) Report {
 	f.Capabilities = f.process.capabilities()
 	f.keeping = place.keeping()
 	f.place = place
+	f.brought = place.olderThanContainer()
+	f.wrapperIn = place.wrapperElsewhere()
 	s := &starter{}
 	f.Names = place.names(s)
 	f.believeNames()

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
@@ -17,13 +18,14 @@ type rules struct {
 	programs string         // the program that lists them, "" if it is not installed here
 	families []string       // the commands of the families that have rules or policies: iptables, ip6tables
 	owners   map[string]int // how many rules each program has, "" for those of nobody known
-	policies []string       // those that are not ACCEPT: "FORWARD of filter drops (IPv4)"
+	policies []string       // those that are not ACCEPT: "FORWARD (filter, IPv4)"
 	services int            // rules of kube-proxy's that packets can reach
+	foreign  []string       // chains of nft's in iptables' tables
 	dnat     int            // rules that change a destination, and that packets can reach
 }
 
 // any reports whether there is anything that could act on a packet.
-func (r rules) any() bool { return r.number > 0 || len(r.policies) > 0 }
+func (r rules) any() bool { return r.number > 0 || len(r.policies) > 0 || len(r.foreign) > 0 }
 
 // acts reports whether it redirects connections, or drops what nothing accepts.
 func (r rules) acts() bool { return r.services > 0 || r.dnat > 0 || len(r.policies) > 0 }
@@ -54,6 +56,9 @@ func rulesOf(s *starter, mode evidence.Mode, h Host, p Place) rules {
 			r.exact = false
 			r.number = before - len(r.policies) + about.Count
 		}
+		for _, c := range about.Foreign {
+			r.foreign = append(r.foreign, strconv.Quote(c.Name)+" of "+c.Table)
+		}
 		if err == nil {
 			r.programs = command + "-" + string(mode) + "-save"
 		}
@@ -68,7 +73,7 @@ func rulesOf(s *starter, mode evidence.Mode, h Host, p Place) rules {
 func (r *rules) add(t table, name, family string) {
 	for chain, policy := range t.policies {
 		if policy == "DROP" {
-			r.policies = append(r.policies, chain+" of "+name+" ("+family+")")
+			r.policies = append(r.policies, chain+" ("+name+", "+family+")")
 		}
 	}
 	reached := t.reached()

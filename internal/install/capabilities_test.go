@@ -15,27 +15,7 @@ import (
 // netAdminRaw is what setcap(8) stores for cap_net_admin,cap_net_raw=ep.
 const netAdminRaw = "\x01\x00\x00\x02\x00\x30\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
-func TestCapabilityText(t *testing.T) {
-	for _, test := range []struct{ doc, value, want string }{
-		{"none", "", ""},
-		{"cut short", netAdminRaw[:8], ""},
-		{"version 2", netAdminRaw, "cap_net_admin,cap_net_raw=ep"},
-		{"version 1", "\x01\x00\x00\x01" + netAdminRaw[4:12], "cap_net_admin,cap_net_raw=ep"},
-		{"version 3: with the user of a namespace", "\x01\x00\x00\x03" + netAdminRaw[4:] + "\xe8\x03\x00\x00",
-			"cap_net_admin,cap_net_raw=ep"},
-		{"not effective, inheritable", "\x00\x00\x00\x02\x00\x10\x00\x00\x00\x10\x00\x00" + netAdminRaw[12:],
-			"cap_net_admin=ip"},
-		{"others, and two clauses", "\x01\x00\x00\x02\x01\x10\x00\x00\x00\x20\x00\x00\x80\x00\x00\x00\x00\x00\x00\x00",
-			"'0,cap_net_admin,39=ep cap_net_raw=ei'"},
-	} {
-		got := parseCapabilities([]byte(test.value)).String()
-		if got != test.want {
-			t.Errorf("%s: got %s, want %s", test.doc, got, test.want)
-		}
-	}
-}
-
-// Everything is installed, and then the line says what is missing. After that, install is content, and the wrapper's
+// Everything is installed, and then the error says what is missing. After that, install is content, and the wrapper's
 // file keeps what it was given.
 func TestCapabilities(t *testing.T) {
 	directory := image(t)
@@ -48,12 +28,10 @@ func TestCapabilities(t *testing.T) {
 		host.Check(t, err)
 	}
 	give("xtables-legacy-multi")
-	want := "setcap cap_net_admin,cap_net_raw=ep " + directory + "/iptables-wrapper"
 	for range 2 {
 		_, err := Install(directory, false)
-		missing := &CapabilityError{}
-		if !errors.As(err, &missing) || missing.Setcap != want {
-			t.Fatalf("got %v, %q", err, missing.Setcap)
+		if !errors.Is(err, ErrCapabilities) {
+			t.Fatalf("got %v", err)
 		}
 		leadTo(t, directory, "iptables-wrapper")
 	}

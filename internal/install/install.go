@@ -51,7 +51,7 @@ const tries = 2000
 // are refused before anything is changed, unless they are forced.
 //
 // Whatever step fails, each of the six names leads to what it led to, or to the wrapper. An error may come after
-// changes: Done is valid then, too. See the variables of this package, layout.ErrForeign and CapabilityError.
+// changes: Done is valid then, too. See the variables of this package, and layout.ErrForeign.
 func Install(directory string, force bool) (Done, error) {
 	if directory == "" {
 		directory = layout.DefaultDirectory()
@@ -93,7 +93,7 @@ func install(d *dir.Dir, force bool) (done Done, err error) {
 	}
 	d.Unlock() // what follows starts programs, and changes nothing
 	w.remarks()
-	return done, w.compareCapabilities()
+	return done, w.lackCapabilities()
 }
 
 // work is one installation.

@@ -1,0 +1,88 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor_test
+
+// bothSituations are about rules in the backend that the host does not use.
+var bothSituations = []situation{
+	{
+		doc: "kube-proxy's rules are left in legacy",
+		make: nftHost + `{ echo "*nat"; echo ":KUBE-SERVICES - [0:0]"; echo ":KUBE-SVC-A - [0:0]"; echo ":KUBE-SEP-A - [0:0]"
+			echo "-A PREROUTING -m comment --comment \"kubernetes service portals -j X\" -j KUBE-SERVICES"
+			for i in $(seq 40); do echo "-A KUBE-SERVICES -d 10.0.0.$i -p tcp --dport 80 -j KUBE-SVC-A"; done
+			echo "-A KUBE-SVC-A -j KUBE-SEP-A"; echo "-A KUBE-SEP-A -p tcp -j DNAT --to-destination 10.2.0.2:80"
+			echo COMMIT; } | iptables-legacy-restore`,
+		want: "both-backends",
+		says: "legacy has 43 rules (kube-proxy 43) too. The kernel applies them, and iptables here does not list them. " +
+			"Rules of kube-proxy there send connections of Services to Pods that may be gone.",
+	},
+	{
+		doc: "Docker's rules are left in nft",
+		make: legacyHst + `iptables-nft -t nat -N DOCKER; iptables-nft -t nat -A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER
+			iptables-nft -t nat -A DOCKER -p tcp --dport 80 -j DNAT --to-destination 10.2.0.2:8080
+			iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-nft -P FORWARD DROP`,
+		want: "both-backends",
+		says: "One rule there redirects connections. Policy DROP is set there for FORWARD (filter, IPv4)",
+	},
+	{
+		doc:  "a policy of legacy drops",
+		make: nftHost + "iptables-legacy -P FORWARD DROP", want: "both-backends",
+		says: "Policy DROP is set there for FORWARD (filter, IPv4)",
+	},
+	{
+		doc:  "a policy of legacy drops IPv6",
+		make: nftHost + "ip6tables-legacy -P INPUT DROP", want: "both-backends",
+		says: "look: ip6tables-legacy-save -c",
+	},
+	{
+		doc: "two fail2bans",
+		make: nftHost + "for b in nft legacy; do iptables-$b -N f2b-sshd; iptables-$b -A f2b-sshd -j RETURN; " +
+			"iptables-$b -A INPUT -p tcp --dport 22 -j f2b-sshd; done",
+		want: "both-backends", says: "legacy has 2 rules (fail2ban 2)",
+	},
+	{
+		doc: "Calico, Tailscale and somebody in the other backend",
+		make: legacyHst + "iptables-nft -N cali-INPUT; iptables-nft -A INPUT -j cali-INPUT; iptables-nft -N ts-input; " +
+			"iptables-nft -A ts-input -s 100.64.0.0/10 -j DROP; iptables-nft -A INPUT -j ACCEPT",
+		want: "both-backends", says: "3 rules (Calico 1, Tailscale 1, others 1)",
+	},
+	{
+		doc:  "DNAT that no packet reaches",
+		make: nftHost + "iptables-legacy -t nat -N UNUSED; iptables-legacy -t nat -A UNUSED -p tcp -j DNAT --to 10.0.0.1:80",
+		want: "both-backends", says: "WARNING  both-backends",
+	},
+	{
+		doc: "kubelet's firewall is left in legacy",
+		make: nftHost + "iptables-legacy -N KUBE-FIREWALL; iptables-legacy -A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP; " +
+			"iptables-legacy -A OUTPUT -j KUBE-FIREWALL",
+		want: "both-backends", says: "WARNING  both-backends: legacy has 2 rules (kubelet 2)",
+	},
+	{
+		doc:  "an image without the other backend",
+		make: nftHost + "iptables-legacy -A INPUT -s 192.0.2.1 -j DROP; rm /usr/sbin/*legacy*", want: "both-backends",
+		says: "about 1 rules",
+	},
+	{
+		doc: "nft directly, on a host with legacy",
+		make: legacyHst + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; }'; " +
+			"nft add rule ip filter mine ip ttl 1 drop",
+		want: "both-backends", says: `not iptables' own ("mine" of filter)`,
+	},
+	{
+		doc: "3,000 chains",
+		make: nftHost + `{ echo "*filter"; for i in $(seq 3000); do echo ":ROUTE-$i - [0:0]"; echo "-A ROUTE-$i -j ACCEPT"; done
+			echo COMMIT; } | iptables-legacy-restore`,
+		want: "both-backends", says: "3,000 rules (others 3,000)",
+	},
+	{
+		doc:  "the stored backend is wrong, and has rules",
+		make: legacyHst + storedNFT + "iptables-nft -A INPUT -j ACCEPT", want: "wrong-backend both-backends",
+		says: "iptables here lists these, because it runs the wrong backend",
+	},
+	{
+		doc: "the node has changed to nft, and Docker is left in legacy",
+		make: nftHost + "iptables-legacy -N DOCKER-USER; iptables-legacy -A FORWARD -j DOCKER-USER; " +
+			"iptables-legacy -A DOCKER-USER -j RETURN",
+		want: "both-backends", says: "2 rules (Docker 2)",
+	},
+}

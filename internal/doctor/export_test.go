@@ -1,0 +1,26 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+// Codes are those of all findings, in their order.
+func Codes() (all []string) {
+	for _, c := range codes {
+		all = append(all, c.code)
+	}
+	return all
+}
+
+// Message is a row of the table of messages.
+type Message struct {
+	Texts                  []string
+	Code, Says, Do, Source string
+}
+
+// Messages are the rows of the table of messages.
+func Messages() (all []Message) {
+	for _, m := range messages {
+		all = append(all, Message{m.texts, m.code, m.says, m.do, m.source})
+	}
+	return all
+}

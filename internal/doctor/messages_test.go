@@ -1,0 +1,190 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+var update = flag.Bool("update", false, "write the table of messages in docs/troubleshooting.md")
+
+// printed are commands of a shell after which iptables itself prints a message. strace stands in for a kernel that lacks
+// something: it changes the question, or the answer, of one system call.
+var printed = map[string]string{
+	"Could not fetch rule set generation id: Permission denied": "setpriv --bounding-set=-net_admin iptables-nft -S",
+	"Permission denied (you must be root)":                      "setpriv --bounding-set=-net_admin iptables-legacy -S",
+	// The question goes to a subsystem that no kernel has.
+	"Could not fetch rule set generation id: Invalid argument": "strace -o trace -e trace=sendto " +
+		"-e inject=sendto:poke_enter=@arg2=14000000100f:when=1 iptables-nft -S",
+	"Failed to initialize nft: Protocol not supported": "strace -o trace -e trace=socket " +
+		"-e inject=socket:error=EPROTONOSUPPORT iptables-nft -S",
+	"can't initialize iptables table":               getsockopt + "ENOENT iptables-legacy -S",
+	"Table does not exist (do you need to insmod?)": getsockopt + "ENOENT iptables-legacy -S",
+	"iptables who? (do you need to insmod?)":        getsockopt + "ENOPROTOOPT iptables-legacy -S",
+	"unable to initialize table": "printf '*filter\\nCOMMIT\\n' >table; " + getsockopt +
+		"ENOENT iptables-legacy-restore table",
+	"Module ip_tables not found": "modprobe -S no-such-kernel ip_tables",
+	"RULE_APPEND failed":         "iptables-nft -t raw -A PREROUTING -p tcp -j CT --helper nosuch",
+	"CHAIN_ADD failed": "nft add table ip nat; nft add chain ip nat POSTROUTING; " +
+		"iptables-nft -t nat -A POSTROUTING -j ACCEPT",
+	"TABLE_ADD failed":      "printf '*filter\\n-A INPUT -j ACCEPT\\nCOMMIT\\n' >rule; " + owned + "iptables-nft-restore rule",
+	"CHAIN_UPDATE failed":   owned + "iptables-nft -P INPUT DROP",
+	"CHAIN_USER_ADD failed": owned + "iptables-nft -N MINE",
+	"not supported, missing kernel module?": `for t in "-p tcp -j CLUSTERIP --new --hashmode sourceip --clustermac ` +
+		`01:00:5E:00:00:20 --total-nodes 2 --local-node 1" "-j LED --led-trigger-id x" ` +
+		`"-t mangle -j DNPT --src-pfx fd00::/64 --dst-pfx fd01::/64"; do iptables-nft -A INPUT $t; done`,
+	"Couldn't load match":  "iptables-nft -A INPUT -m nosuch",
+	"Couldn't load target": "iptables-legacy -A INPUT -j nosuch",
+	"error while loading shared libraries": "touch empty; chmod 755 empty; " +
+		"for f in /usr/lib/*/libxtables.so.12; do mount --bind empty $f; done; iptables-nft -S",
+	"No chain/target/match by that name":                   "iptables-legacy -A KUBE-FORWARD -j ACCEPT",
+	"Bad rule (does a matching rule exist in that chain?)": "iptables-nft -D INPUT -j ACCEPT",
+	"Chain already exists":                                 "iptables-nft -N MINE; iptables-nft -N MINE",
+	"use 'nft' tool": "nft add table ip filter; " +
+		"nft add chain ip filter mine '{ type filter hook input priority 0; }'; iptables-nft -S",
+	"Parsing nftables rule failed": "iptables-nft -P FORWARD ACCEPT; " +
+		"nft add rule ip filter FORWARD meta mark set numgen inc mod 2; iptables-nft -C FORWARD -j ACCEPT",
+	"# Warning: iptables-legacy tables present":         "iptables-legacy -S; iptables-nft -S",
+	"Another app is currently holding the xtables lock": "flock -o /run/xtables.lock iptables-legacy -w 1 -S",
+	"can't open lock file":                              "mount -o remount,ro /run; iptables-legacy -S",
+	"no such program": "iptables-nft -t mangle -N KUBE-IPTABLES-HINT; rm /usr/sbin/*nft*; iptables -S; " +
+		"test $? = 127 || echo another status",
+	"permission denied": "iptables-nft -t mangle -N KUBE-IPTABLES-HINT; chmod 644 /usr/sbin/xtables-nft-multi; " +
+		"iptables -S; test $? = 126 || echo another status",
+	"is not one of auto, nft, legacy": "IPTABLES_WRAPPER_MODE=nf_tables iptables -S; test $? = 2 || echo another status",
+}
+
+const getsockopt = "strace -o trace -e trace=getsockopt -e inject=getsockopt:error="
+
+// owned makes the tables of iptables somebody's, with the flag owner.
+const owned = `mkfifo fifo
+nft -i <fifo >/dev/null 2>&1 &
+exec 5>fifo
+{
+	echo 'add table ip filter { flags owner; }'
+	for hook in input forward output; do
+		chain=$(echo $hook | tr a-z A-Z)
+		echo "add chain ip filter $chain { type filter hook $hook priority 0; policy accept; }"
+	done
+} >&5
+until nft list chain ip filter OUTPUT >/dev/null 2>&1; do sleep 0.02; done
+`
+
+// Each message of the table appears for real, or the table says where it comes from.
+func TestMessages(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	c := newContainer(t)
+	for _, m := range doctor.Messages() {
+		for _, text := range m.Texts {
+			commands := printed[text]
+			if commands == "" && m.Source != "" {
+				continue
+			}
+			t.Run(text, func(t *testing.T) {
+				c.t = t
+				output := c.shell(commands)
+				if !strings.Contains(output, text) || strings.Contains(output, "another status") {
+					t.Errorf("it does not appear: %s", output)
+				}
+			})
+		}
+	}
+}
+
+// shell runs commands in a situation, most of which fail, and returns what they print.
+func (c container) shell(commands string) string {
+	var output []byte
+	done := make(chan any)
+	firstThread <- func() {
+		defer func() { done <- recover() }()
+		mounts, err := os.Open("/proc/thread-self/ns/mnt")
+		check(err)
+		defer mounts.Close()
+		check(unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS | unix.CLONE_NEWNET))
+		sh := exec.Command("sh", "-c", "mount -t tmpfs none /run; mkdir /run/dir; mount -t tmpfs none /run/dir; "+
+			"cd /run/dir; "+commands)
+		output, _ = sh.CombinedOutput()
+		check(unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS))
+		c.restore()
+	}
+	wrong := <-done
+	if wrong != nil {
+		c.t.Fatal(wrong)
+	}
+	return string(output)
+}
+
+// The table in docs/troubleshooting.md has the messages. -update writes it.
+func TestTableOfMessages(t *testing.T) {
+	const path = "../../docs/troubleshooting.md"
+	const begin, end = "<!-- messages -->\n", "<!-- /messages -->\n"
+	page := host.Read(t, path)
+	before, rest, found := bytes.Cut(page, []byte(begin))
+	_, after, ended := bytes.Cut(rest, []byte(end))
+	if !found || !ended {
+		t.Fatalf("%s has no %q before a %q", path, begin, end)
+	}
+	want := slices.Concat(before, []byte(begin+"\n"+tableOfMessages()+"\n"+end), after)
+	if *update {
+		host.Check(t, os.WriteFile(path, want, 0o644))
+	} else if !bytes.Equal(page, want) {
+		t.Errorf("%s has another table of messages: go test ./internal/doctor -run TestTableOfMessages -update", path)
+	}
+}
+
+func tableOfMessages() string {
+	var b strings.Builder
+	b.WriteString("| message | cause | what to do |\n| --- | --- | --- |\n")
+	for _, m := range doctor.Messages() {
+		var texts []string
+		for _, text := range m.Texts {
+			texts = append(texts, "`"+text+"`")
+		}
+		says := m.Says
+		if m.Code != "" {
+			says = "[" + m.Code + "](#" + m.Code + "): " + says
+		}
+		if m.Source != "" {
+			says += " <!-- quoted from " + m.Source + " -->"
+		}
+		b.WriteString("| " + strings.Join(texts, ", ") + " | " + says + " | " + m.Do + " |\n")
+	}
+	return b.String()
+}
+
+// No row of the table names a command that changes something.
+func TestMessagesChangeNothing(t *testing.T) {
+	codes := doctor.Codes()
+	for _, m := range doctor.Messages() {
+		for _, wrong := range forbiddenIn(m.Says, m.Do) {
+			t.Errorf("%q: %q", m.Texts, wrong)
+		}
+		if m.Code != "" && !slices.Contains(codes, m.Code) {
+			t.Errorf("%q: there is no code %q", m.Texts, m.Code)
+		}
+	}
+}
+
+// The page has a paragraph for each code.
+func TestParagraphs(t *testing.T) {
+	page := string(host.Read(t, "../../docs/troubleshooting.md"))
+	for _, code := range doctor.Codes() {
+		if !strings.Contains(page, "\n### "+code+"\n") {
+			t.Errorf("docs/troubleshooting.md has no heading \"### %s\"", code)
+		}
+	}
+}
