@@ -26,8 +26,8 @@ const (
 	statusMissing  = 127 // there is no such program
 )
 
-// run decides, stores the decision as far as it may, and becomes the program. It returns an exit status, and only if
-// that fails.
+// run decides, stores the decision as far as it may, and becomes the program. It returns only if that fails, with an
+// exit status.
 func run(argv []string, stderr io.Writer) int {
 	name := filepath.Base(argv[0])
 	if unix.Getuid() != unix.Geteuid() {
@@ -42,10 +42,15 @@ func run(argv []string, stderr io.Writer) int {
 	place := layout.Locate(path, running)
 	found := find(place, running, name)
 
-	q := evidence.Query{Override: override, Installed: found.only(), DryRun: adds(argv)}
-	q.NAT = q.DryRun && needsNAT(argv)
+	mayAdd := adds(argv)
 	m := memory.Find(place.Dir)
-	q.Remembered = found.runnable(m.Read())
+	q := evidence.Query{
+		Override:   override,
+		Remembered: found.runnable(m.Read()),
+		Installed:  found.only(),
+		DryRun:     mayAdd,
+		NAT:        mayAdd && needsNAT(argv),
+	}
 	r := q.Ask()
 
 	d := r.Decision
@@ -53,7 +58,7 @@ func run(argv []string, stderr io.Writer) int {
 		d = layout.Keep(layout.Call{
 			Decision:   d,
 			Remembered: q.Remembered,
-			Adds:       q.DryRun,
+			Adds:       mayAdd,
 			Changes:    changes(argv),
 			Incomplete: r.Momentary() || r.Denied(),
 			Root:       unix.Geteuid() == 0,
@@ -85,8 +90,8 @@ func Override() (evidence.Mode, error) {
 	return "", fmt.Errorf("environment variable %s: %q is not one of auto, nft, legacy", ModeVariable, value)
 }
 
-// cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the
-// host would not see its rules.
+// cannotRun says why the backend that was decided for does not run. The other backend is no substitute: the host would
+// not see its rules.
 func cannotRun(stderr io.Writer, name string, d evidence.Decision, err error) int {
 	status := statusUnusable
 	wrong := "if the backend is wrong, set " + ModeVariable

@@ -26,13 +26,12 @@ type programs map[evidence.Mode]program
 
 var errItself = errors.New("it is the wrapper itself")
 
-// find finds the programs of a command: beside the path by which it was called, beside the running file, and in the
-// standard directories.
+// find finds the programs of a command: in the directory of the switch, beside the running file, and in the standard
+// directories.
 func find(place layout.Place, running dir.ID, name string) programs {
 	var dirs []string
-	beside := place.Beside()
-	if beside != "" {
-		dirs = append(dirs, beside)
+	if place.Dir != nil {
+		dirs = append(dirs, place.Dir.Path())
 	}
 	linked, err := os.Readlink("/proc/self/exe")
 	if err == nil {
@@ -51,8 +50,7 @@ func find(place layout.Place, running dir.ID, name string) programs {
 
 // notItself refuses to run the wrapper in the place of a program: that would never end.
 func notItself(path string, running dir.ID) error {
-	id, err := dir.IDAt(path)
-	if err == nil && id == running {
+	if running.IsAt(path) {
 		return fmt.Errorf("%q: %w", path, errItself)
 	}
 	return nil

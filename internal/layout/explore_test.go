@@ -58,7 +58,12 @@ func (m *machine) explore(s setup) *exploration {
 	if s.remembered != "" {
 		c[slot(memory.Name)] = s.remembered
 	}
-	first := state{content: m.number(c), kernel: s.kernel, owner: noOwner, actors: [mostActors]int32{absent, absent, absent}}
+	first := state{
+		content: m.number(c),
+		kernel:  s.kernel,
+		owner:   noOwner,
+		actors:  [mostActors]int32{absent, absent, absent},
+	}
 	for i, a := range s.actors {
 		first.actors[i] = m.start(a)
 	}

@@ -47,13 +47,13 @@ func RunningPath() string {
 	executed := absolute(path)
 	linked, _ := os.Readlink(exe)
 	for _, candidate := range []string{linked, executed} {
-		if leadsTo(candidate, file) {
+		if file.IsAt(candidate) {
 			return candidate
 		}
 	}
 	// Under qemu-user, stat(2) of /proc/self/exe is about the emulator, and readlink(2) about our file.
 	id, err := dir.IDAt(linked)
-	if err == nil && leadsTo(executed, id) {
+	if err == nil && id.IsAt(executed) {
 		return linked
 	}
 	return ""

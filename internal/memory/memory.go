@@ -76,20 +76,16 @@ func namespace() string {
 	return strconv.FormatUint(st.Ino, 10)
 }
 
-// OfContainer reports whether what is found here is about the container as a whole: process 1 is known to share our root
-// and our network namespace. A CNI plugin that runs iptables in a Pod's namespace is not in such a place, nor is a
-// process with hostPID, or one whose process 1 is another user's.
+// OfContainer reports whether what is found here is about the container as a whole: process 1 is known to share our
+// root and our network namespace. That is not so for a CNI plugin that runs iptables in a Pod's namespace, for a
+// process with hostPID, and where process 1 is another user's.
 func OfContainer() bool {
 	return same("/proc/1/root", "/") && same("/proc/1/ns/net", "/proc/thread-self/ns/net")
 }
 
 func same(path, other string) bool {
-	a, err := dir.IDAt(path)
-	if err != nil {
-		return false
-	}
-	b, err := dir.IDAt(other)
-	return err == nil && a == b
+	id, err := dir.IDAt(path)
+	return err == nil && id.IsAt(other)
 }
 
 // Path is where the memory is, for messages; "" if it is nowhere.
