@@ -34,7 +34,7 @@ const (
 	featureMatch  = "matches and targets of iptables (nft_compat)"
 )
 
-// dryRun is what is asked of the kernel, and its reply.
+// dryRun is the batch, and the kernel's reply to it.
 type dryRun struct {
 	batch []byte
 	first uint32 // the sequence number of the batch's beginning
@@ -124,9 +124,12 @@ func (d *dryRun) read(datagram []byte) (done bool, err error) {
 		if m.Kind != unix.NLMSG_ERROR || n > uint32(len(d.steps)) {
 			continue
 		}
-		if errno := m.Errno(); n > 0 {
-			d.steps[n-1].errno, done = errno, n == uint32(len(d.steps))
-		} else if errno != 0 { // the whole batch
+		errno := m.Errno()
+		switch {
+		case n > 0:
+			d.steps[n-1].errno = errno
+			done = n == uint32(len(d.steps))
+		case errno != 0: // the whole batch is refused
 			return true, errno
 		}
 	}
@@ -159,10 +162,10 @@ func (p *prober) dryRun() {
 	p.judge(d, p.nft.conn.Exchange(d.batch, d.read))
 }
 
-// judge takes note of the reply to a dry run.
+// judge draws the conclusions from a dry run.
 func (p *prober) judge(d *dryRun, err error) {
 	for _, f := range families {
-		nft, legacy := &p.found[0][f], &p.found[1][f]
+		nft, legacy := &p.nftHas[f], &p.legacyHas[f]
 		if err != nil {
 			nft.fail(about(NFT, f, fmt.Errorf("dry run: %w", err)))
 			continue
@@ -197,8 +200,8 @@ const (
 	compatType = 3
 )
 
-// hasCompat asks nft_compat for a match, as iptables-nft does. Any reply but EINVAL, which is that of
-// nfnetlink for a subsystem that it does not have, is that of nft_compat (nfnl_compat_get_rcu).
+// hasCompat asks whether nft_compat is there, for a match, as iptables-nft does. EINVAL is nfnetlink's reply for a
+// subsystem that it does not have. Any other reply is nft_compat's own (nfnl_compat_get_rcu).
 func (p *nftProbe) hasCompat(f Family, match string) bool {
 	which := netlink.Attributes{}.Text(compatName, match).BE32(compatRev, 0).BE32(compatType, 0)
 	err := p.conn.Ask(compatGet, compatGet, 0, f.nfproto(), which, func(netlink.Message) error {
