@@ -159,7 +159,7 @@ func (s *scene) judge(t *testing.T, failed string, e ended) (wrong []string) {
 	case ran && strings.Contains(e.program, "-"+s.mode) && (free || memory == s.mode):
 	case ran && switched == 0 && (slices.Contains(asking, failed) || s.guess) &&
 		(free || strings.Contains(e.program, "-"+memory)):
-	case (e.status == 126 || e.status == 127) && e.stdout == "" && said && switched == 0:
+	case (e.status == 126 || e.status == 127) && e.stdout == "" && said && (switched == 0 || failed == "execve"):
 	default:
 		wrong = append(wrong, fmt.Sprintf("an unexpected end, %d names switched, %q remembered", switched, memory))
 	}
@@ -197,7 +197,7 @@ func (s *scene) recovers(t *testing.T) (wrong []string) {
 	if s.isCommand() {
 		host.Run(t, s.call[0], s.call[1:]...)
 	}
-	for _, name := range []string{"ip6tables-restore", "iptables"} { // check follows the others
+	for _, name := range []string{"ip6tables-restore", "iptables"}[:host.Number(1, 2)] { // check follows the others
 		got, err := exec.Command("/usr/sbin/"+name, "--version").CombinedOutput()
 		if want := version[s.mode]; err != nil || !strings.Contains(string(got), want) {
 			wrong = append(wrong, fmt.Sprintf("the next call of %s: %v, %q", name, err, got))
