@@ -34,7 +34,7 @@ var changing = strings.Fields("symlinkat linkat renameat unlinkat execve")
 // asking are those by which a backend is asked. If one fails, the guess may be the other backend; it is never kept.
 var asking = strings.Fields("socket sendto recvfrom getsockopt openat read")
 
-// Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" each fourth.
+// Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" each seventh.
 // Whatever fails, the right program runs or one line says why not; no name is broken; there are never two backends; and
 // the next call is as good as the first.
 func TestFaults(t *testing.T) {
@@ -42,7 +42,7 @@ func TestFaults(t *testing.T) {
 		calls := slices.Compact(slices.Sorted(slices.Values(s.strike(t, "all", "").calls)))
 		failed := 0
 		for _, call := range calls {
-			for when, struck := 1, !slices.Contains(spared, call); struck; when += host.Number(4, 1) {
+			for when, struck := 1, !slices.Contains(spared, call); struck; when += host.Number(7, 1) {
 				for range host.Number(1, 3) {
 					failed++
 					errno := errnos[failed%len(errnos)]
