@@ -49,7 +49,7 @@ func (s *session) detect(f *detectFlags) error {
 	h := s.askHost(place, evidence.Query{
 		Override:   variable,
 		DryRun:     true, // as a call that adds to table filter
-		Everything: f.output.value != "text",
+		Everything: true, // conflicts, too
 	}, &f.wait)
 	return s.report(newAnswer(place, h), f, f.wait.met(place, h.Result))
 }

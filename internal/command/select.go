@@ -4,6 +4,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -68,6 +69,11 @@ func (s *session) selectBackend(f *selectFlags) error {
 	}
 	place := doctor.At(x.Dir.Path())
 	h := s.askHost(place, evidence.Query{DryRun: true}, &f.wait)
+	if f.dir == "" && doctor.ThisNetwork(h).Process1 == evidence.No {
+		// As a CNI plugin in a Pod's namespace: what is found here is not about the commands of this container.
+		const try = "--dir with the directory of the commands, if they are for this namespace"
+		return failure{statusFailure, errors.New("select: this is not the network namespace of process 1"), try}
+	}
 	d := h.Result.Decision
 	if d.Reason == evidence.Remembered {
 		d = remembered(place) // with the reason that it had

@@ -52,7 +52,7 @@ var remedies = []struct {
 	{install.ErrNoIptables, "install iptables in this image first"},
 	{install.ErrExposed, "chown it to root and chmod go-w it, or use --force"},
 	{install.ErrBypassed, "look at where that name leads, with ls -l, and install again"},
-	{layout.ErrNotWrapped, program + " install, which makes them run the wrapper"},
+	{layout.ErrNotWrapped, program + " install, with the same --dir, which makes them run the wrapper"},
 	{layout.ErrForeign, "move it away, or use another --dir; install has --force, which replaces it"},
 	{fs.ErrPermission, "run as root"},
 	{layout.ErrNowhere, call.ModeVariable + "=nft or =legacy in the environment of the container"},
