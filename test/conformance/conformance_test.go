@@ -50,7 +50,7 @@ func TestOurs(t *testing.T) {
 	all := "^(host: (hint in legacy$|one rule|a kernel)|rights|program|place|standard input|transparent|signal|" +
 		"inherited|steady: .*-vA|memory, read-only root|race, read-only root: 20 first writers and|" +
 		"race: (20.* (rename|remembers)|a busy writer.*many rules in nft|the names)|throughout)"
-	few := "^(host: hint in legacy$|place: called|steady: a guess writes, )"
+	few := "^(host: hint in legacy$|place: called by full|steady: a guess writes, then kubelet.s hint)"
 	if host.All() {
 		all = ""
 		few = "^(host: (hint|one)|program|place|steady|race)"
@@ -70,7 +70,7 @@ func TestOurs(t *testing.T) {
 // usual faults. Which ones it finds is in the page.
 func TestFaultsAreFound(t *testing.T) {
 	// The outcome of a race is a matter of chance in a program that is not safe from races.
-	pattern := "^(host: hint in|rights)"
+	pattern := "^(host: hint in (nft|legacy)$|rights: .*then)"
 	if host.All() || *update {
 		pattern = "^([^r]|rights)"
 	}
