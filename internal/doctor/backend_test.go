@@ -124,6 +124,10 @@ var backendSituations = []situation{
 		make: legacyHst + "ip6tables-nft" + hint, want: "uncertain",
 		says: "chain KUBE-IPTABLES-HINT is in nft (IPv6) and in legacy (IPv4)",
 	},
+	{
+		doc:  "the families differ, and the variable may be wrong",
+		make: legacyHst + "ip6tables-nft" + hint, env: []string{"IPTABLES_WRAPPER_MODE=nft"}, want: "uncertain",
+	},
 	{doc: "kubelet's hint in both", make: nftHost + legacyHst, want: "uncertain", says: "is in both backends"},
 	{
 		doc:  "rules in both, of nobody known",

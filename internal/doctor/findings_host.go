@@ -65,7 +65,9 @@ func (f *facts) uncertain() *Finding {
 		found.Look = []string{"ls -ld " + f.place.Dir}
 		found.Do = "Keep iptables in a directory that only root can write. Where root finds it in PATH, other users could " +
 			"replace what root runs."
-	case !f.process.netAdmin || f.denied() || f.kernel() != nil || f.podNetwork() != nil || f.pinned():
+	case !f.process.netAdmin || f.denied() || f.kernel() != nil || f.podNetwork() != nil:
+		return nil
+	case f.pinned() && err == nil && f.Host.Conflict == "":
 		return nil
 	case f.Host.now().Conclusive && f.hintInBoth():
 		found.Text = "The host uses " + string(f.wanted()) + ", and something contradicts it: " + f.Host.Conflict + "."

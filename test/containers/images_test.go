@@ -8,7 +8,6 @@ import "fmt"
 // images are those that a container can be made of.
 var images = []choice{
 	{"installed", image("iptables-wrapper install"), false, ""},
-	{"installed without alternatives", image("iptables-wrapper install --alternatives never"), false, ""},
 	{"v3's links", image(fmt.Sprintf(sixTo, "iptables-wrapper")), false, ""},
 	{
 		"v3's alternatives",
@@ -32,8 +31,8 @@ var images = []choice{
 		true,
 		"",
 	},
-	{"only nft", image("rm /usr/sbin/xtables-legacy-multi" + install + " --skip-checks"), true, ""},
-	{"only legacy", image("rm /usr/sbin/xtables-nft-multi" + install + " --skip-checks"), true, ""},
+	{"only nft", image("rm /usr/sbin/xtables-legacy-multi" + install), true, ""},
+	{"only legacy", image("rm /usr/sbin/xtables-nft-multi" + install), true, ""},
 	{
 		"legacy for another architecture",
 		image(`true` + install + `; printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\367\0' ` +
@@ -70,8 +69,8 @@ var images = []choice{
 	{"iptables-nft 1.8.7", `image "cp $OLD /usr/sbin/xtables-nft-multi` + install + `"`, true, ""},
 	{
 		"programs with file capabilities",
-		image("setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-nft-multi; setcap " +
-			"cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install),
+		image("true" + install + "; for f in iptables-wrapper xtables-nft-multi xtables-legacy-multi; do " +
+			"setcap cap_net_admin,cap_net_raw+ep /usr/sbin/$f; done"),
 		true,
 		"",
 	},
