@@ -7,7 +7,6 @@
 # The newest tag. Without one, the version that the changelog has first, marked as built from source, and the revision.
 VERSION ?= $(or $(shell git describe --tags --dirty 2>/dev/null),$(shell sed -n 's/^## \[\(v[^]]*\)\].*/\1+source/p' CHANGELOG.md | \
 	head -n 1)$(addprefix .,$(shell git describe --always --dirty --exclude '*' 2>/dev/null)))
-REVISION ?= $(shell git rev-parse HEAD 2>/dev/null | cut -c 1-12)
 BINARY ?= bin/iptables-wrapper
 COMMAND := github.com/iptables-wrappers/iptables-wrappers/internal/command
 
@@ -52,7 +51,7 @@ help:
 # not know its version.
 build:
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags urfave_cli_no_docs \
-		-ldflags '-w -X $(COMMAND).version=$(VERSION) -X $(COMMAND).revision=$(REVISION)' -o $(BINARY) .
+		-ldflags '-w -X $(COMMAND).version=$(VERSION)' -o $(BINARY) .
 
 demo: tools-demo build
 	@test/demo.sh

@@ -29,8 +29,8 @@
 //
 // # What may change
 //
-// The values of Mode are complete. Reasons may be added. Structs may get more fields: name the fields in literals. Texts
-// for people may change.
+// The values of Mode are complete. Reasons may be added. Structs may get more fields: name the fields in literals.
+// Texts for people may change.
 package detect
 
 import (
@@ -105,9 +105,9 @@ func (q Query) Run() Result {
 // "iptables-wrapper select", where the host has changed since, and with IPTABLES_WRAPPER_MODE.
 func Host() Result { return Query{}.Run() }
 
-// WaitKubelet asks five times a second until there is a conclusive answer by kubelet's chains, and returns it. If ctx is
-// done before, it returns the last answer, of whatever kind, and the error of ctx. It asks at least once. A caller whose
-// thread has entered another network namespace must be locked to it.
+// WaitKubelet asks five times a second until there is a conclusive answer by kubelet's chains, and returns it. If ctx
+// is done before, it returns the last answer, of whatever kind, and the error of ctx. It asks at least once. A caller
+// whose thread has entered another network namespace must be locked to it.
 func WaitKubelet(ctx context.Context) (Result, error) {
 	r, err := evidence.Wait(ctx, evidence.Query{}.Ask, byKubelet)
 	return resultOf(r), err

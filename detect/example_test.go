@@ -1,14 +1,19 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package detect_test
 
 import (
 	"context"
 	"fmt"
+	"strings"
+	"testing"
 	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 func ExampleHost() {
@@ -29,4 +34,19 @@ func ExampleWaitKubelet() {
 		fmt.Println("no chains of kubelet:", err)
 	}
 	fmt.Println("using", r)
+}
+
+func TestExamples(t *testing.T) {
+	host.Netns(t)
+	if got := host.Printed(t, ExampleHost); !strings.HasPrefix(got, "a guess: nft: ") {
+		t.Errorf("got %q", got)
+	}
+	host.Run(t, "ip6tables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	const because = "legacy: chain KUBE-IPTABLES-HINT is in legacy's mangle table (IPv6)\n"
+	if got := host.Printed(t, ExampleHost); got != because {
+		t.Errorf("got %q", got)
+	}
+	if got := host.Printed(t, ExampleWaitKubelet); got != "using "+because {
+		t.Errorf("got %q", got)
+	}
 }

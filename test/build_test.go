@@ -16,14 +16,17 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// Others build the wrapper in their own builder stages. Each way gives the whole product: the command line, and the call.
-// $GO, $OUT and the clone are here what an image has; flags and order are those of the file.
+// Others build the wrapper in their own builder stages, with the flags of the file that is named. Each way gives the
+// whole product: the command line, and the call.
 func TestBuilds(t *testing.T) {
 	t.Parallel()
 	clone := filepath.Join(t.TempDir(), "clone")
-	host.Run(t, "sh", "-ec", `mkdir "$1" && cd .. && git ls-files -z --cached --others --exclude-standard |
-		tar --ignore-failed-read --null -cf - -T - 2>/dev/null | tar -C "$1" -xf - && cd "$1" && git init --quiet && git add --all &&
-		git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false commit --quiet --message test`, "-", clone)
+	host.Run(t, "sh", "-ec", `mkdir "$1" && cd ..
+		git ls-files -z --cached --others --exclude-standard | tar --ignore-failed-read --null -cf - -T - |
+			tar -C "$1" -xf -
+		cd "$1" && git init --quiet && git add --all
+		git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false commit --quiet --message test
+		`, "-", clone)
 	for _, c := range []struct{ name, script, result string }{
 		{"plain", "go build -o $OUT/wrapper .", "wrapper"},
 		// cilium/cilium images/runtime/build-iptables-wrapper.sh 38f14ed9f88185962a3166fcb41dab3063dcd959
@@ -31,9 +34,10 @@ func TestBuilds(t *testing.T) {
 			GOARCH="${arch}" CGO_ENABLED=0 go build -ldflags='-s -w -extldflags="-static" -buildid=""' -trimpath ` +
 			`-o "$OUT/linux/${arch}/bin/iptables-wrapper" github.com/iptables-wrappers/iptables-wrappers
 			done`, "linux/amd64/bin/iptables-wrapper"},
-		// wolfi-dev/os iptables-wrappers.yaml aa533c9476e94ed7d9a749307ceee13469114eb1 gives "packages: ." and an output to
-		// chainguard-dev/melange pkg/build/pipelines/go/build.yaml 074bfa24429b7cbafc63bcb207425146f890eaec
-		{"wolfi", `go build -o "$OUT"/usr/bin/iptables-wrappers -tags "" -ldflags "" -trimpath .`, "usr/bin/iptables-wrappers"},
+		// wolfi-dev/os iptables-wrappers.yaml aa533c9476e94ed7d9a749307ceee13469114eb1 gives "packages: ." and an
+		// output to chainguard-dev/melange pkg/build/pipelines/go/build.yaml 074bfa24429b7cbafc63bcb207425146f890eaec
+		{"wolfi", `go build -o "$OUT"/usr/bin/iptables-wrappers -tags "" -ldflags "" -trimpath .`,
+			"usr/bin/iptables-wrappers"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +119,7 @@ func whole(t *testing.T, program string) {
 	}
 }
 
-// SECURITY.md names the modules that are linked in, and packages that are not. The Go of go.mod alone decides about CVEs.
+// SECURITY.md names the modules that are linked in, and packages that are not.
 func TestLinked(t *testing.T) {
 	binary := os.Getenv(host.WrapperVariable)
 	info, err := buildinfo.ReadFile(binary)

@@ -19,7 +19,7 @@ import (
 // a page needs before is in comments that begin with "run:". With -update the output is written into the page instead.
 func TestDocs(t *testing.T) {
 	for _, file := range []string{
-		"../README.md", "../docs/adopting.md", "../docs/install.md", "../docs/troubleshooting.md",
+		"../README.md", "../docs/install.md", "../docs/troubleshooting.md",
 		"../docs/how-it-works.md",
 	} {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".md"), func(t *testing.T) {
@@ -114,12 +114,12 @@ func TestLibraryPage(t *testing.T) {
 		}
 		want = page.Replace(t, want, file, "```go\n"+strings.Join(functions, "```\n\n```go\n")+"```\n")
 	}
-	const projects = "exec/projects_test.go"
-	code := read(t, filepath.Join("..", projects))
-	for _, mark := range regexp.MustCompile("<!-- ("+projects+": (\\w+)) -->").FindAllStringSubmatch(text, -1) {
+	const functions = "exec/library_test.go"
+	code := read(t, filepath.Join("..", functions))
+	for _, mark := range regexp.MustCompile("<!-- ("+functions+": (\\w+)) -->").FindAllStringSubmatch(text, -1) {
 		function := regexp.MustCompile(`(?ms)^// ` + mark[2] + ` .*?^}\n`).FindString(code)
 		if function == "" {
-			t.Errorf("%s has no function %s", projects, mark[2])
+			t.Errorf("%s has no function %s", functions, mark[2])
 		}
 		want = page.Replace(t, want, mark[1], "```go\n"+function+"```\n")
 	}

@@ -4,6 +4,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -69,7 +70,7 @@ func (s *session) printTable(a answer) {
 			backend, e.Family, e.Works.String(), e.Hint.String(), e.Canary.String(), rules(e),
 		})
 		for _, p := range e.Programs {
-			programs = append(programs, []string{p.Name, backend, e.Family, p.Table, p.Chain})
+			programs = append(programs, []string{p.Name, backend, e.Family, p.Table, cmp.Or(p.Chain, "-")})
 		}
 	}
 	s.table(backends...)
@@ -77,16 +78,17 @@ func (s *session) printTable(a answer) {
 
 	s.answer("")
 	s.answer("WORKS: the running kernel can do it.")
+	s.answer("RULES: in the five tables, about; reading ends where more cannot change the answer.")
 	s.answer("HINT, CANARY: kubelet's chains %s and %s are in table mangle.", evidence.HintChain, evidence.CanaryChain)
 	for _, e := range a.Evidence {
 		s.printRemarks(e)
 	}
 }
 
-// rules says whether there are any, and about how many.
+// rules says about how many there are, or whether there are any.
 func rules(e doctor.Evidence) string {
 	if e.Count > 0 {
-		return "about " + strconv.Itoa(e.Count)
+		return strconv.Itoa(e.Count)
 	}
 	return e.Rules.String()
 }

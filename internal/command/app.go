@@ -27,7 +27,7 @@ type session struct {
 	wrong  error // what the library has told CommandNotFound, which returns nothing
 }
 
-// Run runs a command and returns its exit status, which failure.status lists.
+// Run runs a command and returns its exit status.
 func Run(args []string, stdout, stderr io.Writer) int {
 	runtime.LockOSThread() // a network namespace is a thread's
 	s := &session{stdout: bufio.NewWriter(stdout), stderr: stderr}
@@ -141,7 +141,7 @@ func versionText() string {
 	revision := ""
 	for _, setting := range info.Settings {
 		if setting.Key == "vcs.revision" {
-			revision = "revision " + setting.Value + ", "
+			revision = "revision " + setting.Value[:min(12, len(setting.Value))] + ", "
 		}
 	}
 	return fmt.Sprintf("%s (%s%s/%s, %s)", cmp.Or(version, info.Main.Version, "unknown"), revision,

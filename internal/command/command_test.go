@@ -166,7 +166,7 @@ func TestPrintable(t *testing.T) {
 	if got := stdout(); got != "a [1m b\n\nNAME\na [2m  b\n" {
 		t.Errorf("got %q", got)
 	}
-	if got := stderr(); got != "iptables-wrapper: a [3m\niptables-wrapper: b\n" {
+	if got := stderr(); got != "iptables-wrapper: a [3m b\n" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -49,7 +49,7 @@ func (s *session) detect(f *detectFlags) error {
 	h := s.askHost(place, evidence.Query{
 		Override:   variable,
 		DryRun:     true, // as a call that adds to table filter
-		Everything: f.output.value != "text",
+		Everything: true, // conflicts, too
 	}, &f.wait)
 	return s.report(newAnswer(place, h), f, f.wait.met(place, h.Result))
 }
@@ -123,7 +123,7 @@ func (s *session) remark(a answer) {
 	if a.differs() {
 		s.say("iptables in this container runs the other backend: %s; run: iptables-wrapper doctor", a.Here)
 	}
-	if a.Conflict != "" {
+	if a.Conflict != "" && a.Conflict != a.Uncertainty {
 		s.say("conflict: %s; run: iptables-wrapper doctor", a.Conflict)
 	}
 	if !a.Conclusive {

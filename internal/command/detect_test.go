@@ -34,7 +34,10 @@ func sample() answer {
 				{
 					Backend: evidence.Legacy, Family: "IPv4", Works: evidence.Yes, Hint: evidence.No, Canary: evidence.Yes,
 					Rules: evidence.Yes, Count: 12, Tables: []string{"filter", "mangle"},
-					Programs: []doctor.HostProgram{{Name: "Docker", Table: "filter", Chain: "DOCKER-USER"}},
+					Programs: []doctor.HostProgram{
+						{Name: "Docker", Table: "filter", Chain: "DOCKER-USER"},
+						{Name: "firewalld", Table: "inet firewalld"},
+					},
 				},
 				{Backend: evidence.Legacy, Family: "IPv6", Error: "list the tables: permission denied"},
 			},
@@ -58,13 +61,15 @@ func TestTable(t *testing.T) {
 
 BACKEND  FAMILY  WORKS    HINT     CANARY   RULES
 nft      IPv4    yes      no       no       no
-legacy   IPv4    yes      no       yes      about 12
+legacy   IPv4    yes      no       yes      12
 legacy   IPv6    unknown  unknown  unknown  unknown
 
-HOST PROGRAM  BACKEND  FAMILY  TABLE   CHAIN
-Docker        legacy   IPv4    filter  DOCKER-USER
+HOST PROGRAM  BACKEND  FAMILY  TABLE           CHAIN
+Docker        legacy   IPv4    filter          DOCKER-USER
+firewalld     legacy   IPv4    inet firewalld  -
 
 WORKS: the running kernel can do it.
+RULES: in the five tables, about; reading ends where more cannot change the answer.
 HINT, CANARY: kubelet's chains KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY are in table mangle.
 nft IPv4: tables that iptables does not use: a, b, c, d, e, f, g, h, and 2 more
 nft IPv4: chain "mine\x1b[2J" of table "filter" is not iptables' own, or has a rule that is not
@@ -86,6 +91,8 @@ func TestReport(t *testing.T) {
 	set := host(doctor.Host{Reason: evidence.Override, Uncertainty: "the backend was set explicitly"})
 	conflict := certain
 	conflict.Conflict = "the families differ"
+	families := guess
+	families.Conflict, families.Uncertainty = conflict.Conflict, conflict.Conflict
 	const notCertain = "iptables-wrapper: not certain: legacy cannot be read\n"
 	const advice = "iptables-wrapper: try: iptables-wrapper doctor, which says what to do about it\n"
 	for _, test := range []struct {
@@ -115,6 +122,10 @@ func TestReport(t *testing.T) {
 		{
 			name: "conflict", host: conflict, met: true,
 			stderr: "iptables-wrapper: conflict: the families differ; run: iptables-wrapper doctor\n",
+		},
+		{
+			name: "a conflict is why", host: families, strict: true, status: 3,
+			stderr: "iptables-wrapper: not certain: the families differ\n" + advice,
 		},
 		{
 			name: "the other backend", host: certain, here: evidence.Legacy, met: true,

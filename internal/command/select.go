@@ -4,6 +4,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -63,10 +64,16 @@ func (s *session) selectBackend(f *selectFlags) error {
 	if mode != "" {
 		because := source + " said so"
 		d := evidence.Decision{Mode: mode, Reason: evidence.Selected, Conclusive: true, Because: because}
+		x.Kubelet = kubelets(evidence.Query{}.Ask())
 		return s.store(x, d, false)
 	}
 	place := doctor.At(x.Dir.Path())
 	h := s.askHost(place, evidence.Query{DryRun: true}, &f.wait)
+	if f.dir == "" && doctor.ThisNetwork(h).Process1 == evidence.No {
+		// As a CNI plugin in a Pod's namespace: what is found here is not about the commands of this container.
+		const try = "--dir with the directory of the commands, if they are for this namespace"
+		return failure{statusFailure, errors.New("select: this is not the network namespace of process 1"), try}
+	}
 	d := h.Result.Decision
 	if d.Reason == evidence.Remembered {
 		d = remembered(place) // with the reason that it had
@@ -75,6 +82,14 @@ func (s *session) selectBackend(f *selectFlags) error {
 		return s.store(x, d, false)
 	}
 	return s.uncertain(x, d, h, f.guess)
+}
+
+// kubelets is the backend that kubelet's chains show for certain, "" if they show none.
+func kubelets(r evidence.Result) evidence.Mode {
+	if r.Conclusive && r.Reason.Kubelet() {
+		return r.Mode
+	}
+	return ""
 }
 
 // uncertain goes on with an answer that must not be stored as certain.

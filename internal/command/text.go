@@ -52,7 +52,7 @@ var remedies = []struct {
 	{install.ErrNoIptables, "install iptables in this image first"},
 	{install.ErrExposed, "chown it to root and chmod go-w it, or use --force"},
 	{install.ErrBypassed, "look at where that name leads, with ls -l, and install again"},
-	{layout.ErrNotWrapped, program + " install, which makes them run the wrapper"},
+	{layout.ErrNotWrapped, program + " install, with the same --dir, which makes them run the wrapper"},
 	{layout.ErrForeign, "move it away, or use another --dir; install has --force, which replaces it"},
 	{fs.ErrPermission, "run as root"},
 	{layout.ErrNowhere, call.ModeVariable + "=nft or =legacy in the environment of the container"},
@@ -89,12 +89,10 @@ func (s *session) printError(err error) int {
 	return f.status
 }
 
-// say prints a text for people. An error may join several, each on its own line.
+// say prints a line for people.
 func (s *session) say(format string, args ...any) {
 	_ = s.stdout.Flush() // the writer keeps the error
-	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
-		fmt.Fprintf(s.stderr, "%s: %s\n", program, strings.TrimSpace(printable(line)))
-	}
+	fmt.Fprintf(s.stderr, "%s: %s\n", program, printable(fmt.Sprintf(format, args...)))
 }
 
 // answer prints a line of an answer. It stays one line: a terminal wraps it, and a pipe must not break it.

@@ -238,7 +238,8 @@ func TestHasCompat(t *testing.T) {
 		}
 	}
 	const none = 0x7f << 8 // no subsystem
-	if err := p.conn.Ask(none, none, 0, unix.NFPROTO_IPV4, nil, func(netlink.Message) error { return nil }); err != unix.EINVAL {
+	err := p.conn.Ask(none, none, 0, unix.NFPROTO_IPV4, nil, func(netlink.Message) error { return nil })
+	if err != unix.EINVAL {
 		t.Errorf("got %v", err)
 	}
 }

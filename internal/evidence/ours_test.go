@@ -19,8 +19,8 @@ import (
 // ruleOf builds a rule of chain INPUT with expressions.
 func ruleOf(expressions ...netlink.Attributes) []byte {
 	return netlink.Request(nftKind(unix.NFT_MSG_NEWRULE), unix.NLM_F_MULTI, 7, unix.NFPROTO_IPV4,
-		netlink.Attributes{}.Text(unix.NFTA_RULE_TABLE, "filter").Text(unix.NFTA_RULE_CHAIN, "INPUT").Nest(unix.NFTA_RULE_EXPRESSIONS,
-			slices.Concat(expressions...)))
+		netlink.Attributes{}.Text(unix.NFTA_RULE_TABLE, "filter").Text(unix.NFTA_RULE_CHAIN, "INPUT").
+			Nest(unix.NFTA_RULE_EXPRESSIONS, slices.Concat(expressions...)))
 }
 
 // expressions are those of a rule, in their order.

@@ -52,9 +52,15 @@ func (q Query) because(d Decision, nft, legacy Backend) string {
 		if len(native) > 0 {
 			return short("only nftables' own tables (" + names(native) + ") were found, and nft is the default")
 		}
+		if unread(nft) || unread(legacy) {
+			return "not everything could be read, and nft is the default"
+		}
 		return "no evidence was found, and nft is the default"
 	}
 }
+
+// unread reports that a question about a backend failed.
+func unread(b Backend) bool { return b[IPv4].Err != nil || b[IPv6].Err != nil }
 
 func (q Query) rememberedWords() string {
 	words := "remembered"

@@ -30,6 +30,7 @@ type Directory struct {
 	Running dir.ID        // the running file
 	Wrapper string        // its path
 	Named   bool          // an administrator named the directory, so names may be laid in an empty one
+	Kubelet evidence.Mode // the backend that kubelet's chains show for certain, which outranks the memory; "" if none
 }
 
 // tries is how often select and reset try to get the lock: for 2 s.
@@ -128,7 +129,11 @@ func (x Directory) target(d evidence.Decision, guess, lays bool) (string, error)
 	switch {
 	case program != "" && denied == nil:
 		return program, nil
-	case stored == d.Mode, stored == "" && remembers:
+	case stored == d.Mode:
+		return "", nil
+	case stored == "" && remembers && x.Kubelet == d.Mode.Other():
+		return "", fmt.Errorf("%w: kubelet's chains are in %s, and outrank the memory", ErrNowhere, x.Kubelet)
+	case stored == "" && remembers:
 		return "", nil
 	case denied != nil:
 		return "", fmt.Errorf("%w: %w", ErrNowhere, denied)

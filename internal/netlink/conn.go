@@ -18,10 +18,10 @@ var (
 )
 
 // The kernel fills as much of a dump at a time as the largest read asked for, 32 KiB at most, and prepares two parts in
-// advance (netlink_dump in net/netlink/af_netlink.c). So questions with a short reply are read with a small buffer: that
-// saves a tenth of a millisecond where the first rules of a dump are enough. Without the last 8 bytes, which the kernel
-// does not use (SKB_WITH_OVERHEAD), Go's allocator takes the large one for a small object, which costs three page faults
-// less.
+// advance (netlink_dump in net/netlink/af_netlink.c). So questions with a short reply are read with a small buffer:
+// that saves a tenth of a millisecond where the first rules of a dump are enough. Without the last 8 bytes, which the
+// kernel does not use (SKB_WITH_OVERHEAD), Go's allocator takes the large one for a small object, which costs three
+// page faults less.
 const (
 	smallBuffer = 8 << 10 // what the kernel takes where nothing was asked for (NLMSG_GOODSIZE)
 	largeBuffer = 32<<10 - 8

@@ -21,8 +21,8 @@ type adoption struct {
 	inTest                   bool // in "make test"
 }
 
-// adopted are the images of other projects on docs/adopting.md, each with what stands for its base. One that has an entry
-// point is started through it; with a variable it runs the backend that this asks for, and without one the host's.
+// adopted are the images of other projects on docs/adopting.md, each with what stands for its base. One that has an
+// entry point is started through it. With a variable it runs the backend that this asks for, without one the host's.
 var adopted = []adoption{
 	{stage: "cilium", base: "debian:trixie", inTest: true},
 	{stage: "antrea", base: "debian:trixie"},

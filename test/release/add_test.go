@@ -52,8 +52,8 @@ func checkAdded(t *testing.T, dir, version string) {
 		text := lines + `RUN ["/usr/sbin/iptables-wrapper", "version"]` + "\n"
 		host.Check(t, os.WriteFile(filepath.Join(context, "Dockerfile"), []byte(text), 0o644))
 		cmd := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc", inside, "-",
-			"env", "TMPDIR="+work, "buildah", "--root", work+"/storage", "--runroot", work+"/run", "--storage-driver", "vfs",
-			"build", "--isolation", "chroot", "--network", "host", "--tag", name)
+			"env", "TMPDIR="+work, "buildah", "--root", work+"/storage", "--runroot", work+"/run",
+			"--storage-driver", "vfs", "build", "--isolation", "chroot", "--network", "host", "--tag", name)
 		cmd.Args = append(append(cmd.Args, host.Ulimits...), context)
 		cmd.Env = append(os.Environ(), "ROOT="+root, "WORK="+work)
 		said, err := cmd.CombinedOutput()

