@@ -9,7 +9,7 @@ const (
 	// stored points the switch at a program.
 	storedNFT    = "ln -sf xtables-nft-multi /usr/sbin/iptables-current\n"
 	storedLegacy = "ln -sf xtables-legacy-multi /usr/sbin/iptables-current\n"
-	// others has another file first in PATH, which is a script of one line.
+	// first makes a script in the first directory of PATH executable.
 	first = "chmod 755 /usr/local/sbin/iptables\n"
 	// pod leaves nothing but lo.
 	pod = "ip link delete node0\n"
@@ -29,7 +29,7 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "the switch came with the image",
-		make: legacyHst + storedNFT + "mount -t tmpfs -o mode=755 none /dev; sleep 0.02; ln -s pts/ptmx " +
+		make: legacyHst + storedNFT + "mount -t tmpfs -o mode=755 none /dev; mknod -m 666 /dev/null c 1 3; sleep 0.02; ln -s pts/ptmx " +
 			"/dev/ptmx",
 		want: "wrong-backend", says: "The switch is older than this container.",
 	},

@@ -167,9 +167,10 @@ var messages = []message{
 		do:    "Set IPTABLES_WRAPPER_MODE to nft or legacy, or remove it.",
 	},
 	{
-		texts:  []string{"Unable to redirect iptables binaries"},
-		code:   notWrapped,
-		says:   "This is v1, v2 or v3 of another project. It cannot replace the commands: they are read-only, or it is not root.",
+		texts: []string{"Unable to redirect iptables binaries"},
+		code:  notWrapped,
+		says: "This is v1, v2 or v3 of another project. It cannot replace the commands: they are read-only, or it is not " +
+			"root.",
 		do:     "Put this wrapper into the image: `iptables-wrapper install`.",
 		source: "kubernetes-sigs/iptables-wrappers:main.go@bfef9e5087a198b50a4124bb9ce9d2c7c99025dd",
 	},

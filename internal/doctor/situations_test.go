@@ -183,6 +183,10 @@ func (c container) examine(s situation) (r result) {
 		check(err)
 		defer mounts.Close()
 		check(unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS | unix.CLONE_NEWNET))
+		defer func() {
+			check(unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS))
+			c.restore()
+		}()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		sh := exec.CommandContext(ctx, "sh", "-ec", prelude+s.make)
@@ -192,15 +196,32 @@ func (c container) examine(s situation) (r result) {
 		if err != nil {
 			c.t.Errorf("cannot make it: %v: %s", err, output)
 		}
+		before := c.traces()
 		r = c.report(s)
-		check(unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS))
-		c.restore()
+		if after := c.traces(); after != before {
+			c.t.Errorf("doctor left traces:\n%s\nbefore:\n%s", after, before)
+		}
 	}
 	wrong := <-done
 	if wrong != nil {
 		c.t.Fatal(wrong)
 	}
 	return r
+}
+
+// traces are what doctor must leave as it is: the tables of both backends, the switch and the memory.
+func (c container) traces() string {
+	ruleset, err := exec.Command("nft", "list", "ruleset").CombinedOutput()
+	check(err)
+	all := string(ruleset)
+	for _, list := range []string{"/proc/thread-self/net/ip_tables_names", "/proc/thread-self/net/ip6_tables_names"} {
+		all += string(read(list))
+	}
+	for _, link := range []string{"/usr/sbin/iptables-current", "/usr/sbin/iptables-memory", "/dev/iptables-memory"} {
+		content, err := os.Readlink(link)
+		all += fmt.Sprintln(link, content, err)
+	}
+	return all
 }
 
 func (c container) report(s situation) (r result) {
