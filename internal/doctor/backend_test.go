@@ -29,7 +29,8 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "the switch came with the image",
-		make: legacyHst + storedNFT + "mount -t tmpfs -o mode=755 none /dev; mknod -m 666 /dev/null c 1 3; sleep 0.02; ln -s pts/ptmx " +
+		make: legacyHst + storedNFT + "mount -t tmpfs -o mode=755 none /dev; mknod -m 666 /dev/null c 1 3; sleep " +
+			"0.02; ln -s pts/ptmx " +
 			"/dev/ptmx",
 		want: "wrong-backend", says: "The switch is older than this container.",
 	},
@@ -50,8 +51,9 @@ var backendSituations = []situation{
 		says: `IPTABLES_WRAPPER_MODE is "nf_tables", which is no backend`,
 	},
 	{
-		doc:  "iptables was never wrapped",
-		make: legacyHst + "for n in iptables ip6tables; do for c in '' -save -restore; do " + direct + "/usr/sbin/$n$c; done; done",
+		doc: "iptables was never wrapped",
+		make: legacyHst + "for n in iptables ip6tables; do for c in '' -save -restore; " +
+			"do " + direct + "/usr/sbin/$n$c; done; done",
 		want: "wrong-backend", says: "It does not run the wrapper",
 	},
 	{
@@ -70,7 +72,8 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "a script runs the other backend",
-		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
+		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
+			">/usr/sbin/iptables; " +
 			"chmod 755 /usr/sbin/iptables",
 		want: "wrong-backend", says: "install --force",
 	},
@@ -84,7 +87,8 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "a script runs iptables-nft",
-		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
+		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
+			">/usr/sbin/iptables; " +
 			"chmod 755 /usr/sbin/iptables",
 		want: "not-wrapped", says: "iptables-wrapper install --force",
 	},
@@ -142,7 +146,8 @@ var backendSituations = []situation{
 	{
 		doc: "a directory that others can write",
 		make: nftHost + "chmod 777 /usr/local/sbin; ln -s /usr/sbin/iptables /usr/local/sbin/iptables\n" +
-			"for n in iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s /usr/sbin/$n /usr/local/sbin; done",
+			"for n in iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s " +
+			"/usr/sbin/$n /usr/local/sbin; done",
 		want: "uncertain", says: "users other than root can write",
 	},
 	{
@@ -150,8 +155,9 @@ var backendSituations = []situation{
 		make: nftHost + "chown 65534 /usr/sbin/xtables-nft-multi", want: "uncertain", says: "belongs to user 65534",
 	},
 	{
-		doc:  "another user's script",
-		make: nftHost + "printf '#!/bin/sh\\ntouch /run/started\\n' >/usr/local/sbin/iptables\nchown 65534 /usr/local/sbin/iptables\n" + first,
+		doc: "another user's script",
+		make: nftHost + "printf '#!/bin/sh\\ntouch /run/started\\n' >/usr/local/sbin/iptables\nchown 65534 " +
+			"/usr/local/sbin/iptables\n" + first,
 		want: "uncertain", says: "was not started",
 	},
 }

@@ -22,13 +22,15 @@ func TestKernel(t *testing.T) {
 		{
 			doc:  "RHEL 10 without kernel-modules-extra",
 			here: evidence.NFT,
-			nft:  evidence.About{Works: evidence.No, Lacks: "matches and targets of iptables (nft_compat)"}, legacy: evidence.About{Works: evidence.No},
+			nft: evidence.About{Works: evidence.No, Lacks: "matches and targets of iptables " +
+				"(nft_compat)"}, legacy: evidence.About{Works: evidence.No},
 			want: "can do neither nft nor legacy (matches and targets of iptables (nft_compat))",
 		},
 		{
 			doc:  "no nat chains",
 			here: evidence.NFT,
-			nft:  evidence.About{Works: evidence.No, Lacks: "nat chains (nft_chain_nat)"}, legacy: evidence.About{Works: evidence.Yes},
+			nft: evidence.About{Works: evidence.No, Lacks: "nat chains " +
+				"(nft_chain_nat)"}, legacy: evidence.About{Works: evidence.Yes},
 			want: "should run nft, and the kernel cannot do that (nat chains (nft_chain_nat))",
 		},
 		{
@@ -108,7 +110,8 @@ func TestOwnerOf(t *testing.T) {
 
 func TestLosesRules(t *testing.T) {
 	for version, want := range map[string]bool{
-		"iptables v1.8.7 (nf_tables)": true, "iptables v1.8.8 (nf_tables)": false, "iptables v1.8.10 (nf_tables)": false,
+		"iptables v1.8.7 (nf_tables)": true, "iptables v1.8.8 (nf_tables)": false, "iptables v1.8.10 " +
+			"(nf_tables)": false,
 		"iptables v1.8.7 (legacy)": false, "": false,
 	} {
 		if got := losesRules(version); got != want {

@@ -30,8 +30,9 @@ type Place struct {
 // standardDirs are those in which distributions install iptables.
 var standardDirs = [...]string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"}
 
-// At returns the place of a directory, which stays open, and without one that of the iptables in our own PATH: "kubectl exec" gives a
-// process the PATH of the container. Where PATH finds none, it is the first standard directory that has one.
+// At returns the place of a directory, which stays open, and without one that of the iptables in our own PATH: "kubectl
+// exec" gives a process the PATH of the container. Where PATH finds none, it is the first standard directory that has
+// one.
 func At(directory string) Place {
 	p := Place{Dir: directory}
 	switch {
@@ -122,8 +123,8 @@ func hops(path string) (all []string) {
 	return all
 }
 
-// olderThanContainer reports whether the switch is older than the container, or than its last start: a runtime makes the
-// files of a container's own /dev then.
+// olderThanContainer reports whether the switch is older than the container, or than its last start: a runtime makes
+// the files of a container's own /dev then.
 func (p Place) olderThanContainer() bool {
 	var sw, ptmx unix.Stat_t
 	noSwitch := unix.Lstat(filepath.Join(p.Dir, layout.Switch), &sw)

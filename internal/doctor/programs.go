@@ -145,8 +145,8 @@ func backendIn(version string) evidence.Mode {
 	return ""
 }
 
-// losesRules reports whether a line is that of an iptables-nft before 1.8.8, which reads a rule without the matches that
-// it does not know, and writes it back so (kubernetes/kubernetes#112477).
+// losesRules reports whether a line is that of an iptables-nft before 1.8.8, which reads a rule without the matches
+// that it does not know, and writes it back so (kubernetes/kubernetes#112477).
 func losesRules(version string) bool {
 	var major, minor, patch int
 	_, err := fmt.Sscanf(version, "iptables v%d.%d.%d (nf_tables)", &major, &minor, &patch)
