@@ -66,6 +66,10 @@ var backendSituations = []situation{
 		make: legacyHst + direct + "/usr/sbin/ip6tables", want: "wrong-backend", says: "ip6tables",
 	},
 	{
+		doc:  "another ip6tables is first in PATH",
+		make: legacyHst + direct + "/usr/local/sbin/ip6tables", want: "wrong-backend", says: "ip6tables",
+	},
+	{
 		doc:  "ip6tables differs, and nobody knows the host",
 		make: storedLegacy + direct + "/usr/sbin/ip6tables", want: "wrong-backend uncertain",
 		says: "1 of the six commands run the other backend: ip6tables",

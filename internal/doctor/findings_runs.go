@@ -4,8 +4,11 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -228,12 +231,37 @@ func (f *facts) nftTable() *Finding {
 
 func (f *facts) lock() *Finding {
 	said, printed := f.failed(lock)
-	if !printed {
-		return nil
-	}
 	found := said.finding()
+	switch {
+	case f.wanted() != evidence.Legacy && !printed:
+		return nil
+	case !printed && f.lockFault == nil:
+		return nil
+	case !printed: // no table is there to be listed, which would have shown it
+		found.Text = "iptables-legacy cannot have its lock: " + f.lockFault.Error() + "."
+		found.Do = mountLock
+	}
 	found.Look = []string{"ls -ld /run/xtables.lock", "lslocks"}
 	return found
+}
+
+// lockFault says why iptables-legacy cannot open its lock, which it creates if there is none. It is not opened here:
+// that would create it, too.
+func lockFault() error {
+	path := cmp.Or(os.Getenv("XTABLES_LOCKFILE"), "/run/xtables.lock")
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		err = unix.Access(filepath.Dir(path), unix.W_OK)
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%q is not a regular file", path)
+	case err == nil:
+		err = unix.Access(path, unix.R_OK)
+	}
+	if err != nil {
+		return fmt.Errorf("open %q: %w", path, err)
+	}
+	return nil
 }
 
 func (f *facts) oldIptables() *Finding {

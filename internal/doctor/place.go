@@ -22,7 +22,7 @@ import (
 type Place struct {
 	Dir    string        // the directory of the six commands, and of the switch if Client goes through one
 	Client string        // the iptables that the question is about, "" if PATH finds none
-	Names  []layout.Name // where the six names in Dir lead
+	Names  []layout.Name // where the six names lead: in Dir, or where PATH finds them
 	Memory memory.Memory // what a call here would read and write
 	paths  []string      // of the names, as a client calls them
 }
@@ -52,16 +52,16 @@ func At(directory string) Place {
 	p.Names = layout.Look(d, running)
 	for i, name := range p.Names {
 		p.paths = append(p.paths, filepath.Join(p.Dir, name.Name))
-		elsewhere := inPath(name.Name)
-		if directory == "" && elsewhere != "" && (name.Missing || name.Name == "iptables") {
-			p.paths[i] = elsewhere
-			p.Names[i] = lookAt(elsewhere, i, name)
+		found := inPath(name.Name)
+		if directory == "" && found != "" {
+			p.paths[i] = found
+			p.Names[i] = lookAt(found, i, name)
 		}
 	}
 	return p
 }
 
-// lookAt says where one of the six names in another directory of PATH leads.
+// lookAt says where one of the six names in a directory of PATH leads.
 func lookAt(path string, i int, otherwise layout.Name) layout.Name {
 	d, err := dir.Open(filepath.Dir(path))
 	if err != nil {

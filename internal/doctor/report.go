@@ -85,6 +85,7 @@ func Examine(in Input) Report {
 	if f.wanted() == evidence.NFT {
 		f.nftFaults = nftFaults()
 	}
+	f.lockFault = lockFault()
 	f.unstarted = s.refused
 	f.Findings = f.diagnose()
 	return f.Report

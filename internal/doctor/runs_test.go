@@ -101,6 +101,15 @@ var runSituations = []situation{
 		want: "lock", says: "Another app is currently holding the xtables lock",
 	},
 	{
+		doc:  "the lock is a directory, and legacy has no table yet",
+		make: "mkdir /run/xtables.lock", env: []string{"IPTABLES_WRAPPER_MODE=legacy"}, want: "lock",
+		says: "is not a regular file",
+	},
+	{
+		doc:  "/run is read-only, and legacy has no table yet",
+		make: "mount -o remount,ro /run", env: []string{"IPTABLES_WRAPPER_MODE=legacy"}, want: "lock",
+	},
+	{
 		doc:  "XTABLES_LOCKFILE is nowhere",
 		make: legacyHst, env: []string{"XTABLES_LOCKFILE=/nowhere/lock"}, want: "lock",
 	},

@@ -60,7 +60,7 @@ type report struct {
 	Findings []struct{ Code, Severity, Text string }
 }
 
-// check has doctor look at a container, and then calls iptables as process 1 would. Where doctor is silent, all six
+// check has doctor look at a container, and then calls iptables in the same way. Where doctor is silent, all six
 // commands run the host's backend; where it sees a problem, something is wrong.
 func check(t *testing.T, s state, seed uint64) (wrong string, log []string) {
 	sh := open(t)
@@ -96,9 +96,9 @@ var aboutRunning = []string{"wrong-backend", "no-program", "kernel", "not-permit
 
 // compare calls the six commands.
 func (sh *shell) compare(s state, r report) string {
-	versions, _ := sh.run("client 'for n in iptables ip6tables; do for c in \"\" -save -restore; do $n$c --version; " +
+	versions, _ := sh.run("inside 'for n in iptables ip6tables; do for c in \"\" -save -restore; do $n$c --version; " +
 		"done; done'")
-	listing, failed := sh.run("client 'for n in iptables ip6tables; do for t in filter nat mangle; do " +
+	listing, failed := sh.run("inside 'for n in iptables ip6tables; do for t in filter nat mangle; do " +
 		"timeout 2 $n -t $t -S >/dev/null || exit; done; done'")
 	says := map[string]string{"nft": "nf_tables", "legacy": "legacy"}[s.truth()] // "" is in every version
 	right := failed == 0 && !slices.ContainsFunc(strings.Split(versions, "\n"), func(line string) bool {
