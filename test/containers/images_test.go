@@ -71,7 +71,8 @@ var images = []choice{
 	{
 		"programs with file capabilities",
 		image("setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-nft-multi; setcap " +
-			"cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install),
+			"cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install + " || " +
+			"setcap cap_net_admin,cap_net_raw+ep /usr/sbin/iptables-wrapper"),
 		true,
 		"",
 	},
