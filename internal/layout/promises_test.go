@@ -45,6 +45,12 @@ func (x *exploration) check(now state) {
 	if v.stored && !x.proven() {
 		x.fail(now, "the switch is at a program, by a guess")
 	}
+	remembered := x.contents[now.content].get(memory.Name)
+	// Of two calls by kubelet's word, one may remove the temporary link of the other, and be killed.
+	two := x.count(kubelet) > 0 && x.count(adding, deleting, reading) > 1
+	if v.stored && remembered == "" && x.count(resetting) == 0 && !two {
+		x.fail(now, "the switch is at a program, and nothing is remembered: a kill must leave the memory alone, not it")
+	}
 }
 
 // checkEnd checks what must hold when nobody is at work any more, and what the next call will run.

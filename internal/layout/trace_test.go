@@ -33,7 +33,12 @@ func TestEverySystemCallIsAStep(t *testing.T) {
 	}
 	top := t.TempDir()
 	wrapper := top + "/" + Wrapper
-	host.Run(t, "go", "build", "-o", wrapper, "../..")
+	built := os.Getenv(host.WrapperVariable)
+	if built == "" {
+		host.Run(t, "go", "build", "-o", wrapper, "../..")
+	} else {
+		host.Check(t, os.WriteFile(wrapper, host.Read(t, built), 0o755))
+	}
 	for _, test := range []struct {
 		doc, before string
 		kernel      kernel
