@@ -175,8 +175,8 @@ func (d *Dir) Writable() error {
 	return d.fail("write to", "", unix.Faccessat(d.fd, ".", unix.W_OK, 0))
 }
 
-// Lock takes the directory's flock(2), which Close and execve(2) release. While another process has it, Lock tries again
-// every millisecond. The error is EWOULDBLOCK if the other process has it for longer than patience.
+// Lock takes the directory's flock(2), which Close and execve(2) release. While another process has it, Lock tries
+// again every millisecond. The error is EWOULDBLOCK if the other process has it for longer than patience.
 func (d *Dir) Lock(patience time.Duration) error {
 	for left := patience; ; left -= time.Millisecond {
 		d.step("lock", "")

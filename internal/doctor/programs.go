@@ -145,14 +145,6 @@ func backendIn(version string) evidence.Mode {
 	return ""
 }
 
-// losesRules reports whether a line is that of an iptables-nft before 1.8.8, which reads a rule without the matches
-// that it does not know, and writes it back so (kubernetes/kubernetes#112477).
-func losesRules(version string) bool {
-	var major, minor, patch int
-	_, err := fmt.Sscanf(version, "iptables v%d.%d.%d (nf_tables)", &major, &minor, &patch)
-	return err == nil && slices.Compare([]int{major, minor, patch}, []int{1, 8, 8}) < 0
-}
-
 // run calls iptables as the client does, in a way that leaves no trace, and returns what it printed: it has iptables
 // load its most common match, and lists a chain of each table that the backend which the command runs has. A table that
 // is not there is not listed: iptables-legacy would register it, and an old iptables-nft would create it.

@@ -4,7 +4,7 @@
 package evidence
 
 import (
-	"strings"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -43,18 +43,19 @@ func parseChain(m netlink.Message) nftChain {
 // The base chains of iptables are named after their hooks, which are numbered in this order (enum nf_inet_hooks).
 var hookNames = [...]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
 
-// builtInChains are the base chains that iptables has in a table.
-func builtInChains(table string) string {
+// BaseChains returns the base chains that iptables has in one of its five tables, nil for any other table.
+func BaseChains(table string) []string {
 	switch table {
 	case "raw":
-		return "PREROUTING OUTPUT"
+		return []string{"PREROUTING", "OUTPUT"}
 	case mangle:
-		return "PREROUTING INPUT FORWARD OUTPUT POSTROUTING"
+		return []string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
 	case "nat":
-		return "PREROUTING INPUT OUTPUT POSTROUTING"
-	default: // filter, security
-		return "INPUT FORWARD OUTPUT"
+		return []string{"PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"}
+	case "filter", "security":
+		return []string{"INPUT", "FORWARD", "OUTPUT"}
 	}
+	return nil
 }
 
 // own reports whether iptables-nft takes a base chain of one of its five tables for its own.
@@ -79,7 +80,7 @@ func (c nftChain) own() bool {
 		}
 	}
 	return c.hook < uint32(len(hookNames)) && name == hookNames[c.hook] &&
-		strings.Contains(builtInChains(table), name) && string(c.kind) == kind && c.priority == priority
+		slices.Contains(BaseChains(table), name) && string(c.kind) == kind && c.priority == priority
 }
 
 // parseExpressions says what the expressions of a rule tell about who made it.

@@ -12,7 +12,8 @@ import (
 type Release [3]int
 
 // Faithful is the first release that reads all that later ones write. An older iptables-nft reads a rule without the
-// matches that it does not know, and writes it back so (kubernetes/kubernetes#112477, cloudnativelabs/kube-router#1370).
+// matches that it does not know, and writes it back without them (kubernetes/kubernetes#112477,
+// cloudnativelabs/kube-router#1370).
 var Faithful = Release{1, 8, 8}
 
 // ParseRelease reads a line such as "iptables v1.8.9 (nf_tables)". Of any other line, no release is known.

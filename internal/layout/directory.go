@@ -46,7 +46,7 @@ func OpenDirectory(path string) (*dir.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	through := throughSwitch(d.Join("iptables"))
+	through := SwitchDir(d.Join("iptables"))
 	if through == "" || d.IsAt(through) {
 		return d, nil
 	}

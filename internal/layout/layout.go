@@ -54,10 +54,10 @@ func Locate(path string, running dir.ID) Place {
 	if !strings.Contains(path, "/") {
 		return Place{}
 	}
-	through := throughSwitch(path)
+	through := SwitchDir(path)
 	resolves := running.IsAt(path)
 	if through == "" && !resolves {
-		through = throughSwitch(path) // since the first look, another call may have laid and moved a switch
+		through = SwitchDir(path) // since the first look, another call may have laid and moved a switch
 	}
 	directory := through
 	switch {
@@ -80,9 +80,9 @@ func Locate(path string, running dir.ID) Place {
 	return Place{Command: path, Dir: d, Laid: through != "", Running: running}
 }
 
-// throughSwitch returns the directory of the switch that a path leads through, "" if there is none on its way. Any
-// link counts, those in /etc/alternatives included.
-func throughSwitch(path string) string {
+// SwitchDir returns the directory of the switch that a path leads through, "" if there is none on its way. Any link on
+// the way counts, those in /etc/alternatives included.
+func SwitchDir(path string) string {
 	for hop := range Hops(path) {
 		if filepath.Base(hop) == Switch {
 			return parent(hop)

@@ -12,8 +12,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The place of a command is where its switch is, or is to be. It is not known where the path does not lead to the running
-// file, nor through a switch beside which that is.
+// The place of a command is where its switch is, or is to be. It is not known where the path does not lead to the
+// running file, nor through a switch beside which that is.
 func TestLocate(t *testing.T) {
 	top := t.TempDir()
 	for _, name := range []string{"sbin", "alternatives", "volume", "copied"} {

@@ -40,7 +40,7 @@ func look(d *dir.Dir, name string, running dir.ID) Name {
 		n.Err = err
 		return n
 	}
-	n.Switch = throughSwitch(d.Join(name))
+	n.Switch = SwitchDir(d.Join(name))
 	n.ResolvesTo, n.Err = filepath.EvalSymlinks(d.Join(name))
 	if n.Err != nil {
 		return n
