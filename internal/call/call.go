@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
@@ -46,15 +47,15 @@ func run(argv []string, stderr io.Writer) int {
 	m := memory.Find(place.Dir)
 	q := evidence.Query{
 		Override:   override,
-		Remembered: found.runnable(m.Read()),
-		Installed:  found.only(),
+		Remembered: found.Runnable(m.Read()),
+		Installed:  found.Only(),
 		DryRun:     mayAdd,
 		NAT:        mayAdd && needsNAT(argv),
 	}
 	r := q.Ask()
 
 	d := r.Decision
-	if found[d.Mode].err == nil {
+	if found[d.Mode].Err == nil {
 		d = layout.Keep(layout.Call{
 			Decision:   d,
 			Remembered: q.Remembered,
@@ -67,11 +68,25 @@ func run(argv []string, stderr io.Writer) int {
 			Place:      place,
 		})
 	}
-	err = found[d.Mode].err
+	err = found[d.Mode].Err
 	if err == nil {
-		err = exec.Become(found[d.Mode].path, argv)
+		err = exec.Become(found[d.Mode].Path, argv)
 	}
 	return cannotRun(stderr, name, d, err)
+}
+
+// find finds the programs of a command: in the directory of the switch, beside the running file, and in the standard
+// directories.
+func find(place layout.Place, running dir.ID, command string) layout.Programs {
+	var dirs []string
+	if place.Dir != nil {
+		dirs = append(dirs, place.Dir.Path())
+	}
+	file, err := os.Readlink("/proc/self/exe")
+	if err == nil {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	return layout.FindPrograms(command, running, dirs...)
 }
 
 // ModeVariable is the environment variable that decides for one call.
@@ -100,7 +115,7 @@ func cannotRun(stderr io.Writer, name string, d evidence.Decision, err error) in
 	case errors.Is(err, exec.ErrMissing):
 		status = statusMissing
 		try = fmt.Sprintf("install the %s version of iptables in this image; %s", d.Mode, wrong)
-	case errors.Is(err, errItself):
+	case errors.Is(err, layout.ErrItself):
 		try = "restore iptables' own program there"
 	case errors.Is(err, unix.E2BIG):
 		try = "pass fewer arguments or a smaller environment: the path of the program counts, too, and is longer than " +

@@ -106,7 +106,7 @@ func (c Call) move(d evidence.Decision) evidence.Decision {
 	if in == nil || in.Writable() != nil {
 		return d
 	}
-	program := Program(in, d.Mode)
+	program := ContentFor(in, d.Mode)
 	if program == "" || in.Lock(c.patience()) != nil { // execve(2) releases the lock
 		return d
 	}

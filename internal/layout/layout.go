@@ -158,9 +158,9 @@ func storedMode(content string) evidence.Mode {
 // isWrapper reports whether the content of a switch is the wrapper.
 func isWrapper(content string) bool { return filepath.Base(content) == Wrapper }
 
-// Program returns what the switch in a directory has to contain for a backend, "" if no multi-call program is
-// installed. That stands beside the program that exec.Find finds.
-func Program(d *dir.Dir, mode evidence.Mode) string {
+// ContentFor returns what the switch in a directory must contain for a backend, "" if there is no multi-call program for
+// it. That stands beside the program that exec.Find finds.
+func ContentFor(d *dir.Dir, mode evidence.Mode) string {
 	path, err := exec.Find(mode, "iptables", d.Path())
 	if err != nil {
 		return ""

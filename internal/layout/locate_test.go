@@ -76,18 +76,18 @@ func TestLocate(t *testing.T) {
 }
 
 // The switch contains a bare name if the program is beside it, otherwise its path.
-func TestProgram(t *testing.T) {
+func TestContentFor(t *testing.T) {
 	here := t.TempDir()
 	host.Check(t, os.WriteFile(here+"/xtables-nft-multi", nil, 0o755))
 	d, err := dir.Open(here)
 	host.Check(t, err)
 	defer d.Close()
-	if got := Program(d, evidence.NFT); got != "xtables-nft-multi" {
+	if got := ContentFor(d, evidence.NFT); got != "xtables-nft-multi" {
 		t.Errorf("got %q", got)
 	}
 	host.Check(t, os.WriteFile(here+"/iptables-nft", nil, 0o755))
 	host.Check(t, os.Remove(here+"/xtables-nft-multi"))
-	if got := Program(d, evidence.NFT); got != "" {
+	if got := ContentFor(d, evidence.NFT); got != "" {
 		t.Errorf("a program of one command alone: got %q", got)
 	}
 }

@@ -132,7 +132,7 @@ func (x Directory) target(mode evidence.Mode, lays bool) (string, error) {
 		return "", err
 	}
 	stored := Stored(x.Dir)
-	program := Program(x.Dir, mode)
+	program := ContentFor(x.Dir, mode)
 	switch {
 	case program != "" && denied == nil:
 		return program, nil
