@@ -19,8 +19,12 @@ func nftFaults() (all []string) {
 	var c netlink.Conn
 	defer c.Close()
 	for _, family := range []uint8{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6} {
-		_ = listObjects(&c, unix.NFT_MSG_GETTABLE, family, func(a netlink.Attributes) { all = append(all, tableFaults(a)...) })
-		_ = listObjects(&c, unix.NFT_MSG_GETCHAIN, family, func(a netlink.Attributes) { all = append(all, chainFaults(a)...) })
+		_ = listObjects(&c, unix.NFT_MSG_GETTABLE, family, func(a netlink.Attributes) {
+			all = append(all, tableFaults(a)...)
+		})
+		_ = listObjects(&c, unix.NFT_MSG_GETCHAIN, family, func(a netlink.Attributes) {
+			all = append(all, chainFaults(a)...)
+		})
 	}
 	return all
 }
@@ -56,8 +60,8 @@ func tableFaults(a netlink.Attributes) (all []string) {
 	return all
 }
 
-// chainFaults reads a chain of the list. In iptables' tables, a chain that iptables hooks into the kernel must have a hook,
-// and no other one.
+// chainFaults reads a chain of the list. In iptables' tables, a chain that iptables hooks into the kernel must have a
+// hook, and no other one.
 //
 //	linux/netfilter/nf_tables.h:
 //	NFTA_CHAIN_TABLE  string

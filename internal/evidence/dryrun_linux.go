@@ -14,18 +14,18 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
-// A dry run is a batch of nf_tables without its end, NFNL_MSG_BATCH_END. The kernel handles every message, loading the
-// modules that it needs, replies with an error for each that it refuses, and takes everything back: nothing is ever
-// active, or seen by others. "nft --check" works the same way.
+// A dry run is a batch of nf_tables without its end, NFNL_MSG_BATCH_END. The kernel handles every message, and loads
+// the modules that it needs. It replies with an error for each message that it refuses, and then undoes everything:
+// nothing ever becomes active, or visible to others. "nft --check" works the same way.
 //
-// The table is dormant, so that its chains are not even hooked into the kernel for that moment. No match or target
-// needs conntrack: that would switch it on for the namespace, and leave entries behind.
+// The table is dormant, so that its chains are not hooked into the kernel even for that moment. No match or target
+// needs conntrack, which would be switched on for the namespace and leave entries behind.
 const dryRunTable = "iptables-wrapper-dry-run"
 
-// sizeofComment is that of struct xt_comment_info { char comment[256]; }.
+// sizeofComment is the size of struct xt_comment_info { char comment[256]; }.
 const sizeofComment = 256
 
-// What iptables-nft needs, as it is named where it is missing.
+// What iptables-nft needs, in the words of messages about what is missing.
 const (
 	featureTable  = "tables of this family"
 	featureFilter = "filter chains"

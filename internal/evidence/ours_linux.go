@@ -11,7 +11,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
-// What iptables-nft takes for its own in its five tables, and what it cannot print.
+// This file tells what iptables-nft takes for its own in its five tables, and what it cannot print.
 
 type nftChain struct {
 	table, name, kind []byte // parts of the message
@@ -58,7 +58,8 @@ func BaseChains(table string) []string {
 	return nil
 }
 
-// own reports whether iptables-nft takes a base chain of one of its five tables for its own.
+// own reports whether iptables-nft takes a base chain of one of its five tables for its own: by name, type, hook and
+// priority.
 func (c nftChain) own() bool {
 	name := string(c.name)
 	table := string(c.table)
@@ -83,17 +84,16 @@ func (c nftChain) own() bool {
 		slices.Contains(BaseChains(table), name) && string(c.kind) == kind && c.priority == priority
 }
 
-// parseExpressions says what the expressions of a rule tell about who made it.
+// parseExpressions finds out who made a rule, by its expressions.
 //
 //	linux/netfilter/nf_tables.h:
 //	NFTA_RULE_EXPRESSIONS   nested: a row of NFTA_LIST_ELEM, each nested:
 //		NFTA_EXPR_NAME  string
 //		NFTA_EXPR_DATA  nested, as the name has it
 //
-// iptables-nft prints nothing of a table in which one rule has an expression that it does not use itself: foreign. A
-// match or target of x_tables, xt, is something that nft cannot make. A rule that was made with nft, and has only such
-// expressions as iptables-nft uses too, cannot be told apart: it is printed as iptables would have made it, or nearly
-// so, and counts.
+// foreign: the rule has an expression that iptables-nft never uses. It then prints nothing of the whole table. xt: the
+// rule has a match or target of x_tables, which nft cannot make. A rule made with nft that has only expressions that
+// iptables-nft uses, too, cannot be told from one of iptables-nft's, which prints it, and counts.
 func parseExpressions(m netlink.Message) (xt, foreign bool) {
 	for list := m.Attributes().Find(unix.NFTA_RULE_EXPRESSIONS); len(list) > 0; {
 		var element netlink.Attributes
@@ -106,8 +106,8 @@ func parseExpressions(m netlink.Message) (xt, foreign bool) {
 }
 
 // usedByIptables reports whether iptables-nft makes rules with such an expression. Matches and targets that it does not
-// translate are "match" and "target". A limit is one of packets per time, and not of what exceeds it; a log is that of
-// NFLOG, which has a group:
+// translate are "match" and "target". Of limits, it makes packets per time, not inverted. Of logs, it makes NFLOG's,
+// which has a group:
 //
 //	NFTA_LIMIT_TYPE   __be32: NFT_LIMIT_PKTS 0, NFT_LIMIT_PKT_BYTES 1
 //	NFTA_LIMIT_FLAGS  __be32: NFT_LIMIT_F_INV 1

@@ -10,9 +10,9 @@ import (
 )
 
 // Programs that run on the host itself keep their rules in the backend that the host uses, whatever containers have
-// done. They are known by names that they alone make. Names that programs in containers make as well are not here:
-// those of kube-proxy, whose mode is a setting of the cluster (KUBE-SERVICES, table "ip kube-proxy"), Calico (cali-),
-// Tailscale (ts-), fail2ban (f2b-) and meshes.
+// done. They are known by names that they alone make. The names of programs that also run in containers are not here:
+// kube-proxy, whose mode is a setting of the cluster (KUBE-SERVICES, table "ip kube-proxy"), Calico (cali-), Tailscale
+// (ts-), fail2ban (f2b-) and meshes.
 //
 // To add a name, add a line, a dump of the program in test/hostprograms, and its row in docs/how-it-works.md.
 

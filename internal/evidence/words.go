@@ -14,7 +14,7 @@ import (
 // IPv6)".
 func (d Decision) String() string { return string(d.Mode) + ": " + d.Because }
 
-// because is one clause for people. A wrapped call stores it, and without package fmt that costs eight page faults
+// because returns one clause for people. A wrapped call stores it. Without package fmt, that takes eight page faults
 // less.
 func (q Query) because(d Decision, nft, legacy Backend) string {
 	own := nft
@@ -93,7 +93,7 @@ func lacksWords(nft Backend) string {
 	return nft[IPv6].Lacks
 }
 
-// neitherWords names the cure for the kernel that is known to be like this: that of RHEL 10 without its extra modules.
+// neitherWords also names the cure for the kernel that is known to be like this: RHEL 10 without its extra modules.
 func neitherWords(nft Backend) string {
 	missing := "this kernel has no nf_tables"
 	if lacks := lacksWords(nft); lacks != "" {
@@ -184,8 +184,8 @@ func inFamilies(b Backend, has func(About) Answer) string {
 	return strings.Join(in, ", ")
 }
 
-// Uncertainty says in one clause why the answer is not certain, with what is missing where that is known; "" if it is
-// certain.
+// Uncertainty says in one clause why the answer is not certain, and what the process lacks if that is known; "" if it
+// is certain.
 func (r Result) Uncertainty() string {
 	nft, legacy := together(r.NFT), together(r.Legacy)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
-// DefaultDirectory returns the directory that the command line means without --dir: that of the running file if
-// iptables is there, otherwise the first standard one in which it is, "" if it is in none.
+// DefaultDirectory returns the directory that the command line means without --dir: the running file's if iptables is
+// there, otherwise the first standard one that has iptables, "" if none has.
 func DefaultDirectory() string {
 	candidates := iptables.Dirs()
 	running := RunningPath()

@@ -158,8 +158,8 @@ func storedMode(content string) evidence.Mode {
 // isWrapper reports whether the content of a switch is the wrapper.
 func isWrapper(content string) bool { return filepath.Base(content) == Wrapper }
 
-// ContentFor returns what the switch in a directory must contain for a backend, "" if there is no multi-call program for
-// it. That stands beside the program that exec.Find finds.
+// ContentFor returns what the switch in a directory must contain for a backend, "" if there is no multi-call program
+// for it. That stands beside the program that exec.Find finds.
 func ContentFor(d *dir.Dir, mode evidence.Mode) string {
 	path, err := exec.Find(mode, "iptables", d.Path())
 	if err != nil {

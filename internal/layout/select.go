@@ -37,9 +37,9 @@ const Patience = 2 * time.Second
 
 // Select makes the six names run a backend. A guess is only remembered, and the switch stays at the wrapper.
 //
-// What must be writable is checked before anything is changed. Names are laid first, which may fail and changes no
-// answer. M is written before S, so that a process that is killed in between leaves a memory that the next call
-// carries out.
+// It checks what must be writable before it changes anything. Names are laid first: that may fail, and changes no
+// answer. M is written before S, so that a process that is killed in between leaves a memory that the next call carries
+// out.
 func (x Directory) Select(d evidence.Decision, guess bool) error {
 	err := x.Dir.Lock(Patience)
 	if err != nil {
@@ -71,8 +71,8 @@ func (x Directory) Select(d evidence.Decision, guess bool) error {
 	return x.Dir.Replace(program, Switch) // the switch counts, with or without a memory
 }
 
-// unlaid returns the names that do not lead through the switch yet, and may be made to: those of the running file, or
-// all six in an empty directory that somebody named.
+// unlaid returns the names that are to be laid: those that lead to the running file without a switch, or all six in an
+// empty directory that somebody named.
 func (x Directory) unlaid() ([]string, error) {
 	_, err := Content(x.Dir)
 	if err != nil {
@@ -175,8 +175,8 @@ func (x Directory) lay(names []string) error {
 	return Lay(x.Dir, linkTo(x.Dir, x.Wrapper), names)
 }
 
-// Reset forgets what is stored: the switch leads to the wrapper again, and M is removed. What must be writable is
-// checked before anything is changed.
+// Reset forgets what is stored: the switch points to the wrapper again, and M is removed. It checks what must be
+// writable before it changes anything.
 func (x Directory) Reset() error {
 	err := x.Dir.Lock(Patience)
 	if err != nil {
