@@ -49,21 +49,28 @@ func (b backends) mode() evidence.Mode {
 	return ""
 }
 
-// decide is the table of the evidence. guess is the answer of the last rows, which may differ between calls: one makes
-// the dry run, another one does not.
+// decide asks the real table. guess is the answer of the last rows, which may differ between calls: one makes the dry
+// run, another one does not.
 func (k kernel) decide(remembered evidence.Decision, guess evidence.Mode) evidence.Decision {
-	switch {
-	case k.kubelet != 0:
-		return evidence.Decision{Mode: k.kubelet.mode(), Reason: "kubelet-hint", Conclusive: true}
-	case remembered.Mode != "":
-		proven := remembered.Conclusive && remembered.Reason != evidence.Selected
-		return evidence.Decision{Mode: remembered.Mode, Reason: evidence.Remembered, Conclusive: proven}
-	case k.program != 0:
-		return evidence.Decision{Mode: k.program.mode(), Reason: "host-program", Conclusive: true}
-	case k.rules != 0:
-		return evidence.Decision{Mode: k.rules.mode(), Reason: "rule-count", Conclusive: k.rules != both}
+	q := evidence.Query{Remembered: remembered, Installed: guess}
+	return q.Decide(k.of(nft), k.of(legacy))
+}
+
+// of is what there is to be found of one backend.
+func (k kernel) of(b backends) (found evidence.Backend) {
+	answer := func(in backends) evidence.Answer {
+		if in&b != 0 {
+			return evidence.Yes
+		}
+		return evidence.No
 	}
-	return evidence.Decision{Mode: guess, Reason: "default"}
+	for family := range found {
+		found[family] = evidence.About{
+			Works: evidence.Yes, Hint: answer(k.kubelet), Canary: evidence.No, HostChain: answer(k.program),
+			HostTable: evidence.No, Rules: answer(k.rules), Count: int(answer(k.rules)),
+		}
+	}
+	return found
 }
 
 // decides is the part of it that decides.

@@ -29,7 +29,7 @@ func (s setup) String() string {
 }
 
 // mostActors is how many are at work at the most.
-const mostActors = 3
+const mostActors = 4
 
 // state is what there is, and where each actor is.
 type state struct {
@@ -38,6 +38,8 @@ type state struct {
 	owner   int8 // who has the lock, noOwner if nobody has
 	actors  [mostActors]int32
 }
+
+var nobody = [mostActors]int32{absent, absent, absent, absent}
 
 const (
 	noOwner = -1
@@ -58,7 +60,7 @@ func (m *machine) explore(s setup) *exploration {
 	if s.remembered != "" {
 		c[slot(memory.Name)] = s.remembered
 	}
-	first := state{content: m.number(c), kernel: s.kernel, owner: noOwner, actors: [mostActors]int32{absent, absent, absent}}
+	first := state{content: m.number(c), kernel: s.kernel, owner: noOwner, actors: nobody}
 	for i, a := range s.actors {
 		first.actors[i] = m.start(a)
 	}
@@ -138,7 +140,8 @@ func (s state) kill(i int) state {
 
 // alone lets one more actor run in a state in which all others are at their end, and returns how it ended.
 func (m *machine) alone(now state, a actor) (state, outcome) {
-	now.actors = [mostActors]int32{m.start(a), absent, absent}
+	now.actors = nobody
+	now.actors[0] = m.start(a)
 	for m.moments[now.actors[0]].step != "" {
 		next, goesOn := m.take(now, 0)
 		if !goesOn {

@@ -235,6 +235,9 @@ func (m *machine) stop() {
 }
 
 func (m *machine) append(at int32, now met, a answer, next moment) answer {
+	if len(m.moments) > 300_000 {
+		m.disk.tb.Fatalf("it does not end: %s", m.describe(at))
+	}
 	next.actor = m.moments[at].actor
 	next.before = at
 	next.met = now

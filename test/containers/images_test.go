@@ -130,12 +130,6 @@ var images = []choice{
 		"",
 	},
 	{
-		"libraries of extensions are missing",
-		image("true" + install + "; cd /usr/lib/*/xtables; rm libxt_conntrack.so; : >libip6t_REJECT.so"),
-		true,
-		"",
-	},
-	{
 		"a script for one command",
 		image("true" + install + "; cd /usr/sbin; rm ip6tables-save; printf '#!/bin/sh\nexec ip6tables-nft-save " +
 			"\"$@\"\n' >ip6tables-save; chmod 755 ip6tables-save"),
