@@ -38,14 +38,18 @@ func FuzzCall(f *testing.F) {
 			cmd.Args = append(cmd.Args, strings.Split(string(args), "\x00")...)
 		}
 		mode, modeSet := "", false
+		seen := map[string]bool{}
 		for _, variable := range strings.Split(string(environment), "\x00") {
 			name, value, isSet := strings.Cut(variable, "=")
 			switch {
+			case variable == "" || isSet && seen[name]:
+				continue // a limit: Go passes on neither empty strings nor a variable's second value
 			case name == "GODEBUG" || name == "GOMEMLIMIT" || name == "GOMAXPROCS" || name == "GOGC":
 				continue // the runtime has its own opinion about them
 			case isSet && name == "IPTABLES_WRAPPER_MODE" && !modeSet:
 				mode, modeSet = value, true // what stands twice counts once
 			}
+			seen[name] = isSet
 			cmd.Env = append(cmd.Env, variable)
 		}
 		if mode == "" || mode == "auto" {
