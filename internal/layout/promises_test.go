@@ -46,9 +46,12 @@ func (x *exploration) check(now state) {
 		x.fail(now, "the switch is at a program, by a guess")
 	}
 	remembered := x.contents[now.content].get(memory.Name)
-	// Of two calls by kubelet's word, one may remove the temporary link of the other, and be killed.
-	two := x.count(kubelet) > 0 && x.count(adding, deleting, reading) > 1
-	if v.stored && remembered == "" && x.count(resetting) == 0 && !two {
+	// Of two that replace the memory, one may remove the temporary link of the other, and be killed.
+	replacing := x.count(selecting, guessing)
+	if x.count(kubelet) > 0 {
+		replacing += x.count(adding, deleting, reading)
+	}
+	if v.stored && remembered == "" && x.count(resetting) == 0 && replacing < 2 {
 		x.fail(now, "the switch is at a program, and nothing is remembered: a kill must leave the memory alone, not it")
 	}
 }

@@ -34,7 +34,10 @@ func TestReset(t *testing.T) {
 		{doc: "the memory only", content: Wrapper, want: Wrapper},
 		{doc: "no switch", content: ""},
 		{doc: "at the wrapper, read-only", content: Wrapper, readOnly: true, want: Wrapper},
-		{doc: "nothing to do, all read-only", content: Wrapper, readOnly: true, readOnlyMemory: true, empty: true, want: Wrapper},
+		{
+			doc: "nothing to do, all read-only", content: Wrapper, readOnly: true, readOnlyMemory: true, empty: true,
+			want: Wrapper,
+		},
 		{
 			doc: "the switch is read-only", content: "xtables-nft-multi", readOnly: true,
 			wrong: unix.EROFS, want: "xtables-nft-multi",
