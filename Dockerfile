@@ -6,8 +6,7 @@
 #	COPY --from=iptables-wrapper /iptables-wrapper /usr/sbin/
 #
 # Build it for any of linux/amd64, arm64, arm/v7, ppc64le, s390x, riscv64 and 386. The same source and VERSION give the same
-# program; with podman build --timestamp 0, the same image. Without VERSION, the program reports the newest version of
-# CHANGELOG.md, followed by "+source".
+# program; with podman build --timestamp 0, the same image.
 
 ARG GO_IMAGE=go
 FROM --platform=$BUILDPLATFORM docker.io/library/golang:1.26.8-bookworm@sha256:dc9ad6c05acc7a88e5b71bde60a5fe3bd4b9f0db209011711b464107438a8107 AS go

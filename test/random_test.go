@@ -114,7 +114,7 @@ func (c called) checkChanged(path string, was entry, there bool) {
 	isSwitch := base == "iptables-current"
 	ours := isSwitch || base == "iptables-wrapper" || slices.Contains(names, base)
 	switch {
-	case was.link && isTemporary(path) && !there:
+	case isTemporary(path) && !there:
 		// A killed process could have left it.
 	case c.unchanged:
 		c.complain("it failed, and changed %s", path)
@@ -234,6 +234,9 @@ func unusual(r *rand.Rand, path string) string {
 		return pick(r, "hard link", "copy", "script", "directory", "nothing")
 	}
 	base := filepath.Base(path)
+	if base == "iptables-wrapper" || strings.HasPrefix(base, "xtables-") {
+		return pick(r, "copy", "script", "nothing", "-> "+programs+"xtables-nft-multi") // the switch never leads to itself
+	}
 	return "-> " + pick(r,
 		"/usr/sbin/iptables-wrapper", "/usr/sbin/iptables-current", "/usr/sbin/"+pick(r, names...), "/usr/sbin",
 		"/etc/alternatives/"+base, programs+"xtables-nft-multi", programs+"xtables-legacy-multi",

@@ -9,7 +9,7 @@ const (
 	// stored points the switch at a program.
 	storedNFT    = "ln -sf xtables-nft-multi /usr/sbin/iptables-current\n"
 	storedLegacy = "ln -sf xtables-legacy-multi /usr/sbin/iptables-current\n"
-	// others has another file first in PATH, which is a script of one line.
+	// first makes a script in the first directory of PATH executable.
 	first = "chmod 755 /usr/local/sbin/iptables\n"
 	// pod leaves nothing but lo.
 	pod = "ip link delete node0\n"
@@ -29,7 +29,8 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "the switch came with the image",
-		make: legacyHst + storedNFT + "mount -t tmpfs -o mode=755 none /dev; sleep 0.02; ln -s pts/ptmx " +
+		make: legacyHst + storedNFT + "mount -t tmpfs -o mode=755 none /dev; mknod -m 666 /dev/null c 1 3; sleep " +
+			"0.02; ln -s pts/ptmx " +
 			"/dev/ptmx",
 		want: "wrong-backend", says: "The switch is older than this container.",
 	},
@@ -50,8 +51,9 @@ var backendSituations = []situation{
 		says: `IPTABLES_WRAPPER_MODE is "nf_tables", which is no backend`,
 	},
 	{
-		doc:  "iptables was never wrapped",
-		make: legacyHst + "for n in iptables ip6tables; do for c in '' -save -restore; do " + direct + "/usr/sbin/$n$c; done; done",
+		doc: "iptables was never wrapped",
+		make: legacyHst + "for n in iptables ip6tables; do for c in '' -save -restore; " +
+			"do " + direct + "/usr/sbin/$n$c; done; done",
 		want: "wrong-backend", says: "It does not run the wrapper",
 	},
 	{
@@ -64,13 +66,18 @@ var backendSituations = []situation{
 		make: legacyHst + direct + "/usr/sbin/ip6tables", want: "wrong-backend", says: "ip6tables",
 	},
 	{
+		doc:  "another ip6tables is first in PATH",
+		make: legacyHst + direct + "/usr/local/sbin/ip6tables", want: "wrong-backend", says: "ip6tables",
+	},
+	{
 		doc:  "ip6tables differs, and nobody knows the host",
 		make: storedLegacy + direct + "/usr/sbin/ip6tables", want: "wrong-backend uncertain",
 		says: "1 of the six commands run the other backend: ip6tables",
 	},
 	{
 		doc: "a script runs the other backend",
-		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
+		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
+			">/usr/sbin/iptables; " +
 			"chmod 755 /usr/sbin/iptables",
 		want: "wrong-backend", says: "install --force",
 	},
@@ -84,7 +91,8 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "a script runs iptables-nft",
-		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
+		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
+			">/usr/sbin/iptables; " +
 			"chmod 755 /usr/sbin/iptables",
 		want: "not-wrapped", says: "iptables-wrapper install --force",
 	},
@@ -124,6 +132,10 @@ var backendSituations = []situation{
 		make: legacyHst + "ip6tables-nft" + hint, want: "uncertain",
 		says: "chain KUBE-IPTABLES-HINT is in nft (IPv6) and in legacy (IPv4)",
 	},
+	{
+		doc:  "the families differ, and the variable may be wrong",
+		make: legacyHst + "ip6tables-nft" + hint, env: []string{"IPTABLES_WRAPPER_MODE=nft"}, want: "uncertain",
+	},
 	{doc: "kubelet's hint in both", make: nftHost + legacyHst, want: "uncertain", says: "is in both backends"},
 	{
 		doc:  "rules in both, of nobody known",
@@ -138,7 +150,8 @@ var backendSituations = []situation{
 	{
 		doc: "a directory that others can write",
 		make: nftHost + "chmod 777 /usr/local/sbin; ln -s /usr/sbin/iptables /usr/local/sbin/iptables\n" +
-			"for n in iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s /usr/sbin/$n /usr/local/sbin; done",
+			"for n in iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s " +
+			"/usr/sbin/$n /usr/local/sbin; done",
 		want: "uncertain", says: "users other than root can write",
 	},
 	{
@@ -146,8 +159,9 @@ var backendSituations = []situation{
 		make: nftHost + "chown 65534 /usr/sbin/xtables-nft-multi", want: "uncertain", says: "belongs to user 65534",
 	},
 	{
-		doc:  "another user's script",
-		make: nftHost + "printf '#!/bin/sh\\ntouch /run/started\\n' >/usr/local/sbin/iptables\nchown 65534 /usr/local/sbin/iptables\n" + first,
+		doc: "another user's script",
+		make: nftHost + "printf '#!/bin/sh\\ntouch /run/started\\n' >/usr/local/sbin/iptables\nchown 65534 " +
+			"/usr/local/sbin/iptables\n" + first,
 		want: "uncertain", says: "was not started",
 	},
 }

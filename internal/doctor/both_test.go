@@ -13,7 +13,8 @@ var bothSituations = []situation{
 			echo "-A KUBE-SVC-A -j KUBE-SEP-A"; echo "-A KUBE-SEP-A -p tcp -j DNAT --to-destination 10.2.0.2:80"
 			echo COMMIT; } | iptables-legacy-restore`,
 		want: "both-backends",
-		says: "legacy has 43 rules (kube-proxy 43) too. The kernel applies them, and iptables here does not list them. " +
+		says: "legacy has 43 rules (kube-proxy 43) too. The kernel applies them, and iptables here does not list " +
+			"them. " +
 			"Rules of kube-proxy there send connections of Services to Pods that may be gone.",
 	},
 	{
@@ -42,18 +43,21 @@ var bothSituations = []situation{
 	},
 	{
 		doc: "Calico, Tailscale and somebody in the other backend",
-		make: legacyHst + "iptables-nft -N cali-INPUT; iptables-nft -A INPUT -j cali-INPUT; iptables-nft -N ts-input; " +
+		make: legacyHst + "iptables-nft -N cali-INPUT; iptables-nft -A INPUT -j cali-INPUT; iptables-nft -N " +
+			"ts-input; " +
 			"iptables-nft -A ts-input -s 100.64.0.0/10 -j DROP; iptables-nft -A INPUT -j ACCEPT",
 		want: "both-backends", says: "3 rules (Calico 1, Tailscale 1, others 1)",
 	},
 	{
-		doc:  "DNAT that no packet reaches",
-		make: nftHost + "iptables-legacy -t nat -N UNUSED; iptables-legacy -t nat -A UNUSED -p tcp -j DNAT --to 10.0.0.1:80",
+		doc: "DNAT that no packet reaches",
+		make: nftHost + "iptables-legacy -t nat -N UNUSED; iptables-legacy -t nat -A UNUSED -p tcp -j DNAT --to " +
+			"10.0.0.1:80",
 		want: "both-backends", says: "WARNING  both-backends",
 	},
 	{
 		doc: "kubelet's firewall is left in legacy",
-		make: nftHost + "iptables-legacy -N KUBE-FIREWALL; iptables-legacy -A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 -j DROP; " +
+		make: nftHost + "iptables-legacy -N KUBE-FIREWALL; iptables-legacy -A KUBE-FIREWALL -m mark --mark " +
+			"0x8000/0x8000 -j DROP; " +
 			"iptables-legacy -A OUTPUT -j KUBE-FIREWALL",
 		want: "both-backends", says: "WARNING  both-backends: legacy has 2 rules (kubelet 2)",
 	},
@@ -64,7 +68,8 @@ var bothSituations = []situation{
 	},
 	{
 		doc: "nft directly, on a host with legacy",
-		make: legacyHst + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; }'; " +
+		make: legacyHst + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority " +
+			"0; }'; " +
 			"nft add rule ip filter mine ip ttl 1 drop",
 		want: "both-backends", says: `not iptables' own ("mine" of filter)`,
 	},

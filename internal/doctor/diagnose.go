@@ -58,6 +58,7 @@ type facts struct {
 	printed   []output // by the commands that were run
 	other     rules    // of the backend that is not wanted
 	nftFaults []string
+	lockFault error
 	unstarted []string // why a program was not started
 }
 

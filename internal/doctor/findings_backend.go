@@ -26,7 +26,8 @@ func (f *facts) wrongBackend() *Finding {
 	}
 	switch {
 	case f.Here.Backend != "" && f.Host.uses(f.Here.Backend.Other()):
-		found.Text = fmt.Sprintf("iptables here runs %s, and the host uses %s (%s). So the host's programs do not see its "+
+		found.Text = fmt.Sprintf("iptables here runs %s, and the host uses %s (%s). So the host's programs do not "+
+			"see its "+
 			"rules, and it does not see theirs.", f.Here.Backend, host.Mode, host.Because)
 	case len(differing) > 0 && host.Conclusive:
 		found.Text = fmt.Sprintf("%d of the six commands run %s, and the host uses %s (%s): %s.", len(differing),
@@ -70,12 +71,15 @@ func (f *facts) cause() (why, do string) {
 		}
 		return why, reset
 	case byMemory:
-		return "This container remembers " + string(f.Here.Backend) + " from an earlier call (" + f.Host.Because + ").", reset
+		return "This container remembers " + string(f.Here.Backend) + " from an earlier call " +
+			"(" + f.Host.Because + ").", reset
 	case byVariable:
-		return "IPTABLES_WRAPPER_MODE is " + f.variable + ".", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or set it to " +
+		return "IPTABLES_WRAPPER_MODE is " + f.variable + ".", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or " +
+			"set it to " +
 			string(f.Host.now().Mode) + "."
 	}
-	why = "It does not run the wrapper: " + f.Here.Client + " leads to " + cmp.Or(f.Here.Program, "another program") + "."
+	why = "It does not run the wrapper: " + f.Here.Client + " leads to " + cmp.Or(f.Here.Program, "another "+
+		"program") + "."
 	if f.wrapperIn != "" {
 		why = "PATH finds " + f.Here.Client + " first, and the wrapper is in " + f.wrapperIn + "."
 	}

@@ -33,12 +33,15 @@ func (f *facts) bothBackends() *Finding {
 		found.Severity = problem
 		found.Text += " " + r.effect(f.wanted())
 	}
-	const cleanUp = " Then let that program clean up its own rules, or reboot the node. Do not empty the tables by hand: " +
+	const cleanUp = " Then let that program clean up its own rules, or reboot the node. Do not empty the tables by " +
+		"hand: " +
 		"their policies would stay, and could cut all traffic."
-	found.Do = fmt.Sprintf("The host uses %s. Find what still writes to %s, on the node and in other containers, and have "+
+	found.Do = fmt.Sprintf("The host uses %s. Find what still writes to %s, on the node and in other containers, and "+
+		"have "+
 		"it use %s.", f.wanted(), other, f.wanted()) + cleanUp
 	if !f.Host.now().Conclusive {
-		found.Do = "Find out which backend the host's own programs use (on the node: iptables --version), and have all " +
+		found.Do = "Find out which backend the host's own programs use (on the node: iptables --version), and have " +
+			"all " +
 			"others use it." + cleanUp
 	}
 	return &found
@@ -57,7 +60,8 @@ func (r rules) effect(wanted evidence.Mode) string {
 	}
 	if len(r.policies) > 0 {
 		slices.Sort(r.policies)
-		effects = append(effects, "Policy DROP is set there for "+list(r.policies)+": what no rule there accepts is lost, "+
+		effects = append(effects, "Policy DROP is set there for "+list(r.policies)+": what no rule there accepts is "+
+			"lost, "+
 			"whatever "+string(wanted)+" accepts.")
 	}
 	return strings.Join(effects, " ")

@@ -20,10 +20,12 @@ func (f *facts) podNetwork() *Finding {
 	}
 	return &Finding{
 		Severity: warning,
-		Text: "This looks like the Pod's own network, not the node's (" + list(f.Network.Interfaces) + "): nothing in it " +
+		Text: "This looks like the Pod's own network, not the node's (" + list(f.Network.Interfaces) + "): nothing " +
+			"in it " +
 			"shows what the host uses, and rules here do not act on the node.",
 		Look: []string{"ip link"},
-		Do: "In the Pod's spec, set hostNetwork: true (docker run --network host) if the rules are for the node. If they " +
+		Do: "In the Pod's spec, set hostNetwork: true (docker run --network host) if the rules are for the node. If " +
+			"they " +
 			"are for the Pod, either backend will do, as long as all programs in the Pod use the same: " +
 			"set IPTABLES_WRAPPER_MODE in each container.",
 	}
@@ -63,13 +65,17 @@ func (f *facts) uncertain() *Finding {
 	case len(f.unstarted) > 0:
 		found.Text = "A program was not started, so doctor does not know what it would do: " + list(f.unstarted) + "."
 		found.Look = []string{"ls -ld " + f.place.Dir}
-		found.Do = "Keep iptables in a directory that only root can write. Where root finds it in PATH, other users could " +
+		found.Do = "Keep iptables in a directory that only root can write. Where root finds it in PATH, other users " +
+			"could " +
 			"replace what root runs."
-	case !f.process.netAdmin || f.denied() || f.kernel() != nil || f.podNetwork() != nil || f.pinned():
+	case !f.process.netAdmin || f.denied() || f.kernel() != nil || f.podNetwork() != nil:
+		return nil
+	case f.pinned() && err == nil && f.Host.Conflict == "":
 		return nil
 	case f.Host.now().Conclusive && f.hintInBoth():
 		found.Text = "The host uses " + string(f.wanted()) + ", and something contradicts it: " + f.Host.Conflict + "."
-		found.Do = "Find out whether two kubelets or nodes share this network. Otherwise, reboot the node: afterwards, " +
+		found.Do = "Find out whether two kubelets or nodes share this network. Otherwise, reboot the node: " +
+			"afterwards, " +
 			"kubelet's chain is only where it uses it."
 	case f.Host.Conflict != "" && !f.Host.now().Conclusive:
 		found.Text = "The host's backend is not certain: " + f.Host.Conflict + "."
@@ -81,7 +87,8 @@ func (f *facts) uncertain() *Finding {
 		found.Text = "Each call decides again, so the backend can change while this container runs: " + f.keeping + "."
 		found.Do = "In the Pod's spec, set IPTABLES_WRAPPER_MODE to " + string(f.Host.now().Mode) + "."
 	case errors.Is(err, unix.EACCES):
-		found.Text = "The host's backend is not certain: this user cannot read which tables legacy has (" + firstLine(err) +
+		found.Text = "The host's backend is not certain: this user cannot read which tables legacy has " +
+			"(" + firstLine(err) +
 			")."
 		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0), or set " +
 			"IPTABLES_WRAPPER_MODE."

@@ -4,8 +4,11 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +20,8 @@ import (
 
 const (
 	installBoth = "In the image, install iptables 1.8.8 or newer with both backends."
-	mountLock   = "Mount the host's /run/xtables.lock as a file (hostPath with type: FileOrCreate), or a writable /run " +
+	mountLock   = "Mount the host's /run/xtables.lock as a file (hostPath with type: FileOrCreate), or a writable " +
+		"/run " +
 		"(docker run --tmpfs /run). On the node, a directory of that name comes from a mount without this type: " +
 		"take it away."
 	showCapabilities = "grep -e Cap -e NoNewPrivs -e Seccomp /proc/self/status"
@@ -40,7 +44,8 @@ func (f *facts) notPermitted() *Finding {
 			found.Text += " File capabilities have no effect with allowPrivilegeEscalation: false (no-new-privileges)."
 		}
 	case f.denied() && f.process.userNamespace:
-		found.Text = "CAP_NET_ADMIN is there and does not count: this process is in a user namespace (hostUsers: false, " +
+		found.Text = "CAP_NET_ADMIN is there and does not count: this process is in a user namespace (hostUsers: " +
+			"false, " +
 			"rootless), and the network namespace belongs to another one."
 		found.Look = []string{"cat /proc/self/uid_map"}
 		found.Do = "Run the container without a user namespace, or give it a network namespace of its own."
@@ -83,7 +88,8 @@ func (f *facts) kernel() *Finding {
 		Severity: problem,
 		Look:     []string{showEvidence, "uname -r", "lsmod"},
 		Do: "On the node, load the modules nf_tables, nft_chain_nat, nft_compat and xt_comment. If they are missing, " +
-			"install all modules of the running kernel (RHEL 10: kernel-modules-extra). If the kernel was updated, reboot.",
+			"install all modules of the running kernel (RHEL 10: kernel-modules-extra). If the kernel was updated, " +
+			"reboot.",
 	}
 	said, printed := f.failed(kernel)
 	mode := f.wanted()
@@ -140,7 +146,8 @@ func (f *facts) noProgram() *Finding {
 			list(shown(broken)))
 		found.Do = "In the image, run iptables-wrapper install" + f.dirFlag() + " --force."
 	case f.missing != nil && f.Here.How != byNotWrapped:
-		found.Text = fmt.Sprintf("iptables should run %s, and this image has no program for it that can be started (%v). Such "+
+		found.Text = fmt.Sprintf("iptables should run %s, and this image has no program for it that can be started "+
+			"(%v). Such "+
 			"a call fails, with status 127 or 126, and never runs the other backend instead.", f.wanted(),
 			f.missing)
 	case f.notPermitted() != nil || f.kernel() != nil:
@@ -224,12 +231,37 @@ func (f *facts) nftTable() *Finding {
 
 func (f *facts) lock() *Finding {
 	said, printed := f.failed(lock)
-	if !printed {
-		return nil
-	}
 	found := said.finding()
+	switch {
+	case f.wanted() != evidence.Legacy && !printed:
+		return nil
+	case !printed && f.lockFault == nil:
+		return nil
+	case !printed: // no table is there to be listed, which would have shown it
+		found.Text = "iptables-legacy cannot have its lock: " + f.lockFault.Error() + "."
+		found.Do = mountLock
+	}
 	found.Look = []string{"ls -ld /run/xtables.lock", "lslocks"}
 	return found
+}
+
+// lockFault says why iptables-legacy cannot open its lock, which it creates if there is none. It is not opened here:
+// that would create it, too.
+func lockFault() error {
+	path := cmp.Or(os.Getenv("XTABLES_LOCKFILE"), "/run/xtables.lock")
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		err = unix.Access(filepath.Dir(path), unix.W_OK)
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%q is not a regular file", path)
+	case err == nil:
+		err = unix.Access(path, unix.R_OK)
+	}
+	if err != nil {
+		return fmt.Errorf("open %q: %w", path, err)
+	}
+	return nil
 }
 
 func (f *facts) oldIptables() *Finding {
@@ -237,7 +269,8 @@ func (f *facts) oldIptables() *Finding {
 		if p.Backend == evidence.NFT && f.wanted() == evidence.NFT && losesRules(p.Version) {
 			return &Finding{
 				Severity: warning,
-				Text: p.Path + " (" + p.Version + ") loses parts of rules that 1.8.8 or newer has made when it writes " +
+				Text: p.Path + " (" + p.Version + ") loses parts of rules that 1.8.8 or newer has made when it " +
+					"writes " +
 					"their table: a DROP with a condition can become a DROP without one.",
 				Look: []string{"iptables --version"},
 				Do:   "In the image, install iptables 1.8.8 or newer.",

@@ -61,7 +61,8 @@ var messages = []message{
 			"Module ip_tables not found",
 		},
 		code: kernel,
-		says: "iptables-legacy was called, and the kernel has no x_tables, or not this table. A container cannot load a " +
+		says: "iptables-legacy was called, and the kernel has no x_tables, or not this table. A container cannot " +
+			"load a " +
 			"module.",
 		do: loadLegacy,
 	},
@@ -74,21 +75,24 @@ var messages = []message{
 	{
 		texts: []string{"Parsing nftables rule failed"},
 		code:  nftTable,
-		says: "The chain has a rule that this iptables cannot read: nft made it, or a newer iptables. To check for a rule " +
+		says: "The chain has a rule that this iptables cannot read: nft made it, or a newer iptables. To check for a " +
+			"rule " +
 			"or to remove one, iptables reads all rules of its chain.",
 		do: ownTable,
 	},
 	{
 		texts: []string{"TABLE_ADD failed"},
 		code:  nftTable,
-		says: "With \"Operation not permitted\", a running program owns the table. With \"Operation not supported\", the " +
+		says: "With \"Operation not permitted\", a running program owns the table. With \"Operation not supported\", " +
+			"the " +
 			"kernel's nf_tables lacks the family.",
 		do: runDoctor,
 	},
 	{
 		texts: []string{"CHAIN_ADD failed", "CHAIN_UPDATE failed", "CHAIN_USER_ADD failed"},
 		code:  kernel,
-		says: "A part of nf_tables is missing, such as nft_chain_nat. Or somebody made the table with nft, or owns it: " +
+		says: "A part of nf_tables is missing, such as nft_chain_nat. Or somebody made the table with nft, or owns " +
+			"it: " +
 			"then the words in parentheses are \"Operation not permitted\".",
 		do: runDoctor,
 	},
@@ -102,14 +106,16 @@ var messages = []message{
 	{
 		texts: []string{"RULE_APPEND failed"},
 		code:  kernel,
-		says: "The kernel lacks the rule's match or target, or nft_compat; or it refuses what the rule says. The words in " +
+		says: "The kernel lacks the rule's match or target, or nft_compat; or it refuses what the rule says. The " +
+			"words in " +
 			"parentheses say why.",
 		do: "On the node, install all modules of the running kernel. If the kernel was updated, reboot.",
 	},
 	{
 		texts: []string{"Couldn't load match", "Couldn't load target"},
 		code:  noProgram,
-		says: "The image lacks the library of this match or target. Or a chain is missing: with iptables-legacy, a jump to " +
+		says: "The image lacks the library of this match or target. Or a chain is missing: with iptables-legacy, a " +
+			"jump to " +
 			"a chain of the other backend fails like this.",
 		do: reinstall,
 	},
@@ -127,8 +133,9 @@ var messages = []message{
 	},
 	{
 		texts: []string{"Chain already exists"},
-		says:  "The program has been here before, or two programs share a name. It does no harm if the program goes on.",
-		do:    "Look at the chain with `iptables -S`.",
+		says: "The program has been here before, or two programs share a name. It does no harm if the program goes " +
+			"on.",
+		do: "Look at the chain with `iptables -S`.",
 	},
 	{
 		texts: []string{"# Warning: iptables-legacy tables present"},
@@ -140,7 +147,8 @@ var messages = []message{
 		texts: []string{"Another app is currently holding the xtables lock"},
 		code:  lock,
 		says:  "Another program of iptables-legacy is at work, or holds the lock for long.",
-		do:    "Have the client wait for the lock (option -w). If that does not help, find the process with `lslocks` on the node.",
+		do: "Have the client wait for the lock (option -w). If that does not help, find the process with `lslocks` on " +
+			"the node.",
 	},
 	{
 		texts: []string{"can't open lock file"},
@@ -167,9 +175,11 @@ var messages = []message{
 		do:    "Set IPTABLES_WRAPPER_MODE to nft or legacy, or remove it.",
 	},
 	{
-		texts:  []string{"Unable to redirect iptables binaries"},
-		code:   notWrapped,
-		says:   "This is v1, v2 or v3 of another project. It cannot replace the commands: they are read-only, or it is not root.",
+		texts: []string{"Unable to redirect iptables binaries"},
+		code:  notWrapped,
+		says: "This is v1, v2 or v3 of another project. It cannot replace the commands: they are read-only, or it is " +
+			"not " +
+			"root.",
 		do:     "Put this wrapper into the image: `iptables-wrapper install`.",
 		source: "kubernetes-sigs/iptables-wrappers:main.go@bfef9e5087a198b50a4124bb9ce9d2c7c99025dd",
 	},

@@ -39,7 +39,8 @@ var printed = map[string]string{
 	"RULE_APPEND failed":         "iptables-nft -t raw -A PREROUTING -p tcp -j CT --helper nosuch",
 	"CHAIN_ADD failed": "nft add table ip nat; nft add chain ip nat POSTROUTING; " +
 		"iptables-nft -t nat -A POSTROUTING -j ACCEPT",
-	"TABLE_ADD failed":      "printf '*filter\\n-A INPUT -j ACCEPT\\nCOMMIT\\n' >rule; " + owned + "iptables-nft-restore rule",
+	"TABLE_ADD failed": "printf '*filter\\n-A INPUT -j ACCEPT\\nCOMMIT\\n' " +
+		">rule; " + owned + "iptables-nft-restore rule",
 	"CHAIN_UPDATE failed":   owned + "iptables-nft -P INPUT DROP",
 	"CHAIN_USER_ADD failed": owned + "iptables-nft -N MINE",
 	"not supported, missing kernel module?": `for t in "-p tcp -j CLUSTERIP --new --hashmode sourceip --clustermac ` +
@@ -63,7 +64,8 @@ var printed = map[string]string{
 		"test $? = 127 || echo another status",
 	"permission denied": "iptables-nft -t mangle -N KUBE-IPTABLES-HINT; chmod 644 /usr/sbin/xtables-nft-multi; " +
 		"iptables -S; test $? = 126 || echo another status",
-	"is not one of auto, nft, legacy": "IPTABLES_WRAPPER_MODE=nf_tables iptables -S; test $? = 2 || echo another status",
+	"is not one of auto, nft, legacy": "IPTABLES_WRAPPER_MODE=nf_tables iptables -S; test $? = 2 || echo another " +
+		"status",
 }
 
 const getsockopt = "strace -o trace -e trace=getsockopt -e inject=getsockopt:error="

@@ -22,7 +22,7 @@ import (
 type Place struct {
 	Dir    string        // the directory of the six commands, and of the switch if Client goes through one
 	Client string        // the iptables that the question is about, "" if PATH finds none
-	Names  []layout.Name // where the six names in Dir lead
+	Names  []layout.Name // where the six names lead: in Dir, or where PATH finds them
 	Memory memory.Memory // what a call here would read and write
 	paths  []string      // of the names, as a client calls them
 }
@@ -30,8 +30,9 @@ type Place struct {
 // standardDirs are those in which distributions install iptables.
 var standardDirs = [...]string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"}
 
-// At returns the place of a directory, which stays open, and without one that of the iptables in our own PATH: "kubectl exec" gives a
-// process the PATH of the container. Where PATH finds none, it is the first standard directory that has one.
+// At returns the place of a directory, which stays open, and without one that of the iptables in our own PATH: "kubectl
+// exec" gives a process the PATH of the container. Where PATH finds none, it is the first standard directory that has
+// one.
 func At(directory string) Place {
 	p := Place{Dir: directory}
 	switch {
@@ -51,16 +52,16 @@ func At(directory string) Place {
 	p.Names = layout.Look(d, running)
 	for i, name := range p.Names {
 		p.paths = append(p.paths, filepath.Join(p.Dir, name.Name))
-		elsewhere := inPath(name.Name)
-		if directory == "" && elsewhere != "" && (name.Missing || name.Name == "iptables") {
-			p.paths[i] = elsewhere
-			p.Names[i] = lookAt(elsewhere, i, name)
+		found := inPath(name.Name)
+		if directory == "" && found != "" {
+			p.paths[i] = found
+			p.Names[i] = lookAt(found, i, name)
 		}
 	}
 	return p
 }
 
-// lookAt says where one of the six names in another directory of PATH leads.
+// lookAt says where one of the six names in a directory of PATH leads.
 func lookAt(path string, i int, otherwise layout.Name) layout.Name {
 	d, err := dir.Open(filepath.Dir(path))
 	if err != nil {
@@ -122,8 +123,8 @@ func hops(path string) (all []string) {
 	return all
 }
 
-// olderThanContainer reports whether the switch is older than the container, or than its last start: a runtime makes the
-// files of a container's own /dev then.
+// olderThanContainer reports whether the switch is older than the container, or than its last start: a runtime makes
+// the files of a container's own /dev then.
 func (p Place) olderThanContainer() bool {
 	var sw, ptmx unix.Stat_t
 	noSwitch := unix.Lstat(filepath.Join(p.Dir, layout.Switch), &sw)

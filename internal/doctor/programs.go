@@ -12,7 +12,6 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 // Program is iptables' own program of one backend.
@@ -146,31 +145,34 @@ func backendIn(version string) evidence.Mode {
 	return ""
 }
 
-// losesRules reports whether a line is that of an iptables-nft before 1.8.8, which reads a rule without the matches that
-// it does not know, and writes it back so (kubernetes/kubernetes#112477).
+// losesRules reports whether a line is that of an iptables-nft before 1.8.8, which reads a rule without the matches
+// that it does not know, and writes it back so (kubernetes/kubernetes#112477).
 func losesRules(version string) bool {
 	var major, minor, patch int
 	_, err := fmt.Sscanf(version, "iptables v%d.%d.%d (nf_tables)", &major, &minor, &patch)
 	return err == nil && slices.Compare([]int{major, minor, patch}, []int{1, 8, 8}) < 0
 }
 
-// run calls iptables as the client does, in a way that leaves no trace, and returns what it printed: it lists a chain of
-// each table that the wanted backend has, and has iptables load its most common match. A table that is not there is
-// not listed: iptables-legacy would register it, and an old iptables-nft would create it.
-func (p Place) run(s *starter, wanted evidence.Mode, h Host) (all []output) {
-	if p.Client == "" || len(p.Names) == 0 || p.Names[0].Err != nil {
-		return nil
-	}
-	all = append(all, s.run(p.paths[0], wanted, "iptables", "-m", "comment", "-h"))
-	for family, about := range h.Result.Of(wanted) {
-		command := [...]string{"iptables", "ip6tables"}[family]
-		i := slices.IndexFunc(p.Names, func(n layout.Name) bool { return n.Name == command && n.Err == nil })
-		if i < 0 {
+// run calls iptables as the client does, in a way that leaves no trace, and returns what it printed: it has iptables
+// load its most common match, and lists a chain of each table that the backend which the command runs has. A table that
+// is not there is not listed: iptables-legacy would register it, and an old iptables-nft would create it.
+func run(s *starter, names []Name, wanted evidence.Mode, h Host) (all []output) {
+	for _, n := range names {
+		isIPv6 := n.Name == "ip6tables"
+		backend := n.Backend
+		if n.Wrapper {
+			backend = wanted
+		}
+		if n.Error != "" || backend == "" || n.Name != "iptables" && !isIPv6 {
 			continue
 		}
-		for _, table := range about.Tables {
-			argv := []string{command, "-w", "1", "-t", table, "-S", "OUTPUT"}
-			all = append(all, s.run(p.paths[i], wanted, argv...))
+		family := evidence.IPv4
+		if isIPv6 {
+			family = evidence.IPv6
+		}
+		all = append(all, s.run(n.Path, wanted, n.Name, "-m", "comment", "-h"))
+		for _, table := range h.Result.Of(backend)[family].Tables {
+			all = append(all, s.run(n.Path, wanted, n.Name, "-w", "1", "-t", table, "-S", "OUTPUT"))
 		}
 	}
 	return all

@@ -79,12 +79,13 @@ func Examine(in Input) Report {
 	f.believeNames()
 	f.Programs = place.programs(s)
 	f.missing = place.missing(f.wanted())
-	f.printed = place.run(s, f.wanted(), f.Host)
+	f.printed = run(s, f.Names, f.wanted(), f.Host)
 	f.Messages = explain(f.printed)
 	f.other = rulesOf(s, f.wanted().Other(), f.Host, place)
 	if f.wanted() == evidence.NFT {
 		f.nftFaults = nftFaults()
 	}
+	f.lockFault = lockFault()
 	f.unstarted = s.refused
 	f.Findings = f.diagnose()
 	return f.Report

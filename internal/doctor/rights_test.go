@@ -59,6 +59,10 @@ var rightSituations = []situation{
 		doc:  "another user with ambient capabilities",
 		make: ":", as: ambient, want: "uncertain", says: "this user cannot read which tables legacy has",
 	},
+	{
+		doc:  "another user, whose variable may be wrong",
+		make: legacyHst, env: []string{"IPTABLES_WRAPPER_MODE=nft"}, as: ambient, want: "uncertain",
+	},
 	{doc: "another user with ambient capabilities, kubelet uses nft", make: nftHost, as: ambient},
 
 	{

@@ -16,7 +16,8 @@ var runSituations = []situation{
 	},
 	{
 		doc:  "no iptables at all",
-		make: nftHost + "rm /usr/sbin/ip*tables* /usr/sbin/xtables*", want: "no-program", says: "There is no iptables here",
+		make: nftHost + "rm /usr/sbin/ip*tables* /usr/sbin/xtables*", want: "no-program", says: "There is no " +
+			"iptables here",
 	},
 	{
 		doc:  "ip6tables is missing",
@@ -36,19 +37,22 @@ var runSituations = []situation{
 		make: nftHost, env: []string{"XTABLES_LIBDIR=/nowhere"}, want: "no-program", says: "Couldn't load match",
 	},
 	{
-		doc:  "a program of another architecture",
-		make: nftHost + "head -c 4000 /usr/sbin/xtables-nft-multi >/run/p; mount --bind /run/p /usr/sbin/xtables-nft-multi; chmod 755 /run/p",
+		doc: "a program of another architecture",
+		make: nftHost + "head -c 4000 /usr/sbin/xtables-nft-multi >/run/p; mount --bind /run/p " +
+			"/usr/sbin/xtables-nft-multi; chmod 755 /run/p",
 		want: "no-program", says: "does not start",
 	},
 	{
-		doc:  "a program that hangs",
-		make: nftHost + "printf '#!/bin/sh\\nsleep 1000 & wait\\n' >/run/p; chmod 755 /run/p; mount --bind /run/p /usr/sbin/xtables-nft-multi",
+		doc: "a program that hangs",
+		make: nftHost + "printf '#!/bin/sh\\nsleep 1000 & wait\\n' >/run/p; chmod 755 /run/p; mount --bind /run/p " +
+			"/usr/sbin/xtables-nft-multi",
 		want: "no-program", says: "did not end within",
 	},
 
 	{
 		doc:  "a dormant table",
-		make: nftHost + "nft add table ip filter '{ flags dormant; }'", want: "nft-table", says: "table filter is dormant",
+		make: nftHost + "nft add table ip filter '{ flags dormant; }'", want: "nft-table", says: "table filter is " +
+			"dormant",
 	},
 	{
 		doc:  "INPUT without a hook",
@@ -56,8 +60,9 @@ var runSituations = []situation{
 		says: "chain INPUT of table filter has no hook",
 	},
 	{
-		doc:  "a chain of nft's in iptables' table",
-		make: nftHost + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; }'",
+		doc: "a chain of nft's in iptables' table",
+		make: nftHost + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; " +
+			"}'",
 		want: "nft-table", says: `chain "mine" of table filter is not iptables' own`,
 	},
 	{
@@ -82,16 +87,27 @@ var runSituations = []situation{
 
 	{
 		doc:  "the lock is a directory",
-		make: legacyHst + "rm -f /run/xtables.lock; mkdir /run/xtables.lock", want: "lock", says: "can't open lock file",
+		make: legacyHst + "rm -f /run/xtables.lock; mkdir /run/xtables.lock", want: "lock", says: "can't open lock " +
+			"file",
 	},
 	{
 		doc:  "/run is read-only",
 		make: legacyHst + "rm -f /run/xtables.lock; mount -o remount,ro /run", want: "lock",
 	},
 	{
-		doc:  "the lock is held",
-		make: legacyHst + "flock -o /run/xtables.lock sleep 1000 >/dev/null 2>&1 &\nuntil ! flock -n /run/xtables.lock true; do :; done",
+		doc: "the lock is held",
+		make: legacyHst + "flock -o /run/xtables.lock sleep 1000 >/dev/null 2>&1 &\nuntil ! flock -n " +
+			"/run/xtables.lock true; do :; done",
 		want: "lock", says: "Another app is currently holding the xtables lock",
+	},
+	{
+		doc:  "the lock is a directory, and legacy has no table yet",
+		make: "mkdir /run/xtables.lock", env: []string{"IPTABLES_WRAPPER_MODE=legacy"}, want: "lock",
+		says: "is not a regular file",
+	},
+	{
+		doc:  "/run is read-only, and legacy has no table yet",
+		make: "mount -o remount,ro /run", env: []string{"IPTABLES_WRAPPER_MODE=legacy"}, want: "lock",
 	},
 	{
 		doc:  "XTABLES_LOCKFILE is nowhere",

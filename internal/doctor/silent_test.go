@@ -23,7 +23,8 @@ var silentSituations = []situation{
 	{doc: "rules in nft alone", make: "iptables-nft -A INPUT -s 192.0.2.1 -j DROP"},
 	{doc: "firewalld uses nftables' own tables", make: "nft add table inet firewalld"},
 	{doc: "a call has stored nft", make: nftHost + "iptables -N MINE; iptables-nft -S MINE"},
-	{doc: "a call has stored legacy", make: legacyHst + "iptables -A INPUT -j ACCEPT; iptables-legacy -C INPUT -j ACCEPT"},
+	{doc: "a call has stored legacy", make: legacyHst + "iptables -A INPUT -j ACCEPT; iptables-legacy -C INPUT -j " +
+		"ACCEPT"},
 	{
 		doc:  "legacy has empty tables",
 		make: nftHost + "for t in filter nat mangle raw; do iptables-legacy -t $t -S >/dev/null; done",
@@ -45,14 +46,17 @@ var silentSituations = []situation{
 			echo "-A PREROUTING -j KUBE-SERVICES"; echo COMMIT; } | iptables-nft-restore`,
 	},
 	{doc: "iptables has a policy", make: nftHost + "iptables-nft -P FORWARD DROP"},
-	{doc: "/usr/local/sbin leads to the wrapper", make: nftHost + "ln -s /usr/sbin/iptables /usr/local/sbin/iptables\n" +
-		"for n in iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s /usr/sbin/$n /usr/local/sbin; done"},
+	{doc: "/usr/local/sbin leads to the wrapper", make: nftHost + "ln -s /usr/sbin/iptables " +
+		"/usr/local/sbin/iptables\n" +
+		"for n in iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s /usr/sbin/$n " +
+		"/usr/local/sbin; done"},
 	{
 		doc:  "the image has the program of its backend alone",
 		make: nftHost + "rm /usr/sbin/*legacy*",
 	},
 	{
-		doc:  "a script starts the wrapper",
-		make: nftHost + "printf '#!/bin/sh\\nexec /usr/sbin/iptables \"$@\"\\n' >/usr/local/sbin/iptables\nchmod 755 /usr/local/sbin/iptables",
+		doc: "a script starts the wrapper",
+		make: nftHost + "printf '#!/bin/sh\\nexec /usr/sbin/iptables \"$@\"\\n' >/usr/local/sbin/iptables\nchmod 755 " +
+			"/usr/local/sbin/iptables",
 	},
 }

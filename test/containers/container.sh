@@ -10,11 +10,13 @@ LAYERS=${TMPDIR:-/tmp}/layers
 test -d "$LAYERS" || { cp -a "$UPPER" "$D/base" && mkdir "$D/layers" && mv "$D/base" "$D/layers" && mv -T "$D/layers" "$LAYERS"; } 2>/dev/null
 layers=$LAYERS/base built=
 ip link add node0 type veth peer name node1 # not a Pod's network
-touch "$D/xtables.lock" && mkdir "$D/volume"
+mkdir "$D/volume" "$D/devices" && : >"$D/xtables.lock"
+cp -a /dev/null /dev/zero /dev/full /dev/random /dev/urandom "$D/devices" && ln -s pts/ptmx "$D/devices/ptmx"
+export DEVICES="$D/devices/null $D/devices/zero $D/devices/full $D/devices/random $D/devices/urandom $D/devices/ptmx"
 
 # The settings of a container.
 defaults() {
-	root=rw shm=rw run=rw lock=host pid=own net=host volume= empty= variable= exec= privileges=
+	root=rw run=rw lock=host pid=own net=host volume= empty= variable= exec= privileges=
 	path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 	user='' ambient=''
 	docker=+net_raw,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+sys_chroot,+mknod,+audit_write,+setfcap
@@ -32,11 +34,9 @@ read P rest </proc/self/stat; echo $P >$c/pid
 cd $c/root
 if test $pid = own; then mount -t proc none proc; else mount --bind /proc proc; fi
 mount -t tmpfs -o mode=755 none dev
-for d in "null 1 3" "zero 1 5" "full 1 7" "random 1 8" "urandom 1 9"; do mknod -m 666 dev/${d%% *} c ${d#* }; done
-mkdir dev/shm dev/pts; ln -s pts/ptmx dev/ptmx; ln -s /proc/self/fd dev/fd
-mount -t tmpfs -o mode=1777 none dev/shm; test $shm = rw || mount -o remount,ro none dev/shm
+cp -a $DEVICES dev/
 mount -t tmpfs -o mode=755 none run; mount -t tmpfs none tmp
-case $lock in host) touch run/xtables.lock; mount --bind $D/xtables.lock run/xtables.lock ;; directory) mkdir run/xtables.lock ;; esac
+case $lock in host) : >run/xtables.lock; mount --bind $D/xtables.lock run/xtables.lock ;; directory) mkdir run/xtables.lock ;; esac
 test $run = rw || mount -o remount,ro none run
 test -z "$empty" || mount -t tmpfs -o mode=755 none ".$empty"
 test -z "$volume" || { mount --bind $D/volume usr/local/sbin; mount -o remount,bind,$volume usr/local/sbin; }
@@ -47,7 +47,7 @@ image() {
 	built="$built$1;" key=$LAYERS/$(echo "$built" | md5sum | cut -c -32)
 	if ! test -d "$key"; then
 		c=$(mktemp -d "$D/build.XXXX") && mkdir "$c/upper" "$c/work" "$c/root"
-		(defaults; export c D layers root shm run lock pid volume empty
+		(defaults; export c D layers root run lock pid volume empty
 		unshare --mount --net --ipc --pid --fork sh -ec "$tree"'exec chroot . env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -ec "$1"' sh "$1" </dev/null) || return
 		mv -T "$c/upper" "$key" 2>/dev/null
 	fi
@@ -68,7 +68,7 @@ restart() {
 launch() {
 	amb=; test -z "$ambient" || for a in +net_admin +net_raw; do case $caps in *$a*) amb=$amb,$a ;; esac; done
 	rights="--bounding-set=-all,$caps --inh-caps=-all$amb ${amb:+--ambient-caps=${amb#,}} $privileges $user"
-	export c D layers root shm run lock pid volume empty path variable rights
+	export c D layers root run lock pid volume empty path variable rights
 	flags=--mount; test $pid = host || flags="$flags --pid"; test $net = host || flags="$flags --net"
 	unshare $flags --ipc --fork --kill-child sh -ec 'exec 3>$c/ready;'"$tree"'exec chroot . env -i PATH=$path $variable /usr/bin/setpriv $rights /bin/sh -c "echo >&3; exec 3>&- /bin/sleep 1000"' </dev/null &
 	U=$! P=
@@ -101,12 +101,6 @@ network() {
 	nsenter --target "$server" --net sh -c 'ip addr add 10.2.0.2/24 dev eth0; ip link set eth0 up; ip route add default via 10.2.0.1'
 	echo 1 >/proc/sys/net/ipv4/ip_forward
 }
-# passes SECONDS: a port that the node publishes answers, if only to say that nobody listens.
-passes() {
-	nsenter --target "$client" --net timeout "$1" bash -c 'exec 3<>/dev/tcp/10.1.0.1/80' 2>/dev/null
-	test $? != 124
-}
-
 # inside: in the container, as kubectl exec does it. With exec=system, that has another PATH than process 1.
 inside() {
 	p=$path; test "$exec$pid" != systemown || p=/usr/sbin:/usr/bin:/sbin:/bin

@@ -8,7 +8,7 @@ import "fmt"
 // images are those that a container can be made of.
 var images = []choice{
 	{"installed", image("iptables-wrapper install"), false, ""},
-	{"installed without alternatives", image("iptables-wrapper install --alternatives never"), false, ""},
+	{"installed without alternatives", image("rm -r /var/lib/dpkg/alternatives; iptables-wrapper install"), false, ""},
 	{"v3's links", image(fmt.Sprintf(sixTo, "iptables-wrapper")), false, ""},
 	{
 		"v3's alternatives",
@@ -32,8 +32,8 @@ var images = []choice{
 		true,
 		"",
 	},
-	{"only nft", image("rm /usr/sbin/xtables-legacy-multi" + install + " --skip-checks"), true, ""},
-	{"only legacy", image("rm /usr/sbin/xtables-nft-multi" + install + " --skip-checks"), true, ""},
+	{"only nft", image("rm /usr/sbin/xtables-legacy-multi" + install), true, ""},
+	{"only legacy", image("rm /usr/sbin/xtables-nft-multi" + install), true, ""},
 	{
 		"legacy for another architecture",
 		image(`true` + install + `; printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\367\0' ` +
@@ -71,7 +71,8 @@ var images = []choice{
 	{
 		"programs with file capabilities",
 		image("setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-nft-multi; setcap " +
-			"cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install),
+			"cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install + " || " +
+			"setcap cap_net_admin,cap_net_raw+ep /usr/sbin/iptables-wrapper"),
 		true,
 		"",
 	},
@@ -125,12 +126,6 @@ var images = []choice{
 	{
 		"a directory for a command",
 		image("true" + install + "; rm /usr/sbin/ip6tables; mkdir /usr/sbin/ip6tables"),
-		true,
-		"",
-	},
-	{
-		"libraries of extensions are missing",
-		image("true" + install + "; cd /usr/lib/*/xtables; rm libxt_conntrack.so; : >libip6t_REJECT.so"),
 		true,
 		"",
 	},

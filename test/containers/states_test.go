@@ -41,7 +41,6 @@ var dimensions = []dimension{
 	{"host", hosts},
 	{"image", images},
 	{"root", []choice{{"writable", "root=rw", false, ""}, {"read-only", "root=ro", false, ""}}},
-	{"/dev/shm", []choice{{"writable", "shm=rw", false, ""}, {"read-only", "shm=ro", true, ""}}},
 	{"/run", []choice{{"writable", "run=rw", false, ""}, {"read-only", "run=ro", true, ""}}},
 	{
 		"lock",

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { host.Main(m) }
 
-// docs/evidence/detectors.md says what this project answers on each host, and calls it wrong where it is. The other
+// docs/evidence/comparison.md says what this project answers on each host, and calls it wrong where it is. The other
 // detectors are not in this repository, so nothing here compares their columns.
 func TestOursOnPage(t *testing.T) {
 	host.Needs(t, "iptables-nft", "iptables-legacy", "ipset", "nft", "unshare")
@@ -29,7 +29,7 @@ func TestOursOnPage(t *testing.T) {
 	}
 	cmd.Env = append(os.Environ(), "DETECTORS=ours", "WRITE=", "ONLY="+only, "IPTABLES_WRAPPER="+wrapper)
 	got := answers(host.Output(t, cmd))
-	want := answers(page.Part(t, string(host.Read(t, "../../docs/evidence/detectors.md")), "table"))
+	want := answers(page.Part(t, string(host.Read(t, "../../docs/evidence/comparison.md")), "table"))
 	if len(got) < hosts {
 		t.Errorf("only %d hosts", len(got))
 	}

@@ -212,7 +212,9 @@ func (p *player) command(e event, r result, after stored) *violation {
 			return broken("select fails, and %+v becomes %+v", want, after)
 		}
 	case selectsMode:
-		if r.status != 0 && !p.remembers() {
+		kubelet := p.host.kubelet()
+		outranked := p.root == "ro" && kubelet.certain && kubelet.mode != e.mode
+		if r.status != 0 && (!p.remembers() || outranked) {
 			return nil
 		}
 		return p.selected(e, r, after, []decision{{mode: e.mode, certain: true}})

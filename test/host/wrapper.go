@@ -56,7 +56,7 @@ func Wrapper() (path string, err error) {
 	// Tests of several packages may build it at the same time: each renames its own.
 	path = filepath.Join(top, "bin", "iptables-wrapper")
 	unfinished := fmt.Sprintf("%s.%d", path, os.Getpid())
-	cmd := exec.Command("go", "build", "-o", unfinished, ".")
+	cmd := exec.Command("go", "build", "-tags", "urfave_cli_no_docs", "-o", unfinished, ".")
 	cmd.Dir = top
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := cmd.CombinedOutput()

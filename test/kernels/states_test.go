@@ -15,14 +15,14 @@ import (
 
 // state is how a kernel is when the first call comes.
 type state struct {
-	name        string   // for -case
-	is          string   // in docs/evidence/kernels.md
-	remove      []string // modules that it does not have
-	outside     string   // a shell command that loads modules, outside the container
-	inside      string   // the same, inside
-	locked      bool     // no module can be loaded any more
-	readOnlyShm bool     // nothing can be remembered in /dev/shm
-	want        want
+	name     string   // for -case
+	is       string   // in docs/evidence/compatibility.md
+	remove   []string // modules that it does not have
+	outside  string   // a shell command that loads modules, outside the container
+	inside   string   // the same, inside
+	locked   bool     // no module can be loaded any more
+	readOnly bool     // nothing can be remembered
+	want     want
 }
 
 // want is the expected outcome: what the decision table and iptables itself make of this state, not what was found.
@@ -79,7 +79,7 @@ var groups = []group{
 		{
 			name: "locked", is: "modules locked after boot", locked: true,
 			want: want{[4]string{no, no, no, no}, "nft default", "nft default", "nft default", "", "",
-				"problem: this kernel does not support it"},
+				"problem: kernel"},
 		},
 	}},
 	{append: "", states: []state{
@@ -92,21 +92,21 @@ var groups = []group{
 		{
 			name: "conntrack-removed", is: "no nf_conntrack and no nf_nat", remove: []string{"nf_conntrack", "nf_nat"},
 			want: want{onDemand, "nft default", "nft default", "legacy only-supported", "", "nft legacy",
-				"warning: nat chain"},
+				"problem: nat"},
 		},
 		{
 			name: "comment-removed", is: "no xt_comment", remove: []string{"xt_comment"},
 			want: want{onDemand, "legacy only-supported", "nft default", "legacy only-supported", "", "nft legacy",
-				"warning: comment"},
+				"problem: comment"},
 		},
 		{
 			// iptables-nft needs nothing for the match mark, but the same module has the target.
 			name: "owner-removed", is: "no xt_owner and no xt_mark", remove: []string{"xt_owner", "xt_mark"},
 			want: want{onDemand, "nft default", "nft default", "nft default", "nft legacy", "nft legacy",
-				"warning: owner (ipv4), MARK (ipv4), owner (ipv6), MARK (ipv6)"},
+				""},
 		},
 		{
-			name: "read-only-shm", is: "as it is, and a read-only /dev/shm", readOnlyShm: true,
+			name: "read-only", is: "as it is, on a read-only root, with a read-only /dev", readOnly: true,
 			want: want{onDemand, "nft default", "nft default", "nft default", "nft legacy", "nft legacy", ""},
 		},
 		{
@@ -120,7 +120,7 @@ var groups = []group{
 		{
 			name: "neither", is: "neither backend", remove: slices.Concat(nfTables, legacyV4, legacyV6),
 			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "legacy only-supported",
-				"legacy only-supported", "", "", "problem: this kernel does not support it"},
+				"legacy only-supported", "", "", "problem: kernel"},
 		},
 		{
 			name: "no-table", is: "legacy loaded, no table registered",
@@ -160,11 +160,11 @@ func find(name string) (state, bool) {
 	return state{}, false
 }
 
-var update = flag.Bool("update", false, "write what the tests expect into docs/evidence/kernels.md")
+var update = flag.Bool("update", false, "write what the tests expect into docs/evidence/compatibility.md")
 
 // The page says what the tests expect, and they fail on any kernel that gives another result.
 func TestPage(t *testing.T) {
-	const file = top + "/docs/evidence/kernels.md"
+	const file = top + "/docs/evidence/compatibility.md"
 	kernels := table("kernel", "Debian", "the wrapper's build for the scripts")
 	for _, k := range all {
 		kernels += line(k.name, k.suite, k.build)

@@ -1,0 +1,199 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// container gives each situation a network namespace, a /dev, a /run and the six names of an image of its own.
+type container struct {
+	t      *testing.T
+	before map[string]string // the links in the directories that a situation changes
+	files  map[string][]byte // the programs of iptables, and the wrapper
+}
+
+var changedDirs = []string{"/usr/sbin", "/etc/alternatives"}
+
+func newContainer(t *testing.T) container {
+	c := container{t: t, before: map[string]string{}, files: map[string][]byte{}}
+	self, err := os.Executable()
+	host.Check(t, err)
+	host.Check(t, os.WriteFile("/usr/sbin/iptables-wrapper", host.Read(t, self), 0o755))
+	for _, name := range host.Names {
+		link("iptables-current", "/usr/sbin/"+name)
+	}
+	link("iptables-wrapper", "/usr/sbin/iptables-current")
+	for _, directory := range changedDirs {
+		entries, err := os.ReadDir(directory)
+		host.Check(t, err)
+		for _, entry := range entries {
+			path := filepath.Join(directory, entry.Name())
+			c.before[path], _ = os.Readlink(path)
+			ours := strings.HasPrefix(entry.Name(), "xtables-") || entry.Name() == "iptables-wrapper"
+			if ours && entry.Type().IsRegular() {
+				c.files[path] = host.Read(t, path)
+			}
+		}
+	}
+	return c
+}
+
+func link(target, path string) {
+	_ = os.Remove(path)
+	check(os.Symlink(target, path))
+}
+
+// check ends what runs on the first thread, which is not the test's.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func read(path string) []byte {
+	content, err := os.ReadFile(path)
+	check(err)
+	return content
+}
+
+// restore undoes what a situation has done in the directories.
+func (c container) restore() {
+	for _, directory := range changedDirs {
+		check(os.Chmod(directory, 0o755))
+		check(os.Chown(directory, 0, 0))
+		entries, err := os.ReadDir(directory)
+		check(err)
+		for _, entry := range entries {
+			path := filepath.Join(directory, entry.Name())
+			if _, known := c.before[path]; !known {
+				check(os.RemoveAll(path))
+			}
+		}
+	}
+	for path, target := range c.before {
+		now, err := os.Readlink(path)
+		if target != "" && (err != nil || now != target) {
+			link(target, path)
+		}
+	}
+	for path, content := range c.files {
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode() != 0o755 || info.Size() != int64(len(content)) {
+			_ = os.Remove(path)
+			check(os.WriteFile(path, content, 0o755))
+		}
+		check(os.Chown(path, 0, 0))
+	}
+}
+
+// prelude is what each situation begins with: a /dev as runtimes make it, an empty /run and /usr/local/sbin, and a
+// network that does not look like a Pod's.
+const prelude = `
+mount -t tmpfs none /run
+mount -t tmpfs -o mode=755 none /usr/local/sbin
+mount -t tmpfs -o mode=755 none /dev
+for d in "null 1 3" "zero 1 5" "urandom 1 9"; do mknod -m 666 /dev/${d%% *} c ${d#* }; done
+ln -s pts/ptmx /dev/ptmx
+ln -s /proc/self/fd /dev/fd
+ip link set lo up
+ip link add node0 type veth peer name node1
+`
+
+// examine makes a situation and has doctor look at it, in this process if it needs no other rights.
+func (c container) examine(s situation) (r result) {
+	done := make(chan any)
+	firstThread <- func() {
+		defer func() { done <- recover() }()
+		mounts, err := os.Open("/proc/thread-self/ns/mnt")
+		check(err)
+		defer mounts.Close()
+		check(unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS | unix.CLONE_NEWNET))
+		defer func() {
+			check(unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS))
+			c.restore()
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		sh := exec.CommandContext(ctx, "sh", "-ec", prelude+s.make)
+		sh.WaitDelay = time.Second
+		sh.Dir = "/run"
+		output, err := sh.CombinedOutput()
+		if err != nil {
+			c.t.Errorf("cannot make it: %v: %s", err, output)
+		}
+		before := c.traces()
+		r = c.report(s)
+		if after := c.traces(); after != before {
+			c.t.Errorf("doctor left traces:\n%s\nbefore:\n%s", after, before)
+		}
+	}
+	wrong := <-done
+	if wrong != nil {
+		c.t.Fatal(wrong)
+	}
+	return r
+}
+
+// traces are what doctor must leave as it is: the tables of both backends, the switch and the memory.
+func (c container) traces() string {
+	ruleset, err := exec.Command("nft", "list", "ruleset").CombinedOutput()
+	check(err)
+	all := string(ruleset)
+	for _, list := range []string{"/proc/thread-self/net/ip_tables_names", "/proc/thread-self/net/ip6_tables_names"} {
+		all += string(read(list))
+	}
+	for _, link := range []string{"/usr/sbin/iptables-current", "/usr/sbin/iptables-memory", "/dev/iptables-memory"} {
+		content, err := os.Readlink(link)
+		all += fmt.Sprintln(link, content, err)
+	}
+	return all
+}
+
+func (c container) report(s situation) (r result) {
+	for _, variable := range s.env {
+		name, value, _ := strings.Cut(variable, "=")
+		before, set := os.LookupEnv(name)
+		check(os.Setenv(name, value))
+		if set {
+			defer os.Setenv(name, before)
+		} else {
+			defer os.Unsetenv(name)
+		}
+	}
+	if len(s.as) == 0 {
+		return examined(doctor.Examine(doctor.Input{}))
+	}
+	self, err := os.Executable()
+	check(err)
+	// Another user may not read where the test binary is.
+	check(os.MkdirAll("/run/test", 0o755))
+	check(os.WriteFile("/run/test/doctor", read(self), 0o755))
+	cmd := exec.Command("env", append(slices.Clone(s.as), "/run/test/doctor")...)
+	cmd.Env = append(os.Environ(), examineVariable+"=none")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	output, err := cmd.Output()
+	if err != nil {
+		c.t.Errorf("doctor: %v: %s", err, stderr.String())
+		return r
+	}
+	check(json.Unmarshal(output, &r))
+	return r
+}

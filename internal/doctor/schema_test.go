@@ -1,0 +1,58 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// The schema has the fields of the report, and requires those that are never left out. What doctor shares with detect
+// is in the schema of detect.
+func TestSchema(t *testing.T) {
+	type object struct {
+		Properties map[string]any
+		Required   []string
+	}
+	var schema struct {
+		object
+		Defs map[string]object `json:"$defs"`
+	}
+	host.Check(t, json.Unmarshal(host.Read(t, "../../docs/doctor.schema.json"), &schema))
+	for _, test := range []struct {
+		value any
+		def   object
+	}{
+		{Report{}, schema.object},
+		{Finding{}, schema.Defs["finding"]},
+		{Program{}, schema.Defs["program"]},
+		{Name{}, schema.Defs["name"]},
+		{Said{}, schema.Defs["message"]},
+	} {
+		var all, required []string
+		kind := reflect.TypeOf(test.value)
+		for i := range kind.NumField() {
+			name, options, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
+			if name != "" {
+				all = append(all, name)
+			}
+			if name != "" && options != "omitempty" {
+				required = append(required, name)
+			}
+		}
+		slices.Sort(all)
+		if got := slices.Sorted(maps.Keys(test.def.Properties)); !slices.Equal(got, all) {
+			t.Errorf("%v: the schema has %q, and JSON %q", kind, got, all)
+		}
+		if !slices.Equal(test.def.Required, required) {
+			t.Errorf("%v: the schema requires %q, and JSON always has %q", kind, test.def.Required, required)
+		}
+	}
+}
