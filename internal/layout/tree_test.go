@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -88,20 +86,6 @@ func idOf(t *testing.T, path string) dir.ID {
 	id, err := dir.IDAt(path)
 	host.Check(t, err)
 	return id
-}
-
-// readOnly returns a path of a directory on a read-only mount that is attached nowhere: it leads through a descriptor.
-func readOnly(t *testing.T, path string) string {
-	t.Helper()
-	tree, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-	if err == nil {
-		t.Cleanup(func() { _ = unix.Close(tree) })
-		err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
-	}
-	if err != nil {
-		host.Cannot(t, "make a read-only mount: %v; run it as root, on Linux 5.12 or newer", err)
-	}
-	return fmt.Sprintf("/proc/self/fd/%d", tree)
 }
 
 // lines joins what a tree has.
