@@ -4,14 +4,12 @@
 package doctor
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
@@ -150,16 +148,8 @@ func (p Place) wrapperElsewhere() string {
 	return ""
 }
 
-// remembered is what this container remembers, as a call in this place would read it: nothing if the program for it is
-// missing.
-func (p Place) remembered() evidence.Decision {
-	said := p.Memory.Read()
-	_, err := p.find(said.Mode, "iptables")
-	if errors.Is(err, exec.ErrMissing) {
-		return evidence.Decision{}
-	}
-	return said
-}
+// remembered is what this container remembers, as a call in this place would read it.
+func (p Place) remembered() evidence.Decision { return p.Memory.Read() }
 
 // keeping says what keeps calls from remembering their decision here, "" if nothing does.
 func (p Place) keeping() string {
