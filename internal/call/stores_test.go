@@ -6,6 +6,7 @@ package call
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -13,61 +14,97 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// What a call tells layout.Keep: whether it adds, whose it is, and whether it was denied an answer. The programs cannot
-// be executed, so that run returns. Without rules, each answer is a guess.
+// What a call tells layout.Keep: what it may change, whose it is, where it is, and whether it was denied an answer. The
+// programs cannot be executed, so that run returns. The directory of the running file is read-only: only the memory is
+// changed.
 func TestStores(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
+	const memory = "/dev/iptables-memory"
+	var (
+		adds    = []string{"/usr/sbin/iptables", "-A", "INPUT", "-j", "ACCEPT"}
+		deletes = []string{"/usr/sbin/iptables", "-D", "INPUT", "-j", "ACCEPT"}
+		lists   = []string{"/usr/sbin/iptables", "-S"}
+	)
+	self := filepath.Dir(layout.RunningPath())
+	host.Check(t, unix.Mount(self, self, "", unix.MS_BIND, ""))
+	host.Check(t, unix.Mount("", self, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+	nft := t.TempDir() + "/xtables-nft-multi"
+	host.Run(t, "mv", "/usr/sbin/xtables-nft-multi", nft)
 	for _, mode := range evidence.Modes() {
 		program := "/usr/sbin/xtables-" + string(mode) + "-multi"
 		host.Check(t, os.WriteFile(program, []byte("no program\n"), 0o755))
 	}
-	const memory = "/dev/iptables-memory"
 	for _, test := range []struct {
-		doc    string
-		argv   []string
-		enter  func() error // the thread
-		stores bool
+		doc   string
+		argv  []string
+		make  func()       // in the container
+		enter func() error // by the thread
+		want  string       // how certain is what is remembered; "" if nothing is
 	}{
-		{doc: "it adds", argv: []string{"/usr/sbin/iptables", "-A", "INPUT", "-j", "ACCEPT"}, stores: true},
-		{doc: "it lists", argv: []string{"/usr/sbin/iptables", "-S"}},
-		{doc: "it deletes", argv: []string{"/usr/sbin/iptables", "-D", "INPUT", "-j", "ACCEPT"}},
+		{doc: "a guess, it adds", argv: adds, want: "guess"},
+		{doc: "a guess, it deletes", argv: deletes},
+		{doc: "a guess, without CAP_NET_ADMIN", argv: adds, enter: func() error { return become(0, 1<<unix.CAP_NET_ADMIN) }},
+		{doc: "a user who may do all that root may", argv: adds, enter: func() error { return become(1000, 0) }},
 		{
-			doc: "without CAP_NET_ADMIN", argv: []string{"/usr/sbin/iptables", "-A", "INPUT", "-j", "ACCEPT"},
-			enter: func() error { return become(0, 1<<unix.CAP_NET_ADMIN) },
+			doc: "another network namespace than process 1's", argv: adds,
+			enter: func() error { return unix.Unshare(unix.CLONE_NEWNET) },
 		},
 		{
-			doc: "a user who may do all that root may", argv: []string{"/usr/sbin/iptables", "-A", "INPUT", "-j", "ACCEPT"},
-			enter: func() error { return become(1000, 0) },
+			doc: "certain, it lists", argv: lists,
+			make: func() { host.Run(t, nft, "iptables", "-A", "INPUT", "-j", "ACCEPT") },
 		},
+		{doc: "certain, it deletes", argv: deletes, want: "certain"},
 	} {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
-			if test.enter != nil {
-				err := test.enter()
-				if err != nil {
-					t.Errorf("%s: %v", test.doc, err)
-				}
-			}
-			var stderr bytes.Buffer
-			status := run(test.argv, &stderr)
-			if status != statusUnusable || !strings.Contains(stderr.String(), "exec format error") {
-				t.Errorf("%s: status %d\n%s", test.doc, status, stderr.String())
-			}
-		}()
-		<-done
-		content, err := os.Readlink(memory)
-		if (err == nil) != test.stores {
-			t.Errorf("%s: got %q, %v", test.doc, content, err)
+		if test.make != nil {
+			test.make()
+		}
+		onThread(t, test.doc, test.enter, test.argv)
+		content, _ := os.Readlink(memory)
+		words := append(strings.Fields(content), "", "", "")
+		if words[2] != test.want {
+			t.Errorf("%s: %q is remembered", test.doc, content)
 		}
 		_ = os.Remove(memory)
 	}
+
+	// Only one backend is installed.
+	host.Run(t, nft, "iptables", "-F")
+	host.Run(t, "sh", "-c", "rm /usr/sbin/*-legacy*")
+	onThread(t, "only nft", nil, adds)
+	content, _ := os.Readlink(memory)
+	installed := strings.HasPrefix(content, "nft only-installed guess ")
+	supported := strings.HasPrefix(content, "nft only-supported guess ") // this kernel may do nft only, too
+	if !installed && !supported {
+		t.Errorf("only nft is installed: %q is remembered", content)
+	}
+}
+
+// onThread runs a call that cannot become a program, on a thread that ends with it.
+func onThread(t *testing.T, doc string, enter func() error, argv []string) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked
+		if enter != nil {
+			err := enter()
+			if err != nil {
+				t.Errorf("%s: %v", doc, err)
+			}
+		}
+		var stderr bytes.Buffer
+		status := run(argv, &stderr)
+		if status != statusUnusable || !strings.Contains(stderr.String(), "exec format error") {
+			t.Errorf("%s: status %d\n%s", doc, status, stderr.String())
+		}
+	}()
+	<-done
 }
 
 // become changes the user of this thread, and takes capabilities away. It keeps the others.

@@ -30,22 +30,43 @@ func readOnly(t *testing.T, path string) string {
 	return fmt.Sprintf("/proc/self/fd/%d", tree)
 }
 
-// Where the switch cannot be moved, a call does not take the lock, which others may hold, and remembers its answer.
-func TestKeepReadOnly(t *testing.T) {
+// Where the switch is not to be moved, a call does not take the lock, which others may hold.
+func TestKeepWithoutLock(t *testing.T) {
 	if os.Geteuid() != 0 {
 		host.Cannot(t, "make a memory, which is root's; run it as root")
 	}
-	directory, dev := t.TempDir(), t.TempDir()
-	grow(t, directory, laidTree(Wrapper)...)
-	in := opened(t, readOnly(t, directory))
-	var steps []string
-	in.Step = func(operation, _ string) { steps = append(steps, operation) }
-	d := evidence.Decision{Mode: evidence.Legacy, Reason: evidence.KubeletHint, Conclusive: true}
-	got := Keep(Call{
-		Decision: d, Root: true, Own: true, Memory: memory.In(opened(t, dev)),
-		Place: Place{Command: in.Join("iptables"), Dir: in, Laid: true, Running: idOf(t, directory+"/iptables-wrapper")},
-	})
-	if got != d || slices.Contains(steps, "lock") || remembers(t, dev) != "legacy kubelet-hint certain" {
-		t.Errorf("got %+v; steps %q; %q is remembered", got, steps, remembers(t, dev))
+	hint := evidence.Decision{Mode: evidence.Legacy, Reason: evidence.KubeletHint, Conclusive: true}
+	guess := evidence.Decision{Mode: evidence.Legacy, Reason: evidence.Default}
+	for _, test := range []struct {
+		doc        string
+		readOnly   bool
+		remembered evidence.Decision
+		decision   evidence.Decision
+		want       string // what is remembered
+	}{
+		{doc: "read-only, kubelet", readOnly: true, decision: hint, want: "legacy kubelet-hint certain"},
+		{
+			doc: "a guess is remembered", remembered: guess, decision: remembered(guess),
+			want: "legacy default guess",
+		},
+	} {
+		directory, dev := t.TempDir(), t.TempDir()
+		grow(t, directory, laidTree(Wrapper)...)
+		in, m := opened(t, directory), memory.In(opened(t, dev))
+		if test.readOnly {
+			in = opened(t, readOnly(t, directory))
+		}
+		if test.remembered.Mode != "" {
+			host.Check(t, m.Set(test.remembered))
+		}
+		var steps []string
+		in.Step = func(operation, _ string) { steps = append(steps, operation) }
+		got := Keep(Call{
+			Decision: test.decision, Remembered: test.remembered, Adds: true, Changes: true, Root: true, Own: true, Memory: m,
+			Place: Place{Dir: in, Laid: true, Running: idOf(t, directory+"/iptables-wrapper")},
+		})
+		if got != test.decision || slices.Contains(steps, "lock") || remembers(t, dev) != test.want {
+			t.Errorf("%s: got %+v; steps %q; %q is remembered", test.doc, got, steps, remembers(t, dev))
+		}
 	}
 }
