@@ -122,6 +122,13 @@ var groups = []group{
 				"legacy only-supported", "", "", "problem: kernel"},
 		},
 		{
+			// RHEL 10 without kernel-modules-extra
+			name: "no-extra", is: "no nft_compat, and no legacy",
+			remove: slices.Concat([]string{"nft_compat"}, legacyV4, legacyV6),
+			want: want{[4]string{no, no, no, no}, "nft neither-works", "nft default", "nft neither-works", "", "nft",
+				"problem: kernel-modules-extra"},
+		},
+		{
 			name: "no-table", is: "legacy loaded, no table registered",
 			outside: "modprobe -a iptable_filter iptable_mangle ip6table_filter ip6table_mangle",
 			want: want{[4]string{yes, yes, yes, yes}, "nft default", "nft default", "nft default", "nft legacy",
