@@ -47,7 +47,7 @@ func run(argv []string, stderr io.Writer) int {
 	m := memory.Find(place.Dir)
 	q := evidence.Query{
 		Override:   override,
-		Remembered: found.Runnable(m.Read()),
+		Remembered: m.Read(),
 		Installed:  found.Only(),
 		DryRun:     mayAdd,
 		NAT:        mayAdd && needsNAT(argv),

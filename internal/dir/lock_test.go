@@ -13,7 +13,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// tries counts how often a process tries to get the lock.
+// tries counts what a process does for the lock.
 func tries(d *Dir, before func(n int)) (n *int) {
 	n = new(int)
 	d.Step = func(operation, _ string) {

@@ -128,11 +128,8 @@ func (p Place) wrapperElsewhere() string {
 	return ""
 }
 
-// remembered is what this container remembers, as a call in this place would read it: nothing if the program for it is
-// missing.
-func (p Place) remembered() evidence.Decision {
-	return p.find("iptables").Runnable(p.Memory.Read())
-}
+// remembered is what this container remembers, as a call in this place would read it.
+func (p Place) remembered() evidence.Decision { return p.Memory.Read() }
 
 // keeping says what keeps calls from remembering their decision here, "" if nothing does.
 func (p Place) keeping() string {

@@ -40,20 +40,20 @@ func hasCommand(directory string) bool {
 func Open(path string) (*dir.Dir, error) { return dir.Open(absolute(path)) }
 
 // OpenDirectory opens the directory that somebody named, or, if iptables there leads through a switch in another
-// directory, that one.
-func OpenDirectory(path string) (*dir.Dir, error) {
-	d, err := Open(path)
+// directory, that one. itself reports which.
+func OpenDirectory(path string) (d *dir.Dir, itself bool, err error) {
+	d, err = Open(path)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	through := SwitchDir(d.Join("iptables"))
 	if through == "" || d.IsAt(through) {
-		return d, nil
+		return d, true, nil
 	}
 	other, err := dir.Open(through)
 	if err != nil {
-		return d, nil // a broken link
+		return d, true, nil // a broken link
 	}
 	d.Close()
-	return other, nil
+	return other, false, nil
 }

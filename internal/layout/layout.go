@@ -20,7 +20,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
@@ -158,18 +157,25 @@ func storedMode(content string) evidence.Mode {
 // isWrapper reports whether the content of a switch is the wrapper.
 func isWrapper(content string) bool { return filepath.Base(content) == Wrapper }
 
-// ContentFor returns what the switch in a directory must contain for a backend, "" if there is no multi-call program
-// for it. That stands beside the program that exec.Find finds.
+// ContentFor returns what the switch in a directory must contain for a backend: the name of the multi-call program if it
+// is in that directory, otherwise its path in a standard one. It returns "" if there is none, or if calls run another
+// program that is in the directory, for one command alone. The directory is not looked up by its path again, which may
+// lead elsewhere by now.
 func ContentFor(d *dir.Dir, mode evidence.Mode) string {
-	path, err := exec.Find(mode, "iptables", d.Path())
-	if err != nil {
+	multi := iptables.MultiCall(mode)
+	if d.Executable(multi) {
+		return multi
+	}
+	if d.Executable(iptables.Single(mode, "iptables")) {
 		return ""
 	}
-	multi := parent(path) + "/" + iptables.MultiCall(mode)
-	if unix.Access(multi, unix.X_OK) != nil {
-		return ""
+	for _, directory := range iptables.Dirs() {
+		path := directory + "/" + multi
+		if unix.Access(path, unix.X_OK) == nil {
+			return path
+		}
 	}
-	return linkTo(d, multi)
+	return ""
 }
 
 // linkTo returns the content of a link in the directory that leads to a path: the bare name of a file in the directory,

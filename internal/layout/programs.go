@@ -50,11 +50,3 @@ func (p Programs) Only() evidence.Mode {
 	}
 	return ""
 }
-
-// Runnable returns what is remembered, or nothing if its program is missing: then the other rows of the table apply.
-func (p Programs) Runnable(remembered evidence.Decision) evidence.Decision {
-	if p.missing(remembered.Mode) {
-		return evidence.Decision{}
-	}
-	return remembered
-}
