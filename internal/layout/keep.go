@@ -72,7 +72,7 @@ func (c Call) remember() (d evidence.Decision, certain bool) {
 		c.rememberKubelet()
 		return d, true // even where there can be no memory
 	case d.Reason == evidence.Remembered:
-		return d, c.Remembered.Conclusive // by now: without kubelet's chains, d itself need not be certain
+		return d, c.Remembered.Conclusive // as certain as it was then, whatever is known now
 	}
 	said, err := c.Memory.Make(d)
 	switch {
@@ -107,7 +107,11 @@ func (c Call) move(d evidence.Decision) evidence.Decision {
 		return d
 	}
 	program := ContentFor(in, d.Mode)
-	if program == "" || in.Lock(c.patience()) != nil { // execve(2) releases the lock
+	if program == "" {
+		return d
+	}
+	err := in.Lock(c.patience()) // execve(2) releases it
+	if err != nil {
 		return d
 	}
 	if !c.byKubelet() {
@@ -117,7 +121,7 @@ func (c Call) move(d evidence.Decision) evidence.Decision {
 		}
 	}
 	if !c.Place.Laid {
-		err := adopt(c.Place)
+		err = adopt(c.Place)
 		if err != nil {
 			return d
 		}
