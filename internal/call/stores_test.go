@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -87,13 +86,10 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// onThread runs a call that cannot become a program, on a thread that ends with it.
+// onThread runs a call that cannot become a program, on a thread of its own.
 func onThread(t *testing.T, doc string, enter func() error, argv []string) {
 	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked
+	host.OnThread(func() {
 		if enter != nil {
 			err := enter()
 			if err != nil {
@@ -105,8 +101,7 @@ func onThread(t *testing.T, doc string, enter func() error, argv []string) {
 		if status != statusUnusable || !strings.Contains(stderr.String(), "exec format error") {
 			t.Errorf("%s: status %d\n%s", doc, status, stderr.String())
 		}
-	}()
-	<-done
+	})
 }
 
 // A call that was killed has left a memory that is certain, and the switch at the wrapper. The next one that changes
