@@ -4,6 +4,9 @@
 package layout
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -80,11 +83,18 @@ func TestParent(t *testing.T) {
 	}
 }
 
-// The running file's path is one that leads to it.
-func TestRunning(t *testing.T) {
-	_, running := Running()
-	if got := RunningPath(); got == "" || idOf(t, got) != running {
-		t.Errorf("got %q", got)
+// The running file's path is its own, rather than that of a link by which it was executed.
+func TestRunningPath(t *testing.T) {
+	self, err := os.Executable()
+	host.Check(t, err)
+	self, err = filepath.EvalSymlinks(self)
+	host.Check(t, err)
+	link := t.TempDir() + "/link"
+	host.Check(t, os.Symlink(self, link))
+	cmd := exec.Command(link)
+	cmd.Env = append(os.Environ(), printsRunning+"=1")
+	if got := host.Output(t, cmd); got != self {
+		t.Errorf("got %q, want %q", got, self)
 	}
 }
 

@@ -4,6 +4,7 @@
 package layout
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -62,5 +63,21 @@ func TestVolume(t *testing.T) {
 		if got := list(t, volume, x.Running); got != test.want || (err != nil) != test.fails {
 			t.Errorf("%s: got %v\n%s", test.doc, err, got)
 		}
+	}
+}
+
+// A file beside the switch that cannot be executed is not the program, though it has its name.
+func TestProgramElsewhere(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	directory := t.TempDir()
+	grow(t, directory, "xtables-nft-multi")
+	host.Check(t, os.Chmod(directory+"/xtables-nft-multi", 0o644))
+	if got := Program(opened(t, directory), evidence.NFT); got != "/usr/sbin/xtables-nft-multi" {
+		t.Errorf("got %q", got)
+	}
+	if got := Program(opened(t, "/usr/sbin/../sbin"), evidence.NFT); got != "xtables-nft-multi" {
+		t.Errorf("by another path: got %q", got)
 	}
 }
