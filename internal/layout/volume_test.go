@@ -74,10 +74,10 @@ func TestProgramElsewhere(t *testing.T) {
 	directory := t.TempDir()
 	grow(t, directory, "xtables-nft-multi")
 	host.Check(t, os.Chmod(directory+"/xtables-nft-multi", 0o644))
-	if got := Program(opened(t, directory), evidence.NFT); got != "/usr/sbin/xtables-nft-multi" {
+	if got := ContentFor(opened(t, directory), evidence.NFT); got != "/usr/sbin/xtables-nft-multi" {
 		t.Errorf("got %q", got)
 	}
-	if got := Program(opened(t, "/usr/sbin/../sbin"), evidence.NFT); got != "xtables-nft-multi" {
+	if got := ContentFor(opened(t, "/usr/sbin/../sbin"), evidence.NFT); got != "xtables-nft-multi" {
 		t.Errorf("by another path: got %q", got)
 	}
 }
