@@ -30,9 +30,9 @@ const (
 // that fails.
 func run(argv []string, stderr io.Writer) int {
 	name := filepath.Base(argv[0])
-	if unix.Getuid() != unix.Geteuid() {
-		err := fmt.Errorf("%s runs set-user-ID, which iptables refuses, too", name)
-		return fail(stderr, statusUnusable, err, "chmod u-s, and run it as root")
+	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
+		err := fmt.Errorf("%s runs set-user-ID or set-group-ID, and iptables refuses that, too", name)
+		return fail(stderr, statusUnusable, err, "chmod ug-s, and run it as root")
 	}
 	override, err := Override()
 	if err != nil {

@@ -93,7 +93,8 @@ func TestSetUserID(t *testing.T) {
 			return
 		}
 		fails(t, "set-user-ID", []string{"/usr/sbin/ip6tables-save"}, 126,
-			"ip6tables-save runs set-user-ID, which iptables refuses, too", "try: chmod u-s, and run it as root")
+			"ip6tables-save runs set-user-ID or set-group-ID, and iptables refuses that, too",
+			"try: chmod ug-s, and run it as root")
 	})
 }
 

@@ -22,6 +22,8 @@ import (
 var (
 	// ErrNoIptables means that there is no program for either backend. Nothing was changed.
 	ErrNoIptables = errors.New("iptables is not installed")
+	// ErrOverwritten means that the wrapper is in the place of iptables' own program. Nothing was changed.
+	ErrOverwritten = errors.New("it is the wrapper, in the place of iptables' own program")
 	// ErrExposed means that other users can change the directory. Nothing was changed.
 	ErrExposed = errors.New("other users could replace the wrapper there")
 	// ErrBypassed means that a name does not lead through the switch at the end.
@@ -108,6 +110,9 @@ type work struct {
 func (w work) refuse(force bool) error {
 	if w.program(evidence.NFT) == "" && w.program(evidence.Legacy) == "" {
 		return fmt.Errorf("%w in %q, nor in %s", ErrNoIptables, w.Path(), strings.Join(layout.StandardDirs(), ", "))
+	}
+	if path := w.overwritten(); path != "" {
+		return fmt.Errorf("%q: %w", path, ErrOverwritten)
 	}
 	if force {
 		return nil
