@@ -83,22 +83,23 @@ func TestParent(t *testing.T) {
 	}
 }
 
-// The running file's path is its own, rather than that of a link by which it was executed.
+// The running file's path is its own, rather than that of a link by which it was executed. If iptables is there, that is
+// the directory that is meant without --dir.
 func TestRunningPath(t *testing.T) {
 	self, err := os.Executable()
 	host.Check(t, err)
-	self, err = filepath.EvalSymlinks(self)
+	top, err := filepath.EvalSymlinks(t.TempDir())
 	host.Check(t, err)
-	link := t.TempDir() + "/link"
-	host.Check(t, os.Symlink(self, link))
-	cmd := exec.Command(link)
+	grow(t, top, "here/", "here/iptables", "link -> here/file")
+	host.Check(t, os.WriteFile(top+"/here/file", host.Read(t, self), 0o755))
+	cmd := exec.Command(top + "/link")
 	cmd.Env = append(os.Environ(), printsRunning+"=1")
-	if got := host.Output(t, cmd); got != self {
-		t.Errorf("got %q, want %q", got, self)
+	if got, want := host.Output(t, cmd), top+"/here/file "+top+"/here\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// Without --dir: where the running file is, if iptables is there, otherwise the first standard directory with it.
+// Otherwise it is the first standard directory with iptables.
 func TestDefaultDirectory(t *testing.T) {
 	if !host.Contain(t) {
 		return

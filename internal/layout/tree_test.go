@@ -15,12 +15,12 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// printsRunning is set in the environment of a test process that prints the running file's path.
+// printsRunning is set in the environment of a test process that prints the running file's path, and DefaultDirectory.
 const printsRunning = "IPTABLES_WRAPPER_TEST_RUNNING"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(printsRunning) != "" {
-		fmt.Print(RunningPath())
+		fmt.Println(RunningPath(), DefaultDirectory())
 		return
 	}
 	err := host.Enter()

@@ -81,3 +81,20 @@ func TestProgramElsewhere(t *testing.T) {
 		t.Errorf("by another path: got %q", got)
 	}
 }
+
+// A path is shortened to a name only if the name is that file.
+func TestBeside(t *testing.T) {
+	top := t.TempDir()
+	grow(t, top, "here/", "here/iptables-wrapper", "there/", "there/iptables-wrapper", "there/other", "link -> here")
+	here := opened(t, top+"/here")
+	for path, want := range map[string]string{
+		top + "/here/iptables-wrapper":  "iptables-wrapper",
+		top + "/link/iptables-wrapper":  "iptables-wrapper",
+		top + "/there/iptables-wrapper": top + "/there/iptables-wrapper",
+		top + "/there/other":            top + "/there/other",
+	} {
+		if got := beside(here, path); got != want {
+			t.Errorf("%s: got %s", path, got)
+		}
+	}
+}
