@@ -93,7 +93,7 @@ func TestBeside(t *testing.T) {
 		top + "/there/iptables-wrapper": top + "/there/iptables-wrapper",
 		top + "/there/other":            top + "/there/other",
 	} {
-		if got := beside(here, path); got != want {
+		if got := linkTo(here, path); got != want {
 			t.Errorf("%s: got %s", path, got)
 		}
 	}
