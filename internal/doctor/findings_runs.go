@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,12 +69,9 @@ func (f *facts) notPermitted() *Finding {
 // denied reports that the kernel refuses what needs the capability.
 func (f *facts) denied() bool {
 	err := f.Host.Result.Err()
-	for _, errno := range []error{unix.EAFNOSUPPORT, unix.ENOSYS} {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return f.Host.Result.Denied()
+	return slices.ContainsFunc([]error{unix.EPERM, unix.EAFNOSUPPORT, unix.ENOSYS}, func(errno error) bool {
+		return errors.Is(err, errno)
+	})
 }
 
 func firstLine(err error) string {
