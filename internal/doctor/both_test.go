@@ -13,9 +13,8 @@ var bothSituations = []situation{
 			echo "-A KUBE-SVC-A -j KUBE-SEP-A"; echo "-A KUBE-SEP-A -p tcp -j DNAT --to-destination 10.2.0.2:80"
 			echo COMMIT; } | iptables-legacy-restore`,
 		want: "both-backends",
-		says: "legacy has 43 rules (kube-proxy 43) too. The kernel applies them, and iptables here does not list " +
-			"them. " +
-			"Rules of kube-proxy there send connections of Services to Pods that may be gone.",
+		says: "Connections to Services may go to Pods that are gone: legacy has rules of kube-proxy. " +
+			"legacy has 43 rules (kube-proxy 43). The kernel applies them, and iptables here does not list them.",
 	},
 	{
 		doc: "Docker's rules are left in nft",
@@ -23,12 +22,13 @@ var bothSituations = []situation{
 			iptables-nft -t nat -A DOCKER -p tcp --dport 80 -j DNAT --to-destination 10.2.0.2:8080
 			iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-nft -P FORWARD DROP`,
 		want: "both-backends",
-		says: "One rule there redirects connections. Policy DROP is set there for FORWARD (filter, IPv4)",
+		says: "nft has DNAT or REDIRECT (1 rule). Packets that legacy accepts may be dropped: in nft, the policy is DROP " +
+			"for FORWARD (filter, IPv4). nft has 3 rules (Docker 3).",
 	},
 	{
 		doc:  "a policy of legacy drops",
 		make: nftHost + "iptables-legacy -P FORWARD DROP", want: "both-backends",
-		says: "Policy DROP is set there for FORWARD (filter, IPv4)",
+		says: "in legacy, the policy is DROP for FORWARD (filter, IPv4). legacy has policies of its own.",
 	},
 	{
 		doc:  "a policy of legacy drops IPv6",
@@ -64,7 +64,7 @@ var bothSituations = []situation{
 	{
 		doc:  "an image without the other backend",
 		make: nftHost + "iptables-legacy -A INPUT -s 192.0.2.1 -j DROP; rm /usr/sbin/*legacy*", want: "both-backends",
-		says: "about 1 rules",
+		says: "about 1 rule. ",
 	},
 	{
 		doc: "nft directly, on a host with legacy",
@@ -82,7 +82,7 @@ var bothSituations = []situation{
 	{
 		doc:  "the stored backend is wrong, and has rules",
 		make: legacyHst + storedNFT + "iptables-nft -A INPUT -j ACCEPT", want: "wrong-backend both-backends",
-		says: "iptables here lists these, because it runs the wrong backend",
+		says: "iptables here lists only these, because it runs the wrong backend",
 	},
 	{
 		doc: "the node has changed to nft, and Docker is left in legacy",

@@ -3,7 +3,11 @@
 
 package doctor
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
+)
 
 // message is something that iptables, the wrapper or another project's wrapper prints, and what it means. The table of
 // messages in docs/troubleshooting.md is made from these.
@@ -188,8 +192,7 @@ var messages = []message{
 // Said is a message that a command printed here.
 type Said struct {
 	Command string `json:"command"`
-	Message string `json:"message"`
-	Line    string `json:"line"` // the line of the output
+	Line    string `json:"line"` // of the output
 	Code    string `json:"code,omitempty"`
 	Failed  bool   `json:"failed"` // the command did not end with status 0
 
@@ -197,42 +200,27 @@ type Said struct {
 }
 
 // explain finds the messages in what commands printed, the first one of each.
-func explain(printed []output) []Said {
+func explain(printed []start.Output) []Said {
 	all := []Said{}
 	for _, out := range printed {
-		m, text := find(out.text())
-		if text != "" {
-			all = append(all, Said{
-				Command: out.command,
-				Message: text,
-				Line:    lineWith(out.text(), text),
-				Code:    m.code,
-				Failed:  out.err != nil,
-				message: m,
-			})
+		m, line := find(out.Text())
+		if line != "" {
+			all = append(all, Said{Command: out.Command, Line: line, Code: m.code, Failed: out.Err != nil, message: m})
 		}
 	}
 	return all
 }
 
-// find returns the first message that an output contains, and its text.
-func find(printed string) (m message, text string) {
+// find returns the first message that an output contains, and the line that has it.
+func find(printed string) (m message, line string) {
 	for _, m := range messages {
 		for _, text := range m.texts {
-			if strings.Contains(printed, text) {
-				return m, text
+			for line := range strings.Lines(printed) {
+				if strings.Contains(line, text) {
+					return m, strings.TrimSpace(line)
+				}
 			}
 		}
 	}
 	return message{}, ""
-}
-
-// lineWith is the line of an output that contains a text.
-func lineWith(printed, text string) string {
-	for line := range strings.Lines(printed) {
-		if strings.Contains(line, text) {
-			return strings.TrimSpace(line)
-		}
-	}
-	return text
 }

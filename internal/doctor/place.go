@@ -4,15 +4,13 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	wrapped "github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
@@ -20,134 +18,68 @@ import (
 
 // Place is where a client finds iptables.
 type Place struct {
-	Dir    string        // the directory of the six commands, and of the switch if Client goes through one
+	Dir    string        // of the six commands; of the switch, if Client leads through one
 	Client string        // the iptables that the question is about, "" if PATH finds none
-	Names  []layout.Name // where the six names lead: in Dir, or where PATH finds them
+	Names  []layout.Name // the six commands as a client finds them; none if there is no such directory
 	Memory memory.Memory // what a call here would read and write
-	paths  []string      // of the names, as a client calls them
 }
 
-// standardDirs are those in which distributions install iptables.
-var standardDirs = [...]string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"}
-
 // At returns the place of a directory, which stays open, and without one that of the iptables in our own PATH: "kubectl
-// exec" gives a process the PATH of the container. Where PATH finds none, it is the first standard directory that has
-// one.
+// exec" gives a process the PATH of the container. Where PATH finds none, it is the wrapper's default directory.
 func At(directory string) Place {
-	p := Place{Dir: directory}
-	switch {
-	case directory != "":
-		p.Client = filepath.Join(directory, "iptables")
-	default:
-		p.Client = inPath("iptables")
-		p.Dir = dirOf(p.Client)
+	find := func(name string) string { return filepath.Join(directory, name) }
+	if directory == "" {
+		find = inPath
 	}
-	d, err := dir.Open(p.Dir)
+	p := Place{Client: find("iptables")}
+	p.Dir = cmp.Or(directory, filepath.Dir(p.Client))
+	if p.Client == "" {
+		p.Dir = cmp.Or(layout.DefaultDirectory(), layout.StandardDirs()[0])
+	}
+	d, err := layout.OpenDirectory(p.Dir)
 	if err != nil {
 		p.Memory = memory.Find(nil)
 		return p
 	}
 	p.Memory = memory.Find(d)
+	p.Dir = d.Path()
 	_, running := layout.Running()
-	p.Names = layout.Look(d, running)
-	for i, name := range p.Names {
-		p.paths = append(p.paths, filepath.Join(p.Dir, name.Name))
-		found := inPath(name.Name)
-		if directory == "" && found != "" {
-			p.paths[i] = found
-			p.Names[i] = lookAt(found, i, name)
-		}
+	for _, name := range wrapped.Names() {
+		p.Names = append(p.Names, layout.LookAt(cmp.Or(find(name), d.Join(name)), running))
 	}
 	return p
 }
 
-// lookAt says where one of the six names in a directory of PATH leads.
-func lookAt(path string, i int, otherwise layout.Name) layout.Name {
-	d, err := dir.Open(filepath.Dir(path))
-	if err != nil {
-		return otherwise
-	}
-	defer d.Close()
-	_, running := layout.Running()
-	return layout.Look(d, running)[i]
-}
-
-// inPath returns the first executable file of a name in the absolute directories of PATH, "" if there is none.
+// inPath returns the path of a command as a shell finds it, "" if it does not.
 func inPath(name string) string {
-	for directory := range strings.SplitSeq(os.Getenv("PATH"), ":") {
-		path := filepath.Join(directory, name)
-		if filepath.IsAbs(directory) && executable(path) {
-			return path
-		}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return ""
 	}
-	return ""
+	return path
 }
 
-func executable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
+// find finds the program that a call would run: beside the command, then in the standard directories.
+func (p Place) find(mode evidence.Mode, command string) (string, error) {
+	if !filepath.IsAbs(p.Dir) {
+		return wrapped.Find(mode, command)
+	}
+	return wrapped.Find(mode, command, p.Dir)
 }
 
-// dirOf is the directory of the switch through which a path leads, otherwise that of the path itself.
-func dirOf(client string) string {
-	if client == "" {
-		for _, directory := range standardDirs {
-			if _, err := os.Lstat(filepath.Join(directory, "iptables")); err == nil {
-				return directory
-			}
-		}
-		return standardDirs[0]
+// installed is the only backend whose programs are installed, "" if both or neither are.
+func (p Place) installed() evidence.Mode {
+	has := func(mode evidence.Mode) bool {
+		_, err := p.find(mode, "iptables")
+		return !errors.Is(err, wrapped.ErrMissing)
 	}
-	for _, hop := range hops(client) {
-		if filepath.Base(hop) == layout.Switch {
-			return filepath.Dir(hop)
-		}
+	switch nft, legacy := has(evidence.NFT), has(evidence.Legacy); {
+	case nft == legacy:
+		return ""
+	case nft:
+		return evidence.NFT
 	}
-	return filepath.Dir(client)
-}
-
-// hops returns a path and each path to which it leads through symlinks, the last one included.
-func hops(path string) (all []string) {
-	const most = 40 // MAXSYMLINKS in the kernel's linux/namei.h
-	for range most {
-		all = append(all, path)
-		target, err := os.Readlink(path)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(path), target)
-		}
-		path = target
-	}
-	return all
-}
-
-// olderThanContainer reports whether the switch is older than the container, or than its last start: a runtime makes
-// the files of a container's own /dev then.
-func (p Place) olderThanContainer() bool {
-	var sw, ptmx unix.Stat_t
-	noSwitch := unix.Lstat(filepath.Join(p.Dir, layout.Switch), &sw)
-	noDev := unix.Lstat("/dev/ptmx", &ptmx)
-	isHosts := ptmx.Mode&unix.S_IFMT != unix.S_IFLNK
-	return noSwitch == nil && noDev == nil && !isHosts && sw.Ctim.Nano() < ptmx.Ctim.Nano()
-}
-
-// wrapperElsewhere is another standard directory in which iptables is the wrapper, "" if there is none.
-func (p Place) wrapperElsewhere() string {
-	_, running := layout.Running()
-	for _, directory := range standardDirs {
-		d, err := dir.Open(directory)
-		if err != nil {
-			continue
-		}
-		first := layout.Look(d, running)[0]
-		d.Close()
-		if directory != p.Dir && first.Wrapper {
-			return directory
-		}
-	}
-	return ""
+	return evidence.Legacy
 }
 
 // remembered is what this container remembers, as a call in this place would read it: nothing if the program for it is
@@ -155,7 +87,7 @@ func (p Place) wrapperElsewhere() string {
 func (p Place) remembered() evidence.Decision {
 	said := p.Memory.Read()
 	_, err := p.find(said.Mode, "iptables")
-	if errors.Is(err, exec.ErrMissing) {
+	if errors.Is(err, wrapped.ErrMissing) {
 		return evidence.Decision{}
 	}
 	return said
@@ -166,7 +98,7 @@ func (p Place) keeping() string {
 	in := p.Memory.Dir
 	switch {
 	case os.Geteuid() != 0:
-		return "only root can remember it, and this is user " + userID()
+		return "only root can remember it"
 	case !memory.OfContainer():
 		return "process 1 is not this container's (hostPID), or cannot be inspected"
 	case in == nil || in.Writable() != nil:

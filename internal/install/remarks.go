@@ -4,17 +4,12 @@
 package install
 
 import (
-	"bytes"
-	"context"
-	"fmt"
-	osexec "os/exec"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
 // remarks says what the user should know of a wrapper that works.
@@ -22,17 +17,6 @@ func (w work) remarks() {
 	w.remarkPrograms()
 	w.remarkOtherPaths()
 }
-
-// release is a version of iptables.
-type release [3]int
-
-func (r release) String() string { return fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]) }
-
-func (r release) before(other release) bool { return slices.Compare(r[:], other[:]) < 0 }
-
-// faithful is the first release that reads what later ones write. The ones before read a rule without the matches that
-// they do not know, and write it back so (kubernetes/kubernetes#112477, cloudnativelabs/kube-router#1370).
-var faithful = release{1, 8, 8}
 
 // remarkPrograms is about which programs there are, and their versions. What cannot be started, as where an image is
 // built for another architecture, has none.
@@ -51,8 +35,9 @@ func (w work) remarkPrograms() {
 		}
 	}
 	nftRelease, nftKnown := releaseOf(nft)
-	if nftKnown && nftRelease.before(faithful) {
-		w.done.remark("%q is version %s, which loses parts of rules that %s or newer wrote", nft, nftRelease, faithful)
+	if nftKnown && nftRelease.LosesRules() {
+		w.done.remark("%q is version %s, which loses parts of rules that %s or newer wrote", nft, nftRelease,
+			start.Faithful)
 	}
 	legacyRelease, legacyKnown := releaseOf(legacy)
 	if nftKnown && legacyKnown && nftRelease != legacyRelease {
@@ -61,31 +46,9 @@ func (w work) remarkPrograms() {
 }
 
 // releaseOf asks a program for its version. A program that others can change is not started.
-func releaseOf(program string) (r release, known bool) {
-	if program == "" || isExposed(program) {
-		return r, false
-	}
-	// That a program can hang says nothing about it.
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	var output bytes.Buffer
-	cmd := osexec.CommandContext(ctx, program)
-	cmd.Args = []string{"iptables", "--version"}
-	cmd.Env = []string{}
-	cmd.Stdin = strings.NewReader("")
-	cmd.Stdout = &output
-	cmd.Stderr = &output
-	err := cmd.Run()
-	if err != nil {
-		return r, false
-	}
-	return parseRelease(output.String())
-}
-
-// parseRelease reads a line such as "iptables v1.8.9 (nf_tables)".
-func parseRelease(line string) (r release, ok bool) {
-	_, err := fmt.Sscanf(line, "iptables v%d.%d.%d", &r[0], &r[1], &r[2])
-	return r, err == nil
+func releaseOf(program string) (r start.Release, known bool) {
+	s := start.Starter{Limit: start.Limit}
+	return start.ParseRelease(s.Run(program, evidence.NFT, "iptables", "--version").Stdout)
 }
 
 // searched are the directories in which shells and clients look for iptables.

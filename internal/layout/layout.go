@@ -11,6 +11,7 @@
 package layout
 
 import (
+	"iter"
 	"path/filepath"
 	"strings"
 
@@ -91,22 +92,33 @@ func leadsTo(path string, file dir.ID) bool {
 // throughSwitch returns the directory of the switch that a path leads through, "" if there is none on its way. Any link
 // counts, those in /etc/alternatives included.
 func throughSwitch(path string) string {
-	for range mostLinks {
-		directory, name := parent(path), filepath.Base(path)
-		if name == Switch {
-			return directory
-		}
-		buf := make([]byte, unix.PathMax)
-		n, err := unix.Readlink(path, buf)
-		if err != nil {
-			return ""
-		}
-		path = string(buf[:n])
-		if !filepath.IsAbs(path) {
-			path = directory + "/" + path
+	for hop := range Hops(path) {
+		if filepath.Base(hop) == Switch {
+			return parent(hop)
 		}
 	}
 	return ""
+}
+
+// Hops yields a path, and each path to which it leads through symlinks, the last one included.
+func Hops(path string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		buf := make([]byte, unix.PathMax)
+		for range mostLinks {
+			if !yield(path) {
+				return
+			}
+			n, err := unix.Readlink(path, buf)
+			if err != nil {
+				return
+			}
+			target := string(buf[:n])
+			if !filepath.IsAbs(target) {
+				target = parent(path) + "/" + target
+			}
+			path = target
+		}
+	}
 }
 
 // parent returns a path without its last element. Unlike filepath.Dir it leaves ".." alone, which means something else
