@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,18 +39,23 @@ func FuzzCall(f *testing.F) {
 			cmd.Args = append(cmd.Args, strings.Split(string(args), "\x00")...)
 		}
 		mode, modeSet := "", false
+		seen := map[string]bool{}
 		for _, variable := range strings.Split(string(environment), "\x00") {
 			name, value, isSet := strings.Cut(variable, "=")
 			switch {
+			case variable == "" || isSet && seen[name]:
+				continue // a limit: Go passes on neither empty strings nor a variable's second value
 			case name == "GODEBUG" || name == "GOMEMLIMIT" || name == "GOMAXPROCS" || name == "GOGC":
 				continue // the runtime has its own opinion about them
 			case isSet && name == "IPTABLES_WRAPPER_MODE" && !modeSet:
 				mode, modeSet = value, true // what stands twice counts once
 			}
+			seen[name] = isSet
 			cmd.Env = append(cmd.Env, variable)
 		}
 		if mode == "" || mode == "auto" {
 			// The answer of this machine must not be kept.
+			cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "IPTABLES_WRAPPER_MODE=") })
 			cmd.Env = append([]string{"IPTABLES_WRAPPER_MODE=nft"}, cmd.Env...)
 			mode = "nft"
 		}

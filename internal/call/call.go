@@ -45,7 +45,7 @@ func run(argv []string, stderr io.Writer) int {
 	q := evidence.Query{Override: override, Installed: found.only(), DryRun: adds(argv)}
 	q.NAT = q.DryRun && needsNAT(argv)
 	m := memory.Find(place.Dir)
-	q.Remembered = found.runnable(m.Read())
+	q.Remembered = m.Read()
 	r := q.Ask()
 
 	d := r.Decision

@@ -70,11 +70,3 @@ func (p programs) only() evidence.Mode {
 	}
 	return ""
 }
-
-// runnable returns what is remembered, or nothing if its program is missing: then the other rows of the table apply.
-func (p programs) runnable(remembered evidence.Decision) evidence.Decision {
-	if p.missing(remembered.Mode) {
-		return evidence.Decision{}
-	}
-	return remembered
-}

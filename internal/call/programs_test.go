@@ -40,7 +40,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What can be run, what is installed, and what may be remembered.
+// What can be run, and what is installed.
 func TestPrograms(t *testing.T) {
 	var (
 		there    = program{path: "/usr/sbin/iptables-nft"}
@@ -52,32 +52,18 @@ func TestPrograms(t *testing.T) {
 		doc         string
 		nft, legacy program
 		only        evidence.Mode
-		remembers   [2]bool // nft, legacy
 	}{
-		{doc: "both", nft: there, legacy: there, remembers: [2]bool{true, true}},
-		{doc: "nft only", nft: there, legacy: missing, only: evidence.NFT, remembers: [2]bool{true, false}},
-		{doc: "legacy only", nft: missing, legacy: there, only: evidence.Legacy, remembers: [2]bool{false, true}},
+		{doc: "both", nft: there, legacy: there},
+		{doc: "nft only", nft: there, legacy: missing, only: evidence.NFT},
+		{doc: "legacy only", nft: missing, legacy: there, only: evidence.Legacy},
 		{doc: "none", nft: missing, legacy: missing},
-		{doc: "legacy cannot be executed", nft: there, legacy: unusable, remembers: [2]bool{true, true}},
-		{doc: "nft cannot be executed", nft: unusable, legacy: missing, remembers: [2]bool{true, false}},
-		{doc: "nft is the wrapper itself", nft: itself, legacy: there, remembers: [2]bool{true, true}},
+		{doc: "legacy cannot be executed", nft: there, legacy: unusable},
+		{doc: "nft cannot be executed", nft: unusable, legacy: missing},
+		{doc: "nft is the wrapper itself", nft: itself, legacy: there},
 	} {
 		found := programs{evidence.NFT: test.nft, evidence.Legacy: test.legacy}
 		if got := found.only(); got != test.only {
 			t.Errorf("%s: only %q", test.doc, got)
-		}
-		for i, mode := range evidence.Modes() {
-			said := evidence.Decision{Mode: mode, Reason: evidence.Selected, Conclusive: true, Because: "of a select"}
-			want := evidence.Decision{}
-			if test.remembers[i] {
-				want = said
-			}
-			if got := found.runnable(said); got != want {
-				t.Errorf("%s: %s is remembered: got %+v", test.doc, mode, got)
-			}
-		}
-		if got := found.runnable(evidence.Decision{}); got != (evidence.Decision{}) {
-			t.Errorf("%s: nothing is remembered: got %+v", test.doc, got)
 		}
 	}
 }

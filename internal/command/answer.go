@@ -27,14 +27,11 @@ const schemaVersion = 1
 func newAnswer(place doctor.Place, h doctor.Host) answer {
 	a := answer{Version: schemaVersion, Host: h, Here: place.Here(h), Network: doctor.ThisNetwork(h)}
 	if h.Reason == evidence.Remembered {
-		d := remembered(place)
+		d := place.Memory.Read()
 		a.Remembered = &d
 	}
 	return a
 }
-
-// remembered is what the container remembers, the zero Decision if that is nothing.
-func remembered(place doctor.Place) evidence.Decision { return place.Memory.Read() }
 
 // differs reports whether iptables here is not the backend that the host is known to use.
 func (a answer) differs() bool {

@@ -76,7 +76,7 @@ func (s *session) selectBackend(f *selectFlags) error {
 	}
 	d := h.Result.Decision
 	if d.Reason == evidence.Remembered {
-		d = remembered(place) // with the reason that it had
+		d = place.Memory.Read() // with the reason that it had
 	}
 	if f.wait.met(place, h.Result) {
 		return s.store(x, d, false)
@@ -123,11 +123,11 @@ func target(named path) (layout.Directory, error) {
 	if directory == "" {
 		return layout.Directory{}, fmt.Errorf("no iptables in a standard directory: %w", layout.ErrNotWrapped)
 	}
-	d, err := layout.OpenDirectory(directory)
+	d, itself, err := layout.OpenDirectory(directory)
 	if err != nil {
 		return layout.Directory{}, err
 	}
-	x := layout.Directory{Dir: d, Wrapper: layout.RunningPath(), Named: named != ""}
+	x := layout.Directory{Dir: d, Wrapper: layout.RunningPath(), Named: named != "" && itself}
 	_, x.Running = layout.Running()
 	x.Memory = ownMemory(d)
 	return x, nil

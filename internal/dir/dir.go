@@ -165,6 +165,9 @@ func (d *Dir) Remove(name string) error {
 	return d.fail("unlink", name, unix.Unlinkat(d.fd, name, 0))
 }
 
+// Executable reports whether this user may execute the file that a name leads to.
+func (d *Dir) Executable(name string) bool { return unix.Faccessat(d.fd, name, unix.X_OK, 0) == nil }
+
 // Writable returns nil if this process may make names in the directory.
 func (d *Dir) Writable() error {
 	return d.fail("write to", "", unix.Faccessat(d.fd, ".", unix.W_OK, 0))

@@ -60,12 +60,13 @@ var backendSituations = []situation{
 	},
 	{
 		doc:  "another ip6tables is first in PATH",
-		make: legacyHst + direct + "/usr/local/sbin/ip6tables", want: "wrong-backend", says: "ip6tables",
+		make: legacyHst + direct + "/usr/local/sbin/ip6tables", want: "wrong-backend",
+		says: "iptables-wrapper install --dir /usr/local/sbin",
 	},
 	{
 		doc:  "ip6tables differs, and nobody knows the host",
 		make: storedLegacy + direct + "/usr/sbin/ip6tables", want: "wrong-backend uncertain",
-		says: "Some of the six commands in /usr/sbin run nft: ip6tables. But iptables here runs legacy.",
+		says: "Some of the six commands run nft: /usr/sbin/ip6tables. But iptables here runs legacy.",
 	},
 	{
 		doc: "a script runs the other backend",
@@ -79,7 +80,7 @@ var backendSituations = []situation{
 	{
 		doc:  "iptables-restore is not wrapped",
 		make: nftHost + direct + "/usr/sbin/iptables-restore", want: "not-wrapped",
-		says: "Some of the six commands in /usr/sbin do not run the wrapper: iptables-restore.",
+		says: "Some of the six commands do not run the wrapper: /usr/sbin/iptables-restore.",
 	},
 	{
 		doc:  "a copy of the program",

@@ -13,8 +13,8 @@ var bothSituations = []situation{
 			echo "-A KUBE-SVC-A -j KUBE-SEP-A"; echo "-A KUBE-SEP-A -p tcp -j DNAT --to-destination 10.2.0.2:80"
 			echo COMMIT; } | iptables-legacy-restore`,
 		want: "both-backends",
-		says: "Connections to Services may go to Pods that are gone: legacy has rules of kube-proxy. " +
-			"legacy has 43 rules (kube-proxy 43). The kernel applies them, and iptables here does not list them.",
+		says: "Connections to Services may go to Pods that are gone. The other backend, legacy, has 43 rules (kube-proxy 43). " +
+			"The kernel applies them as well, and iptables here does not list them.",
 	},
 	{
 		doc: "Docker's rules are left in nft",
@@ -22,13 +22,13 @@ var bothSituations = []situation{
 			iptables-nft -t nat -A DOCKER -p tcp --dport 80 -j DNAT --to-destination 10.2.0.2:8080
 			iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-nft -P FORWARD DROP`,
 		want: "both-backends",
-		says: "nft has DNAT or REDIRECT (1 rule). Packets that legacy accepts may be dropped: in nft, the policy is DROP " +
-			"for FORWARD (filter, IPv4). nft has 3 rules (Docker 3).",
+		says: "Connections may be redirected (1 rule with DNAT or REDIRECT). Packets that legacy accepts may be dropped: " +
+			"nft has the policy DROP for FORWARD (filter, IPv4). The other backend, nft, has 3 rules (Docker 3).",
 	},
 	{
 		doc:  "a policy of legacy drops",
 		make: nftHost + "iptables-legacy -P FORWARD DROP", want: "both-backends",
-		says: "in legacy, the policy is DROP for FORWARD (filter, IPv4). legacy has policies of its own.",
+		says: "legacy has the policy DROP for FORWARD (filter, IPv4). The other backend, legacy, has no rules, but policies.",
 	},
 	{
 		doc:  "a policy of legacy drops IPv6",
@@ -39,7 +39,7 @@ var bothSituations = []situation{
 		doc: "two fail2bans",
 		make: nftHost + "for b in nft legacy; do iptables-$b -N f2b-sshd; iptables-$b -A f2b-sshd -j RETURN; " +
 			"iptables-$b -A INPUT -p tcp --dport 22 -j f2b-sshd; done",
-		want: "both-backends", says: "legacy has 2 rules (fail2ban 2)",
+		want: "both-backends", says: "legacy, has 2 rules (fail2ban 2)",
 	},
 	{
 		doc: "Calico, Tailscale and somebody in the other backend",
@@ -59,7 +59,7 @@ var bothSituations = []situation{
 		make: nftHost + "iptables-legacy -N KUBE-FIREWALL; iptables-legacy -A KUBE-FIREWALL -m mark --mark " +
 			"0x8000/0x8000 -j DROP; " +
 			"iptables-legacy -A OUTPUT -j KUBE-FIREWALL",
-		want: "both-backends", says: "WARNING  both-backends: legacy has 2 rules (kubelet 2)",
+		want: "both-backends", says: "WARNING  both-backends: The other backend, legacy, has 2 rules (kubelet 2)",
 	},
 	{
 		doc:  "an image without the other backend",

@@ -93,11 +93,6 @@ func (f *facts) wanted() evidence.Mode {
 	return cmp.Or(f.Here.Backend, now.Mode)
 }
 
-// about is what is known of a backend and family.
-func (f *facts) about(mode evidence.Mode, family evidence.Family) evidence.About {
-	return f.Host.Of(mode)[family]
-}
-
 // failed is the finding of the first message of a code that a command printed when it failed, nil if there is none.
 func (f *facts) failed(code string) *Finding {
 	for _, s := range f.Messages {
@@ -113,12 +108,12 @@ func (f *facts) failed(code string) *Finding {
 	return nil
 }
 
-// dirFlag is what a command of the wrapper needs to be about this place.
-func (f *facts) dirFlag() string {
-	if f.place.Dir == layout.DefaultDirectory() {
+// dirFlag is what a command of the wrapper needs to be about a directory.
+func dirFlag(directory string) string {
+	if directory == layout.DefaultDirectory() {
 		return ""
 	}
-	return " --dir " + f.place.Dir
+	return " --dir " + directory
 }
 
 // List names at most eight: "a, b and 2,993 more".

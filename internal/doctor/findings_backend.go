@@ -6,15 +6,15 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 // Whether iptables runs the host's backend.
 
 func (f *facts) wrongBackend() *Finding {
-	found := Finding{Severity: problem, Look: []string{showEvidence, f.listNames()}, Do: f.install()}
+	found := Finding{Severity: problem, Look: []string{showEvidence, "ls -l " + f.place.Dir}}
 	host := f.Host.Now()
 	right := f.Here.Backend
 	if host.Conclusive {
@@ -34,8 +34,10 @@ func (f *facts) wrongBackend() *Finding {
 		found.Do = do
 	case len(differing) > 0 && host.Conclusive:
 		found.Text = f.these(differing, "run "+string(right.Other())) + " But " + uses
+		found.Do = f.install(differing[0].Path)
 	case len(differing) > 0 && right != "":
 		found.Text = f.these(differing, "run "+string(right.Other())) + " But iptables here runs " + string(right) + "."
+		found.Do = f.install(differing[0].Path)
 	default:
 		return f.failed(wrongBackend)
 	}
@@ -44,7 +46,7 @@ func (f *facts) wrongBackend() *Finding {
 
 // cause says why iptables runs the wrong backend, and what helps.
 func (f *facts) cause() (why, do string) {
-	reset := "In this container, run iptables-wrapper reset" + f.dirFlag() + ", and restart the program that makes the " +
+	reset := "In this container, run iptables-wrapper reset" + dirFlag(f.place.Dir) + ", and restart the program that makes the " +
 		"rules. Or delete the Pod: a new container decides again, unless its image or a volume brings the switch."
 	switch f.Here.How {
 	case bySwitch:
@@ -57,12 +59,12 @@ func (f *facts) cause() (why, do string) {
 			"it to " + string(f.Host.Now().Mode) + "."
 	}
 	return "It does not run the wrapper: " + f.Here.Client + " leads to " + cmp.Or(f.Here.Program, "another program") +
-		".", f.install()
+		".", f.install(f.Here.Client)
 }
 
-// install is what puts the wrapper in front of the commands.
-func (f *facts) install() string {
-	return "In the image, run iptables-wrapper install" + f.dirFlag() + "."
+// install is what has a command run the wrapper.
+func (f *facts) install(command string) string {
+	return "In the image, run iptables-wrapper install" + dirFlag(filepath.Dir(command)) + "."
 }
 
 // names are those of the commands that lead somewhere, and of which something is true.
@@ -78,17 +80,14 @@ func (f *facts) names(is func(layout.Name) bool) (all []layout.Name) {
 // these begins a sentence about some of the six commands.
 func (f *facts) these(some []layout.Name, do string) string {
 	if len(some) == len(f.Names) {
-		return "The six commands in " + f.place.Dir + " " + do + "."
+		return "The six commands in " + filepath.Dir(some[0].Path) + " " + do + "."
 	}
-	var names []string
+	var paths []string
 	for _, n := range some {
-		names = append(names, n.Name)
+		paths = append(paths, n.Path)
 	}
-	return "Some of the six commands in " + f.place.Dir + " " + do + ": " + List(names) + "."
+	return "Some of the six commands " + do + ": " + List(paths) + "."
 }
-
-// listNames is the command that shows where the names lead.
-func (f *facts) listNames() string { return "ls -l " + f.place.Dir + "/ip*tables*" }
 
 func (f *facts) notWrapped() *Finding {
 	bypassing := f.names(func(n layout.Name) bool { return !n.Wrapper && n.Switch == "" })
@@ -98,10 +97,10 @@ func (f *facts) notWrapped() *Finding {
 	found := Finding{
 		Severity: warning,
 		Text:     f.these(bypassing, "do not run the wrapper"),
-		Look:     []string{f.listNames()},
-		Do:       f.install(),
+		Look:     []string{"ls -l " + filepath.Dir(bypassing[0].Path)},
+		Do:       f.install(bypassing[0].Path),
 	}
-	unknown := f.names(func(n layout.Name) bool { return !n.Wrapper && n.Mode == evidence.Mode("") })
+	unknown := f.names(func(n layout.Name) bool { return !n.Wrapper && n.Mode == "" })
 	if len(unknown) > 0 {
 		found.Text += " What they run did not say which backend it is."
 		found.Do += " A script that enters the host and runs the iptables there needs no wrapper."

@@ -26,11 +26,13 @@ func (f *facts) bothBackends() *Finding {
 	if len(effects) > 0 {
 		found.Severity = problem
 	}
-	sees := "and iptables here does not list them."
+	found.Text = strings.Join(append(effects, fmt.Sprintf("The other backend, %s, has %s. The kernel applies them as "+
+		"well, and iptables here ", other, r.whose())), " ")
 	if f.Here.Backend == other {
-		sees = "and iptables here lists only these, because it runs the wrong backend."
+		found.Text += "lists only these, because it runs the wrong backend."
+	} else {
+		found.Text += "does not list them."
 	}
-	found.Text = strings.Join(append(effects, string(other)+" has "+r.whose()+". The kernel applies them, "+sees), " ")
 	found.Do = fmt.Sprintf("Find what still writes to %s, on the node and in other containers, and have it use %s, as "+
 		"the host does.", other, f.wanted())
 	if !f.Host.Now().Conclusive {
@@ -46,15 +48,13 @@ func (f *facts) bothBackends() *Finding {
 func (r rules) effects(other, wanted evidence.Mode) (all []string) {
 	switch {
 	case r.services > 0:
-		all = append(all, fmt.Sprintf("Connections to Services may go to Pods that are gone: %s has rules of kube-proxy.",
-			other))
+		all = append(all, "Connections to Services may go to Pods that are gone.")
 	case r.dnat > 0:
-		all = append(all, fmt.Sprintf("Connections may be redirected: %s has DNAT or REDIRECT (%s).", other,
-			count(r.dnat)))
+		all = append(all, "Connections may be redirected ("+count(r.dnat)+" with DNAT or REDIRECT).")
 	}
 	if len(r.policies) > 0 {
 		slices.Sort(r.policies)
-		all = append(all, fmt.Sprintf("Packets that %s accepts may be dropped: in %s, the policy is DROP for %s.", wanted,
+		all = append(all, fmt.Sprintf("Packets that %s accepts may be dropped: %s has the policy DROP for %s.", wanted,
 			other, List(r.policies)))
 	}
 	return all
@@ -66,7 +66,7 @@ func (r rules) whose() string {
 		return "chains that are not iptables' own (" + List(r.foreign) + ")"
 	}
 	if r.number == 0 {
-		return "policies of its own"
+		return "no rules, but policies"
 	}
 	if !r.listed {
 		return "about " + count(r.number)

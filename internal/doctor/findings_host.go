@@ -33,7 +33,7 @@ func (f *facts) podNetwork() *Finding {
 
 // pinned reports that somebody has chosen the backend: the variable, or select --mode.
 func (f *facts) pinned() bool {
-	return f.Here.How == byVariable || f.place.remembered().Reason == evidence.Selected
+	return f.Here.How == byVariable || f.place.Memory.Read().Reason == evidence.Selected
 }
 
 func (f *facts) uncertain() *Finding {

@@ -24,7 +24,7 @@ const (
 	installBoth  = "In the image, install iptables 1.8.8 or newer with both backends."
 	showEvidence = "iptables-wrapper detect -o table"
 	mountLock    = "Mount the host's /run/xtables.lock as a file (hostPath with type: FileOrCreate), or a writable /run " +
-		"(docker run --tmpfs /run). Without a type, Kubernetes makes a directory of it on the node: remove that."
+		"(docker run --tmpfs /run). Without a type, Kubernetes makes a directory of it: remove that on the node."
 )
 
 func (f *facts) notPermitted() *Finding {
@@ -125,11 +125,10 @@ func (f *facts) noProgram() *Finding {
 		found.Do = "Add " + f.place.Dir + " to PATH."
 	case len(broken) > 0:
 		found.Text = f.these(broken, "lead to nothing")
-		found.Do = f.install()
+		found.Do = f.install(broken[0].Path)
 	case f.missing != nil && f.Here.How != byNotWrapped:
-		found.Text = fmt.Sprintf("iptables fails here, with status 127 or 126: the host uses %s, and this image has no "+
-			"program for it that can be started (%v). The wrapper never runs the other backend instead.", f.wanted(),
-			f.missing)
+		found.Text = fmt.Sprintf("iptables fails here, with status 127 or 126: it should run %s, and the image's program "+
+			"for that is missing or cannot be started (%v).", f.wanted(), f.missing)
 	case f.notPermitted() != nil || f.kernel() != nil:
 		return nil
 	case f.broken() != "":

@@ -35,7 +35,7 @@ type Evidence struct {
 func (p Place) Host(q evidence.Query) Host {
 	q.Installed = p.installed()
 	if q.Override == "" {
-		q.Remembered = p.remembered()
+		q.Remembered = p.Memory.Read()
 	}
 	h := Host{Result: q.Ask()}
 	if h.Reason == evidence.Remembered {

@@ -36,7 +36,7 @@ func At(directory string) Place {
 	if p.Client == "" {
 		p.Dir = cmp.Or(layout.DefaultDirectory(), layout.StandardDirs()[0])
 	}
-	d, err := layout.OpenDirectory(p.Dir)
+	d, _, err := layout.OpenDirectory(p.Dir)
 	if err != nil {
 		p.Memory = memory.Find(nil)
 		return p
@@ -80,17 +80,6 @@ func (p Place) installed() evidence.Mode {
 		return evidence.NFT
 	}
 	return evidence.Legacy
-}
-
-// remembered is what this container remembers, as a call in this place would read it: nothing if the program for it is
-// missing.
-func (p Place) remembered() evidence.Decision {
-	said := p.Memory.Read()
-	_, err := p.find(said.Mode, "iptables")
-	if errors.Is(err, wrapped.ErrMissing) {
-		return evidence.Decision{}
-	}
-	return said
 }
 
 // keeping says what keeps calls from remembering their decision here, "" if nothing does.

@@ -24,7 +24,7 @@ var runSituations = []situation{
 	{
 		doc:  "ip6tables is missing",
 		make: nftHost + "rm /usr/sbin/ip6tables", want: "no-program",
-		says: "Some of the six commands in /usr/sbin lead to nothing: ip6tables.",
+		says: "Some of the six commands lead to nothing: /usr/sbin/ip6tables.",
 	},
 	{
 		doc:  "the switch leads to nothing",

@@ -170,6 +170,7 @@ func saved(tb testing.TB, m Mode, f Family) About {
 
 // What is read from the kernel is what iptables-save reads, and the decision is the one that its output calls for.
 func TestRandomHosts(t *testing.T) {
+	host.Netns(t) // or it is skipped
 	seen := map[Decision]int{}
 	for _, seed := range host.Seeds(t, "TEST_HOSTS") {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {

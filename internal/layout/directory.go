@@ -42,24 +42,24 @@ func hasCommand(directory string) bool {
 func Open(path string) (*dir.Dir, error) { return dir.Open(absolute(path)) }
 
 // OpenDirectory opens the directory whose switch is meant by a directory: if iptables there leads through a switch in
-// another directory, the other.
-func OpenDirectory(path string) (*dir.Dir, error) {
-	d, err := Open(path)
+// another directory, the other, and itself is false.
+func OpenDirectory(path string) (d *dir.Dir, itself bool, err error) {
+	d, err = Open(path)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	through := throughSwitch(d.Join("iptables"))
 	if through == "" {
-		return d, nil
+		return d, true, nil
 	}
 	other, err := dir.Open(through)
 	if err != nil {
-		return d, nil // a broken link
+		return d, true, nil // a broken link
 	}
 	if other.Same(d) {
 		other.Close()
-		return d, nil
+		return d, true, nil
 	}
 	d.Close()
-	return other, nil
+	return other, false, nil
 }

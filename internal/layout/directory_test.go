@@ -26,21 +26,21 @@ func TestOpenDirectory(t *testing.T) {
 	} {
 		_ = os.Remove(here + "/iptables")
 		host.Check(t, os.Symlink(test.iptables, here+"/iptables"))
-		d, err := layout.OpenDirectory(here)
+		d, itself, err := layout.OpenDirectory(here)
 		host.Check(t, err)
-		if d.Path() != test.want {
-			t.Errorf("%s: got %q", test.doc, d.Path())
+		if d.Path() != test.want || itself != (test.want == here) {
+			t.Errorf("%s: got %q, itself %v", test.doc, d.Path(), itself)
 		}
 		d.Close()
 	}
 	t.Chdir(top)
-	d, err := layout.OpenDirectory("there")
+	d, _, err := layout.OpenDirectory("there")
 	host.Check(t, err)
 	defer d.Close()
 	if d.Path() != there {
 		t.Errorf("a relative path: got %q", d.Path())
 	}
-	_, err = layout.OpenDirectory(top + "/gone")
+	_, _, err = layout.OpenDirectory(top + "/gone")
 	if !os.IsNotExist(err) {
 		t.Errorf("got %v", err)
 	}

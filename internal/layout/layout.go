@@ -171,17 +171,24 @@ func IsOurs(content string) bool { return isWrapper(content) || storedMode(conte
 func multiCall(mode evidence.Mode) string { return "xtables-" + string(mode) + "-multi" }
 
 // Program returns what the switch in a directory has to contain for a backend: the name of the multi-call program if it
-// is in that directory, otherwise its path; "" if there is none. It stands beside the program that exec.Find finds.
+// is in that directory, otherwise its path in a standard one; "" if there is none, or if calls run a program of one
+// command alone that is in the directory. The directory is not looked at by its path again, which may lead elsewhere by
+// now.
 func Program(d *dir.Dir, mode evidence.Mode) string {
-	path, err := exec.Find(mode, "iptables", d.Path())
-	if err != nil {
+	multi := multiCall(mode)
+	if d.Executable(multi) {
+		return multi
+	}
+	if d.Executable("iptables-" + string(mode)) {
 		return ""
 	}
-	multi := parent(path) + "/" + multiCall(mode)
-	if unix.Access(multi, unix.X_OK) != nil {
-		return ""
+	for _, directory := range StandardDirs() {
+		path := directory + "/" + multi
+		if unix.Access(path, unix.X_OK) == nil {
+			return path
+		}
 	}
-	return beside(d, multi)
+	return ""
 }
 
 // beside shortens the path of a file in the directory to its name.

@@ -33,6 +33,7 @@ type report struct {
 
 func main() {
 	only := flag.String("only", "", "only rows whose names match this `pattern`")
+	plain := flag.Bool("plain", false, "both built by a plain \"go build\", and not by \"make build\"")
 	before := flag.String("before", "", "a git `revision` to compare with")
 	out := flag.String("out", "docs/evidence", "the `directory` for the page and the picture")
 	data := flag.String("data", "bin/benchmarks.json", "the `file` for what was measured")
@@ -42,7 +43,7 @@ func main() {
 	flag.Parse()
 	err := os.Chdir(output("git", "rev-parse", "--show-toplevel"))
 	if err == nil && !*draw {
-		err = all(*only, *before, *data, *quick, *quick || *dirty)
+		err = all(*only, *before, *data, *plain, *quick, *quick || *dirty)
 	}
 	if err == nil {
 		err = write(*data, *out)
@@ -53,7 +54,7 @@ func main() {
 	}
 }
 
-func all(only, before, data string, quick, dirty bool) error {
+func all(only, before, data string, plain, quick, dirty bool) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func all(only, before, data string, quick, dirty bool) error {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	if err := build(scratch, before); err != nil {
+	if err := build(scratch, before, plain); err != nil {
 		return err
 	}
 	for _, row := range rows(r.Scale) {
@@ -115,10 +116,12 @@ func all(only, before, data string, quick, dirty bool) error {
 
 // build makes a layer with the programs that are measured. They are copied into it: how a file was written, by the
 // linker or in one piece, decides in what pieces the kernel keeps it, and so what it costs to map.
-func build(scratch, before string) error {
+func build(scratch, before string, plain bool) error {
 	cmd := exec.Command("bash", "-ec", `
 		mkdir "$1/layer" "$1/layer/before"
-		make -s build BINARY="$1/now"
+		build() { if [ "$plain" = true ]; then CGO_ENABLED=0 go build -o "$1" .; else make -s build BINARY="$1"; fi; }
+		plain=$3
+		build "$1/now"
 		cp "$1/now" "$1/layer/iptables-wrapper"
 		go build -C test/bench -o "$1/inside" ./inside
 		go build -C test/bench -ldflags "-s -w" -o "$1/floor" ./floor
@@ -126,11 +129,11 @@ func build(scratch, before string) error {
 		if [ -n "$2" ]; then
 			git worktree add --quiet --detach "$1/tree" "$2"
 			trap 'git worktree remove --force "$1/tree"' EXIT
-			make -s -C "$1/tree" build BINARY="$1/then"
+			(cd "$1/tree" && build "$1/then")
 			cp "$1/then" "$1/layer/before/iptables-wrapper"
 			ln -s ../xtables-{nft,legacy}-multi "$1/layer/before"
 		fi
-		sync -f "$1/layer"`, "bash", scratch, before)
+		sync -f "$1/layer"`, "bash", scratch, before, fmt.Sprint(plain))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}

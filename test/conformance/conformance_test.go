@@ -77,6 +77,9 @@ func TestFaultsAreFound(t *testing.T) {
 
 // Somebody else runs the suite as a program: it prints a table, and its status says whether all is well.
 func TestProgram(t *testing.T) {
+	if os.Getuid() != 0 {
+		host.Cannot(t, "make a container: run it as root")
+	}
 	suite := filepath.Join(t.TempDir(), "conformance")
 	host.Run(t, "go", "build", "-o", suite, ".")
 	for _, test := range []struct {

@@ -74,8 +74,7 @@ func container(name string) error {
 		return err
 	}
 	if s.readOnly {
-		err := errors.Join(unix.Mount("", "/dev", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""),
-			unix.Mount("/usr/sbin", "/usr/sbin", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+		err := unix.Mount("", "/dev", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ var groups = []group{
 		},
 		{
 			name: "locked", is: "modules locked after boot", locked: true,
-			want: want{[4]string{no, no, no, no}, "nft default", "nft default", "nft default", "", "",
+			want: want{[4]string{no, no, no, no}, "nft neither-works", "nft neither-works", "nft neither-works", "", "",
 				"problem: kernel"},
 		},
 	}},
@@ -86,8 +86,8 @@ var groups = []group{
 		{
 			// iptables-nft needs it for every match and target that it has no expression of its own for.
 			name: "nft-compat-removed", is: "no nft_compat", remove: []string{"nft_compat"},
-			want: want{onDemand, "legacy only-supported", "nft default", "legacy only-supported", "legacy",
-				"nft legacy", ""},
+			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "nft default",
+				"legacy only-supported", "legacy", "nft legacy", ""},
 		},
 		{
 			name: "conntrack-removed", is: "no nf_conntrack and no nf_nat", remove: []string{"nf_conntrack", "nf_nat"},
@@ -96,8 +96,7 @@ var groups = []group{
 		},
 		{
 			name: "comment-removed", is: "no xt_comment", remove: []string{"xt_comment"},
-			want: want{onDemand, "legacy only-supported", "nft default", "legacy only-supported", "", "nft legacy",
-				"problem: comment"},
+			want: want{onDemand, "nft default", "nft default", "nft default", "", "nft legacy", ""},
 		},
 		{
 			// iptables-nft needs nothing for the match mark, but the same module has the target.
@@ -106,7 +105,7 @@ var groups = []group{
 				""},
 		},
 		{
-			name: "read-only", is: "as it is, on a read-only root, with a read-only /dev", readOnly: true,
+			name: "read-only", is: "as it is, and a read-only /dev", readOnly: true,
 			want: want{onDemand, "nft default", "nft default", "nft default", "nft legacy", "nft legacy", ""},
 		},
 		{
@@ -121,6 +120,13 @@ var groups = []group{
 			name: "neither", is: "neither backend", remove: slices.Concat(nfTables, legacyV4, legacyV6),
 			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "legacy only-supported",
 				"legacy only-supported", "", "", "problem: kernel"},
+		},
+		{
+			// RHEL 10 without kernel-modules-extra
+			name: "no-extra", is: "no nft_compat, and no legacy",
+			remove: slices.Concat([]string{"nft_compat"}, legacyV4, legacyV6),
+			want: want{[4]string{no, no, no, no}, "nft neither-works", "nft default", "nft neither-works", "", "nft",
+				"problem: kernel-modules-extra"},
 		},
 		{
 			name: "no-table", is: "legacy loaded, no table registered",

@@ -1,0 +1,67 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dir
+
+import (
+	"errors"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// tries counts what a process does for the lock.
+func tries(d *Dir, before func(n int)) (n *int) {
+	n = new(int)
+	d.Step = func(operation, _ string) {
+		if operation == "lock" {
+			*n++
+			before(*n)
+		}
+	}
+	return n
+}
+
+func TestLock(t *testing.T) {
+	top := t.TempDir()
+	for _, test := range []struct {
+		doc         string
+		again       int
+		releasedAt  int // the try before which the lock is released
+		unlock      bool
+		tries       int
+		unavailable bool
+	}{
+		{doc: "tries once", again: 0, tries: 1, unavailable: true},
+		{doc: "tries four times", again: 3, tries: 4, unavailable: true},
+		{doc: "gets it when the other one ends", again: 3, releasedAt: 2, tries: 2},
+		{doc: "gets it when the other one releases it", again: 3, releasedAt: 4, unlock: true, tries: 4},
+	} {
+		one, err := Open(top)
+		host.Check(t, err)
+		other := open(t, top)
+		host.Check(t, one.Lock(0))
+		n := tries(other, func(n int) {
+			switch {
+			case n != test.releasedAt:
+			case test.unlock:
+				one.Unlock()
+			default:
+				one.Close()
+			}
+		})
+		err = other.Lock(test.again)
+		if errors.Is(err, unix.EWOULDBLOCK) != test.unavailable || !test.unavailable && err != nil || *n != test.tries {
+			t.Errorf("%s: got %v after %d tries", test.doc, err, *n)
+		}
+		if test.releasedAt == 0 || test.unlock {
+			one.Close()
+		}
+		if !test.unavailable {
+			other.Unlock()
+		}
+	}
+	host.Check(t, open(t, top).Lock(0)) // nothing is left
+}
