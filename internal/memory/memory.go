@@ -116,23 +116,25 @@ func (m Memory) Read() evidence.Decision {
 	return d
 }
 
-// read is Read, and whether there is something of that name.
-func (m Memory) read() (d evidence.Decision, exists bool) {
+// read is Read, and why the link could not be read: ENOENT if there is none. Without an error, a link that says nothing
+// is void.
+func (m Memory) read() (evidence.Decision, error) {
 	if m.Dir == nil {
-		return evidence.Decision{}, false
+		return evidence.Decision{}, unix.ENOENT
 	}
 	st, err := m.Dir.Lstat(Name)
 	if err != nil {
-		return evidence.Decision{}, !os.IsNotExist(err)
+		return evidence.Decision{}, err
 	}
-	if st.Uid != 0 {
-		return evidence.Decision{}, true
+	isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK
+	if st.Uid != 0 || !isLink {
+		return evidence.Decision{}, nil
 	}
 	content, err := m.Dir.Readlink(Name)
 	if err != nil {
-		return evidence.Decision{}, !os.IsNotExist(err)
+		return evidence.Decision{}, err
 	}
-	return parse(content, m.netns), true
+	return parse(content, m.netns), nil
 }
 
 // The states, which say how certain the answer was.
@@ -185,12 +187,14 @@ func (m Memory) Make(d evidence.Decision) (evidence.Decision, error) {
 		if !os.IsExist(err) {
 			return evidence.Decision{}, err
 		}
-		said, exists := m.read()
-		if said.Mode != "" {
+		said, err := m.read()
+		switch {
+		case said.Mode != "":
 			return said, nil
-		}
-		if !exists {
+		case os.IsNotExist(err):
 			continue
+		case err != nil: // it may say something
+			return evidence.Decision{}, err
 		}
 		err = m.Set(d)
 		if err != nil {
