@@ -70,8 +70,7 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "a script runs the other backend",
-		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
-			">/usr/sbin/iptables; " +
+		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
 			"chmod 755 /usr/sbin/iptables",
 		want: "wrong-backend", says: "It does not run the wrapper",
 	},
@@ -89,15 +88,14 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "a script runs iptables-nft",
-		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
-			">/usr/sbin/iptables; " +
+		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
 			"chmod 755 /usr/sbin/iptables",
 		want: "not-wrapped", says: "They run nft on every host",
 	},
 	{
 		doc: "a script that enters the host",
-		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec /bin/true\\n' >/usr/sbin/iptables; " +
-			"chmod 755 /usr/sbin/iptables",
+		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec /bin/true\\n' >/usr/sbin/iptables; chmod 755 " +
+			"/usr/sbin/iptables",
 		want: "not-wrapped", says: "A script that enters the host",
 	},
 	{
@@ -147,9 +145,9 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "a directory that others can write",
-		make: nftHost + "chmod 777 /usr/local/sbin; ln -s /usr/sbin/iptables /usr/local/sbin/iptables\n" +
-			"for n in iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s " +
-			"/usr/sbin/$n /usr/local/sbin; done",
+		make: nftHost + "chmod 777 /usr/local/sbin; ln -s /usr/sbin/iptables /usr/local/sbin/iptables\nfor n in " +
+			"iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s /usr/sbin/$n " +
+			"/usr/local/sbin; done",
 		want: "uncertain", says: "users other than root can write",
 	},
 	{
@@ -165,5 +163,5 @@ var backendSituations = []situation{
 }
 
 // noMemory leaves no place to remember anything: a /dev that is not the container's own, and a read-only root.
-const noMemory = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3; mount --bind /usr/sbin /usr/sbin; " +
-	"mount -o remount,ro,bind /usr/sbin\n"
+const noMemory = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3; mount --bind /usr/sbin /usr/sbin; mount " +
+	"-o remount,ro,bind /usr/sbin\n"

@@ -13,8 +13,8 @@ var bothSituations = []situation{
 			echo "-A KUBE-SVC-A -j KUBE-SEP-A"; echo "-A KUBE-SEP-A -p tcp -j DNAT --to-destination 10.2.0.2:80"
 			echo COMMIT; } | iptables-legacy-restore`,
 		want: "both-backends",
-		says: "Connections to Services may go to Pods that are gone. The other backend, legacy, has 43 rules (kube-proxy 43). " +
-			"The kernel applies them as well, and iptables here does not list them.",
+		says: "Connections to Services may go to Pods that are gone. The other backend, legacy, has 43 rules (kube-proxy " +
+			"43). The kernel applies them as well, and iptables here does not list them.",
 	},
 	{
 		doc: "Docker's rules are left in nft",
@@ -37,14 +37,13 @@ var bothSituations = []situation{
 	},
 	{
 		doc: "two fail2bans",
-		make: nftHost + "for b in nft legacy; do iptables-$b -N f2b-sshd; iptables-$b -A f2b-sshd -j RETURN; " +
-			"iptables-$b -A INPUT -p tcp --dport 22 -j f2b-sshd; done",
+		make: nftHost + "for b in nft legacy; do iptables-$b -N f2b-sshd; iptables-$b -A f2b-sshd -j RETURN; iptables-$b " +
+			"-A INPUT -p tcp --dport 22 -j f2b-sshd; done",
 		want: "both-backends", says: "legacy, has 2 rules (fail2ban 2)",
 	},
 	{
 		doc: "Calico, Tailscale and somebody in the other backend",
-		make: legacyHst + "iptables-nft -N cali-INPUT; iptables-nft -A INPUT -j cali-INPUT; iptables-nft -N " +
-			"ts-input; " +
+		make: legacyHst + "iptables-nft -N cali-INPUT; iptables-nft -A INPUT -j cali-INPUT; iptables-nft -N ts-input; " +
 			"iptables-nft -A ts-input -s 100.64.0.0/10 -j DROP; iptables-nft -A INPUT -j ACCEPT",
 		want: "both-backends", says: "3 rules (Calico 1, Tailscale 1, others 1)",
 	},
@@ -56,9 +55,8 @@ var bothSituations = []situation{
 	},
 	{
 		doc: "kubelet's firewall is left in legacy",
-		make: nftHost + "iptables-legacy -N KUBE-FIREWALL; iptables-legacy -A KUBE-FIREWALL -m mark --mark " +
-			"0x8000/0x8000 -j DROP; " +
-			"iptables-legacy -A OUTPUT -j KUBE-FIREWALL",
+		make: nftHost + "iptables-legacy -N KUBE-FIREWALL; iptables-legacy -A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 " +
+			"-j DROP; iptables-legacy -A OUTPUT -j KUBE-FIREWALL",
 		want: "both-backends", says: "WARNING  both-backends: The other backend, legacy, has 2 rules (kubelet 2)",
 	},
 	{
@@ -68,9 +66,8 @@ var bothSituations = []situation{
 	},
 	{
 		doc: "nft directly, on a host with legacy",
-		make: legacyHst + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority " +
-			"0; }'; " +
-			"nft add rule ip filter mine ip ttl 1 drop",
+		make: legacyHst + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; " +
+			"}'; nft add rule ip filter mine ip ttl 1 drop",
 		want: "both-backends", says: `not iptables' own ("mine" of filter)`,
 	},
 	{
@@ -86,8 +83,8 @@ var bothSituations = []situation{
 	},
 	{
 		doc: "the node has changed to nft, and Docker is left in legacy",
-		make: nftHost + "iptables-legacy -N DOCKER-USER; iptables-legacy -A FORWARD -j DOCKER-USER; " +
-			"iptables-legacy -A DOCKER-USER -j RETURN",
+		make: nftHost + "iptables-legacy -N DOCKER-USER; iptables-legacy -A FORWARD -j DOCKER-USER; iptables-legacy -A " +
+			"DOCKER-USER -j RETURN",
 		want: "both-backends", says: "2 rules (Docker 2)",
 	},
 }

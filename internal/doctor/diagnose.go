@@ -73,15 +73,9 @@ func (f *facts) diagnose() []Finding {
 			all = append(all, *found)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(rank(a), rank(b)) })
+	// "problem" comes before "warning" in the alphabet, too.
+	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
 	return all
-}
-
-func rank(f Finding) int {
-	if f.Severity == problem {
-		return 0
-	}
-	return 1
 }
 
 // wanted is the backend that iptables should run: the host's where that is known, otherwise the one that runs here.

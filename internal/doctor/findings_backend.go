@@ -46,8 +46,8 @@ func (f *facts) wrongBackend() *Finding {
 
 // cause says why iptables runs the wrong backend, and what helps.
 func (f *facts) cause() (why, do string) {
-	reset := "In this container, run iptables-wrapper reset" + dirFlag(f.place.Dir) + ", and restart the program that makes the " +
-		"rules. Or delete the Pod: a new container decides again, unless its image or a volume brings the switch."
+	reset := "In this container, run iptables-wrapper reset" + dirFlag(f.place.Dir) + ", and restart the program that " +
+		"makes the rules. Or delete the Pod: a new container decides again, unless its image or a volume brings the switch."
 	switch f.Here.How {
 	case bySwitch:
 		return fmt.Sprintf("An earlier call or select stored %s in the switch, %s.", f.Here.Backend,

@@ -26,8 +26,8 @@ func (f *facts) podNetwork() *Finding {
 			"the Pod's own network (" + List(f.Network.Interfaces) + ").",
 		Look: []string{"ip link"},
 		Do: "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network host). If they " +
-			"are for the Pod, either backend will do, as long as all its programs use the same: set " +
-			"IPTABLES_WRAPPER_MODE in each container.",
+			"are for the Pod, either backend will do, as long as all its programs use the same: set IPTABLES_WRAPPER_MODE " +
+			"in each container.",
 	}
 }
 
@@ -51,8 +51,8 @@ func (f *facts) uncertain() *Finding {
 		return nil
 	case certain && strings.Contains(f.Host.Conflict, evidence.HintChain):
 		found.Text = "The host uses " + string(f.wanted()) + ", and something contradicts it: " + f.Host.Conflict + "."
-		found.Do = "Find out whether two kubelets or nodes share this network. Otherwise, reboot the node: then kubelet's " +
-			"chain is only where it uses it."
+		found.Do = "Find out whether two kubelets or nodes share this network. Otherwise, reboot the node: then " +
+			"kubelet's chain is only where it uses it."
 	case certain && (f.keeping == "" || f.Here.How != byEachCall || f.Host.Reason.Kubelet()):
 		return nil
 	case certain:
@@ -69,8 +69,8 @@ func (f *facts) uncertain() *Finding {
 			"IPTABLES_WRAPPER_MODE."
 	default:
 		found.Text = "iptables here may run the wrong backend: " + f.Host.Uncertainty + "."
-		found.Do = "If kubelet is still starting, wait: its chains decide. Otherwise set IPTABLES_WRAPPER_MODE in the Pod's " +
-			"spec to the backend of the host's own programs: on the node, iptables --version shows it."
+		found.Do = "If kubelet is still starting, wait: its chains decide. Otherwise set IPTABLES_WRAPPER_MODE in the " +
+			"Pod's spec to the backend of the host's own programs: on the node, iptables --version shows it."
 	}
 	return &found
 }

@@ -23,12 +23,13 @@ import (
 const (
 	installBoth  = "In the image, install iptables 1.8.8 or newer with both backends."
 	showEvidence = "iptables-wrapper detect -o table"
-	mountLock    = "Mount the host's /run/xtables.lock as a file (hostPath with type: FileOrCreate), or a writable /run " +
-		"(docker run --tmpfs /run). Without a type, Kubernetes makes a directory of it: remove that on the node."
+	mountLock    = "Mount the host's /run/xtables.lock as a file (hostPath with type: FileOrCreate), or a writable " +
+		"/run (docker run --tmpfs /run). Without a type, Kubernetes makes a directory of it: remove that on the node."
 )
 
 func (f *facts) notPermitted() *Finding {
-	found := Finding{Severity: problem, Look: []string{"grep -e Cap -e NoNewPrivs -e Seccomp /proc/self/status"}, Do: addCaps}
+	const look = "grep -e Cap -e NoNewPrivs -e Seccomp /proc/self/status"
+	found := Finding{Severity: problem, Look: []string{look}, Do: addCaps}
 	switch {
 	case !f.process.netAdmin && f.process.user == 0:
 		found.Text = "iptables can neither list nor change rules: CAP_NET_ADMIN is missing."
@@ -38,11 +39,11 @@ func (f *facts) notPermitted() *Finding {
 		if f.process.noNewRights {
 			found.Text += " File capabilities have no effect with allowPrivilegeEscalation: false."
 		}
-		found.Do = "Run the container as root with NET_ADMIN and NET_RAW. For another user, give the image's programs and " +
-			"the wrapper file capabilities, and leave allowPrivilegeEscalation at true."
+		found.Do = "Run the container as root with NET_ADMIN and NET_RAW. For another user, give the image's programs " +
+			"and the wrapper file capabilities, and leave allowPrivilegeEscalation at true."
 	case f.denied() && f.process.userNamespace:
-		found.Text = "iptables can neither list nor change rules: CAP_NET_ADMIN does not count, because this process is in " +
-			"a user namespace (hostUsers: false, rootless), and its network belongs to another one."
+		found.Text = "iptables can neither list nor change rules: CAP_NET_ADMIN does not count, because this process is " +
+			"in a user namespace (hostUsers: false, rootless), and its network belongs to another one."
 		found.Look = []string{"cat /proc/self/uid_map"}
 		found.Do = "Run the container without a user namespace, or give it a network of its own."
 	case f.denied():
@@ -91,13 +92,17 @@ func (f *facts) kernel() *Finding {
 		found.Text = "iptables cannot work on this node: its kernel can do neither nft nor legacy" +
 			lacking(f.Host.NFT[evidence.IPv4]) + "."
 	case v4.Works == evidence.No:
-		found.Text = fmt.Sprintf("iptables fails here: it should run %s, and the kernel cannot do that%s.", mode, lacking(v4))
+		found.Text = "iptables" + cannot(mode, v4)
 	case v6.Works == evidence.No && f.process.ipv6:
-		found.Text = fmt.Sprintf("ip6tables fails here: it should run %s, and the kernel cannot do that%s.", mode, lacking(v6))
+		found.Text = "ip6tables" + cannot(mode, v6)
 	default:
 		return f.failed(kernel)
 	}
 	return &found
+}
+
+func cannot(mode evidence.Mode, a evidence.About) string {
+	return " fails here: it should run " + string(mode) + ", and the kernel cannot do that" + lacking(a) + "."
 }
 
 // lacking is the part of the kernel that is missing, in a clause.

@@ -83,7 +83,13 @@ func Examine(directory string, limit time.Duration) Report {
 	s := &start.Starter{Limit: limit}
 	place := At(directory)
 	place.ask(s)
-	f := facts{place: place, variable: variable(), process: thisProcess(), keeping: place.keeping(), lockFault: lockFault()}
+	f := facts{
+		place:     place,
+		variable:  variable(),
+		process:   thisProcess(),
+		keeping:   place.keeping(),
+		lockFault: lockFault(),
+	}
 	f.Version = Version
 	f.Host = place.Host(evidence.Query{DryRun: true, NAT: true, Everything: true})
 	f.Here = place.Here(f.Host)

@@ -52,9 +52,8 @@ var runSituations = []situation{
 	},
 
 	{
-		doc: "a chain of nft's in iptables' table",
-		make: nftHost + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; " +
-			"}'",
+		doc:  "a chain of nft's in iptables' table",
+		make: nftHost + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; }'",
 		want: "nft-table", says: `somebody uses nft directly in its tables (chain "mine" of table filter)`,
 	},
 	{
@@ -69,14 +68,14 @@ var runSituations = []situation{
 	},
 	{
 		doc: "a chain of nft's for IPv6, with a policy",
-		make: nftHost + "nft add table ip6 filter; " +
-			"nft add chain ip6 filter mine '{ type filter hook input priority 0; policy drop; }'",
+		make: nftHost + "nft add table ip6 filter; nft add chain ip6 filter mine '{ type filter hook input priority 0; " +
+			"policy drop; }'",
 		want: "nft-table",
 	},
 	{
 		doc: "chains of nft's in two tables",
-		make: nftHost + "for t in filter nat; do nft add table ip $t; " +
-			"nft add chain ip $t mine '{ type filter hook input priority 0; }'; done",
+		make: nftHost + "for t in filter nat; do nft add table ip $t; nft add chain ip $t mine '{ type filter hook input " +
+			"priority 0; }'; done",
 		want: "nft-table", says: `(chain "mine" of table filter, chain "mine" of table nat)`,
 	},
 
@@ -91,8 +90,8 @@ var runSituations = []situation{
 	},
 	{
 		doc: "the lock is held",
-		make: legacyHst + "flock -o /run/xtables.lock sleep 1000 >/dev/null 2>&1 &\nuntil ! flock -n " +
-			"/run/xtables.lock true; do :; done",
+		make: legacyHst + "flock -o /run/xtables.lock sleep 1000 >/dev/null 2>&1 &\nuntil ! flock -n /run/xtables.lock " +
+			"true; do :; done",
 		want: "lock", says: "Another app is currently holding the xtables lock",
 	},
 	{
