@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
@@ -227,12 +228,12 @@ func lockFault() error {
 
 func (f *facts) oldIptables() *Finding {
 	for _, p := range f.Programs {
-		release, known := start.ParseRelease(p.Version)
-		if p.Backend == evidence.NFT && f.wanted() == evidence.NFT && known && release.LosesRules() {
+		release := iptables.ParseRelease(p.Version)
+		if p.Backend == evidence.NFT && f.wanted() == evidence.NFT && release.LosesRules() {
 			return &Finding{
 				Severity: warning,
 				Text: "A DROP with a condition can become a DROP without one: " + p.Path + " is version " +
-					release.String() + ", which loses parts of the rules that " + start.Faithful.String() +
+					release.String() + ", which loses parts of the rules that " + iptables.Faithful.String() +
 					" or newer has made when it writes their table.",
 				Look: []string{"iptables --version"},
 				Do:   installBoth,

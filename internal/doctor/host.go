@@ -5,7 +5,6 @@ package doctor
 
 import (
 	"cmp"
-	"errors"
 	"os"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
@@ -33,7 +32,7 @@ type Evidence struct {
 // overrides it. What is remembered is held against the host: if the host's certain answer is the other backend, nothing
 // is certain, and both are named.
 func (p Place) Host(q evidence.Query) Host {
-	q.Installed = p.installed()
+	q.Installed = p.find("iptables").Only()
 	if q.Override == "" {
 		q.Remembered = p.Memory.Read()
 	}
@@ -135,19 +134,18 @@ func (p Place) Here(h Host) Here {
 		here.How = byEachCall
 	}
 	here.Backend = cmp.Or(mode, h.Mode)
-	program, err := p.find(here.Backend, "iptables")
 	if !here.Backend.Valid() {
 		here.Backend = ""
-		err = errVariable
+		here.Error = "IPTABLES_WRAPPER_MODE is not one of auto, nft, legacy"
+		return here
 	}
-	here.Program = program
-	if err != nil {
-		here.Error = err.Error()
+	program := p.find("iptables")[here.Backend]
+	here.Program = program.Path
+	if program.Err != nil {
+		here.Error = program.Err.Error()
 	}
 	return here
 }
-
-var errVariable = errors.New("IPTABLES_WRAPPER_MODE is not one of auto, nft, legacy")
 
 // variable is the value of IPTABLES_WRAPPER_MODE; "": it leaves the decision to the wrapper.
 func variable() string {

@@ -5,13 +5,11 @@ package doctor
 
 import (
 	"cmp"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 
-	wrapped "github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
@@ -34,7 +32,7 @@ func At(directory string) Place {
 	p := Place{Client: find("iptables")}
 	p.Dir = cmp.Or(directory, filepath.Dir(p.Client))
 	if p.Client == "" {
-		p.Dir = cmp.Or(layout.DefaultDirectory(), layout.StandardDirs()[0])
+		p.Dir = cmp.Or(layout.DefaultDirectory(), iptables.Dirs()[0])
 	}
 	d, _, err := layout.OpenDirectory(p.Dir)
 	if err != nil {
@@ -44,7 +42,7 @@ func At(directory string) Place {
 	p.Memory = memory.Find(d)
 	p.Dir = d.Path()
 	_, running := layout.Running()
-	for _, name := range wrapped.Names() {
+	for _, name := range iptables.Commands() {
 		p.Names = append(p.Names, layout.LookAt(cmp.Or(find(name), d.Join(name)), running))
 	}
 	return p
@@ -59,27 +57,13 @@ func inPath(name string) string {
 	return path
 }
 
-// find finds the program that a call would run: beside the command, then in the standard directories.
-func (p Place) find(mode evidence.Mode, command string) (string, error) {
+// find finds the programs that a call would run: in the directory of the switch, then in the standard directories.
+func (p Place) find(command string) layout.Programs {
+	_, running := layout.Running()
 	if !filepath.IsAbs(p.Dir) {
-		return wrapped.Find(mode, command)
+		return layout.FindPrograms(command, running)
 	}
-	return wrapped.Find(mode, command, p.Dir)
-}
-
-// installed is the only backend whose programs are installed, "" if both or neither are.
-func (p Place) installed() evidence.Mode {
-	has := func(mode evidence.Mode) bool {
-		_, err := p.find(mode, "iptables")
-		return !errors.Is(err, wrapped.ErrMissing)
-	}
-	switch nft, legacy := has(evidence.NFT), has(evidence.Legacy); {
-	case nft == legacy:
-		return ""
-	case nft:
-		return evidence.NFT
-	}
-	return evidence.Legacy
+	return layout.FindPrograms(command, running, p.Dir)
 }
 
 // keeping says what keeps calls from remembering their decision here, "" if nothing does.

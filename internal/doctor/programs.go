@@ -23,12 +23,12 @@ type Program struct {
 
 // programs looks at the program of each backend that a call would run.
 func (p Place) programs(s *start.Starter) (all []Program) {
+	found := p.find("iptables")
 	for _, mode := range evidence.Modes() {
-		program := Program{Backend: mode}
-		path, err := p.find(mode, "iptables")
-		program.Path = path
+		program := Program{Backend: mode, Path: found[mode].Path}
+		err := found[mode].Err
 		if err == nil {
-			out := s.Run(path, mode, "iptables", "--version")
+			out := s.Run(program.Path, mode, "iptables", "--version")
 			program.Version = strings.TrimSpace(out.Stdout)
 			err = out.Err
 			if err != nil && out.Text() != "" {
@@ -46,7 +46,8 @@ func (p Place) programs(s *start.Starter) (all []Program) {
 // missing says why calls of a backend fail: what is wrong with the first of the six programs that cannot be run.
 func (p Place) missing(mode evidence.Mode) error {
 	for _, name := range p.Names {
-		if _, err := p.find(mode, name.Name); err != nil {
+		err := p.find(name.Name)[mode].Err
+		if err != nil {
 			return fmt.Errorf("%s for %s: %w", name.Name, mode, err)
 		}
 	}

@@ -61,11 +61,11 @@ func rulesOf(s *start.Starter, mode evidence.Mode, h Host, p Place) rules {
 
 // save lists a table. ok says that it is complete.
 func (p Place) save(s *start.Starter, mode evidence.Mode, command, table string) (printed string, ok bool) {
-	program, err := p.find(mode, command)
-	if err != nil {
+	program := p.find(command)[mode]
+	if program.Err != nil {
 		return "", false
 	}
-	out := s.Run(program, mode, command, "-t", table)
+	out := s.Run(program.Path, mode, command, "-t", table)
 	return out.Stdout, out.Err == nil && !strings.Contains(out.Text(), "use 'nft' tool")
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
@@ -18,8 +19,8 @@ func (w work) remarks() {
 	w.remarkOtherPaths()
 }
 
-// remarkPrograms is about which programs there are, and their versions. What cannot be started, as where an image is
-// built for another architecture, has none.
+// remarkPrograms is about which programs there are, and their versions. A program that cannot be started, as in an
+// image for another architecture, has no known version.
 func (w work) remarkPrograms() {
 	nft, legacy := w.program(evidence.NFT), w.program(evidence.Legacy)
 	for _, missing := range []struct {
@@ -34,21 +35,21 @@ func (w work) remarkPrograms() {
 				missing.mode, missing.mode)
 		}
 	}
-	nftRelease, nftKnown := releaseOf(nft)
-	if nftKnown && nftRelease.LosesRules() {
+	nftRelease := releaseOf(nft)
+	if nftRelease.LosesRules() {
 		w.done.remark("%q is version %s, which loses parts of rules that %s or newer wrote", nft, nftRelease,
-			start.Faithful)
+			iptables.Faithful)
 	}
-	legacyRelease, legacyKnown := releaseOf(legacy)
-	if nftKnown && legacyKnown && nftRelease != legacyRelease {
+	legacyRelease := releaseOf(legacy)
+	if nftRelease.Known() && legacyRelease.Known() && nftRelease != legacyRelease {
 		w.done.remark("the backends have different versions: %q is %s, %q is %s", nft, nftRelease, legacy, legacyRelease)
 	}
 }
 
 // releaseOf asks a program for its version. A program that others can change is not started.
-func releaseOf(program string) (r start.Release, known bool) {
+func releaseOf(program string) iptables.Release {
 	s := start.Starter{Limit: start.Limit}
-	return start.ParseRelease(s.Run(program, evidence.NFT, "iptables", "--version").Stdout)
+	return iptables.ParseRelease(s.Run(program, evidence.NFT, "iptables", "--version").Stdout)
 }
 
 // searched are the directories in which shells and clients look for iptables.
@@ -56,17 +57,18 @@ var searched = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/
 
 // remarkOtherPaths names the other directories in which iptables bypasses every wrapper. /sbin may be /usr/sbin.
 func (w work) remarkOtherPaths() {
-	var seen []*dir.Dir
+	var seen []dir.ID
 	for _, path := range searched {
+		id, err := dir.IDAt(path)
+		if err != nil || w.IsAt(path) || slices.Contains(seen, id) {
+			continue
+		}
+		seen = append(seen, id)
 		d, err := dir.Open(path)
 		if err != nil {
 			continue
 		}
 		defer d.Close()
-		if d.Same(w.Dir) || slices.ContainsFunc(seen, d.Same) {
-			continue
-		}
-		seen = append(seen, d)
 		names := layout.Look(d, dir.ID{})
 		i := slices.IndexFunc(names, func(n layout.Name) bool { return n.Err == nil && n.Switch == "" && !n.Wrapper })
 		if i >= 0 {

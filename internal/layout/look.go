@@ -10,6 +10,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // Name is where one of the six names leads.
@@ -43,24 +44,14 @@ func LookAt(path string, running dir.ID) Name {
 		n.Err = err
 		return n
 	}
-	n.Switch = throughSwitch(path)
+	n.Switch = SwitchDir(path)
 	n.ResolvesTo, n.Err = filepath.EvalSymlinks(path)
 	if n.Err != nil {
 		return n
 	}
-	n.Wrapper = filepath.Base(n.ResolvesTo) == Wrapper || leadsTo(n.ResolvesTo, running)
+	n.Wrapper = filepath.Base(n.ResolvesTo) == Wrapper || running.IsAt(n.ResolvesTo)
 	if !n.Wrapper {
-		n.Mode = modeOf(n.ResolvesTo)
+		n.Mode = iptables.ModeOf(filepath.Base(n.ResolvesTo))
 	}
 	return n
-}
-
-// Stored returns the backend to which the switch in a directory points, "" if it points to the wrapper, or if there is
-// none.
-func Stored(d *dir.Dir) evidence.Mode {
-	now, err := d.Readlink(Switch)
-	if err != nil {
-		return ""
-	}
-	return storedMode(now)
 }

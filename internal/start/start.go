@@ -103,21 +103,3 @@ func Replaceable(path string) string {
 	}
 	return ""
 }
-
-// Release is a version of iptables.
-type Release [3]int
-
-// Faithful is the first release that reads what later ones write. The ones before read a rule without the matches that
-// they do not know, and write it back so (kubernetes/kubernetes#112477, cloudnativelabs/kube-router#1370).
-var Faithful = Release{1, 8, 8}
-
-func (r Release) String() string { return fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]) }
-
-// LosesRules reports whether an iptables-nft of this release does.
-func (r Release) LosesRules() bool { return slices.Compare(r[:], Faithful[:]) < 0 }
-
-// ParseRelease reads a line such as "iptables v1.8.9 (nf_tables)".
-func ParseRelease(line string) (r Release, ok bool) {
-	_, err := fmt.Sscanf(line, "iptables v%d.%d.%d", &r[0], &r[1], &r[2])
-	return r, err == nil
-}

@@ -13,23 +13,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-func TestLosesRules(t *testing.T) {
-	for line, want := range map[string]bool{
-		"iptables v1.8.7 (nf_tables)":  true,
-		"iptables v1.8.8 (nf_tables)":  false,
-		"iptables v1.8.10 (nf_tables)": false,
-		"iptables v2.0.0 (nf_tables)":  false,
-	} {
-		release, known := ParseRelease(line)
-		if !known || release.LosesRules() != want {
-			t.Errorf("%q: got %v, %t", line, release, known)
-		}
-	}
-	if _, known := ParseRelease("BusyBox"); known {
-		t.Error("BusyBox is a release of iptables")
-	}
-}
-
 // After a program that does not end, no other one is started.
 func TestHangs(t *testing.T) {
 	program := t.TempDir() + "/program"
