@@ -204,7 +204,7 @@ func TestRefusedDryRun(t *testing.T) {
 		host.Check(t, unix.Uname(&name))
 		file := "lib/modules/" + unix.ByteSliceToString(name.Release[:]) + "/kernel/net/ipv4/netfilter/ip_tables.ko="
 		for _, f := range families {
-			p.found[0][f].Works, p.found[1][f].Works = Yes, test.legacy
+			p.nftHas[f].Works, p.legacyHas[f].Works = Yes, test.legacy
 			p.legacy[f].root = t.TempDir()
 			if test.loadable {
 				p.legacy[f].root = fakeRoot(t, file)
@@ -215,11 +215,11 @@ func TestRefusedDryRun(t *testing.T) {
 			d.steps[number(d, f, featureRule)-1].errno = unix.ENOENT
 		}
 		p.judge(d, nil)
-		got := p.query.Decide(p.found[0], p.found[1])
+		got := p.query.Decide(p.nftHas, p.legacyHas)
 		because := got.Because
 		got.Because = ""
-		if got != test.want || p.found[0][IPv4].Lacks != featureRule {
-			t.Errorf("%s: got %+v, %+v", test.doc, got, p.found[0])
+		if got != test.want || p.nftHas[IPv4].Lacks != featureRule {
+			t.Errorf("%s: got %+v, %+v", test.doc, got, p.nftHas)
 		}
 		if named := strings.Contains(because, "kernel-modules-extra"); named != (got.Reason == NeitherWorks) {
 			t.Errorf("%s: got %q", test.doc, because)
@@ -267,7 +267,7 @@ func TestDryRunOnlyWhereNeeded(t *testing.T) {
 			p := newProber(test.q)
 			defer p.close()
 			first := uint32(0)
-			p.betweenTest = func() { first = p.nft.conn.Reserve(0) }
+			p.between = func() { first = p.nft.conn.Reserve(0) }
 			p.ask()
 			if messages := p.nft.conn.Reserve(0) - first; (messages > mostSteps) != test.asked {
 				t.Errorf("%d messages at the end", messages)
