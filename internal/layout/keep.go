@@ -72,7 +72,7 @@ func (c Call) remember() (d evidence.Decision, certain bool) {
 		c.rememberKubelet()
 		return d, true // even where there can be no memory
 	case d.Reason == evidence.Remembered:
-		return d, c.Remembered.Conclusive // as certain as it was then, whatever is known now
+		return d, c.Remembered.Conclusive && !c.Incomplete // otherwise kubelet may have spoken, unheard
 	}
 	said, err := c.Memory.Make(d)
 	switch {

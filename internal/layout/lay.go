@@ -4,6 +4,7 @@
 package layout
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -19,6 +20,9 @@ import (
 func adopt(p Place) error {
 	in := p.Dir
 	names := leadingTo(in, p.Running)
+	if len(names) == 0 {
+		return errors.New("none of the six names is the running file") // it was called by another, as "exec -a" does
+	}
 	wrapper, err := in.ID(Wrapper)
 	if os.IsNotExist(err) {
 		err = in.Link(p.Command, Wrapper)

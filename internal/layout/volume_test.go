@@ -83,7 +83,7 @@ func TestProgramElsewhere(t *testing.T) {
 }
 
 // A path is shortened to a name only if the name is that file.
-func TestBeside(t *testing.T) {
+func TestLinkTo(t *testing.T) {
 	top := t.TempDir()
 	grow(t, top, "here/", "here/iptables-wrapper", "there/", "there/iptables-wrapper", "there/other", "link -> here")
 	here := opened(t, top+"/here")
@@ -93,7 +93,7 @@ func TestBeside(t *testing.T) {
 		top + "/there/iptables-wrapper": top + "/there/iptables-wrapper",
 		top + "/there/other":            top + "/there/other",
 	} {
-		if got := beside(here, path); got != want {
+		if got := linkTo(here, path); got != want {
 			t.Errorf("%s: got %s", path, got)
 		}
 	}
