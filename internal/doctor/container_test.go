@@ -5,6 +5,7 @@ package doctor_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -178,7 +179,7 @@ func (c container) report(s situation) (r result) {
 		}
 	}
 	if len(s.as) == 0 {
-		return examined(doctor.Examine(doctor.Input{}))
+		return examined(doctor.Examine("", cmp.Or(s.limit, enough)))
 	}
 	self, err := os.Executable()
 	check(err)
