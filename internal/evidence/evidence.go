@@ -103,9 +103,9 @@ type Program struct{ Name, Table, Chain string }
 
 // About is what is known of one backend and family.
 type About struct {
-	// Works says whether the running kernel can do it. For legacy, it is Unknown where x_tables is not loaded and a
-	// module may provide it: asking would load it. For nft, it is No if a dry run was refused, unless only one
-	// backend is installed: whatever the kernel lacks, those programs are what there is.
+	// Works says whether the running kernel can do it. For nft, it is No if a dry run was refused, unless only one
+	// backend is installed: whatever the kernel lacks, those programs are what there is. For legacy, it is Unknown
+	// where x_tables is not loaded: asking would load it. Where nft does not work, a dry run looks for the module.
 	Works Answer
 	Lacks string // what a dry run has shown to be missing from nf_tables, a clause for people
 
