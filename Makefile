@@ -20,7 +20,7 @@ GO_TEST := MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1
 TEST_ALL ?= 1
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-REVIVE := github.com/mgechev/revive@v1.17.1
+REVIVE := github.com/mgechev/revive@v1.7.0
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 KUBECTL_VALIDATE := sigs.k8s.io/kubectl-validate@v0.0.4
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0

@@ -22,18 +22,14 @@ import (
 	"syscall"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // ErrMissing means that there is no program for a command in a backend.
 var ErrMissing = errors.New("no such program")
 
-// standardDirs are the directories in which distributions install iptables.
-var standardDirs = [...]string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"}
-
 // Names returns the six commands that the wrapper stands in for. The slice is the caller's.
-func Names() []string {
-	return []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
-}
+func Names() []string { return iptables.Commands() }
 
 // Find returns the absolute path of the program that implements a command, such as "iptables-restore", in one backend.
 // It looks in the directories that are given, which must be absolute, then in /usr/sbin, /sbin, /usr/local/sbin and
@@ -52,12 +48,9 @@ func Find(mode detect.Mode, command string, dirs ...string) (string, error) {
 	if mode != detect.NFT && mode != detect.Legacy {
 		return "", fmt.Errorf("backend %q is not one of nft, legacy", mode)
 	}
-	files := [...]string{
-		strings.Replace(command, "tables", "tables-"+string(mode), 1),
-		"xtables-" + string(mode) + "-multi",
-	}
+	files := [...]string{iptables.Single(mode, command), iptables.MultiCall(mode)}
 	var unusable error
-	for _, dir := range slices.Concat(dirs, standardDirs[:]) {
+	for _, dir := range slices.Concat(dirs, iptables.Dirs()) {
 		if !filepath.IsAbs(dir) {
 			return "", fmt.Errorf("directory %q is not absolute", dir)
 		}

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// executable returns nil if this user may execute a file. execve(2) answers EACCES for what is no regular file.
+// executable returns nil if this user may execute a file. execve(2) answers EACCES if it is not a regular file.
 func executable(path string) error {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// option is an option of a command line that matters, see iptables(8) and iptables-restore(8).
+// option is an option that matters here, see iptables(8) and iptables-restore(8).
 type option struct {
 	letter byte
 	long   string
 }
 
-// Where an abbreviation stands for two options, the first counts: --table is before --test, and --verbose before
-// --version, because --t and --v end nothing.
+// If an abbreviation stands for two options, the first counts: of --table and --test, and of --verbose and --version,
+// the one that does not keep iptables-restore from adding.
 var (
 	adding = []option{
 		{'A', "append"}, {'I', "insert"}, {'N', "new-chain"}, {'R', "replace"}, {'P', "policy"}, {'E', "rename-chain"},
@@ -27,11 +27,11 @@ var (
 	}
 )
 
-// valueless are the letters that may stand before another one in the same word.
+// valueless are the options without a value, which may stand before another one in the same word.
 const valueless = "46bcfnvwWx"
 
-// parse returns the letter of the option that a word is, 0 if it is none of these, and the value in the word, if
-// any. It recognises "-A", "-AINPUT", "-vA", "--append", "--append=INPUT" and its abbreviations.
+// parse returns the letter of the option that a word is, 0 if it is none of them, and the value in the word, if any. It
+// recognises "-A", "-AINPUT", "-vA", "--append", "--append=INPUT" and abbreviations of them.
 func parse(word string, options []option) (letter byte, value string) {
 	long, isLong := strings.CutPrefix(word, "--")
 	if isLong {
@@ -68,16 +68,15 @@ func parseLong(word string, options []option) (letter byte, value string) {
 // one of the six commands.
 //
 // It does not parse the command line: a word that looks like such an option counts, even where it is the value of
-// another one. Taking a reading call for an adding one costs little; the reverse would let the backend change under
-// a client.
+// another one. To take a reading call for an adding one costs little. To take an adding call for a reading one would
+// let the backend change under a client.
 func adds(argv []string) bool { return has(argv, adding) }
 
 // changes reports whether a command line can change a table: what adds says, and deleting and flushing, which can
 // destroy the evidence.
 func changes(argv []string) bool { return has(argv, adding) || has(argv, removing) }
 
-// has reports whether a command line has one of the options, or is that of an iptables-restore, which can do all that
-// they do.
+// has reports whether a command line has one of the options, or is an iptables-restore, which can do all that they do.
 func has(argv []string, options []option) bool {
 	name := filepath.Base(argv[0])
 	switch {

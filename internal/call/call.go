@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
@@ -26,13 +27,13 @@ const (
 	statusMissing  = 127 // there is no such program
 )
 
-// run decides, stores the decision as far as it may, and becomes the program. It returns an exit status, and only if
-// that fails.
+// run decides, stores the decision as far as it may, and becomes the program. It returns only if that fails, with an
+// exit status.
 func run(argv []string, stderr io.Writer) int {
 	name := filepath.Base(argv[0])
-	if unix.Getuid() != unix.Geteuid() {
-		err := fmt.Errorf("%s runs set-user-ID, which iptables refuses, too", name)
-		return fail(stderr, statusUnusable, err, "chmod u-s, and run it as root")
+	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
+		err := fmt.Errorf("%s runs set-user-ID or set-group-ID, and iptables refuses that, too", name)
+		return fail(stderr, statusUnusable, err, "chmod ug-s, and run it as root")
 	}
 	override, err := Override()
 	if err != nil {
@@ -42,18 +43,23 @@ func run(argv []string, stderr io.Writer) int {
 	place := layout.Locate(path, running)
 	found := find(place, running, name)
 
-	q := evidence.Query{Override: override, Installed: found.only(), DryRun: adds(argv)}
-	q.NAT = q.DryRun && needsNAT(argv)
+	mayAdd := adds(argv)
 	m := memory.Find(place.Dir)
-	q.Remembered = m.Read()
+	q := evidence.Query{
+		Override:   override,
+		Remembered: m.Read(),
+		Installed:  found.Only(),
+		DryRun:     mayAdd,
+		NAT:        mayAdd && needsNAT(argv),
+	}
 	r := q.Ask()
 
 	d := r.Decision
-	if found[d.Mode].err == nil {
+	if found[d.Mode].Err == nil {
 		d = layout.Keep(layout.Call{
 			Decision:   d,
 			Remembered: q.Remembered,
-			Adds:       q.DryRun,
+			Adds:       mayAdd,
 			Changes:    changes(argv),
 			Incomplete: r.Momentary() || r.Denied(),
 			Root:       unix.Geteuid() == 0,
@@ -62,11 +68,25 @@ func run(argv []string, stderr io.Writer) int {
 			Place:      place,
 		})
 	}
-	err = found[d.Mode].err
+	err = found[d.Mode].Err
 	if err == nil {
-		err = exec.Become(found[d.Mode].path, argv)
+		err = exec.Become(found[d.Mode].Path, argv)
 	}
 	return cannotRun(stderr, name, d, err)
+}
+
+// find finds the programs of a command: in the directory of the switch, beside the running file, and in the standard
+// directories.
+func find(place layout.Place, running dir.ID, command string) layout.Programs {
+	var dirs []string
+	if place.Dir != nil {
+		dirs = append(dirs, place.Dir.Path())
+	}
+	file, err := os.Readlink("/proc/self/exe")
+	if err == nil {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	return layout.FindPrograms(command, running, dirs...)
 }
 
 // ModeVariable is the environment variable that decides for one call.
@@ -85,8 +105,8 @@ func Override() (evidence.Mode, error) {
 	return "", fmt.Errorf("environment variable %s: %q is not one of auto, nft, legacy", ModeVariable, value)
 }
 
-// cannotRun says why the backend that the evidence asks for does not run. The other backend would be no substitute: the
-// host would not see its rules.
+// cannotRun says why the backend that was decided for does not run. The other backend is no substitute: the host would
+// not see its rules.
 func cannotRun(stderr io.Writer, name string, d evidence.Decision, err error) int {
 	status := statusUnusable
 	wrong := "if the backend is wrong, set " + ModeVariable
@@ -95,7 +115,7 @@ func cannotRun(stderr io.Writer, name string, d evidence.Decision, err error) in
 	case errors.Is(err, exec.ErrMissing):
 		status = statusMissing
 		try = fmt.Sprintf("install the %s version of iptables in this image; %s", d.Mode, wrong)
-	case errors.Is(err, errItself):
+	case errors.Is(err, layout.ErrItself):
 		try = "restore iptables' own program there"
 	case errors.Is(err, unix.E2BIG):
 		try = "pass fewer arguments or a smaller environment: the path of the program counts, too, and is longer than " +

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -85,10 +84,7 @@ func TestSetUserID(t *testing.T) {
 		host.Cannot(t, "change the effective user; run it as root")
 	}
 	t.Setenv(ModeVariable, "wrong, too")
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+	host.OnThread(func() {
 		const same = ^uintptr(0)
 		// The kernel knows users by thread. The functions of package syscall change those of all threads.
 		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, same, 1000, same)
@@ -97,9 +93,9 @@ func TestSetUserID(t *testing.T) {
 			return
 		}
 		fails(t, "set-user-ID", []string{"/usr/sbin/ip6tables-save"}, 126,
-			"ip6tables-save runs set-user-ID, which iptables refuses, too", "try: chmod u-s, and run it as root")
-	}()
-	<-done
+			"ip6tables-save runs set-user-ID or set-group-ID, and iptables refuses that, too",
+			"try: chmod ug-s, and run it as root")
+	})
 }
 
 // Each reason why a program does not run, with its status, which is never 1, and what to do.

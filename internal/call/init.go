@@ -13,13 +13,14 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 )
 
-// init runs a wrapped call, before main. Go initializes packages in the order of their import paths, so what the
-// command line needs (github.com/urfave/cli/v2 and the packages that it brings in) has not been initialized yet: that
-// would cost each call 0.16 ms and 48 page faults. TestEarly in test/ checks that it stays that way. Called by any other
-// name, init leaves the rest to main.
+// init runs a wrapped call, before main. Called by any other name, it leaves the rest to main.
 //
-// Go runs init functions on the process' first thread, and execve has to be called there: what belongs to that thread,
-// such as PR_SET_PDEATHSIG, survives.
+// Go initializes packages in the order of their import paths. So the packages that only the command line needs, such as
+// github.com/urfave/cli/v2, have not been initialized yet. That would cost each call 0.16 ms and 48 page faults.
+// TestEarly in test/ checks the order.
+//
+// Go runs init functions on the process's first thread. execve(2) must be called there, so that what belongs to that
+// thread survives, such as PR_SET_PDEATHSIG.
 func init() {
 	if len(os.Args) > 0 && slices.Contains(exec.Names(), filepath.Base(os.Args[0])) {
 		os.Exit(run(os.Args, os.Stderr))

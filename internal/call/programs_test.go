@@ -8,9 +8,6 @@ import (
 	"os"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
@@ -30,40 +27,12 @@ func TestFind(t *testing.T) {
 	place := layout.Locate(directory+"/iptables", running)
 	defer place.Dir.Close()
 	found := find(place, running, "iptables")
-	if nft := found[evidence.NFT]; nft.path != directory+"/xtables-nft-multi" || nft.err != nil {
+	if nft := found[evidence.NFT]; nft.Path != directory+"/xtables-nft-multi" || nft.Err != nil {
 		t.Errorf("nft: got %+v", nft)
 	}
 	legacy := found[evidence.Legacy]
 	want := `"` + directory + `/xtables-legacy-multi": it is the wrapper itself`
-	if !errors.Is(legacy.err, errItself) || legacy.err.Error() != want || found.missing(evidence.Legacy) {
+	if !errors.Is(legacy.Err, layout.ErrItself) || legacy.Err.Error() != want || found.Only() != "" {
 		t.Errorf("legacy: got %+v", legacy)
-	}
-}
-
-// What can be run, and what is installed.
-func TestPrograms(t *testing.T) {
-	var (
-		there    = program{path: "/usr/sbin/iptables-nft"}
-		missing  = program{err: exec.ErrMissing}
-		unusable = program{err: &os.PathError{Op: "execute", Path: "/usr/sbin/iptables-nft", Err: unix.EACCES}}
-		itself   = program{err: errItself}
-	)
-	for _, test := range []struct {
-		doc         string
-		nft, legacy program
-		only        evidence.Mode
-	}{
-		{doc: "both", nft: there, legacy: there},
-		{doc: "nft only", nft: there, legacy: missing, only: evidence.NFT},
-		{doc: "legacy only", nft: missing, legacy: there, only: evidence.Legacy},
-		{doc: "none", nft: missing, legacy: missing},
-		{doc: "legacy cannot be executed", nft: there, legacy: unusable},
-		{doc: "nft cannot be executed", nft: unusable, legacy: missing},
-		{doc: "nft is the wrapper itself", nft: itself, legacy: there},
-	} {
-		found := programs{evidence.NFT: test.nft, evidence.Legacy: test.legacy}
-		if got := found.only(); got != test.only {
-			t.Errorf("%s: only %q", test.doc, got)
-		}
 	}
 }

@@ -7,14 +7,15 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -25,7 +26,7 @@ func TestStores(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	const memory = "/dev/iptables-memory"
+	const link = "/dev/iptables-memory"
 	var (
 		adds    = []string{"/usr/sbin/iptables", "-A", "INPUT", "-j", "ACCEPT"}
 		deletes = []string{"/usr/sbin/iptables", "-D", "INPUT", "-j", "ACCEPT"}
@@ -65,19 +66,19 @@ func TestStores(t *testing.T) {
 			test.make()
 		}
 		onThread(t, test.doc, test.enter, test.argv)
-		content, _ := os.Readlink(memory)
+		content, _ := os.Readlink(link)
 		words := append(strings.Fields(content), "", "", "")
 		if words[2] != test.want {
 			t.Errorf("%s: %q is remembered", test.doc, content)
 		}
-		_ = os.Remove(memory)
+		_ = os.Remove(link)
 	}
 
 	// Only one backend is installed.
 	host.Run(t, nft, "iptables", "-F")
 	host.Run(t, "sh", "-c", "rm /usr/sbin/*-legacy*")
 	onThread(t, "only nft", nil, adds)
-	content, _ := os.Readlink(memory)
+	content, _ := os.Readlink(link)
 	installed := strings.HasPrefix(content, "nft only-installed guess ")
 	supported := strings.HasPrefix(content, "nft only-supported guess ") // this kernel may do nft only, too
 	if !installed && !supported {
@@ -85,13 +86,10 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// onThread runs a call that cannot become a program, on a thread that ends with it.
+// onThread runs a call that cannot become a program, on a thread of its own.
 func onThread(t *testing.T, doc string, enter func() error, argv []string) {
 	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked
+	host.OnThread(func() {
 		if enter != nil {
 			err := enter()
 			if err != nil {
@@ -103,8 +101,31 @@ func onThread(t *testing.T, doc string, enter func() error, argv []string) {
 		if status != statusUnusable || !strings.Contains(stderr.String(), "exec format error") {
 			t.Errorf("%s: status %d\n%s", doc, status, stderr.String())
 		}
-	}()
-	<-done
+	})
+}
+
+// A call that was killed has left a memory that is certain, and the switch at the wrapper. The next one that changes
+// something moves the switch, and one that lists does not.
+func TestCarriesOut(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.Run(t, "cp", layout.RunningPath(), "/usr/sbin/iptables-wrapper") // the test binary, which init makes a wrapper
+	host.Check(t, os.Symlink("iptables-wrapper", "/usr/sbin/iptables-current"))
+	host.Run(t, "ln", "-sf", "iptables-current", "/usr/sbin/iptables")
+	d, err := dir.Open("/dev")
+	host.Check(t, err)
+	defer d.Close()
+	host.Check(t, memory.In(d).Set(evidence.Decision{
+		Mode: evidence.Legacy, Reason: evidence.HostProgram, Conclusive: true, Because: "of a program",
+	}))
+	for _, test := range []struct{ argument, want string }{{"-S", "iptables-wrapper"}, {"-F", "xtables-legacy-multi"}} {
+		host.Run(t, "/usr/sbin/iptables", test.argument)
+		content, err := os.Readlink("/usr/sbin/iptables-current")
+		if content != test.want || err != nil {
+			t.Errorf("%s: the switch is at %q, %v", test.argument, content, err)
+		}
+	}
 }
 
 // become changes the user of this thread, and takes capabilities away. It keeps the others.

@@ -30,7 +30,7 @@ type memo struct {
 	Because    string          `json:"because"`
 }
 
-// schemaVersion is that of the JSON form. Within a version, fields are added, and none changes or goes away.
+// schemaVersion is the version of the JSON. Within a version, fields are added; none changes or is removed.
 const schemaVersion = 1
 
 func newAnswer(place doctor.Place, h doctor.Host) answer {

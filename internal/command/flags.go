@@ -40,7 +40,7 @@ type path string
 
 func (p *path) String() string { return string(*p) }
 
-// Set is called by package flag, as that of choice.
+// Set is called by package flag.
 func (p *path) Set(value string) error {
 	if value == "" {
 		return errors.New("a path is needed")

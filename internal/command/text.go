@@ -50,6 +50,7 @@ var remedies = []struct {
 }{
 	{exec.ErrMissing, "install that backend's iptables in this image"},
 	{install.ErrNoIptables, "install iptables in this image first"},
+	{install.ErrOverwritten, "install the iptables package again, then run install"},
 	{install.ErrExposed, "chown it to root and chmod go-w it, or use --force"},
 	{install.ErrBypassed, "look at where that name leads, with ls -l, and install again"},
 	{layout.ErrNotWrapped, program + " install, with the same --dir, which makes them run the wrapper"},

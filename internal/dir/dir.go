@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dir is one opened directory, and the symlinks in it. A name is a plain name in the directory, never a path:
-// whatever happens to the path by which the directory was opened, all is read and changed in one place.
+// Package dir is one opened directory, and the symlinks in it. A name is a plain name in the directory, never a path.
+// Whatever happens to the path by which the directory was opened, everything is read and changed in one place.
 package dir
 
 import (
@@ -22,7 +22,7 @@ type Dir struct {
 	Step func(operation, name string)
 }
 
-// ID tells files apart.
+// ID identifies a file. Two paths with the same ID lead to the same file.
 type ID struct{ dev, ino uint64 }
 
 // Open opens a directory. Links on the way to it are followed. execve(2) closes it.
@@ -48,7 +48,7 @@ func (d *Dir) Join(name string) string {
 	return d.path + "/" + name
 }
 
-// step is about to make a system call.
+// step announces a system call to the test.
 func (d *Dir) step(operation, name string) {
 	if d.Step != nil {
 		d.Step(operation, name)
@@ -62,20 +62,19 @@ func (d *Dir) fail(operation, name string, err error) error {
 	return &os.PathError{Op: operation, Path: d.Join(name), Err: err}
 }
 
-// Stat is about the directory itself.
+// Stat returns what fstat(2) says of the directory itself.
 func (d *Dir) Stat() (st unix.Stat_t, err error) {
 	err = unix.Fstat(d.fd, &st)
 	return st, d.fail("stat", "", err)
 }
 
-// Same reports whether two opened directories are one, whatever their paths.
-func (d *Dir) Same(other *Dir) bool {
-	here, err := d.Stat()
-	there, otherErr := other.Stat()
-	return err == nil && otherErr == nil && IDOf(here) == IDOf(there)
+// IsAt reports whether a path leads to the directory.
+func (d *Dir) IsAt(path string) bool {
+	st, err := d.Stat()
+	return err == nil && IDOf(st).IsAt(path)
 }
 
-// Lstat is about what has the name: a symlink is not followed.
+// Lstat returns what lstat(2) says of a name: a symlink is not followed.
 func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
 	d.step("lstat", name)
 	err = unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -90,7 +89,7 @@ func (d *Dir) ID(name string) (ID, error) {
 	return IDOf(st), d.fail("stat", name, err)
 }
 
-// IDOf is the ID of a file of which stat(2) said this.
+// IDOf returns the ID of a file from what stat(2) says of it.
 func IDOf(st unix.Stat_t) ID { return ID{dev: uint64(st.Dev), ino: st.Ino} } //nolint:unconvert // uint32 on MIPS
 
 // IDAt identifies the file at a path, links followed.
@@ -101,6 +100,12 @@ func IDAt(path string) (ID, error) {
 		return ID{}, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
 	return IDOf(st), nil
+}
+
+// IsAt reports whether a path leads to the file.
+func (id ID) IsAt(path string) bool {
+	there, err := IDAt(path)
+	return err == nil && there == id
 }
 
 // Readlink returns the content of a symlink.
@@ -173,16 +178,15 @@ func (d *Dir) Writable() error {
 	return d.fail("write to", "", unix.Faccessat(d.fd, ".", unix.W_OK, 0))
 }
 
-// Lock takes the directory's flock(2), which Close and execve(2) release. If another process has it, it tries again so
-// often, after a millisecond each. Then the error is EWOULDBLOCK.
-func (d *Dir) Lock(again int) error {
-	for {
+// Lock takes the directory's flock(2), which Close and execve(2) release. While another process has it, Lock tries
+// again every millisecond. The error is EWOULDBLOCK if the other process has it for longer than patience.
+func (d *Dir) Lock(patience time.Duration) error {
+	for left := patience; ; left -= time.Millisecond {
 		d.step("lock", "")
 		err := unix.Flock(d.fd, unix.LOCK_EX|unix.LOCK_NB)
-		if err != unix.EWOULDBLOCK || again == 0 {
+		if err != unix.EWOULDBLOCK || left <= 0 {
 			return d.fail("lock", "", err)
 		}
-		again--
 		time.Sleep(time.Millisecond)
 	}
 }

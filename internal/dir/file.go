@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Read returns what a regular file has, and what fstat(2) says of it. A symlink is not followed.
+// Read returns the content of a regular file, and what fstat(2) says of it. A symlink is not followed.
 func (d *Dir) Read(name string) ([]byte, unix.Stat_t, error) {
 	d.step("open", name)
 	var st unix.Stat_t

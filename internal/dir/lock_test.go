@@ -6,6 +6,7 @@ package dir
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -28,16 +29,16 @@ func TestLock(t *testing.T) {
 	top := t.TempDir()
 	for _, test := range []struct {
 		doc         string
-		again       int
-		releasedAt  int // the try before which the lock is released
+		patience    time.Duration // in milliseconds, a try each
+		releasedAt  int           // the try before which the lock is released
 		unlock      bool
 		tries       int
 		unavailable bool
 	}{
-		{doc: "tries once", again: 0, tries: 1, unavailable: true},
-		{doc: "tries four times", again: 3, tries: 4, unavailable: true},
-		{doc: "gets it when the other one ends", again: 3, releasedAt: 2, tries: 2},
-		{doc: "gets it when the other one releases it", again: 3, releasedAt: 4, unlock: true, tries: 4},
+		{doc: "tries once", patience: 0, tries: 1, unavailable: true},
+		{doc: "tries four times", patience: 3, tries: 4, unavailable: true},
+		{doc: "gets it when the other one ends", patience: 3, releasedAt: 2, tries: 2},
+		{doc: "gets it when the other one releases it", patience: 3, releasedAt: 4, unlock: true, tries: 4},
 	} {
 		one, err := Open(top)
 		host.Check(t, err)
@@ -52,7 +53,7 @@ func TestLock(t *testing.T) {
 				one.Close()
 			}
 		})
-		err = other.Lock(test.again)
+		err = other.Lock(test.patience * time.Millisecond)
 		if errors.Is(err, unix.EWOULDBLOCK) != test.unavailable || !test.unavailable && err != nil || *n != test.tries {
 			t.Errorf("%s: got %v after %d tries", test.doc, err, *n)
 		}

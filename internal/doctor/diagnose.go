@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // The codes. They are stable, and each is the heading of a paragraph in docs/troubleshooting.md.
@@ -120,7 +121,7 @@ func (s Said) finding() *Finding {
 
 // dirFlag is what a command of the wrapper needs to be about this place.
 func (f *facts) dirFlag() string {
-	if f.place.Dir == standardDirs[0] {
+	if f.place.Dir == iptables.Dirs()[0] {
 		return ""
 	}
 	return " --dir " + word(f.place.Dir)

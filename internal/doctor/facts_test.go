@@ -107,15 +107,3 @@ func TestOwnerOf(t *testing.T) {
 		}
 	}
 }
-
-func TestLosesRules(t *testing.T) {
-	for version, want := range map[string]bool{
-		"iptables v1.8.7 (nf_tables)": true, "iptables v1.8.8 (nf_tables)": false, "iptables v1.8.10 " +
-			"(nf_tables)": false,
-		"iptables v1.8.7 (legacy)": false, "": false,
-	} {
-		if got := losesRules(version); got != want {
-			t.Errorf("%q: got %v", version, got)
-		}
-	}
-}

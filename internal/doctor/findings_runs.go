@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // Whether iptables runs at all: the permission, the kernel, the program, the lock, the tables.
@@ -266,12 +267,11 @@ func lockFault() error {
 
 func (f *facts) oldIptables() *Finding {
 	for _, p := range f.Programs {
-		if p.Backend == evidence.NFT && f.wanted() == evidence.NFT && losesRules(p.Version) {
+		if p.Backend == evidence.NFT && f.wanted() == evidence.NFT && iptables.ParseRelease(p.Version).LosesRules() {
 			return &Finding{
 				Severity: warning,
 				Text: p.Path + " (" + p.Version + ") loses parts of rules that 1.8.8 or newer has made when it " +
-					"writes " +
-					"their table: a DROP with a condition can become a DROP without one.",
+					"writes their table: a DROP with a condition can become a DROP without one.",
 				Look: []string{"iptables --version"},
 				Do:   "In the image, install iptables 1.8.8 or newer.",
 			}

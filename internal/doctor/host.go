@@ -58,7 +58,7 @@ type Chain struct {
 // overrides it. What is remembered is held against the host: if the host's certain answer is the other backend, nothing
 // is certain, and both are named.
 func (p Place) Host(q evidence.Query) Host {
-	q.Installed = p.installed()
+	q.Installed = p.find("iptables").Only()
 	if q.Override == "" {
 		q.Remembered = p.remembered()
 	}
@@ -204,10 +204,10 @@ func (p Place) Here(h Host) Here {
 		here.How = byEachCall
 	}
 	here.Backend = cmp.Or(mode, h.Result.Mode)
-	program, err := p.find(here.Backend, "iptables")
-	here.Program = program
-	if err != nil {
-		here.Error = err.Error()
+	program := p.find("iptables")[here.Backend]
+	here.Program = program.Path
+	if program.Err != nil {
+		here.Error = program.Err.Error()
 	}
 	return here
 }

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write the table of messages in docs/troubleshooting.md")
 
-// printed are commands of a shell after which iptables itself prints a message. strace stands in for a kernel that lacks
-// something: it changes the question, or the answer, of one system call.
+// printed are commands of a shell after which iptables itself prints a message. strace stands in for a kernel that
+// lacks something: it changes the question, or the answer, of one system call.
 var printed = map[string]string{
 	"Could not fetch rule set generation id: Permission denied": "setpriv --bounding-set=-net_admin iptables-nft -S",
 	"Permission denied (you must be root)":                      "setpriv --bounding-set=-net_admin iptables-legacy -S",

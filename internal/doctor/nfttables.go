@@ -6,67 +6,37 @@ package doctor
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
 // nftFaults lists what makes iptables-nft fail in its own tables, or have no effect there, although it lists them:
 // somebody has made it so with nft. What cannot be listed has no faults.
 func nftFaults() (all []string) {
+	var c netlink.Conn
+	defer c.Close()
 	for _, family := range []uint8{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6} {
-		_ = dump(unix.NFT_MSG_GETTABLE, family, func(a netlink.Attributes) { all = append(all, tableFaults(a)...) })
-		var chains []nftChain
-		_ = dump(unix.NFT_MSG_GETCHAIN, family, func(a netlink.Attributes) { chains = append(chains, newChain(a)) })
-		for _, c := range chains {
-			all = append(all, c.faults()...)
-		}
+		_ = listObjects(&c, unix.NFT_MSG_GETTABLE, family, func(a netlink.Attributes) {
+			all = append(all, tableFaults(a)...)
+		})
+		_ = listObjects(&c, unix.NFT_MSG_GETCHAIN, family, func(a netlink.Attributes) {
+			all = append(all, chainFaults(a)...)
+		})
 	}
 	return all
 }
 
-// dump has the kernel list objects of nf_tables, and hands out the attributes of each.
-func dump(what uint16, family uint8, each func(netlink.Attributes)) error {
-	fd, err := netlink.Open()
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	err = netlink.Send(fd, netlink.Request(unix.NFNL_SUBSYS_NFTABLES<<8|what, unix.NLM_F_DUMP, 1, family, nil))
-	if err != nil {
-		return err
-	}
-	buf := make([]byte, 64<<10)
-	for {
-		datagram, err := netlink.Receive(fd, buf)
-		if err != nil {
-			return err
-		}
-		for len(datagram) > 0 {
-			var m netlink.Message
-			m, datagram, err = netlink.Next(datagram)
-			switch {
-			case err != nil:
-				return err
-			case m.Kind == unix.NLMSG_ERROR:
-				return m.Errno()
-			case m.Kind == unix.NLMSG_DONE:
-				return nil
-			}
-			each(m.Attributes())
-		}
-	}
-}
-
-// baseChains are the chains that iptables hooks into the kernel, by table.
-var baseChains = map[string]string{
-	"filter":   "INPUT FORWARD OUTPUT",
-	"nat":      "PREROUTING INPUT OUTPUT POSTROUTING",
-	"mangle":   "PREROUTING INPUT FORWARD OUTPUT POSTROUTING",
-	"raw":      "PREROUTING OUTPUT",
-	"security": "INPUT FORWARD OUTPUT",
+// listObjects has the kernel list objects of nf_tables, and hands out the attributes of each.
+func listObjects(c *netlink.Conn, get uint16, family uint8, each func(netlink.Attributes)) error {
+	const nftables = unix.NFNL_SUBSYS_NFTABLES << 8
+	// The kind of the reply precedes that of the question (enum nf_tables_msg_types).
+	return c.Ask(nftables|get, nftables|(get-1), unix.NLM_F_DUMP, family, nil, func(m netlink.Message) error {
+		each(m.Attributes())
+		return nil
+	})
 }
 
 // tableFaults reads a table of the list.
@@ -77,7 +47,7 @@ var baseChains = map[string]string{
 func tableFaults(a netlink.Attributes) (all []string) {
 	const flagOwner = 2 // since Linux 5.12; golang.org/x/sys/unix does not have it
 	name := unix.ByteSliceToString(a.Find(unix.NFTA_TABLE_NAME))
-	if baseChains[name] == "" {
+	if evidence.BaseChains(name) == nil {
 		return nil
 	}
 	flags := a.Number(unix.NFTA_TABLE_FLAGS)
@@ -90,35 +60,24 @@ func tableFaults(a netlink.Attributes) (all []string) {
 	return all
 }
 
-// nftChain is a chain of the list.
+// chainFaults reads a chain of the list. In iptables' tables, a chain that iptables hooks into the kernel must have a
+// hook, and no other one.
 //
 //	linux/netfilter/nf_tables.h:
 //	NFTA_CHAIN_TABLE  string
 //	NFTA_CHAIN_NAME   string
 //	NFTA_CHAIN_HOOK   nested, only for a base chain
-type nftChain struct {
-	table, name string
-	hooked      bool
-}
-
-func newChain(a netlink.Attributes) nftChain {
-	return nftChain{
-		table:  unix.ByteSliceToString(a.Find(unix.NFTA_CHAIN_TABLE)),
-		name:   unix.ByteSliceToString(a.Find(unix.NFTA_CHAIN_NAME)),
-		hooked: len(a.Find(unix.NFTA_CHAIN_HOOK)) > 0,
-	}
-}
-
-// faults says what is wrong with a chain of iptables' tables: one of iptables' names without a hook, or a hook of
-// another name.
-func (c nftChain) faults() []string {
-	base := baseChains[c.table]
-	own := slices.Contains(strings.Fields(base), c.name)
+func chainFaults(a netlink.Attributes) []string {
+	table := unix.ByteSliceToString(a.Find(unix.NFTA_CHAIN_TABLE))
+	name := unix.ByteSliceToString(a.Find(unix.NFTA_CHAIN_NAME))
+	hooked := len(a.Find(unix.NFTA_CHAIN_HOOK)) > 0
+	base := evidence.BaseChains(table)
+	own := slices.Contains(base, name)
 	switch {
-	case base == "" || own == c.hooked:
+	case base == nil || own == hooked:
 		return nil
 	case own:
-		return []string{"chain " + c.name + " of table " + c.table + " has no hook, so no packet enters it"}
+		return []string{"chain " + name + " of table " + table + " has no hook, so no packet enters it"}
 	}
-	return []string{fmt.Sprintf("chain %q of table %s is not iptables' own", c.name, c.table)}
+	return []string{fmt.Sprintf("chain %q of table %s is not iptables' own", name, table)}
 }

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
@@ -24,9 +26,6 @@ type Place struct {
 	Memory memory.Memory // what a call here would read and write
 	paths  []string      // of the names, as a client calls them
 }
-
-// standardDirs are those in which distributions install iptables.
-var standardDirs = [...]string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"}
 
 // At returns the place of a directory, which stays open, and without one that of the iptables in our own PATH: "kubectl
 // exec" gives a process the PATH of the container. Where PATH finds none, it is the first standard directory that has
@@ -86,39 +85,20 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && unix.Access(path, unix.X_OK) == nil
 }
 
-// dirOf is the directory of the switch through which a path leads, otherwise that of the path itself.
+// dirOf returns the directory of the switch that a client leads through, otherwise the client's own. Without a client,
+// it is the first standard directory in which there is an iptables, or the first of all.
 func dirOf(client string) string {
-	if client == "" {
-		for _, directory := range standardDirs {
-			if _, err := os.Lstat(filepath.Join(directory, "iptables")); err == nil {
-				return directory
-			}
-		}
-		return standardDirs[0]
+	if client != "" {
+		return cmp.Or(layout.SwitchDir(client), filepath.Dir(client))
 	}
-	for _, hop := range hops(client) {
-		if filepath.Base(hop) == layout.Switch {
-			return filepath.Dir(hop)
+	standard := iptables.Dirs()
+	for _, directory := range standard {
+		_, err := os.Lstat(directory + "/iptables")
+		if err == nil {
+			return directory
 		}
 	}
-	return filepath.Dir(client)
-}
-
-// hops returns a path and each path to which it leads through symlinks, the last one included.
-func hops(path string) (all []string) {
-	const most = 40 // MAXSYMLINKS in the kernel's linux/namei.h
-	for range most {
-		all = append(all, path)
-		target, err := os.Readlink(path)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(path), target)
-		}
-		path = target
-	}
-	return all
+	return standard[0]
 }
 
 // olderThanContainer reports whether the switch is older than the container, or than its last start: a runtime makes
@@ -134,7 +114,7 @@ func (p Place) olderThanContainer() bool {
 // wrapperElsewhere is another standard directory in which iptables is the wrapper, "" if there is none.
 func (p Place) wrapperElsewhere() string {
 	_, running := layout.Running()
-	for _, directory := range standardDirs {
+	for _, directory := range iptables.Dirs() {
 		d, err := dir.Open(directory)
 		if err != nil {
 			continue

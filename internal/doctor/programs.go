@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 // Program is iptables' own program of one backend.
@@ -24,12 +24,12 @@ type Program struct {
 
 // programs looks at the program of each backend that a call would run.
 func (p Place) programs(s *starter) (all []Program) {
+	found := p.find("iptables")
 	for _, mode := range evidence.Modes() {
-		program := Program{Backend: mode}
-		path, err := p.find(mode, "iptables")
-		program.Path = path
+		program := Program{Backend: mode, Path: found[mode].Path}
+		err := found[mode].Err
 		if err == nil {
-			out := s.run(path, mode, "iptables", "--version")
+			out := s.run(program.Path, mode, "iptables", "--version")
 			program.Version = strings.TrimSpace(out.stdout)
 			err = out.err
 			if err != nil && out.text() != "" {
@@ -44,32 +44,20 @@ func (p Place) programs(s *starter) (all []Program) {
 	return all
 }
 
-// find finds the program that a call would run: beside the command, then in the standard directories.
-func (p Place) find(mode evidence.Mode, command string) (string, error) {
+// find finds the programs that a call would run: in the directory of the switch, then in the standard directories.
+func (p Place) find(command string) layout.Programs {
+	_, running := layout.Running()
 	if !filepath.IsAbs(p.Dir) {
-		return exec.Find(mode, command)
+		return layout.FindPrograms(command, running)
 	}
-	return exec.Find(mode, command, p.Dir)
-}
-
-// installed is the only backend whose programs are installed, "" if both or neither are.
-func (p Place) installed() evidence.Mode {
-	var has []evidence.Mode
-	for _, mode := range evidence.Modes() {
-		if _, err := p.find(mode, "iptables"); !errors.Is(err, exec.ErrMissing) {
-			has = append(has, mode)
-		}
-	}
-	if len(has) == 1 {
-		return has[0]
-	}
-	return ""
+	return layout.FindPrograms(command, running, p.Dir)
 }
 
 // missing says why calls of a backend fail: what is wrong with the first of the six programs that cannot be run.
 func (p Place) missing(mode evidence.Mode) error {
 	for _, name := range p.Names {
-		if _, err := p.find(mode, name.Name); err != nil {
+		err := p.find(name.Name)[mode].Err
+		if err != nil {
 			return fmt.Errorf("%s for %s: %w", name.Name, mode, err)
 		}
 	}
@@ -143,14 +131,6 @@ func backendIn(version string) evidence.Mode {
 		return evidence.Legacy
 	}
 	return ""
-}
-
-// losesRules reports whether a line is that of an iptables-nft before 1.8.8, which reads a rule without the matches
-// that it does not know, and writes it back so (kubernetes/kubernetes#112477).
-func losesRules(version string) bool {
-	var major, minor, patch int
-	_, err := fmt.Sscanf(version, "iptables v%d.%d.%d (nf_tables)", &major, &minor, &patch)
-	return err == nil && slices.Compare([]int{major, minor, patch}, []int{1, 8, 8}) < 0
 }
 
 // run calls iptables as the client does, in a way that leaves no trace, and returns what it printed: it has iptables

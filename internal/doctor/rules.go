@@ -39,13 +39,13 @@ func rulesOf(s *starter, mode evidence.Mode, h Host, p Place) rules {
 		command := [...]string{"iptables", "ip6tables"}[i]
 		found := family.String()
 		before := r.number + len(r.policies)
-		program, err := p.find(mode, command+"-save")
-		listed := err == nil
+		program := p.find(command + "-save")[mode]
+		listed := program.Err == nil
 		for _, table := range about.Tables {
 			if !listed {
 				break
 			}
-			out := s.run(program, mode, command+"-save", "-t", table)
+			out := s.run(program.Path, mode, command+"-save", "-t", table)
 			listed = out.err == nil && !strings.Contains(out.text(), "use 'nft' tool")
 			if listed {
 				r.add(parse(out.stdout), table, found)
@@ -59,7 +59,7 @@ func rulesOf(s *starter, mode evidence.Mode, h Host, p Place) rules {
 		for _, c := range about.Foreign {
 			r.foreign = append(r.foreign, strconv.Quote(c.Name)+" of "+c.Table)
 		}
-		if err == nil {
+		if program.Err == nil {
 			r.programs = command + "-" + string(mode) + "-save"
 		}
 		if r.number+len(r.policies) > before {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 // limit is how long a program may run, and most how much it may print: the rules of the largest clusters are 20 MB.
@@ -112,7 +113,7 @@ func (l *limited) Write(b []byte) (int, error) {
 // replaceable says who could replace the program that a path leads to: a user other than root and the caller who owns
 // it, a link or a directory on the way, or could write there. It is "" if nobody can, and if there is no program.
 func replaceable(path string) string {
-	for _, hop := range hops(path) {
+	for hop := range layout.Hops(path) {
 		for _, file := range []string{filepath.Dir(hop), hop} {
 			var st unix.Stat_t
 			if err := unix.Lstat(file, &st); err != nil {

@@ -20,22 +20,22 @@ func (q Query) Ask() Result {
 	return p.ask()
 }
 
-// prober asks the running kernel, and collects what it says.
+// prober asks the kernel, and collects its answers.
 type prober struct {
-	query       Query
-	nft         nftProbe
-	legacy      [2]legacyProbe
-	found       [2]Backend // nft's, legacy's
-	tables      []string   // of nf_tables
-	betweenTest func()     // is called between the questions: tests change the host there
+	query     Query
+	nft       nftProbe
+	legacy    [2]legacyProbe
+	nftHas    Backend
+	legacyHas Backend
+	between   func() // for tests, which change the host between the questions
 }
 
 func newProber(q Query) *prober {
 	return &prober{
-		query:       q,
-		nft:         nftProbe{most: mostObjects},
-		legacy:      [2]legacyProbe{newLegacyProbe(IPv4), newLegacyProbe(IPv6)},
-		betweenTest: func() {},
+		query:   q,
+		nft:     nftProbe{most: mostObjects},
+		legacy:  [2]legacyProbe{newLegacyProbe(IPv4), newLegacyProbe(IPv6)},
+		between: func() {},
 	}
 }
 
@@ -45,30 +45,26 @@ func (p *prober) close() {
 	p.legacy[IPv6].close()
 }
 
-// row is the one of the table that applies, as far as is known by now.
-func (p *prober) row() Decision { return p.query.row(p.found[0], p.found[1]) }
+// row returns the row of the table that applies by what is known so far.
+func (p *prober) row() Decision { return p.query.row(p.nftHas, p.legacyHas) }
 
-// ask puts the questions in this order, and ends where no answer can change the decision.
+// ask puts the questions in this order, and stops when no further answer can change the decision.
 func (p *prober) ask() Result {
 	q := p.query
 	p.askHints()
-	if d := p.row(); q.Everything || d.Reason != KubeletHint {
+	if q.Everything || p.row().Reason != KubeletHint {
 		p.askCanaries()
 	}
-	p.betweenTest()
-	d := p.row()
-	if q.Everything || !d.Reason.Kubelet() && d.Reason != Remembered {
-		p.askNFTPrograms()
-		p.askLegacyTables()
-		if d = p.row(); q.Everything || d.Reason != HostProgram {
-			p.askNFTRules()
-		}
+	p.between()
+	reason := p.row().Reason
+	if q.Everything || !reason.Kubelet() && reason != Remembered {
+		p.askBelowKubelet()
 	}
-	p.betweenTest()
+	p.between()
 
-	// The questions were not asked at one instant, and kubelet may be starting: what outranks an answer is asked once
-	// more before that is certain.
-	d = p.row()
+	// The questions were not asked at one instant, and kubelet may be starting. So what outranks an answer is asked
+	// once more before the answer is certain.
+	d := p.row()
 	if d.Conclusive && d.Reason != KubeletHint && d.Reason != Remembered {
 		p.askHints()
 		p.askCanaries()
@@ -78,27 +74,40 @@ func (p *prober) ask() Result {
 	if q.DryRun && (q.Everything || couldChange) {
 		p.dryRun()
 	}
-	return Result{Decision: q.Decide(p.found[0], p.found[1]), NFT: p.found[0], Legacy: p.found[1]}
+	return Result{Decision: q.Decide(p.nftHas, p.legacyHas), NFT: p.nftHas, Legacy: p.legacyHas}
 }
 
-// askHints asks nft first. Its hint wins, so legacy is asked only for a family in which nft has none. Legacy reports
-// both of kubelet's chains at once.
+// askBelowKubelet asks for programs of the host, and then for rules.
+func (p *prober) askBelowKubelet() {
+	p.askNFTPrograms()
+	p.askLegacyTables()
+	if p.query.Everything || p.row().Reason != HostProgram {
+		p.askNFTRules()
+	}
+}
+
+// askHints asks nft for kubelet's hint. That wins, so legacy is asked only for a family in which nft has none.
 func (p *prober) askHints() {
 	for _, f := range families {
-		a := &p.found[0][f]
+		a := &p.nftHas[f]
 		var err error
 		a.Hint, err = p.nft.chain(f, mangle, HintChain)
 		a.Works = p.nft.works
 		a.fail(about(NFT, f, err))
 	}
+	p.askLegacyKubelet()
+}
+
+// askLegacyKubelet asks legacy for both of kubelet's chains, because they are in one table, which is read whole.
+func (p *prober) askLegacyKubelet() {
 	for _, f := range families {
-		if p.found[0][f].Hint == Yes && !p.query.Everything {
+		if p.nftHas[f].Hint == Yes && !p.query.Everything {
 			continue
 		}
-		if p.found[1][IPv4].Hint == Yes && f == IPv6 && !p.query.Everything {
+		if p.legacyHas[IPv4].Hint == Yes && f == IPv6 && !p.query.Everything {
 			return // IPv4 decides, and whether nft differs for IPv6 is known
 		}
-		a := &p.found[1][f]
+		a := &p.legacyHas[f]
 		a.Works = p.legacy[f].list()
 		hint, canary, err := p.legacy[f].kubelet()
 		a.Hint = hint
@@ -109,9 +118,10 @@ func (p *prober) askHints() {
 	}
 }
 
+// askCanaries asks nft for kubelet's canary. Legacy's is known with its hint.
 func (p *prober) askCanaries() {
 	for _, f := range families {
-		a := &p.found[0][f]
+		a := &p.nftHas[f]
 		if a.Canary == Yes {
 			continue
 		}
@@ -121,7 +131,7 @@ func (p *prober) askCanaries() {
 	}
 }
 
-// about says what a question was about.
+// about adds to an error which backend and family was asked.
 func about(m Mode, f Family, err error) error {
 	if err == nil {
 		return nil
@@ -133,9 +143,8 @@ func about(m Mode, f Family, err error) error {
 // enough.
 func (p *prober) askNFTPrograms() {
 	tables, err := p.nft.tables()
-	p.tables = tables
 	for _, f := range families {
-		a := &p.found[0][f]
+		a := &p.nftHas[f]
 		a.fail(about(NFT, f, err))
 		for _, table := range tableNames {
 			if slices.Contains(tables, f.qualified(table)) {
@@ -150,7 +159,7 @@ func (p *prober) askNFTPrograms() {
 		}
 	}
 	for _, f := range families {
-		a := &p.found[0][f]
+		a := &p.nftHas[f]
 		a.HostChain = No
 		for _, c := range hostChains {
 			if err == nil && !slices.Contains(a.Tables, c.table) {
@@ -174,7 +183,7 @@ func (p *prober) askNFTPrograms() {
 func (p *prober) askLegacyTables() {
 	for _, f := range families {
 		probe := &p.legacy[f]
-		a := &p.found[1][f]
+		a := &p.legacyHas[f]
 		a.HostTable = No // legacy has none of nftables' tables
 		if probe.err != nil {
 			continue
@@ -213,12 +222,12 @@ func hasHostChains(table string) bool {
 // askNFTRules reads rules until nft is known to have as many as legacy, and at least one: that is enough, because nft
 // wins a tie.
 func (p *prober) askNFTRules() {
-	enough := max(1, p.found[1][IPv4].Count+p.found[1][IPv6].Count)
+	enough := max(1, p.legacyHas[IPv4].Count+p.legacyHas[IPv6].Count)
 	if p.query.Everything {
 		enough = math.MaxInt
 	}
 	for _, f := range families {
-		a := &p.found[0][f]
+		a := &p.nftHas[f]
 		d, err := p.nft.rules(f, enough)
 		a.fail(about(NFT, f, err))
 		var foreign []Chain

@@ -113,7 +113,7 @@ func TestHintBetweenQuestions(t *testing.T) {
 					p := newProber(q)
 					defer p.close()
 					left := n
-					p.betweenTest = func() {
+					p.between = func() {
 						left--
 						if left == 0 {
 							test.change(t)

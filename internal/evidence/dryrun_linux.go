@@ -14,18 +14,18 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
-// A dry run is a batch of nf_tables without its end, NFNL_MSG_BATCH_END. The kernel handles every message, loading the
-// modules that it needs, replies with an error for each that it refuses, and takes everything back: nothing is ever
-// active, or seen by others. "nft --check" works the same way.
+// A dry run is a batch of nf_tables without its end, NFNL_MSG_BATCH_END. The kernel handles every message, and loads
+// the modules that it needs. It replies with an error for each message that it refuses, and then undoes everything:
+// nothing ever becomes active, or visible to others. "nft --check" works the same way.
 //
-// The table is dormant, so that its chains are not even hooked into the kernel for that moment. No match or target
-// needs conntrack: that would switch it on for the namespace, and leave entries behind.
+// The table is dormant, so that its chains are not hooked into the kernel even for that moment. No match or target
+// needs conntrack, which would be switched on for the namespace and leave entries behind.
 const dryRunTable = "iptables-wrapper-dry-run"
 
-// sizeofComment is that of struct xt_comment_info { char comment[256]; }.
+// sizeofComment is the size of struct xt_comment_info { char comment[256]; }.
 const sizeofComment = 256
 
-// What iptables-nft needs, as it is named where it is missing.
+// What iptables-nft needs, in the words of messages about what is missing.
 const (
 	featureTable  = "tables of this family"
 	featureFilter = "filter chains"
@@ -34,7 +34,7 @@ const (
 	featureMatch  = "matches and targets of iptables (nft_compat)"
 )
 
-// dryRun is what is asked of the kernel, and its reply.
+// dryRun is the batch, and the kernel's reply to it.
 type dryRun struct {
 	batch []byte
 	first uint32 // the sequence number of the batch's beginning
@@ -124,9 +124,12 @@ func (d *dryRun) read(datagram []byte) (done bool, err error) {
 		if m.Kind != unix.NLMSG_ERROR || n > uint32(len(d.steps)) {
 			continue
 		}
-		if errno := m.Errno(); n > 0 {
-			d.steps[n-1].errno, done = errno, n == uint32(len(d.steps))
-		} else if errno != 0 { // the whole batch
+		errno := m.Errno()
+		switch {
+		case n > 0:
+			d.steps[n-1].errno = errno
+			done = n == uint32(len(d.steps))
+		case errno != 0: // the whole batch is refused
 			return true, errno
 		}
 	}
@@ -159,10 +162,10 @@ func (p *prober) dryRun() {
 	p.askModules()
 }
 
-// judge takes note of the reply to a dry run.
+// judge draws the conclusions from a dry run.
 func (p *prober) judge(d *dryRun, err error) {
 	for _, f := range families {
-		nft := &p.found[0][f]
+		nft := &p.nftHas[f]
 		if err != nil {
 			nft.fail(about(NFT, f, fmt.Errorf("dry run: %w", err)))
 			continue
@@ -182,8 +185,8 @@ func (p *prober) judge(d *dryRun, err error) {
 // askModules looks whether legacy could be loaded where it is not, and nft does not work.
 func (p *prober) askModules() {
 	for _, f := range families {
-		legacy := &p.found[1][f]
-		asked := p.found[0][f].Works == No && legacy.Works == Unknown && p.legacy[f].err == nil
+		legacy := &p.legacyHas[f]
+		asked := p.nftHas[f].Works == No && legacy.Works == Unknown && p.legacy[f].err == nil
 		if asked && !p.legacy[f].loadable() {
 			legacy.Works = No
 		}
@@ -204,8 +207,8 @@ const (
 	compatType = 3
 )
 
-// hasCompat asks nft_compat for a match, as iptables-nft does. Any reply but EINVAL, which is that of
-// nfnetlink for a subsystem that it does not have, is that of nft_compat (nfnl_compat_get_rcu).
+// hasCompat asks whether nft_compat is there, for a match, as iptables-nft does. EINVAL is nfnetlink's reply for a
+// subsystem that it does not have. Any other reply is nft_compat's own (nfnl_compat_get_rcu).
 func (p *nftProbe) hasCompat(f Family, match string) bool {
 	which := netlink.Attributes{}.Text(compatName, match).BE32(compatRev, 0).BE32(compatType, 0)
 	err := p.conn.Ask(compatGet, compatGet, 0, f.nfproto(), which, func(netlink.Message) error {

@@ -209,7 +209,7 @@ func TestRefusedDryRun(t *testing.T) {
 		host.Check(t, unix.Uname(&name))
 		file := "lib/modules/" + unix.ByteSliceToString(name.Release[:]) + "/kernel/net/ipv4/netfilter/ip_tables.ko="
 		for _, f := range families {
-			p.found[0][f].Works, p.found[1][f].Works = test.nft, test.legacy
+			p.nftHas[f].Works, p.legacyHas[f].Works = test.nft, test.legacy
 			p.legacy[f].root = t.TempDir()
 			if test.loadable {
 				p.legacy[f].root = fakeRoot(t, file)
@@ -223,11 +223,11 @@ func TestRefusedDryRun(t *testing.T) {
 			p.judge(d, nil)
 		}
 		p.askModules()
-		got := p.query.Decide(p.found[0], p.found[1])
+		got := p.query.Decide(p.nftHas, p.legacyHas)
 		because := got.Because
 		got.Because = ""
-		if got != test.want || test.nft == Yes && p.found[0][IPv4].Lacks != featureRule {
-			t.Errorf("%s: got %+v, %+v", test.doc, got, p.found[0])
+		if got != test.want || test.nft == Yes && p.nftHas[IPv4].Lacks != featureRule {
+			t.Errorf("%s: got %+v, %+v", test.doc, got, p.nftHas)
 		}
 		if named := strings.Contains(because, "kernel-modules-extra"); named != (got.Reason == NeitherWorks) {
 			t.Errorf("%s: got %q", test.doc, because)
@@ -275,7 +275,7 @@ func TestDryRunOnlyWhereNeeded(t *testing.T) {
 			p := newProber(test.q)
 			defer p.close()
 			first := uint32(0)
-			p.betweenTest = func() { first = p.nft.conn.Reserve(0) }
+			p.between = func() { first = p.nft.conn.Reserve(0) }
 			p.ask()
 			if messages := p.nft.conn.Reserve(0) - first; (messages > mostSteps) != test.asked {
 				t.Errorf("%d messages at the end", messages)

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// momentary reports whether the same question may be answered by the next call.
+// momentary reports whether the next call may get an answer to the question that failed with this error.
 func momentary(err error) bool {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -22,7 +22,7 @@ func momentary(err error) bool {
 	return false
 }
 
-// missingFor says what a process needs that met with the error.
+// missingFor says what a process lacks that meets with the error, "" if that is not known.
 func missingFor(err error) string {
 	var errno syscall.Errno
 	errors.As(err, &errno)
@@ -37,7 +37,7 @@ func missingFor(err error) string {
 	return ""
 }
 
-// Denied reports that the kernel answered a question with EPERM.
+// Denied reports whether the kernel answered a question with EPERM.
 func (r Result) Denied() bool {
 	return slices.ContainsFunc(r.errs(), func(err error) bool { return errors.Is(err, syscall.EPERM) })
 }

@@ -54,7 +54,7 @@ func (f Family) String() string { return [...]string{"IPv4", "IPv6"}[f] }
 // Answer is the kernel's answer to a question.
 type Answer int8
 
-// Unknown also stands for what was not asked.
+// The answers. Unknown also stands for a question that was not asked.
 const (
 	Unknown Answer = iota
 	No
@@ -103,32 +103,32 @@ type Program struct{ Name, Table, Chain string }
 
 // About is what is known of one backend and family.
 type About struct {
-	// Works says whether the running kernel can do it. For nft, it is No if a dry run was refused, unless only one
-	// backend is installed: whatever the kernel lacks, those programs are what there is. For legacy, it is Unknown
-	// where x_tables is not loaded: asking would load it. Where nft does not work, a dry run looks for the module.
+	// Works says whether the running kernel supports the backend. For nft, it is No if a dry run was refused, unless
+	// only one backend is installed: whatever the kernel lacks, there is no other program. For legacy, it is Unknown
+	// if x_tables is not loaded: asking would load it. Where nft does not work, a dry run looks for the module.
 	Works Answer
-	Lacks string // what a dry run has shown to be missing from nf_tables, a clause for people
+	Lacks string // what nf_tables lacks by a dry run, a clause for people
 
 	Hint, Canary Answer
 
-	// HostChain and HostTable say whether there is a chain of iptables, or a table of nftables, by the name of which a
-	// program of the host is known. Programs are those that were found: the first one, with Query.Everything all.
+	// HostChain and HostTable say whether there is a chain of iptables, or a table of nftables, whose name identifies a
+	// program of the host. Programs has the first one that was found, with Query.Everything all.
 	HostChain, HostTable Answer
 	Programs             []Program
 
-	// Rules says whether the five tables have any rule that iptables-save would print. Count is about how many were
-	// read: reading ends where more cannot change the answer.
+	// Rules says whether the five tables have any rule that iptables-save would print. Count is roughly how many were
+	// read. Reading stops when more rules cannot change the answer.
 	Rules Answer
 	Count int
 
 	Native  []string // nft's tables that iptables does not use: "inet firewalld"
-	Foreign []Chain  // chains in nft's tables that are not iptables' own, or have such a rule: one for each table
-	Tables  []string // those of the five that exist
+	Foreign []Chain  // for each of nft's five tables, one chain that is not iptables' own or has a rule that is not
+	Tables  []string // which of the five tables exist
 
-	Err error // why something is unknown: the first error that may be gone by the next call, otherwise the first
+	Err error // why something is unknown: the first momentary error, otherwise the first
 }
 
-// fail keeps an error.
+// fail notes an error.
 func (a *About) fail(err error) {
 	if err == nil || a.Err != nil && (momentary(a.Err) || !momentary(err)) {
 		return
@@ -154,7 +154,7 @@ type Query struct {
 	Everything bool
 }
 
-// Result is a decision, with what it rests on.
+// Result is a decision, and the evidence that it rests on.
 type Result struct {
 	Decision
 	NFT, Legacy Backend
@@ -172,10 +172,11 @@ func (r Result) errs() []error {
 	return []error{r.NFT[IPv4].Err, r.NFT[IPv6].Err, r.Legacy[IPv4].Err, r.Legacy[IPv6].Err}
 }
 
-// Err says what could not be asked; nil: nothing. errors.Is finds the kernel's errno in it.
+// Err says what could not be asked, nil if nothing. errors.Is finds the kernel's errno in it.
 func (r Result) Err() error { return errors.Join(r.errs()...) }
 
-// Momentary reports that something was in the way that may be gone by the next call, such as a lack of descriptors.
+// Momentary reports whether a question failed for a reason that may be gone by the next call, such as a lack of
+// descriptors.
 func (r Result) Momentary() bool {
 	for _, err := range r.errs() {
 		if momentary(err) {

@@ -31,8 +31,8 @@ type legacyProbe struct {
 	root          string // "", in tests what stands for /
 	largest       uint32
 	fd            int          // -1: not open
-	tables        []string     // those of the five that exist
-	mangle        *legacyTable // what kubelet's chains were looked for in
+	tables        []string     // which of the five exist
+	mangle        *legacyTable // as it was read for kubelet's chains
 	err           error        // why the tables are not known
 }
 
@@ -52,11 +52,11 @@ func (p *legacyProbe) close() {
 	}
 }
 
-// net is a file about the network namespace of this thread. /proc/net would be that of the process' first thread.
+// net returns the path of a file about this thread's network namespace. /proc/net is about the process's first thread.
 func (p *legacyProbe) net(name string) string { return p.root + "/proc/thread-self/net/" + name }
 
-// list reads which tables exist in the namespace, and returns whether the kernel has x_tables of this family. It has
-// kept the list since ip_tables or ip6_tables was loaded, with no line until the first table is created.
+// list reads which tables exist in the namespace, and returns whether the kernel has x_tables of this family. The file
+// exists once ip_tables or ip6_tables is loaded, and is empty until the first table is created.
 func (p *legacyProbe) list() (works Answer) {
 	var buf [128]byte // all five take 31
 	n, err := readFile(p.net(p.names), buf[:])
@@ -139,9 +139,8 @@ func (p *legacyProbe) kubelet() (hint, canary Answer, err error) {
 	return t.has(HintChain), t.has(CanaryChain), err
 }
 
-// read reads the header of a table that is listed, and its entries if they say more. Beside an error there is what the
-// header says. If the table is replaced in between, by one of another size or one that the header does not fit, both
-// are read again.
+// read reads the header of a listed table, and its entries if they say more. With an error, it returns what the header
+// says. If the table is replaced in between, so that its entries do not fit the header, both are read again.
 func (p *legacyProbe) read(table string) (t legacyTable, err error) {
 	err = retryChanged(func() error {
 		info, err := p.info(table)
@@ -174,8 +173,8 @@ func (p *legacyProbe) read(table string) (t legacyTable, err error) {
 // attempts is how often something is read again that changed while it was read.
 const attempts = 5
 
-// retryChanged reads again what changed while it was read: a dump, or a legacy table that was replaced between its
-// header and its entries, which the kernel then refuses with EAGAIN, or which do not fit the header.
+// retryChanged calls read again if what it reads changed under way: a dump, or a legacy table that was replaced between
+// its header and its entries. The kernel then refuses the entries with EAGAIN, or they do not fit the header.
 func retryChanged(read func() error) (err error) {
 	for range attempts {
 		err = read()

@@ -13,7 +13,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
-// mostObjects is how many objects of nf_tables one dump may hand out, whatever somebody has put into the namespace.
+// mostObjects is how many objects one dump of nf_tables may have, whatever somebody has put into the namespace.
 const mostObjects = 32 << 10
 
 // nftProbe asks nf_tables.
@@ -22,8 +22,8 @@ type nftProbe struct {
 	works Answer
 	most  int // objects of a dump
 
-	// fatal is set when asking more would not help: nf_tables is missing (each question would make the kernel look for
-	// the module again), or it may not be asked, or does not reply.
+	// fatal is set when further questions are useless: nf_tables is missing (each question would make the kernel look
+	// for the module again), the process may not ask, or the kernel does not reply.
 	fatal error
 }
 
@@ -91,7 +91,7 @@ func (p *nftProbe) chain(f Family, table, chain string) (Answer, error) {
 	return Unknown, fmt.Errorf("ask for chain %q: %w", chain, err)
 }
 
-// once lists objects of a kind, at most p.most, until each returns an error.
+// once lists the objects of a kind, at most p.most of them, until each returns an error.
 func (p *nftProbe) once(get uint16, family uint8, each func(netlink.Message) error) error {
 	left := p.most
 	return p.ask(get, unix.NLM_F_DUMP, family, nil, func(m netlink.Message) error {
@@ -103,7 +103,7 @@ func (p *nftProbe) once(get uint16, family uint8, each func(netlink.Message) err
 	})
 }
 
-// dump does so again if the objects changed in between. Before each try it calls begin.
+// dump is once, repeated if the objects changed under way. It calls begin before each try.
 func (p *nftProbe) dump(get uint16, family uint8, begin func() error, each func(netlink.Message) error) error {
 	err := retryChanged(func() error {
 		if err := begin(); err != nil {
@@ -117,7 +117,8 @@ func (p *nftProbe) dump(get uint16, family uint8, begin func() error, each func(
 	return err
 }
 
-// warmUp asks something small, so that no large object ends the dump that follows.
+// warmUp asks something small, so that no large object ends the dump that follows: see netlink.Conn.Widen. Rules can be
+// large, tables and chains are not.
 func (p *nftProbe) warmUp() error {
 	if p.fatal != nil {
 		return p.fatal

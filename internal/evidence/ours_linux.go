@@ -4,14 +4,14 @@
 package evidence
 
 import (
-	"strings"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
-// What iptables-nft takes for its own in its five tables, and what it cannot print.
+// This file tells what iptables-nft takes for its own in its five tables, and what it cannot print.
 
 type nftChain struct {
 	table, name, kind []byte // parts of the message
@@ -43,21 +43,23 @@ func parseChain(m netlink.Message) nftChain {
 // The base chains of iptables are named after their hooks, which are numbered in this order (enum nf_inet_hooks).
 var hookNames = [...]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
 
-// builtInChains are the base chains that iptables has in a table.
-func builtInChains(table string) string {
+// BaseChains returns the base chains that iptables has in one of its five tables, nil for any other table.
+func BaseChains(table string) []string {
 	switch table {
 	case "raw":
-		return "PREROUTING OUTPUT"
+		return []string{"PREROUTING", "OUTPUT"}
 	case mangle:
-		return "PREROUTING INPUT FORWARD OUTPUT POSTROUTING"
+		return []string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
 	case "nat":
-		return "PREROUTING INPUT OUTPUT POSTROUTING"
-	default: // filter, security
-		return "INPUT FORWARD OUTPUT"
+		return []string{"PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"}
+	case "filter", "security":
+		return []string{"INPUT", "FORWARD", "OUTPUT"}
 	}
+	return nil
 }
 
-// own reports whether iptables-nft takes a base chain of one of its five tables for its own.
+// own reports whether iptables-nft takes a base chain of one of its five tables for its own: by name, type, hook and
+// priority.
 func (c nftChain) own() bool {
 	name := string(c.name)
 	table := string(c.table)
@@ -79,20 +81,19 @@ func (c nftChain) own() bool {
 		}
 	}
 	return c.hook < uint32(len(hookNames)) && name == hookNames[c.hook] &&
-		strings.Contains(builtInChains(table), name) && string(c.kind) == kind && c.priority == priority
+		slices.Contains(BaseChains(table), name) && string(c.kind) == kind && c.priority == priority
 }
 
-// parseExpressions says what the expressions of a rule tell about who made it.
+// parseExpressions finds out who made a rule, by its expressions.
 //
 //	linux/netfilter/nf_tables.h:
 //	NFTA_RULE_EXPRESSIONS   nested: a row of NFTA_LIST_ELEM, each nested:
 //		NFTA_EXPR_NAME  string
 //		NFTA_EXPR_DATA  nested, as the name has it
 //
-// iptables-nft prints nothing of a table in which one rule has an expression that it does not use itself: foreign. A
-// match or target of x_tables, xt, is something that nft cannot make. A rule that was made with nft, and has only such
-// expressions as iptables-nft uses too, cannot be told apart: it is printed as iptables would have made it, or nearly
-// so, and counts.
+// foreign: the rule has an expression that iptables-nft never uses. It then prints nothing of the whole table. xt: the
+// rule has a match or target of x_tables, which nft cannot make. A rule made with nft that has only expressions that
+// iptables-nft uses, too, cannot be told from one of iptables-nft's, which prints it, and counts.
 func parseExpressions(m netlink.Message) (xt, foreign bool) {
 	for list := m.Attributes().Find(unix.NFTA_RULE_EXPRESSIONS); len(list) > 0; {
 		var element netlink.Attributes
@@ -105,8 +106,8 @@ func parseExpressions(m netlink.Message) (xt, foreign bool) {
 }
 
 // usedByIptables reports whether iptables-nft makes rules with such an expression. Matches and targets that it does not
-// translate are "match" and "target". A limit is one of packets per time, and not of what exceeds it; a log is that of
-// NFLOG, which has a group:
+// translate are "match" and "target". Of limits, it makes packets per time, not inverted. Of logs, it makes NFLOG's,
+// which has a group:
 //
 //	NFTA_LIMIT_TYPE   __be32: NFT_LIMIT_PKTS 0, NFT_LIMIT_PKT_BYTES 1
 //	NFTA_LIMIT_FLAGS  __be32: NFT_LIMIT_F_INV 1

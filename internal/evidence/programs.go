@@ -10,9 +10,9 @@ import (
 )
 
 // Programs that run on the host itself keep their rules in the backend that the host uses, whatever containers have
-// done. They are known by names that they alone make. Names that programs in containers make as well are not here:
-// those of kube-proxy, whose mode is a setting of the cluster (KUBE-SERVICES, table "ip kube-proxy"), Calico (cali-),
-// Tailscale (ts-), fail2ban (f2b-) and meshes.
+// done. They are known by names that they alone make. The names of programs that also run in containers are not here:
+// kube-proxy, whose mode is a setting of the cluster (KUBE-SERVICES, table "ip kube-proxy"), Calico (cali-), Tailscale
+// (ts-), fail2ban (f2b-) and meshes.
 //
 // To add a name, add a line, a dump of the program in test/hostprograms, and its row in docs/how-it-works.md.
 
@@ -43,7 +43,7 @@ var hostChains = [...]hostChain{
 	{program: "CRI-O", table: "nat", chain: "CRIO-HOSTPORTS-MASQ"},
 }
 
-// name is that of the chain in a family.
+// name returns the chain's name in a family.
 func (c hostChain) name(f Family) string {
 	if f == IPv6 {
 		return cmp.Or(c.chain6, c.chain)
@@ -51,34 +51,29 @@ func (c hostChain) name(f Family) string {
 	return c.chain
 }
 
-// hostTable is a table that a program of the host makes with nftables. It says nothing of iptables itself, but a host
-// that has such programs hardly uses x_tables for the rest.
-type hostTable struct {
-	program string
-	table   string // as nft names it
-}
-
-var hostTables = [...]hostTable{
+// hostTables are tables that programs of the host make with nftables. They say nothing of iptables itself, but a host
+// with such programs hardly uses x_tables for the rest.
+var hostTables = [...]Program{
 	// src/firewall/core/nftables.py.
-	{program: "firewalld", table: "inet firewalld"},
+	{Name: "firewalld", Table: "inet firewalld"},
 	// Docker since 29, with --firewall-backend=nftables; daemon/libnetwork/drivers/bridge/internal/nftabler in
 	// moby/moby.
-	{program: "Docker", table: "ip docker-bridges"},
-	{program: "Docker", table: "ip6 docker-bridges"},
+	{Name: "Docker", Table: "ip docker-bridges"},
+	{Name: "Docker", Table: "ip6 docker-bridges"},
 	// Podman with netavark since 1.10; src/firewall/nft.rs in containers/netavark.
-	{program: "Podman", table: "inet netavark"},
+	{Name: "Podman", Table: "inet netavark"},
 	// libvirt since 10.4; src/network/network_nftables.c.
-	{program: "libvirt", table: "ip libvirt_network"},
-	{program: "libvirt", table: "ip6 libvirt_network"},
+	{Name: "libvirt", Table: "ip libvirt_network"},
+	{Name: "libvirt", Table: "ip6 libvirt_network"},
 	// The CNI plugin portmap since 1.6; plugins/meta/portmap/portmap_nftables.go in containernetworking/plugins.
-	{program: "CNI's portmap plugin", table: "ip cni_hostport"},
-	{program: "CNI's portmap plugin", table: "ip6 cni_hostport"},
+	{Name: "CNI's portmap plugin", Table: "ip cni_hostport"},
+	{Name: "CNI's portmap plugin", Table: "ip6 cni_hostport"},
 	// CRI-O; internal/hostport/hostport_nftables.go in cri-o/cri-o.
-	{program: "CRI-O", table: "ip crio-hostports"},
-	{program: "CRI-O", table: "ip6 crio-hostports"},
+	{Name: "CRI-O", Table: "ip crio-hostports"},
+	{Name: "CRI-O", Table: "ip6 crio-hostports"},
 	// systemd-networkd and systemd-nspawn since systemd 248; src/shared/firewall-util-nft.c.
-	{program: "systemd", table: "ip io.systemd.nat"},
-	{program: "systemd", table: "ip6 io.systemd.nat"},
+	{Name: "systemd", Table: "ip io.systemd.nat"},
+	{Name: "systemd", Table: "ip6 io.systemd.nat"},
 }
 
 // qualified names a table of the family, as nft does: "ip filter".
@@ -89,7 +84,7 @@ func (f Family) qualified(name string) string {
 	return "ip " + name
 }
 
-// nativeTables are those of a family that iptables does not use. Those of inet are of both families.
+// nativeTables returns the tables of a family that iptables does not use. A table of family inet counts for both.
 func nativeTables(f Family, tables []string) (native []string) {
 	for _, t := range tables {
 		name, ofThisFamily := strings.CutPrefix(t, f.qualified(""))
@@ -101,17 +96,17 @@ func nativeTables(f Family, tables []string) (native []string) {
 	return native
 }
 
-// hostTablesAmong are the programs of the host that made some of nftables' tables.
+// hostTablesAmong returns the programs of the host that made some of nftables' tables.
 func hostTablesAmong(tables []string) (found []Program) {
 	for _, known := range hostTables {
-		if slices.Contains(tables, known.table) {
-			found = append(found, Program{Name: known.program, Table: known.table})
+		if slices.Contains(tables, known.Table) {
+			found = append(found, known)
 		}
 	}
 	return found
 }
 
-// programsIn are those of the host that have made chains of a table of legacy.
+// programsIn returns the programs of the host that made chains of a table of legacy.
 func (t legacyTable) programsIn(f Family, table string) (found []Program) {
 	for _, c := range hostChains {
 		if c.table == table && t.has(c.name(f)) == Yes {

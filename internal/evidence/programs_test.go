@@ -97,7 +97,7 @@ func TestHostProgramNames(t *testing.T) {
 		}
 	}
 	for _, table := range hostTables {
-		check(table.table, strings.Contains(tables, "table "+table.table+" {"))
+		check(table.Table, strings.Contains(tables, "table "+table.Table+" {"))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 )
 
-// tableRules is what a dump says of the rules of one of the five tables.
+// tableRules is what a dump says about the rules of one of the five tables.
 type tableRules struct {
 	rules   int
 	xt      bool   // one has a match or target: only iptables-nft makes such
@@ -50,20 +50,20 @@ func (d *ruleDump) add(m netlink.Message) (certain int) {
 }
 
 const (
-	// firstRules is how many rules are read, beside as many as are enough, where none has a match or target.
+	// firstRules is how many more rules than enough are read while none has a match or target.
 	firstRules = 256
 
-	// fewRules is how many rules are looked for in small parts of a dump first.
+	// fewRules is up to how many rules are looked for in a dump with the small buffer first.
 	fewRules = 8
 )
 
-// rules reads the rules of a family, until there are enough that iptables-nft has certainly made, or so many more that
-// it has probably made. Of several attempts, the one counts that has read most.
+// rules reads the rules of a family, until there are enough in tables that iptables-nft has certainly written to, or
+// firstRules more than enough in any. Of several attempts, the one that has read most counts.
 //
 // The dump names no table. While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table
-// before its successor, and a dump that names a table ends after the first of that name: no rules, and no error
-// (nf_tables_dump_rules). Not counted, here as in iptables-nft-save, is what follows a rule of more than 32 KiB: the
-// kernel ends the dump there and says nothing.
+// before its successor. A dump that names a table ends after the first of that name, with no rules and no error
+// (nf_tables_dump_rules). Rules after one of more than 32 KiB are not counted, as they are not by iptables-nft-save:
+// the kernel silently ends the dump there.
 func (p *nftProbe) rules(f Family, enough int) (ruleDump, error) {
 	var d, best ruleDump
 	stopped := false
@@ -99,8 +99,8 @@ func (p *nftProbe) rules(f Family, enough int) (ruleDump, error) {
 	return best, fmt.Errorf("read the rules: %w", err)
 }
 
-// mayBeForeign reports that the chains of a table could change what its rules count for: none has a match or target,
-// and without them there are not enough.
+// mayBeForeign reports whether the chains of a table could change how its rules count: none of these has a match or
+// target, and without them there are not enough.
 func (d *ruleDump) mayBeForeign(enough int) bool {
 	certain, plain := 0, false
 	for _, t := range d.tables {
@@ -114,8 +114,8 @@ func (d *ruleDump) mayBeForeign(enough int) bool {
 	return plain && certain < enough
 }
 
-// judge says whether iptables-nft has rules, how many were read, and which chains are not iptables'. A table in which
-// somebody has such chains is unknown, unless it has a rule that only iptables-nft makes.
+// judge returns whether iptables-nft has rules, how many were read, and which chains are not iptables' own. A table
+// with such a chain is unknown, unless it has a rule that only iptables-nft makes.
 func (d *ruleDump) judge(foreign []Chain, chainsKnown bool) (any Answer, count int, named []Chain) {
 	any = No
 	for i, name := range tableNames {

@@ -32,14 +32,14 @@ func Reasons() []Reason {
 	}
 }
 
-// Kubelet reports that kubelet's chains decided.
+// Kubelet reports whether kubelet's chains decided.
 func (r Reason) Kubelet() bool { return r == KubeletHint || r == KubeletCanary }
 
 // Decision is an answer: a backend, and why. The zero Decision is none.
 type Decision struct {
 	Mode       Mode
 	Reason     Reason
-	Conclusive bool   // nothing that could not be read could change Mode
+	Conclusive bool   // nothing that could not be read could change Mode, or "select --mode" said so
 	Because    string // one clause for people, printable, less than 200 bytes
 }
 
@@ -63,8 +63,8 @@ func (q Query) row(nft, legacy Backend) Decision {
 		}
 		return n
 	}
-	hinted, hintIsCertain := byChain(nft, legacy, func(a About) Answer { return a.Hint })
-	watched, canaryIsCertain := byChain(nft, legacy, func(a About) Answer { return a.Canary })
+	hinted, hintIsCertain := byChain(nft, legacy, hasHint)
+	watched, canaryIsCertain := byChain(nft, legacy, hasCanary)
 	canaryIsCertain = canaryIsCertain && other(watched).hasNothing(hintKind)
 	remembered := q.Remembered.Mode
 	proven := q.Remembered.Conclusive && q.Remembered.Reason != Selected
@@ -118,8 +118,8 @@ func (q Query) row(nft, legacy Backend) Decision {
 		},
 		{reason: RuleCount, mode: more, applies: bothHaveRules},
 
-		{reason: OnlySupported, mode: NFT, applies: lacks(legacy, nft)},
-		{reason: OnlySupported, mode: Legacy, applies: lacks(nft, legacy) || onlyLegacyHasIPv6},
+		{reason: OnlySupported, mode: NFT, applies: onlyOther(legacy, nft)},
+		{reason: OnlySupported, mode: Legacy, applies: onlyOther(nft, legacy) || onlyLegacyHasIPv6},
 		{reason: NeitherWorks, mode: NFT, applies: nft[IPv4].Works == No && legacy[IPv4].Works == No},
 		{reason: OnlyInstalled, mode: q.Installed, applies: q.Installed.Valid()},
 		{reason: Default, mode: NFT, applies: true},
@@ -140,6 +140,10 @@ const (
 	rulesKind
 	kinds
 )
+
+func hasHint(a About) Answer { return a.Hint }
+
+func hasCanary(a About) Answer { return a.Canary }
 
 // side is what is known of one backend, both families together.
 type side struct {
@@ -164,14 +168,14 @@ func together(b Backend) side {
 	return s
 }
 
-// hasNothing reports that the backend is known to have nothing of a kind, or of a kind above it.
+// hasNothing reports whether the backend is known to have nothing of a kind, or of a kind above it.
 func (s side) hasNothing(lowest int) bool {
 	return !slices.ContainsFunc(s.has[:lowest+1], func(a Answer) bool { return a != No })
 }
 
-// byChain returns the backend that has one of kubelet's chains, "" if none is known to. IPv4 decides, and IPv6 where
-// IPv4 has no such chain. The answer is certain if nothing unknown could change it, and if the families are not known
-// to differ.
+// byChain returns the backend that has one of kubelet's chains, "" if neither is known to. IPv4 decides, and IPv6 where
+// IPv4 has no such chain. The answer is certain if nothing unknown could change it, and the families are not known to
+// differ.
 func byChain(nft, legacy Backend, has func(About) Answer) (mode Mode, certain bool) {
 	certainlyNFT, certainlyLegacy := true, true
 	for _, f := range families {
@@ -190,9 +194,9 @@ func byChain(nft, legacy Backend, has func(About) Answer) (mode Mode, certain bo
 	return mode, certain
 }
 
-// lacks reports that a backend cannot work where the other one can, or may, once a module is loaded. IPv4 decides, and
-// IPv6 where neither backend has IPv4.
-func lacks(b, other Backend) bool {
+// onlyOther reports whether a backend cannot work, and the other one does, or may once a module is loaded. IPv4
+// decides, and IPv6 where neither backend has IPv4.
+func onlyOther(b, other Backend) bool {
 	return b[IPv4].Works == No &&
 		(other[IPv4].Works != No || b[IPv6].Works == No && other[IPv6].Works != No)
 }

@@ -14,7 +14,7 @@ import (
 // IPv6)".
 func (d Decision) String() string { return string(d.Mode) + ": " + d.Because }
 
-// because is one clause for people. A wrapped call stores it, and without package fmt that costs eight page faults
+// because returns one clause for people. A wrapped call stores it. Without package fmt, that takes eight page faults
 // less.
 func (q Query) because(d Decision, nft, legacy Backend) string {
 	own := nft
@@ -25,9 +25,9 @@ func (q Query) because(d Decision, nft, legacy Backend) string {
 	case Override:
 		return "the backend was set explicitly"
 	case KubeletHint:
-		return inMangle(d.Mode, HintChain, own, func(a About) Answer { return a.Hint })
+		return inMangle(d.Mode, HintChain, own, hasHint)
 	case KubeletCanary:
-		return inMangle(d.Mode, CanaryChain, own, func(a About) Answer { return a.Canary })
+		return inMangle(d.Mode, CanaryChain, own, hasCanary)
 	case Remembered:
 		return short(q.rememberedWords())
 	case HostProgram:
@@ -93,7 +93,7 @@ func lacksWords(nft Backend) string {
 	return nft[IPv6].Lacks
 }
 
-// neitherWords names the cure for the kernel that is known to be like this: that of RHEL 10 without its extra modules.
+// neitherWords also names the cure for the kernel that is known to be like this: RHEL 10 without its extra modules.
 func neitherWords(nft Backend) string {
 	missing := "this kernel has no nf_tables"
 	if lacks := lacksWords(nft); lacks != "" {
@@ -104,28 +104,22 @@ func neitherWords(nft Backend) string {
 
 // inMangle says in which families a chain is.
 func inMangle(m Mode, chain string, b Backend, has func(About) Answer) string {
-	var in []string
-	for _, f := range families {
-		if has(b[f]) == Yes {
-			in = append(in, f.String())
-		}
-	}
-	return "chain " + chain + " is in " + string(m) + "'s mangle table (" + strings.Join(in, ", ") + ")"
+	return "chain " + chain + " is in " + string(m) + "'s mangle table (" + inFamilies(b, has) + ")"
 }
 
-// programOf is the program of the host that decides. Those that use iptables come before those that use nftables.
+// programOf returns the program of the host that decides. One that uses iptables counts before one that uses nftables.
 func programOf(b Backend) Program {
 	all := slices.Concat(b[IPv4].Programs, b[IPv6].Programs)
 	if i := slices.IndexFunc(all, func(p Program) bool { return p.Chain != "" }); i >= 0 {
 		return all[i]
 	}
-	for _, p := range all {
-		return p
+	if len(all) > 0 {
+		return all[0]
 	}
 	return Program{Name: "a program of the host", Table: "unknown"}
 }
 
-// names lists the first two.
+// names lists the first two names, and says how many more there are.
 func names(all []string) string {
 	if more := len(all) - 2; more > 0 {
 		return strings.Join(all[:2], ", ") + " and " + strconv.Itoa(more) + " more"
@@ -133,7 +127,7 @@ func names(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// short makes a clause that can be printed and stored, whatever bytes a name has in it.
+// short makes a clause printable and short enough to be stored, whatever bytes a name has in it.
 func short(clause string) string {
 	const most = 190
 	var b strings.Builder
@@ -156,8 +150,8 @@ func (r Result) Conflict() string {
 		name string
 		has  func(About) Answer
 	}{
-		{name: HintChain, has: func(a About) Answer { return a.Hint }},
-		{name: CanaryChain, has: func(a About) Answer { return a.Canary }},
+		{name: HintChain, has: hasHint},
+		{name: CanaryChain, has: hasCanary},
 	} {
 		nft, legacy := inFamilies(r.NFT, chain.has), inFamilies(r.Legacy, chain.has)
 		switch {
@@ -169,11 +163,9 @@ func (r Result) Conflict() string {
 				"or two kubelets use different ones"
 		}
 	}
-	hint := func(a About) Answer { return a.Hint }
-	canary := func(a About) Answer { return a.Canary }
 	for _, m := range Modes() {
 		former := r.Of(m.Other())
-		if inFamilies(r.Of(m), hint) != "" && inFamilies(former, hint) == "" && inFamilies(former, canary) != "" {
+		if inFamilies(r.Of(m), hasHint) != "" && inFamilies(former, hasHint) == "" && inFamilies(former, hasCanary) != "" {
 			return "chain " + CanaryChain + " is left over in " + string(m.Other()) +
 				": the host changed its backend without a reboot"
 		}
@@ -181,6 +173,7 @@ func (r Result) Conflict() string {
 	return ""
 }
 
+// inFamilies lists the families that have something, "" if none is known to.
 func inFamilies(b Backend, has func(About) Answer) string {
 	var in []string
 	for _, f := range families {
@@ -191,8 +184,8 @@ func inFamilies(b Backend, has func(About) Answer) string {
 	return strings.Join(in, ", ")
 }
 
-// Uncertainty says in one clause why the answer is not certain, with what is missing where that is known; "" if it is
-// certain.
+// Uncertainty says in one clause why the answer is not certain, and what the process lacks if that is known; "" if it
+// is certain.
 func (r Result) Uncertainty() string {
 	nft, legacy := together(r.NFT), together(r.Legacy)
 	switch {

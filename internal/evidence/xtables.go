@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// The tables of x_tables as getsockopt(2) hands them out, in the layout of linux/netfilter_ipv4/ip_tables.h,
-// linux/netfilter_ipv6/ip6_tables.h and linux/netfilter/x_tables.h. No I/O.
+// This file decodes the tables of x_tables as getsockopt(2) returns them, in the layout of
+// linux/netfilter_ipv4/ip_tables.h, linux/netfilter_ipv6/ip6_tables.h and linux/netfilter/x_tables.h. It does no I/O.
 
 // Options at level SOL_IP and SOL_IPV6. golang.org/x/sys/unix has none of them.
 const (
@@ -50,8 +50,8 @@ const (
 	hooks = 5 // NF_INET_NUMHOOKS
 )
 
-// hostAlignment is how the kernel aligns 64-bit numbers in what it hands to this program: to 8 bytes, to 4 on 386 and
-// in the compatibility layout that a 64-bit kernel has for it.
+// hostAlignment returns the alignment of 64-bit numbers in what the kernel returns to this program: 8 bytes, but 4 on
+// 386, for which a 64-bit kernel has a compatibility layout.
 func hostAlignment() int {
 	if runtime.GOARCH == "386" {
 		return 4
@@ -62,7 +62,7 @@ func hostAlignment() int {
 // entryLayout is where the fields of an entry are.
 type entryLayout struct{ targetOffset, nextOffset, size int }
 
-// layout of
+// layoutOf returns the offsets in
 //
 //	struct ipt_entry {                       struct ip6t_entry {
 //		struct ipt_ip ip;        //  84      	struct ip6t_ip6 ipv6;    // 136
@@ -73,7 +73,7 @@ type entryLayout struct{ targetOffset, nextOffset, size int }
 //		struct xt_counters counters; // 16   	struct xt_counters counters;
 //		unsigned char elems[];               	unsigned char elems[];
 //	};                                       };
-func layout(family Family, align int) entryLayout {
+func layoutOf(family Family, align int) entryLayout {
 	if family == IPv4 {
 		return entryLayout{targetOffset: 88, nextOffset: 90, size: 112}
 	}
@@ -127,18 +127,18 @@ func parseInfo(b []byte) (tableInfo, error) {
 		}
 		info.rules += policy - first
 	}
-	// The kernel refuses a table without an error entry at its end (translate_table in ip_tables.c), and ends each
-	// built-in chain with a policy.
+	// Each built-in chain ends with a policy. The kernel refuses a table without an error entry at its end
+	// (translate_table in ip_tables.c).
 	if info.entries < info.chains+1 {
 		return tableInfo{}, errBadTable
 	}
 	return info, nil
 }
 
-// mayHaveUserChains is false if the built-in chains and the end of the table fill it. On 386, where a 64-bit kernel may
-// use its own layout, and if the header contradicts itself, it is true.
+// mayHaveUserChains reports whether there is room for user-defined chains beside the built-in ones and the end of the
+// table. It is true on 386, where a 64-bit kernel may use its own layout, and if the header contradicts itself.
 func (t tableInfo) mayHaveUserChains(family Family) bool {
-	smallest := layout(family, hostAlignment()).size + sizeofTarget
+	smallest := layoutOf(family, hostAlignment()).size + sizeofTarget
 	policies := t.chains * (smallest + hostAlignment())
 	end := smallest + errorTargetSize
 	inUserChains := int(t.size) - policies - t.rules - end
@@ -162,7 +162,7 @@ func (t legacyTable) has(chain string) Answer {
 	return answer(found)
 }
 
-// table is what the header alone says: all entries but the policies and the end of the table may be rules.
+// table returns what the header alone says: all entries but the policies and the end of the table may be rules.
 func (t tableInfo) table(family Family) legacyTable {
 	n := t.entries - t.chains - 1
 	switch {
@@ -181,7 +181,7 @@ func (t tableInfo) table(family Family) legacyTable {
 // chain is an entry with the target ERROR and the chain's name, its rules, and an entry that returns. At the end
 // stands one more ERROR.
 func parseEntries(family Family, align int, info tableInfo, b []byte) (legacyTable, error) {
-	at := layout(family, align)
+	at := layoutOf(family, align)
 	if uint64(len(b)) != uint64(info.size) {
 		return legacyTable{}, errBadTable
 	}

@@ -40,7 +40,7 @@ func FuzzXtables(f *testing.F) {
 			}
 			return
 		}
-		if got.rules < 0 || entries > len(b)/(layout(family, hostAlignment()).size+sizeofTarget) {
+		if got.rules < 0 || entries > len(b)/(layoutOf(family, hostAlignment()).size+sizeofTarget) {
 			t.Fatalf("%d rules, %d entries in %d bytes", got.rules, entries, len(b))
 		}
 		for _, name := range got.chains {

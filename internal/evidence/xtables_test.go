@@ -14,7 +14,7 @@ import (
 
 // entry builds an entry with one match of matchSize bytes and a target.
 func entry(family Family, matchSize int, target, errorName string) []byte {
-	at := layout(family, hostAlignment())
+	at := layoutOf(family, hostAlignment())
 	b := make([]byte, at.size+matchSize+sizeofTarget)
 	binary.NativeEndian.PutUint16(b[at.targetOffset:], uint16(at.size+matchSize))
 	copy(b[at.size+matchSize+2:][:targetNameSize], target)
@@ -126,7 +126,7 @@ func checkHeader(t *testing.T, family Family, info tableInfo, all legacyTable) {
 }
 
 func TestParseEntriesMalformed(t *testing.T) {
-	at := layout(IPv4, hostAlignment())
+	at := layoutOf(IPv4, hostAlignment())
 	put := func(offset int, value uint16) func(*tableInfo, []byte) {
 		return func(_ *tableInfo, b []byte) { binary.NativeEndian.PutUint16(b[offset:], value) }
 	}
@@ -188,8 +188,8 @@ func TestParseInfo(t *testing.T) {
 // The kernel compares what it is given with the size of its own struct, so these numbers are part of the interface.
 func TestLayout(t *testing.T) {
 	want := map[bool][3]int{false: {40, 112, 168}, true: {36, 112, 164}}[runtime.GOARCH == "386"]
-	if got := [3]int{entriesOffset(hostAlignment()), layout(IPv4, hostAlignment()).size,
-		layout(IPv6, hostAlignment()).size}; got != want {
+	if got := [3]int{entriesOffset(hostAlignment()), layoutOf(IPv4, hostAlignment()).size,
+		layoutOf(IPv6, hostAlignment()).size}; got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -29,7 +29,7 @@ const (
 	alternativesDir = "/etc/alternatives"
 	managedDir      = "/usr/sbin" // where the distributions' groups have their links
 	registered      = managedDir + "/" + layout.Switch
-	// priority is above those of the distributions' packages, which are from 1 to 20.
+	// priority is higher than the distributions' packages have, which is 1 to 20.
 	priority = "100"
 )
 

@@ -16,22 +16,25 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
 var (
 	// ErrNoIptables means that there is no program for either backend. Nothing was changed.
 	ErrNoIptables = errors.New("iptables is not installed")
+	// ErrOverwritten means that the wrapper is in the place of iptables' own program. Nothing was changed.
+	ErrOverwritten = errors.New("it is the wrapper, in the place of iptables' own program")
 	// ErrExposed means that other users can change the directory. Nothing was changed.
 	ErrExposed = errors.New("other users could replace the wrapper there")
 	// ErrBypassed means that a name does not lead through the switch at the end.
 	ErrBypassed = errors.New("it does not lead through the switch")
 )
 
-// Done is what an installation has to say.
+// Done is what an installation reports.
 type Done struct {
 	Lines   []string // what was changed, in order, or one line that says that nothing was
-	Remarks []string // what the user should know; none is a failure
+	Remarks []string // what the user should know, no failure
 }
 
 // did notes that something was changed.
@@ -43,21 +46,18 @@ func (d *Done) remark(format string, args ...any) {
 	d.Remarks = append(d.Remarks, fmt.Sprintf(format, args...))
 }
 
-// tries is how often install tries to get the lock, after a millisecond each: for 2 s, as select and reset.
-const tries = 2000
-
 // Install makes the six commands in a directory run this wrapper; "" is layout.DefaultDirectory. A switch that is there
-// keeps what it says. What belongs neither to iptables nor to the wrapper, and a directory that other users can change,
-// are refused before anything is changed, unless they are forced.
+// already keeps its content. Unless forced, Install refuses names that belong neither to iptables nor to the wrapper,
+// and a directory that other users can change, before it changes anything.
 //
 // Whatever step fails, each of the six names leads to what it led to, or to the wrapper. An error may come after
-// changes: Done is valid then, too. See the variables of this package, and layout.ErrForeign.
+// changes: Done is valid then, too. The errors are the variables of this package, and layout.ErrForeign.
 func Install(directory string, force bool) (Done, error) {
 	if directory == "" {
 		directory = layout.DefaultDirectory()
 	}
 	if directory == "" {
-		return Done{}, fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(layout.StandardDirs(), ", "))
+		return Done{}, fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(iptables.Dirs(), ", "))
 	}
 	d, err := layout.Open(directory)
 	if err != nil {
@@ -68,7 +68,7 @@ func Install(directory string, force bool) (Done, error) {
 }
 
 func install(d *dir.Dir, force bool) (done Done, err error) {
-	err = d.Lock(tries)
+	err = d.Lock(layout.Patience)
 	if err != nil {
 		return done, err
 	}
@@ -104,10 +104,13 @@ type work struct {
 	done    *Done
 }
 
-// refuse returns why nothing is to be changed, nil if there is no reason.
+// refuse returns an error if nothing must be changed.
 func (w work) refuse(force bool) error {
 	if w.program(evidence.NFT) == "" && w.program(evidence.Legacy) == "" {
-		return fmt.Errorf("%w in %q, nor in %s", ErrNoIptables, w.Path(), strings.Join(layout.StandardDirs(), ", "))
+		return fmt.Errorf("%w in %q, nor in %s", ErrNoIptables, w.Path(), strings.Join(iptables.Dirs(), ", "))
+	}
+	if path := w.overwritten(); path != "" {
+		return fmt.Errorf("%q: %w", path, ErrOverwritten)
 	}
 	if force {
 		return nil
@@ -119,9 +122,9 @@ func (w work) refuse(force bool) error {
 	if exposed(st) {
 		return fmt.Errorf("%q, of user %d, has the mode %#o: %w", w.Path(), st.Uid, st.Mode&0o7777, ErrExposed)
 	}
-	content, err := w.Readlink(layout.Switch)
-	if err == nil && !layout.IsOurs(content) || err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("%q: %w", w.Join(layout.Switch), layout.ErrForeign)
+	_, err = layout.Content(w.Dir)
+	if err != nil {
+		return err
 	}
 	for _, n := range w.look() {
 		if w.isForeign(n) {
@@ -148,7 +151,7 @@ func exposed(st unix.Stat_t) bool {
 
 // look returns where the six names lead.
 func (w work) look() []layout.Name {
-	running, _ := dir.IDAt(layout.RunningPath()) // if it is not known, the wrapper is known by its name
+	running, _ := dir.IDAt(layout.RunningPath()) // without it, Look goes by the name iptables-wrapper
 	return layout.Look(w.Dir, running)
 }
 
@@ -168,8 +171,7 @@ func (w work) isCopy(name string) bool {
 		return false
 	}
 	for _, mode := range evidence.Modes() {
-		program, err := dir.IDAt(w.program(mode))
-		if err == nil && program == id {
+		if id.IsAt(w.program(mode)) {
 			return true
 		}
 	}
@@ -200,12 +202,12 @@ func (w work) change() error {
 
 // laySwitch makes the switch, or makes it lead to the wrapper again if it leads nowhere, or is foreign and forced.
 func (w work) laySwitch() error {
-	content, err := w.Readlink(layout.Switch)
-	if err == nil && layout.IsOurs(content) {
+	_, err := layout.Content(w.Dir)
+	if err == nil {
 		_, err = w.ID(layout.Switch)
-		if err == nil {
-			return nil
-		}
+	}
+	if err == nil {
+		return nil
 	}
 	err = w.Replace(layout.Wrapper, layout.Switch)
 	if err == nil {
@@ -230,17 +232,7 @@ func (w work) link(except func(name string) bool) error {
 }
 
 // leads reports whether a name leads through the switch of this directory.
-func (w work) leads(n layout.Name) bool {
-	if n.Switch == "" {
-		return false
-	}
-	st, err := w.Stat()
-	if err != nil {
-		return false
-	}
-	through, err := dir.IDAt(n.Switch)
-	return err == nil && through == dir.IDOf(st)
-}
+func (w work) leads(n layout.Name) bool { return n.Switch != "" && w.IsAt(n.Switch) }
 
 // verify looks once more where the names lead.
 func (w work) verify() error {

@@ -223,3 +223,20 @@ func TestNoIptables(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// A copy of the wrapper in the place of iptables' own program would have to run itself. It is refused, forced or not.
+func TestOverwritten(t *testing.T) {
+	directory := image(t)
+	content := host.Read(t, "/proc/self/exe")
+	host.Check(t, os.WriteFile(directory+"/xtables-nft-multi", content, 0o755))
+	for _, force := range []bool{false, true} {
+		_, err := Install(directory, force)
+		if !errors.Is(err, ErrOverwritten) || !strings.Contains(err.Error(), "xtables-nft-multi") {
+			t.Errorf("force %v: got %v", force, err)
+		}
+	}
+	_, err := os.Lstat(directory + "/" + layout.Switch)
+	if !os.IsNotExist(err) {
+		t.Errorf("the switch: %v", err)
+	}
+}

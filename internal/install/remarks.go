@@ -6,7 +6,6 @@ package install
 import (
 	"bytes"
 	"context"
-	"fmt"
 	osexec "os/exec"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
@@ -23,19 +23,8 @@ func (w work) remarks() {
 	w.remarkOtherPaths()
 }
 
-// release is a version of iptables.
-type release [3]int
-
-func (r release) String() string { return fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]) }
-
-func (r release) before(other release) bool { return slices.Compare(r[:], other[:]) < 0 }
-
-// faithful is the first release that reads what later ones write. The ones before read a rule without the matches that
-// they do not know, and write it back so (kubernetes/kubernetes#112477, cloudnativelabs/kube-router#1370).
-var faithful = release{1, 8, 8}
-
-// remarkPrograms is about which programs there are, and their versions. What cannot be started, as where an image is
-// built for another architecture, has none.
+// remarkPrograms is about which programs there are, and their versions. A program that cannot be started, as in an
+// image for another architecture, has no known version.
 func (w work) remarkPrograms() {
 	nft, legacy := w.program(evidence.NFT), w.program(evidence.Legacy)
 	for _, missing := range []struct {
@@ -50,22 +39,23 @@ func (w work) remarkPrograms() {
 				missing.mode, missing.mode)
 		}
 	}
-	nftRelease, nftKnown := releaseOf(nft)
-	if nftKnown && nftRelease.before(faithful) {
-		w.done.remark("%q is version %s, which loses parts of rules that %s or newer wrote", nft, nftRelease, faithful)
+	nftRelease := releaseOf(nft)
+	if nftRelease.LosesRules() {
+		w.done.remark("%q is version %s, which loses parts of rules that %s or newer wrote", nft, nftRelease,
+			iptables.Faithful)
 	}
-	legacyRelease, legacyKnown := releaseOf(legacy)
-	if nftKnown && legacyKnown && nftRelease != legacyRelease {
+	legacyRelease := releaseOf(legacy)
+	if nftRelease.Known() && legacyRelease.Known() && nftRelease != legacyRelease {
 		w.done.remark("the backends have different versions: %q is %s, %q is %s", nft, nftRelease, legacy, legacyRelease)
 	}
 }
 
 // releaseOf asks a program for its version. A program that others can change is not started.
-func releaseOf(program string) (r release, known bool) {
+func releaseOf(program string) iptables.Release {
 	if program == "" || isExposed(program) {
-		return r, false
+		return iptables.Release{}
 	}
-	// That a program can hang says nothing about it.
+	// A program that hangs must not hang install.
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	var output bytes.Buffer
@@ -77,15 +67,9 @@ func releaseOf(program string) (r release, known bool) {
 	cmd.Stderr = &output
 	err := cmd.Run()
 	if err != nil {
-		return r, false
+		return iptables.Release{}
 	}
-	return parseRelease(output.String())
-}
-
-// parseRelease reads a line such as "iptables v1.8.9 (nf_tables)".
-func parseRelease(line string) (r release, ok bool) {
-	_, err := fmt.Sscanf(line, "iptables v%d.%d.%d", &r[0], &r[1], &r[2])
-	return r, err == nil
+	return iptables.ParseRelease(output.String())
 }
 
 // searched are the directories in which shells and clients look for iptables.
@@ -93,17 +77,18 @@ var searched = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/
 
 // remarkOtherPaths names the other directories in which iptables bypasses every wrapper. /sbin may be /usr/sbin.
 func (w work) remarkOtherPaths() {
-	var seen []*dir.Dir
+	var seen []dir.ID
 	for _, path := range searched {
+		id, err := dir.IDAt(path)
+		if err != nil || w.IsAt(path) || slices.Contains(seen, id) {
+			continue
+		}
+		seen = append(seen, id)
 		d, err := dir.Open(path)
 		if err != nil {
 			continue
 		}
 		defer d.Close()
-		if d.Same(w.Dir) || slices.ContainsFunc(seen, d.Same) {
-			continue
-		}
-		seen = append(seen, d)
 		names := layout.Look(d, dir.ID{})
 		i := slices.IndexFunc(names, func(n layout.Name) bool { return n.Err == nil && n.Switch == "" && !n.Wrapper })
 		if i >= 0 {

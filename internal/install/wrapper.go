@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
@@ -23,11 +24,28 @@ func runningFile() ([]byte, error) {
 	path, _ := layout.Running()
 	for _, candidate := range []string{"/proc/self/exe", path} {
 		content, err := os.ReadFile(candidate)
-		if err == nil && bytes.HasPrefix(content, []byte("\x7fELF")) && bytes.Contains(content, []byte(mark)) {
+		if err == nil && isWrapper(content) {
 			return content, nil
 		}
 	}
 	return nil, errNotFound
+}
+
+func isWrapper(content []byte) bool {
+	return bytes.HasPrefix(content, []byte("\x7fELF")) && bytes.Contains(content, []byte(mark))
+}
+
+// overwritten returns the path of a program of iptables in whose place the wrapper is, "" if there is none: "cp" over
+// /usr/sbin/iptables follows the links of Debian to it.
+func (w work) overwritten() string {
+	for _, mode := range evidence.Modes() {
+		path := w.program(mode)
+		content, err := os.ReadFile(path)
+		if err == nil && isWrapper(content) {
+			return path
+		}
+	}
+	return ""
 }
 
 // writeWrapper writes the running file to its place in the directory, unless it is there as it should be. What is there

@@ -8,6 +8,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
 
@@ -165,7 +166,7 @@ func call(name, command string, k kind, guess evidence.Mode) actor {
 		if err != nil {
 			return outcome{err: err}
 		}
-		if stored := modeOf(end); stored != "" {
+		if stored := iptables.ModeOf(filepath.Base(end)); stored != "" {
 			return p.runs(k, outcome{ran: stored, binds: k != reading}) // the wrapper is not run at all
 		}
 		p.step("locate", command)

@@ -10,15 +10,13 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
-// StandardDirs returns the directories in which distributions install iptables, in the order in which exec.Find looks.
-func StandardDirs() []string { return []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"} }
-
-// DefaultDirectory returns the directory that the command line means without --dir: that of the running file if
-// iptables is there, otherwise the first standard one in which it is, "" if it is in none.
+// DefaultDirectory returns the directory that the command line means without --dir: the running file's if iptables is
+// there, otherwise the first standard one that has iptables, "" if none has.
 func DefaultDirectory() string {
-	candidates := StandardDirs()
+	candidates := iptables.Dirs()
 	running := RunningPath()
 	if running != "" {
 		candidates = slices.Insert(candidates, 0, parent(running))
@@ -38,27 +36,23 @@ func hasCommand(directory string) bool {
 	})
 }
 
-// Open opens a directory that somebody named. Its path is absolute from then on.
+// Open opens a directory by its absolute path.
 func Open(path string) (*dir.Dir, error) { return dir.Open(absolute(path)) }
 
-// OpenDirectory opens the directory whose switch is meant by a directory: if iptables there leads through a switch in
-// another directory, the other, and itself is false.
+// OpenDirectory opens the directory that somebody named, or, if iptables there leads through a switch in another
+// directory, that one. itself reports which.
 func OpenDirectory(path string) (d *dir.Dir, itself bool, err error) {
 	d, err = Open(path)
 	if err != nil {
 		return nil, false, err
 	}
-	through := throughSwitch(d.Join("iptables"))
-	if through == "" {
+	through := SwitchDir(d.Join("iptables"))
+	if through == "" || d.IsAt(through) {
 		return d, true, nil
 	}
 	other, err := dir.Open(through)
 	if err != nil {
 		return d, true, nil // a broken link
-	}
-	if other.Same(d) {
-		other.Close()
-		return d, true, nil
 	}
 	d.Close()
 	return other, false, nil

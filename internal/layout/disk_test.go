@@ -16,6 +16,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -91,7 +92,7 @@ func newDisk(tb testing.TB) *disk {
 	return d
 }
 
-func (d *disk) program(mode evidence.Mode) string { return d.commands + "/" + multiCall(mode) }
+func (d *disk) program(mode evidence.Mode) string { return d.commands + "/" + iptables.MultiCall(mode) }
 
 // mountReadOnly makes a mount of DIR that is attached nowhere: its path leads through a descriptor.
 func (d *disk) mountReadOnly() {

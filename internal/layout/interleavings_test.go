@@ -45,8 +45,8 @@ var (
 	}
 )
 
-// Every interleaving of two and of three actors, each of which may be killed before any of its steps. What is promised is
-// in promises_test.go. With TEST_ALL, three are taken of all, in all circumstances.
+// Every interleaving of two and of three actors, each of which may be killed before any of its steps. What is promised
+// is in promises_test.go. With TEST_ALL, three are taken of all, in all circumstances.
 func TestEveryInterleaving(t *testing.T) {
 	d := newDisk(t)
 	three, thrice, copied := most, few, few

@@ -4,6 +4,8 @@
 package layout
 
 import (
+	"time"
+
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
@@ -14,7 +16,7 @@ type Call struct {
 	Remembered evidence.Decision // what the memory said before that
 	Adds       bool              // it can add something to a table
 	Changes    bool              // it can change a table: add, delete or flush
-	Incomplete bool              // something momentary was in the way, or a privileged question was answered EPERM
+	Incomplete bool              // a question failed for a momentary reason, or with EPERM
 	Root       bool              // the user is root
 	Own        bool              // process 1 is known to share our root and our network namespace
 
@@ -29,30 +31,14 @@ type Call struct {
 //
 //	K: certain, by kubelet's chains   C: certain otherwise   G: a guess   R: remembered
 //
-//	0  Of some calls, nothing is stored.
+//	0  Some calls store nothing.
 //	1  K replaces M. C and G make M, or become what it says.
-//	2  If the decision is certain, S is moved to its program, under the lock of DIR.
+//	2  If the answer is certain by now, S is pointed at its program, under the lock of DIR.
 func Keep(c Call) evidence.Decision {
 	if !c.stores() {
 		return c.Decision
 	}
-	d := c.Decision
-	certain := d.Conclusive
-	switch {
-	case c.byKubelet():
-		c.rememberKubelet() // S is moved even where there can be no M
-	case d.Reason == evidence.Remembered:
-		certain = c.Remembered.Conclusive
-	default:
-		said, err := c.Memory.Make(d)
-		if err != nil {
-			return d
-		}
-		if said != d {
-			d = remembered(said)
-			certain = said.Conclusive
-		}
-	}
+	d, certain := c.remember()
 	if !certain {
 		return d
 	}
@@ -70,13 +56,35 @@ func (c Call) stores() bool {
 		return false
 	case c.byKubelet():
 		return true
-	case !c.Changes, c.Incomplete && !d.Conclusive:
+	case !c.Changes:
 		return false
+	case d.Conclusive, d.Reason == evidence.Remembered:
+		return true
 	}
-	return c.Adds || d.Conclusive || d.Reason == evidence.Remembered
+	return c.Adds && !c.Incomplete
 }
 
-// rememberKubelet is step 1 for K.
+// remember is step 1. It returns what the call is to run, and whether the switch may point to that.
+func (c Call) remember() (d evidence.Decision, certain bool) {
+	d = c.Decision
+	switch {
+	case c.byKubelet():
+		c.rememberKubelet()
+		return d, true // even where there can be no memory
+	case d.Reason == evidence.Remembered:
+		return d, c.Remembered.Conclusive && !c.Incomplete // otherwise kubelet may have spoken, unheard
+	}
+	said, err := c.Memory.Make(d)
+	switch {
+	case err != nil:
+		return d, false // step 2 reads the memory again, and would not find it
+	case said == d:
+		return d, d.Conclusive
+	}
+	return remembered(said), said.Conclusive
+}
+
+// rememberKubelet replaces the memory, unless it says the same already.
 func (c Call) rememberKubelet() {
 	said := c.Memory.Read()
 	d := c.Decision
@@ -92,38 +100,39 @@ func remembered(said evidence.Decision) evidence.Decision {
 	return said
 }
 
-// waits is how often kubelet's word tries again to get the lock, after a millisecond each.
-const waits = 50
-
-// move is step 2.
+// move is step 2. It returns what the call is to run.
 func (c Call) move(d evidence.Decision) evidence.Decision {
 	in := c.Place.Dir
 	if in == nil || in.Writable() != nil {
 		return d
 	}
-	program := Program(in, d.Mode)
-	if program == "" || !c.lock(d.Mode) {
+	program := ContentFor(in, d.Mode)
+	if program == "" {
+		return d
+	}
+	err := in.Lock(c.patience()) // execve(2) releases it
+	if err != nil {
 		return d
 	}
 	if !c.byKubelet() {
 		said := c.Memory.Read()
 		if said.Mode != d.Mode || !said.Conclusive {
-			return d
+			return d // it was reset or replaced before this call had the lock
 		}
 	}
 	if !c.Place.Laid {
-		err := adopt(c.Place)
+		err = adopt(c.Place)
 		if err != nil {
 			return d
 		}
 	}
-	now, err := in.Readlink(Switch)
+	content, err := Content(in)
 	if err != nil {
 		return d
 	}
-	stored := storedMode(now)
+	stored := storedMode(content)
 	switch {
-	case isWrapper(now), c.byKubelet() && stored == d.Mode.Other():
+	case isWrapper(content), c.byKubelet() && stored == d.Mode.Other():
 		_ = in.Replace(program, Switch)
 	case stored == d.Mode.Other():
 		return remembered(evidence.Decision{Mode: stored, Conclusive: true, Because: "another call pointed the switch there"})
@@ -131,16 +140,11 @@ func (c Call) move(d evidence.Decision) evidence.Decision {
 	return d
 }
 
-// lock takes the lock of DIR, which execve(2) releases. Kubelet's word must not be lost to a call that has it for a
-// moment, nor wait for another user who holds it.
-func (c Call) lock(mode evidence.Mode) bool {
-	again := 0
-	if c.byKubelet() {
-		now, err := c.Place.Dir.Readlink(Switch)
-		moved := err == nil && storedMode(now) == mode
-		if !moved {
-			again = waits
-		}
+// patience is how long the call waits for the lock. Another call may have it for a moment, and kubelet's word must not
+// be lost for that. Another user may have it for ever, so kubelet's word waits only until the switch is moved.
+func (c Call) patience() time.Duration {
+	if !c.byKubelet() || Stored(c.Place.Dir) == c.Decision.Mode {
+		return 0
 	}
-	return c.Place.Dir.Lock(again) == nil
+	return 50 * time.Millisecond
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -32,7 +33,7 @@ func TestStores(t *testing.T) {
 	}{
 		{kubelet, []string{adds, deletes, lists, incomplete}},
 		{certain, []string{adds, deletes, incomplete}},
-		{remembered, []string{adds, deletes}},
+		{remembered, []string{adds, deletes, incomplete}},
 		{guess, []string{adds}},
 		{override, nil},
 	} {
@@ -106,8 +107,8 @@ func TestSelectAndReset(t *testing.T) {
 	guess := evidence.Decision{Mode: evidence.Legacy, Reason: evidence.Default}
 	laid, copied, foreign, nft, taken := d.laid(true), d.laid(false), d.laid(true), d.laid(true), d.laid(false)
 	foreign[slot(Switch)] = "/bin/busybox"
-	nft[slot(Switch)] = multiCall(evidence.NFT)
-	taken[slot(Wrapper)] = multiCall(evidence.NFT)
+	nft[slot(Switch)] = iptables.MultiCall(evidence.NFT)
+	taken[slot(Wrapper)] = iptables.MultiCall(evidence.NFT)
 	for _, test := range []struct {
 		doc    string
 		before content
@@ -115,9 +116,9 @@ func TestSelectAndReset(t *testing.T) {
 		fails  bool
 		want   string // in the switch
 	}{
-		{doc: "laid", before: laid, want: multiCall(evidence.Legacy)},
-		{doc: "copied", before: copied, want: multiCall(evidence.Legacy)},
-		{doc: "at the other program", before: nft, want: multiCall(evidence.Legacy)},
+		{doc: "laid", before: laid, want: iptables.MultiCall(evidence.Legacy)},
+		{doc: "copied", before: copied, want: iptables.MultiCall(evidence.Legacy)},
+		{doc: "at the other program", before: nft, want: iptables.MultiCall(evidence.Legacy)},
 		{doc: "a guess", before: laid, guess: true, want: Wrapper},
 		{doc: "a guess, at the other program", before: nft, guess: true, fails: true},
 		{doc: "another file is called iptables-wrapper", before: taken, fails: true},

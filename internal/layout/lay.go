@@ -4,6 +4,7 @@
 package layout
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -11,14 +12,17 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 )
 
-// adopt lays the switch for a command whose path does not lead through one, because it is the running file: the binary
-// was copied over /usr/sbin/iptables, or is a hard link or a symlink to that. The file gets the name iptables-wrapper
-// beside it, so that it does not lose its last name.
+// adopt lays the switch for a command that is the running file itself: the binary was copied over /usr/sbin/iptables,
+// or /usr/sbin/iptables is a hard link or a symlink to it. The file gets the name iptables-wrapper beside the command,
+// so that it does not lose its last name.
 //
 // The caller holds the lock of the directory.
 func adopt(p Place) error {
 	in := p.Dir
 	names := leadingTo(in, p.Running)
+	if len(names) == 0 {
+		return errors.New("none of the six names is the running file") // it was called by another, as "exec -a" does
+	}
 	wrapper, err := in.ID(Wrapper)
 	if os.IsNotExist(err) {
 		err = in.Link(p.Command, Wrapper)
@@ -46,21 +50,18 @@ func leadingTo(d *dir.Dir, file dir.ID) []string {
 }
 
 // Lay makes the switch, if there is none yet, and makes some of the six names lead through it. The switch contains the
-// wrapper: its name if that is in the directory, otherwise its path. Until all names are changed, each of them leads
-// to what it led to, or to the wrapper.
+// wrapper: its name if it is in the directory, otherwise its path. At every moment, each name leads to what it led to,
+// or to the wrapper.
 //
 // The caller holds the lock of the directory.
 func Lay(d *dir.Dir, wrapper string, names []string) error {
-	err := called(wrapper)
+	err := checkName(wrapper)
 	if err != nil {
 		return err
 	}
-	now, err := d.Readlink(Switch)
-	switch {
-	case os.IsNotExist(err):
+	content, err := Content(d)
+	if err == nil && content == "" {
 		err = d.Symlink(wrapper, Switch)
-	case err == nil && !IsOurs(now):
-		err = fmt.Errorf("%q is a link to %q, which is none of the wrapper's", d.Join(Switch), now)
 	}
 	if err != nil {
 		return err
@@ -74,8 +75,8 @@ func Lay(d *dir.Dir, wrapper string, names []string) error {
 	return nil
 }
 
-// called returns nil if a path can be what the switch contains: the switch tells the wrapper by its name.
-func called(wrapper string) error {
+// checkName checks that the switch may contain the path of a wrapper: the switch tells the wrapper by its name.
+func checkName(wrapper string) error {
 	if isWrapper(wrapper) {
 		return nil
 	}

@@ -11,14 +11,18 @@
 package layout
 
 import (
+	"errors"
+	"fmt"
+	"iter"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 const (
@@ -28,89 +32,86 @@ const (
 	Wrapper = "iptables-wrapper"
 )
 
-// mostLinks is how many symlinks the kernel follows (MAXSYMLINKS in linux/namei.h).
-const mostLinks = 40
+// ErrForeign means that the name of the switch, or of a command, is taken by a file that is not the wrapper's.
+var ErrForeign = errors.New("it is not the wrapper's")
 
 // Place is where a command was called. The zero Place is not known.
 type Place struct {
 	Command string   // the path by which it was called
-	Dir     *dir.Dir // DIR, or where the switch would be laid
+	Dir     *dir.Dir // DIR, or where the switch would be laid, by its absolute path
 	Laid    bool     // the path leads through a switch
 	Running dir.ID   // the running file
 }
 
 // Locate finds the place of a command that was called by a path, AT_EXECFN.
 //
-// The path counts if it resolves to the running file, or leads through a switch beside which that is the wrapper: since
-// execve(2) another call may have pointed the switch at a program. Otherwise, as for a script that begins with
-// "#!/usr/sbin/iptables-restore", the place is not known. Nor is it for a path without a slash: the working directory
-// may be anybody's.
+// The path counts if it resolves to the running file, or leads through a switch beside which the wrapper is the running
+// file: since execve(2), another call may have pointed the switch at a program. Otherwise, as for a script that begins
+// with "#!/usr/sbin/iptables-restore", the place is not known. Nor is it for a path without a slash: the working
+// directory may be anybody's.
 func Locate(path string, running dir.ID) Place {
 	if !strings.Contains(path, "/") {
 		return Place{}
 	}
-	through := throughSwitch(path)
-	if through == "" && leadsTo(path, running) {
-		d, err := dir.Open(parent(path))
-		if err != nil {
-			return Place{}
-		}
-		return Place{Command: path, Dir: d, Running: running}
+	through := SwitchDir(path)
+	resolves := running.IsAt(path)
+	if through == "" && !resolves {
+		through = SwitchDir(path) // since the first look, another call may have laid and moved a switch
 	}
-	if through == "" {
-		through = throughSwitch(path) // another call may have laid it just now
-	}
-	if through == "" {
+	directory := through
+	switch {
+	case through == "" && !resolves:
 		return Place{}
+	case through == "":
+		directory = parent(path)
 	}
-	d, err := dir.Open(through)
+	d, err := Open(directory)
 	if err != nil {
 		return Place{}
 	}
-	wrapper, err := d.ID(Wrapper)
-	if err == nil && wrapper == running || leadsTo(path, running) {
-		return Place{Command: path, Dir: d, Laid: true, Running: running}
-	}
-	d.Close()
-	return Place{}
-}
-
-// Beside is the absolute directory of the path by which the command was called, "" if that is not known.
-func (p Place) Beside() string {
-	if p.Dir == nil {
-		return ""
-	}
-	return absolute(parent(p.Command))
-}
-
-func leadsTo(path string, file dir.ID) bool {
-	id, err := dir.IDAt(path)
-	return err == nil && id == file
-}
-
-// throughSwitch returns the directory of the switch that a path leads through, "" if there is none on its way. Any link
-// counts, those in /etc/alternatives included.
-func throughSwitch(path string) string {
-	for range mostLinks {
-		directory, name := parent(path), filepath.Base(path)
-		if name == Switch {
-			return directory
+	if !resolves {
+		wrapper, err := d.ID(Wrapper)
+		if err != nil || wrapper != running {
+			d.Close()
+			return Place{}
 		}
-		buf := make([]byte, unix.PathMax)
-		n, err := unix.Readlink(path, buf)
-		if err != nil {
-			return ""
-		}
-		path = string(buf[:n])
-		if !filepath.IsAbs(path) {
-			path = directory + "/" + path
+	}
+	return Place{Command: path, Dir: d, Laid: through != "", Running: running}
+}
+
+// SwitchDir returns the directory of the switch that a path leads through, "" if there is none on its way. Any link on
+// the way counts, those in /etc/alternatives included.
+func SwitchDir(path string) string {
+	for hop := range Hops(path) {
+		if filepath.Base(hop) == Switch {
+			return parent(hop)
 		}
 	}
 	return ""
 }
 
-// parent returns a path without its last element. Unlike filepath.Dir it leaves ".." alone, which means something else
-// once a symlink before it is followed.
+// Hops yields a path, and each path that it leads to through a symlink, the last one included.
+func Hops(path string) iter.Seq[string] {
+	const mostLinks = 40 // as many as the kernel follows: MAXSYMLINKS in linux/namei.h
+	return func(yield func(string) bool) {
+		for range mostLinks {
+			if !yield(path) {
+				return
+			}
+			content, err := os.Readlink(path)
+			if err != nil {
+				return
+			}
+			if !filepath.IsAbs(content) {
+				content = parent(path) + "/" + content
+			}
+			path = content
+		}
+	}
+}
+
+// parent returns a path without its last element. Unlike filepath.Dir it does not clean the path: ".." means something
+// else once a symlink before it is followed.
 func parent(path string) string {
 	i := strings.LastIndexByte(path, '/')
 	switch {
@@ -123,26 +124,30 @@ func parent(path string) string {
 	}
 }
 
-// modeOf returns the backend of the program that a path names, "" if it is none of iptables' own.
-func modeOf(path string) evidence.Mode {
-	file := filepath.Base(path)
-	for _, mode := range evidence.Modes() {
-		if file == multiCall(mode) {
-			return mode
-		}
-		for _, name := range exec.Names() {
-			if file == strings.Replace(name, "tables", "tables-"+string(mode), 1) {
-				return mode
-			}
-		}
+// Content returns the content of the switch in a directory, "" if there is none. The error wraps ErrForeign if
+// something else has its name.
+func Content(d *dir.Dir) (string, error) {
+	content, err := d.Readlink(Switch)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return "", nil
+	case errors.Is(err, unix.EINVAL), err == nil && !isWrapper(content) && storedMode(content) == "":
+		return "", fmt.Errorf("%q: %w", d.Join(Switch), ErrForeign)
 	}
-	return ""
+	return content, err
 }
 
-// storedMode returns the backend that the content of a switch stands for, "" if it is none that the product puts there.
+// Stored returns the backend that the switch in a directory points to, "" if it points to the wrapper, or if there is
+// no switch.
+func Stored(d *dir.Dir) evidence.Mode {
+	content, _ := Content(d)
+	return storedMode(content)
+}
+
+// storedMode returns the backend that the content of a switch stands for, "" if it is the wrapper.
 func storedMode(content string) evidence.Mode {
 	for _, mode := range evidence.Modes() {
-		if filepath.Base(content) == multiCall(mode) {
+		if filepath.Base(content) == iptables.MultiCall(mode) {
 			return mode
 		}
 	}
@@ -152,25 +157,19 @@ func storedMode(content string) evidence.Mode {
 // isWrapper reports whether the content of a switch is the wrapper.
 func isWrapper(content string) bool { return filepath.Base(content) == Wrapper }
 
-// IsOurs reports whether the content of a switch is one that the product puts there.
-func IsOurs(content string) bool { return isWrapper(content) || storedMode(content) != "" }
-
-// multiCall is the file name of a backend's multi-call program, which serves all six commands and goes by argv[0].
-func multiCall(mode evidence.Mode) string { return "xtables-" + string(mode) + "-multi" }
-
-// Program returns what the switch in a directory has to contain for a backend: the name of the multi-call program if it
-// is in that directory, otherwise its path in a standard one; "" if there is none, or if calls run a program of one
-// command alone that is in the directory. The directory is not looked at by its path again, which may lead elsewhere by
-// now.
-func Program(d *dir.Dir, mode evidence.Mode) string {
-	multi := multiCall(mode)
+// ContentFor returns what the switch in a directory must contain for a backend: the name of the multi-call program if it
+// is in that directory, otherwise its path in a standard one. It returns "" if there is none, or if calls run another
+// program that is in the directory, for one command alone. The directory is not looked up by its path again, which may
+// lead elsewhere by now.
+func ContentFor(d *dir.Dir, mode evidence.Mode) string {
+	multi := iptables.MultiCall(mode)
 	if d.Executable(multi) {
 		return multi
 	}
-	if d.Executable("iptables-" + string(mode)) {
+	if d.Executable(iptables.Single(mode, "iptables")) {
 		return ""
 	}
-	for _, directory := range StandardDirs() {
+	for _, directory := range iptables.Dirs() {
 		path := directory + "/" + multi
 		if unix.Access(path, unix.X_OK) == nil {
 			return path
@@ -179,11 +178,13 @@ func Program(d *dir.Dir, mode evidence.Mode) string {
 	return ""
 }
 
-// beside shortens the path of a file in the directory to its name.
-func beside(d *dir.Dir, path string) string {
-	here, err := d.ID(filepath.Base(path))
-	if err != nil || !leadsTo(path, here) {
+// linkTo returns the content of a link in the directory that leads to a path: the bare name of a file in the directory,
+// otherwise the path.
+func linkTo(d *dir.Dir, path string) string {
+	name := filepath.Base(path)
+	here, err := d.ID(name)
+	if err != nil || !here.IsAt(path) {
 		return path
 	}
-	return filepath.Base(path)
+	return name
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The place of a command is where its switch is, or is to be. It is not known where the path does not lead to the running
-// file, nor through a switch beside which that is.
+// The place of a command is where its switch is, or is to be. It is not known where the path does not lead to the
+// running file, nor through a switch beside which that is.
 func TestLocate(t *testing.T) {
 	top := t.TempDir()
 	for _, name := range []string{"sbin", "alternatives", "volume", "copied"} {
@@ -70,21 +70,24 @@ func TestLocate(t *testing.T) {
 	if got := Locate("iptables", running); got.Dir != nil {
 		t.Errorf("the working directory counts: %s", got.Dir.Path())
 	}
+	if got := Locate("./iptables", running); got.Dir == nil || got.Dir.Path() != top+"/copied/." {
+		t.Errorf("a relative path: %+v", got)
+	}
 }
 
 // The switch contains a bare name if the program is beside it, otherwise its path.
-func TestProgram(t *testing.T) {
+func TestContentFor(t *testing.T) {
 	here := t.TempDir()
 	host.Check(t, os.WriteFile(here+"/xtables-nft-multi", nil, 0o755))
 	d, err := dir.Open(here)
 	host.Check(t, err)
 	defer d.Close()
-	if got := Program(d, evidence.NFT); got != "xtables-nft-multi" {
+	if got := ContentFor(d, evidence.NFT); got != "xtables-nft-multi" {
 		t.Errorf("got %q", got)
 	}
 	host.Check(t, os.WriteFile(here+"/iptables-nft", nil, 0o755))
 	host.Check(t, os.Remove(here+"/xtables-nft-multi"))
-	if got := Program(d, evidence.NFT); got != "" {
+	if got := ContentFor(d, evidence.NFT); got != "" {
 		t.Errorf("a program of one command alone: got %q", got)
 	}
 }

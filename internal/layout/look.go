@@ -9,6 +9,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // Name is where one of the six names leads.
@@ -39,24 +40,14 @@ func look(d *dir.Dir, name string, running dir.ID) Name {
 		n.Err = err
 		return n
 	}
-	n.Switch = throughSwitch(d.Join(name))
+	n.Switch = SwitchDir(d.Join(name))
 	n.ResolvesTo, n.Err = filepath.EvalSymlinks(d.Join(name))
 	if n.Err != nil {
 		return n
 	}
-	n.Wrapper = filepath.Base(n.ResolvesTo) == Wrapper || leadsTo(n.ResolvesTo, running)
+	n.Wrapper = filepath.Base(n.ResolvesTo) == Wrapper || running.IsAt(n.ResolvesTo)
 	if !n.Wrapper {
-		n.Mode = modeOf(n.ResolvesTo)
+		n.Mode = iptables.ModeOf(filepath.Base(n.ResolvesTo))
 	}
 	return n
-}
-
-// Stored returns the backend to which the switch in a directory points, "" if it points to the wrapper, or if there is
-// none.
-func Stored(d *dir.Dir) evidence.Mode {
-	now, err := d.Readlink(Switch)
-	if err != nil {
-		return ""
-	}
-	return storedMode(now)
 }

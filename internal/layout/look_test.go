@@ -95,9 +95,14 @@ func TestContentOfSwitch(t *testing.T) {
 	} {
 		directory := t.TempDir()
 		grow(t, directory, "iptables-current -> "+test.content)
-		got := Stored(opened(t, directory))
-		if IsOurs(test.content) != test.ours || got != test.stored {
-			t.Errorf("%s: ours: %t, got %q", test.content, IsOurs(test.content), got)
+		d := opened(t, directory)
+		content, err := Content(d)
+		want := test.content
+		if !test.ours {
+			want = ""
+		}
+		if content != want || errors.Is(err, ErrForeign) == test.ours || Stored(d) != test.stored {
+			t.Errorf("%s: got %q, %v, %q", test.content, content, err, Stored(d))
 		}
 	}
 	if got := Stored(opened(t, t.TempDir())); got != "" {

@@ -5,7 +5,6 @@ package layout
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -39,7 +38,6 @@ type moment struct {
 	met     met      // what it met there
 	changes []change // by its last step
 	step    string   // what it is about to do, "" at its end
-	waits   bool     // it has found the lock taken, and tries again
 	outcome
 }
 
@@ -289,65 +287,4 @@ func (c content) with(changes []change) content {
 		c[one.slot] = one.target
 	}
 	return c
-}
-
-// running is an actor that runs. It stops before each of its steps.
-type running struct {
-	process
-	at      string // the step, "" at its end
-	proceed chan bool
-	reached chan string
-	outcome outcome
-}
-
-// static says that nobody changes what has this name.
-func static(name string) bool {
-	return slot(name) < 0
-}
-
-func (m *machine) launch(a actor) *running {
-	r := &running{proceed: make(chan bool), reached: make(chan string)}
-	r.process = process{disk: m.disk, kernel: &kernel{}, place: m.place}
-	r.step = func(operation, name string) {
-		if operation == "stat" && static(name) {
-			return
-		}
-		r.reached <- operation + " " + name
-		goOn := <-r.proceed
-		if !goOn {
-			runtime.Goexit()
-		}
-	}
-	go func() {
-		defer close(r.reached)
-		r.outcome = a.run(&r.process)
-	}()
-	r.at = <-r.reached
-	return r
-}
-
-// meet gives an actor what it is to meet.
-func (r *running) meet(now met, c content) {
-	*r.kernel = now.kernel
-	r.disk.set(c, r.place)
-	if strings.HasPrefix(r.at, "lock") && now.lock == others {
-		r.disk.holdLock(true)
-	}
-}
-
-func (r *running) goOn() {
-	lock := strings.HasPrefix(r.at, "lock")
-	r.proceed <- true
-	r.at = <-r.reached
-	if lock {
-		r.disk.holdLock(false)
-	}
-}
-
-// stop ends an actor that has not come to its end.
-func (r *running) stop() {
-	for r.at != "" {
-		r.proceed <- false
-		r.at = <-r.reached
-	}
 }

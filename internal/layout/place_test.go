@@ -4,6 +4,9 @@
 package layout
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -23,32 +26,30 @@ func TestPlaceByPath(t *testing.T) {
 	running := idOf(t, top+"/sbin/iptables-wrapper")
 	t.Chdir(top + "/sbin")
 	for _, test := range []struct {
-		doc, path, directory, beside string
-		laid                         bool
+		doc, path, directory string
+		laid                 bool
 	}{
 		{
-			doc: "relative", path: "./iptables", directory: ".", beside: top + "/sbin/.", laid: true,
+			doc: "relative", path: "./iptables", directory: top + "/sbin/.", laid: true,
 		},
 		{
-			doc: "relative, elsewhere", path: "../copied/iptables", directory: "../copied", beside: top + "/sbin/../copied",
+			doc: "relative, elsewhere", path: "../copied/iptables", directory: top + "/sbin/../copied",
 		},
 		{
 			doc: `".." after a link leads to where the link leads`, path: top + "/link/../iptables",
-			directory: top + "/link/..", beside: top + "/link/..",
+			directory: top + "/link/..",
 		},
 		{
-			doc: "a link in another directory", path: top + "/iptables", directory: top + "/sbin", beside: top, laid: true,
+			doc: "a link in another directory", path: top + "/iptables", directory: top + "/sbin", laid: true,
 		},
 		{
-			doc: "the switch was moved since", path: top + "/moved/iptables", directory: top + "/moved",
-			beside: top + "/moved", laid: true,
+			doc: "the switch was moved since", path: top + "/moved/iptables", directory: top + "/moved", laid: true,
 		},
 		{
 			doc: "the switch was moved since, beside another wrapper", path: top + "/replaced/iptables",
 		},
 		{
-			doc: "the switch is the file", path: top + "/current/iptables-current", directory: top + "/current",
-			beside: top + "/current", laid: true,
+			doc: "the switch is the file", path: top + "/current/iptables-current", directory: top + "/current", laid: true,
 		},
 		{doc: "a script", path: top + "/script"},
 		{doc: "a bare name", path: "iptables"},
@@ -61,8 +62,8 @@ func TestPlaceByPath(t *testing.T) {
 			directory = got.Dir.Path()
 			got.Dir.Close()
 		}
-		if directory != test.directory || got.Laid != test.laid || got.Beside() != test.beside {
-			t.Errorf("%s: got %q, laid: %t, beside %q", test.doc, directory, got.Laid, got.Beside())
+		if directory != test.directory || got.Laid != test.laid {
+			t.Errorf("%s: got %q, laid: %t", test.doc, directory, got.Laid)
 		}
 		if got.Dir != nil && (got.Command != test.path || got.Running != running) {
 			t.Errorf("%s: got %+v", test.doc, got)
@@ -82,15 +83,23 @@ func TestParent(t *testing.T) {
 	}
 }
 
-// The running file's path is one that leads to it.
-func TestRunning(t *testing.T) {
-	_, running := Running()
-	if got := RunningPath(); got == "" || idOf(t, got) != running {
-		t.Errorf("got %q", got)
+// The running file's path is its own, rather than that of a link by which it was executed. If iptables is there, that is
+// the directory that is meant without --dir.
+func TestRunningPath(t *testing.T) {
+	self, err := os.Executable()
+	host.Check(t, err)
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	host.Check(t, err)
+	grow(t, top, "here/", "here/iptables", "link -> here/file")
+	host.Check(t, os.WriteFile(top+"/here/file", host.Read(t, self), 0o755))
+	cmd := exec.Command(top + "/link")
+	cmd.Env = append(os.Environ(), printsRunning+"=1")
+	if got, want := host.Output(t, cmd), top+"/here/file "+top+"/here\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
-// Without --dir: where the running file is, if iptables is there, otherwise the first standard directory with it.
+// Otherwise it is the first standard directory with iptables.
 func TestDefaultDirectory(t *testing.T) {
 	if !host.Contain(t) {
 		return

@@ -101,8 +101,8 @@ func (x *exploration) checkEnd(now state) {
 	x.carriedOut(now)
 }
 
-// carriedOut checks that a certain memory, which a call that was killed may have left alone, moves the switch at the next
-// call that changes something.
+// carriedOut checks that a certain memory, which a call that was killed may have left alone, moves the switch at the
+// next call that changes something.
 func (x *exploration) carriedOut(now state) {
 	if x.readOnly || x.count(kubelet) > 0 {
 		return

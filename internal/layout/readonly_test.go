@@ -46,6 +46,10 @@ func TestKeepWithoutLock(t *testing.T) {
 	}{
 		{doc: "read-only, kubelet", readOnly: true, decision: hint, want: "legacy kubelet-hint certain"},
 		{
+			doc: "read-only, kubelet confirms a guess", readOnly: true, remembered: guess, decision: hint,
+			want: "legacy kubelet-hint certain",
+		},
+		{
 			doc: "a guess is remembered", remembered: guess, decision: remembered(guess),
 			want: "legacy default guess",
 		},
@@ -68,5 +72,30 @@ func TestKeepWithoutLock(t *testing.T) {
 		if got != test.decision || slices.Contains(steps, "lock") || remembers(t, dev) != test.want {
 			t.Errorf("%s: got %+v; steps %q; %q is remembered", test.doc, got, steps, remembers(t, dev))
 		}
+	}
+}
+
+// While a certain call takes the lock, a reset forgets what it has remembered, and another call remembers a guess of the
+// same backend. No guess ends in the switch.
+func TestKeepReadsAgain(t *testing.T) {
+	if os.Geteuid() != 0 {
+		host.Cannot(t, "make a memory, which is root's; run it as root")
+	}
+	directory, dev := t.TempDir(), t.TempDir()
+	grow(t, directory, laidTree(Wrapper)...)
+	in, m := opened(t, directory), memory.In(opened(t, dev))
+	in.Step = func(operation, _ string) {
+		if operation == "lock" {
+			host.Check(t, m.Set(evidence.Decision{Mode: evidence.NFT, Reason: evidence.Default}))
+		}
+	}
+	d := evidence.Decision{Mode: evidence.NFT, Reason: evidence.HostProgram, Conclusive: true}
+	got := Keep(Call{
+		Decision: d, Adds: true, Changes: true, Root: true, Own: true, Memory: m,
+		Place: Place{Dir: in, Laid: true, Running: idOf(t, directory+"/iptables-wrapper")},
+	})
+	content, _ := os.Readlink(directory + "/iptables-current")
+	if got != d || content != Wrapper {
+		t.Errorf("got %+v; the switch is at %q", got, content)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 )
 
-// exe is the running file, of which only the process itself knows the path for certain.
+// exe leads to the running file, even if that has been renamed or removed.
 const exe = "/proc/self/exe"
 
 // atExecfn is AT_EXECFN of linux/auxvec.h: the address of the path that was passed to execve(2).
@@ -47,13 +47,13 @@ func RunningPath() string {
 	executed := absolute(path)
 	linked, _ := os.Readlink(exe)
 	for _, candidate := range []string{linked, executed} {
-		if leadsTo(candidate, file) {
+		if file.IsAt(candidate) {
 			return candidate
 		}
 	}
-	// Under qemu-user, stat(2) of /proc/self/exe is about the emulator, and readlink(2) about our file.
+	// Under qemu-user, stat(2) of /proc/self/exe leads to the emulator, and readlink(2) to our file.
 	id, err := dir.IDAt(linked)
-	if err == nil && leadsTo(executed, id) {
+	if err == nil && id.IsAt(executed) {
 		return linked
 	}
 	return ""

@@ -6,19 +6,18 @@ package layout
 import (
 	"errors"
 	"fmt"
-	"os"
+	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
 )
 
 var (
 	// ErrNotWrapped means that the directory has no commands, or some that do not lead to the wrapper.
 	ErrNotWrapped = errors.New("the commands do not run the wrapper")
-	// ErrForeign means that the name of the switch is taken.
-	ErrForeign = errors.New("it is not the wrapper's")
 	// ErrNowhere means that an answer can be stored neither in the switch nor in the memory.
 	ErrNowhere = errors.New("it can be stored neither in the switch nor in the container's memory")
 )
@@ -33,16 +32,16 @@ type Directory struct {
 	Kubelet evidence.Mode // the backend that kubelet's chains show for certain, which outranks the memory; "" if none
 }
 
-// tries is how often select and reset try to get the lock: for 2 s.
-const tries = 2000
+// Patience is how long a command that an administrator runs waits for the lock of DIR.
+const Patience = 2 * time.Second
 
 // Select makes the six names run a backend. A guess is only remembered, and the switch stays at the wrapper.
 //
-// What must be writable is checked before anything is changed. Names are laid first, which may fail and changes no
-// answer. M is written before S, so that a process that is killed in between leaves a memory that the next call
-// carries out.
+// It checks what must be writable before it changes anything. Names are laid first: that may fail, and changes no
+// answer. M is written before S, so that a process that is killed in between leaves a memory that the next call carries
+// out.
 func (x Directory) Select(d evidence.Decision, guess bool) error {
-	err := x.Dir.Lock(tries)
+	err := x.Dir.Lock(Patience)
 	if err != nil {
 		return err
 	}
@@ -50,7 +49,12 @@ func (x Directory) Select(d evidence.Decision, guess bool) error {
 	if err != nil {
 		return err
 	}
-	program, err := x.target(d, guess, len(names) > 0)
+	program := ""
+	if guess {
+		err = x.takesGuess(d.Mode, len(names) > 0)
+	} else {
+		program, err = x.target(d.Mode, len(names) > 0)
+	}
 	if err != nil {
 		return err
 	}
@@ -67,12 +71,12 @@ func (x Directory) Select(d evidence.Decision, guess bool) error {
 	return x.Dir.Replace(program, Switch) // the switch counts, with or without a memory
 }
 
-// unlaid returns the names that do not lead through the switch yet, and may be made to: those of the running file, or
-// all six in an empty directory that somebody named.
+// unlaid returns the names that are to be laid: those that lead to the running file without a switch, or all six in an
+// empty directory that somebody named.
 func (x Directory) unlaid() ([]string, error) {
-	now, err := x.Dir.Readlink(Switch)
-	if err == nil && !IsOurs(now) || err != nil && !os.IsNotExist(err) {
-		return nil, fmt.Errorf("%q: %w", x.Dir.Join(Switch), ErrForeign)
+	_, err := Content(x.Dir)
+	if err != nil {
+		return nil, err
 	}
 	var names []string
 	missing := 0
@@ -80,7 +84,7 @@ func (x Directory) unlaid() ([]string, error) {
 		switch {
 		case n.Missing:
 			missing++
-		case n.Switch != "" && !x.isHere(n.Switch):
+		case n.Switch != "" && !x.Dir.IsAt(n.Switch):
 			return nil, fmt.Errorf("%q leads through the switch in %q: %w", x.Dir.Join(n.Name), n.Switch, ErrNotWrapped)
 		case n.Switch != "":
 		case n.Wrapper:
@@ -98,47 +102,51 @@ func (x Directory) unlaid() ([]string, error) {
 	return exec.Names(), nil
 }
 
-// isHere reports whether a path is that of the directory.
-func (x Directory) isHere(path string) bool {
-	here, err := x.Dir.ID(".")
-	return err == nil && leadsTo(path, here)
+// remembers reports whether the memory can be written.
+func (x Directory) remembers() bool { return x.Memory.Dir != nil && x.Memory.Dir.Writable() == nil }
+
+// takesGuess returns nil if the next call would run a guess. lays: names must be laid first.
+func (x Directory) takesGuess(mode evidence.Mode, lays bool) error {
+	denied := x.Dir.Writable()
+	stored := Stored(x.Dir)
+	switch {
+	case lays && denied != nil:
+		return denied
+	case stored == mode.Other():
+		return fmt.Errorf("%w: the switch is at %s; reset it first", ErrNowhere, stored)
+	case x.remembers(), lays: // names in a volume are for another container, which has a memory of its own
+		return nil
+	}
+	return ErrNowhere
 }
 
-// target decides how an answer is stored: it returns what the switch is to contain, or "" if the memory does it.
-func (x Directory) target(d evidence.Decision, guess, lays bool) (string, error) {
+// target returns what the switch is to contain, "" if the memory alone makes the next call run the backend. lays: names
+// must be laid first.
+func (x Directory) target(mode evidence.Mode, lays bool) (string, error) {
 	denied := x.Dir.Writable()
 	if lays && denied != nil {
 		return "", denied
 	}
-	remembers := x.Memory.Dir != nil && x.Memory.Dir.Writable() == nil
-	stored := Stored(x.Dir)
-	if guess {
-		if stored == d.Mode.Other() {
-			return "", fmt.Errorf("%w: the switch is at %s; reset it first", ErrNowhere, stored)
-		}
-		if remembers || lays { // a volume for another container, which has a memory of its own
-			return "", nil
-		}
-		return "", ErrNowhere
-	}
-	_, err := exec.Find(d.Mode, "iptables", x.Dir.Path())
+	_, err := exec.Find(mode, "iptables", x.Dir.Path())
 	if err != nil {
 		return "", err
 	}
-	program := Program(x.Dir, d.Mode)
+	stored := Stored(x.Dir)
+	program := ContentFor(x.Dir, mode)
 	switch {
 	case program != "" && denied == nil:
 		return program, nil
-	case stored == d.Mode:
+	case stored == mode:
 		return "", nil
-	case stored == "" && remembers && x.Kubelet == d.Mode.Other():
+	case stored == "" && x.remembers() && x.Kubelet == mode.Other():
 		return "", fmt.Errorf("%w: kubelet's chains are in %s, and outrank the memory", ErrNowhere, x.Kubelet)
-	case stored == "" && remembers:
+	case stored == "" && x.remembers():
 		return "", nil
 	case denied != nil:
 		return "", fmt.Errorf("%w: %w", ErrNowhere, denied)
 	}
-	return "", fmt.Errorf("%w: only a multi-call program such as %s can be in the switch", ErrNowhere, multiCall(d.Mode))
+	return "", fmt.Errorf("%w: only a multi-call program such as %s can be in the switch", ErrNowhere,
+		iptables.MultiCall(mode))
 }
 
 // remember writes M, if there is one.
@@ -164,21 +172,21 @@ func (x Directory) lay(names []string) error {
 			return adopt(Place{Command: x.Dir.Join(name), Dir: x.Dir, Running: x.Running})
 		}
 	}
-	return Lay(x.Dir, beside(x.Dir, x.Wrapper), names)
+	return Lay(x.Dir, linkTo(x.Dir, x.Wrapper), names)
 }
 
-// Reset forgets what is stored: the switch leads to the wrapper again, and M is removed. What must be writable is
-// checked before anything is changed.
+// Reset forgets what is stored: the switch points to the wrapper again, and M is removed. It checks what must be
+// writable before it changes anything.
 func (x Directory) Reset() error {
-	err := x.Dir.Lock(tries)
+	err := x.Dir.Lock(Patience)
 	if err != nil {
 		return err
 	}
-	now, noSwitch := x.Dir.Readlink(Switch)
-	if noSwitch == nil && !IsOurs(now) {
-		return fmt.Errorf("%q: %w", x.Dir.Join(Switch), ErrForeign)
+	content, err := Content(x.Dir)
+	if err != nil {
+		return err
 	}
-	moved := noSwitch == nil && !isWrapper(now)
+	moved := storedMode(content) != ""
 	if moved {
 		err = x.Dir.Writable()
 	}
@@ -203,7 +211,7 @@ func (x Directory) pointToWrapper() error {
 	if err == nil {
 		return x.Dir.Replace(Wrapper, Switch)
 	}
-	err = called(x.Wrapper)
+	err = checkName(x.Wrapper)
 	if err != nil {
 		return err
 	}

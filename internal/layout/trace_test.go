@@ -19,8 +19,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// A wrapped call of the real program makes the system calls on the switch, the memory, their temporary links and the lock
-// that are steps of the explored one, and no other.
+// A wrapped call of the real program makes the system calls on the switch, the memory, their temporary links and the
+// lock that are steps of the explored one, and no other.
 func TestEverySystemCallIsAStep(t *testing.T) {
 	d := newDisk(t)
 	m := newMachine(d, setting{dev: true})

@@ -4,6 +4,7 @@
 package layout
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -61,6 +62,39 @@ func TestVolume(t *testing.T) {
 		err := x.Select(decision, test.guess)
 		if got := list(t, volume, x.Running); got != test.want || (err != nil) != test.fails {
 			t.Errorf("%s: got %v\n%s", test.doc, err, got)
+		}
+	}
+}
+
+// A file beside the switch that cannot be executed is not the program, though it has its name.
+func TestProgramElsewhere(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	directory := t.TempDir()
+	grow(t, directory, "xtables-nft-multi")
+	host.Check(t, os.Chmod(directory+"/xtables-nft-multi", 0o644))
+	if got := ContentFor(opened(t, directory), evidence.NFT); got != "/usr/sbin/xtables-nft-multi" {
+		t.Errorf("got %q", got)
+	}
+	if got := ContentFor(opened(t, "/usr/sbin/../sbin"), evidence.NFT); got != "xtables-nft-multi" {
+		t.Errorf("by another path: got %q", got)
+	}
+}
+
+// A path is shortened to a name only if the name is that file.
+func TestLinkTo(t *testing.T) {
+	top := t.TempDir()
+	grow(t, top, "here/", "here/iptables-wrapper", "there/", "there/iptables-wrapper", "there/other", "link -> here")
+	here := opened(t, top+"/here")
+	for path, want := range map[string]string{
+		top + "/here/iptables-wrapper":  "iptables-wrapper",
+		top + "/link/iptables-wrapper":  "iptables-wrapper",
+		top + "/there/iptables-wrapper": top + "/there/iptables-wrapper",
+		top + "/there/other":            top + "/there/other",
+	} {
+		if got := linkTo(here, path); got != want {
+			t.Errorf("%s: got %s", path, got)
 		}
 	}
 }

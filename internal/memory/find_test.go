@@ -6,7 +6,6 @@ package memory
 import (
 	"errors"
 	"os"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -97,10 +96,7 @@ func TestOfContainer(t *testing.T) {
 		t.Error("process 1 is this one, and it is not of the container")
 	}
 	inThread := func(doc string, enter func() error) {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+		host.OnThread(func() {
 			err := enter()
 			if err != nil {
 				t.Error(err)
@@ -108,8 +104,7 @@ func TestOfContainer(t *testing.T) {
 			if OfContainer() {
 				t.Errorf("%s: it is of the container", doc)
 			}
-		}()
-		<-done
+		})
 	}
 	inThread("another network namespace", func() error { return unix.Unshare(unix.CLONE_NEWNET) })
 	root := t.TempDir()

@@ -1,12 +1,12 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory is what a container remembers of its backend: one symlink, made by one system call, that says which
-// backend it is, why, how certain that was, and in which network namespace.
+// Package memory is what a container remembers about its backend: one symlink, made by one system call. It says which
+// backend, why, how certain the answer was, and in which network namespace.
 //
 //	/dev/iptables-memory -> "nft kubelet-hint certain 4026531840 chain KUBE-IPTABLES-HINT is in nft's mangle table"
 //
-// It exists for root alone. Others read it, and one that is not root's says nothing.
+// Only root makes it. Other users read it, and a link that is not root's counts as none.
 package memory
 
 import (
@@ -24,14 +24,14 @@ import (
 // Name is the name of the symlink.
 const Name = "iptables-memory"
 
-// Memory is the place of the symlink. The zero Memory is nowhere: nothing is remembered.
+// Memory is where the symlink is. The zero Memory is nowhere: nothing is remembered.
 type Memory struct {
 	Dir   *dir.Dir
 	netns string // the inode of this thread's network namespace
 }
 
-// Find finds the place: /dev if that is the container's own, otherwise beside the switch. There is none if that is not
-// known, which is nil, or if the network namespace is not.
+// Find finds the place: /dev if it is the container's own, otherwise the directory of the switch, nil if that is not
+// known. Without a directory or without a network namespace that is known, there is no place.
 func Find(beside *dir.Dir) Memory {
 	netns := namespace()
 	if netns == "" {
@@ -47,11 +47,11 @@ func Find(beside *dir.Dir) Memory {
 	return Memory{Dir: beside, netns: netns}
 }
 
-// In is a memory in a directory, whatever that is.
+// In returns a memory in a directory, whatever kind of directory it is.
 func In(d *dir.Dir) Memory { return Memory{Dir: d, netns: namespace()} }
 
-// isContainers reports whether a /dev is a container's own, as runtimes make it: a tmpfs of root, in which ptmx is a
-// symlink. On a host it is a device.
+// isContainers reports whether a /dev is a container's own, as runtimes make it: a tmpfs that belongs to root, in which
+// ptmx is a symlink. On a host, ptmx is a device.
 func isContainers(dev *dir.Dir) bool {
 	var fs unix.Statfs_t
 	err := unix.Statfs(dev.Path(), &fs)
@@ -76,20 +76,16 @@ func namespace() string {
 	return strconv.FormatUint(st.Ino, 10)
 }
 
-// OfContainer reports whether what is found here is about the container as a whole: process 1 is known to share our root
-// and our network namespace. A CNI plugin that runs iptables in a Pod's namespace is not in such a place, nor is a
-// process with hostPID, or one whose process 1 is another user's.
+// OfContainer reports whether what is found here is about the container as a whole: process 1 is known to share our
+// root and our network namespace. That is not so for a CNI plugin that runs iptables in a Pod's namespace, for a
+// process with hostPID, and where process 1 is another user's.
 func OfContainer() bool {
 	return same("/proc/1/root", "/") && same("/proc/1/ns/net", "/proc/thread-self/ns/net")
 }
 
 func same(path, other string) bool {
-	a, err := dir.IDAt(path)
-	if err != nil {
-		return false
-	}
-	b, err := dir.IDAt(other)
-	return err == nil && a == b
+	id, err := dir.IDAt(path)
+	return err == nil && id.IsAt(other)
 }
 
 // Path is where the memory is, for messages; "" if it is nowhere.
@@ -109,15 +105,15 @@ func (m Memory) Exists() bool {
 	return err == nil
 }
 
-// Read returns what is remembered, the zero Decision if nothing is: a link that cannot be read, is not root's, or is
-// about another network namespace says nothing.
+// Read returns what is remembered, or the zero Decision. A link that cannot be read, is not root's, or is about another
+// network namespace counts as none.
 func (m Memory) Read() evidence.Decision {
 	d, _ := m.read()
 	return d
 }
 
-// read is Read, and why the link could not be read: ENOENT if there is none. Without an error, a link that says nothing
-// is void.
+// read is Read, and returns why the link could not be read: ENOENT if there is none. A link that counts as none is no
+// error.
 func (m Memory) read() (evidence.Decision, error) {
 	if m.Dir == nil {
 		return evidence.Decision{}, unix.ENOENT
@@ -152,7 +148,7 @@ func format(d evidence.Decision, netns string) string {
 	return strings.Join([]string{string(d.Mode), string(d.Reason), state, netns, d.Because}, " ")
 }
 
-// parse is the reverse, for one network namespace.
+// parse is the reverse of format. Content about another network namespace gives the zero Decision.
 func parse(content, netns string) evidence.Decision {
 	words := strings.SplitN(content, " ", 5)
 	if len(words) < 5 || words[3] != netns {
@@ -170,16 +166,16 @@ func parse(content, netns string) evidence.Decision {
 	}
 }
 
-// errLost means that what was written was gone, or could not be read, a moment later.
+// errLost means that a link was gone, or counted as none, right after it was made.
 var errLost = errors.New("the memory does not stay")
 
-// Make remembers an answer unless there is one, and returns what is remembered then. A link that says nothing is
-// replaced. One that is gone by the time it is read is made again.
+// Make remembers an answer unless something is remembered, and returns what is remembered then. A link that counts as
+// none is replaced. One that is gone by the time it is read is made again.
 func (m Memory) Make(d evidence.Decision) (evidence.Decision, error) {
 	if m.Dir == nil {
 		return evidence.Decision{}, unix.ENOENT
 	}
-	for range 3 { // on a file system that makes root's links another user's, it would never end
+	for range 3 { // where root's links belong to another user, as on NFS, it would never end
 		err := m.Dir.Symlink(format(d, m.netns), Name)
 		if err == nil {
 			return d, nil

@@ -10,10 +10,10 @@ import (
 )
 
 var (
-	// ErrInterrupted says that what was dumped changed during the dump.
+	// ErrInterrupted means that the objects changed during the dump.
 	ErrInterrupted = errors.New("it kept changing while it was read")
 
-	// ErrEnough, from a function that takes messages, ends the reading. It is no error for the caller.
+	// ErrEnough ends the reading when a function that takes messages returns it. It is not passed on to the caller.
 	ErrEnough = errors.New("netlink: the rest need not be read")
 )
 
@@ -27,7 +27,7 @@ const (
 	largeBuffer = 32<<10 - 8
 )
 
-// Conn puts one question after the other, over a socket that it opens for the first one. The zero Conn is ready.
+// Conn asks one question after the other, over a socket that it opens for the first one. The zero Conn is ready to use.
 type Conn struct {
 	fd   int
 	open bool
@@ -79,8 +79,8 @@ func (c *Conn) Reserve(n int) (first uint32) {
 	return first
 }
 
-// Exchange sends messages, and reads datagrams until read is done or fails. What was left to read closes the socket:
-// the rest of a dump would block the next one.
+// Exchange sends messages, and reads datagrams until read is done or fails. If something is left to read, it closes the
+// socket: the rest of a dump would block the next one.
 func (c *Conn) Exchange(messages []byte, read func(datagram []byte) (done bool, err error)) error {
 	if err := c.Open(); err != nil {
 		return err
@@ -105,9 +105,9 @@ func (c *Conn) Exchange(messages []byte, read func(datagram []byte) (done bool, 
 	}
 }
 
-// Ask puts one question and hands out the messages of the reply, which are of one kind, until each returns an error. A
-// message is valid until each returns. An error that is a bare unix.Errno is the kernel's refusal; that of a system
-// call is wrapped.
+// Ask asks one question, and hands out the messages of the reply, which are of one kind, until each returns an error. A
+// message is valid until each returns. A bare unix.Errno is the kernel's refusal; the error of a system call is
+// wrapped.
 func (c *Conn) Ask(kind, replyKind, flags uint16, family uint8, a Attributes, each func(Message) error) error {
 	r := reply{seq: c.Reserve(1), kind: replyKind}
 	err := c.Exchange(Request(kind, flags, r.seq, family, a), func(datagram []byte) (bool, error) {
@@ -164,7 +164,7 @@ func (r *reply) read(datagram []byte, each func(Message) error) error {
 	return nil
 }
 
-// err is what a complete reply says.
+// err returns the error that a complete reply stands for.
 func (r *reply) err() error {
 	switch {
 	case r.errno == unix.EINTR, r.errno == 0 && r.interrupted: // EINTR: the dump's own way to say so

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrShort says that a message is cut off.
+// ErrShort means that a message is cut off.
 var ErrShort = errors.New("netlink: message is cut off")
 
 // Message is a message without its header.
@@ -52,8 +52,8 @@ func Next(b []byte) (m Message, rest []byte, err error) {
 	return m, b[min(align4(int(size)), len(b)):], nil
 }
 
-// Errno decodes the start of NLMSG_ERROR and NLMSG_DONE: a negative errno, or 0. For NLMSG_DONE the kernel puts in
-// the dump's own result, which may be missing in old kernels and is 0 or more when all went well.
+// Errno decodes the start of NLMSG_ERROR and NLMSG_DONE: a negative errno, or 0. In NLMSG_DONE, the
+// kernel returns the dump's own result: 0 or more if all went well. Old kernels may leave it out.
 //
 //	struct nlmsgerr {
 //		int             error;
@@ -80,7 +80,7 @@ const sizeofNfgenmsg = 4
 //	};
 func (m Message) Attributes() Attributes { return m.Body[min(sizeofNfgenmsg, len(m.Body)):] }
 
-// Whole checks that a message of nfnetlink has nothing but whole attributes.
+// Whole checks that all attributes of a message of nfnetlink are complete.
 func (m Message) Whole() error {
 	if len(m.Body) < sizeofNfgenmsg {
 		return ErrShort
@@ -95,7 +95,7 @@ func (m Message) Whole() error {
 	return nil
 }
 
-// Family is the number of IPv4 or IPv6 in nfgen_family.
+// Family returns the number of IPv4 or IPv6 for nfgen_family.
 func Family(ipv6 bool) uint8 {
 	if ipv6 {
 		return unix.NFPROTO_IPV6

@@ -28,8 +28,8 @@ func Send(fd int, b []byte) error {
 	return nil
 }
 
-// Receive reads the next datagram from the kernel into buf. The kernel has queued the reply before Send returns, and
-// more of a dump before Receive does, so there is nothing to wait for: EAGAIN is the end of it.
+// Receive reads the next datagram from the kernel into buf. It never waits: the kernel has queued the reply before Send
+// returns, and the next part of a dump before Receive returns. EAGAIN means that there is no more.
 func Receive(fd int, buf []byte) ([]byte, error) {
 	for {
 		n, from, err := unix.Recvfrom(fd, buf, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
