@@ -70,7 +70,7 @@ func (p *prober) ask() Result {
 		p.askCanaries()
 		d = p.row()
 	}
-	couldChange := d.Reason == Default || d.Reason == OnlySupported && d.Mode == NFT
+	couldChange := d.Reason == Default || d.Reason == OnlySupported
 	if q.DryRun && (q.Everything || couldChange) {
 		p.dryRun()
 	}
