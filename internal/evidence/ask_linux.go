@@ -70,7 +70,7 @@ func (p *prober) ask() Result {
 		p.askCanaries()
 		d = p.row()
 	}
-	couldChange := d.Reason == Default || d.Reason == OnlySupported
+	couldChange := d.Reason == Default || d.Reason == OnlySupported && d.Mode == NFT
 	if q.DryRun && (q.Everything || couldChange) {
 		p.dryRun()
 	}
