@@ -14,7 +14,7 @@ func hostChanges(t *testing.T, i built, mode string) string {
 	n := newNode(t, mode)
 	script := "version"
 	if !i.nonroot {
-		script = "version; iptables-wrapper reset >/dev/null; version; iptables-wrapper reset >/dev/null; " +
+		script = "version; iptables-wrapper reset 2>/dev/null; version; iptables-wrapper reset 2>/dev/null; " +
 			"iptables -S >/dev/null; leads"
 	}
 	create := append([]string{"create"}, runArgs(t, i, script, rights(n)...)[2:]...)
@@ -70,7 +70,8 @@ func twoModes(t *testing.T, i built, mode string) string {
 func doctor(t *testing.T, i built, mode string) string {
 	got := i.run(t, "", "iptables-wrapper doctor", rights(newNode(t, mode))...)
 	const says = "WARNING  both-backends: The other backend, "
-	if got.status != 0 || got.stderr != "" || !strings.HasPrefix(got.stdout, says+other(mode)+", has 20 rules ") {
+	if got.status != 0 || got.stderr != "" || strings.Count(got.stdout, "more:") != 1 ||
+		!strings.HasPrefix(got.stdout, says+other(mode)+", has 20 rules ") {
 		t.Errorf("got %+v", got)
 		return ""
 	}
