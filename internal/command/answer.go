@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
@@ -17,17 +16,9 @@ import (
 type answer struct {
 	Version int `json:"version"`
 	doctor.Host
-	Remembered *memo          `json:"remembered,omitempty"` // if that is the reason
-	Here       doctor.Here    `json:"here"`
-	Network    doctor.Network `json:"network"`
-}
-
-// memo is what the container remembers: an earlier answer.
-type memo struct {
-	Backend    evidence.Mode   `json:"backend"`
-	Reason     evidence.Reason `json:"reason"`
-	Conclusive bool            `json:"conclusive"`
-	Because    string          `json:"because"`
+	Remembered *evidence.Decision `json:"remembered,omitempty"` // if that is the reason: the earlier answer
+	Here       doctor.Here        `json:"here"`
+	Network    doctor.Network     `json:"network"`
 }
 
 // schemaVersion is the version of the JSON. Within a version, fields are added; none changes or is removed.
@@ -36,24 +27,16 @@ const schemaVersion = 1
 func newAnswer(place doctor.Place, h doctor.Host) answer {
 	a := answer{Version: schemaVersion, Host: h, Here: place.Here(h), Network: doctor.ThisNetwork(h)}
 	if h.Reason == evidence.Remembered {
-		d := remembered(place)
-		a.Remembered = &memo{Backend: d.Mode, Reason: d.Reason, Conclusive: d.Conclusive, Because: d.Because}
+		d := place.Memory.Read()
+		a.Remembered = &d
 	}
 	return a
 }
 
-// remembered is what the container remembers, the zero Decision if that is nothing.
-func remembered(place doctor.Place) evidence.Decision { return place.Memory.Read() }
-
 // differs reports whether iptables here is not the backend that the host is known to use.
 func (a answer) differs() bool {
-	host := a.Backend
-	known := a.Conclusive
-	if a.Contradicts.Mode != "" {
-		host = a.Contradicts.Mode
-		known = true
-	}
-	return known && a.Here.Backend == host.Other()
+	host := a.Host.Now()
+	return host.Conclusive && a.Here.Backend == host.Mode.Other()
 }
 
 // printTable prints all evidence, for people.
@@ -97,21 +80,12 @@ func rules(e doctor.Evidence) string {
 func (s *session) printRemarks(e doctor.Evidence) {
 	who := fmt.Sprintf("%s %s", e.Backend, e.Family)
 	if len(e.Native) > 0 {
-		s.answer("%s: tables that iptables does not use: %s", who, some(e.Native))
+		s.answer("%s: tables that iptables does not use: %s", who, doctor.List(e.Native))
 	}
 	for _, c := range e.Foreign {
-		s.answer("%s: chain %q of table %q is not iptables' own, or has a rule that is not", who, c.Chain, c.Table)
+		s.answer("%s: chain %q of table %q is not iptables' own, or has a rule that is not", who, c.Name, c.Table)
 	}
 	if e.Error != "" {
 		s.answer("%s: %s", who, e.Error)
 	}
-}
-
-// some are the first eight names, and the number of the others.
-func some(names []string) string {
-	const most = 8
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return strings.Join(names[:most], ", ") + ", and " + strconv.Itoa(len(names)-most) + " more"
 }

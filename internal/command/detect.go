@@ -62,7 +62,7 @@ func (s *session) report(a answer, f *detectFlags, met bool) (err error) {
 	case "json":
 		err = s.json(a)
 	default:
-		s.answer("%s", a.Backend)
+		s.answer("%s", a.Mode)
 	}
 	s.remark(a)
 	if err != nil || !f.strict || met {

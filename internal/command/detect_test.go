@@ -20,30 +20,34 @@ func sample() answer {
 	return answer{
 		Version: schemaVersion,
 		Host: doctor.Host{
-			Backend:     evidence.NFT,
-			Reason:      evidence.Remembered,
-			Because:     "remembered as a guess: no evidence was found",
+			Result: evidence.Result{Decision: evidence.Decision{
+				Mode: evidence.NFT, Reason: evidence.Remembered, Because: "remembered as a guess: no evidence was found",
+			}},
 			Uncertainty: "the host now uses legacy: only legacy has rules",
 			Conflict:    "chain KUBE-IPTABLES-HINT is in both backends",
 			Evidence: []doctor.Evidence{
 				{
-					Backend: evidence.NFT, Family: "IPv4", Works: evidence.Yes, Hint: evidence.No, Canary: evidence.No,
-					Rules: evidence.No, Native: strings.Fields("a b c d e f g h i j"),
-					Foreign: []doctor.Chain{{Table: "filter", Chain: "mine\x1b[2J"}},
+					Backend: evidence.NFT, Family: "IPv4", About: evidence.About{
+						Works: evidence.Yes, Hint: evidence.No, Canary: evidence.No,
+						Rules: evidence.No, Native: strings.Fields("a b c d e f g h i j"),
+						Foreign: []evidence.Chain{{Table: "filter", Name: "mine\x1b[2J"}},
+					},
 				},
 				{
-					Backend: evidence.Legacy, Family: "IPv4", Works: evidence.Yes, Hint: evidence.No, Canary: evidence.Yes,
-					Rules: evidence.Yes, Count: 12, Tables: []string{"filter", "mangle"},
-					Programs: []doctor.HostProgram{
-						{Name: "Docker", Table: "filter", Chain: "DOCKER-USER"},
-						{Name: "firewalld", Table: "inet firewalld"},
+					Backend: evidence.Legacy, Family: "IPv4", About: evidence.About{
+						Works: evidence.Yes, Hint: evidence.No, Canary: evidence.Yes,
+						Rules: evidence.Yes, Count: 12, Tables: []string{"filter", "mangle"},
+						Programs: []evidence.Program{
+							{Name: "Docker", Table: "filter", Chain: "DOCKER-USER"},
+							{Name: "firewalld", Table: "inet firewalld"},
+						},
 					},
 				},
 				{Backend: evidence.Legacy, Family: "IPv6", Error: "list the tables: permission denied"},
 			},
 			Contradicts: evidence.Decision{Mode: evidence.Legacy, Reason: evidence.RuleCount, Conclusive: true},
 		},
-		Remembered: &memo{Backend: evidence.NFT, Reason: evidence.Default, Because: "no evidence was found"},
+		Remembered: &evidence.Decision{Mode: evidence.NFT, Reason: evidence.Default, Because: "no evidence was found"},
 		Here: doctor.Here{
 			Client: "/usr/sbin/iptables", Backend: evidence.NFT, Program: "/usr/sbin/xtables-nft-multi", How: "remembered",
 			Error: "none",
@@ -71,7 +75,7 @@ firewalld     legacy   IPv4    inet firewalld  -
 WORKS: the running kernel can do it.
 RULES: in the five tables, about; reading ends where more cannot change the answer.
 HINT, CANARY: kubelet's chains KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY are in table mangle.
-nft IPv4: tables that iptables does not use: a, b, c, d, e, f, g, h, and 2 more
+nft IPv4: tables that iptables does not use: a, b, c, d, e, f, g, h and 2 more
 nft IPv4: chain "mine\x1b[2J" of table "filter" is not iptables' own, or has a rule that is not
 legacy IPv6: list the tables: permission denied
 `
@@ -82,13 +86,14 @@ legacy IPv6: list the tables: permission denied
 
 // What detect prints beside the answer, and its status.
 func TestReport(t *testing.T) {
-	host := func(h doctor.Host) doctor.Host {
-		h.Backend, h.Because = evidence.NFT, "only nft has rules"
-		return h
+	host := func(d evidence.Decision, uncertainty string) doctor.Host {
+		d.Mode = evidence.NFT
+		d.Because = "only nft has rules"
+		return doctor.Host{Result: evidence.Result{Decision: d}, Uncertainty: uncertainty}
 	}
-	certain := host(doctor.Host{Reason: evidence.RuleCount, Conclusive: true})
-	guess := host(doctor.Host{Reason: evidence.RuleCount, Uncertainty: "legacy cannot be read"})
-	set := host(doctor.Host{Reason: evidence.Override, Uncertainty: "the backend was set explicitly"})
+	certain := host(evidence.Decision{Reason: evidence.RuleCount, Conclusive: true}, "")
+	guess := host(evidence.Decision{Reason: evidence.RuleCount}, "legacy cannot be read")
+	set := host(evidence.Decision{Reason: evidence.Override}, "the backend was set explicitly")
 	conflict := certain
 	conflict.Conflict = "the families differ"
 	families := guess
@@ -174,8 +179,8 @@ func TestDetectByVariable(t *testing.T) {
 	err := json.Unmarshal([]byte(stdout), &struct {
 		Backend *evidence.Mode   `json:"backend"`
 		Reason  *evidence.Reason `json:"reason"`
-	}{&got.Backend, &got.Reason})
-	if status != 0 || err != nil || got.Backend != evidence.Legacy || got.Reason != evidence.Override {
+	}{&got.Mode, &got.Reason})
+	if status != 0 || err != nil || got.Mode != evidence.Legacy || got.Reason != evidence.Override {
 		t.Errorf("-o json: status %d, error %v, stdout %s", status, err, stdout)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
 func (s *session) doctorCommand() *cli.Command {
@@ -24,14 +25,16 @@ func (s *session) doctorCommand() *cli.Command {
 }
 
 func (s *session) doctor(directory, output string) error {
-	r := doctor.Examine(doctor.Input{Dir: directory})
+	r := doctor.Examine(directory, start.Limit)
 	if output == "json" {
 		err := s.json(r)
 		if err != nil {
 			return err
 		}
 	} else {
-		doctor.Text(s.stdout, r)
+		for _, line := range r.Lines() {
+			s.answer("%s", line)
+		}
 	}
 	if r.Problem() {
 		return failure{status: statusFailure}

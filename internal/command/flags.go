@@ -111,7 +111,7 @@ func (p *patience) flags() []cli.Flag {
 func (p *patience) met(place doctor.Place, r evidence.Result) bool {
 	reason := r.Reason
 	if reason == evidence.Remembered {
-		reason = remembered(place).Reason
+		reason = place.Memory.Read().Reason
 	}
 	return r.Conclusive && (p.goal.value == forAny || reason.Kubelet())
 }

@@ -76,7 +76,7 @@ func (s *session) selectBackend(f *selectFlags) error {
 	}
 	d := h.Result.Decision
 	if d.Reason == evidence.Remembered {
-		d = remembered(place) // with the reason that it had
+		d = place.Memory.Read() // with the reason that it had
 	}
 	if f.wait.met(place, h.Result) {
 		return s.store(x, d, false)

@@ -42,7 +42,8 @@ func installed(t *testing.T) layout.Directory {
 
 func TestSelect(t *testing.T) {
 	nft := evidence.Decision{Mode: evidence.NFT, Reason: evidence.RuleCount, Because: "only nft has rules"}
-	certain := doctor.Host{Conclusive: true, Because: "only nft has rules"}
+	certain := doctor.Host{Result: evidence.Result{Decision: nft}}
+	certain.Conclusive = true
 	guess := doctor.Host{Uncertainty: "legacy cannot be read"}
 	for _, test := range []struct {
 		name   string

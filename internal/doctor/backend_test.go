@@ -28,13 +28,6 @@ var backendSituations = []situation{
 		says: "iptables here runs legacy, and the host uses nft",
 	},
 	{
-		doc: "the switch came with the image",
-		make: legacyHst + storedNFT + "mount -t tmpfs -o mode=755 none /dev; mknod -m 666 /dev/null c 1 3; sleep " +
-			"0.02; ln -s pts/ptmx " +
-			"/dev/ptmx",
-		want: "wrong-backend", says: "The switch is older than this container.",
-	},
-	{
 		doc: "a guess, and the host's rules are in legacy now",
 		make: "iptables -A INPUT -j ACCEPT; nft flush ruleset; iptables-legacy -A FORWARD -s 192.0.2.3 -j ACCEPT; " +
 			"iptables-legacy -N DOCKER-USER",
@@ -59,7 +52,7 @@ var backendSituations = []situation{
 	{
 		doc:  "another iptables is first in PATH",
 		make: legacyHst + direct + "/usr/local/sbin/iptables\n", want: "wrong-backend",
-		says: "PATH finds /usr/local/sbin/iptables first, and the wrapper is in /usr/sbin",
+		says: "It does not run the wrapper: /usr/local/sbin/iptables",
 	},
 	{
 		doc:  "ip6tables differs",
@@ -67,23 +60,27 @@ var backendSituations = []situation{
 	},
 	{
 		doc:  "another ip6tables is first in PATH",
-		make: legacyHst + direct + "/usr/local/sbin/ip6tables", want: "wrong-backend", says: "ip6tables",
+		make: legacyHst + direct + "/usr/local/sbin/ip6tables", want: "wrong-backend",
+		says: "iptables-wrapper install --dir /usr/local/sbin",
 	},
 	{
 		doc:  "ip6tables differs, and nobody knows the host",
 		make: storedLegacy + direct + "/usr/sbin/ip6tables", want: "wrong-backend uncertain",
-		says: "1 of the six commands run the other backend: ip6tables",
+		says: "Some of the six commands run nft: /usr/sbin/ip6tables. But iptables here runs legacy.",
 	},
 	{
 		doc: "a script runs the other backend",
-		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
-			">/usr/sbin/iptables; " +
+		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
 			"chmod 755 /usr/sbin/iptables",
-		want: "wrong-backend", says: "install --force",
+		want: "wrong-backend", says: "It does not run the wrapper",
 	},
 
 	{doc: "not wrapped, and right", make: nftHost + direct + "/usr/sbin/iptables", want: "not-wrapped"},
-	{doc: "iptables-save is not wrapped", make: nftHost + direct + "/usr/sbin/iptables-save", want: "not-wrapped"},
+	{
+		doc:  "iptables-restore is not wrapped",
+		make: nftHost + direct + "/usr/sbin/iptables-restore", want: "not-wrapped",
+		says: "Some of the six commands do not run the wrapper: /usr/sbin/iptables-restore.",
+	},
 	{
 		doc:  "a copy of the program",
 		make: nftHost + "rm /usr/sbin/iptables; cp /usr/sbin/xtables-nft-multi /usr/sbin/iptables",
@@ -91,21 +88,20 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "a script runs iptables-nft",
-		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
-			">/usr/sbin/iptables; " +
+		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
 			"chmod 755 /usr/sbin/iptables",
-		want: "not-wrapped", says: "iptables-wrapper install --force",
+		want: "not-wrapped", says: "They run nft on every host",
 	},
 	{
 		doc: "a script that enters the host",
-		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec /bin/true\\n' >/usr/sbin/iptables; " +
-			"chmod 755 /usr/sbin/iptables",
-		want: "not-wrapped", says: "Leave a script that enters the host",
+		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec /bin/true\\n' >/usr/sbin/iptables; chmod 755 " +
+			"/usr/sbin/iptables",
+		want: "not-wrapped", says: "A script that enters the host",
 	},
 	{
 		doc:  "not wrapped, and nobody knows the host",
 		make: "for n in iptables ip6tables; do for c in '' -save -restore; do " + direct + "/usr/sbin/$n$c; done; done",
-		want: "uncertain not-wrapped",
+		want: "uncertain not-wrapped", says: "The six commands in /usr/sbin do not run the wrapper. They run nft",
 	},
 
 	{doc: "a Pod's own network", make: pod, want: "pod-network", says: "hostNetwork: true"},
@@ -145,13 +141,13 @@ var backendSituations = []situation{
 	{
 		doc:  "nothing can be remembered",
 		make: "iptables-nft -N DOCKER-USER\n" + noMemory, want: "uncertain",
-		says: "Each call decides again",
+		says: "each call decides again",
 	},
 	{
 		doc: "a directory that others can write",
-		make: nftHost + "chmod 777 /usr/local/sbin; ln -s /usr/sbin/iptables /usr/local/sbin/iptables\n" +
-			"for n in iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s " +
-			"/usr/sbin/$n /usr/local/sbin; done",
+		make: nftHost + "chmod 777 /usr/local/sbin; ln -s /usr/sbin/iptables /usr/local/sbin/iptables\nfor n in " +
+			"iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s /usr/sbin/$n " +
+			"/usr/local/sbin; done",
 		want: "uncertain", says: "users other than root can write",
 	},
 	{
@@ -162,10 +158,10 @@ var backendSituations = []situation{
 		doc: "another user's script",
 		make: nftHost + "printf '#!/bin/sh\\ntouch /run/started\\n' >/usr/local/sbin/iptables\nchown 65534 " +
 			"/usr/local/sbin/iptables\n" + first,
-		want: "uncertain", says: "was not started",
+		want: "uncertain", says: "doctor did not start it",
 	},
 }
 
 // noMemory leaves no place to remember anything: a /dev that is not the container's own, and a read-only root.
-const noMemory = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3; mount --bind /usr/sbin /usr/sbin; " +
-	"mount -o remount,ro,bind /usr/sbin\n"
+const noMemory = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3; mount --bind /usr/sbin /usr/sbin; mount " +
+	"-o remount,ro,bind /usr/sbin\n"

@@ -13,9 +13,8 @@ var bothSituations = []situation{
 			echo "-A KUBE-SVC-A -j KUBE-SEP-A"; echo "-A KUBE-SEP-A -p tcp -j DNAT --to-destination 10.2.0.2:80"
 			echo COMMIT; } | iptables-legacy-restore`,
 		want: "both-backends",
-		says: "legacy has 43 rules (kube-proxy 43) too. The kernel applies them, and iptables here does not list " +
-			"them. " +
-			"Rules of kube-proxy there send connections of Services to Pods that may be gone.",
+		says: "Connections to Services may go to Pods that are gone. The other backend, legacy, has 43 rules (kube-proxy " +
+			"43). The kernel applies them as well, and iptables here does not list them.",
 	},
 	{
 		doc: "Docker's rules are left in nft",
@@ -23,12 +22,13 @@ var bothSituations = []situation{
 			iptables-nft -t nat -A DOCKER -p tcp --dport 80 -j DNAT --to-destination 10.2.0.2:8080
 			iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-nft -P FORWARD DROP`,
 		want: "both-backends",
-		says: "One rule there redirects connections. Policy DROP is set there for FORWARD (filter, IPv4)",
+		says: "Connections may be redirected (1 rule with DNAT or REDIRECT). Packets that legacy accepts may be dropped: " +
+			"nft has the policy DROP for FORWARD (filter, IPv4). The other backend, nft, has 3 rules (Docker 3).",
 	},
 	{
 		doc:  "a policy of legacy drops",
 		make: nftHost + "iptables-legacy -P FORWARD DROP", want: "both-backends",
-		says: "Policy DROP is set there for FORWARD (filter, IPv4)",
+		says: "legacy has the policy DROP for FORWARD (filter, IPv4). The other backend, legacy, has no rules, but policies.",
 	},
 	{
 		doc:  "a policy of legacy drops IPv6",
@@ -37,14 +37,13 @@ var bothSituations = []situation{
 	},
 	{
 		doc: "two fail2bans",
-		make: nftHost + "for b in nft legacy; do iptables-$b -N f2b-sshd; iptables-$b -A f2b-sshd -j RETURN; " +
-			"iptables-$b -A INPUT -p tcp --dport 22 -j f2b-sshd; done",
-		want: "both-backends", says: "legacy has 2 rules (fail2ban 2)",
+		make: nftHost + "for b in nft legacy; do iptables-$b -N f2b-sshd; iptables-$b -A f2b-sshd -j RETURN; iptables-$b " +
+			"-A INPUT -p tcp --dport 22 -j f2b-sshd; done",
+		want: "both-backends", says: "legacy, has 2 rules (fail2ban 2)",
 	},
 	{
 		doc: "Calico, Tailscale and somebody in the other backend",
-		make: legacyHst + "iptables-nft -N cali-INPUT; iptables-nft -A INPUT -j cali-INPUT; iptables-nft -N " +
-			"ts-input; " +
+		make: legacyHst + "iptables-nft -N cali-INPUT; iptables-nft -A INPUT -j cali-INPUT; iptables-nft -N ts-input; " +
 			"iptables-nft -A ts-input -s 100.64.0.0/10 -j DROP; iptables-nft -A INPUT -j ACCEPT",
 		want: "both-backends", says: "3 rules (Calico 1, Tailscale 1, others 1)",
 	},
@@ -56,21 +55,19 @@ var bothSituations = []situation{
 	},
 	{
 		doc: "kubelet's firewall is left in legacy",
-		make: nftHost + "iptables-legacy -N KUBE-FIREWALL; iptables-legacy -A KUBE-FIREWALL -m mark --mark " +
-			"0x8000/0x8000 -j DROP; " +
-			"iptables-legacy -A OUTPUT -j KUBE-FIREWALL",
-		want: "both-backends", says: "WARNING  both-backends: legacy has 2 rules (kubelet 2)",
+		make: nftHost + "iptables-legacy -N KUBE-FIREWALL; iptables-legacy -A KUBE-FIREWALL -m mark --mark 0x8000/0x8000 " +
+			"-j DROP; iptables-legacy -A OUTPUT -j KUBE-FIREWALL",
+		want: "both-backends", says: "WARNING  both-backends: The other backend, legacy, has 2 rules (kubelet 2)",
 	},
 	{
 		doc:  "an image without the other backend",
 		make: nftHost + "iptables-legacy -A INPUT -s 192.0.2.1 -j DROP; rm /usr/sbin/*legacy*", want: "both-backends",
-		says: "about 1 rules",
+		says: "about 1 rule. ",
 	},
 	{
 		doc: "nft directly, on a host with legacy",
-		make: legacyHst + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority " +
-			"0; }'; " +
-			"nft add rule ip filter mine ip ttl 1 drop",
+		make: legacyHst + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; " +
+			"}'; nft add rule ip filter mine ip ttl 1 drop",
 		want: "both-backends", says: `not iptables' own ("mine" of filter)`,
 	},
 	{
@@ -82,12 +79,12 @@ var bothSituations = []situation{
 	{
 		doc:  "the stored backend is wrong, and has rules",
 		make: legacyHst + storedNFT + "iptables-nft -A INPUT -j ACCEPT", want: "wrong-backend both-backends",
-		says: "iptables here lists these, because it runs the wrong backend",
+		says: "iptables here lists only these, because it runs the wrong backend",
 	},
 	{
 		doc: "the node has changed to nft, and Docker is left in legacy",
-		make: nftHost + "iptables-legacy -N DOCKER-USER; iptables-legacy -A FORWARD -j DOCKER-USER; " +
-			"iptables-legacy -A DOCKER-USER -j RETURN",
+		make: nftHost + "iptables-legacy -N DOCKER-USER; iptables-legacy -A FORWARD -j DOCKER-USER; iptables-legacy -A " +
+			"DOCKER-USER -j RETURN",
 		want: "both-backends", says: "2 rules (Docker 2)",
 	},
 }

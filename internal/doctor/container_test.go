@@ -5,6 +5,7 @@ package doctor_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -103,18 +105,22 @@ func (c container) restore() {
 	}
 }
 
-// prelude is what each situation begins with: a /dev as runtimes make it, an empty /run and /usr/local/sbin, and a
-// network that does not look like a Pod's.
-const prelude = `
-mount -t tmpfs none /run
-mount -t tmpfs -o mode=755 none /usr/local/sbin
-mount -t tmpfs -o mode=755 none /dev
-for d in "null 1 3" "zero 1 5" "urandom 1 9"; do mknod -m 666 /dev/${d%% *} c ${d#* }; done
-ln -s pts/ptmx /dev/ptmx
-ln -s /proc/self/fd /dev/fd
-ip link set lo up
-ip link add node0 type veth peer name node1
-`
+// begin makes what each situation begins with: a /dev as runtimes make it, an empty /run and /usr/local/sbin, and a
+// network that does not look like a Pod's. Many situations do so: no process but the last one.
+func begin() {
+	for _, directory := range []string{"/run", "/usr/local/sbin", "/dev"} {
+		check(unix.Mount("none", directory, "tmpfs", 0, "mode=755"))
+	}
+	for name, number := range map[string]uint32{"null": 3, "zero": 5, "urandom": 9} {
+		check(unix.Mknod("/dev/"+name, unix.S_IFCHR, int(unix.Mkdev(1, number))))
+		check(os.Chmod("/dev/"+name, 0o666))
+	}
+	check(os.Symlink("pts/ptmx", "/dev/ptmx"))
+	check(os.Symlink("/proc/self/fd", "/dev/fd"))
+	ip := exec.Command("ip", "-batch", "-")
+	ip.Stdin = strings.NewReader("link set lo up\nlink add node0 type veth peer name node1\n")
+	check(ip.Run())
+}
 
 // examine makes a situation and has doctor look at it, in this process if it needs no other rights.
 func (c container) examine(s situation) (r result) {
@@ -129,9 +135,10 @@ func (c container) examine(s situation) (r result) {
 			check(unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS))
 			c.restore()
 		}()
+		begin()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		sh := exec.CommandContext(ctx, "sh", "-ec", prelude+s.make)
+		sh := exec.CommandContext(ctx, "sh", "-ec", s.make)
 		sh.WaitDelay = time.Second
 		sh.Dir = "/run"
 		output, err := sh.CombinedOutput()
@@ -151,11 +158,17 @@ func (c container) examine(s situation) (r result) {
 	return r
 }
 
-// traces are what doctor must leave as it is: the tables of both backends, the switch and the memory.
+// traces are what doctor must leave as it is: the rules of nft, of which each commit has a number, legacy's tables, the
+// switch and the memory.
 func (c container) traces() string {
-	ruleset, err := exec.Command("nft", "list", "ruleset").CombinedOutput()
-	check(err)
-	all := string(ruleset)
+	const nft = unix.NFNL_SUBSYS_NFTABLES << 8
+	all := ""
+	var conn netlink.Conn
+	defer conn.Close()
+	check(conn.Ask(nft|unix.NFT_MSG_GETGEN, nft|unix.NFT_MSG_NEWGEN, 0, unix.AF_UNSPEC, nil, func(m netlink.Message) error {
+		all = fmt.Sprintln(m.Attributes().Number(unix.NFTA_GEN_ID))
+		return nil
+	}))
 	for _, list := range []string{"/proc/thread-self/net/ip_tables_names", "/proc/thread-self/net/ip6_tables_names"} {
 		all += string(read(list))
 	}
@@ -178,7 +191,7 @@ func (c container) report(s situation) (r result) {
 		}
 	}
 	if len(s.as) == 0 {
-		return examined(doctor.Examine(doctor.Input{}))
+		return examined(doctor.Examine("", cmp.Or(s.limit, enough)))
 	}
 	self, err := os.Executable()
 	check(err)

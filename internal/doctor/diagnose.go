@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
 // The codes. They are stable, and each is the heading of a paragraph in docs/troubleshooting.md.
@@ -52,13 +53,10 @@ type facts struct {
 	place     Place
 	variable  string // IPTABLES_WRAPPER_MODE
 	process   process
-	keeping   string   // why nothing can be remembered, "" if it can
-	brought   bool     // the switch is older than this container
-	wrapperIn string   // another directory that has the wrapper
-	missing   error    // why a call of the wanted backend finds no program
-	printed   []output // by the commands that were run
-	other     rules    // of the backend that is not wanted
-	nftFaults []string
+	keeping   string         // why nothing can be remembered, "" if it can
+	missing   error          // why a call of the wanted backend finds no program
+	printed   []start.Output // by the commands that were run
+	other     rules          // of the backend that is not wanted
 	lockFault error
 	unstarted []string // why a program was not started
 }
@@ -75,69 +73,45 @@ func (f *facts) diagnose() []Finding {
 			all = append(all, *found)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(rank(a), rank(b)) })
+	// "problem" comes before "warning" in the alphabet, too.
+	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
 	return all
-}
-
-func rank(f Finding) int {
-	if f.Severity == problem {
-		return 0
-	}
-	return 1
 }
 
 // wanted is the backend that iptables should run: the host's where that is known, otherwise the one that runs here.
 func (f *facts) wanted() evidence.Mode {
-	now := f.Host.now()
+	now := f.Host.Now()
 	if now.Conclusive {
 		return now.Mode
 	}
 	return cmp.Or(f.Here.Backend, now.Mode)
 }
 
-// about is what is known of a backend and family.
-func (f *facts) about(mode evidence.Mode, family evidence.Family) evidence.About {
-	return f.Host.Result.Of(mode)[family]
-}
-
-// failed returns the first message of a code that a command printed when it failed.
-func (f *facts) failed(code string) (said Said, found bool) {
-	i := slices.IndexFunc(f.Messages, func(s Said) bool { return s.Failed && s.Code == code })
-	if i < 0 {
-		return Said{}, false
+// failed is the finding of the first message of a code that a command printed when it failed, nil if there is none.
+func (f *facts) failed(code string) *Finding {
+	for _, s := range f.Messages {
+		if s.Failed && s.Code == code {
+			return &Finding{
+				Severity: problem,
+				Text:     "iptables fails here. " + s.message.says + " \"" + s.Command + "\" printed \"" + s.Line + "\".",
+				Look:     []string{s.Command},
+				Do:       strings.ReplaceAll(s.message.do, "`", ""),
+			}
+		}
 	}
-	return f.Messages[i], true
+	return nil
 }
 
-// finding is what a message says.
-func (s Said) finding() *Finding {
-	return &Finding{
-		Severity: problem,
-		Text:     "\"" + s.Command + "\" printed \"" + s.Line + "\". " + s.message.says,
-		Look:     []string{s.Command},
-		Do:       strings.ReplaceAll(s.message.do, "`", ""),
-	}
-}
-
-// dirFlag is what a command of the wrapper needs to be about this place.
-func (f *facts) dirFlag() string {
-	if f.place.Dir == iptables.Dirs()[0] {
+// dirFlag is what a command of the wrapper needs to be about a directory.
+func dirFlag(directory string) string {
+	if directory == layout.DefaultDirectory() {
 		return ""
 	}
-	return " --dir " + word(f.place.Dir)
+	return " --dir " + directory
 }
 
-// word is a text as one word of a shell.
-func word(text string) string {
-	plain := strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,=-") == ""
-	if plain && text != "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-// list names at most eight: "a, b and 2,993 more".
-func list(names []string) string {
+// List names at most eight: "a, b and 2,993 more".
+func List(names []string) string {
 	const most = 8
 	if len(names) <= most {
 		return strings.Join(names, ", ")

@@ -24,14 +24,14 @@ func TestKernel(t *testing.T) {
 			here: evidence.NFT,
 			nft: evidence.About{Works: evidence.No, Lacks: "matches and targets of iptables " +
 				"(nft_compat)"}, legacy: evidence.About{Works: evidence.No},
-			want: "can do neither nft nor legacy (matches and targets of iptables (nft_compat))",
+			want: "can do neither nft nor legacy (it lacks matches and targets of iptables (nft_compat))",
 		},
 		{
 			doc:  "no nat chains",
 			here: evidence.NFT,
 			nft: evidence.About{Works: evidence.No, Lacks: "nat chains " +
 				"(nft_chain_nat)"}, legacy: evidence.About{Works: evidence.Yes},
-			want: "should run nft, and the kernel cannot do that (nat chains (nft_chain_nat))",
+			want: "should run nft, and the kernel cannot do that (it lacks nat chains (nft_chain_nat))",
 		},
 		{
 			doc:    "no x_tables",
@@ -90,7 +90,7 @@ func TestList(t *testing.T) {
 		9:    "x, x, x, x, x, x, x, x and 1 more",
 		3001: "x, x, x, x, x, x, x, x and 2,993 more",
 	} {
-		if got := list(names[:n]); got != want {
+		if got := List(names[:n]); got != want {
 			t.Errorf("%d: got %q", n, got)
 		}
 	}

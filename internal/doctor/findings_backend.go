@@ -6,136 +6,106 @@ package doctor
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"path/filepath"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 )
 
-// Whether iptables runs the host's backend, and what the other one has.
+// Whether iptables runs the host's backend.
 
 func (f *facts) wrongBackend() *Finding {
-	found := Finding{Severity: problem, Look: []string{showEvidence, "ls -l " + f.place.Dir + "/iptables*"}}
-	differing := f.differing()
-	host := f.Host.now()
-	if f.variableIsWrong() {
-		found.Text = fmt.Sprintf("IPTABLES_WRAPPER_MODE is %q, which is no backend: every call of iptables fails with "+
-			"status 2.", f.variable)
-		found.Look = []string{"env"}
-		found.Do = "In the Pod's spec, set it to nft or legacy, or remove it."
-		return &found
+	found := Finding{Severity: problem, Look: []string{showEvidence, "ls -l " + f.place.Dir}}
+	host := f.Host.Now()
+	right := f.Here.Backend
+	if host.Conclusive {
+		right = host.Mode
 	}
+	differing := f.names(func(n layout.Name) bool { return n.Mode != "" && n.Mode != right })
+	uses := fmt.Sprintf("the host uses %s (%s). Neither sees the other's rules.", right, host.Because)
 	switch {
-	case f.Here.Backend != "" && f.Host.uses(f.Here.Backend.Other()):
-		found.Text = fmt.Sprintf("iptables here runs %s, and the host uses %s (%s). So the host's programs do not "+
-			"see its "+
-			"rules, and it does not see theirs.", f.Here.Backend, host.Mode, host.Because)
+	case f.Here.How == byVariable && f.Here.Backend == "":
+		found.Text = fmt.Sprintf("Every call of iptables fails with status 2: IPTABLES_WRAPPER_MODE is %q, which is no "+
+			"backend.", f.variable)
+		found.Look = []string{"env"}
+		found.Do = "In the Pod's spec, set IPTABLES_WRAPPER_MODE to nft or legacy, or remove it."
+	case host.Conclusive && f.Here.Backend == right.Other():
+		cause, do := f.cause()
+		found.Text = "iptables here runs " + string(f.Here.Backend) + ", and " + uses + " " + cause
+		found.Do = do
 	case len(differing) > 0 && host.Conclusive:
-		found.Text = fmt.Sprintf("%d of the six commands run %s, and the host uses %s (%s): %s.", len(differing),
-			host.Mode.Other(), host.Mode, host.Because, list(shown(differing)))
-		found.Do = f.wrap()
-		return &found
-	case len(differing) > 0:
-		found.Text = fmt.Sprintf("iptables here runs %s, and %d of the six commands run the other backend: %s.",
-			f.Here.Backend, len(differing), list(shown(differing)))
-		found.Do = f.wrap()
-		return &found
+		found.Text = f.these(differing, "run "+string(right.Other())) + " But " + uses
+		found.Do = f.install(differing[0].Path)
+	case len(differing) > 0 && right != "":
+		found.Text = f.these(differing, "run "+string(right.Other())) + " But iptables here runs " + string(right) + "."
+		found.Do = f.install(differing[0].Path)
 	default:
-		if said, printed := f.failed(wrongBackend); printed {
-			return said.finding()
-		}
-		return nil
+		return f.failed(wrongBackend)
 	}
-	cause, do := f.cause()
-	found.Text += " " + cause
-	found.Do = do
 	return &found
-}
-
-// variableIsWrong reports that the variable is no backend, and that calls run the wrapper, which refuses that.
-func (f *facts) variableIsWrong() bool {
-	return f.variable != "" && !evidence.Mode(f.variable).Valid() && f.Here.How == byVariable
 }
 
 // cause says why iptables runs the wrong backend, and what helps.
 func (f *facts) cause() (why, do string) {
-	const restart = " Then restart the program that makes the rules. Or replace the Pod: a new container decides again."
-	reset := "In this container, run iptables-wrapper reset" + f.dirFlag() + "." + restart
+	reset := "In this container, run iptables-wrapper reset" + dirFlag(f.place.Dir) + ", and restart the program that " +
+		"makes the rules. Or delete the Pod: a new container decides again, unless its image or a volume brings the switch."
 	switch f.Here.How {
 	case bySwitch:
-		why = "An earlier call or select stored " + string(f.Here.Backend) + " in the switch, " + f.place.Dir +
-			"/iptables-current."
-		if f.brought {
-			why += " The switch is older than this container."
-			reset += " A new container would be wrong again if the image or a volume brings the switch: run " +
-				"iptables-wrapper reset at the end of the image's build, or fill the volume again."
-		}
-		return why, reset
+		return fmt.Sprintf("An earlier call or select stored %s in the switch, %s.", f.Here.Backend,
+			f.place.Dir+"/"+layout.Switch), reset
 	case byMemory:
-		return "This container remembers " + string(f.Here.Backend) + " from an earlier call " +
-			"(" + f.Host.Because + ").", reset
+		return fmt.Sprintf("This container remembers %s from an earlier call (%s).", f.Here.Backend, f.Host.Because), reset
 	case byVariable:
-		return "IPTABLES_WRAPPER_MODE is " + f.variable + ".", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or " +
-			"set it to " +
-			string(f.Host.now().Mode) + "."
+		return "IPTABLES_WRAPPER_MODE is " + f.variable + ".", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or set " +
+			"it to " + string(f.Host.Now().Mode) + "."
 	}
-	why = "It does not run the wrapper: " + f.Here.Client + " leads to " + cmp.Or(f.Here.Program, "another "+
-		"program") + "."
-	if f.wrapperIn != "" {
-		why = "PATH finds " + f.Here.Client + " first, and the wrapper is in " + f.wrapperIn + "."
-	}
-	return why, f.wrap()
+	return "It does not run the wrapper: " + f.Here.Client + " leads to " + cmp.Or(f.Here.Program, "another program") +
+		".", f.install(f.Here.Client)
 }
 
-// wrap is what puts the wrapper in front of the commands.
-func (f *facts) wrap() string {
-	text := "In the image, run iptables-wrapper install" + f.dirFlag()
-	if slices.ContainsFunc(f.Names, func(n Name) bool { return n.other && !n.Wrapper }) {
-		text += " --force"
-	}
-	return text + "."
+// install is what has a command run the wrapper.
+func (f *facts) install(command string) string {
+	return "In the image, run iptables-wrapper install" + dirFlag(filepath.Dir(command)) + "."
 }
 
-// differing are the commands that run another backend than the host where that is known, else than iptables.
-func (f *facts) differing() (names []string) {
-	right := f.Here.Backend
-	if f.Host.now().Conclusive {
-		right = f.Host.now().Mode
-	}
+// names are those of the commands that lead somewhere, and of which something is true.
+func (f *facts) names(is func(layout.Name) bool) (all []layout.Name) {
 	for _, n := range f.Names {
-		if n.Backend != "" && right != "" && n.Backend != right {
-			names = append(names, n.Name)
+		if n.Err == nil && is(n) {
+			all = append(all, n)
 		}
 	}
-	return names
+	return all
+}
+
+// these begins a sentence about some of the six commands.
+func (f *facts) these(some []layout.Name, do string) string {
+	if len(some) == len(f.Names) {
+		return "The six commands in " + filepath.Dir(some[0].Path) + " " + do + "."
+	}
+	var paths []string
+	for _, n := range some {
+		paths = append(paths, n.Path)
+	}
+	return "Some of the six commands " + do + ": " + List(paths) + "."
 }
 
 func (f *facts) notWrapped() *Finding {
-	var names []string
-	silent := false
-	for _, n := range f.Names {
-		bypasses := n.Error == "" && !n.Wrapper && !n.Switched
-		if bypasses && (n.Backend != "" || n.silent) {
-			names = append(names, n.Name)
-			silent = silent || n.silent
-		}
-	}
-	if len(names) == 0 || f.wrongBackend() != nil {
+	bypassing := f.names(func(n layout.Name) bool { return !n.Wrapper && n.Switch == "" })
+	if len(bypassing) == 0 || len(f.unstarted) > 0 || f.wrongBackend() != nil {
 		return nil
 	}
 	found := Finding{
 		Severity: warning,
-		Text: fmt.Sprintf("%d of the six commands in %s do not run the wrapper: %s. ", len(names), f.place.Dir,
-			list(shown(names))),
-		Look: []string{"ls -l " + f.place.Dir + "/iptables*"},
-		Do:   f.wrap(),
+		Text:     f.these(bypassing, "do not run the wrapper"),
+		Look:     []string{"ls -l " + filepath.Dir(bypassing[0].Path)},
+		Do:       f.install(bypassing[0].Path),
 	}
-	if silent {
-		found.Text += "What they run is not iptables, or did not say which backend it runs."
-		found.Do += " Leave a script that enters the host and runs the iptables there."
+	unknown := f.names(func(n layout.Name) bool { return !n.Wrapper && n.Mode == "" })
+	if len(unknown) > 0 {
+		found.Text += " What they run did not say which backend it is."
+		found.Do += " A script that enters the host and runs the iptables there needs no wrapper."
 	} else {
-		found.Text += "They run " + string(f.Names[slices.IndexFunc(f.Names, func(n Name) bool {
-			return n.Name == names[0]
-		})].Backend) + " on every host, whatever that uses."
+		found.Text += " They run " + string(bypassing[0].Mode) + " on every host, whatever that uses."
 	}
 	return &found
 }

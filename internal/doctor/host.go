@@ -5,53 +5,27 @@ package doctor
 
 import (
 	"cmp"
-	"errors"
 	"os"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 )
 
-// Host is what the host uses, as far as this network namespace shows it.
+// Host is what the host uses, as far as this network namespace shows it. In JSON, it begins with the decision.
 type Host struct {
-	Backend     evidence.Mode   `json:"backend"`
-	Reason      evidence.Reason `json:"reason"`
-	Conclusive  bool            `json:"conclusive"`
-	Because     string          `json:"because"`               // one clause
-	Uncertainty string          `json:"uncertainty,omitempty"` // why it is not certain, one clause
-	Conflict    string          `json:"conflict,omitempty"`    // what contradicts it, one clause
-	Evidence    []Evidence      `json:"evidence"`              // of each backend and family
+	evidence.Result
+	Uncertainty string     `json:"uncertainty,omitempty"` // why it is not certain, one clause
+	Conflict    string     `json:"conflict,omitempty"`    // what contradicts it, one clause
+	Evidence    []Evidence `json:"evidence"`              // of each backend and family
 
-	Result      evidence.Result   `json:"-"` // the answer of a call
 	Contradicts evidence.Decision `json:"-"` // the host's certain answer, if it contradicts what is remembered
 }
 
 // Evidence is what is known of one backend and family.
 type Evidence struct {
-	Backend  evidence.Mode   `json:"backend"`
-	Family   string          `json:"family"` // "IPv4", "IPv6"
-	Works    evidence.Answer `json:"works"`
-	Hint     evidence.Answer `json:"hint"`   // KUBE-IPTABLES-HINT is in table mangle
-	Canary   evidence.Answer `json:"canary"` // KUBE-KUBELET-CANARY is in table mangle
-	Rules    evidence.Answer `json:"rules"`
-	Count    int             `json:"count"` // of the rules, approximately
-	Tables   []string        `json:"tables,omitempty"`
-	Programs []HostProgram   `json:"programs,omitempty"`
-	Native   []string        `json:"native,omitempty"`  // tables of nft that iptables does not use
-	Foreign  []Chain         `json:"foreign,omitempty"` // chains in iptables' tables that are not iptables' own
-	Error    string          `json:"error,omitempty"`
-}
-
-// HostProgram is a program of the host, and the chain or table by which it is known.
-type HostProgram struct {
-	Name  string `json:"name"`
-	Table string `json:"table"`
-	Chain string `json:"chain,omitempty"`
-}
-
-// Chain is a chain of one of iptables' tables.
-type Chain struct {
-	Table string `json:"table"`
-	Chain string `json:"chain"`
+	Backend evidence.Mode `json:"backend"`
+	Family  string        `json:"family"` // "IPv4", "IPv6"
+	evidence.About
+	Error string `json:"error,omitempty"`
 }
 
 // Host answers what the host uses, as a call in this place would: with what the container remembers, unless the query
@@ -60,96 +34,57 @@ type Chain struct {
 func (p Place) Host(q evidence.Query) Host {
 	q.Installed = p.find("iptables").Only()
 	if q.Override == "" {
-		q.Remembered = p.remembered()
+		q.Remembered = p.Memory.Read()
 	}
 	h := Host{Result: q.Ask()}
-	if h.Result.Reason == evidence.Remembered {
-		h.hold(q)
+	if h.Reason == evidence.Remembered {
+		q.Remembered = evidence.Decision{}
+		now := q.Ask()
+		if now.Conclusive && now.Mode != h.Mode {
+			h.Contradicts = now.Decision
+			h.Conclusive = false
+		}
 	}
-	h.fill()
-	return h
-}
-
-// hold asks once more without what is remembered.
-func (h *Host) hold(q evidence.Query) {
-	q.Remembered = evidence.Decision{}
-	now := q.Ask()
-	if !now.Conclusive || now.Mode == h.Result.Mode {
-		return
-	}
-	h.Contradicts = now.Decision
-	h.Result.Conclusive = false
-}
-
-// fill copies the answer into what JSON shows.
-func (h *Host) fill() {
-	r := h.Result
-	h.Backend = r.Mode
-	h.Reason = r.Reason
-	h.Conclusive = r.Conclusive
-	h.Because = r.Because
-	h.Uncertainty = r.Uncertainty()
-	h.Conflict = r.Conflict()
+	h.Uncertainty = h.Result.Uncertainty()
 	if h.Contradicts.Mode != "" {
 		h.Uncertainty = "the host now uses " + h.Contradicts.String()
 	}
+	h.Conflict = h.Result.Conflict()
 	for _, mode := range evidence.Modes() {
-		for i, about := range r.Of(mode) {
-			h.Evidence = append(h.Evidence, newEvidence(mode, evidence.Family(i), about))
+		for i, about := range h.Of(mode) {
+			e := Evidence{Backend: mode, Family: evidence.Family(i).String(), About: about}
+			if about.Err != nil {
+				e.Error = about.Err.Error()
+			}
+			h.Evidence = append(h.Evidence, e)
 		}
 	}
-}
-
-func newEvidence(mode evidence.Mode, family evidence.Family, a evidence.About) Evidence {
-	e := Evidence{
-		Backend: mode,
-		Family:  family.String(),
-		Works:   a.Works,
-		Hint:    a.Hint,
-		Canary:  a.Canary,
-		Rules:   a.Rules,
-		Count:   a.Count,
-		Tables:  a.Tables,
-		Native:  a.Native,
-	}
-	for _, p := range a.Programs {
-		e.Programs = append(e.Programs, HostProgram(p))
-	}
-	for _, c := range a.Foreign {
-		e.Foreign = append(e.Foreign, Chain{c.Table, c.Name})
-	}
-	if a.Err != nil {
-		e.Error = a.Err.Error()
-	}
-	return e
+	return h
 }
 
 // String is the answer in one line: "nft (certain: chain KUBE-IPTABLES-HINT is in nft's mangle table (IPv4))".
 func (h Host) String() string {
 	if h.Conclusive {
-		return string(h.Backend) + " (certain: " + h.Because + ")"
+		return string(h.Mode) + " (certain: " + h.Because + ")"
 	}
 	why := h.Because
-	if h.Result.Err() != nil || h.Reason == evidence.Default {
+	if h.Err() != nil || h.Reason == evidence.Default {
 		why = h.Uncertainty // "no evidence" would be wrong where none could be read
 	}
-	text := string(h.Backend) + " (not certain: " + why
+	text := string(h.Mode) + " (not certain: " + why
 	if h.Contradicts.Mode != "" {
 		text += "; " + h.Uncertainty
 	}
 	return text + ")"
 }
 
-// now is what the host uses now, whatever is remembered.
-func (h Host) now() evidence.Decision {
+// Now is what the host uses now, whatever is remembered.
+func (h Host) Now() evidence.Decision {
 	if h.Contradicts.Mode != "" {
 		return h.Contradicts
 	}
-	return h.Result.Decision
+	return h.Decision
 }
-
-// uses reports whether the host is known to use a backend.
-func (h Host) uses(mode evidence.Mode) bool { return h.now().Conclusive && h.now().Mode == mode }
 
 // What decides which program runs as iptables.
 const (
@@ -178,8 +113,7 @@ func (p Place) Here(h Host) Here {
 		return here
 	}
 	name := p.Names[0]
-	value := variable()
-	mode := evidence.Mode(value)
+	mode := evidence.Mode(variable())
 	here.Program = name.ResolvesTo
 	here.Backend = name.Mode
 	switch {
@@ -192,18 +126,19 @@ func (p Place) Here(h Host) Here {
 	case !name.Wrapper:
 		here.How = byNotWrapped
 		return here
-	case value != "" && !mode.Valid():
+	case mode != "":
 		here.How = byVariable
-		here.Error = errVariable.Error()
-		return here
-	case value != "":
-		here.How = byVariable
-	case h.Result.Reason == evidence.Remembered:
+	case h.Reason == evidence.Remembered:
 		here.How = byMemory
 	default:
 		here.How = byEachCall
 	}
-	here.Backend = cmp.Or(mode, h.Result.Mode)
+	here.Backend = cmp.Or(mode, h.Mode)
+	if !here.Backend.Valid() {
+		here.Backend = ""
+		here.Error = "IPTABLES_WRAPPER_MODE is not one of auto, nft, legacy"
+		return here
+	}
 	program := p.find("iptables")[here.Backend]
 	here.Program = program.Path
 	if program.Err != nil {
@@ -212,9 +147,7 @@ func (p Place) Here(h Host) Here {
 	return here
 }
 
-var errVariable = errors.New("is not one of auto, nft, legacy")
-
-// variable is the value of IPTABLES_WRAPPER_MODE, "" if that leaves it to the wrapper.
+// variable is the value of IPTABLES_WRAPPER_MODE; "": it leaves the decision to the wrapper.
 func variable() string {
 	value := os.Getenv("IPTABLES_WRAPPER_MODE")
 	if value == "auto" {
@@ -225,13 +158,8 @@ func variable() string {
 
 // String is the answer in one line: "nft (/usr/sbin/xtables-nft-multi, stored in the switch)".
 func (h Here) String() string {
-	switch h.How {
-	case byNothing:
+	if h.Backend == "" && h.How != byNotWrapped {
 		return "nothing (" + h.Error + ")"
-	case byVariable:
-		if h.Backend == "" {
-			return "nothing: IPTABLES_WRAPPER_MODE " + h.Error
-		}
 	}
 	why := map[string]string{
 		bySwitch:     "stored in the switch",

@@ -3,7 +3,11 @@
 
 package doctor
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
+)
 
 // message is something that iptables, the wrapper or another project's wrapper prints, and what it means. The table of
 // messages in docs/troubleshooting.md is made from these.
@@ -19,8 +23,8 @@ const (
 	runDoctor = "Run `iptables-wrapper doctor` in the container."
 	addCaps   = "Add NET_ADMIN and NET_RAW to securityContext.capabilities of the container " +
 		"(docker run --cap-add=NET_ADMIN --cap-add=NET_RAW)."
-	loadLegacy = "On the node, load ip_tables, iptable_filter, iptable_nat and their IPv6 counterparts, " +
-		"if the host uses legacy at all."
+	loadLegacy = "On the node, load ip_tables, iptable_filter, iptable_nat and their IPv6 counterparts, if " +
+		"the host uses legacy at all."
 	ownTable = "Have the program that uses nft directly put its chains into a table with a name of its own. " +
 		"`nft list ruleset` shows them."
 	reinstall = "Install iptables again in the image, with all files of its directory xtables."
@@ -61,8 +65,7 @@ var messages = []message{
 			"Module ip_tables not found",
 		},
 		code: kernel,
-		says: "iptables-legacy was called, and the kernel has no x_tables, or not this table. A container cannot " +
-			"load a " +
+		says: "iptables-legacy was called, and the kernel has no x_tables, or not this table. A container cannot load a " +
 			"module.",
 		do: loadLegacy,
 	},
@@ -76,23 +79,20 @@ var messages = []message{
 		texts: []string{"Parsing nftables rule failed"},
 		code:  nftTable,
 		says: "The chain has a rule that this iptables cannot read: nft made it, or a newer iptables. To check for a " +
-			"rule " +
-			"or to remove one, iptables reads all rules of its chain.",
+			"rule or to remove one, iptables reads all rules of its chain.",
 		do: ownTable,
 	},
 	{
 		texts: []string{"TABLE_ADD failed"},
 		code:  nftTable,
-		says: "With \"Operation not permitted\", a running program owns the table. With \"Operation not supported\", " +
-			"the " +
+		says: "With \"Operation not permitted\", a running program owns the table. With \"Operation not supported\", the " +
 			"kernel's nf_tables lacks the family.",
 		do: runDoctor,
 	},
 	{
 		texts: []string{"CHAIN_ADD failed", "CHAIN_UPDATE failed", "CHAIN_USER_ADD failed"},
 		code:  kernel,
-		says: "A part of nf_tables is missing, such as nft_chain_nat. Or somebody made the table with nft, or owns " +
-			"it: " +
+		says: "A part of nf_tables is missing, such as nft_chain_nat. Or somebody made the table with nft, or owns it: " +
 			"then the words in parentheses are \"Operation not permitted\".",
 		do: runDoctor,
 	},
@@ -106,17 +106,15 @@ var messages = []message{
 	{
 		texts: []string{"RULE_APPEND failed"},
 		code:  kernel,
-		says: "The kernel lacks the rule's match or target, or nft_compat; or it refuses what the rule says. The " +
-			"words in " +
-			"parentheses say why.",
+		says: "The kernel lacks the rule's match or target, or nft_compat; or it refuses what the rule says. The words " +
+			"in parentheses say why.",
 		do: "On the node, install all modules of the running kernel. If the kernel was updated, reboot.",
 	},
 	{
 		texts: []string{"Couldn't load match", "Couldn't load target"},
 		code:  noProgram,
-		says: "The image lacks the library of this match or target. Or a chain is missing: with iptables-legacy, a " +
-			"jump to " +
-			"a chain of the other backend fails like this.",
+		says: "The image lacks the library of this match or target. Or a chain is missing: with iptables-legacy, a jump " +
+			"to a chain of the other backend fails like this.",
 		do: reinstall,
 	},
 	{
@@ -133,9 +131,8 @@ var messages = []message{
 	},
 	{
 		texts: []string{"Chain already exists"},
-		says: "The program has been here before, or two programs share a name. It does no harm if the program goes " +
-			"on.",
-		do: "Look at the chain with `iptables -S`.",
+		says:  "The program has been here before, or two programs share a name. It does no harm if the program goes on.",
+		do:    "Look at the chain with `iptables -S`.",
 	},
 	{
 		texts: []string{"# Warning: iptables-legacy tables present"},
@@ -177,8 +174,7 @@ var messages = []message{
 	{
 		texts: []string{"Unable to redirect iptables binaries"},
 		code:  notWrapped,
-		says: "This is v1, v2 or v3 of another project. It cannot replace the commands: they are read-only, or it is " +
-			"not " +
+		says: "This is v1, v2 or v3 of another project. It cannot replace the commands: they are read-only, or it is not " +
 			"root.",
 		do:     "Put this wrapper into the image: `iptables-wrapper install`.",
 		source: "kubernetes-sigs/iptables-wrappers:main.go@bfef9e5087a198b50a4124bb9ce9d2c7c99025dd",
@@ -188,8 +184,7 @@ var messages = []message{
 // Said is a message that a command printed here.
 type Said struct {
 	Command string `json:"command"`
-	Message string `json:"message"`
-	Line    string `json:"line"` // the line of the output
+	Line    string `json:"line"` // of the output
 	Code    string `json:"code,omitempty"`
 	Failed  bool   `json:"failed"` // the command did not end with status 0
 
@@ -197,42 +192,27 @@ type Said struct {
 }
 
 // explain finds the messages in what commands printed, the first one of each.
-func explain(printed []output) []Said {
+func explain(printed []start.Output) []Said {
 	all := []Said{}
 	for _, out := range printed {
-		m, text := find(out.text())
-		if text != "" {
-			all = append(all, Said{
-				Command: out.command,
-				Message: text,
-				Line:    lineWith(out.text(), text),
-				Code:    m.code,
-				Failed:  out.err != nil,
-				message: m,
-			})
+		m, line := find(out.Text())
+		if line != "" {
+			all = append(all, Said{Command: out.Command, Line: line, Code: m.code, Failed: out.Err != nil, message: m})
 		}
 	}
 	return all
 }
 
-// find returns the first message that an output contains, and its text.
-func find(printed string) (m message, text string) {
+// find returns the first message that an output contains, and the line that has it.
+func find(printed string) (m message, line string) {
 	for _, m := range messages {
 		for _, text := range m.texts {
-			if strings.Contains(printed, text) {
-				return m, text
+			for line := range strings.Lines(printed) {
+				if strings.Contains(line, text) {
+					return m, strings.TrimSpace(line)
+				}
 			}
 		}
 	}
 	return message{}, ""
-}
-
-// lineWith is the line of an output that contains a text.
-func lineWith(printed, text string) string {
-	for line := range strings.Lines(printed) {
-		if strings.Contains(line, text) {
-			return strings.TrimSpace(line)
-		}
-	}
-	return text
 }

@@ -25,7 +25,7 @@ type Network struct {
 
 // String is a clause such as "net:[4026532281] (lo, eth0), also process 1's".
 func (n Network) String() string {
-	text := n.Namespace + " (" + list(n.Interfaces) + ")"
+	text := n.Namespace + " (" + List(n.Interfaces) + ")"
 	switch n.Process1 {
 	case evidence.Yes:
 		text += ", also process 1's"
@@ -46,7 +46,7 @@ func ThisNetwork(h Host) Network {
 		Namespace:  cmp.Or(name, "unknown"),
 		Interfaces: names,
 		Process1:   sharedWithProcess1(),
-		Own:        own && !h.now().Reason.Kubelet(),
+		Own:        own && !h.Now().Reason.Kubelet(),
 	}
 }
 
@@ -74,16 +74,14 @@ func interfaces() (names []string, own bool) {
 }
 
 // listed are the interfaces that count. The namespace looks like a container's own if there is nothing but lo, or if
-// the other end of eth0 is in another namespace: that is how CNI plugins, Docker and podman connect a container. The
-// fallback devices of tunnels (tunl0, sit0) are in every namespace and are not listed.
+// the other end of eth0 is in another namespace: that is how CNI plugins, Docker and podman connect a container.
 func listed(messages []syscall.NetlinkMessage) (names []string, own bool) {
 	names = []string{}
 	for _, m := range messages {
 		d := parseDevice(m)
-		if d.name == "" || d.fallback() {
-			continue
+		if d.name != "" {
+			names = append(names, d.name)
 		}
-		names = append(names, d.name)
 		own = own || d.name == "eth0" && d.peerElsewhere
 	}
 	return names, own || len(names) == 1 && names[0] == "lo"
@@ -92,15 +90,11 @@ func listed(messages []syscall.NetlinkMessage) (names []string, own bool) {
 // device is what rtnetlink says of a network interface, see rtnetlink(7) and linux/if_link.h:
 //
 //	IFLA_IFNAME       char[]  the name
-//	IFLA_LINK         __u32   the index of the device below, or of the other end; 0 for a tunnel's fallback device
-//	IFLA_LINK_NETNSID __s32   the namespace of that one, if it is another
+//	IFLA_LINK_NETNSID __s32   the namespace of the device below, or of the other end, if it is another
 type device struct {
 	name          string
-	withoutLink   bool
 	peerElsewhere bool
 }
-
-func (d device) fallback() bool { return d.withoutLink && !d.peerElsewhere }
 
 func parseDevice(m syscall.NetlinkMessage) device {
 	var d device
@@ -109,8 +103,6 @@ func parseDevice(m syscall.NetlinkMessage) device {
 		switch a.Attr.Type {
 		case unix.IFLA_IFNAME:
 			d.name = string(bytes.TrimRight(a.Value, "\x00"))
-		case unix.IFLA_LINK:
-			d.withoutLink = bytes.Equal(a.Value, make([]byte, 4))
 		case unix.IFLA_LINK_NETNSID:
 			d.peerElsewhere = true
 		}

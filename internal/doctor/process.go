@@ -5,7 +5,6 @@ package doctor
 
 import (
 	"os"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +22,6 @@ type process struct {
 	netAdmin      bool
 	netRaw        bool
 	noNewRights   bool // no_new_privs: file capabilities have no effect
-	filtered      bool // a seccomp filter is installed
 	userNamespace bool // it is in a user namespace that does not map every user to itself, or that is not known
 	ipv6          bool // the network namespace has IPv6
 }
@@ -38,13 +36,9 @@ func thisProcess() process {
 	p.netRaw = data[0].Effective&(1<<unix.CAP_NET_RAW) != 0
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
-		name, value, _ := strings.Cut(line, ":")
-		set := strings.TrimSpace(value) != "0"
-		switch name {
-		case "NoNewPrivs":
-			p.noNewRights = set
-		case "Seccomp":
-			p.filtered = set
+		value, found := strings.CutPrefix(line, "NoNewPrivs:")
+		if found {
+			p.noNewRights = strings.TrimSpace(value) != "0"
 		}
 	}
 	return p
@@ -69,8 +63,6 @@ func (p process) capabilities() []string {
 	}
 	return has
 }
-
-func userID() string { return strconv.Itoa(os.Geteuid()) }
 
 // hasIPv6 reports whether the network namespace has IPv6 addresses: IPv6 is there, and is not switched off.
 func hasIPv6() bool {

@@ -8,9 +8,14 @@
 package doctor
 
 import (
+	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
 // Version is that of the JSON form of a Report.
@@ -18,15 +23,15 @@ const Version = 1
 
 // Report is what doctor found, and what it looked at. Its JSON form is what "doctor -o json" prints.
 type Report struct {
-	Version      int       `json:"version"`
-	Findings     []Finding `json:"findings"` // problems first
-	Host         Host      `json:"host"`
-	Here         Here      `json:"here"`
-	Network      Network   `json:"network"`
-	Capabilities []string  `json:"capabilities"` // those of CAP_NET_ADMIN and CAP_NET_RAW that this process has
-	Programs     []Program `json:"programs"`     // iptables' own, one for each backend
-	Names        []Name    `json:"names"`        // where the six commands lead
-	Messages     []Said    `json:"messages"`     // what iptables printed that the table of messages explains
+	Version      int           `json:"version"`
+	Findings     []Finding     `json:"findings"` // problems first
+	Host         Host          `json:"host"`
+	Here         Here          `json:"here"`
+	Network      Network       `json:"network"`
+	Capabilities []string      `json:"capabilities"` // those of CAP_NET_ADMIN and CAP_NET_RAW that this process has
+	Programs     []Program     `json:"programs"`     // iptables' own, one for each backend
+	Names        []layout.Name `json:"names"`        // where the six commands lead
+	Messages     []Said        `json:"messages"`     // what iptables printed that the table of messages explains
 }
 
 // Finding is one thing that is wrong.
@@ -52,60 +57,51 @@ func (r Report) Problem() bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == problem })
 }
 
-// Input is what to examine.
-type Input struct {
-	Dir string // the directory of the six commands; "": where PATH finds iptables
+// Lines are for people: each finding with what shows it and what to do, then the facts that matter most.
+func (r Report) Lines() (all []string) {
+	for _, f := range r.Findings {
+		all = append(all, fmt.Sprintf("%-8s %s: %s", strings.ToUpper(string(f.Severity)), f.Code, f.Text))
+		for _, command := range f.Look {
+			all = append(all, "   look: "+command)
+		}
+		all = append(all, "   do:   "+f.Do, "   more: "+f.More, "")
+	}
+	if len(r.Findings) == 0 {
+		all = append(all, "no problem found", "")
+	}
+	return append(all,
+		"host:           "+r.Host.String(),
+		"iptables here:  "+r.Here.String(),
+		"network:        "+r.Network.String(),
+	)
 }
 
 // Examine looks at everything and changes nothing. It starts iptables' own programs and the iptables of the directory,
-// if nobody but root and the caller can change them, to list chains and to print their versions.
-func Examine(in Input) Report {
-	place := At(in.Dir)
+// if nobody but root and the caller can change them, to list chains and to print their versions. Without a directory,
+// it is the one where PATH finds iptables. limit is how long each program may run.
+func Examine(directory string, limit time.Duration) Report {
+	s := &start.Starter{Limit: limit}
+	place := At(directory)
+	place.ask(s)
 	f := facts{
-		variable: variable(),
-		process:  thisProcess(),
+		place:     place,
+		variable:  variable(),
+		process:   thisProcess(),
+		keeping:   place.keeping(),
+		lockFault: lockFault(),
 	}
 	f.Version = Version
 	f.Host = place.Host(evidence.Query{DryRun: true, NAT: true, Everything: true})
 	f.Here = place.Here(f.Host)
 	f.Network = ThisNetwork(f.Host)
 	f.Capabilities = f.process.capabilities()
-	f.keeping = place.keeping()
-	f.place = place
-	f.brought = place.olderThanContainer()
-	f.wrapperIn = place.wrapperElsewhere()
-	s := &starter{}
-	f.Names = place.names(s)
-	f.believeNames()
+	f.Names = place.Names
 	f.Programs = place.programs(s)
 	f.missing = place.missing(f.wanted())
-	f.printed = run(s, f.Names, f.wanted(), f.Host)
+	f.printed = f.run(s)
 	f.Messages = explain(f.printed)
 	f.other = rulesOf(s, f.wanted().Other(), f.Host, place)
-	if f.wanted() == evidence.NFT {
-		f.nftFaults = nftFaults()
-	}
-	f.lockFault = lockFault()
-	f.unstarted = s.refused
+	f.unstarted = s.Refused
 	f.Findings = f.diagnose()
 	return f.Report
-}
-
-// believeNames takes over what the iptables of a client said about itself, where it is neither the wrapper nor a
-// program of iptables.
-func (f *facts) believeNames() {
-	if len(f.Names) == 0 || !f.Names[0].other {
-		return
-	}
-	n := f.Names[0]
-	f.Here.Backend = n.Backend
-	if !n.Wrapper {
-		return
-	}
-	f.Here.How = byEachCall
-	f.Here.Backend = f.Host.Backend
-	if f.variable != "" {
-		f.Here.How = byVariable
-		f.Here.Backend = evidence.Mode(f.variable)
-	}
 }

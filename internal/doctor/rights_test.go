@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -68,7 +67,7 @@ var rightSituations = []situation{
 	{
 		doc:  "no nf_tables, and the variable wants it",
 		make: ":", env: []string{"IPTABLES_WRAPPER_MODE=nft"}, as: []string{examineVariable + "=nft"}, want: "kernel",
-		says: "iptables should run nft, and the kernel cannot do that",
+		says: "it should run nft, and the kernel cannot do that",
 	},
 	{
 		doc:  "no nf_tables, and nft is stored",
@@ -139,24 +138,4 @@ func forbid(what string) {
 		fmt.Fprintln(os.Stderr, "seccomp:", errno)
 		os.Exit(1)
 	}
-}
-
-// forbiddenIn returns what doctor must never print: an action that changes a rule, a policy or the node's
-// alternatives, and a command that is not one of those that show, or of the product's own.
-func forbiddenIn(texts ...string) (found []string) {
-	for _, text := range texts {
-		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \n\t`\"'();,", r) }) {
-			if forbiddenWord.MatchString(word) {
-				found = append(found, word)
-			}
-		}
-		found = append(found, changes.FindAllString(text, -1)...)
-		text = ours.ReplaceAllString(text, "")
-		for _, match := range commandWithFlag.FindAllStringSubmatch(text, -1) {
-			if !allowedCommands[strings.Trim(match[1], "\"`(")] {
-				found = append(found, match[0])
-			}
-		}
-	}
-	return found
 }

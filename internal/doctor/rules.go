@@ -4,91 +4,89 @@
 package doctor
 
 import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
 // rules is what one backend has in its five tables, in both families.
 type rules struct {
 	number   int
-	listed   bool           // its own program listed them; otherwise only their number is known
-	exact    bool           // the number is not a bound or an estimate
-	programs string         // the program that lists them, "" if it is not installed here
-	families []string       // the commands of the families that have rules or policies: iptables, ip6tables
+	listed   bool           // its own program listed them; otherwise their number is an estimate
+	commands []string       // those that have rules or policies: iptables, ip6tables
 	owners   map[string]int // how many rules each program has, "" for those of nobody known
-	policies []string       // those that are not ACCEPT: "FORWARD (filter, IPv4)"
 	services int            // rules of kube-proxy's that packets can reach
-	foreign  []string       // chains of nft's in iptables' tables
 	dnat     int            // rules that change a destination, and that packets can reach
+	policies []string       // those that are DROP: "FORWARD (filter, IPv4)"
+	foreign  []string       // chains of nft's in iptables' tables
 }
 
 // any reports whether there is anything that could act on a packet.
 func (r rules) any() bool { return r.number > 0 || len(r.policies) > 0 || len(r.foreign) > 0 }
 
-// acts reports whether it redirects connections, or drops what nothing accepts.
-func (r rules) acts() bool { return r.services > 0 || r.dnat > 0 || len(r.policies) > 0 }
-
-// rulesOf has the -save program of a backend list the tables that are there, if it is installed. Otherwise it goes by
-// what the kernel was asked before.
-func rulesOf(s *starter, mode evidence.Mode, h Host, p Place) rules {
-	r := rules{owners: map[string]int{}, listed: true, exact: true}
-	for i, about := range h.Result.Of(mode) {
-		family := evidence.Family(i)
+// rulesOf has the -save program of a backend list the tables that are there. Where it does not, the number is what the
+// kernel was asked before.
+func rulesOf(s *start.Starter, mode evidence.Mode, h Host, p Place) rules {
+	r := rules{owners: map[string]int{}, listed: true}
+	for i, about := range h.Of(mode) {
 		command := [...]string{"iptables", "ip6tables"}[i]
-		found := family.String()
-		before := r.number + len(r.policies)
-		program := p.find(command + "-save")[mode]
-		listed := program.Err == nil
+		family := rules{owners: r.owners}
 		for _, table := range about.Tables {
-			if !listed {
-				break
-			}
-			out := s.run(program.Path, mode, command+"-save", "-t", table)
-			listed = out.err == nil && !strings.Contains(out.text(), "use 'nft' tool")
-			if listed {
-				r.add(parse(out.stdout), table, found)
-			}
-		}
-		if !listed {
-			r.listed = false
-			r.exact = false
-			r.number = before - len(r.policies) + about.Count
+			printed, ok := p.save(s, mode, command+"-save", table)
+			r.listed = r.listed && ok
+			family.add(parse(printed), table+", "+evidence.Family(i).String())
 		}
 		for _, c := range about.Foreign {
 			r.foreign = append(r.foreign, strconv.Quote(c.Name)+" of "+c.Table)
 		}
-		if program.Err == nil {
-			r.programs = command + "-" + string(mode) + "-save"
+		if family.number == 0 {
+			family.number = about.Count
 		}
-		if r.number+len(r.policies) > before {
-			r.families = append(r.families, command)
+		if family.any() {
+			r.commands = append(r.commands, command)
 		}
+		r.number += family.number
+		r.services += family.services
+		r.dnat += family.dnat
+		r.policies = append(r.policies, family.policies...)
 	}
 	return r
 }
 
+// save lists a table. ok says that it is complete.
+func (p Place) save(s *start.Starter, mode evidence.Mode, command, table string) (printed string, ok bool) {
+	program := p.find(command)[mode]
+	if program.Err != nil {
+		return "", false
+	}
+	out := s.Run(program.Path, mode, command, "-t", table)
+	return out.Stdout, out.Err == nil && !strings.Contains(out.Text(), "use 'nft' tool")
+}
+
 // add takes the chains of one table.
-func (r *rules) add(t table, name, family string) {
+func (r *rules) add(t table, place string) {
 	for chain, policy := range t.policies {
 		if policy == "DROP" {
-			r.policies = append(r.policies, chain+" ("+name+", "+family+")")
+			r.policies = append(r.policies, chain+" ("+place+")")
 		}
 	}
 	reached := t.reached()
 	for chain, targets := range t.rules {
 		for _, target := range targets {
 			r.number++
-			owner := ownerOf(chain)
-			if owner == "" {
-				owner = ownerOf(target)
-			}
+			owner := cmp.Or(ownerOf(chain), ownerOf(target))
 			r.owners[owner]++
-			if reached[chain] && owner == kubeProxy {
+			switch {
+			case !reached[chain]:
+			case owner == kubeProxy:
 				r.services++
-			}
-			if reached[chain] && (target == "DNAT" || target == "REDIRECT") {
+			case target == "DNAT", target == "REDIRECT":
 				r.dnat++
 			}
 		}
@@ -101,6 +99,9 @@ type table struct {
 	rules    map[string][]string // the target of each rule, by chain; "" if a rule has none
 }
 
+// quoted is a comment, which may look like a target.
+var quoted = regexp.MustCompile(`"(\\.|[^"\\])*"`)
+
 // parse reads what "iptables-save -t TABLE" prints:
 //
 //	*filter
@@ -111,7 +112,7 @@ type table struct {
 func parse(text string) table {
 	t := table{policies: map[string]string{}, rules: map[string][]string{}}
 	for line := range strings.Lines(text) {
-		words := split(line)
+		words := strings.Fields(quoted.ReplaceAllString(line, `""`))
 		switch {
 		case len(words) >= 2 && strings.HasPrefix(words[0], ":") && words[1] != "-":
 			t.policies[words[0][1:]] = words[1]
@@ -124,61 +125,24 @@ func parse(text string) table {
 
 // targetIn is the word after -j or -g.
 func targetIn(words []string) string {
-	for i, word := range words[:len(words)-1] {
-		if word == "-j" || word == "-g" {
-			return words[i+1]
-		}
+	i := slices.IndexFunc(words, func(word string) bool { return word == "-j" || word == "-g" })
+	if i < 0 || i == len(words)-1 {
+		return ""
 	}
-	return ""
-}
-
-// split splits a line into words. A word in double quotes may contain spaces, and quotes after a backslash.
-func split(line string) (words []string) {
-	var word strings.Builder
-	quoted, escaped, begun := false, false, false
-	end := func() {
-		if begun {
-			words = append(words, word.String())
-		}
-		word.Reset()
-		begun = false
-	}
-	for _, c := range strings.TrimRight(line, "\n") {
-		switch {
-		case escaped:
-			word.WriteRune(c)
-			escaped = false
-		case c == '\\':
-			escaped = true
-		case c == '"':
-			quoted = !quoted
-			begun = true
-		case c == ' ' && !quoted:
-			end()
-		default:
-			word.WriteRune(c)
-			begun = true
-		}
-	}
-	end()
-	return words
+	return words[i+1]
 }
 
 // reached are the chains that a packet can reach: the base chains, and those to which rules there lead.
 func (t table) reached() map[string]bool {
 	reached := map[string]bool{}
-	var next []string
-	for chain := range t.policies {
-		next = append(next, chain)
-	}
+	next := slices.Collect(maps.Keys(t.policies))
 	for len(next) > 0 {
 		chain := next[0]
 		next = next[1:]
-		if reached[chain] {
-			continue
+		if !reached[chain] {
+			reached[chain] = true
+			next = append(next, t.rules[chain]...)
 		}
-		reached[chain] = true
-		next = append(next, t.rules[chain]...)
 	}
 	return reached
 }

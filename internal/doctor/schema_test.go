@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -33,17 +34,17 @@ func TestSchema(t *testing.T) {
 		{Report{}, schema.object},
 		{Finding{}, schema.Defs["finding"]},
 		{Program{}, schema.Defs["program"]},
-		{Name{}, schema.Defs["name"]},
+		{layout.Name{}, schema.Defs["name"]},
 		{Said{}, schema.Defs["message"]},
 	} {
 		var all, required []string
 		kind := reflect.TypeOf(test.value)
 		for i := range kind.NumField() {
 			name, options, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
-			if name != "" {
+			if name != "" && name != "-" {
 				all = append(all, name)
 			}
-			if name != "" && options != "omitempty" {
+			if name != "" && name != "-" && options != "omitempty" {
 				required = append(required, name)
 			}
 		}

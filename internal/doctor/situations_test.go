@@ -4,7 +4,6 @@
 package doctor_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/iptables-wrappers/iptables-wrappers/internal/call" // the test binary is the wrapper, too
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
@@ -26,6 +26,8 @@ type situation struct {
 	as   []string // a command that starts doctor with other rights
 	want string   // the codes, problems first; "" for none
 	says string   // what its first finding has to say
+
+	limit time.Duration // for a program to run, 0: enough
 }
 
 // firstThread is process 1's of the container. What it makes of its namespaces is the container's, so each situation
@@ -49,12 +51,15 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// enough is how long a program may run that ends by itself, on a machine however busy.
+const enough = time.Hour
+
 // examineVariable makes the test binary print doctor's report in JSON. Its value may be the system calls that fail.
 const examineVariable = "DOCTOR_TEST_EXAMINE"
 
 func examineHere() {
 	forbid(os.Getenv(examineVariable))
-	err := json.NewEncoder(os.Stdout).Encode(examined(doctor.Examine(doctor.Input{})))
+	err := json.NewEncoder(os.Stdout).Encode(examined(doctor.Examine("", enough)))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -69,9 +74,7 @@ type result struct {
 }
 
 func examined(r doctor.Report) result {
-	var text bytes.Buffer
-	doctor.Text(&text, r)
-	return result{r.Findings, text.String()}
+	return result{r.Findings, strings.Join(r.Lines(), "\n") + "\n"}
 }
 
 // TestSituations has doctor look at real containers with real iptables.

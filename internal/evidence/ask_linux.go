@@ -70,7 +70,7 @@ func (p *prober) ask() Result {
 		p.askCanaries()
 		d = p.row()
 	}
-	couldChange := d.Reason == Default || d.Reason == OnlySupported
+	couldChange := d.Reason == Default || d.Reason == OnlySupported && d.Mode == NFT
 	if q.DryRun && (q.Everything || couldChange) {
 		p.dryRun()
 	}
@@ -232,7 +232,7 @@ func (p *prober) askNFTRules() {
 		a.fail(about(NFT, f, err))
 		var foreign []Chain
 		chainsKnown := false
-		if d.read > 0 && (p.query.Everything || d.mayBeForeign(enough)) {
+		if p.query.Everything || d.read > 0 && d.mayBeForeign(enough) {
 			foreign, err = p.nft.foreignChains(f)
 			a.fail(about(NFT, f, err))
 			chainsKnown = err == nil

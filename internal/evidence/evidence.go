@@ -95,37 +95,56 @@ const mangle = "mangle"
 var tableNames = [...]string{"filter", "nat", mangle, "raw", "security"}
 
 // Chain is a chain of a table.
-type Chain struct{ Table, Name string }
+type Chain struct {
+	Table string `json:"table"`
+	Name  string `json:"chain"`
+}
 
 // Program is a program of the host, by what it has made: a chain of one of iptables' tables, or, without a Chain, a
 // table of nftables' own ("inet firewalld").
-type Program struct{ Name, Table, Chain string }
+type Program struct {
+	Name  string `json:"name"`
+	Table string `json:"table"`
+	Chain string `json:"chain,omitempty"`
+}
 
 // About is what is known of one backend and family.
 type About struct {
+<<<<<<< HEAD
 	// Works says whether the running kernel supports the backend. For nft, it is No if a dry run was refused, unless
 	// only one backend is installed: whatever the kernel lacks, there is no other program. For legacy, it is Unknown
 	// if x_tables is not loaded: asking would load it. Where nft does not work, a dry run looks for the module.
+	Works Answer `json:"works"`
+	Lacks string `json:"-"` // what nf_tables lacks by a dry run, a clause for people
+=======
+	// Works says whether the running kernel can do it. For legacy, it is Unknown where x_tables is not loaded and a
+	// module may provide it: asking would load it. For nft, it is No if a dry run was refused, unless only one
+	// backend is installed: whatever the kernel lacks, those programs are what there is.
 	Works Answer
-	Lacks string // what nf_tables lacks by a dry run, a clause for people
+	Lacks string // what a dry run has shown to be missing from nf_tables, a clause for people
+>>>>>>> parent of 703f728 (evidence: where nf_tables does not work at all, a dry run looks for legacy's module, too: neither-works)
 
-	Hint, Canary Answer
+	Hint   Answer `json:"hint"`
+	Canary Answer `json:"canary"`
 
 	// HostChain and HostTable say whether there is a chain of iptables, or a table of nftables, whose name identifies a
 	// program of the host. Programs has the first one that was found, with Query.Everything all.
-	HostChain, HostTable Answer
-	Programs             []Program
+	HostChain Answer    `json:"-"`
+	HostTable Answer    `json:"-"`
+	Programs  []Program `json:"programs,omitempty"`
 
 	// Rules says whether the five tables have any rule that iptables-save would print. Count is roughly how many were
 	// read. Reading stops when more rules cannot change the answer.
-	Rules Answer
-	Count int
+	Rules Answer `json:"rules"`
+	Count int    `json:"count"`
 
-	Native  []string // nft's tables that iptables does not use: "inet firewalld"
-	Foreign []Chain  // for each of nft's five tables, one chain that is not iptables' own or has a rule that is not
-	Tables  []string // which of the five tables exist
+	Tables []string `json:"tables,omitempty"` // which of the five tables exist
+	Native []string `json:"native,omitempty"` // nft's tables that iptables does not use: "inet firewalld"
 
-	Err error // why something is unknown: the first momentary error, otherwise the first
+	// Foreign has, for each of nft's five tables, one chain that is not iptables' own or has a rule that is not.
+	Foreign []Chain `json:"foreign,omitempty"`
+
+	Err error `json:"-"` // why something is unknown: the first momentary error, otherwise the first
 }
 
 // fail notes an error.
@@ -157,7 +176,8 @@ type Query struct {
 // Result is a decision, and the evidence that it rests on.
 type Result struct {
 	Decision
-	NFT, Legacy Backend
+	NFT    Backend `json:"-"`
+	Legacy Backend `json:"-"`
 }
 
 // Of returns what is known of a backend.

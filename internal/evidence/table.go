@@ -37,10 +37,10 @@ func (r Reason) Kubelet() bool { return r == KubeletHint || r == KubeletCanary }
 
 // Decision is an answer: a backend, and why. The zero Decision is none.
 type Decision struct {
-	Mode       Mode
-	Reason     Reason
-	Conclusive bool   // nothing that could not be read could change Mode, or "select --mode" said so
-	Because    string // one clause for people, printable, less than 200 bytes
+	Mode       Mode   `json:"backend"`
+	Reason     Reason `json:"reason"`
+	Conclusive bool   `json:"conclusive"` // nothing that could not be read could change Mode, or "select --mode" said so
+	Because    string `json:"because"`    // one clause for people, printable, less than 200 bytes
 }
 
 // Decide returns the first row of this table that applies.

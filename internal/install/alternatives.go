@@ -17,6 +17,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
 // Debian, Fedora, openSUSE and others let several packages provide a command: /usr/sbin/iptables is a link to
@@ -121,24 +122,12 @@ func findTool() (string, error) {
 		if err != nil {
 			continue
 		}
-		if isExposed(tool) {
-			return "", fmt.Errorf("%q is not started, because users other than root can change it", tool)
+		if why := start.Replaceable(tool); why != "" {
+			return "", fmt.Errorf("%q is not started: %s", tool, why)
 		}
 		return tool, nil
 	}
 	return "", fmt.Errorf("there is none of %s", strings.Join(tools, ", "))
-}
-
-// isExposed reports whether a user other than root and the caller can change a program or its directory.
-func isExposed(program string) bool {
-	for _, path := range []string{program, filepath.Dir(program)} {
-		var st unix.Stat_t
-		err := unix.Stat(path, &st)
-		if err != nil || exposed(st) {
-			return true
-		}
-	}
-	return false
 }
 
 // run starts the tool, with an environment that cannot redirect it, such as by DPKG_ADMINDIR.

@@ -4,17 +4,13 @@
 package install
 
 import (
-	"bytes"
-	"context"
-	osexec "os/exec"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
 // remarks says what the user should know of a wrapper that works.
@@ -52,24 +48,8 @@ func (w work) remarkPrograms() {
 
 // releaseOf asks a program for its version. A program that others can change is not started.
 func releaseOf(program string) iptables.Release {
-	if program == "" || isExposed(program) {
-		return iptables.Release{}
-	}
-	// A program that hangs must not hang install.
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	var output bytes.Buffer
-	cmd := osexec.CommandContext(ctx, program)
-	cmd.Args = []string{"iptables", "--version"}
-	cmd.Env = []string{}
-	cmd.Stdin = strings.NewReader("")
-	cmd.Stdout = &output
-	cmd.Stderr = &output
-	err := cmd.Run()
-	if err != nil {
-		return iptables.Release{}
-	}
-	return iptables.ParseRelease(output.String())
+	s := start.Starter{Limit: start.Limit}
+	return iptables.ParseRelease(s.Run(program, evidence.NFT, "iptables", "--version").Stdout)
 }
 
 // searched are the directories in which shells and clients look for iptables.

@@ -4,6 +4,7 @@
 package layout
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
@@ -14,34 +15,37 @@ import (
 
 // Name is where one of the six names leads.
 type Name struct {
-	Name       string
-	ResolvesTo string        // a file, "" if the name is broken
-	Mode       evidence.Mode // of the program of iptables that it resolves to, "" if it is none
-	Wrapper    bool          // it resolves to a wrapper: the running file, or one called iptables-wrapper
-	Switch     string        // the directory of the switch that it leads through, "" if there is none
-	Missing    bool          // there is nothing of that name
-	Err        error         // why it is broken
+	Name string `json:"name"`
+	Path string `json:"path"`
+
+	ResolvesTo string        `json:"resolves_to,omitempty"` // a file, "" if the name is broken
+	Mode       evidence.Mode `json:"backend,omitempty"`     // of the program of iptables there, "" if it is none
+	Wrapper    bool          `json:"wrapper"`               // the running file, or one called iptables-wrapper
+	Switch     string        `json:"switch,omitempty"`      // the directory of the switch on the way, "" if there is none
+	Missing    bool          `json:"-"`                     // there is nothing of that name
+	Err        error         `json:"-"`                     // why it is broken
 }
 
 // Look returns where the six names in a directory lead. running is the running file.
 func Look(d *dir.Dir, running dir.ID) []Name {
 	var all []Name
 	for _, name := range exec.Names() {
-		all = append(all, look(d, name, running))
+		all = append(all, LookAt(d.Join(name), running))
 	}
 	return all
 }
 
-func look(d *dir.Dir, name string, running dir.ID) Name {
-	n := Name{Name: name}
-	_, err := d.Lstat(name)
+// LookAt returns where a path leads, which is one of the six names in a directory.
+func LookAt(path string, running dir.ID) Name {
+	n := Name{Name: filepath.Base(path), Path: path}
+	_, err := os.Lstat(path)
 	if err != nil {
 		n.Missing = true
 		n.Err = err
 		return n
 	}
-	n.Switch = SwitchDir(d.Join(name))
-	n.ResolvesTo, n.Err = filepath.EvalSymlinks(d.Join(name))
+	n.Switch = SwitchDir(path)
+	n.ResolvesTo, n.Err = filepath.EvalSymlinks(path)
 	if n.Err != nil {
 		return n
 	}

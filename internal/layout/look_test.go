@@ -67,6 +67,7 @@ func TestLook(t *testing.T) {
 			t.Errorf("%s: got %v", test.doc, got.Err)
 		}
 		test.want.Name = "iptables"
+		test.want.Path = sbin + "/iptables"
 		got.Err = nil
 		if got != test.want {
 			t.Errorf("%s: got %+v", test.doc, got)

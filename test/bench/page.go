@@ -9,7 +9,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +34,13 @@ func write(data, out string) error {
 	if err := os.WriteFile(filepath.Join(out, "benchmarks.md"), page, 0o644); err != nil {
 		return err
 	}
+	if r.Before != "" {
+		table, err := compared(r)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s", table)
+	}
 	picture, err := picture(r)
 	if err != nil {
 		return err
@@ -46,9 +52,16 @@ func write(data, out string) error {
 var text string
 
 // page is docs/evidence/benchmarks.md.
-func page(r report, sum string) ([]byte, error) {
+func page(r report, sum string) ([]byte, error) { return fill(text, r, sum) }
+
+//go:embed before.md.tmpl
+var comparison string
+
+// compared is a table that compares with the revision before. It is printed, and in no page.
+func compared(r report) ([]byte, error) { return fill(comparison, r, "") }
+
+func fill(text string, r report, sum string) ([]byte, error) {
 	functions := template.FuncMap{
-		"q":     func(s string) string { return "`" + s + "`" },
 		"title": title,
 		"direct": func(m measure.Result) string {
 			return fmt.Sprintf("%.2f", summary(values(m.Samples["direct"], measure.Wall)).Center)
@@ -56,8 +69,6 @@ func page(r report, sum string) ([]byte, error) {
 		"over": func(m measure.Result, program string, metric int) string {
 			return plus(summary(over(m, program, metric)))
 		},
-		"ratio":  func(m measure.Result, metric int) string { return times(ratio(m, metric)) },
-		"missed": func(m measure.Result) bool { return m.Row.Hint && ratio(m, measure.CPU).Center > target(m.Row) },
 		"change": change,
 		"runs":   func(m measure.Result, program string) bool { return m.Samples[program] != nil },
 		"middle": func(m measure.Result, program string, metric int) string {
@@ -80,41 +91,9 @@ func page(r report, sum string) ([]byte, error) {
 	var b bytes.Buffer
 	err = t.Execute(&b, struct {
 		report
-		Sum, Sentence, WithHint, WithoutHint string
-	}{r, sum, sentence(r), withHint(r), span(onCurves(r, func(c curve) bool { return !c.hint }))})
+		Sum, Sentence string
+	}{r, sum, sentence(r)})
 	return b.Bytes(), err
-}
-
-// target is how many times the floor a row with a hint may cost.
-func target(r measure.Row) float64 {
-	if r.Cold {
-		return 2
-	}
-	return 1.5
-}
-
-// withHint is the median of the rows with a hint.
-func withHint(r report) string {
-	all := []float64{math.NaN()}
-	for _, m := range r.Results {
-		if m.Row.Hint && !m.Row.Cold {
-			all = append(all, ratio(m, measure.CPU).Center)
-		}
-	}
-	return fmt.Sprintf("%.2f×", summary(all[min(1, len(all)-1):]).Center)
-}
-
-// onCurves are what the wrapper costs, in processor time, on the hosts of the picture's curves.
-func onCurves(r report, wanted func(curve) bool) (wrapped []float64) {
-	for _, m := range r.Results {
-		if slices.ContainsFunc(curves, func(c curve) bool {
-			return wanted(c) && slices.ContainsFunc(counts,
-				func(count int) bool { return c.row(count/r.Scale).Name == m.Row.Name })
-		}) {
-			wrapped = append(wrapped, summary(over(m, "wrapped", measure.CPU)).Center)
-		}
-	}
-	return wrapped
 }
 
 func span(all []float64) string {
@@ -124,7 +103,7 @@ func span(all []float64) string {
 	return fmt.Sprintf("%.1f to %.1f ms", slices.Min(all), slices.Max(all))
 }
 
-// sentence is also in the README. It is about processor time, which a noisy machine changes less.
+// sentence begins the page. It is about processor time, which a noisy machine changes less.
 func sentence(r report) string {
 	var floor, saves []float64
 	var even measure.Result

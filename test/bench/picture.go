@@ -48,7 +48,7 @@ func picture(r report) ([]byte, error) {
 			return nil, err
 		}
 	}
-	most := 4 * max(plots[0][0].Y.Max, plots[0][1].Y.Max) // with the legend above
+	most := 4 * max(1, plots[0][0].Y.Max, plots[0][1].Y.Max) // with the legend above; 1 where -only leaves no curve
 	for _, p := range plots[0] {
 		p.Y.Min, p.Y.Max = 1, most
 	}

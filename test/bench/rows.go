@@ -53,6 +53,7 @@ func rows(scale int) (all []measure.Row) {
 	for _, c := range curves {
 		for _, count := range counts {
 			r := c.row(count / scale)
+			r.OnPage = !c.chains && count == counts[len(counts)-1] || c == curves[0] && count == 0
 			if !slices.ContainsFunc(all, func(other measure.Row) bool { return other.Name == r.Name }) {
 				all = append(all, r)
 			}
@@ -67,12 +68,13 @@ func rows(scale int) (all []measure.Row) {
 		measure.Row{Name: "no hint: 1 rule in nft, %d in legacy", Mode: "legacy", NFT: size(1, 1), Legacy: many},
 		measure.Row{
 			Name:   "no hint: %d rules in nft, as many but one in legacy",
+			OnPage: true,
 			Mode:   "nft",
 			NFT:    few,
 			Legacy: measure.Size{Rules: few.Rules - 1, Chains: 1},
 		},
 		measure.Row{Name: "no hint, IPv6: %d rules in nft", Mode: "nft", NFT: few, IPv6: true},
-		measure.Row{Name: "a program of the host in nft", Mode: "nft", Program: true},
+		measure.Row{Name: "a program of the host in nft", Mode: "nft", Program: true, OnPage: true},
 		measure.Row{Name: "a program of the host in legacy", Mode: "legacy", Program: true},
 		measure.Row{
 			Name:    "a program of the host in nft: %d rules in nft, as many but one in legacy",
@@ -89,6 +91,7 @@ func rows(scale int) (all []measure.Row) {
 		measure.Row{Name: "hint, read-only root", Mode: "nft", Hint: true, ReadOnly: true},
 		measure.Row{
 			Name:       "hint, read-only root, remembered",
+			OnPage:     true,
 			Mode:       "nft",
 			Hint:       true,
 			ReadOnly:   true,
@@ -108,17 +111,18 @@ func rows(scale int) (all []measure.Row) {
 			ReadOnly:   true,
 			Remembered: true,
 		},
-		measure.Row{Name: "no evidence: iptables -P, which asks for a dry run", Mode: "nft", Adding: true},
-		measure.Row{Name: "hint, cold page cache", Mode: "nft", Hint: true, Cold: true},
+		measure.Row{Name: "no evidence: iptables -P, which asks for a dry run", Mode: "nft", Adding: true, OnPage: true},
+		measure.Row{Name: "hint, cold page cache", Mode: "nft", Hint: true, Cold: true, OnPage: true},
 		measure.Row{Name: "hint, 300 mounts", Mode: "nft", Hint: true, Mounts: 300},
 		measure.Row{
 			Name:     "hint, read-only root, 20 calls at once",
+			OnPage:   true,
 			Mode:     "nft",
 			Hint:     true,
 			ReadOnly: true,
 			AtOnce:   20,
 		},
-		measure.Row{Name: "hint, 10 % of a processor", Mode: "nft", Hint: true, Percent: 10},
+		measure.Row{Name: "hint, 10 % of a processor", Mode: "nft", Hint: true, Percent: 10, OnPage: true},
 		measure.Row{
 			Name:   "no hint, 16 MiB: 1 rule in nft, %d in legacy",
 			Mode:   "legacy",
@@ -128,6 +132,7 @@ func rows(scale int) (all []measure.Row) {
 		},
 		measure.Row{
 			Name:     "hint, read-only root: a script of %d calls",
+			OnPage:   true,
 			Mode:     "nft",
 			Hint:     true,
 			ReadOnly: true,

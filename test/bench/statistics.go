@@ -43,12 +43,6 @@ func over(r measure.Result, program string, metric int) []float64 {
 	return all
 }
 
-// ratio is what the wrapper costs over the direct call, in times of what the floor does. Its interval is the wrapper's.
-func ratio(r measure.Result, metric int) benchmath.Summary {
-	wrapped, floor := summary(over(r, "wrapped", metric)), summary(over(r, "floor", metric)).Center
-	return benchmath.Summary{Center: wrapped.Center / floor, Lo: wrapped.Lo / floor, Hi: wrapped.Hi / floor}
-}
-
 // change compares the wrapper with the revision before: "~" if the difference may be chance.
 func change(r measure.Result, metric int) string {
 	before, now := sample(values(r.Samples["before"], metric)), sample(values(r.Samples["wrapped"], metric))
@@ -58,8 +52,4 @@ func change(r measure.Result, metric int) string {
 
 func plus(s benchmath.Summary) string {
 	return fmt.Sprintf("%+.2f [%.2f–%.2f]", s.Center, s.Lo, s.Hi)
-}
-
-func times(s benchmath.Summary) string {
-	return fmt.Sprintf("**%.2f×** %.2f–%.2f", s.Center, s.Lo, s.Hi)
 }

@@ -48,13 +48,10 @@ func (w wrapper) be(id string) {
 		if err != nil {
 			fail(err)
 		}
-		got := ""
-		if s.run != nil {
-			got = s.run(c)
-		} else {
-			got = c.sh(s.script)
+		if s.run == nil {
+			fail(c.become(s.script))
 		}
-		fmt.Print(got, "\x00", c.besides.String())
+		fmt.Print(s.run(c), "\x00", c.besides.String())
 		return
 	}
 	fail(fmt.Errorf("no situation %q", id))
@@ -149,16 +146,33 @@ func isIPTables(file string) bool {
 	return strings.HasPrefix(file, "/usr/sbin/xtables-")
 }
 
-// sh runs a script behind the prelude, and returns what it prints in one line. A command that fails is the script's own
-// fault: what may fail is run by the function call.
-func (c *container) sh(script string) string {
+// epilogue prints what be does of a situation that is written in Go.
+const epilogue = `
+printf '\0'
+[ ! -e "$TMP/besides" ] || while IFS= read -r line; do printf '%s\n' "$line"; done <"$TMP/besides"`
+
+// become makes this process a situation's script, behind the prelude. A command that fails is the script's own fault:
+// what may fail is run by the function call.
+func (c *container) become(script string) error {
+	if err := os.Chdir(c.dir); err != nil {
+		return err
+	}
+	return unix.Exec("/bin/sh", []string{"sh", "-e", "-c", prelude + script + epilogue}, c.environment())
+}
+
+func (c *container) environment() []string {
 	suite, err := os.Executable()
 	if err != nil {
 		fail(err)
 	}
+	return append(os.Environ(), "TMP="+c.dir, "TOOLS="+c.tools, "LC_ALL=C", "SUITE="+suite)
+}
+
+// sh runs such a script, and returns what it prints in one line.
+func (c *container) sh(script string) string {
 	cmd := exec.Command("sh", "-e", "-c", prelude+script)
 	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), "TMP="+c.dir, "TOOLS="+c.tools, "LC_ALL=C", "SUITE="+suite)
+	cmd.Env = c.environment()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -142,7 +142,8 @@ func (w wrapper) examine(matching *regexp.Regexp) ([]result, error) {
 		free <- struct{}{}
 		wait.Go(func() {
 			printed, err := w.contain(results[i].situation)
-			results[i].got, results[i].besides, _ = strings.Cut(printed, "\x00")
+			got, besides, _ := strings.Cut(printed, "\x00")
+			results[i].got, results[i].besides = oneLine(got), besides
 			errs[i] = err
 			<-free
 		})
@@ -199,7 +200,7 @@ func (w wrapper) contain(s situation) (string, error) {
 	case !inTime:
 		return fmt.Sprintf("no end within %v", *limit), nil
 	case err != nil:
-		return "", fmt.Errorf("%s: %w\n%s", s.ID(), err, stderr.String())
+		return "", fmt.Errorf("%s: %w: after %q: %s", s.ID(), err, stdout.String(), stderr.String())
 	}
 	return stdout.String(), nil
 }

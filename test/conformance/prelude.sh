@@ -30,8 +30,8 @@ add() { call iptables -A INPUT -s "$1" -j ACCEPT; }
 load() { printf '*filter\n-A INPUT -s %s -j ACCEPT\nCOMMIT\n' "$1" | call iptables-restore --noflush; }
 
 # saved BACKEND TEXT: its rules of the family that an address or chain is of; those of IPv6 if there is a colon in it. It asks for no
-# table, so it makes none. One process.
-saved() { case $2 in *:*) ip6tables-$1-save 2>/dev/null ;; *) iptables-$1-save 2>/dev/null ;; esac }
+# table, so it makes none. It becomes that program, so it needs a subshell.
+saved() { case $2 in *:*) exec ip6tables-$1-save 2>/dev/null ;; *) exec iptables-$1-save 2>/dev/null ;; esac }
 
 # where TEXT: the backends that have it.
 where() {

@@ -14,7 +14,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// What detect prints with -o json is what its schema promises, healthy or not.
+// What detect and doctor print with -o json is what their schemas promise, healthy or not.
 func TestSchemas(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -59,18 +59,17 @@ func TestSchemas(t *testing.T) {
 func compile(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	const base = "https://raw.githubusercontent.com/iptables-wrappers/iptables-wrappers/main/docs/"
-	files := map[string]string{"detect": "detect.schema.json", "doctor": "doctor.v5.schema.json"}
 	compiler := jsonschema.NewCompiler()
 	schemas := map[string]*jsonschema.Schema{}
-	for _, command := range []string{"detect"} {
-		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(host.Read(t, "../../docs/"+files[command])))
+	for _, command := range []string{"detect", "doctor"} { // doctor's refers to the other one
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(host.Read(t, "../../docs/"+command+".schema.json")))
 		host.Check(t, err)
 		definitions, has := value.(map[string]any)["$defs"].(map[string]any)
 		if has {
 			definitions["later"] = false
 		}
-		host.Check(t, compiler.AddResource(base+files[command], value))
-		schemas[command], err = compiler.Compile(base + files[command])
+		host.Check(t, compiler.AddResource(base+command+".schema.json", value))
+		schemas[command], err = compiler.Compile(base + command + ".schema.json")
 		host.Check(t, err)
 	}
 	return schemas

@@ -38,6 +38,7 @@ type Row struct {
 	AtOnce       int           // how many calls begin together
 	Calls        int           // how many a shell script makes
 	Percent, MiB int           // of a processor, and of memory, that a control group leaves them
+	OnPage       bool          // not only in the picture and the data
 	Group        string        // that control group's name
 	Rounds       int           // how often each program is measured, but in at most
 	AtMost       time.Duration // so much time, if that is enough for five rounds
@@ -97,11 +98,12 @@ func prepare(r Row, dir string) error {
 	return nil
 }
 
-func memories() []string {
-	all, _ := filepath.Glob("/dev/iptables-wrapper*")
-	for _, dir := range []string{"/dev/shm", "/run"} {
-		in, _ := filepath.Glob(dir + "/iptables-wrapper*")
-		all = append(all, in...)
+// memories are those in the two places that the wrapper knows.
+func memories() (all []string) {
+	for _, path := range []string{"/dev/iptables-memory", "/usr/sbin/iptables-memory"} {
+		if _, err := os.Lstat(path); err == nil {
+			all = append(all, path)
+		}
 	}
 	return all
 }

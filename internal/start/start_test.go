@@ -1,0 +1,41 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package start
+
+import (
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// After a program that does not end, no other one is started.
+func TestHangs(t *testing.T) {
+	program := t.TempDir() + "/program"
+	host.Check(t, os.WriteFile(program, []byte("#!/bin/sh\nsleep 1000 & wait\n"), 0o755))
+	host.Check(t, os.Chmod(program, 0o755))
+	s := Starter{Limit: time.Millisecond}
+	first := s.Run(program, evidence.NFT, "iptables")
+	second := s.Run("/bin/true", evidence.NFT, "true")
+	if first.Err == nil || errors.Is(first.Err, ErrRefused) || !errors.Is(second.Err, first.Err) {
+		t.Errorf("got %v, then %v", first.Err, second.Err)
+	}
+}
+
+// A program that another user could replace is not started.
+func TestRefused(t *testing.T) {
+	directory := t.TempDir()
+	program := directory + "/program"
+	host.Check(t, os.WriteFile(program, []byte("#!/bin/sh\ntouch "+directory+"/started\n"), 0o755))
+	host.Check(t, os.Chmod(program, 0o757))
+	var s Starter
+	out := s.Run(program, evidence.NFT, "iptables")
+	_, err := os.Stat(directory + "/started")
+	if !errors.Is(out.Err, ErrRefused) || len(s.Refused) != 1 || !os.IsNotExist(err) {
+		t.Errorf("got %v, %q, %v", out.Err, s.Refused, err)
+	}
+}
