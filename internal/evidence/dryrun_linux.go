@@ -153,23 +153,21 @@ func (d *dryRun) refused(f Family) (lacks string, err error) {
 	return "", nil
 }
 
-// dryRun finds out whether nf_tables can take what iptables-nft adds.
+// dryRun finds out whether nf_tables can take what iptables-nft adds, and if not, whether legacy may. Where there is no
+// nf_tables at all, legacy is the only backend that may still come.
 func (p *prober) dryRun() {
 	if p.nft.works != Yes {
 		return
 	}
 	d := newDryRun(p.nft.conn.Reserve(1+mostSteps), p.query.NAT)
 	p.judge(d, p.nft.conn.Exchange(d.batch, d.read))
+	p.askModules()
 }
 
 // judge draws the conclusions from a dry run.
 func (p *prober) judge(d *dryRun, err error) {
 	for _, f := range families {
-<<<<<<< HEAD
 		nft := &p.nftHas[f]
-=======
-		nft, legacy := &p.found[0][f], &p.found[1][f]
->>>>>>> parent of 703f728 (evidence: where nf_tables does not work at all, a dry run looks for legacy's module, too: neither-works)
 		if err != nil {
 			nft.fail(about(NFT, f, fmt.Errorf("dry run: %w", err)))
 			continue
@@ -180,10 +178,9 @@ func (p *prober) judge(d *dryRun, err error) {
 			continue // only xt_comment is missing, and legacy lacks that, too
 		}
 		nft.Lacks = lacks
-		if lacks == "" || p.query.Installed.Valid() {
-			continue
+		if lacks != "" && !p.query.Installed.Valid() {
+			nft.Works = No
 		}
-<<<<<<< HEAD
 	}
 }
 
@@ -193,10 +190,6 @@ func (p *prober) askModules() {
 		legacy := &p.legacyHas[f]
 		asked := p.nftHas[f].Works == No && legacy.Works == Unknown && p.legacy[f].err == nil
 		if asked && !p.legacy[f].loadable() {
-=======
-		nft.Works = No
-		if legacy.Works == Unknown && p.legacy[f].err == nil && !p.legacy[f].loadable() {
->>>>>>> parent of 703f728 (evidence: where nf_tables does not work at all, a dry run looks for legacy's module, too: neither-works)
 			legacy.Works = No
 		}
 	}

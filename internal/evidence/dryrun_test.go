@@ -189,14 +189,19 @@ func TestRefusedDryRun(t *testing.T) {
 	for _, test := range []struct {
 		doc      string
 		q        Query
+		nft      Answer // before the dry run, which is made where it is Yes
 		legacy   Answer
 		loadable bool
 		want     Decision
 	}{
-		{"legacy works", Query{}, Yes, false, Decision{Mode: Legacy, Reason: OnlySupported}},
-		{"a module may provide legacy", Query{}, Unknown, true, Decision{Mode: Legacy, Reason: OnlySupported}},
-		{"no module provides legacy", Query{}, Unknown, false, Decision{Mode: NFT, Reason: NeitherWorks}},
-		{"only legacy is installed", Query{Installed: Legacy}, Unknown, false,
+		{"legacy works", Query{}, Yes, Yes, false, Decision{Mode: Legacy, Reason: OnlySupported}},
+		{"a module may provide legacy", Query{}, Yes, Unknown, true, Decision{Mode: Legacy, Reason: OnlySupported}},
+		{"no module provides legacy", Query{}, Yes, Unknown, false, Decision{Mode: NFT, Reason: NeitherWorks}},
+		{"no nf_tables, and a module may provide legacy", Query{}, No, Unknown, true,
+			Decision{Mode: Legacy, Reason: OnlySupported}},
+		{"no nf_tables, and no module provides legacy now", Query{}, No, Unknown, false,
+			Decision{Mode: Legacy, Reason: OnlySupported}},
+		{"only legacy is installed", Query{Installed: Legacy}, Yes, Unknown, false,
 			Decision{Mode: Legacy, Reason: OnlyInstalled}},
 	} {
 		p := newProber(test.q)
@@ -204,11 +209,7 @@ func TestRefusedDryRun(t *testing.T) {
 		host.Check(t, unix.Uname(&name))
 		file := "lib/modules/" + unix.ByteSliceToString(name.Release[:]) + "/kernel/net/ipv4/netfilter/ip_tables.ko="
 		for _, f := range families {
-<<<<<<< HEAD
 			p.nftHas[f].Works, p.legacyHas[f].Works = test.nft, test.legacy
-=======
-			p.found[0][f].Works, p.found[1][f].Works = Yes, test.legacy
->>>>>>> parent of 703f728 (evidence: where nf_tables does not work at all, a dry run looks for legacy's module, too: neither-works)
 			p.legacy[f].root = t.TempDir()
 			if test.loadable {
 				p.legacy[f].root = fakeRoot(t, file)
@@ -218,24 +219,15 @@ func TestRefusedDryRun(t *testing.T) {
 		for _, f := range families {
 			d.steps[number(d, f, featureRule)-1].errno = unix.ENOENT
 		}
-<<<<<<< HEAD
 		if test.nft == Yes {
 			p.judge(d, nil)
+			p.askModules()
 		}
-		p.askModules()
 		got := p.query.Decide(p.nftHas, p.legacyHas)
 		because := got.Because
 		got.Because = ""
 		if got != test.want || test.nft == Yes && p.nftHas[IPv4].Lacks != featureRule {
 			t.Errorf("%s: got %+v, %+v", test.doc, got, p.nftHas)
-=======
-		p.judge(d, nil)
-		got := p.query.Decide(p.found[0], p.found[1])
-		because := got.Because
-		got.Because = ""
-		if got != test.want || p.found[0][IPv4].Lacks != featureRule {
-			t.Errorf("%s: got %+v, %+v", test.doc, got, p.found[0])
->>>>>>> parent of 703f728 (evidence: where nf_tables does not work at all, a dry run looks for legacy's module, too: neither-works)
 		}
 		if named := strings.Contains(because, "kernel-modules-extra"); named != (got.Reason == NeitherWorks) {
 			t.Errorf("%s: got %q", test.doc, because)

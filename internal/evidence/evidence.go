@@ -110,19 +110,11 @@ type Program struct {
 
 // About is what is known of one backend and family.
 type About struct {
-<<<<<<< HEAD
 	// Works says whether the running kernel supports the backend. For nft, it is No if a dry run was refused, unless
 	// only one backend is installed: whatever the kernel lacks, there is no other program. For legacy, it is Unknown
-	// if x_tables is not loaded: asking would load it. Where nft does not work, a dry run looks for the module.
+	// if x_tables is not loaded: asking would load it. Where nf_tables lacks something, a dry run looks for the module.
 	Works Answer `json:"works"`
 	Lacks string `json:"-"` // what nf_tables lacks by a dry run, a clause for people
-=======
-	// Works says whether the running kernel can do it. For legacy, it is Unknown where x_tables is not loaded and a
-	// module may provide it: asking would load it. For nft, it is No if a dry run was refused, unless only one
-	// backend is installed: whatever the kernel lacks, those programs are what there is.
-	Works Answer
-	Lacks string // what a dry run has shown to be missing from nf_tables, a clause for people
->>>>>>> parent of 703f728 (evidence: where nf_tables does not work at all, a dry run looks for legacy's module, too: neither-works)
 
 	Hint   Answer `json:"hint"`
 	Canary Answer `json:"canary"`
