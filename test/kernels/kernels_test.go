@@ -166,7 +166,7 @@ func build(tb testing.TB) map[string]string {
 // hostStates are the scripts of test/script that are about what a host is. They run in the guest, unchanged, on every
 // kernel, with one of the builds.
 var hostStates = []string{
-	"decision", "detect-netns", "hint-in-both", "host-tables", "ipv6-off", "large-rule", "native-rules", "native-table",
+	"decision", "detect-netns", "hint-in-both", "host-tables", "ipv6-off", "large-rule", "native-table",
 	"no-net-admin", "undecodable-rule", "user-namespace",
 }
 
