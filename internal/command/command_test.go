@@ -101,7 +101,7 @@ func TestVariable(t *testing.T) {
 	for _, command := range []string{"detect", "select"} {
 		status, stdout, stderr := run(program, command)
 		want := `iptables-wrapper: environment variable IPTABLES_WRAPPER_MODE: "both" is not one of auto, nft, legacy` +
-			"\niptables-wrapper: try: one of these, or unset it\n"
+			"\niptables-wrapper: try: set it to one of these, or unset it\n"
 		if status != 2 || stdout != "" || stderr != want {
 			t.Errorf("%s: status %d, stdout %q, stderr %q", command, status, stdout, stderr)
 		}

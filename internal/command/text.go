@@ -54,7 +54,7 @@ var remedies = []struct {
 	{install.ErrExposed, "chown it to root and chmod go-w it, or use --force"},
 	{install.ErrBypassed, "look at where that name leads, with ls -l, and install again"},
 	{layout.ErrNotWrapped, program + " install, with the same --dir, which makes them run the wrapper"},
-	{layout.ErrForeign, "move it away, or use another --dir; install has --force, which replaces it"},
+	{layout.ErrForeign, "move it away, use another --dir, or replace it with install --force"},
 	{fs.ErrPermission, "run as root"},
 	{layout.ErrNowhere, call.ModeVariable + "=nft or =legacy in the environment of the container"},
 	{unix.EWOULDBLOCK, "again in a moment: another process holds the lock of that directory"},

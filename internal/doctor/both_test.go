@@ -79,7 +79,7 @@ var bothSituations = []situation{
 	{
 		doc:  "the stored backend is wrong, and has rules",
 		make: legacyHst + storedNFT + "iptables-nft -A INPUT -j ACCEPT", want: "wrong-backend both-backends",
-		says: "iptables here lists only these, because it runs the wrong backend",
+		says: "iptables here lists only these rules, because it runs the wrong backend",
 	},
 	{
 		doc: "the node has changed to nft, and Docker is left in legacy",

@@ -29,7 +29,7 @@ func (f *facts) bothBackends() *Finding {
 	found.Text = strings.Join(append(effects, fmt.Sprintf("The other backend, %s, has %s. The kernel applies them as "+
 		"well, and iptables here ", other, r.whose())), " ")
 	if f.Here.Backend == other {
-		found.Text += "lists only these, because it runs the wrong backend."
+		found.Text += "lists only these rules, because it runs the wrong backend."
 	} else {
 		found.Text += "does not list them."
 	}
