@@ -198,7 +198,7 @@ func TestRemedies(t *testing.T) {
 		{err: layout.ErrForeign, does: "another --dir"},
 		{err: denied, does: "run as root"},
 		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, denied), does: "run as root"},
-		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, readOnly), does: "IPTABLES_WRAPPER_MODE="},
+		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, readOnly), does: "set IPTABLES_WRAPPER_MODE"},
 		{err: &os.PathError{Op: "lock", Path: "/usr/sbin", Err: unix.EWOULDBLOCK}, does: "another process holds the lock"},
 		{err: &os.PathError{Op: "open", Path: "/nowhere", Err: unix.ENOENT}, does: "--dir"},
 		{err: &os.PathError{Op: "open", Path: "/etc/passwd", Err: unix.ENOTDIR}, does: "--dir"},

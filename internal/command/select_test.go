@@ -106,7 +106,7 @@ func TestSelect(t *testing.T) {
 			status: 1, link: "iptables-wrapper",
 			stderr: "iptables-wrapper: guessing nft: legacy cannot be read\n" +
 				"iptables-wrapper: select nft: it can be stored neither in the switch nor in the container's memory\n" +
-				"iptables-wrapper: try: IPTABLES_WRAPPER_MODE=nft or =legacy in the environment of the container\n",
+				"iptables-wrapper: try: set IPTABLES_WRAPPER_MODE to nft or legacy in the environment of the container\n",
 		},
 	} {
 		x := installed(t)

@@ -56,7 +56,7 @@ var remedies = []struct {
 	{layout.ErrNotWrapped, program + " install, with the same --dir, which makes them run the wrapper"},
 	{layout.ErrForeign, "move it away, use another --dir, or replace it with install --force"},
 	{fs.ErrPermission, "run as root"},
-	{layout.ErrNowhere, call.ModeVariable + "=nft or =legacy in the environment of the container"},
+	{layout.ErrNowhere, "set " + call.ModeVariable + " to nft or legacy in the environment of the container"},
 	{unix.EWOULDBLOCK, "again in a moment: another process holds the lock of that directory"},
 	{unix.ENOENT, "use --dir with the directory of the iptables commands"},
 	{unix.ENOTDIR, "use --dir with the directory of the iptables commands"},
