@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The container is started again: a new one from the image, as Kubernetes does it, and the same one.
+// The same container is started again. A new one from the image, as Kubernetes starts it, is what twoModes starts.
 func hostChanges(t *testing.T, i built, mode string) string {
 	n := newNode(t, mode)
 	script := "version"
@@ -37,7 +37,6 @@ func hostChanges(t *testing.T, i built, mode string) string {
 	n.feed(t, "", "ip6tables-"+mode, "-t", "mangle", "-X", "KUBE-IPTABLES-HINT")
 	n.feed(t, "", "ip6tables-"+other(mode), "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 	second := again()
-	i.right(t, i.run(t, "", "iptables -S >/dev/null; leads; version", rights(n)...), other(mode))
 	switch {
 	case i.nonroot && first == lines(mode) && second == lines(other(mode)):
 		return eachCall
@@ -70,7 +69,7 @@ func twoModes(t *testing.T, i built, mode string) string {
 func doctor(t *testing.T, i built, mode string) string {
 	got := i.run(t, "", "iptables-wrapper doctor", rights(newNode(t, mode))...)
 	if got.status != 0 || got.stderr != "" || strings.Count(got.stdout, "more:") != 1 ||
-		!strings.HasPrefix(got.stdout, "WARNING  both-backends: "+other(mode)+" has 20 rules") {
+		!strings.HasPrefix(got.stdout, "WARNING  both-backends: ") || !strings.Contains(got.stdout, "20 rules") {
 		t.Errorf("got %+v", got)
 		return ""
 	}
