@@ -63,7 +63,7 @@ func (f *facts) notPermitted() *Finding {
 // denied reports that the kernel refuses what needs the capability.
 func (f *facts) denied() bool {
 	err := f.Host.Err()
-	return f.Host.Denied() || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.ENOSYS)
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.ENOSYS)
 }
 
 func firstLine(err error) string {

@@ -153,19 +153,21 @@ func (d *dryRun) refused(f Family) (lacks string, err error) {
 	return "", nil
 }
 
-// dryRun finds out whether nf_tables can take what iptables-nft adds.
+// dryRun finds out whether nf_tables can take what iptables-nft adds, and if not, whether legacy may. Where there is no
+// nf_tables at all, legacy is the only backend that may still come.
 func (p *prober) dryRun() {
 	if p.nft.works != Yes {
 		return
 	}
 	d := newDryRun(p.nft.conn.Reserve(1+mostSteps), p.query.NAT)
 	p.judge(d, p.nft.conn.Exchange(d.batch, d.read))
+	p.askModules()
 }
 
 // judge draws the conclusions from a dry run.
 func (p *prober) judge(d *dryRun, err error) {
 	for _, f := range families {
-		nft, legacy := &p.nftHas[f], &p.legacyHas[f]
+		nft := &p.nftHas[f]
 		if err != nil {
 			nft.fail(about(NFT, f, fmt.Errorf("dry run: %w", err)))
 			continue
@@ -176,11 +178,18 @@ func (p *prober) judge(d *dryRun, err error) {
 			continue // only xt_comment is missing, and legacy lacks that, too
 		}
 		nft.Lacks = lacks
-		if lacks == "" || p.query.Installed.Valid() {
-			continue
+		if lacks != "" && !p.query.Installed.Valid() {
+			nft.Works = No
 		}
-		nft.Works = No
-		if legacy.Works == Unknown && p.legacy[f].err == nil && !p.legacy[f].loadable() {
+	}
+}
+
+// askModules looks whether legacy could be loaded where it is not, and nft does not work.
+func (p *prober) askModules() {
+	for _, f := range families {
+		legacy := &p.legacyHas[f]
+		asked := p.nftHas[f].Works == No && legacy.Works == Unknown && p.legacy[f].err == nil
+		if asked && !p.legacy[f].loadable() {
 			legacy.Works = No
 		}
 	}

@@ -189,14 +189,19 @@ func TestRefusedDryRun(t *testing.T) {
 	for _, test := range []struct {
 		doc      string
 		q        Query
+		nft      Answer // before the dry run, which is made where it is Yes
 		legacy   Answer
 		loadable bool
 		want     Decision
 	}{
-		{"legacy works", Query{}, Yes, false, Decision{Mode: Legacy, Reason: OnlySupported}},
-		{"a module may provide legacy", Query{}, Unknown, true, Decision{Mode: Legacy, Reason: OnlySupported}},
-		{"no module provides legacy", Query{}, Unknown, false, Decision{Mode: NFT, Reason: NeitherWorks}},
-		{"only legacy is installed", Query{Installed: Legacy}, Unknown, false,
+		{"legacy works", Query{}, Yes, Yes, false, Decision{Mode: Legacy, Reason: OnlySupported}},
+		{"a module may provide legacy", Query{}, Yes, Unknown, true, Decision{Mode: Legacy, Reason: OnlySupported}},
+		{"no module provides legacy", Query{}, Yes, Unknown, false, Decision{Mode: NFT, Reason: NeitherWorks}},
+		{"no nf_tables, and a module may provide legacy", Query{}, No, Unknown, true,
+			Decision{Mode: Legacy, Reason: OnlySupported}},
+		{"no nf_tables, and no module provides legacy now", Query{}, No, Unknown, false,
+			Decision{Mode: Legacy, Reason: OnlySupported}},
+		{"only legacy is installed", Query{Installed: Legacy}, Yes, Unknown, false,
 			Decision{Mode: Legacy, Reason: OnlyInstalled}},
 	} {
 		p := newProber(test.q)
@@ -204,7 +209,7 @@ func TestRefusedDryRun(t *testing.T) {
 		host.Check(t, unix.Uname(&name))
 		file := "lib/modules/" + unix.ByteSliceToString(name.Release[:]) + "/kernel/net/ipv4/netfilter/ip_tables.ko="
 		for _, f := range families {
-			p.nftHas[f].Works, p.legacyHas[f].Works = Yes, test.legacy
+			p.nftHas[f].Works, p.legacyHas[f].Works = test.nft, test.legacy
 			p.legacy[f].root = t.TempDir()
 			if test.loadable {
 				p.legacy[f].root = fakeRoot(t, file)
@@ -214,11 +219,14 @@ func TestRefusedDryRun(t *testing.T) {
 		for _, f := range families {
 			d.steps[number(d, f, featureRule)-1].errno = unix.ENOENT
 		}
-		p.judge(d, nil)
+		if test.nft == Yes {
+			p.judge(d, nil)
+			p.askModules()
+		}
 		got := p.query.Decide(p.nftHas, p.legacyHas)
 		because := got.Because
 		got.Because = ""
-		if got != test.want || p.nftHas[IPv4].Lacks != featureRule {
+		if got != test.want || test.nft == Yes && p.nftHas[IPv4].Lacks != featureRule {
 			t.Errorf("%s: got %+v, %+v", test.doc, got, p.nftHas)
 		}
 		if named := strings.Contains(because, "kernel-modules-extra"); named != (got.Reason == NeitherWorks) {

@@ -110,9 +110,9 @@ type Program struct {
 
 // About is what is known of one backend and family.
 type About struct {
-	// Works says whether the running kernel supports the backend. For legacy, it is Unknown if x_tables is not loaded
-	// and a module may provide it: asking would load it. For nft, it is No if a dry run was refused, unless only one
-	// backend is installed: whatever the kernel lacks, there is no other program.
+	// Works says whether the running kernel supports the backend. For nft, it is No if a dry run was refused, unless
+	// only one backend is installed: whatever the kernel lacks, there is no other program. For legacy, it is Unknown
+	// if x_tables is not loaded: asking would load it. Where nf_tables lacks something, a dry run looks for the module.
 	Works Answer `json:"works"`
 	Lacks string `json:"-"` // what nf_tables lacks by a dry run, a clause for people
 

@@ -59,7 +59,7 @@ func randomRules(r *rand.Rand, f Family, kubelet, programs bool, most int) strin
 			continue
 		}
 		fmt.Fprintf(&b, "*%s\n", table)
-		chains := BaseChains(table)
+		chains := baseChains(table)
 		add := func(name string) {
 			chains = append(chains, name)
 			fmt.Fprintf(&b, ":%s - [0:0]\n", name)

@@ -20,7 +20,7 @@ func (q Query) Ask() Result {
 	return Result{Decision: q.Decide(unknown, unknown), NFT: unknown, Legacy: unknown}
 }
 
-// Denied reports that the kernel answered a question with EPERM.
+// Denied reports whether a question was refused for a lack of rights.
 func (r Result) Denied() bool { return false }
 
 // No error here is the kernel's answer to a question.

@@ -43,8 +43,8 @@ func parseChain(m netlink.Message) nftChain {
 // The base chains of iptables are named after their hooks, which are numbered in this order (enum nf_inet_hooks).
 var hookNames = [...]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
 
-// BaseChains returns the base chains that iptables has in one of its five tables, nil for any other table.
-func BaseChains(table string) []string {
+// baseChains returns the base chains that iptables has in one of its five tables, nil for any other table.
+func baseChains(table string) []string {
 	switch table {
 	case "raw":
 		return []string{"PREROUTING", "OUTPUT"}
@@ -81,7 +81,7 @@ func (c nftChain) own() bool {
 		}
 	}
 	return c.hook < uint32(len(hookNames)) && name == hookNames[c.hook] &&
-		slices.Contains(BaseChains(table), name) && string(c.kind) == kind && c.priority == priority
+		slices.Contains(baseChains(table), name) && string(c.kind) == kind && c.priority == priority
 }
 
 // parseExpressions finds out who made a rule, by its expressions.

@@ -46,6 +46,10 @@ const namespaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | un
 // everything that it started is killed.
 func (b box) run(t *testing.T) string {
 	t.Helper()
+	shared, err := prepared()
+	if err != nil {
+		t.Fatal(err)
+	}
 	work := t.TempDir()
 	empty, out := filepath.Join(work, "empty"), filepath.Join(work, "out")
 	for _, dir := range []string{empty, out} {

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"sync"
 	"testing"
 )
 
@@ -79,48 +80,44 @@ var suites = map[string]string{
 	"moby-iptabler.test": "github.com/moby/moby/v2/daemon/libnetwork/drivers/bridge/internal/iptabler",
 }
 
-// shared is used by all runs.
-var shared struct {
+// shared is used by all boxes, and made for the first one: of a cold cache, Kubernetes takes ten minutes to compile.
+type shared struct {
 	rootfs string
 	bin    string // the programs for all containers: the wrapper, and clients built from Go modules
 }
 
+var prepared = sync.OnceValues(prepare)
+
 func TestMain(m *testing.M) {
-	status, err := prepared(m)
-	if err != nil {
+	flag.Parse()
+	// The clients sleep more than they compute.
+	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.NumCPU()))); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		status = 1
+		os.Exit(1)
 	}
+	status := m.Run()
+	_ = os.RemoveAll(bin)
 	os.Exit(status)
 }
 
-// prepared builds what all runs share, and runs the tests. If something cannot be built, that is a failure, not a skip.
-func prepared(m *testing.M) (int, error) {
+var bin = filepath.Join(os.TempDir(), "clients-"+strconv.Itoa(os.Getpid()))
+
+// prepare builds what all boxes share. If something cannot be built, that is a failure, not a skip.
+func prepare() (shared, error) {
 	if os.Geteuid() != 0 {
-		return 0, errors.New("network namespaces are made by root: run these tests as root")
+		return shared{}, errors.New("network namespaces are made by root: run these tests as root")
 	}
-	bin, err := os.MkdirTemp("", "clients-")
-	if err != nil {
-		return 0, err
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return shared{}, err
 	}
-	defer os.RemoveAll(bin)
-	shared.bin = bin
-	shared.rootfs, err = rootfs()
+	rootfs, err := rootfs()
 	if err != nil {
-		return 0, err
+		return shared{}, err
 	}
 	if err := wrapper(filepath.Join(bin, "iptables-wrapper")); err != nil {
-		return 0, err
+		return shared{}, err
 	}
-	if err := modules(bin); err != nil {
-		return 0, err
-	}
-	// The clients sleep more than they compute.
-	flag.Parse()
-	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.NumCPU()))); err != nil {
-		return 0, err
-	}
-	return m.Run(), nil
+	return shared{rootfs: rootfs, bin: bin}, modules(bin)
 }
 
 // wrapper copies the program under test: IPTABLES_WRAPPER, or a new build.

@@ -7,6 +7,9 @@ go 1.26.0
 
 toolchain go1.26.8
 
-require golang.org/x/sys v0.47.0
+require (
+	github.com/iptables-wrappers/iptables-wrappers v0.0.0
+	golang.org/x/sys v0.47.0
+)
 
 replace github.com/iptables-wrappers/iptables-wrappers => ../..

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
 // Another program writes rules into the other backend while the client runs. The client must behave as without the
@@ -76,27 +78,15 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write docs/evidence/clients.md")
+var update = flag.Bool("update", false, "write the clients into docs/evidence/compatibility.md")
 
 // The page has the clients that are run. That nothing differs is what TestClients expects.
 func TestPage(t *testing.T) {
-	const file = "../../docs/evidence/clients.md"
-	was, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, _, _ := strings.Cut(string(was), "\n| client ")
-	is := head + "\n| client | from |\n| --- | --- |\n"
+	text := "| client | from |\n| --- | --- |\n"
 	for _, c := range all {
-		is += fmt.Sprintf("| %s | %s |\n", c.name, cmp.Or(c.pkg, c.module))
+		text += fmt.Sprintf("| %s | %s |\n", c.name, cmp.Or(c.pkg, c.module))
 	}
-	if *update {
-		if err := os.WriteFile(file, []byte(is), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if is != string(was) {
-		t.Errorf("%s has %s\nwant %s", file, was, is)
-	}
+	page.Holds(t, "../../docs/evidence/compatibility.md", "clients", text, *update)
 }
 
 // The example in docs/library.md is the function that TestLibrary runs.

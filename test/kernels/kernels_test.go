@@ -166,9 +166,8 @@ func build(tb testing.TB) map[string]string {
 // hostStates are the scripts of test/script that are about what a host is. They run in the guest, unchanged, on every
 // kernel, with one of the builds.
 var hostStates = []string{
-	"as-user", "canary", "detect-netns", "detect-output", "docker-host", "hint", "hint-against-canary", "hint-in-both",
-	"ipv6-off", "large-rule", "no-net-admin", "no-net-raw", "nodes", "nothing-on-the-host", "other-namespace",
-	"rule-count", "undecodable-rule", "user-namespace", "wrong-chains",
+	"decision", "detect-netns", "hint-in-both", "host-tables", "ipv6-off", "large-rule", "native-table",
+	"no-net-admin", "undecodable-rule", "user-namespace",
 }
 
 var builds = []string{"amd64", "386"}
