@@ -47,12 +47,12 @@ var backendSituations = []situation{
 		doc: "iptables was never wrapped",
 		make: legacyHst + "for n in iptables ip6tables; do for c in '' -save -restore; " +
 			"do " + direct + "/usr/sbin/$n$c; done; done",
-		want: "wrong-backend", says: "It does not run the wrapper",
+		want: "wrong-backend", says: "iptables here is not wrapped",
 	},
 	{
 		doc:  "another iptables is first in PATH",
 		make: legacyHst + direct + "/usr/local/sbin/iptables\n", want: "wrong-backend",
-		says: "It does not run the wrapper: /usr/local/sbin/iptables",
+		says: "iptables here is not wrapped: /usr/local/sbin/iptables",
 	},
 	{
 		doc:  "ip6tables differs",
@@ -72,7 +72,7 @@ var backendSituations = []situation{
 		doc: "a script runs the other backend",
 		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
 			"chmod 755 /usr/sbin/iptables",
-		want: "wrong-backend", says: "It does not run the wrapper",
+		want: "wrong-backend", says: "iptables here is not wrapped",
 	},
 
 	{doc: "not wrapped, and right", make: nftHost + direct + "/usr/sbin/iptables", want: "not-wrapped"},

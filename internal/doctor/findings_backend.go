@@ -14,7 +14,7 @@ import (
 // Whether iptables runs the host's backend.
 
 func (f *facts) wrongBackend() *Finding {
-	found := Finding{Severity: problem, Look: []string{showEvidence, "ls -l " + f.place.Dir}}
+	found := Finding{Severity: problem, Look: []string{showEvidence}}
 	host := f.Host.Now()
 	right := f.Here.Backend
 	if host.Conclusive {
@@ -31,12 +31,15 @@ func (f *facts) wrongBackend() *Finding {
 	case host.Conclusive && f.Here.Backend == right.Other():
 		cause, do := f.cause()
 		found.Text = "iptables here runs " + string(f.Here.Backend) + ", and " + uses + " " + cause
+		found.Look = append(found.Look, "ls -l "+f.Here.Client)
 		found.Do = do
 	case len(differing) > 0 && host.Conclusive:
 		found.Text = f.these(differing, "run "+string(right.Other())) + " But " + uses
+		found.Look = append(found.Look, "ls -l "+differing[0].Path)
 		found.Do = f.install(differing[0].Path)
 	case len(differing) > 0 && right != "":
 		found.Text = f.these(differing, "run "+string(right.Other())) + " But iptables here runs " + string(right) + "."
+		found.Look = append(found.Look, "ls -l "+differing[0].Path)
 		found.Do = f.install(differing[0].Path)
 	default:
 		return f.failed(wrongBackend)
@@ -58,7 +61,7 @@ func (f *facts) cause() (why, do string) {
 		return "IPTABLES_WRAPPER_MODE is " + f.variable + ".", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or set " +
 			"it to " + string(f.Host.Now().Mode) + "."
 	}
-	return "It does not run the wrapper: " + f.Here.Client + " leads to " + cmp.Or(f.Here.Program, "another program") +
+	return "iptables here is not wrapped: " + f.Here.Client + " leads to " + cmp.Or(f.Here.Program, "another program") +
 		".", f.install(f.Here.Client)
 }
 
@@ -97,7 +100,7 @@ func (f *facts) notWrapped() *Finding {
 	found := Finding{
 		Severity: warning,
 		Text:     f.these(bypassing, "do not run the wrapper"),
-		Look:     []string{"ls -l " + filepath.Dir(bypassing[0].Path)},
+		Look:     []string{"ls -l " + bypassing[0].Path},
 		Do:       f.install(bypassing[0].Path),
 	}
 	unknown := f.names(func(n layout.Name) bool { return !n.Wrapper && n.Mode == "" })

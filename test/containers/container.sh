@@ -44,7 +44,12 @@ test -z "$volume" || { mount --bind $D/volume usr/local/sbin; mount -o remount,b
 
 # image: RUN in an image that is made of the last one. Equal images are made once.
 image() {
-	built="$built$1;" key=$LAYERS/$(echo "$built" | md5sum | cut -c -32)
+	built="$built$1;"
+	key=$(md5sum <<-END
+		$built
+		END
+	)
+	key=$LAYERS/${key%% *}
 	if ! test -d "$key"; then
 		c=$(mktemp -d "$D/build.XXXX") && mkdir "$c/upper" "$c/work" "$c/root"
 		(defaults; export c D layers root run lock pid volume empty

@@ -69,8 +69,9 @@ func twoModes(t *testing.T, i built, mode string) string {
 // What doctor says of the container on a host where it works. The host has stray rules, which it must report.
 func doctor(t *testing.T, i built, mode string) string {
 	got := i.run(t, "", "iptables-wrapper doctor", rights(newNode(t, mode))...)
+	const says = "WARNING  both-backends: The other backend, "
 	if got.status != 0 || got.stderr != "" || strings.Count(got.stdout, "more:") != 1 ||
-		!strings.HasPrefix(got.stdout, "WARNING  both-backends: "+other(mode)+" has 20 rules") {
+		!strings.HasPrefix(got.stdout, says+other(mode)+", has 20 rules ") {
 		t.Errorf("got %+v", got)
 		return ""
 	}

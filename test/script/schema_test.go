@@ -25,7 +25,8 @@ func TestSchemas(t *testing.T) {
 	valid := func(command, output string) error {
 		return validate(t, schemas[command], output)
 	}
-	for _, situation := range []string{
+	users := []string{"setpriv --reuid=65534 --regid=65534 --clear-groups", "env IPTABLES_WRAPPER_MODE=nft"}
+	for i, situation := range []string{
 		"true",
 		"iptables-nft -A INPUT -j ACCEPT",
 		"ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY",
@@ -38,11 +39,7 @@ func TestSchemas(t *testing.T) {
 		"ln -sf /gone /usr/sbin/ip6tables",
 	} {
 		host.Run(t, "sh", "-c", situation)
-		for _, user := range []string{
-			"",
-			"setpriv --reuid=65534 --regid=65534 --clear-groups",
-			"env IPTABLES_WRAPPER_MODE=nft",
-		} {
+		for _, user := range []string{"", users[i%len(users)]} {
 			for command := range schemas {
 				// doctor's status is 1 if there is a problem
 				output, _ := exec.Command("sh", "-c", user+" iptables-wrapper "+command+" -o json").Output()
