@@ -53,10 +53,11 @@ type facts struct {
 	place     Place
 	variable  string // IPTABLES_WRAPPER_MODE
 	process   process
-	keeping   string         // why nothing can be remembered, "" if it can
-	missing   error          // why a call of the wanted backend finds no program
-	printed   []start.Output // by the commands that were run
-	other     rules          // of the backend that is not wanted
+	nat       evidence.Backend // what nft lacks for a call that adds to table nat
+	keeping   string           // why nothing can be remembered, "" if it can
+	missing   error            // why a call of the wanted backend finds no program
+	printed   []start.Output   // by the commands that were run
+	other     rules            // of the backend that is not wanted
 	lockFault error
 	unstarted []string // why a program was not started
 }

@@ -17,6 +17,7 @@ func TestKernel(t *testing.T) {
 		doc         string
 		here        evidence.Mode
 		nft, legacy evidence.About
+		nat         string // what nft lacks for it
 		want        string // a part of the text, "" for no finding
 	}{
 		{
@@ -27,11 +28,32 @@ func TestKernel(t *testing.T) {
 			want: "can do neither nft nor legacy (it lacks matches and targets of iptables (nft_compat))",
 		},
 		{
-			doc:  "no nat chains",
-			here: evidence.NFT,
-			nft: evidence.About{Works: evidence.No, Lacks: "nat chains " +
-				"(nft_chain_nat)"}, legacy: evidence.About{Works: evidence.Yes},
-			want: "should run nft, and the kernel cannot do that (it lacks nat chains (nft_chain_nat))",
+			doc:    "no nf_tables, and nothing of legacy",
+			here:   evidence.Legacy,
+			nft:    evidence.About{Works: evidence.No},
+			legacy: evidence.About{Works: evidence.Unknown, Lacks: "ip_tables"},
+			want:   "can do neither nft nor legacy",
+		},
+		{
+			doc:    "no nf_tables, and a module of legacy",
+			here:   evidence.Legacy,
+			nft:    evidence.About{Works: evidence.No},
+			legacy: evidence.About{Works: evidence.Unknown},
+		},
+		{
+			doc:    "no nat chains",
+			here:   evidence.NFT,
+			nft:    evidence.About{Works: evidence.Yes},
+			legacy: evidence.About{Works: evidence.Yes},
+			nat:    "nat chains (nft_chain_nat)",
+			want:   "the kernel lacks nat chains (nft_chain_nat)",
+		},
+		{
+			doc:    "no nat chains, and legacy is what runs",
+			here:   evidence.Legacy,
+			nft:    evidence.About{Works: evidence.Yes},
+			legacy: evidence.About{Works: evidence.Yes},
+			nat:    "nat chains (nft_chain_nat)",
 		},
 		{
 			doc:    "no x_tables",
@@ -48,6 +70,7 @@ func TestKernel(t *testing.T) {
 	} {
 		f := facts{process: process{netAdmin: true, netRaw: true}}
 		f.Here.Backend = test.here
+		f.nat[evidence.IPv4].Lacks = test.nat
 		f.Host.Result = evidence.Result{
 			Decision: evidence.Decision{Mode: evidence.NFT},
 			NFT:      evidence.Backend{test.nft, test.nft},

@@ -90,13 +90,16 @@ func (f *facts) kernel() *Finding {
 		found.Do = loadLegacy + " If they are missing, " + allModules
 	}
 	switch {
-	case v4.Works == evidence.No && other.Works == evidence.No:
+	case other.Works == evidence.No && (v4.Works == evidence.No || v4.Lacks != ""):
 		found.Text = "iptables cannot work on this node: its kernel can do neither nft nor legacy" +
 			lacking(f.Host.NFT[evidence.IPv4]) + "."
 	case v4.Works == evidence.No:
 		found.Text = "iptables" + cannot(mode, v4)
 	case v6.Works == evidence.No && f.process.ipv6:
 		found.Text = "ip6tables" + cannot(mode, v6)
+	case mode == evidence.NFT && f.nat[evidence.IPv4].Lacks != "":
+		found.Text = "iptables should run nft, and the kernel lacks " + f.nat[evidence.IPv4].Lacks +
+			": what needs them fails."
 	default:
 		return f.failed(kernel)
 	}

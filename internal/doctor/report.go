@@ -91,7 +91,8 @@ func Examine(directory string, limit time.Duration) Report {
 		lockFault: lockFault(),
 	}
 	f.Version = Version
-	f.Host = place.Host(evidence.Query{DryRun: true, NAT: true, Everything: true})
+	f.Host = place.Host(evidence.Query{DryRun: true, Everything: true}) // as a call that adds to table filter
+	f.nat = evidence.Query{DryRun: true, NAT: true, Everything: true}.Ask().NFT
 	f.Here = place.Here(f.Host)
 	f.Network = ThisNetwork(f.Host)
 	f.Capabilities = f.process.capabilities()

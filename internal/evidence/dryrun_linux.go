@@ -32,6 +32,7 @@ const (
 	featureNAT    = "nat chains (nft_chain_nat)"
 	featureRule   = "rules with a counter and a jump"
 	featureMatch  = "matches and targets of iptables (nft_compat)"
+	featureLegacy = "ip_tables, neither loaded nor a module here"
 )
 
 // dryRun is the batch, and the kernel's reply to it.
@@ -156,11 +157,10 @@ func (d *dryRun) refused(f Family) (lacks string, err error) {
 // dryRun finds out whether nf_tables can take what iptables-nft adds, and if not, whether legacy may. Where there is no
 // nf_tables at all, legacy is the only backend that may still come.
 func (p *prober) dryRun() {
-	if p.nft.works != Yes {
-		return
+	if p.nft.works == Yes {
+		d := newDryRun(p.nft.conn.Reserve(1+mostSteps), p.query.NAT)
+		p.judge(d, p.nft.conn.Exchange(d.batch, d.read))
 	}
-	d := newDryRun(p.nft.conn.Reserve(1+mostSteps), p.query.NAT)
-	p.judge(d, p.nft.conn.Exchange(d.batch, d.read))
 	p.askModules()
 }
 
@@ -187,9 +187,13 @@ func (p *prober) judge(d *dryRun, err error) {
 // askModules looks whether legacy could be loaded where it is not, and nft does not work.
 func (p *prober) askModules() {
 	for _, f := range families {
-		legacy := &p.legacyHas[f]
-		asked := p.nftHas[f].Works == No && legacy.Works == Unknown && p.legacy[f].err == nil
-		if asked && !p.legacy[f].loadable() {
+		nft, legacy := &p.nftHas[f], &p.legacyHas[f]
+		asked := nft.Works == No && legacy.Works == Unknown && p.legacy[f].err == nil
+		if !asked || p.legacy[f].loadable() {
+			continue
+		}
+		legacy.Lacks = featureLegacy
+		if p.nft.works == Yes {
 			legacy.Works = No
 		}
 	}

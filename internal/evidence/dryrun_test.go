@@ -205,6 +205,7 @@ func TestRefusedDryRun(t *testing.T) {
 			Decision{Mode: Legacy, Reason: OnlyInstalled}},
 	} {
 		p := newProber(test.q)
+		p.nft.works = Yes
 		var name unix.Utsname
 		host.Check(t, unix.Uname(&name))
 		file := "lib/modules/" + unix.ByteSliceToString(name.Release[:]) + "/kernel/net/ipv4/netfilter/ip_tables.ko="
@@ -232,6 +233,17 @@ func TestRefusedDryRun(t *testing.T) {
 		if named := strings.Contains(because, "kernel-modules-extra"); named != (got.Reason == NeitherWorks) {
 			t.Errorf("%s: got %q", test.doc, because)
 		}
+	}
+	p := newProber(Query{})
+	p.nft.works = No
+	for _, f := range families {
+		p.nftHas[f].Works = No
+		p.legacy[f].root = t.TempDir()
+	}
+	p.dryRun()
+	got := p.query.Decide(p.nftHas, p.legacyHas)
+	if got.Mode != Legacy || got.Reason != OnlySupported || p.legacyHas[IPv4].Lacks == "" {
+		t.Errorf("no nf_tables, which a module may provide legacy for later: got %+v", got)
 	}
 }
 

@@ -114,7 +114,7 @@ type About struct {
 	// only one backend is installed: whatever the kernel lacks, there is no other program. For legacy, it is Unknown
 	// if x_tables is not loaded: asking would load it. Where nf_tables lacks something, a dry run looks for the module.
 	Works Answer `json:"works"`
-	Lacks string `json:"-"` // what nf_tables lacks by a dry run, a clause for people
+	Lacks string `json:"-"` // what the kernel lacks by a dry run, a clause for people
 
 	Hint   Answer `json:"hint"`
 	Canary Answer `json:"canary"`

@@ -220,6 +220,8 @@ func (r Result) Uncertainty() string {
 	switch {
 	case r.Reason == NeitherWorks:
 		return "iptables cannot work here"
+	case r.Reason == OnlySupported && r.Mode == Legacy && r.Legacy[IPv4].Lacks != "":
+		return "this kernel has no nf_tables, and ip_tables is neither loaded nor a module here: iptables cannot work"
 	case r.Reason == OnlySupported && r.Mode == Legacy && r.Legacy[IPv4].Works == Unknown:
 		return "x_tables is not loaded, and whether a module provides it is not known"
 	default:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
@@ -28,9 +29,14 @@ func DefaultDirectory() string {
 	return candidates[i]
 }
 
-// hasCommand reports whether a directory has one of the six names, which may be a broken link, or iptables-nft.
+// hasCommand reports whether a directory has one of the six names, which may be a broken link, or a program of a
+// backend.
 func hasCommand(directory string) bool {
-	return slices.ContainsFunc(append(exec.Names(), "iptables-nft"), func(name string) bool {
+	names := exec.Names()
+	for _, mode := range evidence.Modes() {
+		names = append(names, iptables.MultiCall(mode), iptables.Single(mode, "iptables"))
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
 		var st unix.Stat_t
 		return unix.Lstat(directory+"/"+name, &st) == nil
 	})

@@ -108,7 +108,7 @@ func TestDefaultDirectory(t *testing.T) {
 	if got := DefaultDirectory(); got != "" {
 		t.Errorf("no iptables: got %q", got)
 	}
-	for _, name := range []string{"iptables -> gone", "ip6tables-restore", "iptables-nft"} {
+	for _, name := range []string{"iptables -> gone", "ip6tables-restore", "iptables-nft", "xtables-legacy-multi"} {
 		grow(t, "/usr/local/sbin", name)
 		if got := DefaultDirectory(); got != "/usr/local/sbin" {
 			t.Errorf("%s: got %q", name, got)
