@@ -81,7 +81,7 @@ func (r rules) whose() string {
 		}
 	}
 	if r.owners[""] > 0 {
-		all = append(all, "others "+thousands(r.owners[""]))
+		all = append(all, "unknown "+thousands(r.owners[""]))
 	}
 	return count(r.number) + " (" + List(all) + ")"
 }
