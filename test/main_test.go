@@ -32,13 +32,6 @@ func hostWithHint(t *testing.T, mode string) {
 	host.Run(t, "iptables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 }
 
-// readOnly makes every call a first call.
-func readOnly(t *testing.T) {
-	t.Helper()
-	host.Run(t, "sh", "-ec", "for dir in /usr/sbin /etc/alternatives; do mount -o remount,bind,ro $dir; done")
-	t.Cleanup(func() { wantNames(t, wrapperFile) })
-}
-
 // inBothModes runs a test on a host of each mode, with the wrapper installed.
 func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
 	for _, mode := range []string{"nft", "legacy"} {
@@ -66,9 +59,3 @@ func read(t *testing.T, path string) string {
 	content := host.Read(t, path)
 	return string(content)
 }
-
-const (
-	nftProgram    = "/usr/sbin/xtables-nft-multi"
-	legacyProgram = "/usr/sbin/xtables-legacy-multi"
-	wrapperFile   = "/usr/sbin/iptables-wrapper"
-)

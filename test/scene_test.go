@@ -101,9 +101,9 @@ var scenes = []scene{
 	{doc: "read-only root", host: ruleInLegacy, lay: layReadOnly, call: addition, mode: "legacy", few: true},
 	{
 		doc:  "read-only root, hint against the memory",
-		host: hintInLegacy,
+		host: ":",
 		lay:  layReadOnly,
-		then: selectNFT,
+		then: "iptables-legacy -t mangle -X; " + selectNFT + "; " + hintInLegacy,
 		call: version1,
 		mode: "legacy",
 	},

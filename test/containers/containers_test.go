@@ -86,7 +86,9 @@ func check(t *testing.T, s state, seed uint64) (wrong string, log []string) {
 			ofContainer = ofContainer || !slices.Contains(ofHost, f.Code)
 		}
 	}
-	versions, failed := sh.run("client 'for n in iptables ip6tables; do for c in \"\" -save -restore; do $n$c --version || exit; done; $n -w 1 -t mangle -S >/dev/null 2>&1 || exit; done'")
+	versions, failed := sh.run("client '" +
+		`for n in iptables ip6tables; do for c in "" -save -restore; do $n$c --version || exit; done; ` +
+		`$n -w 1 -t mangle -S >/dev/null 2>&1 || exit; done'`)
 	says := map[string]string{"nft": "nf_tables", "legacy": "legacy"}[s.truth()] // "" is in every version
 	right := failed == 0 && !slices.ContainsFunc(strings.Split(versions, "\n"), func(line string) bool {
 		return !strings.Contains(line, says)

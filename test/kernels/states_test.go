@@ -61,7 +61,8 @@ var groups = []group{
 		},
 		{
 			name: "nft-chain-nat-removed", is: "no nft_chain_nat", remove: []string{"nft_chain_nat"},
-			want: want{onDemand, "nft default", "nft default", "legacy only-supported", "legacy", "nft legacy", ""},
+			want: want{onDemand, "nft default", "nft default", "legacy only-supported", "legacy", "nft legacy",
+				"problem: nat"},
 		},
 		{
 			name: "nft-removed", is: "no nf_tables", remove: nfTables,

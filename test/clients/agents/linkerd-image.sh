@@ -11,6 +11,13 @@ setup() {
 	setcap cap_net_admin,cap_net_raw+eip /usr/sbin/xtables-legacy-multi
 }
 
+# The wrapper's file needs them, too, or install would refuse.
+wrap() {
+	cp /test/bin/iptables-wrapper /usr/sbin/iptables-wrapper
+	setcap cap_net_admin,cap_net_raw+eip /usr/sbin/iptables-wrapper
+	iptables-wrapper install >/dev/null
+}
+
 # Linkerd mounts an empty volume on /run, for the lock of iptables-legacy.
 container() {
 	unshare --pid --fork --mount --mount-proc sh -c 'mount -t tmpfs -o mode=1777 tmpfs /run && exec "$@"' sh \

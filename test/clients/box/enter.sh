@@ -19,7 +19,7 @@ mount -t sysfs sysfs sys
 [ ! -e /sys/fs/cgroup ] || mount --rbind /sys/fs/cgroup sys/fs/cgroup
 mount -t tmpfs tmpfs run
 mount -t tmpfs tmpfs tmp
-mount -t tmpfs tmpfs dev
+mount -t tmpfs -o mode=755 tmpfs dev # as runtimes mount it
 for device in null zero full random urandom tty net/tun; do
 	[ "$device" != net/tun ] || mkdir dev/net
 	touch "dev/$device"

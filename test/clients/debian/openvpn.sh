@@ -30,13 +30,15 @@ up() {
 		--up /etc/openvpn/up.sh --down /etc/openvpn/down.sh --secret /etc/openvpn/key --cipher AES-256-CBC \
 		--daemon --log /run/openvpn.log --writepid /run/openvpn.pid || return
 	wait_for grep -q 'UDPv4 link' /run/openvpn.log
-	cat /run/openvpn.log >&2
+	log
 }
 down() {
 	: >/run/openvpn.log
 	kill "$(cat /run/openvpn.pid)" && wait_for grep -q 'process exiting' /run/openvpn.log
-	cat /run/openvpn.log >&2
+	log
 }
+# Whether the signal interrupts it is a matter of time. It goes on writing where it was before the file was emptied.
+log() { tr -d '\000' </run/openvpn.log | grep -v '^event_wait : Interrupted' >&2; }
 
 main() {
 	run up up
