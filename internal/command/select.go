@@ -165,6 +165,9 @@ func (s *session) resetCommand() *cli.Command {
 func (s *session) reset(directory path) error {
 	x, err := target(directory)
 	if err == nil {
+		err = wrapped(x)
+	}
+	if err == nil {
 		err = x.Reset()
 	}
 	if err != nil {
@@ -172,4 +175,14 @@ func (s *session) reset(directory path) error {
 	}
 	s.say("the next iptables call in %q decides again", x.Dir.Path())
 	return nil
+}
+
+// wrapped returns an error if no command in a directory runs the wrapper, or did before the switch was moved.
+func wrapped(x layout.Directory) error {
+	for _, n := range layout.Look(x.Dir, x.Running) {
+		if n.Wrapper || n.Switch != "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("%q: %w", x.Dir.Path(), layout.ErrNotWrapped)
 }

@@ -57,6 +57,7 @@ var remedies = []struct {
 	{layout.ErrForeign, "move it away, use another --dir, or replace it with install --force"},
 	{fs.ErrPermission, "run as root"},
 	{layout.ErrNowhere, "set " + call.ModeVariable + " to nft or legacy in the environment of the container"},
+	{unix.EROFS, "do it in the image, or mount that directory writable"},
 	{unix.EWOULDBLOCK, "again in a moment: another process holds the lock of that directory"},
 	{unix.ENOENT, "use --dir with the directory of the iptables commands"},
 	{unix.ENOTDIR, "use --dir with the directory of the iptables commands"},

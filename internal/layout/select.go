@@ -142,6 +142,8 @@ func (x Directory) target(mode evidence.Mode, lays bool) (string, error) {
 		return "", fmt.Errorf("%w: kubelet's chains are in %s, and outrank the memory", ErrNowhere, x.Kubelet)
 	case stored == "" && x.remembers():
 		return "", nil
+	case stored != "" && denied != nil: // no call runs the wrapper, which could follow the memory or the variable
+		return "", fmt.Errorf("the switch is at %s: %w", stored, denied)
 	case denied != nil:
 		return "", fmt.Errorf("%w: %w", ErrNowhere, denied)
 	}

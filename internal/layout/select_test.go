@@ -104,7 +104,7 @@ func TestSelect(t *testing.T) {
 		},
 		{
 			doc: "the switch cannot be moved from the other program", tree: atLegacy, readOnly: true,
-			wrong: ErrNowhere, content: "xtables-legacy-multi",
+			wrong: unix.EROFS, content: "xtables-legacy-multi",
 		},
 		{
 			doc: "kubelet's chains outrank the memory", tree: atWrapper, readOnly: true, kubelet: evidence.Legacy,
