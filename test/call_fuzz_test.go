@@ -55,7 +55,9 @@ func FuzzCall(f *testing.F) {
 		}
 		if mode == "" || mode == "auto" {
 			// The answer of this machine must not be kept.
-			cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "IPTABLES_WRAPPER_MODE=") })
+			cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool {
+				return strings.HasPrefix(v, "IPTABLES_WRAPPER_MODE=")
+			})
 			cmd.Env = append([]string{"IPTABLES_WRAPPER_MODE=nft"}, cmd.Env...)
 			mode = "nft"
 		}

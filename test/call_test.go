@@ -29,7 +29,8 @@ func TestWrapperPath(t *testing.T) {
 			}
 			file := filepath.Join(t.TempDir(), "trace")
 			host.Run(t, "strace", "-f", "-s", "200", "-o", file, "iptables", "--version")
-			calls, _, becomes := strings.Cut(read(t, file), ` execve("/usr/sbin/iptables-`+mode+`", ["iptables", "--version"]`)
+			calls, _, becomes := strings.Cut(read(t, file),
+				` execve("/usr/sbin/iptables-`+mode+`", ["iptables", "--version"]`)
 			if !becomes || strings.Count(calls, " execve(") != 1 {
 				t.Errorf("it does not become the program: %s", calls)
 			}

@@ -118,8 +118,8 @@ func cannotRun(stderr io.Writer, name string, d evidence.Decision, err error) in
 	case errors.Is(err, layout.ErrItself):
 		try = "restore iptables' own program there"
 	case errors.Is(err, unix.E2BIG):
-		try = "pass fewer arguments or a smaller environment: the path of the program counts, too, and is longer than " +
-			"that of the command"
+		try = "pass fewer arguments or a smaller environment: the path of the program counts, too, and is longer " +
+			"than that of the command"
 	}
 	return fail(stderr, status, fmt.Errorf("cannot run %s for %s: %w (%s)", name, d.Mode, err, d), try)
 }

@@ -149,8 +149,10 @@ func TestCannotRun(t *testing.T) {
 			doc: "missing", make: func() error { return os.Remove(nft) },
 			argv: []string{"./ip6tables-restore"}, status: 127,
 			lines: []string{
-				"cannot run ip6tables-restore for nft: no such program: ip6tables-nft-restore or xtables-nft-multi" + because,
-				"try: install the nft version of iptables in this image; if the backend is wrong, set IPTABLES_WRAPPER_MODE",
+				"cannot run ip6tables-restore for nft: no such program: ip6tables-nft-restore or " +
+					"xtables-nft-multi" + because,
+				"try: install the nft version of iptables in this image; if the backend is wrong, set " +
+					"IPTABLES_WRAPPER_MODE",
 			},
 		},
 	} {
@@ -162,8 +164,8 @@ func TestCannotRun(t *testing.T) {
 	because = strings.Replace(because, "nft", "legacy", 1)
 	fails(t, "an argument that is too long", []string{"iptables", strings.Repeat("x", 1<<20)}, 126,
 		"cannot run iptables for legacy: execve "+legacy+": argument list too long"+because,
-		"try: pass fewer arguments or a smaller environment: the path of the program counts, too, and is longer than that "+
-			"of the command")
+		"try: pass fewer arguments or a smaller environment: the path of the program counts, too, and is longer than "+
+			"that of the command")
 }
 
 // The other backend is no substitute for a program that is missing, and nothing is stored.

@@ -50,7 +50,10 @@ func TestStores(t *testing.T) {
 	}{
 		{doc: "a guess, it adds", argv: adds, want: "guess"},
 		{doc: "a guess, it deletes", argv: deletes},
-		{doc: "a guess, without CAP_NET_ADMIN", argv: adds, enter: func() error { return become(0, 1<<unix.CAP_NET_ADMIN) }},
+		{
+			doc: "a guess, without CAP_NET_ADMIN", argv: adds,
+			enter: func() error { return become(0, 1<<unix.CAP_NET_ADMIN) },
+		},
 		{doc: "a user who may do all that root may", argv: adds, enter: func() error { return become(1000, 0) }},
 		{
 			doc: "another network namespace than process 1's", argv: adds,

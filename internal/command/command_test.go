@@ -62,7 +62,10 @@ func TestUsage(t *testing.T) {
 		{line: "detect --wait x", command: "detect", says: `invalid value "x" for flag -wait: parse error`},
 		{line: "detect --wait 5", command: "detect", says: `invalid value "5" for flag -wait: parse error`},
 		{line: "detect -o", command: "detect", says: "flag needs an argument: -o"},
-		{line: "detect -o env", command: "detect", says: `invalid value "env" for flag -o: not one of text, table, json`},
+		{
+			line: "detect -o env", command: "detect",
+			says: `invalid value "env" for flag -o: not one of text, table, json`,
+		},
 		{
 			line: "detect --output=", command: "detect",
 			says: `invalid value "" for flag -output: not one of text, table, json`,
@@ -72,8 +75,14 @@ func TestUsage(t *testing.T) {
 			says: "Cannot use two forms of the same flag: o output",
 		},
 		{line: "select nft", command: "select", says: `unexpected argument "nft"`},
-		{line: "select --for all", command: "select", says: `invalid value "all" for flag -for: not one of any, kubelet`},
-		{line: "select --mode both", command: "select", says: `invalid value "both" for flag -mode: not one of nft, legacy`},
+		{
+			line: "select --for all", command: "select",
+			says: `invalid value "all" for flag -for: not one of any, kubelet`,
+		},
+		{
+			line: "select --mode both", command: "select",
+			says: `invalid value "both" for flag -mode: not one of nft, legacy`,
+		},
 		{line: "select --dir=", command: "select", says: `invalid value "" for flag -dir: a path is needed`},
 		{line: "reset --dir=", command: "reset", says: `invalid value "" for flag -dir: a path is needed`},
 		{line: "reset --mode nft", command: "reset", says: "flag provided but not defined: -mode"},
@@ -87,7 +96,8 @@ func TestUsage(t *testing.T) {
 		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
 		want := fmt.Sprintf("iptables-wrapper: %s (see iptables-wrapper --help)\n", test.says)
 		if test.command != "" {
-			want = fmt.Sprintf("iptables-wrapper: %s: %s (see iptables-wrapper %[1]s --help)\n", test.command, test.says)
+			want = fmt.Sprintf("iptables-wrapper: %s: %s (see iptables-wrapper %[1]s --help)\n",
+				test.command, test.says)
 		}
 		if status != 2 || stdout != "" || stderr != want {
 			t.Errorf("%q: status %d, stdout %q, stderr\n%swant\n%s", test.line, status, stdout, stderr, want)
@@ -124,7 +134,10 @@ func TestAnswers(t *testing.T) {
 	version = "v1.2.3"
 	const versionLine = "iptables-wrapper version v1.2.3 ("
 	for _, test := range []struct{ line, begins, contains string }{
-		{line: "version", begins: versionLine, contains: runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()},
+		{
+			line: "version", begins: versionLine,
+			contains: runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version(),
+		},
 		{line: "--version", begins: versionLine},
 		{line: "-v", begins: versionLine},
 		{line: "help", begins: "NAME:\n   iptables-wrapper - ", contains: "EXIT STATUS:\n   0    success\n"},
@@ -199,7 +212,10 @@ func TestRemedies(t *testing.T) {
 		{err: denied, does: "run as root"},
 		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, denied), does: "run as root"},
 		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, readOnly), does: "set IPTABLES_WRAPPER_MODE"},
-		{err: &os.PathError{Op: "lock", Path: "/usr/sbin", Err: unix.EWOULDBLOCK}, does: "another process holds the lock"},
+		{
+			err:  &os.PathError{Op: "lock", Path: "/usr/sbin", Err: unix.EWOULDBLOCK},
+			does: "another process holds the lock",
+		},
 		{err: &os.PathError{Op: "open", Path: "/nowhere", Err: unix.ENOENT}, does: "--dir"},
 		{err: &os.PathError{Op: "open", Path: "/etc/passwd", Err: unix.ENOTDIR}, does: "--dir"},
 		{err: exec.ErrMissing, does: "install that backend's iptables"},

@@ -21,7 +21,8 @@ func sample() answer {
 		Version: schemaVersion,
 		Host: doctor.Host{
 			Result: evidence.Result{Decision: evidence.Decision{
-				Mode: evidence.NFT, Reason: evidence.Remembered, Because: "remembered as a guess: no evidence was found",
+				Mode: evidence.NFT, Reason: evidence.Remembered,
+				Because: "remembered as a guess: no evidence was found",
 			}},
 			Uncertainty: "the host now uses legacy: only legacy has rules",
 			Conflict:    "chain KUBE-IPTABLES-HINT is in both backends",
@@ -49,8 +50,8 @@ func sample() answer {
 		},
 		Remembered: &evidence.Decision{Mode: evidence.NFT, Reason: evidence.Default, Because: "no evidence was found"},
 		Here: doctor.Here{
-			Client: "/usr/sbin/iptables", Backend: evidence.NFT, Program: "/usr/sbin/xtables-nft-multi", How: "remembered",
-			Error: "none",
+			Client: "/usr/sbin/iptables", Backend: evidence.NFT, Program: "/usr/sbin/xtables-nft-multi",
+			How: "remembered", Error: "none",
 		},
 		Network: doctor.Network{Namespace: "net:[4026531840]", Interfaces: []string{"lo"}, Process1: evidence.Yes},
 	}
@@ -201,7 +202,10 @@ func TestMet(t *testing.T) {
 		{reason: evidence.KubeletCanary, conclusive: true, forAny: true, forKubelet: true},
 		{reason: evidence.KubeletHint},
 		{reason: evidence.RuleCount, conclusive: true, forAny: true},
-		{reason: evidence.Remembered, remembered: evidence.KubeletHint, conclusive: true, forAny: true, forKubelet: true},
+		{
+			reason: evidence.Remembered, remembered: evidence.KubeletHint, conclusive: true, forAny: true,
+			forKubelet: true,
+		},
 		{reason: evidence.Remembered, remembered: evidence.RuleCount, conclusive: true, forAny: true},
 		{reason: evidence.Remembered, remembered: evidence.Default},
 		{reason: evidence.Remembered, remembered: evidence.KubeletHint}, // contradicted by the host

@@ -45,7 +45,10 @@ func (s *session) install(directory string, force bool) error {
 	}
 	err = fmt.Errorf("install: %w", err)
 	if errors.Is(err, install.ErrCapabilities) {
-		return failure{statusFailure, err, install.Setcap + " for this file, or with the capabilities that the program has"}
+		return failure{
+			statusFailure, err,
+			install.Setcap + " for this file, or with the capabilities that the program has",
+		}
 	}
 	return err
 }

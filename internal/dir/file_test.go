@@ -66,7 +66,9 @@ func TestWriteProgram(t *testing.T) {
 		},
 		{
 			doc: "an unfinished file that was left over", want: "name",
-			make: func(top string) error { return os.WriteFile(top+"/name.new", []byte("unfinished, and longer"), 0o600) },
+			make: func(top string) error {
+				return os.WriteFile(top+"/name.new", []byte("unfinished, and longer"), 0o600)
+			},
 		},
 		{
 			doc: "a link in the place of the unfinished file", want: "name, old",

@@ -33,7 +33,8 @@ func TestReplace(t *testing.T) {
 			make: func(top string) error { return os.Symlink("old", top+"/name.new") },
 		},
 		{
-			doc: "another name's temporary link", make: func(top string) error { return os.Symlink("old", top+"/other.new") },
+			doc:  "another name's temporary link",
+			make: func(top string) error { return os.Symlink("old", top+"/other.new") },
 			want: "name -> content, other.new -> old",
 		},
 	} {

@@ -94,9 +94,10 @@ func (f *facts) failed(code string) *Finding {
 		if s.Failed && s.Code == code {
 			return &Finding{
 				Severity: problem,
-				Text:     "iptables fails here. " + s.message.says + " \"" + s.Command + "\" printed \"" + s.Line + "\".",
-				Look:     []string{s.Command},
-				Do:       strings.ReplaceAll(s.message.do, "`", ""),
+				Text: "iptables fails here. " + s.message.says + " \"" + s.Command + "\" printed \"" +
+					s.Line + "\".",
+				Look: []string{s.Command},
+				Do:   strings.ReplaceAll(s.message.do, "`", ""),
 			}
 		}
 	}

@@ -121,9 +121,9 @@ func TestList(t *testing.T) {
 
 func TestOwnerOf(t *testing.T) {
 	for chain, want := range map[string]string{
-		"KUBE-SVC-ABC": kubeProxy, "KUBE-FIREWALL": "kubelet", "KUBE-ROUTER-INPUT": "kube-router", "cali-INPUT": "Calico",
-		"f2b-sshd": "fail2ban", "DOCKER-USER": "Docker", "ts-input": "Tailscale", "ufw6-user-input": "ufw", "ACCEPT": "",
-		"INPUT": "", "POSTROUTING": "", "PREROUTING": "",
+		"KUBE-SVC-ABC": kubeProxy, "KUBE-FIREWALL": "kubelet", "KUBE-ROUTER-INPUT": "kube-router",
+		"cali-INPUT": "Calico", "f2b-sshd": "fail2ban", "DOCKER-USER": "Docker", "ts-input": "Tailscale",
+		"ufw6-user-input": "ufw", "ACCEPT": "", "INPUT": "", "POSTROUTING": "", "PREROUTING": "",
 	} {
 		if got := ownerOf(chain); got != want {
 			t.Errorf("%s: got %q", chain, got)

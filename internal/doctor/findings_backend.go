@@ -24,8 +24,8 @@ func (f *facts) wrongBackend() *Finding {
 	uses := fmt.Sprintf("the host uses %s (%s). Neither sees the other's rules.", right, host.Because)
 	switch {
 	case f.Here.How == byVariable && f.Here.Backend == "":
-		found.Text = fmt.Sprintf("Every call of iptables fails with status 2: IPTABLES_WRAPPER_MODE is %q, which is not "+
-			"a backend.", f.variable)
+		found.Text = fmt.Sprintf("Every call of iptables fails with status 2: IPTABLES_WRAPPER_MODE is %q, which is "+
+			"not a backend.", f.variable)
 		found.Look = []string{"env"}
 		found.Do = "In the Pod's spec, set IPTABLES_WRAPPER_MODE to nft or legacy, or remove it."
 	case host.Conclusive && f.Here.Backend == right.Other():
@@ -49,18 +49,19 @@ func (f *facts) wrongBackend() *Finding {
 
 // cause says why iptables runs the wrong backend, and what helps.
 func (f *facts) cause() (why, do string) {
-	reset := "In this container, run iptables-wrapper reset" + dirFlag(f.place.Dir) + ", and restart the program that " +
-		"makes the rules. Or delete the Pod: a new container decides again, unless its image or a volume has an answer " +
-		"stored."
+	reset := "In this container, run iptables-wrapper reset" + dirFlag(f.place.Dir) + ", and restart the program " +
+		"that makes the rules. Or delete the Pod: a new container decides again, unless its image or a volume has an " +
+		"answer stored."
 	switch f.Here.How {
 	case bySwitch:
 		return fmt.Sprintf("An earlier call or select stored %s in the switch, %s.", f.Here.Backend,
 			f.place.Dir+"/"+layout.Switch), reset
 	case byMemory:
-		return fmt.Sprintf("This container remembers %s from an earlier call (%s).", f.Here.Backend, f.Host.Because), reset
+		return fmt.Sprintf("This container remembers %s from an earlier call (%s).",
+			f.Here.Backend, f.Host.Because), reset
 	case byVariable:
-		return "IPTABLES_WRAPPER_MODE is " + f.variable + ".", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or set " +
-			"it to " + string(f.Host.Now().Mode) + "."
+		return "IPTABLES_WRAPPER_MODE is " + f.variable + ".", "In the Pod's spec, remove IPTABLES_WRAPPER_MODE, or " +
+			"set it to " + string(f.Host.Now().Mode) + "."
 	}
 	return "iptables here is not wrapped: " + f.Here.Client + " leads to " + cmp.Or(f.Here.Program, "another program") +
 		".", f.install(f.Here.Client)

@@ -36,11 +36,11 @@ func (f *facts) bothBackends() *Finding {
 	found.Do = fmt.Sprintf("Find what still writes to %s, on the node and in other containers, and have it use %s, as "+
 		"the host does.", other, f.wanted())
 	if !f.Host.Now().Conclusive {
-		found.Do = "Find out which backend the host's own programs use (on the node: iptables --version), and have all " +
-			"others use it."
+		found.Do = "Find out which backend the host's own programs use (on the node: iptables --version), and have " +
+			"all others use it."
 	}
-	found.Do += " Then let that program clean up its own rules, or reboot the node. Do not empty the tables by hand: a " +
-		"policy of DROP would stay, and could cut all traffic."
+	found.Do += " Then let that program clean up its own rules, or reboot the node. Do not empty the tables by hand: " +
+		"a policy of DROP would stay, and could cut all traffic."
 	return &found
 }
 

@@ -25,9 +25,9 @@ func (f *facts) podNetwork() *Finding {
 		Text: "Rules made here do not act on the node, and nothing here shows which backend it uses: this looks like " +
 			"the Pod's own network (" + List(f.Network.Interfaces) + ").",
 		Look: []string{"ip link"},
-		Do: "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network host). If they " +
-			"are for the Pod, either backend will do, as long as all its programs use the same: set IPTABLES_WRAPPER_MODE " +
-			"in each container.",
+		Do: "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network host). If " +
+			"they are for the Pod, either backend will do, as long as all its programs use the same: set " +
+			"IPTABLES_WRAPPER_MODE in each container.",
 	}
 }
 
@@ -50,18 +50,20 @@ func (f *facts) uncertain() *Finding {
 	case f.pinned() && err == nil && f.Host.Conflict == "":
 		return nil
 	case certain && strings.Contains(f.Host.Conflict, evidence.HintChain):
-		found.Text = "The host uses " + string(f.wanted()) + ", but there is evidence against it: " + f.Host.Conflict + "."
+		found.Text = "The host uses " + string(f.wanted()) + ", but there is evidence against it: " +
+			f.Host.Conflict + "."
 		found.Do = "Find out whether two kubelets or nodes share this network. Otherwise, reboot the node: then " +
 			"kubelet's chain is only in the backend that kubelet uses."
 	case certain && (f.keeping == "" || f.Here.How != byEachCall || f.Host.Reason.Kubelet()):
 		return nil
 	case certain:
-		found.Text = "The backend can change while this container runs, because each call decides again: " + f.keeping + "."
+		found.Text = "The backend can change while this container runs, because each call decides again: " +
+			f.keeping + "."
 		found.Do = "In the Pod's spec, set IPTABLES_WRAPPER_MODE to " + string(f.Host.Now().Mode) + "."
 	case f.Host.Conflict != "":
 		found.Text = "iptables here may run the wrong backend: " + f.Host.Conflict + "."
-		found.Do = "On the node, have iptables and ip6tables use the same backend, and restart kubelet. A reboot removes " +
-			"what is left in the other backend."
+		found.Do = "On the node, have iptables and ip6tables use the same backend, and restart kubelet. A reboot " +
+			"removes what is left in the other backend."
 	case errors.Is(err, unix.EACCES):
 		found.Text = "iptables here may run the wrong backend: this user cannot read which tables legacy has (" +
 			firstLine(err) + ")."
@@ -69,8 +71,8 @@ func (f *facts) uncertain() *Finding {
 			"IPTABLES_WRAPPER_MODE."
 	default:
 		found.Text = "iptables here may run the wrong backend: " + f.Host.Uncertainty + "."
-		found.Do = "If kubelet is still starting, wait: its chains decide. Otherwise set IPTABLES_WRAPPER_MODE in the " +
-			"Pod's spec to the backend of the host's own programs: on the node, iptables --version shows it."
+		found.Do = "If kubelet is still starting, wait: its chains decide. Otherwise set IPTABLES_WRAPPER_MODE in " +
+			"the Pod's spec to the backend of the host's own programs: on the node, iptables --version shows it."
 	}
 	return &found
 }

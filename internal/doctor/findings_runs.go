@@ -25,8 +25,8 @@ const (
 	installBoth  = "In the image, install iptables 1.8.8 or newer with both backends."
 	showEvidence = "iptables-wrapper detect -o table"
 	mountLock    = "Mount the host's /run/xtables.lock as a file (hostPath with type: FileOrCreate), or a writable " +
-		"/run (docker run --tmpfs /run). Without a type, Kubernetes creates a directory there: remove it on the node. For " +
-		"a user other than root, create the file in the image, owned by that user."
+		"/run (docker run --tmpfs /run). Without a type, Kubernetes creates a directory there: remove it on the " +
+		"node. For a user other than root, create the file in the image, owned by that user."
 )
 
 func (f *facts) notPermitted() *Finding {
@@ -36,21 +36,21 @@ func (f *facts) notPermitted() *Finding {
 	case !f.process.netAdmin && f.process.user == 0:
 		found.Text = "iptables can neither list nor change rules: CAP_NET_ADMIN is missing."
 	case !f.process.netAdmin:
-		found.Text = fmt.Sprintf("iptables can neither list nor change rules: CAP_NET_ADMIN is missing, because this is "+
-			"user %d, and Kubernetes gives added capabilities to root only.", f.process.user)
+		found.Text = fmt.Sprintf("iptables can neither list nor change rules: CAP_NET_ADMIN is missing, because this "+
+			"is user %d, and Kubernetes gives added capabilities to root only.", f.process.user)
 		if f.process.noNewRights {
 			found.Text += " File capabilities have no effect with allowPrivilegeEscalation: false."
 		}
-		found.Do = "Run the container as root with NET_ADMIN and NET_RAW. For another user, give the image's programs " +
-			"and the wrapper file capabilities, and leave allowPrivilegeEscalation at true."
+		found.Do = "Run the container as root with NET_ADMIN and NET_RAW. For another user, give the image's " +
+			"programs and the wrapper file capabilities, and leave allowPrivilegeEscalation at true."
 	case f.denied() && f.process.userNamespace:
-		found.Text = "iptables can neither list nor change rules: CAP_NET_ADMIN does not count, because this process is " +
-			"in a user namespace (hostUsers: false, rootless), and its network belongs to another one."
+		found.Text = "iptables can neither list nor change rules: CAP_NET_ADMIN does not count, because this process " +
+			"is in a user namespace (hostUsers: false, rootless), and its network belongs to another one."
 		found.Look = []string{"cat /proc/self/uid_map"}
 		found.Do = "Run the container without a user namespace, or give it a network of its own."
 	case f.denied():
-		found.Text = "iptables can neither list nor change rules: CAP_NET_ADMIN does not count, because a seccomp profile " +
-			"or a security module refuses what iptables asks the kernel (" + firstLine(f.Host.Err()) + ")."
+		found.Text = "iptables can neither list nor change rules: CAP_NET_ADMIN does not count, because a seccomp " +
+			"profile or a security module refuses what iptables asks the kernel (" + firstLine(f.Host.Err()) + ")."
 		found.Do = "Use a seccompProfile that permits netlink sockets and getsockopt, as RuntimeDefault does. With " +
 			"SELinux or AppArmor, look at the node's audit log."
 	case f.wanted() == evidence.Legacy && !f.process.netRaw:
@@ -84,7 +84,8 @@ func (f *facts) kernel() *Finding {
 	found := Finding{
 		Severity: problem,
 		Look:     []string{showEvidence, "uname -r", "lsmod"},
-		Do:       "On the node, load nf_tables, nft_chain_nat, nft_compat and xt_comment. If they are missing, " + allModules,
+		Do: "On the node, load nf_tables, nft_chain_nat, nft_compat and xt_comment. If they are missing, " +
+			allModules,
 	}
 	if mode == evidence.Legacy {
 		found.Do = loadLegacy + " If they are missing, " + allModules
@@ -128,7 +129,8 @@ func (f *facts) noProgram() *Finding {
 	}
 	switch {
 	case f.Here.How == byNothing && len(broken) == len(f.Names):
-		found.Text = "There is no iptables here: the image has none, or a volume covers its directory (" + f.Here.Error + ")."
+		found.Text = "There is no iptables here: the image has none, or a volume covers its directory (" +
+			f.Here.Error + ")."
 		found.Do = installBoth + " Then run iptables-wrapper install there."
 	case f.place.Client == "":
 		found.Text = "No program finds iptables: it is in " + f.place.Dir + ", which is not in PATH."
@@ -137,12 +139,13 @@ func (f *facts) noProgram() *Finding {
 		found.Text = f.these(broken, "lead to nothing")
 		found.Do = f.install(broken[0].Path)
 	case f.missing != nil && f.Here.How != byNotWrapped:
-		found.Text = fmt.Sprintf("iptables fails here, with status 127 or 126: it should run %s, and the image's program "+
-			"for that is missing or cannot be started (%v).", f.wanted(), f.missing)
+		found.Text = fmt.Sprintf("iptables fails here, with status 127 or 126: it should run %s, and the image's "+
+			"program for that is missing or cannot be started (%v).", f.wanted(), f.missing)
 	case f.notPermitted() != nil || f.kernel() != nil:
 		return nil
 	case f.broken() != "":
-		found.Text = "iptables fails here: its program for " + string(f.wanted()) + " does not work (" + f.broken() + ")."
+		found.Text = "iptables fails here: its program for " + string(f.wanted()) + " does not work (" +
+			f.broken() + ")."
 	default:
 		return cmp.Or(f.failed(noProgram), f.unexplained())
 	}

@@ -65,8 +65,8 @@ var messages = []message{
 			"Module ip_tables not found",
 		},
 		code: kernel,
-		says: "iptables-legacy was called, and the kernel has no x_tables, or not this table. A container cannot load a " +
-			"module.",
+		says: "iptables-legacy was called, and the kernel has no x_tables, or not this table. A container cannot " +
+			"load a module.",
 		do: loadLegacy,
 	},
 	{
@@ -85,15 +85,15 @@ var messages = []message{
 	{
 		texts: []string{"TABLE_ADD failed"},
 		code:  nftTable,
-		says: "With \"Operation not permitted\", a running program owns the table. With \"Operation not supported\", the " +
-			"kernel's nf_tables lacks the family.",
+		says: "With \"Operation not permitted\", a running program owns the table. With \"Operation not supported\", " +
+			"the kernel's nf_tables lacks the family.",
 		do: runDoctor,
 	},
 	{
 		texts: []string{"CHAIN_ADD failed", "CHAIN_UPDATE failed", "CHAIN_USER_ADD failed"},
 		code:  kernel,
-		says: "A part of nf_tables is missing, such as nft_chain_nat. Or somebody made the table with nft, or owns it: " +
-			"then the words in parentheses are \"Operation not permitted\".",
+		says: "A part of nf_tables is missing, such as nft_chain_nat. Or somebody made the table with nft, or owns " +
+			"it: then the words in parentheses are \"Operation not permitted\".",
 		do: runDoctor,
 	},
 	{
@@ -106,15 +106,15 @@ var messages = []message{
 	{
 		texts: []string{"RULE_APPEND failed"},
 		code:  kernel,
-		says: "The kernel lacks the rule's match or target, or nft_compat; or it refuses what the rule says. The words " +
-			"in parentheses say why.",
+		says: "The kernel lacks the rule's match or target, or nft_compat; or it refuses what the rule says. The " +
+			"words in parentheses say why.",
 		do: "On the node, install all modules of the running kernel. If the kernel was updated, reboot.",
 	},
 	{
 		texts: []string{"Couldn't load match", "Couldn't load target"},
 		code:  noProgram,
-		says: "The image lacks the library of this match or target. Or a chain is missing: with iptables-legacy, a jump " +
-			"to a chain of the other backend fails like this.",
+		says: "The image lacks the library of this match or target. Or a chain is missing: with iptables-legacy, a " +
+			"jump to a chain of the other backend fails like this.",
 		do: reinstall,
 	},
 	{
@@ -131,8 +131,8 @@ var messages = []message{
 	},
 	{
 		texts: []string{"Chain already exists"},
-		says: "The program made the chain earlier, or two programs use the same name. If the program goes on, it does no " +
-			"harm.",
+		says: "The program made the chain earlier, or two programs use the same name. If the program goes on, it " +
+			"does no harm.",
 		do: "Look at the chain with `iptables -S`.",
 	},
 	{
@@ -145,8 +145,8 @@ var messages = []message{
 		texts: []string{"Another app is currently holding the xtables lock"},
 		code:  lock,
 		says:  "Another program of iptables-legacy is at work, or holds the lock for a long time.",
-		do: "Have the client wait for the lock (option -w). If that does not help, find the process with `lslocks` on " +
-			"the node.",
+		do: "Have the client wait for the lock (option -w). If that does not help, find the process with `lslocks` " +
+			"on the node.",
 	},
 	{
 		texts: []string{"can't open lock file"},
@@ -175,8 +175,8 @@ var messages = []message{
 	{
 		texts: []string{"Unable to redirect iptables binaries"},
 		code:  notWrapped,
-		says: "This is v1, v2 or v3 of another project. It cannot replace the commands: they are read-only, or it is not " +
-			"root.",
+		says: "This is v1, v2 or v3 of another project. It cannot replace the commands: they are read-only, or it is " +
+			"not root.",
 		do:     "Put this wrapper into the image: `iptables-wrapper install`.",
 		source: "kubernetes-sigs/iptables-wrappers:main.go@bfef9e5087a198b50a4124bb9ce9d2c7c99025dd",
 	},

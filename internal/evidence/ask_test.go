@@ -53,7 +53,10 @@ func TestKubeletByFamily(t *testing.T) {
 		{"both families in both", []chain{{NFT, IPv4, HintChain}, {NFT, IPv6, HintChain}, {Legacy, IPv4, HintChain},
 			{Legacy, IPv6, HintChain}}, "nft kubelet-hint true"},
 		{"canaries differ", []chain{{NFT, IPv4, CanaryChain}, {Legacy, IPv6, CanaryChain}}, "nft kubelet-canary false"},
-		{"a canary left over", []chain{{NFT, IPv4, CanaryChain}, {Legacy, IPv4, HintChain}}, "legacy kubelet-hint true"},
+		{
+			"a canary left over", []chain{{NFT, IPv4, CanaryChain}, {Legacy, IPv4, HintChain}},
+			"legacy kubelet-hint true",
+		},
 	} {
 		t.Run(test.doc, func(t *testing.T) {
 			host.Netns(t)

@@ -37,8 +37,8 @@ func missingFor(err error) string {
 	return ""
 }
 
-// Denied reports whether a question was refused for a lack of rights: with EPERM by the kernel, or with EACCES for a file
-// of /proc.
+// Denied reports whether a question was refused for a lack of rights: with EPERM by the kernel, or with EACCES for a
+// file of /proc.
 func (r Result) Denied() bool {
 	return slices.ContainsFunc(r.errs(), func(err error) bool {
 		return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES)

@@ -98,7 +98,9 @@ func randomRules(r *rand.Rand, f Family, kubelet, programs bool, most int) strin
 
 // addNative adds what somebody makes with nft: tables of his own, and chains and rules in iptables' tables.
 func (h *randomHost) addNative(r *rand.Rand) {
-	for _, table := range []string{"ip kube-proxy", "ip6 kube-proxy", "inet firewalld", "ip docker-bridges", "ip mine"} {
+	for _, table := range []string{
+		"ip kube-proxy", "ip6 kube-proxy", "inet firewalld", "ip docker-bridges", "ip mine",
+	} {
 		if r.IntN(4) == 0 {
 			h.native += "add table " + table + "\n"
 		}
@@ -194,7 +196,8 @@ func TestRandomHosts(t *testing.T) {
 					if m == NFT && h.foreign { // iptables-nft-save may print nothing of a table
 						want[i][f] = got
 						for _, a := range [][2]Answer{
-							{got.Hint, w.Hint}, {got.Canary, w.Canary}, {got.HostChain, w.HostChain}, {got.Rules, w.Rules},
+							{got.Hint, w.Hint}, {got.Canary, w.Canary}, {got.HostChain, w.HostChain},
+							{got.Rules, w.Rules},
 						} {
 							if a[0] == No && a[1] == Yes {
 								t.Errorf("%s %s: got %+v, want %+v", m, f, got, w)

@@ -168,8 +168,10 @@ func TestLargeLegacyTable(t *testing.T) {
 		count int
 	}{
 		{"no chain", strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 50), Yes, No, 50},
-		{"a rule beside a chain", ":MINE - [0:0]\n-A INPUT -j MINE\n" + strings.Repeat("-A MINE -j DROP\n", 50), Yes, Unknown,
-			53},
+		{
+			"a rule beside a chain", ":MINE - [0:0]\n-A INPUT -j MINE\n" + strings.Repeat("-A MINE -j DROP\n", 50),
+			Yes, Unknown, 53,
+		},
 		{"a chain alone", ":MINE - [0:0]\n" + strings.Repeat("-A MINE -j DROP\n", 50), Unknown, Unknown, 52},
 	} {
 		t.Run(test.doc, func(t *testing.T) {

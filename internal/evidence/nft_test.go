@@ -20,9 +20,11 @@ import (
 // A table of nft in which somebody has chains or rules of his own is unknown, unless one rule has a match or target.
 func TestForeign(t *testing.T) {
 	for _, test := range []struct{ doc, script, chain string }{
-		{"lower-case", "add chain ip filter input { type filter hook input priority 0; }; add rule ip filter input accept",
+		{"lower-case", "add chain ip filter input { type filter hook input priority 0; }; " +
+			"add rule ip filter input accept",
 			"input"},
-		{"priority", "add chain ip filter INPUT { type filter hook input priority 10; }; add rule ip filter INPUT accept",
+		{"priority", "add chain ip filter INPUT { type filter hook input priority 10; }; " +
+			"add rule ip filter INPUT accept",
 			"INPUT"},
 		{"hook", "add chain ip filter INPUT { type filter hook output priority 0; }; add rule ip filter INPUT accept",
 			"INPUT"},
@@ -38,7 +40,8 @@ func TestForeign(t *testing.T) {
 			for _, q := range []Query{{}, {Everything: true}} {
 				r := q.Ask()
 				a := r.NFT[IPv4]
-				if r.Reason != Default || a.Rules != Unknown || !slices.Equal(a.Foreign, []Chain{{"filter", test.chain}}) ||
+				if r.Reason != Default || a.Rules != Unknown ||
+					!slices.Equal(a.Foreign, []Chain{{"filter", test.chain}}) ||
 					!strings.Contains(r.Uncertainty(), `"`+test.chain+`"`) {
 					t.Errorf("%+v: got %+v, %+v, %q", q, r.Decision, a, r.Uncertainty())
 				}

@@ -37,10 +37,11 @@ func (r Reason) Kubelet() bool { return r == KubeletHint || r == KubeletCanary }
 
 // Decision is an answer: a backend, and why. The zero Decision is none.
 type Decision struct {
-	Mode       Mode   `json:"backend"`
-	Reason     Reason `json:"reason"`
-	Conclusive bool   `json:"conclusive"` // nothing that could not be read could change Mode, or "select --mode" said so
-	Because    string `json:"because"`    // one clause for people, printable, less than 200 bytes
+	Mode   Mode   `json:"backend"`
+	Reason Reason `json:"reason"`
+	// nothing that could not be read could change Mode, or "select --mode" said so
+	Conclusive bool   `json:"conclusive"`
+	Because    string `json:"because"` // one clause for people, printable, less than 200 bytes
 }
 
 // Decide returns the first row of this table that applies.

@@ -30,11 +30,13 @@ type hostFacts [facts]Answer
 // backends puts what both families share into IPv4.
 func (h hostFacts) backends() (nft, legacy Backend) {
 	nft[IPv4] = About{
-		Hint: h[nftHint4], Canary: h[nftCanary4], HostChain: h[nftHostChain], HostTable: h[nftHostTable], Rules: h[nftRules],
+		Hint: h[nftHint4], Canary: h[nftCanary4], HostChain: h[nftHostChain], HostTable: h[nftHostTable],
+		Rules: h[nftRules],
 	}
 	nft[IPv6] = About{Hint: h[nftHint6], Canary: h[nftCanary6], HostChain: No, HostTable: No, Rules: No}
 	legacy[IPv4] = About{
-		Hint: h[legacyHint4], Canary: h[legacyCanary4], HostChain: h[legacyHostChain], HostTable: No, Rules: h[legacyRules],
+		Hint: h[legacyHint4], Canary: h[legacyCanary4], HostChain: h[legacyHostChain], HostTable: No,
+		Rules: h[legacyRules],
 	}
 	legacy[IPv6] = About{Hint: h[legacyHint6], Canary: h[legacyCanary6], HostChain: No, HostTable: No, Rules: No}
 	return nft, legacy
@@ -203,7 +205,8 @@ func TestDecideIsTheDefinition(t *testing.T) {
 		nftHint4, nftHint6, nftCanary4, nftCanary6, legacyHint4, legacyHint6, legacyCanary4, legacyCanary6,
 	}
 	kinds := []fact{
-		nftHint4, nftCanary4, nftHostChain, nftHostTable, nftRules, legacyHint4, legacyCanary4, legacyHostChain, legacyRules,
+		nftHint4, nftCanary4, nftHostChain, nftHostTable, nftRules, legacyHint4, legacyCanary4, legacyHostChain,
+		legacyRules,
 	}
 	remembered := []Decision{{}}
 	for _, m := range Modes() {

@@ -157,7 +157,8 @@ func (r Result) Conflict() string {
 		switch {
 		case nft == "" || legacy == "":
 		case nft != legacy && !strings.Contains(nft, legacy) && !strings.Contains(legacy, nft):
-			return "the families differ: chain " + chain.name + " is in nft (" + nft + ") and in legacy (" + legacy + ")"
+			return "the families differ: chain " + chain.name + " is in nft (" + nft + ") and in legacy (" +
+				legacy + ")"
 		default:
 			return "chain " + chain.name + " is in both backends: the host changed its backend without a reboot, " +
 				"or two kubelets use different ones"
@@ -165,7 +166,8 @@ func (r Result) Conflict() string {
 	}
 	for _, m := range Modes() {
 		former := r.Of(m.Other())
-		if inFamilies(r.Of(m), hasHint) != "" && inFamilies(former, hasHint) == "" && inFamilies(former, hasCanary) != "" {
+		if inFamilies(r.Of(m), hasHint) != "" && inFamilies(former, hasHint) == "" &&
+			inFamilies(former, hasCanary) != "" {
 			return "chain " + CanaryChain + " is left over in " + string(m.Other()) +
 				": the host changed its backend without a reboot"
 		}

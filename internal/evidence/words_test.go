@@ -110,7 +110,8 @@ func TestWait(t *testing.T) {
 		asked = 9
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second+1)
 		defer cancel()
-		if r, err := Wait(ctx, ask, certain); r.Mode != NFT || !errors.Is(err, context.DeadlineExceeded) || asked != 15 {
+		if r, err := Wait(ctx, ask, certain); r.Mode != NFT || !errors.Is(err, context.DeadlineExceeded) ||
+			asked != 15 {
 			t.Errorf("got %+v, %v, after %d questions", r, err, asked-9)
 		}
 		if r, err := Wait(ctx, ask, certain); r.Mode != NFT || err == nil || asked != 16 {

@@ -117,7 +117,8 @@ func TestCaptures(t *testing.T) {
 			got, err := parseEntries(family, hostAlignment(), info, c.Answer[:i])
 			if whole := i == len(c.Answer); (err == nil) != whole {
 				t.Errorf("%s, %d of %d bytes: got %+v, %v", c.File, i, len(c.Answer), got, err)
-			} else if words := fmt.Sprintf("chains %s\nrules %d\n", sortedNames(got), got.rules); whole && words != c.Want {
+			} else if words := fmt.Sprintf("chains %s\nrules %d\n", sortedNames(got), got.rules); whole &&
+				words != c.Want {
 				t.Errorf("%s: got %q, want %q", c.File, words, c.Want)
 			}
 		}

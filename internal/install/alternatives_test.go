@@ -108,7 +108,8 @@ func TestOneGroup(t *testing.T) {
 		done
 		update-alternatives --quiet --install /usr/sbin/iptables iptables /usr/sbin/xtables-nft-multi 2 "$@"
 	`
-	host.Run(t, "sh", "-ec", "update-alternatives --remove-all iptables; update-alternatives --remove-all ip6tables;"+post)
+	host.Run(t, "sh", "-ec",
+		"update-alternatives --remove-all iptables; update-alternatives --remove-all ip6tables;"+post)
 	done := installs(t, "/usr/sbin", false)
 	if len(done.Lines) != 3 || len(done.Remarks) != 0 || !strings.HasSuffix(done.Lines[2], ", by "+tool) {
 		t.Errorf("got %q, %q", done.Lines, done.Remarks)

@@ -67,7 +67,8 @@ func leadTo(t *testing.T, directory, file string) {
 	defer d.Close()
 	for _, n := range layout.Look(d, dir.ID{}) {
 		if filepath.Base(n.ResolvesTo) != file || n.Switch == "" {
-			t.Errorf("%s leads to %q, through a switch in %q (%v); want %s", n.Name, n.ResolvesTo, n.Switch, n.Err, file)
+			t.Errorf("%s leads to %q, through a switch in %q (%v); want %s",
+				n.Name, n.ResolvesTo, n.Switch, n.Err, file)
 		}
 	}
 }
@@ -182,7 +183,10 @@ func TestExposed(t *testing.T) {
 	}{
 		{"ours", func(string) error { return nil }, nil},
 		{"writable by the group", func(directory string) error { return os.Chmod(directory, 0o775) }, ErrExposed},
-		{"writable by all", func(directory string) error { return os.Chmod(directory, 0o777|os.ModeSticky) }, ErrExposed},
+		{
+			"writable by all", func(directory string) error { return os.Chmod(directory, 0o777|os.ModeSticky) },
+			ErrExposed,
+		},
 		{"another user's", func(directory string) error {
 			if os.Geteuid() != 0 {
 				t.Skip("cannot give a directory away: run it as root")

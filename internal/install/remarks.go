@@ -42,7 +42,8 @@ func (w work) remarkPrograms() {
 	}
 	legacyRelease := releaseOf(legacy)
 	if nftRelease.Known() && legacyRelease.Known() && nftRelease != legacyRelease {
-		w.done.remark("the backends have different versions: %q is %s, %q is %s", nft, nftRelease, legacy, legacyRelease)
+		w.done.remark("the backends have different versions: %q is %s, %q is %s",
+			nft, nftRelease, legacy, legacyRelease)
 	}
 }
 

@@ -34,7 +34,8 @@ func TestRemarks(t *testing.T) {
 			put(legacy, prints("1.8.9 (legacy)"))
 		}, nil},
 		{"different versions", func() { put(legacy, prints("1.8.11 (legacy)")) }, []string{
-			`the backends have different versions: "/usr/sbin/iptables-nft" is 1.8.9, "/usr/sbin/iptables-legacy" is 1.8.11`,
+			`the backends have different versions: "/usr/sbin/iptables-nft" is 1.8.9, ` +
+				`"/usr/sbin/iptables-legacy" is 1.8.11`,
 		}},
 		{"an old one", func() {
 			put(nft, prints("1.8.7 (nf_tables)"))

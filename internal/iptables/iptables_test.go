@@ -16,7 +16,8 @@ func TestModeOf(t *testing.T) {
 		"iptables-nft":             evidence.NFT,
 		"ip6tables-legacy-restore": evidence.Legacy,
 
-		"iptables": "", "iptables-save": "", "iptables-translate": "", "arptables-nft": "", "ebtables-nft-save": "", "": "",
+		"iptables": "", "iptables-save": "", "iptables-translate": "", "arptables-nft": "", "ebtables-nft-save": "",
+		"": "",
 	} {
 		got := ModeOf(file)
 		if got != want {

@@ -39,7 +39,8 @@ var (
 	all = circumstances{
 		kernels: []kernel{{}, {rules: legacy}, {rules: nft}, {rules: both}, {rules: legacy, program: legacy}},
 		memories: []evidence.Decision{
-			{}, {Mode: evidence.NFT, Reason: "default"}, {Mode: evidence.Legacy, Reason: "rule-count", Conclusive: true},
+			{}, {Mode: evidence.NFT, Reason: "default"},
+			{Mode: evidence.Legacy, Reason: "rule-count", Conclusive: true},
 		},
 		laid: []bool{true},
 	}

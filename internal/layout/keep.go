@@ -135,7 +135,9 @@ func (c Call) move(d evidence.Decision) evidence.Decision {
 	case isWrapper(content), c.byKubelet() && stored == d.Mode.Other():
 		_ = in.Replace(program, Switch)
 	case stored == d.Mode.Other():
-		return remembered(evidence.Decision{Mode: stored, Conclusive: true, Because: "another call pointed the switch there"})
+		return remembered(evidence.Decision{
+			Mode: stored, Conclusive: true, Because: "another call pointed the switch there",
+		})
 	}
 	return d
 }

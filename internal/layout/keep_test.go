@@ -72,7 +72,8 @@ func TestTries(t *testing.T) {
 		{"kubelet", evidence.Decision{Mode: evidence.NFT, Reason: evidence.KubeletHint, Conclusive: true}, Wrapper, 51},
 		{
 			"kubelet, nothing to do",
-			evidence.Decision{Mode: evidence.NFT, Reason: evidence.KubeletHint, Conclusive: true}, "xtables-nft-multi", 1,
+			evidence.Decision{Mode: evidence.NFT, Reason: evidence.KubeletHint, Conclusive: true},
+			"xtables-nft-multi", 1,
 		},
 		{"a count", evidence.Decision{Mode: evidence.NFT, Reason: evidence.RuleCount, Conclusive: true}, Wrapper, 1},
 	} {

@@ -24,18 +24,21 @@ func TestAdopt(t *testing.T) {
 		{
 			doc: "copied, with a hard link, links, and names that lead elsewhere",
 			before: []string{
-				"xtables-nft-multi", "ip6tables = iptables", "iptables-save -> iptables", "ip6tables-save -> iptables-save",
+				"xtables-nft-multi", "ip6tables = iptables", "iptables-save -> iptables",
+				"ip6tables-save -> iptables-save",
 				"iptables-restore -> xtables-nft-multi", "ip6tables-restore -> gone",
 				"iptables-nft -> xtables-nft-multi", "iptables-apply -> iptables",
 			},
-			after: lines("ip6tables -> iptables-current", "ip6tables-restore -> gone", "ip6tables-save -> iptables-current",
+			after: lines("ip6tables -> iptables-current", "ip6tables-restore -> gone",
+				"ip6tables-save -> iptables-current",
 				"iptables -> iptables-current", "iptables-apply -> iptables", "iptables-current -> iptables-wrapper",
 				"iptables-nft -> xtables-nft-multi", "iptables-restore -> xtables-nft-multi",
 				"iptables-save -> iptables-current", "iptables-wrapper = wrapper", "xtables-nft-multi"),
 		},
 		{
 			doc: "iptables-wrapper is the running file already", before: []string{"iptables-wrapper = iptables"},
-			after: lines("iptables -> iptables-current", "iptables-current -> iptables-wrapper", "iptables-wrapper = wrapper"),
+			after: lines("iptables -> iptables-current", "iptables-current -> iptables-wrapper",
+				"iptables-wrapper = wrapper"),
 		},
 		{
 			doc:    "iptables-wrapper leads to the running file",
@@ -45,7 +48,8 @@ func TestAdopt(t *testing.T) {
 		},
 		{
 			doc: "a switch is there, and at a program", before: []string{"iptables-current -> xtables-nft-multi"},
-			after: lines("iptables -> iptables-current", "iptables-current -> xtables-nft-multi", "iptables-wrapper = wrapper"),
+			after: lines("iptables -> iptables-current", "iptables-current -> xtables-nft-multi",
+				"iptables-wrapper = wrapper"),
 		},
 		{doc: "iptables-wrapper is another file", before: []string{"iptables-wrapper"}, fails: true},
 		{doc: "iptables-wrapper leads nowhere", before: []string{"iptables-wrapper -> gone"}, fails: true},
@@ -109,8 +113,8 @@ func TestLay(t *testing.T) {
 			doc: "the wrapper's file has another name", wrapper: "/opt/wrapper", names: exec.Names(), fails: true,
 		},
 		{
-			doc: "a directory in the place of a name", wrapper: "iptables-wrapper", names: []string{"iptables", "ip6tables"},
-			before: []string{"iptables/"}, fails: true, wrong: unix.EISDIR,
+			doc: "a directory in the place of a name", wrapper: "iptables-wrapper",
+			names: []string{"iptables", "ip6tables"}, before: []string{"iptables/"}, fails: true, wrong: unix.EISDIR,
 			after: lines("iptables/", "iptables-current -> iptables-wrapper"),
 		},
 		{

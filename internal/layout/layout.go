@@ -157,10 +157,10 @@ func storedMode(content string) evidence.Mode {
 // isWrapper reports whether the content of a switch is the wrapper.
 func isWrapper(content string) bool { return filepath.Base(content) == Wrapper }
 
-// ContentFor returns what the switch in a directory must contain for a backend: the name of the multi-call program if it
-// is in that directory, otherwise its path in a standard one. It returns "" if there is none, or if calls run another
-// program that is in the directory, for one command alone. The directory is not looked up by its path again, which may
-// lead elsewhere by now.
+// ContentFor returns what the switch in a directory must contain for a backend: the name of the multi-call program if
+// it is in that directory, otherwise its path in a standard one. It returns "" if there is none, or if calls run
+// another program that is in the directory, for one command alone. The directory is not looked up by its path again,
+// which may lead elsewhere by now.
 func ContentFor(d *dir.Dir, mode evidence.Mode) string {
 	multi := iptables.MultiCall(mode)
 	if d.Executable(multi) {

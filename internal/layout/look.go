@@ -21,9 +21,10 @@ type Name struct {
 	ResolvesTo string        `json:"resolves_to,omitempty"` // a file, "" if the name is broken
 	Mode       evidence.Mode `json:"backend,omitempty"`     // of the program of iptables there, "" if it is none
 	Wrapper    bool          `json:"wrapper"`               // the running file, or one called iptables-wrapper
-	Switch     string        `json:"switch,omitempty"`      // the directory of the switch on the way, "" if there is none
-	Missing    bool          `json:"-"`                     // there is nothing of that name
-	Err        error         `json:"-"`                     // why it is broken
+	// the directory of the switch on the way, "" if there is none
+	Switch  string `json:"switch,omitempty"`
+	Missing bool   `json:"-"` // there is nothing of that name
+	Err     error  `json:"-"` // why it is broken
 }
 
 // Look returns where the six names in a directory lead. running is the running file.

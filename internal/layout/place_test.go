@@ -21,7 +21,8 @@ func TestPlaceByPath(t *testing.T) {
 		"moved/iptables-current -> xtables-nft-multi", "moved/iptables -> iptables-current",
 		"replaced/", "replaced/iptables-wrapper", "replaced/iptables-current -> ../moved/xtables-nft-multi",
 		"replaced/iptables -> iptables-current",
-		"deep/", "deep/er/", "link -> deep/er", "deep/iptables = sbin/iptables-wrapper", "iptables -> sbin/iptables-current",
+		"deep/", "deep/er/", "link -> deep/er", "deep/iptables = sbin/iptables-wrapper",
+		"iptables -> sbin/iptables-current",
 		"script", "current/", "current/iptables-current = sbin/iptables-wrapper")
 	running := idOf(t, top+"/sbin/iptables-wrapper")
 	t.Chdir(top + "/sbin")
@@ -49,7 +50,8 @@ func TestPlaceByPath(t *testing.T) {
 			doc: "the switch was moved since, beside another wrapper", path: top + "/replaced/iptables",
 		},
 		{
-			doc: "the switch is the file", path: top + "/current/iptables-current", directory: top + "/current", laid: true,
+			doc: "the switch is the file", path: top + "/current/iptables-current", directory: top + "/current",
+			laid: true,
 		},
 		{doc: "a script", path: top + "/script"},
 		{doc: "a bare name", path: "iptables"},
@@ -83,8 +85,8 @@ func TestParent(t *testing.T) {
 	}
 }
 
-// The running file's path is its own, rather than that of a link by which it was executed. If iptables is there, that is
-// the directory that is meant without --dir.
+// The running file's path is its own, rather than that of a link by which it was executed. If iptables is there, that
+// is the directory that is meant without --dir.
 func TestRunningPath(t *testing.T) {
 	self, err := os.Executable()
 	host.Check(t, err)

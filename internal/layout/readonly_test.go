@@ -66,8 +66,8 @@ func TestKeepWithoutLock(t *testing.T) {
 		var steps []string
 		in.Step = func(operation, _ string) { steps = append(steps, operation) }
 		got := Keep(Call{
-			Decision: test.decision, Remembered: test.remembered, Adds: true, Changes: true, Root: true, Own: true, Memory: m,
-			Place: Place{Dir: in, Laid: true, Running: idOf(t, directory+"/iptables-wrapper")},
+			Decision: test.decision, Remembered: test.remembered, Adds: true, Changes: true, Root: true, Own: true,
+			Memory: m, Place: Place{Dir: in, Laid: true, Running: idOf(t, directory+"/iptables-wrapper")},
 		})
 		if got != test.decision || slices.Contains(steps, "lock") || remembers(t, dev) != test.want {
 			t.Errorf("%s: got %+v; steps %q; %q is remembered", test.doc, got, steps, remembers(t, dev))
@@ -75,8 +75,8 @@ func TestKeepWithoutLock(t *testing.T) {
 	}
 }
 
-// While a certain call takes the lock, a reset forgets what it has remembered, and another call remembers a guess of the
-// same backend. No guess ends in the switch.
+// While a certain call takes the lock, a reset forgets what it has remembered, and another call remembers a guess of
+// the same backend. No guess ends in the switch.
 func TestKeepReadsAgain(t *testing.T) {
 	if os.Geteuid() != 0 {
 		host.Cannot(t, "make a memory, which is root's; run it as root")

@@ -88,15 +88,16 @@ func TestSelect(t *testing.T) {
 			after: "nft selected certain",
 		},
 		{
-			doc: "the switch is there already", tree: atNFT, readOnly: true, memory: noMemory, content: "xtables-nft-multi",
+			doc: "the switch is there already", tree: atNFT, readOnly: true, memory: noMemory,
+			content: "xtables-nft-multi",
 		},
 		{
-			doc: "the switch is there already, and it is remembered", tree: atNFT, readOnly: true, kubelet: evidence.Legacy,
-			content: "xtables-nft-multi", after: "nft selected certain",
+			doc: "the switch is there already, and it is remembered", tree: atNFT, readOnly: true,
+			kubelet: evidence.Legacy, content: "xtables-nft-multi", after: "nft selected certain",
 		},
 		{
-			doc: "the switch cannot be moved, and there is no memory", tree: atWrapper, readOnly: true, memory: noMemory,
-			wrong: ErrNowhere, content: Wrapper,
+			doc: "the switch cannot be moved, and there is no memory", tree: atWrapper, readOnly: true,
+			memory: noMemory, wrong: ErrNowhere, content: Wrapper,
 		},
 		{
 			doc: "nothing can be written", tree: atWrapper, readOnly: true, memory: readOnlyMemory,
@@ -122,7 +123,8 @@ func TestSelect(t *testing.T) {
 			doc: "no multi-call program", tree: single, content: Wrapper, after: "nft selected certain",
 		},
 		{
-			doc: "no multi-call program, and no memory", tree: single, memory: noMemory, wrong: ErrNowhere, content: Wrapper,
+			doc: "no multi-call program, and no memory", tree: single, memory: noMemory, wrong: ErrNowhere,
+			content: Wrapper,
 		},
 		{doc: "a guess", tree: atWrapper, guess: true, content: Wrapper, after: "nft default guess"},
 		{
@@ -130,15 +132,16 @@ func TestSelect(t *testing.T) {
 			after: "nft default guess",
 		},
 		{
-			doc: "a guess, no memory", tree: atWrapper, memory: noMemory, guess: true, wrong: ErrNowhere, content: Wrapper,
+			doc: "a guess, no memory", tree: atWrapper, memory: noMemory, guess: true, wrong: ErrNowhere,
+			content: Wrapper,
 		},
 		{
 			doc: "a guess, a read-only memory", tree: atWrapper, memory: readOnlyMemory, guess: true, wrong: ErrNowhere,
 			content: Wrapper,
 		},
 		{
-			doc: "a guess, another process was faster", tree: atWrapper, before: &legacy, guess: true, wrong: ErrNowhere,
-			content: Wrapper, after: "legacy default guess",
+			doc: "a guess, another process was faster", tree: atWrapper, before: &legacy, guess: true,
+			wrong: ErrNowhere, content: Wrapper, after: "legacy default guess",
 		},
 		{
 			doc: "a guess, the switch is at the other program", tree: atLegacy, guess: true, wrong: ErrNowhere,

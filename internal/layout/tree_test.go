@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// grow makes what a tree has, in its order: "directory/", "file", "link -> content", "hard link = file". Any file can be
-// executed.
+// grow makes what a tree has, in its order: "directory/", "file", "link -> content", "hard link = file". Any file can
+// be executed.
 func grow(t *testing.T, top string, entries ...string) {
 	t.Helper()
 	for _, entry := range entries {

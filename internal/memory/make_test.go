@@ -62,7 +62,10 @@ func TestSaysNothing(t *testing.T) {
 		{"another user's", func(m Memory, path string) error {
 			return errors.Join(os.Symlink(format(guessed, m.netns), path), os.Lchown(path, 1000, 0))
 		}},
-		{"a file", func(m Memory, path string) error { return os.WriteFile(path, []byte(format(guessed, m.netns)), 0o644) }},
+		{
+			"a file",
+			func(m Memory, path string) error { return os.WriteFile(path, []byte(format(guessed, m.netns)), 0o644) },
+		},
 		{"another network namespace's", func(m Memory, path string) error {
 			return os.Symlink(format(guessed, m.netns+"0"), path)
 		}},

@@ -111,7 +111,12 @@ func rows(scale int) (all []measure.Row) {
 			ReadOnly:   true,
 			Remembered: true,
 		},
-		measure.Row{Name: "no evidence: iptables -P, which asks for a dry run", Mode: "nft", Adding: true, OnPage: true},
+		measure.Row{
+			Name:   "no evidence: iptables -P, which asks for a dry run",
+			Mode:   "nft",
+			Adding: true,
+			OnPage: true,
+		},
 		measure.Row{Name: "hint, cold page cache", Mode: "nft", Hint: true, Cold: true, OnPage: true},
 		measure.Row{Name: "hint, 300 mounts", Mode: "nft", Hint: true, Mounts: 300},
 		measure.Row{

@@ -183,7 +183,8 @@ func (c *container) compare(calls []call, again bool) string {
 		c.noticed(before)
 		if got != want || !same {
 			different = append(different, strings.Join(call.args, " "))
-		} else if strings.HasPrefix(want, "exit status 0") && restores && rules != c.sh(`iptables-nft-save | grep -c ^-A`) {
+		} else if strings.HasPrefix(want, "exit status 0") && restores &&
+			rules != c.sh(`iptables-nft-save | grep -c ^-A`) {
 			different = append(different, strings.Join(call.args, " ")+" (other rules)")
 		}
 	}

@@ -97,8 +97,8 @@ func check(t *testing.T, s state, seed uint64) (wrong string, log []string) {
 	case len(r.Findings) > 0 && !s.faulty():
 		return fmt.Sprintf("doctor says something where nothing is wrong: %v", r), sh.log
 	case len(r.Findings) == 0 && !right:
-		return fmt.Sprintf("doctor is silent, but the host uses %s, and the commands say %q, status %d", s.truth(), versions,
-			failed), sh.log
+		return fmt.Sprintf("doctor is silent, but the host uses %s, and the commands say %q, status %d",
+			s.truth(), versions, failed), sh.log
 	case ofContainer && right && s.truth() != "unknown":
 		return fmt.Sprintf("iptables is right, but doctor sees a problem: %v", r), sh.log
 	case problem != (status == 1):

@@ -35,9 +35,9 @@ var ChangedDirs = []string{"/usr/sbin", "/etc/alternatives", "/var/lib/dpkg", "/
 //
 // The test process is process 1 of its container and has a network namespace of its own, so that this one is "the
 // container's own". The container has private copies of ChangedDirs with the iptables of Debian's package in them,
-// whatever this machine has there, an empty /run, and a /dev of its own. /tmp is the machine's; TMPDIR is a directory of the
-// container's own. Besides that, its environment is a plain PATH and the variables that control the tests. So it runs
-// beside other tests, and must not call t.Parallel itself.
+// whatever this machine has there, an empty /run, and a /dev of its own. /tmp is the machine's; TMPDIR is a directory
+// of the container's own. Besides that, its environment is a plain PATH and the variables that control the tests. So it
+// runs beside other tests, and must not call t.Parallel itself.
 func Contain(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inside) != "" {
@@ -149,7 +149,8 @@ func Enter() error {
 	return os.Setenv("TMPDIR", temporary)
 }
 
-// ownDev gives the container a /dev of its own, as container runtimes make it: a tmpfs of root, in which ptmx is a symlink.
+// ownDev gives the container a /dev of its own, as container runtimes make it: a tmpfs of root, in which ptmx is a
+// symlink.
 func ownDev(dir string) error {
 	dev := filepath.Join(dir, "dev")
 	err := errors.Join(os.Mkdir(dev, 0o755), unix.Mount("none", dev, "tmpfs", 0, "mode=755"))

@@ -11,8 +11,8 @@ import (
 )
 
 // OnThread runs a function on a thread of its own, which ends with it. What the function changes of the thread, such as
-// its user, its namespaces and its root, changes nothing else. It is never the process' first thread, which does not end
-// before the process, and which is what /proc/PID shows.
+// its user, its namespaces and its root, changes nothing else. It is never the process' first thread, which does not
+// end before the process, and which is what /proc/PID shows.
 func OnThread(do func()) {
 	done := make(chan struct{})
 	go func() {
