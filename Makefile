@@ -91,6 +91,8 @@ lint:
 	@for module in . $(MODULES); do \
 		(cd $$module && go mod tidy -diff && go vet ./... && go run $(STATICCHECK) ./...) || exit; \
 	done
+	@bare=$$(git grep -L SPDX-License-Identifier -- . ':!LICENSE' $$(grep -o '"[^"]*[*/][^"]*"' REUSE.toml | \
+		sed 's/"\(.*\)"/:(exclude,glob)\1/')); test -z "$$bare" || { echo "no licence: $$bare" >&2; exit 1; }
 	go run $(REVIVE) -config .revive.toml -set_exit_status ./...
 	go run $(ACTIONLINT)
 	GOARCH=mips go build -o /dev/null .

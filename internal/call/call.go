@@ -32,12 +32,12 @@ const (
 func run(argv []string, stderr io.Writer) int {
 	name := filepath.Base(argv[0])
 	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
-		err := fmt.Errorf("%s runs set-user-ID or set-group-ID, and iptables refuses that, too", name)
+		err := fmt.Errorf("%s must not run set-user-ID or set-group-ID", name)
 		return fail(stderr, statusUnusable, err, "chmod ug-s, and run it as root")
 	}
 	override, err := Override()
 	if err != nil {
-		return fail(stderr, statusUsage, err, "one of these, or unset it")
+		return fail(stderr, statusUsage, err, "set it to one of these, or unset it")
 	}
 	path, running := layout.Running()
 	place := layout.Locate(path, running)

@@ -74,7 +74,7 @@ func TestWrongVariable(t *testing.T) {
 	t.Setenv(ModeVariable, "nf_tables\n")
 	fails(t, "a wrong variable", []string{"/usr/sbin/iptables", "--version"}, 2,
 		`environment variable IPTABLES_WRAPPER_MODE: "nf_tables\n" is not one of auto, nft, legacy`,
-		"try: one of these, or unset it")
+		"try: set it to one of these, or unset it")
 }
 
 // A thread whose effective user is another one than its user is what a set-user-ID program is. It is refused before
@@ -93,7 +93,7 @@ func TestSetUserID(t *testing.T) {
 			return
 		}
 		fails(t, "set-user-ID", []string{"/usr/sbin/ip6tables-save"}, 126,
-			"ip6tables-save runs set-user-ID or set-group-ID, and iptables refuses that, too",
+			"ip6tables-save must not run set-user-ID or set-group-ID",
 			"try: chmod ug-s, and run it as root")
 	})
 }

@@ -61,7 +61,7 @@ func (s *session) printTable(a answer) {
 
 	s.answer("")
 	s.answer("WORKS: the running kernel can do it.")
-	s.answer("RULES: in the five tables, about; reading ends where more cannot change the answer.")
+	s.answer("RULES: in the five tables, roughly; reading ends when more cannot change the answer.")
 	s.answer("HINT, CANARY: kubelet's chains %s and %s are in table mangle.", evidence.HintChain, evidence.CanaryChain)
 	for _, e := range a.Evidence {
 		s.printRemarks(e)

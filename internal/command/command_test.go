@@ -101,7 +101,7 @@ func TestVariable(t *testing.T) {
 	for _, command := range []string{"detect", "select"} {
 		status, stdout, stderr := run(program, command)
 		want := `iptables-wrapper: environment variable IPTABLES_WRAPPER_MODE: "both" is not one of auto, nft, legacy` +
-			"\niptables-wrapper: try: one of these, or unset it\n"
+			"\niptables-wrapper: try: set it to one of these, or unset it\n"
 		if status != 2 || stdout != "" || stderr != want {
 			t.Errorf("%s: status %d, stdout %q, stderr %q", command, status, stdout, stderr)
 		}
@@ -198,7 +198,7 @@ func TestRemedies(t *testing.T) {
 		{err: layout.ErrForeign, does: "another --dir"},
 		{err: denied, does: "run as root"},
 		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, denied), does: "run as root"},
-		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, readOnly), does: "IPTABLES_WRAPPER_MODE="},
+		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, readOnly), does: "set IPTABLES_WRAPPER_MODE"},
 		{err: &os.PathError{Op: "lock", Path: "/usr/sbin", Err: unix.EWOULDBLOCK}, does: "another process holds the lock"},
 		{err: &os.PathError{Op: "open", Path: "/nowhere", Err: unix.ENOENT}, does: "--dir"},
 		{err: &os.PathError{Op: "open", Path: "/etc/passwd", Err: unix.ENOTDIR}, does: "--dir"},

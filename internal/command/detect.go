@@ -78,7 +78,7 @@ func (s *session) report(a answer, f *detectFlags, met bool) (err error) {
 func override() (evidence.Mode, error) {
 	mode, err := call.Override()
 	if err != nil {
-		err = failure{statusUsage, err, "one of these, or unset it"}
+		err = failure{statusUsage, err, "set it to one of these, or unset it"}
 	}
 	return mode, err
 }
@@ -99,7 +99,7 @@ func (s *session) askHost(place doctor.Place, q evidence.Query, wait *patience) 
 	defer cancel()
 	_, err := evidence.Wait(ctx, func() evidence.Result { return place.Host(evidence.Query{}).Result }, met)
 	if err != nil {
-		s.say("nothing more after %s", wait.limit)
+		s.say("nothing more found after %s", wait.limit)
 	}
 	return place.Host(q)
 }

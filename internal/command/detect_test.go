@@ -73,7 +73,7 @@ Docker        legacy   IPv4    filter          DOCKER-USER
 firewalld     legacy   IPv4    inet firewalld  -
 
 WORKS: the running kernel can do it.
-RULES: in the five tables, about; reading ends where more cannot change the answer.
+RULES: in the five tables, roughly; reading ends when more cannot change the answer.
 HINT, CANARY: kubelet's chains KUBE-IPTABLES-HINT and KUBE-KUBELET-CANARY are in table mangle.
 nft IPv4: tables that iptables does not use: a, b, c, d, e, f, g, h and 2 more
 nft IPv4: chain "mine\x1b[2J" of table "filter" is not iptables' own, or has a rule that is not

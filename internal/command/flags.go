@@ -101,7 +101,7 @@ func (p *patience) flags() []cli.Flag {
 		&cli.GenericFlag{
 			Name:  "for",
 			Value: &p.goal,
-			Usage: "certain by any `EVIDENCE`, or by kubelet: its\n\tchains alone",
+			Usage: "`EVIDENCE` that must decide: any, or kubelet\n\t(its chains alone)",
 		},
 	}
 }

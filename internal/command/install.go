@@ -24,8 +24,8 @@ func (s *session) installCommand() *cli.Command {
 			"   RUN iptables-wrapper install",
 		Flags: []cli.Flag{
 			dirFlag(&directory, wrappersDir),
-			boolFlag(&force, "force", "replace files that are not iptables' own, also in a\n\t"+
-				"directory that others can write to"),
+			boolFlag(&force, "force", "replace files that are not iptables' own, and accept\n\t"+
+				"a directory that others can write to"),
 		},
 		Action: func(*cli.Context) error { return s.install(string(directory), force) },
 	}
@@ -45,7 +45,7 @@ func (s *session) install(directory string, force bool) error {
 	}
 	err = fmt.Errorf("install: %w", err)
 	if errors.Is(err, install.ErrCapabilities) {
-		return failure{statusFailure, err, install.Setcap + " for this file, or the same capabilities as the program's"}
+		return failure{statusFailure, err, install.Setcap + " for this file, or with the capabilities that the program has"}
 	}
 	return err
 }

@@ -31,7 +31,7 @@ func (s *session) selectCommand() *cli.Command {
 		Name:  "select",
 		Usage: "decide now, and make the commands run that backend",
 		Description: "Prints the backend. If the answer is not certain, nothing changes and the\n" +
-			"status is 3. Example, in an init container on a node of Kubernetes:\n\n" +
+			"status is 3. Example, in an init container on a Kubernetes node:\n\n" +
 			"   iptables-wrapper select --wait 2m --for kubelet --guess",
 		Flags: append([]cli.Flag{
 			dirFlag(&f.dir, wrappersDir),
@@ -99,7 +99,7 @@ func (s *session) uncertain(x layout.Directory, d evidence.Decision, h doctor.Ho
 		doubt = withoutKubelet(h)
 	}
 	if !guess {
-		const try = "--mode with the host's backend if you know it, or --guess to go on without"
+		const try = "--mode with the host's backend if you know it, or --guess to go on without it"
 		return failure{statusUncertain, fmt.Errorf("select: not certain, nothing changed: %s", doubt), try}
 	}
 	stored := layout.Stored(x.Dir)

@@ -65,7 +65,7 @@ func TestSelect(t *testing.T) {
 			does:   func(s *session, x layout.Directory) error { return s.uncertain(x, nft, guess, false) },
 			status: 3, link: "iptables-wrapper",
 			stderr: "iptables-wrapper: select: not certain, nothing changed: legacy cannot be read\n" +
-				"iptables-wrapper: try: --mode with the host's backend if you know it, or --guess to go on without\n",
+				"iptables-wrapper: try: --mode with the host's backend if you know it, or --guess to go on without it\n",
 		},
 		{
 			name:   "without kubelet",
@@ -73,7 +73,7 @@ func TestSelect(t *testing.T) {
 			status: 3, link: "iptables-wrapper",
 			stderr: "iptables-wrapper: select: not certain, nothing changed: kubelet's chains were not found; " +
 				"only nft has rules\n" +
-				"iptables-wrapper: try: --mode with the host's backend if you know it, or --guess to go on without\n",
+				"iptables-wrapper: try: --mode with the host's backend if you know it, or --guess to go on without it\n",
 		},
 		{
 			name:   "guess",
@@ -106,7 +106,7 @@ func TestSelect(t *testing.T) {
 			status: 1, link: "iptables-wrapper",
 			stderr: "iptables-wrapper: guessing nft: legacy cannot be read\n" +
 				"iptables-wrapper: select nft: it can be stored neither in the switch nor in the container's memory\n" +
-				"iptables-wrapper: try: IPTABLES_WRAPPER_MODE=nft or =legacy in the environment of the container\n",
+				"iptables-wrapper: try: set IPTABLES_WRAPPER_MODE to nft or legacy in the environment of the container\n",
 		},
 	} {
 		x := installed(t)

@@ -41,7 +41,7 @@ var backendSituations = []situation{
 	{
 		doc:  "the variable is no backend",
 		make: nftHost, env: []string{"IPTABLES_WRAPPER_MODE=nf_tables"}, want: "wrong-backend",
-		says: `IPTABLES_WRAPPER_MODE is "nf_tables", which is no backend`,
+		says: `IPTABLES_WRAPPER_MODE is "nf_tables", which is not a backend`,
 	},
 	{
 		doc: "iptables was never wrapped",

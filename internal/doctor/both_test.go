@@ -45,7 +45,7 @@ var bothSituations = []situation{
 		doc: "Calico, Tailscale and somebody in the other backend",
 		make: legacyHst + "iptables-nft -N cali-INPUT; iptables-nft -A INPUT -j cali-INPUT; iptables-nft -N ts-input; " +
 			"iptables-nft -A ts-input -s 100.64.0.0/10 -j DROP; iptables-nft -A INPUT -j ACCEPT",
-		want: "both-backends", says: "3 rules (Calico 1, Tailscale 1, others 1)",
+		want: "both-backends", says: "3 rules (Calico 1, Tailscale 1, unknown 1)",
 	},
 	{
 		doc: "DNAT that no packet reaches",
@@ -74,12 +74,12 @@ var bothSituations = []situation{
 		doc: "3,000 chains",
 		make: nftHost + `{ echo "*filter"; for i in $(seq 3000); do echo ":ROUTE-$i - [0:0]"; echo "-A ROUTE-$i -j ACCEPT"; done
 			echo COMMIT; } | iptables-legacy-restore`,
-		want: "both-backends", says: "3,000 rules (others 3,000)",
+		want: "both-backends", says: "3,000 rules (unknown 3,000)",
 	},
 	{
 		doc:  "the stored backend is wrong, and has rules",
 		make: legacyHst + storedNFT + "iptables-nft -A INPUT -j ACCEPT", want: "wrong-backend both-backends",
-		says: "iptables here lists only these, because it runs the wrong backend",
+		says: "iptables here lists only these rules, because it runs the wrong backend",
 	},
 	{
 		doc: "the node has changed to nft, and Docker is left in legacy",

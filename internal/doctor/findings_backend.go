@@ -24,8 +24,8 @@ func (f *facts) wrongBackend() *Finding {
 	uses := fmt.Sprintf("the host uses %s (%s). Neither sees the other's rules.", right, host.Because)
 	switch {
 	case f.Here.How == byVariable && f.Here.Backend == "":
-		found.Text = fmt.Sprintf("Every call of iptables fails with status 2: IPTABLES_WRAPPER_MODE is %q, which is no "+
-			"backend.", f.variable)
+		found.Text = fmt.Sprintf("Every call of iptables fails with status 2: IPTABLES_WRAPPER_MODE is %q, which is not "+
+			"a backend.", f.variable)
 		found.Look = []string{"env"}
 		found.Do = "In the Pod's spec, set IPTABLES_WRAPPER_MODE to nft or legacy, or remove it."
 	case host.Conclusive && f.Here.Backend == right.Other():
@@ -50,7 +50,8 @@ func (f *facts) wrongBackend() *Finding {
 // cause says why iptables runs the wrong backend, and what helps.
 func (f *facts) cause() (why, do string) {
 	reset := "In this container, run iptables-wrapper reset" + dirFlag(f.place.Dir) + ", and restart the program that " +
-		"makes the rules. Or delete the Pod: a new container decides again, unless its image or a volume brings the switch."
+		"makes the rules. Or delete the Pod: a new container decides again, unless its image or a volume has an answer " +
+		"stored."
 	switch f.Here.How {
 	case bySwitch:
 		return fmt.Sprintf("An earlier call or select stored %s in the switch, %s.", f.Here.Backend,
@@ -105,10 +106,10 @@ func (f *facts) notWrapped() *Finding {
 	}
 	unknown := f.names(func(n layout.Name) bool { return !n.Wrapper && n.Mode == "" })
 	if len(unknown) > 0 {
-		found.Text += " What they run did not say which backend it is."
+		found.Text += " The program that they run did not say which backend it is."
 		found.Do += " A script that enters the host and runs the iptables there needs no wrapper."
 	} else {
-		found.Text += " They run " + string(bypassing[0].Mode) + " on every host, whatever that uses."
+		found.Text += " They run " + string(bypassing[0].Mode) + " on every host, whatever the host uses."
 	}
 	return &found
 }

@@ -29,7 +29,7 @@ func (f *facts) bothBackends() *Finding {
 	found.Text = strings.Join(append(effects, fmt.Sprintf("The other backend, %s, has %s. The kernel applies them as "+
 		"well, and iptables here ", other, r.whose())), " ")
 	if f.Here.Backend == other {
-		found.Text += "lists only these, because it runs the wrong backend."
+		found.Text += "lists only these rules, because it runs the wrong backend."
 	} else {
 		found.Text += "does not list them."
 	}
@@ -81,7 +81,7 @@ func (r rules) whose() string {
 		}
 	}
 	if r.owners[""] > 0 {
-		all = append(all, "others "+thousands(r.owners[""]))
+		all = append(all, "unknown "+thousands(r.owners[""]))
 	}
 	return count(r.number) + " (" + List(all) + ")"
 }

@@ -44,15 +44,15 @@ func (f *facts) uncertain() *Finding {
 	case len(f.unstarted) > 0:
 		found.Text = "Other users could replace what root runs, so doctor did not start it: " + List(f.unstarted) + "."
 		found.Look = []string{"ls -ld " + f.place.Dir}
-		found.Do = "Keep iptables in a directory, and as a file, that only root can write."
+		found.Do = "Let only root write to iptables and to its directory."
 	case !f.process.netAdmin || f.denied() || f.kernel() != nil || f.podNetwork() != nil:
 		return nil
 	case f.pinned() && err == nil && f.Host.Conflict == "":
 		return nil
 	case certain && strings.Contains(f.Host.Conflict, evidence.HintChain):
-		found.Text = "The host uses " + string(f.wanted()) + ", and something contradicts it: " + f.Host.Conflict + "."
+		found.Text = "The host uses " + string(f.wanted()) + ", but there is evidence against it: " + f.Host.Conflict + "."
 		found.Do = "Find out whether two kubelets or nodes share this network. Otherwise, reboot the node: then " +
-			"kubelet's chain is only where it uses it."
+			"kubelet's chain is only in the backend that kubelet uses."
 	case certain && (f.keeping == "" || f.Here.How != byEachCall || f.Host.Reason.Kubelet()):
 		return nil
 	case certain:
@@ -61,7 +61,7 @@ func (f *facts) uncertain() *Finding {
 	case f.Host.Conflict != "":
 		found.Text = "iptables here may run the wrong backend: " + f.Host.Conflict + "."
 		found.Do = "On the node, have iptables and ip6tables use the same backend, and restart kubelet. A reboot removes " +
-			"what is left in the other one."
+			"what is left in the other backend."
 	case errors.Is(err, unix.EACCES):
 		found.Text = "iptables here may run the wrong backend: this user cannot read which tables legacy has (" +
 			firstLine(err) + ")."

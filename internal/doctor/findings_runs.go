@@ -25,7 +25,8 @@ const (
 	installBoth  = "In the image, install iptables 1.8.8 or newer with both backends."
 	showEvidence = "iptables-wrapper detect -o table"
 	mountLock    = "Mount the host's /run/xtables.lock as a file (hostPath with type: FileOrCreate), or a writable " +
-		"/run (docker run --tmpfs /run). Without a type, Kubernetes makes a directory of it: remove that on the node."
+		"/run (docker run --tmpfs /run). Without a type, Kubernetes creates a directory there: remove it on the node. For " +
+		"a user other than root, create the file in the image, owned by that user."
 )
 
 func (f *facts) notPermitted() *Finding {
@@ -170,7 +171,7 @@ func (f *facts) unexplained() *Finding {
 			Severity: problem,
 			Text:     fmt.Sprintf("iptables fails here (%v): %q printed %q.", out.Err, out.Command, said),
 			Look:     []string{out.Command},
-			Do:       "Start it by hand, and look at what it prints and at the kernel's log (dmesg).",
+			Do:       "Run it by hand, and look at what it prints and at the kernel's log (dmesg).",
 		}
 	}
 	return nil
@@ -191,7 +192,7 @@ func (f *facts) nftTable() *Finding {
 	}
 	return &Finding{
 		Severity: problem,
-		Text: "iptables may fail, or list only a part of its rules: somebody uses nft directly in its tables (" +
+		Text: "iptables may fail, or list only part of its rules: somebody uses nft directly in its tables (" +
 			List(foreign) + ").",
 		Look: []string{"nft list ruleset"},
 		Do:   "Have the program that uses nft directly put its chains into a table with a name of its own.",
@@ -204,7 +205,7 @@ func (f *facts) lock() *Finding {
 	}
 	return &Finding{
 		Severity: problem,
-		Text:     "Every call of iptables-legacy fails: it cannot have its lock (" + f.lockFault.Error() + ").",
+		Text:     "Every call of iptables-legacy fails: it cannot open its lock (" + f.lockFault.Error() + ").",
 		Look:     []string{"ls -ld /run/xtables.lock"},
 		Do:       mountLock,
 	}
@@ -236,8 +237,8 @@ func (f *facts) oldIptables() *Finding {
 			return &Finding{
 				Severity: warning,
 				Text: "A DROP with a condition can become a DROP without one: " + p.Path + " is version " +
-					release.String() + ", which loses parts of the rules that " + iptables.Faithful.String() +
-					" or newer has made when it writes their table.",
+					release.String() + ". When it writes a table back, it loses parts of the rules that " +
+					iptables.Faithful.String() + " or newer has made.",
 				Look: []string{"iptables --version"},
 				Do:   installBoth,
 			}

@@ -27,7 +27,7 @@ const (
 		"the host uses legacy at all."
 	ownTable = "Have the program that uses nft directly put its chains into a table with a name of its own. " +
 		"`nft list ruleset` shows them."
-	reinstall = "Install iptables again in the image, with all files of its directory xtables."
+	reinstall = "Install iptables again in the image, with all files of its xtables directory."
 )
 
 // messages are in the order in which they are looked for: the first one that the output contains counts.
@@ -35,7 +35,7 @@ var messages = []message{
 	{
 		texts: []string{"Could not fetch rule set generation id: Permission denied"},
 		code:  notPermitted,
-		says:  "CAP_NET_ADMIN is missing, or does not count here: iptables-nft may not even list its rules.",
+		says:  "CAP_NET_ADMIN is missing, or does not count here: without it, iptables-nft cannot even list rules.",
 		do:    addCaps,
 	},
 	{
@@ -131,8 +131,9 @@ var messages = []message{
 	},
 	{
 		texts: []string{"Chain already exists"},
-		says:  "The program has been here before, or two programs share a name. It does no harm if the program goes on.",
-		do:    "Look at the chain with `iptables -S`.",
+		says: "The program made the chain earlier, or two programs use the same name. If the program goes on, it does no " +
+			"harm.",
+		do: "Look at the chain with `iptables -S`.",
 	},
 	{
 		texts: []string{"# Warning: iptables-legacy tables present"},
@@ -143,14 +144,14 @@ var messages = []message{
 	{
 		texts: []string{"Another app is currently holding the xtables lock"},
 		code:  lock,
-		says:  "Another program of iptables-legacy is at work, or holds the lock for long.",
+		says:  "Another program of iptables-legacy is at work, or holds the lock for a long time.",
 		do: "Have the client wait for the lock (option -w). If that does not help, find the process with `lslocks` on " +
 			"the node.",
 	},
 	{
 		texts: []string{"can't open lock file"},
 		code:  lock,
-		says:  "/run is read-only or missing, the lock is a directory, or the file is another user's.",
+		says:  "/run is read-only or missing, the lock is a directory, or the file belongs to another user.",
 		do:    mountLock,
 	},
 	{
@@ -168,7 +169,7 @@ var messages = []message{
 	{
 		texts: []string{"is not one of auto, nft, legacy"},
 		code:  wrongBackend,
-		says:  "IPTABLES_WRAPPER_MODE has a value that is no backend, so every call fails. The status is 2.",
+		says:  "IPTABLES_WRAPPER_MODE has a value that is not a backend, so every call fails. The status is 2.",
 		do:    "Set IPTABLES_WRAPPER_MODE to nft or legacy, or remove it.",
 	},
 	{

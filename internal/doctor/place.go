@@ -75,7 +75,7 @@ func (p Place) keeping() string {
 	case !memory.OfContainer():
 		return "process 1 is not this container's (hostPID), or cannot be inspected"
 	case in == nil || in.Writable() != nil:
-		return "neither /dev nor the directory of iptables is the container's own and can be written"
+		return "neither /dev nor the directory of iptables is both the container's own and writable"
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ func missingFor(err error) string {
 	errors.As(err, &errno)
 	switch errno {
 	case syscall.EPERM:
-		return ": CAP_NET_ADMIN is missing"
+		return ": CAP_NET_ADMIN is missing, or does not count here"
 	case syscall.EACCES:
 		return ": run as root or with group 0, or add CAP_DAC_READ_SEARCH"
 	case syscall.ENOENT:

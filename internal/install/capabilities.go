@@ -15,7 +15,7 @@ import (
 
 // ErrCapabilities means that iptables' programs have file capabilities, see capabilities(7), and the wrapper has none.
 // Without them it may not ask the kernel, and each call of a user other than root would guess. All is installed.
-var ErrCapabilities = errors.New("it has no file capabilities, and iptables' program has")
+var ErrCapabilities = errors.New("it has no file capabilities, unlike iptables' own program")
 
 // Setcap is the command that gives a file the capabilities that iptables needs.
 const Setcap = "setcap cap_net_admin,cap_net_raw+ep"
@@ -29,7 +29,7 @@ func (w work) lackCapabilities() error {
 	for _, mode := range evidence.Modes() {
 		program := w.program(mode)
 		if program != "" && hasCapabilities(program) {
-			return fmt.Errorf("%q: %w, %q", wrapper, ErrCapabilities, program)
+			return fmt.Errorf("%q: %w %q", wrapper, ErrCapabilities, program)
 		}
 	}
 	return nil

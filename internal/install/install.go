@@ -128,7 +128,7 @@ func (w work) refuse(force bool) error {
 	}
 	for _, n := range w.look() {
 		if w.isForeign(n) {
-			return fmt.Errorf("%q: %w, nor iptables'", w.Join(n.Name), layout.ErrForeign)
+			return fmt.Errorf("%q: %w or iptables' own", w.Join(n.Name), layout.ErrForeign)
 		}
 	}
 	return nil

@@ -40,6 +40,14 @@ func Cannot(tb testing.TB, format string, args ...any) {
 	tb.Skipf("cannot "+format, args...)
 }
 
+// ByMake ends a test that compiles Go's library for minutes where nothing is cached, unless make or CI has started it.
+func ByMake(tb testing.TB) {
+	tb.Helper()
+	if os.Getenv("MAKELEVEL") == "" && os.Getenv("CI") == "" {
+		tb.Skip("it compiles for minutes; make test runs this")
+	}
+}
+
 // All says whether the tests run in full, as "make test-all" runs them: every system call that can fail, every layout,
 // thousands of random inputs. "make test" checks each behaviour once or a few times.
 func All() bool { return os.Getenv("TEST_ALL") != "" }
