@@ -247,7 +247,7 @@ func unusual(r *rand.Rand, path string) string {
 	}
 	base := filepath.Base(path)
 	if base == "iptables-wrapper" || strings.HasPrefix(base, "xtables-") {
-		return pick(r, "copy", "script", "nothing", "-> "+programs+"xtables-nft-multi") // the switch never leads to itself
+		return pick(r, "copy", "script", "nothing", "-> "+programs+"xtables-nft-multi") // never to itself
 	}
 	return "-> " + pick(r,
 		"/usr/sbin/iptables-wrapper", "/usr/sbin/iptables-current", "/usr/sbin/"+pick(r, names...), "/usr/sbin",

@@ -143,7 +143,8 @@ func (v *verdict) restores() {
 		}
 	}
 	// A guess that added rules is remembered, and is not proven by them.
-	v.expect(v.readOnly || after.row() == mode+" remembered" && !after.Conclusive, "detect after", "%s, remembered", mode)
+	v.expect(v.readOnly || after.row() == mode+" remembered" && !after.Conclusive, "detect after",
+		"%s, remembered", mode)
 }
 
 // hints judges that kubelet's hint is found in each backend that can have it.

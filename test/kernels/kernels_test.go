@@ -60,7 +60,8 @@ func wanted(kernel, name string) bool {
 		(*onlyState == "" || slices.Contains(strings.Split(*onlyState, ","), name))
 }
 
-// TestKernels boots every kernel for every state, and with the scripts. What it expects is in docs/evidence/compatibility.md.
+// TestKernels boots every kernel for every state, and with the scripts. What it expects is in
+// docs/evidence/compatibility.md.
 func TestKernels(t *testing.T) {
 	t.Parallel()
 	named := func(k kernel) bool { return k.name == *onlyKernel }
