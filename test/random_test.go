@@ -108,6 +108,12 @@ func (c called) check() {
 	}
 }
 
+// isOfSwitch reports whether a link has a content that only the wrapper gives to a switch, whatever lies there.
+func isOfSwitch(e entry) bool {
+	return e.link && slices.Contains([]string{"iptables-wrapper", "xtables-nft-multi", "xtables-legacy-multi"},
+		filepath.Base(e.content))
+}
+
 // checkChanged checks that a path may be another thing now, or gone.
 func (c called) checkChanged(path string, was entry, there bool) {
 	base := filepath.Base(path)
@@ -120,7 +126,7 @@ func (c called) checkChanged(path string, was entry, there bool) {
 		c.complain("it failed, and changed %s", path)
 	case !ours:
 		c.complain("%s is not its to change", path)
-	case was.foreign && !(isSwitch && unused(c.before)):
+	case was.foreign && !(isSwitch && (unused(c.before) || isOfSwitch(was))):
 		c.complain("%s points to %s, and was changed", path, was.end)
 	case !there:
 		c.complain("%s is gone", path)
@@ -241,8 +247,7 @@ func unusual(r *rand.Rand, path string) string {
 	}
 	base := filepath.Base(path)
 	if base == "iptables-wrapper" || strings.HasPrefix(base, "xtables-") {
-		// the switch never leads to itself
-		return pick(r, "copy", "script", "nothing", "-> "+programs+"xtables-nft-multi")
+		return pick(r, "copy", "script", "nothing", "-> "+programs+"xtables-nft-multi") // never to itself
 	}
 	return "-> " + pick(r,
 		"/usr/sbin/iptables-wrapper", "/usr/sbin/iptables-current", "/usr/sbin/"+pick(r, names...), "/usr/sbin",
