@@ -27,7 +27,8 @@ var arches = map[string]string{
 // kernelFree matches the tests that ask no kernel: qemu-user forwards neither netlink's messages for netfilter nor the
 // socket options of x_tables, and does not know openat2(2) or namespaces.
 const kernelFree = "^(Fuzz.*|TestParse.*|TestReply.*|TestAttribute|TestLayout|TestDryRunReply|" +
-	"TestDryRunIsNeverActive|TestGuesses|TestTogether|TestBecauseIsShort|TestConflict|TestNames|TestFind|TestFindPassesOver|TestFindRefuses)$"
+	"TestDryRunIsNeverActive|TestGuesses|TestTogether|TestBecauseIsShort|TestConflict|TestNames|TestFind|" +
+	"TestFindPassesOver|TestFindRefuses)$"
 
 // The unit tests and the fuzz targets' seeds, compiled for other machines.
 func TestArches(t *testing.T) {
