@@ -3,7 +3,7 @@
 
 # Makes the host of a row, whose fields are in the environment, inside a container of its own.
 
-# load BACKEND RULES CHAINS: rules as kube-proxy writes them. A built-in chain refers to a single chain only.
+# load BACKEND RULES CHAINS: rules as kube-proxy writes them. A built-in chain refers to the first chain.
 load() {
 	local restore=iptables-$1-restore address=10.%d.%d.%d/32
 	(($2)) || return 0
@@ -11,7 +11,8 @@ load() {
 	awk -v rules="$2" -v chains="$3" -v address="$address" 'BEGIN {
 		print "*nat"
 		for (i = 0; i < chains; i++) print ":KUBE-SVC-" i " - [0:0]"
-		if (chains == 1) { print "-A PREROUTING -j KUBE-SVC-0"; rules-- }
+		print "-A PREROUTING -j KUBE-SVC-0"
+		rules--
 		for (i = 0; i < rules; i++)
 			printf "-A KUBE-SVC-%d -d " address " -p tcp -m comment --comment \"ns/svc-%d cluster IP\" -m tcp --dport 80 -j RETURN\n",
 				i % chains, i / 65536, i / 256 % 256, i % 256, i

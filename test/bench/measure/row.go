@@ -17,8 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Size is how many rules a backend has, spread over how many chains. Only a single chain is one that a built-in chain
-// refers to.
+// Size is how many rules a backend has, spread over how many chains. A built-in chain refers to the first.
 type Size struct{ Rules, Chains int }
 
 // Row is a host, and how iptables is called there.
