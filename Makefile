@@ -39,8 +39,8 @@ help:
 
 ##  make build        bin/iptables-wrapper
 ##  make demo         see it work on the rules of a real node, without changing this machine
-##  make test         each behavior is tested: two minutes once the tools are installed
-##  make test-all     all images, kernels, clients, every call failing, and make lint: half an hour
+##  make test         each behavior is tested: a minute once the tools are installed
+##  make test-all     all images, releases, kernels, clients, every call failing, and make lint: half an hour
 ##  make lint         formatting, vet, staticcheck, revive, actionlint, other systems
 ##  make bench        a wrapped call beside the direct one: BENCHFLAGS="-before REVISION" compares
 ##  make conformance  situations for any wrapper: WRAPPER=/path/to/it
@@ -58,15 +58,15 @@ demo: tools-demo build
 
 # All modules at a time: what waits for a disk or a guest leaves a core free.
 test: tools-test build
-	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target test-packages $(MODULES:%=test-module-%)
+	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target test-packages test-module-script test-module-bench
 	$(TOOK)
 
 test-packages:
 	$(GO_TEST) -timeout 60m -p 4 $(PACKAGES)
 
 # The scripts take longest, and some of them wait: more of them at a time than there are cores.
-$(MODULES:%=test-module-%): test-module-%:
-	cd $* && $(GO_TEST) -timeout 60m -parallel 4 ./...
+test-module-script test-module-bench: test-module-%:
+	cd test/$* && $(GO_TEST) -timeout 60m -parallel 4 ./...
 
 # Two lanes, because the clients sleep more than they compute. Neither builds the program again, which the other is using.
 test-all: tools-all build

@@ -19,7 +19,7 @@ import (
 // Others build the wrapper in their own builder stages, with the flags of the file that is named. Each way gives the
 // whole product: the command line, and the call.
 func TestBuilds(t *testing.T) {
-	host.ByMake(t)
+	host.InFull(t)
 	t.Parallel()
 	clone := filepath.Join(t.TempDir(), "clone")
 	host.Run(t, "sh", "-ec", `mkdir "$1" && cd ..

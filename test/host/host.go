@@ -40,11 +40,11 @@ func Cannot(tb testing.TB, format string, args ...any) {
 	tb.Skipf("cannot "+format, args...)
 }
 
-// ByMake ends a test that compiles Go's library for minutes where nothing is cached, unless make or CI has started it.
-func ByMake(tb testing.TB) {
+// InFull ends a test that compiles Go's library for minutes where nothing is cached, unless All.
+func InFull(tb testing.TB) {
 	tb.Helper()
-	if os.Getenv("MAKELEVEL") == "" && os.Getenv("CI") == "" {
-		tb.Skip("it compiles for minutes; make test runs this")
+	if !All() {
+		tb.Skip("it compiles for minutes: make test-all runs this")
 	}
 }
 

@@ -36,7 +36,7 @@ func platforms() (architectures []string, variable string) {
 // The commands of docs/releasing.md give a release whose sums are on the pages. Another clone, of another user on
 // another machine, gives the same one. Users can add its binary to an image, and the workflow can publish it.
 func TestRelease(t *testing.T) {
-	host.ByMake(t)
+	host.InFull(t)
 	t.Parallel()
 	architectures, variable := platforms()
 	first := checkout(t, "a")
@@ -134,7 +134,7 @@ func database(t *testing.T, functions ...string) string {
 
 // What the binary contains is found, and nothing else: a package and a function that are not linked do not count.
 func TestVulnerabilities(t *testing.T) {
-	host.ByMake(t)
+	host.InFull(t)
 	t.Parallel()
 	// With the linker's flags of a release: a stripped binary would fail here.
 	binary := filepath.Join(t.TempDir(), "iptables-wrapper")
