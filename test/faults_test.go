@@ -38,7 +38,7 @@ var asking = strings.Fields("socket sendto recvfrom getsockopt openat read")
 // question is not permitted.
 var passing = strings.Fields("EMFILE ENOMEM EINTR EAGAIN EPERM")
 
-// Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" one in sixteen.
+// Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" one in 16.
 // Whatever fails, the right program runs or one line says why not; no name is broken; there are never two backends; and
 // the next call is as good as the first.
 func TestFaults(t *testing.T) {
