@@ -1,9 +1,10 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package netlink
+package nft
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"golang.org/x/sys/unix"
@@ -55,6 +56,12 @@ func (b Attributes) Number(kind uint16) uint32 {
 		return 0
 	}
 	return binary.BigEndian.Uint32(value)
+}
+
+// String returns an attribute that is a string with a NUL behind it, "" if it is not there.
+func (b Attributes) String(kind uint16) string {
+	text, _, _ := bytes.Cut(b.Find(kind), []byte{0})
+	return string(text)
 }
 
 // Bytes appends an attribute, as the following methods do.

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package netlink
+package nft
 
 import (
 	"bytes"
@@ -16,14 +16,14 @@ const kind = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWRULE
 
 // Cut anywhere, or with a wrong length, it is no message.
 func TestParseMessage(t *testing.T) {
-	b := Request(kind, unix.NLM_F_DUMP, 7, unix.NFPROTO_IPV6, Attributes{}.Text(unix.NFTA_RULE_TABLE, "nat"))
-	m, rest, err := Next(append(bytes.Clone(b), "rest"...))
+	b := request(kind, unix.NLM_F_DUMP, 7, unix.NFPROTO_IPV6, Attributes{}.Text(unix.NFTA_RULE_TABLE, "nat"))
+	m, rest, err := next(append(bytes.Clone(b), "rest"...))
 	if err != nil || m.Kind != kind || m.Flags != unix.NLM_F_REQUEST|unix.NLM_F_DUMP || m.Seq != 7 ||
-		m.Body[0] != unix.NFPROTO_IPV6 || m.Whole() != nil || string(rest) != "rest" {
-		t.Errorf("got %+v, %v, rest %q, %v", m, m.Whole(), rest, err)
+		m.Body[0] != unix.NFPROTO_IPV6 || m.whole() != nil || string(rest) != "rest" {
+		t.Errorf("got %+v, %v, rest %q, %v", m, m.whole(), rest, err)
 	}
 	for size := range b {
-		_, _, err := Next(b[:size])
+		_, _, err := next(b[:size])
 		if err != ErrShort {
 			t.Errorf("cut at %d of %d bytes: got %v", size, len(b), err)
 		}
@@ -31,7 +31,7 @@ func TestParseMessage(t *testing.T) {
 	for _, length := range []uint32{0, unix.SizeofNlMsghdr - 1, uint32(len(b)) + 1, 1<<31 - 1, 1 << 31, 1<<32 - 1} {
 		wrong := bytes.Clone(b)
 		binary.NativeEndian.PutUint32(wrong, length)
-		_, _, err := Next(wrong)
+		_, _, err := next(wrong)
 		if err != ErrShort {
 			t.Errorf("length %d: got %v", length, err)
 		}
@@ -40,10 +40,10 @@ func TestParseMessage(t *testing.T) {
 
 // The padding behind the last message may be missing.
 func TestParsePadding(t *testing.T) {
-	b := Request(kind, 0, 7, unix.NFPROTO_IPV4, Attributes{}.Text(unix.NFTA_RULE_TABLE, "filter")) // padded by 1
+	b := request(kind, 0, 7, unix.NFPROTO_IPV4, Attributes{}.Text(unix.NFTA_RULE_TABLE, "filter")) // padded by 1
 	binary.NativeEndian.PutUint32(b, uint32(len(b)-1))
 	for missing := range 2 {
-		m, rest, err := Next(b[:len(b)-missing])
+		m, rest, err := next(b[:len(b)-missing])
 		if err != nil || len(rest) != 0 || len(m.Body) != len(b)-1-unix.SizeofNlMsghdr {
 			t.Errorf("%d missing: got %+v, rest %q, %v", missing, m, rest, err)
 		}
@@ -68,7 +68,7 @@ func TestParseErrno(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Message{Kind: test.kind, Body: body}.Errno()
+		got := Message{Kind: test.kind, Body: body}.errno()
 		if got != test.want {
 			t.Errorf("type %d, %v: got %v, want %v", test.kind, test.code, got, test.want)
 		}
@@ -100,15 +100,15 @@ func TestAttribute(t *testing.T) {
 		{"half a header", [][]byte{attr(8, 2, "nat\x00"), {1, 0}}, "", ErrShort},
 	} {
 		m := Message{Body: bytes.Join(append([][]byte{make([]byte, sizeofNfgenmsg)}, test.body...), nil)}
-		got, err := m.Attributes().Find(1), m.Whole()
+		got, err := m.Attributes().Find(1), m.whole()
 		if string(got) != test.want || err != test.err {
 			t.Errorf("%s: got %q, %v, want %q, %v", test.doc, got, err, test.want, test.err)
 		}
 	}
 	for size := range sizeofNfgenmsg {
 		m := Message{Body: make([]byte, size)}
-		if len(m.Attributes()) != 0 || m.Whole() != ErrShort {
-			t.Errorf("%d bytes of the header: got %q, %v", size, m.Attributes(), m.Whole())
+		if len(m.Attributes()) != 0 || m.whole() != ErrShort {
+			t.Errorf("%d bytes of the header: got %q, %v", size, m.Attributes(), m.whole())
 		}
 	}
 }

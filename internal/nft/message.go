@@ -1,9 +1,10 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package netlink encodes, decodes and exchanges the messages of nfnetlink, in the byte order of the machine, as
-// netlink(7) and linux/netfilter/nfnetlink.h define them.
-package netlink
+// Package nft asks nf_tables questions over netlink: is there this chain, which tables and rules are there, could
+// iptables-nft add rules. Messages are those of netlink(7), linux/netfilter/nfnetlink.h and
+// linux/netfilter/nf_tables.h, in the byte order of the machine. Nothing is ever changed.
+package nft
 
 import (
 	"encoding/binary"
@@ -13,7 +14,7 @@ import (
 )
 
 // ErrShort means that a message is cut off.
-var ErrShort = errors.New("netlink: message is cut off")
+var ErrShort = errors.New("netlink message is cut off")
 
 // Message is a message without its header.
 type Message struct {
@@ -26,7 +27,7 @@ type Message struct {
 // align4 rounds up to NLMSG_ALIGNTO and NLA_ALIGNTO, which are both 4.
 func align4(n int) int { return (n + 3) &^ 3 }
 
-// Next takes the first message off b. The padding behind the last message may be missing.
+// next takes the first message off b. The padding behind the last message may be missing.
 //
 //	struct nlmsghdr {
 //		__u32 nlmsg_len;    // with this header, without padding
@@ -35,7 +36,7 @@ func align4(n int) int { return (n + 3) &^ 3 }
 //		__u32 nlmsg_seq;
 //		__u32 nlmsg_pid;
 //	};
-func Next(b []byte) (m Message, rest []byte, err error) {
+func next(b []byte) (m Message, rest []byte, err error) {
 	if len(b) < unix.SizeofNlMsghdr {
 		return Message{}, nil, ErrShort
 	}
@@ -52,14 +53,14 @@ func Next(b []byte) (m Message, rest []byte, err error) {
 	return m, b[min(align4(int(size)), len(b)):], nil
 }
 
-// Errno decodes the start of NLMSG_ERROR and NLMSG_DONE: a negative errno, or 0. In NLMSG_DONE, the
+// errno decodes the start of NLMSG_ERROR and NLMSG_DONE: a negative errno, or 0. In NLMSG_DONE, the
 // kernel returns the dump's own result: 0 or more if all went well. Old kernels may leave it out.
 //
 //	struct nlmsgerr {
 //		int             error;
 //		struct nlmsghdr msg;
 //	};
-func (m Message) Errno() unix.Errno {
+func (m Message) errno() unix.Errno {
 	if len(m.Body) < 4 {
 		if m.Kind == unix.NLMSG_DONE {
 			return 0
@@ -80,8 +81,8 @@ const sizeofNfgenmsg = 4
 //	};
 func (m Message) Attributes() Attributes { return m.Body[min(sizeofNfgenmsg, len(m.Body)):] }
 
-// Whole checks that all attributes of a message of nfnetlink are complete.
-func (m Message) Whole() error {
+// whole checks that all attributes of a message of nfnetlink are complete.
+func (m Message) whole() error {
 	if len(m.Body) < sizeofNfgenmsg {
 		return ErrShort
 	}
@@ -95,16 +96,11 @@ func (m Message) Whole() error {
 	return nil
 }
 
-// Family returns the number of IPv4 or IPv6 for nfgen_family.
-func Family(ipv6 bool) uint8 {
-	if ipv6 {
-		return unix.NFPROTO_IPV6
-	}
-	return unix.NFPROTO_IPV4
-}
+// Family returns nfgen_family, such as unix.NFPROTO_IPV4. The message must have passed whole.
+func (m Message) Family() uint8 { return m.Body[0] }
 
-// Request encodes a request to a subsystem of nfnetlink, whose number is the upper byte of the kind.
-func Request(kind, flags uint16, seq uint32, family uint8, a Attributes) []byte {
+// request encodes a request to a subsystem of nfnetlink, whose number is the upper byte of the kind.
+func request(kind, flags uint16, seq uint32, family uint8, a Attributes) []byte {
 	size := unix.SizeofNlMsghdr + sizeofNfgenmsg
 	b := make([]byte, size, size+len(a))
 	binary.NativeEndian.PutUint32(b, uint32(size+len(a)))

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package netlink
+package nft
 
 import (
 	"bytes"
@@ -13,14 +13,14 @@ import (
 
 // FuzzMessages feeds the parser anything as a datagram. It must end, and hand out only pieces of what it was given.
 func FuzzMessages(f *testing.F) {
-	question := Request(kind, 0, 7, unix.NFPROTO_IPV4, Attributes{}.
+	question := request(kind, 0, 7, unix.NFPROTO_IPV4, Attributes{}.
 		Text(unix.NFTA_RULE_TABLE, "filter").
 		Nest(unix.NFTA_RULE_EXPRESSIONS, Attributes{}.BE32(unix.NFTA_LIST_ELEM, 1)))
 	f.Add(question)
-	f.Add(slices.Concat(question, Request(unix.NLMSG_DONE, 0, 7, 0, nil)))
+	f.Add(slices.Concat(question, request(unix.NLMSG_DONE, 0, 7, 0, nil)))
 	f.Fuzz(func(t *testing.T, datagram []byte) {
 		for b := datagram; len(b) > 0; {
-			m, rest, err := Next(b)
+			m, rest, err := next(b)
 			if err != nil {
 				if rest != nil {
 					t.Fatal("got a rest beside an error")
@@ -31,13 +31,13 @@ func FuzzMessages(f *testing.F) {
 				t.Fatal("no progress")
 			}
 			b = rest
-			_ = m.Errno()
+			_ = m.errno()
 			number := m.Attributes().Number(1)
 			if !bytes.Contains(datagram, m.Body) || !bytes.Contains(m.Body, m.Attributes().Find(1)) ||
 				number != 0 && len(m.Attributes().Find(1)) != 4 {
 				t.Fatal("the parser made something up")
 			}
-			fuzzAttributes(t, m.Attributes(), m.Whole())
+			fuzzAttributes(t, m.Attributes(), m.whole())
 		}
 	})
 }
@@ -67,11 +67,11 @@ func FuzzRequest(f *testing.F) {
 		if len(table)+len(chain) > 1<<10 || bytes.ContainsRune([]byte(table+chain), 0) {
 			t.Skip("not a name that is ever asked for")
 		}
-		b := Request(kind, 0, 7, unix.NFPROTO_IPV6,
+		b := request(kind, 0, 7, unix.NFPROTO_IPV6,
 			Attributes{}.Text(unix.NFTA_CHAIN_TABLE, table).Text(unix.NFTA_CHAIN_NAME, chain))
-		m, rest, err := Next(b)
-		if err != nil || len(rest) != 0 || len(b)%4 != 0 || m.Whole() != nil {
-			t.Fatalf("got rest of %d, error %v, length %d, %v", len(rest), err, len(b), m.Whole())
+		m, rest, err := next(b)
+		if err != nil || len(rest) != 0 || len(b)%4 != 0 || m.whole() != nil {
+			t.Fatalf("got rest of %d, error %v, length %d, %v", len(rest), err, len(b), m.whole())
 		}
 		gotTable, gotChain := m.Attributes().Find(unix.NFTA_CHAIN_TABLE), m.Attributes().Find(unix.NFTA_CHAIN_NAME)
 		if m.Body[0] != unix.NFPROTO_IPV6 || string(gotTable) != table+"\x00" || string(gotChain) != chain+"\x00" {

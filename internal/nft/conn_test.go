@@ -3,7 +3,7 @@
 
 //go:build linux
 
-package netlink
+package nft
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 
 // nftMessage builds a message as the kernel would.
 func nftMessage(message, flags uint16, seq uint32, family uint8, a Attributes) []byte {
-	b := Request(unix.NFNL_SUBSYS_NFTABLES<<8|message, flags, seq, family, a)
+	b := request(unix.NFNL_SUBSYS_NFTABLES<<8|message, flags, seq, family, a)
 	binary.NativeEndian.PutUint16(b[6:], flags)
 	return b
 }
@@ -71,9 +71,9 @@ func TestReply(t *testing.T) {
 			reply{}, 1, nil},
 		{"after the end", [][]byte{control(unix.NLMSG_DONE, multi, 7, 0), rule(multi, 7)}, reply{done: true}, 0, nil},
 		{"interrupted", [][]byte{rule(multi, 7), rule(multi|unix.NLM_F_DUMP_INTR, 7), rule(multi, 7)},
-			reply{interrupted: true}, 3, nil},
+			reply{changed: true}, 3, nil},
 		{"interrupted at its end", [][]byte{rule(multi, 7),
-			control(unix.NLMSG_DONE, multi|unix.NLM_F_DUMP_INTR, 7, 0)}, reply{done: true, interrupted: true}, 1, nil},
+			control(unix.NLMSG_DONE, multi|unix.NLM_F_DUMP_INTR, 7, 0)}, reply{done: true, changed: true}, 1, nil},
 		{"not allowed", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.EPERM))},
 			reply{done: true, errno: unix.EPERM}, 0, nil},
 		{"no such thing", [][]byte{control(unix.NLMSG_ERROR, 0, 7, -int32(unix.ENOENT))},
@@ -103,10 +103,10 @@ func TestReply(t *testing.T) {
 		if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 			t.Errorf("%s: got error %v, want %v", test.doc, err, test.err)
 		}
-		if r.done != test.want.done || r.errno != test.want.errno || r.interrupted != test.want.interrupted ||
+		if r.done != test.want.done || r.errno != test.want.errno || r.changed != test.want.interrupted ||
 			rules != test.rules {
 			t.Errorf("%s: got done %v, errno %v, interrupted %v, %d rules, want %v, %v, %v, %d", test.doc,
-				r.done, r.errno, r.interrupted, rules,
+				r.done, r.errno, r.changed, rules,
 				test.want.done, test.want.errno, test.want.interrupted, test.rules)
 		}
 	}
@@ -119,11 +119,11 @@ func TestReplyErr(t *testing.T) {
 		want error
 	}{
 		{reply{}, nil},
-		{reply{interrupted: true}, ErrInterrupted},
-		{reply{errno: unix.EINTR}, ErrInterrupted},
+		{reply{changed: true}, ErrChanged},
+		{reply{errno: unix.EINTR}, ErrChanged},
 		{reply{errno: unix.EINVAL}, unix.EINVAL},
 		{reply{errno: unix.EAFNOSUPPORT}, unix.EAFNOSUPPORT},
-		{reply{errno: unix.ENOENT, interrupted: true}, unix.ENOENT},
+		{reply{errno: unix.ENOENT, changed: true}, unix.ENOENT},
 		{reply{errno: unix.EPERM}, unix.EPERM},
 	} {
 		if err := test.r.err(); err != test.want {
