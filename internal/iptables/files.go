@@ -21,10 +21,10 @@ func Dirs() []string { return []string{"/usr/sbin", "/sbin", "/usr/local/sbin", 
 
 // MultiCall returns the file name of a backend's multi-call program, such as "xtables-nft-multi". It implements all six
 // commands, and goes by argv[0].
-func MultiCall(mode evidence.Mode) string { return "xtables-" + string(mode) + "-multi" }
+func MultiCall[B ~string](mode B) string { return "xtables-" + string(mode) + "-multi" }
 
 // Single returns the file name of the program that implements one command in one backend, such as "iptables-nft-save".
-func Single(mode evidence.Mode, command string) string {
+func Single[B ~string](mode B, command string) string {
 	return strings.Replace(command, "tables", "tables-"+string(mode), 1)
 }
 
@@ -42,3 +42,6 @@ func ModeOf(file string) evidence.Mode {
 	}
 	return ""
 }
+
+// BackendOf is ModeOf, as a plain string.
+func BackendOf(file string) string { return string(ModeOf(file)) }
