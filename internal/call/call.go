@@ -29,10 +29,13 @@ func run(argv, env []string, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, command, err)
 	}
-	here, _ := link.Here() // without it, nothing is stored
-	p := programs{command: command, here: here}
+	here, _ := link.Here() // without it, nothing is kept
+	var dirs []string
+	if here != nil {
+		dirs = append(dirs, here.Path())
+	}
 	if wanted.Valid() {
-		program, err := p.find(wanted)
+		program, err := exec.Find(wanted, command, dirs...)
 		return become(program, err, argv, env, stderr, string(wanted)+": "+Variable+" is set")
 	}
 
@@ -41,7 +44,7 @@ func run(argv, env []string, stderr io.Writer) int {
 	if scarce(unasked) && !r.Certain && r.Reason != detect.Held {
 		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unasked))
 	}
-	backend, program, err := p.findOrOther(r)
+	backend, program, err := Find(r, command, dirs...)
 	if err == nil {
 		kept := link.Keep(here, record, link.Answer{
 			Backend:  backend,
@@ -51,7 +54,7 @@ func run(argv, env []string, stderr io.Writer) int {
 			Root:     unix.Geteuid() == 0,
 		})
 		if kept != backend {
-			program, err = p.find(kept)
+			program, err = exec.Find(kept, command, dirs...)
 		}
 	}
 	return become(program, err, argv, env, stderr, r.String())
@@ -104,28 +107,16 @@ func scarce(err error) bool {
 	return false
 }
 
-// programs finds and runs the programs of a command.
-type programs struct {
-	command string
-	here    *link.Dir
-}
-
-func (p programs) find(b detect.Backend) (exec.Program, error) {
-	if p.here == nil {
-		return exec.Find(b, p.command)
-	}
-	return exec.Find(b, p.command, p.here.Path())
-}
-
-// findOrOther returns the backend of an answer and its program. If the answer is a guess whose program is missing, that
-// is the other backend, if it has a program: without a wrapper, that one would run, too.
-func (p programs) findOrOther(r detect.Result) (detect.Backend, exec.Program, error) {
-	program, err := p.find(r.Backend)
+// Find returns the backend that a call runs by an answer, and its program, as exec.Find finds it. If the answer is a
+// guess whose program is missing, it is the other backend, if that has a program: without a wrapper, that one would
+// run, too.
+func Find(r detect.Result, command string, dirs ...string) (detect.Backend, exec.Program, error) {
+	program, err := exec.Find(r.Backend, command, dirs...)
 	mayBeOther := !r.Certain && r.Reason != detect.Held && r.Reason != detect.OnlySupported
 	if !mayBeOther || !errors.Is(err, exec.ErrMissing) {
 		return r.Backend, program, err
 	}
-	other, otherErr := p.find(r.Backend.Other())
+	other, otherErr := exec.Find(r.Backend.Other(), command, dirs...)
 	if otherErr != nil {
 		return r.Backend, program, err
 	}
