@@ -6,7 +6,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -70,8 +69,11 @@ func (s *session) selectHost(strict bool) error {
 			try:    "name the host's backend if you know it, or select without --strict",
 		}
 	}
-	s.say("not certain: %s", r)
-	return s.store(backend)
+	err = s.store(backend)
+	if err == nil {
+		s.say("not certain: %s", r)
+	}
+	return err
 }
 
 // store points the switch at the program of a backend.
@@ -104,11 +106,11 @@ func (s *session) resetCommand() *cli.Command {
 }
 
 func (s *session) reset() error {
-	d, err := link.Switched()
-	if err != nil && !errors.Is(err, link.ErrNotWrapped) && !errors.Is(err, os.ErrNotExist) {
-		s.say("%v", err)
+	d, noSwitch := link.Switched()
+	err := link.Reset(link.OpenRecord(), d)
+	if noSwitch != nil {
+		err = noSwitch
 	}
-	err = link.Reset(link.OpenRecord(), d)
 	if err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
