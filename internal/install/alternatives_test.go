@@ -90,6 +90,13 @@ func TestDebiansAlternatives(t *testing.T) {
 			host.Check(t, os.Symlink("xtables-legacy-multi", "/usr/sbin/iptables-current"))
 			host.Run(t, "sh", "-ec", postinst)
 			leadTo(t, "/usr/sbin", "xtables-legacy-multi")
+
+			// Another installation makes the next call decide again.
+			done = installs(t, "", false)
+			if !slices.Equal(done.Lines, []string{"/usr/sbin/iptables-current -> iptables-wrapper"}) {
+				t.Errorf("installed over what is stored: got %q", done.Lines)
+			}
+			leadTo(t, "/usr/sbin", "iptables-wrapper")
 			changesNothing(t, data...)
 		})
 	}
