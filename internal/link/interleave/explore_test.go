@@ -148,7 +148,7 @@ func (m *machine) alone(now state, a actor) (state, outcome) {
 	for m.moments[now.actors[0]].step != "" {
 		next, goesOn := m.take(now, 0)
 		if !goesOn {
-			m.disk.tb.Fatalf("%s waits for ever", a.name)
+			m.disk.tb.Fatalf("%s never ends", a.name)
 		}
 		now = next
 	}

@@ -1,21 +1,23 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interleave plays every order in which the steps of two and of three processes can follow one another: wrapped
-// calls, select, reset, and names of the host that appear meanwhile. Each process may be killed before any of its steps.
-// A step is a system call that reads or changes a link or the lock, with what the process computes until its next one.
+// Package interleave plays every order of the steps of two and of three processes: wrapped calls, select and reset,
+// while names of the host appear. Each process may be killed before any of its steps. A step is a system call that
+// reads or changes a link or the lock, with what the process computes until its next one.
 //
-// The processes are the code of internal/link, on a real file system, in a container of their own. So what is proven is
-// that the code keeps the promises of promises_test.go in each of these orders: with and without a record, on a
-// writable and on a read-only file system, with a lock that another user holds, and with copies that are adopted.
+// The processes are the code of internal/link, on a real file system, in a container of their own. In each order, the
+// code must keep the promises in promises_test.go: with and without a place for the record, on a writable and on a
+// read-only file system, while another user holds the lock, and with copies that are adopted. After each order, calls,
+// a select and a reset run alone, and must find what the others have left in order.
 //
-// What it does not prove:
-//   - anything about more processes than three, or about a process that goes on after it was stopped for a new one of
-//     the same kind: orders are only as many as the actors in most and everyone;
-//   - anything about questions that fail, and about numbers of rules: each call has a guess of its own, whichever it is;
-//   - that the links survive a loss of power, which a file system may write in another order;
-//   - anything about install, about a root user who changes links by hand, and about file systems without flock(2);
-//   - that the program makes these steps and no others: this is compared with strace(1) in trace_test.go.
+// What this does not prove:
+//   - Four processes could do what three cannot.
+//   - Of three processes, "make test" plays only those, and in those circumstances, in which the most can happen.
+//   - Where the six names lead is read in one step by select and reset, although it is several system calls.
+//   - Questions that fail are not played. Numbers of rules are not, either: each call has a guess of its own.
+//   - install, and a root user who changes links by hand, take no part.
+//   - A file system may write links in another order when power fails.
+//   - That the program takes these steps and no others is not proven here: trace_test.go compares them with strace(1).
 package interleave
 
 import (

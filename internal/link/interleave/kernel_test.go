@@ -33,17 +33,6 @@ func of(backend detect.Backend) backends {
 	return 0
 }
 
-// backend is the one of them, or nft of both.
-func (b backends) backend() detect.Backend {
-	switch {
-	case b&nft != 0:
-		return detect.NFT
-	case b == legacy:
-		return detect.Legacy
-	}
-	return ""
-}
-
 // decide asks the real table. Where no name decides, a number of rules makes the answer this guess.
 func (k kernel) decide(held, guess detect.Backend) (backend detect.Backend, certain bool) {
 	e := detect.Evidence{NFT: k.of(nft), Legacy: k.of(legacy), TakesRules: detect.Yes}

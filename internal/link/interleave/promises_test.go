@@ -108,7 +108,7 @@ func (x *exploration) ended(now state) (e ended) {
 			e.killed++
 		case at == absent:
 		case x.moments[at].step != "":
-			x.fail(now, "%s waits for ever", x.actors[i].name)
+			x.fail(now, "%s never ends", x.actors[i].name)
 		default:
 			o := x.moments[at].outcome
 			e.ran |= of(o.ran)
