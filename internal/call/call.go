@@ -41,7 +41,7 @@ func run(argv, env []string, stderr io.Writer) int {
 
 	record := link.OpenRecord()
 	r, unasked := detect.Host(record.Read())
-	if scarce(unasked) && !r.Certain && r.Reason != detect.Held {
+	if Scarce(unasked) && !r.Certain && r.Reason != detect.Held {
 		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unasked))
 	}
 	backend, program, err := Find(r, command, dirs...)
@@ -96,9 +96,9 @@ func Wanted() (detect.Backend, error) {
 	return "", fmt.Errorf("%w: %q", errVariable, value)
 }
 
-// scarce reports whether a question failed for want of resources. The same question may be answered a moment later, so
-// a call must neither guess nor keep what it guessed.
-func scarce(err error) bool {
+// Scarce reports whether a question failed for want of resources. The same question may be answered a moment later, so
+// nobody should act on a guess then.
+func Scarce(err error) bool {
 	for _, errno := range [...]unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS} {
 		if errors.Is(err, errno) {
 			return true
