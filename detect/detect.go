@@ -88,6 +88,9 @@ var families = [...]Family{IPv4, IPv6}
 // String returns "IPv4" or "IPv6".
 func (f Family) String() string { return [...]string{"IPv4", "IPv6"}[f] }
 
+// MarshalText returns the same words.
+func (f Family) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
 // Answer is the answer to a question.
 type Answer int8
 
@@ -108,42 +111,43 @@ func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 // Name is a name that was found, and that proves something: a chain of one of iptables' tables, or a native table of
 // nf_tables.
 type Name struct {
-	Program string // which program makes it: "kubelet", "Docker"
-	Family  Family // a table of family inet is found in both
-	Table   string // "mangle"; of a native table, as nft prints it: "inet firewalld"
-	Chain   string // "" for a native table
+	Program string `json:"program"`         // which program makes it: "kubelet", "Docker"
+	Family  Family `json:"family"`          // a table of family inet is found in both
+	Table   string `json:"table"`           // "mangle"; of a native table, as nft prints it: "inet firewalld"
+	Chain   string `json:"chain,omitempty"` // "" for a native table
 }
 
 // Findings are what was found in one backend. Arrays are by Family.
 type Findings struct {
-	Kernel  Answer    // the running kernel has nf_tables, or has x_tables for IPv4 loaded
-	Hint    [2]Answer // kubelet's chain KUBE-IPTABLES-HINT
-	Canary  [2]Answer // kubelet's chain KUBE-KUBELET-CANARY
-	Program [2]Answer // any name of another program of the host
-	Names   []Name    // the names that were found, in the order of the questions
+	Kernel  Answer    `json:"kernel"`           // it has nf_tables, or has x_tables for IPv4 loaded
+	Hint    [2]Answer `json:"hint,omitzero"`    // kubelet's chain KUBE-IPTABLES-HINT
+	Canary  [2]Answer `json:"canary,omitzero"`  // kubelet's chain KUBE-KUBELET-CANARY
+	Program [2]Answer `json:"program,omitzero"` // any name of another program of the host
+	Names   []Name    `json:"names,omitempty"`  // the names that were found, in the order of the questions
 
 	// Rules is the number of rules of both families, and for nft of family inet, whoever made them. Counted says
 	// whether that is all of them (Yes), or whether there are at least so many (Unknown).
-	Rules   int
-	Counted Answer
+	Rules   int    `json:"rules"`
+	Counted Answer `json:"counted,omitzero"`
 
 	// Err says what could not be asked. errors.Is finds the kernel's errno in it: unix.EPERM, where CAP_NET_ADMIN is
 	// missing or does not count. That a table is too large to be read is no error.
-	Err error
+	Err error `json:"-"`
 }
 
 // Evidence is all that was found.
 type Evidence struct {
-	NFT, Legacy Findings
+	NFT    Findings `json:"nft"`
+	Legacy Findings `json:"legacy"`
 
 	// TakesRules says whether nf_tables can take iptables' rules: it has one, or a dry run was accepted. Lacks says
 	// what is missing where the answer is No, in words for people.
-	TakesRules Answer
-	Lacks      string
+	TakesRules Answer `json:"takes_rules,omitzero"`
+	Lacks      string `json:"lacks,omitempty"`
 
 	// Loadable says whether iptables-legacy could load x_tables: modules.dep of the running kernel, as this process
 	// sees /lib/modules, lists ip_tables. It is asked where x_tables is not loaded.
-	Loadable Answer
+	Loadable Answer `json:"loadable,omitzero"`
 }
 
 // Of returns what was found in one backend.
@@ -156,12 +160,15 @@ func (e Evidence) Of(b Backend) Findings {
 
 // Result is an answer, why, and what it rests on.
 type Result struct {
-	Backend Backend
-	Reason  Reason
-	Certain bool   // a name decides, and the other backend is known to have no name of this kind or of a stronger one
-	Because string // one line for people: why, and why the answer is not certain
+	Backend Backend `json:"backend"`
+	Reason  Reason  `json:"reason"`
 
-	Evidence Evidence
+	// Certain says that a name decides, and that the other backend is known to have no name of this kind or of a
+	// stronger one.
+	Certain bool   `json:"certain"`
+	Because string `json:"because"` // one line for people: why, and why the answer is not certain
+
+	Evidence Evidence `json:"evidence"`
 }
 
 // String returns the backend and the reason, for people: "nft: chain KUBE-IPTABLES-HINT is in mangle (IPv4, IPv6)".

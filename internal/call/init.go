@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package call is a wrapped call: it asks the kernel which backend the host uses, stores the answer as far as it may,
-// and execs that backend's program.
+// Package call is a wrapped call: it asks the kernel which backend the host uses, keeps the answer as far as it may, and
+// execs that backend's program.
 package call
 
 import (
@@ -23,6 +23,6 @@ import (
 // thread survives, such as PR_SET_PDEATHSIG.
 func init() {
 	if len(os.Args) > 0 && slices.Contains(exec.Names(), filepath.Base(os.Args[0])) {
-		os.Exit(run(os.Args, os.Stderr))
+		os.Exit(run(os.Args, os.Environ(), os.Stderr))
 	}
 }

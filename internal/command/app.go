@@ -24,13 +24,17 @@ var version string
 type session struct {
 	stdout *bufio.Writer // keeps an error of writing until the end
 	stderr io.Writer
-	wrong  error // what the library has told CommandNotFound, which returns nothing
+	argv0  string // as the program was called
+	wrong  error  // what the library has told CommandNotFound, which returns nothing
 }
 
 // Run runs a command and returns its exit status.
 func Run(args []string, stdout, stderr io.Writer) int {
 	runtime.LockOSThread() // a network namespace is a thread's
 	s := &session{stdout: bufio.NewWriter(stdout), stderr: stderr}
+	if len(args) > 0 {
+		s.argv0 = args[0]
+	}
 	err := s.app().Run(args)
 	if err == nil {
 		err = s.wrong
@@ -51,7 +55,7 @@ func (s *session) app() *cli.App {
 		Writer:                s.stdout,
 		ErrWriter:             s.stderr,
 		Commands: []*cli.Command{
-			s.detectCommand(), s.selectCommand(), s.installCommand(), s.resetCommand(), s.doctorCommand(),
+			s.detectCommand(), s.selectCommand(), s.installCommand(), s.resetCommand(),
 			{Name: "version", Usage: "print the version", Action: printVersion},
 		},
 		CommandNotFound: s.unknownCommand,
@@ -75,16 +79,16 @@ or legacy, and becomes that backend's program.`
 // moreHelp follows what the library says about commands and options.
 const moreHelp = `
 ENVIRONMENT:
-   IPTABLES_WRAPPER_MODE  nft or legacy: the backend, whatever the host uses
-                          auto: the host's, as without the variable
+   IPTABLES_WRAPPER_BACKEND  nft or legacy: the backend of a call, whatever
+                             the host uses; auto: as without the variable
 
 EXIT STATUS:
    0    success
    1    failure; doctor: there is a problem
-   2    wrong usage, or a wrong value of IPTABLES_WRAPPER_MODE
-   3    select, detect --strict: the answer is not certain
+   2    wrong usage, or a wrong value of IPTABLES_WRAPPER_BACKEND
+   3    detect --strict, select --strict: the answer is not certain
    126  an iptables call: the backend's program cannot be executed
-   127  an iptables call: the backend's program is not installed
+   127  an iptables call: the backend's program, or its loader, is missing
 `
 
 // withoutCommand is what the library calls if the first argument is no command, or missing.

@@ -19,8 +19,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
 // Limit is long enough for a program that lists the rules of the largest clusters.
@@ -48,9 +49,9 @@ type Output struct {
 // Text is all that it printed, standard error first.
 func (o Output) Text() string { return strings.TrimSpace(o.Stderr + o.Stdout) }
 
-// Run starts a program as a command, with IPTABLES_WRAPPER_MODE set to a backend, so that a wrapper neither asks nor
+// Run starts a program as a command, with call.Variable set to a backend, so that a wrapper neither asks nor
 // stores anything. After the time limit it is killed, with all processes that it started.
-func (s *Starter) Run(program string, mode evidence.Mode, argv ...string) Output {
+func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Output {
 	o := Output{Command: strings.Join(argv, " "), Err: s.hangs}
 	if o.Err != nil {
 		return o
@@ -67,7 +68,7 @@ func (s *Starter) Run(program string, mode evidence.Mode, argv ...string) Output
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args = argv
-	cmd.Env = append(os.Environ(), "IPTABLES_WRAPPER_MODE="+string(mode))
+	cmd.Env = append(os.Environ(), call.Variable+"="+string(backend))
 	cmd.Stdin = strings.NewReader("") // otherwise /dev/null, which a chroot may lack
 	cmd.Stdout = &stdout
 	cmd.Stderr = &stderr
@@ -87,7 +88,7 @@ func (s *Starter) Run(program string, mode evidence.Mode, argv ...string) Output
 // Replaceable says who could replace the program that a path leads to: a user other than root and the caller, who owns
 // it, its directory or a symlink on the way, or can write there. It is "" if nobody can, and if there is no program.
 func Replaceable(path string) string {
-	for hop := range layout.Hops(path) {
+	for hop := range link.Hops(path) {
 		for _, file := range []string{filepath.Dir(hop), hop} {
 			var st unix.Stat_t
 			err := unix.Lstat(file, &st)

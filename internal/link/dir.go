@@ -1,31 +1,58 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dir is one opened directory, and the symlinks in it. A name is a plain name in the directory, never a path.
-// Whatever happens to the path by which the directory was opened, everything is read and changed in one place.
-package dir
+package link
 
 import (
+	"errors"
 	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Dir is an opened directory.
+// Dir is an opened directory. A name is a plain name in it, never a path. Whatever happens to the path by which the
+// directory was opened, everything is read and changed in one place.
 type Dir struct {
 	fd   int
 	path string
+
+	// Running is the name of the running file in the directory, a plain file; "" if that is not known. Here sets it.
+	Running string
 
 	// Step, if set, is called before each system call that reads or changes a name, or the lock. Tests schedule
 	// processes by it.
 	Step func(operation, name string)
 }
 
+// othersWrite are the permissions by which users other than the owner could write.
+const othersWrite = 0o022
+
 // ID identifies a file. Two paths with the same ID lead to the same file.
 type ID struct{ dev, ino uint64 }
 
-// Open opens a directory. Links on the way to it are followed. execve(2) closes it.
+func idOf(st unix.Stat_t) ID { return ID{dev: uint64(st.Dev), ino: st.Ino} } //nolint:unconvert // uint32 on MIPS
+
+// IDAt identifies the file at a path, links followed.
+func IDAt(path string) (ID, error) {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	if err != nil {
+		return ID{}, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return idOf(st), nil
+}
+
+// IsAt reports whether a path leads to the file.
+func (id ID) IsAt(path string) bool {
+	there, err := IDAt(path)
+	return err == nil && there == id
+}
+
+// kind is S_IFREG, S_IFLNK and so on.
+func kind(st unix.Stat_t) uint32 { return st.Mode & unix.S_IFMT }
+
+// Open opens a directory by its absolute path. Links on the way are followed. execve(2) closes it.
 func Open(path string) (*Dir, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -40,7 +67,7 @@ func (d *Dir) Close() { _ = unix.Close(d.fd) }
 // Path is the path by which the directory was opened.
 func (d *Dir) Path() string { return d.path }
 
-// Join is the path of a name in the directory, for messages and as the target of a link.
+// Join is the path of a name in the directory.
 func (d *Dir) Join(name string) string {
 	if d.path == "/" {
 		return "/" + name
@@ -62,19 +89,18 @@ func (d *Dir) fail(operation, name string, err error) error {
 	return &os.PathError{Op: operation, Path: d.Join(name), Err: err}
 }
 
-// Stat returns what fstat(2) says of the directory itself.
-func (d *Dir) Stat() (st unix.Stat_t, err error) {
-	err = unix.Fstat(d.fd, &st)
-	return st, d.fail("stat", "", err)
-}
-
 // IsAt reports whether a path leads to the directory.
 func (d *Dir) IsAt(path string) bool {
-	st, err := d.Stat()
-	return err == nil && IDOf(st).IsAt(path)
+	id, err := d.ID(".")
+	return err == nil && id.IsAt(path)
 }
 
-// Lstat returns what lstat(2) says of a name: a symlink is not followed.
+// Writable returns nil if this process may make names in the directory.
+func (d *Dir) Writable() error {
+	return d.fail("write to", "", unix.Faccessat(d.fd, ".", unix.W_OK, 0))
+}
+
+// Lstat returns what lstat(2) returns for a name: a symlink is not followed.
 func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
 	d.step("lstat", name)
 	err = unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -86,82 +112,33 @@ func (d *Dir) ID(name string) (ID, error) {
 	d.step("stat", name)
 	var st unix.Stat_t
 	err := unix.Fstatat(d.fd, name, &st, 0)
-	return IDOf(st), d.fail("stat", name, err)
-}
-
-// IDOf returns the ID of a file from what stat(2) says of it.
-func IDOf(st unix.Stat_t) ID { return ID{dev: uint64(st.Dev), ino: st.Ino} } //nolint:unconvert // uint32 on MIPS
-
-// IDAt identifies the file at a path, links followed.
-func IDAt(path string) (ID, error) {
-	var st unix.Stat_t
-	err := unix.Stat(path, &st)
-	if err != nil {
-		return ID{}, &os.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return IDOf(st), nil
-}
-
-// IsAt reports whether a path leads to the file.
-func (id ID) IsAt(path string) bool {
-	there, err := IDAt(path)
-	return err == nil && there == id
+	return idOf(st), d.fail("stat", name, err)
 }
 
 // Readlink returns the content of a symlink.
 func (d *Dir) Readlink(name string) (string, error) {
 	d.step("readlink", name)
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Readlinkat(d.fd, name, buf)
+	var buf [512]byte
+	n, err := unix.Readlinkat(d.fd, name, buf[:])
+	if err == nil && n == len(buf) {
+		err = unix.ENAMETOOLONG // it may be cut off
+	}
 	if err != nil {
 		return "", d.fail("readlink", name, err)
 	}
 	return string(buf[:n]), nil
 }
 
-// Symlink makes a symlink. The error is EEXIST if there is something of that name.
+// Symlink makes a symlink. The error is EEXIST if something has that name.
 func (d *Dir) Symlink(content, name string) error {
 	d.step("symlink", name)
 	return d.fail("symlink", name, unix.Symlinkat(content, d.fd, name))
 }
 
-// Link makes a hard link to the file at a path, whose own last link is followed.
-func (d *Dir) Link(path, name string) error {
+// Link makes a hard link to a plain file in the directory.
+func (d *Dir) Link(file, name string) error {
 	d.step("link", name)
-	return d.fail("link", name, unix.Linkat(unix.AT_FDCWD, path, d.fd, name, unix.AT_SYMLINK_FOLLOW))
-}
-
-// temporary is the name of the link that Replace renames. It is fixed, so that processes that were killed leave no more
-// than one.
-func temporary(name string) string { return name + ".new" }
-
-// Replace makes a symlink in place of whatever has the name, except a directory, at one instant.
-//
-// Several processes may replace the same name. One that finds the temporary link of another removes it, and one whose
-// own is gone leaves the name to the other.
-func (d *Dir) Replace(content, name string) error {
-	for {
-		err := d.Symlink(content, temporary(name))
-		if err == nil {
-			break
-		}
-		if !os.IsExist(err) {
-			return err
-		}
-		err = d.Remove(temporary(name))
-		if err != nil && !os.IsNotExist(err) {
-			return err
-		}
-	}
-	d.step("rename", name)
-	err := unix.Renameat(d.fd, temporary(name), d.fd, name)
-	if err == unix.ENOENT {
-		return nil
-	}
-	if err != nil {
-		_ = d.Remove(temporary(name)) // the first error is the one to report
-	}
-	return d.fail("rename", name, err)
+	return d.fail("link", name, unix.Linkat(d.fd, file, d.fd, name, 0))
 }
 
 // Remove removes a name that is no directory.
@@ -170,12 +147,32 @@ func (d *Dir) Remove(name string) error {
 	return d.fail("unlink", name, unix.Unlinkat(d.fd, name, 0))
 }
 
-// Executable reports whether this user may execute the file that a name leads to.
-func (d *Dir) Executable(name string) bool { return unix.Faccessat(d.fd, name, unix.X_OK, 0) == nil }
+// temporary is the name of what Replace and WriteProgram rename. It is fixed, so that processes that were killed leave
+// no more than one.
+func temporary(name string) string { return name + ".new" }
 
-// Writable returns nil if this process may make names in the directory.
-func (d *Dir) Writable() error {
-	return d.fail("write to", "", unix.Faccessat(d.fd, ".", unix.W_OK, 0))
+// Replace makes a symlink in place of whatever has the name, except a directory, at one instant.
+//
+// Without the lock, several processes can replace the same name at once. One of them wins, and none leaves a temporary
+// link unless it is killed.
+func (d *Dir) Replace(content, name string) error {
+	err := d.Remove(temporary(name)) // of a process that was killed
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	err = d.Symlink(content, temporary(name))
+	if err != nil {
+		return err
+	}
+	d.step("rename", name)
+	err = unix.Renameat(d.fd, temporary(name), d.fd, name)
+	if err == unix.ENOENT {
+		return nil // another process has removed or renamed the temporary link: it was faster
+	}
+	if err != nil {
+		_ = d.Remove(temporary(name)) // the first error is the one to report
+	}
+	return d.fail("rename", name, err)
 }
 
 // Lock takes the directory's flock(2), which Close and execve(2) release. While another process has it, Lock tries
@@ -189,10 +186,4 @@ func (d *Dir) Lock(patience time.Duration) error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-}
-
-// Unlock releases the lock before Close does.
-func (d *Dir) Unlock() {
-	d.step("unlock", "")
-	_ = unix.Flock(d.fd, unix.LOCK_UN)
 }

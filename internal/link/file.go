@@ -1,42 +1,19 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package dir
+package link
 
 import (
 	"errors"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// Read returns the content of a regular file, and what fstat(2) says of it. A symlink is not followed.
-func (d *Dir) Read(name string) ([]byte, unix.Stat_t, error) {
-	d.step("open", name)
-	var st unix.Stat_t
-	// Without O_NONBLOCK, a FIFO would wait for somebody to write to it.
-	fd, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, st, d.fail("open", name, err)
-	}
-	f := os.NewFile(uintptr(fd), d.Join(name))
-	defer f.Close()
-	err = unix.Fstat(fd, &st)
-	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = unix.EINVAL
-	}
-	if err != nil {
-		return nil, st, d.fail("read", name, err)
-	}
-	content, err := io.ReadAll(f)
-	return content, st, err
-}
-
 // WriteProgram puts an executable file in place of whatever has the name, except a directory, at one instant. It is
 // synced first: after a power failure, no link must lead to an empty file.
 //
-// The caller holds the lock of the directory.
+// The caller holds the lock.
 func (d *Dir) WriteProgram(name string, content []byte) error {
 	unfinished := temporary(name)
 	_ = d.Remove(unfinished) // of a process that was killed; if it stays, Openat says why

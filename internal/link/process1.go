@@ -1,0 +1,57 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"bytes"
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// OwnContainer reports whether this process is known to have the mounts and the network namespace of process 1. Only
+// then an answer is about the container as a whole. It is not so for an agent that has entered a Pod's network
+// namespace, in a chroot in which an image is made, and where process 1 is the host's.
+//
+// What is compared needs no permission to trace process 1, which root in a container often lacks: /proc/1/root and
+// /proc/1/ns need it.
+func OwnContainer() bool { return sameMounts() && OwnNetwork() }
+
+// sameMounts reports whether mountinfo of process 1 is byte for byte that of this process. Its paths are relative to the
+// root of the process, so it tells a chroot, too.
+func sameMounts() bool {
+	first, err := os.ReadFile("/proc/1/mountinfo")
+	if err != nil {
+		return false
+	}
+	own, err := os.ReadFile("/proc/self/mountinfo")
+	return err == nil && bytes.Equal(first, own)
+}
+
+// OwnNetwork reports whether this process is known to be in the network namespace of every thread of process 1. A
+// thread of an agent may have entered a Pod's.
+func OwnNetwork() bool {
+	var own, its unix.Stat_t
+	err := unix.Stat("/proc/self/net/dev", &own)
+	if err != nil {
+		return false
+	}
+	threads, err := os.ReadDir("/proc/1/task")
+	if err != nil {
+		return false
+	}
+	same := false
+	for _, thread := range threads {
+		err := unix.Stat("/proc/1/task/"+thread.Name()+"/net/dev", &its)
+		switch {
+		case errors.Is(err, unix.ENOENT): // the thread has ended
+		case err != nil || its.Ino != own.Ino:
+			return false
+		default:
+			same = true
+		}
+	}
+	return same
+}
