@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -89,7 +90,7 @@ func TestUsage(t *testing.T) {
 		{line: "detect --mode nft", command: "detect", says: "flag provided but not defined: -mode"},
 		{line: "select both", command: "select", says: `backend "both" is not one of nft, legacy`},
 		{line: "select nft legacy", command: "select", says: `unexpected argument "legacy"`},
-		{line: "select --strict nft", command: "select", says: "--strict is about a guess, and nft was named"},
+		{line: "select --strict nft", command: "select", says: "--strict cannot be combined with a named backend"},
 		{line: "select --dir /x", command: "select", says: "flag provided but not defined: -dir"},
 		{line: "reset nft", command: "reset", says: `unexpected argument "nft"`},
 		{line: "reset --dir /x", command: "reset", says: "flag provided but not defined: -dir"},
@@ -200,8 +201,8 @@ func TestRemedies(t *testing.T) {
 	}{
 		{err: link.ErrNotWrapped, does: "iptables-wrapper install"},
 		{err: link.ErrForeign, does: "--force"},
-		{err: link.ErrExposed, does: "--force"},
-		{err: fmt.Errorf("%w: %w", link.ErrExposed, denied), does: "--force"},
+		{err: file.ErrExposed, does: "--force"},
+		{err: fmt.Errorf("%w: %w", file.ErrExposed, denied), does: "--force"},
 		{err: link.ErrSingle, does: "install xtables-nft-multi and xtables-legacy-multi"},
 		{err: denied, does: "run as root"},
 		{err: readOnly, does: "set IPTABLES_WRAPPER_BACKEND"},

@@ -14,13 +14,12 @@ import (
 )
 
 // sample has something in each field.
-func sample() answer {
-	return answer{
+func sample() report {
+	return report{
 		Version: schemaVersion,
 		Result: detect.Result{
 			Backend: detect.Legacy,
 			Reason:  detect.HostProgram,
-			Because: "chain DOCKER-USER of Docker is in legacy's filter table (IPv4), but nft could not be read",
 			Evidence: detect.Evidence{
 				NFT: detect.Findings{
 					Kernel: detect.Yes, Hint: [2]detect.Answer{detect.No, detect.Unknown},
@@ -40,6 +39,7 @@ func sample() answer {
 				TakesRules: detect.No, Lacks: "nft_chain_nat", Loadable: detect.No,
 			},
 		},
+		Because: "chain DOCKER-USER of Docker is in legacy's filter table (IPv4), but nft could not be read",
 		Errors: map[detect.Backend]string{
 			detect.NFT: "list tables: permission denied", detect.Legacy: "list the tables: permission denied",
 		},

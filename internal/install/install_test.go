@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -179,17 +180,17 @@ func TestExposed(t *testing.T) {
 		wrong error
 	}{
 		{"ours", func(string) error { return nil }, nil},
-		{"writable by the group", func(directory string) error { return os.Chmod(directory, 0o775) }, link.ErrExposed},
+		{"writable by the group", func(directory string) error { return os.Chmod(directory, 0o775) }, file.ErrExposed},
 		{
 			"writable by all", func(directory string) error { return os.Chmod(directory, 0o777|os.ModeSticky) },
-			link.ErrExposed,
+			file.ErrExposed,
 		},
 		{"another user's", func(directory string) error {
 			if os.Geteuid() != 0 {
 				t.Skip("cannot give a directory away: run it as root")
 			}
 			return os.Chown(directory, 1, 1)
-		}, link.ErrExposed},
+		}, file.ErrExposed},
 	} {
 		directory := image(t)
 		host.Check(t, test.make(directory))

@@ -232,7 +232,10 @@ func readTree(t *testing.T) map[string]string {
 }
 
 // recorded is the backend in the record of this network namespace.
-func recorded() string { return string(link.OpenRecord().Read()) }
+func recorded() string {
+	record, _ := link.OpenRecord()
+	return string(record.Read())
+}
 
 // litter are the temporary links that are left.
 func litter(t *testing.T) (left []string) {
