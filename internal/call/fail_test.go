@@ -108,7 +108,18 @@ func TestCannotRun(t *testing.T) {
 			},
 		},
 		{
-			doc: "the wrapper itself", make: func() error { return errors.Join(os.Remove(nft), os.Symlink(self, nft)) },
+			doc: "others can write the directory", make: func() error { return os.Chmod("/usr/sbin", 0o775) },
+			argv: []string{"/usr/sbin/iptables", "-S"}, status: 126,
+			lines: []string{
+				`cannot run iptables: "/usr/sbin": users other than root and the caller can write it ` +
+					"(nft: IPTABLES_WRAPPER_BACKEND is set)",
+				"try: chown the directory to root, and chmod go-w it",
+			},
+		},
+		{
+			doc: "the wrapper itself", make: func() error {
+				return errors.Join(os.Chmod("/usr/sbin", 0o755), os.Remove(nft), os.Symlink(self, nft))
+			},
 			argv: []string{"iptables-save"}, status: 126,
 			lines: []string{
 				`cannot run iptables-save: "` + nft + `": it is the running program itself ` +
@@ -134,10 +145,11 @@ func TestCannotRun(t *testing.T) {
 	t.Setenv(Variable, "legacy")
 	fails(t, "an argument that is too long", []string{"iptables", strings.Repeat("x", 1<<20)}, 126,
 		"cannot run iptables: execve "+legacy+": argument list too long (legacy: IPTABLES_WRAPPER_BACKEND is set)",
-		"try: pass fewer arguments or a smaller environment; the path of the program counts, too")
+		"try: pass fewer arguments or a smaller environment; the program's path counts, too")
 	host.Check(t, unix.Mount("none", "/proc", "tmpfs", 0, ""))
 	fails(t, "without /proc", []string{"iptables", "-S"}, 126,
-		"cannot run iptables: /proc is not mounted, so the wrapper cannot know its own file", "try: mount /proc")
+		"cannot run iptables: /proc does not show the running file: readlink /proc/self/exe: no such file or directory",
+		"try: mount /proc")
 }
 
 // ofOtherArchitecture returns an ELF file with the number of a machine that is none.
@@ -196,5 +208,20 @@ func TestNoSubstitute(t *testing.T) {
 				t.Errorf("kept: %+v", c)
 			}
 		})
+	}
+}
+
+// The program's file has a capability that the container lacks.
+func TestFileCapabilities(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.Needs(t, "setcap")
+	wrapped(t)
+	host.Run(t, "setcap", "cap_net_admin,cap_net_raw+ep", "/usr/sbin/xtables-nft-multi")
+	c := calls(t, "setpriv", "--bounding-set=-net_raw", "iptables", "-S")
+	if c.status != 126 || !strings.Contains(c.stderr, "xtables-nft-multi: operation not permitted") &&
+		!strings.Contains(c.stderr, "iptables-nft: operation not permitted") || strings.Count(c.stderr, "\n") != 2 {
+		t.Errorf("got %+v", c)
 	}
 }
