@@ -12,7 +12,7 @@ COMMAND := github.com/iptables-wrappers/iptables-wrappers/internal/command
 # What needs modules that the wrapper does not.
 MODULES := test/images test/script test/bench
 # What takes longest begins first.
-PACKAGES := ./test/release ./test/kernels ./test ./...
+PACKAGES := ./test/release ./test/kernels ./test/program ./...
 
 # Which program the tests run. Without it, each package builds one of its own.
 GO_TEST := MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1

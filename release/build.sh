@@ -37,7 +37,7 @@ GOTOOLCHAIN=$(sed -n 's/^toolchain //p' go.mod)
 export GOTOOLCHAIN GOFLAGS=-trimpath GOEXPERIMENT='' GOAMD64=v1 GOARM64=v8.0
 cp "$out/iptables-wrapper-linux-amd64" "$scratch/iptables-wrapper"
 release/licenses.sh "$scratch/iptables-wrapper" >"$out/LICENSES"
-(cd test/sbom && go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod bin -json -std -noserial -version "$version" \
+(cd release && go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod bin -json -std -noserial -version "$version" \
 	-output "$scratch/sbom" "$scratch/iptables-wrapper")
 date=$(TZ=UTC git log -1 --format=%cd --date=format-local:%FT%TZ)
 sed "s/\"timestamp\": \"[^\"]*\"/\"timestamp\": \"$date\"/" "$scratch/sbom" >"$out/iptables-wrapper.cdx.json"

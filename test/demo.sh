@@ -39,7 +39,7 @@ mount -t tmpfs none /dev/shm # where the first call remembers its answer
 mount -t tmpfs none /run # last, because TMPDIR may be below it
 
 say "A host in $mode mode: the rules of a kind node, loaded with iptables-$mode"
-show "iptables-$mode-restore <test/nodes/kind-node.save"
+show "iptables-$mode-restore <test/rules/nodes/kind-node.save"
 
 say "A container that shares its network namespace. The wrapper is put into the image with two commands"
 show "cp ${IPTABLES_WRAPPER:-bin/iptables-wrapper} /usr/sbin/iptables-wrapper"

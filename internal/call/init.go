@@ -17,7 +17,7 @@ import (
 //
 // Go initializes packages in the order of their import paths. So the packages that only the command line needs, such as
 // github.com/urfave/cli/v2, have not been initialized yet. That would cost each call 0.16 ms and 48 page faults.
-// TestEarly in test/ checks the order.
+// TestEarly in test/program checks the order.
 //
 // Go runs init functions on the process's first thread. execve(2) must be called there, so that what belongs to that
 // thread survives, such as PR_SET_PDEATHSIG.

@@ -14,7 +14,7 @@ import (
 // kube-proxy, whose mode is a setting of the cluster (KUBE-SERVICES, table "ip kube-proxy"), Calico (cali-), Tailscale
 // (ts-), fail2ban (f2b-) and meshes.
 //
-// To add a name, add a line, a dump of the program in test/hostprograms, and its row in docs/how-it-works.md.
+// To add a name, add a line, a dump of the program in test/rules/programs, and its row in docs/how-it-works.md.
 
 // hostChain is a chain that a program of the host makes with iptables, in the backend that the host uses.
 type hostChain struct {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
-	"github.com/iptables-wrappers/iptables-wrappers/test/hostprograms"
+	"github.com/iptables-wrappers/iptables-wrappers/test/rules"
 )
 
 type dumped struct{ name, v4, v6, native string }
@@ -20,11 +20,11 @@ type dumped struct{ name, v4, v6, native string }
 func dumps(t *testing.T) (all []dumped) {
 	t.Helper()
 	read := func(name string) string {
-		text, err := hostprograms.Files.ReadFile(name)
+		text, err := fs.ReadFile(rules.Programs(), name)
 		host.Check(t, err)
 		return string(text)
 	}
-	names, err := fs.Glob(hostprograms.Files, "*")
+	names, err := fs.Glob(rules.Programs(), "*")
 	host.Check(t, err)
 	for _, name := range names {
 		if program, isDump := strings.CutSuffix(name, ".save"); isDump {
@@ -78,7 +78,7 @@ func TestHostProgramNames(t *testing.T) {
 		tables += d.native
 	}
 	page := string(host.Read(t, "../../docs/how-it-works.md"))
-	readme := string(host.Read(t, "../../test/hostprograms/README.md"))
+	readme := string(host.Read(t, "../../test/rules/programs/README.md"))
 	_, undumped, _ := strings.Cut(readme, "\nIn no dump")
 	check := func(name string, dumped bool) {
 		if !strings.Contains(page, "`"+name+"`") {
@@ -86,9 +86,9 @@ func TestHostProgramNames(t *testing.T) {
 		}
 		switch said := strings.Contains(undumped, "`"+name+"`"); {
 		case !dumped && !said:
-			t.Errorf("%q is in no dump in test/hostprograms: add one, or say at the end of its README.md why", name)
+			t.Errorf("%q is in no dump in test/rules/programs: add one, or say at the end of its README.md why", name)
 		case dumped && said:
-			t.Errorf("%q is in a dump, and test/hostprograms/README.md says that it is in none", name)
+			t.Errorf("%q is in a dump, and test/rules/programs/README.md says that it is in none", name)
 		}
 	}
 	for _, f := range families {

@@ -123,8 +123,8 @@ func build(scratch, before string, plain bool) error {
 		plain=$3
 		build "$1/now"
 		cp "$1/now" "$1/layer/iptables-wrapper"
-		go build -C test/bench -o "$1/inside" ./inside
-		go build -C test/bench -ldflags "-s -w" -o "$1/floor" ./floor
+		go build -C test/bench -o "$1/inside" measure/inside.go
+		go build -C test/bench -ldflags "-s -w" -o "$1/floor" measure/floor.go
 		cp "$1/floor" "$1/layer"
 		if [ -n "$2" ]; then
 			git worktree add --quiet --detach "$1/tree" "$2"

@@ -66,7 +66,7 @@ func (b box) run(t *testing.T) string {
 	}
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "ROOTFS=" + shared.rootfs, "EMPTY=" + empty, "OUT=" + out, "BIN=" + shared.bin,
-		"MODULE=" + here, "NODES=" + filepath.Join(here, "../nodes"),
+		"MODULE=" + here, "NODES=" + filepath.Join(here, "../rules/nodes"),
 		"CLIENT=" + b.script, "HOST=" + b.host, "MODE=" + b.mode, "READONLY=" + digit(b.readonly),
 		"WRAPPED=" + digit(b.wrapped),
 	}, b.env...)

@@ -66,7 +66,7 @@ var all = []client{
 		script: "agents/linkerd-image.sh",
 		module: "github.com/linkerd/linkerd2-proxy-init",
 	},
-	{name: "istio-iptables", script: "istio/istio-iptables.sh", module: "istio.io/istio"},
+	{name: "istio-iptables", script: "agents/istio-iptables.sh", module: "istio.io/istio"},
 	{name: "flannel", script: "agents/flannel.sh", module: "github.com/flannel-io/flannel"},
 	{name: "tailscale's linuxfw", script: "agents/tailscale.sh", module: "tailscale.com"},
 	{name: "go-iptables' tests", script: "agents/go-iptables.sh", module: "github.com/coreos/go-iptables"},

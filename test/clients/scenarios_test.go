@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/iptables-wrappers/iptables-wrappers/test/page"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // Another program writes rules into the other backend while the client runs. The client must behave as without the
@@ -86,7 +86,7 @@ func TestPage(t *testing.T) {
 	for _, c := range all {
 		text += fmt.Sprintf("| %s | %s |\n", c.name, cmp.Or(c.pkg, c.module))
 	}
-	page.Holds(t, "../../docs/evidence/compatibility.md", "clients", text, *update)
+	host.PageHolds(t, "../../docs/evidence/compatibility.md", "clients", text, *update)
 }
 
 // The example in docs/library.md is the function that TestLibrary runs.

@@ -16,8 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/test/hostprograms"
-	"github.com/iptables-wrappers/iptables-wrappers/test/nodes"
+	"github.com/iptables-wrappers/iptables-wrappers/test/rules"
 )
 
 // A wrapper is the program that is examined, and how the names point to it.
@@ -84,7 +83,7 @@ func (w wrapper) enter() (*container, error) {
 			}
 		}
 	}
-	for _, dumps := range []fs.FS{nodes.Files, hostprograms.Files} {
+	for _, dumps := range []fs.FS{rules.Nodes(), rules.Programs()} {
 		err := os.CopyFS(dir, dumps)
 		if err != nil {
 			return nil, err

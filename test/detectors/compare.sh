@@ -29,7 +29,7 @@ scratch=$(mktemp -d)
 trap 'rm -r "$scratch"' EXIT
 mkdir "$scratch/programs" "$scratch/mounts"
 cp "$wrapper" "$scratch/programs/ours"
-cp test/nodes/*.save test/nodes/*.ipset test/hostprograms/*.save test/hostprograms/*.save6 test/hostprograms/*.nft "$scratch"
+cp test/rules/nodes/*.save test/rules/nodes/*.ipset test/rules/programs/*.save test/rules/programs/*.save6 test/rules/programs/*.nft "$scratch"
 
 # fetch REPOSITORY COMMIT FILE: prints a file of another project.
 fetch() {

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
-	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
 func TestMain(m *testing.M) { host.Main(m) }
@@ -32,7 +31,7 @@ func TestOursOnPage(t *testing.T) {
 	}
 	cmd.Env = append(os.Environ(), "DETECTORS=ours", "WRITE=", "ONLY="+only, "IPTABLES_WRAPPER="+wrapper)
 	got := answers(host.Output(t, cmd))
-	want := answers(page.Part(t, string(host.Read(t, "../../docs/evidence/comparison.md")), "table"))
+	want := answers(host.PagePart(t, string(host.Read(t, "../../docs/evidence/comparison.md")), "table"))
 	if len(got) < hosts {
 		t.Errorf("only %d hosts", len(got))
 	}

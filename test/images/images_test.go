@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
-	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
 // image is a recipe and what is known of the images that it makes.
@@ -174,7 +173,7 @@ func TestPage(t *testing.T) {
 		}
 		table += fmt.Sprintf("| %s | %s | %s |\n", s.name, s.result, strings.Join(except, "; "))
 	}
-	page.Holds(t, top+"/docs/evidence/compatibility.md", "results", table, *update)
+	host.PageHolds(t, top+"/docs/evidence/compatibility.md", "results", table, *update)
 }
 
 // want is the result of an image in a setting on a host of a mode.

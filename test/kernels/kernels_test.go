@@ -154,7 +154,7 @@ func build(tb testing.TB) map[string]string {
 	if !few() {
 		files["test/test"] = dir + "/test"
 		files["test/script"] = top + "/test/script"
-		files["test/nodes"] = top + "/test/nodes"
+		files["test/rules"] = top + "/test/rules"
 		host.Run(tb, "go", "-C", top+"/test/script", "test", "-c", "-o", dir+"/test", ".")
 	}
 	for _, arch := range []string{"amd64", "386"} {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/iptables-wrappers/iptables-wrappers/test/page"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // state is how a kernel is when the first call comes.
@@ -176,7 +176,7 @@ func TestPage(t *testing.T) {
 	for _, k := range all {
 		kernels += line(k.name, k.suite, k.build)
 	}
-	page.Holds(t, file, "kernels", kernels, *update)
+	host.PageHolds(t, file, "kernels", kernels, *update)
 
 	states := table("state", "nf_tables, IPv4 and IPv6", "legacy", "can take the rules", "detect", "the first restore",
 		"a hint is found in", "doctor")
@@ -197,7 +197,7 @@ func TestPage(t *testing.T) {
 				list(w.direct), w.detects, restore, list(w.hints), doctor)
 		}
 	}
-	page.Holds(t, file, "states", states, *update)
+	host.PageHolds(t, file, "states", states, *update)
 }
 
 func table(columns ...string) string {

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package test
+package program
 
 import (
 	"cmp"
@@ -14,15 +14,14 @@ import (
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
-	"github.com/iptables-wrappers/iptables-wrappers/test/page"
 )
 
 // Each indented line of a page that begins with "$ " is run, in order, and must print the indented lines below it. What
 // a page needs before is in comments that begin with "run:". With -update the output is written into the page instead.
 func TestDocs(t *testing.T) {
 	for _, file := range []string{
-		"../README.md", "../docs/install.md", "../docs/troubleshooting.md",
-		"../docs/how-it-works.md",
+		"../../README.md", "../../docs/install.md", "../../docs/troubleshooting.md",
+		"../../docs/how-it-works.md",
 	} {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".md"), func(t *testing.T) {
 			if !host.Contain(t) {
@@ -39,8 +38,8 @@ func TestDocs(t *testing.T) {
 					t.Error(difference)
 				}
 				if t.Failed() {
-					t.Errorf("%s: not what its commands print. If that is meant:\ngo test ./test -run TestDocs -update",
-						strings.TrimPrefix(file, "../"))
+					t.Errorf("%s: not what its commands print. If that is meant:\n"+
+						"go test ./test/program -run TestDocs -update", strings.TrimPrefix(file, "../../"))
 				}
 			} else if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
@@ -107,7 +106,7 @@ func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)|(?m:^\[[^\]]+\]: (\S+))`)
 	code := regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
 	links := 0
-	host.Check(t, filepath.WalkDir("..", func(path string, entry os.DirEntry, err error) error {
+	host.Check(t, filepath.WalkDir("../..", func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() && slices.Contains([]string{".git", "bin", "dist"}, entry.Name()) {
 			return cmp.Or(err, filepath.SkipDir)
 		}
@@ -152,31 +151,31 @@ func anchors(text string) (all []string) {
 
 // The code on docs/library.md is that of the examples, which tests run.
 func TestLibraryPage(t *testing.T) {
-	const name = "../docs/library.md"
+	const name = "../../docs/library.md"
 	text := read(t, name)
 	want := text
 	for _, file := range []string{"exec/example_test.go", "detect/example_test.go"} {
-		example := read(t, filepath.Join("..", file))
+		example := read(t, filepath.Join("../..", file))
 		var functions []string
 		bodies := regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`)
 		for _, function := range bodies.FindAllStringSubmatch(example, -1) {
 			functions = append(functions, regexp.MustCompile(`(?m)^\t`).ReplaceAllString(function[1], ""))
 		}
-		want = page.Replace(t, want, file, "```go\n"+strings.Join(functions, "```\n\n```go\n")+"```\n")
+		want = host.ReplacePart(t, want, file, "```go\n"+strings.Join(functions, "```\n\n```go\n")+"```\n")
 	}
 	const functions = "exec/library_test.go"
-	code := read(t, filepath.Join("..", functions))
+	code := read(t, filepath.Join("../..", functions))
 	for _, mark := range regexp.MustCompile("<!-- ("+functions+": (\\w+)) -->").FindAllStringSubmatch(text, -1) {
 		function := regexp.MustCompile(`(?ms)^// ` + mark[2] + ` .*?^}\n`).FindString(code)
 		if function == "" {
 			t.Errorf("%s has no function %s", functions, mark[2])
 		}
-		want = page.Replace(t, want, mark[1], "```go\n"+function+"```\n")
+		want = host.ReplacePart(t, want, mark[1], "```go\n"+function+"```\n")
 	}
 	if *update {
 		host.Check(t, os.WriteFile(name, []byte(want), 0o644))
 	} else if want != text {
-		t.Errorf("%s differs from the examples: go test ./test -run TestLibraryPage -update", name)
+		t.Errorf("%s differs from the examples: go test ./test/program -run TestLibraryPage -update", name)
 	}
 }
 
@@ -187,7 +186,7 @@ func TestDemo(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", "/run") // which the demonstration covers with its own
 	before := snapshot(t)
-	output := host.Run(t, "./demo.sh")
+	output := host.Run(t, "../demo.sh")
 	for _, want := range []string{
 		"chain KUBE-IPTABLES-HINT is in legacy's mangle table (IPv4)",
 		"chain KUBE-IPTABLES-HINT is in nft's mangle table (IPv4)",

@@ -1,6 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build ignore
+
 // Inside measures one row, as the first process of a container: see test/bench, which calls it. The result goes to
 // standard output.
 package main

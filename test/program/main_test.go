@@ -1,9 +1,9 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package test runs the real program on the real kernel, with the real iptables programs of both backends, each case in
-// a container of its own.
-package test
+// Package program runs the real program on the real kernel, with the real iptables programs of both backends, each
+// case in a container of its own.
+package program
 
 import (
 	"flag"

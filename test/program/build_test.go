@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package test
+package program
 
 import (
 	"debug/buildinfo"
@@ -22,7 +22,7 @@ func TestBuilds(t *testing.T) {
 	host.InFull(t)
 	t.Parallel()
 	clone := filepath.Join(t.TempDir(), "clone")
-	host.Run(t, "sh", "-ec", `mkdir "$1" && cd ..
+	host.Run(t, "sh", "-ec", `mkdir "$1" && cd ../..
 		git ls-files -z --cached --others --exclude-standard | tar --ignore-failed-read --null -cf - -T - |
 			tar -C "$1" -xf -
 		cd "$1" && git init --quiet && git add --all
@@ -134,7 +134,7 @@ func TestLinked(t *testing.T) {
 	if !slices.Equal(modules, want) {
 		t.Errorf("%q are linked in, want %q", modules, want)
 	}
-	packages := strings.Fields(host.Run(t, "go", "list", "-deps", "-tags", "urfave_cli_no_docs", ".."))
+	packages := strings.Fields(host.Run(t, "go", "list", "-deps", "-tags", "urfave_cli_no_docs", "../.."))
 	for _, unwanted := range []string{"net/http", "crypto/tls", "archive/tar", "encoding/xml", "net", "testing"} {
 		if slices.Contains(packages, unwanted) {
 			t.Errorf("%s is linked in", unwanted)

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package test
+package program
 
 import (
 	"bytes"
@@ -25,11 +25,11 @@ var updateInterface = flag.Bool("update-interface", false, "write the public int
 // The public interface of the library is what testdata says. A line that goes away or changes breaks somebody's
 // program; a new one is a promise for years. After a change that is meant:
 //
-//	go test ./test -run TestPublicInterface -update-interface
+//	go test ./test/program -run TestPublicInterface -update-interface
 func TestPublicInterface(t *testing.T) {
 	for _, name := range []string{"detect", "exec"} {
 		recorded := filepath.Join("testdata", "interface", name+".txt")
-		got := publicInterface(t, filepath.Join("..", name))
+		got := publicInterface(t, filepath.Join("../..", name))
 		if *updateInterface {
 			host.Check(t, os.WriteFile(recorded, []byte(got), 0o644))
 			continue
@@ -47,7 +47,7 @@ func TestPublicInterface(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: not what %s has. If that is meant:\n"+
-				"go test ./test -run TestPublicInterface -update-interface", name, recorded)
+				"go test ./test/program -run TestPublicInterface -update-interface", name, recorded)
 		}
 	}
 }

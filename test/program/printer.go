@@ -1,6 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build ignore
+
 // Printer stands in for iptables where a test is about what reaches it: it writes its arguments and its environment to
 // standard output, as the kernel keeps them.
 package main

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package test
+package program
 
 import (
 	"os"
@@ -18,7 +18,7 @@ import (
 // or the call makes no sense because of the wrapper's own variable, and one line says so.
 func FuzzCall(f *testing.F) {
 	dir := f.TempDir()
-	host.Run(f, "go", "build", "-o", filepath.Join(dir, "xtables-nft-multi"), "./printer")
+	host.Run(f, "go", "build", "-o", filepath.Join(dir, "xtables-nft-multi"), "printer.go")
 	if err := os.Link(filepath.Join(dir, "xtables-nft-multi"), filepath.Join(dir, "xtables-legacy-multi")); err != nil {
 		f.Fatal(err)
 	}

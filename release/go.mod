@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The tool that lists what is in the binary, for release/build.sh. A module of its own: nothing else needs what it needs.
-module github.com/iptables-wrappers/iptables-wrappers/test/sbom
+// The tool that lists what is in the binary, for build.sh. A module of its own: nothing else needs what it needs.
+module github.com/iptables-wrappers/iptables-wrappers/release
 
 go 1.25.0
 
