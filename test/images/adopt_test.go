@@ -97,7 +97,8 @@ func TestBasedOnAdopted(t *testing.T) {
 
 // What the pages show is what these tests build, but for what needs a project's own files.
 func TestAdoptingPage(t *testing.T) {
-	page := string(host.Read(t, top+"/docs/adopting.md")) + string(host.Read(t, top+"/docs/evidence/pull-requests.md"))
+	page := string(host.Read(t, top+"/docs/adopting.md")) +
+		string(host.Read(t, top+"/docs/evidence/pull-requests.md"))
 	page = regexp.MustCompile("(?s)<!-- not in images/adopt.*?-->\n```.*?```").ReplaceAllString(page, "")
 	lines := strings.Split(string(host.Read(t, adopt+"Dockerfile"))+string(host.Read(t, adopt+"dind.sh")), "\n")
 	shown := 0
