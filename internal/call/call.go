@@ -38,7 +38,8 @@ func run(argv, env []string, stderr io.Writer) int {
 	}
 	if wanted.Valid() {
 		program, err := exec.Find(wanted, command, dirs...)
-		return become(program, err, argv, env, stderr, string(wanted)+": "+Variable+" is set")
+		err = become(program, err, argv, env)
+		return fail(stderr, command, fmt.Errorf("%w (%s: %s is set)", err, wanted, Variable))
 	}
 
 	record, unread := link.OpenRecord()
@@ -50,21 +51,20 @@ func run(argv, env []string, stderr io.Writer) int {
 		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unasked))
 	}
 	backend, program, err := Find(r, command, dirs...)
-	if err != nil || r.Reason == detect.Held {
-		return become(program, err, argv, env, stderr, r.String())
+	if err == nil && r.Reason != detect.Held {
+		kept := link.Keep(here, record, link.Answer{
+			Backend:  backend,
+			Program:  program.Path,
+			Certain:  r.Certain,
+			Complete: unasked == nil,
+			Root:     unix.Geteuid() == 0,
+		})
+		if kept != backend { // another call was faster
+			program, err = exec.Find(kept, command, dirs...)
+		}
 	}
-	kept := link.Keep(here, record, link.Answer{
-		Backend:  backend,
-		Program:  program.Path,
-		Certain:  r.Certain,
-		Complete: unasked == nil,
-		Root:     unix.Geteuid() == 0,
-	})
-	if kept == backend {
-		return become(program, nil, argv, env, stderr, r.String())
-	}
-	program, err = exec.Find(kept, command, dirs...)
-	return become(program, err, argv, env, stderr, string(kept)+": another call has kept it")
+	err = become(program, err, argv, env)
+	return fail(stderr, command, fmt.Errorf("%w (the host: %s)", err, r))
 }
 
 var (
@@ -117,11 +117,11 @@ func Find(r detect.Result, command string, dirs ...string) (detect.Backend, exec
 	return r.Backend.Other(), other, nil
 }
 
-// become executes a program, or reports why it was not found. The other backend's is no substitute: the host would not
-// see its rules.
-func become(p exec.Program, err error, argv, env []string, stderr io.Writer, why string) int {
-	if err == nil {
-		err = exec.Become(p, argv, env)
+// become executes a program, unless it was not found, and returns why that failed. The other backend's is no substitute:
+// the host would not see its rules.
+func become(p exec.Program, err error, argv, env []string) error {
+	if err != nil {
+		return err
 	}
-	return fail(stderr, filepath.Base(argv[0]), fmt.Errorf("%w (%s)", err, why))
+	return exec.Become(p, argv, env)
 }

@@ -20,11 +20,11 @@ import (
 // packages that only the command line needs, such as github.com/urfave/cli/v2, are not initialized yet. That would cost
 // each call 0.16 ms and 48 page faults. TestEarly in test/program checks the order.
 //
-// Go runs init functions on the process's first thread, and a thread that is locked here also runs main. execve(2) must
-// be called there, so that what belongs to that thread survives, such as PR_SET_PDEATHSIG, and /proc/self is about it.
+// Go runs init functions on the process's first thread, and main, too, if it is locked here. execve(2) must be called
+// there, so that what belongs to that thread survives, such as PR_SET_PDEATHSIG, and /proc/self is about it.
 func init() {
-	runtime.LockOSThread()
 	if len(os.Args) > 0 && slices.Contains(exec.Names(), filepath.Base(os.Args[0])) {
 		os.Exit(run(os.Args, os.Environ(), os.Stderr))
 	}
+	runtime.LockOSThread() // which starts one more thread, so a call does without
 }
