@@ -187,7 +187,7 @@ func TestLaterCalls(t *testing.T) {
 	}
 	host.Run(t, "sh", "-ec", "rm /usr/sbin/*-nft*") // no other one is run for it
 	c = calls(t, "iptables", "--version")
-	if c.status != 127 || c.recorded != "nft" || !strings.Contains(c.stderr, "(nft: nft is in use here already") {
+	if c.status != 127 || c.recorded != "nft" || !strings.Contains(c.stderr, "nft is in use here already") {
 		t.Errorf("the recorded program is gone: got %+v", c)
 	}
 	host.Run(t, "sh", "-ec", dockerInLegacy)
