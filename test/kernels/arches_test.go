@@ -26,9 +26,9 @@ var arches = map[string]string{
 
 // kernelFree matches the tests that ask no kernel: qemu-user forwards neither netlink's messages for netfilter nor the
 // socket options of x_tables, and does not know openat2(2) or namespaces.
-const kernelFree = "^(Fuzz.*|TestParse.*|TestReply.*|TestAttribute|TestLayout|TestDryRunReply|" +
-	"TestDryRunIsNeverActive|TestGuesses|TestTogether|TestBecauseIsShort|TestConflict|TestNames|TestFind|" +
-	"TestFindPassesOver|TestFindRefuses)$"
+const kernelFree = "^(Fuzz.*|TestParse.*|TestReply.*|TestNext|TestPadding|TestErrno|TestAttributes|TestMeaning|" +
+	"TestLayout|TestListedBelow|TestDryRunRepl.*|TestDryRunIsNeverActive|TestRows|TestCertain|TestHeld|TestWords|" +
+	"TestBecause|TestPersist|TestJoin|TestNote|TestKnown|TestNames|TestFind|TestFindPassesOver|TestFindRefuses)$"
 
 // The unit tests and the fuzz targets' seeds, compiled for other machines.
 func TestArches(t *testing.T) {
@@ -41,7 +41,7 @@ func TestArches(t *testing.T) {
 			if _, err := exec.LookPath(emulator); err != nil {
 				host.Cannot(t, "run programs for %s: %v; test/tools.sh all installs it", arch, err)
 			}
-			for pkg, atLeast := range map[string]int{"internal/evidence": 15, "exec": 4, "internal/netlink": 8} {
+			for pkg, atLeast := range map[string]int{"internal/nft": 14, "internal/xtables": 8, "detect": 9, "exec": 4} {
 				t.Run(pkg, func(t *testing.T) {
 					program := filepath.Join(t.TempDir(), filepath.Base(pkg))
 					host.Run(t, "env", "GOARCH="+arch, "go", "test", "-c", "-o", program, "../../"+pkg)
