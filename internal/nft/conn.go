@@ -103,9 +103,10 @@ func receive(fd int, buf []byte) ([]byte, error) {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return nil, fmt.Errorf("receive: %w", err)
+		case !isNetlink || sender.Pid != 0: // not from the kernel
 		case n > len(buf):
 			return nil, ErrShort
-		case isNetlink && sender.Pid == 0: // anything else is not from the kernel
+		default:
 			return buf[:n], nil
 		}
 	}

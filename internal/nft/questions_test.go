@@ -202,6 +202,10 @@ func TestCountRulesToLimit(t *testing.T) {
 		if has || err != nil {
 			t.Errorf("%d, then: got %v, %v", limit, has, err)
 		}
+		rules, err = c.CountRules(math.MaxInt, isNAT)
+		if rules.Number != 1004 || !rules.All || err != nil {
+			t.Errorf("%d, then: got %+v, %v", limit, rules, err)
+		}
 		c.Close()
 	}
 }
