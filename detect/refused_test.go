@@ -171,7 +171,9 @@ func TestListOfAnother(t *testing.T) {
 		t.Fatalf("the test's own user can read the list: %v", err)
 	}
 	r, err := Host("")
-	if r.Certain || !errors.Is(err, unix.EACCES) || r.Evidence.Legacy.Kernel != Unknown {
+	e := r.Evidence
+	if r.Certain || !errors.Is(err, unix.EACCES) || e.Legacy.Kernel != Unknown || e.Loadable != NotAsked ||
+		e.TakesRules != NotAsked {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }
