@@ -97,7 +97,7 @@ func TestTablesNotListed(t *testing.T) {
 	} {
 		a := &nftAsker{kernel: Yes, listed: true, failed: failed}
 		for _, f := range families {
-			for _, n := range known(programs, f) {
+			for _, n := range namesOf(programs, f) {
 				got, err := a.has(n)
 				if got != Unknown || !errors.Is(err, want) || (err == nil) != (want == nil) {
 					t.Errorf("%v, %+v: got %v, %v", failed, n, got, err)

@@ -75,7 +75,11 @@ func (a asker) start() (e Evidence) {
 // names asks for all names of a kind.
 func (a asker) names(e Evidence, k kind) Evidence {
 	for _, f := range families {
-		for _, n := range known(k, f) {
+		for _, n := range &knownNames {
+			if !n.is(k, f) {
+				continue
+			}
+			n.Family = f
 			answer, err := a.nft.has(n)
 			e.NFT = e.NFT.note(k, n, answer, err)
 			answer, err = a.legacy[f].has(n)

@@ -78,8 +78,8 @@ func randomRules(r *rand.Rand, f Family, hasKubelet, hasPrograms bool, most int)
 				add(name)
 			}
 		}
-		for _, n := range hostNames {
-			if n.Chain != "" && hasPrograms && r.IntN(20) == 0 { // also in a table where it proves nothing
+		for _, n := range knownNames {
+			if n.Chain != "" && n.Program != kubelet && hasPrograms && r.IntN(20) == 0 { // also in a table where it proves nothing
 				add(n.Chain)
 			}
 		}
@@ -188,7 +188,7 @@ func (s seen) findings() Findings {
 	found := Findings{Kernel: Yes, Rules: s.rules, Counted: Yes}
 	for k := hints; k <= programs; k++ {
 		for _, f := range families {
-			for _, n := range known(k, f) {
+			for _, n := range namesOf(k, f) {
 				name := n.Table
 				if n.Chain != "" {
 					name = qualified(f, n.Table) + " " + n.Chain

@@ -28,7 +28,7 @@ var arches = map[string]string{
 // socket options of x_tables, and does not know openat2(2) or namespaces.
 const kernelFree = "^(Fuzz.*|TestParse.*|TestReply.*|TestNext|TestPadding|TestErrno|TestAttributes|TestMeaning|" +
 	"TestLayout|TestListedBelow|TestDryRunRepl.*|TestDryRunIsNeverActive|TestRows|TestCertain|TestHeld|TestWords|" +
-	"TestBecause|TestPersist|TestJoin|TestNote|TestKnown|TestNames|TestFind|TestFindPassesOver|TestFindRefuses)$"
+	"TestBecause|TestPersist|TestJoin|TestNote|TestIs|TestNames|TestFind|TestFindPassesOver|TestFindRefuses)$"
 
 // The unit tests and the fuzz targets' seeds, compiled for other machines.
 func TestArches(t *testing.T) {
