@@ -26,8 +26,8 @@ const (
 // Not here are the chains of programs that run in containers with iptables of their own: kube-proxy (KUBE-SERVICES),
 // Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
 //
-// A chain is made with iptables, in the backend that the host uses, for IPv4 or IPv6. A native table shows that the host
-// uses nf_tables, whichever iptables an image has.
+// A chain is made with iptables, in the backend that the host uses, for IPv4 or IPv6. A native table shows that the
+// host uses nf_tables, whichever iptables an image has.
 //
 // To add a name, add a line, a dump of the program in test/rules/programs, and its row in docs/how-it-works.md.
 var knownNames = [...]Name{

@@ -134,8 +134,8 @@ func TestWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// Of tables that are too large to be read, the names are unknown. That is no error, and no reason to doubt what else was
-// read.
+// Of tables that are too large to be read, the names are unknown. That is no error, and no reason to doubt what else
+// was read.
 func TestTooLarge(t *testing.T) {
 	host.Netns(t)
 	addRules(t, NFT, IPv4, 1)
