@@ -37,7 +37,10 @@ func dumps(t *testing.T) (all []dump) {
 			all = append(all, dump{name: name, native: read(name)})
 		}
 	}
-	if len(all) < 11 {
+	proxy, err := fs.ReadFile(rules.Nodes(), "kube-proxy-nftables.nft")
+	host.Check(t, err)
+	all = append(all, dump{name: "kube-proxy", native: string(proxy)})
+	if len(all) < 12 {
 		t.Fatalf("only %d dumps", len(all))
 	}
 	return all
