@@ -132,7 +132,9 @@ func TestInstall(t *testing.T) {
 	changesNothing(t, directory)
 
 	// A backend is stored, or the stored program is gone.
-	for _, content := range []string{"xtables-legacy-multi", "/usr/sbin/xtables-legacy-multi", directory + "/iptables-wrapper"} {
+	for _, content := range []string{
+		"xtables-legacy-multi", "/usr/sbin/xtables-legacy-multi", directory + "/iptables-wrapper",
+	} {
 		host.Check(t, os.Remove(directory+"/iptables-current"))
 		host.Check(t, os.Symlink(content, directory+"/iptables-current"))
 		_ = os.Remove(directory + "/xtables-legacy-multi")
