@@ -19,6 +19,9 @@ GO_TEST := MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1
 # TEST_ALL=nightly is what takes too long for "make test-all".
 TEST_ALL ?= 1
 
+# CI tests with it, beside the Go of go.mod. release/go.sh keeps both new.
+NEWEST_GO := go1.27.4
+
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 REVIVE := github.com/mgechev/revive@v1.7.0
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12

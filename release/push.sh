@@ -2,7 +2,8 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Makes an image for each binary in dist/, pushes them as one list, and writes its digest to dist/images.sha256, for sign.sh.
+# Makes an image for each binary in dist/, pushes them as one list, under each of its tags, and writes its digest to dist/images.sha256,
+# for sign.sh.
 #
 # REGISTRY                        such as ghcr.io/iptables-wrappers
 # REGISTRY_USER, REGISTRY_TOKEN   to log in with; without a user, it does not log in
@@ -31,6 +32,8 @@ for file in dist/iptables-wrapper-linux-*; do
 		--timestamp "$(git log -1 --format=%ct)" --build-arg BUILDPLATFORM=linux/amd64 \
 		--build-arg "VERSION=$version" --build-arg "REVISION=$(git rev-parse HEAD)" . >/dev/null
 done
-"${podman[@]}" manifest push --quiet --all --digestfile "$scratch/digest" "${options[@]}" "$list" \
-	"docker://$REGISTRY/iptables-wrapper:$version"
+for tag in $(release/tags.sh "$version"); do
+	"${podman[@]}" manifest push --quiet --all --digestfile "$scratch/digest" "${options[@]}" "$list" \
+		"docker://$REGISTRY/iptables-wrapper:$tag"
+done
 printf '%s  %s\n' "$(sed 's/^sha256://' "$scratch/digest")" "$REGISTRY/iptables-wrapper" >dist/images.sha256
