@@ -130,18 +130,11 @@ type legacyAsker struct {
 	kernel Answer
 	listed []string
 	err    error // why the list is not known
-	read   map[string]legacyTable
-}
-
-// legacyTable is a table as it was read.
-type legacyTable struct {
-	xtables.Table
-
-	err error
+	read   map[string]xtables.Table
 }
 
 func newLegacyAsker(f Family) *legacyAsker {
-	a := &legacyAsker{family: f, read: map[string]legacyTable{}}
+	a := &legacyAsker{family: f, read: map[string]xtables.Table{}}
 	listed, err := xtables.Listed(f == IPv6)
 	a.listed = listed
 	switch {
@@ -156,18 +149,18 @@ func newLegacyAsker(f Family) *legacyAsker {
 	return a
 }
 
-// table returns a listed table.
-func (a *legacyAsker) table(name string) legacyTable {
+// table returns a listed table. The error of reading it is returned once; after that, the table is not Whole.
+func (a *legacyAsker) table(name string) (t xtables.Table, err error) {
 	t, known := a.read[name]
 	if known {
-		return t
+		return t, nil
 	}
-	t.err = persist(func() (err error) {
-		t.Table, err = xtables.Read(a.family == IPv6, name)
+	err = persist(func() (err error) {
+		t, err = xtables.Read(a.family == IPv6, name)
 		return err
 	})
 	a.read[name] = t
-	return t
+	return t, err
 }
 
 // has answers whether there is a name. Legacy has no native tables.
@@ -178,14 +171,12 @@ func (a *legacyAsker) has(n Name) (Answer, error) {
 	case n.Chain == "", !slices.Contains(a.listed, n.Table):
 		return No, nil
 	}
-	t := a.table(n.Table)
+	t, err := a.table(n.Table)
 	switch {
-	case t.err != nil:
-		return Unknown, t.err
 	case t.HasChain(n.Chain):
 		return Yes, nil
 	case !t.Whole:
-		return Unknown, nil
+		return Unknown, err
 	default:
 		return No, nil
 	}
@@ -198,9 +189,9 @@ func (a *legacyAsker) count() (rules int, counted Answer, err error) {
 		counted = Unknown
 	}
 	for _, name := range a.listed {
-		t := a.table(name)
+		t, unread := a.table(name)
 		rules += t.Rules
-		err = join(err, t.err)
+		err = join(err, unread)
 		if !t.Whole {
 			counted = Unknown
 		}

@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -122,10 +123,8 @@ func (e Evidence) unread() string {
 // hasUnknown reports whether a question about names has no answer.
 func (f Findings) hasUnknown() bool {
 	for k := hints; k <= programs; k++ {
-		for _, a := range f.names(k) {
-			if a == Unknown {
-				return true
-			}
+		if slices.Contains(f.names(k)[:], Unknown) {
+			return true
 		}
 	}
 	return false

@@ -46,9 +46,9 @@ func Decide(e Evidence, held Backend) Result {
 	return r
 }
 
-// names returns what was found of a kind, by Family.
-func (f Findings) names(k kind) [2]Answer {
-	return [...][2]Answer{hints: f.Hint, canaries: f.Canary, programs: f.Program}[k]
+// names returns what is known of a kind, by Family.
+func (f *Findings) names(k kind) *[2]Answer {
+	return [...]*[2]Answer{hints: &f.Hint, canaries: &f.Canary, programs: &f.Program}[k]
 }
 
 // find returns the backend that has a name of a kind, "" if neither is known to. IPv4 decides, and IPv6 where IPv4 has
@@ -57,7 +57,8 @@ func (f Findings) names(k kind) [2]Answer {
 func (e Evidence) find(k kind) Backend {
 	for _, f := range families {
 		for _, b := range [...]Backend{NFT, Legacy} {
-			if e.Of(b).names(k)[f] == Yes {
+			found := e.Of(b)
+			if found.names(k)[f] == Yes {
 				return b
 			}
 		}
@@ -70,7 +71,7 @@ func (e Evidence) find(k kind) Backend {
 func (e Evidence) certain(b Backend, weakest kind) bool {
 	other := e.Of(b.Other())
 	for k := hints; k <= weakest; k++ {
-		if other.names(k) != [2]Answer{No, No} {
+		if *other.names(k) != [2]Answer{No, No} {
 			return false
 		}
 	}

@@ -75,48 +75,28 @@ func (a asker) start() (e Evidence) {
 // names asks for all names of a kind.
 func (a asker) names(e Evidence, k kind) Evidence {
 	for _, f := range families {
-		e.NFT = e.NFT.with(k, f, lookFor(known(k, f), a.nft.has))
-		e.Legacy = e.Legacy.with(k, f, lookFor(known(k, f), a.legacy[f].has))
+		for _, n := range known(k, f) {
+			answer, err := a.nft.has(n)
+			e.NFT = e.NFT.note(k, n, answer, err)
+			answer, err = a.legacy[f].has(n)
+			e.Legacy = e.Legacy.note(k, n, answer, err)
+		}
 	}
 	return e
 }
 
-// look is what a search for names has found.
-type look struct {
-	answer Answer
-	found  []Name
-	err    error
-}
-
-// lookFor searches for names.
-func lookFor(names []Name, has func(Name) (Answer, error)) look {
-	l := look{answer: No}
-	for _, n := range names {
-		answer, err := has(n)
-		l.err = join(l.err, err)
-		switch {
-		case answer == Yes:
-			l.answer = Yes
-			l.found = append(l.found, n)
-		case answer == Unknown && l.answer == No:
-			l.answer = Unknown
-		}
+// note returns the findings with the answer to whether there is a name of a kind. Of several names, one is a yes, and
+// one that is unknown is no longer a no.
+func (f Findings) note(k kind, n Name, answer Answer, err error) Findings {
+	known := &f.names(k)[n.Family]
+	switch {
+	case answer == Yes:
+		*known = Yes
+		f.Names = append(f.Names, n)
+	case *known == NotAsked, *known == No:
+		*known = answer
 	}
-	return l
-}
-
-// with returns the findings with what a search for a kind of name in a family has found.
-func (f Findings) with(k kind, family Family, l look) Findings {
-	switch k {
-	case hints:
-		f.Hint[family] = l.answer
-	case canaries:
-		f.Canary[family] = l.answer
-	case programs:
-		f.Program[family] = l.answer
-	}
-	f.Names = append(f.Names, l.found...)
-	f.Err = join(f.Err, l.err)
+	f.Err = join(f.Err, err)
 	return f
 }
 

@@ -57,7 +57,7 @@ func TestReply(t *testing.T) {
 	for _, test := range []struct {
 		doc      string
 		datagram [][]byte
-		want     reply // done, errno, interrupted
+		want     reply // done, errno, changed
 		rules    int
 		err      error
 	}{
@@ -103,16 +103,16 @@ func TestReply(t *testing.T) {
 		if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 			t.Errorf("%s: got error %v, want %v", test.doc, err, test.err)
 		}
-		if r.done != test.want.done || r.errno != test.want.errno || r.changed != test.want.interrupted ||
+		if r.done != test.want.done || r.errno != test.want.errno || r.changed != test.want.changed ||
 			rules != test.rules {
-			t.Errorf("%s: got done %v, errno %v, interrupted %v, %d rules, want %v, %v, %v, %d", test.doc,
+			t.Errorf("%s: got done %v, errno %v, changed %v, %d rules, want %v, %v, %v, %d", test.doc,
 				r.done, r.errno, r.changed, rules,
-				test.want.done, test.want.errno, test.want.interrupted, test.rules)
+				test.want.done, test.want.errno, test.want.changed, test.rules)
 		}
 	}
 }
 
-// What the kernel's errors mean.
+// A dump during which something changed may be incomplete; a refusal is a refusal all the same.
 func TestReplyErr(t *testing.T) {
 	for _, test := range []struct {
 		r    reply
@@ -126,8 +126,32 @@ func TestReplyErr(t *testing.T) {
 		{reply{errno: unix.ENOENT, changed: true}, unix.ENOENT},
 		{reply{errno: unix.EPERM}, unix.EPERM},
 	} {
-		if err := test.r.err(); err != test.want {
+		err := test.r.err()
+		if err != test.want {
 			t.Errorf("%+v: got %v, want %v", test.r, err, test.want)
+		}
+	}
+}
+
+// Bare errors are the kernel's replies. Only EPROTONOSUPPORT also means something where socket(2) fails with it.
+func TestMeaning(t *testing.T) {
+	wrapped := func(errno unix.Errno) error { return fmt.Errorf("a system call: %w", errno) }
+	socket := wrapped(unix.EPROTONOSUPPORT)
+	einval := wrapped(unix.EINVAL)
+	for err, want := range map[error]error{
+		ErrEnough:         nil,
+		ErrTooLarge:       ErrTooLarge,
+		ErrChanged:        ErrChanged,
+		unix.EINVAL:       ErrAbsent,
+		socket:            ErrAbsent,
+		einval:            einval,
+		unix.EAFNOSUPPORT: unix.ENOENT,
+		unix.ENOENT:       unix.ENOENT,
+		unix.EPERM:        unix.EPERM,
+	} {
+		got := meaning(err)
+		if got != want {
+			t.Errorf("%v: got %v, want %v", err, got, want)
 		}
 	}
 }
@@ -176,13 +200,13 @@ func TestCaptures(t *testing.T) {
 		if c.Question[1] == "chain" {
 			name, kinds = unix.NFTA_CHAIN_NAME, unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_NEWCHAIN
 		}
-		read := func(answer []byte) (words string, whole bool) {
+		read := func(answer []byte) (result string, whole bool) {
 			objects := 0
 			r := reply{seq: 1, kind: kinds}
 			err := r.read(answer, func(m Message) error {
 				objects++
-				text := string(bytes.TrimRight(m.Attributes().Find(name), "\x00"))
-				if m.Body[0] != Family(c.Question[2] == "ipv6") || text != c.Question[3] {
+				text := m.Attributes().String(name)
+				if m.Family() != family(c.Question[2] == "ipv6") || text != c.Question[3] {
 					t.Errorf("%s: it is about something else: %q", c.File, m.Body)
 				}
 				return nil
@@ -192,11 +216,13 @@ func TestCaptures(t *testing.T) {
 			}
 			return fmt.Sprintf("%d found\n", objects), r.done && err == nil
 		}
-		if words, whole := read(c.Answer); words != c.Want || !whole {
+		words, whole := read(c.Answer)
+		if words != c.Want || !whole {
 			t.Errorf("%s: got %q, whole %v, want %q", c.File, words, whole, c.Want)
 		}
 		for i := range c.Answer {
-			if words, whole := read(c.Answer[:i]); whole {
+			words, whole := read(c.Answer[:i])
+			if whole {
 				t.Errorf("%s: cut at %d of %d bytes: got %q", c.File, i, len(c.Answer), words)
 			}
 		}
@@ -208,20 +234,21 @@ func TestForgedReply(t *testing.T) {
 	host.Netns(t)
 	ask := func(c *Conn) error {
 		which := Attributes{}.Text(unix.NFTA_CHAIN_TABLE, "mangle").Text(unix.NFTA_CHAIN_NAME, "NONE")
-		get := uint16(unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_GETCHAIN)
-		return c.Ask(get, get-1, 0, unix.NFPROTO_IPV4, which, func(Message) error { return nil })
+		return c.ask(unix.NFT_MSG_GETCHAIN, 0, unix.NFPROTO_IPV4, which, func(Message) error { return nil })
 	}
 	var c, other Conn
 	for _, c := range []*Conn{&c, &other} {
 		defer c.Close()
-		if err := ask(c); err != unix.ENOENT { // which binds the socket
+		err := ask(c) // which binds the socket
+		if err != unix.ENOENT {
 			t.Fatal(err)
 		}
 	}
 	address, err := unix.Getsockname(c.fd)
 	host.Check(t, err)
 	host.Check(t, unix.Sendto(other.fd, control(unix.NLMSG_ERROR, 0, c.seq+1, -int32(unix.EPERM)), 0, address))
-	if err := ask(&c); err != unix.ENOENT {
+	err = ask(&c)
+	if err != unix.ENOENT {
 		t.Errorf("got %v", err)
 	}
 }

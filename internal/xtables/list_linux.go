@@ -78,13 +78,15 @@ func readList(path string) ([]string, error) {
 
 // Loadable reports whether iptables-legacy could load x_tables for IPv4: it runs modprobe, which finds the module in
 // modules.dep of the running kernel, below this root.
-func Loadable() (bool, error) {
+func Loadable() (bool, error) { return loadable("/lib/modules") }
+
+func loadable(modules string) (bool, error) {
 	var name unix.Utsname
 	err := unix.Uname(&name)
 	if err != nil {
 		return false, fmt.Errorf("uname: %w", err)
 	}
-	list, err := os.ReadFile("/lib/modules/" + unix.ByteSliceToString(name.Release[:]) + "/modules.dep")
+	list, err := os.ReadFile(modules + "/" + unix.ByteSliceToString(name.Release[:]) + "/modules.dep")
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return false, nil
 	}

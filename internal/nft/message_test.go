@@ -15,7 +15,7 @@ import (
 const kind = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWRULE
 
 // Cut anywhere, or with a wrong length, it is no message.
-func TestParseMessage(t *testing.T) {
+func TestNext(t *testing.T) {
 	b := request(kind, unix.NLM_F_DUMP, 7, unix.NFPROTO_IPV6, Attributes{}.Text(unix.NFTA_RULE_TABLE, "nat"))
 	m, rest, err := next(append(bytes.Clone(b), "rest"...))
 	if err != nil || m.Kind != kind || m.Flags != unix.NLM_F_REQUEST|unix.NLM_F_DUMP || m.Seq != 7 ||
@@ -39,7 +39,7 @@ func TestParseMessage(t *testing.T) {
 }
 
 // The padding behind the last message may be missing.
-func TestParsePadding(t *testing.T) {
+func TestPadding(t *testing.T) {
 	b := request(kind, 0, 7, unix.NFPROTO_IPV4, Attributes{}.Text(unix.NFTA_RULE_TABLE, "filter")) // padded by 1
 	binary.NativeEndian.PutUint32(b, uint32(len(b)-1))
 	for missing := range 2 {
@@ -50,7 +50,7 @@ func TestParsePadding(t *testing.T) {
 	}
 }
 
-func TestParseErrno(t *testing.T) {
+func TestErrno(t *testing.T) {
 	for _, test := range []struct {
 		kind uint16
 		code []int32 // none: it is missing
@@ -75,7 +75,7 @@ func TestParseErrno(t *testing.T) {
 	}
 }
 
-func TestAttribute(t *testing.T) {
+func TestAttributes(t *testing.T) {
 	attr := func(length, kind uint16, value string) []byte {
 		b := binary.NativeEndian.AppendUint16(nil, length)
 		return append(binary.NativeEndian.AppendUint16(b, kind), value...)
