@@ -4,6 +4,7 @@
 package images
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -99,9 +100,9 @@ func (p pod) run(t *testing.T, c container, more ...string) result {
 // args run a container, from the image that its comment tells to make.
 func (p pod) args(t *testing.T, c container, more ...string) []string {
 	t.Helper()
-	name := strings.TrimSuffix(strings.TrimPrefix(c.Image, "registry.example/"), ":v1")
 	ref := base(t, "iptables-wrapper")
-	if name != "iptables-wrapper" {
+	if !strings.HasPrefix(c.Image, "ghcr.io/iptables-wrappers/iptables-wrapper:v") {
+		name := strings.TrimSuffix(strings.TrimPrefix(c.Image, "registry.example/"), ":v1")
 		recipe := map[string]string{
 			"cni-agent": "debian (trixie)",
 			"firewall":  "debian (trixie)",
@@ -204,6 +205,19 @@ func TestExamples(t *testing.T) {
 			if !strings.Contains(got.stdout, mode+" (certain: chain KUBE-IPTABLES-HINT") ||
 				got.stderr != "" || got.status != 0 {
 				t.Errorf("got %+v", got)
+			}
+		})
+		t.Run("fleet/"+mode, func(t *testing.T) {
+			p := readPod(t, "fleet", newNode(t, mode))
+			got := p.run(t, p.spec.InitContainers[0])
+			var answer struct {
+				Backend, Reason string
+				Certain         bool
+			}
+			err := json.Unmarshal([]byte(got.stdout), &answer)
+			if err != nil || answer.Backend != mode || answer.Reason != "kubelet-hint" || !answer.Certain ||
+				got.stderr != "" || got.status != 0 {
+				t.Errorf("got %+v, %v", got, err)
 			}
 		})
 		t.Run("sidecar/"+mode, func(t *testing.T) {
