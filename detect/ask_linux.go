@@ -93,14 +93,17 @@ func nameOf(t nft.Table) string {
 }
 
 // count counts the rules of nf_tables until there are more than limit. Counted is Yes if that is all of them. With an
-// error, or if there are too many to read, it is the most that one of the tries has read.
+// error, the number is the most that one of the tries has read.
 func (a *nftAsker) count(limit int) (most nft.Rules, counted Answer, err error) {
-	if a.kernel != Yes {
-		return nft.Rules{}, answer(a.kernel == No, nil), nil
+	switch a.kernel {
+	case No:
+		return nft.Rules{}, Yes, nil
+	case Unknown:
+		return nft.Rules{}, Unknown, nil
 	}
 	err = persist(func() error {
 		rules, err := a.conn.CountRules(limit, usedByIptables)
-		if rules.Number >= most.Number {
+		if err == nil || rules.Number >= most.Number {
 			most = rules
 		}
 		return err

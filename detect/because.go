@@ -92,7 +92,10 @@ func (n Name) in(b Backend) string {
 // count says how many rules there are.
 func (f Findings) count() string {
 	words := strconv.Itoa(f.Rules)
-	if f.Counted != Yes {
+	switch {
+	case f.Counted != Yes && f.Rules == 0:
+		return "an unknown number of rules"
+	case f.Counted != Yes:
 		words = "at least " + words
 	}
 	if f.Rules == 1 {

@@ -126,7 +126,8 @@ type Findings struct {
 	Names   []Name    `json:"names,omitempty"`  // the names that were found, in the order of the questions
 
 	// Rules is the number of rules of both families, and for nft of family inet, whoever made them. Counted says
-	// whether that is all of them (Yes), or whether there are at least so many (Unknown).
+	// whether that is all of them (Yes), or whether there are at least so many (Unknown). A table of legacy that is too
+	// large to be read counts with all its entries.
 	Rules   int    `json:"rules"`
 	Counted Answer `json:"counted,omitzero"`
 

@@ -18,7 +18,7 @@ type Answer struct {
 
 // Keep keeps an answer as far as it may, and returns the backend that the call runs: its own, or the one that another
 // call has kept. here is DIR, or nil if there is none. Whatever fails on the way ends the keeping, and is no error to
-// the call: the next one asks again.
+// the call: the next one asks again. A guess gives way to any record.
 //
 // An answer is recorded if 1 to 3 hold, and then stored in the switch if 4 holds, too:
 //
@@ -29,13 +29,13 @@ type Answer struct {
 //
 // The order of the writes is a protocol, and every interleaving of it is tested in internal/link/interleave.
 func Keep(here *Dir, record Record, a Answer) detect.Backend {
+	recorded := record.Read()
+	if !a.Certain && recorded != "" {
+		return recorded // while this call asked, another one has run
+	}
 	mayRecord := a.Root && (a.Certain || a.Complete)
 	if !mayRecord || here == nil || !here.wraps() {
 		return a.Backend
-	}
-	recorded := record.Read()
-	if !a.Certain && recorded != "" {
-		return recorded
 	}
 	records := recorded != a.Backend && record.Dev != nil && record.Dev.Writable() == nil
 	content := here.toStore(a)

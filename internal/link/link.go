@@ -55,7 +55,7 @@ func Here() (*Dir, error) {
 	}
 	d.Running = filepath.Base(path)
 	st, err := d.Lstat(d.Running)
-	if err != nil || kind(st) != unix.S_IFREG || !idOf(st).IsAt(self) {
+	if err != nil || !idOf(st).IsAt(self) { // that of a symlink is another ID
 		d.Close()
 		return nil, fmt.Errorf("%q is not the running file", path)
 	}
@@ -76,7 +76,7 @@ func openSafe(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Safe returns an error that wraps ErrExposed if users other than root and the caller can change names in the directory.
+// Safe returns an error that wraps ErrExposed if users other than root and the caller can write the directory.
 func (d *Dir) Safe() error {
 	st, err := d.Lstat(".")
 	if err == nil && (st.Uid != 0 && int(st.Uid) != unix.Geteuid() || st.Mode&othersWrite != 0) {

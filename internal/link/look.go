@@ -28,6 +28,7 @@ type Name struct {
 
 // Look returns where the six names in a directory lead.
 func Look(d *Dir) []Name {
+	d.step("look", "")
 	var all []Name
 	for _, name := range iptables.Commands() {
 		all = append(all, LookAt(d.Join(name)))

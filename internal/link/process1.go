@@ -12,15 +12,15 @@ import (
 )
 
 // OwnContainer reports whether this process is known to have the mounts and the network namespace of process 1. Only
-// then an answer is about the container as a whole. It is not so for an agent that has entered a Pod's network
+// then does an answer hold for the container as a whole. It does not for an agent that has entered a Pod's network
 // namespace, in a chroot in which an image is made, and where process 1 is the host's.
 //
-// What is compared needs no permission to trace process 1, which root in a container often lacks: /proc/1/root and
-// /proc/1/ns need it.
+// None of the files that are compared needs permission to trace process 1. Root in a container often lacks that, and
+// /proc/1/root and /proc/1/ns need it.
 func OwnContainer() bool { return sameMounts() && OwnNetwork() }
 
-// sameMounts reports whether mountinfo of process 1 is byte for byte that of this process. Its paths are relative to the
-// root of the process, so it tells a chroot, too.
+// sameMounts reports whether mountinfo of process 1 is byte for byte that of this process. The paths in it are relative
+// to the root of the process, so that a chroot differs, too.
 func sameMounts() bool {
 	first, err := os.ReadFile("/proc/1/mountinfo")
 	if err != nil {
