@@ -137,7 +137,7 @@ type legacyAsker struct {
 }
 
 func newLegacyAsker(f Family) *legacyAsker {
-	a := &legacyAsker{family: f, read: map[string]xtables.Table{}}
+	a := &legacyAsker{family: f}
 	listed, err := xtables.Listed(f == IPv6)
 	a.listed = listed
 	switch {
@@ -162,6 +162,9 @@ func (a *legacyAsker) table(name string) (t xtables.Table, err error) {
 		t, err = xtables.Read(a.family == IPv6, name)
 		return err
 	})
+	if a.read == nil {
+		a.read = map[string]xtables.Table{}
+	}
 	a.read[name] = t
 	return t, err
 }

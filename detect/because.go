@@ -4,131 +4,104 @@
 package detect
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// because returns one line for people: why this backend, and why that is not certain. Without package fmt, a wrapped
-// call has eight page faults less.
-func because(r Result) string {
+// String returns the backend and the reason, in one line for people: "nft: chain KUBE-IPTABLES-HINT of kubelet is in
+// nft's mangle table (IPv4)".
+func (r Result) String() string { return string(r.Backend) + ": " + r.Because() }
+
+// Because returns one line for people: why it is this backend, and why that is not certain.
+func (r Result) Because() string {
 	e := r.Evidence
 	switch r.Reason {
-	case KubeletHint:
-		return nameBecause(r, hints)
-	case KubeletCanary:
-		return nameBecause(r, canaries)
-	case HostProgram:
-		return nameBecause(r, programs)
+	case KubeletHint, KubeletCanary, HostProgram:
+		return r.byName()
+	case Held:
+		return r.byHolding()
 	case OnlySupported:
 		if e.NFT.Kernel == No {
 			return "this kernel has no nf_tables"
 		}
 		return "this kernel's nf_tables lacks " + e.Lacks
 	case RuleCount:
-		return "no name was found; nft has " + e.NFT.count() + ", legacy " + e.Legacy.count() + e.unread()
+		return fmt.Sprintf("no name was found; nft has %s, legacy %s%s", e.NFT.count(), e.Legacy.count(), e.unread())
 	default:
 		return "neither a name nor a rule was found" + e.unread()
 	}
 }
 
-// heldBecause is because where the row that applied is a guess, and the caller holds a backend.
-func heldBecause(held Backend, row Result) string {
-	words := string(held) + " is in use here already, and no name proves another backend"
-	switch row.Reason {
-	case KubeletHint, KubeletCanary, HostProgram:
-		return words + ": " + row.Because
-	}
-	return words + row.Evidence.unread()
-}
-
-// nameBecause is because for a name.
-func nameBecause(r Result, k kind) string {
-	words := r.Evidence.Of(r.Backend).first(k).in(r.Backend)
+// byName is Because if a name decides.
+func (r Result) byName() string {
+	words := r.Evidence.Of(r.Backend).strongest().in(r.Backend)
 	if r.Certain {
 		return words
 	}
-	other := r.Evidence.Of(r.Backend.Other())
-	for stronger := hints; stronger <= k; stronger++ {
-		name := other.first(stronger)
-		if name != (Name{}) {
-			return words + ", but " + name.in(r.Backend.Other())
-		}
+	other := r.Backend.Other()
+	name := r.Evidence.Of(other).strongest()
+	if name != (Name{}) {
+		words += ", but " + name.in(other)
 	}
 	return words + r.Evidence.unread()
 }
 
-// kindOf returns the kind of a name.
-func (n Name) kindOf() kind {
-	switch n.Chain {
-	case hintChain:
-		return hints
-	case canaryChain:
-		return canaries
-	default:
-		return programs
+// byHolding is Because if the caller holds the backend, and the row of the table that applied is a guess.
+func (r Result) byHolding() string {
+	words := string(r.Backend) + " is in use here already, and no name proves another backend"
+	row := Decide(r.Evidence, "")
+	switch row.Reason {
+	case KubeletHint, KubeletCanary, HostProgram:
+		return words + ": " + row.Because()
 	}
+	return words + r.Evidence.unread()
 }
 
-// first returns the first name of a kind that was found.
-func (f Findings) first(k kind) Name {
-	for _, n := range f.Names {
-		if n.kindOf() == k {
-			return n
-		}
+// strongest returns the first name that was found: names are asked for kind by kind, and IPv4 before IPv6.
+func (f Findings) strongest() Name {
+	if len(f.Names) == 0 {
+		return Name{}
 	}
-	return Name{}
+	return f.Names[0]
 }
 
 // in says where a name is.
 func (n Name) in(b Backend) string {
-	if n.Chain == "" {
-		return "table " + n.Table + " of " + n.Program + " is in nf_tables"
+	switch {
+	case n == (Name{}):
+		return "a name is in " + string(b)
+	case n.Chain == "":
+		return fmt.Sprintf("table %s of %s is in nf_tables", n.Table, n.Program)
 	}
-	return "chain " + n.Chain + " of " + n.Program + " is in " + string(b) + "'s " + n.Table + " table (" +
-		n.Family.String() + ")"
+	return fmt.Sprintf("chain %s of %s is in %s's %s table (%s)", n.Chain, n.Program, b, n.Table, n.Family)
 }
 
 // count says how many rules there are.
 func (f Findings) count() string {
-	words := strconv.Itoa(f.Rules)
 	switch {
 	case f.Counted != Yes && f.Rules == 0:
 		return "an unknown number of rules"
 	case f.Counted != Yes:
-		words = "at least " + words
+		return fmt.Sprintf("at least %d rules", f.Rules)
+	case f.Rules == 1:
+		return "1 rule"
 	}
-	if f.Rules == 1 {
-		return words + " rule"
-	}
-	return words + " rules"
+	return fmt.Sprintf("%d rules", f.Rules)
 }
 
 // unread says what could not be read, "" if all that was asked was.
 func (e Evidence) unread() string {
-	var parts []string
-	for _, b := range [...]Backend{NFT, Legacy} {
+	words := ""
+	for _, b := range Backends() {
 		f := e.Of(b)
+		answers := slices.Concat(f.Hint[:], f.Canary[:], f.Program[:])
 		switch {
-		case f.Err != nil:
-			// One line: errors.Join separates its parts by line ends.
-			parts = append(parts, string(b)+" could not be read ("+strings.ReplaceAll(f.Err.Error(), "\n", "; ")+")")
-		case f.hasUnknown():
-			parts = append(parts, string(b)+" is too large to be read")
+		case f.Err != nil: // errors.Join separates its parts by line ends
+			words += fmt.Sprintf("; %s could not be read (%s)", b, strings.ReplaceAll(f.Err.Error(), "\n", "; "))
+		case slices.Contains(answers, Unknown):
+			words += fmt.Sprintf("; %s is too large to be read", b)
 		}
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "; " + strings.Join(parts, ", ")
-}
-
-// hasUnknown reports whether a question about names has no answer.
-func (f Findings) hasUnknown() bool {
-	for k := hints; k <= programs; k++ {
-		if slices.Contains(f.names(k)[:], Unknown) {
-			return true
-		}
-	}
-	return false
+	return words
 }

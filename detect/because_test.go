@@ -94,7 +94,7 @@ func TestBecause(t *testing.T) {
 		},
 		{
 			about: []about{failed(NFT, errors.New("one")), failed(Legacy, errors.New("two"))},
-			want:  "neither a name nor a rule was found; nft could not be read (one), legacy could not be read (two)",
+			want:  "neither a name nor a rule was found; nft could not be read (one); legacy could not be read (two)",
 		},
 		{held: NFT, want: "nft is in use here already, and no name proves another backend"},
 		{
@@ -109,11 +109,11 @@ func TestBecause(t *testing.T) {
 		},
 	} {
 		r := Decide(nothing().with(test.about), test.held)
-		if r.Because != test.want {
-			t.Errorf("got  %q\nwant %q", r.Because, test.want)
+		if r.Because() != test.want {
+			t.Errorf("got  %q\nwant %q", r.Because(), test.want)
 		}
-		if strings.ContainsFunc(r.Because, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			t.Errorf("%q cannot be printed on one line", r.Because)
+		if strings.ContainsFunc(r.Because(), func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Errorf("%q cannot be printed on one line", r.Because())
 		}
 	}
 }

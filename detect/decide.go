@@ -38,9 +38,7 @@ func Decide(e Evidence, held Backend) Result {
 			break
 		}
 	}
-	r.Because = because(r)
 	if held.Valid() && !r.Certain {
-		r.Because = heldBecause(held, r)
 		r.Backend, r.Reason = held, Held
 	}
 	return r
@@ -56,7 +54,7 @@ func (f *Findings) names(k kind) *[2]Answer {
 // backend.
 func (e Evidence) find(k kind) Backend {
 	for _, f := range families {
-		for _, b := range [...]Backend{NFT, Legacy} {
+		for _, b := range Backends() {
 			found := e.Of(b)
 			if found.names(k)[f] == Yes {
 				return b

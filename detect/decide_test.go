@@ -92,8 +92,8 @@ func TestRows(t *testing.T) {
 	} {
 		r := Decide(nothing().with(test.about), "")
 		got := fmt.Sprint(r.Backend, " ", r.Reason, " ", r.Certain)
-		if got != test.want || r.Because == "" {
-			t.Errorf("%s: got %s, %q, want %s", test.doc, got, r.Because, test.want)
+		if got != test.want || r.Because() == "" {
+			t.Errorf("%s: got %s, %q, want %s", test.doc, got, r.Because(), test.want)
 		}
 	}
 }
@@ -202,8 +202,8 @@ func TestWords(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", text, err, want)
 		}
 	}
-	r := Result{Backend: Legacy, Because: "it is so"}
-	if r.String() != "legacy: it is so" {
+	r := Decide(Evidence{NFT: Findings{Kernel: No}}, "")
+	if r.String() != "legacy: this kernel has no nf_tables" {
 		t.Errorf("got %q", r)
 	}
 }

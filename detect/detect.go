@@ -36,7 +36,7 @@
 // Texts for people may change.
 package detect
 
-// Backend is one of the two programs that iptables is.
+// Backend is one of the two implementations of iptables.
 type Backend string
 
 // The two backends.
@@ -44,6 +44,9 @@ const (
 	NFT    Backend = "nft"    // iptables-nft, on nf_tables
 	Legacy Backend = "legacy" // iptables-legacy, on x_tables
 )
+
+// Backends returns both, nft first.
+func Backends() []Backend { return []Backend{NFT, Legacy} }
 
 // Valid reports whether b is one of the two backends.
 func (b Backend) Valid() bool { return b == NFT || b == Legacy }
@@ -70,7 +73,7 @@ const (
 	HostProgram   Reason = "host-program"   // a chain or table that only a program of the host makes
 	Held          Reason = "held"           // nothing is certain, and the caller holds this backend already
 	OnlySupported Reason = "only-supported" // nf_tables is missing, or cannot take iptables' rules
-	RuleCount     Reason = "rule-count"     // more rules than the other backend, or as many for nft
+	RuleCount     Reason = "rule-count"     // more rules than the other backend; a tie goes to nft
 	Default       Reason = "default"        // nothing was found
 )
 
@@ -166,11 +169,7 @@ type Result struct {
 
 	// Certain says that a name decides, and that the other backend is known to have no name of this kind or of a
 	// stronger one.
-	Certain bool   `json:"certain"`
-	Because string `json:"because"` // one line for people: why, and why the answer is not certain
+	Certain bool `json:"certain"`
 
 	Evidence Evidence `json:"evidence"`
 }
-
-// String returns the backend and the reason, for people: "nft: chain KUBE-IPTABLES-HINT is in mangle (IPv4, IPv6)".
-func (r Result) String() string { return string(r.Backend) + ": " + r.Because }

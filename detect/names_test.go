@@ -67,8 +67,8 @@ func TestHostPrograms(t *testing.T) {
 				said = strings.TrimSuffix(said, ".nft")
 				said = map[string]string{"netavark": "podman"}[said] + said
 				named := r.Evidence.Of(b).Names[0].Program
-				if !strings.Contains(said, strings.ToLower(named[:3])) || !strings.Contains(r.Because, named) {
-					t.Errorf("%s is named %s: %s", d.name, named, r.Because)
+				if !strings.Contains(said, strings.ToLower(named[:3])) || !strings.Contains(r.Because(), named) {
+					t.Errorf("%s is named %s: %s", d.name, named, r.Because())
 				}
 			})
 		}

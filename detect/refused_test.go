@@ -36,8 +36,8 @@ func TestRefusedCallIsNoAnswer(t *testing.T) {
 						nft.Counted != Unknown || !errors.Is(err, errno) || !errors.Is(nft.Err, errno) {
 						t.Errorf("got %+v, %v", r, err)
 					}
-					if !strings.Contains(r.Because, "nft could not be read") {
-						t.Errorf("got %q", r.Because)
+					if !strings.Contains(r.Because(), "nft could not be read") {
+						t.Errorf("got %q", r.Because())
 					}
 				}
 			})
@@ -148,8 +148,8 @@ func TestTooLarge(t *testing.T) {
 		legacy.Counted != Unknown || legacy.Hint != [2]Answer{No, No} || legacy.Err != nil {
 		t.Errorf("got %+v", r)
 	}
-	if !strings.HasSuffix(r.Because, "legacy at least 30006 rules; legacy is too large to be read") {
-		t.Errorf("got %q", r.Because)
+	if !strings.HasSuffix(r.Because(), "legacy at least 30006 rules; legacy is too large to be read") {
+		t.Errorf("got %q", r.Because())
 	}
 	addChain(t, NFT, IPv4, "mangle", canaryChain)
 	if r = ask(t, ""); summary(r) != "nft kubelet-canary certain" {

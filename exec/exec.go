@@ -13,6 +13,7 @@
 package exec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -47,14 +48,14 @@ type Program struct {
 
 // Find returns the program that implements a command, such as "iptables-restore", in one backend. It looks in the
 // directories that are given, which must be absolute, then in /usr/sbin, /sbin, /usr/local/sbin and /usr/bin, never in
-// PATH. A directory that belongs neither to root nor to the caller, or that others can write, is skipped.
+// PATH. A program in a directory that belongs neither to root nor to the caller, or that others can write, is skipped.
 //
 // In each directory it prefers the command's own program, such as iptables-nft-restore, to the multi-call program, such
 // as xtables-nft-multi.
 //
 // The error wraps ErrMissing if there is no such program, and ErrItself if the running file is in its place: that ends
-// the search. Otherwise it says why a program that exists cannot be executed, or that the command, the backend or a
-// directory is not one that Find knows.
+// the search. Otherwise it says why a program that exists was skipped or cannot be executed, or that the command, the
+// backend or a directory is not one that Find knows.
 func Find(b detect.Backend, command string, dirs ...string) (Program, error) {
 	if !slices.Contains(Names(), command) {
 		return Program{}, fmt.Errorf("command %q is not one of %s", command, strings.Join(Names(), ", "))
@@ -69,21 +70,21 @@ func Find(b detect.Backend, command string, dirs ...string) (Program, error) {
 		if !filepath.IsAbs(dir) {
 			return Program{}, fmt.Errorf("directory %q is not absolute", dir)
 		}
-		if !trusted(dir) {
-			continue
-		}
+		exposed := checkDirectory(dir)
 		for _, file := range [...]string{single, multi} {
 			path := dir + "/" + file
-			err := executable(path)
+			err := checkProgram(path)
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			err = cmp.Or(exposed, err)
 			if err == nil {
 				return Program{Path: path, MultiCall: file == multi}, nil
 			}
 			if errors.Is(err, ErrItself) {
 				return Program{}, err
 			}
-			if passedOver == nil && !errors.Is(err, os.ErrNotExist) {
-				passedOver = err
-			}
+			passedOver = cmp.Or(passedOver, err)
 		}
 	}
 	if passedOver != nil {

@@ -17,35 +17,41 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// run is the whole of a wrapped call: it asks which backend the host uses, keeps the answer as far as it may, and
-// becomes that backend's program. It returns only if that fails, with an exit status.
+// run is the whole of a wrapped call: it asks which backend the host uses, keeps the answer if link.Keep's conditions
+// hold, and executes that backend's program. It returns only if that fails, with an exit status.
 func run(argv, env []string, stderr io.Writer) int {
 	command := filepath.Base(argv[0])
-	err := checkProcess()
-	if err != nil {
-		return fail(stderr, command, err)
+	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
+		return fail(stderr, command, errSetID)
 	}
 	wanted, err := Wanted()
 	if err != nil {
 		return fail(stderr, command, err)
 	}
-	here, _ := link.Here() // without it, nothing is kept
+	here, err := link.Here()
+	if errors.Is(err, link.ErrNoProc) {
+		return fail(stderr, command, err) // the wrapper could not tell itself from iptables' program
+	}
 	var dirs []string
 	if here != nil {
 		dirs = append(dirs, here.Path())
 	}
 	if wanted.Valid() {
 		program, err := exec.Find(wanted, command, dirs...)
-		return become(program, err, argv, env, stderr, string(wanted)+": "+Variable+" is set")
+		err = become(program, err, argv, env)
+		return fail(stderr, command, fmt.Errorf("%w (%s: %s is set)", err, wanted, Variable))
 	}
 
-	record := link.OpenRecord()
+	record, unread := link.OpenRecord()
+	if Scarce(unread) {
+		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unread))
+	}
 	r, unasked := detect.Host(record.Read())
 	if Scarce(unasked) && !r.Certain && r.Reason != detect.Held {
 		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unasked))
 	}
 	backend, program, err := Find(r, command, dirs...)
-	if err == nil {
+	if err == nil && r.Reason != detect.Held {
 		kept := link.Keep(here, record, link.Answer{
 			Backend:  backend,
 			Program:  program.Path,
@@ -53,30 +59,18 @@ func run(argv, env []string, stderr io.Writer) int {
 			Complete: unasked == nil,
 			Root:     unix.Geteuid() == 0,
 		})
-		if kept != backend {
+		if kept != backend { // another call was faster
 			program, err = exec.Find(kept, command, dirs...)
 		}
 	}
-	return become(program, err, argv, env, stderr, r.String())
+	err = become(program, err, argv, env)
+	return fail(stderr, command, fmt.Errorf("%w (the host: %s)", err, r))
 }
 
 var (
 	errSetID  = errors.New("it runs set-user-ID or set-group-ID")
-	errNoProc = errors.New("/proc is not mounted, so the wrapper cannot know its own file")
 	errScarce = errors.New("cannot ask which backend the host uses")
 )
-
-// checkProcess returns an error if this process must not, or cannot, run a program.
-func checkProcess() error {
-	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
-		return errSetID
-	}
-	_, err := os.Readlink("/proc/self/exe")
-	if err != nil {
-		return errNoProc
-	}
-	return nil
-}
 
 // Variable is the environment variable that chooses the backend of one call.
 const Variable = "IPTABLES_WRAPPER_BACKEND"
@@ -107,7 +101,7 @@ func Scarce(err error) bool {
 	return false
 }
 
-// Find returns the backend that a call runs by an answer, and its program, as exec.Find finds it. If the answer is a
+// Find returns the backend that a call with this result runs, and its program, as exec.Find finds it. If the result is a
 // guess whose program is missing, it is the other backend, if that has a program: without a wrapper, that one would
 // run, too.
 func Find(r detect.Result, command string, dirs ...string) (detect.Backend, exec.Program, error) {
@@ -123,11 +117,11 @@ func Find(r detect.Result, command string, dirs ...string) (detect.Backend, exec
 	return r.Backend.Other(), other, nil
 }
 
-// become becomes a program, unless it was not found. The other backend's is no substitute: the host would not see its
-// rules.
-func become(p exec.Program, err error, argv, env []string, stderr io.Writer, why string) int {
-	if err == nil {
-		err = exec.Become(p, argv, env)
+// become executes a program, unless it was not found, and returns why that failed. The other backend's is no substitute:
+// the host would not see its rules.
+func become(p exec.Program, err error, argv, env []string) error {
+	if err != nil {
+		return err
 	}
-	return fail(stderr, filepath.Base(argv[0]), fmt.Errorf("%w (%s)", err, why))
+	return exec.Become(p, argv, env)
 }

@@ -11,22 +11,27 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
-// answer is what detect prints as JSON: docs/detect.schema.json. What was not asked is left out.
-type answer struct {
+// report is what detect prints as JSON: docs/detect.schema.json. What was not asked is left out.
+type report struct {
 	Version int `json:"version"`
 	detect.Result
-	Errors map[detect.Backend]string `json:"errors,omitempty"` // what could not be asked
-	Here   here.Here                 `json:"here"`
+	Because string                    `json:"because"`
+	Errors  map[detect.Backend]string `json:"errors,omitempty"` // what could not be asked
+	Here    here.Here                 `json:"here"`
 }
 
 // schemaVersion is the version of the JSON. Within a version, fields and words are added; none changes or is removed.
 const schemaVersion = 1
 
-var backends = [...]detect.Backend{detect.NFT, detect.Legacy}
-
-func newAnswer(r detect.Result) answer {
-	a := answer{Version: schemaVersion, Result: r, Errors: map[detect.Backend]string{}, Here: here.Look(r)}
-	for _, b := range backends {
+func newReport(r detect.Result) report {
+	a := report{
+		Version: schemaVersion,
+		Result:  r,
+		Because: r.Because(),
+		Errors:  map[detect.Backend]string{},
+		Here:    here.Look(r),
+	}
+	for _, b := range detect.Backends() {
 		err := r.Evidence.Of(b).Err
 		if err != nil {
 			a.Errors[b] = err.Error()
@@ -36,7 +41,7 @@ func newAnswer(r detect.Result) answer {
 }
 
 // printTable prints all evidence, for people.
-func (s *session) printTable(a answer) {
+func (s *session) printTable(a report) {
 	certain := "certain"
 	if !a.Certain {
 		certain = "not certain"
@@ -47,7 +52,7 @@ func (s *session) printTable(a answer) {
 	kernels := [][]string{{"BACKEND", "KERNEL", "RULES"}}
 	kinds := [][]string{{"BACKEND", "FAMILY", "HINT", "CANARY", "PROGRAM"}}
 	names := [][]string{{"NAME OF", "BACKEND", "FAMILY", "TABLE", "CHAIN"}}
-	for _, b := range backends {
+	for _, b := range detect.Backends() {
 		f := a.Evidence.Of(b)
 		kernels = append(kernels, []string{string(b), f.Kernel.String(), rules(f)})
 		for _, family := range [...]detect.Family{detect.IPv4, detect.IPv6} {
@@ -71,7 +76,7 @@ func (s *session) printTable(a answer) {
 	if a.Evidence.Lacks != "" {
 		s.answer("nf_tables cannot take iptables' rules: it lacks %s.", a.Evidence.Lacks)
 	}
-	for _, b := range backends {
+	for _, b := range detect.Backends() {
 		if a.Errors[b] != "" {
 			s.answer("%s: %s", b, a.Errors[b])
 		}

@@ -30,7 +30,6 @@ type session struct {
 
 // Run runs a command and returns its exit status.
 func Run(args []string, stdout, stderr io.Writer) int {
-	runtime.LockOSThread() // a network namespace is a thread's
 	s := &session{stdout: bufio.NewWriter(stdout), stderr: stderr}
 	if len(args) > 0 {
 		s.argv0 = args[0]

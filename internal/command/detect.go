@@ -31,7 +31,7 @@ func (s *session) detectCommand() *cli.Command {
 				return err
 			}
 			if !r.Certain {
-				s.say("not certain: %s", r.Because)
+				s.say("not certain: %s", r.Because())
 			}
 			if strict && !r.Certain {
 				return failure{status: statusUncertain, try: program + " doctor, which says what to do about it"}
@@ -49,7 +49,7 @@ func (s *session) detect(output string) (detect.Result, error) {
 		return r, nil
 	}
 	r, _ := detect.Survey()
-	a := newAnswer(r)
+	a := newReport(r)
 	if output == "json" {
 		return r, s.json(a)
 	}

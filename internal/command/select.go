@@ -4,9 +4,9 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,9 +16,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// errOtherNetwork means that what is found here is not about the commands of this container, as for an agent in a Pod's
-// network namespace.
-var errOtherNetwork = errors.New("this is not the network namespace of process 1")
+// errOtherNetwork means that what is found here may not be about the commands of this container, as for an agent in a
+// Pod's network namespace.
+var errOtherNetwork = errors.New("this is not known to be the network namespace of process 1")
 
 func (s *session) selectCommand() *cli.Command {
 	var strict bool
@@ -43,9 +43,9 @@ func (s *session) selectCommand() *cli.Command {
 				return usagef(c, "backend %q is not one of nft, legacy", named)
 			}
 			if strict {
-				return usagef(c, "--strict is about a guess, and %s was named", named)
+				return usagef(c, "--strict cannot be combined with a named backend")
 			}
-			return s.store(named)
+			return s.selectNamed(named)
 		},
 	}
 }
@@ -55,33 +55,42 @@ func (s *session) selectHost(strict bool) error {
 	if !link.OwnNetwork() {
 		return fmt.Errorf("select: %w", errOtherNetwork)
 	}
+	d, err := link.Switched()
+	if err != nil {
+		return fmt.Errorf("select: %w", err)
+	}
+	defer d.Close()
 	r, err := detect.Host("")
 	if call.Scarce(err) && !r.Certain {
 		return fmt.Errorf("select: %w", err)
 	}
-	backend, _, _ := call.Find(r, "iptables")
-	if r.Certain {
-		return s.store(backend)
-	}
-	if strict {
+	if strict && !r.Certain {
 		return failure{
 			status: statusUncertain,
 			err:    fmt.Errorf("select: not certain, nothing is stored: %s", r),
 			try:    "name the host's backend if you know it, or select without --strict",
 		}
 	}
-	s.say("not certain: %s", r)
-	return s.store(backend)
+	if !r.Certain {
+		s.say("not certain: %s", r)
+	}
+	backend, program, err := call.Find(r, "iptables", d.Path())
+	return s.store(d, backend, program, err)
 }
 
-// store points the switch at the program of a backend.
-func (s *session) store(b detect.Backend) error {
+// selectNamed stores a backend that the user names.
+func (s *session) selectNamed(b detect.Backend) error {
 	d, err := link.Switched()
 	if err != nil {
 		return fmt.Errorf("select: %w", err)
 	}
 	defer d.Close()
 	program, err := exec.Find(b, "iptables", d.Path())
+	return s.store(d, b, program, err)
+}
+
+// store points the switch at the program of a backend, unless it was not found.
+func (s *session) store(d *link.Dir, b detect.Backend, program exec.Program, err error) error {
 	if err == nil {
 		err = d.Select(b, program.Path)
 	}
@@ -104,11 +113,9 @@ func (s *session) resetCommand() *cli.Command {
 }
 
 func (s *session) reset() error {
-	d, err := link.Switched()
-	if err != nil && !errors.Is(err, link.ErrNotWrapped) && !errors.Is(err, os.ErrNotExist) {
-		s.say("%v", err)
-	}
-	err = link.Reset(link.OpenRecord(), d)
+	record, _ := link.OpenRecord()
+	d, missing := link.Switched()
+	err := cmp.Or(missing, link.Reset(record, d))
 	if err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
@@ -51,11 +52,11 @@ var remedies = []struct {
 }{
 	{exec.ErrMissing, "install that backend's iptables in this image"},
 	{exec.ErrItself, "restore iptables' own program there, or unmount what covers it"},
-	{errOtherNetwork, program + " select nft or select legacy, which stores the one that you name"},
+	{errOtherNetwork, program + " select nft or select legacy, which stores a named backend"},
 	{install.ErrNoIptables, "install iptables in this image first"},
 	{install.ErrOverwritten, "install the iptables package again, then run install"},
 	{install.ErrBypassed, "look at where that name leads, with ls -l, and install again"},
-	{link.ErrExposed, "chown it to root and chmod go-w it; install accepts it with --force"},
+	{file.ErrExposed, "chown it to root and chmod go-w it; install accepts it with --force"},
 	{link.ErrForeign, "move it away, or replace it with install --force"},
 	{link.ErrNotWrapped, program + " install, which makes the commands run the wrapper"},
 	{link.ErrSingle, "install " + iptables.MultiCall("nft") + " and " + iptables.MultiCall("legacy") + ", or set " +

@@ -85,7 +85,8 @@ func Of(n link.Name, host detect.Result, held, wanted detect.Backend, wrong erro
 // Look returns what a call of iptables runs, by the answer of detect.
 func Look(host detect.Result) Here {
 	wanted, wrong := call.Wanted()
-	return Of(link.LookAt(Iptables()), host, link.OpenRecord().Read(), wanted, wrong)
+	record, _ := link.OpenRecord() // without it, nothing is recorded
+	return Of(link.LookAt(Iptables()), host, record.Read(), wanted, wrong)
 }
 
 // String is the answer in one line: "nft (/usr/sbin/xtables-nft-multi, stored in the switch)".

@@ -6,6 +6,7 @@ package install
 import (
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
@@ -19,7 +20,7 @@ func (w work) remarkCapabilities() {
 	if hasCapabilities(wrapper) {
 		return
 	}
-	for _, b := range backends {
+	for _, b := range detect.Backends() {
 		program := w.program(b)
 		if program != "" && hasCapabilities(program) {
 			w.done.remark("%q has file capabilities and the wrapper has none: %s %s", program, Setcap, wrapper)

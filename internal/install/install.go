@@ -28,8 +28,6 @@ var (
 	ErrBypassed = errors.New("it does not lead to the switch")
 )
 
-var backends = [...]detect.Backend{detect.NFT, detect.Legacy}
-
 // Done is what an installation reports.
 type Done struct {
 	Lines   []string // what was changed, in order, or one line that says that nothing was
@@ -51,7 +49,7 @@ func (d *Done) remark(format string, args ...any) {
 // before it changes anything.
 //
 // Whatever step fails, each of the six names leads to what it led to, or to the wrapper. An error may come after
-// changes: Done is valid then, too. The errors are the variables of this package, link.ErrForeign and link.ErrExposed.
+// changes: Done is valid then, too. The errors are the variables of this package, link.ErrForeign and file.ErrExposed.
 func Install(argv0, directory string, force bool) (done Done, err error) {
 	running, content, err := runningFile(argv0)
 	if err != nil {
@@ -103,7 +101,7 @@ func defaultDirectory(running string) string {
 	}
 	first := ""
 	rank := len(iptables.Dirs())
-	for _, b := range backends {
+	for _, b := range detect.Backends() {
 		program, _ := exec.Find(b, "iptables")
 		i := slices.Index(iptables.Dirs(), filepath.Dir(program.Path))
 		if i >= 0 && i < rank {
@@ -172,7 +170,7 @@ func (w work) isCopy(name string) bool {
 	if err != nil {
 		return false
 	}
-	for _, b := range backends {
+	for _, b := range detect.Backends() {
 		if id.IsAt(w.program(b)) {
 			return true
 		}

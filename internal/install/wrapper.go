@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
@@ -44,7 +46,7 @@ func isWrapper(content []byte) bool {
 // overwritten returns the path of a program of iptables in whose place the wrapper is, "" if there is none: "cp" over
 // /usr/sbin/iptables follows the links of Debian to it.
 func (w work) overwritten() string {
-	for _, b := range backends {
+	for _, b := range detect.Backends() {
 		path := w.program(b)
 		content, err := os.ReadFile(path)
 		if err == nil && isWrapper(content) {
@@ -60,13 +62,10 @@ func (w work) writeWrapper() error {
 	const (
 		executable = 0o555
 		setID      = 0o6000
-		others     = 0o022
 	)
 	st, err := w.Lstat(link.Wrapper)
-	owned := st.Uid == 0 || int(st.Uid) == unix.Geteuid()
-	sound := err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && owned &&
-		st.Mode&executable == executable && st.Mode&(setID|others) == 0
-	if sound {
+	isPlain := st.Mode&unix.S_IFMT == unix.S_IFREG
+	if err == nil && isPlain && file.Trusted(st) && st.Mode&(executable|setID) == executable {
 		content, err := os.ReadFile(w.Join(link.Wrapper))
 		if err == nil && bytes.Equal(content, w.content) {
 			return nil

@@ -25,9 +25,6 @@ type Dir struct {
 	Step func(operation, name string)
 }
 
-// othersWrite are the permissions by which users other than the owner could write.
-const othersWrite = 0o022
-
 // ID identifies a file. Two paths with the same ID lead to the same file.
 type ID struct{ dev, ino uint64 }
 
@@ -166,14 +163,19 @@ func (d *Dir) Replace(content, name string) error {
 	}
 	d.step("rename", name)
 	err = unix.Renameat(d.fd, temporary(name), d.fd, name)
-	if err == unix.ENOENT {
-		return nil // another process has removed or renamed the temporary link: it was faster
-	}
-	if err != nil {
+	switch err {
+	case nil:
+		return nil
+	case unix.ENOENT:
+		err = errRaced // it has removed or renamed the temporary link
+	default:
 		_ = d.Remove(temporary(name)) // the first error is the one to report
 	}
 	return d.fail("rename", name, err)
 }
+
+// errRaced means that a process without the lock was faster.
+var errRaced = errors.New("another process has changed it meanwhile")
 
 // Lock takes the directory's flock(2), which Close and execve(2) release. While another process has it, Lock tries
 // again every millisecond. The error is EWOULDBLOCK if the other process has it for longer than patience.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -112,7 +113,7 @@ func TestExposed(t *testing.T) {
 	host.Check(t, open(t, top).Safe())
 	host.Check(t, os.Chmod(top, 0o757))
 	err := open(t, top).Safe()
-	if !errors.Is(err, ErrExposed) {
+	if !errors.Is(err, file.ErrExposed) {
 		t.Errorf("got %v", err)
 	}
 }

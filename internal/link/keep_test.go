@@ -135,7 +135,7 @@ func TestKeep(t *testing.T) {
 			test.tree = atWrapper
 		}
 		grow(t, top, test.tree...)
-		d, r := open(t, top), OpenRecord()
+		d, r := open(t, top), openRecord(t)
 		path, dev := r.Path(), r.Dev
 		if test.readOnly {
 			d = open(t, readOnly(t, top))
@@ -177,7 +177,7 @@ func TestKeep(t *testing.T) {
 		_ = os.Remove(path)
 		dev.Close()
 	}
-	record := OpenRecord()
+	record := openRecord(t)
 	if got := Keep(nil, record, certain); got != detect.NFT || record.Read() != "" {
 		t.Errorf("no DIR: got %s, and %q is recorded", got, record.Read())
 	}
@@ -226,7 +226,12 @@ func keepsCertain() {
 		return
 	}
 	d.Running = Wrapper
-	fmt.Println(Keep(d, OpenRecord(), Answer{
+	record, err := OpenRecord()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(Keep(d, record, Answer{
 		Backend: detect.Legacy, Program: d.Join("xtables-legacy-multi"), Certain: true, Root: true,
 	}))
 }

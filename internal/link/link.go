@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
@@ -31,33 +32,35 @@ const (
 )
 
 var (
-	// ErrExposed means that users other than root and the caller can change the names in a directory.
-	ErrExposed = errors.New("users other than root and the caller can write it")
+	// ErrNoProc means that the running file is not known.
+	ErrNoProc = errors.New("/proc does not show the running file")
+	// ErrElsewhere means that the running file is no longer where it was started, or that an emulator runs it.
+	ErrElsewhere = errors.New("it is not the running file")
 	// ErrForeign means that something else has the name of the switch.
 	ErrForeign = errors.New("it belongs neither to iptables nor to iptables-wrapper")
 	// ErrSingle means that a program cannot be in the switch, because it implements only one of the six commands.
 	ErrSingle = errors.New("it is not the program that implements all six commands")
 )
 
-// Here opens DIR, the directory of the running file, and sets its field Running.
-//
-// The error says why there is no DIR: there is no /proc, an emulator runs the file, the file was replaced or removed,
-// or others can change the directory (ErrExposed).
+// Here opens DIR, the directory of the running file, and sets its field Running. If there is no DIR, the error wraps
+// ErrNoProc, ErrElsewhere, file.ErrExposed, or the errno of what failed.
 func Here() (*Dir, error) {
-	const self = "/proc/self/exe"
-	path, err := os.Readlink(self)
+	path, err := os.Readlink("/proc/self/exe")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrNoProc, err)
 	}
 	d, err := openSafe(filepath.Dir(path))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%q: %w", path, ErrElsewhere)
+	}
 	if err != nil {
 		return nil, err
 	}
 	d.Running = filepath.Base(path)
 	st, err := d.Lstat(d.Running)
-	if err != nil || !idOf(st).IsAt(self) { // that of a symlink is another ID
+	if err != nil || !file.IsRunning(st) { // a symlink is another file
 		d.Close()
-		return nil, fmt.Errorf("%q is not the running file", path)
+		return nil, fmt.Errorf("%q: %w", path, ErrElsewhere)
 	}
 	return d, nil
 }
@@ -76,11 +79,11 @@ func openSafe(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Safe returns an error that wraps ErrExposed if users other than root and the caller can write the directory.
+// Safe returns an error that wraps file.ErrExposed if users other than root and the caller can write the directory.
 func (d *Dir) Safe() error {
 	st, err := d.Lstat(".")
-	if err == nil && (st.Uid != 0 && int(st.Uid) != unix.Geteuid() || st.Mode&othersWrite != 0) {
-		err = fmt.Errorf("%q: %w", d.path, ErrExposed)
+	if err == nil && !file.Trusted(st) {
+		err = fmt.Errorf("%q: %w", d.path, file.ErrExposed)
 	}
 	return err
 }

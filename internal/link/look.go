@@ -8,7 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
@@ -54,18 +57,13 @@ func LookAt(path string) Name {
 	if n.Err != nil {
 		return n
 	}
-	file := filepath.Base(n.ResolvesTo)
-	n.Wrapper = file == Wrapper || isRunning(n.ResolvesTo)
+	base := filepath.Base(n.ResolvesTo)
+	var st unix.Stat_t
+	n.Wrapper = base == Wrapper || unix.Stat(n.ResolvesTo, &st) == nil && file.IsRunning(st)
 	if !n.Wrapper {
-		n.Backend = detect.Backend(iptables.BackendOf(file))
+		n.Backend = detect.Backend(iptables.BackendOf(base))
 	}
 	return n
-}
-
-// isRunning reports whether a path leads to the running file.
-func isRunning(path string) bool {
-	running, err := IDAt("/proc/self/exe")
-	return err == nil && running.IsAt(path)
 }
 
 // Leads reports whether a name leads to the switch of the directory.

@@ -5,11 +5,13 @@ package link
 
 import (
 	"errors"
+	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
 // Record is the record of one network namespace: a symlink in the container's own /dev, which contains the backend that
@@ -20,22 +22,22 @@ type Record struct {
 }
 
 // OpenRecord opens /dev for the record of this process' network namespace. It returns the zero Record if /dev is not
-// the container's own, and without /proc.
-func OpenRecord() Record {
+// the container's own, and an error if that is not known.
+func OpenRecord() (Record, error) {
 	var netns unix.Stat_t
 	err := unix.Stat("/proc/self/ns/net", &netns)
 	if err != nil {
-		return Record{}
+		return Record{}, &os.PathError{Op: "stat", Path: "/proc/self/ns/net", Err: err}
 	}
 	dev, err := Open("/dev")
 	if err != nil {
-		return Record{}
+		return Record{}, err
 	}
 	if !dev.isContainers() {
 		dev.Close()
-		return Record{}
+		return Record{}, nil
 	}
-	return Record{Dev: dev, Name: "iptables-backend-" + strconv.FormatUint(netns.Ino, 10)}
+	return Record{Dev: dev, Name: "iptables-backend-" + strconv.FormatUint(netns.Ino, 10)}, nil
 }
 
 // isContainers reports whether a /dev is a container's own, as runtimes make it: a tmpfs of root, which no other user
@@ -47,7 +49,7 @@ func (d *Dir) isContainers() bool {
 		return false
 	}
 	root, err := d.Lstat(".")
-	if err != nil || root.Uid != 0 || root.Mode&othersWrite != 0 {
+	if err != nil || root.Uid != 0 || !file.Trusted(root) {
 		return false
 	}
 	ptmx, err := d.Lstat("ptmx")
@@ -62,7 +64,7 @@ func (r Record) Path() string {
 	return r.Dev.Join(r.Name)
 }
 
-// Read returns the recorded backend, "" if there is none. A link that is not root's counts as none. Any user may ask.
+// Read returns the recorded backend, "" if there is none. A link that root does not own is ignored. Any user may ask.
 func (r Record) Read() detect.Backend {
 	if r.Dev == nil {
 		return ""

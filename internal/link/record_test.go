@@ -64,20 +64,28 @@ func TestOpenRecord(t *testing.T) {
 	}
 	var netns unix.Stat_t
 	host.Check(t, unix.Stat("/proc/self/ns/net", &netns))
-	r := OpenRecord()
+	r := openRecord(t)
 	if want := fmt.Sprintf("/dev/iptables-backend-%d", netns.Ino); r.Path() != want {
 		t.Errorf("got %q, want %q", r.Path(), want)
 	}
 	host.Check(t, unix.Mount("none", "/proc", "tmpfs", 0, ""))
-	if got := OpenRecord(); got != (Record{}) {
-		t.Errorf("no /proc, so no network namespace: got %q", got.Path())
+	got, err := OpenRecord()
+	if got != (Record{}) || !errors.Is(err, unix.ENOENT) {
+		t.Errorf("no /proc, so no network namespace: got %q, %v", got.Path(), err)
 	}
 	host.Check(t, unix.Unmount("/proc", 0))
 	host.Check(t, os.Remove("/dev/ptmx"))
-	r = OpenRecord()
+	r = openRecord(t)
 	if r != (Record{}) || r.Path() != "" || r.Read() != "" || r.Remove() != nil {
 		t.Errorf("the host's /dev: got %q", r.Path())
 	}
+}
+
+func openRecord(t *testing.T) Record {
+	t.Helper()
+	r, err := OpenRecord()
+	host.Check(t, err)
+	return r
 }
 
 // inDirectory is a record in a directory, whatever kind of directory it is.

@@ -4,6 +4,7 @@
 package link
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,17 +21,24 @@ var ErrNotWrapped = errors.New("none of the commands of iptables runs the wrappe
 const Patience = 2 * time.Second
 
 // Switched opens the directory whose switch the commands change: DIR if the switch is there, otherwise /usr/sbin. The
-// error wraps ErrNotWrapped if there is no switch.
+// error wraps ErrNotWrapped if there is no switch, and file.ErrExposed if others can change the directory.
 func Switched() (*Dir, error) {
 	d, err := Here()
-	if err != nil || !d.hasSwitch() {
-		d, err = openSafe("/usr/sbin")
+	switch {
+	case err == nil && d.hasSwitch():
+		return d, nil
+	case err == nil:
+		d.Close()
+	case !errors.Is(err, ErrNoProc) && !errors.Is(err, ErrElsewhere):
+		return nil, err
 	}
-	if err == nil && !d.hasSwitch() {
-		err = fmt.Errorf("no %q: %w", d.Join(Switch), ErrNotWrapped)
-	}
+	d, err = openSafe("/usr/sbin")
 	if err != nil {
 		return nil, err
+	}
+	if !d.hasSwitch() {
+		d.Close()
+		return nil, fmt.Errorf("no %q: %w", d.Join(Switch), ErrNotWrapped)
 	}
 	return d, nil
 }
@@ -53,7 +61,7 @@ func (d *Dir) Select(backend detect.Backend, program string) error {
 }
 
 // Reset removes the record, and points the switch at the wrapper again. The record is removed first, whatever the
-// switch is; d is nil where there is no switch. The errors are those of Select.
+// switch is; d is nil where there is no switch. The errors are those of Select, and why the record is still there.
 func Reset(record Record, d *Dir) error {
 	removed := record.Remove()
 	if d == nil {
@@ -63,7 +71,7 @@ func Reset(record Record, d *Dir) error {
 	if err == nil {
 		err = d.point(Wrapper)
 	}
-	return errors.Join(err, removed)
+	return cmp.Or(err, removed)
 }
 
 // point makes the switch contain something else.

@@ -134,7 +134,7 @@ func (c *Conn) CountRules(limit int, used func(Table) bool) (rules Rules, err er
 		}
 		return nil
 	})
-	if err == nil || errors.Is(err, ErrAbsent) {
+	if err == nil {
 		return rules, nil
 	}
 	rules.All = false

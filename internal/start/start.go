@@ -97,7 +97,7 @@ func Replaceable(path string) string {
 			case err != nil:
 			case st.Uid != 0 && int(st.Uid) != os.Geteuid():
 				return fmt.Sprintf("%q belongs to user %d", file, st.Uid)
-			case !isLink && (st.Mode&0o002 != 0 || st.Mode&0o020 != 0 && st.Gid != 0):
+			case !isLink && st.Mode&0o022 != 0:
 				return fmt.Sprintf("users other than root can write %q", file)
 			}
 		}

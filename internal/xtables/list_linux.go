@@ -43,6 +43,10 @@ func listed(proc string, leads, ipv6 bool) ([]string, error) {
 	}
 	for _, directory := range directories {
 		tables, err := readList(directory + file)
+		if len(tables) > 0 && ipv6 && !exists(directory+"if_inet6") {
+			// Before Linux 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
+			return nil, nil
+		}
 		if err == nil {
 			return tables, nil
 		}
@@ -61,6 +65,12 @@ func listed(proc string, leads, ipv6 bool) ([]string, error) {
 	return nil, ErrNoProc
 }
 
+// exists reports whether a file is known to exist, or may.
+func exists(path string) bool {
+	var st unix.Stat_t
+	return !errors.Is(unix.Stat(path, &st), unix.ENOENT)
+}
+
 // readList reads a file of /proc that fits, without the runtime's poller, which would cost five more system calls.
 func readList(path string) ([]string, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -70,6 +80,9 @@ func readList(path string) ([]string, error) {
 	defer unix.Close(fd)
 	var buf [512]byte // the kernel's five tables take 31
 	n, err := unix.Read(fd, buf[:])
+	if err == nil && n == len(buf) {
+		err = unix.EFBIG // the last name may be cut off, and to ask for it would create that table
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %q: %w", path, err)
 	}

@@ -43,11 +43,12 @@ func fakeDir(t *testing.T, files ...string) string {
 // The list of tables is the calling thread's. Before Linux 3.17, where thread-self is missing, it is the first thread's.
 func TestListedBelow(t *testing.T) {
 	const (
-		list   = "thread-self/net/ip_tables_names="
-		list6  = "thread-self/net/ip6_tables_names="
-		dev    = "thread-self/net/dev="
-		before = "self/net/ip_tables_names="
-		devOld = "self/net/dev="
+		list    = "thread-self/net/ip_tables_names="
+		list6   = "thread-self/net/ip6_tables_names="
+		dev     = "thread-self/net/dev="
+		speaks6 = "thread-self/net/if_inet6="
+		before  = "self/net/ip_tables_names="
+		devOld  = "self/net/dev="
 	)
 	for _, test := range []struct {
 		doc   string
@@ -60,7 +61,9 @@ func TestListedBelow(t *testing.T) {
 		{doc: "no table", files: []string{list, dev}},
 		{doc: "a table", files: []string{list + "mangle\n", dev}, want: "mangle"},
 		{doc: "several tables", files: []string{list + "security\nraw\nnat\n", dev}, want: "security raw nat"},
-		{doc: "IPv6", files: []string{list + "raw\n", list6 + "mangle\n", dev}, ipv6: true, want: "mangle"},
+		{doc: "IPv6", files: []string{list + "raw\n", list6 + "mangle\n", dev, speaks6}, ipv6: true, want: "mangle"},
+		{doc: "before Linux 5.15 with IPv6 disabled", files: []string{list6 + "mangle\n", dev}, ipv6: true},
+		{doc: "a list that may be cut off", files: []string{list + strings.Repeat("raw\n", 128), dev}, err: unix.EFBIG},
 		{doc: "only the other family", files: []string{list6 + "mangle\n", dev}, err: ErrAbsent},
 		{doc: "not loaded", files: []string{dev}, err: ErrAbsent},
 		{doc: "not loaded, IPv6", files: []string{list + "raw\n", dev}, ipv6: true, err: ErrAbsent},

@@ -19,14 +19,9 @@ const Limit = 4 << 20
 // ErrChanged means that a table was replaced while it was read.
 var ErrChanged = errors.New("the table changed while it was read")
 
-// Read returns what is in a table that is listed. If the network namespace has no part of the family at all, that is
-// nothing.
+// Read returns what is in a table that is listed.
 func Read(ipv6 bool, table string) (Table, error) {
 	s, err := open(ipv6)
-	if err == unix.EAFNOSUPPORT {
-		// Before Linux 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
-		return Table{Whole: true}, nil
-	}
 	if err != nil {
 		return Table{}, fmt.Errorf("open a socket: %w", err)
 	}
@@ -47,7 +42,7 @@ type socket struct {
 	ipv6      bool
 }
 
-// open opens a datagram socket, which needs CAP_NET_ADMIN alone; a raw one would need CAP_NET_RAW, too.
+// open opens a datagram socket, which needs only CAP_NET_ADMIN; a raw one would need CAP_NET_RAW, too.
 func open(ipv6 bool) (socket, error) {
 	s := socket{level: unix.SOL_IP, ipv6: ipv6}
 	domain := unix.AF_INET

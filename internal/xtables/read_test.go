@@ -59,16 +59,6 @@ func TestReadChanged(t *testing.T) {
 	}
 }
 
-// Where the family is missing, nobody can have put anything into its tables.
-func TestReadWithoutFamily(t *testing.T) {
-	host.Netns(t)
-	host.RefuseCall(t, unix.SYS_SOCKET, unix.EAFNOSUPPORT)
-	got, err := Read(true, "filter")
-	if err != nil || !got.Whole || got.Chains != nil || got.Rules != 0 {
-		t.Errorf("got %+v, %v", got, err)
-	}
-}
-
 // What cannot be read is no empty table.
 func TestReadRefused(t *testing.T) {
 	for _, test := range []struct {
@@ -78,6 +68,10 @@ func TestReadRefused(t *testing.T) {
 	}{
 		{"without CAP_NET_ADMIN", func(t *testing.T) { host.DropCapability(t, unix.CAP_NET_ADMIN) }, unix.EPERM},
 		{"no socket", func(t *testing.T) { host.RefuseCall(t, unix.SYS_SOCKET, unix.EMFILE) }, unix.EMFILE},
+		{
+			"a filter of address families", func(t *testing.T) { host.RefuseCall(t, unix.SYS_SOCKET, unix.EAFNOSUPPORT) },
+			unix.EAFNOSUPPORT,
+		},
 		{"no header", func(t *testing.T) { host.RefuseOption(t, soGetInfo, unix.EACCES) }, unix.EACCES},
 		{"no entries", func(t *testing.T) { host.RefuseOption(t, soGetEntries, unix.ENOMEM) }, unix.ENOMEM},
 	} {

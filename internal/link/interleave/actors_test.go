@@ -74,7 +74,11 @@ func (p *process) record() link.Record {
 	if !p.place.record {
 		return link.Record{}
 	}
-	r := link.OpenRecord()
+	r, err := link.OpenRecord()
+	if err != nil {
+		p.disk.tb.Error(err)
+		return link.Record{}
+	}
 	r.Dev.Step = p.step
 	return r
 }
@@ -103,6 +107,10 @@ func call(name, command string, guess detect.Backend) actor {
 		held := record.Read()
 		p.step("ask", "")
 		backend, certain := p.kernel.decide(held, guess)
+		if !certain && held != "" {
+			p.step("become", "")
+			return outcome{ran: held}
+		}
 		ran := link.Keep(here, record, link.Answer{
 			Backend: backend, Certain: certain, Complete: true, Root: true,
 			Program: p.path() + "/" + iptables.MultiCall(string(backend)),

@@ -74,7 +74,8 @@ func (c content) get(name string) string { return c[slot(name)] }
 func newDisk(t *testing.T) *disk {
 	t.Helper()
 	top := t.TempDir()
-	record := link.OpenRecord()
+	record, err := link.OpenRecord()
+	host.Check(t, err)
 	d := &disk{tb: t, commands: top + "/sbin", readOnly: top + "/ro", file: top + "/wrapper", record: record.Name}
 	if record.Dev == nil {
 		t.Fatal("the container has no /dev of its own")
@@ -88,7 +89,6 @@ func newDisk(t *testing.T) *disk {
 	host.Check(t, unix.Mount(d.commands, d.readOnly, "", unix.MS_BIND, ""))
 	t.Cleanup(func() { host.Check(t, unix.Unmount(d.readOnly, unix.MNT_DETACH)) })
 	host.Check(t, unix.Mount("", d.readOnly, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	var err error
 	d.lock, err = os.Open(d.commands)
 	host.Check(t, err)
 	t.Cleanup(func() { d.lock.Close() })
