@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
