@@ -58,6 +58,10 @@ func (w work) groups() [][]string {
 	all := [][]string{exec.Names()} // Fedora, openSUSE: one group with five followers
 	if hasGroup("ip6tables") {
 		all = slices.Collect(slices.Chunk(exec.Names(), 3)) // Debian: one for each family
+		if hasFollower("iptables", "ip6tables") {
+			// AWS' base image: both. Without its followers, to set the first group again would remove their names.
+			all[0] = exec.Names()
+		}
 	}
 	return slices.DeleteFunc(all, w.isRegistered)
 }
@@ -66,6 +70,14 @@ func hasGroup(name string) bool {
 	return slices.ContainsFunc(groupDirs, func(directory string) bool {
 		_, err := os.Lstat(directory + "/" + name)
 		return err == nil
+	})
+}
+
+// hasFollower reports whether a name is one of a group's followers. dpkg and chkconfig write each into a line.
+func hasFollower(group, name string) bool {
+	return slices.ContainsFunc(groupDirs, func(directory string) bool {
+		content, err := os.ReadFile(directory + "/" + group)
+		return err == nil && slices.Contains(strings.Split(string(content), "\n"), name)
 	})
 }
 

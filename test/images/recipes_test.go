@@ -115,7 +115,9 @@ func TestAPKBUILD(t *testing.T) {
 	host.Check(t, err)
 	host.Run(t, "sh", "-euc", `srcdir=$1/src pkgdir=$1/files
 . "$2"
-for field in "$pkgname" "$pkgrel" "$pkgdesc" "$url" "$arch" "$license" "$depends" "$makedepends" "$source"; do test "$field"; done
+for field in "$pkgname" "$pkgrel" "$pkgdesc" "$url" "$arch" "$license" "$depends" "$makedepends" "$source"; do
+	test "$field"
+done
 cd "$builddir"
 build
 check

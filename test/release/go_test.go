@@ -15,7 +15,8 @@ import (
 )
 
 // goLine finds the Go of the Dockerfile: its image, and the image's digest.
-var goLine = regexp.MustCompile(`(?m)^(FROM --platform=\$BUILDPLATFORM )\S+/(golang:[0-9.]+-\S+)@(sha256:[0-9a-f]{64}) AS go$`)
+var goLine = regexp.MustCompile(
+	`(?m)^(FROM --platform=\$BUILDPLATFORM )\S+/(golang:[0-9.]+-\S+)@(sha256:[0-9a-f]{64}) AS go$`)
 
 // goUpdate is a clone whose Go is 1.26.1, with a remote of its own and a registry that has Go's images.
 type goUpdate struct {
@@ -177,7 +178,8 @@ func TestImageTags(t *testing.T) {
 		host.Run(t, "git", "-C", dir, "tag", tag)
 	}
 	for version, want := range map[string]string{
-		"v1.0.1": "v1.0.1", "v1.9.0": "v1.9.0 v1", "v1.10.0": "v1.10.0 v1", "v1.10.0-rc.1": "v1.10.0-rc.1", "v2.0.1": "v2.0.1 v2",
+		"v1.0.1": "v1.0.1", "v1.9.0": "v1.9.0 v1", "v1.10.0": "v1.10.0 v1", "v1.10.0-rc.1": "v1.10.0-rc.1",
+		"v2.0.1": "v2.0.1 v2",
 	} {
 		cmd := exec.Command("release/tags.sh", version)
 		cmd.Dir = dir
