@@ -31,7 +31,7 @@ const (
 type Here struct {
 	Path    string         `json:"path,omitempty"`    // of the iptables that is called
 	Backend detect.Backend `json:"backend,omitempty"` // "" if it is not known
-	Program string         `json:"program,omitempty"` // the file that finally runs
+	Program string         `json:"program,omitempty"` // the path of what runs
 	How     How            `json:"how"`
 	Error   string         `json:"error,omitempty"` // why nothing runs
 }
