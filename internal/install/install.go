@@ -59,7 +59,7 @@ func Install(argv0, directory string, force bool) (done Done, err error) {
 		directory = defaultDirectory(filepath.Dir(running))
 	}
 	if directory == "" {
-		return done, fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(iptables.Dirs(), ", "))
+		return done, whyNone()
 	}
 	directory, err = absolute(directory)
 	if err != nil {
@@ -122,7 +122,7 @@ type work struct {
 // refuse returns an error if nothing must be changed.
 func (w work) refuse(force bool) error {
 	if w.program(detect.NFT) == "" && w.program(detect.Legacy) == "" {
-		return fmt.Errorf("%w in %q, nor in %s", ErrNoIptables, w.Path(), strings.Join(iptables.Dirs(), ", "))
+		return whyNone(w.Path())
 	}
 	if path := w.overwritten(); path != "" {
 		return fmt.Errorf("%q: %w", path, ErrOverwritten)
@@ -144,6 +144,17 @@ func (w work) refuse(force bool) error {
 		}
 	}
 	return nil
+}
+
+// whyNone returns why iptables was found for neither backend: it is not installed, or cannot be used where it is.
+func whyNone(dirs ...string) error {
+	for _, b := range detect.Backends() {
+		_, err := exec.Find(b, "iptables", dirs...)
+		if !errors.Is(err, exec.ErrMissing) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(append(dirs, iptables.Dirs()...), ", "))
 }
 
 // program returns the path of a backend's iptables, "" if there is none.

@@ -209,6 +209,26 @@ func TestExposed(t *testing.T) {
 	}
 }
 
+// Programs in a directory that others can write are never run, so that there is nothing to install for.
+func TestExposedPrograms(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.Check(t, os.Chmod("/usr/sbin", 0o775))
+	before := state(t, "/usr/sbin", "/etc/alternatives")
+	for _, directory := range []string{"", "/usr/sbin"} {
+		for _, force := range []bool{false, true} {
+			_, err := Install("iptables-wrapper", directory, force)
+			if !errors.Is(err, file.ErrExposed) {
+				t.Errorf("%q, forced %v: got %v", directory, force, err)
+			}
+		}
+	}
+	if after := state(t, "/usr/sbin", "/etc/alternatives"); after != before {
+		t.Errorf("got %s\nwant %s", after, before)
+	}
+}
+
 func TestNoIptables(t *testing.T) {
 	if !host.Contain(t) {
 		return
