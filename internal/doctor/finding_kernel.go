@@ -55,7 +55,7 @@ func (o *observation) lacksNFT() string {
 
 // lacksLegacy is a clause about what keeps legacy from working, "" if nothing is known to.
 func (o *observation) lacksLegacy() string {
-	if o.Host.Evidence.Legacy.Kernel == detect.No && !o.loadable {
+	if o.Host.Evidence.Legacy.Kernel == detect.No && !(o.loadable && o.process.sysModule) {
 		return "ip_tables is not loaded, and this container cannot load it"
 	}
 	return ""

@@ -19,7 +19,8 @@ func TestKernel(t *testing.T) {
 		here        detect.Backend
 		nft, legacy detect.Answer // the kernel has it
 		lacks       string
-		loadable    bool
+		loadable    bool   // the modules are here
+		cannot      bool   // load modules
 		want        string // a part of the text, "" for no finding
 	}{
 		{
@@ -36,6 +37,12 @@ func TestKernel(t *testing.T) {
 		{
 			doc:  "no nf_tables, and a module of legacy",
 			here: detect.Legacy, nft: detect.No, legacy: detect.No, loadable: true,
+		},
+		{
+			doc:  "no nf_tables, and a module of legacy that may not be loaded",
+			here: detect.Legacy, nft: detect.No, legacy: detect.No, loadable: true, cannot: true,
+			want: "with either backend: this kernel has no nf_tables, and ip_tables is not loaded, and this container " +
+				"cannot load it",
 		},
 		{
 			doc:  "no nf_tables, and it is not known whether there is legacy",
@@ -60,7 +67,9 @@ func TestKernel(t *testing.T) {
 			here: detect.NFT, nft: detect.Yes, legacy: detect.No,
 		},
 	} {
-		o := observation{lacks: test.lacks, loadable: test.loadable, process: process{netAdmin: true, netRaw: true}}
+		o := observation{lacks: test.lacks, loadable: test.loadable, process: process{
+			netAdmin: true, netRaw: true, sysModule: !test.cannot,
+		}}
 		o.Here = here.Here{Backend: test.here}
 		o.Host.Result = detect.Result{Backend: detect.NFT}
 		o.Host.Evidence.NFT.Kernel = test.nft

@@ -36,7 +36,7 @@ type observation struct {
 	legacy    []table        // those that could be listed
 	lockFault error          // why iptables-legacy cannot have its lock
 	lacks     string         // what nf_tables lacks for iptables' rules, in words for people
-	loadable  bool           // this container can load legacy's modules
+	loadable  bool           // the modules of legacy are in this root
 	library   bool           // the library of the match that runs load is there
 	commands  []string       // those of nft, iptables-nft-save and its like that PATH finds
 	refused   []string       // why programs were not started

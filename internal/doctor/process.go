@@ -21,6 +21,7 @@ type process struct {
 	user          int // the effective one
 	netAdmin      bool
 	netRaw        bool
+	sysModule     bool // it may load modules, as iptables-legacy does
 	noNewRights   bool // no_new_privs: file capabilities have no effect
 	userNamespace bool // it is in a user namespace that does not map every user to itself, or that is not known
 }
@@ -33,6 +34,7 @@ func thisProcess() process {
 	_ = unix.Capget(&header, &data[0]) // fails for a wrong version only
 	p.netAdmin = data[0].Effective&(1<<unix.CAP_NET_ADMIN) != 0
 	p.netRaw = data[0].Effective&(1<<unix.CAP_NET_RAW) != 0
+	p.sysModule = data[0].Effective&(1<<unix.CAP_SYS_MODULE) != 0 && !modulesLocked()
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
 		value, found := strings.CutPrefix(line, "NoNewPrivs:")
@@ -61,6 +63,12 @@ func (p process) capabilities() []string {
 		has = append(has, netRaw)
 	}
 	return has
+}
+
+// modulesLocked reports whether the kernel loads no module any more.
+func modulesLocked() bool {
+	disabled, _ := os.ReadFile("/proc/sys/kernel/modules_disabled")
+	return strings.TrimSpace(string(disabled)) == "1"
 }
 
 // kernelRelease is that of the running kernel.
