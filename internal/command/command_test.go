@@ -98,6 +98,9 @@ func TestUsage(t *testing.T) {
 		{line: "install --root /x", command: "install", says: "flag provided but not defined: -root"},
 		{line: "install --dir=", command: "install", says: `invalid value "" for flag -dir: a path is needed`},
 		{line: "install extra", command: "install", says: `unexpected argument "extra"`},
+		{line: "doctor -o table", command: "doctor", says: `invalid value "table" for flag -o: not one of text, json`},
+		{line: "doctor --dir /x", command: "doctor", says: "flag provided but not defined: -dir"},
+		{line: "doctor extra", command: "doctor", says: `unexpected argument "extra"`},
 	} {
 		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
 		want := fmt.Sprintf("iptables-wrapper: %s (see iptables-wrapper --help)\n", test.says)
@@ -141,6 +144,7 @@ func TestAnswers(t *testing.T) {
 		{line: "install -h", begins: "NAME:\n   iptables-wrapper install - ", contains: "--force"},
 		{line: "select --help", begins: "NAME:\n   iptables-wrapper select - ", contains: "[nft|legacy]"},
 		{line: "reset --help", begins: "NAME:\n   iptables-wrapper reset - ", contains: "removes the record"},
+		{line: "doctor --help", begins: "NAME:\n   iptables-wrapper doctor - ", contains: "--output FORMAT"},
 	} {
 		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
 		if status != 0 || !strings.HasPrefix(stdout, test.begins) || !strings.Contains(stdout, test.contains) ||
@@ -152,7 +156,7 @@ func TestAnswers(t *testing.T) {
 
 // Help fits the terminal, which cannot wrap a table.
 func TestHelpWidth(t *testing.T) {
-	for _, command := range []string{"help", "detect", "install", "select", "reset", "version"} {
+	for _, command := range []string{"help", "detect", "doctor", "install", "select", "reset", "version"} {
 		_, help, _ := run(program, command, "--help")
 		for line := range strings.Lines(help) {
 			if len(line) > 80+len("\n") {

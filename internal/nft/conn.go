@@ -27,6 +27,9 @@ const bufferSize = 32<<10 - 8
 
 // Conn asks one question after the other, over a socket that it opens for the first one. The zero Conn is ready to use.
 type Conn struct {
+	// Most is how many objects of a dump are read; 0: MaxObjects.
+	Most int
+
 	fd   int
 	open bool // and something was read from it
 	seq  uint32
