@@ -19,7 +19,7 @@ type Call struct {
 	Root      bool
 	Failed    bool // a question could not be asked
 	Elsewhere bool // it is in another network namespace than process 1
-	Chrooted  bool // its mounts are not those of process 1
+	OwnMounts bool // its mounts are not those of process 1
 	Locked    bool // somebody else has the lock of the directory
 }
 
@@ -49,7 +49,7 @@ func (c Container) Run(h *Host, call Call) (string, Container) {
 
 // keep returns the container after a call whose program was found.
 func (c Container) keep(d Decision, call Call) Container {
-	if !call.Root || call.Elsewhere || call.Chrooted {
+	if !call.Root || call.Elsewhere || call.OwnMounts {
 		return c
 	}
 	// A guess is recorded where nothing is; what is certain replaces it.
