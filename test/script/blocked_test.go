@@ -51,7 +51,7 @@ func TestKernelLacksNFTables(t *testing.T) {
 	}
 	host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
 	host.Run(t, "iptables-wrapper", "install")
-	t.Setenv("IPTABLES_WRAPPER_MODE", "nft")
+	t.Setenv("IPTABLES_WRAPPER_BACKEND", "nft")
 	said := withoutNetlink(unix.EPROTONOSUPPORT, "iptables-wrapper", "doctor")
 	if !strings.HasPrefix(said, "PROBLEM  kernel: ") || strings.Contains(said, "no-program") {
 		t.Errorf("got %s", said)
