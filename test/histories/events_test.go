@@ -156,14 +156,22 @@ type history struct {
 }
 
 // A place is what the container is like.
-type place struct{ root, dev string }
+type place struct{ root, dev, missing string }
+
+func (p place) container() oracle.Container {
+	return oracle.Container{Writable: p.root == "rw", OwnDev: p.dev == "own", Missing: p.missing}
+}
 
 func one[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 
 // random returns the history of a seed.
 func random(seed uint64) history {
 	r := rand.New(rand.NewPCG(seed, 30))
-	h := history{place: place{root: one(r, "rw", "ro"), dev: one(r, "own", "own", "own", "host")}}
+	h := history{place: place{
+		root:    one(r, "rw", "ro"),
+		dev:     one(r, "own", "own", "own", "host"),
+		missing: one(r, "", "", "", "", oracle.NFT, oracle.Legacy),
+	}}
 	var deck []*kind
 	for _, k := range kinds {
 		deck = append(deck, slices.Repeat([]*kind{k}, k.weight)...)

@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	machine "github.com/iptables-wrappers/iptables-wrappers/test/host"
-	"github.com/iptables-wrappers/iptables-wrappers/test/oracle"
 )
 
 // TestHistories plays the same histories each time, more with TEST_ALL; TEST_HISTORIES=N plays N that nobody has seen,
@@ -100,7 +99,7 @@ func (h history) live(image string, lie []string) (*violation, error) {
 		return nil, err
 	}
 	defer exec.Command("rm", "-rf", "--one-file-system", dir).Run()
-	p := player{world: newWorld(), kept: oracle.Container{Writable: h.root == "rw", OwnDev: h.dev == "own"}}
+	p := player{world: newWorld(), kept: h.container()}
 	p.life, err = h.begin(dir, image, lie)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ type life struct {
 func (p place) begin(dir, image string, env []string) (*life, error) {
 	l := &life{place: p, dir: dir, cmd: exec.Command("sh", "-e", "-c", containerScript)}
 	l.cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "H=" + dir, "IMAGE=" + image, "ROOT=" + p.root,
-		"DEV=" + p.dev}, env...)
+		"DEV=" + p.dev, "MISSING=" + p.missing}, env...)
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	l.cmd.Stderr = os.Stderr
 	var err, outErr error
@@ -119,8 +119,7 @@ var programs = map[string]string{
 
 // kept is what the container is like and has kept, and what is wrong with its files.
 func (l *life) kept() (c oracle.Container, wrong string) {
-	c.Writable = l.root == "rw"
-	c.OwnDev = l.dev == "own"
+	c = l.container()
 	sbin := filepath.Join(l.dir, "sbin")
 	target, err := os.Readlink(filepath.Join(sbin, "iptables-current"))
 	sw, known := programs[filepath.Base(target)]

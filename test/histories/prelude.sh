@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # What a history is written in. Its container has read this first.
-PATH=/usr/sbin:/usr/bin:/bin
+PATH=/usr/sbin:/usr/bin:/bin:/run/host
 user() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=+net_admin,+net_raw --ambient-caps=+net_admin,+net_raw "$@"; }
 powerless() { setpriv --bounding-set=-net_admin --inh-caps=-all "$@"; }
 # CALL INJECTION COMMAND...: as strace(1) calls them.

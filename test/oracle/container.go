@@ -36,15 +36,21 @@ func (c Container) Run(h *Host, call Call) (string, Container) {
 	if call.Elsewhere {
 		held = "" // that one is about another network namespace
 	}
-	d := Decide(h, held)
-	free := !d.Certain && d.Reason != "held" && d.Reason != "only-supported"
-	if free && d.Backend == c.Missing {
-		d.Backend = Other(d.Backend)
-	}
+	d := c.substitute(Decide(h, held))
 	if c.installed(d.Backend) == "" {
 		return "", c
 	}
 	return d.Backend, c.keep(d, call)
+}
+
+// substitute returns an answer, or the other backend where it is a guess whose programs are missing. There is no
+// substitute for what is held, nor for the only one that the kernel supports.
+func (c Container) substitute(d Decision) Decision {
+	guess := !d.Certain && d.Reason != "held" && d.Reason != "only-supported"
+	if guess && d.Backend == c.Missing {
+		d.Backend = Other(d.Backend)
+	}
+	return d
 }
 
 // keep returns the container after a call whose program was found.
@@ -75,7 +81,7 @@ func (c Container) installed(backend string) string {
 func (c Container) Select(h *Host, backend string, strict bool) (ok bool, after Container) {
 	d := Decision{Backend: backend, Certain: true}
 	if backend == "" {
-		d = Decide(h, "")
+		d = c.substitute(Decide(h, ""))
 	}
 	if strict && !d.Certain || d.Backend == c.Missing || !c.Writable && c.Switch != d.Backend {
 		return false, c

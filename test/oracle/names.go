@@ -20,7 +20,7 @@ var hostPrograms = []string{
 }
 
 // See tells the oracle of something that is in a backend: a chain of one of iptables' tables, "mangle X", or a native
-// table, "inet x". A family inet is both. What is no name tells it nothing.
+// table, "inet x", which is in both families. What is no name tells it nothing.
 func (b *Backend) See(name string, inFamilies ...int) {
 	kind := -1
 	switch {
