@@ -99,8 +99,8 @@ func TestProgram(t *testing.T) {
 		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-run", "^host: hint in nft$"}, 0,
 			"1 of 1 situations as expected\n"},
 		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-run", "^host: hint in (nft|legacy)$"}, 1,
-			"| host: hint in legacy | the host's backend | nft, and the host's is legacy |\n\n| group | as expected |\n| --- | --- |\n" +
-				"| host | 1 of 2 |\n\n1 of 2 situations as expected\n"},
+			"| host: hint in legacy | the host's backend | nft, and the host's is legacy |\n\n" +
+				"| group | as expected |\n| --- | --- |\n" + "| host | 1 of 2 |\n\n1 of 2 situations as expected\n"},
 		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-run", "no such thing"}, 2, "no situation matches"},
 		{[]string{"-wrapper", "/no/such/file"}, 2, "no such file"},
 		{[]string{"-wrapper", "/usr/sbin/xtables-nft-multi", "-names", "/no/such/script"}, 2, "no such file"},

@@ -107,8 +107,8 @@ func decide(h *Host) Decision {
 	return Decision{Backend: NFT, Reason: "rule-count"}
 }
 
-// whoHas returns the backend whose names of a kind decide: those of IPv4, and those of IPv6 where IPv4 has none. If both
-// backends have one there, it is nft.
+// whoHas returns the backend whose names of a kind decide: those of IPv4, and those of IPv6 where IPv4 has none. If
+// both backends have one there, it is nft.
 func whoHas(h *Host, kind int) string {
 	for family := range families {
 		switch Yes {
