@@ -93,26 +93,22 @@ func nameOf(t nft.Table) string {
 }
 
 // count counts the rules of nf_tables until there are more than limit. Counted is Yes if that is all of them. With an
-// error, the number is the most that one of the tries has read.
-func (a *nftAsker) count(limit int) (most nft.Rules, counted Answer, err error) {
+// error, it is what the last try has read.
+func (a *nftAsker) count(limit int) (rules nft.Rules, counted Answer, err error) {
 	switch a.kernel {
 	case No:
 		return nft.Rules{}, Yes, nil
 	case Unknown:
 		return nft.Rules{}, Unknown, nil
 	}
-	err = persist(func() error {
-		rules, err := a.conn.CountRules(limit, usedByIptables)
-		if err == nil || rules.Number >= most.Number {
-			most = rules
-		}
+	err = persist(func() (err error) {
+		rules, err = a.conn.CountRules(limit, usedByIptables)
 		return err
 	})
-	counted = Unknown
-	if most.All {
-		counted = Yes
+	if rules.All {
+		return rules, Yes, err
 	}
-	return most, counted, err
+	return rules, Unknown, err
 }
 
 // usedByIptables reports whether iptables uses a table of nf_tables.

@@ -13,7 +13,9 @@ import (
 // found puts a name among those that were found, and gives the answer that goes with it.
 func found(b Backend, k kind, n Name) about {
 	return func(e *Evidence) {
-		*e.of(b) = e.of(b).note(k, n, Yes, nil)
+		findings := e.of(b)
+		findings.names(k)[n.Family] = Yes
+		findings.Names = append(findings.Names, n)
 	}
 }
 

@@ -117,7 +117,8 @@ func TestCertain(t *testing.T) {
 				check("in both families", b, true, name(k, b, 1-f, Yes))
 				check("the other family is unknown", b, true, name(k, b, 1-f, Unknown))
 				check("in both backends", NFT, false, name(k, other, f, Yes))
-				check("IPv4 and IPv6 differ", map[Family]Backend{IPv4: b, IPv6: other}[f], false, name(k, other, 1-f, Yes))
+				byIPv4 := map[Family]Backend{IPv4: b, IPv6: other}[f]
+				check("IPv4 and IPv6 differ", byIPv4, false, name(k, other, 1-f, Yes))
 				for _, family := range families {
 					for _, a := range []Answer{Unknown, NotAsked} {
 						for stronger := hints; stronger <= k; stronger++ {

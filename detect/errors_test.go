@@ -88,14 +88,20 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Of more tables of nf_tables than are read, the names of programs are unknown. That is no error.
-func TestTooManyTables(t *testing.T) {
-	a := &nftAsker{kernel: Yes, listed: true, failed: fmt.Errorf("list the tables: %w", nft.ErrTooLarge)}
-	for _, f := range families {
-		for _, n := range known(programs, f) {
-			got, err := a.has(n)
-			if got != Unknown || err != nil {
-				t.Errorf("%+v: got %v, %v", n, got, err)
+// Of more tables of nf_tables than are read, the names of programs are unknown. That is no error. Any other failure to
+// list them is one.
+func TestTablesNotListed(t *testing.T) {
+	for failed, want := range map[error]error{
+		fmt.Errorf("list the tables: %w", nft.ErrTooLarge): nil,
+		fmt.Errorf("list the tables: %w", unix.ENOMEM):     unix.ENOMEM,
+	} {
+		a := &nftAsker{kernel: Yes, listed: true, failed: failed}
+		for _, f := range families {
+			for _, n := range namesOf(programs, f) {
+				got, err := a.has(n)
+				if got != Unknown || !errors.Is(err, want) || (err == nil) != (want == nil) {
+					t.Errorf("%v, %+v: got %v, %v", failed, n, got, err)
+				}
 			}
 		}
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // Host returns the backend that is used in the network namespace of the calling thread. held is a backend that the
-// caller has made rules in before, "" if none: another one is the answer only if a name proves it. It asks kind by kind,
-// and no further than the one that decides.
+// caller has made rules in before, "" if none: another one is the answer only if a name proves it. Host asks kind by
+// kind, and no further than the one that decides.
 //
 // The Result can always be used. The error says what could not be asked; errors.Is finds the kernel's errno in it:
 // unix.EPERM where CAP_NET_ADMIN is missing, unix.EMFILE where the process has no descriptor left. An answer can be
@@ -75,7 +75,11 @@ func (a asker) start() (e Evidence) {
 // names asks for all names of a kind.
 func (a asker) names(e Evidence, k kind) Evidence {
 	for _, f := range families {
-		for _, n := range known(k, f) {
+		for _, n := range &knownNames {
+			if !n.is(k, f) {
+				continue
+			}
+			n.Family = f
 			answer, err := a.nft.has(n)
 			e.NFT = e.NFT.note(k, n, answer, err)
 			answer, err = a.legacy[f].has(n)

@@ -22,15 +22,18 @@ const (
 	kubelet     = "kubelet"
 )
 
-// hostNames are made by programs of the host, and by no container whose image chooses the backend. Not here are the
-// chains of programs that run in containers with iptables of their own: kube-proxy (KUBE-SERVICES), Calico (cali-),
-// Tailscale (ts-), fail2ban (f2b-) and meshes.
+// knownNames are made by kubelet and other programs of the host, and by no container whose image chooses the backend.
+// Not here are the chains of programs that run in containers with iptables of their own: kube-proxy (KUBE-SERVICES),
+// Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
 //
-// A chain is made with iptables, in the backend that the host uses, for IPv4 or IPv6. A native table shows that the host
-// uses nf_tables, whichever iptables an image has.
+// A chain is made with iptables, in the backend that the host uses, for IPv4 or IPv6. A native table shows that the
+// host uses nf_tables, whichever iptables an image has.
 //
 // To add a name, add a line, a dump of the program in test/rules/programs, and its row in docs/how-it-works.md.
-var hostNames = [...]Name{
+var knownNames = [...]Name{
+	{Program: kubelet, Table: "mangle", Chain: hintChain},
+	{Program: kubelet, Table: "mangle", Chain: canaryChain},
+
 	// Docker since 17.06; daemon/libnetwork/firewall_linux.go in moby/moby.
 	{Program: "Docker", Table: "filter", Chain: "DOCKER-USER"},
 	// ufw; src/backend_iptables.py.
@@ -75,22 +78,17 @@ var hostNames = [...]Name{
 	{Program: "systemd", Table: "ip6 io.systemd.nat"},
 }
 
-// known returns the names of a kind that can be in a family.
-func known(k kind, f Family) []Name {
-	switch k {
-	case hints:
-		return []Name{{Program: kubelet, Family: f, Table: "mangle", Chain: hintChain}}
-	case canaries:
-		return []Name{{Program: kubelet, Family: f, Table: "mangle", Chain: canaryChain}}
+// is reports whether a name is of a kind, and can be in a family.
+func (n Name) is(k kind, f Family) bool {
+	ofKind := programs
+	switch n.Chain {
+	case hintChain:
+		ofKind = hints
+	case canaryChain:
+		ofKind = canaries
 	}
-	var all []Name
-	for _, n := range hostNames {
-		n.Family = f
-		if n.Chain != "" || strings.HasPrefix(n.Table, "inet ") || strings.HasPrefix(n.Table, qualified(f, "")) {
-			all = append(all, n)
-		}
-	}
-	return all
+	inFamily := n.Chain != "" || strings.HasPrefix(n.Table, "inet ") || strings.HasPrefix(n.Table, qualified(f, ""))
+	return ofKind == k && inFamily
 }
 
 // qualified names a table of a family as nft does: "ip filter".

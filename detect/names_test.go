@@ -37,10 +37,24 @@ func dumps(t *testing.T) (all []dump) {
 			all = append(all, dump{name: name, native: read(name)})
 		}
 	}
-	if len(all) < 11 {
+	proxy, err := fs.ReadFile(rules.Nodes(), "kube-proxy-nftables.nft")
+	host.Check(t, err)
+	all = append(all, dump{name: "kube-proxy", native: string(proxy)})
+	if len(all) < 12 {
 		t.Fatalf("only %d dumps", len(all))
 	}
 	return all
+}
+
+// namesOf returns the names of a kind in a family.
+func namesOf(k kind, f Family) (names []Name) {
+	for _, n := range knownNames {
+		if n.is(k, f) {
+			n.Family = f
+			names = append(names, n)
+		}
+	}
+	return names
 }
 
 // Each program of the host decides for its backend, against more rules in the other one, and is named.
@@ -87,7 +101,10 @@ func TestHostNames(t *testing.T) {
 	if !found {
 		t.Fatal("README.md does not say what is in no dump")
 	}
-	for _, n := range hostNames {
+	for _, n := range knownNames {
+		if n.Program == kubelet {
+			continue
+		}
 		text := n.Chain
 		line := "\n:" + n.Chain + " "
 		if n.Chain == "" {
@@ -112,7 +129,7 @@ func TestHostNames(t *testing.T) {
 func TestEachName(t *testing.T) {
 	for k := hints; k <= programs; k++ {
 		for _, f := range families {
-			for _, n := range known(k, f) {
+			for _, n := range namesOf(k, f) {
 				backends := []Backend{NFT, Legacy}
 				if n.Chain == "" {
 					backends = backends[:1]
@@ -137,25 +154,25 @@ func TestEachName(t *testing.T) {
 	}
 }
 
-// A native table of family inet is in both families, any other in its own.
-func TestKnown(t *testing.T) {
-	for _, f := range families {
-		for _, n := range known(programs, f) {
-			family, _, _ := strings.Cut(n.Table, " ")
-			right := map[Family]string{IPv4: "ip", IPv6: "ip6"}[f]
-			if n.Family != f || n.Chain == "" && family != right && family != "inet" {
-				t.Errorf("%s: %+v", f, n)
+// A native table of family inet is in both families, any other in its own. A chain can be in both.
+func TestIs(t *testing.T) {
+	for _, n := range knownNames {
+		families := map[string][2]bool{"ip": {true, false}, "ip6": {false, true}, "inet": {true, true}}
+		family, _, _ := strings.Cut(n.Table, " ")
+		want := families[family]
+		if n.Chain != "" {
+			want = [2]bool{true, true}
+		}
+		kindOf := map[string]kind{hintChain: hints, canaryChain: canaries}
+		of, isKubelets := kindOf[n.Chain]
+		if !isKubelets {
+			of = programs
+		}
+		for k := hints; k <= programs; k++ {
+			got := [2]bool{n.is(k, IPv4), n.is(k, IPv6)}
+			if k == of && got != want || k != of && got != [2]bool{} {
+				t.Errorf("%+v, kind %d: got %v, want %v", n, k, got, want)
 			}
-		}
-	}
-	for _, n := range hostNames {
-		in := func(f Family) bool {
-			return slices.ContainsFunc(known(programs, f), func(k Name) bool {
-				return k.Chain == n.Chain && k.Table == n.Table
-			})
-		}
-		if !in(IPv4) && !in(IPv6) || n.Chain != "" && (!in(IPv4) || !in(IPv6)) {
-			t.Errorf("%+v is asked for in no family, or a chain only in one", n)
 		}
 	}
 }

@@ -78,8 +78,9 @@ func randomRules(r *rand.Rand, f Family, hasKubelet, hasPrograms bool, most int)
 				add(name)
 			}
 		}
-		for _, n := range hostNames {
-			if n.Chain != "" && hasPrograms && r.IntN(20) == 0 { // also in a table where it proves nothing
+		for _, n := range knownNames {
+			isProgram := n.Chain != "" && n.Program != kubelet
+			if isProgram && hasPrograms && r.IntN(20) == 0 { // also in a table where it proves nothing
 				add(n.Chain)
 			}
 		}
@@ -108,7 +109,8 @@ func randomRule(r *rand.Rand, f Family) string {
 // randomNative is what somebody makes with nft: native tables, and chains and rules in iptables' tables.
 func randomNative(r *rand.Rand) (commands string) {
 	for _, table := range []string{
-		"ip kube-proxy", "ip6 kube-proxy", "inet firewalld", "ip docker-bridges", "ip mine", "bridge firewalld", "arp a",
+		"ip kube-proxy", "ip6 kube-proxy", "inet firewalld", "ip docker-bridges", "ip mine", "bridge firewalld",
+		"arp a",
 	} {
 		if r.IntN(4) == 0 {
 			commands += fmt.Sprintf("add table %[1]s\nadd chain %[1]s c\nadd rule %[1]s c accept\n", table)
@@ -188,7 +190,7 @@ func (s seen) findings() Findings {
 	found := Findings{Kernel: Yes, Rules: s.rules, Counted: Yes}
 	for k := hints; k <= programs; k++ {
 		for _, f := range families {
-			for _, n := range known(k, f) {
+			for _, n := range namesOf(k, f) {
 				name := n.Table
 				if n.Chain != "" {
 					name = qualified(f, n.Table) + " " + n.Chain
@@ -200,8 +202,8 @@ func (s seen) findings() Findings {
 	return found
 }
 
-// What is read from the kernel is what iptables-legacy-save and nft print, and the decision is the one that their output
-// calls for.
+// What is read from the kernel is what iptables-legacy-save and nft print, and the decision is the one that their
+// output calls for.
 func TestRandomHosts(t *testing.T) {
 	host.Netns(t) // or it is skipped
 	decisions := map[string]int{}

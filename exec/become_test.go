@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The test binary becomes cat(1), which prints what it has, and what the caller gave it. cat is a C program, and so does not change its limits.
+// The test binary becomes cat(1), which prints what it has. cat is a C program, and so does not change its limits.
 func TestBecome(t *testing.T) {
 	program, err := osexec.LookPath("cat")
 	if err != nil {

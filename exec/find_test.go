@@ -77,11 +77,13 @@ func TestFind(t *testing.T) {
 		},
 		{
 			doc: "another command's file", backend: detect.NFT, command: "iptables-save",
-			files: []string{"a/iptables-nft", "a/iptables-nft-restore", "b/iptables-nft-save"}, want: "b/iptables-nft-save",
+			files: []string{"a/iptables-nft", "a/iptables-nft-restore", "b/iptables-nft-save"},
+			want:  "b/iptables-nft-save",
 		},
 		{
 			doc: "IPv6", backend: detect.Legacy, command: "ip6tables-restore",
-			files: []string{"a/iptables-legacy-restore", "a/ip6tables-legacy-restore"}, want: "a/ip6tables-legacy-restore",
+			files: []string{"a/iptables-legacy-restore", "a/ip6tables-legacy-restore"},
+			want:  "a/ip6tables-legacy-restore",
 		},
 	} {
 		top := t.TempDir()
@@ -148,7 +150,10 @@ func TestFindRefuses(t *testing.T) {
 			want: `command "/usr/sbin/iptables" is not one of iptables, iptables-save, iptables-restore, ip6tables, ` +
 				`ip6tables-save, ip6tables-restore`,
 		},
-		{doc: "another backend", backend: "auto", command: "iptables", want: `backend "auto" is not one of nft, legacy`},
+		{
+			doc: "another backend", backend: "auto", command: "iptables",
+			want: `backend "auto" is not one of nft, legacy`,
+		},
 		{doc: "no backend", backend: "", command: "iptables", want: `backend "" is not one of nft, legacy`},
 		{
 			doc: "a relative directory", backend: detect.NFT, command: "iptables", dirs: []string{"."},

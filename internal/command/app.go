@@ -54,7 +54,7 @@ func (s *session) app() *cli.App {
 		Writer:                s.stdout,
 		ErrWriter:             s.stderr,
 		Commands: []*cli.Command{
-			s.detectCommand(), s.selectCommand(), s.installCommand(), s.resetCommand(),
+			s.detectCommand(), s.selectCommand(), s.installCommand(), s.resetCommand(), s.doctorCommand(),
 			{Name: "version", Usage: "print the version", Action: printVersion},
 		},
 		CommandNotFound: s.unknownCommand,
@@ -137,10 +137,7 @@ func printVersion(c *cli.Context) error {
 
 // versionText is the version, and in parentheses what it was built from and for, as far as that is known.
 func versionText() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{}
-	}
+	info := buildInfo()
 	revision := ""
 	for _, setting := range info.Settings {
 		if setting.Key == "vcs.revision" {
@@ -149,4 +146,13 @@ func versionText() string {
 	}
 	return fmt.Sprintf("%s (%s%s/%s, %s)", cmp.Or(version, info.Main.Version, "unknown"), revision,
 		runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
+
+// buildInfo is what the linker has put into this program, as far as that is known.
+func buildInfo() *debug.BuildInfo {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return &debug.BuildInfo{}
+	}
+	return info
 }

@@ -15,8 +15,8 @@ func (s *session) detectCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "detect",
 		Usage: "print the backend that the host uses: nft or legacy",
-		Description: "Asks the kernel about this network namespace, and nothing else: neither what is\n" +
-			"stored, nor the environment. Starts no process, changes nothing. A line on\n" +
+		Description: "Asks the kernel about this network namespace, and nothing else: neither what\n" +
+			"is stored, nor the environment. Starts no process, changes nothing. A line on\n" +
 			"stderr says so if the answer is a guess. Example:\n\n" +
 			"   iptables-wrapper detect -o table\n\n" +
 			"About another network namespace, from the node:\n\n" +

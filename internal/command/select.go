@@ -71,11 +71,12 @@ func (s *session) selectHost(strict bool) error {
 			try:    "name the host's backend if you know it, or select without --strict",
 		}
 	}
-	if !r.Certain {
+	backend, program, err := call.Find(r, "iptables", d.Path())
+	err = s.store(d, backend, program, err)
+	if err == nil && !r.Certain {
 		s.say("not certain: %s", r)
 	}
-	backend, program, err := call.Find(r, "iptables", d.Path())
-	return s.store(d, backend, program, err)
+	return err
 }
 
 // selectNamed stores a backend that the user names.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
@@ -30,7 +31,7 @@ const (
 type Here struct {
 	Path    string         `json:"path,omitempty"`    // of the iptables that is called
 	Backend detect.Backend `json:"backend,omitempty"` // "" if it is not known
-	Program string         `json:"program,omitempty"` // the file that finally runs
+	Program string         `json:"program,omitempty"` // the path of what runs
 	How     How            `json:"how"`
 	Error   string         `json:"error,omitempty"` // why nothing runs
 }
@@ -64,17 +65,21 @@ func Of(n link.Name, host detect.Result, held, wanted detect.Backend, wrong erro
 	case wrong != nil:
 		return Here{Path: n.Path, How: Nothing, Error: wrong.Error()}
 	}
+	dir := filepath.Dir(n.ResolvesTo)
 	r := detect.Decide(host.Evidence, held)
-	h.How = Asked
+	var program exec.Program
+	var err error
 	switch {
 	case wanted.Valid():
-		r = detect.Result{Backend: wanted, Reason: detect.Held} // no other program is a substitute
-		h.How = Variable
+		h.How, h.Backend = Variable, wanted
+		program, err = exec.Find(wanted, n.Name, dir)
 	case r.Reason == detect.Held:
-		h.How = Recorded
+		h.How, h.Backend = Recorded, held
+		program, err = exec.Find(held, n.Name, dir)
+	default:
+		h.How = Asked
+		h.Backend, program, err = call.Find(r, n.Name, dir)
 	}
-	backend, program, err := call.Find(r, n.Name, filepath.Dir(n.ResolvesTo))
-	h.Backend = backend
 	h.Program = program.Path
 	if err != nil {
 		h.Error = err.Error()

@@ -27,6 +27,9 @@ const bufferSize = 32<<10 - 8
 
 // Conn asks one question after the other, over a socket that it opens for the first one. The zero Conn is ready to use.
 type Conn struct {
+	// Most is how many objects of a dump are read; 0: MaxObjects.
+	Most int
+
 	fd   int
 	open bool // and something was read from it
 	seq  uint32
@@ -47,6 +50,9 @@ func (c *Conn) dial() error {
 		return nil
 	}
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	if err == unix.EPROTONOSUPPORT { // no nfnetlink, which carries the questions to nf_tables
+		return ErrAbsent
+	}
 	if err != nil {
 		return fmt.Errorf("open a netlink socket: %w", err)
 	}
@@ -103,9 +109,10 @@ func receive(fd int, buf []byte) ([]byte, error) {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return nil, fmt.Errorf("receive: %w", err)
+		case !isNetlink || sender.Pid != 0: // not from the kernel
 		case n > len(buf):
 			return nil, ErrShort
-		case isNetlink && sender.Pid == 0: // anything else is not from the kernel
+		default:
 			return buf[:n], nil
 		}
 	}
@@ -132,15 +139,12 @@ func (c *Conn) ask(get, flags uint16, family uint8, a Attributes, each func(Mess
 
 // meaning says what an error of a question to nf_tables stands for.
 func meaning(err error) error {
-	switch {
-	case err == nil, err == unix.ENOENT: // what a call gets most; errors.Is costs it three page faults
-	case err == ErrEnough:
+	switch err {
+	case ErrEnough:
 		return nil
-	case err == unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
+	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
 		return ErrAbsent
-	case errors.Is(err, unix.EPROTONOSUPPORT): // socket(2): nor nfnetlink, which carries it
-		return ErrAbsent
-	case err == unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family
+	case unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family
 		return unix.ENOENT
 	}
 	return err

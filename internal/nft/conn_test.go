@@ -133,18 +133,15 @@ func TestReplyErr(t *testing.T) {
 	}
 }
 
-// Bare errors are the kernel's replies. Only EPROTONOSUPPORT also means something where socket(2) fails with it.
+// Bare errors are the kernel's replies. The error of a system call is wrapped, and means nothing but itself.
 func TestMeaning(t *testing.T) {
-	wrapped := func(errno unix.Errno) error { return fmt.Errorf("a system call: %w", errno) }
-	socket := wrapped(unix.EPROTONOSUPPORT)
-	einval := wrapped(unix.EINVAL)
+	wrapped := fmt.Errorf("a system call: %w", unix.EINVAL)
 	for err, want := range map[error]error{
 		ErrEnough:         nil,
 		ErrTooLarge:       ErrTooLarge,
 		ErrChanged:        ErrChanged,
 		unix.EINVAL:       ErrAbsent,
-		socket:            ErrAbsent,
-		einval:            einval,
+		wrapped:           wrapped,
 		unix.EAFNOSUPPORT: unix.ENOENT,
 		unix.ENOENT:       unix.ENOENT,
 		unix.EPERM:        unix.EPERM,
@@ -246,9 +243,26 @@ func TestForgedReply(t *testing.T) {
 	}
 	address, err := unix.Getsockname(c.fd)
 	host.Check(t, err)
-	host.Check(t, unix.Sendto(other.fd, control(unix.NLMSG_ERROR, 0, c.seq+1, -int32(unix.EPERM)), 0, address))
+	forged := control(unix.NLMSG_ERROR, 0, c.seq+1, -int32(unix.EPERM))
+	host.Check(t, unix.Sendto(other.fd, forged, 0, address))
 	err = ask(&c)
 	if err != unix.ENOENT {
 		t.Errorf("got %v", err)
+	}
+	host.Check(t, unix.Sendto(other.fd, make([]byte, 2*bufferSize), 0, address))
+	err = ask(&c)
+	if err != unix.ENOENT {
+		t.Errorf("more than fits: got %v", err)
+	}
+}
+
+// A reply that does not fit is not read.
+func TestReplyTooLarge(t *testing.T) {
+	host.Netns(t)
+	c := Conn{buf: make([]byte, 32)}
+	defer c.Close()
+	present, err := c.Present()
+	if present || !errors.Is(err, ErrShort) {
+		t.Errorf("got %v, %v", present, err)
 	}
 }

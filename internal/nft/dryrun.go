@@ -128,9 +128,9 @@ func (d *dryRun) lacks() (string, error) {
 	return "", nil
 }
 
-// Lacks returns what nf_tables lacks to take iptables-nft's rules, in words for people, "" if it can take them. It makes
-// a dry run: the kernel may load the modules nft_chain_nat, nf_nat, nf_conntrack, nft_compat and xt_comment, and other
-// writers wait for some milliseconds.
+// Lacks returns what nf_tables lacks to take iptables-nft's rules, in words for people, "" if it can take them. It
+// makes a dry run: the kernel may load the modules nft_chain_nat, nf_nat, nf_conntrack, nft_compat and xt_comment, and
+// other writers wait for some milliseconds.
 func (c *Conn) Lacks() (string, error) {
 	d := newDryRun(c.reserve(1 + len(dryRunSteps)))
 	err := c.exchange(d.batch, d.read)

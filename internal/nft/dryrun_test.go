@@ -70,8 +70,9 @@ func TestDryRunReply(t *testing.T) {
 			lacks: "matches of iptables (nft_compat, xt_comment)",
 		},
 		{
-			doc: "no table, so nothing in it", answers: []answer{{stepTable, unix.EOPNOTSUPP}, {stepMatch, unix.ENOENT}},
-			lacks: "tables of family ip",
+			doc:     "no table, so nothing in it",
+			answers: []answer{{stepTable, unix.EOPNOTSUPP}, {stepMatch, unix.ENOENT}},
+			lacks:   "tables of family ip",
 		},
 		{doc: "no family", answers: []answer{{stepTable, unix.EAFNOSUPPORT}}, lacks: "tables of family ip"},
 		{doc: "no filter chain", answers: []answer{{stepFilter, unix.EPROTONOSUPPORT}}, lacks: "filter chains"},

@@ -4,16 +4,17 @@
 package nft
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
 )
 
-// MaxObjects is how many objects of one dump are read, whatever somebody has put into the namespace.
+// MaxObjects is how many objects of one dump a call reads, whatever somebody has put into the namespace.
 const MaxObjects = 32 << 10
 
-// ErrTooLarge means that a dump has more than MaxObjects objects.
+// ErrTooLarge means that a dump has more objects than are read.
 var ErrTooLarge = errors.New("nf_tables has too many objects to read")
 
 // absent reports whether an error is the kernel's reply that there is no such thing. The error of a system call that
@@ -72,7 +73,7 @@ func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
 			return err
 		}
 	}
-	left := MaxObjects
+	left := cmp.Or(c.Most, MaxObjects)
 	err := c.ask(get, unix.NLM_F_DUMP, family, nil, func(m Message) error {
 		if left == 0 {
 			return ErrTooLarge

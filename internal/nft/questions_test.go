@@ -87,7 +87,9 @@ func TestRefusedCallIsNoAnswer(t *testing.T) {
 	for name, number := range map[string]uint32{
 		"socket": unix.SYS_SOCKET, "sendto": unix.SYS_SENDTO, "recvfrom": unix.SYS_RECVFROM,
 	} {
-		for _, errno := range []unix.Errno{unix.ENOENT, unix.EINVAL, unix.EPERM, unix.ENOSYS, unix.EAFNOSUPPORT} {
+		for _, errno := range []unix.Errno{
+			unix.ENOENT, unix.EINVAL, unix.EPERM, unix.ENOSYS, unix.EAFNOSUPPORT, unix.EMFILE,
+		} {
 			t.Run(fmt.Sprint(name, " ", unix.ErrnoName(errno)), func(t *testing.T) {
 				host.Netns(t)
 				host.RefuseCall(t, number, errno)
@@ -201,6 +203,10 @@ func TestCountRulesToLimit(t *testing.T) {
 		has, err := c.HasChain(false, "mangle", hint)
 		if has || err != nil {
 			t.Errorf("%d, then: got %v, %v", limit, has, err)
+		}
+		rules, err = c.CountRules(math.MaxInt, isNAT)
+		if rules.Number != 1004 || !rules.All || err != nil {
+			t.Errorf("%d, then: got %+v, %v", limit, rules, err)
 		}
 		c.Close()
 	}

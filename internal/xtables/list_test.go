@@ -40,7 +40,8 @@ func fakeDir(t *testing.T, files ...string) string {
 	return dir
 }
 
-// The list of tables is the calling thread's. Before Linux 3.17, where thread-self is missing, it is the first thread's.
+// The list of tables is the calling thread's. Before Linux 3.17, where thread-self is missing, it is that of the first
+// thread.
 func TestListedBelow(t *testing.T) {
 	const (
 		list    = "thread-self/net/ip_tables_names="
@@ -79,8 +80,8 @@ func TestListedBelow(t *testing.T) {
 		{doc: "no network in /proc", files: []string{"thread-self/", "self/"}, leads: true, err: ErrNoProc},
 		{doc: "not a file", files: []string{"thread-self/net/ip_tables_names/=", dev}, err: unix.EISDIR},
 		{
-			doc: "net/dev cannot be looked for", files: []string{"thread-self/net/dev=->dev", before, devOld}, leads: true,
-			err: unix.ELOOP,
+			doc:   "net/dev cannot be looked for",
+			files: []string{"thread-self/net/dev=->dev", before, devOld}, leads: true, err: unix.ELOOP,
 		},
 	} {
 		got, err := listed(fakeDir(t, test.files...), test.leads, test.ipv6)

@@ -69,7 +69,8 @@ func TestReadRefused(t *testing.T) {
 		{"without CAP_NET_ADMIN", func(t *testing.T) { host.DropCapability(t, unix.CAP_NET_ADMIN) }, unix.EPERM},
 		{"no socket", func(t *testing.T) { host.RefuseCall(t, unix.SYS_SOCKET, unix.EMFILE) }, unix.EMFILE},
 		{
-			"a filter of address families", func(t *testing.T) { host.RefuseCall(t, unix.SYS_SOCKET, unix.EAFNOSUPPORT) },
+			"a filter of address families",
+			func(t *testing.T) { host.RefuseCall(t, unix.SYS_SOCKET, unix.EAFNOSUPPORT) },
 			unix.EAFNOSUPPORT,
 		},
 		{"no header", func(t *testing.T) { host.RefuseOption(t, soGetInfo, unix.EACCES) }, unix.EACCES},

@@ -46,10 +46,11 @@ func TestLate(t *testing.T) {
 		box  box
 		env  []string
 	}{
+		{name: "late-docker", box: box{host: "empty", mode: "nft"}},
 		{name: "late-hint", box: box{host: "empty", mode: "nft"}},
 		{name: "host-changes", box: box{host: "hint", mode: "nft"}},
-		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"FIRST=nothing"}},
-		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"FIRST=select"}},
+		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"LINKS=switch"}},
+		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"LINKS=straight"}},
 	} {
 		for _, l.box.readonly = range []bool{false, true} {
 			b := l.box

@@ -14,7 +14,7 @@ func hostChanges(t *testing.T, i built, mode string) string {
 	n := newNode(t, mode)
 	script := "version"
 	if !i.nonroot {
-		script = "version; iptables-wrapper reset 2>/dev/null; version; iptables-wrapper reset 2>/dev/null; " +
+		script = "version; iptables-wrapper reset >/dev/null; version; iptables-wrapper reset >/dev/null; " +
 			"iptables -S >/dev/null; leads"
 	}
 	create := append([]string{"create"}, runArgs(t, i, script, rights(n)...)[2:]...)

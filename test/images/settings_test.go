@@ -140,7 +140,7 @@ func capableEntryPoint(t *testing.T, i built, mode string) string {
 	i.capable = true
 	options := func(n node) []string { return rights(n, "--user", "65534:0", "--security-opt=no-new-privileges") }
 	got := i.run(t, rule1, `iptables-restore --noflush; iptables -w -S INPUT | /busybox grep -c 192.0.2.1
-IPTABLES_WRAPPER_MODE=`+other(mode)+` iptables --version | /busybox sed 's/.*(/(/'; leads
+IPTABLES_WRAPPER_BACKEND=`+other(mode)+` iptables --version | /busybox sed 's/.*(/(/'; leads
 version`, options(newNode(t, mode))...)
 	return i.right(t, got, mode, "1", version(other(mode)))
 }
