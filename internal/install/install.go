@@ -59,7 +59,7 @@ func Install(argv0, directory string, force bool) (done Done, err error) {
 		directory = defaultDirectory(filepath.Dir(running))
 	}
 	if directory == "" {
-		return done, fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(iptables.Dirs(), ", "))
+		return done, whyNone()
 	}
 	directory, err = absolute(directory)
 	if err != nil {
@@ -143,19 +143,25 @@ func (w work) refuse(force bool) error {
 // checkPrograms returns an error if there is no program that the commands could run, or if the wrapper is in the place
 // of one.
 func (w work) checkPrograms() error {
-	_, noNFT := exec.Find(detect.NFT, "iptables", w.Path())
-	_, noLegacy := exec.Find(detect.Legacy, "iptables", w.Path())
-	switch {
-	case errors.Is(noNFT, exec.ErrMissing) && errors.Is(noLegacy, exec.ErrMissing):
-		return fmt.Errorf("%w in %q, nor in %s", ErrNoIptables, w.Path(), strings.Join(iptables.Dirs(), ", "))
-	case noNFT != nil && noLegacy != nil:
-		return noNFT
+	if w.program(detect.NFT) == "" && w.program(detect.Legacy) == "" {
+		return whyNone(w.Path())
 	}
 	path := w.overwritten()
 	if path != "" {
 		return fmt.Errorf("%q: %w", path, ErrOverwritten)
 	}
 	return nil
+}
+
+// whyNone returns why iptables was found for neither backend: it is not installed, or cannot be used where it is.
+func whyNone(dirs ...string) error {
+	for _, b := range detect.Backends() {
+		_, err := exec.Find(b, "iptables", dirs...)
+		if !errors.Is(err, exec.ErrMissing) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(append(dirs, iptables.Dirs()...), ", "))
 }
 
 // program returns the path of a backend's iptables, "" if there is none.

@@ -208,8 +208,8 @@ func (s *scene) recovers(t *testing.T, mode string) (wrong []string) {
 		}
 	}
 	wrong = append(wrong, s.check(t)...)
-	// What changes the switch also uses up what a killed process left of it. One link may stay of a record, and of a name,
-	// each of which is made once.
+	// What changes the switch also uses up what a killed process left of it. One link may stay of a record, and of a
+	// name, each of which is made once.
 	if len(litter(t)) > 0 {
 		for _, other := range []string{"legacy", "nft"} {
 			_ = exec.Command("iptables-wrapper", "select", other).Run()
