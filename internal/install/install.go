@@ -44,8 +44,8 @@ func (d *Done) remark(format string, args ...any) {
 }
 
 // Install makes the six commands in a directory run this wrapper, which was called as argv0. directory "" is that of
-// the running file if one of the commands is there, otherwise the first one in which there is iptables. Unless forced,
-// Install refuses names that belong neither to iptables nor to the wrapper, and a directory that other users can change,
+// the running file if one of the commands is there, otherwise the first one in which there is iptables. Install refuses
+// a directory that other users can change, and, unless forced, names that belong neither to iptables nor to the wrapper,
 // before it changes anything.
 //
 // Whatever step fails, each of the six names leads to what it led to, or to the wrapper. An error may come after
@@ -121,17 +121,11 @@ type work struct {
 
 // refuse returns an error if nothing must be changed.
 func (w work) refuse(force bool) error {
-	if w.program(detect.NFT) == "" && w.program(detect.Legacy) == "" {
-		return whyNone(w.Path())
-	}
-	if path := w.overwritten(); path != "" {
-		return fmt.Errorf("%q: %w", path, ErrOverwritten)
-	}
-	if force {
-		return nil
-	}
 	err := w.Safe()
-	if err != nil {
+	if err == nil {
+		err = w.checkPrograms()
+	}
+	if err != nil || force {
 		return err
 	}
 	_, err = w.Stored()
@@ -142,6 +136,19 @@ func (w work) refuse(force bool) error {
 		if w.isForeign(n) {
 			return fmt.Errorf("%q: %w", w.Join(n.Name), link.ErrForeign)
 		}
+	}
+	return nil
+}
+
+// checkPrograms returns an error if there is no program that the commands could run, or if the wrapper is in the place
+// of one.
+func (w work) checkPrograms() error {
+	if w.program(detect.NFT) == "" && w.program(detect.Legacy) == "" {
+		return whyNone(w.Path())
+	}
+	path := w.overwritten()
+	if path != "" {
+		return fmt.Errorf("%q: %w", path, ErrOverwritten)
 	}
 	return nil
 }
