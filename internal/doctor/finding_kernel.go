@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,8 @@ import (
 const (
 	showEvidence = "iptables-wrapper detect -o table"
 	loadModules  = "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra), and load " +
-		"what is missing. If the kernel was updated since the node booted, reboot: its modules may be gone."
+		"what is missing. If the kernel was updated since the node booted, reboot it: the modules of the running " +
+		"kernel may be gone."
 )
 
 func (o *observation) kernel() *Finding {
@@ -33,7 +35,7 @@ func (o *observation) kernel() *Finding {
 		found.Text = "iptables fails here: it should run nft, and " + nft + "."
 	case legacy != "" && o.wanted() == detect.Legacy:
 		found.Text = "iptables fails here: it should run legacy, and " + legacy + "."
-		found.Do = loadLegacy
+		found.Do = useNFT
 	case o.Here.Backend == o.wanted():
 		return o.lacksMatch()
 	default:
@@ -70,12 +72,13 @@ func (o *observation) lacksMatch() *Finding {
 		case s.Code == kernel && nameIn(s.Line) == "":
 			return s.finding()
 		case s.Code == kernel, s.message.library && o.library:
+			name := nameIn(s.Line)
 			return &Finding{
 				Severity: problem,
-				Text: "Rules with the match or target " + nameIn(s.Line) + " fail here: its library is in the image, " +
-					"and the kernel lacks its part of it. " + s.quote(),
+				Text: fmt.Sprintf("The kernel lacks its part of the match or target %q, so rules with it fail. The "+
+					"image has the library. ", name) + s.quote(),
 				Look: []string{s.Command},
-				Do:   loadModules,
+				Do:   "Its module is usually xt_" + name + "; nft also needs nft_compat. " + loadModules,
 			}
 		}
 	}

@@ -52,7 +52,8 @@ var rightSituations = []situation{
 	},
 	{
 		doc:  "seccomp forbids netlink",
-		make: nftHost, as: []string{examineVariable + "=netlink"}, want: "not-permitted", says: "A seccomp profile",
+		make: nftHost, as: []string{examineVariable + "=netlink"}, want: "not-permitted",
+		says: "usually a seccomp profile", shows: "Seccomp:\t2",
 	},
 	{
 		doc:  "another user with ambient capabilities",
@@ -66,7 +67,7 @@ var rightSituations = []situation{
 	{
 		doc:  "a security module refuses root",
 		make: nftHost, as: []string{examineVariable + "=module"}, want: "not-permitted",
-		says: "SELinux, AppArmor",
+		says: "SELinux or AppArmor",
 	},
 
 	{
