@@ -28,6 +28,9 @@ func (o *observation) kernel() *Finding {
 	}
 	nft, legacy := o.lacksNFT(), o.lacksLegacy()
 	found := Finding{Severity: problem, Look: []string{showEvidence, "uname -r"}, Do: loadModules}
+	if o.lacks != "" && o.Host.Evidence.Lacks == "" { // detect had no need to ask
+		found.Look = []string{"iptables -m comment -h", "uname -r"}
+	}
 	switch {
 	case nft != "" && legacy != "":
 		found.Text = "iptables cannot work here with either backend: " + nft + ", and " + legacy + "."

@@ -9,11 +9,11 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
-// message is something that the programs which doctor starts can print, and what it means. A part of the table of
-// messages in docs/troubleshooting.md is made from these; the rest of it stands only there.
+// message is something that the programs which doctor starts can print, and what it means. The first list of messages
+// in docs/troubleshooting.md is made from these; the other one stands only there.
 type message struct {
 	texts   []string // the output contains one of them
-	code    string   // the finding, "" if nothing is wrong
+	code    string   // the finding
 	says    string   // what it means, a sentence
 	do      string   // what to do, a sentence
 	library bool     // a library or a part of the kernel is missing
@@ -67,8 +67,8 @@ var messages = []message{
 	{
 		texts: []string{"use 'nft' tool"},
 		code:  nftTable,
-		says: "A rule or chain in this table was made with nft, or by a newer iptables. Before iptables 1.8.10, also: " +
-			"the chain does not exist, perhaps because the backend is wrong.",
+		says: "A rule or chain in this table was made with nft, or by a newer iptables. Before iptables 1.8.10 " +
+			"(Debian 12), also: the chain does not exist, perhaps because the backend is wrong.",
 		do: ownTable,
 	},
 	{
