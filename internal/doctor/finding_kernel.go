@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
 // What the kernel lacks.
@@ -38,13 +40,27 @@ func (o *observation) kernel() *Finding {
 		found.Text = "iptables fails here: it should run nft, and " + nft + "."
 	case legacy != "" && o.wanted() == detect.Legacy:
 		found.Text = "iptables fails here: it should run legacy, and " + legacy + "."
-		found.Do = useNFT
+		found.Do = o.withoutLegacy()
 	case o.Here.Backend == o.wanted():
 		return o.lacksMatch()
 	default:
 		return nil
 	}
 	return &found
+}
+
+// withoutLegacy is what helps if legacy runs here, and the kernel lacks it.
+func (o *observation) withoutLegacy() string {
+	const load = " Only if the node itself uses legacy (iptables --version there), load ip_tables, iptable_filter and " +
+		"iptable_nat there."
+	switch o.Here.How {
+	case here.Stored:
+		return "In this container, run iptables-wrapper reset: then calls choose a backend that works." + load
+	case here.Variable:
+		return "Remove " + call.Variable + ", in the Pod's spec or wherever it is set: then calls choose a backend " +
+			"that works." + load
+	}
+	return useNFT
 }
 
 // lacksNFT is a clause about what keeps nft from working, "" if nothing is known to.
@@ -73,7 +89,11 @@ func (o *observation) lacksMatch() *Finding {
 		s := &o.Messages[i]
 		switch {
 		case s.Code == kernel && nameIn(s.Line) == "":
-			return s.finding()
+			found := s.finding()
+			if found.Do == useNFT {
+				found.Do = o.withoutLegacy()
+			}
+			return found
 		case s.Code == kernel, s.message.library && o.library:
 			name := nameIn(s.Line)
 			return &Finding{

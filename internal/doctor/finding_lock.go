@@ -43,7 +43,7 @@ func (o *observation) lock() *Finding {
 		found.Do = "Remove the environment variable XTABLES_LOCKFILE, or set it to a file."
 	case errors.Is(o.lockFault, errNoFile):
 		found.Do = "In the Pod's spec, give the hostPath volume of " + lockPath() + " the type FileOrCreate. Without a " +
-			"type, Kubernetes has created a directory on the node: remove it there."
+			"type, Kubernetes creates a directory on the node: remove it there."
 	case errors.Is(o.lockFault, unix.EACCES):
 		found.Do = "In the image, make a file " + lockPath() + " that belongs to this user. Or run as root."
 	default:

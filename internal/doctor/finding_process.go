@@ -16,7 +16,7 @@ import (
 
 func (o *observation) notPermitted() *Finding {
 	const cannot = "iptables can neither list nor change rules: "
-	const noNetAdmin = cannot + "CAP_NET_ADMIN is missing (0x1000 in CapEff)."
+	const noNetAdmin = cannot + "CAP_NET_ADMIN is missing (bit 0x1000 of CapEff)."
 	found := Finding{Severity: problem, Look: []string{"grep -e CapEff /proc/self/status"}, Do: addCaps}
 	refusal := o.refusal()
 	switch {
@@ -30,7 +30,7 @@ func (o *observation) notPermitted() *Finding {
 			"another user, the image must give file capabilities to iptables' programs and to the wrapper."
 		if o.process.noNewRights {
 			found.Text += " File capabilities have no effect with allowPrivilegeEscalation: false."
-			found.Do += " Then remove allowPrivilegeEscalation: false."
+			found.Do += " The Pod's spec must not set allowPrivilegeEscalation: false then."
 		}
 	case refusal != nil && o.process.userNamespace:
 		found.Text = cannot + "this process is in a user namespace (hostUsers: false, rootless), and its network " +
@@ -45,7 +45,7 @@ func (o *observation) notPermitted() *Finding {
 		found.Do = "If Seccomp is 2, use a seccompProfile that permits netlink sockets and getsockopt, as " +
 			"RuntimeDefault does. With SELinux or AppArmor, look at the node's audit log."
 	case o.wanted() == detect.Legacy && !o.process.netRaw:
-		found.Text = "Every call of iptables-legacy fails: CAP_NET_RAW is missing (0x2000 in CapEff)."
+		found.Text = "Every call of iptables-legacy fails: CAP_NET_RAW is missing (bit 0x2000 of CapEff)."
 	default:
 		return o.said(notPermitted).finding()
 	}

@@ -72,12 +72,12 @@ func (o *observation) dangles(n link.Name) (text string, look []string, do strin
 	dangling := pathsOf(o.Names, func(n link.Name) bool { return n.Err != nil && !n.Missing })
 	text = o.these(dangling, "leads", "lead")
 	text = strings.TrimSuffix(text, ".") + " to a file that is missing (" + n.Err.Error() + ")."
-	do = "Install iptables in the image again, and run iptables-wrapper install there."
+	const again = " iptables in the image again, and run iptables-wrapper install there."
 	if n.Switch == "" {
-		return text, []string{"ls -l " + n.Path}, do
+		return text, []string{"ls -l " + n.Path}, "Install" + again
 	}
 	return text, []string{"ls -l " + n.Switch + "/" + link.Switch}, "If the image has iptables' programs, run " +
-		wrapper(n.Switch) + " reset: then calls decide again. Otherwise: " + do
+		wrapper(n.Switch) + " reset: then calls decide again. Otherwise install" + again
 }
 
 // missing says for which of the names that exist the wrapper finds no program, and why.
