@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -27,6 +26,9 @@ const Limit = 10 * time.Second
 
 // ErrRefused means that a program was not started, because other users could replace it.
 var ErrRefused = errors.New("not started")
+
+// ErrHangs means that a program did not end within the limit.
+var ErrHangs = errors.New("it did not end in time")
 
 // Starter starts programs.
 type Starter struct {
@@ -78,7 +80,7 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	o.Stdout = stdout.String()
 	o.Stderr = stderr.String()
 	if ctx.Err() != nil {
-		s.hangs = fmt.Errorf("it did not end within %v", s.Limit)
+		s.hangs = ErrHangs
 		o.Err = s.hangs
 	}
 	return o
