@@ -92,10 +92,13 @@ type Table struct {
 	Name   string
 }
 
-// Tables lists all tables.
-func (c *Conn) Tables() (tables []Table, err error) {
+// Tables lists the tables that keep chooses. The names of all that somebody can make would take some 20 MiB.
+func (c *Conn) Tables(keep func(Table) bool) (tables []Table, err error) {
 	err = c.Dump(unix.NFT_MSG_GETTABLE, unix.AF_UNSPEC, func(m Message) error {
-		tables = append(tables, Table{Family: m.Family(), Name: m.Attributes().String(unix.NFTA_TABLE_NAME)})
+		table := Table{Family: m.Family(), Name: m.Attributes().String(unix.NFTA_TABLE_NAME)}
+		if keep(table) {
+			tables = append(tables, table)
+		}
 		return nil
 	})
 	if err != nil {
