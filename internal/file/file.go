@@ -1,11 +1,13 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package file answers two questions about a file: may it be run as root, and is it the running one.
+// Package file answers three questions about a file: may it be run as root, is it the running one, and what is in it.
 package file
 
 import (
 	"errors"
+	"io"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +20,18 @@ var ErrExposed = errors.New("users other than root and the caller can write it")
 func Trusted(st unix.Stat_t) bool {
 	const othersWrite = 0o022
 	return (st.Uid == 0 || int(st.Uid) == unix.Geteuid()) && st.Mode&othersWrite == 0
+}
+
+// Read returns what is in a file. os.ReadFile starts the runtime's poller, which takes two more descriptors, and ends the
+// whole process if there are none left.
+func Read(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 // IsRunning reports whether a file is the running one, by device and inode. Without /proc, that is not known.

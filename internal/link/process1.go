@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
 // OwnContainer reports whether this process is known to have the mounts and the network namespace of process 1. Only
@@ -22,11 +24,11 @@ func OwnContainer() bool { return sameMounts() && OwnNetwork() }
 // sameMounts reports whether mountinfo of process 1 is byte for byte that of this process. The paths in it are relative
 // to the root of the process, so that a chroot differs, too.
 func sameMounts() bool {
-	first, err := os.ReadFile("/proc/1/mountinfo")
+	first, err := file.Read("/proc/1/mountinfo")
 	if err != nil {
 		return false
 	}
-	own, err := os.ReadFile("/proc/self/mountinfo")
+	own, err := file.Read("/proc/self/mountinfo")
 	return err == nil && bytes.Equal(first, own)
 }
 

@@ -7,10 +7,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
 var (
@@ -99,7 +100,7 @@ func loadable(modules string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("uname: %w", err)
 	}
-	list, err := os.ReadFile(modules + "/" + unix.ByteSliceToString(name.Release[:]) + "/modules.dep")
+	list, err := file.Read(modules + "/" + unix.ByteSliceToString(name.Release[:]) + "/modules.dep")
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return false, nil
 	}
