@@ -21,6 +21,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
@@ -89,16 +90,16 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 // it, its directory or a symlink on the way, or can write there. It is "" if nobody can, and if there is no program.
 func Replaceable(path string) string {
 	for hop := range link.Hops(path) {
-		for _, file := range []string{filepath.Dir(hop), hop} {
+		for _, path := range []string{filepath.Dir(hop), hop} {
 			var st unix.Stat_t
-			err := unix.Lstat(file, &st)
+			err := unix.Lstat(path, &st)
 			isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK // whose permissions do not count
 			switch {
 			case err != nil:
-			case st.Uid != 0 && int(st.Uid) != os.Geteuid():
-				return fmt.Sprintf("%q belongs to user %d", file, st.Uid)
+			case !file.TrustedUser(st.Uid):
+				return fmt.Sprintf("%q belongs to user %d", path, st.Uid)
 			case !isLink && st.Mode&0o022 != 0:
-				return fmt.Sprintf("users other than root can write %q", file)
+				return fmt.Sprintf("users other than root can write %q", path)
 			}
 		}
 	}
