@@ -59,7 +59,7 @@ func Install(argv0, directory string, force bool) (done Done, err error) {
 		directory = defaultDirectory(filepath.Dir(running))
 	}
 	if directory == "" {
-		return done, fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(iptables.Dirs(), ", "))
+		return done, noIptables("")
 	}
 	directory, err = absolute(directory)
 	if err != nil {
@@ -87,6 +87,22 @@ func Install(argv0, directory string, force bool) (done Done, err error) {
 	}
 	w.remarks()
 	return done, nil
+}
+
+// noIptables says why there is no program for either backend: the reason why one was passed over, such as that others can
+// write its directory, or that there is none there.
+func noIptables(directory string) error {
+	places := iptables.Dirs()
+	if directory != "" {
+		places = slices.Insert(places, 0, directory)
+	}
+	for _, b := range detect.Backends() {
+		_, err := exec.Find(b, "iptables", places...)
+		if err != nil && !errors.Is(err, exec.ErrMissing) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(places, ", "))
 }
 
 // defaultDirectory returns the directory of the running file if one of the six names is there, otherwise the first one
@@ -122,7 +138,7 @@ type work struct {
 // refuse returns an error if nothing must be changed.
 func (w work) refuse(force bool) error {
 	if w.program(detect.NFT) == "" && w.program(detect.Legacy) == "" {
-		return fmt.Errorf("%w in %q, nor in %s", ErrNoIptables, w.Path(), strings.Join(iptables.Dirs(), ", "))
+		return noIptables(w.Path())
 	}
 	if path := w.overwritten(); path != "" {
 		return fmt.Errorf("%q: %w", path, ErrOverwritten)
