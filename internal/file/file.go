@@ -22,8 +22,9 @@ func Trusted(st unix.Stat_t) bool {
 	return st.Mode&othersWrite == 0 && TrustedUser(st.Uid)
 }
 
-// TrustedUser reports whether a user is root, the caller, or the owner of the root directory, who could replace all that
-// is below it. In a user namespace that does not map root, as of rootlesskit, root's files are nobody's, and so is /.
+// TrustedUser reports whether a user is root, the caller, or the owner of the root directory, who could replace all
+// that is below it. In a user namespace that does not map root, such as rootlesskit's, root's files are nobody's, and
+// so is the root directory.
 func TrustedUser(uid uint32) bool {
 	if uid == 0 || int(uid) == unix.Geteuid() {
 		return true
@@ -33,8 +34,8 @@ func TrustedUser(uid uint32) bool {
 	return err == nil && root.Uid == uid
 }
 
-// Read returns what is in a file. os.ReadFile starts the runtime's poller, which takes two more descriptors, and ends the
-// whole process if there are none left.
+// Read returns what is in a file. os.ReadFile starts the runtime's poller, which takes two more descriptors, and ends
+// the whole process if there are none left.
 func Read(path string) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

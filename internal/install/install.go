@@ -89,8 +89,8 @@ func Install(argv0, directory string, force bool) (done Done, err error) {
 	return done, nil
 }
 
-// noIptables says why there is no program for either backend: the reason why one was passed over, such as that others can
-// write its directory, or that there is none there.
+// noIptables says why there is no program for either backend: the reason why one was passed over, such as that others
+// can write its directory, or that there is none.
 func noIptables(directory string) error {
 	places := iptables.Dirs()
 	if directory != "" {

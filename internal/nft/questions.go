@@ -65,8 +65,8 @@ func (c *Conn) HasChain(ipv6 bool, table, chain string) (bool, error) {
 //
 // The first part of a dump is as large as what was read from the socket before. An object that does not fit would end
 // the dump without a word, and rules can be large. So a dump is never a socket's first question. The largest part has
-// bufferSize: a larger object ends the dump in any case. A rule can be so large, with a hundred matches. Only their number
-// is wrong then, which proves nothing.
+// bufferSize: a larger object ends the dump in any case. A rule can be so large, with a hundred matches. Then too few
+// rules are counted, which proves nothing.
 func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
 	if !c.open {
 		_, err := c.Present()
