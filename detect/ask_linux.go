@@ -14,7 +14,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
-// nftAsker asks nf_tables. Its tables are listed once, when a native table is first asked for.
+// nftAsker asks nf_tables. Those of its tables that matter are listed once, when one is first asked for.
 type nftAsker struct {
 	conn   nft.Conn
 	kernel Answer
@@ -69,13 +69,19 @@ func (a *nftAsker) list() error {
 	a.listed = true
 	var tables []nft.Table
 	a.failed = persist(func() (err error) {
-		tables, err = a.conn.Tables()
+		tables, err = a.conn.Tables(isAsked)
 		return err
 	})
 	for _, t := range tables {
 		a.tables = append(a.tables, nameOf(t))
 	}
 	return a.failed
+}
+
+// isAsked reports whether has asks for a table, or for a chain in it.
+func isAsked(t nft.Table) bool {
+	name := nameOf(t)
+	return usedByIptables(t) || slices.ContainsFunc(knownNames[:], func(n Name) bool { return n.Table == name })
 }
 
 // nameOf names a table as nft does.
@@ -158,11 +164,24 @@ func (a *legacyAsker) table(name string) (t xtables.Table, err error) {
 		t, err = xtables.Read(a.family == IPv6, name)
 		return err
 	})
+	t.Chains = telling(t.Chains)
 	if a.read == nil {
 		a.read = map[string]xtables.Table{}
 	}
 	a.read[name] = t
 	return t, err
+}
+
+// telling returns copies of the chains' names that prove something. The others are pieces of the table: they would keep
+// all of it in memory, up to xtables.Limit for each of ten tables.
+func telling(chains [][]byte) (copies [][]byte) {
+	for _, chain := range chains {
+		isKnown := func(n Name) bool { return n.Chain == string(chain) }
+		if slices.ContainsFunc(knownNames[:], isKnown) {
+			copies = append(copies, slices.Clone(chain))
+		}
+	}
+	return copies
 }
 
 // has answers whether there is a name. Legacy has no native tables.

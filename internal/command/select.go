@@ -114,9 +114,12 @@ func (s *session) resetCommand() *cli.Command {
 }
 
 func (s *session) reset() error {
-	record, _ := link.OpenRecord()
+	record, err := link.OpenRecord()
+	if err != nil {
+		s.say("a record, if there is one, stays: %v", err)
+	}
 	d, missing := link.Switched()
-	err := cmp.Or(missing, link.Reset(record, d))
+	err = cmp.Or(missing, link.Reset(record, d))
 	if err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}

@@ -15,11 +15,23 @@ import (
 // ErrExposed means that a directory is not trusted: other users could replace what is in it.
 var ErrExposed = errors.New("users other than root and the caller can write it")
 
-// Trusted reports whether a file or directory is root's or the caller's, and nobody else can write it. A group counts as
+// Trusted reports whether a file or directory is a trusted user's, and nobody else can write it. A group counts as
 // somebody else, root's too: containers of other users often run in group 0.
 func Trusted(st unix.Stat_t) bool {
 	const othersWrite = 0o022
-	return (st.Uid == 0 || int(st.Uid) == unix.Geteuid()) && st.Mode&othersWrite == 0
+	return st.Mode&othersWrite == 0 && TrustedUser(st.Uid)
+}
+
+// TrustedUser reports whether a user is root, the caller, or the owner of the root directory, who could replace all
+// that is below it. In a user namespace that does not map root, such as rootlesskit's, the files of root are nobody's,
+// and so is the root directory.
+func TrustedUser(uid uint32) bool {
+	if uid == 0 || int(uid) == unix.Geteuid() {
+		return true
+	}
+	var root unix.Stat_t
+	err := unix.Stat("/", &root)
+	return err == nil && root.Uid == uid
 }
 
 // IsRunning reports whether a file is the running one, by device and inode. Without /proc, that is not known.

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -68,6 +69,9 @@ func Reset(record Record, d *Dir) error {
 		return ErrNotWrapped
 	}
 	_, err := d.ID(Wrapper) // no name must lead nowhere
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("no %q: %w", d.Join(Wrapper), ErrNotWrapped)
+	}
 	if err == nil {
 		err = d.point(Wrapper)
 	}

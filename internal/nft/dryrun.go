@@ -81,6 +81,9 @@ func newDryRun(first uint32) *dryRun {
 	binary.BigEndian.PutUint16(d.batch[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES) // nfgenmsg.res_id
 	for i, step := range dryRunSteps {
 		flags := uint16(unix.NLM_F_CREATE | unix.NLM_F_APPEND)
+		if i == 0 {
+			flags |= unix.NLM_F_EXCL // what a table of that name can take shows nothing of the kernel
+		}
 		if i == len(dryRunSteps)-1 {
 			flags |= unix.NLM_F_ACK // replies come in the order of the messages, so this one is the last
 		}

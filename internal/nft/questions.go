@@ -65,7 +65,9 @@ func (c *Conn) HasChain(ipv6 bool, table, chain string) (bool, error) {
 // returns an error; ErrEnough is not passed on. ErrChanged means that the dump may be incomplete.
 //
 // The first part of a dump is as large as what was read from the socket before. An object that does not fit would end
-// the dump without a word, and rules can be large. So a dump is never a socket's first question.
+// the dump without a word, and rules can be large. So a dump is never a socket's first question. The largest part has
+// bufferSize: a larger object ends the dump in any case. A rule can be so large, with a hundred matches. Then too few
+// rules are counted, which proves nothing.
 func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
 	if !c.open {
 		_, err := c.Present()
@@ -93,10 +95,13 @@ type Table struct {
 	Name   string
 }
 
-// Tables lists all tables.
-func (c *Conn) Tables() (tables []Table, err error) {
+// Tables lists the tables that keep chooses. The names of all that somebody can make would take some 20 MiB.
+func (c *Conn) Tables(keep func(Table) bool) (tables []Table, err error) {
 	err = c.Dump(unix.NFT_MSG_GETTABLE, unix.AF_UNSPEC, func(m Message) error {
-		tables = append(tables, Table{Family: m.Family(), Name: m.Attributes().String(unix.NFTA_TABLE_NAME)})
+		table := Table{Family: m.Family(), Name: m.Attributes().String(unix.NFTA_TABLE_NAME)}
+		if keep(table) {
+			tables = append(tables, table)
+		}
 		return nil
 	})
 	if err != nil {

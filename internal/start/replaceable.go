@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
 // Replaceable says who could replace the program that an absolute path leads to: a user other than root and the caller,
@@ -17,11 +19,11 @@ import (
 // if there is no program.
 //
 // In a sticky directory such as /tmp, others can replace only what is theirs.
-func Replaceable(file string) string {
+func Replaceable(program string) string {
 	const mostLinks = 40 // as many as the kernel follows: MAXSYMLINKS in linux/namei.h
 	links := 0
 	at := "/"
-	rest := strings.Split(path.Clean(file), "/")
+	rest := strings.Split(path.Clean(program), "/")
 	for {
 		var st unix.Stat_t
 		err := unix.Lstat(at, &st)
@@ -32,7 +34,7 @@ func Replaceable(file string) string {
 		isDirectory := st.Mode&unix.S_IFMT == unix.S_IFDIR
 		writable := st.Mode&0o022 != 0
 		switch {
-		case st.Uid != 0 && int(st.Uid) != os.Geteuid():
+		case !file.TrustedUser(st.Uid):
 			return fmt.Sprintf("%q belongs to user %d", at, st.Uid)
 		case writable && !isLink && !(isDirectory && st.Mode&unix.S_ISVTX != 0):
 			return fmt.Sprintf("users other than root can write %q", at)
