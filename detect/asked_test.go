@@ -98,7 +98,7 @@ func TestRuleShowsThatRulesAreTaken(t *testing.T) {
 			defer a.nft.close()
 			e := a.count(a.start(), false)
 			host.RefuseCall(t, unix.SYS_SENDTO, unix.ENOSYS)
-			e = a.whatWorks(e)
+			e = a.dryRunIfNeeded(e)
 			asked := errors.Is(e.NFT.Err, unix.ENOSYS)
 			want := map[int]Answer{0: Unknown, 1: Yes}[n]
 			if asked != (n == 0) || e.TakesRules != want {

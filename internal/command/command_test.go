@@ -169,7 +169,7 @@ func TestHelpWidth(t *testing.T) {
 // A text stays one line, also in a pipe, and what a terminal might take for a command does not reach it.
 func TestPrintable(t *testing.T) {
 	s, stdout, stderr := newSession()
-	s.answer("%s", "a\x1b[1m\nb")
+	s.print("%s", "a\x1b[1m\nb")
 	s.table([]string{"NAME"}, []string{"a\x1b[2m", "b"})
 	s.say("%v", errors.Join(errors.New("a\x1b[3m"), errors.New("b")))
 	if got := stdout(); got != "a [1m b\n\nNAME\na [2m  b\n" {
@@ -215,7 +215,7 @@ func TestRemedies(t *testing.T) {
 		{err: fmt.Errorf("open a netlink socket: %w", unix.EMFILE), does: "limit on open files"},
 		{err: exec.ErrMissing, does: "install that backend's iptables"},
 		{err: exec.ErrItself, does: "restore iptables' own program"},
-		{err: errOtherNetwork, does: "select nft or select legacy"},
+		{err: errOtherNetwork, does: "iptables-wrapper select legacy"},
 		{err: install.ErrNoIptables, does: "install iptables"},
 		{err: install.ErrOverwritten, does: "install the iptables package again"},
 		{err: install.ErrBypassed, does: "ls -l"},

@@ -74,7 +74,7 @@ var storing = []struct {
 	{doc: "the lock is held", host: anyone, call: "select legacy", stdout: "legacy in /usr/sbin\n",
 		content: "xtables-legacy-multi"},
 	{doc: "a network of its own", host: "set -- unshare --net; ", call: "select", status: 1,
-		stderr: "this is not known to be the network namespace of process 1\niptables-wrapper: try: iptables-wrapper select nft or"},
+		stderr: "this is not known to be the network namespace of process 1\niptables-wrapper: try: iptables-wrapper select nft, or"},
 	{doc: "a network of its own, by name", host: "set -- unshare --net; ", call: "select legacy",
 		stdout: "legacy in /usr/sbin\n", content: "xtables-legacy-multi"},
 	{doc: "another user", host: "set -- setpriv --reuid=1000; ", call: "select nft", status: 1,

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package file answers two questions about a file: may it be run as root, and is it the running one.
+// Package file has two checks of a file: can only root and the caller change it, and is it the running one.
 package file
 
 import (
@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrExposed means that a directory is not trusted: other users could replace what is in it.
+// ErrExposed means that a directory is not trusted: other users could replace the files in it.
 var ErrExposed = errors.New("users other than root and the caller can write it")
 
-// Trusted reports whether a file or directory is root's or the caller's, and nobody else can write it. A group counts as
-// somebody else, root's too: containers of other users often run in group 0.
+// Trusted reports whether a file or directory belongs to root or the caller, and no other user can write it. No group
+// may write it either, not even group 0, because other users' containers often run in it.
 func Trusted(st unix.Stat_t) bool {
 	const othersWrite = 0o022
 	return (st.Uid == 0 || int(st.Uid) == unix.Geteuid()) && st.Mode&othersWrite == 0
 }
 
-// IsRunning reports whether a file is the running one, by device and inode. Without /proc, that is not known.
+// IsRunning reports whether a file is the running one, by device and inode. Without /proc, it reports false.
 func IsRunning(st unix.Stat_t) bool {
 	var running unix.Stat_t
 	err := unix.Stat("/proc/self/exe", &running)

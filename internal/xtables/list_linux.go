@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	// ErrAbsent means that the kernel has no x_tables of the family now, and hence nothing in it.
+	// ErrAbsent means that x_tables is not loaded for the family, so it has no tables.
 	ErrAbsent = errors.New("this kernel has no x_tables loaded")
 
 	// ErrNoProc means that /proc does not show the network namespace of the calling thread.
@@ -22,16 +22,16 @@ var (
 )
 
 // Listed returns the tables of IPv4 or IPv6 that exist in the network namespace of the calling thread. The error is
-// ErrAbsent, ErrNoProc, or wraps the errno: EACCES where the file belongs to another user (the root of the namespace's
-// owner).
+// ErrAbsent, ErrNoProc, or wraps the errno: EACCES if the file belongs to another user, the root of the namespace's
+// owner.
 //
-// /proc/net/ip_tables_names and ip6_tables_names exist once x_tables has the family, and are empty until the first
-// table is created.
+// /proc/net/ip_tables_names and ip6_tables_names exist once x_tables is loaded for the family. They are empty until the
+// first table is created.
 func Listed(ipv6 bool) ([]string, error) {
 	return listed("/proc", unix.Gettid() == unix.Getpid(), ipv6)
 }
 
-// listed looks below proc. leads says whether the calling thread is the process's first one.
+// listed is Listed for a /proc that is mounted at proc. leads is true if the calling thread is the process's first one.
 func listed(proc string, leads, ipv6 bool) ([]string, error) {
 	file := "ip_tables_names"
 	if ipv6 {
@@ -39,12 +39,12 @@ func listed(proc string, leads, ipv6 bool) ([]string, error) {
 	}
 	directories := []string{proc + "/thread-self/net/"}
 	if leads {
-		directories = append(directories, proc+"/self/net/") // before Linux 3.17; it is the first thread's
+		directories = append(directories, proc+"/self/net/") // before Linux 3.17; it shows the first thread
 	}
 	for _, directory := range directories {
 		tables, err := readList(directory + file)
 		if len(tables) > 0 && ipv6 && !exists(directory+"if_inet6") {
-			// Before Linux 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
+			// Before Linux 5.15, loading ip6_tables makes tables even if IPv6 is off. Then they can have no rules.
 			return nil, nil
 		}
 		if err == nil {
@@ -65,13 +65,13 @@ func listed(proc string, leads, ipv6 bool) ([]string, error) {
 	return nil, ErrNoProc
 }
 
-// exists reports whether a file is known to exist, or may.
+// exists reports whether a file may exist: it is false only if the file is known to be missing.
 func exists(path string) bool {
 	var st unix.Stat_t
 	return !errors.Is(unix.Stat(path, &st), unix.ENOENT)
 }
 
-// readList reads a file of /proc that fits, without the runtime's poller, which would cost five more system calls.
+// readList reads a small file of /proc, without the runtime's poller, which would cost five more system calls.
 func readList(path string) ([]string, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -81,7 +81,7 @@ func readList(path string) ([]string, error) {
 	var buf [512]byte // the kernel's five tables take 31
 	n, err := unix.Read(fd, buf[:])
 	if err == nil && n == len(buf) {
-		err = unix.EFBIG // the last name may be cut off, and to ask for it would create that table
+		err = unix.EFBIG // the last name may be cut off, and asking for it would create a table
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %q: %w", path, err)
@@ -89,10 +89,11 @@ func readList(path string) ([]string, error) {
 	return strings.Fields(string(buf[:n])), nil
 }
 
-// Loadable reports whether iptables-legacy could load x_tables for IPv4: it runs modprobe, which finds the module in
-// modules.dep of the running kernel, below this root.
+// Loadable reports whether iptables-legacy could load x_tables for IPv4. iptables-legacy runs modprobe, which looks for
+// the module in modules.dep of the running kernel, below this root.
 func Loadable() (bool, error) { return loadable("/lib/modules") }
 
+// loadable is Loadable for another directory of modules.
 func loadable(modules string) (bool, error) {
 	var name unix.Utsname
 	err := unix.Uname(&name)
