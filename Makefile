@@ -19,6 +19,9 @@ GO_TEST := MAKEFLAGS= IPTABLES_WRAPPER=$(abspath $(BINARY)) go test -count=1
 # TEST_ALL=nightly is what takes too long for "make test-all".
 TEST_ALL ?= 1
 
+# CI tests with it, beside the Go of go.mod. release/go.sh keeps both new.
+NEWEST_GO := go1.27.4
+
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 REVIVE := github.com/mgechev/revive@v1.7.0
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
@@ -95,6 +98,7 @@ lint:
 		sed 's/"\(.*\)"/:(exclude,glob)\1/')); test -z "$$bare" || { echo "no licence: $$bare" >&2; exit 1; }
 	go run $(REVIVE) -config .revive.toml -set_exit_status ./...
 	go run $(ACTIONLINT)
+	shellcheck -x release/*.sh test/real/*.sh test/images/bases/fedora/alternatives
 	GOARCH=mips go build -o /dev/null .
 	@for system in darwin windows plan9; do GOOS=$$system go build ./detect ./exec || exit; done
 	$(TOOK)
@@ -102,7 +106,7 @@ lint:
 # Any wrapper, in every situation that needs no more than the six names. SUITEFLAGS="-run ^host -all" plays some of them, and prints
 # those that pass too.
 WRAPPER ?= $(BINARY)
-NAMES ?= links
+NAMES ?= $(if $(filter $(BINARY),$(WRAPPER)),test/conformance/testdata/install.sh,links)
 conformance: tools-test $(if $(filter $(BINARY),$(WRAPPER)),build)
 	go run ./test/conformance -wrapper $(WRAPPER) -names $(NAMES) $(SUITEFLAGS)
 	$(TOOK)

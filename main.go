@@ -5,7 +5,7 @@
 // which backend the host uses, legacy or nft, makes the commands point to that backend's program, and execs it.
 //
 // Called by one of the six names, it never gets here: the init function of internal/call runs the program, before main.
-// The decision is the table in internal/evidence/table.go. What is stored, and when, is internal/layout/keep.go.
+// The decision is the table in detect/decide.go. What is stored, and when, is internal/link/keep.go.
 //
 // Called by any other name it is a command line: see internal/command.
 package main

@@ -20,8 +20,8 @@ func TestImports(t *testing.T) {
 			t.Fatal(err)
 		}
 		brought := strings.Fields(string(output))
-		if !slices.Contains(brought, module+"/internal/evidence") {
-			t.Errorf("%s brings in %q, not even the evidence", from, brought)
+		if !slices.Contains(brought, module+"/internal/nft") {
+			t.Errorf("%s brings in %q, not even the questions to nf_tables", from, brought)
 		}
 		for _, unwanted := range []string{"encoding/json", "os/exec", "net", "github.com/urfave/cli/v2"} {
 			if slices.Contains(brought, unwanted) {

@@ -5,116 +5,171 @@
 // container and change the host's packet filter: a CNI plugin, a node agent, a sidecar's init process. Each backend
 // lists and changes only its own rules, so they must use the host's.
 //
-//	r := detect.Host()
-//	path, err := exec.Find(r.Mode, "iptables")
+//	r, _ := detect.Host("")
+//	program, err := exec.Find(r.Backend, "iptables")
 //
 // # When to ask again
 //
-// A conclusive answer holds until the host changes its backend: keep it. Any other is a guess, the best choice at this
-// moment. A program that acts on a guess should stay with that backend for as long as its rules are there, unless a
-// later answer is conclusive by kubelet's chains (Reason.Kubelet). While a node boots, leftovers in the other backend
-// may be all that there is, so a program that knows of a kubelet on this host calls WaitKubelet first.
+// A certain answer holds until the host changes its backend: keep it. Any other is a guess, the best choice at this
+// moment. A program that has made rules by a guess passes that backend to Host from then on. It then gets another
+// backend only if a name proves it.
 //
-// # What is needed
+// # What is asked
 //
-// The kernel is asked, and nothing else: nf_tables over netlink, x_tables over getsockopt. No process is started, no
-// rule is written, no table is registered, and no module of the legacy backend is loaded. The kernel may load nf_tables
-// when it is asked about it. A conclusive answer needs CAP_NET_ADMIN and /proc.
+// Only the kernel is asked: nf_tables over netlink, x_tables over getsockopt(2) and /proc. No process is started, no
+// rule is written, no table is made, and no module of the legacy backend is loaded. The kernel may load nf_tables. If
+// no name decides, nft would be the answer and legacy could be used, too, a dry run shows whether nf_tables can take
+// iptables' rules: a transaction that the kernel checks and never commits. It takes 10 to 20 ms, and may load
+// nft_chain_nat, nf_nat, nf_conntrack, nft_compat and xt_comment.
+//
+// A certain answer needs CAP_NET_ADMIN and /proc. What cannot be asked makes the answer a guess.
 //
 // The network namespace of the calling thread is asked about. A program that enters another one with setns(2) must hold
 // on to its thread (runtime.LockOSThread) until it has the answer, and should do both in a goroutine of its own that
 // ends without unlocking it.
 //
-// On systems other than Linux nothing is known, and Result.Err is errors.ErrUnsupported.
+// On systems other than Linux, everything is unknown.
 //
 // # What may change
 //
-// The values of Mode are complete. Reasons may be added. Structs may get more fields: name the fields in literals.
+// The values of Backend are complete. Reasons may be added. Structs may get more fields: name the fields in literals.
 // Texts for people may change.
 package detect
 
-import (
-	"context"
-
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-)
-
-// Mode is a backend of iptables.
-type Mode = evidence.Mode
+// Backend is one of the two implementations of iptables.
+type Backend string
 
 // The two backends.
 const (
-	NFT    = evidence.NFT
-	Legacy = evidence.Legacy
+	NFT    Backend = "nft"    // iptables-nft, on nf_tables
+	Legacy Backend = "legacy" // iptables-legacy, on x_tables
 )
 
-// Reason is the row of the decision table that applied. Its method Kubelet reports that kubelet's chains decided.
-type Reason = evidence.Reason
+// Backends returns both, nft first.
+func Backends() []Backend { return []Backend{NFT, Legacy} }
 
-// The reasons, in the order of the table. Those from OnlySupported on are never conclusive.
+// Valid reports whether b is one of the two backends.
+func (b Backend) Valid() bool { return b == NFT || b == Legacy }
+
+// Other returns the other backend, "" if b is none.
+func (b Backend) Other() Backend {
+	switch b {
+	case NFT:
+		return Legacy
+	case Legacy:
+		return NFT
+	default:
+		return ""
+	}
+}
+
+// Reason is the row of the decision table that applied.
+type Reason string
+
+// The reasons. The first three are names, and only they can be certain.
 const (
-	KubeletHint   = evidence.KubeletHint   // chain KUBE-IPTABLES-HINT, since Kubernetes 1.24 (KEP-3178)
-	KubeletCanary = evidence.KubeletCanary // chain KUBE-KUBELET-CANARY, since Kubernetes 1.17
-	HostProgram   = evidence.HostProgram   // a program of the host, such as Docker or firewalld, keeps its rules there
-	RuleCount     = evidence.RuleCount     // it alone has rules, or more than the other; both having some is a guess
-	OnlySupported = evidence.OnlySupported // the kernel can do only this one
-	NeitherWorks  = evidence.NeitherWorks  // the kernel can do neither: RHEL 10 without kernel-modules-extra
-	OnlyInstalled = evidence.OnlyInstalled // Query.Installed
-	Default       = evidence.Default       // nothing was found
+	KubeletHint   Reason = "kubelet-hint"   // chain KUBE-IPTABLES-HINT in mangle, since Kubernetes 1.24 (KEP-3178)
+	KubeletCanary Reason = "kubelet-canary" // chain KUBE-KUBELET-CANARY in mangle, since Kubernetes 1.17
+	HostProgram   Reason = "host-program"   // a chain or table that only a program of the host makes
+	Held          Reason = "held"           // nothing is certain, and the caller holds this backend already
+	OnlySupported Reason = "only-supported" // nf_tables is missing, or cannot take iptables' rules
+	RuleCount     Reason = "rule-count"     // more rules than the other backend; a tie goes to nft
+	Default       Reason = "default"        // nothing was found
 )
 
-// Result is an answer. The zero Result is none.
+// Family is the address family of a table.
+type Family uint8
+
+// The families of iptables and ip6tables.
+const (
+	IPv4 Family = iota
+	IPv6
+)
+
+var families = [...]Family{IPv4, IPv6}
+
+// String returns "IPv4" or "IPv6".
+func (f Family) String() string { return [...]string{"IPv4", "IPv6"}[f] }
+
+// MarshalText returns the same words.
+func (f Family) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// Answer is the answer to a question.
+type Answer int8
+
+// The answers. Only Yes and No are evidence.
+const (
+	NotAsked Answer = iota
+	Unknown         // it could not be asked or read
+	No
+	Yes
+)
+
+// String returns "not asked", "unknown", "no" or "yes".
+func (a Answer) String() string { return [...]string{"not asked", "unknown", "no", "yes"}[a] }
+
+// MarshalText returns the same words.
+func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// Name is a name that was found, and that proves something: a chain of one of iptables' tables, or a native table of
+// nf_tables.
+type Name struct {
+	Program string `json:"program"`         // which program makes it: "kubelet", "Docker"
+	Family  Family `json:"family"`          // a table of family inet is found in both
+	Table   string `json:"table"`           // "mangle"; of a native table, as nft prints it: "inet firewalld"
+	Chain   string `json:"chain,omitempty"` // "" for a native table
+}
+
+// Findings are what was found in one backend. Arrays are by Family.
+type Findings struct {
+	Kernel  Answer    `json:"kernel"`           // it has nf_tables, or has x_tables for IPv4 loaded
+	Hint    [2]Answer `json:"hint,omitzero"`    // kubelet's chain KUBE-IPTABLES-HINT
+	Canary  [2]Answer `json:"canary,omitzero"`  // kubelet's chain KUBE-KUBELET-CANARY
+	Program [2]Answer `json:"program,omitzero"` // any name of another program of the host
+	Names   []Name    `json:"names,omitempty"`  // the names that were found, in the order of the questions
+
+	// Rules is the number of rules of both families, and for nft of family inet, whoever made them. Counted says
+	// whether that is all of them (Yes), or whether there are at least so many (Unknown). A table of legacy that is too
+	// large to be read counts with all its entries.
+	Rules   int    `json:"rules"`
+	Counted Answer `json:"counted,omitzero"`
+
+	// Err says what could not be asked. errors.Is finds the kernel's errno in it: unix.EPERM, where CAP_NET_ADMIN is
+	// missing or does not count. That a table is too large to be read is no error.
+	Err error `json:"-"`
+}
+
+// Evidence is all that was found.
+type Evidence struct {
+	NFT    Findings `json:"nft"`
+	Legacy Findings `json:"legacy"`
+
+	// TakesRules says whether nf_tables can take iptables' rules: it has one, or a dry run was accepted. Lacks says
+	// what is missing where the answer is No, in words for people.
+	TakesRules Answer `json:"takes_rules,omitzero"`
+	Lacks      string `json:"lacks,omitempty"`
+
+	// Loadable says whether iptables-legacy could load x_tables: modules.dep of the running kernel, as this process
+	// sees /lib/modules, lists ip_tables. It is asked where x_tables is not loaded.
+	Loadable Answer `json:"loadable,omitzero"`
+}
+
+// Of returns what was found in one backend.
+func (e Evidence) Of(b Backend) Findings {
+	if b == Legacy {
+		return e.Legacy
+	}
+	return e.NFT
+}
+
+// Result is an answer, why, and what it rests on.
 type Result struct {
-	Mode       Mode
-	Reason     Reason
-	Conclusive bool // nothing that could not be read could change Mode; otherwise it is a guess
+	Backend Backend `json:"backend"`
+	Reason  Reason  `json:"reason"`
 
-	// Err says what could not be asked, nil if nothing. errors.Is finds the kernel's errno in it, unix.EPERM where
-	// CAP_NET_ADMIN is missing. An answer can be conclusive all the same.
-	Err error
+	// Certain says that a name decides, and that the other backend is known to have no name of this kind or of a
+	// stronger one.
+	Certain bool `json:"certain"`
 
-	because string
-}
-
-// String returns the answer and why, in a sentence for people: "nft: chain KUBE-IPTABLES-HINT is in nft's mangle table
-// (IPv4, IPv6)".
-func (r Result) String() string { return string(r.Mode) + ": " + r.because }
-
-// Query says what is known beforehand. The zero Query knows nothing.
-type Query struct {
-	// Installed is the only backend whose programs are installed. Empty: both are, or neither, or it is not known.
-	Installed Mode
-
-	// DryRun permits a dry run of nf_tables where nothing else decides: a transaction that the kernel checks and never
-	// commits. It shows whether iptables-nft could add rules, makes the kernel load modules that it would load, takes
-	// milliseconds, and delays other writers for that time. So set it only if there is something to add. NAT includes
-	// a nat chain; the kernel may then load nf_nat and nf_conntrack.
-	DryRun, NAT bool
-
-	_ [0]func() // fields may be added that cannot be compared
-}
-
-// Run answers the query. It never fails: what cannot be asked is unknown, see Result.Err.
-func (q Query) Run() Result {
-	asked := evidence.Query{Installed: q.Installed, DryRun: q.DryRun, NAT: q.NAT}
-	return resultOf(asked.Ask())
-}
-
-// Host returns the backend that is used in the network namespace of the calling thread. It knows nothing of what
-// iptables-wrapper stores in a container: iptables there may run the other backend after a guess, after
-// "iptables-wrapper select", where the host has changed since, and with IPTABLES_WRAPPER_MODE.
-func Host() Result { return Query{}.Run() }
-
-// WaitKubelet asks five times a second until there is a conclusive answer by kubelet's chains, and returns it. If ctx
-// is done before, it returns the last answer, of whatever kind, and the error of ctx. It asks at least once. A caller
-// whose thread has entered another network namespace must be locked to it.
-func WaitKubelet(ctx context.Context) (Result, error) {
-	r, err := evidence.Wait(ctx, evidence.Query{}.Ask, byKubelet)
-	return resultOf(r), err
-}
-
-func byKubelet(r evidence.Result) bool { return r.Conclusive && r.Reason.Kubelet() }
-
-func resultOf(r evidence.Result) Result {
-	return Result{Mode: r.Mode, Reason: r.Reason, Conclusive: r.Conclusive, Err: r.Err(), because: r.Because}
+	Evidence Evidence `json:"evidence"`
 }

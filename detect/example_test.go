@@ -6,47 +6,62 @@
 package detect_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 func ExampleHost() {
-	r := detect.Host()
-	if !r.Conclusive {
+	r, err := detect.Host("")
+	if err != nil {
+		fmt.Println("not all could be asked:", err)
+	}
+	if !r.Certain {
 		fmt.Println("a guess:", r)
 		return
 	}
 	fmt.Println(r)
 }
 
-// A program that knows of a kubelet on this host gives it a minute.
-func ExampleWaitKubelet() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	r, err := detect.WaitKubelet(ctx)
+// A program that has made rules by a guess stays with their backend, until a name proves the other one.
+func ExampleHost_held() {
+	const held = detect.NFT // of an earlier answer, which was a guess
+	r, err := detect.Host(held)
 	if err != nil {
-		fmt.Println("no chains of kubelet:", err)
+		fmt.Println("not all could be asked:", err)
 	}
-	fmt.Println("using", r)
+	if r.Backend != held {
+		fmt.Println("the rules must move to", r)
+		return
+	}
+	fmt.Println("stay with", r)
 }
 
 func TestExamples(t *testing.T) {
+	printed := func(example func(), want string) {
+		t.Helper()
+		got := host.Printed(t, example)
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 	host.Netns(t)
-	if got := host.Printed(t, ExampleHost); !strings.HasPrefix(got, "a guess: nft: ") {
-		t.Errorf("got %q", got)
-	}
+	printed(ExampleHost, "a guess: nft: neither a name nor a rule was found\n")
+	printed(ExampleHost_held, "stay with nft: nft is in use here already, and no name proves another backend\n")
 	host.Run(t, "ip6tables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-	const because = "legacy: chain KUBE-IPTABLES-HINT is in legacy's mangle table (IPv6)\n"
-	if got := host.Printed(t, ExampleHost); got != because {
-		t.Errorf("got %q", got)
-	}
-	if got := host.Printed(t, ExampleWaitKubelet); got != "using "+because {
+	const legacy = "legacy: chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv6)\n"
+	printed(ExampleHost, legacy)
+	printed(ExampleHost_held, "the rules must move to "+legacy)
+	host.DropCapability(t, unix.CAP_NET_ADMIN)
+	const refused = "not all could be asked: ask for nf_tables: operation not permitted\n" +
+		"read table \"mangle\": operation not permitted\n"
+	got := host.Printed(t, ExampleHost)
+	if !strings.HasPrefix(got, refused+"a guess: nft: neither a name nor a rule was found; ") {
 		t.Errorf("got %q", got)
 	}
 }

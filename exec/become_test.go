@@ -25,9 +25,13 @@ import (
 // becoming is set in the environment of a test process that becomes its first argument.
 const becoming = "IPTABLES_WRAPPER_TEST_BECOMING"
 
+// given is the environment of what the test process becomes.
+var given = []string{"EMPTY=", "TWO=1\n2", "TWICE=a", "TWICE=b", "not a variable"}
+
 func TestMain(m *testing.M) {
 	if os.Getenv(becoming) != "" {
-		fmt.Fprintln(os.Stderr, exec.Become(os.Args[1], os.Args[2:]))
+		err := exec.Become(exec.Program{Path: os.Args[1]}, os.Args[2:], given)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	err := host.Enter()
@@ -62,7 +66,7 @@ func TestBecome(t *testing.T) {
 	argv = append(argv, "here", "./-", "/proc/self/fd/3")
 	cmd := osexec.Command("sh", append([]string{"-c", `ulimit -S -n 123; exec "$@"`, "sh", self, program}, argv...)...)
 	cmd.Dir = directory
-	cmd.Env = []string{"PATH=/nowhere", "EMPTY=", "TWO=1\n2", becoming + "=1", "PWD=" + directory}
+	cmd.Env = []string{"PATH=/nowhere", becoming + "=1"}
 	cmd.ExtraFiles = []*os.File{reader}
 	printed := strings.Split(host.Output(t, cmd), "\n--\n")
 	if len(printed) != 6 {
@@ -71,11 +75,8 @@ func TestBecome(t *testing.T) {
 	if got := strings.Split(strings.TrimSuffix(printed[0], "\x00"), "\x00"); !slices.Equal(got, argv) {
 		t.Errorf("arguments: got %q", got)
 	}
-	environment := strings.Split(printed[1], "\x00")
-	for _, variable := range cmd.Env {
-		if !slices.Contains(environment, variable) {
-			t.Errorf("environment: %q is not in %q", variable, environment)
-		}
+	if environment := strings.Split(strings.TrimSuffix(printed[1], "\x00"), "\x00"); !slices.Equal(environment, given) {
+		t.Errorf("environment: got %q", environment)
 	}
 	if !regexp.MustCompile(`(?m)^Max open files +123 `).MatchString(printed[2]) {
 		t.Errorf("limits: got %s", printed[2])
@@ -93,6 +94,7 @@ func TestCannotBecome(t *testing.T) {
 	directory := t.TempDir()
 	host.Check(t, os.WriteFile(directory+"/unusable", nil, 0o644))
 	host.Check(t, os.WriteFile(directory+"/text", []byte("no program\n"), 0o755))
+	host.Check(t, os.WriteFile(directory+"/script", []byte("#!/no/such/program\n"), 0o755))
 	for _, test := range []struct {
 		doc, path string
 		want      error
@@ -101,12 +103,24 @@ func TestCannotBecome(t *testing.T) {
 		{doc: "not executable", path: directory + "/unusable", want: unix.EACCES},
 		{doc: "a directory", path: directory, want: unix.EACCES},
 		{doc: "no program", path: directory + "/text", want: unix.ENOEXEC},
+		{doc: "what it needs is missing", path: directory + "/script", want: unix.ENOENT},
 		{doc: "in no directory", path: directory + "/text/program", want: unix.ENOTDIR},
 	} {
-		err := exec.Become(test.path, []string{"iptables"})
-		var about *os.PathError
-		if !errors.Is(err, test.want) || !errors.As(err, &about) || about.Path != test.path || about.Op != "execve" {
-			t.Errorf("%s: got %v", test.doc, err)
-		}
+		checkCannotBecome(t, test.doc, test.path, []string{"iptables"}, test.want)
+	}
+	program, err := osexec.LookPath("true")
+	if err != nil {
+		host.Cannot(t, "become true: %v", err)
+	}
+	long := []string{"iptables", strings.Repeat("x", 1<<20)} // an argument can have 128 KiB
+	checkCannotBecome(t, "too long", program, long, unix.E2BIG)
+}
+
+func checkCannotBecome(t *testing.T, doc, path string, argv []string, want error) {
+	t.Helper()
+	err := exec.Become(exec.Program{Path: path}, argv, nil)
+	var about *os.PathError
+	if !errors.Is(err, want) || !errors.As(err, &about) || about.Path != path || about.Op != "execve" {
+		t.Errorf("%s: got %v, want %v", doc, err, want)
 	}
 }

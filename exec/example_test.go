@@ -19,34 +19,42 @@ import (
 // A Go program adds a rule with the host's backend, through go-iptables. That cannot use a multi-call program, such as
 // xtables-nft-multi, which Find returns where nothing else is installed.
 func ExampleFind() {
-	path, err := exec.Find(detect.Host().Mode, "iptables")
+	r, err := detect.Host("")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	ipt, err := iptables.New(iptables.Path(path))
+	program, err := exec.Find(r.Backend, "iptables")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := ipt.AppendUnique("filter", "INPUT", "-s", "192.0.2.1", "-j", "DROP"); err != nil {
+	ipt, err := iptables.New(iptables.Path(program.Path))
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("added with", path)
+	err = ipt.AppendUnique("filter", "INPUT", "-s", "192.0.2.1", "-j", "DROP")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("added with", program.Path)
 }
 
 func TestExample(t *testing.T) {
-	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
-		t.Run(string(mode), func(t *testing.T) {
+	for _, backend := range []detect.Backend{detect.NFT, detect.Legacy} {
+		t.Run(string(backend), func(t *testing.T) {
 			defer runtime.UnlockOSThread()
 			host.Netns(t)
-			program := "iptables-" + string(mode)
+			program := "iptables-" + string(backend)
 			host.Run(t, program, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
-			if got, want := host.Printed(t, ExampleFind), "added with /usr/sbin/"+program+"\n"; got != want {
+			want := "added with /usr/sbin/" + program + "\n"
+			if got := host.Printed(t, ExampleFind); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
-			if rules := host.Run(t, program, "-S", "INPUT"); !strings.Contains(rules, "-s 192.0.2.1/32 -j DROP") {
+			rules := host.Run(t, program, "-S", "INPUT")
+			if !strings.Contains(rules, "-s 192.0.2.1/32 -j DROP") {
 				t.Errorf("rules: %s", rules)
 			}
 		})

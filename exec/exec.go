@@ -4,7 +4,7 @@
 // Package exec knows the six commands of iptables. It finds the program that implements a command in one backend, and
 // becomes it.
 //
-// A program that wants to use the host's backend asks package detect for it, and Find for the path: see the example.
+// A program that wants to use the host's backend asks package detect for it, and Find for the program: see the example.
 //
 // iptables is a program of Linux. On other systems this package can be built, and finds nothing.
 //
@@ -13,6 +13,7 @@
 package exec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -25,55 +26,76 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
-// ErrMissing means that there is no program for a command in a backend.
-var ErrMissing = errors.New("no such program")
+var (
+	// ErrMissing means that there is no program for a command in a backend.
+	ErrMissing = errors.New("no such program")
+
+	// ErrItself means that the running file is in the place of a program: to execute it would never end.
+	ErrItself = errors.New("it is the running program itself")
+)
 
 // Names returns the six commands that the wrapper stands in for. The slice is the caller's.
 func Names() []string { return iptables.Commands() }
 
-// Find returns the absolute path of the program that implements a command, such as "iptables-restore", in one backend.
-// It looks in the directories that are given, which must be absolute, then in /usr/sbin, /sbin, /usr/local/sbin and
-// /usr/bin, never in PATH.
-//
-// In each directory it prefers the file of that command, such as iptables-nft-restore, which can be started as it is,
-// over the multi-call program, such as xtables-nft-multi. That one goes by argv[0]: start it with the command's name
-// there, as Become does. go-iptables cannot.
-//
-// The error wraps ErrMissing if there is no such program. Otherwise it says why a file that exists cannot be executed,
-// or that the command, the backend or a directory is not one that Find knows.
-func Find(mode detect.Mode, command string, dirs ...string) (string, error) {
-	if !slices.Contains(Names(), command) {
-		return "", fmt.Errorf("command %q is not one of %s", command, strings.Join(Names(), ", "))
-	}
-	if mode != detect.NFT && mode != detect.Legacy {
-		return "", fmt.Errorf("backend %q is not one of nft, legacy", mode)
-	}
-	files := [...]string{iptables.Single(mode, command), iptables.MultiCall(mode)}
-	var unusable error
-	for _, dir := range slices.Concat(dirs, iptables.Dirs()) {
-		if !filepath.IsAbs(dir) {
-			return "", fmt.Errorf("directory %q is not absolute", dir)
-		}
-		for _, file := range files {
-			path := dir + "/" + file
-			err := executable(path)
-			if err == nil {
-				return path, nil
-			}
-			if unusable == nil && !errors.Is(err, os.ErrNotExist) {
-				unusable = err
-			}
-		}
-	}
-	if unusable != nil {
-		return "", unusable
-	}
-	return "", fmt.Errorf("%w: %s or %s", ErrMissing, files[0], files[1])
+// Program implements a command.
+type Program struct {
+	Path string // absolute
+
+	// MultiCall says that the program chooses the command by argv[0], as xtables-nft-multi does. Become passes that
+	// on. go-iptables cannot start such a program.
+	MultiCall bool
 }
 
-// Become replaces this process with a program by execve(2). The process ID, descriptors, working directory, limits and
-// environment stay. argv[0] is the command's name, by which a multi-call program goes. It returns only if execve fails.
-func Become(path string, argv []string) error {
+// Find returns the program that implements a command, such as "iptables-restore", in one backend. It looks in the
+// directories that are given, which must be absolute, then in /usr/sbin, /sbin, /usr/local/sbin and /usr/bin, never in
+// PATH. A program in a directory that belongs neither to root nor to the caller, or that others can write, is skipped.
+//
+// In each directory it prefers the command's own program, such as iptables-nft-restore, to the multi-call program, such
+// as xtables-nft-multi.
+//
+// The error wraps ErrMissing if there is no such program, and ErrItself if the running file is in its place: that ends
+// the search. Otherwise it says why a program that exists was skipped or cannot be executed, or that the command, the
+// backend or a directory is not one that Find knows.
+func Find(b detect.Backend, command string, dirs ...string) (Program, error) {
+	if !slices.Contains(Names(), command) {
+		return Program{}, fmt.Errorf("command %q is not one of %s", command, strings.Join(Names(), ", "))
+	}
+	if !b.Valid() {
+		return Program{}, fmt.Errorf("backend %q is not one of nft, legacy", b)
+	}
+	single := iptables.Single(string(b), command)
+	multi := iptables.MultiCall(string(b))
+	var passedOver error // why the first program that exists was not taken
+	for _, dir := range slices.Concat(dirs, iptables.Dirs()) {
+		if !filepath.IsAbs(dir) {
+			return Program{}, fmt.Errorf("directory %q is not absolute", dir)
+		}
+		exposed := checkDirectory(dir)
+		for _, file := range [...]string{single, multi} {
+			path := dir + "/" + file
+			err := checkProgram(path)
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			err = cmp.Or(exposed, err)
+			if err == nil {
+				return Program{Path: path, MultiCall: file == multi}, nil
+			}
+			if errors.Is(err, ErrItself) {
+				return Program{}, err
+			}
+			passedOver = cmp.Or(passedOver, err)
+		}
+	}
+	if passedOver != nil {
+		return Program{}, passedOver
+	}
+	return Program{}, fmt.Errorf("%w: %s or %s", ErrMissing, single, multi)
+}
+
+// Become replaces this process with a program by execve(2). The process ID, descriptors, working directory and limits
+// stay. argv[0] must be the command's name, with or without a directory. It returns only if execve(2) fails.
+func Become(p Program, argv, env []string) error {
 	// syscall.Exec restores the limit on open files that the Go runtime raised when it started.
-	return &os.PathError{Op: "execve", Path: path, Err: syscall.Exec(path, argv, os.Environ())}
+	return &os.PathError{Op: "execve", Path: p.Path, Err: syscall.Exec(p.Path, argv, env)}
 }

@@ -4,15 +4,31 @@
 package exec
 
 import (
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
-// executable returns nil if this user may execute a file. execve(2) answers EACCES if it is not a regular file.
-func executable(path string) error {
+// checkDirectory returns nil if programs in a directory may be run, otherwise why not.
+func checkDirectory(dir string) error {
+	var st unix.Stat_t
+	err := unix.Stat(dir, &st)
+	if err == nil && !file.Trusted(st) {
+		return fmt.Errorf("%q: %w", dir, file.ErrExposed)
+	}
+	return err
+}
+
+// checkProgram returns nil if this user may execute a file. execve(2) answers EACCES if it is not a regular file.
+func checkProgram(path string) error {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
+	if err == nil && file.IsRunning(st) {
+		return fmt.Errorf("%q: %w", path, ErrItself)
+	}
 	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
 		err = unix.EACCES
 	}

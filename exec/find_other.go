@@ -7,5 +7,8 @@ package exec
 
 import "os"
 
-// executable finds nothing: iptables is a program of Linux.
-func executable(string) error { return os.ErrNotExist }
+// iptables is a program of Linux, so nothing is found.
+
+func checkDirectory(string) error { return os.ErrNotExist }
+
+func checkProgram(string) error { return os.ErrNotExist }

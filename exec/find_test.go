@@ -46,49 +46,52 @@ func put(t *testing.T, top string, paths ...string) {
 func TestFind(t *testing.T) {
 	for _, test := range []struct {
 		doc     string
-		mode    detect.Mode
+		backend detect.Backend
 		command string
 		files   []string
 		want    string
 	}{
 		{
-			doc: "a single file", mode: detect.NFT, command: "iptables",
+			doc: "a single file", backend: detect.NFT, command: "iptables",
 			files: []string{"a/iptables-nft"}, want: "a/iptables-nft",
 		},
 		{
-			doc: "a multi-call program", mode: detect.NFT, command: "iptables",
+			doc: "a multi-call program", backend: detect.NFT, command: "iptables",
 			files: []string{"a/xtables-nft-multi"}, want: "a/xtables-nft-multi",
 		},
 		{
-			doc: "a single file before a multi-call program", mode: detect.Legacy, command: "iptables",
+			doc: "a single file before a multi-call program", backend: detect.Legacy, command: "iptables",
 			files: []string{"a/xtables-legacy-multi", "a/iptables-legacy"}, want: "a/iptables-legacy",
 		},
 		{
-			doc: "the first directory before a single file in the next", mode: detect.NFT, command: "iptables",
+			doc: "the first directory before a single file in the next", backend: detect.NFT, command: "iptables",
 			files: []string{"a/xtables-nft-multi", "b/iptables-nft"}, want: "a/xtables-nft-multi",
 		},
 		{
-			doc: "the next directory", mode: detect.NFT, command: "iptables",
+			doc: "the next directory", backend: detect.NFT, command: "iptables",
 			files: []string{"a/iptables-legacy", "a/iptables", "b/iptables-nft"}, want: "b/iptables-nft",
 		},
 		{
-			doc: "no directory of that name", mode: detect.NFT, command: "iptables",
+			doc: "no directory of that name", backend: detect.NFT, command: "iptables",
 			files: []string{"b/iptables-nft"}, want: "b/iptables-nft",
 		},
 		{
-			doc: "another command's file", mode: detect.NFT, command: "iptables-save",
-			files: []string{"a/iptables-nft", "a/iptables-nft-restore", "b/iptables-nft-save"}, want: "b/iptables-nft-save",
+			doc: "another command's file", backend: detect.NFT, command: "iptables-save",
+			files: []string{"a/iptables-nft", "a/iptables-nft-restore", "b/iptables-nft-save"},
+			want:  "b/iptables-nft-save",
 		},
 		{
-			doc: "IPv6", mode: detect.Legacy, command: "ip6tables-restore",
-			files: []string{"a/iptables-legacy-restore", "a/ip6tables-legacy-restore"}, want: "a/ip6tables-legacy-restore",
+			doc: "IPv6", backend: detect.Legacy, command: "ip6tables-restore",
+			files: []string{"a/iptables-legacy-restore", "a/ip6tables-legacy-restore"},
+			want:  "a/ip6tables-legacy-restore",
 		},
 	} {
 		top := t.TempDir()
 		put(t, top, test.files...)
-		got, err := exec.Find(test.mode, test.command, top+"/a", top+"/b")
-		if got != top+"/"+test.want || err != nil {
-			t.Errorf("%s: got %q, %v", test.doc, got, err)
+		got, err := exec.Find(test.backend, test.command, top+"/a", top+"/b")
+		want := exec.Program{Path: top + "/" + test.want, MultiCall: strings.HasSuffix(test.want, "-multi")}
+		if got != want || err != nil {
+			t.Errorf("%s: got %+v, %v", test.doc, got, err)
 		}
 	}
 }
@@ -111,8 +114,8 @@ func TestFindPassesOver(t *testing.T) {
 		host.Check(t, os.Mkdir(top+"/a", 0o755))
 		host.Check(t, test.make(top+"/a/iptables-nft"))
 		got, err := exec.Find(detect.NFT, "iptables", top+"/a", top+"/b")
-		if got != top+"/b/xtables-nft-multi" || err != nil {
-			t.Errorf("%s: got %q, %v", test.doc, got, err)
+		if got != (exec.Program{Path: top + "/b/xtables-nft-multi", MultiCall: true}) || err != nil {
+			t.Errorf("%s: got %+v, %v", test.doc, got, err)
 		}
 	}
 }
@@ -122,8 +125,8 @@ func TestFindInFile(t *testing.T) {
 	top := t.TempDir()
 	put(t, top, "file", "b/iptables-nft")
 	got, err := exec.Find(detect.NFT, "iptables", top+"/file", top+"/b")
-	if got != top+"/b/iptables-nft" || err != nil {
-		t.Errorf("got %q, %v", got, err)
+	if got.Path != top+"/b/iptables-nft" || err != nil {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
@@ -132,35 +135,38 @@ func TestFindRefuses(t *testing.T) {
 	put(t, ".", "iptables-nft", "iptables-nft-translate")
 	for _, test := range []struct {
 		doc     string
-		mode    detect.Mode
+		backend detect.Backend
 		command string
 		dirs    []string
 		want    string
 	}{
 		{
-			doc: "another command", mode: detect.NFT, command: "iptables-translate",
+			doc: "another command", backend: detect.NFT, command: "iptables-translate",
 			want: `command "iptables-translate" is not one of iptables, iptables-save, iptables-restore, ip6tables, ` +
 				`ip6tables-save, ip6tables-restore`,
 		},
 		{
-			doc: "a path", mode: detect.NFT, command: "/usr/sbin/iptables",
+			doc: "a path", backend: detect.NFT, command: "/usr/sbin/iptables",
 			want: `command "/usr/sbin/iptables" is not one of iptables, iptables-save, iptables-restore, ip6tables, ` +
 				`ip6tables-save, ip6tables-restore`,
 		},
-		{doc: "another backend", mode: "auto", command: "iptables", want: `backend "auto" is not one of nft, legacy`},
-		{doc: "no backend", mode: "", command: "iptables", want: `backend "" is not one of nft, legacy`},
 		{
-			doc: "a relative directory", mode: detect.NFT, command: "iptables", dirs: []string{"."},
+			doc: "another backend", backend: "auto", command: "iptables",
+			want: `backend "auto" is not one of nft, legacy`,
+		},
+		{doc: "no backend", backend: "", command: "iptables", want: `backend "" is not one of nft, legacy`},
+		{
+			doc: "a relative directory", backend: detect.NFT, command: "iptables", dirs: []string{"."},
 			want: `directory "." is not absolute`,
 		},
 		{
-			doc: "no directory", mode: detect.NFT, command: "iptables", dirs: []string{""},
+			doc: "no directory", backend: detect.NFT, command: "iptables", dirs: []string{""},
 			want: `directory "" is not absolute`,
 		},
 	} {
-		got, err := exec.Find(test.mode, test.command, test.dirs...)
-		if got != "" || err == nil || err.Error() != test.want || errors.Is(err, exec.ErrMissing) {
-			t.Errorf("%s: got %q, %v", test.doc, got, err)
+		got, err := exec.Find(test.backend, test.command, test.dirs...)
+		if got != (exec.Program{}) || err == nil || err.Error() != test.want || errors.Is(err, exec.ErrMissing) {
+			t.Errorf("%s: got %+v, %v", test.doc, got, err)
 		}
 	}
 }
@@ -195,15 +201,15 @@ func TestFindInStandardDirs(t *testing.T) {
 	for _, dir := range slices.Backward(standard) { // each is before those in which there is one already
 		put(t, dir, "iptables-nft")
 		got, err := exec.Find(detect.NFT, "iptables")
-		if got != dir+"/iptables-nft" || err != nil {
-			t.Errorf("%s: got %q, %v", dir, got, err)
+		if got != (exec.Program{Path: dir + "/iptables-nft"}) || err != nil {
+			t.Errorf("%s: got %+v, %v", dir, got, err)
 		}
 	}
-	beside := t.TempDir()
+	beside := t.TempDir() + "/beside"
 	put(t, beside, "xtables-nft-multi")
 	got, err := exec.Find(detect.NFT, "iptables", beside)
-	if got != beside+"/xtables-nft-multi" || err != nil {
-		t.Errorf("a directory that is given: got %q, %v", got, err)
+	if got.Path != beside+"/xtables-nft-multi" || err != nil {
+		t.Errorf("a directory that is given: got %+v, %v", got, err)
 	}
 
 	// What exists and cannot be executed is not missing, and the first such file is the one that is named.

@@ -23,18 +23,21 @@ import (
 // firewallMode chooses between a program's own use of nftables and iptables. On a host that uses nft, both work:
 // iptables-nft's rules are in nftables, too. On a host that uses legacy, and on a kernel that cannot take nft's rules,
 // only iptables-legacy does.
-func firewallMode() (nftables bool, iptables string, err error) {
-	r := detect.Query{DryRun: true, NAT: true}.Run()
-	if r.Mode == detect.NFT {
-		return true, "", nil
+func firewallMode() (nftables bool, iptables exec.Program, err error) {
+	r, err := detect.Host("")
+	if err != nil {
+		return false, exec.Program{}, err
 	}
-	iptables, err = exec.Find(r.Mode, "iptables")
+	if r.Backend == detect.NFT {
+		return true, exec.Program{}, nil
+	}
+	iptables, err = exec.Find(r.Backend, "iptables")
 	return false, iptables, err
 }
 
 // podProgram returns the program for rules in a Pod's network namespace, which is open as pod. What is there decides.
 // A new namespace is empty: then it is the node's backend.
-func podProgram(node detect.Result, pod int, command string) (path string, err error) {
+func podProgram(node detect.Result, pod int, command string) (program exec.Program, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -43,44 +46,48 @@ func podProgram(node detect.Result, pod int, command string) (path string, err e
 		if err != nil {
 			return
 		}
-		r := detect.Query{DryRun: true, NAT: true}.Run()
+		var r detect.Result
+		r, err = detect.Host("")
+		if err != nil {
+			return
+		}
 		if r.Reason == detect.Default {
 			r = node
 		}
-		path, err = exec.Find(r.Mode, command)
+		program, err = exec.Find(r.Backend, command)
 	}()
 	<-done
-	return path, err
+	return program, err
 }
 
 // inHosts runs a test on a host of each backend that has kubelet's hint, or else a rule.
-func inHosts(t *testing.T, hint bool, test func(t *testing.T, mode detect.Mode)) {
+func inHosts(t *testing.T, hint bool, test func(t *testing.T, backend detect.Backend)) {
 	t.Helper()
-	for _, mode := range []detect.Mode{detect.NFT, detect.Legacy} {
-		t.Run(string(mode), func(t *testing.T) {
+	for _, backend := range []detect.Backend{detect.NFT, detect.Legacy} {
+		t.Run(string(backend), func(t *testing.T) {
 			host.Netns(t)
 			if hint {
-				host.Run(t, "iptables-"+string(mode), "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+				host.Run(t, "iptables-"+string(backend), "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 			} else {
-				addRule(t, mode)
+				addRule(t, backend)
 			}
-			test(t, mode)
+			test(t, backend)
 		})
 	}
 }
 
-func addRule(t *testing.T, mode detect.Mode) {
+func addRule(t *testing.T, backend detect.Backend) {
 	t.Helper()
-	host.Run(t, "iptables-"+string(mode), "-t", "nat", "-A", "POSTROUTING", "-s", "192.0.2.1", "-j", "MASQUERADE")
+	host.Run(t, "iptables-"+string(backend), "-t", "nat", "-A", "POSTROUTING", "-s", "192.0.2.1", "-j", "MASQUERADE")
 }
 
 func TestFirewallMode(t *testing.T) {
 	for _, hint := range []bool{true, false} {
-		inHosts(t, hint, func(t *testing.T, mode detect.Mode) {
-			nftables, path, err := firewallMode()
+		inHosts(t, hint, func(t *testing.T, backend detect.Backend) {
+			nftables, program, err := firewallMode()
 			host.Check(t, err)
-			if nftables != (mode == detect.NFT) || !nftables && filepath.Base(path) != "iptables-legacy" {
-				t.Errorf("got %t, %q", nftables, path)
+			if nftables != (backend == detect.NFT) || !nftables && filepath.Base(program.Path) != "iptables-legacy" {
+				t.Errorf("got %t, %+v", nftables, program)
 			}
 		})
 	}
@@ -88,21 +95,24 @@ func TestFirewallMode(t *testing.T) {
 
 // A Pod without rules gets the node's backend, and one with rules that of its rules. The caller stays where it is.
 func TestPodProgram(t *testing.T) {
-	inHosts(t, true, func(t *testing.T, mode detect.Mode) {
-		node := detect.Host()
+	inHosts(t, true, func(t *testing.T, backend detect.Backend) {
+		node, err := detect.Host("")
+		host.Check(t, err)
 		here := netns(t)
-		for rules, want := range map[detect.Mode]detect.Mode{
-			"": mode, detect.NFT: detect.NFT, detect.Legacy: detect.Legacy,
+		for rules, want := range map[detect.Backend]detect.Backend{
+			"": backend, detect.NFT: detect.NFT, detect.Legacy: detect.Legacy,
 		} {
-			path, err := podProgram(node, newPod(t, rules), "iptables-restore")
-			if base := "iptables-" + string(want) + "-restore"; filepath.Base(path) != base || err != nil {
-				t.Errorf("rules in %q: got %s, %v, want %s", rules, path, err, base)
+			program, err := podProgram(node, newPod(t, rules), "iptables-restore")
+			base := "iptables-" + string(want) + "-restore"
+			if filepath.Base(program.Path) != base || err != nil {
+				t.Errorf("rules in %q: got %+v, %v, want %s", rules, program, err, base)
 			}
 		}
 		if netns(t) != here {
 			t.Error("the caller is in another namespace")
 		}
-		if _, err := podProgram(node, -1, "iptables"); err == nil {
+		_, err = podProgram(node, -1, "iptables")
+		if err == nil {
 			t.Error("no namespace, and no error")
 		}
 	})
@@ -116,7 +126,7 @@ func netns(t *testing.T) string {
 }
 
 // newPod returns a new network namespace, in which one backend has a rule, if any is named.
-func newPod(t *testing.T, rules detect.Mode) (pod int) {
+func newPod(t *testing.T, rules detect.Backend) (pod int) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {

@@ -21,12 +21,15 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 release/binaries.sh "$version" "$out"
 
-# The pages tell users to check these sums.
+# The page tells users to check these sums.
 for file in "$out"/*; do
 	sum=$(sha256sum "$file")
 	while read -r page; do
 		[ "$page" = "${sum%% *}" ] || fail "docs/install.md has another sum for ${file##*/}: run release/prepare.sh again"
-	done < <(sed -n "s|^ADD --checksum=sha256:\([^ ]*\) .*/download/$version/${file##*/} .*|\1|p" docs/install.md)
+	done < <(sed -nE "
+		s|^ADD --checksum=sha256:(\S+) .*/download/$version/${file##*/} .*|\1|p
+		s|^RUN curl .*/download/$version/${file##*/} && echo '(\S+) .*|\1|p
+	" docs/install.md)
 done
 
 # What is linked in is the same for every platform. The list has the sum of the tool that made it: so this Go, too.

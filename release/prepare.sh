@@ -2,7 +2,7 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Edits the changelog and the pages for a release, before the tag: prepare.sh VERSION.
+# Edits the changelog, the pages, the examples and the recipes for a release, before the tag: prepare.sh VERSION.
 #
 # PLATFORMS   as for binaries.sh
 set -euo pipefail
@@ -28,14 +28,19 @@ old=$(sed -n 's#^ADD .*/releases/download/\(v[^/]*\)/.*#\1#p' docs/install.md | 
 [[ $version != *-* || $old == *-* ]] || exit 0
 
 # They name one version, and the sums of its binaries.
-mapfile -t pages < <(git ls-files -- '*.md' ':!CHANGELOG.md' ':!docs/evidence')
+mapfile -t pages < <(git ls-files -- '*.md' examples ':!CHANGELOG.md' ':!docs/evidence' && echo docs/evidence/pull-requests.md)
 sed -i -E "s/\b${old//./\\.}($|[^-.0-9A-Za-z]|[-.]($|[^0-9A-Za-z]))/$version\1/g" "${pages[@]}"
+sed -i -E "s/^pkgver=.*/pkgver=${version#v}/" examples/packages/APKBUILD
+sed -i -E "s/^(  version: ).*/\1\"${version#v}\"/" examples/packages/melange.yaml
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 release/binaries.sh "$version" "$scratch"
 for file in "$scratch"/*; do
 	sum=$(sha256sum "$file")
-	sed -i -E "s|^(ADD --checksum=sha256:)\S+( .*/${file##*/} )|\1${sum%% *}\2|" "${pages[@]}"
+	sed -i -E "
+		s|^(ADD --checksum=sha256:)\S+( .*/${file##*/} )|\1${sum%% *}\2|
+		s|^(RUN curl .*/${file##*/} && echo ')\S+|\1${sum%% *}|
+	" "${pages[@]}"
 done
 # What the pages say only as long as nothing was released, to the end of the paragraph.
 sed -i '/^<!-- Until the first release/,/^$/d' "${pages[@]}"

@@ -28,14 +28,14 @@ say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() { printf '$ %s\n' "$*"; eval "$*"; }
 links() { (cd /usr/sbin && for n in ip{,6}tables{,-save,-restore}; do printf '  %-18s resolves to %s\n' "$n" "$(readlink -f "$n")"; done); }
 
-# A container: its own /usr/sbin, /run and /dev/shm, and what update-alternatives writes to.
+# A container: its own /usr/sbin and /run, and what update-alternatives writes to.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t tmpfs none "$scratch"
 for dir in /usr/sbin /etc/alternatives /var/lib/dpkg /var/log; do
 	mkdir -p "$scratch/upper$dir" "$scratch/work$dir"
 	mount -t overlay overlay -o "lowerdir=$dir,upperdir=$scratch/upper$dir,workdir=$scratch/work$dir" "$dir"
 done
-mount -t tmpfs none /dev/shm # where the first call remembers its answer
+mount --rbind /dev /dev && mount -o remount,bind,ro /dev # no record is made in that of this machine
 mount -t tmpfs none /run # last, because TMPDIR may be below it
 
 say "A host in $mode mode: the rules of a kind node, loaded with iptables-$mode"

@@ -11,10 +11,11 @@ declare -A test=(
 	[nft]=nftables [ipset]=ipset [ip]=iproute2 [strace]=strace [capsh]=libcap2-bin [setpriv]=util-linux [perl]=perl-base
 	[pgrep]=procps [mandoc]=mandoc [script]=bsdutils
 	[podman]=podman [runc]=runc [mmdebstrap]=mmdebstrap
+	[skopeo]=skopeo [curl]=curl
 	[qemu-system-x86_64]=qemu-system-x86 [depmod]=kmod [xz]=xz-utils [cpio]=cpio
 )
 # mmdebstrap refuses another architecture without arch-test, which it only recommends.
-declare -A all=([qemu-aarch64-static]=qemu-user-static [arch-test]=arch-test)
+declare -A all=([qemu-aarch64-static]=qemu-user-static [arch-test]=arch-test [shellcheck]=shellcheck)
 
 missing=()
 need() { # NAME of an array

@@ -5,7 +5,7 @@
 set -eu
 case ${DOCKER_IPTABLES_LEGACY-auto} in
 auto) ;;
-'') export IPTABLES_WRAPPER_MODE=nft ;;
-*) export IPTABLES_WRAPPER_MODE=legacy ;;
+'') export IPTABLES_WRAPPER_BACKEND=nft ;;
+*) export IPTABLES_WRAPPER_BACKEND=legacy ;;
 esac
 exec "$@"

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Makes a root file system of the iptables package, in the directory that it is given: its two programs, its extensions,
-# the libraries that these load, and for scanners the packages that they are from, with their licences.
+# the libraries that these load, and for scanners the packages that they are from, with their licenses.
 set -euo pipefail
 root=$1
 
@@ -46,7 +46,7 @@ for package in $packages; do
 	cp -L "/usr/share/doc/$name/copyright" "$root/usr/share/doc/$name/"
 done
 
-# The texts that the licences refer to.
+# The texts that the licenses refer to.
 mkdir -p "$root/usr/share"
 cp -a /usr/share/common-licenses "$root/usr/share/"
 

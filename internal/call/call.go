@@ -12,119 +12,116 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// Exit statuses of a command that could not be run, as shells and env(1) use them. The wrapper never exits with 1,
-// which clients of iptables take for "no such rule".
-const (
-	statusUsage    = 2
-	statusUnusable = 126 // the program exists and cannot be executed
-	statusMissing  = 127 // there is no such program
-)
-
-// run decides, stores the decision as far as it may, and becomes the program. It returns only if that fails, with an
-// exit status.
-func run(argv []string, stderr io.Writer) int {
-	name := filepath.Base(argv[0])
+// run is the whole of a wrapped call: it asks which backend the host uses, keeps the answer if link.Keep's conditions
+// hold, and executes that backend's program. It returns only if that fails, with an exit status.
+func run(argv, env []string, stderr io.Writer) int {
+	command := filepath.Base(argv[0])
 	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
-		err := fmt.Errorf("%s must not run set-user-ID or set-group-ID", name)
-		return fail(stderr, statusUnusable, err, "chmod ug-s, and run it as root")
+		return fail(stderr, command, errSetID)
 	}
-	override, err := Override()
+	wanted, err := Wanted()
 	if err != nil {
-		return fail(stderr, statusUsage, err, "set it to one of these, or unset it")
+		return fail(stderr, command, err)
 	}
-	path, running := layout.Running()
-	place := layout.Locate(path, running)
-	found := find(place, running, name)
-
-	mayAdd := adds(argv)
-	m := memory.Find(place.Dir)
-	q := evidence.Query{
-		Override:   override,
-		Remembered: m.Read(),
-		Installed:  found.Only(),
-		DryRun:     mayAdd,
-		NAT:        mayAdd && needsNAT(argv),
+	here, err := link.Here()
+	if errors.Is(err, link.ErrNoProc) {
+		return fail(stderr, command, err) // the wrapper could not tell itself from iptables' program
 	}
-	r := q.Ask()
-
-	d := r.Decision
-	if found[d.Mode].Err == nil {
-		d = layout.Keep(layout.Call{
-			Decision:   d,
-			Remembered: q.Remembered,
-			Adds:       mayAdd,
-			Changes:    changes(argv),
-			Incomplete: r.Momentary() || r.Denied(),
-			Root:       unix.Geteuid() == 0,
-			Own:        memory.OfContainer(),
-			Memory:     m,
-			Place:      place,
-		})
-	}
-	err = found[d.Mode].Err
-	if err == nil {
-		err = exec.Become(found[d.Mode].Path, argv)
-	}
-	return cannotRun(stderr, name, d, err)
-}
-
-// find finds the programs of a command: in the directory of the switch, beside the running file, and in the standard
-// directories.
-func find(place layout.Place, running dir.ID, command string) layout.Programs {
 	var dirs []string
-	if place.Dir != nil {
-		dirs = append(dirs, place.Dir.Path())
+	if here != nil {
+		dirs = append(dirs, here.Path())
 	}
-	file, err := os.Readlink("/proc/self/exe")
-	if err == nil {
-		dirs = append(dirs, filepath.Dir(file))
+	if wanted.Valid() {
+		program, err := exec.Find(wanted, command, dirs...)
+		err = become(program, err, argv, env)
+		return fail(stderr, command, fmt.Errorf("%w (%s: %s is set)", err, wanted, Variable))
 	}
-	return layout.FindPrograms(command, running, dirs...)
+
+	record, unread := link.OpenRecord()
+	if Scarce(unread) {
+		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unread))
+	}
+	r, unasked := detect.Host(record.Read())
+	if Scarce(unasked) && !r.Certain && r.Reason != detect.Held {
+		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unasked))
+	}
+	backend, program, err := Find(r, command, dirs...)
+	if err == nil && r.Reason != detect.Held {
+		kept := link.Keep(here, record, link.Answer{
+			Backend:  backend,
+			Program:  program.Path,
+			Certain:  r.Certain,
+			Complete: unasked == nil,
+			Root:     unix.Geteuid() == 0,
+		})
+		if kept != backend { // another call was faster
+			program, err = exec.Find(kept, command, dirs...)
+		}
+	}
+	err = become(program, err, argv, env)
+	return fail(stderr, command, fmt.Errorf("%w (%s)", err, r))
 }
 
-// ModeVariable is the environment variable that decides for one call.
-const ModeVariable = "IPTABLES_WRAPPER_MODE"
+var (
+	errSetID  = errors.New("it runs set-user-ID or set-group-ID")
+	errScarce = errors.New("cannot ask which backend the host uses")
+)
 
-// Override returns the backend that the environment asks for, "" if none.
-func Override() (evidence.Mode, error) {
-	value := os.Getenv(ModeVariable)
-	mode := evidence.Mode(value)
+// Variable is the environment variable that chooses the backend of one call.
+const Variable = "IPTABLES_WRAPPER_BACKEND"
+
+var errVariable = errors.New("environment variable " + Variable + " is not one of auto, nft, legacy")
+
+// Wanted returns the backend that the environment asks for, "" if none.
+func Wanted() (detect.Backend, error) {
+	value := os.Getenv(Variable)
+	backend := detect.Backend(value)
 	switch {
 	case value == "", value == "auto":
 		return "", nil
-	case mode.Valid():
-		return mode, nil
+	case backend.Valid():
+		return backend, nil
 	}
-	return "", fmt.Errorf("environment variable %s: %q is not one of auto, nft, legacy", ModeVariable, value)
+	return "", fmt.Errorf("%w: %q", errVariable, value)
 }
 
-// cannotRun says why the backend that was decided for does not run. The other backend is no substitute: the host would
-// not see its rules.
-func cannotRun(stderr io.Writer, name string, d evidence.Decision, err error) int {
-	status := statusUnusable
-	wrong := "if the backend is wrong, set " + ModeVariable
-	try := "let this user execute that file; " + wrong
-	switch {
-	case errors.Is(err, exec.ErrMissing):
-		status = statusMissing
-		try = fmt.Sprintf("install the %s version of iptables in this image; %s", d.Mode, wrong)
-	case errors.Is(err, layout.ErrItself):
-		try = "restore iptables' own program there"
-	case errors.Is(err, unix.E2BIG):
-		try = "pass fewer arguments or a smaller environment: the path of the program counts, too, and is longer " +
-			"than that of the command"
+// Scarce reports whether a question failed for want of resources. The same question may be answered a moment later, so
+// nobody should act on a guess then.
+func Scarce(err error) bool {
+	for _, errno := range [...]unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS} {
+		if errors.Is(err, errno) {
+			return true
+		}
 	}
-	return fail(stderr, status, fmt.Errorf("cannot run %s for %s: %w (%s)", name, d.Mode, err, d), try)
+	return false
 }
 
-func fail(stderr io.Writer, status int, err error, try string) int {
-	fmt.Fprintf(stderr, "iptables-wrapper: %v\niptables-wrapper: try: %s\n", err, try)
-	return status
+// Find returns the backend that a call with this result runs, and its program, as exec.Find finds it. If the result is a
+// guess whose program is missing, it is the other backend, if that has a program: without a wrapper, that one would
+// run, too.
+func Find(r detect.Result, command string, dirs ...string) (detect.Backend, exec.Program, error) {
+	program, err := exec.Find(r.Backend, command, dirs...)
+	mayBeOther := !r.Certain && r.Reason != detect.Held && r.Reason != detect.OnlySupported
+	if !mayBeOther || !errors.Is(err, exec.ErrMissing) {
+		return r.Backend, program, err
+	}
+	other, otherErr := exec.Find(r.Backend.Other(), command, dirs...)
+	if otherErr != nil {
+		return r.Backend, program, err
+	}
+	return r.Backend.Other(), other, nil
+}
+
+// become executes a program, unless it was not found, and returns why that failed. The other backend's is no substitute:
+// the host would not see its rules.
+func become(p exec.Program, err error, argv, env []string) error {
+	if err != nil {
+		return err
+	}
+	return exec.Become(p, argv, env)
 }

@@ -5,87 +5,88 @@ package command
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
-// answer is what detect prints. Its JSON form is docs/detect.schema.json.
-type answer struct {
+// report is what detect prints as JSON: docs/detect.schema.json. What was not asked is left out.
+type report struct {
 	Version int `json:"version"`
-	doctor.Host
-	Remembered *evidence.Decision `json:"remembered,omitempty"` // if that is the reason: the earlier answer
-	Here       doctor.Here        `json:"here"`
-	Network    doctor.Network     `json:"network"`
+	detect.Result
+	Because string                    `json:"because"`
+	Errors  map[detect.Backend]string `json:"errors,omitempty"` // what could not be asked
+	Here    here.Here                 `json:"here"`
 }
 
-// schemaVersion is the version of the JSON. Within a version, fields are added; none changes or is removed.
+// schemaVersion is the version of the JSON. Within a version, fields and words are added; none changes or is removed.
 const schemaVersion = 1
 
-func newAnswer(place doctor.Place, h doctor.Host) answer {
-	a := answer{Version: schemaVersion, Host: h, Here: place.Here(h), Network: doctor.ThisNetwork(h)}
-	if h.Reason == evidence.Remembered {
-		d := place.Memory.Read()
-		a.Remembered = &d
+func newReport(r detect.Result) report {
+	a := report{
+		Version: schemaVersion,
+		Result:  r,
+		Because: r.Because(),
+		Errors:  map[detect.Backend]string{},
+		Here:    here.Look(r),
+	}
+	for _, b := range detect.Backends() {
+		err := r.Evidence.Of(b).Err
+		if err != nil {
+			a.Errors[b] = err.Error()
+		}
 	}
 	return a
 }
 
-// differs reports whether iptables here is not the backend that the host is known to use.
-func (a answer) differs() bool {
-	host := a.Host.Now()
-	return host.Conclusive && a.Here.Backend == host.Mode.Other()
-}
-
 // printTable prints all evidence, for people.
-func (s *session) printTable(a answer) {
-	s.answer("host:           %s", a.Host)
+func (s *session) printTable(a report) {
+	certain := "certain"
+	if !a.Certain {
+		certain = "not certain"
+	}
+	s.answer("host:           %s (%s: %s)", a.Backend, certain, a.Because)
 	s.answer("iptables here:  %s", a.Here)
-	s.answer("network:        %s", a.Network)
 
-	backends := [][]string{{"BACKEND", "FAMILY", "WORKS", "HINT", "CANARY", "RULES"}}
-	programs := [][]string{{"HOST PROGRAM", "BACKEND", "FAMILY", "TABLE", "CHAIN"}}
-	for _, e := range a.Evidence {
-		backend := string(e.Backend)
-		backends = append(backends, []string{
-			backend, e.Family, e.Works.String(), e.Hint.String(), e.Canary.String(), rules(e),
-		})
-		for _, p := range e.Programs {
-			programs = append(programs, []string{p.Name, backend, e.Family, p.Table, cmp.Or(p.Chain, "-")})
+	kernels := [][]string{{"BACKEND", "KERNEL", "RULES"}}
+	kinds := [][]string{{"BACKEND", "FAMILY", "HINT", "CANARY", "PROGRAM"}}
+	names := [][]string{{"NAME OF", "BACKEND", "FAMILY", "TABLE", "CHAIN"}}
+	for _, b := range detect.Backends() {
+		f := a.Evidence.Of(b)
+		kernels = append(kernels, []string{string(b), f.Kernel.String(), rules(f)})
+		for _, family := range [...]detect.Family{detect.IPv4, detect.IPv6} {
+			kinds = append(kinds, []string{
+				string(b), family.String(),
+				f.Hint[family].String(), f.Canary[family].String(), f.Program[family].String(),
+			})
+		}
+		for _, n := range f.Names {
+			names = append(names, []string{n.Program, string(b), n.Family.String(), n.Table, cmp.Or(n.Chain, "-")})
 		}
 	}
-	s.table(backends...)
-	s.table(programs...)
+	s.table(kernels...)
+	s.table(kinds...)
+	s.table(names...)
 
 	s.answer("")
-	s.answer("WORKS: the running kernel can do it.")
-	s.answer("RULES: in the five tables, roughly; reading ends when more cannot change the answer.")
-	s.answer("HINT, CANARY: kubelet's chains %s and %s are in table mangle.", evidence.HintChain, evidence.CanaryChain)
-	for _, e := range a.Evidence {
-		s.printRemarks(e)
+	s.answer("KERNEL: the running kernel has nf_tables, or has x_tables loaded.")
+	s.answer("RULES: of both families, whoever made them.")
+	s.answer("HINT, CANARY, PROGRAM: a chain of kubelet, or a chain or table that only a program of the host makes.")
+	if a.Evidence.Lacks != "" {
+		s.answer("nf_tables cannot take iptables' rules: it lacks %s.", a.Evidence.Lacks)
+	}
+	for _, b := range detect.Backends() {
+		if a.Errors[b] != "" {
+			s.answer("%s: %s", b, a.Errors[b])
+		}
 	}
 }
 
-// rules says about how many there are, or whether there are any.
-func rules(e doctor.Evidence) string {
-	if e.Count > 0 {
-		return strconv.Itoa(e.Count)
+// rules says how many there are.
+func rules(f detect.Findings) string {
+	if f.Counted == detect.Yes {
+		return strconv.Itoa(f.Rules)
 	}
-	return e.Rules.String()
-}
-
-// printRemarks prints what is unusual about a backend and family.
-func (s *session) printRemarks(e doctor.Evidence) {
-	who := fmt.Sprintf("%s %s", e.Backend, e.Family)
-	if len(e.Native) > 0 {
-		s.answer("%s: tables that iptables does not use: %s", who, doctor.List(e.Native))
-	}
-	for _, c := range e.Foreign {
-		s.answer("%s: chain %q of table %q is not iptables' own, or has a rule that is not", who, c.Name, c.Table)
-	}
-	if e.Error != "" {
-		s.answer("%s: %s", who, e.Error)
-	}
+	return "at least " + strconv.Itoa(f.Rules)
 }

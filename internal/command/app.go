@@ -24,13 +24,16 @@ var version string
 type session struct {
 	stdout *bufio.Writer // keeps an error of writing until the end
 	stderr io.Writer
-	wrong  error // what the library has told CommandNotFound, which returns nothing
+	argv0  string // as the program was called
+	wrong  error  // what the library has told CommandNotFound, which returns nothing
 }
 
 // Run runs a command and returns its exit status.
 func Run(args []string, stdout, stderr io.Writer) int {
-	runtime.LockOSThread() // a network namespace is a thread's
 	s := &session{stdout: bufio.NewWriter(stdout), stderr: stderr}
+	if len(args) > 0 {
+		s.argv0 = args[0]
+	}
 	err := s.app().Run(args)
 	if err == nil {
 		err = s.wrong
@@ -75,16 +78,16 @@ or legacy, and becomes that backend's program.`
 // moreHelp follows what the library says about commands and options.
 const moreHelp = `
 ENVIRONMENT:
-   IPTABLES_WRAPPER_MODE  nft or legacy: the backend, whatever the host uses
-                          auto: the host's, as without the variable
+   IPTABLES_WRAPPER_BACKEND  nft or legacy: the backend of a call, whatever
+                             the host uses; auto: as without the variable
 
 EXIT STATUS:
    0    success
    1    failure; doctor: there is a problem
-   2    wrong usage, or a wrong value of IPTABLES_WRAPPER_MODE
-   3    select, detect --strict: the answer is not certain
+   2    wrong usage, or a wrong value of IPTABLES_WRAPPER_BACKEND
+   3    detect --strict, select --strict: the answer is not certain
    126  an iptables call: the backend's program cannot be executed
-   127  an iptables call: the backend's program is not installed
+   127  an iptables call: the backend's program, or its loader, is missing
 `
 
 // withoutCommand is what the library calls if the first argument is no command, or missing.
@@ -134,10 +137,7 @@ func printVersion(c *cli.Context) error {
 
 // versionText is the version, and in parentheses what it was built from and for, as far as that is known.
 func versionText() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{}
-	}
+	info := buildInfo()
 	revision := ""
 	for _, setting := range info.Settings {
 		if setting.Key == "vcs.revision" {
@@ -146,4 +146,13 @@ func versionText() string {
 	}
 	return fmt.Sprintf("%s (%s%s/%s, %s)", cmp.Or(version, info.Main.Version, "unknown"), revision,
 		runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
+
+// buildInfo is what the linker has put into this program, as far as that is known.
+func buildInfo() *debug.BuildInfo {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return &debug.BuildInfo{}
+	}
+	return info
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -16,9 +17,24 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
+
+// TestMain makes the test binary the product where it is called as one.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == program {
+		os.Exit(Run(os.Args, os.Stdout, os.Stderr))
+	}
+	err := host.Enter()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
 
 // run runs a command line as main does.
 func run(args ...string) (status int, stdout, stderr string) {
@@ -58,9 +74,6 @@ func TestUsage(t *testing.T) {
 		{line: "detect ---x", command: "detect", says: "bad flag syntax: ---x"},
 		{line: "detect --netns /x", command: "detect", says: "flag provided but not defined: -netns"},
 		{line: "detect --strict=x", command: "detect", says: `invalid boolean value "x" for -strict: parse error`},
-		{line: "detect --wait", command: "detect", says: "flag needs an argument: -wait"},
-		{line: "detect --wait x", command: "detect", says: `invalid value "x" for flag -wait: parse error`},
-		{line: "detect --wait 5", command: "detect", says: `invalid value "5" for flag -wait: parse error`},
 		{line: "detect -o", command: "detect", says: "flag needs an argument: -o"},
 		{
 			line: "detect -o env", command: "detect",
@@ -74,23 +87,19 @@ func TestUsage(t *testing.T) {
 			line: "detect -o json --output json", command: "detect",
 			says: "Cannot use two forms of the same flag: o output",
 		},
-		{line: "select nft", command: "select", says: `unexpected argument "nft"`},
-		{
-			line: "select --for all", command: "select",
-			says: `invalid value "all" for flag -for: not one of any, kubelet`,
-		},
-		{
-			line: "select --mode both", command: "select",
-			says: `invalid value "both" for flag -mode: not one of nft, legacy`,
-		},
-		{line: "select --dir=", command: "select", says: `invalid value "" for flag -dir: a path is needed`},
-		{line: "reset --dir=", command: "reset", says: `invalid value "" for flag -dir: a path is needed`},
-		{line: "reset --mode nft", command: "reset", says: "flag provided but not defined: -mode"},
+		{line: "detect --mode nft", command: "detect", says: "flag provided but not defined: -mode"},
+		{line: "select both", command: "select", says: `backend "both" is not one of nft, legacy`},
+		{line: "select nft legacy", command: "select", says: `unexpected argument "legacy"`},
+		{line: "select --strict nft", command: "select", says: "--strict cannot be combined with a named backend"},
+		{line: "select --dir /x", command: "select", says: "flag provided but not defined: -dir"},
+		{line: "reset nft", command: "reset", says: `unexpected argument "nft"`},
+		{line: "reset --dir /x", command: "reset", says: "flag provided but not defined: -dir"},
 		{line: "reset extra", command: "reset", says: `unexpected argument "extra"`},
 		{line: "install --root /x", command: "install", says: "flag provided but not defined: -root"},
+		{line: "install --dir=", command: "install", says: `invalid value "" for flag -dir: a path is needed`},
 		{line: "install extra", command: "install", says: `unexpected argument "extra"`},
 		{line: "doctor -o table", command: "doctor", says: `invalid value "table" for flag -o: not one of text, json`},
-		{line: "doctor --check", command: "doctor", says: "flag provided but not defined: -check"},
+		{line: "doctor --dir /x", command: "doctor", says: "flag provided but not defined: -dir"},
 		{line: "doctor extra", command: "doctor", says: `unexpected argument "extra"`},
 	} {
 		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
@@ -101,19 +110,6 @@ func TestUsage(t *testing.T) {
 		}
 		if status != 2 || stdout != "" || stderr != want {
 			t.Errorf("%q: status %d, stdout %q, stderr\n%swant\n%s", test.line, status, stdout, stderr, want)
-		}
-	}
-}
-
-// A wrong value of the variable is wrong usage.
-func TestVariable(t *testing.T) {
-	t.Setenv("IPTABLES_WRAPPER_MODE", "both")
-	for _, command := range []string{"detect", "select"} {
-		status, stdout, stderr := run(program, command)
-		want := `iptables-wrapper: environment variable IPTABLES_WRAPPER_MODE: "both" is not one of auto, nft, legacy` +
-			"\niptables-wrapper: try: set it to one of these, or unset it\n"
-		if status != 2 || stdout != "" || stderr != want {
-			t.Errorf("%s: status %d, stdout %q, stderr %q", command, status, stdout, stderr)
 		}
 	}
 }
@@ -141,13 +137,13 @@ func TestAnswers(t *testing.T) {
 		{line: "--version", begins: versionLine},
 		{line: "-v", begins: versionLine},
 		{line: "help", begins: "NAME:\n   iptables-wrapper - ", contains: "EXIT STATUS:\n   0    success\n"},
-		{line: "--help", begins: "NAME:\n   iptables-wrapper - ", contains: "IPTABLES_WRAPPER_MODE"},
+		{line: "--help", begins: "NAME:\n   iptables-wrapper - ", contains: "IPTABLES_WRAPPER_BACKEND"},
 		{line: "-h", begins: "NAME:\n   iptables-wrapper - ", contains: "VERSION:\n   v1.2.3"},
 		{line: "help detect", begins: "NAME:\n   iptables-wrapper detect - ", contains: "--output FORMAT"},
-		{line: "detect --help", begins: "NAME:\n   iptables-wrapper detect - ", contains: "--wait DURATION"},
+		{line: "detect --help", begins: "NAME:\n   iptables-wrapper detect - ", contains: "--strict"},
 		{line: "install -h", begins: "NAME:\n   iptables-wrapper install - ", contains: "--force"},
-		{line: "select --help", begins: "NAME:\n   iptables-wrapper select - ", contains: "--mode MODE"},
-		{line: "reset --help", begins: "NAME:\n   iptables-wrapper reset - ", contains: "--dir DIR"},
+		{line: "select --help", begins: "NAME:\n   iptables-wrapper select - ", contains: "[nft|legacy]"},
+		{line: "reset --help", begins: "NAME:\n   iptables-wrapper reset - ", contains: "removes the record"},
 		{line: "doctor --help", begins: "NAME:\n   iptables-wrapper doctor - ", contains: "--output FORMAT"},
 	} {
 		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
@@ -207,20 +203,21 @@ func TestRemedies(t *testing.T) {
 		err  error
 		does string // what the second line contains
 	}{
-		{err: layout.ErrNotWrapped, does: "iptables-wrapper install"},
-		{err: layout.ErrForeign, does: "another --dir"},
+		{err: link.ErrNotWrapped, does: "iptables-wrapper install"},
+		{err: link.ErrForeign, does: "--force"},
+		{err: file.ErrExposed, does: "chmod go-w"},
+		{err: fmt.Errorf("%w: %w", file.ErrExposed, denied), does: "chmod go-w"},
+		{err: link.ErrSingle, does: "install xtables-nft-multi and xtables-legacy-multi"},
 		{err: denied, does: "run as root"},
-		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, denied), does: "run as root"},
-		{err: fmt.Errorf("%w: %w", layout.ErrNowhere, readOnly), does: "set IPTABLES_WRAPPER_MODE"},
-		{
-			err:  &os.PathError{Op: "lock", Path: "/usr/sbin", Err: unix.EWOULDBLOCK},
-			does: "another process holds the lock",
-		},
+		{err: readOnly, does: "set IPTABLES_WRAPPER_BACKEND"},
 		{err: &os.PathError{Op: "open", Path: "/nowhere", Err: unix.ENOENT}, does: "--dir"},
 		{err: &os.PathError{Op: "open", Path: "/etc/passwd", Err: unix.ENOTDIR}, does: "--dir"},
+		{err: fmt.Errorf("open a netlink socket: %w", unix.EMFILE), does: "limit on open files"},
 		{err: exec.ErrMissing, does: "install that backend's iptables"},
+		{err: exec.ErrItself, does: "restore iptables' own program"},
+		{err: errOtherNetwork, does: "select nft or select legacy"},
 		{err: install.ErrNoIptables, does: "install iptables"},
-		{err: install.ErrExposed, does: "--force"},
+		{err: install.ErrOverwritten, does: "install the iptables package again"},
 		{err: install.ErrBypassed, does: "ls -l"},
 		{err: failure{status: 1, err: readOnly, try: "something else"}, does: "something else"},
 	} {

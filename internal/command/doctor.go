@@ -4,6 +4,10 @@
 package command
 
 import (
+	"cmp"
+	"regexp"
+	"runtime/debug"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
@@ -11,7 +15,6 @@ import (
 )
 
 func (s *session) doctorCommand() *cli.Command {
-	var directory path
 	output := choose("text", "json")
 	return &cli.Command{
 		Name:  "doctor",
@@ -19,13 +22,13 @@ func (s *session) doctorCommand() *cli.Command {
 		Description: "Changes no rule and no file. Runs the container's iptables to see whether it\n" +
 			"works. Exits with status 1 if there is a problem. Example:\n\n" +
 			"   iptables-wrapper doctor",
-		Flags:  []cli.Flag{dirFlag(&directory, clientsDir), outputFlag(&output)},
-		Action: func(*cli.Context) error { return s.doctor(string(directory), output.value) },
+		Flags:  []cli.Flag{outputFlag(&output)},
+		Action: func(*cli.Context) error { return s.doctor(output.value) },
 	}
 }
 
-func (s *session) doctor(directory, output string) error {
-	r := doctor.Examine(directory, start.Limit)
+func (s *session) doctor(output string) error {
+	r := doctor.Examine(start.Limit, reference(version, buildInfo()))
 	if output == "json" {
 		err := s.json(r)
 		if err != nil {
@@ -40,4 +43,28 @@ func (s *session) doctor(directory, output string) error {
 		return failure{status: statusFailure}
 	}
 	return nil
+}
+
+// release matches the tag of a release, and pseudo the version that Go makes of a commit.
+var (
+	release = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
+	pseudo  = regexp.MustCompile(`^v.*\d{14}-([0-9a-f]{12})$`)
+)
+
+// reference names the pages of this version in the repository: its tag, otherwise its commit, otherwise main.
+func reference(version string, info *debug.BuildInfo) string {
+	tag := cmp.Or(version, info.Main.Version)
+	if release.MatchString(tag) {
+		return tag
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	commit := pseudo.FindStringSubmatch(tag)
+	if commit != nil {
+		return commit[1]
+	}
+	return "main"
 }

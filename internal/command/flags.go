@@ -6,12 +6,8 @@ package command
 import (
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/urfave/cli/v2"
-
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 )
 
 // choice is the value of a flag that must be one of some words.
@@ -49,21 +45,6 @@ func (p *path) Set(value string) error {
 	return nil
 }
 
-func dirFlag(dir *path, otherwise string) cli.Flag {
-	return &cli.GenericFlag{
-		Name:        "dir",
-		Value:       dir,
-		DefaultText: otherwise,
-		Usage:       "`DIR` has the iptables commands",
-	}
-}
-
-// Directories that --dir stands for where it is not given.
-const (
-	wrappersDir = "the wrapper's own"
-	clientsDir  = "by PATH"
-)
-
 func outputFlag(output *choice) cli.Flag {
 	return &cli.GenericFlag{
 		Name:    "output",
@@ -75,43 +56,4 @@ func outputFlag(output *choice) cli.Flag {
 
 func boolFlag(destination *bool, name, usage string) cli.Flag {
 	return &cli.BoolFlag{Name: name, Destination: destination, Usage: usage, DisableDefaultText: true}
-}
-
-// patience is what --wait and --for say: for how long to wait, and for what.
-type patience struct {
-	limit time.Duration
-	goal  choice
-}
-
-const (
-	forAny     = "any"
-	forKubelet = "kubelet"
-)
-
-func newPatience() patience { return patience{goal: choose(forAny, forKubelet)} }
-
-func (p *patience) flags() []cli.Flag {
-	return []cli.Flag{
-		&cli.DurationFlag{
-			Name:        "wait",
-			Destination: &p.limit,
-			DefaultText: "do not wait",
-			Usage:       "wait up to `DURATION`, such as 90s, for a certain\n\tanswer",
-		},
-		&cli.GenericFlag{
-			Name:  "for",
-			Value: &p.goal,
-			Usage: "`EVIDENCE` that must decide: any, or kubelet\n\t(its chains alone)",
-		},
-	}
-}
-
-// met reports whether a result is what --for asks for. What the container remembers counts by the reason that it was
-// remembered for.
-func (p *patience) met(place doctor.Place, r evidence.Result) bool {
-	reason := r.Reason
-	if reason == evidence.Remembered {
-		reason = place.Memory.Read().Reason
-	}
-	return r.Conclusive && (p.goal.value == forAny || reason.Kubelet())
 }

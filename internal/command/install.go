@@ -4,7 +4,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -23,32 +22,29 @@ func (s *session) installCommand() *cli.Command {
 			"   COPY iptables-wrapper /usr/sbin/\n" +
 			"   RUN iptables-wrapper install",
 		Flags: []cli.Flag{
-			dirFlag(&directory, wrappersDir),
-			boolFlag(&force, "force", "replace files that are not iptables' own, and accept\n\t"+
-				"a directory that others can write to"),
+			&cli.GenericFlag{
+				Name:        "dir",
+				Value:       &directory,
+				DefaultText: "where iptables is",
+				Usage:       "`DIR` has the iptables commands",
+			},
+			boolFlag(&force, "force", "replace files that are not iptables' own"),
 		},
-		Action: func(*cli.Context) error { return s.install(string(directory), force) },
+		Action: func(*cli.Context) error { return s.install(s.argv0, string(directory), force) },
 	}
 }
 
 // install prints what was done also beside an error, which may come half-way.
-func (s *session) install(directory string, force bool) error {
-	done, err := install.Install(directory, force)
+func (s *session) install(argv0, directory string, force bool) error {
+	done, err := install.Install(argv0, directory, force)
 	for _, line := range done.Lines {
 		s.answer("%s", line)
 	}
 	for _, remark := range done.Remarks {
 		s.say("%s", remark)
 	}
-	if err == nil {
-		return nil
+	if err != nil {
+		return fmt.Errorf("install: %w", err)
 	}
-	err = fmt.Errorf("install: %w", err)
-	if errors.Is(err, install.ErrCapabilities) {
-		return failure{
-			statusFailure, err,
-			install.Setcap + " for this file, or with the capabilities that the program has",
-		}
-	}
-	return err
+	return nil
 }

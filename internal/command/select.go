@@ -4,185 +4,122 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-type selectFlags struct {
-	dir   path
-	mode  choice
-	guess bool
-	wait  patience
-}
+// errOtherNetwork means that what is found here may not be about the commands of this container, as for an agent in a
+// Pod's network namespace.
+var errOtherNetwork = errors.New("this is not known to be the network namespace of process 1")
 
 func (s *session) selectCommand() *cli.Command {
-	f := &selectFlags{mode: choice{words: []string{"nft", "legacy"}}, wait: newPatience()}
+	var strict bool
 	return &cli.Command{
-		Name:  "select",
-		Usage: "decide now, and make the commands run that backend",
-		Description: "Prints the backend. If the answer is not certain, nothing changes and the\n" +
-			"status is 3. Example, in an init container on a Kubernetes node:\n\n" +
-			"   iptables-wrapper select --wait 2m --for kubelet --guess",
-		Flags: append([]cli.Flag{
-			dirFlag(&f.dir, wrappersDir),
-			&cli.GenericFlag{
-				Name:  "mode",
-				Value: &f.mode,
-				Usage: "`MODE` is nft or legacy; without it,\n\t" + call.ModeVariable + " or the host decides",
-			},
-			boolFlag(&f.guess, "guess", "if the answer is not certain, remember the best guess"),
-		}, f.wait.flags()...),
-		Action: func(*cli.Context) error { return s.selectBackend(f) },
+		Name:      "select",
+		Usage:     "decide now, or take this backend, and store it",
+		ArgsUsage: "[nft|legacy]",
+		Description: "Makes the six commands run the backend that the host uses, or the one that\n" +
+			"you name, until reset. If nothing proves the host's backend, the answer is a\n" +
+			"guess. Prints the directory in which it was stored. Example, in the entry\n" +
+			"point of a container with a writable root:\n\n" +
+			"   iptables-wrapper select && exec agent",
+		Flags: []cli.Flag{
+			boolFlag(&strict, "strict", "do not store a guess: exit with status 3"),
+		},
+		Action: func(c *cli.Context) error {
+			if !c.Args().Present() {
+				return s.selectHost(strict)
+			}
+			named := detect.Backend(c.Args().First())
+			if !named.Valid() {
+				return usagef(c, "backend %q is not one of nft, legacy", named)
+			}
+			if strict {
+				return usagef(c, "--strict cannot be combined with a named backend")
+			}
+			return s.selectNamed(named)
+		},
 	}
 }
 
-// selectBackend stores the backend that the user named, or the one that the host uses.
-func (s *session) selectBackend(f *selectFlags) error {
-	mode, err := override()
-	if err != nil {
-		return err
+// selectHost stores the backend that the host uses.
+func (s *session) selectHost(strict bool) error {
+	if !link.OwnNetwork() {
+		return fmt.Errorf("select: %w", errOtherNetwork)
 	}
-	source := call.ModeVariable
-	if f.mode.value != "" {
-		mode = evidence.Mode(f.mode.value)
-		source = "select --mode"
-	}
-	x, err := target(f.dir)
+	d, err := link.Switched()
 	if err != nil {
 		return fmt.Errorf("select: %w", err)
 	}
-	if mode != "" {
-		because := source + " said so"
-		d := evidence.Decision{Mode: mode, Reason: evidence.Selected, Conclusive: true, Because: because}
-		x.Kubelet = kubelets(evidence.Query{}.Ask())
-		return s.store(x, d, false)
+	defer d.Close()
+	r, err := detect.Host("")
+	if call.Scarce(err) && !r.Certain {
+		return fmt.Errorf("select: %w", err)
 	}
-	place := doctor.At(x.Dir.Path())
-	h := s.askHost(place, evidence.Query{DryRun: true}, &f.wait)
-	if f.dir == "" && doctor.ThisNetwork(h).Process1 == evidence.No {
-		// As a CNI plugin in a Pod's namespace: what is found here is not about the commands of this container.
-		const try = "--dir with the directory of the commands, if they are for this namespace"
-		return failure{statusFailure, errors.New("select: this is not the network namespace of process 1"), try}
+	if strict && !r.Certain {
+		return failure{
+			status: statusUncertain,
+			err:    fmt.Errorf("select: not certain, nothing is stored: %s", r),
+			try:    "name the host's backend if you know it, or select without --strict",
+		}
 	}
-	d := h.Result.Decision
-	if d.Reason == evidence.Remembered {
-		d = place.Memory.Read() // with the reason that it had
+	backend, program, err := call.Find(r, "iptables", d.Path())
+	err = s.store(d, backend, program, err)
+	if err == nil && !r.Certain {
+		s.say("not certain: %s", r)
 	}
-	if f.wait.met(place, h.Result) {
-		return s.store(x, d, false)
-	}
-	return s.uncertain(x, d, h, f.guess)
+	return err
 }
 
-// kubelets is the backend that kubelet's chains show for certain, "" if they show none.
-func kubelets(r evidence.Result) evidence.Mode {
-	if r.Conclusive && r.Reason.Kubelet() {
-		return r.Mode
-	}
-	return ""
-}
-
-// uncertain goes on with an answer that must not be stored as certain.
-func (s *session) uncertain(x layout.Directory, d evidence.Decision, h doctor.Host, guess bool) error {
-	doubt := h.Uncertainty
-	if h.Conclusive {
-		doubt = withoutKubelet(h)
-	}
-	if !guess {
-		const try = "--mode with the host's backend if you know it, or --guess to go on without it"
-		return failure{statusUncertain, fmt.Errorf("select: not certain, nothing changed: %s", doubt), try}
-	}
-	stored := layout.Stored(x.Dir)
-	if stored != "" { // which is no worse
-		s.say("%s was stored before, and stays", stored)
-		s.answer("%s", stored)
-		return nil
-	}
-	s.say("guessing %s: %s", d.Mode, doubt)
-	d.Conclusive = false
-	return s.store(x, d, true)
-}
-
-// target is what select and reset change. Process 1 says whether the memory here is this container's; the directory was
-// named, or is the wrapper's own.
-func target(named path) (layout.Directory, error) {
-	directory := string(named)
-	if directory == "" {
-		directory = layout.DefaultDirectory()
-	}
-	if directory == "" {
-		return layout.Directory{}, fmt.Errorf("no iptables in a standard directory: %w", layout.ErrNotWrapped)
-	}
-	d, itself, err := layout.OpenDirectory(directory)
+// selectNamed stores a backend that the user names.
+func (s *session) selectNamed(b detect.Backend) error {
+	d, err := link.Switched()
 	if err != nil {
-		return layout.Directory{}, err
+		return fmt.Errorf("select: %w", err)
 	}
-	x := layout.Directory{Dir: d, Wrapper: layout.RunningPath(), Named: named != "" && itself}
-	_, x.Running = layout.Running()
-	x.Memory = ownMemory(d)
-	return x, nil
+	defer d.Close()
+	program, err := exec.Find(b, "iptables", d.Path())
+	return s.store(d, b, program, err)
 }
 
-// ownMemory is the container's memory if this process may change it.
-func ownMemory(beside *dir.Dir) memory.Memory {
-	if os.Geteuid() != 0 || !memory.OfContainer() {
-		return memory.Memory{}
+// store points the switch at the program of a backend, unless it was not found.
+func (s *session) store(d *link.Dir, b detect.Backend, program exec.Program, err error) error {
+	if err == nil {
+		err = d.Select(b, program.Path)
 	}
-	return memory.Find(beside)
-}
-
-func (s *session) store(x layout.Directory, d evidence.Decision, guess bool) error {
-	err := x.Select(d, guess)
 	if err != nil {
-		return fmt.Errorf("select %s: %w", d.Mode, err)
+		return fmt.Errorf("select %s: %w", b, err)
 	}
-	s.answer("%s", d.Mode)
+	s.answer("%s in %s", b, d.Path())
 	return nil
 }
 
 func (s *session) resetCommand() *cli.Command {
-	var directory path
 	return &cli.Command{
 		Name:  "reset",
 		Usage: "forget the backend: the next call decides again",
-		Description: "Makes the six names run the wrapper again, and removes what this container\n" +
-			"remembers. Rules that were written stay. Example:\n\n   iptables-wrapper reset",
-		Flags:  []cli.Flag{dirFlag(&directory, wrappersDir)},
-		Action: func(*cli.Context) error { return s.reset(directory) },
+		Description: "Makes the six commands run the wrapper again, and removes the record of this\n" +
+			"network namespace. Rules stay where they are. Example:\n\n" +
+			"   iptables-wrapper reset",
+		Action: func(*cli.Context) error { return s.reset() },
 	}
 }
 
-func (s *session) reset(directory path) error {
-	x, err := target(directory)
-	if err == nil {
-		err = wrapped(x)
-	}
-	if err == nil {
-		err = x.Reset()
-	}
+func (s *session) reset() error {
+	record, _ := link.OpenRecord()
+	d, missing := link.Switched()
+	err := cmp.Or(missing, link.Reset(record, d))
 	if err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
-	s.say("the next iptables call in %q decides again", x.Dir.Path())
+	s.answer("the next call in %s decides again", d.Path())
 	return nil
-}
-
-// wrapped returns an error if no command in a directory runs the wrapper, or did before the switch was moved.
-func wrapped(x layout.Directory) error {
-	for _, n := range layout.Look(x.Dir, x.Running) {
-		if n.Wrapper || n.Switch != "" {
-			return nil
-		}
-	}
-	return fmt.Errorf("%q: %w", x.Dir.Path(), layout.ErrNotWrapped)
 }

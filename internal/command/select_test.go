@@ -4,142 +4,200 @@
 package command
 
 import (
+	"bytes"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/memory"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// installed is a directory with programs of both backends and the switch, and one for the memory.
-func installed(t *testing.T) layout.Directory {
-	t.Helper()
-	path := t.TempDir()
-	for _, file := range []string{"xtables-nft-multi", "xtables-legacy-multi", "iptables-wrapper"} {
-		if err := os.WriteFile(path+"/"+file, nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	open := func(path string) *dir.Dir {
-		d, err := dir.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(d.Close)
-		return d
-	}
-	x := layout.Directory{Dir: open(path), Wrapper: path + "/" + layout.Wrapper, Named: true}
-	x.Memory = memory.In(open(t.TempDir()))
-	if err := layout.Lay(x.Dir, "iptables-wrapper", strings.Fields("iptables ip6tables")); err != nil {
-		t.Fatal(err)
-	}
-	return x
+// lay makes the six names in /usr/sbin lead to the switch, and the test binary the wrapper.
+const lay = `
+	cp /proc/$PPID/exe /usr/sbin/iptables-wrapper
+	cd /usr/sbin
+	ln -sfT iptables-wrapper iptables-current
+	for n in iptables ip6tables; do
+		ln -sf iptables-current $n; ln -sf iptables-current $n-save; ln -sf iptables-current $n-restore
+	done
+	`
+
+const (
+	docker   = "iptables-legacy -N DOCKER-USER; "
+	record   = `ln -s nft /dev/iptables-backend-$(readlink /proc/self/ns/net | tr -dc 0-9); `
+	stored   = "ln -sfT xtables-nft-multi iptables-current; "
+	readOnly = "mount -o remount,bind,ro /usr/sbin; "
+	// anyone holds the lock that any user can take.
+	anyone = "setpriv --reuid=1000 --clear-groups flock /usr/sbin sleep 100 >/dev/null 2>&1 & " +
+		"while flock --nonblock /usr/sbin true; do sleep 0.01; done; "
+
+	variableHelps = "iptables-wrapper: try: set IPTABLES_WRAPPER_BACKEND to nft or legacy"
+	installHelps  = "iptables-wrapper: try: iptables-wrapper install, "
+	guess         = "iptables-wrapper: not certain: nft: neither a name nor a rule was found\n"
+)
+
+var storing = []struct {
+	doc, host string // the container, in which the wrapper is installed
+	call      string
+	status    int
+	stdout    string
+	stderr    string // what it contains
+	content   string // of the switch; "-": there is none
+	recorded  bool   // in the end
+}{
+	{doc: "certain", host: docker, call: "select", stdout: "legacy in /usr/sbin\n", content: "xtables-legacy-multi"},
+	{doc: "strict, certain", host: docker, call: "select --strict", stdout: "legacy in /usr/sbin\n",
+		content: "xtables-legacy-multi"},
+	{doc: "a guess", call: "select", stdout: "nft in /usr/sbin\n", stderr: guess, content: "xtables-nft-multi"},
+	{doc: "strict, a guess", call: "select --strict", status: 3, stderr: "iptables-wrapper: select: not certain, " +
+		"nothing is stored: nft: neither a name nor a rule was found\niptables-wrapper: try: "},
+	{doc: "what is recorded is not asked", host: record + docker, call: "select", stdout: "legacy in /usr/sbin\n",
+		content: "xtables-legacy-multi", recorded: true},
+	{doc: "by name", host: docker, call: "select nft", stdout: "nft in /usr/sbin\n", content: "xtables-nft-multi"},
+	{doc: "over the other one", host: stored, call: "select legacy", stdout: "legacy in /usr/sbin\n",
+		content: "xtables-legacy-multi"},
+	{doc: "the variable is not read", host: "export IPTABLES_WRAPPER_BACKEND=both; " + docker, call: "select",
+		stdout: "legacy in /usr/sbin\n", content: "xtables-legacy-multi"},
+	{doc: "a guess without a program", host: "rm *-nft*; ", call: "select", stdout: "legacy in /usr/sbin\n",
+		stderr: guess, content: "xtables-legacy-multi"},
+	{doc: "no program", host: docker + "rm *-legacy*; ", call: "select", status: 1, stderr: "iptables-wrapper: " +
+		"select legacy: no such program: iptables-legacy or xtables-legacy-multi\niptables-wrapper: try: install "},
+	{doc: "single programs", host: "rm iptables-nft; mv xtables-nft-multi iptables-nft; ", call: "select nft",
+		status: 1, stderr: "it is not the program that implements all six commands\n" +
+			"iptables-wrapper: try: install xtables-nft-multi"},
+	{doc: "read-only", host: readOnly, call: "select", status: 1, stderr: variableHelps},
+	{doc: "read-only, by name", host: readOnly, call: "select nft", status: 1, stderr: variableHelps},
+	{doc: "read-only, stored before", host: stored + readOnly, call: "select nft", stdout: "nft in /usr/sbin\n",
+		content: "xtables-nft-multi"},
+	{doc: "the lock is held", host: anyone, call: "select legacy", stdout: "legacy in /usr/sbin\n",
+		content: "xtables-legacy-multi"},
+	{doc: "a network of its own", host: "set -- unshare --net; ", call: "select", status: 1,
+		stderr: "this is not known to be the network namespace of process 1\n" +
+			"iptables-wrapper: try: iptables-wrapper select nft or"},
+	{doc: "a network of its own, by name", host: "set -- unshare --net; ", call: "select legacy",
+		stdout: "legacy in /usr/sbin\n", content: "xtables-legacy-multi"},
+	{doc: "another user", host: "set -- setpriv --reuid=1000; ", call: "select nft", status: 1,
+		stderr: "permission denied\niptables-wrapper: try: run as root"},
+	{doc: "nothing is wrapped", host: "rm iptables-current; ", call: "select nft", status: 1, stderr: installHelps,
+		content: "-"},
+	{doc: "no name leads to the switch", host: "rm iptables ip6tables iptables-* ip6tables-*; " +
+		"ln -s /bin/true iptables; cp /proc/1/exe iptables-wrapper; ln -s iptables-wrapper iptables-current; ", call: "select nft", status: 1,
+		stderr: installHelps},
+	{doc: "a foreign switch", host: "ln -sfT /bin/true iptables-current; ", call: "select nft", status: 1,
+		stderr:  "it belongs neither to iptables nor to iptables-wrapper\niptables-wrapper: try: ",
+		content: "/bin/true"},
+	{doc: "others can write the directory", host: "chmod 777 /usr/sbin; ", call: "select nft", status: 1,
+		stderr: "users other than root and the caller can write it\niptables-wrapper: try: "},
+
+	{doc: "reset", host: stored + record, call: "reset", stdout: "the next call in /usr/sbin decides again\n"},
+	{doc: "reset, nothing is kept", call: "reset", stdout: "the next call in /usr/sbin decides again\n"},
+	{doc: "reset, read-only", host: stored + record + readOnly, call: "reset", status: 1, stderr: variableHelps,
+		content: "xtables-nft-multi"},
+	{doc: "reset, read-only, only recorded", host: record + readOnly, call: "reset",
+		stdout: "the next call in /usr/sbin decides again\n"},
+	{doc: "reset, the lock is held", host: stored + record + anyone, call: "reset",
+		stdout: "the next call in /usr/sbin decides again\n"},
+	{doc: "reset, nothing is wrapped", host: record + "rm iptables-current; ", call: "reset", status: 1,
+		stderr: installHelps, content: "-"},
+	{doc: "reset, others can write the directory", host: record + stored + "chmod 777 /usr/sbin; ", call: "reset",
+		status: 1, stderr: "users other than root and the caller can write it\niptables-wrapper: try: ",
+		content: "xtables-nft-multi"},
+	{doc: "reset, the record cannot be removed", host: record + "mount -o remount,bind,ro /dev; ", call: "reset",
+		status: 1, stderr: "iptables-wrapper: try: ", recorded: true},
+	{doc: "reset, another user", host: record + stored + "set -- setpriv --reuid=1000; ", call: "reset", status: 1,
+		stderr: "iptables-wrapper: try: run as root", content: "xtables-nft-multi", recorded: true},
 }
 
-func TestSelect(t *testing.T) {
-	nft := evidence.Decision{Mode: evidence.NFT, Reason: evidence.RuleCount, Because: "only nft has rules"}
-	certain := doctor.Host{Result: evidence.Result{Decision: nft}}
-	certain.Conclusive = true
-	guess := doctor.Host{Uncertainty: "legacy cannot be read"}
-	for _, test := range []struct {
-		name   string
-		stored string // what the switch contains before
-		does   func(*session, layout.Directory) error
-		status int
-		stdout string
-		stderr string
-		link   string // what the switch contains then
-		memory string // how what is remembered begins then
-	}{
-		{
-			name:   "certain",
-			does:   func(s *session, x layout.Directory) error { return s.store(x, nft, false) },
-			stdout: "nft\n", link: "xtables-nft-multi", memory: "nft rule-count ",
-		},
-		{
-			name:   "guess that must not be stored",
-			does:   func(s *session, x layout.Directory) error { return s.uncertain(x, nft, guess, false) },
-			status: 3, link: "iptables-wrapper",
-			stderr: "iptables-wrapper: select: not certain, nothing changed: legacy cannot be read\n" +
-				"iptables-wrapper: try: --mode with the host's backend if you know it, or --guess to go on without " +
-				"it\n",
-		},
-		{
-			name:   "without kubelet",
-			does:   func(s *session, x layout.Directory) error { return s.uncertain(x, nft, certain, false) },
-			status: 3, link: "iptables-wrapper",
-			stderr: "iptables-wrapper: select: not certain, nothing changed: kubelet's chains were not found; " +
-				"only nft has rules\n" +
-				"iptables-wrapper: try: --mode with the host's backend if you know it, or --guess to go on without " +
-				"it\n",
-		},
-		{
-			name:   "guess",
-			does:   func(s *session, x layout.Directory) error { return s.uncertain(x, nft, guess, true) },
-			stdout: "nft\n", link: "iptables-wrapper", memory: "nft rule-count guess ",
-			stderr: "iptables-wrapper: guessing nft: legacy cannot be read\n",
-		},
-		{
-			name: "certain without kubelet is a guess",
-			does: func(s *session, x layout.Directory) error {
-				d := nft
-				d.Conclusive = true
-				return s.uncertain(x, d, certain, true)
-			},
-			stdout: "nft\n", link: "iptables-wrapper", memory: "nft rule-count guess ",
-			stderr: "iptables-wrapper: guessing nft: kubelet's chains were not found; only nft has rules\n",
-		},
-		{
-			name: "guess where a backend is stored", stored: "xtables-legacy-multi",
-			does:   func(s *session, x layout.Directory) error { return s.uncertain(x, nft, guess, true) },
-			stdout: "legacy\n", link: "xtables-legacy-multi",
-			stderr: "iptables-wrapper: legacy was stored before, and stays\n",
-		},
-		{
-			name: "guess that nothing can hold",
-			does: func(s *session, x layout.Directory) error {
-				x.Memory = memory.Memory{}
-				return s.uncertain(x, nft, guess, true)
-			},
-			status: 1, link: "iptables-wrapper",
-			stderr: "iptables-wrapper: guessing nft: legacy cannot be read\n" +
-				"iptables-wrapper: select nft: it can be stored neither in the switch nor in the container's memory\n" +
-				"iptables-wrapper: try: set IPTABLES_WRAPPER_MODE to nft or legacy in the environment of the " +
-				"container\n",
-		},
-	} {
-		x := installed(t)
-		if test.stored != "" {
-			if err := x.Dir.Replace(test.stored, layout.Switch); err != nil {
-				t.Fatal(err)
+// What select and reset print, and what is stored and recorded then. Status 0 means that the next call runs it.
+func TestStoring(t *testing.T) {
+	for _, test := range storing {
+		t.Run(test.doc, func(t *testing.T) {
+			if !host.Contain(t) {
+				return
 			}
-		}
-		s, stdout, stderr := newSession()
-		status := s.printError(test.does(s, x))
-		if status != test.status || stdout() != test.stdout || stderr() != test.stderr {
-			t.Errorf("%s: status %d, stdout %q, stderr\n%swant\n%s", test.name, status, stdout(), stderr(), test.stderr)
-		}
-		link, _ := x.Dir.Readlink(layout.Switch)
-		if link != test.link {
-			t.Errorf("%s: the switch contains %q, want %q", test.name, link, test.link)
-		}
-		said, _ := x.Memory.Dir.Readlink(memory.Name)
-		if !strings.HasPrefix(said, test.memory) || said != "" && test.memory == "" {
-			t.Errorf("%s: the memory is %q, want %q", test.name, said, test.memory)
-		}
+			cmd := exec.Command("sh", "-ec", lay+test.host+`exec "$@" /usr/sbin/iptables-wrapper `+test.call)
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			_ = cmd.Run()
+			status := cmd.ProcessState.ExitCode()
+			says := strings.Contains(stderr.String(), test.stderr)
+			if status != test.status || stdout.String() != test.stdout || !says {
+				t.Errorf("status %d, stdout %q, stderr %q", status, stdout.String(), stderr.String())
+			}
+			lines := strings.Count(stderr.String(), "\n")
+			if status == 0 && lines != strings.Count(test.stderr, "\n") || status != 0 && lines != 2 {
+				t.Errorf("%d lines on stderr: %q", lines, stderr.String())
+			}
+			content, err := os.Readlink("/usr/sbin/iptables-current")
+			want := test.content
+			if want == "" {
+				want = "iptables-wrapper"
+			}
+			if err == nil && content != want || err != nil && want != "-" {
+				t.Errorf("the switch contains %q, %v", content, err)
+			}
+			record, err := link.OpenRecord()
+			host.Check(t, err)
+			if recorded := record.Read() != ""; recorded != test.recorded {
+				t.Errorf("recorded: %v", recorded)
+			}
+			backend, _, selected := strings.Cut(test.stdout, " in /")
+			if selected {
+				version := host.Run(t, "/usr/sbin/iptables", "--version")
+				if !strings.Contains(version, map[string]string{"nft": "(nf_tables)", "legacy": "(legacy)"}[backend]) {
+					t.Errorf("the next call runs %s", version)
+				}
+			}
+		})
 	}
 }
 
-// A directory that is not there is an error before any wait.
-func TestSelectNowhere(t *testing.T) {
-	status, stdout, stderr := run(program, "select", "--dir", "/nowhere", "--wait", "1h")
-	want := "iptables-wrapper: select: open /nowhere: no such file or directory\n" +
-		"iptables-wrapper: try: use --dir with the directory of the iptables commands\n"
-	if status != 1 || stdout != "" || stderr != want {
-		t.Errorf("status %d, stdout %q, stderr %q", status, stdout, stderr)
+// Want of descriptors stores no guess.
+func TestFewDescriptors(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	refused := 0
+	for limit := 5; limit < 10; limit++ {
+		cmd := exec.Command("sh", "-ec", lay+"iptables-legacy -N DOCKER-USER 2>/dev/null || true\n"+
+			"ulimit -n $0; exec iptables-wrapper select", strconv.Itoa(limit))
+		output, err := cmd.CombinedOutput()
+		content, _ := os.Readlink("/usr/sbin/iptables-current")
+		switch {
+		case err == nil && string(output) == "legacy in /usr/sbin\n" && content == "xtables-legacy-multi":
+		case cmd.ProcessState.ExitCode() == 1 && content == "iptables-wrapper":
+			refused += bytes.Count(output, []byte("too many open files\n"))
+		default:
+			t.Errorf("%d descriptors: %v, %q, %s", limit, err, content, output)
+		}
+	}
+	if refused == 0 {
+		t.Error("none was refused")
+	}
+}
+
+// The switch beside the wrapper's file comes first, and that of /usr/sbin is the one where there is none.
+func TestWhichSwitch(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.Run(t, "sh", "-ec", lay+`
+		mkdir /run/own; cp -a iptables-wrapper iptables-current iptables /run/own/`)
+	for _, step := range []struct{ do, want string }{
+		{"/run/own/iptables-wrapper select legacy", "legacy in /run/own\n"},
+		{"/run/own/iptables-wrapper reset", "the next call in /run/own decides again\n"},
+		{"rm /run/own/iptables-current; /run/own/iptables-wrapper select nft", "nft in /usr/sbin\n"},
+	} {
+		if got := host.Run(t, "sh", "-ec", step.do); got != step.want {
+			t.Errorf("%s: got %q", step.do, got)
+		}
+	}
+	end, err := filepath.EvalSymlinks("/usr/sbin/iptables")
+	if end != "/usr/sbin/xtables-nft-multi" || err != nil {
+		t.Errorf("got %q, %v", end, err)
 	}
 }

@@ -16,8 +16,10 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
 // All that a user sees is printed here.
@@ -49,18 +51,21 @@ var remedies = []struct {
 	try string
 }{
 	{exec.ErrMissing, "install that backend's iptables in this image"},
+	{exec.ErrItself, "restore iptables' own program there, or unmount what covers it"},
+	{errOtherNetwork, program + " select nft or select legacy, which stores a named backend"},
 	{install.ErrNoIptables, "install iptables in this image first"},
 	{install.ErrOverwritten, "install the iptables package again, then run install"},
-	{install.ErrExposed, "chown it to root and chmod go-w it, or use --force"},
 	{install.ErrBypassed, "look at where that name leads, with ls -l, and install again"},
-	{layout.ErrNotWrapped, program + " install, with the same --dir, which makes them run the wrapper"},
-	{layout.ErrForeign, "move it away, use another --dir, or replace it with install --force"},
+	{file.ErrExposed, "chown it to root and chmod go-w it"},
+	{link.ErrForeign, "move it away, or replace it with install --force"},
+	{link.ErrNotWrapped, program + " install, which makes the commands run the wrapper"},
+	{link.ErrSingle, "install " + iptables.MultiCall("nft") + " and " + iptables.MultiCall("legacy") + ", or set " +
+		call.Variable},
+	{unix.EROFS, "set " + call.Variable + " to nft or legacy in the environment of the container"},
 	{fs.ErrPermission, "run as root"},
-	{layout.ErrNowhere, "set " + call.ModeVariable + " to nft or legacy in the environment of the container"},
-	{unix.EROFS, "do it in the image, or mount that directory writable"},
-	{unix.EWOULDBLOCK, "again in a moment: another process holds the lock of that directory"},
-	{unix.ENOENT, "use --dir with the directory of the iptables commands"},
+	{unix.EMFILE, "raise the limit on open files"},
 	{unix.ENOTDIR, "use --dir with the directory of the iptables commands"},
+	{fs.ErrNotExist, "use --dir with the directory of the iptables commands"},
 }
 
 func remedy(err error) string {

@@ -28,25 +28,33 @@ var backendSituations = []situation{
 		says: "iptables here runs legacy, and the host uses nft",
 	},
 	{
-		doc: "a guess, and the host's rules are in legacy now",
-		make: "iptables -A INPUT -j ACCEPT; nft flush ruleset; iptables-legacy -A FORWARD -s 192.0.2.3 -j ACCEPT; " +
-			"iptables-legacy -N DOCKER-USER",
-		want: "wrong-backend", says: "This container remembers nft from an earlier call",
+		doc:  "an agent in a Pod's network, and nft is stored for the node's",
+		make: storedNFT + "ip netns add pod; ip netns exec pod iptables-legacy" + hint,
+		as:   []string{"ip", "netns", "exec", "pod"}, want: "wrong-backend",
+		says: "make the six names symbolic links straight to iptables-wrapper",
+	},
+	{
+		doc: "an entry point sets the alternatives",
+		make: nftHost + "ln -sf /etc/alternatives/iptables /usr/sbin/iptables; ln -sf /usr/sbin/iptables-legacy " +
+			"/etc/alternatives/iptables",
+		want: "wrong-backend", says: "Somebody has set this alternative, perhaps an entry point, after the wrapper " +
+			"was installed. Still wrapped: /usr/sbin/iptables-save, /usr/sbin/iptables-restore, /usr/sbin/ip6tables,",
+		shows: "/usr/sbin/iptables -> /etc/alternatives/iptables",
 	},
 	{
 		doc:  "the variable is wrong",
-		make: legacyHst, env: []string{"IPTABLES_WRAPPER_MODE=nft"}, want: "wrong-backend",
-		says: "remove IPTABLES_WRAPPER_MODE, or set it to legacy",
+		make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, want: "wrong-backend",
+		says: "remove IPTABLES_WRAPPER_BACKEND, or set it to legacy",
 	},
 	{
 		doc:  "the variable is no backend",
-		make: nftHost, env: []string{"IPTABLES_WRAPPER_MODE=nf_tables"}, want: "wrong-backend",
-		says: `IPTABLES_WRAPPER_MODE is "nf_tables", which is not a backend`,
+		make: nftHost, env: []string{"IPTABLES_WRAPPER_BACKEND=nf_tables"}, want: "wrong-backend",
+		says: `IPTABLES_WRAPPER_BACKEND is not one of auto, nft, legacy: "nf_tables"`, shows: "nf_tables",
 	},
 	{
 		doc: "iptables was never wrapped",
-		make: legacyHst + "for n in iptables ip6tables; do for c in '' -save -restore; " +
-			"do " + direct + "/usr/sbin/$n$c; done; done",
+		make: legacyHst + "for n in iptables ip6tables; do for c in '' -save -restore; do " +
+			"" + direct + "/usr/sbin/$n$c; done; done",
 		want: "wrong-backend", says: "iptables here is not wrapped",
 	},
 	{
@@ -65,13 +73,13 @@ var backendSituations = []situation{
 	},
 	{
 		doc:  "ip6tables differs, and nobody knows the host",
-		make: storedLegacy + direct + "/usr/sbin/ip6tables", want: "wrong-backend uncertain",
-		says: "Some of the six commands run nft: /usr/sbin/ip6tables. But iptables here runs legacy.",
+		make: storedLegacy + direct + "/usr/sbin/ip6tables", want: "wrong-backend",
+		says: "/usr/sbin/ip6tables runs nft. But iptables here runs legacy.",
 	},
 	{
 		doc: "a script runs the other backend",
-		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
-			"chmod 755 /usr/sbin/iptables",
+		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
+			">/usr/sbin/iptables; chmod 755 /usr/sbin/iptables",
 		want: "wrong-backend", says: "iptables here is not wrapped",
 	},
 
@@ -79,69 +87,75 @@ var backendSituations = []situation{
 	{
 		doc:  "iptables-restore is not wrapped",
 		make: nftHost + direct + "/usr/sbin/iptables-restore", want: "not-wrapped",
-		says: "Some of the six commands do not run the wrapper: /usr/sbin/iptables-restore.",
+		says: "/usr/sbin/iptables-restore does not run the wrapper.",
 	},
 	{
 		doc:  "a copy of the program",
 		make: nftHost + "rm /usr/sbin/iptables; cp /usr/sbin/xtables-nft-multi /usr/sbin/iptables",
-		want: "not-wrapped", says: "They run nft on every host",
+		want: "not-wrapped", says: "What runs instead is nft on every host",
 	},
 	{
 		doc: "a script runs iptables-nft",
-		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' >/usr/sbin/iptables; " +
-			"chmod 755 /usr/sbin/iptables",
-		want: "not-wrapped", says: "They run nft on every host",
+		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
+			">/usr/sbin/iptables; chmod 755 /usr/sbin/iptables",
+		want: "not-wrapped", says: "What runs instead is nft on every host",
 	},
 	{
 		doc: "a script that enters the host",
-		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec /bin/true\\n' >/usr/sbin/iptables; chmod 755 " +
-			"/usr/sbin/iptables",
+		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec /bin/true\\n' >/usr/sbin/iptables; chmod " +
+			"755 /usr/sbin/iptables",
 		want: "not-wrapped", says: "A script that enters the host",
 	},
 	{
 		doc:  "not wrapped, and nobody knows the host",
 		make: "for n in iptables ip6tables; do for c in '' -save -restore; do " + direct + "/usr/sbin/$n$c; done; done",
-		want: "uncertain not-wrapped", says: "The six commands in /usr/sbin do not run the wrapper. They run nft",
+		want: "not-wrapped uncertain", says: "The six commands in /usr/sbin do not run the wrapper. What runs " +
+			"instead is nft",
 	},
 
-	{doc: "a Pod's own network", make: pod, want: "pod-network", says: "hostNetwork: true"},
+	{doc: "a Pod's own network", make: pod, want: "uncertain", says: "hostNetwork: true"},
 	{
 		doc:  "a Pod's network, by CNI",
 		make: pod + "ip netns add node; ip link add eth0 type veth peer name veth1; ip link set veth1 netns node",
-		want: "pod-network",
+		want: "uncertain",
 	},
 	{
 		doc:  "a Pod's network, and its first rule",
-		make: pod + "iptables -t nat -N MINE", want: "pod-network",
+		make: pod + "iptables -t nat -N MINE", want: "uncertain",
 	},
-	{doc: "a Pod's network, and nothing can be remembered", make: pod + noMemory, want: "pod-network"},
-	{doc: "a Pod's network, in an image with nft alone", make: pod + "rm /usr/sbin/*legacy*", want: "pod-network"},
+	{doc: "a Pod's network, in an image with nft alone", make: pod + "rm /usr/sbin/*legacy*", want: "uncertain"},
 	{
 		doc:  "a Pod's network, and somebody has chosen",
-		make: pod, env: []string{"IPTABLES_WRAPPER_MODE=legacy"},
+		make: pod, env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"},
 	},
 	{doc: "a node in a container, as kind makes it", make: pod + nftHost},
 
-	{doc: "nothing on the host", make: ":", want: "uncertain", says: "set IPTABLES_WRAPPER_MODE"},
+	{doc: "nothing on the host", make: ":", want: "uncertain", says: "set IPTABLES_WRAPPER_BACKEND"},
 	{
 		doc:  "the families differ",
 		make: legacyHst + "ip6tables-nft" + hint, want: "uncertain",
-		says: "chain KUBE-IPTABLES-HINT is in nft (IPv6) and in legacy (IPv4)",
+		says: "IPv4 and IPv6 differ. nft has KUBE-IPTABLES-HINT (IPv6); legacy has KUBE-IPTABLES-HINT (IPv4).",
 	},
 	{
 		doc:  "the families differ, and the variable may be wrong",
-		make: legacyHst + "ip6tables-nft" + hint, env: []string{"IPTABLES_WRAPPER_MODE=nft"}, want: "uncertain",
+		make: legacyHst + "ip6tables-nft" + hint, env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, want: "uncertain",
 	},
-	{doc: "kubelet's hint in both", make: nftHost + legacyHst, want: "uncertain", says: "is in both backends"},
+	{doc: "kubelet's hint in both", make: nftHost + legacyHst, want: "uncertain",
+		says: "both backends have names of the host's programs, and nft is a guess"},
 	{
 		doc:  "rules in both, of nobody known",
 		make: "iptables-nft -A INPUT -s 192.0.2.1; iptables-legacy -A INPUT -s 192.0.2.2",
 		want: "both-backends uncertain",
 	},
+	{doc: "rules in nft, of nobody known", make: "iptables-nft -A INPUT -s 192.0.2.1 -j DROP", want: "uncertain"},
 	{
-		doc:  "nothing can be remembered",
-		make: "iptables-nft -N DOCKER-USER\n" + noMemory, want: "uncertain",
-		says: "each call decides again",
+		doc: "PATH leads through a link to a directory that others can write",
+		make: nftHost + "mkdir /run/open; ln -s /run/open /run/link; for n in '' -save -restore; do ln -s " +
+			"/usr/sbin/iptables$n /run/open; ln -s /usr/sbin/ip6tables$n /run/open; done\nrm /run/open/iptables; " +
+			"printf '#!/bin/sh\\ntouch /run/started\\n' >/run/open/iptables; chmod 755 /run/open/iptables; chmod 777 " +
+			"/run/open",
+		env: []string{"PATH=/run/link:/usr/sbin:/usr/bin:/bin"}, want: "uncertain",
+		says: `users other than root can write "/run/open"`,
 	},
 	{
 		doc: "a directory that others can write",
@@ -162,6 +176,6 @@ var backendSituations = []situation{
 	},
 }
 
-// noMemory leaves no place to remember anything: a /dev that is not the container's own, and a read-only root.
-const noMemory = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3; mount --bind /usr/sbin /usr/sbin; mount " +
-	"-o remount,ro,bind /usr/sbin\n"
+// noRecord leaves no place for a record: a /dev that is not the container's own, and a read-only root.
+const noRecord = "mount -t tmpfs none /dev; mknod -m 666 /dev/null c 1 3; mount --bind /usr/sbin /usr/sbin; mount -o " +
+	"remount,ro,bind /usr/sbin\n"

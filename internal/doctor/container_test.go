@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -20,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/netlink"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -136,6 +137,7 @@ func (c container) examine(s situation) (r result) {
 			c.restore()
 		}()
 		begin()
+		program()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		sh := exec.CommandContext(ctx, "sh", "-ec", s.make)
@@ -147,9 +149,11 @@ func (c container) examine(s situation) (r result) {
 		}
 		before := c.traces()
 		r = c.report(s)
-		if after := c.traces(); after != before {
-			c.t.Errorf("doctor left traces:\n%s\nbefore:\n%s", after, before)
+		after := c.traces()
+		if after != before {
+			c.t.Errorf("doctor left traces:\n%s", newIn(after, before))
 		}
+		c.show(s, r)
 	}
 	wrong := <-done
 	if wrong != nil {
@@ -158,25 +162,75 @@ func (c container) examine(s situation) (r result) {
 	return r
 }
 
-// traces are what doctor must leave as it is: the rules of nft, of which each commit has a number, legacy's tables, the
-// switch and the memory.
+// show runs the commands that findings print, in the state that prints them. Each prints something, and together they
+// show what the situation wants to be shown.
+func (c container) show(s situation, r result) {
+	shown := ""
+	for _, f := range r.Findings {
+		for _, command := range f.Look {
+			sh := exec.Command("env", slices.Concat(s.env, s.as, []string{"/run/test/doctor", "sh", "-c", command})...)
+			if !strings.HasPrefix(strings.Join(s.as, " "), examineVariable) {
+				sh.Env = append(os.Environ(), examineVariable+"=none")
+			}
+			output, _ := sh.CombinedOutput() // many a command fails there, as iptables does
+			shown += string(output)
+			if len(output) == 0 || bytes.HasPrefix(output, []byte("sh: ")) || bytes.Contains(output, []byte("usage")) {
+				c.t.Errorf("%s prints the command %q, which shows nothing: %s", f.Code, command, output)
+			}
+		}
+	}
+	if !strings.Contains(shown, s.shows) {
+		c.t.Errorf("the commands that are printed do not show %q:\n%s", s.shows, shown)
+	}
+}
+
+// newIn are the lines of a text that another one does not have.
+func newIn(after, before string) (lines []string) {
+	for line := range strings.Lines(after) {
+		if !strings.Contains(before, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// program puts the test binary where another user may read it.
+func program() {
+	self, err := os.Executable()
+	check(err)
+	// Another user may not read where the test binary is.
+	check(os.MkdirAll("/run/test", 0o755))
+	check(os.WriteFile("/run/test/doctor", read(self), 0o755))
+}
+
+// traces are what doctor must leave as it is: the number of nft's last commit, legacy's tables, and what is in the
+// directories of the switch, the record and the lock.
 func (c container) traces() string {
-	const nft = unix.NFNL_SUBSYS_NFTABLES << 8
-	all := ""
-	var conn netlink.Conn
-	defer conn.Close()
-	check(conn.Ask(nft|unix.NFT_MSG_GETGEN, nft|unix.NFT_MSG_NEWGEN, 0, unix.AF_UNSPEC, nil, func(m netlink.Message) error {
-		all = fmt.Sprintln(m.Attributes().Number(unix.NFTA_GEN_ID))
-		return nil
-	}))
+	all := fmt.Sprintln(commits())
 	for _, list := range []string{"/proc/thread-self/net/ip_tables_names", "/proc/thread-self/net/ip6_tables_names"} {
 		all += string(read(list))
 	}
-	for _, link := range []string{"/usr/sbin/iptables-current", "/usr/sbin/iptables-memory", "/dev/iptables-memory"} {
-		content, err := os.Readlink(link)
-		all += fmt.Sprintln(link, content, err)
-	}
-	return all
+	listing, err := exec.Command("find", "/run", "/dev", "/usr/sbin", "/usr/local/sbin", "/etc/alternatives", "-xdev",
+		"-printf", "%p %l %m %U %s\\n").Output()
+	check(err)
+	return all + string(listing)
+}
+
+// commits is the generation of nf_tables (NFT_MSG_GETGEN), which each commit increments.
+func commits() uint32 {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	check(err)
+	defer unix.Close(fd)
+	const size = unix.SizeofNlMsghdr + 4 // struct nfgenmsg, all zero
+	question := make([]byte, size)
+	binary.NativeEndian.PutUint32(question, size)
+	binary.NativeEndian.PutUint16(question[4:], unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETGEN)
+	binary.NativeEndian.PutUint16(question[6:], unix.NLM_F_REQUEST)
+	check(unix.Sendto(fd, question, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
+	answer := make([]byte, 1024)
+	n, _, err := unix.Recvfrom(fd, answer, 0)
+	check(err)
+	return nft.Attributes(answer[size:n]).Number(unix.NFTA_GEN_ID)
 }
 
 func (c container) report(s situation) (r result) {
@@ -191,13 +245,8 @@ func (c container) report(s situation) (r result) {
 		}
 	}
 	if len(s.as) == 0 {
-		return examined(doctor.Examine("", cmp.Or(s.limit, enough)))
+		return examined(doctor.Examine(cmp.Or(s.limit, enough), "main"))
 	}
-	self, err := os.Executable()
-	check(err)
-	// Another user may not read where the test binary is.
-	check(os.MkdirAll("/run/test", 0o755))
-	check(os.WriteFile("/run/test/doctor", read(self), 0o755))
 	cmd := exec.Command("env", append(slices.Clone(s.as), "/run/test/doctor")...)
 	cmd.Env = append(os.Environ(), examineVariable+"=none")
 	var stderr bytes.Buffer

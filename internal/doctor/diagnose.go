@@ -6,12 +6,8 @@ package doctor
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
 
 // The codes. They are stable, and each is the heading of a paragraph in docs/troubleshooting.md.
@@ -22,110 +18,83 @@ const (
 	wrongBackend = "wrong-backend"
 	bothBackends = "both-backends"
 	nftTable     = "nft-table"
-	lock         = "lock"
-	podNetwork   = "pod-network"
-	uncertain    = "uncertain"
-	notWrapped   = "not-wrapped"
 	oldIptables  = "old-iptables"
+	lock         = "lock"
+	notWrapped   = "not-wrapped"
+	uncertain    = "uncertain"
 )
 
 // codes are in the order in which an operator should look at them: what keeps iptables from running at all comes first.
 var codes = []struct {
 	code string
-	find func(*facts) *Finding
+	find func(*observation) *Finding
 }{
-	{notPermitted, (*facts).notPermitted},
-	{kernel, (*facts).kernel},
-	{noProgram, (*facts).noProgram},
-	{wrongBackend, (*facts).wrongBackend},
-	{bothBackends, (*facts).bothBackends},
-	{nftTable, (*facts).nftTable},
-	{lock, (*facts).lock},
-	{podNetwork, (*facts).podNetwork},
-	{uncertain, (*facts).uncertain},
-	{notWrapped, (*facts).notWrapped},
-	{oldIptables, (*facts).oldIptables},
+	{notPermitted, (*observation).notPermitted},
+	{kernel, (*observation).kernel},
+	{noProgram, (*observation).noProgram},
+	{wrongBackend, (*observation).wrongBackend},
+	{bothBackends, (*observation).bothBackends},
+	{nftTable, (*observation).nftTable},
+	{oldIptables, (*observation).oldIptables},
+	{lock, (*observation).lock},
+	{notWrapped, (*observation).notWrapped},
+	{uncertain, (*observation).uncertain},
 }
 
-// facts is all that the findings depend on.
-type facts struct {
-	Report
-	place     Place
-	variable  string // IPTABLES_WRAPPER_MODE
-	process   process
-	nat       evidence.Backend // what nft lacks for a call that adds to table nat
-	keeping   string           // why nothing can be remembered, "" if it can
-	missing   error            // why a call of the wanted backend finds no program
-	printed   []start.Output   // by the commands that were run
-	other     rules            // of the backend that is not wanted
-	lockFault error
-	unstarted []string // why a program was not started
-}
-
-// diagnose returns the findings, problems first.
-func (f *facts) diagnose() []Finding {
-	all := []Finding{}
+// diagnose makes the findings, problems first. reference is the tag or the commit of the page that explains them.
+func (o *observation) diagnose(reference string) {
+	o.Findings = []Finding{}
 	for _, c := range codes {
-		found := c.find(f)
+		found := c.find(o)
 		if found != nil {
 			found.Code = c.code
-			found.More = "https://github.com/iptables-wrappers/iptables-wrappers/blob/main/docs/troubleshooting.md#" +
-				c.code
-			all = append(all, *found)
+			found.More = "https://github.com/iptables-wrappers/iptables-wrappers/blob/" + reference +
+				"/docs/troubleshooting.md#" + c.code
+			o.Findings = append(o.Findings, *found)
 		}
 	}
 	// "problem" comes before "warning" in the alphabet, too.
-	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
-	return all
+	slices.SortStableFunc(o.Findings, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
 }
+
+// found reports whether there is already a finding of a code.
+func (o *observation) found(code string) bool {
+	return slices.ContainsFunc(o.Findings, func(f Finding) bool { return f.Code == code })
+}
+
+// known reports whether the host uses its backend for certain, or cannot use another one.
+func (o *observation) known() bool { return o.Host.Certain || o.Host.Reason == detect.OnlySupported }
 
 // wanted is the backend that iptables should run: the host's where that is known, otherwise the one that runs here.
-func (f *facts) wanted() evidence.Mode {
-	now := f.Host.Now()
-	if now.Conclusive {
-		return now.Mode
+func (o *observation) wanted() detect.Backend {
+	if o.known() {
+		return o.Host.Backend
 	}
-	return cmp.Or(f.Here.Backend, now.Mode)
+	return cmp.Or(o.Here.Backend, o.Host.Backend)
 }
 
-// failed is the finding of the first message of a code that a command printed when it failed, nil if there is none.
-func (f *facts) failed(code string) *Finding {
-	for _, s := range f.Messages {
-		if s.Failed && s.Code == code {
-			return &Finding{
-				Severity: problem,
-				Text: "iptables fails here. " + s.message.says + " \"" + s.Command + "\" printed \"" +
-					s.Line + "\".",
-				Look: []string{s.Command},
-				Do:   strings.ReplaceAll(s.message.do, "`", ""),
-			}
+// said returns the first message of a code that a command printed, nil if none did.
+func (o *observation) said(code string) *Said {
+	for i, s := range o.Messages {
+		if s.Code == code {
+			return &o.Messages[i]
 		}
 	}
 	return nil
 }
 
-// dirFlag is what a command of the wrapper needs to be about a directory.
-func dirFlag(directory string) string {
-	if directory == layout.DefaultDirectory() {
-		return ""
+// finding is the one that a message stands for.
+func (s *Said) finding() *Finding {
+	if s == nil {
+		return nil
 	}
-	return " --dir " + directory
+	return &Finding{
+		Severity: problem,
+		Text:     "iptables fails here. " + s.message.says + " " + s.quote(),
+		Look:     []string{s.Command},
+		Do:       s.message.do,
+	}
 }
 
-// List names at most eight: "a, b and 2,993 more".
-func List(names []string) string {
-	const most = 8
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return strings.Join(names[:most], ", ") + " and " + thousands(len(names)-most) + " more"
-}
-
-// thousands is a number for people: 2,993.
-func thousands(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
+// quote is a sentence that says what was printed.
+func (s *Said) quote() string { return "\"" + s.Command + "\" printed \"" + s.Line + "\"." }

@@ -13,14 +13,14 @@ func Codes() (all []string) {
 
 // Message is a row of the table of messages.
 type Message struct {
-	Texts                  []string
-	Code, Says, Do, Source string
+	Texts          []string
+	Code, Says, Do string
 }
 
-// Messages are the rows of the table of messages.
+// Messages are the rows of the table of messages that are made from Go.
 func Messages() (all []Message) {
 	for _, m := range messages {
-		all = append(all, Message{m.texts, m.code, m.says, m.do, m.source})
+		all = append(all, Message{m.texts, m.code, m.says, m.do})
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,52 +22,70 @@ import (
 var update = flag.Bool("update", false, "write the table of messages in docs/troubleshooting.md")
 
 // printed are commands of a shell after which iptables itself prints a message. strace stands in for a kernel that
-// lacks something: it changes the question, or the answer, of one system call.
+// lacks something: it changes the question, or the answer, of one system call. $SID is a root with the newest iptables.
 var printed = map[string]string{
 	"Could not fetch rule set generation id: Permission denied": "setpriv --bounding-set=-net_admin iptables-nft -S",
 	"Permission denied (you must be root)":                      "setpriv --bounding-set=-net_admin iptables-legacy -S",
 	// The question goes to a subsystem that no kernel has.
-	"Could not fetch rule set generation id: Invalid argument": "strace -o trace -e trace=sendto " +
-		"-e inject=sendto:poke_enter=@arg2=14000000100f:when=1 iptables-nft -S",
-	"Failed to initialize nft: Protocol not supported": "strace -o trace -e trace=socket " +
-		"-e inject=socket:error=EPROTONOSUPPORT iptables-nft -S",
+	"Could not fetch rule set generation id: Invalid argument": "strace -o trace -e trace=sendto -e " +
+		"inject=sendto:poke_enter=@arg2=14000000100f:when=1 iptables-nft -S",
+	"Failed to initialize nft: Protocol not supported": "strace -o trace -e trace=socket -e " +
+		"inject=socket:error=EPROTONOSUPPORT iptables-nft -S",
 	"can't initialize iptables table":               getsockopt + "ENOENT iptables-legacy -S",
+	"can't initialize ip6tables table":              getsockopt + "ENOENT ip6tables-legacy -S",
 	"Table does not exist (do you need to insmod?)": getsockopt + "ENOENT iptables-legacy -S",
 	"iptables who? (do you need to insmod?)":        getsockopt + "ENOPROTOOPT iptables-legacy -S",
 	"unable to initialize table": "printf '*filter\\nCOMMIT\\n' >table; " + getsockopt +
 		"ENOENT iptables-legacy-restore table",
-	"Module ip_tables not found": "modprobe -S no-such-kernel ip_tables",
-	"RULE_APPEND failed":         "iptables-nft -t raw -A PREROUTING -p tcp -j CT --helper nosuch",
-	"CHAIN_ADD failed": "nft add table ip nat; nft add chain ip nat POSTROUTING; " +
-		"iptables-nft -t nat -A POSTROUTING -j ACCEPT",
-	"TABLE_ADD failed": "printf '*filter\\n-A INPUT -j ACCEPT\\nCOMMIT\\n' " +
-		">rule; " + owned + "iptables-nft-restore rule",
+	"not supported, missing kernel module?": "strace -o trace -e trace=socket -e " +
+		"inject=socket:error=EPROTONOSUPPORT:when=2 iptables-nft -m comment -h",
+	"Couldn't load match": "iptables-nft -A INPUT -m nosuch",
+	"error while loading shared libraries": "touch empty; chmod 755 empty; for f in /usr/lib/*/libxtables.so.12; do " +
+		"mount --bind empty $f; done; iptables-nft -S",
+	// Its three causes: nft, a newer iptables, and a chain that does not exist.
+	"use 'nft' tool": "{ nft add table ip filter; nft add chain ip filter C; nft add rule ip filter C ct state new; " +
+		"iptables-nft -S C; nft flush ruleset; iptables-nft -A INPUT -p tcp --dport 1:9; " + oldProgram + "iptables " +
+		"-S; nft flush ruleset; " + oldProgram + "iptables -S X; } >out 2>&1; test $(grep -c \"'nft' tool\" out) = 3 " +
+		"|| echo another status; cat out",
+	"Parsing nftables rule failed": "iptables-nft -P FORWARD ACCEPT; nft add rule ip filter FORWARD meta skuid 1; " +
+		"iptables-nft -C FORWARD -j ACCEPT",
+	"no such program": "iptables-nft -t mangle -N KUBE-IPTABLES-HINT; rm /usr/sbin/*tables*nft*; iptables -S; test " +
+		"$? = 127 || echo another status",
+	"permission denied": "iptables-nft -t mangle -N KUBE-IPTABLES-HINT; chmod 644 /usr/sbin/xtables-nft-multi; " +
+		"iptables -S; test $? = 126 || echo another status",
+
+	"RULE_APPEND failed": "iptables-nft -t raw -A PREROUTING -p tcp -j CT --helper nosuch",
+	"RULE_INSERT failed": "iptables-nft -t raw -I PREROUTING -p tcp -j CT --helper nosuch",
+	"CHAIN_ADD failed": "nft add table ip nat; nft add chain ip nat POSTROUTING; iptables-nft -t nat -A POSTROUTING " +
+		"-j ACCEPT",
+	"TABLE_ADD failed": "printf '*filter\\n-A INPUT -j ACCEPT\\nCOMMIT\\n' >rule; " + owned + "iptables-nft-restore " +
+		"rule",
 	"CHAIN_UPDATE failed":   owned + "iptables-nft -P INPUT DROP",
 	"CHAIN_USER_ADD failed": owned + "iptables-nft -N MINE",
-	"not supported, missing kernel module?": `for t in "-p tcp -j CLUSTERIP --new --hashmode sourceip --clustermac ` +
-		`01:00:5E:00:00:20 --total-nodes 2 --local-node 1" "-j LED --led-trigger-id x" ` +
-		`"-t mangle -j DNPT --src-pfx fd00::/64 --dst-pfx fd01::/64"; do iptables-nft -A INPUT $t; done`,
-	"Couldn't load match":  "iptables-nft -A INPUT -m nosuch",
-	"Couldn't load target": "iptables-legacy -A INPUT -j nosuch",
-	"error while loading shared libraries": "touch empty; chmod 755 empty; " +
-		"for f in /usr/lib/*/libxtables.so.12; do mount --bind empty $f; done; iptables-nft -S",
+	"CHAIN_DEL failed":      "iptables-nft -N MINE; iptables-nft -A INPUT -j MINE; iptables-nft -X MINE",
+	"CHAIN_USER_DEL failed": oldProgram + "iptables -N MINE; " + oldProgram + "iptables -A INPUT -j MINE; " +
+		"" + oldProgram + "iptables -X MINE",
+	"Chain 'X' does not exist":                             "iptables-nft -A INPUT -j X",
+	"Couldn't load target":                                 "iptables-legacy -A INPUT -j nosuch",
 	"No chain/target/match by that name":                   "iptables-legacy -A KUBE-FORWARD -j ACCEPT",
 	"Bad rule (does a matching rule exist in that chain?)": "iptables-nft -D INPUT -j ACCEPT",
 	"Chain already exists":                                 "iptables-nft -N MINE; iptables-nft -N MINE",
-	"use 'nft' tool": "nft add table ip filter; " +
-		"nft add chain ip filter mine '{ type filter hook input priority 0; }'; iptables-nft -S",
-	"Parsing nftables rule failed": "iptables-nft -P FORWARD ACCEPT; " +
-		"nft add rule ip filter FORWARD meta mark set numgen inc mod 2; iptables-nft -C FORWARD -j ACCEPT",
+	"Set X doesn't exist":                                  "iptables-nft -A INPUT -m set --match-set X src",
+	"unknown option \"--":                                  "iptables-nft -A INPUT --dport 80",
+	"Run `dmesg' for more information":                     "iptables-legacy -A INPUT -j TCPMSS --clamp-mss-to-pmtu",
+	"Address family not supported by protocol": "strace -o trace -e trace=socket -e inject=socket:error=EAFNOSUPPORT " +
+		"ip6tables-legacy -S",
+	"Module ip_tables not found":                        "modprobe -S no-such-kernel ip_tables",
 	"# Warning: iptables-legacy tables present":         "iptables-legacy -S; iptables-nft -S",
 	"Another app is currently holding the xtables lock": "flock -o /run/xtables.lock iptables-legacy -w 1 -S",
 	"can't open lock file":                              "mount -o remount,ro /run; iptables-legacy -S",
-	"no such program": "iptables-nft -t mangle -N KUBE-IPTABLES-HINT; rm /usr/sbin/*nft*; iptables -S; " +
-		"test $? = 127 || echo another status",
-	"permission denied": "iptables-nft -t mangle -N KUBE-IPTABLES-HINT; chmod 644 /usr/sbin/xtables-nft-multi; " +
-		"iptables -S; test $? = 126 || echo another status",
-	"is not one of auto, nft, legacy": "IPTABLES_WRAPPER_MODE=nf_tables iptables -S; test $? = 2 || echo another " +
+	"executable file not found in $PATH":                examineVariable + "=none /run/dir/test nosuch",
+	"is not one of auto, nft, legacy": "IPTABLES_WRAPPER_BACKEND=nf_tables iptables -S; test $? = 2 || echo another " +
 		"status",
 }
+
+const oldProgram = "LD_LIBRARY_PATH=$(echo $OLD/usr/lib/*) XTABLES_LIBDIR=$(echo $OLD/usr/lib/*/xtables) " +
+	"$OLD/usr/sbin/xtables-nft-multi "
 
 const getsockopt = "strace -o trace -e trace=getsockopt -e inject=getsockopt:error="
 
@@ -84,16 +103,20 @@ exec 5>fifo
 until nft list chain ip filter OUTPUT >/dev/null 2>&1; do sleep 0.02; done
 `
 
-// Each message of the table appears for real, or the table says where it comes from.
+// Each message of both tables appears for real, or the page says where it comes from.
 func TestMessages(t *testing.T) {
+	old := host.OldIptables(t)
 	if !host.Contain(t) {
 		return
 	}
+	host.Check(t, os.Setenv("OLD", strings.TrimSuffix(old, "/usr/sbin/xtables-nft-multi")))
 	c := newContainer(t)
-	for _, m := range doctor.Messages() {
-		for _, text := range m.Texts {
+	inPage := map[string]bool{}
+	for _, row := range tableRows(t) {
+		for _, text := range quotes(row[1]) {
+			inPage[text] = true
 			commands := printed[text]
-			if commands == "" && m.Source != "" {
+			if commands == "" && strings.Contains(row[1], "quoted from ") {
 				continue
 			}
 			t.Run(text, func(t *testing.T) {
@@ -105,7 +128,39 @@ func TestMessages(t *testing.T) {
 			})
 		}
 	}
+	for text := range printed {
+		if !inPage[text] {
+			t.Errorf("no table has %q", text)
+		}
+	}
 }
+
+// tableRows are the rows of the tables of messages in the page.
+func tableRows(t *testing.T) (rows [][]string) {
+	t.Helper()
+	page := string(host.Read(t, troubleshooting))
+	_, rest, _ := strings.Cut(page, "\n## Messages\n")
+	section, _, _ := strings.Cut(rest, "\n## ")
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, " | ")
+		if strings.HasPrefix(line, "| `") && len(cells) == 3 {
+			rows = append(rows, append([]string{""}, cells...))
+		}
+	}
+	return rows
+}
+
+// quotes are the messages in a cell. One that has a backtick itself is between two.
+func quotes(cell string) (texts []string) {
+	for _, found := range quote.FindAllStringSubmatch(cell, -1) {
+		texts = append(texts, strings.TrimSpace(found[1]+found[2]))
+	}
+	return texts
+}
+
+var quote = regexp.MustCompile("``(.+?)``|`(.+?)`")
+
+const troubleshooting = "../../docs/troubleshooting.md"
 
 // shell runs commands in a situation, most of which fail, and returns what they print.
 func (c container) shell(commands string) string {
@@ -118,6 +173,7 @@ func (c container) shell(commands string) string {
 		defer mounts.Close()
 		check(unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS | unix.CLONE_NEWNET))
 		sh := exec.Command("sh", "-c", "mount -t tmpfs none /run; mkdir /run/dir; mount -t tmpfs none /run/dir; "+
+			"cp /usr/sbin/iptables-wrapper /run/dir/test; "+
 			"cd /run/dir; "+commands)
 		output, _ = sh.CombinedOutput()
 		check(unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS))
@@ -132,7 +188,7 @@ func (c container) shell(commands string) string {
 
 // The table in docs/troubleshooting.md has the messages. -update writes it.
 func TestTableOfMessages(t *testing.T) {
-	const path = "../../docs/troubleshooting.md"
+	const path = troubleshooting
 	const begin, end = "<!-- messages -->\n", "<!-- /messages -->\n"
 	page := host.Read(t, path)
 	before, rest, found := bytes.Cut(page, []byte(begin))
@@ -160,9 +216,6 @@ func tableOfMessages() string {
 		if m.Code != "" {
 			says = "[" + m.Code + "](#" + m.Code + "): " + says
 		}
-		if m.Source != "" {
-			says += " <!-- quoted from " + m.Source + " -->"
-		}
 		b.WriteString("| " + strings.Join(texts, ", ") + " | " + says + " | " + m.Do + " |\n")
 	}
 	return b.String()
@@ -183,7 +236,7 @@ func TestMessagesChangeNothing(t *testing.T) {
 
 // The page has a paragraph for each code.
 func TestParagraphs(t *testing.T) {
-	page := string(host.Read(t, "../../docs/troubleshooting.md"))
+	page := string(host.Read(t, troubleshooting))
 	for _, code := range doctor.Codes() {
 		if !strings.Contains(page, "\n### "+code+"\n") {
 			t.Errorf("docs/troubleshooting.md has no heading \"### %s\"", code)

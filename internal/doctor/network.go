@@ -11,25 +11,25 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
 // Network is the network namespace of the calling thread.
 type Network struct {
-	Namespace  string          `json:"namespace"` // "net:[4026531840]", as in /proc/PID/ns/net
-	Interfaces []string        `json:"interfaces"`
-	Process1   evidence.Answer `json:"process_1"` // process 1 is in it too
-	Own        bool            `json:"own"`       // it looks like a container's own network, not the host's
+	Namespace  string        `json:"namespace"` // "net:[4026531840]", as in /proc/PID/ns/net
+	Interfaces []string      `json:"interfaces"`
+	Process1   detect.Answer `json:"process_1"` // process 1 is in it too
+	Own        bool          `json:"own"`       // it looks like a container's own network, not the host's
 }
 
 // String is a clause such as "net:[4026532281] (lo, eth0), also process 1's".
 func (n Network) String() string {
-	text := n.Namespace + " (" + List(n.Interfaces) + ")"
+	text := n.Namespace + " (" + list(n.Interfaces) + ")"
 	switch n.Process1 {
-	case evidence.Yes:
+	case detect.Yes:
 		text += ", also process 1's"
-	case evidence.No:
+	case detect.No:
 		text += ", not process 1's"
 	}
 	if n.Own {
@@ -38,32 +38,33 @@ func (n Network) String() string {
 	return text
 }
 
-// ThisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's.
-func ThisNetwork(h Host) Network {
+// thisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's.
+func thisNetwork(host detect.Result) Network {
 	name, _ := os.Readlink("/proc/thread-self/ns/net")
 	names, own := interfaces()
 	return Network{
 		Namespace:  cmp.Or(name, "unknown"),
 		Interfaces: names,
 		Process1:   sharedWithProcess1(),
-		Own:        own && !h.Now().Reason.Kubelet(),
+		Own:        own && host.Reason != detect.KubeletHint && host.Reason != detect.KubeletCanary,
 	}
 }
 
-// sharedWithProcess1 reports whether process 1 is in the namespace of this thread.
-func sharedWithProcess1() evidence.Answer {
-	ours, err := dir.IDAt("/proc/thread-self/ns/net")
+// sharedWithProcess1 reports whether process 1 is in the namespace of this thread. To compare files of /proc/PID/net
+// needs no permission to trace process 1, as /proc/PID/ns does.
+func sharedWithProcess1() detect.Answer {
+	ours, err := link.IDAt("/proc/thread-self/net/dev")
 	if err != nil {
-		return evidence.Unknown
+		return detect.Unknown
 	}
-	theirs, err := dir.IDAt("/proc/1/ns/net")
+	theirs, err := link.IDAt("/proc/1/net/dev")
 	switch {
 	case err != nil:
-		return evidence.Unknown
+		return detect.Unknown
 	case ours == theirs:
-		return evidence.Yes
+		return detect.Yes
 	}
-	return evidence.No
+	return detect.No
 }
 
 // interfaces lists the network interfaces, and says whether the namespace looks like a container's own.

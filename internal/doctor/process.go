@@ -21,19 +21,20 @@ type process struct {
 	user          int // the effective one
 	netAdmin      bool
 	netRaw        bool
+	sysModule     bool // it may load modules, as iptables-legacy does
 	noNewRights   bool // no_new_privs: file capabilities have no effect
 	userNamespace bool // it is in a user namespace that does not map every user to itself, or that is not known
-	ipv6          bool // the network namespace has IPv6
 }
 
 // thisProcess reads /proc/self/status, see proc(5). What cannot be read is as if it did not apply.
 func thisProcess() process {
-	p := process{user: os.Geteuid(), userNamespace: !mapsAll(), ipv6: hasIPv6()}
+	p := process{user: os.Geteuid(), userNamespace: !mapsAll()}
 	var data [2]unix.CapUserData
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	_ = unix.Capget(&header, &data[0]) // fails for a wrong version only
 	p.netAdmin = data[0].Effective&(1<<unix.CAP_NET_ADMIN) != 0
 	p.netRaw = data[0].Effective&(1<<unix.CAP_NET_RAW) != 0
+	p.sysModule = data[0].Effective&(1<<unix.CAP_SYS_MODULE) != 0 && !modulesLocked()
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
 		value, found := strings.CutPrefix(line, "NoNewPrivs:")
@@ -64,8 +65,15 @@ func (p process) capabilities() []string {
 	return has
 }
 
-// hasIPv6 reports whether the network namespace has IPv6 addresses: IPv6 is there, and is not switched off.
-func hasIPv6() bool {
-	addresses, _ := os.ReadFile("/proc/thread-self/net/if_inet6")
-	return len(addresses) > 0
+// modulesLocked reports whether the kernel loads no module any more.
+func modulesLocked() bool {
+	disabled, _ := os.ReadFile("/proc/sys/kernel/modules_disabled")
+	return strings.TrimSpace(string(disabled)) == "1"
+}
+
+// kernelRelease is that of the running kernel.
+func kernelRelease() string {
+	var name unix.Utsname
+	_ = unix.Uname(&name) // fails for a wrong address only
+	return unix.ByteSliceToString(name.Release[:])
 }

@@ -2,20 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package doctor says what iptables runs in this container, what the host uses, and what is wrong. It diagnoses: it
-// changes nothing, and prints no command that changes a rule, a policy or the node's alternatives.
+// changes nothing and creates nothing, and prints no command that changes a rule, a policy or the node's alternatives.
 //
-// Examine collects the facts; each code is a function of the facts that returns a finding or none.
+// Examine observes. Each code is a function of what was observed that returns a finding or none.
 package doctor
 
 import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
 // Version is that of the JSON form of a Report.
@@ -23,22 +22,31 @@ const Version = 1
 
 // Report is what doctor found, and what it looked at. Its JSON form is what "doctor -o json" prints.
 type Report struct {
-	Version      int           `json:"version"`
-	Findings     []Finding     `json:"findings"` // problems first
-	Host         Host          `json:"host"`
-	Here         Here          `json:"here"`
-	Network      Network       `json:"network"`
-	Capabilities []string      `json:"capabilities"` // those of CAP_NET_ADMIN and CAP_NET_RAW that this process has
-	Programs     []Program     `json:"programs"`     // iptables' own, one for each backend
-	Names        []layout.Name `json:"names"`        // where the six commands lead
-	Messages     []Said        `json:"messages"`     // what iptables printed that the table of messages explains
+	Version      int         `json:"version"`
+	Findings     []Finding   `json:"findings"` // problems first
+	Host         Host        `json:"host"`
+	Here         here.Here   `json:"here"`
+	Network      Network     `json:"network"`
+	Kernel       string      `json:"kernel"`       // its release
+	Capabilities []string    `json:"capabilities"` // those of CAP_NET_ADMIN and CAP_NET_RAW that count
+	Programs     []Program   `json:"programs"`     // iptables' own, one for each backend
+	Names        []link.Name `json:"names"`        // where the six names lead
+	Native       []Native    `json:"native"`       // tables of nf_tables that iptables does not list
+	Messages     []Said      `json:"messages"`     // what iptables printed, and doctor explains
+}
+
+// Host is what the host uses.
+type Host struct {
+	detect.Result
+	Because string                    `json:"because"`
+	Errors  map[detect.Backend]string `json:"errors,omitempty"` // what could not be asked
 }
 
 // Finding is one thing that is wrong.
 type Finding struct {
 	Code     string   `json:"code"` // stable: alerts can rely on it
 	Severity Severity `json:"severity"`
-	Text     string   `json:"text"` // what is wrong, in one or two sentences
+	Text     string   `json:"text"` // what is wrong
 	Look     []string `json:"look"` // commands that show it; none of them changes anything
 	Do       string   `json:"do"`   // what to do about it, in words
 	More     string   `json:"more"` // the paragraph that explains it
@@ -69,40 +77,47 @@ func (r Report) Lines() (all []string) {
 	if len(r.Findings) == 0 {
 		all = append(all, "no problem found", "")
 	}
-	return append(all,
-		"host:           "+r.Host.String(),
+	certain := "certain"
+	if !r.Host.Certain {
+		certain = "not certain"
+	}
+	all = append(all,
+		fmt.Sprintf("host:           %s (%s: %s)", r.Host.Backend, certain, r.Host.Because),
 		"iptables here:  "+r.Here.String(),
 		"network:        "+r.Network.String(),
-	)
+		"kernel:         "+r.Kernel)
+	for _, p := range r.Programs {
+		all = append(all, fmt.Sprintf("%-15s %s", p.Backend+":", p))
+	}
+	missing := pathsOf(r.Names, func(n link.Name) bool { return n.Missing })
+	if len(missing) > 0 {
+		all = append(all, "missing:        "+list(missing))
+	}
+	if len(r.Native) > 0 {
+		var tables []string
+		for _, n := range r.Native {
+			tables = append(tables, n.Table+" with "+count(n.Rules))
+		}
+		all = append(all, "native tables:  "+list(tables)+" (packets pass these, too, and iptables does not list them)")
+	}
+	return all
 }
 
-// Examine looks at everything and changes nothing. It starts iptables' own programs and the iptables of the directory,
-// if nobody but root and the caller can change them, to list chains and to print their versions. Without a directory,
-// it is the one where PATH finds iptables. limit is how long each program may run.
-func Examine(directory string, limit time.Duration) Report {
-	s := &start.Starter{Limit: limit}
-	place := At(directory)
-	place.ask(s)
-	f := facts{
-		place:     place,
-		variable:  variable(),
-		process:   thisProcess(),
-		keeping:   place.keeping(),
-		lockFault: lockFault(),
+// Program is iptables' own program of one backend.
+type Program struct {
+	Backend detect.Backend `json:"backend"`
+	Path    string         `json:"path,omitempty"`
+	Version string         `json:"version,omitempty"` // the line that it prints
+	Error   string         `json:"error,omitempty"`   // why it does not start
+}
+
+// String is what a fact says of a program: "iptables v1.8.9 (nf_tables), /usr/sbin/iptables-nft".
+func (p Program) String() string {
+	switch {
+	case p.Path == "":
+		return "none (" + p.Error + ")"
+	case p.Error != "":
+		return p.Path + " (" + p.Error + ")"
 	}
-	f.Version = Version
-	f.Host = place.Host(evidence.Query{DryRun: true, Everything: true}) // as a call that adds to table filter
-	f.nat = evidence.Query{DryRun: true, NAT: true, Everything: true}.Ask().NFT
-	f.Here = place.Here(f.Host)
-	f.Network = ThisNetwork(f.Host)
-	f.Capabilities = f.process.capabilities()
-	f.Names = place.Names
-	f.Programs = place.programs(s)
-	f.missing = place.missing(f.wanted())
-	f.printed = f.run(s)
-	f.Messages = explain(f.printed)
-	f.other = rulesOf(s, f.wanted().Other(), f.Host, place)
-	f.unstarted = s.Refused
-	f.Findings = f.diagnose()
-	return f.Report
+	return p.Version + ", " + p.Path
 }

@@ -33,7 +33,7 @@ var rightSituations = []situation{
 	{doc: "no NET_ADMIN, and nobody knows the host", make: ":", as: noNetAdmin, want: "not-permitted"},
 	{
 		doc:  "another user",
-		make: nftHost, as: nobody, want: "not-permitted", says: "Kubernetes gives added capabilities to root only",
+		make: nftHost, as: nobody, want: "not-permitted", says: "Kubernetes gives added capabilities only to root",
 	},
 	{
 		doc:  "another user without new privileges",
@@ -52,7 +52,7 @@ var rightSituations = []situation{
 	},
 	{
 		doc:  "seccomp forbids netlink",
-		make: nftHost, as: []string{examineVariable + "=netlink"}, want: "not-permitted", says: "a seccomp profile",
+		make: nftHost, as: []string{examineVariable + "=netlink"}, want: "not-permitted", says: "A seccomp profile",
 	},
 	{
 		doc:  "another user with ambient capabilities",
@@ -60,18 +60,23 @@ var rightSituations = []situation{
 	},
 	{
 		doc:  "another user, whose variable may be wrong",
-		make: legacyHst, env: []string{"IPTABLES_WRAPPER_MODE=nft"}, as: ambient, want: "uncertain",
+		make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, as: ambient, want: "uncertain",
 	},
-	{doc: "another user with ambient capabilities, kubelet uses nft", make: nftHost, as: ambient},
+	{doc: "another user with ambient capabilities, kubelet uses nft", make: nftHost, as: ambient, want: "uncertain"},
+	{
+		doc:  "a security module refuses root",
+		make: nftHost, as: []string{examineVariable + "=module"}, want: "not-permitted",
+		says: "SELinux, AppArmor",
+	},
 
 	{
 		doc:  "no nf_tables, and the variable wants it",
-		make: ":", env: []string{"IPTABLES_WRAPPER_MODE=nft"}, as: []string{examineVariable + "=nft"}, want: "kernel",
-		says: "it should run nft, and the kernel cannot do that",
+		make: ":", env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, as: []string{examineVariable + "=nft"},
+		want: "wrong-backend", says: "the host uses legacy (this kernel has no nf_tables)",
 	},
 	{
 		doc:  "no nf_tables, and nft is stored",
-		make: storedNFT, as: []string{examineVariable + "=nft"}, want: "kernel",
+		make: storedNFT, as: []string{examineVariable + "=nft"}, want: "wrong-backend",
 	},
 	{
 		doc:  "no nf_tables, kubelet uses legacy",
@@ -79,12 +84,12 @@ var rightSituations = []situation{
 	},
 	{
 		doc:  "x_tables lacks the table",
-		make: legacyHst, env: []string{"IPTABLES_WRAPPER_MODE=legacy"}, as: []string{examineVariable + "=legacy-table"},
-		want: "kernel",
+		make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"},
+		as: []string{examineVariable + "=legacy-table"}, want: "kernel",
 	},
 	{
 		doc:  "x_tables is gone",
-		make: legacyHst, env: []string{"IPTABLES_WRAPPER_MODE=legacy"}, as: []string{examineVariable + "=legacy"},
+		make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}, as: []string{examineVariable + "=legacy"},
 		want: "kernel", says: "iptables who?",
 	},
 	{
@@ -102,6 +107,7 @@ var forbidden = map[string]struct {
 }{
 	"nft":          {unix.SYS_SOCKET, 2, unix.NETLINK_NETFILTER, unix.EPROTONOSUPPORT},
 	"netlink":      {unix.SYS_SOCKET, 2, unix.NETLINK_NETFILTER, unix.EPERM},
+	"module":       {unix.SYS_SOCKET, 2, unix.NETLINK_NETFILTER, unix.EACCES},
 	"legacy":       {unix.SYS_GETSOCKOPT, 1, unix.SOL_IP, unix.ENOPROTOOPT},
 	"legacy-table": {unix.SYS_GETSOCKOPT, 1, unix.SOL_IP, unix.ENOENT},
 }

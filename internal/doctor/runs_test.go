@@ -3,7 +3,10 @@
 
 package doctor_test
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // In runSituations, iptables may not run at all.
 var runSituations = []situation{
@@ -20,11 +23,6 @@ var runSituations = []situation{
 		doc:  "no iptables at all",
 		make: nftHost + "rm /usr/sbin/ip*tables* /usr/sbin/xtables*", want: "no-program", says: "There is no " +
 			"iptables here",
-	},
-	{
-		doc:  "ip6tables is missing",
-		make: nftHost + "rm /usr/sbin/ip6tables", want: "no-program",
-		says: "Some of the six commands lead to nothing: /usr/sbin/ip6tables.",
 	},
 	{
 		doc:  "the switch leads to nothing",
@@ -45,6 +43,13 @@ var runSituations = []situation{
 		want: "no-program", says: "its program for nft does not work",
 	},
 	{
+		doc: "a program that fails for a reason of its own",
+		make: nftHost + "rm /usr/sbin/iptables-nft-save; printf '#!/bin/sh\\necho no way; exit 7\\n' " +
+			">/usr/sbin/iptables-nft-save; chmod 755 /usr/sbin/iptables-nft-save",
+		want: "no-program", says: `iptables fails here (exit status 7): "iptables-save -t mangle" printed "no way".`,
+		shows: "no way",
+	},
+	{
 		doc: "a program that hangs",
 		make: nftHost + "printf '#!/bin/sh\\nsleep 1000 & wait\\n' >/run/p; chmod 755 /run/p; mount --bind /run/p " +
 			"/usr/sbin/xtables-nft-multi",
@@ -52,9 +57,53 @@ var runSituations = []situation{
 	},
 
 	{
-		doc:  "a chain of nft's in iptables' table",
-		make: nftHost + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; }'",
-		want: "nft-table", says: `somebody uses nft directly in its tables (chain "mine" of table filter)`,
+		doc:  "the kernel lacks a match",
+		make: nftHost + lackingMatch("iptables"), want: "kernel",
+		says: "Rules with the match or target comment fail here: its library is in the " +
+			"image", shows: "missing kernel module?",
+	},
+	{
+		doc:  "the kernel lacks a match for IPv6",
+		make: nftHost + lackingMatch("ip6tables"), want: "kernel", shows: "missing kernel module?",
+	},
+
+	{
+		doc: "a chain of nft's in iptables' table",
+		make: nftHost + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; " +
+			"}'",
+		want: "nft-table", says: `nft has made base chains that iptables does not list: chain "mine" of ` +
+			`ip filter.`,
+		shows: "chain mine",
+	},
+	{
+		doc: "sets, a range and a map of nft in iptables' chains",
+		make: nftHost + "iptables-nft -N MAILCOW; iptables-nft -P INPUT ACCEPT; for r in 'tcp dport { 3306, 6379 } " +
+			"drop' 'ip saddr { 192.0.2.1, 192.0.2.9 } drop' 'ip saddr 192.0.2.1-192.0.2.9 drop' 'iifname { \"a\", " +
+			"\"b\" } drop'; do nft add rule ip filter MAILCOW \"$r\"; done; nft add rule ip filter INPUT tcp dport " +
+			"vmap { 22 : accept, 23 : drop }",
+		want: "nft-table",
+		says: `without one of their conditions: chain "INPUT" of ip filter, chain "MAILCOW" of ip filter (mailcow). ` +
+			`If ` +
+			"iptables-restore writes back what iptables-save printed, a rule that drops some packets drops all.",
+		shows: "-A MAILCOW -p tcp -j DROP",
+	},
+	{
+		doc: "rules of nft in a user chain that iptables cannot read",
+		make: nftHost + "iptables-nft -N ts-input; for r in 'meta mark set mark and 1 xor 2' 'meta skuid 1 drop' 'ip " +
+			"dscp 8 drop' 'ip length 9 drop' 'ct state new drop'; do nft add rule ip filter ts-input \"$r\"; done",
+		want: "nft-table", says: `nft has made rules that iptables cannot read: chain "ts-input" of ip filter ` +
+			`(Tailscale)`,
+		shows: "use 'nft' tool",
+	},
+	{
+		doc:  "a rule of nft at which iptables crashes",
+		make: nftHost + "iptables-nft -N MINE; nft add rule ip filter MINE tcp flags == syn drop", want: "nft-table",
+		says: `nft has made rules that iptables cannot read: chain "MINE" of ip filter`,
+	},
+	{
+		doc:  "a mark that only a newer iptables can read",
+		make: nftHost + "iptables-nft -N MINE; nft add rule ip filter MINE meta mark set 1", want: "nft-table",
+		says: `nft has made rules that iptables cannot read: chain "MINE" of ip filter`, shows: "meta mark set",
 	},
 	{
 		doc:  "a rule of nft's in iptables' chain",
@@ -62,26 +111,28 @@ var runSituations = []situation{
 		want: "nft-table",
 	},
 	{
-		doc:  "a chain of nft's with iptables' name, and another priority",
-		make: nftHost + "nft add table ip filter; nft add chain ip filter INPUT '{ type filter hook input priority 5; }'",
+		doc: "a chain of nft's with iptables' name, and another priority",
+		make: nftHost + "nft add table ip filter; nft add chain ip filter INPUT '{ type filter hook input priority " +
+			"5; }'",
 		want: "nft-table",
 	},
 	{
 		doc: "a chain of nft's for IPv6, with a policy",
-		make: nftHost + "nft add table ip6 filter; nft add chain ip6 filter mine '{ type filter hook input priority 0; " +
-			"policy drop; }'",
+		make: nftHost + "nft add table ip6 filter; nft add chain ip6 filter mine '{ type filter hook input priority " +
+			"0; policy drop; }'",
 		want: "nft-table",
 	},
 	{
 		doc: "chains of nft's in two tables",
-		make: nftHost + "for t in filter nat; do nft add table ip $t; nft add chain ip $t mine '{ type filter hook input " +
-			"priority 0; }'; done",
-		want: "nft-table", says: `(chain "mine" of table filter, chain "mine" of table nat)`,
+		make: nftHost + "for t in filter nat; do nft add table ip $t; nft add chain ip $t mine '{ type filter hook " +
+			"input priority 0; }'; done",
+		want: "nft-table", says: `chain "mine" of ip filter, chain "mine" of ip nat`,
 	},
 
 	{
 		doc:  "the lock is a directory",
-		make: legacyHst + "rm -f /run/xtables.lock; mkdir /run/xtables.lock", want: "lock", says: "is not a regular file",
+		make: legacyHst + "rm -f /run/xtables.lock; mkdir /run/xtables.lock", want: "lock", says: "is not a regular " +
+			"file",
 	},
 	{doc: "the lock is a FIFO", make: legacyHst + "rm -f /run/xtables.lock; mkfifo /run/xtables.lock", want: "lock"},
 	{
@@ -90,18 +141,19 @@ var runSituations = []situation{
 	},
 	{
 		doc: "the lock is held",
-		make: legacyHst + "flock -o /run/xtables.lock sleep 1000 >/dev/null 2>&1 &\nuntil ! flock -n /run/xtables.lock " +
-			"true; do :; done",
-		want: "lock", says: "Another app is currently holding the xtables lock",
+		make: legacyHst + "flock -o /run/xtables.lock sleep 1000 >/dev/null 2>&1 &\nuntil ! flock -n " +
+			"/run/xtables.lock true; do :; done",
+		want: "lock", says: "another process has held its lock, /run/xtables.lock, for a second",
+		shows: "Another app is currently holding the xtables lock",
 	},
 	{
 		doc:  "the lock is a directory, and legacy has no table yet",
-		make: "mkdir /run/xtables.lock", env: []string{"IPTABLES_WRAPPER_MODE=legacy"}, want: "lock",
+		make: "mkdir /run/xtables.lock", env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}, want: "lock",
 		says: "is not a regular file",
 	},
 	{
 		doc:  "/run is read-only, and legacy has no table yet",
-		make: "mount -o remount,ro /run", env: []string{"IPTABLES_WRAPPER_MODE=legacy"}, want: "lock",
+		make: "mount -o remount,ro /run", env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}, want: "lock",
 	},
 	{
 		doc:  "XTABLES_LOCKFILE is nowhere",
@@ -113,8 +165,8 @@ var runSituations = []situation{
 	},
 	{
 		doc: "the lock is held, and legacy has IPv6 alone",
-		make: "ip6tables-legacy" + hint + "flock -so /run/xtables.lock sleep 1000 >/dev/null 2>&1 &\n" +
-			"until ! flock -n /run/xtables.lock true; do :; done",
+		make: "ip6tables-legacy" + hint + "flock -o /run/xtables.lock sleep 1000 >/dev/null 2>&1 &\nuntil ! flock -n " +
+			"/run/xtables.lock true; do :; done",
 		want: "lock",
 	},
 
@@ -123,13 +175,24 @@ var runSituations = []situation{
 	{doc: "1.8.7, stored", make: oldPrograms + nftHost + storedNFT, want: "old-iptables"},
 	{
 		doc:  "1.8.7, and the variable",
-		make: oldPrograms, env: []string{"IPTABLES_WRAPPER_MODE=nft"}, want: "old-iptables",
+		make: oldPrograms, env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, want: "old-iptables",
 	},
 	{
 		doc:  "1.8.7, not wrapped",
-		make: oldPrograms + nftHost + direct + "/usr/sbin/iptables", want: "not-wrapped old-iptables",
+		make: oldPrograms + nftHost + direct + "/usr/sbin/iptables", want: "old-iptables not-wrapped",
 	},
 	{doc: "1.8.7, kubelet uses legacy", make: oldPrograms + legacyHst},
+	{
+		doc:  "1.8.7, and a newer iptables has made a rule with a range of ports",
+		make: nftHost + "iptables-nft -A INPUT -p tcp --dport 10:20 -j DROP\n" + oldPrograms, want: "old-iptables",
+		says: "PROBLEM  old-iptables: iptables cannot read a rule that a newer iptables has made", shows: "use 'nft' " +
+			"tool",
+	},
+	{
+		doc:  "1.8.7, and a rule of nft",
+		make: nftHost + "iptables-nft -P INPUT ACCEPT; nft add rule ip filter INPUT ct state new\n" + oldPrograms,
+		want: "nft-table old-iptables", says: "WARNING  old-iptables",
+	},
 }
 
 // oldPrograms puts iptables 1.8.7 in the place of the newer one, with its library and extensions.
@@ -137,3 +200,15 @@ const oldPrograms = `for f in "$OLD"/usr/sbin/* "$OLD"/usr/lib/*/libxtables.so.1
 	mount --bind "$f" "${f#"$OLD"}"
 done
 `
+
+// lackingMatch has the kernel answer iptables-nft that it does not have a match: to the second socket, over which
+// iptables-nft asks for nothing else.
+func lackingMatch(command string) string {
+	return strings.ReplaceAll(`rm /usr/sbin/COMMAND-nft; cp /usr/sbin/xtables-nft-multi /run/COMMAND
+cat >/usr/sbin/COMMAND-nft <<EOF
+#!/bin/sh
+exec strace -o /dev/null -e trace=socket -e inject=socket:error=EPROTONOSUPPORT:when=2 /run/COMMAND "\$@"
+EOF
+chmod 755 /usr/sbin/COMMAND-nft
+`, "COMMAND", command)
+}

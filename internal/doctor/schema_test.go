@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -33,8 +33,10 @@ func TestSchema(t *testing.T) {
 	}{
 		{Report{}, schema.object},
 		{Finding{}, schema.Defs["finding"]},
+		{Network{}, schema.Defs["network"]},
+		{Native{}, schema.Defs["native"]},
 		{Program{}, schema.Defs["program"]},
-		{layout.Name{}, schema.Defs["name"]},
+		{link.Name{}, schema.Defs["name"]},
 		{Said{}, schema.Defs["message"]},
 	} {
 		var all, required []string
@@ -49,11 +51,18 @@ func TestSchema(t *testing.T) {
 			}
 		}
 		slices.Sort(all)
-		if got := slices.Sorted(maps.Keys(test.def.Properties)); !slices.Equal(got, all) {
+		got := slices.Sorted(maps.Keys(test.def.Properties))
+		if !slices.Equal(got, all) {
 			t.Errorf("%v: the schema has %q, and JSON %q", kind, got, all)
 		}
 		if !slices.Equal(test.def.Required, required) {
 			t.Errorf("%v: the schema requires %q, and JSON always has %q", kind, test.def.Required, required)
+		}
+	}
+	examples := schema.Defs["finding"].Properties["code"].(map[string]any)["examples"].([]any)
+	for i, c := range codes {
+		if len(examples) != len(codes) || examples[i] != c.code {
+			t.Errorf("the codes of the schema are %q; one is %s", examples, c.code)
 		}
 	}
 }

@@ -20,8 +20,38 @@ var silentSituations = []situation{
 	},
 	{doc: "Docker uses nft", make: "iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER"},
 	{doc: "ufw uses legacy", make: "iptables-legacy -N ufw-user-input; iptables-legacy -A INPUT -j ufw-user-input"},
-	{doc: "rules in nft alone", make: "iptables-nft -A INPUT -s 192.0.2.1 -j DROP"},
-	{doc: "firewalld uses nftables' own tables", make: "nft add table inet firewalld"},
+	{
+		doc: "firewalld uses native tables",
+		make: "nft add table inet firewalld; nft add chain inet firewalld c; nft add rule inet firewalld c drop; nft " +
+			"add table ip mine",
+		says: "native tables:  inet firewalld with 1 rule, ip mine with 0 rules (packets pass these, too",
+	},
+	{
+		doc: "a guess, and the host's rules are in legacy now: calls follow them",
+		make: "iptables -A INPUT -j ACCEPT; nft flush ruleset; iptables-legacy -A FORWARD -s 192.0.2.3 -j ACCEPT; " +
+			"iptables-legacy -N DOCKER-USER",
+	},
+	{doc: "legacy, and nobody has made its lock", make: legacyHst + "iptables-legacy -A INPUT -j ACCEPT; rm " +
+		"/run/xtables.lock"},
+	{doc: "nothing can be recorded", make: "iptables-nft -N DOCKER-USER\n" + noRecord},
+	{
+		doc:  "ip6tables is missing, and nothing calls it",
+		make: nftHost + "rm /usr/sbin/ip6tables", says: "missing:        /usr/sbin/ip6tables\n",
+	},
+	{
+		doc: "a rule of nft that iptables lists as it is",
+		make: nftHost + "iptables-nft -N MINE; nft add rule ip filter MINE ip saddr 192.0.2.1 tcp dport 10-20 " +
+			"counter drop",
+	},
+	{
+		doc: "rules of iptables that are native expressions",
+		make: nftHost + `printf '%s\n' '*filter' '-A INPUT ! -s 192.0.2.0/27 -i eth+ -p tcp --sport 1: ! --dport 22 ` +
+			`--syn' \
+			'-A INPUT -m mark --mark 1/3 -m pkttype --pkt-type broadcast -m limit --limit 7/min -j NFLOG' \
+			'-A INPUT -f -m ttl --ttl-gt 3 -m set ! --match-set s src -m comment --comment "a -j DROP"' COMMIT '*raw' \
+			'-A PREROUTING -p udp --dport 1:9 -j TRACE' COMMIT >rules; ipset create s hash:ip
+			iptables-nft-restore rules`,
+	},
 	{doc: "a call has stored nft", make: nftHost + "iptables -N MINE; iptables-nft -S MINE"},
 	{doc: "a call has stored legacy", make: legacyHst + "iptables -A INPUT -j ACCEPT; iptables-legacy -C INPUT -j " +
 		"ACCEPT"},
@@ -33,8 +63,8 @@ var silentSituations = []situation{
 		doc:  "legacy has what kubelet left behind",
 		make: nftHost + "for t in mangle nat filter; do iptables-legacy -t $t -N KUBE-KUBELET-CANARY; done",
 	},
-	{doc: "the variable agrees", make: legacyHst, env: []string{"IPTABLES_WRAPPER_MODE=legacy"}},
-	{doc: "the variable leaves it to the wrapper", make: legacyHst, env: []string{"IPTABLES_WRAPPER_MODE=auto"}},
+	{doc: "the variable agrees", make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}},
+	{doc: "the variable leaves it to the wrapper", make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=auto"}},
 	{
 		doc:  "a chain of nft in a table of its own",
 		make: nftHost + "nft add table ip mine; nft add chain ip mine c '{ type filter hook input priority 0; }'",
@@ -42,14 +72,15 @@ var silentSituations = []situation{
 	{
 		doc: "a cluster's rules",
 		make: nftHost + `{ echo "*nat"; echo ":KUBE-SERVICES - [0:0]"
-			for i in $(seq 300); do echo ":KUBE-SVC-$i - [0:0]"; echo "-A KUBE-SERVICES -d 10.0.0.$((i % 250)) -j KUBE-SVC-$i"; done
+			for i in $(seq 300); do
+				echo ":KUBE-SVC-$i - [0:0]"; echo "-A KUBE-SERVICES -d 10.0.0.$((i % 250)) -j KUBE-SVC-$i"
+			done
 			echo "-A PREROUTING -j KUBE-SERVICES"; echo COMMIT; } | iptables-nft-restore`,
 	},
 	{doc: "iptables has a policy", make: nftHost + "iptables-nft -P FORWARD DROP"},
 	{doc: "/usr/local/sbin leads to the wrapper", make: nftHost + "ln -s /usr/sbin/iptables " +
-		"/usr/local/sbin/iptables\n" +
-		"for n in iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s /usr/sbin/$n " +
-		"/usr/local/sbin; done"},
+		"/usr/local/sbin/iptables\nfor n in iptables-save iptables-restore ip6tables ip6tables-save " +
+		"ip6tables-restore; do ln -s /usr/sbin/$n /usr/local/sbin; done"},
 	{
 		doc:  "the image has the program of its backend alone",
 		make: nftHost + "rm /usr/sbin/*legacy*",

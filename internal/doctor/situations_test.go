@@ -7,13 +7,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	_ "github.com/iptables-wrappers/iptables-wrappers/internal/call" // the test binary is the wrapper, too
+	"github.com/iptables-wrappers/iptables-wrappers/internal/command"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -25,7 +30,9 @@ type situation struct {
 	env  []string // of doctor
 	as   []string // a command that starts doctor with other rights
 	want string   // the codes, problems first; "" for none
-	says string   // what its first finding has to say
+	says string   // what doctor has to say
+
+	shows string // what the commands have to show that doctor prints
 
 	limit time.Duration // for a program to run, 0: enough
 }
@@ -39,6 +46,9 @@ func init() { runtime.LockOSThread() }
 func TestMain(m *testing.M) {
 	if os.Getenv(examineVariable) != "" {
 		examineHere()
+	}
+	if filepath.Base(os.Args[0]) == "iptables-wrapper" {
+		os.Exit(command.Run(os.Args, os.Stdout, os.Stderr))
 	}
 	err := host.Enter()
 	if err != nil {
@@ -54,12 +64,22 @@ func TestMain(m *testing.M) {
 // enough is how long a program may run that ends by itself, on a machine however busy.
 const enough = time.Hour
 
-// examineVariable makes the test binary print doctor's report in JSON. Its value may be the system calls that fail.
+// examineVariable makes the test binary print doctor's report in JSON, or run a command. Its value may be the system
+// calls that fail.
 const examineVariable = "DOCTOR_TEST_EXAMINE"
 
 func examineHere() {
 	forbid(os.Getenv(examineVariable))
-	err := json.NewEncoder(os.Stdout).Encode(examined(doctor.Examine("", enough)))
+	if len(os.Args) > 1 {
+		path, err := exec.LookPath(os.Args[1])
+		if err == nil {
+			check(os.Unsetenv(examineVariable))
+			err = unix.Exec(path, os.Args[1:], os.Environ())
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	err := json.NewEncoder(os.Stdout).Encode(examined(doctor.Examine(enough, "main")))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

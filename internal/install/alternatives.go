@@ -15,8 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
@@ -29,7 +28,7 @@ import (
 const (
 	alternativesDir = "/etc/alternatives"
 	managedDir      = "/usr/sbin" // where the distributions' groups have their links
-	registered      = managedDir + "/" + layout.Switch
+	registered      = managedDir + "/" + link.Switch
 	// priority is higher than the distributions' packages have, which is 1 to 20.
 	priority = "100"
 )
@@ -53,14 +52,16 @@ var groupDirs = []string{
 // groups returns the names of each group that is to be registered, none where alternatives do not manage the names of
 // this directory, or cannot.
 func (w work) groups() [][]string {
-	managed, err := dir.IDAt(managedDir)
-	st, statErr := w.Stat()
-	if err != nil || statErr != nil || managed != dir.IDOf(st) || !hasGroup("iptables") {
+	if !w.IsAt(managedDir) || !hasGroup("iptables") {
 		return nil
 	}
 	all := [][]string{exec.Names()} // Fedora, openSUSE: one group with five followers
 	if hasGroup("ip6tables") {
 		all = slices.Collect(slices.Chunk(exec.Names(), 3)) // Debian: one for each family
+		if hasFollower("iptables", "ip6tables") {
+			// AWS' base image: both. Without its followers, to set the first group again would remove their names.
+			all[0] = exec.Names()
+		}
 	}
 	return slices.DeleteFunc(all, w.isRegistered)
 }
@@ -72,10 +73,18 @@ func hasGroup(name string) bool {
 	})
 }
 
+// hasFollower reports whether a name is one of a group's followers. dpkg and chkconfig write each into a line.
+func hasFollower(group, name string) bool {
+	return slices.ContainsFunc(groupDirs, func(directory string) bool {
+		content, err := os.ReadFile(directory + "/" + group)
+		return err == nil && slices.Contains(strings.Split(string(content), "\n"), name)
+	})
+}
+
 // isRegistered reports whether all names of a group lead through alternatives, and then through the switch.
 func (w work) isRegistered(group []string) bool {
-	return !slices.ContainsFunc(w.look(), func(n layout.Name) bool {
-		return slices.Contains(group, n.Name) && !(w.managed(n.Name) && w.leads(n))
+	return !slices.ContainsFunc(link.Look(w.Dir), func(n link.Name) bool {
+		return slices.Contains(group, n.Name) && !(w.managed(n.Name) && w.Leads(n))
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -90,6 +92,13 @@ func TestDebiansAlternatives(t *testing.T) {
 			host.Check(t, os.Symlink("xtables-legacy-multi", "/usr/sbin/iptables-current"))
 			host.Run(t, "sh", "-ec", postinst)
 			leadTo(t, "/usr/sbin", "xtables-legacy-multi")
+
+			// Another installation makes the next call decide again.
+			done = installs(t, "", false)
+			if !slices.Equal(done.Lines, []string{"/usr/sbin/iptables-current -> iptables-wrapper"}) {
+				t.Errorf("installed over what is stored: got %q", done.Lines)
+			}
+			leadTo(t, "/usr/sbin", "iptables-wrapper")
 			changesNothing(t, data...)
 		})
 	}
@@ -120,6 +129,22 @@ func TestOneGroup(t *testing.T) {
 	group := host.Run(t, "update-alternatives", "--query", "iptables")
 	if !strings.Contains(group, "Value: /usr/sbin/iptables-current\n") {
 		t.Errorf("got %s", group)
+	}
+}
+
+// AWS' base image has both forms at once: a group with all names, and one of ip6tables.
+func TestBothForms(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	const group = "auto\n/usr/sbin/iptables\nip6tables\n/usr/sbin/ip6tables\n\n/usr/sbin/iptables-nft\n10\n"
+	host.Check(t, os.WriteFile("/var/lib/dpkg/alternatives/iptables", []byte(group), 0o644))
+	d, err := link.Open("/usr/sbin")
+	host.Check(t, err)
+	defer d.Close()
+	got := work{Dir: d}.groups()
+	if len(got) != 2 || !slices.Equal(got[0], exec.Names()) || !slices.Equal(got[1], exec.Names()[3:]) {
+		t.Errorf("got %q", got)
 	}
 }
 

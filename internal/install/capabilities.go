@@ -4,35 +4,29 @@
 package install
 
 import (
-	"errors"
-	"fmt"
-
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
-
-// ErrCapabilities means that iptables' programs have file capabilities, see capabilities(7), and the wrapper has none.
-// Without them it may not ask the kernel, and each call of a user other than root would guess. All is installed.
-var ErrCapabilities = errors.New("it has no file capabilities, unlike iptables' own program")
 
 // Setcap is the command that gives a file the capabilities that iptables needs.
 const Setcap = "setcap cap_net_admin,cap_net_raw+ep"
 
-// lackCapabilities returns an error if a program has file capabilities and the wrapper has none.
-func (w work) lackCapabilities() error {
-	wrapper := w.Join(layout.Wrapper)
+// remarkCapabilities is about programs with file capabilities, see capabilities(7), beside a wrapper that has none.
+// Without them it may not ask the kernel, and each call of a user other than root would guess.
+func (w work) remarkCapabilities() {
+	wrapper := w.Join(link.Wrapper)
 	if hasCapabilities(wrapper) {
-		return nil
+		return
 	}
-	for _, mode := range evidence.Modes() {
-		program := w.program(mode)
+	for _, b := range detect.Backends() {
+		program := w.program(b)
 		if program != "" && hasCapabilities(program) {
-			return fmt.Errorf("%q: %w %q", wrapper, ErrCapabilities, program)
+			w.done.remark("%q has file capabilities and the wrapper has none: %s %s", program, Setcap, wrapper)
+			return
 		}
 	}
-	return nil
 }
 
 func hasCapabilities(path string) bool {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -21,14 +21,14 @@ func TestEachStepFails(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	content, err := runningFile()
+	_, content, err := runningFile("")
 	host.Check(t, err)
 	finished := false
 	for step := 0; !finished; step++ {
 		directory := t.TempDir()
 		host.Check(t, unix.Mount("none", directory, "tmpfs", 0, "mode=755"))
 		fill(t, directory)
-		d, err := dir.Open(directory)
+		d, err := link.Open(directory)
 		host.Check(t, err)
 		n, what := 0, ""
 		d.Step = func(operation, name string) {
@@ -38,7 +38,12 @@ func TestEachStepFails(t *testing.T) {
 			}
 			n++
 		}
-		_, err = install(d, false)
+		var done Done
+		w := work{Dir: d, content: content, done: &done}
+		err = w.refuse(false)
+		if err == nil {
+			err = w.change()
+		}
 		d.Close()
 		finished = what == ""
 		if finished && err != nil || err != nil && !errors.Is(err, unix.EROFS) {
@@ -69,7 +74,7 @@ func TestFull(t *testing.T) {
 	defer unix.Unmount(directory, 0)
 	fill(t, directory)
 	before := state(t, directory)
-	_, err := Install(directory, false)
+	_, err := Install("iptables-wrapper", directory, false)
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("got %v", err)
 	}

@@ -2,22 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package install makes the six commands in a directory run the wrapper: it puts the wrapper's file there, lays the
-// switch, and makes the six names lead through it.
+// switch, and makes the six names lead to it.
 package install
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
 var (
@@ -25,10 +24,8 @@ var (
 	ErrNoIptables = errors.New("iptables is not installed")
 	// ErrOverwritten means that the wrapper is in the place of iptables' own program. Nothing was changed.
 	ErrOverwritten = errors.New("it is the wrapper, in the place of iptables' own program")
-	// ErrExposed means that other users can change the directory. Nothing was changed.
-	ErrExposed = errors.New("other users could replace the wrapper there")
-	// ErrBypassed means that a name does not lead through the switch at the end.
-	ErrBypassed = errors.New("it does not lead through the switch")
+	// ErrBypassed means that a name does not lead to the switch at the end.
+	ErrBypassed = errors.New("it does not lead to the switch")
 )
 
 // Done is what an installation reports.
@@ -46,42 +43,39 @@ func (d *Done) remark(format string, args ...any) {
 	d.Remarks = append(d.Remarks, fmt.Sprintf(format, args...))
 }
 
-// Install makes the six commands in a directory run this wrapper; "" is layout.DefaultDirectory. A switch that is there
-// already keeps its content. Unless forced, Install refuses names that belong neither to iptables nor to the wrapper,
-// and a directory that other users can change, before it changes anything.
+// Install makes the six commands in a directory run this wrapper, which was called as argv0. directory "" is that of
+// the running file if one of the commands is there, otherwise the first one in which there is iptables. Install refuses
+// a directory that other users can change, and, unless forced, names that belong neither to iptables nor to the wrapper,
+// before it changes anything.
 //
 // Whatever step fails, each of the six names leads to what it led to, or to the wrapper. An error may come after
-// changes: Done is valid then, too. The errors are the variables of this package, and layout.ErrForeign.
-func Install(directory string, force bool) (Done, error) {
-	if directory == "" {
-		directory = layout.DefaultDirectory()
-	}
-	if directory == "" {
-		return Done{}, fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(iptables.Dirs(), ", "))
-	}
-	d, err := layout.Open(directory)
+// changes: Done is valid then, too. The errors are the variables of this package, link.ErrForeign and file.ErrExposed.
+func Install(argv0, directory string, force bool) (done Done, err error) {
+	running, content, err := runningFile(argv0)
 	if err != nil {
-		return Done{}, err
+		return done, err
+	}
+	if directory == "" {
+		directory = defaultDirectory(filepath.Dir(running))
+	}
+	if directory == "" {
+		return done, whyNone()
+	}
+	directory, err = absolute(directory)
+	if err != nil {
+		return done, err
+	}
+	d, err := link.Open(directory)
+	if err != nil {
+		return done, err
 	}
 	defer d.Close()
-	return install(d, force)
-}
-
-func install(d *dir.Dir, force bool) (done Done, err error) {
-	err = d.Lock(layout.Patience)
-	if err != nil {
-		return done, err
-	}
-	w := work{Dir: d, done: &done}
-	w.content, err = runningFile()
-	if err != nil {
-		return done, err
-	}
+	_ = d.Lock(link.Patience) // no call holds it that long, but any user can
+	w := work{Dir: d, content: content, done: &done}
 	err = w.refuse(force)
-	if err != nil {
-		return done, err
+	if err == nil {
+		err = w.change()
 	}
-	err = w.change()
 	if err == nil {
 		err = w.verify()
 	}
@@ -91,14 +85,35 @@ func install(d *dir.Dir, force bool) (done Done, err error) {
 	if len(done.Lines) == 0 {
 		done.did("nothing to do: the iptables commands in %q run the wrapper", d.Path())
 	}
-	d.Unlock() // what follows starts programs, and changes nothing
 	w.remarks()
-	return done, w.lackCapabilities()
+	return done, nil
+}
+
+// defaultDirectory returns the directory of the running file if one of the six names is there, otherwise the first one
+// in which there is iptables, "" if none is.
+func defaultDirectory(running string) string {
+	hasName := func(name string) bool {
+		_, err := os.Lstat(running + "/" + name)
+		return err == nil
+	}
+	if slices.ContainsFunc(exec.Names(), hasName) {
+		return running
+	}
+	first := ""
+	rank := len(iptables.Dirs())
+	for _, b := range detect.Backends() {
+		program, _ := exec.Find(b, "iptables")
+		i := slices.Index(iptables.Dirs(), filepath.Dir(program.Path))
+		if i >= 0 && i < rank {
+			first, rank = iptables.Dirs()[i], i
+		}
+	}
+	return first
 }
 
 // work is one installation.
 type work struct {
-	*dir.Dir
+	*link.Dir
 
 	content []byte // of the running file
 	done    *Done
@@ -106,59 +121,62 @@ type work struct {
 
 // refuse returns an error if nothing must be changed.
 func (w work) refuse(force bool) error {
-	if w.program(evidence.NFT) == "" && w.program(evidence.Legacy) == "" {
-		return fmt.Errorf("%w in %q, nor in %s", ErrNoIptables, w.Path(), strings.Join(iptables.Dirs(), ", "))
+	err := w.Safe()
+	if err == nil {
+		err = w.checkPrograms()
 	}
-	if path := w.overwritten(); path != "" {
-		return fmt.Errorf("%q: %w", path, ErrOverwritten)
-	}
-	if force {
-		return nil
-	}
-	st, err := w.Stat()
-	if err != nil {
+	if err != nil || force {
 		return err
 	}
-	if exposed(st) {
-		return fmt.Errorf("%q, of user %d, has the mode %#o: %w", w.Path(), st.Uid, st.Mode&0o7777, ErrExposed)
-	}
-	_, err = layout.Content(w.Dir)
-	if err != nil {
+	_, err = w.Stored()
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for _, n := range w.look() {
+	for _, n := range link.Look(w.Dir) {
 		if w.isForeign(n) {
-			return fmt.Errorf("%q: %w or iptables' own", w.Join(n.Name), layout.ErrForeign)
+			return fmt.Errorf("%q: %w", w.Join(n.Name), link.ErrForeign)
 		}
 	}
 	return nil
 }
 
+// checkPrograms returns an error if there is no program that the commands could run, or if the wrapper is in the place
+// of one.
+func (w work) checkPrograms() error {
+	if w.program(detect.NFT) == "" && w.program(detect.Legacy) == "" {
+		return whyNone(w.Path())
+	}
+	path := w.overwritten()
+	if path != "" {
+		return fmt.Errorf("%q: %w", path, ErrOverwritten)
+	}
+	return nil
+}
+
+// whyNone returns why iptables was found for neither backend: it is not installed, or cannot be used where it is.
+func whyNone(dirs ...string) error {
+	for _, b := range detect.Backends() {
+		_, err := exec.Find(b, "iptables", dirs...)
+		if !errors.Is(err, exec.ErrMissing) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(append(dirs, iptables.Dirs()...), ", "))
+}
+
 // program returns the path of a backend's iptables, "" if there is none.
-func (w work) program(mode evidence.Mode) string {
-	path, err := exec.Find(mode, "iptables", w.Path())
+func (w work) program(b detect.Backend) string {
+	program, err := exec.Find(b, "iptables", w.Path())
 	if err != nil {
 		return ""
 	}
-	return path
-}
-
-// exposed reports whether a user other than root and the caller can change a file or directory.
-func exposed(st unix.Stat_t) bool {
-	const others = 0o022
-	return st.Uid != 0 && int(st.Uid) != unix.Geteuid() || st.Mode&others != 0
-}
-
-// look returns where the six names lead.
-func (w work) look() []layout.Name {
-	running, _ := dir.IDAt(layout.RunningPath()) // without it, Look goes by the name iptables-wrapper
-	return layout.Look(w.Dir, running)
+	return program.Path
 }
 
 // isForeign reports whether a name is neither iptables' nor the wrapper's. A broken link belongs to nobody.
-func (w work) isForeign(n layout.Name) bool {
+func (w work) isForeign(n link.Name) bool {
 	switch {
-	case n.Missing, n.Wrapper, n.Mode != "", n.Switch != "", errors.Is(n.Err, os.ErrNotExist):
+	case n.Missing, n.Wrapper, n.Backend != "", n.Switch != "", errors.Is(n.Err, os.ErrNotExist):
 		return false
 	}
 	return !w.isCopy(n.Name)
@@ -170,12 +188,12 @@ func (w work) isCopy(name string) bool {
 	if err != nil {
 		return false
 	}
-	for _, mode := range evidence.Modes() {
-		if id.IsAt(w.program(mode)) {
+	for _, b := range detect.Backends() {
+		if id.IsAt(w.program(b)) {
 			return true
 		}
 	}
-	content, _, err := w.Read(name)
+	content, err := os.ReadFile(w.Join(name))
 	return err == nil && string(content) == string(w.content)
 }
 
@@ -185,62 +203,56 @@ func (w work) change() error {
 	if err != nil {
 		return err
 	}
-	err = w.laySwitch()
+	err = w.pointSwitch()
 	if err != nil {
 		return err
 	}
 	groups := w.groups()
-	err = w.link(func(name string) bool { return len(groups) > 0 && w.managed(name) })
+	err = w.lay(func(name string) bool { return len(groups) > 0 && w.managed(name) })
 	if err != nil {
 		return err
 	}
 	for _, g := range groups {
 		w.register(g)
 	}
-	return w.link(func(string) bool { return false })
+	return w.lay(func(string) bool { return false })
 }
 
-// laySwitch makes the switch, or makes it lead to the wrapper again if it leads nowhere, or is foreign and forced.
-func (w work) laySwitch() error {
-	_, err := layout.Content(w.Dir)
-	if err == nil {
-		_, err = w.ID(layout.Switch)
-	}
-	if err == nil {
+// pointSwitch points the switch at the wrapper beside it.
+func (w work) pointSwitch() error {
+	content, err := w.Readlink(link.Switch)
+	if err == nil && content == link.Wrapper {
 		return nil
 	}
-	err = w.Replace(layout.Wrapper, layout.Switch)
+	err = w.Replace(link.Wrapper, link.Switch)
 	if err == nil {
-		w.done.did("%s -> %s", w.Join(layout.Switch), layout.Wrapper)
+		w.done.did("%s -> %s", w.Join(link.Switch), link.Wrapper)
 	}
 	return err
 }
 
-// link makes the names that do not lead through the switch links to it, except some.
-func (w work) link(except func(name string) bool) error {
+// lay makes the names that do not lead to the switch links to it, except some.
+func (w work) lay(except func(name string) bool) error {
 	var names []string
-	for _, n := range w.look() {
-		if !w.leads(n) && !except(n.Name) {
+	for _, n := range link.Look(w.Dir) {
+		if !w.Leads(n) && !except(n.Name) {
 			names = append(names, n.Name)
 		}
 	}
-	err := layout.Lay(w.Dir, layout.Wrapper, names)
+	err := w.Lay(names)
 	if err == nil && len(names) > 0 {
-		w.done.did("%s -> %s", w.Join(strings.Join(names, ", ")), layout.Switch)
+		w.done.did("%s -> %s", w.Join(strings.Join(names, ", ")), link.Switch)
 	}
 	return err
 }
 
-// leads reports whether a name leads through the switch of this directory.
-func (w work) leads(n layout.Name) bool { return n.Switch != "" && w.IsAt(n.Switch) }
-
 // verify looks once more where the names lead.
 func (w work) verify() error {
-	for _, n := range w.look() {
+	for _, n := range link.Look(w.Dir) {
 		switch {
 		case n.Err != nil:
 			return fmt.Errorf("%q: %w: %w", w.Join(n.Name), ErrBypassed, n.Err)
-		case !w.leads(n):
+		case !w.Leads(n):
 			return fmt.Errorf("%q: %w, but to %q", w.Join(n.Name), ErrBypassed, n.ResolvesTo)
 		}
 	}

@@ -15,9 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/dir"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -52,7 +51,7 @@ func fill(t *testing.T, directory string) {
 // installs installs without an error.
 func installs(t *testing.T, directory string, force bool) Done {
 	t.Helper()
-	done, err := Install(directory, force)
+	done, err := Install("iptables-wrapper", directory, force)
 	if err != nil {
 		t.Fatalf("%v, after %q", err, done.Lines)
 	}
@@ -62,10 +61,10 @@ func installs(t *testing.T, directory string, force bool) Done {
 // leadTo checks where the six names lead, through the switch.
 func leadTo(t *testing.T, directory, file string) {
 	t.Helper()
-	d, err := layout.Open(directory)
+	d, err := link.Open(directory)
 	host.Check(t, err)
 	defer d.Close()
-	for _, n := range layout.Look(d, dir.ID{}) {
+	for _, n := range link.Look(d) {
 		if filepath.Base(n.ResolvesTo) != file || n.Switch == "" {
 			t.Errorf("%s leads to %q, through a switch in %q (%v); want %s",
 				n.Name, n.ResolvesTo, n.Switch, n.Err, file)
@@ -132,19 +131,20 @@ func TestInstall(t *testing.T) {
 	}
 	changesNothing(t, directory)
 
-	// What is stored stays.
-	host.Check(t, os.Remove(directory+"/iptables-current"))
-	host.Check(t, os.Symlink("xtables-legacy-multi", directory+"/iptables-current"))
-	changesNothing(t, directory)
-	leadTo(t, directory, "xtables-legacy-multi")
-
-	// The stored program is gone.
-	host.Check(t, os.Rename(directory+"/xtables-legacy-multi", directory+"/gone"))
-	done = installs(t, directory, false)
-	if !slices.Equal(done.Lines, want[1:2]) {
-		t.Errorf("got %q", done.Lines)
+	// A backend is stored, or the stored program is gone.
+	for _, content := range []string{
+		"xtables-legacy-multi", "/usr/sbin/xtables-legacy-multi", directory + "/iptables-wrapper",
+	} {
+		host.Check(t, os.Remove(directory+"/iptables-current"))
+		host.Check(t, os.Symlink(content, directory+"/iptables-current"))
+		_ = os.Remove(directory + "/xtables-legacy-multi")
+		done = installs(t, directory, false)
+		if !slices.Equal(done.Lines, want[1:2]) {
+			t.Errorf("%s: got %q", content, done.Lines)
+		}
+		leadTo(t, directory, "iptables-wrapper")
+		changesNothing(t, directory)
 	}
-	leadTo(t, directory, "iptables-wrapper")
 }
 
 // The path may be relative, and is made absolute.
@@ -163,7 +163,7 @@ func TestDirectoryInTheWay(t *testing.T) {
 	directory := image(t)
 	host.Check(t, os.Remove(directory+"/ip6tables-save"))
 	host.Check(t, os.Mkdir(directory+"/ip6tables-save", 0o755))
-	_, err := Install(directory, true)
+	_, err := Install("iptables-wrapper", directory, true)
 	if !errors.Is(err, unix.EISDIR) {
 		t.Errorf("got %v", err)
 	}
@@ -175,6 +175,7 @@ func TestDirectoryInTheWay(t *testing.T) {
 	}
 }
 
+// A directory that others can change is refused, forced or not: no call would run a program in it.
 func TestExposed(t *testing.T) {
 	for _, test := range []struct {
 		doc   string
@@ -182,30 +183,50 @@ func TestExposed(t *testing.T) {
 		wrong error
 	}{
 		{"ours", func(string) error { return nil }, nil},
-		{"writable by the group", func(directory string) error { return os.Chmod(directory, 0o775) }, ErrExposed},
+		{"writable by the group", func(directory string) error { return os.Chmod(directory, 0o775) }, file.ErrExposed},
 		{
 			"writable by all", func(directory string) error { return os.Chmod(directory, 0o777|os.ModeSticky) },
-			ErrExposed,
+			file.ErrExposed,
 		},
 		{"another user's", func(directory string) error {
 			if os.Geteuid() != 0 {
 				t.Skip("cannot give a directory away: run it as root")
 			}
 			return os.Chown(directory, 1, 1)
-		}, ErrExposed},
+		}, file.ErrExposed},
 	} {
 		directory := image(t)
 		host.Check(t, test.make(directory))
 		before := state(t, directory)
-		_, err := Install(directory, false)
-		if !errors.Is(err, test.wrong) {
-			t.Errorf("%s: got %v", test.doc, err)
+		for _, force := range []bool{false, true} {
+			_, err := Install("iptables-wrapper", directory, force)
+			if !errors.Is(err, test.wrong) {
+				t.Errorf("%s: got %v", test.doc, err)
+			}
+			if after := state(t, directory); test.wrong != nil && after != before {
+				t.Errorf("%s: got %s\nwant %s", test.doc, after, before)
+			}
 		}
-		if after := state(t, directory); test.wrong != nil && after != before {
-			t.Errorf("%s: got %s\nwant %s", test.doc, after, before)
+	}
+}
+
+// Programs in a directory that others can write are never run, so that there is nothing to install for.
+func TestExposedPrograms(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.Check(t, os.Chmod("/usr/sbin", 0o775))
+	before := state(t, "/usr/sbin", "/etc/alternatives")
+	for _, directory := range []string{"", "/usr/sbin"} {
+		for _, force := range []bool{false, true} {
+			_, err := Install("iptables-wrapper", directory, force)
+			if !errors.Is(err, file.ErrExposed) {
+				t.Errorf("%q, forced %v: got %v", directory, force, err)
+			}
 		}
-		installs(t, directory, true)
-		leadTo(t, directory, "iptables-wrapper")
+	}
+	if after := state(t, "/usr/sbin", "/etc/alternatives"); after != before {
+		t.Errorf("got %s\nwant %s", after, before)
 	}
 }
 
@@ -213,12 +234,10 @@ func TestNoIptables(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	for _, mode := range evidence.Modes() {
-		host.Check(t, os.Remove("/usr/sbin/xtables-"+string(mode)+"-multi"))
-	}
+	host.Run(t, "sh", "-c", "rm /usr/sbin/xtables-*-multi")
 	directory := t.TempDir()
 	for _, named := range []string{directory, ""} {
-		done, err := Install(named, true)
+		done, err := Install("iptables-wrapper", named, true)
 		if !errors.Is(err, ErrNoIptables) || done.Lines != nil {
 			t.Errorf("%q: got %q, %v", named, done.Lines, err)
 		}
@@ -234,12 +253,12 @@ func TestOverwritten(t *testing.T) {
 	content := host.Read(t, "/proc/self/exe")
 	host.Check(t, os.WriteFile(directory+"/xtables-nft-multi", content, 0o755))
 	for _, force := range []bool{false, true} {
-		_, err := Install(directory, force)
+		_, err := Install("iptables-wrapper", directory, force)
 		if !errors.Is(err, ErrOverwritten) || !strings.Contains(err.Error(), "xtables-nft-multi") {
 			t.Errorf("force %v: got %v", force, err)
 		}
 	}
-	_, err := os.Lstat(directory + "/" + layout.Switch)
+	_, err := os.Lstat(directory + "/" + link.Switch)
 	if !os.IsNotExist(err) {
 		t.Errorf("the switch: %v", err)
 	}

@@ -11,13 +11,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // What is in the place of the wrapper, and whether a new file takes it.
 func TestWrapperFile(t *testing.T) {
-	content, err := runningFile()
+	_, content, err := runningFile("")
 	host.Check(t, err)
 	for _, test := range []struct {
 		doc  string
@@ -73,7 +73,7 @@ func TestWrapperFile(t *testing.T) {
 
 // What may have one of the names, and what is refused before anything is changed.
 func TestNames(t *testing.T) {
-	content, err := runningFile()
+	_, content, err := runningFile("")
 	host.Check(t, err)
 	for _, test := range []struct {
 		doc     string
@@ -117,8 +117,8 @@ func TestNames(t *testing.T) {
 			host.Check(t, os.Remove(path))
 			host.Check(t, test.put(directory, path))
 			before := state(t, directory)
-			done, err := Install(directory, false)
-			if test.foreign != errors.Is(err, layout.ErrForeign) || !test.foreign && err != nil {
+			done, err := Install("iptables-wrapper", directory, false)
+			if test.foreign != errors.Is(err, link.ErrForeign) || !test.foreign && err != nil {
 				t.Fatalf("got %q, %v", done.Lines, err)
 			}
 			if after := state(t, directory); test.foreign && after != before {

@@ -7,28 +7,36 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// mark is in the wrapper's file, because it is used here.
+// mark is how install recognizes its own binary. This reference is what keeps it in the file.
 const mark = "this executable is iptables-wrapper, see github.com/iptables-wrappers"
 
-var errNotFound = errors.New("neither /proc/self/exe nor the path by which this process was started is the wrapper")
+var errNotFound = errors.New("the running file cannot be found: /proc is not mounted, and the wrapper was not called " +
+	"by a path")
 
-// runningFile returns what the running file has, also if it was removed. Without /proc, and under an emulator that
-// passes its own file off as /proc/self/exe, the path by which the process was started leads to it. That may be a
-// script that begins with "#!", so the file must be an ELF file with our mark.
-func runningFile() ([]byte, error) {
-	path, _ := layout.Running()
-	for _, candidate := range []string{"/proc/self/exe", path} {
+// runningFile returns the path and the contents of the wrapper's executable: the one that /proc/self/exe names, or,
+// without /proc, the one that argv0 names by a path.
+func runningFile(argv0 string) (path string, content []byte, err error) {
+	named, _ := os.Readlink("/proc/self/exe")
+	if !strings.Contains(argv0, "/") {
+		argv0 = ""
+	}
+	for _, candidate := range []string{named, argv0} {
 		content, err := os.ReadFile(candidate)
 		if err == nil && isWrapper(content) {
-			return content, nil
+			return candidate, content, nil
 		}
 	}
-	return nil, errNotFound
+	return "", nil, errNotFound
 }
 
 func isWrapper(content []byte) bool {
@@ -38,8 +46,8 @@ func isWrapper(content []byte) bool {
 // overwritten returns the path of a program of iptables in whose place the wrapper is, "" if there is none: "cp" over
 // /usr/sbin/iptables follows the links of Debian to it.
 func (w work) overwritten() string {
-	for _, mode := range evidence.Modes() {
-		path := w.program(mode)
+	for _, b := range detect.Backends() {
+		path := w.program(b)
 		content, err := os.ReadFile(path)
 		if err == nil && isWrapper(content) {
 			return path
@@ -55,14 +63,26 @@ func (w work) writeWrapper() error {
 		executable = 0o555
 		setID      = 0o6000
 	)
-	content, st, err := w.Read(layout.Wrapper)
-	sound := err == nil && !exposed(st) && st.Mode&executable == executable && st.Mode&setID == 0
-	if sound && bytes.Equal(content, w.content) {
-		return nil
+	st, err := w.Lstat(link.Wrapper)
+	isPlain := st.Mode&unix.S_IFMT == unix.S_IFREG
+	if err == nil && isPlain && file.Trusted(st) && st.Mode&(executable|setID) == executable {
+		content, err := os.ReadFile(w.Join(link.Wrapper))
+		if err == nil && bytes.Equal(content, w.content) {
+			return nil
+		}
 	}
-	err = w.WriteProgram(layout.Wrapper, w.content)
+	err = w.WriteProgram(link.Wrapper, w.content)
 	if err == nil {
-		w.done.did("wrote %s", w.Join(layout.Wrapper))
+		w.done.did("wrote %s", w.Join(link.Wrapper))
 	}
 	return err
+}
+
+// absolute makes a path absolute by the working directory.
+func absolute(path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	working, err := os.Getwd()
+	return working + "/" + path, err // not cleaned: ".." means something else behind a symlink
 }

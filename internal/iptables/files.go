@@ -2,14 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package iptables knows the programs of iptables: the six commands, the files that implement them, the directories in
-// which distributions install them, and how they name their version. It asks nobody.
+// which distributions install them, and how they name their version. It asks nobody. A backend is "nft" or "legacy".
 package iptables
 
-import (
-	"strings"
-
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-)
+import "strings"
 
 // Commands returns the six commands that the wrapper stands in for.
 func Commands() []string {
@@ -21,22 +17,22 @@ func Dirs() []string { return []string{"/usr/sbin", "/sbin", "/usr/local/sbin", 
 
 // MultiCall returns the file name of a backend's multi-call program, such as "xtables-nft-multi". It implements all six
 // commands, and goes by argv[0].
-func MultiCall(mode evidence.Mode) string { return "xtables-" + string(mode) + "-multi" }
+func MultiCall(backend string) string { return "xtables-" + backend + "-multi" }
 
 // Single returns the file name of the program that implements one command in one backend, such as "iptables-nft-save".
-func Single(mode evidence.Mode, command string) string {
-	return strings.Replace(command, "tables", "tables-"+string(mode), 1)
+func Single(backend, command string) string {
+	return strings.Replace(command, "tables", "tables-"+backend, 1)
 }
 
-// ModeOf returns the backend of the program that has a file name, "" if no program of iptables has it.
-func ModeOf(file string) evidence.Mode {
-	for _, mode := range evidence.Modes() {
-		if file == MultiCall(mode) {
-			return mode
+// BackendOf returns the backend of the program that has a file name, "" if no program of iptables has it.
+func BackendOf(file string) string {
+	for _, backend := range [...]string{"nft", "legacy"} {
+		if file == MultiCall(backend) {
+			return backend
 		}
 		for _, command := range Commands() {
-			if file == Single(mode, command) {
-				return mode
+			if file == Single(backend, command) {
+				return backend
 			}
 		}
 	}

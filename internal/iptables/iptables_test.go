@@ -3,23 +3,19 @@
 
 package iptables
 
-import (
-	"testing"
+import "testing"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-)
-
-func TestModeOf(t *testing.T) {
-	for file, want := range map[string]evidence.Mode{
-		"xtables-nft-multi":        evidence.NFT,
-		"xtables-legacy-multi":     evidence.Legacy,
-		"iptables-nft":             evidence.NFT,
-		"ip6tables-legacy-restore": evidence.Legacy,
+func TestBackendOf(t *testing.T) {
+	for file, want := range map[string]string{
+		"xtables-nft-multi":        "nft",
+		"xtables-legacy-multi":     "legacy",
+		"iptables-nft":             "nft",
+		"ip6tables-legacy-restore": "legacy",
 
 		"iptables": "", "iptables-save": "", "iptables-translate": "", "arptables-nft": "", "ebtables-nft-save": "",
 		"": "",
 	} {
-		got := ModeOf(file)
+		got := BackendOf(file)
 		if got != want {
 			t.Errorf("%q: got %q", file, got)
 		}

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,8 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/layout"
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 )
 
 // Limit is long enough for a program that lists the rules of the largest clusters.
@@ -48,14 +47,15 @@ type Output struct {
 // Text is all that it printed, standard error first.
 func (o Output) Text() string { return strings.TrimSpace(o.Stderr + o.Stdout) }
 
-// Run starts a program as a command, with IPTABLES_WRAPPER_MODE set to a backend, so that a wrapper neither asks nor
+// Run starts a program as a command, with the wrapper's variable set to a backend, so that a wrapper neither asks nor
 // stores anything. After the time limit it is killed, with all processes that it started.
-func (s *Starter) Run(program string, mode evidence.Mode, argv ...string) Output {
+func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Output {
 	o := Output{Command: strings.Join(argv, " "), Err: s.hangs}
 	if o.Err != nil {
 		return o
 	}
-	if why := Replaceable(program); why != "" {
+	why := Replaceable(program)
+	if why != "" {
 		o.Err = ErrRefused
 		if !slices.Contains(s.Refused, why) {
 			s.Refused = append(s.Refused, why)
@@ -67,7 +67,7 @@ func (s *Starter) Run(program string, mode evidence.Mode, argv ...string) Output
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args = argv
-	cmd.Env = append(os.Environ(), "IPTABLES_WRAPPER_MODE="+string(mode))
+	cmd.Env = append(os.Environ(), call.Variable+"="+string(backend))
 	cmd.Stdin = strings.NewReader("") // otherwise /dev/null, which a chroot may lack
 	cmd.Stdout = &stdout
 	cmd.Stderr = &stderr
@@ -82,24 +82,4 @@ func (s *Starter) Run(program string, mode evidence.Mode, argv ...string) Output
 		o.Err = s.hangs
 	}
 	return o
-}
-
-// Replaceable says who could replace the program that a path leads to: a user other than root and the caller, who owns
-// it, its directory or a symlink on the way, or can write there. It is "" if nobody can, and if there is no program.
-func Replaceable(path string) string {
-	for hop := range layout.Hops(path) {
-		for _, file := range []string{filepath.Dir(hop), hop} {
-			var st unix.Stat_t
-			err := unix.Lstat(file, &st)
-			isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK // whose permissions do not count
-			switch {
-			case err != nil:
-			case st.Uid != 0 && int(st.Uid) != os.Geteuid():
-				return fmt.Sprintf("%q belongs to user %d", file, st.Uid)
-			case !isLink && (st.Mode&0o002 != 0 || st.Mode&0o020 != 0 && st.Gid != 0):
-				return fmt.Sprintf("users other than root can write %q", file)
-			}
-		}
-	}
-	return ""
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/evidence"
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -19,8 +19,8 @@ func TestHangs(t *testing.T) {
 	host.Check(t, os.WriteFile(program, []byte("#!/bin/sh\nsleep 1000 & wait\n"), 0o755))
 	host.Check(t, os.Chmod(program, 0o755))
 	s := Starter{Limit: time.Millisecond}
-	first := s.Run(program, evidence.NFT, "iptables")
-	second := s.Run("/bin/true", evidence.NFT, "true")
+	first := s.Run(program, detect.NFT, "iptables")
+	second := s.Run("/bin/true", detect.NFT, "true")
 	if first.Err == nil || errors.Is(first.Err, ErrRefused) || !errors.Is(second.Err, first.Err) {
 		t.Errorf("got %v, then %v", first.Err, second.Err)
 	}
@@ -33,7 +33,7 @@ func TestRefused(t *testing.T) {
 	host.Check(t, os.WriteFile(program, []byte("#!/bin/sh\ntouch "+directory+"/started\n"), 0o755))
 	host.Check(t, os.Chmod(program, 0o757))
 	var s Starter
-	out := s.Run(program, evidence.NFT, "iptables")
+	out := s.Run(program, detect.NFT, "iptables")
 	_, err := os.Stat(directory + "/started")
 	if !errors.Is(out.Err, ErrRefused) || len(s.Refused) != 1 || !os.IsNotExist(err) {
 		t.Errorf("got %v, %q, %v", out.Err, s.Refused, err)

@@ -109,8 +109,8 @@ func sentence(r report) string {
 	var even measure.Result
 	var dry, cold float64
 	for _, m := range r.Results {
-		if m.Row.Adding {
-			dry = summary(over(m, "wrapped", measure.CPU)).Center
+		if m.Row.Name == nothing {
+			dry = summary(over(m, "wrapped", measure.Wall)).Center
 		}
 		if m.Row.Cold {
 			cold = summary(over(m, "wrapped", measure.CPU)).Center
@@ -127,12 +127,13 @@ func sentence(r report) string {
 		return "A part of the rows."
 	}
 	return fmt.Sprintf("A first call costs %s of processor time more than a direct one, "+
-		"whatever the number of rules and chains (%.1f ms with a dry run, %.1f ms with a cold page cache); "+
+		"whatever the number of rules and chains (%.1f ms with a cold page cache); "+
 		"%.1f ms of it is starting a Go program. "+
+		"Where nothing is found, it takes %.0f ms of wall time, most of it waiting for the kernel. "+
 		"Where nothing but legacy's rules decides, its tables are read, up to 4 MiB each: %.0f ms at most. "+
 		"If both backends have about the same number of rules, they are counted: %.0f ms for %s in each. "+
 		"For comparison: a script's four `iptables-save` cost %.1f ms without rules and %.1f s with %s.",
-		span(firstCalls(r)), dry, cold, summary(floor).Center, slices.Max(reading(r)),
+		span(firstCalls(r)), cold, summary(floor).Center, dry, slices.Max(reading(r)),
 		summary(over(even, "wrapped", measure.CPU)).Center, thousands(even.Row.NFT.Rules),
 		slices.Min(saves), slices.Max(saves)/1000, thousands(counts[len(counts)-1]/r.Scale))
 }
@@ -144,17 +145,17 @@ func allCounted(row measure.Row) bool {
 
 // single reports that a row measures one first call.
 func single(m measure.Result) bool {
-	return m.Row.AtOnce == 0 && m.Row.Calls == 0 && !m.Row.Remembered && m.Samples["wrapped"] != nil
+	return m.Row.AtOnce == 0 && m.Row.Calls == 0 && !m.Row.Recorded && m.Samples["wrapped"] != nil
 }
 
 // readsLegacy reports that legacy's tables are read, because nothing else decides.
 func readsLegacy(row measure.Row) bool { return !row.Hint && row.Legacy.Rules > 1 }
 
-// firstCalls are what the wrapper costs in each row of one first call, except where legacy's tables are read, where the
-// call asks for a dry run, and where the page cache is cold: the sentence names these.
+// firstCalls are what the wrapper costs in each row of one first call, except where legacy's tables are read, and where
+// the page cache is cold: the sentence names these.
 func firstCalls(r report) (wrapped []float64) {
 	for _, m := range r.Results {
-		if single(m) && !readsLegacy(m.Row) && !m.Row.Adding && !m.Row.Cold {
+		if single(m) && !readsLegacy(m.Row) && !m.Row.Cold {
 			wrapped = append(wrapped, summary(over(m, "wrapped", measure.CPU)).Center)
 		}
 	}

@@ -14,11 +14,14 @@ import (
 // counts are on the picture's axes.
 var counts = []int{0, 5_000, 20_000, 100_000}
 
+// nothing is the row of a host that has neither a name nor a rule.
+const nothing = "nothing"
+
 // curve is a row for each count: rules in one chain, or chains of one rule.
 type curve struct {
-	name, mode string
-	hint       bool
-	chains     bool
+	name, backend string
+	hint          bool
+	chains        bool
 }
 
 var curves = []curve{
@@ -29,9 +32,9 @@ var curves = []curve{
 }
 
 func (c curve) row(count int) measure.Row {
-	r := measure.Row{Mode: c.mode, Hint: c.hint, Saves: !c.hint && !c.chains}
+	r := measure.Row{Backend: c.backend, Hint: c.hint, Saves: !c.hint && !c.chains}
 	if count == 0 && !c.hint { // nothing at all: where the curves without a hint begin
-		r.Name, r.Mode, r.Saves = "no hint, no rules", "nft", true
+		r.Name, r.Backend, r.Saves, r.OnPage = nothing, "nft", true, true
 		return r
 	}
 	size := measure.Size{Rules: count, Chains: 1}
@@ -40,7 +43,7 @@ func (c curve) row(count int) measure.Row {
 		r.Name = fmt.Sprintf("%s: %s chains of one rule", c.name, thousands(count))
 		size.Chains = count
 	}
-	if c.mode == "nft" {
+	if c.backend == "nft" {
 		r.NFT = size
 	} else {
 		r.Legacy = size
@@ -53,7 +56,7 @@ func rows(scale int) (all []measure.Row) {
 	for _, c := range curves {
 		for _, count := range counts {
 			r := c.row(count / scale)
-			r.OnPage = !c.chains && count == counts[len(counts)-1] || c == curves[0] && count == 0
+			r.OnPage = r.OnPage || !c.chains && count == counts[len(counts)-1] || c == curves[0] && count == 0
 			if !slices.ContainsFunc(all, func(other measure.Row) bool { return other.Name == r.Name }) {
 				all = append(all, r)
 			}
@@ -64,81 +67,84 @@ func rows(scale int) (all []measure.Row) {
 	}
 	few, many := size(5_000, 1), size(100_000, 1)
 	return append(all,
-		measure.Row{Name: "no hint, legacy: %d rules in %d chains", Mode: "legacy", Legacy: size(20_000, 5_000)},
-		measure.Row{Name: "no hint: 1 rule in nft, %d in legacy", Mode: "legacy", NFT: size(1, 1), Legacy: many},
+		measure.Row{Name: "no hint, legacy: %d rules in %d chains", Backend: "legacy", Legacy: size(20_000, 5_000)},
+		measure.Row{Name: "no hint: 1 rule in nft, %d in legacy", Backend: "legacy", NFT: size(1, 1), Legacy: many},
 		measure.Row{
-			Name:   "no hint: %d rules in nft, as many but one in legacy",
-			OnPage: true,
-			Mode:   "nft",
-			NFT:    few,
-			Legacy: measure.Size{Rules: few.Rules - 1, Chains: 1},
+			Name:    "no hint: %d rules in nft, as many but one in legacy",
+			OnPage:  true,
+			Backend: "nft",
+			NFT:     few,
+			Legacy:  measure.Size{Rules: few.Rules - 1, Chains: 1},
 		},
-		measure.Row{Name: "no hint, IPv6: %d rules in nft", Mode: "nft", NFT: few, IPv6: true},
-		measure.Row{Name: "a program of the host in nft", Mode: "nft", Program: true, OnPage: true},
-		measure.Row{Name: "a program of the host in legacy", Mode: "legacy", Program: true},
+		measure.Row{Name: "no hint, IPv6: %d rules in nft", Backend: "nft", NFT: few, IPv6: true},
+		measure.Row{Name: "a program of the host in nft", Backend: "nft", Program: true, OnPage: true},
+		measure.Row{Name: "a program of the host in legacy", Backend: "legacy", Program: true},
 		measure.Row{
 			Name:    "a program of the host in nft: %d rules in nft, as many but one in legacy",
-			Mode:    "nft",
+			Backend: "nft",
 			Program: true,
 			NFT:     few,
 			Legacy:  measure.Size{Rules: few.Rules - 1, Chains: 1},
 		},
 		measure.Row{
-			Name:   "no hint, legacy: 140 rules, about as many as are read for the names of programs",
-			Mode:   "legacy",
-			Legacy: measure.Size{Rules: 140, Chains: 1},
+			Name:    "no hint, legacy: 140 rules",
+			Backend: "legacy",
+			Legacy:  measure.Size{Rules: 140, Chains: 1},
 		},
-		measure.Row{Name: "hint, read-only root", Mode: "nft", Hint: true, ReadOnly: true},
+		measure.Row{Name: "hint, read-only root", Backend: "nft", Hint: true, ReadOnly: true},
 		measure.Row{
-			Name:       "hint, read-only root, remembered",
-			OnPage:     true,
-			Mode:       "nft",
-			Hint:       true,
-			ReadOnly:   true,
-			Remembered: true,
+			Name:     "hint, read-only root, recorded",
+			OnPage:   true,
+			Backend:  "nft",
+			Hint:     true,
+			ReadOnly: true,
+			Recorded: true,
 		},
-		measure.Row{Name: "no hint, read-only root: %d rules in nft", Mode: "nft", NFT: few, ReadOnly: true},
+		measure.Row{Name: "no hint, read-only root: %d rules in nft", Backend: "nft", NFT: few, ReadOnly: true},
 		measure.Row{
-			Name:       "no hint, read-only root, remembered: %d rules in nft",
-			Mode:       "nft",
-			NFT:        few,
-			ReadOnly:   true,
-			Remembered: true,
-		},
-		measure.Row{
-			Name:       "no evidence, read-only root, a guess remembered",
-			Mode:       "nft",
-			ReadOnly:   true,
-			Remembered: true,
+			Name:     "no hint, read-only root, recorded: %d rules in nft",
+			Backend:  "nft",
+			NFT:      few,
+			ReadOnly: true,
+			Recorded: true,
 		},
 		measure.Row{
-			Name:   "no evidence: iptables -P, which asks for a dry run",
-			Mode:   "nft",
-			Adding: true,
-			OnPage: true,
+			Name:     "no name, read-only root, recorded: %d rules in legacy",
+			OnPage:   true,
+			Backend:  "legacy",
+			Legacy:   few,
+			ReadOnly: true,
+			Recorded: true,
 		},
-		measure.Row{Name: "hint, cold page cache", Mode: "nft", Hint: true, Cold: true, OnPage: true},
-		measure.Row{Name: "hint, 300 mounts", Mode: "nft", Hint: true, Mounts: 300},
+		measure.Row{
+			Name:     "nothing, read-only root, recorded",
+			OnPage:   true,
+			Backend:  "nft",
+			ReadOnly: true,
+			Recorded: true,
+		},
+		measure.Row{Name: "hint, cold page cache", Backend: "nft", Hint: true, Cold: true, OnPage: true},
+		measure.Row{Name: "hint, 300 mounts", Backend: "nft", Hint: true, Mounts: 300},
 		measure.Row{
 			Name:     "hint, read-only root, 20 calls at once",
 			OnPage:   true,
-			Mode:     "nft",
+			Backend:  "nft",
 			Hint:     true,
 			ReadOnly: true,
 			AtOnce:   20,
 		},
-		measure.Row{Name: "hint, 10 % of a processor", Mode: "nft", Hint: true, Percent: 10, OnPage: true},
+		measure.Row{Name: "hint, 10 % of a processor", Backend: "nft", Hint: true, Percent: 10, OnPage: true},
 		measure.Row{
-			Name:   "no hint, 16 MiB: 1 rule in nft, %d in legacy",
-			Mode:   "legacy",
-			NFT:    size(1, 1),
-			Legacy: many,
-			MiB:    16,
+			Name:    "no hint, 16 MiB: 1 rule in nft, %d in legacy",
+			Backend: "legacy",
+			NFT:     size(1, 1),
+			Legacy:  many,
+			MiB:     16,
 		},
 		measure.Row{
 			Name:     "hint, read-only root: a script of %d calls",
 			OnPage:   true,
-			Mode:     "nft",
+			Backend:  "nft",
 			Hint:     true,
 			ReadOnly: true,
 			Calls:    max(10, 1700/scale),

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -47,10 +46,11 @@ func TestLate(t *testing.T) {
 		box  box
 		env  []string
 	}{
+		{name: "late-docker", box: box{host: "empty", mode: "nft"}},
 		{name: "late-hint", box: box{host: "empty", mode: "nft"}},
 		{name: "host-changes", box: box{host: "hint", mode: "nft"}},
-		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"FIRST=nothing"}},
-		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"FIRST=select"}},
+		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"LINKS=switch"}},
+		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"LINKS=straight"}},
 	} {
 		for _, l.box.readonly = range []bool{false, true} {
 			b := l.box
@@ -89,19 +89,17 @@ func TestPage(t *testing.T) {
 	host.PageHolds(t, "../../docs/evidence/compatibility.md", "clients", text, *update)
 }
 
-// The example in docs/library.md is the function that TestLibrary runs.
+// The examples in docs/library.md are what TestLibrary runs.
 func TestLibraryPage(t *testing.T) {
-	const program = "kubernetes/library-kubernetes/main.go"
-	source, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("../../docs/library.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	function := regexp.MustCompile(`(?ms)^func useHostBackend\(.*?^}\n`).FindString(string(source))
-	if function == "" || !strings.Contains(string(text), "```go\n"+function+"```") {
-		t.Errorf("docs/library.md does not have this function of %s:\n%s", program, function)
+	text := string(host.Read(t, "../../docs/library.md"))
+	for program, expression := range map[string]string{
+		"library-kubernetes": `(?ms)^func useHostBackend\(.*?^}\n`,
+		"library-exec":       `(?ms)^// hostExec starts.*^}\n\n(?:func main)`,
+	} {
+		source := string(host.Read(t, "kubernetes/"+program+"/main.go"))
+		code := strings.TrimSuffix(regexp.MustCompile(expression).FindString(source), "\nfunc main")
+		if code == "" || !strings.Contains(text, "```go\n"+code+"```") {
+			t.Errorf("docs/library.md does not have this part of %s:\n%s", program, code)
+		}
 	}
 }

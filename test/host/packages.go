@@ -79,6 +79,31 @@ func OldIptables(tb testing.TB) (program string) {
 	return program
 }
 
+// NewestIptables is a root, for chroot, with the newest iptables and nft that Debian has.
+func NewestIptables(tb testing.TB) (root string) {
+	tb.Helper()
+	const variable = "TEST_NEWEST_IPTABLES"
+	root = os.Getenv(variable)
+	if root != "" {
+		return root
+	}
+	root = filepath.Join(Cache(), "iptables-debian-sid")
+	_, err := os.Stat(root)
+	if err != nil {
+		tar := filepath.Join(tb.TempDir(), "root.tar")
+		Debootstrap(tb, "--variant=extract", "--include=iptables,nftables,libc6", "--format=tar", "sid", tar)
+		unfinished := Cache(fmt.Sprintf("iptables-debian-sid-%d", os.Getpid()))
+		defer os.RemoveAll(unfinished)
+		Run(tb, "tar", "-xf", tar, "-C", unfinished, "./usr/sbin", "./usr/lib", "./usr/lib64")
+		for _, directory := range []string{"lib", "lib64"} { // usrmerge, which a postinst would do
+			Check(tb, os.Symlink("usr/"+directory, filepath.Join(unfinished, directory)))
+		}
+		_ = os.Rename(unfinished, root) // another package's test may have been faster
+	}
+	Check(tb, os.Setenv(variable, root))
+	return root
+}
+
 // Podman is podman with a storage of the tests.
 func Podman(storage, runRoot string, args ...string) *exec.Cmd {
 	return exec.Command("podman", append([]string{

@@ -26,11 +26,14 @@ type adoption struct {
 var adopted = []adoption{
 	{stage: "cilium", base: "debian:trixie", inTest: true},
 	{stage: "antrea", base: "debian:trixie"},
+	{stage: "devcontainers", base: "debian:trixie"},
 	{stage: "distroless-iptables", base: "debian:bookworm"},
+	{stage: "kindnetd", base: "debian:bookworm"},
 	{stage: "flannel", base: "busybox:alpine"},
 	{stage: "kube-router", base: "busybox:alpine"},
 	{stage: "kilo", base: "busybox:alpine-3.19", dir: "/sbin"},
 	{stage: "klipper-lb", base: "busybox:alpine"},
+	{stage: "wg-easy", base: "busybox:alpine"},
 	{stage: "dind", base: "busybox:alpine", entry: "entry"},
 	{stage: "dind", base: "busybox:alpine", entry: "entry", variable: "DOCKER_IPTABLES_LEGACY=1", backend: "legacy"},
 	{stage: "dind", base: "busybox:alpine", entry: "entry", variable: "DOCKER_IPTABLES_LEGACY=", backend: "nft"},
@@ -77,9 +80,25 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-// What docs/adopting.md shows is what these tests build, but for what needs a project's own files.
+// An image that is based on AWS' may set the group again, which keeps all six names, and may not set the wrapper's file.
+func TestBasedOnAdopted(t *testing.T) {
+	wantAll(t)
+	t.Parallel()
+	aws := build(t, "adopted-eks-distro", top+"/images", "--file", adopt+"Dockerfile", "--target", "eks-distro",
+		"--build-arg", "FEDORA="+base(t, "fedora"), "--build-arg", "WRAPPER="+base(t, "iptables-wrapper"))
+	set := "update-alternatives --set iptables /usr/sbin/"
+	got := run(t, aws, "", set+"iptables-current; leads; /busybox ls /etc/alternatives | /busybox grep -c tables; "+
+		set+"iptables-wrapper || echo refused")
+	want := "/usr/bin/iptables-wrapper\n6\nrefused\n"
+	if got.stdout != want || got.status != 0 {
+		t.Errorf("got %+v, want %q", got, want)
+	}
+}
+
+// What the pages show is what these tests build, but for what needs a project's own files.
 func TestAdoptingPage(t *testing.T) {
-	page := string(host.Read(t, top+"/docs/adopting.md"))
+	page := string(host.Read(t, top+"/docs/adopting.md")) +
+		string(host.Read(t, top+"/docs/evidence/pull-requests.md"))
 	page = regexp.MustCompile("(?s)<!-- not in images/adopt.*?-->\n```.*?```").ReplaceAllString(page, "")
 	lines := strings.Split(string(host.Read(t, adopt+"Dockerfile"))+string(host.Read(t, adopt+"dind.sh")), "\n")
 	shown := 0

@@ -4,6 +4,7 @@
 package images
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -86,12 +87,12 @@ func readPod(t *testing.T, name string, n node) pod {
 	return p
 }
 
-// run runs a container as Kubernetes would. It neither sleeps nor waits for long.
+// run runs a container as Kubernetes would. It does not sleep.
 func (p pod) run(t *testing.T, c container, more ...string) result {
 	t.Helper()
 	args := p.args(t, c, more...)
 	for i := range args {
-		args[i] = strings.NewReplacer("exec sleep infinity", "", "2m", "2s").Replace(args[i])
+		args[i] = strings.ReplaceAll(args[i], "exec sleep infinity", "")
 	}
 	return start(t, "", command(t, args...))
 }
@@ -99,9 +100,9 @@ func (p pod) run(t *testing.T, c container, more ...string) result {
 // args run a container, from the image that its comment tells to make.
 func (p pod) args(t *testing.T, c container, more ...string) []string {
 	t.Helper()
-	name := strings.TrimSuffix(strings.TrimPrefix(c.Image, "registry.example/"), ":v1")
 	ref := base(t, "iptables-wrapper")
-	if name != "iptables-wrapper" {
+	if !strings.HasPrefix(c.Image, "ghcr.io/iptables-wrappers/iptables-wrapper:v") {
+		name := strings.TrimSuffix(strings.TrimPrefix(c.Image, "registry.example/"), ":v1")
 		recipe := map[string]string{
 			"cni-agent": "debian (trixie)",
 			"firewall":  "debian (trixie)",
@@ -156,47 +157,48 @@ func TestExamples(t *testing.T) {
 		t.Run("cni/"+mode, func(t *testing.T) {
 			n := newNode(t, mode)
 			p := readPod(t, "cni", n)
+			if got := p.run(t, p.spec.InitContainers[0]); got != (result{}) {
+				t.Errorf("got %+v", got)
+			}
 			if got := p.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-FORWARD\n", "", 0}) {
 				t.Errorf("got %+v", got)
 			}
 			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FORWARD")
+			link, err := os.Readlink(filepath.Join(p.volumes["links"], "ip6tables-restore"))
+			if link != "iptables-wrapper" || err != nil {
+				t.Errorf("in the volume, a name is a link to %q, %v", link, err)
+			}
 		})
 		t.Run("select/"+mode, func(t *testing.T) {
 			n := newNode(t, mode)
 			p := readPod(t, "select", n)
-			early := readPod(t, "select", n) // without kubelet, the Pod starts all the same
-			early.network = bareNode(t)
-			if got := early.run(t, early.spec.InitContainers[0]); got.status != 0 {
-				t.Errorf("without evidence: %+v", got)
-			}
-			got := early.run(t, early.spec.Containers[0])
-			if got.stdout != "-N EXAMPLE-FIREWALL\n" || got.status != 0 {
-				t.Errorf("without evidence: %+v", got)
-			}
-			if got := p.run(t, p.spec.InitContainers[0]); got != (result{mode + "\n", "", 0}) {
+			if got := p.run(t, p.spec.Containers[0]); got != (result{mode + " in /usr/sbin\n-N EXAMPLE-FIREWALL\n", "", 0}) {
 				t.Errorf("got %+v", got)
-			}
-			for link, want := range map[string]string{
-				"iptables-restore": "iptables-current",
-				"iptables-current": "/usr/sbin/xtables-" + mode + "-multi",
-			} {
-				if got, err := os.Readlink(filepath.Join(p.volumes["iptables"], link)); err != nil || got != want {
-					t.Errorf("in the volume, %s points to %q, %v, want %q", link, got, err, want)
-				}
-			}
-			for range 2 { // it may be started again
-				if got := p.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-FIREWALL\n", "", 0}) {
-					t.Errorf("got %+v", got)
-				}
 			}
 			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FIREWALL")
 
-			inPod := p // where nothing could be detected
-			inPod.network = bareNode(t)
-			if got := inPod.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-FIREWALL\n", "", 0}) {
-				t.Errorf("in a Pod's namespace: %+v", got)
+			p.network = bareNode(t) // where nothing proves a backend, the Pod starts all the same
+			got := p.run(t, p.spec.Containers[0])
+			if got.stdout != "nft in /usr/sbin\n-N EXAMPLE-FIREWALL\n" || got.status != 0 ||
+				!strings.Contains(got.stderr, "not certain") {
+				t.Errorf("without a name: %+v", got)
 			}
-			inPod.network.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FIREWALL")
+		})
+		t.Run("gate/"+mode, func(t *testing.T) {
+			n := newNode(t, mode)
+			p := readPod(t, "gate", n)
+			if got := p.run(t, p.spec.InitContainers[0]); got != (result{mode + "\n", "", 0}) {
+				t.Errorf("got %+v", got)
+			}
+			if got := p.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-GATED\n", "", 0}) {
+				t.Errorf("got %+v", got)
+			}
+			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-GATED")
+
+			p.network = bareNode(t)
+			if got := p.run(t, p.spec.InitContainers[0]); got.status != 3 {
+				t.Errorf("without a name: %+v", got)
+			}
 		})
 		t.Run("debug/"+mode, func(t *testing.T) {
 			p := readPod(t, "debug", newNode(t, mode))
@@ -206,12 +208,25 @@ func TestExamples(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
+		t.Run("fleet/"+mode, func(t *testing.T) {
+			p := readPod(t, "fleet", newNode(t, mode))
+			got := p.run(t, p.spec.InitContainers[0])
+			var answer struct {
+				Backend, Reason string
+				Certain         bool
+			}
+			err := json.Unmarshal([]byte(got.stdout), &answer)
+			if err != nil || answer.Backend != mode || answer.Reason != "kubelet-hint" || !answer.Certain ||
+				got.stderr != "" || got.status != 0 {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
 		t.Run("sidecar/"+mode, func(t *testing.T) {
 			for _, ref := range []string{"mesh-init", "firewall"} { // the second one has no lock in its image
 				p := readPod(t, "sidecar", newNode(t, mode))
 				c := p.spec.InitContainers[0]
 				c.Image = "registry.example/" + ref + ":v1"
-				if got := p.run(t, c, "--env=IPTABLES_WRAPPER_MODE="+mode); got != (result{"", "", 0}) {
+				if got := p.run(t, c, "--env=IPTABLES_WRAPPER_BACKEND="+mode); got != (result{"", "", 0}) {
 					t.Errorf("got %+v", got)
 				}
 				rules := p.network.feed(t, "", "iptables-"+mode, "-t", "nat", "-S", "PREROUTING")

@@ -104,7 +104,7 @@ func (s state) run(boot []string) error {
 		{"install", "", []string{wrapper, "install"}},
 		{"read", "", []string{"iptables", "--version"}},
 		{"restore", realistic, []string{"iptables-restore"}},
-		{"memory", "", []string{"readlink", "/dev/iptables-memory"}},
+		{"record", "", []string{"sh", "-c", "readlink /dev/iptables-backend-*"}},
 		{"detect after", "", []string{wrapper, "detect", "-o", "json"}},
 		{"detect after 386", "", []string{"/wrapper/386", "detect", "-o", "json"}},
 		{"save nft", "", []string{"iptables-nft-save"}},

@@ -191,7 +191,31 @@ func (s state) hideModules() (hidden map[string]string, err error) {
 			}
 		}
 	}
-	return hidden, nil
+	return hidden, unlist(hidden)
+}
+
+// unlist makes modules.dep not have the modules that are hidden. The whole one is hidden, too.
+func unlist(hidden map[string]string) error {
+	if len(hidden) == 0 {
+		return nil
+	}
+	lists, err := filepath.Glob("/usr/lib/modules/*/modules.dep")
+	if err != nil || len(lists) != 1 {
+		return fmt.Errorf("find modules.dep: %q, %w", lists, err)
+	}
+	whole, err := os.ReadFile(lists[0])
+	if err != nil {
+		return err
+	}
+	var left strings.Builder
+	for line := range strings.Lines(string(whole)) {
+		module, _, _ := strings.Cut(line, ":")
+		if hidden[filepath.Join(filepath.Dir(lists[0]), module)] == "" {
+			left.WriteString(line)
+		}
+	}
+	hidden[lists[0]] = lists[0] + ".whole"
+	return errors.Join(os.Rename(lists[0], hidden[lists[0]]), os.WriteFile(lists[0], []byte(left.String()), 0o644))
 }
 
 // unload removes the modules that have been loaded since.

@@ -21,26 +21,22 @@ type state struct {
 	outside  string   // a shell command that loads modules, outside the container
 	inside   string   // the same, inside
 	locked   bool     // no module can be loaded any more
-	readOnly bool     // nothing can be remembered
+	readOnly bool     // nothing can be recorded
 	want     want
 }
 
 // want is the expected outcome: what the decision table and iptables itself make of this state, not what was found.
 type want struct {
-	supported [4]string // by detect: nft IPv4, nft IPv6, legacy IPv4, legacy IPv6
-	detects   string    // mode and reason that detect prints: a guess, as there is no evidence yet
-	reads     string    // those of a call that only reads
-	adds      string    // of the first call that adds something
-	direct    string    // the backends whose own program takes the realistic rules
-	hints     string    // the backends that kubelet can leave its hint in; each is conclusive
-	doctor    string    // a finding's severity, and what is missing in this kernel. "": not asked, as that takes long
+	kernel  [2]string // by detect, in the beginning: nf_tables, x_tables
+	detects string    // backend and reason that detect prints: a guess, as there is no name yet. A call runs the same
+	direct  string    // the backends whose own program takes the realistic rules
+	hints   string    // the backends that kubelet can leave its hint in; each is certain
+	doctor  string    // a finding's severity, and what is missing in this kernel. "": not asked, as that takes long
 }
 
 const (
 	yes = "yes"
 	no  = "no"
-	// A module may provide it, and asking for it would load it.
-	perhaps = "unknown"
 )
 
 var (
@@ -48,7 +44,8 @@ var (
 	legacyV4 = []string{"ip_tables", "iptable_*"}
 	legacyV6 = []string{"ip6_tables", "ip6table_*"}
 
-	onDemand = [4]string{yes, yes, perhaps, perhaps}
+	onlyNFT = [2]string{yes, no} // x_tables is loaded by iptables-legacy's first call
+	nothing = [2]string{no, no}
 )
 
 // groups are the states that one boot goes through. Each state finds the kernel as it is after booting: in a group,
@@ -57,95 +54,84 @@ var groups = []group{
 	{append: "", states: []state{
 		{
 			name: "as-is", is: "as it is, modules loaded on demand",
-			want: want{onDemand, "nft default", "nft default", "nft default", "nft legacy", "nft legacy", ""},
+			want: want{onlyNFT, "nft default", "nft legacy", "nft legacy", ""},
 		},
 		{
 			name: "nft-chain-nat-removed", is: "no nft_chain_nat", remove: []string{"nft_chain_nat"},
-			want: want{onDemand, "nft default", "nft default", "legacy only-supported", "legacy", "nft legacy",
-				"problem: nat"},
+			want: want{onlyNFT, "legacy only-supported", "legacy", "nft legacy", ""},
 		},
 		{
 			name: "nft-removed", is: "no nf_tables", remove: nfTables,
-			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "legacy only-supported",
-				"legacy only-supported", "legacy", "legacy", ""},
+			want: want{nothing, "legacy only-supported", "legacy", "legacy", ""},
 		},
 		{
 			name: "legacy-removed", is: "no legacy", remove: slices.Concat(legacyV4, legacyV6),
-			want: want{onDemand, "nft default", "nft default", "nft default", "nft", "nft", ""},
+			want: want{onlyNFT, "nft default", "nft", "nft", ""},
 		},
 		{
 			name: "legacy-ipv4", is: "legacy for IPv4 only", remove: legacyV6,
-			want: want{onDemand, "nft default", "nft default", "nft default", "nft legacy", "nft legacy", ""},
+			want: want{onlyNFT, "nft default", "nft legacy", "nft legacy", ""},
 		},
 		{
 			name: "locked", is: "modules locked after boot", locked: true,
-			want: want{[4]string{no, no, no, no}, "nft neither-works", "nft neither-works", "nft neither-works", "", "",
-				"problem: kernel"},
+			want: want{nothing, "legacy only-supported", "", "", "problem: kernel"},
 		},
 	}},
 	{append: "", states: []state{
 		{
 			// iptables-nft needs it for every match and target that it has no expression of its own for.
 			name: "nft-compat-removed", is: "no nft_compat", remove: []string{"nft_compat"},
-			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "nft default",
-				"legacy only-supported", "legacy", "nft legacy", ""},
+			want: want{onlyNFT, "legacy only-supported", "legacy", "nft legacy", ""},
 		},
 		{
 			name: "conntrack-removed", is: "no nf_conntrack and no nf_nat", remove: []string{"nf_conntrack", "nf_nat"},
-			want: want{onDemand, "nft default", "nft default", "legacy only-supported", "", "nft legacy",
-				"problem: nat"},
+			want: want{onlyNFT, "legacy only-supported", "", "nft legacy", ""},
 		},
 		{
 			name: "comment-removed", is: "no xt_comment", remove: []string{"xt_comment"},
-			want: want{onDemand, "nft default", "nft default", "nft default", "", "nft legacy", ""},
+			want: want{onlyNFT, "legacy only-supported", "", "nft legacy", ""},
 		},
 		{
 			// iptables-nft needs nothing for the match mark, but the same module has the target.
 			name: "owner-removed", is: "no xt_owner and no xt_mark", remove: []string{"xt_owner", "xt_mark"},
-			want: want{onDemand, "nft default", "nft default", "nft default", "nft legacy", "nft legacy",
-				""},
+			want: want{onlyNFT, "nft default", "nft legacy", "nft legacy", ""},
 		},
 		{
 			name: "read-only", is: "as it is, and a read-only /dev", readOnly: true,
-			want: want{onDemand, "nft default", "nft default", "nft default", "nft legacy", "nft legacy", ""},
+			want: want{onlyNFT, "nft default", "nft legacy", "nft legacy", ""},
 		},
 		{
 			name: "locked-nft", is: "modules locked, nf_tables loaded", locked: true,
 			inside: "unshare --net sh -c '" + directScript + "' iptables-nft",
-			want: want{[4]string{yes, yes, no, no}, "nft only-supported", "nft only-supported", "nft only-supported",
-				"nft", "nft", ""},
+			want:   want{onlyNFT, "nft default", "nft", "nft", ""},
 		},
 	}},
 	{append: "", states: []state{
 		{
 			name: "neither", is: "neither backend", remove: slices.Concat(nfTables, legacyV4, legacyV6),
-			want: want{[4]string{no, no, perhaps, perhaps}, "legacy only-supported", "legacy only-supported",
-				"legacy only-supported", "", "", "problem: kernel"},
+			want: want{nothing, "legacy only-supported", "", "", "problem: kernel"},
 		},
 		{
 			// RHEL 10 without kernel-modules-extra
 			name: "no-extra", is: "no nft_compat, and no legacy",
 			remove: slices.Concat([]string{"nft_compat"}, legacyV4, legacyV6),
-			want: want{[4]string{no, no, no, no}, "nft neither-works", "nft default", "nft neither-works", "", "nft",
-				"problem: kernel-modules-extra"},
+			want:   want{onlyNFT, "nft default", "", "nft", "problem: kernel-modules-extra"},
 		},
 		{
 			name: "no-table", is: "legacy loaded, no table registered",
 			outside: "modprobe -a iptable_filter iptable_mangle ip6table_filter ip6table_mangle",
-			want: want{[4]string{yes, yes, yes, yes}, "nft default", "nft default", "nft default", "nft legacy",
-				"nft legacy", ""},
+			want:    want{[2]string{yes, yes}, "nft default", "nft legacy", "nft legacy", ""},
 		},
 		{
 			name: "locked-legacy", is: "modules locked, IPv4 legacy loaded", locked: true,
 			inside: "unshare --net sh -c '" + directScript + "' iptables-legacy; modprobe iptable_mangle",
-			want: want{[4]string{no, no, yes, no}, "legacy only-supported", "legacy only-supported",
-				"legacy only-supported", "legacy", "legacy", ""},
+			want:   want{[2]string{no, yes}, "legacy only-supported", "legacy", "legacy", ""},
 		},
 	}},
 	{append: "ipv6.disable=1", states: []state{
 		{
 			name: "no-ipv6", is: "no IPv6",
-			want: want{onDemand, "nft default", "nft default", "nft default", "nft legacy", "nft legacy", ""},
+			want: want{onlyNFT, "nft default", "nft legacy", "nft legacy", ""},
 		},
 	}},
 }
@@ -178,23 +164,17 @@ func TestPage(t *testing.T) {
 	}
 	host.PageHolds(t, file, "kernels", kernels, *update)
 
-	states := table("state", "nf_tables, IPv4 and IPv6", "legacy", "can take the rules", "detect", "the first restore",
-		"a hint is found in", "doctor")
+	states := table("state", "nf_tables", "x_tables", "can take the rules", "detect", "a hint is found in", "doctor")
 	for _, g := range groups {
 		for _, s := range g.states {
 			w := s.want
-			restore := w.adds
-			if w.direct == "" {
-				restore += ", fails"
-			}
 			doctor := ""
 			if severity, names, ok := strings.Cut(w.doctor, ": "); ok {
 				doctor = severity + ": names `" + names + "`"
 			}
 			list := func(backends string) string { return strings.ReplaceAll(backends, " ", ", ") }
-			states += line(fmt.Sprintf("`%s`: %s", s.name, s.is), w.supported[0]+", "+w.supported[1],
-				w.supported[2]+", "+w.supported[3],
-				list(w.direct), w.detects, restore, list(w.hints), doctor)
+			states += line(fmt.Sprintf("`%s`: %s", s.name, s.is), w.kernel[0], w.kernel[1], list(w.direct), w.detects,
+				list(w.hints), doctor)
 		}
 	}
 	host.PageHolds(t, file, "states", states, *update)

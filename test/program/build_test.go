@@ -107,7 +107,7 @@ func whole(t *testing.T, program string) {
 	script := "#!/bin/sh\necho became $0 $*\n"
 	host.Check(t, os.WriteFile(dir+"/xtables-legacy-multi", []byte(script), 0o755))
 	cmd := exec.Command(dir+"/ip6tables-save", "-t", "nat")
-	cmd.Env = []string{"IPTABLES_WRAPPER_MODE=legacy"}
+	cmd.Env = []string{"IPTABLES_WRAPPER_BACKEND=legacy"}
 	want := "became " + dir + "/xtables-legacy-multi -t nat\n"
 	if got := host.Output(t, cmd); got != want {
 		t.Errorf("the call: got %q, want %q", got, want)

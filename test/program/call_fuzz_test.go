@@ -27,9 +27,9 @@ func FuzzCall(f *testing.F) {
 	f.Add([]byte("-t\x00nat\x00-S"), []byte("PATH=/bin\x00A=1\x00A=2\x00\x00no-equals-sign\x00=odd\x00LANG=\xff"))
 	f.Add([]byte(""), []byte(""))
 	f.Add([]byte("--\x00\x00\x00--version"),
-		[]byte("IPTABLES_WRAPPER_MODE=legacy\x00LD_PRELOAD=/x\x00GODEBUG=inittrace=0\x00GOTRACEBACK=crash"))
-	f.Add([]byte("detect"), []byte("IPTABLES_WRAPPER_MODE=both"))
-	f.Add([]byte("x"), []byte("IPTABLES_WRAPPER_MODE=auto\x00IPTABLES_WRAPPER_MODE=bad"))
+		[]byte("IPTABLES_WRAPPER_BACKEND=legacy\x00LD_PRELOAD=/x\x00GODEBUG=inittrace=0\x00GOTRACEBACK=crash"))
+	f.Add([]byte("detect"), []byte("IPTABLES_WRAPPER_BACKEND=both"))
+	f.Add([]byte("x"), []byte("IPTABLES_WRAPPER_BACKEND=auto\x00IPTABLES_WRAPPER_BACKEND=bad"))
 	f.Fuzz(func(t *testing.T, args, environment []byte) {
 		if len(args)+len(environment) > 64<<10 {
 			t.Skip("too much for execve")
@@ -38,7 +38,7 @@ func FuzzCall(f *testing.F) {
 		if len(args) > 0 {
 			cmd.Args = append(cmd.Args, strings.Split(string(args), "\x00")...)
 		}
-		mode, modeSet := "", false
+		backend, backendSet := "", false
 		seen := map[string]bool{}
 		for _, variable := range strings.Split(string(environment), "\x00") {
 			name, value, isSet := strings.Cut(variable, "=")
@@ -47,27 +47,27 @@ func FuzzCall(f *testing.F) {
 				continue // a limit: Go passes on neither empty strings nor a variable's second value
 			case name == "GODEBUG" || name == "GOMEMLIMIT" || name == "GOMAXPROCS" || name == "GOGC":
 				continue // the runtime has its own opinion about them
-			case isSet && name == "IPTABLES_WRAPPER_MODE" && !modeSet:
-				mode, modeSet = value, true // what stands twice counts once
+			case isSet && name == "IPTABLES_WRAPPER_BACKEND" && !backendSet:
+				backend, backendSet = value, true // what stands twice counts once
 			}
 			seen[name] = isSet
 			cmd.Env = append(cmd.Env, variable)
 		}
-		if mode == "" || mode == "auto" {
+		if backend == "" || backend == "auto" {
 			// The answer of this machine must not be kept.
 			cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool {
-				return strings.HasPrefix(v, "IPTABLES_WRAPPER_MODE=")
+				return strings.HasPrefix(v, "IPTABLES_WRAPPER_BACKEND=")
 			})
-			cmd.Env = append([]string{"IPTABLES_WRAPPER_MODE=nft"}, cmd.Env...)
-			mode = "nft"
+			cmd.Env = append([]string{"IPTABLES_WRAPPER_BACKEND=nft"}, cmd.Env...)
+			backend = "nft"
 		}
 		// exec.Cmd would leave out what stands twice.
 		stdout, stderr, status := start(t, cmd.Path, cmd.Args, cmd.Env)
-		if mode != "nft" && mode != "legacy" {
+		if backend != "nft" && backend != "legacy" {
 			said := strings.Split(stderr, "\n")
 			if status != 2 || stdout != "" || len(said) != 3 || !strings.HasPrefix(said[0], "iptables-wrapper: ") ||
 				!strings.HasPrefix(said[1], "iptables-wrapper: try: ") {
-				t.Fatalf("IPTABLES_WRAPPER_MODE=%q: status %d, stdout %q, stderr %q", mode, status, stdout, stderr)
+				t.Fatalf("the variable is %q: status %d, stdout %q, stderr %q", backend, status, stdout, stderr)
 			}
 			return
 		}

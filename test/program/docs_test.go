@@ -48,8 +48,15 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// What differs from run to run: the number of a network namespace.
-var namespace = regexp.MustCompile(`(net:\[|(?:certain|guess) )[0-9]{10}\b`)
+// What differs from run to run: the number of a network namespace, the kernel, and the commit of this program.
+var differs = []struct {
+	pattern *regexp.Regexp
+	same    string
+}{
+	{regexp.MustCompile(`(net:\[|iptables-backend-)[0-9]{10}\b`), "${1}4026531840"},
+	{regexp.MustCompile(`(?m)^(kernel: +)\S+`), "${1}6.12.48"},
+	{regexp.MustCompile(`(github\.com/\S+/blob/)\w+/`), "${1}main/"},
+}
 
 // play runs the commands of a page and returns the page with their output.
 func play(t *testing.T, text string) (page string, ran int) {
@@ -62,7 +69,9 @@ func play(t *testing.T, text string) (page string, ran int) {
 		switch {
 		case isCommand:
 			output, _ := exec.Command("sh", "-c", "exec 2>&1; "+command).Output()
-			output = namespace.ReplaceAll(output, []byte("${1}4026531840"))
+			for _, d := range differs {
+				output = d.pattern.ReplaceAll(output, []byte(d.same))
+			}
 			lines = append(lines, line)
 			if text := strings.TrimRight(string(output), "\n"); text != "" {
 				for l := range strings.SplitSeq(text, "\n") {
@@ -188,8 +197,8 @@ func TestDemo(t *testing.T) {
 	before := snapshot(t)
 	output := host.Run(t, "../demo.sh")
 	for _, want := range []string{
-		"chain KUBE-IPTABLES-HINT is in legacy's mangle table (IPv4)",
-		"chain KUBE-IPTABLES-HINT is in nft's mangle table (IPv4)",
+		"chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv4)",
+		"chain KUBE-IPTABLES-HINT of kubelet is in nft's mangle table (IPv4)",
 		"iptables-restore   resolves to /usr/sbin/xtables-legacy-multi",
 		"iptables-restore   resolves to /usr/sbin/xtables-nft-multi",
 		"-A FORWARD -s 192.0.2.1/32 -m comment --comment demo -j DROP",
@@ -212,5 +221,5 @@ func snapshot(t *testing.T) string {
 	return strings.Join(processes, "\n") + "\n" + host.Run(t, "sh", "-c", `
 		for f in /proc/net/ip_tables_names /proc/net/ip6_tables_names /proc/modules; do echo "$f:"; cat $f 2>&1; done
 		nft list ruleset
-		ls -lA --time-style=full-iso /usr/sbin /etc/alternatives /dev/shm | cksum`)
+		ls -A /dev; ls -lA --time-style=full-iso /usr/sbin /etc/alternatives | cksum`)
 }

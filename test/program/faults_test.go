@@ -31,12 +31,9 @@ var spared = strings.Fields(`
 // behind what it would before the next of these.
 var changing = strings.Fields("symlinkat linkat renameat unlinkat execve")
 
-// asking are those by which a backend is asked. If one fails, the guess may be the other backend; it is never kept.
-var asking = strings.Fields("socket sendto recvfrom getsockopt openat read")
-
-// passing are the errors after which a guess is not stored: the next call may not meet them again, or they say that a
-// question is not permitted.
-var passing = strings.Fields("EMFILE ENOMEM EINTR EAGAIN EPERM")
+// asking are those by which a backend is asked, and the record is found. If one fails, the guess may be the other
+// backend.
+var asking = strings.Fields("socket sendto recvfrom getsockopt openat read newfstatat fstatfs")
 
 // Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" one in 16.
 // Whatever fails, the right program runs or one line says why not; no name is broken; there are never two backends; and
@@ -59,7 +56,7 @@ func TestFaults(t *testing.T) {
 					if left := litter(t); len(left) > 0 && call != "unlinkat" {
 						wrong = append(wrong, fmt.Sprintf("left behind: %v", left))
 					}
-					s.right(t, append(wrong, s.recovers(t, s.due(call, errno))...), e)
+					s.right(t, append(wrong, s.recovers(t, s.due())...), e)
 				}
 			}
 		}
@@ -81,7 +78,7 @@ func TestKilledAtEachCall(t *testing.T) {
 					break
 				}
 				killed++
-				s.right(t, append(s.check(t), s.recovers(t, s.mode)...), e)
+				s.right(t, append(s.check(t), s.recovers(t, s.due())...), e)
 			}
 		}
 		if killed == 0 {
@@ -147,25 +144,20 @@ func (s *scene) strike(t *testing.T, call, how string) (e ended) {
 func (s *scene) judge(t *testing.T, failed string, e ended) (wrong []string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(e.stderr), "\n")
-	hint, most := "iptables-wrapper: try: ", 2
-	if s.isCommand() {
-		hint, most = "iptables-wrapper: ", 3 // neither the switch nor a memory could be changed, and a hint
-	}
-	said := strings.HasPrefix(lines[0], "iptables-wrapper: ") && len(lines) <= most &&
-		!slices.ContainsFunc(lines[1:], func(line string) bool { return !strings.HasPrefix(line, hint) })
+	said := strings.HasPrefix(lines[0], "iptables-wrapper: ") && len(lines) <= 2 &&
+		(len(lines) == 1 && s.isCommand() || strings.HasPrefix(lines[len(lines)-1], "iptables-wrapper: try: "))
 	switched := len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isOurs(host.End(name)) }))
-	memory := remembered()
+	record := recorded()
 	ran := e.status == 0 && e.stderr == "" && e.program != ""
-	free := memory == "" || s.guess || s.then != "" // what runs need not be what is remembered
+	isRecorded := record == "" || strings.Contains(e.program, "-"+record)
 	switch {
-	case s.isCommand() && e.status == 0 && (s.mode == "" || switched == len(names) || memory == s.mode):
+	case s.isCommand() && e.status == 0 && (s.mode == "" && switched == 0 || s.mode != "" && switched == len(names)):
 	case s.isCommand() && e.status == 1 && said:
-	case ran && strings.Contains(e.program, "-"+s.mode) && (free || memory == s.mode):
-	case ran && switched == 0 && (slices.Contains(asking, failed) || s.guess) &&
-		(free || strings.Contains(e.program, "-"+memory)):
+	case ran && strings.Contains(e.program, "-"+s.mode) && (isRecorded || switched == len(names) || s.then != ""):
+	case ran && switched == 0 && slices.Contains(asking, failed) && (isRecorded || s.then != ""):
 	case (e.status == 126 || e.status == 127) && e.stdout == "" && said && (switched == 0 || failed == "execve"):
 	default:
-		wrong = append(wrong, fmt.Sprintf("an unexpected end, %d names switched, %q remembered", switched, memory))
+		wrong = append(wrong, fmt.Sprintf("an unexpected end, %d names switched, %q recorded", switched, record))
 	}
 	return wrong
 }
@@ -185,8 +177,8 @@ func (s *scene) check(t *testing.T) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("%s points to %s", name, got))
 		}
 	}
-	if mode := remembered(); wrapped && mode != "" {
-		found[mode] = "memory"
+	if record := recorded(); wrapped && record != "" {
+		found[record] = "record"
 	}
 	if len(found) > 1 {
 		wrong = append(wrong, fmt.Sprintf("two backends: %v", found))
@@ -194,13 +186,11 @@ func (s *scene) check(t *testing.T) (wrong []string) {
 	return wrong
 }
 
-// due is the backend that the next call must run. If a question met with an error that lasts, the guess binds, but for
-// kubelet.
-func (s *scene) due(call, errno string) string {
-	said := remembered()
-	guessed := slices.Contains(asking, call) && !slices.Contains(passing, errno)
-	if guessed && said != "" && !s.isCommand() && !strings.Contains(s.host+s.then, "KUBE-") {
-		return said
+// due is the backend that the next call must run: what is recorded, if no name proves the host's.
+func (s *scene) due() string {
+	record := recorded()
+	if s.guess && record != "" {
+		return record
 	}
 	return s.mode
 }
@@ -219,16 +209,14 @@ func (s *scene) recovers(t *testing.T, mode string) (wrong []string) {
 		}
 	}
 	wrong = append(wrong, s.check(t)...)
-	// What moves the links also uses up what a killed process left, but for one of the six names, which is laid once.
-	isName := func(path string) bool {
-		return slices.Contains(names, strings.TrimSuffix(filepath.Base(path), ".new"))
-	}
+	// What changes the switch also uses up what a killed process left of it. One link may stay of a record, and of a
+	// name, each of which is made once.
 	if len(litter(t)) > 0 {
-		for _, other := range []string{"legacy", "nft", "legacy"} { // on a read-only root, none against kubelet's hint
-			_ = exec.Command("iptables-wrapper", "select", "--mode", other).Run()
+		for _, other := range []string{"legacy", "nft"} {
+			_ = exec.Command("iptables-wrapper", "select", other).Run()
 		}
 		left := litter(t)
-		if rest := slices.DeleteFunc(slices.Clone(left), isName); len(left) > 1 || len(rest) > 0 {
+		if len(left) > 1 || len(left) == 1 && strings.HasSuffix(left[0], "iptables-current.new") {
 			wrong = append(wrong, fmt.Sprintf("left behind: %v", left))
 		}
 	}

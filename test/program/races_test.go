@@ -14,12 +14,12 @@ import (
 )
 
 // Tables are replaced in a loop, by real iptables-restore runs, while the host is looked at: each answer is the right
-// one, certain unless rules are in both backends, and without an error.
+// one, certain if it is by a name, and without an error.
 func TestRaces(t *testing.T) {
 	detections, rounds := host.Number(150, 2500), host.Number(12, 200)
 	hosts := []struct {
 		doc     string
-		mode    detect.Mode
+		backend detect.Backend
 		certain bool
 		before  string
 		// by what, each in turn: the program, a table, chains, and how many rules are in the first of them
@@ -73,9 +73,9 @@ func TestRaces(t *testing.T) {
 						running = false
 					default:
 					}
-					r := detect.Host()
-					if r.Mode != h.mode || r.Conclusive != h.certain || r.Err != nil {
-						t.Fatalf("detection %d: %s, conclusive: %v: %+v", n, r.Mode, r.Conclusive, r)
+					r, err := detect.Host("")
+					if r.Backend != h.backend || r.Certain != h.certain || err != nil {
+						t.Fatalf("detection %d: %s, certain: %v, %v: %+v", n, r.Backend, r.Certain, err, r)
 					}
 				}
 			}

@@ -53,9 +53,9 @@ const programs = "/run/programs/"
 var calls = [][]string{
 	{"/usr/sbin/iptables", "--version"},
 	{"/usr/sbin/ip6tables-save", "--version"},
-	{programs + "iptables-wrapper", "reset", "--dir", "/usr/sbin"},
-	{programs + "iptables-wrapper", "select", "--dir", "/usr/sbin"},
-	{programs + "iptables-wrapper", "select", "--dir", "/usr/sbin", "--mode", "legacy"},
+	{programs + "iptables-wrapper", "reset"},
+	{programs + "iptables-wrapper", "select"},
+	{programs + "iptables-wrapper", "select", "legacy"},
 	{programs + "iptables-wrapper", "install", "--dir", "/usr/sbin"},
 }
 

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -24,9 +25,8 @@ type scene struct {
 	lay  string // a script that makes the layout in /usr/sbin: the names are $@, the wrapper's file is $0
 	then string // commands that come before the disturbed one
 	call []string
-	mode string // what must run and be kept; "" for reset
-	// guess: the host shows nothing for certain, so that a memory is all that is kept, and a call that cannot ask may
-	// guess otherwise.
+	mode string // the backend that must run; "" for reset
+	// guess: no name proves the backend, so that what is recorded first stays.
 	guess bool
 	few   bool // it is a part of "make test"
 
@@ -47,13 +47,13 @@ const (
 	hintInLegacy = "iptables-legacy -t mangle -N KUBE-IPTABLES-HINT"
 	hintInNFT    = "ip6tables-nft -t mangle -N KUBE-IPTABLES-HINT"
 	ruleInLegacy = "iptables-legacy -A INPUT -j ACCEPT"
-	selectNFT    = "iptables-wrapper select --mode nft"
+	selectNFT    = "iptables-wrapper select nft"
 )
 
 var (
 	version1     = []string{"iptables", "--version"}
-	addition     = []string{"iptables", "-w", "-P", "INPUT", "ACCEPT"} // can add something, and can be repeated
-	selectLegacy = []string{"iptables-wrapper", "select", "--mode", "legacy"}
+	addition     = []string{"iptables", "-w", "-P", "INPUT", "ACCEPT"} // can be repeated
+	selectLegacy = []string{"iptables-wrapper", "select", "legacy"}
 	reset        = []string{"iptables-wrapper", "reset"}
 )
 
@@ -67,7 +67,14 @@ var scenes = []scene{
 		few:  true,
 	},
 	{doc: "first call under alternatives", host: hintInNFT, lay: layAlternatives, call: version1, mode: "nft"},
-	{doc: "first call, links made by hand", host: ruleInLegacy, lay: layLinks, call: addition, mode: "legacy"},
+	{
+		doc:   "links straight to the wrapper",
+		host:  ruleInLegacy,
+		lay:   layLinks,
+		call:  addition,
+		mode:  "legacy",
+		guess: true,
+	},
 	{
 		doc:  "first call, iptables is the wrapper's file",
 		host: hintInLegacy,
@@ -98,18 +105,35 @@ var scenes = []scene{
 		mode: "nft",
 		few:  true,
 	},
-	{doc: "read-only root", host: ruleInLegacy, lay: layReadOnly, call: addition, mode: "legacy", few: true},
 	{
-		doc:  "read-only root, hint against the memory",
+		doc:   "read-only root",
+		host:  ruleInLegacy,
+		lay:   layReadOnly,
+		call:  addition,
+		mode:  "legacy",
+		guess: true,
+		few:   true,
+	},
+	{
+		doc:  "read-only root, hint against the record",
 		host: ":",
 		lay:  layReadOnly,
-		then: "iptables-legacy -t mangle -X; " + selectNFT + "; " + hintInLegacy,
+		then: "iptables-legacy -t mangle -X; iptables --version; " + hintInLegacy,
 		call: version1,
 		mode: "legacy",
 	},
-	{doc: "guess that writes", host: ":", lay: laySwitch, call: addition, mode: "nft", guess: true},
+	{doc: "first call, a guess", host: ":", lay: laySwitch, call: addition, mode: "nft", guess: true},
 	{
-		doc:  "select over the other mode",
+		doc:   "a guess against the record",
+		host:  ruleInLegacy,
+		lay:   laySwitch,
+		then:  "iptables --version; iptables-nft -F; for i in 1 2 3; do iptables-nft -A INPUT -j ACCEPT; done",
+		call:  addition,
+		mode:  "legacy",
+		guess: true,
+	},
+	{
+		doc:  "select over the other backend",
 		host: ":",
 		lay:  laySwitch,
 		then: selectNFT,
@@ -117,9 +141,8 @@ var scenes = []scene{
 		mode: "legacy",
 		few:  true,
 	},
-	{doc: "select, read-only root", host: ":", lay: layReadOnly, then: selectNFT, call: selectLegacy, mode: "legacy"},
-	{doc: "reset", host: ":", lay: layAlternatives, then: selectNFT, call: reset},
-	{doc: "reset, read-only root", host: ":", lay: layReadOnly, then: selectNFT, call: reset},
+	{doc: "reset", host: ":", lay: layAlternatives, then: "iptables --version; " + selectNFT, call: reset},
+	{doc: "reset, read-only root", host: ":", lay: layReadOnly, then: "iptables --version", call: reset},
 }
 
 // isCommand reports whether a command is disturbed rather than a wrapped call.
@@ -147,7 +170,7 @@ func (s *scene) layOut(t *testing.T) {
 	const clean = `
 		mount -o remount,bind,rw /usr/sbin
 		cd /usr/sbin
-		rm -f iptables-current* iptables-memory* /dev/iptables-memory*
+		rm -f iptables-current* /dev/iptables-backend-*
 		`
 	host.Run(t, "sh", append([]string{"-ec", clean + s.lay, os.Getenv(host.WrapperVariable)}, names...)...)
 	if s.then != "" {
@@ -181,7 +204,7 @@ func (s *scene) restore(t *testing.T) {
 	}
 }
 
-var ofScene = regexp.MustCompile(`^(ip6?tables(-save|-restore)?|iptables-(current|memory|wrapper))(\.new)?$`)
+var ofScene = regexp.MustCompile(`^(ip6?tables(-save|-restore)?|iptables-(current|wrapper|backend-[0-9]+))(\.new)?$`)
 
 const aFile = "\x00"
 
@@ -208,14 +231,10 @@ func readTree(t *testing.T) map[string]string {
 	return found
 }
 
-// remembered is the backend that the container remembers.
-func remembered() string {
-	target, err := os.Readlink("/dev/iptables-memory")
-	if err != nil {
-		return ""
-	}
-	backend, _, _ := strings.Cut(target, " ")
-	return backend
+// recorded is the backend in the record of this network namespace.
+func recorded() string {
+	record, _ := link.OpenRecord()
+	return string(record.Read())
 }
 
 // litter are the temporary links that are left.

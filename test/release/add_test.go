@@ -38,6 +38,7 @@ func checkAdded(t *testing.T, dir, version string) {
 	host.Needs(t, "mmdebstrap", "unshare")
 	server := httptest.NewServer(http.StripPrefix("/"+version, http.FileServer(http.Dir(filepath.Join(dir, "dist")))))
 	t.Cleanup(server.Close)
+	checkCurl(t, dir, server.URL)
 	root, work := t.TempDir(), t.TempDir()
 	host.Run(t, "tar", "-C", root, "--exclude=./dev", "-xf",
 		host.DebianTar(t, "trixie", "trixie-buildah", "--include=buildah,netavark,ca-certificates"))
@@ -84,4 +85,26 @@ func addLines(t *testing.T, dir, url string) (one, several string) {
 
 func firstSum(lines string) string {
 	return regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(lines)
+}
+
+// checkCurl runs the line of docs/install.md that needs no ADD, as far as the binary is in place: with the page's sum, and
+// with another one, which it refuses.
+func checkCurl(t *testing.T, dir, url string) {
+	t.Helper()
+	host.Needs(t, "curl")
+	line := regexp.MustCompile(`(?m)^RUN (curl .* && chmod 755 \S+) && iptables-wrapper install$`)
+	found := line.FindSubmatch(host.Read(t, filepath.Join(dir, "docs/install.md")))
+	if found == nil {
+		t.Fatal("docs/install.md has no line with curl")
+	}
+	binary := filepath.Join(t.TempDir(), "iptables-wrapper")
+	command := strings.NewReplacer("https://"+module+"/releases/download", url, "/usr/sbin/iptables-wrapper", binary).
+		Replace(string(found[1]))
+	host.Run(t, "sh", "-euc", command)
+	host.Run(t, binary, "version")
+	other := regexp.MustCompile(`echo '....`).ReplaceAllString(command, "echo '0000")
+	out, err := exec.Command("sh", "-euc", other).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "FAILED") {
+		t.Errorf("a wrong sum: %v\n%s", err, out)
+	}
 }

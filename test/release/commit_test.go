@@ -114,13 +114,22 @@ func commandsOf(t *testing.T, heading string) (commands string) {
 func untrue(t *testing.T, dir, old, version string) (problems []string) {
 	t.Helper()
 	early := regexp.MustCompile(`(?i)not (been )?(yet )?(published|released)|(published|released) yet` +
-		`|(until|before) (the|its) first release|sha256:\.\.\.`)
+		`|(until|before) (the|its) first release|sha256:\.\.\.|echo '\.\.\.`)
 	const number = `(v[0-9][-.0-9A-Za-z]*[0-9A-Za-z])`
 	named := regexp.MustCompile(`iptables-wrappers?[:@]` + number +
 		`|(?:refs/tags/|releases/download/)` + number)
 	names := 0
+	for _, recipe := range []struct{ file, line string }{
+		{"APKBUILD", "\npkgver=" + version[1:] + "\n"},
+		{"melange.yaml", "\n  version: \"" + version[1:] + "\"\n"},
+	} {
+		if !strings.Contains(string(host.Read(t, filepath.Join(dir, "examples/packages", recipe.file))), recipe.line) {
+			problems = append(problems, recipe.file+" has another version")
+		}
+	}
 	files := strings.Fields(host.Run(t, "git", "-C", dir, "ls-files", "--",
 		"*.md", "examples", ":!docs/evidence", ":!docs/releasing.md"))
+	files = append(files, "docs/evidence/pull-requests.md")
 	for _, file := range files {
 		text := string(host.Read(t, filepath.Join(dir, file)))
 		if file == "CHANGELOG.md" { // whose sections stay as they are

@@ -4,6 +4,7 @@
 package release
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -48,7 +49,7 @@ func publish(t *testing.T, dir, version string, platforms int) {
 	if os.Geteuid() != 0 {
 		host.Cannot(t, "become another user: run it as root")
 	}
-	host.Needs(t, "podman", "runc", "unshare", "setpriv")
+	host.Needs(t, "podman", "skopeo", "runc", "unshare", "setpriv")
 	letIn(t, dir)
 	host.Run(t, "chown", "-R", fmt.Sprint(user, ":", user), dir)
 	home := t.TempDir()
@@ -56,9 +57,10 @@ func publish(t *testing.T, dir, version string, platforms int) {
 	host.Check(t, os.Chown(home, user, user))
 	r := newRegistry(t)
 	program, calls := recorder(t)
+	host.Run(t, "git", "-C", dir, "-c", "safe.directory="+dir, "tag", version)
 	environment := append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR="+home, "TMPDIR="+home,
 		"PODMAN="+strings.Join(host.Podman(home+"/storage", home+"/run").Args, " ")+" --storage-driver vfs",
-		"REGISTRY="+r.address(), "PUSH_OPTIONS=--tls-verify=false", "COSIGN="+program+" cosign", "GH="+program+" gh")
+		"REGISTRY="+r.address(), "PUSH_OPTIONS=--tls-verify=false", "SKOPEO="+insecure(t, r), "COSIGN="+program+" cosign", "GH="+program+" gh")
 	for _, script := range []string{"push.sh", "sign.sh", "publish.sh"} {
 		cmd := exec.Command("release/"+script, version)
 		cmd.Dir, cmd.Env = dir, environment
@@ -75,6 +77,10 @@ func publish(t *testing.T, dir, version string, platforms int) {
 	err := json.Unmarshal(r.content[tag], &index)
 	if err != nil || len(index.Manifests) != platforms {
 		t.Errorf("the registry has %s (%v)", r.content[tag], err)
+	}
+	follows := r.content["/v2/iptables-wrapper/manifests/"+strings.Split(version, ".")[0]]
+	if strings.Contains(version, "-") == bytes.Equal(follows, r.content[tag]) {
+		t.Errorf("the tag of the major version is %s", follows)
 	}
 	for _, manifest := range index.Manifests {
 		p := manifest.Platform

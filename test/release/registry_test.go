@@ -9,9 +9,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // registry is as much of a registry of images as a push needs. It keeps what it was given by its path, so that a
@@ -35,6 +39,17 @@ func newRegistry(t *testing.T) *registry {
 // address is what stands before an image's name.
 func (r *registry) address() string { return strings.TrimPrefix(r.URL, "http://") }
 
+// insecure returns the skopeo command for it, because it has no certificate.
+func insecure(t *testing.T, r *registry) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "registries.conf")
+	content := "[[registry]]\nlocation = \"" + r.address() + "\"\ninsecure = true\n"
+	host.Check(t, os.WriteFile(file, []byte(content), 0o644))
+	letIn(t, file)
+	return "skopeo --registries-conf " + file
+}
+
 func (r *registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
@@ -51,6 +66,10 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		content, found := r.content[path]
 		switch {
 		case path == "/v2/":
+		case !found && strings.HasSuffix(directory, "/manifests/"):
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}`))
 		case !found:
 			http.NotFound(w, request)
 		default:

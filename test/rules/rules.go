@@ -9,7 +9,7 @@ import (
 	"io/fs"
 )
 
-//go:embed nodes/*.save nodes/*.ipset programs/*.save programs/*.save6 programs/*.nft
+//go:embed nodes/*.save nodes/*.ipset nodes/*.nft programs/*.save programs/*.save6 programs/*.nft
 var files embed.FS
 
 // Nodes has the rules of real nodes.

@@ -25,7 +25,7 @@ func TestSchemas(t *testing.T) {
 	valid := func(command, output string) error {
 		return validate(t, schemas[command], output)
 	}
-	users := []string{"setpriv --reuid=65534 --regid=65534 --clear-groups", "env IPTABLES_WRAPPER_MODE=nft"}
+	users := []string{"setpriv --reuid=65534 --regid=65534 --clear-groups", "env IPTABLES_WRAPPER_BACKEND=nft"}
 	for i, situation := range []string{
 		"true",
 		"iptables-nft -A INPUT -j ACCEPT",
@@ -34,7 +34,7 @@ func TestSchemas(t *testing.T) {
 		"iptables -A INPUT -j ACCEPT",
 		"iptables-legacy -t mangle -N KUBE-IPTABLES-HINT",
 		"ip6tables-nft -t mangle -N KUBE-IPTABLES-HINT",
-		"ip6tables-nft -t mangle -X KUBE-IPTABLES-HINT; iptables-wrapper select --mode nft",
+		"ip6tables-nft -t mangle -X KUBE-IPTABLES-HINT; iptables-wrapper select nft",
 		"rm /usr/sbin/xtables-legacy-multi",
 		"ln -sf /gone /usr/sbin/ip6tables",
 	} {

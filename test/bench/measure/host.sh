@@ -22,10 +22,10 @@ load() {
 load nft "$nft" "$nft_chains"
 load legacy "$legacy" "$legacy_chains"
 if [ "$program" = true ]; then
-	"iptables-$mode" -N DOCKER-USER
-	"iptables-$mode" -A FORWARD -j DOCKER-USER
+	"iptables-$backend" -N DOCKER-USER
+	"iptables-$backend" -A FORWARD -j DOCKER-USER
 fi
-[ "$hint" = false ] || "iptables-$mode" -t mangle -N KUBE-IPTABLES-HINT
+[ "$hint" = false ] || "iptables-$backend" -t mangle -N KUBE-IPTABLES-HINT
 
 mkdir /run/upper /run/work /run/mounts
 for ((i = 0; i < mounts; i++)); do

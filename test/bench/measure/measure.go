@@ -39,7 +39,7 @@ func Measure(r Row, layer string) (Result, error) {
 	if err := makeHost(r, layer); err != nil {
 		return result, err
 	}
-	direct := append([]string{"/usr/sbin/xtables-" + r.Mode + "-multi"}, r.command()...)
+	direct := append([]string{"/usr/sbin/xtables-" + r.Backend + "-multi"}, command...)
 	commands := map[string][]string{"direct": direct, "floor": append([]string{"/usr/sbin/floor"}, direct...)}
 	if r.Saves {
 		commands["saves"] = []string{"/bin/sh", "-ec",
@@ -49,7 +49,7 @@ func Measure(r Row, layer string) (Result, error) {
 		if _, err := os.Stat(dir + "/iptables-wrapper"); err != nil {
 			continue // no revision to compare with
 		}
-		commands[name] = append([]string{dir + "/iptables"}, r.command()[1:]...)
+		commands[name] = append([]string{dir + "/iptables"}, command[1:]...)
 		if err := check(r, dir); r.MiB > 0 && err != nil {
 			delete(commands, name) // it needs more; the page says that it fails
 		} else if err != nil {
@@ -58,22 +58,22 @@ func Measure(r Row, layer string) (Result, error) {
 	}
 	for begin, round := time.Now(), 0; round < r.Rounds && (round < 5 || time.Since(begin) < r.AtMost); round++ {
 		for _, name := range []string{"direct", "floor", "wrapped", "before", "saves"} {
-			command := commands[name]
-			if command == nil || name == "saves" && round%50 > 0 {
+			measured := commands[name]
+			if measured == nil || name == "saves" && round%50 > 0 {
 				continue
 			}
 			if err := ready(r, name); err != nil {
 				return result, err
 			}
 			if round == 0 && name != "direct" && name != "saves" && r.AtOnce+r.Calls == 0 {
-				calls, err := systemCalls(command)
+				calls, err := systemCalls(measured)
 				err = errors.Join(err, ready(r, name))
 				if err != nil {
 					return result, err
 				}
 				result.Calls[name] = calls
 			}
-			c, err := call(r.shell(command)...)
+			c, err := call(r.shell(measured)...)
 			if r.Cold && name != "direct" && c[Major] == 0 {
 				err = errors.Join(err, errors.New("the cache is not cold: is the layer on a disk?"))
 			}

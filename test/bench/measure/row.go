@@ -23,14 +23,13 @@ type Size struct{ Rules, Chains int }
 // Row is a host, and how iptables is called there.
 type Row struct {
 	Name         string
-	Mode         string // the backend that must run
+	Backend      string // that must run
 	Hint         bool   // kubelet's, in that backend
 	Program      bool   // a program of the host has a chain and a rule in that backend
 	NFT, Legacy  Size
 	IPv6         bool          // the rules are IPv6's
 	ReadOnly     bool          // so that no first call replaces the switch
-	Remembered   bool          // by an earlier call, on a read-only root
-	Adding       bool          // a call that can add something, instead of iptables --version
+	Recorded     bool          // by an earlier call, on a read-only root
 	Cold         bool          // the pages of the Go programs' files are not in memory
 	Saves        bool          // measure iptables-save of both families and backends, too
 	Mounts       int           // more than a container has
@@ -43,12 +42,7 @@ type Row struct {
 	AtMost       time.Duration // so much time, if that is enough for five rounds
 }
 
-func (r Row) command() []string {
-	if r.Adding {
-		return []string{"iptables", "-w", "-P", "INPUT", "ACCEPT"}
-	}
-	return []string{"iptables", "--version"}
-}
+var command = []string{"iptables", "--version"}
 
 // dirs are where the wrappers are, in the order in which they are measured.
 var dirs = map[string]string{"wrapped": "/usr/sbin", "before": "/usr/sbin/before"}
@@ -60,7 +54,7 @@ var script string
 func makeHost(r Row, layer string) error {
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", script)
 	cmd.Env = os.Environ()
-	for name, value := range map[string]any{"mode": r.Mode, "hint": r.Hint, "program": r.Program, "nft": r.NFT.Rules,
+	for name, value := range map[string]any{"backend": r.Backend, "hint": r.Hint, "program": r.Program, "nft": r.NFT.Rules,
 		"nft_chains": r.NFT.Chains, "legacy": r.Legacy.Rules,
 		"legacy_chains": r.Legacy.Chains, "ipv6": r.IPv6, "mounts": r.Mounts, "layer": layer, "read_only": r.ReadOnly,
 		"percent": r.Percent, "mib": r.MiB, "group": r.Group} {
@@ -72,10 +66,10 @@ func makeHost(r Row, layer string) error {
 	return nil
 }
 
-// prepare makes the next call of a wrapper a first one, or one that remembers.
+// prepare makes the next call of a wrapper a first one, or one after a recorded one.
 func prepare(r Row, dir string) error {
-	for _, memory := range memories() {
-		if err := os.Remove(memory); err != nil {
+	for _, record := range records() {
+		if err := os.Remove(record); err != nil {
 			return err
 		}
 	}
@@ -88,21 +82,24 @@ func prepare(r Row, dir string) error {
 			return err
 		}
 	}
-	if !r.Remembered {
+	if !r.Recorded {
 		return nil
 	}
-	if err := exec.Command(dir+"/iptables", "-w", "-P", "INPUT", "ACCEPT").Run(); err != nil || len(memories()) != 1 {
-		return fmt.Errorf("a call that changes something leaves the memories %q: %v", memories(), err)
+	if err := exec.Command(dir+"/iptables", "-w", "-P", "INPUT", "ACCEPT").Run(); err != nil || len(records()) != 1 {
+		return fmt.Errorf("a call that changes something leaves the records %q: %v", records(), err)
 	}
 	return nil
 }
 
-// memories are those in the two places that the wrapper knows.
-func memories() (all []string) {
-	for _, path := range []string{"/dev/iptables-memory", "/usr/sbin/iptables-memory"} {
-		if _, err := os.Lstat(path); err == nil {
-			all = append(all, path)
+// records are the wrapper's, and what revisions before it left in their two places.
+func records() []string {
+	var all []string
+	for _, pattern := range []string{"/dev/iptables-backend-*", "/dev/iptables-memory", "/usr/sbin/iptables-memory"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			panic(err) // the pattern is wrong
 		}
+		all = append(all, found...)
 	}
 	return all
 }
@@ -113,12 +110,12 @@ func check(r Row, dir string) error {
 		return err
 	}
 	out, err := exec.Command(dir+"/iptables", "--version").CombinedOutput()
-	name := map[string]string{"nft": "nf_tables", "legacy": "legacy"}[r.Mode]
+	name := map[string]string{"nft": "nf_tables", "legacy": "legacy"}[r.Backend]
 	if err != nil || !strings.Contains(string(out), "("+name+")") {
 		return fmt.Errorf("%s/iptables --version: %v, %q", dir, err, out)
 	}
 	target, err := os.Readlink(dir + "/iptables-current")
-	if moved := filepath.Base(target) == "xtables-"+r.Mode+"-multi"; r.Hint && moved == r.ReadOnly {
+	if moved := filepath.Base(target) == "xtables-"+r.Backend+"-multi"; r.Hint && moved == r.ReadOnly {
 		return fmt.Errorf("after a first call, the switch of %s points at %q, %v", dir, target, err)
 	}
 	return nil

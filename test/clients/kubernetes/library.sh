@@ -8,12 +8,27 @@ setup() { :; }
 main() {
 	case $MODE in nft) direct legacy ;; legacy) direct nft ;; esac
 	local program family
-	for program in library-goiptables library-kubernetes; do
+	for program in library-goiptables library-kubernetes library-exec; do
 		run $program /test/bin/$program
 		grep -q '^0$' /test/out/$step.$program.status
 	done
+	# Only multi-call programs, as in small images.
+	local chain
+	for family in iptables ip6tables; do
+		for chain in EXAMPLE EXAMPLE-EXEC; do
+			backend "$MODE" $family -D INPUT -j $chain
+			backend "$MODE" $family -F $chain
+		done
+	done
+	rm /usr/sbin/ip*tables-{nft,legacy}*
+	run library-exec-multi /test/bin/library-exec
+	grep -q '^0$' /test/out/$step.library-exec-multi.status
+	run library-kubernetes-multi /test/bin/library-kubernetes
+	grep -q '^0$' /test/out/$step.library-kubernetes-multi.status
 	for family in iptables ip6tables; do
 		backend "$MODE" $family -C INPUT -p tcp --dport 8443 -j ACCEPT
+		backend "$MODE" $family -C EXAMPLE-EXEC -p tcp --dport 8444 -j ACCEPT
+		backend "$MODE" $family -C INPUT -j EXAMPLE-EXEC
 		backend "$MODE" $family -C EXAMPLE -p tcp --dport 8443 -j ACCEPT
 		backend "$MODE" $family -C INPUT -j EXAMPLE
 	done

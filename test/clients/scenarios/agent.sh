@@ -2,13 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # An agent on a legacy host writes rules into a pod's network namespace before it called for the host, and into another's
-# after. A pod's namespace has no evidence of the host's backend: the switch decides there, too, and on a read-only root, where
-# there is only the memory of the host's namespace, a guess.
-# FIRST: what the agent does at its start as a remedy.
+# after. A pod's namespace has no name of the host's: there each call guesses. Through the switch, what is stored for the host
+# decides in pods, too.
+# LINKS: switch, as install makes them; straight: the names are links to the wrapper's file, and nothing is kept.
 
 setup() {
 	ip netns add before
 	ip netns add after
+}
+
+[ "$LINKS" = switch ] || wrap() {
+	local name
+	cp /test/bin/iptables-wrapper /usr/sbin/iptables-wrapper
+	for name in $names; do ln -sf iptables-wrapper "/usr/sbin/$name"; done
 }
 
 write() { ip netns exec "$1" iptables -t nat -A PREROUTING -p tcp -j REDIRECT --to-ports 15001; }
@@ -21,16 +27,20 @@ where() {
 }
 
 main() {
-	[ "$FIRST" != select ] || iptables-wrapper select >/run/select.log
 	write before
 	iptables -A INPUT -s 192.0.2.1 -j ACCEPT
 	backend legacy iptables -C INPUT -s 192.0.2.1 -j ACCEPT
 	write after
-	local pods
+	local pods records
 	pods="$(where before) $(where after)"
-	case $FIRST,$READONLY in
-	*,1) [ "$pods" = "nft nft" ] ;;
-	nothing,0) [ "$pods" = "nft legacy" ] ;;
-	select,0) [ "$pods" = "legacy legacy" ] ;;
+	case $LINKS,$READONLY in
+	switch,0) [ "$pods" = "nft legacy" ] ;;
+	*) [ "$pods" = "nft nft" ] ;;
+	esac
+	# There is one of the host's namespace, and none of a pod's.
+	records=$(find /dev -name 'iptables-backend-*' | wc -l)
+	case $LINKS in
+	switch) [ "$records" = 1 ] ;;
+	straight) [ "$records" = 0 ] ;;
 	esac
 }

@@ -17,7 +17,7 @@ main() {
 		backend legacy $family -t mangle -N KUBE-KUBELET-CANARY
 	done
 	if [ "$READONLY" = 1 ]; then
-		# Nothing was kept: every call looks for kubelet's chains.
+		# Each call looks for kubelet's chains, and they count more than what is recorded.
 		[ "$(used)" = legacy ]
 		return
 	fi

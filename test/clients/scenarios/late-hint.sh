@@ -29,7 +29,7 @@ main() {
 	wait_for has legacy default/late:main
 	# The first rules are still there.
 	has nft default/web:main
-	# The remedy: nft's own programs remove them. The variable would not help once the switch has moved.
+	# The remedy: nft's own programs remove them. The variable would not help once legacy is stored.
 	local family table
 	for family in iptables ip6tables; do
 		for table in mangle nat filter; do

@@ -15,11 +15,15 @@ import (
 
 // hostIPTables returns a client that uses the host's backend.
 func hostIPTables(protocol iptables.Protocol, command string) (*iptables.IPTables, error) {
-	path, err := exec.Find(detect.Host().Mode, command)
+	result, err := detect.Host("")
+	if err != nil {
+		log.Print(err) // what could not be asked; the result is what the rest shows
+	}
+	program, err := exec.Find(result.Backend, command)
 	if err != nil {
 		return nil, err
 	}
-	return iptables.New(iptables.IPFamily(protocol), iptables.Path(path))
+	return iptables.New(iptables.IPFamily(protocol), iptables.Path(program.Path))
 }
 
 func main() {

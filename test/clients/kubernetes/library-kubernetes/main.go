@@ -19,12 +19,12 @@ import (
 
 // useHostBackend creates links to the programs of the host's backend in dir, and puts dir first in PATH.
 func useHostBackend(dir string) error {
-	mode := detect.Host().Mode
-	for _, name := range []string{
-		"iptables", "iptables-save", "iptables-restore",
-		"ip6tables", "ip6tables-save", "ip6tables-restore",
-	} {
-		path, err := exec.Find(mode, name)
+	result, err := detect.Host("")
+	if err != nil {
+		log.Print(err) // what could not be asked; the result is what the rest shows
+	}
+	for _, name := range exec.Names() {
+		program, err := exec.Find(result.Backend, name)
 		if err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func useHostBackend(dir string) error {
 		if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err // a link of the last start may be there, to the other backend
 		}
-		if err := os.Symlink(path, link); err != nil {
+		if err := os.Symlink(program.Path, link); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,121 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// found puts a name among those that were found, and gives the answer that goes with it.
+func found(b Backend, k kind, n Name) about {
+	return func(e *Evidence) {
+		findings := e.of(b)
+		findings.names(k)[n.Family] = Yes
+		findings.Names = append(findings.Names, n)
+	}
+}
+
+func failed(b Backend, err error) about { return func(e *Evidence) { e.of(b).Err = err } }
+
+func counted(b Backend, a Answer) about { return func(e *Evidence) { e.of(b).Counted = a } }
+
+func lacks(what string) about {
+	return func(e *Evidence) {
+		e.TakesRules = No
+		e.Lacks = what
+	}
+}
+
+// Because is one line, and names what decides and what is in the way of certainty.
+func TestBecause(t *testing.T) {
+	hint4 := Name{Program: kubelet, Family: IPv4, Table: "mangle", Chain: hintChain}
+	hint6 := Name{Program: kubelet, Family: IPv6, Table: "mangle", Chain: hintChain}
+	canary4 := Name{Program: kubelet, Family: IPv4, Table: "mangle", Chain: canaryChain}
+	docker := Name{Program: "Docker", Family: IPv4, Table: "filter", Chain: "DOCKER-USER"}
+	proxy := Name{Program: "kube-proxy", Family: IPv4, Table: "ip kube-proxy"}
+	refused := errors.Join(errors.New("a table: not permitted"), errors.New("another"))
+	for _, test := range []struct {
+		about []about
+		held  Backend
+		want  string
+	}{
+		{want: "neither a name nor a rule was found"},
+		{
+			about: []about{found(Legacy, hints, hint4)},
+			want:  "chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv4)",
+		},
+		{
+			about: []about{found(NFT, canaries, canary4)},
+			want:  "chain KUBE-KUBELET-CANARY of kubelet is in nft's mangle table (IPv4)",
+		},
+		{
+			about: []about{found(NFT, hints, hint4), found(Legacy, hints, hint6)},
+			want: "chain KUBE-IPTABLES-HINT of kubelet is in nft's mangle table (IPv4), " +
+				"but chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv6)",
+		},
+		{
+			about: []about{found(NFT, programs, proxy)},
+			want:  "table ip kube-proxy of kube-proxy is in nf_tables",
+		},
+		{
+			about: []about{found(NFT, programs, proxy), found(Legacy, programs, docker)},
+			want: "table ip kube-proxy of kube-proxy is in nf_tables, " +
+				"but chain DOCKER-USER of Docker is in legacy's filter table (IPv4)",
+		},
+		{
+			about: []about{found(NFT, programs, docker), name(hints, Legacy, IPv4, Unknown), failed(Legacy, refused)},
+			want: "chain DOCKER-USER of Docker is in nft's filter table (IPv4); " +
+				"legacy could not be read (a table: not permitted; another)",
+		},
+		{
+			about: []about{found(NFT, programs, docker), name(programs, Legacy, IPv4, Unknown)},
+			want:  "chain DOCKER-USER of Docker is in nft's filter table (IPv4); legacy is too large to be read",
+		},
+		{
+			about: []about{found(NFT, programs, docker)}, held: Legacy,
+			want: "chain DOCKER-USER of Docker is in nft's filter table (IPv4)",
+		},
+		{about: []about{kernel(NFT, No)}, want: "this kernel has no nf_tables"},
+		{about: []about{lacks("nat chains")}, want: "this kernel's nf_tables lacks nat chains"},
+		{
+			about: []about{number(NFT, 1), number(Legacy, 12)},
+			want:  "no name was found; nft has 1 rule, legacy 12 rules",
+		},
+		{
+			about: []about{number(NFT, 7), counted(NFT, Unknown), number(Legacy, 6)},
+			want:  "no name was found; nft has at least 7 rules, legacy 6 rules",
+		},
+		{
+			about: []about{counted(NFT, Unknown), failed(NFT, errors.New("one")), number(Legacy, 1)},
+			want: "no name was found; nft has an unknown number of rules, legacy 1 rule; " +
+				"nft could not be read (one)",
+		},
+		{
+			about: []about{failed(NFT, errors.New("one")), failed(Legacy, errors.New("two"))},
+			want:  "neither a name nor a rule was found; nft could not be read (one); legacy could not be read (two)",
+		},
+		{held: NFT, want: "nft is in use here already, and no name proves another backend"},
+		{
+			about: []about{number(Legacy, 9), failed(Legacy, errors.New("two"))}, held: NFT,
+			want: "nft is in use here already, and no name proves another backend; legacy could not be read (two)",
+		},
+		{
+			about: []about{found(NFT, hints, hint4), found(Legacy, hints, hint4)}, held: Legacy,
+			want: "legacy is in use here already, and no name proves another backend: " +
+				"chain KUBE-IPTABLES-HINT of kubelet is in nft's mangle table (IPv4), " +
+				"but chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv4)",
+		},
+	} {
+		r := Decide(nothing().with(test.about), test.held)
+		if r.Because() != test.want {
+			t.Errorf("got  %q\nwant %q", r.Because(), test.want)
+		}
+		if strings.ContainsFunc(r.Because(), func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Errorf("%q cannot be printed on one line", r.Because())
+		}
+	}
+}

@@ -1,0 +1,100 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package detect
+
+import "strings"
+
+// kind is a kind of name. A kind that comes first is stronger.
+type kind int
+
+const (
+	hints kind = iota
+	canaries
+	programs
+)
+
+// The chains that kubelet makes in table mangle of the backend it uses, before it starts its first Pod
+// (pkg/kubelet/kubelet_network_linux.go in kubernetes/kubernetes).
+const (
+	hintChain   = "KUBE-IPTABLES-HINT"
+	canaryChain = "KUBE-KUBELET-CANARY"
+	kubelet     = "kubelet"
+)
+
+// knownNames are made by kubelet and other programs of the host, and by no container whose image chooses the backend.
+// Not here are the chains of programs that run in containers with iptables of their own: kube-proxy (KUBE-SERVICES),
+// Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
+//
+// A chain is made with iptables, in the backend that the host uses, for IPv4 or IPv6. A native table shows that the
+// host uses nf_tables, whichever iptables an image has.
+//
+// To add a name, add a line, a dump of the program in test/rules/programs, and its row in docs/how-it-works.md.
+var knownNames = [...]Name{
+	{Program: kubelet, Table: "mangle", Chain: hintChain},
+	{Program: kubelet, Table: "mangle", Chain: canaryChain},
+
+	// Docker since 17.06; daemon/libnetwork/firewall_linux.go in moby/moby.
+	{Program: "Docker", Table: "filter", Chain: "DOCKER-USER"},
+	// ufw; src/backend_iptables.py.
+	{Program: "ufw", Table: "filter", Chain: "ufw-user-input"},
+	{Program: "ufw", Table: "filter", Chain: "ufw6-user-input"},
+	// libvirt since 5.1, for its virtual networks; src/network/network_iptables.c.
+	{Program: "libvirt", Table: "filter", Chain: "LIBVIRT_INP"},
+	// Podman with netavark; src/firewall/varktables/types.rs in containers/netavark.
+	{Program: "Podman", Table: "filter", Chain: "NETAVARK_FORWARD"},
+	// The CNI plugin firewall; plugins/meta/firewall/iptables.go in containernetworking/plugins.
+	{Program: "CNI's firewall plugin", Table: "filter", Chain: "CNI-FORWARD"},
+	// firewalld with FirewallBackend=iptables; src/firewall/core/ipXtables.py.
+	{Program: "firewalld", Table: "filter", Chain: "INPUT_direct"},
+	// The CNI plugin portmap; plugins/meta/portmap/portmap_iptables.go in containernetworking/plugins.
+	{Program: "CNI's portmap plugin", Table: "nat", Chain: "CNI-HOSTPORT-DNAT"},
+	// CRI-O, for the ports of pods; internal/hostport/hostport_iptables.go in cri-o/cri-o.
+	{Program: "CRI-O", Table: "nat", Chain: "CRIO-HOSTPORTS-MASQ"},
+
+	// src/firewall/core/nftables.py.
+	{Program: "firewalld", Table: "inet firewalld"},
+	// Docker since 29, with --firewall-backend=nftables; daemon/libnetwork/drivers/bridge/internal/nftabler in
+	// moby/moby.
+	{Program: "Docker", Table: "ip docker-bridges"},
+	{Program: "Docker", Table: "ip6 docker-bridges"},
+	// Podman with netavark since 1.10; src/firewall/nft.rs in containers/netavark.
+	{Program: "Podman", Table: "inet netavark"},
+	// kube-proxy in nftables mode, which does not depend on the iptables in its image; pkg/proxy/nftables/proxier.go
+	// in kubernetes/kubernetes.
+	{Program: "kube-proxy", Table: "ip kube-proxy"},
+	{Program: "kube-proxy", Table: "ip6 kube-proxy"},
+	// libvirt since 10.4; src/network/network_nftables.c.
+	{Program: "libvirt", Table: "ip libvirt_network"},
+	{Program: "libvirt", Table: "ip6 libvirt_network"},
+	// The CNI plugin portmap since 1.6; plugins/meta/portmap/portmap_nftables.go in containernetworking/plugins.
+	{Program: "CNI's portmap plugin", Table: "ip cni_hostport"},
+	{Program: "CNI's portmap plugin", Table: "ip6 cni_hostport"},
+	// CRI-O; internal/hostport/hostport_nftables.go in cri-o/cri-o.
+	{Program: "CRI-O", Table: "ip crio-hostports"},
+	{Program: "CRI-O", Table: "ip6 crio-hostports"},
+	// systemd-networkd and systemd-nspawn since systemd 248; src/shared/firewall-util-nft.c.
+	{Program: "systemd", Table: "ip io.systemd.nat"},
+	{Program: "systemd", Table: "ip6 io.systemd.nat"},
+}
+
+// is reports whether a name is of a kind, and can be in a family.
+func (n Name) is(k kind, f Family) bool {
+	ofKind := programs
+	switch n.Chain {
+	case hintChain:
+		ofKind = hints
+	case canaryChain:
+		ofKind = canaries
+	}
+	inFamily := n.Chain != "" || strings.HasPrefix(n.Table, "inet ") || strings.HasPrefix(n.Table, qualified(f, ""))
+	return ofKind == k && inFamily
+}
+
+// qualified names a table of a family as nft does: "ip filter".
+func qualified(f Family, table string) string {
+	if f == IPv6 {
+		return "ip6 " + table
+	}
+	return "ip " + table
+}

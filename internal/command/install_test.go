@@ -1,0 +1,95 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// wantWrapped checks that the six names in a directory, and the next call, run the wrapper.
+func wantWrapped(t *testing.T, directory string) {
+	t.Helper()
+	for _, name := range host.Names {
+		end, err := filepath.EvalSymlinks(directory + "/" + name)
+		if err != nil || end != directory+"/iptables-wrapper" {
+			t.Errorf("%s leads to %q, %v", name, end, err)
+		}
+	}
+}
+
+// In a chroot without /proc, install finds its own file by the path that it was called by.
+func TestInstallWithoutProc(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	const root = "/run/root"
+	for _, test := range []struct {
+		call   string
+		status int
+		output string // what it contains
+	}{
+		{call: "chroot /run/root iptables-wrapper install", status: 1, output: "iptables-wrapper: install: " +
+			"the running file cannot be found: /proc is not mounted, and the wrapper was not called by a path\n"},
+		{call: "chroot /run/root /usr/sbin/iptables-wrapper install", output: "wrote "},
+		{call: "cd /run/root/usr/sbin; chroot /run/root ./usr/sbin/iptables-wrapper install", output: "wrote "},
+		{call: "chroot /run/root /opt/iptables-wrapper install", output: "wrote /usr/sbin/iptables-wrapper\n"},
+	} {
+		host.Run(t, "sh", "-ec", `
+			rm -rf /run/root; mkdir -p /run/root/usr/sbin /run/root/opt; cd /run/root/usr/sbin
+			cp -a /usr/sbin/xtables-*-multi .
+			for n in iptables ip6tables; do for s in "" -save -restore; do ln -s xtables-nft-multi $n$s; done; done
+			cp /proc/$PPID/exe /run/root/opt/iptables-wrapper
+			ln -s /opt/iptables-wrapper .`)
+		cmd := exec.Command("sh", "-c", test.call)
+		output, _ := cmd.CombinedOutput()
+		status := cmd.ProcessState.ExitCode()
+		if status != test.status || !strings.Contains(string(output), test.output) ||
+			status != 0 && strings.Count(string(output), "\n") != 1 {
+			t.Errorf("%s: status %d, %s", test.call, status, output)
+		}
+		if status == 0 {
+			wantWrapped(t, root+"/usr/sbin")
+		}
+	}
+}
+
+// A lock that any user can hold delays install by two seconds. It does not stop it.
+func TestInstallWhileLocked(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.Run(t, "sh", "-ec", "cp /proc/$PPID/exe /run/iptables-wrapper; "+anyone+"/run/iptables-wrapper install")
+	wantWrapped(t, "/usr/sbin")
+}
+
+// An image gives its programs capabilities, installs, and then does what the remark says.
+func TestInstallThenSetcap(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.Needs(t, "setcap")
+	const caps = "cap_net_admin,cap_net_raw+ep"
+	output := host.Run(t, "sh", "-ec", `
+		setcap `+caps+` /usr/sbin/xtables-legacy-multi; setcap `+caps+` /usr/sbin/xtables-nft-multi
+		cp /proc/$PPID/exe /usr/sbin/iptables-wrapper
+		iptables-wrapper install 2>&1
+		setcap `+caps+` /usr/sbin/iptables-wrapper`)
+	if !strings.Contains(output, "setcap "+caps+" /usr/sbin/iptables-wrapper\n") {
+		t.Errorf("got %s", output)
+	}
+	wantWrapped(t, "/usr/sbin")
+	again := host.Run(t, "/usr/sbin/iptables-wrapper", "install")
+	if again != "nothing to do: the iptables commands in \"/usr/sbin\" run the wrapper\n" {
+		t.Errorf("again: got %s", again)
+	}
+	if _, err := os.Lstat("/usr/sbin/iptables-current"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,62 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+)
+
+// A comment may look like a target. What no base chain leads to is not reached.
+func TestParse(t *testing.T) {
+	table := parse(detect.IPv4, "nat", `*nat
+:PREROUTING ACCEPT [0:0]
+:POSTROUTING DROP [0:0]
+:A - [0:0]
+:B - [0:0]
+:UNUSED - [0:0]
+-A PREROUTING -m comment --comment "a \\"b\\" -j UNUSED" -g A
+-A A -j B
+-A A -p tcp
+-A UNUSED -j DNAT --to-destination 10.0.0.1
+COMMIT
+`)
+	reached := table.reached()
+	if !reached["B"] || reached["UNUSED"] || table.chains["POSTROUTING"].policy != "DROP" ||
+		!slices.Equal(table.chains["A"].targets, []string{"B", ""}) {
+		t.Errorf("got %+v, reached %v", table, reached)
+	}
+}
+
+func TestList(t *testing.T) {
+	names := slices.Repeat([]string{"x"}, 3001)
+	for n, want := range map[int]string{
+		0:    "",
+		2:    "x, x",
+		8:    "x, x, x, x, x, x, x, x",
+		9:    "x, x, x, x, x, x, x, x and 1 more",
+		3001: "x, x, x, x, x, x, x, x and 2,993 more",
+	} {
+		got := list(names[:n])
+		if got != want {
+			t.Errorf("%d: got %q", n, got)
+		}
+	}
+}
+
+func TestOwnerOf(t *testing.T) {
+	for chain, want := range map[string]string{
+		"KUBE-SVC-ABC": kubeProxy, "KUBE-FIREWALL": kubelet, "KUBE-ROUTER-INPUT": "kube-router",
+		"cali-INPUT": "Calico", "f2b-sshd": "fail2ban", "DOCKER-USER": "Docker", "ts-input": "Tailscale",
+		"netbird-acl-input-rules": "NetBird", "MAILCOW": "mailcow",
+		"ufw6-user-input": "ufw", "ACCEPT": "", "INPUT": "", "POSTROUTING": "", "PREROUTING": "",
+	} {
+		got := ownerOf(chain)
+		if got != want {
+			t.Errorf("%s: got %q", chain, got)
+		}
+	}
+}

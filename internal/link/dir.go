@@ -1,0 +1,191 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is an opened directory. A name is a plain name in it, never a path. Whatever happens to the path by which the
+// directory was opened, everything is read and changed in one place.
+type Dir struct {
+	fd   int
+	path string
+
+	// Running is the name of the running file in the directory, a plain file; "" if that is not known. Here sets it.
+	Running string
+
+	// Step, if set, is called before each system call that reads or changes a name, or the lock. Tests schedule
+	// processes by it.
+	Step func(operation, name string)
+}
+
+// ID identifies a file. Two paths with the same ID lead to the same file.
+type ID struct{ dev, ino uint64 }
+
+func idOf(st unix.Stat_t) ID { return ID{dev: uint64(st.Dev), ino: st.Ino} } //nolint:unconvert // uint32 on MIPS
+
+// IDAt identifies the file at a path, links followed.
+func IDAt(path string) (ID, error) {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	if err != nil {
+		return ID{}, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return idOf(st), nil
+}
+
+// IsAt reports whether a path leads to the file.
+func (id ID) IsAt(path string) bool {
+	there, err := IDAt(path)
+	return err == nil && there == id
+}
+
+// kind is S_IFREG, S_IFLNK and so on.
+func kind(st unix.Stat_t) uint32 { return st.Mode & unix.S_IFMT }
+
+// Open opens a directory by its absolute path. Links on the way are followed. execve(2) closes it.
+func Open(path string) (*Dir, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &Dir{fd: fd, path: path}, nil
+}
+
+// Close closes the directory, and releases its lock.
+func (d *Dir) Close() { _ = unix.Close(d.fd) }
+
+// Path is the path by which the directory was opened.
+func (d *Dir) Path() string { return d.path }
+
+// Join is the path of a name in the directory.
+func (d *Dir) Join(name string) string {
+	if d.path == "/" {
+		return "/" + name
+	}
+	return d.path + "/" + name
+}
+
+// step announces a system call to the test.
+func (d *Dir) step(operation, name string) {
+	if d.Step != nil {
+		d.Step(operation, name)
+	}
+}
+
+func (d *Dir) fail(operation, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &os.PathError{Op: operation, Path: d.Join(name), Err: err}
+}
+
+// IsAt reports whether a path leads to the directory.
+func (d *Dir) IsAt(path string) bool {
+	id, err := d.ID(".")
+	return err == nil && id.IsAt(path)
+}
+
+// Writable returns nil if this process may make names in the directory.
+func (d *Dir) Writable() error {
+	return d.fail("write to", "", unix.Faccessat(d.fd, ".", unix.W_OK, 0))
+}
+
+// Lstat returns what lstat(2) returns for a name: a symlink is not followed.
+func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
+	d.step("lstat", name)
+	err = unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	return st, d.fail("lstat", name, err)
+}
+
+// ID identifies the file that a name leads to, links followed.
+func (d *Dir) ID(name string) (ID, error) {
+	d.step("stat", name)
+	var st unix.Stat_t
+	err := unix.Fstatat(d.fd, name, &st, 0)
+	return idOf(st), d.fail("stat", name, err)
+}
+
+// Readlink returns the content of a symlink.
+func (d *Dir) Readlink(name string) (string, error) {
+	d.step("readlink", name)
+	var buf [512]byte
+	n, err := unix.Readlinkat(d.fd, name, buf[:])
+	if err == nil && n == len(buf) {
+		err = unix.ENAMETOOLONG // it may be cut off
+	}
+	if err != nil {
+		return "", d.fail("readlink", name, err)
+	}
+	return string(buf[:n]), nil
+}
+
+// Symlink makes a symlink. The error is EEXIST if something has that name.
+func (d *Dir) Symlink(content, name string) error {
+	d.step("symlink", name)
+	return d.fail("symlink", name, unix.Symlinkat(content, d.fd, name))
+}
+
+// Link makes a hard link to a plain file in the directory.
+func (d *Dir) Link(file, name string) error {
+	d.step("link", name)
+	return d.fail("link", name, unix.Linkat(d.fd, file, d.fd, name, 0))
+}
+
+// Remove removes a name that is no directory.
+func (d *Dir) Remove(name string) error {
+	d.step("unlink", name)
+	return d.fail("unlink", name, unix.Unlinkat(d.fd, name, 0))
+}
+
+// temporary is the name of what Replace and WriteProgram rename. It is fixed, so that processes that were killed leave
+// no more than one.
+func temporary(name string) string { return name + ".new" }
+
+// Replace makes a symlink in place of whatever has the name, except a directory, at one instant.
+//
+// Without the lock, several processes can replace the same name at once. One of them wins, and none leaves a temporary
+// link unless it is killed.
+func (d *Dir) Replace(content, name string) error {
+	err := d.Remove(temporary(name)) // of a process that was killed
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	err = d.Symlink(content, temporary(name))
+	if err != nil {
+		return err
+	}
+	d.step("rename", name)
+	err = unix.Renameat(d.fd, temporary(name), d.fd, name)
+	switch err {
+	case nil:
+		return nil
+	case unix.ENOENT:
+		err = errRaced // it has removed or renamed the temporary link
+	default:
+		_ = d.Remove(temporary(name)) // the first error is the one to report
+	}
+	return d.fail("rename", name, err)
+}
+
+// errRaced means that a process without the lock was faster.
+var errRaced = errors.New("another process has changed it meanwhile")
+
+// Lock takes the directory's flock(2), which Close and execve(2) release. While another process has it, Lock tries
+// again every millisecond. The error is EWOULDBLOCK if the other process has it for longer than patience.
+func (d *Dir) Lock(patience time.Duration) error {
+	for left := patience; ; left -= time.Millisecond {
+		d.step("lock", "")
+		err := unix.Flock(d.fd, unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EWOULDBLOCK || left <= 0 {
+			return d.fail("lock", "", err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

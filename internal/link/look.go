@@ -1,0 +1,91 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"iter"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
+)
+
+// Name is where one of the six names leads.
+type Name struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+
+	ResolvesTo string         `json:"resolves_to,omitempty"` // a file, "" if the name is broken
+	Backend    detect.Backend `json:"backend,omitempty"`     // of the program of iptables there, "" if it is none
+	Wrapper    bool           `json:"wrapper"`               // the running file, or one called iptables-wrapper
+	// the directory of the switch on the way, "" if there is none
+	Switch  string `json:"switch,omitempty"`
+	Missing bool   `json:"-"` // nothing has the name
+	Err     error  `json:"-"` // why it is broken, or missing
+}
+
+// Look returns where the six names in a directory lead.
+func Look(d *Dir) []Name {
+	d.step("look", "")
+	var all []Name
+	for _, name := range iptables.Commands() {
+		all = append(all, LookAt(d.Join(name)))
+	}
+	return all
+}
+
+// LookAt returns where a path leads, which is one of the six names in a directory.
+func LookAt(path string) Name {
+	n := Name{Name: filepath.Base(path), Path: path}
+	_, err := os.Lstat(path)
+	if err != nil {
+		n.Missing = true
+		n.Err = err
+		return n
+	}
+	for hop := range Hops(path) {
+		if n.Switch == "" && filepath.Base(hop) == Switch {
+			n.Switch = filepath.Dir(hop)
+		}
+	}
+	n.ResolvesTo, n.Err = filepath.EvalSymlinks(path)
+	if n.Err != nil {
+		return n
+	}
+	base := filepath.Base(n.ResolvesTo)
+	var st unix.Stat_t
+	n.Wrapper = base == Wrapper || unix.Stat(n.ResolvesTo, &st) == nil && file.IsRunning(st)
+	if !n.Wrapper {
+		n.Backend = detect.Backend(iptables.BackendOf(base))
+	}
+	return n
+}
+
+// Leads reports whether a name leads to the switch of the directory.
+func (d *Dir) Leads(n Name) bool { return n.Switch != "" && d.IsAt(n.Switch) }
+
+// Hops yields a path, and each path that it leads to through a symlink, the last one included.
+func Hops(path string) iter.Seq[string] {
+	const mostLinks = 40 // as many as the kernel follows: MAXSYMLINKS in linux/namei.h
+	return func(yield func(string) bool) {
+		for range mostLinks {
+			if !yield(path) {
+				return
+			}
+			content, err := os.Readlink(path)
+			if err != nil {
+				return
+			}
+			if !filepath.IsAbs(content) {
+				directory, _ := filepath.EvalSymlinks(filepath.Dir(path)) // Join cleans, and ".." is not of a link
+				content = filepath.Join(directory, content)
+			}
+			path = content
+		}
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// Each way in which a name can lead somewhere.
+func TestLook(t *testing.T) {
+	top := t.TempDir()
+	self, err := os.Executable()
+	host.Check(t, err)
+	grow(t, top, "running -> "+self, "sbin/", "sbin/iptables-wrapper", "sbin/xtables-nft-multi",
+		"sbin/iptables-legacy-restore",
+		"sbin/iptables-current -> iptables-wrapper", "other/", "other/iptables-current -> ../sbin/xtables-nft-multi",
+		"alternatives/", "alternatives/iptables -> "+top+"/sbin/iptables-current",
+		"busybox", "loop -> loop")
+	sbin, other := top+"/sbin", top+"/other"
+	for _, test := range []struct {
+		doc, content string // of the link iptables; "" if there is nothing
+		want         Name
+		wrong        error
+	}{
+		{
+			doc: "the switch, at the wrapper", content: "iptables-current",
+			want: Name{ResolvesTo: sbin + "/iptables-wrapper", Wrapper: true, Switch: sbin},
+		},
+		{
+			doc: "the switch, by alternatives", content: top + "/alternatives/iptables",
+			want: Name{ResolvesTo: sbin + "/iptables-wrapper", Wrapper: true, Switch: sbin},
+		},
+		{
+			doc: "another directory's switch, at a program", content: other + "/iptables-current",
+			want: Name{ResolvesTo: sbin + "/xtables-nft-multi", Backend: detect.NFT, Switch: other},
+		},
+		{
+			doc: "the wrapper, without a switch", content: "iptables-wrapper",
+			want: Name{ResolvesTo: sbin + "/iptables-wrapper", Wrapper: true},
+		},
+		{
+			doc: "the running file, whatever its name", content: "../running",
+			want: Name{ResolvesTo: self, Wrapper: true},
+		},
+		{
+			doc: "a multi-call program", content: "xtables-nft-multi",
+			want: Name{ResolvesTo: sbin + "/xtables-nft-multi", Backend: detect.NFT},
+		},
+		{
+			doc: "a single program", content: "iptables-legacy-restore",
+			want: Name{ResolvesTo: sbin + "/iptables-legacy-restore", Backend: detect.Legacy},
+		},
+		{doc: "none of iptables'", content: "../busybox", want: Name{ResolvesTo: top + "/busybox"}},
+		{doc: "nowhere", content: "gone", wrong: os.ErrNotExist},
+		{doc: "a switch that leads nowhere", content: "../alternatives/iptables-current", wrong: os.ErrNotExist,
+			want: Name{Switch: top + "/alternatives"}},
+		{doc: "nothing", wrong: os.ErrNotExist, want: Name{Missing: true}},
+	} {
+		_ = os.Remove(sbin + "/iptables")
+		if test.content != "" {
+			grow(t, sbin, "iptables -> "+test.content)
+		}
+		got := Look(open(t, sbin))[0]
+		if !errors.Is(got.Err, test.wrong) {
+			t.Errorf("%s: got %v", test.doc, got.Err)
+		}
+		test.want.Name = "iptables"
+		test.want.Path = sbin + "/iptables"
+		got.Err = nil
+		if got != test.want {
+			t.Errorf("%s: got %+v", test.doc, got)
+		}
+	}
+	names := Look(open(t, top))
+	if len(names) != 6 || names[5].Name != "ip6tables-restore" || !names[5].Missing {
+		t.Errorf("got %+v", names)
+	}
+}

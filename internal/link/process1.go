@@ -1,0 +1,59 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"bytes"
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
+)
+
+// OwnContainer reports whether this process is known to have the mounts and the network namespace of process 1. Only
+// then does an answer hold for the container as a whole. It does not for an agent that has entered a Pod's network
+// namespace, in a chroot in which an image is made, and where process 1 is the host's.
+//
+// None of the files that are compared needs permission to trace process 1. Root in a container often lacks that, and
+// /proc/1/root and /proc/1/ns need it.
+func OwnContainer() bool { return sameMounts() && OwnNetwork() }
+
+// sameMounts reports whether mountinfo of process 1 is byte for byte that of this process. The paths in it are relative
+// to the root of the process, so that a chroot differs, too.
+func sameMounts() bool {
+	const limit = 16 << 20 // some 100,000 mounts
+	first, err := file.Read("/proc/1/mountinfo", limit)
+	if err != nil {
+		return false
+	}
+	own, err := file.Read("/proc/self/mountinfo", limit)
+	return err == nil && len(own) < limit && bytes.Equal(first, own)
+}
+
+// OwnNetwork reports whether this process is known to be in the network namespace of every thread of process 1. A
+// thread of an agent may have entered a Pod's.
+func OwnNetwork() bool {
+	var own, its unix.Stat_t
+	err := unix.Stat("/proc/self/net/dev", &own)
+	if err != nil {
+		return false
+	}
+	threads, err := file.Names("/proc/1/task")
+	if err != nil {
+		return false
+	}
+	same := false
+	for _, thread := range threads {
+		err := unix.Stat("/proc/1/task/"+thread+"/net/dev", &its)
+		switch {
+		case errors.Is(err, unix.ENOENT): // the thread has ended
+		case err != nil || its.Ino != own.Ino:
+			return false
+		default:
+			same = true
+		}
+	}
+	return same
+}

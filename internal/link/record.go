@@ -1,0 +1,112 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"errors"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
+)
+
+// Record is the record of one network namespace: a symlink in the container's own /dev, which contains the backend that
+// ran there first. In the zero Record there is no place for one: nothing is recorded.
+type Record struct {
+	Dev  *Dir
+	Name string
+}
+
+// OpenRecord opens /dev for the record of this process' network namespace. It returns the zero Record if /dev is not
+// the container's own, and an error if that is not known.
+func OpenRecord() (Record, error) {
+	var netns unix.Stat_t
+	err := unix.Stat("/proc/self/ns/net", &netns)
+	if err != nil {
+		return Record{}, &os.PathError{Op: "stat", Path: "/proc/self/ns/net", Err: err}
+	}
+	dev, err := Open("/dev")
+	if err != nil {
+		return Record{}, err
+	}
+	if !dev.isContainers() {
+		dev.Close()
+		return Record{}, nil
+	}
+	return Record{Dev: dev, Name: "iptables-backend-" + strconv.FormatUint(netns.Ino, 10)}, nil
+}
+
+// isContainers reports whether a /dev is a container's own, as runtimes make it: a tmpfs of root, which no other user
+// can write, and in which ptmx is a symlink. On a host, ptmx is a device.
+func (d *Dir) isContainers() bool {
+	var fs unix.Statfs_t
+	err := unix.Fstatfs(d.fd, &fs)
+	if err != nil || fs.Type != unix.TMPFS_MAGIC {
+		return false
+	}
+	root, err := d.Lstat(".")
+	if err != nil || root.Uid != 0 || !file.Trusted(root) {
+		return false
+	}
+	ptmx, err := d.Lstat("ptmx")
+	return err == nil && kind(ptmx) == unix.S_IFLNK
+}
+
+// Path is the path of the record, "" if there is no place for one.
+func (r Record) Path() string {
+	if r.Dev == nil {
+		return ""
+	}
+	return r.Dev.Join(r.Name)
+}
+
+// Read returns the recorded backend, "" if there is none. A link that root does not own is ignored. Any user may ask.
+func (r Record) Read() detect.Backend {
+	if r.Dev == nil {
+		return ""
+	}
+	content, err := r.Dev.Readlink(r.Name)
+	if err != nil {
+		return ""
+	}
+	st, err := r.Dev.Lstat(r.Name)
+	backend := detect.Backend(content)
+	if err != nil || st.Uid != 0 || !backend.Valid() {
+		return ""
+	}
+	return backend
+}
+
+// keep records an answer, and returns the backend that the call runs then. The first call wins, because symlink(2) does
+// not replace. A later guess runs what is recorded; a certain answer replaces it.
+func (r Record) keep(a Answer) detect.Backend {
+	err := r.Dev.Symlink(string(a.Backend), r.Name)
+	if !errors.Is(err, unix.EEXIST) {
+		return a.Backend // it is recorded, or cannot be
+	}
+	recorded := r.Read()
+	switch {
+	case recorded == a.Backend:
+	case a.Certain:
+		_ = r.Dev.Replace(string(a.Backend), r.Name) // the call runs the answer all the same
+	case recorded != "":
+		return recorded
+	}
+	return a.Backend
+}
+
+// Remove removes the record. The error says why it is still there.
+func (r Record) Remove() error {
+	if r.Dev == nil {
+		return nil
+	}
+	err := r.Dev.Remove(r.Name)
+	if r.Read() == "" {
+		return nil
+	}
+	return err
+}

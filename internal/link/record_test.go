@@ -1,0 +1,231 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// Each condition of a container's own /dev.
+func TestIsContainers(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	link := func(directory string) error { return os.Symlink("pts/ptmx", directory+"/ptmx") }
+	for _, test := range []struct {
+		doc, options string
+		make         func(directory string) error
+		want         bool
+	}{
+		{doc: "as runtimes make it", options: "mode=755", make: link, want: true},
+		{doc: "no ptmx", options: "mode=755", make: func(string) error { return nil }},
+		{doc: "ptmx is a device, as on a host", options: "mode=755", make: func(directory string) error {
+			return unix.Mknod(directory+"/ptmx", unix.S_IFCHR|0o666, int(unix.Mkdev(5, 2)))
+		}},
+		{doc: "ptmx is a device that was mounted there", options: "mode=755", make: func(directory string) error {
+			return errors.Join(os.WriteFile(directory+"/ptmx", nil, 0o666),
+				unix.Mount("/dev/pts/ptmx", directory+"/ptmx", "", unix.MS_BIND, ""))
+		}},
+		{doc: "writable by all", options: "mode=1777", make: link},
+		{doc: "writable by the group", options: "mode=775", make: link},
+		{doc: "another user's", options: "mode=755,uid=1000", make: link},
+	} {
+		directory := t.TempDir()
+		host.Check(t, unix.Mount("none", directory, "tmpfs", 0, test.options))
+		host.Check(t, test.make(directory))
+		d, err := Open(directory)
+		host.Check(t, err)
+		if got := d.isContainers(); got != test.want {
+			t.Errorf("%s: got %t", test.doc, got)
+		}
+		d.Close()
+		host.Check(t, unix.Unmount(directory, unix.MNT_DETACH))
+	}
+	host.Check(t, link("/usr/sbin"))
+	if open(t, "/usr/sbin").isContainers() {
+		t.Error("no tmpfs, and it is a container's own")
+	}
+}
+
+// The record is in the container's own /dev, or nowhere.
+func TestOpenRecord(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	var netns unix.Stat_t
+	host.Check(t, unix.Stat("/proc/self/ns/net", &netns))
+	r := openRecord(t)
+	if want := fmt.Sprintf("/dev/iptables-backend-%d", netns.Ino); r.Path() != want {
+		t.Errorf("got %q, want %q", r.Path(), want)
+	}
+	host.Check(t, unix.Mount("none", "/proc", "tmpfs", 0, ""))
+	got, err := OpenRecord()
+	if got != (Record{}) || !errors.Is(err, unix.ENOENT) {
+		t.Errorf("no /proc, so no network namespace: got %q, %v", got.Path(), err)
+	}
+	host.Check(t, unix.Unmount("/proc", 0))
+	host.Check(t, os.Remove("/dev/ptmx"))
+	r = openRecord(t)
+	if r != (Record{}) || r.Path() != "" || r.Read() != "" || r.Remove() != nil {
+		t.Errorf("the host's /dev: got %q", r.Path())
+	}
+}
+
+func openRecord(t *testing.T) Record {
+	t.Helper()
+	r, err := OpenRecord()
+	host.Check(t, err)
+	return r
+}
+
+// inDirectory is a record in a directory, whatever kind of directory it is.
+func inDirectory(t *testing.T, directory string) Record {
+	t.Helper()
+	return Record{Dev: open(t, directory), Name: "record"}
+}
+
+func needsRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		host.Cannot(t, "make a record, which is root's; run it as root")
+	}
+}
+
+// What is recorded, by whom, and what a call makes of it.
+func TestRecord(t *testing.T) {
+	needsRoot(t)
+	guess, certain := Answer{Backend: detect.NFT}, Answer{Backend: detect.NFT, Certain: true}
+	for _, test := range []struct {
+		doc     string
+		make    func(path string) error
+		reads   detect.Backend
+		answer  Answer
+		runs    detect.Backend
+		records string
+	}{
+		{
+			doc: "nothing", make: func(string) error { return nil },
+			answer: guess, runs: detect.NFT, records: "nft",
+		},
+		{
+			doc: "the other, a guess", make: func(path string) error { return os.Symlink("legacy", path) },
+			reads: detect.Legacy, answer: guess, runs: detect.Legacy, records: "legacy",
+		},
+		{
+			doc: "the other, certain", make: func(path string) error { return os.Symlink("legacy", path) },
+			reads: detect.Legacy, answer: certain, runs: detect.NFT, records: "nft",
+		},
+		{
+			doc: "the other, certain, after a kill", reads: detect.Legacy,
+			make: func(path string) error {
+				return errors.Join(os.Symlink("legacy", path), os.Symlink("legacy", path+".new"))
+			},
+			answer: certain, runs: detect.NFT, records: "nft",
+		},
+		{
+			doc: "another user's, a guess", make: func(path string) error {
+				return errors.Join(os.Symlink("legacy", path), os.Lchown(path, 1000, 0))
+			},
+			answer: guess, runs: detect.NFT, records: "legacy",
+		},
+		{
+			doc: "another user's, certain", make: func(path string) error {
+				return errors.Join(os.Symlink("legacy", path), os.Lchown(path, 1000, 0))
+			},
+			answer: certain, runs: detect.NFT, records: "nft",
+		},
+		{
+			doc: "neither backend", make: func(path string) error { return os.Symlink("legacy ", path) },
+			answer: guess, runs: detect.NFT, records: "legacy ",
+		},
+		{
+			doc: "a file", make: func(path string) error { return os.WriteFile(path, []byte("legacy"), 0o644) },
+			answer: guess, runs: detect.NFT,
+		},
+		{
+			doc: "a directory", make: func(path string) error { return os.Mkdir(path, 0o755) },
+			answer: certain, runs: detect.NFT,
+		},
+	} {
+		directory := t.TempDir()
+		r := inDirectory(t, directory)
+		host.Check(t, test.make(r.Path()))
+		if got := r.Read(); got != test.reads {
+			t.Errorf("%s: read %q", test.doc, got)
+		}
+		got := r.keep(test.answer)
+		if got != test.runs || content(r.Path()) != test.records || strings.Contains(list(t, directory), ".new") {
+			t.Errorf("%s: runs %q, %s", test.doc, got, list(t, directory))
+		}
+	}
+}
+
+// becomeUser makes this thread another user's, as long as it lasts.
+func becomeUser(t *testing.T) {
+	t.Helper()
+	for _, call := range []uintptr{unix.SYS_SETRESGID, unix.SYS_SETRESUID} {
+		_, _, errno := unix.RawSyscall(call, 1000, 1000, 1000)
+		if errno != 0 {
+			t.Error(errno)
+		}
+	}
+}
+
+// Another user reads the record, and cannot make one.
+func TestRecordOfUser(t *testing.T) {
+	needsRoot(t)
+	directory := t.TempDir()
+	host.Check(t, os.Chmod(directory, 0o755))
+	r := inDirectory(t, directory)
+	host.OnThread(func() {
+		becomeUser(t)
+		got := r.keep(Answer{Backend: detect.NFT, Certain: true})
+		if got != detect.NFT {
+			t.Errorf("made: got %q", got)
+		}
+	})
+	if got := list(t, directory); got != "" {
+		t.Errorf("made: got %s", got)
+	}
+	host.Check(t, os.Symlink("legacy", r.Path()))
+	host.OnThread(func() {
+		becomeUser(t)
+		if got := r.Read(); got != detect.Legacy {
+			t.Errorf("read: got %q", got)
+		}
+		if err := r.Remove(); !errors.Is(err, unix.EACCES) {
+			t.Errorf("removed: got %v", err)
+		}
+	})
+}
+
+// What cannot be removed is an error only if it is still there.
+func TestRemoveRecord(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	directory := t.TempDir()
+	r := inDirectory(t, directory)
+	fixed := inDirectory(t, readOnly(t, directory))
+	host.Check(t, r.Remove())
+	host.Check(t, fixed.Remove())
+	host.Check(t, os.Symlink("nft", r.Path()))
+	err := fixed.Remove()
+	if !errors.Is(err, unix.EROFS) {
+		t.Errorf("read-only: got %v", err)
+	}
+	host.Check(t, r.Remove())
+	if got := list(t, directory); got != "" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,92 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+)
+
+// ErrNotWrapped means that none of the six names leads to a switch.
+var ErrNotWrapped = errors.New("none of the commands of iptables runs the wrapper")
+
+// Patience is how long a command that an administrator runs waits for the lock. Then it goes on without: no call holds
+// the lock that long, but any user can.
+const Patience = 2 * time.Second
+
+// Switched opens the directory whose switch the commands change: DIR if the switch is there, otherwise /usr/sbin. The
+// error wraps ErrNotWrapped if there is no switch, and file.ErrExposed if others can change the directory.
+func Switched() (*Dir, error) {
+	d, err := Here()
+	switch {
+	case err == nil && d.hasSwitch():
+		return d, nil
+	case err == nil:
+		d.Close()
+	case !errors.Is(err, ErrNoProc) && !errors.Is(err, ErrElsewhere):
+		return nil, err
+	}
+	d, err = openSafe("/usr/sbin")
+	if err != nil {
+		return nil, err
+	}
+	if !d.hasSwitch() {
+		d.Close()
+		return nil, fmt.Errorf("no %q: %w", d.Join(Switch), ErrNotWrapped)
+	}
+	return d, nil
+}
+
+func (d *Dir) hasSwitch() bool {
+	_, err := d.Lstat(Switch)
+	return err == nil
+}
+
+// Select points the switch at a backend's program. If it returns nil, the names in the directory run that backend.
+//
+// The error wraps ErrSingle if the program cannot be in the switch, ErrNotWrapped if none of the six names leads to the
+// switch, ErrForeign if the switch is something else, and the errno of what could not be written, such as EROFS.
+func (d *Dir) Select(backend detect.Backend, program string) error {
+	content, err := d.contentFor(backend, program)
+	if err != nil {
+		return err
+	}
+	return d.point(content)
+}
+
+// Reset removes the record, and points the switch at the wrapper again. The record is removed first, whatever the
+// switch is; d is nil where there is no switch. The errors are those of Select, and why the record is still there.
+func Reset(record Record, d *Dir) error {
+	removed := record.Remove()
+	if d == nil {
+		return ErrNotWrapped
+	}
+	_, err := d.ID(Wrapper) // no name must lead nowhere
+	if err == nil {
+		err = d.point(Wrapper)
+	}
+	return cmp.Or(err, removed)
+}
+
+// point makes the switch contain something else.
+func (d *Dir) point(content string) error {
+	if !slices.ContainsFunc(Look(d), d.Leads) {
+		return fmt.Errorf("%q: %w", d.path, ErrNotWrapped)
+	}
+	_ = d.Lock(Patience)
+	_, err := d.Stored()
+	if err != nil {
+		return err
+	}
+	now, err := d.Readlink(Switch)
+	if err != nil || now == content {
+		return err
+	}
+	return d.Replace(content, Switch)
+}

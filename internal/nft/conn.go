@@ -1,0 +1,204 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nft
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	// ErrAbsent means that the kernel has no nf_tables, and hence nothing in it.
+	ErrAbsent = errors.New("this kernel has no nf_tables")
+
+	// ErrChanged means that the objects changed during a dump.
+	ErrChanged = errors.New("nf_tables changed while it was read")
+
+	// ErrEnough ends the reading when a function that takes messages returns it. Callers never see it.
+	ErrEnough = errors.New("the rest need not be read")
+)
+
+// bufferSize is the most that the kernel puts into one part of a dump (netlink_dump in net/netlink/af_netlink.c),
+// less 8 bytes that it does not use (SKB_WITH_OVERHEAD), with which Go's allocator would take three more pages.
+const bufferSize = 32<<10 - 8
+
+// Conn asks one question after the other, over a socket that it opens for the first one. The zero Conn is ready to use.
+type Conn struct {
+	// Most is how many objects of a dump are read; 0: MaxObjects.
+	Most int
+
+	fd   int
+	open bool // and something was read from it
+	seq  uint32
+	buf  []byte
+}
+
+// Close closes the socket, if it is open. The next question opens another one.
+func (c *Conn) Close() {
+	if c.open {
+		unix.Close(c.fd)
+		c.open = false
+	}
+}
+
+// dial opens the socket, unless it is open.
+func (c *Conn) dial() error {
+	if c.open {
+		return nil
+	}
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	if err == unix.EPROTONOSUPPORT { // no nfnetlink, which carries the questions to nf_tables
+		return ErrAbsent
+	}
+	if err != nil {
+		return fmt.Errorf("open a netlink socket: %w", err)
+	}
+	c.fd = fd
+	c.open = true
+	if c.buf == nil {
+		c.buf = make([]byte, bufferSize)
+	}
+	return nil
+}
+
+// reserve returns the sequence number of the first of n messages to be sent.
+func (c *Conn) reserve(n int) (first uint32) {
+	first = c.seq + 1
+	c.seq += uint32(n)
+	return first
+}
+
+// exchange sends messages, and reads datagrams until read is done or fails. If something is left to read, it closes the
+// socket: the rest of a dump would block the next one.
+func (c *Conn) exchange(messages []byte, read func(datagram []byte) (done bool, err error)) error {
+	err := c.dial()
+	if err != nil {
+		return err
+	}
+	err = unix.Sendto(c.fd, messages, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	if err != nil {
+		c.Close()
+		return fmt.Errorf("send: %w", err)
+	}
+	for {
+		datagram, err := receive(c.fd, c.buf)
+		if err != nil {
+			c.Close()
+			return err
+		}
+		done, err := read(datagram)
+		if err != nil && !done {
+			c.Close()
+		}
+		if err != nil || done {
+			return err
+		}
+	}
+}
+
+// receive reads the next datagram from the kernel into buf. It never waits: the kernel has queued the reply before
+// sendto(2) returns, and the next part of a dump before recvfrom(2) returns. EAGAIN means that there is no more.
+func receive(fd int, buf []byte) ([]byte, error) {
+	for {
+		n, from, err := unix.Recvfrom(fd, buf, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
+		sender, isNetlink := from.(*unix.SockaddrNetlink)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, fmt.Errorf("receive: %w", err)
+		case !isNetlink || sender.Pid != 0: // not from the kernel
+		case n > len(buf):
+			return nil, ErrShort
+		default:
+			return buf[:n], nil
+		}
+	}
+}
+
+// nftKind is the kind of a message of nf_tables.
+func nftKind(kind uint16) uint16 { return unix.NFNL_SUBSYS_NFTABLES<<8 | kind }
+
+// ask puts one question to nf_tables, and hands out the messages of the reply, until each returns an error. A message
+// is valid until each returns. A bare unix.Errno is the kernel's refusal, ENOENT for "there is no such thing" among
+// them; the error of a system call is wrapped. The kind of the reply precedes that of the question (enum
+// nf_tables_msg_types).
+func (c *Conn) ask(get, flags uint16, family uint8, a Attributes, each func(Message) error) error {
+	r := reply{seq: c.reserve(1), kind: nftKind(get - 1)}
+	err := c.exchange(request(nftKind(get), flags, r.seq, family, a), func(datagram []byte) (bool, error) {
+		err := r.read(datagram, each)
+		return r.done, err
+	})
+	if err == nil {
+		err = r.err()
+	}
+	return meaning(err)
+}
+
+// meaning says what an error of a question to nf_tables stands for.
+func meaning(err error) error {
+	switch err {
+	case ErrEnough:
+		return nil
+	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
+		return ErrAbsent
+	case unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family
+		return unix.ENOENT
+	}
+	return err
+}
+
+// reply is the state of the reply to one question while its datagrams come in.
+type reply struct {
+	seq     uint32
+	kind    uint16     // of the messages that are the reply
+	done    bool       // the last message has come
+	errno   unix.Errno // the kernel's refusal, 0 for none
+	changed bool       // what was dumped changed during the dump
+}
+
+// read hands out the messages of a datagram that are the reply, until that returns an error. Messages for an earlier
+// question are skipped.
+func (r *reply) read(datagram []byte, each func(Message) error) error {
+	for b := datagram; len(b) > 0 && !r.done; {
+		m, rest, err := next(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		if m.Seq != r.seq {
+			continue
+		}
+		r.changed = r.changed || m.Flags&unix.NLM_F_DUMP_INTR != 0
+		switch m.Kind {
+		case unix.NLMSG_ERROR, unix.NLMSG_DONE:
+			r.done = true
+			r.errno = m.errno()
+		case r.kind:
+			// Without NLM_F_MULTI the reply is one message, and nothing follows it.
+			r.done = m.Flags&unix.NLM_F_MULTI == 0
+			err = m.whole()
+			if err == nil {
+				err = each(m)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// err returns the error that a complete reply stands for.
+func (r *reply) err() error {
+	switch {
+	case r.errno == unix.EINTR, r.errno == 0 && r.changed: // EINTR: the dump's own way to say so
+		return ErrChanged
+	case r.errno == 0:
+		return nil
+	default:
+		return r.errno
+	}
+}

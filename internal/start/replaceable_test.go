@@ -1,0 +1,52 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package start
+
+import (
+	"os"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// Every directory and every link on the way counts, wherever it is.
+func TestReplaceable(t *testing.T) {
+	if os.Geteuid() != 0 {
+		host.Cannot(t, "give files to other users: run it as root")
+	}
+	top := t.TempDir() // below /tmp, which is sticky
+	for _, directory := range []string{"safe/bin", "open/bin", "sticky/bin", "theirs/bin"} {
+		host.Check(t, os.MkdirAll(top+"/"+directory, 0o755))
+		host.Check(t, os.WriteFile(top+"/"+directory+"/program", nil, 0o755))
+	}
+	host.Check(t, os.Chmod(top+"/open", 0o777))
+	host.Check(t, os.Chmod(top+"/sticky", 0o777|os.ModeSticky))
+	host.Check(t, os.Chown(top+"/theirs", 65534, 65534))
+	for path, content := range map[string]string{
+		"safe/link": "bin", "open/link": "../safe/bin", "up": "safe/bin/../../open/bin", "sticky/link": "../safe/bin",
+		"safe/link-to-theirs": "../theirs/bin/program", "loop": "loop", "their-link": "safe/bin",
+	} {
+		host.Check(t, os.Symlink(content, top+"/"+path))
+	}
+	host.Check(t, os.Lchown(top+"/their-link", 65534, 65534))
+	for path, want := range map[string]string{
+		"safe/bin/program":    "",
+		"safe/link/program":   "",
+		"sticky/bin/program":  "",
+		"sticky/link/program": "",
+		"safe/bin/missing":    "",
+		"loop":                "",
+		"open/bin/program":    "users other than root can write \"" + top + "/open\"",
+		"open/link/program":   "users other than root can write \"" + top + "/open\"",
+		"up/program":          "users other than root can write \"" + top + "/open\"",
+		"theirs/bin/program":  "\"" + top + "/theirs\" belongs to user 65534",
+		"safe/link-to-theirs": "\"" + top + "/theirs\" belongs to user 65534",
+		"their-link/program":  "\"" + top + "/their-link\" belongs to user 65534",
+	} {
+		got := Replaceable(top + "/" + path)
+		if got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package xtables
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
+)
+
+var (
+	// ErrAbsent means that the kernel has no x_tables of the family now, and hence nothing in it.
+	ErrAbsent = errors.New("this kernel has no x_tables loaded")
+
+	// ErrNoProc means that /proc does not show the network namespace of the calling thread.
+	ErrNoProc = errors.New("/proc is not mounted, or does not show this thread's network")
+)
+
+// Listed returns the tables of IPv4 or IPv6 that exist in the network namespace of the calling thread. The error is
+// ErrAbsent, ErrNoProc, or wraps the errno: EACCES where the file belongs to another user (the root of the namespace's
+// owner).
+//
+// /proc/net/ip_tables_names and ip6_tables_names exist once x_tables has the family, and are empty until the first
+// table is created.
+func Listed(ipv6 bool) ([]string, error) {
+	return listed("/proc", unix.Gettid() == unix.Getpid(), ipv6)
+}
+
+// listed looks below proc. leads says whether the calling thread is the process's first one.
+func listed(proc string, leads, ipv6 bool) ([]string, error) {
+	name := "ip_tables_names"
+	if ipv6 {
+		name = "ip6_tables_names"
+	}
+	directories := []string{proc + "/thread-self/net/"}
+	if leads {
+		directories = append(directories, proc+"/self/net/") // before Linux 3.17; it is the first thread's
+	}
+	for _, directory := range directories {
+		tables, err := readList(directory + name)
+		if len(tables) > 0 && ipv6 && !exists(directory+"if_inet6") {
+			// Before Linux 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
+			return nil, nil
+		}
+		if err == nil {
+			return tables, nil
+		}
+		if !errors.Is(err, unix.ENOENT) {
+			return nil, err
+		}
+		var st unix.Stat_t
+		err = unix.Stat(directory+"dev", &st)
+		if err == nil {
+			return nil, ErrAbsent
+		}
+		if !errors.Is(err, unix.ENOENT) {
+			return nil, fmt.Errorf("look for %q: %w", directory+"dev", err)
+		}
+	}
+	return nil, ErrNoProc
+}
+
+// exists reports whether a file is known to exist, or may.
+func exists(path string) bool {
+	var st unix.Stat_t
+	return !errors.Is(unix.Stat(path, &st), unix.ENOENT)
+}
+
+// readList reads the list of a family.
+func readList(path string) ([]string, error) {
+	const limit = 512 // the kernel's five tables take 31
+	list, err := file.Read(path, limit)
+	if err == nil && len(list) == limit {
+		// The last name may be cut off, and to ask for it would create that table.
+		err = &os.PathError{Op: "read", Path: path, Err: unix.EFBIG}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return strings.Fields(string(list)), nil
+}
+
+// Loadable reports whether iptables-legacy could load x_tables for IPv4: it runs modprobe, which finds the module in
+// modules.dep of the running kernel, below this root.
+func Loadable() (bool, error) { return loadable("/lib/modules") }
+
+func loadable(modules string) (bool, error) {
+	var name unix.Utsname
+	err := unix.Uname(&name)
+	if err != nil {
+		return false, fmt.Errorf("uname: %w", err)
+	}
+	const limit = 16 << 20 // distributions' lists have less than 1 MiB
+	list, err := file.Read(modules+"/"+unix.ByteSliceToString(name.Release[:])+"/modules.dep", limit)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return false, nil
+	}
+	return bytes.Contains(list, []byte("/ip_tables.ko")), err
+}

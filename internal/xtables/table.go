@@ -1,0 +1,187 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package xtables asks x_tables, the kernel's part of iptables-legacy: which tables there are, over /proc, and what is
+// in one, over getsockopt(2).
+//
+// Asking for a table creates it. So only a table that exists is ever asked for, and nothing is asked where there is no
+// x_tables: on kernels with CONFIG_BPFILTER_UMH the question alone starts a helper program as root.
+package xtables
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/bits"
+	"runtime"
+)
+
+// This file decodes tables as getsockopt(2) returns them, in the layout of linux/netfilter_ipv4/ip_tables.h,
+// linux/netfilter_ipv6/ip6_tables.h and linux/netfilter/x_tables.h. It does no I/O.
+
+// Options at level SOL_IP and SOL_IPV6. golang.org/x/sys/unix has none of them.
+const (
+	// #define IPT_BASE_CTL       64
+	// #define IPT_SO_GET_INFO    (IPT_BASE_CTL)
+	// #define IPT_SO_GET_ENTRIES (IPT_BASE_CTL + 1), both as in IP6T
+	soGetInfo    = 64
+	soGetEntries = 65
+)
+
+const (
+	// #define XT_TABLE_MAXNAMELEN 32
+	tableNameSize = 32
+
+	// struct ipt_getinfo, decoded by parseHeader
+	sizeofGetInfo = 84
+
+	// struct xt_entry_target {
+	//	__u16 target_size;
+	//	char  name[XT_EXTENSION_MAXNAMELEN]; // 29
+	//	__u8  revision;
+	//	unsigned char data[];
+	// };
+	sizeofTarget   = 32
+	targetNameSize = 29
+
+	// struct xt_error_target {
+	//	struct xt_entry_target target;
+	//	char errorname[XT_FUNCTION_MAXNAMELEN];
+	// };
+	errorNameSize = 30
+
+	hooks = 5 // NF_INET_NUMHOOKS
+)
+
+// errBadTable means that entries and header contradict each other: the table was replaced between the two questions.
+var errBadTable = errors.New("the table is cut off or malformed")
+
+// hostAlignment returns the alignment of 64-bit numbers in what the kernel returns to this program: 8 bytes, but 4 on
+// 386, for which a 64-bit kernel has a compatibility layout.
+func hostAlignment() int {
+	if runtime.GOARCH == "386" {
+		return 4
+	}
+	return 8
+}
+
+// entryLayout is where the fields of an entry are.
+type entryLayout struct{ targetOffset, nextOffset, size int }
+
+// layoutOf returns the offsets in
+//
+//	struct ipt_entry {                       struct ip6t_entry {
+//		struct ipt_ip ip;        //  84      	struct ip6t_ip6 ipv6;    // 136
+//		unsigned int nfcache;                	unsigned int nfcache;
+//		__u16 target_offset;                 	__u16 target_offset;
+//		__u16 next_offset;                   	__u16 next_offset;
+//		unsigned int comefrom;               	unsigned int comefrom;
+//		struct xt_counters counters; // 16   	struct xt_counters counters;
+//		unsigned char elems[];               	unsigned char elems[];
+//	};                                       };
+func layoutOf(ipv6 bool, align int) entryLayout {
+	if ipv6 {
+		return entryLayout{targetOffset: 140, nextOffset: 142, size: 160 + align}
+	}
+	return entryLayout{targetOffset: 88, nextOffset: 90, size: 112}
+}
+
+// entriesOffset is where the entries begin.
+//
+//	struct ipt_get_entries {
+//		char name[XT_TABLE_MAXNAMELEN];
+//		unsigned int size;              // of the entries
+//		struct ipt_entry entrytable[];
+//	};
+func entriesOffset(align int) int { return tableNameSize + align }
+
+// header is what x_tables says of a table as a whole.
+type header struct {
+	chains  int    // built-in chains, each with a policy as its last entry
+	entries int    // of all kinds
+	size    uint32 // of the entries, in bytes
+}
+
+// parseHeader decodes
+//
+//	struct ipt_getinfo {
+//		char name[XT_TABLE_MAXNAMELEN];
+//		unsigned int valid_hooks;                    // a bit per hook
+//		unsigned int hook_entry[NF_INET_NUMHOOKS];   // offset of the chain's first entry
+//		unsigned int underflow[NF_INET_NUMHOOKS];    // offset of the chain's policy
+//		unsigned int num_entries;
+//		unsigned int size;
+//	};
+func parseHeader(b []byte) (header, error) {
+	if len(b) != sizeofGetInfo {
+		return header{}, errBadTable
+	}
+	field := func(i int) uint32 { return binary.NativeEndian.Uint32(b[tableNameSize+4*i:]) }
+	return header{
+		chains:  bits.OnesCount32(field(0)),
+		entries: int(field(1 + 2*hooks)),
+		size:    field(2 + 2*hooks),
+	}, nil
+}
+
+// Table is what is in a table.
+type Table struct {
+	Chains [][]byte // the names of the user-defined chains; none if the table is larger than Limit
+	Rules  int      // without policies; if the table is larger than Limit, its entries of all kinds
+	Whole  bool     // the table is not larger than Limit
+}
+
+// HasChain reports whether a user-defined chain was found.
+func (t Table) HasChain(chain string) bool {
+	for _, name := range t.Chains {
+		if string(name) == chain {
+			return true
+		}
+	}
+	return false
+}
+
+// parseEntries walks over the entries of a table, which must be the one of the header.
+//
+// A table is a row of chains. A built-in chain is its rules, then its policy, which is an entry too. A user-defined
+// chain is an entry with the target ERROR and the chain's name, its rules, and an entry that returns. At the end
+// stands one more ERROR.
+func parseEntries(ipv6 bool, align int, h header, b []byte) (Table, error) {
+	at := layoutOf(ipv6, align)
+	if uint64(len(b)) != uint64(h.size) {
+		return Table{}, errBadTable
+	}
+	t := Table{Whole: true}
+	entries := 0
+	for len(b) > 0 {
+		if len(b) < at.size {
+			return Table{}, errBadTable
+		}
+		target := int(binary.NativeEndian.Uint16(b[at.targetOffset:]))
+		next := int(binary.NativeEndian.Uint16(b[at.nextOffset:]))
+		if next > len(b) || target < at.size || next < target+sizeofTarget {
+			return Table{}, errBadTable
+		}
+		name := cString(b[target+2 : target+2+targetNameSize])
+		isEnd := next == len(b)
+		if !isEnd && string(name) == "ERROR" {
+			if next < target+sizeofTarget+errorNameSize {
+				return Table{}, errBadTable
+			}
+			t.Chains = append(t.Chains, cString(b[target+sizeofTarget:][:errorNameSize]))
+		}
+		entries++
+		b = b[next:]
+	}
+	t.Rules = entries - h.chains - 2*len(t.Chains) - 1
+	if entries != h.entries || t.Rules < 0 {
+		return Table{}, errBadTable
+	}
+	return t, nil
+}
+
+// cString returns the bytes before the first NUL, all of them where there is none.
+func cString(b []byte) []byte {
+	text, _, _ := bytes.Cut(b, []byte{0})
+	return text
+}
