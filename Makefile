@@ -106,7 +106,7 @@ lint:
 # Any wrapper, in every situation that needs no more than the six names. SUITEFLAGS="-run ^host -all" plays some of them, and prints
 # those that pass too.
 WRAPPER ?= $(BINARY)
-NAMES ?= links
+NAMES ?= $(if $(filter $(BINARY),$(WRAPPER)),test/conformance/testdata/install.sh,links)
 conformance: tools-test $(if $(filter $(BINARY),$(WRAPPER)),build)
 	go run ./test/conformance -wrapper $(WRAPPER) -names $(NAMES) $(SUITEFLAGS)
 	$(TOOK)

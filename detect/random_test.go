@@ -207,7 +207,7 @@ func (s seen) findings() Findings {
 func TestRandomHosts(t *testing.T) {
 	host.Netns(t) // or it is skipped
 	decisions := map[string]int{}
-	seeds := host.Seeds(t, "TEST_HOSTS")
+	seeds := host.Seeds(t, "TEST_HOSTS", 12, 50)
 	for _, seed := range seeds {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			host.Netns(t)

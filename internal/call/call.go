@@ -65,7 +65,7 @@ func run(argv, env []string, stderr io.Writer) int {
 		}
 	}
 	err = become(program, err, argv, env)
-	return fail(stderr, command, fmt.Errorf("%w (the host: %s)", err, r))
+	return fail(stderr, command, fmt.Errorf("%w (%s)", err, r))
 }
 
 var (

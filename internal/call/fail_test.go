@@ -184,7 +184,7 @@ func TestNoSubstitute(t *testing.T) {
 		{
 			doc: "proven", host: "iptables-legacy -t mangle -N KUBE-IPTABLES-HINT", remove: "rm /usr/sbin/*-legacy*",
 			missing: "no such program: iptables-legacy or xtables-legacy-multi " +
-				"(the host: legacy: chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv4))",
+				"(legacy: chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv4))",
 		},
 		{
 			doc: "a guess without its loader", remove: "rm /usr/sbin/iptables-nft; chmod 755 /run/program; " +

@@ -205,8 +205,8 @@ func TestRemedies(t *testing.T) {
 	}{
 		{err: link.ErrNotWrapped, does: "iptables-wrapper install"},
 		{err: link.ErrForeign, does: "--force"},
-		{err: file.ErrExposed, does: "--force"},
-		{err: fmt.Errorf("%w: %w", file.ErrExposed, denied), does: "--force"},
+		{err: file.ErrExposed, does: "chmod go-w"},
+		{err: fmt.Errorf("%w: %w", file.ErrExposed, denied), does: "chmod go-w"},
 		{err: link.ErrSingle, does: "install xtables-nft-multi and xtables-legacy-multi"},
 		{err: denied, does: "run as root"},
 		{err: readOnly, does: "set IPTABLES_WRAPPER_BACKEND"},

@@ -33,7 +33,9 @@ func sample() report {
 				Legacy: detect.Findings{
 					Kernel: detect.Yes, Hint: [2]detect.Answer{detect.No, detect.No},
 					Canary: [2]detect.Answer{detect.No, detect.No}, Program: [2]detect.Answer{detect.Yes, detect.No},
-					Names: []detect.Name{{Program: "Docker", Family: detect.IPv4, Table: "filter", Chain: "DOCKER-USER"}},
+					Names: []detect.Name{
+						{Program: "Docker", Family: detect.IPv4, Table: "filter", Chain: "DOCKER-USER"},
+					},
 					Rules: 3, Counted: detect.Yes,
 				},
 				TakesRules: detect.No, Lacks: "nft_chain_nat", Loadable: detect.No,
@@ -102,7 +104,8 @@ func TestDetect(t *testing.T) {
 		{doc: "certain", host: "iptables-legacy -N DOCKER-USER", backend: "legacy"},
 		{doc: "hint in both", host: `
 			iptables-legacy -t mangle -N KUBE-IPTABLES-HINT
-			iptables-nft -t mangle -N KUBE-IPTABLES-HINT`, backend: "nft", says: "not certain: chain KUBE-IPTABLES-HINT"},
+			iptables-nft -t mangle -N KUBE-IPTABLES-HINT`, backend: "nft",
+			says: "not certain: chain KUBE-IPTABLES-HINT"},
 	} {
 		host.Run(t, "sh", "-ec", test.host)
 		for _, strict := range []bool{false, true} {
@@ -121,7 +124,8 @@ func TestDetect(t *testing.T) {
 					"json": "{\n  \"version\": 1,\n  \"backend\": \"" + test.backend + "\",",
 				}[output]
 				lines := strings.Count(stderr, "\n")
-				guess := strings.Contains(stderr, test.says) && lines >= 1 && strings.HasSuffix(stderr, advice) == strict
+				guess := strings.Contains(stderr, test.says) && lines >= 1 &&
+					strings.HasSuffix(stderr, advice) == strict
 				if status != want || !strings.HasPrefix(stdout, begins) || (test.says != "") != (lines > 0) ||
 					test.says != "" && !guess {
 					t.Errorf("%s, %q: status %d, stdout %q, stderr %q", test.doc, args, status, stdout, stderr)
@@ -144,7 +148,8 @@ func TestHere(t *testing.T) {
 	}{
 		{want: here.Here{Backend: "nft", Program: nft, How: here.NotWrapped}},
 		{
-			do:   "cd /usr/sbin; cp /bin/true iptables-wrapper; ln -s iptables-wrapper iptables-current; ln -sf iptables-current iptables",
+			do: "cd /usr/sbin; cp /bin/true iptables-wrapper; ln -s iptables-wrapper iptables-current; " +
+				"ln -sf iptables-current iptables",
 			want: here.Here{Backend: "legacy", Program: "/usr/sbin/iptables-legacy", How: here.Asked},
 		},
 		{variable: "nft", want: here.Here{Backend: "nft", Program: "/usr/sbin/iptables-nft", How: here.Variable}},

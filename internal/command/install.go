@@ -28,8 +28,7 @@ func (s *session) installCommand() *cli.Command {
 				DefaultText: "where iptables is",
 				Usage:       "`DIR` has the iptables commands",
 			},
-			boolFlag(&force, "force", "replace files that are not iptables' own, and accept\n\t"+
-				"a directory that others can write to"),
+			boolFlag(&force, "force", "replace files that are not iptables' own"),
 		},
 		Action: func(*cli.Context) error { return s.install(s.argv0, string(directory), force) },
 	}

@@ -32,7 +32,8 @@ const (
 	stored   = "ln -sfT xtables-nft-multi iptables-current; "
 	readOnly = "mount -o remount,bind,ro /usr/sbin; "
 	// anyone holds the lock that any user can take.
-	anyone = "setpriv --reuid=1000 --clear-groups flock /usr/sbin sleep 100 >/dev/null 2>&1 & sleep 0.2; "
+	anyone = "setpriv --reuid=1000 --clear-groups flock /usr/sbin sleep 100 >/dev/null 2>&1 & " +
+		"while flock --nonblock /usr/sbin true; do sleep 0.01; done; "
 
 	variableHelps = "iptables-wrapper: try: set IPTABLES_WRAPPER_BACKEND to nft or legacy"
 	installHelps  = "iptables-wrapper: try: iptables-wrapper install, "
@@ -65,8 +66,9 @@ var storing = []struct {
 		stderr: guess, content: "xtables-legacy-multi"},
 	{doc: "no program", host: docker + "rm *-legacy*; ", call: "select", status: 1, stderr: "iptables-wrapper: " +
 		"select legacy: no such program: iptables-legacy or xtables-legacy-multi\niptables-wrapper: try: install "},
-	{doc: "single programs", host: "rm iptables-nft; mv xtables-nft-multi iptables-nft; ", call: "select nft", status: 1,
-		stderr: "it is not the program that implements all six commands\niptables-wrapper: try: install xtables-nft-multi"},
+	{doc: "single programs", host: "rm iptables-nft; mv xtables-nft-multi iptables-nft; ", call: "select nft",
+		status: 1, stderr: "it is not the program that implements all six commands\n" +
+			"iptables-wrapper: try: install xtables-nft-multi"},
 	{doc: "read-only", host: readOnly, call: "select", status: 1, stderr: variableHelps},
 	{doc: "read-only, by name", host: readOnly, call: "select nft", status: 1, stderr: variableHelps},
 	{doc: "read-only, stored before", host: stored + readOnly, call: "select nft", stdout: "nft in /usr/sbin\n",
@@ -74,18 +76,20 @@ var storing = []struct {
 	{doc: "the lock is held", host: anyone, call: "select legacy", stdout: "legacy in /usr/sbin\n",
 		content: "xtables-legacy-multi"},
 	{doc: "a network of its own", host: "set -- unshare --net; ", call: "select", status: 1,
-		stderr: "this is not known to be the network namespace of process 1\niptables-wrapper: try: iptables-wrapper select nft, or"},
+		stderr: "this is not known to be the network namespace of process 1\n" +
+			"iptables-wrapper: try: iptables-wrapper select nft, or"},
 	{doc: "a network of its own, by name", host: "set -- unshare --net; ", call: "select legacy",
 		stdout: "legacy in /usr/sbin\n", content: "xtables-legacy-multi"},
 	{doc: "another user", host: "set -- setpriv --reuid=1000; ", call: "select nft", status: 1,
 		stderr: "permission denied\niptables-wrapper: try: run as root"},
 	{doc: "nothing is wrapped", host: "rm iptables-current; ", call: "select nft", status: 1, stderr: installHelps,
 		content: "-"},
-	{doc: "no name leads to the switch", host: "rm iptables ip6tables iptables-* ip6tables-*; ln -s /bin/true iptables; " +
-		"cp /proc/1/exe iptables-wrapper; ln -s iptables-wrapper iptables-current; ", call: "select nft", status: 1,
+	{doc: "no name leads to the switch", host: "rm iptables ip6tables iptables-* ip6tables-*; " +
+		"ln -s /bin/true iptables; cp /proc/1/exe iptables-wrapper; ln -s iptables-wrapper iptables-current; ", call: "select nft", status: 1,
 		stderr: installHelps},
 	{doc: "a foreign switch", host: "ln -sfT /bin/true iptables-current; ", call: "select nft", status: 1,
-		stderr: "it belongs neither to iptables nor to iptables-wrapper\niptables-wrapper: try: ", content: "/bin/true"},
+		stderr:  "it belongs neither to iptables nor to iptables-wrapper\niptables-wrapper: try: ",
+		content: "/bin/true"},
 	{doc: "others can write the directory", host: "chmod 777 /usr/sbin; ", call: "select nft", status: 1,
 		stderr: "users other than root and the caller can write it\niptables-wrapper: try: "},
 
@@ -120,7 +124,8 @@ func TestStoring(t *testing.T) {
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			_ = cmd.Run()
 			status := cmd.ProcessState.ExitCode()
-			if status != test.status || stdout.String() != test.stdout || !strings.Contains(stderr.String(), test.stderr) {
+			says := strings.Contains(stderr.String(), test.stderr)
+			if status != test.status || stdout.String() != test.stdout || !says {
 				t.Errorf("status %d, stdout %q, stderr %q", status, stdout.String(), stderr.String())
 			}
 			lines := strings.Count(stderr.String(), "\n")

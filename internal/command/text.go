@@ -56,7 +56,7 @@ var remedies = []struct {
 	{install.ErrNoIptables, "install iptables in this image first"},
 	{install.ErrOverwritten, "install the iptables package again, then run install"},
 	{install.ErrBypassed, "see with ls -l where that name leads, remove it, and install again"},
-	{file.ErrExposed, "chown that directory to root and chmod go-w it; install accepts it with --force"},
+	{file.ErrExposed, "chown that directory to root, and chmod go-w it"},
 	{link.ErrForeign, "move that file away, or replace it with install --force"},
 	{link.ErrNotWrapped, program + " install, which makes the commands run the wrapper"},
 	{link.ErrSingle, "install " + iptables.MultiCall("nft") + " and " + iptables.MultiCall("legacy") + ", or set " +

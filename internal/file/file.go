@@ -1,11 +1,14 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package file has two checks of a file: can only root and the caller change it, and is it the running one.
+// Package file checks whether only root and the caller can change a file, and whether it is the running one. It reads
+// files and directories without package os.
 package file
 
 import (
 	"errors"
+	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,4 +28,50 @@ func IsRunning(st unix.Stat_t) bool {
 	var running unix.Stat_t
 	err := unix.Stat("/proc/self/exe", &running)
 	return err == nil && running.Dev == st.Dev && running.Ino == st.Ino
+}
+
+// Read returns the first bytes of a file, at most limit. Package os would start the runtime's poller, which needs more
+// descriptors. If there are too few, the runtime ends the process.
+func Read(path string, limit int) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	content := make([]byte, 0, min(limit, 8<<10))
+	for len(content) < limit {
+		if len(content) == cap(content) {
+			content = slices.Grow(content, min(limit-len(content), len(content)))
+		}
+		n, err := unix.Read(fd, content[len(content):min(cap(content), limit)])
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			break
+		}
+		content = content[:len(content)+n]
+	}
+	return content, nil
+}
+
+// Names returns the names in a directory, without "." and "..".
+func Names(path string) ([]string, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	var names []string
+	var buf [4096]byte
+	for {
+		n, err := unix.ReadDirent(fd, buf[:])
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			return names, nil
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+	}
 }

@@ -44,9 +44,9 @@ func (d *Done) remark(format string, args ...any) {
 }
 
 // Install makes the six commands in a directory run this wrapper, which was called as argv0. directory "" is that of
-// the running file if one of the commands is there, otherwise the first one that has iptables. Unless forced, Install
-// refuses names that belong neither to iptables nor to the wrapper, and a directory that other users can write. It
-// refuses them before it changes anything.
+// the running file if one of the commands is there, otherwise the first one that has iptables. Before it changes
+// anything, Install refuses a directory that other users can write and, unless forced, names that belong neither to
+// iptables nor to the wrapper.
 //
 // Whatever step fails, each of the six names leads to the same program as before, or to the wrapper. An error may come
 // after changes: Done is valid then, too. The errors wrap the variables of this package, link.ErrForeign and
@@ -60,7 +60,7 @@ func Install(argv0, directory string, force bool) (done Done, err error) {
 		directory = defaultDirectory(filepath.Dir(running))
 	}
 	if directory == "" {
-		return done, fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(iptables.Dirs(), ", "))
+		return done, whyNone()
 	}
 	directory, err = absolute(directory)
 	if err != nil {
@@ -122,17 +122,11 @@ type work struct {
 
 // refuse returns an error if the installation must not start.
 func (w work) refuse(force bool) error {
-	if w.program(detect.NFT) == "" && w.program(detect.Legacy) == "" {
-		return fmt.Errorf("%w in %q, nor in %s", ErrNoIptables, w.Path(), strings.Join(iptables.Dirs(), ", "))
-	}
-	if path := w.overwritten(); path != "" {
-		return fmt.Errorf("%q: %w", path, ErrOverwritten)
-	}
-	if force {
-		return nil
-	}
 	err := w.Safe()
-	if err != nil {
+	if err == nil {
+		err = w.checkPrograms()
+	}
+	if err != nil || force {
 		return err
 	}
 	_, err = w.Stored()
@@ -145,6 +139,30 @@ func (w work) refuse(force bool) error {
 		}
 	}
 	return nil
+}
+
+// checkPrograms returns an error if there is no program that the commands could run, or if the wrapper is in the place
+// of one.
+func (w work) checkPrograms() error {
+	if w.program(detect.NFT) == "" && w.program(detect.Legacy) == "" {
+		return whyNone(w.Path())
+	}
+	path := w.overwritten()
+	if path != "" {
+		return fmt.Errorf("%q: %w", path, ErrOverwritten)
+	}
+	return nil
+}
+
+// whyNone returns why iptables was found for neither backend: it is not installed, or cannot be used where it is.
+func whyNone(dirs ...string) error {
+	for _, b := range detect.Backends() {
+		_, err := exec.Find(b, "iptables", dirs...)
+		if !errors.Is(err, exec.ErrMissing) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w in %s", ErrNoIptables, strings.Join(append(dirs, iptables.Dirs()...), ", "))
 }
 
 // program returns the path of a backend's iptables, "" if there is none.

@@ -132,7 +132,9 @@ func TestInstall(t *testing.T) {
 	changesNothing(t, directory)
 
 	// A backend is stored, or the stored program is gone.
-	for _, content := range []string{"xtables-legacy-multi", "/usr/sbin/xtables-legacy-multi", directory + "/iptables-wrapper"} {
+	for _, content := range []string{
+		"xtables-legacy-multi", "/usr/sbin/xtables-legacy-multi", directory + "/iptables-wrapper",
+	} {
 		host.Check(t, os.Remove(directory+"/iptables-current"))
 		host.Check(t, os.Symlink(content, directory+"/iptables-current"))
 		_ = os.Remove(directory + "/xtables-legacy-multi")
@@ -173,6 +175,7 @@ func TestDirectoryInTheWay(t *testing.T) {
 	}
 }
 
+// A directory that others can change is refused, forced or not: no call would run a program in it.
 func TestExposed(t *testing.T) {
 	for _, test := range []struct {
 		doc   string
@@ -195,15 +198,35 @@ func TestExposed(t *testing.T) {
 		directory := image(t)
 		host.Check(t, test.make(directory))
 		before := state(t, directory)
-		_, err := Install("iptables-wrapper", directory, false)
-		if !errors.Is(err, test.wrong) {
-			t.Errorf("%s: got %v", test.doc, err)
+		for _, force := range []bool{false, true} {
+			_, err := Install("iptables-wrapper", directory, force)
+			if !errors.Is(err, test.wrong) {
+				t.Errorf("%s: got %v", test.doc, err)
+			}
+			if after := state(t, directory); test.wrong != nil && after != before {
+				t.Errorf("%s: got %s\nwant %s", test.doc, after, before)
+			}
 		}
-		if after := state(t, directory); test.wrong != nil && after != before {
-			t.Errorf("%s: got %s\nwant %s", test.doc, after, before)
+	}
+}
+
+// Programs in a directory that others can write are never run, so that there is nothing to install for.
+func TestExposedPrograms(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.Check(t, os.Chmod("/usr/sbin", 0o775))
+	before := state(t, "/usr/sbin", "/etc/alternatives")
+	for _, directory := range []string{"", "/usr/sbin"} {
+		for _, force := range []bool{false, true} {
+			_, err := Install("iptables-wrapper", directory, force)
+			if !errors.Is(err, file.ErrExposed) {
+				t.Errorf("%q, forced %v: got %v", directory, force, err)
+			}
 		}
-		installs(t, directory, true)
-		leadTo(t, directory, "iptables-wrapper")
+	}
+	if after := state(t, "/usr/sbin", "/etc/alternatives"); after != before {
+		t.Errorf("got %s\nwant %s", after, before)
 	}
 }
 

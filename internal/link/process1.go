@@ -6,9 +6,10 @@ package link
 import (
 	"bytes"
 	"errors"
-	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
 // OwnContainer reports whether this process is known to have the mounts and the network namespace of process 1. Only
@@ -22,12 +23,13 @@ func OwnContainer() bool { return sameMounts() && OwnNetwork() }
 // sameMounts reports whether mountinfo of process 1 is byte for byte that of this process. The paths in it are relative
 // to the root of the process, so it also detects a chroot.
 func sameMounts() bool {
-	first, err := os.ReadFile("/proc/1/mountinfo")
+	const limit = 16 << 20 // some 100,000 mounts
+	first, err := file.Read("/proc/1/mountinfo", limit)
 	if err != nil {
 		return false
 	}
-	own, err := os.ReadFile("/proc/self/mountinfo")
-	return err == nil && bytes.Equal(first, own)
+	own, err := file.Read("/proc/self/mountinfo", limit)
+	return err == nil && len(own) < limit && bytes.Equal(first, own)
 }
 
 // OwnNetwork reports whether this process is known to be in the network namespace of every thread of process 1. A
@@ -38,13 +40,13 @@ func OwnNetwork() bool {
 	if err != nil {
 		return false
 	}
-	threads, err := os.ReadDir("/proc/1/task")
+	threads, err := file.Names("/proc/1/task")
 	if err != nil {
 		return false
 	}
 	same := false
 	for _, thread := range threads {
-		err := unix.Stat("/proc/1/task/"+thread.Name()+"/net/dev", &its)
+		err := unix.Stat("/proc/1/task/"+thread+"/net/dev", &its)
 		switch {
 		case errors.Is(err, unix.ENOENT): // the thread has ended
 		case err != nil || its.Ino != own.Ino:

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
 var (
@@ -33,16 +35,16 @@ func Listed(ipv6 bool) ([]string, error) {
 
 // listed is Listed for a /proc that is mounted at proc. leads is true if the calling thread is the process's first one.
 func listed(proc string, leads, ipv6 bool) ([]string, error) {
-	file := "ip_tables_names"
+	name := "ip_tables_names"
 	if ipv6 {
-		file = "ip6_tables_names"
+		name = "ip6_tables_names"
 	}
 	directories := []string{proc + "/thread-self/net/"}
 	if leads {
 		directories = append(directories, proc+"/self/net/") // before Linux 3.17; it shows the first thread
 	}
 	for _, directory := range directories {
-		tables, err := readList(directory + file)
+		tables, err := readList(directory + name)
 		if len(tables) > 0 && ipv6 && !exists(directory+"if_inet6") {
 			// Before Linux 5.15, loading ip6_tables makes tables even if IPv6 is off. Then they can have no rules.
 			return nil, nil
@@ -71,22 +73,18 @@ func exists(path string) bool {
 	return !errors.Is(unix.Stat(path, &st), unix.ENOENT)
 }
 
-// readList reads a small file of /proc, without the runtime's poller, which would cost five more system calls.
+// readList reads the list of a family.
 func readList(path string) ([]string, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open %q: %w", path, err)
-	}
-	defer unix.Close(fd)
-	var buf [512]byte // the kernel's five tables take 31
-	n, err := unix.Read(fd, buf[:])
-	if err == nil && n == len(buf) {
-		err = unix.EFBIG // the last name may be cut off, and asking for it would create a table
+	const limit = 512 // the kernel's five tables take 31
+	list, err := file.Read(path, limit)
+	if err == nil && len(list) == limit {
+		// The last name may be cut off, and asking for it would create a table.
+		err = &os.PathError{Op: "read", Path: path, Err: unix.EFBIG}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", path, err)
+		return nil, err
 	}
-	return strings.Fields(string(buf[:n])), nil
+	return strings.Fields(string(list)), nil
 }
 
 // Loadable reports whether iptables-legacy could load x_tables for IPv4. iptables-legacy runs modprobe, which looks for
@@ -100,7 +98,8 @@ func loadable(modules string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("uname: %w", err)
 	}
-	list, err := os.ReadFile(modules + "/" + unix.ByteSliceToString(name.Release[:]) + "/modules.dep")
+	const limit = 16 << 20 // distributions' lists have less than 1 MiB
+	list, err := file.Read(modules+"/"+unix.ByteSliceToString(name.Release[:])+"/modules.dep", limit)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return false, nil
 	}

@@ -69,15 +69,25 @@ func (s socket) read(table string) (Table, error) {
 	if h.size > Limit {
 		return Table{Rules: h.entries}, nil
 	}
-	start := entriesOffset(hostAlignment())
-	question = make([]byte, start+int(h.size))
+	t, err := s.entries(table, h, hostAlignment())
+	if err == unix.EINVAL && hostAlignment() == 4 {
+		// A 64-bit kernel without CONFIG_NETFILTER_XTABLES_COMPAT knows only its own layout. Debian 13 has one.
+		t, err = s.entries(table, h, 8)
+	}
+	return t, err
+}
+
+// entries asks for the entries of a table, in the layout with an alignment.
+func (s socket) entries(table string, h header, align int) (Table, error) {
+	start := entriesOffset(align)
+	question := make([]byte, start+int(h.size))
 	copy(question, table)
 	binary.NativeEndian.PutUint32(question[tableNameSize:], h.size)
-	_, err = s.getsockopt(soGetEntries, question)
+	_, err := s.getsockopt(soGetEntries, question)
 	if err != nil {
 		return Table{}, err
 	}
-	return parseEntries(s.ipv6, hostAlignment(), h, question[start:])
+	return parseEntries(s.ipv6, align, h, question[start:])
 }
 
 // getsockopt passes b to the kernel, which reads the question from b and writes the reply into it. It returns the

@@ -184,6 +184,15 @@ func (c *container) sh(script string) string {
 	return oneLine(stdout.String())
 }
 
+// read returns what a script has written into a file.
+func (c *container) read(name string) string {
+	content, err := os.ReadFile(filepath.Join(c.dir, name))
+	if err != nil {
+		fail(err)
+	}
+	return string(content)
+}
+
 // oneLine joins lines.
 func oneLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(s, "?")), "\n")

@@ -46,7 +46,7 @@ func races() []situation {
 				(for i in $(seq 10); do fill nft 1 ip6; done) &
 				together 20 iptables -w -S & 
 				together 20 iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT; wait; one`},
-			{"20 first writers at once, each held before it remembers, nothing on the host", "all in one backend", `
+			{"20 first writers at once, each held before it records, nothing on the host", "all in one backend", `
 				(for i in $(seq 10); do fill legacy 1 ip6; done) &
 				together 20 strace -f -qq -o trace.{} -e trace=symlink,symlinkat \
 					-e inject=symlink,symlinkat:delay_enter=20ms iptables -w -A INPUT -s 10.9.0.{} -j ACCEPT

@@ -20,14 +20,14 @@ var hosts = []choice{
 	},
 	{
 		"Docker uses nft",
-		host_("iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-nft -A DOCKER -j RETURN"),
+		host_("iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER; iptables-nft -A DOCKER-USER -j RETURN"),
 		false,
 		"nft",
 	},
 	{
 		"Docker uses legacy",
-		host_("iptables-legacy -N DOCKER; iptables-legacy -A FORWARD -j DOCKER; iptables-legacy -A DOCKER -j " +
-			"RETURN"),
+		host_("iptables-legacy -N DOCKER-USER; iptables-legacy -A FORWARD -j DOCKER-USER; " +
+			"iptables-legacy -A DOCKER-USER -j RETURN"),
 		false,
 		"legacy",
 	},
@@ -84,7 +84,7 @@ var hosts = []choice{
 	},
 	{
 		"Docker uses nft, ufw legacy",
-		host_("iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-legacy -N ufw-user-input; " +
+		host_("iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER; iptables-legacy -N ufw-user-input; " +
 			"iptables-legacy -A INPUT -j ufw-user-input"),
 		true,
 		"unknown",

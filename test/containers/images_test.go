@@ -71,7 +71,7 @@ var images = []choice{
 	{
 		"programs with file capabilities",
 		image("setcap cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-nft-multi; setcap " +
-			"cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install + " || " +
+			"cap_net_admin,cap_net_raw+ep /usr/sbin/xtables-legacy-multi" + install + "; " +
 			"setcap cap_net_admin,cap_net_raw+ep /usr/sbin/iptables-wrapper"),
 		true,
 		"",
@@ -96,8 +96,8 @@ var images = []choice{
 		true,
 		"",
 	},
-	{"nft is baked in", image("true" + install + "; iptables-wrapper select --mode nft"), true, ""},
-	{"legacy is baked in", image("true" + install + "; iptables-wrapper select --mode legacy"), true, ""},
+	{"nft is baked in", image("true" + install + "; iptables-wrapper select nft"), true, ""},
+	{"legacy is baked in", image("true" + install + "; iptables-wrapper select legacy"), true, ""},
 	{"a dangling link", image("true" + install + "; ln -sf /gone /usr/sbin/iptables"), true, ""},
 	{
 		"a diverted name",

@@ -8,8 +8,10 @@ import (
 	"strings"
 )
 
-// refill is what an init container does that selects a backend in a volume, as in examples/select.yaml.
-const refill = `volume=rw; start; inside "iptables-wrapper select --dir /usr/local/sbin"; volume=ro`
+// refill is what an init container does that lays straight links to the wrapper in a volume.
+const refill = `volume=rw; start; inside "cp /usr/sbin/iptables-wrapper /usr/local/sbin/; cd /usr/local/sbin
+	for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
+		ln -sf iptables-wrapper \$n; done"; volume=ro`
 
 // state is a choice in each dimension.
 type state []int

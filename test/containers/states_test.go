@@ -94,21 +94,21 @@ var dimensions = []dimension{
 			"variable=",
 			false,
 			""}, {"nft",
-			"variable=IPTABLES_WRAPPER_MODE=nft",
+			"variable=IPTABLES_WRAPPER_BACKEND=nft",
 			true,
 			""}, {"legacy",
-			"variable=IPTABLES_WRAPPER_MODE=legacy",
+			"variable=IPTABLES_WRAPPER_BACKEND=legacy",
 			true,
 			"",
-		}, {"none of them", "variable=IPTABLES_WRAPPER_MODE=nf_tables", true, ""},
+		}, {"none of them", "variable=IPTABLES_WRAPPER_BACKEND=nf_tables", true, ""},
 	}},
 	{"before", []choice{
 		{"nothing", ":", false, ""},
 		{"a listing", inside("timeout 2 iptables -S"), false, ""},
 		{"a rule", inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT"), false, ""},
 		{"a chain", inside("timeout 2 iptables -t nat -N MINE; timeout 2 ip6tables -t nat -N MINE"), false, ""},
-		{"select nft", inside("iptables-wrapper select --mode nft"), true, ""},
-		{"select legacy", inside("iptables-wrapper select --mode legacy"), true, ""},
+		{"select nft", inside("iptables-wrapper select nft"), true, ""},
+		{"select legacy", inside("iptables-wrapper select legacy"), true, ""},
 		{
 			"a rule, and the host changes to legacy",
 			inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; "+
@@ -135,14 +135,14 @@ var dimensions = []dimension{
 			inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-legacy "+
 				"-A FORWARD -s 192.0.2.3 -j ACCEPT"),
 			true,
-			"legacy",
+			"unknown",
 		},
 		{
 			"a rule, and the host's rules change to nft",
 			inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT") + "\n" + host_(flush+"; iptables-nft -A "+
 				"FORWARD -s 192.0.2.3 -j ACCEPT"),
 			true,
-			"nft",
+			"unknown",
 		},
 		{
 			"a chain, and kubelet starts with legacy",

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # A life of a container: what is on standard input is run in it. $H is what outlives it: /usr/sbin as $IMAGE has it, and /run.
-test -d "$H/sbin" || cp -al "$IMAGE" "$H/sbin"
+# The programs that $MISSING names are not in it. What is the host's side has them in /run.
 mkdir -p "$H/run" "$H/dev"
+test -d "$H/sbin" || { cp -al "$IMAGE" "$H/sbin"; cp -al "$IMAGE" "$H/run/host"; rm -f "$H"/sbin/*tables-${MISSING:-no}-*; }
 test -e "$H/run/held" || { mkfifo -m 666 "$H/run/held"; : >"$H/run/xtables.lock"; chmod 666 "$H/run/xtables.lock"; }
 exec unshare --mount --pid --ipc --fork --kill-child sh -ec '
 	mount -t proc none /proc

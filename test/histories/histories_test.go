@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package histories plays random histories of a host and a container on it, with the real wrapper and the real programs
-// of both backends, and compares each call with a small model of what is promised.
+// of both backends, and compares each call with the oracle.
 package histories
 
 import (
@@ -26,7 +26,7 @@ import (
 func TestHistories(t *testing.T) {
 	image := makeImage(t)
 	var failed atomic.Int32
-	for _, seed := range machine.Seeds(t, "TEST_HISTORIES") {
+	for _, seed := range machine.Seeds(t, "TEST_HISTORIES", 40, 200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			h := random(seed)
@@ -39,10 +39,10 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// A wrapper that answers nft whatever it sees, and one that remembers nothing, are found out, in few events.
+// A wrapper that answers nft whatever it sees, and one that keeps nothing, are found out, in few events.
 func TestHistoriesFind(t *testing.T) {
 	image := makeImage(t)
-	for _, lie := range [][]string{{"IPTABLES_WRAPPER_MODE=nft"}, {"DEV=host", "ROOT=ro"}} {
+	for _, lie := range [][]string{{"IPTABLES_WRAPPER_BACKEND=nft"}, {"DEV=host", "ROOT=ro"}} {
 		var v *violation
 		for seed := uint64(1); v == nil; seed++ {
 			h := random(seed)
@@ -99,7 +99,7 @@ func (h history) live(image string, lie []string) (*violation, error) {
 		return nil, err
 	}
 	defer exec.Command("rm", "-rf", "--one-file-system", dir).Run()
-	p := player{place: h.place, host: host{"nft": {}, "legacy": {}}}
+	p := player{world: newWorld(), kept: h.container()}
 	p.life, err = h.begin(dir, image, lie)
 	if err != nil {
 		return nil, err
@@ -109,9 +109,7 @@ func (h history) live(image string, lie []string) (*violation, error) {
 		if e.class == restarts {
 			p.life.end()
 			p.life, err = h.begin(dir, image, lie)
-			if h.dev == "own" {
-				p.stored.memory = decision{}
-			}
+			p.kept = p.kept.Restart()
 			if err == nil {
 				continue
 			}

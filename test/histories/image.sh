@@ -8,7 +8,7 @@ cp "$IPTABLES_WRAPPER" "$IMAGE/iptables-wrapper"
 cd "$IMAGE"
 for tables in iptables ip6tables; do
 	for action in "" -save -restore; do
-		for mode in nft legacy; do ln -s xtables-$mode-multi $tables-$mode$action; done
+		for backend in nft legacy; do ln -s xtables-$backend-multi $tables-$backend$action; done
 		ln -s iptables-current $tables$action
 	done
 done

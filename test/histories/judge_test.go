@@ -5,8 +5,9 @@ package histories
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/oracle"
 )
 
 // A violation is a broken promise.
@@ -19,220 +20,190 @@ func broken(format string, args ...any) *violation {
 	return &violation{text: fmt.Sprintf(format, args...)}
 }
 
-// A player is a history on its way: the model, and the container.
+// A player is a history on its way: what the oracle knows, and the container.
 type player struct {
-	place
-	host   host
-	stored stored
-	life   *life
+	world *world
+	kept  oracle.Container
+	life  *life
 }
 
-// play does one event and compares what is seen with what the model says.
+// play does one event and compares what is seen with what the oracle says.
 func (p *player) play(e event) (*violation, error) {
 	r, err := p.life.do(e.text())
 	if err != nil {
 		return nil, err
 	}
-	after, wrong := p.life.stored()
+	after, wrong := p.life.kept()
 	switch {
 	case wrong != "":
 		return broken("%s", wrong), nil
 	case e.class == onHost && r.status != 0:
 		return nil, fmt.Errorf("%s: %+v", e.text(), r)
 	case e.class == onHost:
-		e.change(p.host, e)
+		e.change(p.world, e)
 		return nil, nil
 	case e.class >= detects:
 		return p.command(e, r, after), nil
-	case e.class == meanwhile || e.class == disturbed:
-		return p.disturbed(e, r, after)
+	case e.class == disturbed:
+		return p.disturbed(e, after)
+	case e.class == meanwhile:
+		return p.meanwhile(e, r, after)
 	}
 	return p.call(e, r, after)
 }
 
-// call is an undisturbed one: what runs and what is stored is what the model says.
-func (p *player) call(e event, r result, after stored) (*violation, error) {
-	adding := e.class >= adds
-	runs, next := p.keep(p.host, p.stored, adding, adding || e.class == changes, e.class == held)
-	may := []string{runs}
-	switch {
-	case e.class == overrides:
-		runs, next = e.mode, p.stored
-		may = []string{runs}
-		if p.stored.sw != "" {
-			may = []string{p.stored.sw}
-		}
-	case e.user:
-		next = p.stored
-		may = p.seenByUser()
+// call is an undisturbed one: what runs and what is kept is what the oracle says.
+func (p *player) call(e event, r result, after oracle.Container) (*violation, error) {
+	caller := oracle.Call{
+		Root:      !e.user,
+		Failed:    e.user || e.class == powerless,
+		OwnMounts: e.class == apart,
+		Locked:    e.class == locked,
 	}
+	if e.class == overrides {
+		caller.Variable = e.backend
+	}
+	h := p.world.seen(e.user)
+	if e.class == powerless {
+		h = &oracle.Host{NFT: oracle.Backend{InKernel: oracle.Unknown}}
+	}
+	runs, next := p.kept.Run(h, caller)
 	if after != next {
-		return broken("%s: stored %+v, and it should be %+v", e.text(), after, next), nil
+		return broken("%s: kept %+v, and it should be %+v", e.text(), after, next), nil
 	}
-	p.stored = after
-	if own := p.said(r); own != "" {
-		return broken("on stderr: %s", own), nil
-	}
-	if e.class == refused {
-		if r.status == 0 {
-			return broken("%s: status 0", e.text()), nil
+	p.kept = after
+	if runs == "" {
+		if r.status != 127 || !strings.HasPrefix(r.said(), "iptables-wrapper: ") && p.kept.Switch == "" {
+			return broken("%s: %+v, and its program is missing", e.text(), r), nil
 		}
 		return nil, nil
 	}
-	if r.status != 0 && e.user && e.class == reads {
-		return nil, nil // iptables-legacy-save may not list the tables
+	if own := r.said(); own != "" {
+		return broken("on stderr: %s", own), nil
 	}
-	if r.status != 0 {
+	mayFail := e.class == refused || e.class == powerless
+	switch {
+	case mayFail && r.status == 0:
+		return broken("%s: status 0", e.text()), nil
+	case mayFail:
+		return nil, nil
+	case r.status != 0 && e.user && strings.HasSuffix(e.command, "-save"):
+		return nil, nil // iptables-legacy-save may not list the tables
+	case r.status != 0:
 		return broken("%s: %+v", e.text(), r), nil
 	}
-	ran, err := p.ran(e, r, may)
-	if err != nil || ran == "" {
+	ran, err := p.ran(e, r, runs)
+	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(may, ran) {
-		return broken("%s: %s ran, and it should be one of %q", e.text(), ran, may), nil
+	if ran != runs {
+		return broken("%s: %s ran, and it should be %s", e.text(), ran, runs), nil
 	}
-	if e.change != nil {
-		e.mode = ran
-		e.change(p.host, e)
-	}
+	e.backend = ran
+	e.change(p.world, e)
 	return nil, nil
 }
 
-// seenByUser is what another user's call may run: it cannot list legacy's tables, and reads root's memory.
-func (p *player) seenByUser() []string {
-	nft := *p.host["nft"]
+// ran is the backend that a call ran, by its output or by where its rule is; where neither shows it, the one that is
+// due, because the switch and the record are as they should be.
+func (p *player) ran(e event, r result, due string) (string, error) {
 	switch {
-	case p.stored.sw != "":
-		return []string{p.stored.sw}
-	case nft.has(nft.hint):
-		return []string{"nft"}
-	case p.stored.memory.mode != "":
-		return []string{p.stored.memory.mode, "nft"}[:1+btoi(nft.has(nft.canary))]
-	}
-	return []string{"nft"}
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// said is what the wrapper has printed on standard error, or what iptables has where all is well.
-func (p *player) said(r result) string {
-	for line := range strings.Lines(r.stderr) {
-		if strings.HasPrefix(line, "iptables-wrapper: ") || r.status == 0 && !strings.HasPrefix(line, "# Warning: ip") {
-			return line
-		}
-	}
-	return ""
-}
-
-// ran is the backend that a call ran, by its output or by where its rule is; "" if that cannot be known.
-func (p *player) ran(e event, r result, may []string) (string, error) {
-	if r.backend() != "" || e.class == reads {
+	case r.backend() != "":
 		return r.backend(), nil
+	case !strings.Contains(e.command, "INPUT -j ACCEPT -s") && !strings.HasPrefix(e.command, "together"):
+		return due, nil
 	}
-	if !strings.Contains(e.command, "INPUT") {
-		return may[0], nil // the switch and the memory were as the model says
-	}
-	for _, mode := range append(slices.Clone(may), other[may[0]]) {
-		saved, err := p.life.do(e.tables() + "-" + mode + "-save -t filter")
-		if err != nil {
-			return "", err
-		}
-		if strings.Contains(saved.stdout, "-s "+e.prefix()+"1/") {
-			return mode, nil
+	for _, backend := range []string{due, oracle.Other(due)} {
+		found, err := p.rulesOf(e, backend)
+		if err != nil || found > 0 {
+			return backend, err
 		}
 	}
 	return "neither backend", nil
 }
 
-// disturbed is a call of which much may become, but not everything.
-func (p *player) disturbed(e event, r result, after stored) (*violation, error) {
-	before := p.stored
-	d, _ := p.host.decide(before.memory)
-	p.stored = after
-	struck := e.class == disturbed
-	if struck {
-		switch {
-		case after.sw != before.sw && (after.sw != d.mode || !d.certain):
-			return broken("%s: the switch is at %q, and the answer is %+v", e.text(), after.sw, d), nil
-		case after.memory != before.memory && before.memory.certain && after.memory != d:
-			return broken("%s: the memory is %+v, and was %+v", e.text(), after.memory, before.memory), nil
-		case after.memory.certain && after.memory != before.memory && (after.memory.mode != d.mode || !d.certain):
-			return broken("%s: the memory is %+v, and the answer %+v", e.text(), after.memory, d), nil
-		}
-	} else {
-		p.host[e.mode].rules[0] += 6
-		if r.status != 0 {
-			return broken("%s: %+v", e.text(), r), nil
-		}
+// rulesOf returns how many of an event's rules are in a backend.
+func (p *player) rulesOf(e event, backend string) (int, error) {
+	saved, err := p.life.do(e.tables() + "-" + backend + "-save -t filter 2>/dev/null")
+	return strings.Count(saved.stdout, "-s "+e.prefix()), err
+}
+
+// disturbed is a call of which much may become. But nothing is kept that it would not keep undisturbed.
+func (p *player) disturbed(e event, after oracle.Container) (*violation, error) {
+	before := p.kept
+	_, whole := before.Run(p.world.seen(false), oracle.Call{Root: true})
+	if after.Switch != before.Switch && after.Switch != whole.Switch ||
+		after.Record != before.Record && after.Record != whole.Record {
+		return broken("%s: kept %+v, was %+v, and would be %+v undisturbed", e.text(), after, before, whole), nil
 	}
-	// Where the rules are now.
-	found := map[string]int{}
-	for mode := range other {
-		saved, err := p.life.do(e.tables() + "-" + mode + "-save -t filter 2>/dev/null")
+	p.kept = after
+	for backend := range p.world.rules {
+		found, err := p.rulesOf(e, backend)
 		if err != nil {
 			return nil, err
 		}
-		found[mode] = strings.Count(saved.stdout, "-s "+e.prefix())
-		p.host[mode].rules[e.family] += found[mode]
+		p.world.rules[backend][e.family] += found
 	}
-	if !struck && p.remembers() && found["nft"] > 0 && found["legacy"] > 0 {
+	return nil, nil
+}
+
+// meanwhile are calls at once, while a host's rules arrive. If anything can be kept, they are in one backend.
+func (p *player) meanwhile(e event, r result, after oracle.Container) (*violation, error) {
+	root := oracle.Call{Root: true}
+	before, early := p.kept.Run(p.world.seen(false), root)
+	p.world.rules[e.backend][oracle.IPv4] += 6
+	later, late := p.kept.Run(p.world.seen(false), root)
+	found := map[string]int{}
+	for backend := range p.world.rules {
+		number, err := p.rulesOf(e, backend)
+		if err != nil {
+			return nil, err
+		}
+		found[backend] = number
+		p.world.rules[backend][e.family] += number
+		if number > 0 && backend != before && backend != later {
+			return broken("%s: %s ran, and it should be %q or %q", e.text(), backend, before, later), nil
+		}
+	}
+	p.kept = after
+	steady := after.Switch != "" || after.OwnDev
+	switch {
+	case r.status != 0 && before != "":
+		return broken("%s: %+v", e.text(), r), nil
+	case steady && found[oracle.NFT] > 0 && found[oracle.Legacy] > 0:
 		return broken("%s: the rules are in both backends: %v", e.text(), found), nil
+	case after != early && after != late:
+		return broken("%s: kept %+v, and it should be %+v or %+v", e.text(), after, early, late), nil
+	case after.Record != early.Record && after.Record != "" && found[after.Record] == 0:
+		return broken("%s: %q is recorded, and the rules are %v", e.text(), after.Record, found), nil
 	}
 	return nil, nil
 }
 
 // command is one that somebody types.
-func (p *player) command(e event, r result, after stored) *violation {
-	before := p.stored
-	p.stored = after
-	now, _ := p.host.decide(decision{})
-	memory := before.memory
+func (p *player) command(e event, r result, after oracle.Container) *violation {
+	h := p.world.seen(false)
+	d := oracle.Decide(h, "")
+	ok, want := true, p.kept
 	switch e.class {
 	case detects:
-		if after != before {
-			return broken("detect changes %+v to %+v", before, after)
-		}
-		contradicted := now.certain && memory.mode != "" && memory.mode != now.mode && !now.kubelet
-		certain := (now.certain || memory.certain) && !contradicted
-		if r.status == 0 && !certain || r.status != 0 && now.certain && !contradicted && memory.mode == "" {
-			return broken("detect --strict: %+v; certain is %+v, remembered %+v", r, now, memory)
-		}
+		ok = d.Certain
 	case selects:
-		want := before
-		if r.status == 0 {
-			return p.selected(e, r, after, []decision{now, memory})
-		}
-		if after != want {
-			return broken("select fails, and %+v becomes %+v", want, after)
-		}
-	case selectsMode:
-		kubelet := p.host.kubelet()
-		outranked := p.root == "ro" && kubelet.certain && kubelet.mode != e.mode
-		if r.status != 0 && (!p.remembers() || outranked) {
-			return nil
-		}
-		return p.selected(e, r, after, []decision{{mode: e.mode, certain: true}})
+		ok, want = p.kept.Select(h, "", e.strict())
+		d.Backend = want.Switch
+	case selectsBackend:
+		ok, want = p.kept.Select(h, e.backend, false)
+		d.Backend = want.Switch
 	case resets:
-		if p.remembers() && (r.status != 0 || after != stored{}) {
-			return broken("reset: %+v: %+v", r, after)
-		}
+		ok, want = p.kept.Reset()
 	}
+	said := strings.TrimSpace(r.stdout)
+	switch {
+	case after != want || ok != (r.status == 0):
+		return broken("%s: %+v: kept %+v, and it should be %+v", e.text(), r, after, want)
+	case (e.class == detects || ok && e.class != resets) && !strings.HasPrefix(said, d.Backend):
+		return broken("%s: prints %q, and the answer is %+v", e.text(), said, d)
+	}
+	p.kept = after
 	return nil
-}
-
-// selected checks what a select stored that says that it did: one of the certain answers.
-func (p *player) selected(e event, r result, after stored, answers []decision) *violation {
-	for _, d := range answers {
-		if r.status == 0 && d.certain && (!p.remembers() || after.memory.mode == d.mode) &&
-			(p.root == "ro" || after.sw == d.mode) {
-			return nil
-		}
-	}
-	return broken("%s: %+v: stored %+v", e.text(), r, after)
 }

@@ -14,6 +14,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/oracle"
 )
 
 var (
@@ -38,7 +42,7 @@ type life struct {
 func (p place) begin(dir, image string, env []string) (*life, error) {
 	l := &life{place: p, dir: dir, cmd: exec.Command("sh", "-e", "-c", containerScript)}
 	l.cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "H=" + dir, "IMAGE=" + image, "ROOT=" + p.root,
-		"DEV=" + p.dev}, env...)
+		"DEV=" + p.dev, "MISSING=" + p.missing}, env...)
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	l.cmd.Stderr = os.Stderr
 	var err, outErr error
@@ -79,6 +83,16 @@ func (r result) backend() string {
 	return ""
 }
 
+// said is what the wrapper has printed on standard error, or what iptables has where all is well.
+func (r result) said() string {
+	for line := range strings.Lines(r.stderr) {
+		if strings.HasPrefix(line, "iptables-wrapper: ") || r.status == 0 && !strings.HasPrefix(line, "# Warning: ip") {
+			return line
+		}
+	}
+	return ""
+}
+
 // do runs a command.
 func (l *life) do(command string) (r result, err error) {
 	killer := time.AfterFunc(time.Minute, l.kill)
@@ -97,39 +111,63 @@ func (l *life) do(command string) (r result, err error) {
 	return r, errors.Join(err, err2)
 }
 
-var programs = map[string]string{"xtables-nft-multi": "nft", "xtables-legacy-multi": "legacy", "iptables-wrapper": ""}
+var programs = map[string]string{
+	"xtables-nft-multi":    oracle.NFT,
+	"xtables-legacy-multi": oracle.Legacy,
+	"iptables-wrapper":     "",
+}
 
-// stored is what the container has stored, and what is wrong with its files.
-func (l *life) stored() (s stored, wrong string) {
+// kept is what the container is like and has kept, and what is wrong with its files.
+func (l *life) kept() (c oracle.Container, wrong string) {
+	c = l.container()
 	sbin := filepath.Join(l.dir, "sbin")
 	target, err := os.Readlink(filepath.Join(sbin, "iptables-current"))
 	sw, known := programs[filepath.Base(target)]
 	if !known {
-		return s, fmt.Sprintf("the switch points to %q (%v)", target, err)
+		return c, fmt.Sprintf("the switch points to %q (%v)", target, err)
 	}
-	s.sw = sw
-	memory, err := os.Readlink(l.memoryPath())
-	if err == nil {
-		words := strings.SplitN(memory, " ", 5)
-		if len(words) < 5 || other[words[0]] == "" || words[2] != "certain" && words[2] != "guess" {
-			return s, fmt.Sprintf("the memory says %q", memory)
-		}
-		s.memory = decision{words[0], words[2] == "certain", strings.HasPrefix(words[1], "kubelet-")}
-	}
+	c.Switch = sw
 	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save",
 		"ip6tables-restore"} {
 		target, err := os.Readlink(filepath.Join(sbin, name))
 		if err != nil || target != "iptables-current" {
-			return s, fmt.Sprintf("%s points to %q (%v)", name, target, err)
+			return c, fmt.Sprintf("%s points to %q (%v)", name, target, err)
 		}
 	}
-	return s, ""
+	c.Record, wrong = l.record()
+	return c, wrong
 }
 
-func (l *life) memoryPath() string {
-	if l.dev == "host" {
-		return filepath.Join(l.dir, "sbin", "iptables-memory")
+// record is what is recorded in the container's /dev, and what is wrong with that.
+func (l *life) record() (backend, wrong string) {
+	dev := l.ofProcess1("root/dev")
+	found, err := filepath.Glob(filepath.Join(dev, "iptables-*"))
+	if err != nil || len(found) == 0 {
+		return "", ""
 	}
+	var namespace unix.Stat_t
+	err = unix.Stat(l.ofProcess1("ns/net"), &namespace)
+	if err != nil {
+		return "", err.Error()
+	}
+	own := fmt.Sprintf("iptables-backend-%d", namespace.Ino)
+	for _, path := range found {
+		switch filepath.Base(path) {
+		case own:
+			backend, err = os.Readlink(path)
+			if err != nil || backend != oracle.NFT && backend != oracle.Legacy {
+				return "", fmt.Sprintf("the record contains %q (%v)", backend, err)
+			}
+		case own + ".new": // of a call that was killed
+		default:
+			return "", fmt.Sprintf("there is a %s", path)
+		}
+	}
+	return backend, ""
+}
+
+// ofProcess1 is a path below /proc/PID of the container's process 1.
+func (l *life) ofProcess1(name string) string {
 	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", l.cmd.Process.Pid, l.cmd.Process.Pid))
-	return filepath.Join("/proc", strings.TrimSpace(string(children)), "root/dev/iptables-memory")
+	return filepath.Join("/proc", strings.TrimSpace(string(children)), name)
 }

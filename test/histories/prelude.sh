@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # What a history is written in. Its container has read this first.
-PATH=/usr/sbin:/usr/bin:/bin
+PATH=/usr/sbin:/usr/bin:/bin:/run/host
 user() { setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=+net_admin,+net_raw --ambient-caps=+net_admin,+net_raw "$@"; }
 powerless() { setpriv --bounding-set=-net_admin --inh-caps=-all "$@"; }
 # CALL INJECTION COMMAND...: as strace(1) calls them.
@@ -24,11 +24,14 @@ together() {
 	return $failed
 }
 # What happens on the host.
-chain() { for tables in iptables ip6tables; do $tables-$2 -w -t mangle -N "$1" 2>&1 || :; done; } # CHAIN MODE; it may be there
+chain() { for tables in iptables ip6tables; do $tables-$2 -w -t mangle -N "$1" 2>&1 || :; done; } # CHAIN BACKEND; it may be there
 gone() { for tables in iptables ip6tables; do $tables-$1 -w -t mangle -F; $tables-$1 -w -t mangle -X; done; }
-rules() { # MODE NUMBER
+rules() { # BACKEND NUMBER
 	{ echo '*filter'; i=0; while [ $i -lt $2 ]; do i=$((i + 1)); echo "-A FORWARD -d 172.17.0.0/16 -j ACCEPT"; done; echo COMMIT; } |
 		iptables-$1-restore -w --noflush
 }
 docker() { printf '*filter\n:DOCKER-USER -\nCOMMIT\n' | iptables-$1-restore -w --noflush; }
-native() { nft add table inet "$1"; }
+native() { # NAME NUMBER: a native table, and how many rules it gets
+	nft add table inet "$1"; nft add chain inet "$1" c
+	i=0; while [ $i -lt $2 ]; do i=$((i + 1)); nft add rule inet "$1" c ip daddr 172.17.0.1 accept; done
+}

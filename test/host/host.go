@@ -128,14 +128,11 @@ func Printed(tb testing.TB, example func()) string {
 	return string(content)
 }
 
-// Seeds are 1 to 12, with TEST_ALL to 50; the one that TEST_SEED names; or as many as a variable says that nobody has
-// seen.
-func Seeds(tb testing.TB, variable string) (all []uint64) {
+// Seeds are 1 to few, or to many with TEST_ALL; the one that TEST_SEED names; or as many as a variable says that nobody
+// has seen.
+func Seeds(tb testing.TB, variable string, few, many int) (all []uint64) {
 	tb.Helper()
-	first, number := uint64(1), uint64(12)
-	if All() {
-		number = 50
-	}
+	first, number := uint64(1), uint64(Number(few, many))
 	for name, n := range map[string]*uint64{"TEST_SEED": &first, variable: &number} {
 		if text := os.Getenv(name); text != "" {
 			_, err := fmt.Sscan(text, n)

@@ -25,16 +25,16 @@ type setting struct {
 
 // The words of the table. The first two are right answers.
 const (
-	direct    = "direct"         // the first call goes by the host's backend, and later ones bypass the wrapper
-	eachCall  = "each call"      // each call goes by the host's backend
-	guess     = "guess"          // nothing can be read: the call is made with a guess, and nothing is kept
-	notKept   = "stores nothing" // a call during the build has decided nothing
-	kept      = "still wrapped"  // the names still point to the wrapper
-	newOne    = "new: direct, same: after reset"
-	noStart   = "no start" // the kernel does not start it
-	isRefused = "refused"  // it starts, and iptables says that it is not permitted
-	healthy   = "healthy"  // doctor finds nothing that is wrong
-	none      = "—"
+	direct     = "direct"         // the first call goes by the host's backend, and later ones bypass the wrapper
+	eachCall   = "each call"      // each call goes by the host's backend
+	guess      = "guess"          // nothing can be read: the call is made with a guess, and nothing is kept
+	notKept    = "stores nothing" // a call during the build has decided nothing
+	kept       = "still wrapped"  // the names still point to the wrapper
+	newOne     = "new: direct, same: after reset"
+	noStart    = "no start"    // the kernel does not start it
+	isRefused  = "refused"     // it starts, and iptables says that it is not permitted
+	strayRules = "stray rules" // doctor finds those of the host's other backend, and nothing else
+	none       = "—"
 )
 
 var (
@@ -58,7 +58,7 @@ var settings = []setting{
 		"distroless": none, "nonroot": none}},
 	{"host changes its backend", hostChanges, newOne, nonrootCalls},
 	{"two backends on one kernel", twoModes, direct, nonrootCalls},
-	{"`doctor`", doctor, healthy, nil},
+	{"`doctor`", doctor, strayRules, nil},
 }
 
 // The first call is a restore from standard input. It loads where the host's rules are.

@@ -58,7 +58,7 @@ var groups = []group{
 		},
 		{
 			name: "nft-chain-nat-removed", is: "no nft_chain_nat", remove: []string{"nft_chain_nat"},
-			want: want{onlyNFT, "legacy only-supported", "legacy", "nft legacy", "problem: nat"},
+			want: want{onlyNFT, "legacy only-supported", "legacy", "nft legacy", ""},
 		},
 		{
 			name: "nft-removed", is: "no nf_tables", remove: nfTables,
@@ -85,7 +85,7 @@ var groups = []group{
 		},
 		{
 			name: "conntrack-removed", is: "no nf_conntrack and no nf_nat", remove: []string{"nf_conntrack", "nf_nat"},
-			want: want{onlyNFT, "legacy only-supported", "", "nft legacy", "problem: nat"},
+			want: want{onlyNFT, "legacy only-supported", "", "nft legacy", ""},
 		},
 		{
 			name: "comment-removed", is: "no xt_comment", remove: []string{"xt_comment"},

@@ -67,7 +67,7 @@ func FuzzCall(f *testing.F) {
 			said := strings.Split(stderr, "\n")
 			if status != 2 || stdout != "" || len(said) != 3 || !strings.HasPrefix(said[0], "iptables-wrapper: ") ||
 				!strings.HasPrefix(said[1], "iptables-wrapper: try: ") {
-				t.Fatalf("IPTABLES_WRAPPER_BACKEND=%q: status %d, stdout %q, stderr %q", backend, status, stdout, stderr)
+				t.Fatalf("the variable is %q: status %d, stdout %q, stderr %q", backend, status, stdout, stderr)
 			}
 			return
 		}

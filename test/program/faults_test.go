@@ -31,8 +31,9 @@ var spared = strings.Fields(`
 // behind what it would before the next of these.
 var changing = strings.Fields("symlinkat linkat renameat unlinkat execve")
 
-// asking are those by which a backend is asked. If one fails, the guess may be the other backend.
-var asking = strings.Fields("socket sendto recvfrom getsockopt openat read newfstatat")
+// asking are those by which a backend is asked, and the record is found. If one fails, the guess may be the other
+// backend.
+var asking = strings.Fields("socket sendto recvfrom getsockopt openat read newfstatat fstatfs")
 
 // Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" one in 16.
 // Whatever fails, the right program runs or one line says why not; no name is broken; there are never two backends; and
@@ -208,8 +209,8 @@ func (s *scene) recovers(t *testing.T, mode string) (wrong []string) {
 		}
 	}
 	wrong = append(wrong, s.check(t)...)
-	// What changes the switch also uses up what a killed process left of it. One link may stay of a record, and of a name,
-	// each of which is made once.
+	// What changes the switch also uses up what a killed process left of it. One link may stay of a record, and of a
+	// name, each of which is made once.
 	if len(litter(t)) > 0 {
 		for _, other := range []string{"legacy", "nft"} {
 			_ = exec.Command("iptables-wrapper", "select", other).Run()

@@ -130,8 +130,8 @@ import (
 )
 
 func main() {
-	result := detect.Host()
-	fmt.Println(result.Mode, result.Reason)
+	result, _ := detect.Host("")
+	fmt.Println(result.Backend, result.Reason)
 }
 `,
 	} {

@@ -8,6 +8,7 @@ package script
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +25,12 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-func TestMain(m *testing.M) { host.Main(m) }
+func TestMain(m *testing.M) {
+	if isAgent {
+		os.Exit(agent(os.Args[1], os.Args[2:]))
+	}
+	host.Main(m)
+}
 
 // TestScript plays the situations in *.txtar: what a host is like, what is called, and what must result. The
 // language is that of github.com/rogpeppe/go-internal/testscript, with these commands besides:
@@ -32,6 +38,7 @@ func TestMain(m *testing.M) { host.Main(m) }
 //	status N program [args...]   run it; it must end with status N
 //	says N file program [args]   the same, and print what the file says; -update writes the file
 //	leads [name...] file         the names, all six if none is given, must point to /usr/sbin/file
+//	recorded nft|legacy|nothing  this must be what is recorded for the container's network namespace, and nothing else
 //
 // /usr/sbin/iptables-wrapper is there, and under no name yet. "tables-nft" and the like are Debian's own.
 func TestScript(t *testing.T) {
@@ -53,6 +60,8 @@ func TestScript(t *testing.T) {
 			host.Check(t, err)
 			script, err := filepath.Abs(file)
 			host.Check(t, err)
+			self, err := os.Executable()
+			host.Check(t, err)
 			testscript.Run(t, testscript.Params{
 				Files:               []string{file},
 				RequireExplicitExec: true,
@@ -64,12 +73,14 @@ func TestScript(t *testing.T) {
 					e.Setenv("NODES", nodes)
 					e.Setenv("PROGRAMS", programs)
 					e.Setenv("SCRIPT", script)
+					e.Setenv("SELF", self)
 					return nil
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
-					"status": status,
-					"leads":  leads,
-					"says":   says,
+					"status":   status,
+					"leads":    leads,
+					"recorded": recorded,
+					"says":     says,
 				},
 			})
 		})
@@ -122,6 +133,28 @@ func leads(ts *testscript.TestScript, neg bool, args []string) {
 		if got, want := host.End(name), filepath.Join("/usr/sbin", file); got != want {
 			ts.Fatalf("%s points to %s, want %s", name, got, want)
 		}
+	}
+}
+
+func recorded(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: recorded nft|legacy|nothing")
+	}
+	found, err := filepath.Glob("/dev/iptables-*")
+	ts.Check(err)
+	var namespace unix.Stat_t
+	ts.Check(unix.Stat("/proc/1/ns/net", &namespace))
+	got := "nothing"
+	for _, path := range found {
+		content, err := os.Readlink(path)
+		ts.Check(err)
+		if path != fmt.Sprintf("/dev/iptables-backend-%d", namespace.Ino) {
+			ts.Fatalf("there is %s -> %s", path, content)
+		}
+		got = content
+	}
+	if got != args[0] {
+		ts.Fatalf("recorded is %s, want %s", got, args[0])
 	}
 }
 
