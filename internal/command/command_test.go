@@ -215,7 +215,7 @@ func TestRemedies(t *testing.T) {
 		{err: fmt.Errorf("open a netlink socket: %w", unix.EMFILE), does: "limit on open files"},
 		{err: exec.ErrMissing, does: "install that backend's iptables"},
 		{err: exec.ErrItself, does: "restore iptables' own program"},
-		{err: errOtherNetwork, does: "iptables-wrapper select legacy"},
+		{err: errOtherNetwork, does: "select nft or select legacy"},
 		{err: install.ErrNoIptables, does: "install iptables"},
 		{err: install.ErrOverwritten, does: "install the iptables package again"},
 		{err: install.ErrBypassed, does: "ls -l"},

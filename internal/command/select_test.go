@@ -77,7 +77,7 @@ var storing = []struct {
 		content: "xtables-legacy-multi"},
 	{doc: "a network of its own", host: "set -- unshare --net; ", call: "select", status: 1,
 		stderr: "this is not known to be the network namespace of process 1\n" +
-			"iptables-wrapper: try: iptables-wrapper select nft, or"},
+			"iptables-wrapper: try: iptables-wrapper select nft or"},
 	{doc: "a network of its own, by name", host: "set -- unshare --net; ", call: "select legacy",
 		stdout: "legacy in /usr/sbin\n", content: "xtables-legacy-multi"},
 	{doc: "another user", host: "set -- setpriv --reuid=1000; ", call: "select nft", status: 1,

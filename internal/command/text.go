@@ -52,7 +52,7 @@ var remedies = []struct {
 }{
 	{exec.ErrMissing, "install that backend's iptables in this image"},
 	{exec.ErrItself, "restore iptables' own program there, or unmount what covers it"},
-	{errOtherNetwork, program + " select nft, or " + program + " select legacy"},
+	{errOtherNetwork, program + " select nft or select legacy, if you know the backend"},
 	{install.ErrNoIptables, "install iptables in this image first"},
 	{install.ErrOverwritten, "install the iptables package again, then run install"},
 	{install.ErrBypassed, "see with ls -l where that name leads, remove it, and install again"},
