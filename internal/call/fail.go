@@ -45,7 +45,8 @@ func failures() []failure {
 		{unix.ENOENT, statusMissing, "install the libraries of that program: its loader is missing"},
 		{unix.ENOEXEC, statusUnusable, "install iptables for the architecture of this machine"},
 		{unix.EACCES, statusUnusable, "check the file's mode, and that its file system is not mounted noexec"},
-		{unix.EPERM, statusUnusable, "add the file's capabilities (getcap) to this container, or remove them from the file"},
+		{unix.EPERM, statusUnusable,
+			"add the file's capabilities (getcap) to this container, or remove them from the file"},
 		{unix.E2BIG, statusUnusable, "pass fewer arguments or a smaller environment; the program's path counts, too"},
 	}
 }
