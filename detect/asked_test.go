@@ -23,7 +23,7 @@ func TestAskedIsWhatMatters(t *testing.T) {
 		var kinds []string
 		for k := hints; k <= programs; k++ {
 			nft, legacy := r.Evidence.NFT, r.Evidence.Legacy
-			if *nft.names(k) != [2]Answer{} && *legacy.names(k) != [2]Answer{} {
+			if *nft.answers(k) != [2]Answer{} && *legacy.answers(k) != [2]Answer{} {
 				kinds = append(kinds, string(reasonOf[k]))
 			}
 		}

@@ -44,8 +44,8 @@ func Decide(e Evidence, held Backend) Result {
 	return r
 }
 
-// names returns the answers to the questions for a kind of name, by Family.
-func (f *Findings) names(k kind) *[2]Answer {
+// answers returns the answers to the questions for a kind of name, by Family.
+func (f *Findings) answers(k kind) *[2]Answer {
 	return [...]*[2]Answer{hints: &f.Hint, canaries: &f.Canary, programs: &f.Program}[k]
 }
 
@@ -56,7 +56,7 @@ func (e Evidence) find(k kind) Backend {
 	for _, f := range families {
 		for _, b := range Backends() {
 			found := e.Of(b)
-			if found.names(k)[f] == Yes {
+			if found.answers(k)[f] == Yes {
 				return b
 			}
 		}
@@ -69,7 +69,7 @@ func (e Evidence) find(k kind) Backend {
 func (e Evidence) certain(b Backend, weakest kind) bool {
 	other := e.Of(b.Other())
 	for k := hints; k <= weakest; k++ {
-		if *other.names(k) != [2]Answer{No, No} {
+		if *other.answers(k) != [2]Answer{No, No} {
 			return false
 		}
 	}

@@ -24,7 +24,7 @@ func Host(held Backend) (Result, error) {
 	defer a.nft.close()
 	e := a.start()
 	for k := hints; k <= programs; k++ {
-		e = a.names(e, k)
+		e = a.askNames(e, k)
 		if e.find(k).Valid() {
 			return finish(e, held)
 		}
@@ -44,7 +44,7 @@ func Survey() (Result, error) {
 	defer a.nft.close()
 	e := a.start()
 	for k := hints; k <= programs; k++ {
-		e = a.names(e, k)
+		e = a.askNames(e, k)
 	}
 	e = a.count(e, true)
 	e = a.dryRunIfNeeded(e)
@@ -72,8 +72,8 @@ func (a asker) start() (e Evidence) {
 	return e
 }
 
-// names asks for all names of a kind.
-func (a asker) names(e Evidence, k kind) Evidence {
+// askNames asks for all names of a kind.
+func (a asker) askNames(e Evidence, k kind) Evidence {
 	for _, f := range families {
 		for _, n := range &knownNames {
 			if !n.is(k, f) {
@@ -92,7 +92,7 @@ func (a asker) names(e Evidence, k kind) Evidence {
 // note returns the findings with the answer to whether a name of a kind exists. A kind is Yes if one of its names is,
 // otherwise Unknown if one is, otherwise No.
 func (f Findings) note(k kind, n Name, answer Answer, err error) Findings {
-	known := &f.names(k)[n.Family]
+	known := &f.answers(k)[n.Family]
 	switch {
 	case answer == Yes:
 		*known = Yes

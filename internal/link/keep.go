@@ -28,23 +28,23 @@ type Decision struct {
 //  4. The directory can be written, no other process has its lock, and the switch still points to the wrapper.
 //
 // The order of the writes is a protocol. The tests in internal/link/interleave run every interleaving of it.
-func Keep(own *Dir, record Record, a Decision) detect.Backend {
+func Keep(own *Dir, record Record, decided Decision) detect.Backend {
 	recorded := record.Read()
-	if !a.Certain && recorded != "" {
+	if !decided.Certain && recorded != "" {
 		return recorded // another call made the record while this one asked
 	}
-	mayRecord := a.Root && (a.Certain || a.Complete)
+	mayRecord := decided.Root && (decided.Certain || decided.Complete)
 	if !mayRecord || own == nil || !own.pointsToWrapper() {
-		return a.Backend
+		return decided.Backend
 	}
-	records := recorded != a.Backend && record.Dev != nil && record.Dev.Writable() == nil
-	content := own.switchContent(a)
+	records := recorded != decided.Backend && record.Dev != nil && record.Dev.Writable() == nil
+	content := own.switchContent(decided)
 	if !records && content == "" || !OwnContainer() {
-		return a.Backend
+		return decided.Backend
 	}
-	backend := a.Backend
+	backend := decided.Backend
 	if records {
-		backend = record.keep(a)
+		backend = record.keep(decided)
 	}
 	if content == "" {
 		return backend
@@ -63,11 +63,11 @@ func (d *Dir) pointsToWrapper() bool {
 
 // switchContent returns the content that a decision would give the switch, "" if the switch must not be changed, or
 // cannot be.
-func (d *Dir) switchContent(a Decision) string {
-	if !a.Certain || d.Writable() != nil {
+func (d *Dir) switchContent(decided Decision) string {
+	if !decided.Certain || d.Writable() != nil {
 		return ""
 	}
-	content, err := d.contentFor(a.Backend, a.Program)
+	content, err := d.contentFor(decided.Backend, decided.Program)
 	if err != nil {
 		return "" // such as ErrSingle, in an image without multi-call programs
 	}

@@ -84,20 +84,20 @@ func (r Record) Read() detect.Backend {
 
 // keep records a decision, and returns the backend that the call runs. The first call wins, because symlink(2) replaces
 // nothing. A later guess runs the recorded backend. A certain decision replaces it.
-func (r Record) keep(a Decision) detect.Backend {
-	err := r.Dev.Symlink(string(a.Backend), r.Name)
+func (r Record) keep(decided Decision) detect.Backend {
+	err := r.Dev.Symlink(string(decided.Backend), r.Name)
 	if !errors.Is(err, unix.EEXIST) {
-		return a.Backend // it is recorded, or cannot be
+		return decided.Backend // it is recorded, or cannot be
 	}
 	recorded := r.Read()
 	switch {
-	case recorded == a.Backend:
-	case a.Certain:
-		_ = r.Dev.Replace(string(a.Backend), r.Name) // if it fails, the call runs its decision all the same
+	case recorded == decided.Backend:
+	case decided.Certain:
+		_ = r.Dev.Replace(string(decided.Backend), r.Name) // if it fails, the call runs its decision all the same
 	case recorded != "":
 		return recorded
 	}
-	return a.Backend
+	return decided.Backend
 }
 
 // Remove removes the record. It returns an error only if the record is still there.
