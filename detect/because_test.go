@@ -14,7 +14,7 @@ import (
 func found(b Backend, k kind, n Name) about {
 	return func(e *Evidence) {
 		findings := e.of(b)
-		findings.names(k)[n.Family] = Yes
+		findings.answers(k)[n.Family] = Yes
 		findings.Names = append(findings.Names, n)
 	}
 }

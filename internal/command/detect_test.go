@@ -94,7 +94,7 @@ func TestDetect(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	const advice = "iptables-wrapper: try: iptables-wrapper doctor, which says what to do about it\n"
+	const advice = "iptables-wrapper: try: iptables-wrapper doctor, which prints what to do about it\n"
 	t.Setenv("IPTABLES_WRAPPER_BACKEND", "both")
 	for _, test := range []struct {
 		doc, host, says string // what stderr contains, "" for a certain answer

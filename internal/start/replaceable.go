@@ -14,11 +14,11 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
-// Replaceable says who could replace the program that an absolute path leads to: a user other than root and the caller,
-// who owns a part of the path, or what a link on the way leads through, or can write there. It is "" if nobody can, and
-// if there is no program.
+// Replaceable returns why users other than root and the caller could replace the program to which an absolute path
+// leads: they own, or can write, a directory or a link on the way, or the program. It returns "" if they cannot, and if
+// there is no program.
 //
-// In a sticky directory such as /tmp, others can replace only what is theirs.
+// In a sticky directory such as /tmp, users can replace only their own files.
 func Replaceable(program string) string {
 	const mostLinks = 40 // as many as the kernel follows: MAXSYMLINKS in linux/namei.h
 	links := 0
@@ -30,7 +30,7 @@ func Replaceable(program string) string {
 		if err != nil || links > mostLinks {
 			return ""
 		}
-		isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK // whose permissions do not count
+		isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK // the kernel ignores a link's permissions
 		isDirectory := st.Mode&unix.S_IFMT == unix.S_IFDIR
 		writable := st.Mode&0o022 != 0
 		switch {
@@ -57,7 +57,7 @@ func Replaceable(program string) string {
 		if len(rest) == 0 {
 			return ""
 		}
-		at = path.Join(at, rest[0]) // ".." of what is no link
+		at = path.Join(at, rest[0]) // at is no link, so Join may remove ".." lexically
 		rest = rest[1:]
 	}
 }
