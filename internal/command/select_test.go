@@ -85,7 +85,8 @@ var storing = []struct {
 	{doc: "nothing is wrapped", host: "rm iptables-current; ", call: "select nft", status: 1, stderr: installHelps,
 		content: "-"},
 	{doc: "no name leads to the switch", host: "rm iptables ip6tables iptables-* ip6tables-*; " +
-		"ln -s /bin/true iptables; cp /proc/1/exe iptables-wrapper; ln -s iptables-wrapper iptables-current; ", call: "select nft", status: 1,
+		"ln -s /bin/true iptables; cp /proc/1/exe iptables-wrapper; " +
+		"ln -s iptables-wrapper iptables-current; ", call: "select nft", status: 1,
 		stderr: installHelps},
 	{doc: "a foreign switch", host: "ln -sfT /bin/true iptables-current; ", call: "select nft", status: 1,
 		stderr:  "it belongs neither to iptables nor to iptables-wrapper\niptables-wrapper: try: ",

@@ -120,7 +120,11 @@ func (o *observation) bypass(n link.Name) cause {
 		if n.ResolvesTo != n.Path {
 			leads = n.Path + " leads to " + n.ResolvesTo + "."
 		}
-		return cause{why: n.Name + " here is not wrapped: " + leads, do: install(n.Path), look: []string{"ls -l " + n.Path}}
+		return cause{
+			why:  n.Name + " here is not wrapped: " + leads,
+			do:   install(n.Path),
+			look: []string{"ls -l " + n.Path},
+		}
 	}
 	c := cause{
 		why:  n.Name + " here is not wrapped: " + alternative + " leads to " + n.ResolvesTo + ".",

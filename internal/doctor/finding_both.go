@@ -71,7 +71,8 @@ func (o *observation) cleanUp(other detect.Backend, unlisted bool) string {
 		do += "On the node, iptables --version shows the backend of the host's programs. Have all others use that, " +
 			"and let them clean up. "
 	}
-	return do + "Otherwise drain the node and reboot it. If the rules come back, a service loads saved rules at boot. " +
+	return do + "Otherwise drain the node and reboot it. " +
+		"If the rules come back, a service loads saved rules at boot. " +
 		"Do not empty tables by hand: a policy of DROP would stay, and cut all traffic."
 }
 

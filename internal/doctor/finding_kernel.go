@@ -51,7 +51,8 @@ func (o *observation) kernel() *Finding {
 
 // withoutLegacy is what helps if legacy runs here, and the kernel lacks it.
 func (o *observation) withoutLegacy() string {
-	const load = " Only if the node itself uses legacy (iptables --version there), load ip_tables, iptable_filter and " +
+	const load = " Only if the node itself uses legacy (iptables --version there), " +
+		"load ip_tables, iptable_filter and " +
 		"iptable_nat there."
 	switch o.Here.How {
 	case here.Stored:

@@ -35,14 +35,16 @@ func (o *observation) lock() *Finding {
 		found.Do = waitForLock
 		for f, command := range [...]string{"iptables", "ip6tables"} {
 			if len(o.listed[f]) > 0 {
-				found.Look = []string{command + " -w 1 -t " + o.listed[f][0] + " -S"} // the table and the lock are there
+				// The table and the lock are there.
+				found.Look = []string{command + " -w 1 -t " + o.listed[f][0] + " -S"}
 			}
 		}
 	case os.Getenv("XTABLES_LOCKFILE") != "":
 		found.Look = append(found.Look, "printenv XTABLES_LOCKFILE")
 		found.Do = "Remove the environment variable XTABLES_LOCKFILE, or set it to a file."
 	case errors.Is(o.lockFault, errNoFile):
-		found.Do = "In the Pod's spec, give the hostPath volume of " + lockPath() + " the type FileOrCreate. Without a " +
+		found.Do = "In the Pod's spec, give the hostPath volume of " + lockPath() + " the type FileOrCreate. " +
+			"Without a " +
 			"type, Kubernetes creates a directory on the node: remove it there."
 	case errors.Is(o.lockFault, unix.EACCES):
 		found.Do = "In the image, make a file " + lockPath() + " that belongs to this user. Or run as root."

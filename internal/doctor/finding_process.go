@@ -36,7 +36,8 @@ func (o *observation) notPermitted() *Finding {
 		found.Text = cannot + "this process is in a user namespace (hostUsers: false, rootless), and its network " +
 			"belongs to another one, where its CAP_NET_ADMIN does not count."
 		found.Look = []string{"cat /proc/self/uid_map"}
-		found.Do = "If the rules are for the node, run the container without a user namespace: no hostUsers: false, no " +
+		found.Do = "If the rules are for the node, run the container without a user namespace: " +
+			"no hostUsers: false, no " +
 			"rootless Docker or Podman. Otherwise give the container a network of its own."
 	case refusal != nil:
 		found.Text = cannot + "CAP_NET_ADMIN is there, but the kernel refuses to answer (" + firstLine(refusal) +

@@ -24,7 +24,8 @@ func (o *observation) uncertain() *Finding {
 	chosen := o.Here.How == here.Variable || o.Here.How == here.Stored
 	switch {
 	case len(o.refused) > 0:
-		found.Text = "Doctor did not start iptables, because others could replace it: " + list(o.refused) + ". So doctor " +
+		found.Text = "Doctor did not start iptables, because others could replace it: " + list(o.refused) + ". " +
+			"So doctor " +
 			"does not know whether iptables works."
 		found.Look = nil
 		for _, why := range o.refused {
@@ -52,11 +53,13 @@ func (o *observation) uncertain() *Finding {
 	case chosen && err == nil:
 		return nil
 	case o.Network.Own && e.NFT.Rules == 0 && e.Legacy.Rules == 0:
-		found.Text = "This looks like a Pod's own network, not the node's (" + list(o.Network.Interfaces) + "). If it " +
+		found.Text = "This looks like a Pod's own network, not the node's (" + list(o.Network.Interfaces) + "). " +
+			"If it " +
 			"is, rules made here do not act on the node, and nothing here shows the node's backend."
 		found.Look = append(found.Look, "cat /proc/net/dev")
 		found.Do = "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network " +
-			"host). If they are for the Pod, either backend works, but all its containers must use the same, for example " +
+			"host). If they are for the Pod, either backend works, but all its containers must use the same, " +
+			"for example " +
 			call.Variable + "=" + string(o.wanted()) + " in each."
 	default:
 		found.Text = "iptables here may run the wrong backend: nothing proves which one the host uses (" +
@@ -69,7 +72,8 @@ func (o *observation) uncertain() *Finding {
 // choose is what an operator does who knows the host.
 func (o *observation) choose() string {
 	runs := o.wanted()
-	return fmt.Sprintf("On the node, iptables --version shows the backend of the host's programs. If that is %s, ignore "+
+	return fmt.Sprintf("On the node, iptables --version shows the backend of the host's programs. "+
+		"If that is %s, ignore "+
 		"this. If it is %s, set %s=%s in the Pod's spec.", runs, runs.Other(), call.Variable, runs.Other())
 }
 

@@ -66,8 +66,8 @@ func (c *Conn) HasChain(ipv6 bool, table, chain string) (bool, error) {
 //
 // The kernel makes the first part of a dump as large as the last read from the socket, and no part larger than
 // bufferSize. An object that does not fit ends the dump without an error, and rules can be large. So a dump is never a
-// socket's first question. A rule with a hundred matches does not fit in any case: then too few rules are counted, which
-// proves nothing.
+// socket's first question. A rule with a hundred matches does not fit in any case: then too few rules are counted,
+// which proves nothing.
 func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
 	if !c.open {
 		_, err := c.Present()
