@@ -27,10 +27,10 @@ func (r Result) Because() string {
 		}
 		return "this kernel's nf_tables lacks " + e.Lacks
 	case RuleCount:
-		return fmt.Sprintf("no name was found; nft has %s, legacy %s%s", e.NFT.ruleCount(),
+		return fmt.Sprintf("no chain or table of a known program was found; nft has %s, legacy %s%s", e.NFT.ruleCount(),
 			e.Legacy.ruleCount(), e.unread())
 	default:
-		return "neither a name nor a rule was found" + e.unread()
+		return "no chain or table of a known program was found, and no rule" + e.unread()
 	}
 }
 
@@ -50,7 +50,7 @@ func (r Result) byName() string {
 
 // byHolding returns Because if the reason is Held: the row of the table that applied is only a guess.
 func (r Result) byHolding() string {
-	words := string(r.Backend) + " is in use here already, and no name proves another backend"
+	words := string(r.Backend) + " is in use here already, and no chain or table proves another backend"
 	row := Decide(r.Evidence, "")
 	switch row.Reason {
 	case KubeletHint, KubeletCanary, HostProgram:

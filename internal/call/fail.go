@@ -37,7 +37,7 @@ func failures() []failure {
 		{errVariable, statusUsage, "set it to one of these, or unset it"},
 		{errSetID, statusUnusable, "chmod ug-s the wrapper, and run it as root"},
 		{link.ErrNoProc, statusUnusable, "mount /proc"},
-		{errScarce, statusUnusable, "raise the limit on open files, of which a call needs eight, or free memory"},
+		{errScarce, statusUnusable, "raise the limit on open files, ulimit -n, or free memory"},
 		{exec.ErrMissing, statusMissing,
 			"install this backend's iptables in this image; if the backend is wrong, set " + Variable},
 		{exec.ErrItself, statusUnusable, "restore iptables' own program there, or unmount what covers it"},

@@ -100,7 +100,10 @@ func TestDetect(t *testing.T) {
 		doc, host, says string // what stderr contains, "" for a certain answer
 		backend         string
 	}{
-		{doc: "nothing", backend: "nft", says: "not certain: neither a name nor a rule was found\n"},
+		{
+			doc: "nothing", backend: "nft",
+			says: "not certain: no chain or table of a known program was found, and no rule\n",
+		},
 		{doc: "certain", host: "iptables-legacy -N DOCKER-USER", backend: "legacy"},
 		{doc: "hint in both", host: `
 			iptables-legacy -t mangle -N KUBE-IPTABLES-HINT

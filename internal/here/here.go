@@ -103,7 +103,7 @@ func (h Here) String() string {
 		Stored:     "stored in the switch",
 		Variable:   "by " + call.Variable,
 		Recorded:   "recorded: it ran here first",
-		Asked:      "asked at each call",
+		Asked:      "decided at each call",
 		NotWrapped: "not wrapped",
 	}[h.How]
 	backend := string(h.Backend)
