@@ -21,7 +21,8 @@ func (w work) remarks() {
 		program := w.program(b)
 		switch {
 		case program == "":
-			w.done.remark("there is no iptables for %s here: on a host that uses %s, the commands end with status 127", b, b)
+			w.done.remark("there is no iptables for %s here: on a host that uses %s, the commands end with status 127",
+				b, b)
 		case hasCapabilities(program):
 			withCapabilities = program
 		}
