@@ -18,7 +18,8 @@ func TestRelease(t *testing.T) {
 		"":                              {"0.0.0", false},
 	} {
 		r := parseVersion(line)
-		if r.String() != want.versionNumber || r.losesRules() != want.loses || r.known() == (want.versionNumber == "0.0.0") {
+		if r.String() != want.versionNumber ||
+			r.losesRules() != want.loses || r.known() == (want.versionNumber == "0.0.0") {
 			t.Errorf("%q: got %v, %v, %v", line, r, r.losesRules(), r.known())
 		}
 	}
