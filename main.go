@@ -1,13 +1,14 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Iptables-wrapper stands in for the six commands of iptables in a container. At the first call it asks the kernel
-// which backend the host uses, legacy or nft, makes the commands point to that backend's program, and execs it.
+// Iptables-wrapper stands in for the six commands of iptables in a container. It asks the kernel which backend the host
+// uses, legacy or nft, and execs that backend's program. Once the answer is certain, it points the commands at that
+// program, and later calls bypass it.
 //
-// Called by one of the six names, it never gets here: the init function of internal/call runs the program, before main.
-// The decision is the table in detect/decide.go. What is stored, and when, is internal/link/keep.go.
+// A call by one of the six names never reaches main: the init function of internal/call runs the program before. The
+// decision is the table in detect/decide.go; internal/link/keep.go keeps the answer.
 //
-// Called by any other name it is a command line: see internal/command.
+// A call by any other name is a command line: see internal/command.
 package main
 
 import (

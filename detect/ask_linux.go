@@ -14,7 +14,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
-// nftAsker asks nf_tables. Its tables are listed once, when a native table is first asked for.
+// nftAsker asks nf_tables. Those of its tables that matter are listed once, when has first needs them.
 type nftAsker struct {
 	conn   nft.Conn
 	kernel Answer
@@ -31,20 +31,20 @@ func newNFTAsker() *nftAsker {
 	if err != nil {
 		a.err = fmt.Errorf("ask for nf_tables: %w", err)
 	}
-	a.kernel = answer(present, err)
+	a.kernel = answerOf(present, err)
 	return a
 }
 
 func (a *nftAsker) close() { a.conn.Close() }
 
-// has answers whether there is a name.
+// has reports whether the name exists.
 func (a *nftAsker) has(n Name) (Answer, error) {
 	if a.kernel != Yes {
 		return a.kernel, nil
 	}
 	if n.Program == kubelet {
 		has, err := a.conn.HasChain(n.Family == IPv6, n.Table, n.Chain)
-		return answer(has, err), err
+		return answerOf(has, err), err
 	}
 	err := a.list()
 	switch {
@@ -53,15 +53,15 @@ func (a *nftAsker) has(n Name) (Answer, error) {
 	case err != nil:
 		return Unknown, err
 	case n.Chain == "":
-		return answer(slices.Contains(a.tables, n.Table), nil), nil
+		return answerOf(slices.Contains(a.tables, n.Table), nil), nil
 	case !slices.Contains(a.tables, qualified(n.Family, n.Table)):
 		return No, nil
 	}
 	has, err := a.conn.HasChain(n.Family == IPv6, n.Table, n.Chain)
-	return answer(has, err), err
+	return answerOf(has, err), err
 }
 
-// list lists the tables, once.
+// list lists the tables at the first call. Later calls return the same error.
 func (a *nftAsker) list() error {
 	if a.listed {
 		return a.failed
@@ -69,7 +69,7 @@ func (a *nftAsker) list() error {
 	a.listed = true
 	var tables []nft.Table
 	a.failed = persist(func() (err error) {
-		tables, err = a.conn.Tables()
+		tables, err = a.conn.Tables(isAsked)
 		return err
 	})
 	for _, t := range tables {
@@ -78,7 +78,13 @@ func (a *nftAsker) list() error {
 	return a.failed
 }
 
-// nameOf names a table as nft does.
+// isAsked reports whether has asks for a table, or for a chain in it.
+func isAsked(t nft.Table) bool {
+	name := nameOf(t)
+	return usedByIptables(t) || slices.ContainsFunc(knownNames[:], func(n Name) bool { return n.Table == name })
+}
+
+// nameOf returns the name of a table as nft prints it.
 func nameOf(t nft.Table) string {
 	switch t.Family {
 	case unix.NFPROTO_INET:
@@ -92,8 +98,8 @@ func nameOf(t nft.Table) string {
 	}
 }
 
-// count counts the rules of nf_tables until there are more than limit. Counted is Yes if that is all of them. With an
-// error, it is what the last try has read.
+// count counts the rules of nf_tables until there are more than limit. counted is Yes if rules are all of them. With an
+// error, rules are those that the last try read.
 func (a *nftAsker) count(limit int) (rules nft.Rules, counted Answer, err error) {
 	switch a.kernel {
 	case No:
@@ -148,7 +154,8 @@ func newLegacyAsker(f Family) *legacyAsker {
 	return a
 }
 
-// table returns a listed table. The error of reading it is returned once; after that, the table is not Whole.
+// table returns a listed table. It returns the error of reading the table only once. After that, the table is just not
+// Whole.
 func (a *legacyAsker) table(name string) (t xtables.Table, err error) {
 	t, known := a.read[name]
 	if known {
@@ -158,6 +165,7 @@ func (a *legacyAsker) table(name string) (t xtables.Table, err error) {
 		t, err = xtables.Read(a.family == IPv6, name)
 		return err
 	})
+	t.Chains = telling(t.Chains)
 	if a.read == nil {
 		a.read = map[string]xtables.Table{}
 	}
@@ -165,7 +173,19 @@ func (a *legacyAsker) table(name string) (t xtables.Table, err error) {
 	return t, err
 }
 
-// has answers whether there is a name. Legacy has no native tables.
+// telling returns copies of the chains' names that prove something. The others are pieces of the table: they would keep
+// all of it in memory, up to xtables.Limit for each of ten tables.
+func telling(chains [][]byte) (copies [][]byte) {
+	for _, chain := range chains {
+		isKnown := func(n Name) bool { return n.Chain == string(chain) }
+		if slices.ContainsFunc(knownNames[:], isKnown) {
+			copies = append(copies, slices.Clone(chain))
+		}
+	}
+	return copies
+}
+
+// has reports whether the name exists. Legacy has no native tables.
 func (a *legacyAsker) has(n Name) (Answer, error) {
 	switch {
 	case a.kernel == Unknown:
@@ -184,7 +204,7 @@ func (a *legacyAsker) has(n Name) (Answer, error) {
 	}
 }
 
-// count counts the rules of all listed tables. Counted is Yes if that is all of them.
+// count counts the rules of all listed tables. counted is Yes if every table was read whole.
 func (a *legacyAsker) count() (rules int, counted Answer, err error) {
 	counted = Yes
 	if a.kernel == Unknown {

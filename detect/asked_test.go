@@ -23,7 +23,7 @@ func TestAskedIsWhatMatters(t *testing.T) {
 		var kinds []string
 		for k := hints; k <= programs; k++ {
 			nft, legacy := r.Evidence.NFT, r.Evidence.Legacy
-			if *nft.names(k) != [2]Answer{} && *legacy.names(k) != [2]Answer{} {
+			if *nft.answers(k) != [2]Answer{} && *legacy.answers(k) != [2]Answer{} {
 				kinds = append(kinds, string(reasonOf[k]))
 			}
 		}
@@ -98,7 +98,7 @@ func TestRuleShowsThatRulesAreTaken(t *testing.T) {
 			defer a.nft.close()
 			e := a.count(a.start(), false)
 			host.RefuseCall(t, unix.SYS_SENDTO, unix.ENOSYS)
-			e = a.whatWorks(e)
+			e = a.dryRunIfNeeded(e)
 			asked := errors.Is(e.NFT.Err, unix.ENOSYS)
 			want := map[int]Answer{0: Unknown, 1: Yes}[n]
 			if asked != (n == 0) || e.TakesRules != want {

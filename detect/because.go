@@ -27,13 +27,14 @@ func (r Result) Because() string {
 		}
 		return "this kernel's nf_tables lacks " + e.Lacks
 	case RuleCount:
-		return fmt.Sprintf("no name was found; nft has %s, legacy %s%s", e.NFT.count(), e.Legacy.count(), e.unread())
+		return fmt.Sprintf("no chain or table of a known program was found; nft has %s, legacy %s%s", e.NFT.ruleCount(),
+			e.Legacy.ruleCount(), e.unread())
 	default:
-		return "neither a name nor a rule was found" + e.unread()
+		return "no chain or table of a known program was found, and no rule" + e.unread()
 	}
 }
 
-// byName is Because if a name decides.
+// byName returns Because if a name decides.
 func (r Result) byName() string {
 	words := r.Evidence.Of(r.Backend).strongest().in(r.Backend)
 	if r.Certain {
@@ -47,9 +48,9 @@ func (r Result) byName() string {
 	return words + r.Evidence.unread()
 }
 
-// byHolding is Because if the caller holds the backend, and the row of the table that applied is a guess.
+// byHolding returns Because if the reason is Held: the row of the table that applied is only a guess.
 func (r Result) byHolding() string {
-	words := string(r.Backend) + " is in use here already, and no name proves another backend"
+	words := string(r.Backend) + " is in use here already, and no chain or table proves another backend"
 	row := Decide(r.Evidence, "")
 	switch row.Reason {
 	case KubeletHint, KubeletCanary, HostProgram:
@@ -58,7 +59,7 @@ func (r Result) byHolding() string {
 	return words + r.Evidence.unread()
 }
 
-// strongest returns the first name that was found: names are asked for kind by kind, and IPv4 before IPv6.
+// strongest returns the first name that was found. Stronger kinds are asked for first, and IPv4 before IPv6.
 func (f Findings) strongest() Name {
 	if len(f.Names) == 0 {
 		return Name{}
@@ -66,7 +67,7 @@ func (f Findings) strongest() Name {
 	return f.Names[0]
 }
 
-// in says where a name is.
+// in describes where a name is.
 func (n Name) in(b Backend) string {
 	switch {
 	case n == (Name{}):
@@ -77,8 +78,8 @@ func (n Name) in(b Backend) string {
 	return fmt.Sprintf("chain %s of %s is in %s's %s table (%s)", n.Chain, n.Program, b, n.Table, n.Family)
 }
 
-// count says how many rules there are.
-func (f Findings) count() string {
+// ruleCount describes how many rules there are.
+func (f Findings) ruleCount() string {
 	switch {
 	case f.Counted != Yes && f.Rules == 0:
 		return "an unknown number of rules"
@@ -90,7 +91,7 @@ func (f Findings) count() string {
 	return fmt.Sprintf("%d rules", f.Rules)
 }
 
-// unread says what could not be read, "" if all that was asked was.
+// unread describes what could not be read, "" if nothing failed.
 func (e Evidence) unread() string {
 	words := ""
 	for _, b := range Backends() {

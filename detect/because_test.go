@@ -14,7 +14,7 @@ import (
 func found(b Backend, k kind, n Name) about {
 	return func(e *Evidence) {
 		findings := e.of(b)
-		findings.names(k)[n.Family] = Yes
+		findings.answers(k)[n.Family] = Yes
 		findings.Names = append(findings.Names, n)
 	}
 }
@@ -43,7 +43,7 @@ func TestBecause(t *testing.T) {
 		held  Backend
 		want  string
 	}{
-		{want: "neither a name nor a rule was found"},
+		{want: "no chain or table of a known program was found, and no rule"},
 		{
 			about: []about{found(Legacy, hints, hint4)},
 			want:  "chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv4)",
@@ -83,29 +83,33 @@ func TestBecause(t *testing.T) {
 		{about: []about{lacks("nat chains")}, want: "this kernel's nf_tables lacks nat chains"},
 		{
 			about: []about{number(NFT, 1), number(Legacy, 12)},
-			want:  "no name was found; nft has 1 rule, legacy 12 rules",
+			want:  "no chain or table of a known program was found; nft has 1 rule, legacy 12 rules",
 		},
 		{
 			about: []about{number(NFT, 7), counted(NFT, Unknown), number(Legacy, 6)},
-			want:  "no name was found; nft has at least 7 rules, legacy 6 rules",
+			want:  "no chain or table of a known program was found; nft has at least 7 rules, legacy 6 rules",
 		},
 		{
 			about: []about{counted(NFT, Unknown), failed(NFT, errors.New("one")), number(Legacy, 1)},
-			want: "no name was found; nft has an unknown number of rules, legacy 1 rule; " +
+			want: "no chain or table of a known program was found; nft has an unknown number of rules, " +
+				"legacy 1 rule; " +
+				"" +
 				"nft could not be read (one)",
 		},
 		{
 			about: []about{failed(NFT, errors.New("one")), failed(Legacy, errors.New("two"))},
-			want:  "neither a name nor a rule was found; nft could not be read (one); legacy could not be read (two)",
+			want: "no chain or table of a known program was found, and no rule; " +
+				"nft could not be read (one); legacy could not be read (two)",
 		},
-		{held: NFT, want: "nft is in use here already, and no name proves another backend"},
+		{held: NFT, want: "nft is in use here already, and no chain or table proves another backend"},
 		{
 			about: []about{number(Legacy, 9), failed(Legacy, errors.New("two"))}, held: NFT,
-			want: "nft is in use here already, and no name proves another backend; legacy could not be read (two)",
+			want: "nft is in use here already, and no chain or table proves another backend; " +
+				"legacy could not be read (two)",
 		},
 		{
 			about: []about{found(NFT, hints, hint4), found(Legacy, hints, hint4)}, held: Legacy,
-			want: "legacy is in use here already, and no name proves another backend: " +
+			want: "legacy is in use here already, and no chain or table proves another backend: " +
 				"chain KUBE-IPTABLES-HINT of kubelet is in nft's mangle table (IPv4), " +
 				"but chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv4)",
 		},

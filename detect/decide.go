@@ -3,11 +3,11 @@
 
 package detect
 
-// Decide returns the first row of this table that applies. held is the backend that the caller already uses, "" if
-// none: it is the answer if the row is not certain.
+// Decide returns the first row of its table that applies. held is the backend that the caller already uses, "" if none.
+// If the row is not certain, held is the answer.
 //
 // A question that could not be answered is treated as "not found" when the row is chosen, and makes the answer a guess.
-// Decide neither asks nor reads anything else.
+// Decide does no I/O.
 func Decide(e Evidence, held Backend) Result {
 	hint := e.find(hints)
 	canary := e.find(canaries)
@@ -44,19 +44,19 @@ func Decide(e Evidence, held Backend) Result {
 	return r
 }
 
-// names returns what is known of a kind, by Family.
-func (f *Findings) names(k kind) *[2]Answer {
+// answers returns the answers to the questions for a kind of name, by Family.
+func (f *Findings) answers(k kind) *[2]Answer {
 	return [...]*[2]Answer{hints: &f.Hint, canaries: &f.Canary, programs: &f.Program}[k]
 }
 
-// find returns the backend that has a name of a kind, "" if neither is known to. IPv4 decides, and IPv6 where IPv4 has
-// none. If both backends have one, it is nft: what legacy has may be left over from before the host changed its
-// backend.
+// find returns the backend that has a name of a kind, "" if neither is known to have one. The IPv4 name decides. The
+// IPv6 name counts only if neither backend has one for IPv4. If both backends have one, it is nft: the name in legacy
+// may be left from before the host changed its backend.
 func (e Evidence) find(k kind) Backend {
 	for _, f := range families {
 		for _, b := range Backends() {
 			found := e.Of(b)
-			if found.names(k)[f] == Yes {
+			if found.answers(k)[f] == Yes {
 				return b
 			}
 		}
@@ -64,17 +64,17 @@ func (e Evidence) find(k kind) Backend {
 	return ""
 }
 
-// certain reports whether the other backend than b is known to have no name of a kind or of a stronger one, in either
-// family.
+// certain reports whether b's other backend is known to have no name of the weakest kind or of a stronger one, in
+// either family.
 func (e Evidence) certain(b Backend, weakest kind) bool {
 	other := e.Of(b.Other())
 	for k := hints; k <= weakest; k++ {
-		if *other.names(k) != [2]Answer{No, No} {
+		if *other.answers(k) != [2]Answer{No, No} {
 			return false
 		}
 	}
 	return true
 }
 
-// legacyCanRun reports whether x_tables is there, or can be loaded.
+// legacyCanRun reports whether x_tables is loaded, or iptables-legacy can load it.
 func (e Evidence) legacyCanRun() bool { return e.Legacy.Kernel == Yes || e.Loadable == Yes }

@@ -28,7 +28,7 @@ func (e *Evidence) of(b Backend) *Findings {
 
 // name gives an answer to the question for one kind of name.
 func name(k kind, b Backend, f Family, a Answer) about {
-	return func(e *Evidence) { e.of(b).names(k)[f] = a }
+	return func(e *Evidence) { e.of(b).answers(k)[f] = a }
 }
 
 func number(b Backend, n int) about { return func(e *Evidence) { e.of(b).Rules = n } }

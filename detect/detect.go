@@ -18,17 +18,17 @@
 //
 // Only the kernel is asked: nf_tables over netlink, x_tables over getsockopt(2) and /proc. No process is started, no
 // rule is written, no table is made, and no module of the legacy backend is loaded. The kernel may load nf_tables. If
-// no name decides, nft would be the answer and legacy could be used, too, a dry run shows whether nf_tables can take
-// iptables' rules: a transaction that the kernel checks and never commits. It takes 10 to 20 ms, and may load
+// no name decides, nft would be the answer, and legacy can run, a dry run shows whether nf_tables can take iptables'
+// rules. The dry run is a transaction that the kernel checks and never commits. It takes 10 to 20 ms, and may load
 // nft_chain_nat, nf_nat, nf_conntrack, nft_compat and xt_comment.
 //
-// A certain answer needs CAP_NET_ADMIN and /proc. What cannot be asked makes the answer a guess.
+// A certain answer needs CAP_NET_ADMIN and /proc. Without them, the answer is a guess.
 //
-// The network namespace of the calling thread is asked about. A program that enters another one with setns(2) must hold
-// on to its thread (runtime.LockOSThread) until it has the answer, and should do both in a goroutine of its own that
-// ends without unlocking it.
+// The answer is for the network namespace of the calling thread. A program that enters another one with setns(2) must
+// lock its goroutine to its thread (runtime.LockOSThread) until it has the answer. It should do both in a goroutine of
+// its own that ends without unlocking the thread.
 //
-// On systems other than Linux, everything is unknown.
+// On systems other than Linux, all answers are unknown.
 //
 // # What may change
 //
@@ -70,8 +70,8 @@ type Reason string
 const (
 	KubeletHint   Reason = "kubelet-hint"   // chain KUBE-IPTABLES-HINT in mangle, since Kubernetes 1.24 (KEP-3178)
 	KubeletCanary Reason = "kubelet-canary" // chain KUBE-KUBELET-CANARY in mangle, since Kubernetes 1.17
-	HostProgram   Reason = "host-program"   // a chain or table that only a program of the host makes
-	Held          Reason = "held"           // nothing is certain, and the caller holds this backend already
+	HostProgram   Reason = "host-program"   // a chain or table that only another program of the host makes
+	Held          Reason = "held"           // no row is certain, and the caller already uses this backend
 	OnlySupported Reason = "only-supported" // nf_tables is missing, or cannot take iptables' rules
 	RuleCount     Reason = "rule-count"     // more rules than the other backend; a tie goes to nft
 	Default       Reason = "default"        // nothing was found
@@ -94,13 +94,13 @@ func (f Family) String() string { return [...]string{"IPv4", "IPv6"}[f] }
 // MarshalText returns the same words.
 func (f Family) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// Answer is the answer to a question.
+// Answer is the answer to one question, such as whether a chain exists.
 type Answer int8
 
 // The answers. Only Yes and No are evidence.
 const (
 	NotAsked Answer = iota
-	Unknown         // it could not be asked or read
+	Unknown         // the question failed, or a table is too large to be read
 	No
 	Yes
 )
@@ -111,31 +111,30 @@ func (a Answer) String() string { return [...]string{"not asked", "unknown", "no
 // MarshalText returns the same words.
 func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// Name is a name that was found, and that proves something: a chain of one of iptables' tables, or a native table of
-// nf_tables.
+// Name is a name of the host: a chain in one of iptables' tables, or a native table of nf_tables.
 type Name struct {
-	Program string `json:"program"`         // which program makes it: "kubelet", "Docker"
+	Program string `json:"program"`         // the program that makes it: "kubelet", "Docker"
 	Family  Family `json:"family"`          // a table of family inet is found in both
-	Table   string `json:"table"`           // "mangle"; of a native table, as nft prints it: "inet firewalld"
+	Table   string `json:"table"`           // "mangle"; a native table as nft prints it: "inet firewalld"
 	Chain   string `json:"chain,omitempty"` // "" for a native table
 }
 
 // Findings are what was found in one backend. Arrays are by Family.
 type Findings struct {
-	Kernel  Answer    `json:"kernel"`           // it has nf_tables, or has x_tables for IPv4 loaded
+	Kernel  Answer    `json:"kernel"`           // whether it has nf_tables, or has x_tables for IPv4 loaded
 	Hint    [2]Answer `json:"hint,omitzero"`    // kubelet's chain KUBE-IPTABLES-HINT
 	Canary  [2]Answer `json:"canary,omitzero"`  // kubelet's chain KUBE-KUBELET-CANARY
 	Program [2]Answer `json:"program,omitzero"` // any name of another program of the host
 	Names   []Name    `json:"names,omitempty"`  // the names that were found, in the order of the questions
 
-	// Rules is the number of rules of both families, and for nft of family inet, whoever made them. Counted says
-	// whether that is all of them (Yes), or whether there are at least so many (Unknown). A table of legacy that is too
-	// large to be read counts with all its entries.
+	// Rules is the number of rules of both families, and for nft of family inet too, whoever made them. If Counted is
+	// Yes, these are all rules; if it is Unknown, there may be more. For a table of legacy that is too large to be
+	// read, all entries are counted.
 	Rules   int    `json:"rules"`
 	Counted Answer `json:"counted,omitzero"`
 
-	// Err says what could not be asked. errors.Is finds the kernel's errno in it: unix.EPERM, where CAP_NET_ADMIN is
-	// missing or does not count. That a table is too large to be read is no error.
+	// Err describes the questions that failed. errors.Is finds the kernel's errno in it: unix.EPERM if CAP_NET_ADMIN is
+	// missing, or is not in the network's user namespace. A table that is too large to be read is no error.
 	Err error `json:"-"`
 }
 
@@ -144,13 +143,13 @@ type Evidence struct {
 	NFT    Findings `json:"nft"`
 	Legacy Findings `json:"legacy"`
 
-	// TakesRules says whether nf_tables can take iptables' rules: it has one, or a dry run was accepted. Lacks says
-	// what is missing where the answer is No, in words for people.
+	// TakesRules is Yes if nf_tables can take iptables' rules: it has one, or a dry run was accepted. If it is No,
+	// Lacks describes what is missing, for people.
 	TakesRules Answer `json:"takes_rules,omitzero"`
 	Lacks      string `json:"lacks,omitempty"`
 
-	// Loadable says whether iptables-legacy could load x_tables: modules.dep of the running kernel, as this process
-	// sees /lib/modules, lists ip_tables. It is asked where x_tables is not loaded.
+	// Loadable is Yes if iptables-legacy could load x_tables: modules.dep of the running kernel, as this process sees
+	// /lib/modules, lists ip_tables. It is asked only if x_tables is not loaded.
 	Loadable Answer `json:"loadable,omitzero"`
 }
 
@@ -162,13 +161,12 @@ func (e Evidence) Of(b Backend) Findings {
 	return e.NFT
 }
 
-// Result is an answer, why, and what it rests on.
+// Result is a backend, the reason for it, and the evidence.
 type Result struct {
 	Backend Backend `json:"backend"`
 	Reason  Reason  `json:"reason"`
 
-	// Certain says that a name decides, and that the other backend is known to have no name of this kind or of a
-	// stronger one.
+	// Certain is true if a name decides, and the other backend is known to have no name of the same or a stronger kind.
 	Certain bool `json:"certain"`
 
 	Evidence Evidence `json:"evidence"`

@@ -51,8 +51,8 @@ func TestExamples(t *testing.T) {
 		}
 	}
 	host.Netns(t)
-	printed(ExampleHost, "a guess: nft: neither a name nor a rule was found\n")
-	printed(ExampleHost_held, "stay with nft: nft is in use here already, and no name proves another backend\n")
+	printed(ExampleHost, "a guess: nft: no chain or table of a known program was found, and no rule\n")
+	printed(ExampleHost_held, "stay with nft: nft is in use here already, and no chain or table proves another backend\n")
 	host.Run(t, "ip6tables-legacy", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 	const legacy = "legacy: chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv6)\n"
 	printed(ExampleHost, legacy)
@@ -61,7 +61,7 @@ func TestExamples(t *testing.T) {
 	const refused = "not all could be asked: ask for nf_tables: operation not permitted\n" +
 		"read table \"mangle\": operation not permitted\n"
 	got := host.Printed(t, ExampleHost)
-	if !strings.HasPrefix(got, refused+"a guess: nft: neither a name nor a rule was found; ") {
+	if !strings.HasPrefix(got, refused+"a guess: nft: no chain or table of a known program was found, and no rule; ") {
 		t.Errorf("got %q", got)
 	}
 }

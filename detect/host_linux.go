@@ -12,19 +12,19 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
-// Host returns the backend that is used in the network namespace of the calling thread. held is a backend that the
-// caller has made rules in before, "" if none: another one is the answer only if a name proves it. Host asks kind by
-// kind, and no further than the one that decides.
+// Host returns the backend that is used in the network namespace of the calling thread. held is a backend in which the
+// caller has made rules, "" if none: Host returns the other one only if a name proves it. Host asks for one kind of
+// name after the other, and stops at the kind that decides.
 //
-// The Result can always be used. The error says what could not be asked; errors.Is finds the kernel's errno in it:
-// unix.EPERM where CAP_NET_ADMIN is missing, unix.EMFILE where the process has no descriptor left. An answer can be
-// certain all the same. Host knows nothing of what iptables-wrapper stores in a container, and reads no environment.
+// The Result can always be used. The error describes the questions that failed; errors.Is finds the kernel's errno in
+// it: unix.EPERM if CAP_NET_ADMIN is missing, unix.EMFILE if the process has no descriptor left. The Result can be
+// certain all the same. Host reads neither what iptables-wrapper keeps in a container, nor the environment.
 func Host(held Backend) (Result, error) {
 	a := newAsker()
 	defer a.nft.close()
 	e := a.start()
 	for k := hints; k <= programs; k++ {
-		e = a.names(e, k)
+		e = a.askNames(e, k)
 		if e.find(k).Valid() {
 			return finish(e, held)
 		}
@@ -33,21 +33,21 @@ func Host(held Backend) (Result, error) {
 		return finish(e, held)
 	}
 	e = a.count(e, false)
-	e = a.whatWorks(e)
+	e = a.dryRunIfNeeded(e)
 	return finish(e, "")
 }
 
-// Survey is Host with nothing held and with every question asked, for people. The dry run is made only where Host makes
-// it, because it may leave modules loaded.
+// Survey is Host with nothing held and with every question asked, for people. It makes the dry run only if Host would,
+// because a dry run may leave modules loaded.
 func Survey() (Result, error) {
 	a := newAsker()
 	defer a.nft.close()
 	e := a.start()
 	for k := hints; k <= programs; k++ {
-		e = a.names(e, k)
+		e = a.askNames(e, k)
 	}
 	e = a.count(e, true)
-	e = a.whatWorks(e)
+	e = a.dryRunIfNeeded(e)
 	return finish(e, "")
 }
 
@@ -65,15 +65,15 @@ func newAsker() asker {
 	return asker{nft: newNFTAsker(), legacy: [2]*legacyAsker{newLegacyAsker(IPv4), newLegacyAsker(IPv6)}}
 }
 
-// start returns what is known before the first name is asked for: which backends the kernel has.
+// start returns the evidence before the first name is asked for: which backends the kernel has.
 func (a asker) start() (e Evidence) {
 	e.NFT.Kernel, e.NFT.Err = a.nft.kernel, a.nft.err
 	e.Legacy.Kernel, e.Legacy.Err = a.legacy[IPv4].kernel, join(a.legacy[IPv4].err, a.legacy[IPv6].err)
 	return e
 }
 
-// names asks for all names of a kind.
-func (a asker) names(e Evidence, k kind) Evidence {
+// askNames asks for all names of a kind.
+func (a asker) askNames(e Evidence, k kind) Evidence {
 	for _, f := range families {
 		for _, n := range &knownNames {
 			if !n.is(k, f) {
@@ -89,10 +89,10 @@ func (a asker) names(e Evidence, k kind) Evidence {
 	return e
 }
 
-// note returns the findings with the answer to whether there is a name of a kind. Of several names, one is a yes, and
-// one that is unknown is no longer a no.
+// note returns the findings with the answer to whether a name of a kind exists. A kind is Yes if one of its names is,
+// otherwise Unknown if one is, otherwise No.
 func (f Findings) note(k kind, n Name, answer Answer, err error) Findings {
-	known := &f.names(k)[n.Family]
+	known := &f.answers(k)[n.Family]
 	switch {
 	case answer == Yes:
 		*known = Yes
@@ -104,7 +104,7 @@ func (f Findings) note(k kind, n Name, answer Answer, err error) Findings {
 	return f
 }
 
-// count counts the rules of legacy, and those of nft until there are more, or all.
+// count counts the rules of legacy. It counts those of nft until they are more than legacy's, or all.
 func (a asker) count(e Evidence, all bool) Evidence {
 	e.Legacy.Counted = Yes
 	for _, f := range families {
@@ -127,29 +127,30 @@ func (a asker) count(e Evidence, all bool) Evidence {
 	return e
 }
 
-// whatWorks asks whether nf_tables can take iptables' rules, if that can make legacy the answer: no name decides, nft
-// would be the answer, nothing that was read shows that it can, and legacy can run.
-func (a asker) whatWorks(e Evidence) Evidence {
+// dryRunIfNeeded makes the dry run if it can make legacy the answer: no name decides, nft would be the answer,
+// nf_tables has no rule of iptables yet, and legacy can run.
+func (a asker) dryRunIfNeeded(e Evidence) Evidence {
 	r := Decide(e, "")
 	if r.Backend != NFT || r.Reason != RuleCount && r.Reason != Default || e.TakesRules == Yes || e.NFT.Kernel != Yes {
 		return e
 	}
 	if e.Legacy.Kernel == No {
 		loadable, err := xtables.Loadable()
-		e.Loadable = answer(loadable, err)
+		e.Loadable = answerOf(loadable, err)
 		e.Legacy.Err = join(e.Legacy.Err, err)
 	}
 	if !e.legacyCanRun() {
 		return e
 	}
 	lacks, err := a.nft.conn.Lacks()
-	e.TakesRules = answer(lacks == "", err)
+	e.TakesRules = answerOf(lacks == "", err)
 	e.Lacks = lacks
 	e.NFT.Err = join(e.NFT.Err, err)
 	return e
 }
 
-func answer(yes bool, err error) Answer {
+// answerOf returns the Answer to a question that returned yes, or failed.
+func answerOf(yes bool, err error) Answer {
 	switch {
 	case err != nil:
 		return Unknown
@@ -160,7 +161,7 @@ func answer(yes bool, err error) Answer {
 	}
 }
 
-// persist puts a question again if what it reads changed meanwhile: three times at most, 10 ms apart.
+// persist repeats a question if its subject changed meanwhile. It asks three times at most, 10 ms apart.
 func persist(ask func() error) error {
 	for range 2 {
 		err := ask()
@@ -172,8 +173,8 @@ func persist(ask func() error) error {
 	return ask()
 }
 
-// join adds an error to others, unless one of them has the same cause: a process that lacks a capability lacks it for
-// each question.
+// join adds err to known, unless known has the same cause: a process that lacks a capability gets the same error from
+// every question.
 func join(known, err error) error {
 	if err == nil {
 		return known
@@ -187,7 +188,7 @@ func join(known, err error) error {
 	return errors.Join(known, err)
 }
 
-// cause returns the innermost error.
+// cause returns the innermost error that err wraps.
 func cause(err error) error {
 	for {
 		inner := errors.Unwrap(err)

@@ -11,7 +11,7 @@ import (
 	"runtime"
 )
 
-// Host returns a guess and an error that is errors.ErrUnsupported: iptables is a program of Linux.
+// Host returns a guess, and an error that wraps errors.ErrUnsupported: only Linux has iptables.
 func Host(held Backend) (Result, error) {
 	err := fmt.Errorf("detect the backend of iptables on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 	unknown := Findings{Kernel: Unknown, Err: err}

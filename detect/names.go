@@ -5,7 +5,7 @@ package detect
 
 import "strings"
 
-// kind is a kind of name. A kind that comes first is stronger.
+// kind is a kind of name. Stronger kinds come first.
 type kind int
 
 const (
@@ -14,7 +14,7 @@ const (
 	programs
 )
 
-// The chains that kubelet makes in table mangle of the backend it uses, before it starts its first Pod
+// Kubelet makes these chains in table mangle of its backend, before it starts its first Pod
 // (pkg/kubelet/kubelet_network_linux.go in kubernetes/kubernetes).
 const (
 	hintChain   = "KUBE-IPTABLES-HINT"
@@ -22,14 +22,14 @@ const (
 	kubelet     = "kubelet"
 )
 
-// knownNames are made by kubelet and other programs of the host, and by no container whose image chooses the backend.
-// Not here are the chains of programs that run in containers with iptables of their own: kube-proxy (KUBE-SERVICES),
-// Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
+// knownNames are the names that only kubelet and other programs of the host make. The list leaves out the chains of
+// programs that run in containers with their own iptables, because the image may have chosen the backend: kube-proxy
+// (KUBE-SERVICES), Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
 //
-// A chain is made with iptables, in the backend that the host uses, for IPv4 or IPv6. A native table shows that the
-// host uses nf_tables, whichever iptables an image has.
+// A chain is made by the host's iptables, in the backend that the host uses, for IPv4 or IPv6. A native table proves
+// that the host uses nf_tables, whatever iptables is in an image.
 //
-// To add a name, add a line, a dump of the program in test/rules/programs, and its row in docs/how-it-works.md.
+// To add a name, add a line here, a dump of the program in test/rules/programs, and a line in docs/how-it-works.md.
 var knownNames = [...]Name{
 	{Program: kubelet, Table: "mangle", Chain: hintChain},
 	{Program: kubelet, Table: "mangle", Chain: canaryChain},
@@ -91,7 +91,7 @@ func (n Name) is(k kind, f Family) bool {
 	return ofKind == k && inFamily
 }
 
-// qualified names a table of a family as nft does: "ip filter".
+// qualified returns the name of a table of a family as nft prints it: "ip filter".
 func qualified(f Family, table string) string {
 	if f == IPv6 {
 		return "ip6 " + table

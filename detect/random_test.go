@@ -195,7 +195,7 @@ func (s seen) findings() Findings {
 				if n.Chain != "" {
 					name = qualified(f, n.Table) + " " + n.Chain
 				}
-				found = found.note(k, n, answer(slices.Contains(s.names, name), nil), nil)
+				found = found.note(k, n, answerOf(slices.Contains(s.names, name), nil), nil)
 			}
 		}
 	}

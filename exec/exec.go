@@ -6,10 +6,9 @@
 //
 // A program that wants to use the host's backend asks package detect for it, and Find for the program: see the example.
 //
-// iptables is a program of Linux. On other systems this package can be built, and finds nothing.
+// Only Linux has iptables. On other systems this package can be built, and finds nothing.
 //
-// From v1.0.0 on, what a program that uses this package relies on stays: later releases of v1 may add names, but remove
-// and change none.
+// Releases of v1 may add to this package, but remove and change nothing.
 package exec
 
 import (
@@ -41,8 +40,8 @@ func Names() []string { return iptables.Commands() }
 type Program struct {
 	Path string // absolute
 
-	// MultiCall says that the program chooses the command by argv[0], as xtables-nft-multi does. Become passes that
-	// on. go-iptables cannot start such a program.
+	// MultiCall is true if the program selects the command by argv[0], as xtables-nft-multi does. Become passes argv[0]
+	// on. go-iptables sets none, so it cannot start the program.
 	MultiCall bool
 }
 
@@ -53,9 +52,8 @@ type Program struct {
 // In each directory it prefers the command's own program, such as iptables-nft-restore, to the multi-call program, such
 // as xtables-nft-multi.
 //
-// The error wraps ErrMissing if there is no such program, and ErrItself if the running file is in its place: that ends
-// the search. Otherwise it says why a program that exists was skipped or cannot be executed, or that the command, the
-// backend or a directory is not one that Find knows.
+// The error wraps ErrMissing if there is no program, and ErrItself if the running file is in its place, which ends the
+// search. Any other error describes why a program was skipped or cannot be executed, or which argument is wrong.
 func Find(b detect.Backend, command string, dirs ...string) (Program, error) {
 	if !slices.Contains(Names(), command) {
 		return Program{}, fmt.Errorf("command %q is not one of %s", command, strings.Join(Names(), ", "))

@@ -22,7 +22,8 @@ func checkDirectory(dir string) error {
 	return err
 }
 
-// checkProgram returns nil if this user may execute a file. execve(2) answers EACCES if it is not a regular file.
+// checkProgram returns nil if this user may execute a file. If it is not a regular file, the error is EACCES, as from
+// execve(2).
 func checkProgram(path string) error {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)

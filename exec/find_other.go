@@ -7,7 +7,7 @@ package exec
 
 import "os"
 
-// iptables is a program of Linux, so nothing is found.
+// Only Linux has iptables, so nothing is found.
 
 func checkDirectory(string) error { return os.ErrNotExist }
 

@@ -17,8 +17,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// run is the whole of a wrapped call: it asks which backend the host uses, keeps the answer if link.Keep's conditions
-// hold, and executes that backend's program. It returns only if that fails, with an exit status.
+// run is the whole of a wrapped call. It asks which backend the host uses, keeps the answer under the conditions of
+// link.Keep, and executes that backend's program. It returns only if it cannot execute the program, with an exit
+// status.
 func run(argv, env []string, stderr io.Writer) int {
 	command := filepath.Base(argv[0])
 	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
@@ -28,13 +29,13 @@ func run(argv, env []string, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, command, err)
 	}
-	here, err := link.Here()
+	own, err := link.Here()
 	if errors.Is(err, link.ErrNoProc) {
-		return fail(stderr, command, err) // the wrapper could not tell itself from iptables' program
+		return fail(stderr, command, err) // the program that Find returns could be the wrapper
 	}
 	var dirs []string
-	if here != nil {
-		dirs = append(dirs, here.Path())
+	if own != nil {
+		dirs = append(dirs, own.Path())
 	}
 	if wanted.Valid() {
 		program, err := exec.Find(wanted, command, dirs...)
@@ -52,7 +53,7 @@ func run(argv, env []string, stderr io.Writer) int {
 	}
 	backend, program, err := Find(r, command, dirs...)
 	if err == nil && r.Reason != detect.Held {
-		kept := link.Keep(here, record, link.Answer{
+		kept := link.Keep(own, record, link.Decision{
 			Backend:  backend,
 			Program:  program.Path,
 			Certain:  r.Certain,
@@ -77,7 +78,7 @@ const Variable = "IPTABLES_WRAPPER_BACKEND"
 
 var errVariable = errors.New("environment variable " + Variable + " is not one of auto, nft, legacy")
 
-// Wanted returns the backend that the environment asks for, "" if none.
+// Wanted returns the backend that Variable names, "" if it is unset or auto.
 func Wanted() (detect.Backend, error) {
 	value := os.Getenv(Variable)
 	backend := detect.Backend(value)
@@ -90,8 +91,8 @@ func Wanted() (detect.Backend, error) {
 	return "", fmt.Errorf("%w: %q", errVariable, value)
 }
 
-// Scarce reports whether a question failed for want of resources. The same question may be answered a moment later, so
-// nobody should act on a guess then.
+// Scarce reports whether a question failed because memory or descriptors were short. A moment later it may succeed, so
+// the caller must not act on a guess.
 func Scarce(err error) bool {
 	for _, errno := range [...]unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS} {
 		if errors.Is(err, errno) {
@@ -101,9 +102,9 @@ func Scarce(err error) bool {
 	return false
 }
 
-// Find returns the backend that a call with this result runs, and its program, as exec.Find finds it. If the result is a
-// guess whose program is missing, it is the other backend, if that has a program: without a wrapper, that one would
-// run, too.
+// Find returns the backend that a call with this result runs, and its program, as exec.Find finds it. If the result is
+// a guess and its program is missing, Find returns the other backend, if that has a program: without a wrapper, that
+// one would run, too.
 func Find(r detect.Result, command string, dirs ...string) (detect.Backend, exec.Program, error) {
 	program, err := exec.Find(r.Backend, command, dirs...)
 	mayBeOther := !r.Certain && r.Reason != detect.Held && r.Reason != detect.OnlySupported
@@ -117,8 +118,8 @@ func Find(r detect.Result, command string, dirs ...string) (detect.Backend, exec
 	return r.Backend.Other(), other, nil
 }
 
-// become executes a program, unless it was not found, and returns why that failed. The other backend's is no substitute:
-// the host would not see its rules.
+// become executes a program, unless err says that it was not found. It returns err, or the error of execve(2). The
+// other backend's program is no substitute, because the host would not see its rules.
 func become(p exec.Program, err error, argv, env []string) error {
 	if err != nil {
 		return err

@@ -24,36 +24,37 @@ const (
 	statusMissing  = 127 // the program, or what loads it, is missing
 )
 
-// failure is an error of a call, with its status, and what the user can do.
+// failure is an error of a call, its exit status, and what the user can do.
 type failure struct {
 	err    error
 	status int
 	try    string
 }
 
-// failures returns the errors of a call. The first match wins.
+// failures returns the errors that a call can end with. The first match wins.
 func failures() []failure {
 	return []failure{
 		{errVariable, statusUsage, "set it to one of these, or unset it"},
 		{errSetID, statusUnusable, "chmod ug-s the wrapper, and run it as root"},
 		{link.ErrNoProc, statusUnusable, "mount /proc"},
-		{errScarce, statusUnusable, "raise the limit on open files, of which a call needs eight, or free memory"},
-		{exec.ErrMissing, statusMissing, "install this backend's iptables in this image; if the backend is wrong, set " +
-			Variable},
+		{errScarce, statusUnusable, "raise the limit on open files, ulimit -n, or free memory"},
+		{exec.ErrMissing, statusMissing,
+			"install this backend's iptables in this image; if the backend is wrong, set " + Variable},
 		{exec.ErrItself, statusUnusable, "restore iptables' own program there, or unmount what covers it"},
 		{file.ErrExposed, statusUnusable, "chown the directory to root, and chmod go-w it"},
 		{unix.ENOENT, statusMissing, "install the libraries of that program: its loader is missing"},
 		{unix.ENOEXEC, statusUnusable, "install iptables for the architecture of this machine"},
 		{unix.EACCES, statusUnusable, "check the file's mode, and that its file system is not mounted noexec"},
-		{unix.EPERM, statusUnusable, "add the capabilities to this container that the file has (getcap), or remove them"},
+		{unix.EPERM, statusUnusable,
+			"add the file's capabilities (getcap) to this container, or remove them from the file"},
 		{unix.E2BIG, statusUnusable, "pass fewer arguments or a smaller environment; the program's path counts, too"},
 	}
 }
 
-// fail prints what went wrong, and what to do, and returns the exit status.
+// fail prints what went wrong and what to do, and returns the exit status.
 func fail(stderr io.Writer, command string, err error) int {
 	status := statusUnusable
-	try := "run that file by its path, to see what is wrong"
+	try := "run that file by its path to see what is wrong"
 	for _, f := range failures() {
 		if errors.Is(err, f.err) {
 			status, try = f.status, f.try

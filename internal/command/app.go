@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package command is the command line of iptables-wrapper: what it does when it is called by its own name.
+// Package command is the command line of iptables-wrapper: it runs if the program is called by its own name.
 package command
 
 import (
@@ -17,15 +17,15 @@ import (
 
 const program = "iptables-wrapper"
 
-// version is set by the linker where the build knows better than the module: see the Makefile.
+// version is set by the linker if the Makefile builds the program. Otherwise the version of the module is used.
 var version string
 
 // session is one run of the command line.
 type session struct {
-	stdout *bufio.Writer // keeps an error of writing until the end
+	stdout *bufio.Writer // keeps an error of writing until Flush
 	stderr io.Writer
-	argv0  string // as the program was called
-	wrong  error  // what the library has told CommandNotFound, which returns nothing
+	argv0  string // the name by which the program was called
+	wrong  error  // the error of CommandNotFound, which cannot return one
 }
 
 // Run runs a command and returns its exit status.
@@ -41,8 +41,8 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	return max(s.printError(err), s.printError(s.stdout.Flush()))
 }
 
-// app is the command line. By itself the library prints help on stdout for a wrong flag, ignores surplus arguments, and
-// ends the process with a status of its own.
+// app is the command line. Without these settings, the library prints help on stdout for a wrong flag, ignores surplus
+// arguments, and ends the process with its own status.
 func (s *session) app() *cli.App {
 	app := &cli.App{
 		Name:                  program,
@@ -62,7 +62,7 @@ func (s *session) app() *cli.App {
 		ExitErrHandler:  func(*cli.Context, error) {},
 		Action:          s.withoutCommand,
 	}
-	app.Setup() // which adds the command help
+	app.Setup() // adds the command help
 	for _, c := range app.Commands {
 		c.HideHelpCommand = true
 		c.OnUsageError = wrongFlag
@@ -75,11 +75,11 @@ const description = `Called as iptables, iptables-save, iptables-restore, or one
 ip6tables counterparts, it asks the kernel which backend the host uses, nft
 or legacy, and becomes that backend's program.`
 
-// moreHelp follows what the library says about commands and options.
+// moreHelp follows the library's help for commands and options.
 const moreHelp = `
 ENVIRONMENT:
    IPTABLES_WRAPPER_BACKEND  nft or legacy: the backend of a call, whatever
-                             the host uses; auto: as without the variable
+                             the host uses; auto: the same as unset
 
 EXIT STATUS:
    0    success
@@ -90,7 +90,7 @@ EXIT STATUS:
    127  an iptables call: the backend's program, or its loader, is missing
 `
 
-// withoutCommand is what the library calls if the first argument is no command, or missing.
+// withoutCommand is called by the library if the first argument is no command, or missing.
 func (s *session) withoutCommand(c *cli.Context) error {
 	if c.Args().Present() {
 		s.unknownCommand(c, c.Args().First())
@@ -107,7 +107,7 @@ func (s *session) unknownCommand(c *cli.Context, name string) {
 
 func wrongFlag(c *cli.Context, err error, _ bool) error { return usagef(c, "%w", err) }
 
-// refuseSurplus refuses more arguments than a command has: help has one, the others have none.
+// refuseSurplus refuses more arguments than a command takes: one if its help shows an argument, otherwise none.
 func refuseSurplus(c *cli.Context) error {
 	takes := 0
 	if c.Command.ArgsUsage != "" {
@@ -119,7 +119,7 @@ func refuseSurplus(c *cli.Context) error {
 	return nil
 }
 
-// usagef is wrong usage of a command, or of the program itself.
+// usagef returns the error for wrong usage of a command, or of the program.
 func usagef(c *cli.Context, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	if c.Command.Name == program {
@@ -135,7 +135,7 @@ func printVersion(c *cli.Context) error {
 	return nil
 }
 
-// versionText is the version, and in parentheses what it was built from and for, as far as that is known.
+// versionText returns the version, and in parentheses the revision, the platform and the version of Go.
 func versionText() string {
 	info := buildInfo()
 	revision := ""
@@ -148,7 +148,7 @@ func versionText() string {
 		runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
-// buildInfo is what the linker has put into this program, as far as that is known.
+// buildInfo returns what the linker recorded in this program. It is empty if the linker recorded nothing.
 func buildInfo() *debug.BuildInfo {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -169,7 +169,7 @@ func TestHelpWidth(t *testing.T) {
 // A text stays one line, also in a pipe, and what a terminal might take for a command does not reach it.
 func TestPrintable(t *testing.T) {
 	s, stdout, stderr := newSession()
-	s.answer("%s", "a\x1b[1m\nb")
+	s.print("%s", "a\x1b[1m\nb")
 	s.table([]string{"NAME"}, []string{"a\x1b[2m", "b"})
 	s.say("%v", errors.Join(errors.New("a\x1b[3m"), errors.New("b")))
 	if got := stdout(); got != "a [1m b\n\nNAME\na [2m  b\n" {

@@ -15,11 +15,11 @@ func (s *session) detectCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "detect",
 		Usage: "print the backend that the host uses: nft or legacy",
-		Description: "Asks the kernel about this network namespace, and nothing else: neither what\n" +
-			"is stored, nor the environment. Starts no process, changes nothing. A line on\n" +
-			"stderr says so if the answer is a guess. Example:\n\n" +
+		Description: "Asks only the kernel, about this network namespace. Reads neither the\n" +
+			"environment nor the stored or recorded backend. Starts no process, changes\n" +
+			"nothing. If the answer is a guess, prints that on stderr. Example:\n\n" +
 			"   iptables-wrapper detect -o table\n\n" +
-			"About another network namespace, from the node:\n\n" +
+			"For another network namespace, from the node:\n\n" +
 			"   nsenter -t PID -n iptables-wrapper detect",
 		Flags: []cli.Flag{
 			outputFlag(&output),
@@ -34,25 +34,25 @@ func (s *session) detectCommand() *cli.Command {
 				s.say("not certain: %s", r.Because())
 			}
 			if strict && !r.Certain {
-				return failure{status: statusUncertain, try: program + " doctor, which says what to do about it"}
+				return failure{status: statusUncertain, try: program + " doctor, which prints what to do about it"}
 			}
 			return nil
 		},
 	}
 }
 
-// detect prints the answer. Text asks what a call asks; the other forms ask everything.
+// detect prints the result. For text it asks what a call asks, for the other formats everything.
 func (s *session) detect(output string) (detect.Result, error) {
 	if output == "text" {
-		r, _ := detect.Host("") // what could not be asked is in the answer
-		s.answer("%s", r.Backend)
+		r, _ := detect.Host("") // r.Because has the error, too
+		s.print("%s", r.Backend)
 		return r, nil
 	}
 	r, _ := detect.Survey()
-	a := newReport(r)
+	rep := newReport(r)
 	if output == "json" {
-		return r, s.json(a)
+		return r, s.json(rep)
 	}
-	s.printTable(a)
+	s.printTable(rep)
 	return r, nil
 }

@@ -94,13 +94,16 @@ func TestDetect(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	const advice = "iptables-wrapper: try: iptables-wrapper doctor, which says what to do about it\n"
+	const advice = "iptables-wrapper: try: iptables-wrapper doctor, which prints what to do about it\n"
 	t.Setenv("IPTABLES_WRAPPER_BACKEND", "both")
 	for _, test := range []struct {
 		doc, host, says string // what stderr contains, "" for a certain answer
 		backend         string
 	}{
-		{doc: "nothing", backend: "nft", says: "not certain: neither a name nor a rule was found\n"},
+		{
+			doc: "nothing", backend: "nft",
+			says: "not certain: no chain or table of a known program was found, and no rule\n",
+		},
 		{doc: "certain", host: "iptables-legacy -N DOCKER-USER", backend: "legacy"},
 		{doc: "hint in both", host: `
 			iptables-legacy -t mangle -N KUBE-IPTABLES-HINT

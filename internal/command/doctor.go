@@ -18,7 +18,7 @@ func (s *session) doctorCommand() *cli.Command {
 	output := choose("text", "json")
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "say what is wrong with iptables, and what to do",
+		Usage: "print what is wrong with iptables, and what to do",
 		Description: "Changes no rule and no file. Runs the container's iptables to see whether it\n" +
 			"works. Exits with status 1 if there is a problem. Example:\n\n" +
 			"   iptables-wrapper doctor",
@@ -36,7 +36,7 @@ func (s *session) doctor(output string) error {
 		}
 	} else {
 		for _, line := range r.Lines() {
-			s.answer("%s", line)
+			s.print("%s", line)
 		}
 	}
 	if r.Problem() {
@@ -51,7 +51,8 @@ var (
 	pseudo  = regexp.MustCompile(`^v.*\d{14}-([0-9a-f]{12})$`)
 )
 
-// reference names the pages of this version in the repository: its tag, otherwise its commit, otherwise main.
+// reference returns the revision whose pages doctor links to: the tag of a release, otherwise the commit, otherwise
+// main.
 func reference(version string, info *debug.BuildInfo) string {
 	tag := cmp.Or(version, info.Main.Version)
 	if release.MatchString(tag) {

@@ -20,7 +20,7 @@ func choose(words ...string) choice { return choice{value: words[0], words: word
 
 func (c *choice) String() string { return c.value }
 
-// Set is called by package flag, which puts value and flag before the error.
+// Set is called by package flag, which adds the value and the flag to the error.
 func (c *choice) Set(value string) error {
 	for _, word := range c.words {
 		if word == value {
@@ -31,7 +31,7 @@ func (c *choice) Set(value string) error {
 	return errors.New("not one of " + strings.Join(c.words, ", "))
 }
 
-// path is the value of a flag that names a file. An empty one is a shell's variable that is not set.
+// path is the value of a flag that names a file. An empty one is refused: it is often an unset shell variable.
 type path string
 
 func (p *path) String() string { return string(*p) }

@@ -34,11 +34,11 @@ func (s *session) installCommand() *cli.Command {
 	}
 }
 
-// install prints what was done also beside an error, which may come half-way.
+// install prints the changes even if there is an error, because it may come after some of them.
 func (s *session) install(argv0, directory string, force bool) error {
 	done, err := install.Install(argv0, directory, force)
 	for _, line := range done.Lines {
-		s.answer("%s", line)
+		s.print("%s", line)
 	}
 	for _, remark := range done.Remarks {
 		s.say("%s", remark)

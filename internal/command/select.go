@@ -16,8 +16,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// errOtherNetwork means that what is found here may not be about the commands of this container, as for an agent in a
-// Pod's network namespace.
+// errOtherNetwork means that the answer may not apply to the commands of this container, as for an agent in a Pod's
+// network namespace.
 var errOtherNetwork = errors.New("this is not known to be the network namespace of process 1")
 
 func (s *session) selectCommand() *cli.Command {
@@ -71,8 +71,8 @@ func (s *session) selectHost(strict bool) error {
 			try:    "name the host's backend if you know it, or select without --strict",
 		}
 	}
-	backend, program, err := call.Find(r, "iptables", d.Path())
-	err = s.store(d, backend, program, err)
+	backend, p, err := call.Find(r, "iptables", d.Path())
+	err = s.store(d, backend, p, err)
 	if err == nil && !r.Certain {
 		s.say("not certain: %s", r)
 	}
@@ -86,19 +86,19 @@ func (s *session) selectNamed(b detect.Backend) error {
 		return fmt.Errorf("select: %w", err)
 	}
 	defer d.Close()
-	program, err := exec.Find(b, "iptables", d.Path())
-	return s.store(d, b, program, err)
+	p, err := exec.Find(b, "iptables", d.Path())
+	return s.store(d, b, p, err)
 }
 
-// store points the switch at the program of a backend, unless it was not found.
-func (s *session) store(d *link.Dir, b detect.Backend, program exec.Program, err error) error {
+// store points the switch at the program of a backend, unless err says that it was not found.
+func (s *session) store(d *link.Dir, b detect.Backend, p exec.Program, err error) error {
 	if err == nil {
-		err = d.Select(b, program.Path)
+		err = d.Select(b, p.Path)
 	}
 	if err != nil {
 		return fmt.Errorf("select %s: %w", b, err)
 	}
-	s.answer("%s in %s", b, d.Path())
+	s.print("%s in %s", b, d.Path())
 	return nil
 }
 
@@ -114,12 +114,15 @@ func (s *session) resetCommand() *cli.Command {
 }
 
 func (s *session) reset() error {
-	record, _ := link.OpenRecord()
+	record, err := link.OpenRecord()
+	if err != nil {
+		s.say("a record, if there is one, stays: %v", err)
+	}
 	d, missing := link.Switched()
-	err := cmp.Or(missing, link.Reset(record, d))
+	err = cmp.Or(missing, link.Reset(record, d))
 	if err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
-	s.answer("the next call in %s decides again", d.Path())
+	s.print("the next call in %s decides again", d.Path())
 	return nil
 }

@@ -37,7 +37,7 @@ const (
 
 	variableHelps = "iptables-wrapper: try: set IPTABLES_WRAPPER_BACKEND to nft or legacy"
 	installHelps  = "iptables-wrapper: try: iptables-wrapper install, "
-	guess         = "iptables-wrapper: not certain: nft: neither a name nor a rule was found\n"
+	guess         = "iptables-wrapper: not certain: nft: no chain or table of a known program was found, and no rule\n"
 )
 
 var storing = []struct {
@@ -54,7 +54,7 @@ var storing = []struct {
 		content: "xtables-legacy-multi"},
 	{doc: "a guess", call: "select", stdout: "nft in /usr/sbin\n", stderr: guess, content: "xtables-nft-multi"},
 	{doc: "strict, a guess", call: "select --strict", status: 3, stderr: "iptables-wrapper: select: not certain, " +
-		"nothing is stored: nft: neither a name nor a rule was found\niptables-wrapper: try: "},
+		"nothing is stored: nft: no chain or table of a known program was found, and no rule\niptables-wrapper: try: "},
 	{doc: "what is recorded is not asked", host: record + docker, call: "select", stdout: "legacy in /usr/sbin\n",
 		content: "xtables-legacy-multi", recorded: true},
 	{doc: "by name", host: docker, call: "select nft", stdout: "nft in /usr/sbin\n", content: "xtables-nft-multi"},
@@ -85,7 +85,8 @@ var storing = []struct {
 	{doc: "nothing is wrapped", host: "rm iptables-current; ", call: "select nft", status: 1, stderr: installHelps,
 		content: "-"},
 	{doc: "no name leads to the switch", host: "rm iptables ip6tables iptables-* ip6tables-*; " +
-		"ln -s /bin/true iptables; cp /proc/1/exe iptables-wrapper; ln -s iptables-wrapper iptables-current; ", call: "select nft", status: 1,
+		"ln -s /bin/true iptables; cp /proc/1/exe iptables-wrapper; " +
+		"ln -s iptables-wrapper iptables-current; ", call: "select nft", status: 1,
 		stderr: installHelps},
 	{doc: "a foreign switch", host: "ln -sfT /bin/true iptables-current; ", call: "select nft", status: 1,
 		stderr:  "it belongs neither to iptables nor to iptables-wrapper\niptables-wrapper: try: ",

@@ -24,15 +24,15 @@ import (
 
 // All that a user sees is printed here.
 //
-//	stdout  answers. They are buffered, and one that cannot be written is an error.
-//	stderr  lines for people, each with the program's name before it. An error has a second line that says what to do.
+//	stdout  results. They are buffered, and an error of writing makes the command fail.
+//	stderr  lines for people, each after the program's name. An error has a second line with what to do.
 //
-// A name from the kernel or a file may contain anything. What cannot be printed becomes a space.
+// A name from the kernel or a file can contain any character. Unprintable ones become spaces.
 
-// failure is the end of a command with a status.
+// failure ends a command with a status.
 type failure struct {
 	status int
-	err    error  // nil: what there is to say has been said
+	err    error  // nil: the command has printed everything
 	try    string // what to do; "": see remedies
 }
 
@@ -45,19 +45,19 @@ const (
 func (f failure) Error() string { return fmt.Sprint(f.err) }
 func (f failure) Unwrap() error { return f.err }
 
-// remedies say what to do about an error. The first that fits counts.
+// remedies are what to do about errors. The first match wins.
 var remedies = []struct {
 	err error
 	try string
 }{
 	{exec.ErrMissing, "install that backend's iptables in this image"},
 	{exec.ErrItself, "restore iptables' own program there, or unmount what covers it"},
-	{errOtherNetwork, program + " select nft or select legacy, which stores a named backend"},
+	{errOtherNetwork, program + " select nft or select legacy, if you know the backend"},
 	{install.ErrNoIptables, "install iptables in this image first"},
 	{install.ErrOverwritten, "install the iptables package again, then run install"},
-	{install.ErrBypassed, "look at where that name leads, with ls -l, and install again"},
-	{file.ErrExposed, "chown it to root and chmod go-w it"},
-	{link.ErrForeign, "move it away, or replace it with install --force"},
+	{install.ErrBypassed, "see with ls -l where that name leads, remove it, and install again"},
+	{file.ErrExposed, "chown that directory to root, and chmod go-w it"},
+	{link.ErrForeign, "move that file away, or replace it with install --force"},
 	{link.ErrNotWrapped, program + " install, which makes the commands run the wrapper"},
 	{link.ErrSingle, "install " + iptables.MultiCall("nft") + " and " + iptables.MultiCall("legacy") + ", or set " +
 		call.Variable},
@@ -77,7 +77,7 @@ func remedy(err error) string {
 	return ""
 }
 
-// printError prints what went wrong, if anything did, and what to do, and returns the exit status.
+// printError prints an error and what to do, and returns the exit status: 0 if err is nil.
 func (s *session) printError(err error) int {
 	if err == nil {
 		return 0
@@ -96,18 +96,19 @@ func (s *session) printError(err error) int {
 	return f.status
 }
 
-// say prints a line for people.
+// say prints a line for people on stderr.
 func (s *session) say(format string, args ...any) {
 	_ = s.stdout.Flush() // the writer keeps the error
 	fmt.Fprintf(s.stderr, "%s: %s\n", program, printable(fmt.Sprintf(format, args...)))
 }
 
-// answer prints a line of an answer. It stays one line: a terminal wraps it, and a pipe must not break it.
-func (s *session) answer(format string, args ...any) {
+// print prints a line of a result on stdout. It is never broken: a terminal wraps it, and a pipe needs it whole.
+func (s *session) print(format string, args ...any) {
 	fmt.Fprintln(s.stdout, printable(fmt.Sprintf(format, args...)))
 }
 
-// table prints rows in columns, after an empty line. The first row is a heading; with nothing below it, there is none.
+// table prints rows in columns, after an empty line. The first row is a heading. Without other rows, table prints
+// nothing.
 func (s *session) table(rows ...[]string) {
 	if len(rows) < 2 {
 		return
@@ -126,8 +127,8 @@ func (s *session) json(value any) error {
 	return err
 }
 
-// printable replaces what cannot be printed, so that no name of a file or a chain reaches the terminal as a command.
-// Tabs separate the cells of a table.
+// printable replaces unprintable characters by spaces, so that no name of a file or a chain can control the terminal.
+// It keeps tabs, which separate the cells of a table.
 func printable(text string) string {
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) && c != '\t' {

@@ -20,31 +20,39 @@ var backendSituations = []situation{
 	{
 		doc:  "the switch is at nft, kubelet uses legacy",
 		make: legacyHst + storedNFT, want: "wrong-backend",
-		says: "An earlier call or select stored nft in the switch, /usr/sbin/iptables-current.",
+		says:  "An earlier call or select stored nft in the switch, /usr/sbin/iptables-current.",
+		shows: "iptables-current -> xtables-nft-multi",
 	},
 	{
 		doc:  "the switch is at legacy, Docker uses nft",
 		make: "iptables-nft -N DOCKER-USER\n" + storedLegacy, want: "wrong-backend",
-		says: "iptables here runs legacy, and the host uses nft",
+		says: "iptables here runs legacy, but the host uses nft",
 	},
 	{
 		doc:  "an agent in a Pod's network, and nft is stored for the node's",
 		make: storedNFT + "ip netns add pod; ip netns exec pod iptables-legacy" + hint,
 		as:   []string{"ip", "netns", "exec", "pod"}, want: "wrong-backend",
-		says: "make the six names symbolic links straight to iptables-wrapper",
+		says: "symbolic links straight to iptables-wrapper",
 	},
 	{
 		doc: "an entry point sets the alternatives",
 		make: nftHost + "ln -sf /etc/alternatives/iptables /usr/sbin/iptables; ln -sf /usr/sbin/iptables-legacy " +
 			"/etc/alternatives/iptables",
-		want: "wrong-backend", says: "Somebody has set this alternative, perhaps an entry point, after the wrapper " +
-			"was installed. Still wrapped: /usr/sbin/iptables-save, /usr/sbin/iptables-restore, /usr/sbin/ip6tables,",
-		shows: "/usr/sbin/iptables -> /etc/alternatives/iptables",
+		want: "wrong-backend", says: "Something has set this alternative since the wrapper was installed, such as " +
+			"an entry point. Still wrapped: /usr/sbin/iptables-save, /usr/sbin/iptables-restore, /usr/sbin/ip6tables,",
+		shows: "/etc/alternatives/iptables -> /usr/sbin/iptables-legacy",
+	},
+	{
+		doc: "alternatives as Debian sets them, and nobody has installed the wrapper",
+		make: legacyHst + "ln -sf /usr/sbin/iptables-nft /etc/alternatives/iptables; for n in iptables ip6tables; do for " +
+			"c in '' -save -restore; do ln -sf /etc/alternatives/iptables /usr/sbin/$n$c; done; done",
+		want: "wrong-backend", says: "leads to /usr/sbin/xtables-nft-multi.\n",
+		shows: "/etc/alternatives/iptables -> /usr/sbin/iptables-nft",
 	},
 	{
 		doc:  "the variable is wrong",
 		make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, want: "wrong-backend",
-		says: "remove IPTABLES_WRAPPER_BACKEND, or set it to legacy",
+		says: "Remove IPTABLES_WRAPPER_BACKEND, or set it to legacy", shows: "nft\n",
 	},
 	{
 		doc:  "the variable is no backend",
@@ -87,18 +95,18 @@ var backendSituations = []situation{
 	{
 		doc:  "iptables-restore is not wrapped",
 		make: nftHost + direct + "/usr/sbin/iptables-restore", want: "not-wrapped",
-		says: "/usr/sbin/iptables-restore does not run the wrapper.",
+		says: "/usr/sbin/iptables-restore bypasses the wrapper.",
 	},
 	{
 		doc:  "a copy of the program",
 		make: nftHost + "rm /usr/sbin/iptables; cp /usr/sbin/xtables-nft-multi /usr/sbin/iptables",
-		want: "not-wrapped", says: "What runs instead is nft on every host",
+		want: "not-wrapped", says: "What runs instead is nft: right on this host",
 	},
 	{
 		doc: "a script runs iptables-nft",
 		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
 			">/usr/sbin/iptables; chmod 755 /usr/sbin/iptables",
-		want: "not-wrapped", says: "What runs instead is nft on every host",
+		want: "not-wrapped", says: "What runs instead is nft: right on this host",
 	},
 	{
 		doc: "a script that enters the host",
@@ -109,8 +117,8 @@ var backendSituations = []situation{
 	{
 		doc:  "not wrapped, and nobody knows the host",
 		make: "for n in iptables ip6tables; do for c in '' -save -restore; do " + direct + "/usr/sbin/$n$c; done; done",
-		want: "not-wrapped uncertain", says: "The six commands in /usr/sbin do not run the wrapper. What runs " +
-			"instead is nft",
+		want: "not-wrapped uncertain", says: "The six commands in /usr/sbin bypass the wrapper. What runs " +
+			"instead is nft, whatever the host uses.",
 	},
 
 	{doc: "a Pod's own network", make: pod, want: "uncertain", says: "hostNetwork: true"},
@@ -141,7 +149,7 @@ var backendSituations = []situation{
 		make: legacyHst + "ip6tables-nft" + hint, env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, want: "uncertain",
 	},
 	{doc: "kubelet's hint in both", make: nftHost + legacyHst, want: "uncertain",
-		says: "both backends have names of the host's programs, and nft is a guess"},
+		says: "both backends have chains that only programs of the host make. nft has"},
 	{
 		doc:  "rules in both, of nobody known",
 		make: "iptables-nft -A INPUT -s 192.0.2.1; iptables-legacy -A INPUT -s 192.0.2.2",
@@ -155,7 +163,7 @@ var backendSituations = []situation{
 			"printf '#!/bin/sh\\ntouch /run/started\\n' >/run/open/iptables; chmod 755 /run/open/iptables; chmod 777 " +
 			"/run/open",
 		env: []string{"PATH=/run/link:/usr/sbin:/usr/bin:/bin"}, want: "uncertain",
-		says: `users other than root can write "/run/open"`,
+		says: `users other than root can write "/run/open"`, shows: "/run/open\n",
 	},
 	{
 		doc: "a directory that others can write",
@@ -172,7 +180,7 @@ var backendSituations = []situation{
 		doc: "another user's script",
 		make: nftHost + "printf '#!/bin/sh\\ntouch /run/started\\n' >/usr/local/sbin/iptables\nchown 65534 " +
 			"/usr/local/sbin/iptables\n" + first,
-		want: "uncertain", says: "doctor did not start it",
+		want: "uncertain", says: "Doctor did not start iptables", shows: "/usr/local/sbin/iptables\n",
 	},
 }
 

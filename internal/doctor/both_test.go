@@ -15,7 +15,7 @@ var bothSituations = []situation{
 			echo COMMIT; } | iptables-legacy-restore`,
 		want: "both-backends",
 		says: "Connections to Services may go to Pods that are gone. The other backend, legacy, has 43 rules " +
-			"(kube-proxy 43). The kernel applies them as well, and iptables here does not list them.",
+			"(kube-proxy 43). Packets pass both backends, and iptables here does not list this one.",
 	},
 	{
 		doc: "Docker's rules are left in nft",
@@ -31,8 +31,8 @@ var bothSituations = []situation{
 	{
 		doc:  "a policy of legacy drops",
 		make: nftHost + "iptables-legacy -P FORWARD DROP", want: "both-backends",
-		says: "legacy has the policy DROP for FORWARD (ip filter). The other backend, legacy, has no rules, but " +
-			"policies.",
+		says: "legacy has the policy DROP for FORWARD (ip filter). The other backend, legacy, has this policy " +
+			"and no rules.",
 	},
 	{
 		doc:  "a policy of legacy drops IPv6",
@@ -79,7 +79,7 @@ var bothSituations = []situation{
 	{
 		doc:  "an image without the other backend",
 		make: nftHost + "iptables-legacy -A INPUT -s 192.0.2.1 -j DROP; rm /usr/sbin/*legacy*", want: "both-backends",
-		says: "has 1 rule of unknown programs. ", shows: "legacy",
+		says: "see what they do: iptables-legacy-save -c. ", shows: "legacy   yes     1",
 	},
 	{
 		doc: "nft directly, on a host with legacy",
@@ -98,7 +98,7 @@ var bothSituations = []situation{
 	{
 		doc:  "the stored backend is wrong, and has rules",
 		make: legacyHst + storedNFT + "iptables-nft -A INPUT -j ACCEPT", want: "wrong-backend both-backends",
-		says: "iptables here lists only these rules, because it runs the wrong backend",
+		says: "iptables here lists only this one, because it runs the wrong backend",
 	},
 	{
 		doc: "the node has changed to nft, and Docker is left in legacy",

@@ -174,6 +174,9 @@ func (c container) show(s situation, r result) {
 			}
 			output, _ := sh.CombinedOutput() // many a command fails there, as iptables does
 			shown += string(output)
+			if os.Getenv("TEST_DOCTOR_PRINT") != "" {
+				fmt.Printf("$ %s\n%s\n", command, output)
+			}
 			if len(output) == 0 || bytes.HasPrefix(output, []byte("sh: ")) || bytes.Contains(output, []byte("usage")) {
 				c.t.Errorf("%s prints the command %q, which shows nothing: %s", f.Code, command, output)
 			}

@@ -11,13 +11,13 @@ func Codes() (all []string) {
 	return all
 }
 
-// Message is a row of the table of messages.
+// Message is a line of the list of messages.
 type Message struct {
 	Texts          []string
 	Code, Says, Do string
 }
 
-// Messages are the rows of the table of messages that are made from Go.
+// Messages are the lines that are made from Go.
 func Messages() (all []Message) {
 	for _, m := range messages {
 		all = append(all, Message{m.texts, m.code, m.says, m.do})

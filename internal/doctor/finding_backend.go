@@ -4,9 +4,9 @@
 package doctor
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
@@ -18,35 +18,44 @@ import (
 
 func (o *observation) wrongBackend() *Finding {
 	right := o.wanted()
-	found := Finding{Severity: problem, Look: []string{showEvidence}}
-	uses := fmt.Sprintf("the host uses %s (%s). Neither sees the other's rules.", right, o.Host.Because)
 	differing := o.differing(right)
 	switch {
 	case o.wrong != nil:
-		found.Text = "Every call of iptables fails with status 2: " + o.wrong.Error() + "."
-		found.Look = []string{"printenv " + call.Variable}
-		found.Do = "In the Pod's spec, set " + call.Variable + " to nft or legacy, or remove it."
+		do := "Set " + call.Variable + " to nft or legacy, or remove it"
+		if o.known() {
+			do = "Remove " + call.Variable + ", or set it to " + string(right)
+		}
+		return &Finding{
+			Severity: problem,
+			Text:     "Every call of iptables fails with status 2: " + o.wrong.Error() + ".",
+			Look:     []string{showVariable},
+			Do:       do + ", in the Pod's spec or wherever it is set.",
+		}
 	case o.known() && o.Here.Backend == right.Other():
-		why, do := o.cause(o.Names[0], o.Here)
-		found.Text = "iptables here runs " + string(o.Here.Backend) + ", and " + uses + " " + why
-		found.Look = append(found.Look, "ls -l "+o.Here.Path)
-		found.Do = do
+		c := o.cause(o.Names[0], o.Here)
+		return &Finding{
+			Severity: problem,
+			Text: fmt.Sprintf("iptables here runs %s, but the host uses %s (%s). Neither lists the other's rules. %s",
+				o.Here.Backend, right, o.Host.Because, c.why),
+			Look: append([]string{showEvidence}, c.look...),
+			Do:   c.do,
+		}
 	case len(differing) > 0 && right != "":
-		uses = "iptables here runs " + string(right) + "."
+		uses := "iptables here runs " + string(right) + "."
 		if o.known() {
 			uses = fmt.Sprintf("the host uses %s (%s).", right, o.Host.Because)
 		}
-		found.Text = o.these(differing, "runs "+string(right.Other()), "run "+string(right.Other())) + " But " + uses
-		found.Look = append(found.Look, "ls -l "+differing[0])
-		for i, n := range o.Names {
-			if n.Path == differing[0] {
-				_, found.Do = o.cause(n, o.calls[i])
-			}
+		first := slices.IndexFunc(o.Names, func(n link.Name) bool { return n.Path == differing[0] })
+		c := o.cause(o.Names[first], o.calls[first])
+		return &Finding{
+			Severity: problem,
+			Text: o.these(differing, "runs "+string(right.Other()), "run "+string(right.Other())) + " But " + uses +
+				" " + c.why,
+			Look: append([]string{showEvidence}, c.look...),
+			Do:   c.do,
 		}
-	default:
-		return nil
 	}
-	return &found
+	return nil
 }
 
 // differing are the paths of the names that run the other backend than the right one.
@@ -59,42 +68,77 @@ func (o *observation) differing(right detect.Backend) (paths []string) {
 	return paths
 }
 
-// cause says why a name runs the wrong backend, and what helps.
-func (o *observation) cause(n link.Name, h here.Here) (why, do string) {
+// cause is why a name runs the wrong backend, what shows it, and what helps.
+type cause struct {
+	why, do string
+	look    []string
+}
+
+const showVariable = "printenv " + call.Variable
+
+func (o *observation) cause(n link.Name, h here.Here) cause {
+	stored := cause{
+		why: fmt.Sprintf("An earlier call or select stored %s in the switch, %s/%s.", h.Backend, n.Switch, link.Switch),
+		do: "In this container, run " + wrapper(n.Switch) + " reset: then calls follow the host. Then restart the " +
+			"program that makes the rules, so that it makes them again. In Kubernetes, deleting the Pod does both, " +
+			"unless the image or a volume contains the switch.",
+		look: []string{"ls -l " + n.Switch + "/" + link.Switch},
+	}
 	switch {
 	case h.How == here.Stored && o.Network.Process1 == detect.No:
-		return fmt.Sprintf("%s is stored in the switch of this container, %s, and this is not the network of the "+
-				"container's "+
-				"process 1: it looks like an agent that enters Pods' networks.", h.Backend, n.Switch+"/"+link.Switch),
-			"In the agent's image, make the six names symbolic links straight to iptables-wrapper, without " +
-				"" + link.Switch +
-				": then nothing is stored, and each call asks the network that it is in."
+		stored.why += " This is not the network of process 1: it looks as if an agent has entered a Pod's network, " +
+			"which has a backend of its own."
+		stored.do = "In the agent's image, make the six commands (iptables, ip6tables, …) symbolic links straight to " +
+			"iptables-wrapper, not to " + link.Switch + ": then nothing is stored, and each call follows the network " +
+			"that it is in."
+		return stored
 	case h.How == here.Stored:
-		return fmt.Sprintf("An earlier call or select stored %s in the switch, "+
-				"%s.", h.Backend, n.Switch+"/"+link.Switch),
-			"In this container, run " + wrapper(n.Switch) + " reset, and restart the program that makes the rules. " +
-				"Or delete the Pod: a new container decides again, unless its image or a volume has an answer stored."
+		return stored
 	case h.How == here.Recorded:
-		return fmt.Sprintf("%s is what ran here first, by a guess.", h.Backend),
-			"In this container, run iptables-wrapper reset, and restart the program that makes the rules. Or restart " +
-				"the container."
-	case h.How == here.Variable:
-		return call.Variable + " is " + string(o.variable) + ".", "In the Pod's spec, remove " + call.Variable +
-			", or set it to " + string(o.Host.Backend) + "."
-	}
-	alternative := alternativeOf(n.Path)
-	if alternative != "" {
-		why = "iptables here is not wrapped: " + alternative + " leads to " + n.ResolvesTo + ". Somebody has set " +
-			"this alternative, perhaps an entry point, after the wrapper was installed."
-		wrapped := pathsOf(o.Names, func(n link.Name) bool { return n.Wrapper || n.Switch != "" })
-		if len(wrapped) > 0 {
-			why += " Still wrapped: " + list(wrapped) + "."
+		return cause{
+			why: fmt.Sprintf("%s was a guess at the first call here, and is recorded until the container ends.",
+				h.Backend),
+			do: "In this container, run iptables-wrapper reset, and restart the program that makes the rules. Or " +
+				"restart the container.",
 		}
-		return why, "Remove what sets the alternatives from the entry point. This container is right again after " +
-			"iptables-wrapper install."
+	case h.How == here.Variable:
+		return cause{
+			why: call.Variable + " is " + string(o.variable) + ".",
+			do: "Remove " + call.Variable + ", or set it to " + string(o.Host.Backend) + ", in the Pod's spec or " +
+				"wherever it is set.",
+			look: []string{showVariable},
+		}
 	}
-	return "iptables here is not wrapped: " + n.Path + " leads to " + cmp.Or(n.ResolvesTo, "another program") + ".",
-		install(n.Path)
+	return o.bypass(n)
+}
+
+// bypass is how a name leads past the wrapper.
+func (o *observation) bypass(n link.Name) cause {
+	alternative := alternativeOf(n.Path)
+	if alternative == "" {
+		leads := n.Path + " is another program."
+		if n.ResolvesTo != n.Path {
+			leads = n.Path + " leads to " + n.ResolvesTo + "."
+		}
+		return cause{
+			why:  n.Name + " here is not wrapped: " + leads,
+			do:   install(n.Path),
+			look: []string{"ls -l " + n.Path},
+		}
+	}
+	c := cause{
+		why:  n.Name + " here is not wrapped: " + alternative + " leads to " + n.ResolvesTo + ".",
+		do:   install(n.Path) + " Let no entry point set alternatives afterwards.",
+		look: []string{"ls -l " + n.Path, "ls -l " + alternative}, // the one leads to the other
+	}
+	wrapped := pathsOf(o.Names, func(n link.Name) bool { return n.Wrapper || n.Switch != "" })
+	if len(wrapped) > 0 {
+		c.why += " Something has set this alternative since the wrapper was installed, such as an entry point. " +
+			"Still wrapped: " + list(wrapped) + "."
+		c.do = "Remove what sets the alternatives, in the entry point or the image. To correct this container, run " +
+			"iptables-wrapper install in it."
+	}
+	return c
 }
 
 // alternativeOf is the name in /etc/alternatives that a path leads through, "" if there is none.
@@ -117,11 +161,12 @@ func wrapper(directory string) string {
 
 // install is what has a command run the wrapper.
 func install(command string) string {
+	option := ""
 	directory := filepath.Dir(command)
-	if directory == "/usr/sbin" {
-		return "In the image, run iptables-wrapper install."
+	if directory != "/usr/sbin" {
+		option = " --dir " + directory
 	}
-	return "In the image, run iptables-wrapper install --dir " + directory + "."
+	return "Run iptables-wrapper install" + option + " in the image and, until it is rebuilt, in this container."
 }
 
 func (o *observation) notWrapped() *Finding {
@@ -130,18 +175,23 @@ func (o *observation) notWrapped() *Finding {
 	if len(bypassing) == 0 || len(o.refused) > 0 || o.found(wrongBackend) {
 		return nil
 	}
+	c := o.bypass(o.Names[slices.IndexFunc(o.Names, bypasses)])
 	found := Finding{
 		Severity: warning,
-		Text:     o.these(bypassing, "does not run the wrapper", "do not run the wrapper"),
-		Look:     []string{"ls -l " + bypassing[0]},
-		Do:       install(bypassing[0]),
+		Text:     o.these(bypassing, "bypasses the wrapper", "bypass the wrapper"),
+		Look:     c.look,
+		Do:       c.do,
 	}
-	unknown := pathsOf(o.Names, func(n link.Name) bool { return bypasses(n) && n.Backend == "" })
-	if len(unknown) > 0 {
-		found.Text += " What runs instead did not say which backend it is."
+	unknown := slices.ContainsFunc(o.Names, func(n link.Name) bool { return bypasses(n) && n.Backend == "" })
+	switch {
+	case unknown:
+		found.Text += " Doctor could not find out which backend runs instead."
 		found.Do += " A script that enters the host and runs the iptables there needs no wrapper."
-	} else {
-		found.Text += " What runs instead is " + string(o.wanted()) + " on every host, whatever the host uses."
+	case o.known():
+		found.Text += fmt.Sprintf(" What runs instead is %s: right on this host, and wrong on one that uses %s.",
+			o.wanted(), o.wanted().Other())
+	default:
+		found.Text += fmt.Sprintf(" What runs instead is %s, whatever the host uses.", o.wanted())
 	}
 	return &found
 }

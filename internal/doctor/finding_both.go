@@ -39,23 +39,41 @@ func (o *observation) bothBackends() *Finding {
 	if len(effects) > 0 {
 		found.Severity = problem
 	}
-	found.Text = strings.Join(append(effects, fmt.Sprintf("The other backend, %s, has %s. The kernel applies them as "+
-		"well, and iptables here ", other, r.whose(unlisted))), " ")
-	if o.Here.Backend == other {
-		found.Text += "lists only these rules, because it runs the wrong backend."
-	} else {
-		found.Text += "does not list them."
+	found.Text = strings.Join(append(effects, fmt.Sprintf("The other backend, %s, has %s. Packets pass both backends",
+		other, r.whose(unlisted))), " ")
+	switch {
+	case unlisted > 0:
+		found.Text += ". This image cannot list these rules, so doctor does not know whether they drop or redirect " +
+			"packets."
+	case o.Here.Backend == other:
+		found.Text += ", and iptables here lists only this one, because it runs the wrong backend."
+	default:
+		found.Text += ", and iptables here does not list this one."
 	}
-	found.Do = fmt.Sprintf("Find what still writes to %s, on the node and in other containers, and stop it or have "+
-		"it use "+
-		"%s, as the host does. A service may load saved rules at each boot.", other, o.wanted())
-	if !o.known() {
-		found.Do = "Find out which backend the host's own programs use (on the node: iptables --version), and have " +
-			"all others use it."
-	}
-	found.Do += " Then let that program clean up its own rules, or drain the node and reboot it. Do not empty the " +
-		"tables by hand: a policy of DROP would stay, and could cut all traffic."
+	found.Do = o.cleanUp(other, unlisted > 0)
 	return &found
+}
+
+// cleanUp is what helps against rules in the other backend.
+func (o *observation) cleanUp(other detect.Backend, unlisted bool) string {
+	do := ""
+	if unlisted {
+		do = "On the node, or in an image that has both backends, see what they do: " +
+			iptables.Single(string(other), "iptables-save") + " -c. "
+	}
+	if o.found(wrongBackend) {
+		do += "First see wrong-backend: iptables here may have made these rules. "
+	}
+	if o.known() {
+		do += fmt.Sprintf("If what made this still runs, on the node or in a container, have it use %s, as the host "+
+			"does, and let it clean up. ", o.wanted())
+	} else {
+		do += "On the node, iptables --version shows the backend of the host's programs. Have all others use that, " +
+			"and let them clean up. "
+	}
+	return do + "Otherwise drain the node and reboot it. " +
+		"If the rules come back, a service loads saved rules at boot. " +
+		"Do not empty tables by hand: a policy of DROP would stay, and cut all traffic."
 }
 
 // show are the commands that list the rules of a backend, as far as they are here and can.
@@ -141,7 +159,7 @@ func (r *rules) effects(other, wanted detect.Backend) (all []string) {
 // whose says how many rules there are, and whose. unlisted is the number of those that could not be listed.
 func (r *rules) whose(unlisted int) string {
 	if r.number+unlisted == 0 {
-		return "no rules, but policies"
+		return "this policy and no rules"
 	}
 	names := slices.SortedFunc(maps.Keys(r.owners), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.owners[b], r.owners[a]), cmp.Compare(a, b))

@@ -5,11 +5,14 @@ package doctor
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
 // What the kernel lacks.
@@ -17,7 +20,8 @@ import (
 const (
 	showEvidence = "iptables-wrapper detect -o table"
 	loadModules  = "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra), and load " +
-		"what is missing. If the kernel was updated since the node booted, reboot: its modules may be gone."
+		"what is missing. If the kernel was updated since the node booted, reboot it: the modules of the running " +
+		"kernel may be gone."
 )
 
 func (o *observation) kernel() *Finding {
@@ -26,6 +30,9 @@ func (o *observation) kernel() *Finding {
 	}
 	nft, legacy := o.lacksNFT(), o.lacksLegacy()
 	found := Finding{Severity: problem, Look: []string{showEvidence, "uname -r"}, Do: loadModules}
+	if o.lacks != "" && o.Host.Evidence.Lacks == "" { // detect had no need to ask
+		found.Look = []string{"iptables -m comment -h", "uname -r"}
+	}
 	switch {
 	case nft != "" && legacy != "":
 		found.Text = "iptables cannot work here with either backend: " + nft + ", and " + legacy + "."
@@ -33,13 +40,28 @@ func (o *observation) kernel() *Finding {
 		found.Text = "iptables fails here: it should run nft, and " + nft + "."
 	case legacy != "" && o.wanted() == detect.Legacy:
 		found.Text = "iptables fails here: it should run legacy, and " + legacy + "."
-		found.Do = loadLegacy
+		found.Do = o.withoutLegacy()
 	case o.Here.Backend == o.wanted():
 		return o.lacksMatch()
 	default:
 		return nil
 	}
 	return &found
+}
+
+// withoutLegacy is what helps if legacy runs here, and the kernel lacks it.
+func (o *observation) withoutLegacy() string {
+	const load = " Only if the node itself uses legacy (iptables --version there), " +
+		"load ip_tables, iptable_filter and " +
+		"iptable_nat there."
+	switch o.Here.How {
+	case here.Stored:
+		return "In this container, run iptables-wrapper reset: then calls choose a backend that works." + load
+	case here.Variable:
+		return "Remove " + call.Variable + ", in the Pod's spec or wherever it is set: then calls choose a backend " +
+			"that works." + load
+	}
+	return useNFT
 }
 
 // lacksNFT is a clause about what keeps nft from working, "" if nothing is known to.
@@ -68,14 +90,19 @@ func (o *observation) lacksMatch() *Finding {
 		s := &o.Messages[i]
 		switch {
 		case s.Code == kernel && nameIn(s.Line) == "":
-			return s.finding()
+			found := s.finding()
+			if found.Do == useNFT {
+				found.Do = o.withoutLegacy()
+			}
+			return found
 		case s.Code == kernel, s.message.library && o.library:
+			name := nameIn(s.Line)
 			return &Finding{
 				Severity: problem,
-				Text: "Rules with the match or target " + nameIn(s.Line) + " fail here: its library is in the image, " +
-					"and the kernel lacks its part of it. " + s.quote(),
+				Text: fmt.Sprintf("The kernel lacks its part of the match or target %q, so rules with it fail. The "+
+					"image has the library. ", name) + s.quote(),
 				Look: []string{s.Command},
-				Do:   loadModules,
+				Do:   "Its module is usually xt_" + name + "; nft also needs nft_compat. " + loadModules,
 			}
 		}
 	}

@@ -16,36 +16,51 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
 
-const (
-	mountLock = "Mount the host's /run/xtables.lock as a file (hostPath with type: FileOrCreate), or a writable /run " +
-		"(docker run --tmpfs /run). Without a type, Kubernetes creates a directory there: remove it on the node. For " +
-		"a user other than root, create the file in the image, owned by that user."
-	waitForLock = "Have the client wait for the lock (option -w). If that does not help, find the process with " +
-		"lslocks on the node."
-)
+const waitForLock = "Have the client wait for the lock (option -w). If that does not help, find the process with " +
+	"lslocks on the node."
 
 func (o *observation) lock() *Finding {
 	if o.wanted() != detect.Legacy || o.lockFault == nil || o.blocked() {
 		return nil
 	}
-	found := &Finding{Severity: problem, Look: []string{"ls -ld " + lockPath()}}
-	for f, command := range [...]string{"iptables", "ip6tables"} {
-		if errors.Is(o.lockFault, errHeld) && len(o.listed[f]) > 0 {
-			found.Look = []string{command + " -w 1 -t " + o.listed[f][0] + " -S"} // the table and the lock are there
-		}
+	found := &Finding{
+		Severity: problem,
+		Text:     "iptables-legacy cannot open its lock, so every call fails: " + o.lockFault.Error() + ".",
+		Look:     []string{"ls -ld " + lockPath()},
 	}
-	found.Text = "Calls of iptables-legacy wait or fail: another process has held its lock, " + lockPath() +
-		", for a second."
-	found.Do = waitForLock
-	if !errors.Is(o.lockFault, errHeld) {
-		found.Text = "Every call of iptables-legacy fails: it cannot open its lock (" + o.lockFault.Error() + ")."
-		found.Do = mountLock
+	switch {
+	case errors.Is(o.lockFault, errHeld):
+		found.Text = "Calls of iptables wait or fail: another process held the lock of iptables-legacy, " + lockPath() +
+			", for a second."
+		found.Do = waitForLock
+		for f, command := range [...]string{"iptables", "ip6tables"} {
+			if len(o.listed[f]) > 0 {
+				// The table and the lock are there.
+				found.Look = []string{command + " -w 1 -t " + o.listed[f][0] + " -S"}
+			}
+		}
+	case os.Getenv("XTABLES_LOCKFILE") != "":
+		found.Look = append(found.Look, "printenv XTABLES_LOCKFILE")
+		found.Do = "Remove the environment variable XTABLES_LOCKFILE, or set it to a file."
+	case errors.Is(o.lockFault, errNoFile):
+		found.Do = "In the Pod's spec, give the hostPath volume of " + lockPath() + " the type FileOrCreate. " +
+			"Without a " +
+			"type, Kubernetes creates a directory on the node: remove it there."
+	case errors.Is(o.lockFault, unix.EACCES):
+		found.Do = "In the image, make a file " + lockPath() + " that belongs to this user. Or run as root."
+	default:
+		found.Look = []string{"ls -ld " + filepath.Dir(lockPath()), "cat /proc/self/mounts"}
+		found.Do = "Mount the host's " + lockPath() + " (hostPath with type: FileOrCreate), or a writable " +
+			filepath.Dir(lockPath()) + " (an emptyDir; docker run --tmpfs /run)."
 	}
 	return found
 }
 
 // errHeld means that another process has the lock for longer than any iptables should.
 var errHeld = errors.New("another process holds the lock")
+
+// errNoFile means that something else is in its place.
+var errNoFile = errors.New("is not a regular file")
 
 // lockPath is where iptables-legacy has its lock.
 func lockPath() string { return cmp.Or(os.Getenv("XTABLES_LOCKFILE"), "/run/xtables.lock") }
@@ -59,7 +74,7 @@ func lockFault() error {
 	case os.IsNotExist(err):
 		err = unix.Access(filepath.Dir(path), unix.W_OK)
 	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("%q is not a regular file", path)
+		return fmt.Errorf("%q %w", path, errNoFile)
 	case err == nil:
 		err = unix.Access(path, unix.R_OK)
 	}

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,18 +31,18 @@ func (o *observation) nftTable() *Finding {
 			is: func(c chain, fails bool) bool {
 				return c.listing == unreadable || c.listing == newer && fails
 			},
-			begins: "In iptables' tables, nft has made rules that iptables cannot read: ",
-			ends:   ". It lists such a table in part or not at all, and to check or remove a rule there fails.",
+			begins: "iptables cannot read rules that were made with nft, or by a newer iptables: ",
+			ends:   ". It lists such a table in part or not at all, and cannot check or remove a rule in it.",
 		},
 		{
 			is:     func(c chain, _ bool) bool { return c.listing == altered },
-			begins: "In iptables' tables, nft has made rules that iptables lists without one of their conditions: ",
-			ends: ". If iptables-restore writes back what iptables-save printed, a rule that drops some packets " +
-				"drops all.",
+			begins: "iptables lists rules without one of their conditions, because they were made with nft: ",
+			ends: ". If iptables-restore writes back what iptables-save printed, a DROP of some packets becomes a " +
+				"DROP of all.",
 		},
 		{
 			is:     func(c chain, _ bool) bool { return c.foreign },
-			begins: "In iptables' tables, nft has made base chains that iptables does not list: ",
+			begins: "iptables does not list base chains that were made with nft in its tables: ",
 			ends:   ". Packets pass them, and iptables-restore deletes them.",
 		},
 	}
@@ -64,7 +65,7 @@ func (o *observation) nftTable() *Finding {
 		case failure == "" || o.old():
 			continue
 		default:
-			quotes = append(quotes, "iptables cannot read a rule that nft or a newer iptables has made.")
+			quotes = append(quotes, "iptables cannot read a rule that was made with nft, or by a newer iptables.")
 			look = append(look, t.save())
 		}
 		if failure != "" {
@@ -81,13 +82,16 @@ func (o *observation) nftTable() *Finding {
 	if len(parts) == 0 {
 		return nil
 	}
+	do := "Have " + makers(made) + " use a table with a name of its own, or use iptables. "
+	if len(quotes) > 0 {
+		do += "If a newer iptables made the rules, install that in the image. "
+	}
 	const most = 4 // commands, which show enough
 	return &Finding{
 		Severity: problem,
 		Text:     strings.Join(parts, " "),
 		Look:     look[:min(most, len(look))],
-		Do: "Have " + makers(made) + " put its chains into a table with a name of its own, or use iptables. Until " +
-			"then, run nothing here that saves and restores a whole table.",
+		Do:       do + "Until then, let nothing here save and restore a whole table, as iptables-persistent does.",
 	}
 }
 
@@ -95,13 +99,12 @@ func (o *observation) nftTable() *Finding {
 func makers(chains []string) string {
 	programs := map[string]bool{}
 	for _, name := range chains {
-		programs[ownerOf(name)] = true
+		programs[cmp.Or(ownerOf(name), "the program that uses nft directly")] = true
 	}
-	delete(programs, "")
 	if len(programs) == 0 {
 		return "the program that uses nft directly"
 	}
-	return list(slices.Sorted(maps.Keys(programs)))
+	return strings.Join(slices.Sorted(maps.Keys(programs)), " and ")
 }
 
 // save is the command that lists the table.

@@ -22,36 +22,43 @@ const installBoth = "In the image, install iptables 1.8.8 or newer with both bac
 
 func (o *observation) noProgram() *Finding {
 	directory := filepath.Dir(o.Here.Path)
-	found := Finding{Severity: problem, Look: []string{"ls -l " + directory}, Do: installBoth}
-	dangling := pathsOf(o.Names, func(n link.Name) bool { return n.Err != nil && !n.Missing })
-	missing := o.missing()
+	found := Finding{Severity: problem, Look: []string{"iptables --version"}, Do: installBoth}
+	dangling := slices.IndexFunc(o.Names, func(n link.Name) bool { return n.Err != nil && !n.Missing })
+	command, missing := o.missing()
+	broken := o.broken()
 	switch {
 	case !slices.ContainsFunc(o.Names, func(n link.Name) bool { return !n.Missing }):
-		found.Text = "There is no iptables here: the image has none, or a volume covers " + directory + "."
+		found.Text = "There is no iptables in PATH or in " + directory + ": the image has none, or a volume covers it."
+		found.Look = []string{"ls -l " + o.Here.Path, "printenv PATH"}
 		found.Do = installBoth + " Then run iptables-wrapper install there."
-	case len(dangling) > 0:
-		found.Text = o.these(dangling, "leads to nothing", "lead to nothing")
-		found.Look = []string{"ls -l " + dangling[0]}
-		found.Do = "Install iptables in the image again, then run iptables-wrapper install there. If the image still " +
-			"has a program of the other backend, iptables-wrapper reset makes calls decide again."
+	case dangling >= 0:
+		found.Text, found.Look, found.Do = o.dangles(o.Names[dangling])
 	case !o.inPath:
-		found.Text = "No program finds iptables: it is in " + directory + ", which is not in PATH."
-		found.Do = "Add " + directory + " to PATH."
+		found.Text = "Programs do not find iptables: it is in " + directory + ", which is not in PATH."
+		found.Look = []string{"printenv PATH"}
+		found.Do = "Add " + directory + " to PATH, in the image or in the Pod's spec."
 	case o.wrong != nil: // see wrongBackend
 		return nil
 	case missing != "":
-		found.Text = "iptables fails here, with status 127 or 126: it should run " + string(o.wanted()) +
-			", and the image's program for that is missing or cannot be executed (" + missing + ")."
+		found.Text = "iptables fails here: it should run " + string(o.wanted()) + ", whose program in this image is " +
+			"missing or cannot be executed (" + command + ": " + missing + ")."
+		found.Look = []string{command + " --version"}
 	case o.found(notPermitted), o.found(kernel):
 		return nil
-	case o.broken() != "":
-		found.Text = "iptables fails here: its program for " + string(o.wanted()) + " does not work " +
-			"(" + o.broken() + ")."
+	case broken == start.ErrHangs.Error():
+		path := o.program(o.wanted()).Path
+		found.Text = fmt.Sprintf("iptables hangs here: %s did not end in time.", path)
+		found.Look = []string{"ls -l " + path}
+		found.Do = "If that is a script, correct it. Otherwise look at the kernel's log on the node (dmesg)."
+	case broken != "":
+		path := o.program(o.wanted()).Path
+		found.Text = fmt.Sprintf("iptables fails here: %s does not start (%s).", path, broken)
+		found.Do = "In the image, install iptables for this architecture, 1.8.8 or newer, with its libraries."
 	case o.said(noProgram) != nil:
 		said := o.said(noProgram).finding()
 		if o.said(noProgram).message.library {
-			said.Text = "Rules with the match " + nameIn(o.said(noProgram).Line) + " fail here: its library is not " +
-				"in the image. " + o.said(noProgram).quote()
+			said.Text = fmt.Sprintf("The image lacks the library of the match %q, so rules with it fail. ",
+				nameIn(o.said(noProgram).Line)) + o.said(noProgram).quote()
 		}
 		return said
 	default:
@@ -60,14 +67,27 @@ func (o *observation) noProgram() *Finding {
 	return &found
 }
 
-// missing says why the wrapper finds no program for one of the names that exist, "" if it does.
-func (o *observation) missing() string {
+// dangles is about a name that leads to nothing.
+func (o *observation) dangles(n link.Name) (text string, look []string, do string) {
+	dangling := pathsOf(o.Names, func(n link.Name) bool { return n.Err != nil && !n.Missing })
+	text = o.these(dangling, "leads", "lead")
+	text = strings.TrimSuffix(text, ".") + " to a file that is missing (" + n.Err.Error() + ")."
+	const again = " iptables in the image again, and run iptables-wrapper install there."
+	if n.Switch == "" {
+		return text, []string{"ls -l " + n.Path}, "Install" + again
+	}
+	return text, []string{"ls -l " + n.Switch + "/" + link.Switch}, "If the image has iptables' programs, run " +
+		wrapper(n.Switch) + " reset: then calls decide again. Otherwise install" + again
+}
+
+// missing says for which of the names that exist the wrapper finds no program, and why.
+func (o *observation) missing() (name, why string) {
 	for i, n := range o.Names {
 		if n.Err == nil && n.Wrapper && o.calls[i].Error != "" {
-			return n.Name + ": " + o.calls[i].Error
+			return n.Name, o.calls[i].Error
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // program is iptables' own program of a backend.
@@ -100,11 +120,15 @@ func (o *observation) unexplained() *Finding {
 			continue
 		}
 		said, _, _ := strings.Cut(out.Text(), "\n")
+		printed := fmt.Sprintf("printed %q", said)
+		if said == "" {
+			printed = "printed nothing"
+		}
 		return &Finding{
 			Severity: problem,
-			Text:     fmt.Sprintf("iptables fails here (%v): %q printed %q.", out.Err, out.Command, said),
+			Text:     fmt.Sprintf("iptables fails here (%v): %q %s.", out.Err, out.Command, printed),
 			Look:     []string{out.Command},
-			Do:       "Run it by hand, and look at what it prints and at the kernel's log (dmesg).",
+			Do:       "Look at all that the command prints, and at the kernel's log on the node (dmesg).",
 		}
 	}
 	return nil
@@ -127,17 +151,17 @@ func (o *observation) oldIptables() *Finding {
 		if failure != "" && len(t.chainsOf(madeByNFT)) == 0 {
 			return &Finding{
 				Severity: problem,
-				Text: fmt.Sprintf("iptables cannot read a rule that a newer iptables has made: %s %s is version %v.",
-					failure, p.Path, release),
+				Text: fmt.Sprintf("%s is version %v and cannot read a rule that a newer iptables has made. %s", p.Path,
+					release, failure),
 				Look: []string{t.save(), "iptables --version"},
-				Do:   installBoth,
+				Do:   "In the image, install iptables as new as the node's, with both backends.",
 			}
 		}
 	}
 	return &Finding{
 		Severity: warning,
-		Text: fmt.Sprintf("A DROP with a condition can become a DROP without one: %s is version %v. When it writes a "+
-			"table back, it loses parts of the rules that %v or newer has made.", p.Path, release, iptables.Faithful),
+		Text: fmt.Sprintf("%s is version %v. When it writes a table back, it loses conditions of rules that %v or "+
+			"newer has made: a DROP of some packets becomes a DROP of all.", p.Path, release, iptables.Faithful),
 		Look: []string{"iptables --version"},
 		Do:   installBoth,
 	}

@@ -5,7 +5,8 @@ package doctor
 
 import (
 	"errors"
-	"path/filepath"
+	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -21,46 +22,66 @@ func (o *observation) uncertain() *Finding {
 	e := o.Host.Evidence
 	err := errors.Join(e.NFT.Err, e.Legacy.Err)
 	chosen := o.Here.How == here.Variable || o.Here.How == here.Stored
-	const choose = "If you know the backend of the host's own programs (on the node, iptables --version shows it), " +
-		"set " +
-		call.Variable + " to it in the Pod's spec, or run iptables-wrapper select nft or legacy in the entry point."
 	switch {
 	case len(o.refused) > 0:
-		found.Text = "What iptables here runs is not known. Users other than root could replace it, so doctor did " +
-			"not start it: " + list(o.refused) + "."
-		found.Look = []string{"ls -ld " + filepath.Dir(o.Here.Path)}
-		found.Do = "Let only root write to iptables, to its directory, and to each link on the way."
+		found.Text = "Doctor did not start iptables, because others could replace it: " + list(o.refused) + ". " +
+			"So doctor " +
+			"does not know whether iptables works."
+		found.Look = nil
+		for _, why := range o.refused {
+			found.Look = append(found.Look, "ls -ld "+pathIn(why))
+		}
+		found.Do = "Make iptables, its directory and each link on the way belong to root, and let nobody else write " +
+			"to them. Then run doctor again."
 	case o.blocked(), o.known(), o.found(kernel):
 		return nil
 	case errors.Is(err, unix.EACCES):
 		found.Text = "iptables here may run the wrong backend: this user cannot read which tables legacy has (" +
 			firstLine(err) + ")."
-		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0). " + choose
+		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0). Or look " +
+			"for yourself. " + o.choose()
 	case o.split():
-		found.Text = "iptables here may run the wrong backend: IPv4 and IPv6 differ. " + o.named() + "."
-		found.Do = "On the node, have iptables and ip6tables use the same backend (--version shows it), then drain " +
-			"the node and reboot it: that removes the names in the other one."
+		found.Text = "iptables here may run the wrong backend: the host's IPv4 and IPv6 differ. " + o.named() + "."
+		found.Do = "On the node, have iptables and ip6tables use the same backend (--version shows it). Then drain " +
+			"the node and reboot it, which removes the chains in the other one."
 	case o.both():
-		found.Text = "iptables here may run the wrong backend: both backends have names of the host's programs, and " +
-			string(o.Host.Backend) + " is a guess. " + o.named() + "."
-		found.Do = "If the node has changed its backend, drain it and reboot it: then only the names of what still " +
-			"runs are there. " + choose
+		found.Text = "iptables here may run the wrong backend: both backends have chains that only programs of the " +
+			"host make. " + o.named() + "."
+		found.Do = "If the node has changed its backend, drain it and reboot it: that removes what is left of the " +
+			"old one. If two programs of the host use different backends, have them use the same. " +
+			o.choose()
 	case chosen && err == nil:
 		return nil
 	case o.Network.Own && e.NFT.Rules == 0 && e.Legacy.Rules == 0:
-		found.Text = "Rules made here do not act on the node, and nothing here shows which backend it uses: this " +
-			"looks like the Pod's own network (" + list(o.Network.Interfaces) + ")."
+		found.Text = "This looks like a Pod's own network, not the node's (" + list(o.Network.Interfaces) + "). " +
+			"If it " +
+			"is, rules made here do not act on the node, and nothing here shows the node's backend."
 		found.Look = append(found.Look, "cat /proc/net/dev")
 		found.Do = "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network " +
-			"host). If they are for the Pod, either backend will do, as long as all its containers use the same: set " +
-			call.Variable + " in each."
+			"host). If they are for the Pod, either backend works, but all its containers must use the same, " +
+			"for example " +
+			call.Variable + "=" + string(o.wanted()) + " in each."
 	default:
-		found.Text = "iptables here may run the wrong backend. Nothing proves which one the host uses: " +
-			o.Host.Because + "."
-		found.Do = "If a program of the host that makes rules, such as kubelet, Docker or firewalld, starts later, " +
-			"restart this container then. " + choose
+		found.Text = "iptables here may run the wrong backend: nothing proves which one the host uses (" +
+			o.Host.Because + "). A chain or table of kubelet, Docker, firewalld or the like would."
+		found.Do = o.choose() + " If such a program starts later than this container, restart the container after it."
 	}
 	return &found
+}
+
+// choose is what an operator does who knows the host.
+func (o *observation) choose() string {
+	runs := o.wanted()
+	return fmt.Sprintf("On the node, iptables --version shows the backend of the host's programs. "+
+		"If that is %s, ignore "+
+		"this. If it is %s, set %s=%s in the Pod's spec.", runs, runs.Other(), call.Variable, runs.Other())
+}
+
+// pathIn is what a text has between its first two quotation marks.
+func pathIn(text string) string {
+	_, text, _ = strings.Cut(text, `"`)
+	text, _, _ = strings.Cut(text, `"`)
+	return text
 }
 
 // both reports whether both backends have names.

@@ -41,7 +41,8 @@ func TestKernel(t *testing.T) {
 		{
 			doc:  "no nf_tables, and a module of legacy that may not be loaded",
 			here: detect.Legacy, nft: detect.No, legacy: detect.No, loadable: true, cannot: true,
-			want: "with either backend: this kernel has no nf_tables, and ip_tables is not loaded, and this container " +
+			want: "with either backend: this kernel has no nf_tables, and ip_tables is not loaded, " +
+				"and this container " +
 				"cannot load it",
 		},
 		{

@@ -9,11 +9,11 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
-// message is something that the programs which doctor starts can print, and what it means. A part of the table of
-// messages in docs/troubleshooting.md is made from these; the rest of it stands only there.
+// message is something that the programs which doctor starts can print, and what it means. The first list of messages
+// in docs/troubleshooting.md is made from these; the other one stands only there.
 type message struct {
 	texts   []string // the output contains one of them
-	code    string   // the finding, "" if nothing is wrong
+	code    string   // the finding
 	says    string   // what it means, a sentence
 	do      string   // what to do, a sentence
 	library bool     // a library or a part of the kernel is missing
@@ -22,44 +22,35 @@ type message struct {
 const (
 	addCaps = "Add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run " +
 		"--cap-add=NET_ADMIN --cap-add=NET_RAW)."
-	wrapIt = "Put the wrapper into the image, or use iptables-nft: most hosts use nft, and then need no module of " +
-		"legacy. Only if the node itself uses legacy, load ip_tables and the module of the table (iptable_filter) " +
-		"there."
-	loadLegacy = "If the node uses legacy, load ip_tables, iptable_filter, iptable_nat and their IPv6 counterparts " +
-		"there. If it uses nft, have iptables here use nft: these modules would only make a second set of rules " +
-		"possible."
-	useOther = "If the node uses legacy, have iptables here use it, too: put the wrapper into the image. Otherwise " +
-		"look at the seccomp profile, and load nf_tables on the node."
-	ownTable  = "See which program uses nft in a table of iptables: `iptables-wrapper doctor` names the chain."
+	useNFT = "Let the wrapper choose: put it into the image, without IPTABLES_WRAPPER_BACKEND. Or use iptables-nft. " +
+		"Most nodes use nft (iptables --version there), and need no module of legacy. Only if the node itself uses " +
+		"legacy, load ip_tables, iptable_filter and iptable_nat there."
+	useOther = "If the node uses legacy (iptables --version there), let the wrapper choose: put it into the image, " +
+		"without IPTABLES_WRAPPER_BACKEND. Otherwise load nf_tables on the node, and look at the seccomp profile."
+	ownTable  = "`iptables-wrapper doctor` names the chain and, if the name reveals it, the program."
 	reinstall = "Install iptables again in the image, with all files of its xtables directory."
 )
 
 // messages are in the order in which they are looked for: the first one that the output contains counts.
 var messages = []message{
 	{
-		texts: []string{"Could not fetch rule set generation id: Permission denied"},
-		code:  notPermitted,
-		says:  "CAP_NET_ADMIN is missing, or does not count here: without it, iptables-nft cannot even list rules.",
-		do:    addCaps,
+		texts: []string{
+			"Could not fetch rule set generation id: Permission denied",
+			"Permission denied (you must be root)",
+		},
+		code: notPermitted,
+		says: "CAP_NET_ADMIN, or for legacy CAP_NET_RAW, is missing, or does not count here.",
+		do:   addCaps,
 	},
 	{
-		texts: []string{"Permission denied (you must be root)"},
-		code:  notPermitted,
-		says:  "CAP_NET_ADMIN or CAP_NET_RAW is missing, or does not count here: iptables-legacy needs both.",
-		do:    addCaps,
-	},
-	{
-		texts: []string{"Could not fetch rule set generation id: Invalid argument"},
-		code:  kernel,
-		says: "iptables-nft cannot be used here: the kernel does not answer for nf_tables. Which backend the host " +
-			"uses does not follow from that.",
+		texts: []string{
+			"Could not fetch rule set generation id: Invalid argument",
+			"Failed to initialize nft: Protocol not supported",
+		},
+		code: kernel,
+		says: "nf_tables does not answer here: the kernel lacks it, or a seccomp profile forbids it. That does not " +
+			"prove that the node uses legacy.",
 		do: useOther,
-	},
-	{
-		texts: []string{"Failed to initialize nft: Protocol not supported"},
-		code:  kernel,
-		says:  "The kernel has no nf_tables, or a seccomp profile forbids netlink sockets.",
-		do:    useOther,
 	},
 	{
 		texts: []string{
@@ -70,55 +61,47 @@ var messages = []message{
 			"iptables who? (do you need to insmod?)",
 		},
 		code: kernel,
-		says: "iptables-legacy was called, and the kernel has no x_tables, or not this table. A container cannot " +
-			"load a module.",
-		do: wrapIt,
+		says: "iptables-legacy was called, and the kernel lacks its tables.",
+		do:   useNFT,
 	},
 	{
 		texts: []string{"use 'nft' tool"},
 		code:  nftTable,
-		says: "One of three: nft has made a chain or a rule in a table of iptables; a newer iptables has made a rule " +
-			"that this one cannot read; or, before iptables 1.8.10, the chain that was named does not exist, as with " +
-			"the wrong backend.",
+		says: "A rule or chain in this table was made with nft, or by a newer iptables. Before iptables 1.8.10 " +
+			"(Debian 12), also: the chain does not exist, perhaps because the backend is wrong.",
 		do: ownTable,
 	},
 	{
 		texts: []string{"Parsing nftables rule failed"},
 		code:  nftTable,
-		says: "The table has a rule that this iptables cannot read: nft has made it, or a newer iptables. To check " +
-			"for a rule or to remove one, iptables reads all rules of its chain.",
-		do: ownTable,
+		says:  "This iptables cannot read a rule in the chain. It was made with nft, or by a newer iptables.",
+		do:    ownTable,
 	},
 	{
 		texts: []string{"not supported, missing kernel module?"},
 		code:  kernel,
-		says:  "The kernel lacks the match or target that the message names, and rules with it fail.",
+		says:  "The kernel lacks the match or target that the message names.",
 		do:    loadModules,
 	},
 	{
 		texts:   []string{"Couldn't load match"},
 		code:    noProgram,
 		library: true,
-		says:    "The image lacks the library of this match. Where the library is there, the kernel lacks the match.",
+		says:    "The image lacks the library of this match. If the library is there, the kernel lacks the match.",
 		do:      reinstall,
 	},
 	{
 		texts: []string{"error while loading shared libraries"},
 		code:  noProgram,
-		says:  "The image lacks a library of iptables' program, as after copying the program alone.",
+		says:  "The image lacks a library of iptables' program.",
 		do:    "Install iptables in the image with its package, or copy its libraries too.",
 	},
 	{
-		texts: []string{"no such program"},
+		texts: []string{"no such program", "permission denied"},
 		code:  noProgram,
-		says:  "The image lacks the program for the host's backend. The status is 127.",
-		do:    installBoth,
-	},
-	{
-		texts: []string{"permission denied"},
-		code:  noProgram,
-		says:  "The program for the host's backend is there and cannot be executed. The status is 126.",
-		do:    installBoth,
+		says: "The image's program for the host's backend is missing (status 127), or cannot be executed (status " +
+			"126).",
+		do: installBoth,
 	},
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-var update = flag.Bool("update", false, "write the table of messages in docs/troubleshooting.md")
+var update = flag.Bool("update", false, "write the list of messages in docs/troubleshooting.md")
 
 // printed are commands of a shell after which iptables itself prints a message. strace stands in for a kernel that
 // lacks something: it changes the question, or the answer, of one system call. $SID is a root with the newest iptables.
@@ -103,7 +103,7 @@ exec 5>fifo
 until nft list chain ip filter OUTPUT >/dev/null 2>&1; do sleep 0.02; done
 `
 
-// Each message of both tables appears for real, or the page says where it comes from.
+// Each message of both lists appears for real, or the page says where it comes from.
 func TestMessages(t *testing.T) {
 	old := host.OldIptables(t)
 	if !host.Contain(t) {
@@ -112,11 +112,12 @@ func TestMessages(t *testing.T) {
 	host.Check(t, os.Setenv("OLD", strings.TrimSuffix(old, "/usr/sbin/xtables-nft-multi")))
 	c := newContainer(t)
 	inPage := map[string]bool{}
-	for _, row := range tableRows(t) {
-		for _, text := range quotes(row[1]) {
+	for _, row := range listed(t) {
+		begin := messagesOf.FindString(row)
+		for _, text := range quotes(begin) {
 			inPage[text] = true
 			commands := printed[text]
-			if commands == "" && strings.Contains(row[1], "quoted from ") {
+			if commands == "" && strings.Contains(row, "quoted from ") {
 				continue
 			}
 			t.Run(text, func(t *testing.T) {
@@ -130,29 +131,31 @@ func TestMessages(t *testing.T) {
 	}
 	for text := range printed {
 		if !inPage[text] {
-			t.Errorf("no table has %q", text)
+			t.Errorf("no list has %q", text)
 		}
 	}
 }
 
-// tableRows are the rows of the tables of messages in the page.
-func tableRows(t *testing.T) (rows [][]string) {
+// listed are the lines of the page that begin with a message.
+func listed(t *testing.T) (lines []string) {
 	t.Helper()
 	page := string(host.Read(t, troubleshooting))
 	_, rest, _ := strings.Cut(page, "\n## Messages\n")
 	section, _, _ := strings.Cut(rest, "\n## ")
 	for line := range strings.Lines(section) {
-		cells := strings.Split(line, " | ")
-		if strings.HasPrefix(line, "| `") && len(cells) == 3 {
-			rows = append(rows, append([]string{""}, cells...))
+		if messagesOf.MatchString(line) {
+			lines = append(lines, line)
 		}
 	}
-	return rows
+	return lines
 }
 
-// quotes are the messages in a cell. One that has a backtick itself is between two.
-func quotes(cell string) (texts []string) {
-	for _, found := range quote.FindAllStringSubmatch(cell, -1) {
+// messagesOf matches the messages at the beginning of a line.
+var messagesOf = regexp.MustCompile("^- (?:(?:``.+?``|`.+?`)(?:, )?)+:")
+
+// quotes are the messages in a text. One that has a backtick itself is between two.
+func quotes(text string) (texts []string) {
+	for _, found := range quote.FindAllStringSubmatch(text, -1) {
 		texts = append(texts, strings.TrimSpace(found[1]+found[2]))
 	}
 	return texts
@@ -186,8 +189,8 @@ func (c container) shell(commands string) string {
 	return string(output)
 }
 
-// The table in docs/troubleshooting.md has the messages. -update writes it.
-func TestTableOfMessages(t *testing.T) {
+// The first list in docs/troubleshooting.md has the messages of doctor. -update writes it.
+func TestListOfMessages(t *testing.T) {
 	const path = troubleshooting
 	const begin, end = "<!-- messages -->\n", "<!-- /messages -->\n"
 	page := host.Read(t, path)
@@ -196,32 +199,28 @@ func TestTableOfMessages(t *testing.T) {
 	if !found || !ended {
 		t.Fatalf("%s has no %q before a %q", path, begin, end)
 	}
-	want := slices.Concat(before, []byte(begin+"\n"+tableOfMessages()+"\n"+end), after)
+	want := slices.Concat(before, []byte(begin+"\n"+listOfMessages()+"\n"+end), after)
 	if *update {
 		host.Check(t, os.WriteFile(path, want, 0o644))
 	} else if !bytes.Equal(page, want) {
-		t.Errorf("%s has another table of messages: go test ./internal/doctor -run TestTableOfMessages -update", path)
+		t.Errorf("%s has another list of messages: go test ./internal/doctor -run TestListOfMessages -update", path)
 	}
 }
 
-func tableOfMessages() string {
+func listOfMessages() string {
 	var b strings.Builder
-	b.WriteString("| message | cause | what to do |\n| --- | --- | --- |\n")
 	for _, m := range doctor.Messages() {
 		var texts []string
 		for _, text := range m.Texts {
 			texts = append(texts, "`"+text+"`")
 		}
-		says := m.Says
-		if m.Code != "" {
-			says = "[" + m.Code + "](#" + m.Code + "): " + says
-		}
-		b.WriteString("| " + strings.Join(texts, ", ") + " | " + says + " | " + m.Do + " |\n")
+		b.WriteString("- " + strings.Join(texts, ", ") + ": " + m.Says + " " + m.Do + " See [" + m.Code + "](#" + m.Code +
+			").\n")
 	}
 	return b.String()
 }
 
-// No row of the table names a command that changes something.
+// No message names a command that changes something.
 func TestMessagesChangeNothing(t *testing.T) {
 	codes := doctor.Codes()
 	for _, m := range doctor.Messages() {

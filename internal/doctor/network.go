@@ -23,14 +23,14 @@ type Network struct {
 	Own        bool          `json:"own"`       // it looks like a container's own network, not the host's
 }
 
-// String is a clause such as "net:[4026532281] (lo, eth0), also process 1's".
+// String is a clause such as "net:[4026532281] (lo, eth0), shared with process 1".
 func (n Network) String() string {
 	text := n.Namespace + " (" + list(n.Interfaces) + ")"
 	switch n.Process1 {
 	case detect.Yes:
-		text += ", also process 1's"
+		text += ", shared with process 1"
 	case detect.No:
-		text += ", not process 1's"
+		text += ", not shared with process 1"
 	}
 	if n.Own {
 		text += "; this looks like the Pod's own network, not the node's"

@@ -52,7 +52,8 @@ var rightSituations = []situation{
 	},
 	{
 		doc:  "seccomp forbids netlink",
-		make: nftHost, as: []string{examineVariable + "=netlink"}, want: "not-permitted", says: "A seccomp profile",
+		make: nftHost, as: []string{examineVariable + "=netlink"}, want: "not-permitted",
+		says: "usually a seccomp profile", shows: "Seccomp:\t2",
 	},
 	{
 		doc:  "another user with ambient capabilities",
@@ -66,7 +67,7 @@ var rightSituations = []situation{
 	{
 		doc:  "a security module refuses root",
 		make: nftHost, as: []string{examineVariable + "=module"}, want: "not-permitted",
-		says: "SELinux, AppArmor",
+		says: "SELinux or AppArmor",
 	},
 
 	{
@@ -90,11 +91,12 @@ var rightSituations = []situation{
 	{
 		doc:  "x_tables is gone",
 		make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}, as: []string{examineVariable + "=legacy"},
-		want: "kernel", says: "iptables who?",
+		want: "kernel", says: "Remove IPTABLES_WRAPPER_BACKEND, in the Pod's spec", shows: "iptables who?",
 	},
 	{
 		doc:  "x_tables is gone, and legacy is stored",
 		make: legacyHst + storedLegacy, as: []string{examineVariable + "=legacy"}, want: "kernel",
+		says: "run iptables-wrapper reset: then calls choose",
 	},
 }
 

@@ -12,7 +12,8 @@ import (
 var runSituations = []situation{
 	{
 		doc:  "no program for legacy",
-		make: legacyHst + "rm /usr/sbin/*legacy*", want: "no-program", says: "iptables fails here, with status 127",
+		make: legacyHst + "rm /usr/sbin/*legacy*", want: "no-program",
+		says: "it should run legacy, whose program in this image is missing", shows: "no such program",
 	},
 	{
 		doc:  "no iptables in PATH",
@@ -22,11 +23,12 @@ var runSituations = []situation{
 	{
 		doc:  "no iptables at all",
 		make: nftHost + "rm /usr/sbin/ip*tables* /usr/sbin/xtables*", want: "no-program", says: "There is no " +
-			"iptables here",
+			"iptables in PATH",
 	},
 	{
 		doc:  "the switch leads to nothing",
 		make: nftHost + "ln -sf gone /usr/sbin/iptables-current", want: "no-program",
+		says: "If the image has iptables' programs, run iptables-wrapper reset", shows: "iptables-current -> gone",
 	},
 	{
 		doc:  "the program cannot be executed",
@@ -40,7 +42,7 @@ var runSituations = []situation{
 		doc: "a program of another architecture",
 		make: nftHost + "head -c 4000 /usr/sbin/xtables-nft-multi >/run/p; mount --bind /run/p " +
 			"/usr/sbin/xtables-nft-multi; chmod 755 /run/p",
-		want: "no-program", says: "its program for nft does not work",
+		want: "no-program", says: "/usr/sbin/iptables-nft does not start",
 	},
 	{
 		doc: "a program that fails for a reason of its own",
@@ -53,14 +55,13 @@ var runSituations = []situation{
 		doc: "a program that hangs",
 		make: nftHost + "printf '#!/bin/sh\\nsleep 1000 & wait\\n' >/run/p; chmod 755 /run/p; mount --bind /run/p " +
 			"/usr/sbin/xtables-nft-multi",
-		want: "no-program", says: "did not end within", limit: time.Millisecond,
+		want: "no-program", says: "/usr/sbin/iptables-nft did not end in time", limit: time.Millisecond,
 	},
 
 	{
 		doc:  "the kernel lacks a match",
 		make: nftHost + lackingMatch("iptables"), want: "kernel",
-		says: "Rules with the match or target comment fail here: its library is in the " +
-			"image", shows: "missing kernel module?",
+		says: `The kernel lacks its part of the match or target "comment"`, shows: "missing kernel module?",
 	},
 	{
 		doc:  "the kernel lacks a match for IPv6",
@@ -71,7 +72,7 @@ var runSituations = []situation{
 		doc: "a chain of nft's in iptables' table",
 		make: nftHost + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; " +
 			"}'",
-		want: "nft-table", says: `nft has made base chains that iptables does not list: chain "mine" of ` +
+		want: "nft-table", says: `base chains that were made with nft in its tables: chain "mine" of ` +
 			`ip filter.`,
 		shows: "chain mine",
 	},
@@ -82,28 +83,28 @@ var runSituations = []situation{
 			"\"b\" } drop'; do nft add rule ip filter MAILCOW \"$r\"; done; nft add rule ip filter INPUT tcp dport " +
 			"vmap { 22 : accept, 23 : drop }",
 		want: "nft-table",
-		says: `without one of their conditions: chain "INPUT" of ip filter, chain "MAILCOW" of ip filter (mailcow). ` +
+		says: `because they were made with nft: chain "INPUT" of ip filter, chain "MAILCOW" of ip filter (mailcow). ` +
 			`If ` +
-			"iptables-restore writes back what iptables-save printed, a rule that drops some packets drops all.",
+			"iptables-restore writes back what iptables-save printed, a DROP of some packets becomes a DROP of all.",
 		shows: "-A MAILCOW -p tcp -j DROP",
 	},
 	{
 		doc: "rules of nft in a user chain that iptables cannot read",
 		make: nftHost + "iptables-nft -N ts-input; for r in 'meta mark set mark and 1 xor 2' 'meta skuid 1 drop' 'ip " +
 			"dscp 8 drop' 'ip length 9 drop' 'ct state new drop'; do nft add rule ip filter ts-input \"$r\"; done",
-		want: "nft-table", says: `nft has made rules that iptables cannot read: chain "ts-input" of ip filter ` +
+		want: "nft-table", says: `made with nft, or by a newer iptables: chain "ts-input" of ip filter ` +
 			`(Tailscale)`,
 		shows: "use 'nft' tool",
 	},
 	{
 		doc:  "a rule of nft at which iptables crashes",
 		make: nftHost + "iptables-nft -N MINE; nft add rule ip filter MINE tcp flags == syn drop", want: "nft-table",
-		says: `nft has made rules that iptables cannot read: chain "MINE" of ip filter`,
+		says: `made with nft, or by a newer iptables: chain "MINE" of ip filter`,
 	},
 	{
 		doc:  "a mark that only a newer iptables can read",
 		make: nftHost + "iptables-nft -N MINE; nft add rule ip filter MINE meta mark set 1", want: "nft-table",
-		says: `nft has made rules that iptables cannot read: chain "MINE" of ip filter`, shows: "meta mark set",
+		says: `made with nft, or by a newer iptables: chain "MINE" of ip filter`, shows: "meta mark set",
 	},
 	{
 		doc:  "a rule of nft's in iptables' chain",
@@ -137,13 +138,18 @@ var runSituations = []situation{
 	{doc: "the lock is a FIFO", make: legacyHst + "rm -f /run/xtables.lock; mkfifo /run/xtables.lock", want: "lock"},
 	{
 		doc:  "/run is read-only",
-		make: legacyHst + "rm -f /run/xtables.lock; mount -o remount,ro /run", want: "lock",
+		make: legacyHst + "rm -f /run/xtables.lock; mount -o remount,ro /run", want: "lock", shows: " /run tmpfs ro",
+	},
+	{
+		doc:  "the lock is another user's",
+		make: legacyHst + "chmod 600 /run/xtables.lock", env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}, as: ambient,
+		want: "lock uncertain", says: "make a file /run/xtables.lock that belongs to this user", shows: "-rw-------",
 	},
 	{
 		doc: "the lock is held",
 		make: legacyHst + "flock -o /run/xtables.lock sleep 1000 >/dev/null 2>&1 &\nuntil ! flock -n " +
 			"/run/xtables.lock true; do :; done",
-		want: "lock", says: "another process has held its lock, /run/xtables.lock, for a second",
+		want: "lock", says: "another process held the lock of iptables-legacy, /run/xtables.lock, for a second",
 		shows: "Another app is currently holding the xtables lock",
 	},
 	{
@@ -158,6 +164,7 @@ var runSituations = []situation{
 	{
 		doc:  "XTABLES_LOCKFILE is nowhere",
 		make: legacyHst, env: []string{"XTABLES_LOCKFILE=/nowhere/lock"}, want: "lock",
+		says: "Remove the environment variable XTABLES_LOCKFILE", shows: "/nowhere/lock",
 	},
 	{
 		doc:  "XTABLES_LOCKFILE is a directory",
@@ -185,7 +192,7 @@ var runSituations = []situation{
 	{
 		doc:  "1.8.7, and a newer iptables has made a rule with a range of ports",
 		make: nftHost + "iptables-nft -A INPUT -p tcp --dport 10:20 -j DROP\n" + oldPrograms, want: "old-iptables",
-		says: "PROBLEM  old-iptables: iptables cannot read a rule that a newer iptables has made", shows: "use 'nft' " +
+		says: "PROBLEM  old-iptables: /usr/sbin/iptables-nft is version 1.8.7 and cannot read a rule", shows: "use 'nft' " +
 			"tool",
 	},
 	{

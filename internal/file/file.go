@@ -1,7 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package file answers questions about files: may one be run as root, is it the running one, what is in it.
+// Package file checks whether only root and the caller can change a file, and whether it is the running one. It reads
+// files and directories without package os.
 package file
 
 import (
@@ -12,25 +13,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrExposed means that a directory is not trusted: other users could replace what is in it.
+// ErrExposed means that a directory is not trusted: other users could replace the files in it.
 var ErrExposed = errors.New("users other than root and the caller can write it")
 
-// Trusted reports whether a file or directory is root's or the caller's, and nobody else can write it. A group counts as
-// somebody else, root's too: containers of other users often run in group 0.
+// Trusted reports whether a file or directory belongs to a trusted user, and no other user can write it. No group may
+// write it either, not even group 0, because other users' containers often run in it.
 func Trusted(st unix.Stat_t) bool {
 	const othersWrite = 0o022
-	return (st.Uid == 0 || int(st.Uid) == unix.Geteuid()) && st.Mode&othersWrite == 0
+	return st.Mode&othersWrite == 0 && TrustedUser(st.Uid)
 }
 
-// IsRunning reports whether a file is the running one, by device and inode. Without /proc, that is not known.
+// TrustedUser reports whether a user is root, the caller, or the owner of the root directory, who could replace all
+// that is below it. In a user namespace that does not map root, such as rootlesskit's, the files of root are nobody's,
+// and so is the root directory.
+func TrustedUser(uid uint32) bool {
+	if uid == 0 || int(uid) == unix.Geteuid() {
+		return true
+	}
+	var root unix.Stat_t
+	err := unix.Stat("/", &root)
+	return err == nil && root.Uid == uid
+}
+
+// IsRunning reports whether a file is the running one, by device and inode. Without /proc, it reports false.
 func IsRunning(st unix.Stat_t) bool {
 	var running unix.Stat_t
 	err := unix.Stat("/proc/self/exe", &running)
 	return err == nil && running.Dev == st.Dev && running.Ino == st.Ino
 }
 
-// Read returns the first bytes of a file, at most limit. Package os would start the runtime's poller, which costs more
-// descriptors than a call may have: the runtime then ends the process.
+// Read returns the first bytes of a file, at most limit. Package os would start the runtime's poller, which needs more
+// descriptors. If there are too few, the runtime ends the process.
 func Read(path string, limit int) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package here answers what iptables runs in this container, for detect and doctor.
+// Package here finds out what a call of iptables runs in this container, for detect and doctor.
 package here
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// How says what makes iptables run a backend.
+// How is what makes iptables run a backend.
 type How string
 
 // The values of How.
@@ -22,8 +22,8 @@ const (
 	Stored     How = "stored"      // the switch points to the program
 	Variable   How = "variable"    // the wrapper, by IPTABLES_WRAPPER_BACKEND
 	Recorded   How = "recorded"    // the wrapper, by the record of this network namespace
-	Asked      How = "asked"       // the wrapper, by what it finds at each call
-	NotWrapped How = "not-wrapped" // a program of iptables, or of somebody else, without the wrapper
+	Asked      How = "asked"       // the wrapper, which asks the kernel at each call
+	NotWrapped How = "not-wrapped" // another program, without the wrapper
 	Nothing    How = "nothing"     // there is no iptables, or it cannot be run
 )
 
@@ -31,12 +31,12 @@ const (
 type Here struct {
 	Path    string         `json:"path,omitempty"`    // of the iptables that is called
 	Backend detect.Backend `json:"backend,omitempty"` // "" if it is not known
-	Program string         `json:"program,omitempty"` // the path of what runs
+	Program string         `json:"program,omitempty"` // the path of the program that runs
 	How     How            `json:"how"`
 	Error   string         `json:"error,omitempty"` // why nothing runs
 }
 
-// Iptables returns the path of the iptables that a shell would call: by PATH, otherwise in /usr/sbin.
+// Iptables returns the path of the iptables that a shell would call: the first in PATH, otherwise /usr/sbin/iptables.
 func Iptables() string {
 	path, err := osexec.LookPath("iptables")
 	if err != nil || !filepath.IsAbs(path) {
@@ -45,8 +45,8 @@ func Iptables() string {
 	return path
 }
 
-// Of returns what a call by a name runs. host is the answer of detect, held what the record contains, and wanted the
-// value of the variable with its error.
+// Of returns what a call by a name runs. host is the result of detect, held the recorded backend. wanted and wrong are
+// the results of call.Wanted.
 func Of(n link.Name, host detect.Result, held, wanted detect.Backend, wrong error) Here {
 	h := Here{Path: n.Path, How: Nothing}
 	if n.Err != nil {
@@ -87,14 +87,14 @@ func Of(n link.Name, host detect.Result, held, wanted detect.Backend, wrong erro
 	return h
 }
 
-// Look returns what a call of iptables runs, by the answer of detect.
+// Look returns what a call of iptables runs. host is the result of detect.
 func Look(host detect.Result) Here {
 	wanted, wrong := call.Wanted()
 	record, _ := link.OpenRecord() // without it, nothing is recorded
 	return Of(link.LookAt(Iptables()), host, record.Read(), wanted, wrong)
 }
 
-// String is the answer in one line: "nft (/usr/sbin/xtables-nft-multi, stored in the switch)".
+// String returns one line for people: "nft (/usr/sbin/xtables-nft-multi, stored in the switch)".
 func (h Here) String() string {
 	if h.Error != "" {
 		return "nothing (" + h.Error + ")"
@@ -103,7 +103,7 @@ func (h Here) String() string {
 		Stored:     "stored in the switch",
 		Variable:   "by " + call.Variable,
 		Recorded:   "recorded: it ran here first",
-		Asked:      "asked at each call",
+		Asked:      "decided at each call",
 		NotWrapped: "not wrapped",
 	}[h.How]
 	backend := string(h.Backend)

@@ -20,16 +20,16 @@ import (
 )
 
 // Debian, Fedora, openSUSE and others let several packages provide a command: /usr/sbin/iptables is a link to
-// /etc/alternatives/iptables, and that is a link to the chosen program. Names that change together are a group.
+// /etc/alternatives/iptables, which is a link to the chosen program. Names that change together are a group.
 //
-// What is registered is the switch, so a decision changes nothing under /etc/alternatives. Without a registration, the
-// next operation on the package of iptables would undo the wrapper.
+// install registers the switch, so a decision changes nothing under /etc/alternatives. Without a registration, the next
+// operation on the package of iptables would replace the links.
 
 const (
 	alternativesDir = "/etc/alternatives"
 	managedDir      = "/usr/sbin" // where the distributions' groups have their links
 	registered      = managedDir + "/" + link.Switch
-	// priority is higher than the distributions' packages have, which is 1 to 20.
+	// priority is higher than that of the distributions' packages, which is 1 to 20.
 	priority = "100"
 )
 
@@ -41,16 +41,16 @@ var tools = []string{
 	"/usr/bin/alternatives",
 }
 
-// groupDirs are where they store groups, each in a file of its name: dpkg's, the other distributions', and chkconfig's
-// where nothing of an image is in /var (OSTree).
+// groupDirs are the directories in which the tools store each group, in a file of its name: that of dpkg, that of the
+// other distributions, and that of chkconfig if an image has nothing in /var (OSTree).
 var groupDirs = []string{
 	"/var/lib/dpkg/alternatives",
 	"/var/lib/alternatives",
 	"/etc/alternatives-admindir",
 }
 
-// groups returns the names of each group that is to be registered, none where alternatives do not manage the names of
-// this directory, or cannot.
+// groups returns the names of each group that must be registered. It returns none if alternatives do not manage the
+// names of this directory.
 func (w work) groups() [][]string {
 	if !w.IsAt(managedDir) || !hasGroup("iptables") {
 		return nil
@@ -59,7 +59,7 @@ func (w work) groups() [][]string {
 	if hasGroup("ip6tables") {
 		all = slices.Collect(slices.Chunk(exec.Names(), 3)) // Debian: one for each family
 		if hasFollower("iptables", "ip6tables") {
-			// AWS' base image: both. Without its followers, to set the first group again would remove their names.
+			// AWS' base image has both. If the first group had no followers, setting it again would remove their names.
 			all[0] = exec.Names()
 		}
 	}
@@ -73,7 +73,7 @@ func hasGroup(name string) bool {
 	})
 }
 
-// hasFollower reports whether a name is one of a group's followers. dpkg and chkconfig write each into a line.
+// hasFollower reports whether a name is one of a group's followers. dpkg and chkconfig write one a line.
 func hasFollower(group, name string) bool {
 	return slices.ContainsFunc(groupDirs, func(directory string) bool {
 		content, err := os.ReadFile(directory + "/" + group)
@@ -81,10 +81,10 @@ func hasFollower(group, name string) bool {
 	})
 }
 
-// isRegistered reports whether all names of a group lead through alternatives, and then through the switch.
+// isRegistered reports whether all names of a group lead to alternatives, and from there to the switch.
 func (w work) isRegistered(group []string) bool {
 	return !slices.ContainsFunc(link.Look(w.Dir), func(n link.Name) bool {
-		return slices.Contains(group, n.Name) && !(w.managed(n.Name) && w.Leads(n))
+		return slices.Contains(group, n.Name) && !(w.managed(n.Name) && w.LeadsToSwitch(n))
 	})
 }
 
@@ -94,7 +94,8 @@ func (w work) managed(name string) bool {
 	return err == nil && filepath.Dir(content) == alternativesDir
 }
 
-// register makes the switch the chosen program of a group. That it cannot is a remark: the names become plain links.
+// register makes the switch the chosen program of a group. If it cannot, it adds a remark, and the names become plain
+// links.
 func (w work) register(group []string) {
 	tool, err := findTool()
 	for _, args := range [][]string{installArgs(group), {"--set", group[0], registered}} {
@@ -113,8 +114,8 @@ func (w work) register(group []string) {
 	w.done.did("%s -> %s, by %s", strings.Join(group, ", "), registered, tool)
 }
 
-// installArgs are the arguments that register the switch for all names of a group. A group in manual mode ignores them,
-// so --set comes after that.
+// installArgs returns the arguments that register the switch for all names of a group. A group in manual mode then
+// keeps its program, so register calls --set after that.
 func installArgs(group []string) []string {
 	args := []string{"--install", managedDir + "/" + group[0], group[0], registered, priority}
 	for _, name := range group[1:] {
@@ -123,7 +124,7 @@ func installArgs(group []string) []string {
 	return args
 }
 
-// findTool finds the first tool. One that others can change is not started.
+// findTool returns the first tool that exists. It returns an error if others can replace the tool.
 func findTool() (string, error) {
 	for _, tool := range tools {
 		var st unix.Stat_t
@@ -139,11 +140,11 @@ func findTool() (string, error) {
 	return "", fmt.Errorf("there is none of %s", strings.Join(tools, ", "))
 }
 
-// run starts the tool, with an environment that cannot redirect it, such as by DPKG_ADMINDIR.
+// run starts the tool, with an environment in which no variable, such as DPKG_ADMINDIR, can redirect it.
 func run(tool string, args []string) error {
 	cmd := osexec.Command(tool, args...)
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
-	// Without an input, os/exec opens /dev/null, which is not there in a chroot without /dev.
+	// Without an input, os/exec would open /dev/null, which a chroot without /dev lacks.
 	cmd.Stdin = strings.NewReader("")
 	output, err := cmd.CombinedOutput()
 	if err != nil {

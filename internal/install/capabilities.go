@@ -13,8 +13,8 @@ import (
 // Setcap is the command that gives a file the capabilities that iptables needs.
 const Setcap = "setcap cap_net_admin,cap_net_raw+ep"
 
-// remarkCapabilities is about programs with file capabilities, see capabilities(7), beside a wrapper that has none.
-// Without them it may not ask the kernel, and each call of a user other than root would guess.
+// remarkCapabilities adds a remark if a program has file capabilities, see capabilities(7), and the wrapper has none.
+// Without them, the wrapper cannot ask the kernel, and each call of a user other than root guesses.
 func (w work) remarkCapabilities() {
 	wrapper := w.Join(link.Wrapper)
 	if hasCapabilities(wrapper) {

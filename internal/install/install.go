@@ -22,19 +22,19 @@ import (
 var (
 	// ErrNoIptables means that there is no program for either backend. Nothing was changed.
 	ErrNoIptables = errors.New("iptables is not installed")
-	// ErrOverwritten means that the wrapper is in the place of iptables' own program. Nothing was changed.
+	// ErrOverwritten means that the wrapper's file has the place of iptables' own program. Nothing was changed.
 	ErrOverwritten = errors.New("it is the wrapper, in the place of iptables' own program")
-	// ErrBypassed means that a name does not lead to the switch at the end.
+	// ErrBypassed means that a name does not lead to the switch at the end of the installation.
 	ErrBypassed = errors.New("it does not lead to the switch")
 )
 
 // Done is what an installation reports.
 type Done struct {
-	Lines   []string // what was changed, in order, or one line that says that nothing was
-	Remarks []string // what the user should know, no failure
+	Lines   []string // the changes in order, or one line if nothing was changed
+	Remarks []string // what the user should know; no failures
 }
 
-// did notes that something was changed.
+// did adds a change.
 func (d *Done) did(format string, args ...any) {
 	d.Lines = append(d.Lines, fmt.Sprintf(format, args...))
 }
@@ -44,12 +44,13 @@ func (d *Done) remark(format string, args ...any) {
 }
 
 // Install makes the six commands in a directory run this wrapper, which was called as argv0. directory "" is that of
-// the running file if one of the commands is there, otherwise the first one in which there is iptables. Install refuses
-// a directory that other users can change, and, unless forced, names that belong neither to iptables nor to the wrapper,
-// before it changes anything.
+// the running file if one of the commands is there, otherwise the first one that has iptables. Before it changes
+// anything, Install refuses a directory that other users can write and, unless forced, names that belong neither to
+// iptables nor to the wrapper.
 //
-// Whatever step fails, each of the six names leads to what it led to, or to the wrapper. An error may come after
-// changes: Done is valid then, too. The errors are the variables of this package, link.ErrForeign and file.ErrExposed.
+// Whatever step fails, each of the six names leads to the same program as before, or to the wrapper. An error may come
+// after changes: Done is valid then, too. The errors wrap the variables of this package, link.ErrForeign and
+// file.ErrExposed.
 func Install(argv0, directory string, force bool) (done Done, err error) {
 	running, content, err := runningFile(argv0)
 	if err != nil {
@@ -70,7 +71,7 @@ func Install(argv0, directory string, force bool) (done Done, err error) {
 		return done, err
 	}
 	defer d.Close()
-	_ = d.Lock(link.Patience) // no call holds it that long, but any user can
+	_ = d.Lock(link.Patience) // without the lock, it continues: see link.Patience
 	w := work{Dir: d, content: content, done: &done}
 	err = w.refuse(force)
 	if err == nil {
@@ -90,7 +91,7 @@ func Install(argv0, directory string, force bool) (done Done, err error) {
 }
 
 // defaultDirectory returns the directory of the running file if one of the six names is there, otherwise the first one
-// in which there is iptables, "" if none is.
+// that has iptables, "" if none has.
 func defaultDirectory(running string) string {
 	hasName := func(name string) bool {
 		_, err := os.Lstat(running + "/" + name)
@@ -119,7 +120,7 @@ type work struct {
 	done    *Done
 }
 
-// refuse returns an error if nothing must be changed.
+// refuse returns an error if the installation must not start.
 func (w work) refuse(force bool) error {
 	err := w.Safe()
 	if err == nil {
@@ -173,7 +174,7 @@ func (w work) program(b detect.Backend) string {
 	return program.Path
 }
 
-// isForeign reports whether a name is neither iptables' nor the wrapper's. A broken link belongs to nobody.
+// isForeign reports whether a name belongs neither to iptables nor to the wrapper. A broken link may be replaced.
 func (w work) isForeign(n link.Name) bool {
 	switch {
 	case n.Missing, n.Wrapper, n.Backend != "", n.Switch != "", errors.Is(n.Err, os.ErrNotExist):
@@ -197,7 +198,7 @@ func (w work) isCopy(name string) bool {
 	return err == nil && string(content) == string(w.content)
 }
 
-// change makes the changes. After each of them, each name leads to what it led to, or to the wrapper.
+// change makes the changes. After each of them, each name leads to the same program as before, or to the wrapper.
 func (w work) change() error {
 	err := w.writeWrapper()
 	if err != nil {
@@ -231,11 +232,11 @@ func (w work) pointSwitch() error {
 	return err
 }
 
-// lay makes the names that do not lead to the switch links to it, except some.
+// lay links the names that do not lead to the switch to it, except some.
 func (w work) lay(except func(name string) bool) error {
 	var names []string
 	for _, n := range link.Look(w.Dir) {
-		if !w.Leads(n) && !except(n.Name) {
+		if !w.LeadsToSwitch(n) && !except(n.Name) {
 			names = append(names, n.Name)
 		}
 	}
@@ -246,13 +247,13 @@ func (w work) lay(except func(name string) bool) error {
 	return err
 }
 
-// verify looks once more where the names lead.
+// verify returns an error if one of the names does not lead to the switch.
 func (w work) verify() error {
 	for _, n := range link.Look(w.Dir) {
 		switch {
 		case n.Err != nil:
 			return fmt.Errorf("%q: %w: %w", w.Join(n.Name), ErrBypassed, n.Err)
-		case !w.Leads(n):
+		case !w.LeadsToSwitch(n):
 			return fmt.Errorf("%q: %w, but to %q", w.Join(n.Name), ErrBypassed, n.ResolvesTo)
 		}
 	}

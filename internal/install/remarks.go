@@ -12,15 +12,15 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
-// remarks says what the user should know of a wrapper that works.
+// remarks adds what the user should know although the wrapper works.
 func (w work) remarks() {
 	w.remarkPrograms()
 	w.remarkCapabilities()
 	w.remarkOtherPaths()
 }
 
-// remarkPrograms is about which programs there are, and their versions. A program that cannot be started, as in an
-// image for another architecture, has no known version.
+// remarkPrograms adds remarks on missing programs, and on versions. A program that cannot be started, as in an image
+// for another architecture, has no known version.
 func (w work) remarkPrograms() {
 	nft, legacy := w.program(detect.NFT), w.program(detect.Legacy)
 	for _, missing := range []struct {
@@ -47,7 +47,7 @@ func (w work) remarkPrograms() {
 	}
 }
 
-// releaseOf asks a program for its version. A program that others can change is not started.
+// releaseOf runs a program to get its version. It does not start a program that others can replace.
 func releaseOf(program string) iptables.Release {
 	s := start.Starter{Limit: start.Limit}
 	return iptables.ParseRelease(s.Run(program, detect.NFT, "iptables", "--version").Stdout)
@@ -56,7 +56,7 @@ func releaseOf(program string) iptables.Release {
 // searched are the directories in which shells and clients look for iptables.
 var searched = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
-// remarkOtherPaths names the other directories in which iptables bypasses every wrapper. /sbin may be /usr/sbin.
+// remarkOtherPaths adds a remark for each other directory whose iptables bypasses the wrapper. /sbin may be /usr/sbin.
 func (w work) remarkOtherPaths() {
 	var seen []link.ID
 	for _, path := range searched {

@@ -43,8 +43,8 @@ func isWrapper(content []byte) bool {
 	return bytes.HasPrefix(content, []byte("\x7fELF")) && bytes.Contains(content, []byte(mark))
 }
 
-// overwritten returns the path of a program of iptables in whose place the wrapper is, "" if there is none: "cp" over
-// /usr/sbin/iptables follows the links of Debian to it.
+// overwritten returns the path of the program of iptables that the wrapper has overwritten, "" if there is none: on
+// Debian, "cp" over /usr/sbin/iptables follows the links to iptables' own program.
 func (w work) overwritten() string {
 	for _, b := range detect.Backends() {
 		path := w.program(b)
@@ -56,8 +56,8 @@ func (w work) overwritten() string {
 	return ""
 }
 
-// writeWrapper writes the running file to its place in the directory, unless it is there as it should be. What is there
-// is never changed: a new file takes its place.
+// writeWrapper writes the running file to the directory, unless it is there already, with the right mode and owner. It
+// never changes a file: a new one takes its place.
 func (w work) writeWrapper() error {
 	const (
 		executable = 0o555
@@ -78,7 +78,7 @@ func (w work) writeWrapper() error {
 	return err
 }
 
-// absolute makes a path absolute by the working directory.
+// absolute makes a path absolute. A relative path starts at the working directory.
 func absolute(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil

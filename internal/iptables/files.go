@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package iptables knows the programs of iptables: the six commands, the files that implement them, the directories in
-// which distributions install them, and how they name their version. It asks nobody. A backend is "nft" or "legacy".
+// Package iptables has facts about iptables: the six commands, the files that implement them, the directories in which
+// distributions install them, and the format of versions. It does no I/O. A backend is "nft" or "legacy".
 package iptables
 
 import "strings"
@@ -16,7 +16,7 @@ func Commands() []string {
 func Dirs() []string { return []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"} }
 
 // MultiCall returns the file name of a backend's multi-call program, such as "xtables-nft-multi". It implements all six
-// commands, and goes by argv[0].
+// commands, and selects the command by argv[0].
 func MultiCall(backend string) string { return "xtables-" + backend + "-multi" }
 
 // Single returns the file name of the program that implements one command in one backend, such as "iptables-nft-save".
@@ -24,7 +24,7 @@ func Single(backend, command string) string {
 	return strings.Replace(command, "tables", "tables-"+backend, 1)
 }
 
-// BackendOf returns the backend of the program that has a file name, "" if no program of iptables has it.
+// BackendOf returns the backend of the program with a file name, "" if no program of iptables has that name.
 func BackendOf(file string) string {
 	for _, backend := range [...]string{"nft", "legacy"} {
 		if file == MultiCall(backend) {

@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is an opened directory. A name is a plain name in it, never a path. Whatever happens to the path by which the
-// directory was opened, everything is read and changed in one place.
+// Dir is an opened directory. A name is a plain name in it, never a path. All methods work in the same directory, even
+// if another one takes its path.
 type Dir struct {
 	fd   int
 	path string
 
-	// Running is the name of the running file in the directory, a plain file; "" if that is not known. Here sets it.
+	// Running is the name of the running file, a plain file in the directory; "" if it is not known. Here sets it.
 	Running string
 
-	// Step, if set, is called before each system call that reads or changes a name, or the lock. Tests schedule
-	// processes by it.
+	// Step, if set, is called before each system call that reads or changes a name or the lock. Tests use it to
+	// schedule processes.
 	Step func(operation, name string)
 }
 
@@ -46,8 +46,8 @@ func (id ID) IsAt(path string) bool {
 	return err == nil && there == id
 }
 
-// kind is S_IFREG, S_IFLNK and so on.
-func kind(st unix.Stat_t) uint32 { return st.Mode & unix.S_IFMT }
+// fileType returns S_IFREG, S_IFLNK and so on.
+func fileType(st unix.Stat_t) uint32 { return st.Mode & unix.S_IFMT }
 
 // Open opens a directory by its absolute path. Links on the way are followed. execve(2) closes it.
 func Open(path string) (*Dir, error) {
@@ -61,10 +61,10 @@ func Open(path string) (*Dir, error) {
 // Close closes the directory, and releases its lock.
 func (d *Dir) Close() { _ = unix.Close(d.fd) }
 
-// Path is the path by which the directory was opened.
+// Path returns the path by which the directory was opened.
 func (d *Dir) Path() string { return d.path }
 
-// Join is the path of a name in the directory.
+// Join returns the path of a name in the directory.
 func (d *Dir) Join(name string) string {
 	if d.path == "/" {
 		return "/" + name
@@ -72,7 +72,7 @@ func (d *Dir) Join(name string) string {
 	return d.path + "/" + name
 }
 
-// step announces a system call to the test.
+// step announces a system call to a test.
 func (d *Dir) step(operation, name string) {
 	if d.Step != nil {
 		d.Step(operation, name)
@@ -118,7 +118,7 @@ func (d *Dir) Readlink(name string) (string, error) {
 	var buf [512]byte
 	n, err := unix.Readlinkat(d.fd, name, buf[:])
 	if err == nil && n == len(buf) {
-		err = unix.ENAMETOOLONG // it may be cut off
+		err = unix.ENAMETOOLONG // the content may be cut off
 	}
 	if err != nil {
 		return "", d.fail("readlink", name, err)
@@ -126,7 +126,7 @@ func (d *Dir) Readlink(name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// Symlink makes a symlink. The error is EEXIST if something has that name.
+// Symlink makes a symlink. The error wraps EEXIST if the name exists.
 func (d *Dir) Symlink(content, name string) error {
 	d.step("symlink", name)
 	return d.fail("symlink", name, unix.Symlinkat(content, d.fd, name))
@@ -138,17 +138,17 @@ func (d *Dir) Link(file, name string) error {
 	return d.fail("link", name, unix.Linkat(d.fd, file, d.fd, name, 0))
 }
 
-// Remove removes a name that is no directory.
+// Remove removes a name, unless it is a directory.
 func (d *Dir) Remove(name string) error {
 	d.step("unlink", name)
 	return d.fail("unlink", name, unix.Unlinkat(d.fd, name, 0))
 }
 
-// temporary is the name of what Replace and WriteProgram rename. It is fixed, so that processes that were killed leave
-// no more than one.
+// temporary returns the name of the file that Replace and WriteProgram rename. It is fixed, so killed processes leave
+// at most one.
 func temporary(name string) string { return name + ".new" }
 
-// Replace makes a symlink in place of whatever has the name, except a directory, at one instant.
+// Replace makes a symlink. It replaces whatever has the name, except a directory, at one instant.
 //
 // Without the lock, several processes can replace the same name at once. One of them wins, and none leaves a temporary
 // link unless it is killed.
@@ -167,7 +167,7 @@ func (d *Dir) Replace(content, name string) error {
 	case nil:
 		return nil
 	case unix.ENOENT:
-		err = errRaced // it has removed or renamed the temporary link
+		err = errRaced // the other process has removed or renamed the temporary link
 	default:
 		_ = d.Remove(temporary(name)) // the first error is the one to report
 	}
@@ -177,8 +177,8 @@ func (d *Dir) Replace(content, name string) error {
 // errRaced means that a process without the lock was faster.
 var errRaced = errors.New("another process has changed it meanwhile")
 
-// Lock takes the directory's flock(2), which Close and execve(2) release. While another process has it, Lock tries
-// again every millisecond. The error is EWOULDBLOCK if the other process has it for longer than patience.
+// Lock takes the directory's flock(2), which Close and execve(2) release. While another process has the lock, Lock
+// tries again every millisecond. The error wraps EWOULDBLOCK if the other process has it for longer than patience.
 func (d *Dir) Lock(patience time.Duration) error {
 	for left := patience; ; left -= time.Millisecond {
 		d.step("lock", "")

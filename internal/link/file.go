@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WriteProgram puts an executable file in place of whatever has the name, except a directory, at one instant. It is
-// synced first: after a power failure, no link must lead to an empty file.
+// WriteProgram writes an executable file. It replaces whatever has the name, except a directory, at one instant. The
+// file is synced first: after a power failure, no link must lead to an empty file.
 //
 // The caller holds the lock.
 func (d *Dir) WriteProgram(name string, content []byte) error {
 	unfinished := temporary(name)
-	_ = d.Remove(unfinished) // of a process that was killed; if it stays, Openat says why
+	_ = d.Remove(unfinished) // of a process that was killed; if this fails, so does Openat
 	d.step("create", name)
 	fd, err := unix.Openat(d.fd, unfinished, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o755)
 	if err != nil {

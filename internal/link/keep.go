@@ -7,53 +7,53 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
 
-// Answer is what a call has decided. An answer by the variable is never kept.
-type Answer struct {
+// Decision is what a call has decided. The decision of the variable is never kept.
+type Decision struct {
 	Backend  detect.Backend
-	Program  string // the path of the program that was found for it
+	Program  string // the path of the backend's program
 	Certain  bool
 	Complete bool // no question failed
 	Root     bool // the user is root
 }
 
-// Keep keeps an answer as far as it may, and returns the backend that the call runs: its own, or the one that another
-// call has kept. here is DIR, or nil if there is none. Whatever fails on the way ends the keeping, and is no error to
-// the call: the next one asks again. A guess gives way to any record.
+// Keep keeps a decision if it may, and returns the backend that the call runs: the decision's, or the one that another
+// call has kept. own is DIR, or nil if there is none. If a step fails, nothing more is kept, and the call goes on: the
+// next one asks again. A guess gives way to any record.
 //
-// An answer is recorded if 1 to 3 hold, and then stored in the switch if 4 holds, too:
+// A decision is recorded if 1 to 3 hold, and is then stored in the switch if 4 holds, too:
 //
 //  1. The user is root. A guess is only recorded, and only if no question failed.
 //  2. The switch points to the wrapper, or the running file is a copy that can be adopted.
 //  3. The mounts and the network namespace are those of process 1.
-//  4. The directory can be written, nobody else has its lock, and the switch still points to the wrapper.
+//  4. The directory can be written, no other process has its lock, and the switch still points to the wrapper.
 //
-// The order of the writes is a protocol, and every interleaving of it is tested in internal/link/interleave.
-func Keep(here *Dir, record Record, a Answer) detect.Backend {
+// The order of the writes is a protocol. The tests in internal/link/interleave run every interleaving of it.
+func Keep(own *Dir, record Record, decided Decision) detect.Backend {
 	recorded := record.Read()
-	if !a.Certain && recorded != "" {
-		return recorded // while this call asked, another one has run
+	if !decided.Certain && recorded != "" {
+		return recorded // another call made the record while this one asked
 	}
-	mayRecord := a.Root && (a.Certain || a.Complete)
-	if !mayRecord || here == nil || !here.wraps() {
-		return a.Backend
+	mayRecord := decided.Root && (decided.Certain || decided.Complete)
+	if !mayRecord || own == nil || !own.pointsToWrapper() {
+		return decided.Backend
 	}
-	records := recorded != a.Backend && record.Dev != nil && record.Dev.Writable() == nil
-	content := here.toStore(a)
+	records := recorded != decided.Backend && record.Dev != nil && record.Dev.Writable() == nil
+	content := own.switchContent(decided)
 	if !records && content == "" || !OwnContainer() {
-		return a.Backend
+		return decided.Backend
 	}
-	backend := a.Backend
+	backend := decided.Backend
 	if records {
-		backend = record.keep(a)
+		backend = record.keep(decided)
 	}
 	if content == "" {
 		return backend
 	}
-	return here.store(content, backend)
+	return own.store(content, backend)
 }
 
-// wraps is condition 2.
-func (d *Dir) wraps() bool {
+// pointsToWrapper reports whether condition 2 of Keep holds.
+func (d *Dir) pointsToWrapper() bool {
 	if d.Running != Wrapper {
 		return d.isCopy()
 	}
@@ -61,20 +61,21 @@ func (d *Dir) wraps() bool {
 	return err == nil && stored == ""
 }
 
-// toStore returns what an answer would put into the switch, "" if that is not to be changed, or cannot be.
-func (d *Dir) toStore(a Answer) string {
-	if !a.Certain || d.Writable() != nil {
+// switchContent returns the content that a decision would give the switch, "" if the switch must not be changed, or
+// cannot be.
+func (d *Dir) switchContent(decided Decision) string {
+	if !decided.Certain || d.Writable() != nil {
 		return ""
 	}
-	content, err := d.contentFor(a.Backend, a.Program)
+	content, err := d.contentFor(decided.Backend, decided.Program)
 	if err != nil {
-		return "" // an image that has only single programs
+		return "" // such as ErrSingle, in an image without multi-call programs
 	}
 	return content
 }
 
-// store points the switch at a certain answer's program, unless another call has been faster. It returns the backend
-// that the call runs. The lock stays until execve(2).
+// store gives the switch the content that points to a backend's program, unless another call was faster. It returns the
+// backend that the call runs. The lock is held until execve(2).
 func (d *Dir) store(content string, backend detect.Backend) detect.Backend {
 	err := d.Lock(0)
 	if err == nil && d.Running != Wrapper {

@@ -25,17 +25,17 @@ func TestKeep(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	guess := Answer{Backend: detect.NFT, Complete: true, Root: true}
-	certain := Answer{Backend: detect.NFT, Certain: true, Root: true}
-	incomplete := Answer{Backend: detect.NFT, Root: true}
-	user := Answer{Backend: detect.NFT, Certain: true, Complete: true}
+	guess := Decision{Backend: detect.NFT, Complete: true, Root: true}
+	certain := Decision{Backend: detect.NFT, Certain: true, Root: true}
+	incomplete := Decision{Backend: detect.NFT, Root: true}
+	user := Decision{Backend: detect.NFT, Certain: true, Complete: true}
 	both, neither := kept{"xtables-nft-multi", "nft"}, kept{Wrapper, ""}
 	onlyRecord, onlySwitch := kept{Wrapper, "nft"}, kept{"xtables-nft-multi", ""}
 	atWrapper := wrapped(Wrapper)
 	copied := with(atWrapper[1:3], "iptables", "iptables-save -> iptables")
 	for _, test := range []struct {
 		doc      string
-		answer   Answer
+		answer   Decision
 		tree     []string
 		running  string // "": iptables-wrapper
 		program  string // "": the multi-call program in DIR
@@ -55,7 +55,7 @@ func TestKeep(t *testing.T) {
 			runs: detect.Legacy, want: kept{Wrapper, "legacy"},
 		},
 		{
-			doc: "another user's guess, and a record", answer: Answer{Backend: detect.NFT}, recorded: "legacy",
+			doc: "another user's guess, and a record", answer: Decision{Backend: detect.NFT}, recorded: "legacy",
 			runs: detect.Legacy, want: kept{Wrapper, "legacy"},
 		},
 		{doc: "certain, and a record of the other", answer: certain, recorded: "legacy", want: both},
@@ -231,7 +231,7 @@ func keepsCertain() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(Keep(d, record, Answer{
+	fmt.Println(Keep(d, record, Decision{
 		Backend: detect.Legacy, Program: d.Join("xtables-legacy-multi"), Certain: true, Root: true,
 	}))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
-// Lay makes the switch, if there is none, and makes some of the six names lead to it. A new switch points to the
-// wrapper's file in the directory, which must be there. At every moment, each name leads to what it led to, or to the
+// Lay makes the switch, if there is none, and links some of the six names to it. A new switch points to the wrapper's
+// file in the directory, which must exist. At every moment, each name leads to the same program as before, or to the
 // wrapper.
 //
 // The caller holds the lock.
@@ -50,14 +50,14 @@ func (d *Dir) isCopy() bool {
 	return err == nil && running == wrapper
 }
 
-// adopt lays the switch for the running file, which is a copy: the binary was copied over /usr/sbin/iptables. The file
-// gets the name iptables-wrapper, so that it does not lose its last one, and those of the six names that lead to it
-// lead to the switch then. Another call may have done so already.
+// adopt lays the switch for the running file, which is a copy: the binary was copied over /usr/sbin/iptables. First the
+// file gets the name iptables-wrapper, so that it never loses its last name. Then those of the six names that lead to
+// the file are linked to the switch. Another call may have done this already.
 //
 // The caller holds the lock.
 func (d *Dir) adopt() error {
 	st, err := d.Lstat(d.Running)
-	if err != nil || kind(st) != unix.S_IFREG {
+	if err != nil || fileType(st) != unix.S_IFREG {
 		return err
 	}
 	running := idOf(st)

@@ -1,14 +1,14 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link keeps the answer: it reads and changes the symlinks by which the six names run a backend.
+// Package link reads and changes the symlinks that decide which backend the six names run.
 //
 //	DIR/iptables, ip6tables-save, ...  -> iptables-current
 //	DIR/iptables-current               -> iptables-wrapper, xtables-nft-multi or xtables-legacy-multi
 //	/dev/iptables-backend-4026532267   -> nft or legacy
 //
-// The second one is the switch: one rename(2) of it changes all six names at one instant, or none. The third one is the
-// record: which backend ran first in this network namespace. Keep says when a call writes which of them.
+// The second one is the switch: one rename(2) changes all six names at one instant, or none. The third one is the
+// record of the backend that is in use in a network namespace. Keep has the conditions under which a call writes them.
 package link
 
 import (
@@ -32,13 +32,13 @@ const (
 )
 
 var (
-	// ErrNoProc means that the running file is not known.
+	// ErrNoProc means that /proc does not show the running file.
 	ErrNoProc = errors.New("/proc does not show the running file")
 	// ErrElsewhere means that the running file is no longer where it was started, or that an emulator runs it.
 	ErrElsewhere = errors.New("it is not the running file")
-	// ErrForeign means that something else has the name of the switch.
+	// ErrForeign means that a file of another program has the name of the switch, or one of the six names.
 	ErrForeign = errors.New("it belongs neither to iptables nor to iptables-wrapper")
-	// ErrSingle means that a program cannot be in the switch, because it implements only one of the six commands.
+	// ErrSingle means that the switch cannot point to a program, because it implements only one of the six commands.
 	ErrSingle = errors.New("it is not the program that implements all six commands")
 )
 
@@ -88,8 +88,8 @@ func (d *Dir) Safe() error {
 	return err
 }
 
-// Stored returns the backend to whose program the switch points, "" if it points to the wrapper. The error is
-// os.ErrNotExist if there is no switch, and ErrForeign if something else has its name.
+// Stored returns the backend to whose program the switch points, "" if it points to the wrapper. The error wraps
+// os.ErrNotExist if there is no switch, and ErrForeign if another file has its name.
 func (d *Dir) Stored() (detect.Backend, error) {
 	content, err := d.Readlink(Switch)
 	if err != nil && !errors.Is(err, unix.EINVAL) {
@@ -107,21 +107,21 @@ func (d *Dir) Stored() (detect.Backend, error) {
 	return "", fmt.Errorf("%q: %w", d.Join(Switch), ErrForeign)
 }
 
-// contentFor returns what the switch contains if it points to a backend's program: the name of the file to which the
-// program's path finally leads if that is in the directory, otherwise its path. The error wraps ErrSingle if that file
-// is not the one that implements all six commands.
+// contentFor returns the content with which the switch points to a backend's program: the name of the file to which the
+// program's path finally leads, if the file is in this directory, otherwise its path. The error wraps ErrSingle if that
+// file is not the one that implements all six commands.
 func (d *Dir) contentFor(backend detect.Backend, program string) (string, error) {
-	file, err := filepath.EvalSymlinks(program)
+	target, err := filepath.EvalSymlinks(program)
 	if err != nil {
 		return "", err
 	}
-	name := filepath.Base(file)
+	name := filepath.Base(target)
 	if name != iptables.MultiCall(string(backend)) {
-		return "", fmt.Errorf("%q: %w", file, ErrSingle)
+		return "", fmt.Errorf("%q: %w", target, ErrSingle)
 	}
 	beside, err := d.ID(name)
-	if err != nil || !beside.IsAt(file) {
-		return file, nil
+	if err != nil || !beside.IsAt(target) {
+		return target, nil
 	}
 	return name, nil
 }

@@ -21,12 +21,12 @@ type Name struct {
 	Path string `json:"path"`
 
 	ResolvesTo string         `json:"resolves_to,omitempty"` // a file, "" if the name is broken
-	Backend    detect.Backend `json:"backend,omitempty"`     // of the program of iptables there, "" if it is none
+	Backend    detect.Backend `json:"backend,omitempty"`     // of that file, "" if it is no program of iptables
 	Wrapper    bool           `json:"wrapper"`               // the running file, or one called iptables-wrapper
-	// the directory of the switch on the way, "" if there is none
+	// the directory of the switch through which it leads, "" if it leads through none
 	Switch  string `json:"switch,omitempty"`
 	Missing bool   `json:"-"` // nothing has the name
-	Err     error  `json:"-"` // why it is broken, or missing
+	Err     error  `json:"-"` // why the name is broken or missing
 }
 
 // Look returns where the six names in a directory lead.
@@ -39,7 +39,7 @@ func Look(d *Dir) []Name {
 	return all
 }
 
-// LookAt returns where a path leads, which is one of the six names in a directory.
+// LookAt returns where the path of one of the six names leads.
 func LookAt(path string) Name {
 	n := Name{Name: filepath.Base(path), Path: path}
 	_, err := os.Lstat(path)
@@ -66,8 +66,8 @@ func LookAt(path string) Name {
 	return n
 }
 
-// Leads reports whether a name leads to the switch of the directory.
-func (d *Dir) Leads(n Name) bool { return n.Switch != "" && d.IsAt(n.Switch) }
+// LeadsToSwitch reports whether a name leads to this directory's switch.
+func (d *Dir) LeadsToSwitch(n Name) bool { return n.Switch != "" && d.IsAt(n.Switch) }
 
 // Hops yields a path, and each path that it leads to through a symlink, the last one included.
 func Hops(path string) iter.Seq[string] {
@@ -82,7 +82,8 @@ func Hops(path string) iter.Seq[string] {
 				return
 			}
 			if !filepath.IsAbs(content) {
-				directory, _ := filepath.EvalSymlinks(filepath.Dir(path)) // Join cleans, and ".." is not of a link
+				// Resolve first: Join would remove ".." lexically.
+				directory, _ := filepath.EvalSymlinks(filepath.Dir(path))
 				content = filepath.Join(directory, content)
 			}
 			path = content

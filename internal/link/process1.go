@@ -13,15 +13,15 @@ import (
 )
 
 // OwnContainer reports whether this process is known to have the mounts and the network namespace of process 1. Only
-// then does an answer hold for the container as a whole. It does not for an agent that has entered a Pod's network
-// namespace, in a chroot in which an image is made, and where process 1 is the host's.
+// then does the result apply to the whole container. It does not for an agent that has entered a Pod's network
+// namespace, in a chroot in which an image is built, or if process 1 is the host's.
 //
-// None of the files that are compared needs permission to trace process 1. Root in a container often lacks that, and
+// The files that are compared can be read without permission to trace process 1, which root in a container often lacks.
 // /proc/1/root and /proc/1/ns need it.
 func OwnContainer() bool { return sameMounts() && OwnNetwork() }
 
 // sameMounts reports whether mountinfo of process 1 is byte for byte that of this process. The paths in it are relative
-// to the root of the process, so that a chroot differs, too.
+// to the root of the process, so it also detects a chroot.
 func sameMounts() bool {
 	const limit = 16 << 20 // some 100,000 mounts
 	first, err := file.Read("/proc/1/mountinfo", limit)
@@ -33,7 +33,7 @@ func sameMounts() bool {
 }
 
 // OwnNetwork reports whether this process is known to be in the network namespace of every thread of process 1. A
-// thread of an agent may have entered a Pod's.
+// thread of an agent may have entered a Pod's namespace.
 func OwnNetwork() bool {
 	var own, its unix.Stat_t
 	err := unix.Stat("/proc/self/net/dev", &own)

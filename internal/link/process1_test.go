@@ -124,8 +124,8 @@ func TestWithoutTracing(t *testing.T) {
 	}
 }
 
-// The first thread of process 1 has ended, and others go on: what can be read of it is not taken for another network. Its
-// mounts cannot be read.
+// The first thread of process 1 has ended, and others go on: what can be read of it is not taken for another
+// network. Its mounts cannot be read.
 func TestEndedThreadOfProcess1(t *testing.T) {
 	if !host.Contain(t) {
 		return

@@ -15,14 +15,14 @@ import (
 )
 
 // Record is the record of one network namespace: a symlink in the container's own /dev, which contains the backend that
-// ran there first. In the zero Record there is no place for one: nothing is recorded.
+// is in use there. The zero Record has no place for the symlink, so nothing is recorded.
 type Record struct {
 	Dev  *Dir
 	Name string
 }
 
-// OpenRecord opens /dev for the record of this process' network namespace. It returns the zero Record if /dev is not
-// the container's own, and an error if that is not known.
+// OpenRecord opens /dev for the record of this process's network namespace. It returns the zero Record if /dev is not
+// the container's own, and an error if that could not be checked.
 func OpenRecord() (Record, error) {
 	var netns unix.Stat_t
 	err := unix.Stat("/proc/self/ns/net", &netns)
@@ -40,8 +40,8 @@ func OpenRecord() (Record, error) {
 	return Record{Dev: dev, Name: "iptables-backend-" + strconv.FormatUint(netns.Ino, 10)}, nil
 }
 
-// isContainers reports whether a /dev is a container's own, as runtimes make it: a tmpfs of root, which no other user
-// can write, and in which ptmx is a symlink. On a host, ptmx is a device.
+// isContainers reports whether a /dev is a container's own, as runtimes make it: a tmpfs that belongs to root, that no
+// other user can write, and in which ptmx is a symlink. On a host, ptmx is a device.
 func (d *Dir) isContainers() bool {
 	var fs unix.Statfs_t
 	err := unix.Fstatfs(d.fd, &fs)
@@ -53,7 +53,7 @@ func (d *Dir) isContainers() bool {
 		return false
 	}
 	ptmx, err := d.Lstat("ptmx")
-	return err == nil && kind(ptmx) == unix.S_IFLNK
+	return err == nil && fileType(ptmx) == unix.S_IFLNK
 }
 
 // Path is the path of the record, "" if there is no place for one.
@@ -64,7 +64,8 @@ func (r Record) Path() string {
 	return r.Dev.Join(r.Name)
 }
 
-// Read returns the recorded backend, "" if there is none. A link that root does not own is ignored. Any user may ask.
+// Read returns the recorded backend, "" if there is none. A link that root does not own is ignored. Any user can call
+// Read.
 func (r Record) Read() detect.Backend {
 	if r.Dev == nil {
 		return ""
@@ -81,25 +82,25 @@ func (r Record) Read() detect.Backend {
 	return backend
 }
 
-// keep records an answer, and returns the backend that the call runs then. The first call wins, because symlink(2) does
-// not replace. A later guess runs what is recorded; a certain answer replaces it.
-func (r Record) keep(a Answer) detect.Backend {
-	err := r.Dev.Symlink(string(a.Backend), r.Name)
+// keep records a decision, and returns the backend that the call runs. The first call wins, because symlink(2) replaces
+// nothing. A later guess runs the recorded backend. A certain decision replaces it.
+func (r Record) keep(decided Decision) detect.Backend {
+	err := r.Dev.Symlink(string(decided.Backend), r.Name)
 	if !errors.Is(err, unix.EEXIST) {
-		return a.Backend // it is recorded, or cannot be
+		return decided.Backend // it is recorded, or cannot be
 	}
 	recorded := r.Read()
 	switch {
-	case recorded == a.Backend:
-	case a.Certain:
-		_ = r.Dev.Replace(string(a.Backend), r.Name) // the call runs the answer all the same
+	case recorded == decided.Backend:
+	case decided.Certain:
+		_ = r.Dev.Replace(string(decided.Backend), r.Name) // if it fails, the call runs its decision all the same
 	case recorded != "":
 		return recorded
 	}
-	return a.Backend
+	return decided.Backend
 }
 
-// Remove removes the record. The error says why it is still there.
+// Remove removes the record. It returns an error only if the record is still there.
 func (r Record) Remove() error {
 	if r.Dev == nil {
 		return nil

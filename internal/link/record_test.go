@@ -104,12 +104,12 @@ func needsRoot(t *testing.T) {
 // What is recorded, by whom, and what a call makes of it.
 func TestRecord(t *testing.T) {
 	needsRoot(t)
-	guess, certain := Answer{Backend: detect.NFT}, Answer{Backend: detect.NFT, Certain: true}
+	guess, certain := Decision{Backend: detect.NFT}, Decision{Backend: detect.NFT, Certain: true}
 	for _, test := range []struct {
 		doc     string
 		make    func(path string) error
 		reads   detect.Backend
-		answer  Answer
+		answer  Decision
 		runs    detect.Backend
 		records string
 	}{
@@ -189,7 +189,7 @@ func TestRecordOfUser(t *testing.T) {
 	r := inDirectory(t, directory)
 	host.OnThread(func() {
 		becomeUser(t)
-		got := r.keep(Answer{Backend: detect.NFT, Certain: true})
+		got := r.keep(Decision{Backend: detect.NFT, Certain: true})
 		if got != detect.NFT {
 			t.Errorf("made: got %q", got)
 		}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -16,11 +17,11 @@ import (
 // ErrNotWrapped means that none of the six names leads to a switch.
 var ErrNotWrapped = errors.New("none of the commands of iptables runs the wrapper")
 
-// Patience is how long a command that an administrator runs waits for the lock. Then it goes on without: no call holds
-// the lock that long, but any user can.
+// Patience is how long a command that an administrator runs waits for the lock. After that it continues without the
+// lock: no call holds it that long, but any user can.
 const Patience = 2 * time.Second
 
-// Switched opens the directory whose switch the commands change: DIR if the switch is there, otherwise /usr/sbin. The
+// Switched opens the directory whose switch select and reset change: DIR if it has a switch, otherwise /usr/sbin. The
 // error wraps ErrNotWrapped if there is no switch, and file.ErrExposed if others can change the directory.
 func Switched() (*Dir, error) {
 	d, err := Here()
@@ -60,23 +61,26 @@ func (d *Dir) Select(backend detect.Backend, program string) error {
 	return d.point(content)
 }
 
-// Reset removes the record, and points the switch at the wrapper again. The record is removed first, whatever the
-// switch is; d is nil where there is no switch. The errors are those of Select, and why the record is still there.
+// Reset removes the record, and points the switch at the wrapper again. The record is removed first, even if the switch
+// cannot be changed; d is nil if there is no switch. The errors are those of Select and of Record.Remove.
 func Reset(record Record, d *Dir) error {
 	removed := record.Remove()
 	if d == nil {
 		return ErrNotWrapped
 	}
-	_, err := d.ID(Wrapper) // no name must lead nowhere
+	_, err := d.ID(Wrapper) // otherwise the names would be broken
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("no %q: %w", d.Join(Wrapper), ErrNotWrapped)
+	}
 	if err == nil {
 		err = d.point(Wrapper)
 	}
 	return cmp.Or(err, removed)
 }
 
-// point makes the switch contain something else.
+// point gives the switch a content, if a name in the directory leads to the switch.
 func (d *Dir) point(content string) error {
-	if !slices.ContainsFunc(Look(d), d.Leads) {
+	if !slices.ContainsFunc(Look(d), d.LeadsToSwitch) {
 		return fmt.Errorf("%q: %w", d.path, ErrNotWrapped)
 	}
 	_ = d.Lock(Patience)

@@ -101,7 +101,7 @@ func TestReset(t *testing.T) {
 		},
 		{doc: "no switch", wrong: ErrNotWrapped},
 		{doc: "a foreign switch", tree: wrapped("/bin/true"), wrong: ErrForeign, want: "/bin/true"},
-		{doc: "the wrapper is gone", tree: without(wrapped(nft), Wrapper), wrong: os.ErrNotExist, want: nft},
+		{doc: "the wrapper is gone", tree: without(wrapped(nft), Wrapper), wrong: ErrNotWrapped, want: nft},
 		{
 			doc: "no name leads to the switch", tree: without(wrapped(nft), iptables.Commands()...),
 			wrong: ErrNotWrapped, want: nft,

@@ -20,8 +20,8 @@ import (
 // and its value, padded to 4 bytes.
 type Attributes []byte
 
-// Next returns the value of the first attribute, whatever its kind, and the attributes after it, or nothing if it is
-// cut off.
+// Next returns the value of the first attribute, whatever its kind, and the attributes after it. It returns nil, nil if
+// the attribute is cut off.
 func (b Attributes) Next() (value, rest Attributes) {
 	if len(b) < unix.SizeofNlAttr {
 		return nil, nil
@@ -49,7 +49,7 @@ func (b Attributes) Find(kind uint16) Attributes {
 	return nil
 }
 
-// Number returns an attribute that is a __be32, 0 if it is not there.
+// Number returns the value of an attribute that is a __be32, 0 if it is missing.
 func (b Attributes) Number(kind uint16) uint32 {
 	value := b.Find(kind)
 	if len(value) != 4 {
@@ -58,13 +58,13 @@ func (b Attributes) Number(kind uint16) uint32 {
 	return binary.BigEndian.Uint32(value)
 }
 
-// String returns an attribute that is a string with a NUL behind it, "" if it is not there.
+// String returns the value of an attribute that is a string with a NUL at the end, "" if it is missing.
 func (b Attributes) String(kind uint16) string {
 	text, _, _ := bytes.Cut(b.Find(kind), []byte{0})
 	return string(text)
 }
 
-// Bytes appends an attribute, as the following methods do.
+// Bytes returns b with one more attribute. So do the following methods.
 func (b Attributes) Bytes(kind uint16, value []byte) Attributes {
 	b = binary.NativeEndian.AppendUint16(b, uint16(unix.SizeofNlAttr+len(value)))
 	b = binary.NativeEndian.AppendUint16(b, kind)
@@ -72,7 +72,7 @@ func (b Attributes) Bytes(kind uint16, value []byte) Attributes {
 	return append(b, make([]byte, align4(len(value))-len(value))...)
 }
 
-// Text appends a string, with a NUL behind it.
+// Text appends a string with a NUL at the end.
 func (b Attributes) Text(kind uint16, s string) Attributes {
 	return b.Bytes(kind, append([]byte(s), 0))
 }
@@ -82,7 +82,7 @@ func (b Attributes) BE32(kind uint16, n uint32) Attributes {
 	return b.Bytes(kind, binary.BigEndian.AppendUint32(nil, n))
 }
 
-// Nest appends attributes as the value of one.
+// Nest appends an attribute whose value is attributes.
 func (b Attributes) Nest(kind uint16, inner Attributes) Attributes {
 	return b.Bytes(kind|unix.NLA_F_NESTED, inner)
 }

@@ -17,7 +17,7 @@ var (
 	// ErrChanged means that the objects changed during a dump.
 	ErrChanged = errors.New("nf_tables changed while it was read")
 
-	// ErrEnough ends the reading when a function that takes messages returns it. Callers never see it.
+	// ErrEnough ends a dump if the function that takes the messages returns it. Callers of the dump never see it.
 	ErrEnough = errors.New("the rest need not be read")
 )
 
@@ -25,13 +25,13 @@ var (
 // less 8 bytes that it does not use (SKB_WITH_OVERHEAD), with which Go's allocator would take three more pages.
 const bufferSize = 32<<10 - 8
 
-// Conn asks one question after the other, over a socket that it opens for the first one. The zero Conn is ready to use.
+// Conn asks one question after the other. It opens its socket for the first one. The zero Conn is ready to use.
 type Conn struct {
-	// Most is how many objects of a dump are read; 0: MaxObjects.
+	// Most is the number of objects of a dump that are read at most. 0 means MaxObjects.
 	Most int
 
 	fd   int
-	open bool // and something was read from it
+	open bool // then something was read from the socket, too
 	seq  uint32
 	buf  []byte
 }
@@ -50,7 +50,7 @@ func (c *Conn) dial() error {
 		return nil
 	}
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
-	if err == unix.EPROTONOSUPPORT { // no nfnetlink, which carries the questions to nf_tables
+	if err == unix.EPROTONOSUPPORT { // the kernel has no nfnetlink either
 		return ErrAbsent
 	}
 	if err != nil {
@@ -71,8 +71,8 @@ func (c *Conn) reserve(n int) (first uint32) {
 	return first
 }
 
-// exchange sends messages, and reads datagrams until read is done or fails. If something is left to read, it closes the
-// socket: the rest of a dump would block the next one.
+// exchange sends messages, and reads datagrams until read is done or fails. If datagrams may be left, it closes the
+// socket, because the rest of a dump would block the next one.
 func (c *Conn) exchange(messages []byte, read func(datagram []byte) (done bool, err error)) error {
 	err := c.dial()
 	if err != nil {
@@ -99,8 +99,8 @@ func (c *Conn) exchange(messages []byte, read func(datagram []byte) (done bool, 
 	}
 }
 
-// receive reads the next datagram from the kernel into buf. It never waits: the kernel has queued the reply before
-// sendto(2) returns, and the next part of a dump before recvfrom(2) returns. EAGAIN means that there is no more.
+// receive reads the next datagram from the kernel into buf. It never waits: the kernel queues the reply before
+// sendto(2) returns, and the next part of a dump before recvfrom(2) returns. EAGAIN means that there is no datagram.
 func receive(fd int, buf []byte) ([]byte, error) {
 	for {
 		n, from, err := unix.Recvfrom(fd, buf, unix.MSG_TRUNC|unix.MSG_DONTWAIT)
@@ -118,13 +118,13 @@ func receive(fd int, buf []byte) ([]byte, error) {
 	}
 }
 
-// nftKind is the kind of a message of nf_tables.
+// nftKind returns the kind of a message to nf_tables: the subsystem and one of enum nf_tables_msg_types.
 func nftKind(kind uint16) uint16 { return unix.NFNL_SUBSYS_NFTABLES<<8 | kind }
 
-// ask puts one question to nf_tables, and hands out the messages of the reply, until each returns an error. A message
-// is valid until each returns. A bare unix.Errno is the kernel's refusal, ENOENT for "there is no such thing" among
-// them; the error of a system call is wrapped. The kind of the reply precedes that of the question (enum
-// nf_tables_msg_types).
+// ask asks nf_tables one question, and calls each with the messages of the reply until each returns an error. A message
+// is valid only until each returns. If the kernel refuses, the error is a bare unix.Errno, such as ENOENT for an object
+// that does not exist. The error of a system call is wrapped. The kind of a reply is one less than that of the question
+// (enum nf_tables_msg_types).
 func (c *Conn) ask(get, flags uint16, family uint8, a Attributes, each func(Message) error) error {
 	r := reply{seq: c.reserve(1), kind: nftKind(get - 1)}
 	err := c.exchange(request(nftKind(get), flags, r.seq, family, a), func(datagram []byte) (bool, error) {
@@ -137,14 +137,14 @@ func (c *Conn) ask(get, flags uint16, family uint8, a Attributes, each func(Mess
 	return meaning(err)
 }
 
-// meaning says what an error of a question to nf_tables stands for.
+// meaning translates the error of a question to nf_tables.
 func meaning(err error) error {
 	switch err {
 	case ErrEnough:
 		return nil
-	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module brought it
+	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module adds it
 		return ErrAbsent
-	case unix.EAFNOSUPPORT: // before 4.17, where nothing has loaded nf_tables' part for the family
+	case unix.EAFNOSUPPORT: // before 4.17, if nf_tables' module for the family is not loaded
 		return unix.ENOENT
 	}
 	return err
@@ -156,11 +156,11 @@ type reply struct {
 	kind    uint16     // of the messages that are the reply
 	done    bool       // the last message has come
 	errno   unix.Errno // the kernel's refusal, 0 for none
-	changed bool       // what was dumped changed during the dump
+	changed bool       // the objects changed during the dump
 }
 
-// read hands out the messages of a datagram that are the reply, until that returns an error. Messages for an earlier
-// question are skipped.
+// read calls each with the messages of the reply in a datagram, until each returns an error. It skips replies to
+// earlier questions.
 func (r *reply) read(datagram []byte, each func(Message) error) error {
 	for b := datagram; len(b) > 0 && !r.done; {
 		m, rest, err := next(b)
@@ -194,7 +194,7 @@ func (r *reply) read(datagram []byte, each func(Message) error) error {
 // err returns the error that a complete reply stands for.
 func (r *reply) err() error {
 	switch {
-	case r.errno == unix.EINTR, r.errno == 0 && r.changed: // EINTR: the dump's own way to say so
+	case r.errno == unix.EINTR, r.errno == 0 && r.changed: // a dump may also end with EINTR if its objects changed
 		return ErrChanged
 	case r.errno == 0:
 		return nil

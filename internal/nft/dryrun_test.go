@@ -186,6 +186,19 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
+// Somebody else's table of that name can refuse what the kernel has. That shows nothing that is missing.
+func TestDryRunBesideItsTable(t *testing.T) {
+	host.Netns(t)
+	script(t, "add table ip "+dryRunTable+"\n"+
+		"add chain ip "+dryRunTable+" filter { type route hook output priority 0; }\n")
+	var c Conn
+	defer c.Close()
+	lacks, err := c.Lacks()
+	if lacks != "" || !errors.Is(err, unix.EEXIST) {
+		t.Errorf("got %q, %v", lacks, err)
+	}
+}
+
 // Without CAP_NET_ADMIN the whole batch is refused. That shows nothing that is missing.
 func TestDryRunNotPermitted(t *testing.T) {
 	host.Netns(t)

@@ -1,9 +1,9 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nft asks nf_tables questions over netlink: is there this chain, which tables and rules are there, could
-// iptables-nft add rules. Messages are those of netlink(7), linux/netfilter/nfnetlink.h and
-// linux/netfilter/nf_tables.h, in the byte order of the machine. Nothing is ever changed.
+// Package nft asks nf_tables questions over netlink: does a chain exist, which tables exist, how many rules are there,
+// and could iptables-nft add rules. Messages are those of netlink(7), linux/netfilter/nfnetlink.h and
+// linux/netfilter/nf_tables.h, in the byte order of the machine. The package changes nothing.
 package nft
 
 import (
@@ -27,7 +27,7 @@ type Message struct {
 // align4 rounds up to NLMSG_ALIGNTO and NLA_ALIGNTO, which are both 4.
 func align4(n int) int { return (n + 3) &^ 3 }
 
-// next takes the first message off b. The padding behind the last message may be missing.
+// next returns the first message of b, and the rest of b. The padding after the last message may be missing.
 //
 //	struct nlmsghdr {
 //		__u32 nlmsg_len;    // with this header, without padding
@@ -53,8 +53,8 @@ func next(b []byte) (m Message, rest []byte, err error) {
 	return m, b[min(align4(int(size)), len(b)):], nil
 }
 
-// errno decodes the start of NLMSG_ERROR and NLMSG_DONE: a negative errno, or 0. In NLMSG_DONE, the
-// kernel returns the dump's own result: 0 or more if all went well. Old kernels may leave it out.
+// errno decodes the start of NLMSG_ERROR and NLMSG_DONE: a negative errno, or 0. In NLMSG_DONE, it is the result of the
+// dump, 0 or more if the dump succeeded. Old kernels may leave it out.
 //
 //	struct nlmsgerr {
 //		int             error;
@@ -72,7 +72,7 @@ func (m Message) errno() unix.Errno {
 
 const sizeofNfgenmsg = 4
 
-// Attributes are the attributes in the body of a message of nfnetlink, which begins with
+// Attributes returns the attributes of a message of nfnetlink, whose body begins with
 //
 //	struct nfgenmsg {
 //		__u8   nfgen_family;
@@ -81,7 +81,7 @@ const sizeofNfgenmsg = 4
 //	};
 func (m Message) Attributes() Attributes { return m.Body[min(sizeofNfgenmsg, len(m.Body)):] }
 
-// whole checks that all attributes of a message of nfnetlink are complete.
+// whole returns an error unless all attributes of a message of nfnetlink are complete.
 func (m Message) whole() error {
 	if len(m.Body) < sizeofNfgenmsg {
 		return ErrShort
@@ -99,7 +99,7 @@ func (m Message) whole() error {
 // Family returns nfgen_family, such as unix.NFPROTO_IPV4. The message must have passed whole.
 func (m Message) Family() uint8 { return m.Body[0] }
 
-// request encodes a request to a subsystem of nfnetlink, whose number is the upper byte of the kind.
+// request returns a request to the subsystem of nfnetlink in the upper byte of the kind.
 func request(kind, flags uint16, seq uint32, family uint8, a Attributes) []byte {
 	size := unix.SizeofNlMsghdr + sizeofNfgenmsg
 	b := make([]byte, size, size+len(a))

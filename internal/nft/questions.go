@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxObjects is how many objects of one dump a call reads, whatever somebody has put into the namespace.
+// MaxObjects is the number of objects that a call reads of one dump, even if a namespace has more.
 const MaxObjects = 32 << 10
 
 // ErrTooLarge means that a dump has more objects than are read.
 var ErrTooLarge = errors.New("nf_tables has too many objects to read")
 
-// absent reports whether an error is the kernel's reply that there is no such thing. The error of a system call that
-// failed with the same errno, because a filter refuses it, is wrapped, and shows nothing.
+// absent reports whether err is the kernel's reply that an object does not exist. A system call may fail with the same
+// errno, for example because of a seccomp filter. Its error is wrapped, and proves nothing.
 func absent(err error) bool { return err == unix.ENOENT || err == ErrAbsent }
 
 // family returns the number of ip or ip6 for nfgen_family.
@@ -29,8 +29,8 @@ func family(ipv6 bool) uint8 {
 	return unix.NFPROTO_IPV4
 }
 
-// Present reports whether the kernel has nf_tables, or loads it when it is asked. If not, nothing more should be asked:
-// each question would make the kernel look for the module again. iptables-nft asks the same before it does anything
+// Present reports whether the kernel has nf_tables; the question makes the kernel load it. If not, ask nothing more:
+// each question would make the kernel look for the module again. iptables-nft asks the same question first
 // (NFT_MSG_GETGEN).
 func (c *Conn) Present() (bool, error) {
 	err := c.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil, func(Message) error { return nil })
@@ -40,8 +40,7 @@ func (c *Conn) Present() (bool, error) {
 	return err == nil, err
 }
 
-// HasChain reports whether a table of family ip or ip6 has a chain. What it costs does not depend on the number of
-// rules.
+// HasChain reports whether a table of family ip or ip6 has a chain. Its cost does not depend on the number of rules.
 func (c *Conn) HasChain(ipv6 bool, table, chain string) (bool, error) {
 	found := false
 	which := Attributes{}.Text(unix.NFTA_CHAIN_TABLE, table).Text(unix.NFTA_CHAIN_NAME, chain)
@@ -61,11 +60,14 @@ func (c *Conn) HasChain(ipv6 bool, table, chain string) (bool, error) {
 	return true, nil
 }
 
-// Dump lists the objects of a kind, such as unix.NFT_MSG_GETRULE, of one family or of all (unix.AF_UNSPEC), until each
-// returns an error; ErrEnough is not passed on. ErrChanged means that the dump may be incomplete.
+// Dump calls each with the objects of a kind, such as unix.NFT_MSG_GETRULE, of one family or of all (unix.AF_UNSPEC).
+// An error of each ends the dump, and is returned unless it is ErrEnough. ErrChanged means that the dump may be
+// incomplete.
 //
-// The first part of a dump is as large as what was read from the socket before. An object that does not fit would end
-// the dump without a word, and rules can be large. So a dump is never a socket's first question.
+// The kernel makes the first part of a dump as large as the last read from the socket, and no part larger than
+// bufferSize. An object that does not fit ends the dump without an error, and rules can be large. So a dump is never a
+// socket's first question. A rule with a hundred matches does not fit in any case: then too few rules are counted,
+// which proves nothing.
 func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
 	if !c.open {
 		_, err := c.Present()
@@ -93,10 +95,13 @@ type Table struct {
 	Name   string
 }
 
-// Tables lists all tables.
-func (c *Conn) Tables() (tables []Table, err error) {
+// Tables lists the tables that keep chooses. The names of all that somebody can make would take some 20 MiB.
+func (c *Conn) Tables(keep func(Table) bool) (tables []Table, err error) {
 	err = c.Dump(unix.NFT_MSG_GETTABLE, unix.AF_UNSPEC, func(m Message) error {
-		tables = append(tables, Table{Family: m.Family(), Name: m.Attributes().String(unix.NFTA_TABLE_NAME)})
+		table := Table{Family: m.Family(), Name: m.Attributes().String(unix.NFTA_TABLE_NAME)}
+		if keep(table) {
+			tables = append(tables, table)
+		}
 		return nil
 	})
 	if err != nil {
@@ -105,15 +110,15 @@ func (c *Conn) Tables() (tables []Table, err error) {
 	return tables, nil
 }
 
-// Rules is what a dump of rules has shown.
+// Rules is the result of a dump of rules.
 type Rules struct {
 	Number   int  // of rules that packets of IPv4 or IPv6 pass: families ip, ip6 and inet
 	Iptables bool // one of them is in a table that iptables uses
 	All      bool // the dump was read to its end
 }
 
-// CountRules counts rules until there are more than limit, or MaxObjects. used says whether iptables uses a table. With
-// an error, the number is that of the rules that were read before.
+// CountRules counts rules until there are more than limit, or MaxObjects. used reports whether iptables uses a table.
+// If there is an error, the number is that of the rules that were read before.
 //
 // The dump names no table. While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table
 // before its successor. A dump that names a table ends after the first of that name, with no rules and no error

@@ -71,7 +71,7 @@ func TestPresent(t *testing.T) {
 	var without Conn
 	present, err = without.Present()
 	has, hasErr := without.HasChain(false, "mangle", hint)
-	tables, tablesErr := without.Tables()
+	tables, tablesErr := without.Tables(everyTable)
 	rules, rulesErr := without.CountRules(math.MaxInt, nobodys)
 	if present || has || tables != nil || rules != (Rules{All: true}) ||
 		errors.Join(err, hasErr, tablesErr, rulesErr) != nil {
@@ -81,6 +81,8 @@ func TestPresent(t *testing.T) {
 }
 
 func nobodys(Table) bool { return false }
+
+func everyTable(Table) bool { return true }
 
 // Only the kernel's reply says that there is nothing, whatever error a system call fails with.
 func TestRefusedCallIsNoAnswer(t *testing.T) {
@@ -97,7 +99,7 @@ func TestRefusedCallIsNoAnswer(t *testing.T) {
 				defer c.Close()
 				_, present := c.Present()
 				_, has := c.HasChain(false, "mangle", hint)
-				_, tables := c.Tables()
+				_, tables := c.Tables(everyTable)
 				rules, count := c.CountRules(math.MaxInt, nobodys)
 				lacks, dryRun := c.Lacks()
 				for _, err := range []error{present, has, tables, count, dryRun} {
@@ -120,7 +122,7 @@ func TestNotPermitted(t *testing.T) {
 	var c Conn
 	defer c.Close()
 	_, has := c.HasChain(false, "mangle", hint)
-	_, tables := c.Tables()
+	_, tables := c.Tables(everyTable)
 	rules, count := c.CountRules(math.MaxInt, nobodys)
 	for _, err := range []error{has, tables, count} {
 		if !errors.Is(err, unix.EPERM) {
@@ -136,12 +138,12 @@ func TestTables(t *testing.T) {
 	host.Netns(t)
 	var c Conn
 	defer c.Close()
-	tables, err := c.Tables()
+	tables, err := c.Tables(everyTable)
 	if len(tables) != 0 || err != nil {
 		t.Errorf("an empty host: got %v, %v", tables, err)
 	}
 	script(t, "add table inet firewalld\nadd table ip filter\nadd table ip6 kube-proxy\nadd table bridge x\n")
-	tables, err = c.Tables()
+	tables, err = c.Tables(everyTable)
 	want := []Table{
 		{unix.NFPROTO_INET, "firewalld"}, {unix.NFPROTO_IPV4, "filter"}, {unix.NFPROTO_IPV6, "kube-proxy"},
 		{unix.NFPROTO_BRIDGE, "x"},

@@ -10,29 +10,31 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
-// Replaceable says who could replace the program that an absolute path leads to: a user other than root and the caller,
-// who owns a part of the path, or what a link on the way leads through, or can write there. It is "" if nobody can, and
-// if there is no program.
+// Replaceable returns why users other than root and the caller could replace the program to which an absolute path
+// leads: they own, or can write, a directory or a link on the way, or the program. It returns "" if they cannot, and if
+// there is no program.
 //
-// In a sticky directory such as /tmp, others can replace only what is theirs.
-func Replaceable(file string) string {
+// In a sticky directory such as /tmp, users can replace only their own files.
+func Replaceable(program string) string {
 	const mostLinks = 40 // as many as the kernel follows: MAXSYMLINKS in linux/namei.h
 	links := 0
 	at := "/"
-	rest := strings.Split(path.Clean(file), "/")
+	rest := strings.Split(path.Clean(program), "/")
 	for {
 		var st unix.Stat_t
 		err := unix.Lstat(at, &st)
 		if err != nil || links > mostLinks {
 			return ""
 		}
-		isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK // whose permissions do not count
+		isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK // the kernel ignores a link's permissions
 		isDirectory := st.Mode&unix.S_IFMT == unix.S_IFDIR
 		writable := st.Mode&0o022 != 0
 		switch {
-		case st.Uid != 0 && int(st.Uid) != os.Geteuid():
+		case !file.TrustedUser(st.Uid):
 			return fmt.Sprintf("%q belongs to user %d", at, st.Uid)
 		case writable && !isLink && !(isDirectory && st.Mode&unix.S_ISVTX != 0):
 			return fmt.Sprintf("users other than root can write %q", at)
@@ -55,7 +57,7 @@ func Replaceable(file string) string {
 		if len(rest) == 0 {
 			return ""
 		}
-		at = path.Join(at, rest[0]) // ".." of what is no link
+		at = path.Join(at, rest[0]) // at is no link, so Join may remove ".." lexically
 		rest = rest[1:]
 	}
 }

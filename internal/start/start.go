@@ -1,14 +1,13 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package start starts iptables to hear what it says, for doctor and install. No wrapped call does so.
+// Package start runs iptables and captures its output, for doctor and install. A wrapped call never does.
 package start
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -25,15 +24,18 @@ import (
 // Limit is long enough for a program that lists the rules of the largest clusters.
 const Limit = 10 * time.Second
 
-// ErrRefused means that a program was not started, because other users could replace it.
+// ErrRefused means that a program was not started because other users could replace it.
 var ErrRefused = errors.New("not started")
 
-// Starter starts programs.
+// ErrHangs means that a program did not end within the limit.
+var ErrHangs = errors.New("it did not end in time")
+
+// Starter starts programs, one after the other.
 type Starter struct {
 	Limit   time.Duration // how long each may run
 	Refused []string      // why programs were not started
 
-	hangs error // a program did not end, so no other one is started
+	hangs error // why no other program is started: one did not end
 }
 
 // Output is what a program printed.
@@ -44,11 +46,11 @@ type Output struct {
 	Err     error
 }
 
-// Text is all that it printed, standard error first.
+// Text returns all that it printed, standard error first.
 func (o Output) Text() string { return strings.TrimSpace(o.Stderr + o.Stdout) }
 
-// Run starts a program as a command, with the wrapper's variable set to a backend, so that a wrapper neither asks nor
-// stores anything. After the time limit it is killed, with all processes that it started.
+// Run starts a program as a command. It sets the wrapper's variable to a backend, so that a wrapper neither asks nor
+// keeps anything. After the time limit it kills the program, with all processes that this started.
 func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Output {
 	o := Output{Command: strings.Join(argv, " "), Err: s.hangs}
 	if o.Err != nil {
@@ -68,17 +70,17 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args = argv
 	cmd.Env = append(os.Environ(), call.Variable+"="+string(backend))
-	cmd.Stdin = strings.NewReader("") // otherwise /dev/null, which a chroot may lack
+	cmd.Stdin = strings.NewReader("") // otherwise os/exec opens /dev/null, which a chroot may lack
 	cmd.Stdout = &stdout
 	cmd.Stderr = &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
-	cmd.WaitDelay = time.Second // a process of a group of its own may still hold the pipe
+	cmd.WaitDelay = time.Second // a process in another group may still have the pipe open
 	o.Err = cmd.Run()
 	o.Stdout = stdout.String()
 	o.Stderr = stderr.String()
 	if ctx.Err() != nil {
-		s.hangs = fmt.Errorf("it did not end within %v", s.Limit)
+		s.hangs = ErrHangs
 		o.Err = s.hangs
 	}
 	return o

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	// ErrAbsent means that the kernel has no x_tables of the family now, and hence nothing in it.
+	// ErrAbsent means that x_tables is not loaded for the family, so it has no tables.
 	ErrAbsent = errors.New("this kernel has no x_tables loaded")
 
 	// ErrNoProc means that /proc does not show the network namespace of the calling thread.
@@ -24,16 +24,16 @@ var (
 )
 
 // Listed returns the tables of IPv4 or IPv6 that exist in the network namespace of the calling thread. The error is
-// ErrAbsent, ErrNoProc, or wraps the errno: EACCES where the file belongs to another user (the root of the namespace's
-// owner).
+// ErrAbsent, ErrNoProc, or wraps the errno: EACCES if the file belongs to another user, the root of the namespace's
+// owner.
 //
-// /proc/net/ip_tables_names and ip6_tables_names exist once x_tables has the family, and are empty until the first
-// table is created.
+// /proc/net/ip_tables_names and ip6_tables_names exist once x_tables is loaded for the family. They are empty until the
+// first table is created.
 func Listed(ipv6 bool) ([]string, error) {
 	return listed("/proc", unix.Gettid() == unix.Getpid(), ipv6)
 }
 
-// listed looks below proc. leads says whether the calling thread is the process's first one.
+// listed is Listed for a /proc that is mounted at proc. leads is true if the calling thread is the process's first one.
 func listed(proc string, leads, ipv6 bool) ([]string, error) {
 	name := "ip_tables_names"
 	if ipv6 {
@@ -41,12 +41,12 @@ func listed(proc string, leads, ipv6 bool) ([]string, error) {
 	}
 	directories := []string{proc + "/thread-self/net/"}
 	if leads {
-		directories = append(directories, proc+"/self/net/") // before Linux 3.17; it is the first thread's
+		directories = append(directories, proc+"/self/net/") // before Linux 3.17; it shows the first thread
 	}
 	for _, directory := range directories {
 		tables, err := readList(directory + name)
 		if len(tables) > 0 && ipv6 && !exists(directory+"if_inet6") {
-			// Before Linux 5.15, loading ip6_tables makes tables, even if nobody can then speak IPv6 to fill them.
+			// Before Linux 5.15, loading ip6_tables makes tables even if IPv6 is off. Then they can have no rules.
 			return nil, nil
 		}
 		if err == nil {
@@ -67,7 +67,7 @@ func listed(proc string, leads, ipv6 bool) ([]string, error) {
 	return nil, ErrNoProc
 }
 
-// exists reports whether a file is known to exist, or may.
+// exists reports whether a file may exist: it is false only if the file is known to be missing.
 func exists(path string) bool {
 	var st unix.Stat_t
 	return !errors.Is(unix.Stat(path, &st), unix.ENOENT)
@@ -78,7 +78,7 @@ func readList(path string) ([]string, error) {
 	const limit = 512 // the kernel's five tables take 31
 	list, err := file.Read(path, limit)
 	if err == nil && len(list) == limit {
-		// The last name may be cut off, and to ask for it would create that table.
+		// The last name may be cut off, and asking for it would create a table.
 		err = &os.PathError{Op: "read", Path: path, Err: unix.EFBIG}
 	}
 	if err != nil {
@@ -87,10 +87,11 @@ func readList(path string) ([]string, error) {
 	return strings.Fields(string(list)), nil
 }
 
-// Loadable reports whether iptables-legacy could load x_tables for IPv4: it runs modprobe, which finds the module in
-// modules.dep of the running kernel, below this root.
+// Loadable reports whether iptables-legacy could load x_tables for IPv4. iptables-legacy runs modprobe, which looks for
+// the module in modules.dep of the running kernel, below this root.
 func Loadable() (bool, error) { return loadable("/lib/modules") }
 
+// loadable is Loadable for another directory of modules.
 func loadable(modules string) (bool, error) {
 	var name unix.Utsname
 	err := unix.Uname(&name)

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limit is the size of the largest table that is read, in bytes. It has some 20,000 rules, and leaves memory for the
-// rest where a container may have no more than 16 MiB.
+// Limit is the size of the largest table that is read, in bytes. A table of that size has some 20,000 rules. It leaves
+// enough memory in a container that may use only 16 MiB.
 const Limit = 4 << 20
 
 // ErrChanged means that a table was replaced while it was read.
 var ErrChanged = errors.New("the table changed while it was read")
 
-// Read returns what is in a table that is listed.
+// Read returns the content of a table, which must be one that Listed returned.
 func Read(ipv6 bool, table string) (Table, error) {
 	s, err := open(ipv6)
 	if err != nil {
@@ -27,7 +27,7 @@ func Read(ipv6 bool, table string) (Table, error) {
 	}
 	defer unix.Close(s.fd)
 	t, err := s.read(table)
-	if err == errBadTable || err == unix.EAGAIN { // EAGAIN: its size is another one by now
+	if err == errBadTable || err == unix.EAGAIN { // EAGAIN: the table's size has changed
 		err = ErrChanged
 	}
 	if err != nil {
@@ -36,7 +36,7 @@ func Read(ipv6 bool, table string) (Table, error) {
 	return t, nil
 }
 
-// socket is where a family's tables are asked for.
+// socket is a socket over which a family's tables are read.
 type socket struct {
 	fd, level int
 	ipv6      bool
@@ -90,11 +90,11 @@ func (s socket) entries(table string, h header, align int) (Table, error) {
 	return parseEntries(s.ipv6, align, h, question[start:])
 }
 
-// getsockopt hands b to the kernel, which reads the question from it and writes the answer into it, and returns how
-// much of it is answer.
+// getsockopt passes b to the kernel, which reads the question from b and writes the reply into it. It returns the
+// length of the reply.
 func (s socket) getsockopt(option int, b []byte) (int, error) {
 	size := uint32(len(b))
-	// x/sys has no getsockopt that also passes something in.
+	// x/sys has no getsockopt that passes a question to the kernel.
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(s.fd), uintptr(s.level), uintptr(option),
 		uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&size)), 0)
 	if errno != 0 {

@@ -1,11 +1,11 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package xtables asks x_tables, the kernel's part of iptables-legacy: which tables there are, over /proc, and what is
-// in one, over getsockopt(2).
+// Package xtables asks x_tables, the kernel's part of iptables-legacy: /proc lists the tables, and getsockopt(2)
+// returns the content of one.
 //
-// Asking for a table creates it. So only a table that exists is ever asked for, and nothing is asked where there is no
-// x_tables: on kernels with CONFIG_BPFILTER_UMH the question alone starts a helper program as root.
+// Asking for a table creates it. So the package asks only for tables that exist. Without x_tables, it asks nothing: on
+// kernels with CONFIG_BPFILTER_UMH, even the question starts a helper program as root.
 package xtables
 
 import (
@@ -65,7 +65,7 @@ func hostAlignment() int {
 	return 8
 }
 
-// entryLayout is where the fields of an entry are.
+// entryLayout is the offsets of an entry's fields, and its size.
 type entryLayout struct{ targetOffset, nextOffset, size int }
 
 // layoutOf returns the offsets in
@@ -86,7 +86,7 @@ func layoutOf(ipv6 bool, align int) entryLayout {
 	return entryLayout{targetOffset: 88, nextOffset: 90, size: 112}
 }
 
-// entriesOffset is where the entries begin.
+// entriesOffset returns the offset of the first entry in
 //
 //	struct ipt_get_entries {
 //		char name[XT_TABLE_MAXNAMELEN];
@@ -95,7 +95,7 @@ func layoutOf(ipv6 bool, align int) entryLayout {
 //	};
 func entriesOffset(align int) int { return tableNameSize + align }
 
-// header is what x_tables says of a table as a whole.
+// header describes a table as a whole.
 type header struct {
 	chains  int    // built-in chains, each with a policy as its last entry
 	entries int    // of all kinds
@@ -124,14 +124,14 @@ func parseHeader(b []byte) (header, error) {
 	}, nil
 }
 
-// Table is what is in a table.
+// Table is the content of a table.
 type Table struct {
 	Chains [][]byte // the names of the user-defined chains; none if the table is larger than Limit
 	Rules  int      // without policies; if the table is larger than Limit, its entries of all kinds
 	Whole  bool     // the table is not larger than Limit
 }
 
-// HasChain reports whether a user-defined chain was found.
+// HasChain reports whether the table is known to have a user-defined chain.
 func (t Table) HasChain(chain string) bool {
 	for _, name := range t.Chains {
 		if string(name) == chain {
@@ -141,11 +141,11 @@ func (t Table) HasChain(chain string) bool {
 	return false
 }
 
-// parseEntries walks over the entries of a table, which must be the one of the header.
+// parseEntries decodes the entries of a table. h must be the header of the same table.
 //
-// A table is a row of chains. A built-in chain is its rules, then its policy, which is an entry too. A user-defined
-// chain is an entry with the target ERROR and the chain's name, its rules, and an entry that returns. At the end
-// stands one more ERROR.
+// A table is a sequence of chains. A built-in chain is its rules, then an entry for its policy. A user-defined chain is
+// an entry with the target ERROR and the chain's name, its rules, and an entry that returns. The table ends with one
+// more entry with the target ERROR.
 func parseEntries(ipv6 bool, align int, h header, b []byte) (Table, error) {
 	at := layoutOf(ipv6, align)
 	if uint64(len(b)) != uint64(h.size) {
@@ -180,7 +180,7 @@ func parseEntries(ipv6 bool, align int, h header, b []byte) (Table, error) {
 	return t, nil
 }
 
-// cString returns the bytes before the first NUL, all of them where there is none.
+// cString returns the bytes before the first NUL, or all of them if there is none.
 func cString(b []byte) []byte {
 	text, _, _ := bytes.Cut(b, []byte{0})
 	return text

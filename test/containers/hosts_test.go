@@ -20,7 +20,8 @@ var hosts = []choice{
 	},
 	{
 		"Docker uses nft",
-		host_("iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER; iptables-nft -A DOCKER-USER -j RETURN"),
+		host_("iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER; " +
+			"iptables-nft -A DOCKER-USER -j RETURN"),
 		false,
 		"nft",
 	},
@@ -84,7 +85,8 @@ var hosts = []choice{
 	},
 	{
 		"Docker uses nft, ufw legacy",
-		host_("iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER; iptables-legacy -N ufw-user-input; " +
+		host_("iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER; " +
+			"iptables-legacy -N ufw-user-input; " +
 			"iptables-legacy -A INPUT -j ufw-user-input"),
 		true,
 		"unknown",

@@ -104,7 +104,8 @@ var kinds = []*kind{
 	{3, apart, "unshare --mount FAMILY -w" + rule, add(1)},
 	{5, overrides, "OVERRIDE=BACKEND FAMILY -w" + rule, add(1)},
 	{3, powerless, "powerless FAMILY -w" + rule, nothing},
-	{3, meanwhile, "rules BACKEND 6 & together PREFIX FAMILY -w -A INPUT -j ACCEPT; ran=$?; wait; (exit $ran)", nothing},
+	{3, meanwhile, "rules BACKEND 6 & together PREFIX FAMILY -w -A INPUT -j ACCEPT; " +
+		"ran=$?; wait; (exit $ran)", nothing},
 	{10, disturbed, "strike STRIKE FAMILY -w" + rule, nothing},
 	{5, detects, "iptables-wrapper detect --strict", nothing},
 	{3, selects, "iptables-wrapper select STRICT", nothing},

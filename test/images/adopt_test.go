@@ -80,7 +80,8 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-// An image that is based on AWS' may set the group again, which keeps all six names, and may not set the wrapper's file.
+// An image that is based on AWS' may set the group again, which keeps all six names, and may not set the wrapper's
+// file.
 func TestBasedOnAdopted(t *testing.T) {
 	wantAll(t)
 	t.Parallel()

@@ -68,7 +68,8 @@ func twoModes(t *testing.T, i built, mode string) string {
 // What doctor says of the container on a host where it works. The host has stray rules, which drop packets.
 func doctor(t *testing.T, i built, mode string) string {
 	got := i.run(t, "", "iptables-wrapper doctor", rights(newNode(t, mode))...)
-	says := "PROBLEM  both-backends: Packets that " + mode + " accepts may be dropped: " + other(mode) + " has 20 rules "
+	says := "PROBLEM  both-backends: Packets that " + mode + " accepts may be dropped: " + other(mode) +
+		" has 20 rules "
 	if got.status != 1 || got.stderr != "" || strings.Count(got.stdout, "more:") != 1 ||
 		!strings.HasPrefix(got.stdout, says) {
 		t.Errorf("got %+v", got)

@@ -172,7 +172,8 @@ func TestExamples(t *testing.T) {
 		t.Run("select/"+mode, func(t *testing.T) {
 			n := newNode(t, mode)
 			p := readPod(t, "select", n)
-			if got := p.run(t, p.spec.Containers[0]); got != (result{mode + " in /usr/sbin\n-N EXAMPLE-FIREWALL\n", "", 0}) {
+			want := result{mode + " in /usr/sbin\n-N EXAMPLE-FIREWALL\n", "", 0}
+			if got := p.run(t, p.spec.Containers[0]); got != want {
 				t.Errorf("got %+v", got)
 			}
 			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FIREWALL")

@@ -87,8 +87,8 @@ func firstSum(lines string) string {
 	return regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(lines)
 }
 
-// checkCurl runs the line of docs/install.md that needs no ADD, as far as the binary is in place: with the page's sum, and
-// with another one, which it refuses.
+// checkCurl runs the line of docs/install.md that needs no ADD, as far as the binary is in place: with the page's sum,
+// and with another one, which it refuses.
 func checkCurl(t *testing.T, dir, url string) {
 	t.Helper()
 	host.Needs(t, "curl")

@@ -60,7 +60,8 @@ func publish(t *testing.T, dir, version string, platforms int) {
 	host.Run(t, "git", "-C", dir, "-c", "safe.directory="+dir, "tag", version)
 	environment := append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR="+home, "TMPDIR="+home,
 		"PODMAN="+strings.Join(host.Podman(home+"/storage", home+"/run").Args, " ")+" --storage-driver vfs",
-		"REGISTRY="+r.address(), "PUSH_OPTIONS=--tls-verify=false", "SKOPEO="+insecure(t, r), "COSIGN="+program+" cosign", "GH="+program+" gh")
+		"REGISTRY="+r.address(), "PUSH_OPTIONS=--tls-verify=false", "SKOPEO="+insecure(t, r),
+		"COSIGN="+program+" cosign", "GH="+program+" gh")
 	for _, script := range []string{"push.sh", "sign.sh", "publish.sh"} {
 		cmd := exec.Command("release/"+script, version)
 		cmd.Dir, cmd.Env = dir, environment

@@ -111,7 +111,7 @@ func call(name, command string, guess detect.Backend) actor {
 			p.step("become", "")
 			return outcome{ran: held}
 		}
-		ran := link.Keep(here, record, link.Answer{
+		ran := link.Keep(here, record, link.Decision{
 			Backend: backend, Certain: certain, Complete: true, Root: true,
 			Program: p.path() + "/" + iptables.MultiCall(string(backend)),
 		})

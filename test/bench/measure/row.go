@@ -54,7 +54,8 @@ var script string
 func makeHost(r Row, layer string) error {
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", script)
 	cmd.Env = os.Environ()
-	for name, value := range map[string]any{"backend": r.Backend, "hint": r.Hint, "program": r.Program, "nft": r.NFT.Rules,
+	for name, value := range map[string]any{"backend": r.Backend, "hint": r.Hint, "program": r.Program,
+		"nft":        r.NFT.Rules,
 		"nft_chains": r.NFT.Chains, "legacy": r.Legacy.Rules,
 		"legacy_chains": r.Legacy.Chains, "ipv6": r.IPv6, "mounts": r.Mounts, "layer": layer, "read_only": r.ReadOnly,
 		"percent": r.Percent, "mib": r.MiB, "group": r.Group} {

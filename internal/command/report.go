@@ -11,20 +11,21 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
-// report is what detect prints as JSON: docs/detect.schema.json. What was not asked is left out.
+// report is the JSON that detect prints: docs/detect.schema.json. Questions that were not asked are left out.
 type report struct {
 	Version int `json:"version"`
 	detect.Result
 	Because string                    `json:"because"`
-	Errors  map[detect.Backend]string `json:"errors,omitempty"` // what could not be asked
+	Errors  map[detect.Backend]string `json:"errors,omitempty"` // the questions that failed
 	Here    here.Here                 `json:"here"`
 }
 
-// schemaVersion is the version of the JSON. Within a version, fields and words are added; none changes or is removed.
+// schemaVersion is the version of the JSON. Within a version, fields and words may be added; none changes or is
+// removed.
 const schemaVersion = 1
 
 func newReport(r detect.Result) report {
-	a := report{
+	rep := report{
 		Version: schemaVersion,
 		Result:  r,
 		Because: r.Because(),
@@ -34,26 +35,26 @@ func newReport(r detect.Result) report {
 	for _, b := range detect.Backends() {
 		err := r.Evidence.Of(b).Err
 		if err != nil {
-			a.Errors[b] = err.Error()
+			rep.Errors[b] = err.Error()
 		}
 	}
-	return a
+	return rep
 }
 
 // printTable prints all evidence, for people.
-func (s *session) printTable(a report) {
+func (s *session) printTable(rep report) {
 	certain := "certain"
-	if !a.Certain {
+	if !rep.Certain {
 		certain = "not certain"
 	}
-	s.answer("host:           %s (%s: %s)", a.Backend, certain, a.Because)
-	s.answer("iptables here:  %s", a.Here)
+	s.print("host:           %s (%s: %s)", rep.Backend, certain, rep.Because)
+	s.print("iptables here:  %s", rep.Here)
 
 	kernels := [][]string{{"BACKEND", "KERNEL", "RULES"}}
 	kinds := [][]string{{"BACKEND", "FAMILY", "HINT", "CANARY", "PROGRAM"}}
 	names := [][]string{{"NAME OF", "BACKEND", "FAMILY", "TABLE", "CHAIN"}}
 	for _, b := range detect.Backends() {
-		f := a.Evidence.Of(b)
+		f := rep.Evidence.Of(b)
 		kernels = append(kernels, []string{string(b), f.Kernel.String(), rules(f)})
 		for _, family := range [...]detect.Family{detect.IPv4, detect.IPv6} {
 			kinds = append(kinds, []string{
@@ -69,21 +70,21 @@ func (s *session) printTable(a report) {
 	s.table(kinds...)
 	s.table(names...)
 
-	s.answer("")
-	s.answer("KERNEL: the running kernel has nf_tables, or has x_tables loaded.")
-	s.answer("RULES: of both families, whoever made them.")
-	s.answer("HINT, CANARY, PROGRAM: a chain of kubelet, or a chain or table that only a program of the host makes.")
-	if a.Evidence.Lacks != "" {
-		s.answer("nf_tables cannot take iptables' rules: it lacks %s.", a.Evidence.Lacks)
+	s.print("")
+	s.print("KERNEL: the running kernel has nf_tables, or has x_tables loaded.")
+	s.print("RULES: of both families, whoever made them.")
+	s.print("HINT, CANARY, PROGRAM: a chain of kubelet, or a chain or table that only a program of the host makes.")
+	if rep.Evidence.Lacks != "" {
+		s.print("nf_tables cannot take iptables' rules: it lacks %s.", rep.Evidence.Lacks)
 	}
 	for _, b := range detect.Backends() {
-		if a.Errors[b] != "" {
-			s.answer("%s: %s", b, a.Errors[b])
+		if rep.Errors[b] != "" {
+			s.print("%s: %s", b, rep.Errors[b])
 		}
 	}
 }
 
-// rules says how many there are.
+// rules returns the number of rules, for people.
 func rules(f detect.Findings) string {
 	if f.Counted == detect.Yes {
 		return strconv.Itoa(f.Rules)

@@ -1,0 +1,66 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package detect
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// A container may have 16 MiB. What was asked about tables of almost the largest size must not keep them in memory.
+func TestLargeTablesAreNotKept(t *testing.T) {
+	host.Netns(t)
+	const chains = 9000
+	var b strings.Builder
+	tables := []string{"filter", "nat", "mangle", "raw", "security"}
+	for _, table := range tables {
+		fmt.Fprintf(&b, "*%s\n:%s - [0:0]\n", table, hintChain)
+		for i := range chains {
+			fmt.Fprintf(&b, ":CHAIN-%d - [0:0]\n", i)
+		}
+		fmt.Fprint(&b, "COMMIT\n")
+	}
+	host.Feed(t, b.String(), "iptables-legacy-restore", "-w")
+	before := heap()
+	a := newLegacyAsker(IPv4)
+	for _, table := range tables {
+		read, err := a.table(table)
+		if err != nil || !read.Whole || !read.HasChain(hintChain) {
+			t.Fatalf("table %s: got %+v, %v", table, read, err)
+		}
+	}
+	kept := heap() - before
+	if kept > xtables.Limit {
+		t.Errorf("%d bytes are kept of %d tables", kept, len(tables))
+	}
+	runtime.KeepAlive(a)
+}
+
+// Nor are the names of all tables of nf_tables, of which there may be 32,768 with 255 bytes each.
+func TestOtherTablesAreNotKept(t *testing.T) {
+	host.Netns(t)
+	host.Feed(t, "add table ip others\nadd table ip filter\nadd table inet firewalld\n", "nft", "-f", "-")
+	a := newNFTAsker()
+	defer a.close()
+	err := a.list()
+	got := strings.Join(a.tables, ", ")
+	if err != nil || got != "ip filter, inet firewalld" && got != "inet firewalld, ip filter" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// heap returns how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
