@@ -53,7 +53,7 @@ func (o *observation) uncertain() *Finding {
 	case chosen && err == nil:
 		return nil
 	case o.Network.Own && e.NFT.Rules == 0 && e.Legacy.Rules == 0:
-		found.Text = "This looks like a Pod's own network, not the node's (" + list(o.Network.Interfaces) + "). " +
+		found.Text = "This looks like a Pod's own network, not the node's (interfaces: " + list(o.Network.Interfaces) + "). " +
 			"If it " +
 			"is, rules made here do not act on the node, and nothing here shows the node's backend."
 		found.Look = append(found.Look, "cat /proc/net/dev")
