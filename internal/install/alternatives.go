@@ -107,8 +107,8 @@ func (w work) register(group []string) {
 		err = fmt.Errorf("%s did not make all names of the group lead to the switch", tool)
 	}
 	if err != nil {
-		w.done.remark("%q could not be registered with alternatives for %s, so an operation on the package of iptables "+
-			"may undo this: %v", registered, group[0], err)
+		w.done.remark("%q could not be registered with alternatives for %s, so an operation on the package of "+
+			"iptables may undo this: %v", registered, group[0], err)
 		return
 	}
 	w.done.did("%s -> %s, by %s", strings.Join(group, ", "), registered, tool)
