@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -213,7 +214,7 @@ func (a *legacyAsker) count() (rules int, counted Answer, err error) {
 	for _, name := range a.listed {
 		t, unread := a.table(name)
 		rules += t.Rules
-		err = join(err, unread)
+		err = cmp.Or(err, unread)
 		if !t.Whole {
 			counted = Unknown
 		}

@@ -83,6 +83,8 @@ func (f Findings) ruleCount() string {
 	switch {
 	case f.Counted != Yes && f.Rules == 0:
 		return "an unknown number of rules"
+	case f.Counted != Yes && f.Rules == 1:
+		return "at least 1 rule"
 	case f.Counted != Yes:
 		return fmt.Sprintf("at least %d rules", f.Rules)
 	case f.Rules == 1:

@@ -30,7 +30,7 @@ func (s *session) detectCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			if !r.Certain {
+			if !r.Certain && (strict || output.value == "text") { // the other forms contain it
 				s.say("not certain: %s", r.Because())
 			}
 			if strict && !r.Certain {

@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 )
 
 func (s *session) doctorCommand() *cli.Command {

@@ -58,6 +58,7 @@ var remedies = []struct {
 	{install.ErrBypassed, "see with ls -l where that name leads, remove it, and install again"},
 	{file.ErrExposed, "chown that directory to root, and chmod go-w it"},
 	{link.ErrForeign, "move that file away, or replace it with install --force"},
+	{link.ErrStraight, program + " install, unless an agent that enters Pods needs it as it is"},
 	{link.ErrNotWrapped, program + " install, which makes the commands run the wrapper"},
 	{link.ErrSingle, "install " + iptables.MultiCall("nft") + " and " + iptables.MultiCall("legacy") + ", or set " +
 		call.Variable},

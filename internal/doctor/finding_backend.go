@@ -20,7 +20,7 @@ func (o *observation) wrongBackend() *Finding {
 	right := o.wanted()
 	differing := o.differing(right)
 	switch {
-	case o.wrong != nil:
+	case o.wrong != nil && slices.ContainsFunc(o.Names, func(n link.Name) bool { return n.Wrapper }):
 		do := "Set " + call.Variable + " to nft or legacy, or remove it"
 		if o.known() {
 			do = "Remove " + call.Variable + ", or set it to " + string(right)

@@ -11,9 +11,8 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
 // Whether iptables' program is there and starts, and how old it is.
@@ -136,7 +135,7 @@ func (o *observation) unexplained() *Finding {
 
 // old reports whether iptables-nft here loses parts of rules.
 func (o *observation) old() bool {
-	return iptables.ParseRelease(o.program(detect.NFT).Version).LosesRules()
+	return parseVersion(o.program(detect.NFT).Version).losesRules()
 }
 
 // oldIptables is a problem if iptables cannot list a table in which nft has made nothing: then a newer iptables has.
@@ -145,7 +144,7 @@ func (o *observation) oldIptables() *Finding {
 		return nil
 	}
 	p := o.program(detect.NFT)
-	release := iptables.ParseRelease(p.Version)
+	release := parseVersion(p.Version)
 	for _, t := range o.ruleset.tables {
 		failure := o.failure(t)
 		if failure != "" && len(t.chainsOf(madeByNFT)) == 0 {
@@ -161,7 +160,7 @@ func (o *observation) oldIptables() *Finding {
 	return &Finding{
 		Severity: warning,
 		Text: fmt.Sprintf("%s is version %v. When it writes a table back, it loses conditions of rules that %v or "+
-			"newer has made: a DROP of some packets becomes a DROP of all.", p.Path, release, iptables.Faithful),
+			"newer has made: a DROP of some packets becomes a DROP of all.", p.Path, release, firstFaithful),
 		Look: []string{"iptables --version"},
 		Do:   installBoth,
 	}

@@ -53,9 +53,9 @@ func (o *observation) uncertain() *Finding {
 	case chosen && err == nil:
 		return nil
 	case o.Network.Own && e.NFT.Rules == 0 && e.Legacy.Rules == 0:
-		found.Text = "This looks like a Pod's own network, not the node's (" + list(o.Network.Interfaces) + "). " +
-			"If it " +
-			"is, rules made here do not act on the node, and nothing here shows the node's backend."
+		found.Text = "This looks like a Pod's own network, not the node's (interfaces: " +
+			list(o.Network.Interfaces) + "). " +
+			"If it is, rules made here do not act on the node, and nothing here shows the node's backend."
 		found.Look = append(found.Look, "cat /proc/net/dev")
 		found.Do = "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network " +
 			"host). If they are for the Pod, either backend works, but all its containers must use the same, " +

@@ -6,7 +6,7 @@ package doctor
 import (
 	"strings"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 )
 
 // message is something that the programs which doctor starts can print, and what it means. The first list of messages

@@ -15,10 +15,10 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 

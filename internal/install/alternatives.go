@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/start"
 )
 
 // Debian, Fedora, openSUSE and others let several packages provide a command: /usr/sbin/iptables is a link to
@@ -107,8 +107,8 @@ func (w work) register(group []string) {
 		err = fmt.Errorf("%s did not make all names of the group lead to the switch", tool)
 	}
 	if err != nil {
-		w.done.remark("%q could not be registered with alternatives, so an operation on the package of iptables may "+
-			"undo this: %v", registered, err)
+		w.done.remark("%q could not be registered with alternatives for %s, so an operation on the package of "+
+			"iptables may undo this: %v", registered, group[0], err)
 		return
 	}
 	w.done.did("%s -> %s, by %s", strings.Join(group, ", "), registered, tool)
@@ -127,13 +127,14 @@ func installArgs(group []string) []string {
 // findTool returns the first tool that exists. It returns an error if others can replace the tool.
 func findTool() (string, error) {
 	for _, tool := range tools {
-		var st unix.Stat_t
-		err := unix.Stat(tool, &st)
+		var itself, directory unix.Stat_t
+		err := unix.Stat(tool, &itself)
 		if err != nil {
 			continue
 		}
-		if why := start.Replaceable(tool); why != "" {
-			return "", fmt.Errorf("%q is not started: %s", tool, why)
+		err = unix.Stat(filepath.Dir(tool), &directory)
+		if err != nil || !file.Trusted(itself) || !file.Trusted(directory) {
+			return "", fmt.Errorf("%q is not started: %w", tool, file.ErrExposed)
 		}
 		return tool, nil
 	}

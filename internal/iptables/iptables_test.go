@@ -21,22 +21,3 @@ func TestBackendOf(t *testing.T) {
 		}
 	}
 }
-
-func TestRelease(t *testing.T) {
-	for line, want := range map[string]struct {
-		release string
-		loses   bool
-	}{
-		"iptables v1.8.7 (nf_tables)\n": {"1.8.7", true},
-		"iptables v1.8.8 (nf_tables)\n": {"1.8.8", false},
-		"iptables v1.6.0":               {"1.6.0", true},
-		"iptables v2.0.0":               {"2.0.0", false},
-		"iptables: not found":           {"0.0.0", false},
-		"":                              {"0.0.0", false},
-	} {
-		r := ParseRelease(line)
-		if r.String() != want.release || r.LosesRules() != want.loses || r.Known() == (want.release == "0.0.0") {
-			t.Errorf("%q: got %v, %v, %v", line, r, r.LosesRules(), r.Known())
-		}
-	}
-}

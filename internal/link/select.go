@@ -17,12 +17,16 @@ import (
 // ErrNotWrapped means that none of the six names leads to a switch.
 var ErrNotWrapped = errors.New("none of the commands of iptables runs the wrapper")
 
+// ErrStraight means that the six names are links straight to the wrapper, as an agent needs that enters Pods.
+var ErrStraight = errors.New("the commands run the wrapper without a switch, so each call asks, and nothing is stored")
+
 // Patience is how long a command that an administrator runs waits for the lock. After that it continues without the
 // lock: no call holds it that long, but any user can.
 const Patience = 2 * time.Second
 
 // Switched opens the directory whose switch select and reset change: DIR if it has a switch, otherwise /usr/sbin. The
-// error wraps ErrNotWrapped if there is no switch, and file.ErrExposed if others can change the directory.
+// error wraps ErrNotWrapped or ErrStraight if there is no switch, and file.ErrExposed if others can change the
+// directory.
 func Switched() (*Dir, error) {
 	d, err := Here()
 	switch {
@@ -37,11 +41,14 @@ func Switched() (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !d.hasSwitch() {
-		d.Close()
-		return nil, fmt.Errorf("no %q: %w", d.Join(Switch), ErrNotWrapped)
+	if d.hasSwitch() {
+		return d, nil
 	}
-	return d, nil
+	defer d.Close()
+	if slices.ContainsFunc(Look(d), func(n Name) bool { return n.Wrapper }) {
+		return nil, fmt.Errorf("no %q: %w", d.Join(Switch), ErrStraight)
+	}
+	return nil, fmt.Errorf("no %q: %w", d.Join(Switch), ErrNotWrapped)
 }
 
 func (d *Dir) hasSwitch() bool {

@@ -167,8 +167,8 @@ func build(tb testing.TB) map[string]string {
 // hostStates are the scripts of test/script that are about what a host is. They run in the guest, unchanged, on every
 // kernel, with one of the builds.
 var hostStates = []string{
-	"decision", "detect-netns", "hint-in-both", "host-tables", "ipv6-off", "large-rule", "native-table",
-	"no-net-admin", "undecodable-rule", "user-namespace",
+	"decision", "other-network", "proven-answer-is-stored", "host-programs", "ipv6-off", "large-rule", "native-rules",
+	"not-permitted", "undecodable-rule", "user-namespace",
 }
 
 var builds = []string{"amd64", "386"}

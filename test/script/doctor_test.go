@@ -6,7 +6,6 @@ package script
 import (
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -92,11 +91,7 @@ func TestOldIptables(t *testing.T) {
 	const rewrite = "iptables-save -t filter | iptables-restore"
 
 	newer := withOld(t, strings.TrimSuffix(old, "/usr/sbin/xtables-nft-multi"))
-	installed, err := exec.Command("iptables-wrapper", "install").CombinedOutput()
-	host.Check(t, err)
-	if !strings.Contains(string(installed), "1.8.7") {
-		t.Errorf("install says nothing of it: %s", installed)
-	}
+	host.Run(t, "iptables-wrapper", "install")
 	said := host.Run(t, "iptables-wrapper", "doctor")
 	if !strings.Contains(said, "WARNING  old-iptables: ") || !strings.Contains(said, "1.8.7") {
 		t.Errorf("doctor says %s", said)
