@@ -35,8 +35,8 @@ func (d *Dir) Lay(names []string) error {
 }
 
 // isCopy reports whether the running file is a copy that can be adopted: it has one of the six names, and
-// iptables-wrapper is the same file, as for a hard link and after a kill, or is missing. If it is missing, a switch that
-// points to a program is left over from before the copy was made: then the copy is not adopted.
+// iptables-wrapper is the same file, as for a hard link and after a kill, or is missing. If it is missing, a switch
+// that points to a program is left over from before the copy was made: then the copy is not adopted.
 func (d *Dir) isCopy() bool {
 	if !slices.Contains(iptables.Commands(), d.running) {
 		return false
@@ -52,8 +52,8 @@ func (d *Dir) isCopy() bool {
 
 // adopt lays the switch for the running file, which is a copy: the binary was copied over /usr/sbin/iptables. First the
 // file gets the name iptables-wrapper, so that it never loses its last name. Then those of the six names that lead to
-// the file are linked to the switch. The error is errMoved if the running file is no longer a copy, as after another call
-// has adopted it.
+// the file are linked to the switch. The error is errMoved if the running file is no longer a copy, as after another
+// call has adopted it.
 //
 // The caller holds the lock.
 func (d *Dir) adopt() error {

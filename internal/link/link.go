@@ -42,7 +42,7 @@ var (
 	ErrSingle = errors.New("it is not the program that implements all six commands")
 )
 
-// Here opens DIR, the directory of the running file, and notes the running file in it. If there is no DIR, the error wraps
+// Here opens DIR, the directory of the running file, and notes that file in it. If there is no DIR, the error wraps
 // ErrNoProc, ErrElsewhere, file.ErrExposed, or the errno of what failed.
 func Here() (*Dir, error) {
 	path, err := os.Readlink("/proc/self/exe")
