@@ -4,7 +4,6 @@
 package detect
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -214,7 +213,7 @@ func (a *legacyAsker) count() (rules int, counted Answer, err error) {
 	for _, name := range a.listed {
 		t, unread := a.table(name)
 		rules += t.Rules
-		err = cmp.Or(err, unread)
+		err = join(err, unread)
 		if !t.Whole {
 			counted = Unknown
 		}

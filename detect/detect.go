@@ -133,7 +133,7 @@ type Findings struct {
 	Rules   int    `json:"rules"`
 	Counted Answer `json:"counted,omitzero"`
 
-	// Err describes the first question that failed. errors.Is finds the kernel's errno in it: unix.EPERM if
+	// Err describes the questions that failed. errors.Is finds the kernel's errno in it: unix.EPERM if
 	// CAP_NET_ADMIN is missing, or is not in the network's user namespace. A table that is too large to be read is no
 	// error.
 	Err error `json:"-"`

@@ -54,6 +54,40 @@ func TestPersist(t *testing.T) {
 	}
 }
 
+// Each cause is said once, and all of them can be found.
+func TestJoin(t *testing.T) {
+	about := func(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }
+	one := about("a", unix.EPERM)
+	for _, test := range []struct {
+		known, err error
+		want       string
+	}{
+		{nil, nil, ""},
+		{one, nil, "a: operation not permitted"},
+		{nil, one, "a: operation not permitted"},
+		{one, about("b", unix.EPERM), "a: operation not permitted"},
+		{one, about("b", unix.ENOMEM), "a: operation not permitted\nb: cannot allocate memory"},
+		{
+			join(one, about("b", unix.ENOMEM)), about("c", about("d", unix.EPERM)),
+			"a: operation not permitted\nb: cannot allocate memory",
+		},
+	} {
+		got := join(test.known, test.err)
+		text := ""
+		if got != nil {
+			text = got.Error()
+		}
+		if text != test.want {
+			t.Errorf("got %q, want %q", text, test.want)
+		}
+		for _, err := range []error{test.known, test.err} {
+			if err != nil && !errors.Is(got, cause(err)) {
+				t.Errorf("%v is not in %v", err, got)
+			}
+		}
+	}
+}
+
 // Of more tables of nf_tables than are read, the names of programs are unknown. That is no error. Any other failure to
 // list them is one.
 func TestTablesNotListed(t *testing.T) {

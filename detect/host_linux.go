@@ -4,7 +4,6 @@
 package detect
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"time"
@@ -69,7 +68,7 @@ func newAsker() asker {
 // start returns the evidence before the first name is asked for: which backends the kernel has.
 func (a asker) start() (e Evidence) {
 	e.NFT.Kernel, e.NFT.Err = a.nft.kernel, a.nft.err
-	e.Legacy.Kernel, e.Legacy.Err = a.legacy[IPv4].kernel, cmp.Or(a.legacy[IPv4].err, a.legacy[IPv6].err)
+	e.Legacy.Kernel, e.Legacy.Err = a.legacy[IPv4].kernel, join(a.legacy[IPv4].err, a.legacy[IPv6].err)
 	return e
 }
 
@@ -101,7 +100,7 @@ func (f Findings) note(k kind, n Name, answer Answer, err error) Findings {
 	case *known == NotAsked, *known == No:
 		*known = answer
 	}
-	f.Err = cmp.Or(f.Err, err)
+	f.Err = join(f.Err, err)
 	return f
 }
 
@@ -112,7 +111,7 @@ func (a asker) count(e Evidence, all bool) Evidence {
 		n, counted, err := a.legacy[f].count()
 		e.Legacy.Rules += n
 		e.Legacy.Counted = min(e.Legacy.Counted, counted)
-		e.Legacy.Err = cmp.Or(e.Legacy.Err, err)
+		e.Legacy.Err = join(e.Legacy.Err, err)
 	}
 	limit := e.Legacy.Rules
 	if all {
@@ -121,7 +120,7 @@ func (a asker) count(e Evidence, all bool) Evidence {
 	rules, counted, err := a.nft.count(limit)
 	e.NFT.Rules = rules.Number
 	e.NFT.Counted = counted
-	e.NFT.Err = cmp.Or(e.NFT.Err, err)
+	e.NFT.Err = join(e.NFT.Err, err)
 	if rules.Iptables {
 		e.TakesRules = Yes
 	}
@@ -138,7 +137,7 @@ func (a asker) dryRunIfNeeded(e Evidence) Evidence {
 	if e.Legacy.Kernel == No {
 		loadable, err := xtables.Loadable()
 		e.Loadable = answerOf(loadable, err)
-		e.Legacy.Err = cmp.Or(e.Legacy.Err, err)
+		e.Legacy.Err = join(e.Legacy.Err, err)
 	}
 	if !e.legacyCanRun() {
 		return e
@@ -146,7 +145,7 @@ func (a asker) dryRunIfNeeded(e Evidence) Evidence {
 	lacks, err := a.nft.conn.Lacks()
 	e.TakesRules = answerOf(lacks == "", err)
 	e.Lacks = lacks
-	e.NFT.Err = cmp.Or(e.NFT.Err, err)
+	e.NFT.Err = join(e.NFT.Err, err)
 	return e
 }
 
@@ -172,4 +171,29 @@ func persist(ask func() error) error {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return ask()
+}
+
+// join adds err to known, unless known has the same cause: a process that lacks a capability gets the same error from
+// every question. What else failed, such as for want of descriptors, must not be hidden.
+func join(known, err error) error {
+	switch {
+	case err == nil:
+		return known
+	case known == nil:
+		return err
+	case errors.Is(known, cause(err)):
+		return known
+	}
+	return errors.Join(known, err)
+}
+
+// cause returns the innermost error that err wraps.
+func cause(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
 }

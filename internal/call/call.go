@@ -30,8 +30,11 @@ func run(argv, env []string, stderr io.Writer) int {
 		return fail(stderr, command, err)
 	}
 	own, err := link.Here()
-	if errors.Is(err, link.ErrNoProc) {
+	switch {
+	case errors.Is(err, link.ErrNoProc):
 		return fail(stderr, command, err) // the program that Find returns could be the wrapper
+	case Scarce(err):
+		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, err))
 	}
 	var dirs []string
 	if own != nil {
@@ -65,6 +68,9 @@ func run(argv, env []string, stderr io.Writer) int {
 		}
 	}
 	err = become(program, err, argv, env)
+	if backend != r.Backend {
+		return fail(stderr, command, fmt.Errorf("%w (%s, whose program is missing)", err, r))
+	}
 	return fail(stderr, command, fmt.Errorf("%w (%s)", err, r))
 }
 

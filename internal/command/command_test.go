@@ -205,9 +205,11 @@ func TestRemedies(t *testing.T) {
 	}{
 		{err: link.ErrNotWrapped, does: "iptables-wrapper install"},
 		{err: link.ErrForeign, does: "--force"},
+		{err: link.ErrStraight, does: "an agent that enters Pods"},
+		{err: fmt.Errorf("%w: %w", link.ErrRecord, readOnly), does: "restart the container"},
 		{err: file.ErrExposed, does: "chmod go-w"},
 		{err: fmt.Errorf("%w: %w", file.ErrExposed, denied), does: "chmod go-w"},
-		{err: link.ErrSingle, does: "install xtables-nft-multi and xtables-legacy-multi"},
+		{err: link.ErrSingle, does: "make it a symlink"},
 		{err: denied, does: "run as root"},
 		{err: readOnly, does: "set IPTABLES_WRAPPER_BACKEND"},
 		{err: &os.PathError{Op: "open", Path: "/nowhere", Err: unix.ENOENT}, does: "--dir"},
@@ -219,6 +221,7 @@ func TestRemedies(t *testing.T) {
 		{err: install.ErrNoIptables, does: "install iptables"},
 		{err: install.ErrOverwritten, does: "install the iptables package again"},
 		{err: install.ErrBypassed, does: "ls -l"},
+		{err: install.ErrProgram, does: "rename the program to xtables-nft-multi"},
 		{err: failure{status: 1, err: readOnly, try: "something else"}, does: "something else"},
 	} {
 		s, stdout, stderr := newSession()

@@ -68,7 +68,9 @@ var storing = []struct {
 		"select legacy: no such program: iptables-legacy or xtables-legacy-multi\niptables-wrapper: try: install "},
 	{doc: "single programs", host: "rm iptables-nft; mv xtables-nft-multi iptables-nft; ", call: "select nft",
 		status: 1, stderr: "it is not the program that implements all six commands\n" +
-			"iptables-wrapper: try: install xtables-nft-multi"},
+			"iptables-wrapper: try: make it a symlink to xtables-nft-multi"},
+	{doc: "a name bypasses the switch", host: "ln -sf xtables-nft-multi ip6tables; ", call: "select legacy",
+		status: 1, stderr: "\"/usr/sbin/ip6tables\" does not lead to the switch: "},
 	{doc: "read-only", host: readOnly, call: "select", status: 1, stderr: variableHelps},
 	{doc: "read-only, by name", host: readOnly, call: "select nft", status: 1, stderr: variableHelps},
 	{doc: "read-only, stored before", host: stored + readOnly, call: "select nft", stdout: "nft in /usr/sbin\n",

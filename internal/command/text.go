@@ -55,13 +55,15 @@ var remedies = []struct {
 	{errOtherNetwork, program + " select nft or select legacy, if you know the backend"},
 	{install.ErrNoIptables, "install iptables in this image first"},
 	{install.ErrOverwritten, "install the iptables package again, then run install"},
+	{install.ErrProgram, "rename the program to xtables-nft-multi or xtables-legacy-multi, and link the names to it"},
 	{install.ErrBypassed, "see with ls -l where that name leads, remove it, and install again"},
 	{file.ErrExposed, "chown that directory to root, and chmod go-w it"},
 	{link.ErrForeign, "move that file away, or replace it with install --force"},
+	{link.ErrRecord, "restart the container, which ends the record"},
 	{link.ErrStraight, program + " install, unless an agent that enters Pods needs it as it is"},
 	{link.ErrNotWrapped, program + " install, which makes the commands run the wrapper"},
-	{link.ErrSingle, "install " + iptables.MultiCall("nft") + " and " + iptables.MultiCall("legacy") + ", or set " +
-		call.Variable},
+	{link.ErrSingle, "make it a symlink to " + iptables.MultiCall("nft") + " or " + iptables.MultiCall("legacy") +
+		", or set " + call.Variable},
 	{unix.EROFS, "set " + call.Variable + " to nft or legacy in the environment of the container"},
 	{fs.ErrPermission, "run as root"},
 	{unix.EMFILE, "raise the limit on open files"},

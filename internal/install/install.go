@@ -24,6 +24,9 @@ var (
 	ErrNoIptables = errors.New("iptables is not installed")
 	// ErrOverwritten means that the wrapper's file has the place of iptables' own program. Nothing was changed.
 	ErrOverwritten = errors.New("it is the wrapper, in the place of iptables' own program")
+	// ErrProgram means that one of the six names is a program of iptables, or that the path of one leads through it.
+	// Nothing was changed.
+	ErrProgram = errors.New("iptables' own program has this name, or is found through it")
 	// ErrBypassed means that a name does not lead to the switch at the end of the installation.
 	ErrBypassed = errors.New("it does not lead to the switch")
 )
@@ -150,6 +153,13 @@ func (w work) checkPrograms() error {
 	path := w.overwritten()
 	if path != "" {
 		return fmt.Errorf("%q: %w", path, ErrOverwritten)
+	}
+	for _, b := range detect.Backends() {
+		for hop := range link.Hops(w.program(b)) {
+			if slices.Contains(exec.Names(), filepath.Base(hop)) && w.IsAt(filepath.Dir(hop)) {
+				return fmt.Errorf("%q: %w", hop, ErrProgram)
+			}
+		}
 	}
 	return nil
 }

@@ -4,9 +4,12 @@
 package install
 
 import (
+	"errors"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
@@ -18,13 +21,15 @@ const Setcap = "setcap cap_net_admin,cap_net_raw+ep"
 func (w work) remarks() {
 	withCapabilities := ""
 	for _, b := range detect.Backends() {
-		program := w.program(b)
+		program, err := exec.Find(b, "iptables", w.Path())
 		switch {
-		case program == "":
+		case errors.Is(err, exec.ErrMissing):
 			w.done.remark("there is no iptables for %s here: on a host that uses %s, the commands end with status 127",
 				b, b)
-		case hasCapabilities(program):
-			withCapabilities = program
+		case err != nil:
+			w.done.remark("on a host that uses %s, the commands end with status 126: %v", b, err)
+		case hasCapabilities(program.Path):
+			withCapabilities = program.Path
 		}
 	}
 	wrapper := w.Join(link.Wrapper)

@@ -17,8 +17,10 @@ type Dir struct {
 	fd   int
 	path string
 
-	// Running is the name of the running file, a plain file in the directory; "" if it is not known. Here sets it.
-	Running string
+	// running is the name of the running file, a plain file in the directory, and the file itself; the zero values if
+	// it is not known. Here sets them.
+	running     string
+	runningFile ID
 
 	// Step, if set, is called before each system call that reads or changes a name or the lock. Tests use it to
 	// schedule processes.

@@ -26,7 +26,7 @@ var questions = map[string]func(){
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(d.Path(), d.Running)
+		fmt.Println(d.Path(), d.running)
 	},
 	"own":          func() { fmt.Println(OwnContainer(), OwnNetwork()) },
 	"first":        first,

@@ -54,7 +54,7 @@ func Keep(own *Dir, record Record, decided Decision) detect.Backend {
 
 // pointsToWrapper reports whether condition 2 of Keep holds.
 func (d *Dir) pointsToWrapper() bool {
-	if d.Running != Wrapper {
+	if d.running != Wrapper {
 		return d.isCopy()
 	}
 	stored, err := d.Stored()
@@ -78,7 +78,7 @@ func (d *Dir) switchContent(decided Decision) string {
 // backend that the call runs. The lock is held until execve(2).
 func (d *Dir) store(content string, backend detect.Backend) detect.Backend {
 	err := d.Lock(0)
-	if err == nil && d.Running != Wrapper {
+	if err == nil && d.running != Wrapper {
 		err = d.adopt()
 	}
 	if err != nil {

@@ -4,6 +4,7 @@
 package link
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -125,9 +126,8 @@ func TestKeep(t *testing.T) {
 			tree: with(without(atWrapper, "iptables"), "iptables"), want: neither,
 		},
 		{
-			doc: "copied, and the switch points to a program", answer: certain, running: "iptables",
-			runs: detect.Legacy,
-			tree: with(copied, "iptables-current -> xtables-legacy-multi"), want: kept{"xtables-legacy-multi", "nft"},
+			doc: "copied, and an old switch points to the other program", answer: certain, running: "iptables",
+			tree: with(copied, "iptables-current -> xtables-legacy-multi"), want: kept{"xtables-legacy-multi", ""},
 		},
 	} {
 		top := t.TempDir()
@@ -143,10 +143,7 @@ func TestKeep(t *testing.T) {
 		if test.recorded != "" {
 			host.Check(t, os.Symlink(test.recorded, path))
 		}
-		d.Running = Wrapper
-		if test.running != "" {
-			d.Running = test.running
-		}
+		runs(t, d, cmp.Or(test.running, Wrapper))
 		if test.change != nil {
 			test.change(d, &r)
 		}
@@ -225,7 +222,13 @@ func keepsCertain() {
 		fmt.Println(err)
 		return
 	}
-	d.Running = Wrapper
+	var st unix.Stat_t
+	err = unix.Lstat(d.Join(Wrapper), &st)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d.SetRunning(Wrapper, st)
 	record, err := OpenRecord()
 	if err != nil {
 		fmt.Println(err)

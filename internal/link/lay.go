@@ -9,8 +9,6 @@ import (
 	"os"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
@@ -37,39 +35,44 @@ func (d *Dir) Lay(names []string) error {
 }
 
 // isCopy reports whether the running file is a copy that can be adopted: it has one of the six names, and
-// iptables-wrapper is missing, or is the same file. A hard link to iptables-wrapper is a copy in this sense.
+// iptables-wrapper is the same file, as for a hard link and after a kill, or is missing. If it is missing, a switch
+// that points to a program is left over from before the copy was made: then the copy is not adopted.
 func (d *Dir) isCopy() bool {
-	if !slices.Contains(iptables.Commands(), d.Running) {
+	if !slices.Contains(iptables.Commands(), d.running) {
 		return false
 	}
 	wrapper, err := d.ID(Wrapper)
-	if err != nil {
-		return errors.Is(err, os.ErrNotExist)
+	if err == nil {
+		return wrapper == d.runningFile
 	}
-	running, err := d.ID(d.Running)
-	return err == nil && running == wrapper
+	stored, unswitched := d.Stored()
+	isOpen := stored == "" && (unswitched == nil || errors.Is(unswitched, os.ErrNotExist))
+	return errors.Is(err, os.ErrNotExist) && isOpen
 }
 
 // adopt lays the switch for the running file, which is a copy: the binary was copied over /usr/sbin/iptables. First the
 // file gets the name iptables-wrapper, so that it never loses its last name. Then those of the six names that lead to
-// the file are linked to the switch. Another call may have done this already.
+// the file are linked to the switch. The error is errMoved if the running file is no longer a copy, as after another
+// call has adopted it.
 //
 // The caller holds the lock.
 func (d *Dir) adopt() error {
-	st, err := d.Lstat(d.Running)
-	if err != nil || fileType(st) != unix.S_IFREG {
+	st, err := d.Lstat(d.running)
+	if err == nil && (idOf(st) != d.runningFile || !d.isCopy()) {
+		err = errMoved
+	}
+	if err != nil {
 		return err
 	}
-	running := idOf(st)
 	names := slices.DeleteFunc(iptables.Commands(), func(name string) bool {
 		id, err := d.ID(name)
-		return err != nil || id != running
+		return err != nil || id != d.runningFile
 	})
 	wrapper, err := d.ID(Wrapper)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		err = d.Link(d.Running, Wrapper)
-	case err == nil && wrapper != running:
+		err = d.Link(d.running, Wrapper)
+	case err == nil && wrapper != d.runningFile:
 		err = fmt.Errorf("%q is not the running file", d.Join(Wrapper))
 	}
 	if err != nil {
@@ -77,3 +80,5 @@ func (d *Dir) adopt() error {
 	}
 	return d.Lay(names)
 }
+
+var errMoved = errors.New("the running file is no longer a copy")

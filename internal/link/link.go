@@ -42,7 +42,7 @@ var (
 	ErrSingle = errors.New("it is not the program that implements all six commands")
 )
 
-// Here opens DIR, the directory of the running file, and sets its field Running. If there is no DIR, the error wraps
+// Here opens DIR, the directory of the running file, and notes that file in it. If there is no DIR, the error wraps
 // ErrNoProc, ErrElsewhere, file.ErrExposed, or the errno of what failed.
 func Here() (*Dir, error) {
 	path, err := os.Readlink("/proc/self/exe")
@@ -56,13 +56,21 @@ func Here() (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Running = filepath.Base(path)
-	st, err := d.Lstat(d.Running)
+	name := filepath.Base(path)
+	st, err := d.Lstat(name)
 	if err != nil || !file.IsRunning(st) { // a symlink is another file
 		d.Close()
 		return nil, fmt.Errorf("%q: %w", path, ErrElsewhere)
 	}
+	d.SetRunning(name, st)
 	return d, nil
+}
+
+// SetRunning makes a file in the directory the running one, by its name and by what lstat(2) returns. Tests call it for
+// files that stand in for the wrapper.
+func (d *Dir) SetRunning(name string, st unix.Stat_t) {
+	d.running = name
+	d.runningFile = idOf(st)
 }
 
 // openSafe opens a directory in which only root and the caller can change names.

@@ -14,8 +14,11 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
 
-// ErrNotWrapped means that none of the six names leads to a switch.
-var ErrNotWrapped = errors.New("none of the commands of iptables runs the wrapper")
+// ErrNotWrapped means that the six names, or one that exists, do not lead to a switch.
+var ErrNotWrapped = errors.New("the commands of iptables do not run the wrapper")
+
+// ErrRecord means that the switch was reset, and the record of this network namespace could not be removed.
+var ErrRecord = errors.New("calls still follow the record")
 
 // ErrStraight means that the six names are links straight to the wrapper, as an agent needs that enters Pods.
 var ErrStraight = errors.New("the commands run the wrapper without a switch, so each call asks, and nothing is stored")
@@ -38,6 +41,9 @@ func Switched() (*Dir, error) {
 		return nil, err
 	}
 	d, err = openSafe("/usr/sbin")
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", ErrNotWrapped, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +71,11 @@ func (d *Dir) Select(backend detect.Backend, program string) error {
 	if err != nil {
 		return err
 	}
+	for _, n := range Look(d) {
+		if !n.Missing && !d.LeadsToSwitch(n) {
+			return fmt.Errorf("%q does not lead to the switch: %w", n.Path, ErrNotWrapped)
+		}
+	}
 	return d.point(content)
 }
 
@@ -81,6 +92,9 @@ func Reset(record Record, d *Dir) error {
 	}
 	if err == nil {
 		err = d.point(Wrapper)
+	}
+	if removed != nil {
+		removed = fmt.Errorf("%w: %w", ErrRecord, removed)
 	}
 	return cmp.Or(err, removed)
 }

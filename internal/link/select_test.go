@@ -207,7 +207,7 @@ func TestSwitched(t *testing.T) {
 		},
 		{
 			doc: "nowhere", mode: 0o755,
-			wants: `no "/usr/sbin/iptables-current": none of the commands of iptables runs the wrapper`,
+			wants: `no "/usr/sbin/iptables-current": the commands of iptables do not run the wrapper`,
 		},
 	} {
 		top := t.TempDir()

@@ -142,13 +142,13 @@ func meaning(err error) error {
 	switch err {
 	case ErrEnough:
 		return nil
-	case unix.EINVAL: // nfnetlink_rcv_msg: no such subsystem, and no module adds it
-		return ErrAbsent
 	case unix.EAFNOSUPPORT: // before 4.17, if nf_tables' module for the family is not loaded
 		return unix.ENOENT
 	}
 	return err
 }
+
+var errUnexpected = errors.New("the kernel's reply has a message of another kind")
 
 // reply is the state of the reply to one question while its datagrams come in.
 type reply struct {
@@ -183,6 +183,9 @@ func (r *reply) read(datagram []byte, each func(Message) error) error {
 			if err == nil {
 				err = each(m)
 			}
+		case unix.NLMSG_NOOP:
+		default: // what cannot be understood must not look like nothing
+			err = errUnexpected
 		}
 		if err != nil {
 			return err

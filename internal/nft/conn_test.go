@@ -140,7 +140,7 @@ func TestMeaning(t *testing.T) {
 		ErrEnough:         nil,
 		ErrTooLarge:       ErrTooLarge,
 		ErrChanged:        ErrChanged,
-		unix.EINVAL:       ErrAbsent,
+		unix.EINVAL:       unix.EINVAL,
 		wrapped:           wrapped,
 		unix.EAFNOSUPPORT: unix.ENOENT,
 		unix.ENOENT:       unix.ENOENT,

@@ -34,7 +34,7 @@ func family(ipv6 bool) uint8 {
 // (NFT_MSG_GETGEN).
 func (c *Conn) Present() (bool, error) {
 	err := c.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil, func(Message) error { return nil })
-	if err == ErrAbsent {
+	if err == ErrAbsent || err == unix.EINVAL { // nfnetlink_rcv_msg: no such subsystem, and no module adds it
 		return false, nil
 	}
 	return err == nil, err

@@ -64,7 +64,7 @@ func TestPresent(t *testing.T) {
 	}
 	const none = 0x7f01 // a question to subsystem 0x7f
 	err = c.ask(none, 0, unix.AF_UNSPEC, nil, func(Message) error { return nil })
-	if err != ErrAbsent {
+	if err != unix.EINVAL { // so Present takes that for absent
 		t.Errorf("another subsystem: got %v", err)
 	}
 	host.RefuseCall(t, unix.SYS_SOCKET, unix.EPROTONOSUPPORT)

@@ -4,8 +4,9 @@
 package interleave
 
 import (
-	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
@@ -124,12 +125,13 @@ func call(name, command string, guess detect.Backend) actor {
 // because then the kernel shows its name as deleted.
 func (p *process) here(file string) *link.Dir {
 	p.step("here", file)
-	info, err := os.Lstat(p.disk.commands + "/" + file)
-	if err != nil || !info.Mode().IsRegular() {
+	var st unix.Stat_t
+	err := unix.Lstat(p.disk.commands+"/"+file, &st)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil
 	}
 	d := p.open()
-	d.Running = file
+	d.SetRunning(file, st)
 	return d
 }
 

@@ -241,6 +241,17 @@ func (c content) wrapped() bool {
 	return slices.ContainsFunc(iptables.Commands(), func(name string) bool { return c.get(name) == link.Switch })
 }
 
+// bypassed reports whether one of the six names exists, and does not lead to the switch, directly or through others.
+func (c content) bypassed() bool {
+	return slices.ContainsFunc(iptables.Commands(), func(name string) bool {
+		at := name
+		for at != "" && at != link.Switch && slices.Contains(iptables.Commands(), at) {
+			at = c.get(at)
+		}
+		return c.get(name) != "" && at != link.Switch
+	})
+}
+
 // allWrapped reports whether all of them do, and the switch points to a program.
 func (c content) allWrapped() bool {
 	return c.stored() != "" && !slices.ContainsFunc(iptables.Commands(), func(name string) bool {
