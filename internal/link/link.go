@@ -87,7 +87,8 @@ func openSafe(path string) (*Dir, error) {
 	return d, nil
 }
 
-// CheckSafe returns an error that wraps file.ErrExposed if users other than root and the caller can write the directory.
+// CheckSafe returns an error that wraps file.ErrExposed if users other than root and the caller can write the
+// directory.
 func (d *Dir) CheckSafe() error {
 	st, err := d.Lstat(".")
 	if err == nil && !file.Trusted(st) {
