@@ -125,7 +125,7 @@ type work struct {
 
 // refuse returns an error if the installation must not start.
 func (w work) refuse(force bool) error {
-	err := w.Safe()
+	err := w.CheckSafe()
 	if err == nil {
 		err = w.checkPrograms()
 	}

@@ -94,8 +94,8 @@ func (d *Dir) IsAt(path string) bool {
 	return err == nil && id.IsAt(path)
 }
 
-// Writable returns nil if this process may make names in the directory.
-func (d *Dir) Writable() error {
+// CheckWritable returns nil if this process may make names in the directory.
+func (d *Dir) CheckWritable() error {
 	return d.fail("write to", "", unix.Faccessat(d.fd, ".", unix.W_OK, 0))
 }
 

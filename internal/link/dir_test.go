@@ -133,8 +133,8 @@ func TestWritable(t *testing.T) {
 	}
 	top := t.TempDir()
 	d := open(t, top)
-	host.Check(t, d.Writable())
-	err := open(t, readOnly(t, top)).Writable()
+	host.Check(t, d.CheckWritable())
+	err := open(t, readOnly(t, top)).CheckWritable()
 	if !errors.Is(err, unix.EROFS) {
 		t.Errorf("got %v", err)
 	}

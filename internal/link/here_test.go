@@ -110,9 +110,9 @@ func TestNowhere(t *testing.T) {
 
 func TestExposed(t *testing.T) {
 	top := t.TempDir()
-	host.Check(t, open(t, top).Safe())
+	host.Check(t, open(t, top).CheckSafe())
 	host.Check(t, os.Chmod(top, 0o757))
-	err := open(t, top).Safe()
+	err := open(t, top).CheckSafe()
 	if !errors.Is(err, file.ErrExposed) {
 		t.Errorf("got %v", err)
 	}

@@ -37,7 +37,7 @@ func Keep(own *Dir, record Record, decided Decision) detect.Backend {
 	if !mayRecord || own == nil || !own.pointsToWrapper() {
 		return decided.Backend
 	}
-	records := recorded != decided.Backend && record.Dev != nil && record.Dev.Writable() == nil
+	records := recorded != decided.Backend && record.Dev != nil && record.Dev.CheckWritable() == nil
 	content := own.switchContent(decided)
 	if !records && content == "" || !OwnContainer() {
 		return decided.Backend
@@ -64,7 +64,7 @@ func (d *Dir) pointsToWrapper() bool {
 // switchContent returns the content that a decision would give the switch, "" if the switch must not be changed, or
 // cannot be.
 func (d *Dir) switchContent(decided Decision) string {
-	if !decided.Certain || d.Writable() != nil {
+	if !decided.Certain || d.CheckWritable() != nil {
 		return ""
 	}
 	content, err := d.contentFor(decided.Backend, decided.Program)

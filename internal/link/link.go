@@ -79,7 +79,7 @@ func openSafe(path string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = d.Safe()
+	err = d.CheckSafe()
 	if err != nil {
 		d.Close()
 		return nil, err
@@ -87,8 +87,9 @@ func openSafe(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Safe returns an error that wraps file.ErrExposed if users other than root and the caller can write the directory.
-func (d *Dir) Safe() error {
+// CheckSafe returns an error that wraps file.ErrExposed if users other than root and the caller can write the
+// directory.
+func (d *Dir) CheckSafe() error {
 	st, err := d.Lstat(".")
 	if err == nil && !file.Trusted(st) {
 		err = fmt.Errorf("%q: %w", d.path, file.ErrExposed)

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // ErrNotWrapped means that the six names, or one that exists, do not lead to a switch.
@@ -27,9 +29,10 @@ var ErrStraight = errors.New("the commands run the wrapper without a switch, so 
 // lock: no call holds it that long, but any user can.
 const Patience = 2 * time.Second
 
-// Switched opens the directory whose switch select and reset change: DIR if it has a switch, otherwise /usr/sbin. The
-// error wraps ErrNotWrapped or ErrStraight if there is no switch, and file.ErrExposed if others can change the
-// directory.
+// Switched opens the directory whose switch select and reset change: DIR if it has a switch, otherwise the first
+// standard one that has: where iptables is in /sbin, install has put the wrapper there, and PATH may find another file
+// of it. The error wraps ErrNotWrapped or ErrStraight if there is no switch, and file.ErrExposed if others can change
+// the directory.
 func Switched() (*Dir, error) {
 	d, err := Here()
 	switch {
@@ -40,21 +43,24 @@ func Switched() (*Dir, error) {
 	case !errors.Is(err, ErrNoProc) && !errors.Is(err, ErrElsewhere):
 		return nil, err
 	}
-	d, err = openSafe("/usr/sbin")
-	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("%w: %w", ErrNotWrapped, err)
+	missing := ErrNotWrapped
+	for _, path := range iptables.Dirs() {
+		d, err := Open(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		if d.hasSwitch() {
+			return openSafe(path)
+		}
+		if slices.ContainsFunc(Look(d), func(n Name) bool { return n.Wrapper }) {
+			missing = ErrStraight
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	if d.hasSwitch() {
-		return d, nil
-	}
-	defer d.Close()
-	if slices.ContainsFunc(Look(d), func(n Name) bool { return n.Wrapper }) {
-		return nil, fmt.Errorf("no %q: %w", d.Join(Switch), ErrStraight)
-	}
-	return nil, fmt.Errorf("no %q: %w", d.Join(Switch), ErrNotWrapped)
+	return nil, fmt.Errorf("no %s in %s: %w", Switch, strings.Join(iptables.Dirs(), ", "), missing)
 }
 
 func (d *Dir) hasSwitch() bool {

@@ -207,7 +207,8 @@ func TestSwitched(t *testing.T) {
 		},
 		{
 			doc: "nowhere", mode: 0o755,
-			wants: `no "/usr/sbin/iptables-current": the commands of iptables do not run the wrapper`,
+			wants: "no iptables-current in /usr/sbin, /sbin, /usr/local/sbin, /usr/bin: " +
+				"the commands of iptables do not run the wrapper",
 		},
 	} {
 		top := t.TempDir()

@@ -50,7 +50,7 @@ func FuzzCall(f *testing.F) {
 			case isSet && name == "IPTABLES_WRAPPER_BACKEND" && !backendSet:
 				backend, backendSet = value, true // what stands twice counts once
 			}
-			seen[name] = isSet
+			seen[name] = seen[name] || isSet
 			cmd.Env = append(cmd.Env, variable)
 		}
 		if backend == "" || backend == "auto" {
