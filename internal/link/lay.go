@@ -5,7 +5,6 @@ package link
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 
@@ -68,12 +67,9 @@ func (d *Dir) adopt() error {
 		id, err := d.ID(name)
 		return err != nil || id != d.runningFile
 	})
-	wrapper, err := d.ID(Wrapper)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
+	_, err = d.ID(Wrapper)
+	if errors.Is(err, os.ErrNotExist) {
 		err = d.Link(d.running, Wrapper)
-	case err == nil && wrapper != d.runningFile:
-		err = fmt.Errorf("%q is not the running file", d.Join(Wrapper))
 	}
 	if err != nil {
 		return err

@@ -71,7 +71,8 @@ func (d *Dir) hasSwitch() bool {
 // Select points the switch at a backend's program. If it returns nil, the names in the directory run that backend.
 //
 // The error wraps ErrSingle if the program cannot be in the switch, ErrNotWrapped if none of the six names leads to the
-// switch, ErrForeign if the switch is something else, and the errno of what could not be written, such as EROFS.
+// switch, or one that exists does not, ErrForeign if the switch is something else, and the errno of what could not be
+// written, such as EROFS.
 func (d *Dir) Select(backend detect.Backend, program string) error {
 	content, err := d.contentFor(backend, program)
 	if err != nil {
