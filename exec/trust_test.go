@@ -19,6 +19,7 @@ import (
 
 // A program is not taken from a directory that somebody else owns or can write, whoever asks.
 func TestFindSkips(t *testing.T) {
+	host.NeedsRoot(t)
 	const nobody, somebody = 65534, 1000
 	for _, test := range []struct {
 		doc         string

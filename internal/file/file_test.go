@@ -17,6 +17,7 @@ import (
 )
 
 func TestRead(t *testing.T) {
+	host.NeedsRoot(t)
 	path := t.TempDir() + "/file"
 	want := strings.Repeat("more than one read takes\n", 1000)
 	host.Check(t, os.WriteFile(path, []byte(want), 0o644))
@@ -36,6 +37,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
+	host.NeedsRoot(t)
 	dir := t.TempDir()
 	var want []string
 	for i := range 300 { // more than one read takes

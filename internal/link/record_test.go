@@ -94,16 +94,9 @@ func inDirectory(t *testing.T, directory string) Record {
 	return Record{Dev: open(t, directory), Name: "record"}
 }
 
-func needsRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		host.Cannot(t, "make a record, which is root's; run it as root")
-	}
-}
-
 // What is recorded, by whom, and what a call makes of it.
 func TestRecord(t *testing.T) {
-	needsRoot(t)
+	host.NeedsRoot(t)
 	guess, certain := Decision{Backend: detect.NFT}, Decision{Backend: detect.NFT, Certain: true}
 	for _, test := range []struct {
 		doc     string
@@ -183,7 +176,7 @@ func becomeUser(t *testing.T) {
 
 // Another user reads the record, and cannot make one.
 func TestRecordOfUser(t *testing.T) {
-	needsRoot(t)
+	host.NeedsRoot(t)
 	directory := t.TempDir()
 	host.Check(t, os.Chmod(directory, 0o755))
 	r := inDirectory(t, directory)

@@ -40,6 +40,14 @@ func Cannot(tb testing.TB, format string, args ...any) {
 	tb.Skipf("cannot "+format, args...)
 }
 
+// NeedsRoot ends a test that does what only root may, such as to filter its own system calls or to give a file away.
+func NeedsRoot(tb testing.TB) {
+	tb.Helper()
+	if os.Geteuid() != 0 {
+		Cannot(tb, "do what only root may: run it as root")
+	}
+}
+
 // InFull ends a test that compiles Go's library for minutes where nothing is cached, unless All.
 func InFull(tb testing.TB) {
 	tb.Helper()

@@ -46,8 +46,11 @@ func insecure(t *testing.T, r *registry) string {
 	file := filepath.Join(dir, "registries.conf")
 	content := "[[registry]]\nlocation = \"" + r.address() + "\"\ninsecure = true\n"
 	host.Check(t, os.WriteFile(file, []byte(content), 0o644))
+	// Whoever runs the test may have logins of his own, or none that he can read.
+	logins := filepath.Join(dir, "auth.json")
+	host.Check(t, os.WriteFile(logins, []byte("{}"), 0o644))
 	letIn(t, file)
-	return "skopeo --registries-conf " + file
+	return "env REGISTRY_AUTH_FILE=" + logins + " skopeo --registries-conf " + file
 }
 
 func (r *registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
