@@ -24,7 +24,7 @@ var backendSituations = []situation{
 		shows: "iptables-current -> xtables-nft-multi",
 	},
 	{
-		doc:  "the switch is at legacy, Docker uses nft",
+		again: true, doc: "the switch is at legacy, Docker uses nft",
 		make: "iptables-nft -N DOCKER-USER\n" + storedLegacy, want: "wrong-backend",
 		says: "iptables here runs legacy, but the host uses nft",
 	},
@@ -66,12 +66,12 @@ var backendSituations = []situation{
 		want: "wrong-backend", says: "iptables here is not wrapped",
 	},
 	{
-		doc:  "another iptables is first in PATH",
+		again: true, doc: "another iptables is first in PATH",
 		make: legacyHst + direct + "/usr/local/sbin/iptables\n", want: "wrong-backend",
 		says: "iptables here is not wrapped: /usr/local/sbin/iptables",
 	},
 	{
-		doc:  "ip6tables differs",
+		again: true, doc: "ip6tables differs",
 		make: legacyHst + direct + "/usr/sbin/ip6tables", want: "wrong-backend", says: "ip6tables",
 	},
 	{
@@ -91,7 +91,7 @@ var backendSituations = []situation{
 		want: "wrong-backend", says: "iptables here is not wrapped",
 	},
 
-	{doc: "not wrapped, and right", make: nftHost + direct + "/usr/sbin/iptables", want: "not-wrapped"},
+	{again: true, doc: "not wrapped, and right", make: nftHost + direct + "/usr/sbin/iptables", want: "not-wrapped"},
 	{
 		doc:  "iptables-restore is not wrapped",
 		make: nftHost + direct + "/usr/sbin/iptables-restore", want: "not-wrapped",
@@ -128,7 +128,7 @@ var backendSituations = []situation{
 		want: "uncertain",
 	},
 	{
-		doc:  "a Pod's network, and its first rule",
+		again: true, doc: "a Pod's network, and its first rule",
 		make: pod + "iptables -t nat -N MINE", want: "uncertain",
 	},
 	{doc: "a Pod's network, in an image with nft alone", make: pod + "rm /usr/sbin/*legacy*", want: "uncertain"},
@@ -155,7 +155,7 @@ var backendSituations = []situation{
 		make: "iptables-nft -A INPUT -s 192.0.2.1; iptables-legacy -A INPUT -s 192.0.2.2",
 		want: "both-backends uncertain",
 	},
-	{doc: "rules in nft, of nobody known", make: "iptables-nft -A INPUT -s 192.0.2.1 -j DROP", want: "uncertain"},
+	{again: true, doc: "rules in nft, of nobody known", make: "iptables-nft -A INPUT -s 192.0.2.1 -j DROP", want: "uncertain"},
 	{
 		doc: "PATH leads through a link to a directory that others can write",
 		make: nftHost + "mkdir /run/open; ln -s /run/open /run/link; for n in '' -save -restore; do ln -s " +
@@ -166,14 +166,14 @@ var backendSituations = []situation{
 		says: `users other than root can write "/run/open"`, shows: "/run/open\n",
 	},
 	{
-		doc: "a directory that others can write",
+		again: true, doc: "a directory that others can write",
 		make: nftHost + "chmod 777 /usr/local/sbin; ln -s /usr/sbin/iptables /usr/local/sbin/iptables\nfor n in " +
 			"iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s /usr/sbin/$n " +
 			"/usr/local/sbin; done",
 		want: "uncertain", says: "users other than root can write",
 	},
 	{
-		doc:  "another user's program",
+		again: true, doc: "another user's program",
 		make: nftHost + "chown 65534 /usr/sbin/xtables-nft-multi", want: "uncertain", says: "belongs to user 65534",
 	},
 	{

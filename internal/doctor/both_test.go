@@ -48,12 +48,12 @@ var bothSituations = []situation{
 		shows: "-A cali-FORWARD -m conntrack --ctstate INVALID -j DROP",
 	},
 	{
-		doc:  "RHEL's last rule, and a reboot",
+		again: true, doc: "RHEL's last rule, and a reboot",
 		make: nftHost + "iptables-legacy -A FORWARD -j REJECT", want: "both-backends",
 		says: "drain the node and reboot it",
 	},
 	{
-		doc: "two fail2bans",
+		again: true, doc: "two fail2bans",
 		make: nftHost + "for b in nft legacy; do iptables-$b -N f2b-sshd; iptables-$b -A f2b-sshd -j RETURN; " +
 			"iptables-$b -A INPUT -p tcp --dport 22 -j f2b-sshd; done",
 		want: "both-backends", says: "legacy, has 2 rules (fail2ban 2)",
@@ -89,7 +89,7 @@ var bothSituations = []situation{
 			"REJECT.", shows: "ip ttl 1",
 	},
 	{
-		doc: "3,000 chains",
+		again: true, doc: "3,000 chains",
 		make: nftHost + `{ echo "*filter"; for i in $(seq 3000); do echo ":ROUTE-$i - [0:0]"; echo "-A ROUTE-$i -j ` +
 			`ACCEPT"; done
 			echo COMMIT; } | iptables-legacy-restore`,
@@ -101,7 +101,7 @@ var bothSituations = []situation{
 		says: "iptables here lists only this one, because it runs the wrong backend",
 	},
 	{
-		doc: "the node has changed to nft, and Docker is left in legacy",
+		again: true, doc: "the node has changed to nft, and Docker is left in legacy",
 		make: nftHost + "iptables-legacy -N DOCKER-USER; iptables-legacy -A FORWARD -j DOCKER-USER; iptables-legacy " +
 			"-A DOCKER-USER -j RETURN",
 		want: "both-backends", says: "2 rules (Docker 2)",

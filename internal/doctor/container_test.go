@@ -107,7 +107,7 @@ func (c container) restore() {
 }
 
 // begin makes what each situation begins with: a /dev as runtimes make it, an empty /run and /usr/local/sbin, and a
-// network that does not look like a Pod's. Many situations do so: no process but the last one.
+// network that does not look like a Pod's. Many situations do so: it starts no process.
 func begin() {
 	for _, directory := range []string{"/run", "/usr/local/sbin", "/dev"} {
 		check(unix.Mount("none", directory, "tmpfs", 0, "mode=755"))
@@ -118,9 +118,7 @@ func begin() {
 	}
 	check(os.Symlink("pts/ptmx", "/dev/ptmx"))
 	check(os.Symlink("/proc/self/fd", "/dev/fd"))
-	ip := exec.Command("ip", "-batch", "-")
-	ip.Stdin = strings.NewReader("link set lo up\nlink add node0 type veth peer name node1\n")
-	check(ip.Run())
+	check(host.NodeNetwork())
 }
 
 // examine makes a situation and has doctor look at it, in this process if it needs no other rights.
@@ -137,7 +135,9 @@ func (c container) examine(s situation) (r result) {
 			c.restore()
 		}()
 		begin()
-		program()
+		if len(s.as) > 0 {
+			c.program()
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		sh := exec.CommandContext(ctx, "sh", "-ec", s.make)
@@ -162,16 +162,17 @@ func (c container) examine(s situation) (r result) {
 	return r
 }
 
-// show runs the commands that findings print, in the state that prints them. Each prints something, and together they
-// show what the situation wants to be shown.
+// show runs the commands that findings print, in the state and with the rights that print them. Each prints something,
+// and together they show what the situation wants to be shown.
 func (c container) show(s situation, r result) {
 	shown := ""
 	for _, f := range r.Findings {
 		for _, command := range f.Look {
-			sh := exec.Command("env", slices.Concat(s.env, s.as, []string{"/run/test/doctor", "sh", "-c", command})...)
-			if !strings.HasPrefix(strings.Join(s.as, " "), examineVariable) {
-				sh.Env = append(os.Environ(), examineVariable+"=none")
+			sh := exec.Command("sh", "-c", command)
+			if len(s.as) > 0 {
+				sh = as(s, sh.Args...)
 			}
+			sh.Env = append(sh.Environ(), s.env...)
 			output, _ := sh.CombinedOutput() // many a command fails there, as iptables does
 			shown += string(output)
 			if os.Getenv("TEST_DOCTOR_PRINT") != "" {
@@ -187,6 +188,18 @@ func (c container) show(s situation, r result) {
 	}
 }
 
+// program puts the test binary where another user may read it.
+func (c container) program() {
+	check(os.Mkdir("/run/test", 0o755))
+	check(os.WriteFile("/run/test/doctor", c.files["/usr/sbin/iptables-wrapper"], 0o755))
+}
+
+// as is a command with the rights of a situation, or doctor if there are no words.
+func as(s situation, words ...string) *exec.Cmd {
+	words = slices.Concat([]string{examineVariable + "=none"}, s.as, []string{"/run/test/doctor"}, words)
+	return exec.Command("env", words...)
+}
+
 // newIn are the lines of a text that another one does not have.
 func newIn(after, before string) (lines []string) {
 	for line := range strings.Lines(after) {
@@ -197,15 +210,6 @@ func newIn(after, before string) (lines []string) {
 	return lines
 }
 
-// program puts the test binary where another user may read it.
-func program() {
-	self, err := os.Executable()
-	check(err)
-	// Another user may not read where the test binary is.
-	check(os.MkdirAll("/run/test", 0o755))
-	check(os.WriteFile("/run/test/doctor", read(self), 0o755))
-}
-
 // traces are what doctor must leave as it is: the number of nft's last commit, legacy's tables, and what is in the
 // directories of the switch, the record and the lock.
 func (c container) traces() string {
@@ -213,10 +217,17 @@ func (c container) traces() string {
 	for _, list := range []string{"/proc/thread-self/net/ip_tables_names", "/proc/thread-self/net/ip6_tables_names"} {
 		all += string(read(list))
 	}
-	listing, err := exec.Command("find", "/run", "/dev", "/usr/sbin", "/usr/local/sbin", "/etc/alternatives", "-xdev",
-		"-printf", "%p %l %m %U %s\\n").Output()
-	check(err)
-	return all + string(listing)
+	for _, directory := range []string{"/run", "/dev", "/usr/sbin", "/usr/local/sbin", "/etc/alternatives"} {
+		check(filepath.WalkDir(directory, func(path string, _ os.DirEntry, err error) error {
+			check(err)
+			var st unix.Stat_t
+			check(unix.Lstat(path, &st))
+			content, _ := os.Readlink(path)
+			all += fmt.Sprintf("%s %s %o %d %d\n", path, content, st.Mode, st.Uid, st.Size)
+			return nil
+		}))
+	}
+	return all
 }
 
 // commits is the generation of nf_tables (NFT_MSG_GETGEN), which each commit increments.
@@ -250,8 +261,7 @@ func (c container) report(s situation) (r result) {
 	if len(s.as) == 0 {
 		return examined(doctor.Examine(cmp.Or(s.limit, enough), "main"))
 	}
-	cmd := exec.Command("env", append(slices.Clone(s.as), "/run/test/doctor")...)
-	cmd.Env = append(os.Environ(), examineVariable+"=none")
+	cmd := as(s)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	output, err := cmd.Output()

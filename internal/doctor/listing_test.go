@@ -42,9 +42,14 @@ func releases(t *testing.T) (all []release) {
 }
 
 // run starts a command of iptables and returns what it prints.
-func (r release) run(words ...string) (output string, err error) {
-	cmd := exec.Command("sh", "-c", strings.Join(slices.Concat(r.argv, words), " "))
+func (r release) run(words ...string) (output string, err error) { return r.feed("", words...) }
+
+// feed is run with something to read on standard input.
+func (r release) feed(stdin string, words ...string) (output string, err error) {
+	argv := slices.Concat(r.argv, words)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(os.Environ(), r.env...)
+	cmd.Stdin = strings.NewReader(stdin)
 	printed, err := cmd.CombinedOutput()
 	return string(printed), err
 }
@@ -211,20 +216,9 @@ func TestListingOfItsOwn(t *testing.T) {
 	}
 	for _, r := range all {
 		host.Run(t, "nft", "flush", "ruleset")
-		_, err := r.run("iptables", "-N", "USER")
-		host.Check(t, err)
-		var want []string
-		for _, row := range rows(t, "iptables.rules") {
-			words := strings.Fields(row)
-			extension, command, table := words[0], words[1], words[3]
-			printed, err := r.run(words[1:]...)
-			if err != nil && refused[extension] == "" {
-				t.Errorf("%s refuses %s: %s", r.name, row, printed)
-			}
+		want, extensions := makeRules(t, r, rows(t, "iptables.rules"))
+		for _, extension := range extensions {
 			delete(missing, extension)
-			if err == nil {
-				want = append(want, command+" "+table+" "+targetOf(words))
-			}
 		}
 		var got []string
 		for _, m := range dump(t) {
@@ -254,6 +248,46 @@ func TestListingOfItsOwn(t *testing.T) {
 	for extension := range missing {
 		t.Errorf("%s has no rule here", extension)
 	}
+}
+
+// makeRules has a release make the rules of iptables.rules, those of one command at once, and returns which there are
+// then. A rule that may be refused is made alone.
+func makeRules(t *testing.T, r release, rows []string) (made, extensions []string) {
+	t.Helper()
+	rules := map[string]map[string]string{
+		"iptables":  {"filter": ":USER - [0:0]\n"},
+		"ip6tables": {},
+	}
+	var alone [][]string
+	for _, row := range rows {
+		words := strings.Fields(row)
+		extension, command, table := words[0], words[1], words[3]
+		extensions = append(extensions, extension)
+		if refused[extension] != "" {
+			alone = append(alone, words[1:])
+			continue
+		}
+		_, rule, _ := strings.Cut(row, " -t "+table+" ")
+		rules[command][table] += rule + "\n"
+		made = append(made, command+" "+table+" "+targetOf(words))
+	}
+	for command, tables := range rules {
+		input := ""
+		for table, rules := range tables {
+			input += "*" + table + "\n" + rules + "COMMIT\n"
+		}
+		printed, err := r.feed(input, command+"-restore")
+		if err != nil {
+			t.Errorf("%s refuses what %s-restore reads: %v: %s\n%s", r.name, command, err, printed, input)
+		}
+	}
+	for _, words := range alone {
+		_, err := r.run(words...)
+		if err == nil {
+			made = append(made, words[0]+" "+words[2]+" "+targetOf(words))
+		}
+	}
+	return made, extensions
 }
 
 // targetOf is what follows -j or -g in a command; in nf_tables, NOTRACK is CT.

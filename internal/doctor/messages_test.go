@@ -79,7 +79,7 @@ var printed = map[string]string{
 	"# Warning: iptables-legacy tables present":         "iptables-legacy -S; iptables-nft -S",
 	"Another app is currently holding the xtables lock": "flock -o /run/xtables.lock iptables-legacy -w 1 -S",
 	"can't open lock file":                              "mount -o remount,ro /run; iptables-legacy -S",
-	"executable file not found in $PATH":                examineVariable + "=none /run/dir/test nosuch",
+	"executable file not found in $PATH":                examineVariable + "=none iptables-wrapper nosuch",
 	"is not one of auto, nft, legacy": "IPTABLES_WRAPPER_BACKEND=nf_tables iptables -S; test $? = 2 || echo another " +
 		"status",
 }
@@ -175,9 +175,11 @@ func (c container) shell(commands string) string {
 		check(err)
 		defer mounts.Close()
 		check(unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS | unix.CLONE_NEWNET))
-		sh := exec.Command("sh", "-c", "mount -t tmpfs none /run; mkdir /run/dir; mount -t tmpfs none /run/dir; "+
-			"cp /usr/sbin/iptables-wrapper /run/dir/test; "+
-			"cd /run/dir; "+commands)
+		check(unix.Mount("none", "/run", "tmpfs", 0, "mode=755"))
+		check(os.Mkdir("/run/dir", 0o755))
+		check(unix.Mount("none", "/run/dir", "tmpfs", 0, "mode=755"))
+		sh := exec.Command("sh", "-c", commands)
+		sh.Dir = "/run/dir"
 		output, _ = sh.CombinedOutput()
 		check(unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS))
 		c.restore()

@@ -64,7 +64,7 @@ var runSituations = []situation{
 		says: `The kernel lacks its part of the match or target "comment"`, shows: "missing kernel module?",
 	},
 	{
-		doc:  "the kernel lacks a match for IPv6",
+		again: true, doc: "the kernel lacks a match for IPv6",
 		make: nftHost + lackingMatch("ip6tables"), want: "kernel", shows: "missing kernel module?",
 	},
 
@@ -97,7 +97,7 @@ var runSituations = []situation{
 		shows: "use 'nft' tool",
 	},
 	{
-		doc:  "a rule of nft at which iptables crashes",
+		again: true, doc: "a rule of nft at which iptables crashes",
 		make: nftHost + "iptables-nft -N MINE; nft add rule ip filter MINE tcp flags == syn drop", want: "nft-table",
 		says: `made with nft, or by a newer iptables: chain "MINE" of ip filter`,
 	},
@@ -107,35 +107,35 @@ var runSituations = []situation{
 		says: `made with nft, or by a newer iptables: chain "MINE" of ip filter`, shows: "meta mark set",
 	},
 	{
-		doc:  "a rule of nft's in iptables' chain",
+		again: true, doc: "a rule of nft's in iptables' chain",
 		make: nftHost + "iptables-nft -P INPUT ACCEPT; nft add rule ip filter INPUT meta mark set numgen inc mod 2",
 		want: "nft-table",
 	},
 	{
-		doc: "a chain of nft's with iptables' name, and another priority",
+		again: true, doc: "a chain of nft's with iptables' name, and another priority",
 		make: nftHost + "nft add table ip filter; nft add chain ip filter INPUT '{ type filter hook input priority " +
 			"5; }'",
 		want: "nft-table",
 	},
 	{
-		doc: "a chain of nft's for IPv6, with a policy",
+		again: true, doc: "a chain of nft's for IPv6, with a policy",
 		make: nftHost + "nft add table ip6 filter; nft add chain ip6 filter mine '{ type filter hook input priority " +
 			"0; policy drop; }'",
 		want: "nft-table",
 	},
 	{
-		doc: "chains of nft's in two tables",
+		again: true, doc: "chains of nft's in two tables",
 		make: nftHost + "for t in filter nat; do nft add table ip $t; nft add chain ip $t mine '{ type filter hook " +
 			"input priority 0; }'; done",
 		want: "nft-table", says: `chain "mine" of ip filter, chain "mine" of ip nat`,
 	},
 
 	{
-		doc:  "the lock is a directory",
+		again: true, doc: "the lock is a directory",
 		make: legacyHst + "rm -f /run/xtables.lock; mkdir /run/xtables.lock", want: "lock", says: "is not a regular " +
 			"file",
 	},
-	{doc: "the lock is a FIFO", make: legacyHst + "rm -f /run/xtables.lock; mkfifo /run/xtables.lock", want: "lock"},
+	{again: true, doc: "the lock is a FIFO", make: legacyHst + "rm -f /run/xtables.lock; mkfifo /run/xtables.lock", want: "lock"},
 	{
 		doc:  "/run is read-only",
 		make: legacyHst + "rm -f /run/xtables.lock; mount -o remount,ro /run", want: "lock", shows: " /run tmpfs ro",
@@ -158,7 +158,7 @@ var runSituations = []situation{
 		says: "is not a regular file",
 	},
 	{
-		doc:  "/run is read-only, and legacy has no table yet",
+		again: true, doc: "/run is read-only, and legacy has no table yet",
 		make: "mount -o remount,ro /run", env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}, want: "lock",
 	},
 	{
@@ -167,7 +167,7 @@ var runSituations = []situation{
 		says: "Remove the environment variable XTABLES_LOCKFILE", shows: "/nowhere/lock",
 	},
 	{
-		doc:  "XTABLES_LOCKFILE is a directory",
+		again: true, doc: "XTABLES_LOCKFILE is a directory",
 		make: legacyHst, env: []string{"XTABLES_LOCKFILE=/run"}, want: "lock", says: "is not a regular file",
 	},
 	{
@@ -178,8 +178,8 @@ var runSituations = []situation{
 	},
 
 	{doc: "1.8.7, kubelet uses nft", make: oldPrograms + nftHost, want: "old-iptables", says: "1.8.7"},
-	{doc: "1.8.7, Docker uses nft", make: oldPrograms + "iptables-nft -N DOCKER-USER", want: "old-iptables"},
-	{doc: "1.8.7, stored", make: oldPrograms + nftHost + storedNFT, want: "old-iptables"},
+	{again: true, doc: "1.8.7, Docker uses nft", make: oldPrograms + "iptables-nft -N DOCKER-USER", want: "old-iptables"},
+	{again: true, doc: "1.8.7, stored", make: oldPrograms + nftHost + storedNFT, want: "old-iptables"},
 	{
 		doc:  "1.8.7, and the variable",
 		make: oldPrograms, env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, want: "old-iptables",

@@ -13,13 +13,13 @@ const (
 var silentSituations = []situation{
 	{doc: "kubelet uses nft", make: nftHost},
 	{doc: "kubelet uses legacy", make: legacyHst},
-	{doc: "kubelet uses legacy for IPv6 only", make: "ip6tables-legacy" + hint},
+	{again: true, doc: "kubelet uses legacy for IPv6 only", make: "ip6tables-legacy" + hint},
 	{
-		doc:  "an old kubelet uses legacy",
+		again: true, doc: "an old kubelet uses legacy",
 		make: "for t in mangle nat filter; do iptables-legacy -t $t -N KUBE-KUBELET-CANARY; done",
 	},
-	{doc: "Docker uses nft", make: "iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER"},
-	{doc: "ufw uses legacy", make: "iptables-legacy -N ufw-user-input; iptables-legacy -A INPUT -j ufw-user-input"},
+	{again: true, doc: "Docker uses nft", make: "iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER"},
+	{again: true, doc: "ufw uses legacy", make: "iptables-legacy -N ufw-user-input; iptables-legacy -A INPUT -j ufw-user-input"},
 	{
 		doc: "firewalld uses native tables",
 		make: "nft add table inet firewalld; nft add chain inet firewalld c; nft add rule inet firewalld c drop; nft " +
@@ -44,7 +44,7 @@ var silentSituations = []situation{
 			"counter drop",
 	},
 	{
-		doc: "rules of iptables that are native expressions",
+		again: true, doc: "rules of iptables that are native expressions",
 		make: nftHost + `printf '%s\n' '*filter' '-A INPUT ! -s 192.0.2.0/27 -i eth+ -p tcp --sport 1: ! --dport 22 ` +
 			`--syn' \
 			'-A INPUT -m mark --mark 1/3 -m pkttype --pkt-type broadcast -m limit --limit 7/min -j NFLOG' \
@@ -53,7 +53,7 @@ var silentSituations = []situation{
 			iptables-nft-restore rules`,
 	},
 	{doc: "a call has stored nft", make: nftHost + "iptables -N MINE; iptables-nft -S MINE"},
-	{doc: "a call has stored legacy", make: legacyHst + "iptables -A INPUT -j ACCEPT; iptables-legacy -C INPUT -j " +
+	{again: true, doc: "a call has stored legacy", make: legacyHst + "iptables -A INPUT -j ACCEPT; iptables-legacy -C INPUT -j " +
 		"ACCEPT"},
 	{
 		doc:  "legacy has empty tables",
@@ -64,13 +64,13 @@ var silentSituations = []situation{
 		make: nftHost + "for t in mangle nat filter; do iptables-legacy -t $t -N KUBE-KUBELET-CANARY; done",
 	},
 	{doc: "the variable agrees", make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}},
-	{doc: "the variable leaves it to the wrapper", make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=auto"}},
+	{again: true, doc: "the variable leaves it to the wrapper", make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=auto"}},
 	{
 		doc:  "a chain of nft in a table of its own",
 		make: nftHost + "nft add table ip mine; nft add chain ip mine c '{ type filter hook input priority 0; }'",
 	},
 	{
-		doc: "a cluster's rules",
+		again: true, doc: "a cluster's rules",
 		make: nftHost + `{ echo "*nat"; echo ":KUBE-SERVICES - [0:0]"
 			for i in $(seq 300); do
 				echo ":KUBE-SVC-$i - [0:0]"; echo "-A KUBE-SERVICES -d 10.0.0.$((i % 250)) -j KUBE-SVC-$i"
