@@ -23,8 +23,6 @@ import (
 var (
 	//go:embed image.sh
 	imageScript string
-	//go:embed container.sh
-	containerScript string
 	//go:embed prelude.sh
 	preludeScript string
 )
@@ -39,20 +37,59 @@ type life struct {
 }
 
 // begin starts a life in the network namespace of this thread.
-func (p place) begin(dir, image string, env []string) (*life, error) {
-	l := &life{place: p, dir: dir, cmd: exec.Command("sh", "-e", "-c", containerScript)}
-	l.cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "H=" + dir, "IMAGE=" + image, "ROOT=" + p.root,
-		"DEV=" + p.dev, "MISSING=" + p.missing}, env...)
-	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+func (p place) begin(dir, image string, env []string) (l *life, err error) {
+	// Only a process in the new namespace can mount its /proc.
+	l = &life{place: p, dir: dir, cmd: exec.Command("/bin/sh", "-e", "-c", "mount -t proc none /proc; cd /; exec sh")}
+	l.cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "H=" + dir}, env...)
+	l.cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
+		Setpgid:    true,
+		Pdeathsig:  unix.SIGKILL,
+	}
 	l.cmd.Stderr = os.Stderr
-	var err, outErr error
 	l.stdin, err = l.cmd.StdinPipe()
-	l.stdout, outErr = l.cmd.StdoutPipe()
-	if err := errors.Join(err, outErr, l.cmd.Start()); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	l.stdout, err = l.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	actual := p.but(env)
+	err = actual.lay(dir, image)
+	if err != nil {
+		return nil, err
+	}
+	// The mounts are made here and belong to the shell: this thread goes back to where it was.
+	before, err := os.Open("/proc/thread-self/ns/mnt")
+	if err != nil {
+		return nil, err
+	}
+	defer before.Close()
+	err = unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(actual.mount(dir), l.cmd.Start(), unix.Setns(int(before.Fd()), unix.CLONE_NEWNS))
+	if err != nil {
 		return nil, err
 	}
 	_, err = io.WriteString(l.stdin, preludeScript)
 	return l, err
+}
+
+// but returns the place with what lies say of it.
+func (p place) but(lies []string) place {
+	for _, lie := range lies {
+		name, value, _ := strings.Cut(lie, "=")
+		switch name {
+		case "ROOT":
+			p.root = value
+		case "DEV":
+			p.dev = value
+		}
+	}
+	return p
 }
 
 // end is that of process 1, and so of all others.
@@ -63,7 +100,7 @@ func (l *life) end() {
 	_ = l.cmd.Wait()
 }
 
-func (l *life) kill() { _ = syscall.Kill(-l.cmd.Process.Pid, syscall.SIGKILL) }
+func (l *life) kill() { _ = l.cmd.Process.Kill() }
 
 // A result is how a command ended.
 type result struct {
@@ -167,7 +204,4 @@ func (l *life) record() (backend, wrong string) {
 }
 
 // ofProcess1 is a path below /proc/PID of the container's process 1.
-func (l *life) ofProcess1(name string) string {
-	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", l.cmd.Process.Pid, l.cmd.Process.Pid))
-	return filepath.Join("/proc", strings.TrimSpace(string(children)), name)
-}
+func (l *life) ofProcess1(name string) string { return fmt.Sprintf("/proc/%d/%s", l.cmd.Process.Pid, name) }
