@@ -204,4 +204,6 @@ func (l *life) record() (backend, wrong string) {
 }
 
 // ofProcess1 is a path below /proc/PID of the container's process 1.
-func (l *life) ofProcess1(name string) string { return fmt.Sprintf("/proc/%d/%s", l.cmd.Process.Pid, name) }
+func (l *life) ofProcess1(name string) string {
+	return fmt.Sprintf("/proc/%d/%s", l.cmd.Process.Pid, name)
+}
