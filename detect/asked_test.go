@@ -94,9 +94,9 @@ func TestRuleShowsThatRulesAreTaken(t *testing.T) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			host.Netns(t)
 			addRules(t, NFT, IPv6, n)
-			a := newAsker()
-			defer a.nft.close()
-			e := a.count(a.start(), false)
+			a, e := start()
+			defer a.nft.Close()
+			e = a.count(e, false)
 			host.RefuseCall(t, unix.SYS_SENDTO, unix.ENOSYS)
 			e = a.dryRunIfNeeded(e)
 			asked := errors.Is(e.NFT.Err, unix.ENOSYS)

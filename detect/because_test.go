@@ -32,9 +32,9 @@ func lacks(what string) about {
 
 // Because is one line, and names what decides and what is in the way of certainty.
 func TestBecause(t *testing.T) {
-	hint4 := Name{Program: kubelet, Family: IPv4, Table: "mangle", Chain: hintChain}
-	hint6 := Name{Program: kubelet, Family: IPv6, Table: "mangle", Chain: hintChain}
-	canary4 := Name{Program: kubelet, Family: IPv4, Table: "mangle", Chain: canaryChain}
+	hint4 := Name{Program: "kubelet", Family: IPv4, Table: "mangle", Chain: hintChain}
+	hint6 := Name{Program: "kubelet", Family: IPv6, Table: "mangle", Chain: hintChain}
+	canary4 := Name{Program: "kubelet", Family: IPv4, Table: "mangle", Chain: canaryChain}
 	docker := Name{Program: "Docker", Family: IPv4, Table: "filter", Chain: "DOCKER-USER"}
 	proxy := Name{Program: "kube-proxy", Family: IPv4, Table: "ip kube-proxy"}
 	refused := errors.Join(errors.New("a table: not permitted"), errors.New("another"))
