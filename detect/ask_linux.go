@@ -13,11 +13,11 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
-// askNFT asks nf_tables for all names of a kind. Programs' chains are asked for only in tables that exist.
-func (a *asker) askNFT(f Findings, k kind) Findings {
+// askNFT asks nf_tables for all names of a reason. Programs' chains are asked for only in tables that exist.
+func (a *asker) askNFT(f Findings, r Reason) Findings {
 	known := f.Kernel
 	tables := []string{"ip mangle", "ip6 mangle"} // kubelet's chains are asked for in any case
-	if k == programs && known == Yes {
+	if r == HostProgram && known == Yes {
 		err := persist(func() (err error) {
 			tables, err = a.nft.Tables(isAsked)
 			return err
@@ -27,7 +27,7 @@ func (a *asker) askNFT(f Findings, k kind) Findings {
 			f.Err = cmp.Or(f.Err, err)
 		}
 	}
-	for _, n := range namesOf(k) {
+	for _, n := range namesOf(r) {
 		answer, err := known, error(nil)
 		if known == Yes {
 			answer, err = a.hasNFT(n, tables)

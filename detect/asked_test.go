@@ -21,10 +21,10 @@ func TestAskedIsWhatMatters(t *testing.T) {
 	host.Netns(t)
 	asked := func(r Result) string {
 		var kinds []string
-		for k := hints; k <= programs; k++ {
+		for _, k := range byName {
 			nft, legacy := r.Evidence.NFT, r.Evidence.Legacy
 			if *nft.answers(k) != [2]Answer{} && *legacy.answers(k) != [2]Answer{} {
-				kinds = append(kinds, string(reasonOf[k]))
+				kinds = append(kinds, string(k))
 			}
 		}
 		if r.Evidence.NFT.Counted != NotAsked && r.Evidence.Legacy.Counted != NotAsked {

@@ -71,12 +71,12 @@ func TestTablesNotListed(t *testing.T) {
 	host.Feed(t, "add table ip filter\nadd table inet firewalld\n", "nft", "-f", "-")
 	a := &asker{nft: nft.Conn{Most: 1}}
 	defer a.nft.Close()
-	f := a.askNFT(Findings{Kernel: Yes}, programs)
+	f := a.askNFT(Findings{Kernel: Yes}, HostProgram)
 	if f.Program != [2]Answer{Unknown, Unknown} || f.Err != nil {
 		t.Errorf("too many: got %+v", f)
 	}
 	host.RefuseCall(t, unix.SYS_SENDTO, unix.ENOMEM)
-	f = a.askNFT(Findings{Kernel: Yes}, programs)
+	f = a.askNFT(Findings{Kernel: Yes}, HostProgram)
 	if f.Program != [2]Answer{Unknown, Unknown} || !errors.Is(f.Err, unix.ENOMEM) {
 		t.Errorf("refused: got %+v", f)
 	}

@@ -23,9 +23,9 @@ import (
 func Host(held Backend) (Result, error) {
 	a, e := start()
 	defer a.nft.Close()
-	for k := hints; k <= programs; k++ {
-		e = a.askNames(e, k)
-		if e.find(k).Valid() {
+	for _, reason := range byName {
+		e = a.askNames(e, reason)
+		if e.named(reason).Valid() {
 			return finish(e, held)
 		}
 	}
@@ -42,8 +42,8 @@ func Host(held Backend) (Result, error) {
 func Survey() (Result, error) {
 	a, e := start()
 	defer a.nft.Close()
-	for k := hints; k <= programs; k++ {
-		e = a.askNames(e, k)
+	for _, reason := range byName {
+		e = a.askNames(e, reason)
 	}
 	e = a.count(e, true)
 	e = a.dryRunIfNeeded(e)
@@ -75,20 +75,20 @@ func start() (a *asker, e Evidence) {
 	return a, e
 }
 
-// askNames asks for all names of a kind.
-func (a *asker) askNames(e Evidence, k kind) Evidence {
-	e.NFT = a.askNFT(e.NFT, k)
-	for _, n := range namesOf(k) {
+// askNames asks for all names of a reason.
+func (a *asker) askNames(e Evidence, r Reason) Evidence {
+	e.NFT = a.askNFT(e.NFT, r)
+	for _, n := range namesOf(r) {
 		answer, err := a.legacy[n.Family].has(n)
 		e.Legacy = e.Legacy.note(n, answer, err)
 	}
 	return e
 }
 
-// note returns the findings with the answer to whether a name exists. A kind is Yes if one of its names is, otherwise
-// Unknown if one is, otherwise No.
+// note returns the findings with the answer to whether a name exists. Of the names of a reason, one Yes makes it Yes,
+// otherwise one Unknown makes it Unknown.
 func (f Findings) note(n Name, answer Answer, err error) Findings {
-	known := &f.answers(n.kind())[n.Family]
+	known := &f.answers(n.reason())[n.Family]
 	switch {
 	case answer == Yes:
 		*known = Yes

@@ -5,15 +5,6 @@ package detect
 
 import "strings"
 
-// kind is a kind of name. Stronger kinds come first.
-type kind int
-
-const (
-	hints kind = iota
-	canaries
-	programs
-)
-
 // Kubelet makes these chains in table mangle of its backend, before it starts its first Pod
 // (pkg/kubelet/kubelet_network_linux.go in kubernetes/kubernetes).
 const (
@@ -77,12 +68,12 @@ var knownNames = [...]Name{
 	{Program: "systemd", Table: "ip6 io.systemd.nat"},
 }
 
-// namesOf returns the names of a kind, those of IPv4 first.
-func namesOf(k kind) (names []Name) {
+// namesOf returns the names that are a reason, those of IPv4 first.
+func namesOf(r Reason) (names []Name) {
 	for _, f := range families {
 		for _, n := range &knownNames {
 			n.Family = f
-			if n.kind() == k && n.isPossible() {
+			if n.reason() == r && n.isPossible() {
 				names = append(names, n)
 			}
 		}
@@ -90,14 +81,14 @@ func namesOf(k kind) (names []Name) {
 	return names
 }
 
-func (n Name) kind() kind {
+func (n Name) reason() Reason {
 	switch n.Chain {
 	case hintChain:
-		return hints
+		return KubeletHint
 	case canaryChain:
-		return canaries
+		return KubeletCanary
 	}
-	return programs
+	return HostProgram
 }
 
 // isPossible reports whether a name can be in its family: native tables of ip and ip6 are in one.

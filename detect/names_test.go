@@ -116,7 +116,7 @@ func TestHostNames(t *testing.T) {
 
 // Each name is found where it is, in each family that it can be in, and decides.
 func TestEachName(t *testing.T) {
-	for k := hints; k <= programs; k++ {
+	for _, k := range byName {
 		for _, n := range namesOf(k) {
 			backends := []Backend{NFT, Legacy}
 			if n.Chain == "" {
@@ -131,7 +131,7 @@ func TestEachName(t *testing.T) {
 						addChain(t, b, n.Family, n.Table, n.Chain)
 					}
 					r := ask(t, "")
-					if r.Backend != b || r.Reason != reasonOf[k] || !r.Certain ||
+					if r.Backend != b || r.Reason != k || !r.Certain ||
 						!slices.Contains(r.Evidence.Of(b).Names, n) || len(r.Evidence.Of(b.Other()).Names) > 0 {
 						t.Errorf("got %+v", r)
 					}
@@ -150,19 +150,19 @@ func TestNamesOf(t *testing.T) {
 		if n.Chain != "" {
 			want = [2]bool{true, true}
 		}
-		kindOf := map[string]kind{hintChain: hints, canaryChain: canaries}
+		kindOf := map[string]Reason{hintChain: KubeletHint, canaryChain: KubeletCanary}
 		of, isKubelets := kindOf[n.Chain]
 		if !isKubelets {
-			of = programs
+			of = HostProgram
 		}
-		for k := hints; k <= programs; k++ {
+		for _, k := range byName {
 			var got [2]bool
 			for _, f := range families {
 				n.Family = f
 				got[f] = slices.Contains(namesOf(k), n)
 			}
 			if k == of && got != want || k != of && got != [2]bool{} {
-				t.Errorf("%+v, kind %d: got %v, want %v", n, k, got, want)
+				t.Errorf("%+v, reason %s: got %v, want %v", n, k, got, want)
 			}
 		}
 	}

@@ -188,7 +188,7 @@ func nftSeen(t *testing.T) (s seen) {
 // findings is what was seen, as Survey must find it. Where nf_tables lacks nothing, its rules are all that is counted.
 func (s seen) findings() Findings {
 	found := Findings{Kernel: Yes, Rules: s.rules, Counted: Yes}
-	for k := hints; k <= programs; k++ {
+	for _, k := range byName {
 		for _, n := range namesOf(k) {
 			name := strings.TrimSpace(n.nftTable() + " " + n.Chain)
 			found = found.note(n, answerOf(slices.Contains(s.names, name), nil), nil)
