@@ -55,11 +55,11 @@ func (s *session) printTable(rep report) {
 	names := [][]string{{"NAME OF", "BACKEND", "FAMILY", "TABLE", "CHAIN"}}
 	for _, b := range detect.Backends() {
 		f := rep.Evidence.Of(b)
-		kernels = append(kernels, []string{string(b), f.Kernel.String(), rules(f)})
+		kernels = append(kernels, []string{string(b), string(f.Kernel), rules(f)})
 		for _, family := range [...]detect.Family{detect.IPv4, detect.IPv6} {
 			kinds = append(kinds, []string{
 				string(b), family.String(),
-				f.Hint[family].String(), f.Canary[family].String(), f.Program[family].String(),
+				string(f.Hint[family]), string(f.Canary[family]), string(f.Program[family]),
 			})
 		}
 		for _, n := range f.Names {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
@@ -195,12 +196,12 @@ func (w work) isForeign(n link.Name) bool {
 
 // isCopy reports whether a name is a hard link to a multi-call program, or a copy of the wrapper.
 func (w work) isCopy(name string) bool {
-	id, err := w.ID(name)
+	st, err := w.Stat(name)
 	if err != nil {
 		return false
 	}
 	for _, b := range detect.Backends() {
-		if id.IsAt(w.program(b)) {
+		if file.IsAt(w.program(b), st) {
 			return true
 		}
 	}
