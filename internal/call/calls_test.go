@@ -5,6 +5,7 @@ package call
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
@@ -24,12 +25,7 @@ func wrapped(t *testing.T) {
 	t.Helper()
 	self, err := os.Executable()
 	host.Check(t, err)
-	host.Run(t, "cp", self, "/usr/sbin/"+link.Wrapper)
-	host.Run(t, "sh", "-ec", `
-		cd /usr/sbin
-		ln -s iptables-wrapper iptables-current
-		for n in iptables ip6tables; do ln -sf iptables-current $n; done
-		for n in iptables ip6tables; do ln -sf iptables-current $n-save; ln -sf iptables-current $n-restore; done`)
+	host.LayOut(t, self)
 }
 
 // called is how a call ended, and what it has kept.
@@ -206,12 +202,19 @@ func TestFewDescriptors(t *testing.T) {
 	}
 	wrapped(t)
 	host.Run(t, "sh", "-ec", dockerInLegacy)
+	self, err := os.Executable()
+	host.Check(t, err)
+	var namespace unix.Stat_t
+	host.Check(t, unix.Stat("/proc/self/ns/net", &namespace))
+	file := fmt.Sprintf("/dev/iptables-backend-%d", namespace.Ino)
 	least := func(record string) int {
 		runs := 0
 		for limit := 12; limit > 4; limit-- {
-			host.Run(t, "sh", "-ec", `
-				rm -f /dev/iptables-backend-*; ln -sfT iptables-wrapper /usr/sbin/iptables-current
-				[ -z "$0" ] || ln -s $0 /dev/iptables-backend-$(readlink /proc/self/ns/net | tr -dc 0-9)`, record)
+			_ = os.Remove(file)
+			host.LayOut(t, self)
+			if record != "" {
+				host.Check(t, os.Symlink(record, file))
+			}
 			c := calls(t, "sh", "-c", "ulimit -n $0; exec iptables --version", strconv.Itoa(limit))
 			switch {
 			case c.status == 0 && c.backend() == "legacy" && c.stderr == "":

@@ -17,14 +17,12 @@ import (
 )
 
 // lay makes the six names in /usr/sbin lead to the switch, and the test binary the wrapper.
-const lay = `
-	cp /proc/$PPID/exe /usr/sbin/iptables-wrapper
-	cd /usr/sbin
-	ln -sfT iptables-wrapper iptables-current
-	for n in iptables ip6tables; do
-		ln -sf iptables-current $n; ln -sf iptables-current $n-save; ln -sf iptables-current $n-restore
-	done
-	`
+func lay(t *testing.T) {
+	t.Helper()
+	self, err := os.Executable()
+	host.Check(t, err)
+	host.LayOut(t, self)
+}
 
 const (
 	docker   = "iptables-legacy -N DOCKER-USER; "
@@ -122,7 +120,9 @@ func TestStoring(t *testing.T) {
 			if !host.Contain(t) {
 				return
 			}
-			cmd := exec.Command("sh", "-ec", lay+test.host+`exec "$@" /usr/sbin/iptables-wrapper `+test.call)
+			lay(t)
+			cmd := exec.Command("sh", "-ec", test.host+`exec "$@" /usr/sbin/iptables-wrapper `+test.call)
+			cmd.Dir = "/usr/sbin"
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			_ = cmd.Run()
@@ -164,10 +164,11 @@ func TestFewDescriptors(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
+	host.Run(t, "iptables-legacy", "-N", "DOCKER-USER")
 	refused := 0
 	for limit := 5; limit < 10; limit++ {
-		cmd := exec.Command("sh", "-ec", lay+"iptables-legacy -N DOCKER-USER 2>/dev/null || true\n"+
-			"ulimit -n $0; exec iptables-wrapper select", strconv.Itoa(limit))
+		lay(t)
+		cmd := exec.Command("sh", "-ec", "ulimit -n $0; exec iptables-wrapper select", strconv.Itoa(limit))
 		output, err := cmd.CombinedOutput()
 		content, _ := os.Readlink("/usr/sbin/iptables-current")
 		switch {
@@ -188,8 +189,8 @@ func TestWhichSwitch(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	host.Run(t, "sh", "-ec", lay+`
-		mkdir /run/own; cp -a iptables-wrapper iptables-current iptables /run/own/`)
+	lay(t)
+	host.Run(t, "sh", "-ec", "mkdir /run/own; cd /usr/sbin; cp -a iptables-wrapper iptables-current iptables /run/own/")
 	for _, step := range []struct{ do, want string }{
 		{"/run/own/iptables-wrapper select legacy", "legacy in /run/own\n"},
 		{"/run/own/iptables-wrapper reset", "the next call in /run/own decides again\n"},

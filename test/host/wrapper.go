@@ -73,6 +73,17 @@ func PutWrapper(tb testing.TB, path string) {
 	Check(tb, os.WriteFile(path, content, 0o755))
 }
 
+// LayOut makes the six names of a container run a program, through the switch, as install does where nothing else
+// manages the names.
+func LayOut(tb testing.TB, program string) {
+	tb.Helper()
+	Check(tb, os.WriteFile("/usr/sbin/iptables-wrapper", Read(tb, program), 0o755))
+	Check(tb, relink("/usr/sbin/iptables-current", "iptables-wrapper"))
+	for _, name := range Names {
+		Check(tb, relink("/usr/sbin/"+name, "iptables-current"))
+	}
+}
+
 // End returns what a name points to, through all links.
 func End(name string) string {
 	path, err := filepath.EvalSymlinks(filepath.Join("/usr/sbin", name))
