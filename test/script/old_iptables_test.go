@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -50,28 +49,21 @@ func connect(from, address, to, listening string, timeout time.Duration) error {
 	})
 }
 
-// inside makes system calls in a network namespace of ip-netns(8). The thread is never used again. It must not be the
-// first one, whose namespace is that of process 1 to all others.
-func inside(namespace string, calls func() error) error {
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == os.Getpid() {
-			result <- inside(namespace, calls) // while this thread is taken
-			runtime.UnlockOSThread()
+// inside makes system calls in a network namespace of ip-netns(8).
+func inside(namespace string, calls func() error) (err error) {
+	host.OnThread(func() {
+		var file *os.File
+		file, err = os.Open("/run/netns/" + namespace)
+		if err != nil {
 			return
 		}
-		file, err := os.Open("/run/netns/" + namespace)
-		if err == nil {
-			err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET)
-			file.Close()
-		}
+		defer file.Close()
+		err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET)
 		if err == nil {
 			err = calls()
 		}
-		result <- err
-	}()
-	return <-result
+	})
+	return err
 }
 
 // Up to 1.8.7, iptables-nft loses the condition of a rule that a newer one has made, so that a DROP for a few packets
@@ -130,14 +122,14 @@ func withOld(t *testing.T, root string) (newer func()) {
 		}
 		for _, file := range files {
 			place := strings.TrimPrefix(file, root)
-			host.Run(t, "mount", "--bind", file, place)
+			host.Check(t, unix.Mount(file, place, "", unix.MS_BIND, ""))
 			places = append(places, place)
 		}
 	}
 	return func() {
 		t.Helper()
 		for _, place := range places {
-			host.Run(t, "umount", place)
+			host.Check(t, unix.Unmount(place, 0))
 		}
 	}
 }
