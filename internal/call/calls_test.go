@@ -25,7 +25,7 @@ func wrapped(t *testing.T) {
 	t.Helper()
 	self, err := os.Executable()
 	host.Check(t, err)
-	host.LayOut(t, self)
+	host.Check(t, host.LayOut(self))
 }
 
 // called is how a call ended, and what it has kept.
@@ -211,7 +211,7 @@ func TestFewDescriptors(t *testing.T) {
 		runs := 0
 		for limit := 12; limit > 4; limit-- {
 			_ = os.Remove(file)
-			host.LayOut(t, self)
+			host.Check(t, host.LayOut(self))
 			if record != "" {
 				host.Check(t, os.Symlink(record, file))
 			}

@@ -21,7 +21,7 @@ func lay(t *testing.T) {
 	t.Helper()
 	self, err := os.Executable()
 	host.Check(t, err)
-	host.LayOut(t, self)
+	host.Check(t, host.LayOut(self))
 }
 
 const (

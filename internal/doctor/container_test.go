@@ -38,11 +38,7 @@ func newContainer(t *testing.T) container {
 	c := container{t: t, before: map[string]string{}, files: map[string][]byte{}}
 	self, err := os.Executable()
 	host.Check(t, err)
-	host.Check(t, os.WriteFile("/usr/sbin/iptables-wrapper", host.Read(t, self), 0o755))
-	for _, name := range host.Names {
-		link("iptables-current", "/usr/sbin/"+name)
-	}
-	link("iptables-wrapper", "/usr/sbin/iptables-current")
+	host.Check(t, host.LayOut(self))
 	for _, directory := range changedDirs {
 		entries, err := os.ReadDir(directory)
 		host.Check(t, err)

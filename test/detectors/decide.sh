@@ -11,8 +11,8 @@ cd "$scratch"
 # A container: what detectors write to is its own.
 PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
 mount -t tmpfs none "$scratch/mounts"
+mkdir -p "$scratch"/mounts/{upper,work}/{usr/sbin,etc/alternatives,var/lib/dpkg,var/log}
 for dir in /usr/sbin /etc/alternatives /var/lib/dpkg /var/log; do
-	mkdir -p "$scratch/mounts/upper$dir" "$scratch/mounts/work$dir"
 	mount -t overlay overlay -o "lowerdir=$dir,upperdir=$scratch/mounts/upper$dir,workdir=$scratch/mounts/work$dir" "$dir"
 done
 for dir in /dev/shm /run /usr/local/sbin /usr/local/bin; do
@@ -52,7 +52,6 @@ chmod 755 /usr/local/sbin/*
 
 case $detector in
 ours)
-	names nft
 	if answer=$(programs/ours detect --strict 2>/dev/null); then echo "$answer"; else echo "$answer?"; fi
 	;;
 v2)

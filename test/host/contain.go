@@ -82,7 +82,7 @@ func Contain(t *testing.T) bool {
 // Contained is a container's first process, which must call Enter. The mounts take an empty directory.
 func Contained(dir, program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
-	cmd.Env = []string{inside + "=" + dir, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	cmd.Env = []string{"GOMAXPROCS=1", inside + "=" + dir, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 		Pdeathsig:  unix.SIGKILL,

@@ -48,11 +48,11 @@ func NeedsRoot(tb testing.TB) {
 	}
 }
 
-// InFull ends a test that compiles Go's library for minutes where nothing is cached, unless All.
+// InFull ends a test that is for "make test-all", as one that compiles Go's library for minutes.
 func InFull(tb testing.TB) {
 	tb.Helper()
 	if !All() {
-		tb.Skip("it compiles for minutes: make test-all runs this")
+		tb.Skip("make test-all runs this")
 	}
 }
 

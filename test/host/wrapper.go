@@ -75,13 +75,19 @@ func PutWrapper(tb testing.TB, path string) {
 
 // LayOut makes the six names of a container run a program, through the switch, as install does where nothing else
 // manages the names.
-func LayOut(tb testing.TB, program string) {
-	tb.Helper()
-	Check(tb, os.WriteFile("/usr/sbin/iptables-wrapper", Read(tb, program), 0o755))
-	Check(tb, relink("/usr/sbin/iptables-current", "iptables-wrapper"))
-	for _, name := range Names {
-		Check(tb, relink("/usr/sbin/"+name, "iptables-current"))
+func LayOut(program string) error {
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return err
 	}
+	err = errors.Join(
+		os.WriteFile("/usr/sbin/iptables-wrapper", content, 0o755),
+		relink("/usr/sbin/iptables-current", "iptables-wrapper"),
+	)
+	for _, name := range Names {
+		err = errors.Join(err, relink("/usr/sbin/"+name, "iptables-current"))
+	}
+	return err
 }
 
 // End returns what a name points to, through all links.

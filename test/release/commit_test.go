@@ -16,19 +16,21 @@ import (
 )
 
 // The commits that docs/releasing.md says to make name the right version, and no page says what is no longer true: a
-// candidate of the first release, the release, the next patch, and a candidate of the next minor version.
+// candidate of the first release, the release, the next patch, and a candidate of the next minor version; in "make test"
+// the first two.
 func TestReleaseCommits(t *testing.T) {
 	t.Parallel()
 	dir := checkout(t, "source")
 	steps := commandsOf(t, "Before the tag")
 	before := namedByPages(t, dir)
 	release := nextRelease(before)
-	for _, c := range []struct{ version, onPages string }{
+	versions := []struct{ version, onPages string }{
 		{release + "-rc.1", ""},
 		{release, release},
 		{nextPatch(release), nextPatch(release)},
 		{nextCandidate(release), nextPatch(release)},
-	} {
+	}
+	for _, c := range versions[:host.Number(2, len(versions))] {
 		cmd := exec.Command("sh", "-euc", aFix+strings.ReplaceAll(steps, "VERSION", c.version))
 		cmd.Dir = dir
 		cmd.Env = append(append(os.Environ(), committer...), "PLATFORMS=linux/amd64 linux/arm64")

@@ -138,6 +138,7 @@ func TestGoRelease(t *testing.T) {
 
 // A line that Go no longer supports becomes the oldest one that it does.
 func TestGoUnsupported(t *testing.T) {
+	host.InFull(t)
 	t.Parallel()
 	u := newGoUpdate(t)
 	u.publish("1.27.3-bookworm")
@@ -149,6 +150,7 @@ func TestGoUnsupported(t *testing.T) {
 
 // What cannot be known is an error, and no branch.
 func TestGoErrors(t *testing.T) {
+	host.InFull(t)
 	t.Parallel()
 	u := newGoUpdate(t)
 	u.registry.Close()

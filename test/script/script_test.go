@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 //
 //	status N program [args...]   run it; it must end with status N
 //	says N file program [args]   the same, and print what the file says; -update writes the file
+//	wrapped                      make the six names run the wrapper, as install does where nothing manages them
 //	leads [name...] file         the names, all six if none is given, must point to /usr/sbin/file
 //	recorded nft|legacy|nothing  this must be what is recorded for the container's network namespace, and nothing else
 //
@@ -70,6 +71,7 @@ func TestScript(t *testing.T) {
 				// what a script has mounted there, to the last file of the machine.
 				TestWork: true,
 				Setup: func(e *testscript.Env) error {
+					e.Setenv("GOMAXPROCS", "1")
 					e.Setenv("NODES", nodes)
 					e.Setenv("PROGRAMS", programs)
 					e.Setenv("SCRIPT", script)
@@ -78,6 +80,7 @@ func TestScript(t *testing.T) {
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"status":   status,
+					"wrapped":  wrapped,
 					"leads":    leads,
 					"recorded": recorded,
 					"says":     says,
@@ -119,6 +122,13 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("status %d, want %d", got, want)
 	}
+}
+
+func wrapped(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: wrapped")
+	}
+	ts.Check(host.LayOut(os.Getenv(host.WrapperVariable)))
 }
 
 func leads(ts *testscript.TestScript, neg bool, args []string) {
