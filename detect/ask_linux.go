@@ -27,7 +27,7 @@ func (a *asker) askNFT(f Findings, r Reason) Findings {
 			f.Err = cmp.Or(f.Err, err)
 		}
 	}
-	for _, n := range namesOf(r) {
+	for n := range namesOf(r) {
 		answer, err := known, error(nil)
 		if known == Yes {
 			answer, err = a.hasNFT(n, tables)

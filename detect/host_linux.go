@@ -78,7 +78,7 @@ func start() (a *asker, e Evidence) {
 // askNames asks for all names of a reason.
 func (a *asker) askNames(e Evidence, r Reason) Evidence {
 	e.NFT = a.askNFT(e.NFT, r)
-	for _, n := range namesOf(r) {
+	for n := range namesOf(r) {
 		answer, err := a.legacy[n.Family].has(n)
 		e.Legacy = e.Legacy.note(n, answer, err)
 	}

@@ -3,7 +3,10 @@
 
 package detect
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
 // Kubelet makes these chains in table mangle of its backend, before it starts its first Pod
 // (pkg/kubelet/kubelet_network_linux.go in kubernetes/kubernetes).
@@ -68,17 +71,18 @@ var knownNames = [...]Name{
 	{Program: "systemd", Table: "ip6 io.systemd.nat"},
 }
 
-// namesOf returns the names that are a reason, those of IPv4 first.
-func namesOf(r Reason) (names []Name) {
-	for _, f := range families {
-		for _, n := range &knownNames {
-			n.Family = f
-			if n.reason() == r && n.isPossible() {
-				names = append(names, n)
+// namesOf yields the names that are a reason, those of IPv4 first.
+func namesOf(r Reason) iter.Seq[Name] {
+	return func(yield func(Name) bool) {
+		for _, f := range families {
+			for _, n := range &knownNames {
+				n.Family = f
+				if n.reason() == r && n.isPossible() && !yield(n) {
+					return
+				}
 			}
 		}
 	}
-	return names
 }
 
 func (n Name) reason() Reason {

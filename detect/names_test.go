@@ -117,7 +117,7 @@ func TestHostNames(t *testing.T) {
 // Each name is found where it is, in each family that it can be in, and decides.
 func TestEachName(t *testing.T) {
 	for _, k := range byName {
-		for _, n := range namesOf(k) {
+		for n := range namesOf(k) {
 			backends := []Backend{NFT, Legacy}
 			if n.Chain == "" {
 				backends = backends[:1]
@@ -159,7 +159,7 @@ func TestNamesOf(t *testing.T) {
 			var got [2]bool
 			for _, f := range families {
 				n.Family = f
-				got[f] = slices.Contains(namesOf(k), n)
+				got[f] = slices.Contains(slices.Collect(namesOf(k)), n)
 			}
 			if k == of && got != want || k != of && got != [2]bool{} {
 				t.Errorf("%+v, reason %s: got %v, want %v", n, k, got, want)

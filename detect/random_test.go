@@ -189,7 +189,7 @@ func nftSeen(t *testing.T) (s seen) {
 func (s seen) findings() Findings {
 	found := Findings{Kernel: Yes, Rules: s.rules, Counted: Yes}
 	for _, k := range byName {
-		for _, n := range namesOf(k) {
+		for n := range namesOf(k) {
 			name := strings.TrimSpace(n.nftTable() + " " + n.Chain)
 			found = found.note(n, answerOf(slices.Contains(s.names, name), nil), nil)
 		}

@@ -44,14 +44,14 @@ func listed(proc string, leads, ipv6 bool) (tables []string, loaded bool, err er
 	}
 	for _, directory := range directories {
 		tables, err := readList(directory + name)
-		if err == nil && ipv6 && isMissing(unix.Access(directory+"if_inet6", unix.F_OK)) {
+		if err == nil && ipv6 && isMissing(look(directory+"if_inet6")) {
 			// Before Linux 5.15, loading ip6_tables makes tables even if IPv6 is off. Then they can have no rules.
 			return nil, true, nil
 		}
 		if !isMissing(err) {
 			return tables, err == nil, err
 		}
-		err = unix.Access(directory+"dev", unix.F_OK)
+		err = look(directory + "dev")
 		switch {
 		case err == nil:
 			return nil, false, nil
@@ -60,6 +60,12 @@ func listed(proc string, leads, ipv6 bool) (tables []string, loaded bool, err er
 		}
 	}
 	return nil, false, ErrNoProc
+}
+
+// look returns nil if a file exists, otherwise why it is not known to exist.
+func look(path string) error {
+	var st unix.Stat_t
+	return unix.Stat(path, &st)
 }
 
 // isMissing reports whether err means that there is no such file.
