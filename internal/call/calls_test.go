@@ -232,30 +232,3 @@ func TestFewDescriptors(t *testing.T) {
 		t.Errorf("a call needs %d descriptors, and %d where its backend is recorded", asked, recorded)
 	}
 }
-
-// Process 1 is another user's, and root has not the permission to trace it, as in a container that a sudo has entered.
-// What the first call of a kill switch makes is in the backend of all that follow.
-func TestAnotherUsersProcess1(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	wrapped(t)
-	host.Run(t, "iptables-legacy", "-A", "FORWARD", "-j", "ACCEPT")
-	const script = `
-		unshare --pid --fork --mount-proc setpriv --reuid=1000 --clear-groups sleep 100 >/dev/null 2>&1 &
-		while ! first=$(pgrep -u 1000 -x sleep); do sleep 0.01; done
-		inside() { nsenter --target $first --mount --pid setpriv --bounding-set=-sys_ptrace "$@"; }
-		! inside readlink /proc/1/root
-		inside iptables -P OUTPUT DROP
-		inside iptables -F
-		inside iptables -F FORWARD
-		inside iptables -A OUTPUT -o lo -j ACCEPT
-		inside iptables -A OUTPUT -d 192.0.2.1 -j ACCEPT
-		kill $first`
-	host.Run(t, "sh", "-ec", script)
-	want := "-P INPUT ACCEPT\n-P FORWARD ACCEPT\n-P OUTPUT DROP\n-A OUTPUT -o lo -j ACCEPT\n" +
-		"-A OUTPUT -d 192.0.2.1/32 -j ACCEPT\n"
-	if got := host.Run(t, "iptables-legacy", "-S"); got != want {
-		t.Errorf("got %s", got)
-	}
-}

@@ -60,7 +60,7 @@ var backendSituations = []situation{
 		says: `IPTABLES_WRAPPER_BACKEND is not one of auto, nft, legacy: "nf_tables"`, shows: "nf_tables",
 	},
 	{
-		doc: "iptables was never wrapped",
+		again: true, doc: "iptables was never wrapped",
 		make: legacyHst + "for n in iptables ip6tables; do for c in '' -save -restore; do " +
 			"" + direct + "/usr/sbin/$n$c; done; done",
 		want: "wrong-backend", says: "iptables here is not wrapped",
@@ -85,7 +85,7 @@ var backendSituations = []situation{
 		says: "/usr/sbin/ip6tables runs nft. But iptables here runs legacy.",
 	},
 	{
-		doc: "a script runs the other backend",
+		again: true, doc: "a script runs the other backend",
 		make: legacyHst + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec iptables-nft \"$@\"\\n' " +
 			">/usr/sbin/iptables; chmod 755 /usr/sbin/iptables",
 		want: "wrong-backend", says: "iptables here is not wrapped",
@@ -131,7 +131,7 @@ var backendSituations = []situation{
 		again: true, doc: "a Pod's network, and its first rule",
 		make: pod + "iptables -t nat -N MINE", want: "uncertain",
 	},
-	{doc: "a Pod's network, in an image with nft alone", make: pod + "rm /usr/sbin/*legacy*", want: "uncertain"},
+	{again: true, doc: "a Pod's network, in an image with nft alone", make: pod + "rm /usr/sbin/*legacy*", want: "uncertain"},
 	{
 		doc:  "a Pod's network, and somebody has chosen",
 		make: pod, env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"},
@@ -145,7 +145,7 @@ var backendSituations = []situation{
 		says: "IPv4 and IPv6 differ. nft has KUBE-IPTABLES-HINT (IPv6); legacy has KUBE-IPTABLES-HINT (IPv4).",
 	},
 	{
-		doc:  "the families differ, and the variable may be wrong",
+		again: true, doc: "the families differ, and the variable may be wrong",
 		make: legacyHst + "ip6tables-nft" + hint, env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, want: "uncertain",
 	},
 	{doc: "kubelet's hint in both", make: nftHost + legacyHst, want: "uncertain",

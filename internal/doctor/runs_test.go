@@ -171,7 +171,7 @@ var runSituations = []situation{
 		make: legacyHst, env: []string{"XTABLES_LOCKFILE=/run"}, want: "lock", says: "is not a regular file",
 	},
 	{
-		doc: "the lock is held, and legacy has IPv6 alone",
+		again: true, doc: "the lock is held, and legacy has IPv6 alone",
 		make: "ip6tables-legacy" + hint + "flock -o /run/xtables.lock sleep 1000 >/dev/null 2>&1 &\nuntil ! flock -n " +
 			"/run/xtables.lock true; do :; done",
 		want: "lock",
@@ -181,11 +181,11 @@ var runSituations = []situation{
 	{again: true, doc: "1.8.7, Docker uses nft", make: oldPrograms + "iptables-nft -N DOCKER-USER", want: "old-iptables"},
 	{again: true, doc: "1.8.7, stored", make: oldPrograms + nftHost + storedNFT, want: "old-iptables"},
 	{
-		doc:  "1.8.7, and the variable",
+		again: true, doc: "1.8.7, and the variable",
 		make: oldPrograms, env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, want: "old-iptables",
 	},
 	{
-		doc:  "1.8.7, not wrapped",
+		again: true, doc: "1.8.7, not wrapped",
 		make: oldPrograms + nftHost + direct + "/usr/sbin/iptables", want: "old-iptables not-wrapped",
 	},
 	{doc: "1.8.7, kubelet uses legacy", make: oldPrograms + legacyHst},

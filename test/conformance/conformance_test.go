@@ -48,8 +48,8 @@ func TestOurs(t *testing.T) {
 		"inherited: (plainly|arguments|environment|empty|ignored|.*pending|soft limit|open descriptors)|" +
 		"race, read-only root: 20 first writers and|race: (20.* rename|a busy writer.*many rules in nft|the names)|" +
 		"throughout)"
-	copied := "^(host: hint in legacy$|place: called by full|steady: a guess adds a rule, then kubelet.s hint)"
-	linked := "^(host: hint in legacy$|place: called by full)"
+	copied := "^steady: a guess adds a rule, then kubelet.s hint"
+	linked := "^host: hint in legacy$"
 	if host.All() {
 		installed = ""
 		copied = "^(host: (hint|one)|place|steady|race)"

@@ -103,7 +103,6 @@ var scenes = []scene{
 		lay:  laySwitch,
 		call: addition,
 		mode: "nft",
-		few:  true,
 	},
 	{
 		doc:   "read-only root",

@@ -28,10 +28,7 @@ func TestSchemas(t *testing.T) {
 	users := []string{"", "setpriv --reuid=65534 --regid=65534 --clear-groups", "env IPTABLES_WRAPPER_BACKEND=nft"}
 	for i, situation := range []string{
 		"true",
-		"iptables-nft -A INPUT -j ACCEPT",
 		"ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY",
-		"iptables-legacy -t security -A INPUT -j ACCEPT",
-		"iptables -A INPUT -j ACCEPT",
 		"iptables-legacy -t mangle -N KUBE-IPTABLES-HINT",
 		"ip6tables-nft -t mangle -N KUBE-IPTABLES-HINT",
 		"ip6tables-nft -t mangle -X KUBE-IPTABLES-HINT; iptables-wrapper select nft",

@@ -71,7 +71,7 @@ func TestScript(t *testing.T) {
 				// what a script has mounted there, to the last file of the machine.
 				TestWork: true,
 				Setup: func(e *testscript.Env) error {
-					e.Setenv("GOMAXPROCS", "1")
+					e.Setenv("GOMAXPROCS", os.Getenv("GOMAXPROCS")) // of host.Contain
 					e.Setenv("NODES", nodes)
 					e.Setenv("PROGRAMS", programs)
 					e.Setenv("SCRIPT", script)
