@@ -44,9 +44,10 @@ func TestOurs(t *testing.T) {
 	// What scripts have too is not played twice, and of what a caller gives, only what Go's runtime could change.
 	installed := "^(host: hint in legacy$|" +
 		"standard input: (rules$|20,000 rules in|the caller|it and|a client)|" +
-		"transparent: |transparent, read-only root: calls that succeed|signal|" +
+		"transparent: (calls|argv)|transparent, read-only root: calls that succeed|" +
+		"signal: (the process|SIGTERM|its parent)|" +
 		"inherited: (plainly|arguments|environment|empty|ignored|.*pending|soft limit|open descriptors)|" +
-		"race, read-only root: 20 first writers and|race: (20.* rename|a busy writer.*many rules in nft|the names)|" +
+		"race, read-only root: 10 first writers|race: (20.* rename|a busy writer.*many rules in nft|the names)|" +
 		"throughout)"
 	copied := "^steady: a guess adds a rule, then kubelet.s hint"
 	linked := "^host: hint in legacy$"

@@ -88,7 +88,7 @@ func inheritance() []situation {
 	} {
 		list = append(list, situation{group: "inherited", name: s.name, want: asDirectly,
 			run: func(c *container) string {
-				c.sh(plainHost)
+				c.sh(`hint nft ip`)
 				// What starts it cannot give it another argv[0], so the direct call goes through a link of the same
 				// name.
 				link := filepath.Join(c.dir, "iptables-restore")

@@ -7,6 +7,7 @@ package program
 
 import (
 	"flag"
+	"os"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -25,14 +26,14 @@ func installed(tb testing.TB) {
 	host.Run(tb, "iptables-wrapper", "install")
 }
 
-// hostWithHint makes a host of a mode, and installs the wrapper.
+// hostWithHint makes a host of a mode, and the six names run the wrapper.
 func hostWithHint(t *testing.T, mode string) {
 	t.Helper()
-	installed(t)
+	host.Check(t, host.LayOut(os.Getenv(host.WrapperVariable)))
 	host.Run(t, "iptables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 }
 
-// inBothModes runs a test on a host of each mode, with the wrapper installed.
+// inBothModes runs a test on a host of each mode.
 func inBothModes(t *testing.T, test func(t *testing.T, mode string)) {
 	for _, mode := range []string{"nft", "legacy"} {
 		t.Run(mode, func(t *testing.T) {

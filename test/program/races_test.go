@@ -16,7 +16,7 @@ import (
 // Tables are replaced in a loop, by real iptables-restore runs, while the host is looked at: each answer is the right
 // one, certain if it is by a name, and without an error.
 func TestRaces(t *testing.T) {
-	detections, rounds := host.Number(150, 2500), host.Number(12, 200)
+	detections, rounds := host.Number(150, 2500), host.Number(6, 200)
 	hosts := []struct {
 		doc     string
 		backend detect.Backend

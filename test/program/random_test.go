@@ -24,7 +24,7 @@ func TestRandomTrees(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	trees := host.Number(60, 1000)
+	trees := host.Number(45, 1000)
 	r := host.Rand(t)
 	host.Run(t, "iptables-nft", "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 	// The programs are in a directory of their own, so that /usr/sbin can be emptied each time.
