@@ -6,7 +6,6 @@
 package detect
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -137,61 +136,28 @@ func (h randomHost) load(t *testing.T) {
 	}
 }
 
-// seen is what other programs print of a host: chains as "ip mangle NAME", native tables as "inet NAME", and the number
-// of rules.
-type seen struct {
-	names []string
-	rules int
-}
-
-// legacySeen is what iptables-legacy-save prints.
-func legacySeen(t *testing.T) (s seen) {
+// legacyListed is what iptables-legacy-save prints.
+func legacyListed(t *testing.T) (l host.Listed) {
 	t.Helper()
-	for _, f := range families {
-		table := ""
-		for line := range strings.Lines(host.Run(t, program(Legacy, f, "-save"))) {
-			name, _, _ := strings.Cut(strings.TrimSpace(line[1:]), " ")
-			switch line[0] {
-			case '*':
-				table = Name{Family: f, Table: name, Chain: name}.nftTable()
-			case ':':
-				s.names = append(s.names, table+" "+name)
-			case '-':
-				s.rules++
-			}
-		}
-	}
-	return s
+	l.BySave("ip", host.Run(t, "iptables-legacy-save"))
+	l.BySave("ip6", host.Run(t, "ip6tables-legacy-save"))
+	return l
 }
 
-// nftSeen is what nft prints.
-func nftSeen(t *testing.T) (s seen) {
+// nftListed is what nft prints.
+func nftListed(t *testing.T) (l host.Listed) {
 	t.Helper()
-	type object struct{ Family, Name, Table string }
-	var list struct {
-		NFTables []struct{ Table, Chain, Rule *object }
-	}
-	host.Check(t, json.Unmarshal([]byte(host.Run(t, "nft", "-j", "list", "ruleset")), &list))
-	for _, item := range list.NFTables {
-		switch {
-		case item.Table != nil:
-			s.names = append(s.names, item.Table.Family+" "+item.Table.Name)
-		case item.Chain != nil:
-			s.names = append(s.names, item.Chain.Family+" "+item.Chain.Table+" "+item.Chain.Name)
-		case item.Rule != nil && slices.Contains([]string{"ip", "ip6", "inet"}, item.Rule.Family):
-			s.rules++
-		}
-	}
-	return s
+	host.Check(t, l.ByNFT(host.Run(t, "nft", "-j", "list", "ruleset")))
+	return l
 }
 
-// findings is what was seen, as Survey must find it. Where nf_tables lacks nothing, its rules are all that is counted.
-func (s seen) findings() Findings {
-	found := Findings{Kernel: Yes, Rules: s.rules, Counted: Yes}
+// listed is what is listed, as Survey must find it. Where nf_tables lacks nothing, its rules are all that is counted.
+func listed(l host.Listed) Findings {
+	found := Findings{Kernel: Yes, Rules: l.Rules, Counted: Yes}
 	for _, k := range byName {
 		for n := range namesOf(k) {
 			name := strings.TrimSpace(n.nftTable() + " " + n.Chain)
-			found = found.note(n, answerOf(slices.Contains(s.names, name), nil), nil)
+			found = found.note(n, answerOf(slices.Contains(l.Names, name), nil), nil)
 		}
 	}
 	return found
@@ -213,7 +179,7 @@ func TestRandomHosts(t *testing.T) {
 			if summary(r) != summary(all) || err != nil {
 				t.Errorf("got %s, everything says %s, %v", summary(r), summary(all), err)
 			}
-			want := Evidence{NFT: nftSeen(t).findings(), Legacy: legacySeen(t).findings()}
+			want := Evidence{NFT: listed(nftListed(t)), Legacy: listed(legacyListed(t))}
 			want.TakesRules = all.Evidence.TakesRules
 			if fmt.Sprintf("%+v", all.Evidence) != fmt.Sprintf("%+v", want) {
 				t.Errorf("got\n%+v, want\n%+v", all.Evidence, want)

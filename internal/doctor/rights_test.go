@@ -4,12 +4,9 @@
 package doctor_test
 
 import (
-	"encoding/binary"
-	"fmt"
-	"os"
-	"unsafe"
-
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // How doctor is started with other rights.
@@ -103,47 +100,21 @@ var rightSituations = []situation{
 // forbidden are the system calls that fail, each with its error: socket(2) by its protocol, getsockopt(2) by its level.
 var forbidden = map[string]struct {
 	call  uint32
-	place uint32 // of the argument
-	value uint32
 	errno unix.Errno
+	where host.Argument
 }{
-	"nft":          {unix.SYS_SOCKET, 2, unix.NETLINK_NETFILTER, unix.EPROTONOSUPPORT},
-	"netlink":      {unix.SYS_SOCKET, 2, unix.NETLINK_NETFILTER, unix.EPERM},
-	"module":       {unix.SYS_SOCKET, 2, unix.NETLINK_NETFILTER, unix.EACCES},
-	"legacy":       {unix.SYS_GETSOCKOPT, 1, unix.SOL_IP, unix.ENOPROTOOPT},
-	"legacy-table": {unix.SYS_GETSOCKOPT, 1, unix.SOL_IP, unix.ENOENT},
+	"nft":          {unix.SYS_SOCKET, unix.EPROTONOSUPPORT, host.Argument{Place: 2, Value: unix.NETLINK_NETFILTER}},
+	"netlink":      {unix.SYS_SOCKET, unix.EPERM, host.Argument{Place: 2, Value: unix.NETLINK_NETFILTER}},
+	"module":       {unix.SYS_SOCKET, unix.EACCES, host.Argument{Place: 2, Value: unix.NETLINK_NETFILTER}},
+	"legacy":       {unix.SYS_GETSOCKOPT, unix.ENOPROTOOPT, host.Argument{Place: 1, Value: unix.SOL_IP}},
+	"legacy-table": {unix.SYS_GETSOCKOPT, unix.ENOENT, host.Argument{Place: 1, Value: unix.SOL_IP}},
 }
 
 // forbid has system calls fail in this process and in those that it starts, as a kernel without a part does, or a
 // seccomp profile.
-//
-//	struct seccomp_data { int nr; __u32 arch; __u64 instruction_pointer; __u64 args[6]; };
 func forbid(what string) {
 	f, known := forbidden[what]
-	if !known {
-		return
-	}
-	argument := 16 + 8*f.place
-	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
-		argument += 4
-	}
-	load := func(offset uint32) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
-	}
-	equal := func(value uint32, otherwise uint8) unix.SockFilter {
-		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: otherwise}
-	}
-	filter := []unix.SockFilter{
-		load(0), equal(f.call, 3),
-		load(argument), equal(f.value, 1),
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(f.errno)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	}
-	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
-		uintptr(unsafe.Pointer(&program)))
-	if errno != 0 {
-		fmt.Fprintln(os.Stderr, "seccomp:", errno)
-		os.Exit(1)
+	if known {
+		check(host.Refuse(f.call, f.errno, f.where))
 	}
 }

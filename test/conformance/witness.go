@@ -4,10 +4,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 	"github.com/iptables-wrappers/iptables-wrappers/test/oracle"
 )
 
@@ -44,45 +44,36 @@ var familiesOf = map[string][]int{
 
 // ofNFT is what nft lists.
 func (c *container) ofNFT() oracle.Backend {
-	b := oracle.Backend{InKernel: oracle.Yes}
-	type object struct{ Family, Table, Name string }
-	var ruleset struct {
-		NFTables []struct{ Table, Chain, Rule *object }
-	}
+	var l host.Listed
 	c.sh(`nft -j list ruleset >ruleset`)
-	err := json.Unmarshal([]byte(c.read("ruleset")), &ruleset)
+	err := l.ByNFT(c.read("ruleset"))
 	if err != nil {
 		fail(err)
 	}
-	for _, o := range ruleset.NFTables {
-		switch {
-		case o.Table != nil:
-			b.See(o.Table.Family+" "+o.Table.Name, familiesOf[o.Table.Family]...)
-		case o.Chain != nil && o.Chain.Family != "inet":
-			b.See(o.Chain.Table+" "+o.Chain.Name, familiesOf[o.Chain.Family]...)
-		case o.Rule != nil && familiesOf[o.Rule.Family] != nil:
-			b.Rules++
-		}
-	}
-	return b
+	return seen(l)
 }
 
 // ofLegacy is what iptables-legacy-save prints, which makes no table.
 func (c *container) ofLegacy() oracle.Backend {
-	b := oracle.Backend{InKernel: oracle.Yes}
-	for family, tables := range []string{"iptables", "ip6tables"} {
-		c.sh(tables + `-legacy-save >saved`)
-		table := ""
-		for line := range strings.Lines(c.read("saved")) {
-			word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-			switch line[0] {
-			case '*':
-				table = word[1:]
-			case ':':
-				b.See(table+" "+word[1:], family)
-			case '-':
-				b.Rules++
-			}
+	var l host.Listed
+	for _, family := range []string{"ip", "ip6"} {
+		c.sh(family + `tables-legacy-save >saved`)
+		l.BySave(family, c.read("saved"))
+	}
+	return seen(l)
+}
+
+// seen tells the oracle of a backend in the kernel what is listed.
+func seen(l host.Listed) oracle.Backend {
+	b := oracle.Backend{InKernel: oracle.Yes, Rules: l.Rules}
+	for _, name := range l.Names {
+		family, rest, _ := strings.Cut(name, " ")
+		isChain := strings.Contains(rest, " ")
+		switch {
+		case !isChain:
+			b.See(name, familiesOf[family]...)
+		case family != "inet": // that one's are none of iptables
+			b.See(rest, familiesOf[family]...)
 		}
 	}
 	return b

@@ -4,6 +4,8 @@
 package host
 
 import (
+	"encoding/binary"
+	"os"
 	"runtime"
 	"testing"
 	"unsafe"
@@ -15,8 +17,45 @@ import (
 const (
 	seccompNumber = 0
 	seccompArg0   = 16
-	seccompArg2   = 32
+	sizeofArg     = 8
 )
+
+// Argument is a value of an argument of a system call, of which the lower half counts. Place 0 is the first.
+type Argument struct{ Place, Value uint32 }
+
+// offset is where it is in struct seccomp_data.
+func (a Argument) offset() uint32 {
+	offset := seccompArg0 + sizeofArg*a.Place
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		offset += sizeofArg / 2
+	}
+	return offset
+}
+
+// Refuse makes a system call fail where its arguments have these values, on this thread, in what it starts and in what
+// it becomes.
+func Refuse(number uint32, errno unix.Errno, arguments ...Argument) error {
+	return load(where(number, arguments, unix.SECCOMP_RET_ERRNO|uint32(errno)))
+}
+
+// where is a filter that does something instead of a system call with these arguments.
+func where(number uint32, arguments []Argument, action uint32) []unix.SockFilter {
+	var filter []unix.SockFilter
+	skip := uint8(2*len(arguments) + 1) // to what allows it
+	equals := func(offset, value uint32) {
+		filter = append(filter,
+			unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset},
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: skip})
+		skip -= 2
+	}
+	equals(seccompNumber, number)
+	for _, a := range arguments {
+		equals(a.offset(), a.Value)
+	}
+	return append(filter,
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
+}
 
 // RefuseCall makes a system call fail on the test's thread, which is not used again, as a container's seccomp filter
 // may.
@@ -34,48 +73,29 @@ func ForbidCall(tb testing.TB, number uint32) {
 // RefuseOption makes getsockopt(2) of one option fail on the test's thread, which is not used again.
 func RefuseOption(tb testing.TB, option uint32, errno unix.Errno) {
 	tb.Helper()
-	load(tb, []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: seccompNumber},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_GETSOCKOPT, Jf: 3},
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: seccompArg2},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: option, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-	})
+	Check(tb, Refuse(unix.SYS_GETSOCKOPT, errno, Argument{2, option}))
 }
 
 // filter does something instead of a system call. On 386, package unix makes these three through socketcall(2).
 func filter(tb testing.TB, number, action uint32) {
 	tb.Helper()
 	const socketcall = 102
-	allow := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
-	act := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
-	arg, isSocketcall := map[uint32]uint32{unix.SYS_SOCKET: 1, unix.SYS_SENDTO: 11, unix.SYS_RECVFROM: 12}[number]
+	first, isSocketcall := map[uint32]uint32{unix.SYS_SOCKET: 1, unix.SYS_SENDTO: 11, unix.SYS_RECVFROM: 12}[number]
 	if runtime.GOARCH == "386" && isSocketcall {
-		load(tb, []unix.SockFilter{
-			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: seccompNumber},
-			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: socketcall, Jf: 3},
-			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: seccompArg0},
-			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: arg, Jf: 1},
-			act, allow,
-		})
+		Check(tb, load(where(socketcall, []Argument{{0, first}}, action)))
 		return
 	}
-	load(tb, []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: seccompNumber},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jf: 1},
-		act, allow,
-	})
+	Check(tb, load(where(number, nil, action)))
 }
 
 // load loads a filter for the calling thread.
-func load(tb testing.TB, filter []unix.SockFilter) {
-	tb.Helper()
+func load(filter []unix.SockFilter) error {
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
-		tb.Fatalf("seccomp: %v", errno)
+		return os.NewSyscallError("seccomp", errno)
 	}
+	return nil
 }
 
 // DropCapability takes a capability from the test's thread, which is not used again.
