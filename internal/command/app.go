@@ -24,16 +24,12 @@ var version string
 type session struct {
 	stdout *bufio.Writer // keeps an error of writing until Flush
 	stderr io.Writer
-	argv0  string // the name by which the program was called
-	wrong  error  // the error of CommandNotFound, which cannot return one
+	wrong  error // the error of CommandNotFound, which cannot return one
 }
 
 // Run runs a command and returns its exit status.
 func Run(args []string, stdout, stderr io.Writer) int {
 	s := &session{stdout: bufio.NewWriter(stdout), stderr: stderr}
-	if len(args) > 0 {
-		s.argv0 = args[0]
-	}
 	err := s.app().Run(args)
 	if err == nil {
 		err = s.wrong

@@ -218,10 +218,7 @@ func TestRemedies(t *testing.T) {
 		{err: exec.ErrMissing, does: "install that backend's iptables"},
 		{err: exec.ErrItself, does: "restore iptables' own program"},
 		{err: errOtherNetwork, does: "select nft or select legacy"},
-		{err: install.ErrNoIptables, does: "install iptables"},
-		{err: install.ErrOverwritten, does: "install the iptables package again"},
-		{err: install.ErrBypassed, does: "ls -l"},
-		{err: install.ErrProgram, does: "rename the program to xtables-nft-multi"},
+		{err: install.ErrProgram, does: "install the iptables package again"},
 		{err: failure{status: 1, err: readOnly, try: "something else"}, does: "something else"},
 	} {
 		s, stdout, stderr := newSession()

@@ -30,17 +30,17 @@ func (s *session) installCommand() *cli.Command {
 			},
 			boolFlag(&force, "force", "replace files that are not iptables' own"),
 		},
-		Action: func(*cli.Context) error { return s.install(s.argv0, string(directory), force) },
+		Action: func(*cli.Context) error { return s.install(string(directory), force) },
 	}
 }
 
 // install prints the changes even if there is an error, because it may come after some of them.
-func (s *session) install(argv0, directory string, force bool) error {
-	done, err := install.Install(argv0, directory, force)
-	for _, line := range done.Lines {
+func (s *session) install(directory string, force bool) error {
+	changes, remarks, err := install.Install(directory, force)
+	for _, line := range changes {
 		s.print("%s", line)
 	}
-	for _, remark := range done.Remarks {
+	for _, remark := range remarks {
 		s.say("%s", remark)
 	}
 	if err != nil {

@@ -50,14 +50,12 @@ var remedies = []struct {
 	err error
 	try string
 }{
+	{file.ErrExposed, "chown that directory to root, and chmod go-w it"},
 	{exec.ErrMissing, "install that backend's iptables in this image"},
 	{exec.ErrItself, "restore iptables' own program there, or unmount what covers it"},
 	{errOtherNetwork, program + " select nft or select legacy, if you know the backend"},
-	{install.ErrNoIptables, "install iptables in this image first"},
-	{install.ErrOverwritten, "install the iptables package again, then run install"},
-	{install.ErrProgram, "rename the program to xtables-nft-multi or xtables-legacy-multi, and link the names to it"},
-	{install.ErrBypassed, "see with ls -l where that name leads, remove it, and install again"},
-	{file.ErrExposed, "chown that directory to root, and chmod go-w it"},
+	{install.ErrProgram, "install the iptables package again, or give its program the name xtables-nft-multi or " +
+		"xtables-legacy-multi"},
 	{link.ErrForeign, "move that file away, or replace it with install --force"},
 	{link.ErrRecord, "restart the container, which ends the record"},
 	{link.ErrStraight, program + " install, unless an agent that enters Pods needs it as it is"},
