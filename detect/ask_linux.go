@@ -4,219 +4,149 @@
 package detect
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"slices"
-
-	"golang.org/x/sys/unix"
+	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
-// nftAsker asks nf_tables. Those of its tables that matter are listed once, when has first needs them.
-type nftAsker struct {
-	conn   nft.Conn
-	kernel Answer
-	err    error // why nothing can be asked
-
-	listed bool
-	tables []string // as nft prints them
-	failed error    // why the tables are not known
+// askNFT asks nf_tables for all names of a reason. Programs' chains are asked for only in tables that exist.
+func (a *asker) askNFT(f Findings, r Reason) Findings {
+	known := f.Kernel
+	tables := []string{"ip mangle", "ip6 mangle"} // kubelet's chains are asked for in any case
+	if r == HostProgram && known == Yes {
+		err := persist(func() (err error) {
+			tables, err = a.nft.Tables(isAsked)
+			return err
+		})
+		known = answerOf(true, err)
+		if !errors.Is(err, nft.ErrTooLarge) {
+			f.Err = cmp.Or(f.Err, err)
+		}
+	}
+	for _, n := range namesOf(r) {
+		answer, err := known, error(nil)
+		if known == Yes {
+			answer, err = a.hasNFT(n, tables)
+		}
+		f = f.note(n, answer, err)
+	}
+	return f
 }
 
-func newNFTAsker() *nftAsker {
-	a := &nftAsker{}
-	present, err := a.conn.Present()
-	if err != nil {
-		a.err = fmt.Errorf("ask for nf_tables: %w", err)
-	}
-	a.kernel = answerOf(present, err)
-	return a
+// isAsked reports whether a table is a known name, or can have a chain that is.
+func isAsked(table string) bool {
+	isKnown := func(n Name) bool { return n.Table == table }
+	return usedByIptables(table) || slices.ContainsFunc(knownNames[:], isKnown)
 }
 
-func (a *nftAsker) close() { a.conn.Close() }
-
-// has reports whether the name exists.
-func (a *nftAsker) has(n Name) (Answer, error) {
-	if a.kernel != Yes {
-		return a.kernel, nil
+// hasNFT reports whether a name is in nf_tables, which has these tables.
+func (a *asker) hasNFT(n Name, tables []string) (Answer, error) {
+	exists := slices.Contains(tables, n.nftTable())
+	if !exists || n.Chain == "" {
+		return answerOf(exists, nil), nil
 	}
-	if n.Program == kubelet {
-		has, err := a.conn.HasChain(n.Family == IPv6, n.Table, n.Chain)
-		return answerOf(has, err), err
-	}
-	err := a.list()
-	switch {
-	case errors.Is(err, nft.ErrTooLarge):
-		return Unknown, nil
-	case err != nil:
-		return Unknown, err
-	case n.Chain == "":
-		return answerOf(slices.Contains(a.tables, n.Table), nil), nil
-	case !slices.Contains(a.tables, qualified(n.Family, n.Table)):
-		return No, nil
-	}
-	has, err := a.conn.HasChain(n.Family == IPv6, n.Table, n.Chain)
+	has, err := a.nft.HasChain(n.Family == IPv6, n.Table, n.Chain)
 	return answerOf(has, err), err
 }
 
-// list lists the tables at the first call. Later calls return the same error.
-func (a *nftAsker) list() error {
-	if a.listed {
-		return a.failed
+// countNFT counts rules until there are more than limit.
+func (a *asker) countNFT(e Evidence, limit int) Evidence {
+	if e.NFT.Kernel != Yes {
+		e.NFT.Counted = answerOf(e.NFT.Kernel == No, e.NFT.Err)
+		return e
 	}
-	a.listed = true
-	var tables []nft.Table
-	a.failed = persist(func() (err error) {
-		tables, err = a.conn.Tables(isAsked)
+	var rules nft.Rules
+	err := persist(func() (err error) {
+		rules, err = a.nft.CountRules(limit, usedByIptables)
 		return err
 	})
-	for _, t := range tables {
-		a.tables = append(a.tables, nameOf(t))
-	}
-	return a.failed
-}
-
-// isAsked reports whether has asks for a table, or for a chain in it.
-func isAsked(t nft.Table) bool {
-	name := nameOf(t)
-	return usedByIptables(t) || slices.ContainsFunc(knownNames[:], func(n Name) bool { return n.Table == name })
-}
-
-// nameOf returns the name of a table as nft prints it.
-func nameOf(t nft.Table) string {
-	switch t.Family {
-	case unix.NFPROTO_INET:
-		return "inet " + t.Name
-	case unix.NFPROTO_IPV4:
-		return qualified(IPv4, t.Name)
-	case unix.NFPROTO_IPV6:
-		return qualified(IPv6, t.Name)
-	default:
-		return "other " + t.Name
-	}
-}
-
-// count counts the rules of nf_tables until there are more than limit. counted is Yes if rules are all of them. With an
-// error, rules are those that the last try read.
-func (a *nftAsker) count(limit int) (rules nft.Rules, counted Answer, err error) {
-	switch a.kernel {
-	case No:
-		return nft.Rules{}, Yes, nil
-	case Unknown:
-		return nft.Rules{}, Unknown, nil
-	}
-	err = persist(func() (err error) {
-		rules, err = a.conn.CountRules(limit, usedByIptables)
-		return err
-	})
+	e.NFT.Rules = rules.Number // with an error, those that the last try read
+	e.NFT.Counted = Unknown
 	if rules.All {
-		return rules, Yes, err
+		e.NFT.Counted = Yes
 	}
-	return rules, Unknown, err
+	if rules.Iptables {
+		e.TakesRules = Yes
+	}
+	e.NFT.Err = cmp.Or(e.NFT.Err, err)
+	return e
 }
 
 // usedByIptables reports whether iptables uses a table of nf_tables.
-func usedByIptables(t nft.Table) bool {
-	if t.Family != unix.NFPROTO_IPV4 && t.Family != unix.NFPROTO_IPV6 {
-		return false
-	}
-	switch t.Name {
+func usedByIptables(table string) bool {
+	family, name, _ := strings.Cut(table, " ")
+	switch name {
 	case "filter", "nat", "mangle", "raw", "security":
-		return true
+		return family == "ip" || family == "ip6"
 	}
 	return false
 }
 
-// legacyAsker asks x_tables about one family. Each table is read once, when it is first needed.
-type legacyAsker struct {
+// legacyTables are the tables of x_tables for one family. Each is read once, when it is first needed.
+type legacyTables struct {
 	family Family
-	kernel Answer
+	loaded Answer
 	listed []string
-	err    error // why the list is not known
 	read   map[string]xtables.Table
-}
-
-func newLegacyAsker(f Family) *legacyAsker {
-	a := &legacyAsker{family: f}
-	listed, err := xtables.Listed(f == IPv6)
-	a.listed = listed
-	switch {
-	case errors.Is(err, xtables.ErrAbsent):
-		a.kernel = No
-	case err != nil:
-		a.kernel = Unknown
-		a.err = fmt.Errorf("list the tables: %w", err)
-	default:
-		a.kernel = Yes
-	}
-	return a
 }
 
 // table returns a listed table. It returns the error of reading the table only once. After that, the table is just not
 // Whole.
-func (a *legacyAsker) table(name string) (t xtables.Table, err error) {
-	t, known := a.read[name]
-	if known {
+func (l *legacyTables) table(name string) (t xtables.Table, err error) {
+	t, isRead := l.read[name]
+	if isRead {
 		return t, nil
 	}
 	err = persist(func() (err error) {
-		t, err = xtables.Read(a.family == IPv6, name)
+		t, err = xtables.Read(l.family == IPv6, name, isChain)
 		return err
 	})
-	t.Chains = telling(t.Chains)
-	if a.read == nil {
-		a.read = map[string]xtables.Table{}
+	if l.read == nil {
+		l.read = map[string]xtables.Table{}
 	}
-	a.read[name] = t
+	l.read[name] = t
 	return t, err
 }
 
-// telling returns copies of the chains' names that prove something. The others are pieces of the table: they would keep
-// all of it in memory, up to xtables.Limit for each of ten tables.
-func telling(chains [][]byte) (copies [][]byte) {
-	for _, chain := range chains {
-		isKnown := func(n Name) bool { return n.Chain == string(chain) }
-		if slices.ContainsFunc(knownNames[:], isKnown) {
-			copies = append(copies, slices.Clone(chain))
-		}
-	}
-	return copies
+// isChain reports whether a chain is a known name.
+func isChain(chain []byte) bool {
+	return slices.ContainsFunc(knownNames[:], func(n Name) bool { return n.Chain == string(chain) })
 }
 
-// has reports whether the name exists. Legacy has no native tables.
-func (a *legacyAsker) has(n Name) (Answer, error) {
+// has reports whether a name exists. Legacy has no native tables.
+func (l *legacyTables) has(n Name) (Answer, error) {
 	switch {
-	case a.kernel == Unknown:
+	case l.loaded == Unknown:
 		return Unknown, nil
-	case n.Chain == "", !slices.Contains(a.listed, n.Table):
+	case n.Chain == "", !slices.Contains(l.listed, n.Table):
 		return No, nil
 	}
-	t, err := a.table(n.Table)
+	t, err := l.table(n.Table)
 	switch {
-	case t.HasChain(n.Chain):
+	case slices.Contains(t.Chains, n.Chain):
 		return Yes, nil
 	case !t.Whole:
 		return Unknown, err
-	default:
-		return No, nil
 	}
+	return No, nil
 }
 
-// count counts the rules of all listed tables. counted is Yes if every table was read whole.
-func (a *legacyAsker) count() (rules int, counted Answer, err error) {
-	counted = Yes
-	if a.kernel == Unknown {
-		counted = Unknown
+// count adds the rules of all tables to the findings.
+func (l *legacyTables) count(f Findings) Findings {
+	if l.loaded == Unknown {
+		f.Counted = Unknown
 	}
-	for _, name := range a.listed {
-		t, unread := a.table(name)
-		rules += t.Rules
-		err = join(err, unread)
+	for _, name := range l.listed {
+		t, err := l.table(name)
+		f.Rules += t.Rules
+		f.Err = cmp.Or(f.Err, err)
 		if !t.Whole {
-			counted = Unknown
+			f.Counted = Unknown
 		}
 	}
-	return rules, counted, err
+	return f
 }

@@ -21,10 +21,10 @@ func TestAskedIsWhatMatters(t *testing.T) {
 	host.Netns(t)
 	asked := func(r Result) string {
 		var kinds []string
-		for k := hints; k <= programs; k++ {
+		for _, k := range byName {
 			nft, legacy := r.Evidence.NFT, r.Evidence.Legacy
 			if *nft.answers(k) != [2]Answer{} && *legacy.answers(k) != [2]Answer{} {
-				kinds = append(kinds, string(reasonOf[k]))
+				kinds = append(kinds, string(k))
 			}
 		}
 		if r.Evidence.NFT.Counted != NotAsked && r.Evidence.Legacy.Counted != NotAsked {
@@ -94,9 +94,9 @@ func TestRuleShowsThatRulesAreTaken(t *testing.T) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			host.Netns(t)
 			addRules(t, NFT, IPv6, n)
-			a := newAsker()
-			defer a.nft.close()
-			e := a.count(a.start(), false)
+			a, e := start()
+			defer a.nft.Close()
+			e = a.count(e, false)
 			host.RefuseCall(t, unix.SYS_SENDTO, unix.ENOSYS)
 			e = a.dryRunIfNeeded(e)
 			asked := errors.Is(e.NFT.Err, unix.ENOSYS)

@@ -11,7 +11,7 @@ import (
 )
 
 // found puts a name among those that were found, and gives the answer that goes with it.
-func found(b Backend, k kind, n Name) about {
+func found(b Backend, k Reason, n Name) about {
 	return func(e *Evidence) {
 		findings := e.of(b)
 		findings.answers(k)[n.Family] = Yes
@@ -32,9 +32,9 @@ func lacks(what string) about {
 
 // Because is one line, and names what decides and what is in the way of certainty.
 func TestBecause(t *testing.T) {
-	hint4 := Name{Program: kubelet, Family: IPv4, Table: "mangle", Chain: hintChain}
-	hint6 := Name{Program: kubelet, Family: IPv6, Table: "mangle", Chain: hintChain}
-	canary4 := Name{Program: kubelet, Family: IPv4, Table: "mangle", Chain: canaryChain}
+	hint4 := Name{Program: "kubelet", Family: IPv4, Table: "mangle", Chain: hintChain}
+	hint6 := Name{Program: "kubelet", Family: IPv6, Table: "mangle", Chain: hintChain}
+	canary4 := Name{Program: "kubelet", Family: IPv4, Table: "mangle", Chain: canaryChain}
 	docker := Name{Program: "Docker", Family: IPv4, Table: "filter", Chain: "DOCKER-USER"}
 	proxy := Name{Program: "kube-proxy", Family: IPv4, Table: "ip kube-proxy"}
 	refused := errors.Join(errors.New("a table: not permitted"), errors.New("another"))
@@ -45,38 +45,40 @@ func TestBecause(t *testing.T) {
 	}{
 		{want: "no chain or table of a known program was found, and no rule"},
 		{
-			about: []about{found(Legacy, hints, hint4)},
+			about: []about{found(Legacy, KubeletHint, hint4)},
 			want:  "chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv4)",
 		},
 		{
-			about: []about{found(NFT, canaries, canary4)},
+			about: []about{found(NFT, KubeletCanary, canary4)},
 			want:  "chain KUBE-KUBELET-CANARY of kubelet is in nft's mangle table (IPv4)",
 		},
 		{
-			about: []about{found(NFT, hints, hint4), found(Legacy, hints, hint6)},
+			about: []about{found(NFT, KubeletHint, hint4), found(Legacy, KubeletHint, hint6)},
 			want: "chain KUBE-IPTABLES-HINT of kubelet is in nft's mangle table (IPv4), " +
 				"but chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv6)",
 		},
 		{
-			about: []about{found(NFT, programs, proxy)},
+			about: []about{found(NFT, HostProgram, proxy)},
 			want:  "table ip kube-proxy of kube-proxy is in nf_tables",
 		},
 		{
-			about: []about{found(NFT, programs, proxy), found(Legacy, programs, docker)},
+			about: []about{found(NFT, HostProgram, proxy), found(Legacy, HostProgram, docker)},
 			want: "table ip kube-proxy of kube-proxy is in nf_tables, " +
 				"but chain DOCKER-USER of Docker is in legacy's filter table (IPv4)",
 		},
 		{
-			about: []about{found(NFT, programs, docker), name(hints, Legacy, IPv4, Unknown), failed(Legacy, refused)},
+			about: []about{
+				found(NFT, HostProgram, docker), name(KubeletHint, Legacy, IPv4, Unknown), failed(Legacy, refused),
+			},
 			want: "chain DOCKER-USER of Docker is in nft's filter table (IPv4); " +
 				"legacy could not be read (a table: not permitted; another)",
 		},
 		{
-			about: []about{found(NFT, programs, docker), name(programs, Legacy, IPv4, Unknown)},
+			about: []about{found(NFT, HostProgram, docker), name(HostProgram, Legacy, IPv4, Unknown)},
 			want:  "chain DOCKER-USER of Docker is in nft's filter table (IPv4); legacy is too large to be read",
 		},
 		{
-			about: []about{found(NFT, programs, docker)}, held: Legacy,
+			about: []about{found(NFT, HostProgram, docker)}, held: Legacy,
 			want: "chain DOCKER-USER of Docker is in nft's filter table (IPv4)",
 		},
 		{about: []about{kernel(NFT, No)}, want: "this kernel has no nf_tables"},
@@ -108,7 +110,7 @@ func TestBecause(t *testing.T) {
 				"legacy could not be read (two)",
 		},
 		{
-			about: []about{found(NFT, hints, hint4), found(Legacy, hints, hint4)}, held: Legacy,
+			about: []about{found(NFT, KubeletHint, hint4), found(Legacy, KubeletHint, hint4)}, held: Legacy,
 			want: "legacy is in use here already, and no chain or table proves another backend: " +
 				"chain KUBE-IPTABLES-HINT of kubelet is in nft's mangle table (IPv4), " +
 				"but chain KUBE-IPTABLES-HINT of kubelet is in legacy's mangle table (IPv4)",

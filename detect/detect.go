@@ -95,21 +95,15 @@ func (f Family) String() string { return [...]string{"IPv4", "IPv6"}[f] }
 func (f Family) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // Answer is the answer to one question, such as whether a chain exists.
-type Answer int8
+type Answer string
 
 // The answers. Only Yes and No are evidence.
 const (
-	NotAsked Answer = iota
-	Unknown         // the question failed, or a table is too large to be read
-	No
-	Yes
+	NotAsked Answer = ""
+	Unknown  Answer = "unknown" // the question failed, or a table is too large to be read
+	No       Answer = "no"
+	Yes      Answer = "yes"
 )
-
-// String returns "not asked", "unknown", "no" or "yes".
-func (a Answer) String() string { return [...]string{"not asked", "unknown", "no", "yes"}[a] }
-
-// MarshalText returns the same words.
-func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // Name is a name of the host: a chain in one of iptables' tables, or a native table of nf_tables.
 type Name struct {

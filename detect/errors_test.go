@@ -16,6 +16,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // What was spoiled by a change is read again, three times at most. What was refused is not.
@@ -54,56 +55,30 @@ func TestPersist(t *testing.T) {
 	}
 }
 
-// Each cause is said once, and all of them can be found.
-func TestJoin(t *testing.T) {
-	about := func(what string, err error) error { return fmt.Errorf("%s: %w", what, err) }
-	one := about("a", unix.EPERM)
-	for _, test := range []struct {
-		known, err error
-		want       string
-	}{
-		{nil, nil, ""},
-		{one, nil, "a: operation not permitted"},
-		{nil, one, "a: operation not permitted"},
-		{one, about("b", unix.EPERM), "a: operation not permitted"},
-		{one, about("b", unix.ENOMEM), "a: operation not permitted\nb: cannot allocate memory"},
-		{
-			join(one, about("b", unix.ENOMEM)), about("c", about("d", unix.EPERM)),
-			"a: operation not permitted\nb: cannot allocate memory",
-		},
-	} {
-		got := join(test.known, test.err)
-		text := ""
-		if got != nil {
-			text = got.Error()
-		}
-		if text != test.want {
-			t.Errorf("got %q, want %q", text, test.want)
-		}
-		for _, err := range []error{test.known, test.err} {
-			if err != nil && !errors.Is(got, cause(err)) {
-				t.Errorf("%v is not in %v", err, got)
-			}
-		}
+// The first question that failed is described, in each backend.
+func TestFirstError(t *testing.T) {
+	first, second := fmt.Errorf("a: %w", unix.EPERM), fmt.Errorf("b: %w", unix.ENOMEM)
+	f := Findings{}.note(Name{}, No, nil).note(Name{}, Unknown, first).note(Name{}, Unknown, second)
+	if f.Err != first {
+		t.Errorf("got %v", f.Err)
 	}
 }
 
 // Of more tables of nf_tables than are read, the names of programs are unknown. That is no error. Any other failure to
 // list them is one.
 func TestTablesNotListed(t *testing.T) {
-	for failed, want := range map[error]error{
-		fmt.Errorf("list the tables: %w", nft.ErrTooLarge): nil,
-		fmt.Errorf("list the tables: %w", unix.ENOMEM):     unix.ENOMEM,
-	} {
-		a := &nftAsker{kernel: Yes, listed: true, failed: failed}
-		for _, f := range families {
-			for _, n := range namesOf(programs, f) {
-				got, err := a.has(n)
-				if got != Unknown || !errors.Is(err, want) || (err == nil) != (want == nil) {
-					t.Errorf("%v, %+v: got %v, %v", failed, n, got, err)
-				}
-			}
-		}
+	host.Netns(t)
+	host.Feed(t, "add table ip filter\nadd table inet firewalld\n", "nft", "-f", "-")
+	a := &asker{nft: nft.Conn{Most: 1}}
+	defer a.nft.Close()
+	f := a.askNFT(Findings{Kernel: Yes}, HostProgram)
+	if f.Program != [2]Answer{Unknown, Unknown} || f.Err != nil {
+		t.Errorf("too many: got %+v", f)
+	}
+	host.RefuseCall(t, unix.SYS_SENDTO, unix.ENOMEM)
+	f = a.askNFT(Findings{Kernel: Yes}, HostProgram)
+	if f.Program != [2]Answer{Unknown, Unknown} || !errors.Is(f.Err, unix.ENOMEM) {
+		t.Errorf("refused: got %+v", f)
 	}
 }
 
@@ -121,7 +96,7 @@ func TestNote(t *testing.T) {
 	} {
 		var f Findings
 		for _, a := range test.answers {
-			f = f.note(programs, Name{Family: IPv6, Chain: "DOCKER-USER"}, a, nil)
+			f = f.note(Name{Family: IPv6, Chain: "DOCKER-USER"}, a, nil)
 		}
 		if f.Program != [2]Answer{NotAsked, test.want} || len(f.Names) != test.found {
 			t.Errorf("%v: got %+v", test.answers, f)

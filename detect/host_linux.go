@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"time"
@@ -20,12 +21,11 @@ import (
 // it: unix.EPERM if CAP_NET_ADMIN is missing, unix.EMFILE if the process has no descriptor left. The Result can be
 // certain all the same. Host reads neither what iptables-wrapper keeps in a container, nor the environment.
 func Host(held Backend) (Result, error) {
-	a := newAsker()
-	defer a.nft.close()
-	e := a.start()
-	for k := hints; k <= programs; k++ {
-		e = a.askNames(e, k)
-		if e.find(k).Valid() {
+	a, e := start()
+	defer a.nft.Close()
+	for _, reason := range byName {
+		e = a.askNames(e, reason)
+		if e.named(reason).Valid() {
 			return finish(e, held)
 		}
 	}
@@ -40,11 +40,10 @@ func Host(held Backend) (Result, error) {
 // Survey is Host with nothing held and with every question asked, for people. It makes the dry run only if Host would,
 // because a dry run may leave modules loaded.
 func Survey() (Result, error) {
-	a := newAsker()
-	defer a.nft.close()
-	e := a.start()
-	for k := hints; k <= programs; k++ {
-		e = a.askNames(e, k)
+	a, e := start()
+	defer a.nft.Close()
+	for _, reason := range byName {
+		e = a.askNames(e, reason)
 	}
 	e = a.count(e, true)
 	e = a.dryRunIfNeeded(e)
@@ -57,42 +56,39 @@ func finish(e Evidence, held Backend) (Result, error) {
 
 // asker puts questions to both backends.
 type asker struct {
-	nft    *nftAsker
-	legacy [2]*legacyAsker
-}
-
-func newAsker() asker {
-	return asker{nft: newNFTAsker(), legacy: [2]*legacyAsker{newLegacyAsker(IPv4), newLegacyAsker(IPv6)}}
+	nft    nft.Conn
+	legacy [2]legacyTables // by Family
 }
 
 // start returns the evidence before the first name is asked for: which backends the kernel has.
-func (a asker) start() (e Evidence) {
-	e.NFT.Kernel, e.NFT.Err = a.nft.kernel, a.nft.err
-	e.Legacy.Kernel, e.Legacy.Err = a.legacy[IPv4].kernel, join(a.legacy[IPv4].err, a.legacy[IPv6].err)
-	return e
+func start() (a *asker, e Evidence) {
+	a = &asker{}
+	present, err := a.nft.Present()
+	e.NFT.Kernel = answerOf(present, err)
+	e.NFT.Err = err
+	for _, f := range families {
+		listed, loaded, err := xtables.Listed(f == IPv6)
+		a.legacy[f] = legacyTables{family: f, loaded: answerOf(loaded, err), listed: listed}
+		e.Legacy.Err = cmp.Or(e.Legacy.Err, err)
+	}
+	e.Legacy.Kernel = a.legacy[IPv4].loaded
+	return a, e
 }
 
-// askNames asks for all names of a kind.
-func (a asker) askNames(e Evidence, k kind) Evidence {
-	for _, f := range families {
-		for _, n := range &knownNames {
-			if !n.is(k, f) {
-				continue
-			}
-			n.Family = f
-			answer, err := a.nft.has(n)
-			e.NFT = e.NFT.note(k, n, answer, err)
-			answer, err = a.legacy[f].has(n)
-			e.Legacy = e.Legacy.note(k, n, answer, err)
-		}
+// askNames asks for all names of a reason.
+func (a *asker) askNames(e Evidence, r Reason) Evidence {
+	e.NFT = a.askNFT(e.NFT, r)
+	for _, n := range namesOf(r) {
+		answer, err := a.legacy[n.Family].has(n)
+		e.Legacy = e.Legacy.note(n, answer, err)
 	}
 	return e
 }
 
-// note returns the findings with the answer to whether a name of a kind exists. A kind is Yes if one of its names is,
-// otherwise Unknown if one is, otherwise No.
-func (f Findings) note(k kind, n Name, answer Answer, err error) Findings {
-	known := &f.answers(k)[n.Family]
+// note returns the findings with the answer to whether a name exists. Of the names of a reason, one Yes makes it Yes,
+// otherwise one Unknown makes it Unknown.
+func (f Findings) note(n Name, answer Answer, err error) Findings {
+	known := &f.answers(n.reason())[n.Family]
 	switch {
 	case answer == Yes:
 		*known = Yes
@@ -100,36 +96,26 @@ func (f Findings) note(k kind, n Name, answer Answer, err error) Findings {
 	case *known == NotAsked, *known == No:
 		*known = answer
 	}
-	f.Err = join(f.Err, err)
+	f.Err = cmp.Or(f.Err, err)
 	return f
 }
 
 // count counts the rules of legacy. It counts those of nft until they are more than legacy's, or all.
-func (a asker) count(e Evidence, all bool) Evidence {
+func (a *asker) count(e Evidence, all bool) Evidence {
 	e.Legacy.Counted = Yes
-	for _, f := range families {
-		n, counted, err := a.legacy[f].count()
-		e.Legacy.Rules += n
-		e.Legacy.Counted = min(e.Legacy.Counted, counted)
-		e.Legacy.Err = join(e.Legacy.Err, err)
+	for _, t := range a.legacy {
+		e.Legacy = t.count(e.Legacy)
 	}
 	limit := e.Legacy.Rules
 	if all {
 		limit = math.MaxInt
 	}
-	rules, counted, err := a.nft.count(limit)
-	e.NFT.Rules = rules.Number
-	e.NFT.Counted = counted
-	e.NFT.Err = join(e.NFT.Err, err)
-	if rules.Iptables {
-		e.TakesRules = Yes
-	}
-	return e
+	return a.countNFT(e, limit)
 }
 
 // dryRunIfNeeded makes the dry run if it can make legacy the answer: no name decides, nft would be the answer,
 // nf_tables has no rule of iptables yet, and legacy can run.
-func (a asker) dryRunIfNeeded(e Evidence) Evidence {
+func (a *asker) dryRunIfNeeded(e Evidence) Evidence {
 	r := Decide(e, "")
 	if r.Backend != NFT || r.Reason != RuleCount && r.Reason != Default || e.TakesRules == Yes || e.NFT.Kernel != Yes {
 		return e
@@ -137,15 +123,15 @@ func (a asker) dryRunIfNeeded(e Evidence) Evidence {
 	if e.Legacy.Kernel == No {
 		loadable, err := xtables.Loadable()
 		e.Loadable = answerOf(loadable, err)
-		e.Legacy.Err = join(e.Legacy.Err, err)
+		e.Legacy.Err = cmp.Or(e.Legacy.Err, err)
 	}
 	if !e.legacyCanRun() {
 		return e
 	}
-	lacks, err := a.nft.conn.Lacks()
+	lacks, err := a.nft.Lacks()
 	e.TakesRules = answerOf(lacks == "", err)
 	e.Lacks = lacks
-	e.NFT.Err = join(e.NFT.Err, err)
+	e.NFT.Err = cmp.Or(e.NFT.Err, err)
 	return e
 }
 
@@ -171,29 +157,4 @@ func persist(ask func() error) error {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return ask()
-}
-
-// join adds err to known, unless known has the same cause: a process that lacks a capability gets the same error from
-// every question. What else failed, such as for want of descriptors, must not be hidden.
-func join(known, err error) error {
-	switch {
-	case err == nil:
-		return known
-	case known == nil:
-		return err
-	case errors.Is(known, cause(err)):
-		return known
-	}
-	return errors.Join(known, err)
-}
-
-// cause returns the innermost error that err wraps.
-func cause(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
 }

@@ -8,9 +8,11 @@ package detect
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -30,10 +32,11 @@ func TestLargeTablesAreNotKept(t *testing.T) {
 	}
 	host.Feed(t, b.String(), "iptables-legacy-restore", "-w")
 	before := heap()
-	a := newLegacyAsker(IPv4)
+	a, _ := start()
+	defer a.nft.Close()
 	for _, table := range tables {
-		read, err := a.table(table)
-		if err != nil || !read.Whole || !read.HasChain(hintChain) {
+		read, err := a.legacy[IPv4].table(table)
+		if err != nil || !read.Whole || !slices.Equal(read.Chains, []string{hintChain}) {
 			t.Fatalf("table %s: got %+v, %v", table, read, err)
 		}
 	}
@@ -48,10 +51,10 @@ func TestLargeTablesAreNotKept(t *testing.T) {
 func TestOtherTablesAreNotKept(t *testing.T) {
 	host.Netns(t)
 	host.Feed(t, "add table ip others\nadd table ip filter\nadd table inet firewalld\n", "nft", "-f", "-")
-	a := newNFTAsker()
-	defer a.close()
-	err := a.list()
-	got := strings.Join(a.tables, ", ")
+	var c nft.Conn
+	defer c.Close()
+	tables, err := c.Tables(isAsked)
+	got := strings.Join(tables, ", ")
 	if err != nil || got != "ip filter, inet firewalld" && got != "inet firewalld, ip filter" {
 		t.Errorf("got %q, %v", got, err)
 	}

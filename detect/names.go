@@ -5,21 +5,11 @@ package detect
 
 import "strings"
 
-// kind is a kind of name. Stronger kinds come first.
-type kind int
-
-const (
-	hints kind = iota
-	canaries
-	programs
-)
-
 // Kubelet makes these chains in table mangle of its backend, before it starts its first Pod
 // (pkg/kubelet/kubelet_network_linux.go in kubernetes/kubernetes).
 const (
 	hintChain   = "KUBE-IPTABLES-HINT"
 	canaryChain = "KUBE-KUBELET-CANARY"
-	kubelet     = "kubelet"
 )
 
 // knownNames are the names that only kubelet and other programs of the host make. The list leaves out the chains of
@@ -31,8 +21,8 @@ const (
 //
 // To add a name, add a line here, a dump of the program in test/rules/programs, and a line in docs/how-it-works.md.
 var knownNames = [...]Name{
-	{Program: kubelet, Table: "mangle", Chain: hintChain},
-	{Program: kubelet, Table: "mangle", Chain: canaryChain},
+	{Program: "kubelet", Table: "mangle", Chain: hintChain},
+	{Program: "kubelet", Table: "mangle", Chain: canaryChain},
 
 	// Docker since 17.06; daemon/libnetwork/firewall_linux.go in moby/moby.
 	{Program: "Docker", Table: "filter", Chain: "DOCKER-USER"},
@@ -78,23 +68,42 @@ var knownNames = [...]Name{
 	{Program: "systemd", Table: "ip6 io.systemd.nat"},
 }
 
-// is reports whether a name is of a kind, and can be in a family.
-func (n Name) is(k kind, f Family) bool {
-	ofKind := programs
-	switch n.Chain {
-	case hintChain:
-		ofKind = hints
-	case canaryChain:
-		ofKind = canaries
+// namesOf returns the names that are a reason, those of IPv4 first.
+func namesOf(r Reason) (names []Name) {
+	for _, f := range families {
+		for _, n := range &knownNames {
+			n.Family = f
+			if n.reason() == r && n.isPossible() {
+				names = append(names, n)
+			}
+		}
 	}
-	inFamily := n.Chain != "" || strings.HasPrefix(n.Table, "inet ") || strings.HasPrefix(n.Table, qualified(f, ""))
-	return ofKind == k && inFamily
+	return names
 }
 
-// qualified returns the name of a table of a family as nft prints it: "ip filter".
-func qualified(f Family, table string) string {
-	if f == IPv6 {
-		return "ip6 " + table
+func (n Name) reason() Reason {
+	switch n.Chain {
+	case hintChain:
+		return KubeletHint
+	case canaryChain:
+		return KubeletCanary
 	}
-	return "ip " + table
+	return HostProgram
+}
+
+// isPossible reports whether a name can be in its family: native tables of ip and ip6 are in one.
+func (n Name) isPossible() bool {
+	isBoth := n.Chain != "" || strings.HasPrefix(n.Table, "inet ")
+	return isBoth || strings.HasPrefix(n.Table, "ip6 ") == (n.Family == IPv6)
+}
+
+// nftTable returns the table of a name as nft prints it: "ip filter".
+func (n Name) nftTable() string {
+	switch {
+	case n.Chain == "":
+		return n.Table
+	case n.Family == IPv6:
+		return "ip6 " + n.Table
+	}
+	return "ip " + n.Table
 }

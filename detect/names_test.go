@@ -46,17 +46,6 @@ func dumps(t *testing.T) (all []dump) {
 	return all
 }
 
-// namesOf returns the names of a kind in a family.
-func namesOf(k kind, f Family) (names []Name) {
-	for _, n := range knownNames {
-		if n.is(k, f) {
-			n.Family = f
-			names = append(names, n)
-		}
-	}
-	return names
-}
-
 // Each program of the host decides for its backend, against more rules in the other one, and is named.
 func TestHostPrograms(t *testing.T) {
 	for _, d := range dumps(t) {
@@ -102,7 +91,7 @@ func TestHostNames(t *testing.T) {
 		t.Fatal("README.md does not say what is in no dump")
 	}
 	for _, n := range knownNames {
-		if n.Program == kubelet {
+		if n.Program == "kubelet" {
 			continue
 		}
 		text := n.Chain
@@ -127,51 +116,53 @@ func TestHostNames(t *testing.T) {
 
 // Each name is found where it is, in each family that it can be in, and decides.
 func TestEachName(t *testing.T) {
-	for k := hints; k <= programs; k++ {
-		for _, f := range families {
-			for _, n := range namesOf(k, f) {
-				backends := []Backend{NFT, Legacy}
-				if n.Chain == "" {
-					backends = backends[:1]
-				}
-				for _, b := range backends {
-					t.Run(n.in(b), func(t *testing.T) {
-						host.Netns(t)
-						if n.Chain == "" {
-							addNative(t, "add table "+n.Table)
-						} else {
-							addChain(t, b, f, n.Table, n.Chain)
-						}
-						r := ask(t, "")
-						if r.Backend != b || r.Reason != reasonOf[k] || !r.Certain ||
-							!slices.Contains(r.Evidence.Of(b).Names, n) || len(r.Evidence.Of(b.Other()).Names) > 0 {
-							t.Errorf("got %+v", r)
-						}
-					})
-				}
+	for _, k := range byName {
+		for _, n := range namesOf(k) {
+			backends := []Backend{NFT, Legacy}
+			if n.Chain == "" {
+				backends = backends[:1]
+			}
+			for _, b := range backends {
+				t.Run(n.in(b), func(t *testing.T) {
+					host.Netns(t)
+					if n.Chain == "" {
+						addNative(t, "add table "+n.Table)
+					} else {
+						addChain(t, b, n.Family, n.Table, n.Chain)
+					}
+					r := ask(t, "")
+					if r.Backend != b || r.Reason != k || !r.Certain ||
+						!slices.Contains(r.Evidence.Of(b).Names, n) || len(r.Evidence.Of(b.Other()).Names) > 0 {
+						t.Errorf("got %+v", r)
+					}
+				})
 			}
 		}
 	}
 }
 
 // A native table of family inet is in both families, any other in its own. A chain can be in both.
-func TestIs(t *testing.T) {
+func TestNamesOf(t *testing.T) {
 	for _, n := range knownNames {
-		families := map[string][2]bool{"ip": {true, false}, "ip6": {false, true}, "inet": {true, true}}
+		native := map[string][2]bool{"ip": {true, false}, "ip6": {false, true}, "inet": {true, true}}
 		family, _, _ := strings.Cut(n.Table, " ")
-		want := families[family]
+		want := native[family]
 		if n.Chain != "" {
 			want = [2]bool{true, true}
 		}
-		kindOf := map[string]kind{hintChain: hints, canaryChain: canaries}
+		kindOf := map[string]Reason{hintChain: KubeletHint, canaryChain: KubeletCanary}
 		of, isKubelets := kindOf[n.Chain]
 		if !isKubelets {
-			of = programs
+			of = HostProgram
 		}
-		for k := hints; k <= programs; k++ {
-			got := [2]bool{n.is(k, IPv4), n.is(k, IPv6)}
+		for _, k := range byName {
+			var got [2]bool
+			for _, f := range families {
+				n.Family = f
+				got[f] = slices.Contains(namesOf(k), n)
+			}
 			if k == of && got != want || k != of && got != [2]bool{} {
-				t.Errorf("%+v, kind %d: got %v, want %v", n, k, got, want)
+				t.Errorf("%+v, reason %s: got %v, want %v", n, k, got, want)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func randomRules(r *rand.Rand, f Family, hasKubelet, hasPrograms bool, most int)
 			}
 		}
 		for _, n := range knownNames {
-			isProgram := n.Chain != "" && n.Program != kubelet
+			isProgram := n.Chain != "" && n.Program != "kubelet"
 			if isProgram && hasPrograms && r.IntN(20) == 0 { // also in a table where it proves nothing
 				add(n.Chain)
 			}
@@ -153,7 +153,7 @@ func legacySeen(t *testing.T) (s seen) {
 			name, _, _ := strings.Cut(strings.TrimSpace(line[1:]), " ")
 			switch line[0] {
 			case '*':
-				table = qualified(f, name)
+				table = Name{Family: f, Table: name, Chain: name}.nftTable()
 			case ':':
 				s.names = append(s.names, table+" "+name)
 			case '-':
@@ -188,15 +188,10 @@ func nftSeen(t *testing.T) (s seen) {
 // findings is what was seen, as Survey must find it. Where nf_tables lacks nothing, its rules are all that is counted.
 func (s seen) findings() Findings {
 	found := Findings{Kernel: Yes, Rules: s.rules, Counted: Yes}
-	for k := hints; k <= programs; k++ {
-		for _, f := range families {
-			for _, n := range namesOf(k, f) {
-				name := n.Table
-				if n.Chain != "" {
-					name = qualified(f, n.Table) + " " + n.Chain
-				}
-				found = found.note(k, n, answerOf(slices.Contains(s.names, name), nil), nil)
-			}
+	for _, k := range byName {
+		for _, n := range namesOf(k) {
+			name := strings.TrimSpace(n.nftTable() + " " + n.Chain)
+			found = found.note(n, answerOf(slices.Contains(s.names, name), nil), nil)
 		}
 	}
 	return found

@@ -47,12 +47,10 @@ func run(argv, env []string, stderr io.Writer) int {
 	}
 
 	record, unread := link.OpenRecord()
-	if Scarce(unread) {
-		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unread))
-	}
 	r, unasked := detect.Host(record.Read())
-	if Scarce(unasked) && !r.Certain && r.Reason != detect.Held {
-		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unasked))
+	unknown := errors.Join(unread, unasked)
+	if Scarce(unknown) && !r.Certain && r.Reason != detect.Held {
+		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unknown))
 	}
 	backend, program, err := Find(r, command, dirs...)
 	if err == nil && r.Reason != detect.Held {
@@ -68,9 +66,6 @@ func run(argv, env []string, stderr io.Writer) int {
 		}
 	}
 	err = become(program, err, argv, env)
-	if backend != r.Backend {
-		return fail(stderr, command, fmt.Errorf("%w (%s, whose program is missing)", err, r))
-	}
 	return fail(stderr, command, fmt.Errorf("%w (%s)", err, r))
 }
 

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
 // Network is the network namespace of the calling thread.
@@ -53,15 +52,15 @@ func thisNetwork(host detect.Result) Network {
 // sharedWithProcess1 reports whether process 1 is in the namespace of this thread. To compare files of /proc/PID/net
 // needs no permission to trace process 1, as /proc/PID/ns does.
 func sharedWithProcess1() detect.Answer {
-	ours, err := link.IDAt("/proc/thread-self/net/dev")
+	ours, err := os.Stat("/proc/thread-self/net/dev")
 	if err != nil {
 		return detect.Unknown
 	}
-	theirs, err := link.IDAt("/proc/1/net/dev")
+	theirs, err := os.Stat("/proc/1/net/dev")
 	switch {
 	case err != nil:
 		return detect.Unknown
-	case ours == theirs:
+	case os.SameFile(ours, theirs):
 		return detect.Yes
 	}
 	return detect.No

@@ -72,7 +72,7 @@ func Examine(limit time.Duration, reference string) Report {
 	o.Network = thisNetwork(result)
 	o.Programs = o.programs(s)
 	for f := range o.listed {
-		o.listed[f], _ = xtables.Listed(f == int(detect.IPv6)) // as above
+		o.listed[f], _, _ = xtables.Listed(f == int(detect.IPv6)) // as above
 	}
 	o.run(s)
 	o.listLegacy(s)

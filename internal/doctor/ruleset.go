@@ -47,12 +47,6 @@ type ruleset struct {
 	native []Native
 }
 
-// nftFamilies are families as nft names them. iptables has tables in the first two.
-var nftFamilies = map[uint8]string{
-	unix.NFPROTO_IPV4: "ip", unix.NFPROTO_IPV6: "ip6", unix.NFPROTO_INET: "inet",
-	unix.NFPROTO_ARP: "arp", unix.NFPROTO_BRIDGE: "bridge", unix.NFPROTO_NETDEV: "netdev",
-}
-
 // tableNames are those of iptables.
 var tableNames = []string{"filter", "nat", "mangle", "raw", "security"}
 
@@ -74,15 +68,12 @@ func readRuleset() (r ruleset, err error) {
 func readOnce(conn *nft.Conn) (r ruleset, err error) {
 	tables := map[string]*table{}
 	native := map[string]*Native{}
-	nameOf := func(m nft.Message, kind uint16) string {
-		return nftFamilies[m.Family()] + " " + m.Attributes().String(kind)
-	}
 	for _, question := range []struct {
 		get  uint16
 		each func(nft.Message)
 	}{
 		{unix.NFT_MSG_GETTABLE, func(m nft.Message) {
-			name := nameOf(m, unix.NFTA_TABLE_NAME)
+			name := m.Table(unix.NFTA_TABLE_NAME)
 			t := newTable(m.Family(), m.Attributes().String(unix.NFTA_TABLE_NAME))
 			if t != nil {
 				tables[name] = t
@@ -91,13 +82,13 @@ func readOnce(conn *nft.Conn) (r ruleset, err error) {
 			}
 		}},
 		{unix.NFT_MSG_GETCHAIN, func(m nft.Message) {
-			t := tables[nameOf(m, unix.NFTA_CHAIN_TABLE)]
+			t := tables[m.Table(unix.NFTA_CHAIN_TABLE)]
 			if t != nil {
 				*t.chain(m.Attributes().String(unix.NFTA_CHAIN_NAME)) = chainOf(m.Attributes(), t.name)
 			}
 		}},
 		{unix.NFT_MSG_GETRULE, func(m nft.Message) {
-			t, n := tables[nameOf(m, unix.NFTA_RULE_TABLE)], native[nameOf(m, unix.NFTA_RULE_TABLE)]
+			t, n := tables[m.Table(unix.NFTA_RULE_TABLE)], native[m.Table(unix.NFTA_RULE_TABLE)]
 			switch {
 			case t != nil:
 				t.chain(m.Attributes().String(unix.NFTA_RULE_CHAIN)).add(listingOf(m))

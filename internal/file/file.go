@@ -35,12 +35,18 @@ func TrustedUser(uid uint32) bool {
 	return err == nil && root.Uid == uid
 }
 
-// IsRunning reports whether a file is the running one, by device and inode. Without /proc, it reports false.
-func IsRunning(st unix.Stat_t) bool {
-	var running unix.Stat_t
-	err := unix.Stat("/proc/self/exe", &running)
-	return err == nil && running.Dev == st.Dev && running.Ino == st.Ino
+// Same reports whether two files are the same, by device and inode.
+func Same(a, b unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
+
+// IsAt reports whether a path leads to a file.
+func IsAt(path string, st unix.Stat_t) bool {
+	var there unix.Stat_t
+	err := unix.Stat(path, &there)
+	return err == nil && Same(there, st)
 }
+
+// IsRunning reports whether a file is the running one. Without /proc, it reports false.
+func IsRunning(st unix.Stat_t) bool { return IsAt("/proc/self/exe", st) }
 
 // Read returns the first bytes of a file, at most limit. Package os would start the runtime's poller, which needs more
 // descriptors. If there are too few, the runtime ends the process.

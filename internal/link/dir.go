@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
 // Dir is an opened directory. A name is a plain name in it, never a path. All methods work in the same directory, even
@@ -20,32 +22,11 @@ type Dir struct {
 	// running is the name of the running file, a plain file in the directory, and the file itself; the zero values if
 	// it is not known. Here sets them.
 	running     string
-	runningFile ID
+	runningFile unix.Stat_t
 
 	// Step, if set, is called before each system call that reads or changes a name or the lock. Tests use it to
 	// schedule processes.
 	Step func(operation, name string)
-}
-
-// ID identifies a file. Two paths with the same ID lead to the same file.
-type ID struct{ dev, ino uint64 }
-
-func idOf(st unix.Stat_t) ID { return ID{dev: uint64(st.Dev), ino: st.Ino} } //nolint:unconvert // uint32 on MIPS
-
-// IDAt identifies the file at a path, links followed.
-func IDAt(path string) (ID, error) {
-	var st unix.Stat_t
-	err := unix.Stat(path, &st)
-	if err != nil {
-		return ID{}, &os.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return idOf(st), nil
-}
-
-// IsAt reports whether a path leads to the file.
-func (id ID) IsAt(path string) bool {
-	there, err := IDAt(path)
-	return err == nil && there == id
 }
 
 // fileType returns S_IFREG, S_IFLNK and so on.
@@ -90,8 +71,8 @@ func (d *Dir) fail(operation, name string, err error) error {
 
 // IsAt reports whether a path leads to the directory.
 func (d *Dir) IsAt(path string) bool {
-	id, err := d.ID(".")
-	return err == nil && id.IsAt(path)
+	st, err := d.Stat(".")
+	return err == nil && file.IsAt(path, st)
 }
 
 // CheckWritable returns nil if this process may make names in the directory.
@@ -106,12 +87,11 @@ func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
 	return st, d.fail("lstat", name, err)
 }
 
-// ID identifies the file that a name leads to, links followed.
-func (d *Dir) ID(name string) (ID, error) {
+// Stat returns what stat(2) returns for a name: symlinks are followed.
+func (d *Dir) Stat(name string) (st unix.Stat_t, err error) {
 	d.step("stat", name)
-	var st unix.Stat_t
-	err := unix.Fstatat(d.fd, name, &st, 0)
-	return idOf(st), d.fail("stat", name, err)
+	err = unix.Fstatat(d.fd, name, &st, 0)
+	return st, d.fail("stat", name, err)
 }
 
 // Readlink returns the content of a symlink.
@@ -135,9 +115,9 @@ func (d *Dir) Symlink(content, name string) error {
 }
 
 // Link makes a hard link to a plain file in the directory.
-func (d *Dir) Link(file, name string) error {
+func (d *Dir) Link(existing, name string) error {
 	d.step("link", name)
-	return d.fail("link", name, unix.Linkat(d.fd, file, d.fd, name, 0))
+	return d.fail("link", name, unix.Linkat(d.fd, existing, d.fd, name, 0))
 }
 
 // Remove removes a name, unless it is a directory.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
@@ -40,9 +41,9 @@ func (d *Dir) isCopy() bool {
 	if !slices.Contains(iptables.Commands(), d.running) {
 		return false
 	}
-	wrapper, err := d.ID(Wrapper)
+	wrapper, err := d.Stat(Wrapper)
 	if err == nil {
-		return wrapper == d.runningFile
+		return file.Same(wrapper, d.runningFile)
 	}
 	stored, unswitched := d.Stored()
 	isOpen := stored == "" && (unswitched == nil || errors.Is(unswitched, os.ErrNotExist))
@@ -57,17 +58,17 @@ func (d *Dir) isCopy() bool {
 // The caller holds the lock.
 func (d *Dir) adopt() error {
 	st, err := d.Lstat(d.running)
-	if err == nil && (idOf(st) != d.runningFile || !d.isCopy()) {
+	if err == nil && !(file.Same(st, d.runningFile) && d.isCopy()) {
 		err = errMoved
 	}
 	if err != nil {
 		return err
 	}
 	names := slices.DeleteFunc(iptables.Commands(), func(name string) bool {
-		id, err := d.ID(name)
-		return err != nil || id != d.runningFile
+		st, err := d.Stat(name)
+		return err != nil || !file.Same(st, d.runningFile)
 	})
-	_, err = d.ID(Wrapper)
+	_, err = d.Stat(Wrapper)
 	if errors.Is(err, os.ErrNotExist) {
 		err = d.Link(d.running, Wrapper)
 	}

@@ -70,7 +70,7 @@ func Here() (*Dir, error) {
 // files that stand in for the wrapper.
 func (d *Dir) SetRunning(name string, st unix.Stat_t) {
 	d.running = name
-	d.runningFile = idOf(st)
+	d.runningFile = st
 }
 
 // openSafe opens a directory in which only root and the caller can change names.
@@ -128,8 +128,8 @@ func (d *Dir) contentFor(backend detect.Backend, program string) (string, error)
 	if name != iptables.MultiCall(string(backend)) {
 		return "", fmt.Errorf("%q: %w", target, ErrSingle)
 	}
-	beside, err := d.ID(name)
-	if err != nil || !beside.IsAt(target) {
+	beside, err := d.Stat(name)
+	if err != nil || !file.IsAt(target, beside) {
 		return target, nil
 	}
 	return name, nil

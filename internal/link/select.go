@@ -93,7 +93,7 @@ func Reset(record Record, d *Dir) error {
 	if d == nil {
 		return ErrNotWrapped
 	}
-	_, err := d.ID(Wrapper) // otherwise the names would be broken
+	_, err := d.Stat(Wrapper) // otherwise the names would be broken
 	if errors.Is(err, os.ErrNotExist) {
 		err = fmt.Errorf("no %q: %w", d.Join(Wrapper), ErrNotWrapped)
 	}

@@ -16,9 +16,6 @@ var (
 
 	// ErrChanged means that the objects changed during a dump.
 	ErrChanged = errors.New("nf_tables changed while it was read")
-
-	// ErrEnough ends a dump if the function that takes the messages returns it. Callers of the dump never see it.
-	ErrEnough = errors.New("the rest need not be read")
 )
 
 // bufferSize is the most that the kernel puts into one part of a dump (netlink_dump in net/netlink/af_netlink.c),
@@ -64,39 +61,28 @@ func (c *Conn) dial() error {
 	return nil
 }
 
-// reserve returns the sequence number of the first of n messages to be sent.
-func (c *Conn) reserve(n int) (first uint32) {
-	first = c.seq + 1
-	c.seq += uint32(n)
-	return first
-}
-
-// exchange sends messages, and reads datagrams until read is done or fails. If datagrams may be left, it closes the
-// socket, because the rest of a dump would block the next one.
-func (c *Conn) exchange(messages []byte, read func(datagram []byte) (done bool, err error)) error {
+// exchange sends messages, and calls take with the messages of the reply until it is done or fails. After an error, the
+// socket is closed, because the rest of a dump would block the next question.
+func (c *Conn) exchange(messages []byte, take func(Message) (done bool, err error)) error {
 	err := c.dial()
 	if err != nil {
 		return err
 	}
 	err = unix.Sendto(c.fd, messages, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
 	if err != nil {
+		err = fmt.Errorf("send: %w", err)
+	}
+	for done := false; !done && err == nil; {
+		var datagram []byte
+		datagram, err = receive(c.fd, c.buf)
+		if err == nil {
+			done, err = each(datagram, take)
+		}
+	}
+	if err != nil {
 		c.Close()
-		return fmt.Errorf("send: %w", err)
 	}
-	for {
-		datagram, err := receive(c.fd, c.buf)
-		if err != nil {
-			c.Close()
-			return err
-		}
-		done, err := read(datagram)
-		if err != nil && !done {
-			c.Close()
-		}
-		if err != nil || done {
-			return err
-		}
-	}
+	return err
 }
 
 // receive reads the next datagram from the kernel into buf. It never waits: the kernel queues the reply before
@@ -123,75 +109,49 @@ func nftKind(kind uint16) uint16 { return unix.NFNL_SUBSYS_NFTABLES<<8 | kind }
 
 // ask asks nf_tables one question, and calls each with the messages of the reply until each returns an error. A message
 // is valid only until each returns. If the kernel refuses, the error is a bare unix.Errno, such as ENOENT for an object
-// that does not exist. The error of a system call is wrapped. The kind of a reply is one less than that of the question
-// (enum nf_tables_msg_types).
+// that does not exist. The error of a system call is wrapped.
 func (c *Conn) ask(get, flags uint16, family uint8, a Attributes, each func(Message) error) error {
-	r := reply{seq: c.reserve(1), kind: nftKind(get - 1)}
-	err := c.exchange(request(nftKind(get), flags, r.seq, family, a), func(datagram []byte) (bool, error) {
-		err := r.read(datagram, each)
-		return r.done, err
-	})
+	c.seq++
+	r := reply{seq: c.seq, kind: nftKind(get - 1), each: each}
+	err := c.exchange(request(nftKind(get), flags, r.seq, family, a), r.take)
 	if err == nil {
 		err = r.err()
-	}
-	return meaning(err)
-}
-
-// meaning translates the error of a question to nf_tables.
-func meaning(err error) error {
-	switch err {
-	case ErrEnough:
-		return nil
-	case unix.EAFNOSUPPORT: // before 4.17, if nf_tables' module for the family is not loaded
-		return unix.ENOENT
 	}
 	return err
 }
 
 var errUnexpected = errors.New("the kernel's reply has a message of another kind")
 
-// reply is the state of the reply to one question while its datagrams come in.
+// reply is the reply to one question.
 type reply struct {
-	seq     uint32
-	kind    uint16     // of the messages that are the reply
-	done    bool       // the last message has come
+	seq  uint32
+	kind uint16 // of its messages: one less than that of the question (enum nf_tables_msg_types)
+	each func(Message) error
+
 	errno   unix.Errno // the kernel's refusal, 0 for none
 	changed bool       // the objects changed during the dump
 }
 
-// read calls each with the messages of the reply in a datagram, until each returns an error. It skips replies to
-// earlier questions.
-func (r *reply) read(datagram []byte, each func(Message) error) error {
-	for b := datagram; len(b) > 0 && !r.done; {
-		m, rest, err := next(b)
-		if err != nil {
-			return err
-		}
-		b = rest
-		if m.Seq != r.seq {
-			continue
-		}
-		r.changed = r.changed || m.Flags&unix.NLM_F_DUMP_INTR != 0
-		switch m.Kind {
-		case unix.NLMSG_ERROR, unix.NLMSG_DONE:
-			r.done = true
-			r.errno = m.errno()
-		case r.kind:
-			// Without NLM_F_MULTI the reply is one message, and nothing follows it.
-			r.done = m.Flags&unix.NLM_F_MULTI == 0
-			err = m.whole()
-			if err == nil {
-				err = each(m)
-			}
-		case unix.NLMSG_NOOP:
-		default: // what cannot be understood must not look like nothing
-			err = errUnexpected
-		}
-		if err != nil {
-			return err
-		}
+// take takes a message. It skips replies to earlier questions. done means that no other message follows.
+func (r *reply) take(m Message) (done bool, err error) {
+	if m.Seq != r.seq {
+		return false, nil
 	}
-	return nil
+	r.changed = r.changed || m.Flags&unix.NLM_F_DUMP_INTR != 0
+	switch m.Kind {
+	case unix.NLMSG_NOOP:
+		return false, nil
+	case unix.NLMSG_ERROR, unix.NLMSG_DONE:
+		r.errno = m.errno()
+		return true, nil
+	case r.kind:
+		err := m.whole()
+		if err == nil {
+			err = r.each(m)
+		}
+		return m.Flags&unix.NLM_F_MULTI == 0, err
+	}
+	return false, errUnexpected // what cannot be understood must not look like nothing
 }
 
 // err returns the error that a complete reply stands for.
@@ -199,9 +159,10 @@ func (r *reply) err() error {
 	switch {
 	case r.errno == unix.EINTR, r.errno == 0 && r.changed: // a dump may also end with EINTR if its objects changed
 		return ErrChanged
-	case r.errno == 0:
-		return nil
-	default:
+	case r.errno == unix.EAFNOSUPPORT: // before 4.17, if nf_tables' module for the family is not loaded
+		return unix.ENOENT
+	case r.errno != 0:
 		return r.errno
 	}
+	return nil
 }

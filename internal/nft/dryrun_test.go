@@ -26,14 +26,14 @@ const (
 )
 
 // refuse builds the kernel's reply to one message of the batch.
-func refuse(d *dryRun, step int, errno unix.Errno) []byte {
-	return control(unix.NLMSG_ERROR, 0, d.first+uint32(step), -int32(errno))
+func refuse(first uint32, step int, errno unix.Errno) []byte {
+	return control(unix.NLMSG_ERROR, 0, first+uint32(step), -int32(errno))
 }
 
 // The kernel hooks no chain of a table that is dormant, and commits no batch without its end.
 func TestDryRunIsNeverActive(t *testing.T) {
 	var kinds []uint16
-	for b := newDryRun(7).batch; len(b) > 0; {
+	for b := batch(7, steps()); len(b) > 0; {
 		m, rest, err := next(b)
 		host.Check(t, err)
 		b = rest
@@ -85,20 +85,20 @@ func TestDryRunReply(t *testing.T) {
 			answers: []answer{{stepMatch, unix.EINVAL}}, err: unix.EINVAL,
 		},
 	} {
-		d := newDryRun(7)
+		r := refusal{first: 7, last: 7 + stepMatch}
 		for _, a := range test.answers {
-			done, err := d.read(refuse(d, a.step, a.errno))
+			done, err := each(refuse(7, a.step, a.errno), r.take)
 			if err != nil || done != (a.step == stepMatch) {
 				t.Errorf("%s: got %v, done %v", test.doc, err, done)
 			}
 		}
 		if len(test.answers) == 0 || test.answers[len(test.answers)-1].step != stepMatch {
-			done, err := d.read(refuse(d, stepMatch, 0))
+			done, err := each(refuse(7, stepMatch, 0), r.take)
 			if err != nil || !done {
 				t.Errorf("%s: got %v, done %v", test.doc, err, done)
 			}
 		}
-		lacks, err := d.lacks()
+		lacks, err := r.lacks(steps())
 		if lacks != test.lacks || !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 			t.Errorf("%s: got %q, %v, want %q, %v", test.doc, lacks, err, test.lacks, test.err)
 		}
@@ -107,20 +107,22 @@ func TestDryRunReply(t *testing.T) {
 
 // Only replies to this batch are read, and they are not read where they are cut off.
 func TestDryRunReplies(t *testing.T) {
-	d := newDryRun(7)
-	done, err := d.read(refuse(d, 0, unix.EPERM))
-	if err != unix.EPERM || !done {
-		t.Errorf("not permitted: got %v, done %v", err, done)
+	r := refusal{first: 7, last: 7 + stepMatch}
+	done, err := each(refuse(7, 0, unix.EPERM), r.take)
+	lacks, lacksErr := r.lacks(steps())
+	if err != nil || !done || lacks != "" || lacksErr != unix.EPERM {
+		t.Errorf("not permitted: got %v, done %v, lacks %q, %v", err, done, lacks, lacksErr)
 	}
-	d = newDryRun(7)
-	done, err = d.read(slices.Concat(refuse(d, -1, unix.EPERM), refuse(d, stepMatch+1, unix.EPERM)))
-	lacks, lacksErr := d.lacks()
+	r = refusal{first: 7, last: 7 + stepMatch}
+	done, err = each(slices.Concat(refuse(7, -1, unix.EPERM), refuse(7, stepMatch+1, unix.EPERM)), r.take)
+	lacks, lacksErr = r.lacks(steps())
 	if err != nil || done || lacks != "" || lacksErr != nil {
 		t.Errorf("replies to others: got %v, done %v, lacks %q, %v", err, done, lacks, lacksErr)
 	}
-	whole := slices.Concat(refuse(d, 1, unix.ENOENT), refuse(d, stepMatch, 0))
+	whole := slices.Concat(refuse(7, 1, unix.ENOENT), refuse(7, stepMatch, 0))
 	for i := range whole {
-		done, err := newDryRun(7).read(whole[:i])
+		r = refusal{first: 7, last: 7 + stepMatch}
+		done, err := each(whole[:i], r.take)
 		if between := i == 0 || i == len(whole)/2; (err == nil) != between || done {
 			t.Errorf("cut at %d of %d bytes: got %v, done %v", i, len(whole), err, done)
 		}
@@ -129,17 +131,15 @@ func TestDryRunReplies(t *testing.T) {
 
 // FuzzDryRun feeds the reader anything as a reply. It must end, and know nothing but what it asked.
 func FuzzDryRun(f *testing.F) {
-	d := newDryRun(7)
-	f.Add(slices.Concat(refuse(d, stepNAT, unix.ENOENT), refuse(d, stepMatch, 0)), uint32(7))
-	f.Add(refuse(d, 0, unix.EPERM), uint32(7))
+	f.Add(slices.Concat(refuse(7, stepNAT, unix.ENOENT), refuse(7, stepMatch, 0)), uint32(7))
+	f.Add(refuse(7, 0, unix.EPERM), uint32(7))
 	f.Fuzz(func(t *testing.T, datagram []byte, first uint32) {
-		d := newDryRun(first)
-		done, err := d.read(datagram)
-		_, refused := err.(unix.Errno)
-		if done && err != nil && !refused {
+		r := refusal{first: first, last: first + stepMatch}
+		done, err := each(datagram, r.take)
+		if done && err != nil {
 			t.Fatalf("got %v, done %v", err, done)
 		}
-		lacks, err := d.lacks()
+		lacks, err := r.lacks(steps())
 		if lacks != "" && err != nil {
 			t.Fatalf("got %q, %v", lacks, err)
 		}
@@ -173,13 +173,15 @@ func TestDryRun(t *testing.T) {
 			return b
 		}, "tables of family ip"},
 	} {
-		d := newDryRun(c.reserve(1 + len(dryRunSteps)))
-		changed := test.change(bytes.Clone(d.batch))
-		if bytes.Equal(changed, d.batch) {
+		r := refusal{first: c.seq + 1, last: c.seq + 1 + stepMatch}
+		c.seq = r.last
+		whole := batch(r.first, steps())
+		changed := test.change(bytes.Clone(whole))
+		if bytes.Equal(changed, whole) {
 			t.Fatalf("%s: nothing in the batch was changed", test.doc)
 		}
-		host.Check(t, c.exchange(changed, d.read))
-		lacks, err := d.lacks()
+		host.Check(t, c.exchange(changed, r.take))
+		lacks, err := r.lacks(steps())
 		if lacks != test.want || err != nil {
 			t.Errorf("%s: got %q, %v, want %q", test.doc, lacks, err, test.want)
 		}

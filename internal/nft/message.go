@@ -53,6 +53,18 @@ func next(b []byte) (m Message, rest []byte, err error) {
 	return m, b[min(align4(int(size)), len(b)):], nil
 }
 
+// each calls take with the messages of a datagram, until take is done or fails.
+func each(datagram []byte, take func(Message) (done bool, err error)) (done bool, err error) {
+	for len(datagram) > 0 && !done && err == nil {
+		var m Message
+		m, datagram, err = next(datagram)
+		if err == nil {
+			done, err = take(m)
+		}
+	}
+	return done, err
+}
+
 // errno decodes the start of NLMSG_ERROR and NLMSG_DONE: a negative errno, or 0. In NLMSG_DONE, it is the result of the
 // dump, 0 or more if the dump succeeded. Old kernels may leave it out.
 //
@@ -98,6 +110,24 @@ func (m Message) whole() error {
 
 // Family returns nfgen_family, such as unix.NFPROTO_IPV4. The message must have passed whole.
 func (m Message) Family() uint8 { return m.Body[0] }
+
+// Table returns the name of a table as nft prints it: "ip filter". kind is that of the attribute with the table's name.
+func (m Message) Table(kind uint16) string {
+	name := m.Attributes().String(kind)
+	switch m.Family() {
+	case unix.NFPROTO_IPV4:
+		return "ip " + name
+	case unix.NFPROTO_IPV6:
+		return "ip6 " + name
+	case unix.NFPROTO_INET:
+		return "inet " + name
+	case unix.NFPROTO_ARP:
+		return "arp " + name
+	case unix.NFPROTO_BRIDGE:
+		return "bridge " + name
+	}
+	return "netdev " + name
+}
 
 // request returns a request to the subsystem of nfnetlink in the upper byte of the kind.
 func request(kind, flags uint16, seq uint32, family uint8, a Attributes) []byte {

@@ -14,7 +14,7 @@ import (
 // MaxObjects is the number of objects that a call reads of one dump, even if a namespace has more.
 const MaxObjects = 32 << 10
 
-// ErrTooLarge means that a dump has more objects than are read.
+// ErrTooLarge means that more objects of a dump are not read.
 var ErrTooLarge = errors.New("nf_tables has too many objects to read")
 
 // absent reports whether err is the kernel's reply that an object does not exist. A system call may fail with the same
@@ -37,7 +37,10 @@ func (c *Conn) Present() (bool, error) {
 	if err == ErrAbsent || err == unix.EINVAL { // nfnetlink_rcv_msg: no such subsystem, and no module adds it
 		return false, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return false, fmt.Errorf("ask for nf_tables: %w", err)
+	}
+	return true, nil
 }
 
 // HasChain reports whether a table of family ip or ip6 has a chain. Its cost does not depend on the number of rules.
@@ -61,8 +64,7 @@ func (c *Conn) HasChain(ipv6 bool, table, chain string) (bool, error) {
 }
 
 // Dump calls each with the objects of a kind, such as unix.NFT_MSG_GETRULE, of one family or of all (unix.AF_UNSPEC).
-// An error of each ends the dump, and is returned unless it is ErrEnough. ErrChanged means that the dump may be
-// incomplete.
+// An error of each ends the dump, and is returned. ErrChanged means that the dump may be incomplete.
 //
 // The kernel makes the first part of a dump as large as the last read from the socket, and no part larger than
 // bufferSize. An object that does not fit ends the dump without an error, and rules can be large. So a dump is never a
@@ -89,16 +91,11 @@ func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
 	return err
 }
 
-// Table is a table of nf_tables.
-type Table struct {
-	Family uint8 // nfgen_family: unix.NFPROTO_IPV4, unix.NFPROTO_INET, …
-	Name   string
-}
-
-// Tables lists the tables that keep chooses. The names of all that somebody can make would take some 20 MiB.
-func (c *Conn) Tables(keep func(Table) bool) (tables []Table, err error) {
+// Tables lists the tables that keep chooses, each as nft prints it: "ip filter". The names of all that somebody can
+// make would take some 20 MiB.
+func (c *Conn) Tables(keep func(table string) bool) (tables []string, err error) {
 	err = c.Dump(unix.NFT_MSG_GETTABLE, unix.AF_UNSPEC, func(m Message) error {
-		table := Table{Family: m.Family(), Name: m.Attributes().String(unix.NFTA_TABLE_NAME)}
+		table := m.Table(unix.NFTA_TABLE_NAME)
 		if keep(table) {
 			tables = append(tables, table)
 		}
@@ -123,8 +120,7 @@ type Rules struct {
 // The dump names no table. While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table
 // before its successor. A dump that names a table ends after the first of that name, with no rules and no error
 // (nf_tables_dump_rules).
-func (c *Conn) CountRules(limit int, used func(Table) bool) (rules Rules, err error) {
-	rules.All = true
+func (c *Conn) CountRules(limit int, used func(table string) bool) (rules Rules, err error) {
 	err = c.Dump(unix.NFT_MSG_GETRULE, unix.AF_UNSPEC, func(m Message) error {
 		switch m.Family() {
 		case unix.NFPROTO_IPV4, unix.NFPROTO_IPV6, unix.NFPROTO_INET:
@@ -132,19 +128,14 @@ func (c *Conn) CountRules(limit int, used func(Table) bool) (rules Rules, err er
 			return nil
 		}
 		rules.Number++
-		table := Table{Family: m.Family(), Name: m.Attributes().String(unix.NFTA_RULE_TABLE)}
-		rules.Iptables = rules.Iptables || used(table)
+		rules.Iptables = rules.Iptables || used(m.Table(unix.NFTA_RULE_TABLE))
 		if rules.Number > limit {
-			rules.All = false
-			return ErrEnough
+			return ErrTooLarge
 		}
 		return nil
 	})
-	if err == nil {
-		return rules, nil
-	}
-	rules.All = false
-	if errors.Is(err, ErrTooLarge) {
+	rules.All = err == nil
+	if err == nil || errors.Is(err, ErrTooLarge) {
 		return rules, nil
 	}
 	return rules, fmt.Errorf("read the rules: %w", err)

@@ -15,26 +15,25 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
-var (
-	// ErrAbsent means that x_tables is not loaded for the family, so it has no tables.
-	ErrAbsent = errors.New("this kernel has no x_tables loaded")
+// ErrNoProc means that /proc does not show the network namespace of the calling thread.
+var ErrNoProc = errors.New("/proc is not mounted, or does not show this thread's network")
 
-	// ErrNoProc means that /proc does not show the network namespace of the calling thread.
-	ErrNoProc = errors.New("/proc is not mounted, or does not show this thread's network")
-)
-
-// Listed returns the tables of IPv4 or IPv6 that exist in the network namespace of the calling thread. The error is
-// ErrAbsent, ErrNoProc, or wraps the errno: EACCES if the file belongs to another user, the root of the namespace's
-// owner.
+// Listed returns the tables of IPv4 or IPv6 that exist in the network namespace of the calling thread. loaded is false
+// if the kernel has not loaded x_tables for the family. The error wraps ErrNoProc, or the errno: EACCES if the file
+// belongs to another user, the root of the namespace's owner.
 //
 // /proc/net/ip_tables_names and ip6_tables_names exist once x_tables is loaded for the family. They are empty until the
 // first table is created.
-func Listed(ipv6 bool) ([]string, error) {
-	return listed("/proc", unix.Gettid() == unix.Getpid(), ipv6)
+func Listed(ipv6 bool) (tables []string, loaded bool, err error) {
+	tables, loaded, err = listed("/proc", unix.Gettid() == unix.Getpid(), ipv6)
+	if err != nil {
+		return nil, false, fmt.Errorf("list the tables: %w", err)
+	}
+	return tables, loaded, nil
 }
 
 // listed is Listed for a /proc that is mounted at proc. leads is true if the calling thread is the process's first one.
-func listed(proc string, leads, ipv6 bool) ([]string, error) {
+func listed(proc string, leads, ipv6 bool) (tables []string, loaded bool, err error) {
 	name := "ip_tables_names"
 	if ipv6 {
 		name = "ip6_tables_names"
@@ -45,33 +44,32 @@ func listed(proc string, leads, ipv6 bool) ([]string, error) {
 	}
 	for _, directory := range directories {
 		tables, err := readList(directory + name)
-		if len(tables) > 0 && ipv6 && !exists(directory+"if_inet6") {
+		if err == nil && ipv6 && isMissing(look(directory+"if_inet6")) {
 			// Before Linux 5.15, loading ip6_tables makes tables even if IPv6 is off. Then they can have no rules.
-			return nil, nil
+			return nil, true, nil
 		}
-		if err == nil {
-			return tables, nil
+		if !isMissing(err) {
+			return tables, err == nil, err
 		}
-		if !errors.Is(err, unix.ENOENT) {
-			return nil, err
-		}
-		var st unix.Stat_t
-		err = unix.Stat(directory+"dev", &st)
-		if err == nil {
-			return nil, ErrAbsent
-		}
-		if !errors.Is(err, unix.ENOENT) {
-			return nil, fmt.Errorf("look for %q: %w", directory+"dev", err)
+		err = look(directory + "dev")
+		switch {
+		case err == nil:
+			return nil, false, nil
+		case !isMissing(err):
+			return nil, false, fmt.Errorf("look for %q: %w", directory+"dev", err)
 		}
 	}
-	return nil, ErrNoProc
+	return nil, false, ErrNoProc
 }
 
-// exists reports whether a file may exist: it is false only if the file is known to be missing.
-func exists(path string) bool {
+// look returns nil if a file exists, otherwise why it is not known to exist.
+func look(path string) error {
 	var st unix.Stat_t
-	return !errors.Is(unix.Stat(path, &st), unix.ENOENT)
+	return unix.Stat(path, &st)
 }
+
+// isMissing reports whether err means that there is no such file.
+func isMissing(err error) bool { return errors.Is(err, unix.ENOENT) }
 
 // readList reads the list of a family.
 func readList(path string) ([]string, error) {
@@ -100,7 +98,7 @@ func loadable(modules string) (bool, error) {
 	}
 	const limit = 16 << 20 // distributions' lists have less than 1 MiB
 	list, err := file.Read(modules+"/"+unix.ByteSliceToString(name.Release[:])+"/modules.dep", limit)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+	if isMissing(err) || errors.Is(err, unix.ENOTDIR) {
 		return false, nil
 	}
 	return bytes.Contains(list, []byte("/ip_tables.ko")), err

@@ -58,22 +58,24 @@ func TestListedBelow(t *testing.T) {
 		ipv6  bool
 		want  string
 		err   error
+
+		loaded bool // also if a table is wanted
 	}{
-		{doc: "no table", files: []string{list, dev}},
+		{doc: "no table", loaded: true, files: []string{list, dev}},
 		{doc: "a table", files: []string{list + "mangle\n", dev}, want: "mangle"},
 		{doc: "several tables", files: []string{list + "security\nraw\nnat\n", dev}, want: "security raw nat"},
 		{doc: "IPv6", files: []string{list + "raw\n", list6 + "mangle\n", dev, speaks6}, ipv6: true, want: "mangle"},
-		{doc: "before Linux 5.15 with IPv6 disabled", files: []string{list6 + "mangle\n", dev}, ipv6: true},
-		{doc: "a list that may be cut off", files: []string{list + strings.Repeat("raw\n", 128), dev}, err: unix.EFBIG},
-		{doc: "only the other family", files: []string{list6 + "mangle\n", dev}, err: ErrAbsent},
-		{doc: "not loaded", files: []string{dev}, err: ErrAbsent},
-		{doc: "not loaded, IPv6", files: []string{list + "raw\n", dev}, ipv6: true, err: ErrAbsent},
 		{
-			doc: "a thread's own, not the first one's", files: []string{dev, before + "mangle\n", devOld}, leads: true,
-			err: ErrAbsent,
+			doc:   "before Linux 5.15 with IPv6 disabled",
+			files: []string{list6 + "mangle\n", dev}, ipv6: true, loaded: true,
 		},
+		{doc: "a list that may be cut off", files: []string{list + strings.Repeat("raw\n", 128), dev}, err: unix.EFBIG},
+		{doc: "only the other family", files: []string{list6 + "mangle\n", dev}},
+		{doc: "not loaded", files: []string{dev}},
+		{doc: "not loaded, IPv6", files: []string{list + "raw\n", dev}, ipv6: true},
+		{doc: "a thread's own, not the first one's", files: []string{dev, before + "mangle\n", devOld}, leads: true},
 		{doc: "before Linux 3.17", files: []string{before + "mangle\n", devOld}, leads: true, want: "mangle"},
-		{doc: "before Linux 3.17, not loaded", files: []string{devOld}, leads: true, err: ErrAbsent},
+		{doc: "before Linux 3.17, not loaded", files: []string{devOld}, leads: true},
 		{doc: "before Linux 3.17, another thread", files: []string{before + "mangle\n", devOld}, err: ErrNoProc},
 		{doc: "no /proc", leads: true, err: ErrNoProc},
 		{doc: "no /proc, another thread", err: ErrNoProc},
@@ -84,9 +86,10 @@ func TestListedBelow(t *testing.T) {
 			files: []string{"thread-self/net/dev=->dev", before, devOld}, leads: true, err: unix.ELOOP,
 		},
 	} {
-		got, err := listed(fakeDir(t, test.files...), test.leads, test.ipv6)
-		if strings.Join(got, " ") != test.want || !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
-			t.Errorf("%s: got %q, %v, want %q, %v", test.doc, got, err, test.want, test.err)
+		got, loaded, err := listed(fakeDir(t, test.files...), test.leads, test.ipv6)
+		if strings.Join(got, " ") != test.want || loaded != (test.loaded || test.want != "") ||
+			!errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
+			t.Errorf("%s: got %q, loaded %v, %v, want %q, %v", test.doc, got, loaded, err, test.want, test.err)
 		}
 	}
 }
@@ -99,8 +102,8 @@ func TestListedNotPermitted(t *testing.T) {
 	host.Check(t, os.Chmod(proc+"/thread-self/net/ip_tables_names", 0))
 	host.DropCapability(t, unix.CAP_DAC_OVERRIDE)
 	host.DropCapability(t, unix.CAP_DAC_READ_SEARCH)
-	got, err := listed(proc, true, false)
-	if got != nil || !errors.Is(err, unix.EACCES) {
+	got, loaded, err := listed(proc, true, false)
+	if got != nil || loaded || !errors.Is(err, unix.EACCES) {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
@@ -110,9 +113,9 @@ func TestListed(t *testing.T) {
 	host.Netns(t)
 	check := func(ipv6 bool, want ...string) {
 		t.Helper()
-		got, err := Listed(ipv6)
+		got, loaded, err := Listed(ipv6)
 		slices.Sort(got)
-		if !slices.Equal(got, want) || err != nil {
+		if !slices.Equal(got, want) || !loaded || err != nil {
 			t.Errorf("ipv6 %v: got %q, %v, want %q", ipv6, got, err, want)
 		}
 	}

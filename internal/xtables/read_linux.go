@@ -19,14 +19,24 @@ const Limit = 4 << 20
 // ErrChanged means that a table was replaced while it was read.
 var ErrChanged = errors.New("the table changed while it was read")
 
-// Read returns the content of a table, which must be one that Listed returned.
-func Read(ipv6 bool, table string) (Table, error) {
-	s, err := open(ipv6)
+// Read returns the content of a table, which must be one that Listed returned. Of the user-defined chains, Table.Chains
+// has those that keep chooses.
+func Read(ipv6 bool, table string, keep func(chain []byte) bool) (Table, error) {
+	domain, level := unix.AF_INET, unix.SOL_IP
+	if ipv6 {
+		domain, level = unix.AF_INET6, unix.SOL_IPV6
+	}
+	// A datagram socket needs only CAP_NET_ADMIN. A raw one would need CAP_NET_RAW, too.
+	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return Table{}, fmt.Errorf("open a socket: %w", err)
 	}
-	defer unix.Close(s.fd)
-	t, err := s.read(table)
+	defer unix.Close(fd)
+	h, err := readHeader(fd, level, table)
+	t := Table{Rules: h.entries}
+	if err == nil && h.size <= Limit {
+		t, err = readEntries(fd, level, table, h, keep)
+	}
 	if err == errBadTable || err == unix.EAGAIN { // EAGAIN: the table's size has changed
 		err = ErrChanged
 	}
@@ -36,66 +46,40 @@ func Read(ipv6 bool, table string) (Table, error) {
 	return t, nil
 }
 
-// socket is a socket over which a family's tables are read.
-type socket struct {
-	fd, level int
-	ipv6      bool
-}
-
-// open opens a datagram socket, which needs only CAP_NET_ADMIN; a raw one would need CAP_NET_RAW, too.
-func open(ipv6 bool) (socket, error) {
-	s := socket{level: unix.SOL_IP, ipv6: ipv6}
-	domain := unix.AF_INET
-	if ipv6 {
-		s.level = unix.SOL_IPV6
-		domain = unix.AF_INET6
-	}
-	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	s.fd = fd
-	return s, err
-}
-
-func (s socket) read(table string) (Table, error) {
+func readHeader(fd, level int, table string) (header, error) {
 	question := make([]byte, sizeofGetInfo)
 	copy(question, table)
-	n, err := s.getsockopt(soGetInfo, question)
+	n, err := getsockopt(fd, level, soGetInfo, question)
 	if err != nil {
-		return Table{}, err
+		return header{}, err
 	}
-	h, err := parseHeader(question[:n])
-	if err != nil {
-		return Table{}, err
-	}
-	if h.size > Limit {
-		return Table{Rules: h.entries}, nil
-	}
-	t, err := s.entries(table, h, hostAlignment())
-	if err == unix.EINVAL && hostAlignment() == 4 {
-		// A 64-bit kernel without CONFIG_NETFILTER_XTABLES_COMPAT knows only its own layout. Debian 13 has one.
-		t, err = s.entries(table, h, 8)
-	}
-	return t, err
+	return parseHeader(question[:n])
 }
 
-// entries asks for the entries of a table, in the layout with an alignment.
-func (s socket) entries(table string, h header, align int) (Table, error) {
-	start := entriesOffset(align)
-	question := make([]byte, start+int(h.size))
-	copy(question, table)
-	binary.NativeEndian.PutUint32(question[tableNameSize:], h.size)
-	_, err := s.getsockopt(soGetEntries, question)
-	if err != nil {
-		return Table{}, err
+// readEntries reads the entries of a table in the layout of this program's architecture.
+func readEntries(fd, level int, table string, h header, keep func(chain []byte) bool) (t Table, err error) {
+	for _, align := range alignments() {
+		start := entriesOffset(align)
+		question := make([]byte, start+int(h.size))
+		copy(question, table)
+		binary.NativeEndian.PutUint32(question[tableNameSize:], h.size)
+		_, err = getsockopt(fd, level, soGetEntries, question)
+		if err == nil {
+			return parseEntries(layoutOf(level == unix.SOL_IPV6, align), h, question[start:], keep)
+		}
+		if err != unix.EINVAL {
+			break
+		}
 	}
-	return parseEntries(s.ipv6, align, h, question[start:])
+	return Table{}, err
 }
 
 // getsockopt passes b to the kernel, which reads the question from b and writes the reply into it. It returns the
 // length of the reply.
-func (s socket) getsockopt(option int, b []byte) (int, error) {
+func getsockopt(fd, level, option int, b []byte) (int, error) {
 	size := uint32(len(b))
 	// x/sys has no getsockopt that passes a question to the kernel.
-	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(s.fd), uintptr(s.level), uintptr(option),
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option),
 		uintptr(unsafe.Pointer(&b[0])), uintptr(unsafe.Pointer(&size)), 0)
 	if errno != 0 {
 		return 0, errno

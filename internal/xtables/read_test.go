@@ -28,7 +28,7 @@ func TestRead(t *testing.T) {
 	for family, ipv6 := range map[string]bool{"iptables": false, "ip6tables": true} {
 		for _, table := range []string{"filter", "nat", "mangle", "raw", "security"} {
 			restore(t, family, table, lines)
-			got, err := Read(ipv6, table)
+			got, err := Read(ipv6, table, every)
 			if err != nil || sortedChains(got) != "MINE YOURS" || got.Rules != 2 || !got.Whole {
 				t.Errorf("%s, %s: got %q, %+v, %v", family, table, sortedChains(got), got, err)
 			}
@@ -41,7 +41,7 @@ func TestReadTooLarge(t *testing.T) {
 	host.Netns(t)
 	const rules = Limit/112 + 1 // an entry has more than 112 bytes
 	restore(t, "iptables", "filter", ":MINE - [0:0]\n"+strings.Repeat("-A MINE -j DROP\n", rules))
-	got, err := Read(false, "filter")
+	got, err := Read(false, "filter", every)
 	const others = 3 + 2 + 1 // policies, the chain's head and end, the end of the table
 	if err != nil || got.Whole || got.Chains != nil || got.Rules != rules+others {
 		t.Errorf("got %d entries, whole %v, %v", got.Rules, got.Whole, err)
@@ -53,7 +53,7 @@ func TestReadChanged(t *testing.T) {
 	host.Netns(t)
 	restore(t, "iptables", "filter", "-A INPUT -j ACCEPT\n")
 	host.RefuseOption(t, soGetEntries, unix.EAGAIN)
-	got, err := Read(false, "filter")
+	got, err := Read(false, "filter", every)
 	if !errors.Is(err, ErrChanged) || got.Whole || got.Rules != 0 {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -80,7 +80,7 @@ func TestReadRefused(t *testing.T) {
 			host.Netns(t)
 			restore(t, "iptables", "filter", "-A INPUT -j ACCEPT\n")
 			test.refuse(t)
-			got, err := Read(false, "filter")
+			got, err := Read(false, "filter", every)
 			if !errors.Is(err, test.want) || got.Whole || got.Rules != 0 {
 				t.Errorf("got %+v, %v", got, err)
 			}

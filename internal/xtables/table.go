@@ -56,19 +56,20 @@ const (
 // errBadTable means that entries and header contradict each other: the table was replaced between the two questions.
 var errBadTable = errors.New("the table is cut off or malformed")
 
-// hostAlignment returns the alignment of 64-bit numbers in what the kernel returns to this program: 8 bytes, but 4 on
-// 386, for which a 64-bit kernel has a compatibility layout.
-func hostAlignment() int {
+// alignments returns the alignments that 64-bit numbers may have in what the kernel returns to this program: 8, but 4
+// on 386, unless a 64-bit kernel knows only its own layout (without CONFIG_NETFILTER_XTABLES_COMPAT, as in Debian 13).
+func alignments() []int {
 	if runtime.GOARCH == "386" {
-		return 4
+		return []int{4, 8}
 	}
-	return 8
+	return []int{8}
 }
 
-// entryLayout is the offsets of an entry's fields, and its size.
-type entryLayout struct{ targetOffset, nextOffset, size int }
+// entryLayout is the offset of an entry's target_offset, which its next_offset follows, and the size of an entry
+// without matches and target.
+type entryLayout struct{ offsets, size int }
 
-// layoutOf returns the offsets in
+// layoutOf returns the layout of
 //
 //	struct ipt_entry {                       struct ip6t_entry {
 //		struct ipt_ip ip;        //  84      	struct ip6t_ip6 ipv6;    // 136
@@ -81,9 +82,9 @@ type entryLayout struct{ targetOffset, nextOffset, size int }
 //	};                                       };
 func layoutOf(ipv6 bool, align int) entryLayout {
 	if ipv6 {
-		return entryLayout{targetOffset: 140, nextOffset: 142, size: 160 + align}
+		return entryLayout{offsets: 140, size: 160 + align}
 	}
-	return entryLayout{targetOffset: 88, nextOffset: 90, size: 112}
+	return entryLayout{offsets: 88, size: 112}
 }
 
 // entriesOffset returns the offset of the first entry in
@@ -126,39 +127,29 @@ func parseHeader(b []byte) (header, error) {
 
 // Table is the content of a table.
 type Table struct {
-	Chains [][]byte // the names of the user-defined chains; none if the table is larger than Limit
+	Chains []string // names of user-defined chains; none if the table is larger than Limit
 	Rules  int      // without policies; if the table is larger than Limit, its entries of all kinds
 	Whole  bool     // the table is not larger than Limit
 }
 
-// HasChain reports whether the table is known to have a user-defined chain.
-func (t Table) HasChain(chain string) bool {
-	for _, name := range t.Chains {
-		if string(name) == chain {
-			return true
-		}
-	}
-	return false
-}
-
-// parseEntries decodes the entries of a table. h must be the header of the same table.
+// parseEntries decodes the entries of a table. h must be the header of the same table. keep chooses the chains whose
+// names are returned: those of all would take too much memory.
 //
 // A table is a sequence of chains. A built-in chain is its rules, then an entry for its policy. A user-defined chain is
 // an entry with the target ERROR and the chain's name, its rules, and an entry that returns. The table ends with one
 // more entry with the target ERROR.
-func parseEntries(ipv6 bool, align int, h header, b []byte) (Table, error) {
-	at := layoutOf(ipv6, align)
+func parseEntries(at entryLayout, h header, b []byte, keep func(chain []byte) bool) (Table, error) {
 	if uint64(len(b)) != uint64(h.size) {
 		return Table{}, errBadTable
 	}
 	t := Table{Whole: true}
-	entries := 0
+	entries, chains := 0, 0
 	for len(b) > 0 {
 		if len(b) < at.size {
 			return Table{}, errBadTable
 		}
-		target := int(binary.NativeEndian.Uint16(b[at.targetOffset:]))
-		next := int(binary.NativeEndian.Uint16(b[at.nextOffset:]))
+		target := int(binary.NativeEndian.Uint16(b[at.offsets:]))
+		next := int(binary.NativeEndian.Uint16(b[at.offsets+2:]))
 		if next > len(b) || target < at.size || next < target+sizeofTarget {
 			return Table{}, errBadTable
 		}
@@ -168,12 +159,16 @@ func parseEntries(ipv6 bool, align int, h header, b []byte) (Table, error) {
 			if next < target+sizeofTarget+errorNameSize {
 				return Table{}, errBadTable
 			}
-			t.Chains = append(t.Chains, cString(b[target+sizeofTarget:][:errorNameSize]))
+			chains++
+			chain := cString(b[target+sizeofTarget:][:errorNameSize])
+			if keep(chain) {
+				t.Chains = append(t.Chains, string(chain))
+			}
 		}
 		entries++
 		b = b[next:]
 	}
-	t.Rules = entries - h.chains - 2*len(t.Chains) - 1
+	t.Rules = entries - h.chains - 2*chains - 1
 	if entries != h.entries || t.Rules < 0 {
 		return Table{}, errBadTable
 	}
