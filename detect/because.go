@@ -6,6 +6,7 @@ package detect
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -20,15 +21,20 @@ func (r Result) Because() string {
 	case KubeletHint, KubeletCanary, HostProgram:
 		return r.byName()
 	case Held:
-		return r.byHolding()
+		words := string(r.Backend) + " is in use here already, and no chain or table proves another backend"
+		row := Decide(e, "")
+		if slices.Contains(byName[:], row.Reason) {
+			return words + ": " + row.Because()
+		}
+		return words + e.unread()
 	case OnlySupported:
 		if e.NFT.Kernel == No {
 			return "this kernel has no nf_tables"
 		}
 		return "this kernel's nf_tables lacks " + e.Lacks
 	case RuleCount:
-		return fmt.Sprintf("no chain or table of a known program was found; nft has %s, legacy %s%s", e.NFT.ruleCount(),
-			e.Legacy.ruleCount(), e.unread())
+		return fmt.Sprintf("no chain or table of a known program was found; rules: nft %s, legacy %s%s",
+			e.NFT.number(), e.Legacy.number(), e.unread())
 	default:
 		return "no chain or table of a known program was found, and no rule" + e.unread()
 	}
@@ -36,61 +42,37 @@ func (r Result) Because() string {
 
 // byName returns Because if a name decides.
 func (r Result) byName() string {
-	words := r.Evidence.Of(r.Backend).strongest().in(r.Backend)
+	words := r.Evidence.name(r.Backend)
 	if r.Certain {
 		return words
 	}
-	other := r.Backend.Other()
-	name := r.Evidence.Of(other).strongest()
-	if name != (Name{}) {
-		words += ", but " + name.in(other)
+	other := r.Evidence.name(r.Backend.Other())
+	if other != "" {
+		words += ", but " + other
 	}
 	return words + r.Evidence.unread()
 }
 
-// byHolding returns Because if the reason is Held: the row of the table that applied is only a guess.
-func (r Result) byHolding() string {
-	words := string(r.Backend) + " is in use here already, and no chain or table proves another backend"
-	row := Decide(r.Evidence, "")
-	switch row.Reason {
-	case KubeletHint, KubeletCanary, HostProgram:
-		return words + ": " + row.Because()
+// name describes the first name that was found in a backend, "" if there is none. Stronger names are asked for first,
+// and IPv4 before IPv6.
+func (e Evidence) name(b Backend) string {
+	names := e.Of(b).Names
+	if len(names) == 0 {
+		return ""
 	}
-	return words + r.Evidence.unread()
-}
-
-// strongest returns the first name that was found. Stronger kinds are asked for first, and IPv4 before IPv6.
-func (f Findings) strongest() Name {
-	if len(f.Names) == 0 {
-		return Name{}
-	}
-	return f.Names[0]
-}
-
-// in describes where a name is.
-func (n Name) in(b Backend) string {
-	switch {
-	case n == (Name{}):
-		return "a name is in " + string(b)
-	case n.Chain == "":
+	n := names[0]
+	if n.Chain == "" {
 		return fmt.Sprintf("table %s of %s is in nf_tables", n.Table, n.Program)
 	}
 	return fmt.Sprintf("chain %s of %s is in %s's %s table (%s)", n.Chain, n.Program, b, n.Table, n.Family)
 }
 
-// ruleCount describes how many rules there are.
-func (f Findings) ruleCount() string {
-	switch {
-	case f.Counted != Yes && f.Rules == 0:
-		return "an unknown number of rules"
-	case f.Counted != Yes && f.Rules == 1:
-		return "at least 1 rule"
-	case f.Counted != Yes:
-		return fmt.Sprintf("at least %d rules", f.Rules)
-	case f.Rules == 1:
-		return "1 rule"
+// number describes how many rules there are.
+func (f Findings) number() string {
+	if f.Counted == Yes {
+		return strconv.Itoa(f.Rules)
 	}
-	return fmt.Sprintf("%d rules", f.Rules)
+	return "at least " + strconv.Itoa(f.Rules)
 }
 
 // unread describes what could not be read, "" if nothing failed.

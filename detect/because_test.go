@@ -85,17 +85,15 @@ func TestBecause(t *testing.T) {
 		{about: []about{lacks("nat chains")}, want: "this kernel's nf_tables lacks nat chains"},
 		{
 			about: []about{number(NFT, 1), number(Legacy, 12)},
-			want:  "no chain or table of a known program was found; nft has 1 rule, legacy 12 rules",
+			want:  "no chain or table of a known program was found; rules: nft 1, legacy 12",
 		},
 		{
 			about: []about{number(NFT, 7), counted(NFT, Unknown), number(Legacy, 6)},
-			want:  "no chain or table of a known program was found; nft has at least 7 rules, legacy 6 rules",
+			want:  "no chain or table of a known program was found; rules: nft at least 7, legacy 6",
 		},
 		{
 			about: []about{counted(NFT, Unknown), failed(NFT, errors.New("one")), number(Legacy, 1)},
-			want: "no chain or table of a known program was found; nft has an unknown number of rules, " +
-				"legacy 1 rule; " +
-				"" +
+			want: "no chain or table of a known program was found; rules: nft at least 0, legacy 1; " +
 				"nft could not be read (one)",
 		},
 		{

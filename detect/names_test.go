@@ -123,7 +123,7 @@ func TestEachName(t *testing.T) {
 				backends = backends[:1]
 			}
 			for _, b := range backends {
-				t.Run(n.in(b), func(t *testing.T) {
+				t.Run(string(b)+" "+n.nftTable()+" "+n.Chain, func(t *testing.T) {
 					host.Netns(t)
 					if n.Chain == "" {
 						addNative(t, "add table "+n.Table)

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package command is the command line of iptables-wrapper: it runs if the program is called by its own name.
+//
+//	stdout  results
+//	stderr  lines for people, each after the program's name. An error has a second line with what to do.
 package command
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -17,53 +19,49 @@ import (
 
 const program = "iptables-wrapper"
 
-// version is set by the linker if the Makefile builds the program. Otherwise the version of the module is used.
+// version is set by the linker if the Makefile builds the program. Otherwise the program has the version of the module,
+// which Go makes from the tag or the commit.
 var version string
 
-// session is one run of the command line.
-type session struct {
-	stdout *bufio.Writer // keeps an error of writing until Flush
-	stderr io.Writer
-	argv0  string // the name by which the program was called
-	wrong  error  // the error of CommandNotFound, which cannot return one
-}
+// Exit statuses. Those of a wrapped call are in internal/call.
+const (
+	statusFailure   = 1
+	statusUsage     = 2
+	statusUncertain = 3
+)
 
 // Run runs a command and returns its exit status.
 func Run(args []string, stdout, stderr io.Writer) int {
-	s := &session{stdout: bufio.NewWriter(stdout), stderr: stderr}
-	if len(args) > 0 {
-		s.argv0 = args[0]
-	}
-	err := s.app().Run(args)
-	if err == nil {
-		err = s.wrong
-	}
-	return max(s.printError(err), s.printError(s.stdout.Flush()))
+	results := &keeper{Writer: stdout}
+	var unknown error // what CommandNotFound cannot return
+	app := newApp(func(c *cli.Context, name string) { unknown = unknownCommand(c, name) })
+	app.Writer = results
+	app.ErrWriter = stderr
+	err := app.Run(args)
+	return printError(stderr, cmp.Or(results.err, err, unknown))
 }
 
-// app is the command line. Without these settings, the library prints help on stdout for a wrong flag, ignores surplus
-// arguments, and ends the process with its own status.
-func (s *session) app() *cli.App {
+// newApp returns the command line. Without these settings, the library prints help on stdout for a wrong flag, ignores
+// surplus arguments, and ends the process with its own status.
+func newApp(notFound cli.CommandNotFoundFunc) *cli.App {
+	wrongFlag := func(c *cli.Context, err error, _ bool) error { return usagef(c, "%w", err) }
+	platform := fmt.Sprintf("(%s/%s, %s)", runtime.GOOS, runtime.GOARCH, runtime.Version())
 	app := &cli.App{
 		Name:                  program,
 		Usage:                 "run the iptables backend that the host uses",
 		UsageText:             program + " COMMAND [options]",
-		Version:               versionText(),
+		Version:               ownVersion() + " " + platform,
 		Description:           description,
 		CustomAppHelpTemplate: cli.AppHelpTemplate + moreHelp,
-		Writer:                s.stdout,
-		ErrWriter:             s.stderr,
-		Commands: []*cli.Command{
-			s.detectCommand(), s.selectCommand(), s.installCommand(), s.resetCommand(), s.doctorCommand(),
-			{Name: "version", Usage: "print the version", Action: printVersion},
-		},
-		CommandNotFound: s.unknownCommand,
-		OnUsageError:    wrongFlag,
-		ExitErrHandler:  func(*cli.Context, error) {},
-		Action:          s.withoutCommand,
+		Commands:              commands(),
+		CommandNotFound:       notFound,
+		OnUsageError:          wrongFlag,
+		ExitErrHandler:        func(*cli.Context, error) {},
+		Action:                withoutCommand,
 	}
 	app.Setup() // adds the command help
 	for _, c := range app.Commands {
+		c.HelpName = program + " " + c.Name // the library leaves out that of help
 		c.HideHelpCommand = true
 		c.OnUsageError = wrongFlag
 		c.Before = refuseSurplus
@@ -90,22 +88,28 @@ EXIT STATUS:
    127  an iptables call: the backend's program, or its loader, is missing
 `
 
-// withoutCommand is called by the library if the first argument is no command, or missing.
-func (s *session) withoutCommand(c *cli.Context) error {
-	if c.Args().Present() {
-		s.unknownCommand(c, c.Args().First())
-		return nil
+// ownVersion returns the version of this program, such as "v1.2.3".
+func ownVersion() string {
+	info, recorded := debug.ReadBuildInfo()
+	if version == "" && recorded {
+		return info.Main.Version
 	}
-	c.App.Writer = s.stderr
-	_ = cli.ShowAppHelp(c) // fails only if the template is wrong
-	return failure{status: statusUsage}
+	return cmp.Or(version, "unknown")
 }
 
-func (s *session) unknownCommand(c *cli.Context, name string) {
-	s.wrong = usagef(c, "unknown command %q. %s", name, cli.SuggestCommand(c.App.Commands, name))
+// withoutCommand is called by the library if the first argument is no command, or missing.
+func withoutCommand(c *cli.Context) error {
+	if c.Args().Present() {
+		return unknownCommand(c, c.Args().First())
+	}
+	c.App.Writer = c.App.ErrWriter // the help is not what a script asked for
+	_ = cli.ShowAppHelp(c)         // fails only if the template is wrong
+	return cli.Exit("", statusUsage)
 }
 
-func wrongFlag(c *cli.Context, err error, _ bool) error { return usagef(c, "%w", err) }
+func unknownCommand(c *cli.Context, name string) error {
+	return usagef(c, "unknown command %q. %s", name, cli.SuggestCommand(c.App.Commands, name))
+}
 
 // refuseSurplus refuses more arguments than a command takes: one if its help shows an argument, otherwise none.
 func refuseSurplus(c *cli.Context) error {
@@ -122,37 +126,5 @@ func refuseSurplus(c *cli.Context) error {
 // usagef returns the error for wrong usage of a command, or of the program.
 func usagef(c *cli.Context, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	if c.Command.Name == program {
-		return failure{status: statusUsage, err: fmt.Errorf("%w (see %s --help)", err, program)}
-	}
-	return failure{status: statusUsage, err: fmt.Errorf("%s: %w (see %s)", c.Command.Name, err, help(c))}
-}
-
-func help(c *cli.Context) string { return program + " " + c.Command.Name + " --help" }
-
-func printVersion(c *cli.Context) error {
-	cli.ShowVersion(c)
-	return nil
-}
-
-// versionText returns the version, and in parentheses the revision, the platform and the version of Go.
-func versionText() string {
-	info := buildInfo()
-	revision := ""
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			revision = "revision " + setting.Value[:min(12, len(setting.Value))] + ", "
-		}
-	}
-	return fmt.Sprintf("%s (%s%s/%s, %s)", cmp.Or(version, info.Main.Version, "unknown"), revision,
-		runtime.GOOS, runtime.GOARCH, runtime.Version())
-}
-
-// buildInfo returns what the linker recorded in this program. It is empty if the linker recorded nothing.
-func buildInfo() *debug.BuildInfo {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return &debug.BuildInfo{}
-	}
-	return info
+	return cli.Exit(fmt.Errorf("%w (see %s --help)", err, c.Command.HelpName), statusUsage)
 }

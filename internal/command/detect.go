@@ -4,55 +4,114 @@
 package command
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-func (s *session) detectCommand() *cli.Command {
-	output := choose("text", "table", "json")
-	var strict bool
-	return &cli.Command{
-		Name:  "detect",
-		Usage: "print the backend that the host uses: nft or legacy",
-		Description: "Asks only the kernel, about this network namespace. Reads neither the\n" +
-			"environment nor the stored or recorded backend. Starts no process, changes\n" +
-			"nothing. If the answer is a guess, prints that on stderr. Example:\n\n" +
-			"   iptables-wrapper detect -o table\n\n" +
-			"For another network namespace, from the node:\n\n" +
-			"   nsenter -t PID -n iptables-wrapper detect",
-		Flags: []cli.Flag{
-			outputFlag(&output),
-			boolFlag(&strict, "strict", "exit with status 3 unless the answer is certain"),
-		},
-		Action: func(*cli.Context) error {
-			r, err := s.detect(output.value)
-			if err != nil {
-				return err
-			}
-			if !r.Certain && (strict || output.value == "text") { // the other forms contain it
-				s.say("not certain: %s", r.Because())
-			}
-			if strict && !r.Certain {
-				return failure{status: statusUncertain, try: program + " doctor, which prints what to do about it"}
-			}
-			return nil
-		},
+// errNotCertain means that the answer of detect is a guess.
+var errNotCertain = errors.New("not certain")
+
+func detectBackend(c *cli.Context) error {
+	output := c.String("output")
+	r, err := printAnswer(c.App.Writer, output)
+	if err != nil || r.Certain {
+		return err
 	}
+	guess := fmt.Errorf("%w: %s", errNotCertain, r.Because())
+	if c.Bool("strict") {
+		return cli.Exit(guess, statusUncertain)
+	}
+	if output == "text" { // the other formats contain it
+		say(c.App.ErrWriter, "%v", guess)
+	}
+	return nil
 }
 
-// detect prints the result. For text it asks what a call asks, for the other formats everything.
-func (s *session) detect(output string) (detect.Result, error) {
+// printAnswer prints the result. For text it asks what a call asks, for the other formats everything.
+func printAnswer(w io.Writer, output string) (detect.Result, error) {
 	if output == "text" {
 		r, _ := detect.Host("") // r.Because has the error, too
-		s.print("%s", r.Backend)
+		printLine(w, "%s", r.Backend)
 		return r, nil
 	}
 	r, _ := detect.Survey()
-	rep := newReport(r)
+	record, _ := link.OpenRecord() // without it, nothing is recorded
+	iptables := link.LookAt(here.Iptables())
+	rep := report{Version: 1, Host: doctor.NewHost(r), Here: here.Of(iptables, r, record.Read())}
 	if output == "json" {
-		return r, s.json(rep)
+		return r, printJSON(w, rep)
 	}
-	s.printTable(rep)
+	printTable(w, rep)
 	return r, nil
+}
+
+// report is the JSON that detect prints: docs/detect.schema.json. Within a version, fields and words may be added; none
+// changes or is removed. Questions that were not asked are left out.
+type report struct {
+	Version int `json:"version"`
+	doctor.Host
+	Here here.Here `json:"here"`
+}
+
+// printTable prints all evidence, for people.
+func printTable(w io.Writer, rep report) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer t.Flush()
+	e := rep.Evidence
+	printLine(t, "host:           %s", rep.Host)
+	printLine(t, "iptables here:  %s", rep.Here)
+
+	printLine(t, "")
+	printLine(t, "BACKEND\tKERNEL\tRULES")
+	for _, b := range detect.Backends() {
+		f := e.Of(b)
+		atLeast := "at least "
+		if f.Counted == detect.Yes {
+			atLeast = ""
+		}
+		printLine(t, "%s\t%s\t%s%d", b, f.Kernel, atLeast, f.Rules)
+	}
+
+	printLine(t, "")
+	printLine(t, "BACKEND\tFAMILY\tHINT\tCANARY\tPROGRAM")
+	for _, b := range detect.Backends() {
+		f := e.Of(b)
+		for _, i := range [...]detect.Family{detect.IPv4, detect.IPv6} {
+			printLine(t, "%s\t%s\t%s\t%s\t%s", b, i, f.Hint[i], f.Canary[i], f.Program[i])
+		}
+	}
+
+	if len(e.NFT.Names)+len(e.Legacy.Names) > 0 {
+		printLine(t, "")
+		printLine(t, "NAME OF\tBACKEND\tFAMILY\tTABLE\tCHAIN")
+	}
+	for _, b := range detect.Backends() {
+		for _, n := range e.Of(b).Names {
+			printLine(t, "%s\t%s\t%s\t%s\t%s", n.Program, b, n.Family, n.Table, cmp.Or(n.Chain, "-"))
+		}
+	}
+
+	printLine(t, "")
+	printLine(t, "KERNEL: the running kernel has nf_tables, or has x_tables loaded.")
+	printLine(t, "RULES: of both families, whoever made them.")
+	printLine(t, "HINT, CANARY, PROGRAM: a chain of kubelet, or a chain or table that only a program of the host "+
+		"makes.")
+	if e.Lacks != "" {
+		printLine(t, "nf_tables cannot take iptables' rules: it lacks %s.", e.Lacks)
+	}
+	for _, b := range detect.Backends() {
+		if rep.Errors[b] != "" {
+			printLine(t, "%s: %s", b, rep.Errors[b])
+		}
+	}
 }

@@ -4,11 +4,13 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -16,8 +18,8 @@ import (
 // sample has something in each field.
 func sample() report {
 	return report{
-		Version: schemaVersion,
-		Result: detect.Result{
+		Version: 1,
+		Host: doctor.Host{Result: detect.Result{
 			Backend: detect.Legacy,
 			Reason:  detect.HostProgram,
 			Evidence: detect.Evidence{
@@ -40,11 +42,10 @@ func sample() report {
 				},
 				TakesRules: detect.No, Lacks: "nft_chain_nat", Loadable: detect.No,
 			},
-		},
-		Because: "chain DOCKER-USER of Docker is in legacy's filter table (IPv4), but nft could not be read",
-		Errors: map[detect.Backend]string{
-			detect.NFT: "list tables: permission denied", detect.Legacy: "list the tables: permission denied",
-		},
+		}, Because: "chain DOCKER-USER of Docker is in legacy's filter table (IPv4), but nft could not be read",
+			Errors: map[detect.Backend]string{
+				detect.NFT: "list tables: permission denied", detect.Legacy: "list the tables: permission denied",
+			}},
 		Here: here.Here{
 			Path: "/usr/sbin/iptables", Backend: detect.NFT, Program: "/usr/sbin/xtables-nft-multi", How: here.Recorded,
 			Error: "none",
@@ -53,10 +54,10 @@ func sample() report {
 }
 
 func TestTable(t *testing.T) {
-	s, stdout, _ := newSession()
+	var stdout bytes.Buffer
 	a := sample()
 	a.Here.Error = ""
-	s.printTable(a)
+	printTable(&stdout, a)
 	want := `host:           legacy (not certain: chain DOCKER-USER of Docker is in legacy's filter table (IPv4), ` +
 		`but nft could not be read)
 iptables here:  nft (/usr/sbin/xtables-nft-multi, recorded: it ran here first)
@@ -83,7 +84,7 @@ nf_tables cannot take iptables' rules: it lacks nft_chain_nat.
 nft: list tables: permission denied
 legacy: list the tables: permission denied
 `
-	if got := stdout(); got != want {
+	if got := stdout.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -4,6 +4,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -26,12 +27,12 @@ func TestSchema(t *testing.T) {
 	if err := json.Unmarshal(text, &schema); err != nil {
 		t.Fatal(err)
 	}
-	s, stdout, _ := newSession()
-	if err := s.json(sample()); err != nil {
+	var stdout bytes.Buffer
+	if err := printJSON(&stdout, sample()); err != nil {
 		t.Fatal(err)
 	}
 	var printed any
-	if err := json.Unmarshal([]byte(stdout()), &printed); err != nil {
+	if err := json.Unmarshal(stdout.Bytes(), &printed); err != nil {
 		t.Fatal(err)
 	}
 	got, want := map[string]bool{}, map[string]bool{}

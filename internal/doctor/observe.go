@@ -50,13 +50,7 @@ func Examine(limit time.Duration, reference string) Report {
 	var o observation
 	o.Version = Version
 	result, _ := detect.Survey() // what could not be asked is part of the evidence
-	o.Host = Host{Result: result, Because: result.Because(), Errors: map[detect.Backend]string{}}
-	for _, b := range detect.Backends() {
-		err := result.Evidence.Of(b).Err
-		if err != nil {
-			o.Host.Errors[b] = err.Error()
-		}
-	}
+	o.Host = NewHost(result)
 	o.process = thisProcess()
 	o.Capabilities = o.process.capabilities()
 	o.Kernel = kernelRelease()
@@ -116,7 +110,7 @@ func (o *observation) look(s *start.Starter) {
 		n := link.LookAt(cmp.Or(inPath(name), filepath.Join(directory, name)))
 		ask(s, &n)
 		o.Names = append(o.Names, n)
-		o.calls = append(o.calls, here.Of(n, o.Host.Result, held, o.variable, o.wrong))
+		o.calls = append(o.calls, here.Of(n, o.Host.Result, held))
 	}
 	o.Here = o.calls[0]
 }

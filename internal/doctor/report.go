@@ -42,6 +42,27 @@ type Host struct {
 	Errors  map[detect.Backend]string `json:"errors,omitempty"` // what could not be asked
 }
 
+// NewHost returns a result of detect with its texts.
+func NewHost(r detect.Result) Host {
+	h := Host{Result: r, Because: r.Because(), Errors: map[detect.Backend]string{}}
+	for _, b := range detect.Backends() {
+		err := r.Evidence.Of(b).Err
+		if err != nil {
+			h.Errors[b] = err.Error()
+		}
+	}
+	return h
+}
+
+// String returns one line for people: "legacy (not certain: no chain or table of a known program was found)".
+func (h Host) String() string {
+	certain := "certain"
+	if !h.Certain {
+		certain = "not certain"
+	}
+	return fmt.Sprintf("%s (%s: %s)", h.Backend, certain, h.Because)
+}
+
 // Finding is one thing that is wrong.
 type Finding struct {
 	Code     string   `json:"code"` // stable: alerts can rely on it
@@ -77,12 +98,8 @@ func (r Report) Lines() (all []string) {
 	if len(r.Findings) == 0 {
 		all = append(all, "no problem found", "")
 	}
-	certain := "certain"
-	if !r.Host.Certain {
-		certain = "not certain"
-	}
 	all = append(all,
-		fmt.Sprintf("host:           %s (%s: %s)", r.Host.Backend, certain, r.Host.Because),
+		"host:           "+r.Host.String(),
 		"iptables here:  "+r.Here.String(),
 		"network:        "+r.Network.String(),
 		"kernel:         "+r.Kernel)

@@ -5,11 +5,11 @@
 package here
 
 import (
+	"cmp"
 	osexec "os/exec"
 	"path/filepath"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
@@ -45,53 +45,37 @@ func Iptables() string {
 	return path
 }
 
-// Of returns what a call by a name runs. host is the result of detect, held the recorded backend. wanted and wrong are
-// the results of call.Wanted.
-func Of(n link.Name, host detect.Result, held, wanted detect.Backend, wrong error) Here {
-	h := Here{Path: n.Path, How: Nothing}
-	if n.Err != nil {
-		h.Error = n.Err.Error()
-		return h
-	}
-	h.Backend = n.Backend
-	h.Program = n.ResolvesTo
+// Of returns what a call by a name runs in this environment. host is the result of detect, held the recorded backend.
+func Of(n link.Name, host detect.Result, held detect.Backend) Here {
+	h := Here{Path: n.Path, Backend: n.Backend, Program: n.ResolvesTo}
+	wanted, err := call.Wanted()
 	switch {
+	case n.Err != nil:
+		return Here{Path: n.Path, How: Nothing, Error: n.Err.Error()}
 	case n.Switch != "" && n.Backend != "":
 		h.How = Stored
 		return h
 	case !n.Wrapper:
 		h.How = NotWrapped
 		return h
-	case wrong != nil:
-		return Here{Path: n.Path, How: Nothing, Error: wrong.Error()}
+	case err != nil:
+		return Here{Path: n.Path, How: Nothing, Error: err.Error()}
 	}
-	dir := filepath.Dir(n.ResolvesTo)
 	r := detect.Decide(host.Evidence, held)
-	var program exec.Program
-	var err error
+	h.How = Asked
 	switch {
-	case wanted.Valid():
-		h.How, h.Backend = Variable, wanted
-		program, err = exec.Find(wanted, n.Name, dir)
+	case wanted != "":
+		h.How = Variable
+		r = detect.Result{Backend: wanted, Certain: true} // never the other backend
 	case r.Reason == detect.Held:
-		h.How, h.Backend = Recorded, held
-		program, err = exec.Find(held, n.Name, dir)
-	default:
-		h.How = Asked
-		h.Backend, program, err = call.Find(r, n.Name, dir)
+		h.How = Recorded
 	}
-	h.Program = program.Path
+	backend, program, err := call.Find(r, n.Name, filepath.Dir(n.ResolvesTo))
+	h.Backend, h.Program = backend, program.Path
 	if err != nil {
 		h.Error = err.Error()
 	}
 	return h
-}
-
-// Look returns what a call of iptables runs. host is the result of detect.
-func Look(host detect.Result) Here {
-	wanted, wrong := call.Wanted()
-	record, _ := link.OpenRecord() // without it, nothing is recorded
-	return Of(link.LookAt(Iptables()), host, record.Read(), wanted, wrong)
 }
 
 // String returns one line for people: "nft (/usr/sbin/xtables-nft-multi, stored in the switch)".
@@ -106,9 +90,5 @@ func (h Here) String() string {
 		Asked:      "decided at each call",
 		NotWrapped: "not wrapped",
 	}[h.How]
-	backend := string(h.Backend)
-	if backend == "" {
-		backend = "an unknown backend"
-	}
-	return backend + " (" + h.Program + ", " + why + ")"
+	return cmp.Or(string(h.Backend), "an unknown backend") + " (" + h.Program + ", " + why + ")"
 }

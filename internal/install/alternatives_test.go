@@ -79,11 +79,11 @@ func TestDebiansAlternatives(t *testing.T) {
 	} {
 		t.Run(test.doc, func(t *testing.T) {
 			host.Run(t, "sh", "-ec", fresh+test.before)
-			done := installs(t, "", test.force)
+			changes, remarks := installs(t, "", test.force)
 			leadTo(t, "/usr/sbin", "iptables-wrapper")
 			const line = "ip6tables, ip6tables-save, ip6tables-restore -> /usr/sbin/iptables-current, by " + tool
-			if !slices.Contains(done.Lines, line) || len(done.Remarks) != 0 {
-				t.Errorf("got %q, %q", done.Lines, done.Remarks)
+			if !slices.Contains(changes, line) || len(remarks) != 0 {
+				t.Errorf("got %q, %q", changes, remarks)
 			}
 			changesNothing(t, data...)
 
@@ -94,9 +94,9 @@ func TestDebiansAlternatives(t *testing.T) {
 			leadTo(t, "/usr/sbin", "xtables-legacy-multi")
 
 			// Another installation makes the next call decide again.
-			done = installs(t, "", false)
-			if !slices.Equal(done.Lines, []string{"/usr/sbin/iptables-current -> iptables-wrapper"}) {
-				t.Errorf("installed over what is stored: got %q", done.Lines)
+			changes, _ = installs(t, "", false)
+			if !slices.Equal(changes, []string{"/usr/sbin/iptables-current -> iptables-wrapper"}) {
+				t.Errorf("installed over what is stored: got %q", changes)
 			}
 			leadTo(t, "/usr/sbin", "iptables-wrapper")
 			changesNothing(t, data...)
@@ -119,9 +119,9 @@ func TestOneGroup(t *testing.T) {
 	`
 	host.Run(t, "sh", "-ec",
 		"update-alternatives --remove-all iptables; update-alternatives --remove-all ip6tables;"+post)
-	done := installs(t, "/usr/sbin", false)
-	if len(done.Lines) != 3 || len(done.Remarks) != 0 || !strings.HasSuffix(done.Lines[2], ", by "+tool) {
-		t.Errorf("got %q, %q", done.Lines, done.Remarks)
+	changes, remarks := installs(t, "/usr/sbin", false)
+	if len(changes) != 3 || len(remarks) != 0 || !strings.HasSuffix(changes[2], ", by "+tool) {
+		t.Errorf("got %q, %q", changes, remarks)
 	}
 	host.Run(t, "sh", "-ec", post)
 	leadTo(t, "/usr/sbin", "iptables-wrapper")
@@ -142,7 +142,8 @@ func TestBothForms(t *testing.T) {
 	d, err := link.Open("/usr/sbin")
 	host.Check(t, err)
 	defer d.Close()
-	got := work{Dir: d}.groups()
+	w := work{Dir: d}
+	got := w.groups()
 	if len(got) != 2 || !slices.Equal(got[0], exec.Names()) || !slices.Equal(got[1], exec.Names()[3:]) {
 		t.Errorf("got %q", got)
 	}
@@ -175,9 +176,9 @@ func TestToolFails(t *testing.T) {
 	needsTool(t)
 	host.Check(t, unix.Mount("", "/var/lib/dpkg", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 	for range 2 {
-		done := installs(t, "/usr/sbin", false)
-		if len(done.Remarks) != 2 || !strings.Contains(done.Remarks[0], tool+" --install: exit status 2: ") {
-			t.Errorf("got %q", done.Remarks)
+		_, remarks := installs(t, "/usr/sbin", false)
+		if len(remarks) != 2 || !strings.Contains(remarks[0], tool+" --install: exit status 2: ") {
+			t.Errorf("got %q", remarks)
 		}
 		leadTo(t, "/usr/sbin", "iptables-wrapper")
 	}
@@ -185,9 +186,9 @@ func TestToolFails(t *testing.T) {
 	host.Check(t, unix.Mount("", "/var/lib/dpkg", "", unix.MS_REMOUNT|unix.MS_BIND, ""))
 	host.Check(t, os.RemoveAll("/var/lib/dpkg/alternatives")) // as in an image without the data base
 	changesNothing(t, "/usr/sbin")
-	done := installs(t, "/usr/sbin", false)
-	if len(done.Remarks) != 0 {
-		t.Errorf("got %q", done.Remarks)
+	_, remarks := installs(t, "/usr/sbin", false)
+	if len(remarks) != 0 {
+		t.Errorf("got %q", remarks)
 	}
 }
 
@@ -197,10 +198,10 @@ func TestNoDataBase(t *testing.T) {
 		return
 	}
 	host.Check(t, os.RemoveAll("/var/lib/dpkg/alternatives"))
-	done := installs(t, "/usr/sbin", false)
+	_, remarks := installs(t, "/usr/sbin", false)
 	content, err := os.Readlink("/usr/sbin/ip6tables-restore")
-	if err != nil || content != "iptables-current" || len(done.Remarks) != 0 {
-		t.Errorf("got %q, %v, %q", content, err, done.Remarks)
+	if err != nil || content != "iptables-current" || len(remarks) != 0 {
+		t.Errorf("got %q, %v, %q", content, err, remarks)
 	}
 	leadTo(t, "/usr/sbin", "iptables-wrapper")
 }
@@ -215,9 +216,9 @@ func TestExposedTool(t *testing.T) {
 	host.Check(t, os.WriteFile(mine, []byte("#!/bin/sh\ntouch /run/started\n"), 0o755))
 	host.Check(t, os.Chown(mine, 1, 1))
 	host.Check(t, unix.Mount(mine, tool, "", unix.MS_BIND, ""))
-	done := installs(t, "/usr/sbin", false)
-	if len(done.Remarks) != 2 || !strings.Contains(done.Remarks[0], "is not started") {
-		t.Errorf("got %q", done.Remarks)
+	_, remarks := installs(t, "/usr/sbin", false)
+	if len(remarks) != 2 || !strings.Contains(remarks[0], "not started: ") {
+		t.Errorf("got %q", remarks)
 	}
 	_, err := os.Stat("/run/started")
 	if !os.IsNotExist(err) {

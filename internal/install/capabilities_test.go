@@ -32,10 +32,10 @@ func TestCapabilities(t *testing.T) {
 	give("xtables-legacy-multi")
 	remarked := func() bool {
 		t.Helper()
-		done := installs(t, directory, false)
+		_, remarks := installs(t, directory, false)
 		leadTo(t, directory, "iptables-wrapper")
-		return slices.ContainsFunc(done.Remarks, func(remark string) bool {
-			return strings.HasSuffix(remark, Setcap+" "+directory+"/iptables-wrapper")
+		return slices.ContainsFunc(remarks, func(remark string) bool {
+			return strings.HasSuffix(remark, "setcap cap_net_admin,cap_net_raw+ep "+directory+"/iptables-wrapper")
 		})
 	}
 	for range 2 {

@@ -21,9 +21,9 @@ func TestProgramsInExposedDirectory(t *testing.T) {
 	host.Check(t, os.Chmod("/usr/sbin", 0o775))
 	for _, directory := range []string{"", "/usr/sbin"} {
 		for _, force := range []bool{false, true} {
-			done, err := Install(os.Args[0], directory, force)
-			if !errors.Is(err, file.ErrExposed) || done.Lines != nil {
-				t.Errorf("%q, forced %v: got %v, %q", directory, force, err, done.Lines)
+			changes, _, err := Install(directory, force)
+			if !errors.Is(err, file.ErrExposed) || changes != nil {
+				t.Errorf("%q, forced %v: got %v, %q", directory, force, err, changes)
 			}
 		}
 	}
@@ -40,9 +40,9 @@ func TestOwnProgram(t *testing.T) {
 		host.Run(t, "sh", "-ec", "cd "+directory+"; rm -f iptables iptables-nft; "+layout)
 		before := state(t, directory)
 		for _, force := range []bool{false, true} {
-			done, err := Install(os.Args[0], directory, force)
-			if !errors.Is(err, ErrProgram) || done.Lines != nil {
-				t.Errorf("%s, forced %v: got %v, %q", doc, force, err, done.Lines)
+			changes, _, err := Install(directory, force)
+			if !errors.Is(err, ErrProgram) || changes != nil {
+				t.Errorf("%s, forced %v: got %v, %q", doc, force, err, changes)
 			}
 		}
 		if after := state(t, directory); after != before {

@@ -21,7 +21,7 @@ func TestEachStepFails(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	_, content, err := runningFile("")
+	_, content, err := runningFile()
 	host.Check(t, err)
 	finished := false
 	for step := 0; !finished; step++ {
@@ -38,9 +38,8 @@ func TestEachStepFails(t *testing.T) {
 			}
 			n++
 		}
-		var done Done
-		w := work{Dir: d, content: content, done: &done}
-		err = w.refuse(false)
+		w := work{Dir: d, content: content}
+		err = w.checkNames()
 		if err == nil {
 			err = w.change()
 		}
@@ -74,7 +73,7 @@ func TestFull(t *testing.T) {
 	defer unix.Unmount(directory, 0)
 	fill(t, directory)
 	before := state(t, directory)
-	_, err := Install("iptables-wrapper", directory, false)
+	_, _, err := Install(directory, false)
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("got %v", err)
 	}

@@ -49,13 +49,13 @@ func fill(t *testing.T, directory string) {
 }
 
 // installs installs without an error.
-func installs(t *testing.T, directory string, force bool) Done {
+func installs(t *testing.T, directory string, force bool) (changes, remarks []string) {
 	t.Helper()
-	done, err := Install("iptables-wrapper", directory, force)
+	changes, remarks, err := Install(directory, force)
 	if err != nil {
-		t.Fatalf("%v, after %q", err, done.Lines)
+		t.Fatalf("%v, after %q", err, changes)
 	}
-	return done
+	return changes, remarks
 }
 
 // leadTo checks where the six names lead, through the switch.
@@ -97,9 +97,9 @@ func state(t *testing.T, directories ...string) string {
 func changesNothing(t *testing.T, directories ...string) {
 	t.Helper()
 	before := state(t, directories...)
-	done := installs(t, directories[0], false)
-	if len(done.Lines) != 1 || !strings.HasPrefix(done.Lines[0], "nothing to do: ") {
-		t.Errorf("installed again: got %q", done.Lines)
+	changes, _ := installs(t, directories[0], false)
+	if len(changes) != 1 || !strings.HasPrefix(changes[0], "nothing to do: ") {
+		t.Errorf("installed again: got %q", changes)
 	}
 	if after := state(t, directories...); after != before {
 		t.Errorf("installed again: got %s\nwant %s", after, before)
@@ -115,9 +115,9 @@ func TestInstall(t *testing.T) {
 		directory + "/iptables, iptables-save, iptables-restore, ip6tables, ip6tables-save, ip6tables-restore -> " +
 			"iptables-current",
 	}
-	done := installs(t, directory, false)
-	if !slices.Equal(done.Lines, want) {
-		t.Errorf("got %q", done.Lines)
+	changes, _ := installs(t, directory, false)
+	if !slices.Equal(changes, want) {
+		t.Errorf("got %q", changes)
 	}
 	leadTo(t, directory, "iptables-wrapper")
 	running, err := os.Executable()
@@ -138,9 +138,9 @@ func TestInstall(t *testing.T) {
 		host.Check(t, os.Remove(directory+"/iptables-current"))
 		host.Check(t, os.Symlink(content, directory+"/iptables-current"))
 		_ = os.Remove(directory + "/xtables-legacy-multi")
-		done = installs(t, directory, false)
-		if !slices.Equal(done.Lines, want[1:2]) {
-			t.Errorf("%s: got %q", content, done.Lines)
+		changes, _ = installs(t, directory, false)
+		if !slices.Equal(changes, want[1:2]) {
+			t.Errorf("%s: got %q", content, changes)
 		}
 		leadTo(t, directory, "iptables-wrapper")
 		changesNothing(t, directory)
@@ -151,9 +151,9 @@ func TestInstall(t *testing.T) {
 func TestRelativeDirectory(t *testing.T) {
 	directory := image(t)
 	t.Chdir(directory)
-	done := installs(t, ".", false)
-	if !slices.Contains(done.Lines, "wrote "+directory+"/./iptables-wrapper") {
-		t.Errorf("got %q", done.Lines)
+	changes, _ := installs(t, ".", false)
+	if !slices.Contains(changes, "wrote "+directory+"/iptables-wrapper") {
+		t.Errorf("got %q", changes)
 	}
 	leadTo(t, directory, "iptables-wrapper")
 }
@@ -163,7 +163,7 @@ func TestDirectoryInTheWay(t *testing.T) {
 	directory := image(t)
 	host.Check(t, os.Remove(directory+"/ip6tables-save"))
 	host.Check(t, os.Mkdir(directory+"/ip6tables-save", 0o755))
-	_, err := Install("iptables-wrapper", directory, true)
+	_, _, err := Install(directory, true)
 	if !errors.Is(err, unix.EISDIR) {
 		t.Errorf("got %v", err)
 	}
@@ -199,7 +199,7 @@ func TestExposed(t *testing.T) {
 		host.Check(t, test.make(directory))
 		before := state(t, directory)
 		for _, force := range []bool{false, true} {
-			_, err := Install("iptables-wrapper", directory, force)
+			_, _, err := Install(directory, force)
 			if !errors.Is(err, test.wrong) {
 				t.Errorf("%s: got %v", test.doc, err)
 			}
@@ -219,7 +219,7 @@ func TestExposedPrograms(t *testing.T) {
 	before := state(t, "/usr/sbin", "/etc/alternatives")
 	for _, directory := range []string{"", "/usr/sbin"} {
 		for _, force := range []bool{false, true} {
-			_, err := Install("iptables-wrapper", directory, force)
+			_, _, err := Install(directory, force)
 			if !errors.Is(err, file.ErrExposed) {
 				t.Errorf("%q, forced %v: got %v", directory, force, err)
 			}
@@ -237,9 +237,9 @@ func TestNoIptables(t *testing.T) {
 	host.Run(t, "sh", "-c", "rm /usr/sbin/xtables-*-multi")
 	directory := t.TempDir()
 	for _, named := range []string{directory, ""} {
-		done, err := Install("iptables-wrapper", named, true)
-		if !errors.Is(err, ErrNoIptables) || done.Lines != nil {
-			t.Errorf("%q: got %q, %v", named, done.Lines, err)
+		changes, _, err := Install(named, true)
+		if !errors.Is(err, exec.ErrMissing) || changes != nil {
+			t.Errorf("%q: got %q, %v", named, changes, err)
 		}
 	}
 	if got := state(t, directory); got != "" {
@@ -253,8 +253,8 @@ func TestOverwritten(t *testing.T) {
 	content := host.Read(t, "/proc/self/exe")
 	host.Check(t, os.WriteFile(directory+"/xtables-nft-multi", content, 0o755))
 	for _, force := range []bool{false, true} {
-		_, err := Install("iptables-wrapper", directory, force)
-		if !errors.Is(err, ErrOverwritten) || !strings.Contains(err.Error(), "xtables-nft-multi") {
+		_, _, err := Install(directory, force)
+		if !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "xtables-nft-multi") {
 			t.Errorf("force %v: got %v", force, err)
 		}
 	}

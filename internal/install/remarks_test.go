@@ -22,17 +22,17 @@ func TestRemarks(t *testing.T) {
 		host.Check(t, os.Remove(program))
 		host.Check(t, os.WriteFile(program, started, 0o755))
 	}
-	done := installs(t, "/usr/sbin", false)
-	if done.Remarks != nil {
-		t.Errorf("both backends: got %q", done.Remarks)
+	_, remarks := installs(t, "/usr/sbin", false)
+	if remarks != nil {
+		t.Errorf("both backends: got %q", remarks)
 	}
 	host.Check(t, os.Remove(legacy))
-	done = installs(t, "/usr/sbin", false)
+	_, remarks = installs(t, "/usr/sbin", false)
 	want := []string{
-		"there is no iptables for legacy here: on a host that uses legacy, the commands end with status 127",
+		"on a host that uses legacy, the commands fail: no such program: iptables-legacy or xtables-legacy-multi",
 	}
-	if !slices.Equal(done.Remarks, want) {
-		t.Errorf("one backend: got %q", done.Remarks)
+	if !slices.Equal(remarks, want) {
+		t.Errorf("one backend: got %q", remarks)
 	}
 	_, err := os.Stat("/run/started")
 	if !os.IsNotExist(err) {

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package start runs iptables and captures its output, for doctor.
+// Package start runs programs and captures their output: iptables for doctor, the tool of alternatives for install.
 package start
 
 import (
