@@ -164,7 +164,7 @@ func (c container) show(s situation, r result) {
 	shown := ""
 	for _, f := range r.Findings {
 		for _, command := range f.Look {
-			sh := exec.Command("sh", "-c", "exec "+command) // each is one command
+			sh := exec.Command("sh", "-c", command)
 			if len(s.as) > 0 {
 				sh = as(s, sh.Args...)
 			}

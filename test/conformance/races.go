@@ -146,7 +146,7 @@ func neverMissing(c *container) string {
 	if err := c.lay(); err != nil {
 		fail(err)
 	}
-	for range 8 {
+	for range 5 {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

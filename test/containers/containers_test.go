@@ -29,7 +29,7 @@ func TestContainers(t *testing.T) {
 	host.Check(t, os.Setenv("OLD", old))
 	host.Check(t, os.WriteFile("/usr/sbin/iptables-wrapper", host.Read(t, os.Getenv(host.WrapperVariable)), 0o755))
 	open(t).close() // makes the layers' directory
-	for _, seed := range host.Seeds(t, "TEST_CONTAINERS", 5, 50) {
+	for _, seed := range host.Seeds(t, "TEST_CONTAINERS", 4, 50) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			s := random(rand.New(rand.NewPCG(seed, 0)))
