@@ -117,8 +117,8 @@ func begin() {
 	check(host.NodeNetwork())
 }
 
-// examine makes a situation and has doctor look at it, in this process if it needs no other rights.
-func (c container) examine(s situation) (r result) {
+// apart does something on the first thread, in mount and network namespaces of its own.
+func (c container) apart(do func()) {
 	done := make(chan any)
 	firstThread <- func() {
 		defer func() { done <- recover() }()
@@ -130,6 +130,17 @@ func (c container) examine(s situation) (r result) {
 			check(unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS))
 			c.restore()
 		}()
+		do()
+	}
+	wrong := <-done
+	if wrong != nil {
+		c.t.Fatal(wrong)
+	}
+}
+
+// examine makes a situation and has doctor look at it, in this process if it needs no other rights.
+func (c container) examine(s situation) (r result) {
+	c.apart(func() {
 		begin()
 		if len(s.as) > 0 {
 			c.program()
@@ -150,11 +161,7 @@ func (c container) examine(s situation) (r result) {
 			c.t.Errorf("doctor left traces:\n%s", newIn(after, before))
 		}
 		c.show(s, r)
-	}
-	wrong := <-done
-	if wrong != nil {
-		c.t.Fatal(wrong)
-	}
+	})
 	return r
 }
 

@@ -168,26 +168,14 @@ const troubleshooting = "../../docs/troubleshooting.md"
 // shell runs commands in a situation, most of which fail, and returns what they print.
 func (c container) shell(commands string) string {
 	var output []byte
-	done := make(chan any)
-	firstThread <- func() {
-		defer func() { done <- recover() }()
-		mounts, err := os.Open("/proc/thread-self/ns/mnt")
-		check(err)
-		defer mounts.Close()
-		check(unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS | unix.CLONE_NEWNET))
+	c.apart(func() {
 		check(unix.Mount("none", "/run", "tmpfs", 0, "mode=755"))
 		check(os.Mkdir("/run/dir", 0o755))
 		check(unix.Mount("none", "/run/dir", "tmpfs", 0, "mode=755"))
 		sh := exec.Command("sh", "-c", commands)
 		sh.Dir = "/run/dir"
 		output, _ = sh.CombinedOutput()
-		check(unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS))
-		c.restore()
-	}
-	wrong := <-done
-	if wrong != nil {
-		c.t.Fatal(wrong)
-	}
+	})
 	return string(output)
 }
 
