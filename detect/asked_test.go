@@ -59,6 +59,18 @@ func TestAskedIsWhatMatters(t *testing.T) {
 	}
 }
 
+// Rules of nft are counted until they are more than those of legacy. Survey counts them all.
+func TestCountStops(t *testing.T) {
+	host.Netns(t)
+	addRules(t, Legacy, IPv4, 2)
+	addRules(t, NFT, IPv4, 9)
+	got := ask(t, "").Evidence.NFT
+	all, err := Survey()
+	if got.Rules != 3 || got.Counted != Unknown || all.Evidence.NFT.Rules != 9 || err != nil {
+		t.Errorf("got %d, %v, everything %d, %v", got.Rules, got.Counted, all.Evidence.NFT.Rules, err)
+	}
+}
+
 // The dry run is made only where it can make legacy the answer.
 func TestDryRunOnlyWhereNeeded(t *testing.T) {
 	for _, test := range []struct {
