@@ -173,7 +173,7 @@ var backendSituations = []situation{
 		want: "uncertain", says: "users other than root can write",
 	},
 	{
-		again: true, doc: "another user's program",
+		doc:  "another user's program",
 		make: nftHost + "chown 65534 /usr/sbin/xtables-nft-multi", want: "uncertain", says: "belongs to user 65534",
 	},
 	{

@@ -53,6 +53,10 @@ var rightSituations = []situation{
 		says: "usually a seccomp profile", shows: "Seccomp:\t2",
 	},
 	{
+		doc:  "a sandbox has no netlink",
+		make: nftHost, as: []string{examineVariable + "=sandbox"}, want: "not-permitted", says: "gVisor",
+	},
+	{
 		doc:  "another user with ambient capabilities",
 		make: ":", as: ambient, want: "uncertain", says: "this user cannot read which tables legacy has",
 	},
@@ -105,6 +109,7 @@ var forbidden = map[string]struct {
 }{
 	"nft":          {unix.SYS_SOCKET, unix.EPROTONOSUPPORT, host.Argument{Place: 2, Value: unix.NETLINK_NETFILTER}},
 	"netlink":      {unix.SYS_SOCKET, unix.EPERM, host.Argument{Place: 2, Value: unix.NETLINK_NETFILTER}},
+	"sandbox":      {unix.SYS_SOCKET, unix.EAFNOSUPPORT, host.Argument{Place: 2, Value: unix.NETLINK_NETFILTER}},
 	"module":       {unix.SYS_SOCKET, unix.EACCES, host.Argument{Place: 2, Value: unix.NETLINK_NETFILTER}},
 	"legacy":       {unix.SYS_GETSOCKOPT, unix.ENOPROTOOPT, host.Argument{Place: 1, Value: unix.SOL_IP}},
 	"legacy-table": {unix.SYS_GETSOCKOPT, unix.ENOENT, host.Argument{Place: 1, Value: unix.SOL_IP}},

@@ -97,9 +97,9 @@ var runSituations = []situation{
 		shows: "use 'nft' tool",
 	},
 	{
-		again: true, doc: "a rule of nft at which iptables crashes",
+		doc:  "a rule of nft at which iptables crashes",
 		make: nftHost + "iptables-nft -N MINE; nft add rule ip filter MINE tcp flags == syn drop", want: "nft-table",
-		says: `made with nft, or by a newer iptables: chain "MINE" of ip filter`,
+		says: `"iptables-save -t filter" crashed (signal: `,
 	},
 	{
 		doc:  "a mark that only a newer iptables can read",
@@ -171,7 +171,7 @@ var runSituations = []situation{
 		make: legacyHst, env: []string{"XTABLES_LOCKFILE=/run"}, want: "lock", says: "is not a regular file",
 	},
 	{
-		again: true, doc: "the lock is held, and legacy has IPv6 alone",
+		doc: "the lock is held, and legacy has IPv6 alone",
 		make: "ip6tables-legacy" + hint + "flock -o /run/xtables.lock sleep 1000 >/dev/null 2>&1 &\nuntil ! flock -n " +
 			"/run/xtables.lock true; do :; done",
 		want: "lock",

@@ -87,7 +87,7 @@ var silentSituations = []situation{
 	},
 	{
 		doc: "a script starts the wrapper",
-		make: nftHost + "printf '#!/bin/sh\\nexec /usr/sbin/iptables \"$@\"\\n' >/usr/local/sbin/iptables\nchmod 755 " +
+		make: legacyHst + "printf '#!/bin/sh\\nexec /usr/sbin/iptables \"$@\"\\n' >/usr/local/sbin/iptables\nchmod 755 " +
 			"/usr/local/sbin/iptables",
 	},
 }
