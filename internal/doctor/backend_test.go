@@ -91,7 +91,10 @@ var backendSituations = []situation{
 		want: "wrong-backend", says: "iptables here is not wrapped",
 	},
 
-	{again: true, doc: "not wrapped, and right", make: nftHost + direct + "/usr/sbin/iptables", want: "not-wrapped"},
+	{
+		again: true, doc: "not wrapped, and right",
+		make: nftHost + direct + "/usr/sbin/iptables", want: "not-wrapped",
+	},
 	{
 		doc:  "iptables-restore is not wrapped",
 		make: nftHost + direct + "/usr/sbin/iptables-restore", want: "not-wrapped",
@@ -131,7 +134,10 @@ var backendSituations = []situation{
 		again: true, doc: "a Pod's network, and its first rule",
 		make: pod + "iptables -t nat -N MINE", want: "uncertain",
 	},
-	{again: true, doc: "a Pod's network, in an image with nft alone", make: pod + "rm /usr/sbin/*legacy*", want: "uncertain"},
+	{
+		again: true, doc: "a Pod's network, in an image with nft alone",
+		make: pod + "rm /usr/sbin/*legacy*", want: "uncertain",
+	},
 	{
 		doc:  "a Pod's network, and somebody has chosen",
 		make: pod, env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"},
@@ -155,7 +161,10 @@ var backendSituations = []situation{
 		make: "iptables-nft -A INPUT -s 192.0.2.1; iptables-legacy -A INPUT -s 192.0.2.2",
 		want: "both-backends uncertain",
 	},
-	{again: true, doc: "rules in nft, of nobody known", make: "iptables-nft -A INPUT -s 192.0.2.1 -j DROP", want: "uncertain"},
+	{
+		again: true, doc: "rules in nft, of nobody known",
+		make: "iptables-nft -A INPUT -s 192.0.2.1 -j DROP", want: "uncertain",
+	},
 	{
 		doc: "PATH leads through a link to a directory that others can write",
 		make: nftHost + "mkdir /run/open; ln -s /run/open /run/link; for n in '' -save -restore; do ln -s " +

@@ -42,7 +42,7 @@ func TestUnexplained(t *testing.T) {
 		want string
 	}{
 		{"it works", start.Output{Stdout: "no way"}, ""},
-		{"it fails", start.Output{Stderr: "no way\nat all", Err: failed}, `(exit status 7): "iptables-save" printed "no way".`},
+		{"it fails", start.Output{Stderr: "no way\nat all", Err: failed}, `7): "iptables-save" printed "no way".`},
 		{"it says nothing", start.Output{Err: failed}, "printed nothing."},
 		{"not started", start.Output{Err: start.ErrRefused}, ""},
 		{"a message explains it", start.Output{Stderr: "Permission denied (you must be root)", Err: failed}, ""},

@@ -26,8 +26,14 @@ var rightSituations = []situation{
 		doc:  "no NET_ADMIN, kubelet uses nft",
 		make: nftHost, as: noNetAdmin, want: "not-permitted", says: "CAP_NET_ADMIN is missing",
 	},
-	{again: true, doc: "no NET_ADMIN, kubelet uses legacy", make: legacyHst, as: noNetAdmin, want: "not-permitted"},
-	{again: true, doc: "no NET_ADMIN, and nobody knows the host", make: ":", as: noNetAdmin, want: "not-permitted"},
+	{
+		again: true, doc: "no NET_ADMIN, kubelet uses legacy",
+		make: legacyHst, as: noNetAdmin, want: "not-permitted",
+	},
+	{
+		again: true, doc: "no NET_ADMIN, and nobody knows the host",
+		make: ":", as: noNetAdmin, want: "not-permitted",
+	},
 	{
 		doc:  "another user",
 		make: nftHost, as: nobody, want: "not-permitted", says: "Kubernetes gives added capabilities only to root",
@@ -64,7 +70,10 @@ var rightSituations = []situation{
 		again: true, doc: "another user, whose variable may be wrong",
 		make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, as: ambient, want: "uncertain",
 	},
-	{again: true, doc: "another user with ambient capabilities, kubelet uses nft", make: nftHost, as: ambient, want: "uncertain"},
+	{
+		again: true, doc: "another user with ambient capabilities, kubelet uses nft",
+		make: nftHost, as: ambient, want: "uncertain",
+	},
 	{
 		doc:  "a security module refuses root",
 		make: nftHost, as: []string{examineVariable + "=module"}, want: "not-permitted",

@@ -135,7 +135,10 @@ var runSituations = []situation{
 		make: legacyHst + "rm -f /run/xtables.lock; mkdir /run/xtables.lock", want: "lock", says: "is not a regular " +
 			"file",
 	},
-	{again: true, doc: "the lock is a FIFO", make: legacyHst + "rm -f /run/xtables.lock; mkfifo /run/xtables.lock", want: "lock"},
+	{
+		again: true, doc: "the lock is a FIFO",
+		make: legacyHst + "rm -f /run/xtables.lock; mkfifo /run/xtables.lock", want: "lock",
+	},
 	{
 		doc:  "/run is read-only",
 		make: legacyHst + "rm -f /run/xtables.lock; mount -o remount,ro /run", want: "lock", shows: " /run tmpfs ro",
@@ -178,8 +181,14 @@ var runSituations = []situation{
 	},
 
 	{doc: "1.8.7, kubelet uses nft", make: oldPrograms + nftHost, want: "old-iptables", says: "1.8.7"},
-	{again: true, doc: "1.8.7, Docker uses nft", make: oldPrograms + "iptables-nft -N DOCKER-USER", want: "old-iptables"},
-	{again: true, doc: "1.8.7, stored", make: oldPrograms + nftHost + storedNFT, want: "old-iptables"},
+	{
+		again: true, doc: "1.8.7, Docker uses nft",
+		make: oldPrograms + "iptables-nft -N DOCKER-USER", want: "old-iptables",
+	},
+	{
+		again: true, doc: "1.8.7, stored",
+		make: oldPrograms + nftHost + storedNFT, want: "old-iptables",
+	},
 	{
 		again: true, doc: "1.8.7, and the variable",
 		make: oldPrograms, env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, want: "old-iptables",

@@ -13,13 +13,22 @@ const (
 var silentSituations = []situation{
 	{doc: "kubelet uses nft", make: nftHost},
 	{doc: "kubelet uses legacy", make: legacyHst},
-	{again: true, doc: "kubelet uses legacy for IPv6 only", make: "ip6tables-legacy" + hint},
+	{
+		again: true, doc: "kubelet uses legacy for IPv6 only",
+		make: "ip6tables-legacy" + hint,
+	},
 	{
 		again: true, doc: "an old kubelet uses legacy",
 		make: "for t in mangle nat filter; do iptables-legacy -t $t -N KUBE-KUBELET-CANARY; done",
 	},
-	{again: true, doc: "Docker uses nft", make: "iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER"},
-	{again: true, doc: "ufw uses legacy", make: "iptables-legacy -N ufw-user-input; iptables-legacy -A INPUT -j ufw-user-input"},
+	{
+		again: true, doc: "Docker uses nft",
+		make: "iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER",
+	},
+	{
+		again: true, doc: "ufw uses legacy",
+		make: "iptables-legacy -N ufw-user-input; iptables-legacy -A INPUT -j ufw-user-input",
+	},
 	{
 		doc: "firewalld uses native tables",
 		make: "nft add table inet firewalld; nft add chain inet firewalld c; nft add rule inet firewalld c drop; nft " +
@@ -64,7 +73,10 @@ var silentSituations = []situation{
 		make: nftHost + "for t in mangle nat filter; do iptables-legacy -t $t -N KUBE-KUBELET-CANARY; done",
 	},
 	{doc: "the variable agrees", make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}},
-	{again: true, doc: "the variable leaves it to the wrapper", make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=auto"}},
+	{
+		again: true, doc: "the variable leaves it to the wrapper",
+		make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=auto"},
+	},
 	{
 		again: true, doc: "a chain of nft in a table of its own",
 		make: nftHost + "nft add table ip mine; nft add chain ip mine c '{ type filter hook input priority 0; }'",
