@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // What no situation makes, because it takes another iptables or another kernel.
@@ -111,5 +114,25 @@ func TestMatchNotLoaded(t *testing.T) {
 			Stderr:  "iptables v1.8.9 (nf_tables): Couldn't load match `comment':No such file or directory",
 		}})
 		says(t, "a match", o.kernel(), want)
+	}
+}
+
+// What a script says for each value of the variable: only the wrapper follows that.
+func TestAsk(t *testing.T) {
+	for _, test := range []struct {
+		doc, script string
+		wrapper     bool
+		backend     detect.Backend
+	}{
+		{"it starts the wrapper", `echo "($IPTABLES_WRAPPER_BACKEND)" | sed s/nft/nf_tables/`, true, ""},
+		{"it runs nft", `echo "(nf_tables)"`, false, detect.NFT},
+		{"it knows only nft", `case $IPTABLES_WRAPPER_BACKEND in nft) echo "(nf_tables)" ;; esac`, false, ""},
+	} {
+		n := link.Name{Name: "iptables", Path: t.TempDir() + "/iptables"}
+		host.Check(t, os.WriteFile(n.Path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o755))
+		ask(&start.Starter{Limit: start.Limit}, &n)
+		if n.Wrapper != test.wrapper || n.Backend != test.backend {
+			t.Errorf("%s: got %+v", test.doc, n)
+		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // The commits that docs/releasing.md says to make name the right version, and no page says what is no longer true: a
-// candidate of the first release, the release, the next patch, and a candidate of the next minor version; in "make test"
-// the first two.
+// candidate of the first release, the release, the next patch, and a candidate of the next minor version. "make test"
+// makes the first two.
 func TestReleaseCommits(t *testing.T) {
 	t.Parallel()
 	dir := checkout(t, "source")
