@@ -1,14 +1,15 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package file checks whether only root and the caller can change a file, and whether it is the running one. It reads
-// files and directories without package os.
+// Package file checks whether only root and the caller can change a file, and whether it is the running one, and reads
+// files for a call that has few descriptors left.
 package file
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,61 +36,45 @@ func TrustedUser(uid uint32) bool {
 	return err == nil && root.Uid == uid
 }
 
-// Same reports whether two files are the same, by device and inode.
-func Same(a, b unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
-
-// IsAt reports whether a path leads to a file.
+// IsAt reports whether a path leads to a file, by device and inode.
 func IsAt(path string, st unix.Stat_t) bool {
 	var there unix.Stat_t
 	err := unix.Stat(path, &there)
-	return err == nil && Same(there, st)
+	return err == nil && there.Dev == st.Dev && there.Ino == st.Ino
 }
 
 // IsRunning reports whether a file is the running one. Without /proc, it reports false.
 func IsRunning(st unix.Stat_t) bool { return IsAt("/proc/self/exe", st) }
 
-// Read returns the first bytes of a file, at most limit. Package os would start the runtime's poller, which needs more
-// descriptors. If there are too few, the runtime ends the process.
+// Read returns the first bytes of a file, at most limit.
 func Read(path string, limit int) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	f, err := open(path)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, err
 	}
-	defer unix.Close(fd)
-	content := make([]byte, 0, min(limit, 8<<10))
-	for len(content) < limit {
-		if len(content) == cap(content) {
-			content = slices.Grow(content, min(limit-len(content), len(content)))
-		}
-		n, err := unix.Read(fd, content[len(content):min(cap(content), limit)])
-		if err != nil {
-			return nil, &os.PathError{Op: "read", Path: path, Err: err}
-		}
-		if n == 0 {
-			break
-		}
-		content = content[:len(content)+n]
-	}
-	return content, nil
+	defer f.Close()
+	const most = 8 << 10 // in one piece: io.ReadAll would begin with 512 bytes
+	content := bytes.NewBuffer(make([]byte, 0, min(limit, most)+bytes.MinRead))
+	_, err = content.ReadFrom(io.LimitReader(f, int64(limit)))
+	return content.Bytes(), err
 }
 
 // Names returns the names in a directory, without "." and "..".
 func Names(path string) ([]string, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// open opens a file without the runtime's poller, which os.Open would start. The poller needs more descriptors. If there
+// are too few, the runtime ends the process.
+func open(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer unix.Close(fd)
-	var names []string
-	var buf [4096]byte
-	for {
-		n, err := unix.ReadDirent(fd, buf[:])
-		if err != nil {
-			return nil, &os.PathError{Op: "read", Path: path, Err: err}
-		}
-		if n == 0 {
-			return names, nil
-		}
-		_, _, names = unix.ParseDirent(buf[:n], -1, names)
-	}
+	return os.NewFile(uintptr(fd), path), nil
 }
