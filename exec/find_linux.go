@@ -25,7 +25,7 @@ func check(path string) error {
 	case err != nil:
 	case !file.Trusted(directory):
 		return fmt.Errorf("%q: %w", filepath.Dir(path), file.ErrExposed)
-	case file.IsRunning(st):
+	case file.IsAt(file.Running, st):
 		return fmt.Errorf("%q: %w", path, ErrItself)
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		err = unix.EACCES

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -17,55 +18,61 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// run is the whole of a wrapped call. It returns only if it cannot execute the program, with an exit status.
+// run is a wrapped call. It returns only if it cannot execute the program, with an exit status.
 func run(argv, env []string, stderr io.Writer) int {
 	command := filepath.Base(argv[0])
+	program, why, err := choose(command)
+	if err == nil {
+		err = exec.Become(program, argv, env)
+	}
+	if why != nil {
+		err = fmt.Errorf("%w (%s)", err, why)
+	}
+	status, try := remedy(err)
+	what := strings.ReplaceAll(err.Error(), "\n", "; ")
+	fmt.Fprintf(stderr, "iptables-wrapper: cannot run %s: %s\niptables-wrapper: try: %s\n", command, what, try)
+	return status
+}
+
+// choose returns the program that a call runs, and why it is of that backend, if a backend is chosen. It keeps the
+// answer. A proven backend's program is never replaced by the other's, because the host would not see its rules.
+func choose(command string) (program exec.Program, why any, err error) {
 	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
-		return fail(stderr, command, errSetID)
+		return program, nil, errSetID
 	}
 	wanted, err := Wanted()
 	if err != nil {
-		return fail(stderr, command, err)
+		return program, nil, err
 	}
 	own, nowhere := link.Here()
 	if errors.Is(nowhere, link.ErrNoProc) {
-		return fail(stderr, command, nowhere) // the program that Find returns could be the wrapper
+		return program, nil, nowhere // what Find returns could be the wrapper
 	}
 	var dirs []string
 	if own != nil {
 		dirs = append(dirs, own.Path)
 	}
 	if wanted.Valid() {
-		program, err := exec.Find(wanted, command, dirs...)
-		err = become(program, err, argv, env)
-		return fail(stderr, command, fmt.Errorf("%w (%s: %s is set)", err, wanted, Variable))
+		program, err = exec.Find(wanted, command, dirs...)
+		return program, wanted + ": " + Variable + " is set", err
 	}
 
 	record, unread := link.OpenRecord()
 	r, unasked := detect.Host(record.Read())
 	unknown := errors.Join(nowhere, unread, unasked)
 	if Scarce(unknown) && !r.Certain && r.Reason != detect.Held {
-		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unknown))
+		return program, nil, fmt.Errorf("%w: %w", errScarce, unknown)
 	}
 	backend, program, err := Find(r, command, dirs...)
 	mayKeep := unix.Geteuid() == 0 && (r.Certain || unasked == nil && r.Reason != detect.Held)
-	if err == nil && mayKeep {
-		kept := link.Keep(own, record, backend, program.Path, r.Certain)
-		if kept != backend { // another call was faster
-			program, err = exec.Find(kept, command, dirs...)
-		}
+	if err != nil || !mayKeep {
+		return program, r, err
 	}
-	err = become(program, err, argv, env)
-	return fail(stderr, command, fmt.Errorf("%w (%s)", err, r))
-}
-
-// become executes a program, unless err says that it was not found. It returns err, or the error of execve(2). The
-// other backend's program is no substitute, because the host would not see its rules.
-func become(p exec.Program, err error, argv, env []string) error {
-	if err != nil {
-		return err
+	kept := link.Keep(own, record, backend, program.Path, r.Certain)
+	if kept != backend { // another call was faster
+		program, err = exec.Find(kept, command, dirs...)
 	}
-	return exec.Become(p, argv, env)
+	return program, r, err
 }
 
 // Variable is the environment variable that chooses the backend of one call.

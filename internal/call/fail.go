@@ -5,9 +5,6 @@ package call
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -29,14 +26,6 @@ const (
 	statusUnusable = 126 // the program exists and cannot be executed
 	statusMissing  = 127 // the program, or what loads it, is missing
 )
-
-// fail prints what went wrong and what to do, and returns the exit status.
-func fail(stderr io.Writer, command string, err error) int {
-	status, try := remedy(err)
-	what := strings.ReplaceAll(err.Error(), "\n", "; ")
-	fmt.Fprintf(stderr, "iptables-wrapper: cannot run %s: %s\niptables-wrapper: try: %s\n", command, what, try)
-	return status
-}
 
 // remedy returns the exit status for an error, and what the user can do. The first match wins.
 func remedy(err error) (status int, try string) {

@@ -36,6 +36,9 @@ func TrustedUser(uid uint32) bool {
 	return err == nil && root.Uid == uid
 }
 
+// Running leads to the running file, if there is a /proc.
+const Running = "/proc/self/exe"
+
 // IsAt reports whether a path leads to a file, by device and inode.
 func IsAt(path string, st unix.Stat_t) bool {
 	var there unix.Stat_t
@@ -43,12 +46,19 @@ func IsAt(path string, st unix.Stat_t) bool {
 	return err == nil && there.Dev == st.Dev && there.Ino == st.Ino
 }
 
-// IsRunning reports whether a file is the running one. Without /proc, it reports false.
-func IsRunning(st unix.Stat_t) bool { return IsAt("/proc/self/exe", st) }
+// Open opens a file or a directory for reading. os.Open would start the runtime's poller, which needs more descriptors,
+// and if there are too few, the runtime ends the process.
+func Open(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
 
 // Read returns the first bytes of a file, at most limit.
 func Read(path string, limit int) ([]byte, error) {
-	f, err := open(path)
+	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -57,24 +67,4 @@ func Read(path string, limit int) ([]byte, error) {
 	content := bytes.NewBuffer(make([]byte, 0, min(limit, most)+bytes.MinRead))
 	_, err = content.ReadFrom(io.LimitReader(f, int64(limit)))
 	return content.Bytes(), err
-}
-
-// Names returns the names in a directory, without "." and "..".
-func Names(path string) ([]string, error) {
-	f, err := open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.Readdirnames(-1)
-}
-
-// open opens a file without the runtime's poller, which os.Open would start. The poller needs more descriptors. If there
-// are too few, the runtime ends the process.
-func open(path string) (*os.File, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	return os.NewFile(uintptr(fd), path), nil
 }

@@ -155,13 +155,7 @@ func (d *Dir) WriteProgram(name string, content []byte) error {
 		}
 		f := os.NewFile(uintptr(fd), d.Join(temporary))
 		_, err = f.Write(content)
-		if err == nil {
-			err = f.Chmod(0o755) // whatever the umask
-		}
-		if err == nil {
-			err = f.Sync()
-		}
-		err = errors.Join(err, f.Close())
+		err = errors.Join(err, f.Chmod(0o755), f.Sync(), f.Close()) // 0o755 whatever the umask
 		if err != nil {
 			_ = d.remove(temporary)
 		}

@@ -28,7 +28,7 @@ import (
 //
 // The order of the writes is a protocol. The tests in internal/link/interleave run every interleaving of it.
 func Keep(own *Dir, record Record, backend detect.Backend, program string, certain bool) detect.Backend {
-	if own == nil || !own.pointsToWrapper() {
+	if own == nil || !own.isOpen() {
 		return backend
 	}
 	content := ""
@@ -48,13 +48,22 @@ func Keep(own *Dir, record Record, backend detect.Backend, program string, certa
 	return backend
 }
 
-// pointsToWrapper reports whether condition 2 of Keep holds.
-func (d *Dir) pointsToWrapper() bool {
-	if d.Running != Wrapper {
-		return d.isCopy()
-	}
+// isOpen reports whether condition 2 of Keep holds. The running file is a copy that can be adopted if it has one of the
+// six names, and iptables-wrapper is the same file, as for a hard link and after a kill, or is missing. If it is
+// missing, a switch that points to a program is left over from before the copy was made: then the copy is not adopted.
+func (d *Dir) isOpen() bool {
 	stored, err := d.Stored()
-	return err == nil && stored == ""
+	switch {
+	case d.Running == Wrapper:
+		return err == nil && stored == ""
+	case !slices.Contains(iptables.Commands(), d.Running):
+		return false
+	case d.isRunning(Wrapper):
+		return true
+	}
+	_, missing := d.Lstat(Wrapper)
+	isFree := err == nil && stored == "" || errors.Is(err, os.ErrNotExist)
+	return errors.Is(missing, os.ErrNotExist) && isFree
 }
 
 // store points the switch at a backend's program, unless another call was faster, or has the lock. It returns the
@@ -72,22 +81,6 @@ func (d *Dir) store(content string, backend detect.Backend) detect.Backend {
 		_ = d.Replace(content, Switch)
 	}
 	return cmp.Or(stored, backend)
-}
-
-// isCopy reports whether the running file is a copy that can be adopted: it has one of the six names, and
-// iptables-wrapper is the same file, as for a hard link and after a kill, or is missing. If it is missing, a switch
-// that points to a program is left over from before the copy was made: then the copy is not adopted.
-func (d *Dir) isCopy() bool {
-	if !slices.Contains(iptables.Commands(), d.Running) {
-		return false
-	}
-	if d.isRunning(Wrapper) {
-		return true
-	}
-	_, err := d.Lstat(Wrapper)
-	stored, unswitched := d.Stored()
-	isOpen := stored == "" && (unswitched == nil || errors.Is(unswitched, os.ErrNotExist))
-	return errors.Is(err, os.ErrNotExist) && isOpen
 }
 
 // adopt lays the switch for the running file, which is a copy: the binary was copied over /usr/sbin/iptables. First the

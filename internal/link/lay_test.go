@@ -77,7 +77,7 @@ func TestAdopt(t *testing.T) {
 		}
 		d := open(t, top)
 		runs(t, d, "iptables")
-		if d.isCopy() != test.copied {
+		if d.isOpen() != test.copied {
 			t.Errorf("%s: a copy: %t", test.doc, !test.copied)
 		}
 		if !test.copied {
@@ -101,8 +101,9 @@ func TestNotAdopted(t *testing.T) {
 	before := list(t, top)
 	d := open(t, top)
 	runs(t, d, "iptables-wrapper")
-	if d.isCopy() {
-		t.Error("iptables-wrapper is a copy")
+	d.Running = "iptables-apply"
+	if d.isOpen() {
+		t.Error("iptables-apply is a copy")
 	}
 	d.Running = "iptables"
 	err := d.adopt()

@@ -45,8 +45,7 @@ var (
 // Here opens DIR, the directory of the running file. There is none if the file is no longer where it was started, if an
 // emulator runs it, or if others can write the directory. The error wraps ErrNoProc, or says why there is none.
 func Here() (*Dir, error) {
-	const exe = "/proc/self/exe"
-	path, err := os.Readlink(exe)
+	path, err := os.Readlink(file.Running)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoProc, err)
 	}
@@ -55,9 +54,9 @@ func Here() (*Dir, error) {
 		return nil, err
 	}
 	d.Running = filepath.Base(path)
-	d.Exe = exe
+	d.Exe = file.Running
 	st, err := d.Lstat(d.Running)
-	if err != nil || !file.IsAt(exe, st) { // a symlink is another file
+	if err != nil || !file.IsAt(file.Running, st) { // a symlink is another file
 		d.Close()
 		return nil, fmt.Errorf("%q is not the running file", path)
 	}

@@ -42,11 +42,7 @@ func Look(d *Dir) (all []Name) {
 func LookAt(path string) Name {
 	n := Name{Name: filepath.Base(path), Path: path}
 	_, err := os.Lstat(path)
-	if err != nil {
-		n.Missing = true
-		n.Err = err
-		return n
-	}
+	n.Missing = err != nil
 	for _, hop := range Hops(path) {
 		if n.Switch == "" && filepath.Base(hop) == Switch {
 			n.Switch = filepath.Dir(hop)
@@ -58,7 +54,7 @@ func LookAt(path string) Name {
 	}
 	base := filepath.Base(n.ResolvesTo)
 	var st unix.Stat_t
-	n.Wrapper = base == Wrapper || unix.Stat(n.ResolvesTo, &st) == nil && file.IsRunning(st)
+	n.Wrapper = base == Wrapper || unix.Stat(n.ResolvesTo, &st) == nil && file.IsAt(file.Running, st)
 	if !n.Wrapper {
 		n.Backend = detect.Backend(iptables.BackendOf(base))
 	}

@@ -37,7 +37,12 @@ func OwnNetwork() bool {
 	if err != nil {
 		return false
 	}
-	threads, err := file.Names("/proc/1/task")
+	tasks, err := file.Open("/proc/1/task")
+	if err != nil {
+		return false
+	}
+	defer tasks.Close()
+	threads, err := tasks.Readdirnames(-1)
 	if err != nil {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
@@ -21,7 +22,7 @@ import (
 // it. The error wraps ErrNotWrapped if there is no switch, and file.ErrExposed if others can change the directory.
 func Switched() (*Dir, error) {
 	dirs := iptables.Dirs()
-	running, err := os.Readlink("/proc/self/exe")
+	running, err := os.Readlink(file.Running)
 	if err == nil {
 		dirs = slices.Insert(dirs, 0, filepath.Dir(running))
 	}
