@@ -21,58 +21,57 @@ import (
 // run is a wrapped call. It returns only if it cannot execute the program, with an exit status.
 func run(argv, env []string, stderr io.Writer) int {
 	command := filepath.Base(argv[0])
-	program, why, err := choose(command)
-	if err == nil {
-		err = exec.Become(program, argv, env)
-	}
-	if why != nil {
-		err = fmt.Errorf("%w (%s)", err, why)
-	}
+	err := become(command, argv, env)
 	status, try := remedy(err)
 	what := strings.ReplaceAll(err.Error(), "\n", "; ")
 	fmt.Fprintf(stderr, "iptables-wrapper: cannot run %s: %s\niptables-wrapper: try: %s\n", command, what, try)
 	return status
 }
 
-// choose returns the program that a call runs, and why it is of that backend, if a backend is chosen. It keeps the
-// answer. A proven backend's program is never replaced by the other's, because the host would not see its rules.
-func choose(command string) (program exec.Program, why any, err error) {
+// become chooses a backend, keeps the answer, and becomes that backend's program, or returns why it cannot. It never
+// runs the other program instead, because the host would not see its rules.
+func become(command string, argv, env []string) error {
 	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
-		return program, nil, errSetID
+		return errSetID
 	}
 	wanted, err := Wanted()
 	if err != nil {
-		return program, nil, err
+		return err
 	}
 	own, nowhere := link.Here()
 	if errors.Is(nowhere, link.ErrNoProc) {
-		return program, nil, nowhere // what Find returns could be the wrapper
+		return nowhere // what Find returns could be the wrapper
 	}
 	var dirs []string
 	if own != nil {
 		dirs = append(dirs, own.Path)
 	}
 	if wanted.Valid() {
-		program, err = exec.Find(wanted, command, dirs...)
-		return program, wanted + ": " + Variable + " is set", err
+		program, err := exec.Find(wanted, command, dirs...)
+		if err == nil {
+			err = exec.Become(program, argv, env)
+		}
+		return fmt.Errorf("%w (%s: %s is set)", err, wanted, Variable)
 	}
 
 	record, unread := link.OpenRecord()
 	r, unasked := detect.Host(record.Read())
 	unknown := errors.Join(nowhere, unread, unasked)
 	if Scarce(unknown) && !r.Certain && r.Reason != detect.Held {
-		return program, nil, fmt.Errorf("%w: %w", errScarce, unknown)
+		return fmt.Errorf("%w: %w", errScarce, unknown)
 	}
 	backend, program, err := Find(r, command, dirs...)
 	mayKeep := unix.Geteuid() == 0 && (r.Certain || unasked == nil && r.Reason != detect.Held)
-	if err != nil || !mayKeep {
-		return program, r, err
+	if err == nil && mayKeep {
+		kept := link.Keep(own, record, backend, program.Path, r.Certain)
+		if kept != backend { // another call was faster
+			program, err = exec.Find(kept, command, dirs...)
+		}
 	}
-	kept := link.Keep(own, record, backend, program.Path, r.Certain)
-	if kept != backend { // another call was faster
-		program, err = exec.Find(kept, command, dirs...)
+	if err == nil {
+		err = exec.Become(program, argv, env)
 	}
-	return program, r, err
+	return fmt.Errorf("%w (%s)", err, r)
 }
 
 // Variable is the environment variable that chooses the backend of one call.

@@ -63,8 +63,8 @@ func Read(path string, limit int) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	const most = 8 << 10 // in one piece: io.ReadAll would begin with 512 bytes
-	content := bytes.NewBuffer(make([]byte, 0, min(limit, most)+bytes.MinRead))
+	const usual = 8 << 10 // in one piece: io.ReadAll would begin with 512 bytes
+	content := bytes.NewBuffer(make([]byte, 0, min(limit+bytes.MinRead, usual)))
 	_, err = content.ReadFrom(io.LimitReader(f, int64(limit)))
 	return content.Bytes(), err
 }
