@@ -13,8 +13,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
-// check returns nil if this user may execute a file, and other users cannot replace it. If it is not a regular file, the
-// error is EACCES, as from execve(2).
+// check returns nil if this user may execute a file, and other users cannot replace it. If it is not a regular file,
+// the error is EACCES, as from execve(2).
 func check(path string) error {
 	var st, directory unix.Stat_t
 	err := unix.Stat(path, &st)

@@ -130,8 +130,8 @@ func (d *Dir) replace(name string, make func(temporary string) error) error {
 		return err
 	}
 	err = d.do("rename", name, func() error { return unix.Renameat(d.fd, temporary, d.fd, name) })
-	if err != nil && !errors.Is(err, unix.ENOENT) { // then another process has renamed or removed it
-		_ = d.remove(temporary) // the first error is the one to report
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		_ = d.remove(temporary) // it is still this process's
 	}
 	return err
 }

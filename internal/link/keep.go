@@ -83,18 +83,20 @@ func (d *Dir) store(content string, backend detect.Backend) detect.Backend {
 	return cmp.Or(stored, backend)
 }
 
-// adopt lays the switch for the running file, which is a copy: the binary was copied over /usr/sbin/iptables. First the
-// file gets the name iptables-wrapper, so that it never loses its last name. Then those of the six names that lead to
-// the file are linked to the switch. The caller holds the lock.
+// adopt lays the switch for the running file, which is a copy: the binary was copied over /usr/sbin/iptables. The file
+// gets the name iptables-wrapper first, so that it never loses its last name. Then those of the six names that lead to
+// it are linked to the switch. The caller holds the lock.
 func (d *Dir) adopt() error {
+	// This is asked before the link is made: then an overlay file system gives one of several hard links a new inode.
+	isAnother := func(name string) bool { return !d.isRunning(name) }
+	names := slices.DeleteFunc(iptables.Commands(), isAnother)
 	err := d.do("link", Wrapper, func() error {
 		return unix.Linkat(unix.AT_FDCWD, d.Exe, d.fd, Wrapper, unix.AT_SYMLINK_FOLLOW)
 	})
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return err
 	}
-	isAnother := func(name string) bool { return !d.isRunning(name) }
-	return d.Lay(slices.DeleteFunc(iptables.Commands(), isAnother))
+	return d.Lay(names)
 }
 
 // Lay makes the switch, if there is none, and links some of the six names to it. A new switch points to the wrapper's

@@ -159,7 +159,8 @@ func TestKeep(t *testing.T) {
 		dev.Close()
 	}
 	record := openRecord(t)
-	if got := Keep(nil, record, detect.NFT, "/usr/sbin/xtables-nft-multi", certain); got != detect.NFT || record.Read() != "" {
+	got := Keep(nil, record, detect.NFT, "/usr/sbin/xtables-nft-multi", certain)
+	if got != detect.NFT || record.Read() != "" {
 		t.Errorf("no DIR: got %s, and %q is recorded", got, record.Read())
 	}
 }

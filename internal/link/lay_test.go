@@ -245,3 +245,26 @@ func TestAdoptsOnlyItself(t *testing.T) {
 		t.Errorf("its last name is gone: got %s, %v", got, err)
 	}
 }
+
+// An image has hard links to the binary. The first change makes the running file another inode than the others.
+func TestAdoptInOverlay(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	top := t.TempDir()
+	host.Check(t, unix.Mount("none", top, "tmpfs", 0, "")) // an overlay cannot be on another one
+	defer unix.Unmount(top, unix.MNT_DETACH)
+	grow(t, top, "lower/", "upper/", "work/", "sbin/", "lower/iptables", "lower/ip6tables = lower/iptables",
+		"lower/iptables-save -> ip6tables")
+	layers := "lowerdir=" + top + "/lower,upperdir=" + top + "/upper,workdir=" + top + "/work,index=off"
+	host.Check(t, unix.Mount("overlay", top+"/sbin", "overlay", 0, layers))
+	defer unix.Unmount(top+"/sbin", unix.MNT_DETACH)
+	d := open(t, top+"/sbin")
+	d.Running, d.Exe = "iptables", top+"/sbin/iptables"
+	host.Check(t, d.adopt())
+	want := "ip6tables -> iptables-current, iptables -> iptables-current, iptables-current -> iptables-wrapper, " +
+		"iptables-save -> iptables-current, iptables-wrapper"
+	if got := list(t, top+"/sbin"); got != want {
+		t.Errorf("got %s", got)
+	}
+}

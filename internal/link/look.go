@@ -22,7 +22,7 @@ type Name struct {
 	ResolvesTo string         `json:"resolves_to,omitempty"` // a file, "" if the name is broken
 	Backend    detect.Backend `json:"backend,omitempty"`     // of that file, "" if it is no program of iptables
 	Wrapper    bool           `json:"wrapper"`               // the running file, or one called iptables-wrapper
-	Switch     string         `json:"switch,omitempty"`      // the directory of the switch through which it leads, if any
+	Switch     string         `json:"switch,omitempty"`      // the directory of the switch that it leads through
 	Missing    bool           `json:"-"`                     // nothing has the name
 	Err        error          `json:"-"`                     // why the name is broken or missing
 }
