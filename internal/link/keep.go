@@ -35,7 +35,7 @@ func Keep(own *Dir, record Record, backend detect.Backend, program string, certa
 	if certain && own.isWritable() {
 		content, _ = own.contentFor(backend, program) // "" in an image without multi-call programs
 	}
-	records := record.Dev != nil && record.Dev.isWritable() && record.Read() != backend
+	records := record.Dev != nil && record.Read() != backend
 	if content == "" && !records || !OwnContainer() {
 		return backend
 	}
