@@ -6,10 +6,9 @@
 package file
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,25 +45,48 @@ func IsAt(path string, st unix.Stat_t) bool {
 	return err == nil && there.Dev == st.Dev && there.Ino == st.Ino
 }
 
-// Open opens a file or a directory for reading. os.Open would start the runtime's poller, which needs more descriptors,
-// and if there are too few, the runtime ends the process.
-func Open(path string) (*os.File, error) {
+// Read returns the first bytes of a file, at most limit. Package os would start the runtime's poller, which needs more
+// descriptors. If there are too few, the runtime ends the process.
+func Read(path string, limit int) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	return os.NewFile(uintptr(fd), path), nil
+	defer unix.Close(fd)
+	content := make([]byte, 0, min(limit, 8<<10))
+	for len(content) < limit {
+		if len(content) == cap(content) {
+			content = slices.Grow(content, min(limit-len(content), len(content)))
+		}
+		n, err := unix.Read(fd, content[len(content):min(cap(content), limit)])
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			break
+		}
+		content = content[:len(content)+n]
+	}
+	return content, nil
 }
 
-// Read returns the first bytes of a file, at most limit.
-func Read(path string, limit int) ([]byte, error) {
-	f, err := Open(path)
+// Names returns the names in a directory, without "." and "..".
+func Names(path string) ([]string, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer f.Close()
-	const usual = 8 << 10 // in one piece: io.ReadAll would begin with 512 bytes
-	content := bytes.NewBuffer(make([]byte, 0, min(limit+bytes.MinRead, usual)))
-	_, err = content.ReadFrom(io.LimitReader(f, int64(limit)))
-	return content.Bytes(), err
+	defer unix.Close(fd)
+	var names []string
+	var buf [4096]byte
+	for {
+		n, err := unix.ReadDirent(fd, buf[:])
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			return names, nil
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names)
+	}
 }

@@ -92,10 +92,13 @@ func (d *Dir) isWritable() bool { return unix.Faccessat(d.fd, ".", unix.W_OK, 0)
 
 // Readlink returns the content of a symlink.
 func (d *Dir) Readlink(name string) (string, error) {
-	var buf [unix.PathMax]byte
+	var buf [512]byte
 	var n int
 	err := d.do("readlink", name, func() (err error) {
 		n, err = unix.Readlinkat(d.fd, name, buf[:])
+		if err == nil && n == len(buf) {
+			err = unix.ENAMETOOLONG // the content may be cut off
+		}
 		return err
 	})
 	if err != nil {

@@ -37,12 +37,7 @@ func OwnNetwork() bool {
 	if err != nil {
 		return false
 	}
-	tasks, err := file.Open("/proc/1/task")
-	if err != nil {
-		return false
-	}
-	defer tasks.Close()
-	threads, err := tasks.Readdirnames(-1)
+	threads, err := file.Names("/proc/1/task")
 	if err != nil {
 		return false
 	}
