@@ -92,13 +92,10 @@ func (d *Dir) isWritable() bool { return unix.Faccessat(d.fd, ".", unix.W_OK, 0)
 
 // Readlink returns the content of a symlink.
 func (d *Dir) Readlink(name string) (string, error) {
-	var buf [512]byte
+	var buf [unix.PathMax]byte
 	var n int
 	err := d.do("readlink", name, func() (err error) {
 		n, err = unix.Readlinkat(d.fd, name, buf[:])
-		if err == nil && n == len(buf) {
-			err = unix.ENAMETOOLONG // the content may be cut off
-		}
 		return err
 	})
 	if err != nil {
@@ -133,8 +130,8 @@ func (d *Dir) replace(name string, make func(temporary string) error) error {
 		return err
 	}
 	err = d.do("rename", name, func() error { return unix.Renameat(d.fd, temporary, d.fd, name) })
-	if err != nil && !errors.Is(err, unix.ENOENT) {
-		_ = d.remove(temporary) // it is still this process's
+	if err != nil && !errors.Is(err, unix.ENOENT) { // then another process has renamed or removed it
+		_ = d.remove(temporary) // the first error is the one to report
 	}
 	return err
 }
