@@ -67,6 +67,12 @@ func TestWords(t *testing.T) {
 	if !NFT.Valid() || !Legacy.Valid() || Backend("").Valid() || Backend("auto").Valid() {
 		t.Error("what is a backend")
 	}
+	for a, want := range map[Answer]string{NotAsked: "not asked", Unknown: "unknown", No: "no", Yes: "yes"} {
+		text, err := a.MarshalText()
+		if string(text) != want || a.String() != want || err != nil {
+			t.Errorf("got %q, %v, want %q", text, err, want)
+		}
+	}
 	for f, want := range map[Family]string{IPv4: "IPv4", IPv6: "IPv6"} {
 		text, err := f.MarshalText()
 		if string(text) != want || f.String() != want || err != nil {

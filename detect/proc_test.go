@@ -93,7 +93,7 @@ func TestLoadable(t *testing.T) {
 		"": {No, NotAsked},
 		"kernel/net/ipv4/netfilter/ip_tables.ko:": {Yes, Yes},
 	} {
-		t.Run(string(want.loadable), func(t *testing.T) {
+		t.Run(want.loadable.String(), func(t *testing.T) {
 			host.Netns(t)
 			cover(t, "/lib/modules", map[string]string{list: content})
 			cover(t, "/proc", map[string]string{"thread-self/net/dev": ""})

@@ -63,32 +63,25 @@ func Find(b detect.Backend, command string, dirs ...string) (Program, error) {
 	}
 	single := iptables.Single(string(b), command)
 	multi := iptables.MultiCall(string(b))
-	var passedOver error // why the first program that exists was not taken
+	var skipped error // why the first program that exists was not taken
 	for _, dir := range slices.Concat(dirs, iptables.Dirs()) {
 		if !filepath.IsAbs(dir) {
 			return Program{}, fmt.Errorf("directory %q is not absolute", dir)
 		}
-		exposed := checkDirectory(dir)
 		for _, file := range [...]string{single, multi} {
 			path := dir + "/" + file
-			err := checkProgram(path)
-			if errors.Is(err, os.ErrNotExist) {
-				continue
-			}
-			err = cmp.Or(exposed, err)
-			if err == nil {
+			err := check(path)
+			switch {
+			case err == nil:
 				return Program{Path: path, MultiCall: file == multi}, nil
-			}
-			if errors.Is(err, ErrItself) {
+			case errors.Is(err, ErrItself):
 				return Program{}, err
+			case !errors.Is(err, os.ErrNotExist):
+				skipped = cmp.Or(skipped, err)
 			}
-			passedOver = cmp.Or(passedOver, err)
 		}
 	}
-	if passedOver != nil {
-		return Program{}, passedOver
-	}
-	return Program{}, fmt.Errorf("%w: %s or %s", ErrMissing, single, multi)
+	return Program{}, cmp.Or(skipped, fmt.Errorf("%w: %s or %s", ErrMissing, single, multi))
 }
 
 // Become replaces this process with a program by execve(2). The process ID, descriptors, working directory and limits

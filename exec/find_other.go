@@ -7,8 +7,5 @@ package exec
 
 import "os"
 
-// Only Linux has iptables, so nothing is found.
-
-func checkDirectory(string) error { return os.ErrNotExist }
-
-func checkProgram(string) error { return os.ErrNotExist }
+// check finds nothing: only Linux has iptables.
+func check(string) error { return os.ErrNotExist }

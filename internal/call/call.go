@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -17,67 +18,64 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// run is the whole of a wrapped call. It asks which backend the host uses, keeps the answer under the conditions of
-// link.Keep, and executes that backend's program. It returns only if it cannot execute the program, with an exit
-// status.
+// run is a wrapped call. It returns only if it cannot execute the program, with an exit status.
 func run(argv, env []string, stderr io.Writer) int {
 	command := filepath.Base(argv[0])
+	err := become(command, argv, env)
+	status, try := remedy(err)
+	what := strings.ReplaceAll(err.Error(), "\n", "; ")
+	fmt.Fprintf(stderr, "iptables-wrapper: cannot run %s: %s\niptables-wrapper: try: %s\n", command, what, try)
+	return status
+}
+
+// become chooses a backend, keeps the answer, and becomes that backend's program, or returns why it cannot. It never
+// runs the other program instead, because the host would not see its rules.
+func become(command string, argv, env []string) error {
 	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
-		return fail(stderr, command, errSetID)
+		return errSetID
 	}
 	wanted, err := Wanted()
 	if err != nil {
-		return fail(stderr, command, err)
+		return err
 	}
-	own, err := link.Here()
-	switch {
-	case errors.Is(err, link.ErrNoProc):
-		return fail(stderr, command, err) // the program that Find returns could be the wrapper
-	case Scarce(err):
-		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, err))
+	own, nowhere := link.Here()
+	if errors.Is(nowhere, link.ErrNoProc) {
+		return nowhere // what Find returns could be the wrapper
 	}
 	var dirs []string
 	if own != nil {
-		dirs = append(dirs, own.Path())
+		dirs = append(dirs, own.Path)
 	}
 	if wanted.Valid() {
 		program, err := exec.Find(wanted, command, dirs...)
-		err = become(program, err, argv, env)
-		return fail(stderr, command, fmt.Errorf("%w (%s: %s is set)", err, wanted, Variable))
+		if err == nil {
+			err = exec.Become(program, argv, env)
+		}
+		return fmt.Errorf("%w (%s: %s is set)", err, wanted, Variable)
 	}
 
 	record, unread := link.OpenRecord()
 	r, unasked := detect.Host(record.Read())
-	unknown := errors.Join(unread, unasked)
+	unknown := errors.Join(nowhere, unread, unasked)
 	if Scarce(unknown) && !r.Certain && r.Reason != detect.Held {
-		return fail(stderr, command, fmt.Errorf("%w: %w", errScarce, unknown))
+		return fmt.Errorf("%w: %w", errScarce, unknown)
 	}
 	backend, program, err := Find(r, command, dirs...)
-	if err == nil && r.Reason != detect.Held {
-		kept := link.Keep(own, record, link.Decision{
-			Backend:  backend,
-			Program:  program.Path,
-			Certain:  r.Certain,
-			Complete: unasked == nil,
-			Root:     unix.Geteuid() == 0,
-		})
+	mayKeep := unix.Geteuid() == 0 && (r.Certain || unasked == nil && r.Reason != detect.Held)
+	if err == nil && mayKeep {
+		kept := link.Keep(own, record, backend, program.Path, r.Certain)
 		if kept != backend { // another call was faster
 			program, err = exec.Find(kept, command, dirs...)
 		}
 	}
-	err = become(program, err, argv, env)
-	return fail(stderr, command, fmt.Errorf("%w (%s)", err, r))
+	if err == nil {
+		err = exec.Become(program, argv, env)
+	}
+	return fmt.Errorf("%w (%s)", err, r)
 }
-
-var (
-	errSetID  = errors.New("it runs set-user-ID or set-group-ID")
-	errScarce = errors.New("cannot ask which backend the host uses")
-)
 
 // Variable is the environment variable that chooses the backend of one call.
 const Variable = "IPTABLES_WRAPPER_BACKEND"
-
-var errVariable = errors.New("environment variable " + Variable + " is not one of auto, nft, legacy")
 
 // Wanted returns the backend that Variable names, "" if it is unset or auto.
 func Wanted() (detect.Backend, error) {
@@ -117,13 +115,4 @@ func Find(r detect.Result, command string, dirs ...string) (detect.Backend, exec
 		return r.Backend, program, err
 	}
 	return r.Backend.Other(), other, nil
-}
-
-// become executes a program, unless err says that it was not found. It returns err, or the error of execve(2). The
-// other backend's program is no substitute, because the host would not see its rules.
-func become(p exec.Program, err error, argv, env []string) error {
-	if err != nil {
-		return err
-	}
-	return exec.Become(p, argv, env)
 }

@@ -5,15 +5,18 @@ package call
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+)
+
+var (
+	errSetID    = errors.New("it runs set-user-ID or set-group-ID")
+	errVariable = errors.New("environment variable " + Variable + " is not one of auto, nft, legacy")
+	errScarce   = errors.New("cannot ask which backend the host uses")
 )
 
 // Exit statuses of a command that could not be run, as shells and env(1) use them. The wrapper never exits with 1,
@@ -24,16 +27,13 @@ const (
 	statusMissing  = 127 // the program, or what loads it, is missing
 )
 
-// failure is an error of a call, its exit status, and what the user can do.
-type failure struct {
-	err    error
-	status int
-	try    string
-}
-
-// failures returns the errors that a call can end with. The first match wins.
-func failures() []failure {
-	return []failure{
+// remedy returns the exit status for an error, and what the user can do. The first match wins.
+func remedy(err error) (status int, try string) {
+	for _, known := range [...]struct {
+		err    error
+		status int
+		try    string
+	}{
 		{errVariable, statusUsage, "set it to one of these, or unset it"},
 		{errSetID, statusUnusable, "chmod ug-s the wrapper, and run it as root"},
 		{link.ErrNoProc, statusUnusable, "mount /proc"},
@@ -48,20 +48,10 @@ func failures() []failure {
 		{unix.EPERM, statusUnusable,
 			"add the file's capabilities (getcap) to this container, or remove them from the file"},
 		{unix.E2BIG, statusUnusable, "pass fewer arguments or a smaller environment; the program's path counts, too"},
-	}
-}
-
-// fail prints what went wrong and what to do, and returns the exit status.
-func fail(stderr io.Writer, command string, err error) int {
-	status := statusUnusable
-	try := "run that file by its path to see what is wrong"
-	for _, f := range failures() {
-		if errors.Is(err, f.err) {
-			status, try = f.status, f.try
-			break
+	} {
+		if errors.Is(err, known.err) {
+			return known.status, known.try
 		}
 	}
-	what := strings.ReplaceAll(err.Error(), "\n", "; ")
-	fmt.Fprintf(stderr, "iptables-wrapper: cannot run %s: %s\niptables-wrapper: try: %s\n", command, what, try)
-	return status
+	return statusUnusable, "run that file by its path to see what is wrong"
 }

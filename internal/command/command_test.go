@@ -188,10 +188,8 @@ func TestRemedies(t *testing.T) {
 		err  error
 		does string // what the second line contains
 	}{
-		{err: link.ErrNotWrapped, does: "iptables-wrapper install"},
+		{err: link.ErrNotWrapped, does: "iptables-wrapper install, unless an agent that enters Pods"},
 		{err: link.ErrForeign, does: "--force"},
-		{err: link.ErrStraight, does: "an agent that enters Pods"},
-		{err: fmt.Errorf("%w: %w", link.ErrRecord, readOnly), does: "restart the container"},
 		{err: file.ErrExposed, does: "chmod go-w"},
 		{err: fmt.Errorf("%w: %w", file.ErrExposed, denied), does: "chmod go-w"},
 		{err: link.ErrSingle, does: "make it a symlink"},

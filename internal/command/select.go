@@ -66,14 +66,14 @@ func store(c *cli.Context, r detect.Result) error {
 		return fmt.Errorf("select %s: %w", r.Backend, err)
 	}
 	defer d.Close()
-	backend, p, err := call.Find(r, "iptables", d.Path())
+	backend, p, err := call.Find(r, "iptables", d.Path)
 	if err == nil {
 		err = d.Select(backend, p.Path)
 	}
 	if err != nil {
 		return fmt.Errorf("select %s: %w", backend, err)
 	}
-	printLine(c.App.Writer, "%s in %s", backend, d.Path())
+	printLine(c.App.Writer, "%s in %s", backend, d.Path)
 	if !r.Certain {
 		say(c.App.ErrWriter, "%v: %s", errNotCertain, r)
 	}
@@ -88,6 +88,6 @@ func reset(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
-	printLine(c.App.Writer, "the next call in %s decides again", d.Path())
+	printLine(c.App.Writer, "the next call in %s decides again", d.Path)
 	return nil
 }

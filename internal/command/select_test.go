@@ -68,7 +68,7 @@ var storing = []struct {
 		status: 1, stderr: "it is not the program that implements all six commands\n" +
 			"iptables-wrapper: try: make it a symlink to xtables-nft-multi"},
 	{doc: "a name bypasses the switch", host: "ln -sf xtables-nft-multi ip6tables; ", call: "select legacy",
-		status: 1, stderr: "\"/usr/sbin/ip6tables\" does not lead to the switch: "},
+		status: 1, stderr: "\"/usr/sbin/ip6tables\": the commands of iptables do not lead to the wrapper"},
 	{doc: "read-only", host: readOnly, call: "select", status: 1, stderr: variableHelps},
 	{doc: "read-only, by name", host: readOnly, call: "select nft", status: 1, stderr: variableHelps},
 	{doc: "read-only, stored before", host: stored + readOnly, call: "select nft", stdout: "nft in /usr/sbin\n",

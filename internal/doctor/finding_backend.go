@@ -143,7 +143,7 @@ func (o *observation) bypass(n link.Name) cause {
 
 // alternativeOf is the name in /etc/alternatives that a path leads through, "" if there is none.
 func alternativeOf(path string) string {
-	for hop := range link.Hops(path) {
+	for _, hop := range link.Hops(path) {
 		if filepath.Dir(hop) == "/etc/alternatives" {
 			return hop
 		}

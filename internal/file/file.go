@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package file checks whether only root and the caller can change a file, and whether it is the running one. It reads
-// files and directories without package os.
+// Package file checks whether only root and the caller can change a file, and whether it is the running one, and reads
+// files for a call that has few descriptors left.
 package file
 
 import (
@@ -35,18 +35,15 @@ func TrustedUser(uid uint32) bool {
 	return err == nil && root.Uid == uid
 }
 
-// Same reports whether two files are the same, by device and inode.
-func Same(a, b unix.Stat_t) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
+// Running leads to the running file, if there is a /proc.
+const Running = "/proc/self/exe"
 
-// IsAt reports whether a path leads to a file.
+// IsAt reports whether a path leads to a file, by device and inode.
 func IsAt(path string, st unix.Stat_t) bool {
 	var there unix.Stat_t
 	err := unix.Stat(path, &there)
-	return err == nil && Same(there, st)
+	return err == nil && there.Dev == st.Dev && there.Ino == st.Ino
 }
-
-// IsRunning reports whether a file is the running one. Without /proc, it reports false.
-func IsRunning(st unix.Stat_t) bool { return IsAt("/proc/self/exe", st) }
 
 // Read returns the first bytes of a file, at most limit. Package os would start the runtime's poller, which needs more
 // descriptors. If there are too few, the runtime ends the process.

@@ -78,7 +78,7 @@ func (w *work) groups() [][]string {
 // isRegistered reports whether all names of a group lead to alternatives, and from there to the switch.
 func (w *work) isRegistered(group []string) bool {
 	return !slices.ContainsFunc(link.Look(w.Dir), func(n link.Name) bool {
-		return slices.Contains(group, n.Name) && !(w.isManaged(n.Name) && w.LeadsToSwitch(n))
+		return slices.Contains(group, n.Name) && !(w.isManaged(n.Name) && w.IsAt(n.Switch))
 	})
 }
 

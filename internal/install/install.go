@@ -59,10 +59,6 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	}
 	defer d.Close()
 	_ = d.Lock(link.Patience) // without the lock, it continues: see link.Patience
-	err = d.CheckSafe()
-	if err != nil {
-		return nil, nil, err
-	}
 	w := &work{Dir: d, content: content}
 	programs, err := w.programs()
 	if err == nil && !force {
@@ -75,7 +71,7 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 		return w.changes, nil, err
 	}
 	if len(w.changes) == 0 {
-		w.changes = []string{fmt.Sprintf("nothing to do: the iptables commands in %q run the wrapper", d.Path())}
+		w.changes = []string{fmt.Sprintf("nothing to do: the iptables commands in %q run the wrapper", d.Path)}
 	}
 	wrapper := d.Join(link.Wrapper)
 	i := slices.IndexFunc(programs, hasCapabilities)
@@ -113,7 +109,7 @@ func hasCapabilities(path string) bool {
 // is a remark; if both are, an error. Install starts no program of iptables: doctor finds out whether they work.
 func (w *work) programs() (found []string, err error) {
 	for _, b := range detect.Backends() {
-		program, missing := exec.Find(b, "iptables", w.Path())
+		program, missing := exec.Find(b, "iptables", w.Path)
 		if missing != nil {
 			w.remarks = append(w.remarks, fmt.Sprintf("on a host that uses %s, the commands fail: %v", b, missing))
 			err = errors.Join(err, missing)
@@ -122,7 +118,7 @@ func (w *work) programs() (found []string, err error) {
 		if readWrapper(program.Path) != nil {
 			return nil, fmt.Errorf("%q: %w", program.Path, ErrProgram)
 		}
-		for hop := range link.Hops(program.Path) {
+		for _, hop := range link.Hops(program.Path) {
 			if slices.Contains(exec.Names(), filepath.Base(hop)) {
 				return nil, fmt.Errorf("%q: %w", hop, ErrProgram)
 			}
@@ -194,7 +190,7 @@ func (w *work) pointSwitch() error {
 func (w *work) lay(exceptManaged bool) error {
 	var names []string
 	for _, n := range link.Look(w.Dir) {
-		if !w.LeadsToSwitch(n) && !(exceptManaged && w.isManaged(n.Name)) {
+		if !w.IsAt(n.Switch) && !(exceptManaged && w.isManaged(n.Name)) {
 			names = append(names, n.Name)
 		}
 	}

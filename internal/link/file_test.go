@@ -73,7 +73,7 @@ func TestWriteProgramFails(t *testing.T) {
 		want           error
 	}{
 		{doc: "a directory of that name", directory: "name", want: unix.EISDIR},
-		{doc: "a directory where the unfinished file would be", directory: "name.new", want: unix.EEXIST},
+		{doc: "a directory where the unfinished file would be", directory: "name.new", want: unix.EISDIR},
 	} {
 		top := t.TempDir()
 		host.Check(t, os.Mkdir(top+"/"+test.directory, 0o755))

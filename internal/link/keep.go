@@ -4,93 +4,117 @@
 package link
 
 import (
+	"cmp"
+	"errors"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
-// Decision is what a call has decided. The decision of the variable is never kept.
-type Decision struct {
-	Backend  detect.Backend
-	Program  string // the path of the backend's program
-	Certain  bool
-	Complete bool // no question failed
-	Root     bool // the user is root
-}
-
-// Keep keeps a decision if it may, and returns the backend that the call runs: the decision's, or the one that another
-// call has kept. own is DIR, or nil if there is none. If a step fails, nothing more is kept, and the call goes on: the
-// next one asks again. A guess gives way to any record.
+// Keep keeps the answer of a call if it may: a backend, and the path of its program. It returns the backend that the
+// call runs: that one, or what another call has kept meanwhile. own is DIR, or nil if there is none. If a step fails,
+// nothing more is kept, and the call goes on: the next one asks again.
 //
-// A decision is recorded if 1 to 3 hold, and is then stored in the switch if 4 holds, too:
+// An answer is recorded if 1 to 3 hold, and, unless it is a guess, then stored in the switch if 4 holds, too:
 //
-//  1. The user is root. A guess is only recorded, and only if no question failed.
+//  1. The user is root. If it is a guess, no question failed. The caller checks this.
 //  2. The switch points to the wrapper, or the running file is a copy that can be adopted.
 //  3. The mounts and the network namespace are those of process 1.
 //  4. The directory can be written, no other process has its lock, and the switch still points to the wrapper.
 //
 // The order of the writes is a protocol. The tests in internal/link/interleave run every interleaving of it.
-func Keep(own *Dir, record Record, decided Decision) detect.Backend {
-	recorded := record.Read()
-	if !decided.Certain && recorded != "" {
-		return recorded // another call made the record while this one asked
-	}
-	mayRecord := decided.Root && (decided.Certain || decided.Complete)
-	if !mayRecord || own == nil || !own.pointsToWrapper() {
-		return decided.Backend
-	}
-	records := recorded != decided.Backend && record.Dev != nil && record.Dev.CheckWritable() == nil
-	content := own.switchContent(decided)
-	if !records && content == "" || !OwnContainer() {
-		return decided.Backend
-	}
-	backend := decided.Backend
-	if records {
-		backend = record.keep(decided)
-	}
-	if content == "" {
+func Keep(own *Dir, record Record, backend detect.Backend, program string, certain bool) detect.Backend {
+	if own == nil || !own.isOpen() {
 		return backend
 	}
-	return own.store(content, backend)
+	content := ""
+	if certain && own.isWritable() {
+		content, _ = own.contentFor(backend, program) // "" in an image without multi-call programs
+	}
+	records := record.Dev != nil && record.Read() != backend
+	if content == "" && !records || !OwnContainer() {
+		return backend
+	}
+	if records {
+		backend = record.keep(backend, certain)
+	}
+	if content != "" {
+		backend = own.store(content, backend)
+	}
+	return backend
 }
 
-// pointsToWrapper reports whether condition 2 of Keep holds.
-func (d *Dir) pointsToWrapper() bool {
-	if d.running != Wrapper {
-		return d.isCopy()
-	}
+// isOpen reports whether condition 2 of Keep holds. The running file is a copy that can be adopted if it has one of the
+// six names, and iptables-wrapper is the same file, as for a hard link and after a kill, or is missing. If it is
+// missing, a switch that points to a program is left over from before the copy was made: then the copy is not adopted.
+func (d *Dir) isOpen() bool {
 	stored, err := d.Stored()
-	return err == nil && stored == ""
+	switch {
+	case d.Running == Wrapper:
+		return err == nil && stored == ""
+	case !slices.Contains(iptables.Commands(), d.Running):
+		return false
+	case d.isRunning(Wrapper):
+		return true
+	}
+	_, missing := d.Lstat(Wrapper)
+	isFree := err == nil && stored == "" || errors.Is(err, os.ErrNotExist)
+	return errors.Is(missing, os.ErrNotExist) && isFree
 }
 
-// switchContent returns the content that a decision would give the switch, "" if the switch must not be changed, or
-// cannot be.
-func (d *Dir) switchContent(decided Decision) string {
-	if !decided.Certain || d.CheckWritable() != nil {
-		return ""
-	}
-	content, err := d.contentFor(decided.Backend, decided.Program)
-	if err != nil {
-		return "" // such as ErrSingle, in an image without multi-call programs
-	}
-	return content
-}
-
-// store gives the switch the content that points to a backend's program, unless another call was faster. It returns the
+// store points the switch at a backend's program, unless another call was faster, or has the lock. It returns the
 // backend that the call runs. The lock is held until execve(2).
 func (d *Dir) store(content string, backend detect.Backend) detect.Backend {
 	err := d.Lock(0)
-	if err == nil && d.running != Wrapper {
+	if err == nil && d.Running != Wrapper {
 		err = d.adopt()
 	}
 	if err != nil {
 		return backend
 	}
 	stored, err := d.Stored()
-	switch {
-	case err != nil:
-	case stored == "":
+	if err == nil && stored == "" {
 		_ = d.Replace(content, Switch)
-	default:
-		return stored
 	}
-	return backend
+	return cmp.Or(stored, backend)
+}
+
+// adopt lays the switch for the running file, which is a copy: the binary was copied over /usr/sbin/iptables. The file
+// gets the name iptables-wrapper first, so that it never loses its last name. Then those of the six names that lead to
+// it are linked to the switch. The caller holds the lock.
+func (d *Dir) adopt() error {
+	// This is asked before the link is made: then an overlay file system gives one of several hard links a new inode.
+	isAnother := func(name string) bool { return !d.isRunning(name) }
+	names := slices.DeleteFunc(iptables.Commands(), isAnother)
+	err := d.do("link", Wrapper, func() error {
+		return unix.Linkat(unix.AT_FDCWD, d.Exe, d.fd, Wrapper, unix.AT_SYMLINK_FOLLOW)
+	})
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return err
+	}
+	return d.Lay(names)
+}
+
+// Lay makes the switch, if there is none, and links some of the six names to it. A new switch points to the wrapper's
+// file in the directory, which must exist. At every moment, each name leads to the same program as before, or to the
+// wrapper. The caller holds the lock.
+func (d *Dir) Lay(names []string) error {
+	_, err := d.Stored()
+	if errors.Is(err, os.ErrNotExist) {
+		err = d.symlink(Wrapper, Switch)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		err := d.Replace(Switch, name)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -26,17 +26,14 @@ func TestKeep(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	guess := Decision{Backend: detect.NFT, Complete: true, Root: true}
-	certain := Decision{Backend: detect.NFT, Certain: true, Root: true}
-	incomplete := Decision{Backend: detect.NFT, Root: true}
-	user := Decision{Backend: detect.NFT, Certain: true, Complete: true}
+	const guess, certain = false, true
 	both, neither := kept{"xtables-nft-multi", "nft"}, kept{Wrapper, ""}
 	onlyRecord, onlySwitch := kept{Wrapper, "nft"}, kept{"xtables-nft-multi", ""}
 	atWrapper := wrapped(Wrapper)
 	copied := with(atWrapper[1:3], "iptables", "iptables-save -> iptables")
 	for _, test := range []struct {
 		doc      string
-		answer   Decision
+		certain  bool
 		tree     []string
 		running  string // "": iptables-wrapper
 		program  string // "": the multi-call program in DIR
@@ -46,87 +43,81 @@ func TestKeep(t *testing.T) {
 		runs     detect.Backend // "": nft
 		want     kept
 	}{
-		{doc: "certain", answer: certain, want: both},
-		{doc: "a guess", answer: guess, want: onlyRecord},
-		{doc: "a guess, and something could not be asked", answer: incomplete, want: neither},
-		{doc: "another user", answer: user, want: neither},
+		{doc: "certain", certain: certain, want: both},
+		{doc: "a guess", certain: guess, want: onlyRecord},
 
 		{
-			doc: "a guess, and a record", answer: guess, recorded: "legacy",
+			doc: "a guess, and a record", certain: guess, recorded: "legacy",
 			runs: detect.Legacy, want: kept{Wrapper, "legacy"},
 		},
-		{
-			doc: "another user's guess, and a record", answer: Decision{Backend: detect.NFT}, recorded: "legacy",
-			runs: detect.Legacy, want: kept{Wrapper, "legacy"},
-		},
-		{doc: "certain, and a record of the other", answer: certain, recorded: "legacy", want: both},
+		{doc: "certain, and a record of the other", certain: certain, recorded: "legacy", want: both},
 
-		{doc: "the switch points to a program", answer: certain, tree: wrapped("xtables-legacy-multi"),
+		{doc: "the switch points to a program", certain: certain, tree: wrapped("xtables-legacy-multi"),
 			want: kept{"xtables-legacy-multi", ""}},
-		{doc: "no switch", answer: certain, tree: without(atWrapper, Switch), want: kept{}},
-		{doc: "no switch, a guess", answer: guess, tree: without(atWrapper, Switch), want: kept{}},
-		{doc: "a foreign switch", answer: certain, tree: wrapped("/bin/true"), want: kept{"/bin/true", ""}},
+		{doc: "no switch", certain: certain, tree: without(atWrapper, Switch), want: kept{}},
+		{doc: "no switch, a guess", certain: guess, tree: without(atWrapper, Switch), want: kept{}},
+		{doc: "a foreign switch", certain: certain, tree: wrapped("/bin/true"), want: kept{"/bin/true", ""}},
 
-		{doc: "read-only", answer: certain, readOnly: true, want: onlyRecord},
-		{doc: "read-only, a guess", answer: guess, readOnly: true, want: onlyRecord},
+		{doc: "read-only", certain: certain, readOnly: true, want: onlyRecord},
+		{doc: "read-only, a guess", certain: guess, readOnly: true, want: onlyRecord},
 		{
-			doc: "no place for a record", answer: certain, want: onlySwitch,
+			doc: "no place for a record", certain: certain, want: onlySwitch,
 			change: func(_ *Dir, r *Record) { *r = Record{} },
 		},
 		{
-			doc: "no place for a record, a guess", answer: guess, want: neither,
+			doc: "no place for a record, a guess", certain: guess, want: neither,
 			change: func(_ *Dir, r *Record) { *r = Record{} },
 		},
 		{
-			doc: "the record cannot be made", answer: certain, want: onlySwitch,
+			doc: "the record cannot be made", certain: certain, want: onlySwitch,
 			change: func(_ *Dir, r *Record) { r.Dev = open(t, readOnly(t, "/dev")) },
 		},
 		{
-			doc: "a user holds the lock", answer: certain, want: onlyRecord,
-			change: func(d *Dir, _ *Record) { host.Check(t, open(t, d.Path()).Lock(0)) },
+			doc: "a user holds the lock", certain: certain, want: onlyRecord,
+			change: func(d *Dir, _ *Record) { host.Check(t, open(t, d.Path).Lock(0)) },
 		},
 		{
-			doc: "another call was faster", answer: certain, runs: detect.Legacy,
+			doc: "another call was faster", certain: certain, runs: detect.Legacy,
 			change: func(d *Dir, _ *Record) {
 				d.Step = func(operation, _ string) {
 					if operation == "lock" {
-						host.Check(t, open(t, d.Path()).Replace("xtables-legacy-multi", Switch))
+						host.Check(t, open(t, d.Path).Replace("xtables-legacy-multi", Switch))
 					}
 				}
 			},
 			want: kept{"xtables-legacy-multi", "nft"},
 		},
 		{
-			doc: "the switch was removed meanwhile", answer: certain, want: kept{"", "nft"},
+			doc: "the switch was removed meanwhile", certain: certain, want: kept{"", "nft"},
 			change: func(d *Dir, _ *Record) {
 				d.Step = func(operation, _ string) {
 					if operation == "lock" {
-						host.Check(t, open(t, d.Path()).Remove(Switch))
+						host.Check(t, open(t, d.Path).remove(Switch))
 					}
 				}
 			},
 		},
 		{
-			doc: "only single programs", answer: certain, want: onlyRecord,
+			doc: "only single programs", certain: certain, want: onlyRecord,
 			tree: with(atWrapper, "iptables-nft"), program: "iptables-nft",
 		},
 		{
-			doc: "a temporary link is left", answer: certain, want: both,
+			doc: "a temporary link is left", certain: certain, want: both,
 			tree: with(atWrapper, "iptables-current.new -> gone"),
 		},
 
-		{doc: "copied", answer: certain, tree: copied, running: "iptables", want: both},
-		{doc: "copied, a guess", answer: guess, tree: copied, running: "iptables", want: kept{"", "nft"}},
+		{doc: "copied", certain: certain, tree: copied, running: "iptables", want: both},
+		{doc: "copied, a guess", certain: guess, tree: copied, running: "iptables", want: kept{"", "nft"}},
 		{
-			doc: "copied, and iptables-wrapper is another file", answer: certain, running: "iptables",
+			doc: "copied, and iptables-wrapper is another file", certain: certain, running: "iptables",
 			tree: with(copied, Wrapper), want: kept{},
 		},
 		{
-			doc: "copied over a wrapped name, and it is another file", answer: certain, running: "iptables",
+			doc: "copied over a wrapped name, and it is another file", certain: certain, running: "iptables",
 			tree: with(without(atWrapper, "iptables"), "iptables"), want: neither,
 		},
 		{
-			doc: "copied, and an old switch points to the other program", answer: certain, running: "iptables",
+			doc: "copied, and an old switch points to the other program", certain: certain, running: "iptables",
 			tree: with(copied, "iptables-current -> xtables-legacy-multi"), want: kept{"xtables-legacy-multi", ""},
 		},
 	} {
@@ -136,7 +127,7 @@ func TestKeep(t *testing.T) {
 		}
 		grow(t, top, test.tree...)
 		d, r := open(t, top), openRecord(t)
-		path, dev := r.Path(), r.Dev
+		path, dev := pathOf(r), r.Dev
 		if test.readOnly {
 			d = open(t, readOnly(t, top))
 		}
@@ -151,15 +142,8 @@ func TestKeep(t *testing.T) {
 		if test.readOnly {
 			d.Step = func(operation, _ string) { changes = changes || operation == "lock" }
 		}
-		test.answer.Program = d.Join("xtables-nft-multi")
-		if test.program != "" {
-			changes := false // whether it tries to change what it cannot
-			if test.readOnly {
-				d.Step = func(operation, _ string) { changes = changes || operation == "lock" }
-			}
-			test.answer.Program = d.Join(test.program)
-		}
-		runs := Keep(d, r, test.answer)
+		program := cmp.Or(test.program, "xtables-nft-multi")
+		runs := Keep(d, r, detect.NFT, d.Join(program), test.certain)
 		got := kept{content(top + "/" + Switch), content(path)}
 		if test.runs == "" {
 			test.runs = detect.NFT
@@ -175,7 +159,8 @@ func TestKeep(t *testing.T) {
 		dev.Close()
 	}
 	record := openRecord(t)
-	if got := Keep(nil, record, certain); got != detect.NFT || record.Read() != "" {
+	got := Keep(nil, record, detect.NFT, "/usr/sbin/xtables-nft-multi", certain)
+	if got != detect.NFT || record.Read() != "" {
 		t.Errorf("no DIR: got %s, and %q is recorded", got, record.Read())
 	}
 }
@@ -222,19 +207,12 @@ func keepsCertain() {
 		fmt.Println(err)
 		return
 	}
-	var st unix.Stat_t
-	err = unix.Lstat(d.Join(Wrapper), &st)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	d.SetRunning(Wrapper, st)
+	d.Running = Wrapper
+	d.Exe = d.Join(Wrapper)
 	record, err := OpenRecord()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(Keep(d, record, Decision{
-		Backend: detect.Legacy, Program: d.Join("xtables-legacy-multi"), Certain: true, Root: true,
-	}))
+	fmt.Println(Keep(d, record, detect.Legacy, d.Join("xtables-legacy-multi"), true))
 }

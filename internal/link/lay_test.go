@@ -55,21 +55,16 @@ func TestAdopt(t *testing.T) {
 			after:  "iptables -> iptables-current, iptables-current -> xtables-nft-multi, iptables-wrapper",
 		},
 		{
-			doc: "a switch is left over, and points to a program", fails: true,
+			doc:    "a switch is left over, and points to a program",
 			before: []string{"iptables-current -> xtables-nft-multi"},
 		},
-		{doc: "iptables-wrapper is another file", before: []string{"iptables-wrapper"}, fails: true},
+		{doc: "iptables-wrapper is another file", before: []string{"iptables-wrapper"}},
+		{doc: "iptables-wrapper leads nowhere", before: []string{"iptables-wrapper -> gone"}},
+		{doc: "a link has the name of the switch", before: []string{"iptables-current -> other"}},
+		{doc: "a file has the name of the switch", before: []string{"iptables-current"}},
 		{
-			doc: "iptables-wrapper leads nowhere", before: []string{"iptables-wrapper -> gone"},
-			copied: true, fails: true,
-		},
-		{
-			doc: "a link has the name of the switch", before: []string{"iptables-current -> other"},
-			fails: true,
-		},
-		{
-			doc: "a file has the name of the switch", before: []string{"iptables-current"},
-			fails: true,
+			doc:    "a link has the name of the switch, and iptables-wrapper is the running file",
+			before: []string{"iptables-current -> other", "iptables-wrapper = iptables"}, copied: true, fails: true,
 		},
 	} {
 		top := t.TempDir()
@@ -82,8 +77,11 @@ func TestAdopt(t *testing.T) {
 		}
 		d := open(t, top)
 		runs(t, d, "iptables")
-		if d.isCopy() != test.copied {
-			t.Errorf("%s: a copy: %t", test.doc, d.isCopy())
+		if d.isOpen() != test.copied {
+			t.Errorf("%s: a copy: %t", test.doc, !test.copied)
+		}
+		if !test.copied {
+			continue
 		}
 		err = d.adopt()
 		if got := list(t, top); got != want || (err != nil) != test.fails {
@@ -96,23 +94,21 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// What has another name than the six is no copy, and what another call has adopted is left alone.
+// What has another name than the six is no copy. What another call has adopted is linked to the switch once more.
 func TestNotAdopted(t *testing.T) {
 	top := t.TempDir()
-	grow(t, top, "iptables-apply", "iptables -> iptables-current", "iptables-current -> gone")
+	grow(t, top, "iptables-wrapper", "iptables -> iptables-current", "iptables-current -> iptables-wrapper")
 	before := list(t, top)
 	d := open(t, top)
-	runs(t, d, "iptables-apply")
-	if d.isCopy() {
+	runs(t, d, "iptables-wrapper")
+	d.Running = "iptables-apply"
+	if d.isOpen() {
 		t.Error("iptables-apply is a copy")
 	}
-	runs(t, d, "iptables")
+	d.Running = "iptables"
 	err := d.adopt()
-	if !errors.Is(err, errMoved) && err != nil {
-		t.Error(err)
-	}
-	if got := list(t, top); got != before {
-		t.Errorf("got %s", got)
+	if got := list(t, top); got != before || err != nil {
+		t.Errorf("got %s, %v", got, err)
 	}
 }
 
@@ -218,15 +214,18 @@ func TestContentFor(t *testing.T) {
 	}
 }
 
-// runs makes a file of a directory the running one.
+// runs makes a file of a directory the running one. That file keeps one more name, elsewhere.
 func runs(t *testing.T, d *Dir, name string) {
 	t.Helper()
-	var st unix.Stat_t
-	_ = unix.Lstat(d.Join(name), &st) // it may be gone
-	d.SetRunning(name, st)
+	d.Running = name
+	d.Exe = t.TempDir() + "/exe"
+	err := os.Link(d.Join(name), d.Exe)
+	if err != nil { // it may be gone, or on a read-only mount
+		d.Exe = d.Join(name)
+	}
 }
 
-// What took the name of the running file between the question and the lock is not the wrapper.
+// What took the name of the running file between the question and the lock is not the wrapper, and is left alone.
 func TestAdoptsOnlyItself(t *testing.T) {
 	top := t.TempDir()
 	grow(t, top, "iptables")
@@ -234,9 +233,38 @@ func TestAdoptsOnlyItself(t *testing.T) {
 	runs(t, d, "iptables")
 	host.Check(t, os.WriteFile(top+"/another", nil, 0o755))
 	host.Check(t, os.Rename(top+"/another", top+"/iptables"))
-	before := list(t, top)
+	host.Check(t, d.adopt())
+	want := "iptables, iptables-current -> iptables-wrapper, iptables-wrapper"
+	if got := list(t, top); got != want || !d.isRunning(Wrapper) {
+		t.Errorf("got %s", got)
+	}
+	host.Check(t, os.Remove(d.Exe))
+	host.Check(t, os.Remove(top+"/iptables-wrapper"))
 	err := d.adopt()
-	if got := list(t, top); got != before || !errors.Is(err, errMoved) {
-		t.Errorf("got %s, %v", got, err)
+	if got := list(t, top); got != "iptables, iptables-current -> iptables-wrapper" || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its last name is gone: got %s, %v", got, err)
+	}
+}
+
+// An image has hard links to the binary. The first change makes the running file another inode than the others.
+func TestAdoptInOverlay(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	top := t.TempDir()
+	host.Check(t, unix.Mount("none", top, "tmpfs", 0, "")) // an overlay cannot be on another one
+	defer unix.Unmount(top, unix.MNT_DETACH)
+	grow(t, top, "lower/", "upper/", "work/", "sbin/", "lower/iptables", "lower/ip6tables = lower/iptables",
+		"lower/iptables-save -> ip6tables")
+	layers := "lowerdir=" + top + "/lower,upperdir=" + top + "/upper,workdir=" + top + "/work,index=off"
+	host.Check(t, unix.Mount("overlay", top+"/sbin", "overlay", 0, layers))
+	defer unix.Unmount(top+"/sbin", unix.MNT_DETACH)
+	d := open(t, top+"/sbin")
+	d.Running, d.Exe = "iptables", top+"/sbin/iptables"
+	host.Check(t, d.adopt())
+	want := "ip6tables -> iptables-current, iptables -> iptables-current, iptables-current -> iptables-wrapper, " +
+		"iptables-save -> iptables-current, iptables-wrapper"
+	if got := list(t, top+"/sbin"); got != want {
+		t.Errorf("got %s", got)
 	}
 }

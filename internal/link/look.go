@@ -4,7 +4,6 @@
 package link
 
 import (
-	"iter"
 	"os"
 	"path/filepath"
 
@@ -23,16 +22,16 @@ type Name struct {
 	ResolvesTo string         `json:"resolves_to,omitempty"` // a file, "" if the name is broken
 	Backend    detect.Backend `json:"backend,omitempty"`     // of that file, "" if it is no program of iptables
 	Wrapper    bool           `json:"wrapper"`               // the running file, or one called iptables-wrapper
-	// the directory of the switch through which it leads, "" if it leads through none
-	Switch  string `json:"switch,omitempty"`
-	Missing bool   `json:"-"` // nothing has the name
-	Err     error  `json:"-"` // why the name is broken or missing
+	Switch     string         `json:"switch,omitempty"`      // the directory of the switch that it leads through
+	Missing    bool           `json:"-"`                     // nothing has the name
+	Err        error          `json:"-"`                     // why the name is broken or missing
 }
 
 // Look returns where the six names in a directory lead.
-func Look(d *Dir) []Name {
-	d.step("look", "")
-	var all []Name
+func Look(d *Dir) (all []Name) {
+	if d.Step != nil {
+		d.Step("look", "")
+	}
 	for _, name := range iptables.Commands() {
 		all = append(all, LookAt(d.Join(name)))
 	}
@@ -43,12 +42,8 @@ func Look(d *Dir) []Name {
 func LookAt(path string) Name {
 	n := Name{Name: filepath.Base(path), Path: path}
 	_, err := os.Lstat(path)
-	if err != nil {
-		n.Missing = true
-		n.Err = err
-		return n
-	}
-	for hop := range Hops(path) {
+	n.Missing = err != nil
+	for _, hop := range Hops(path) {
 		if n.Switch == "" && filepath.Base(hop) == Switch {
 			n.Switch = filepath.Dir(hop)
 		}
@@ -59,34 +54,29 @@ func LookAt(path string) Name {
 	}
 	base := filepath.Base(n.ResolvesTo)
 	var st unix.Stat_t
-	n.Wrapper = base == Wrapper || unix.Stat(n.ResolvesTo, &st) == nil && file.IsRunning(st)
+	n.Wrapper = base == Wrapper || unix.Stat(n.ResolvesTo, &st) == nil && file.IsAt(file.Running, st)
 	if !n.Wrapper {
 		n.Backend = detect.Backend(iptables.BackendOf(base))
 	}
 	return n
 }
 
-// LeadsToSwitch reports whether a name leads to this directory's switch.
-func (d *Dir) LeadsToSwitch(n Name) bool { return n.Switch != "" && d.IsAt(n.Switch) }
-
-// Hops yields a path, and each path that it leads to through a symlink, the last one included.
-func Hops(path string) iter.Seq[string] {
+// Hops returns a path, and each path that it leads to through a symlink, the last one included.
+func Hops(path string) []string {
 	const mostLinks = 40 // as many as the kernel follows: MAXSYMLINKS in linux/namei.h
-	return func(yield func(string) bool) {
-		for range mostLinks {
-			if !yield(path) {
-				return
-			}
-			content, err := os.Readlink(path)
-			if err != nil {
-				return
-			}
-			if !filepath.IsAbs(content) {
-				// Resolve first: Join would remove ".." lexically.
-				directory, _ := filepath.EvalSymlinks(filepath.Dir(path))
-				content = filepath.Join(directory, content)
-			}
-			path = content
+	hops := []string{path}
+	for range mostLinks {
+		content, err := os.Readlink(path)
+		if err != nil {
+			break
 		}
+		if !filepath.IsAbs(content) {
+			// Resolve first: Join would remove ".." lexically.
+			directory, _ := filepath.EvalSymlinks(filepath.Dir(path))
+			content = filepath.Join(directory, content)
+		}
+		path = content
+		hops = append(hops, path)
 	}
+	return hops
 }

@@ -18,18 +18,15 @@ import (
 //
 // The files that are compared can be read without permission to trace process 1, which root in a container often lacks.
 // /proc/1/root and /proc/1/ns need it.
-func OwnContainer() bool { return sameMounts() && OwnNetwork() }
-
-// sameMounts reports whether mountinfo of process 1 is byte for byte that of this process. The paths in it are relative
-// to the root of the process, so it also detects a chroot.
-func sameMounts() bool {
+func OwnContainer() bool {
 	const limit = 16 << 20 // some 100,000 mounts
 	first, err := file.Read("/proc/1/mountinfo", limit)
 	if err != nil {
 		return false
 	}
+	// The paths in it are relative to the root of the process, so it also detects a chroot.
 	own, err := file.Read("/proc/self/mountinfo", limit)
-	return err == nil && len(own) < limit && bytes.Equal(first, own)
+	return err == nil && len(own) < limit && bytes.Equal(first, own) && OwnNetwork()
 }
 
 // OwnNetwork reports whether this process is known to be in the network namespace of every thread of process 1. A

@@ -4,6 +4,7 @@
 package link
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"strconv"
@@ -30,6 +31,9 @@ func OpenRecord() (Record, error) {
 		return Record{}, &os.PathError{Op: "stat", Path: "/proc/self/ns/net", Err: err}
 	}
 	dev, err := Open("/dev")
+	if errors.Is(err, file.ErrExposed) {
+		return Record{}, nil
+	}
 	if err != nil {
 		return Record{}, err
 	}
@@ -40,8 +44,8 @@ func OpenRecord() (Record, error) {
 	return Record{Dev: dev, Name: "iptables-backend-" + strconv.FormatUint(netns.Ino, 10)}, nil
 }
 
-// isContainers reports whether a /dev is a container's own, as runtimes make it: a tmpfs that belongs to root, that no
-// other user can write, and in which ptmx is a symlink. On a host, ptmx is a device.
+// isContainers reports whether a /dev is a container's own, as runtimes make it: a tmpfs that belongs to root, and in
+// which ptmx is a symlink. On a host, ptmx is a device.
 func (d *Dir) isContainers() bool {
 	var fs unix.Statfs_t
 	err := unix.Fstatfs(d.fd, &fs)
@@ -49,19 +53,11 @@ func (d *Dir) isContainers() bool {
 		return false
 	}
 	root, err := d.Lstat(".")
-	if err != nil || root.Uid != 0 || !file.Trusted(root) {
+	if err != nil || root.Uid != 0 {
 		return false
 	}
 	ptmx, err := d.Lstat("ptmx")
-	return err == nil && fileType(ptmx) == unix.S_IFLNK
-}
-
-// Path is the path of the record, "" if there is no place for one.
-func (r Record) Path() string {
-	if r.Dev == nil {
-		return ""
-	}
-	return r.Dev.Join(r.Name)
+	return err == nil && ptmx.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
 // Read returns the recorded backend, "" if there is none. A link that root does not own is ignored. Any user can call
@@ -82,22 +78,21 @@ func (r Record) Read() detect.Backend {
 	return backend
 }
 
-// keep records a decision, and returns the backend that the call runs. The first call wins, because symlink(2) replaces
-// nothing. A later guess runs the recorded backend. A certain decision replaces it.
-func (r Record) keep(decided Decision) detect.Backend {
-	err := r.Dev.Symlink(string(decided.Backend), r.Name)
+// keep records an answer, and returns the backend that the call runs. The first call wins, because symlink(2) replaces
+// nothing. A later guess runs the recorded backend. A certain answer replaces it.
+func (r Record) keep(backend detect.Backend, certain bool) detect.Backend {
+	err := r.Dev.symlink(string(backend), r.Name)
 	if !errors.Is(err, unix.EEXIST) {
-		return decided.Backend // it is recorded, or cannot be
+		return backend // it is recorded, or cannot be
 	}
 	recorded := r.Read()
-	switch {
-	case recorded == decided.Backend:
-	case decided.Certain:
-		_ = r.Dev.Replace(string(decided.Backend), r.Name) // if it fails, the call runs its decision all the same
-	case recorded != "":
-		return recorded
+	if !certain {
+		return cmp.Or(recorded, backend)
 	}
-	return decided.Backend
+	if recorded != backend {
+		_ = r.Dev.Replace(string(backend), r.Name) // if it fails, the call runs its answer all the same
+	}
+	return backend
 }
 
 // Remove removes the record. It returns an error only if the record is still there.
@@ -105,7 +100,7 @@ func (r Record) Remove() error {
 	if r.Dev == nil {
 		return nil
 	}
-	err := r.Dev.Remove(r.Name)
+	err := r.Dev.remove(r.Name)
 	if r.Read() == "" {
 		return nil
 	}

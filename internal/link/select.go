@@ -8,64 +8,31 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
-// ErrNotWrapped means that the six names, or one that exists, do not lead to a switch.
-var ErrNotWrapped = errors.New("the commands of iptables do not run the wrapper")
-
-// ErrRecord means that the switch was reset, and the record of this network namespace could not be removed.
-var ErrRecord = errors.New("calls still follow the record")
-
-// ErrStraight means that the six names are links straight to the wrapper, as an agent needs that enters Pods.
-var ErrStraight = errors.New("the commands run the wrapper without a switch, so each call asks, and nothing is stored")
-
-// Patience is how long a command that an administrator runs waits for the lock. After that it continues without the
-// lock: no call holds it that long, but any user can.
-const Patience = 2 * time.Second
-
-// Switched opens the directory whose switch select and reset change: DIR if it has a switch, otherwise the first
-// standard one that has: where iptables is in /sbin, install has put the wrapper there, and PATH may find another file
-// of it. The error wraps ErrNotWrapped or ErrStraight if there is no switch, and file.ErrExposed if others can change
-// the directory.
+// Switched opens the directory whose switch select and reset change: the one beside the running file, otherwise the
+// first standard one. Where iptables is in /sbin, install has put the wrapper there, and PATH may find another file of
+// it. The error wraps ErrNotWrapped if there is no switch, and file.ErrExposed if others can change the directory.
 func Switched() (*Dir, error) {
-	d, err := Here()
-	switch {
-	case err == nil && d.hasSwitch():
-		return d, nil
-	case err == nil:
-		d.Close()
-	case !errors.Is(err, ErrNoProc) && !errors.Is(err, ErrElsewhere):
-		return nil, err
+	dirs := iptables.Dirs()
+	running, err := os.Readlink(file.Running)
+	if err == nil {
+		dirs = slices.Insert(dirs, 0, filepath.Dir(running))
 	}
-	missing := ErrNotWrapped
-	for _, path := range iptables.Dirs() {
-		d, err := Open(path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		defer d.Close()
-		if d.hasSwitch() {
-			return openSafe(path)
-		}
-		if slices.ContainsFunc(Look(d), func(n Name) bool { return n.Wrapper }) {
-			missing = ErrStraight
+	for _, dir := range dirs {
+		_, err := os.Lstat(filepath.Join(dir, Switch))
+		if !errors.Is(err, os.ErrNotExist) {
+			return Open(dir)
 		}
 	}
-	return nil, fmt.Errorf("no %s in %s: %w", Switch, strings.Join(iptables.Dirs(), ", "), missing)
-}
-
-func (d *Dir) hasSwitch() bool {
-	_, err := d.Lstat(Switch)
-	return err == nil
+	return nil, fmt.Errorf("no %s in %s: %w", Switch, strings.Join(slices.Compact(dirs), ", "), ErrNotWrapped)
 }
 
 // Select points the switch at a backend's program. If it returns nil, the names in the directory run that backend.
@@ -79,8 +46,8 @@ func (d *Dir) Select(backend detect.Backend, program string) error {
 		return err
 	}
 	for _, n := range Look(d) {
-		if !n.Missing && !d.LeadsToSwitch(n) {
-			return fmt.Errorf("%q does not lead to the switch: %w", n.Path, ErrNotWrapped)
+		if !n.Missing && !d.IsAt(n.Switch) {
+			return fmt.Errorf("%q: %w", n.Path, ErrNotWrapped)
 		}
 	}
 	return d.point(content)
@@ -89,27 +56,22 @@ func (d *Dir) Select(backend detect.Backend, program string) error {
 // Reset removes the record, and points the switch at the wrapper again. The record is removed first, even if the switch
 // cannot be changed; d is nil if there is no switch. The errors are those of Select and of Record.Remove.
 func Reset(record Record, d *Dir) error {
-	removed := record.Remove()
+	stuck := record.Remove()
 	if d == nil {
 		return ErrNotWrapped
 	}
-	_, err := d.Stat(Wrapper) // otherwise the names would be broken
-	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("no %q: %w", d.Join(Wrapper), ErrNotWrapped)
+	_, err := d.Lstat(Wrapper)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotWrapped, err) // the names would be broken
 	}
-	if err == nil {
-		err = d.point(Wrapper)
-	}
-	if removed != nil {
-		removed = fmt.Errorf("%w: %w", ErrRecord, removed)
-	}
-	return cmp.Or(err, removed)
+	return cmp.Or(d.point(Wrapper), stuck)
 }
 
 // point gives the switch a content, if a name in the directory leads to the switch.
 func (d *Dir) point(content string) error {
-	if !slices.ContainsFunc(Look(d), d.LeadsToSwitch) {
-		return fmt.Errorf("%q: %w", d.path, ErrNotWrapped)
+	leads := func(n Name) bool { return d.IsAt(n.Switch) }
+	if !slices.ContainsFunc(Look(d), leads) {
+		return fmt.Errorf("%q: %w", d.Path, ErrNotWrapped)
 	}
 	_ = d.Lock(Patience)
 	_, err := d.Stored()

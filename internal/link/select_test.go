@@ -110,8 +110,8 @@ func TestReset(t *testing.T) {
 		top, dev := t.TempDir(), t.TempDir()
 		grow(t, top, test.tree...)
 		record := inDirectory(t, dev)
-		host.Check(t, os.Symlink("nft", record.Path()))
-		path := record.Path()
+		host.Check(t, os.Symlink("nft", pathOf(record)))
+		path := pathOf(record)
 		if test.readOnlyRecord {
 			record = inDirectory(t, readOnly(t, dev))
 		}
@@ -207,8 +207,8 @@ func TestSwitched(t *testing.T) {
 		},
 		{
 			doc: "nowhere", mode: 0o755,
-			wants: "no iptables-current in /usr/sbin, /sbin, /usr/local/sbin, /usr/bin: " +
-				"the commands of iptables do not run the wrapper",
+			wants: ", /usr/sbin, /sbin, /usr/local/sbin, /usr/bin: " +
+				"the commands of iptables do not lead to the wrapper's switch",
 		},
 	} {
 		top := t.TempDir()
@@ -235,5 +235,5 @@ func printSwitched() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(d.Path())
+	fmt.Println(d.Path)
 }

@@ -112,10 +112,8 @@ func call(name, command string, guess detect.Backend) actor {
 			p.step("become", "")
 			return outcome{ran: held}
 		}
-		ran := link.Keep(here, record, link.Decision{
-			Backend: backend, Certain: certain, Complete: true, Root: true,
-			Program: p.path() + "/" + iptables.MultiCall(string(backend)),
-		})
+		program := p.path() + "/" + iptables.MultiCall(string(backend))
+		ran := link.Keep(here, record, backend, program, certain)
 		p.step("become", "") // the deferred calls close what execve(2) would, and so release the lock
 		return outcome{ran: ran, certain: certain}
 	}}
@@ -131,7 +129,8 @@ func (p *process) here(file string) *link.Dir {
 		return nil
 	}
 	d := p.open()
-	d.SetRunning(file, st)
+	d.Running = file
+	d.Exe = p.disk.file
 	return d
 }
 
