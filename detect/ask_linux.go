@@ -53,7 +53,7 @@ func (a *asker) hasNFT(n Name, tables []string) (Answer, error) {
 	return answerOf(has, err), err
 }
 
-// countNFT counts rules until there are more than limit.
+// countNFT counts rules until there are more than limit and one of them is iptables' own.
 func (a *asker) countNFT(e Evidence, limit int) Evidence {
 	if e.NFT.Kernel != Yes {
 		e.NFT.Counted = answerOf(e.NFT.Kernel == No, e.NFT.Err)

@@ -100,11 +100,12 @@ func TestDryRunOnlyWhereNeeded(t *testing.T) {
 	}
 }
 
-// A rule of iptables in nf_tables shows that it can be there, without a dry run.
+// A rule of iptables in nf_tables shows that it can be there, without a dry run, also behind native rules.
 func TestRuleShowsThatRulesAreTaken(t *testing.T) {
 	for _, n := range []int{0, 1} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			host.Netns(t)
+			native(sixRules)(t)
 			addRules(t, NFT, IPv6, n)
 			a, e := start()
 			defer a.nft.Close()

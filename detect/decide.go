@@ -6,8 +6,8 @@ package detect
 // Decide returns the first row of its table that applies. held is the backend that the caller already uses, "" if none.
 // If the row is not certain, held is the answer.
 //
-// A question that could not be answered is treated as "not found" when the row is chosen, and makes the answer a guess.
-// Decide does no I/O.
+// A question that could not be answered counts as "not found". If it concerns the other backend's names of the same or
+// a stronger kind, the answer is a guess. Decide does no I/O.
 func Decide(e Evidence, held Backend) Result {
 	hint := e.named(KubeletHint)
 	canary := e.named(KubeletCanary)

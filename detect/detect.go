@@ -89,7 +89,12 @@ const (
 var families = [...]Family{IPv4, IPv6}
 
 // String returns "IPv4" or "IPv6".
-func (f Family) String() string { return [...]string{"IPv4", "IPv6"}[f] }
+func (f Family) String() string {
+	if f == IPv6 {
+		return "IPv6"
+	}
+	return "IPv4"
+}
 
 // MarshalText returns the same words.
 func (f Family) MarshalText() ([]byte, error) { return []byte(f.String()), nil }

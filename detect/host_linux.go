@@ -100,7 +100,8 @@ func (f Findings) note(n Name, answer Answer, err error) Findings {
 	return f
 }
 
-// count counts the rules of legacy. It counts those of nft until they are more than legacy's, or all.
+// count counts the rules of legacy. It counts all of nft, or until they are more than legacy's and one of them shows
+// that nf_tables takes iptables' rules.
 func (a *asker) count(e Evidence, all bool) Evidence {
 	e.Legacy.Counted = Yes
 	for _, t := range a.legacy {

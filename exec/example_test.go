@@ -19,11 +19,7 @@ import (
 // A Go program adds a rule with the host's backend, through go-iptables. That cannot use a multi-call program, such as
 // xtables-nft-multi, which Find returns where nothing else is installed.
 func ExampleFind() {
-	r, err := detect.Host("")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	r, _ := detect.Host("") // the answer can be used, whatever could not be asked
 	program, err := exec.Find(r.Backend, "iptables")
 	if err != nil {
 		fmt.Println(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
@@ -28,8 +29,8 @@ func run(argv, env []string, stderr io.Writer) int {
 	return status
 }
 
-// become chooses a backend, keeps the answer, and becomes that backend's program, or returns why it cannot. It never
-// runs the other program instead, because the host would not see its rules.
+// become chooses a backend, keeps the answer, and becomes that backend's program, or returns why it cannot. It runs the
+// other backend's program only for a guess (see Find): otherwise the host would not see its rules.
 func become(command string, argv, env []string) error {
 	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
 		return errSetID
@@ -38,34 +39,32 @@ func become(command string, argv, env []string) error {
 	if err != nil {
 		return err
 	}
-	own, nowhere := link.Here()
-	if errors.Is(nowhere, link.ErrNoProc) {
-		return nowhere // what Find returns could be the wrapper
+	running, err := os.Readlink(file.Running)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errNoProc, err) // Find could not tell the wrapper from a program
 	}
-	var dirs []string
-	if own != nil {
-		dirs = append(dirs, own.Path)
-	}
+	dir := filepath.Dir(running)
 	if wanted.Valid() {
-		program, err := exec.Find(wanted, command, dirs...)
+		program, err := exec.Find(wanted, command, dir)
 		if err == nil {
 			err = exec.Become(program, argv, env)
 		}
 		return fmt.Errorf("%w (%s: %s is set)", err, wanted, Variable)
 	}
 
+	own, nowhere := link.Here(running)
 	record, unread := link.OpenRecord()
 	r, unasked := detect.Host(record.Read())
 	unknown := errors.Join(nowhere, unread, unasked)
 	if Scarce(unknown) && !r.Certain && r.Reason != detect.Held {
 		return fmt.Errorf("%w: %w", errScarce, unknown)
 	}
-	backend, program, err := Find(r, command, dirs...)
+	backend, program, err := Find(r, command, dir)
 	mayKeep := unix.Geteuid() == 0 && (r.Certain || unasked == nil && r.Reason != detect.Held)
 	if err == nil && mayKeep {
 		kept := link.Keep(own, record, backend, program.Path, r.Certain)
 		if kept != backend { // another call was faster
-			program, err = exec.Find(kept, command, dirs...)
+			program, err = exec.Find(kept, command, dir)
 		}
 	}
 	if err == nil {

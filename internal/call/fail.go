@@ -10,10 +10,10 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
 var (
+	errNoProc   = errors.New("/proc does not show the running file")
 	errSetID    = errors.New("it runs set-user-ID or set-group-ID")
 	errVariable = errors.New("environment variable " + Variable + " is not one of auto, nft, legacy")
 	errScarce   = errors.New("cannot ask which backend the host uses")
@@ -36,7 +36,7 @@ func remedy(err error) (status int, try string) {
 	}{
 		{errVariable, statusUsage, "set it to one of these, or unset it"},
 		{errSetID, statusUnusable, "chmod ug-s the wrapper, and run it as root"},
-		{link.ErrNoProc, statusUnusable, "mount /proc"},
+		{errNoProc, statusUnusable, "mount /proc"},
 		{errScarce, statusUnusable, "raise the limit on open files, ulimit -n, or free memory"},
 		{exec.ErrMissing, statusMissing,
 			"install this backend's iptables in this image; if the backend is wrong, set " + Variable},

@@ -20,9 +20,9 @@ import (
 // only the command line needs, such as github.com/urfave/cli/v2, are not initialized yet. They would cost each call
 // 0.16 ms and 48 page faults. TestEarly in test/program checks the order.
 //
-// Go runs init functions on the process's first thread; main stays on that thread if init locks it. execve(2) must be
-// called on it: attributes of that thread, such as PR_SET_PDEATHSIG, then survive, and /proc/self describes that
-// thread.
+// Go runs init functions on the process's first thread. execve(2) must be called there, so that PR_SET_PDEATHSIG and
+// other attributes of that thread survive. The command line stays there, too: before Linux 3.17, /proc shows the
+// network of no other thread.
 func init() {
 	if len(os.Args) > 0 && slices.Contains(exec.Names(), filepath.Base(os.Args[0])) {
 		os.Exit(run(os.Args, os.Environ(), os.Stderr))

@@ -49,8 +49,8 @@ func commands() []*cli.Command {
 	}, {
 		Name:  "install",
 		Usage: "make the six iptables commands run this wrapper",
-		Description: "Copies the wrapper into DIR if it runs from elsewhere. Running it again\n" +
-			"changes nothing. Example, in an image:\n\n" +
+		Description: "Copies the wrapper into DIR if it runs from elsewhere, and forgets what is\n" +
+			"stored. Example, in an image:\n\n" +
 			"   COPY iptables-wrapper /usr/sbin/\n" +
 			"   RUN iptables-wrapper install",
 		Flags: []cli.Flag{

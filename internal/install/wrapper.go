@@ -18,8 +18,8 @@ import (
 // mark is how install recognizes its own binary. This reference is what keeps it in the file.
 const mark = "this executable is iptables-wrapper, see github.com/iptables-wrappers"
 
-var errNotFound = errors.New("the running file cannot be found: /proc is not mounted, and the wrapper was not called " +
-	"by a path")
+var errNotFound = errors.New("the running file cannot be read: mount /proc, or call the wrapper by a path that this " +
+	"user may read")
 
 // runningFile returns the path and the content of the wrapper's executable: the one that /proc/self/exe names or,
 // without /proc and in an emulator, the one that argv[0] names by a path.

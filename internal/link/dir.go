@@ -15,8 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
-// Dir is an opened directory in which only root and the caller can change names. All methods work in this directory,
-// even if another one takes its path. A name is a plain name in it, never a path.
+// Dir is an opened directory in which only trusted users can change names: see file.Trusted. All methods work in this
+// directory, even if another one takes its path. A name is a plain name in it, never a path.
 type Dir struct {
 	Path string // by which it was opened
 
@@ -117,8 +117,8 @@ func (d *Dir) remove(name string) error {
 // replace gives a name to what make makes under a temporary name. It replaces whatever has the name, except a
 // directory, at one instant. The temporary name is fixed, so killed processes leave at most one.
 //
-// Without the lock, several processes can replace the same name at once. One of them wins. To the others, the error
-// wraps ENOENT or EEXIST.
+// Without the lock, several processes can replace the same name at once. One of them wins. The others get an error
+// that wraps ENOENT or EEXIST.
 func (d *Dir) replace(name string, make func(temporary string) error) error {
 	temporary := name + ".new"
 	err := d.remove(temporary) // of a process that was killed

@@ -26,6 +26,8 @@ import (
 //  3. The mounts and the network namespace are those of process 1.
 //  4. The directory can be written, no other process has its lock, and the switch still points to the wrapper.
 //
+// Besides, the record needs a /dev that is the container's own, and the switch a multi-call program.
+//
 // The order of the writes is a protocol. The tests in internal/link/interleave run every interleaving of it.
 func Keep(own *Dir, record Record, backend detect.Backend, program string, certain bool) detect.Backend {
 	if own == nil || !own.isOpen() {
@@ -35,7 +37,7 @@ func Keep(own *Dir, record Record, backend detect.Backend, program string, certa
 	if certain && own.isWritable() {
 		content, _ = own.contentFor(backend, program) // "" in an image without multi-call programs
 	}
-	records := record.Dev != nil && record.Read() != backend
+	records := record.Dev != nil && record.Read() != backend // another call may have made the record meanwhile
 	if content == "" && !records || !OwnContainer() {
 		return backend
 	}

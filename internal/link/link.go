@@ -14,7 +14,6 @@ package link
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -32,8 +31,6 @@ const (
 )
 
 var (
-	// ErrNoProc means that /proc does not show the running file.
-	ErrNoProc = errors.New("/proc does not show the running file")
 	// ErrForeign means that a file of another program has the name of the switch, or one of the six names.
 	ErrForeign = errors.New("it belongs neither to iptables nor to iptables-wrapper")
 	// ErrNotWrapped means that the six names, or one that exists, do not lead to the switch.
@@ -42,23 +39,19 @@ var (
 	ErrSingle = errors.New("it is not the program that implements all six commands")
 )
 
-// Here opens DIR, the directory of the running file. There is none if the file is no longer where it was started, if an
-// emulator runs it, or if others can write the directory. The error wraps ErrNoProc, or says why there is none.
-func Here() (*Dir, error) {
-	path, err := os.Readlink(file.Running)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoProc, err)
-	}
-	d, err := Open(filepath.Dir(path))
+// Here opens DIR, the directory of the running file, whose path is the content of file.Running. The error describes why
+// there is none: the file is no longer where it was started, an emulator runs it, or others can write the directory.
+func Here(running string) (*Dir, error) {
+	d, err := Open(filepath.Dir(running))
 	if err != nil {
 		return nil, err
 	}
-	d.Running = filepath.Base(path)
+	d.Running = filepath.Base(running)
 	d.Exe = file.Running
 	st, err := d.Lstat(d.Running)
 	if err != nil || !file.IsAt(file.Running, st) { // a symlink is another file
 		d.Close()
-		return nil, fmt.Errorf("%q is not the running file", path)
+		return nil, fmt.Errorf("%q is not the running file", running)
 	}
 	return d, nil
 }

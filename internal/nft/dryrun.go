@@ -68,7 +68,7 @@ func batch(first uint32, steps []step) []byte {
 	for i, s := range steps {
 		flags := uint16(unix.NLM_F_CREATE | unix.NLM_F_APPEND)
 		if i == 0 {
-			flags |= unix.NLM_F_EXCL // what a table of that name can take shows nothing of the kernel
+			flags |= unix.NLM_F_EXCL // an existing table of that name would show nothing about the kernel
 		}
 		if i == len(steps)-1 {
 			flags |= unix.NLM_F_ACK

@@ -14,7 +14,7 @@ import (
 // MaxObjects is the number of objects that a call reads of one dump, even if a namespace has more.
 const MaxObjects = 32 << 10
 
-// ErrTooLarge means that more objects of a dump are not read.
+// ErrTooLarge means that a dump has more objects than are read.
 var ErrTooLarge = errors.New("nf_tables has too many objects to read")
 
 // absent reports whether err is the kernel's reply that an object does not exist. A system call may fail with the same
@@ -114,8 +114,8 @@ type Rules struct {
 	All      bool // the dump was read to its end
 }
 
-// CountRules counts rules until there are more than limit, or MaxObjects. used reports whether iptables uses a table.
-// If there is an error, the number is that of the rules that were read before.
+// CountRules counts rules until there are more than limit and one of them is in a table that iptables uses, as used
+// reports, or until there are MaxObjects. If there is an error, the number is that of the rules that were read before.
 //
 // The dump names no table. While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table
 // before its successor. A dump that names a table ends after the first of that name, with no rules and no error
@@ -129,7 +129,7 @@ func (c *Conn) CountRules(limit int, used func(table string) bool) (rules Rules,
 		}
 		rules.Number++
 		rules.Iptables = rules.Iptables || used(m.Table(unix.NFTA_RULE_TABLE))
-		if rules.Number > limit {
+		if rules.Number > limit && rules.Iptables {
 			return ErrTooLarge
 		}
 		return nil

@@ -188,8 +188,8 @@ func TestCountRulesToLimit(t *testing.T) {
 		strings.Repeat(largeRule, 3)+"-A POSTROUTING -m comment --comment x\nCOMMIT\n", "iptables-nft-restore")
 	isNAT := func(table string) bool { return table == "ip nat" }
 	for limit, want := range map[int]Rules{
-		0:              {Number: 1},
-		100:            {Number: 101},
+		0:              {Number: 1001, Iptables: true},
+		100:            {Number: 1001, Iptables: true},
 		1003:           {Number: 1004, Iptables: true},
 		1004:           {Number: 1004, Iptables: true, All: true},
 		math.MaxInt:    {Number: 1004, Iptables: true, All: true},
