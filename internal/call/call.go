@@ -19,7 +19,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// run is a wrapped call. It returns only if it cannot execute the program, with an exit status.
+// run makes a wrapped call. It returns only if the program cannot be executed, and then returns the exit status.
 func run(argv, env []string, stderr io.Writer) int {
 	command := filepath.Base(argv[0])
 	err := become(command, argv, env)
@@ -29,8 +29,7 @@ func run(argv, env []string, stderr io.Writer) int {
 	return status
 }
 
-// become chooses a backend, keeps the answer, and becomes that backend's program, or returns why it cannot. It runs the
-// other backend's program only for a guess (see Find): otherwise the host would not see its rules.
+// become chooses a backend, keeps the answer, and becomes that backend's program. It returns only an error.
 func become(command string, argv, env []string) error {
 	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
 		return errSetID
@@ -52,18 +51,18 @@ func become(command string, argv, env []string) error {
 		return fmt.Errorf("%w (%s: %s is set)", err, wanted, Variable)
 	}
 
-	own, nowhere := link.Here(running)
-	record, unread := link.OpenRecord()
-	r, unasked := detect.Host(record.Read())
-	unknown := errors.Join(nowhere, unread, unasked)
-	if Scarce(unknown) && !r.Certain && r.Reason != detect.Held {
-		return fmt.Errorf("%w: %w", errScarce, unknown)
+	own, dirErr := link.Here(running)
+	record, recordErr := link.OpenRecord()
+	r, hostErr := detect.Host(record.Read())
+	failed := errors.Join(dirErr, recordErr, hostErr)
+	if Scarce(failed) && !r.Certain && r.Reason != detect.Held {
+		return fmt.Errorf("%w: %w", errScarce, failed)
 	}
 	backend, program, err := Find(r, command, dir)
-	mayKeep := unix.Geteuid() == 0 && (r.Certain || unasked == nil && r.Reason != detect.Held)
+	mayKeep := unix.Geteuid() == 0 && (r.Certain || hostErr == nil && r.Reason != detect.Held)
 	if err == nil && mayKeep {
 		kept := link.Keep(own, record, backend, program.Path, r.Certain)
-		if kept != backend { // another call was faster
+		if kept != backend { // another call has kept the other backend meanwhile
 			program, err = exec.Find(kept, command, dir)
 		}
 	}
@@ -89,7 +88,7 @@ func Wanted() (detect.Backend, error) {
 	return "", fmt.Errorf("%w: %q", errVariable, value)
 }
 
-// Scarce reports whether a question failed because memory or descriptors were short. A moment later it may succeed, so
+// Scarce reports whether err means that memory or descriptors were short. The question may succeed a moment later, so
 // the caller must not act on a guess.
 func Scarce(err error) bool {
 	for _, errno := range [...]unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS} {
@@ -100,9 +99,9 @@ func Scarce(err error) bool {
 	return false
 }
 
-// Find returns the backend that a call with this result runs, and its program, as exec.Find finds it. If the result is
-// a guess and its program is missing, Find returns the other backend, if that has a program: without a wrapper, that
-// one would run, too.
+// Find returns the backend that a call with this result runs, and its program, as exec.Find finds it. If only the other
+// backend's program is there, Find returns that one for a guess: it would run without a wrapper, too. Find does not for
+// a certain answer, because the host would not see the rules, nor for Held or OnlySupported.
 func Find(r detect.Result, command string, dirs ...string) (detect.Backend, exec.Program, error) {
 	program, err := exec.Find(r.Backend, command, dirs...)
 	mayBeOther := !r.Certain && r.Reason != detect.Held && r.Reason != detect.OnlySupported

@@ -16,23 +16,22 @@ import (
 )
 
 // Dir is an opened directory in which only trusted users can change names: see file.Trusted. All methods work in this
-// directory, even if another one takes its path. A name is a plain name in it, never a path.
+// directory, even if another one takes its path. A name is a plain name, never a path.
 type Dir struct {
-	Path string // by which it was opened
+	Path string // by which the directory was opened
 
-	// Running is the name of the running file, a plain file in the directory. Exe leads to that file whatever its names
-	// become. Here sets them.
+	// Running is the name of the running file in the directory. Exe leads to that file even after its name is gone.
+	// Here sets both.
 	Running, Exe string
 
-	// Step, if set, is called before each system call that reads or changes a name or the lock. Tests use it to
-	// schedule processes.
+	// Step, if set, is called before each system call on a name or the lock: tests schedule processes with it.
 	Step func(operation, name string)
 
 	fd int
 }
 
-// Open opens a directory by its absolute path. Links on the way are followed. execve(2) closes it. The error wraps
-// file.ErrExposed if other users can write the directory.
+// Open opens a directory by its absolute path, following symlinks. execve(2) closes it. The error wraps file.ErrExposed
+// if other users can write the directory.
 func Open(path string) (*Dir, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -87,7 +86,6 @@ func (d *Dir) isRunning(name string) bool {
 	return err == nil && file.IsAt(d.Exe, st)
 }
 
-// isWritable reports whether this process may make names in the directory.
 func (d *Dir) isWritable() bool { return unix.Faccessat(d.fd, ".", unix.W_OK, 0) == nil }
 
 // Readlink returns the content of a symlink.
@@ -104,24 +102,20 @@ func (d *Dir) Readlink(name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// symlink makes a symlink. The error wraps EEXIST if the name exists.
 func (d *Dir) symlink(content, name string) error {
 	return d.do("symlink", name, func() error { return unix.Symlinkat(content, d.fd, name) })
 }
 
-// remove removes a name, unless it is a directory.
 func (d *Dir) remove(name string) error {
 	return d.do("unlink", name, func() error { return unix.Unlinkat(d.fd, name, 0) })
 }
 
 // replace gives a name to what make makes under a temporary name. It replaces whatever has the name, except a
-// directory, at one instant. The temporary name is fixed, so killed processes leave at most one.
-//
-// Without the lock, several processes can replace the same name at once. One of them wins. The others get an error
-// that wraps ENOENT or EEXIST.
+// directory, at one instant. The temporary name is fixed, so killed processes leave at most one. Without the lock,
+// several processes can replace the same name at once. One of them wins. The others may get ENOENT or EEXIST.
 func (d *Dir) replace(name string, make func(temporary string) error) error {
 	temporary := name + ".new"
-	err := d.remove(temporary) // of a process that was killed
+	err := d.remove(temporary) // left by a killed process
 	if err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
 	}
@@ -130,7 +124,7 @@ func (d *Dir) replace(name string, make func(temporary string) error) error {
 		return err
 	}
 	err = d.do("rename", name, func() error { return unix.Renameat(d.fd, temporary, d.fd, name) })
-	if err != nil && !errors.Is(err, unix.ENOENT) { // then another process has renamed or removed it
+	if err != nil && !errors.Is(err, unix.ENOENT) { // ENOENT: another process has renamed or removed it
 		_ = d.remove(temporary) // the first error is the one to report
 	}
 	return err
@@ -141,8 +135,8 @@ func (d *Dir) Replace(content, name string) error {
 	return d.replace(name, func(temporary string) error { return d.symlink(content, temporary) })
 }
 
-// WriteProgram writes an executable file in the place of whatever has the name. The file is synced first: after a power
-// failure, no link must lead to an empty file.
+// WriteProgram writes an executable file in the place of whatever has the name. It syncs the file first: after a power
+// failure, no symlink must lead to an empty file.
 func (d *Dir) WriteProgram(name string, content []byte) error {
 	return d.replace(name, func(temporary string) error {
 		var fd int
@@ -163,12 +157,12 @@ func (d *Dir) WriteProgram(name string, content []byte) error {
 	})
 }
 
-// Patience is how long a command that an administrator runs waits for the lock. After that it continues without the
-// lock: no call holds it that long, but any user can.
+// Patience is how long select, reset and install wait for the lock. Then they continue without it: no call holds it
+// that long, but any user can.
 const Patience = 2 * time.Second
 
-// Lock takes the directory's flock(2), which Close and execve(2) release. While another process has the lock, Lock
-// tries again every millisecond. The error wraps EWOULDBLOCK if the other process has it for longer than patience.
+// Lock takes the directory's flock(2), which Close and execve(2) release. It tries every millisecond, for as long as
+// patience. The error wraps EWOULDBLOCK if another process still has the lock.
 func (d *Dir) Lock(patience time.Duration) error {
 	for left := patience; ; left -= time.Millisecond {
 		err := d.do("lock", "", func() error { return unix.Flock(d.fd, unix.LOCK_EX|unix.LOCK_NB) })

@@ -39,8 +39,8 @@ var (
 	ErrSingle = errors.New("it is not the program that implements all six commands")
 )
 
-// Here opens DIR, the directory of the running file, whose path is the content of file.Running. The error describes why
-// there is none: the file is no longer where it was started, an emulator runs it, or others can write the directory.
+// Here opens DIR, the directory of the running file. running is the content of file.Running. Here fails if that path no
+// longer leads to the running file, if an emulator runs the file, or if others can write the directory.
 func Here(running string) (*Dir, error) {
 	d, err := Open(filepath.Dir(running))
 	if err != nil {
@@ -76,8 +76,7 @@ func (d *Dir) Stored() (detect.Backend, error) {
 }
 
 // contentFor returns the content with which the switch points to a backend's program: the file to which the program's
-// path finally leads, by its name if it is in this directory. The error wraps ErrSingle if that file does not implement
-// all six commands.
+// path resolves, by its name if it is in this directory. The error wraps ErrSingle.
 func (d *Dir) contentFor(backend detect.Backend, program string) (string, error) {
 	target, err := filepath.EvalSymlinks(program)
 	if err != nil {

@@ -22,7 +22,7 @@ type Name struct {
 	ResolvesTo string         `json:"resolves_to,omitempty"` // a file, "" if the name is broken
 	Backend    detect.Backend `json:"backend,omitempty"`     // of that file, "" if it is no program of iptables
 	Wrapper    bool           `json:"wrapper"`               // the running file, or one called iptables-wrapper
-	Switch     string         `json:"switch,omitempty"`      // the directory of the switch that it leads through
+	Switch     string         `json:"switch,omitempty"`      // the directory of the switch that the name leads through
 	Missing    bool           `json:"-"`                     // nothing has the name
 	Err        error          `json:"-"`                     // why the name is broken or missing
 }
@@ -61,7 +61,7 @@ func LookAt(path string) Name {
 	return n
 }
 
-// Hops returns a path, and each path that it leads to through a symlink, the last one included.
+// Hops returns a path, and each path to which it leads by a symlink, the last one included.
 func Hops(path string) []string {
 	const mostLinks = 40 // as many as the kernel follows: MAXSYMLINKS in linux/namei.h
 	hops := []string{path}

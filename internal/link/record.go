@@ -15,8 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
-// Record is the record of one network namespace: a symlink in the container's own /dev, which contains the backend that
-// is in use there. The zero Record has no place for the symlink, so nothing is recorded.
+// Record is the record of one network namespace, in the container's own /dev. The zero Record has no /dev, so nothing
+// is recorded.
 type Record struct {
 	Dev  *Dir
 	Name string
@@ -60,8 +60,7 @@ func (d *Dir) isContainers() bool {
 	return err == nil && ptmx.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
-// Read returns the recorded backend, "" if there is none. A link that root does not own is ignored. Any user can call
-// Read.
+// Read returns the recorded backend, "" if there is none. It ignores a symlink that root does not own.
 func (r Record) Read() detect.Backend {
 	if r.Dev == nil {
 		return ""
@@ -83,7 +82,7 @@ func (r Record) Read() detect.Backend {
 func (r Record) keep(backend detect.Backend, certain bool) detect.Backend {
 	err := r.Dev.symlink(string(backend), r.Name)
 	if !errors.Is(err, unix.EEXIST) {
-		return backend // it is recorded, or cannot be
+		return backend // recorded now, or cannot be recorded
 	}
 	recorded := r.Read()
 	if !certain {

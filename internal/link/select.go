@@ -17,9 +17,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
-// Switched opens the directory whose switch select and reset change: the one beside the running file, otherwise the
-// first standard one. Where iptables is in /sbin, install has put the wrapper there, and PATH may find another file of
-// it. The error wraps ErrNotWrapped if there is no switch, and file.ErrExposed if others can change the directory.
+// Switched opens the directory whose switch select and reset change: that of the running file, otherwise the first
+// standard one with a switch. If iptables is in /sbin, install has put the wrapper there, and PATH may find another
+// copy. The error wraps ErrNotWrapped if there is no switch, and file.ErrExposed if others can write the directory.
 func Switched() (*Dir, error) {
 	dirs := iptables.Dirs()
 	running, err := os.Readlink(file.Running)
@@ -35,11 +35,9 @@ func Switched() (*Dir, error) {
 	return nil, fmt.Errorf("no %s in %s: %w", Switch, strings.Join(slices.Compact(dirs), ", "), ErrNotWrapped)
 }
 
-// Select points the switch at a backend's program. If it returns nil, the names in the directory run that backend.
-//
-// The error wraps ErrSingle if the program cannot be in the switch, ErrNotWrapped if none of the six names leads to the
-// switch, or one that exists does not, ErrForeign if the switch is something else, and the errno of what could not be
-// written, such as EROFS.
+// Select points the switch at a backend's program. If it returns nil, the names in the directory run that backend. The
+// error wraps ErrSingle if the program implements only one command, ErrNotWrapped if no name leads to the switch, or
+// one that exists does not, ErrForeign if another file has the switch's name, and the errno if a write fails (EROFS).
 func (d *Dir) Select(backend detect.Backend, program string) error {
 	content, err := d.contentFor(backend, program)
 	if err != nil {
@@ -53,10 +51,10 @@ func (d *Dir) Select(backend detect.Backend, program string) error {
 	return d.point(content)
 }
 
-// Reset removes the record, and points the switch at the wrapper again. The record is removed first, even if the switch
-// cannot be changed; d is nil if there is no switch. The errors are those of Select and of Record.Remove.
+// Reset removes the record, even if the switch cannot be changed, and points the switch at the wrapper again. d is nil
+// if there is no switch. The errors are those of Select and of Record.Remove.
 func Reset(record Record, d *Dir) error {
-	stuck := record.Remove()
+	recordErr := record.Remove()
 	if d == nil {
 		return ErrNotWrapped
 	}
@@ -64,13 +62,13 @@ func Reset(record Record, d *Dir) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotWrapped, err) // the names would be broken
 	}
-	return cmp.Or(d.point(Wrapper), stuck)
+	return cmp.Or(d.point(Wrapper), recordErr)
 }
 
-// point gives the switch a content, if a name in the directory leads to the switch.
+// point changes the content of the switch, if a name in the directory leads to it.
 func (d *Dir) point(content string) error {
-	leads := func(n Name) bool { return d.IsAt(n.Switch) }
-	if !slices.ContainsFunc(Look(d), leads) {
+	isLinked := func(n Name) bool { return d.IsAt(n.Switch) }
+	if !slices.ContainsFunc(Look(d), isLinked) {
 		return fmt.Errorf("%q: %w", d.Path, ErrNotWrapped)
 	}
 	_ = d.Lock(Patience)
