@@ -13,7 +13,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
-// askNFT asks nf_tables for all names of a reason. Programs' chains are asked for only in tables that exist.
+// askNFT asks nf_tables for all names of a reason. It asks for chains of programs only in tables that exist.
 func (a *asker) askNFT(f Findings, r Reason) Findings {
 	known := f.Kernel
 	tables := []string{"ip mangle", "ip6 mangle"} // kubelet's chains are asked for in any case
@@ -37,7 +37,7 @@ func (a *asker) askNFT(f Findings, r Reason) Findings {
 	return f
 }
 
-// isAsked reports whether a table is a known name, or can have a chain that is.
+// isAsked reports whether a table is a known name, or may contain a chain that is.
 func isAsked(table string) bool {
 	isKnown := func(n Name) bool { return n.Table == table }
 	return usedByIptables(table) || slices.ContainsFunc(knownNames[:], isKnown)
@@ -53,7 +53,7 @@ func (a *asker) hasNFT(n Name, tables []string) (Answer, error) {
 	return answerOf(has, err), err
 }
 
-// countNFT counts rules until there are more than limit and one of them is iptables' own.
+// countNFT counts rules until there are more than limit and one of them is in a table of iptables.
 func (a *asker) countNFT(e Evidence, limit int) Evidence {
 	if e.NFT.Kernel != Yes {
 		e.NFT.Counted = answerOf(e.NFT.Kernel == No, e.NFT.Err)
@@ -76,7 +76,6 @@ func (a *asker) countNFT(e Evidence, limit int) Evidence {
 	return e
 }
 
-// usedByIptables reports whether iptables uses a table of nf_tables.
 func usedByIptables(table string) bool {
 	family, name, _ := strings.Cut(table, " ")
 	switch name {
@@ -94,15 +93,15 @@ type legacyTables struct {
 	read   map[string]xtables.Table
 }
 
-// table returns a listed table. It returns the error of reading the table only once. After that, the table is just not
-// Whole.
+// table returns a listed table. If reading it fails, only the first call returns the error: after that, the table is
+// just not Whole.
 func (l *legacyTables) table(name string) (t xtables.Table, err error) {
 	t, isRead := l.read[name]
 	if isRead {
 		return t, nil
 	}
 	err = persist(func() (err error) {
-		t, err = xtables.Read(l.family == IPv6, name, isChain)
+		t, err = xtables.Read(l.family == IPv6, name, isKnownChain)
 		return err
 	})
 	if l.read == nil {
@@ -112,8 +111,7 @@ func (l *legacyTables) table(name string) (t xtables.Table, err error) {
 	return t, err
 }
 
-// isChain reports whether a chain is a known name.
-func isChain(chain []byte) bool {
+func isKnownChain(chain []byte) bool {
 	return slices.ContainsFunc(knownNames[:], func(n Name) bool { return n.Chain == string(chain) })
 }
 
@@ -135,7 +133,6 @@ func (l *legacyTables) has(n Name) (Answer, error) {
 	return No, nil
 }
 
-// count adds the rules of all tables to the findings.
 func (l *legacyTables) count(f Findings) Findings {
 	if l.loaded == Unknown {
 		f.Counted = Unknown

@@ -19,7 +19,7 @@ func (r Result) Because() string {
 	e := r.Evidence
 	switch r.Reason {
 	case KubeletHint, KubeletCanary, HostProgram:
-		return r.byName()
+		return r.becauseOfName()
 	case Held:
 		words := string(r.Backend) + " is in use here already, and no chain or table proves another backend"
 		row := Decide(e, "")
@@ -40,8 +40,7 @@ func (r Result) Because() string {
 	}
 }
 
-// byName returns Because if a name decides.
-func (r Result) byName() string {
+func (r Result) becauseOfName() string {
 	words := r.Evidence.name(r.Backend)
 	if r.Certain {
 		return words
@@ -67,7 +66,6 @@ func (e Evidence) name(b Backend) string {
 	return fmt.Sprintf("chain %s of %s is in %s's %s table (%s)", n.Chain, n.Program, b, n.Table, n.Family)
 }
 
-// number describes how many rules there are.
 func (f Findings) number() string {
 	if f.Counted == Yes {
 		return strconv.Itoa(f.Rules)
@@ -82,7 +80,7 @@ func (e Evidence) unread() string {
 		f := e.Of(b)
 		answers := slices.Concat(f.Hint[:], f.Canary[:], f.Program[:])
 		switch {
-		case f.Err != nil: // errors.Join separates its parts by line ends
+		case f.Err != nil: // errors.Join puts each error on a line of its own
 			words += fmt.Sprintf("; %s could not be read (%s)", b, strings.ReplaceAll(f.Err.Error(), "\n", "; "))
 		case slices.Contains(answers, Unknown):
 			words += fmt.Sprintf("; %s is too large to be read", b)

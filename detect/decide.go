@@ -6,8 +6,8 @@ package detect
 // Decide returns the first row of its table that applies. held is the backend that the caller already uses, "" if none.
 // If the row is not certain, held is the answer.
 //
-// A question that could not be answered counts as "not found". If it concerns the other backend's names of the same or
-// a stronger kind, the answer is a guess. Decide does no I/O.
+// A question that could not be answered is treated as "not found". If it concerns the other backend's names of the same
+// or a stronger kind, the answer is a guess. Decide does no I/O.
 func Decide(e Evidence, held Backend) Result {
 	hint := e.named(KubeletHint)
 	canary := e.named(KubeletCanary)
@@ -46,7 +46,6 @@ func Decide(e Evidence, held Backend) Result {
 // byName are the reasons that are names, the strongest first.
 var byName = [...]Reason{KubeletHint, KubeletCanary, HostProgram}
 
-// answers returns the answers to the questions for the names of a reason, by Family.
 func (f *Findings) answers(r Reason) *[2]Answer {
 	switch r {
 	case KubeletHint:
@@ -75,8 +74,7 @@ func (e Evidence) named(r Reason) Backend {
 // legacyCanRun reports whether x_tables is loaded, or iptables-legacy can load it.
 func (e Evidence) legacyCanRun() bool { return e.Legacy.Kernel == Yes || e.Loadable == Yes }
 
-// proves reports whether a reason makes a backend certain: it is a name, and the other backend is known to have no name
-// of this reason or of a stronger one, in either family.
+// proves reports whether a reason makes a backend certain: see Result.Certain. The names of both families count.
 func (e Evidence) proves(r Reason, b Backend) bool {
 	other := e.Of(b.Other())
 	for _, stronger := range byName {

@@ -3,7 +3,7 @@
 
 // Package detect finds out which backend of iptables, nft or legacy, the host uses. It is for programs that run in a
 // container and change the host's packet filter: a CNI plugin, a node agent, a sidecar's init process. Each backend
-// lists and changes only its own rules, so they must use the host's.
+// lists and changes only its own rules, so these programs must use the host's.
 //
 //	r, _ := detect.Host("")
 //	program, err := exec.Find(r.Backend, "iptables")
@@ -17,18 +17,20 @@
 // # What is asked
 //
 // Only the kernel is asked: nf_tables over netlink, x_tables over getsockopt(2) and /proc. No process is started, no
-// rule is written, no table is made, and no module of the legacy backend is loaded. The kernel may load nf_tables. If
-// no name decides, nft would be the answer, and legacy can run, a dry run shows whether nf_tables can take iptables'
-// rules. The dry run is a transaction that the kernel checks and never commits. It takes 10 to 20 ms, and may load
-// nft_chain_nat, nf_nat, nf_conntrack, nft_compat and xt_comment.
+// rule is written, no table is made, and no module of the legacy backend is loaded. The kernel may load nf_tables.
 //
-// A certain answer needs CAP_NET_ADMIN and /proc. Without them, the answer is a guess.
+// A dry run shows whether nf_tables can take iptables' rules. It is made only if no name decides, nft would be the
+// answer, nf_tables has no rule of iptables yet, and legacy can run. It is a transaction that the kernel checks and
+// never commits. It takes 10 to 20 ms, and may load nft_chain_nat, nf_nat, nf_conntrack, nft_compat and xt_comment.
+//
+// Without CAP_NET_ADMIN or /proc, the answer is a guess. Once x_tables is loaded, reading its tables also takes user 0,
+// group 0 or CAP_DAC_READ_SEARCH.
 //
 // The answer is for the network namespace of the calling thread. A program that enters another one with setns(2) must
 // lock its goroutine to its thread (runtime.LockOSThread) until it has the answer. It should do both in a goroutine of
 // its own that ends without unlocking the thread.
 //
-// On systems other than Linux, all answers are unknown.
+// On systems other than Linux, the answer is a guess.
 //
 // # What may change
 //
@@ -39,7 +41,6 @@ package detect
 // Backend is one of the two implementations of iptables.
 type Backend string
 
-// The two backends.
 const (
 	NFT    Backend = "nft"    // iptables-nft, on nf_tables
 	Legacy Backend = "legacy" // iptables-legacy, on x_tables
@@ -51,7 +52,7 @@ func Backends() []Backend { return []Backend{NFT, Legacy} }
 // Valid reports whether b is one of the two backends.
 func (b Backend) Valid() bool { return b == NFT || b == Legacy }
 
-// Other returns the other backend, "" if b is none.
+// Other returns the other backend, "" if b is neither.
 func (b Backend) Other() Backend {
 	switch b {
 	case NFT:
@@ -80,7 +81,6 @@ const (
 // Family is the address family of a table.
 type Family uint8
 
-// The families of iptables and ip6tables.
 const (
 	IPv4 Family = iota
 	IPv6
@@ -99,9 +99,8 @@ func (f Family) String() string {
 // MarshalText returns the same words.
 func (f Family) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// Answer is the answer to one question, such as whether a chain exists.
-//
-// It is a number because Evidence is copied much: as words, answers cost a call 5 page faults.
+// Answer is the answer to one question, such as whether a chain exists. It is a number because Evidence is copied
+// often: as strings, answers cost a call 5 page faults.
 type Answer int8
 
 // The answers. Only Yes and No are evidence.
@@ -118,7 +117,7 @@ func (a Answer) String() string { return [...]string{"not asked", "unknown", "no
 // MarshalText returns the same words.
 func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// Name is a name of the host: a chain in one of iptables' tables, or a native table of nf_tables.
+// Name is a name of the host: a chain in one of iptables' tables, or a native table.
 type Name struct {
 	Program string `json:"program"`         // the program that makes it: "kubelet", "Docker"
 	Family  Family `json:"family"`          // a table of family inet is found in both
@@ -135,14 +134,12 @@ type Findings struct {
 	Names   []Name    `json:"names,omitempty"`  // the names that were found, in the order of the questions
 
 	// Rules is the number of rules of both families, and for nft of family inet too, whoever made them. If Counted is
-	// Yes, these are all rules; if it is Unknown, there may be more. For a table of legacy that is too large to be
-	// read, all entries are counted.
+	// Unknown, there may be more. For a table of legacy that is too large to be read, all entries are counted.
 	Rules   int    `json:"rules"`
 	Counted Answer `json:"counted,omitzero"`
 
-	// Err describes the questions that failed. errors.Is finds the kernel's errno in it: unix.EPERM if
-	// CAP_NET_ADMIN is missing, or is not in the network's user namespace. A table that is too large to be read is no
-	// error.
+	// Err is the error of the first question that failed. errors.Is finds the kernel's errno in it: unix.EPERM if
+	// CAP_NET_ADMIN is missing, or is not in the network's user namespace. A table that is too large is no error.
 	Err error `json:"-"`
 }
 
@@ -157,7 +154,7 @@ type Evidence struct {
 	Lacks      string `json:"lacks,omitempty"`
 
 	// Loadable is Yes if iptables-legacy could load x_tables: modules.dep of the running kernel, as this process sees
-	// /lib/modules, lists ip_tables. It is asked only if x_tables is not loaded.
+	// /lib/modules, lists ip_tables. It is asked only before a dry run, if x_tables is not loaded.
 	Loadable Answer `json:"loadable,omitzero"`
 }
 

@@ -17,9 +17,9 @@ import (
 // caller has made rules, "" if none: Host returns the other one only if a name proves it. Host asks for one kind of
 // name after the other, and stops at the kind that decides.
 //
-// The Result can always be used. The error describes the questions that failed; errors.Is finds the kernel's errno in
-// it: unix.EPERM if CAP_NET_ADMIN is missing, unix.EMFILE if the process has no descriptor left. The Result can be
-// certain all the same. Host reads neither what iptables-wrapper keeps in a container, nor the environment.
+// The Result can always be used, and can be certain even with an error. The error joins Findings.Err of both backends:
+// unix.EPERM if CAP_NET_ADMIN is missing, unix.EMFILE if the process has no descriptor left. Host reads neither what
+// iptables-wrapper keeps in a container, nor the environment.
 func Host(held Backend) (Result, error) {
 	a, e := start()
 	defer a.nft.Close()
@@ -54,13 +54,12 @@ func finish(e Evidence, held Backend) (Result, error) {
 	return Decide(e, held), errors.Join(e.NFT.Err, e.Legacy.Err)
 }
 
-// asker puts questions to both backends.
 type asker struct {
 	nft    nft.Conn
 	legacy [2]legacyTables // by Family
 }
 
-// start returns the evidence before the first name is asked for: which backends the kernel has.
+// start asks which backends the kernel has.
 func start() (a *asker, e Evidence) {
 	a = &asker{}
 	present, err := a.nft.Present()
@@ -75,7 +74,6 @@ func start() (a *asker, e Evidence) {
 	return a, e
 }
 
-// askNames asks for all names of a reason.
 func (a *asker) askNames(e Evidence, r Reason) Evidence {
 	e.NFT = a.askNFT(e.NFT, r)
 	for n := range namesOf(r) {
@@ -85,8 +83,7 @@ func (a *asker) askNames(e Evidence, r Reason) Evidence {
 	return e
 }
 
-// note returns the findings with the answer to whether a name exists. Of the names of a reason, one Yes makes it Yes,
-// otherwise one Unknown makes it Unknown.
+// note adds the answer to whether a name exists. For a reason, one Yes outweighs any Unknown, and one Unknown any No.
 func (f Findings) note(n Name, answer Answer, err error) Findings {
 	known := &f.answers(n.reason())[n.Family]
 	switch {
@@ -100,8 +97,8 @@ func (f Findings) note(n Name, answer Answer, err error) Findings {
 	return f
 }
 
-// count counts the rules of legacy. It counts all of nft, or until they are more than legacy's and one of them shows
-// that nf_tables takes iptables' rules.
+// count counts legacy's rules, then nft's: all, or only until nft has more and one of them is in a table of iptables,
+// which makes a dry run unnecessary.
 func (a *asker) count(e Evidence, all bool) Evidence {
 	e.Legacy.Counted = Yes
 	for _, t := range a.legacy {
@@ -114,8 +111,7 @@ func (a *asker) count(e Evidence, all bool) Evidence {
 	return a.countNFT(e, limit)
 }
 
-// dryRunIfNeeded makes the dry run if it can make legacy the answer: no name decides, nft would be the answer,
-// nf_tables has no rule of iptables yet, and legacy can run.
+// dryRunIfNeeded makes the dry run if it can change the answer from nft to legacy: see the package comment.
 func (a *asker) dryRunIfNeeded(e Evidence) Evidence {
 	r := Decide(e, "")
 	if r.Backend != NFT || r.Reason != RuleCount && r.Reason != Default || e.TakesRules == Yes || e.NFT.Kernel != Yes {
@@ -136,7 +132,6 @@ func (a *asker) dryRunIfNeeded(e Evidence) Evidence {
 	return e
 }
 
-// answerOf returns the Answer to a question that returned yes, or failed.
 func answerOf(yes bool, err error) Answer {
 	switch {
 	case err != nil:
@@ -148,7 +143,7 @@ func answerOf(yes bool, err error) Answer {
 	}
 }
 
-// persist repeats a question if its subject changed meanwhile. It asks three times at most, 10 ms apart.
+// persist asks at most three times, 10 ms apart, while the tables change during the question.
 func persist(ask func() error) error {
 	for range 2 {
 		err := ask()

@@ -71,7 +71,7 @@ var knownNames = [...]Name{
 	{Program: "systemd", Table: "ip6 io.systemd.nat"},
 }
 
-// namesOf yields the names that are a reason, those of IPv4 first.
+// namesOf yields the names of a reason, those of IPv4 first.
 func namesOf(r Reason) iter.Seq[Name] {
 	return func(yield func(Name) bool) {
 		for _, f := range families {
@@ -95,7 +95,7 @@ func (n Name) reason() Reason {
 	return HostProgram
 }
 
-// isPossible reports whether a name can be in its family: native tables of ip and ip6 are in one.
+// isPossible reports whether a name can be in its family: a native table of ip or ip6 belongs to one family.
 func (n Name) isPossible() bool {
 	isBoth := n.Chain != "" || strings.HasPrefix(n.Table, "inet ")
 	return isBoth || strings.HasPrefix(n.Table, "ip6 ") == (n.Family == IPv6)

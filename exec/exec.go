@@ -1,14 +1,11 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exec knows the six commands of iptables. It finds the program that implements a command in one backend, and
-// becomes it.
+// Package exec finds the program that implements one of the six commands of iptables in one backend, and becomes it.
+// Package detect finds out which backend the host uses: see the example.
 //
-// A program that wants to use the host's backend asks package detect for it, and Find for the program: see the example.
-//
-// Only Linux has iptables. On other systems this package can be built, and finds nothing.
-//
-// Releases of v1 may add to this package, but remove and change nothing.
+// On systems other than Linux, this package can be built, and finds nothing. Releases of v1 may add to this package,
+// but remove and change nothing.
 package exec
 
 import (
@@ -28,8 +25,7 @@ import (
 var (
 	// ErrMissing means that there is no program for a command in a backend.
 	ErrMissing = errors.New("no such program")
-
-	// ErrItself means that the running file is in the place of a program: to execute it would never end.
+	// ErrItself means that the running file is in the place of a program: it would execute itself again and again.
 	ErrItself = errors.New("it is the running program itself")
 )
 
@@ -39,18 +35,15 @@ func Names() []string { return iptables.Commands() }
 // Program implements a command.
 type Program struct {
 	Path string // absolute
-
 	// MultiCall is true if the program selects the command by argv[0], as xtables-nft-multi does. Become passes argv[0]
-	// on. go-iptables sets none, so it cannot start the program.
+	// on. go-iptables does not set it, so it cannot start such a program.
 	MultiCall bool
 }
 
-// Find returns the program that implements a command, such as "iptables-restore", in one backend. It looks in the
-// directories that are given, which must be absolute, then in /usr/sbin, /sbin, /usr/local/sbin and /usr/bin, never in
-// PATH. A program in a directory that belongs neither to root nor to the caller, or that others can write, is skipped.
-//
-// In each directory it prefers the command's own program, such as iptables-nft-restore, to the multi-call program, such
-// as xtables-nft-multi.
+// Find returns the program that implements a command, such as "iptables-restore", in one backend. It looks in dirs,
+// which must be absolute, then in /usr/sbin, /sbin, /usr/local/sbin and /usr/bin, never in PATH. It skips directories
+// that belong neither to root nor to the caller, or that others can write. In each directory it prefers the command's
+// own program, such as iptables-nft-restore, to the multi-call program, such as xtables-nft-multi.
 //
 // The error wraps ErrMissing if there is no program, and ErrItself if the running file is in its place, which ends the
 // search. Any other error describes why a program was skipped or cannot be executed, or which argument is wrong.

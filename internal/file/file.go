@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package file checks whether only root and the caller can change a file, and whether it is the running one, and reads
-// files for a call that has few descriptors left.
+// Package file checks whether only trusted users can change a file, and whether it is the running one, and reads files
+// for a call that has few descriptors left.
 package file
 
 import (
@@ -23,9 +23,9 @@ func Trusted(st unix.Stat_t) bool {
 	return st.Mode&othersWrite == 0 && TrustedUser(st.Uid)
 }
 
-// TrustedUser reports whether a user is root, the caller, or the owner of the root directory, who could replace all
-// that is below it. In a user namespace that does not map root, such as rootlesskit's, the files of root are nobody's,
-// and so is the root directory.
+// TrustedUser reports whether a user is root, the caller, or the owner of the root directory, who could replace
+// everything below it. In a user namespace that does not map root, such as rootlesskit's, root's files and the root
+// directory belong to the user nobody.
 func TrustedUser(uid uint32) bool {
 	if uid == 0 || int(uid) == unix.Geteuid() {
 		return true
@@ -46,7 +46,7 @@ func IsAt(path string, st unix.Stat_t) bool {
 }
 
 // Read returns the first bytes of a file, at most limit. Package os would start the runtime's poller, which needs more
-// descriptors. If there are too few, the runtime ends the process.
+// descriptors. If they are short, the runtime ends the process.
 func Read(path string, limit int) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package iptables has facts about iptables: the six commands, the files that implement them, the directories in which
-// distributions install them, and the format of versions. It does no I/O. A backend is "nft" or "legacy".
+// Package iptables has the names of the six commands, of the files that implement them, and of the directories in which
+// distributions install them. It does no I/O. A backend is "nft" or "legacy".
 package iptables
 
 import "strings"
@@ -12,7 +12,7 @@ func Commands() []string {
 	return []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
 }
 
-// Dirs returns the directories in which distributions install iptables, in the order in which they are searched.
+// Dirs returns the directories in which distributions install iptables, in the order of the search.
 func Dirs() []string { return []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"} }
 
 // MultiCall returns the file name of a backend's multi-call program, such as "xtables-nft-multi". It implements all six
