@@ -11,15 +11,14 @@ import (
 )
 
 var (
-	// ErrAbsent means that the kernel has no nf_tables, and hence nothing in it.
+	// ErrAbsent means that the kernel has no nf_tables.
 	ErrAbsent = errors.New("this kernel has no nf_tables")
-
 	// ErrChanged means that the objects changed during a dump.
 	ErrChanged = errors.New("nf_tables changed while it was read")
 )
 
-// bufferSize is the most that the kernel puts into one part of a dump (netlink_dump in net/netlink/af_netlink.c),
-// less 8 bytes that it does not use (SKB_WITH_OVERHEAD), with which Go's allocator would take three more pages.
+// bufferSize is the most that the kernel puts into one part of a dump (netlink_dump in net/netlink/af_netlink.c), less
+// 8 bytes that the kernel does not use (SKB_WITH_OVERHEAD), and for which Go would allocate three more pages.
 const bufferSize = 32<<10 - 8
 
 // Conn asks one question after the other. It opens its socket for the first one. The zero Conn is ready to use.
@@ -28,12 +27,12 @@ type Conn struct {
 	Most int
 
 	fd   int
-	open bool // then something was read from the socket, too
+	open bool // between two questions: then a reply was read from the socket, too
 	seq  uint32
 	buf  []byte
 }
 
-// Close closes the socket, if it is open. The next question opens another one.
+// Close closes the socket, if it is open. The next question opens a new one.
 func (c *Conn) Close() {
 	if c.open {
 		unix.Close(c.fd)
@@ -41,7 +40,6 @@ func (c *Conn) Close() {
 	}
 }
 
-// dial opens the socket, unless it is open.
 func (c *Conn) dial() error {
 	if c.open {
 		return nil
@@ -61,8 +59,8 @@ func (c *Conn) dial() error {
 	return nil
 }
 
-// exchange sends messages, and calls take with the messages of the reply until it is done or fails. After an error, the
-// socket is closed, because the rest of a dump would block the next question.
+// exchange sends messages, and calls take with the messages of the reply until take is done or fails. It closes the
+// socket after an error, because the rest of a dump would be in the way of the next question.
 func (c *Conn) exchange(messages []byte, take func(Message) (done bool, err error)) error {
 	err := c.dial()
 	if err != nil {
@@ -122,7 +120,6 @@ func (c *Conn) ask(get, flags uint16, family uint8, a Attributes, each func(Mess
 
 var errUnexpected = errors.New("the kernel's reply has a message of another kind")
 
-// reply is the reply to one question.
 type reply struct {
 	seq  uint32
 	kind uint16 // of its messages: one less than that of the question (enum nf_tables_msg_types)
@@ -151,10 +148,9 @@ func (r *reply) take(m Message) (done bool, err error) {
 		}
 		return m.Flags&unix.NLM_F_MULTI == 0, err
 	}
-	return false, errUnexpected // what cannot be understood must not look like nothing
+	return false, errUnexpected // an unknown reply must not pass for an empty one
 }
 
-// err returns the error that a complete reply stands for.
 func (r *reply) err() error {
 	switch {
 	case r.errno == unix.EINTR, r.errno == 0 && r.changed: // a dump may also end with EINTR if its objects changed

@@ -12,14 +12,11 @@ import (
 
 // A dry run is a batch of nf_tables without its end, NFNL_MSG_BATCH_END. The kernel handles every message, and loads
 // the modules that it needs. It replies with an error for each message that it refuses, and then undoes everything.
-// Nothing becomes active, or visible to others. "nft --check" works the same way.
-//
-// The table is dormant, so its chains are never hooked into the kernel, not even during the dry run. The match needs no
-// conntrack.
+// Nothing becomes active, or visible to others. "nft --check" works the same way. The table is dormant, so its chains
+// are never hooked into the kernel, not even during the dry run. The match needs no conntrack.
 const dryRunTable = "iptables-wrapper-dry-run"
 
-// sizeofComment is the size of struct xt_comment_info { char comment[256]; }.
-const sizeofComment = 256
+const sizeofComment = 256 // struct xt_comment_info { char comment[256]; }
 
 // step is a message of the batch. iptables-nft sends the same ones to add a rule.
 type step struct {
@@ -28,7 +25,7 @@ type step struct {
 	attributes Attributes
 }
 
-// steps are always for IPv4, also if the call is ip6tables.
+// steps returns the messages of the batch, always for IPv4, even if the call is ip6tables.
 func steps() []step {
 	comment := Attributes{}.
 		Text(unix.NFTA_MATCH_NAME, "comment").
@@ -61,14 +58,14 @@ func newBaseChain(kind string, hook, priority uint32) Attributes {
 			BE32(unix.NFTA_HOOK_PRIORITY, priority))
 }
 
-// batch returns the message that begins the batch, with a sequence number, and the steps with the next ones.
+// batch returns the message that begins the batch, with sequence number first, and the steps, with the next ones.
 func batch(first uint32, steps []step) []byte {
 	b := request(unix.NFNL_MSG_BATCH_BEGIN, 0, first, unix.AF_UNSPEC, nil)
 	binary.BigEndian.PutUint16(b[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES) // nfgenmsg.res_id
 	for i, s := range steps {
 		flags := uint16(unix.NLM_F_CREATE | unix.NLM_F_APPEND)
 		if i == 0 {
-			flags |= unix.NLM_F_EXCL // an existing table of that name would show nothing about the kernel
+			flags |= unix.NLM_F_EXCL // adding to an existing table of that name would prove nothing
 		}
 		if i == len(steps)-1 {
 			flags |= unix.NLM_F_ACK
@@ -78,7 +75,7 @@ func batch(first uint32, steps []step) []byte {
 	return b
 }
 
-// refusal is the kernel's first refusal in a batch. Only this one matters: later steps need the refused one.
+// refusal is the kernel's first refusal in a batch. Only the first matters: later steps need the refused one.
 type refusal struct {
 	first uint32     // the sequence number of the batch's first message
 	last  uint32     // that of its last step
@@ -87,7 +84,7 @@ type refusal struct {
 }
 
 // take takes a message of the reply. Replies come in the order of the messages, so the reply to the last step is the
-// last one, unless the whole batch is refused.
+// last one, unless the kernel refuses the whole batch.
 func (r *refusal) take(m Message) (done bool, err error) {
 	if m.Kind != unix.NLMSG_ERROR || m.Seq-r.first > r.last-r.first {
 		return false, nil
@@ -98,7 +95,6 @@ func (r *refusal) take(m Message) (done bool, err error) {
 	return m.Seq == r.last || r.errno != 0 && r.seq == r.first, nil
 }
 
-// lacks returns what the kernel lacks, "" if nothing.
 func (r *refusal) lacks(steps []step) (string, error) {
 	switch {
 	case r.errno == 0:
@@ -115,8 +111,7 @@ func (r *refusal) lacks(steps []step) (string, error) {
 }
 
 // Lacks makes a dry run. It returns what nf_tables lacks to take iptables-nft's rules, for people, "" if it can take
-// them. The kernel may load the modules nft_chain_nat, nf_nat, nf_conntrack, nft_compat and xt_comment, and other
-// writers wait for some milliseconds.
+// them. The kernel may load modules, which package detect lists. Other writers wait for some milliseconds.
 func (c *Conn) Lacks() (string, error) {
 	steps := steps()
 	r := refusal{first: c.seq + 1, last: c.seq + 1 + uint32(len(steps))}

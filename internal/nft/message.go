@@ -21,7 +21,7 @@ type Message struct {
 	Kind  uint16
 	Flags uint16
 	Seq   uint32
-	Body  []byte // a part of the buffer it was read from
+	Body  []byte // a part of the buffer into which it was read
 }
 
 // align4 rounds up to NLMSG_ALIGNTO and NLA_ALIGNTO, which are both 4.
@@ -129,7 +129,7 @@ func (m Message) Table(kind uint16) string {
 	return "netdev " + name
 }
 
-// request returns a request to the subsystem of nfnetlink in the upper byte of the kind.
+// request returns a request to nfnetlink. The upper byte of the kind is the subsystem.
 func request(kind, flags uint16, seq uint32, family uint8, a Attributes) []byte {
 	size := unix.SizeofNlMsghdr + sizeofNfgenmsg
 	b := make([]byte, size, size+len(a))

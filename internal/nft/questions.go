@@ -18,10 +18,9 @@ const MaxObjects = 32 << 10
 var ErrTooLarge = errors.New("nf_tables has too many objects to read")
 
 // absent reports whether err is the kernel's reply that an object does not exist. A system call may fail with the same
-// errno, for example because of a seccomp filter. Its error is wrapped, and proves nothing.
+// errno, for example by a seccomp filter. That error is wrapped, and proves nothing.
 func absent(err error) bool { return err == unix.ENOENT || err == ErrAbsent }
 
-// family returns the number of ip or ip6 for nfgen_family.
 func family(ipv6 bool) uint8 {
 	if ipv6 {
 		return unix.NFPROTO_IPV6
@@ -29,9 +28,8 @@ func family(ipv6 bool) uint8 {
 	return unix.NFPROTO_IPV4
 }
 
-// Present reports whether the kernel has nf_tables; the question makes the kernel load it. If not, ask nothing more:
-// each question would make the kernel look for the module again. iptables-nft asks the same question first
-// (NFT_MSG_GETGEN).
+// Present reports whether the kernel has nf_tables, which the question makes the kernel load. If not, ask nothing more:
+// each question would make the kernel look for the module again. iptables-nft asks the same first (NFT_MSG_GETGEN).
 func (c *Conn) Present() (bool, error) {
 	err := c.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil, func(Message) error { return nil })
 	if err == ErrAbsent || err == unix.EINVAL { // nfnetlink_rcv_msg: no such subsystem, and no module adds it
@@ -64,7 +62,7 @@ func (c *Conn) HasChain(ipv6 bool, table, chain string) (bool, error) {
 }
 
 // Dump calls each with the objects of a kind, such as unix.NFT_MSG_GETRULE, of one family or of all (unix.AF_UNSPEC).
-// An error of each ends the dump, and is returned. ErrChanged means that the dump may be incomplete.
+// An error of each ends the dump, and is returned. ErrChanged and ErrTooLarge mean that the dump may be incomplete.
 //
 // The kernel makes the first part of a dump as large as the last read from the socket, and no part larger than
 // bufferSize. An object that does not fit ends the dump without an error, and rules can be large. So a dump is never a
@@ -91,8 +89,8 @@ func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
 	return err
 }
 
-// Tables lists the tables that keep chooses, each as nft prints it: "ip filter". The names of all that somebody can
-// make would take some 20 MiB.
+// Tables lists the tables that keep chooses, each as nft prints it: "ip filter". The names of all tables that somebody
+// may have made could take some 20 MiB.
 func (c *Conn) Tables(keep func(table string) bool) (tables []string, err error) {
 	err = c.Dump(unix.NFT_MSG_GETTABLE, unix.AF_UNSPEC, func(m Message) error {
 		table := m.Table(unix.NFTA_TABLE_NAME)
@@ -115,7 +113,7 @@ type Rules struct {
 }
 
 // CountRules counts rules until there are more than limit and one of them is in a table that iptables uses, as used
-// reports, or until there are MaxObjects. If there is an error, the number is that of the rules that were read before.
+// reports, or until there are MaxObjects. With an error, the number is that of the rules that were read before.
 //
 // The dump names no table. While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table
 // before its successor. A dump that names a table ends after the first of that name, with no rules and no error

@@ -20,10 +20,8 @@ var ErrNoProc = errors.New("/proc is not mounted, or does not show this thread's
 
 // Listed returns the tables of IPv4 or IPv6 that exist in the network namespace of the calling thread. loaded is false
 // if the kernel has not loaded x_tables for the family. The error wraps ErrNoProc, or the errno: EACCES if the file
-// belongs to another user, the root of the namespace's owner.
-//
-// /proc/net/ip_tables_names and ip6_tables_names exist once x_tables is loaded for the family. They are empty until the
-// first table is created.
+// belongs to another user, the root of the namespace's owner. /proc/net/ip_tables_names and ip6_tables_names exist once
+// x_tables is loaded for the family. They are empty until the first table is created.
 func Listed(ipv6 bool) (tables []string, loaded bool, err error) {
 	tables, loaded, err = listed("/proc", unix.Gettid() == unix.Getpid(), ipv6)
 	if err != nil {
@@ -44,14 +42,14 @@ func listed(proc string, leads, ipv6 bool) (tables []string, loaded bool, err er
 	}
 	for _, directory := range directories {
 		tables, err := readList(directory + name)
-		if err == nil && ipv6 && isMissing(look(directory+"if_inet6")) {
+		if err == nil && ipv6 && isMissing(stat(directory+"if_inet6")) {
 			// Before Linux 5.15, loading ip6_tables makes tables even if IPv6 is off. Then they can have no rules.
 			return nil, true, nil
 		}
 		if !isMissing(err) {
 			return tables, err == nil, err
 		}
-		err = look(directory + "dev")
+		err = stat(directory + "dev")
 		switch {
 		case err == nil:
 			return nil, false, nil
@@ -62,16 +60,13 @@ func listed(proc string, leads, ipv6 bool) (tables []string, loaded bool, err er
 	return nil, false, ErrNoProc
 }
 
-// look returns nil if a file exists, otherwise why it is not known to exist.
-func look(path string) error {
+func stat(path string) error {
 	var st unix.Stat_t
 	return unix.Stat(path, &st)
 }
 
-// isMissing reports whether err means that there is no such file.
 func isMissing(err error) bool { return errors.Is(err, unix.ENOENT) }
 
-// readList reads the list of a family.
 func readList(path string) ([]string, error) {
 	const limit = 512 // the kernel's five tables take 31
 	list, err := file.Read(path, limit)
@@ -89,7 +84,6 @@ func readList(path string) ([]string, error) {
 // the module in modules.dep of the running kernel, below this root.
 func Loadable() (bool, error) { return loadable("/lib/modules") }
 
-// loadable is Loadable for another directory of modules.
 func loadable(modules string) (bool, error) {
 	var name unix.Utsname
 	err := unix.Uname(&name)

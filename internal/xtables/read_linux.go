@@ -12,15 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limit is the size of the largest table that is read, in bytes. A table of that size has some 20,000 rules. It leaves
-// enough memory in a container that may use only 16 MiB.
+// Limit is the size of the largest table that is read, in bytes: some 20,000 rules. It leaves enough memory in a
+// container that may use only 16 MiB.
 const Limit = 4 << 20
 
 // ErrChanged means that a table was replaced while it was read.
 var ErrChanged = errors.New("the table changed while it was read")
 
-// Read returns the content of a table, which must be one that Listed returned. Of the user-defined chains, Table.Chains
-// has those that keep chooses.
+// Read returns the content of a table that Listed returned. Table.Chains has the user-defined chains that keep chooses.
 func Read(ipv6 bool, table string, keep func(chain []byte) bool) (Table, error) {
 	domain, level := unix.AF_INET, unix.SOL_IP
 	if ipv6 {
@@ -56,7 +55,6 @@ func readHeader(fd, level int, table string) (header, error) {
 	return parseHeader(question[:n])
 }
 
-// readEntries reads the entries of a table in the layout of this program's architecture.
 func readEntries(fd, level int, table string, h header, keep func(chain []byte) bool) (t Table, err error) {
 	for _, align := range alignments() {
 		start := entriesOffset(align)

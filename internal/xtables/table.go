@@ -4,7 +4,7 @@
 // Package xtables asks x_tables, the kernel's part of iptables-legacy: /proc lists the tables, and getsockopt(2)
 // returns the content of one.
 //
-// Asking for a table creates it. So the package asks only for tables that exist. Without x_tables, it asks nothing: on
+// Asking for a table creates it, so the package asks only for tables that exist. Without x_tables, it asks nothing: on
 // kernels with CONFIG_BPFILTER_UMH, even the question starts a helper program as root.
 package xtables
 
@@ -17,9 +17,8 @@ import (
 )
 
 // This file decodes tables as getsockopt(2) returns them, in the layout of linux/netfilter_ipv4/ip_tables.h,
-// linux/netfilter_ipv6/ip6_tables.h and linux/netfilter/x_tables.h. It does no I/O.
-
-// Options at level SOL_IP and SOL_IPV6. golang.org/x/sys/unix has none of them.
+// linux/netfilter_ipv6/ip6_tables.h and linux/netfilter/x_tables.h. It does no I/O. The options are at level SOL_IP and
+// SOL_IPV6; golang.org/x/sys/unix has none of them.
 const (
 	// #define IPT_BASE_CTL       64
 	// #define IPT_SO_GET_INFO    (IPT_BASE_CTL)
@@ -65,8 +64,7 @@ func alignments() []int {
 	return []int{8}
 }
 
-// entryLayout is the offset of an entry's target_offset, which its next_offset follows, and the size of an entry
-// without matches and target.
+// entryLayout has the offset of target_offset and next_offset, and the size of an entry without matches and target.
 type entryLayout struct{ offsets, size int }
 
 // layoutOf returns the layout of
@@ -96,7 +94,6 @@ func layoutOf(ipv6 bool, align int) entryLayout {
 //	};
 func entriesOffset(align int) int { return tableNameSize + align }
 
-// header describes a table as a whole.
 type header struct {
 	chains  int    // built-in chains, each with a policy as its last entry
 	entries int    // of all kinds
@@ -175,7 +172,6 @@ func parseEntries(at entryLayout, h header, b []byte, keep func(chain []byte) bo
 	return t, nil
 }
 
-// cString returns the bytes before the first NUL, or all of them if there is none.
 func cString(b []byte) []byte {
 	text, _, _ := bytes.Cut(b, []byte{0})
 	return text
