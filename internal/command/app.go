@@ -19,8 +19,8 @@ import (
 
 const program = "iptables-wrapper"
 
-// version is set by the linker if the Makefile builds the program. Otherwise the program has the version of the module,
-// which Go makes from the tag or the commit.
+// version is set by the linker if the Makefile builds the program. Otherwise Go records the module's version, which it
+// makes from the tag or the commit.
 var version string
 
 // Exit statuses. Those of a wrapped call are in internal/call.
@@ -73,7 +73,6 @@ const description = `Called as iptables, iptables-save, iptables-restore, or one
 ip6tables counterparts, it asks the kernel which backend the host uses, nft
 or legacy, and becomes that backend's program.`
 
-// moreHelp follows the library's help for commands and options.
 const moreHelp = `
 ENVIRONMENT:
    IPTABLES_WRAPPER_BACKEND  nft or legacy: the backend of a call, whatever
@@ -88,7 +87,6 @@ EXIT STATUS:
    127  an iptables call: the backend's program, or its loader, is missing
 `
 
-// ownVersion returns the version of this program, such as "v1.2.3".
 func ownVersion() string {
 	info, recorded := debug.ReadBuildInfo()
 	if version == "" && recorded {
@@ -123,7 +121,6 @@ func refuseSurplus(c *cli.Context) error {
 	return nil
 }
 
-// usagef returns the error for wrong usage of a command, or of the program.
 func usagef(c *cli.Context, format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return cli.Exit(fmt.Errorf("%w (see %s --help)", err, c.Command.HelpName), statusUsage)

@@ -18,7 +18,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// errNotCertain means that the answer of detect is a guess.
 var errNotCertain = errors.New("not certain")
 
 func detectBackend(c *cli.Context) error {
@@ -63,7 +62,6 @@ type report struct {
 	Here here.Here `json:"here"`
 }
 
-// printTable prints all evidence, for people.
 func printTable(w io.Writer, rep report) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer t.Flush()

@@ -60,7 +60,7 @@ func TestTable(t *testing.T) {
 	printTable(&stdout, a)
 	want := `host:           legacy (not certain: chain DOCKER-USER of Docker is in legacy's filter table (IPv4), ` +
 		`but nft could not be read)
-iptables here:  nft (/usr/sbin/xtables-nft-multi, recorded: it ran here first)
+iptables here:  nft (/usr/sbin/xtables-nft-multi, recorded: already in use here)
 
 BACKEND  KERNEL  RULES
 nft      yes     at least 12

@@ -16,14 +16,11 @@ import (
 )
 
 var (
-	// errOtherNetwork means that the answer may not apply to the commands of this container, as for an agent in a Pod's
-	// network namespace.
+	// An agent in a Pod's network namespace must not store that Pod's backend for its container's commands.
 	errOtherNetwork = errors.New("this is not known to be the network namespace of process 1")
-	// errNotStored means that the answer is a guess, which select --strict does not store.
-	errNotStored = errors.New("not certain, nothing is stored")
+	errNotStored    = errors.New("not certain, nothing is stored") // by select --strict
 )
 
-// selectBackend stores the backend that is named, otherwise the one that the host uses.
 func selectBackend(c *cli.Context) error {
 	named := detect.Backend(c.Args().First())
 	strict := c.Bool("strict")
@@ -43,7 +40,7 @@ func selectBackend(c *cli.Context) error {
 	return store(c, detect.Result{Backend: named, Certain: true})
 }
 
-// ask returns the backend that the host uses, and an error if it must not be stored.
+// ask returns the backend that the host uses, or an error if it must not be stored.
 func ask(strict bool) (detect.Result, error) {
 	if !link.OwnNetwork() {
 		return detect.Result{}, errOtherNetwork
@@ -82,9 +79,9 @@ func store(c *cli.Context, r detect.Result) error {
 
 // reset resets what it can: the record even if there is no switch, and the switch even if the record cannot be opened.
 func reset(c *cli.Context) error {
-	record, unopened := link.OpenRecord()
-	d, missing := link.Switched()
-	err := cmp.Or(missing, link.Reset(record, d), unopened)
+	record, recordErr := link.OpenRecord()
+	d, switchErr := link.Switched()
+	err := cmp.Or(switchErr, link.Reset(record, d), recordErr)
 	if err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}

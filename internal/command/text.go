@@ -52,7 +52,7 @@ func printError(stderr io.Writer, err error) int {
 		return 0
 	}
 	if err.Error() != "" {
-		say(stderr, "%s", strings.ReplaceAll(err.Error(), "\n", "; ")) // as errors.Join has them
+		say(stderr, "%s", strings.ReplaceAll(err.Error(), "\n", "; ")) // line ends are those of errors.Join
 	}
 	for _, r := range remedies {
 		if errors.Is(err, r.err) {
@@ -67,7 +67,6 @@ func printError(stderr io.Writer, err error) int {
 	return statusFailure
 }
 
-// say prints a line for people.
 func say(stderr io.Writer, format string, args ...any) {
 	printLine(stderr, program+": "+format, args...)
 }

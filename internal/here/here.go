@@ -17,7 +17,6 @@ import (
 // How is what makes iptables run a backend.
 type How string
 
-// The values of How.
 const (
 	Stored     How = "stored"      // the switch points to the program
 	Variable   How = "variable"    // the wrapper, by IPTABLES_WRAPPER_BACKEND
@@ -86,7 +85,7 @@ func (h Here) String() string {
 	why := map[How]string{
 		Stored:     "stored in the switch",
 		Variable:   "by " + call.Variable,
-		Recorded:   "recorded: it ran here first",
+		Recorded:   "recorded: already in use here",
 		Asked:      "decided at each call",
 		NotWrapped: "not wrapped",
 	}[h.How]

@@ -18,10 +18,8 @@ import (
 
 // Debian, Fedora, openSUSE and others let several packages provide a command: /usr/sbin/iptables is a link to
 // /etc/alternatives/iptables, which is a link to the chosen program. Names that change together are a group, which has
-// the name of the first one.
-//
-// install registers the switch, so a decision changes nothing under /etc/alternatives. Without a registration, the next
-// operation on the package of iptables would replace the links.
+// the name of the first one. install registers the switch, so a decision changes nothing under /etc/alternatives.
+// Without a registration, the next operation on the package of iptables would replace the links.
 
 const (
 	alternativesDir = "/etc/alternatives"
@@ -47,7 +45,7 @@ var groupDirs = []string{
 	"/etc/alternatives-admindir",
 }
 
-// readGroup returns the lines of a group's file, nil if there is no such group. Each follower is on a line of its own.
+// readGroup returns the lines of a group's file, nil if there is no such group. Each follower has a line of its own.
 func readGroup(name string) []string {
 	for _, directory := range groupDirs {
 		content, err := os.ReadFile(directory + "/" + name)
@@ -58,8 +56,7 @@ func readGroup(name string) []string {
 	return nil
 }
 
-// groups returns the names of each group that must be registered. It returns none if alternatives do not manage the
-// names of this directory.
+// groups returns the names of each group that must be registered, none if alternatives do not manage this directory.
 func (w *work) groups() [][]string {
 	first := readGroup("iptables")
 	if first == nil || !w.IsAt(managedDir) {
@@ -82,7 +79,6 @@ func (w *work) isRegistered(group []string) bool {
 	})
 }
 
-// isManaged reports whether a name is a link into /etc/alternatives.
 func (w *work) isManaged(name string) bool {
 	content, err := w.Readlink(name)
 	return err == nil && filepath.Dir(content) == alternativesDir
@@ -112,7 +108,6 @@ func (w *work) register(group []string) error {
 	return nil
 }
 
-// installArgs returns the arguments that register the switch for all names of a group.
 func installArgs(group []string) []string {
 	args := []string{"--install", managedDir + "/" + group[0], group[0], registered, priority}
 	for _, name := range group[1:] {

@@ -21,11 +21,10 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// ErrProgram means that the commands would run the wrapper instead of a program of iptables, which it has overwritten,
-// or which is found through one of the six names. Nothing was changed.
+// ErrProgram means that the commands would run the wrapper instead of a program of iptables: the wrapper has
+// overwritten that program, or the program's path leads through one of the six names. Nothing was changed.
 var ErrProgram = errors.New("the wrapper is, or would be, in the place of iptables' own program")
 
-// work is one installation.
 type work struct {
 	*link.Dir
 
@@ -40,7 +39,7 @@ type work struct {
 //
 // Whatever step fails, each of the six names leads to the same program as before, or to the wrapper. Install returns
 // what it changed, even with an error, and remarks, which are no failures. The error wraps ErrProgram, exec.ErrMissing
-// for want of both backends' programs, link.ErrForeign or file.ErrExposed.
+// if both backends' programs are missing, link.ErrForeign or file.ErrExposed.
 func Install(directory string, force bool) (changes, remarks []string, err error) {
 	running, content, err := runningFile()
 	if err != nil {
@@ -76,7 +75,7 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	wrapper := d.Join(link.Wrapper)
 	i := slices.IndexFunc(programs, hasCapabilities)
 	if i >= 0 && !hasCapabilities(wrapper) {
-		// Without them it may not ask the kernel, and each call of a user other than root would guess.
+		// Without them, the kernel would not answer users other than root, and each of their calls would guess.
 		w.remarks = append(w.remarks, fmt.Sprintf("%q has file capabilities and the wrapper has none: "+
 			"setcap cap_net_admin,cap_net_raw+ep %s", programs[i], wrapper))
 	}
@@ -87,7 +86,7 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 // running file, then those in which distributions install iptables.
 func defaultDirectory(running string) string {
 	isIptables := func(entry os.DirEntry) bool {
-		isFile := !entry.IsDir() // and not, for example, /etc/iptables
+		isFile := !entry.IsDir() // not, for example, /etc/iptables
 		return isFile && (slices.Contains(exec.Names(), entry.Name()) || iptables.BackendOf(entry.Name()) != "")
 	}
 	for _, directory := range slices.Concat([]string{running}, iptables.Dirs()) {
@@ -96,10 +95,9 @@ func defaultDirectory(running string) string {
 			return directory
 		}
 	}
-	return iptables.Dirs()[0] // where programs will find none
+	return iptables.Dirs()[0] // then programs finds none
 }
 
-// hasCapabilities reports whether a file has capabilities, see capabilities(7).
 func hasCapabilities(path string) bool {
 	_, err := unix.Getxattr(path, "security.capability", nil)
 	return err == nil
@@ -131,8 +129,7 @@ func (w *work) programs() (found []string, err error) {
 	return nil, err
 }
 
-// checkNames returns an error if the switch, or one of the six names, belongs neither to iptables nor to the wrapper. A
-// broken link may be replaced.
+// checkNames returns an error if the switch or one of the six names is foreign. A broken symlink may be replaced.
 func (w *work) checkNames() error {
 	_, err := w.Stored()
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -147,8 +144,6 @@ func (w *work) checkNames() error {
 	return nil
 }
 
-// change makes the changes. After each of them, each name leads to the same program as before, or to the wrapper. At
-// the end, all lead to the switch.
 func (w *work) change() error {
 	err := w.writeWrapper()
 	if err == nil {
@@ -172,7 +167,6 @@ func (w *work) change() error {
 	return w.lay(false)
 }
 
-// pointSwitch points the switch at the wrapper beside it.
 func (w *work) pointSwitch() error {
 	content, err := w.Readlink(link.Switch)
 	if err == nil && content == link.Wrapper {
@@ -185,8 +179,8 @@ func (w *work) pointSwitch() error {
 	return err
 }
 
-// lay links the names that do not lead to the switch to it. It leaves out those that alternatives manage if their group
-// will be registered.
+// lay makes the names that do not lead to the switch links to it. exceptManaged leaves out those that alternatives
+// manage, because their group is still to be registered.
 func (w *work) lay(exceptManaged bool) error {
 	var names []string
 	for _, n := range link.Look(w.Dir) {

@@ -22,12 +22,12 @@ var errNotFound = errors.New("the running file cannot be read: mount /proc, or c
 	"user may read")
 
 // runningFile returns the path and the content of the wrapper's executable: the one that /proc/self/exe names or,
-// without /proc and in an emulator, the one that argv[0] names by a path.
+// without /proc or in an emulator, the one that argv[0] names by a path.
 func runningFile() (path string, content []byte, err error) {
 	named, _ := os.Readlink("/proc/self/exe")
 	for _, path := range [...]string{named, os.Args[0]} {
 		if !strings.Contains(path, "/") {
-			continue // whose file it would be depends on the working directory
+			continue // which file that is depends on the working directory, or on PATH
 		}
 		content := readWrapper(path)
 		if content != nil {
@@ -46,8 +46,8 @@ func readWrapper(path string) []byte {
 	return content
 }
 
-// writeWrapper writes the running file to the directory, unless it is there already, with the right mode and owner: a
-// new file would lose its capabilities. It never changes a file: a new one takes its place.
+// writeWrapper writes the running file to the directory, unless it is there already with the right mode and owner: a
+// new file would lose its capabilities. It never writes into an existing file: a new one takes its place.
 func (w *work) writeWrapper() error {
 	st, err := w.Lstat(link.Wrapper)
 	isExecutable := st.Mode == unix.S_IFREG|0o755 || st.Mode == unix.S_IFREG|0o555

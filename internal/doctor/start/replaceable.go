@@ -16,9 +16,7 @@ import (
 
 // Replaceable returns why users other than root and the caller could replace the program to which an absolute path
 // leads: they own, or can write, a directory or a link on the way, or the program. It returns "" if they cannot, and if
-// there is no program.
-//
-// In a sticky directory such as /tmp, users can replace only their own files.
+// there is no program. In a sticky directory such as /tmp, users can replace only their own files.
 func Replaceable(program string) string {
 	const mostLinks = 40 // as many as the kernel follows: MAXSYMLINKS in linux/namei.h
 	links := 0

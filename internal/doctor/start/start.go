@@ -24,11 +24,12 @@ import (
 // Limit is long enough for a program that lists the rules of the largest clusters.
 const Limit = 10 * time.Second
 
-// ErrRefused means that a program was not started because other users could replace it.
-var ErrRefused = errors.New("not started")
-
-// ErrHangs means that a program did not end within the limit.
-var ErrHangs = errors.New("it did not end in time")
+var (
+	// ErrRefused means that a program was not started because other users could replace it.
+	ErrRefused = errors.New("not started")
+	// ErrHangs means that a program did not end within the limit.
+	ErrHangs = errors.New("it did not end in time")
+)
 
 // Starter starts programs, one after the other.
 type Starter struct {
@@ -50,7 +51,7 @@ type Output struct {
 func (o Output) Text() string { return strings.TrimSpace(o.Stderr + o.Stdout) }
 
 // Run starts a program as a command. It sets the wrapper's variable to a backend, so that a wrapper neither asks nor
-// keeps anything. After the time limit it kills the program, with all processes that this started.
+// keeps anything. After the time limit it kills the program, and all processes in its group.
 func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Output {
 	o := Output{Command: strings.Join(argv, " "), Err: s.hangs}
 	if o.Err != nil {
