@@ -62,11 +62,10 @@ func Find(b detect.Backend, command string, dirs ...string) (Program, error) {
 			return Program{}, fmt.Errorf("directory %q is not absolute", dir)
 		}
 		for _, file := range [...]string{single, multi} {
-			path := dir + "/" + file
-			err := check(path)
+			err := check(dir, file)
 			switch {
 			case err == nil:
-				return Program{Path: path, MultiCall: file == multi}, nil
+				return Program{Path: dir + "/" + file, MultiCall: file == multi}, nil
 			case errors.Is(err, ErrItself):
 				return Program{}, err
 			case !errors.Is(err, os.ErrNotExist):

@@ -6,7 +6,6 @@ package exec
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -15,16 +14,19 @@ import (
 
 // check returns nil if this user may execute a file, and other users cannot replace it. If it is not a regular file,
 // the error is EACCES, as from execve(2).
-func check(path string) error {
+func check(dir, name string) error {
+	path := dir + "/" + name
 	var st, directory unix.Stat_t
 	err := unix.Stat(path, &st)
 	if err == nil {
-		err = unix.Stat(filepath.Dir(path), &directory)
+		err = unix.Stat(dir, &directory)
 	}
 	switch {
+	case err == unix.ENOTDIR:
+		err = unix.ENOENT
 	case err != nil:
 	case !file.Trusted(directory):
-		return fmt.Errorf("%q: %w", filepath.Dir(path), file.ErrExposed)
+		return fmt.Errorf("%q: %w", dir, file.ErrExposed)
 	case file.IsAt(file.Running, st):
 		return fmt.Errorf("%q: %w", path, ErrItself)
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:

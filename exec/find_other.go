@@ -8,4 +8,4 @@ package exec
 import "os"
 
 // check finds nothing: only Linux has iptables.
-func check(string) error { return os.ErrNotExist }
+func check(string, string) error { return os.ErrNotExist }

@@ -42,12 +42,14 @@ func TestFindSkips(t *testing.T) {
 		host.Check(t, err)
 		defer os.RemoveAll(top)
 		put(t, top, "a/iptables-nft", "b/iptables-nft")
+		host.Check(t, os.Mkdir(top+"/a/below", 0o755))
+		host.Check(t, os.Symlink("a/below", top+"/below"))
 		host.Check(t, os.Chmod(top, 0o755))
 		host.Check(t, os.Chown(top+"/a", test.owner, test.owner))
 		host.Check(t, os.Chmod(top+"/a", test.mode))
 		host.Check(t, os.Symlink("a", top+"/link"))
 		want := top + "/b/iptables-nft"
-		for _, dir := range []string{top + "/a", top + "/link"} {
+		for _, dir := range []string{top + "/a", top + "/link", top + "/below/.."} {
 			if test.taken {
 				want = dir + "/iptables-nft"
 			}

@@ -59,8 +59,10 @@ func become(command string, argv, env []string) error {
 		return fmt.Errorf("%w: %w", errScarce, failed)
 	}
 	backend, program, err := Find(r, command, dir)
-	mayKeep := unix.Geteuid() == 0 && (r.Certain || hostErr == nil && r.Reason != detect.Held)
-	if err == nil && mayKeep {
+	if err == nil && r.Reason != detect.Held {
+		if unix.Geteuid() != 0 || hostErr != nil && !r.Certain {
+			own = nil // condition 1 of Keep
+		}
 		kept := link.Keep(own, record, backend, program.Path, r.Certain)
 		if kept != backend { // another call has kept the other backend meanwhile
 			program, err = exec.Find(kept, command, dir)

@@ -81,9 +81,12 @@ func store(c *cli.Context, r detect.Result) error {
 func reset(c *cli.Context) error {
 	record, recordErr := link.OpenRecord()
 	d, switchErr := link.Switched()
-	err := cmp.Or(switchErr, link.Reset(record, d), recordErr)
+	err := cmp.Or(switchErr, link.Reset(record, d))
 	if err != nil {
 		return fmt.Errorf("reset: %w", err)
+	}
+	if recordErr != nil {
+		say(c.App.ErrWriter, "a record, if there is one, stays: %v", recordErr)
 	}
 	printLine(c.App.Writer, "the next call in %s decides again", d.Path)
 	return nil

@@ -93,7 +93,8 @@ func (w *work) register(group []string) error {
 	if i < 0 {
 		return fmt.Errorf("there is none of %s", strings.Join(tools, ", "))
 	}
-	s := start.Starter{Limit: start.Limit}
+	// No variable, such as DPKG_ADMINDIR, makes the tool register the switch elsewhere.
+	s := start.Starter{Limit: start.Limit, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}}
 	for _, args := range [][]string{
 		installArgs(group),
 		{"--set", group[0], registered}, // a group in manual mode keeps its program after --install

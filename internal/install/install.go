@@ -48,7 +48,10 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	if directory == "" {
 		directory = defaultDirectory(filepath.Dir(running))
 	}
-	directory, err = filepath.Abs(directory)
+	directory, err = filepath.EvalSymlinks(directory) // before Abs, which would remove ".." lexically
+	if err == nil {
+		directory, err = filepath.Abs(directory)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,7 +120,7 @@ func (w *work) programs() (found []string, err error) {
 			return nil, fmt.Errorf("%q: %w", program.Path, ErrProgram)
 		}
 		for _, hop := range link.Hops(program.Path) {
-			if slices.Contains(exec.Names(), filepath.Base(hop)) {
+			if slices.Contains(exec.Names(), filepath.Base(hop)) && w.IsAt(filepath.Dir(hop)) {
 				return nil, fmt.Errorf("%q: %w", hop, ErrProgram)
 			}
 		}

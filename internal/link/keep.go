@@ -16,12 +16,12 @@ import (
 )
 
 // Keep keeps the answer of a call if it may: a backend, and the path of its program. It returns the backend that the
-// call runs: that one, or the one that another call has kept meanwhile. own is DIR, or nil if there is none. A step
-// that fails keeps nothing, and the call goes on. The next call asks again.
+// call runs: that one, or the one that another call has kept meanwhile. own is DIR, or nil if there is none, or if
+// nothing may be kept. A step that fails keeps nothing, and the call goes on. The next call asks again.
 //
 // An answer is recorded if 1 to 3 hold. A certain answer is then stored in the switch, if 4 holds, too:
 //
-//  1. The user is root, and for a guess, no question failed. The caller checks this.
+//  1. The user is root, and for a guess, no question failed. Otherwise the caller passes no DIR.
 //  2. The switch points to the wrapper, or the running file is a copy that can be adopted.
 //  3. The mounts and the network namespace are those of process 1.
 //  4. The directory can be written, no other process has its lock, and the switch still points to the wrapper.
@@ -29,14 +29,19 @@ import (
 // Besides, the record needs a /dev of the container's own, and the switch a multi-call program. The order of the writes
 // is a protocol: the tests in internal/link/interleave run every interleaving of it.
 func Keep(own *Dir, record Record, backend detect.Backend, program string, certain bool) detect.Backend {
-	if own == nil || !own.isOpen() {
+	isOpen := own != nil && own.isOpen()
+	recorded := record.Read() // read after the switch, because other calls write it before the switch
+	switch {
+	case !certain && recorded != "":
+		return recorded
+	case !isOpen:
 		return backend
 	}
 	content := ""
 	if certain && own.isWritable() {
 		content, _ = own.contentFor(backend, program) // "" in an image without multi-call programs
 	}
-	records := record.Dev != nil && record.Read() != backend // another call may have made the record meanwhile
+	records := record.Dev != nil && recorded != backend
 	if content == "" && !records || !OwnContainer() {
 		return backend
 	}

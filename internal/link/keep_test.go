@@ -88,6 +88,19 @@ func TestKeep(t *testing.T) {
 			want: kept{"xtables-legacy-multi", "nft"},
 		},
 		{
+			doc: "a guess, and another call has recorded and stored the other before it looks", certain: guess,
+			change: func(d *Dir, r *Record) {
+				path := pathOf(*r)
+				d.Step = func(operation, name string) {
+					if operation == "readlink" {
+						host.Check(t, os.Symlink("legacy", path))
+						host.Check(t, open(t, d.Path).Replace("xtables-legacy-multi", Switch))
+					}
+				}
+			},
+			runs: detect.Legacy, want: kept{"xtables-legacy-multi", "legacy"},
+		},
+		{
 			doc: "the switch was removed meanwhile", certain: certain, want: kept{"", "nft"},
 			change: func(d *Dir, _ *Record) {
 				d.Step = func(operation, _ string) {
@@ -159,9 +172,16 @@ func TestKeep(t *testing.T) {
 		dev.Close()
 	}
 	record := openRecord(t)
-	got := Keep(nil, record, detect.NFT, "/usr/sbin/xtables-nft-multi", certain)
-	if got != detect.NFT || record.Read() != "" {
-		t.Errorf("no DIR: got %s, and %q is recorded", got, record.Read())
+	for _, certain := range []bool{guess, certain} {
+		got := Keep(nil, record, detect.NFT, "/usr/sbin/xtables-nft-multi", certain)
+		if got != detect.NFT || record.Read() != "" {
+			t.Errorf("no DIR, certain %v: got %s, and %q is recorded", certain, got, record.Read())
+		}
+	}
+	host.Check(t, os.Symlink("legacy", pathOf(record)))
+	got := Keep(nil, record, detect.NFT, "/usr/sbin/xtables-nft-multi", guess)
+	if got != detect.Legacy {
+		t.Errorf("no DIR, and another call has made a record: got %s", got)
 	}
 }
 

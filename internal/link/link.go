@@ -76,7 +76,7 @@ func (d *Dir) Stored() (detect.Backend, error) {
 }
 
 // contentFor returns the content with which the switch points to a backend's program: the file to which the program's
-// path resolves, by its name if it is in this directory. The error wraps ErrSingle.
+// path resolves, by its name if that leads to it in this directory, too. The error wraps ErrSingle.
 func (d *Dir) contentFor(backend detect.Backend, program string) (string, error) {
 	target, err := filepath.EvalSymlinks(program)
 	if err != nil {
@@ -86,8 +86,10 @@ func (d *Dir) contentFor(backend detect.Backend, program string) (string, error)
 	if name != iptables.MultiCall(string(backend)) {
 		return "", fmt.Errorf("%q: %w", target, ErrSingle)
 	}
-	if d.IsAt(filepath.Dir(target)) {
+	var st unix.Stat_t
+	err = unix.Stat(target, &st)
+	if err == nil && file.IsAt(d.Join(name), st) {
 		return name, nil
 	}
-	return target, nil
+	return target, err
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
@@ -58,7 +60,8 @@ func Reset(record Record, d *Dir) error {
 	if d == nil {
 		return ErrNotWrapped
 	}
-	_, err := d.Lstat(Wrapper)
+	var st unix.Stat_t
+	err := d.do("stat", Wrapper, func() error { return unix.Fstatat(d.fd, Wrapper, &st, 0) })
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotWrapped, err) // the names would be broken
 	}

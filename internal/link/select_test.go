@@ -103,6 +103,10 @@ func TestReset(t *testing.T) {
 		{doc: "a foreign switch", tree: wrapped("/bin/true"), wrong: ErrForeign, want: "/bin/true"},
 		{doc: "the wrapper is gone", tree: without(wrapped(nft), Wrapper), wrong: ErrNotWrapped, want: nft},
 		{
+			doc: "the wrapper is a broken link", tree: with(without(wrapped(nft), Wrapper), Wrapper+" -> gone"),
+			wrong: ErrNotWrapped, want: nft,
+		},
+		{
 			doc: "no name leads to the switch", tree: without(wrapped(nft), iptables.Commands()...),
 			wrong: ErrNotWrapped, want: nft,
 		},

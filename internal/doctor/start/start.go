@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -34,6 +33,7 @@ var (
 // Starter starts programs, one after the other.
 type Starter struct {
 	Limit   time.Duration // how long each may run
+	Env     []string      // nil: that of this process
 	Refused []string      // why programs were not started
 
 	hangs error // why no other program is started: one did not end
@@ -70,7 +70,8 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args = argv
-	cmd.Env = append(os.Environ(), call.Variable+"="+string(backend))
+	cmd.Env = s.Env
+	cmd.Env = append(cmd.Environ(), call.Variable+"="+string(backend))
 	cmd.Stdin = strings.NewReader("") // otherwise os/exec opens /dev/null, which a chroot may lack
 	cmd.Stdout = &stdout
 	cmd.Stderr = &stderr
