@@ -79,9 +79,12 @@ func commands() []*cli.Command {
 		Flags:  []cli.Flag{outputFlag("text", "json")},
 		Action: examine,
 	}, {
-		Name:   "version",
-		Usage:  "print the version",
-		Action: printVersion,
+		Name:  "version",
+		Usage: "print the version",
+		Action: func(c *cli.Context) error {
+			cli.ShowVersion(c)
+			return nil
+		},
 	}}
 }
 
@@ -154,9 +157,4 @@ func pagesOf(version string) string {
 		return version
 	}
 	return "main"
-}
-
-func printVersion(c *cli.Context) error {
-	cli.ShowVersion(c)
-	return nil
 }

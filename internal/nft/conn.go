@@ -10,12 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var (
-	// ErrAbsent means that the kernel has no nf_tables.
-	ErrAbsent = errors.New("this kernel has no nf_tables")
-	// ErrChanged means that the objects changed during a dump.
-	ErrChanged = errors.New("nf_tables changed while it was read")
-)
+// ErrChanged means that the objects changed during a dump.
+var ErrChanged = errors.New("nf_tables changed while it was read")
 
 // bufferSize is the most that the kernel puts into one part of a dump (netlink_dump in net/netlink/af_netlink.c), less
 // 8 bytes that the kernel does not use (SKB_WITH_OVERHEAD), and for which Go would allocate three more pages.
@@ -45,8 +41,8 @@ func (c *Conn) dial() error {
 		return nil
 	}
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
-	if err == unix.EPROTONOSUPPORT { // the kernel has no nfnetlink either
-		return ErrAbsent
+	if err == unix.EPROTONOSUPPORT { // the kernel has no nfnetlink, so it has no object of nf_tables
+		return unix.ENOENT
 	}
 	if err != nil {
 		return fmt.Errorf("open a netlink socket: %w", err)
@@ -107,7 +103,7 @@ func nftKind(kind uint16) uint16 { return unix.NFNL_SUBSYS_NFTABLES<<8 | kind }
 
 // ask asks nf_tables one question, and calls each with the messages of the reply until each returns an error. A message
 // is valid only until each returns. If the kernel refuses, the error is a bare unix.Errno, such as ENOENT for an object
-// that does not exist. The error of a system call is wrapped.
+// that does not exist. The error of a system call is wrapped, and proves nothing: a seccomp filter may have made it.
 func (c *Conn) ask(get, flags uint16, family uint8, a Attributes, each func(Message) error) error {
 	c.seq++
 	r := reply{seq: c.seq, kind: nftKind(get - 1), each: each}

@@ -17,22 +17,11 @@ const MaxObjects = 32 << 10
 // ErrTooLarge means that a dump has more objects than are read.
 var ErrTooLarge = errors.New("nf_tables has too many objects to read")
 
-// absent reports whether err is the kernel's reply that an object does not exist. A system call may fail with the same
-// errno, for example by a seccomp filter. That error is wrapped, and proves nothing.
-func absent(err error) bool { return err == unix.ENOENT || err == ErrAbsent }
-
-func family(ipv6 bool) uint8 {
-	if ipv6 {
-		return unix.NFPROTO_IPV6
-	}
-	return unix.NFPROTO_IPV4
-}
-
 // Present reports whether the kernel has nf_tables, which the question makes the kernel load. If not, ask nothing more:
 // each question would make the kernel look for the module again. iptables-nft asks the same first (NFT_MSG_GETGEN).
 func (c *Conn) Present() (bool, error) {
 	err := c.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil, func(Message) error { return nil })
-	if err == ErrAbsent || err == unix.EINVAL { // nfnetlink_rcv_msg: no such subsystem, and no module adds it
+	if err == unix.ENOENT || err == unix.EINVAL { // nfnetlink_rcv_msg: no such subsystem, and no module adds it
 		return false, nil
 	}
 	if err != nil {
@@ -43,14 +32,18 @@ func (c *Conn) Present() (bool, error) {
 
 // HasChain reports whether a table of family ip or ip6 has a chain. Its cost does not depend on the number of rules.
 func (c *Conn) HasChain(ipv6 bool, table, chain string) (bool, error) {
+	family := uint8(unix.NFPROTO_IPV4)
+	if ipv6 {
+		family = unix.NFPROTO_IPV6
+	}
 	found := false
 	which := Attributes{}.Text(unix.NFTA_CHAIN_TABLE, table).Text(unix.NFTA_CHAIN_NAME, chain)
-	err := c.ask(unix.NFT_MSG_GETCHAIN, 0, family(ipv6), which, func(Message) error {
+	err := c.ask(unix.NFT_MSG_GETCHAIN, 0, family, which, func(Message) error {
 		found = true
 		return nil
 	})
 	switch {
-	case absent(err):
+	case err == unix.ENOENT:
 		return false, nil
 	case err == nil && !found:
 		err = ErrShort // a reply without the object
@@ -83,7 +76,7 @@ func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
 		left--
 		return each(m)
 	})
-	if absent(err) {
+	if err == unix.ENOENT {
 		return nil
 	}
 	return err

@@ -27,14 +27,15 @@ func FuzzEntries(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, ipv6 bool, chains, entries int) {
 		const align = 8
 		h := header{chains: chains, entries: entries, size: uint32(len(b))}
-		got, err := parseEntries(layoutOf(ipv6, align), h, b, every)
+		got, err := parseEntries(ipv6, align, h, b, every)
 		if err != nil {
 			if got.Chains != nil || got.Rules != 0 || got.Whole {
 				t.Fatalf("got %+v beside error %v", got, err)
 			}
 			return
 		}
-		if got.Rules < 0 || entries > len(b)/(layoutOf(ipv6, align).size+sizeofTarget) {
+		_, size := entryLayout(ipv6, align)
+		if got.Rules < 0 || entries > len(b)/(size+sizeofTarget) {
 			t.Fatalf("%d rules, %d entries in %d bytes", got.Rules, entries, len(b))
 		}
 		for _, name := range got.Chains {
@@ -68,7 +69,7 @@ func FuzzTable(f *testing.F) {
 		}
 		l := layout{ipv6: ipv6, align: 8}
 		h, b := l.table(8*int(matches), []int{int(builtin), 0}, map[string]int{one: int(user), two: 0})
-		got, err := parseEntries(layoutOf(l.ipv6, l.align), h, b, every)
+		got, err := parseEntries(l.ipv6, l.align, h, b, every)
 		names := []string{one, two}
 		slices.Sort(names)
 		if err != nil || got.Rules != int(builtin)+int(user) || sortedChains(got) != strings.Join(names, " ") {

@@ -63,7 +63,7 @@ func readEntries(fd, level int, table string, h header, keep func(chain []byte) 
 		binary.NativeEndian.PutUint32(question[tableNameSize:], h.size)
 		_, err = getsockopt(fd, level, soGetEntries, question)
 		if err == nil {
-			return parseEntries(layoutOf(level == unix.SOL_IPV6, align), h, question[start:], keep)
+			return parseEntries(level == unix.SOL_IPV6, align, h, question[start:], keep)
 		}
 		if err != unix.EINVAL {
 			break

@@ -64,10 +64,7 @@ func alignments() []int {
 	return []int{8}
 }
 
-// entryLayout has the offset of target_offset and next_offset, and the size of an entry without matches and target.
-type entryLayout struct{ offsets, size int }
-
-// layoutOf returns the layout of
+// entryLayout returns the offset of target_offset, which next_offset follows, and the size without elems of
 //
 //	struct ipt_entry {                       struct ip6t_entry {
 //		struct ipt_ip ip;        //  84      	struct ip6t_ip6 ipv6;    // 136
@@ -78,11 +75,11 @@ type entryLayout struct{ offsets, size int }
 //		struct xt_counters counters; // 16   	struct xt_counters counters;
 //		unsigned char elems[];               	unsigned char elems[];
 //	};                                       };
-func layoutOf(ipv6 bool, align int) entryLayout {
+func entryLayout(ipv6 bool, align int) (offset, size int) {
 	if ipv6 {
-		return entryLayout{offsets: 140, size: 160 + align}
+		return 140, 160 + align
 	}
-	return entryLayout{offsets: 88, size: 112}
+	return 88, 112
 }
 
 // entriesOffset returns the offset of the first entry in
@@ -135,19 +132,20 @@ type Table struct {
 // A table is a sequence of chains. A built-in chain is its rules, then an entry for its policy. A user-defined chain is
 // an entry with the target ERROR and the chain's name, its rules, and an entry that returns. The table ends with one
 // more entry with the target ERROR.
-func parseEntries(at entryLayout, h header, b []byte, keep func(chain []byte) bool) (Table, error) {
+func parseEntries(ipv6 bool, align int, h header, b []byte, keep func(chain []byte) bool) (Table, error) {
+	offset, size := entryLayout(ipv6, align)
 	if uint64(len(b)) != uint64(h.size) {
 		return Table{}, errBadTable
 	}
 	t := Table{Whole: true}
 	entries, chains := 0, 0
 	for len(b) > 0 {
-		if len(b) < at.size {
+		if len(b) < size {
 			return Table{}, errBadTable
 		}
-		target := int(binary.NativeEndian.Uint16(b[at.offsets:]))
-		next := int(binary.NativeEndian.Uint16(b[at.offsets+2:]))
-		if next > len(b) || target < at.size || next < target+sizeofTarget {
+		target := int(binary.NativeEndian.Uint16(b[offset:]))
+		next := int(binary.NativeEndian.Uint16(b[offset+2:]))
+		if next > len(b) || target < size || next < target+sizeofTarget {
 			return Table{}, errBadTable
 		}
 		name := cString(b[target+2 : target+2+targetNameSize])

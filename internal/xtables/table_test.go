@@ -31,17 +31,17 @@ var layouts = []layout{{false, 8}, {true, 8}, {false, 4}, {true, 4}}
 
 // entry builds an entry with one match of matchSize bytes and a target.
 func (l layout) entry(matchSize int, target, errorName string) []byte {
-	at := layoutOf(l.ipv6, l.align)
-	b := make([]byte, at.size+matchSize+sizeofTarget)
-	binary.NativeEndian.PutUint16(b[at.offsets:], uint16(at.size+matchSize))
-	copy(b[at.size+matchSize+2:][:targetNameSize], target)
+	offset, size := entryLayout(l.ipv6, l.align)
+	b := make([]byte, size+matchSize+sizeofTarget)
+	binary.NativeEndian.PutUint16(b[offset:], uint16(size+matchSize))
+	copy(b[size+matchSize+2:][:targetNameSize], target)
 	if target == "ERROR" {
 		b = append(b, make([]byte, errorNameSize+2)...)
-		copy(b[at.size+matchSize+sizeofTarget:][:errorNameSize], errorName)
+		copy(b[size+matchSize+sizeofTarget:][:errorNameSize], errorName)
 	} else {
 		b = append(b, make([]byte, l.align)...) // the verdict
 	}
-	binary.NativeEndian.PutUint16(b[at.offsets+2:], uint16(len(b)))
+	binary.NativeEndian.PutUint16(b[offset+2:], uint16(len(b)))
 	return b
 }
 
@@ -97,20 +97,20 @@ func TestParseEntries(t *testing.T) {
 			{"a name without NUL", []int{0}, map[string]int{strings.Repeat("x", 30): 0}, strings.Repeat("x", 30), 0},
 		} {
 			h, b := l.table(40, test.builtin, test.users)
-			got, err := parseEntries(layoutOf(l.ipv6, l.align), h, b, every)
+			got, err := parseEntries(l.ipv6, l.align, h, b, every)
 			if err != nil || sortedChains(got) != test.chains || got.Rules != test.rules || !got.Whole {
 				t.Errorf("%s, %s: got %q, %+v, %v, want %q, %d", l, test.doc, sortedChains(got), got, err, test.chains,
 					test.rules)
 			}
 			hasHint := func(name []byte) bool { return string(name) == hint }
 			_, isUser := test.users[hint]
-			chosen, err := parseEntries(layoutOf(l.ipv6, l.align), h, b, hasHint)
+			chosen, err := parseEntries(l.ipv6, l.align, h, b, hasHint)
 			if err != nil || slices.Equal(chosen.Chains, []string{hint}) != isUser || chosen.Rules != got.Rules {
 				t.Errorf("%s, %s, only the hint: got %+v, %v", l, test.doc, chosen, err)
 			}
 			for i := range b {
 				h.size = uint32(i)
-				got, err := parseEntries(layoutOf(l.ipv6, l.align), h, b[:i], every)
+				got, err := parseEntries(l.ipv6, l.align, h, b[:i], every)
 				if err != errBadTable || got.Chains != nil || got.Rules != 0 || got.Whole {
 					t.Fatalf("%s, %s: cut at %d of %d bytes: got %+v, %v", l, test.doc, i, len(b), got, err)
 				}
@@ -121,25 +121,25 @@ func TestParseEntries(t *testing.T) {
 
 func TestParseEntriesMalformed(t *testing.T) {
 	l := layouts[0]
-	at := layoutOf(l.ipv6, l.align)
+	offset, size := entryLayout(l.ipv6, l.align)
 	put := func(offset int, value uint16) func(*header, []byte) {
 		return func(_ *header, b []byte) { binary.NativeEndian.PutUint16(b[offset:], value) }
 	}
 	for doc, spoil := range map[string]func(*header, []byte){
-		"next entry at the same place":        put(at.offsets+2, 0),
-		"next entry inside the target":        put(at.offsets+2, uint16(at.size+sizeofTarget-1)),
-		"next entry beyond the table":         put(at.offsets+2, 60000),
-		"target inside the entry":             put(at.offsets, uint16(at.size-1)),
-		"target beyond the entry":             put(at.offsets, 60000),
+		"next entry at the same place":        put(offset+2, 0),
+		"next entry inside the target":        put(offset+2, uint16(size+sizeofTarget-1)),
+		"next entry beyond the table":         put(offset+2, 60000),
+		"target inside the entry":             put(offset, uint16(size-1)),
+		"target beyond the entry":             put(offset, 60000),
 		"fewer entries than the header says":  func(h *header, _ []byte) { h.entries++ },
 		"more entries than the header says":   func(h *header, _ []byte) { h.entries-- },
 		"more policies than entries":          func(h *header, _ []byte) { h.chains = 9 },
 		"another size than the header says":   func(h *header, _ []byte) { h.size-- },
-		"a chain's head too short for a name": func(_ *header, b []byte) { copy(b[at.size+2:], "ERROR\x00") },
+		"a chain's head too short for a name": func(_ *header, b []byte) { copy(b[size+2:], "ERROR\x00") },
 	} {
 		h, b := l.table(40, []int{0, 2}, map[string]int{"A": 1})
 		spoil(&h, b)
-		got, err := parseEntries(layoutOf(l.ipv6, l.align), h, b, every)
+		got, err := parseEntries(l.ipv6, l.align, h, b, every)
 		if err != errBadTable || got.Chains != nil || got.Whole {
 			t.Errorf("%s: got %+v, %v", doc, got, err)
 		}
@@ -173,7 +173,9 @@ func TestParseHeader(t *testing.T) {
 func TestLayout(t *testing.T) {
 	want := map[bool][3]int{false: {40, 112, 168}, true: {36, 112, 164}}[runtime.GOARCH == "386"]
 	align := alignments()[0]
-	got := [3]int{entriesOffset(align), layoutOf(false, align).size, layoutOf(true, align).size}
+	_, size4 := entryLayout(false, align)
+	_, size6 := entryLayout(true, align)
+	got := [3]int{entriesOffset(align), size4, size6}
 	if got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -189,7 +191,7 @@ func TestCaptures(t *testing.T) {
 		host.Check(t, err)
 		for i := range len(c.Answer) + 1 {
 			h.size = uint32(i)
-			got, err := parseEntries(layoutOf(c.Question[1] == "ipv6", 8), h, c.Answer[:i], every)
+			got, err := parseEntries(c.Question[1] == "ipv6", 8, h, c.Answer[:i], every)
 			whole := i == len(c.Answer)
 			if (err == nil) != whole {
 				t.Errorf("%s, %d of %d bytes: got %+v, %v", c.File, i, len(c.Answer), got, err)
