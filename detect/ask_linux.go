@@ -55,15 +55,14 @@ func (a *asker) hasNFT(n Name, tables []string) (Answer, error) {
 
 // countNFT counts rules until there are more than limit and one of them is in a table of iptables.
 func (a *asker) countNFT(e Evidence, limit int) Evidence {
-	if e.NFT.Kernel != Yes {
-		e.NFT.Counted = answerOf(e.NFT.Kernel == No, e.NFT.Err)
-		return e
+	rules := nft.Rules{All: e.NFT.Kernel == No}
+	var err error
+	if e.NFT.Kernel == Yes {
+		err = persist(func() (err error) {
+			rules, err = a.nft.CountRules(limit, usedByIptables)
+			return err
+		})
 	}
-	var rules nft.Rules
-	err := persist(func() (err error) {
-		rules, err = a.nft.CountRules(limit, usedByIptables)
-		return err
-	})
 	e.NFT.Rules = rules.Number // with an error, those that the last try read
 	e.NFT.Counted = Unknown
 	if rules.All {

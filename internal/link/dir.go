@@ -79,10 +79,15 @@ func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
+// stat returns what stat(2) returns for a name: symlinks are followed.
+func (d *Dir) stat(name string) (st unix.Stat_t, err error) {
+	err = d.do("stat", name, func() error { return unix.Fstatat(d.fd, name, &st, 0) })
+	return st, err
+}
+
 // isRunning reports whether a name leads to the running file.
 func (d *Dir) isRunning(name string) bool {
-	var st unix.Stat_t
-	err := d.do("stat", name, func() error { return unix.Fstatat(d.fd, name, &st, 0) })
+	st, err := d.stat(name)
 	return err == nil && file.IsAt(d.Exe, st)
 }
 
@@ -110,16 +115,16 @@ func (d *Dir) remove(name string) error {
 	return d.do("unlink", name, func() error { return unix.Unlinkat(d.fd, name, 0) })
 }
 
-// replace gives a name to what make makes under a temporary name. It replaces whatever has the name, except a
+// replace gives a name to what create makes under a temporary name. It replaces whatever has the name, except a
 // directory, at one instant. The temporary name is fixed, so killed processes leave at most one. Without the lock,
 // several processes can replace the same name at once. One of them wins. The others may get ENOENT or EEXIST.
-func (d *Dir) replace(name string, make func(temporary string) error) error {
+func (d *Dir) replace(name string, create func(temporary string) error) error {
 	temporary := name + ".new"
 	err := d.remove(temporary) // left by a killed process
 	if err != nil && !errors.Is(err, unix.ENOENT) {
 		return err
 	}
-	err = make(temporary)
+	err = create(temporary)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ import (
 // is a protocol: the tests in internal/link/interleave run every interleaving of it.
 func Keep(own *Dir, record Record, backend detect.Backend, program string, certain bool) detect.Backend {
 	isOpen := own != nil && own.isOpen()
-	recorded := record.Read() // read after the switch, because other calls write it before the switch
+	recorded := record.Read() // after the switch was read: other calls write the record first
 	switch {
 	case !certain && recorded != "":
 		return recorded

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
@@ -60,8 +58,7 @@ func Reset(record Record, d *Dir) error {
 	if d == nil {
 		return ErrNotWrapped
 	}
-	var st unix.Stat_t
-	err := d.do("stat", Wrapper, func() error { return unix.Fstatat(d.fd, Wrapper, &st, 0) })
+	_, err := d.stat(Wrapper)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotWrapped, err) // the names would be broken
 	}

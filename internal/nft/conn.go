@@ -23,7 +23,7 @@ type Conn struct {
 	Most int
 
 	fd   int
-	open bool // between two questions: then a reply was read from the socket, too
+	open bool // after a question, this means that a reply was read from the socket, too
 	seq  uint32
 	buf  []byte
 }
@@ -70,7 +70,7 @@ func (c *Conn) exchange(messages []byte, take func(Message) (done bool, err erro
 		var datagram []byte
 		datagram, err = receive(c.fd, c.buf)
 		if err == nil {
-			done, err = each(datagram, take)
+			done, err = walk(datagram, take)
 		}
 	}
 	if err != nil {

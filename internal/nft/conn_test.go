@@ -100,7 +100,7 @@ func TestReply(t *testing.T) {
 			rules++
 			return nil
 		}}
-		done, err := each(bytes.Join(test.datagram, nil), r.take)
+		done, err := walk(bytes.Join(test.datagram, nil), r.take)
 		if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 			t.Errorf("%s: got error %v, want %v", test.doc, err, test.err)
 		}
@@ -161,7 +161,7 @@ func FuzzReply(f *testing.F) {
 			}
 			return nil
 		}}
-		_, _ = each(datagram, r.take)
+		_, _ = walk(datagram, r.take)
 		if messages > len(datagram)/unix.SizeofNlMsghdr {
 			t.Fatalf("%d messages in %d bytes", messages, len(datagram))
 		}
@@ -188,7 +188,7 @@ func TestCaptures(t *testing.T) {
 				}
 				return nil
 			}}
-			done, err := each(answer, r.take)
+			done, err := walk(answer, r.take)
 			if r.errno != 0 {
 				return "errno " + unix.ErrnoName(r.errno) + "\n", done && err == nil
 			}

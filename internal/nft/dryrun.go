@@ -25,8 +25,8 @@ type step struct {
 	attributes Attributes
 }
 
-// steps returns the messages of the batch, always for IPv4, even if the call is ip6tables.
-func steps() []step {
+// dryRunSteps returns the messages of the batch, always for IPv4, even if the call is ip6tables.
+func dryRunSteps() []step {
 	comment := Attributes{}.
 		Text(unix.NFTA_MATCH_NAME, "comment").
 		BE32(unix.NFTA_MATCH_REV, 0).
@@ -58,8 +58,8 @@ func newBaseChain(kind string, hook, priority uint32) Attributes {
 			BE32(unix.NFTA_HOOK_PRIORITY, priority))
 }
 
-// batch returns the message that begins the batch, with sequence number first, and the steps, with the next ones.
-func batch(first uint32, steps []step) []byte {
+// newBatch returns the message that begins the batch, with sequence number first, and the steps, with the next ones.
+func newBatch(first uint32, steps []step) []byte {
 	b := request(unix.NFNL_MSG_BATCH_BEGIN, 0, first, unix.AF_UNSPEC, nil)
 	binary.BigEndian.PutUint16(b[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES) // nfgenmsg.res_id
 	for i, s := range steps {
@@ -113,11 +113,11 @@ func (r *refusal) lacks(steps []step) (string, error) {
 // Lacks makes a dry run. It returns what nf_tables lacks to take iptables-nft's rules, for people, "" if it can take
 // them. The kernel may load modules, which package detect lists. Other writers wait for some milliseconds.
 func (c *Conn) Lacks() (string, error) {
-	steps := steps()
+	steps := dryRunSteps()
 	r := refusal{first: c.seq + 1, last: c.seq + 1 + uint32(len(steps))}
 	c.seq = r.last
 	lacks := ""
-	err := c.exchange(batch(r.first, steps), r.take)
+	err := c.exchange(newBatch(r.first, steps), r.take)
 	if err == nil {
 		lacks, err = r.lacks(steps)
 	}

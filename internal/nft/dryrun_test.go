@@ -33,7 +33,7 @@ func refuse(first uint32, step int, errno unix.Errno) []byte {
 // The kernel hooks no chain of a table that is dormant, and commits no batch without its end.
 func TestDryRunIsNeverActive(t *testing.T) {
 	var kinds []uint16
-	for b := batch(7, steps()); len(b) > 0; {
+	for b := newBatch(7, dryRunSteps()); len(b) > 0; {
 		m, rest, err := next(b)
 		host.Check(t, err)
 		b = rest
@@ -87,18 +87,18 @@ func TestDryRunReply(t *testing.T) {
 	} {
 		r := refusal{first: 7, last: 7 + stepMatch}
 		for _, a := range test.answers {
-			done, err := each(refuse(7, a.step, a.errno), r.take)
+			done, err := walk(refuse(7, a.step, a.errno), r.take)
 			if err != nil || done != (a.step == stepMatch) {
 				t.Errorf("%s: got %v, done %v", test.doc, err, done)
 			}
 		}
 		if len(test.answers) == 0 || test.answers[len(test.answers)-1].step != stepMatch {
-			done, err := each(refuse(7, stepMatch, 0), r.take)
+			done, err := walk(refuse(7, stepMatch, 0), r.take)
 			if err != nil || !done {
 				t.Errorf("%s: got %v, done %v", test.doc, err, done)
 			}
 		}
-		lacks, err := r.lacks(steps())
+		lacks, err := r.lacks(dryRunSteps())
 		if lacks != test.lacks || !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 			t.Errorf("%s: got %q, %v, want %q, %v", test.doc, lacks, err, test.lacks, test.err)
 		}
@@ -108,21 +108,21 @@ func TestDryRunReply(t *testing.T) {
 // Only replies to this batch are read, and they are not read where they are cut off.
 func TestDryRunReplies(t *testing.T) {
 	r := refusal{first: 7, last: 7 + stepMatch}
-	done, err := each(refuse(7, 0, unix.EPERM), r.take)
-	lacks, lacksErr := r.lacks(steps())
+	done, err := walk(refuse(7, 0, unix.EPERM), r.take)
+	lacks, lacksErr := r.lacks(dryRunSteps())
 	if err != nil || !done || lacks != "" || lacksErr != unix.EPERM {
 		t.Errorf("not permitted: got %v, done %v, lacks %q, %v", err, done, lacks, lacksErr)
 	}
 	r = refusal{first: 7, last: 7 + stepMatch}
-	done, err = each(slices.Concat(refuse(7, -1, unix.EPERM), refuse(7, stepMatch+1, unix.EPERM)), r.take)
-	lacks, lacksErr = r.lacks(steps())
+	done, err = walk(slices.Concat(refuse(7, -1, unix.EPERM), refuse(7, stepMatch+1, unix.EPERM)), r.take)
+	lacks, lacksErr = r.lacks(dryRunSteps())
 	if err != nil || done || lacks != "" || lacksErr != nil {
 		t.Errorf("replies to others: got %v, done %v, lacks %q, %v", err, done, lacks, lacksErr)
 	}
 	whole := slices.Concat(refuse(7, 1, unix.ENOENT), refuse(7, stepMatch, 0))
 	for i := range whole {
 		r = refusal{first: 7, last: 7 + stepMatch}
-		done, err := each(whole[:i], r.take)
+		done, err := walk(whole[:i], r.take)
 		if between := i == 0 || i == len(whole)/2; (err == nil) != between || done {
 			t.Errorf("cut at %d of %d bytes: got %v, done %v", i, len(whole), err, done)
 		}
@@ -135,11 +135,11 @@ func FuzzDryRun(f *testing.F) {
 	f.Add(refuse(7, 0, unix.EPERM), uint32(7))
 	f.Fuzz(func(t *testing.T, datagram []byte, first uint32) {
 		r := refusal{first: first, last: first + stepMatch}
-		done, err := each(datagram, r.take)
+		done, err := walk(datagram, r.take)
 		if done && err != nil {
 			t.Fatalf("got %v, done %v", err, done)
 		}
-		lacks, err := r.lacks(steps())
+		lacks, err := r.lacks(dryRunSteps())
 		if lacks != "" && err != nil {
 			t.Fatalf("got %q, %v", lacks, err)
 		}
@@ -175,13 +175,13 @@ func TestDryRun(t *testing.T) {
 	} {
 		r := refusal{first: c.seq + 1, last: c.seq + 1 + stepMatch}
 		c.seq = r.last
-		whole := batch(r.first, steps())
+		whole := newBatch(r.first, dryRunSteps())
 		changed := test.change(bytes.Clone(whole))
 		if bytes.Equal(changed, whole) {
 			t.Fatalf("%s: nothing in the batch was changed", test.doc)
 		}
 		host.Check(t, c.exchange(changed, r.take))
-		lacks, err := r.lacks(steps())
+		lacks, err := r.lacks(dryRunSteps())
 		if lacks != test.want || err != nil {
 			t.Errorf("%s: got %q, %v, want %q", test.doc, lacks, err, test.want)
 		}

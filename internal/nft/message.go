@@ -53,8 +53,8 @@ func next(b []byte) (m Message, rest []byte, err error) {
 	return m, b[min(align4(int(size)), len(b)):], nil
 }
 
-// each calls take with the messages of a datagram, until take is done or fails.
-func each(datagram []byte, take func(Message) (done bool, err error)) (done bool, err error) {
+// walk calls take with the messages of a datagram, until take is done or fails.
+func walk(datagram []byte, take func(Message) (done bool, err error)) (done bool, err error) {
 	for len(datagram) > 0 && !done && err == nil {
 		var m Message
 		m, datagram, err = next(datagram)

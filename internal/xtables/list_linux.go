@@ -42,7 +42,7 @@ func listed(proc string, leads, ipv6 bool) (tables []string, loaded bool, err er
 	}
 	for _, directory := range directories {
 		tables, err := readList(directory + name)
-		if err == nil && ipv6 && isMissing(stat(directory+"if_inet6")) {
+		if len(tables) > 0 && ipv6 && isMissing(stat(directory+"if_inet6")) {
 			// Before Linux 5.15, loading ip6_tables makes tables even if IPv6 is off. Then they can have no rules.
 			return nil, true, nil
 		}
