@@ -19,7 +19,7 @@ import (
 
 // A program is not taken from a directory that somebody else owns or can write, whoever asks.
 func TestFindSkips(t *testing.T) {
-	host.NeedsRoot(t)
+	host.NeedsRoot(t, "give a directory away")
 	const nobody, somebody = 65534, 1000
 	for _, test := range []struct {
 		doc         string

@@ -43,9 +43,7 @@ func TestWrongVariable(t *testing.T) {
 // A thread whose effective user is another one than its user is what a set-user-ID program is. It is refused before
 // anything else is looked at.
 func TestSetUserID(t *testing.T) {
-	if os.Geteuid() != 0 {
-		host.Cannot(t, "change the effective user; run it as root")
-	}
+	host.NeedsRoot(t, "change the effective user")
 	t.Setenv(Variable, "wrong, too")
 	host.OnThread(func() {
 		const same = ^uintptr(0)

@@ -17,7 +17,7 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	host.NeedsRoot(t)
+	host.NeedsRoot(t, "filter its system calls")
 	path := t.TempDir() + "/file"
 	want := strings.Repeat("more than one read takes\n", 1000)
 	host.Check(t, os.WriteFile(path, []byte(want), 0o644))
@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	host.NeedsRoot(t)
+	host.NeedsRoot(t, "filter its system calls")
 	dir := t.TempDir()
 	var want []string
 	for i := range 300 { // more than one read takes

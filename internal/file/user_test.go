@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // Root's files are nobody's in a user namespace that does not map root, as those in which rootlesskit starts Docker.
 // Others may write there as little as elsewhere. Nobody's own files are not trusted where root is root.
 func TestTrustedInUserNamespace(t *testing.T) {
-	host.NeedsRoot(t)
+	host.NeedsRoot(t, "give a file away")
 	const user, nobody = 1000, 65534
 	top := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"/closed": 0o755, "/open": 0o777} {

@@ -46,8 +46,8 @@ func TestWrapperFile(t *testing.T) {
 		}, true},
 	} {
 		t.Run(test.doc, func(t *testing.T) {
-			if test.doc == "another user's" && os.Geteuid() != 0 {
-				host.Cannot(t, "give a file away: run it as root")
+			if test.doc == "another user's" {
+				host.NeedsRoot(t, "give a file away")
 			}
 			directory := image(t)
 			installs(t, directory, false)

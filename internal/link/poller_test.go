@@ -14,7 +14,7 @@ import (
 // The runtime's poller takes two descriptors, and ends the process if there are none left: a call at its limit would
 // end with a trace of Go's, and with status 2.
 func TestNoPoller(t *testing.T) {
-	host.NeedsRoot(t)
+	host.NeedsRoot(t, "filter its system calls")
 	host.OnThread(func() {
 		host.ForbidCall(t, unix.SYS_EPOLL_CTL)
 		_ = OwnContainer() // whatever the answer: the kernel ends the test if it adds a file to a poller

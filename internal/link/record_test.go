@@ -99,7 +99,7 @@ func inDirectory(t *testing.T, directory string) Record {
 
 // What is recorded, by whom, and what a call makes of it.
 func TestRecord(t *testing.T) {
-	host.NeedsRoot(t)
+	host.NeedsRoot(t, "give a file away")
 	for _, test := range []struct {
 		doc     string
 		make    func(path string) error
@@ -178,7 +178,7 @@ func becomeUser(t *testing.T) {
 
 // Another user reads the record, and cannot make one.
 func TestRecordOfUser(t *testing.T) {
-	host.NeedsRoot(t)
+	host.NeedsRoot(t, "give a file away")
 	directory := t.TempDir()
 	host.Check(t, os.Chmod(directory, 0o755))
 	r := inDirectory(t, directory)

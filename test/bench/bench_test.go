@@ -23,9 +23,7 @@ func TestMain(m *testing.M) {
 
 // A short run of a few rows makes a page and a picture, and says of which tree.
 func TestBench(t *testing.T) {
-	if os.Geteuid() != 0 {
-		host.Cannot(t, "make namespaces and mounts: run it as root")
-	}
+	host.NeedsRoot(t, "make namespaces and mounts")
 	dir := t.TempDir()
 	bench, err := os.Executable()
 	host.Check(t, err)

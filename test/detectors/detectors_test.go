@@ -18,9 +18,7 @@ func TestMain(m *testing.M) { host.Main(m) }
 // docs/evidence/comparison.md says what this project answers on each host, and calls it wrong where it is. The other
 // detectors are not in this repository, so nothing here compares their columns.
 func TestOursOnPage(t *testing.T) {
-	if os.Geteuid() != 0 {
-		host.Cannot(t, "make namespaces: run it as root")
-	}
+	host.NeedsRoot(t, "make namespaces")
 	host.Needs(t, "iptables-nft", "iptables-legacy", "ipset", "nft", "unshare")
 	wrapper, err := host.Wrapper()
 	host.Check(t, err)

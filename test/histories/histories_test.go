@@ -64,9 +64,7 @@ func TestHistoriesFind(t *testing.T) {
 // makeImage returns a directory that is what an image has in /usr/sbin.
 func makeImage(t *testing.T) string {
 	t.Helper()
-	if unix.Geteuid() != 0 {
-		machine.Cannot(t, "make containers: run it as root")
-	}
+	machine.NeedsRoot(t, "make containers")
 	machine.Needs(t, "strace", "nft", "xtables-nft-multi", "xtables-legacy-multi")
 	wrapper, err := machine.Wrapper()
 	machine.Check(t, err)

@@ -55,7 +55,7 @@ func (p place) begin(dir, image string, env []string) (l *life, err error) {
 	if err != nil {
 		return nil, err
 	}
-	actual := p.but(env)
+	actual := p.with(env)
 	err = actual.lay(dir, image)
 	if err != nil {
 		return nil, err
@@ -78,10 +78,10 @@ func (p place) begin(dir, image string, env []string) (l *life, err error) {
 	return l, err
 }
 
-// but returns the place with what lies say of it.
-func (p place) but(lies []string) place {
-	for _, lie := range lies {
-		name, value, _ := strings.Cut(lie, "=")
+// with returns the place with what the environment changes in it.
+func (p place) with(env []string) place {
+	for _, variable := range env {
+		name, value, _ := strings.Cut(variable, "=")
 		switch name {
 		case "ROOT":
 			p.root = value

@@ -40,15 +40,15 @@ func Cannot(tb testing.TB, format string, args ...any) {
 	tb.Skipf("cannot "+format, args...)
 }
 
-// NeedsRoot ends a test that does what only root may, such as to filter its own system calls or to give a file away.
-func NeedsRoot(tb testing.TB) {
+// NeedsRoot ends a test that does what only root may: to says what, such as "give a file away".
+func NeedsRoot(tb testing.TB, to string) {
 	tb.Helper()
 	if os.Geteuid() != 0 {
-		Cannot(tb, "do what only root may: run it as root")
+		Cannot(tb, "%s: run it as root", to)
 	}
 }
 
-// InFull ends a test that is for "make test-all", as one that compiles Go's library for minutes.
+// InFull ends a test that only "make test-all" runs, such as one that compiles Go's library for minutes.
 func InFull(tb testing.TB) {
 	tb.Helper()
 	if !All() {
@@ -57,7 +57,7 @@ func InFull(tb testing.TB) {
 }
 
 // All says whether the tests run in full, as "make test-all" runs them: every system call that can fail, every layout,
-// thousands of random inputs. "make test" checks each behaviour once or a few times.
+// thousands of random inputs. "make test" checks each behavior once or a few times.
 func All() bool { return os.Getenv("TEST_ALL") != "" }
 
 // Nightly says whether what takes too long for "make test-all" is wanted, too.

@@ -35,7 +35,7 @@ func NodeNetwork() error {
 	return change(fd, unix.NLM_F_CREATE|unix.NLM_F_EXCL, 0, pair)
 }
 
-// change has rtnetlink make or change an interface, see rtnetlink(7), and waits for the answer.
+// change asks rtnetlink(7) to make or change an interface, and waits for the answer.
 func change(fd int, how uint16, flags uint32, attributes []byte) error {
 	size := unix.SizeofNlMsghdr + unix.SizeofIfInfomsg + len(attributes)
 	message := binary.NativeEndian.AppendUint32(nil, uint32(size))
@@ -61,7 +61,7 @@ func change(fd int, how uint16, flags uint32, attributes []byte) error {
 	return nil
 }
 
-// attribute is one of netlink, padded.
+// attribute returns a netlink attribute, padded.
 func attribute(kind uint16, value []byte) []byte {
 	b := binary.NativeEndian.AppendUint16(nil, uint16(unix.SizeofNlAttr+len(value)))
 	b = binary.NativeEndian.AppendUint16(b, kind)

@@ -20,10 +20,10 @@ const (
 	sizeofArg     = 8
 )
 
-// Argument is a value of an argument of a system call, of which the lower half counts. Place 0 is the first.
+// Argument is the value of a system call's argument. Place 0 is the first. Only the lower 32 bits count.
 type Argument struct{ Place, Value uint32 }
 
-// offset is where it is in struct seccomp_data.
+// offset returns the place of those 32 bits in struct seccomp_data.
 func (a Argument) offset() uint32 {
 	offset := seccompArg0 + sizeofArg*a.Place
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
@@ -38,7 +38,7 @@ func Refuse(number uint32, errno unix.Errno, arguments ...Argument) error {
 	return load(where(number, arguments, unix.SECCOMP_RET_ERRNO|uint32(errno)))
 }
 
-// where is a filter that does something instead of a system call with these arguments.
+// where returns a filter that takes an action instead of a system call with these arguments.
 func where(number uint32, arguments []Argument, action uint32) []unix.SockFilter {
 	var filter []unix.SockFilter
 	skip := uint8(2*len(arguments) + 1) // to what allows it

@@ -73,8 +73,7 @@ func PutWrapper(tb testing.TB, path string) {
 	Check(tb, os.WriteFile(path, content, 0o755))
 }
 
-// LayOut makes the six names of a container run a program, through the switch, as install does where nothing else
-// manages the names.
+// LayOut makes the six names of a container run a program through the switch, as install does without alternatives.
 func LayOut(program string) error {
 	content, err := os.ReadFile(program)
 	if err != nil {

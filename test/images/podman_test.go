@@ -35,9 +35,7 @@ func wantAll(tb testing.TB) {
 // possible ends a test where containers cannot be run.
 func possible(tb testing.TB) {
 	tb.Helper()
-	if os.Geteuid() != 0 {
-		host.Cannot(tb, "run containers: run it as root")
-	}
+	host.NeedsRoot(tb, "run containers")
 	host.Needs(tb, "podman", "runc", "mmdebstrap", "ip", "nsenter", "iptables-nft")
 }
 

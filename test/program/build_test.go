@@ -80,9 +80,7 @@ exec chroot . /usr/bin/env -i HOME=/root PATH=/usr/local/go/bin:/usr/bin:/bin GO
 // inAlpine builds as kube-router does: cloudnativelabs/kube-router Dockerfile 7c2c2779e397b15b85dc5fd2b6e6ff2c64c38596.
 func inAlpine(t *testing.T, clone string) (binary string) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		host.Cannot(t, "change the root: run it as root")
-	}
+	host.NeedsRoot(t, "change the root")
 	host.Needs(t, "mmdebstrap", "unshare")
 	mine := filepath.Join(t.TempDir(), "mine")
 	host.Run(t, "cp", "-a", clone, mine)

@@ -32,9 +32,7 @@ exec chroot "$ROOT" "$@"
 // sums are the page's. The builder is Debian's newest stable buildah: the machine's podman may not know --checksum.
 func checkAdded(t *testing.T, dir, version string) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		host.Cannot(t, "build an image: run it as root")
-	}
+	host.NeedsRoot(t, "build an image")
 	host.Needs(t, "mmdebstrap", "unshare")
 	server := httptest.NewServer(http.StripPrefix("/"+version, http.FileServer(http.Dir(filepath.Join(dir, "dist")))))
 	t.Cleanup(server.Close)

@@ -46,9 +46,7 @@ done
 // the GitHub release. It does so as somebody who is not root.
 func publish(t *testing.T, dir, version string, platforms int) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		host.Cannot(t, "become another user: run it as root")
-	}
+	host.NeedsRoot(t, "become another user")
 	host.Needs(t, "podman", "skopeo", "runc", "unshare", "setpriv")
 	letIn(t, dir)
 	host.Run(t, "chown", "-R", fmt.Sprint(user, ":", user), dir)

@@ -12,9 +12,7 @@ import (
 
 // Every directory and every link on the way counts, wherever it is.
 func TestReplaceable(t *testing.T) {
-	if os.Geteuid() != 0 {
-		host.Cannot(t, "give files to other users: run it as root")
-	}
+	host.NeedsRoot(t, "give files to other users")
 	top := t.TempDir() // below /tmp, which is sticky
 	for _, directory := range []string{"safe/bin", "open/bin", "sticky/bin", "theirs/bin"} {
 		host.Check(t, os.MkdirAll(top+"/"+directory, 0o755))
