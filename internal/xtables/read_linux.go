@@ -5,7 +5,6 @@ package xtables
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"unsafe"
 
@@ -15,9 +14,6 @@ import (
 // Limit is the size of the largest table that is read, in bytes: some 20,000 rules. It leaves enough memory in a
 // container that may use only 16 MiB.
 const Limit = 4 << 20
-
-// ErrChanged means that a table was replaced while it was read.
-var ErrChanged = errors.New("the table changed while it was read")
 
 // Read returns the content of a table that Listed returned. Table.Chains has the user-defined chains that keep chooses.
 func Read(ipv6 bool, table string, keep func(chain []byte) bool) (Table, error) {
@@ -36,7 +32,7 @@ func Read(ipv6 bool, table string, keep func(chain []byte) bool) (Table, error) 
 	if err == nil && h.size <= Limit {
 		t, err = readEntries(fd, level, table, h, keep)
 	}
-	if err == errBadTable || err == unix.EAGAIN { // EAGAIN: the table's size has changed
+	if err == unix.EAGAIN { // the table's size has changed
 		err = ErrChanged
 	}
 	if err != nil {
