@@ -90,7 +90,8 @@ func table() []row {
 		{is: link.ErrSingle, try: "make it a symlink to " + multiCalls + ", or set " + Variable},
 		{is: unix.EROFS, and: ErrInstall, try: "install when the image is built: RUN " + wrapper + " install"},
 		{is: unix.EROFS, and: link.ErrStored,
-			try: "reset where the switch is from: RUN " + wrapper + " reset in the image, or a writable mount of that volume"},
+			try: "reset where the switch is from: RUN " + wrapper + " reset in the image, or a writable mount " +
+				"of that volume"},
 		{is: unix.EROFS, try: "set " + Variable + " to nft or legacy in the environment of the container"},
 
 		{is: unix.ENOENT, status: statusMissing, try: "install the libraries of that program: its loader is missing"},
@@ -98,7 +99,8 @@ func table() []row {
 		{is: unix.EACCES,
 			try: "run as root; if you are, check the file's mode, and that its file system is not mounted noexec"},
 		{is: unix.EPERM,
-			try: "run as root; if the file has capabilities (getcap), add them to this container, or remove them from the file"},
+			try: "run as root; if the file has capabilities (getcap), add them to this container, or remove " +
+				"them from the file"},
 		{is: unix.E2BIG, try: "pass fewer arguments or a smaller environment; the program's path counts, too"},
 		{is: unix.EMFILE, try: limits},
 	}
