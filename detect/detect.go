@@ -97,7 +97,7 @@ func (f Family) String() string {
 	return "IPv4"
 }
 
-// MarshalText returns the same words.
+// MarshalText returns "IPv4" or "IPv6", as String does.
 func (f Family) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // Answer is the answer to one question, such as whether a chain exists. It is a number because Evidence is copied
@@ -115,7 +115,7 @@ const (
 // String returns "not asked", "unknown", "no" or "yes".
 func (a Answer) String() string { return [...]string{"not asked", "unknown", "no", "yes"}[a] }
 
-// MarshalText returns the same words.
+// MarshalText returns "not asked", "unknown", "no" or "yes", as String does.
 func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // Name is a name of the host: a chain in one of iptables' tables, or a native table.
