@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
+	"slices"
 
 	"golang.org/x/perf/benchmath"
 	"gonum.org/v1/plot"
@@ -26,8 +27,10 @@ var shades = []color.Color{
 	color.RGBA{R: 0x08, G: 0x2f, B: 0x5c, A: 0xff},
 }
 
-// barWidth is in points.
-const barWidth = 9
+const (
+	barWidth = 9  // points
+	fontSize = 10 // points
+)
 
 // picture is docs/evidence/benchmarks.svg: the wall time that a first call adds, with rules in one chain on the left, and
 // with chains of one rule on the right, on one scale from 0. Bars stand for the counts, because no axis has a place for
@@ -38,8 +41,11 @@ func picture(r report) ([]byte, error) {
 	most := 1.0 // where -only leaves no bar
 	for side, p := range plots[0] {
 		p.Title.Text = []string{"rules in one chain", "chains of one rule"}[side]
-		p.X.Label.Text = "added to a direct call, ms of wall time: median (95 % interval)"
-		p.X.Min = 0
+		p.X.Label.Text = "added, in ms: median (95 % interval)"
+		p.X.Min, p.X.Tick.Marker = 0, plot.TickerFunc(ticks)
+		p.Title.TextStyle.Font.Size, p.X.Label.TextStyle.Font.Size = fontSize, fontSize
+		p.X.Tick.Label.Font.Size, p.Y.Tick.Label.Font.Size = fontSize, fontSize
+		p.Y.Padding = 3 * fontSize // a browser's font may be wider than the one that gonum knows
 		groups := groupsOf(side == 1)
 		for i, count := range counts {
 			bars, err := bars(r, groups, i)
@@ -49,7 +55,7 @@ func picture(r report) ([]byte, error) {
 			p.Add(bars.chart, bars.labels)
 			most = max(most, bars.most)
 			if side == 0 {
-				legend.Add(thousands(count/r.Scale)+"  ", bars.chart)
+				legend.Add(thousands(count/r.Scale), bars.chart)
 			}
 		}
 		var names []string
@@ -61,7 +67,7 @@ func picture(r report) ([]byte, error) {
 	for _, p := range plots[0] {
 		p.X.Max = 1.45 * most // with the labels
 	}
-	legend.Top, legend.Left, legend.TextStyle.Font.Size = true, true, vg.Points(10)
+	legend.Top, legend.Left, legend.TextStyle.Font.Size, legend.Padding = true, true, fontSize, fontSize/3
 
 	const width, height, top = 30 * vg.Centimeter, 13 * vg.Centimeter, 2.6 * vg.Centimeter
 	svg := vgsvg.New(width, height)
@@ -74,17 +80,28 @@ func picture(r report) ([]byte, error) {
 	}
 	legend.Draw(draw.Crop(canvas, vg.Centimeter/2, 0, height-top, -vg.Centimeter/4))
 	style := draw.TextStyle{Color: color.Black, Font: plots[0][0].X.Label.TextStyle.Font, Handler: plot.DefaultTextHandler}
-	style.Font.Size = vg.Points(10)
+	style.Font.Size = fontSize
 	for i, line := range notes {
-		canvas.FillText(style, vg.Point{X: 3 * vg.Centimeter, Y: height - vg.Points(float64(20+15*i))}, line)
+		canvas.FillText(style, vg.Point{X: 4 * vg.Centimeter, Y: height - vg.Points(float64(20+15*i))}, line)
 	}
 	var b bytes.Buffer
 	_, err := svg.WriteTo(&b)
 	return b.Bytes(), err
 }
 
+// ticks are gonum's, with no decimals that say nothing.
+func ticks(low, high float64) []plot.Tick {
+	all := plot.DefaultTicks{}.Ticks(low, high)
+	for i := range all {
+		if all[i].Label != "" {
+			all[i].Label = fmt.Sprintf("%g", all[i].Value)
+		}
+	}
+	return all
+}
+
 var notes = []string{
-	"What a first call through the wrapper costs more than a direct one, by the number of rules or chains.",
+	"The wall time that a first call through the wrapper adds to a direct one, by the number of rules or chains.",
 	"An empty Go program does nothing but execve: it is the least that any wrapper in Go costs.",
 	"With nothing on the host, the call waits for the kernel's answer to a dry run. Legacy tables above 4 MiB",
 	"(about 20,000 rules) are not read: so 100,000 rules cost less than 20,000.",
@@ -104,7 +121,7 @@ func groupsOf(chains bool) (groups []group) {
 		}
 	}
 	empty := groups[len(groups)-1].curve
-	return append([]group{{"an empty Go program", "floor", empty}}, groups...)
+	return append([]group{{"empty Go program", "floor", empty}}, groups...)
 }
 
 // series is the bars of one count.
@@ -141,14 +158,7 @@ func bars(r report, groups []group, i int) (series, error) {
 	for n := range text.TextStyle {
 		text.TextStyle[n].Font.Size = vg.Points(7)
 	}
-	return series{chart, text, maxOf(values)}, nil
-}
-
-func maxOf(values plotter.Values) (most float64) {
-	for _, v := range values {
-		most = max(most, v)
-	}
-	return most
+	return series{chart, text, slices.Max(values)}, nil
 }
 
 // adds is what a program adds to the direct call's wall time.
