@@ -13,8 +13,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
+	programs "github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
 // commands returns all commands but help, which is the library's.
@@ -134,7 +134,7 @@ func installWrapper(c *cli.Context) error {
 }
 
 func examine(c *cli.Context) error {
-	r := doctor.Examine(start.Limit, pagesOf(ownVersion()))
+	r := doctor.Examine(programs.Limit, pagesOf(ownVersion()))
 	if c.String("output") == "json" {
 		err := printJSON(c.App.Writer, r)
 		if err != nil {

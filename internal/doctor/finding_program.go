@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
 // Whether iptables' program is there and starts, and how old it is.
@@ -44,7 +44,7 @@ func (o *observation) noProgram() *Finding {
 		found.Look = []string{command + " --version"}
 	case o.found(notPermitted), o.found(kernel):
 		return nil
-	case broken == start.ErrHangs.Error():
+	case broken == run.ErrHangs.Error():
 		path := o.program(o.wanted()).Path
 		found.Text = fmt.Sprintf("iptables hangs here: %s did not end in time.", path)
 		found.Look = []string{"ls -l " + path}
@@ -102,7 +102,7 @@ func (o *observation) program(b detect.Backend) Program {
 // broken is what is wrong with the program that should run, as far as it was started.
 func (o *observation) broken() string {
 	p := o.program(o.wanted())
-	if p.Path == "" || p.Error == start.ErrRefused.Error() {
+	if p.Path == "" || p.Error == run.ErrRefused.Error() {
 		return ""
 	}
 	return p.Error
@@ -115,7 +115,7 @@ func (o *observation) unexplained() *Finding {
 		ofNFT := slices.ContainsFunc(o.ruleset.tables, func(t table) bool {
 			return out.Command == t.save() && len(t.chainsOf(madeByNFT)) > 0
 		})
-		if out.Err == nil || errors.Is(out.Err, start.ErrRefused) || known != "" || ofNFT {
+		if out.Err == nil || errors.Is(out.Err, run.ErrRefused) || known != "" || ofNFT {
 			continue
 		}
 		said, _, _ := strings.Cut(out.Text(), "\n")

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -41,18 +41,18 @@ func TestUnexplained(t *testing.T) {
 	failed := errors.New("exit status 7")
 	for _, test := range []struct {
 		doc  string
-		out  start.Output
+		out  run.Output
 		want string
 	}{
-		{"it works", start.Output{Stdout: "no way"}, ""},
-		{"it fails", start.Output{Stderr: "no way\nat all", Err: failed}, `7): "iptables-save" printed "no way".`},
-		{"it says nothing", start.Output{Err: failed}, "printed nothing."},
-		{"not started", start.Output{Err: start.ErrRefused}, ""},
-		{"a message explains it", start.Output{Stderr: "Permission denied (you must be root)", Err: failed}, ""},
+		{"it works", run.Output{Stdout: "no way"}, ""},
+		{"it fails", run.Output{Stderr: "no way\nat all", Err: failed}, `7): "iptables-save" printed "no way".`},
+		{"it says nothing", run.Output{Err: failed}, "printed nothing."},
+		{"not started", run.Output{Err: run.ErrRefused}, ""},
+		{"a message explains it", run.Output{Stderr: "Permission denied (you must be root)", Err: failed}, ""},
 	} {
 		o := permitted()
 		test.out.Command = "iptables-save"
-		o.runs = []start.Output{test.out}
+		o.runs = []run.Output{test.out}
 		says(t, test.doc, o.unexplained(), test.want)
 	}
 }
@@ -98,7 +98,7 @@ func TestUnreadableTable(t *testing.T) {
 		{"a table that cannot be read", whole, faithful, "cannot read a rule"},
 	} {
 		o := permitted()
-		o.runs = []start.Output{{Command: "iptables-save -t filter", Stderr: test.printed}}
+		o.runs = []run.Output{{Command: "iptables-save -t filter", Stderr: test.printed}}
 		o.ruleset.tables = []table{{name: "filter", chains: map[string]*chain{"C": {listing: test.listing}}}}
 		says(t, test.doc, o.nftTable(), test.want)
 	}
@@ -109,7 +109,7 @@ func TestMatchNotLoaded(t *testing.T) {
 	for library, want := range map[bool]string{true: `match or target "comment"`, false: ""} {
 		o := permitted()
 		o.library = library
-		o.Messages = explain([]start.Output{{
+		o.Messages = explain([]run.Output{{
 			Command: "iptables -m comment -h",
 			Stderr:  "iptables v1.8.9 (nf_tables): Couldn't load match `comment':No such file or directory",
 		}})
@@ -130,7 +130,7 @@ func TestAsk(t *testing.T) {
 	} {
 		n := link.Name{Name: "iptables", Path: t.TempDir() + "/iptables"}
 		host.Check(t, os.WriteFile(n.Path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o755))
-		ask(&start.Starter{Limit: start.Limit}, &n)
+		ask(&run.Starter{Limit: run.Limit}, &n)
 		if n.Wrapper != test.wrapper || n.Backend != test.backend {
 			t.Errorf("%s: got %+v", test.doc, n)
 		}

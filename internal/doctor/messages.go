@@ -6,7 +6,7 @@ package doctor
 import (
 	"strings"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
 // message is something that the programs which doctor starts can print, and what it means. The first list of messages
@@ -116,7 +116,7 @@ type Said struct {
 }
 
 // explain finds the messages in what commands printed, the first one of each.
-func explain(printed []start.Output) []Said {
+func explain(printed []run.Output) []Said {
 	all := []Said{}
 	for _, out := range printed {
 		m, line := find(out.Text())

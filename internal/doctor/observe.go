@@ -15,10 +15,10 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
@@ -30,23 +30,23 @@ type observation struct {
 	variable  detect.Backend
 	wrong     error // why the variable is wrong
 	process   process
-	runs      []start.Output // of what the client runs
-	ruleset   ruleset        // of nf_tables
-	listed    [2][]string    // the tables of legacy that exist, by family
-	legacy    []table        // those that could be listed
-	lockFault error          // why iptables-legacy cannot have its lock
-	lacks     string         // what nf_tables lacks for iptables' rules, in words for people
-	loadable  bool           // the modules of legacy are in this root
-	library   bool           // the library of the match that runs load is there
-	commands  []string       // those of nft, iptables-nft-save and its like that PATH finds
-	refused   []string       // why programs were not started
+	runs      []run.Output // of what the client runs
+	ruleset   ruleset      // of nf_tables
+	listed    [2][]string  // the tables of legacy that exist, by family
+	legacy    []table      // those that could be listed
+	lockFault error        // why iptables-legacy cannot have its lock
+	lacks     string       // what nf_tables lacks for iptables' rules, in words for people
+	loadable  bool         // the modules of legacy are in this root
+	library   bool         // the library of the match that runs load is there
+	commands  []string     // those of nft, iptables-nft-save and its like that PATH finds
+	refused   []string     // why programs were not started
 }
 
 // Examine looks at everything and changes nothing. It starts iptables' own programs and the iptables that PATH finds,
 // if nobody but root and the caller can change them, to list rules and to print their versions. limit is how long each
 // may run. reference is the tag or the commit of this program's documentation.
 func Examine(limit time.Duration, reference string) Report {
-	s := &start.Starter{Limit: limit}
+	s := &run.Starter{Limit: limit}
 	var o observation
 	o.Version = Version
 	result, _ := detect.Survey() // what could not be asked is part of the evidence
@@ -100,7 +100,7 @@ func inPath(name string) string {
 }
 
 // look finds out where the six names lead, and what calls of them run: by PATH, otherwise beside iptables.
-func (o *observation) look(s *start.Starter) {
+func (o *observation) look(s *run.Starter) {
 	o.inPath = inPath("iptables") != ""
 	directory := filepath.Dir(here.Iptables())
 	o.variable, o.wrong = call.Wanted()
@@ -117,7 +117,7 @@ func (o *observation) look(s *start.Starter) {
 
 // ask has a command that is neither the wrapper nor a program of iptables, such as a script, say which backend it runs,
 // once for each value of the variable: only the wrapper follows that.
-func ask(s *start.Starter, n *link.Name) {
+func ask(s *run.Starter, n *link.Name) {
 	if n.Err != nil || n.Wrapper || n.Backend != "" {
 		return
 	}
@@ -153,7 +153,7 @@ func (o *observation) find(b detect.Backend, command string) (exec.Program, erro
 }
 
 // programs looks at the program of each backend that a call would run.
-func (o *observation) programs(s *start.Starter) (all []Program) {
+func (o *observation) programs(s *run.Starter) (all []Program) {
 	for _, b := range detect.Backends() {
 		found, err := o.find(b, "iptables")
 		program := Program{Backend: b, Path: found.Path}
@@ -176,7 +176,7 @@ func (o *observation) programs(s *start.Starter) (all []Program) {
 // run calls iptables as the client does, in a way that leaves no trace: it has iptables load its most common match,
 // and list each table that exists in the backend which the command runs. Another table would be made by that:
 // iptables-legacy registers it, and an old iptables-nft creates it. iptables-save takes no lock.
-func (o *observation) run(s *start.Starter) {
+func (o *observation) run(s *run.Starter) {
 	for i, n := range o.Names {
 		b := o.calls[i].Backend
 		if n.Wrapper {
@@ -215,7 +215,7 @@ func (o *observation) existing(b detect.Backend, f detect.Family) (names []strin
 var saves = [...]string{detect.IPv4: "iptables-save", detect.IPv6: "ip6tables-save"}
 
 // listLegacy has iptables' own program list the tables of legacy, where that is the other backend.
-func (o *observation) listLegacy(s *start.Starter) {
+func (o *observation) listLegacy(s *run.Starter) {
 	if o.wanted() == detect.Legacy {
 		return
 	}
