@@ -4,6 +4,7 @@
 package call
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -17,22 +18,23 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
 // run makes a wrapped call. It returns only if the program cannot be executed, and then returns the exit status.
 func run(argv, env []string, stderr io.Writer) int {
 	command := filepath.Base(argv[0])
 	err := become(command, argv, env)
-	status, try := remedy(err)
+	status, try := remedy.For(err)
 	what := strings.ReplaceAll(err.Error(), "\n", "; ")
-	fmt.Fprintf(stderr, "iptables-wrapper: cannot run %s: %s\niptables-wrapper: try: %s\n", command, what, try)
+	fmt.Fprintf(stderr, "iptables-wrapper: cannot run %s: %s\niptables-wrapper: try: %s\n", command, what, cmp.Or(try, remedy.Unknown))
 	return status
 }
 
 // become chooses a backend, keeps the answer, and becomes that backend's program. It returns only an error.
 func become(command string, argv, env []string) error {
-	if unix.Getuid() != unix.Geteuid() || unix.Getgid() != unix.Getegid() {
-		return errSetID
+	if unix.Getuid() != unix.Geteuid() {
+		return remedy.ErrSetUID
 	}
 	wanted, err := Wanted()
 	if err != nil {
@@ -40,7 +42,7 @@ func become(command string, argv, env []string) error {
 	}
 	running, err := os.Readlink(file.Running)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errNoProc, err) // Find could not tell the wrapper from a program
+		return fmt.Errorf("%w: %w", remedy.ErrNoProc, err) // Find could not tell the wrapper from a program
 	}
 	dir := filepath.Dir(running)
 	if wanted.Valid() {
@@ -48,7 +50,7 @@ func become(command string, argv, env []string) error {
 		if err == nil {
 			err = exec.Become(program, argv, env)
 		}
-		return fmt.Errorf("%w (%s: %s is set)", err, wanted, Variable)
+		return fmt.Errorf("%w (%s: %w)", err, wanted, remedy.ErrByVariable)
 	}
 
 	own, dirErr := link.Here(running)
@@ -56,7 +58,7 @@ func become(command string, argv, env []string) error {
 	r, hostErr := detect.Host(record.Read())
 	failed := errors.Join(dirErr, recordErr, hostErr)
 	if Scarce(failed) && !r.Certain && r.Reason != detect.Held {
-		return fmt.Errorf("%w: %w", errScarce, failed)
+		return fmt.Errorf("%w: %w", remedy.ErrScarce, failed)
 	}
 	backend, program, err := Find(r, command, dir)
 	if err == nil && r.Reason != detect.Held {
@@ -75,7 +77,7 @@ func become(command string, argv, env []string) error {
 }
 
 // Variable is the environment variable that chooses the backend of one call.
-const Variable = "IPTABLES_WRAPPER_BACKEND"
+const Variable = remedy.Variable
 
 // Wanted returns the backend that Variable names, "" if it is unset or auto.
 func Wanted() (detect.Backend, error) {
@@ -87,7 +89,7 @@ func Wanted() (detect.Backend, error) {
 	case backend.Valid():
 		return backend, nil
 	}
-	return "", fmt.Errorf("%w: %q", errVariable, value)
+	return "", fmt.Errorf("%w: %q", remedy.ErrVariable, value)
 }
 
 // Scarce reports whether err means that memory or descriptors were short. The question may succeed a moment later, so

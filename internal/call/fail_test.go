@@ -54,8 +54,8 @@ func TestSetUserID(t *testing.T) {
 			return
 		}
 		fails(t, "set-user-ID", []string{"/usr/sbin/ip6tables-save"}, 126,
-			"cannot run ip6tables-save: it runs set-user-ID or set-group-ID",
-			"try: chmod ug-s the wrapper, and run it as root")
+			"cannot run ip6tables-save: it runs set-user-ID",
+			"try: chmod u-s the wrapper, and run it as root")
 	})
 }
 
@@ -102,7 +102,7 @@ func TestCannotRun(t *testing.T) {
 			argv: []string{"/usr/sbin/iptables", "-S"}, status: 126,
 			lines: []string{
 				"cannot run iptables: execute " + nft + ": permission denied (nft: IPTABLES_WRAPPER_BACKEND is set)",
-				"try: check the file's mode, and that its file system is not mounted noexec",
+				"try: run as root; if you are, check the file's mode, and that its file system is not mounted noexec",
 			},
 		},
 		{
@@ -122,7 +122,7 @@ func TestCannotRun(t *testing.T) {
 			lines: []string{
 				`cannot run iptables-save: "` + nft + `": it is the running program itself ` +
 					"(nft: IPTABLES_WRAPPER_BACKEND is set)",
-				"try: restore iptables' own program there, or unmount what covers it",
+				"try: unmount what covers iptables' own program there, or install the iptables package again",
 			},
 		},
 		{
@@ -131,8 +131,7 @@ func TestCannotRun(t *testing.T) {
 			lines: []string{
 				"cannot run ip6tables-restore: no such program: ip6tables-nft-restore or xtables-nft-multi " +
 					"(nft: IPTABLES_WRAPPER_BACKEND is set)",
-				"try: install this backend's iptables in this image; if the backend is wrong, set " +
-					"IPTABLES_WRAPPER_BACKEND",
+				"try: install that backend's iptables; if this is the wrong backend, change IPTABLES_WRAPPER_BACKEND",
 			},
 		},
 	} {
@@ -147,7 +146,7 @@ func TestCannotRun(t *testing.T) {
 	host.Check(t, unix.Mount("none", "/proc", "tmpfs", 0, ""))
 	fails(t, "without /proc", []string{"iptables", "-S"}, 126,
 		"cannot run iptables: /proc does not show the running file: readlink /proc/self/exe: no such file or directory",
-		"try: mount /proc")
+		"try: mount /proc of this PID namespace, or enter that namespace, too: nsenter --pid")
 }
 
 // ofOtherArchitecture returns an ELF file with the number of a machine that is none.

@@ -13,6 +13,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 )
@@ -106,7 +107,26 @@ func withoutCommand(c *cli.Context) error {
 }
 
 func unknownCommand(c *cli.Context, name string) error {
-	return usagef(c, "unknown command %q. %s", name, cli.SuggestCommand(c.App.Commands, name))
+	for _, known := range c.App.Commands {
+		if isTypo(name, known.Name) {
+			return usagef(c, "unknown command %q. Did you mean %q?", name, known.Name)
+		}
+	}
+	return usagef(c, "unknown command %q", name)
+}
+
+// isTypo reports whether a word and a command begin with the same letter, and then differ in one place, by at most two
+// letters. So nobody who types uninstall or remove is sent to a command that does something else.
+func isTypo(word, command string) bool {
+	first := 0
+	for first < min(len(word), len(command)) && word[first] == command[first] {
+		first++
+	}
+	word, command = word[first:], command[first:]
+	for word != "" && command != "" && word[len(word)-1] == command[len(command)-1] {
+		word, command = word[:len(word)-1], command[:len(command)-1]
+	}
+	return first > 0 && max(len(word), len(command)) <= 2
 }
 
 // refuseSurplus refuses more arguments than a command takes: one if its help shows an argument, otherwise none.
@@ -115,10 +135,14 @@ func refuseSurplus(c *cli.Context) error {
 	if c.Command.ArgsUsage != "" {
 		takes = 1
 	}
-	if c.Args().Len() > takes {
-		return usagef(c, "unexpected argument %q", c.Args().Get(takes))
+	if c.Args().Len() <= takes {
+		return nil
 	}
-	return nil
+	surplus := c.Args().Get(takes)
+	if strings.HasPrefix(surplus, "-") {
+		return usagef(c, "option %q must stand before the argument", surplus)
+	}
+	return usagef(c, "unexpected argument %q", surplus)
 }
 
 func usagef(c *cli.Context, format string, args ...any) error {

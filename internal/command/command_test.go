@@ -17,8 +17,8 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -196,10 +196,9 @@ func TestRemedies(t *testing.T) {
 		{err: denied, does: "run as root"},
 		{err: readOnly, does: "set IPTABLES_WRAPPER_BACKEND"},
 		{err: fmt.Errorf("open a netlink socket: %w", unix.EMFILE), does: "limit on open files"},
-		{err: exec.ErrMissing, does: "install that backend's iptables"},
-		{err: exec.ErrItself, does: "restore iptables' own program"},
-		{err: errOtherNetwork, does: "select nft or select legacy"},
-		{err: install.ErrProgram, does: "install the iptables package again"},
+		{err: exec.ErrMissing, does: "install this backend's iptables"},
+		{err: exec.ErrItself, does: "install the iptables package again"},
+		{err: remedy.ErrOtherNetwork, does: "select nft or select legacy"},
 	} {
 		var stderr bytes.Buffer
 		status := printError(&stderr, fmt.Errorf("select: %w", test.err))

@@ -14,7 +14,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
-	programs "github.com/iptables-wrappers/iptables-wrappers/internal/run"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
 // commands returns all commands but help, which is the library's.
@@ -22,9 +22,10 @@ func commands() []*cli.Command {
 	return []*cli.Command{{
 		Name:  "detect",
 		Usage: "print the backend that the host uses: nft or legacy",
-		Description: "Asks only the kernel, about this network namespace. Reads neither the\n" +
-			"environment nor the stored or recorded backend. Starts no process, changes\n" +
-			"nothing. If the answer is a guess, prints that on stderr. Example:\n\n" +
+		Description: "Asks only the kernel, about this network namespace. Starts no process and\n" +
+			"changes nothing. If the answer is a guess, prints that on stderr. It depends\n" +
+			"neither on the environment nor on what is stored or recorded. Table and JSON\n" +
+			"also print what a call here runs, which does. Example:\n\n" +
 			"   iptables-wrapper detect -o table\n\n" +
 			"For another network namespace, from the node:\n\n" +
 			"   nsenter -t PID -n iptables-wrapper detect",
@@ -128,13 +129,13 @@ func installWrapper(c *cli.Context) error {
 		say(c.App.ErrWriter, "%s", remark)
 	}
 	if err != nil {
-		return fmt.Errorf("install: %w", err)
+		return fmt.Errorf("%w: %w", remedy.ErrInstall, err)
 	}
 	return nil
 }
 
 func examine(c *cli.Context) error {
-	r := doctor.Examine(programs.Limit, pagesOf(ownVersion()))
+	r := doctor.Examine(doctor.Limit, pagesOf(ownVersion()))
 	if c.String("output") == "json" {
 		err := printJSON(c.App.Writer, r)
 		if err != nil {

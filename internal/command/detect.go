@@ -5,7 +5,6 @@ package command
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -16,9 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
-
-var errNotCertain = errors.New("not certain")
 
 func detectBackend(c *cli.Context) error {
 	output := c.String("output")
@@ -26,7 +24,7 @@ func detectBackend(c *cli.Context) error {
 	if err != nil || r.Certain {
 		return err
 	}
-	guess := fmt.Errorf("%w: %s", errNotCertain, r.Because())
+	guess := fmt.Errorf("%w: %s", remedy.ErrUncertain, r.Because())
 	if c.Bool("strict") {
 		return cli.Exit(guess, statusUncertain)
 	}

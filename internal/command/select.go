@@ -5,7 +5,6 @@ package command
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -13,12 +12,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
-)
-
-var (
-	// An agent in a Pod's network namespace must not store that Pod's backend for its container's commands.
-	errOtherNetwork = errors.New("this is not known to be the network namespace of process 1")
-	errNotStored    = errors.New("not certain, nothing is stored") // by select --strict
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
 func selectBackend(c *cli.Context) error {
@@ -43,20 +37,23 @@ func selectBackend(c *cli.Context) error {
 // ask returns the backend that the host uses, or an error if it must not be stored.
 func ask(strict bool) (detect.Result, error) {
 	if !link.OwnNetwork() {
-		return detect.Result{}, errOtherNetwork
+		return detect.Result{}, remedy.ErrOtherNetwork
 	}
 	r, err := detect.Host("")
 	switch {
 	case r.Certain:
+		return r, nil
 	case call.Scarce(err):
-		return r, err
+		return r, fmt.Errorf("%w: %w", remedy.ErrScarce, err)
+	case err != nil:
+		return r, fmt.Errorf("%w: %w", remedy.ErrNotAsked, err)
 	case strict:
-		return r, cli.Exit(fmt.Errorf("%w: %s", errNotStored, r), statusUncertain)
+		return r, cli.Exit(fmt.Errorf("%w: %s", remedy.ErrNotStored, r), statusUncertain)
 	}
 	return r, nil // r says why a guess is one
 }
 
-// store points the switch at the program that a call with this result runs.
+// store points the switch at the program that a call with this result runs, and records that backend.
 func store(c *cli.Context, r detect.Result) error {
 	d, err := link.Switched()
 	if err != nil {
@@ -70,9 +67,16 @@ func store(c *cli.Context, r detect.Result) error {
 	if err != nil {
 		return fmt.Errorf("select %s: %w", backend, err)
 	}
-	printLine(c.App.Writer, "%s in %s", backend, d.Path)
+	printLine(c.App.Writer, "the commands in %s run %s", d.Path, backend)
 	if !r.Certain {
-		say(c.App.ErrWriter, "%v: %s", errNotCertain, r)
+		say(c.App.ErrWriter, "%v: %s", remedy.ErrUncertain, r)
+	}
+	record, err := link.OpenRecord()
+	if err == nil && link.OwnContainer() {
+		err = record.Put(backend)
+	}
+	if err != nil {
+		say(c.App.ErrWriter, "%s is stored, but not recorded: %v", backend, err)
 	}
 	return nil
 }

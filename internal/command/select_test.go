@@ -5,6 +5,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,7 @@ const (
 		"while flock --nonblock /usr/sbin true; do sleep 0.01; done; "
 
 	variableHelps = "iptables-wrapper: try: set IPTABLES_WRAPPER_BACKEND to nft or legacy"
+	imageHelps    = "iptables-wrapper: try: reset where the switch is from: RUN iptables-wrapper reset in the image"
 	installHelps  = "iptables-wrapper: try: iptables-wrapper install, "
 	guess         = "iptables-wrapper: not certain: nft: no chain or table of a known program was found, and no rule\n"
 )
@@ -45,22 +47,22 @@ var storing = []struct {
 	stdout    string
 	stderr    string // what it contains
 	content   string // of the switch; "-": there is none
-	recorded  bool   // in the end
+	recorded  string // in the end; "-": nothing, although select stores a backend
 }{
-	{doc: "certain", host: docker, call: "select", stdout: "legacy in /usr/sbin\n", content: "xtables-legacy-multi"},
-	{doc: "strict, certain", host: docker, call: "select --strict", stdout: "legacy in /usr/sbin\n",
+	{doc: "certain", host: docker, call: "select", stdout: "the commands in /usr/sbin run legacy\n", content: "xtables-legacy-multi"},
+	{doc: "strict, certain", host: docker, call: "select --strict", stdout: "the commands in /usr/sbin run legacy\n",
 		content: "xtables-legacy-multi"},
-	{doc: "a guess", call: "select", stdout: "nft in /usr/sbin\n", stderr: guess, content: "xtables-nft-multi"},
+	{doc: "a guess", call: "select", stdout: "the commands in /usr/sbin run nft\n", stderr: guess, content: "xtables-nft-multi"},
 	{doc: "strict, a guess", call: "select --strict", status: 3, stderr: "iptables-wrapper: select: not certain, " +
 		"nothing is stored: nft: no chain or table of a known program was found, and no rule\niptables-wrapper: try: "},
-	{doc: "what is recorded is not asked", host: record + docker, call: "select", stdout: "legacy in /usr/sbin\n",
-		content: "xtables-legacy-multi", recorded: true},
-	{doc: "by name", host: docker, call: "select nft", stdout: "nft in /usr/sbin\n", content: "xtables-nft-multi"},
-	{doc: "over the other one", host: stored, call: "select legacy", stdout: "legacy in /usr/sbin\n",
+	{doc: "what is recorded is not asked", host: record + docker, call: "select", stdout: "the commands in /usr/sbin run legacy\n",
+		content: "xtables-legacy-multi"},
+	{doc: "by name", host: docker, call: "select nft", stdout: "the commands in /usr/sbin run nft\n", content: "xtables-nft-multi"},
+	{doc: "over the other one", host: stored, call: "select legacy", stdout: "the commands in /usr/sbin run legacy\n",
 		content: "xtables-legacy-multi"},
 	{doc: "the variable is not read", host: "export IPTABLES_WRAPPER_BACKEND=both; " + docker, call: "select",
-		stdout: "legacy in /usr/sbin\n", content: "xtables-legacy-multi"},
-	{doc: "a guess without a program", host: "rm *-nft*; ", call: "select", stdout: "legacy in /usr/sbin\n",
+		stdout: "the commands in /usr/sbin run legacy\n", content: "xtables-legacy-multi"},
+	{doc: "a guess without a program", host: "rm *-nft*; ", call: "select", stdout: "the commands in /usr/sbin run legacy\n",
 		stderr: guess, content: "xtables-legacy-multi"},
 	{doc: "no program", host: docker + "rm *-legacy*; ", call: "select", status: 1, stderr: "iptables-wrapper: " +
 		"select legacy: no such program: iptables-legacy or xtables-legacy-multi\niptables-wrapper: try: install "},
@@ -71,15 +73,26 @@ var storing = []struct {
 		status: 1, stderr: "\"/usr/sbin/ip6tables\": the commands of iptables do not lead to the wrapper"},
 	{doc: "read-only", host: readOnly, call: "select", status: 1, stderr: variableHelps},
 	{doc: "read-only, by name", host: readOnly, call: "select nft", status: 1, stderr: variableHelps},
-	{doc: "read-only, stored before", host: stored + readOnly, call: "select nft", stdout: "nft in /usr/sbin\n",
+	{doc: "read-only, stored before", host: stored + readOnly, call: "select nft", stdout: "the commands in /usr/sbin run nft\n",
 		content: "xtables-nft-multi"},
-	{doc: "the lock is held", host: anyone, call: "select legacy", stdout: "legacy in /usr/sbin\n",
+	{doc: "read-only, the other one is stored", host: stored + readOnly, call: "select legacy", status: 1,
+		stderr: imageHelps, content: "xtables-nft-multi"},
+	{doc: "the lock is held", host: anyone, call: "select legacy", stdout: "the commands in /usr/sbin run legacy\n",
 		content: "xtables-legacy-multi"},
 	{doc: "a network of its own", host: "set -- unshare --net; ", call: "select", status: 1,
 		stderr: "this is not known to be the network namespace of process 1\n" +
 			"iptables-wrapper: try: iptables-wrapper select nft or"},
 	{doc: "a network of its own, by name", host: "set -- unshare --net; ", call: "select legacy",
-		stdout: "legacy in /usr/sbin\n", content: "xtables-legacy-multi"},
+		stdout: "the commands in /usr/sbin run legacy\n", content: "xtables-legacy-multi", recorded: "-"},
+	{doc: "the record cannot be made", host: record + "mount -o remount,bind,ro /dev; ", call: "select legacy",
+		stdout: "the commands in /usr/sbin run legacy\n", content: "xtables-legacy-multi", recorded: "nft",
+		stderr: "iptables-wrapper: legacy is stored, but not recorded: unlink /dev/iptables-backend-"},
+	{doc: "nothing can be asked", host: "set -- setpriv --bounding-set=-net_admin; ", call: "select", status: 1,
+		stderr: "nothing is stored, because the kernel did not answer: ask for nf_tables: operation not permitted"},
+	{doc: "nothing can be asked, strict", host: "set -- setpriv --bounding-set=-net_admin; ", call: "select --strict",
+		status: 1, stderr: "operation not permitted"},
+	{doc: "nothing can be asked, by name", host: "set -- setpriv --bounding-set=-net_admin; ", call: "select nft",
+		stdout: "the commands in /usr/sbin run nft\n", content: "xtables-nft-multi"},
 	{doc: "another user", host: "set -- setpriv --reuid=1000; ", call: "select nft", status: 1,
 		stderr: "permission denied\niptables-wrapper: try: run as root"},
 	{doc: "nothing is wrapped", host: "rm iptables-current; ", call: "select nft", status: 1, stderr: installHelps,
@@ -96,7 +109,7 @@ var storing = []struct {
 
 	{doc: "reset", host: stored + record, call: "reset", stdout: "the next call in /usr/sbin decides again\n"},
 	{doc: "reset, nothing is kept", call: "reset", stdout: "the next call in /usr/sbin decides again\n"},
-	{doc: "reset, read-only", host: stored + record + readOnly, call: "reset", status: 1, stderr: variableHelps,
+	{doc: "reset, read-only", host: stored + record + readOnly, call: "reset", status: 1, stderr: imageHelps,
 		content: "xtables-nft-multi"},
 	{doc: "reset, read-only, only recorded", host: record + readOnly, call: "reset",
 		stdout: "the next call in /usr/sbin decides again\n"},
@@ -108,9 +121,9 @@ var storing = []struct {
 		status: 1, stderr: "users other than root and the caller can write it\niptables-wrapper: try: ",
 		content: "xtables-nft-multi"},
 	{doc: "reset, the record cannot be removed", host: record + "mount -o remount,bind,ro /dev; ", call: "reset",
-		status: 1, stderr: "iptables-wrapper: try: ", recorded: true},
+		status: 1, stderr: "iptables-wrapper: try: ", recorded: "nft"},
 	{doc: "reset, another user", host: record + stored + "set -- setpriv --reuid=1000; ", call: "reset", status: 1,
-		stderr: "iptables-wrapper: try: run as root", content: "xtables-nft-multi", recorded: true},
+		stderr: "iptables-wrapper: try: run as root", content: "xtables-nft-multi", recorded: "nft"},
 }
 
 // What select and reset print, and what is stored and recorded then. Status 0 means that the next call runs it.
@@ -132,7 +145,7 @@ func TestStoring(t *testing.T) {
 				t.Errorf("status %d, stdout %q, stderr %q", status, stdout.String(), stderr.String())
 			}
 			lines := strings.Count(stderr.String(), "\n")
-			if status == 0 && lines != strings.Count(test.stderr, "\n") || status != 0 && lines != 2 {
+			if status == 0 && lines != min(1, len(test.stderr)) || status != 0 && lines != 2 {
 				t.Errorf("%d lines on stderr: %q", lines, stderr.String())
 			}
 			content, err := os.Readlink("/usr/sbin/iptables-current")
@@ -145,10 +158,11 @@ func TestStoring(t *testing.T) {
 			}
 			record, err := link.OpenRecord()
 			host.Check(t, err)
-			if recorded := record.Read() != ""; recorded != test.recorded {
-				t.Errorf("recorded: %v", recorded)
+			_, backend, selected := strings.Cut(strings.TrimSpace(test.stdout), " run ")
+			recorded := cmp.Or(test.recorded, backend)
+			if got := string(record.Read()); got != strings.TrimPrefix(recorded, "-") {
+				t.Errorf("recorded: %q", got)
 			}
-			backend, _, selected := strings.Cut(test.stdout, " in /")
 			if selected {
 				version := host.Run(t, "/usr/sbin/iptables", "--version")
 				if !strings.Contains(version, map[string]string{"nft": "(nf_tables)", "legacy": "(legacy)"}[backend]) {
@@ -172,7 +186,7 @@ func TestFewDescriptors(t *testing.T) {
 		output, err := cmd.CombinedOutput()
 		content, _ := os.Readlink("/usr/sbin/iptables-current")
 		switch {
-		case err == nil && string(output) == "legacy in /usr/sbin\n" && content == "xtables-legacy-multi":
+		case err == nil && string(output) == "the commands in /usr/sbin run legacy\n" && content == "xtables-legacy-multi":
 		case cmd.ProcessState.ExitCode() == 1 && content == "iptables-wrapper":
 			refused += bytes.Count(output, []byte("too many open files\n"))
 		default:
@@ -192,9 +206,9 @@ func TestWhichSwitch(t *testing.T) {
 	lay(t)
 	host.Run(t, "sh", "-ec", "mkdir /run/own; cd /usr/sbin; cp -a iptables-wrapper iptables-current iptables /run/own/")
 	for _, step := range []struct{ do, want string }{
-		{"/run/own/iptables-wrapper select legacy", "legacy in /run/own\n"},
+		{"/run/own/iptables-wrapper select legacy", "the commands in /run/own run legacy\n"},
 		{"/run/own/iptables-wrapper reset", "the next call in /run/own decides again\n"},
-		{"rm /run/own/iptables-current; /run/own/iptables-wrapper select nft", "nft in /usr/sbin\n"},
+		{"rm /run/own/iptables-current; /run/own/iptables-wrapper select nft", "the commands in /usr/sbin run nft\n"},
 	} {
 		if got := host.Run(t, "sh", "-ec", step.do); got != step.want {
 			t.Errorf("%s: got %q", step.do, got)

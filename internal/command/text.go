@@ -9,41 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 	"unicode"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
-
-const multiCalls = "xtables-nft-multi or xtables-legacy-multi"
-
-// remedies are what to do about errors. The first match wins.
-var remedies = []struct {
-	err error
-	try string
-}{
-	{errNotCertain, program + " doctor, which prints what to do about it"},
-	{errNotStored, "name the host's backend if you know it, or select without --strict"},
-	{errOtherNetwork, program + " select nft or select legacy, if you know the backend"},
-	{file.ErrExposed, "chown that directory to root, and chmod go-w it"},
-	{exec.ErrMissing, "install that backend's iptables in this image"},
-	{exec.ErrItself, "restore iptables' own program there, or unmount what covers it"},
-	{install.ErrProgram, "install the iptables package again, or give its program the name " + multiCalls},
-	{link.ErrForeign, "move that file away, or replace it with install --force"},
-	{link.ErrNotWrapped, program + " install, unless an agent that enters Pods needs links straight to the wrapper"},
-	{link.ErrSingle, "make it a symlink to " + multiCalls + ", or set " + call.Variable},
-	{unix.EROFS, "set " + call.Variable + " to nft or legacy in the environment of the container"},
-	{fs.ErrPermission, "run as root"},
-	{unix.EMFILE, "raise the limit on open files"},
-}
 
 // printError prints an error and what to do, and returns the exit status: 0 if there is no error. An error without a
 // text is only a status.
@@ -54,11 +26,9 @@ func printError(stderr io.Writer, err error) int {
 	if err.Error() != "" {
 		say(stderr, "%s", strings.ReplaceAll(err.Error(), "\n", "; ")) // line ends are those of errors.Join
 	}
-	for _, r := range remedies {
-		if errors.Is(err, r.err) {
-			say(stderr, "try: %s", r.try)
-			break
-		}
+	_, try := remedy.For(err)
+	if try != "" {
+		say(stderr, "try: %s", try)
 	}
 	var exit cli.ExitCoder
 	if errors.As(err, &exit) {

@@ -15,10 +15,14 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
 // Version is that of the JSON form of a Report.
 const Version = 1
+
+// Limit is how long each program may run that doctor starts.
+const Limit = run.Limit
 
 // Report is what doctor found, and what it looked at. Its JSON form is what "doctor -o json" prints.
 type Report struct {

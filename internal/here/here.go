@@ -70,10 +70,10 @@ func Of(n link.Name, host detect.Result, held detect.Backend) Here {
 		h.How = Recorded
 	}
 	backend, program, err := call.Find(r, n.Name, filepath.Dir(n.ResolvesTo))
-	h.Backend, h.Program = backend, program.Path
 	if err != nil {
-		h.Error = err.Error()
+		return Here{Path: n.Path, How: Nothing, Error: err.Error()}
 	}
+	h.Backend, h.Program = backend, program.Path
 	return h
 }
 

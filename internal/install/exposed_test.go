@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -41,7 +42,7 @@ func TestOwnProgram(t *testing.T) {
 		before := state(t, directory)
 		for _, force := range []bool{false, true} {
 			changes, _, err := Install(directory, force)
-			if !errors.Is(err, ErrProgram) || changes != nil {
+			if !errors.Is(err, exec.ErrItself) || changes != nil {
 				t.Errorf("%s, forced %v: got %v, %q", doc, force, err, changes)
 			}
 		}

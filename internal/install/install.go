@@ -21,9 +21,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
-// ErrProgram means that the commands would run the wrapper instead of a program of iptables: the wrapper has
-// overwritten that program, or the program's path leads through one of the six names. Nothing was changed.
-var ErrProgram = errors.New("the wrapper is, or would be, in the place of iptables' own program")
+// errProgram means that the commands would run the wrapper instead of a program of iptables: the wrapper has overwritten
+// that program, or the program's path leads through one of the six names. Nothing was changed.
+var errProgram = fmt.Errorf("the wrapper is, or would be, in the place of iptables' own program: %w", exec.ErrItself)
 
 type work struct {
 	*link.Dir
@@ -38,7 +38,7 @@ type work struct {
 // directory that other users can write and, unless forced, names that belong neither to iptables nor to the wrapper.
 //
 // Whatever step fails, each of the six names leads to the same program as before, or to the wrapper. Install returns
-// what it changed, even with an error, and remarks, which are no failures. The error wraps ErrProgram, exec.ErrMissing
+// what it changed, even with an error, and remarks, which are no failures. The error wraps exec.ErrItself, exec.ErrMissing
 // if both backends' programs are missing, link.ErrForeign or file.ErrExposed.
 func Install(directory string, force bool) (changes, remarks []string, err error) {
 	running, content, err := runningFile()
@@ -117,11 +117,11 @@ func (w *work) programs() (found []string, err error) {
 			continue
 		}
 		if readWrapper(program.Path) != nil {
-			return nil, fmt.Errorf("%q: %w", program.Path, ErrProgram)
+			return nil, fmt.Errorf("%q: %w", program.Path, errProgram)
 		}
 		for _, hop := range link.Hops(program.Path) {
 			if slices.Contains(exec.Names(), filepath.Base(hop)) && w.IsAt(filepath.Dir(hop)) {
-				return nil, fmt.Errorf("%q: %w", hop, ErrProgram)
+				return nil, fmt.Errorf("%q: %w", hop, errProgram)
 			}
 		}
 		found = append(found, program.Path)

@@ -252,7 +252,7 @@ func TestOverwritten(t *testing.T) {
 	host.Check(t, os.WriteFile(directory+"/xtables-nft-multi", content, 0o755))
 	for _, force := range []bool{false, true} {
 		_, _, err := Install(directory, force)
-		if !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "xtables-nft-multi") {
+		if !errors.Is(err, exec.ErrItself) || !strings.Contains(err.Error(), "xtables-nft-multi") {
 			t.Errorf("force %v: got %v", force, err)
 		}
 	}

@@ -37,6 +37,8 @@ var (
 	ErrNotWrapped = errors.New("the commands of iptables do not lead to the wrapper's switch")
 	// ErrSingle means that the switch cannot point to a program, because it implements only one of the six commands.
 	ErrSingle = errors.New("it is not the program that implements all six commands")
+	// ErrStored means that the switch still points to a program, because it could not be changed.
+	ErrStored = errors.New("a backend is stored in the switch")
 )
 
 // Here opens DIR, the directory of the running file. running is the content of file.Running. Here fails if that path no

@@ -80,18 +80,30 @@ func (r Record) Read() detect.Backend {
 // keep records an answer, and returns the backend that the call runs. The first call wins, because symlink(2) replaces
 // nothing. A later guess runs the recorded backend. A certain answer replaces it.
 func (r Record) keep(backend detect.Backend, certain bool) detect.Backend {
+	if certain {
+		_ = r.Put(backend) // if it fails, the call runs its answer all the same
+		return backend
+	}
+	err := r.Dev.symlink(string(backend), r.Name)
+	if errors.Is(err, unix.EEXIST) {
+		return cmp.Or(r.Read(), backend)
+	}
+	return backend // recorded now, or cannot be recorded
+}
+
+// Put records a backend, in the place of another one. It does nothing if there is no /dev for a record.
+func (r Record) Put(backend detect.Backend) error {
+	if r.Dev == nil {
+		return nil
+	}
 	err := r.Dev.symlink(string(backend), r.Name)
 	if !errors.Is(err, unix.EEXIST) {
-		return backend // recorded now, or cannot be recorded
+		return err
 	}
-	recorded := r.Read()
-	if !certain {
-		return cmp.Or(recorded, backend)
+	if r.Read() == backend {
+		return nil
 	}
-	if recorded != backend {
-		_ = r.Dev.Replace(string(backend), r.Name) // if it fails, the call runs its answer all the same
-	}
-	return backend
+	return r.Dev.Replace(string(backend), r.Name)
 }
 
 // Remove removes the record. It returns an error only if the record is still there.

@@ -80,5 +80,9 @@ func (d *Dir) point(content string) error {
 	if err != nil || now == content {
 		return err
 	}
-	return d.Replace(content, Switch)
+	err = d.Replace(content, Switch)
+	if err != nil && now != Wrapper {
+		err = fmt.Errorf("%w (%w)", err, ErrStored)
+	}
+	return err
 }

@@ -172,7 +172,7 @@ func TestExamples(t *testing.T) {
 		t.Run("select/"+mode, func(t *testing.T) {
 			n := newNode(t, mode)
 			p := readPod(t, "select", n)
-			want := result{mode + " in /usr/sbin\n-N EXAMPLE-FIREWALL\n", "", 0}
+			want := result{"the commands in /usr/sbin run " + mode + "\n-N EXAMPLE-FIREWALL\n", "", 0}
 			if got := p.run(t, p.spec.Containers[0]); got != want {
 				t.Errorf("got %+v", got)
 			}
@@ -180,7 +180,7 @@ func TestExamples(t *testing.T) {
 
 			p.network = bareNode(t) // where nothing proves a backend, the Pod starts all the same
 			got := p.run(t, p.spec.Containers[0])
-			if got.stdout != "nft in /usr/sbin\n-N EXAMPLE-FIREWALL\n" || got.status != 0 ||
+			if got.stdout != "the commands in /usr/sbin run nft\n-N EXAMPLE-FIREWALL\n" || got.status != 0 ||
 				!strings.Contains(got.stderr, "not certain") {
 				t.Errorf("without a name: %+v", got)
 			}

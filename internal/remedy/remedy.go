@@ -1,0 +1,107 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package remedy has the one table of what the user can do about an error. Calls, commands and doctor print it.
+package remedy
+
+import (
+	"cmp"
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+)
+
+// Variable is the environment variable that chooses the backend of one call.
+const Variable = "IPTABLES_WRAPPER_BACKEND"
+
+// Errors of calls and commands.
+var (
+	ErrNoProc     = errors.New("/proc does not show the running file")
+	ErrSetUID     = errors.New("it runs set-user-ID")
+	ErrVariable   = errors.New("environment variable " + Variable + " is not one of auto, nft, legacy")
+	ErrByVariable = errors.New(Variable + " is set")
+	ErrScarce     = errors.New("cannot ask which backend the host uses")
+	ErrUncertain  = errors.New("not certain")
+	ErrNotStored  = errors.New("not certain, nothing is stored")
+	// ErrNotAsked means that a guess must not be stored, because a question failed.
+	ErrNotAsked = errors.New("nothing is stored, because the kernel did not answer")
+	// ErrOtherNetwork protects an agent in a Pod's network namespace from storing that Pod's backend for itself.
+	ErrOtherNetwork = errors.New("this is not known to be the network namespace of process 1")
+	// ErrInstall is in each error of install. Its text is the command's name.
+	ErrInstall = errors.New("install")
+)
+
+// Exit statuses of a call that could not run a program, as shells and env(1) use them. The wrapper never exits with 1,
+// which clients of iptables take for "no such rule".
+const (
+	statusUsage    = 2
+	statusUnusable = 126 // the program exists and cannot be executed
+	statusMissing  = 127 // the program, or what loads it, is missing
+)
+
+const (
+	wrapper    = "iptables-wrapper"
+	multiCalls = "xtables-nft-multi or xtables-legacy-multi"
+	limits     = "raise the limit on open files, ulimit -n, or free memory"
+)
+
+// table has a remedy for an error that is both of a row's errors, or the one. The first row that matches wins.
+var table = [...]struct {
+	is, and error
+	status  int // of a call, statusUnusable if 0
+	try     string
+}{
+	{is: ErrVariable, status: statusUsage, try: "set it to one of these, or unset it"},
+	{is: ErrSetUID, try: "chmod u-s the wrapper, and run it as root"},
+	{is: ErrNoProc, try: "mount /proc of this PID namespace, or enter that namespace, too: nsenter --pid"},
+	{is: ErrScarce, try: limits},
+	{is: ErrUncertain, try: wrapper + " doctor, which prints what to do about it"},
+	{is: ErrNotStored, try: "name the host's backend if you know it, or select without --strict"},
+	{is: ErrNotAsked, try: "select where the container runs, not in an image build, and with CAP_NET_ADMIN; " +
+		"or name the backend"},
+	{is: ErrOtherNetwork, try: wrapper + " select nft or select legacy, if you know the backend"},
+
+	{is: exec.ErrMissing, and: ErrInstall,
+		try: "install iptables 1.8.8 or newer, with both backends, then run this again"},
+	{is: exec.ErrMissing, and: ErrByVariable, status: statusMissing,
+		try: "install that backend's iptables; if this is the wrong backend, change " + Variable},
+	{is: exec.ErrMissing, status: statusMissing,
+		try: "install this backend's iptables in this image; if the backend is wrong, set " + Variable},
+	{is: exec.ErrItself, try: "unmount what covers iptables' own program there, or install the iptables package again"},
+	{is: file.ErrExposed, try: "chown the directory to root, and chmod go-w it"},
+
+	{is: link.ErrForeign, try: "move that file away, or replace it with install --force"},
+	{is: link.ErrNotWrapped, try: wrapper + " install, unless an agent that enters Pods needs links straight to the " +
+		"wrapper"},
+	{is: link.ErrSingle, try: "make it a symlink to " + multiCalls + ", or set " + Variable},
+	{is: unix.EROFS, and: ErrInstall, try: "install when the image is built: RUN " + wrapper + " install"},
+	{is: unix.EROFS, and: link.ErrStored, try: "reset where the switch is from: RUN " + wrapper + " reset in the " +
+		"image, or a writable mount of that volume"},
+	{is: unix.EROFS, try: "set " + Variable + " to nft or legacy in the environment of the container"},
+
+	{is: unix.ENOENT, status: statusMissing, try: "install the libraries of that program: its loader is missing"},
+	{is: unix.ENOEXEC, try: "install iptables for the architecture of this machine"},
+	{is: unix.EACCES, try: "run as root; if you are, check the file's mode, and that its file system is not mounted noexec"},
+	{is: unix.EPERM, try: "run as root; if the file has capabilities (getcap), add them to this container, or remove " +
+		"them from the file"},
+	{is: unix.E2BIG, try: "pass fewer arguments or a smaller environment; the program's path counts, too"},
+	{is: unix.EMFILE, try: limits},
+}
+
+// Unknown is what to do about a program that does not run for a reason that the table does not have.
+const Unknown = "run that file by its path to see what is wrong"
+
+// For returns the exit status of a call that fails with an error, and what the user can do about it, "" if the table
+// does not have the error.
+func For(err error) (status int, try string) {
+	for _, row := range table {
+		if errors.Is(err, row.is) && (row.and == nil || errors.Is(err, row.and)) {
+			return cmp.Or(row.status, statusUnusable), row.try
+		}
+	}
+	return statusUnusable, ""
+}
