@@ -5,83 +5,62 @@ package detect
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
-// askNFT asks nf_tables for all names of a reason. It asks for chains of programs only in tables that exist.
+// askNFT asks nf_tables for each name of a reason.
 func (a *asker) askNFT(f Findings, r Reason) Findings {
-	known := f.Kernel
-	tables := []string{"ip mangle", "ip6 mangle"} // kubelet's chains are asked for in any case
-	if r == HostProgram && known == Yes {
-		err := persist(func() (err error) {
-			tables, err = a.nft.Tables(isAsked)
-			return err
-		})
-		known = answerOf(true, err)
-		if !errors.Is(err, nft.ErrTooLarge) {
-			f.Err = cmp.Or(f.Err, err)
-		}
-	}
 	for n := range namesOf(r) {
-		answer, err := known, error(nil)
-		if known == Yes {
-			answer, err = a.hasNFT(n, tables)
+		answer, err := f.Kernel, error(nil)
+		if f.Kernel == Yes {
+			answer, err = a.hasNFT(n)
 		}
 		f = f.note(n, answer, err)
 	}
 	return f
 }
 
-// isAsked reports whether a table is a known name, or may contain a chain that is.
-func isAsked(table string) bool {
-	isKnown := func(n Name) bool { return n.Table == table }
-	return usedByIptables(table) || slices.ContainsFunc(knownNames[:], isKnown)
-}
-
-// hasNFT reports whether a name is in nf_tables, which has these tables.
-func (a *asker) hasNFT(n Name, tables []string) (Answer, error) {
-	exists := slices.Contains(tables, n.nftTable())
-	if !exists || n.Chain == "" {
-		return answerOf(exists, nil), nil
+// hasNFT reports whether a name is in nf_tables.
+func (a *asker) hasNFT(n Name) (answer Answer, err error) {
+	var has bool
+	if n.Chain == "" {
+		_, table, _ := strings.Cut(n.Table, " ")
+		has, err = a.nft.HasTable(n.Family == IPv6, table)
+	} else {
+		has, err = a.nft.HasChain(n.Family == IPv6, n.Table, n.Chain)
 	}
-	has, err := a.nft.HasChain(n.Family == IPv6, n.Table, n.Chain)
 	return answerOf(has, err), err
 }
 
-// countNFT counts rules until there are more than limit and one of them is in a table of iptables.
+// countNFT counts the rules in the tables of iptables, until there are more than limit.
 func (a *asker) countNFT(e Evidence, limit int) Evidence {
 	rules := nft.Rules{All: e.NFT.Kernel == No}
 	var err error
 	if e.NFT.Kernel == Yes {
 		err = persist(func() (err error) {
-			rules, err = a.nft.CountRules(limit, usedByIptables)
+			rules, err = a.nft.CountRules(limit, iptables.IsTable)
 			return err
 		})
 	}
 	e.NFT.Rules = rules.Number // with an error, those that the last try read
-	e.NFT.Counted = Unknown
-	if rules.All {
+	switch {
+	case rules.All:
 		e.NFT.Counted = Yes
+	case e.NFT.Kernel != Yes, err != nil:
+		e.NFT.Counted = Unknown
+	default:
+		e.NFT.Counted = No
 	}
-	if rules.Iptables {
+	if rules.Number > 0 {
 		e.TakesRules = Yes
 	}
 	e.NFT.Err = cmp.Or(e.NFT.Err, err)
 	return e
-}
-
-func usedByIptables(table string) bool {
-	family, name, _ := strings.Cut(table, " ")
-	switch name {
-	case "filter", "nat", "mangle", "raw", "security":
-		return family == "ip" || family == "ip6"
-	}
-	return false
 }
 
 // legacyTables are the tables of x_tables for one family. Each is read once, when it is first needed.

@@ -28,13 +28,21 @@ func (r Result) Because() string {
 		}
 		return words + e.unread()
 	case OnlySupported:
-		if e.NFT.Kernel == No {
+		switch {
+		case r.Backend == NFT:
+			return "no chain or table of a known program was found; x_tables is not loaded, and cannot be loaded here" +
+				e.unread()
+		case e.NFT.Kernel == No:
 			return "this kernel has no nf_tables"
 		}
 		return "this kernel's nf_tables lacks " + e.Lacks
 	case RuleCount:
+		more := e.NFT.number()
+		if e.NFT.Counted == No && e.NFT.Rules <= e.Legacy.Rules {
+			more = "too many to be read"
+		}
 		return fmt.Sprintf("no chain or table of a known program was found; rules: nft %s, legacy %s%s",
-			e.NFT.number(), e.Legacy.number(), e.unread())
+			more, e.Legacy.number(), e.unread())
 	default:
 		return "no chain or table of a known program was found, and no rule" + e.unread()
 	}

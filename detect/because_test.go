@@ -88,8 +88,17 @@ func TestBecause(t *testing.T) {
 			want:  "no chain or table of a known program was found; rules: nft 1, legacy 12",
 		},
 		{
-			about: []about{number(NFT, 7), counted(NFT, Unknown), number(Legacy, 6)},
+			about: []about{number(NFT, 7), counted(NFT, No), number(Legacy, 6)},
 			want:  "no chain or table of a known program was found; rules: nft at least 7, legacy 6",
+		},
+		{
+			about: []about{number(NFT, 1), counted(NFT, No), number(Legacy, 6)},
+			want:  "no chain or table of a known program was found; rules: nft too many to be read, legacy 6",
+		},
+		{
+			about: []about{kernel(Legacy, No), func(e *Evidence) { e.Loadable = No }, failed(NFT, errors.New("one"))},
+			want: "no chain or table of a known program was found; x_tables is not loaded, and cannot be loaded here; " +
+				"nft could not be read (one)",
 		},
 		{
 			about: []about{counted(NFT, Unknown), failed(NFT, errors.New("one")), number(Legacy, 1)},

@@ -13,7 +13,7 @@ func Decide(e Evidence, held Backend) Result {
 	canary := e.named(KubeletCanary)
 	program := e.named(HostProgram)
 	more := NFT
-	if e.Legacy.Rules > e.NFT.Rules {
+	if e.Legacy.Rules > e.NFT.Rules && e.NFT.Counted != No {
 		more = Legacy
 	}
 	table := [...]struct {
@@ -26,6 +26,7 @@ func Decide(e Evidence, held Backend) Result {
 		{reason: HostProgram, backend: program, applies: program.Valid()},
 		{reason: OnlySupported, backend: Legacy, applies: e.NFT.Kernel == No},
 		{reason: OnlySupported, backend: Legacy, applies: e.TakesRules == No && e.legacyCanRun()},
+		{reason: OnlySupported, backend: NFT, applies: e.Legacy.Kernel == No && e.Loadable == No},
 		{reason: RuleCount, backend: more, applies: e.NFT.Rules > 0 || e.Legacy.Rules > 0},
 		{reason: Default, backend: NFT, applies: true},
 	}

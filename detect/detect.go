@@ -20,7 +20,7 @@
 // rule is written, no table is made, and no module of the legacy backend is loaded. The kernel may load nf_tables.
 //
 // A dry run shows whether nf_tables can take iptables' rules. It is made only if no name decides, nft would be the
-// answer, nf_tables has no rule of iptables yet, and legacy can run. It is a transaction that the kernel checks and
+// answer, iptables' tables in nf_tables have no rule yet, and legacy can run. It is a transaction that the kernel checks and
 // never commits. It takes 10 to 20 ms, and may load nft_chain_nat, nf_nat, nf_conntrack, nft_compat and xt_comment.
 //
 // Without CAP_NET_ADMIN or /proc, the answer is a guess. Once x_tables is loaded, reading its tables also takes user 0,
@@ -71,9 +71,9 @@ type Reason string
 const (
 	KubeletHint   Reason = "kubelet-hint"   // chain KUBE-IPTABLES-HINT in mangle, since Kubernetes 1.24 (KEP-3178)
 	KubeletCanary Reason = "kubelet-canary" // chain KUBE-KUBELET-CANARY in mangle, since Kubernetes 1.17
-	HostProgram   Reason = "host-program"   // a chain or table that only another program of the host makes
+	HostProgram   Reason = "host-program"   // a chain or table of another program of the host
 	Held          Reason = "held"           // no row is certain, and the caller already uses this backend
-	OnlySupported Reason = "only-supported" // nf_tables is missing, or cannot take iptables' rules
+	OnlySupported Reason = "only-supported" // the other backend is missing, or nf_tables cannot take iptables' rules
 	RuleCount     Reason = "rule-count"     // more rules than the other backend; a tie goes to nft
 	Default       Reason = "default"        // nothing was found
 )
@@ -119,22 +119,23 @@ func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // Name is a name of the host: a chain in one of iptables' tables, or a native table.
 type Name struct {
-	Program string `json:"program"`         // the program that makes it: "kubelet", "Docker"
-	Family  Family `json:"family"`          // a table of family inet is found in both
-	Table   string `json:"table"`           // "mangle"; a native table as nft prints it: "inet firewalld"
+	Program string `json:"program"` // the program that makes it: "kubelet", "Docker"
+	Family  Family `json:"family"`
+	Table   string `json:"table"`           // "mangle"; a native table as nft prints it: "ip kube-proxy"
 	Chain   string `json:"chain,omitempty"` // "" for a native table
 }
 
 // Findings are what was found in one backend. Arrays are by Family.
 type Findings struct {
-	Kernel  Answer    `json:"kernel"`           // whether it has nf_tables, or has x_tables for IPv4 loaded
+	Kernel  Answer    `json:"kernel"`           // whether it has nf_tables, or has x_tables loaded for either family
 	Hint    [2]Answer `json:"hint,omitzero"`    // kubelet's chain KUBE-IPTABLES-HINT
 	Canary  [2]Answer `json:"canary,omitzero"`  // kubelet's chain KUBE-KUBELET-CANARY
 	Program [2]Answer `json:"program,omitzero"` // any name of another program of the host
 	Names   []Name    `json:"names,omitempty"`  // the names that were found, in the order of the questions
 
-	// Rules is the number of rules of both families, and for nft of family inet too, whoever made them. If Counted is
-	// Unknown, there may be more. For a table of legacy that is too large to be read, all entries are counted.
+	// Rules is the number of rules of both families in iptables' tables, whoever made them. Native tables do not count.
+	// If Counted is No, there are more. If it is Unknown, there may be more. For a table of legacy that is too large to
+	// be read, all entries are counted.
 	Rules   int    `json:"rules"`
 	Counted Answer `json:"counted,omitzero"`
 
@@ -148,13 +149,13 @@ type Evidence struct {
 	NFT    Findings `json:"nft"`
 	Legacy Findings `json:"legacy"`
 
-	// TakesRules is Yes if nf_tables can take iptables' rules: it has one, or a dry run was accepted. If it is No,
-	// Lacks describes what is missing, for people.
+	// TakesRules is Yes if nf_tables can take iptables' rules: a table of iptables has one, or a dry run was accepted.
+	// If it is No, Lacks describes what is missing, for people.
 	TakesRules Answer `json:"takes_rules,omitzero"`
 	Lacks      string `json:"lacks,omitempty"`
 
 	// Loadable is Yes if iptables-legacy could load x_tables: modules.dep of the running kernel, as this process sees
-	// /lib/modules, lists ip_tables. It is asked only before a dry run, if x_tables is not loaded.
+	// /lib/modules, lists ip_tables. It is asked only if no name decides and x_tables is not loaded.
 	Loadable Answer `json:"loadable,omitzero"`
 }
 

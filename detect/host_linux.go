@@ -32,8 +32,11 @@ func Host(held Backend) (Result, error) {
 	if held.Valid() {
 		return finish(e, held)
 	}
-	e = a.count(e, false)
-	e = a.dryRunIfNeeded(e)
+	e = askLoadable(e)
+	if Decide(e, "").Reason != OnlySupported { // otherwise, numbers do not matter
+		e = a.count(e, false)
+		e = a.dryRunIfNeeded(e)
+	}
 	return finish(e, "")
 }
 
@@ -45,6 +48,7 @@ func Survey() (Result, error) {
 	for _, reason := range byName {
 		e = a.askNames(e, reason)
 	}
+	e = askLoadable(e)
 	e = a.count(e, true)
 	e = a.dryRunIfNeeded(e)
 	return finish(e, "")
@@ -70,8 +74,23 @@ func start() (a *asker, e Evidence) {
 		a.legacy[f] = legacyTables{family: f, loaded: answerOf(loaded, err), listed: listed}
 		e.Legacy.Err = cmp.Or(e.Legacy.Err, err)
 	}
+	// One Yes outweighs an Unknown, and an Unknown a No.
 	e.Legacy.Kernel = a.legacy[IPv4].loaded
+	if e.Legacy.Kernel == No || a.legacy[IPv6].loaded == Yes {
+		e.Legacy.Kernel = a.legacy[IPv6].loaded
+	}
 	return a, e
+}
+
+// askLoadable asks whether x_tables could be loaded, if it is not.
+func askLoadable(e Evidence) Evidence {
+	if e.Legacy.Kernel != No {
+		return e
+	}
+	loadable, err := xtables.Loadable()
+	e.Loadable = answerOf(loadable, err)
+	e.Legacy.Err = cmp.Or(e.Legacy.Err, err)
+	return e
 }
 
 func (a *asker) askNames(e Evidence, r Reason) Evidence {
@@ -97,8 +116,7 @@ func (f Findings) note(n Name, answer Answer, err error) Findings {
 	return f
 }
 
-// count counts legacy's rules, then nft's: all, or only until nft has more and one of them is in a table of iptables,
-// which makes a dry run unnecessary.
+// count counts legacy's rules, then nft's: all, or only until nft has more.
 func (a *asker) count(e Evidence, all bool) Evidence {
 	e.Legacy.Counted = Yes
 	for _, t := range a.legacy {
@@ -114,15 +132,8 @@ func (a *asker) count(e Evidence, all bool) Evidence {
 // dryRunIfNeeded makes the dry run if it can change the answer from nft to legacy: see the package comment.
 func (a *asker) dryRunIfNeeded(e Evidence) Evidence {
 	r := Decide(e, "")
-	if r.Backend != NFT || r.Reason != RuleCount && r.Reason != Default || e.TakesRules == Yes || e.NFT.Kernel != Yes {
-		return e
-	}
-	if e.Legacy.Kernel == No {
-		loadable, err := xtables.Loadable()
-		e.Loadable = answerOf(loadable, err)
-		e.Legacy.Err = cmp.Or(e.Legacy.Err, err)
-	}
-	if !e.legacyCanRun() {
+	isByNumber := r.Reason == RuleCount || r.Reason == Default
+	if !isByNumber || r.Backend != NFT || e.TakesRules == Yes || e.NFT.Kernel != Yes || !e.legacyCanRun() {
 		return e
 	}
 	lacks, err := a.nft.Lacks()

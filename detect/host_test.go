@@ -78,15 +78,26 @@ func TestHosts(t *testing.T) {
 			[3]string{"nft host-program certain", "nft host-program certain", "nft host-program certain"},
 		},
 		{
-			"firewalld's native table beside Docker's chain in legacy",
-			[]step{native("add table inet firewalld"), docker},
+			"firewalld's and libvirt's native tables beside Docker's chain in legacy",
+			[]step{native("add table inet firewalld; add table ip libvirt_network"), docker},
+			[3]string{"legacy host-program certain", "legacy host-program certain", "legacy host-program certain"},
+		},
+		{
+			"Docker's native table beside its chain in legacy", []step{native("add table ip docker-bridges"), docker},
 			[3]string{"nft host-program guess", heldNFT, heldLegacy},
 		},
 		{
-			"a native firewall, and a rule that a container left",
-			[]step{native(sixRules), func(t *testing.T) {
-				host.Run(t, "iptables-legacy", "-w", "-t", "nat", "-A", "POSTROUTING", "-j", "MASQUERADE")
-			}},
+			"a native firewall, and a rule in legacy",
+			[]step{native(sixRules), withRules(Legacy, IPv4, 1)},
+			[3]string{"legacy rule-count guess", heldNFT, heldLegacy},
+		},
+		{
+			"only a native firewall", []step{native(sixRules)},
+			[3]string{"nft default guess", heldNFT, heldLegacy},
+		},
+		{
+			"rules that nft made in a table of iptables, and as many in legacy",
+			[]step{native("add table ip raw; add chain ip raw c; add rule ip raw c accept"), withRules(Legacy, IPv4, 1)},
 			[3]string{"nft rule-count guess", heldNFT, heldLegacy},
 		},
 		{

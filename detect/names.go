@@ -15,14 +15,15 @@ const (
 	canaryChain = "KUBE-KUBELET-CANARY"
 )
 
-// knownNames are the names that only kubelet and other programs of the host make. The list leaves out the chains of
-// programs that run in containers with their own iptables, because the image may have chosen the backend: kube-proxy
-// (KUBE-SERVICES), Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
+// knownNames are the names of kubelet and of other programs of the host. The list leaves out the chains of programs that
+// run in containers with their own iptables, because the image may have chosen the backend: kube-proxy (KUBE-SERVICES),
+// Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
 //
-// A chain is made by the host's iptables, in the backend that the host uses, for IPv4 or IPv6. A native table proves
-// that the host uses nf_tables, whatever iptables is in an image.
+// A chain is made by the host's iptables, in the backend that the host uses. A native table counts only if its program
+// uses iptables unless somebody has chosen nftables instead, for the whole node or cluster: Docker and kube-proxy. Other
+// native tables, such as those of firewalld, Podman, libvirt or systemd, stand beside either backend, and prove neither.
 //
-// To add a name, add a line here, a dump of the program in test/rules/programs, and a line in docs/how-it-works.md.
+// To add a name, add a line here, and a dump of the program in test/rules/programs.
 var knownNames = [...]Name{
 	{Program: "kubelet", Table: "mangle", Chain: hintChain},
 	{Program: "kubelet", Table: "mangle", Chain: canaryChain},
@@ -45,30 +46,23 @@ var knownNames = [...]Name{
 	// CRI-O, for the ports of pods; internal/hostport/hostport_iptables.go in cri-o/cri-o.
 	{Program: "CRI-O", Table: "nat", Chain: "CRIO-HOSTPORTS-MASQ"},
 
-	// src/firewall/core/nftables.py.
-	{Program: "firewalld", Table: "inet firewalld"},
+	// NixOS since 2011, unless its firewall uses nftables; nixos/modules/services/networking/firewall-iptables.nix in
+	// NixOS/nixpkgs.
+	{Program: "NixOS", Table: "filter", Chain: "nixos-fw"},
+	// Ubuntu images of Oracle Cloud since 2019 or before, only for IPv4; /etc/iptables/rules.v4 in the image.
+	{Program: "Oracle Cloud's image", Table: "filter", Chain: "InstanceServices"},
+	// Proxmox VE since 2014, IPv6 too; src/PVE/Firewall.pm in proxmox/pve-firewall. Since 4.0-2, its service chooses
+	// iptables-legacy.
+	{Program: "Proxmox VE", Table: "filter", Chain: "PVEFW-INPUT"},
+
 	// Docker since 29, with --firewall-backend=nftables; daemon/libnetwork/drivers/bridge/internal/nftabler in
 	// moby/moby.
 	{Program: "Docker", Table: "ip docker-bridges"},
 	{Program: "Docker", Table: "ip6 docker-bridges"},
-	// Podman with netavark since 1.10; src/firewall/nft.rs in containers/netavark.
-	{Program: "Podman", Table: "inet netavark"},
-	// kube-proxy in nftables mode, which does not depend on the iptables in its image; pkg/proxy/nftables/proxier.go
-	// in kubernetes/kubernetes.
+	// kube-proxy in nftables mode, whatever iptables is in its image; pkg/proxy/nftables/proxier.go in
+	// kubernetes/kubernetes.
 	{Program: "kube-proxy", Table: "ip kube-proxy"},
 	{Program: "kube-proxy", Table: "ip6 kube-proxy"},
-	// libvirt since 10.4; src/network/network_nftables.c.
-	{Program: "libvirt", Table: "ip libvirt_network"},
-	{Program: "libvirt", Table: "ip6 libvirt_network"},
-	// The CNI plugin portmap since 1.6; plugins/meta/portmap/portmap_nftables.go in containernetworking/plugins.
-	{Program: "CNI's portmap plugin", Table: "ip cni_hostport"},
-	{Program: "CNI's portmap plugin", Table: "ip6 cni_hostport"},
-	// CRI-O; internal/hostport/hostport_nftables.go in cri-o/cri-o.
-	{Program: "CRI-O", Table: "ip crio-hostports"},
-	{Program: "CRI-O", Table: "ip6 crio-hostports"},
-	// systemd-networkd and systemd-nspawn since systemd 248; src/shared/firewall-util-nft.c.
-	{Program: "systemd", Table: "ip io.systemd.nat"},
-	{Program: "systemd", Table: "ip6 io.systemd.nat"},
 }
 
 // namesOf yields the names of a reason, those of IPv4 first.
@@ -95,19 +89,7 @@ func (n Name) reason() Reason {
 	return HostProgram
 }
 
-// isPossible reports whether a name can be in its family: a native table of ip or ip6 belongs to one family.
+// isPossible reports whether a name can be in its family: a native table belongs to one.
 func (n Name) isPossible() bool {
-	isBoth := n.Chain != "" || strings.HasPrefix(n.Table, "inet ")
-	return isBoth || strings.HasPrefix(n.Table, "ip6 ") == (n.Family == IPv6)
-}
-
-// nftTable returns the table of a name as nft prints it: "ip filter".
-func (n Name) nftTable() string {
-	switch {
-	case n.Chain == "":
-		return n.Table
-	case n.Family == IPv6:
-		return "ip6 " + n.Table
-	}
-	return "ip " + n.Table
+	return n.Chain != "" || strings.HasPrefix(n.Table, "ip6 ") == (n.Family == IPv6)
 }

@@ -6,7 +6,7 @@
 package detect
 
 import (
-	"io/fs"
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,101 +15,83 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/rules"
 )
 
-// dump is what a program of the host leaves behind when it has started: rules of iptables, or native tables.
-type dump struct{ name, v4, v6, native string }
-
-func dumps(t *testing.T) (all []dump) {
-	t.Helper()
-	files := rules.Programs()
-	read := func(name string) string {
-		text, err := fs.ReadFile(files, name)
-		host.Check(t, err)
-		return string(text)
+// nftName is a name as nft prints it: "ip filter DOCKER-USER", "ip6 kube-proxy".
+func (n Name) nftName() string {
+	if n.Chain == "" {
+		return n.Table
 	}
-	names, err := fs.Glob(files, "*")
-	host.Check(t, err)
-	for _, name := range names {
-		program, isDump := strings.CutSuffix(name, ".save")
-		if isDump {
-			all = append(all, dump{name: program, v4: read(name), v6: read(name + "6")})
-		}
-		if strings.HasSuffix(name, ".nft") {
-			all = append(all, dump{name: name, native: read(name)})
-		}
-	}
-	proxy, err := fs.ReadFile(rules.Nodes(), "kube-proxy-nftables.nft")
-	host.Check(t, err)
-	all = append(all, dump{name: "kube-proxy", native: string(proxy)})
-	if len(all) < 12 {
-		t.Fatalf("only %d dumps", len(all))
-	}
-	return all
+	return map[Family]string{IPv4: "ip ", IPv6: "ip6 "}[n.Family] + n.Table + " " + n.Chain
 }
 
-// Each program of the host decides for its backend, against more rules in the other one, and is named.
+// Each dump of a program of the host decides for its backend, against more rules in the other one, and has just the
+// names that its first line says. One without names decides nothing.
 func TestHostPrograms(t *testing.T) {
-	for _, d := range dumps(t) {
+	for _, d := range rules.Dumps() {
 		for _, b := range []Backend{NFT, Legacy} {
-			if d.native != "" && b == Legacy {
+			isNative := strings.HasSuffix(d.File, ".nft")
+			if isNative && b == Legacy {
 				continue
 			}
-			t.Run(d.name+" in "+string(b), func(t *testing.T) {
+			t.Run(d.File+" in "+string(b), func(t *testing.T) {
 				host.Netns(t)
-				if d.native != "" {
-					host.Feed(t, d.native, "nft", "-f", "-")
-				} else {
-					host.Feed(t, d.v4, program(b, IPv4, "-restore"), "-w")
-					host.Feed(t, d.v6, program(b, IPv6, "-restore"), "-w")
+				load := []string{"nft", "-f", "-"}
+				if !isNative {
+					family := map[bool]Family{false: IPv4, true: IPv6}[strings.HasSuffix(d.File, "6")]
+					load = []string{program(b, family, "-restore"), "-w"}
 				}
+				host.Feed(t, d.Text, load[0], load[1:]...)
 				addRules(t, b.Other(), IPv4, 300)
 				r := ask(t, "")
-				if r.Backend != b || r.Reason != HostProgram || !r.Certain || len(r.Evidence.Of(b).Names) == 0 {
-					t.Errorf("got %+v", r)
+				if len(d.Names) == 0 {
+					if r.Reason != RuleCount {
+						t.Errorf("got %+v", r)
+					}
+					return
 				}
-				said, _, _ := strings.Cut(d.name, "-")
-				said = strings.TrimSuffix(said, ".nft")
-				said = map[string]string{"netavark": "podman"}[said] + said
+				if r.Backend != b || r.Reason != HostProgram || !r.Certain {
+					t.Fatalf("got %+v", r)
+				}
+				var names []string
+				for _, n := range r.Evidence.Of(b).Names {
+					names = append(names, strings.TrimSpace(n.Table+" "+n.Chain))
+				}
+				if slices.Sort(names); !slices.Equal(names, d.Names) {
+					t.Errorf("it has %q, and its first line says %q", names, d.Names)
+				}
 				named := r.Evidence.Of(b).Names[0].Program
-				if !strings.Contains(said, strings.ToLower(named[:3])) || !strings.Contains(r.Because(), named) {
-					t.Errorf("%s is named %s: %s", d.name, named, r.Because())
+				said := map[string]string{"podman": "Podman", "cni": "CNI", "crio": "CRI-O", "kube": "kube-proxy",
+					"nixos": "NixOS", "oracle": "Oracle", "proxmox": "Proxmox"}[d.Program]
+				if !strings.Contains(strings.ToLower(named), strings.ToLower(cmp.Or(said, d.Program))) ||
+					!strings.Contains(r.Because(), named) {
+					t.Errorf("it is named %s: %s", named, r.Because())
 				}
 			})
 		}
 	}
 }
 
-// Every name is on the page, and in a dump of the real program for each of its families, or said to be in none.
+// Every name is in a dump in test/rules/programs, and on the page. Every name of a dump is asked for.
 func TestHostNames(t *testing.T) {
-	all := ""
-	for _, d := range dumps(t) {
-		all += d.v4 + d.v6 + d.native
-	}
 	page := string(host.Read(t, "../docs/how-it-works.md"))
-	readme := string(host.Read(t, "../test/rules/programs/README.md"))
-	_, undumped, found := strings.Cut(readme, "\nIn no dump")
-	if !found {
-		t.Fatal("README.md does not say what is in no dump")
-	}
+	var known []string
 	for _, n := range knownNames {
 		if n.Program == "kubelet" {
 			continue
 		}
-		text := n.Chain
-		line := "\n:" + n.Chain + " "
-		if n.Chain == "" {
-			text = n.Table
-			line = "table " + n.Table + " {"
+		known = append(known, strings.TrimSpace(n.Table+" "+n.Chain))
+		if text := cmp.Or(n.Chain, n.Table); !strings.Contains(page, "`"+text+"`") {
+			t.Errorf("add a line for `%s` to docs/how-it-works.md", text)
 		}
-		if !strings.Contains(page, "`"+text+"`") {
-			t.Errorf("%q is not in docs/how-it-works.md", text)
+	}
+	dumped := rules.Names()
+	for _, name := range known {
+		if !slices.Contains(dumped, name) {
+			t.Errorf("no dump in test/rules/programs has %q in its first line: add one", name)
 		}
-		dumped := strings.Contains(all, line)
-		said := strings.Contains(undumped, "`"+text+"`")
-		switch {
-		case !dumped && !said:
-			t.Errorf("%q is in no dump in test/rules/programs: add one, or say at the end of its README.md why", text)
-		case dumped && said:
-			t.Errorf("%q is in a dump, and test/rules/programs/README.md says that it is in none", text)
+	}
+	for _, name := range dumped {
+		if !slices.Contains(known, name) {
+			t.Errorf("a dump in test/rules/programs has %q in its first line: add it to detect/names.go", name)
 		}
 	}
 }
@@ -123,7 +105,7 @@ func TestEachName(t *testing.T) {
 				backends = backends[:1]
 			}
 			for _, b := range backends {
-				t.Run(string(b)+" "+n.nftTable()+" "+n.Chain, func(t *testing.T) {
+				t.Run(string(b)+" "+n.nftName(), func(t *testing.T) {
 					host.Netns(t)
 					if n.Chain == "" {
 						addNative(t, "add table "+n.Table)
@@ -141,10 +123,10 @@ func TestEachName(t *testing.T) {
 	}
 }
 
-// A native table of family inet is in both families, any other in its own. A chain can be in both.
+// A native table is in its own family. A chain can be in both.
 func TestNamesOf(t *testing.T) {
 	for _, n := range knownNames {
-		native := map[string][2]bool{"ip": {true, false}, "ip6": {false, true}, "inet": {true, true}}
+		native := map[string][2]bool{"ip": {true, false}, "ip6": {false, true}}
 		family, _, _ := strings.Cut(n.Table, " ")
 		want := native[family]
 		if n.Chain != "" {

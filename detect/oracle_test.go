@@ -56,8 +56,8 @@ func TestNumbersLikeOracle(t *testing.T) {
 			h := oracle.Host{NFT: nft, Legacy: legacy}
 			kernel := []*oracle.Answer{&h.NFT.InKernel, &h.Legacy.InKernel, &h.TakesRules, &h.Loadable}
 			each(kernel, func() {
-				for rules := range 16 {
-					h.NFT.Rules, h.Legacy.Rules = rules/4, rules%4
+				for rules := range 32 {
+					h.NFT.Rules, h.Legacy.Rules, h.NFT.TooMany = rules/4%4, rules%4, rules >= 16
 					for _, backend := range held {
 						compare(t, &h, backend)
 					}
@@ -99,7 +99,12 @@ func evidence(h *oracle.Host) detect.Evidence {
 }
 
 func findings(b *oracle.Backend) detect.Findings {
+	counted := detect.Yes
+	if b.TooMany {
+		counted = detect.No
+	}
 	return detect.Findings{
+		Counted: counted,
 		Kernel:  answerOf[b.InKernel],
 		Hint:    byFamily(b.Names[oracle.Hint]),
 		Canary:  byFamily(b.Names[oracle.Canary]),

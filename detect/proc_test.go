@@ -6,6 +6,7 @@
 package detect
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/exec"
@@ -39,9 +40,9 @@ func TestWithoutXTables(t *testing.T) {
 		make step
 		want string
 	}{
-		"nothing":                  {func(*testing.T) {}, "nft default guess"},
+		"nothing":                  {func(*testing.T) {}, "nft only-supported guess"},
 		"a host with a program":    {chain(NFT, IPv4, "filter", "DOCKER-USER"), "nft host-program certain"},
-		"a host with native rules": {native(sixRules), "nft rule-count guess"},
+		"a host with native rules": {native(sixRules), "nft only-supported guess"},
 	} {
 		t.Run(doc, func(t *testing.T) {
 			host.Netns(t)
@@ -74,7 +75,8 @@ func TestWithoutXTables(t *testing.T) {
 	})
 }
 
-// Where x_tables is not loaded, a list of modules in this root decides whether a dry run makes sense.
+// Where x_tables is not loaded, a list of modules in this root decides whether legacy is possible. The list of IPv6's
+// tables shows that it is, too.
 func TestLoadable(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -89,17 +91,24 @@ func TestLoadable(t *testing.T) {
 	host.Check(t, err)
 	host.Check(t, unix.Mount("overlay", lib, "overlay", 0, "lowerdir="+lib+",upperdir="+upper+",workdir="+work))
 	t.Cleanup(func() { host.Check(t, unix.Unmount(lib, unix.MNT_DETACH)) })
-	for content, want := range map[string]struct{ loadable, takesRules Answer }{
-		"": {No, NotAsked},
-		"kernel/net/ipv4/netfilter/ip_tables.ko:": {Yes, Yes},
+	const ipTables = "kernel/net/ipv4/netfilter/ip_tables.ko:"
+	for _, test := range []struct {
+		doc, modules, list6 string
+		want                Reason
+		loadable, takes     Answer
+	}{
+		{doc: "neither", want: OnlySupported, loadable: No},
+		{doc: "it can be loaded", modules: ipTables, want: Default, loadable: Yes, takes: Yes},
+		{doc: "IPv6's is loaded", list6: "/thread-self/net/ip6_tables_names", want: Default, takes: Yes},
 	} {
-		t.Run(want.loadable.String(), func(t *testing.T) {
+		t.Run(test.doc, func(t *testing.T) {
 			host.Netns(t)
-			cover(t, "/lib/modules", map[string]string{list: content})
-			cover(t, "/proc", map[string]string{"thread-self/net/dev": ""})
-			e := ask(t, "").Evidence
-			if e.Loadable != want.loadable || e.TakesRules != want.takesRules {
-				t.Errorf("got loadable %v, takes rules %v", e.Loadable, e.TakesRules)
+			cover(t, "/lib/modules", map[string]string{list: test.modules})
+			cover(t, "/proc", map[string]string{"thread-self/net/dev": "", cmp.Or(test.list6, "none"): ""})
+			r := ask(t, "")
+			e := r.Evidence
+			if r.Backend != NFT || r.Reason != test.want || e.Loadable != test.loadable || e.TakesRules != test.takes {
+				t.Errorf("got %s, loadable %v, takes rules %v", summary(r), e.Loadable, e.TakesRules)
 			}
 		})
 	}

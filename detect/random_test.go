@@ -156,8 +156,7 @@ func listed(l host.Listed) Findings {
 	found := Findings{Kernel: Yes, Rules: l.Rules, Counted: Yes}
 	for _, k := range byName {
 		for n := range namesOf(k) {
-			name := strings.TrimSpace(n.nftTable() + " " + n.Chain)
-			found = found.note(n, answerOf(slices.Contains(l.Names, name), nil), nil)
+			found = found.note(n, answerOf(slices.Contains(l.Names, n.nftName()), nil), nil)
 		}
 	}
 	return found

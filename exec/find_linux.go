@@ -6,14 +6,17 @@ package exec
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // check returns nil if this user may execute a file, and other users cannot replace it. If it is not a regular file,
-// the error is EACCES, as from execve(2).
+// the error is EACCES, as from execve(2). The standard directories are taken as they are: who can write one of them
+// decides what root runs by name, with or without a wrapper.
 func check(dir, name string) error {
 	path := dir + "/" + name
 	var st, directory unix.Stat_t
@@ -21,11 +24,12 @@ func check(dir, name string) error {
 	if err == nil {
 		err = unix.Stat(dir, &directory)
 	}
+	isStandard := slices.Contains(iptables.Dirs(), dir)
 	switch {
 	case err == unix.ENOTDIR:
 		err = unix.ENOENT
 	case err != nil:
-	case !file.Trusted(directory):
+	case !isStandard && !file.Trusted(directory):
 		return fmt.Errorf("%q: %w", dir, file.ErrExposed)
 	case file.IsAt(file.Running, st):
 		return fmt.Errorf("%q: %w", path, ErrItself)

@@ -87,10 +87,8 @@ func TestFirstCall(t *testing.T) {
 		{doc: "a hint in both backends", host: `
 			iptables-legacy -t mangle -N KUBE-IPTABLES-HINT
 			iptables-nft -t mangle -N KUBE-IPTABLES-HINT`, backend: "nft", recorded: "nft"},
-		{doc: "a native firewall, and a rule that a container left in legacy", host: `
-			nft 'table inet fw { chain input { type filter hook input priority 0
-				tcp dport 1 accept; tcp dport 2 accept; tcp dport 3 accept; tcp dport 4 accept; drop; drop; }; }'
-			iptables-legacy -t nat -A POSTROUTING -j MASQUERADE`, backend: "nft", recorded: "nft"},
+		{doc: "Docker in legacy, beside firewalld's native table", host: dockerInLegacy + "; nft add table inet firewalld",
+			backend: "legacy", stored: storedLegacy, recorded: "legacy"},
 		{doc: "kube-proxy's native table, and a stray rule in legacy", host: `
 			nft 'table ip kube-proxy { chain services { counter; counter; }; }'
 			iptables-legacy -A INPUT -j ACCEPT`, backend: "nft", stored: storedNFT, recorded: "nft"},

@@ -106,17 +106,8 @@ func TestCannotRun(t *testing.T) {
 			},
 		},
 		{
-			doc: "others can write the directory", make: func() error { return os.Chmod("/usr/sbin", 0o775) },
-			argv: []string{"/usr/sbin/iptables", "-S"}, status: 126,
-			lines: []string{
-				`cannot run iptables: "/usr/sbin": users other than root and the caller can write it ` +
-					"(nft: IPTABLES_WRAPPER_BACKEND is set)",
-				"try: chown the directory to root, and chmod go-w it",
-			},
-		},
-		{
 			doc: "the wrapper itself", make: func() error {
-				return errors.Join(os.Chmod("/usr/sbin", 0o755), os.Remove(nft), os.Symlink(self, nft))
+				return errors.Join(os.Remove(nft), os.Symlink(self, nft))
 			},
 			argv: []string{"iptables-save"}, status: 126,
 			lines: []string{

@@ -99,9 +99,8 @@ func printTable(w io.Writer, rep report) {
 
 	printLine(t, "")
 	printLine(t, "KERNEL: the running kernel has nf_tables, or has x_tables loaded.")
-	printLine(t, "RULES: of both families, whoever made them.")
-	printLine(t, "HINT, CANARY, PROGRAM: a chain of kubelet, or a chain or table that only a program of the host "+
-		"makes.")
+	printLine(t, "RULES: of both families, in the tables of iptables, whoever made them.")
+	printLine(t, "HINT, CANARY, PROGRAM: a chain of kubelet, or a chain or table of another program of the host.")
 	if e.Lacks != "" {
 		printLine(t, "nf_tables cannot take iptables' rules: it lacks %s.", e.Lacks)
 	}

@@ -78,8 +78,8 @@ ufw            nft      IPv6    filter          ufw6-user-input
 Docker         legacy   IPv4    filter          DOCKER-USER
 
 KERNEL: the running kernel has nf_tables, or has x_tables loaded.
-RULES: of both families, whoever made them.
-HINT, CANARY, PROGRAM: a chain of kubelet, or a chain or table that only a program of the host makes.
+RULES: of both families, in the tables of iptables, whoever made them.
+HINT, CANARY, PROGRAM: a chain of kubelet, or a chain or table of another program of the host.
 nf_tables cannot take iptables' rules: it lacks nft_chain_nat.
 nft: list tables: permission denied
 legacy: list the tables: permission denied

@@ -30,8 +30,8 @@ var silentSituations = []situation{
 		make: "iptables-legacy -N ufw-user-input; iptables-legacy -A INPUT -j ufw-user-input",
 	},
 	{
-		doc: "firewalld uses native tables",
-		make: "nft add table inet firewalld; nft add chain inet firewalld c; nft add rule inet firewalld c drop; nft " +
+		doc: "firewalld uses native tables, and Docker iptables-nft",
+		make: "iptables-nft -N DOCKER-USER; nft add table inet firewalld; nft add chain inet firewalld c; nft add rule inet firewalld c drop; nft " +
 			"add table ip mine",
 		says: "native tables:  inet firewalld with 1 rule, ip mine with 0 rules (packets pass these, too",
 	},

@@ -34,8 +34,8 @@ type work struct {
 }
 
 // Install makes the six commands in a directory run this wrapper. directory "" is that of the running file if a file of
-// iptables is there, otherwise the first one that has such a file. Before it changes anything, Install refuses a
-// directory that other users can write and, unless forced, names that belong neither to iptables nor to the wrapper.
+// iptables is there, otherwise the first one that has such a file. Unless forced, Install refuses a directory that other
+// users can write, and names that belong neither to iptables nor to the wrapper, before it changes anything.
 //
 // Whatever step fails, each of the six names leads to the same program as before, or to the wrapper. Install returns
 // what it changed, even with an error, and remarks, which are no failures. The error wraps exec.ErrItself, exec.ErrMissing
@@ -55,7 +55,11 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := link.Open(directory)
+	open := link.OpenTrusted
+	if force {
+		open = link.Open
+	}
+	d, err := open(directory)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -74,6 +78,12 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	}
 	if len(w.changes) == 0 {
 		w.changes = []string{fmt.Sprintf("nothing to do: the iptables commands in %q run the wrapper", d.Path)}
+	}
+	other := link.Bypassing(d)
+	if len(other) > 0 {
+		directory := filepath.Dir(other[0].Path)
+		w.remarks = append(w.remarks, fmt.Sprintf("%q does not run the wrapper: if a program calls it by this path, "+
+			"run install --dir %s, too", other[0].Path, directory))
 	}
 	wrapper := d.Join(link.Wrapper)
 	i := slices.IndexFunc(programs, hasCapabilities)

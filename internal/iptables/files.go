@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package iptables has the names of the six commands, of the files that implement them, and of the directories in which
-// distributions install them. It does no I/O. A backend is "nft" or "legacy".
+// Package iptables has the names of the six commands, of iptables' tables, of the files that implement the commands, and
+// of the directories in which distributions install them. It does no I/O. A backend is "nft" or "legacy".
 package iptables
 
 import "strings"
@@ -10,6 +10,15 @@ import "strings"
 // Commands returns the six commands that the wrapper stands in for.
 func Commands() []string {
 	return []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
+}
+
+// IsTable reports whether iptables has a table of this name.
+func IsTable(name string) bool {
+	switch name {
+	case "filter", "nat", "mangle", "raw", "security":
+		return true
+	}
+	return false
 }
 
 // Dirs returns the directories in which distributions install iptables, in the order of the search.

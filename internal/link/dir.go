@@ -15,8 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
-// Dir is an opened directory in which only trusted users can change names: see file.Trusted. All methods work in this
-// directory, even if another one takes its path. A name is a plain name, never a path.
+// Dir is an opened directory. All methods work in this directory, even if another one takes its path. A name is a plain
+// name, never a path.
 type Dir struct {
 	Path string // by which the directory was opened
 
@@ -30,23 +30,33 @@ type Dir struct {
 	fd int
 }
 
-// Open opens a directory by its absolute path, following symlinks. execve(2) closes it. The error wraps file.ErrExposed
-// if other users can write the directory.
+// Open opens a directory by its absolute path, following symlinks. execve(2) closes it. Other users may be able to write
+// it: see OpenTrusted.
 func Open(path string) (*Dir, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	d := &Dir{Path: path, fd: fd}
-	st, err := d.Lstat(".")
-	if err == nil && !file.Trusted(st) {
-		err = fmt.Errorf("%q: %w", path, file.ErrExposed)
-	}
+	return &Dir{Path: path, fd: fd}, nil
+}
+
+// OpenTrusted opens a directory in which only trusted users can change names: see file.Trusted. Otherwise the error wraps
+// file.ErrExposed.
+func OpenTrusted(path string) (*Dir, error) {
+	d, err := Open(path)
 	if err != nil {
-		d.Close()
 		return nil, err
 	}
+	if !d.isTrusted() {
+		d.Close()
+		return nil, fmt.Errorf("%q: %w", path, file.ErrExposed)
+	}
 	return d, nil
+}
+
+func (d *Dir) isTrusted() bool {
+	st, err := d.Lstat(".")
+	return err == nil && file.Trusted(st)
 }
 
 // Close closes the directory, and releases its lock.

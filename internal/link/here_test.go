@@ -75,9 +75,10 @@ func TestHere(t *testing.T) {
 			return errors.Join(unix.Mount("none", top+"/sbin", "tmpfs", 0, "mode=755"),
 				os.WriteFile(top+"/sbin/iptables-wrapper", program, 0o755))
 		}},
-		{doc: "another user's", change: func(top string) error { return os.Chown(top+"/sbin", 1, 1) }},
-		{doc: "writable by all", change: func(top string) error { return unix.Chmod(top+"/sbin", 0o777|unix.S_ISVTX) }},
-		{doc: "writable by a group", change: func(top string) error { return os.Chmod(top+"/sbin", 0o775) }},
+		{
+			doc: "writable by all", want: "/sbin iptables-wrapper",
+			change: func(top string) error { return unix.Chmod(top+"/sbin", 0o777|unix.S_ISVTX) },
+		},
 	} {
 		top := t.TempDir()
 		grow(t, top, "sbin/", "bin/", "bin/iptables -> ../sbin/iptables-wrapper")
@@ -101,10 +102,17 @@ func TestHere(t *testing.T) {
 }
 
 func TestExposed(t *testing.T) {
-	top := t.TempDir()
-	host.Check(t, os.Chmod(top, 0o757))
-	_, err := Open(top)
-	if !errors.Is(err, file.ErrExposed) {
-		t.Errorf("got %v", err)
+	host.NeedsRoot(t, "give a directory away")
+	for doc, expose := range map[string]func(top string) error{
+		"writable by all":     func(top string) error { return unix.Chmod(top, 0o777|unix.S_ISVTX) },
+		"writable by a group": func(top string) error { return os.Chmod(top, 0o775) },
+		"another user's":      func(top string) error { return os.Chown(top, 1, 1) },
+	} {
+		top := t.TempDir()
+		host.Check(t, expose(top))
+		_, err := OpenTrusted(top)
+		if !errors.Is(err, file.ErrExposed) {
+			t.Errorf("%s: got %v", doc, err)
+		}
 	}
 }

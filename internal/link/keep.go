@@ -24,7 +24,8 @@ import (
 //  1. The user is root, and for a guess, no question failed. Otherwise the caller passes no DIR.
 //  2. The switch points to the wrapper, or the running file is a copy that can be adopted.
 //  3. The mounts and the network namespace are those of process 1.
-//  4. The directory can be written, no other process has its lock, and the switch still points to the wrapper.
+//  4. The directory can be written, but not by other users, no other process has its lock, and the switch still points
+//     to the wrapper.
 //
 // Besides, the record needs a /dev of the container's own, and the switch a multi-call program. The order of the writes
 // is a protocol: the tests in internal/link/interleave run every interleaving of it.
@@ -38,7 +39,7 @@ func Keep(own *Dir, record Record, backend detect.Backend, program string, certa
 		return backend
 	}
 	content := ""
-	if certain && own.isWritable() {
+	if certain && own.isTrusted() && own.isWritable() {
 		content, _ = own.contentFor(backend, program) // "" in an image without multi-call programs
 	}
 	records := record.Dev != nil && recorded != backend

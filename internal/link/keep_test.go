@@ -111,6 +111,14 @@ func TestKeep(t *testing.T) {
 			},
 		},
 		{
+			doc: "others can write the directory", certain: certain, want: onlyRecord,
+			change: func(d *Dir, _ *Record) { host.Check(t, os.Chmod(d.Path, 0o775)) },
+		},
+		{
+			doc: "others can write the directory, a guess", certain: guess, want: onlyRecord,
+			change: func(d *Dir, _ *Record) { host.Check(t, os.Chmod(d.Path, 0o775)) },
+		},
+		{
 			doc: "only single programs", certain: certain, want: onlyRecord,
 			tree: with(atWrapper, "iptables-nft"), program: "iptables-nft",
 		},

@@ -42,7 +42,7 @@ var (
 )
 
 // Here opens DIR, the directory of the running file. running is the content of file.Running. Here fails if that path no
-// longer leads to the running file, if an emulator runs the file, or if others can write the directory.
+// longer leads to the running file, or if an emulator runs the file. Others may be able to write the directory.
 func Here(running string) (*Dir, error) {
 	d, err := Open(filepath.Dir(running))
 	if err != nil {

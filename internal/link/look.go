@@ -6,6 +6,7 @@ package link
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -34,6 +35,26 @@ func Look(d *Dir) (all []Name) {
 	}
 	for _, name := range iptables.Commands() {
 		all = append(all, LookAt(d.Join(name)))
+	}
+	return all
+}
+
+// Bypassing returns those of the six names in the standard directories that do not lead to the switch in d. A client may
+// call them by their paths.
+func Bypassing(d *Dir) (all []Name) {
+	seen := []string{d.Path}
+	for _, dir := range iptables.Dirs() {
+		dir, err := filepath.EvalSymlinks(dir)
+		if err != nil || d.IsAt(dir) || slices.Contains(seen, dir) {
+			continue
+		}
+		seen = append(seen, dir)
+		for _, name := range iptables.Commands() {
+			n := LookAt(filepath.Join(dir, name))
+			if !n.Missing && !d.IsAt(n.Switch) {
+				all = append(all, n)
+			}
+		}
 	}
 	return all
 }

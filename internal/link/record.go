@@ -31,9 +31,6 @@ func OpenRecord() (Record, error) {
 		return Record{}, &os.PathError{Op: "stat", Path: "/proc/self/ns/net", Err: err}
 	}
 	dev, err := Open("/dev")
-	if errors.Is(err, file.ErrExposed) {
-		return Record{}, nil
-	}
 	if err != nil {
 		return Record{}, err
 	}
@@ -44,8 +41,8 @@ func OpenRecord() (Record, error) {
 	return Record{Dev: dev, Name: "iptables-backend-" + strconv.FormatUint(netns.Ino, 10)}, nil
 }
 
-// isContainers reports whether a /dev is a container's own, as runtimes make it: a tmpfs that belongs to root, and in
-// which ptmx is a symlink. On a host, ptmx is a device.
+// isContainers reports whether a /dev is a container's own, as runtimes make it: a tmpfs that belongs to root, that
+// nobody else can write, and in which ptmx is a symlink. On a host, ptmx is a device.
 func (d *Dir) isContainers() bool {
 	var fs unix.Statfs_t
 	err := unix.Fstatfs(d.fd, &fs)
@@ -53,7 +50,7 @@ func (d *Dir) isContainers() bool {
 		return false
 	}
 	root, err := d.Lstat(".")
-	if err != nil || root.Uid != 0 {
+	if err != nil || root.Uid != 0 || !file.Trusted(root) {
 		return false
 	}
 	ptmx, err := d.Lstat("ptmx")

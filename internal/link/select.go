@@ -29,7 +29,7 @@ func Switched() (*Dir, error) {
 	for _, dir := range dirs {
 		_, err := os.Lstat(filepath.Join(dir, Switch))
 		if !errors.Is(err, os.ErrNotExist) {
-			return Open(dir)
+			return OpenTrusted(dir)
 		}
 	}
 	return nil, fmt.Errorf("no %s in %s: %w", Switch, strings.Join(slices.Compact(dirs), ", "), ErrNotWrapped)

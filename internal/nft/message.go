@@ -66,7 +66,7 @@ func walk(datagram []byte, take func(Message) (done bool, err error)) (done bool
 }
 
 // errno decodes the start of NLMSG_ERROR and NLMSG_DONE: a negative errno, or 0. In NLMSG_DONE, it is the result of the
-// dump, 0 or more if the dump succeeded. Old kernels may leave it out.
+// dump, 0 or more if the dump succeeded.
 //
 //	struct nlmsgerr {
 //		int             error;
@@ -74,9 +74,6 @@ func walk(datagram []byte, take func(Message) (done bool, err error)) (done bool
 //	};
 func (m Message) errno() unix.Errno {
 	if len(m.Body) < 4 {
-		if m.Kind == unix.NLMSG_DONE {
-			return 0
-		}
 		return unix.EBADMSG
 	}
 	return unix.Errno(-min(0, int32(binary.NativeEndian.Uint32(m.Body))))

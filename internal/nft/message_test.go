@@ -62,7 +62,7 @@ func TestErrno(t *testing.T) {
 		{unix.NLMSG_DONE, []int32{0}, 0},
 		{unix.NLMSG_DONE, []int32{1}, 0},
 		{unix.NLMSG_DONE, []int32{-int32(unix.EINTR)}, unix.EINTR},
-		{unix.NLMSG_DONE, nil, 0},
+		{unix.NLMSG_DONE, nil, unix.EBADMSG},
 	} {
 		body, err := binary.Append(nil, binary.NativeEndian, test.code)
 		if err != nil {

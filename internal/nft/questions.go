@@ -30,28 +30,47 @@ func (c *Conn) Present() (bool, error) {
 	return true, nil
 }
 
+// HasTable reports whether family ip or ip6 has a table.
+func (c *Conn) HasTable(ipv6 bool, table string) (bool, error) {
+	which := Attributes{}.Text(unix.NFTA_TABLE_NAME, table)
+	has, err := c.has(unix.NFT_MSG_GETTABLE, ipv6, which)
+	if err != nil {
+		return false, fmt.Errorf("ask for table %q: %w", table, err)
+	}
+	return has, nil
+}
+
 // HasChain reports whether a table of family ip or ip6 has a chain. Its cost does not depend on the number of rules.
 func (c *Conn) HasChain(ipv6 bool, table, chain string) (bool, error) {
-	family := uint8(unix.NFPROTO_IPV4)
-	if ipv6 {
-		family = unix.NFPROTO_IPV6
-	}
-	found := false
 	which := Attributes{}.Text(unix.NFTA_CHAIN_TABLE, table).Text(unix.NFTA_CHAIN_NAME, chain)
-	err := c.ask(unix.NFT_MSG_GETCHAIN, 0, family, which, func(Message) error {
-		found = true
-		return nil
-	})
-	switch {
-	case err == unix.ENOENT:
-		return false, nil
-	case err == nil && !found:
-		err = ErrShort // a reply without the object
-	}
+	has, err := c.has(unix.NFT_MSG_GETCHAIN, ipv6, which)
 	if err != nil {
 		return false, fmt.Errorf("ask for chain %q: %w", chain, err)
 	}
-	return true, nil
+	return has, nil
+}
+
+// has reports whether an object exists.
+func (c *Conn) has(get uint16, ipv6 bool, which Attributes) (bool, error) {
+	found := false
+	err := c.ask(get, 0, familyOf(ipv6), which, func(Message) error {
+		found = true
+		return nil
+	})
+	if err == unix.ENOENT {
+		return false, nil
+	}
+	if err == nil && !found {
+		err = ErrShort // a reply without the object
+	}
+	return found, err
+}
+
+func familyOf(ipv6 bool) uint8 {
+	if ipv6 {
+		return unix.NFPROTO_IPV6
+	}
+	return unix.NFPROTO_IPV4
 }
 
 // Dump calls each with the objects of a kind, such as unix.NFT_MSG_GETRULE, of one family or of all (unix.AF_UNSPEC).
@@ -82,52 +101,37 @@ func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
 	return err
 }
 
-// Tables lists the tables that keep chooses, each as nft prints it: "ip filter". The names of all tables that somebody
-// may have made could take some 20 MiB.
-func (c *Conn) Tables(keep func(table string) bool) (tables []string, err error) {
-	err = c.Dump(unix.NFT_MSG_GETTABLE, unix.AF_UNSPEC, func(m Message) error {
-		table := m.Table(unix.NFTA_TABLE_NAME)
-		if keep(table) {
-			tables = append(tables, table)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the tables: %w", err)
-	}
-	return tables, nil
-}
-
-// Rules is the result of a dump of rules.
+// Rules is the result of counting rules.
 type Rules struct {
-	Number   int  // of rules that packets of IPv4 or IPv6 pass: families ip, ip6 and inet
-	Iptables bool // one of them is in a table that iptables uses
-	All      bool // the dump was read to its end
+	Number int
+	All    bool // there are no more
 }
 
-// CountRules counts rules until there are more than limit and one of them is in a table that iptables uses, as used
-// reports, or until there are MaxObjects. With an error, the number is that of the rules that were read before.
+// CountRules counts the rules of families ip and ip6 in the tables that isCounted chooses by name, until there are more
+// than limit. Of each family, it reads at most MaxObjects. With an error, the number is that of the rules that were read
+// before.
 //
-// The dump names no table. While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table
-// before its successor. A dump that names a table ends after the first of that name, with no rules and no error
-// (nf_tables_dump_rules).
-func (c *Conn) CountRules(limit int, used func(table string) bool) (rules Rules, err error) {
-	err = c.Dump(unix.NFT_MSG_GETRULE, unix.AF_UNSPEC, func(m Message) error {
-		switch m.Family() {
-		case unix.NFPROTO_IPV4, unix.NFPROTO_IPV6, unix.NFPROTO_INET:
-		default:
+// A dump names a family, so that it skips the tables of inet, but no table. While iptables-nft-restore replaces a table,
+// the kernel's list briefly has the deleted table before its successor. A dump that names a table ends after the first
+// of that name, with no rules and no error (nf_tables_dump_rules).
+func (c *Conn) CountRules(limit int, isCounted func(table string) bool) (rules Rules, err error) {
+	for _, ipv6 := range [...]bool{false, true} {
+		err := c.Dump(unix.NFT_MSG_GETRULE, familyOf(ipv6), func(m Message) error {
+			if isCounted(m.Attributes().String(unix.NFTA_RULE_TABLE)) {
+				rules.Number++
+			}
+			if rules.Number > limit {
+				return ErrTooLarge
+			}
 			return nil
+		})
+		if errors.Is(err, ErrTooLarge) {
+			return rules, nil
 		}
-		rules.Number++
-		rules.Iptables = rules.Iptables || used(m.Table(unix.NFTA_RULE_TABLE))
-		if rules.Number > limit && rules.Iptables {
-			return ErrTooLarge
+		if err != nil {
+			return rules, fmt.Errorf("read the rules: %w", err)
 		}
-		return nil
-	})
-	rules.All = err == nil
-	if err == nil || errors.Is(err, ErrTooLarge) {
-		return rules, nil
 	}
-	return rules, fmt.Errorf("read the rules: %w", err)
+	rules.All = true
+	return rules, nil
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -71,18 +70,16 @@ func TestPresent(t *testing.T) {
 	var without Conn
 	present, err = without.Present()
 	has, hasErr := without.HasChain(false, "mangle", hint)
-	tables, tablesErr := without.Tables(everyTable)
-	rules, rulesErr := without.CountRules(math.MaxInt, nobodys)
-	if present || has || tables != nil || rules != (Rules{All: true}) ||
-		errors.Join(err, hasErr, tablesErr, rulesErr) != nil {
-		t.Errorf("without nfnetlink: got %v, %v, %v, %+v, %v", present, has, tables, rules,
-			errors.Join(err, hasErr, tablesErr, rulesErr))
+	hasTable, tableErr := without.HasTable(false, "mangle")
+	rules, rulesErr := without.CountRules(math.MaxInt, every)
+	if present || has || hasTable || rules != (Rules{All: true}) ||
+		errors.Join(err, hasErr, tableErr, rulesErr) != nil {
+		t.Errorf("without nfnetlink: got %v, %v, %v, %+v, %v", present, has, hasTable, rules,
+			errors.Join(err, hasErr, tableErr, rulesErr))
 	}
 }
 
-func nobodys(string) bool { return false }
-
-func everyTable(string) bool { return true }
+func every(string) bool { return true }
 
 // Only the kernel's reply says that there is nothing, whatever error a system call fails with.
 func TestRefusedCallIsNoAnswer(t *testing.T) {
@@ -99,10 +96,10 @@ func TestRefusedCallIsNoAnswer(t *testing.T) {
 				defer c.Close()
 				_, present := c.Present()
 				_, has := c.HasChain(false, "mangle", hint)
-				_, tables := c.Tables(everyTable)
-				rules, count := c.CountRules(math.MaxInt, nobodys)
+				_, table := c.HasTable(false, "mangle")
+				rules, count := c.CountRules(math.MaxInt, every)
 				lacks, dryRun := c.Lacks()
-				for _, err := range []error{present, has, tables, count, dryRun} {
+				for _, err := range []error{present, has, table, count, dryRun} {
 					if !errors.Is(err, errno) {
 						t.Errorf("got %v", err)
 					}
@@ -122,9 +119,9 @@ func TestNotPermitted(t *testing.T) {
 	var c Conn
 	defer c.Close()
 	_, has := c.HasChain(false, "mangle", hint)
-	_, tables := c.Tables(everyTable)
-	rules, count := c.CountRules(math.MaxInt, nobodys)
-	for _, err := range []error{has, tables, count} {
+	_, table := c.HasTable(false, "mangle")
+	rules, count := c.CountRules(math.MaxInt, every)
+	for _, err := range []error{has, table, count} {
 		if !errors.Is(err, unix.EPERM) {
 			t.Errorf("got %v", err)
 		}
@@ -134,47 +131,45 @@ func TestNotPermitted(t *testing.T) {
 	}
 }
 
-func TestTables(t *testing.T) {
+// A table is asked for by its whole name, in its family.
+func TestHasTable(t *testing.T) {
 	host.Netns(t)
+	script(t, "add table ip kube-proxy\nadd table inet both\n")
 	var c Conn
 	defer c.Close()
-	tables, err := c.Tables(everyTable)
-	if len(tables) != 0 || err != nil {
-		t.Errorf("an empty host: got %v, %v", tables, err)
-	}
-	script(t, "add table inet firewalld\nadd table ip filter\nadd table ip6 kube-proxy\nadd table bridge x\n"+
-		"add table arp y\nadd table netdev z\n")
-	tables, err = c.Tables(everyTable)
-	want := []string{"inet firewalld", "ip filter", "ip6 kube-proxy", "bridge x", "arp y", "netdev z"}
-	if len(tables) != len(want) || err != nil {
-		t.Fatalf("got %v, %v", tables, err)
-	}
-	for _, table := range want {
-		if !slices.Contains(tables, table) {
-			t.Errorf("%q is not in %q", table, tables)
+	for _, test := range []struct {
+		doc   string
+		ipv6  bool
+		table string
+		want  bool
+	}{
+		{"there", false, "kube-proxy", true},
+		{"another family", true, "kube-proxy", false},
+		{"the beginning of a name", false, "kube-prox", false},
+		{"more than a name", false, "kube-proxys", false},
+		{"family inet", false, "both", false},
+	} {
+		has, err := c.HasTable(test.ipv6, test.table)
+		if has != test.want || err != nil {
+			t.Errorf("%s: got %v, %v", test.doc, has, err)
 		}
 	}
 }
 
-// Rules count that packets of IPv4 or IPv6 pass in the network layer.
-func TestCountRulesByFamily(t *testing.T) {
-	for family, want := range map[string]int{"ip": 2, "ip6": 2, "inet": 2, "bridge": 0, "arp": 0, "netdev": 0} {
+// Rules of ip and ip6 count, in the tables that are chosen.
+func TestCountRulesByTable(t *testing.T) {
+	for family, want := range map[string]int{"ip": 2, "ip6": 2, "inet": 0, "bridge": 0, "arp": 0, "netdev": 0} {
 		t.Run(family, func(t *testing.T) {
 			host.Netns(t)
-			script(t, fmt.Sprintf("add table %[1]s t\nadd chain %[1]s t c\nadd rule %[1]s t c accept\n"+
-				"add rule %[1]s t c counter drop\n", family))
+			for _, table := range []string{"t", "other"} {
+				script(t, fmt.Sprintf("add table %[1]s %[2]s\nadd chain %[1]s %[2]s c\nadd rule %[1]s %[2]s c accept\n"+
+					"add rule %[1]s %[2]s c counter drop\n", family, table))
+			}
 			var c Conn
 			defer c.Close()
-			var asked []string
-			rules, err := c.CountRules(math.MaxInt, func(table string) bool {
-				asked = append(asked, table)
-				return true
-			})
-			if rules != (Rules{Number: want, Iptables: want > 0, All: true}) || err != nil {
+			rules, err := c.CountRules(math.MaxInt, func(table string) bool { return table == "t" })
+			if rules != (Rules{Number: want, All: true}) || err != nil {
 				t.Errorf("got %+v, %v", rules, err)
-			}
-			if slices.ContainsFunc(asked, func(table string) bool { return table != family+" t" }) {
-				t.Errorf("asked for %v", asked)
 			}
 		})
 	}
@@ -186,17 +181,16 @@ func TestCountRulesToLimit(t *testing.T) {
 	host.Netns(t)
 	host.Feed(t, "*filter\n"+strings.Repeat("-A INPUT -s 192.0.2.1 -j DROP\n", 1000)+"COMMIT\n*nat\n"+
 		strings.Repeat(largeRule, 3)+"-A POSTROUTING -m comment --comment x\nCOMMIT\n", "iptables-nft-restore")
-	isNAT := func(table string) bool { return table == "ip nat" }
 	for limit, want := range map[int]Rules{
-		0:              {Number: 1001, Iptables: true},
-		100:            {Number: 1001, Iptables: true},
-		1003:           {Number: 1004, Iptables: true},
-		1004:           {Number: 1004, Iptables: true, All: true},
-		math.MaxInt:    {Number: 1004, Iptables: true, All: true},
-		MaxObjects * 2: {Number: 1004, Iptables: true, All: true},
+		0:              {Number: 1},
+		100:            {Number: 101},
+		1003:           {Number: 1004},
+		1004:           {Number: 1004, All: true},
+		math.MaxInt:    {Number: 1004, All: true},
+		MaxObjects * 2: {Number: 1004, All: true},
 	} {
 		var c Conn
-		rules, err := c.CountRules(limit, isNAT)
+		rules, err := c.CountRules(limit, every)
 		if rules != want || err != nil {
 			t.Errorf("%d: got %+v, %v", limit, rules, err)
 		}
@@ -204,7 +198,7 @@ func TestCountRulesToLimit(t *testing.T) {
 		if has || err != nil {
 			t.Errorf("%d, then: got %v, %v", limit, has, err)
 		}
-		rules, err = c.CountRules(math.MaxInt, isNAT)
+		rules, err = c.CountRules(math.MaxInt, every)
 		if rules.Number != 1004 || !rules.All || err != nil {
 			t.Errorf("%d, then: got %+v, %v", limit, rules, err)
 		}
@@ -221,22 +215,41 @@ func TestCountLargeRule(t *testing.T) {
 	host.Feed(t, "*nat\n"+largeRule+"COMMIT\n", "iptables-nft-restore")
 	var c Conn
 	defer c.Close()
-	rules, err := c.CountRules(math.MaxInt, nobodys)
+	rules, err := c.CountRules(math.MaxInt, every)
 	if rules != (Rules{Number: 1, All: true}) || err != nil {
 		t.Errorf("got %+v, %v", rules, err)
 	}
 }
 
-// Of more objects than can be read, those that were read count.
+// Of more objects than are read, those count that were read and are chosen. Tables of inet are not read.
 func TestTooLarge(t *testing.T) {
 	host.Netns(t)
 	const size = MaxObjects + 1
-	script(t, "add table inet t\nadd chain inet t c\n"+strings.Repeat("add rule inet t c accept\n", size))
 	var c Conn
 	defer c.Close()
-	rules, err := c.CountRules(math.MaxInt, nobodys)
-	if rules != (Rules{Number: MaxObjects}) || err != nil {
-		t.Errorf("got %+v, %v", rules, err)
+	fill := func(family string) {
+		script(t, fmt.Sprintf("add table %[1]s t\nadd chain %[1]s t c\n", family)+
+			strings.Repeat("add rule "+family+" t c accept\n", size))
+	}
+	fill("inet")
+	rules, err := c.CountRules(math.MaxInt, every)
+	if rules != (Rules{All: true}) || err != nil {
+		t.Errorf("inet: got %+v, %v", rules, err)
+	}
+	fill("ip")
+	for _, test := range []struct {
+		limit   int
+		counted bool
+		want    Rules
+	}{
+		{limit: math.MaxInt, counted: true, want: Rules{Number: MaxObjects}},
+		{limit: MaxObjects - 1, counted: true, want: Rules{Number: MaxObjects}},
+		{limit: 3, counted: false, want: Rules{}}, // not All
+	} {
+		rules, err := c.CountRules(test.limit, func(string) bool { return test.counted })
+		if rules != test.want || err != nil {
+			t.Errorf("%+v: got %+v, %v", test, rules, err)
+		}
 	}
 	read := 0
 	err = c.Dump(unix.NFT_MSG_GETRULE, unix.NFPROTO_INET, func(Message) error {
@@ -246,16 +259,12 @@ func TestTooLarge(t *testing.T) {
 	if !errors.Is(err, ErrTooLarge) || read != MaxObjects {
 		t.Errorf("got %v after %d rules", err, read)
 	}
-	rules, err = c.CountRules(MaxObjects-1, nobodys)
-	if rules != (Rules{Number: MaxObjects}) || err != nil {
-		t.Errorf("up to a limit: got %+v, %v", rules, err)
-	}
 }
 
 // A commit between two parts of a dump makes it fail, with the number of the rules that were read before.
 func TestChangedDump(t *testing.T) {
 	host.Netns(t)
-	script(t, "add table inet t\nadd chain inet t c\n"+strings.Repeat("add rule inet t c accept\n", 5000))
+	script(t, "add table ip t\nadd chain ip t c\n"+strings.Repeat("add rule ip t c accept\n", 5000))
 	var c Conn
 	defer c.Close()
 	changed := false
@@ -264,12 +273,12 @@ func TestChangedDump(t *testing.T) {
 			script(t, "add table inet other\n")
 			changed = true
 		}
-		return false
+		return true
 	})
 	if !errors.Is(err, ErrChanged) || rules.All || rules.Number == 0 {
 		t.Errorf("got %+v, %v", rules, err)
 	}
-	rules, err = c.CountRules(math.MaxInt, nobodys)
+	rules, err = c.CountRules(math.MaxInt, every)
 	if rules != (Rules{Number: 5000, All: true}) || err != nil {
 		t.Errorf("again: got %+v, %v", rules, err)
 	}

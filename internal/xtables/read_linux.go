@@ -16,9 +16,6 @@ import (
 // container that may use only 16 MiB.
 const Limit = 4 << 20
 
-// ErrChanged means that a table was replaced while it was read.
-var ErrChanged = errors.New("the table changed while it was read")
-
 // ErrTooLarge means that a table is larger than Limit.
 var ErrTooLarge = errors.New("it is too large to be read")
 
@@ -67,7 +64,7 @@ func read(ipv6 bool, table string, parse func(h header, align int, entries []byt
 	case err == nil:
 		err = readEntries(fd, level, table, h, parse)
 	}
-	if err == errBadTable || err == unix.EAGAIN { // EAGAIN: the table's size has changed
+	if err == unix.EAGAIN { // the table's size has changed
 		err = ErrChanged
 	}
 	if err != nil {

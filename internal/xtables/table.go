@@ -52,8 +52,12 @@ const (
 	hooks = 5 // NF_INET_NUMHOOKS
 )
 
-// errBadTable means that entries and header contradict each other: the table was replaced between the two questions.
-var errBadTable = errors.New("the table is cut off or malformed")
+var (
+	// ErrChanged means that a table was replaced while it was read: the header counts other entries.
+	ErrChanged = errors.New("the table changed while it was read")
+	// errBadTable is no race, because the kernel copies the entries of one table.
+	errBadTable = errors.New("the table is cut off or malformed")
+)
 
 // alignments returns the alignments that 64-bit numbers may have in what the kernel returns to this program: 8, but 4
 // on 386, unless a 64-bit kernel knows only its own layout (without CONFIG_NETFILTER_XTABLES_COMPAT, as in Debian 13).
@@ -175,7 +179,7 @@ func parseEntries(ipv6 bool, align int, h header, b []byte, keep func(chain []by
 	}
 	t.Rules = entries - h.chains - 2*chains - 1
 	if entries != h.entries || t.Rules < 0 {
-		return Table{}, errBadTable
+		return Table{}, ErrChanged
 	}
 	return t, nil
 }

@@ -69,9 +69,11 @@ func hosts() []situation {
 			iptables-legacy-restore <podman-netavark-1.4.save; fill nft 100`},
 		{"the CNI plugins' rules in nft, 100 rules of a container in legacy", `
 			iptables-nft-restore <cni-plugins-1.1.save; fill legacy 100`},
-		{"firewalld's own table in nft, a rule of a VPN in legacy", `
-			nft -f firewalld.nft; iptables-legacy -t nat -A POSTROUTING -j MASQUERADE`},
-		{"kube-proxy's own table in nft, 50 rules in legacy", `nft add table ip kube-proxy; fill legacy 50`},
+		{"a firewall in legacy, beside firewalld's native table", `
+			nft -f firewalld.nft; fill legacy 3; iptables-legacy -P FORWARD DROP`},
+		{"Docker's rules in legacy, beside firewalld's native table", `
+			nft -f firewalld.nft; iptables-legacy-restore <docker-26.1.save`},
+		{"kube-proxy's native table, 50 rules in legacy", `nft add table ip kube-proxy; fill legacy 50`},
 		{"three empty chains in legacy, a rule in nft",
 			`for n in A B C; do iptables-legacy -N $n; done; fill nft 1 ip6`},
 		{"Docker's rules in nft, kubelet's hint in legacy", `

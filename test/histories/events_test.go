@@ -83,11 +83,10 @@ var kinds = []*kind{
 	{4, onHost, "chain KUBE-KUBELET-CANARY BACKEND", appear(oracle.Canary, oracle.IPv4, oracle.IPv6)},
 	{3, onHost, "gone BACKEND", func(w *world, e event) { flushMangle(w, e.backend, oracle.IPv4, oracle.IPv6) }},
 	{3, onHost, "docker BACKEND", appear(oracle.Program, oracle.IPv4)},
-	{1, onHost, "native firewalld 0", func(w *world, _ event) {
+	{1, onHost, "native ip kube-proxy 0", func(w *world, _ event) {
 		w.has(oracle.NFT, oracle.Program, oracle.IPv4, oracle.Yes)
-		w.has(oracle.NFT, oracle.Program, oracle.IPv6, oracle.Yes)
 	}},
-	{2, onHost, "native mine NUMBER", func(w *world, e event) { w.native += e.number }},
+	{2, onHost, "native inet firewalld NUMBER", nothing},
 	{3, calls, "CALL --version", nothing},
 	{3, calls, "USER FAMILY-save", nothing},
 	{3, calls, "CALL -S", nothing},

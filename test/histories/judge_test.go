@@ -65,7 +65,7 @@ func (p *player) call(e event, r result, after oracle.Container) (*violation, er
 	}
 	h := p.world.seen(e.user)
 	if e.class == powerless {
-		h = &oracle.Host{NFT: oracle.Backend{InKernel: oracle.Unknown}}
+		h = &oracle.Host{NFT: oracle.Backend{InKernel: oracle.Unknown}, Legacy: oracle.Backend{InKernel: oracle.Yes}}
 	}
 	runs, next := p.kept.Run(h, caller)
 	if after != next {
@@ -197,12 +197,12 @@ func (p *player) command(e event, r result, after oracle.Container) *violation {
 	case resets:
 		ok, want = p.kept.Reset()
 	}
-	said := strings.TrimSpace(r.stdout)
+	words := strings.Fields(r.stdout) // the backend is the only one, or the last
 	switch {
 	case after != want || ok != (r.status == 0):
 		return broken("%s: %+v: kept %+v, and it should be %+v", e.text(), r, after, want)
-	case (e.class == detects || ok && e.class != resets) && !strings.HasPrefix(said, d.Backend):
-		return broken("%s: prints %q, and the answer is %+v", e.text(), said, d)
+	case (e.class == detects || ok && e.class != resets) && words[len(words)-1] != d.Backend:
+		return broken("%s: prints %q, and the answer is %+v", e.text(), words, d)
 	}
 	p.kept = after
 	return nil

@@ -31,7 +31,7 @@ rules() { # BACKEND NUMBER
 		iptables-$1-restore -w --noflush
 }
 docker() { printf '*filter\n:DOCKER-USER -\nCOMMIT\n' | iptables-$1-restore -w --noflush; }
-native() { # NAME NUMBER: a native table, and how many rules it gets
-	nft add table inet "$1"; nft add chain inet "$1" c
-	i=0; while [ $i -lt $2 ]; do i=$((i + 1)); nft add rule inet "$1" c ip daddr 172.17.0.1 accept; done
+native() { # FAMILY NAME NUMBER: a native table, and how many rules it gets
+	nft add table $1 "$2"; nft add chain $1 "$2" c
+	i=0; while [ $i -lt $3 ]; do i=$((i + 1)); nft add rule $1 "$2" c ip daddr 172.17.0.1 accept; done
 }

@@ -9,8 +9,7 @@ import "github.com/iptables-wrappers/iptables-wrappers/test/oracle"
 // of one family.
 type world struct {
 	oracle.Host
-	rules  map[string]*[2]int // by backend and family, in iptables' own tables
-	native int
+	rules map[string]*[2]int // by backend and family
 }
 
 func newWorld() *world {
@@ -29,7 +28,7 @@ func (w *world) has(backend string, kind, family int, answer oracle.Answer) {
 // seen is the host as root sees it, or another user, who cannot list legacy's tables.
 func (w *world) seen(byUser bool) *oracle.Host {
 	h := w.Host
-	h.NFT.Rules = w.rules[oracle.NFT][0] + w.rules[oracle.NFT][1] + w.native
+	h.NFT.Rules = w.rules[oracle.NFT][0] + w.rules[oracle.NFT][1]
 	h.Legacy.Rules = w.rules[oracle.Legacy][0] + w.rules[oracle.Legacy][1]
 	if byUser {
 		h.Legacy = oracle.Backend{InKernel: oracle.Unknown}

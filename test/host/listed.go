@@ -11,11 +11,11 @@ import (
 
 // Listed is what other programs print of a host.
 type Listed struct {
-	Names []string // chains as "ip mangle NAME", tables as "inet NAME"
+	Names []string // chains as "ip mangle NAME", tables as "ip NAME"
 	Rules int
 }
 
-// ByNFT adds what "nft -j list ruleset" prints. Rules of families that iptables has nothing to do with do not count.
+// ByNFT adds what "nft -j list ruleset" prints. Only rules in iptables' tables count.
 func (l *Listed) ByNFT(ruleset string) error {
 	type object struct{ Family, Name, Table string }
 	var list struct {
@@ -28,7 +28,8 @@ func (l *Listed) ByNFT(ruleset string) error {
 			l.Names = append(l.Names, item.Table.Family+" "+item.Table.Name)
 		case item.Chain != nil:
 			l.Names = append(l.Names, item.Chain.Family+" "+item.Chain.Table+" "+item.Chain.Name)
-		case item.Rule != nil && slices.Contains([]string{"ip", "ip6", "inet"}, item.Rule.Family):
+		case item.Rule != nil && slices.Contains([]string{"ip", "ip6"}, item.Rule.Family) &&
+			slices.Contains([]string{"filter", "nat", "mangle", "raw", "security"}, item.Rule.Table):
 			l.Rules++
 		}
 	}

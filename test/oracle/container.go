@@ -87,6 +87,9 @@ func (c Container) Select(h *Host, backend string, strict bool) (ok bool, after 
 		return false, c
 	}
 	c.Switch = d.Backend
+	if c.OwnDev {
+		c.Record = d.Backend
+	}
 	return true, c
 }
 

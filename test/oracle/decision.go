@@ -52,7 +52,8 @@ const (
 type Backend struct {
 	InKernel Answer
 	Names    [kinds][families]Answer // whether there is a name of a kind in a family
-	Rules    int                     // of all families, as far as they could be counted
+	Rules    int                     // in iptables' tables of both families, as far as they could be counted
+	TooMany  bool                    // there are too many to be counted
 }
 
 // Host is what a host has.
@@ -99,9 +100,11 @@ func decide(h *Host) Decision {
 	switch {
 	case h.NFT.InKernel == No, h.TakesRules == No && (h.Legacy.InKernel == Yes || h.Loadable == Yes):
 		return Decision{Backend: Legacy, Reason: "only-supported"}
+	case h.Legacy.InKernel == No && h.Loadable == No:
+		return Decision{Backend: NFT, Reason: "only-supported"}
 	case h.NFT.Rules == 0 && h.Legacy.Rules == 0:
 		return Decision{Backend: NFT, Reason: "default"}
-	case h.Legacy.Rules > h.NFT.Rules:
+	case h.Legacy.Rules > h.NFT.Rules && !h.NFT.TooMany:
 		return Decision{Backend: Legacy, Reason: "rule-count"}
 	}
 	return Decision{Backend: NFT, Reason: "rule-count"}

@@ -7,9 +7,12 @@ package rules
 import (
 	"embed"
 	"io/fs"
+	"path"
+	"slices"
+	"strings"
 )
 
-//go:embed nodes/*.save nodes/*.ipset nodes/*.nft programs/*.save programs/*.save6 programs/*.nft
+//go:embed nodes/*.save nodes/*.ipset programs/*.save programs/*.save6 programs/*.nft
 var files embed.FS
 
 // Nodes has the rules of real nodes.
@@ -24,4 +27,47 @@ func below(dir string) fs.FS {
 		panic(err) // only if the name is no path
 	}
 	return found
+}
+
+// A Dump is one file of Programs.
+type Dump struct {
+	File    string
+	Program string   // the part of the file's name before its version: "docker"
+	Text    string   // for iptables-restore, ip6tables-restore or nft -f
+	Names   []string // the names in it that are evidence, each a table and a chain, or a native table
+}
+
+// Dumps returns all files of Programs. Their first lines say which names they have.
+func Dumps() (all []Dump) {
+	found, err := fs.Glob(Programs(), "*")
+	if err != nil {
+		panic(err) // only if the pattern is malformed
+	}
+	for _, name := range found {
+		content, err := fs.ReadFile(Programs(), name)
+		if err != nil {
+			panic(err) // only if the file is not embedded
+		}
+		first, _, _ := strings.Cut(string(content), "\n")
+		list, isHead := strings.CutPrefix(first, "# names: ")
+		if !isHead {
+			panic(name + " does not begin with \"# names: \", and a list or \"none\"")
+		}
+		d := Dump{File: name, Text: string(content)}
+		d.Program, _, _ = strings.Cut(strings.TrimSuffix(name, path.Ext(name)), "-")
+		if list != "none" {
+			d.Names = strings.Split(list, ", ")
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// Names returns the names in all dumps.
+func Names() (all []string) {
+	for _, d := range Dumps() {
+		all = append(all, d.Names...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
