@@ -6,30 +6,7 @@ package doctor
 import (
 	"slices"
 	"testing"
-
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
-
-// A comment may look like a target. What no base chain leads to is not reached.
-func TestParse(t *testing.T) {
-	table := parse(detect.IPv4, "nat", `*nat
-:PREROUTING ACCEPT [0:0]
-:POSTROUTING DROP [0:0]
-:A - [0:0]
-:B - [0:0]
-:UNUSED - [0:0]
--A PREROUTING -m comment --comment "a \\"b\\" -j UNUSED" -g A
--A A -j B
--A A -p tcp
--A UNUSED -j DNAT --to-destination 10.0.0.1
-COMMIT
-`)
-	reached := table.reached()
-	if !reached["B"] || reached["UNUSED"] || table.chains["POSTROUTING"].policy != "DROP" ||
-		!slices.Equal(table.chains["A"].targets, []string{"B", ""}) {
-		t.Errorf("got %+v, reached %v", table, reached)
-	}
-}
 
 func TestList(t *testing.T) {
 	names := slices.Repeat([]string{"x"}, 3001)

@@ -1,0 +1,101 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+)
+
+// Whether this process may do what iptables needs.
+
+const addCaps = "Add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run " +
+	"--cap-add=NET_ADMIN --cap-add=NET_RAW)."
+
+func (s *state) notPermitted() *Finding {
+	const cannot = "iptables can neither list nor change rules: "
+	const noNetAdmin = cannot + "CAP_NET_ADMIN is missing (bit 0x1000 of CapEff)."
+	found := Finding{Severity: problem, Look: []string{"grep -e CapEff /proc/self/status"}, Do: addCaps}
+	refusal := s.refusal()
+	said := s.said(notPermitted)
+	switch {
+	case !s.process.netAdmin && s.process.user == 0:
+		found.Text = noNetAdmin
+	case !s.process.netAdmin:
+		found.Text = fmt.Sprintf(noNetAdmin+" This is user %d, and Kubernetes gives added capabilities only to root.",
+			s.process.user)
+		found.Look = []string{"grep -e Uid -e CapEff -e NoNewPrivs /proc/self/status"}
+		found.Do = "In the Pod's spec, run the container as root (runAsUser: 0) and add NET_ADMIN and NET_RAW. For " +
+			"another user, the image must give file capabilities to iptables' programs and to the wrapper."
+		if s.process.noNewRights {
+			found.Text += " File capabilities have no effect with allowPrivilegeEscalation: false."
+			found.Do += " The Pod's spec must not set allowPrivilegeEscalation: false then."
+		}
+	case refusal != nil && s.process.userNamespace:
+		found.Text = cannot + "this process is in a user namespace (hostUsers: false, rootless), and its network " +
+			"belongs to another one, where its CAP_NET_ADMIN does not count."
+		found.Look = []string{"cat /proc/self/uid_map"}
+		found.Do = "If the rules are for the node, run the container without a user namespace: " +
+			"no hostUsers: false, no rootless Docker or Podman. Otherwise give the container a network of its own."
+	case refusal != nil:
+		found.Text = cannot + "CAP_NET_ADMIN is there, but the kernel refuses to answer (" + firstLine(refusal.Error()) +
+			"). Something forbids it: usually a seccomp profile, SELinux or AppArmor, or a sandbox such as gVisor."
+		found.Look = []string{"grep -e CapEff -e Seccomp /proc/self/status"}
+		found.Do = "If Seccomp is 2, use a seccompProfile that permits netlink sockets and getsockopt, as " +
+			"RuntimeDefault does. With SELinux or AppArmor, look at the node's audit log."
+	case s.wanted() == detect.Legacy && !s.process.netRaw:
+		found.Text = "Every call of iptables-legacy fails: CAP_NET_RAW is missing (bit 0x2000 of CapEff)."
+	case said != nil:
+		found.Text = "iptables fails here, though CAP_NET_ADMIN is there. " + said.quote()
+		found.Look = []string{said.Command}
+		found.Do = "Look at the node's audit log for what SELinux or AppArmor forbids."
+	default:
+		return nil
+	}
+	return &found
+}
+
+// refusal is the error by which the kernel refuses what the wanted backend needs, nil if it does not. That the other
+// backend is refused keeps nothing from working.
+func (s *state) refusal() error {
+	b := s.wanted()
+	err := s.host.Evidence.Of(b).Err
+	refusals := []error{unix.EPERM, unix.ENOSYS, unix.EAFNOSUPPORT}
+	// A user other than root may only lack the right to read a file of /proc.
+	if b == detect.NFT || s.process.user == 0 {
+		refusals = append(refusals, unix.EACCES)
+	}
+	for _, errno := range refusals {
+		if errors.Is(err, errno) {
+			return err
+		}
+	}
+	return nil
+}
+
+// isBlocked reports that the wanted backend cannot be used at all.
+func (s *state) isBlocked() bool { return !s.process.netAdmin || s.refusal() != nil }
+
+// said is a command that printed a message of a code and failed, nil if none did.
+func (s *state) said(code string) *saying {
+	for _, out := range s.saves {
+		got, line := out.message()
+		if got == code && out.Err != nil {
+			return &saying{save: out, line: line}
+		}
+	}
+	return nil
+}
+
+// saying is a line that a command printed.
+type saying struct {
+	save
+	line string
+}
+
+func (s *saying) quote() string { return quote(s.Command, s.line) }
