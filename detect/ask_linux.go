@@ -26,14 +26,32 @@ func (a *asker) askNFT(f Findings, r Reason) Findings {
 }
 
 // hasNFT reports whether a name is in nf_tables.
-func (a *asker) hasNFT(n Name) (answer Answer, err error) {
-	var has bool
-	if n.Chain == "" {
-		_, table, _ := strings.Cut(n.Table, " ")
-		has, err = a.nft.HasTable(n.Family == IPv6, table)
-	} else {
-		has, err = a.nft.HasChain(n.Family == IPv6, n.Table, n.Chain)
+func (a *asker) hasNFT(n Name) (Answer, error) {
+	exists, err := a.hasTable(n.Family, strings.TrimPrefix(strings.TrimPrefix(n.Table, "ip "), "ip6 "))
+	if exists != Yes || n.Chain == "" {
+		return exists, err
 	}
+	has, err := a.nft.HasChain(n.Family == IPv6, n.Table, n.Chain)
+	return answerOf(has, err), err
+}
+
+// tableAnswer is whether nf_tables has a table.
+type tableAnswer struct {
+	family Family
+	name   string
+	exists Answer
+}
+
+// hasTable reports whether nf_tables has a table. It asks once, and only then returns an error: most hosts lack most
+// tables, and the chains of a missing one need no question.
+func (a *asker) hasTable(f Family, name string) (Answer, error) {
+	for _, t := range a.tables {
+		if t.family == f && t.name == name {
+			return t.exists, nil
+		}
+	}
+	has, err := a.nft.HasTable(f == IPv6, name)
+	a.tables = append(a.tables, tableAnswer{family: f, name: name, exists: answerOf(has, err)})
 	return answerOf(has, err), err
 }
 

@@ -60,6 +60,7 @@ func finish(e Evidence, held Backend) (Result, error) {
 
 type asker struct {
 	nft    nft.Conn
+	tables []tableAnswer   // of nf_tables, as far as they were asked for
 	legacy [2]legacyTables // by Family
 }
 

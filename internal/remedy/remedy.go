@@ -49,47 +49,54 @@ const (
 	limits     = "raise the limit on open files, ulimit -n, or free memory"
 )
 
-// table has a remedy for an error that is both of a row's errors, or the one. The first row that matches wins.
-var table = [...]struct {
+// A row has what to do about an error that is both of its errors, or the one that it has.
+type row struct {
 	is, and error
 	status  int // of a call, statusUnusable if 0
 	try     string
-}{
-	{is: ErrVariable, status: statusUsage, try: "set it to one of these, or unset it"},
-	{is: ErrSetUID, try: "chmod u-s the wrapper, and run it as root"},
-	{is: ErrNoProc, try: "mount /proc of this PID namespace, or enter that namespace, too: nsenter --pid"},
-	{is: ErrScarce, try: limits},
-	{is: ErrUncertain, try: wrapper + " doctor, which prints what to do about it"},
-	{is: ErrNotStored, try: "name the host's backend if you know it, or select without --strict"},
-	{is: ErrNotAsked, try: "select where the container runs, not in an image build, and with CAP_NET_ADMIN; " +
-		"or name the backend"},
-	{is: ErrOtherNetwork, try: wrapper + " select nft or select legacy, if you know the backend"},
+}
 
-	{is: exec.ErrMissing, and: ErrInstall,
-		try: "install iptables 1.8.8 or newer, with both backends, then run this again"},
-	{is: exec.ErrMissing, and: ErrByVariable, status: statusMissing,
-		try: "install that backend's iptables; if this is the wrong backend, change " + Variable},
-	{is: exec.ErrMissing, status: statusMissing,
-		try: "install this backend's iptables in this image; if the backend is wrong, set " + Variable},
-	{is: exec.ErrItself, try: "unmount what covers iptables' own program there, or install the iptables package again"},
-	{is: file.ErrExposed, try: "chown the directory to root, and chmod go-w it"},
+// table returns the rows. The first one that matches wins. It is no variable, which would cost each call its
+// initialization.
+func table() []row {
+	return []row{
+		{is: ErrVariable, status: statusUsage, try: "set it to one of these, or unset it"},
+		{is: ErrSetUID, try: "chmod u-s the wrapper, and run it as root"},
+		{is: ErrNoProc, try: "mount /proc of this PID namespace, or enter that namespace, too: nsenter --pid"},
+		{is: ErrScarce, try: limits},
+		{is: ErrUncertain, try: wrapper + " doctor, which prints what to do about it"},
+		{is: ErrNotStored, try: "name the host's backend if you know it, or select without --strict"},
+		{is: ErrNotAsked, try: "select where the container runs, not in an image build, and with CAP_NET_ADMIN; " +
+			"or name the backend"},
+		{is: ErrOtherNetwork, try: wrapper + " select nft or select legacy, if you know the backend"},
 
-	{is: link.ErrForeign, try: "move that file away, or replace it with install --force"},
-	{is: link.ErrNotWrapped, try: wrapper + " install, unless an agent that enters Pods needs links straight to the " +
-		"wrapper"},
-	{is: link.ErrSingle, try: "make it a symlink to " + multiCalls + ", or set " + Variable},
-	{is: unix.EROFS, and: ErrInstall, try: "install when the image is built: RUN " + wrapper + " install"},
-	{is: unix.EROFS, and: link.ErrStored, try: "reset where the switch is from: RUN " + wrapper + " reset in the " +
-		"image, or a writable mount of that volume"},
-	{is: unix.EROFS, try: "set " + Variable + " to nft or legacy in the environment of the container"},
+		{is: exec.ErrMissing, and: ErrInstall,
+			try: "install iptables 1.8.8 or newer, with both backends, then run this again"},
+		{is: exec.ErrMissing, and: ErrByVariable, status: statusMissing,
+			try: "install that backend's iptables; if this is the wrong backend, change " + Variable},
+		{is: exec.ErrMissing, status: statusMissing,
+			try: "install this backend's iptables in this image; if the backend is wrong, set " + Variable},
+		{is: exec.ErrItself, try: "unmount what covers iptables' own program there, or install the iptables package again"},
+		{is: file.ErrExposed, try: "chown the directory to root, and chmod go-w it"},
 
-	{is: unix.ENOENT, status: statusMissing, try: "install the libraries of that program: its loader is missing"},
-	{is: unix.ENOEXEC, try: "install iptables for the architecture of this machine"},
-	{is: unix.EACCES, try: "run as root; if you are, check the file's mode, and that its file system is not mounted noexec"},
-	{is: unix.EPERM, try: "run as root; if the file has capabilities (getcap), add them to this container, or remove " +
-		"them from the file"},
-	{is: unix.E2BIG, try: "pass fewer arguments or a smaller environment; the program's path counts, too"},
-	{is: unix.EMFILE, try: limits},
+		{is: link.ErrForeign, try: "move that file away, or replace it with install --force"},
+		{is: link.ErrNotWrapped, try: wrapper + " install, unless an agent that enters Pods needs links straight to the " +
+			"wrapper"},
+		{is: link.ErrSingle, try: "make it a symlink to " + multiCalls + ", or set " + Variable},
+		{is: unix.EROFS, and: ErrInstall, try: "install when the image is built: RUN " + wrapper + " install"},
+		{is: unix.EROFS, and: link.ErrStored, try: "reset where the switch is from: RUN " + wrapper + " reset in the " +
+			"image, or a writable mount of that volume"},
+		{is: unix.EROFS, try: "set " + Variable + " to nft or legacy in the environment of the container"},
+
+		{is: unix.ENOENT, status: statusMissing, try: "install the libraries of that program: its loader is missing"},
+		{is: unix.ENOEXEC, try: "install iptables for the architecture of this machine"},
+		{is: unix.EACCES, try: "run as root; if you are, check the file's mode, and that its file system is not mounted " +
+			"noexec"},
+		{is: unix.EPERM, try: "run as root; if the file has capabilities (getcap), add them to this container, or remove " +
+			"them from the file"},
+		{is: unix.E2BIG, try: "pass fewer arguments or a smaller environment; the program's path counts, too"},
+		{is: unix.EMFILE, try: limits},
+	}
 }
 
 // Unknown is what to do about a program that does not run for a reason that the table does not have.
@@ -98,7 +105,7 @@ const Unknown = "run that file by its path to see what is wrong"
 // For returns the exit status of a call that fails with an error, and what the user can do about it, "" if the table
 // does not have the error.
 func For(err error) (status int, try string) {
-	for _, row := range table {
+	for _, row := range table() {
 		if errors.Is(err, row.is) && (row.and == nil || errors.Is(err, row.and)) {
 			return cmp.Or(row.status, statusUnusable), row.try
 		}
