@@ -26,14 +26,9 @@ func (s *state) nftTable() *Finding {
 	for _, t := range s.nft.tables {
 		for _, name := range t.sorted(func(c *chain) bool { return c.native }) {
 			chains = append(chains, name)
-			named = append(named, named1(t, name))
-			look = append(look, s.listing(t))
+			named = append(named, inWords(t, name))
+			look = append(look, s.listing(t), t.save())
 		}
-	}
-	if len(chains) > 0 {
-		parts = append(parts, "iptables may list rules without their conditions, because they were made with nft: "+
-			list(named)+". If iptables-restore writes back what iptables-save printed, a DROP of some packets can become "+
-			"a DROP of all.")
 	}
 	for _, out := range s.saves {
 		failure := s.failure(out)
@@ -41,15 +36,20 @@ func (s *state) nftTable() *Finding {
 		switch {
 		case failure != "" && (s.hasNative(out.table) || !s.old()):
 			found.Severity = problem
-			parts = append(parts, "iptables cannot list the table "+out.table.String()+", nor check or remove a rule in it, "+
-				"because a rule was made with nft, or by a newer iptables. "+failure)
+			parts = append(parts, "iptables cannot list "+out.table.String()+", nor check or remove a rule in it, because a "+
+				"rule was made with nft, or by a newer iptables. "+failure)
 		case remark != "":
-			parts = append(parts, "iptables does not list base chains that were made with nft in its table "+
-				out.table.String()+". Packets pass them, and iptables-restore deletes them. "+quote(out.Command, remark))
+			parts = append(parts, "iptables does not list base chains that were made with nft in "+out.table.String()+
+				". Packets pass them, and iptables-restore deletes them. "+quote(out.Command, remark))
 		default:
 			continue
 		}
 		look = append(look, s.listing(out.table), out.Command)
+	}
+	if len(chains) > 0 {
+		parts = append(parts, "Rules were made with nft in "+list(named)+". iptables may list such rules without their "+
+			"conditions: if iptables-restore writes back what iptables-save printed, a DROP of some packets can become a DROP "+
+			"of all.")
 	}
 	if len(parts) == 0 {
 		return nil
@@ -80,8 +80,11 @@ func (s *state) listing(t table) string {
 	if s.hasNFT {
 		return "nft list table " + t.String()
 	}
-	return saves[t.family] + " -t " + t.name
+	return t.save()
 }
+
+// save is the command that lists a table.
+func (t table) save() string { return saves[t.family] + " -t " + t.name }
 
 // makers are the programs that make some chains.
 func makers(chains []string) string {
@@ -95,8 +98,8 @@ func makers(chains []string) string {
 	return strings.Join(slices.Sorted(maps.Keys(programs)), " and ")
 }
 
-// named1 is a chain as a sentence has it: chain "ts-input" of ip filter (Tailscale).
-func named1(t table, chain string) string {
+// inWords is a chain as a sentence has it: chain "ts-input" of ip filter (Tailscale).
+func inWords(t table, chain string) string {
 	words := fmt.Sprintf("chain %q of %v", chain, t)
 	owner := ownerOf(chain)
 	if owner != "" {

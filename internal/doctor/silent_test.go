@@ -33,7 +33,7 @@ var silentSituations = []situation{
 		doc: "firewalld uses native tables, and Docker iptables-nft",
 		make: "iptables-nft -N DOCKER-USER; nft add table inet firewalld; nft add chain inet firewalld c; nft add rule inet firewalld c drop; nft " +
 			"add table ip mine",
-		says: "native tables:  inet firewalld with 1 rule, ip mine with 0 rules (packets pass these, too",
+		says: "native tables:  inet firewalld: 1 rule; ip mine: 0 rules (packets pass these, too",
 	},
 	{
 		doc: "a guess, and the host's rules are in legacy now: calls follow them",
