@@ -127,17 +127,24 @@ func (s *state) reset(n name) string {
 // bypass is how a name leads past the wrapper.
 func (s *state) bypass(n name) cause {
 	alternative := alternativeOf(n.Path)
-	if alternative == "" {
+	switched := n.Switch + "/" + link.Switch
+	switch {
+	case n.Switch != "":
+		return cause{
+			why:  "The switch " + switched + " leads to " + n.ResolvesTo + ", which is not iptables'.",
+			do:   strings.Replace(s.install(n), " install", " install --force", 1),
+			look: []string{"ls -l " + quoted(switched)},
+		}
+	case alternative == "":
 		leads := n.Path + " is another program."
 		if n.ResolvesTo != n.Path {
 			leads = n.Path + " leads to " + n.ResolvesTo + "."
 		}
-		do := s.install(n)
-		if n.Switch != "" {
-			leads = "the switch " + n.Switch + "/" + link.Switch + " leads to " + n.ResolvesTo + ", which is not iptables'."
-			do = try(link.ErrForeign)
+		return cause{
+			why:  n.Name.Name + " here is not wrapped: " + leads,
+			do:   s.install(n),
+			look: []string{"ls -l " + quoted(n.Path)},
 		}
-		return cause{why: n.Name.Name + " here is not wrapped: " + leads, do: do, look: []string{"ls -l " + quoted(n.Path)}}
 	}
 	c := cause{
 		why:  n.Name.Name + " here is not wrapped: " + alternative + " leads to " + n.ResolvesTo + ".",
@@ -216,7 +223,7 @@ func (s *state) bypassing(names []name) *Finding {
 		Do:       c.do,
 	}
 	if names[0].Switch != "" {
-		found.Text += " " + strings.ToUpper(c.why[:1]) + c.why[1:]
+		found.Text += " " + c.why
 	}
 	unknown := slices.ContainsFunc(names, func(n name) bool { return n.Backend == "" })
 	switch {

@@ -31,7 +31,7 @@ func (s *state) uncertain() *Finding {
 	switch {
 	case len(s.refused) > 0:
 		return s.notTried()
-	case s.isBlocked(), s.known(), s.has(kernel), s.scarce != nil:
+	case s.isBlocked(), s.known(), s.has(kernel), s.scarce != nil, s.names[0].fault != nil:
 		return nil
 	case s.network.Own:
 		return s.ownNetwork(chosen && err == nil)
