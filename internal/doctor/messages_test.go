@@ -45,6 +45,16 @@ var printed = map[string]string{
 		"|| echo another status; cat out",
 	"Parsing nftables rule failed": "iptables-nft -P FORWARD ACCEPT; nft add rule ip filter FORWARD meta skuid 1; " +
 		"iptables-nft -C FORWARD -j ACCEPT",
+	"Failed to initialize nft: Permission denied": "strace -o trace -e trace=socket -e inject=socket:error=EACCES " +
+		"iptables-nft -S",
+	"extension not found":              comments + "iptables-nft-save",
+	"Can't find library for":           comments + "iptables-legacy-save",
+	"RULE_DELETE failed":               owned + "until iptables-nft -D INPUT 1 2>&1 | grep RULE_DELETE; do echo 'add rule ip filter INPUT counter' >&5; done",
+	"Too many links":                   "iptables-legacy -N A; iptables-legacy -A INPUT -j A; iptables-legacy -X A",
+	"line 2 failed":                    "printf '*filter\n-A X -j ACCEPT\nCOMMIT\n' | iptables-legacy-restore",
+	"Resource temporarily unavailable": setsockopt + "EAGAIN iptables-legacy -P INPUT ACCEPT",
+	"Memory allocation problem":        setsockopt + "ENOMEM iptables-legacy -P INPUT ACCEPT",
+	"Kernel error received":            "setpriv --bounding-set=-net_admin ipset list",
 	"no such program": "iptables-nft -t mangle -N KUBE-IPTABLES-HINT; rm /usr/sbin/*tables*nft*; iptables -S; test " +
 		"$? = 127 || echo another status",
 	"permission denied": "iptables-nft -t mangle -N KUBE-IPTABLES-HINT; chmod 644 /usr/sbin/xtables-nft-multi; " +
@@ -82,6 +92,12 @@ var printed = map[string]string{
 
 const oldProgram = "LD_LIBRARY_PATH=$(echo $OLD/usr/lib/*) XTABLES_LIBDIR=$(echo $OLD/usr/lib/*/xtables) " +
 	"$OLD/usr/sbin/xtables-nft-multi "
+
+const setsockopt = "strace -o trace -e trace=setsockopt -e inject=setsockopt:error="
+
+// comments makes rules whose library is then missing.
+const comments = "for b in nft legacy; do iptables-$b -A INPUT -m comment --comment c; done; mkdir none; " +
+	"XTABLES_LIBDIR=$PWD/none "
 
 const getsockopt = "strace -o trace -e trace=getsockopt -e inject=getsockopt:error="
 
