@@ -27,7 +27,11 @@ func (a *asker) askNFT(f Findings, r Reason) Findings {
 
 // hasNFT reports whether a name is in nf_tables.
 func (a *asker) hasNFT(n Name) (Answer, error) {
-	exists, err := a.hasTable(n.Family, strings.TrimPrefix(strings.TrimPrefix(n.Table, "ip "), "ip6 "))
+	table := n.Table
+	if n.Chain == "" {
+		_, table, _ = strings.Cut(table, " ") // without the family
+	}
+	exists, err := a.hasTable(n.Family, table)
 	if exists != Yes || n.Chain == "" {
 		return exists, err
 	}

@@ -97,8 +97,8 @@ func TestBecause(t *testing.T) {
 		},
 		{
 			about: []about{kernel(Legacy, No), func(e *Evidence) { e.Loadable = No }, failed(NFT, errors.New("one"))},
-			want: "no chain or table of a known program was found; x_tables is not loaded, and cannot be loaded here; " +
-				"nft could not be read (one)",
+			want: "no chain or table of a known program was found; x_tables is not loaded, and cannot be loaded " +
+				"here; nft could not be read (one)",
 		},
 		{
 			about: []about{counted(NFT, Unknown), failed(NFT, errors.New("one")), number(Legacy, 1)},

@@ -20,8 +20,9 @@
 // rule is written, no table is made, and no module of the legacy backend is loaded. The kernel may load nf_tables.
 //
 // A dry run shows whether nf_tables can take iptables' rules. It is made only if no name decides, nft would be the
-// answer, iptables' tables in nf_tables have no rule yet, and legacy can run. It is a transaction that the kernel checks and
-// never commits. It takes 10 to 20 ms, and may load nft_chain_nat, nf_nat, nf_conntrack, nft_compat and xt_comment.
+// answer, iptables' tables in nf_tables have no rule yet, and legacy can run. It is a transaction that the kernel
+// checks and never commits. It takes 10 to 20 ms, and may load nft_chain_nat, nf_nat, nf_conntrack, nft_compat and
+// xt_comment.
 //
 // Without CAP_NET_ADMIN or /proc, the answer is a guess. Once x_tables is loaded, reading its tables also takes user 0,
 // group 0 or CAP_DAC_READ_SEARCH.
@@ -96,7 +97,7 @@ func (f Family) String() string {
 	return "IPv4"
 }
 
-// MarshalText returns the same words.
+// MarshalText returns "IPv4" or "IPv6", as String does.
 func (f Family) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // Answer is the answer to one question, such as whether a chain exists. It is a number because Evidence is copied
@@ -114,7 +115,7 @@ const (
 // String returns "not asked", "unknown", "no" or "yes".
 func (a Answer) String() string { return [...]string{"not asked", "unknown", "no", "yes"}[a] }
 
-// MarshalText returns the same words.
+// MarshalText returns "not asked", "unknown", "no" or "yes", as String does.
 func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // Name is a name of the host: a chain in one of iptables' tables, or a native table.

@@ -97,7 +97,9 @@ func TestHosts(t *testing.T) {
 		},
 		{
 			"rules that nft made in a table of iptables, and as many in legacy",
-			[]step{native("add table ip raw; add chain ip raw c; add rule ip raw c accept"), withRules(Legacy, IPv4, 1)},
+			[]step{
+				native("add table ip raw; add chain ip raw c; add rule ip raw c accept"), withRules(Legacy, IPv4, 1),
+			},
 			[3]string{"nft rule-count guess", heldNFT, heldLegacy},
 		},
 		{

@@ -15,13 +15,14 @@ const (
 	canaryChain = "KUBE-KUBELET-CANARY"
 )
 
-// knownNames are the names of kubelet and of other programs of the host. The list leaves out the chains of programs that
-// run in containers with their own iptables, because the image may have chosen the backend: kube-proxy (KUBE-SERVICES),
-// Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
+// knownNames are the names of kubelet and of other programs of the host. The list leaves out the chains of programs
+// that run in containers with their own iptables, because the image may have chosen the backend: kube-proxy
+// (KUBE-SERVICES), Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
 //
 // A chain is made by the host's iptables, in the backend that the host uses. A native table counts only if its program
-// uses iptables unless somebody has chosen nftables instead, for the whole node or cluster: Docker and kube-proxy. Other
-// native tables, such as those of firewalld, Podman, libvirt or systemd, stand beside either backend, and prove neither.
+// uses iptables unless somebody has chosen nftables instead, for the whole node or cluster: Docker and kube-proxy.
+// Other native tables, such as those of firewalld, Podman, libvirt or systemd, stand beside either backend, and prove
+// neither.
 //
 // To add a name, add a line here, and a dump of the program in test/rules/programs.
 var knownNames = [...]Name{

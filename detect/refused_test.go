@@ -50,7 +50,8 @@ func TestWithoutNFTables(t *testing.T) {
 	host.Netns(t)
 	host.RefuseCall(t, unix.SYS_SOCKET, unix.EPROTONOSUPPORT)
 	r, err := Host("")
-	if summary(r) != "legacy only-supported guess" || r.Evidence.NFT.Kernel != No || r.Evidence.NFT.Counted != NotAsked ||
+	nft := r.Evidence.NFT
+	if summary(r) != "legacy only-supported guess" || nft.Kernel != No || nft.Counted != NotAsked ||
 		r.Evidence.TakesRules != NotAsked || err != nil {
 		t.Errorf("got %+v, %v", r, err)
 	}

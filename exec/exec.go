@@ -42,8 +42,8 @@ type Program struct {
 
 // Find returns the program that implements a command, such as "iptables-restore", in one backend. It looks in dirs,
 // which must be absolute, then in /usr/sbin, /sbin, /usr/local/sbin and /usr/bin, never in PATH. It skips directories
-// other than these four if they belong neither to root nor to the caller, or if others can write them. In each directory
-// it prefers the command's own program, such as iptables-nft-restore, to the multi-call program, such as
+// other than these four if they belong neither to root nor to the caller, or if others can write them. In each
+// directory it prefers the command's own program, such as iptables-nft-restore, to the multi-call program, such as
 // xtables-nft-multi.
 //
 // The error wraps ErrMissing if there is no program, and ErrItself if the running file is in its place, which ends the

@@ -27,7 +27,8 @@ func run(argv, env []string, stderr io.Writer) int {
 	err := become(command, argv, env)
 	status, try := remedy.For(err)
 	what := strings.ReplaceAll(err.Error(), "\n", "; ")
-	fmt.Fprintf(stderr, "iptables-wrapper: cannot run %s: %s\niptables-wrapper: try: %s\n", command, what, cmp.Or(try, remedy.Unknown))
+	try = cmp.Or(try, remedy.Unknown)
+	fmt.Fprintf(stderr, "iptables-wrapper: cannot run %s: %s\niptables-wrapper: try: %s\n", command, what, try)
 	return status
 }
 

@@ -87,8 +87,9 @@ func TestFirstCall(t *testing.T) {
 		{doc: "a hint in both backends", host: `
 			iptables-legacy -t mangle -N KUBE-IPTABLES-HINT
 			iptables-nft -t mangle -N KUBE-IPTABLES-HINT`, backend: "nft", recorded: "nft"},
-		{doc: "Docker in legacy, beside firewalld's native table", host: dockerInLegacy + "; nft add table inet firewalld",
-			backend: "legacy", stored: storedLegacy, recorded: "legacy"},
+		{doc: "Docker in legacy, beside firewalld's native table",
+			host: dockerInLegacy + "; nft add table inet firewalld", backend: "legacy", stored: storedLegacy,
+			recorded: "legacy"},
 		{doc: "kube-proxy's native table, and a stray rule in legacy", host: `
 			nft 'table ip kube-proxy { chain services { counter; counter; }; }'
 			iptables-legacy -A INPUT -j ACCEPT`, backend: "nft", stored: storedNFT, recorded: "nft"},

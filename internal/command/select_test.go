@@ -34,6 +34,9 @@ const (
 	anyone = "setpriv --reuid=1000 --clear-groups flock /usr/sbin sleep 100 >/dev/null 2>&1 & " +
 		"while flock --nonblock /usr/sbin true; do sleep 0.01; done; "
 
+	runsNFT    = "the commands in /usr/sbin run nft\n"
+	runsLegacy = "the commands in /usr/sbin run legacy\n"
+
 	variableHelps = "iptables-wrapper: try: set IPTABLES_WRAPPER_BACKEND to nft or legacy"
 	imageHelps    = "iptables-wrapper: try: reset where the switch is from: RUN iptables-wrapper reset in the image"
 	installHelps  = "iptables-wrapper: try: iptables-wrapper install, "
@@ -49,20 +52,20 @@ var storing = []struct {
 	content   string // of the switch; "-": there is none
 	recorded  string // in the end; "-": nothing, although select stores a backend
 }{
-	{doc: "certain", host: docker, call: "select", stdout: "the commands in /usr/sbin run legacy\n", content: "xtables-legacy-multi"},
-	{doc: "strict, certain", host: docker, call: "select --strict", stdout: "the commands in /usr/sbin run legacy\n",
+	{doc: "certain", host: docker, call: "select", stdout: runsLegacy, content: "xtables-legacy-multi"},
+	{doc: "strict, certain", host: docker, call: "select --strict", stdout: runsLegacy,
 		content: "xtables-legacy-multi"},
-	{doc: "a guess", call: "select", stdout: "the commands in /usr/sbin run nft\n", stderr: guess, content: "xtables-nft-multi"},
+	{doc: "a guess", call: "select", stdout: runsNFT, stderr: guess, content: "xtables-nft-multi"},
 	{doc: "strict, a guess", call: "select --strict", status: 3, stderr: "iptables-wrapper: select: not certain, " +
 		"nothing is stored: nft: no chain or table of a known program was found, and no rule\niptables-wrapper: try: "},
-	{doc: "what is recorded is not asked", host: record + docker, call: "select", stdout: "the commands in /usr/sbin run legacy\n",
+	{doc: "what is recorded is not asked", host: record + docker, call: "select", stdout: runsLegacy,
 		content: "xtables-legacy-multi"},
-	{doc: "by name", host: docker, call: "select nft", stdout: "the commands in /usr/sbin run nft\n", content: "xtables-nft-multi"},
-	{doc: "over the other one", host: stored, call: "select legacy", stdout: "the commands in /usr/sbin run legacy\n",
+	{doc: "by name", host: docker, call: "select nft", stdout: runsNFT, content: "xtables-nft-multi"},
+	{doc: "over the other one", host: stored, call: "select legacy", stdout: runsLegacy,
 		content: "xtables-legacy-multi"},
 	{doc: "the variable is not read", host: "export IPTABLES_WRAPPER_BACKEND=both; " + docker, call: "select",
-		stdout: "the commands in /usr/sbin run legacy\n", content: "xtables-legacy-multi"},
-	{doc: "a guess without a program", host: "rm *-nft*; ", call: "select", stdout: "the commands in /usr/sbin run legacy\n",
+		stdout: runsLegacy, content: "xtables-legacy-multi"},
+	{doc: "a guess without a program", host: "rm *-nft*; ", call: "select", stdout: runsLegacy,
 		stderr: guess, content: "xtables-legacy-multi"},
 	{doc: "no program", host: docker + "rm *-legacy*; ", call: "select", status: 1, stderr: "iptables-wrapper: " +
 		"select legacy: no such program: iptables-legacy or xtables-legacy-multi\niptables-wrapper: try: install "},
@@ -73,26 +76,26 @@ var storing = []struct {
 		status: 1, stderr: "\"/usr/sbin/ip6tables\": the commands of iptables do not lead to the wrapper"},
 	{doc: "read-only", host: readOnly, call: "select", status: 1, stderr: variableHelps},
 	{doc: "read-only, by name", host: readOnly, call: "select nft", status: 1, stderr: variableHelps},
-	{doc: "read-only, stored before", host: stored + readOnly, call: "select nft", stdout: "the commands in /usr/sbin run nft\n",
+	{doc: "read-only, stored before", host: stored + readOnly, call: "select nft", stdout: runsNFT,
 		content: "xtables-nft-multi"},
 	{doc: "read-only, the other one is stored", host: stored + readOnly, call: "select legacy", status: 1,
 		stderr: imageHelps, content: "xtables-nft-multi"},
-	{doc: "the lock is held", host: anyone, call: "select legacy", stdout: "the commands in /usr/sbin run legacy\n",
+	{doc: "the lock is held", host: anyone, call: "select legacy", stdout: runsLegacy,
 		content: "xtables-legacy-multi"},
 	{doc: "a network of its own", host: "set -- unshare --net; ", call: "select", status: 1,
 		stderr: "this is not known to be the network namespace of process 1\n" +
 			"iptables-wrapper: try: iptables-wrapper select nft or"},
 	{doc: "a network of its own, by name", host: "set -- unshare --net; ", call: "select legacy",
-		stdout: "the commands in /usr/sbin run legacy\n", content: "xtables-legacy-multi", recorded: "-"},
+		stdout: runsLegacy, content: "xtables-legacy-multi", recorded: "-"},
 	{doc: "the record cannot be made", host: record + "mount -o remount,bind,ro /dev; ", call: "select legacy",
-		stdout: "the commands in /usr/sbin run legacy\n", content: "xtables-legacy-multi", recorded: "nft",
+		stdout: runsLegacy, content: "xtables-legacy-multi", recorded: "nft",
 		stderr: "iptables-wrapper: legacy is stored, but not recorded: unlink /dev/iptables-backend-"},
 	{doc: "nothing can be asked", host: "set -- setpriv --bounding-set=-net_admin; ", call: "select", status: 1,
 		stderr: "nothing is stored, because the kernel did not answer: ask for nf_tables: operation not permitted"},
 	{doc: "nothing can be asked, strict", host: "set -- setpriv --bounding-set=-net_admin; ", call: "select --strict",
 		status: 1, stderr: "operation not permitted"},
 	{doc: "nothing can be asked, by name", host: "set -- setpriv --bounding-set=-net_admin; ", call: "select nft",
-		stdout: "the commands in /usr/sbin run nft\n", content: "xtables-nft-multi"},
+		stdout: runsNFT, content: "xtables-nft-multi"},
 	{doc: "another user", host: "set -- setpriv --reuid=1000; ", call: "select nft", status: 1,
 		stderr: "permission denied\niptables-wrapper: try: run as root"},
 	{doc: "nothing is wrapped", host: "rm iptables-current; ", call: "select nft", status: 1, stderr: installHelps,
@@ -186,7 +189,7 @@ func TestFewDescriptors(t *testing.T) {
 		output, err := cmd.CombinedOutput()
 		content, _ := os.Readlink("/usr/sbin/iptables-current")
 		switch {
-		case err == nil && string(output) == "the commands in /usr/sbin run legacy\n" && content == "xtables-legacy-multi":
+		case err == nil && string(output) == runsLegacy && content == "xtables-legacy-multi":
 		case cmd.ProcessState.ExitCode() == 1 && content == "iptables-wrapper":
 			refused += bytes.Count(output, []byte("too many open files\n"))
 		default:
@@ -208,7 +211,7 @@ func TestWhichSwitch(t *testing.T) {
 	for _, step := range []struct{ do, want string }{
 		{"/run/own/iptables-wrapper select legacy", "the commands in /run/own run legacy\n"},
 		{"/run/own/iptables-wrapper reset", "the next call in /run/own decides again\n"},
-		{"rm /run/own/iptables-current; /run/own/iptables-wrapper select nft", "the commands in /usr/sbin run nft\n"},
+		{"rm /run/own/iptables-current; /run/own/iptables-wrapper select nft", runsNFT},
 	} {
 		if got := host.Run(t, "sh", "-ec", step.do); got != step.want {
 			t.Errorf("%s: got %q", step.do, got)

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -23,7 +23,7 @@ func TestOwnProgram(t *testing.T) {
 		before := state(t, directory)
 		for _, force := range []bool{false, true} {
 			changes, _, err := Install(directory, force)
-			if !errors.Is(err, exec.ErrItself) || changes != nil {
+			if !errors.Is(err, remedy.ErrOwnProgram) || changes != nil {
 				t.Errorf("%s, forced %v: got %v, %q", doc, force, err, changes)
 			}
 		}

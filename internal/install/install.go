@@ -19,11 +19,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
-
-// errProgram means that the commands would run the wrapper instead of a program of iptables: the wrapper has overwritten
-// that program, or the program's path leads through one of the six names. Nothing was changed.
-var errProgram = fmt.Errorf("the wrapper is, or would be, in the place of iptables' own program: %w", exec.ErrItself)
 
 type work struct {
 	*link.Dir
@@ -34,12 +31,12 @@ type work struct {
 }
 
 // Install makes the six commands in a directory run this wrapper. directory "" is that of the running file if a file of
-// iptables is there, otherwise the first one that has such a file. Unless forced, Install refuses a directory that other
-// users can write, and names that belong neither to iptables nor to the wrapper, before it changes anything.
+// iptables is there, otherwise the first one that has such a file. Unless forced, Install refuses a directory that
+// other users can write, and names that belong neither to iptables nor to the wrapper, before it changes anything.
 //
 // Whatever step fails, each of the six names leads to the same program as before, or to the wrapper. Install returns
-// what it changed, even with an error, and remarks, which are no failures. The error wraps exec.ErrItself, exec.ErrMissing
-// if both backends' programs are missing, link.ErrForeign or file.ErrExposed.
+// what it changed, even with an error, and remarks, which are no failures. The error wraps remedy.ErrOwnProgram,
+// exec.ErrMissing if both backends' programs are missing, link.ErrForeign or file.ErrExposed.
 func Install(directory string, force bool) (changes, remarks []string, err error) {
 	running, content, err := runningFile()
 	if err != nil {
@@ -127,11 +124,11 @@ func (w *work) programs() (found []string, err error) {
 			continue
 		}
 		if readWrapper(program.Path) != nil {
-			return nil, fmt.Errorf("%q: %w", program.Path, errProgram)
+			return nil, fmt.Errorf("%q: %w", program.Path, remedy.ErrOwnProgram)
 		}
 		for _, hop := range link.Hops(program.Path) {
 			if slices.Contains(exec.Names(), filepath.Base(hop)) && w.IsAt(filepath.Dir(hop)) {
-				return nil, fmt.Errorf("%q: %w", hop, errProgram)
+				return nil, fmt.Errorf("%q: %w", hop, remedy.ErrOwnProgram)
 			}
 		}
 		found = append(found, program.Path)

@@ -17,6 +17,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -248,7 +249,7 @@ func TestOverwritten(t *testing.T) {
 	host.Check(t, os.WriteFile(directory+"/xtables-nft-multi", content, 0o755))
 	for _, force := range []bool{false, true} {
 		_, _, err := Install(directory, force)
-		if !errors.Is(err, exec.ErrItself) || !strings.Contains(err.Error(), "xtables-nft-multi") {
+		if !errors.Is(err, remedy.ErrOwnProgram) || !strings.Contains(err.Error(), "xtables-nft-multi") {
 			t.Errorf("force %v: got %v", force, err)
 		}
 	}

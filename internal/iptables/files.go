@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package iptables has the names of the six commands, of iptables' tables, of the files that implement the commands, and
-// of the directories in which distributions install them. It does no I/O. A backend is "nft" or "legacy".
+// Package iptables has the names of the six commands and of iptables' tables, of the files that implement the commands,
+// and of the directories in which distributions install them. It does no I/O. A backend is "nft" or "legacy".
 package iptables
 
 import "strings"

@@ -30,8 +30,8 @@ type Dir struct {
 	fd int
 }
 
-// Open opens a directory by its absolute path, following symlinks. execve(2) closes it. Other users may be able to write
-// it: see OpenTrusted.
+// Open opens a directory by its absolute path, following symlinks. execve(2) closes it. Other users may be able to
+// write it: see OpenTrusted.
 func Open(path string) (*Dir, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -40,8 +40,8 @@ func Open(path string) (*Dir, error) {
 	return &Dir{Path: path, fd: fd}, nil
 }
 
-// OpenTrusted opens a directory in which only trusted users can change names: see file.Trusted. Otherwise the error wraps
-// file.ErrExposed.
+// OpenTrusted opens a directory in which only trusted users can change names: see file.Trusted. Otherwise the error
+// wraps file.ErrExposed.
 func OpenTrusted(path string) (*Dir, error) {
 	d, err := Open(path)
 	if err != nil {

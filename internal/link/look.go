@@ -39,8 +39,8 @@ func Look(d *Dir) (all []Name) {
 	return all
 }
 
-// Bypassing returns those of the six names in the standard directories that do not lead to the switch in d. A client may
-// call them by their paths.
+// Bypassing returns those of the six names in the standard directories that do not lead to the switch in d. A client
+// may call them by their paths.
 func Bypassing(d *Dir) (all []Name) {
 	seen := []string{d.Path}
 	for _, dir := range iptables.Dirs() {

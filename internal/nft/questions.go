@@ -108,12 +108,12 @@ type Rules struct {
 }
 
 // CountRules counts the rules of families ip and ip6 in the tables that isCounted chooses by name, until there are more
-// than limit. Of each family, it reads at most MaxObjects. With an error, the number is that of the rules that were read
-// before.
+// than limit. Of each family, it reads at most MaxObjects. With an error, the number is that of the rules that were
+// read before.
 //
-// A dump names a family, so that it skips the tables of inet, but no table. While iptables-nft-restore replaces a table,
-// the kernel's list briefly has the deleted table before its successor. A dump that names a table ends after the first
-// of that name, with no rules and no error (nf_tables_dump_rules).
+// A dump names a family, so that it skips the tables of inet, but no table. While iptables-nft-restore replaces a
+// table, the kernel's list briefly has the deleted table before its successor. A dump that names a table ends after the
+// first of that name, with no rules and no error (nf_tables_dump_rules).
 func (c *Conn) CountRules(limit int, isCounted func(table string) bool) (rules Rules, err error) {
 	for _, ipv6 := range [...]bool{false, true} {
 		err := c.Dump(unix.NFT_MSG_GETRULE, familyOf(ipv6), func(m Message) error {

@@ -31,6 +31,9 @@ var (
 	ErrNotAsked = errors.New("nothing is stored, because the kernel did not answer")
 	// ErrOtherNetwork protects an agent in a Pod's network namespace from storing that Pod's backend for itself.
 	ErrOtherNetwork = errors.New("this is not known to be the network namespace of process 1")
+	// ErrOwnProgram means that the commands would run the wrapper instead of a program of iptables: the wrapper has
+	// overwritten that program, or the program's path leads through one of the six names.
+	ErrOwnProgram = errors.New("the wrapper is, or would be, in the place of iptables' own program")
 	// ErrInstall is in each error of install. Its text is the command's name.
 	ErrInstall = errors.New("install")
 )
@@ -76,24 +79,28 @@ func table() []row {
 			try: "install that backend's iptables; if this is the wrong backend, change " + Variable},
 		{is: exec.ErrMissing, status: statusMissing,
 			try: "install this backend's iptables in this image; if the backend is wrong, set " + Variable},
-		{is: exec.ErrItself, try: "unmount what covers iptables' own program there, or install the iptables package again"},
+		{is: ErrOwnProgram, try: "install the iptables package again, or give its program the name " + multiCalls},
+		{is: exec.ErrItself,
+			try: "unmount what covers iptables' own program there, or install the iptables package again"},
 		{is: file.ErrExposed, try: "chown the directory to root, and chmod go-w it"},
 
 		{is: link.ErrForeign, try: "move that file away, or replace it with install --force"},
-		{is: link.ErrNotWrapped, try: wrapper + " install, unless an agent that enters Pods needs links straight to the " +
-			"wrapper"},
+		{is: link.ErrNotWrapped,
+			try: wrapper + " install, unless an agent that enters Pods needs links straight to the wrapper"},
 		{is: link.ErrSingle, try: "make it a symlink to " + multiCalls + ", or set " + Variable},
 		{is: unix.EROFS, and: ErrInstall, try: "install when the image is built: RUN " + wrapper + " install"},
-		{is: unix.EROFS, and: link.ErrStored, try: "reset where the switch is from: RUN " + wrapper + " reset in the " +
-			"image, or a writable mount of that volume"},
+		{is: unix.EROFS, and: link.ErrStored,
+			try: "reset where the switch is from: RUN " + wrapper + " reset in the image, or a writable mount " +
+				"of that volume"},
 		{is: unix.EROFS, try: "set " + Variable + " to nft or legacy in the environment of the container"},
 
 		{is: unix.ENOENT, status: statusMissing, try: "install the libraries of that program: its loader is missing"},
 		{is: unix.ENOEXEC, try: "install iptables for the architecture of this machine"},
-		{is: unix.EACCES, try: "run as root; if you are, check the file's mode, and that its file system is not mounted " +
-			"noexec"},
-		{is: unix.EPERM, try: "run as root; if the file has capabilities (getcap), add them to this container, or remove " +
-			"them from the file"},
+		{is: unix.EACCES,
+			try: "run as root; if you are, check the file's mode, and that its file system is not mounted noexec"},
+		{is: unix.EPERM,
+			try: "run as root; if the file has capabilities (getcap), add them to this container, or remove " +
+				"them from the file"},
 		{is: unix.E2BIG, try: "pass fewer arguments or a smaller environment; the program's path counts, too"},
 		{is: unix.EMFILE, try: limits},
 	}
