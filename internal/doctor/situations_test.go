@@ -140,7 +140,7 @@ func TestSituations(t *testing.T) {
 
 func situations() []situation {
 	return slices.Concat(silentSituations, backendSituations, bothSituations, runSituations, rightSituations,
-		eyeSituations, tryingSituations, oneSituations, ownSituations, adviceSituations)
+		eyeSituations, tryingSituations, oneSituations, ownSituations, adviceSituations, healthySituations())
 }
 
 // Each code is looked for in at least five situations, and ten are silent.

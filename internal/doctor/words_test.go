@@ -29,11 +29,33 @@ func TestOwnerOf(t *testing.T) {
 		"KUBE-SVC-ABC": kubeProxy, "KUBE-FIREWALL": kubelet, "KUBE-ROUTER-INPUT": "kube-router",
 		"cali-INPUT": "Calico", "f2b-sshd": "fail2ban", "DOCKER-USER": "Docker", "ts-input": "Tailscale",
 		"netbird-acl-input-rules": "NetBird", "MAILCOW": "mailcow",
-		"ufw6-user-input": "ufw", "ACCEPT": "", "INPUT": "", "POSTROUTING": "", "PREROUTING": "",
+		"ufw6-user-input": "ufw", "ACCEPT": "", "INPUT": "", "IN_WAN": "", "PRE_X": "", "POST_X": "", "INPUT_ZONES": "firewalld",
+		"DOCKER_OUTPUT": dockerDNS, "POSTROUTING": "", "PREROUTING": "",
 	} {
 		got := ownerOf(chain)
 		if got != want {
 			t.Errorf("%s: got %q", chain, got)
+		}
+	}
+}
+
+func TestOwnerOfTable(t *testing.T) {
+	for table, want := range map[string]string{
+		"inet firewalld": "firewalld", "ip6 docker-bridges": "Docker", "inet netavark": "Podman", "inet mine": "", "ip ": "",
+	} {
+		if got := ownerOfTable(table); got != want {
+			t.Errorf("%s: got %q", table, got)
+		}
+	}
+}
+
+// A path is one word for a shell, whatever is in it.
+func TestQuoted(t *testing.T) {
+	for path, want := range map[string]string{
+		"/usr/sbin/iptables": "/usr/sbin/iptables", "/a b": "'/a b'", "/a'b": `'/a'\''b'`, "/$(x)": "'/$(x)'",
+	} {
+		if got := quoted(path); got != want {
+			t.Errorf("%s: got %s", path, got)
 		}
 	}
 }
