@@ -80,7 +80,7 @@ var backendSituations = []situation{
 		says: "iptables-wrapper install --dir /usr/local/sbin",
 	},
 	{
-		doc:  "ip6tables differs, and nobody knows the host",
+		again: true, doc: "ip6tables differs, and nobody knows the host",
 		make: storedLegacy + direct + "/usr/sbin/ip6tables", want: "wrong-backend",
 		says: "/usr/sbin/ip6tables runs nft. But iptables here runs legacy.",
 	},
@@ -101,7 +101,7 @@ var backendSituations = []situation{
 		says: "/usr/sbin/iptables-restore bypasses the wrapper.",
 	},
 	{
-		doc:  "a copy of the program",
+		again: true, doc: "a copy of the program",
 		make: nftHost + "rm /usr/sbin/iptables; cp /usr/sbin/xtables-nft-multi /usr/sbin/iptables",
 		want: "not-wrapped", says: "What runs instead is nft: right on this host",
 	},
@@ -182,7 +182,7 @@ var backendSituations = []situation{
 		want: "uncertain", says: "users other than root can write",
 	},
 	{
-		doc:  "another user's program",
+		again: true, doc: "another user's program",
 		make: nftHost + "chown 65534 /usr/sbin/xtables-nft-multi", want: "uncertain", says: "belongs to user 65534",
 	},
 	{

@@ -35,7 +35,7 @@ var bothSituations = []situation{
 			"and no rules.",
 	},
 	{
-		doc:  "a policy of legacy drops IPv6",
+		again: true, doc: "a policy of legacy drops IPv6",
 		make: nftHost + "ip6tables-legacy -P INPUT DROP", want: "both-backends",
 		says: "look: ip6tables-legacy-save -c",
 	},
@@ -59,7 +59,7 @@ var bothSituations = []situation{
 		want: "both-backends", says: "legacy, has 2 rules (fail2ban 2)",
 	},
 	{
-		doc: "Calico, Tailscale and somebody in the other backend",
+		again: true, doc: "Calico, Tailscale and somebody in the other backend",
 		make: legacyHst + "iptables-nft -N cali-INPUT; iptables-nft -A INPUT -j cali-INPUT; iptables-nft -N " +
 			"ts-input; iptables-nft -A ts-input -s 100.64.0.0/10 -j DROP; iptables-nft -A INPUT -j ACCEPT",
 		want: "both-backends", says: "3 rules (Calico 1, Tailscale 1, unknown programs 1)",
@@ -83,7 +83,7 @@ var bothSituations = []situation{
 		shows: "legacy   yes     1",
 	},
 	{
-		doc: "nft directly, on a host with legacy",
+		again: true, doc: "nft directly, on a host with legacy",
 		make: legacyHst + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority " +
 			"0; }'; nft add rule ip filter mine ip ttl 1 drop",
 		want: "both-backends", says: "Packets that legacy accepts may be dropped: nft has 1 rule with DROP or " +

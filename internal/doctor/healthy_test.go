@@ -33,7 +33,7 @@ func healthySituations() (all []situation) {
 		kubelet := "iptables-" + string(b) + hint
 		for client, commands := range clients {
 			all = append(all, situation{
-				doc: "healthy: " + client + " in " + string(b), again: client != "Calico" && client != "Istio",
+				doc: "healthy: " + client + " in " + string(b), again: client != "Istio",
 				make: kubelet + strings.ReplaceAll(commands, "$ipt", "iptables-"+string(b)),
 			})
 		}

@@ -25,7 +25,7 @@ var eyeSituations = []situation{
 		says: "PROBLEM  both-backends: Packets that nft accepts may be dropped: legacy has the policy DROP for FORWARD",
 	},
 	{
-		doc:  "a policy of legacy drops, and there is no NET_RAW",
+		again: true, doc: "a policy of legacy drops, and there is no NET_RAW",
 		make: nftHost + "iptables-legacy -P FORWARD DROP", as: noNetRaw, want: "both-backends", says: "PROBLEM  both-backends",
 	},
 	{
@@ -76,7 +76,7 @@ var tryingSituations = []situation{
 		make: legacyHst, as: []string{examineVariable + "=flock"}, want: "lock", says: "operation not permitted",
 	},
 	{
-		doc:  "the lock's file system has no locks",
+		again: true, doc: "the lock's file system has no locks",
 		make: legacyHst, as: []string{examineVariable + "=nolock"}, want: "lock", says: "no locks available",
 	},
 	{
@@ -177,7 +177,7 @@ var ownSituations = []situation{
 		want: "both-backends uncertain", says: "Then delete the Pod",
 	},
 	{
-		doc: "a container's network, and Docker's DNS in legacy",
+		again: true, doc: "a container's network, and Docker's DNS in legacy",
 		make: pod + "iptables-legacy -t nat -N DOCKER_OUTPUT; iptables-legacy -t nat -A OUTPUT -d 127.0.0.11 -j " +
 			"DOCKER_OUTPUT; iptables-legacy -t nat -A DOCKER_OUTPUT -d 127.0.0.11 -p udp -j DNAT --to-destination " +
 			"127.0.0.11:5353",

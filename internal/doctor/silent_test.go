@@ -90,7 +90,7 @@ var silentSituations = []situation{
 			echo "-A PREROUTING -j KUBE-SERVICES"; echo COMMIT; } | iptables-nft-restore`,
 	},
 	{doc: "iptables has a policy", make: nftHost + "iptables-nft -P FORWARD DROP"},
-	{doc: "/usr/local/sbin leads to the wrapper", make: nftHost + "ln -s /usr/sbin/iptables " +
+	{again: true, doc: "/usr/local/sbin leads to the wrapper", make: nftHost + "ln -s /usr/sbin/iptables " +
 		"/usr/local/sbin/iptables\nfor n in iptables-save iptables-restore ip6tables ip6tables-save " +
 		"ip6tables-restore; do ln -s /usr/sbin/$n /usr/local/sbin; done"},
 	{
