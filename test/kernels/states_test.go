@@ -66,7 +66,7 @@ var groups = []group{
 		},
 		{
 			name: "legacy-removed", is: "no legacy", remove: slices.Concat(legacyV4, legacyV6),
-			want: want{onlyNFT, "nft default", "nft", "nft", ""},
+			want: want{onlyNFT, "nft only-supported", "nft", "nft", ""},
 		},
 		{
 			name: "legacy-ipv4", is: "legacy for IPv4 only", remove: legacyV6,
@@ -115,7 +115,7 @@ var groups = []group{
 			// RHEL 10 without kernel-modules-extra
 			name: "no-extra", is: "no nft_compat, and no legacy",
 			remove: slices.Concat([]string{"nft_compat"}, legacyV4, legacyV6),
-			want:   want{onlyNFT, "nft default", "", "nft", "problem: kernel-modules-extra"},
+			want:   want{onlyNFT, "nft only-supported", "", "nft", "problem: kernel-modules-extra"},
 		},
 		{
 			name: "no-table", is: "legacy loaded, no table registered",
