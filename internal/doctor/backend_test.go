@@ -148,7 +148,7 @@ var backendSituations = []situation{
 	{
 		doc:  "the families differ",
 		make: legacyHst + "ip6tables-nft" + hint, want: "uncertain",
-		says: "IPv4 and IPv6 differ. nft has KUBE-IPTABLES-HINT (IPv6); legacy has KUBE-IPTABLES-HINT (IPv4).",
+		says: "nft has KUBE-IPTABLES-HINT (IPv6); legacy has KUBE-IPTABLES-HINT (IPv4).",
 	},
 	{
 		again: true, doc: "the families differ, and the variable may be wrong",

@@ -85,8 +85,8 @@ func (s *state) cause(n name) cause {
 		stored := cause{
 			why: fmt.Sprintf("An earlier call or select stored %s in the switch, %s/%s.", n.call.Backend, n.Switch,
 				link.Switch),
-			do: s.reset(n) + " Then calls follow the host. Restart the program that makes the rules, so that it makes " +
-				"them again.",
+			do: s.reset(n, "follow the host") + " Then restart the program that makes the rules, so that it makes them " +
+				"again. In Kubernetes, deleting the Pod does both, unless the image or a volume contains the switch.",
 			look: []string{"ls -l " + quoted(n.Switch+"/"+link.Switch)},
 		}
 		if s.network.Process1 == detect.No {
@@ -115,13 +115,12 @@ func (s *state) cause(n name) cause {
 	return s.bypass(n)
 }
 
-// reset is what has calls decide again where a backend is stored.
-func (s *state) reset(n name) string {
+// reset is what has calls do something again where a backend is stored.
+func (s *state) reset(n name, do string) string {
 	if n.readOnly {
 		return try(unix.EROFS, link.ErrStored)
 	}
-	return "In this container, run " + wrapper(n.Switch) + " reset. If new containers are wrong again, the image or a " +
-		"volume contains the switch."
+	return "In this container, run " + wrapper(n.Switch) + " reset: then calls " + do + "."
 }
 
 // bypass is how a name leads past the wrapper.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
 // What the other backend has.
@@ -19,7 +20,7 @@ import (
 func (s *state) bothBackends() *Finding {
 	other := s.wanted().Other()
 	has := s.of(other)
-	r := rules{owners: map[string]int{}}
+	r := rules{owners: map[string]int{}, meet: map[string]int{}}
 	for _, t := range has.tables {
 		r.add(t)
 	}
@@ -73,7 +74,7 @@ func (s *state) cleanUp() string {
 
 // agree is what helps in a Pod's own network, where the node has no part.
 func (s *state) agree() string {
-	return "All containers of one Pod must use the same backend: set " + showVariable[len("printenv "):] + " to nft in " +
+	return "All containers of one Pod must use the same backend: set " + remedy.Variable + " to nft in " +
 		"each of them, or to legacy in each. Then delete the Pod: a new one starts without these rules."
 }
 
@@ -104,10 +105,19 @@ type rules struct {
 	policies []string       // those of base chains that are not ACCEPT: "FORWARD (ip filter)"
 
 	// Of the rules that packets can reach, except kubelet's and those by which Docker answers a container's DNS:
-	services int // those of kube-proxy that change a destination
-	dnat     int // all others that do
-	drops    int // those that drop or reject
-	queues   int // those that hand packets to a program, and drop them if it does not run
+	meet map[string]int // how many have an effect
+}
+
+// The effects of a rule, as a sentence has them.
+const (
+	services = "services" // those of kube-proxy that change a destination
+	dnat     = "DNAT, REDIRECT or TPROXY"
+	drops    = "DROP or REJECT"
+	queues   = "NFQUEUE without bypass"
+)
+
+var effectOf = map[string]string{
+	"DNAT": dnat, "REDIRECT": dnat, "TPROXY": dnat, "DROP": drops, "REJECT": drops, "QUEUE": queues, "NFQUEUE": queues,
 }
 
 // add takes the chains of one table.
@@ -122,20 +132,12 @@ func (r *rules) add(t table) {
 			r.number++
 			owner := cmp.Or(ownerOf(name), ownerOf(target))
 			r.owners[owner]++
-			if !reached[name] || owner == kubelet || owner == dockerDNS {
-				continue
+			effect := effectOf[target]
+			if effect == dnat && owner == kubeProxy {
+				effect = services
 			}
-			switch target {
-			case "DNAT", "REDIRECT", "TPROXY":
-				if owner == kubeProxy {
-					r.services++
-				} else {
-					r.dnat++
-				}
-			case "DROP", "REJECT":
-				r.drops++
-			case "QUEUE", "NFQUEUE":
-				r.queues++
+			if reached[name] && owner != kubelet && owner != dockerDNS {
+				r.meet[effect]++
 			}
 		}
 	}
@@ -144,21 +146,19 @@ func (r *rules) add(t table) {
 // effects are what packets meet that no rule of the right backend can undo.
 func (r *rules) effects(other, wanted detect.Backend) (all []string) {
 	dropped := fmt.Sprintf("Packets that %s accepts may be dropped: %s has ", wanted, other)
-	if r.services > 0 {
+	if r.meet[services] > 0 {
 		all = append(all, "Connections to Services may go to Pods that are gone.")
 	}
-	if r.dnat > 0 {
-		all = append(all, "Connections may be redirected: "+string(other)+" has "+count(r.dnat)+" with DNAT, "+
-			"REDIRECT or TPROXY.")
+	if r.meet[dnat] > 0 {
+		all = append(all, "Connections may be redirected: "+string(other)+" has "+count(r.meet[dnat])+" with "+dnat+".")
 	}
 	if len(r.policies) > 0 {
 		all = append(all, dropped+"the policy DROP for "+list(r.policies)+".")
 	}
-	if r.drops > 0 {
-		all = append(all, dropped+count(r.drops)+" with DROP or REJECT.")
-	}
-	if r.queues > 0 {
-		all = append(all, dropped+count(r.queues)+" with NFQUEUE without bypass.")
+	for _, effect := range []string{drops, queues} {
+		if r.meet[effect] > 0 {
+			all = append(all, dropped+count(r.meet[effect])+" with "+effect+".")
+		}
 	}
 	return all
 }

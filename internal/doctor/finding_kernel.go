@@ -85,7 +85,7 @@ func (s *state) withoutLegacy() string {
 	do := "Load ip_tables, iptable_filter and iptable_nat on the node."
 	switch {
 	case n.call.How == here.Stored:
-		do = s.reset(n) + " Then calls choose a backend that works."
+		do = s.reset(n, "choose a backend that works")
 	case n.call.How == here.Variable:
 		do = "Remove " + remedy.Variable + ", in the Pod's spec or wherever it is set: then calls choose a backend that " +
 			"works."

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -42,14 +41,10 @@ func (s *state) uncertain() *Finding {
 		found.Text = wrong + "this user cannot read which tables legacy has (" + firstLine(err.Error()) + ")."
 		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0). Or look " +
 			"for yourself. " + s.choose()
-	case s.split():
-		found.Text = wrong + "the host's IPv4 and IPv6 differ. " + s.whatIsNamed() + "."
-		found.Do = "On the node, have iptables and ip6tables use the same backend (--version shows it). Then drain " +
-			"the node and reboot it, which removes the chains in the other one."
 	case s.both():
 		found.Text = wrong + "both backends have chains that only programs of the host make. " + s.whatIsNamed() + "."
 		found.Do = "If the node has changed its backend, drain it and reboot it: that removes what is left of the old " +
-			"one. " + s.choose()
+			"one. If its iptables and ip6tables differ (--version shows it), make them the same before. " + s.choose()
 		if s.twoPrograms() {
 			found.Do = s.sameBackend()
 		}
@@ -153,24 +148,9 @@ func (s *state) sameBackend() string {
 		list(s.namedPrograms(detect.NFT)), list(s.namedPrograms(detect.Legacy)))
 }
 
-// split reports whether the names of one backend are all of IPv4, and those of the other one all of IPv6.
-func (s *state) split() bool {
-	if !s.both() {
-		return false
-	}
-	seen := map[detect.Backend]map[detect.Family]bool{detect.NFT: {}, detect.Legacy: {}}
-	for _, b := range detect.Backends() {
-		for _, n := range s.host.Evidence.Of(b).Names {
-			seen[b][n.Family] = true
-		}
-	}
-	nft, legacy := seen[detect.NFT], seen[detect.Legacy]
-	return len(nft) == 1 && len(legacy) == 1 && nft[detect.IPv4] != legacy[detect.IPv4]
-}
-
 // whatIsNamed says which names each backend has.
 func (s *state) whatIsNamed() string {
-	text := ""
+	var all []string
 	for _, b := range detect.Backends() {
 		var names []string
 		for _, n := range s.host.Evidence.Of(b).Names {
@@ -180,29 +160,7 @@ func (s *state) whatIsNamed() string {
 			}
 			names = append(names, name)
 		}
-		if text != "" {
-			text += "; "
-		}
-		text += string(b) + " has " + list(names)
+		all = append(all, string(b)+" has "+list(names))
 	}
-	return text
-}
-
-// pathsOf are the paths of names.
-func pathsOf(names []name) (paths []string) {
-	for _, n := range names {
-		paths = append(paths, n.Path)
-	}
-	return paths
-}
-
-// these begins a sentence about some of the six commands, of which one does something, or several do.
-func these(paths []string, does, do string) string {
-	switch len(paths) {
-	case 1:
-		return paths[0] + " " + does
-	case len(saves) * 3:
-		return "The six commands in " + filepath.Dir(paths[0]) + " " + do
-	}
-	return "Some of the six commands " + do + ": " + list(paths)
+	return strings.Join(all, "; ")
 }

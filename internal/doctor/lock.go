@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
 
 // The lock of iptables-legacy.
@@ -70,4 +72,53 @@ func cannotCreate(path string) error {
 		return fmt.Errorf("create %q: %w", path, err)
 	}
 	return nil
+}
+
+const waitForLock = "Have the client wait for the lock (option -w). If that does not help, find the process with " +
+	"lslocks on the node."
+
+func (s *state) lock() *Finding {
+	if s.wanted() != detect.Legacy || s.lockFault == nil || s.isBlocked() {
+		return nil
+	}
+	path := lockPath()
+	found := &Finding{
+		Severity: problem,
+		Text:     "iptables-legacy cannot have its lock, so every call fails: " + s.lockFault.Error() + ".",
+		Look:     []string{"ls -ld " + quoted(path)},
+	}
+	switch {
+	case errors.Is(s.lockFault, errHeld):
+		found.Text = "Calls of iptables wait or fail: another process held the lock of iptables-legacy, " + path +
+			", for a second."
+		found.Do = waitForLock
+		for f, command := range loaders {
+			if len(s.listed[f]) > 0 {
+				// The table and the lock are there.
+				found.Look = []string{command + " -w 1 -t " + s.listed[f][0] + " -S"}
+			}
+		}
+	case os.Getenv("XTABLES_LOCKFILE") != "":
+		found.Look = append(found.Look, "printenv XTABLES_LOCKFILE")
+		found.Do = "Remove the environment variable XTABLES_LOCKFILE, or set it to a file that can be opened and locked."
+	case errors.Is(s.lockFault, errNoFile):
+		found.Do = "In the Pod's spec, give the hostPath volume of " + path + " the type FileOrCreate. Without a " +
+			"type, Kubernetes creates a directory on the node: remove it there."
+	case errors.Is(s.lockFault, unix.EACCES) && s.process.user != 0:
+		found.Do = "In the image, make a file " + path + " that belongs to this user. Or run as root."
+	case errors.Is(s.lockFault, unix.EACCES), errors.Is(s.lockFault, unix.EPERM):
+		found.Do = "Something forbids it to root: a seccomp profile, AppArmor or SELinux. Look at the node's audit log."
+	case errors.Is(s.lockFault, unix.ENOLCK), errors.Is(s.lockFault, unix.EOPNOTSUPP), errors.Is(s.lockFault, unix.ENOSYS):
+		found.Look = append(found.Look, "cat /proc/self/mounts")
+		found.Do = "The file system of " + path + " has no locks: mount the host's file there (hostPath with type: " +
+			"FileOrCreate), or an emptyDir at " + filepath.Dir(path) + "."
+	case errors.Is(s.lockFault, unix.ENOSPC):
+		found.Look = []string{"df -i " + quoted(filepath.Dir(path))}
+		found.Do = "The file system of " + filepath.Dir(path) + " has no room for another file: make some."
+	default:
+		found.Look = []string{"ls -ld " + quoted(filepath.Dir(path)), "cat /proc/self/mounts"}
+		found.Do = "Mount the host's " + path + " (hostPath with type: FileOrCreate), or a writable " +
+			filepath.Dir(path) + " (an emptyDir; docker run --tmpfs /run)."
+	}
+	return found
 }

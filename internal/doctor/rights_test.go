@@ -106,7 +106,7 @@ var rightSituations = []situation{
 	{
 		doc:  "x_tables is gone, and legacy is stored",
 		make: legacyHst + storedLegacy, as: []string{examineVariable + "=legacy"}, want: "kernel",
-		says: "run iptables-wrapper reset.",
+		says: "run iptables-wrapper reset: then calls choose",
 	},
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -197,7 +198,7 @@ func (s *state) loads(starter *run.Starter, n name, arguments string) *Extension
 	out := s.note(starter.Run(n.Path, s.wanted(), strings.Fields(n.Name.Name+" "+arguments+" -h")...))
 	var exit *osexec.ExitError
 	lacksModule := strings.Contains(out.Stderr, "missing kernel module?")
-	if !lacksModule && !(errors.As(out.Err, &exit) && isExtension(out.Stderr)) {
+	if !lacksModule && !(errors.As(out.Err, &exit) && isExtension.MatchString(out.Stderr)) {
 		return nil
 	}
 	words := strings.Fields(arguments)
@@ -211,15 +212,8 @@ func (s *state) loads(starter *run.Starter, n name, arguments string) *Extension
 	return e
 }
 
-// isExtension reports whether iptables complains of an extension that it could not load.
-func isExtension(printed string) bool {
-	for _, text := range []string{"Couldn't load ", "unknown option ", "Can't find library for ", "extension not found"} {
-		if strings.Contains(printed, text) {
-			return true
-		}
-	}
-	return false
-}
+// isExtension matches what iptables prints of an extension that it cannot load.
+var isExtension = regexp.MustCompile("Couldn't load |unknown option |Can't find library for |extension not found")
 
 // hasLibrary reports whether iptables' directory of extensions has the library of one.
 func hasLibrary(extension string) bool {

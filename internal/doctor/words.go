@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -77,4 +78,23 @@ func namesOf(extensions []Extension) (names []string) {
 		seen[e.Name] = true
 	}
 	return names
+}
+
+// pathsOf are the paths of names.
+func pathsOf(names []name) (paths []string) {
+	for _, n := range names {
+		paths = append(paths, n.Path)
+	}
+	return paths
+}
+
+// these begins a sentence about some of the six commands, of which one does something, or several do.
+func these(paths []string, does, do string) string {
+	switch len(paths) {
+	case 1:
+		return paths[0] + " " + does
+	case len(saves) * 3:
+		return "The six commands in " + filepath.Dir(paths[0]) + " " + do
+	}
+	return "Some of the six commands " + do + ": " + list(paths)
 }
