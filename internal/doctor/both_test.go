@@ -24,7 +24,8 @@ var bothSituations = []situation{
 			iptables-nft -t nat -A DOCKER -p tcp --dport 80 -j DNAT --to-destination 10.2.0.2:8080
 			iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-nft -P FORWARD DROP`,
 		want: "both-backends",
-		says: "Connections may be redirected: nft has 1 rule with DNAT, REDIRECT or TPROXY. Packets that legacy accepts may " +
+		says: "Connections may be redirected: nft has 1 rule with DNAT, REDIRECT or TPROXY. Packets that legacy " +
+			"accepts may " +
 			"be dropped: nft has the policy DROP for FORWARD (ip filter). The other backend, nft, has 3 rules " +
 			"(Docker 3).",
 	},
@@ -79,7 +80,8 @@ var bothSituations = []situation{
 	{
 		doc:  "an image without the other backend",
 		make: nftHost + "iptables-legacy -A INPUT -s 192.0.2.1 -j DROP; rm /usr/sbin/*legacy*", want: "both-backends",
-		says:  "PROBLEM  both-backends: Packets that nft accepts may be dropped: legacy has 1 rule with DROP or REJECT.",
+		says: "PROBLEM  both-backends: Packets that nft accepts may be dropped: legacy has 1 rule with DROP or " +
+			"REJECT.",
 		shows: "legacy   yes     1",
 	},
 	{

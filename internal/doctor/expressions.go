@@ -12,8 +12,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 )
 
-// What a rule of nf_tables does, and whether iptables made it. How iptables lists a rule is not worked out here: each of
-// its releases does that in another way.
+// What a rule of nf_tables does, and whether iptables made it. How iptables lists a rule is not worked out here: each
+// of its releases does that in another way.
 
 // nftRule is what doctor needs of a rule of nf_tables.
 type nftRule struct {

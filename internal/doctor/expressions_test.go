@@ -21,11 +21,13 @@ func TestMadeByNFT(t *testing.T) {
 		"drop", "tcp dport 22 accept", "counter tcp dport { 1, 2 } drop", "counter ip saddr { 192.0.2.1, 192.0.2.9 }",
 		"counter ct state new", "counter ct mark set 1", "counter fib saddr type local", "counter reject",
 		"counter dup to 192.0.2.1", "counter quota 1 mbytes", "counter meta mark set numgen inc mod 2",
-		"counter ip length > 100", "counter ip saddr 192.0.2.1-192.0.2.9", "counter meta skuid 1-5", "counter ip ttl < 3",
+		"counter ip length > 100", "counter ip saddr 192.0.2.1-192.0.2.9", "counter meta skuid 1-5", "counter ip ttl " +
+			"< 3",
 		"counter tcp dport vmap { 22 : drop }", "counter add @S { ip saddr }",
 		"counter meta mark > 5", "counter th dport @P", "counter jhash ip saddr mod 2 vmap { 0 : drop }",
 	}
-	limits := []string{"tcp sequence 1 counter", "tcp window 5 counter drop", "udp length 9 counter", "tcp dport 1-9 counter"}
+	limits := []string{"tcp sequence 1 counter", "tcp window 5 counter drop", "udp length 9 counter", "tcp dport 1-9 " +
+		"counter"}
 	ruleset := "table ip filter {\nset S { type ipv4_addr; flags dynamic; }\nset P { type inet_service; }\n"
 	for i, rule := range append(found, limits...) {
 		ruleset += fmt.Sprintf("chain C%d { %s; }\n", i, rule)
@@ -45,7 +47,8 @@ func TestEffects(t *testing.T) {
 	host.Netns(t)
 	for rule, want := range map[string]string{
 		"drop": "DROP", "accept": "ACCEPT", "return": "RETURN",
-		"reject": "REJECT", "dnat to 192.0.2.1": "DNAT", "redirect": "REDIRECT", "jump M": "M", "goto M": "M", "counter": "",
+		"reject": "REJECT", "dnat to 192.0.2.1": "DNAT", "redirect": "REDIRECT", "jump M": "M", "goto " +
+			"M": "M", "counter": "",
 		"masquerade": "",
 	} {
 		hook := map[string]string{"reject": "input", "masquerade": "postrouting"}[rule]

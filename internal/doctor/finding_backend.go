@@ -52,7 +52,8 @@ func (s *state) wrongBackend() *Finding {
 		c := s.cause(differing[0])
 		return &Finding{
 			Severity: problem,
-			Text: these(pathsOf(differing), "runs "+string(right.Other()), "run "+string(right.Other())) + ". But " + uses +
+			Text: these(pathsOf(differing), "runs "+string(right.Other()), "run "+string(right.Other())) + ". But " +
+				"" + uses +
 				" " + c.why,
 			Look: append([]string{showEvidence}, c.look...),
 			Do:   c.do,
@@ -85,15 +86,19 @@ func (s *state) cause(n name) cause {
 		stored := cause{
 			why: fmt.Sprintf("An earlier call or select stored %s in the switch, %s/%s.", n.call.Backend, n.Switch,
 				link.Switch),
-			do: s.reset(n, "follow the host") + " Then restart the program that makes the rules, so that it makes them " +
+			do: s.reset(n, "follow the host") + " Then restart the program that makes the rules, so that it makes " +
+				"them " +
 				"again. In Kubernetes, deleting the Pod does both, unless the image or a volume contains the switch.",
 			look: []string{"ls -l " + quoted(n.Switch+"/"+link.Switch)},
 		}
 		if s.network.Process1 == detect.No {
-			stored.why += " This is not the network of process 1: it looks as if an agent has entered a Pod's network, " +
+			stored.why += " This is not the network of process 1: it looks as if an agent has entered a Pod's " +
+				"network, " +
 				"which has a backend of its own."
-			stored.do = "In the agent's image, make the six commands (iptables, ip6tables, …) symbolic links straight to " +
-				"iptables-wrapper, not to " + link.Switch + ": then nothing is stored, and each call follows the network " +
+			stored.do = "In the agent's image, make the six commands (iptables, ip6tables, …) symbolic links " +
+				"straight to " +
+				"iptables-wrapper, not to " + link.Switch + ": then nothing is stored, and each call follows the " +
+				"network " +
 				"that it is in."
 		}
 		return stored
@@ -246,10 +251,12 @@ func (s *state) copies() *Finding {
 	}
 	return &Finding{
 		Severity: warning,
-		Text: "There is another iptables beside the wrapped one: " + list(paths) + ". A program that calls it, by its " +
+		Text: "There is another iptables beside the wrapped one: " + list(paths) + ". A program that calls it, by " +
+			"its " +
 			"path or with another PATH, bypasses the wrapper.",
 		Look: []string{"ls -l " + quoted(paths[0])},
-		Do: "Remove it, or run iptables-wrapper install --dir " + quoted(filepath.Dir(paths[0])) + " in the image, too. " +
+		Do: "Remove it, or run iptables-wrapper install --dir " + quoted(filepath.Dir(paths[0])) + " in the image, " +
+			"too. " +
 			"If nothing calls it, ignore this.",
 	}
 }

@@ -20,7 +20,8 @@ const (
 	showEvidence = "iptables-wrapper detect -o table"
 	loadModules  = "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra), and load " +
 		"what is missing."
-	goneModules = " If the kernel was updated since the node booted, reboot it: the modules of the running kernel may " +
+	goneModules = " If the kernel was updated since the node booted, reboot it: the modules of the running kernel " +
+		"may " +
 		"be gone."
 )
 
@@ -40,7 +41,8 @@ func (s *state) kernel() *Finding {
 	said := s.said(kernel)
 	switch {
 	case s.emulated && s.host.Evidence.NFT.Kernel != detect.Yes:
-		found.Text = "iptables cannot work here with either backend: an emulator runs the programs of this image, which " +
+		found.Text = "iptables cannot work here with either backend: an emulator runs the programs of this image, " +
+			"which " +
 			"are for another architecture, and it does not pass netfilter's questions on to the kernel."
 		found.Look = []string{"ls -l /proc/thread-self/exe"}
 		found.Do = "Use the image for the architecture of this machine (docker run --platform)."
@@ -52,7 +54,8 @@ func (s *state) kernel() *Finding {
 		found.Text = "iptables fails here: it should run legacy, and " + lacksLegacy + "."
 		found.Do = s.withoutLegacy()
 	case said != nil:
-		found.Text = "iptables fails here, because the kernel lacks a part of " + string(said.backend) + ". " + said.quote()
+		found.Text = "iptables fails here, because the kernel lacks a part of " +
+			"" + string(said.backend) + ". " + said.quote()
 		found.Look = []string{said.Command}
 		if said.backend == detect.Legacy {
 			found.Do = s.withoutLegacy()
@@ -79,7 +82,8 @@ func (s *state) isUnknown(err error) bool {
 
 // withoutLegacy is what helps if legacy runs here, and the kernel lacks it.
 func (s *state) withoutLegacy() string {
-	const load = " Only if the node itself uses legacy (iptables --version there), load ip_tables, iptable_filter and " +
+	const load = " Only if the node itself uses legacy (iptables --version there), load ip_tables, iptable_filter " +
+		"and " +
 		"iptable_nat there."
 	n := s.names[0]
 	do := "Load ip_tables, iptable_filter and iptable_nat on the node."
@@ -87,7 +91,8 @@ func (s *state) withoutLegacy() string {
 	case n.call.How == here.Stored:
 		do = s.reset(n, "choose a backend that works")
 	case n.call.How == here.Variable:
-		do = "Remove " + remedy.Variable + ", in the Pod's spec or wherever it is set: then calls choose a backend that " +
+		do = "Remove " + remedy.Variable + ", in the Pod's spec or wherever it is set: then calls choose a backend " +
+			"that " +
 			"works."
 	case n.call.How == here.NotWrapped:
 		do = "Let the wrapper choose: " + s.install(n)
@@ -138,7 +143,8 @@ func (s *state) failingExtensions(lacks string) *Finding {
 	do := reinstall
 	if lacks == lacksKernel {
 		text = "The kernel lacks its part of "
-		do = "Its module is usually called xt_" + strings.ToLower(failing[0].Name[3:]) + "; nft also needs nft_compat. " +
+		do = "Its module is usually called xt_" + strings.ToLower(failing[0].Name[3:]) + "; nft also needs " +
+			"nft_compat. " +
 			loadModules
 		if !s.network.Own {
 			do += goneModules

@@ -36,7 +36,8 @@ func (s *state) nftTable() *Finding {
 		switch {
 		case failure != "" && (s.hasNative(out.table) || !s.old()):
 			found.Severity = problem
-			parts = append(parts, "iptables cannot list "+out.table.String()+", nor check or remove a rule in it, because a "+
+			parts = append(parts, "iptables cannot list "+out.table.String()+", nor check or remove a rule in it, "+
+				"because a "+
 				"rule was made with nft, or by a newer iptables. "+failure)
 		case remark != "":
 			parts = append(parts, "iptables does not list base chains that were made with nft in "+out.table.String()+
@@ -47,8 +48,10 @@ func (s *state) nftTable() *Finding {
 		look = append(look, s.listing(out.table), out.Command)
 	}
 	if len(chains) > 0 {
-		parts = append(parts, "Rules were made with nft in "+list(named)+". iptables may list such rules without their "+
-			"conditions: if iptables-restore writes back what iptables-save printed, a DROP of some packets can become a DROP "+
+		parts = append(parts, "Rules were made with nft in "+list(named)+". iptables may list such rules without "+
+			"their "+
+			"conditions: if iptables-restore writes back what iptables-save printed, a DROP of some packets can "+
+			"become a DROP "+
 			"of all.")
 	}
 	if len(parts) == 0 {

@@ -104,7 +104,8 @@ func (s *state) cannotRun(n name) (text string, look []string, do string) {
 			"iptables-wrapper install."
 	case errors.As(n.fault, &path) && path.Op == "look for":
 		look = []string{"ls -ld " + quoted(filepath.Dir(n.Path))}
-		return text, look, "Let everybody enter " + filepath.Dir(n.Path) + ", in the image or in the volume that covers it. " +
+		return text, look, "Let everybody enter " + filepath.Dir(n.Path) + ", in the image or in the volume that " +
+			"covers it. " +
 			"Or run as root."
 	}
 	return text, look, try(n.fault)

@@ -43,7 +43,8 @@ func (s *state) uncertain() *Finding {
 			"for yourself. " + s.choose()
 	case s.both():
 		found.Text = wrong + "both backends have chains that only programs of the host make. " + s.whatIsNamed() + "."
-		found.Do = "If the node has changed its backend, drain it and reboot it: that removes what is left of the old " +
+		found.Do = "If the node has changed its backend, drain it and reboot it: that removes what is left of the " +
+			"old " +
 			"one. If its iptables and ip6tables differ (--version shows it), make them the same before. " + s.choose()
 		if s.twoPrograms() {
 			found.Do = s.sameBackend()
@@ -51,7 +52,8 @@ func (s *state) uncertain() *Finding {
 	case chosen && err == nil, s.isHealthyGuess():
 		return nil
 	default:
-		found.Text = wrong + "nothing proves which one the host uses (" + s.host.Because() + "). A chain of kubelet or " +
+		found.Text = wrong + "nothing proves which one the host uses (" + s.host.Because() + "). A chain of kubelet " +
+			"or " +
 			"Docker would."
 		found.Do = s.choose() + " If such a program starts later than this container, restart the container after it."
 	}
@@ -61,16 +63,19 @@ func (s *state) uncertain() *Finding {
 // isHealthyGuess reports whether nft runs as a guess, and legacy is known to have nothing that could contradict it. A
 // host with firewalld or Podman on nftables looks so.
 func (s *state) isHealthyGuess() bool {
-	return s.wanted() == detect.NFT && s.host.Backend == detect.NFT && s.legacy.isEmpty() && s.host.Evidence.NFT.Err == nil
+	isGuess := s.wanted() == detect.NFT && s.host.Backend == detect.NFT
+	return isGuess && s.legacy.isEmpty() && s.host.Evidence.NFT.Err == nil
 }
 
 // notTried is about programs that doctor does not start.
 func (s *state) notTried() *Finding {
 	found := Finding{
 		Severity: warning,
-		Text: "Doctor did not start iptables, because others could replace it: " + list(s.refused) + ". So doctor does " +
+		Text: "Doctor did not start iptables, because others could replace it: " + list(s.refused) + ". So doctor " +
+			"does " +
 			"not know whether iptables works.",
-		Do: "Make iptables, its directory and each link on the way belong to root, and let nobody else write to them. " +
+		Do: "Make iptables, its directory and each link on the way belong to root, and let nobody else write to " +
+			"them. " +
 			"Then run doctor again.",
 	}
 	for _, why := range s.refused {
@@ -90,18 +95,21 @@ func (s *state) ownNetwork(isSettled bool) *Finding {
 	case isSettled:
 		return nil
 	case s.both():
-		found.Text = "iptables here may run the wrong backend: both have chains that other programs have made in this " +
+		found.Text = "iptables here may run the wrong backend: both have chains that other programs have made in " +
+			"this " +
 			"network. " + s.whatIsNamed() + "."
 		found.Do = s.agree()
 	case rules == 0:
-		found.Text = own + list(plainAll(s.network.Interfaces)) + "). If it is, rules made here do not act on the node, " +
+		found.Text = own + list(plainAll(s.network.Interfaces)) + "). If it is, rules made here do not act on the " +
+			"node, " +
 			"and nothing here shows the node's backend."
 		found.Look = append(found.Look, "cat /proc/net/dev")
 		found.Do = "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network " +
 			"host). If they are for the Pod, either backend works, but all its containers must use the same, " +
 			"for example " + remedy.Variable + "=" + string(s.wanted()) + " in each."
 	default:
-		found.Text = own + list(plainAll(s.network.Interfaces)) + "), and it has rules. Doctor does not know which backend " +
+		found.Text = own + list(plainAll(s.network.Interfaces)) + "), and it has rules. Doctor does not know which " +
+			"backend " +
 			"the Pod's other containers use (" + s.host.Because() + ")."
 		found.Do = "All containers of one Pod must use the same backend. " + string(s.wanted()) + " runs here: set " +
 			remedy.Variable + "=" + string(s.wanted()) + " in each of them. The node's backend does not matter."
@@ -122,8 +130,8 @@ func (s *state) both() bool {
 	return len(s.host.Evidence.NFT.Names) > 0 && len(s.host.Evidence.Legacy.Names) > 0
 }
 
-// twoPrograms reports whether each backend has a name of a program that the other one has none of: then the host has not
-// changed its backend, but its programs differ.
+// twoPrograms reports whether each backend has a name of a program that the other one has none of: then the host has
+// not changed its backend, but its programs differ.
 func (s *state) twoPrograms() bool {
 	nft, legacy := s.namedPrograms(detect.NFT), s.namedPrograms(detect.Legacy)
 	lacks := func(a, b []string) bool {
@@ -143,7 +151,8 @@ func (s *state) namedPrograms(b detect.Backend) []string {
 
 // sameBackend is what helps if two programs of the host use two backends.
 func (s *state) sameBackend() string {
-	return fmt.Sprintf("Two programs of the host use two backends (nft: %s; legacy: %s), and a reboot does not end that. "+
+	return fmt.Sprintf("Two programs of the host use two backends (nft: %s; legacy: %s), and a reboot does not end "+
+		"that. "+
 		"Have one of them use the other's: each has a setting, or is told by the node's alternative of iptables.",
 		list(s.namedPrograms(detect.NFT)), list(s.namedPrograms(detect.Legacy)))
 }

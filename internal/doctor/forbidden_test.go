@@ -13,7 +13,8 @@ import (
 var shows = regexp.MustCompile(`ls -ld? /\S+|uname -r|grep( -e \w+)+ /proc/self/status|nft list (ruleset|table ip6? ` +
 	`[a-z]+)|ip6?tables (--version|-S|-[mj] \w+( --[a-z-]+)?( [a-z0-9-]+)? -h|-w 1 -t [a-z]+ -S)|ip6?tables-save -t ` +
 	`[a-z]+|ip6?tables-(nft|legacy)-save -c|iptables-wrapper (detect|install|reset|select|doctor)( --?[a-z]+ ` +
-	`[/\w-]+\w)*|cat /proc/\S+|-[mj] \w+|df -i|ulimit -[un]|nsenter --pid|install --force|docker run( --[a-z-]+[= ][\w/.-]+)+|option -w`)
+	`[/\w-]+\w)*|cat /proc/\S+|-[mj] \w+|df -i|ulimit -[un]|nsenter --pid|install --force|docker run( --[a-z-]+[= ` +
+	`][\w/.-]+)+|option -w`)
 
 // aCommand is a word that a flag, a table or input follows, or a command that mostly changes something.
 var aCommand = regexp.MustCompile(`\S+ +(--?[a-zA-Z]|table (ip|ip6|inet) |<)|tables[a-z-]*-restore ` +

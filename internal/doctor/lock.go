@@ -27,8 +27,8 @@ var errNoFile = errors.New("is not a regular file")
 // lockPath is where iptables-legacy has its lock.
 func lockPath() string { return cmp.Or(os.Getenv("XTABLES_LOCKFILE"), "/run/xtables.lock") }
 
-// lockFault says why iptables-legacy cannot have its lock. It opens and locks the file as iptables does, but as a reader
-// and for an instant, and creates none: where there is none, it says what would keep iptables from creating one.
+// lockFault says why iptables-legacy cannot have its lock. It opens and locks the file as iptables does, but as a
+// reader and for an instant, and creates none: where there is none, it says what would keep iptables from creating one.
 func lockFault() error {
 	path := lockPath()
 	info, err := os.Stat(path)
@@ -100,7 +100,8 @@ func (s *state) lock() *Finding {
 		}
 	case os.Getenv("XTABLES_LOCKFILE") != "":
 		found.Look = append(found.Look, "printenv XTABLES_LOCKFILE")
-		found.Do = "Remove the environment variable XTABLES_LOCKFILE, or set it to a file that can be opened and locked."
+		found.Do = "Remove the environment variable XTABLES_LOCKFILE, or set it to a file that can be opened and " +
+			"locked."
 	case errors.Is(s.lockFault, errNoFile):
 		found.Do = "In the Pod's spec, give the hostPath volume of " + path + " the type FileOrCreate. Without a " +
 			"type, Kubernetes creates a directory on the node: remove it there."
@@ -108,7 +109,7 @@ func (s *state) lock() *Finding {
 		found.Do = "In the image, make a file " + path + " that belongs to this user. Or run as root."
 	case errors.Is(s.lockFault, unix.EACCES), errors.Is(s.lockFault, unix.EPERM):
 		found.Do = "Something forbids it to root: a seccomp profile, AppArmor or SELinux. Look at the node's audit log."
-	case errors.Is(s.lockFault, unix.ENOLCK), errors.Is(s.lockFault, unix.EOPNOTSUPP), errors.Is(s.lockFault, unix.ENOSYS):
+	case errors.Is(s.lockFault, unix.ENOLCK), errors.Is(s.lockFault, unix.EOPNOTSUPP):
 		found.Look = append(found.Look, "cat /proc/self/mounts")
 		found.Do = "The file system of " + path + " has no locks: mount the host's file there (hostPath with type: " +
 			"FileOrCreate), or an emptyDir at " + filepath.Dir(path) + "."

@@ -47,9 +47,10 @@ var printed = map[string]string{
 		"iptables-nft -C FORWARD -j ACCEPT",
 	"Failed to initialize nft: Permission denied": "strace -o trace -e trace=socket -e inject=socket:error=EACCES " +
 		"iptables-nft -S",
-	"extension not found":              comments + "iptables-nft-save",
-	"Can't find library for":           comments + "iptables-legacy-save",
-	"RULE_DELETE failed":               owned + "until iptables-nft -D INPUT 1 2>&1 | grep RULE_DELETE; do echo 'add rule ip filter INPUT counter' >&5; done",
+	"extension not found":    comments + "iptables-nft-save",
+	"Can't find library for": comments + "iptables-legacy-save",
+	"RULE_DELETE failed": owned + "until iptables-nft -D INPUT 1 2>&1 | grep RULE_DELETE; do echo 'add " +
+		"rule ip filter INPUT counter' >&5; done",
 	"Too many links":                   "iptables-legacy -N A; iptables-legacy -A INPUT -j A; iptables-legacy -X A",
 	"line 2 failed":                    "printf '*filter\n-A X -j ACCEPT\nCOMMIT\n' | iptables-legacy-restore",
 	"Resource temporarily unavailable": setsockopt + "EAGAIN iptables-legacy -P INPUT ACCEPT",

@@ -25,6 +25,11 @@ type Native struct {
 // tableNames are those of iptables.
 var tableNames = []string{"filter", "nat", "mangle", "raw", "security"}
 
+var nftFamilies = []uint8{
+	unix.NFPROTO_IPV4, unix.NFPROTO_IPV6, unix.NFPROTO_INET,
+	unix.NFPROTO_ARP, unix.NFPROTO_BRIDGE, unix.NFPROTO_NETDEV,
+}
+
 // readNFT asks nf_tables for all tables, chains and rules. What was read before an error counts.
 func readNFT() (c contents) {
 	const tries = 3 // of a ruleset that changes under way
@@ -52,9 +57,7 @@ func readOnce() (c contents, err error) {
 		{unix.NFT_MSG_GETRULE, r.rule},
 	} {
 		// Each family has its own dump, so that the size of one does not hide another one.
-		for _, family := range []uint8{
-			unix.NFPROTO_IPV4, unix.NFPROTO_IPV6, unix.NFPROTO_INET, unix.NFPROTO_ARP, unix.NFPROTO_BRIDGE, unix.NFPROTO_NETDEV,
-		} {
+		for _, family := range nftFamilies {
 			failed := conn.Dump(question.get, family, func(m nft.Message) error {
 				question.each(m)
 				return nil

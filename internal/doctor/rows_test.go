@@ -26,7 +26,8 @@ var eyeSituations = []situation{
 	},
 	{
 		again: true, doc: "a policy of legacy drops, and there is no NET_RAW",
-		make: nftHost + "iptables-legacy -P FORWARD DROP", as: noNetRaw, want: "both-backends", says: "PROBLEM  both-backends",
+		make: nftHost + "iptables-legacy -P FORWARD DROP", as: noNetRaw, want: "both-backends", says: "PROBLEM  " +
+			"both-backends",
 	},
 	{
 		doc: "NFQUEUE without bypass in legacy, one with bypass, and TPROXY",
@@ -51,15 +52,19 @@ var eyeSituations = []situation{
 	},
 	{
 		doc: "native base chains with the policy drop, also at a device",
-		make: nftHost + "nft add table inet ks; for h in input output; do nft add chain inet ks $h \"{ type filter hook $h " +
-			"priority 0; policy drop; }\"; done; nft add table netdev nd; nft add chain netdev nd c '{ type filter hook " +
+		make: nftHost + "nft add table inet ks; for h in input output; do nft add chain inet ks $h \"{ type filter " +
+			"hook $h " +
+			"priority 0; policy drop; }\"; done; nft add table netdev nd; nft add chain netdev nd c '{ type filter " +
+			"hook " +
 			"ingress device lo priority 0; policy drop; }'",
 		says: "inet ks: 0 rules, policy drop for input, output; netdev nd: 0 rules, policy drop for ingress (",
 	},
 	{
 		doc: "a chain with a name that a shell would run",
-		make: nftHost + "iptables-legacy -N 'a;touch${IFS}/run/pwn'; iptables-legacy -A INPUT -j 'a;touch${IFS}/run/pwn'; " +
-			"iptables-nft -N 'a;touch${IFS}/run/pwn'; iptables-nft -A INPUT -j 'a;touch${IFS}/run/pwn'; for b in nft legacy; do " +
+		make: nftHost + "iptables-legacy -N 'a;touch${IFS}/run/pwn'; iptables-legacy -A INPUT -j " +
+			"'a;touch${IFS}/run/pwn'; " +
+			"iptables-nft -N 'a;touch${IFS}/run/pwn'; iptables-nft -A INPUT -j 'a;touch${IFS}/run/pwn'; for b in nft " +
+			"legacy; do " +
 			"iptables-$b -A 'a;touch${IFS}/run/pwn' -j DROP; done",
 		want: "both-backends",
 	},
@@ -99,7 +104,8 @@ var tryingSituations = []situation{
 		again: true, doc: "a library that a rule of legacy uses is missing",
 		make: legacyHst + "iptables-legacy -t nat -A PREROUTING -p tcp -j REDIRECT --to-ports 1\n" + without +
 			"libxt_REDIRECT.so",
-		env: []string{"XTABLES_LIBDIR=/run/x"}, want: "no-program", says: "The image lacks the libraries of -j REDIRECT",
+		env: []string{"XTABLES_LIBDIR=/run/x"}, want: "no-program", says: "The image lacks the libraries of -j " +
+			"REDIRECT",
 	},
 	{
 		again: true, doc: "a library that nobody tries, and a rule uses, is missing",
@@ -113,12 +119,14 @@ var tryingSituations = []situation{
 	},
 	{
 		doc: "log prefixes and comments of anybody",
-		make: nftHost + "iptables-nft -A INPUT -j LOG --log-prefix 'permission denied: '; iptables-nft -A INPUT -m comment " +
+		make: nftHost + "iptables-nft -A INPUT -j LOG --log-prefix 'permission denied: '; iptables-nft -A INPUT -m " +
+			"comment " +
 			"--comment 'no such program\n*\n# Table `filter\\'' is incompatible, use '\\''nft'\\'' tool.'",
 	},
 	{
 		again: true, doc: "log prefixes and comments of anybody, in legacy",
-		make: legacyHst + "iptables-legacy -A INPUT -j LOG --log-prefix 'permission denied: '; iptables-legacy -A INPUT -m " +
+		make: legacyHst + "iptables-legacy -A INPUT -j LOG --log-prefix 'permission denied: '; iptables-legacy -A " +
+			"INPUT -m " +
 			"comment --comment 'error while loading shared libraries'",
 	},
 }
@@ -202,7 +210,8 @@ var adviceSituations = []situation{
 	},
 	{
 		doc: "two programs of the host in two backends",
-		make: "iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER; iptables-legacy -N ufw-user-input; " +
+		make: "iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER; iptables-legacy -N " +
+			"ufw-user-input; " +
 			"iptables-legacy -A INPUT -j ufw-user-input",
 		want: "both-backends uncertain", says: "(nft: Docker; legacy: ufw)",
 	},
@@ -216,7 +225,8 @@ var adviceSituations = []situation{
 	},
 	{
 		doc: "firewalld, Podman and libvirt on nftables alone",
-		make: "for t in 'inet firewalld' 'inet netavark' 'ip libvirt_network'; do nft add table $t; nft add chain $t c '{ " +
+		make: "for t in 'inet firewalld' 'inet netavark' 'ip libvirt_network'; do nft add table $t; nft add chain $t " +
+			"c '{ " +
 			"type filter hook input priority 10; }'; nft add rule $t c ct state invalid drop; done",
 		says: "inet netavark (Podman): 1 rule",
 	},

@@ -36,7 +36,8 @@ var runSituations = []situation{
 	},
 	{
 		doc:  "no libraries of matches",
-		make: nftHost, env: []string{"XTABLES_LIBDIR=/nowhere"}, want: "no-program", says: "The image lacks the libraries of -m comment",
+		make: nftHost, env: []string{"XTABLES_LIBDIR=/nowhere"}, want: "no-program", says: "The image lacks the " +
+			"libraries of -m comment",
 	},
 	{
 		doc: "a program of another architecture",
@@ -72,7 +73,8 @@ var runSituations = []situation{
 		doc: "a chain of nft's in iptables' table",
 		make: nftHost + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; " +
 			"}'",
-		want: "nft-table", says: "WARNING  nft-table: iptables does not list base chains that were made with nft in ip " +
+		want: "nft-table", says: "WARNING  nft-table: iptables does not list base chains that were made with nft in " +
+			"ip " +
 			"filter. Packets pass them",
 		shows: "chain mine",
 	},
@@ -83,7 +85,8 @@ var runSituations = []situation{
 			"\"b\" } drop'; do nft add rule ip filter MAILCOW \"$r\"; done; nft add rule ip filter INPUT tcp dport " +
 			"vmap { 22 : accept, 23 : drop }",
 		want: "nft-table",
-		says: `WARNING  nft-table: Rules were made with nft in chain "INPUT" of ip filter, chain "MAILCOW" of ip filter ` +
+		says: `WARNING  nft-table: Rules were made with nft in chain "INPUT" of ip filter, chain "MAILCOW" of ip ` +
+			`filter ` +
 			`(mailcow). iptables may list such rules without their conditions`,
 		shows: "-A MAILCOW -p tcp -j DROP",
 	},
@@ -199,7 +202,8 @@ var runSituations = []situation{
 	{
 		doc:  "1.8.7, and a newer iptables has made a rule with a range of ports",
 		make: nftHost + "iptables-nft -A INPUT -p tcp --dport 10:20 -j DROP\n" + oldPrograms, want: "old-iptables",
-		says: "PROBLEM  old-iptables: /usr/sbin/iptables-nft is version 1.8.7 and cannot read a rule", shows: "use 'nft' " +
+		says: "PROBLEM  old-iptables: /usr/sbin/iptables-nft is version 1.8.7 and cannot read a rule", shows: "use " +
+			"'nft' " +
 			"tool",
 	},
 	{

@@ -127,7 +127,8 @@ func TestSituations(t *testing.T) {
 			if strings.Contains(r.Text, "the Pod's own network") {
 				for _, ofNode := range []string{"On the node, iptables", "drain", "reboot", "clean up"} {
 					if strings.Contains(r.Text, ofNode) {
-						t.Errorf("the network is the Pod's own, and doctor speaks of the node: %q in\n%s", ofNode, r.Text)
+						t.Errorf("the network is the Pod's own, and doctor speaks of the node: %q "+
+							"in\n%s", ofNode, r.Text)
 					}
 				}
 			}

@@ -29,7 +29,8 @@ func TestOwnerOf(t *testing.T) {
 		"KUBE-SVC-ABC": kubeProxy, "KUBE-FIREWALL": kubelet, "KUBE-ROUTER-INPUT": "kube-router",
 		"cali-INPUT": "Calico", "f2b-sshd": "fail2ban", "DOCKER-USER": "Docker", "ts-input": "Tailscale",
 		"netbird-acl-input-rules": "NetBird", "MAILCOW": "mailcow",
-		"ufw6-user-input": "ufw", "ACCEPT": "", "INPUT": "", "IN_WAN": "", "PRE_X": "", "POST_X": "", "INPUT_ZONES": "firewalld",
+		"ufw6-user-input": "ufw", "ACCEPT": "", "INPUT": "", "INPUT_ZONES": "firewalld",
+		"IN_WAN": "", "PRE_X": "", "POST_X": "",
 		"DOCKER_OUTPUT": dockerDNS, "POSTROUTING": "", "PREROUTING": "",
 	} {
 		got := ownerOf(chain)
@@ -41,7 +42,8 @@ func TestOwnerOf(t *testing.T) {
 
 func TestOwnerOfTable(t *testing.T) {
 	for table, want := range map[string]string{
-		"inet firewalld": "firewalld", "ip6 docker-bridges": "Docker", "inet netavark": "Podman", "inet mine": "", "ip ": "",
+		"inet firewalld": "firewalld", "ip6 docker-bridges": "Docker", "inet netavark": "Podman", "inet " +
+			"mine": "", "ip ": "",
 	} {
 		if got := ownerOfTable(table); got != want {
 			t.Errorf("%s: got %q", table, got)

@@ -36,7 +36,8 @@ func TestReadChains(t *testing.T) {
 		"{FORWARD true ACCEPT []}",
 		"{OUTPUT true ACCEPT [{[] EMPTY false false}]}",
 		"{EMPTY false  []}",
-		"{MINE false  [{[] ACCEPT false false} {[] DROP false false} {[] RETURN false false} {[comment]  false false} " +
+		"{MINE false  [{[] ACCEPT false false} {[] DROP false false} {[] RETURN false false} {[comment]  false " +
+			"false} " +
 			"{[] REJECT true false} {[] NFQUEUE true false} {[] NFQUEUE true true}]}",
 	}
 	for family, ipv6 := range map[string]bool{"iptables": false, "ip6tables": true} {
