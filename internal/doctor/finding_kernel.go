@@ -138,7 +138,10 @@ func (s *state) failing(lacks string) (all []Extension) {
 // failingExtensions is about those.
 func (s *state) failingExtensions(lacks string) *Finding {
 	failing := s.failing(lacks)
-	names := namesOf(failing)
+	names, them := namesOf(failing), "it"
+	if len(names) > 1 {
+		them = "them"
+	}
 	text := "The image lacks the libraries of "
 	do := reinstall
 	if lacks == lacksKernel {
@@ -152,7 +155,7 @@ func (s *state) failingExtensions(lacks string) *Finding {
 	}
 	return &Finding{
 		Severity: problem,
-		Text:     text + list(names) + ", so rules with it fail. " + quote(failing[0].Command, failing[0].Printed),
+		Text:     text + list(names) + ", so rules with " + them + " fail. " + quote(failing[0].Command, failing[0].Printed),
 		Look:     []string{failing[0].Command},
 		Do:       do,
 	}

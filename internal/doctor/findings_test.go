@@ -133,6 +133,17 @@ func TestOneBackendIsRefused(t *testing.T) {
 	}
 }
 
+// Another user may only lack the right to read which tables legacy has, and its hint is not seen then.
+func TestNamesFileIsDenied(t *testing.T) {
+	for user, want := range map[int]string{0: "", 1: "runAsGroup: 0"} {
+		s := permitted()
+		s.process.user = user
+		s.host.Reason = detect.KubeletHint
+		s.host.Evidence.Legacy.Err = unix.EACCES
+		says(t, "the names file", s.uncertain(), want)
+	}
+}
+
 // The wanted backend's refusal is a finding, whatever the errno, and quotes it.
 func TestWantedBackendIsRefused(t *testing.T) {
 	for errno := unix.Errno(1); errno <= 133; errno++ {

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -62,9 +63,7 @@ func readOnce() (c contents, err error) {
 				question.each(m)
 				return nil
 			})
-			if err == nil {
-				err = failed
-			}
+			err = cmp.Or(err, failed)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.tables)) {

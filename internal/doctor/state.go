@@ -52,7 +52,10 @@ func observe(limit time.Duration) *state {
 	s := &state{process: thisProcess(), emulated: isEmulated("/proc")}
 	s.host, _ = detect.Survey() // what could not be asked is part of the evidence
 	s.network = thisNetwork(s)
-	s.nft = readNFT()
+	s.nft.whole = s.host.Evidence.NFT.Kernel == detect.No
+	if s.host.Evidence.NFT.Kernel == detect.Yes { // otherwise each question would have the kernel look for a module
+		s.nft = readNFT()
+	}
 	for f := range s.listed {
 		s.listed[f], s.loaded[f], _ = xtables.Listed(f == int(detect.IPv6)) // as above
 	}
