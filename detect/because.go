@@ -37,12 +37,12 @@ func (r Result) Because() string {
 		}
 		return "this kernel's nf_tables lacks " + e.Lacks
 	case RuleCount:
-		more := e.NFT.number()
+		more := e.NFT.Number()
 		if e.NFT.Counted == No && e.NFT.Rules <= e.Legacy.Rules {
 			more = "too many to be read"
 		}
 		return fmt.Sprintf("no chain or table of a known program was found; rules: nft %s, legacy %s%s",
-			more, e.Legacy.number(), e.unread())
+			more, e.Legacy.Number(), e.unread())
 	default:
 		return "no chain or table of a known program was found, and no rule" + e.unread()
 	}
@@ -74,9 +74,14 @@ func (e Evidence) name(b Backend) string {
 	return fmt.Sprintf("chain %s of %s is in %s's %s table (%s)", n.Chain, n.Program, b, n.Table, n.Family)
 }
 
-func (f Findings) number() string {
-	if f.Counted == Yes {
+// Number returns the number of rules for people: "12", "at least 12", or "about 12" if a table was too large to be
+// read.
+func (f Findings) Number() string {
+	switch {
+	case f.Counted == Yes:
 		return strconv.Itoa(f.Rules)
+	case f.Counted == Unknown && f.Err == nil:
+		return "about " + strconv.Itoa(f.Rules)
 	}
 	return "at least " + strconv.Itoa(f.Rules)
 }

@@ -135,8 +135,8 @@ type Findings struct {
 	Names   []Name    `json:"names,omitempty"`  // the names that were found, in the order of the questions
 
 	// Rules is the number of rules of both families in iptables' tables, whoever made them. Native tables do not count.
-	// If Counted is No, there are more. If it is Unknown, there may be more. For a table of legacy that is too large to
-	// be read, all entries are counted.
+	// If Counted is No, there are more. If it is Unknown, the number is not exact: a question failed, or a table of
+	// legacy was too large to be read, and all its entries are counted.
 	Rules   int    `json:"rules"`
 	Counted Answer `json:"counted,omitzero"`
 

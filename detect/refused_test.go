@@ -149,7 +149,7 @@ func TestTooLarge(t *testing.T) {
 		legacy.Counted != Unknown || legacy.Hint != [2]Answer{No, No} || legacy.Err != nil {
 		t.Errorf("got %+v", r)
 	}
-	if !strings.HasSuffix(r.Because(), "legacy at least 30006; legacy is too large to be read") {
+	if !strings.HasSuffix(r.Because(), "legacy about 30006; legacy is too large to be read") {
 		t.Errorf("got %q", r.Because())
 	}
 	addChain(t, NFT, IPv4, "mangle", canaryChain)

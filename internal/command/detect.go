@@ -71,11 +71,7 @@ func printTable(w io.Writer, rep report) {
 	printLine(t, "BACKEND\tKERNEL\tRULES")
 	for _, b := range detect.Backends() {
 		f := e.Of(b)
-		atLeast := "at least "
-		if f.Counted == detect.Yes {
-			atLeast = ""
-		}
-		printLine(t, "%s\t%s\t%s%d", b, f.Kernel, atLeast, f.Rules)
+		printLine(t, "%s\t%s\t%s", b, f.Kernel, f.Number())
 	}
 
 	printLine(t, "")

@@ -30,7 +30,7 @@ func sample() report {
 						{Program: "firewalld\x1b[2J", Family: detect.IPv6, Table: "inet firewalld"},
 						{Program: "ufw", Family: detect.IPv6, Table: "filter", Chain: "ufw6-user-input"},
 					},
-					Rules: 12, Counted: detect.Unknown,
+					Rules: 12, Counted: detect.No,
 				},
 				Legacy: detect.Findings{
 					Kernel: detect.Yes, Hint: [2]detect.Answer{detect.No, detect.No},

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Asks other projects' detectors, and this one, which backend a host uses, on many hosts, and prints the table of
-# docs/evidence/detectors.md. Their scripts are fetched from GitHub, by commit, and run in namespaces, which changes nothing on this
+# docs/evidence/comparison.md. Their scripts are fetched from GitHub, by commit, and run in namespaces, which changes nothing on this
 # machine. Run it as root, with iptables of both backends, nftables, ipset, and the wrapper that "make build" makes:
 #
 #   test/detectors/compare.sh
@@ -88,11 +88,11 @@ title=${detectors[*]}
 	printf '| host | right | %s |\n' "${title// / | }"
 	printf '| --- | ---%s |\n' "$(printf ' | ---%.0s' "${detectors[@]}")"
 	awk -F '|' '{ for (i = 4; i < NF; i++) wrong[i] += $i ~ /\*/ }
-		END { printf "| **wrong, of %d** | ", NR; for (i = 4; i < NF; i++) printf " | %d", wrong[i]; print " |" }' "$scratch/rows"
+		END { printf "| **wrong, of %d** |", NR; for (i = 4; i < NF; i++) printf " | %d", wrong[i]; print " |" }' "$scratch/rows"
 	sort -s -k 1,1n "$scratch/rows" | cut -f 2-
 } | tee "$scratch/table"
 if [ "${WRITE:-}" = yes ]; then
-	page=docs/evidence/detectors.md
+	page=docs/evidence/comparison.md
 	sed -i -e '/^<!-- table -->$/,/^<!-- end of table -->$/{//!d}' -e "/^<!-- table -->\$/r $scratch/table" "$page"
 	sed -i -e 's/^<!-- table -->$/&\n/' -e 's/^<!-- end of table -->$/\n&/' "$page"
 fi

@@ -20,7 +20,14 @@ for dir in /dev/shm /run /usr/local/sbin /usr/local/bin; do
 done
 
 load() { "iptables-$1-restore" <"$2"; }
-program() { load "$1" "$2.save" && "ip6tables-$1-restore" <"$2.save6"; }
+program() {
+	load "$1" "$2.save"
+	[ ! -e "$2.save6" ] || "ip6tables-$1-restore" <"$2.save6"
+}
+firewall() {
+	printf '%s\n' '*filter' ':INPUT DROP' '-A INPUT -i lo -j ACCEPT' '-A INPUT -m conntrack --ctstate ESTABLISHED -j ACCEPT' \
+		'-A INPUT -p tcp --dport 22 -j ACCEPT' COMMIT | "iptables-$1-restore"
+}
 bans() { (echo '*filter'; seq -f '-A INPUT -p tcp --dport %g -j REJECT' 1 "$2"; echo COMMIT) | "iptables-$1-restore" --noflush; }
 vpn() { "iptables-$1" -t nat -A POSTROUTING -s 10.8.0.0/24 -j MASQUERADE; }
 (eval "$setup") >/dev/null 2>&1

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # The hosts of compare.sh, which reads this file. The commands that make one run in its namespace: "load BACKEND FILE" restores
-# rules, "program BACKEND NAME" those of a program of the host, of both families; "bans BACKEND NUMBER" and "vpn BACKEND" are
-# rules of containers.
+# rules, "program BACKEND NAME" those of a program of the host, of the families that it has; "firewall BACKEND" is an
+# administrator's; "bans BACKEND NUMBER" and "vpn BACKEND" are rules of containers.
 
 other() { if [ "$1" = nft ]; then echo legacy; else echo nft; fi; }
 
@@ -28,7 +28,7 @@ for backend in nft legacy; do
 done
 for backend in nft legacy; do
 	wrong=$(other $backend)
-	for file in docker-26.1 ufw-0.36 libvirt-11.3 podman-netavark-1.14 cni-plugins-1.1 firewalld-2.3; do
+	for file in docker-26.1 ufw-0.36 libvirt-11.3 podman-netavark-1.14 cni-plugins-1.1 firewalld-2.3 nixos oracle proxmox; do
 		row "$file" $backend "program $backend $file"
 		row "$file, and 1,000 bans of a container in $wrong" $backend "program $backend $file; bans $wrong 1000"
 	done
@@ -37,6 +37,10 @@ done
 for name in firewalld libvirt netavark; do
 	row "$name with nftables" nft "nft -f $name.nft"
 	row "$name with nftables, and a VPN container in legacy" nft "nft -f $name.nft; vpn legacy"
+	row "$name with nftables, and a firewall in legacy" legacy "nft -f $name.nft; firewall legacy"
 done
+row "firewalld with nftables, and docker-26.1 in legacy" legacy "nft -f firewalld.nft; program legacy docker-26.1"
+row "kube-proxy with nftables" nft "nft -f kube-proxy.nft"
+row "kube-proxy with nftables, and nine rules of a container in legacy" nft "nft -f kube-proxy.nft; bans legacy 9"
 row "a network of its own, without rules" either true
 row "a network of its own, without rules; somebody has listed legacy" either "iptables-legacy -S; ip6tables-legacy -S"
