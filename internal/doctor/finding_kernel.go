@@ -155,9 +155,9 @@ func (s *state) failingExtensions(lacks string) *Finding {
 	}
 	return &Finding{
 		Severity: problem,
-		Text:     text + list(names) + ", so rules with " + them + " fail. " +
+		Text: text + list(names) + ", so rules with " + them + " fail. " +
 			"" + quote(failing[0].Command, failing[0].Printed),
-		Look:     []string{failing[0].Command},
-		Do:       do,
+		Look: []string{failing[0].Command},
+		Do:   do,
 	}
 }

@@ -247,23 +247,3 @@ func TestChosenNames(t *testing.T) {
 		}
 	}
 }
-
-// What a script says for each value of the variable: only the wrapper follows that.
-func TestAsk(t *testing.T) {
-	for _, test := range []struct {
-		doc, script string
-		wrapper     bool
-		backend     detect.Backend
-	}{
-		{"it starts the wrapper", `echo "($IPTABLES_WRAPPER_BACKEND)" | sed s/nft/nf_tables/`, true, ""},
-		{"it runs nft", `echo "(nf_tables)"`, false, detect.NFT},
-		{"it knows only nft", `case $IPTABLES_WRAPPER_BACKEND in nft) echo "(nf_tables)" ;; esac`, false, ""},
-	} {
-		n := name{script: true, Name: link.Name{Name: "iptables", Path: t.TempDir() + "/iptables"}}
-		host.Check(t, os.WriteFile(n.Path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o755))
-		ask(&run.Starter{Limit: run.Limit}, &n)
-		if n.Wrapper != test.wrapper || n.Backend != test.backend {
-			t.Errorf("%s: got %+v", test.doc, n)
-		}
-	}
-}

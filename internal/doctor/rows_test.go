@@ -12,8 +12,9 @@ const noLegacy = "rm /usr/sbin/*legacy*\n"
 // without copies iptables' libraries, but for some.
 const without = "mkdir /run/x; cp /usr/lib/*/xtables/lib*t_* /run/x; cd /run/x; rm "
 
-// inOwn is a user namespace with a network of its own, in which a client has made rules.
+// inOwn is a user namespace with a network of its own, which only that reveals, and in which a client has made rules.
 func inOwn(commands string) []string {
+	commands = "ip link add node0 type veth peer name node1; " + commands
 	return []string{"unshare", "--user", "--map-root-user", "--net", "sh", "-ec", commands + "; exec \"$@\"", "sh"}
 }
 
