@@ -186,7 +186,7 @@ var ownSituations = []situation{
 		want: "both-backends uncertain", says: "Then delete the Pod",
 	},
 	{
-		again: true, doc: "a container's network, and Docker's DNS in legacy",
+		doc: "a container's network, and Docker's DNS in legacy",
 		make: pod + "iptables-legacy -t nat -N DOCKER_OUTPUT; iptables-legacy -t nat -A OUTPUT -d 127.0.0.11 -j " +
 			"DOCKER_OUTPUT; iptables-legacy -t nat -A DOCKER_OUTPUT -d 127.0.0.11 -p udp -j DNAT --to-destination " +
 			"127.0.0.11:5353",
