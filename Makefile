@@ -4,8 +4,8 @@
 # "make" prints the targets that people use. The others are for CI, nightly runs and releases. Recipes need no more than a POSIX
 # shell; "make build" needs Go besides, and neither git nor bash.
 
-# The newest tag, otherwise the revision. Without git the program says what "go build" knows.
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+# The newest tag, otherwise the revision; without git, a sum of the sources.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || release/source.sh)
 BINARY ?= bin/iptables-wrapper
 COMMAND := github.com/iptables-wrappers/iptables-wrappers/internal/command
 

@@ -13,12 +13,13 @@ out=$(realpath -m "${2:?usage: release/binaries.sh VERSION DIRECTORY}")
 cd "$(dirname "$0")/.."
 read -ra platforms <<<"${PLATFORMS:-linux/amd64 linux/arm64 linux/arm/v7 linux/ppc64le linux/s390x linux/riscv64 linux/386}"
 
-# This Go and no newer one, for the processors that it builds for by default, whatever "go env -w" says.
+# This Go and no newer one, for the processors that it builds for by default, whatever the environment and "go env -w" say.
 GOTOOLCHAIN=$(sed -n 's/^toolchain //p' go.mod)
-export GOTOOLCHAIN GOFLAGS='' GOEXPERIMENT='' GOAMD64=v1 GOARM64=v8.0 GO386=sse2 GOPPC64=power8 GORISCV64=rva20u64
+export GOTOOLCHAIN GOFLAGS='' GOEXPERIMENT='' GOFIPS140=off GOWORK=off GO_EXTLINK_ENABLED=0
+export GOAMD64=v1 GOARM64=v8.0 GO386=sse2 GOPPC64=power8 GORISCV64=rva20u64
 for platform in "${platforms[@]}"; do
 	IFS=/ read -r os arch variant <<<"$platform"
 	name=iptables-wrapper-$os-$arch${variant:+$variant}
 	echo "release: $name" >&2
-	GOOS=$os GOARCH=$arch GOARM=${variant#v} make --no-print-directory -s build BINARY="$out/$name" VERSION="$version" REVISION=
+	GOOS=$os GOARCH=$arch GOARM=${variant#v} make --no-print-directory -s build BINARY="$out/$name" VERSION="$version"
 done

@@ -34,7 +34,7 @@ done
 
 # What is linked in is the same for every platform. The list has the sum of the tool that made it: so this Go, too.
 GOTOOLCHAIN=$(sed -n 's/^toolchain //p' go.mod)
-export GOTOOLCHAIN GOFLAGS=-trimpath GOEXPERIMENT='' GOAMD64=v1 GOARM64=v8.0
+export GOTOOLCHAIN GOFLAGS=-trimpath GOEXPERIMENT='' GOFIPS140=off GOWORK=off GO_EXTLINK_ENABLED=0 GOAMD64=v1 GOARM64=v8.0
 cp "$out/iptables-wrapper-linux-amd64" "$scratch/iptables-wrapper"
 release/licenses.sh "$scratch/iptables-wrapper" >"$out/LICENSES"
 (cd release && go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod bin -json -std -noserial -version "$version" \

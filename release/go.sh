@@ -33,7 +33,7 @@ if git ls-remote --exit-code --heads origin "$branch" >/dev/null; then
 fi
 
 if [ "$new" != "$old" ]; then
-	image=$(sed -nE 's|^FROM .* (\S+/golang:\S+)@sha256:[0-9a-f]+ AS go$|\1|p' Dockerfile)
+	image=$(sed -nE 's|^FROM (\S+/golang:\S+)@sha256:[0-9a-f]+ AS build$|\1|p' Dockerfile)
 	[ -n "$image" ] || fail "the Dockerfile has no image of Go"
 	new_image=${image/":$old-"/":$new-"}
 	said=$(mktemp)

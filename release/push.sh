@@ -30,8 +30,8 @@ for file in dist/iptables-wrapper-linux-*; do
 	install -D -m 644 dist/LICENSES "$scratch/$arch/out/LICENSES"
 	# The stage that would compile the program again is replaced by a directory.
 	"${podman[@]}" build --quiet --platform "linux/${arch/armv7/arm/v7}" --manifest "$list" --build-context "build=$scratch/$arch" \
-		--timestamp "$(git log -1 --format=%ct)" --build-arg BUILDPLATFORM=linux/amd64 \
-		--build-arg "VERSION=$version" --build-arg "REVISION=$(git rev-parse HEAD)" . >/dev/null
+		--timestamp "$(git log -1 --format=%ct)" --label "org.opencontainers.image.version=$version" \
+		--label "org.opencontainers.image.revision=$(git rev-parse HEAD)" . >/dev/null
 done
 "${podman[@]}" manifest push --quiet --all --digestfile "$scratch/digest" "${options[@]}" "$list" \
 	"docker://$REGISTRY/iptables-wrapper:$version"

@@ -41,8 +41,10 @@ var adopted = []adoption{
 	{stage: "wolfi", base: "busybox:wolfi", dir: "/usr/bin"},
 }
 
-// baseArgument is the argument of images/adopt/Dockerfile that a base is given by.
-var baseArgument = map[string]string{"debian": "DEBIAN", "fedora": "FEDORA", "busybox": "ALPINE", "wolfi": "WOLFI"}
+// baseStage is the stage of images/adopt/Dockerfile that a base replaces.
+var baseStage = map[string]string{
+	"debian": "debian-base", "fedora": "fedora-base", "busybox": "alpine-base", "wolfi": "wolfi-base",
+}
 
 // Each image loads a client's rules into the right backend, beginning with its first call, which is a restore.
 func TestAdopted(t *testing.T) {
@@ -53,10 +55,11 @@ func TestAdopted(t *testing.T) {
 				t.Skip("one image stands for the others; make test-all runs this")
 			}
 			distribution, layout, _ := strings.Cut(a.base, ":")
-			argument := cmp.Or(baseArgument[layout], baseArgument[distribution])
+			stage := cmp.Or(baseStage[layout], baseStage[distribution])
 			i := built{image{dir: cmp.Or(a.dir, "/usr/sbin")}, build(t, "adopted-"+a.stage, top+"/images",
 				"--file", adopt+"Dockerfile", "--target", a.stage,
-				"--build-arg", argument+"="+base(t, a.base), "--build-arg", "WRAPPER="+base(t, "iptables-wrapper"))}
+				"--build-context", stage+"=container-image://"+base(t, a.base),
+				"--build-context", "wrapper=container-image://"+base(t, "iptables-wrapper"))}
 			for _, mode := range bothModes {
 				want := mode
 				if a.backend != "" {
@@ -86,7 +89,8 @@ func TestBasedOnAdopted(t *testing.T) {
 	wantAll(t)
 	t.Parallel()
 	aws := build(t, "adopted-eks-distro", top+"/images", "--file", adopt+"Dockerfile", "--target", "eks-distro",
-		"--build-arg", "FEDORA="+base(t, "fedora"), "--build-arg", "WRAPPER="+base(t, "iptables-wrapper"))
+		"--build-context", "fedora-base=container-image://"+base(t, "fedora"),
+		"--build-context", "wrapper=container-image://"+base(t, "iptables-wrapper"))
 	set := "update-alternatives --set iptables /usr/sbin/"
 	got := run(t, aws, "", set+"iptables-current; leads; /busybox ls /etc/alternatives | /busybox grep -c tables; "+
 		set+"iptables-wrapper || echo refused")

@@ -5,6 +5,7 @@ package images
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -73,8 +74,8 @@ func makeBase(tb testing.TB, name string) string {
 	case "fedora":
 		return build(tb, "base-fedora", "bases/fedora", "--build-arg", "BASE="+base(tb, "debian:trixie"))
 	case "busybox":
-		rootfs := build(tb, "base-rootfs", top+"/images/distroless", "--target", "rootfs",
-			"--build-arg", "BASE="+base(tb, "debian:trixie"), "--build-arg", "WRAPPER="+base(tb, "iptables-wrapper"))
+		rootfs := build(tb, "base-rootfs", top+"/images/distroless", append([]string{"--target", "rootfs"},
+			instead(tb, top+"/images/distroless/Dockerfile", base(tb, "debian:trixie"))...)...)
 		return build(tb, "base-"+variant, "bases/busybox",
 			"--build-arg", "ROOTFS="+rootfs, "--build-arg", "LAYOUT="+variant)
 	}
@@ -110,8 +111,30 @@ func goArgs(tb testing.TB) []string {
 	tb.Helper()
 	env := strings.Fields(host.Run(tb, "go", "env", "GOROOT", "GOMODCACHE", "GOCACHE"))
 	return []string{
-		"--build-arg", "GO_IMAGE=" + base(tb, "golang"), "--timestamp", "0",
+		"--build-context", pinned(tb, top+"/Dockerfile") + "=container-image://" + base(tb, "golang"), "--timestamp", "0",
 		"--volume=" + env[0] + ":/usr/local/go:ro", "--volume=" + env[1] + ":/root/go/pkg/mod",
 		"--volume=" + env[2] + ":/root/.cache/go-build",
+	}
+}
+
+// pinnedLine is a line of a Dockerfile that Dependabot can read: it knows no build arguments.
+var pinnedLine = regexp.MustCompile(`(?m)^FROM (\S+:\S+@sha256:[0-9a-f]{64})( AS \S+)?$`)
+
+// pinned returns the only base image that a Dockerfile names by its digest.
+func pinned(tb testing.TB, file string) string {
+	tb.Helper()
+	found := pinnedLine.FindAllSubmatch(host.Read(tb, file), -1)
+	if len(found) != 1 {
+		tb.Fatalf("%s has %d lines FROM IMAGE:TAG@sha256:..., want one", file, len(found))
+	}
+	return string(found[0][1])
+}
+
+// instead are options with which a recipe is built as it stands, from another base and with the wrapper from here.
+func instead(tb testing.TB, file, other string) []string {
+	tb.Helper()
+	return []string{
+		"--build-context", pinned(tb, file) + "=container-image://" + other,
+		"--build-context", "iptables-wrapper=container-image://" + base(tb, "iptables-wrapper"),
 	}
 }

@@ -116,16 +116,19 @@ var realBase = os.Getenv("TEST_BASE")
 
 func buildImage(t *testing.T, i image) built {
 	t.Helper()
-	args := []string{"--build-arg", "WRAPPER=" + base(t, "iptables-wrapper")}
+	dir := top + "/images/" + i.recipe
+	var args []string
 	switch realBase {
 	case "":
-		args = append(args, "--build-arg", "BASE="+base(t, i.base))
+		args = instead(t, dir+"/Dockerfile", base(t, i.base))
 	case "registry":
-		args = append(args, "--pull=missing")
+		args = []string{
+			"--pull=missing", "--build-context", "iptables-wrapper=container-image://" + base(t, "iptables-wrapper"),
+		}
 	default:
-		args = append(args, "--build-arg", "BASE="+realBase)
+		args = instead(t, dir+"/Dockerfile", realBase)
 	}
-	return built{i, build(t, "test-"+i.tag(), top+"/images/"+i.recipe, args...)}
+	return built{i, build(t, "test-"+i.tag(), dir, args...)}
 }
 
 func (i image) tag() string { return strings.NewReplacer(" (", "-", ")", "").Replace(i.name) }

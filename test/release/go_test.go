@@ -16,7 +16,7 @@ import (
 
 // goLine finds the Go of the Dockerfile: its image, and the image's digest.
 var goLine = regexp.MustCompile(
-	`(?m)^(FROM --platform=\$BUILDPLATFORM )\S+/(golang:[0-9.]+-\S+)@(sha256:[0-9a-f]{64}) AS go$`)
+	`(?m)^(FROM )\S+/(golang:[0-9.]+-\S+)@(sha256:[0-9a-f]{64}) AS build$`)
 
 // goUpdate is a clone whose Go is 1.26.1, with a remote of its own and a registry that has Go's images.
 type goUpdate struct {
@@ -35,7 +35,7 @@ func newGoUpdate(t *testing.T) *goUpdate {
 		{"go.mod", `(?m)^toolchain .*$`, "toolchain go1.26.1"},
 		{"test/script/go.mod", `(?m)^toolchain .*$`, "toolchain go1.26.1"},
 		{"Makefile", `(?m)^NEWEST_GO := .*$`, "NEWEST_GO := go1.27.1"},
-		{"Dockerfile", goLine.String(), "${1}" + u.registry.address() + "/library/golang:1.26.1-bookworm@${3} AS go"},
+		{"Dockerfile", goLine.String(), "${1}" + u.registry.address() + "/library/golang:1.26.1-bookworm@${3} AS build"},
 	} {
 		path := filepath.Join(u.dir, change.file)
 		old := string(host.Read(t, path))

@@ -69,13 +69,18 @@ func TestRelease(t *testing.T) {
 }
 
 // elsewhere is the environment of another machine: its modules are somewhere else, and its Go builds for newer
-// processors.
+// processors, with another linker, other cryptography, and in a workspace.
 func elsewhere(t *testing.T) []string {
 	t.Helper()
 	modules := filepath.Join(t.TempDir(), "modules")
 	cache := strings.TrimSpace(host.Run(t, "go", "env", "GOMODCACHE"))
 	host.Check(t, os.Symlink(cache, modules)) // to unpack them all there takes longer than the release itself
-	return []string{"GOMODCACHE=" + modules, "GOAMD64=v3", "GOFLAGS=-tags=another"}
+	workspace := filepath.Join(t.TempDir(), "go.work")
+	host.Check(t, os.WriteFile(workspace, []byte("go 1.25.0\n"), 0o644))
+	return []string{
+		"GOMODCACHE=" + modules, "GOAMD64=v3", "GOFLAGS=-tags=another", "GOFIPS140=latest", "GOWORK=" + workspace,
+		"GO_EXTLINK_ENABLED=1",
+	}
 }
 
 // What is not ready for a release is refused before anything is built.
