@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
@@ -136,7 +135,7 @@ func installWrapper(c *cli.Context) error {
 }
 
 func examine(c *cli.Context) error {
-	r := doctor.Examine(start.Limit, pagesOf(ownVersion()))
+	r := doctor.Examine(doctor.Limit, pagesOf(ownVersion()))
 	if c.String("output") == "json" {
 		err := printJSON(c.App.Writer, r)
 		if err != nil {

@@ -24,7 +24,8 @@ var bothSituations = []situation{
 			iptables-nft -t nat -A DOCKER -p tcp --dport 80 -j DNAT --to-destination 10.2.0.2:8080
 			iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-nft -P FORWARD DROP`,
 		want: "both-backends",
-		says: "Connections may be redirected: nft has 1 rule with DNAT or REDIRECT. Packets that legacy accepts may " +
+		says: "Connections may be redirected: nft has 1 rule with DNAT, REDIRECT or TPROXY. Packets that legacy " +
+			"accepts may " +
 			"be dropped: nft has the policy DROP for FORWARD (ip filter). The other backend, nft, has 3 rules " +
 			"(Docker 3).",
 	},
@@ -35,7 +36,7 @@ var bothSituations = []situation{
 			"and no rules.",
 	},
 	{
-		doc:  "a policy of legacy drops IPv6",
+		again: true, doc: "a policy of legacy drops IPv6",
 		make: nftHost + "ip6tables-legacy -P INPUT DROP", want: "both-backends",
 		says: "look: ip6tables-legacy-save -c",
 	},
@@ -59,7 +60,7 @@ var bothSituations = []situation{
 		want: "both-backends", says: "legacy, has 2 rules (fail2ban 2)",
 	},
 	{
-		doc: "Calico, Tailscale and somebody in the other backend",
+		again: true, doc: "Calico, Tailscale and somebody in the other backend",
 		make: legacyHst + "iptables-nft -N cali-INPUT; iptables-nft -A INPUT -j cali-INPUT; iptables-nft -N " +
 			"ts-input; iptables-nft -A ts-input -s 100.64.0.0/10 -j DROP; iptables-nft -A INPUT -j ACCEPT",
 		want: "both-backends", says: "3 rules (Calico 1, Tailscale 1, unknown programs 1)",
@@ -79,10 +80,12 @@ var bothSituations = []situation{
 	{
 		doc:  "an image without the other backend",
 		make: nftHost + "iptables-legacy -A INPUT -s 192.0.2.1 -j DROP; rm /usr/sbin/*legacy*", want: "both-backends",
-		says: "see what they do: iptables-legacy-save -c. ", shows: "legacy   yes     1",
+		says: "PROBLEM  both-backends: Packets that nft accepts may be dropped: legacy has 1 rule with DROP or " +
+			"REJECT.",
+		shows: "legacy   yes     1",
 	},
 	{
-		doc: "nft directly, on a host with legacy",
+		again: true, doc: "nft directly, on a host with legacy",
 		make: legacyHst + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority " +
 			"0; }'; nft add rule ip filter mine ip ttl 1 drop",
 		want: "both-backends", says: "Packets that legacy accepts may be dropped: nft has 1 rule with DROP or " +

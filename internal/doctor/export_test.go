@@ -11,16 +11,11 @@ func Codes() (all []string) {
 	return all
 }
 
-// Message is a line of the list of messages.
-type Message struct {
-	Texts          []string
-	Code, Says, Do string
-}
-
-// Messages are the lines that are made from Go.
-func Messages() (all []Message) {
+// Messages are what doctor looks for in what programs print, with its codes.
+func Messages() map[string]string {
+	all := map[string]string{}
 	for _, m := range messages {
-		all = append(all, Message{m.texts, m.code, m.says, m.do})
+		all[m.text] = m.code
 	}
 	return all
 }

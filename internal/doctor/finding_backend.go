@@ -7,49 +7,53 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
 // Whether iptables runs the host's backend.
 
-func (o *observation) wrongBackend() *Finding {
-	right := o.wanted()
-	differing := o.differing(right)
+func (s *state) wrongBackend() *Finding {
+	right := s.wanted()
+	runs := s.names[0].call
+	differing := s.differing(right)
 	switch {
-	case o.wrong != nil && slices.ContainsFunc(o.Names, func(n link.Name) bool { return n.Wrapper }):
-		do := "Set " + call.Variable + " to nft or legacy, or remove it"
-		if o.known() {
-			do = "Remove " + call.Variable + ", or set it to " + string(right)
+	case s.variErr != nil && slices.ContainsFunc(s.names, func(n name) bool { return n.Wrapper }):
+		do := try(s.variErr)
+		if s.known() {
+			do = "Remove " + remedy.Variable + ", or set it to " + string(right) + "."
 		}
 		return &Finding{
 			Severity: problem,
-			Text:     "Every call of iptables fails with status 2: " + o.wrong.Error() + ".",
+			Text:     "Every call of iptables fails with status 2: " + s.variErr.Error() + ".",
 			Look:     []string{showVariable},
-			Do:       do + ", in the Pod's spec or wherever it is set.",
+			Do:       do + " It is in the Pod's spec, or wherever it is set.",
 		}
-	case o.known() && o.Here.Backend == right.Other():
-		c := o.cause(o.Names[0], o.Here)
+	case s.known() && runs.Backend == right.Other():
+		c := s.cause(s.names[0])
 		return &Finding{
 			Severity: problem,
 			Text: fmt.Sprintf("iptables here runs %s, but the host uses %s (%s). Neither lists the other's rules. %s",
-				o.Here.Backend, right, o.Host.Because, c.why),
+				runs.Backend, right, s.host.Because(), c.why),
 			Look: append([]string{showEvidence}, c.look...),
 			Do:   c.do,
 		}
-	case len(differing) > 0 && right != "":
+	case len(differing) > 0:
 		uses := "iptables here runs " + string(right) + "."
-		if o.known() {
-			uses = fmt.Sprintf("the host uses %s (%s).", right, o.Host.Because)
+		if s.known() {
+			uses = fmt.Sprintf("the host uses %s (%s).", right, s.host.Because())
 		}
-		first := slices.IndexFunc(o.Names, func(n link.Name) bool { return n.Path == differing[0] })
-		c := o.cause(o.Names[first], o.calls[first])
+		c := s.cause(differing[0])
 		return &Finding{
 			Severity: problem,
-			Text: o.these(differing, "runs "+string(right.Other()), "run "+string(right.Other())) + " But " + uses +
+			Text: these(pathsOf(differing), "runs "+string(right.Other()), "run "+string(right.Other())) + ". But " +
+				"" + uses +
 				" " + c.why,
 			Look: append([]string{showEvidence}, c.look...),
 			Do:   c.do,
@@ -58,14 +62,14 @@ func (o *observation) wrongBackend() *Finding {
 	return nil
 }
 
-// differing are the paths of the names that run the other backend than the right one.
-func (o *observation) differing(right detect.Backend) (paths []string) {
-	for i, h := range o.calls {
-		if o.Names[i].Err == nil && h.Backend != "" && h.Backend != right {
-			paths = append(paths, o.Names[i].Path)
+// differing are the names that run the other backend than the right one.
+func (s *state) differing(right detect.Backend) (names []name) {
+	for _, n := range s.names {
+		if n.leads() && n.call.Backend == right.Other() {
+			names = append(names, n)
 		}
 	}
-	return paths
+	return names
 }
 
 // cause is why a name runs the wrong backend, what shows it, and what helps.
@@ -74,69 +78,93 @@ type cause struct {
 	look    []string
 }
 
-const showVariable = "printenv " + call.Variable
+const showVariable = "printenv " + remedy.Variable
 
-func (o *observation) cause(n link.Name, h here.Here) cause {
-	stored := cause{
-		why: fmt.Sprintf("An earlier call or select stored %s in the switch, %s/%s.", h.Backend, n.Switch, link.Switch),
-		do: "In this container, run " + wrapper(n.Switch) + " reset: then calls follow the host. Then restart the " +
-			"program that makes the rules, so that it makes them again. In Kubernetes, deleting the Pod does both, " +
-			"unless the image or a volume contains the switch.",
-		look: []string{"ls -l " + n.Switch + "/" + link.Switch},
-	}
-	switch {
-	case h.How == here.Stored && o.Network.Process1 == detect.No:
-		stored.why += " This is not the network of process 1: it looks as if an agent has entered a Pod's network, " +
-			"which has a backend of its own."
-		stored.do = "In the agent's image, make the six commands (iptables, ip6tables, …) symbolic links straight to " +
-			"iptables-wrapper, not to " + link.Switch + ": then nothing is stored, and each call follows the network " +
-			"that it is in."
+func (s *state) cause(n name) cause {
+	switch n.call.How {
+	case here.Stored:
+		stored := cause{
+			why: fmt.Sprintf("An earlier call or select stored %s in the switch, %s/%s.", n.call.Backend, n.Switch,
+				link.Switch),
+			do: s.reset(n, "follow the host") + " Then restart the program that makes the rules, so that it makes " +
+				"them " +
+				"again. In Kubernetes, deleting the Pod does both, unless the image or a volume contains the switch.",
+			look: []string{"ls -l " + quoted(n.Switch+"/"+link.Switch)},
+		}
+		if s.network.Process1 == detect.No {
+			stored.why += " This is not the network of process 1: it looks as if an agent has entered a Pod's " +
+				"network, " +
+				"which has a backend of its own."
+			stored.do = "In the agent's image, make the six commands (iptables, ip6tables, …) symbolic links " +
+				"straight to " +
+				"iptables-wrapper, not to " + link.Switch + ": then nothing is stored, and each call follows the " +
+				"network " +
+				"that it is in."
+		}
 		return stored
-	case h.How == here.Stored:
-		return stored
-	case h.How == here.Recorded:
+	case here.Recorded:
 		return cause{
 			why: fmt.Sprintf("%s was a guess at the first call here, and is recorded until the container ends.",
-				h.Backend),
+				n.call.Backend),
 			do: "In this container, run iptables-wrapper reset, and restart the program that makes the rules. Or " +
 				"restart the container.",
 		}
-	case h.How == here.Variable:
+	case here.Variable:
 		return cause{
-			why: call.Variable + " is " + string(o.variable) + ".",
-			do: "Remove " + call.Variable + ", or set it to " + string(o.Host.Backend) + ", in the Pod's spec or " +
+			why: remedy.Variable + " is " + string(s.variable) + ".",
+			do: "Remove " + remedy.Variable + ", or set it to " + string(s.host.Backend) + ", in the Pod's spec or " +
 				"wherever it is set.",
 			look: []string{showVariable},
 		}
 	}
-	return o.bypass(n)
+	return s.bypass(n)
+}
+
+// reset is what has calls do something again where a backend is stored.
+func (s *state) reset(n name, do string) string {
+	if n.readOnly {
+		return try(unix.EROFS, link.ErrStored)
+	}
+	return "In this container, run " + wrapper(n.Switch) + " reset: then calls " + do + "."
 }
 
 // bypass is how a name leads past the wrapper.
-func (o *observation) bypass(n link.Name) cause {
+func (s *state) bypass(n name) cause {
 	alternative := alternativeOf(n.Path)
-	if alternative == "" {
+	switched := n.Switch + "/" + link.Switch
+	switch {
+	case n.Switch != "":
+		return cause{
+			why:  "The switch " + switched + " leads to " + n.ResolvesTo + ", which is not iptables'.",
+			do:   strings.Replace(s.install(n), " install", " install --force", 1),
+			look: []string{"ls -l " + quoted(switched)},
+		}
+	case alternative == "":
 		leads := n.Path + " is another program."
 		if n.ResolvesTo != n.Path {
 			leads = n.Path + " leads to " + n.ResolvesTo + "."
 		}
 		return cause{
-			why:  n.Name + " here is not wrapped: " + leads,
-			do:   install(n.Path),
-			look: []string{"ls -l " + n.Path},
+			why:  n.Name.Name + " here is not wrapped: " + leads,
+			do:   s.install(n),
+			look: []string{"ls -l " + quoted(n.Path)},
 		}
 	}
 	c := cause{
-		why:  n.Name + " here is not wrapped: " + alternative + " leads to " + n.ResolvesTo + ".",
-		do:   install(n.Path) + " Let no entry point set alternatives afterwards.",
-		look: []string{"ls -l " + n.Path, "ls -l " + alternative}, // the one leads to the other
+		why:  n.Name.Name + " here is not wrapped: " + alternative + " leads to " + n.ResolvesTo + ".",
+		do:   s.install(n) + " Let no entry point set alternatives afterwards.",
+		look: []string{"ls -l " + quoted(n.Path), "ls -l " + quoted(alternative)}, // the one leads to the other
 	}
-	wrapped := pathsOf(o.Names, func(n link.Name) bool { return n.Wrapper || n.Switch != "" })
+	var wrapped []string
+	for _, n := range s.names {
+		if n.Wrapper || n.Switch != "" {
+			wrapped = append(wrapped, n.Path)
+		}
+	}
 	if len(wrapped) > 0 {
 		c.why += " Something has set this alternative since the wrapper was installed, such as an entry point. " +
 			"Still wrapped: " + list(wrapped) + "."
-		c.do = "Remove what sets the alternatives, in the entry point or the image. To correct this container, run " +
-			"iptables-wrapper install in it."
+		c.do = "Remove what sets the alternatives, in the entry point or the image. " + s.install(n)
 	}
 	return c
 }
@@ -156,42 +184,79 @@ func wrapper(directory string) string {
 	if directory == "/usr/sbin" {
 		return link.Wrapper
 	}
-	return directory + "/" + link.Wrapper
+	return quoted(directory + "/" + link.Wrapper)
 }
 
-// install is what has a command run the wrapper.
-func install(command string) string {
+// install is what has a name run the wrapper.
+func (s *state) install(n name) string {
+	if n.readOnly {
+		return try(unix.EROFS, remedy.ErrInstall)
+	}
 	option := ""
-	directory := filepath.Dir(command)
+	directory := filepath.Dir(n.Path)
 	if directory != "/usr/sbin" {
-		option = " --dir " + directory
+		option = " --dir " + quoted(directory)
 	}
 	return "Run iptables-wrapper install" + option + " in the image and, until it is rebuilt, in this container."
 }
 
-func (o *observation) notWrapped() *Finding {
-	bypasses := func(n link.Name) bool { return n.Err == nil && !n.Wrapper && n.Switch == "" }
-	bypassing := pathsOf(o.Names, bypasses)
-	if len(bypassing) == 0 || len(o.refused) > 0 || o.found(wrongBackend) {
-		return nil
+func (s *state) notWrapped() *Finding {
+	var bypassing []name
+	for _, n := range s.names {
+		if n.bypasses() {
+			bypassing = append(bypassing, n)
+		}
 	}
-	c := o.bypass(o.Names[slices.IndexFunc(o.Names, bypasses)])
+	switch {
+	case len(s.refused) > 0, s.has(wrongBackend):
+		return nil
+	case len(bypassing) > 0:
+		return s.bypassing(bypassing)
+	case len(s.others) > 0:
+		return s.copies()
+	}
+	return nil
+}
+
+func (s *state) bypassing(names []name) *Finding {
+	c := s.bypass(names[0])
 	found := Finding{
 		Severity: warning,
-		Text:     o.these(bypassing, "bypasses the wrapper", "bypass the wrapper"),
+		Text:     these(pathsOf(names), "bypasses the wrapper", "bypass the wrapper") + ".",
 		Look:     c.look,
 		Do:       c.do,
 	}
-	unknown := slices.ContainsFunc(o.Names, func(n link.Name) bool { return bypasses(n) && n.Backend == "" })
+	if names[0].Switch != "" {
+		found.Text += " " + c.why
+	}
+	unknown := slices.ContainsFunc(names, func(n name) bool { return n.Backend == "" })
 	switch {
 	case unknown:
 		found.Text += " Doctor could not find out which backend runs instead."
 		found.Do += " A script that enters the host and runs the iptables there needs no wrapper."
-	case o.known():
+	case s.known():
 		found.Text += fmt.Sprintf(" What runs instead is %s: right on this host, and wrong on one that uses %s.",
-			o.wanted(), o.wanted().Other())
+			s.wanted(), s.wanted().Other())
 	default:
-		found.Text += fmt.Sprintf(" What runs instead is %s, whatever the host uses.", o.wanted())
+		found.Text += fmt.Sprintf(" What runs instead is %s, whatever the host uses.", s.wanted())
 	}
 	return &found
+}
+
+// copies is about other files with the six names: programs with another PATH run them.
+func (s *state) copies() *Finding {
+	var paths []string
+	for _, n := range s.others {
+		paths = append(paths, n.Path)
+	}
+	return &Finding{
+		Severity: warning,
+		Text: "There is another iptables beside the wrapped one: " + list(paths) + ". A program that calls it, by " +
+			"its " +
+			"path or with another PATH, bypasses the wrapper.",
+		Look: []string{"ls -l " + quoted(paths[0])},
+		Do: "Remove it, or run iptables-wrapper install --dir " + quoted(filepath.Dir(paths[0])) + " in the image, " +
+			"too. " +
+			"If nothing calls it, ignore this.",
+	}
 }

@@ -12,83 +12,85 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
 // What the other backend has.
 
-func (o *observation) bothBackends() *Finding {
-	other := o.wanted().Other()
-	var r rules
-	r.owners = map[string]int{}
-	tables := o.legacy
-	if other == detect.NFT {
-		tables = o.ruleset.tables
-	}
-	for _, t := range tables {
+func (s *state) bothBackends() *Finding {
+	other := s.wanted().Other()
+	has := s.of(other)
+	r := rules{owners: map[string]int{}, meet: map[string]int{}}
+	for _, t := range has.tables {
 		r.add(t)
 	}
-	unlisted := 0
-	if other == detect.Legacy && len(tables) < len(o.listed[detect.IPv4])+len(o.listed[detect.IPv6]) {
-		unlisted = max(0, o.Host.Evidence.Legacy.Rules-r.number)
+	unread := 0
+	if !has.whole {
+		unread = max(0, s.host.Evidence.Of(other).Rules-r.number)
 	}
-	if r.number+unlisted == 0 && len(r.policies) == 0 || o.blocked() {
+	if r.number+unread == 0 && len(r.policies) == 0 || !s.process.netAdmin {
 		return nil
 	}
-	found := Finding{Severity: warning, Look: o.show(other, tables)}
-	effects := r.effects(other, o.wanted())
+	found := Finding{Severity: warning, Look: s.show(other)}
+	effects := r.effects(other, s.wanted())
 	if len(effects) > 0 {
 		found.Severity = problem
 	}
 	found.Text = strings.Join(append(effects, fmt.Sprintf("The other backend, %s, has %s. Packets pass both backends",
-		other, r.whose(unlisted))), " ")
-	switch {
-	case unlisted > 0:
-		found.Text += ". This image cannot list these rules, so doctor does not know whether they drop or redirect " +
-			"packets."
-	case o.Here.Backend == other:
+		other, r.whose(unread))), " ")
+	if s.names[0].call.Backend == other {
 		found.Text += ", and iptables here lists only this one, because it runs the wrong backend."
-	default:
+	} else {
 		found.Text += ", and iptables here does not list this one."
 	}
-	found.Do = o.cleanUp(other, unlisted > 0)
+	if unread > 0 {
+		found.Text += " Doctor could not read all of them, so it does not know whether they drop or redirect packets."
+	}
+	found.Do = s.cleanUp()
 	return &found
 }
 
 // cleanUp is what helps against rules in the other backend.
-func (o *observation) cleanUp(other detect.Backend, unlisted bool) string {
+func (s *state) cleanUp() string {
+	const warn = " Do not empty tables by hand: a policy of DROP would stay, and cut all traffic."
+	wanted := string(s.wanted())
 	do := ""
-	if unlisted {
-		do = "On the node, or in an image that has both backends, see what they do: " +
-			iptables.Single(string(other), "iptables-save") + " -c. "
+	if s.has(wrongBackend) {
+		do = "First see wrong-backend: iptables here may have made these rules. "
 	}
-	if o.found(wrongBackend) {
-		do += "First see wrong-backend: iptables here may have made these rules. "
+	reboot := "Otherwise drain the node and reboot it. If the rules come back, a service loads saved rules at boot."
+	switch {
+	case s.network.Own:
+		return do + s.agree() + warn
+	case s.twoPrograms():
+		return do + s.sameBackend() + warn
+	case s.known():
+		return do + "If what made this still runs, on the node or in a container, have it use " + wanted + ", as the " +
+			"host " +
+			"does, and let it clean up. " + reboot + warn
 	}
-	if o.known() {
-		do += fmt.Sprintf("If what made this still runs, on the node or in a container, have it use %s, as the host "+
-			"does, and let it clean up. ", o.wanted())
-	} else {
-		do += "On the node, iptables --version shows the backend of the host's programs. Have all others use that, " +
-			"and let them clean up. "
-	}
-	return do + "Otherwise drain the node and reboot it. " +
-		"If the rules come back, a service loads saved rules at boot. " +
-		"Do not empty tables by hand: a policy of DROP would stay, and cut all traffic."
+	return do + "On the node, iptables --version shows the backend of the host's programs. Have all others use that, " +
+		"and let them clean up. " + reboot + warn
 }
 
-// show are the commands that list the rules of a backend, as far as they are here and can.
-func (o *observation) show(b detect.Backend, tables []table) (commands []string) {
+// agree is what helps in a Pod's own network, where the node has no part.
+func (s *state) agree() string {
+	return "All containers of one Pod must use the same backend: set " + remedy.Variable + " to nft in " +
+		"each of them, or to legacy in each. Then delete the Pod: a new one starts without these rules."
+}
+
+// show are the commands that list the rules of a backend, as far as they are here.
+func (s *state) show(b detect.Backend) (commands []string) {
 	for f, command := range saves {
 		single := iptables.Single(string(b), command)
-		has := slices.ContainsFunc(tables, func(t table) bool {
-			return t.family == detect.Family(f) && len(t.chains) > 0
+		has := slices.ContainsFunc(s.of(b).tables, func(t table) bool {
+			return t.family == detect.Family(f) && len(t.chains) > 0 && !s.hasNative(t)
 		})
-		unread := slices.ContainsFunc(tables, func(t table) bool { return len(t.chainsOf(madeByNFT)) > 0 })
-		if has && !unread && slices.Contains(o.commands, single) {
+		if has && inPath(single) != "" {
 			commands = append(commands, single+" -c")
 		}
 	}
-	if len(commands) == 0 && b == detect.NFT && slices.Contains(o.commands, "nft") {
+	if len(commands) == 0 && b == detect.NFT && s.hasNFT {
 		return []string{"nft list ruleset"}
 	}
 	if len(commands) == 0 {
@@ -103,10 +105,20 @@ type rules struct {
 	owners   map[string]int // how many rules each program has, "" for those of nobody known
 	policies []string       // those of base chains that are not ACCEPT: "FORWARD (ip filter)"
 
-	// Of the rules that packets can reach, except kubelet's:
-	services int // those of kube-proxy that change a destination
-	dnat     int // all others that do
-	drops    int // those that drop or reject
+	// Of the rules that packets can reach, except kubelet's and those by which Docker answers a container's DNS:
+	meet map[string]int // how many have an effect
+}
+
+// The effects of a rule, as a sentence has them.
+const (
+	services = "services" // those of kube-proxy that change a destination
+	dnat     = "DNAT, REDIRECT or TPROXY"
+	drops    = "DROP or REJECT"
+	queues   = "NFQUEUE without bypass"
+)
+
+var effectOf = map[string]string{
+	"DNAT": dnat, "REDIRECT": dnat, "TPROXY": dnat, "DROP": drops, "REJECT": drops, "QUEUE": queues, "NFQUEUE": queues,
 }
 
 // add takes the chains of one table.
@@ -114,22 +126,19 @@ func (r *rules) add(t table) {
 	reached := t.reached()
 	for _, name := range slices.Sorted(maps.Keys(t.chains)) {
 		c := t.chains[name]
-		if c.policy != "" && c.policy != "ACCEPT" {
-			r.policies = append(r.policies, name+" ("+t.String()+")")
+		if c.drops {
+			r.policies = append(r.policies, plain(name)+" ("+t.String()+")")
 		}
 		for _, target := range c.targets {
 			r.number++
 			owner := cmp.Or(ownerOf(name), ownerOf(target))
 			r.owners[owner]++
-			redirects := target == "DNAT" || target == "REDIRECT"
-			switch {
-			case !reached[name] || owner == kubelet:
-			case redirects && owner == kubeProxy:
-				r.services++
-			case redirects:
-				r.dnat++
-			case target == "DROP", target == "REJECT":
-				r.drops++
+			effect := effectOf[target]
+			if effect == dnat && owner == kubeProxy {
+				effect = services
+			}
+			if reached[name] && owner != kubelet && owner != dockerDNS {
+				r.meet[effect]++
 			}
 		}
 	}
@@ -137,28 +146,27 @@ func (r *rules) add(t table) {
 
 // effects are what packets meet that no rule of the right backend can undo.
 func (r *rules) effects(other, wanted detect.Backend) (all []string) {
-	if r.services > 0 {
+	dropped := fmt.Sprintf("Packets that %s accepts may be dropped: %s has ", wanted, other)
+	if r.meet[services] > 0 {
 		all = append(all, "Connections to Services may go to Pods that are gone.")
 	}
-	if r.dnat > 0 {
-		all = append(all, "Connections may be redirected: "+string(other)+" has "+count(r.dnat)+" with DNAT or "+
-			"REDIRECT.")
+	if r.meet[dnat] > 0 {
+		all = append(all, "Connections may be redirected: "+string(other)+" has "+count(r.meet[dnat])+" with "+dnat+".")
 	}
 	if len(r.policies) > 0 {
-		all = append(all, fmt.Sprintf("Packets that %s accepts may be dropped: %s has the policy DROP for %s.", wanted,
-			other, list(r.policies)))
+		all = append(all, dropped+"the policy DROP for "+list(r.policies)+".")
 	}
-	if r.drops > 0 {
-		all = append(all, fmt.Sprintf("Packets that %s accepts may be dropped: %s has %s with DROP or "+
-			"REJECT.", wanted, other,
-			count(r.drops)))
+	for _, effect := range []string{drops, queues} {
+		if r.meet[effect] > 0 {
+			all = append(all, dropped+count(r.meet[effect])+" with "+effect+".")
+		}
 	}
 	return all
 }
 
-// whose says how many rules there are, and whose. unlisted is the number of those that could not be listed.
-func (r *rules) whose(unlisted int) string {
-	if r.number+unlisted == 0 {
+// whose says how many rules there are, and whose. unread is the number of those that were not read.
+func (r *rules) whose(unread int) string {
+	if r.number+unread == 0 {
 		return "this policy and no rules"
 	}
 	names := slices.SortedFunc(maps.Keys(r.owners), func(a, b string) int {
@@ -170,58 +178,12 @@ func (r *rules) whose(unlisted int) string {
 			all = append(all, name+" "+thousands(r.owners[name]))
 		}
 	}
-	unknown := r.owners[""] + unlisted
+	unknown := r.owners[""] + unread
 	switch {
 	case unknown > 0 && len(all) == 0:
-		return count(r.number+unlisted) + " of unknown programs"
+		return count(r.number+unread) + " of unknown programs"
 	case unknown > 0:
 		all = append(all, "unknown programs "+thousands(unknown))
 	}
-	return count(r.number+unlisted) + " (" + list(all) + ")"
-}
-
-const (
-	kubelet   = "kubelet"
-	kubeProxy = "kube-proxy"
-)
-
-// owners are the programs that make chains of certain names, by the beginnings of these. The first that fits counts.
-var owners = []struct{ program, prefixes string }{
-	{kubelet, "KUBE-IPTABLES-HINT KUBE-KUBELET-CANARY KUBE-FIREWALL"},
-	{"kube-router", "KUBE-ROUTER- KUBE-POD-FW- KUBE-NWPLCY-"},
-	{kubeProxy, "KUBE-"},
-	{"Calico", "cali- cali: felix-"},
-	{"Cilium", "CILIUM_ OLD_CILIUM_"},
-	{"Flannel", "FLANNEL-"},
-	{"Weave", "WEAVE"},
-	{"Antrea", "ANTREA-"},
-	{"Amazon's CNI plugin", "AWS-"},
-	{"ip-masq-agent", "IP-MASQ"},
-	{"Istio", "ISTIO_"},
-	{"Linkerd", "PROXY_INIT_"},
-	{"Tailscale", "ts-"},
-	{"NetBird", "netbird- NETBIRD-"},
-	{"mailcow", "MAILCOW"},
-	{"fail2ban", "f2b- fail2ban-"},
-	{"Docker", "DOCKER"},
-	{"Podman", "NETAVARK"},
-	{"CNI's plugins", "CNI-"},
-	{"CRI-O", "CRIO-"},
-	{"libvirt", "LIBVIRT_"},
-	{"ufw", "ufw- ufw6-"},
-	{"firewalld", "INPUT_ZONES INPUT_direct FORWARD_IN_ FORWARD_OUT_ FORWARD_direct OUTPUT_direct PREROUTING_ " +
-		"POSTROUTING_ IN_ OUT_ FWDI_ FWDO_ FWD_ PRE_ POST_"},
-	{"CrowdSec", "CROWDSEC crowdsec-"},
-}
-
-// ownerOf is the program that makes a chain of this name, "" if it is not known.
-func ownerOf(chain string) string {
-	for _, owner := range owners {
-		for prefix := range strings.FieldsSeq(owner.prefixes) {
-			if strings.HasPrefix(chain, prefix) {
-				return owner.program
-			}
-		}
-	}
-	return ""
+	return count(r.number+unread) + " (" + list(all) + ")"
 }

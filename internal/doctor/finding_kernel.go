@@ -4,15 +4,14 @@
 package doctor
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
 // What the kernel lacks.
@@ -20,115 +19,145 @@ import (
 const (
 	showEvidence = "iptables-wrapper detect -o table"
 	loadModules  = "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra), and load " +
-		"what is missing. If the kernel was updated since the node booted, reboot it: the modules of the running " +
-		"kernel may be gone."
+		"what is missing."
+	goneModules = " If the kernel was updated since the node booted, reboot it: the modules of the running kernel " +
+		"may " +
+		"be gone."
 )
 
-func (o *observation) kernel() *Finding {
-	if o.blocked() {
+func (s *state) kernel() *Finding {
+	if s.isBlocked() || s.scarce != nil {
 		return nil
 	}
-	nft, legacy := o.lacksNFT(), o.lacksLegacy()
+	lacksNFT, lacksLegacy := s.lacksNFT(), s.lacksLegacy()
 	found := Finding{Severity: problem, Look: []string{showEvidence, "uname -r"}, Do: loadModules}
-	if o.lacks != "" && o.Host.Evidence.Lacks == "" { // detect had no need to ask
+	if !s.network.Own {
+		found.Do += goneModules
+	}
+	if s.lacks != "" && s.host.Evidence.Lacks == "" { // detect had no need to ask
 		found.Look = []string{"iptables -m comment -h", "uname -r"}
 	}
+	failed := s.host.Evidence.Of(s.wanted()).Err
+	said := s.said(kernel)
 	switch {
-	case nft != "" && legacy != "":
-		found.Text = "iptables cannot work here with either backend: " + nft + ", and " + legacy + "."
-	case nft != "" && o.wanted() == detect.NFT:
-		found.Text = "iptables fails here: it should run nft, and " + nft + "."
-	case legacy != "" && o.wanted() == detect.Legacy:
-		found.Text = "iptables fails here: it should run legacy, and " + legacy + "."
-		found.Do = o.withoutLegacy()
-	case o.Here.Backend == o.wanted():
-		return o.lacksMatch()
+	case s.emulated && s.host.Evidence.NFT.Kernel != detect.Yes:
+		found.Text = "iptables cannot work here with either backend: an emulator runs the programs of this image, " +
+			"which " +
+			"are for another architecture, and it does not pass netfilter's questions on to the kernel."
+		found.Look = []string{"ls -l /proc/thread-self/exe"}
+		found.Do = "Use the image for the architecture of this machine (docker run --platform)."
+	case lacksNFT != "" && lacksLegacy != "":
+		found.Text = "iptables cannot work here with either backend: " + lacksNFT + ", and " + lacksLegacy + "."
+	case lacksNFT != "" && s.wanted() == detect.NFT:
+		found.Text = "iptables fails here: it should run nft, and " + lacksNFT + "."
+	case lacksLegacy != "" && s.wanted() == detect.Legacy:
+		found.Text = "iptables fails here: it should run legacy, and " + lacksLegacy + "."
+		found.Do = s.withoutLegacy()
+	case said != nil:
+		found.Text = "iptables fails here, because the kernel lacks a part of " +
+			"" + string(said.backend) + ". " + said.quote()
+		found.Look = []string{said.Command}
+		if said.backend == detect.Legacy {
+			found.Do = s.withoutLegacy()
+		}
+	case s.failing(lacksKernel) != nil:
+		return s.failingExtensions(lacksKernel)
+	case failed != nil && s.isUnknown(failed):
+		found.Text = fmt.Sprintf("The kernel does not answer what %s asks first: %s.", s.wanted(),
+			firstLine(failed.Error()))
+		found.Look = []string{showEvidence}
+		found.Do = "Look at the kernel's log on the node (dmesg), and at the seccomp profile of the container."
 	default:
 		return nil
 	}
 	return &found
 }
 
+// isUnknown reports whether an error has no other finding: not /proc, which noProgram or uncertain names, not what may
+// be gone a moment later, and not the mere lack of a right to read, which uncertain names.
+func (s *state) isUnknown(err error) bool {
+	_, known := remedy.For(err)
+	return !errors.Is(err, xtables.ErrNoProc) && !errors.Is(err, xtables.ErrChanged) && known == ""
+}
+
 // withoutLegacy is what helps if legacy runs here, and the kernel lacks it.
-func (o *observation) withoutLegacy() string {
-	const load = " Only if the node itself uses legacy (iptables --version there), " +
-		"load ip_tables, iptable_filter and " +
+func (s *state) withoutLegacy() string {
+	const load = " Only if the node itself uses legacy (iptables --version there), load ip_tables, iptable_filter " +
+		"and " +
 		"iptable_nat there."
-	switch o.Here.How {
-	case here.Stored:
-		return "In this container, run iptables-wrapper reset: then calls choose a backend that works." + load
-	case here.Variable:
-		return "Remove " + call.Variable + ", in the Pod's spec or wherever it is set: then calls choose a backend " +
-			"that works." + load
+	n := s.names[0]
+	do := "Load ip_tables, iptable_filter and iptable_nat on the node."
+	switch {
+	case n.call.How == here.Stored:
+		do = s.reset(n, "choose a backend that works")
+	case n.call.How == here.Variable:
+		do = "Remove " + remedy.Variable + ", in the Pod's spec or wherever it is set: then calls choose a backend " +
+			"that " +
+			"works."
+	case n.call.How == here.NotWrapped:
+		do = "Let the wrapper choose: " + s.install(n)
+	default:
+		return do
 	}
-	return useNFT
+	if s.network.Own {
+		return do
+	}
+	return do + load
 }
 
 // lacksNFT is a clause about what keeps nft from working, "" if nothing is known to.
-func (o *observation) lacksNFT() string {
+func (s *state) lacksNFT() string {
 	switch {
-	case o.Host.Evidence.NFT.Kernel == detect.No:
+	case s.host.Evidence.NFT.Kernel == detect.No:
 		return "this kernel has no nf_tables"
-	case o.lacks != "":
-		return "nf_tables lacks " + o.lacks
+	case s.lacks != "":
+		return "nf_tables lacks " + s.lacks
 	}
 	return ""
 }
 
 // lacksLegacy is a clause about what keeps legacy from working, "" if nothing is known to.
-func (o *observation) lacksLegacy() string {
-	if o.Host.Evidence.Legacy.Kernel == detect.No && !(o.loadable && o.process.sysModule) {
+func (s *state) lacksLegacy() string {
+	if s.host.Evidence.Legacy.Kernel == detect.No && !(s.loadable && s.process.sysModule) {
 		return "ip_tables is not loaded, and this container cannot load it"
 	}
 	return ""
 }
 
-// lacksMatch is about a match or another part that is missing by what iptables printed, even if it ended with status 0.
-// That a match cannot be loaded has two causes: its library or the kernel's module is missing.
-func (o *observation) lacksMatch() *Finding {
-	for i := range o.Messages {
-		s := &o.Messages[i]
-		switch {
-		case s.Code == kernel && nameIn(s.Line) == "":
-			found := s.finding()
-			if found.Do == useNFT {
-				found.Do = o.withoutLegacy()
-			}
-			return found
-		case s.Code == kernel, s.message.library && o.library:
-			name := nameIn(s.Line)
-			return &Finding{
-				Severity: problem,
-				Text: fmt.Sprintf("The kernel lacks its part of the match or target %q, so rules with it fail. The "+
-					"image has the library. ", name) + s.quote(),
-				Look: []string{s.Command},
-				Do:   "Its module is usually xt_" + name + "; nft also needs nft_compat. " + loadModules,
-			}
+// failing are the extensions that the library or the kernel lacks, and that everybody or a rule uses.
+func (s *state) failing(lacks string) (all []Extension) {
+	for _, e := range s.fails {
+		uses := s.of(s.wanted()).uses
+		if e.Lacks == lacks && (e.Name == comment || uses[detect.IPv4][e.Name] || uses[detect.IPv6][e.Name]) {
+			all = append(all, e)
 		}
 	}
-	return nil
+	return all
 }
 
-// nameIn is the match or target that a message names: "Extension comment revision 0 not supported", "Couldn't load
-// match `comment':No such file or directory".
-func nameIn(line string) string {
-	_, after, found := strings.Cut(line, "Extension ")
-	if found {
-		name, _, _ := strings.Cut(after, " ")
-		return name
+// failingExtensions is about those.
+func (s *state) failingExtensions(lacks string) *Finding {
+	failing := s.failing(lacks)
+	names, them := namesOf(failing), "it"
+	if len(names) > 1 {
+		them = "them"
 	}
-	_, after, _ = strings.Cut(line, "`")
-	name, _, _ := strings.Cut(after, "'")
-	return name
-}
-
-// hasLibrary reports whether iptables' directory of extensions has a file.
-func hasLibrary(file string) bool {
-	for _, directory := range []string{"/usr/lib/*/xtables", "/usr/lib/xtables", "/usr/lib64/xtables", "/lib/xtables"} {
-		found, _ := filepath.Glob(cmp.Or(os.Getenv("XTABLES_LIBDIR"), directory) + "/" + file) // a good pattern
-		if len(found) > 0 {
-			return true
+	text := "The image lacks the libraries of "
+	do := reinstall
+	if lacks == lacksKernel {
+		text = "The kernel lacks its part of "
+		do = "Its module is usually called xt_" + strings.ToLower(failing[0].Name[3:]) + "; nft also needs " +
+			"nft_compat. " +
+			loadModules
+		if !s.network.Own {
+			do += goneModules
 		}
 	}
-	return false
+	return &Finding{
+		Severity: problem,
+		Text: text + list(names) + ", so rules with " + them + " fail. " +
+			"" + quote(failing[0].Command, failing[0].Printed),
+		Look: []string{failing[0].Command},
+		Do:   do,
+	}
 }

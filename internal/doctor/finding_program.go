@@ -6,126 +6,144 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	osexec "os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
-// Whether iptables' program is there and starts, and how old it is.
+// Whether iptables' program is there and starts.
 
-const installBoth = "In the image, install iptables 1.8.8 or newer with both backends."
+const (
+	installBoth = "In the image, install iptables 1.8.8 or newer with both backends."
+	reinstall   = "Install iptables again in the image, with all files of its xtables directory."
+)
 
-func (o *observation) noProgram() *Finding {
-	directory := filepath.Dir(o.Here.Path)
+func (s *state) noProgram() *Finding {
+	n := s.names[0]
+	directory := filepath.Dir(n.Path)
+	p := s.program(s.wanted())
 	found := Finding{Severity: problem, Look: []string{"iptables --version"}, Do: installBoth}
-	dangling := slices.IndexFunc(o.Names, func(n link.Name) bool { return n.Err != nil && !n.Missing })
-	command, missing := o.missing()
-	broken := o.broken()
+	faulty := slices.IndexFunc(s.names, func(n name) bool { return n.fault != nil && !n.isAbsent })
+	dangling := slices.IndexFunc(s.names, func(n name) bool { return n.Err != nil && !n.isAbsent && n.fault == nil })
+	missing := slices.IndexFunc(s.names, func(n name) bool { return n.leads() && n.Wrapper && n.call.Err != nil })
+	said := s.said(noProgram)
 	switch {
-	case !slices.ContainsFunc(o.Names, func(n link.Name) bool { return !n.Missing }):
+	case !slices.ContainsFunc(s.names, func(n name) bool { return !n.isAbsent }):
 		found.Text = "There is no iptables in PATH or in " + directory + ": the image has none, or a volume covers it."
-		found.Look = []string{"ls -l " + o.Here.Path, "printenv PATH"}
+		found.Look = []string{"ls -l " + quoted(n.Path), "printenv PATH"}
 		found.Do = installBoth + " Then run iptables-wrapper install there."
+	case faulty >= 0:
+		found.Text, found.Look, found.Do = s.cannotRun(s.names[faulty])
 	case dangling >= 0:
-		found.Text, found.Look, found.Do = o.dangles(o.Names[dangling])
-	case !o.inPath:
+		found.Text, found.Look, found.Do = s.dangles(s.names[dangling])
+	case !n.inPath && !n.isAbsent:
 		found.Text = "Programs do not find iptables: it is in " + directory + ", which is not in PATH."
 		found.Look = []string{"printenv PATH"}
 		found.Do = "Add " + directory + " to PATH, in the image or in the Pod's spec."
-	case o.wrong != nil: // see wrongBackend
+	case s.variErr != nil: // see wrongBackend
 		return nil
-	case missing != "":
-		found.Text = "iptables fails here: it should run " + string(o.wanted()) + ", whose program in this image is " +
-			"missing or cannot be executed (" + command + ": " + missing + ")."
-		found.Look = []string{command + " --version"}
-	case o.found(notPermitted), o.found(kernel):
+	case s.noProc != nil && n.Wrapper:
+		found.Text = "Every call of iptables fails with status 126: " + s.noProc.Error() + "."
+		found.Do = try(remedy.ErrNoProc)
+	case missing >= 0:
+		found.Text = fmt.Sprintf("%s fails here: %v.", s.names[missing].Name.Name, s.names[missing].call.Err)
+		found.Look = []string{s.names[missing].Name.Name + " --version"}
+		found.Do = try(s.names[missing].call.Err)
+	case s.scarce != nil:
+		found.Text = "Doctor could not ask, or start, all that it has to: " + firstLine(s.scarce.Error()) +
+			". The client of iptables may meet the same limit."
+		found.Look = []string{"cat /proc/self/limits"}
+		found.Do = "Raise the limit on processes (pids of the container, ulimit -u), on open files (ulimit -n) or on " +
+			"memory. Then run doctor again."
+	case s.isBlocked(), s.has(kernel):
 		return nil
-	case broken == start.ErrHangs.Error():
-		path := o.program(o.wanted()).Path
-		found.Text = fmt.Sprintf("iptables hangs here: %s did not end in time.", path)
-		found.Look = []string{"ls -l " + path}
+	case errors.Is(p.err, run.ErrHangs):
+		found.Text = fmt.Sprintf("iptables hangs here: %s did not end in time.", p.Path)
+		found.Look = []string{"ls -l " + quoted(p.Path)}
 		found.Do = "If that is a script, correct it. Otherwise look at the kernel's log on the node (dmesg)."
-	case broken != "":
-		path := o.program(o.wanted()).Path
-		found.Text = fmt.Sprintf("iptables fails here: %s does not start (%s).", path, broken)
-		found.Do = "In the image, install iptables for this architecture, 1.8.8 or newer, with its libraries."
-	case o.said(noProgram) != nil:
-		said := o.said(noProgram).finding()
-		if o.said(noProgram).message.library {
-			said.Text = fmt.Sprintf("The image lacks the library of the match %q, so rules with it fail. ",
-				nameIn(o.said(noProgram).Line)) + o.said(noProgram).quote()
-		}
-		return said
+	case p.Path != "" && p.err != nil && !errors.Is(p.err, run.ErrRefused):
+		found.Text = fmt.Sprintf("iptables fails here: %s does not start (%s).", p.Path, p.Error)
+		found.Do = doesNotStart(p.err)
+	case s.failing(lacksLibrary) != nil:
+		return s.failingExtensions(lacksLibrary)
+	case said != nil:
+		found.Text = "iptables cannot list its rules here, because the image lacks a library. " + said.quote()
+		found.Look = []string{said.Command}
+		found.Do = reinstall
 	default:
-		return o.unexplained()
+		return s.unexplained()
 	}
 	return &found
 }
 
+// doesNotStart is what helps if a program is there and does not start.
+func doesNotStart(err error) string {
+	var exit *osexec.ExitError
+	if errors.As(err, &exit) { // it was started, and says itself what is wrong
+		return "In the image, install iptables for this architecture, 1.8.8 or newer, with its libraries."
+	}
+	return try(err)
+}
+
+// cannotRun is about a file with one of the six names that a shell does not run.
+func (s *state) cannotRun(n name) (text string, look []string, do string) {
+	text = fmt.Sprintf("A call of %s fails: %v.", n.Name.Name, n.fault)
+	look = []string{"ls -ld " + quoted(n.Path)}
+	var path *fs.PathError
+	switch {
+	case errors.Is(n.fault, unix.EISDIR):
+		return text, look, "In the image, or in the volume that covers it, remove this directory, and run " +
+			"iptables-wrapper install."
+	case errors.As(n.fault, &path) && path.Op == "look for":
+		look = []string{"ls -ld " + quoted(filepath.Dir(n.Path))}
+		return text, look, "Let everybody enter " + filepath.Dir(n.Path) + ", in the image or in the volume that " +
+			"covers it. " +
+			"Or run as root."
+	}
+	return text, look, try(n.fault)
+}
+
 // dangles is about a name that leads to nothing.
-func (o *observation) dangles(n link.Name) (text string, look []string, do string) {
-	dangling := pathsOf(o.Names, func(n link.Name) bool { return n.Err != nil && !n.Missing })
-	text = o.these(dangling, "leads", "lead")
-	text = strings.TrimSuffix(text, ".") + " to a file that is missing (" + n.Err.Error() + ")."
-	const again = " iptables in the image again, and run iptables-wrapper install there."
+func (s *state) dangles(n name) (text string, look []string, do string) {
+	var dangling []string
+	for _, other := range s.names {
+		if other.Err != nil && !other.isAbsent && other.fault == nil {
+			dangling = append(dangling, other.Path)
+		}
+	}
+	text = these(dangling, "leads", "lead") + " to a file that is missing (" + n.Err.Error() + ")."
 	if n.Switch == "" {
-		return text, []string{"ls -l " + n.Path}, "Install" + again
+		return text, []string{"ls -l " + quoted(n.Path)}, "Install iptables in the image again, and run " +
+			"iptables-wrapper install there."
 	}
-	return text, []string{"ls -l " + n.Switch + "/" + link.Switch}, "If the image has iptables' programs, run " +
-		wrapper(n.Switch) + " reset: then calls decide again. Otherwise install" + again
+	look = []string{"ls -l " + quoted(n.Switch)}
+	switched := link.LookAt(n.Switch + "/" + link.Switch)
+	hasWrapper := link.LookAt(n.Switch + "/" + link.Wrapper)
+	if switched.Missing || hasWrapper.Err != nil || n.readOnly {
+		return text, look, s.install(n)
+	}
+	return text, look, "If the image has iptables' programs, run " + wrapper(n.Switch) + " reset: then calls decide " +
+		"again. Otherwise install iptables in the image again, and run iptables-wrapper install there."
 }
 
-// missing says for which of the names that exist the wrapper finds no program, and why.
-func (o *observation) missing() (name, why string) {
-	for i, n := range o.Names {
-		if n.Err == nil && n.Wrapper && o.calls[i].Error != "" {
-			return n.Name, o.calls[i].Error
-		}
-	}
-	return "", ""
-}
-
-// program is iptables' own program of a backend.
-func (o *observation) program(b detect.Backend) Program {
-	for _, p := range o.Programs {
-		if p.Backend == b {
-			return p
-		}
-	}
-	return Program{}
-}
-
-// broken is what is wrong with the program that should run, as far as it was started.
-func (o *observation) broken() string {
-	p := o.program(o.wanted())
-	if p.Path == "" || p.Error == start.ErrRefused.Error() {
-		return ""
-	}
-	return p.Error
-}
-
-// unexplained is about a command that failed for a reason that no message explains.
-func (o *observation) unexplained() *Finding {
-	for _, out := range o.runs {
-		_, known := find(out.Text())
-		ofNFT := slices.ContainsFunc(o.ruleset.tables, func(t table) bool {
-			return out.Command == t.save() && len(t.chainsOf(madeByNFT)) > 0
-		})
-		if out.Err == nil || errors.Is(out.Err, start.ErrRefused) || known != "" || ofNFT {
+// unexplained is about a command that failed for a reason that nothing else explains.
+func (s *state) unexplained() *Finding {
+	for _, out := range s.saves {
+		code, _ := out.message()
+		if out.Err == nil || errors.Is(out.Err, run.ErrRefused) || code != "" || s.failure(out) != "" {
 			continue
-		}
-		said, _, _ := strings.Cut(out.Text(), "\n")
-		printed := fmt.Sprintf("printed %q", said)
-		if said == "" {
-			printed = "printed nothing"
 		}
 		return &Finding{
 			Severity: problem,
-			Text:     fmt.Sprintf("iptables fails here (%v): %q %s.", out.Err, out.Command, printed),
+			Text:     fmt.Sprintf("iptables fails here (%v): %s", out.Err, quote(out.Command, firstLine(out.Text()))),
 			Look:     []string{out.Command},
 			Do:       "Look at all that the command prints, and at the kernel's log on the node (dmesg).",
 		}
@@ -134,25 +152,23 @@ func (o *observation) unexplained() *Finding {
 }
 
 // old reports whether iptables-nft here loses parts of rules.
-func (o *observation) old() bool {
-	return parseVersion(o.program(detect.NFT).Version).losesRules()
-}
+func (s *state) old() bool { return parseVersion(s.program(detect.NFT).Version).losesRules() }
 
 // oldIptables is a problem if iptables cannot list a table in which nft has made nothing: then a newer iptables has.
-func (o *observation) oldIptables() *Finding {
-	if o.wanted() != detect.NFT || !o.old() {
+func (s *state) oldIptables() *Finding {
+	if s.wanted() != detect.NFT || !s.old() {
 		return nil
 	}
-	p := o.program(detect.NFT)
+	p := s.program(detect.NFT)
 	release := parseVersion(p.Version)
-	for _, t := range o.ruleset.tables {
-		failure := o.failure(t)
-		if failure != "" && len(t.chainsOf(madeByNFT)) == 0 {
+	for _, out := range s.saves {
+		failure := s.failure(out)
+		if failure != "" && !s.hasNative(out.table) {
 			return &Finding{
 				Severity: problem,
 				Text: fmt.Sprintf("%s is version %v and cannot read a rule that a newer iptables has made. %s", p.Path,
 					release, failure),
-				Look: []string{t.save(), "iptables --version"},
+				Look: []string{out.Command, "iptables --version"},
 				Do:   "In the image, install iptables as new as the node's, with both backends.",
 			}
 		}
@@ -165,3 +181,33 @@ func (o *observation) oldIptables() *Finding {
 		Do:   installBoth,
 	}
 }
+
+// versionNumber is a version of iptables. The zero versionNumber means that the version is not known.
+type versionNumber [3]int
+
+// firstFaithful is the first version that reads every rule of later ones. An older iptables-nft drops the matches that
+// it does not know when it reads a rule, and writes the rule back without them (kubernetes/kubernetes#112477,
+// cloudnativelabs/kube-router#1370).
+var firstFaithful = versionNumber{1, 8, 8}
+
+// parseVersion parses a line such as "iptables v1.8.9 (nf_tables)". For any other line it returns the zero
+// versionNumber.
+func parseVersion(line string) versionNumber {
+	var r versionNumber
+	_, err := fmt.Sscanf(line, "iptables v%d.%d.%d", &r[0], &r[1], &r[2])
+	if err != nil {
+		return versionNumber{}
+	}
+	return r
+}
+
+// known reports whether r is a known version.
+func (r versionNumber) known() bool { return r != versionNumber{} }
+
+// losesRules reports whether r is known to be older than firstFaithful.
+func (r versionNumber) losesRules() bool {
+	return r.known() && slices.Compare(r[:], firstFaithful[:]) < 0
+}
+
+// String returns the version in the form "1.8.9".
+func (r versionNumber) String() string { return fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]) }

@@ -6,121 +6,170 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
 // Whether the host's backend is known.
 
-func (o *observation) uncertain() *Finding {
+func (s *state) uncertain() *Finding {
 	found := Finding{Severity: warning, Look: []string{showEvidence}}
-	e := o.Host.Evidence
+	e := s.host.Evidence
 	err := errors.Join(e.NFT.Err, e.Legacy.Err)
-	chosen := o.Here.How == here.Variable || o.Here.How == here.Stored
+	how := s.names[0].call.How
+	chosen := how == here.Variable || how == here.Stored
+	const wrong = "iptables here may run the wrong backend: "
 	switch {
-	case len(o.refused) > 0:
-		found.Text = "Doctor did not start iptables, because others could replace it: " + list(o.refused) + ". " +
-			"So doctor " +
-			"does not know whether iptables works."
-		found.Look = nil
-		for _, why := range o.refused {
-			found.Look = append(found.Look, "ls -ld "+pathIn(why))
-		}
-		found.Do = "Make iptables, its directory and each link on the way belong to root, and let nobody else write " +
-			"to them. Then run doctor again."
-	case o.blocked(), o.known(), o.found(kernel):
+	case len(s.refused) > 0:
+		return s.notTried()
+	case s.isBlocked(), s.known(), s.has(kernel), s.scarce != nil, s.names[0].fault != nil:
 		return nil
-	case errors.Is(err, unix.EACCES):
-		found.Text = "iptables here may run the wrong backend: this user cannot read which tables legacy has (" +
-			firstLine(err) + ")."
+	case s.network.Own:
+		return s.ownNetwork(chosen && err == nil)
+	case errors.Is(err, xtables.ErrNoProc):
+		found.Text = wrong + "what legacy has is not known (" + firstLine(err.Error()) + ")."
+		found.Do = try(remedy.ErrNoProc)
+	case errors.Is(err, unix.EACCES) && s.process.user != 0:
+		found.Text = wrong + "this user cannot read which tables legacy has (" + firstLine(err.Error()) + ")."
 		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0). Or look " +
-			"for yourself. " + o.choose()
-	case o.split():
-		found.Text = "iptables here may run the wrong backend: the host's IPv4 and IPv6 differ. " + o.named() + "."
-		found.Do = "On the node, have iptables and ip6tables use the same backend (--version shows it). Then drain " +
-			"the node and reboot it, which removes the chains in the other one."
-	case o.both():
-		found.Text = "iptables here may run the wrong backend: both backends have chains that only programs of the " +
-			"host make. " + o.named() + "."
+			"for yourself. " + s.choose()
+	case s.both():
+		found.Text = wrong + "both backends have chains that only programs of the host make. " + s.whatIsNamed() + "."
 		found.Do = "If the node has changed its backend, drain it and reboot it: that removes what is left of the " +
-			"old one. If two programs of the host use different backends, have them use the same. " +
-			o.choose()
-	case chosen && err == nil:
+			"old " +
+			"one. If its iptables and ip6tables differ (--version shows it), make them the same before. " + s.choose()
+		if s.twoPrograms() {
+			found.Do = s.sameBackend()
+		}
+	case chosen && err == nil, s.isHealthyGuess():
 		return nil
-	case o.Network.Own && e.NFT.Rules == 0 && e.Legacy.Rules == 0:
-		found.Text = "This looks like a Pod's own network, not the node's (interfaces: " +
-			list(o.Network.Interfaces) + "). " +
-			"If it is, rules made here do not act on the node, and nothing here shows the node's backend."
+	default:
+		found.Text = wrong + "nothing proves which one the host uses (" + s.host.Because() + "). A chain of kubelet " +
+			"or " +
+			"Docker would."
+		found.Do = s.choose() + " If such a program starts later than this container, restart the container after it."
+	}
+	return &found
+}
+
+// isHealthyGuess reports whether nft runs as a guess, and legacy is known to have nothing that could contradict it. A
+// host with firewalld or Podman on nftables looks so.
+func (s *state) isHealthyGuess() bool {
+	isGuess := s.wanted() == detect.NFT && s.host.Backend == detect.NFT
+	return isGuess && s.legacy.isEmpty() && s.host.Evidence.NFT.Err == nil
+}
+
+// notTried is about programs that doctor does not start.
+func (s *state) notTried() *Finding {
+	found := Finding{
+		Severity: warning,
+		Text: "Doctor did not start iptables, because others could replace it: " + list(s.refused) + ". So doctor " +
+			"does " +
+			"not know whether iptables works.",
+		Do: "Make iptables, its directory and each link on the way belong to root, and let nobody else write to " +
+			"them. " +
+			"Then run doctor again.",
+	}
+	for _, why := range s.refused {
+		_, path, _ := strings.Cut(why, `"`)
+		path, _, _ = strings.Cut(path, `"`)
+		found.Look = append(found.Look, "ls -ld "+quoted(path))
+	}
+	return &found
+}
+
+// ownNetwork is about a Pod's own network, where nothing that the node uses matters. isSettled: somebody has chosen.
+func (s *state) ownNetwork(isSettled bool) *Finding {
+	found := Finding{Severity: warning, Look: []string{showEvidence}}
+	rules := s.host.Evidence.NFT.Rules + s.host.Evidence.Legacy.Rules
+	const own = "This looks like a Pod's own network, not the node's (interfaces: "
+	switch {
+	case isSettled:
+		return nil
+	case s.both():
+		found.Text = "iptables here may run the wrong backend: both have chains that other programs have made in " +
+			"this " +
+			"network. " + s.whatIsNamed() + "."
+		found.Do = s.agree()
+	case rules == 0:
+		found.Text = own + list(plainAll(s.network.Interfaces)) + "). If it is, rules made here do not act on the " +
+			"node, " +
+			"and nothing here shows the node's backend."
 		found.Look = append(found.Look, "cat /proc/net/dev")
 		found.Do = "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network " +
 			"host). If they are for the Pod, either backend works, but all its containers must use the same, " +
-			"for example " +
-			call.Variable + "=" + string(o.wanted()) + " in each."
+			"for example " + remedy.Variable + "=" + string(s.wanted()) + " in each."
 	default:
-		found.Text = "iptables here may run the wrong backend: nothing proves which one the host uses (" +
-			o.Host.Because + "). A chain or table of kubelet, Docker, firewalld or the like would."
-		found.Do = o.choose() + " If such a program starts later than this container, restart the container after it."
+		found.Text = own + list(plainAll(s.network.Interfaces)) + "), and it has rules. Doctor does not know which " +
+			"backend " +
+			"the Pod's other containers use (" + s.host.Because() + ")."
+		found.Do = "All containers of one Pod must use the same backend. " + string(s.wanted()) + " runs here: set " +
+			remedy.Variable + "=" + string(s.wanted()) + " in each of them. The node's backend does not matter."
 	}
 	return &found
 }
 
 // choose is what an operator does who knows the host.
-func (o *observation) choose() string {
-	runs := o.wanted()
+func (s *state) choose() string {
+	runs := s.wanted()
 	return fmt.Sprintf("On the node, iptables --version shows the backend of the host's programs. "+
-		"If that is %s, ignore "+
-		"this. If it is %s, set %s=%s in the Pod's spec.", runs, runs.Other(), call.Variable, runs.Other())
-}
-
-// pathIn is what a text has between its first two quotation marks.
-func pathIn(text string) string {
-	_, text, _ = strings.Cut(text, `"`)
-	text, _, _ = strings.Cut(text, `"`)
-	return text
+		"If that is %s, ignore this. If it is %s, set %s=%s in the Pod's spec.", runs, runs.Other(), remedy.Variable,
+		runs.Other())
 }
 
 // both reports whether both backends have names.
-func (o *observation) both() bool {
-	e := o.Host.Evidence
-	return len(e.NFT.Names) > 0 && len(e.Legacy.Names) > 0
+func (s *state) both() bool {
+	return len(s.host.Evidence.NFT.Names) > 0 && len(s.host.Evidence.Legacy.Names) > 0
 }
 
-// split reports whether the names of one backend are all of IPv4, and those of the other one all of IPv6.
-func (o *observation) split() bool {
-	if !o.both() {
-		return false
+// twoPrograms reports whether each backend has a name of a program that the other one has none of: then the host has
+// not changed its backend, but its programs differ.
+func (s *state) twoPrograms() bool {
+	nft, legacy := s.namedPrograms(detect.NFT), s.namedPrograms(detect.Legacy)
+	lacks := func(a, b []string) bool {
+		return slices.ContainsFunc(a, func(program string) bool { return !slices.Contains(b, program) })
 	}
-	seen := map[detect.Backend]map[detect.Family]bool{detect.NFT: {}, detect.Legacy: {}}
-	for _, b := range detect.Backends() {
-		for _, n := range o.Host.Evidence.Of(b).Names {
-			seen[b][n.Family] = true
-		}
-	}
-	nft, legacy := seen[detect.NFT], seen[detect.Legacy]
-	return len(nft) == 1 && len(legacy) == 1 && nft[detect.IPv4] != legacy[detect.IPv4]
+	return lacks(nft, legacy) && lacks(legacy, nft)
 }
 
-// named says which names each backend has.
-func (o *observation) named() string {
-	text := ""
+// namedPrograms are the programs of which a backend has a name.
+func (s *state) namedPrograms(b detect.Backend) []string {
+	programs := map[string]bool{}
+	for _, n := range s.host.Evidence.Of(b).Names {
+		programs[n.Program] = true
+	}
+	return slices.Sorted(maps.Keys(programs))
+}
+
+// sameBackend is what helps if two programs of the host use two backends.
+func (s *state) sameBackend() string {
+	return fmt.Sprintf("Two programs of the host use two backends (nft: %s; legacy: %s), and a reboot does not end "+
+		"that. "+
+		"Have one of them use the other's: each has a setting, or is told by the node's alternative of iptables.",
+		list(s.namedPrograms(detect.NFT)), list(s.namedPrograms(detect.Legacy)))
+}
+
+// whatIsNamed says which names each backend has.
+func (s *state) whatIsNamed() string {
+	var all []string
 	for _, b := range detect.Backends() {
 		var names []string
-		for _, n := range o.Host.Evidence.Of(b).Names {
+		for _, n := range s.host.Evidence.Of(b).Names {
 			name := n.Chain + " (" + n.Family.String() + ")"
 			if n.Chain == "" {
 				name = "table " + n.Table
 			}
 			names = append(names, name)
 		}
-		if text != "" {
-			text += "; "
-		}
-		text += string(b) + " has " + list(names)
+		all = append(all, string(b)+" has "+list(names))
 	}
-	return text
+	return strings.Join(all, "; ")
 }

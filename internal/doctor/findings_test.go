@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -12,28 +13,45 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// What no situation makes, because it takes another iptables or another kernel.
+// What no situation makes, because it takes another iptables or another kernel; and what holds in every state.
 
-// permitted is an observation on a host that uses nft, by a process that may do all.
-func permitted() *observation {
-	o := &observation{process: process{netAdmin: true, netRaw: true}}
-	o.Here = here.Here{Backend: detect.NFT}
-	o.Host.Backend = detect.NFT
-	o.Host.Evidence.NFT.Kernel = detect.Yes
-	return o
+// permitted is a host that uses nft, where nothing is wrong, and a process that may do all.
+func permitted() *state {
+	s := &state{process: process{netAdmin: true, netRaw: true}}
+	s.host.Backend = detect.NFT
+	s.host.Evidence.NFT.Kernel = detect.Yes
+	s.nft.whole, s.legacy.whole = true, true
+	for _, command := range exec.Names() {
+		n := name{inPath: true, Name: link.Name{Name: command, Path: "/usr/sbin/" + command, Wrapper: true}}
+		n.call = here.Here{Path: n.Path, Backend: detect.NFT, How: here.Asked}
+		s.names = append(s.names, n)
+	}
+	for _, b := range detect.Backends() {
+		s.programs = append(s.programs, program{Program: Program{Backend: b, Path: "/usr/sbin/iptables-" + string(b)}})
+	}
+	return s
 }
 
 // says fails the test if a finding does not contain a text; "" is for no finding.
 func says(t *testing.T, doc string, found *Finding, want string) {
 	t.Helper()
-	if found == nil != (want == "") || found != nil && !strings.Contains(found.Text, want) {
+	if found == nil != (want == "") || found != nil && !strings.Contains(found.Text+"\n"+found.Do, want) {
 		t.Errorf("%s: got %+v, want %q", doc, found, want)
+	}
+}
+
+func TestNothingIsWrong(t *testing.T) {
+	found := permitted().diagnose("main")
+	if len(found) > 0 {
+		t.Errorf("got %+v", found)
 	}
 }
 
@@ -41,98 +59,191 @@ func TestUnexplained(t *testing.T) {
 	failed := errors.New("exit status 7")
 	for _, test := range []struct {
 		doc  string
-		out  start.Output
+		out  run.Output
 		want string
 	}{
-		{"it works", start.Output{Stdout: "no way"}, ""},
-		{"it fails", start.Output{Stderr: "no way\nat all", Err: failed}, `7): "iptables-save" printed "no way".`},
-		{"it says nothing", start.Output{Err: failed}, "printed nothing."},
-		{"not started", start.Output{Err: start.ErrRefused}, ""},
-		{"a message explains it", start.Output{Stderr: "Permission denied (you must be root)", Err: failed}, ""},
+		{"it works", run.Output{Stdout: "no way"}, ""},
+		{"it fails", run.Output{Stderr: "no way\nat all", Err: failed}, `7): "iptables-save" printed "no way".`},
+		{"it says nothing", run.Output{Err: failed}, "printed nothing."},
+		{"not started", run.Output{Err: run.ErrRefused}, ""},
+		{"a message explains it", run.Output{Stderr: "Permission denied (you must be root)", Err: failed}, ""},
 	} {
-		o := permitted()
+		s := permitted()
 		test.out.Command = "iptables-save"
-		o.runs = []start.Output{test.out}
-		says(t, test.doc, o.unexplained(), test.want)
+		s.saves = []save{{Output: test.out, backend: detect.NFT}}
+		says(t, test.doc, s.unexplained(), test.want)
 	}
 }
 
-// Where the answer is a guess: what was chosen, and the network.
+// Where the answer is a guess: what was chosen, the network, what legacy has, and what could not be asked.
 func TestUncertain(t *testing.T) {
+	rule := table{name: "filter", chains: map[string]*chain{"INPUT": {base: true, targets: []string{"ACCEPT"}}}}
+	policy := table{name: "filter", chains: map[string]*chain{"INPUT": {base: true, drops: true}}}
 	for _, test := range []struct {
-		doc  string
-		how  here.How
-		err  error
-		own  bool
-		nft  int
-		want string
+		doc    string
+		how    here.How
+		err    error
+		user   int
+		own    bool
+		rules  int
+		legacy []table
+		want   string
 	}{
-		{doc: "asked", how: here.Asked, want: "nothing proves"},
-		{doc: "chosen", how: here.Variable},
-		{doc: "chosen, and a question failed", how: here.Variable, err: unix.EIO, want: "nothing proves"},
+		{doc: "legacy has nothing", how: here.Asked},
+		{doc: "legacy has a rule", how: here.Asked, legacy: []table{rule}, want: "nothing proves"},
+		{doc: "legacy has a policy", how: here.Asked, legacy: []table{policy}, want: "nothing proves"},
+		{doc: "chosen, and legacy has a rule", how: here.Variable, legacy: []table{rule}},
+		{doc: "a question failed", how: here.Variable, err: unix.EIO, want: "nothing proves"},
+		{doc: "no /proc", how: here.Asked, err: xtables.ErrNoProc, want: "Mount /proc"},
+		{doc: "the names file is denied to another " +
+			"user", how: here.Asked, err: unix.EACCES, user: 1, want: "runAsGroup: 0"},
 		{doc: "a Pod's network", how: here.Asked, own: true, want: "a Pod's own network"},
-		{doc: "a Pod's network with rules", how: here.Asked, own: true, nft: 1, want: "nothing proves"},
+		{doc: "a Pod's network with rules", how: here.Asked, own: true, rules: 1, want: "BACKEND=nft in each of them"},
+		{doc: "a Pod's network, and chosen", how: here.Stored, own: true},
 	} {
-		o := permitted()
-		o.Here.How = test.how
-		o.Host.Evidence.NFT.Rules = test.nft
-		o.Host.Evidence.Legacy.Err = test.err
-		o.Network.Own = test.own
-		says(t, test.doc, o.uncertain(), test.want)
+		s := permitted()
+		s.names[0].call.How = test.how
+		s.process.user = test.user
+		s.host.Evidence.NFT.Rules = test.rules
+		s.host.Evidence.Legacy.Err = test.err
+		s.legacy = contents{tables: test.legacy, whole: test.err == nil}
+		s.network.Own = test.own
+		says(t, test.doc, s.uncertain(), test.want)
 	}
 }
 
-// A table that iptables lists in part, and one that it cannot list.
-func TestUnreadableTable(t *testing.T) {
-	const part = "# Table `filter' contains incompatible base-chains, use 'nft' tool to list them."
-	const whole = "# Table `filter' is incompatible, use 'nft' tool."
+// That one backend cannot be asked is no finding where a name shows the other one.
+func TestOneBackendIsRefused(t *testing.T) {
+	for _, b := range detect.Backends() {
+		for _, err := range []error{unix.EPERM, unix.EACCES, unix.EAFNOSUPPORT, unix.ENOSYS, unix.EIO} {
+			s := permitted()
+			s.host.Backend, s.host.Reason = b, detect.KubeletHint
+			for i := range s.names {
+				s.names[i].call.Backend = b
+			}
+			s.host.Evidence.NFT.Err, s.host.Evidence.Legacy.Err = err, nil
+			if b == detect.NFT {
+				s.host.Evidence.NFT.Err, s.host.Evidence.Legacy.Err = nil, err
+			}
+			s.host.Evidence.Legacy.Kernel = detect.Yes
+			for _, found := range s.diagnose("main") {
+				t.Errorf("the host uses %s, and %v for the other one: %+v", b, err, found)
+			}
+		}
+	}
+}
+
+// Another user may only lack the right to read which tables legacy has, and its hint is not seen then.
+func TestNamesFileIsDenied(t *testing.T) {
+	for user, want := range map[int]string{0: "", 1: "runAsGroup: 0"} {
+		s := permitted()
+		s.process.user = user
+		s.host.Reason = detect.KubeletHint
+		s.host.Evidence.Legacy.Err = unix.EACCES
+		says(t, "the names file", s.uncertain(), want)
+	}
+}
+
+// The wanted backend's refusal is a finding, whatever the errno, and quotes it.
+func TestWantedBackendIsRefused(t *testing.T) {
+	for errno := unix.Errno(1); errno <= 133; errno++ {
+		s := permitted()
+		s.host.Evidence.NFT.Err = fmt.Errorf("ask: %w", errno)
+		if errno == unix.EMFILE || errno == unix.ENFILE || errno == unix.ENOMEM || errno == unix.ENOBUFS {
+			s.scarce = s.host.Evidence.NFT.Err // as observe does
+		}
+		found := s.diagnose("main")
+		if len(found) == 0 || !strings.Contains(found[0].Text, errno.Error()) {
+			t.Errorf("%d, %v: got %+v", errno, errno, found)
+		}
+	}
+}
+
+// The lock's errors are quoted, each with what to do.
+func TestLockFaults(t *testing.T) {
+	for errno := unix.Errno(1); errno <= 133; errno++ {
+		for _, user := range []int{0, 1} {
+			s := permitted()
+			s.host.Backend, s.host.Reason = detect.Legacy, detect.OnlySupported
+			s.process.user = user
+			s.lockFault = fmt.Errorf("lock: %w", errno)
+			found := s.lock()
+			if found == nil || !strings.Contains(found.Text, errno.Error()) || found.Do == "" {
+				t.Errorf("%v: got %+v", errno, found)
+			}
+		}
+	}
+}
+
+func TestEmulated(t *testing.T) {
 	for _, test := range []struct {
-		doc     string
-		printed string
-		listing listing
-		want    string
+		process, thread string
+		want            bool
 	}{
-		{"a rule that this iptables can read", "", newer, ""},
-		{"a rule that this iptables cannot read", whole, newer, `chain "C" of ip filter`},
-		{"base chains of nft", part, faithful, ""},
-		{"a table that cannot be read", whole, faithful, "cannot read a rule"},
+		{"/usr/sbin/iptables-wrapper", "/usr/bin/qemu-aarch64-static", true},
+		{"/usr/sbin/iptables-wrapper", "/usr/sbin/iptables-wrapper", false},
 	} {
-		o := permitted()
-		o.runs = []start.Output{{Command: "iptables-save -t filter", Stderr: test.printed}}
-		o.ruleset.tables = []table{{name: "filter", chains: map[string]*chain{"C": {listing: test.listing}}}}
-		says(t, test.doc, o.nftTable(), test.want)
+		proc := t.TempDir()
+		host.Check(t, os.MkdirAll(proc+"/self", 0o755))
+		host.Check(t, os.MkdirAll(proc+"/thread-self", 0o755))
+		host.Check(t, os.Symlink(test.process, proc+"/self/exe"))
+		host.Check(t, os.Symlink(test.thread, proc+"/thread-self/exe"))
+		s := permitted()
+		s.emulated = isEmulated(proc)
+		s.host.Evidence.NFT.Kernel = detect.No
+		s.loadable, s.process.sysModule = true, true
+		found := s.kernel()
+		emulated := found != nil && strings.Contains(found.Text, "an emulator runs the programs")
+		if s.emulated != test.want || emulated != test.want {
+			t.Errorf("%+v: got %v, %+v", test, s.emulated, found)
+		}
+	}
+	if isEmulated("/proc") {
+		t.Error("this test is emulated")
 	}
 }
 
-// A match that cannot be loaded: where its library is there, the kernel lacks it.
-func TestMatchNotLoaded(t *testing.T) {
-	for library, want := range map[bool]string{true: `match or target "comment"`, false: ""} {
-		o := permitted()
-		o.library = library
-		o.Messages = explain([]start.Output{{
-			Command: "iptables -m comment -h",
-			Stderr:  "iptables v1.8.9 (nf_tables): Couldn't load match `comment':No such file or directory",
-		}})
-		says(t, "a match", o.kernel(), want)
-	}
-}
-
-// What a script says for each value of the variable: only the wrapper follows that.
-func TestAsk(t *testing.T) {
-	for _, test := range []struct {
-		doc, script string
-		wrapper     bool
-		backend     detect.Backend
-	}{
-		{"it starts the wrapper", `echo "($IPTABLES_WRAPPER_BACKEND)" | sed s/nft/nf_tables/`, true, ""},
-		{"it runs nft", `echo "(nf_tables)"`, false, detect.NFT},
-		{"it knows only nft", `case $IPTABLES_WRAPPER_BACKEND in nft) echo "(nf_tables)" ;; esac`, false, ""},
-	} {
-		n := link.Name{Name: "iptables", Path: t.TempDir() + "/iptables"}
-		host.Check(t, os.WriteFile(n.Path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o755))
-		ask(&start.Starter{Limit: start.Limit}, &n)
-		if n.Wrapper != test.wrapper || n.Backend != test.backend {
-			t.Errorf("%s: got %+v", test.doc, n)
+// No name that somebody in the network could have chosen is in a command, and none breaks a line.
+func TestChosenNames(t *testing.T) {
+	const alphabet = "'\"\\`;$(){}&|<> a\n\x1b\t"
+	r := host.Rand(t)
+	for range 2000 {
+		var b strings.Builder
+		b.WriteString("~") // is in no text of doctor's
+		for range 1 + r.IntN(8) {
+			b.WriteByte(alphabet[r.IntN(len(alphabet))])
+		}
+		chosen := b.String()
+		s := permitted()
+		s.hasNFT = r.IntN(2) == 0
+		s.network.Interfaces = []string{chosen}
+		s.network.Own = r.IntN(2) == 0
+		chains := map[string]*chain{
+			"INPUT": {base: true, targets: []string{chosen, "DROP"}},
+			chosen:  {base: true, drops: true, native: true, targets: []string{"DNAT", chosen}},
+		}
+		for _, c := range []*contents{&s.nft, &s.legacy} {
+			c.tables = []table{{name: "filter", chains: chains}, {family: detect.IPv6, name: "nat", chains: chains}}
+			c.use(detect.IPv4, "-m "+chosen)
+		}
+		s.nft.native = []Native{{Table: "inet " + chosen, Drops: []string{"input"}}}
+		s.listed = [2][]string{{"filter"}, {"nat"}}
+		if r.IntN(2) == 0 {
+			s.host.Backend, s.host.Reason = detect.Legacy, detect.OnlySupported
+			s.lockFault = errHeld
+		}
+		report := Report{Findings: s.diagnose("main"), Host: NewHost(s.host), Network: s.network, Native: s.nft.native}
+		for _, f := range report.Findings {
+			for _, command := range f.Look {
+				if strings.Contains(command, "~") {
+					t.Fatalf("%q is in the command %q of %s", chosen, command, f.Code)
+				}
+			}
+		}
+		for _, line := range report.Lines() {
+			if strings.ContainsAny(line, "\n\x1b\t") {
+				t.Fatalf("%q breaks the line %q", chosen, line)
+			}
 		}
 	}
 }

@@ -10,10 +10,11 @@ import (
 
 // shows are the commands that doctor may print, with their arguments: they show something, or are the product's own.
 // docker run is for people who write no Pod's spec.
-var shows = regexp.MustCompile(`ls -ld? /\S+|uname -r|grep( -e \w+)+ /proc/self/status|nft list (ruleset|chain ip6? ` +
-	`[a-z]+ [\w-]+)|ip6?tables (--version|-S|-m comment -h|-w 1 -t [a-z]+ -S)|ip6?tables-save -t ` +
+var shows = regexp.MustCompile(`ls -ld? /\S+|uname -r|grep( -e \w+)+ /proc/self/status|nft list (ruleset|table ip6? ` +
+	`[a-z]+)|ip6?tables (--version|-S|-[mj] \w+( --[a-z-]+)?( [a-z0-9-]+)? -h|-w 1 -t [a-z]+ -S)|ip6?tables-save -t ` +
 	`[a-z]+|ip6?tables-(nft|legacy)-save -c|iptables-wrapper (detect|install|reset|select|doctor)( --?[a-z]+ ` +
-	`[/\w-]+\w)*|cat /proc/\S+|docker run( --[a-z-]+[= ][\w/.-]+)+|option -w`)
+	`[/\w-]+\w)*|cat /proc/\S+|-[mj] \w+|df -i|ulimit -[un]|nsenter --pid|install --force|docker run( --[a-z-]+[= ` +
+	`][\w/.-]+)+|option -w`)
 
 // aCommand is a word that a flag, a table or input follows, or a command that mostly changes something.
 var aCommand = regexp.MustCompile(`\S+ +(--?[a-zA-Z]|table (ip|ip6|inet) |<)|tables[a-z-]*-restore ` +
@@ -53,7 +54,7 @@ func TestForbidden(t *testing.T) {
 		"run iptables-wrapper reset --dir /usr/local/sbin":            false,
 		"iptables -S":                                                 false,
 		"iptables-save -t mangle":                                     false,
-		"nft list chain ip filter ts-input":                           false,
+		"nft list table ip filter":                                    false,
 		"ls -ld /run/xtables.lock":                                    false,
 		"docker run --cap-add=NET_ADMIN --cap-add=NET_RAW":            false,
 		"Or delete the Pod.":                                          false,

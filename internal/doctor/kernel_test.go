@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 )
 
 // Kernels that cannot be had here.
@@ -68,14 +67,12 @@ func TestKernel(t *testing.T) {
 			here: detect.NFT, nft: detect.Yes, legacy: detect.No,
 		},
 	} {
-		o := observation{lacks: test.lacks, loadable: test.loadable, process: process{
-			netAdmin: true, netRaw: true, sysModule: !test.cannot,
-		}}
-		o.Here = here.Here{Backend: test.here}
-		o.Host.Result = detect.Result{Backend: detect.NFT}
-		o.Host.Evidence.NFT.Kernel = test.nft
-		o.Host.Evidence.Legacy.Kernel = test.legacy
-		found := o.kernel()
+		s := permitted()
+		s.lacks, s.loadable, s.process.sysModule = test.lacks, test.loadable, !test.cannot
+		s.names[0].call.Backend = test.here
+		s.host.Evidence.NFT.Kernel = test.nft
+		s.host.Evidence.Legacy.Kernel = test.legacy
+		found := s.kernel()
 		if found == nil != (test.want == "") || found != nil && !strings.Contains(found.Text, test.want) {
 			t.Errorf("%s: got %+v", test.doc, found)
 		}

@@ -4,10 +4,93 @@
 package doctor
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
+
+// release is an iptables of Debian, with its library and extensions.
+type release struct {
+	name string
+	env  []string
+	argv []string // of iptables-nft and its like
+}
+
+// releases are those of Debian 11, of this machine and of sid.
+func releases(t *testing.T) (all []release) {
+	old := strings.TrimSuffix(host.OldIptables(t), "/usr/sbin/xtables-nft-multi")
+	libraries, err := filepath.Glob(old + "/usr/lib/*")
+	host.Check(t, err)
+	return []release{
+		{
+			name: "Debian 11's",
+			env:  []string{"LD_LIBRARY_PATH=" + libraries[0], "XTABLES_LIBDIR=" + libraries[0] + "/xtables"},
+			argv: []string{old + "/usr/sbin/xtables-nft-multi"},
+		},
+		{name: "this machine's", argv: []string{"/usr/sbin/xtables-nft-multi"}},
+		{name: "sid's", argv: []string{"chroot", host.NewestIptables(t), "/usr/sbin/xtables-nft-multi"}},
+	}
+}
+
+// run starts a command of iptables and returns what it prints.
+func (r release) run(words ...string) (output string, err error) { return r.feed("", words...) }
+
+// feed is run with something to read on standard input.
+func (r release) feed(stdin string, words ...string) (output string, err error) {
+	argv := slices.Concat(r.argv, words)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), r.env...)
+	cmd.Stdin = strings.NewReader(stdin)
+	printed, err := cmd.CombinedOutput()
+	return string(printed), err
+}
+
+// dump reads all rules, in their order.
+func dump(t *testing.T) (rules []nft.Message) {
+	t.Helper()
+	var conn nft.Conn
+	defer conn.Close()
+	err := conn.Dump(unix.NFT_MSG_GETRULE, unix.AF_UNSPEC, func(m nft.Message) error {
+		m.Body = slices.Clone(m.Body)
+		rules = append(rules, m)
+		return nil
+	})
+	host.Check(t, err)
+	return rules
+}
+
+// rows are the lines of a file in testdata that are neither comments nor empty.
+func rows(t *testing.T, file string) (all []string) {
+	t.Helper()
+	for line := range strings.Lines(string(host.Read(t, "testdata/"+file))) {
+		if !strings.HasPrefix(line, "#") && line != "\n" {
+			all = append(all, strings.TrimSpace(line))
+		}
+	}
+	return all
+}
+
+// refused are the extensions of which a kernel may have nothing, or that need what is not made here.
+var refused = map[string]string{
+	"ipt_CLUSTERIP": "a module, which Linux 6.3 has no more",
+	"ipt_ULOG":      "a module, which Linux 3.17 has no more",
+	"xt_LED":        "a module",
+	"xt_ipvs":       "a module",
+	"xt_SECMARK":    "SELinux",
+	"xt_SET":        "a set",
+	"xt_set":        "a set",
+	"xt_cgroup":     "a hierarchy of cgroups",
+	"xt_nfacct":     "an accounting object",
+	"xt_rateest":    "an estimator",
+}
 
 // makeRules has a release make the rules of iptables.rules, those of one command at once, and returns which there are
 // then. A rule that may be refused is made alone.
@@ -59,4 +142,46 @@ func targetOf(words []string) string {
 		return "CT"
 	}
 	return words[i+1]
+}
+
+// What iptables-nft has made itself, of each match and each target that its package has, is not taken for nft's.
+func TestMadeByIptables(t *testing.T) {
+	all := releases(t)
+	host.Netns(t)
+	missing := map[string]bool{}
+	for _, root := range []string{"", host.NewestIptables(t)} {
+		for _, prefix := range []string{"xt", "ipt", "ip6t"} {
+			files, err := filepath.Glob(root + "/usr/lib/*/xtables/lib" + prefix + "_*.so")
+			host.Check(t, err)
+			for _, file := range files {
+				missing[strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "lib"), ".so")] = true
+			}
+		}
+	}
+	if len(missing) < 100 {
+		t.Fatalf("the package has %d extensions", len(missing))
+	}
+	for _, r := range all {
+		host.Run(t, "nft", "flush", "ruleset")
+		want, extensions := makeRules(t, r, rows(t, "iptables.rules"))
+		for _, extension := range extensions {
+			delete(missing, extension)
+		}
+		var got []string
+		for _, m := range dump(t) {
+			made := parseRule(m.Attributes())
+			command := map[uint8]string{unix.NFPROTO_IPV4: "iptables", unix.NFPROTO_IPV6: "ip6tables"}[m.Family()]
+			rule := command + " " + m.Attributes().String(unix.NFTA_RULE_TABLE) + " "
+			if made.isNative() {
+				t.Errorf("%s: a rule in %s%s is taken for nft's", r.name, rule, made.target)
+			}
+			got = append(got, rule)
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: read %d of %d rules", r.name, len(got), len(want))
+		}
+	}
+	for extension := range missing {
+		t.Errorf("%s has no rule here", extension)
+	}
 }

@@ -24,7 +24,7 @@ type Network struct {
 
 // String is a clause such as "net:[4026532281] (lo, eth0), shared with process 1".
 func (n Network) String() string {
-	text := n.Namespace + " (" + list(n.Interfaces) + ")"
+	text := n.Namespace + " (" + list(plainAll(n.Interfaces)) + ")"
 	switch n.Process1 {
 	case detect.Yes:
 		text += ", shared with process 1"
@@ -37,15 +37,18 @@ func (n Network) String() string {
 	return text
 }
 
-// thisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's.
-func thisNetwork(host detect.Result) Network {
+// thisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's. A user
+// namespace in which CAP_NET_ADMIN counts has made its network.
+func thisNetwork(s *state) Network {
 	name, _ := os.Readlink("/proc/thread-self/ns/net")
 	names, own := interfaces()
+	reason := s.host.Reason
+	own = own || s.process.userNamespace && s.process.netAdmin && s.host.Evidence.NFT.Kernel == detect.Yes
 	return Network{
 		Namespace:  cmp.Or(name, "unknown"),
 		Interfaces: names,
 		Process1:   sharedWithProcess1(),
-		Own:        own && host.Reason != detect.KubeletHint && host.Reason != detect.KubeletCanary,
+		Own:        own && reason != detect.KubeletHint && reason != detect.KubeletCanary,
 	}
 }
 

@@ -4,21 +4,29 @@
 // Package doctor says what iptables runs in this container, what the host uses, and what is wrong. It diagnoses: it
 // changes nothing and creates nothing, and prints no command that changes a rule, a policy or the node's alternatives.
 //
-// Examine observes. Each code is a function of what was observed that returns a finding or none.
+// observe reads and tries everything, once. Each code is a function of that state which returns a finding or none.
 package doctor
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
 // Version is that of the JSON form of a Report.
 const Version = 1
+
+// Limit is how long each program may run that doctor starts.
+const Limit = run.Limit
 
 // Report is what doctor found, and what it looked at. Its JSON form is what "doctor -o json" prints.
 type Report struct {
@@ -32,7 +40,37 @@ type Report struct {
 	Programs     []Program   `json:"programs"`     // iptables' own, one for each backend
 	Names        []link.Name `json:"names"`        // where the six names lead
 	Native       []Native    `json:"native"`       // tables of nf_tables that iptables does not list
-	Messages     []Said      `json:"messages"`     // what iptables printed, and doctor explains
+	Fails        []Extension `json:"fails"`        // matches and targets that iptables cannot load here
+
+	missing []string // the paths of the names that nothing has
+}
+
+// Examine looks at everything and changes nothing. It starts iptables' own programs and the iptables that PATH finds,
+// if nobody but root and the caller can change them: to list rules, to load extensions, and to print their versions.
+// limit is how long each may run. reference is the tag or the commit of this program's documentation.
+func Examine(limit time.Duration, reference string) Report {
+	s := observe(limit)
+	r := Report{
+		Version:      Version,
+		Findings:     s.diagnose(reference),
+		Host:         NewHost(s.host),
+		Here:         s.names[0].call,
+		Network:      s.network,
+		Kernel:       kernelRelease(),
+		Capabilities: s.process.capabilities(),
+		Native:       append([]Native{}, s.nft.native...),
+		Fails:        append([]Extension{}, s.fails...),
+	}
+	for _, p := range s.programs {
+		r.Programs = append(r.Programs, p.Program)
+	}
+	for _, n := range s.names {
+		r.Names = append(r.Names, n.Name)
+		if n.isAbsent {
+			r.missing = append(r.missing, n.Path)
+		}
+	}
+	return r
 }
 
 // Host is what the host uses.
@@ -63,7 +101,7 @@ func (h Host) String() string {
 	return fmt.Sprintf("%s (%s: %s)", h.Backend, certain, h.Because)
 }
 
-// Finding is one thing that is wrong.
+// Finding is something that is wrong, or may be.
 type Finding struct {
 	Code     string   `json:"code"` // stable: alerts can rely on it
 	Severity Severity `json:"severity"`
@@ -106,18 +144,45 @@ func (r Report) Lines() (all []string) {
 	for _, p := range r.Programs {
 		all = append(all, fmt.Sprintf("%-15s %s", p.Backend+":", p))
 	}
-	missing := pathsOf(r.Names, func(n link.Name) bool { return n.Missing })
-	if len(missing) > 0 {
-		all = append(all, "missing:        "+list(missing))
+	if len(r.missing) > 0 {
+		all = append(all, "missing:        "+list(r.missing))
+	}
+	for _, lacks := range []struct{ what, words string }{
+		{lacksLibrary, "the image lacks the libraries"}, {lacksKernel, "the kernel lacks its part"},
+	} {
+		var fails []Extension
+		for _, e := range r.Fails {
+			if e.Lacks == lacks.what {
+				fails = append(fails, e)
+			}
+		}
+		if len(fails) > 0 {
+			all = append(all, "fail here:      "+strings.Join(namesOf(fails), ", ")+" ("+lacks.words+")")
+		}
 	}
 	if len(r.Native) > 0 {
 		var tables []string
 		for _, n := range r.Native {
-			tables = append(tables, n.Table+" with "+count(n.Rules))
+			tables = append(tables, n.String())
 		}
-		all = append(all, "native tables:  "+list(tables)+" (packets pass these, too, and iptables does not list them)")
+		all = append(all, "native tables:  "+strings.Join(tables, "; ")+" (packets pass these, too, and iptables does "+
+			"not list them)")
 	}
 	return all
+}
+
+// String returns "inet firewalld (firewalld): 112 rules", or "inet ks: 0 rules, policy drop for output".
+func (n Native) String() string {
+	family, name, _ := strings.Cut(n.Table, " ")
+	text := family + " " + plain(name)
+	if n.Program != "" && n.Program != name {
+		text += " (" + n.Program + ")"
+	}
+	text += ": " + count(n.Rules)
+	if len(n.Drops) > 0 {
+		text += ", policy drop for " + strings.Join(n.Drops, ", ")
+	}
+	return text
 }
 
 // Program is iptables' own program of one backend.
@@ -137,4 +202,64 @@ func (p Program) String() string {
 		return p.Path + " (" + p.Error + ")"
 	}
 	return p.Version + ", " + p.Path
+}
+
+// The codes. They are stable, and each is the heading of a paragraph in docs/troubleshooting.md.
+const (
+	notPermitted = "not-permitted"
+	kernel       = "kernel"
+	noProgram    = "no-program"
+	wrongBackend = "wrong-backend"
+	bothBackends = "both-backends"
+	nftTable     = "nft-table"
+	oldIptables  = "old-iptables"
+	lock         = "lock"
+	notWrapped   = "not-wrapped"
+	uncertain    = "uncertain"
+)
+
+// codes are in the order in which an operator should look at them: what keeps iptables from running at all comes first.
+var codes = []struct {
+	code string
+	find func(*state) *Finding
+}{
+	{notPermitted, (*state).notPermitted},
+	{kernel, (*state).kernel},
+	{noProgram, (*state).noProgram},
+	{wrongBackend, (*state).wrongBackend},
+	{bothBackends, (*state).bothBackends},
+	{nftTable, (*state).nftTable},
+	{oldIptables, (*state).oldIptables},
+	{lock, (*state).lock},
+	{notWrapped, (*state).notWrapped},
+	{uncertain, (*state).uncertain},
+}
+
+// diagnose makes the findings, problems first. reference is the tag or the commit of the page that explains them.
+func (s *state) diagnose(reference string) []Finding {
+	s.findings = []Finding{}
+	for _, c := range codes {
+		found := c.find(s)
+		if found != nil {
+			found.Code = c.code
+			found.More = "https://github.com/iptables-wrappers/iptables-wrappers/blob/" + reference +
+				"/docs/troubleshooting.md#" + c.code
+			s.findings = append(s.findings, *found)
+		}
+	}
+	// "problem" comes before "warning" in the alphabet, too.
+	slices.SortStableFunc(s.findings, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
+	return s.findings
+}
+
+// has reports whether there is already a finding of a code.
+func (s *state) has(code string) bool {
+	return slices.ContainsFunc(s.findings, func(f Finding) bool { return f.Code == code })
+}
+
+// try is a sentence with what to do about errors that come together, as a failing call or command prints it.
+func try(errs ...error) string {
+	_, text := remedy.For(errors.Join(errs...))
+	text = cmp.Or(text, remedy.Unknown)
+	return strings.ToUpper(text[:1]) + text[1:] + "."
 }

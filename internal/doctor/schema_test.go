@@ -37,7 +37,7 @@ func TestSchema(t *testing.T) {
 		{Native{}, schema.Defs["native"]},
 		{Program{}, schema.Defs["program"]},
 		{link.Name{}, schema.Defs["name"]},
-		{Said{}, schema.Defs["message"]},
+		{Extension{}, schema.Defs["extension"]},
 	} {
 		var all, required []string
 		kind := reflect.TypeOf(test.value)

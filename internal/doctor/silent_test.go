@@ -31,9 +31,10 @@ var silentSituations = []situation{
 	},
 	{
 		doc: "firewalld uses native tables, and Docker iptables-nft",
-		make: "iptables-nft -N DOCKER-USER; nft add table inet firewalld; nft add chain inet firewalld c; nft add rule inet firewalld c drop; nft " +
+		make: "iptables-nft -N DOCKER-USER; nft add table inet firewalld; nft add chain inet firewalld c; nft add " +
+			"rule inet firewalld c drop; nft " +
 			"add table ip mine",
-		says: "native tables:  inet firewalld with 1 rule, ip mine with 0 rules (packets pass these, too",
+		says: "native tables:  inet firewalld: 1 rule; ip mine: 0 rules (packets pass these, too",
 	},
 	{
 		doc: "a guess, and the host's rules are in legacy now: calls follow them",
@@ -62,7 +63,8 @@ var silentSituations = []situation{
 			iptables-nft-restore rules`,
 	},
 	{doc: "a call has stored nft", make: nftHost + "iptables -N MINE; iptables-nft -S MINE"},
-	{again: true, doc: "a call has stored legacy", make: legacyHst + "iptables -A INPUT -j ACCEPT; iptables-legacy -C INPUT -j " +
+	{again: true, doc: "a call has stored legacy", make: legacyHst + "iptables -A INPUT -j ACCEPT; iptables-legacy " +
+		"-C INPUT -j " +
 		"ACCEPT"},
 	{
 		doc:  "legacy has empty tables",
@@ -90,7 +92,7 @@ var silentSituations = []situation{
 			echo "-A PREROUTING -j KUBE-SERVICES"; echo COMMIT; } | iptables-nft-restore`,
 	},
 	{doc: "iptables has a policy", make: nftHost + "iptables-nft -P FORWARD DROP"},
-	{doc: "/usr/local/sbin leads to the wrapper", make: nftHost + "ln -s /usr/sbin/iptables " +
+	{again: true, doc: "/usr/local/sbin leads to the wrapper", make: nftHost + "ln -s /usr/sbin/iptables " +
 		"/usr/local/sbin/iptables\nfor n in iptables-save iptables-restore ip6tables ip6tables-save " +
 		"ip6tables-restore; do ln -s /usr/sbin/$n /usr/local/sbin; done"},
 	{
@@ -99,7 +101,8 @@ var silentSituations = []situation{
 	},
 	{
 		doc: "a script starts the wrapper",
-		make: legacyHst + "printf '#!/bin/sh\\nexec /usr/sbin/iptables \"$@\"\\n' >/usr/local/sbin/iptables\nchmod 755 " +
+		make: legacyHst + "printf '#!/bin/sh\\nexec /usr/sbin/iptables \"$@\"\\n' >/usr/local/sbin/iptables\nchmod " +
+			"755 " +
 			"/usr/local/sbin/iptables",
 	},
 }

@@ -124,6 +124,14 @@ func TestSituations(t *testing.T) {
 			if got := strings.Join(codes, " "); got != s.want || !strings.Contains(r.Text, s.says) {
 				t.Errorf("got %q, want %q, saying %q:\n%s", got, s.want, s.says, r.Text)
 			}
+			if strings.Contains(r.Text, "the Pod's own network") {
+				for _, ofNode := range []string{"On the node, iptables", "drain", "reboot", "clean up"} {
+					if strings.Contains(r.Text, ofNode) {
+						t.Errorf("the network is the Pod's own, and doctor speaks of the node: %q "+
+							"in\n%s", ofNode, r.Text)
+					}
+				}
+			}
 			if os.Getenv("TEST_DOCTOR_PRINT") != "" {
 				fmt.Printf("### %s\n\n%s\n", s.doc, r.Text)
 			}
@@ -132,7 +140,8 @@ func TestSituations(t *testing.T) {
 }
 
 func situations() []situation {
-	return slices.Concat(silentSituations, backendSituations, bothSituations, runSituations, rightSituations)
+	return slices.Concat(silentSituations, backendSituations, bothSituations, runSituations, rightSituations,
+		eyeSituations, tryingSituations, oneSituations, ownSituations, adviceSituations, healthySituations())
 }
 
 // Each code is looked for in at least five situations, and ten are silent.

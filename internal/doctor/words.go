@@ -5,10 +5,9 @@ package doctor
 
 import (
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
 // list names at most eight: "a, b and 2,993 more".
@@ -37,29 +36,65 @@ func count(rules int) string {
 	return thousands(rules) + " rules"
 }
 
-// pathsOf are the paths of the names of which something is true.
-func pathsOf(names []link.Name, is func(link.Name) bool) (paths []string) {
-	for _, n := range names {
-		if is(n) {
-			paths = append(paths, n.Path)
+// isPlain matches a text that is one word for a shell, and for people.
+var isPlain = regexp.MustCompile(`^[\w./:+@-]+$`)
+
+// quoted is a path as one word for a shell.
+func quoted(path string) string {
+	if isPlain.MatchString(path) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// plain is a name that somebody in the network has chosen, as a sentence has it.
+func plain(name string) string {
+	if isPlain.MatchString(name) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+func plainAll(names []string) (all []string) {
+	for _, name := range names {
+		all = append(all, plain(name))
+	}
+	return all
+}
+
+// firstLine is that of a text, without the spaces around it.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(line)
+}
+
+// namesOf are the names of extensions, each once.
+func namesOf(extensions []Extension) (names []string) {
+	seen := map[string]bool{}
+	for _, e := range extensions {
+		if !seen[e.Name] {
+			names = append(names, e.Name)
 		}
+		seen[e.Name] = true
+	}
+	return names
+}
+
+// pathsOf are the paths of names.
+func pathsOf(names []name) (paths []string) {
+	for _, n := range names {
+		paths = append(paths, n.Path)
 	}
 	return paths
 }
 
 // these begins a sentence about some of the six commands, of which one does something, or several do.
-func (o *observation) these(paths []string, does, do string) string {
+func these(paths []string, does, do string) string {
 	switch len(paths) {
 	case 1:
-		return paths[0] + " " + does + "."
-	case len(o.Names):
-		return "The six commands in " + filepath.Dir(paths[0]) + " " + do + "."
+		return paths[0] + " " + does
+	case len(saves) * 3:
+		return "The six commands in " + filepath.Dir(paths[0]) + " " + do
 	}
-	return "Some of the six commands " + do + ": " + list(paths) + "."
-}
-
-// firstLine is that of an error.
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
+	return "Some of the six commands " + do + ": " + list(paths)
 }

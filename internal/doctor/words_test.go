@@ -6,30 +6,7 @@ package doctor
 import (
 	"slices"
 	"testing"
-
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
 )
-
-// A comment may look like a target. What no base chain leads to is not reached.
-func TestParse(t *testing.T) {
-	table := parse(detect.IPv4, "nat", `*nat
-:PREROUTING ACCEPT [0:0]
-:POSTROUTING DROP [0:0]
-:A - [0:0]
-:B - [0:0]
-:UNUSED - [0:0]
--A PREROUTING -m comment --comment "a \\"b\\" -j UNUSED" -g A
--A A -j B
--A A -p tcp
--A UNUSED -j DNAT --to-destination 10.0.0.1
-COMMIT
-`)
-	reached := table.reached()
-	if !reached["B"] || reached["UNUSED"] || table.chains["POSTROUTING"].policy != "DROP" ||
-		!slices.Equal(table.chains["A"].targets, []string{"B", ""}) {
-		t.Errorf("got %+v, reached %v", table, reached)
-	}
-}
 
 func TestList(t *testing.T) {
 	names := slices.Repeat([]string{"x"}, 3001)
@@ -52,11 +29,35 @@ func TestOwnerOf(t *testing.T) {
 		"KUBE-SVC-ABC": kubeProxy, "KUBE-FIREWALL": kubelet, "KUBE-ROUTER-INPUT": "kube-router",
 		"cali-INPUT": "Calico", "f2b-sshd": "fail2ban", "DOCKER-USER": "Docker", "ts-input": "Tailscale",
 		"netbird-acl-input-rules": "NetBird", "MAILCOW": "mailcow",
-		"ufw6-user-input": "ufw", "ACCEPT": "", "INPUT": "", "POSTROUTING": "", "PREROUTING": "",
+		"ufw6-user-input": "ufw", "ACCEPT": "", "INPUT": "", "INPUT_ZONES": "firewalld",
+		"IN_WAN": "", "PRE_X": "", "POST_X": "",
+		"DOCKER_OUTPUT": dockerDNS, "POSTROUTING": "", "PREROUTING": "",
 	} {
 		got := ownerOf(chain)
 		if got != want {
 			t.Errorf("%s: got %q", chain, got)
+		}
+	}
+}
+
+func TestOwnerOfTable(t *testing.T) {
+	for table, want := range map[string]string{
+		"inet firewalld": "firewalld", "ip6 docker-bridges": "Docker", "inet netavark": "Podman", "inet " +
+			"mine": "", "ip ": "",
+	} {
+		if got := ownerOfTable(table); got != want {
+			t.Errorf("%s: got %q", table, got)
+		}
+	}
+}
+
+// A path is one word for a shell, whatever is in it.
+func TestQuoted(t *testing.T) {
+	for path, want := range map[string]string{
+		"/usr/sbin/iptables": "/usr/sbin/iptables", "/a b": "'/a b'", "/a'b": `'/a'\''b'`, "/$(x)": "'/$(x)'",
+	} {
+		if got := quoted(path); got != want {
+			t.Errorf("%s: got %s", path, got)
 		}
 	}
 }

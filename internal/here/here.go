@@ -6,12 +6,14 @@ package here
 
 import (
 	"cmp"
+	"fmt"
 	osexec "os/exec"
 	"path/filepath"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
 // How is what makes iptables run a backend.
@@ -33,6 +35,12 @@ type Here struct {
 	Program string         `json:"program,omitempty"` // the path of the program that runs
 	How     How            `json:"how"`
 	Error   string         `json:"error,omitempty"` // why nothing runs
+	Err     error          `json:"-"`               // the same
+}
+
+// nothing is what runs if there is an error.
+func nothing(path string, err error) Here {
+	return Here{Path: path, How: Nothing, Error: err.Error(), Err: err}
 }
 
 // Iptables returns the path of the iptables that a shell would call: the first in PATH, otherwise /usr/sbin/iptables.
@@ -50,7 +58,7 @@ func Of(n link.Name, host detect.Result, held detect.Backend) Here {
 	wanted, err := call.Wanted()
 	switch {
 	case n.Err != nil:
-		return Here{Path: n.Path, How: Nothing, Error: n.Err.Error()}
+		return nothing(n.Path, n.Err)
 	case n.Switch != "" && n.Backend != "":
 		h.How = Stored
 		return h
@@ -58,7 +66,7 @@ func Of(n link.Name, host detect.Result, held detect.Backend) Here {
 		h.How = NotWrapped
 		return h
 	case err != nil:
-		return Here{Path: n.Path, How: Nothing, Error: err.Error()}
+		return nothing(n.Path, err)
 	}
 	r := detect.Decide(host.Evidence, held)
 	h.How = Asked
@@ -70,8 +78,11 @@ func Of(n link.Name, host detect.Result, held detect.Backend) Here {
 		h.How = Recorded
 	}
 	backend, program, err := call.Find(r, n.Name, filepath.Dir(n.ResolvesTo))
+	if err != nil && h.How == Variable {
+		err = fmt.Errorf("%w (%s: %w)", err, wanted, remedy.ErrByVariable) // as the call prints it
+	}
 	if err != nil {
-		return Here{Path: n.Path, How: Nothing, Error: err.Error()}
+		return nothing(n.Path, err)
 	}
 	h.Backend, h.Program = backend, program.Path
 	return h

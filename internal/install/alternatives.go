@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor/start"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
 // Debian, Fedora, openSUSE and others let several packages provide a command: /usr/sbin/iptables is a link to
@@ -94,7 +94,7 @@ func (w *work) register(group []string) error {
 		return fmt.Errorf("there is none of %s", strings.Join(tools, ", "))
 	}
 	// No variable, such as DPKG_ADMINDIR, makes the tool register the switch elsewhere.
-	s := start.Starter{Limit: start.Limit, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}}
+	s := run.Starter{Limit: run.Limit, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}}
 	for _, args := range [][]string{
 		installArgs(group),
 		{"--set", group[0], registered}, // a group in manual mode keeps its program after --install

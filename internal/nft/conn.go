@@ -19,9 +19,6 @@ const bufferSize = 32<<10 - 8
 
 // Conn asks one question after the other. It opens its socket for the first one. The zero Conn is ready to use.
 type Conn struct {
-	// Most is the number of objects of a dump that are read at most. 0 means MaxObjects.
-	Most int
-
 	fd   int
 	open bool // after a question, this means that a reply was read from the socket, too
 	seq  uint32

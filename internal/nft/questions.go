@@ -4,7 +4,6 @@
 package nft
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -87,7 +86,7 @@ func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
 			return err
 		}
 	}
-	left := cmp.Or(c.Most, MaxObjects)
+	left := MaxObjects
 	err := c.ask(get, unix.NLM_F_DUMP, family, nil, func(m Message) error {
 		if left == 0 {
 			return ErrTooLarge

@@ -5,6 +5,7 @@ package xtables
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -15,8 +16,37 @@ import (
 // container that may use only 16 MiB.
 const Limit = 4 << 20
 
+// ErrTooLarge means that a table is larger than Limit.
+var ErrTooLarge = errors.New("it is too large to be read")
+
 // Read returns the content of a table that Listed returned. Table.Chains has the user-defined chains that keep chooses.
-func Read(ipv6 bool, table string, keep func(chain []byte) bool) (Table, error) {
+func Read(ipv6 bool, table string, keep func(chain []byte) bool) (t Table, err error) {
+	err = read(ipv6, table, func(h header, align int, entries []byte) (err error) {
+		t, err = parseEntries(ipv6, align, h, entries, keep)
+		return err
+	}, func(h header) { t.Rules = h.entries })
+	if err != nil {
+		return Table{}, err
+	}
+	return t, nil
+}
+
+// ReadChains returns all chains of a table that Listed returned, and what their rules do. It returns ErrTooLarge for a
+// table that is larger than Limit.
+func ReadChains(ipv6 bool, table string) (chains []Chain, err error) {
+	tooLarge := false
+	err = read(ipv6, table, func(h header, align int, entries []byte) (err error) {
+		chains, err = parseChains(ipv6, align, h, entries)
+		return err
+	}, func(header) { tooLarge = true })
+	if err == nil && tooLarge {
+		err = fmt.Errorf("read table %q: %w", table, ErrTooLarge)
+	}
+	return chains, err
+}
+
+// read asks for a table and calls parse with its entries, or large if they are more than Limit.
+func read(ipv6 bool, table string, parse func(h header, align int, entries []byte) error, large func(header)) error {
 	domain, level := unix.AF_INET, unix.SOL_IP
 	if ipv6 {
 		domain, level = unix.AF_INET6, unix.SOL_IPV6
@@ -24,21 +54,23 @@ func Read(ipv6 bool, table string, keep func(chain []byte) bool) (Table, error) 
 	// A datagram socket needs only CAP_NET_ADMIN. A raw one would need CAP_NET_RAW, too.
 	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return Table{}, fmt.Errorf("open a socket: %w", err)
+		return fmt.Errorf("open a socket: %w", err)
 	}
 	defer unix.Close(fd)
 	h, err := readHeader(fd, level, table)
-	t := Table{Rules: h.entries}
-	if err == nil && h.size <= Limit {
-		t, err = readEntries(fd, level, table, h, keep)
+	switch {
+	case err == nil && h.size > Limit:
+		large(h)
+	case err == nil:
+		err = readEntries(fd, level, table, h, parse)
 	}
 	if err == unix.EAGAIN { // the table's size has changed
 		err = ErrChanged
 	}
 	if err != nil {
-		return Table{}, fmt.Errorf("read table %q: %w", table, err)
+		return fmt.Errorf("read table %q: %w", table, err)
 	}
-	return t, nil
+	return nil
 }
 
 func readHeader(fd, level int, table string) (header, error) {
@@ -51,7 +83,7 @@ func readHeader(fd, level int, table string) (header, error) {
 	return parseHeader(question[:n])
 }
 
-func readEntries(fd, level int, table string, h header, keep func(chain []byte) bool) (t Table, err error) {
+func readEntries(fd, level int, table string, h header, parse func(header, int, []byte) error) (err error) {
 	for _, align := range alignments() {
 		start := entriesOffset(align)
 		question := make([]byte, start+int(h.size))
@@ -59,13 +91,13 @@ func readEntries(fd, level int, table string, h header, keep func(chain []byte) 
 		binary.NativeEndian.PutUint32(question[tableNameSize:], h.size)
 		_, err = getsockopt(fd, level, soGetEntries, question)
 		if err == nil {
-			return parseEntries(level == unix.SOL_IPV6, align, h, question[start:], keep)
+			return parse(h, align, question[start:])
 		}
 		if err != unix.EINVAL {
 			break
 		}
 	}
-	return Table{}, err
+	return err
 }
 
 // getsockopt passes b to the kernel, which reads the question from b and writes the reply into it. It returns the

@@ -99,6 +99,10 @@ type header struct {
 	chains  int    // built-in chains, each with a policy as its last entry
 	entries int    // of all kinds
 	size    uint32 // of the entries, in bytes
+
+	// By hook, and only for those of which there is a bit in valid: the offsets of a chain's first entry and policy.
+	valid         uint32
+	first, policy [hooks]uint32
 }
 
 // parseHeader decodes
@@ -116,11 +120,17 @@ func parseHeader(b []byte) (header, error) {
 		return header{}, errBadTable
 	}
 	field := func(i int) uint32 { return binary.NativeEndian.Uint32(b[tableNameSize+4*i:]) }
-	return header{
+	h := header{
 		chains:  bits.OnesCount32(field(0)),
 		entries: int(field(1 + 2*hooks)),
 		size:    field(2 + 2*hooks),
-	}, nil
+		valid:   field(0),
+	}
+	for i := range hooks {
+		h.first[i] = field(1 + i)
+		h.policy[i] = field(1 + hooks + i)
+	}
+	return h, nil
 }
 
 // Table is the content of a table.

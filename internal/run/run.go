@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package start runs programs and captures their output: iptables for doctor, the tool of alternatives for install.
-package start
+// Package run runs programs and captures their output: iptables for doctor, the tool of alternatives for install.
+package run
 
 import (
 	"bytes"

@@ -1,0 +1,172 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+)
+
+// Whether this process may do what iptables needs.
+
+const addCaps = "Add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run " +
+	"--cap-add=NET_ADMIN --cap-add=NET_RAW)."
+
+func (s *state) notPermitted() *Finding {
+	const cannot = "iptables can neither list nor change rules: "
+	const noNetAdmin = cannot + "CAP_NET_ADMIN is missing (bit 0x1000 of CapEff)."
+	found := Finding{Severity: problem, Look: []string{"grep -e CapEff /proc/self/status"}, Do: addCaps}
+	refusal := s.refusal()
+	said := s.said(notPermitted)
+	switch {
+	case !s.process.netAdmin && s.process.user == 0:
+		found.Text = noNetAdmin
+	case !s.process.netAdmin:
+		found.Text = fmt.Sprintf(noNetAdmin+" This is user %d, and Kubernetes gives added capabilities only to root.",
+			s.process.user)
+		found.Look = []string{"grep -e Uid -e CapEff -e NoNewPrivs /proc/self/status"}
+		found.Do = "In the Pod's spec, run the container as root (runAsUser: 0) and add NET_ADMIN and NET_RAW. For " +
+			"another user, the image must give file capabilities to iptables' programs and to the wrapper."
+		if s.process.noNewRights {
+			found.Text += " File capabilities have no effect with allowPrivilegeEscalation: false."
+			found.Do += " The Pod's spec must not set allowPrivilegeEscalation: false then."
+		}
+	case refusal != nil && s.process.userNamespace:
+		found.Text = cannot + "this process is in a user namespace (hostUsers: false, rootless), and its network " +
+			"belongs to another one, where its CAP_NET_ADMIN does not count."
+		found.Look = []string{"cat /proc/self/uid_map"}
+		found.Do = "If the rules are for the node, run the container without a user namespace: " +
+			"no hostUsers: false, no rootless Docker or Podman. Otherwise give the container a network of its own."
+	case refusal != nil:
+		found.Text = cannot + "CAP_NET_ADMIN is there, but the kernel refuses to answer " +
+			"(" + firstLine(refusal.Error()) +
+			"). Something forbids it: usually a seccomp profile, SELinux or AppArmor, or a sandbox such as gVisor."
+		found.Look = []string{"grep -e CapEff -e Seccomp /proc/self/status"}
+		found.Do = "If Seccomp is 2, use a seccompProfile that permits netlink sockets and getsockopt, as " +
+			"RuntimeDefault does. With SELinux or AppArmor, look at the node's audit log."
+	case s.wanted() == detect.Legacy && !s.process.netRaw:
+		found.Text = "Every call of iptables-legacy fails: CAP_NET_RAW is missing (bit 0x2000 of CapEff)."
+	case said != nil:
+		found.Text = "iptables fails here, though CAP_NET_ADMIN is there. " + said.quote()
+		found.Look = []string{said.Command}
+		found.Do = "Look at the node's audit log for what SELinux or AppArmor forbids."
+	default:
+		return nil
+	}
+	return &found
+}
+
+// refusal is the error by which the kernel refuses what the wanted backend needs, nil if it does not. That the other
+// backend is refused keeps nothing from working.
+func (s *state) refusal() error {
+	b := s.wanted()
+	err := s.host.Evidence.Of(b).Err
+	refusals := []error{unix.EPERM, unix.ENOSYS, unix.EAFNOSUPPORT}
+	// A user other than root may only lack the right to read a file of /proc.
+	if b == detect.NFT || s.process.user == 0 {
+		refusals = append(refusals, unix.EACCES)
+	}
+	for _, errno := range refusals {
+		if errors.Is(err, errno) {
+			return err
+		}
+	}
+	return nil
+}
+
+// isBlocked reports that the wanted backend cannot be used at all.
+func (s *state) isBlocked() bool { return !s.process.netAdmin || s.refusal() != nil }
+
+// said is a command that printed a message of a code and failed, nil if none did.
+func (s *state) said(code string) *saying {
+	for _, out := range s.saves {
+		got, line := out.message()
+		if got == code && out.Err != nil {
+			return &saying{save: out, line: line}
+		}
+	}
+	return nil
+}
+
+// saying is a line that a command printed.
+type saying struct {
+	save
+	line string
+}
+
+func (s *saying) quote() string { return quote(s.Command, s.line) }
+
+// The capabilities that iptables needs. Both backends need the first to list rules, too; legacy opens a raw socket.
+const (
+	netAdmin = "CAP_NET_ADMIN"
+	netRaw   = "CAP_NET_RAW"
+)
+
+// process is what this process may do.
+type process struct {
+	user          int // the effective one
+	netAdmin      bool
+	netRaw        bool
+	sysModule     bool // it may load modules, as iptables-legacy does
+	noNewRights   bool // no_new_privs: file capabilities have no effect
+	userNamespace bool // it is in a user namespace that does not map every user to itself, or that is not known
+}
+
+// thisProcess reads /proc/self/status, see proc(5). What cannot be read is as if it did not apply.
+func thisProcess() process {
+	p := process{user: os.Geteuid(), userNamespace: !mapsAll()}
+	var data [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	_ = unix.Capget(&header, &data[0]) // fails for a wrong version only
+	p.netAdmin = data[0].Effective&(1<<unix.CAP_NET_ADMIN) != 0
+	p.netRaw = data[0].Effective&(1<<unix.CAP_NET_RAW) != 0
+	p.sysModule = data[0].Effective&(1<<unix.CAP_SYS_MODULE) != 0 && !modulesLocked()
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		value, found := strings.CutPrefix(line, "NoNewPrivs:")
+		if found {
+			p.noNewRights = strings.TrimSpace(value) != "0"
+		}
+	}
+	return p
+}
+
+// mapsAll reports whether the user namespace maps every user to itself, as the first one does. See user_namespaces(7):
+// a line has the first ID inside, the first outside, and how many.
+func mapsAll() bool {
+	ids, _ := os.ReadFile("/proc/self/uid_map")
+	fields := strings.Fields(string(ids))
+	return len(fields) == 3 && fields[0] == "0" && fields[1] == "0" && fields[2] == "4294967295"
+}
+
+// capabilities lists those that iptables needs and this process has.
+func (p process) capabilities() []string {
+	has := []string{}
+	if p.netAdmin {
+		has = append(has, netAdmin)
+	}
+	if p.netRaw {
+		has = append(has, netRaw)
+	}
+	return has
+}
+
+// modulesLocked reports whether the kernel loads no module any more.
+func modulesLocked() bool {
+	disabled, _ := os.ReadFile("/proc/sys/kernel/modules_disabled")
+	return strings.TrimSpace(string(disabled)) == "1"
+}
+
+// kernelRelease is that of the running kernel.
+func kernelRelease() string {
+	var name unix.Utsname
+	_ = unix.Uname(&name) // fails for a wrong address only
+	return unix.ByteSliceToString(name.Release[:])
+}

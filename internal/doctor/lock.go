@@ -1,0 +1,125 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+)
+
+// The lock of iptables-legacy.
+
+// errHeld means that another process has the lock for longer than any iptables should.
+var errHeld = errors.New("another process holds the lock")
+
+// errNoFile means that something else is in its place.
+var errNoFile = errors.New("is not a regular file")
+
+// lockPath is where iptables-legacy has its lock.
+func lockPath() string { return cmp.Or(os.Getenv("XTABLES_LOCKFILE"), "/run/xtables.lock") }
+
+// lockFault says why iptables-legacy cannot have its lock. It opens and locks the file as iptables does, but as a
+// reader and for an instant, and creates none: where there is none, it says what would keep iptables from creating one.
+func lockFault() error {
+	path := lockPath()
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return cannotCreate(path)
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%q %w", path, errNoFile)
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open %q: %w", path, err)
+	}
+	defer unix.Close(fd)
+	const tries, pause = 10, 100 * time.Millisecond
+	for range tries {
+		err = unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB)
+		if err != unix.EWOULDBLOCK && err != unix.EINTR {
+			break
+		}
+		time.Sleep(pause)
+	}
+	switch {
+	case err == unix.EWOULDBLOCK:
+		return errHeld
+	case err != nil:
+		return fmt.Errorf("lock %q: %w", path, err)
+	}
+	return nil
+}
+
+// cannotCreate says why a file cannot be created, nil if nothing is known to prevent it.
+func cannotCreate(path string) error {
+	directory := filepath.Dir(path)
+	err := unix.Access(directory, unix.W_OK)
+	var fs unix.Statfs_t
+	if err == nil && unix.Statfs(directory, &fs) == nil && fs.Files > 0 && fs.Ffree == 0 {
+		err = unix.ENOSPC
+	}
+	if err != nil {
+		return fmt.Errorf("create %q: %w", path, err)
+	}
+	return nil
+}
+
+const waitForLock = "Have the client wait for the lock (option -w). If that does not help, find the process with " +
+	"lslocks on the node."
+
+func (s *state) lock() *Finding {
+	if s.wanted() != detect.Legacy || s.lockFault == nil || s.isBlocked() {
+		return nil
+	}
+	path := lockPath()
+	found := &Finding{
+		Severity: problem,
+		Text:     "iptables-legacy cannot have its lock, so every call fails: " + s.lockFault.Error() + ".",
+		Look:     []string{"ls -ld " + quoted(path)},
+	}
+	switch {
+	case errors.Is(s.lockFault, errHeld):
+		found.Text = "Calls of iptables wait or fail: another process held the lock of iptables-legacy, " + path +
+			", for a second."
+		found.Do = waitForLock
+		for f, command := range loaders {
+			if len(s.listed[f]) > 0 {
+				// The table and the lock are there.
+				found.Look = []string{command + " -w 1 -t " + s.listed[f][0] + " -S"}
+			}
+		}
+	case os.Getenv("XTABLES_LOCKFILE") != "":
+		found.Look = append(found.Look, "printenv XTABLES_LOCKFILE")
+		found.Do = "Remove the environment variable XTABLES_LOCKFILE, or set it to a file that can be opened and " +
+			"locked."
+	case errors.Is(s.lockFault, errNoFile):
+		found.Do = "In the Pod's spec, give the hostPath volume of " + path + " the type FileOrCreate. Without a " +
+			"type, Kubernetes creates a directory on the node: remove it there."
+	case errors.Is(s.lockFault, unix.EACCES) && s.process.user != 0:
+		found.Do = "In the image, make a file " + path + " that belongs to this user. Or run as root."
+	case errors.Is(s.lockFault, unix.EACCES), errors.Is(s.lockFault, unix.EPERM):
+		found.Do = "Something forbids it to root: a seccomp profile, AppArmor or SELinux. Look at the node's audit log."
+	case errors.Is(s.lockFault, unix.ENOLCK), errors.Is(s.lockFault, unix.EOPNOTSUPP):
+		found.Look = append(found.Look, "cat /proc/self/mounts")
+		found.Do = "The file system of " + path + " has no locks: mount the host's file there (hostPath with type: " +
+			"FileOrCreate), or an emptyDir at " + filepath.Dir(path) + "."
+	case errors.Is(s.lockFault, unix.ENOSPC):
+		found.Look = []string{"df -i " + quoted(filepath.Dir(path))}
+		found.Do = "The file system of " + filepath.Dir(path) + " has no room for another file: make some."
+	default:
+		found.Look = []string{"ls -ld " + quoted(filepath.Dir(path)), "cat /proc/self/mounts"}
+		found.Do = "Mount the host's " + path + " (hostPath with type: FileOrCreate), or a writable " +
+			filepath.Dir(path) + " (an emptyDir; docker run --tmpfs /run)."
+	}
+	return found
+}

@@ -1,0 +1,168 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"errors"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
+)
+
+// Where the six names lead.
+
+// name is one of the six.
+type name struct {
+	link.Name
+	call     here.Here // what a call of it runs
+	inPath   bool      // PATH finds it
+	isAbsent bool      // there is none
+	fault    error     // why a shell does not run the file that is there
+	readOnly bool      // its directory is on a read-only file system
+	script   bool      // it is neither the wrapper nor a program of iptables, by its file's name
+}
+
+// leads reports whether the name leads to a file that can be called.
+func (n name) leads() bool { return n.Err == nil && n.fault == nil }
+
+// bypasses reports whether the name leads to a file that is neither the wrapper nor stored in the switch by it.
+func (n name) bypasses() bool {
+	return n.leads() && !n.Wrapper && (n.Switch == "" || n.script)
+}
+
+// inPath returns the path of a command as a shell finds it, "" if it does not.
+func inPath(name string) string {
+	path, err := osexec.LookPath(name)
+	if err != nil || !filepath.IsAbs(path) {
+		return ""
+	}
+	return path
+}
+
+// lookAtNames finds out where the six names lead, and what calls of them run: by PATH, otherwise where a file is that a
+// shell does not run, otherwise beside iptables.
+func (s *state) lookAtNames(starter *run.Starter) {
+	record, _ := link.OpenRecord() // the zero Record has nothing
+	held := record.Read()
+	beside := "/usr/sbin"
+	for _, command := range exec.Names() {
+		n := name{}
+		path := inPath(command)
+		n.inPath = path != ""
+		if !n.inPath {
+			path, n.fault = lookFor(command, beside)
+			n.isAbsent = errors.Is(n.fault, os.ErrNotExist)
+		}
+		n.Name = link.LookAt(path)
+		if n.Err != nil { // it leads to nothing, which is not the file's fault
+			n.fault = nil
+		}
+		if isClosed(path) {
+			n.fault = &os.PathError{Op: "look for", Path: path, Err: unix.EACCES}
+		}
+		if n.leads() {
+			n.script = !n.Wrapper && iptables.BackendOf(filepath.Base(n.ResolvesTo)) == ""
+			ask(starter, &n)
+		}
+		directory := n.Switch
+		if directory == "" {
+			directory = filepath.Dir(path)
+		}
+		n.readOnly = unix.Access(directory, unix.W_OK) == unix.EROFS
+		n.call = here.Of(n.Name, s.host, held)
+		if n.fault != nil {
+			n.call = here.Here{Path: path, How: here.Nothing, Error: n.fault.Error(), Err: n.fault}
+		}
+		s.names = append(s.names, n)
+		beside = filepath.Dir(s.names[0].Path)
+	}
+	s.lookElsewhere()
+}
+
+// lookFor looks for a file with a command's name that a shell does not run, in PATH and in another directory. The error
+// is why.
+func lookFor(command, beside string) (path string, why error) {
+	for _, directory := range append(filepath.SplitList(os.Getenv("PATH")), beside) {
+		if !filepath.IsAbs(directory) {
+			continue
+		}
+		path = filepath.Join(directory, command)
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+			_, err = os.Lstat(path)
+			if err == nil {
+				return path, nil // a link that leads to nothing
+			}
+		case err != nil:
+			return path, err
+		case info.IsDir():
+			return path, &os.PathError{Op: "run", Path: path, Err: unix.EISDIR}
+		case unix.Access(path, unix.X_OK) != nil:
+			return path, &os.PathError{Op: "run", Path: path, Err: unix.EACCES}
+		default:
+			return path, nil
+		}
+	}
+	return filepath.Join(beside, command), os.ErrNotExist
+}
+
+// isClosed reports whether this user may not look for a file.
+func isClosed(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, os.ErrPermission)
+}
+
+// lookElsewhere looks for other files with the six names in the directories in which distributions install iptables.
+func (s *state) lookElsewhere() {
+	for _, directory := range iptables.Dirs() {
+		for _, n := range s.names {
+			other := link.LookAt(directory + "/" + filepath.Base(n.Path))
+			same := n.Err != nil || other.Err != nil || other.ResolvesTo == n.ResolvesTo
+			if !same && !other.Wrapper && other.Switch == "" {
+				s.others = append(s.others, other)
+			}
+		}
+	}
+	// Where one directory is a link to another one, both have the same files.
+	s.others = slices.CompactFunc(s.others, func(a, b link.Name) bool { return a.ResolvesTo == b.ResolvesTo })
+}
+
+// ask has a command that is neither the wrapper nor a program of iptables, such as a script, say which backend it runs,
+// once for each value of the variable: only the wrapper follows that.
+func ask(starter *run.Starter, n *name) {
+	if !n.script {
+		return
+	}
+	var says []detect.Backend
+	for _, b := range detect.Backends() {
+		says = append(says, backendIn(starter.Run(n.Path, b, n.Name.Name, "--version").Stdout))
+	}
+	n.Wrapper = slices.Equal(says, detect.Backends())
+	if says[0] == says[1] {
+		n.Backend = says[0]
+	}
+}
+
+// backendIn is the backend that a program of iptables names with its version: "iptables v1.8.9 (nf_tables)".
+func backendIn(version string) detect.Backend {
+	switch {
+	case strings.Contains(version, "(nf_tables)"):
+		return detect.NFT
+	case strings.Contains(version, "(legacy)"):
+		return detect.Legacy
+	}
+	return ""
+}

@@ -1,0 +1,72 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"os"
+	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
+)
+
+// What iptables prints of a table comes before the table. What comes later has other people's words.
+func TestRemark(t *testing.T) {
+	const remark = "# Table `filter' is incompatible, use 'nft' tool."
+	for stdout, want := range map[string]string{
+		remark + "\n": remark,
+		"*filter\n-A INPUT -m comment \"\n" + remark: "",
+		"a # Table `filter' is incompatible":         "",
+	} {
+		got := save{Output: run.Output{Stdout: stdout}}.remark(incompatible)
+		if got != want {
+			t.Errorf("%q: got %q", stdout, got)
+		}
+	}
+}
+
+// Whether the image or the kernel lacks an extension: by what iptables prints, before 1.8.8 by the library.
+func TestLacks(t *testing.T) {
+	const old = "iptables v1.8.7 (nf_tables): Couldn't load match `set':No such file or directory"
+	libraries := t.TempDir()
+	host.Check(t, os.WriteFile(libraries+"/libxt_set.so", nil, 0o644))
+	for _, test := range []struct{ libraries, says, status, want string }{
+		{t.TempDir(), "Warning: Extension set is not supported, missing kernel module?", "0", lacksKernel},
+		{t.TempDir(), old, "2", lacksLibrary},
+		{libraries, old, "2", lacksKernel},
+		{libraries, "set: Could not determine whether revision 4 is supported, assuming it is.", "0", ""},
+		{libraries, "something else", "2", ""},
+	} {
+		t.Setenv("XTABLES_LIBDIR", test.libraries)
+		n := name{Name: link.Name{Name: "iptables", Path: t.TempDir() + "/iptables"}}
+		script := "#!/bin/sh\ncat >&2 <<'END'\n" + test.says + "\nEND\nexit " + test.status + "\n"
+		host.Check(t, os.WriteFile(n.Path, []byte(script), 0o755))
+		got := permitted().loads(&run.Starter{Limit: run.Limit}, n, "-m set")
+		if got == nil != (test.want == "") || got != nil && (got.Lacks != test.want || got.Name != "-m set") {
+			t.Errorf("%q: got %+v, want %q", test.says, got, test.want)
+		}
+	}
+}
+
+// What a script says for each value of the variable: only the wrapper follows that.
+func TestAsk(t *testing.T) {
+	for _, test := range []struct {
+		doc, script string
+		wrapper     bool
+		backend     detect.Backend
+	}{
+		{"it starts the wrapper", `echo "($IPTABLES_WRAPPER_BACKEND)" | sed s/nft/nf_tables/`, true, ""},
+		{"it runs nft", `echo "(nf_tables)"`, false, detect.NFT},
+		{"it knows only nft", `case $IPTABLES_WRAPPER_BACKEND in nft) echo "(nf_tables)" ;; esac`, false, ""},
+	} {
+		n := name{script: true, Name: link.Name{Name: "iptables", Path: t.TempDir() + "/iptables"}}
+		host.Check(t, os.WriteFile(n.Path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o755))
+		ask(&run.Starter{Limit: run.Limit}, &n)
+		if n.Wrapper != test.wrapper || n.Backend != test.backend {
+			t.Errorf("%s: got %+v", test.doc, n)
+		}
+	}
+}
