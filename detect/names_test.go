@@ -96,33 +96,6 @@ func TestHostNames(t *testing.T) {
 	}
 }
 
-// Each name is found where it is, in each family that it can be in, and decides.
-func TestEachName(t *testing.T) {
-	for _, k := range byName {
-		for n := range namesOf(k) {
-			backends := []Backend{NFT, Legacy}
-			if n.Chain == "" {
-				backends = backends[:1]
-			}
-			for _, b := range backends {
-				t.Run(string(b)+" "+n.nftName(), func(t *testing.T) {
-					host.Netns(t)
-					if n.Chain == "" {
-						addNative(t, "add table "+n.Table)
-					} else {
-						addChain(t, b, n.Family, n.Table, n.Chain)
-					}
-					r := ask(t, "")
-					if r.Backend != b || r.Reason != k || !r.Certain ||
-						!slices.Contains(r.Evidence.Of(b).Names, n) || len(r.Evidence.Of(b.Other()).Names) > 0 {
-						t.Errorf("got %+v", r)
-					}
-				})
-			}
-		}
-	}
-}
-
 // A native table is in its own family. A chain can be in both.
 func TestNamesOf(t *testing.T) {
 	for _, n := range knownNames {

@@ -23,34 +23,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestWanted(t *testing.T) {
-	for _, test := range []struct {
-		value string
-		want  detect.Backend
-		wrong bool
-	}{
-		{value: ""},
-		{value: "auto"},
-		{value: "nft", want: detect.NFT},
-		{value: "legacy", want: detect.Legacy},
-		{value: "NFT", wrong: true},
-		{value: "nf_tables", wrong: true},
-		{value: " nft", wrong: true},
-		{value: "nft,legacy", wrong: true},
-	} {
-		t.Setenv(Variable, test.value)
-		got, err := Wanted()
-		if got != test.want || (err != nil) != test.wrong {
-			t.Errorf("%q: got %q, %v", test.value, got, err)
-		}
-	}
-	host.Check(t, os.Unsetenv(Variable))
-	got, err := Wanted()
-	if got != "" || err != nil {
-		t.Errorf("not set: got %q, %v", got, err)
-	}
-}
-
 // Only for a guess that nothing else speaks for is the other backend's program a substitute.
 func TestFind(t *testing.T) {
 	if !host.Contain(t) {

@@ -103,16 +103,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A bare call prints the help, to stderr: it is not what a script asked for.
-func TestBareCall(t *testing.T) {
-	_, help, _ := run(program, "--help")
-	for _, args := range [][]string{nil, {""}, {program}} {
-		if status, stdout, stderr := run(args...); status != 2 || stdout != "" || stderr != help {
-			t.Errorf("%q: status %d, stdout %q, stderr %q", args, status, stdout, stderr)
-		}
-	}
-}
-
 // Answers and requested help go to stdout alone.
 func TestAnswers(t *testing.T) {
 	defer func(was string) { version = was }(version)
@@ -162,21 +152,6 @@ func TestPrintable(t *testing.T) {
 	printError(&output, errors.Join(errors.New("a\x1b[2m"), errors.New("b\rc")))
 	if got := output.String(); got != "a [1m \tb\niptables-wrapper: a [2m; b c\n" {
 		t.Errorf("got %q", got)
-	}
-}
-
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, unix.ENOSPC }
-
-// An answer that cannot be written is a failure.
-func TestStdoutFails(t *testing.T) {
-	for _, command := range []string{"version", "help"} {
-		var stderr bytes.Buffer
-		status := Run([]string{program, command}, full{}, &stderr)
-		if status != 1 || stderr.String() != "iptables-wrapper: no space left on device\n" {
-			t.Errorf("%s: status %d, %q", command, status, stderr.String())
-		}
 	}
 }
 

@@ -37,7 +37,6 @@ var questions = map[string]func(){
 	"first":        first,
 	"unprivileged": unprivileged,
 	"leaderless":   leaderless,
-	"keep":         keepsCertain,
 	"switched":     printSwitched,
 }
 

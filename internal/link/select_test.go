@@ -175,18 +175,6 @@ func TestCommandsWait(t *testing.T) {
 	}
 }
 
-// Another user holds the lock, and does not release it.
-func TestCommandsGoOn(t *testing.T) {
-	t.Parallel() // it sleeps
-	top := t.TempDir()
-	grow(t, top, wrapped(Wrapper)...)
-	host.Check(t, open(t, top).Lock(0))
-	host.Check(t, open(t, top).Select(detect.NFT, top+"/xtables-nft-multi"))
-	if got := content(top + "/" + Switch); got != "xtables-nft-multi" {
-		t.Errorf("the switch is at %q", got)
-	}
-}
-
 // Which switch the commands change: beside the running file, otherwise in /usr/sbin.
 func TestSwitched(t *testing.T) {
 	if !host.Contain(t) {
