@@ -19,6 +19,15 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
+func TestMain(m *testing.M) {
+	err := host.Enter()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
 // Here the test binary is the wrapper: init sees the command's name.
 
 // wrapped makes the six names of the container run the wrapper.
@@ -157,35 +166,6 @@ func inCall(t *testing.T, parent, call int) int {
 		}
 	}
 	return 0
-}
-
-// The search begins beside the wrapper's file, not beside the link by which it is called, and passes over a directory
-// that others can write.
-func TestBeside(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	wrapped(t)
-	host.Run(t, "sh", "-ec", `
-		mkdir -m 1777 /run/tmp; mkdir /run/own
-		ln -s /usr/sbin/iptables-wrapper /run/tmp/iptables
-		ln -s iptables-wrapper /run/own/iptables
-		cp /usr/sbin/iptables-wrapper /run/own/
-		cp /usr/sbin/iptables-wrapper /run/tmp/ip6tables
-		for d in tmp own; do
-			printf '#!/bin/sh\necho of %s\n' $d >/run/$d/xtables-nft-multi; chmod 755 /run/$d/xtables-nft-multi
-		done
-		chown 1000 /run/tmp/xtables-nft-multi`)
-	for path, want := range map[string]string{
-		"/run/own/iptables":  "of own\n",
-		"/run/tmp/iptables":  "(nf_tables)\n",
-		"/run/tmp/ip6tables": "(nf_tables)\n",
-	} {
-		c := calls(t, path, "--version")
-		if !strings.HasSuffix(c.stdout, want) {
-			t.Errorf("%s: got %+v", path, c)
-		}
-	}
 }
 
 // The program's file has a capability that the container lacks.

@@ -47,9 +47,6 @@ var storing = []struct {
 }{
 	{doc: "a guess without a program", host: "rm *-nft*; ", call: "select", stdout: "the commands in /usr/sbin run legacy\n",
 		stderr: guess, content: "xtables-legacy-multi"},
-	{doc: "single programs", host: "rm iptables-nft; mv xtables-nft-multi iptables-nft; ", call: "select nft",
-		status: 1, stderr: "it is not the program that implements all six commands\n" +
-			"iptables-wrapper: try: make it a symlink to xtables-nft-multi"},
 	{doc: "a network of its own, by name", host: "set -- unshare --net; ", call: "select legacy",
 		stdout: "the commands in /usr/sbin run legacy\n", content: "xtables-legacy-multi", recorded: "-"},
 	{doc: "the record cannot be made", host: record + "mount -o remount,bind,ro /dev; ", call: "select legacy",
@@ -57,17 +54,8 @@ var storing = []struct {
 		stderr: "iptables-wrapper: legacy is stored, but not recorded: unlink /dev/iptables-backend-"},
 	{doc: "nothing can be asked, strict", host: "set -- setpriv --bounding-set=-net_admin; ", call: "select --strict",
 		status: 1, stderr: "operation not permitted"},
-	{doc: "no name leads to the switch", host: "rm iptables ip6tables iptables-* ip6tables-*; " +
-		"ln -s /bin/true iptables; cp /proc/1/exe iptables-wrapper; " +
-		"ln -s iptables-wrapper iptables-current; ", call: "select nft", status: 1,
-		stderr: installHelps},
-	{doc: "a foreign switch", host: "ln -sfT /bin/true iptables-current; ", call: "select nft", status: 1,
-		stderr:  "it belongs neither to iptables nor to iptables-wrapper\niptables-wrapper: try: ",
-		content: "/bin/true"},
 	{doc: "others can write the directory", host: "chmod 777 /usr/sbin; ", call: "select nft", status: 1,
 		stderr: "users other than root and the caller can write it\niptables-wrapper: try: "},
-	{doc: "reset, nothing is wrapped", host: record + "rm iptables-current; ", call: "reset", status: 1,
-		stderr: installHelps, content: "-"},
 	{doc: "reset, others can write the directory", host: record + stored + "chmod 777 /usr/sbin; ", call: "reset",
 		status: 1, stderr: "users other than root and the caller can write it\niptables-wrapper: try: ",
 		content: "xtables-nft-multi"},
