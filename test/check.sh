@@ -10,17 +10,22 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 go test -v "$@" >"$log" 2>&1 || status=$?
-if [ "$status" = 0 ]; then
-	grep '^ok' "$log" || true
-else
-	cat "$log"
-fi
+
 # The reason is the last line that a test has logged before it is skipped.
 awk '
-	/^ +[a-z0-9_]+\.go:[0-9]+: / { reason = $0; sub(/^ +[a-z0-9_]+\.go:[0-9]+: /, "", reason) }
-	/^ *--- SKIP: / { skipped++; count[reason]++ }
+	/^=== (RUN|CONT|NAME) / { test = $3; next }
+	/^=== |^PASS$|\[no test files\]$|^ *--- PASS: / { next }
+	/^ *--- SKIP: / {
+		skipped++
+		sub(/fork\/exec [^ ]*: /, "", logged[$3])
+		count[logged[$3]]++
+		next
+	}
+	/^ +[a-z0-9_]+\.go:[0-9]+: / { line = $0; sub(/^ +[a-z0-9_]+\.go:[0-9]+: /, "", line); logged[test] = line }
+	'"$([ "$status" = 0 ] && echo '!/^ok/ { next }')"'
+	{ print }
 	END {
-		if (skipped == 0) exit
+		if (!skipped) exit
 		print skipped " tests were skipped:"
 		for (reason in count) print "  " count[reason] ": " reason
 	}
