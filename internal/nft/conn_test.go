@@ -87,6 +87,8 @@ func TestReply(t *testing.T) {
 		{"error without a code", [][]byte{withLength(cut(control(unix.NLMSG_ERROR, 0, 7, 0), 4), 16)},
 			true, reply{errno: unix.EBADMSG}, 0, nil},
 		{"noop", [][]byte{control(unix.NLMSG_NOOP, 0, 7, 0), rule(multi, 7)}, false, reply{}, 1, nil},
+		{"padding between two", [][]byte{withLength(rule(multi, 7), uint32(len(rule(multi, 7))-1)), rule(multi, 7)},
+			false, reply{}, 2, nil},
 		{"padding missing at the end", [][]byte{withLength(cut(rule(multi, 7), 1), uint32(len(rule(multi, 7))-1))},
 			false, reply{}, 1, nil},
 		{"length 0", [][]byte{withLength(rule(multi, 7), 0)}, false, reply{}, 0, ErrShort},
