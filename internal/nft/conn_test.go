@@ -82,6 +82,7 @@ func TestReply(t *testing.T) {
 		{"acknowledged", [][]byte{control(unix.NLMSG_ERROR, 0, 7, 0)}, true, reply{}, 0, nil},
 		{"done with an error", [][]byte{control(unix.NLMSG_DONE, multi, 7, -int32(unix.EINTR))},
 			true, reply{errno: unix.EINTR}, 0, nil},
+		{"done with a number", [][]byte{control(unix.NLMSG_DONE, multi, 7, 1)}, true, reply{}, 0, nil},
 		{"done without a status", [][]byte{withLength(cut(control(unix.NLMSG_DONE, multi, 7, 0), 4), 16)},
 			true, reply{errno: unix.EBADMSG}, 0, nil},
 		{"error without a code", [][]byte{withLength(cut(control(unix.NLMSG_ERROR, 0, 7, 0), 4), 16)},

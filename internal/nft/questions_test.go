@@ -81,6 +81,25 @@ func TestPresent(t *testing.T) {
 
 func every(string) bool { return true }
 
+// Without CAP_NET_ADMIN nf_tables refuses to answer, and that is not the same as "no".
+func TestNotPermitted(t *testing.T) {
+	host.Netns(t)
+	host.DropCapability(t, unix.CAP_NET_ADMIN)
+	var c Conn
+	defer c.Close()
+	_, has := c.HasChain(false, "mangle", hint)
+	_, table := c.HasTable(false, "mangle")
+	rules, count := c.CountRules(math.MaxInt, every)
+	for _, err := range []error{has, table, count} {
+		if !errors.Is(err, unix.EPERM) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if rules.All {
+		t.Errorf("got %+v", rules)
+	}
+}
+
 // A table is asked for by its whole name, in its family.
 func TestHasTable(t *testing.T) {
 	host.Netns(t)
