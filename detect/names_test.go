@@ -74,8 +74,8 @@ func TestHostPrograms(t *testing.T) {
 	}
 }
 
-// Every name is in a dump in test/rules/programs, and on the page. Every name of a dump is asked for, and every dump is in
-// the list of dumps.
+// Every name is in a dump in test/rules/programs, and on the page. Every name of a dump is asked for, and every dump is
+// in the list of dumps.
 func TestHostNames(t *testing.T) {
 	howItWorks := string(host.Read(t, "../docs/how-it-works.md"))
 	var known []string
