@@ -34,7 +34,7 @@ FUZZ ?=
 STARTED := $(shell date +%s)
 TOOK = @echo "make $@: $$(($$(date +%s) - $(STARTED))) seconds" >&2
 
-.PHONY: help build demo test test-packages test-all lane-packages lane-others lint bench conformance release \
+.PHONY: help build demo check test test-packages test-all lane-packages lane-others lint bench conformance release \
 	nightly fuzz oldest-go vulncheck tools-demo tools-test tools-all
 
 help:
@@ -42,6 +42,7 @@ help:
 
 ##  make build        bin/iptables-wrapper
 ##  make demo         see it work on the rules of a real node, without changing this machine
+##  make check        what any user can run of the tests, and what was skipped, and why
 ##  make test         each behavior is tested: a minute once the tools are installed
 ##  make test-all     all images, releases, kernels, clients, every call failing, and make lint: half an hour
 ##  make lint         formatting, vet, staticcheck, revive, actionlint, other systems
@@ -63,6 +64,10 @@ demo: tools-demo build
 test: tools-test build
 	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target test-packages test-module-script test-module-bench
 	$(TOOK)
+
+# "go test ./..." as any user. Go prints nothing of tests that were skipped, so test/check.sh does.
+check:
+	@test/check.sh ./...
 
 test-packages:
 	$(GO_TEST) -timeout 60m -p 4 $(PACKAGES)
@@ -90,6 +95,9 @@ lane-others:
 # gofmt is that of the Go that builds, which may not be the first in PATH. The processor is one that no release is built for, on
 # which some of the kernel's numbers have other sizes. On the other systems, detect and exec can be built, and find nothing.
 lint:
+	@for tool in git shellcheck; do \
+		command -v $$tool >/dev/null || { echo "make lint needs $$tool: install it first" >&2; exit 1; }; \
+	done
 	@unformatted=$$("$$(go env GOROOT)/bin/gofmt" -l .); test -z "$$unformatted" || { echo "gofmt: $$unformatted" >&2; exit 1; }
 	@for module in . $(MODULES); do \
 		(cd $$module && go mod tidy -diff && go vet ./... && go run $(STATICCHECK) ./...) || exit; \
@@ -98,7 +106,7 @@ lint:
 		sed 's/"\(.*\)"/:(exclude,glob)\1/')); test -z "$$bare" || { echo "no licence: $$bare" >&2; exit 1; }
 	go run $(REVIVE) -config .revive.toml -set_exit_status ./...
 	go run $(ACTIONLINT)
-	shellcheck -x release/*.sh test/real/*.sh test/images/bases/fedora/alternatives
+	shellcheck -x release/*.sh test/check.sh test/real/*.sh test/images/bases/fedora/alternatives
 	GOARCH=mips go build -o /dev/null .
 	@for system in darwin windows plan9; do GOOS=$$system go build ./detect ./exec || exit; done
 	$(TOOK)

@@ -7,6 +7,7 @@ package detect
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -61,26 +62,36 @@ func TestHostPrograms(t *testing.T) {
 				named := r.Evidence.Of(b).Names[0].Program
 				said := map[string]string{"podman": "Podman", "cni": "CNI", "crio": "CRI-O", "kube": "kube-proxy",
 					"nixos": "NixOS", "oracle": "Oracle", "proxmox": "Proxmox"}[d.Program]
-				if !strings.Contains(strings.ToLower(named), strings.ToLower(cmp.Or(said, d.Program))) ||
-					!strings.Contains(r.Because(), named) {
-					t.Errorf("it is named %s: %s", named, r.Because())
+				if !strings.Contains(strings.ToLower(named), strings.ToLower(cmp.Or(said, d.Program))) {
+					t.Errorf("its names are those of %s in detect/names.go: begin the file's name with that, in small "+
+						"letters, or add what it begins with to the list above", named)
+				}
+				if !strings.Contains(r.Because(), named) {
+					t.Errorf("%q does not name %s", r.Because(), named)
 				}
 			})
 		}
 	}
 }
 
-// Every name is in a dump in test/rules/programs, and on the page. Every name of a dump is asked for.
+// Every name is in a dump in test/rules/programs, and on the page. Every name of a dump is asked for, and every dump is
+// in the list of dumps.
 func TestHostNames(t *testing.T) {
-	page := string(host.Read(t, "../docs/how-it-works.md"))
+	howItWorks := string(host.Read(t, "../docs/how-it-works.md"))
 	var known []string
 	for _, n := range knownNames {
 		if n.Program == "kubelet" {
 			continue
 		}
 		known = append(known, strings.TrimSpace(n.Table+" "+n.Chain))
-		if text := cmp.Or(n.Chain, n.Table); !strings.Contains(page, "`"+text+"`") {
+		if text := cmp.Or(n.Chain, n.Table); !strings.Contains(howItWorks, "`"+text+"`") {
 			t.Errorf("add a line for `%s` to docs/how-it-works.md", text)
+		}
+	}
+	list := string(host.Read(t, "../test/rules/programs/README.md"))
+	for _, d := range rules.Dumps() {
+		if stem := strings.TrimSuffix(d.File, path.Ext(d.File)); !strings.Contains(list, stem) {
+			t.Errorf("add a line for %s to test/rules/programs/README.md: what made it", stem)
 		}
 	}
 	dumped := rules.Names()
@@ -92,33 +103,6 @@ func TestHostNames(t *testing.T) {
 	for _, name := range dumped {
 		if !slices.Contains(known, name) {
 			t.Errorf("a dump in test/rules/programs has %q in its first line: add it to detect/names.go", name)
-		}
-	}
-}
-
-// Each name is found where it is, in each family that it can be in, and decides.
-func TestEachName(t *testing.T) {
-	for _, k := range byName {
-		for n := range namesOf(k) {
-			backends := []Backend{NFT, Legacy}
-			if n.Chain == "" {
-				backends = backends[:1]
-			}
-			for _, b := range backends {
-				t.Run(string(b)+" "+n.nftName(), func(t *testing.T) {
-					host.Netns(t)
-					if n.Chain == "" {
-						addNative(t, "add table "+n.Table)
-					} else {
-						addChain(t, b, n.Family, n.Table, n.Chain)
-					}
-					r := ask(t, "")
-					if r.Backend != b || r.Reason != k || !r.Certain ||
-						!slices.Contains(r.Evidence.Of(b).Names, n) || len(r.Evidence.Of(b.Other()).Names) > 0 {
-						t.Errorf("got %+v", r)
-					}
-				})
-			}
 		}
 	}
 }

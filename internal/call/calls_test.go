@@ -19,6 +19,15 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
+func TestMain(m *testing.M) {
+	err := host.Enter()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
 // Here the test binary is the wrapper: init sees the command's name.
 
 // wrapped makes the six names of the container run the wrapper.
@@ -71,131 +80,6 @@ const (
 	storedNFT      = "xtables-nft-multi"
 	storedLegacy   = "xtables-legacy-multi"
 )
-
-// What a first call runs, and what it keeps. It prints nothing.
-func TestFirstCall(t *testing.T) {
-	for _, test := range []struct {
-		doc, host string
-		with      string // what the call is started with
-		backend   string
-		stored    string // "": the wrapper
-		recorded  string
-	}{
-		{doc: "nothing", backend: "nft", recorded: "nft"},
-		{doc: "a hint", host: "iptables-legacy -t mangle -N KUBE-IPTABLES-HINT", backend: "legacy",
-			stored: storedLegacy, recorded: "legacy"},
-		{doc: "a hint in both backends", host: `
-			iptables-legacy -t mangle -N KUBE-IPTABLES-HINT
-			iptables-nft -t mangle -N KUBE-IPTABLES-HINT`, backend: "nft", recorded: "nft"},
-		{doc: "Docker in legacy, beside firewalld's native table",
-			host: dockerInLegacy + "; nft add table inet firewalld", backend: "legacy", stored: storedLegacy,
-			recorded: "legacy"},
-		{doc: "kube-proxy's native table, and a stray rule in legacy", host: `
-			nft 'table ip kube-proxy { chain services { counter; counter; }; }'
-			iptables-legacy -A INPUT -j ACCEPT`, backend: "nft", stored: storedNFT, recorded: "nft"},
-		{doc: "empty chains are no rules", host: `
-			for chain in A B C; do iptables-legacy -N $chain; done
-			iptables-nft -A INPUT -j ACCEPT`, backend: "nft", recorded: "nft"},
-		{doc: "more rules in legacy", host: "iptables-legacy -A INPUT -j ACCEPT", backend: "legacy",
-			recorded: "legacy"},
-		{doc: "the machine's /dev", host: dockerInLegacy + "; rm /dev/ptmx", backend: "legacy", stored: storedLegacy},
-		{doc: "a read-only /dev", host: dockerInLegacy + "; mount -o remount,bind,ro /dev", backend: "legacy",
-			stored: storedLegacy},
-		{doc: "a read-only root", host: dockerInLegacy + "; mount -o remount,bind,ro /usr/sbin", backend: "legacy",
-			recorded: "legacy"},
-		{doc: "the lock is held", host: dockerInLegacy + "; flock /usr/sbin sleep 100 >/dev/null 2>&1 & " +
-			"while flock --nonblock /usr/sbin true; do sleep 0.01; done", backend: "legacy", recorded: "legacy"},
-		{doc: "the variable", host: dockerInLegacy, with: "env IPTABLES_WRAPPER_BACKEND=nft ", backend: "nft"},
-		{doc: "a chroot in which an image is made", host: dockerInLegacy + `
-			mkdir /run/root
-			mount --rbind / /run/root
-			mount --rbind /usr/sbin /run/root/usr/sbin`, with: "chroot /run/root ", backend: "legacy"},
-		{doc: "a Pod's network", host: "iptables-nft -N DOCKER-USER", with: "unshare --net sh -ec '" + dockerInLegacy +
-			"; exec \"$@\"' - ", backend: "legacy"},
-		{doc: "mounts of its own", host: dockerInLegacy, with: "unshare --mount sh -ec 'mount -t tmpfs none /mnt; " +
-			"exec \"$@\"' - ", backend: "legacy"},
-		{doc: "another user", host: "iptables-nft -N DOCKER-USER", with: asUser, backend: "nft"},
-		{doc: "another user who may write everywhere", host: "iptables-nft -N DOCKER-USER", backend: "nft",
-			with: "setpriv --reuid=1000 --inh-caps=+net_admin,+net_raw,+dac_override " +
-				"--ambient-caps=+net_admin,+net_raw,+dac_override "},
-		{doc: "without CAP_NET_ADMIN", with: "setpriv --bounding-set=-net_admin ", backend: "nft"},
-		{doc: "links straight to the wrapper", host: dockerInLegacy + `
-			ln -sf iptables-wrapper /usr/sbin/iptables
-			rm /usr/sbin/iptables-current`, backend: "legacy", stored: "-"},
-		{doc: "a guess without a program", host: "rm /usr/sbin/*-nft*", backend: "legacy", recorded: "legacy"},
-	} {
-		t.Run(test.doc, func(t *testing.T) {
-			if !host.Contain(t) {
-				return
-			}
-			wrapped(t)
-			host.Run(t, "sh", "-ec", test.host)
-			want := called{stored: test.stored, recorded: test.recorded}
-			switch test.stored {
-			case "":
-				want.stored = link.Wrapper
-			case "-":
-				want.stored = ""
-			}
-			c := calls(t, "sh", "-c", test.with+"/usr/sbin/iptables --version")
-			want.stdout = c.stdout
-			if c != want || c.backend() != test.backend {
-				t.Errorf("got %+v, want %s and %+v", c, test.backend, want)
-			}
-		})
-	}
-}
-
-// A program of an agent's process 1 has a thread in a Pod's network namespace. What a call in either finds is not kept.
-func TestAgent(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	wrapped(t)
-	host.Run(t, "sh", "-ec", dockerInLegacy)
-	entered := make(chan error)
-	left := make(chan bool)
-	go host.OnThread(func() {
-		entered <- unix.Unshare(unix.CLONE_NEWNET)
-		<-left
-	})
-	host.Check(t, <-entered)
-	c := calls(t, "iptables", "--version")
-	if c.backend() != "legacy" || c.stored != link.Wrapper || c.recorded != "" {
-		t.Errorf("got %+v", c)
-	}
-	close(left)
-}
-
-// What a guess has recorded stays whatever the numbers of rules become, until a name proves the other backend.
-func TestLaterCalls(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	wrapped(t)
-	rule := strings.Fields("INPUT -s 192.0.2.1 -j DROP")
-	c := calls(t, append([]string{"iptables", "-A"}, rule...)...)
-	if c.status != 0 || c.recorded != "nft" {
-		t.Fatalf("got %+v", c)
-	}
-	for range 6 {
-		host.Run(t, "iptables-legacy", "-A", "FORWARD", "-j", "ACCEPT")
-	}
-	c = calls(t, append([]string{"iptables", "-D"}, rule...)...)
-	if c.status != 0 || c.stderr != "" {
-		t.Errorf("got %+v", c)
-	}
-	host.Run(t, "sh", "-ec", "rm /usr/sbin/*-nft*") // no other one is run for it
-	c = calls(t, "iptables", "--version")
-	if c.status != 127 || c.recorded != "nft" || !strings.Contains(c.stderr, "nft is in use here already") {
-		t.Errorf("the recorded program is gone: got %+v", c)
-	}
-	host.Run(t, "sh", "-ec", dockerInLegacy)
-	c = calls(t, "iptables", "--version")
-	if c.backend() != "legacy" || c.recorded != "legacy" || c.stored != storedLegacy {
-		t.Errorf("Docker has started: got %+v", c)
-	}
-}
 
 // With few descriptors, a call runs the right backend, or ends with two lines. It never guesses. With one less than it
 // takes to ask, what is recorded runs. Go's runtime itself needs some, and it keeps one or two.
@@ -282,4 +166,19 @@ func inCall(t *testing.T, parent, call int) int {
 		}
 	}
 	return 0
+}
+
+// The program's file has a capability that the container lacks.
+func TestFileCapabilities(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	host.Needs(t, "setcap")
+	wrapped(t)
+	host.Run(t, "setcap", "cap_net_admin,cap_net_raw+ep", "/usr/sbin/xtables-nft-multi")
+	c := calls(t, "setpriv", "--bounding-set=-net_raw", "iptables", "-S")
+	if c.status != 126 || !strings.Contains(c.stderr, "xtables-nft-multi: operation not permitted") &&
+		!strings.Contains(c.stderr, "iptables-nft: operation not permitted") || strings.Count(c.stderr, "\n") != 2 {
+		t.Errorf("got %+v", c)
+	}
 }

@@ -13,12 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -103,16 +97,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A bare call prints the help, to stderr: it is not what a script asked for.
-func TestBareCall(t *testing.T) {
-	_, help, _ := run(program, "--help")
-	for _, args := range [][]string{nil, {""}, {program}} {
-		if status, stdout, stderr := run(args...); status != 2 || stdout != "" || stderr != help {
-			t.Errorf("%q: status %d, stdout %q, stderr %q", args, status, stdout, stderr)
-		}
-	}
-}
-
 // Answers and requested help go to stdout alone.
 func TestAnswers(t *testing.T) {
 	defer func(was string) { version = was }(version)
@@ -162,54 +146,5 @@ func TestPrintable(t *testing.T) {
 	printError(&output, errors.Join(errors.New("a\x1b[2m"), errors.New("b\rc")))
 	if got := output.String(); got != "a [1m \tb\niptables-wrapper: a [2m; b c\n" {
 		t.Errorf("got %q", got)
-	}
-}
-
-type full struct{}
-
-func (full) Write([]byte) (int, error) { return 0, unix.ENOSPC }
-
-// An answer that cannot be written is a failure.
-func TestStdoutFails(t *testing.T) {
-	for _, command := range []string{"version", "help"} {
-		var stderr bytes.Buffer
-		status := Run([]string{program, command}, full{}, &stderr)
-		if status != 1 || stderr.String() != "iptables-wrapper: no space left on device\n" {
-			t.Errorf("%s: status %d, %q", command, status, stderr.String())
-		}
-	}
-}
-
-// An error has a second line that says what to do.
-func TestRemedies(t *testing.T) {
-	denied := &os.PathError{Op: "symlink", Path: "/usr/sbin/iptables-current", Err: unix.EACCES}
-	readOnly := &os.PathError{Op: "symlink", Path: "/usr/sbin/iptables-current", Err: unix.EROFS}
-	for _, test := range []struct {
-		err  error
-		does string // what the second line contains
-	}{
-		{err: link.ErrNotWrapped, does: "iptables-wrapper install, unless an agent that enters Pods"},
-		{err: link.ErrForeign, does: "--force"},
-		{err: file.ErrExposed, does: "chmod go-w"},
-		{err: fmt.Errorf("%w: %w", file.ErrExposed, denied), does: "chmod go-w"},
-		{err: link.ErrSingle, does: "make it a symlink"},
-		{err: denied, does: "run as root"},
-		{err: readOnly, does: "set IPTABLES_WRAPPER_BACKEND"},
-		{err: fmt.Errorf("open a netlink socket: %w", unix.EMFILE), does: "limit on open files"},
-		{err: exec.ErrMissing, does: "install this backend's iptables"},
-		{err: exec.ErrItself, does: "install the iptables package again"},
-		{err: remedy.ErrOtherNetwork, does: "select nft or select legacy"},
-	} {
-		var stderr bytes.Buffer
-		status := printError(&stderr, fmt.Errorf("select: %w", test.err))
-		first, second, _ := strings.Cut(stderr.String(), "\n")
-		switch {
-		case status != 1:
-			t.Errorf("%v: status %d", test.err, status)
-		case first != fmt.Sprintf("iptables-wrapper: select: %v", test.err):
-			t.Errorf("%v: first line %q", test.err, first)
-		case !strings.HasPrefix(second, "iptables-wrapper: try: ") || !strings.Contains(second, test.does):
-			t.Errorf("%v: second line %q", test.err, second)
-		}
 	}
 }

@@ -4,7 +4,6 @@
 package command
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -57,39 +56,5 @@ func TestInstallWithoutProc(t *testing.T) {
 		if status == 0 {
 			wantWrapped(t, root+"/usr/sbin")
 		}
-	}
-}
-
-// A lock that any user can hold delays install by two seconds. It does not stop it.
-func TestInstallWhileLocked(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	host.Run(t, "sh", "-ec", "cp /proc/$PPID/exe /run/iptables-wrapper; "+anyone+"/run/iptables-wrapper install")
-	wantWrapped(t, "/usr/sbin")
-}
-
-// An image gives its programs capabilities, installs, and then does what the remark says.
-func TestInstallThenSetcap(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	host.Needs(t, "setcap")
-	const caps = "cap_net_admin,cap_net_raw+ep"
-	output := host.Run(t, "sh", "-ec", `
-		setcap `+caps+` /usr/sbin/xtables-legacy-multi; setcap `+caps+` /usr/sbin/xtables-nft-multi
-		cp /proc/$PPID/exe /usr/sbin/iptables-wrapper
-		iptables-wrapper install 2>&1
-		setcap `+caps+` /usr/sbin/iptables-wrapper`)
-	if !strings.Contains(output, "setcap "+caps+" /usr/sbin/iptables-wrapper\n") {
-		t.Errorf("got %s", output)
-	}
-	wantWrapped(t, "/usr/sbin")
-	again := host.Run(t, "/usr/sbin/iptables-wrapper", "install")
-	if again != "nothing to do: the iptables commands in \"/usr/sbin\" run the wrapper\n" {
-		t.Errorf("again: got %s", again)
-	}
-	if _, err := os.Lstat("/usr/sbin/iptables-current"); err != nil {
-		t.Error(err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,9 +29,6 @@ const (
 	record   = `ln -s nft /dev/iptables-backend-$(readlink /proc/self/ns/net | tr -dc 0-9); `
 	stored   = "ln -sfT xtables-nft-multi iptables-current; "
 	readOnly = "mount -o remount,bind,ro /usr/sbin; "
-	// anyone holds the lock that any user can take.
-	anyone = "setpriv --reuid=1000 --clear-groups flock /usr/sbin sleep 100 >/dev/null 2>&1 & " +
-		"while flock --nonblock /usr/sbin true; do sleep 0.01; done; "
 
 	runsNFT    = "the commands in /usr/sbin run nft\n"
 	runsLegacy = "the commands in /usr/sbin run legacy\n"
@@ -52,74 +48,17 @@ var storing = []struct {
 	content   string // of the switch; "-": there is none
 	recorded  string // in the end; "-": nothing, although select stores a backend
 }{
-	{doc: "certain", host: docker, call: "select", stdout: runsLegacy, content: "xtables-legacy-multi"},
-	{doc: "strict, certain", host: docker, call: "select --strict", stdout: runsLegacy,
-		content: "xtables-legacy-multi"},
-	{doc: "a guess", call: "select", stdout: runsNFT, stderr: guess, content: "xtables-nft-multi"},
-	{doc: "strict, a guess", call: "select --strict", status: 3, stderr: "iptables-wrapper: select: not certain, " +
-		"nothing is stored: nft: no chain or table of a known program was found, and no rule\niptables-wrapper: try: "},
-	{doc: "what is recorded is not asked", host: record + docker, call: "select", stdout: runsLegacy,
-		content: "xtables-legacy-multi"},
-	{doc: "by name", host: docker, call: "select nft", stdout: runsNFT, content: "xtables-nft-multi"},
-	{doc: "over the other one", host: stored, call: "select legacy", stdout: runsLegacy,
-		content: "xtables-legacy-multi"},
-	{doc: "the variable is not read", host: "export IPTABLES_WRAPPER_BACKEND=both; " + docker, call: "select",
-		stdout: runsLegacy, content: "xtables-legacy-multi"},
-	{doc: "a guess without a program", host: "rm *-nft*; ", call: "select", stdout: runsLegacy,
+	{doc: "a guess without a program", host: "rm *-nft*; ", call: "select", stdout: "the commands in /usr/sbin run legacy\n",
 		stderr: guess, content: "xtables-legacy-multi"},
-	{doc: "no program", host: docker + "rm *-legacy*; ", call: "select", status: 1, stderr: "iptables-wrapper: " +
-		"select legacy: no such program: iptables-legacy or xtables-legacy-multi\niptables-wrapper: try: install "},
-	{doc: "single programs", host: "rm iptables-nft; mv xtables-nft-multi iptables-nft; ", call: "select nft",
-		status: 1, stderr: "it is not the program that implements all six commands\n" +
-			"iptables-wrapper: try: make it a symlink to xtables-nft-multi"},
-	{doc: "a name bypasses the switch", host: "ln -sf xtables-nft-multi ip6tables; ", call: "select legacy",
-		status: 1, stderr: "\"/usr/sbin/ip6tables\": the commands of iptables do not lead to the wrapper"},
-	{doc: "read-only", host: readOnly, call: "select", status: 1, stderr: variableHelps},
-	{doc: "read-only, by name", host: readOnly, call: "select nft", status: 1, stderr: variableHelps},
-	{doc: "read-only, stored before", host: stored + readOnly, call: "select nft", stdout: runsNFT,
-		content: "xtables-nft-multi"},
-	{doc: "read-only, the other one is stored", host: stored + readOnly, call: "select legacy", status: 1,
-		stderr: imageHelps, content: "xtables-nft-multi"},
-	{doc: "the lock is held", host: anyone, call: "select legacy", stdout: runsLegacy,
-		content: "xtables-legacy-multi"},
-	{doc: "a network of its own", host: "set -- unshare --net; ", call: "select", status: 1,
-		stderr: "this is not known to be the network namespace of process 1\n" +
-			"iptables-wrapper: try: iptables-wrapper select nft or"},
 	{doc: "a network of its own, by name", host: "set -- unshare --net; ", call: "select legacy",
 		stdout: runsLegacy, content: "xtables-legacy-multi", recorded: "-"},
 	{doc: "the record cannot be made", host: record + "mount -o remount,bind,ro /dev; ", call: "select legacy",
 		stdout: runsLegacy, content: "xtables-legacy-multi", recorded: "nft",
 		stderr: "iptables-wrapper: legacy is stored, but not recorded: unlink /dev/iptables-backend-"},
-	{doc: "nothing can be asked", host: "set -- setpriv --bounding-set=-net_admin; ", call: "select", status: 1,
-		stderr: "nothing is stored, because the kernel did not answer: ask for nf_tables: operation not permitted"},
 	{doc: "nothing can be asked, strict", host: "set -- setpriv --bounding-set=-net_admin; ", call: "select --strict",
 		status: 1, stderr: "operation not permitted"},
-	{doc: "nothing can be asked, by name", host: "set -- setpriv --bounding-set=-net_admin; ", call: "select nft",
-		stdout: runsNFT, content: "xtables-nft-multi"},
-	{doc: "another user", host: "set -- setpriv --reuid=1000; ", call: "select nft", status: 1,
-		stderr: "permission denied\niptables-wrapper: try: run as root"},
-	{doc: "nothing is wrapped", host: "rm iptables-current; ", call: "select nft", status: 1, stderr: installHelps,
-		content: "-"},
-	{doc: "no name leads to the switch", host: "rm iptables ip6tables iptables-* ip6tables-*; " +
-		"ln -s /bin/true iptables; cp /proc/1/exe iptables-wrapper; " +
-		"ln -s iptables-wrapper iptables-current; ", call: "select nft", status: 1,
-		stderr: installHelps},
-	{doc: "a foreign switch", host: "ln -sfT /bin/true iptables-current; ", call: "select nft", status: 1,
-		stderr:  "it belongs neither to iptables nor to iptables-wrapper\niptables-wrapper: try: ",
-		content: "/bin/true"},
 	{doc: "others can write the directory", host: "chmod 777 /usr/sbin; ", call: "select nft", status: 1,
 		stderr: "users other than root and the caller can write it\niptables-wrapper: try: "},
-
-	{doc: "reset", host: stored + record, call: "reset", stdout: "the next call in /usr/sbin decides again\n"},
-	{doc: "reset, nothing is kept", call: "reset", stdout: "the next call in /usr/sbin decides again\n"},
-	{doc: "reset, read-only", host: stored + record + readOnly, call: "reset", status: 1, stderr: imageHelps,
-		content: "xtables-nft-multi"},
-	{doc: "reset, read-only, only recorded", host: record + readOnly, call: "reset",
-		stdout: "the next call in /usr/sbin decides again\n"},
-	{doc: "reset, the lock is held", host: stored + record + anyone, call: "reset",
-		stdout: "the next call in /usr/sbin decides again\n"},
-	{doc: "reset, nothing is wrapped", host: record + "rm iptables-current; ", call: "reset", status: 1,
-		stderr: installHelps, content: "-"},
 	{doc: "reset, others can write the directory", host: record + stored + "chmod 777 /usr/sbin; ", call: "reset",
 		status: 1, stderr: "users other than root and the caller can write it\niptables-wrapper: try: ",
 		content: "xtables-nft-multi"},
@@ -198,27 +137,5 @@ func TestFewDescriptors(t *testing.T) {
 	}
 	if refused == 0 {
 		t.Error("none was refused")
-	}
-}
-
-// The switch beside the wrapper's file comes first, and that of /usr/sbin is the one where there is none.
-func TestWhichSwitch(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	lay(t)
-	host.Run(t, "sh", "-ec", "mkdir /run/own; cd /usr/sbin; cp -a iptables-wrapper iptables-current iptables /run/own/")
-	for _, step := range []struct{ do, want string }{
-		{"/run/own/iptables-wrapper select legacy", "the commands in /run/own run legacy\n"},
-		{"/run/own/iptables-wrapper reset", "the next call in /run/own decides again\n"},
-		{"rm /run/own/iptables-current; /run/own/iptables-wrapper select nft", runsNFT},
-	} {
-		if got := host.Run(t, "sh", "-ec", step.do); got != step.want {
-			t.Errorf("%s: got %q", step.do, got)
-		}
-	}
-	end, err := filepath.EvalSymlinks("/usr/sbin/iptables")
-	if end != "/usr/sbin/xtables-nft-multi" || err != nil {
-		t.Errorf("got %q, %v", end, err)
 	}
 }

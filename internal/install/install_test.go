@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -148,17 +147,6 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// The path may be relative, and is made absolute.
-func TestRelativeDirectory(t *testing.T) {
-	directory := image(t)
-	t.Chdir(directory)
-	changes, _ := installs(t, ".", false)
-	if !slices.Contains(changes, "wrote "+directory+"/iptables-wrapper") {
-		t.Errorf("got %q", changes)
-	}
-	leadTo(t, directory, "iptables-wrapper")
-}
-
 // A directory is replaced by nobody. What was done until then runs the wrapper.
 func TestDirectoryInTheWay(t *testing.T) {
 	directory := image(t)
@@ -173,88 +161,5 @@ func TestDirectoryInTheWay(t *testing.T) {
 		if err != nil || filepath.Base(end) != "iptables-wrapper" && filepath.Base(end) != "xtables-nft-multi" {
 			t.Errorf("%s: got %q, %v", name, end, err)
 		}
-	}
-}
-
-// A directory that others can change is refused unless forced.
-func TestExposed(t *testing.T) {
-	for _, test := range []struct {
-		doc   string
-		make  func(directory string) error
-		wrong error
-	}{
-		{"ours", func(string) error { return nil }, nil},
-		{"writable by the group", func(directory string) error { return os.Chmod(directory, 0o775) }, file.ErrExposed},
-		{
-			"writable by all", func(directory string) error { return os.Chmod(directory, 0o777|os.ModeSticky) },
-			file.ErrExposed,
-		},
-		{"another user's", func(directory string) error {
-			host.NeedsRoot(t, "give a directory away")
-			return os.Chown(directory, 1, 1)
-		}, file.ErrExposed},
-	} {
-		directory := image(t)
-		host.Check(t, test.make(directory))
-		before := state(t, directory)
-		_, _, err := Install(directory, false)
-		if !errors.Is(err, test.wrong) {
-			t.Errorf("%s: got %v", test.doc, err)
-		}
-		if after := state(t, directory); test.wrong != nil && after != before {
-			t.Errorf("%s: got %s\nwant %s", test.doc, after, before)
-		}
-	}
-}
-
-// Forced, calls in a standard directory that others can write run the wrapper, as they run programs from there.
-func TestForcedInExposed(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	host.Check(t, os.Chmod("/usr/sbin", 0o775))
-	before := state(t, "/usr/sbin", "/etc/alternatives")
-	_, _, err := Install("", false)
-	if after := state(t, "/usr/sbin", "/etc/alternatives"); !errors.Is(err, file.ErrExposed) || after != before {
-		t.Errorf("got %v, %s\nwant %s", err, after, before)
-	}
-	_, _, err = Install("", true)
-	host.Check(t, err)
-	if content, err := os.Readlink("/usr/sbin/iptables-current"); content != "iptables-wrapper" {
-		t.Errorf("got %q, %v", content, err)
-	}
-}
-
-func TestNoIptables(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	host.Run(t, "sh", "-c", "rm /usr/sbin/xtables-*-multi")
-	directory := t.TempDir()
-	for _, named := range []string{directory, ""} {
-		changes, _, err := Install(named, true)
-		if !errors.Is(err, exec.ErrMissing) || changes != nil {
-			t.Errorf("%q: got %q, %v", named, changes, err)
-		}
-	}
-	if got := state(t, directory); got != "" {
-		t.Errorf("got %s", got)
-	}
-}
-
-// A copy of the wrapper in the place of iptables' own program would have to run itself. It is refused, forced or not.
-func TestOverwritten(t *testing.T) {
-	directory := image(t)
-	content := host.Read(t, "/proc/self/exe")
-	host.Check(t, os.WriteFile(directory+"/xtables-nft-multi", content, 0o755))
-	for _, force := range []bool{false, true} {
-		_, _, err := Install(directory, force)
-		if !errors.Is(err, remedy.ErrOwnProgram) || !strings.Contains(err.Error(), "xtables-nft-multi") {
-			t.Errorf("force %v: got %v", force, err)
-		}
-	}
-	_, err := os.Lstat(directory + "/" + link.Switch)
-	if !os.IsNotExist(err) {
-		t.Errorf("the switch: %v", err)
 	}
 }

@@ -33,12 +33,9 @@ var questions = map[string]func(){
 		}
 		fmt.Println(d.Path, d.Running)
 	},
-	"own":          func() { fmt.Println(OwnContainer(), OwnNetwork()) },
-	"first":        first,
-	"unprivileged": unprivileged,
-	"leaderless":   leaderless,
-	"keep":         keepsCertain,
-	"switched":     printSwitched,
+	"own":        func() { fmt.Println(OwnContainer(), OwnNetwork()) },
+	"leaderless": leaderless,
+	"switched":   printSwitched,
 }
 
 // A call by another name, and through links, has the directory of the file; what was changed since has none.

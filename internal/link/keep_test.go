@@ -5,14 +5,9 @@ package link
 
 import (
 	"cmp"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -191,56 +186,4 @@ func TestKeep(t *testing.T) {
 	if got != detect.Legacy {
 		t.Errorf("no DIR, and another call has made a record: got %s", got)
 	}
-}
-
-// Only what is found in the mounts and in the network of process 1 is kept.
-func TestKeepElsewhere(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	host.Check(t, os.Mkdir("/run/root", 0o755))
-	host.Check(t, unix.Mount("/", "/run/root", "", unix.MS_BIND|unix.MS_REC, ""))
-	for _, test := range []struct {
-		doc    string
-		change func(cmd *exec.Cmd)
-		want   kept
-	}{
-		{"a child", func(*exec.Cmd) {}, kept{"xtables-legacy-multi", "legacy"}},
-		{"another network", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = unix.CLONE_NEWNET }, kept{Wrapper, ""}},
-		{"a chroot", func(c *exec.Cmd) { c.SysProcAttr.Chroot = "/run/root" }, kept{Wrapper, ""}},
-	} {
-		top := t.TempDir()
-		grow(t, top, wrapped(Wrapper)...)
-		got := ask(t, "keep", func(c *exec.Cmd) {
-			c.Args = []string{"keep", top}
-			test.change(c)
-		})
-		after := kept{stored: content(top + "/" + Switch)}
-		records, err := filepath.Glob("/dev/iptables-backend-*")
-		host.Check(t, err)
-		for _, path := range records { // of any network
-			after.recorded += content(path)
-			host.Check(t, os.Remove(path))
-		}
-		if got != "legacy" || after != test.want {
-			t.Errorf("%s: runs %s, and %+v", test.doc, got, after)
-		}
-	}
-	host.Check(t, unix.Unmount("/run/root", unix.MNT_DETACH))
-}
-
-func keepsCertain() {
-	d, err := Open(os.Args[1])
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	d.Running = Wrapper
-	d.Exe = d.Join(Wrapper)
-	record, err := OpenRecord()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(Keep(d, record, detect.Legacy, d.Join("xtables-legacy-multi"), true))
 }

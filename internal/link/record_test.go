@@ -5,7 +5,6 @@ package link
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -55,30 +54,6 @@ func TestIsContainers(t *testing.T) {
 	host.Check(t, link("/usr/sbin"))
 	if open(t, "/usr/sbin").isContainers() {
 		t.Error("no tmpfs, and it is a container's own")
-	}
-}
-
-// The record is in the container's own /dev, or nowhere.
-func TestOpenRecord(t *testing.T) {
-	if !host.Contain(t) {
-		return
-	}
-	var netns unix.Stat_t
-	host.Check(t, unix.Stat("/proc/self/ns/net", &netns))
-	r := openRecord(t)
-	if want := fmt.Sprintf("/dev/iptables-backend-%d", netns.Ino); pathOf(r) != want {
-		t.Errorf("got %q, want %q", pathOf(r), want)
-	}
-	host.Check(t, unix.Mount("none", "/proc", "tmpfs", 0, ""))
-	got, err := OpenRecord()
-	if got != (Record{}) || !errors.Is(err, unix.ENOENT) {
-		t.Errorf("no /proc, so no network namespace: got %+v, %v", got, err)
-	}
-	host.Check(t, unix.Unmount("/proc", 0))
-	host.Check(t, os.Remove("/dev/ptmx"))
-	r = openRecord(t)
-	if r != (Record{}) || r.Read() != "" || r.Remove() != nil {
-		t.Errorf("the host's /dev: got %+v", r)
 	}
 }
 
@@ -163,45 +138,6 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%s: runs %q, %s", test.doc, got, list(t, directory))
 		}
 	}
-}
-
-// becomeUser makes this thread another user's, as long as it lasts.
-func becomeUser(t *testing.T) {
-	t.Helper()
-	for _, call := range []uintptr{unix.SYS_SETRESGID, unix.SYS_SETRESUID} {
-		_, _, errno := unix.RawSyscall(call, 1000, 1000, 1000)
-		if errno != 0 {
-			t.Error(errno)
-		}
-	}
-}
-
-// Another user reads the record, and cannot make one.
-func TestRecordOfUser(t *testing.T) {
-	host.NeedsRoot(t, "give a file away")
-	directory := t.TempDir()
-	host.Check(t, os.Chmod(directory, 0o755))
-	r := inDirectory(t, directory)
-	host.OnThread(func() {
-		becomeUser(t)
-		got := r.keep(detect.NFT, true)
-		if got != detect.NFT {
-			t.Errorf("made: got %q", got)
-		}
-	})
-	if got := list(t, directory); got != "" {
-		t.Errorf("made: got %s", got)
-	}
-	host.Check(t, os.Symlink("legacy", pathOf(r)))
-	host.OnThread(func() {
-		becomeUser(t)
-		if got := r.Read(); got != detect.Legacy {
-			t.Errorf("read: got %q", got)
-		}
-		if err := r.Remove(); !errors.Is(err, unix.EACCES) {
-			t.Errorf("removed: got %v", err)
-		}
-	})
 }
 
 // What cannot be removed is an error only if it is still there.

@@ -81,37 +81,6 @@ func TestPresent(t *testing.T) {
 
 func every(string) bool { return true }
 
-// Only the kernel's reply says that there is nothing, whatever error a system call fails with.
-func TestRefusedCallIsNoAnswer(t *testing.T) {
-	for name, number := range map[string]uint32{
-		"socket": unix.SYS_SOCKET, "sendto": unix.SYS_SENDTO, "recvfrom": unix.SYS_RECVFROM,
-	} {
-		for _, errno := range []unix.Errno{
-			unix.ENOENT, unix.EINVAL, unix.EPERM, unix.ENOSYS, unix.EAFNOSUPPORT, unix.EMFILE,
-		} {
-			t.Run(fmt.Sprint(name, " ", unix.ErrnoName(errno)), func(t *testing.T) {
-				host.Netns(t)
-				host.RefuseCall(t, number, errno)
-				var c Conn
-				defer c.Close()
-				_, present := c.Present()
-				_, has := c.HasChain(false, "mangle", hint)
-				_, table := c.HasTable(false, "mangle")
-				rules, count := c.CountRules(math.MaxInt, every)
-				lacks, dryRun := c.Lacks()
-				for _, err := range []error{present, has, table, count, dryRun} {
-					if !errors.Is(err, errno) {
-						t.Errorf("got %v", err)
-					}
-				}
-				if rules != (Rules{}) || lacks != "" {
-					t.Errorf("got %+v, %q", rules, lacks)
-				}
-			})
-		}
-	}
-}
-
 // Without CAP_NET_ADMIN nf_tables refuses to answer, and that is not the same as "no".
 func TestNotPermitted(t *testing.T) {
 	host.Netns(t)

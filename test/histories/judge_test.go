@@ -65,7 +65,8 @@ func (p *player) call(e event, r result, after oracle.Container) (*violation, er
 	}
 	h := p.world.seen(e.user)
 	if e.class == powerless {
-		h = &oracle.Host{NFT: oracle.Backend{InKernel: oracle.Unknown}, Legacy: oracle.Backend{InKernel: oracle.Yes}}
+		h = &oracle.Host{NFT: oracle.Backend{InKernel: oracle.Unknown}, Legacy: oracle.Backend{InKernel: oracle.Yes},
+			TakesRules: oracle.Unknown}
 	}
 	runs, next := p.kept.Run(h, caller)
 	if after != next {

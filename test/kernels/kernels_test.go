@@ -167,7 +167,7 @@ func build(tb testing.TB) map[string]string {
 // hostStates are the scripts of test/script that are about what a host is. They run in the guest, unchanged, on every
 // kernel, with one of the builds.
 var hostStates = []string{
-	"decision", "other-network", "proven-answer-is-stored", "host-programs", "ipv6-off", "large-rule", "native-rules",
+	"decision", "other-network", "proven-answer-is-stored", "ipv6-off", "large-rule", "native-rules",
 	"not-permitted", "undecodable-rule", "user-namespace",
 }
 

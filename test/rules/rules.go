@@ -51,7 +51,7 @@ func Dumps() (all []Dump) {
 		first, _, _ := strings.Cut(string(content), "\n")
 		list, isHead := strings.CutPrefix(first, "# names: ")
 		if !isHead {
-			panic(name + " does not begin with \"# names: \", and a list or \"none\"")
+			panic("test/rules/programs/" + name + ": begin it with \"# names: \", and \"filter CHAIN\" or \"none\"")
 		}
 		d := Dump{File: name, Text: string(content)}
 		d.Program, _, _ = strings.Cut(strings.TrimSuffix(name, path.Ext(name)), "-")
