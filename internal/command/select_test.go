@@ -48,8 +48,8 @@ var storing = []struct {
 	content   string // of the switch; "-": there is none
 	recorded  string // in the end; "-": nothing, although select stores a backend
 }{
-	{doc: "a guess without a program", host: "rm *-nft*; ", call: "select", stdout: "the commands in /usr/sbin run legacy\n",
-		stderr: guess, content: "xtables-legacy-multi"},
+	{doc: "a guess without a program", host: "rm *-nft*; ", call: "select",
+		stdout: "the commands in /usr/sbin run legacy\n", stderr: guess, content: "xtables-legacy-multi"},
 	{doc: "a network of its own, by name", host: "set -- unshare --net; ", call: "select legacy",
 		stdout: runsLegacy, content: "xtables-legacy-multi", recorded: "-"},
 	{doc: "the record cannot be made", host: record + "mount -o remount,bind,ro /dev; ", call: "select legacy",

@@ -32,9 +32,9 @@ const (
 	fontSize = 10 // points
 )
 
-// picture is docs/evidence/benchmarks.svg: the wall time that a first call adds, with rules in one chain on the left, and
-// with chains of one rule on the right, on one scale from 0. Bars stand for the counts, because no axis has a place for
-// both 0 and 100,000. It brings its white background along, and so can be read on a dark page.
+// picture is docs/evidence/benchmarks.svg: the wall time that a first call adds, with rules in one chain on the left,
+// and with chains of one rule on the right, on one scale from 0. Bars stand for the counts, because no axis has a place
+// for both 0 and 100,000. It brings its white background along, and so can be read on a dark page.
 func picture(r report) ([]byte, error) {
 	plots := [][]*plot.Plot{{plot.New(), plot.New()}}
 	legend := plot.NewLegend()
@@ -79,8 +79,9 @@ func picture(r report) ([]byte, error) {
 		plots[0][i].Draw(tile)
 	}
 	legend.Draw(draw.Crop(canvas, vg.Centimeter/2, 0, height-top, -vg.Centimeter/4))
-	style := draw.TextStyle{Color: color.Black, Font: plots[0][0].X.Label.TextStyle.Font, Handler: plot.DefaultTextHandler}
-	style.Font.Size = fontSize
+	font := plots[0][0].X.Label.TextStyle.Font
+	font.Size = fontSize
+	style := draw.TextStyle{Color: color.Black, Font: font, Handler: plot.DefaultTextHandler}
 	for i, line := range notes {
 		canvas.FillText(style, vg.Point{X: 4 * vg.Centimeter, Y: height - vg.Points(float64(20+15*i))}, line)
 	}

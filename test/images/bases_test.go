@@ -111,7 +111,8 @@ func goArgs(tb testing.TB) []string {
 	tb.Helper()
 	env := strings.Fields(host.Run(tb, "go", "env", "GOROOT", "GOMODCACHE", "GOCACHE"))
 	return []string{
-		"--build-context", pinned(tb, top+"/Dockerfile") + "=container-image://" + base(tb, "golang"), "--timestamp", "0",
+		"--build-context", pinned(tb, top+"/Dockerfile") + "=container-image://" + base(tb, "golang"),
+		"--timestamp", "0",
 		"--volume=" + env[0] + ":/usr/local/go:ro", "--volume=" + env[1] + ":/root/go/pkg/mod",
 		"--volume=" + env[2] + ":/root/.cache/go-build",
 	}

@@ -30,8 +30,8 @@ func TestOwnImage(t *testing.T) {
 		t.Errorf("it has %q", names)
 	}
 	want := host.Run(t, top+"/release/source.sh") // there is no git in the build
-	if got := podman(t, append(append([]string{"run", "--rm"}, host.Ulimits...), ref, "version")...); !strings.Contains(got,
-		strings.TrimSpace(want)) {
+	got := podman(t, append(append([]string{"run", "--rm"}, host.Ulimits...), ref, "version")...)
+	if !strings.Contains(got, strings.TrimSpace(want)) {
 		t.Errorf("its version is %q, want %s", got, want)
 	}
 	var image []struct{ Labels map[string]string }
@@ -79,8 +79,8 @@ func sortedKeys(files map[string][]byte) []string {
 	return names
 }
 
-// Every base image is pinned by digest. No line needs what docker's classic builder and podman 4.3 do not have: platforms
-// of the builder, and stages that arguments name.
+// Every base image is pinned by digest. No line needs what docker's classic builder and podman 4.3 do not have:
+// platforms of the builder, and stages that arguments name.
 func TestPinned(t *testing.T) {
 	files, err := filepath.Glob(top + "/images/*/Dockerfile")
 	host.Check(t, err)

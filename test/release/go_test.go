@@ -35,7 +35,10 @@ func newGoUpdate(t *testing.T) *goUpdate {
 		{"go.mod", `(?m)^toolchain .*$`, "toolchain go1.26.1"},
 		{"test/script/go.mod", `(?m)^toolchain .*$`, "toolchain go1.26.1"},
 		{"Makefile", `(?m)^NEWEST_GO := .*$`, "NEWEST_GO := go1.27.1"},
-		{"Dockerfile", goLine.String(), "${1}" + u.registry.address() + "/library/golang:1.26.1-bookworm@${3} AS build"},
+		{
+			"Dockerfile", goLine.String(),
+			"${1}" + u.registry.address() + "/library/golang:1.26.1-bookworm@${3} AS build",
+		},
 	} {
 		path := filepath.Join(u.dir, change.file)
 		old := string(host.Read(t, path))
