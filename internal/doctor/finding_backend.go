@@ -245,18 +245,12 @@ func (s *state) bypassing(names []name) *Finding {
 
 // copies is about other files with the six names: programs with another PATH run them.
 func (s *state) copies() *Finding {
-	var paths []string
-	for _, n := range s.others {
-		paths = append(paths, n.Path)
-	}
 	return &Finding{
 		Severity: warning,
-		Text: "There is another iptables beside the wrapped one: " + list(paths) + ". A program that calls it, by " +
-			"its " +
-			"path or with another PATH, bypasses the wrapper.",
-		Look: []string{"ls -l " + quoted(paths[0])},
-		Do: "Remove it, or run iptables-wrapper install --dir " + quoted(filepath.Dir(paths[0])) + " in the image, " +
-			"too. " +
-			"If nothing calls it, ignore this.",
+		Text: "There is another iptables beside the wrapped one: " + list(s.others) + ". A program that calls it by its " +
+			"path, or with another PATH, bypasses the wrapper.",
+		Look: []string{"ls -l " + quoted(s.others[0])},
+		Do: "Remove it, or run iptables-wrapper install --dir " + quoted(filepath.Dir(s.others[0])) + " in the image, " +
+			"too. If nothing calls it, ignore this.",
 	}
 }
