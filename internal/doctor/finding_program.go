@@ -31,12 +31,12 @@ func (s *state) noProgram() *Finding {
 	directory := filepath.Dir(n.Path)
 	p := s.program(s.wanted())
 	found := Finding{Severity: problem, Look: []string{"iptables --version"}, Do: installBoth}
-	faulty := slices.IndexFunc(s.names, func(n name) bool { return n.fault != nil && !n.isAbsent })
-	dangling := slices.IndexFunc(s.names, func(n name) bool { return n.Err != nil && !n.isAbsent && n.fault == nil })
+	faulty := slices.IndexFunc(s.names, func(n name) bool { return n.fault != nil && !isAbsent(n.Name) })
+	dangling := slices.IndexFunc(s.names, func(n name) bool { return n.Err != nil && !isAbsent(n.Name) && n.fault == nil })
 	missing := slices.IndexFunc(s.names, func(n name) bool { return n.leads() && n.Wrapper && n.call.Err != nil })
 	said := s.said(noProgram)
 	switch {
-	case !slices.ContainsFunc(s.names, func(n name) bool { return !n.isAbsent }):
+	case !slices.ContainsFunc(s.names, func(n name) bool { return !isAbsent(n.Name) }):
 		found.Text = "There is no iptables in PATH or in " + directory + ": the image has none, or a volume covers it."
 		found.Look = []string{"ls -l " + quoted(n.Path), "printenv PATH"}
 		found.Do = installBoth + " Then run iptables-wrapper install there."
@@ -50,7 +50,7 @@ func (s *state) noProgram() *Finding {
 		found.Text = fmt.Sprintf("%s leads to a file that is missing (%v).", n.Path, n.Err)
 		found.Look = []string{"ls -l " + quoted(cmp.Or(n.Switch, n.Path))}
 		found.Do = s.dangles(n)
-	case !n.inPath && !n.isAbsent:
+	case !n.inPath && !isAbsent(n.Name):
 		found.Text = "Programs do not find iptables: it is in " + directory + ", which is not in PATH."
 		found.Look = []string{"printenv PATH"}
 		found.Do = "Add " + directory + " to PATH, in the image or in the Pod's spec."
@@ -104,8 +104,8 @@ func cannotRun(n name) string {
 	if errors.Is(n.fault, unix.EISDIR) {
 		return "In the image, or in the volume that covers it, remove this directory, and run iptables-wrapper install."
 	}
-	return "Let everybody enter " + filepath.Dir(n.Path) + " and execute the file, in the image or in the volume that " +
-		"covers it, which must not be mounted noexec. Or run as root."
+	return "Let everybody enter " + filepath.Dir(n.Path) + " and execute the file, in the image or in the volume " +
+		"that covers it, which must not be mounted noexec. Or run as root."
 }
 
 // dangles is what helps if a name leads to nothing.

@@ -85,8 +85,8 @@ func (s *state) lock() *Finding {
 	case errors.Is(s.lockFault, errHeld):
 		found.Text = "Calls of iptables wait or fail: another process held the lock of iptables-legacy, " + path +
 			", for a second."
-		found.Do = "Have the client wait for the lock (option -w). If that does not help, find the process with lslocks " +
-			"on the node."
+		found.Do = "Have the client wait for the lock (option -w). If that does not help, find the process with " +
+			"lslocks on the node."
 		for f, command := range loaders {
 			if len(s.listed[f]) > 0 {
 				// The table and the lock are there.
@@ -98,12 +98,12 @@ func (s *state) lock() *Finding {
 		found.Do = "Remove the environment variable XTABLES_LOCKFILE, or set it to a file that can be opened and " +
 			"locked."
 	case errors.Is(s.lockFault, unix.EACCES), errors.Is(s.lockFault, unix.EPERM):
-		found.Do = "In the image, make a file " + path + " that belongs to this user. Or run as root. If this is root, " +
-			"look at the node's audit log: a seccomp profile, AppArmor or SELinux forbids it."
+		found.Do = "In the image, make a file " + path + " that belongs to this user. Or run as root. If this is " +
+			"root, look at the node's audit log: a seccomp profile, AppArmor or SELinux forbids it."
 	default:
 		found.Look = append(found.Look, "cat /proc/self/mounts")
-		found.Do = "Mount the host's " + path + " (hostPath with type: FileOrCreate; without a type, Kubernetes creates " +
-			"a directory, to be removed on the node). Or mount an emptyDir at " + filepath.Dir(path) + "."
+		found.Do = "Mount the host's " + path + " (hostPath with type: FileOrCreate; without a type, Kubernetes " +
+			"creates a directory, to be removed on the node). Or mount an emptyDir at " + filepath.Dir(path) + "."
 	}
 	return found
 }

@@ -28,11 +28,13 @@ type name struct {
 	link.Name
 	call     here.Here // what a call of it runs
 	inPath   bool      // PATH finds it
-	isAbsent bool      // there is none
 	fault    error     // why a shell does not run the file that is there
 	readOnly bool      // its directory is on a read-only file system
 	script   bool      // it is neither the wrapper nor a program of iptables, by its file's name
 }
+
+// isAbsent reports whether there is no file of this name.
+func isAbsent(n link.Name) bool { return n.Missing && errors.Is(n.Err, os.ErrNotExist) }
 
 // leads reports whether the name leads to a file that can be called.
 func (n name) leads() bool { return n.Err == nil && n.fault == nil }
@@ -63,7 +65,6 @@ func (s *state) lookAtNames(starter *run.Starter) {
 		n.inPath = path != ""
 		if !n.inPath {
 			path, n.fault = lookFor(command, beside)
-			n.isAbsent = errors.Is(n.fault, os.ErrNotExist)
 		}
 		n.Name = link.LookAt(path)
 		if n.Err != nil && !errors.Is(n.Err, os.ErrPermission) { // it leads to nothing, which is not the file's fault
