@@ -32,7 +32,7 @@ func (s *state) noProgram() *Finding {
 	p := s.program(s.wanted())
 	found := Finding{Severity: problem, Look: []string{"iptables --version"}, Do: installBoth}
 	faulty := slices.IndexFunc(s.names, func(n name) bool { return n.fault != nil && !isAbsent(n.Name) })
-	dangling := slices.IndexFunc(s.names, func(n name) bool { return n.Err != nil && !isAbsent(n.Name) && n.fault == nil })
+	dangling := slices.IndexFunc(s.names, func(n name) bool { return n.Err != nil && !isAbsent(n.Name) })
 	missing := slices.IndexFunc(s.names, func(n name) bool { return n.leads() && n.Wrapper && n.call.Err != nil })
 	said := s.said(noProgram)
 	switch {
