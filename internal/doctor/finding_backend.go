@@ -53,7 +53,7 @@ func (s *state) wrongBackend() *Finding {
 		return &Finding{
 			Severity: problem,
 			Text: these(pathsOf(differing), "runs "+string(right.Other()), "run "+string(right.Other())) + ". But " +
-				"" + uses +
+				uses +
 				" " + c.why,
 			Look: append([]string{showEvidence}, c.look...),
 			Do:   c.do,
@@ -86,20 +86,18 @@ func (s *state) cause(n name) cause {
 		stored := cause{
 			why: fmt.Sprintf("An earlier call or select stored %s in the switch, %s/%s.", n.call.Backend, n.Switch,
 				link.Switch),
-			do: s.reset(n, "follow the host") + " Then restart the program that makes the rules, so that it makes " +
+			do: s.reset(n) + " Then restart the program that makes the rules, so that it makes " +
 				"them " +
 				"again. In Kubernetes, deleting the Pod does both, unless the image or a volume contains the switch.",
 			look: []string{"ls -l " + quoted(n.Switch+"/"+link.Switch)},
 		}
 		if s.network.Process1 == detect.No {
 			stored.why += " This is not the network of process 1: it looks as if an agent has entered a Pod's " +
-				"network, " +
-				"which has a backend of its own."
+				"network, which has a backend of its own."
 			stored.do = "In the agent's image, make the six commands (iptables, ip6tables, …) symbolic links " +
 				"straight to " +
 				"iptables-wrapper, not to " + link.Switch + ": then nothing is stored, and each call follows the " +
-				"network " +
-				"that it is in."
+				"network that it is in."
 		}
 		return stored
 	case here.Recorded:
@@ -120,12 +118,12 @@ func (s *state) cause(n name) cause {
 	return s.bypass(n)
 }
 
-// reset is what has calls do something again where a backend is stored.
-func (s *state) reset(n name, do string) string {
+// reset is what has calls decide again where a backend is stored.
+func (s *state) reset(n name) string {
 	if n.readOnly {
 		return try(unix.EROFS, link.ErrStored)
 	}
-	return "In this container, run " + wrapper(n.Switch) + " reset: then calls " + do + "."
+	return "In this container, run " + wrapper(n.Switch) + " reset: then calls follow the host."
 }
 
 // bypass is how a name leads past the wrapper.
@@ -245,18 +243,12 @@ func (s *state) bypassing(names []name) *Finding {
 
 // copies is about other files with the six names: programs with another PATH run them.
 func (s *state) copies() *Finding {
-	var paths []string
-	for _, n := range s.others {
-		paths = append(paths, n.Path)
-	}
 	return &Finding{
 		Severity: warning,
-		Text: "There is another iptables beside the wrapped one: " + list(paths) + ". A program that calls it, by " +
-			"its " +
-			"path or with another PATH, bypasses the wrapper.",
-		Look: []string{"ls -l " + quoted(paths[0])},
-		Do: "Remove it, or run iptables-wrapper install --dir " + quoted(filepath.Dir(paths[0])) + " in the image, " +
-			"too. " +
-			"If nothing calls it, ignore this.",
+		Text: "There is another iptables beside the wrapped one: " + list(s.others) + ". A program that calls it by " +
+			"its path, or with another PATH, bypasses the wrapper.",
+		Look: []string{"ls -l " + quoted(s.others[0])},
+		Do: "Remove it, or run iptables-wrapper install --dir " + quoted(filepath.Dir(s.others[0])) + " in the " +
+			"image, too. If nothing calls it, ignore this.",
 	}
 }

@@ -66,8 +66,7 @@ func (s *state) cleanUp() string {
 		return do + s.sameBackend() + warn
 	case s.known():
 		return do + "If what made this still runs, on the node or in a container, have it use " + wanted + ", as the " +
-			"host " +
-			"does, and let it clean up. " + reboot + warn
+			"host does, and let it clean up. " + reboot + warn
 	}
 	return do + "On the node, iptables --version shows the backend of the host's programs. Have all others use that, " +
 		"and let them clean up. " + reboot + warn

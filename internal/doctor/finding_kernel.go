@@ -16,24 +16,25 @@ import (
 
 // What the kernel lacks.
 
-const (
-	showEvidence = "iptables-wrapper detect -o table"
-	loadModules  = "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra), and load " +
-		"what is missing."
-	goneModules = " If the kernel was updated since the node booted, reboot it: the modules of the running kernel " +
-		"may " +
+const showEvidence = "iptables-wrapper detect -o table"
+
+// loadModules is what helps if the kernel lacks a part.
+func (s *state) loadModules() string {
+	do := "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra), and load what is " +
+		"missing."
+	if s.network.Own {
+		return do
+	}
+	return do + " If the kernel was updated since the node booted, reboot it: the modules of the running kernel may " +
 		"be gone."
-)
+}
 
 func (s *state) kernel() *Finding {
 	if s.isBlocked() || s.scarce != nil {
 		return nil
 	}
 	lacksNFT, lacksLegacy := s.lacksNFT(), s.lacksLegacy()
-	found := Finding{Severity: problem, Look: []string{showEvidence, "uname -r"}, Do: loadModules}
-	if !s.network.Own {
-		found.Do += goneModules
-	}
+	found := Finding{Severity: problem, Look: []string{showEvidence, "uname -r"}, Do: s.loadModules()}
 	if s.lacks != "" && s.host.Evidence.Lacks == "" { // detect had no need to ask
 		found.Look = []string{"iptables -m comment -h", "uname -r"}
 	}
@@ -42,8 +43,7 @@ func (s *state) kernel() *Finding {
 	switch {
 	case s.emulated && s.host.Evidence.NFT.Kernel != detect.Yes:
 		found.Text = "iptables cannot work here with either backend: an emulator runs the programs of this image, " +
-			"which " +
-			"are for another architecture, and it does not pass netfilter's questions on to the kernel."
+			"which are for another architecture, and it does not pass netfilter's questions on to the kernel."
 		found.Look = []string{"ls -l /proc/thread-self/exe"}
 		found.Do = "Use the image for the architecture of this machine (docker run --platform)."
 	case lacksNFT != "" && lacksLegacy != "":
@@ -55,7 +55,7 @@ func (s *state) kernel() *Finding {
 		found.Do = s.withoutLegacy()
 	case said != nil:
 		found.Text = "iptables fails here, because the kernel lacks a part of " +
-			"" + string(said.backend) + ". " + said.quote()
+			string(said.backend) + ". " + said.quote()
 		found.Look = []string{said.Command}
 		if said.backend == detect.Legacy {
 			found.Do = s.withoutLegacy()
@@ -82,27 +82,14 @@ func (s *state) isUnknown(err error) bool {
 
 // withoutLegacy is what helps if legacy runs here, and the kernel lacks it.
 func (s *state) withoutLegacy() string {
-	const load = " Only if the node itself uses legacy (iptables --version there), load ip_tables, iptable_filter " +
-		"and " +
-		"iptable_nat there."
-	n := s.names[0]
-	do := "Load ip_tables, iptable_filter and iptable_nat on the node."
+	const load = "oad ip_tables, iptable_filter and iptable_nat on the node"
 	switch {
-	case n.call.How == here.Stored:
-		do = s.reset(n, "choose a backend that works")
-	case n.call.How == here.Variable:
-		do = "Remove " + remedy.Variable + ", in the Pod's spec or wherever it is set: then calls choose a backend " +
-			"that " +
-			"works."
-	case n.call.How == here.NotWrapped:
-		do = "Let the wrapper choose: " + s.install(n)
-	default:
-		return do
+	case s.names[0].call.How == here.Asked:
+		return "L" + load + "."
+	case s.network.Own:
+		return s.cause(s.names[0]).do
 	}
-	if s.network.Own {
-		return do
-	}
-	return do + load
+	return s.cause(s.names[0]).do + " Only if the node itself uses legacy (iptables --version there), l" + load + "."
 }
 
 // lacksNFT is a clause about what keeps nft from working, "" if nothing is known to.
@@ -147,16 +134,12 @@ func (s *state) failingExtensions(lacks string) *Finding {
 	if lacks == lacksKernel {
 		text = "The kernel lacks its part of "
 		do = "Its module is usually called xt_" + strings.ToLower(failing[0].Name[3:]) + "; nft also needs " +
-			"nft_compat. " +
-			loadModules
-		if !s.network.Own {
-			do += goneModules
-		}
+			"nft_compat. " + s.loadModules()
 	}
 	return &Finding{
 		Severity: problem,
 		Text: text + list(names) + ", so rules with " + them + " fail. " +
-			"" + quote(failing[0].Command, failing[0].Printed),
+			quote(failing[0].Command, failing[0].Printed),
 		Look: []string{failing[0].Command},
 		Do:   do,
 	}

@@ -4,10 +4,8 @@
 package doctor
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -21,12 +19,11 @@ func (s *state) nftTable() *Finding {
 	if s.wanted() != detect.NFT || s.isBlocked() {
 		return nil
 	}
-	var chains, named, parts, look []string
+	var chains, parts, look []string
 	found := Finding{Severity: warning}
 	for _, t := range s.nft.tables {
 		for _, name := range t.sorted(func(c *chain) bool { return c.native }) {
-			chains = append(chains, name)
-			named = append(named, inWords(t, name))
+			chains = append(chains, inWords(t, name))
 			look = append(look, s.listing(t), t.save())
 		}
 	}
@@ -48,7 +45,7 @@ func (s *state) nftTable() *Finding {
 		look = append(look, s.listing(out.table), out.Command)
 	}
 	if len(chains) > 0 {
-		parts = append(parts, "Rules were made with nft in "+list(named)+". iptables may list such rules without "+
+		parts = append(parts, "Rules were made with nft in "+list(chains)+". iptables may list such rules without "+
 			"their "+
 			"conditions: if iptables-restore writes back what iptables-save printed, a DROP of some packets can "+
 			"become a DROP "+
@@ -59,7 +56,7 @@ func (s *state) nftTable() *Finding {
 	}
 	found.Text = strings.Join(parts, " ")
 	found.Look = unique(look)
-	found.Do = "Have " + makers(chains) + " use a table with a name of its own, or use iptables. "
+	found.Do = "Have the programs that made them with nft use tables with names of their own, or iptables. "
 	if found.Severity == problem {
 		found.Do += "If a newer iptables made the rules, install that in the image. "
 	}
@@ -88,18 +85,6 @@ func (s *state) listing(t table) string {
 
 // save is the command that lists a table.
 func (t table) save() string { return saves[t.family] + " -t " + t.name }
-
-// makers are the programs that make some chains.
-func makers(chains []string) string {
-	programs := map[string]bool{}
-	for _, name := range chains {
-		programs[cmp.Or(ownerOf(name), "the program that uses nft directly")] = true
-	}
-	if len(programs) == 0 {
-		return "the program that uses nft directly"
-	}
-	return strings.Join(slices.Sorted(maps.Keys(programs)), " and ")
-}
 
 // inWords is a chain as a sentence has it: chain "ts-input" of ip filter (Tailscale).
 func inWords(t table, chain string) string {

@@ -85,23 +85,21 @@ func (s *state) refusal() error {
 func (s *state) isBlocked() bool { return !s.process.netAdmin || s.refusal() != nil }
 
 // said is a command that printed a message of a code and failed, nil if none did.
-func (s *state) said(code string) *saying {
+func (s *state) said(code string) *save {
 	for _, out := range s.saves {
-		got, line := out.message()
+		got, _ := out.message()
 		if got == code && out.Err != nil {
-			return &saying{save: out, line: line}
+			return &out
 		}
 	}
 	return nil
 }
 
-// saying is a line that a command printed.
-type saying struct {
-	save
-	line string
+// quote is a sentence with the message that the command printed.
+func (s save) quote() string {
+	_, line := s.message()
+	return quote(s.Command, line)
 }
-
-func (s *saying) quote() string { return quote(s.Command, s.line) }
 
 // The capabilities that iptables needs. Both backends need the first to list rules, too; legacy opens a raw socket.
 const (

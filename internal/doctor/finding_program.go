@@ -4,9 +4,9 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	osexec "os/exec"
 	"path/filepath"
 	"slices"
@@ -31,20 +31,26 @@ func (s *state) noProgram() *Finding {
 	directory := filepath.Dir(n.Path)
 	p := s.program(s.wanted())
 	found := Finding{Severity: problem, Look: []string{"iptables --version"}, Do: installBoth}
-	faulty := slices.IndexFunc(s.names, func(n name) bool { return n.fault != nil && !n.isAbsent })
-	dangling := slices.IndexFunc(s.names, func(n name) bool { return n.Err != nil && !n.isAbsent && n.fault == nil })
+	faulty := slices.IndexFunc(s.names, func(n name) bool { return n.fault != nil && !isAbsent(n.Name) })
+	dangling := slices.IndexFunc(s.names, func(n name) bool { return n.Err != nil && !isAbsent(n.Name) })
 	missing := slices.IndexFunc(s.names, func(n name) bool { return n.leads() && n.Wrapper && n.call.Err != nil })
 	said := s.said(noProgram)
 	switch {
-	case !slices.ContainsFunc(s.names, func(n name) bool { return !n.isAbsent }):
+	case !slices.ContainsFunc(s.names, func(n name) bool { return !isAbsent(n.Name) }):
 		found.Text = "There is no iptables in PATH or in " + directory + ": the image has none, or a volume covers it."
 		found.Look = []string{"ls -l " + quoted(n.Path), "printenv PATH"}
 		found.Do = installBoth + " Then run iptables-wrapper install there."
 	case faulty >= 0:
-		found.Text, found.Look, found.Do = s.cannotRun(s.names[faulty])
+		n = s.names[faulty]
+		found.Text = fmt.Sprintf("A call of %s fails: %v.", n.Name.Name, n.fault)
+		found.Look = []string{"ls -ld " + quoted(filepath.Dir(n.Path)) + " " + quoted(n.Path)}
+		found.Do = cannotRun(n)
 	case dangling >= 0:
-		found.Text, found.Look, found.Do = s.dangles(s.names[dangling])
-	case !n.inPath && !n.isAbsent:
+		n = s.names[dangling]
+		found.Text = fmt.Sprintf("%s leads to a file that is missing (%v).", n.Path, n.Err)
+		found.Look = []string{"ls -l " + quoted(cmp.Or(n.Switch, n.Path))}
+		found.Do = s.dangles(n)
+	case !n.inPath && !isAbsent(n.Name):
 		found.Text = "Programs do not find iptables: it is in " + directory + ", which is not in PATH."
 		found.Look = []string{"printenv PATH"}
 		found.Do = "Add " + directory + " to PATH, in the image or in the Pod's spec."
@@ -93,45 +99,26 @@ func doesNotStart(err error) string {
 	return try(err)
 }
 
-// cannotRun is about a file with one of the six names that a shell does not run.
-func (s *state) cannotRun(n name) (text string, look []string, do string) {
-	text = fmt.Sprintf("A call of %s fails: %v.", n.Name.Name, n.fault)
-	look = []string{"ls -ld " + quoted(n.Path)}
-	var path *fs.PathError
-	switch {
-	case errors.Is(n.fault, unix.EISDIR):
-		return text, look, "In the image, or in the volume that covers it, remove this directory, and run " +
-			"iptables-wrapper install."
-	case errors.As(n.fault, &path) && path.Op == "look for":
-		look = []string{"ls -ld " + quoted(filepath.Dir(n.Path))}
-		return text, look, "Let everybody enter " + filepath.Dir(n.Path) + ", in the image or in the volume that " +
-			"covers it. " +
-			"Or run as root."
+// cannotRun is what helps if a shell does not run the file with one of the six names.
+func cannotRun(n name) string {
+	if errors.Is(n.fault, unix.EISDIR) {
+		return "In the image, or in the volume that covers it, remove this directory, and run iptables-wrapper install."
 	}
-	return text, look, try(n.fault)
+	return "Let everybody enter " + filepath.Dir(n.Path) + " and execute the file, in the image or in the volume " +
+		"that covers it, which must not be mounted noexec. Or run as root."
 }
 
-// dangles is about a name that leads to nothing.
-func (s *state) dangles(n name) (text string, look []string, do string) {
-	var dangling []string
-	for _, other := range s.names {
-		if other.Err != nil && !other.isAbsent && other.fault == nil {
-			dangling = append(dangling, other.Path)
+// dangles is what helps if a name leads to nothing.
+func (s *state) dangles(n name) string {
+	// Only the wrapper can reset a switch, and only one that is there.
+	for _, file := range []string{link.Switch, link.Wrapper} {
+		at := link.LookAt(n.Switch + "/" + file)
+		if n.Switch == "" || n.readOnly || at.Missing {
+			return s.install(n)
 		}
 	}
-	text = these(dangling, "leads", "lead") + " to a file that is missing (" + n.Err.Error() + ")."
-	if n.Switch == "" {
-		return text, []string{"ls -l " + quoted(n.Path)}, "Install iptables in the image again, and run " +
-			"iptables-wrapper install there."
-	}
-	look = []string{"ls -l " + quoted(n.Switch)}
-	switched := link.LookAt(n.Switch + "/" + link.Switch)
-	hasWrapper := link.LookAt(n.Switch + "/" + link.Wrapper)
-	if switched.Missing || hasWrapper.Err != nil || n.readOnly {
-		return text, look, s.install(n)
-	}
-	return text, look, "If the image has iptables' programs, run " + wrapper(n.Switch) + " reset: then calls decide " +
-		"again. Otherwise install iptables in the image again, and run iptables-wrapper install there."
+	return "If the image has iptables' programs, run " + wrapper(n.Switch) + " reset: then calls decide again. " +
+		"Otherwise install iptables in the image again, and run iptables-wrapper install there."
 }
 
 // unexplained is about a command that failed for a reason that nothing else explains.

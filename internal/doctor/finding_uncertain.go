@@ -53,8 +53,7 @@ func (s *state) uncertain() *Finding {
 		return nil
 	default:
 		found.Text = wrong + "nothing proves which one the host uses (" + s.host.Because() + "). A chain of kubelet " +
-			"or " +
-			"Docker would."
+			"or Docker would."
 		found.Do = s.choose() + " If such a program starts later than this container, restart the container after it."
 	}
 	return &found
@@ -72,11 +71,9 @@ func (s *state) notTried() *Finding {
 	found := Finding{
 		Severity: warning,
 		Text: "Doctor did not start iptables, because others could replace it: " + list(s.refused) + ". So doctor " +
-			"does " +
-			"not know whether iptables works.",
+			"does not know whether iptables works.",
 		Do: "Make iptables, its directory and each link on the way belong to root, and let nobody else write to " +
-			"them. " +
-			"Then run doctor again.",
+			"them. Then run doctor again.",
 	}
 	for _, why := range s.refused {
 		_, path, _ := strings.Cut(why, `"`)
@@ -96,21 +93,18 @@ func (s *state) ownNetwork(isSettled bool) *Finding {
 		return nil
 	case s.both():
 		found.Text = "iptables here may run the wrong backend: both have chains that other programs have made in " +
-			"this " +
-			"network. " + s.whatIsNamed() + "."
+			"this network. " + s.whatIsNamed() + "."
 		found.Do = s.agree()
 	case rules == 0:
 		found.Text = own + list(plainAll(s.network.Interfaces)) + "). If it is, rules made here do not act on the " +
-			"node, " +
-			"and nothing here shows the node's backend."
+			"node, and nothing here shows the node's backend."
 		found.Look = append(found.Look, "cat /proc/net/dev")
 		found.Do = "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network " +
 			"host). If they are for the Pod, either backend works, but all its containers must use the same, " +
 			"for example " + remedy.Variable + "=" + string(s.wanted()) + " in each."
 	default:
 		found.Text = own + list(plainAll(s.network.Interfaces)) + "), and it has rules. Doctor does not know which " +
-			"backend " +
-			"the Pod's other containers use (" + s.host.Because() + ")."
+			"backend the Pod's other containers use (" + s.host.Because() + ")."
 		found.Do = "All containers of one Pod must use the same backend. " + string(s.wanted()) + " runs here: set " +
 			remedy.Variable + "=" + string(s.wanted()) + " in each of them. The node's backend does not matter."
 	}

@@ -21,9 +21,6 @@ import (
 // errHeld means that another process has the lock for longer than any iptables should.
 var errHeld = errors.New("another process holds the lock")
 
-// errNoFile means that something else is in its place.
-var errNoFile = errors.New("is not a regular file")
-
 // lockPath is where iptables-legacy has its lock.
 func lockPath() string { return cmp.Or(os.Getenv("XTABLES_LOCKFILE"), "/run/xtables.lock") }
 
@@ -36,7 +33,7 @@ func lockFault() error {
 	case errors.Is(err, os.ErrNotExist):
 		return cannotCreate(path)
 	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("%q %w", path, errNoFile)
+		return fmt.Errorf("%q is not a regular file", path)
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -51,10 +48,10 @@ func lockFault() error {
 		}
 		time.Sleep(pause)
 	}
-	switch {
-	case err == unix.EWOULDBLOCK:
+	if err == unix.EWOULDBLOCK {
 		return errHeld
-	case err != nil:
+	}
+	if err != nil {
 		return fmt.Errorf("lock %q: %w", path, err)
 	}
 	return nil
@@ -74,9 +71,6 @@ func cannotCreate(path string) error {
 	return nil
 }
 
-const waitForLock = "Have the client wait for the lock (option -w). If that does not help, find the process with " +
-	"lslocks on the node."
-
 func (s *state) lock() *Finding {
 	if s.wanted() != detect.Legacy || s.lockFault == nil || s.isBlocked() {
 		return nil
@@ -91,7 +85,8 @@ func (s *state) lock() *Finding {
 	case errors.Is(s.lockFault, errHeld):
 		found.Text = "Calls of iptables wait or fail: another process held the lock of iptables-legacy, " + path +
 			", for a second."
-		found.Do = waitForLock
+		found.Do = "Have the client wait for the lock (option -w). If that does not help, find the process with " +
+			"lslocks on the node."
 		for f, command := range loaders {
 			if len(s.listed[f]) > 0 {
 				// The table and the lock are there.
@@ -102,24 +97,13 @@ func (s *state) lock() *Finding {
 		found.Look = append(found.Look, "printenv XTABLES_LOCKFILE")
 		found.Do = "Remove the environment variable XTABLES_LOCKFILE, or set it to a file that can be opened and " +
 			"locked."
-	case errors.Is(s.lockFault, errNoFile):
-		found.Do = "In the Pod's spec, give the hostPath volume of " + path + " the type FileOrCreate. Without a " +
-			"type, Kubernetes creates a directory on the node: remove it there."
-	case errors.Is(s.lockFault, unix.EACCES) && s.process.user != 0:
-		found.Do = "In the image, make a file " + path + " that belongs to this user. Or run as root."
 	case errors.Is(s.lockFault, unix.EACCES), errors.Is(s.lockFault, unix.EPERM):
-		found.Do = "Something forbids it to root: a seccomp profile, AppArmor or SELinux. Look at the node's audit log."
-	case errors.Is(s.lockFault, unix.ENOLCK), errors.Is(s.lockFault, unix.EOPNOTSUPP):
-		found.Look = append(found.Look, "cat /proc/self/mounts")
-		found.Do = "The file system of " + path + " has no locks: mount the host's file there (hostPath with type: " +
-			"FileOrCreate), or an emptyDir at " + filepath.Dir(path) + "."
-	case errors.Is(s.lockFault, unix.ENOSPC):
-		found.Look = []string{"df -i " + quoted(filepath.Dir(path))}
-		found.Do = "The file system of " + filepath.Dir(path) + " has no room for another file: make some."
+		found.Do = "In the image, make a file " + path + " that belongs to this user. Or run as root. If this is " +
+			"root, look at the node's audit log: a seccomp profile, AppArmor or SELinux forbids it."
 	default:
-		found.Look = []string{"ls -ld " + quoted(filepath.Dir(path)), "cat /proc/self/mounts"}
-		found.Do = "Mount the host's " + path + " (hostPath with type: FileOrCreate), or a writable " +
-			filepath.Dir(path) + " (an emptyDir; docker run --tmpfs /run)."
+		found.Look = append(found.Look, "cat /proc/self/mounts")
+		found.Do = "Mount the host's " + path + " (hostPath with type: FileOrCreate; without a type, Kubernetes " +
+			"creates a directory, to be removed on the node). Or mount an emptyDir at " + filepath.Dir(path) + "."
 	}
 	return found
 }

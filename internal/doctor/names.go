@@ -28,11 +28,13 @@ type name struct {
 	link.Name
 	call     here.Here // what a call of it runs
 	inPath   bool      // PATH finds it
-	isAbsent bool      // there is none
 	fault    error     // why a shell does not run the file that is there
 	readOnly bool      // its directory is on a read-only file system
 	script   bool      // it is neither the wrapper nor a program of iptables, by its file's name
 }
+
+// isAbsent reports whether there is no file of this name.
+func isAbsent(n link.Name) bool { return n.Missing && errors.Is(n.Err, os.ErrNotExist) }
 
 // leads reports whether the name leads to a file that can be called.
 func (n name) leads() bool { return n.Err == nil && n.fault == nil }
@@ -63,14 +65,10 @@ func (s *state) lookAtNames(starter *run.Starter) {
 		n.inPath = path != ""
 		if !n.inPath {
 			path, n.fault = lookFor(command, beside)
-			n.isAbsent = errors.Is(n.fault, os.ErrNotExist)
 		}
 		n.Name = link.LookAt(path)
-		if n.Err != nil { // it leads to nothing, which is not the file's fault
+		if n.Err != nil && !errors.Is(n.Err, os.ErrPermission) { // it leads to nothing, which is not the file's fault
 			n.fault = nil
-		}
-		if isClosed(path) {
-			n.fault = &os.PathError{Op: "look for", Path: path, Err: unix.EACCES}
 		}
 		if n.leads() {
 			n.script = !n.Wrapper && iptables.BackendOf(filepath.Base(n.ResolvesTo)) == ""
@@ -119,25 +117,18 @@ func lookFor(command, beside string) (path string, why error) {
 	return filepath.Join(beside, command), os.ErrNotExist
 }
 
-// isClosed reports whether this user may not look for a file.
-func isClosed(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, os.ErrPermission)
-}
-
-// lookElsewhere looks for other files with the six names in the directories in which distributions install iptables.
+// lookElsewhere looks for other programs with the six names in the directories in which distributions install iptables.
 func (s *state) lookElsewhere() {
-	for _, directory := range iptables.Dirs() {
-		for _, n := range s.names {
-			other := link.LookAt(directory + "/" + filepath.Base(n.Path))
-			same := n.Err != nil || other.Err != nil || other.ResolvesTo == n.ResolvesTo
-			if !same && !other.Wrapper && other.Switch == "" {
-				s.others = append(s.others, other)
-			}
+	d, err := link.Open(filepath.Dir(s.names[0].Path))
+	if err != nil || !s.names[0].leads() {
+		return
+	}
+	defer d.Close()
+	for _, n := range link.Bypassing(d) {
+		if n.Err == nil && !n.Wrapper && n.Switch == "" {
+			s.others = append(s.others, n.Path)
 		}
 	}
-	// Where one directory is a link to another one, both have the same files.
-	s.others = slices.CompactFunc(s.others, func(a, b link.Name) bool { return a.ResolvesTo == b.ResolvesTo })
 }
 
 // ask has a command that is neither the wrapper nor a program of iptables, such as a script, say which backend it runs,

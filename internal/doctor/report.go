@@ -41,8 +41,6 @@ type Report struct {
 	Names        []link.Name `json:"names"`        // where the six names lead
 	Native       []Native    `json:"native"`       // tables of nf_tables that iptables does not list
 	Fails        []Extension `json:"fails"`        // matches and targets that iptables cannot load here
-
-	missing []string // the paths of the names that nothing has
 }
 
 // Examine looks at everything and changes nothing. It starts iptables' own programs and the iptables that PATH finds,
@@ -66,9 +64,6 @@ func Examine(limit time.Duration, reference string) Report {
 	}
 	for _, n := range s.names {
 		r.Names = append(r.Names, n.Name)
-		if n.isAbsent {
-			r.missing = append(r.missing, n.Path)
-		}
 	}
 	return r
 }
@@ -144,8 +139,14 @@ func (r Report) Lines() (all []string) {
 	for _, p := range r.Programs {
 		all = append(all, fmt.Sprintf("%-15s %s", p.Backend+":", p))
 	}
-	if len(r.missing) > 0 {
-		all = append(all, "missing:        "+list(r.missing))
+	var missing []string
+	for _, n := range r.Names {
+		if isAbsent(n) {
+			missing = append(missing, n.Path)
+		}
+	}
+	if len(missing) > 0 {
+		all = append(all, "missing:        "+list(missing))
 	}
 	for _, lacks := range []struct{ what, words string }{
 		{lacksLibrary, "the image lacks the libraries"}, {lacksKernel, "the kernel lacks its part"},

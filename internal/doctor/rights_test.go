@@ -101,12 +101,12 @@ var rightSituations = []situation{
 	{
 		doc:  "x_tables is gone",
 		make: legacyHst, env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}, as: []string{examineVariable + "=legacy"},
-		want: "kernel", says: "Remove IPTABLES_WRAPPER_BACKEND, in the Pod's spec", shows: "iptables who?",
+		want: "kernel", says: "Remove IPTABLES_WRAPPER_BACKEND, or set it to nft", shows: "iptables who?",
 	},
 	{
 		doc:  "x_tables is gone, and legacy is stored",
 		make: legacyHst + storedLegacy, as: []string{examineVariable + "=legacy"}, want: "kernel",
-		says: "run iptables-wrapper reset: then calls choose",
+		says: "run iptables-wrapper reset: then calls follow the host",
 	},
 }
 

@@ -24,8 +24,7 @@ import (
 // program is iptables' own program of one backend.
 type program struct {
 	Program
-	err  error // why it does not start
-	says string
+	err error // why it does not start
 }
 
 // save is what a command printed that lists a table.
@@ -125,13 +124,13 @@ func (s *state) startProgram(starter *run.Starter, b detect.Backend) program {
 	if err == nil {
 		out := s.note(starter.Run(found.Path, b, loaders[0], "--version"))
 		p.Version = strings.TrimSpace(out.Stdout)
-		p.err, p.says = out.Err, firstLine(out.Stderr)
+		p.err, p.Error = out.Err, firstLine(out.Stderr)
 	}
-	if p.err != nil {
+	switch {
+	case p.err == nil:
+		p.Error = ""
+	case p.Error == "":
 		p.Error = p.err.Error()
-		if p.says != "" {
-			p.Error = p.says
-		}
 	}
 	return p
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
@@ -36,8 +35,8 @@ type state struct {
 	variable  detect.Backend
 	variErr   error // why the variable is wrong
 	names     []name
-	others    []link.Name // of the six names, in other directories
-	programs  []program   // iptables' own, nft's first
+	others    []string  // programs with the six names in other directories
+	programs  []program // iptables' own, nft's first
 	saves     []save
 	fails     []Extension
 	hasNFT    bool // PATH finds nft
