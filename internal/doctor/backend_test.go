@@ -45,8 +45,7 @@ var backendSituations = []situation{
 	{
 		doc: "alternatives as Debian sets them, and nobody has installed the wrapper",
 		make: legacyHst + "ln -sf /usr/sbin/iptables-nft /etc/alternatives/iptables; for n in iptables ip6tables; do " +
-			"for " +
-			"c in '' -save -restore; do ln -sf /etc/alternatives/iptables /usr/sbin/$n$c; done; done",
+			"for c in '' -save -restore; do ln -sf /etc/alternatives/iptables /usr/sbin/$n$c; done; done",
 		want: "wrong-backend", says: "leads to /usr/sbin/xtables-nft-multi.\n",
 		shows: "/etc/alternatives/iptables -> /usr/sbin/iptables-nft",
 	},

@@ -25,15 +25,25 @@ var bothSituations = []situation{
 			iptables-nft -N DOCKER; iptables-nft -A FORWARD -j DOCKER; iptables-nft -P FORWARD DROP`,
 		want: "both-backends",
 		says: "Connections may be redirected: nft has 1 rule with DNAT, REDIRECT or TPROXY. Packets that legacy " +
-			"accepts may " +
-			"be dropped: nft has the policy DROP for FORWARD (ip filter). The other backend, nft, has 3 rules " +
-			"(Docker 3).",
+			"accepts may be dropped: nft has the policy DROP for FORWARD (ip filter). The other backend, nft, has 3 " +
+			"rules (Docker 3).",
 	},
 	{
 		doc:  "a policy of legacy drops",
 		make: nftHost + "iptables-legacy -P FORWARD DROP", want: "both-backends",
 		says: "legacy has the policy DROP for FORWARD (ip filter). The other backend, legacy, has this policy " +
 			"and no rules.",
+	},
+	{
+		doc: "rules in a dormant table act on nothing",
+		make: legacyHst + "iptables-nft -A INPUT -j DROP; iptables-nft -P INPUT DROP; " +
+			"nft 'add table ip filter { flags dormant; }'",
+	},
+	{
+		again: true, doc: "more rules in nft than doctor reads",
+		make: legacyHst + "{ echo '*filter'; seq -f '-A INPUT -s 192.0.2.1 -m comment --comment %g -j ACCEPT' 33000; " +
+			"echo COMMIT; } | iptables-nft-restore",
+		want: "both-backends", says: "nft, has about 32,768 rules of unknown programs. Packets pass both backends",
 	},
 	{
 		again: true, doc: "a policy of legacy drops IPv6",

@@ -86,18 +86,16 @@ func (s *state) cause(n name) cause {
 		stored := cause{
 			why: fmt.Sprintf("An earlier call or select stored %s in the switch, %s/%s.", n.call.Backend, n.Switch,
 				link.Switch),
-			do: s.reset(n) + " Then restart the program that makes the rules, so that it makes " +
-				"them " +
-				"again. In Kubernetes, deleting the Pod does both, unless the image or a volume contains the switch.",
+			do: s.reset(n) + " Then restart the program that makes the rules, so that it makes them again. In " +
+				"Kubernetes, deleting the Pod does both, unless the image or a volume contains the switch.",
 			look: []string{"ls -l " + quoted(n.Switch+"/"+link.Switch)},
 		}
 		if s.network.Process1 == detect.No {
 			stored.why += " This is not the network of process 1: it looks as if an agent has entered a Pod's " +
 				"network, which has a backend of its own."
 			stored.do = "In the agent's image, make the six commands (iptables, ip6tables, …) symbolic links " +
-				"straight to " +
-				"iptables-wrapper, not to " + link.Switch + ": then nothing is stored, and each call follows the " +
-				"network that it is in."
+				"straight to iptables-wrapper, not to " + link.Switch + ": then nothing is stored, and each call " +
+				"follows the network that it is in."
 		}
 		return stored
 	case here.Recorded:

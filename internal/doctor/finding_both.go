@@ -36,14 +36,19 @@ func (s *state) bothBackends() *Finding {
 	if len(effects) > 0 {
 		found.Severity = problem
 	}
+	isPart := unread > 0 || !has.whole && r.number > 0
+	number := r.whose(unread)
+	if isPart {
+		number = "about " + number
+	}
 	found.Text = strings.Join(append(effects, fmt.Sprintf("The other backend, %s, has %s. Packets pass both backends",
-		other, r.whose(unread))), " ")
+		other, number)), " ")
 	if s.names[0].call.Backend == other {
 		found.Text += ", and iptables here lists only this one, because it runs the wrong backend."
 	} else {
 		found.Text += ", and iptables here does not list this one."
 	}
-	if unread > 0 {
+	if isPart {
 		found.Text += " Doctor could not read all of them, so it does not know whether they drop or redirect packets."
 	}
 	found.Do = s.cleanUp()

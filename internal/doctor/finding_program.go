@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	osexec "os/exec"
 	"path/filepath"
 	"slices"
@@ -47,7 +48,7 @@ func (s *state) noProgram() *Finding {
 		found.Do = cannotRun(n)
 	case dangling >= 0:
 		n = s.names[dangling]
-		found.Text = fmt.Sprintf("%s leads to a file that is missing (%v).", n.Path, n.Err)
+		found.Text = fmt.Sprintf("%s leads to a file that is missing, or in a circle (%v).", n.Path, n.Err)
 		found.Look = []string{"ls -l " + quoted(cmp.Or(n.Switch, n.Path))}
 		found.Do = s.dangles(n)
 	case !n.inPath && !isAbsent(n.Name):
@@ -110,6 +111,9 @@ func cannotRun(n name) string {
 
 // dangles is what helps if a name leads to nothing.
 func (s *state) dangles(n name) string {
+	if !errors.Is(n.Err, os.ErrNotExist) { // a link in a circle, which is not the wrapper's
+		return try(link.ErrForeign)
+	}
 	// Only the wrapper can reset a switch, and only one that is there.
 	for _, file := range []string{link.Switch, link.Wrapper} {
 		at := link.LookAt(n.Switch + "/" + file)

@@ -32,20 +32,22 @@ func (s *state) uncertain() *Finding {
 		return s.notTried()
 	case s.isBlocked(), s.known(), s.has(kernel), s.scarce != nil, s.names[0].fault != nil:
 		return nil
-	case s.network.Own:
-		return s.ownNetwork(chosen && err == nil)
 	case errors.Is(err, xtables.ErrNoProc):
 		found.Text = wrong + "what legacy has is not known (" + firstLine(err.Error()) + ")."
 		found.Do = try(remedy.ErrNoProc)
 	case errors.Is(err, unix.EACCES) && s.process.user != 0:
 		found.Text = wrong + "this user cannot read which tables legacy has (" + firstLine(err.Error()) + ")."
-		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0). Or look " +
-			"for yourself. " + s.choose()
+		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0)."
+		if !s.network.Own {
+			found.Do += " Or look for yourself. " + s.choose()
+		}
+	case s.network.Own:
+		return s.ownNetwork(chosen && err == nil)
 	case s.both():
 		found.Text = wrong + "both backends have chains that only programs of the host make. " + s.whatIsNamed() + "."
 		found.Do = "If the node has changed its backend, drain it and reboot it: that removes what is left of the " +
-			"old " +
-			"one. If its iptables and ip6tables differ (--version shows it), make them the same before. " + s.choose()
+			"old one. If its iptables and ip6tables differ (--version shows it), make them the same before. " +
+			"" + s.choose()
 		if s.twoPrograms() {
 			found.Do = s.sameBackend()
 		}

@@ -40,9 +40,8 @@ func TestKernel(t *testing.T) {
 		{
 			doc:  "no nf_tables, and a module of legacy that may not be loaded",
 			here: detect.Legacy, nft: detect.No, legacy: detect.No, loadable: true, cannot: true,
-			want: "with either backend: this kernel has no nf_tables, and ip_tables is not loaded, " +
-				"and this container " +
-				"cannot load it",
+			want: "with either backend: this kernel has no nf_tables, and ip_tables is not loaded, and this " +
+				"container cannot load it",
 		},
 		{
 			doc:  "no nf_tables, and it is not known whether there is legacy",

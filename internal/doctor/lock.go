@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
 // The lock of iptables-legacy.
@@ -31,9 +32,10 @@ func lockFault() error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return cannotCreate(path)
-	case err == nil && !info.Mode().IsRegular():
-		return fmt.Errorf("%q is not a regular file", path)
+		hops := link.Hops(path) // where there is a link, the file that it names would be created
+		return cannotCreate(hops[len(hops)-1])
+	case err == nil && (info.IsDir() || info.Mode()&os.ModeNamedPipe != 0):
+		return fmt.Errorf("%q is a directory or a FIFO", path)
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -82,7 +82,15 @@ type reading struct {
 	native   map[string]*Native
 }
 
+// table decodes NFT_MSG_NEWTABLE. What is in a dormant table acts on no packet, so it is left out.
+//
+//	linux/netfilter/nf_tables.h:
+//	NFTA_TABLE_NAME    string
+//	NFTA_TABLE_FLAGS   __be32: NFT_TABLE_F_DORMANT 1
 func (r *reading) table(m nft.Message) {
+	if m.Attributes().Number(unix.NFTA_TABLE_FLAGS)&unix.NFT_TABLE_F_DORMANT != 0 {
+		return
+	}
 	key, name := m.Table(unix.NFTA_TABLE_NAME), m.Attributes().String(unix.NFTA_TABLE_NAME)
 	family, isIP := familyOf(m)
 	if isIP && slices.Contains(tableNames, name) {

@@ -81,6 +81,11 @@ var rightSituations = []situation{
 	},
 
 	{
+		doc: "another user in a Pod's own network, whose rules are in legacy", as: ambient,
+		make: "iptables-legacy -t nat -A PREROUTING -p tcp -j REDIRECT --to-ports 15006", want: "uncertain",
+		says: "this user cannot read which tables legacy has",
+	},
+	{
 		doc:  "no nf_tables, and the variable wants it",
 		make: ":", env: []string{"IPTABLES_WRAPPER_BACKEND=nft"}, as: []string{examineVariable + "=nft"},
 		want: "wrong-backend", says: "the host uses legacy (this kernel has no nf_tables)",

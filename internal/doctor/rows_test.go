@@ -54,19 +54,15 @@ var eyeSituations = []situation{
 	{
 		doc: "native base chains with the policy drop, also at a device",
 		make: nftHost + "nft add table inet ks; for h in input output; do nft add chain inet ks $h \"{ type filter " +
-			"hook $h " +
-			"priority 0; policy drop; }\"; done; nft add table netdev nd; nft add chain netdev nd c '{ type filter " +
-			"hook " +
-			"ingress device lo priority 0; policy drop; }'",
+			"hook $h priority 0; policy drop; }\"; done; nft add table netdev nd; nft add chain netdev nd c '{ type " +
+			"filter hook ingress device lo priority 0; policy drop; }'",
 		says: "inet ks: 0 rules, policy drop for input, output; netdev nd: 0 rules, policy drop for ingress (",
 	},
 	{
 		doc: "a chain with a name that a shell would run",
 		make: nftHost + "iptables-legacy -N 'a;touch${IFS}/run/pwn'; iptables-legacy -A INPUT -j " +
-			"'a;touch${IFS}/run/pwn'; " +
-			"iptables-nft -N 'a;touch${IFS}/run/pwn'; iptables-nft -A INPUT -j 'a;touch${IFS}/run/pwn'; for b in nft " +
-			"legacy; do " +
-			"iptables-$b -A 'a;touch${IFS}/run/pwn' -j DROP; done",
+			"'a;touch${IFS}/run/pwn'; iptables-nft -N 'a;touch${IFS}/run/pwn'; iptables-nft -A INPUT -j " +
+			"'a;touch${IFS}/run/pwn'; for b in nft legacy; do iptables-$b -A 'a;touch${IFS}/run/pwn' -j DROP; done",
 		want: "both-backends",
 	},
 }
@@ -84,6 +80,15 @@ var tryingSituations = []situation{
 	{
 		again: true, doc: "the lock's file system has no locks",
 		make: legacyHst, as: []string{examineVariable + "=nolock"}, want: "lock", says: "no locks available",
+	},
+	{
+		doc:  "the lock is a link into a directory that is missing",
+		make: legacyHst + "rm -f /run/xtables.lock; ln -s gone/lock /run/xtables.lock", want: "lock",
+		says: "create \"/run/gone/lock\": no such file or directory",
+	},
+	{
+		again: true, doc: "the lock is a device, which can be locked",
+		make: legacyHst + "rm -f /run/xtables.lock; ln -s /dev/null /run/xtables.lock",
 	},
 	{
 		doc:  "no inode is left for the lock",
@@ -121,14 +126,12 @@ var tryingSituations = []situation{
 	{
 		doc: "log prefixes and comments of anybody",
 		make: nftHost + "iptables-nft -A INPUT -j LOG --log-prefix 'permission denied: '; iptables-nft -A INPUT -m " +
-			"comment " +
-			"--comment 'no such program\n*\n# Table `filter\\'' is incompatible, use '\\''nft'\\'' tool.'",
+			"comment --comment 'no such program\n*\n# Table `filter\\'' is incompatible, use '\\''nft'\\'' tool.'",
 	},
 	{
 		again: true, doc: "log prefixes and comments of anybody, in legacy",
 		make: legacyHst + "iptables-legacy -A INPUT -j LOG --log-prefix 'permission denied: '; iptables-legacy -A " +
-			"INPUT -m " +
-			"comment --comment 'error while loading shared libraries'",
+			"INPUT -m comment --comment 'error while loading shared libraries'",
 	},
 }
 
@@ -212,8 +215,7 @@ var adviceSituations = []situation{
 	{
 		doc: "two programs of the host in two backends",
 		make: "iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER; iptables-legacy -N " +
-			"ufw-user-input; " +
-			"iptables-legacy -A INPUT -j ufw-user-input",
+			"ufw-user-input; iptables-legacy -A INPUT -j ufw-user-input",
 		want: "both-backends uncertain", says: "(nft: Docker; legacy: ufw)",
 	},
 	{
@@ -227,8 +229,7 @@ var adviceSituations = []situation{
 	{
 		doc: "firewalld, Podman and libvirt on nftables alone",
 		make: "for t in 'inet firewalld' 'inet netavark' 'ip libvirt_network'; do nft add table $t; nft add chain $t " +
-			"c '{ " +
-			"type filter hook input priority 10; }'; nft add rule $t c ct state invalid drop; done",
+			"c '{ type filter hook input priority 10; }'; nft add rule $t c ct state invalid drop; done",
 		says: "inet netavark (Podman): 1 rule",
 	},
 	{

@@ -26,6 +26,11 @@ var runSituations = []situation{
 			"iptables in PATH",
 	},
 	{
+		doc:  "the switch leads to itself",
+		make: nftHost + "ln -sfT iptables-current /usr/sbin/iptables-current", want: "no-program",
+		says: "or replace it with install --force", shows: "iptables-current -> iptables-current",
+	},
+	{
 		doc:  "the switch leads to nothing",
 		make: nftHost + "ln -sf gone /usr/sbin/iptables-current", want: "no-program",
 		says: "If the image has iptables' programs, run iptables-wrapper reset", shows: "iptables-current -> gone",
@@ -74,8 +79,7 @@ var runSituations = []situation{
 		make: nftHost + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; " +
 			"}'",
 		want: "nft-table", says: "WARNING  nft-table: iptables does not list base chains that were made with nft in " +
-			"ip " +
-			"filter. Packets pass them",
+			"ip filter. Packets pass them",
 		shows: "chain mine",
 	},
 	{
@@ -159,7 +163,7 @@ var runSituations = []situation{
 	{
 		again: true, doc: "the lock is a directory, and legacy has no table yet",
 		make: "mkdir /run/xtables.lock", env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}, want: "lock",
-		says: "is not a regular file",
+		says: "is a directory or a FIFO",
 	},
 	{
 		again: true, doc: "/run is read-only, and legacy has no table yet",
@@ -172,7 +176,7 @@ var runSituations = []situation{
 	},
 	{
 		again: true, doc: "XTABLES_LOCKFILE is a directory",
-		make: legacyHst, env: []string{"XTABLES_LOCKFILE=/run"}, want: "lock", says: "is not a regular file",
+		make: legacyHst, env: []string{"XTABLES_LOCKFILE=/run"}, want: "lock", says: "is a directory or a FIFO",
 	},
 	{
 		again: true, doc: "the lock is held, and legacy has IPv6 alone",
@@ -203,8 +207,7 @@ var runSituations = []situation{
 		doc:  "1.8.7, and a newer iptables has made a rule with a range of ports",
 		make: nftHost + "iptables-nft -A INPUT -p tcp --dport 10:20 -j DROP\n" + oldPrograms, want: "old-iptables",
 		says: "PROBLEM  old-iptables: /usr/sbin/iptables-nft is version 1.8.7 and cannot read a rule", shows: "use " +
-			"'nft' " +
-			"tool",
+			"'nft' tool",
 	},
 	{
 		doc:  "1.8.7, and a rule of nft",

@@ -32,8 +32,7 @@ var silentSituations = []situation{
 	{
 		doc: "firewalld uses native tables, and Docker iptables-nft",
 		make: "iptables-nft -N DOCKER-USER; nft add table inet firewalld; nft add chain inet firewalld c; nft add " +
-			"rule inet firewalld c drop; nft " +
-			"add table ip mine",
+			"rule inet firewalld c drop; nft add table ip mine",
 		says: "native tables:  inet firewalld: 1 rule; ip mine: 0 rules (packets pass these, too",
 	},
 	{
@@ -64,8 +63,7 @@ var silentSituations = []situation{
 	},
 	{doc: "a call has stored nft", make: nftHost + "iptables -N MINE; iptables-nft -S MINE"},
 	{again: true, doc: "a call has stored legacy", make: legacyHst + "iptables -A INPUT -j ACCEPT; iptables-legacy " +
-		"-C INPUT -j " +
-		"ACCEPT"},
+		"-C INPUT -j ACCEPT"},
 	{
 		doc:  "legacy has empty tables",
 		make: nftHost + "for t in filter nat mangle raw; do iptables-legacy -t $t -S >/dev/null; done",
@@ -102,7 +100,6 @@ var silentSituations = []situation{
 	{
 		doc: "a script starts the wrapper",
 		make: legacyHst + "printf '#!/bin/sh\\nexec /usr/sbin/iptables \"$@\"\\n' >/usr/local/sbin/iptables\nchmod " +
-			"755 " +
-			"/usr/local/sbin/iptables",
+			"755 /usr/local/sbin/iptables",
 	},
 }
