@@ -40,8 +40,8 @@ func commands() []*cli.Command {
 		ArgsUsage: "[nft|legacy]",
 		Description: "Makes the six commands run the backend that the host uses, or the one that\n" +
 			"you name, until reset. If nothing proves the host's backend, the answer is a\n" +
-			"guess. Prints the directory in which it was stored. Example, in the entry\n" +
-			"point of a container with a writable root:\n\n" +
+			"guess. Prints the directory, and what the commands there run now. Example, in\n" +
+			"the entry point of a container with a writable root:\n\n" +
 			"   iptables-wrapper select && exec agent",
 		Flags: []cli.Flag{
 			boolFlag("strict", "do not store a guess: exit with status 3"),
