@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 )
 
@@ -22,9 +23,6 @@ type Native struct {
 	Rules   int      `json:"rules"`
 	Drops   []string `json:"drops,omitempty"` // the hooks at which its policy is to drop: "output"
 }
-
-// tableNames are those of iptables.
-var tableNames = []string{"filter", "nat", "mangle", "raw", "security"}
 
 var nftFamilies = []uint8{
 	unix.NFPROTO_IPV4, unix.NFPROTO_IPV6, unix.NFPROTO_INET,
@@ -93,7 +91,7 @@ func (r *reading) table(m nft.Message) {
 	}
 	key, name := m.Table(unix.NFTA_TABLE_NAME), m.Attributes().String(unix.NFTA_TABLE_NAME)
 	family, isIP := familyOf(m)
-	if isIP && slices.Contains(tableNames, name) {
+	if isIP && iptables.IsTable(name) {
 		r.tables[key] = newTable(family, name)
 		return
 	}
