@@ -87,6 +87,10 @@ func all(only, before, data string, plain, quick, dirty bool) error {
 	if before != "" {
 		r.Before = output("git", "describe", "--tags", "--always", "--abbrev=12", before)
 	}
+	err = os.MkdirAll(filepath.Dir(data), 0o755) // before what takes minutes
+	if err != nil {
+		return err
+	}
 	scratch, err := os.MkdirTemp("/var/tmp", "bench") // on a disk, or no file in it can be cold
 	if err != nil {
 		return err
