@@ -38,8 +38,7 @@ var backendSituations = []situation{
 		doc: "an entry point sets the alternatives",
 		make: nftHost + "ln -sf /etc/alternatives/iptables /usr/sbin/iptables; ln -sf /usr/sbin/iptables-legacy " +
 			"/etc/alternatives/iptables",
-		want: "wrong-backend", says: "Something has set this alternative since the wrapper was installed, such as " +
-			"an entry point. Still wrapped: /usr/sbin/iptables-save, /usr/sbin/iptables-restore, /usr/sbin/ip6tables,",
+		want: "wrong-backend", says: "such as an entry point that sets alternatives",
 		shows: "/etc/alternatives/iptables -> /usr/sbin/iptables-legacy",
 	},
 	{
@@ -148,7 +147,7 @@ var backendSituations = []situation{
 	{
 		doc:  "the families differ",
 		make: legacyHst + "ip6tables-nft" + hint, want: "uncertain",
-		says: "nft has KUBE-IPTABLES-HINT (IPv6); legacy has KUBE-IPTABLES-HINT (IPv4).",
+		says: "nft has KUBE-IPTABLES-HINT (kubelet, IPv6); legacy has KUBE-IPTABLES-HINT (kubelet, IPv4).",
 	},
 	{
 		again: true, doc: "the families differ, and the variable may be wrong",

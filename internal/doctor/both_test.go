@@ -14,8 +14,8 @@ var bothSituations = []situation{
 			echo "-A KUBE-SVC-A -j KUBE-SEP-A"; echo "-A KUBE-SEP-A -p tcp -j DNAT --to-destination 10.2.0.2:80"
 			echo COMMIT; } | iptables-legacy-restore`,
 		want: "both-backends",
-		says: "Connections to Services may go to Pods that are gone. The other backend, legacy, has 43 rules " +
-			"(kube-proxy 43). Packets pass both backends, and iptables here does not list this one.",
+		says: "Connections to Services may go to Pods that are gone. The other backend, legacy, has 43 rules of " +
+			"kube-proxy. Packets pass both backends, and iptables here does not list this one.",
 	},
 	{
 		doc: "Docker's rules are left in nft",
@@ -26,7 +26,7 @@ var bothSituations = []situation{
 		want: "both-backends",
 		says: "Connections may be redirected: nft has 1 rule with DNAT, REDIRECT or TPROXY. Packets that legacy " +
 			"accepts may be dropped: nft has the policy DROP for FORWARD (ip filter). The other backend, nft, has 3 " +
-			"rules (Docker 3).",
+			"rules of Docker.",
 	},
 	{
 		doc:  "a policy of legacy drops",
@@ -55,7 +55,7 @@ var bothSituations = []situation{
 		make: nftHost + "iptables-legacy -N cali-FORWARD; iptables-legacy -A FORWARD -j cali-FORWARD; " +
 			"iptables-legacy -A cali-FORWARD -m conntrack --ctstate INVALID -j DROP",
 		want: "both-backends", says: "PROBLEM  both-backends: Packets that nft accepts may be dropped: legacy has 1 " +
-			"rule with DROP or REJECT. The other backend, legacy, has 2 rules (Calico 2).",
+			"rule with DROP or REJECT. The other backend, legacy, has 2 rules of Calico.",
 		shows: "-A cali-FORWARD -m conntrack --ctstate INVALID -j DROP",
 	},
 	{
@@ -67,13 +67,13 @@ var bothSituations = []situation{
 		again: true, doc: "two fail2bans",
 		make: nftHost + "for b in nft legacy; do iptables-$b -N f2b-sshd; iptables-$b -A f2b-sshd -j RETURN; " +
 			"iptables-$b -A INPUT -p tcp --dport 22 -j f2b-sshd; done",
-		want: "both-backends", says: "legacy, has 2 rules (fail2ban 2)",
+		want: "both-backends", says: "legacy, has 2 rules of fail2ban",
 	},
 	{
 		again: true, doc: "Calico, Tailscale and somebody in the other backend",
 		make: legacyHst + "iptables-nft -N cali-INPUT; iptables-nft -A INPUT -j cali-INPUT; iptables-nft -N " +
 			"ts-input; iptables-nft -A ts-input -s 100.64.0.0/10 -j DROP; iptables-nft -A INPUT -j ACCEPT",
-		want: "both-backends", says: "3 rules (Calico 1, Tailscale 1, unknown programs 1)",
+		want: "both-backends", says: "3 rules of Calico, Tailscale, unknown programs",
 	},
 	{
 		doc: "DNAT that no packet reaches",
@@ -85,7 +85,7 @@ var bothSituations = []situation{
 		doc: "kubelet's firewall is left in legacy",
 		make: nftHost + "iptables-legacy -N KUBE-FIREWALL; iptables-legacy -A KUBE-FIREWALL -m mark --mark " +
 			"0x8000/0x8000 -j DROP; iptables-legacy -A OUTPUT -j KUBE-FIREWALL",
-		want: "both-backends", says: "WARNING  both-backends: The other backend, legacy, has 2 rules (kubelet 2)",
+		want: "both-backends", says: "WARNING  both-backends: The other backend, legacy, has 2 rules of kubelet",
 	},
 	{
 		doc:  "an image without the other backend",
@@ -117,6 +117,6 @@ var bothSituations = []situation{
 		again: true, doc: "the node has changed to nft, and Docker is left in legacy",
 		make: nftHost + "iptables-legacy -N DOCKER-USER; iptables-legacy -A FORWARD -j DOCKER-USER; iptables-legacy " +
 			"-A DOCKER-USER -j RETURN",
-		want: "both-backends", says: "2 rules (Docker 2)",
+		want: "both-backends", says: "2 rules of Docker",
 	},
 }

@@ -53,8 +53,7 @@ func (s *state) wrongBackend() *Finding {
 		return &Finding{
 			Severity: problem,
 			Text: these(pathsOf(differing), "runs "+string(right.Other()), "run "+string(right.Other())) + ". But " +
-				uses +
-				" " + c.why,
+				uses + " " + c.why,
 			Look: append([]string{showEvidence}, c.look...),
 			Do:   c.do,
 		}
@@ -126,53 +125,26 @@ func (s *state) reset(n name) string {
 
 // bypass is how a name leads past the wrapper.
 func (s *state) bypass(n name) cause {
-	alternative := alternativeOf(n.Path)
-	switched := n.Switch + "/" + link.Switch
-	switch {
-	case n.Switch != "":
+	if n.Switch != "" {
+		switched := n.Switch + "/" + link.Switch
 		return cause{
 			why:  "The switch " + switched + " leads to " + n.ResolvesTo + ", which is not iptables'.",
 			do:   strings.Replace(s.install(n), " install", " install --force", 1),
 			look: []string{"ls -l " + quoted(switched)},
 		}
-	case alternative == "":
-		leads := n.Path + " is another program."
-		if n.ResolvesTo != n.Path {
-			leads = n.Path + " leads to " + n.ResolvesTo + "."
-		}
-		return cause{
-			why:  n.Name.Name + " here is not wrapped: " + leads,
-			do:   s.install(n),
-			look: []string{"ls -l " + quoted(n.Path)},
-		}
 	}
 	c := cause{
-		why:  n.Name.Name + " here is not wrapped: " + alternative + " leads to " + n.ResolvesTo + ".",
-		do:   s.install(n) + " Let no entry point set alternatives afterwards.",
-		look: []string{"ls -l " + quoted(n.Path), "ls -l " + quoted(alternative)}, // the one leads to the other
+		why: n.Name.Name + " here is not wrapped: " + n.Path + " is another program.",
+		do:  s.install(n) + " Let nothing change it afterwards, such as an entry point that sets alternatives.",
 	}
-	var wrapped []string
-	for _, n := range s.names {
-		if n.Wrapper || n.Switch != "" {
-			wrapped = append(wrapped, n.Path)
-		}
+	if n.ResolvesTo != n.Path {
+		c.why = n.Name.Name + " here is not wrapped: " + n.Path + " leads to " + n.ResolvesTo + "."
 	}
-	if len(wrapped) > 0 {
-		c.why += " Something has set this alternative since the wrapper was installed, such as an entry point. " +
-			"Still wrapped: " + list(wrapped) + "."
-		c.do = "Remove what sets the alternatives, in the entry point or the image. " + s.install(n)
+	hops := link.Hops(n.Path)
+	for _, hop := range hops[:max(1, len(hops)-1)] {
+		c.look = append(c.look, "ls -l "+quoted(hop))
 	}
 	return c
-}
-
-// alternativeOf is the name in /etc/alternatives that a path leads through, "" if there is none.
-func alternativeOf(path string) string {
-	for _, hop := range link.Hops(path) {
-		if filepath.Dir(hop) == "/etc/alternatives" {
-			return hop
-		}
-	}
-	return ""
 }
 
 // wrapper is the command of the wrapper in the directory of a switch.
@@ -204,7 +176,7 @@ func (s *state) notWrapped() *Finding {
 		}
 	}
 	switch {
-	case len(s.refused) > 0, s.has(wrongBackend):
+	case len(s.refused) > 0, s.wrongBackend() != nil:
 		return nil
 	case len(bypassing) > 0:
 		return s.bypassing(bypassing)

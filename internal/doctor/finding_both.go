@@ -12,7 +12,6 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
 // What the other backend has.
@@ -27,22 +26,27 @@ func (s *state) bothBackends() *Finding {
 	unread := 0
 	if !has.whole {
 		unread = max(0, s.host.Evidence.Of(other).Rules-r.number)
+		r.owners[unknown] += unread
 	}
-	if r.number+unread == 0 && len(r.policies) == 0 || !s.process.netAdmin {
+	number := r.number + unread
+	if number == 0 && len(r.policies) == 0 || !s.process.netAdmin {
 		return nil
 	}
-	found := Finding{Severity: warning, Look: s.show(other)}
+	found := Finding{Severity: warning, Look: s.show(other), Do: s.cleanUp()}
 	effects := r.effects(other, s.wanted())
 	if len(effects) > 0 {
 		found.Severity = problem
 	}
-	isPart := unread > 0 || !has.whole && r.number > 0
-	number := r.whose(unread)
+	what := "this policy and no rules"
+	if number > 0 {
+		what = count(number) + " of " + list(r.sortedOwners())
+	}
+	isPart := !has.whole && number > 0
 	if isPart {
-		number = "about " + number
+		what = "about " + what
 	}
 	found.Text = strings.Join(append(effects, fmt.Sprintf("The other backend, %s, has %s. Packets pass both backends",
-		other, number)), " ")
+		other, what)), " ")
 	if s.names[0].call.Backend == other {
 		found.Text += ", and iptables here lists only this one, because it runs the wrong backend."
 	} else {
@@ -51,51 +55,39 @@ func (s *state) bothBackends() *Finding {
 	if isPart {
 		found.Text += " Doctor could not read all of them, so it does not know whether they drop or redirect packets."
 	}
-	found.Do = s.cleanUp()
 	return &found
 }
 
 // cleanUp is what helps against rules in the other backend.
 func (s *state) cleanUp() string {
 	const warn = " Do not empty tables by hand: a policy of DROP would stay, and cut all traffic."
-	wanted := string(s.wanted())
+	const left = " If nothing makes these rules any more, drain the node and reboot it: that removes them, unless a " +
+		"service loads saved rules at boot."
 	do := ""
-	if s.has(wrongBackend) {
+	if s.wrongBackend() != nil {
 		do = "First see wrong-backend: iptables here may have made these rules. "
 	}
-	reboot := "Otherwise drain the node and reboot it. If the rules come back, a service loads saved rules at boot."
 	switch {
 	case s.network.Own:
-		return do + s.agree() + warn
-	case s.twoPrograms():
-		return do + s.sameBackend() + warn
+		return do + s.agree() + " Then delete the Pod: a new one starts without these rules." + warn
 	case s.known():
-		return do + "If what made this still runs, on the node or in a container, have it use " + wanted + ", as the " +
-			"host does, and let it clean up. " + reboot + warn
+		return do + "If what made these rules still runs, on the node or in a container, have it use " +
+			string(s.wanted()) + ", as the host does, and let it clean up." + left + warn
 	}
-	return do + "On the node, iptables --version shows the backend of the host's programs. Have all others use that, " +
-		"and let them clean up. " + reboot + warn
-}
-
-// agree is what helps in a Pod's own network, where the node has no part.
-func (s *state) agree() string {
-	return "All containers of one Pod must use the same backend: set " + remedy.Variable + " to nft in " +
-		"each of them, or to legacy in each. Then delete the Pod: a new one starts without these rules."
+	return do + "Have all programs, on the node and in containers, use the same backend, and let the others clean up. " +
+		"On the node, iptables --version shows the backend of the host's programs." + left + warn
 }
 
 // show are the commands that list the rules of a backend, as far as they are here.
 func (s *state) show(b detect.Backend) (commands []string) {
+	if b == detect.NFT && s.hasNFT {
+		return []string{"nft list ruleset"} // has what iptables does not list, too
+	}
 	for f, command := range saves {
 		single := iptables.Single(string(b), command)
-		has := slices.ContainsFunc(s.of(b).tables, func(t table) bool {
-			return t.family == detect.Family(f) && len(t.chains) > 0 && !s.hasNative(t)
-		})
-		if has && inPath(single) != "" {
+		if len(s.existing(b, detect.Family(f))) > 0 && inPath(single) != "" {
 			commands = append(commands, single+" -c")
 		}
-	}
-	if len(commands) == 0 && b == detect.NFT && s.hasNFT {
-		return []string{"nft list ruleset"}
 	}
 	if len(commands) == 0 {
 		return []string{showEvidence}
@@ -106,7 +98,7 @@ func (s *state) show(b detect.Backend) (commands []string) {
 // rules is what one backend has in its tables.
 type rules struct {
 	number   int
-	owners   map[string]int // how many rules each program has, "" for those of nobody known
+	owners   map[string]int // how many rules each program has
 	policies []string       // those of base chains that are not ACCEPT: "FORWARD (ip filter)"
 
 	// Of the rules that packets can reach, except kubelet's and those by which Docker answers a container's DNS:
@@ -126,22 +118,21 @@ var effectOf = map[string]string{
 }
 
 // add takes the chains of one table.
-func (r *rules) add(t table) {
-	reached := t.reached()
-	for _, name := range slices.Sorted(maps.Keys(t.chains)) {
-		c := t.chains[name]
-		if c.drops {
-			r.policies = append(r.policies, plain(name)+" ("+t.String()+")")
+func (r *rules) add(t iptables.Table) {
+	reached := reached(t)
+	for _, c := range t.Chains {
+		if c.Drops {
+			r.policies = append(r.policies, plain(c.Name)+" ("+t.String()+")")
 		}
-		for _, target := range c.targets {
+		for _, rule := range c.Rules {
+			owner := cmp.Or(ownerOf(c.Name), ownerOf(rule.Target), unknown)
 			r.number++
-			owner := cmp.Or(ownerOf(name), ownerOf(target))
 			r.owners[owner]++
-			effect := effectOf[target]
+			effect := effectOf[rule.Target]
 			if effect == dnat && owner == kubeProxy {
 				effect = services
 			}
-			if reached[name] && owner != kubelet && owner != dockerDNS {
+			if reached[c.Name] && owner != kubelet && owner != dockerDNS && !rule.Bypass {
 				r.meet[effect]++
 			}
 		}
@@ -168,26 +159,9 @@ func (r *rules) effects(other, wanted detect.Backend) (all []string) {
 	return all
 }
 
-// whose says how many rules there are, and whose. unread is the number of those that were not read.
-func (r *rules) whose(unread int) string {
-	if r.number+unread == 0 {
-		return "this policy and no rules"
-	}
-	names := slices.SortedFunc(maps.Keys(r.owners), func(a, b string) int {
+// sortedOwners are the programs that have rules, those with the most first.
+func (r *rules) sortedOwners() []string {
+	return slices.SortedFunc(maps.Keys(r.owners), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.owners[b], r.owners[a]), cmp.Compare(a, b))
 	})
-	var all []string
-	for _, name := range names {
-		if name != "" {
-			all = append(all, name+" "+thousands(r.owners[name]))
-		}
-	}
-	unknown := r.owners[""] + unread
-	switch {
-	case unknown > 0 && len(all) == 0:
-		return count(r.number+unread) + " of unknown programs"
-	case unknown > 0:
-		all = append(all, "unknown programs "+thousands(unknown))
-	}
-	return count(r.number+unread) + " (" + list(all) + ")"
 }

@@ -6,7 +6,6 @@ package doctor
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
@@ -61,7 +60,7 @@ func (s *state) kernel() *Finding {
 			found.Do = s.withoutLegacy()
 		}
 	case s.failing(lacksKernel) != nil:
-		return s.failingExtensions(lacksKernel)
+		return s.failing(lacksKernel)
 	case failed != nil && s.isUnknown(failed):
 		found.Text = fmt.Sprintf("The kernel does not answer what %s asks first: %s.", s.wanted(),
 			firstLine(failed.Error()))
@@ -109,38 +108,4 @@ func (s *state) lacksLegacy() string {
 		return "ip_tables is not loaded, and this container cannot load it"
 	}
 	return ""
-}
-
-// failing are the extensions that the library or the kernel lacks, and that everybody or a rule uses.
-func (s *state) failing(lacks string) (all []Extension) {
-	for _, e := range s.fails {
-		uses := s.of(s.wanted()).uses
-		if e.Lacks == lacks && (e.Name == comment || uses[detect.IPv4][e.Name] || uses[detect.IPv6][e.Name]) {
-			all = append(all, e)
-		}
-	}
-	return all
-}
-
-// failingExtensions is about those.
-func (s *state) failingExtensions(lacks string) *Finding {
-	failing := s.failing(lacks)
-	names, them := namesOf(failing), "it"
-	if len(names) > 1 {
-		them = "them"
-	}
-	text := "The image lacks the libraries of "
-	do := reinstall
-	if lacks == lacksKernel {
-		text = "The kernel lacks its part of "
-		do = "Its module is usually called xt_" + strings.ToLower(failing[0].Name[3:]) + "; nft also needs " +
-			"nft_compat. " + s.loadModules()
-	}
-	return &Finding{
-		Severity: problem,
-		Text: text + list(names) + ", so rules with " + them + " fail. " +
-			quote(failing[0].Command, failing[0].Printed),
-		Look: []string{failing[0].Command},
-		Do:   do,
-	}
 }

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // What nft has made in iptables' tables.
@@ -19,43 +19,40 @@ func (s *state) nftTable() *Finding {
 	if s.wanted() != detect.NFT || s.isBlocked() {
 		return nil
 	}
-	var chains, parts, look []string
 	found := Finding{Severity: warning}
-	for _, t := range s.nft.tables {
-		for _, name := range t.sorted(func(c *chain) bool { return c.native }) {
-			chains = append(chains, inWords(t, name))
-			look = append(look, s.listing(t), t.save())
-		}
+	if s.hasNFT {
+		found.Look = []string{"nft list ruleset"}
 	}
-	for _, out := range s.saves {
-		failure := s.failure(out)
-		remark := out.remark(foreignChains)
+	var chains, parts []string
+	for _, t := range s.nft.tables {
+		made := nativeChains(t)
+		for _, name := range made {
+			chains = append(chains, inWords(t, name))
+		}
+		out := s.saved(t)
+		failure, remark := s.failure(out), out.remark(foreignChains)
 		switch {
-		case failure != "" && (s.hasNative(out.table) || !s.old()):
+		case failure != "" && (len(made) > 0 || !s.old()):
 			found.Severity = problem
-			parts = append(parts, "iptables cannot list "+out.table.String()+", nor check or remove a rule in it, "+
-				"because a "+
+			parts = append(parts, "iptables cannot list "+t.String()+", nor check or remove a rule in it, because a "+
 				"rule was made with nft, or by a newer iptables. "+failure)
 		case remark != "":
-			parts = append(parts, "iptables does not list base chains that were made with nft in "+out.table.String()+
+			parts = append(parts, "iptables does not list base chains that were made with nft in "+t.String()+
 				". Packets pass them, and iptables-restore deletes them. "+quote(out.Command, remark))
-		default:
+		case len(made) == 0:
 			continue
 		}
-		look = append(look, s.listing(out.table), out.Command)
+		found.Look = append(found.Look, saves[familyOf(t)]+" -t "+t.Name)
 	}
 	if len(chains) > 0 {
 		parts = append(parts, "Rules were made with nft in "+list(chains)+". iptables may list such rules without "+
-			"their "+
-			"conditions: if iptables-restore writes back what iptables-save printed, a DROP of some packets can "+
-			"become a DROP "+
-			"of all.")
+			"their conditions: if iptables-restore writes back what iptables-save printed, a DROP of some packets can "+
+			"become a DROP of all.")
 	}
 	if len(parts) == 0 {
 		return nil
 	}
 	found.Text = strings.Join(parts, " ")
-	found.Look = unique(look)
 	found.Do = "Have the programs that made them with nft use tables with names of their own, or iptables. "
 	if found.Severity == problem {
 		found.Do += "If a newer iptables made the rules, install that in the image. "
@@ -64,30 +61,8 @@ func (s *state) nftTable() *Finding {
 	return &found
 }
 
-// unique are the first of some commands, which show enough. No name of a chain is among them.
-func unique(commands []string) (all []string) {
-	const most = 4
-	for _, command := range commands {
-		if len(all) < most && !slices.Contains(all, command) {
-			all = append(all, command)
-		}
-	}
-	return all
-}
-
-// listing is the command that shows a table as it is.
-func (s *state) listing(t table) string {
-	if s.hasNFT {
-		return "nft list table " + t.String()
-	}
-	return t.save()
-}
-
-// save is the command that lists a table.
-func (t table) save() string { return saves[t.family] + " -t " + t.name }
-
 // inWords is a chain as a sentence has it: chain "ts-input" of ip filter (Tailscale).
-func inWords(t table, chain string) string {
+func inWords(t iptables.Table, chain string) string {
 	words := fmt.Sprintf("chain %q of %v", chain, t)
 	owner := ownerOf(chain)
 	if owner != "" {
@@ -96,23 +71,25 @@ func inWords(t table, chain string) string {
 	return words
 }
 
-// hasNative reports whether nft has made a rule in a table of iptables.
-func (s *state) hasNative(of table) bool {
-	return slices.ContainsFunc(s.nft.tables, func(t table) bool {
-		return t.String() == of.String() && len(t.sorted(func(c *chain) bool { return c.native })) > 0
-	})
+// saved is what iptables-save printed of a table of nf_tables, the zero save if it was not started.
+func (s *state) saved(t iptables.Table) save {
+	for _, out := range s.saves {
+		if out.backend == detect.NFT && out.table == t.String() {
+			return out
+		}
+	}
+	return save{}
 }
 
 // failure quotes how iptables-save failed to read a table of nf_tables, "" if it did not. A crash counts: iptables-nft
 // crashes at some rules of nft.
 func (s *state) failure(out save) string {
-	if out.backend != detect.NFT {
-		return ""
-	}
 	code, line := out.message()
 	remark := out.remark(incompatible)
 	var exit *exec.ExitError
 	switch {
+	case out.backend != detect.NFT:
+		return ""
 	case remark != "":
 		return quote(out.Command, remark)
 	case code == nftTable:

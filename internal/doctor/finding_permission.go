@@ -45,9 +45,9 @@ func (s *state) notPermitted() *Finding {
 		found.Do = "If the rules are for the node, run the container without a user namespace: " +
 			"no hostUsers: false, no rootless Docker or Podman. Otherwise give the container a network of its own."
 	case refusal != nil:
-		found.Text = cannot + "CAP_NET_ADMIN is there, but the kernel refuses to answer " +
-			"(" + firstLine(refusal.Error()) +
-			"). Something forbids it: usually a seccomp profile, SELinux or AppArmor, or a sandbox such as gVisor."
+		found.Text = cannot + "CAP_NET_ADMIN is there, but the kernel refuses to answer (" +
+			firstLine(refusal.Error()) + "). Something forbids it: usually a seccomp profile, SELinux or AppArmor, or a " +
+			"sandbox such as gVisor."
 		found.Look = []string{"grep -e CapEff -e Seccomp /proc/self/status"}
 		found.Do = "If Seccomp is 2, use a seccompProfile that permits netlink sockets and getsockopt, as " +
 			"RuntimeDefault does. With SELinux or AppArmor, look at the node's audit log."
@@ -101,17 +101,11 @@ func (s save) quote() string {
 	return quote(s.Command, line)
 }
 
-// The capabilities that iptables needs. Both backends need the first to list rules, too; legacy opens a raw socket.
-const (
-	netAdmin = "CAP_NET_ADMIN"
-	netRaw   = "CAP_NET_RAW"
-)
-
 // process is what this process may do.
 type process struct {
-	user          int // the effective one
-	netAdmin      bool
-	netRaw        bool
+	user          int  // the effective one
+	netAdmin      bool // CAP_NET_ADMIN, which both backends need to list rules, too
+	netRaw        bool // CAP_NET_RAW: legacy opens a raw socket
 	sysModule     bool // it may load modules, as iptables-legacy does
 	noNewRights   bool // no_new_privs: file capabilities have no effect
 	userNamespace bool // it is in a user namespace that does not map every user to itself, or that is not known
@@ -142,18 +136,6 @@ func mapsAll() bool {
 	ids, _ := os.ReadFile("/proc/self/uid_map")
 	fields := strings.Fields(string(ids))
 	return len(fields) == 3 && fields[0] == "0" && fields[1] == "0" && fields[2] == "4294967295"
-}
-
-// capabilities lists those that iptables needs and this process has.
-func (p process) capabilities() []string {
-	has := []string{}
-	if p.netAdmin {
-		has = append(has, netAdmin)
-	}
-	if p.netRaw {
-		has = append(has, netRaw)
-	}
-	return has
 }
 
 // modulesLocked reports whether the kernel loads no module any more.

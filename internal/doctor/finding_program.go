@@ -70,7 +70,7 @@ func (s *state) noProgram() *Finding {
 		found.Look = []string{"cat /proc/self/limits"}
 		found.Do = "Raise the limit on processes (pids of the container, ulimit -u), on open files (ulimit -n) or on " +
 			"memory. Then run doctor again."
-	case s.isBlocked(), s.has(kernel):
+	case s.isBlocked(), s.kernel() != nil:
 		return nil
 	case errors.Is(p.err, run.ErrHangs):
 		found.Text = fmt.Sprintf("iptables hangs here: %s did not end in time.", p.Path)
@@ -80,7 +80,7 @@ func (s *state) noProgram() *Finding {
 		found.Text = fmt.Sprintf("iptables fails here: %s does not start (%s).", p.Path, p.Error)
 		found.Do = doesNotStart(p.err)
 	case s.failing(lacksLibrary) != nil:
-		return s.failingExtensions(lacksLibrary)
+		return s.failing(lacksLibrary)
 	case said != nil:
 		found.Text = "iptables cannot list its rules here, because the image lacks a library. " + said.quote()
 		found.Look = []string{said.Command}
@@ -142,8 +142,20 @@ func (s *state) unexplained() *Finding {
 	return nil
 }
 
-// old reports whether iptables-nft here loses parts of rules.
-func (s *state) old() bool { return parseVersion(s.program(detect.NFT).Version).losesRules() }
+// firstFaithful is the first release that reads every rule of later ones. An older iptables-nft drops the matches that
+// it does not know when it reads a rule, and writes the rule back without them (kubernetes/kubernetes#112477,
+// cloudnativelabs/kube-router#1370).
+var firstFaithful = []int{1, 8, 8}
+
+// old reports whether iptables-nft here is known to lose parts of rules.
+func (s *state) old() bool { return isOld(s.program(detect.NFT).Version) }
+
+// isOld reports whether a line such as "iptables v1.8.7 (nf_tables)" names a release before firstFaithful.
+func isOld(version string) bool {
+	release := make([]int, 3)
+	_, err := fmt.Sscanf(version, "iptables v%d.%d.%d", &release[0], &release[1], &release[2])
+	return err == nil && slices.Compare(release, firstFaithful) < 0
+}
 
 // oldIptables is a problem if iptables cannot list a table in which nft has made nothing: then a newer iptables has.
 func (s *state) oldIptables() *Finding {
@@ -151,14 +163,14 @@ func (s *state) oldIptables() *Finding {
 		return nil
 	}
 	p := s.program(detect.NFT)
-	release := parseVersion(p.Version)
-	for _, out := range s.saves {
+	for _, t := range s.nft.tables {
+		out := s.saved(t)
 		failure := s.failure(out)
-		if failure != "" && !s.hasNative(out.table) {
+		if failure != "" && len(nativeChains(t)) == 0 {
 			return &Finding{
 				Severity: problem,
-				Text: fmt.Sprintf("%s is version %v and cannot read a rule that a newer iptables has made. %s", p.Path,
-					release, failure),
+				Text: fmt.Sprintf("%s is %s and cannot read a rule that a newer iptables has made. %s", p.Path, p.Version,
+					failure),
 				Look: []string{out.Command, "iptables --version"},
 				Do:   "In the image, install iptables as new as the node's, with both backends.",
 			}
@@ -166,39 +178,9 @@ func (s *state) oldIptables() *Finding {
 	}
 	return &Finding{
 		Severity: warning,
-		Text: fmt.Sprintf("%s is version %v. When it writes a table back, it loses conditions of rules that %v or "+
-			"newer has made: a DROP of some packets becomes a DROP of all.", p.Path, release, firstFaithful),
+		Text: fmt.Sprintf("%s is %s. When it writes a table back, it loses conditions of rules that 1.8.8 or newer has "+
+			"made: a DROP of some packets becomes a DROP of all.", p.Path, p.Version),
 		Look: []string{"iptables --version"},
 		Do:   installBoth,
 	}
 }
-
-// versionNumber is a version of iptables. The zero versionNumber means that the version is not known.
-type versionNumber [3]int
-
-// firstFaithful is the first version that reads every rule of later ones. An older iptables-nft drops the matches that
-// it does not know when it reads a rule, and writes the rule back without them (kubernetes/kubernetes#112477,
-// cloudnativelabs/kube-router#1370).
-var firstFaithful = versionNumber{1, 8, 8}
-
-// parseVersion parses a line such as "iptables v1.8.9 (nf_tables)". For any other line it returns the zero
-// versionNumber.
-func parseVersion(line string) versionNumber {
-	var r versionNumber
-	_, err := fmt.Sscanf(line, "iptables v%d.%d.%d", &r[0], &r[1], &r[2])
-	if err != nil {
-		return versionNumber{}
-	}
-	return r
-}
-
-// known reports whether r is a known version.
-func (r versionNumber) known() bool { return r != versionNumber{} }
-
-// losesRules reports whether r is known to be older than firstFaithful.
-func (r versionNumber) losesRules() bool {
-	return r.known() && slices.Compare(r[:], firstFaithful[:]) < 0
-}
-
-// String returns the version in the form "1.8.9".
-func (r versionNumber) String() string { return fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]) }

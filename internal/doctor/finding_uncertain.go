@@ -4,10 +4,9 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -30,7 +29,7 @@ func (s *state) uncertain() *Finding {
 	switch {
 	case len(s.refused) > 0:
 		return s.notTried()
-	case s.isBlocked(), s.known(), s.has(kernel), s.scarce != nil, s.names[0].fault != nil:
+	case s.isBlocked(), s.known(), s.kernel() != nil, s.scarce != nil, s.names[0].fault != nil:
 		return nil
 	case errors.Is(err, xtables.ErrNoProc):
 		found.Text = wrong + "what legacy has is not known (" + firstLine(err.Error()) + ")."
@@ -45,12 +44,10 @@ func (s *state) uncertain() *Finding {
 		return s.ownNetwork(chosen && err == nil)
 	case s.both():
 		found.Text = wrong + "both backends have chains that only programs of the host make. " + s.whatIsNamed() + "."
-		found.Do = "If the node has changed its backend, drain it and reboot it: that removes what is left of the " +
-			"old one. If its iptables and ip6tables differ (--version shows it), make them the same before. " +
-			"" + s.choose()
-		if s.twoPrograms() {
-			found.Do = s.sameBackend()
-		}
+		found.Do = "If two programs of the host use two backends, have one of them use the other's: each has a " +
+			"setting, or is told by the node's alternatives of iptables and ip6tables. A reboot does not end that. If " +
+			"the node has changed its backend, drain it and reboot it: that removes what is left of the old one. " +
+			s.choose()
 	case chosen && err == nil, s.isHealthyGuess():
 		return nil
 	default:
@@ -89,7 +86,8 @@ func (s *state) notTried() *Finding {
 func (s *state) ownNetwork(isSettled bool) *Finding {
 	found := Finding{Severity: warning, Look: []string{showEvidence}}
 	rules := s.host.Evidence.NFT.Rules + s.host.Evidence.Legacy.Rules
-	const own = "This looks like a Pod's own network, not the node's (interfaces: "
+	own := "This looks like a Pod's own network, not the node's (interfaces: " +
+		list(plainAll(s.network.Interfaces)) + ")"
 	switch {
 	case isSettled:
 		return nil
@@ -98,19 +96,22 @@ func (s *state) ownNetwork(isSettled bool) *Finding {
 			"this network. " + s.whatIsNamed() + "."
 		found.Do = s.agree()
 	case rules == 0:
-		found.Text = own + list(plainAll(s.network.Interfaces)) + "). If it is, rules made here do not act on the " +
-			"node, and nothing here shows the node's backend."
+		found.Text = own + ". If it is, rules made here do not act on the node, and nothing here shows the node's backend."
 		found.Look = append(found.Look, "cat /proc/net/dev")
 		found.Do = "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network " +
-			"host). If they are for the Pod, either backend works, but all its containers must use the same, " +
-			"for example " + remedy.Variable + "=" + string(s.wanted()) + " in each."
+			"host). If they are for the Pod, either backend works. " + s.agree()
 	default:
-		found.Text = own + list(plainAll(s.network.Interfaces)) + "), and it has rules. Doctor does not know which " +
-			"backend the Pod's other containers use (" + s.host.Because() + ")."
-		found.Do = "All containers of one Pod must use the same backend. " + string(s.wanted()) + " runs here: set " +
-			remedy.Variable + "=" + string(s.wanted()) + " in each of them. The node's backend does not matter."
+		found.Text = own + ", and it has rules. Doctor does not know which backend the Pod's other containers use (" +
+			s.host.Because() + ")."
+		found.Do = s.agree() + " The node's backend does not matter."
 	}
 	return &found
+}
+
+// agree is what helps in a Pod's own network, where the node has no part.
+func (s *state) agree() string {
+	return fmt.Sprintf("All containers of one Pod must use the same backend. %s runs here: set %s=%s in each of them.",
+		s.wanted(), remedy.Variable, s.wanted())
 }
 
 // choose is what an operator does who knows the host.
@@ -126,44 +127,14 @@ func (s *state) both() bool {
 	return len(s.host.Evidence.NFT.Names) > 0 && len(s.host.Evidence.Legacy.Names) > 0
 }
 
-// twoPrograms reports whether each backend has a name of a program that the other one has none of: then the host has
-// not changed its backend, but its programs differ.
-func (s *state) twoPrograms() bool {
-	nft, legacy := s.namedPrograms(detect.NFT), s.namedPrograms(detect.Legacy)
-	lacks := func(a, b []string) bool {
-		return slices.ContainsFunc(a, func(program string) bool { return !slices.Contains(b, program) })
-	}
-	return lacks(nft, legacy) && lacks(legacy, nft)
-}
-
-// namedPrograms are the programs of which a backend has a name.
-func (s *state) namedPrograms(b detect.Backend) []string {
-	programs := map[string]bool{}
-	for _, n := range s.host.Evidence.Of(b).Names {
-		programs[n.Program] = true
-	}
-	return slices.Sorted(maps.Keys(programs))
-}
-
-// sameBackend is what helps if two programs of the host use two backends.
-func (s *state) sameBackend() string {
-	return fmt.Sprintf("Two programs of the host use two backends (nft: %s; legacy: %s), and a reboot does not end "+
-		"that. "+
-		"Have one of them use the other's: each has a setting, or is told by the node's alternative of iptables.",
-		list(s.namedPrograms(detect.NFT)), list(s.namedPrograms(detect.Legacy)))
-}
-
 // whatIsNamed says which names each backend has.
 func (s *state) whatIsNamed() string {
 	var all []string
 	for _, b := range detect.Backends() {
 		var names []string
 		for _, n := range s.host.Evidence.Of(b).Names {
-			name := n.Chain + " (" + n.Family.String() + ")"
-			if n.Chain == "" {
-				name = "table " + n.Table
-			}
-			names = append(names, name)
+			chain := cmp.Or(n.Chain, "table "+n.Table)
+			names = append(names, fmt.Sprintf("%s (%s, %s)", chain, n.Program, n.Family))
 		}
 		all = append(all, string(b)+" has "+list(names))
 	}

@@ -15,7 +15,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -77,8 +79,8 @@ func TestUnexplained(t *testing.T) {
 
 // Where the answer is a guess: what was chosen, the network, what legacy has, and what could not be asked.
 func TestUncertain(t *testing.T) {
-	rule := table{name: "filter", chains: map[string]*chain{"INPUT": {base: true, targets: []string{"ACCEPT"}}}}
-	policy := table{name: "filter", chains: map[string]*chain{"INPUT": {base: true, drops: true}}}
+	rule := iptables.Table{Chains: []iptables.Chain{{Base: true, Rules: []iptables.Rule{{Target: "ACCEPT"}}}}}
+	policy := iptables.Table{Chains: []iptables.Chain{{Base: true, Drops: true}}}
 	for _, test := range []struct {
 		doc    string
 		how    here.How
@@ -86,17 +88,16 @@ func TestUncertain(t *testing.T) {
 		user   int
 		own    bool
 		rules  int
-		legacy []table
+		legacy []iptables.Table
 		want   string
 	}{
 		{doc: "legacy has nothing", how: here.Asked},
-		{doc: "legacy has a rule", how: here.Asked, legacy: []table{rule}, want: "nothing proves"},
-		{doc: "legacy has a policy", how: here.Asked, legacy: []table{policy}, want: "nothing proves"},
-		{doc: "chosen, and legacy has a rule", how: here.Variable, legacy: []table{rule}},
+		{doc: "legacy has a rule", how: here.Asked, legacy: []iptables.Table{rule}, want: "nothing proves"},
+		{doc: "legacy has a policy", how: here.Asked, legacy: []iptables.Table{policy}, want: "nothing proves"},
+		{doc: "chosen, and legacy has a rule", how: here.Variable, legacy: []iptables.Table{rule}},
 		{doc: "a question failed", how: here.Variable, err: unix.EIO, want: "nothing proves"},
 		{doc: "no /proc", how: here.Asked, err: xtables.ErrNoProc, want: "Mount /proc"},
-		{doc: "the names file is denied to another " +
-			"user", how: here.Asked, err: unix.EACCES, user: 1, want: "runAsGroup: 0"},
+		{doc: "the names file is denied", how: here.Asked, err: unix.EACCES, user: 1, want: "runAsGroup: 0"},
 		{doc: "a Pod's network", how: here.Asked, own: true, want: "a Pod's own network"},
 		{doc: "a Pod's network with rules", how: here.Asked, own: true, rules: 1, want: "BACKEND=nft in each of them"},
 		{doc: "a Pod's network, and chosen", how: here.Stored, own: true},
@@ -218,15 +219,17 @@ func TestChosenNames(t *testing.T) {
 		s.hasNFT = r.IntN(2) == 0
 		s.network.Interfaces = []string{chosen}
 		s.network.Own = r.IntN(2) == 0
-		chains := map[string]*chain{
-			"INPUT": {base: true, targets: []string{chosen, "DROP"}},
-			chosen:  {base: true, drops: true, native: true, targets: []string{"DNAT", chosen}},
+		rules := []iptables.Rule{
+			{Target: chosen, Uses: []string{"-m " + chosen}, Native: true}, {Target: "DNAT", Native: true}, {Target: "DROP"},
+		}
+		chains := []iptables.Chain{
+			{Name: "INPUT", Base: true, Rules: rules}, {Name: chosen, Base: true, Drops: true, Rules: rules},
 		}
 		for _, c := range []*contents{&s.nft, &s.legacy} {
-			c.tables = []table{{name: "filter", chains: chains}, {family: detect.IPv6, name: "nat", chains: chains}}
-			c.use(detect.IPv4, "-m "+chosen)
+			c.tables = []iptables.Table{{Name: "filter", Chains: chains}, {IPv6: true, Name: "nat", Chains: chains}}
 		}
-		s.nft.native = []Native{{Table: "inet " + chosen, Drops: []string{"input"}}}
+		s.nft.native = []nft.Native{{Table: "inet " + chosen, Drops: []string{"input"}}}
+		s.fails = []Extension{{Name: "-m set", Lacks: lacksLibrary, used: true}}
 		s.listed = [2][]string{{"filter"}, {"nat"}}
 		if r.IntN(2) == 0 {
 			s.host.Backend, s.host.Reason = detect.Legacy, detect.OnlySupported

@@ -87,14 +87,13 @@ func (s *state) lock() *Finding {
 	case errors.Is(s.lockFault, errHeld):
 		found.Text = "Calls of iptables wait or fail: another process held the lock of iptables-legacy, " + path +
 			", for a second."
-		found.Do = "Have the client wait for the lock (option -w). If that does not help, find the process with " +
-			"lslocks on the node."
 		for f, command := range loaders {
-			if len(s.listed[f]) > 0 {
-				// The table and the lock are there.
-				found.Look = []string{command + " -w 1 -t " + s.listed[f][0] + " -S"}
+			for _, name := range s.listed[f] {
+				found.Look = []string{command + " -w 1 -t " + name + " -S"} // the table and the lock are there
 			}
 		}
+		found.Do = "Have the client wait for the lock (option -w). If that does not help, find the process with " +
+			"lslocks on the node."
 	case os.Getenv("XTABLES_LOCKFILE") != "":
 		found.Look = append(found.Look, "printenv XTABLES_LOCKFILE")
 		found.Do = "Remove the environment variable XTABLES_LOCKFILE, or set it to a file that can be opened and " +

@@ -3,17 +3,15 @@
 
 package doctor
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
-// Whose chains and tables are, by their names. This only names programs to people: it decides nothing.
+// Whose chains are, by their names. This only names programs to people: it decides nothing.
 
 const (
 	kubelet   = "kubelet"
 	kubeProxy = "kube-proxy"
 	dockerDNS = "Docker's DNS"
+	unknown   = "unknown programs"
 )
 
 // owners are the programs that make chains of certain names, by the beginnings of these. The first that fits counts.
@@ -53,33 +51,6 @@ func ownerOf(chain string) string {
 			if strings.HasPrefix(chain, prefix) {
 				return owner.program
 			}
-		}
-	}
-	return ""
-}
-
-// tableOwners are the programs that make native tables of certain names, whatever the family.
-var tableOwners = []struct{ program, names string }{
-	{"firewalld", "firewalld"},
-	{"Podman", "netavark"},
-	{"libvirt", "libvirt_network"},
-	{"systemd-networkd", "io.systemd.nat"},
-	{kubeProxy, "kube-proxy"},
-	{"Docker", "docker-bridges"},
-	{"Calico", "calico"},
-	{"LXD", "lxd"},
-	{"Incus", "incus"},
-	{"fail2ban", "f2b-table"},
-	{"CrowdSec", "crowdsec crowdsec6"},
-	{"OpenWrt", "fw4"},
-}
-
-// ownerOfTable is the program that makes a native table such as "inet firewalld", "" if it is not known.
-func ownerOfTable(table string) string {
-	_, name, _ := strings.Cut(table, " ")
-	for _, owner := range tableOwners {
-		if slices.Contains(strings.Fields(owner.names), name) {
-			return owner.program
 		}
 	}
 	return ""

@@ -18,6 +18,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
@@ -30,17 +31,16 @@ const Limit = run.Limit
 
 // Report is what doctor found, and what it looked at. Its JSON form is what "doctor -o json" prints.
 type Report struct {
-	Version      int         `json:"version"`
-	Findings     []Finding   `json:"findings"` // problems first
-	Host         Host        `json:"host"`
-	Here         here.Here   `json:"here"`
-	Network      Network     `json:"network"`
-	Kernel       string      `json:"kernel"`       // its release
-	Capabilities []string    `json:"capabilities"` // those of CAP_NET_ADMIN and CAP_NET_RAW that count
-	Programs     []Program   `json:"programs"`     // iptables' own, one for each backend
-	Names        []link.Name `json:"names"`        // where the six names lead
-	Native       []Native    `json:"native"`       // tables of nf_tables that iptables does not list
-	Fails        []Extension `json:"fails"`        // matches and targets that iptables cannot load here
+	Version  int          `json:"version"`
+	Findings []Finding    `json:"findings"` // problems first
+	Host     Host         `json:"host"`
+	Here     here.Here    `json:"here"`
+	Network  Network      `json:"network"`
+	Kernel   string       `json:"kernel"`   // its release
+	Programs []Program    `json:"programs"` // iptables' own, one for each backend
+	Names    []link.Name  `json:"names"`    // where the six names lead
+	Native   []nft.Native `json:"native"`   // tables of nf_tables that iptables does not list
+	Fails    []Extension  `json:"fails"`    // matches and targets that iptables cannot load here
 }
 
 // Examine looks at everything and changes nothing. It starts iptables' own programs and the iptables that PATH finds,
@@ -49,15 +49,14 @@ type Report struct {
 func Examine(limit time.Duration, reference string) Report {
 	s := observe(limit)
 	r := Report{
-		Version:      Version,
-		Findings:     s.diagnose(reference),
-		Host:         NewHost(s.host),
-		Here:         s.names[0].call,
-		Network:      s.network,
-		Kernel:       kernelRelease(),
-		Capabilities: s.process.capabilities(),
-		Native:       append([]Native{}, s.nft.native...),
-		Fails:        append([]Extension{}, s.fails...),
+		Version:  Version,
+		Findings: s.diagnose(reference),
+		Host:     NewHost(s.host),
+		Here:     s.names[0].call,
+		Network:  s.network,
+		Kernel:   kernelRelease(),
+		Native:   append([]nft.Native{}, s.nft.native...),
+		Fails:    append([]Extension{}, s.fails...),
 	}
 	for _, p := range s.programs {
 		r.Programs = append(r.Programs, p.Program)
@@ -148,23 +147,19 @@ func (r Report) Lines() (all []string) {
 	if len(missing) > 0 {
 		all = append(all, "missing:        "+list(missing))
 	}
-	for _, lacks := range []struct{ what, words string }{
-		{lacksLibrary, "the image lacks the libraries"}, {lacksKernel, "the kernel lacks its part"},
+	for _, fail := range []struct{ lacks, words string }{
+		{lacks: lacksLibrary, words: "the image lacks the libraries"},
+		{lacks: lacksKernel, words: "the kernel lacks its part"},
 	} {
-		var fails []Extension
-		for _, e := range r.Fails {
-			if e.Lacks == lacks.what {
-				fails = append(fails, e)
-			}
-		}
-		if len(fails) > 0 {
-			all = append(all, "fail here:      "+strings.Join(namesOf(fails), ", ")+" ("+lacks.words+")")
+		names := namesOf(r.Fails, func(e Extension) bool { return e.Lacks == fail.lacks })
+		if len(names) > 0 {
+			all = append(all, "fail here:      "+strings.Join(names, ", ")+" ("+fail.words+")")
 		}
 	}
 	if len(r.Native) > 0 {
 		var tables []string
 		for _, n := range r.Native {
-			tables = append(tables, n.String())
+			tables = append(tables, inLine(n))
 		}
 		all = append(all, "native tables:  "+strings.Join(tables, "; ")+" (packets pass these, too, and iptables does "+
 			"not list them)")
@@ -172,14 +167,10 @@ func (r Report) Lines() (all []string) {
 	return all
 }
 
-// String returns "inet firewalld (firewalld): 112 rules", or "inet ks: 0 rules, policy drop for output".
-func (n Native) String() string {
+// inLine is a native table with what is in it: "inet ks: 0 rules, policy drop for output".
+func inLine(n nft.Native) string {
 	family, name, _ := strings.Cut(n.Table, " ")
-	text := family + " " + plain(name)
-	if n.Program != "" && n.Program != name {
-		text += " (" + n.Program + ")"
-	}
-	text += ": " + count(n.Rules)
+	text := family + " " + plain(name) + ": " + count(n.Rules)
 	if len(n.Drops) > 0 {
 		text += ", policy drop for " + strings.Join(n.Drops, ", ")
 	}
@@ -238,24 +229,19 @@ var codes = []struct {
 
 // diagnose makes the findings, problems first. reference is the tag or the commit of the page that explains them.
 func (s *state) diagnose(reference string) []Finding {
-	s.findings = []Finding{}
+	all := []Finding{}
 	for _, c := range codes {
 		found := c.find(s)
 		if found != nil {
 			found.Code = c.code
 			found.More = "https://github.com/iptables-wrappers/iptables-wrappers/blob/" + reference +
 				"/docs/troubleshooting.md#" + c.code
-			s.findings = append(s.findings, *found)
+			all = append(all, *found)
 		}
 	}
 	// "problem" comes before "warning" in the alphabet, too.
-	slices.SortStableFunc(s.findings, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
-	return s.findings
-}
-
-// has reports whether there is already a finding of a code.
-func (s *state) has(code string) bool {
-	return slices.ContainsFunc(s.findings, func(f Finding) bool { return f.Code == code })
+	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
+	return all
 }
 
 // try is a sentence with what to do about errors that come together, as a failing call or command prints it.

@@ -216,7 +216,7 @@ var adviceSituations = []situation{
 		doc: "two programs of the host in two backends",
 		make: "iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER; iptables-legacy -N " +
 			"ufw-user-input; iptables-legacy -A INPUT -j ufw-user-input",
-		want: "both-backends uncertain", says: "(nft: Docker; legacy: ufw)",
+		want: "both-backends uncertain", says: "A reboot does not end that.",
 	},
 	{
 		doc:  "the program has the mode 644",
@@ -230,7 +230,7 @@ var adviceSituations = []situation{
 		doc: "firewalld, Podman and libvirt on nftables alone",
 		make: "for t in 'inet firewalld' 'inet netavark' 'ip libvirt_network'; do nft add table $t; nft add chain $t " +
 			"c '{ type filter hook input priority 10; }'; nft add rule $t c ct state invalid drop; done",
-		says: "inet netavark (Podman): 1 rule",
+		says: "inet netavark: 1 rule",
 	},
 	{
 		doc:  "another copy in another standard directory",

@@ -67,7 +67,7 @@ var runSituations = []situation{
 	{
 		doc:  "the kernel lacks a match",
 		make: nftHost + lackingMatch("iptables"), want: "kernel",
-		says: `The kernel lacks its part of -m comment, so rules with it fail.`, shows: "missing kernel module?",
+		says: `The kernel lacks its part of -m comment, so such rules fail.`, shows: "missing kernel module?",
 	},
 	{
 		again: true, doc: "the kernel lacks a match for IPv6",
@@ -206,7 +206,7 @@ var runSituations = []situation{
 	{
 		doc:  "1.8.7, and a newer iptables has made a rule with a range of ports",
 		make: nftHost + "iptables-nft -A INPUT -p tcp --dport 10:20 -j DROP\n" + oldPrograms, want: "old-iptables",
-		says: "PROBLEM  old-iptables: /usr/sbin/iptables-nft is version 1.8.7 and cannot read a rule", shows: "use " +
+		says: "PROBLEM  old-iptables: /usr/sbin/iptables-nft is iptables v1.8.7 (nf_tables) and cannot read a rule", shows: "use " +
 			"'nft' tool",
 	},
 	{

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -34,7 +35,7 @@ func TestSchema(t *testing.T) {
 		{Report{}, schema.object},
 		{Finding{}, schema.Defs["finding"]},
 		{Network{}, schema.Defs["network"]},
-		{Native{}, schema.Defs["native"]},
+		{nft.Native{}, schema.Defs["native"]},
 		{Program{}, schema.Defs["program"]},
 		{link.Name{}, schema.Defs["name"]},
 		{Extension{}, schema.Defs["extension"]},

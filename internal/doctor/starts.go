@@ -4,18 +4,13 @@
 package doctor
 
 import (
-	"errors"
-	"os"
-	osexec "os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
@@ -31,32 +26,7 @@ type program struct {
 type save struct {
 	run.Output
 	backend detect.Backend
-	table   table // only its family and name
-}
-
-// start starts what the other readings call for.
-func (s *state) start(starter *run.Starter) {
-	for _, b := range detect.Backends() {
-		s.programs = append(s.programs, s.startProgram(starter, b))
-	}
-	for f, command := range saves {
-		n := s.named(command)
-		b := s.runs(n)
-		if b == "" || s.isOff(detect.Family(f)) {
-			continue
-		}
-		for _, t := range s.existing(b, detect.Family(f)) {
-			out := s.note(starter.Run(n.Path, b, command, "-t", t.name))
-			s.saves = append(s.saves, save{Output: out, backend: b, table: t})
-		}
-	}
-	for f, command := range loaders {
-		n := s.named(command)
-		b := s.runs(n)
-		if b == s.wanted() && !s.isOff(detect.Family(f)) && (b == detect.NFT || s.loaded[f]) {
-			s.load(starter, n, detect.Family(f))
-		}
-	}
+	table   string // "ip filter"
 }
 
 // saves are the commands that list tables, and loaders those that load extensions, by family.
@@ -64,6 +34,29 @@ var (
 	saves   = [...]string{detect.IPv4: "iptables-save", detect.IPv6: "ip6tables-save"}
 	loaders = [...]string{detect.IPv4: "iptables", detect.IPv6: "ip6tables"}
 )
+
+// start starts what the other readings call for.
+func (s *state) start(starter *run.Starter) {
+	for _, b := range detect.Backends() {
+		s.programs = append(s.programs, s.startProgram(starter, b))
+	}
+	for _, f := range []detect.Family{detect.IPv4, detect.IPv6} {
+		n := s.named(saves[f])
+		b := s.runs(n)
+		if s.isOff(f) {
+			continue
+		}
+		for _, t := range s.existing(b, f) {
+			out := starter.Run(n.Path, b, saves[f], "-t", t.Name)
+			s.saves = append(s.saves, save{Output: out, backend: b, table: t.String()})
+		}
+		n = s.named(loaders[f])
+		b = s.runs(n)
+		if b == s.wanted() && (b == detect.NFT || s.loaded[f]) {
+			s.fails = append(s.fails, load(starter, n, b, f, s.of(b).uses(f == detect.IPv6))...)
+		}
+	}
+}
 
 // isOff reports whether the kernel has no packets of the family, so that there is nothing to fail.
 func (s *state) isOff(f detect.Family) bool { return f == detect.IPv6 && s.noIPv6 }
@@ -84,32 +77,29 @@ func (s *state) runs(n name) detect.Backend {
 	return n.call.Backend
 }
 
-// existing are the tables of iptables that a backend has. To list another one would make it: iptables-legacy registers
-// it, and an old iptables-nft creates it.
-func (s *state) existing(b detect.Backend, f detect.Family) (tables []table) {
-	if b == detect.Legacy {
+// existing are the tables of iptables that a backend has, read or not. To list another one would make it:
+// iptables-legacy registers it, and an old iptables-nft creates it.
+func (s *state) existing(b detect.Backend, f detect.Family) (tables []iptables.Table) {
+	switch b {
+	case detect.Legacy:
 		for _, name := range s.listed[f] {
-			tables = append(tables, table{family: f, name: name})
+			tables = append(tables, iptables.Table{IPv6: f == detect.IPv6, Name: name})
 		}
-		return tables
-	}
-	for _, t := range s.nft.tables {
-		if t.family == f {
-			tables = append(tables, table{family: f, name: t.name})
+	case detect.NFT:
+		for _, t := range s.nft.tables {
+			if familyOf(t) == f {
+				tables = append(tables, t)
+			}
 		}
 	}
 	return tables
 }
 
-// note notes what doctor lacked to start a program.
-func (s *state) note(out run.Output) run.Output {
-	var exit *osexec.ExitError
-	for _, errno := range []error{unix.EAGAIN, unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
-		if errors.Is(out.Err, errno) && !errors.As(out.Err, &exit) {
-			s.scarce = out.Err
-		}
+func familyOf(t iptables.Table) detect.Family {
+	if t.IPv6 {
+		return detect.IPv6
 	}
-	return out
+	return detect.IPv4
 }
 
 // startProgram starts the program of a backend that a call would run: in the directory to which the client's iptables
@@ -122,7 +112,7 @@ func (s *state) startProgram(starter *run.Starter, b detect.Backend) program {
 	found, err := exec.Find(b, loaders[0], directories...)
 	p := program{Program: Program{Backend: b, Path: found.Path}, err: err}
 	if err == nil {
-		out := s.note(starter.Run(found.Path, b, loaders[0], "--version"))
+		out := starter.Run(found.Path, b, loaders[0], "--version")
 		p.Version = strings.TrimSpace(out.Stdout)
 		p.err, p.Error = out.Err, firstLine(out.Stderr)
 	}
@@ -133,98 +123,4 @@ func (s *state) startProgram(starter *run.Starter, b detect.Backend) program {
 		p.Error = p.err.Error()
 	}
 	return p
-}
-
-// Extension is a match or target that iptables cannot load here.
-type Extension struct {
-	Command string `json:"command"` // that loads it
-	Name    string `json:"name"`    // as an argument of iptables: "-m set", "-j TPROXY"
-	Lacks   string `json:"lacks"`   // "library": this image does; "kernel": the kernel does
-	Printed string `json:"printed"` // by the command, its first line
-}
-
-const (
-	lacksLibrary = "library"
-	lacksKernel  = "kernel"
-)
-
-// extensions are those that clients use most. A target is loaded only with one of its options, because without its
-// library iptables takes its name for a chain's.
-var extensions = []struct{ name, option string }{
-	{"-m comment", ""}, {"-m conntrack", ""}, {"-m addrtype", ""}, {"-m mark", ""},
-	{"-m multiport", ""}, {"-m owner", ""}, {"-m set", ""}, {"-m statistic", ""},
-	{"-j MASQUERADE", "--random"}, {"-j REDIRECT", "--random"}, {"-j DNAT", "--random"},
-	{"-j MARK", "--set-mark 1"}, {"-j REJECT", "--reject-with"}, {"-j TPROXY", "--on-port 1"},
-}
-
-// rejectWith is what REJECT answers with, by family.
-var rejectWith = [...]string{detect.IPv4: " icmp-port-unreachable", detect.IPv6: " icmp6-port-unreachable"}
-
-// load has a command load the extensions, and print its help: iptables asks the kernel for each one, and changes
-// nothing. All matches fit into one start; if that fails, each has its own. For IPv6, only those are loaded that every
-// client needs or a rule uses.
-func (s *state) load(starter *run.Starter, n name, f detect.Family) {
-	var matches, each []string
-	for _, extension := range extensions {
-		arguments := strings.TrimSpace(extension.name + " " + extension.option)
-		isUsed := s.of(s.wanted()).uses[f][extension.name] || extension.name == comment
-		switch {
-		case f == detect.IPv6 && !isUsed:
-		case extension.option == "":
-			matches = append(matches, extension.name)
-		case extension.name == "-j REJECT":
-			each = append(each, arguments+rejectWith[f])
-		default:
-			each = append(each, arguments)
-		}
-	}
-	if s.loads(starter, n, strings.Join(matches, " ")) != nil {
-		each = append(matches, each...)
-	}
-	for _, arguments := range each {
-		failed := s.loads(starter, n, arguments)
-		if failed != nil && s.scarce == nil {
-			s.fails = append(s.fails, *failed)
-		}
-	}
-}
-
-// comment is the match that everybody uses.
-const comment = "-m comment"
-
-// loads has a command load extensions. It returns nil if that succeeds, or if the command could not be started.
-func (s *state) loads(starter *run.Starter, n name, arguments string) *Extension {
-	out := s.note(starter.Run(n.Path, s.wanted(), strings.Fields(n.Name.Name+" "+arguments+" -h")...))
-	var exit *osexec.ExitError
-	lacksModule := strings.Contains(out.Stderr, "missing kernel module?")
-	if !lacksModule && !(errors.As(out.Err, &exit) && isExtension.MatchString(out.Stderr)) {
-		return nil
-	}
-	words := strings.Fields(arguments)
-	e := &Extension{
-		Command: out.Command, Name: words[0] + " " + words[1], Lacks: lacksKernel, Printed: firstLine(out.Stderr),
-	}
-	// Before 1.8.8, iptables prints the same for both.
-	if !lacksModule && !hasLibrary(words[1]) {
-		e.Lacks = lacksLibrary
-	}
-	return e
-}
-
-// isExtension matches what iptables prints of an extension that it cannot load.
-var isExtension = regexp.MustCompile("Couldn't load |unknown option |Can't find library for |extension not found")
-
-// hasLibrary reports whether iptables' directory of extensions has the library of one.
-func hasLibrary(extension string) bool {
-	directories := []string{"/usr/lib/*/xtables", "/usr/lib/xtables", "/usr/lib64/xtables", "/lib/xtables"}
-	if own := os.Getenv("XTABLES_LIBDIR"); own != "" {
-		directories = []string{own}
-	}
-	for _, directory := range directories {
-		found, _ := filepath.Glob(directory + "/lib*t_" + extension + ".so") // a good pattern
-		if len(found) > 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -41,12 +41,13 @@ func TestLacks(t *testing.T) {
 		{libraries, "something else", "2", ""},
 	} {
 		t.Setenv("XTABLES_LIBDIR", test.libraries)
-		n := name{Name: link.Name{Name: "iptables", Path: t.TempDir() + "/iptables"}}
+		program := t.TempDir() + "/iptables"
 		script := "#!/bin/sh\ncat >&2 <<'END'\n" + test.says + "\nEND\nexit " + test.status + "\n"
-		host.Check(t, os.WriteFile(n.Path, []byte(script), 0o755))
-		got := permitted().loads(&run.Starter{Limit: run.Limit}, n, "-m set")
-		if got == nil != (test.want == "") || got != nil && (got.Lacks != test.want || got.Name != "-m set") {
-			t.Errorf("%q: got %+v, want %q", test.says, got, test.want)
+		host.Check(t, os.WriteFile(program, []byte(script), 0o755))
+		starter := &run.Starter{Limit: run.Limit}
+		got := lacking("set", starter.Run(program, detect.NFT, "iptables", "-m", "set", "-h"))
+		if got != test.want {
+			t.Errorf("%q: got %q, want %q", test.says, got, test.want)
 		}
 	}
 }

@@ -43,7 +43,6 @@ type state struct {
 	lockFault error
 	refused   []string // why programs were not started
 	scarce    error    // what doctor itself lacked to start a program, or to ask
-	findings  []Finding
 }
 
 // observe reads and tries everything, once. limit is how long each program may run.
@@ -77,8 +76,10 @@ func observe(limit time.Duration) *state {
 	}
 	s.start(starter)
 	s.refused = starter.Refused
-	if s.scarce == nil && call.Scarce(errors.Join(s.host.Evidence.NFT.Err, s.host.Evidence.Legacy.Err)) {
-		s.scarce = errors.Join(s.host.Evidence.NFT.Err, s.host.Evidence.Legacy.Err)
+	s.scarce = starter.Scarce
+	asked := errors.Join(s.host.Evidence.NFT.Err, s.host.Evidence.Legacy.Err)
+	if s.scarce == nil && call.Scarce(asked) {
+		s.scarce = asked
 	}
 	return s
 }
@@ -128,11 +129,11 @@ func (s *state) wanted() detect.Backend {
 }
 
 // of is what a backend has.
-func (s *state) of(b detect.Backend) *contents {
+func (s *state) of(b detect.Backend) contents {
 	if b == detect.Legacy {
-		return &s.legacy
+		return s.legacy
 	}
-	return &s.nft
+	return s.nft
 }
 
 // program is iptables' own program of a backend.

@@ -68,18 +68,6 @@ func firstLine(text string) string {
 	return strings.TrimSpace(line)
 }
 
-// namesOf are the names of extensions, each once.
-func namesOf(extensions []Extension) (names []string) {
-	seen := map[string]bool{}
-	for _, e := range extensions {
-		if !seen[e.Name] {
-			names = append(names, e.Name)
-		}
-		seen[e.Name] = true
-	}
-	return names
-}
-
 // pathsOf are the paths of names.
 func pathsOf(names []name) (paths []string) {
 	for _, n := range names {

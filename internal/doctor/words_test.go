@@ -40,17 +40,6 @@ func TestOwnerOf(t *testing.T) {
 	}
 }
 
-func TestOwnerOfTable(t *testing.T) {
-	for table, want := range map[string]string{
-		"inet firewalld": "firewalld", "ip6 docker-bridges": "Docker", "inet netavark": "Podman", "inet " +
-			"mine": "", "ip ": "",
-	} {
-		if got := ownerOfTable(table); got != want {
-			t.Errorf("%s: got %q", table, got)
-		}
-	}
-}
-
 // A path is one word for a shell, whatever is in it.
 func TestQuoted(t *testing.T) {
 	for path, want := range map[string]string{

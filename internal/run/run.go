@@ -35,6 +35,7 @@ type Starter struct {
 	Limit   time.Duration // how long each may run
 	Env     []string      // nil: that of this process
 	Refused []string      // why programs were not started
+	Scarce  error         // why the last one could not be started for want of processes, memory or descriptors
 
 	hangs error // why no other program is started: one did not end
 }
@@ -79,6 +80,9 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 	cmd.WaitDelay = time.Second // a process in another group may still have the pipe open
 	o.Err = cmd.Run()
+	if cmd.ProcessState == nil && (call.Scarce(o.Err) || errors.Is(o.Err, unix.EAGAIN)) {
+		s.Scarce = o.Err
+	}
 	o.Stdout = stdout.String()
 	o.Stderr = stderr.String()
 	if ctx.Err() != nil {

@@ -3,27 +3,13 @@
 
 package xtables
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
+)
 
 // This file decodes what the rules of a table do, for doctor. A wrapped call has no use for it.
-
-// Chain is a chain of a table.
-type Chain struct {
-	Name    string
-	BuiltIn bool // packets enter it
-	Policy  string
-	Rules   []Rule
-}
-
-// Rule is what a rule has.
-type Rule struct {
-	Matches []string // their names: "comment", "set"
-	// Target is what happens to a packet: "ACCEPT", "DROP", "QUEUE", "RETURN", the name of a target such as "DNAT", or
-	// that of a user-defined chain. It is "" if there is none.
-	Target    string
-	Extension bool // Target is a target other than the four
-	Bypass    bool // NFQUEUE lets packets pass while no program reads the queue
-}
 
 // hookNames are the names of built-in chains: enum nf_inet_hooks.
 var hookNames = [hooks]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
@@ -32,18 +18,18 @@ var hookNames = [hooks]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTR
 const sizeofMatch = sizeofTarget
 
 // parseChains decodes the entries of a table as parseEntries does, and what they do.
-func parseChains(ipv6 bool, align int, h header, b []byte) ([]Chain, error) {
+func parseChains(ipv6 bool, align int, h header, b []byte) ([]iptables.Chain, error) {
 	_, err := parseEntries(ipv6, align, h, b, func([]byte) bool { return false }) // checks every length
 	if err != nil {
 		return nil, err
 	}
 	offset, size := entryLayout(ipv6, align)
-	var chains []Chain
-	var current *Chain
+	var chains []iptables.Chain
+	var current *iptables.Chain
 	begins := map[int]int{}   // the chains, by the offset of their first entry
 	jumps := map[[2]int]int{} // the offsets to which rules lead, by chain and rule
 	closeChain := func() {
-		if current != nil && !current.BuiltIn && len(current.Rules) > 0 { // what returns from it is no rule
+		if current != nil && !current.Base && len(current.Rules) > 0 { // what returns from it is no rule
 			current.Rules = current.Rules[:len(current.Rules)-1]
 			delete(jumps, [2]int{len(chains) - 1, len(current.Rules)})
 		}
@@ -56,7 +42,7 @@ func parseChains(ipv6 bool, align int, h header, b []byte) ([]Chain, error) {
 		matches := entry[size : len(entry)-len(target)]
 		for hook := range hooks {
 			if h.valid&(1<<hook) != 0 && int(h.first[hook]) == at {
-				chains = append(chains, Chain{Name: hookNames[hook], BuiltIn: true})
+				chains = append(chains, iptables.Chain{Name: hookNames[hook], Base: true})
 				current = &chains[len(chains)-1]
 			}
 		}
@@ -65,13 +51,13 @@ func parseChains(ipv6 bool, align int, h header, b []byte) ([]Chain, error) {
 		case at+next == len(b): // the end
 		case rule.Target == "ERROR":
 			closeChain()
-			chains = append(chains, Chain{Name: string(cString(target[sizeofTarget:][:errorNameSize]))})
+			chains = append(chains, iptables.Chain{Name: string(cString(target[sizeofTarget:][:errorNameSize]))})
 			current = &chains[len(chains)-1]
 			begins[at+next] = len(chains) - 1
 		case current == nil:
 			return nil, errBadTable
-		case current.BuiltIn && h.isPolicy(at):
-			current.Policy = rule.Target
+		case current.Base && h.isPolicy(at):
+			current.Drops = rule.Target != "ACCEPT"
 		default:
 			if jump >= 0 && jump != at+next { // a rule without a target leads to the next entry
 				jumps[[2]int{len(chains) - 1, len(current.Rules)}] = jump
@@ -112,9 +98,9 @@ func (h header) isPolicy(at int) bool {
 //		__u16 queues_total;
 //		__u16 bypass;                   // in v3 flags, of which NFQ_FLAG_BYPASS is the first
 //	};
-func parseRule(matches, target []byte) (r Rule, jump int) {
+func parseRule(matches, target []byte) (r iptables.Rule, jump int) {
 	for len(matches) >= sizeofMatch {
-		r.Matches = append(r.Matches, string(cString(matches[2:2+targetNameSize])))
+		r.Uses = append(r.Uses, "-m "+string(cString(matches[2:2+targetNameSize])))
 		size := int(binary.NativeEndian.Uint16(matches))
 		if size < sizeofMatch || size > len(matches) {
 			break
@@ -131,6 +117,8 @@ func parseRule(matches, target []byte) (r Rule, jump int) {
 	case r.Target == "NFQUEUE" && revision >= 2 && len(data) >= 6:
 		r.Bypass = binary.NativeEndian.Uint16(data[4:])&1 != 0
 	}
-	r.Extension = r.Target != ""
+	if r.Target != "" {
+		r.Uses = append(r.Uses, "-j "+r.Target)
+	}
 	return r, -1
 }

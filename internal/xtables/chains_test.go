@@ -32,22 +32,22 @@ func TestReadChains(t *testing.T) {
 -A MINE -j NFQUEUE --queue-bypass
 `
 	want := []string{
-		"{INPUT true DROP [{[comment conntrack] MINE false false} {[]  false false}]}",
-		"{FORWARD true ACCEPT []}",
-		"{OUTPUT true ACCEPT [{[] EMPTY false false}]}",
-		"{EMPTY false  []}",
-		"{MINE false  [{[] ACCEPT false false} {[] DROP false false} {[] RETURN false false} {[comment]  false " +
-			"false} " +
-			"{[] REJECT true false} {[] NFQUEUE true false} {[] NFQUEUE true true}]}",
+		"{INPUT true true [{MINE [-m comment -m conntrack] false false} { [] false false}]}",
+		"{FORWARD true false []}",
+		"{OUTPUT true false [{EMPTY [] false false}]}",
+		"{EMPTY false false []}",
+		"{MINE false false [{ACCEPT [] false false} {DROP [] false false} {RETURN [] false false} " +
+			"{ [-m comment] false false} {REJECT [-j REJECT] false false} {NFQUEUE [-j NFQUEUE] false false} " +
+			"{NFQUEUE [-j NFQUEUE] true false}]}",
 	}
 	for family, ipv6 := range map[string]bool{"iptables": false, "ip6tables": true} {
 		restore(t, family, "filter", lines)
-		chains, err := ReadChains(ipv6, "filter")
+		table, err := ReadChains(ipv6, "filter")
 		var got []string
-		for _, c := range chains {
+		for _, c := range table.Chains {
 			got = append(got, fmt.Sprint(c))
 		}
-		if err != nil || !slices.Equal(got, want) {
+		if err != nil || table.Name != "filter" || table.IPv6 != ipv6 || !slices.Equal(got, want) {
 			t.Errorf("%s: got %v\n%s\nwant\n%s", family, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
@@ -56,9 +56,9 @@ func TestReadChains(t *testing.T) {
 func TestReadChainsTooLarge(t *testing.T) {
 	host.Netns(t)
 	restore(t, "iptables", "filter", ":MINE - [0:0]\n"+strings.Repeat("-A MINE -j DROP\n", Limit/112+1))
-	chains, err := ReadChains(false, "filter")
-	if !errors.Is(err, ErrTooLarge) || chains != nil {
-		t.Errorf("got %d chains, %v", len(chains), err)
+	table, err := ReadChains(false, "filter")
+	if !errors.Is(err, ErrTooLarge) || table.Chains != nil {
+		t.Errorf("got %d chains, %v", len(table.Chains), err)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // Limit is the size of the largest table that is read, in bytes: some 20,000 rules. It leaves enough memory in a
@@ -31,18 +33,19 @@ func Read(ipv6 bool, table string, keep func(chain []byte) bool) (t Table, err e
 	return t, nil
 }
 
-// ReadChains returns all chains of a table that Listed returned, and what their rules do. It returns ErrTooLarge for a
-// table that is larger than Limit.
-func ReadChains(ipv6 bool, table string) (chains []Chain, err error) {
+// ReadChains returns a table that Listed returned, with what its rules do. It returns ErrTooLarge for a table that is
+// larger than Limit.
+func ReadChains(ipv6 bool, table string) (iptables.Table, error) {
+	t := iptables.Table{IPv6: ipv6, Name: table}
 	tooLarge := false
-	err = read(ipv6, table, func(h header, align int, entries []byte) (err error) {
-		chains, err = parseChains(ipv6, align, h, entries)
+	err := read(ipv6, table, func(h header, align int, entries []byte) (err error) {
+		t.Chains, err = parseChains(ipv6, align, h, entries)
 		return err
 	}, func(header) { tooLarge = true })
 	if err == nil && tooLarge {
 		err = fmt.Errorf("read table %q: %w", table, ErrTooLarge)
 	}
-	return chains, err
+	return t, err
 }
 
 // read asks for a table and calls parse with its entries, or large if they are more than Limit.

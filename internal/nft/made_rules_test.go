@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package doctor
+package nft
 
 import (
 	"os"
@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -54,11 +53,11 @@ func (r release) feed(stdin string, words ...string) (output string, err error) 
 }
 
 // dump reads all rules, in their order.
-func dump(t *testing.T) (rules []nft.Message) {
+func dump(t *testing.T) (rules []Message) {
 	t.Helper()
-	var conn nft.Conn
+	var conn Conn
 	defer conn.Close()
-	err := conn.Dump(unix.NFT_MSG_GETRULE, unix.AF_UNSPEC, func(m nft.Message) error {
+	err := conn.Dump(unix.NFT_MSG_GETRULE, unix.AF_UNSPEC, func(m Message) error {
 		m.Body = slices.Clone(m.Body)
 		rules = append(rules, m)
 		return nil
@@ -172,8 +171,8 @@ func TestMadeByIptables(t *testing.T) {
 			made := parseRule(m.Attributes())
 			command := map[uint8]string{unix.NFPROTO_IPV4: "iptables", unix.NFPROTO_IPV6: "ip6tables"}[m.Family()]
 			rule := command + " " + m.Attributes().String(unix.NFTA_RULE_TABLE) + " "
-			if made.isNative() {
-				t.Errorf("%s: a rule in %s%s is taken for nft's", r.name, rule, made.target)
+			if made.Native {
+				t.Errorf("%s: a rule in %s%s is taken for nft's", r.name, rule, made.Target)
 			}
 			got = append(got, rule)
 		}
