@@ -61,7 +61,7 @@ var backendSituations = []situation{
 	{
 		again: true, doc: "iptables was never wrapped",
 		make: legacyHst + "for n in iptables ip6tables; do for c in '' -save -restore; do " +
-			"" + direct + "/usr/sbin/$n$c; done; done",
+			direct + "/usr/sbin/$n$c; done; done",
 		want: "wrong-backend", says: "iptables here is not wrapped",
 	},
 	{
@@ -119,8 +119,8 @@ var backendSituations = []situation{
 	{
 		doc:  "not wrapped, and nobody knows the host",
 		make: "for n in iptables ip6tables; do for c in '' -save -restore; do " + direct + "/usr/sbin/$n$c; done; done",
-		want: "not-wrapped", says: "The six commands in /usr/sbin bypass the wrapper. What runs " +
-			"instead is nft, whatever the host uses.",
+		want: "not-wrapped",
+		says: "The six commands in /usr/sbin bypass the wrapper. What runs instead is nft, whatever the host uses.",
 	},
 
 	{doc: "a Pod's own network", make: pod, want: "uncertain", says: "hostNetwork: true"},

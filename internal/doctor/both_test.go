@@ -54,7 +54,8 @@ var bothSituations = []situation{
 		doc: "Calico has left a DROP in legacy",
 		make: nftHost + "iptables-legacy -N cali-FORWARD; iptables-legacy -A FORWARD -j cali-FORWARD; " +
 			"iptables-legacy -A cali-FORWARD -m conntrack --ctstate INVALID -j DROP",
-		want: "both-backends", says: "PROBLEM  both-backends: Packets that nft accepts may be dropped: legacy has 1 " +
+		want: "both-backends",
+		says: "PROBLEM  both-backends: Packets that nft accepts may be dropped: legacy has 1 " +
 			"rule with DROP or REJECT. The other backend, legacy, has 2 rules of Calico.",
 		shows: "-A cali-FORWARD -m conntrack --ctstate INVALID -j DROP",
 	},
@@ -98,8 +99,8 @@ var bothSituations = []situation{
 		again: true, doc: "nft directly, on a host with legacy",
 		make: legacyHst + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority " +
 			"0; }'; nft add rule ip filter mine ip ttl 1 drop",
-		want: "both-backends", says: "Packets that legacy accepts may be dropped: nft has 1 rule with DROP or " +
-			"REJECT.", shows: "ip ttl 1",
+		want: "both-backends",
+		says: "Packets that legacy accepts may be dropped: nft has 1 rule with DROP or REJECT.", shows: "ip ttl 1",
 	},
 	{
 		again: true, doc: "3,000 chains",

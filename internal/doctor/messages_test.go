@@ -71,7 +71,7 @@ var printed = map[string]string{
 	"CHAIN_USER_ADD failed": owned + "iptables-nft -N MINE",
 	"CHAIN_DEL failed":      "iptables-nft -N MINE; iptables-nft -A INPUT -j MINE; iptables-nft -X MINE",
 	"CHAIN_USER_DEL failed": oldProgram + "iptables -N MINE; " + oldProgram + "iptables -A INPUT -j MINE; " +
-		"" + oldProgram + "iptables -X MINE",
+		oldProgram + "iptables -X MINE",
 	"Chain 'X' does not exist":                             "iptables-nft -A INPUT -j X",
 	"Couldn't load target":                                 "iptables-legacy -A INPUT -j nosuch",
 	"No chain/target/match by that name":                   "iptables-legacy -A KUBE-FORWARD -j ACCEPT",

@@ -27,8 +27,8 @@ var eyeSituations = []situation{
 	},
 	{
 		again: true, doc: "a policy of legacy drops, and there is no NET_RAW",
-		make: nftHost + "iptables-legacy -P FORWARD DROP", as: noNetRaw, want: "both-backends", says: "PROBLEM  " +
-			"both-backends",
+		make: nftHost + "iptables-legacy -P FORWARD DROP", as: noNetRaw, want: "both-backends",
+		says: "PROBLEM  both-backends",
 	},
 	{
 		doc: "NFQUEUE without bypass in legacy, one with bypass, and TPROXY",
@@ -110,8 +110,8 @@ var tryingSituations = []situation{
 		again: true, doc: "a library that a rule of legacy uses is missing",
 		make: legacyHst + "iptables-legacy -t nat -A PREROUTING -p tcp -j REDIRECT --to-ports 1\n" + without +
 			"libxt_REDIRECT.so",
-		env: []string{"XTABLES_LIBDIR=/run/x"}, want: "no-program", says: "The image lacks the libraries of -j " +
-			"REDIRECT",
+		env: []string{"XTABLES_LIBDIR=/run/x"}, want: "no-program",
+		says: "The image lacks the libraries of -j REDIRECT",
 	},
 	{
 		again: true, doc: "a library that nobody tries, and a rule uses, is missing",

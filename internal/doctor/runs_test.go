@@ -22,8 +22,8 @@ var runSituations = []situation{
 	},
 	{
 		doc:  "no iptables at all",
-		make: nftHost + "rm /usr/sbin/ip*tables* /usr/sbin/xtables*", want: "no-program", says: "There is no " +
-			"iptables in PATH",
+		make: nftHost + "rm /usr/sbin/ip*tables* /usr/sbin/xtables*", want: "no-program",
+		says: "There is no iptables in PATH",
 	},
 	{
 		doc:  "the switch leads to itself",
@@ -41,8 +41,8 @@ var runSituations = []situation{
 	},
 	{
 		doc:  "no libraries of matches",
-		make: nftHost, env: []string{"XTABLES_LIBDIR=/nowhere"}, want: "no-program", says: "The image lacks the " +
-			"libraries of -m comment",
+		make: nftHost, env: []string{"XTABLES_LIBDIR=/nowhere"}, want: "no-program",
+		says: "The image lacks the libraries of -m comment",
 	},
 	{
 		doc: "a program of another architecture",
@@ -78,7 +78,8 @@ var runSituations = []situation{
 		doc: "a chain of nft's in iptables' table",
 		make: nftHost + "nft add table ip filter; nft add chain ip filter mine '{ type filter hook input priority 0; " +
 			"}'",
-		want: "nft-table", says: "WARNING  nft-table: iptables does not list base chains that were made with nft in " +
+		want: "nft-table",
+		says: "WARNING  nft-table: iptables does not list base chains that were made with nft in " +
 			"ip filter. Packets pass them",
 		shows: "chain mine",
 	},
@@ -206,8 +207,8 @@ var runSituations = []situation{
 	{
 		doc:  "1.8.7, and a newer iptables has made a rule with a range of ports",
 		make: nftHost + "iptables-nft -A INPUT -p tcp --dport 10:20 -j DROP\n" + oldPrograms, want: "old-iptables",
-		says: "PROBLEM  old-iptables: /usr/sbin/iptables-nft is iptables v1.8.7 (nf_tables) and cannot read a rule", shows: "use " +
-			"'nft' tool",
+		says:  "PROBLEM  old-iptables: /usr/sbin/iptables-nft is iptables v1.8.7 (nf_tables) and cannot read a rule",
+		shows: "use 'nft' tool",
 	},
 	{
 		doc:  "1.8.7, and a rule of nft",

@@ -55,8 +55,8 @@ func TestEverySystemCallIsAStep(t *testing.T) {
 			kernel: kernel{hint: nft}, laid: true, recorded: detect.Legacy, stored: true,
 		},
 		{
-			doc: "the hint in both", before: "iptables-nft -t mangle -N KUBE-IPTABLES-HINT; " +
-				"iptables-legacy -t mangle -N KUBE-IPTABLES-HINT",
+			doc:    "the hint in both",
+			before: "iptables-nft -t mangle -N KUBE-IPTABLES-HINT; iptables-legacy -t mangle -N KUBE-IPTABLES-HINT",
 			kernel: kernel{hint: both}, laid: true,
 		},
 		{doc: "a copy, and a guess", before: ":"},
