@@ -55,6 +55,26 @@ func TestPersist(t *testing.T) {
 	}
 }
 
+// That one family is not known hides no answer of the other one, and is hidden by no No.
+func TestEither(t *testing.T) {
+	for _, test := range []struct{ one, other, want Answer }{
+		{one: Yes, other: Yes, want: Yes},
+		{one: Yes, other: No, want: Yes},
+		{one: Yes, other: Unknown, want: Yes},
+		{one: No, other: Yes, want: Yes},
+		{one: No, other: No, want: No},
+		{one: No, other: Unknown, want: Unknown},
+		{one: Unknown, other: Yes, want: Yes},
+		{one: Unknown, other: No, want: Unknown},
+		{one: Unknown, other: Unknown, want: Unknown},
+	} {
+		got := either(test.one, test.other)
+		if got != test.want {
+			t.Errorf("%v, %v: got %v", test.one, test.other, got)
+		}
+	}
+}
+
 // The first question that failed is described, in each backend.
 func TestFirstError(t *testing.T) {
 	first, second := fmt.Errorf("a: %w", unix.EPERM), fmt.Errorf("b: %w", unix.ENOMEM)

@@ -75,12 +75,16 @@ func start() (a *asker, e Evidence) {
 		a.legacy[f] = legacyTables{family: f, loaded: answerOf(loaded, err), listed: listed}
 		e.Legacy.Err = cmp.Or(e.Legacy.Err, err)
 	}
-	// One Yes outweighs an Unknown, and an Unknown a No.
-	e.Legacy.Kernel = a.legacy[IPv4].loaded
-	if e.Legacy.Kernel == No || a.legacy[IPv6].loaded == Yes {
-		e.Legacy.Kernel = a.legacy[IPv6].loaded
-	}
+	e.Legacy.Kernel = either(a.legacy[IPv4].loaded, a.legacy[IPv6].loaded)
 	return a, e
+}
+
+// either answers whether one of two is true: a Yes outweighs an Unknown, and an Unknown a No.
+func either(one, other Answer) Answer {
+	if one == No || other == Yes {
+		return other
+	}
+	return one
 }
 
 // askLoadable asks whether x_tables could be loaded, if it is not.

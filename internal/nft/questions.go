@@ -56,11 +56,16 @@ func (c *Conn) has(get uint16, ipv6 bool, which Attributes) (bool, error) {
 		found = true
 		return nil
 	})
-	if err == unix.ENOENT {
+	return exists(found, err)
+}
+
+// exists is what a reply says of an object: found means that it had the object.
+func exists(found bool, err error) (bool, error) {
+	switch {
+	case err == unix.ENOENT:
 		return false, nil
-	}
-	if err == nil && !found {
-		err = ErrShort // a reply without the object
+	case err == nil && !found: // neither the object nor an error: it proves nothing
+		err = ErrShort
 	}
 	return found, err
 }

@@ -252,3 +252,23 @@ func TestChangedDump(t *testing.T) {
 		t.Errorf("again: got %+v, %v", rules, err)
 	}
 }
+
+// A reply without the object does not prove that there is none.
+func TestExists(t *testing.T) {
+	for _, test := range []struct {
+		found bool
+		err   error
+		want  bool
+		fails error
+	}{
+		{found: true, want: true},
+		{err: unix.ENOENT},
+		{fails: ErrShort},
+		{err: unix.EPERM, fails: unix.EPERM},
+	} {
+		got, err := exists(test.found, test.err)
+		if got != test.want || err != test.fails {
+			t.Errorf("%v, %v: got %v, %v", test.found, test.err, got, err)
+		}
+	}
+}
