@@ -5,9 +5,13 @@ package doctor
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -68,6 +72,43 @@ func TestAsk(t *testing.T) {
 		ask(&run.Starter{Limit: run.Limit}, &n)
 		if n.Wrapper != test.wrapper || n.Backend != test.backend {
 			t.Errorf("%s: got %+v", test.doc, n)
+		}
+	}
+}
+
+// No start loads x_tables, and nothing is asked of a family that the kernel does not have.
+func TestStart(t *testing.T) {
+	for _, test := range []struct {
+		doc    string
+		loaded [2]bool
+		noIPv6 bool
+		want   string // the commands that were started
+	}{
+		{doc: "x_tables is not loaded"},
+		{doc: "x_tables is loaded", loaded: [2]bool{true, true}, want: "iptables ip6tables ip6tables-save"},
+		{doc: "x_tables is loaded for IPv4", loaded: [2]bool{true, false}, want: "iptables"},
+		{doc: "no IPv6", loaded: [2]bool{true, true}, noIPv6: true, want: "iptables"},
+	} {
+		directory := t.TempDir()
+		s := permitted()
+		s.host.Backend, s.host.Reason = detect.Legacy, detect.OnlySupported
+		s.loaded, s.noIPv6 = test.loaded, test.noIPv6
+		if test.loaded[detect.IPv6] {
+			s.listed[detect.IPv6] = []string{"filter"}
+		}
+		for i := range s.names {
+			s.names[i].Path = directory + "/" + s.names[i].Name.Name
+			script := "#!/bin/sh\necho ${0##*/} >>" + directory + "/started\n"
+			host.Check(t, os.WriteFile(s.names[i].Path, []byte(script), 0o755))
+		}
+		s.start(&run.Starter{Limit: time.Minute})
+		lines, _ := os.ReadFile(directory + "/started") // none if nothing was started
+		for _, command := range exec.Names() {
+			got := slices.Contains(strings.Fields(string(lines)), command)
+			want := slices.Contains(strings.Fields(test.want), command)
+			if got != want {
+				t.Errorf("%s: %s: started %v, want %v", test.doc, command, got, want)
+			}
 		}
 	}
 }
