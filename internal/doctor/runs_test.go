@@ -90,10 +90,15 @@ var runSituations = []situation{
 			"\"b\" } drop'; do nft add rule ip filter MAILCOW \"$r\"; done; nft add rule ip filter INPUT tcp dport " +
 			"vmap { 22 : accept, 23 : drop }",
 		want: "nft-table",
-		says: `WARNING  nft-table: Rules were made with nft in chain "INPUT" of ip filter, chain "MAILCOW" of ip ` +
-			`filter ` +
-			`(mailcow). iptables may list such rules without their conditions`,
-		shows: "-A MAILCOW -p tcp -j DROP",
+		says: `Rules were made with nft in chain "INPUT" of ip filter, chain "MAILCOW" of ip filter (mailcow). iptables ` +
+			`may list such rules without their conditions`,
+		shows: "tcp dport { 3306, 6379 } drop",
+	},
+	{
+		doc:  "a rule of nft that iptables lists, and which has no counter",
+		make: nftHost + "iptables-nft -N MINE; nft add rule ip filter MINE ip saddr 192.0.2.1 drop", want: "nft-table",
+		says:  `WARNING  nft-table: Rules were made with nft in chain "MINE" of ip filter.`,
+		shows: "-A MINE -s 192.0.2.1/32 -j DROP",
 	},
 	{
 		doc: "rules of nft in a user chain that iptables cannot read",

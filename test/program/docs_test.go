@@ -48,13 +48,15 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// What differs from run to run: the number of a network namespace, the kernel, and the commit of this program.
+// What differs from run to run: the number of a network namespace, the kernel, iptables' release, and the commit of this
+// program.
 var differs = []struct {
 	pattern *regexp.Regexp
 	same    string
 }{
 	{regexp.MustCompile(`(net:\[|iptables-backend-)[0-9]{10}\b`), "${1}4026531840"},
 	{regexp.MustCompile(`(?m)^(kernel: +)\S+`), "${1}6.12.48"},
+	{regexp.MustCompile(`\b(iptables v)1\.8\.[0-9]+`), "${1}1.8.9"},
 	{regexp.MustCompile(`(github\.com/\S+/blob/)\w+/`), "${1}main/"},
 }
 
