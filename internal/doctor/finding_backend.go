@@ -22,7 +22,7 @@ import (
 func (s *state) wrongBackend() *Finding {
 	right := s.wanted()
 	runs := s.names[0].call
-	differing := s.differing(right)
+	differing := s.which(func(n name) bool { return n.leads() && n.call.Backend == right.Other() })
 	switch {
 	case s.variErr != nil && slices.ContainsFunc(s.names, func(n name) bool { return n.Wrapper }):
 		do := try(s.variErr)
@@ -59,16 +59,6 @@ func (s *state) wrongBackend() *Finding {
 		}
 	}
 	return nil
-}
-
-// differing are the names that run the other backend than the right one.
-func (s *state) differing(right detect.Backend) (names []name) {
-	for _, n := range s.names {
-		if n.leads() && n.call.Backend == right.Other() {
-			names = append(names, n)
-		}
-	}
-	return names
 }
 
 // cause is why a name runs the wrong backend, what shows it, and what helps.
@@ -140,8 +130,7 @@ func (s *state) bypass(n name) cause {
 	if n.ResolvesTo != n.Path {
 		c.why = n.Name.Name + " here is not wrapped: " + n.Path + " leads to " + n.ResolvesTo + "."
 	}
-	hops := link.Hops(n.Path)
-	for _, hop := range hops[:max(1, len(hops)-1)] {
+	for _, hop := range n.way {
 		c.look = append(c.look, "ls -l "+quoted(hop))
 	}
 	return c
@@ -169,12 +158,7 @@ func (s *state) install(n name) string {
 }
 
 func (s *state) notWrapped() *Finding {
-	var bypassing []name
-	for _, n := range s.names {
-		if n.bypasses() {
-			bypassing = append(bypassing, n)
-		}
-	}
+	bypassing := s.which(name.bypasses)
 	switch {
 	case len(s.refused) > 0, s.wrongBackend() != nil:
 		return nil

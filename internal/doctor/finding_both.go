@@ -80,12 +80,12 @@ func (s *state) cleanUp() string {
 
 // show are the commands that list the rules of a backend, as far as they are here.
 func (s *state) show(b detect.Backend) (commands []string) {
-	if b == detect.NFT && s.hasNFT {
+	if b == detect.NFT && s.lists["nft"] {
 		return []string{"nft list ruleset"} // has what iptables does not list, too
 	}
 	for f, command := range saves {
 		single := iptables.Single(string(b), command)
-		if len(s.existing(b, detect.Family(f))) > 0 && inPath(single) != "" {
+		if len(s.existing(b, detect.Family(f))) > 0 && s.lists[single] {
 			commands = append(commands, single+" -c")
 		}
 	}

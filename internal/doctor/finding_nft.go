@@ -20,7 +20,7 @@ func (s *state) nftTable() *Finding {
 		return nil
 	}
 	found := Finding{Severity: warning}
-	if s.hasNFT {
+	if s.lists["nft"] {
 		found.Look = []string{"nft list ruleset"}
 	}
 	var chains, parts []string

@@ -28,42 +28,65 @@ const (
 )
 
 func (s *state) noProgram() *Finding {
+	found := s.brokenName()
+	if found == nil {
+		found = s.brokenProgram()
+	}
+	return found
+}
+
+// brokenName is about names that are not there, or that a shell cannot run.
+func (s *state) brokenName() *Finding {
 	n := s.names[0]
 	directory := filepath.Dir(n.Path)
-	p := s.program(s.wanted())
-	found := Finding{Severity: problem, Look: []string{"iptables --version"}, Do: installBoth}
-	faulty := slices.IndexFunc(s.names, func(n name) bool { return n.fault != nil && !isAbsent(n.Name) })
-	dangling := slices.IndexFunc(s.names, func(n name) bool { return n.Err != nil && !isAbsent(n.Name) })
-	missing := slices.IndexFunc(s.names, func(n name) bool { return n.leads() && n.Wrapper && n.call.Err != nil })
-	said := s.said(noProgram)
+	absent := s.which(func(n name) bool { return isAbsent(n.Name) })
+	broken := s.which(func(n name) bool { return (n.fault != nil || n.Err != nil) && !isAbsent(n.Name) })
+	found := Finding{Severity: problem}
 	switch {
-	case !slices.ContainsFunc(s.names, func(n name) bool { return !isAbsent(n.Name) }):
+	case len(absent) == len(s.names):
 		found.Text = "There is no iptables in PATH or in " + directory + ": the image has none, or a volume covers it."
 		found.Look = []string{"ls -l " + quoted(n.Path), "printenv PATH"}
 		found.Do = installBoth + " Then run iptables-wrapper install there."
-	case faulty >= 0:
-		n = s.names[faulty]
-		found.Text = fmt.Sprintf("A call of %s fails: %v.", n.Name.Name, n.fault)
-		found.Look = []string{"ls -ld " + quoted(filepath.Dir(n.Path)) + " " + quoted(n.Path)}
-		found.Do = cannotRun(n)
-	case dangling >= 0:
-		n = s.names[dangling]
+	case len(broken) > 0:
+		n = broken[0]
 		found.Text = fmt.Sprintf("%s leads to a file that is missing, or in a circle (%v).", n.Path, n.Err)
 		found.Look = []string{"ls -l " + quoted(cmp.Or(n.Switch, n.Path))}
 		found.Do = s.dangles(n)
+		if n.fault != nil {
+			found.Text = fmt.Sprintf("A call of %s fails: %v.", n.Name.Name, n.fault)
+			found.Look = []string{"ls -ld " + quoted(directory) + " " + quoted(n.Path)}
+			found.Do = cannotRun(n)
+		}
+		if len(broken) > 1 {
+			found.Text += " These fail, too: " + list(pathsOf(broken[1:])) + "."
+		}
 	case !n.inPath && !isAbsent(n.Name):
 		found.Text = "Programs do not find iptables: it is in " + directory + ", which is not in PATH."
 		found.Look = []string{"printenv PATH"}
 		found.Do = "Add " + directory + " to PATH, in the image or in the Pod's spec."
+	default:
+		return nil
+	}
+	return &found
+}
+
+// brokenProgram is about programs that do not run, or do not list the rules.
+func (s *state) brokenProgram() *Finding {
+	p := s.program(s.wanted())
+	missing := s.which(func(n name) bool { return n.leads() && n.Wrapper && n.call.Err != nil })
+	said := s.said(noProgram)
+	found := Finding{Severity: problem, Look: []string{"iptables --version"}}
+	switch {
 	case s.variErr != nil: // see wrongBackend
 		return nil
-	case s.noProc != nil && n.Wrapper:
+	case s.noProc != nil && s.names[0].Wrapper:
 		found.Text = "Every call of iptables fails with status 126: " + s.noProc.Error() + "."
 		found.Do = try(remedy.ErrNoProc)
-	case missing >= 0:
-		found.Text = fmt.Sprintf("%s fails here: %v.", s.names[missing].Name.Name, s.names[missing].call.Err)
-		found.Look = []string{s.names[missing].Name.Name + " --version"}
-		found.Do = try(s.names[missing].call.Err)
+	case len(missing) > 0:
+		n := missing[0]
+		found.Text = fmt.Sprintf("%s fails here: %v.", n.Name.Name, n.call.Err)
+		found.Look = []string{n.Name.Name + " --version"}
+		found.Do = try(n.call.Err)
 	case s.scarce != nil:
 		found.Text = "Doctor could not ask, or start, all that it has to: " + firstLine(s.scarce.Error()) +
 			". The client of iptables may meet the same limit."
@@ -114,12 +137,8 @@ func (s *state) dangles(n name) string {
 	if !errors.Is(n.Err, os.ErrNotExist) { // a link in a circle, which is not the wrapper's
 		return try(link.ErrForeign)
 	}
-	// Only the wrapper can reset a switch, and only one that is there.
-	for _, file := range []string{link.Switch, link.Wrapper} {
-		at := link.LookAt(n.Switch + "/" + file)
-		if n.Switch == "" || n.readOnly || at.Missing {
-			return s.install(n)
-		}
+	if !n.canReset {
+		return s.install(n)
 	}
 	return "If the image has iptables' programs, run " + wrapper(n.Switch) + " reset: then calls decide again. " +
 		"Otherwise install iptables in the image again, and run iptables-wrapper install there."

@@ -216,7 +216,7 @@ func TestChosenNames(t *testing.T) {
 		}
 		chosen := b.String()
 		s := permitted()
-		s.hasNFT = r.IntN(2) == 0
+		s.lists = map[string]bool{"nft": r.IntN(2) == 0, "iptables-nft-save": true, "ip6tables-legacy-save": true}
 		s.network.Interfaces = []string{chosen}
 		s.network.Own = r.IntN(2) == 0
 		rules := []iptables.Rule{

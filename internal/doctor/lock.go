@@ -4,7 +4,6 @@
 package doctor
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -22,13 +21,15 @@ import (
 // errHeld means that another process has the lock for longer than any iptables should.
 var errHeld = errors.New("another process holds the lock")
 
-// lockPath is where iptables-legacy has its lock.
-func lockPath() string { return cmp.Or(os.Getenv("XTABLES_LOCKFILE"), "/run/xtables.lock") }
+// Where iptables-legacy has its lock: where the variable says, otherwise at the default.
+const (
+	lockVariable = "XTABLES_LOCKFILE"
+	defaultLock  = "/run/xtables.lock"
+)
 
 // lockFault says why iptables-legacy cannot have its lock. It opens and locks the file as iptables does, but as a
 // reader and for an instant, and creates none: where there is none, it says what would keep iptables from creating one.
-func lockFault() error {
-	path := lockPath()
+func lockFault(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -77,7 +78,7 @@ func (s *state) lock() *Finding {
 	if s.wanted() != detect.Legacy || s.lockFault == nil || s.isBlocked() {
 		return nil
 	}
-	path := lockPath()
+	path := s.lockFile
 	found := &Finding{
 		Severity: problem,
 		Text:     "iptables-legacy cannot have its lock, so every call fails: " + s.lockFault.Error() + ".",
@@ -94,9 +95,9 @@ func (s *state) lock() *Finding {
 		}
 		found.Do = "Have the client wait for the lock (option -w). If that does not help, find the process with " +
 			"lslocks on the node."
-	case os.Getenv("XTABLES_LOCKFILE") != "":
-		found.Look = append(found.Look, "printenv XTABLES_LOCKFILE")
-		found.Do = "Remove the environment variable XTABLES_LOCKFILE, or set it to a file that can be opened and " +
+	case path != defaultLock:
+		found.Look = append(found.Look, "printenv "+lockVariable)
+		found.Do = "Remove the environment variable " + lockVariable + ", or set it to a file that can be opened and " +
 			"locked."
 	case errors.Is(s.lockFault, unix.EACCES), errors.Is(s.lockFault, unix.EPERM):
 		found.Do = "In the image, make a file " + path + " that belongs to this user. Or run as root. If this is " +

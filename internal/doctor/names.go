@@ -30,6 +30,8 @@ type name struct {
 	inPath   bool      // PATH finds it
 	fault    error     // why a shell does not run the file that is there
 	readOnly bool      // its directory is on a read-only file system
+	canReset bool      // the switch and the wrapper are there, so that the wrapper can reset the switch
+	way      []string  // the links on the way to its file, or the file
 	script   bool      // it is neither the wrapper nor a program of iptables, by its file's name
 }
 
@@ -42,6 +44,16 @@ func (n name) leads() bool { return n.Err == nil && n.fault == nil }
 // bypasses reports whether the name leads to a file that is neither the wrapper nor stored in the switch by it.
 func (n name) bypasses() bool {
 	return n.leads() && !n.Wrapper && (n.Switch == "" || n.script)
+}
+
+// which are the names of which something is true.
+func (s *state) which(is func(name) bool) (some []name) {
+	for _, n := range s.names {
+		if is(n) {
+			some = append(some, n)
+		}
+	}
+	return some
 }
 
 // inPath returns the path of a command as a shell finds it, "" if it does not.
@@ -79,6 +91,10 @@ func (s *state) lookAtNames(starter *run.Starter) {
 			directory = filepath.Dir(path)
 		}
 		n.readOnly = unix.Access(directory, unix.W_OK) == unix.EROFS
+		hops := link.Hops(path)
+		n.way = hops[:max(1, len(hops)-1)]
+		n.canReset = n.Switch != "" && !n.readOnly &&
+			!link.LookAt(n.Switch+"/"+link.Switch).Missing && !link.LookAt(n.Switch+"/"+link.Wrapper).Missing
 		n.call = here.Of(n.Name, s.host, held)
 		if n.fault != nil {
 			n.call = here.Here{Path: path, How: here.Nothing, Error: n.fault.Error(), Err: n.fault}

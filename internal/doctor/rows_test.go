@@ -148,6 +148,14 @@ var oneSituations = []situation{
 		says: "A call of ip6tables fails: run /usr/sbin/ip6tables: is a directory.",
 	},
 	{
+		doc: "two names are broken, each in another way",
+		make: nftHost + "rm /usr/sbin/iptables-save /usr/sbin/ip6tables; mkdir /usr/sbin/ip6tables; ln -s gone " +
+			"/usr/sbin/iptables-save",
+		want: "no-program",
+		says: "/usr/sbin/iptables-save leads to a file that is missing, or in a circle (lstat /usr/sbin/gone: no such " +
+			"file or directory). These fail, too: /usr/sbin/ip6tables.",
+	},
+	{
 		doc:  "a file without the x bit",
 		make: nftHost + "rm /usr/sbin/iptables; cp /bin/true /usr/sbin/iptables; chmod 644 /usr/sbin/iptables",
 		want: "no-program", says: "A call of iptables fails: run /usr/sbin/iptables: permission denied.",

@@ -35,6 +35,18 @@ var (
 	loaders = [...]string{detect.IPv4: "iptables", detect.IPv6: "ip6tables"}
 )
 
+// listers are the commands for people that list rules, and that PATH finds.
+func listers() map[string]bool {
+	found := map[string]bool{"nft": inPath("nft") != ""}
+	for _, b := range detect.Backends() {
+		for _, command := range saves {
+			single := iptables.Single(string(b), command)
+			found[single] = inPath(single) != ""
+		}
+	}
+	return found
+}
+
 // start starts what the other readings call for.
 func (s *state) start(starter *run.Starter) {
 	for _, b := range detect.Backends() {

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"time"
@@ -39,8 +40,9 @@ type state struct {
 	programs  []program // iptables' own, nft's first
 	saves     []save
 	fails     []Extension
-	hasNFT    bool // PATH finds nft
-	lockFault error
+	lists     map[string]bool // the commands that list rules, and PATH finds
+	lockFile  string
+	lockFault error    // why iptables-legacy cannot lock it
 	refused   []string // why programs were not started
 	scarce    error    // what doctor itself lacked to start a program, or to ask
 }
@@ -63,7 +65,7 @@ func observe(limit time.Duration) *state {
 	s.noIPv6 = isMissing(unix.AF_INET6)
 	_, s.noProc = os.Readlink(file.Running)
 	s.variable, s.variErr = call.Wanted()
-	s.hasNFT = inPath("nft") != ""
+	s.lists = listers()
 
 	starter := &run.Starter{Limit: limit}
 	s.lookAtNames(starter)
@@ -72,7 +74,8 @@ func observe(limit time.Duration) *state {
 		s.lacks = dryRun()
 	}
 	if s.wanted() == detect.Legacy {
-		s.lockFault = lockFault()
+		s.lockFile = cmp.Or(os.Getenv(lockVariable), defaultLock)
+		s.lockFault = lockFault(s.lockFile)
 	}
 	s.start(starter)
 	s.refused = starter.Refused
