@@ -74,8 +74,8 @@ func (s *state) cleanUp() string {
 		return do + "If what made these rules still runs, on the node or in a container, have it use " +
 			string(s.wanted()) + ", as the host does, and let it clean up." + left + warn
 	}
-	return do + "Have all programs, on the node and in containers, use the same backend, and let the others clean up. " +
-		"On the node, iptables --version shows the backend of the host's programs." + left + warn
+	return do + "Have all programs, on the node and in containers, use the same backend, and let the others clean " +
+		"up. On the node, iptables --version shows the backend of the host's programs." + left + warn
 }
 
 // show are the commands that list the rules of a backend, as far as they are here.

@@ -220,7 +220,9 @@ func TestChosenNames(t *testing.T) {
 		s.network.Interfaces = []string{chosen}
 		s.network.Own = r.IntN(2) == 0
 		rules := []iptables.Rule{
-			{Target: chosen, Uses: []string{"-m " + chosen}, Native: true}, {Target: "DNAT", Native: true}, {Target: "DROP"},
+			{Target: chosen, Uses: []string{"-m " + chosen}, Native: true},
+			{Target: "DNAT", Native: true},
+			{Target: "DROP"},
 		}
 		chains := []iptables.Chain{
 			{Name: "INPUT", Base: true, Rules: rules}, {Name: chosen, Base: true, Drops: true, Rules: rules},
