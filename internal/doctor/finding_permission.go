@@ -46,8 +46,8 @@ func (s *state) notPermitted() *Finding {
 			"no hostUsers: false, no rootless Docker or Podman. Otherwise give the container a network of its own."
 	case refusal != nil:
 		found.Text = cannot + "CAP_NET_ADMIN is there, but the kernel refuses to answer (" +
-			firstLine(refusal.Error()) + "). Something forbids it: usually a seccomp profile, SELinux or AppArmor, or a " +
-			"sandbox such as gVisor."
+			firstLine(refusal.Error()) + "). Something forbids it: usually a seccomp profile, SELinux or AppArmor, " +
+			"or a sandbox such as gVisor."
 		found.Look = []string{"grep -e CapEff -e Seccomp /proc/self/status"}
 		found.Do = "If Seccomp is 2, use a seccompProfile that permits netlink sockets and getsockopt, as " +
 			"RuntimeDefault does. With SELinux or AppArmor, look at the node's audit log."

@@ -188,8 +188,8 @@ func (s *state) oldIptables() *Finding {
 		if failure != "" && len(nativeChains(t)) == 0 {
 			return &Finding{
 				Severity: problem,
-				Text: fmt.Sprintf("%s is %s and cannot read a rule that a newer iptables has made. %s", p.Path, p.Version,
-					failure),
+				Text: fmt.Sprintf("%s is %s and cannot read a rule that a newer iptables has made. %s", p.Path,
+					p.Version, failure),
 				Look: []string{out.Command, "iptables --version"},
 				Do:   "In the image, install iptables as new as the node's, with both backends.",
 			}
@@ -197,8 +197,8 @@ func (s *state) oldIptables() *Finding {
 	}
 	return &Finding{
 		Severity: warning,
-		Text: fmt.Sprintf("%s is %s. When it writes a table back, it loses conditions of rules that 1.8.8 or newer has "+
-			"made: a DROP of some packets becomes a DROP of all.", p.Path, p.Version),
+		Text: fmt.Sprintf("%s is %s. When it writes a table back, it loses conditions of rules that 1.8.8 or newer "+
+			"has made: a DROP of some packets becomes a DROP of all.", p.Path, p.Version),
 		Look: []string{"iptables --version"},
 		Do:   installBoth,
 	}

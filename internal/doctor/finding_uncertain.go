@@ -45,8 +45,8 @@ func (s *state) uncertain() *Finding {
 	case s.both():
 		found.Text = wrong + "both backends have chains that only programs of the host make. " + s.whatIsNamed() + "."
 		found.Do = "If two programs of the host use two backends, have one of them use the other's: each has a " +
-			"setting, or is told by the node's alternatives of iptables and ip6tables. A reboot does not end that. If " +
-			"the node has changed its backend, drain it and reboot it: that removes what is left of the old one. " +
+			"setting, or is told by the node's alternatives of iptables and ip6tables. A reboot does not end that. " +
+			"If the node has changed its backend, drain it and reboot it: that removes what is left of the old one. " +
 			s.choose()
 	case chosen && err == nil, s.isHealthyGuess():
 		return nil
@@ -96,7 +96,8 @@ func (s *state) ownNetwork(isSettled bool) *Finding {
 			"this network. " + s.whatIsNamed() + "."
 		found.Do = s.agree()
 	case rules == 0:
-		found.Text = own + ". If it is, rules made here do not act on the node, and nothing here shows the node's backend."
+		found.Text = own + ". If it is, rules made here do not act on the node, and nothing here shows the node's " +
+			"backend."
 		found.Look = append(found.Look, "cat /proc/net/dev")
 		found.Do = "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network " +
 			"host). If they are for the Pod, either backend works. " + s.agree()

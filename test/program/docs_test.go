@@ -48,8 +48,8 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// What differs from run to run: the number of a network namespace, the kernel, iptables' release, and the commit of this
-// program.
+// What differs from run to run: the number of a network namespace, the kernel, the release of iptables, and the commit
+// of this program.
 var differs = []struct {
 	pattern *regexp.Regexp
 	same    string
