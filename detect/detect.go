@@ -113,7 +113,17 @@ const (
 )
 
 // String returns "not asked", "unknown", "no" or "yes".
-func (a Answer) String() string { return [...]string{"not asked", "unknown", "no", "yes"}[a] }
+func (a Answer) String() string {
+	switch a {
+	case NotAsked:
+		return "not asked"
+	case No:
+		return "no"
+	case Yes:
+		return "yes"
+	}
+	return "unknown"
+}
 
 // MarshalText returns "not asked", "unknown", "no" or "yes", as String does.
 func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }

@@ -81,7 +81,7 @@ var backendSituations = []situation{
 	{
 		again: true, doc: "ip6tables differs, and nobody knows the host",
 		make: storedLegacy + direct + "/usr/sbin/ip6tables", want: "wrong-backend",
-		says: "/usr/sbin/ip6tables runs nft. But iptables here runs legacy.",
+		says: "These run nft: /usr/sbin/ip6tables. But iptables here runs legacy.",
 	},
 	{
 		again: true, doc: "a script runs the other backend",
@@ -97,7 +97,7 @@ var backendSituations = []situation{
 	{
 		doc:  "iptables-restore is not wrapped",
 		make: nftHost + direct + "/usr/sbin/iptables-restore", want: "not-wrapped",
-		says: "/usr/sbin/iptables-restore bypasses the wrapper.",
+		says: "Not wrapped: /usr/sbin/iptables-restore.",
 	},
 	{
 		again: true, doc: "a copy of the program",
@@ -120,7 +120,7 @@ var backendSituations = []situation{
 		doc:  "not wrapped, and nobody knows the host",
 		make: "for n in iptables ip6tables; do for c in '' -save -restore; do " + direct + "/usr/sbin/$n$c; done; done",
 		want: "not-wrapped",
-		says: "The six commands in /usr/sbin bypass the wrapper. What runs instead is nft, whatever the host uses.",
+		says: "/usr/sbin/ip6tables-restore. What runs instead is nft, whatever the host uses.",
 	},
 
 	{doc: "a Pod's own network", make: pod, want: "uncertain", says: "hostNetwork: true"},
@@ -171,14 +171,14 @@ var backendSituations = []situation{
 			"printf '#!/bin/sh\\ntouch /run/started\\n' >/run/open/iptables; chmod 755 /run/open/iptables; chmod 777 " +
 			"/run/open",
 		env: []string{"PATH=/run/link:/usr/sbin:/usr/bin:/bin"}, want: "uncertain",
-		says: `users other than root can write "/run/open"`, shows: "/run/open\n",
+		says: `"/run/open" can be written by users other than root`, shows: "/run/open\n",
 	},
 	{
 		again: true, doc: "a directory that others can write",
 		make: nftHost + "chmod 777 /usr/local/sbin; ln -s /usr/sbin/iptables /usr/local/sbin/iptables\nfor n in " +
 			"iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do ln -s /usr/sbin/$n " +
 			"/usr/local/sbin; done",
-		want: "uncertain", says: "users other than root can write",
+		want: "uncertain", says: "can be written by users other than root",
 	},
 	{
 		again: true, doc: "another user's program",

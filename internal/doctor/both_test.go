@@ -31,8 +31,7 @@ var bothSituations = []situation{
 	{
 		doc:  "a policy of legacy drops",
 		make: nftHost + "iptables-legacy -P FORWARD DROP", want: "both-backends",
-		says: "legacy has the policy DROP for FORWARD (ip filter). The other backend, legacy, has this policy " +
-			"and no rules.",
+		says: "legacy has the policy DROP for FORWARD (ip filter). The other backend, legacy, has no rules.",
 	},
 	{
 		doc: "rules in a dormant table act on nothing",
@@ -43,7 +42,7 @@ var bothSituations = []situation{
 		again: true, doc: "more rules in nft than doctor reads",
 		make: legacyHst + "{ echo '*filter'; seq -f '-A INPUT -s 192.0.2.1 -m comment --comment %g -j ACCEPT' 33000; " +
 			"echo COMMIT; } | iptables-nft-restore",
-		want: "both-backends", says: "nft, has about 32,768 rules of unknown programs. Packets pass both backends",
+		want: "both-backends", says: "nft, has about 32768 rules of unknown programs. Packets pass both backends",
 	},
 	{
 		again: true, doc: "a policy of legacy drops IPv6",
@@ -107,7 +106,7 @@ var bothSituations = []situation{
 		make: nftHost + `{ echo "*filter"; for i in $(seq 3000); do echo ":ROUTE-$i - [0:0]"; echo "-A ROUTE-$i -j ` +
 			`ACCEPT"; done
 			echo COMMIT; } | iptables-legacy-restore`,
-		want: "both-backends", says: "3,000 rules of unknown programs",
+		want: "both-backends", says: "3000 rules of unknown programs",
 	},
 	{
 		doc:  "the stored backend is wrong, and has rules",

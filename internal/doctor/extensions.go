@@ -114,11 +114,14 @@ func (s *state) failing(lacks string) *Finding {
 		return nil
 	}
 	e := s.fails[first]
-	text, do := "The image lacks the libraries of ", reinstall
+	text, do := "The image lacks the libraries for ", reinstall
+	if s.libDir != "" {
+		do = "Remove the environment variable XTABLES_LIBDIR. If that does not help: " + reinstall
+	}
 	if lacks == lacksKernel {
 		text = "The kernel lacks its part of "
-		do = "Its module is usually called xt_" + strings.ToLower(e.Name[3:]) + "; nft also needs nft_compat. " +
-			s.loadModules()
+		do = "Its module has the alias ipt_" + e.Name[3:] + " (for IPv6, ip6t_" + e.Name[3:] + "); nft also needs " +
+			"nft_compat. " + s.adviseModules()
 	}
 	return &Finding{
 		Severity: problem,

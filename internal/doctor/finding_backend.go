@@ -4,10 +4,10 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -33,7 +33,7 @@ func (s *state) wrongBackend() *Finding {
 			Severity: problem,
 			Text:     "Every call of iptables fails with status 2: " + s.variErr.Error() + ".",
 			Look:     []string{showVariable},
-			Do:       do + " It is in the Pod's spec, or wherever it is set.",
+			Do:       do + " " + whereVariable,
 		}
 	case s.known() && runs.Backend == right.Other():
 		c := s.cause(s.names[0])
@@ -52,10 +52,9 @@ func (s *state) wrongBackend() *Finding {
 		c := s.cause(differing[0])
 		return &Finding{
 			Severity: problem,
-			Text: these(pathsOf(differing), "runs "+string(right.Other()), "run "+string(right.Other())) + ". But " +
-				uses + " " + c.why,
-			Look: append([]string{showEvidence}, c.look...),
-			Do:   c.do,
+			Text:     fmt.Sprintf("These run %s: %s. But %s %s", right.Other(), list(pathsOf(differing)), uses, c.why),
+			Look:     append([]string{showEvidence}, c.look...),
+			Do:       c.do,
 		}
 	}
 	return nil
@@ -67,7 +66,10 @@ type cause struct {
 	look    []string
 }
 
-const showVariable = "printenv " + remedy.Variable
+const (
+	showVariable  = "printenv " + remedy.Variable
+	whereVariable = "It is set in the Pod's spec, in the image, or by the entry point."
+)
 
 func (s *state) cause(n name) cause {
 	switch n.call.How {
@@ -75,9 +77,11 @@ func (s *state) cause(n name) cause {
 		stored := cause{
 			why: fmt.Sprintf("An earlier call or select stored %s in the switch, %s/%s.", n.call.Backend, n.Switch,
 				link.Switch),
-			do: s.reset(n) + " Then restart the program that makes the rules, so that it makes them again. In " +
-				"Kubernetes, deleting the Pod does both, unless the image or a volume contains the switch.",
+			do:   s.adviseReset(n) + " Then restart the program that makes the rules, so that it makes them again.",
 			look: []string{"ls -l " + quoted(n.Switch+"/"+link.Switch)},
+		}
+		if !n.readOnly {
+			stored.do += " In Kubernetes, deleting the Pod does both, unless the image or a volume contains the switch."
 		}
 		if s.network.Process1 == detect.No {
 			stored.why += " This is not the network of process 1: it looks as if an agent has entered a Pod's " +
@@ -89,24 +93,22 @@ func (s *state) cause(n name) cause {
 		return stored
 	case here.Recorded:
 		return cause{
-			why: fmt.Sprintf("%s was a guess at the first call here, and is recorded until the container ends.",
-				n.call.Backend),
+			why: fmt.Sprintf("An earlier call or select recorded %s, until the container ends.", n.call.Backend),
 			do: "In this container, run iptables-wrapper reset, and restart the program that makes the rules. Or " +
 				"restart the container.",
 		}
 	case here.Variable:
 		return cause{
-			why: remedy.Variable + " is " + string(s.variable) + ".",
-			do: "Remove " + remedy.Variable + ", or set it to " + string(s.host.Backend) + ", in the Pod's spec or " +
-				"wherever it is set.",
+			why:  remedy.Variable + " is " + string(s.variable) + ".",
+			do:   "Remove " + remedy.Variable + ", or set it to " + string(s.host.Backend) + ". " + whereVariable,
 			look: []string{showVariable},
 		}
 	}
 	return s.bypass(n)
 }
 
-// reset is what has calls decide again where a backend is stored.
-func (s *state) reset(n name) string {
+// adviseReset says how calls decide again where a backend is stored.
+func (s *state) adviseReset(n name) string {
 	if n.readOnly {
 		return try(unix.EROFS, link.ErrStored)
 	}
@@ -118,14 +120,15 @@ func (s *state) bypass(n name) cause {
 	if n.Switch != "" {
 		switched := n.Switch + "/" + link.Switch
 		return cause{
-			why:  "The switch " + switched + " leads to " + n.ResolvesTo + ", which is not iptables'.",
-			do:   strings.Replace(s.install(n), " install", " install --force", 1),
+			why:  "The switch " + switched + " leads to " + n.ResolvesTo + ", which is not an iptables program.",
+			do:   s.adviseInstall(n),
 			look: []string{"ls -l " + quoted(switched)},
 		}
 	}
 	c := cause{
 		why: n.Name.Name + " here is not wrapped: " + n.Path + " is another program.",
-		do:  s.install(n) + " Let nothing change it afterwards, such as an entry point that sets alternatives.",
+		do: s.adviseInstall(n) + " Make sure that nothing changes it afterwards, such as an entry point that sets " +
+			"alternatives.",
 	}
 	if n.ResolvesTo != n.Path {
 		c.why = n.Name.Name + " here is not wrapped: " + n.Path + " leads to " + n.ResolvesTo + "."
@@ -144,15 +147,18 @@ func wrapper(directory string) string {
 	return quoted(directory + "/" + link.Wrapper)
 }
 
-// install is what has a name run the wrapper.
-func (s *state) install(n name) string {
+// adviseInstall says how a name comes to run the wrapper. install does not replace a foreign program without --force.
+func (s *state) adviseInstall(n name) string {
 	if n.readOnly {
 		return try(unix.EROFS, remedy.ErrInstall)
 	}
 	option := ""
-	directory := filepath.Dir(n.Path)
+	if n.script || n.isCircle() {
+		option = " --force"
+	}
+	directory := cmp.Or(n.Switch, filepath.Dir(n.Path))
 	if directory != "/usr/sbin" {
-		option = " --dir " + quoted(directory)
+		option += " --dir " + quoted(directory)
 	}
 	return "Run iptables-wrapper install" + option + " in the image and, until it is rebuilt, in this container."
 }
@@ -174,16 +180,18 @@ func (s *state) bypassing(names []name) *Finding {
 	c := s.bypass(names[0])
 	found := Finding{
 		Severity: warning,
-		Text:     these(pathsOf(names), "bypasses the wrapper", "bypass the wrapper") + ".",
+		Text:     "Not wrapped: " + list(pathsOf(names)) + ".",
 		Look:     c.look,
 		Do:       c.do,
 	}
 	if names[0].Switch != "" {
+		found.Severity = problem // no iptables runs
 		found.Text += " " + c.why
+		return &found
 	}
-	unknown := slices.ContainsFunc(names, func(n name) bool { return n.Backend == "" })
+	isUnknown := slices.ContainsFunc(names, func(n name) bool { return n.Backend == "" })
 	switch {
-	case unknown:
+	case isUnknown:
 		found.Text += " Doctor could not find out which backend runs instead."
 		found.Do += " A script that enters the host and runs the iptables there needs no wrapper."
 	case s.known():
@@ -199,10 +207,10 @@ func (s *state) bypassing(names []name) *Finding {
 func (s *state) copies() *Finding {
 	return &Finding{
 		Severity: warning,
-		Text: "There is another iptables beside the wrapped one: " + list(s.others) + ". A program that calls it by " +
-			"its path, or with another PATH, bypasses the wrapper.",
+		Text: "There is another iptables beside the wrapped one: " + list(s.others) + ". What is called by its path, or " +
+			"with another PATH, bypasses the wrapper.",
 		Look: []string{"ls -l " + quoted(s.others[0])},
-		Do: "Remove it, or run iptables-wrapper install --dir " + quoted(filepath.Dir(s.others[0])) + " in the " +
-			"image, too. If nothing calls it, ignore this.",
+		Do: "Remove what is there, or run iptables-wrapper install --dir " + quoted(filepath.Dir(s.others[0])) +
+			" in the image, too. If nothing calls it, ignore this.",
 	}
 }

@@ -32,12 +32,12 @@ func (s *state) bothBackends() *Finding {
 	if number == 0 && len(r.policies) == 0 || !s.process.netAdmin {
 		return nil
 	}
-	found := Finding{Severity: warning, Look: s.show(other), Do: s.cleanUp()}
+	found := Finding{Severity: warning, Look: s.show(other), Do: s.adviseCleanUp()}
 	effects := r.effects(other, s.wanted())
 	if len(effects) > 0 {
 		found.Severity = problem
 	}
-	what := "this policy and no rules"
+	what := "no rules"
 	if number > 0 {
 		what = count(number) + " of " + list(r.sortedOwners())
 	}
@@ -52,16 +52,16 @@ func (s *state) bothBackends() *Finding {
 	} else {
 		found.Text += ", and iptables here does not list this one."
 	}
-	if isPart {
+	if isPart && len(effects) == 0 {
 		found.Text += " Doctor could not read all of them, so it does not know whether they drop or redirect packets."
 	}
 	return &found
 }
 
-// cleanUp is what helps against rules in the other backend.
-func (s *state) cleanUp() string {
+// adviseCleanUp says what to do about rules in the other backend.
+func (s *state) adviseCleanUp() string {
 	const warn = " Do not empty tables by hand: a policy of DROP would stay, and cut all traffic."
-	const left = " If nothing makes these rules any more, drain the node and reboot it: that removes them, unless a " +
+	const left = " If no program makes them any more, drain the node and reboot it: that removes them, unless a " +
 		"service loads saved rules at boot."
 	do := ""
 	if s.wrongBackend() != nil {
@@ -69,13 +69,13 @@ func (s *state) cleanUp() string {
 	}
 	switch {
 	case s.network.Own:
-		return do + s.agree() + " Then delete the Pod: a new one starts without these rules." + warn
+		return do + s.adviseAgreement() + " Then delete the Pod: a new one starts without what is left of this one." + warn
 	case s.known():
-		return do + "If what made these rules still runs, on the node or in a container, have it use " +
-			string(s.wanted()) + ", as the host does, and let it clean up." + left + warn
+		return do + "Find the program that made these rules or policies. If it still runs, on the node or in a " +
+			"container, configure it to use " + string(s.wanted()) + ", like the host, and let it clean up." + left + warn
 	}
-	return do + "Have all programs, on the node and in containers, use the same backend, and let the others clean " +
-		"up. On the node, iptables --version shows the backend of the host's programs." + left + warn
+	return do + "Find the programs that made these rules or policies, on the node or in containers. Configure all to use the same " +
+		"backend, and let them clean up the other. On the node, iptables --version shows its own backend." + left + warn
 }
 
 // show are the commands that list the rules of a backend, as far as they are here.
@@ -85,7 +85,8 @@ func (s *state) show(b detect.Backend) (commands []string) {
 	}
 	for f, command := range saves {
 		single := iptables.Single(string(b), command)
-		if len(s.existing(b, detect.Family(f))) > 0 && s.lists[single] {
+		canList := s.lists[single] && (b == detect.NFT || s.process.netRaw)
+		if canList && len(s.existing(b, detect.Family(f))) > 0 {
 			commands = append(commands, single+" -c")
 		}
 	}
@@ -141,20 +142,24 @@ func (r *rules) add(t iptables.Table) {
 
 // effects are what packets meet that no rule of the right backend can undo.
 func (r *rules) effects(other, wanted detect.Backend) (all []string) {
-	dropped := fmt.Sprintf("Packets that %s accepts may be dropped: %s has ", wanted, other)
 	if r.meet[services] > 0 {
 		all = append(all, "Connections to Services may go to Pods that are gone.")
 	}
 	if r.meet[dnat] > 0 {
 		all = append(all, "Connections may be redirected: "+string(other)+" has "+count(r.meet[dnat])+" with "+dnat+".")
 	}
+	var dropped []string
 	if len(r.policies) > 0 {
-		all = append(all, dropped+"the policy DROP for "+list(r.policies)+".")
+		dropped = append(dropped, "the policy DROP for "+list(r.policies))
 	}
 	for _, effect := range []string{drops, queues} {
 		if r.meet[effect] > 0 {
-			all = append(all, dropped+count(r.meet[effect])+" with "+effect+".")
+			dropped = append(dropped, count(r.meet[effect])+" with "+effect)
 		}
+	}
+	if len(dropped) > 0 {
+		all = append(all, fmt.Sprintf("Packets that %s accepts may be dropped: %s has %s.", wanted, other,
+			strings.Join(dropped, ", and ")))
 	}
 	return all
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
@@ -17,8 +19,8 @@ import (
 
 const showEvidence = "iptables-wrapper detect -o table"
 
-// loadModules is what helps if the kernel lacks a part.
-func (s *state) loadModules() string {
+// adviseModules says what to do if the kernel lacks a part.
+func (s *state) adviseModules() string {
 	do := "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra), and load what is " +
 		"missing."
 	if s.network.Own {
@@ -33,9 +35,9 @@ func (s *state) kernel() *Finding {
 		return nil
 	}
 	lacksNFT, lacksLegacy := s.lacksNFT(), s.lacksLegacy()
-	found := Finding{Severity: problem, Look: []string{showEvidence, "uname -r"}, Do: s.loadModules()}
+	found := Finding{Severity: problem, Look: []string{showEvidence, "uname -r"}, Do: s.adviseModules()}
 	if s.lacks != "" && s.host.Evidence.Lacks == "" { // detect had no need to ask
-		found.Look = []string{"iptables -m comment -h", "uname -r"}
+		found.Look = []string{"iptables -m comment -h", "iptables-save -t nat", "uname -r"}
 	}
 	failed := s.host.Evidence.Of(s.wanted()).Err
 	said := s.said(kernel)
@@ -61,8 +63,8 @@ func (s *state) kernel() *Finding {
 		}
 	case s.failing(lacksKernel) != nil:
 		return s.failing(lacksKernel)
-	case failed != nil && s.isUnknown(failed):
-		found.Text = fmt.Sprintf("The kernel does not answer what %s asks first: %s.", s.wanted(),
+	case failed != nil && !hasFindingElsewhere(failed):
+		found.Text = fmt.Sprintf("The kernel does not answer a question about %s: %s.", s.wanted(),
 			firstLine(failed.Error()))
 		found.Look = []string{showEvidence}
 		found.Do = "Look at the kernel's log on the node (dmesg), and at the seccomp profile of the container."
@@ -72,23 +74,22 @@ func (s *state) kernel() *Finding {
 	return &found
 }
 
-// isUnknown reports whether an error has no other finding: not /proc, which noProgram or uncertain names, not what may
-// be gone a moment later, and not the mere lack of a right to read, which uncertain names.
-func (s *state) isUnknown(err error) bool {
-	_, known := remedy.For(err)
-	return !errors.Is(err, xtables.ErrNoProc) && !errors.Is(err, xtables.ErrChanged) && known == ""
+// hasFindingElsewhere reports whether noProgram or uncertain names an error, or whether it may be gone a moment later.
+func hasFindingElsewhere(err error) bool {
+	return errors.Is(err, xtables.ErrNoProc) || errors.Is(err, unix.EACCES) ||
+		errors.Is(err, xtables.ErrChanged) || errors.Is(err, nft.ErrChanged) || errors.Is(err, nft.ErrTooLarge)
 }
 
-// withoutLegacy is what helps if legacy runs here, and the kernel lacks it.
+// withoutLegacy says what to do if legacy runs here, and the kernel lacks it.
 func (s *state) withoutLegacy() string {
-	const load = "oad ip_tables, iptable_filter and iptable_nat on the node"
 	switch {
 	case s.names[0].call.How == here.Asked:
-		return "L" + load + "."
+		return "Load ip_tables, iptable_filter and iptable_nat on the node."
 	case s.network.Own:
 		return s.cause(s.names[0]).do
 	}
-	return s.cause(s.names[0]).do + " Only if the node itself uses legacy (iptables --version there), l" + load + "."
+	return s.cause(s.names[0]).do + " Only if the node itself uses legacy (iptables --version there), load ip_tables, " +
+		"iptable_filter and iptable_nat on the node."
 }
 
 // lacksNFT is a clause about what keeps nft from working, "" if nothing is known to.

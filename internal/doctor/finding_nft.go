@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
@@ -32,7 +33,7 @@ func (s *state) nftTable() *Finding {
 		out := s.saved(t)
 		failure, remark := s.failure(out), out.remark(foreignChains)
 		switch {
-		case failure != "" && (len(made) > 0 || !s.old()):
+		case failure != "":
 			found.Severity = problem
 			parts = append(parts, "iptables cannot list "+t.String()+", nor check or remove a rule in it, because a "+
 				"rule was made with nft, or by a newer iptables. "+failure)
@@ -53,9 +54,10 @@ func (s *state) nftTable() *Finding {
 		return nil
 	}
 	found.Text = strings.Join(parts, " ")
-	found.Do = "Have the programs that made them with nft use tables with names of their own, or iptables. "
+	found.Do = "The programs that made these rules or chains with nft should use tables with names of their own, or " +
+		"iptables. "
 	if found.Severity == problem {
-		found.Do += "If a newer iptables made the rules, install that in the image. "
+		found.Do += "If a newer iptables made them, install that in the image. "
 	}
 	found.Do += "Until then, let nothing here save and restore a whole table, as iptables-persistent does."
 	return &found
@@ -94,8 +96,14 @@ func (s *state) failure(out save) string {
 		return quote(out.Command, remark)
 	case code == nftTable:
 		return quote(out.Command, line)
-	case errors.As(out.Err, &exit) && exit.ExitCode() < 0 && s.program(detect.NFT).err == nil:
+	case errors.As(out.Err, &exit) && hasCrashed(exit) && s.program(detect.NFT).err == nil:
 		return fmt.Sprintf("%q crashed (%v).", out.Command, out.Err)
 	}
 	return ""
+}
+
+// hasCrashed reports whether a signal ended a program, and not one that another process has sent: SIGKILL.
+func hasCrashed(exit *exec.ExitError) bool {
+	status, isUnix := exit.Sys().(syscall.WaitStatus)
+	return isUnix && status.Signaled() && status.Signal() != syscall.SIGKILL
 }

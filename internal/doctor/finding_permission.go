@@ -33,11 +33,8 @@ func (s *state) notPermitted() *Finding {
 			s.process.user)
 		found.Look = []string{"grep -e Uid -e CapEff -e NoNewPrivs /proc/self/status"}
 		found.Do = "In the Pod's spec, run the container as root (runAsUser: 0) and add NET_ADMIN and NET_RAW. For " +
-			"another user, the image must give file capabilities to iptables' programs and to the wrapper."
-		if s.process.noNewRights {
-			found.Text += " File capabilities have no effect with allowPrivilegeEscalation: false."
-			found.Do += " The Pod's spec must not set allowPrivilegeEscalation: false then."
-		}
+			"another user, the image must give file capabilities to iptables' programs and to the wrapper. They have " +
+			"no effect if NoNewPrivs is 1 (allowPrivilegeEscalation: false)."
 	case refusal != nil && s.process.userNamespace:
 		found.Text = cannot + "this process is in a user namespace (hostUsers: false, rootless), and its network " +
 			"belongs to another one, where its CAP_NET_ADMIN does not count."
@@ -68,17 +65,21 @@ func (s *state) notPermitted() *Finding {
 func (s *state) refusal() error {
 	b := s.wanted()
 	err := s.host.Evidence.Of(b).Err
-	refusals := []error{unix.EPERM, unix.ENOSYS, unix.EAFNOSUPPORT}
-	// A user other than root may only lack the right to read a file of /proc.
-	if b == detect.NFT || s.process.user == 0 {
-		refusals = append(refusals, unix.EACCES)
+	mayOnlyLackFile := b == detect.Legacy && s.process.user != 0 && errors.Is(err, unix.EACCES) // of /proc
+	if !isRefusal(err) || mayOnlyLackFile {
+		return nil
 	}
-	for _, errno := range refusals {
+	return err
+}
+
+// isRefusal reports whether the kernel, or what guards it, refuses to answer.
+func isRefusal(err error) bool {
+	for _, errno := range []error{unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EAFNOSUPPORT} {
 		if errors.Is(err, errno) {
-			return err
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // isBlocked reports that the wanted backend cannot be used at all.
@@ -107,11 +108,10 @@ type process struct {
 	netAdmin      bool // CAP_NET_ADMIN, which both backends need to list rules, too
 	netRaw        bool // CAP_NET_RAW: legacy opens a raw socket
 	sysModule     bool // it may load modules, as iptables-legacy does
-	noNewRights   bool // no_new_privs: file capabilities have no effect
 	userNamespace bool // it is in a user namespace that does not map every user to itself, or that is not known
 }
 
-// thisProcess reads /proc/self/status, see proc(5). What cannot be read is as if it did not apply.
+// thisProcess asks for the capabilities that count.
 func thisProcess() process {
 	p := process{user: os.Geteuid(), userNamespace: !mapsAll()}
 	var data [2]unix.CapUserData
@@ -120,13 +120,6 @@ func thisProcess() process {
 	p.netAdmin = data[0].Effective&(1<<unix.CAP_NET_ADMIN) != 0
 	p.netRaw = data[0].Effective&(1<<unix.CAP_NET_RAW) != 0
 	p.sysModule = data[0].Effective&(1<<unix.CAP_SYS_MODULE) != 0 && !modulesLocked()
-	status, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(status)) {
-		value, found := strings.CutPrefix(line, "NoNewPrivs:")
-		if found {
-			p.noNewRights = strings.TrimSpace(value) != "0"
-		}
-	}
 	return p
 }
 

@@ -4,10 +4,8 @@
 package doctor
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	osexec "os/exec"
 	"path/filepath"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
@@ -49,8 +46,12 @@ func (s *state) brokenName() *Finding {
 		found.Do = installBoth + " Then run iptables-wrapper install there."
 	case len(broken) > 0:
 		n = broken[0]
-		found.Text = fmt.Sprintf("%s leads to a file that is missing, or in a circle (%v).", n.Path, n.Err)
-		found.Look = []string{"ls -l " + quoted(cmp.Or(n.Switch, n.Path))}
+		leads := "leads to a file that is missing"
+		if n.isCircle() {
+			leads = "leads in a circle"
+		}
+		found.Text = fmt.Sprintf("%s %s (%v).", n.Path, leads, n.Err)
+		found.Look = []string{"ls -l " + quoted(n.way[len(n.way)-1])}
 		found.Do = s.dangles(n)
 		if n.fault != nil {
 			found.Text = fmt.Sprintf("A call of %s fails: %v.", n.Name.Name, n.fault)
@@ -64,6 +65,10 @@ func (s *state) brokenName() *Finding {
 		found.Text = "Programs do not find iptables: it is in " + directory + ", which is not in PATH."
 		found.Look = []string{"printenv PATH"}
 		found.Do = "Add " + directory + " to PATH, in the image or in the Pod's spec."
+	case isAbsent(n.Name):
+		found.Text = "There is no " + n.Path + ", but other commands of iptables are there."
+		found.Look = []string{"ls -l " + quoted(n.Path)}
+		found.Do = s.adviseInstall(n)
 	default:
 		return nil
 	}
@@ -88,19 +93,20 @@ func (s *state) brokenProgram() *Finding {
 		found.Look = []string{n.Name.Name + " --version"}
 		found.Do = try(n.call.Err)
 	case s.scarce != nil:
-		found.Text = "Doctor could not ask, or start, all that it has to: " + firstLine(s.scarce.Error()) +
-			". The client of iptables may meet the same limit."
+		found.Text = "Doctor ran out of processes, open files or memory (" + firstLine(s.scarce.Error()) + "), so this " +
+			"report is incomplete. The client of iptables may meet the same limit."
 		found.Look = []string{"cat /proc/self/limits"}
 		found.Do = "Raise the limit on processes (pids of the container, ulimit -u), on open files (ulimit -n) or on " +
 			"memory. Then run doctor again."
 	case s.isBlocked(), s.kernel() != nil:
 		return nil
-	case errors.Is(p.err, run.ErrHangs):
-		found.Text = fmt.Sprintf("iptables hangs here: %s did not end in time.", p.Path)
-		found.Look = []string{"ls -l " + quoted(p.Path)}
+	case s.hangs != nil:
+		found.Text = "iptables hangs here: " + s.hangs.Error() + "."
+		found.Look = []string{"ls -l " + quoted(s.names[0].Path)}
 		found.Do = "If that is a script, correct it. Otherwise look at the kernel's log on the node (dmesg)."
 	case p.Path != "" && p.err != nil && !errors.Is(p.err, run.ErrRefused):
 		found.Text = fmt.Sprintf("iptables fails here: %s does not start (%s).", p.Path, p.Error)
+		found.Look = []string{"ls -lL " + quoted(p.Path)}
 		found.Do = doesNotStart(p.err)
 	case s.failing(lacksLibrary) != nil:
 		return s.failing(lacksLibrary)
@@ -134,11 +140,8 @@ func cannotRun(n name) string {
 
 // dangles is what helps if a name leads to nothing.
 func (s *state) dangles(n name) string {
-	if !errors.Is(n.Err, os.ErrNotExist) { // a link in a circle, which is not the wrapper's
-		return try(link.ErrForeign)
-	}
-	if !n.canReset {
-		return s.install(n)
+	if !n.canReset || n.isCircle() {
+		return s.adviseInstall(n)
 	}
 	return "If the image has iptables' programs, run " + wrapper(n.Switch) + " reset: then calls decide again. " +
 		"Otherwise install iptables in the image again, and run iptables-wrapper install there."
@@ -176,25 +179,12 @@ func isOld(version string) bool {
 	return err == nil && slices.Compare(release, firstFaithful) < 0
 }
 
-// oldIptables is a problem if iptables cannot list a table in which nft has made nothing: then a newer iptables has.
+// oldIptables is about what may go wrong. If iptables already cannot list a table, that is in nftTable.
 func (s *state) oldIptables() *Finding {
 	if s.wanted() != detect.NFT || !s.old() {
 		return nil
 	}
 	p := s.program(detect.NFT)
-	for _, t := range s.nft.tables {
-		out := s.saved(t)
-		failure := s.failure(out)
-		if failure != "" && len(nativeChains(t)) == 0 {
-			return &Finding{
-				Severity: problem,
-				Text: fmt.Sprintf("%s is %s and cannot read a rule that a newer iptables has made. %s", p.Path,
-					p.Version, failure),
-				Look: []string{out.Command, "iptables --version"},
-				Do:   "In the image, install iptables as new as the node's, with both backends.",
-			}
-		}
-	}
 	return &Finding{
 		Severity: warning,
 		Text: fmt.Sprintf("%s is %s. When it writes a table back, it loses conditions of rules that 1.8.8 or newer "+

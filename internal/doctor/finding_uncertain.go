@@ -31,29 +31,30 @@ func (s *state) uncertain() *Finding {
 		return s.notTried()
 	case s.isBlocked(), s.known(), s.kernel() != nil, s.scarce != nil, s.names[0].fault != nil:
 		return nil
+	case s.noProc != nil: // see noProgram
+		return nil
 	case errors.Is(err, xtables.ErrNoProc):
 		found.Text = wrong + "what legacy has is not known (" + firstLine(err.Error()) + ")."
 		found.Do = try(remedy.ErrNoProc)
-	case errors.Is(err, unix.EACCES) && s.process.user != 0:
-		found.Text = wrong + "this user cannot read which tables legacy has (" + firstLine(err.Error()) + ")."
+	case errors.Is(e.Legacy.Err, unix.EACCES) && s.process.user != 0:
+		found.Text = wrong + "this user cannot read which tables legacy has (" + firstLine(e.Legacy.Err.Error()) + ")."
 		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0)."
 		if !s.network.Own {
-			found.Do += " Or look for yourself. " + s.choose()
+			found.Do += " " + s.adviseChoice()
 		}
 	case s.network.Own:
 		return s.ownNetwork(chosen && err == nil)
 	case s.both():
 		found.Text = wrong + "both backends have chains that only programs of the host make. " + s.whatIsNamed() + "."
-		found.Do = "If two programs of the host use two backends, have one of them use the other's: each has a " +
-			"setting, or is told by the node's alternatives of iptables and ip6tables. A reboot does not end that. " +
-			"If the node has changed its backend, drain it and reboot it: that removes what is left of the old one. " +
-			s.choose()
+		found.Do = "If two programs of the host use two backends, make both use the same: each has a setting, or " +
+			"follows the node's alternatives for iptables and ip6tables. A reboot does not fix that. If the node has " +
+			"changed its backend, drain it and reboot it: that removes what is left of the old one. " + s.adviseChoice()
 	case chosen && err == nil, s.isHealthyGuess():
 		return nil
 	default:
 		found.Text = wrong + "nothing proves which one the host uses (" + s.host.Because() + "). A chain of kubelet " +
 			"or Docker would."
-		found.Do = s.choose() + " If such a program starts later than this container, restart the container after it."
+		found.Do = s.adviseChoice() + " If such a program starts later than this container, restart the container after it."
 	}
 	return &found
 }
@@ -67,19 +68,19 @@ func (s *state) isHealthyGuess() bool {
 
 // notTried is about programs that doctor does not start.
 func (s *state) notTried() *Finding {
-	found := Finding{
+	var all, look []string
+	for _, refusal := range s.refused {
+		all = append(all, refusal.String())
+		look = append(look, "ls -ld "+quoted(refusal.Path))
+	}
+	return &Finding{
 		Severity: warning,
-		Text: "Doctor did not start iptables, because others could replace it: " + list(s.refused) + ". So doctor " +
-			"does not know whether iptables works.",
+		Text: "Doctor did not start iptables, because others could replace it: " + list(all) + ". So doctor does not " +
+			"know whether iptables works.",
+		Look: look,
 		Do: "Make iptables, its directory and each link on the way belong to root, and let nobody else write to " +
 			"them. Then run doctor again.",
 	}
-	for _, why := range s.refused {
-		_, path, _ := strings.Cut(why, `"`)
-		path, _, _ = strings.Cut(path, `"`)
-		found.Look = append(found.Look, "ls -ld "+quoted(path))
-	}
-	return &found
 }
 
 // ownNetwork is about a Pod's own network, where nothing that the node uses matters. isSettled: somebody has chosen.
@@ -94,33 +95,43 @@ func (s *state) ownNetwork(isSettled bool) *Finding {
 	case s.both():
 		found.Text = "iptables here may run the wrong backend: both have chains that other programs have made in " +
 			"this network. " + s.whatIsNamed() + "."
-		found.Do = s.agree()
+		found.Do = s.adviseAgreement()
 	case rules == 0:
 		found.Text = own + ". If it is, rules made here do not act on the node, and nothing here shows the node's " +
 			"backend."
 		found.Look = append(found.Look, "cat /proc/net/dev")
 		found.Do = "If the rules are for the node, set hostNetwork: true in the Pod's spec (docker run --network " +
-			"host). If they are for the Pod, either backend works. " + s.agree()
+			"host). If they are for the Pod, either backend works. " + s.adviseAgreement()
 	default:
 		found.Text = own + ", and it has rules. Doctor does not know which backend the Pod's other containers use (" +
 			s.host.Because() + ")."
-		found.Do = s.agree() + " The node's backend does not matter."
+		found.Do = s.adviseAgreement() + " The node's backend does not matter."
 	}
 	return &found
 }
 
-// agree is what helps in a Pod's own network, where the node has no part.
-func (s *state) agree() string {
+// adviseAgreement says what to do in a Pod's own network, where the node has no part.
+func (s *state) adviseAgreement() string {
 	return fmt.Sprintf("All containers of one Pod must use the same backend. %s runs here: set %s=%s in each of them.",
 		s.wanted(), remedy.Variable, s.wanted())
 }
 
-// choose is what an operator does who knows the host.
-func (s *state) choose() string {
-	runs := s.wanted()
-	return fmt.Sprintf("On the node, iptables --version shows the backend of the host's programs. "+
-		"If that is %s, ignore this. If it is %s, set %s=%s in the Pod's spec.", runs, runs.Other(), remedy.Variable,
-		runs.Other())
+// adviseChoice says what to do if one knows the host.
+func (s *state) adviseChoice() string {
+	runs, other := s.wanted(), string(s.wanted().Other())
+	change := "set " + remedy.Variable + "=" + other + " in the Pod's spec"
+	n := s.names[0]
+	switch n.call.How {
+	case here.Stored: // nothing reads the variable
+		change = "run " + wrapper(n.Switch) + " select " + other + " in this container"
+		if n.readOnly {
+			change = "select it where the switch is from, in the image or on a writable mount of the volume"
+		}
+	case here.NotWrapped:
+		change = "install the wrapper first"
+	}
+	return fmt.Sprintf("On the node, iptables --version shows the backend of the host's programs. If that is %s, ignore "+
+		"this. If it is %s, %s.", runs, other, change)
 }
 
 // both reports whether both backends have names.

@@ -134,6 +134,19 @@ func TestOneBackendIsRefused(t *testing.T) {
 	}
 }
 
+// That the rules change while they are read is no fault of the kernel.
+func TestBusy(t *testing.T) {
+	for _, err := range []error{nft.ErrChanged, nft.ErrTooLarge} {
+		s := permitted()
+		s.host.Certain = true
+		s.host.Evidence.NFT.Err = fmt.Errorf("read the rules: %w", err)
+		found := s.diagnose("main")
+		if len(found) > 0 {
+			t.Errorf("%v: got %+v", err, found)
+		}
+	}
+}
+
 // Another user may only lack the right to read which tables legacy has, and its hint is not seen then.
 func TestNamesFileIsDenied(t *testing.T) {
 	for user, want := range map[int]string{0: "", 1: "runAsGroup: 0"} {

@@ -10,7 +10,7 @@ import (
 
 // shows are the commands that doctor may print, with their arguments: they show something, or are the product's own.
 // docker run is for people who write no Pod's spec.
-var shows = regexp.MustCompile(`ls -ld? /\S+|uname -r|grep( -e \w+)+ /proc/self/status|nft list (ruleset|table ip6? ` +
+var shows = regexp.MustCompile(`ls -l[dL]? /\S+|uname -r|grep( -e \w+)+ /proc/self/status|nft list (ruleset|table ip6? ` +
 	`[a-z]+)|ip6?tables (--version|-S|-[mj] \w+( --[a-z-]+)?( [a-z0-9-]+)? -h|-w 1 -t [a-z]+ -S)|ip6?tables-save -t ` +
 	`[a-z]+|ip6?tables-(nft|legacy)-save -c|iptables-wrapper (detect|install|reset|select|doctor)( --?[a-z]+ ` +
 	`[/\w-]+\w)*|cat /proc/\S+|-[mj] \w+|df -i|ulimit -[un]|nsenter --pid|install --force|docker run( --[a-z-]+[= ` +

@@ -81,7 +81,7 @@ func (s *state) lock() *Finding {
 	path := s.lockFile
 	found := &Finding{
 		Severity: problem,
-		Text:     "iptables-legacy cannot have its lock, so every call fails: " + s.lockFault.Error() + ".",
+		Text:     "iptables-legacy cannot take its lock, so every call fails: " + s.lockFault.Error() + ".",
 		Look:     []string{"ls -ld " + quoted(path)},
 	}
 	switch {
@@ -93,19 +93,23 @@ func (s *state) lock() *Finding {
 				found.Look = []string{command + " -w 1 -t " + name + " -S"} // the table and the lock are there
 			}
 		}
-		found.Do = "Have the client wait for the lock (option -w). If that does not help, find the process with " +
-			"lslocks on the node."
+		found.Do = "Have the client wait for the lock (option -w). If that does not help, look for the process that " +
+			"has it: lslocks prints it where that process runs."
 	case path != defaultLock:
 		found.Look = append(found.Look, "printenv "+lockVariable)
 		found.Do = "Remove the environment variable " + lockVariable + ", or set it to a file that can be opened and " +
 			"locked."
 	case errors.Is(s.lockFault, unix.EACCES), errors.Is(s.lockFault, unix.EPERM):
-		found.Do = "In the image, make a file " + path + " that belongs to this user. Or run as root. If this is " +
-			"root, look at the node's audit log: a seccomp profile, AppArmor or SELinux forbids it."
+		found.Do = "Run as root, or make a file " + path + " that belongs to this user in the image. If this is root, " +
+			"look at the node's audit log: a seccomp profile, AppArmor or SELinux forbids it."
+	case s.network.Own:
+		found.Look = append(found.Look, "cat /proc/self/mounts")
+		found.Do = "Mount an emptyDir at " + filepath.Dir(path) + ", the same in all containers of the Pod that call " +
+			"iptables."
 	default:
 		found.Look = append(found.Look, "cat /proc/self/mounts")
 		found.Do = "Mount the host's " + path + " (hostPath with type: FileOrCreate; without a type, Kubernetes " +
-			"creates a directory, to be removed on the node). Or mount an emptyDir at " + filepath.Dir(path) + "."
+			"creates a directory, to be removed on the node). If it is full, free space or inodes there."
 	}
 	return found
 }

@@ -41,6 +41,11 @@ func isAbsent(n link.Name) bool { return n.Missing && errors.Is(n.Err, os.ErrNot
 // leads reports whether the name leads to a file that can be called.
 func (n name) leads() bool { return n.Err == nil && n.fault == nil }
 
+// isCircle reports whether the name leads in a circle of symlinks.
+func (n name) isCircle() bool {
+	return n.Err != nil && n.fault == nil && !errors.Is(n.Err, os.ErrNotExist)
+}
+
 // bypasses reports whether the name leads to a file that is neither the wrapper nor stored in the switch by it.
 func (n name) bypasses() bool {
 	return n.leads() && !n.Wrapper && (n.Switch == "" || n.script)
@@ -65,8 +70,7 @@ func inPath(name string) string {
 	return path
 }
 
-// lookAtNames finds out where the six names lead, and what calls of them run: by PATH, otherwise where a file is that a
-// shell does not run, otherwise beside iptables.
+// lookAtNames finds out where the six names lead, and what calls of them run: by PATH, otherwise beside iptables.
 func (s *state) lookAtNames(starter *run.Starter) {
 	record, _ := link.OpenRecord() // the zero Record has nothing
 	held := record.Read()
@@ -76,7 +80,8 @@ func (s *state) lookAtNames(starter *run.Starter) {
 		path := inPath(command)
 		n.inPath = path != ""
 		if !n.inPath {
-			path, n.fault = lookFor(command, beside)
+			path = filepath.Join(beside, command)
+			n.fault = whyNot(path)
 		}
 		n.Name = link.LookAt(path)
 		if n.Err != nil && !errors.Is(n.Err, os.ErrPermission) { // it leads to nothing, which is not the file's fault
@@ -105,38 +110,27 @@ func (s *state) lookAtNames(starter *run.Starter) {
 	s.lookElsewhere()
 }
 
-// lookFor looks for a file with a command's name that a shell does not run, in PATH and in another directory. The error
-// is why.
-func lookFor(command, beside string) (path string, why error) {
-	for _, directory := range append(filepath.SplitList(os.Getenv("PATH")), beside) {
-		if !filepath.IsAbs(directory) {
-			continue
-		}
-		path = filepath.Join(directory, command)
-		info, err := os.Stat(path)
-		switch {
-		case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ENOTDIR):
-			_, err = os.Lstat(path)
-			if err == nil {
-				return path, nil // a link that leads to nothing
-			}
-		case err != nil:
-			return path, err
-		case info.IsDir():
-			return path, &os.PathError{Op: "run", Path: path, Err: unix.EISDIR}
-		case unix.Access(path, unix.X_OK) != nil:
-			return path, &os.PathError{Op: "run", Path: path, Err: unix.EACCES}
-		default:
-			return path, nil
-		}
+// whyNot says why a shell does not run the file at a path.
+func whyNot(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return &os.PathError{Op: "run", Path: path, Err: unix.EISDIR}
+	case unix.Access(path, unix.X_OK) != nil:
+		return &os.PathError{Op: "run", Path: path, Err: unix.EACCES}
 	}
-	return filepath.Join(beside, command), os.ErrNotExist
+	return nil
 }
 
 // lookElsewhere looks for other programs with the six names in the directories in which distributions install iptables.
 func (s *state) lookElsewhere() {
+	if !s.names[0].leads() {
+		return
+	}
 	d, err := link.Open(filepath.Dir(s.names[0].Path))
-	if err != nil || !s.names[0].leads() {
+	if err != nil {
 		return
 	}
 	defer d.Close()

@@ -14,7 +14,11 @@ var (
 	noNetAdmin = []string{"setpriv", "--bounding-set=-net_admin"}
 	noNetRaw   = []string{"setpriv", "--bounding-set=-net_raw"}
 	nobody     = []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
-	ambient    = []string{
+	asGroup0   = []string{
+		"setpriv", "--reuid=65534", "--regid=0", "--clear-groups", "--inh-caps=+net_admin,+net_raw",
+		"--ambient-caps=+net_admin,+net_raw",
+	}
+	ambient = []string{
 		"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=+net_admin,+net_raw",
 		"--ambient-caps=+net_admin,+net_raw",
 	}
@@ -41,7 +45,7 @@ var rightSituations = []situation{
 	{
 		doc:  "another user without new privileges",
 		make: nftHost, as: append([]string{"setpriv", "--no-new-privs"}, nobody[1:]...), want: "not-permitted",
-		says: "File capabilities have no effect",
+		says: "They have no effect if NoNewPrivs is 1",
 	},
 	{
 		doc:  "no NET_RAW, kubelet uses legacy",

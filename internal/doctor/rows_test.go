@@ -104,14 +104,14 @@ var tryingSituations = []situation{
 		make: nftHost + "ipset create s hash:ip; iptables-nft -A INPUT -m set --match-set s src -j ACCEPT\n" + without +
 			"libxt_set.so",
 		env: []string{"XTABLES_LIBDIR=/run/x"}, want: "no-program",
-		says: "PROBLEM  no-program: The image lacks the libraries of -m set", shows: "Couldn't load match `set'",
+		says: "PROBLEM  no-program: The image lacks the libraries for -m set", shows: "Couldn't load match `set'",
 	},
 	{
 		again: true, doc: "a library that a rule of legacy uses is missing",
 		make: legacyHst + "iptables-legacy -t nat -A PREROUTING -p tcp -j REDIRECT --to-ports 1\n" + without +
 			"libxt_REDIRECT.so",
 		env: []string{"XTABLES_LIBDIR=/run/x"}, want: "no-program",
-		says: "The image lacks the libraries of -j REDIRECT",
+		says: "The image lacks the libraries for -j REDIRECT",
 	},
 	{
 		again: true, doc: "a library that nobody tries, and a rule uses, is missing",
@@ -152,8 +152,17 @@ var oneSituations = []situation{
 		make: nftHost + "rm /usr/sbin/iptables-save /usr/sbin/ip6tables; mkdir /usr/sbin/ip6tables; ln -s gone " +
 			"/usr/sbin/iptables-save",
 		want: "no-program",
-		says: "/usr/sbin/iptables-save leads to a file that is missing, or in a circle (lstat /usr/sbin/gone: no such " +
+		says: "/usr/sbin/iptables-save leads to a file that is missing (lstat /usr/sbin/gone: no such " +
 			"file or directory). These fail, too: /usr/sbin/ip6tables.",
+	},
+	{
+		doc: "iptables alone is missing", make: nftHost + "rm /usr/sbin/iptables", want: "no-program",
+		says: "There is no /usr/sbin/iptables, but other commands of iptables are there.",
+	},
+	{
+		doc:  "a closed directory in PATH, and no ip6tables",
+		make: nftHost + "rm /usr/sbin/ip6tables; mkdir -m 700 /run/private; chgrp 0 /run/private", as: asGroup0,
+		env: []string{"PATH=/run/private:/usr/sbin:/usr/bin:/bin"},
 	},
 	{
 		doc:  "a file without the x bit",
@@ -197,6 +206,11 @@ var ownSituations = []situation{
 		want: "both-backends uncertain", says: "Then delete the Pod",
 	},
 	{
+		doc:  "a Pod's network, legacy by the variable, and a read-only /run",
+		make: pod + "mount -o remount,ro /run", env: []string{"IPTABLES_WRAPPER_BACKEND=legacy"}, want: "lock",
+		says: "Mount an emptyDir at /run, the same in all containers of the Pod",
+	},
+	{
 		doc: "a container's network, and Docker's DNS in legacy",
 		make: pod + "iptables-legacy -t nat -N DOCKER_OUTPUT; iptables-legacy -t nat -A OUTPUT -d 127.0.0.11 -j " +
 			"DOCKER_OUTPUT; iptables-legacy -t nat -A DOCKER_OUTPUT -d 127.0.0.11 -p udp -j DNAT --to-destination " +
@@ -212,19 +226,24 @@ var adviceSituations = []situation{
 		make: legacyHst + storedNFT + readOnly, want: "wrong-backend", says: "do:   Reset where the switch is from",
 	},
 	{
+		doc:  "kubelet's hint in both, and nft is stored",
+		make: nftHost + legacyHst + storedNFT, want: "uncertain",
+		says: "If it is legacy, run iptables-wrapper select legacy in this container.",
+	},
+	{
 		doc:  "the switch is gone",
 		make: nftHost + "rm /usr/sbin/iptables-current", want: "no-program", says: "do:   Run iptables-wrapper install",
 	},
 	{
 		doc:  "the switch leads to a foreign program",
 		make: nftHost + "ln -sf /bin/true /usr/sbin/iptables-current", want: "not-wrapped",
-		says: "The switch /usr/sbin/iptables-current leads to /usr/bin/true, which is not iptables'.",
+		says: "The switch /usr/sbin/iptables-current leads to /usr/bin/true, which is not an iptables program.",
 	},
 	{
 		doc: "two programs of the host in two backends",
 		make: "iptables-nft -N DOCKER-USER; iptables-nft -A FORWARD -j DOCKER-USER; iptables-legacy -N " +
 			"ufw-user-input; iptables-legacy -A INPUT -j ufw-user-input",
-		want: "both-backends uncertain", says: "A reboot does not end that.",
+		want: "both-backends uncertain", says: "A reboot does not fix that.",
 	},
 	{
 		doc:  "the program has the mode 644",
@@ -232,7 +251,7 @@ var adviceSituations = []situation{
 	},
 	{
 		doc:  "others can write /usr/sbin",
-		make: nftHost + "chmod g+w /usr/sbin", want: "uncertain", says: `users other than root can write "/usr/sbin"`,
+		make: nftHost + "chmod g+w /usr/sbin", want: "uncertain", says: `"/usr/sbin" can be written by users other than root`,
 	},
 	{
 		doc: "firewalld, Podman and libvirt on nftables alone",

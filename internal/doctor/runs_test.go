@@ -28,7 +28,7 @@ var runSituations = []situation{
 	{
 		doc:  "the switch leads to itself",
 		make: nftHost + "ln -sfT iptables-current /usr/sbin/iptables-current", want: "no-program",
-		says: "or replace it with install --force", shows: "iptables-current -> iptables-current",
+		says: "leads in a circle", shows: "iptables-current -> iptables-current",
 	},
 	{
 		doc:  "the switch leads to nothing",
@@ -42,7 +42,7 @@ var runSituations = []situation{
 	{
 		doc:  "no libraries of matches",
 		make: nftHost, env: []string{"XTABLES_LIBDIR=/nowhere"}, want: "no-program",
-		says: "The image lacks the libraries of -m comment",
+		says: "Remove the environment variable XTABLES_LIBDIR",
 	},
 	{
 		doc: "a program of another architecture",
@@ -61,7 +61,7 @@ var runSituations = []situation{
 		doc: "a program that hangs",
 		make: nftHost + "printf '#!/bin/sh\\nsleep 1000 & wait\\n' >/run/p; chmod 755 /run/p; mount --bind /run/p " +
 			"/usr/sbin/xtables-nft-multi",
-		want: "no-program", says: "/usr/sbin/iptables-nft did not end in time", limit: time.Millisecond,
+		want: "no-program", says: `"/usr/sbin/iptables-nft" did not end in time`, limit: time.Millisecond,
 	},
 
 	{
@@ -211,8 +211,8 @@ var runSituations = []situation{
 	{doc: "1.8.7, kubelet uses legacy", make: oldPrograms + legacyHst},
 	{
 		doc:  "1.8.7, and a newer iptables has made a rule with a range of ports",
-		make: nftHost + "iptables-nft -A INPUT -p tcp --dport 10:20 -j DROP\n" + oldPrograms, want: "old-iptables",
-		says:  "PROBLEM  old-iptables: /usr/sbin/iptables-nft is iptables v1.8.7 (nf_tables) and cannot read a rule",
+		make: nftHost + "iptables-nft -A INPUT -p tcp --dport 10:20 -j DROP\n" + oldPrograms, want: "nft-table old-iptables",
+		says:  "PROBLEM  nft-table: iptables cannot list ip filter, nor check or remove a rule in it",
 		shows: "use 'nft' tool",
 	},
 	{

@@ -49,9 +49,7 @@ func listers() map[string]bool {
 
 // start starts what the other readings call for.
 func (s *state) start(starter *run.Starter) {
-	for _, b := range detect.Backends() {
-		s.programs = append(s.programs, s.startProgram(starter, b))
-	}
+	wanted := s.startProgram(starter, s.wanted())
 	for _, f := range []detect.Family{detect.IPv4, detect.IPv6} {
 		n := s.named(saves[f])
 		b := s.runs(n)
@@ -67,6 +65,12 @@ func (s *state) start(starter *run.Starter) {
 		if b == s.wanted() && (b == detect.NFT || s.loaded[f]) {
 			s.fails = append(s.fails, load(starter, n, b, f, s.of(b).uses(f == detect.IPv6))...)
 		}
+	}
+	s.hangs = starter.Hangs
+	other := s.startProgram(starter, s.wanted().Other()) // last: if it hangs, nothing else is kept from starting
+	s.programs = []program{wanted, other}
+	if wanted.Backend == detect.Legacy {
+		s.programs = []program{other, wanted}
 	}
 }
 

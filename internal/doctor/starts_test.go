@@ -102,6 +102,9 @@ func TestStart(t *testing.T) {
 			host.Check(t, os.WriteFile(s.names[i].Path, []byte(script), 0o755))
 		}
 		s.start(&run.Starter{Limit: time.Minute})
+		if s.programs[0].Backend != detect.NFT || s.programs[1].Backend != detect.Legacy {
+			t.Errorf("%s: got %+v", test.doc, s.programs)
+		}
 		lines, _ := os.ReadFile(directory + "/started") // none if nothing was started
 		for _, command := range exec.Names() {
 			got := slices.Contains(strings.Fields(string(lines)), command)

@@ -28,6 +28,7 @@ type state struct {
 	legacy    contents
 	listed    [2][]string // the tables of legacy, by family
 	loaded    [2]bool     // x_tables is, by family
+	libDir    string      // XTABLES_LIBDIR
 	lacks     string      // what nf_tables lacks for iptables' rules, in words for people
 	loadable  bool        // the modules of legacy are in this root
 	emulated  bool        // an emulator runs this program
@@ -42,9 +43,10 @@ type state struct {
 	fails     []Extension
 	lists     map[string]bool // the commands that list rules, and PATH finds
 	lockFile  string
-	lockFault error    // why iptables-legacy cannot lock it
-	refused   []string // why programs were not started
-	scarce    error    // what doctor itself lacked to start a program, or to ask
+	lockFault error // why iptables-legacy cannot lock it
+	refused   []run.Refusal
+	hangs     error // which program did not end, of those that the wanted backend needs
+	scarce    error // what doctor itself lacked to start a program, or to ask
 }
 
 // observe reads and tries everything, once. limit is how long each program may run.
@@ -66,11 +68,13 @@ func observe(limit time.Duration) *state {
 	_, s.noProc = os.Readlink(file.Running)
 	s.variable, s.variErr = call.Wanted()
 	s.lists = listers()
+	s.libDir = os.Getenv("XTABLES_LIBDIR")
 
 	starter := &run.Starter{Limit: limit}
 	s.lookAtNames(starter)
 	s.lacks = s.host.Evidence.Lacks
-	if s.wanted() == detect.NFT && s.host.Evidence.TakesRules == detect.NotAsked {
+	asksMore := s.host.Evidence.NFT.Kernel == detect.Yes && s.host.Evidence.TakesRules == detect.NotAsked
+	if s.wanted() == detect.NFT && asksMore {
 		s.lacks = dryRun()
 	}
 	if s.wanted() == detect.Legacy {
@@ -113,12 +117,13 @@ func isEmulated(proc string) bool {
 }
 
 // known reports whether the backend of the host is known: it is certain, or no other could be used, or a name shows it
-// and root cannot ask about the other backend, whose iptables could not work here either.
+// and the kernel answers root with an error about the other backend, whose iptables could not work here either.
 func (s *state) known() bool {
 	byName := s.host.Reason == detect.KubeletHint || s.host.Reason == detect.KubeletCanary ||
 		s.host.Reason == detect.HostProgram
 	other := s.host.Evidence.Of(s.host.Backend.Other())
-	alone := byName && len(other.Names) == 0 && other.Err != nil && s.process.user == 0
+	var errno unix.Errno
+	alone := byName && len(other.Names) == 0 && errors.As(other.Err, &errno) && s.process.user == 0
 	return s.host.Certain || s.host.Reason == detect.OnlySupported || alone
 }
 

@@ -77,10 +77,13 @@ func (c contents) isEmpty() bool {
 func (c contents) uses(ipv6 bool) map[string]bool {
 	all := map[string]bool{}
 	for _, t := range c.tables {
+		if t.IPv6 != ipv6 {
+			continue
+		}
 		for _, chain := range t.Chains {
 			for _, rule := range chain.Rules {
 				for _, extension := range rule.Uses {
-					all[extension] = all[extension] || t.IPv6 == ipv6
+					all[extension] = true
 				}
 			}
 		}

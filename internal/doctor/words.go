@@ -4,28 +4,18 @@
 package doctor
 
 import (
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 )
 
-// list names at most eight: "a, b and 2,993 more".
+// list names at most eight: "a, b and 2993 more".
 func list(names []string) string {
 	const most = 8
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}
-	return strings.Join(names[:most], ", ") + " and " + thousands(len(names)-most) + " more"
-}
-
-// thousands is a number for people: 2,993.
-func thousands(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
+	return strings.Join(names[:most], ", ") + " and " + strconv.Itoa(len(names)-most) + " more"
 }
 
 // count is a number of rules.
@@ -33,7 +23,7 @@ func count(rules int) string {
 	if rules == 1 {
 		return "1 rule"
 	}
-	return thousands(rules) + " rules"
+	return strconv.Itoa(rules) + " rules"
 }
 
 // isPlain matches a text that is one word for a shell, and for people.
@@ -74,15 +64,4 @@ func pathsOf(names []name) (paths []string) {
 		paths = append(paths, n.Path)
 	}
 	return paths
-}
-
-// these begins a sentence about some of the six commands, of which one does something, or several do.
-func these(paths []string, does, do string) string {
-	switch len(paths) {
-	case 1:
-		return paths[0] + " " + does
-	case len(saves) * 3:
-		return "The six commands in " + filepath.Dir(paths[0]) + " " + do
-	}
-	return "Some of the six commands " + do + ": " + list(paths)
 }

@@ -15,7 +15,7 @@ func TestList(t *testing.T) {
 		2:    "x, x",
 		8:    "x, x, x, x, x, x, x, x",
 		9:    "x, x, x, x, x, x, x, x and 1 more",
-		3001: "x, x, x, x, x, x, x, x and 2,993 more",
+		3001: "x, x, x, x, x, x, x, x and 2993 more",
 	} {
 		got := list(names[:n])
 		if got != want {

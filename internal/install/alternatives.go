@@ -4,7 +4,6 @@
 package install
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -101,7 +100,10 @@ func (w *work) register(group []string) error {
 	} {
 		out := s.Run(tools[i], "", slices.Concat(tools[i:i+1], args)...)
 		if out.Err != nil {
-			why := cmp.Or(out.Text(), strings.Join(s.Refused, "; "))
+			why := out.Text()
+			if len(s.Refused) > 0 {
+				why = s.Refused[0].String()
+			}
 			return fmt.Errorf("%s %s: %w: %s", tools[i], args[0], out.Err, why)
 		}
 	}

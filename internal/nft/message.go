@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nft asks nf_tables questions over netlink: does a chain exist, which tables exist, how many rules are there,
-// and could iptables-nft add rules. Messages are those of netlink(7), linux/netfilter/nfnetlink.h and
+// Package nft asks nf_tables questions over netlink: does a table or a chain exist, how many rules are there, could
+// iptables-nft add rules, and, for doctor, what do the rules do. Messages are those of netlink(7), linux/netfilter/nfnetlink.h and
 // linux/netfilter/nf_tables.h, in the byte order of the machine. The package changes nothing.
 package nft
 

@@ -5,6 +5,7 @@ package nft
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -53,7 +54,7 @@ func ReadRuleset() (Ruleset, error) {
 				question.each(m)
 				return nil
 			})
-			err = cmp.Or(err, failed)
+			err = errors.Join(err, failed)
 		}
 	}
 	return r.ruleset(), err
@@ -140,7 +141,8 @@ func (r reading) chain(m Message) {
 	}
 }
 
-// hookName is the name of a hook as nft has it: enum nf_inet_hooks, nf_arp_hooks, nf_dev_hooks.
+// hookName is the name of a hook as nft has it: enum nf_inet_hooks, enum nf_dev_hooks, and NF_ARP_IN and the like of
+// linux/netfilter_arp.h.
 func hookName(family uint8, number uint32) string {
 	names := []string{"prerouting", "input", "forward", "output", "postrouting", "ingress"}
 	switch family {

@@ -14,10 +14,10 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
-// Replaceable returns why users other than root and the caller could replace the program to which an absolute path
-// leads: they own, or can write, a directory or a link on the way, or the program. It returns "" if they cannot, and if
-// there is no program. In a sticky directory such as /tmp, users can replace only their own files.
-func Replaceable(program string) string {
+// replaceable returns why users other than root and the caller could replace the program to which an absolute path
+// leads: they own, or can write, a directory or a link on the way, or the program. It returns the zero Refusal if they
+// cannot, and if there is no program. In a sticky directory such as /tmp, users can replace only their own files.
+func replaceable(program string) Refusal {
 	const mostLinks = 40 // as many as the kernel follows: MAXSYMLINKS in linux/namei.h
 	links := 0
 	at := "/"
@@ -26,21 +26,21 @@ func Replaceable(program string) string {
 		var st unix.Stat_t
 		err := unix.Lstat(at, &st)
 		if err != nil || links > mostLinks {
-			return ""
+			return Refusal{}
 		}
 		isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK // the kernel ignores a link's permissions
 		isDirectory := st.Mode&unix.S_IFMT == unix.S_IFDIR
 		writable := st.Mode&0o022 != 0
 		switch {
 		case !file.TrustedUser(st.Uid):
-			return fmt.Sprintf("%q belongs to user %d", at, st.Uid)
+			return Refusal{Path: at, Why: fmt.Sprintf("belongs to user %d", st.Uid)}
 		case writable && !isLink && !(isDirectory && st.Mode&unix.S_ISVTX != 0):
-			return fmt.Sprintf("users other than root can write %q", at)
+			return Refusal{Path: at, Why: "can be written by users other than root"}
 		}
 		if isLink {
 			content, err := os.Readlink(at)
 			if err != nil {
-				return ""
+				return Refusal{}
 			}
 			links++
 			at = path.Dir(at)
@@ -53,7 +53,7 @@ func Replaceable(program string) string {
 			rest = rest[1:]
 		}
 		if len(rest) == 0 {
-			return ""
+			return Refusal{}
 		}
 		at = path.Join(at, rest[0]) // at is no link, so Join may remove ".." lexically
 		rest = rest[1:]

@@ -28,23 +28,26 @@ func TestReplaceable(t *testing.T) {
 		host.Check(t, os.Symlink(content, top+"/"+path))
 	}
 	host.Check(t, os.Lchown(top+"/their-link", 65534, 65534))
-	for path, want := range map[string]string{
-		"safe/bin/program":    "",
-		"safe/link/program":   "",
-		"sticky/bin/program":  "",
-		"sticky/link/program": "",
-		"safe/bin/missing":    "",
-		"loop":                "",
-		"open/bin/program":    "users other than root can write \"" + top + "/open\"",
-		"open/link/program":   "users other than root can write \"" + top + "/open\"",
-		"up/program":          "users other than root can write \"" + top + "/open\"",
-		"theirs/bin/program":  "\"" + top + "/theirs\" belongs to user 65534",
-		"safe/link-to-theirs": "\"" + top + "/theirs\" belongs to user 65534",
-		"their-link/program":  "\"" + top + "/their-link\" belongs to user 65534",
+	open := Refusal{Path: top + "/open", Why: "can be written by users other than root"}
+	theirs := Refusal{Path: top + "/theirs", Why: "belongs to user 65534"}
+	link := Refusal{Path: top + "/their-link", Why: "belongs to user 65534"}
+	for path, want := range map[string]Refusal{
+		"safe/bin/program":    {},
+		"safe/link/program":   {},
+		"sticky/bin/program":  {},
+		"sticky/link/program": {},
+		"safe/bin/missing":    {},
+		"loop":                {},
+		"open/bin/program":    open,
+		"open/link/program":   open,
+		"up/program":          open,
+		"theirs/bin/program":  theirs,
+		"safe/link-to-theirs": theirs,
+		"their-link/program":  link,
 	} {
-		got := Replaceable(top + "/" + path)
+		got := replaceable(top + "/" + path)
 		if got != want {
-			t.Errorf("%s: got %q, want %q", path, got, want)
+			t.Errorf("%s: got %v, want %v", path, got, want)
 		}
 	}
 }

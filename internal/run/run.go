@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
@@ -27,17 +28,39 @@ var (
 	// ErrRefused means that a program was not started because other users could replace it.
 	ErrRefused = errors.New("not started")
 	// ErrHangs means that a program did not end within the limit.
-	ErrHangs = errors.New("it did not end in time")
+	ErrHangs = errors.New("did not end in time")
 )
 
 // Starter starts programs, one after the other.
 type Starter struct {
 	Limit   time.Duration // how long each may run
 	Env     []string      // nil: that of this process
-	Refused []string      // why programs were not started
-	Scarce  error         // why the last one could not be started for want of processes, memory or descriptors
+	Refused []Refusal     // programs that were not started
+	Scarce  error         // why one could not be started, for want of processes, memory or descriptors
+	Hangs   error         // why no other program is started: one did not end
+}
 
-	hangs error // why no other program is started: one did not end
+// Refusal is why a program was not started.
+type Refusal struct {
+	Path string // of the program, or of what leads to it
+	Why  string // "belongs to user 1000"
+}
+
+// String returns both: "/usr/sbin belongs to user 1000".
+func (r Refusal) String() string { return fmt.Sprintf("%q %s", r.Path, r.Why) }
+
+// mostOutput is the most that is kept of what a program prints on one stream: all rules of the largest clusters.
+const mostOutput = 64 << 20
+
+// kept is what is kept of a stream.
+type kept struct{ bytes.Buffer }
+
+// Write keeps b if there is room, and always succeeds, so that the program does not fail.
+func (k *kept) Write(b []byte) (int, error) {
+	if k.Len() < mostOutput {
+		k.Buffer.Write(b)
+	}
+	return len(b), nil
 }
 
 // Output is what a program printed.
@@ -54,21 +77,21 @@ func (o Output) Text() string { return strings.TrimSpace(o.Stderr + o.Stdout) }
 // Run starts a program as a command. It sets the wrapper's variable to a backend, so that a wrapper neither asks nor
 // keeps anything. After the time limit it kills the program, and all processes in its group.
 func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Output {
-	o := Output{Command: strings.Join(argv, " "), Err: s.hangs}
+	o := Output{Command: strings.Join(argv, " "), Err: s.Hangs}
 	if o.Err != nil {
 		return o
 	}
-	why := Replaceable(program)
-	if why != "" {
+	refusal := replaceable(program)
+	if refusal != (Refusal{}) {
 		o.Err = ErrRefused
-		if !slices.Contains(s.Refused, why) {
-			s.Refused = append(s.Refused, why)
+		if !slices.Contains(s.Refused, refusal) {
+			s.Refused = append(s.Refused, refusal)
 		}
 		return o
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.Limit)
 	defer cancel()
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr kept
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args = argv
 	cmd.Env = s.Env
@@ -86,8 +109,8 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	o.Stdout = stdout.String()
 	o.Stderr = stderr.String()
 	if ctx.Err() != nil {
-		s.hangs = ErrHangs
-		o.Err = s.hangs
+		s.Hangs = fmt.Errorf("%q %w", program, ErrHangs)
+		o.Err = s.Hangs
 	}
 	return o
 }

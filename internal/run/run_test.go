@@ -26,6 +26,21 @@ func TestHangs(t *testing.T) {
 	}
 }
 
+// What a program prints without end does not fill the memory.
+func TestMuch(t *testing.T) {
+	var k kept
+	piece := make([]byte, 1<<20)
+	for range 2 * mostOutput / len(piece) {
+		n, err := k.Write(piece)
+		if n != len(piece) || err != nil {
+			t.Fatalf("wrote %d, %v", n, err)
+		}
+	}
+	if k.Len() != mostOutput {
+		t.Errorf("kept %d bytes", k.Len())
+	}
+}
+
 // A program that another user could replace is not started.
 func TestRefused(t *testing.T) {
 	directory := t.TempDir()

@@ -14,16 +14,19 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
-// Limit is the size of the largest table that is read, in bytes: some 20,000 rules. It leaves enough memory in a
+// Limit is the size of the largest table that Read reads, in bytes: some 20,000 rules. It leaves enough memory in a
 // container that may use only 16 MiB.
 const Limit = 4 << 20
 
-// ErrTooLarge means that a table is larger than Limit.
+// chainsLimit is the same for ReadChains, which no wrapped call uses: some 300,000 rules.
+const chainsLimit = 64 << 20
+
+// ErrTooLarge means that a table is larger than that.
 var ErrTooLarge = errors.New("it is too large to be read")
 
 // Read returns the content of a table that Listed returned. Table.Chains has the user-defined chains that keep chooses.
 func Read(ipv6 bool, table string, keep func(chain []byte) bool) (t Table, err error) {
-	err = read(ipv6, table, func(h header, align int, entries []byte) (err error) {
+	err = read(ipv6, table, Limit, func(h header, align int, entries []byte) (err error) {
 		t, err = parseEntries(ipv6, align, h, entries, keep)
 		return err
 	}, func(h header) { t.Rules = h.entries })
@@ -34,11 +37,16 @@ func Read(ipv6 bool, table string, keep func(chain []byte) bool) (t Table, err e
 }
 
 // ReadChains returns a table that Listed returned, with what its rules do. It returns ErrTooLarge for a table that is
-// larger than Limit.
+// larger
+// than 64 MiB.
 func ReadChains(ipv6 bool, table string) (iptables.Table, error) {
+	return readChains(ipv6, table, chainsLimit)
+}
+
+func readChains(ipv6 bool, table string, limit uint32) (iptables.Table, error) {
 	t := iptables.Table{IPv6: ipv6, Name: table}
 	tooLarge := false
-	err := read(ipv6, table, func(h header, align int, entries []byte) (err error) {
+	err := read(ipv6, table, limit, func(h header, align int, entries []byte) (err error) {
 		t.Chains, err = parseChains(ipv6, align, h, entries)
 		return err
 	}, func(header) { tooLarge = true })
@@ -48,8 +56,10 @@ func ReadChains(ipv6 bool, table string) (iptables.Table, error) {
 	return t, err
 }
 
-// read asks for a table and calls parse with its entries, or large if they are more than Limit.
-func read(ipv6 bool, table string, parse func(h header, align int, entries []byte) error, large func(header)) error {
+// read asks for a table and calls parse with its entries, or large if they are more than limit.
+func read(
+	ipv6 bool, table string, limit uint32, parse func(h header, align int, entries []byte) error, large func(header),
+) error {
 	domain, level := unix.AF_INET, unix.SOL_IP
 	if ipv6 {
 		domain, level = unix.AF_INET6, unix.SOL_IPV6
@@ -62,7 +72,7 @@ func read(ipv6 bool, table string, parse func(h header, align int, entries []byt
 	defer unix.Close(fd)
 	h, err := readHeader(fd, level, table)
 	switch {
-	case err == nil && h.size > Limit:
+	case err == nil && h.size > limit:
 		large(h)
 	case err == nil:
 		err = readEntries(fd, level, table, h, parse)
