@@ -207,8 +207,8 @@ func (s *state) bypassing(names []name) *Finding {
 func (s *state) copies() *Finding {
 	return &Finding{
 		Severity: warning,
-		Text: "There is another iptables beside the wrapped one: " + list(s.others) + ". What is called by its path, or " +
-			"with another PATH, bypasses the wrapper.",
+		Text: "There is another iptables beside the wrapped one: " + list(s.others) + ". What is called by its path, " +
+			"or with another PATH, bypasses the wrapper.",
 		Look: []string{"ls -l " + quoted(s.others[0])},
 		Do: "Remove what is there, or run iptables-wrapper install --dir " + quoted(filepath.Dir(s.others[0])) +
 			" in the image, too. If nothing calls it, ignore this.",

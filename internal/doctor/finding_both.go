@@ -60,7 +60,6 @@ func (s *state) bothBackends() *Finding {
 
 // adviseCleanUp says what to do about rules in the other backend.
 func (s *state) adviseCleanUp() string {
-	const warn = " Do not empty tables by hand: a policy of DROP would stay, and cut all traffic."
 	const left = " If no program makes them any more, drain the node and reboot it: that removes them, unless a " +
 		"service loads saved rules at boot."
 	do := ""
@@ -69,13 +68,16 @@ func (s *state) adviseCleanUp() string {
 	}
 	switch {
 	case s.network.Own:
-		return do + s.adviseAgreement() + " Then delete the Pod: a new one starts without what is left of this one." + warn
+		do += s.adviseAgreement() + " Then delete the Pod: a new one starts without what is left of this one."
 	case s.known():
-		return do + "Find the program that made these rules or policies. If it still runs, on the node or in a " +
-			"container, configure it to use " + string(s.wanted()) + ", like the host, and let it clean up." + left + warn
+		do += "Find the program that made these rules or policies. If it still runs, on the node or in a container, " +
+			"configure it to use " + string(s.wanted()) + ", like the host, and let it clean up." + left
+	default:
+		do += "Find the programs that made these rules or policies, on the node or in containers. Configure all to " +
+			"use the same backend, and let them clean up the other one. On the node, iptables --version shows which " +
+			"one the host's programs use." + left
 	}
-	return do + "Find the programs that made these rules or policies, on the node or in containers. Configure all to use the same " +
-		"backend, and let them clean up the other. On the node, iptables --version shows its own backend." + left + warn
+	return do + " Do not empty tables by hand: a policy of DROP would stay, and cut all traffic."
 }
 
 // show are the commands that list the rules of a backend, as far as they are here.

@@ -88,8 +88,8 @@ func (s *state) withoutLegacy() string {
 	case s.network.Own:
 		return s.cause(s.names[0]).do
 	}
-	return s.cause(s.names[0]).do + " Only if the node itself uses legacy (iptables --version there), load ip_tables, " +
-		"iptable_filter and iptable_nat on the node."
+	return s.cause(s.names[0]).do + " Only if the node itself uses legacy (iptables --version there), load " +
+		"ip_tables, iptable_filter and iptable_nat on the node."
 }
 
 // lacksNFT is a clause about what keeps nft from working, "" if nothing is known to.

@@ -93,8 +93,8 @@ func (s *state) brokenProgram() *Finding {
 		found.Look = []string{n.Name.Name + " --version"}
 		found.Do = try(n.call.Err)
 	case s.scarce != nil:
-		found.Text = "Doctor ran out of processes, open files or memory (" + firstLine(s.scarce.Error()) + "), so this " +
-			"report is incomplete. The client of iptables may meet the same limit."
+		found.Text = "Doctor ran out of processes, open files or memory (" + firstLine(s.scarce.Error()) + "), so " +
+			"this report is incomplete. The client of iptables may meet the same limit."
 		found.Look = []string{"cat /proc/self/limits"}
 		found.Do = "Raise the limit on processes (pids of the container, ulimit -u), on open files (ulimit -n) or on " +
 			"memory. Then run doctor again."

@@ -54,7 +54,8 @@ func (s *state) uncertain() *Finding {
 	default:
 		found.Text = wrong + "nothing proves which one the host uses (" + s.host.Because() + "). A chain of kubelet " +
 			"or Docker would."
-		found.Do = s.adviseChoice() + " If such a program starts later than this container, restart the container after it."
+		found.Do = s.adviseChoice() + " If such a program starts later than this container, restart the container " +
+			"after it."
 	}
 	return &found
 }
@@ -130,8 +131,8 @@ func (s *state) adviseChoice() string {
 	case here.NotWrapped:
 		change = "install the wrapper first"
 	}
-	return fmt.Sprintf("On the node, iptables --version shows the backend of the host's programs. If that is %s, ignore "+
-		"this. If it is %s, %s.", runs, other, change)
+	return fmt.Sprintf("On the node, iptables --version shows the backend of the host's programs. If that is %s, "+
+		"ignore this. If it is %s, %s.", runs, other, change)
 }
 
 // both reports whether both backends have names.

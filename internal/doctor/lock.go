@@ -100,8 +100,8 @@ func (s *state) lock() *Finding {
 		found.Do = "Remove the environment variable " + lockVariable + ", or set it to a file that can be opened and " +
 			"locked."
 	case errors.Is(s.lockFault, unix.EACCES), errors.Is(s.lockFault, unix.EPERM):
-		found.Do = "Run as root, or make a file " + path + " that belongs to this user in the image. If this is root, " +
-			"look at the node's audit log: a seccomp profile, AppArmor or SELinux forbids it."
+		found.Do = "Run as root, or make a file " + path + " that belongs to this user in the image. If this is " +
+			"root, look at the node's audit log: a seccomp profile, AppArmor or SELinux forbids it."
 	case s.network.Own:
 		found.Look = append(found.Look, "cat /proc/self/mounts")
 		found.Do = "Mount an emptyDir at " + filepath.Dir(path) + ", the same in all containers of the Pod that call " +
