@@ -90,6 +90,18 @@ func unpacked(tb testing.TB, name, suite, packages string, files ...string) (roo
 	return root
 }
 
+// Sources copies what git has of a tree, changed files included, into a directory, as an archive of a release has it.
+func Sources(top, dir string) error {
+	cmd := exec.Command("sh", "-euc", `mkdir -p "$2"; cd "$1"
+git ls-files -z --cached --others --exclude-standard | tar --ignore-failed-read --null -cf - -T - | tar -C "$2" -xf -`,
+		"-", top, dir)
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("copy the files of %q: %w\n%s", top, err, output)
+	}
+	return nil
+}
+
 // Podman is podman with a storage of the tests.
 func Podman(storage, runRoot string, args ...string) *exec.Cmd {
 	return exec.Command("podman", append([]string{
