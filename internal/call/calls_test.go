@@ -19,14 +19,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-func TestMain(m *testing.M) {
-	err := host.Enter()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { host.MainOfPackage(m) }
 
 // Here the test binary is the wrapper: init sees the command's name.
 

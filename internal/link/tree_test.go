@@ -4,7 +4,6 @@
 package link
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -21,12 +20,7 @@ func TestMain(m *testing.M) {
 		questions[question]()
 		return
 	}
-	err := host.Enter()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	host.MainOfPackage(m)
 }
 
 // open opens a directory until the test ends.
