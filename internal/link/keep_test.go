@@ -14,30 +14,36 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// Another call records and stores the other backend while this one asks. The switch is read before the record, because
-// other calls write the record first.
+// Another call records and stores the other backend while this one asks: this one runs that, too. The switch is read
+// before the record, because other calls write the record first. A certain call finds out when it has the lock.
 func TestOtherCallKeeps(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	top := t.TempDir()
-	grow(t, top, "iptables-wrapper", "xtables-nft-multi", "xtables-legacy-multi", "iptables-current -> iptables-wrapper")
-	record, err := OpenRecord()
-	host.Check(t, err)
-	d := open(t, top)
-	d.Running, d.Exe = Wrapper, top+"/iptables-wrapper"
-	d.Step = func(operation, _ string) {
-		if operation == "readlink" {
-			d.Step = nil
-			host.Check(t, os.Symlink("legacy", record.Dev.Join(record.Name)))
-			host.Check(t, open(t, top).Replace("xtables-legacy-multi", Switch))
+	for at, certain := range map[string]bool{"readlink": false, "lock": true} {
+		top := t.TempDir()
+		grow(t, top, "iptables-wrapper", "xtables-nft-multi", "xtables-legacy-multi",
+			"iptables-current -> iptables-wrapper")
+		record, err := OpenRecord()
+		host.Check(t, err)
+		d := open(t, top)
+		d.Running, d.Exe = Wrapper, top+"/iptables-wrapper"
+		d.Step = func(operation, _ string) {
+			if operation == at {
+				d.Step = nil
+				host.Check(t, record.Put(detect.Legacy))
+				host.Check(t, open(t, top).Replace("xtables-legacy-multi", Switch))
+			}
 		}
-	}
-	for _, own := range []*Dir{d, nil} {
-		got := Keep(own, record, detect.NFT, top+"/xtables-nft-multi", false)
+		got := Keep(d, record, detect.NFT, top+"/xtables-nft-multi", certain)
 		if got != detect.Legacy {
-			t.Errorf("in %v: a guess runs %s", own, got)
+			t.Errorf("certain: %v, it runs %s", certain, got)
 		}
+		got = Keep(nil, record, detect.NFT, top+"/xtables-nft-multi", false)
+		if got != detect.Legacy {
+			t.Errorf("without DIR, a guess runs %s", got)
+		}
+		host.Check(t, record.Remove())
 	}
 }
 
