@@ -65,8 +65,9 @@ func TestWriteProgram(t *testing.T) {
 		host.Check(t, os.Link(top+"/old", top+name))
 	}
 	host.Check(t, open(t, top).WriteProgram("name", []byte("program")))
-	if old, got := host.Read(t, top+"/old"), host.Read(t, top+"/name"); string(old) != "old" || string(got) != "program" {
-		t.Errorf("got %q, and the file of before has %q", got, old)
+	old, program := string(host.Read(t, top+"/old")), string(host.Read(t, top+"/name"))
+	if old != "old" || program != "program" {
+		t.Errorf("got %q, and the file of before has %q", program, old)
 	}
 	if got := list(t, top); got != "name, old" {
 		t.Errorf("got %s", got)

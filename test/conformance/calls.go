@@ -27,7 +27,10 @@ func input() []situation {
 	return []situation{
 		compared(group, "rules", []call{
 			{stdin: "*filter\n-A INPUT -s 192.0.2.1 -j DROP\nCOMMIT\n", args: []string{"iptables-restore"}},
-			{stdin: "*filter\n-A INPUT -s 2001:db8::1 -j DROP\nCOMMIT\n", args: []string{"ip6tables-restore", "--test"}},
+			{
+				stdin: "*filter\n-A INPUT -s 2001:db8::1 -j DROP\nCOMMIT\n",
+				args:  []string{"ip6tables-restore", "--test"},
+			},
 			{stdin: "*filter\nnonsense\nCOMMIT\n", args: []string{"iptables-restore"}},
 		}, false),
 		{group: group, name: "20,000 rules in the first call", want: "20000 rules", script: plainHost + `
@@ -38,8 +41,7 @@ func input() []situation {
 			(read -r ignored; call iptables-restore --noflush) <rules; where 192.0.2.1`},
 		{group: group, name: "it and standard output are closed", want: "nft", script: plainHost + `
 			call sh -c 'exec iptables -A INPUT -s 192.0.2.1 -j ACCEPT <&- >&-'; where 192.0.2.1`},
-		{group: group, name: "a client replaces the whole table by one restore, then adds to it", want: "legacy, legacy",
-			script: `
+		{group: group, name: "a client replaces the whole table, then adds to it", want: "legacy, legacy", script: `
 			fill legacy 5; printf '*filter\n-A INPUT -s 192.0.2.7 -j ACCEPT\nCOMMIT\n' | call iptables-restore
 			where 192.0.2.7; client`},
 	}

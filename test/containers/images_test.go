@@ -26,7 +26,7 @@ var images = []choice{
 	faulty("legacy for another architecture",
 		installed(`printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\2\0\367\0' >/usr/sbin/xtables-legacy-multi`)),
 	faulty("a library is missing",
-		installed("sed -i s/libxtables.so.12/libxtables.so.99/ /usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi")),
+		installed("cd /usr/sbin; sed -i s/libxtables.so.12/libxtables.so.99/ xtables-nft-multi xtables-legacy-multi")),
 	faulty("a script that runs nft", installed(fmt.Sprintf(script, "/usr/sbin/iptables-nft"))),
 	faulty("a script that does nothing", installed(fmt.Sprintf(script, "/bin/true"))),
 	faulty("a plain program",

@@ -45,8 +45,8 @@ var aRule = inside("timeout 2 iptables -A INPUT -s 192.0.2.1 -j ACCEPT")
 
 // changes is a host that loses its rules, and gets others.
 func changes(commands string) string {
-	return host_(`nft flush ruleset; for f in iptables ip6tables; do for t in filter nat mangle; do $f-legacy -t $t -F; ` +
-		`$f-legacy -t $t -X; done; done; ` + commands)
+	return host_(`nft flush ruleset; for f in iptables ip6tables; do for t in filter nat mangle; do ` +
+		`$f-legacy -t $t -F; $f-legacy -t $t -X; done; done; ` + commands)
 }
 
 // quote makes one word of a text, for a shell.

@@ -61,7 +61,8 @@ func OldIptables(tb testing.TB) (program string) {
 // NewestIptables is a root, for chroot, with the newest iptables and nft that Debian has.
 func NewestIptables(tb testing.TB) (root string) {
 	tb.Helper()
-	return unpacked(tb, "iptables-debian-sid", "sid", "iptables,nftables,libc6", "./usr/sbin", "./usr/lib", "./usr/lib64")
+	return unpacked(tb, "iptables-debian-sid", "sid", "iptables,nftables,libc6",
+		"./usr/sbin", "./usr/lib", "./usr/lib64")
 }
 
 // unpacked is a directory of the cache with some files of packages. They are fetched before a container is made, which

@@ -24,7 +24,8 @@ func TestBuilds(t *testing.T) {
 	clone := filepath.Join(t.TempDir(), "clone")
 	host.Check(t, host.Sources("../..", clone))
 	host.Run(t, "sh", "-ec", `cd "$0" && git init --quiet && git add --all
-		git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false commit --quiet --message test`, clone)
+		git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false commit --quiet --message test`,
+		clone)
 	for _, c := range []struct{ name, script, result string }{
 		{"plain", "go build -o $OUT/wrapper .", "wrapper"},
 		// cilium/cilium images/runtime/build-iptables-wrapper.sh 38f14ed9f88185962a3166fcb41dab3063dcd959
