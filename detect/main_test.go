@@ -27,14 +27,7 @@ func init() {
 	os.Exit(0)
 }
 
-func TestMain(m *testing.M) {
-	err := host.Enter()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { host.MainOfPackage(m) }
 
 // summary is a result in three words.
 func summary(r Result) string {

@@ -34,12 +34,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	err := host.Enter()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	host.MainOfPackage(m)
 }
 
 // The test binary becomes cat(1), which prints what it has. cat is a C program, and so does not change its limits.

@@ -14,8 +14,7 @@ declare -A test=(
 	[skopeo]=skopeo [curl]=curl
 	[qemu-system-x86_64]=qemu-system-x86 [depmod]=kmod [xz]=xz-utils [cpio]=cpio
 )
-# mmdebstrap refuses another architecture without arch-test, which it only recommends.
-declare -A all=([qemu-aarch64-static]=qemu-user-static [arch-test]=arch-test [shellcheck]=shellcheck)
+declare -A all=([qemu-aarch64-static]=qemu-user-static [shellcheck]=shellcheck)
 
 missing=()
 need() { # NAME of an array

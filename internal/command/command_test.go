@@ -21,12 +21,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == program {
 		os.Exit(Run(os.Args, os.Stdout, os.Stderr))
 	}
-	err := host.Enter()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	host.MainOfPackage(m)
 }
 
 // run runs a command line as main does.

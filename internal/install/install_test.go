@@ -19,14 +19,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-func TestMain(m *testing.M) {
-	err := host.Enter()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { host.MainOfPackage(m) }
 
 // image makes a directory as Alpine has it: the six names are links to a multi-call program.
 func image(t *testing.T) string {

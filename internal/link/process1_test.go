@@ -19,28 +19,21 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// ask starts this test once more, as a process that answers a question of its own.
-func ask(t *testing.T, question string, change func(cmd *exec.Cmd)) string {
-	t.Helper()
-	self, err := os.Executable()
-	host.Check(t, err)
-	cmd := exec.Command(self)
-	cmd.Env = []string{asks + "=" + question, "PATH=" + os.Getenv("PATH")}
-	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	change(cmd)
-	return strings.TrimSpace(host.Output(t, cmd))
-}
-
 // The first thread of process 1 has ended, and others go on: what can be read of it is not taken for another
 // network. Its mounts cannot be read.
 func TestEndedThreadOfProcess1(t *testing.T) {
 	if !host.Contain(t) {
 		return
 	}
-	got := ask(t, "leaderless", func(c *exec.Cmd) {
-		c.SysProcAttr.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWNS
-		c.SysProcAttr.Unshareflags = unix.CLONE_NEWNS
-	})
+	self, err := os.Executable()
+	host.Check(t, err)
+	cmd := exec.Command(self)
+	cmd.Env = []string{asks + "=leaderless", "PATH=" + os.Getenv("PATH")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:   unix.CLONE_NEWPID | unix.CLONE_NEWNS,
+		Unshareflags: unix.CLONE_NEWNS,
+	}
+	got := strings.TrimSpace(host.Output(t, cmd))
 	if got != "no such file or directory, false true" {
 		t.Errorf("got %s", got)
 	}

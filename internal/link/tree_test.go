@@ -4,13 +4,9 @@
 package link
 
 import (
-	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -24,12 +20,7 @@ func TestMain(m *testing.M) {
 		questions[question]()
 		return
 	}
-	err := host.Enter()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	host.MainOfPackage(m)
 }
 
 // open opens a directory until the test ends.
@@ -39,16 +30,6 @@ func open(t *testing.T, path string) *Dir {
 	host.Check(t, err)
 	t.Cleanup(d.Close)
 	return d
-}
-
-// readOnly returns a path of a directory on a read-only mount, until the test ends. The test is in a container.
-func readOnly(t *testing.T, path string) string {
-	t.Helper()
-	mounted := t.TempDir()
-	host.Check(t, unix.Mount(path, mounted, "", unix.MS_BIND, ""))
-	t.Cleanup(func() { host.Check(t, unix.Unmount(mounted, unix.MNT_DETACH)) })
-	host.Check(t, unix.Mount("", mounted, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	return mounted
 }
 
 // grow makes what a tree has, in its order: "directory/", "file", "link -> content", "hard link = file". Any file can
@@ -88,30 +69,4 @@ func list(t *testing.T, path string) string {
 		all = append(all, text)
 	}
 	return strings.Join(all, ", ")
-}
-
-// wrapped is a directory with both programs, in which the names lead to a switch that contains something.
-func wrapped(content string) []string {
-	return []string{
-		"iptables-wrapper", "xtables-nft-multi", "xtables-legacy-multi", "iptables-current -> " + content,
-		"iptables -> iptables-current", "iptables-save -> iptables-current", "iptables-restore -> iptables-current",
-		"ip6tables -> iptables-current", "ip6tables-save -> iptables-current", "ip6tables-restore -> iptables-current",
-	}
-}
-
-// with is a tree with more entries.
-func with(tree []string, entries ...string) []string { return slices.Concat(tree, entries) }
-
-// without is a tree without some names.
-func without(tree []string, names ...string) []string {
-	return slices.DeleteFunc(slices.Clone(tree), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, " -> ")
-		return slices.Contains(names, name)
-	})
-}
-
-// content is what a link contains, "" if there is none.
-func content(path string) string {
-	text, _ := os.Readlink(path)
-	return text
 }

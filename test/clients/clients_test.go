@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // client is a program that calls iptables.
@@ -114,27 +116,18 @@ func prepare() (shared, error) {
 	if err != nil {
 		return shared{}, err
 	}
-	if err := wrapper(filepath.Join(bin, "iptables-wrapper")); err != nil {
+	program, err := host.Wrapper()
+	if err != nil {
 		return shared{}, err
-	}
-	return shared{rootfs: rootfs, bin: bin}, modules(bin)
-}
-
-// wrapper copies the program under test: IPTABLES_WRAPPER, or a new build.
-func wrapper(path string) error {
-	program := os.Getenv("IPTABLES_WRAPPER")
-	if program == "" {
-		cmd := exec.Command("make", "-C", "../..", "build", "BINARY="+path)
-		if output, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w\n%s", cmd, err, output)
-		}
-		return nil
 	}
 	content, err := os.ReadFile(program)
 	if err != nil {
-		return err
+		return shared{}, err
 	}
-	return os.WriteFile(path, content, 0o755)
+	if err := os.WriteFile(filepath.Join(bin, "iptables-wrapper"), content, 0o755); err != nil {
+		return shared{}, err
+	}
+	return shared{rootfs: rootfs, bin: bin}, modules(bin)
 }
 
 // modules builds the clients that are Go programs: the packages and tools of each directory with a go.mod.

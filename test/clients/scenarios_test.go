@@ -14,31 +14,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// Another program writes rules into the other backend while the client runs. The client must behave as without the
-// wrapper.
-func TestScenarios(t *testing.T) {
-	empty := []box{{host: "empty", mode: "nft"}, {host: "empty", mode: "nft", readonly: true}}
-	any := append([]box{{host: "hint", mode: "nft", readonly: true}, {host: "docker", mode: "legacy"},
-		{host: "docker", mode: "legacy", readonly: true}}, empty...)
-	for _, s := range []struct {
-		name  string
-		boxes []box
-	}{
-		{"fail2ban-then-docker", empty},
-		{"vpn-then-network", empty},
-		{"wg-quick-then-docker", empty},
-		{"two-at-once", any},
-	} {
-		for _, b := range s.boxes {
-			b.script = "scenarios/" + s.name + ".sh"
-			t.Run(s.name+"/"+b.String(), func(t *testing.T) {
-				t.Parallel()
-				compare(t, b)
-			})
-		}
-	}
-}
-
 // Evidence that appears after the wrapper decided, and the remedy. The scripts check the outcome themselves.
 func TestLate(t *testing.T) {
 	for _, l := range []struct {
@@ -46,7 +21,6 @@ func TestLate(t *testing.T) {
 		box  box
 		env  []string
 	}{
-		{name: "late-docker", box: box{host: "empty", mode: "nft"}},
 		{name: "late-hint", box: box{host: "empty", mode: "nft"}},
 		{name: "host-changes", box: box{host: "hint", mode: "nft"}},
 		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"LINKS=switch"}},

@@ -23,38 +23,28 @@ const asDirectly = "as directly"
 
 // input is whether the program reads the standard input of the call.
 func input() []situation {
-	restores := []call{
-		{stdin: "*filter\n-A INPUT -s 192.0.2.1 -j DROP\nCOMMIT\n", args: []string{"iptables-restore"}},
-		{stdin: "*filter\n-A INPUT -s 2001:db8::1 -j DROP\nCOMMIT\n", args: []string{"ip6tables-restore", "--test"}},
-		{stdin: "*filter\nnonsense\nCOMMIT\n", args: []string{"iptables-restore"}},
-	}
-	const many = `
-		(echo '*nat'; seq -f '-A OUTPUT -p tcp --dport %g -j ACCEPT' 20000; echo COMMIT) >rules
-		call iptables-restore <rules; echo "$(iptables-nft-save -t nat | grep -c -e '-A OUTPUT') rules"`
-	list := []situation{
-		compared("standard input", "rules", restores, false),
-		compared("standard input", "rules, on a read-only root", restores, true),
-		{name: "rules, on a legacy host", want: "legacy", script: `hint legacy ip; load 192.0.2.1; where 192.0.2.1`},
-		{name: "20,000 rules in the first call", want: "20000 rules", script: plainHost + many},
-		{
-			name: "20,000 rules from a pipe, on a read-only root",
-			want: "20000 rules",
-			script: plainHost + "; read_only" + strings.Replace(many, "call iptables-restore <rules",
-				"cat rules | call iptables-restore", 1),
-		},
-		{name: "the caller has read a part of it", want: "nft", script: plainHost + `
+	const group = "standard input"
+	return []situation{
+		compared(group, "rules", []call{
+			{stdin: "*filter\n-A INPUT -s 192.0.2.1 -j DROP\nCOMMIT\n", args: []string{"iptables-restore"}},
+			{
+				stdin: "*filter\n-A INPUT -s 2001:db8::1 -j DROP\nCOMMIT\n",
+				args:  []string{"ip6tables-restore", "--test"},
+			},
+			{stdin: "*filter\nnonsense\nCOMMIT\n", args: []string{"iptables-restore"}},
+		}, false),
+		{group: group, name: "20,000 rules in the first call", want: "20000 rules", script: plainHost + `
+			(echo '*nat'; seq -f '-A OUTPUT -p tcp --dport %g -j ACCEPT' 20000; echo COMMIT) >rules
+			call iptables-restore <rules; echo "$(iptables-nft-save -t nat | grep -c -e '-A OUTPUT') rules"`},
+		{group: group, name: "the caller has read a part of it", want: "nft", script: plainHost + `
 			(echo ignored; echo '*filter'; echo '-A INPUT -s 192.0.2.1 -j ACCEPT'; echo COMMIT) >rules
 			(read -r ignored; call iptables-restore --noflush) <rules; where 192.0.2.1`},
-		{name: "it and standard output are closed", want: "nft", script: plainHost + `
+		{group: group, name: "it and standard output are closed", want: "nft", script: plainHost + `
 			call sh -c 'exec iptables -A INPUT -s 192.0.2.1 -j ACCEPT <&- >&-'; where 192.0.2.1`},
-		{name: "a client replaces the whole table by one restore, then adds to it", want: "legacy, legacy", script: `
+		{group: group, name: "a client replaces the whole table, then adds to it", want: "legacy, legacy", script: `
 			fill legacy 5; printf '*filter\n-A INPUT -s 192.0.2.7 -j ACCEPT\nCOMMIT\n' | call iptables-restore
 			where 192.0.2.7; client`},
 	}
-	for i := range list {
-		list[i].group = "standard input"
-	}
-	return list
 }
 
 // transparency is whether a call through the wrapper prints what the direct call prints, and ends as it does.
@@ -97,13 +87,7 @@ func transparency() []situation {
 				run:   func(c *container) string { return everyStatus(c, readOnly) },
 			})
 	}
-	return append(list, situation{
-		group: "transparent, read-only root",
-		name:  "called by full path",
-		want:  "nft",
-		script: plainHost + `; read_only
-			call /usr/sbin/iptables -A INPUT -s 192.0.2.1 -j ACCEPT; where 192.0.2.1`,
-	})
+	return list
 }
 
 func compared(group, name string, calls []call, readOnly bool) situation {

@@ -4,30 +4,17 @@
 # The functions that situations are written with. What a situation prints is its result.
 PLAIN=$PATH PATH=$TOOLS:$PATH
 
-# as_client PROGRAM ARGUMENTS...: in the environment of a client.
-as_client() { env -u TMP -u TOOLS -u LC_ALL "PATH=$PLAIN" "$@" >"$TMP/out" 2>"$TMP/err"; }
-
-# call PROGRAM ARGUMENTS...: a call that must succeed. Printed is a status other than 0. What is said on standard error is another
-# property, which has a row of its own for all situations. Standard output is in the file out.
+# call PROGRAM ARGUMENTS...: a call that must succeed, in the environment of a client. Printed is a status other than 0. What is said on
+# standard error is another property, which has a row of its own for all situations.
 call() {
 	status=0
-	as_client "$@" || status=$?
+	env -u TMP -u TOOLS -u LC_ALL "PATH=$PLAIN" "$@" >/dev/null 2>"$TMP/err" || status=$?
 	[ $status = 0 ] || echo "status $status"
 	[ ! -s "$TMP/err" ] || { read -r line <"$TMP/err"; echo "$line" >>"$TMP/besides"; }
 }
 
-# try PROGRAM ARGUMENTS...: a call that may fail, and say so. refused: one that must.
-try() { status=0; as_client "$@" || status=$?; }
-refused() {
-	status=0
-	as_client "$@" || status=$?
-	echo "status $status"
-	if [ -s "$TMP/err" ]; then echo "says why"; else echo "says nothing"; fi
-}
-
-# add ADDRESS: a client adds a rule. load ADDRESS: by standard input.
+# add ADDRESS: a client adds a rule.
 add() { call iptables -A INPUT -s "$1" -j ACCEPT; }
-load() { printf '*filter\n-A INPUT -s %s -j ACCEPT\nCOMMIT\n' "$1" | call iptables-restore --noflush; }
 
 # saved BACKEND TEXT: its rules of the family that an address or chain is of; those of IPv6 if there is a colon in it. It asks for no
 # table, so it makes none. It becomes that program, so it needs a subshell.
@@ -41,15 +28,6 @@ where() {
 	done
 	echo "${found:-nowhere}"
 }
-
-# ran: which backend printed its version into the file out. backend NAME: which one a name runs, whatever the host's rules.
-ran() {
-	while read -r line; do
-		case $line in *legacy*) echo legacy; return ;; *nf_tables*) echo nft; return ;; esac
-	done <"$TMP/out"
-	echo neither
-}
-backend() { call "$1" --version; ran; }
 
 # client: a rule of each family. Printed is where they are.
 client() {
@@ -78,14 +56,6 @@ fill() {
 read_only() {
 	for mounted in / /usr/sbin /etc/alternatives /var/lib/dpkg /var/log; do mount -o remount,bind,ro "$mounted"; done
 }
-
-# What makes another /dev: of the container's own, as runtimes do, in which nothing more can be made, or as in the host's devtmpfs.
-new_dev='
-	mkdir -p "$TMP/dev"; mount -t tmpfs -o mode=755 none "$TMP/dev"
-	cp -a /dev/null /dev/zero /dev/urandom /dev/tty "$TMP/dev"; ln -s pts/ptmx "$TMP/dev/ptmx"; mkdir "$TMP/dev/pts"
-	mount --move "$TMP/dev" /dev'
-full_dev() { eval "$new_dev"; mount -o remount,nr_inodes=7 /dev; }
-host_dev() { eval "$new_dev"; rm /dev/ptmx; mknod /dev/ptmx c 5 2; }
 
 # user PROGRAM ARGUMENTS...: a call of another user, who has the rights to change rules.
 user() {

@@ -16,8 +16,8 @@ const asDecided = "the host's backend"
 
 // decided is a situation on a host that a script makes: a client adds rules, and they must be where the oracle says,
 // which is told what nft and iptables-legacy list.
-func decided(group, name, script string) situation {
-	return situation{group: group, name: name, want: asDecided, run: func(c *container) string {
+func decided(name, script string) situation {
+	return situation{group: "host", name: name, want: asDecided, run: func(c *container) string {
 		c.sh(script)
 		want := oracle.Decide(c.witness(), "").Backend
 		got := c.sh("client")

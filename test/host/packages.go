@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 )
 
@@ -33,9 +32,6 @@ func Debootstrap(tb testing.TB, args ...string) {
 		`--aptopt=Acquire::Languages "none"`, `--aptopt=Acquire::Check-Valid-Until "false"`)
 	cmd.Args = append(cmd.Args, args...)
 	cmd.Args = append(cmd.Args, archive)
-	if slices.Contains(args, "--mode=root") {
-		cmd = Emulated(tb, cmd) // it runs programs of another architecture
-	}
 	if output, err := cmd.CombinedOutput(); err != nil {
 		Cannot(tb, "get packages from %s: %v\n%s", archive, err, output)
 	}
@@ -54,47 +50,38 @@ func DebianTar(tb testing.TB, suite, name string, options ...string) string {
 }
 
 // OldIptables is the program of iptables-nft 1.8.7, from Debian 11, below a root with that version's legacy program,
-// library and extensions. It is fetched before a container is made, which has neither the network nor the variable that
-// says where the cache is.
+// library and extensions.
 func OldIptables(tb testing.TB) (program string) {
 	tb.Helper()
-	const variable = "TEST_OLD_IPTABLES"
-	program = os.Getenv(variable)
-	if program != "" {
-		return program
-	}
-	dir := filepath.Join(Cache(), "iptables-debian-11")
-	program = filepath.Join(dir, "usr/sbin/xtables-nft-multi")
-	_, err := os.Stat(program)
-	if err != nil {
-		tar := filepath.Join(tb.TempDir(), "root.tar")
-		Debootstrap(tb, "--variant=extract", "--include=iptables", "--format=tar", "bullseye", tar)
-		unfinished := Cache(fmt.Sprintf("iptables-debian-11-%d", os.Getpid()))
-		defer os.RemoveAll(unfinished)
-		Run(tb, "tar", "-xf", tar, "-C", unfinished, "--wildcards",
-			"./usr/lib/*/*xtables*", "./usr/sbin/xtables-nft-multi", "./usr/sbin/xtables-legacy-multi")
-		_ = os.Rename(unfinished, dir) // another package's test may have been faster
-	}
-	Check(tb, os.Setenv(variable, program))
-	return program
+	root := unpacked(tb, "iptables-debian-11", "bullseye", "iptables",
+		"./usr/lib/*/*xtables*", "./usr/sbin/xtables-nft-multi", "./usr/sbin/xtables-legacy-multi")
+	return filepath.Join(root, "usr/sbin/xtables-nft-multi")
 }
 
 // NewestIptables is a root, for chroot, with the newest iptables and nft that Debian has.
 func NewestIptables(tb testing.TB) (root string) {
 	tb.Helper()
-	const variable = "TEST_NEWEST_IPTABLES"
+	return unpacked(tb, "iptables-debian-sid", "sid", "iptables,nftables,libc6",
+		"./usr/sbin", "./usr/lib", "./usr/lib64")
+}
+
+// unpacked is a directory of the cache with some files of packages. They are fetched before a container is made, which
+// has neither the network nor the variable that says where the cache is.
+func unpacked(tb testing.TB, name, suite, packages string, files ...string) (root string) {
+	tb.Helper()
+	variable := "TEST_" + name
 	root = os.Getenv(variable)
 	if root != "" {
 		return root
 	}
-	root = filepath.Join(Cache(), "iptables-debian-sid")
+	root = filepath.Join(Cache(), name)
 	_, err := os.Stat(root)
 	if err != nil {
 		tar := filepath.Join(tb.TempDir(), "root.tar")
-		Debootstrap(tb, "--variant=extract", "--include=iptables,nftables,libc6", "--format=tar", "sid", tar)
-		unfinished := Cache(fmt.Sprintf("iptables-debian-sid-%d", os.Getpid()))
+		Debootstrap(tb, "--variant=extract", "--include="+packages, "--format=tar", suite, tar)
+		unfinished := Cache(fmt.Sprintf("%s-%d", name, os.Getpid()))
 		defer os.RemoveAll(unfinished)
-		Run(tb, "tar", "-xf", tar, "-C", unfinished, "./usr/sbin", "./usr/lib", "./usr/lib64")
+		Run(tb, "tar", append([]string{"-xf", tar, "-C", unfinished, "--wildcards"}, files...)...)
 		for _, directory := range []string{"lib", "lib64"} { // usrmerge, which a postinst would do
 			Check(tb, os.Symlink("usr/"+directory, filepath.Join(unfinished, directory)))
 		}
@@ -102,6 +89,18 @@ func NewestIptables(tb testing.TB) (root string) {
 	}
 	Check(tb, os.Setenv(variable, root))
 	return root
+}
+
+// Sources copies what git has of a tree, changed files included, into a directory, as an archive of a release has it.
+func Sources(top, dir string) error {
+	cmd := exec.Command("sh", "-euc", `mkdir -p "$2"; cd "$1"
+git ls-files -z --cached --others --exclude-standard | tar --ignore-failed-read --null -cf - -T - | tar -C "$2" -xf -`,
+		"-", top, dir)
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("copy the files of %q: %w\n%s", top, err, output)
+	}
+	return nil
 }
 
 // Podman is podman with a storage of the tests.

@@ -24,10 +24,19 @@ var Names = []string{
 // Main runs tests that begin with Contain: in a container it makes the mounts, and outside it builds the program to
 // test.
 func Main(m *testing.M) {
-	err := Enter()
-	if err == nil && os.Getenv(inside) == "" {
-		_, err = Wrapper()
+	if os.Getenv(inside) == "" {
+		_, err := Wrapper()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
+	MainOfPackage(m)
+}
+
+// MainOfPackage is Main for tests that need no program.
+func MainOfPackage(m *testing.M) {
+	err := Enter()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

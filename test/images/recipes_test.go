@@ -56,15 +56,6 @@ func readMelange(t *testing.T) (m melange) {
 	return m
 }
 
-// sourceTree is a copy of what git has here, as an archive of a release is.
-func sourceTree(t *testing.T, dir string) {
-	t.Helper()
-	host.Check(t, os.MkdirAll(dir, 0o755))
-	host.Run(t, "sh", "-euc", `cd "$1"
-git ls-files -z --cached --others --exclude-standard | tar --ignore-failed-read --null -cf - -T - | tar -C "$2" -xf -`,
-		"-", top, dir)
-}
-
 // packaged is an image of a layout, with its packages of iptables and the files of another package over them.
 func packaged(t *testing.T, name, layout, packages, files string) string {
 	t.Helper()
@@ -80,7 +71,7 @@ func TestMelange(t *testing.T) {
 	m := readMelange(t)
 	work := t.TempDir()
 	source, files := filepath.Join(work, "source"), filepath.Join(work, "files")
-	sourceTree(t, source)
+	host.Check(t, host.Sources(top, source))
 	variables := strings.NewReplacer("${{package.version}}", m.Package.Version, "${{targets.contextdir}}", files)
 	for _, s := range m.Pipeline[1:] {
 		cmd := exec.Command("sh", "-euc", variables.Replace(s.Runs))
@@ -110,7 +101,7 @@ func TestAPKBUILD(t *testing.T) {
 	host.Run(t, "shellcheck", "--shell=dash", "--exclude=SC2034,SC2148,SC2154", recipes+"APKBUILD")
 	version := regexp.MustCompile(`(?m)^pkgver=(.*)$`).FindSubmatch(host.Read(t, recipes+"APKBUILD"))
 	work := t.TempDir()
-	sourceTree(t, filepath.Join(work, "src/iptables-wrappers-"+string(version[1])))
+	host.Check(t, host.Sources(top, filepath.Join(work, "src/iptables-wrappers-"+string(version[1]))))
 	path, err := filepath.Abs(recipes + "APKBUILD")
 	host.Check(t, err)
 	host.Run(t, "sh", "-euc", `srcdir=$1/src pkgdir=$1/files

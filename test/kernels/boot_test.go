@@ -5,7 +5,6 @@ package kernels
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,9 +28,8 @@ const qemu = "qemu-system-x86_64"
 type machine struct {
 	image     string
 	initramfs string
-	accel     string        // kvm or tcg
-	memory    string        // in MiB
-	limit     time.Duration // bootLimit if 0
+	accel     string // kvm or tcg
+	memory    string // in MiB
 }
 
 // Limits for a guest that hangs: many times what one takes on a loaded machine.
@@ -46,26 +44,22 @@ const bootsMax = 3
 // tell boots the machine and returns what the guest reports. If the test fails, it shows how the console ends.
 func (m machine) tell(t *testing.T, parameters string) []section {
 	t.Helper()
-	text, boots, ended := persist(func() (string, error) {
-		return m.boot(t, m.accel, beginLimit, cmp.Or(m.limit, bootLimit), parameters)
-	})
+	var text string
+	var ended error
+	boots := 0
+	for boots < bootsMax && spoiled(text) {
+		boots++
+		text, ended = m.boot(t, m.accel, beginLimit, bootLimit, parameters)
+	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("booted %d times; the console ends:\n%s", boots, tail(text))
 		}
 	})
-	report, err := parse(text, ended)
+	host.Check(t, ended)
+	report, err := parse(text)
 	host.Check(t, err)
 	return report
-}
-
-// persist starts a guest until the emulator does not spoil it, at most bootsMax times.
-func persist(start func() (string, error)) (text string, boots int, ended error) {
-	for boots < bootsMax && spoiled(text) {
-		boots++
-		text, ended = start()
-	}
-	return text, boots, ended
 }
 
 // unneeded turns off what no test needs. It takes a sixth of a guest's time.
@@ -143,40 +137,34 @@ type section struct {
 	steps []step
 }
 
-// parse returns what a console reports. It is an error if it does not report to the end.
-func parse(text string, ended error) ([]section, error) {
-	var report []section
-	err := errors.New("the console is cut off: the guest has not said that it is done")
+// parse returns what a console reports. It is an error if it does not report to the end, or if the kernel panics then.
+func parse(text string) (report []section, err error) {
+	_, panics, found := strings.Cut(text, "Kernel panic")
+	if found {
+		return nil, fmt.Errorf("the kernel panics%.200s", panics)
+	}
 	for line := range strings.Lines(strings.ReplaceAll(text, "\r", "")) {
 		line = strings.TrimSuffix(line, "\n")
+		name, isState := strings.CutPrefix(line, stateMark)
+		told, isStep := strings.CutPrefix(line, stepMark)
 		switch {
-		case strings.Contains(line, "Kernel panic"):
-			return nil, fmt.Errorf("the kernel panics: %s", line)
-		case strings.HasPrefix(line, stateMark):
-			report = append(report, section{state: strings.TrimPrefix(line, stateMark)})
-		case strings.HasPrefix(line, stepMark):
+		case strings.HasPrefix(line, errorMark):
+			return nil, errors.New(line)
+		case isState:
+			report = append(report, section{state: name})
+		case isStep:
 			var s step
-			if err := json.Unmarshal([]byte(strings.TrimPrefix(line, stepMark)), &s); err != nil {
+			err := json.Unmarshal([]byte(told), &s)
+			if err != nil {
 				return nil, fmt.Errorf("a line of the console is damaged: %w", err)
-			}
-			if len(report) == 0 {
-				return nil, fmt.Errorf("step %q belongs to no state", s.Name)
 			}
 			last := &report[len(report)-1]
 			last.steps = append(last.steps, s)
-		case strings.HasPrefix(line, errorMark):
-			return nil, errors.New("the guest " + strings.TrimPrefix(line, "guest: "))
 		case line == endMark:
-			err = nil
+			return report, nil
 		}
 	}
-	if ended != nil {
-		return nil, ended
-	}
-	if err != nil {
-		return nil, err
-	}
-	return report, nil
+	return nil, errors.New("the console is cut off: the guest has not said that it is done")
 }
 
 // tail is the end of a console, for finding out why.

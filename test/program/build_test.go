@@ -22,12 +22,10 @@ func TestBuilds(t *testing.T) {
 	host.InFull(t)
 	t.Parallel()
 	clone := filepath.Join(t.TempDir(), "clone")
-	host.Run(t, "sh", "-ec", `mkdir "$1" && cd ../..
-		git ls-files -z --cached --others --exclude-standard | tar --ignore-failed-read --null -cf - -T - |
-			tar -C "$1" -xf -
-		cd "$1" && git init --quiet && git add --all
-		git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false commit --quiet --message test
-		`, "-", clone)
+	host.Check(t, host.Sources("../..", clone))
+	host.Run(t, "sh", "-ec", `cd "$0" && git init --quiet && git add --all
+		git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false commit --quiet --message test`,
+		clone)
 	for _, c := range []struct{ name, script, result string }{
 		{"plain", "go build -o $OUT/wrapper .", "wrapper"},
 		// cilium/cilium images/runtime/build-iptables-wrapper.sh 38f14ed9f88185962a3166fcb41dab3063dcd959

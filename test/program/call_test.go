@@ -4,14 +4,13 @@
 package program
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/coreos/go-iptables/iptables"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -21,16 +20,25 @@ var mayOpen = regexp.MustCompile(`"(/proc|/sys|/usr/sbin|/etc/alternatives|/dev)
 // On its way to the program, the wrapper starts no process and reads no file but those it needs. Two execves: its own
 // start, and the program.
 func TestWrapperPath(t *testing.T) {
-	for _, sign := range []string{"hint", "rule"} {
-		inBothModes(t, func(t *testing.T, mode string) {
-			if sign == "rule" {
-				host.Run(t, "iptables-"+mode, "-t", "mangle", "-X")
-				host.Run(t, "iptables-"+mode, "-A", "INPUT", "-j", "ACCEPT")
+	for _, evidence := range []struct {
+		backend, make string
+		most          int // questions: two to nft, two for each family of legacy
+	}{
+		{backend: "nft", make: "iptables-nft -t mangle -N KUBE-IPTABLES-HINT", most: 6},
+		{backend: "legacy", make: "iptables-legacy -t mangle -N KUBE-IPTABLES-HINT", most: 6},
+		{backend: "nft", make: "iptables-nft -A INPUT -j ACCEPT", most: 100},
+		{backend: "legacy", make: "iptables-legacy -A INPUT -j ACCEPT", most: 100},
+	} {
+		t.Run(evidence.make, func(t *testing.T) {
+			if !host.Contain(t) {
+				return
 			}
+			host.Check(t, host.LayOut(os.Getenv(host.WrapperVariable)))
+			host.Run(t, "sh", "-c", evidence.make)
 			file := filepath.Join(t.TempDir(), "trace")
 			host.Run(t, "strace", "-f", "-s", "200", "-o", file, "iptables", "--version")
 			calls, _, becomes := strings.Cut(read(t, file),
-				` execve("/usr/sbin/iptables-`+mode+`", ["iptables", "--version"]`)
+				` execve("/usr/sbin/iptables-`+evidence.backend+`", ["iptables", "--version"]`)
 			if !becomes || strings.Count(calls, " execve(") != 1 {
 				t.Errorf("it does not become the program: %s", calls)
 			}
@@ -54,8 +62,7 @@ func TestWrapperPath(t *testing.T) {
 					asked++
 				}
 			}
-			// With a hint, at most: two questions to nft, two for each family of legacy.
-			if asked == 0 || sign == "hint" && asked > 6 {
+			if asked == 0 || asked > evidence.most {
 				t.Errorf("%d questions: %s", asked, calls)
 			}
 		})
@@ -88,32 +95,4 @@ func TestEarly(t *testing.T) {
 	if slices.Contains(wrapped, late) || !slices.Contains(command, late) {
 		t.Errorf("a wrapped call initializes %q, the command line %q", wrapped, command)
 	}
-}
-
-// The client that most CNI plugins use, on the full path of a name. Its first call is --version, from which it reads
-// the mode. test/clients runs its own tests.
-func TestGoIptables(t *testing.T) {
-	inBothModes(t, func(t *testing.T, mode string) {
-		for _, family := range []struct {
-			protocol iptables.Protocol
-			name     string
-			address  string
-		}{
-			{iptables.ProtocolIPv4, "iptables", "192.0.2.1/32"},
-			{iptables.ProtocolIPv6, "ip6tables", "2001:db8::1/128"},
-		} {
-			c, err := iptables.New(iptables.IPFamily(family.protocol), iptables.Path("/usr/sbin/"+family.name))
-			host.Check(t, err)
-			if ok, err := c.ChainExists("filter", "CNI-TEST"); ok || err != nil {
-				t.Fatalf("chain exists: got %v, %v", ok, err)
-			}
-			for range 2 {
-				host.Check(t, c.AppendUnique("filter", "INPUT", "-s", family.address, "-j", "DROP"))
-			}
-			if got := host.Run(t, family.name+"-"+mode, "-S", "INPUT"); strings.Count(got, family.address) != 1 {
-				t.Errorf("in %s: %q", mode, got)
-			}
-		}
-		wantNames(t, "/usr/sbin/xtables-"+mode+"-multi")
-	})
 }

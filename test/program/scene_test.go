@@ -39,13 +39,11 @@ const (
 	laySwitch       = `rm -f /var/lib/dpkg/alternatives/ip*tables; ` + layAlternatives
 	layLinks        = `rm -f iptables-wrapper "$@"; cp $0 iptables-wrapper; for n; do ln -s iptables-wrapper $n; done`
 	layFile         = `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln -s iptables $n; done`
-	layHardLinks    = `rm -f iptables-wrapper "$@"; cp $0 iptables; for n; do test -e $n || ln iptables $n; done`
 	layReadOnly     = laySwitch + `; mount -o remount,bind,ro /usr/sbin`
 )
 
 const (
 	hintInLegacy = "iptables-legacy -t mangle -N KUBE-IPTABLES-HINT"
-	hintInNFT    = "ip6tables-nft -t mangle -N KUBE-IPTABLES-HINT"
 	ruleInLegacy = "iptables-legacy -A INPUT -j ACCEPT"
 	selectNFT    = "iptables-wrapper select nft"
 )
@@ -66,7 +64,6 @@ var scenes = []scene{
 		mode: "legacy",
 		few:  true,
 	},
-	{doc: "first call under alternatives", host: hintInNFT, lay: layAlternatives, call: version1, mode: "nft"},
 	{
 		doc:   "links straight to the wrapper",
 		host:  ruleInLegacy,
@@ -83,26 +80,12 @@ var scenes = []scene{
 		mode: "legacy",
 	},
 	{
-		doc:  "first call, hard links",
-		host: "ip6tables-legacy -t mangle -N KUBE-KUBELET-CANARY",
-		lay:  layHardLinks,
-		call: version1,
-		mode: "legacy",
-	},
-	{
 		doc:   "first call, rules in both",
 		host:  "iptables-nft -A INPUT -j ACCEPT; for i in 1 2 3; do " + ruleInLegacy + "; done",
 		lay:   laySwitch,
 		call:  addition,
 		mode:  "legacy",
 		guess: true,
-	},
-	{
-		doc:  "first call, hint against rules",
-		host: hintInNFT + "; " + ruleInLegacy,
-		lay:  laySwitch,
-		call: addition,
-		mode: "nft",
 	},
 	{
 		doc:   "read-only root",

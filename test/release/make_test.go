@@ -44,15 +44,17 @@ var commit = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
+	err = host.Sources("../..", source)
+	if err != nil {
+		return err
+	}
 	cmd := exec.Command("sh", "-euc", `
-git ls-files -z --cached --others --exclude-standard | tar --ignore-failed-read --null -cf - -T - | tar -C "$1" -xf -
-cd "$1"
 git init --quiet --initial-branch main
 git add --all
 git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false commit --quiet --message test
 git repack -adq # one file to copy instead of hundreds
-`, "-", source)
-	cmd.Dir = "../.."
+`)
+	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "GIT_AUTHOR_DATE=2026-11-21T12:00:00Z", "GIT_COMMITTER_DATE=2026-11-21T12:00:00Z",
 		"GIT_CONFIG_GLOBAL=/dev/null")
 	said, err := cmd.CombinedOutput()

@@ -10,7 +10,6 @@ toolchain go1.26.8
 tool k8s.io/kubernetes/cmd/kube-proxy
 
 require (
-	github.com/coreos/go-iptables v0.8.0
 	github.com/iptables-wrappers/iptables-wrappers v0.0.0
 	golang.org/x/sys v0.47.0
 	k8s.io/apimachinery v0.34.4
