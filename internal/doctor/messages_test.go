@@ -137,7 +137,8 @@ func TestMessages(t *testing.T) {
 				c.t = t
 				output := c.shell(commands)
 				if !strings.Contains(output, text) || strings.Contains(output, "another status") {
-					t.Errorf("it does not appear: %s", output)
+					t.Errorf("nothing prints it: add commands to printed that do, or end its line with "+
+						"\"quoted from\" and the place; printed was: %s", output)
 				}
 			})
 		}
@@ -201,7 +202,7 @@ func TestPageHasMessages(t *testing.T) {
 			return strings.Contains(row, text) && strings.Contains(row, "(#"+code+")")
 		})
 		if !has || !slices.Contains(codes, code) {
-			t.Errorf("%s has no row with %q and %s", troubleshooting, text, code)
+			t.Errorf("%s: add a line with `%s` to Messages that links to [%s](#%s)", troubleshooting, text, code, code)
 		}
 	}
 }
