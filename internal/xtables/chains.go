@@ -17,62 +17,80 @@ var hookNames = [hooks]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTR
 // sizeofMatch is that of struct xt_entry_match, which has the layout of struct xt_entry_target.
 const sizeofMatch = sizeofTarget
 
+// entry is one entry of a table: a rule, a policy, the head of a user-defined chain, or the end.
+type entry struct {
+	at, next        int // the offsets of this entry and of the next one
+	matches, target []byte
+}
+
+// chain is the name of the user-defined chain of which the entry is the head, "" for another entry.
+func (e entry) chain() string {
+	if string(cString(e.target[2:2+targetNameSize])) != "ERROR" {
+		return ""
+	}
+	return string(cString(e.target[sizeofTarget:][:errorNameSize]))
+}
+
+// split returns the entries but the last one, which is the end. parseEntries must have checked their lengths.
+func split(ipv6 bool, align int, b []byte) (entries []entry) {
+	offset, size := entryLayout(ipv6, align)
+	for at := 0; ; {
+		next := at + int(binary.NativeEndian.Uint16(b[at+offset+2:]))
+		target := at + int(binary.NativeEndian.Uint16(b[at+offset:]))
+		if next == len(b) {
+			return entries
+		}
+		entries = append(entries, entry{at: at, next: next, matches: b[at+size : target], target: b[target:next]})
+		at = next
+	}
+}
+
 // parseChains decodes the entries of a table as parseEntries does, and what they do.
 func parseChains(ipv6 bool, align int, h header, b []byte) ([]iptables.Chain, error) {
 	_, err := parseEntries(ipv6, align, h, b, func([]byte) bool { return false }) // checks every length
 	if err != nil {
 		return nil, err
 	}
-	offset, size := entryLayout(ipv6, align)
+	entries := split(ipv6, align, b)
+	names := map[int]string{} // of user-defined chains, by the offset of their first rule
+	for _, e := range entries {
+		if e.chain() != "" {
+			names[e.next] = e.chain()
+		}
+	}
 	var chains []iptables.Chain
-	var current *iptables.Chain
-	begins := map[int]int{}   // the chains, by the offset of their first entry
-	jumps := map[[2]int]int{} // the offsets to which rules lead, by chain and rule
-	closeChain := func() {
-		if current != nil && !current.Base && len(current.Rules) > 0 { // what returns from it is no rule
-			current.Rules = current.Rules[:len(current.Rules)-1]
-			delete(jumps, [2]int{len(chains) - 1, len(current.Rules)})
-		}
-	}
-	for at := 0; at < len(b); {
-		entry := b[at:]
-		next := int(binary.NativeEndian.Uint16(entry[offset+2:]))
-		entry = entry[:next]
-		target := entry[binary.NativeEndian.Uint16(entry[offset:]):]
-		matches := entry[size : len(entry)-len(target)]
+	for _, e := range entries {
 		for hook := range hooks {
-			if h.valid&(1<<hook) != 0 && int(h.first[hook]) == at {
+			if h.valid&(1<<hook) != 0 && int(h.first[hook]) == e.at {
 				chains = append(chains, iptables.Chain{Name: hookNames[hook], Base: true})
-				current = &chains[len(chains)-1]
 			}
 		}
-		rule, jump := parseRule(matches, target)
+		if e.chain() != "" {
+			chains = append(chains, iptables.Chain{Name: e.chain()})
+			continue
+		}
+		if len(chains) == 0 {
+			return nil, errBadTable
+		}
+		rule, jump := parseRule(e.matches, e.target)
+		leads := jump >= 0 && jump != e.next // a rule without a target leads to the next entry
+		if leads {
+			rule.Target = names[jump]
+		}
+		c := &chains[len(chains)-1]
 		switch {
-		case at+next == len(b): // the end
-		case rule.Target == "ERROR":
-			closeChain()
-			chains = append(chains, iptables.Chain{Name: string(cString(target[sizeofTarget:][:errorNameSize]))})
-			current = &chains[len(chains)-1]
-			begins[at+next] = len(chains) - 1
-		case current == nil:
+		case leads && rule.Target == "":
 			return nil, errBadTable
-		case current.Base && h.isPolicy(at):
-			current.Drops = rule.Target != "ACCEPT"
+		case c.Base && h.isPolicy(e.at):
+			c.Drops = rule.Target != "ACCEPT"
 		default:
-			if jump >= 0 && jump != at+next { // a rule without a target leads to the next entry
-				jumps[[2]int{len(chains) - 1, len(current.Rules)}] = jump
-			}
-			current.Rules = append(current.Rules, rule)
+			c.Rules = append(c.Rules, rule)
 		}
-		at += next
 	}
-	closeChain()
-	for where, jump := range jumps {
-		to, known := begins[jump]
-		if !known {
-			return nil, errBadTable
+	for i, c := range chains {
+		if !c.Base && len(c.Rules) > 0 { // what returns from a user-defined chain is no rule
+			chains[i].Rules = c.Rules[:len(c.Rules)-1]
 		}
-		chains[where[0]].Rules[where[1]].Target = chains[to].Name
 	}
 	return chains, nil
 }
