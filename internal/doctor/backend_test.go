@@ -97,7 +97,7 @@ var backendSituations = []situation{
 	{
 		doc:  "iptables-restore is not wrapped",
 		make: nftHost + direct + "/usr/sbin/iptables-restore", want: "not-wrapped",
-		says: "Not wrapped: /usr/sbin/iptables-restore.",
+		says: "These bypass the wrapper: /usr/sbin/iptables-restore.",
 	},
 	{
 		again: true, doc: "a copy of the program",
@@ -112,9 +112,21 @@ var backendSituations = []situation{
 	},
 	{
 		doc: "a script that enters the host",
-		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\nexec /bin/true\\n' >/usr/sbin/iptables; chmod " +
+		make: nftHost + "rm /usr/sbin/iptables; printf '#!/bin/sh\\necho iptables v1.6.1\\n' >/usr/sbin/iptables; chmod " +
 			"755 /usr/sbin/iptables",
-		want: "not-wrapped", says: "A script that enters the host",
+		want: "not-wrapped", says: "WARNING  not-wrapped: These bypass the wrapper: /usr/sbin/iptables. Doctor could " +
+			"not find out which backend runs instead.",
+	},
+	{
+		doc:  "another program under the name of iptables",
+		make: nftHost + "rm /usr/sbin/iptables; cp /bin/ls /usr/sbin/iptables", want: "not-wrapped",
+		says: `PROBLEM  not-wrapped: These bypass the wrapper: /usr/sbin/iptables. /usr/sbin/iptables is no iptables: ` +
+			`"iptables --version" printed "ls (GNU coreutils)`,
+		shows: "ls (GNU coreutils)",
+	},
+	{
+		doc:  "a directory with the name of iptables in another standard directory",
+		make: nftHost + "mkdir /usr/local/sbin/iptables",
 	},
 	{
 		doc:  "not wrapped, and nobody knows the host",

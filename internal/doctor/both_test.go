@@ -42,7 +42,7 @@ var bothSituations = []situation{
 		again: true, doc: "more rules in nft than doctor reads",
 		make: legacyHst + "{ echo '*filter'; seq -f '-A INPUT -s 192.0.2.1 -m comment --comment %g -j ACCEPT' 33000; " +
 			"echo COMMIT; } | iptables-nft-restore",
-		want: "both-backends", says: "nft, has about 32768 rules of unknown programs. Packets pass both backends",
+		want: "both-backends", says: "nft, has at least 32768 rules of unknown programs. Packets pass both backends",
 	},
 	{
 		again: true, doc: "a policy of legacy drops IPv6",

@@ -114,9 +114,10 @@ func (s *state) failing(lacks string) *Finding {
 		return nil
 	}
 	e := s.fails[first]
-	text, do := "The image lacks the libraries for ", reinstall
+	text, do, look := "The image lacks the libraries for ", reinstall, []string{e.Command}
 	if s.libDir != "" {
-		do = "Remove the environment variable XTABLES_LIBDIR. If that does not help: " + reinstall
+		do = "Remove the environment variable XTABLES_LIBDIR. Then run doctor again."
+		look = append(look, "printenv XTABLES_LIBDIR")
 	}
 	if lacks == lacksKernel {
 		text = "The kernel lacks its part of "
@@ -126,7 +127,7 @@ func (s *state) failing(lacks string) *Finding {
 	return &Finding{
 		Severity: problem,
 		Text:     text + list(namesOf(s.fails, fails)) + ", so such rules fail. " + quote(e.Command, e.Printed),
-		Look:     []string{e.Command},
+		Look:     look,
 		Do:       do,
 	}
 }

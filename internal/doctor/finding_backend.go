@@ -136,6 +136,9 @@ func (s *state) bypass(n name) cause {
 	for _, hop := range n.way {
 		c.look = append(c.look, "ls -l "+quoted(hop))
 	}
+	if n.script {
+		c.look = append(c.look, n.Name.Name+" --version")
+	}
 	return c
 }
 
@@ -147,13 +150,13 @@ func wrapper(directory string) string {
 	return quoted(directory + "/" + link.Wrapper)
 }
 
-// adviseInstall says how a name comes to run the wrapper. install does not replace a foreign program without --force.
+// adviseInstall says how a name comes to run the wrapper, and the other names with it.
 func (s *state) adviseInstall(n name) string {
 	if n.readOnly {
 		return try(unix.EROFS, remedy.ErrInstall)
 	}
 	option := ""
-	if n.script || n.isCircle() {
+	if len(s.which(name.needsForce)) > 0 {
 		option = " --force"
 	}
 	directory := cmp.Or(n.Switch, filepath.Dir(n.Path))
@@ -180,13 +183,14 @@ func (s *state) bypassing(names []name) *Finding {
 	c := s.bypass(names[0])
 	found := Finding{
 		Severity: warning,
-		Text:     "Not wrapped: " + list(pathsOf(names)) + ".",
+		Text:     "These bypass the wrapper: " + list(pathsOf(names)) + ".",
 		Look:     c.look,
 		Do:       c.do,
 	}
-	if names[0].Switch != "" {
-		found.Severity = problem // no iptables runs
-		found.Text += " " + c.why
+	foreign := s.which(name.isForeign)
+	if len(foreign) > 0 {
+		found.Severity = problem
+		found.Text += " " + foreign[0].ResolvesTo + " is no iptables: " + foreign[0].printed
 		return &found
 	}
 	isUnknown := slices.ContainsFunc(names, func(n name) bool { return n.Backend == "" })

@@ -42,7 +42,10 @@ func (s *state) bothBackends() *Finding {
 		what = count(number) + " of " + list(r.sortedOwners())
 	}
 	isPart := !has.whole && number > 0
-	if isPart {
+	switch {
+	case isPart && other == detect.NFT:
+		what = "at least " + what // its rules are counted up to a limit
+	case isPart:
 		what = "about " + what
 	}
 	found.Text = strings.Join(append(effects, fmt.Sprintf("The other backend, %s, has %s. Packets pass both backends",

@@ -51,7 +51,7 @@ func (s *state) brokenName() *Finding {
 			leads = "leads in a circle"
 		}
 		found.Text = fmt.Sprintf("%s %s (%v).", n.Path, leads, n.Err)
-		found.Look = []string{"ls -l " + quoted(n.way[len(n.way)-1])}
+		found.Look = []string{"ls -l " + quoted(n.way[len(n.way)-1]), "ls -lL " + quoted(n.Path)}
 		found.Do = s.dangles(n)
 		if n.fault != nil {
 			found.Text = fmt.Sprintf("A call of %s fails: %v.", n.Name.Name, n.fault)
@@ -85,7 +85,7 @@ func (s *state) brokenProgram() *Finding {
 	case s.variErr != nil: // see wrongBackend
 		return nil
 	case s.noProc != nil && s.names[0].Wrapper:
-		found.Text = "Every call of iptables fails with status 126: " + s.noProc.Error() + "."
+		found.Text = fmt.Sprintf("Every call of iptables fails with status 126: %v (%v).", remedy.ErrNoProc, s.noProc)
 		found.Do = try(remedy.ErrNoProc)
 	case len(missing) > 0:
 		n := missing[0]
@@ -98,15 +98,17 @@ func (s *state) brokenProgram() *Finding {
 		found.Look = []string{"cat /proc/self/limits"}
 		found.Do = "Raise the limit on processes (pids of the container, ulimit -u), on open files (ulimit -n) or on " +
 			"memory. Then run doctor again."
-	case s.isBlocked(), s.kernel() != nil:
+	case s.isBlocked(), s.kernel() != nil, len(s.which(name.isForeign)) > 0: // see notWrapped
 		return nil
-	case s.hangs != nil:
-		found.Text = "iptables hangs here: " + s.hangs.Error() + "."
-		found.Look = []string{"ls -l " + quoted(s.names[0].Path)}
+	case s.hangs != "":
+		found.Text = fmt.Sprintf("iptables hangs here: %q did not end in time.", s.hangs)
+		found.Look = []string{"ls -l " + quoted(s.hangs)}
 		found.Do = "If that is a script, correct it. Otherwise look at the kernel's log on the node (dmesg)."
 	case p.Path != "" && p.err != nil && !errors.Is(p.err, run.ErrRefused):
 		found.Text = fmt.Sprintf("iptables fails here: %s does not start (%s).", p.Path, p.Error)
-		found.Look = []string{"ls -lL " + quoted(p.Path)}
+		if errors.Is(p.err, unix.EACCES) {
+			found.Look = []string{"ls -lL " + quoted(p.Path), "cat /proc/self/mounts"}
+		}
 		found.Do = doesNotStart(p.err)
 	case s.failing(lacksLibrary) != nil:
 		return s.failing(lacksLibrary)
@@ -135,7 +137,7 @@ func cannotRun(n name) string {
 		return "In the image, or in the volume that covers it, remove this directory, and run iptables-wrapper install."
 	}
 	return "Let everybody enter " + filepath.Dir(n.Path) + " and execute the file, in the image or in the volume " +
-		"that covers it, which must not be mounted noexec. Or run as root."
+		"that covers it, which must not be mounted noexec."
 }
 
 // dangles is what helps if a name leads to nothing.
@@ -158,7 +160,8 @@ func (s *state) unexplained() *Finding {
 			Severity: problem,
 			Text:     fmt.Sprintf("iptables fails here (%v): %s", out.Err, quote(out.Command, firstLine(out.Text()))),
 			Look:     []string{out.Command},
-			Do:       "Look at all that the command prints, and at the kernel's log on the node (dmesg).",
+			Do: "Look at all that the command prints, at the container's memory limit, and at the kernel's log on " +
+				"the node (dmesg).",
 		}
 	}
 	return nil

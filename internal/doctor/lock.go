@@ -102,6 +102,9 @@ func (s *state) lock() *Finding {
 	case errors.Is(s.lockFault, unix.EACCES), errors.Is(s.lockFault, unix.EPERM):
 		found.Do = "Run as root, or make a file " + path + " that belongs to this user in the image. If this is " +
 			"root, look at the node's audit log: a seccomp profile, AppArmor or SELinux forbids it."
+	case errors.Is(s.lockFault, unix.ENOSPC):
+		found.Look = append(found.Look, "df -i "+quoted(filepath.Dir(path)))
+		found.Do = "Free space or inodes on the file system of " + path + "."
 	case s.network.Own:
 		found.Look = append(found.Look, "cat /proc/self/mounts")
 		found.Do = "Mount an emptyDir at " + filepath.Dir(path) + ", the same in all containers of the Pod that call " +
@@ -109,7 +112,7 @@ func (s *state) lock() *Finding {
 	default:
 		found.Look = append(found.Look, "cat /proc/self/mounts")
 		found.Do = "Mount the host's " + path + " (hostPath with type: FileOrCreate; without a type, Kubernetes " +
-			"creates a directory, to be removed on the node). If it is full, free space or inodes there."
+			"creates a directory, to be removed on the node)."
 	}
 	return found
 }

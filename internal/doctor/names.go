@@ -33,6 +33,7 @@ type name struct {
 	canReset bool      // the switch and the wrapper are there, so that the wrapper can reset the switch
 	way      []string  // the links on the way to its file, or the file
 	script   bool      // it is neither the wrapper nor a program of iptables, by its file's name
+	printed  string    // by a script's --version, if that has no word of iptables
 }
 
 // isAbsent reports whether there is no file of this name.
@@ -40,6 +41,14 @@ func isAbsent(n link.Name) bool { return n.Missing && errors.Is(n.Err, os.ErrNot
 
 // leads reports whether the name leads to a file that can be called.
 func (n name) leads() bool { return n.Err == nil && n.fault == nil }
+
+// isForeign reports whether the name leads to a program that is no iptables.
+func (n name) isForeign() bool { return n.script && n.printed != "" }
+
+// needsForce reports whether install replaces what is there only with --force.
+func (n name) needsForce() bool {
+	return n.script && !n.Wrapper || n.isCircle() || n.Err != nil && !n.Missing && n.Switch == ""
+}
 
 // isCircle reports whether the name leads in a circle of symlinks.
 func (n name) isCircle() bool {
@@ -135,7 +144,7 @@ func (s *state) lookElsewhere() {
 	}
 	defer d.Close()
 	for _, n := range link.Bypassing(d) {
-		if n.Err == nil && !n.Wrapper && n.Switch == "" {
+		if whyNot(n.Path) == nil && !n.Wrapper && n.Switch == "" {
 			s.others = append(s.others, n.Path)
 		}
 	}
@@ -148,8 +157,17 @@ func ask(starter *run.Starter, n *name) {
 		return
 	}
 	var says []detect.Backend
+	printed, isIptables := "", false
 	for _, b := range detect.Backends() {
-		says = append(says, backendIn(starter.Run(n.Path, b, n.Name.Name, "--version").Stdout))
+		out := starter.Run(n.Path, b, n.Name.Name, "--version")
+		says = append(says, backendIn(out.Stdout))
+		isIptables = isIptables || strings.Contains(out.Stdout, "iptables v")
+		if !errors.Is(out.Err, run.ErrHangs) && !errors.Is(out.Err, run.ErrRefused) {
+			printed = quote(out.Command, firstLine(out.Text()))
+		}
+	}
+	if !isIptables {
+		n.printed = printed
 	}
 	n.Wrapper = slices.Equal(says, detect.Backends())
 	if says[0] == says[1] {

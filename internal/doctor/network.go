@@ -24,7 +24,10 @@ type Network struct {
 
 // String is a clause such as "net:[4026532281] (lo, eth0), shared with process 1".
 func (n Network) String() string {
-	text := n.Namespace + " (" + list(plainAll(n.Interfaces)) + ")"
+	text := n.Namespace
+	if len(n.Interfaces) > 0 {
+		text += " (" + list(plainAll(n.Interfaces)) + ")"
+	}
 	switch n.Process1 {
 	case detect.Yes:
 		text += ", shared with process 1"

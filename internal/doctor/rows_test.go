@@ -237,7 +237,7 @@ var adviceSituations = []situation{
 	{
 		doc:  "the switch leads to a foreign program",
 		make: nftHost + "ln -sf /bin/true /usr/sbin/iptables-current", want: "not-wrapped",
-		says: "The switch /usr/sbin/iptables-current leads to /usr/bin/true, which is not an iptables program.",
+		says: "PROBLEM  not-wrapped", shows: "iptables-current -> /bin/true",
 	},
 	{
 		doc: "two programs of the host in two backends",

@@ -45,8 +45,8 @@ type state struct {
 	lockFile  string
 	lockFault error // why iptables-legacy cannot lock it
 	refused   []run.Refusal
-	hangs     error // which program did not end, of those that the wanted backend needs
-	scarce    error // what doctor itself lacked to start a program, or to ask
+	hangs     string // a program that did not end, of those that the wanted backend needs
+	scarce    error  // what doctor itself lacked to start a program, or to ask
 }
 
 // observe reads and tries everything, once. limit is how long each program may run.
@@ -117,13 +117,14 @@ func isEmulated(proc string) bool {
 }
 
 // known reports whether the backend of the host is known: it is certain, or no other could be used, or a name shows it
-// and the kernel answers root with an error about the other backend, whose iptables could not work here either.
+// and the kernel answers with an error about the other backend, whose iptables could not work here either.
 func (s *state) known() bool {
 	byName := s.host.Reason == detect.KubeletHint || s.host.Reason == detect.KubeletCanary ||
 		s.host.Reason == detect.HostProgram
 	other := s.host.Evidence.Of(s.host.Backend.Other())
 	var errno unix.Errno
-	alone := byName && len(other.Names) == 0 && errors.As(other.Err, &errno) && s.process.user == 0
+	mayOnlyLackFile := s.process.user != 0 && errors.Is(other.Err, unix.EACCES)
+	alone := byName && len(other.Names) == 0 && errors.As(other.Err, &errno) && !mayOnlyLackFile
 	return s.host.Certain || s.host.Reason == detect.OnlySupported || alone
 }
 

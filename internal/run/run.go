@@ -37,7 +37,7 @@ type Starter struct {
 	Env     []string      // nil: that of this process
 	Refused []Refusal     // programs that were not started
 	Scarce  error         // why one could not be started, for want of processes, memory or descriptors
-	Hangs   error         // why no other program is started: one did not end
+	Hangs   string        // the program that did not end: then no other one is started
 }
 
 // Refusal is why a program was not started.
@@ -49,16 +49,16 @@ type Refusal struct {
 // String returns both: "/usr/sbin belongs to user 1000".
 func (r Refusal) String() string { return fmt.Sprintf("%q %s", r.Path, r.Why) }
 
-// mostOutput is the most that is kept of what a program prints on one stream: all rules of the largest clusters.
-const mostOutput = 64 << 20
+// mostOutput is about the most that is kept of what a program prints on one stream: messages, and the first rules.
+const mostOutput = 1 << 20
 
-// kept is what is kept of a stream.
-type kept struct{ bytes.Buffer }
+// kept is what is kept of a stream. It has no method of bytes.Buffer: ReadFrom would keep all.
+type kept struct{ buffer bytes.Buffer }
 
 // Write keeps b if there is room, and always succeeds, so that the program does not fail.
 func (k *kept) Write(b []byte) (int, error) {
-	if k.Len() < mostOutput {
-		k.Buffer.Write(b)
+	if k.buffer.Len() < mostOutput {
+		k.buffer.Write(b)
 	}
 	return len(b), nil
 }
@@ -77,8 +77,9 @@ func (o Output) Text() string { return strings.TrimSpace(o.Stderr + o.Stdout) }
 // Run starts a program as a command. It sets the wrapper's variable to a backend, so that a wrapper neither asks nor
 // keeps anything. After the time limit it kills the program, and all processes in its group.
 func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Output {
-	o := Output{Command: strings.Join(argv, " "), Err: s.Hangs}
-	if o.Err != nil {
+	o := Output{Command: strings.Join(argv, " ")}
+	if s.Hangs != "" {
+		o.Err = fmt.Errorf("%q %w", s.Hangs, ErrHangs)
 		return o
 	}
 	refusal := replaceable(program)
@@ -106,11 +107,11 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	if cmd.ProcessState == nil && (call.Scarce(o.Err) || errors.Is(o.Err, unix.EAGAIN)) {
 		s.Scarce = o.Err
 	}
-	o.Stdout = stdout.String()
-	o.Stderr = stderr.String()
+	o.Stdout = stdout.buffer.String()
+	o.Stderr = stderr.buffer.String()
 	if ctx.Err() != nil {
-		s.Hangs = fmt.Errorf("%q %w", program, ErrHangs)
-		o.Err = s.Hangs
+		s.Hangs = program
+		o.Err = fmt.Errorf("%q %w", program, ErrHangs)
 	}
 	return o
 }
