@@ -53,8 +53,11 @@ func TestStored(t *testing.T) {
 	} {
 		s := permitted()
 		s.network.Process1 = test.process1
-		c := s.cause(name{Name: link.Name{Switch: "/usr/sbin"}, call: here.Here{How: here.Stored}, readOnly: test.readOnly})
-		agent, pod := strings.Contains(c.why, "an agent has entered"), strings.Contains(c.do, "deleting the Pod does both")
+		n := name{Name: link.Name{Switch: "/usr/sbin"}, readOnly: test.readOnly}
+		n.call.How = here.Stored
+		c := s.cause(n)
+		agent := strings.Contains(c.why, "an agent has entered")
+		pod := strings.Contains(c.do, "deleting the Pod does both")
 		if agent != test.agent || pod != test.pod {
 			t.Errorf("%s: got %+v", test.doc, c)
 		}
@@ -63,19 +66,22 @@ func TestStored(t *testing.T) {
 
 func TestAdviseInstall(t *testing.T) {
 	for _, test := range []struct {
-		doc  string
-		name name
-		want string
+		doc, path, directory string // of the switch
+		err                  error
+		script, readOnly     bool
+		want                 string
 	}{
-		{"a link", name{Name: link.Name{Path: "/usr/sbin/iptables"}}, "install in"},
-		{"a link elsewhere", name{Name: link.Name{Path: "/opt/iptables"}}, "install --dir /opt in"},
-		{"a switch elsewhere", name{Name: link.Name{Path: "/usr/sbin/iptables", Switch: "/opt"}}, "install --dir /opt in"},
-		{"the switch", name{Name: link.Name{Path: "/opt/iptables", Switch: "/usr/sbin"}}, "install in"},
-		{"a script", name{Name: link.Name{Path: "/usr/sbin/iptables"}, script: true}, "install --force in"},
-		{"a circle", name{Name: link.Name{Path: "/usr/sbin/iptables", Err: unix.ELOOP}}, "install --force in"},
-		{"read-only", name{Name: link.Name{Path: "/usr/sbin/iptables"}, readOnly: true}, "Install when the image is built"},
+		{doc: "a link", path: "/usr/sbin/iptables", want: "install in"},
+		{doc: "a link elsewhere", path: "/opt/iptables", want: "install --dir /opt in"},
+		{doc: "a switch elsewhere", path: "/usr/sbin/iptables", directory: "/opt", want: "install --dir /opt in"},
+		{doc: "the switch", path: "/opt/iptables", directory: "/usr/sbin", want: "install in"},
+		{doc: "a script", path: "/usr/sbin/iptables", script: true, want: "install --force in"},
+		{doc: "a circle", path: "/usr/sbin/iptables", err: unix.ELOOP, want: "install --force in"},
+		{doc: "read-only", path: "/usr/sbin/iptables", readOnly: true, want: "Install when the image is built"},
 	} {
-		got := permitted().adviseInstall(test.name)
+		n := name{script: test.script, readOnly: test.readOnly}
+		n.Name = link.Name{Path: test.path, Switch: test.directory, Err: test.err}
+		got := permitted().adviseInstall(n)
 		if !strings.Contains(got, test.want) {
 			t.Errorf("%s: got %q", test.doc, got)
 		}
@@ -86,7 +92,8 @@ func TestAdviseInstall(t *testing.T) {
 func TestNotWrapped(t *testing.T) {
 	for directory, want := range map[string]Severity{"": warning, "/usr/sbin": problem} {
 		s := permitted()
-		s.names[0].Name = link.Name{Name: "iptables", Path: "/usr/sbin/iptables", Switch: directory, ResolvesTo: "/bin/true"}
+		s.names[0].Wrapper = false
+		s.names[0].Switch, s.names[0].ResolvesTo = directory, "/bin/true"
 		s.names[0].script = true
 		found := s.notWrapped()
 		if found == nil || found.Severity != want {

@@ -26,8 +26,9 @@ func TestBothBackends(t *testing.T) {
 	}{
 		{doc: "nothing"},
 		{
-			doc: "all was read", chains: []iptables.Chain{{Name: "INPUT", Base: true, Rules: []iptables.Rule{accept}}},
-			want: begin + "1 rule of unknown programs" + end,
+			doc:    "all was read",
+			chains: []iptables.Chain{{Name: "INPUT", Base: true, Rules: []iptables.Rule{accept}}},
+			want:   begin + "1 rule of unknown programs" + end,
 		},
 		{
 			doc: "fewer were counted than read", isPart: true,
@@ -42,19 +43,20 @@ func TestBothBackends(t *testing.T) {
 		{
 			doc: "what was read has an effect", isPart: true,
 			chains: []iptables.Chain{{Name: "INPUT", Base: true, Rules: []iptables.Rule{drop}}},
-			want: "Packets that nft accepts may be dropped: legacy has 1 rule with DROP or REJECT. " + begin +
-				"about 1 rule of unknown programs" + end,
+			want: "Packets that nft accepts may be dropped: legacy has 1 rule with DROP or REJECT. " + begin + "about " +
+				"1 rule of unknown programs" + end,
 		},
 		{
 			doc: "a policy, and no rule was read", isPart: true,
 			chains: []iptables.Chain{{Name: "INPUT", Base: true, Drops: true}},
-			want: "Packets that nft accepts may be dropped: legacy has the policy DROP for INPUT (ip filter). " + begin +
-				"no rules" + end,
+			want: "Packets that nft accepts may be dropped: legacy has the policy DROP for INPUT (ip filter). " +
+				begin + "no rules" + end,
 		},
 		{
 			doc: "two programs",
 			chains: []iptables.Chain{
-				{Name: "cali-x", Rules: []iptables.Rule{accept}}, {Name: "ts-x", Rules: []iptables.Rule{accept, accept}},
+				{Name: "cali-x", Rules: []iptables.Rule{accept}},
+				{Name: "ts-x", Rules: []iptables.Rule{accept, accept}},
 			},
 			want: begin + "3 rules of Tailscale, Calico" + end,
 		},

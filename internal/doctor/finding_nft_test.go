@@ -29,7 +29,8 @@ func TestCrash(t *testing.T) {
 	for signal, want := range map[string]string{"SEGV": "crashed (signal: segmentation fault", "KILL": ""} {
 		s := permitted()
 		s.nft.tables = []iptables.Table{{Name: "filter"}}
-		out := run.Output{Command: "iptables-save", Err: exec.Command("sh", "-c", "ulimit -c 0; kill -"+signal+" $$").Run()}
+		err := exec.Command("sh", "-c", "ulimit -c 0; kill -"+signal+" $$").Run()
+		out := run.Output{Command: "iptables-save", Err: err}
 		s.saves = []save{{Output: out, backend: detect.NFT, table: "ip filter"}}
 		says(t, signal, s.nftTable(), want)
 	}
