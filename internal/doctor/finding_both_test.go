@@ -43,8 +43,8 @@ func TestBothBackends(t *testing.T) {
 		{
 			doc: "what was read has an effect", isPart: true,
 			chains: []iptables.Chain{{Name: "INPUT", Base: true, Rules: []iptables.Rule{drop}}},
-			want: "Packets that nft accepts may be dropped: legacy has 1 rule with DROP or REJECT. " + begin + "about " +
-				"1 rule of unknown programs" + end,
+			want: "Packets that nft accepts may be dropped: legacy has 1 rule with DROP or REJECT. " + begin +
+				"about 1 rule of unknown programs" + end,
 		},
 		{
 			doc: "a policy, and no rule was read", isPart: true,

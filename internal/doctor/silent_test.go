@@ -53,6 +53,7 @@ var silentSituations = []situation{
 	{
 		again: true, doc: "a node in a container, with an old kubelet",
 		make: pod + "for t in mangle nat filter; do iptables-nft -t $t -N KUBE-KUBELET-CANARY; done",
+		says: "), shared with process 1\nkernel:",
 	},
 	{
 		again: true, doc: "the wrapper is in two directories, and the other switch is stored",
