@@ -145,6 +145,18 @@ func TestBusy(t *testing.T) {
 			t.Errorf("%v: got %+v", err, found)
 		}
 	}
+	s := permitted()
+	s.host.Backend, s.host.Certain = detect.Legacy, true
+	s.host.Evidence.Legacy.Err = xtables.ErrChanged
+	says(t, "legacy", s.kernel(), "")
+}
+
+// What both families lack is named once.
+func TestFailing(t *testing.T) {
+	s := permitted()
+	comment := Extension{Name: "-m comment", Lacks: lacksLibrary, used: true}
+	s.fails = []Extension{comment, comment}
+	says(t, "in both families", s.failing(lacksLibrary), "lacks the libraries for -m comment, so such")
 }
 
 // Another user may only lack the right to read which tables legacy has, and its hint is not seen then.
@@ -167,7 +179,7 @@ func TestWantedBackendIsRefused(t *testing.T) {
 			s.scarce = s.host.Evidence.NFT.Err // as observe does
 		}
 		found := s.diagnose("main")
-		if len(found) == 0 || !strings.Contains(found[0].Text, errno.Error()) {
+		if len(found) == 0 || !strings.Contains(found[0].Text, errno.Error()) || s.scarce != nil && s.kernel() != nil {
 			t.Errorf("%d, %v: got %+v", errno, errno, found)
 		}
 	}
@@ -211,6 +223,8 @@ func TestEmulated(t *testing.T) {
 		if s.emulated != test.want || emulated != test.want {
 			t.Errorf("%+v: got %v, %+v", test, s.emulated, found)
 		}
+		s.host.Evidence.NFT.Kernel = detect.Yes // the emulator passes questions on
+		says(t, "nft is there", s.kernel(), "")
 	}
 	if isEmulated("/proc") {
 		t.Error("this test is emulated")

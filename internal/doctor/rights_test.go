@@ -58,6 +58,11 @@ var rightSituations = []situation{
 		says: "this process is in a user namespace",
 	},
 	{
+		again: true, doc: "a user namespace, in the network of the node",
+		make: nftHost, as: []string{"unshare", "--user", "--map-root-user"}, want: "not-permitted",
+		says: "), shared with process 1\nkernel:",
+	},
+	{
 		doc:  "seccomp forbids netlink",
 		make: nftHost, as: []string{examineVariable + "=netlink"}, want: "not-permitted",
 		says: "usually a seccomp profile", shows: "Seccomp:\t2",

@@ -176,7 +176,7 @@ var oneSituations = []situation{
 	},
 	{
 		doc: "no more processes", make: nftHost, as: []string{examineVariable + "=processes"}, want: "no-program",
-		says: "resource temporarily unavailable",
+		says: "resource temporarily unavailable), so this report is incomplete.",
 	},
 	{
 		doc: "no more descriptors", make: nftHost, as: []string{examineVariable + "=descriptors"}, want: "no-program",

@@ -42,6 +42,30 @@ var silentSituations = []situation{
 	},
 	{doc: "legacy, and nobody has made its lock", make: legacyHst + "iptables-legacy -A INPUT -j ACCEPT; rm " +
 		"/run/xtables.lock"},
+	{
+		again: true, doc: "the lock's file system has no number of inodes",
+		make: legacyHst + "mount -t ramfs none /run",
+	},
+	{
+		again: true, doc: "a node that runs a container with CNI, and nobody knows the host",
+		make: "ip netns add pod; ip link add veth0 type veth peer name eth0 netns pod",
+	},
+	{
+		again: true, doc: "a node in a container, with an old kubelet",
+		make: pod + "for t in mangle nat filter; do iptables-nft -t $t -N KUBE-KUBELET-CANARY; done",
+		says: "), shared with process 1\nkernel:",
+	},
+	{
+		again: true, doc: "the wrapper is in two directories, and the other switch is stored",
+		make: nftHost + "ln -s /usr/sbin/xtables-nft-multi /usr/local/sbin/iptables-current; ln -s iptables-current " +
+			"/usr/local/sbin/iptables",
+		env: []string{"PATH=/usr/sbin:/usr/bin:/bin"},
+	},
+	{
+		again: true, doc: "ip6tables is in another directory, and ip6tables-save is missing",
+		make: nftHost + "ln -s /usr/sbin/ip6tables /usr/local/sbin/ip6tables; rm /usr/sbin/ip6tables-save",
+		says: "missing:        /usr/sbin/ip6tables-save\n",
+	},
 	{doc: "nothing can be recorded", make: "iptables-nft -N DOCKER-USER\n" + noRecord},
 	{
 		doc:  "ip6tables is missing, and nothing calls it",

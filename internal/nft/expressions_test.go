@@ -4,6 +4,7 @@
 package nft
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -39,6 +40,7 @@ func TestMadeByNFT(t *testing.T) {
 		"counter ip length > 100", "counter ip saddr 192.0.2.1-192.0.2.9", "counter meta skuid 1-5",
 		"counter ip ttl < 3", "counter tcp dport vmap { 22 : drop }", "counter add @S { ip saddr }",
 		"counter meta mark > 5", "counter th dport @P", "counter jhash ip saddr mod 2 vmap { 0 : drop }",
+		"counter icmp type > 5", "counter th dport 22 meta l4proto > 5",
 	}
 	limits := []string{
 		"tcp sequence 1 counter", "tcp window 5 counter drop", "udp length 9 counter", "tcp dport 1-9 counter",
@@ -63,6 +65,7 @@ func TestEffects(t *testing.T) {
 	for rule, want := range map[string]string{
 		"drop": "DROP", "accept": "ACCEPT", "return": "RETURN", "reject": "REJECT", "dnat to 192.0.2.1": "DNAT",
 		"redirect": "REDIRECT", "jump M": "M", "goto M": "M", "counter": "", "masquerade": "",
+		"meta mark set 1": "",
 	} {
 		hook := map[string]string{"reject": "input", "masquerade": "postrouting"}[rule]
 		if hook == "" {
@@ -93,6 +96,14 @@ func TestQueue(t *testing.T) {
 		got := parseRule(rule)
 		if got.Target != "NFQUEUE" || got.Bypass != bypass {
 			t.Errorf("got %+v, want a bypass: %v", got, bypass)
+		}
+	}
+	for size := range 8 { // of struct xt_NFQ_info_v3, whose flags begin at 4
+		target := Attributes{}.Text(unix.NFTA_TARGET_NAME, "NFQUEUE").BE32(unix.NFTA_TARGET_REV, 3).
+			Bytes(unix.NFTA_TARGET_INFO, bytes.Repeat([]byte{1}, size))
+		got := parseRule(Attributes{}.Nest(unix.NFTA_RULE_EXPRESSIONS, expression("target", target)))
+		if got.Target != "NFQUEUE" || got.Bypass != (size >= 6) {
+			t.Errorf("cut at %d: got %+v", size, got)
 		}
 	}
 }

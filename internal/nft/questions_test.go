@@ -228,6 +228,10 @@ func TestTooLarge(t *testing.T) {
 	if !errors.Is(err, ErrTooLarge) || read != MaxObjects {
 		t.Errorf("got %v after %d rules", err, read)
 	}
+	_, err = ReadRuleset()
+	if !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v for the whole ruleset", err)
+	}
 }
 
 // A commit between two parts of a dump makes it fail, with the number of the rules that were read before.

@@ -14,21 +14,28 @@ import (
 func TestReplaceable(t *testing.T) {
 	host.NeedsRoot(t, "give files to other users")
 	top := t.TempDir() // below /tmp, which is sticky
-	for _, directory := range []string{"safe/bin", "open/bin", "sticky/bin", "theirs/bin"} {
+	for _, directory := range []string{"safe/bin", "open/bin", "group/bin", "sticky/bin", "theirs/bin"} {
 		host.Check(t, os.MkdirAll(top+"/"+directory, 0o755))
 		host.Check(t, os.WriteFile(top+"/"+directory+"/program", nil, 0o755))
 	}
 	host.Check(t, os.Chmod(top+"/open", 0o777))
+	host.Check(t, os.Chmod(top+"/group", 0o775))
 	host.Check(t, os.Chmod(top+"/sticky", 0o777|os.ModeSticky))
+	host.Check(t, os.WriteFile(top+"/safe/sticky-file", nil, 0o755))
+	host.Check(t, os.Chmod(top+"/safe/sticky-file", 0o777|os.ModeSticky))
 	host.Check(t, os.Chown(top+"/theirs", 65534, 65534))
 	for path, content := range map[string]string{
 		"safe/link": "bin", "open/link": "../safe/bin", "up": "safe/bin/../../open/bin", "sticky/link": "../safe/bin",
 		"safe/link-to-theirs": "../theirs/bin/program", "loop": "loop", "their-link": "safe/bin",
+		"absolute": top + "/open/bin",
 	} {
 		host.Check(t, os.Symlink(content, top+"/"+path))
 	}
 	host.Check(t, os.Lchown(top+"/their-link", 65534, 65534))
-	open := Refusal{Path: top + "/open", Why: "can be written by users other than root"}
+	const written = "can be written by users other than root"
+	open := Refusal{Path: top + "/open", Why: written}
+	group := Refusal{Path: top + "/group", Why: written}
+	sticky := Refusal{Path: top + "/safe/sticky-file", Why: written}
 	theirs := Refusal{Path: top + "/theirs", Why: "belongs to user 65534"}
 	link := Refusal{Path: top + "/their-link", Why: "belongs to user 65534"}
 	for path, want := range map[string]Refusal{
@@ -41,6 +48,9 @@ func TestReplaceable(t *testing.T) {
 		"open/bin/program":    open,
 		"open/link/program":   open,
 		"up/program":          open,
+		"absolute/program":    open,
+		"group/bin/program":   group,
+		"safe/sticky-file":    sticky,
 		"theirs/bin/program":  theirs,
 		"safe/link-to-theirs": theirs,
 		"their-link/program":  link,

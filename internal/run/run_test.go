@@ -5,24 +5,57 @@ package run
 
 import (
 	"errors"
+	"io"
 	"os"
+	"os/exec"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// After a program that does not end, no other one is started.
+// A program that hangs is killed, with what it has started, and no other one is started then.
 func TestHangs(t *testing.T) {
-	program := t.TempDir() + "/program"
-	host.Check(t, os.WriteFile(program, []byte("#!/bin/sh\nsleep 1000 & wait\n"), 0o755))
+	directory := t.TempDir()
+	program, fifo := directory+"/program", directory+"/fifo"
+	host.Check(t, unix.Mkfifo(fifo, 0o600))
+	running, err := os.OpenFile(fifo, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	host.Check(t, err)
+	defer running.Close()
+	host.Check(t, os.WriteFile(program, []byte("#!/bin/sh\nsleep 1000 >"+fifo+" & wait\n"), 0o755))
 	host.Check(t, os.Chmod(program, 0o755))
-	s := Starter{Limit: time.Millisecond}
+	s := Starter{Limit: 100 * time.Millisecond}
 	first := s.Run(program, detect.NFT, "iptables")
 	second := s.Run("/bin/true", detect.NFT, "true")
 	if !errors.Is(first.Err, ErrHangs) || !errors.Is(second.Err, ErrHangs) {
 		t.Errorf("got %v, then %v", first.Err, second.Err)
+	}
+	_, err = io.ReadAll(running) // ends with the last writer
+	host.Check(t, err)
+}
+
+// A process that a program leaves behind, with its output, keeps nobody waiting.
+func TestLeftBehind(t *testing.T) {
+	s := Starter{Limit: time.Hour}
+	out := s.Run("/bin/sh", detect.NFT, "sh", "-c", "sleep 1000 & echo $!")
+	left, err := strconv.Atoi(strings.TrimSpace(out.Stdout))
+	host.Check(t, err)
+	host.Check(t, unix.Kill(left, unix.SIGKILL))
+	if !errors.Is(out.Err, exec.ErrWaitDelay) || s.Hangs != nil {
+		t.Errorf("got %v, %v", out.Err, s.Hangs)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	s := Starter{Limit: time.Hour, Env: []string{"LC_ALL=C"}}
+	out := s.Run("/usr/bin/env", detect.Legacy, "env")
+	if out.Err != nil || out.Stdout != "LC_ALL=C\nIPTABLES_WRAPPER_BACKEND=legacy\n" {
+		t.Errorf("got %q, %v", out.Stdout, out.Err)
 	}
 }
 
@@ -44,6 +77,7 @@ func TestRefused(t *testing.T) {
 	host.Check(t, os.Chmod(program, 0o757))
 	var s Starter
 	out := s.Run(program, detect.NFT, "iptables")
+	s.Run(program, detect.Legacy, "iptables") // the reason is kept once
 	_, err := os.Stat(directory + "/started")
 	if !errors.Is(out.Err, ErrRefused) || len(s.Refused) != 1 || !os.IsNotExist(err) {
 		t.Errorf("got %v, %q, %v", out.Err, s.Refused, err)

@@ -53,6 +53,46 @@ func TestReadChains(t *testing.T) {
 	}
 }
 
+func TestParseChainsMalformed(t *testing.T) {
+	l := layouts[0]
+	_, size := entryLayout(l.ipv6, l.align)
+	const match = 40
+	rule := size + match + sizeofTarget + l.align    // what an entry with a match takes
+	plain := rule - match                            // and one without
+	chain := size + sizeofTarget + errorNameSize + 2 // and the head of a user-defined one
+	last := rule + plain + chain + plain + plain     // where the end of that one begins
+	verdict := func(end int, value int32) func(*header, []byte) {
+		return func(_ *header, b []byte) { binary.NativeEndian.PutUint32(b[end-l.align:], uint32(value)) }
+	}
+	none := func(*header, []byte) {}
+	const whole = "[{INPUT true false [{DROP [-m x] false false}]} {A false false [{MARK [-j MARK] false false}]}]"
+	for _, test := range []struct {
+		doc   string
+		spoil func(*header, []byte)
+		want  string // "" for errBadTable
+	}{
+		{"nothing", none, whole},
+		{"a rule outside a chain", func(h *header, _ []byte) { h.valid = 0 }, ""},
+		{"a rule that leads into a chain", verdict(rule, int32(rule+plain)), ""},
+		{"a chain that ends with a jump", verdict(last, int32(rule+plain+chain)), whole},
+		{"a match of no size", func(_ *header, b []byte) { b[size] = 0 }, whole},
+		{"a match beyond the target", func(_ *header, b []byte) { b[size] = match + 1 }, whole},
+	} {
+		h, b := l.table(match, []int{1}, map[string]int{"A": 1})
+		h.valid, h.policy[1] = 1<<1, uint32(rule)
+		b[size] = match
+		b[size+2] = 'x'
+		verdict(rule, -1)(&h, b)
+		verdict(rule+plain, -2)(&h, b)
+		verdict(last, -5)(&h, b)
+		test.spoil(&h, b)
+		got, err := parseChains(l.ipv6, l.align, h, b)
+		if (err == errBadTable) != (test.want == "") || err == nil && fmt.Sprint(got) != test.want {
+			t.Errorf("%s: got %v, %v", test.doc, got, err)
+		}
+	}
+}
+
 func TestReadChainsTooLarge(t *testing.T) {
 	host.Netns(t)
 	restore(t, "iptables", "filter", ":MINE - [0:0]\n"+strings.Repeat("-A MINE -j DROP\n", 100))
