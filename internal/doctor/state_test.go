@@ -17,7 +17,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// A name is known to be the host's if the kernel answers root with an error about the other backend, in which no name
+// A name is known to be the host's if the kernel answers with an error about the other backend, in which no name
 // was found.
 func TestKnown(t *testing.T) {
 	for _, test := range []struct {
@@ -34,7 +34,8 @@ func TestKnown(t *testing.T) {
 		{doc: "a guess", err: unix.EIO},
 		{doc: "no error", reason: detect.HostProgram},
 		{doc: "no answer of the kernel", reason: detect.HostProgram, err: xtables.ErrNoProc},
-		{doc: "another user", reason: detect.HostProgram, user: 1, err: unix.EIO},
+		{doc: "another user", reason: detect.HostProgram, user: 1, err: unix.EIO, want: true},
+		{doc: "another user may only lack a file", reason: detect.HostProgram, user: 1, err: unix.EACCES},
 		{doc: "names in both", reason: detect.HostProgram, err: unix.EIO, both: true},
 		{doc: "only one could be used", reason: detect.OnlySupported, want: true},
 	} {

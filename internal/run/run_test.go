@@ -46,7 +46,7 @@ func TestLeftBehind(t *testing.T) {
 	left, err := strconv.Atoi(strings.TrimSpace(out.Stdout))
 	host.Check(t, err)
 	host.Check(t, unix.Kill(left, unix.SIGKILL))
-	if !errors.Is(out.Err, exec.ErrWaitDelay) || s.Hangs != nil {
+	if !errors.Is(out.Err, exec.ErrWaitDelay) || s.Hangs != "" {
 		t.Errorf("got %v, %v", out.Err, s.Hangs)
 	}
 }
