@@ -90,6 +90,26 @@ func TestAdviseInstall(t *testing.T) {
 	}
 }
 
+// reset refuses a switch that leads in a circle: only install --force replaces it.
+func TestDangles(t *testing.T) {
+	for _, test := range []struct {
+		err      error
+		canReset bool
+		want     string
+	}{
+		{unix.ENOENT, true, "run iptables-wrapper reset"},
+		{unix.ENOENT, false, "Run iptables-wrapper install in"},
+		{unix.ELOOP, true, "Run iptables-wrapper install --force in"},
+	} {
+		n := name{canReset: test.canReset}
+		n.Name = link.Name{Path: "/usr/sbin/iptables", Switch: "/usr/sbin", Err: test.err}
+		got := permitted().dangles(n)
+		if !strings.Contains(got, test.want) {
+			t.Errorf("%+v: got %q", test, got)
+		}
+	}
+}
+
 // A name that leads past the wrapper is a problem only where no iptables runs.
 func TestNotWrapped(t *testing.T) {
 	for printed, want := range map[string]Severity{"": warning, "nothing": problem} {
