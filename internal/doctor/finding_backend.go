@@ -22,7 +22,7 @@ import (
 func (s *state) wrongBackend() *Finding {
 	right := s.wanted()
 	runs := s.names[0].call
-	differing := s.which(func(n name) bool { return n.leads() && n.call.Backend == right.Other() })
+	differing := s.which(func(n name) bool { return n.call.Backend == right.Other() })
 	switch {
 	case s.variErr != nil && slices.ContainsFunc(s.names, func(n name) bool { return n.Wrapper }):
 		do := try(s.variErr)

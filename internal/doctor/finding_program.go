@@ -78,7 +78,7 @@ func (s *state) brokenName() *Finding {
 // brokenProgram is about programs that do not run, or do not list the rules.
 func (s *state) brokenProgram() *Finding {
 	p := s.program(s.wanted())
-	missing := s.which(func(n name) bool { return n.leads() && n.Wrapper && n.call.Err != nil })
+	missing := s.which(func(n name) bool { return n.leads() && n.call.Err != nil })
 	said := s.said(noProgram)
 	found := Finding{Severity: problem, Look: []string{"iptables --version"}}
 	switch {

@@ -27,6 +27,7 @@ func TestReplaceable(t *testing.T) {
 	for path, content := range map[string]string{
 		"safe/link": "bin", "open/link": "../safe/bin", "up": "safe/bin/../../open/bin", "sticky/link": "../safe/bin",
 		"safe/link-to-theirs": "../theirs/bin/program", "loop": "loop", "their-link": "safe/bin",
+		"far":      "open/bin",
 		"absolute": top + "/open/bin",
 	} {
 		host.Check(t, os.Symlink(content, top+"/"+path))
@@ -45,6 +46,7 @@ func TestReplaceable(t *testing.T) {
 		"sticky/link/program": {},
 		"safe/bin/missing":    {},
 		"loop":                {},
+		"far/../program":      open,
 		"open/bin/program":    open,
 		"open/link/program":   open,
 		"up/program":          open,
