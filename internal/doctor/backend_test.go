@@ -120,7 +120,7 @@ var backendSituations = []situation{
 	{
 		doc:  "another program under the name of iptables",
 		make: nftHost + "rm /usr/sbin/iptables; cp /bin/ls /usr/sbin/iptables", want: "not-wrapped",
-		says: `PROBLEM  not-wrapped: These bypass the wrapper: /usr/sbin/iptables. /usr/sbin/iptables is no iptables: ` +
+		says: `PROBLEM  not-wrapped: These bypass the wrapper: /usr/sbin/iptables. /usr/sbin/iptables is not iptables: ` +
 			`"iptables --version" printed "ls (GNU coreutils)`,
 		shows: "ls (GNU coreutils)",
 	},

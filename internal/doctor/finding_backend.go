@@ -60,7 +60,7 @@ func (s *state) wrongBackend() *Finding {
 	return nil
 }
 
-// cause is why a name runs the wrong backend, what shows it, and what helps.
+// cause is why a name runs the wrong backend, what to do about it, and the commands that show it.
 type cause struct {
 	why, do string
 	look    []string
@@ -115,7 +115,7 @@ func (s *state) adviseReset(n name) string {
 	return "In this container, run " + wrapper(n.Switch) + " reset: then calls follow the host."
 }
 
-// bypass is how a name leads past the wrapper.
+// bypass says how a name leads past the wrapper.
 func (s *state) bypass(n name) cause {
 	if n.Switch != "" {
 		switched := n.Switch + "/" + link.Switch
@@ -142,7 +142,7 @@ func (s *state) bypass(n name) cause {
 	return c
 }
 
-// wrapper is the command of the wrapper in the directory of a switch.
+// wrapper returns the command that runs the wrapper in the directory of a switch.
 func wrapper(directory string) string {
 	if directory == "/usr/sbin" {
 		return link.Wrapper
@@ -190,7 +190,7 @@ func (s *state) bypassing(names []name) *Finding {
 	foreign := s.which(name.isForeign)
 	if len(foreign) > 0 {
 		found.Severity = problem
-		found.Text += " " + foreign[0].ResolvesTo + " is no iptables: " + foreign[0].printed
+		found.Text += " " + foreign[0].ResolvesTo + " is not iptables: " + foreign[0].printed
 		return &found
 	}
 	isUnknown := slices.ContainsFunc(names, func(n name) bool { return n.Backend == "" })

@@ -122,16 +122,16 @@ func (s *state) brokenProgram() *Finding {
 	return &found
 }
 
-// doesNotStart is what helps if a program is there and does not start.
+// doesNotStart says what to do about a program that is there and does not start.
 func doesNotStart(err error) string {
 	var exit *osexec.ExitError
-	if errors.As(err, &exit) { // it was started, and says itself what is wrong
+	if errors.As(err, &exit) { // it was started, and has printed what is wrong
 		return "In the image, install iptables for this architecture, 1.8.8 or newer, with its libraries."
 	}
 	return try(err)
 }
 
-// cannotRun is what helps if a shell does not run the file with one of the six names.
+// cannotRun says what to do if a shell does not run the file with one of the six names.
 func cannotRun(n name) string {
 	if errors.Is(n.fault, unix.EISDIR) {
 		return "In the image, or in the volume that covers it, remove this directory, and run iptables-wrapper install."
@@ -140,7 +140,7 @@ func cannotRun(n name) string {
 		"that covers it, which must not be mounted noexec."
 }
 
-// dangles is what helps if a name leads to nothing.
+// dangles says what to do about a name that leads to nothing.
 func (s *state) dangles(n name) string {
 	if !n.canReset || n.isCircle() {
 		return s.adviseInstall(n)

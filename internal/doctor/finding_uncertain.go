@@ -31,7 +31,7 @@ func (s *state) uncertain() *Finding {
 		return s.notTried()
 	case s.isBlocked(), s.known(), s.kernel() != nil, s.scarce != nil, s.names[0].fault != nil:
 		return nil
-	case s.noProc != nil: // see noProgram
+	case s.noProc != nil && s.names[0].Wrapper: // see noProgram
 		return nil
 	case errors.Is(err, xtables.ErrNoProc):
 		found.Text = wrong + "what legacy has is not known (" + firstLine(err.Error()) + ")."

@@ -33,7 +33,7 @@ type name struct {
 	canReset bool      // the switch and the wrapper are there, so that the wrapper can reset the switch
 	way      []string  // the links on the way to its file, or the file
 	script   bool      // it is neither the wrapper nor a program of iptables, by its file's name
-	printed  string    // by a script's --version, if that has no word of iptables
+	printed  string    // by a script's --version, "" if that is a version of iptables
 }
 
 // isAbsent reports whether there is no file of this name.
