@@ -18,8 +18,8 @@ import (
 // container that may use only 16 MiB.
 const Limit = 4 << 20
 
-// chainsLimit is the same for ReadChains, which no wrapped call uses: some 300,000 rules.
-const chainsLimit = 64 << 20
+// chainsLimit is the same for ReadChains, which no wrapped call uses: some 150,000 rules.
+const chainsLimit = 32 << 20
 
 // ErrTooLarge means that a table is larger than that.
 var ErrTooLarge = errors.New("it is too large to be read")
@@ -38,7 +38,7 @@ func Read(ipv6 bool, table string, keep func(chain []byte) bool) (t Table, err e
 
 // ReadChains returns a table that Listed returned, with what its rules do. It returns ErrTooLarge for a table that is
 // larger
-// than 64 MiB.
+// than 32 MiB.
 func ReadChains(ipv6 bool, table string) (iptables.Table, error) {
 	return readChains(ipv6, table, chainsLimit)
 }
