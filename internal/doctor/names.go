@@ -8,6 +8,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -161,7 +162,7 @@ func ask(starter *run.Starter, n *name) {
 	for _, b := range detect.Backends() {
 		out := starter.Run(n.Path, b, n.Name.Name, "--version")
 		says = append(says, backendIn(out.Stdout))
-		isIptables = isIptables || strings.Contains(out.Stdout, "iptables v")
+		isIptables = isIptables || isVersion.MatchString(out.Stdout)
 		if !errors.Is(out.Err, run.ErrHangs) && !errors.Is(out.Err, run.ErrRefused) {
 			printed = quote(out.Command, firstLine(out.Text()))
 		}
@@ -174,6 +175,9 @@ func ask(starter *run.Starter, n *name) {
 		n.Backend = says[0]
 	}
 }
+
+// isVersion matches what a program of iptables prints: "iptables v1.8.9 (nf_tables)", "ip6tables-nft-save v1.8.9 …".
+var isVersion = regexp.MustCompile(`^ip6?tables\S* v[0-9]`)
 
 // backendIn is the backend that a program of iptables names with its version: "iptables v1.8.9 (nf_tables)".
 func backendIn(version string) detect.Backend {

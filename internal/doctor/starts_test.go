@@ -62,15 +62,28 @@ func TestAsk(t *testing.T) {
 		doc, script string
 		wrapper     bool
 		backend     detect.Backend
+		foreign     bool
 	}{
-		{"it starts the wrapper", `echo "($IPTABLES_WRAPPER_BACKEND)" | sed s/nft/nf_tables/`, true, ""},
-		{"it runs nft", `echo "(nf_tables)"`, false, detect.NFT},
-		{"it knows only nft", `case $IPTABLES_WRAPPER_BACKEND in nft) echo "(nf_tables)" ;; esac`, false, ""},
+		{
+			doc: "it starts the wrapper", wrapper: true,
+			script: `echo "iptables v1.8.9 ($IPTABLES_WRAPPER_BACKEND)" | sed s/nft/nf_tables/`,
+		},
+		{doc: "it runs nft", script: `echo "iptables v1.8.9 (nf_tables)"`, backend: detect.NFT},
+		{
+			doc: "it runs another command", script: `echo "ip6tables-nft-save v1.8.9 (nf_tables)"`, backend: detect.NFT,
+		},
+		{
+			doc:    "it knows only nft",
+			script: `case $IPTABLES_WRAPPER_BACKEND in nft) echo "iptables v1.8.9 (nf_tables)" ;; esac`,
+		},
+		{doc: "an iptables without backends", script: `echo "ip6tables v1.6.1"`},
+		{doc: "another program", script: `echo "sed (GNU sed) 4.9"`, foreign: true},
+		{doc: "it prints nothing", script: `exit 4`, foreign: true},
 	} {
 		n := name{script: true, Name: link.Name{Name: "iptables", Path: t.TempDir() + "/iptables"}}
 		host.Check(t, os.WriteFile(n.Path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o755))
 		ask(&run.Starter{Limit: run.Limit}, &n)
-		if n.Wrapper != test.wrapper || n.Backend != test.backend {
+		if n.Wrapper != test.wrapper || n.Backend != test.backend || n.isForeign() != test.foreign {
 			t.Errorf("%s: got %+v", test.doc, n)
 		}
 	}
