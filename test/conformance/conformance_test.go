@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +64,21 @@ func TestOurs(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The suite finds the faults of programs that have some: iptables-nft under the six names, and a shell script with the
+// usual faults.
+func TestFaultsAreFound(t *testing.T) {
+	for program, faults := range map[string][]string{
+		"/usr/sbin/xtables-nft-multi": {"host: hint in legacy"},
+		"testdata/counts.sh":          {"host: hint in legacy", "signal: the process that was called is the program"},
+	} {
+		for _, r := range examined(t, wrapper{program, "links"}, "^(host: hint in (nft|legacy)$|signal: the process)") {
+			if r.passed() == slices.Contains(faults, r.ID()) {
+				t.Errorf("%s: %s: got %q, want %q", program, r.ID(), r.got, r.want)
+			}
+		}
 	}
 }
 

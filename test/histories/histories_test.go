@@ -30,12 +30,34 @@ func TestHistories(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			h := random(seed)
-			v := h.play(t, image)
+			v := h.play(t, image, nil)
 			if v != nil && failed.Add(1) <= 20 {
-				short, v := h.shrunk(t, image, v)
+				short, v := h.shrunk(t, image, v, nil)
 				t.Errorf("TEST_SEED=%d: %s\nafter %+v:\n%s", seed, v.text, short.place, short)
 			}
 		})
+	}
+}
+
+// A wrapper that answers nft whatever it sees, and one that keeps nothing, are found out, in few events.
+func TestHistoriesFind(t *testing.T) {
+	image := makeImage(t)
+	for _, lie := range [][]string{{"IPTABLES_WRAPPER_BACKEND=nft"}, {"DEV=host", "ROOT=ro"}} {
+		var v *violation
+		for seed := uint64(1); v == nil; seed++ {
+			h := random(seed)
+			v = h.play(t, image, lie)
+			if v == nil && seed < 50 {
+				continue
+			}
+			if v == nil {
+				t.Fatalf("%v: not found", lie)
+			}
+			short, _ := h.shrunk(t, image, v, lie)
+			if len(short.events) > 5 {
+				t.Fatalf("%v: found in\n%s", lie, short)
+			}
+		}
 	}
 }
 
@@ -52,13 +74,13 @@ func makeImage(t *testing.T) string {
 }
 
 // play plays a history on a host of its own, and returns the first broken promise.
-func (h history) play(t *testing.T, image string) (v *violation) {
+func (h history) play(t *testing.T, image string, lie []string) (v *violation) {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // it ends with the goroutine, and the network namespace with it
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		if err == nil {
-			v, err = h.live(image)
+			v, err = h.live(image, lie)
 		}
 		done <- err
 	}()
@@ -69,14 +91,14 @@ func (h history) play(t *testing.T, image string) (v *violation) {
 }
 
 // live plays a history on this thread's host.
-func (h history) live(image string) (*violation, error) {
+func (h history) live(image string, lie []string) (*violation, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(image), "history")
 	if err != nil {
 		return nil, err
 	}
 	defer exec.Command("rm", "-rf", "--one-file-system", dir).Run()
 	p := player{world: newWorld(), kept: h.container()}
-	p.life, err = h.begin(dir, image)
+	p.life, err = h.begin(dir, image, lie)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +106,7 @@ func (h history) live(image string) (*violation, error) {
 	for i, e := range h.events {
 		if e.class == restarts {
 			p.life.end()
-			p.life, err = h.begin(dir, image)
+			p.life, err = h.begin(dir, image, lie)
 			p.kept = p.kept.Restart()
 			if err == nil {
 				continue
@@ -105,16 +127,16 @@ func (h history) live(image string) (*violation, error) {
 }
 
 // shrunk returns a shorter history that breaks a promise, too. What depends on an instant is tried again.
-func (h history) shrunk(t *testing.T, image string, v *violation) (history, *violation) {
+func (h history) shrunk(t *testing.T, image string, v *violation, lie []string) (history, *violation) {
 	short := h
 	short.events = h.events[:v.at+1]
 	for size := (len(short.events) + 1) / 2; size > 0; size /= 2 {
 		for at := 0; at < len(short.events)-1; {
 			other := short
 			other.events = slices.Delete(slices.Clone(short.events), at, min(at+size, len(short.events)-1))
-			again := other.play(t, image)
+			again := other.play(t, image, lie)
 			if again == nil {
-				again = other.play(t, image)
+				again = other.play(t, image, lie)
 			}
 			if again == nil {
 				at += size

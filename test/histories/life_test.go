@@ -37,10 +37,10 @@ type life struct {
 }
 
 // begin starts a life in the network namespace of this thread.
-func (p place) begin(dir, image string) (l *life, err error) {
+func (p place) begin(dir, image string, env []string) (l *life, err error) {
 	// Only a process in the new namespace can mount its /proc.
 	l = &life{place: p, dir: dir, cmd: exec.Command("/bin/sh", "-e", "-c", "mount -t proc none /proc; cd /; exec sh")}
-	l.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "H=" + dir}
+	l.cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "H=" + dir}, env...)
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWIPC,
 		Setpgid:    true,
@@ -55,7 +55,8 @@ func (p place) begin(dir, image string) (l *life, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = p.lay(dir, image)
+	actual := p.with(env)
+	err = actual.lay(dir, image)
 	if err != nil {
 		return nil, err
 	}
@@ -69,12 +70,26 @@ func (p place) begin(dir, image string) (l *life, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(p.mount(dir), l.cmd.Start(), unix.Setns(int(before.Fd()), unix.CLONE_NEWNS))
+	err = errors.Join(actual.mount(dir), l.cmd.Start(), unix.Setns(int(before.Fd()), unix.CLONE_NEWNS))
 	if err != nil {
 		return nil, err
 	}
 	_, err = io.WriteString(l.stdin, preludeScript)
 	return l, err
+}
+
+// with returns the place with what the environment changes in it.
+func (p place) with(env []string) place {
+	for _, variable := range env {
+		name, value, _ := strings.Cut(variable, "=")
+		switch name {
+		case "ROOT":
+			p.root = value
+		case "DEV":
+			p.dev = value
+		}
+	}
+	return p
 }
 
 // end is that of process 1, and so of all others.

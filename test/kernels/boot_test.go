@@ -5,6 +5,7 @@ package kernels
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,8 +29,9 @@ const qemu = "qemu-system-x86_64"
 type machine struct {
 	image     string
 	initramfs string
-	accel     string // kvm or tcg
-	memory    string // in MiB
+	accel     string        // kvm or tcg
+	memory    string        // in MiB
+	limit     time.Duration // bootLimit if 0
 }
 
 // Limits for a guest that hangs: many times what one takes on a loaded machine.
@@ -44,22 +46,26 @@ const bootsMax = 3
 // tell boots the machine and returns what the guest reports. If the test fails, it shows how the console ends.
 func (m machine) tell(t *testing.T, parameters string) []section {
 	t.Helper()
-	var text string
-	var ended error
-	boots := 0
-	for boots < bootsMax && spoiled(text) {
-		boots++
-		text, ended = m.boot(t, m.accel, beginLimit, bootLimit, parameters)
-	}
+	text, boots, ended := persist(func() (string, error) {
+		return m.boot(t, m.accel, beginLimit, cmp.Or(m.limit, bootLimit), parameters)
+	})
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("booted %d times; the console ends:\n%s", boots, tail(text))
 		}
 	})
-	host.Check(t, ended)
-	report, err := parse(text)
+	report, err := parse(text, ended)
 	host.Check(t, err)
 	return report
+}
+
+// persist starts a guest until the emulator does not spoil it, at most bootsMax times.
+func persist(start func() (string, error)) (text string, boots int, ended error) {
+	for boots < bootsMax && spoiled(text) {
+		boots++
+		text, ended = start()
+	}
+	return text, boots, ended
 }
 
 // unneeded turns off what no test needs. It takes a sixth of a guest's time.
@@ -137,34 +143,40 @@ type section struct {
 	steps []step
 }
 
-// parse returns what a console reports. It is an error if it does not report to the end, or if the kernel panics then.
-func parse(text string) (report []section, err error) {
-	_, panics, found := strings.Cut(text, "Kernel panic")
-	if found {
-		return nil, fmt.Errorf("the kernel panics%.200s", panics)
-	}
+// parse returns what a console reports. It is an error if it does not report to the end.
+func parse(text string, ended error) ([]section, error) {
+	var report []section
+	err := errors.New("the console is cut off: the guest has not said that it is done")
 	for line := range strings.Lines(strings.ReplaceAll(text, "\r", "")) {
 		line = strings.TrimSuffix(line, "\n")
-		name, isState := strings.CutPrefix(line, stateMark)
-		told, isStep := strings.CutPrefix(line, stepMark)
 		switch {
-		case strings.HasPrefix(line, errorMark):
-			return nil, errors.New(line)
-		case isState:
-			report = append(report, section{state: name})
-		case isStep:
+		case strings.Contains(line, "Kernel panic"):
+			return nil, fmt.Errorf("the kernel panics: %s", line)
+		case strings.HasPrefix(line, stateMark):
+			report = append(report, section{state: strings.TrimPrefix(line, stateMark)})
+		case strings.HasPrefix(line, stepMark):
 			var s step
-			err := json.Unmarshal([]byte(told), &s)
-			if err != nil {
+			if err := json.Unmarshal([]byte(strings.TrimPrefix(line, stepMark)), &s); err != nil {
 				return nil, fmt.Errorf("a line of the console is damaged: %w", err)
+			}
+			if len(report) == 0 {
+				return nil, fmt.Errorf("step %q belongs to no state", s.Name)
 			}
 			last := &report[len(report)-1]
 			last.steps = append(last.steps, s)
+		case strings.HasPrefix(line, errorMark):
+			return nil, errors.New("the guest " + strings.TrimPrefix(line, "guest: "))
 		case line == endMark:
-			return report, nil
+			err = nil
 		}
 	}
-	return nil, errors.New("the console is cut off: the guest has not said that it is done")
+	if ended != nil {
+		return nil, ended
+	}
+	if err != nil {
+		return nil, err
+	}
+	return report, nil
 }
 
 // tail is the end of a console, for finding out why.
