@@ -5,7 +5,6 @@ package doctor
 
 import (
 	"errors"
-	"os"
 	osexec "os/exec"
 	"path/filepath"
 	"regexp"
@@ -41,11 +40,12 @@ var extensions = []string{
 	"-j REJECT --reject-with tcp-reset", "-j TPROXY --on-port 1",
 }
 
-// load has a command load the extensions, each with its help: iptables asks the kernel for it, and changes nothing. It
-// returns those that fail. Most libraries are for both families, so ip6tables loads only what everybody or a rule uses.
-func load(
-	starter *run.Starter, n name, b detect.Backend, f detect.Family, uses map[string]bool,
-) (fails []Extension) {
+// load has a command of the wanted backend load the extensions, each with its help: iptables asks the kernel for it,
+// and changes nothing. It returns those that fail. Most libraries are for both families, so ip6tables loads only what
+// everybody or a rule uses.
+func (s *state) load(starter *run.Starter, n name, f detect.Family) (fails []Extension) {
+	b := s.wanted()
+	uses := s.of(b).uses(f == detect.IPv6)
 	for _, arguments := range extensions {
 		words := strings.Fields(arguments)
 		e := Extension{Name: words[0] + " " + words[1]}
@@ -54,7 +54,7 @@ func load(
 			continue
 		}
 		out := starter.Run(n.Path, b, append([]string{n.Name.Name}, append(words, "-h")...)...)
-		e.Command, e.Printed, e.Lacks = out.Command, firstLine(out.Stderr), lacking(words[1], out)
+		e.Command, e.Printed, e.Lacks = out.Command, firstLine(out.Stderr), lacking(words[1], out, s.libDir)
 		if e.Lacks != "" {
 			fails = append(fails, e)
 		}
@@ -63,15 +63,15 @@ func load(
 }
 
 // lacking says what an extension lacks, by what iptables printed when it loaded it: "" for nothing, and if iptables was
-// not started.
-func lacking(extension string, out run.Output) string {
+// not started. libDir is XTABLES_LIBDIR.
+func lacking(extension string, out run.Output, libDir string) string {
 	var exit *osexec.ExitError
 	switch {
 	case strings.Contains(out.Stderr, "missing kernel module?"):
 		return lacksKernel
 	case !errors.As(out.Err, &exit) || !isExtension.MatchString(out.Stderr):
 		return ""
-	case hasLibrary(extension): // before 1.8.8, iptables prints the same for both
+	case hasLibrary(extension, libDir): // before 1.8.8, iptables prints the same for both
 		return lacksKernel
 	}
 	return lacksLibrary
@@ -81,10 +81,10 @@ func lacking(extension string, out run.Output) string {
 var isExtension = regexp.MustCompile("Couldn't load |unknown option |Can't find library for |extension not found")
 
 // hasLibrary reports whether iptables' directory of extensions has the library of one.
-func hasLibrary(extension string) bool {
+func hasLibrary(extension, libDir string) bool {
 	directories := []string{"/usr/lib/*/xtables", "/usr/lib/xtables", "/usr/lib64/xtables", "/lib/xtables"}
-	if own := os.Getenv("XTABLES_LIBDIR"); own != "" {
-		directories = []string{own}
+	if libDir != "" {
+		directories = []string{libDir}
 	}
 	for _, directory := range directories {
 		found, _ := filepath.Glob(directory + "/lib*t_" + extension + ".so") // a good pattern
@@ -115,14 +115,14 @@ func (s *state) failing(lacks string) *Finding {
 	}
 	e := s.fails[first]
 	text, do, look := "The image lacks the libraries for ", reinstall, []string{e.Command}
-	if s.libDir != "" {
-		do = "Remove the environment variable XTABLES_LIBDIR. Then run doctor again."
-		look = append(look, "printenv XTABLES_LIBDIR")
-	}
-	if lacks == lacksKernel {
+	switch {
+	case lacks == lacksKernel:
 		text = "The kernel lacks its part of "
 		do = "Its module has the alias ipt_" + e.Name[3:] + " (for IPv6, ip6t_" + e.Name[3:] + "); nft also needs " +
 			"nft_compat. " + s.adviseModules()
+	case s.libDir != "":
+		do = "Remove the environment variable XTABLES_LIBDIR. Then run doctor again."
+		look = append(look, "printenv XTABLES_LIBDIR")
 	}
 	return &Finding{
 		Severity: problem,

@@ -4,7 +4,6 @@
 package doctor
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -159,9 +158,8 @@ func (s *state) adviseInstall(n name) string {
 	if len(s.which(name.needsForce)) > 0 {
 		option = " --force"
 	}
-	directory := cmp.Or(n.Switch, filepath.Dir(n.Path))
-	if directory != "/usr/sbin" {
-		option += " --dir " + quoted(directory)
+	if n.directory() != "/usr/sbin" {
+		option += " --dir " + quoted(n.directory())
 	}
 	return "Run iptables-wrapper install" + option + " in the image and, until it is rebuilt, in this container."
 }

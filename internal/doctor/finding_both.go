@@ -23,12 +23,11 @@ func (s *state) bothBackends() *Finding {
 	for _, t := range has.tables {
 		r.add(t)
 	}
-	unread := 0
-	if !has.whole {
-		unread = max(0, s.host.Evidence.Of(other).Rules-r.number)
-		r.owners[unknown] += unread
+	number := r.number
+	if !has.whole && s.host.Evidence.Of(other).Rules > number {
+		number = s.host.Evidence.Of(other).Rules
+		r.owners[unknown] += number - r.number
 	}
-	number := r.number + unread
 	if number == 0 && len(r.policies) == 0 {
 		return nil
 	}
@@ -125,7 +124,7 @@ var effectOf = map[string]string{
 
 // add takes the chains of one table.
 func (r *rules) add(t iptables.Table) {
-	reached := reached(t)
+	isReached := reached(t)
 	for _, c := range t.Chains {
 		if c.Drops {
 			r.policies = append(r.policies, plain(c.Name)+" ("+t.String()+")")
@@ -138,7 +137,7 @@ func (r *rules) add(t iptables.Table) {
 			if effect == dnat && owner == kubeProxy {
 				effect = services
 			}
-			if reached[c.Name] && owner != kubelet && owner != dockerDNS && !rule.Bypass {
+			if isReached[c.Name] && owner != kubelet && owner != dockerDNS && !rule.Bypass {
 				r.meet[effect]++
 			}
 		}

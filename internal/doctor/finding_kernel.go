@@ -74,7 +74,8 @@ func (s *state) kernel() *Finding {
 	return &found
 }
 
-// hasFindingElsewhere reports whether noProgram or uncertain names an error, or whether it may be gone a moment later.
+// hasFindingElsewhere reports whether noProgram or uncertain explains an error, or whether it may be gone a moment
+// later.
 func hasFindingElsewhere(err error) bool {
 	return errors.Is(err, xtables.ErrNoProc) || errors.Is(err, unix.EACCES) ||
 		errors.Is(err, xtables.ErrChanged) || errors.Is(err, nft.ErrChanged) || errors.Is(err, nft.ErrTooLarge)

@@ -65,11 +65,15 @@ func (s *state) notPermitted() *Finding {
 func (s *state) refusal() error {
 	b := s.wanted()
 	err := s.host.Evidence.Of(b).Err
-	mayOnlyLackFile := b == detect.Legacy && s.process.user != 0 && errors.Is(err, unix.EACCES) // of /proc
-	if !isRefusal(err) || mayOnlyLackFile {
+	if !isRefusal(err) || b == detect.Legacy && s.mayLackFile(err) {
 		return nil
 	}
 	return err
+}
+
+// mayLackFile reports whether an error may only mean that this user must not read a file of /proc.
+func (s *state) mayLackFile(err error) bool {
+	return s.process.user != 0 && errors.Is(err, unix.EACCES)
 }
 
 // isRefusal reports whether the kernel, or what guards it, refuses to answer.

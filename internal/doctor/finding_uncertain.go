@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
@@ -36,7 +34,7 @@ func (s *state) uncertain() *Finding {
 	case errors.Is(err, xtables.ErrNoProc):
 		found.Text = wrong + "what legacy has is not known (" + firstLine(err.Error()) + ")."
 		found.Do = try(remedy.ErrNoProc)
-	case errors.Is(e.Legacy.Err, unix.EACCES) && s.process.user != 0:
+	case s.mayLackFile(e.Legacy.Err):
 		found.Text = wrong + "this user cannot read which tables legacy has (" + firstLine(e.Legacy.Err.Error()) + ")."
 		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0)."
 		if !s.network.Own {

@@ -27,7 +27,7 @@ const (
 	defaultLock  = "/run/xtables.lock"
 )
 
-// lockFault says why iptables-legacy cannot have its lock. It opens and locks the file as iptables does, but as a
+// lockFault says why iptables-legacy cannot take its lock. It opens and locks the file as iptables does, but as a
 // reader and for an instant, and creates none: where there is none, it says what would keep iptables from creating one.
 func lockFault(path string) error {
 	info, err := os.Stat(path)
@@ -93,8 +93,8 @@ func (s *state) lock() *Finding {
 				found.Look = []string{command + " -w 1 -t " + name + " -S"} // the table and the lock are there
 			}
 		}
-		found.Do = "Have the client wait for the lock (option -w). If that does not help, look for the process that " +
-			"has it: lslocks prints it where that process runs."
+		found.Do = "Have the client wait for the lock (option -w). If that does not help, find the process that " +
+			"holds it: lslocks lists it, if started where that process runs."
 	case path != defaultLock:
 		found.Look = append(found.Look, "printenv "+lockVariable)
 		found.Do = "Remove the environment variable " + lockVariable + ", or set it to a file that can be opened and " +

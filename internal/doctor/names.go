@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	osexec "os/exec"
@@ -36,6 +37,9 @@ type name struct {
 	script   bool      // it is neither the wrapper nor a program of iptables, by its file's name
 	printed  string    // by a script's --version, "" if that is a version of iptables
 }
+
+// directory is that of the switch that the name leads through, otherwise its own: there, install lays the switch.
+func (n name) directory() string { return cmp.Or(n.Switch, filepath.Dir(n.Path)) }
 
 // isAbsent reports whether there is no file of this name.
 func isAbsent(n link.Name) bool { return n.Missing && errors.Is(n.Err, os.ErrNotExist) }
@@ -101,11 +105,7 @@ func (s *state) lookAtNames(starter *run.Starter) {
 			n.script = !n.Wrapper && iptables.BackendOf(filepath.Base(n.ResolvesTo)) == ""
 			ask(starter, &n)
 		}
-		directory := n.Switch
-		if directory == "" {
-			directory = filepath.Dir(path)
-		}
-		n.readOnly = unix.Access(directory, unix.W_OK) == unix.EROFS
+		n.readOnly = unix.Access(n.directory(), unix.W_OK) == unix.EROFS
 		hops := link.Hops(path)
 		n.way = hops[:max(1, len(hops)-1)]
 		n.canReset = n.Switch != "" && !n.readOnly &&
@@ -145,7 +145,7 @@ func (s *state) lookElsewhere() {
 	}
 	defer d.Close()
 	for _, n := range link.Bypassing(d) {
-		if whyNot(n.Path) == nil && !n.Wrapper && n.Switch == "" {
+		if whyNot(n.Path) == nil && n.Switch == "" {
 			s.others = append(s.others, n.Path)
 		}
 	}

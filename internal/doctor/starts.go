@@ -63,7 +63,7 @@ func (s *state) start(starter *run.Starter) {
 		n = s.named(loaders[f])
 		b = s.runs(n)
 		if b == s.wanted() && (b == detect.NFT || s.loaded[f]) {
-			s.fails = append(s.fails, load(starter, n, b, f, s.of(b).uses(f == detect.IPv6))...)
+			s.fails = append(s.fails, s.load(starter, n, f)...)
 		}
 	}
 	s.hangs = starter.Hangs

@@ -44,12 +44,11 @@ func TestLacks(t *testing.T) {
 		{libraries, "set: Could not determine whether revision 4 is supported, assuming it is.", "0", ""},
 		{libraries, "something else", "2", ""},
 	} {
-		t.Setenv("XTABLES_LIBDIR", test.libraries)
 		program := t.TempDir() + "/iptables"
 		script := "#!/bin/sh\ncat >&2 <<'END'\n" + test.says + "\nEND\nexit " + test.status + "\n"
 		host.Check(t, os.WriteFile(program, []byte(script), 0o755))
 		starter := &run.Starter{Limit: run.Limit}
-		got := lacking("set", starter.Run(program, detect.NFT, "iptables", "-m", "set", "-h"))
+		got := lacking("set", starter.Run(program, detect.NFT, "iptables", "-m", "set", "-h"), test.libraries)
 		if got != test.want {
 			t.Errorf("%q: got %q, want %q", test.says, got, test.want)
 		}

@@ -123,8 +123,7 @@ func (s *state) known() bool {
 		s.host.Reason == detect.HostProgram
 	other := s.host.Evidence.Of(s.host.Backend.Other())
 	var errno unix.Errno
-	mayOnlyLackFile := s.process.user != 0 && errors.Is(other.Err, unix.EACCES)
-	alone := byName && len(other.Names) == 0 && errors.As(other.Err, &errno) && !mayOnlyLackFile
+	alone := byName && len(other.Names) == 0 && errors.As(other.Err, &errno) && !s.mayLackFile(other.Err)
 	return s.host.Certain || s.host.Reason == detect.OnlySupported || alone
 }
 

@@ -76,14 +76,14 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	if len(w.changes) == 0 {
 		w.changes = []string{fmt.Sprintf("nothing to do: the iptables commands in %q run the wrapper", d.Path)}
 	}
-	others := link.Bypassing(d)
-	i := slices.IndexFunc(others, func(n link.Name) bool { return !n.Wrapper })
-	if i >= 0 {
+	other := link.Bypassing(d)
+	if len(other) > 0 {
+		directory := filepath.Dir(other[0].Path)
 		w.remarks = append(w.remarks, fmt.Sprintf("%q does not run the wrapper: if a program calls it by this path, "+
-			"run install --dir %s, too", others[i].Path, filepath.Dir(others[i].Path)))
+			"run install --dir %s, too", other[0].Path, directory))
 	}
 	wrapper := d.Join(link.Wrapper)
-	i = slices.IndexFunc(programs, hasCapabilities)
+	i := slices.IndexFunc(programs, hasCapabilities)
 	if i >= 0 && !hasCapabilities(wrapper) {
 		// Without them, the kernel would not answer users other than root, and each of their calls would guess.
 		w.remarks = append(w.remarks, fmt.Sprintf("%q has file capabilities and the wrapper has none: "+

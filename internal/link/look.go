@@ -39,8 +39,8 @@ func Look(d *Dir) (all []Name) {
 	return all
 }
 
-// Bypassing returns those of the six names in the standard directories that do not lead to the switch in d. A client
-// may call them by their paths.
+// Bypassing returns those of the six names in the standard directories that lead neither to the switch in d nor to the
+// wrapper. A client may call them by their paths.
 func Bypassing(d *Dir) (all []Name) {
 	seen := []string{d.Path}
 	for _, dir := range iptables.Dirs() {
@@ -51,7 +51,7 @@ func Bypassing(d *Dir) (all []Name) {
 		seen = append(seen, dir)
 		for _, name := range iptables.Commands() {
 			n := LookAt(filepath.Join(dir, name))
-			if !n.Missing && !d.IsAt(n.Switch) {
+			if !n.Missing && !n.Wrapper && !d.IsAt(n.Switch) {
 				all = append(all, n)
 			}
 		}

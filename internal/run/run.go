@@ -36,7 +36,7 @@ type Starter struct {
 	Limit   time.Duration // how long each may run
 	Env     []string      // nil: that of this process
 	Refused []Refusal     // programs that were not started
-	Scarce  error         // why one could not be started, for want of processes, memory or descriptors
+	Scarce  error         // that a program could not be started, for want of processes, memory or descriptors
 	Hangs   string        // the program that did not end: then no other one is started
 }
 
@@ -46,7 +46,7 @@ type Refusal struct {
 	Why  string // "belongs to user 1000"
 }
 
-// String returns both: "/usr/sbin belongs to user 1000".
+// String returns both, with the path in quotes.
 func (r Refusal) String() string { return fmt.Sprintf("%q %s", r.Path, r.Why) }
 
 // mostOutput is about the most that is kept of what a program prints on one stream: messages, and the first rules.
@@ -79,7 +79,7 @@ func (o Output) Text() string { return strings.TrimSpace(o.Stderr + o.Stdout) }
 func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Output {
 	o := Output{Command: strings.Join(argv, " ")}
 	if s.Hangs != "" {
-		o.Err = fmt.Errorf("%q %w", s.Hangs, ErrHangs)
+		o.Err = s.hang()
 		return o
 	}
 	refusal := replaceable(program)
@@ -111,7 +111,10 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	o.Stderr = stderr.buffer.String()
 	if ctx.Err() != nil {
 		s.Hangs = program
-		o.Err = fmt.Errorf("%q %w", program, ErrHangs)
+		o.Err = s.hang()
 	}
 	return o
 }
+
+// hang is the error of the program that did not end, and of those that are not started after it.
+func (s *Starter) hang() error { return fmt.Errorf("%q %w", s.Hangs, ErrHangs) }

@@ -97,7 +97,7 @@ func TestReadChainsTooLarge(t *testing.T) {
 	host.Netns(t)
 	restore(t, "iptables", "filter", ":MINE - [0:0]\n"+strings.Repeat("-A MINE -j DROP\n", 100))
 	table, err := readChains(false, "filter", 100*112)
-	if !errors.Is(err, ErrTooLarge) || table.Chains != nil {
+	if !errors.Is(err, errTooLarge) || table.Chains != nil {
 		t.Errorf("got %d chains, %v", len(table.Chains), err)
 	}
 }

@@ -21,8 +21,8 @@ const Limit = 4 << 20
 // chainsLimit is the same for ReadChains, which no wrapped call uses: some 150,000 rules.
 const chainsLimit = 32 << 20
 
-// ErrTooLarge means that a table is larger than that.
-var ErrTooLarge = errors.New("it is too large to be read")
+// errTooLarge means that a table is larger than ReadChains reads.
+var errTooLarge = errors.New("it is too large to be read")
 
 // Read returns the content of a table that Listed returned. Table.Chains has the user-defined chains that keep chooses.
 func Read(ipv6 bool, table string, keep func(chain []byte) bool) (t Table, err error) {
@@ -36,9 +36,8 @@ func Read(ipv6 bool, table string, keep func(chain []byte) bool) (t Table, err e
 	return t, nil
 }
 
-// ReadChains returns a table that Listed returned, with what its rules do. It returns ErrTooLarge for a table that is
-// larger
-// than 32 MiB.
+// ReadChains returns a table that Listed returned, with what its rules do. It returns an error for a table that is
+// larger than 32 MiB.
 func ReadChains(ipv6 bool, table string) (iptables.Table, error) {
 	return readChains(ipv6, table, chainsLimit)
 }
@@ -51,7 +50,7 @@ func readChains(ipv6 bool, table string, limit uint32) (iptables.Table, error) {
 		return err
 	}, func(header) { tooLarge = true })
 	if err == nil && tooLarge {
-		err = fmt.Errorf("read table %q: %w", table, ErrTooLarge)
+		err = fmt.Errorf("read table %q: %w", table, errTooLarge)
 	}
 	return t, err
 }
