@@ -29,8 +29,8 @@ var (
 	ErrItself = errors.New("it is the running program itself")
 )
 
-// Names returns the six commands that the wrapper stands in for. The slice is the caller's.
-func Names() []string { return iptables.Commands() }
+// Commands returns the six commands that the wrapper stands in for. The slice is the caller's.
+func Commands() []string { return iptables.Commands() }
 
 // Program implements a command.
 type Program struct {
@@ -49,8 +49,8 @@ type Program struct {
 // The error wraps ErrMissing if there is no program, and ErrItself if the running file is in its place, which ends the
 // search. Any other error describes why a program was skipped or cannot be executed, or which argument is wrong.
 func Find(b detect.Backend, command string, dirs ...string) (Program, error) {
-	if !slices.Contains(Names(), command) {
-		return Program{}, fmt.Errorf("command %q is not one of %s", command, strings.Join(Names(), ", "))
+	if !slices.Contains(Commands(), command) {
+		return Program{}, fmt.Errorf("command %q is not one of %s", command, strings.Join(Commands(), ", "))
 	}
 	if !b.Valid() {
 		return Program{}, fmt.Errorf("backend %q is not one of nft, legacy", b)

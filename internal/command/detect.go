@@ -83,12 +83,12 @@ func printTable(w io.Writer, rep report) {
 		}
 	}
 
-	if len(e.NFT.Names)+len(e.Legacy.Names) > 0 {
+	if len(e.NFT.Markers)+len(e.Legacy.Markers) > 0 {
 		printLine(t, "")
-		printLine(t, "NAME OF\tBACKEND\tFAMILY\tTABLE\tCHAIN")
+		printLine(t, "MARKER OF\tBACKEND\tFAMILY\tTABLE\tCHAIN")
 	}
 	for _, b := range detect.Backends() {
-		for _, n := range e.Of(b).Names {
+		for _, n := range e.Of(b).Markers {
 			printLine(t, "%s\t%s\t%s\t%s\t%s", n.Program, b, n.Family, n.Table, cmp.Or(n.Chain, "-"))
 		}
 	}

@@ -26,7 +26,7 @@ func sample() report {
 				NFT: detect.Findings{
 					Kernel: detect.Yes, Hint: [2]detect.Answer{detect.No, detect.Unknown},
 					Canary: [2]detect.Answer{detect.No, detect.No}, Program: [2]detect.Answer{detect.No, detect.Yes},
-					Names: []detect.Name{
+					Markers: []detect.Marker{
 						{Program: "firewalld\x1b[2J", Family: detect.IPv6, Table: "inet firewalld"},
 						{Program: "ufw", Family: detect.IPv6, Table: "filter", Chain: "ufw6-user-input"},
 					},
@@ -35,7 +35,7 @@ func sample() report {
 				Legacy: detect.Findings{
 					Kernel: detect.Yes, Hint: [2]detect.Answer{detect.No, detect.No},
 					Canary: [2]detect.Answer{detect.No, detect.No}, Program: [2]detect.Answer{detect.Yes, detect.No},
-					Names: []detect.Name{
+					Markers: []detect.Marker{
 						{Program: "Docker", Family: detect.IPv4, Table: "filter", Chain: "DOCKER-USER"},
 					},
 					Rules: 3, Counted: detect.Yes,

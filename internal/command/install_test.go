@@ -12,10 +12,10 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// wantWrapped checks that the six names in a directory, and the next call, run the wrapper.
+// wantWrapped checks that the six commands in a directory, and the next call, run the wrapper.
 func wantWrapped(t *testing.T, directory string) {
 	t.Helper()
-	for _, name := range host.Names {
+	for _, name := range host.Commands {
 		end, err := filepath.EvalSymlinks(directory + "/" + name)
 		if err != nil || end != directory+"/iptables-wrapper" {
 			t.Errorf("%s leads to %q, %v", name, end, err)

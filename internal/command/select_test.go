@@ -16,7 +16,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// lay makes the six names in /usr/sbin lead to the switch, and the test binary the wrapper.
+// lay makes the six commands in /usr/sbin lead to the switch, and the test binary the wrapper.
 func lay(t *testing.T) {
 	t.Helper()
 	self, err := os.Executable()

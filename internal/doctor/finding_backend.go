@@ -125,18 +125,18 @@ func (s *state) bypass(n name) cause {
 		}
 	}
 	c := cause{
-		why: n.Name.Name + " here is not wrapped: " + n.Path + " is another program.",
+		why: n.Command.Name + " here is not wrapped: " + n.Path + " is another program.",
 		do: s.adviseInstall(n) + " Make sure that nothing changes it afterwards, such as an entry point that sets " +
 			"alternatives.",
 	}
 	if n.ResolvesTo != n.Path {
-		c.why = n.Name.Name + " here is not wrapped: " + n.Path + " leads to " + n.ResolvesTo + "."
+		c.why = n.Command.Name + " here is not wrapped: " + n.Path + " leads to " + n.ResolvesTo + "."
 	}
 	for _, hop := range n.way {
 		c.look = append(c.look, "ls -l "+quoted(hop))
 	}
 	if n.script {
-		c.look = append(c.look, n.Name.Name+" --version")
+		c.look = append(c.look, n.Command.Name+" --version")
 	}
 	return c
 }
@@ -205,7 +205,7 @@ func (s *state) bypassing(names []name) *Finding {
 	return &found
 }
 
-// copies is about other files with the six names: programs with another PATH run them.
+// copies is about other files with the six commands: programs with another PATH run them.
 func (s *state) copies() *Finding {
 	return &Finding{
 		Severity: warning,

@@ -53,7 +53,7 @@ func TestStored(t *testing.T) {
 	} {
 		s := permitted()
 		s.network.Process1 = test.process1
-		n := name{Name: link.Name{Switch: "/usr/sbin"}, readOnly: test.readOnly}
+		n := name{Command: link.Command{Switch: "/usr/sbin"}, readOnly: test.readOnly}
 		n.call.How = here.Stored
 		c := s.cause(n)
 		agent := strings.Contains(c.why, "an agent has entered")
@@ -80,7 +80,7 @@ func TestAdviseInstall(t *testing.T) {
 		{doc: "read-only", path: "/usr/sbin/iptables", readOnly: true, want: "Install when the image is built"},
 	} {
 		n := name{script: test.script, readOnly: test.readOnly}
-		n.Name = link.Name{Path: test.path, Switch: test.directory, Err: test.err}
+		n.Command = link.Command{Path: test.path, Switch: test.directory, Err: test.err}
 		s := permitted()
 		s.names[5] = n // install lays all names, so any of them may need it
 		got := s.adviseInstall(n)
@@ -102,7 +102,7 @@ func TestDangles(t *testing.T) {
 		{unix.ELOOP, true, "Run iptables-wrapper install --force in"},
 	} {
 		n := name{canReset: test.canReset}
-		n.Name = link.Name{Path: "/usr/sbin/iptables", Switch: "/usr/sbin", Err: test.err}
+		n.Command = link.Command{Path: "/usr/sbin/iptables", Switch: "/usr/sbin", Err: test.err}
 		s := permitted()
 		s.names[0] = n
 		got := s.dangles(n)

@@ -135,7 +135,7 @@ func (s *state) adviseChoice() string {
 
 // both reports whether both backends have names.
 func (s *state) both() bool {
-	return len(s.host.Evidence.NFT.Names) > 0 && len(s.host.Evidence.Legacy.Names) > 0
+	return len(s.host.Evidence.NFT.Markers) > 0 && len(s.host.Evidence.Legacy.Markers) > 0
 }
 
 // whatIsNamed says which names each backend has.
@@ -143,7 +143,7 @@ func (s *state) whatIsNamed() string {
 	var all []string
 	for _, b := range detect.Backends() {
 		var names []string
-		for _, n := range s.host.Evidence.Of(b).Names {
+		for _, n := range s.host.Evidence.Of(b).Markers {
 			chain := cmp.Or(n.Chain, "table "+n.Table)
 			names = append(names, fmt.Sprintf("%s (%s, %s)", chain, n.Program, n.Family))
 		}

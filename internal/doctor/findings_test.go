@@ -31,8 +31,8 @@ func permitted() *state {
 	s.host.Backend = detect.NFT
 	s.host.Evidence.NFT.Kernel = detect.Yes
 	s.nft.whole, s.legacy.whole = true, true
-	for _, command := range exec.Names() {
-		n := name{inPath: true, Name: link.Name{Name: command, Path: "/usr/sbin/" + command, Wrapper: true}}
+	for _, command := range exec.Commands() {
+		n := name{inPath: true, Command: link.Command{Name: command, Path: "/usr/sbin/" + command, Wrapper: true}}
 		n.call = here.Here{Path: n.Path, Backend: detect.NFT, How: here.Asked}
 		s.names = append(s.names, n)
 	}

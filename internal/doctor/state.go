@@ -37,7 +37,7 @@ type state struct {
 	variable  detect.Backend
 	variErr   error // why the variable is wrong
 	names     []name
-	others    []string  // programs with the six names in other directories
+	others    []string  // programs with the six commands in other directories
 	programs  []program // iptables' own, nft's first
 	saves     []save
 	fails     []Extension
@@ -123,7 +123,7 @@ func (s *state) known() bool {
 		s.host.Reason == detect.HostProgram
 	other := s.host.Evidence.Of(s.host.Backend.Other())
 	var errno unix.Errno
-	alone := byName && len(other.Names) == 0 && errors.As(other.Err, &errno) && !s.mayLackFile(other.Err)
+	alone := byName && len(other.Markers) == 0 && errors.As(other.Err, &errno) && !s.mayLackFile(other.Err)
 	return s.host.Certain || s.host.Reason == detect.OnlySupported || alone
 }
 

@@ -53,7 +53,7 @@ func Iptables() string {
 }
 
 // Of returns what a call by a name runs in this environment. host is the result of detect, held the recorded backend.
-func Of(n link.Name, host detect.Result, held detect.Backend) Here {
+func Of(n link.Command, host detect.Result, held detect.Backend) Here {
 	h := Here{Path: n.Path, Backend: n.Backend, Program: n.ResolvesTo}
 	wanted, err := call.Wanted()
 	switch {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package install makes the six commands in a directory run the wrapper: it puts the wrapper's file there, points the
-// switch at that file, and makes the six names lead to the switch.
+// switch at that file, and makes the six commands lead to the switch.
 package install
 
 import (
@@ -34,7 +34,7 @@ type work struct {
 // iptables is there, otherwise the first one that has such a file. Unless forced, Install refuses a directory that
 // other users can write, and names that belong neither to iptables nor to the wrapper, before it changes anything.
 //
-// Whatever step fails, each of the six names leads to the same program as before, or to the wrapper. Install returns
+// Whatever step fails, each of the six commands leads to the same program as before, or to the wrapper. Install returns
 // what it changed, even with an error, and remarks, which are no failures. The error wraps remedy.ErrOwnProgram,
 // exec.ErrMissing if both backends' programs are missing, link.ErrForeign or file.ErrExposed.
 func Install(directory string, force bool) (changes, remarks []string, err error) {
@@ -97,7 +97,7 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 func defaultDirectory(running string) string {
 	isIptables := func(entry os.DirEntry) bool {
 		isFile := !entry.IsDir() // not, for example, /etc/iptables
-		return isFile && (slices.Contains(exec.Names(), entry.Name()) || iptables.BackendOf(entry.Name()) != "")
+		return isFile && (slices.Contains(exec.Commands(), entry.Name()) || iptables.BackendOf(entry.Name()) != "")
 	}
 	for _, directory := range slices.Concat([]string{running}, iptables.Dirs()) {
 		entries, _ := os.ReadDir(directory) // none if it is missing
@@ -127,7 +127,7 @@ func (w *work) programs() (found []string, err error) {
 			return nil, fmt.Errorf("%q: %w", program.Path, remedy.ErrOwnProgram)
 		}
 		for _, hop := range link.Hops(program.Path) {
-			if slices.Contains(exec.Names(), filepath.Base(hop)) && w.IsAt(filepath.Dir(hop)) {
+			if slices.Contains(exec.Commands(), filepath.Base(hop)) && w.IsAt(filepath.Dir(hop)) {
 				return nil, fmt.Errorf("%q: %w", hop, remedy.ErrOwnProgram)
 			}
 		}
@@ -139,7 +139,7 @@ func (w *work) programs() (found []string, err error) {
 	return nil, err
 }
 
-// checkNames returns an error if the switch or one of the six names is foreign. A broken symlink may be replaced.
+// checkNames returns an error if the switch or one of the six commands is foreign. A broken symlink may be replaced.
 func (w *work) checkNames() error {
 	_, err := w.Stored()
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -15,8 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
-// Name is where one of the six names leads.
-type Name struct {
+// Command is where one of the six commands leads.
+type Command struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
 
@@ -28,8 +28,8 @@ type Name struct {
 	Err        error          `json:"-"`                     // why the name is broken or missing
 }
 
-// Look returns where the six names in a directory lead.
-func Look(d *Dir) (all []Name) {
+// Look returns where the six commands in a directory lead.
+func Look(d *Dir) (all []Command) {
 	if d.Step != nil {
 		d.Step("look", "")
 	}
@@ -39,9 +39,9 @@ func Look(d *Dir) (all []Name) {
 	return all
 }
 
-// Bypassing returns those of the six names in the standard directories that lead neither to the switch in d nor to the
+// Bypassing returns those of the six commands in the standard directories that lead neither to the switch in d nor to the
 // wrapper. A client may call them by their paths.
-func Bypassing(d *Dir) (all []Name) {
+func Bypassing(d *Dir) (all []Command) {
 	seen := []string{d.Path}
 	for _, dir := range iptables.Dirs() {
 		dir, err := filepath.EvalSymlinks(dir)
@@ -59,9 +59,9 @@ func Bypassing(d *Dir) (all []Name) {
 	return all
 }
 
-// LookAt returns where the path of one of the six names leads.
-func LookAt(path string) Name {
-	n := Name{Name: filepath.Base(path), Path: path}
+// LookAt returns where the path of one of the six commands leads.
+func LookAt(path string) Command {
+	n := Command{Name: filepath.Base(path), Path: path}
 	_, err := os.Lstat(path)
 	n.Missing = err != nil
 	for _, hop := range Hops(path) {

@@ -67,7 +67,7 @@ func Reset(record Record, d *Dir) error {
 
 // point changes the content of the switch, if a name in the directory leads to it.
 func (d *Dir) point(content string) error {
-	isLinked := func(n Name) bool { return d.IsAt(n.Switch) }
+	isLinked := func(n Command) bool { return d.IsAt(n.Switch) }
 	if !slices.ContainsFunc(Look(d), isLinked) {
 		return fmt.Errorf("%q: %w", d.Path, ErrNotWrapped)
 	}

@@ -32,7 +32,7 @@ var (
 	// ErrOtherNetwork protects an agent in a Pod's network namespace from storing that Pod's backend for itself.
 	ErrOtherNetwork = errors.New("this is not known to be the network namespace of process 1")
 	// ErrOwnProgram means that the commands would run the wrapper instead of a program of iptables: the wrapper has
-	// overwritten that program, or the program's path leads through one of the six names.
+	// overwritten that program, or the program's path leads through one of the six commands.
 	ErrOwnProgram = errors.New("the wrapper is, or would be, in the place of iptables' own program")
 	// ErrInstall is in each error of install. Its text is the command's name.
 	ErrInstall = errors.New("install")

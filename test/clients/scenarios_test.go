@@ -37,7 +37,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// The examples in docs/library.md, in an image whose six names resolve to the other backend. The script checks the
+// The examples in docs/library.md, in an image whose six commands resolve to the other backend. The script checks the
 // outcome.
 func TestLibrary(t *testing.T) {
 	for _, b := range situations {

@@ -179,7 +179,7 @@ func (d *disk) locked() bool {
 	return err != nil
 }
 
-// laid is a content in which the switch points to the wrapper, or the binary was copied over the six names.
+// laid is a content in which the switch points to the wrapper, or the binary was copied over the six commands.
 func laid(switched bool) (c content) {
 	for i, name := range iptables.Commands() {
 		switch {
@@ -236,12 +236,12 @@ func (c content) wrong() error {
 	return nil
 }
 
-// wrapped reports whether one of the six names leads to the switch. Others may lead to it through that one.
+// wrapped reports whether one of the six commands leads to the switch. Others may lead to it through that one.
 func (c content) wrapped() bool {
 	return slices.ContainsFunc(iptables.Commands(), func(name string) bool { return c.get(name) == link.Switch })
 }
 
-// bypassed reports whether one of the six names exists, and does not lead to the switch, directly or through others.
+// bypassed reports whether one of the six commands exists, and does not lead to the switch, directly or through others.
 func (c content) bypassed() bool {
 	return slices.ContainsFunc(iptables.Commands(), func(name string) bool {
 		at := name
