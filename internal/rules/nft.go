@@ -14,29 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 )
 
-// bases are the base chains that iptables-nft makes (xtables_ipv4 in iptables/nft.c).
-var bases = map[string]Hook{
-	"filter INPUT":       {Hook: "input", Type: "filter"},
-	"filter FORWARD":     {Hook: "forward", Type: "filter"},
-	"filter OUTPUT":      {Hook: "output", Type: "filter"},
-	"nat PREROUTING":     {Hook: "prerouting", Type: "nat", Priority: -100},
-	"nat INPUT":          {Hook: "input", Type: "nat", Priority: 100},
-	"nat OUTPUT":         {Hook: "output", Type: "nat", Priority: -100},
-	"nat POSTROUTING":    {Hook: "postrouting", Type: "nat", Priority: 100},
-	"mangle PREROUTING":  {Hook: "prerouting", Type: "filter", Priority: -150},
-	"mangle INPUT":       {Hook: "input", Type: "filter", Priority: -150},
-	"mangle FORWARD":     {Hook: "forward", Type: "filter", Priority: -150},
-	"mangle OUTPUT":      {Hook: "output", Type: "route", Priority: -150},
-	"mangle POSTROUTING": {Hook: "postrouting", Type: "filter", Priority: -150},
-	"raw PREROUTING":     {Hook: "prerouting", Type: "filter", Priority: -300},
-	"raw OUTPUT":         {Hook: "output", Type: "filter", Priority: -300},
-	"security INPUT":     {Hook: "input", Type: "filter", Priority: 150},
-	"security FORWARD":   {Hook: "forward", Type: "filter", Priority: 150},
-	"security OUTPUT":    {Hook: "output", Type: "filter", Priority: 150},
+// bases are the priorities of the base chains that iptables-nft makes (xtables_ipv4 in iptables/nft.c).
+var bases = map[string]map[string]int{
+	"filter":   {"INPUT": 0, "FORWARD": 0, "OUTPUT": 0},
+	"nat":      {"PREROUTING": -100, "INPUT": 100, "OUTPUT": -100, "POSTROUTING": 100},
+	"mangle":   {"PREROUTING": -150, "INPUT": -150, "FORWARD": -150, "OUTPUT": -150, "POSTROUTING": -150},
+	"raw":      {"PREROUTING": -300, "OUTPUT": -300},
+	"security": {"INPUT": 150, "FORWARD": 150, "OUTPUT": 150},
 }
 
 // made are the expressions of which iptables-nft 1.8.7 to 1.8.13 makes its rules. It gives each a counter.
@@ -46,20 +33,18 @@ var made = []string{
 
 // reader reads one family of nf_tables.
 type reader struct {
-	conn   *nft.Conn
+	conn   nft.Conn
 	family uint8
 	tables map[string]*Table
 	err    error // the first one
 }
 
 func readNFT() (tables []Table, err error) {
-	var conn nft.Conn
-	defer conn.Close()
 	for _, family := range []uint8{
 		unix.NFPROTO_IPV4, unix.NFPROTO_IPV6, unix.NFPROTO_INET,
 		unix.NFPROTO_ARP, unix.NFPROTO_BRIDGE, unix.NFPROTO_NETDEV,
 	} {
-		r := reader{conn: &conn, family: family, tables: map[string]*Table{}}
+		r := reader{family: family, tables: map[string]*Table{}}
 		r.read()
 		for _, name := range slices.Sorted(maps.Keys(r.tables)) {
 			tables = append(tables, *r.tables[name])
@@ -71,41 +56,33 @@ func readNFT() (tables []Table, err error) {
 
 // read asks for rules by table, and for iptables' base chains by name, so that a large native table hides none of them.
 func (r *reader) read() {
-	r.note(r.dump(unix.NFT_MSG_GETTABLE, r.table))
+	defer r.conn.Close()
+	r.err = r.ask(func() error { return r.conn.Dump(unix.NFT_MSG_GETTABLE, r.family, r.table) })
 	for _, t := range r.tables {
 		before := *t
-		err := r.note(persist(func() error {
+		err := r.ask(func() error {
 			*t = before
 			return r.conn.DumpRules(r.family, t.Name, t.rule)
-		}))
+		})
 		t.More = err != nil
+		for _, chain := range slices.Sorted(maps.Keys(bases[t.Name])) {
+			which := nft.Attributes{}.Text(unix.NFTA_CHAIN_TABLE, t.Name).Text(unix.NFTA_CHAIN_NAME, chain)
+			r.ask(func() error { return r.conn.Get(unix.NFT_MSG_GETCHAIN, r.family, which, r.chain) })
+		}
 	}
-	for base := range bases {
-		table, chain, _ := strings.Cut(base, " ")
-		which := nft.Attributes{}.Text(unix.NFTA_CHAIN_TABLE, table).Text(unix.NFTA_CHAIN_NAME, chain)
-		r.note(r.conn.Get(unix.NFT_MSG_GETCHAIN, r.family, which, r.chain))
-	}
-	err := r.note(r.dump(unix.NFT_MSG_GETCHAIN, r.chain))
+	err := r.ask(func() error { return r.conn.Dump(unix.NFT_MSG_GETCHAIN, r.family, r.chain) })
 	for _, t := range r.tables {
 		t.More = t.More || t.Native && err != nil
 	}
 }
 
-// note keeps an error, but not that of a bound.
-func (r *reader) note(err error) error {
+// ask keeps an error, but not that of a bound.
+func (r *reader) ask(question func() error) error {
+	err := persist(question)
 	if !errors.Is(err, nft.ErrTooLarge) {
 		r.err = cmp.Or(r.err, err)
 	}
 	return err
-}
-
-func (r *reader) dump(get uint16, each func(nft.Message)) error {
-	return persist(func() error {
-		return r.conn.Dump(get, r.family, func(m nft.Message) error {
-			each(m)
-			return nil
-		})
-	})
 }
 
 // table decodes NFT_MSG_NEWTABLE.
@@ -113,40 +90,39 @@ func (r *reader) dump(get uint16, each func(nft.Message)) error {
 //	linux/netfilter/nf_tables.h:
 //	NFTA_TABLE_NAME   string
 //	NFTA_TABLE_FLAGS  __be32: NFT_TABLE_F_DORMANT 1, NFT_TABLE_F_OWNER 2
-func (r *reader) table(m nft.Message) {
+func (r *reader) table(m nft.Message) error {
 	family, name, _ := strings.Cut(m.Table(unix.NFTA_TABLE_NAME), " ")
 	flags := m.Attributes().Number(unix.NFTA_TABLE_FLAGS)
+	isNative := bases[name] == nil || family != "ip" && family != "ip6"
 	r.tables[name] = &Table{
-		Backend: detect.NFT,
-		Native:  family != "ip" && family != "ip6" || !iptables.IsTable(name),
-		Family:  family,
-		Name:    name,
-		Owned:   flags&2 != 0,
-		Dormant: flags&1 != 0,
+		Backend: detect.NFT, Native: isNative, Family: family, Name: name, Dormant: flags&1 != 0, Owned: flags&2 != 0,
 	}
+	return nil
 }
 
-// chain decodes NFT_MSG_NEWCHAIN. Only base chains have a hook and a policy.
+// chain decodes NFT_MSG_NEWCHAIN. Only base chains have a type, a hook and a policy.
 //
 //	NFTA_CHAIN_TABLE, NFTA_CHAIN_NAME, NFTA_CHAIN_TYPE   string
 //	NFTA_CHAIN_POLICY   __be32: NF_DROP 0, NF_ACCEPT 1
-//	NFTA_CHAIN_HOOK     nested:
-//		NFTA_HOOK_HOOKNUM    __be32
-//		NFTA_HOOK_PRIORITY   __be32, signed
-func (r *reader) chain(m nft.Message) {
+//	NFTA_CHAIN_HOOK     nested: NFTA_HOOK_HOOKNUM __be32, NFTA_HOOK_PRIORITY __be32, signed
+func (r *reader) chain(m nft.Message) error {
 	a := m.Attributes()
-	name, hook := a.String(unix.NFTA_CHAIN_NAME), a.Find(unix.NFTA_CHAIN_HOOK)
-	t := r.tables[a.String(unix.NFTA_CHAIN_TABLE)]
+	name, hook, t := a.String(unix.NFTA_CHAIN_NAME), a.Find(unix.NFTA_CHAIN_HOOK), r.tables[a.String(unix.NFTA_CHAIN_TABLE)]
 	if t == nil {
-		return
+		return nil
 	}
-	is := Hook{}
+	is := Hook{Type: a.String(unix.NFTA_CHAIN_TYPE), Priority: int(int32(hook.Number(unix.NFTA_HOOK_PRIORITY)))}
 	if hook != nil {
 		is.Hook = hookName(r.family, hook.Number(unix.NFTA_HOOK_HOOKNUM))
-		is.Type = a.String(unix.NFTA_CHAIN_TYPE)
-		is.Priority = int(int32(hook.Number(unix.NFTA_HOOK_PRIORITY)))
 	}
-	want, isBase := bases[t.Name+" "+name]
+	priority, isBase := bases[t.Name][name]
+	want := Hook{Hook: strings.ToLower(name), Type: "filter", Priority: priority}
+	switch {
+	case t.Name == "nat":
+		want.Type = "nat"
+	case t.Name == "mangle" && name == "OUTPUT":
+		want.Type = "route"
+	}
 	switch {
 	case t.Native:
 		name = is.Hook
@@ -158,6 +134,7 @@ func (r *reader) chain(m nft.Message) {
 	if a.Find(unix.NFTA_CHAIN_POLICY) != nil && a.Number(unix.NFTA_CHAIN_POLICY) == 0 {
 		t.Policies = note(t.Policies, Policy{Chain: name, Policy: "DROP"})
 	}
+	return nil
 }
 
 // hookName names one of enum nf_inet_hooks, of enum nf_dev_hooks, or of NF_ARP_IN and the like, as nft does.
@@ -181,10 +158,10 @@ func hookName(family uint8, number uint32) string {
 //	NFTA_RULE_EXPRESSIONS   nested: a row of NFTA_LIST_ELEM, each nested:
 //		NFTA_EXPR_NAME  string
 //		NFTA_EXPR_DATA  nested, as the name has it
-func (t *Table) rule(m nft.Message) {
+func (t *Table) rule(m nft.Message) error {
 	t.Rules++
 	if t.Native {
-		return
+		return nil
 	}
 	chain := m.Attributes().String(unix.NFTA_RULE_CHAIN)
 	leads, hasEffect, hasCounter, isForeign := "", false, false, false
@@ -202,6 +179,7 @@ func (t *Table) rule(m nft.Message) {
 		t.NFTMade++
 		t.MadeIn = note(t.MadeIn, chain)
 	}
+	return nil
 }
 
 // effect returns the chain to which an expression leads, and whether it drops or redirects.
