@@ -107,10 +107,11 @@ func (r *reader) table(m nft.Message) error {
 //	NFTA_CHAIN_HOOK     nested: NFTA_HOOK_HOOKNUM __be32, NFTA_HOOK_PRIORITY __be32, signed
 func (r *reader) chain(m nft.Message) error {
 	a := m.Attributes()
-	name, hook, t := a.String(unix.NFTA_CHAIN_NAME), a.Find(unix.NFTA_CHAIN_HOOK), r.tables[a.String(unix.NFTA_CHAIN_TABLE)]
+	t, name := r.tables[a.String(unix.NFTA_CHAIN_TABLE)], a.String(unix.NFTA_CHAIN_NAME)
 	if t == nil {
 		return nil
 	}
+	hook := a.Find(unix.NFTA_CHAIN_HOOK)
 	is := Hook{Type: a.String(unix.NFTA_CHAIN_TYPE), Priority: int(int32(hook.Number(unix.NFTA_HOOK_PRIORITY)))}
 	if hook != nil {
 		is.Hook = hookName(r.family, hook.Number(unix.NFTA_HOOK_HOOKNUM))

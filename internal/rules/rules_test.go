@@ -71,13 +71,15 @@ COMMIT
 -A DOCKER_OUTPUT -j NFQUEUE
 -A DOCKER_OUTPUT -p tcp -j REJECT --reject-with tcp-reset
 -A DOCKER_OUTPUT -j DROP
--A DOCKER_OUTPUT -j QUEUE
+-A DOCKER_OUTPUT -j LAST
 COMMIT
 `
 	host.Netns(t)
+	lasts := map[string]string{"nft": "DROP", "legacy": "QUEUE"} // iptables-nft has no QUEUE
 	for prefix, program := range map[string]string{"": "nft", "legacy ": "legacy"} {
 		for family, wide := range map[string]string{"ip": "10.0.0.0/8", "ip6": "fd00::/64"} {
-			host.Feed(t, strings.ReplaceAll(lines, "WIDE", wide), family+"tables-"+program+"-restore")
+			text := strings.NewReplacer("WIDE", wide, "LAST", lasts[program]).Replace(lines)
+			host.Feed(t, text, family+"tables-"+program+"-restore")
 			all := read(t)
 			for name, want := range map[string]string{
 				"nat":    "9 rules, 5 of DNS, 3 act, [DOCKER_OUTPUT DOCKER_POSTROUTING KUBE-FIREWALL], []",
@@ -86,7 +88,8 @@ COMMIT
 			} {
 				got := all[prefix+family+" "+name]
 				slices.Sort(got.Chains)
-				text := fmt.Sprintf("%d rules, %d of DNS, %d act, %v, %v", got.Rules, got.DNS, got.Acts, got.Chains, got.Policies)
+				text := fmt.Sprintf("%d rules, %d of DNS, %d act, %v, %v", got.Rules, got.DNS, got.Acts, got.Chains,
+					got.Policies)
 				if text != want || got.NFTMade != 0 || got.More || got.Native || got.Wrong != nil {
 					t.Errorf("%s%s %s: got %s, %+v", prefix, family, name, text, got)
 				}
