@@ -48,8 +48,8 @@ type tableAnswer struct {
 	err    error
 }
 
-// hasTable reports whether nf_tables has a table. It asks once: most hosts lack most tables, and the chains of a missing
-// one need no question.
+// hasTable reports whether nf_tables has a table. It asks once: most hosts lack most tables, and the chains of a
+// missing one need no question.
 func (a *asker) hasTable(f Family, name string) (Answer, error) {
 	for _, t := range a.tables {
 		if t.family == f && t.name == name {
@@ -61,8 +61,8 @@ func (a *asker) hasTable(f Family, name string) (Answer, error) {
 	return answerOf(has, err), err
 }
 
-// countNFT counts the rules in the tables of iptables, until there are more than limit. That the rules change while they
-// are counted is no failure: what was counted counts.
+// countNFT counts the rules in the tables of iptables, until there are more than limit. That the rules change while
+// they are counted is no failure: what was counted counts.
 func (a *asker) countNFT(e Evidence, limit int) Evidence {
 	rules := nft.Rules{All: e.NFT.Kernel == No}
 	var err error

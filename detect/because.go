@@ -56,8 +56,8 @@ func (r Result) becauseOfMarker() string {
 	return words + r.Evidence.unread()
 }
 
-// describe describes the first marker that was found in a backend, "" if there is none. Stronger markers are asked for first,
-// and IPv4 before IPv6.
+// describe describes the first marker that was found in a backend, "" if there is none. Stronger markers are asked for
+// first, and IPv4 before IPv6.
 func (e Evidence) describe(b Backend) string {
 	names := e.Of(b).Markers
 	if len(names) == 0 {

@@ -16,8 +16,8 @@
 //
 // # What is asked
 //
-// The kernel is asked: nf_tables over netlink, x_tables over getsockopt(2) and /proc; and modules.dep in /lib/modules, if
-// x_tables is not loaded. No process is started, no rule is written, no table is made, and no module of the legacy
+// The kernel is asked: nf_tables over netlink, x_tables over getsockopt(2) and /proc; and modules.dep in /lib/modules,
+// if x_tables is not loaded. No process is started, no rule is written, no table is made, and no module of the legacy
 // backend is loaded. The kernel may load nf_tables.
 //
 // A dry run shows whether nf_tables can take iptables' rules. It is made only if no marker decides, nft would be the

@@ -79,7 +79,8 @@ func familyOf(ipv6 bool) uint8 {
 }
 
 // Dump calls each with the objects of a kind, such as unix.NFT_MSG_GETRULE, of one family or of all (unix.AF_UNSPEC).
-// An error of each ends the dump, and is returned. iptables.ErrChanged and ErrTooLarge mean that the dump may be incomplete.
+// An error of each ends the dump, and is returned. iptables.ErrChanged and ErrTooLarge mean that the dump may be
+// incomplete.
 //
 // The kernel makes the first part of a dump as large as the last read from the socket, and no part larger than
 // bufferSize. An object that does not fit ends the dump without an error, and rules can be large. So a dump is never a
