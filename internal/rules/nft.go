@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 )
 
@@ -78,7 +79,7 @@ func (r *reader) read() {
 
 // ask keeps an error, but not that of a bound.
 func (r *reader) ask(question func() error) error {
-	err := persist(question)
+	err := iptables.Persist(question)
 	if !errors.Is(err, nft.ErrTooLarge) {
 		r.err = cmp.Or(r.err, err)
 	}

@@ -8,13 +8,11 @@ package rules
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
@@ -78,7 +76,7 @@ func readLegacy() (tables []Table, err error) {
 		err = cmp.Or(err, failed)
 		for _, name := range names {
 			t := Table{Backend: detect.Legacy, Family: family, Name: name}
-			err = cmp.Or(err, persist(t.readLegacy))
+			err = cmp.Or(err, iptables.Persist(t.readLegacy))
 			tables = append(tables, t)
 		}
 	}
@@ -148,16 +146,4 @@ func note[T comparable](list []T, one T) []T {
 		return list
 	}
 	return append(list, one)
-}
-
-// persist reads at most three times, 10 ms apart, what changes while it is read.
-func persist(read func() error) (err error) {
-	for range 3 {
-		err = read()
-		if !errors.Is(err, nft.ErrChanged) && !errors.Is(err, xtables.ErrChanged) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
 }

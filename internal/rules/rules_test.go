@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -232,7 +232,7 @@ func TestReplaced(t *testing.T) {
 		tables, errNFT, errLegacy := Read(true)
 		for _, table := range tables {
 			err := map[detect.Backend]error{detect.NFT: errNFT, detect.Legacy: errLegacy}[table.Backend]
-			isCut := errors.Is(err, nft.ErrChanged) || errors.Is(err, xtables.ErrChanged)
+			isCut := errors.Is(err, iptables.ErrChanged)
 			if table.More != isCut || !isCut && (table.Rules != 100 || table.Acts != 100) {
 				t.Fatalf("got %+v, %v", table, err)
 			}

@@ -86,7 +86,7 @@ func read(
 		err = readEntries(fd, level, table, h, parse)
 	}
 	if err == unix.EAGAIN { // the table's size has changed
-		err = ErrChanged
+		err = iptables.ErrChanged
 	}
 	if err != nil {
 		return fmt.Errorf("read table %q: %w", table, err)
