@@ -58,6 +58,7 @@ func readNFT() (tables []Table, err error) {
 // read asks for rules by table, and for iptables' base chains by name, so that a large native table hides none of them.
 func (r *reader) read() {
 	defer r.conn.Close()
+	// More tables than a dump may have are an error: those of iptables may be missing.
 	r.err = r.ask(func() error { return r.conn.Dump(unix.NFT_MSG_GETTABLE, r.family, r.table) })
 	for _, t := range r.tables {
 		before := *t

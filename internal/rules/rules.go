@@ -85,28 +85,18 @@ func readLegacy() (tables []Table, err error) {
 
 // readLegacy reads a table of x_tables. Built-in chains come first. The entry that returns from a chain of Docker's DNS
 // counts for the jump to it.
-//
-//	struct xt_standard_target {
-//		struct xt_entry_target target;  // its name is ""
-//		int verdict;                    // -NF_DROP - 1, -NF_QUEUE - 1 and the like, or where to jump
-//	};
 func (t *Table) readLegacy() error {
 	*t = Table{Backend: t.Backend, Family: t.Family, Name: t.Name}
 	chain := ""
 	read, err := xtables.ReadEntries(t.Family == "ip6", t.Name, func(e xtables.Entry) {
-		target := string(e.Target)
-		if target == "" && len(e.Info) >= 4 {
-			verdicts := map[int32]string{-1: "DROP", -2: "ACCEPT", -4: "QUEUE"}
-			target = verdicts[int32(binary.NativeEndian.Uint32(e.Info))]
-		}
 		switch {
-		case e.Head != nil:
-			chain = string(e.Head)
+		case e.Head != "":
+			chain = e.Head
 			t.Chains = note(t.Chains, chain)
 		case e.Policy == "":
-			t.count(chain, acts(target, int(e.Revision), e.Info))
-		case target != "ACCEPT":
-			t.Policies = note(t.Policies, Policy{Chain: e.Policy, Policy: target})
+			t.count(chain, acts(e.Target, e.Revision, e.Info))
+		case e.Target != "ACCEPT":
+			t.Policies = note(t.Policies, Policy{Chain: e.Policy, Policy: e.Target})
 		}
 	})
 	t.Rules, t.More = read.Rules, !read.Whole
