@@ -96,7 +96,7 @@ func TestUncertain(t *testing.T) {
 		{doc: "legacy has a policy", how: plan.Asked, legacy: []iptables.Table{policy}, want: "nothing proves"},
 		{doc: "chosen, and legacy has a rule", how: plan.ByVariable, legacy: []iptables.Table{rule}},
 		{doc: "a question failed", how: plan.ByVariable, err: unix.EIO, want: "nothing proves"},
-		{doc: "no /proc", how: plan.Asked, err: xtables.ErrNoProc, want: "Mount /proc"},
+		{doc: "no /proc", how: plan.Asked, err: xtables.ErrHidden, want: "Mount /proc"},
 		{doc: "the names file is denied", how: plan.Asked, err: unix.EACCES, user: 1, want: "runAsGroup: 0"},
 		{doc: "a Pod's network", how: plan.Asked, own: true, want: "a Pod's own network"},
 		{doc: "a Pod's network with rules", how: plan.Asked, own: true, rules: 1, want: "BACKEND=nft in each of them"},
