@@ -135,7 +135,8 @@ func TestReadme(t *testing.T) {
 		t.Fatal("the README has no Dockerfile with a call below it")
 	}
 	text := strings.NewReplacer("debian:trixie-slim", base(t, "debian:trixie")).Replace(found[1])
-	text = strings.ReplaceAll(text, "--from=iptables-wrapper ", "--from="+base(t, "iptables-wrapper")+" ")
+	text = regexp.MustCompile(`--from=(\S+/)?iptables-wrapper(:v\S+)? `).
+		ReplaceAllString(text, "--from="+base(t, "iptables-wrapper")+" ") // built, or a release's
 	ref := build(t, "readme", dockerfile(t, strings.Split(strings.TrimSpace(text), "\n")...))
 	for _, mode := range bothModes {
 		options := append(slices.Clone(host.Ulimits), strings.Fields(found[2])...)
