@@ -111,7 +111,7 @@ lint:
 	@for system in darwin windows plan9; do GOOS=$$system go build ./detect ./exec || exit; done
 	$(TOOK)
 
-# Any wrapper, in every situation that needs no more than the six names. SUITEFLAGS="-run ^host -all" plays some of them, and prints
+# Any wrapper, in every situation that needs no more than the six commands. SUITEFLAGS="-run ^host -all" plays some of them, and prints
 # those that pass too.
 WRAPPER ?= $(BINARY)
 NAMES ?= $(if $(filter $(BINARY),$(WRAPPER)),test/conformance/testdata/install.sh,links)

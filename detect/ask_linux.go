@@ -13,9 +13,9 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
-// askNFT asks nf_tables for each name of a reason.
+// askNFT asks nf_tables for each marker of a reason.
 func (a *asker) askNFT(f Findings, r Reason) Findings {
-	for n := range namesOf(r) {
+	for n := range markersOf(r) {
 		answer, err := f.Kernel, error(nil)
 		if f.Kernel == Yes {
 			answer, err = a.hasNFT(n)
@@ -25,8 +25,8 @@ func (a *asker) askNFT(f Findings, r Reason) Findings {
 	return f
 }
 
-// hasNFT reports whether a name is in nf_tables.
-func (a *asker) hasNFT(n Name) (Answer, error) {
+// hasNFT reports whether a marker is in nf_tables.
+func (a *asker) hasNFT(n Marker) (Answer, error) {
 	table := n.Table
 	if n.Chain == "" {
 		_, table, _ = strings.Cut(table, " ") // without the family
@@ -112,11 +112,11 @@ func (l *legacyTables) table(name string) (t xtables.Table, err error) {
 }
 
 func isKnownChain(chain []byte) bool {
-	return slices.ContainsFunc(knownNames[:], func(n Name) bool { return n.Chain == string(chain) })
+	return slices.ContainsFunc(knownMarkers[:], func(n Marker) bool { return n.Chain == string(chain) })
 }
 
-// has reports whether a name exists. Legacy has no native tables.
-func (l *legacyTables) has(n Name) (Answer, error) {
+// has reports whether a marker exists. Legacy has no native tables.
+func (l *legacyTables) has(n Marker) (Answer, error) {
 	switch {
 	case l.loaded == Unknown:
 		return Unknown, nil

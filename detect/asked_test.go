@@ -21,7 +21,7 @@ func TestAskedIsWhatMatters(t *testing.T) {
 	host.Netns(t)
 	asked := func(r Result) string {
 		var kinds []string
-		for _, k := range byName {
+		for _, k := range byMarker {
 			nft, legacy := r.Evidence.NFT, r.Evidence.Legacy
 			if *nft.answers(k) != [2]Answer{} && *legacy.answers(k) != [2]Answer{} {
 				kinds = append(kinds, string(k))

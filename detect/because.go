@@ -19,11 +19,11 @@ func (r Result) Because() string {
 	e := r.Evidence
 	switch r.Reason {
 	case KubeletHint, KubeletCanary, HostProgram:
-		return r.becauseOfName()
+		return r.becauseOfMarker()
 	case Held:
 		words := string(r.Backend) + " is in use here already, and no chain or table proves another backend"
 		row := Decide(e, "")
-		if slices.Contains(byName[:], row.Reason) {
+		if slices.Contains(byMarker[:], row.Reason) {
 			return words + ": " + row.Because()
 		}
 		return words + e.unread()
@@ -48,22 +48,22 @@ func (r Result) Because() string {
 	}
 }
 
-func (r Result) becauseOfName() string {
-	words := r.Evidence.name(r.Backend)
+func (r Result) becauseOfMarker() string {
+	words := r.Evidence.describe(r.Backend)
 	if r.Certain {
 		return words
 	}
-	other := r.Evidence.name(r.Backend.Other())
+	other := r.Evidence.describe(r.Backend.Other())
 	if other != "" {
 		words += ", but " + other
 	}
 	return words + r.Evidence.unread()
 }
 
-// name describes the first name that was found in a backend, "" if there is none. Stronger names are asked for first,
+// describe describes the first marker that was found in a backend, "" if there is none. Stronger markers are asked for first,
 // and IPv4 before IPv6.
-func (e Evidence) name(b Backend) string {
-	names := e.Of(b).Names
+func (e Evidence) describe(b Backend) string {
+	names := e.Of(b).Markers
 	if len(names) == 0 {
 		return ""
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 // found puts a name among those that were found, and gives the answer that goes with it.
-func found(b Backend, k Reason, n Name) about {
+func found(b Backend, k Reason, n Marker) about {
 	return func(e *Evidence) {
 		findings := e.of(b)
 		findings.answers(k)[n.Family] = Yes
-		findings.Names = append(findings.Names, n)
+		findings.Markers = append(findings.Markers, n)
 	}
 }
 
@@ -32,11 +32,11 @@ func lacks(what string) about {
 
 // Because is one line, and names what decides and what is in the way of certainty.
 func TestBecause(t *testing.T) {
-	hint4 := Name{Program: "kubelet", Family: IPv4, Table: "mangle", Chain: hintChain}
-	hint6 := Name{Program: "kubelet", Family: IPv6, Table: "mangle", Chain: hintChain}
-	canary4 := Name{Program: "kubelet", Family: IPv4, Table: "mangle", Chain: canaryChain}
-	docker := Name{Program: "Docker", Family: IPv4, Table: "filter", Chain: "DOCKER-USER"}
-	proxy := Name{Program: "kube-proxy", Family: IPv4, Table: "ip kube-proxy"}
+	hint4 := Marker{Program: "kubelet", Family: IPv4, Table: "mangle", Chain: hintChain}
+	hint6 := Marker{Program: "kubelet", Family: IPv6, Table: "mangle", Chain: hintChain}
+	canary4 := Marker{Program: "kubelet", Family: IPv4, Table: "mangle", Chain: canaryChain}
+	docker := Marker{Program: "Docker", Family: IPv4, Table: "filter", Chain: "DOCKER-USER"}
+	proxy := Marker{Program: "kube-proxy", Family: IPv4, Table: "ip kube-proxy"}
 	refused := errors.Join(errors.New("a table: not permitted"), errors.New("another"))
 	for _, test := range []struct {
 		about []about

@@ -6,12 +6,12 @@ package detect
 // Decide returns the first row of its table that applies. held is the backend that the caller already uses, "" if none.
 // If the row is not certain, held is the answer.
 //
-// A question that could not be answered is treated as "not found". If it concerns the other backend's names of the same
+// A question that could not be answered is treated as "not found". If it concerns the other backend's markers of the same
 // or a stronger kind, the answer is a guess. Decide does no I/O.
 func Decide(e Evidence, held Backend) Result {
-	hint := e.named(KubeletHint)
-	canary := e.named(KubeletCanary)
-	program := e.named(HostProgram)
+	hint := e.marked(KubeletHint)
+	canary := e.marked(KubeletCanary)
+	program := e.marked(HostProgram)
 	more := NFT
 	if e.Legacy.Rules > e.NFT.Rules && e.NFT.Counted != No {
 		more = Legacy
@@ -44,8 +44,8 @@ func Decide(e Evidence, held Backend) Result {
 	return r
 }
 
-// byName are the reasons that are names, the strongest first.
-var byName = [...]Reason{KubeletHint, KubeletCanary, HostProgram}
+// byMarker are the reasons that are markers, the strongest first.
+var byMarker = [...]Reason{KubeletHint, KubeletCanary, HostProgram}
 
 func (f *Findings) answers(r Reason) *[2]Answer {
 	switch r {
@@ -57,10 +57,10 @@ func (f *Findings) answers(r Reason) *[2]Answer {
 	return &f.Program
 }
 
-// named returns the backend that has a name, "" if neither is known to have one. The IPv4 name decides. The IPv6 name
-// counts only if neither backend has one for IPv4. If both backends have one, it is nft: the name in legacy may be left
+// marked returns the backend that has a marker, "" if neither is known to have one. The IPv4 marker decides. The IPv6 marker
+// counts only if neither backend has one for IPv4. If both backends have one, it is nft: the marker in legacy may be left
 // from before the host changed its backend.
-func (e Evidence) named(r Reason) Backend {
+func (e Evidence) marked(r Reason) Backend {
 	for _, f := range families {
 		for _, b := range Backends() {
 			found := e.Of(b)
@@ -75,10 +75,10 @@ func (e Evidence) named(r Reason) Backend {
 // legacyCanRun reports whether x_tables is loaded, or iptables-legacy can load it.
 func (e Evidence) legacyCanRun() bool { return e.Legacy.Kernel == Yes || e.Loadable == Yes }
 
-// proves reports whether a reason makes a backend certain: see Result.Certain. The names of both families count.
+// proves reports whether a reason makes a backend certain: see Result.Certain. The markers of both families count.
 func (e Evidence) proves(r Reason, b Backend) bool {
 	other := e.Of(b.Other())
-	for _, stronger := range byName {
+	for _, stronger := range byMarker {
 		if *other.answers(stronger) != [2]Answer{No, No} {
 			return false
 		}

@@ -12,14 +12,14 @@
 //
 // A certain answer holds until the host changes its backend: keep it. Any other is a guess, the best choice at this
 // moment. A program that has made rules by a guess passes that backend to Host from then on. It then gets another
-// backend only if a name proves it.
+// backend only if a marker proves it.
 //
 // # What is asked
 //
 // Only the kernel is asked: nf_tables over netlink, x_tables over getsockopt(2) and /proc. No process is started, no
 // rule is written, no table is made, and no module of the legacy backend is loaded. The kernel may load nf_tables.
 //
-// A dry run shows whether nf_tables can take iptables' rules. It is made only if no name decides, nft would be the
+// A dry run shows whether nf_tables can take iptables' rules. It is made only if no marker decides, nft would be the
 // answer, iptables' tables in nf_tables have no rule yet, and legacy can run. It is a transaction that the kernel
 // checks and never commits. It takes 10 to 20 ms, and may load nft_chain_nat, nf_nat, nf_conntrack, nft_compat and
 // xt_comment.
@@ -68,7 +68,7 @@ func (b Backend) Other() Backend {
 // Reason is the row of the decision table that applied.
 type Reason string
 
-// The reasons. The first three are names, and only they can be certain.
+// The reasons. The first three are markers, and only they can be certain.
 const (
 	KubeletHint   Reason = "kubelet-hint"   // chain KUBE-IPTABLES-HINT in mangle, since Kubernetes 1.24 (KEP-3178)
 	KubeletCanary Reason = "kubelet-canary" // chain KUBE-KUBELET-CANARY in mangle, since Kubernetes 1.17
@@ -128,8 +128,8 @@ func (a Answer) String() string {
 // MarshalText returns "not asked", "unknown", "no" or "yes", as String does.
 func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// Name is a name of the host: a chain in one of iptables' tables, or a native table.
-type Name struct {
+// Marker is a name of the host: a chain in one of iptables' tables, or a native table.
+type Marker struct {
 	Program string `json:"program"` // the program that makes it: "kubelet", "Docker"
 	Family  Family `json:"family"`
 	Table   string `json:"table"`           // "mangle"; a native table as nft prints it: "ip kube-proxy"
@@ -138,11 +138,11 @@ type Name struct {
 
 // Findings are what was found in one backend. Arrays are by Family.
 type Findings struct {
-	Kernel  Answer    `json:"kernel"`           // whether it has nf_tables, or has x_tables loaded for either family
-	Hint    [2]Answer `json:"hint,omitzero"`    // kubelet's chain KUBE-IPTABLES-HINT
-	Canary  [2]Answer `json:"canary,omitzero"`  // kubelet's chain KUBE-KUBELET-CANARY
-	Program [2]Answer `json:"program,omitzero"` // any name of another program of the host
-	Names   []Name    `json:"names,omitempty"`  // the names that were found, in the order of the questions
+	Kernel  Answer    `json:"kernel"`            // whether it has nf_tables, or has x_tables loaded for either family
+	Hint    [2]Answer `json:"hint,omitzero"`     // kubelet's chain KUBE-IPTABLES-HINT
+	Canary  [2]Answer `json:"canary,omitzero"`   // kubelet's chain KUBE-KUBELET-CANARY
+	Program [2]Answer `json:"program,omitzero"`  // any marker of another program of the host
+	Markers []Marker  `json:"markers,omitempty"` // the markers that were found, in the order of the questions
 
 	// Rules is the number of rules of both families in iptables' tables, whoever made them. Native tables do not count.
 	// If Counted is No, there are more. If it is Unknown, the number is not exact: a question failed, or a table of
@@ -166,7 +166,7 @@ type Evidence struct {
 	Lacks      string `json:"lacks,omitempty"`
 
 	// Loadable is Yes if iptables-legacy could load x_tables: modules.dep of the running kernel, as this process sees
-	// /lib/modules, lists ip_tables. It is asked only if no name decides and x_tables is not loaded.
+	// /lib/modules, lists ip_tables. It is asked only if no marker decides and x_tables is not loaded.
 	Loadable Answer `json:"loadable,omitzero"`
 }
 

@@ -78,7 +78,7 @@ func TestEither(t *testing.T) {
 // The first question that failed is described, in each backend.
 func TestFirstError(t *testing.T) {
 	first, second := fmt.Errorf("a: %w", unix.EPERM), fmt.Errorf("b: %w", unix.ENOMEM)
-	f := Findings{}.note(Name{}, No, nil).note(Name{}, Unknown, first).note(Name{}, Unknown, second)
+	f := Findings{}.note(Marker{}, No, nil).note(Marker{}, Unknown, first).note(Marker{}, Unknown, second)
 	if f.Err != first {
 		t.Errorf("got %v", f.Err)
 	}
@@ -110,9 +110,9 @@ func TestNote(t *testing.T) {
 	} {
 		var f Findings
 		for _, a := range test.answers {
-			f = f.note(Name{Family: IPv6, Chain: "DOCKER-USER"}, a, nil)
+			f = f.note(Marker{Family: IPv6, Chain: "DOCKER-USER"}, a, nil)
 		}
-		if f.Program != [2]Answer{NotAsked, test.want} || len(f.Names) != test.found {
+		if f.Program != [2]Answer{NotAsked, test.want} || len(f.Markers) != test.found {
 			t.Errorf("%v: got %+v", test.answers, f)
 		}
 	}

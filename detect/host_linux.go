@@ -14,8 +14,8 @@ import (
 )
 
 // Host returns the backend that is used in the network namespace of the calling thread. held is a backend in which the
-// caller has made rules, "" if none: Host returns the other one only if a name proves it. Host asks for one kind of
-// name after the other, and stops at the kind that decides.
+// caller has made rules, "" if none: Host returns the other one only if a marker proves it. Host asks for one kind of
+// marker after the other, and stops at the kind that decides.
 //
 // The Result can always be used, and can be certain even with an error. The error joins Findings.Err of both backends:
 // unix.EPERM if CAP_NET_ADMIN is missing, unix.EMFILE if the process has no descriptor left. Host reads neither what
@@ -23,9 +23,9 @@ import (
 func Host(held Backend) (Result, error) {
 	a, e := start()
 	defer a.nft.Close()
-	for _, reason := range byName {
-		e = a.askNames(e, reason)
-		if e.named(reason).Valid() {
+	for _, reason := range byMarker {
+		e = a.askMarkers(e, reason)
+		if e.marked(reason).Valid() {
 			return finish(e, held)
 		}
 	}
@@ -45,8 +45,8 @@ func Host(held Backend) (Result, error) {
 func Survey() (Result, error) {
 	a, e := start()
 	defer a.nft.Close()
-	for _, reason := range byName {
-		e = a.askNames(e, reason)
+	for _, reason := range byMarker {
+		e = a.askMarkers(e, reason)
 	}
 	e = askLoadable(e)
 	e = a.count(e, true)
@@ -98,22 +98,22 @@ func askLoadable(e Evidence) Evidence {
 	return e
 }
 
-func (a *asker) askNames(e Evidence, r Reason) Evidence {
+func (a *asker) askMarkers(e Evidence, r Reason) Evidence {
 	e.NFT = a.askNFT(e.NFT, r)
-	for n := range namesOf(r) {
+	for n := range markersOf(r) {
 		answer, err := a.legacy[n.Family].has(n)
 		e.Legacy = e.Legacy.note(n, answer, err)
 	}
 	return e
 }
 
-// note adds the answer to whether a name exists. For a reason, one Yes outweighs any Unknown, and one Unknown any No.
-func (f Findings) note(n Name, answer Answer, err error) Findings {
+// note adds the answer to whether a marker exists. For a reason, one Yes outweighs any Unknown, and one Unknown any No.
+func (f Findings) note(n Marker, answer Answer, err error) Findings {
 	known := &f.answers(n.reason())[n.Family]
 	switch {
 	case answer == Yes:
 		*known = Yes
-		f.Names = append(f.Names, n)
+		f.Markers = append(f.Markers, n)
 	case *known == NotAsked, *known == No:
 		*known = answer
 	}

@@ -72,7 +72,7 @@ func TestNearlyNames(t *testing.T) {
 	none := [2]Answer{No, No}
 	for _, b := range []Backend{NFT, Legacy} {
 		f := r.Evidence.Of(b)
-		if f.Hint != none || f.Canary != none || f.Program != none || f.Names != nil {
+		if f.Hint != none || f.Canary != none || f.Program != none || f.Markers != nil {
 			t.Errorf("%s: got %+v", b, f)
 		}
 	}

@@ -25,9 +25,9 @@ func TestNamesLikeOracle(t *testing.T) {
 	}
 	var names []*oracle.Answer
 	for _, b := range []*oracle.Backend{&h.NFT, &h.Legacy} {
-		for kind := range b.Names {
-			for family := range b.Names[kind] {
-				names = append(names, &b.Names[kind][family])
+		for kind := range b.Markers {
+			for family := range b.Markers[kind] {
+				names = append(names, &b.Markers[kind][family])
 			}
 		}
 	}
@@ -46,13 +46,13 @@ func TestNamesLikeOracle(t *testing.T) {
 // Where no name decides, every combination of numbers, of what the kernel has and of what is held gives what the oracle
 // says; where one decides, none of these matters but what is held.
 func TestNumbersLikeOracle(t *testing.T) {
-	without := [len(oracle.Backend{}.Names)][2]oracle.Answer{}
+	without := [len(oracle.Backend{}.Markers)][2]oracle.Answer{}
 	unknown := without
 	unknown[oracle.Canary][oracle.IPv6] = oracle.Unknown
 	program := without
 	program[oracle.Program][oracle.IPv4] = oracle.Yes
-	for _, nft := range []oracle.Backend{{Names: without}, {Names: unknown}, {Names: program}} {
-		for _, legacy := range []oracle.Backend{{Names: without}, {Names: unknown}, {Names: program}} {
+	for _, nft := range []oracle.Backend{{Markers: without}, {Markers: unknown}, {Markers: program}} {
+		for _, legacy := range []oracle.Backend{{Markers: without}, {Markers: unknown}, {Markers: program}} {
 			h := oracle.Host{NFT: nft, Legacy: legacy}
 			kernel := []*oracle.Answer{&h.NFT.InKernel, &h.Legacy.InKernel, &h.TakesRules, &h.Loadable}
 			each(kernel, func() {
@@ -106,9 +106,9 @@ func findings(b *oracle.Backend) detect.Findings {
 	return detect.Findings{
 		Counted: counted,
 		Kernel:  answerOf[b.InKernel],
-		Hint:    byFamily(b.Names[oracle.Hint]),
-		Canary:  byFamily(b.Names[oracle.Canary]),
-		Program: byFamily(b.Names[oracle.Program]),
+		Hint:    byFamily(b.Markers[oracle.Hint]),
+		Canary:  byFamily(b.Markers[oracle.Canary]),
+		Program: byFamily(b.Markers[oracle.Program]),
 		Rules:   b.Rules,
 	}
 }

@@ -77,7 +77,7 @@ func randomRules(r *rand.Rand, f Family, hasKubelet, hasPrograms bool, most int)
 				add(name)
 			}
 		}
-		for _, n := range knownNames {
+		for _, n := range knownMarkers {
 			isProgram := n.Chain != "" && n.Program != "kubelet"
 			if isProgram && hasPrograms && r.IntN(20) == 0 { // also in a table where it proves nothing
 				add(n.Chain)
@@ -154,8 +154,8 @@ func nftListed(t *testing.T) (l host.Listed) {
 // listed is what is listed, as Survey must find it. Where nf_tables lacks nothing, its rules are all that is counted.
 func listed(l host.Listed) Findings {
 	found := Findings{Kernel: Yes, Rules: l.Rules, Counted: Yes}
-	for _, k := range byName {
-		for n := range namesOf(k) {
+	for _, k := range byMarker {
+		for n := range markersOf(k) {
 			found = found.note(n, answerOf(slices.Contains(l.Names, n.nftName()), nil), nil)
 		}
 	}

@@ -20,14 +20,14 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-func TestNames(t *testing.T) {
+func TestCommands(t *testing.T) {
 	want := strings.Fields("iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore")
-	got := exec.Names()
+	got := exec.Commands()
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 	got[0] = "changed"
-	if !slices.Equal(exec.Names(), want) {
+	if !slices.Equal(exec.Commands(), want) {
 		t.Error("a caller changed what the next one gets")
 	}
 }

@@ -24,7 +24,7 @@ import (
 // other attributes of that thread survive. The command line stays there, too: before Linux 3.17, /proc shows the
 // network of no other thread.
 func init() {
-	if len(os.Args) > 0 && slices.Contains(exec.Names(), filepath.Base(os.Args[0])) {
+	if len(os.Args) > 0 && slices.Contains(exec.Commands(), filepath.Base(os.Args[0])) {
 		os.Exit(run(os.Args, os.Environ(), os.Stderr))
 	}
 	runtime.LockOSThread() // starts one more thread, so only the command line does it

@@ -16,7 +16,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// lay makes the six names in /usr/sbin lead to the switch, and the test binary the wrapper.
+// lay makes the six commands in /usr/sbin lead to the switch, and the test binary the wrapper.
 func lay(t *testing.T) {
 	t.Helper()
 	self, err := os.Executable()
@@ -57,11 +57,14 @@ var storing = []struct {
 		stderr: "iptables-wrapper: legacy is stored, but not recorded: unlink /dev/iptables-backend-"},
 	{doc: "nothing can be asked, strict", host: "set -- setpriv --bounding-set=-net_admin; ", call: "select --strict",
 		status: 1, stderr: "operation not permitted"},
-	{doc: "others can write the directory", host: "chmod 777 /usr/sbin; ", call: "select nft", status: 1,
-		stderr: "users other than root and the caller can write it\niptables-wrapper: try: "},
-	{doc: "reset, others can write the directory", host: record + stored + "chmod 777 /usr/sbin; ", call: "reset",
-		status: 1, stderr: "users other than root and the caller can write it\niptables-wrapper: try: ",
-		content: "xtables-nft-multi"},
+	{doc: "others can write the system's directory", host: "chmod 777 /usr/sbin; chown 1000 /usr/sbin; ",
+		call: "select nft", stdout: runsNFT, content: "xtables-nft-multi"},
+	{doc: "reset, others can write the system's directory", host: record + stored + "chmod 777 /usr/sbin; ",
+		call: "reset", stdout: "the next call in /usr/sbin decides again\n"},
+	{doc: "reset, a command bypasses the switch", host: record + stored + "ln -sf iptables-legacy iptables; ",
+		call: "reset", status: 1, stderr: installHelps},
+	{doc: "an immutable directory", host: "set -- setpriv --bounding-set=-dac_override,-fowner; chmod 555 .; " +
+		"chown 1000 .; ", call: "select nft", status: 1, stderr: "iptables-wrapper: try: run as root"},
 	{doc: "reset, the record cannot be removed", host: record + "mount -o remount,bind,ro /dev; ", call: "reset",
 		status: 1, stderr: "iptables-wrapper: try: ", recorded: "nft"},
 	{doc: "reset, another user", host: record + stored + "set -- setpriv --reuid=1000; ", call: "reset", status: 1,

@@ -25,7 +25,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// container gives each situation a network namespace, a /dev, a /run and the six names of an image of its own.
+// container gives each situation a network namespace, a /dev, a /run and the six commands of an image of its own.
 type container struct {
 	t      *testing.T
 	before map[string]string // the links in the directories that a situation changes

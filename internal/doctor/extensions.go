@@ -53,7 +53,7 @@ func (s *state) load(starter *run.Starter, n name, f detect.Family) (fails []Ext
 		if f == detect.IPv6 && !e.used {
 			continue
 		}
-		out := starter.Run(n.Path, b, append([]string{n.Name.Name}, append(words, "-h")...)...)
+		out := starter.Run(n.Path, b, append([]string{n.Command.Name}, append(words, "-h")...)...)
 		e.Command, e.Printed, e.Lacks = out.Command, firstLine(out.Stderr), lacking(words[1], out, s.libDir)
 		if e.Lacks != "" {
 			fails = append(fails, e)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
@@ -36,8 +36,8 @@ func (s *state) noProgram() *Finding {
 func (s *state) brokenName() *Finding {
 	n := s.names[0]
 	directory := filepath.Dir(n.Path)
-	absent := s.which(func(n name) bool { return isAbsent(n.Name) })
-	broken := s.which(func(n name) bool { return (n.fault != nil || n.Err != nil) && !isAbsent(n.Name) })
+	absent := s.which(func(n name) bool { return isAbsent(n.Command) })
+	broken := s.which(func(n name) bool { return (n.fault != nil || n.Err != nil) && !isAbsent(n.Command) })
 	found := Finding{Severity: problem}
 	switch {
 	case len(absent) == len(s.names):
@@ -54,18 +54,18 @@ func (s *state) brokenName() *Finding {
 		found.Look = []string{"ls -l " + quoted(n.way[len(n.way)-1]), "ls -lL " + quoted(n.Path)}
 		found.Do = s.dangles(n)
 		if n.fault != nil {
-			found.Text = fmt.Sprintf("A call of %s fails: %v.", n.Name.Name, n.fault)
+			found.Text = fmt.Sprintf("A call of %s fails: %v.", n.Command.Name, n.fault)
 			found.Look = []string{"ls -ld " + quoted(directory) + " " + quoted(n.Path)}
 			found.Do = cannotRun(n)
 		}
 		if len(broken) > 1 {
 			found.Text += " These fail, too: " + list(pathsOf(broken[1:])) + "."
 		}
-	case !n.inPath && !isAbsent(n.Name):
+	case !n.inPath && !isAbsent(n.Command):
 		found.Text = "Programs do not find iptables: it is in " + directory + ", which is not in PATH."
 		found.Look = []string{"printenv PATH"}
 		found.Do = "Add " + directory + " to PATH, in the image or in the Pod's spec."
-	case isAbsent(n.Name):
+	case isAbsent(n.Command):
 		found.Text = "There is no " + n.Path + ", but other commands of iptables are there."
 		found.Look = []string{"ls -l " + quoted(n.Path)}
 		found.Do = s.adviseInstall(n)
@@ -85,12 +85,12 @@ func (s *state) brokenProgram() *Finding {
 	case s.variErr != nil: // see wrongBackend
 		return nil
 	case s.noProc != nil && s.names[0].Wrapper:
-		found.Text = fmt.Sprintf("Every call of iptables fails with status 126: %v (%v).", remedy.ErrNoProc, s.noProc)
-		found.Do = try(remedy.ErrNoProc)
+		found.Text = fmt.Sprintf("Every call of iptables fails with status 126: %v (%v).", plan.ErrNoProc, s.noProc)
+		found.Do = try(plan.ErrNoProc)
 	case len(missing) > 0:
 		n := missing[0]
-		found.Text = fmt.Sprintf("%s fails here: %v.", n.Name.Name, n.call.Err)
-		found.Look = []string{n.Name.Name + " --version"}
+		found.Text = fmt.Sprintf("%s fails here: %v.", n.Command.Name, n.call.Err)
+		found.Look = []string{n.Command.Name + " --version"}
 		found.Do = try(n.call.Err)
 	case s.scarce != nil:
 		found.Text = "Doctor ran out of processes, open files or memory (" + firstLine(s.scarce.Error()) + "), so " +
@@ -131,7 +131,7 @@ func doesNotStart(err error) string {
 	return try(err)
 }
 
-// cannotRun says what to do if a shell does not run the file with one of the six names.
+// cannotRun says what to do if a shell does not run the file with one of the six commands.
 func cannotRun(n name) string {
 	if errors.Is(n.fault, unix.EISDIR) {
 		return "In the image, or in the volume that covers it, remove this directory, and run iptables-wrapper install."

@@ -17,18 +17,19 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
-// Where the six names lead.
+// Where the six commands lead.
 
 // name is one of the six.
 type name struct {
-	link.Name
-	call     here.Here // what a call of it runs
+	link.Command
+	call     plan.Plan // what a call of it runs
 	inPath   bool      // PATH finds it
 	fault    error     // why a shell does not run the file that is there
 	readOnly bool      // its directory is on a read-only file system
@@ -42,7 +43,7 @@ type name struct {
 func (n name) directory() string { return cmp.Or(n.Switch, filepath.Dir(n.Path)) }
 
 // isAbsent reports whether there is no file of this name.
-func isAbsent(n link.Name) bool { return n.Missing && errors.Is(n.Err, os.ErrNotExist) }
+func isAbsent(n link.Command) bool { return n.Missing && errors.Is(n.Err, os.ErrNotExist) }
 
 // leads reports whether the name leads to a file that can be called.
 func (n name) leads() bool { return n.Err == nil && n.fault == nil }
@@ -84,12 +85,11 @@ func inPath(name string) string {
 	return path
 }
 
-// lookAtNames finds out where the six names lead, and what calls of them run: by PATH, otherwise beside iptables.
+// lookAtNames finds out where the six commands lead, and what calls of them run: by PATH, otherwise beside iptables.
 func (s *state) lookAtNames(starter *run.Starter) {
-	record, _ := link.OpenRecord() // the zero Record has nothing
-	held := record.Read()
+	seen := plan.Here(s.host, nil)
 	beside := "/usr/sbin"
-	for _, command := range exec.Names() {
+	for _, command := range exec.Commands() {
 		n := name{}
 		path := inPath(command)
 		n.inPath = path != ""
@@ -97,7 +97,7 @@ func (s *state) lookAtNames(starter *run.Starter) {
 			path = filepath.Join(beside, command)
 			n.fault = whyNot(path)
 		}
-		n.Name = link.LookAt(path)
+		n.Command = link.LookAt(path)
 		if n.Err != nil && !errors.Is(n.Err, os.ErrPermission) { // it leads to nothing, which is not the file's fault
 			n.fault = nil
 		}
@@ -106,13 +106,13 @@ func (s *state) lookAtNames(starter *run.Starter) {
 			ask(starter, &n)
 		}
 		n.readOnly = unix.Access(n.directory(), unix.W_OK) == unix.EROFS
-		hops := link.Hops(path)
+		hops := file.Hops(path)
 		n.way = hops[:max(1, len(hops)-1)]
 		n.canReset = n.Switch != "" && !n.readOnly &&
 			!link.LookAt(n.Switch+"/"+link.Switch).Missing && !link.LookAt(n.Switch+"/"+link.Wrapper).Missing
-		n.call = here.Of(n.Name, s.host, held)
+		n.call = seen.At(n.Command)
 		if n.fault != nil {
-			n.call = here.Here{Path: path, How: here.Nothing, Error: n.fault.Error(), Err: n.fault}
+			n.call = plan.Plan{Path: path, How: plan.Nothing, Error: n.fault.Error(), Err: n.fault}
 		}
 		s.names = append(s.names, n)
 		beside = filepath.Dir(s.names[0].Path)
@@ -134,7 +134,7 @@ func whyNot(path string) error {
 	return nil
 }
 
-// lookElsewhere looks for other programs with the six names in the directories in which distributions install iptables.
+// lookElsewhere looks for other programs with the six commands in the directories in which distributions install iptables.
 func (s *state) lookElsewhere() {
 	if !s.names[0].leads() {
 		return
@@ -160,7 +160,7 @@ func ask(starter *run.Starter, n *name) {
 	var says []detect.Backend
 	printed, isIptables := "", false
 	for _, b := range detect.Backends() {
-		out := starter.Run(n.Path, b, n.Name.Name, "--version")
+		out := starter.Run(n.Path, b, n.Command.Name, "--version")
 		says = append(says, backendIn(out.Stdout))
 		isIptables = isIptables || isVersion.MatchString(out.Stdout)
 		if !errors.Is(out.Err, run.ErrHangs) && !errors.Is(out.Err, run.ErrRefused) {

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
@@ -31,16 +31,16 @@ const Limit = run.Limit
 
 // Report is what doctor found, and what it looked at. Its JSON form is what "doctor -o json" prints.
 type Report struct {
-	Version  int          `json:"version"`
-	Findings []Finding    `json:"findings"` // problems first
-	Host     Host         `json:"host"`
-	Here     here.Here    `json:"here"`
-	Network  Network      `json:"network"`
-	Kernel   string       `json:"kernel"`   // its release
-	Programs []Program    `json:"programs"` // iptables' own, one for each backend
-	Names    []link.Name  `json:"names"`    // where the six names lead
-	Native   []nft.Native `json:"native"`   // tables of nf_tables that iptables does not list
-	Fails    []Extension  `json:"fails"`    // matches and targets that iptables cannot load here
+	Version  int            `json:"version"`
+	Findings []Finding      `json:"findings"` // problems first
+	Host     Host           `json:"host"`
+	Here     plan.Plan      `json:"here"`
+	Network  Network        `json:"network"`
+	Kernel   string         `json:"kernel"`   // its release
+	Programs []Program      `json:"programs"` // iptables' own, one for each backend
+	Names    []link.Command `json:"names"`    // where the six commands lead
+	Native   []nft.Native   `json:"native"`   // tables of nf_tables that iptables does not list
+	Fails    []Extension    `json:"fails"`    // matches and targets that iptables cannot load here
 }
 
 // Examine looks at everything and changes nothing. It starts iptables' own programs and the iptables that PATH finds,
@@ -62,7 +62,7 @@ func Examine(limit time.Duration, reference string) Report {
 		r.Programs = append(r.Programs, p.Program)
 	}
 	for _, n := range s.names {
-		r.Names = append(r.Names, n.Name)
+		r.Names = append(r.Names, n.Command)
 	}
 	return r
 }

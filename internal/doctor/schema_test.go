@@ -37,7 +37,7 @@ func TestSchema(t *testing.T) {
 		{Network{}, schema.Defs["network"]},
 		{nft.Native{}, schema.Defs["native"]},
 		{Program{}, schema.Defs["program"]},
-		{link.Name{}, schema.Defs["name"]},
+		{link.Command{}, schema.Defs["name"]},
 		{Extension{}, schema.Defs["extension"]},
 	} {
 		var all, required []string

@@ -77,9 +77,9 @@ func (s *state) start(starter *run.Starter) {
 // isOff reports whether the kernel has no packets of the family, so that there is nothing to fail.
 func (s *state) isOff(f detect.Family) bool { return f == detect.IPv6 && s.noIPv6 }
 
-// named is one of the six names.
+// named is one of the six commands.
 func (s *state) named(command string) name {
-	return s.names[slices.Index(exec.Names(), command)]
+	return s.names[slices.Index(exec.Commands(), command)]
 }
 
 // runs is the backend that a name runs, the wanted one if it leads to the wrapper, "" if it cannot be called.

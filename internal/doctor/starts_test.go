@@ -79,7 +79,7 @@ func TestAsk(t *testing.T) {
 		{doc: "another program", script: `echo "sed (GNU sed) 4.9"`, foreign: true},
 		{doc: "it prints nothing", script: `exit 4`, foreign: true},
 	} {
-		n := name{script: true, Name: link.Name{Name: "iptables", Path: t.TempDir() + "/iptables"}}
+		n := name{script: true, Command: link.Command{Name: "iptables", Path: t.TempDir() + "/iptables"}}
 		host.Check(t, os.WriteFile(n.Path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o755))
 		ask(&run.Starter{Limit: run.Limit}, &n)
 		if n.Wrapper != test.wrapper || n.Backend != test.backend || n.isForeign() != test.foreign {
@@ -109,7 +109,7 @@ func TestStart(t *testing.T) {
 			s.listed[detect.IPv6] = []string{"filter"}
 		}
 		for i := range s.names {
-			s.names[i].Path = directory + "/" + s.names[i].Name.Name
+			s.names[i].Path = directory + "/" + s.names[i].Command.Name
 			script := "#!/bin/sh\necho ${0##*/} >>" + directory + "/started\n"
 			host.Check(t, os.WriteFile(s.names[i].Path, []byte(script), 0o755))
 		}
@@ -118,7 +118,7 @@ func TestStart(t *testing.T) {
 			t.Errorf("%s: got %+v", test.doc, s.programs)
 		}
 		lines, _ := os.ReadFile(directory + "/started") // none if nothing was started
-		for _, command := range exec.Names() {
+		for _, command := range exec.Commands() {
 			got := slices.Contains(strings.Fields(string(lines)), command)
 			want := slices.Contains(strings.Fields(test.want), command)
 			if got != want {

@@ -44,7 +44,7 @@ func TestKnown(t *testing.T) {
 		s.process.user = test.user
 		s.host.Evidence.Legacy.Err = test.err
 		if test.both {
-			s.host.Evidence.Legacy.Names = []detect.Name{{Program: "ufw"}}
+			s.host.Evidence.Legacy.Markers = []detect.Marker{{Program: "ufw"}}
 		}
 		if s.known() != test.want {
 			t.Errorf("%s: got %v", test.doc, !test.want)

@@ -61,19 +61,19 @@ func (w *work) groups() [][]string {
 	if first == nil || !w.IsAt(managedDir) {
 		return nil
 	}
-	all := [][]string{exec.Names()[:3]} // Debian has one group for each family
+	all := [][]string{exec.Commands()[:3]} // Debian has one group for each family
 	if slices.Contains(first, "ip6tables") {
-		all[0] = exec.Names() // Fedora and openSUSE have one with five followers
+		all[0] = exec.Commands() // Fedora and openSUSE have one with five followers
 	}
 	if readGroup("ip6tables") != nil { // AWS' base image has both forms
-		all = append(all, exec.Names()[3:])
+		all = append(all, exec.Commands()[3:])
 	}
 	return slices.DeleteFunc(all, w.isRegistered)
 }
 
 // isRegistered reports whether all names of a group lead to alternatives, and from there to the switch.
 func (w *work) isRegistered(group []string) bool {
-	return !slices.ContainsFunc(link.Look(w.Dir), func(n link.Name) bool {
+	return !slices.ContainsFunc(link.Look(w.Dir), func(n link.Command) bool {
 		return slices.Contains(group, n.Name) && !(w.isManaged(n.Name) && w.IsAt(n.Switch))
 	})
 }

@@ -144,7 +144,7 @@ func TestBothForms(t *testing.T) {
 	defer d.Close()
 	w := work{Dir: d}
 	got := w.groups()
-	if len(got) != 2 || !slices.Equal(got[0], exec.Names()) || !slices.Equal(got[1], exec.Names()[3:]) {
+	if len(got) != 2 || !slices.Equal(got[0], exec.Commands()) || !slices.Equal(got[1], exec.Commands()[3:]) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -39,7 +39,7 @@ func TestEachStepFails(t *testing.T) {
 			n++
 		}
 		w := work{Dir: d, content: content}
-		err = w.checkNames()
+		err = w.checkCommands()
 		if err == nil {
 			err = w.change()
 		}
@@ -48,7 +48,7 @@ func TestEachStepFails(t *testing.T) {
 		if finished && err != nil || err != nil && !errors.Is(err, unix.EROFS) {
 			t.Errorf("%s: %v", what, err)
 		}
-		for _, name := range exec.Names() {
+		for _, name := range exec.Commands() {
 			end, err := filepath.EvalSymlinks(directory + "/" + name)
 			whole := filepath.Base(end) == "xtables-nft-multi" || filepath.Base(end) == "iptables-wrapper" &&
 				string(host.Read(t, end)) == string(content)

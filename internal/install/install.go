@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package install makes the six commands in a directory run the wrapper: it puts the wrapper's file there, points the
-// switch at that file, and makes the six names lead to the switch.
+// switch at that file, and makes the six commands lead to the switch.
 package install
 
 import (
@@ -17,6 +17,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
@@ -34,7 +35,7 @@ type work struct {
 // iptables is there, otherwise the first one that has such a file. Unless forced, Install refuses a directory that
 // other users can write, and names that belong neither to iptables nor to the wrapper, before it changes anything.
 //
-// Whatever step fails, each of the six names leads to the same program as before, or to the wrapper. Install returns
+// Whatever step fails, each of the six commands leads to the same program as before, or to the wrapper. Install returns
 // what it changed, even with an error, and remarks, which are no failures. The error wraps remedy.ErrOwnProgram,
 // exec.ErrMissing if both backends' programs are missing, link.ErrForeign or file.ErrExposed.
 func Install(directory string, force bool) (changes, remarks []string, err error) {
@@ -65,7 +66,7 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	w := &work{Dir: d, content: content}
 	programs, err := w.programs()
 	if err == nil && !force {
-		err = w.checkNames()
+		err = w.checkCommands()
 	}
 	if err == nil {
 		err = w.change()
@@ -97,7 +98,7 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 func defaultDirectory(running string) string {
 	isIptables := func(entry os.DirEntry) bool {
 		isFile := !entry.IsDir() // not, for example, /etc/iptables
-		return isFile && (slices.Contains(exec.Names(), entry.Name()) || iptables.BackendOf(entry.Name()) != "")
+		return isFile && (slices.Contains(exec.Commands(), entry.Name()) || iptables.BackendOf(entry.Name()) != "")
 	}
 	for _, directory := range slices.Concat([]string{running}, iptables.Dirs()) {
 		entries, _ := os.ReadDir(directory) // none if it is missing
@@ -123,11 +124,11 @@ func (w *work) programs() (found []string, err error) {
 			err = errors.Join(err, missing)
 			continue
 		}
-		if readWrapper(program.Path) != nil {
+		if link.IsWrapper(program.Path) {
 			return nil, fmt.Errorf("%q: %w", program.Path, remedy.ErrOwnProgram)
 		}
-		for _, hop := range link.Hops(program.Path) {
-			if slices.Contains(exec.Names(), filepath.Base(hop)) && w.IsAt(filepath.Dir(hop)) {
+		for _, hop := range file.Hops(program.Path) {
+			if slices.Contains(exec.Commands(), filepath.Base(hop)) && w.IsAt(filepath.Dir(hop)) {
 				return nil, fmt.Errorf("%q: %w", hop, remedy.ErrOwnProgram)
 			}
 		}
@@ -139,14 +140,16 @@ func (w *work) programs() (found []string, err error) {
 	return nil, err
 }
 
-// checkNames returns an error if the switch or one of the six names is foreign. A broken symlink may be replaced.
-func (w *work) checkNames() error {
+// checkCommands returns an error if the switch or one of the six commands is foreign. A broken symlink may be replaced,
+// and so may what is called iptables-wrapper in the directory: install writes the wrapper there.
+func (w *work) checkCommands() error {
 	_, err := w.Stored()
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	for _, n := range link.Look(w.Dir) {
-		isOurs := n.Wrapper || n.Backend != "" || errors.Is(n.Err, os.ErrNotExist) || readWrapper(n.Path) != nil
+		isReplaced := filepath.Base(n.ResolvesTo) == link.Wrapper && w.IsAt(filepath.Dir(n.ResolvesTo))
+		isOurs := isReplaced || n.Wrapper || n.Backend != "" || errors.Is(n.Err, os.ErrNotExist)
 		if !isOurs {
 			return fmt.Errorf("%q: %w", n.Path, link.ErrForeign)
 		}

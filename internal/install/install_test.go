@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { host.MainOfPackage(m) }
 
-// image makes a directory as Alpine has it: the six names are links to a multi-call program.
+// image makes a directory as Alpine has it: the six commands are links to a multi-call program.
 func image(t *testing.T) string {
 	t.Helper()
 	directory := t.TempDir()
@@ -35,7 +35,7 @@ func fill(t *testing.T, directory string) {
 	for _, program := range []string{"xtables-nft-multi", "xtables-legacy-multi"} {
 		host.Check(t, os.WriteFile(directory+"/"+program, []byte("#!/bin/sh\n"), 0o755))
 	}
-	for _, name := range exec.Names() {
+	for _, name := range exec.Commands() {
 		host.Check(t, os.Symlink("xtables-nft-multi", directory+"/"+name))
 	}
 }
@@ -50,7 +50,7 @@ func installs(t *testing.T, directory string, force bool) (changes, remarks []st
 	return changes, remarks
 }
 
-// leadTo checks where the six names lead, through the switch.
+// leadTo checks where the six commands lead, through the switch.
 func leadTo(t *testing.T, directory, file string) {
 	t.Helper()
 	d, err := link.Open(directory)

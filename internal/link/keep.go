@@ -55,7 +55,7 @@ func Keep(own *Dir, record Record, backend detect.Backend, program string, certa
 	return backend
 }
 
-// isOpen reports whether condition 2 of Keep holds. A copy can be adopted if it has one of the six names, and
+// isOpen reports whether condition 2 of Keep holds. A copy can be adopted if it has one of the six commands, and
 // iptables-wrapper is the same file (a hard link, or left by a killed call) or is missing. If iptables-wrapper is
 // missing, a switch that points to a program is older than the copy: then the copy is not adopted.
 func (d *Dir) isOpen() bool {
@@ -91,7 +91,7 @@ func (d *Dir) store(content string, backend detect.Backend) detect.Backend {
 }
 
 // adopt lays the switch for a copy, such as a binary that was copied over /usr/sbin/iptables. The file first gets the
-// name iptables-wrapper, so that it never loses its last name. Then those of the six names that lead to it become links
+// name iptables-wrapper, so that it never loses its last name. Then those of the six commands that lead to it become links
 // to the switch. The caller holds the lock.
 func (d *Dir) adopt() error {
 	// Ask this before link(2): on an overlay file system, link(2) gives one of several hard links a new inode.

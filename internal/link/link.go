@@ -1,13 +1,13 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link reads and changes the symlinks that decide which backend the six names run.
+// Package link reads and changes the symlinks that decide which backend the six commands run.
 //
 //	DIR/iptables, ip6tables-save, ...  -> iptables-current
 //	DIR/iptables-current               -> iptables-wrapper, xtables-nft-multi or xtables-legacy-multi
 //	/dev/iptables-backend-4026532267   -> nft or legacy
 //
-// The second one is the switch: one rename(2) changes all six names at one instant, or none. The third one is the
+// The second one is the switch: one rename(2) changes all six commands at one instant, or none. The third one is the
 // record of the backend that is in use in a network namespace.
 package link
 
@@ -31,12 +31,16 @@ const (
 )
 
 var (
-	// ErrForeign means that a file of another program has the name of the switch, or one of the six names.
+	// ErrForeign means that a file of another program has the name of the switch, or one of the six commands.
 	ErrForeign = errors.New("it belongs neither to iptables nor to iptables-wrapper")
-	// ErrNotWrapped means that the six names, or one that exists, do not lead to the switch.
+	// ErrNotWrapped means that the six commands, or one that exists, do not lead to the switch.
 	ErrNotWrapped = errors.New("the commands of iptables do not lead to the wrapper's switch")
 	// ErrSingle means that the switch cannot point to a program, because it implements only one of the six commands.
 	ErrSingle = errors.New("it is not the program that implements all six commands")
+	// ErrDir means that a system call in a directory of commands failed: what the errno in it means depends on that.
+	ErrDir = errors.New("directory")
+	// ErrRecord means that the record is still there.
+	ErrRecord = errors.New("the record stays")
 	// ErrStored means that the switch still points to a program, because it could not be changed.
 	ErrStored = errors.New("a backend is stored in the switch")
 )

@@ -19,34 +19,40 @@ func TestLook(t *testing.T) {
 	host.Check(t, err)
 	grow(t, top, "running -> "+self, "sbin/", "sbin/iptables-wrapper", "sbin/xtables-nft-multi",
 		"sbin/iptables-legacy-restore",
-		"sbin/iptables-current -> iptables-wrapper", "other/", "other/iptables-current -> ../sbin/xtables-nft-multi",
+		"sbin/iptables-current -> iptables-wrapper", "other/", "other/iptables-wrapper",
+		"other/iptables-current -> ../sbin/xtables-nft-multi",
 		"alternatives/", "alternatives/iptables -> "+top+"/sbin/iptables-current")
 	sbin, other := top+"/sbin", top+"/other"
+	host.Check(t, os.WriteFile(sbin+"/iptables-wrapper", []byte("\x7fELF"+mark), 0o755))
 	for _, test := range []struct {
 		doc, content string // of the link iptables; "" if there is nothing
-		want         Name
+		want         Command
 		wrong        error
 	}{
 		{
 			doc: "the switch, by alternatives", content: top + "/alternatives/iptables",
-			want: Name{ResolvesTo: sbin + "/iptables-wrapper", Wrapper: true, Switch: sbin},
+			want: Command{ResolvesTo: sbin + "/iptables-wrapper", Wrapper: true, Switch: sbin},
 		},
 		{
 			doc: "another directory's switch, at a program", content: other + "/iptables-current",
-			want: Name{ResolvesTo: sbin + "/xtables-nft-multi", Backend: detect.NFT, Switch: other},
+			want: Command{ResolvesTo: sbin + "/xtables-nft-multi", Backend: detect.NFT, Switch: other},
 		},
 		{
 			doc: "the running file, whatever its name", content: "../running",
-			want: Name{ResolvesTo: self, Wrapper: true},
+			want: Command{ResolvesTo: self, Wrapper: true},
+		},
+		{
+			doc: "another program of the wrapper's name", content: "../other/iptables-wrapper",
+			want: Command{ResolvesTo: other + "/iptables-wrapper"},
 		},
 		{
 			doc: "a single program", content: "iptables-legacy-restore",
-			want: Name{ResolvesTo: sbin + "/iptables-legacy-restore", Backend: detect.Legacy},
+			want: Command{ResolvesTo: sbin + "/iptables-legacy-restore", Backend: detect.Legacy},
 		},
 		{doc: "nowhere", content: "gone", wrong: os.ErrNotExist},
 		{doc: "a switch that leads nowhere", content: "../alternatives/iptables-current", wrong: os.ErrNotExist,
-			want: Name{Switch: top + "/alternatives"}},
-		{doc: "nothing", wrong: os.ErrNotExist, want: Name{Missing: true}},
+			want: Command{Switch: top + "/alternatives"}},
+		{doc: "nothing", wrong: os.ErrNotExist, want: Command{Missing: true}},
 	} {
 		_ = os.Remove(sbin + "/iptables")
 		if test.content != "" {

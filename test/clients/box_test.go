@@ -26,7 +26,7 @@ type box struct {
 	host     string   // hint, docker, node, empty
 	mode     string   // the host's backend; on an empty host, the one that the wrapper defaults to
 	readonly bool     // its root
-	wrapped  bool     // the six names resolve to the wrapper, not to mode's programs
+	wrapped  bool     // the six commands resolve to the wrapper, not to mode's programs
 	env      []string // more variables for the script
 	// unordered means that the script's client adds rules in random order, which is then not compared.
 	unordered bool

@@ -36,8 +36,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// The examples that docs/library.md links to, in an image whose six names resolve to the other backend. The script checks the
-// outcome.
+// The examples that docs/library.md links to, in an image whose six commands resolve to the other backend. The script
+// checks the outcome.
 func TestLibrary(t *testing.T) {
 	for _, b := range situations {
 		if b.host == "empty" || b.readonly {

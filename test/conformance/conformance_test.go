@@ -67,7 +67,7 @@ func TestOurs(t *testing.T) {
 	}
 }
 
-// The suite finds the faults of programs that have some: iptables-nft under the six names, and a shell script with the
+// The suite finds the faults of programs that have some: iptables-nft under the six commands, and a shell script with the
 // usual faults.
 func TestFaultsAreFound(t *testing.T) {
 	for program, faults := range map[string][]string{

@@ -109,7 +109,7 @@ for group in iptables ip6tables; do
 	update-alternatives --force --quiet --set $group "$WRAPPER"
 done`
 
-// lay points the six names at the wrapper, as if nothing had been called yet.
+// lay points the six commands at the wrapper, as if nothing had been called yet.
 func (c *container) lay() error {
 	file := c.file
 	if named := c.names == "links" || c.names == "alternatives"; named && !isIPTables(file) {

@@ -1,7 +1,7 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# $IMAGE becomes the /usr/sbin of an image: the programs of both backends, and the wrapper, $IPTABLES_WRAPPER, under the six names.
+# $IMAGE becomes the /usr/sbin of an image: the programs of both backends, and the wrapper, $IPTABLES_WRAPPER, under the six commands.
 mkdir "$IMAGE"
 cp /usr/sbin/xtables-nft-multi /usr/sbin/xtables-legacy-multi /usr/sbin/nft "$IMAGE"
 cp "$IPTABLES_WRAPPER" "$IMAGE/iptables-wrapper"

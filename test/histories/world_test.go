@@ -22,7 +22,7 @@ func newWorld() *world {
 
 // has makes a name of a kind appear in a backend, or go.
 func (w *world) has(backend string, kind, family int, answer oracle.Answer) {
-	w.Of(backend).Names[kind][family] = answer
+	w.Of(backend).Markers[kind][family] = answer
 }
 
 // seen is the host as root sees it, or another user, who cannot list legacy's tables.
@@ -32,8 +32,8 @@ func (w *world) seen(byUser bool) *oracle.Host {
 	h.Legacy.Rules = w.rules[oracle.Legacy][0] + w.rules[oracle.Legacy][1]
 	if byUser {
 		h.Legacy = oracle.Backend{InKernel: oracle.Unknown}
-		for kind := range h.Legacy.Names {
-			h.Legacy.Names[kind] = [2]oracle.Answer{oracle.Unknown, oracle.Unknown}
+		for kind := range h.Legacy.Markers {
+			h.Legacy.Markers[kind] = [2]oracle.Answer{oracle.Unknown, oracle.Unknown}
 		}
 	}
 	return &h

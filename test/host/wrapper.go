@@ -15,8 +15,8 @@ import (
 // WrapperVariable names the program to test.
 const WrapperVariable = "IPTABLES_WRAPPER"
 
-// Names are the commands that the wrapper is installed as.
-var Names = []string{
+// Commands are the commands that the wrapper is installed as.
+var Commands = []string{
 	"iptables", "iptables-save", "iptables-restore",
 	"ip6tables", "ip6tables-save", "ip6tables-restore",
 }
@@ -82,7 +82,7 @@ func PutWrapper(tb testing.TB, path string) {
 	Check(tb, os.WriteFile(path, content, 0o755))
 }
 
-// LayOut makes the six names of a container run a program through the switch, as install does without alternatives.
+// LayOut makes the six commands of a container run a program through the switch, as install does without alternatives.
 func LayOut(program string) error {
 	content, err := os.ReadFile(program)
 	if err != nil {
@@ -92,7 +92,7 @@ func LayOut(program string) error {
 		os.WriteFile("/usr/sbin/iptables-wrapper", content, 0o755),
 		relink("/usr/sbin/iptables-current", "iptables-wrapper"),
 	)
-	for _, name := range Names {
+	for _, name := range Commands {
 		err = errors.Join(err, relink("/usr/sbin/"+name, "iptables-current"))
 	}
 	return err

@@ -82,7 +82,7 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-// An image that is based on AWS' may set the group again, which keeps all six names, and may not set the wrapper's
+// An image that is based on AWS' may set the group again, which keeps all six commands, and may not set the wrapper's
 // file.
 func TestBasedOnAdopted(t *testing.T) {
 	wantAll(t)

@@ -75,7 +75,7 @@ func version(mode string) string {
 	return "(" + mode + ")"
 }
 
-// prelude defines what the scripts use: leads prints what the six names, found in PATH, point to in the end; version
+// prelude defines what the scripts use: leads prints what the six commands, found in PATH, point to in the end; version
 // prints iptables' backend.
 const prelude = `export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 leads() { for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do

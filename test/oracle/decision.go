@@ -51,7 +51,7 @@ const (
 // Backend is what a host has in one backend.
 type Backend struct {
 	InKernel Answer
-	Names    [kinds][families]Answer // whether there is a name of a kind in a family
+	Markers  [kinds][families]Answer // whether there is a name of a kind in a family
 	Rules    int                     // in iptables' tables of both families, as far as they could be counted
 	TooMany  bool                    // there are too many to be counted
 }
@@ -115,9 +115,9 @@ func decide(h *Host) Decision {
 func whoHas(h *Host, kind int) string {
 	for family := range families {
 		switch Yes {
-		case h.NFT.Names[kind][family]:
+		case h.NFT.Markers[kind][family]:
 			return NFT
-		case h.Legacy.Names[kind][family]:
+		case h.Legacy.Markers[kind][family]:
 			return Legacy
 		}
 	}
@@ -128,7 +128,7 @@ func whoHas(h *Host, kind int) string {
 func hasNoneUpTo(kind int, b *Backend) bool {
 	for stronger := range kind + 1 {
 		for family := range families {
-			if b.Names[stronger][family] != No {
+			if b.Markers[stronger][family] != No {
 				return false
 			}
 		}

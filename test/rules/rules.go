@@ -34,10 +34,10 @@ type Dump struct {
 	File    string
 	Program string   // the part of the file's name before its version: "docker"
 	Text    string   // for iptables-restore, ip6tables-restore or nft -f
-	Names   []string // the names in it that are evidence, each a table and a chain, or a native table
+	Markers []string // the markers in it, each a table and a chain, or a native table
 }
 
-// Dumps returns all files of Programs. Their first lines say which names they have.
+// Dumps returns all files of Programs. Their first lines say which markers they have.
 func Dumps() (all []Dump) {
 	found, err := fs.Glob(Programs(), "*")
 	if err != nil {
@@ -49,24 +49,24 @@ func Dumps() (all []Dump) {
 			panic(err) // only if the file is not embedded
 		}
 		first, _, _ := strings.Cut(string(content), "\n")
-		list, isHead := strings.CutPrefix(first, "# names: ")
+		list, isHead := strings.CutPrefix(first, "# markers: ")
 		if !isHead {
-			panic("test/rules/programs/" + name + ": begin it with \"# names: \", and \"filter CHAIN\" or \"none\"")
+			panic("test/rules/programs/" + name + ": begin it with \"# markers: \", and \"filter CHAIN\" or \"none\"")
 		}
 		d := Dump{File: name, Text: string(content)}
 		d.Program, _, _ = strings.Cut(strings.TrimSuffix(name, path.Ext(name)), "-")
 		if list != "none" {
-			d.Names = strings.Split(list, ", ")
+			d.Markers = strings.Split(list, ", ")
 		}
 		all = append(all, d)
 	}
 	return all
 }
 
-// Names returns the names in all dumps.
-func Names() (all []string) {
+// Markers returns the markers in all dumps.
+func Markers() (all []string) {
 	for _, d := range Dumps() {
-		all = append(all, d.Names...)
+		all = append(all, d.Markers...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

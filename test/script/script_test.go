@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 //
 //	status N program [args...]   run it; it must end with status N
 //	says N file program [args]   the same, and print what the file says; -update writes the file
-//	wrapped                      make the six names run the wrapper, as install does where nothing manages them
+//	wrapped                      make the six commands run the wrapper, as install does where nothing manages them
 //	leads [name...] file         the names, all six if none is given, must point to /usr/sbin/file
 //	recorded nft|legacy|nothing  this must be what is recorded for the container's network namespace, and nothing else
 //
@@ -137,7 +137,7 @@ func leads(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	which, file := args[:len(args)-1], args[len(args)-1]
 	if len(which) == 0 {
-		which = host.Names
+		which = host.Commands
 	}
 	for _, name := range which {
 		if got, want := host.End(name), filepath.Join("/usr/sbin", file); got != want {

@@ -84,7 +84,7 @@ func (p *process) record() link.Record {
 	return r
 }
 
-// call is a wrapped call of one of the six names, as internal/call makes it.
+// call is a wrapped call of one of the six commands, as internal/call makes it.
 func call(name, command string, guess detect.Backend) actor {
 	return actor{name: name, kind: calling, backend: guess, run: func(p *process) outcome {
 		p.step("execve", command)

@@ -86,6 +86,8 @@ func newDisk(t *testing.T) *disk {
 	for _, path := range []string{d.file, d.program(detect.NFT), d.program(detect.Legacy)} {
 		host.Check(t, os.WriteFile(path, nil, 0o755))
 	}
+	const marked = "\x7fELF this executable is iptables-wrapper, see github.com/iptables-wrappers" // by link.mark
+	host.Check(t, os.WriteFile(d.file, []byte(marked), 0o755))
 	host.Check(t, unix.Mount(d.commands, d.readOnly, "", unix.MS_BIND, ""))
 	t.Cleanup(func() { host.Check(t, unix.Unmount(d.readOnly, unix.MNT_DETACH)) })
 	host.Check(t, unix.Mount("", d.readOnly, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))
@@ -179,7 +181,7 @@ func (d *disk) locked() bool {
 	return err != nil
 }
 
-// laid is a content in which the switch points to the wrapper, or the binary was copied over the six names.
+// laid is a content in which the switch points to the wrapper, or the binary was copied over the six commands.
 func laid(switched bool) (c content) {
 	for i, name := range iptables.Commands() {
 		switch {
@@ -236,12 +238,12 @@ func (c content) wrong() error {
 	return nil
 }
 
-// wrapped reports whether one of the six names leads to the switch. Others may lead to it through that one.
+// wrapped reports whether one of the six commands leads to the switch. Others may lead to it through that one.
 func (c content) wrapped() bool {
 	return slices.ContainsFunc(iptables.Commands(), func(name string) bool { return c.get(name) == link.Switch })
 }
 
-// bypassed reports whether one of the six names exists, and does not lead to the switch, directly or through others.
+// bypassed reports whether one of the six commands exists, and does not lead to the switch, directly or through others.
 func (c content) bypassed() bool {
 	return slices.ContainsFunc(iptables.Commands(), func(name string) bool {
 		at := name

@@ -13,7 +13,7 @@
 // What this does not prove:
 //   - Four processes could do what three cannot.
 //   - Of three processes, "make test" plays only those, and in those circumstances, in which the most can happen.
-//   - Where the six names lead is read in one step by select and reset, although it is several system calls.
+//   - Where the six commands lead is read in one step by select and reset, although it is several system calls.
 //   - Questions that fail are not played. Numbers of rules are not, either: each call has a guess of its own.
 //   - install, and a root user who changes links by hand, take no part.
 //   - A file system may write links in another order when power fails.

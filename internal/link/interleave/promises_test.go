@@ -151,7 +151,7 @@ func (x *exploration) checkCalls(now state, e ended) {
 		x.fail(now, "a call has seen what proves one backend, and runs the other")
 	}
 	if e.certain != 0 && e.killed == 0 && !x.readOnly && !x.locked && !x.contents[now.content].allWrapped() {
-		x.fail(now, "what is certain is not stored for all six names")
+		x.fail(now, "what is certain is not stored for all six commands")
 	}
 }
 
@@ -213,7 +213,7 @@ func (x *exploration) checkSelect(now state) {
 }
 
 // checkCertain checks that the next certain answer is recorded and stored, and leaves no temporary link of either. That
-// of one of the six names can stay, if a call was killed that adopted a copy.
+// of one of the six commands can stay, if a call was killed that adopted a copy.
 func (x *exploration) checkCertain(now state) {
 	proven := x.contents[now.content].recorded().Other()
 	if x.verdict(now.content).stored != "" || proven == "" {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # A sidecar's init container writes its redirections twice, then others instead, and removes them. Where there are names
-# such as iptables-legacy, Istio chooses among those itself: here, the image has the six names only.
+# such as iptables-legacy, Istio chooses among those itself: here, the image has the six commands only.
 
 setup() {
 	local name

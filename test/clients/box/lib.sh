@@ -3,12 +3,12 @@
 
 names="iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore"
 
-# backend MODE NAME ...: runs one backend's program, regardless of what the six names resolve to.
+# backend MODE NAME ...: runs one backend's program, regardless of what the six commands resolve to.
 backend() {
 	"/usr/sbin/xtables-$1-multi" "${@:2}"
 }
 
-# direct MODE: the six names resolve to one backend's programs, as in an image without the wrapper.
+# direct MODE: the six commands resolve to one backend's programs, as in an image without the wrapper.
 direct() {
 	local name
 	for name in $names; do

@@ -1,7 +1,7 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The first process of a container: prepares the host's state and the six names, then runs a client's script.
+# The first process of a container: prepares the host's state and the six commands, then runs a client's script.
 # CLIENT: the script. HOST: hint, docker, node or empty. MODE: the host's backend. WRAPPED, READONLY: 1 or 0.
 set -eu
 exec 3>&1 4>&2

@@ -1,7 +1,7 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The examples in docs/library.md that need other modules, in an image without the wrapper, whose six names resolve to the other backend.
+# The examples in docs/library.md that need other modules, in an image without the wrapper, whose six commands resolve to the other backend.
 
 setup() { :; }
 

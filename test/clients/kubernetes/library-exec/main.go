@@ -28,7 +28,7 @@ func newHostExec(inner utilexec.Interface) (utilexec.Interface, error) {
 		log.Print(err) // what could not be asked; the result is what the rest shows
 	}
 	programs := map[string]exec.Program{}
-	for _, name := range exec.Names() {
+	for _, name := range exec.Commands() {
 		programs[name], err = exec.Find(result.Backend, name)
 		if err != nil {
 			return nil, err

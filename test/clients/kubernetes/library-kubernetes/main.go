@@ -23,7 +23,7 @@ func useHostBackend(dir string) error {
 	if err != nil {
 		log.Print(err) // what could not be asked; the result is what the rest shows
 	}
-	for _, name := range exec.Names() {
+	for _, name := range exec.Commands() {
 		program, err := exec.Find(result.Backend, name)
 		if err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 )
 
 // nftName is a name as nft prints it: "ip filter DOCKER-USER", "ip6 kube-proxy".
-func (n Name) nftName() string {
+func (n Marker) nftName() string {
 	if n.Chain == "" {
 		return n.Table
 	}
@@ -43,7 +43,7 @@ func TestHostPrograms(t *testing.T) {
 				host.Feed(t, d.Text, load[0], load[1:]...)
 				addRules(t, b.Other(), IPv4, 300)
 				r := ask(t, "")
-				if len(d.Names) == 0 {
+				if len(d.Markers) == 0 {
 					if r.Reason != RuleCount {
 						t.Errorf("got %+v", r)
 					}
@@ -53,13 +53,13 @@ func TestHostPrograms(t *testing.T) {
 					t.Fatalf("got %+v", r)
 				}
 				var names []string
-				for _, n := range r.Evidence.Of(b).Names {
+				for _, n := range r.Evidence.Of(b).Markers {
 					names = append(names, strings.TrimSpace(n.Table+" "+n.Chain))
 				}
-				if slices.Sort(names); !slices.Equal(names, d.Names) {
-					t.Errorf("it has %q, and its first line says %q", names, d.Names)
+				if slices.Sort(names); !slices.Equal(names, d.Markers) {
+					t.Errorf("it has %q, and its first line says %q", names, d.Markers)
 				}
-				named := r.Evidence.Of(b).Names[0].Program
+				named := r.Evidence.Of(b).Markers[0].Program
 				said := map[string]string{"podman": "Podman", "cni": "CNI", "crio": "CRI-O", "kube": "kube-proxy",
 					"nixos": "NixOS", "oracle": "Oracle", "proxmox": "Proxmox"}[d.Program]
 				if !strings.Contains(strings.ToLower(named), strings.ToLower(cmp.Or(said, d.Program))) {
@@ -79,7 +79,7 @@ func TestHostPrograms(t *testing.T) {
 func TestHostNames(t *testing.T) {
 	howItWorks := string(host.Read(t, "../docs/how-it-works.md"))
 	var known []string
-	for _, n := range knownNames {
+	for _, n := range knownMarkers {
 		if n.Program == "kubelet" {
 			continue
 		}
@@ -94,7 +94,7 @@ func TestHostNames(t *testing.T) {
 			t.Errorf("add a line for %s to test/rules/programs/README.md: what made it", stem)
 		}
 	}
-	dumped := rules.Names()
+	dumped := rules.Markers()
 	for _, name := range known {
 		if !slices.Contains(dumped, name) {
 			t.Errorf("no dump in test/rules/programs has %q in its first line: add one", name)
@@ -108,8 +108,8 @@ func TestHostNames(t *testing.T) {
 }
 
 // A native table is in its own family. A chain can be in both.
-func TestNamesOf(t *testing.T) {
-	for _, n := range knownNames {
+func TestMarkersOf(t *testing.T) {
+	for _, n := range knownMarkers {
 		native := map[string][2]bool{"ip": {true, false}, "ip6": {false, true}}
 		family, _, _ := strings.Cut(n.Table, " ")
 		want := native[family]
@@ -121,11 +121,11 @@ func TestNamesOf(t *testing.T) {
 		if !isKubelets {
 			of = HostProgram
 		}
-		for _, k := range byName {
+		for _, k := range byMarker {
 			var got [2]bool
 			for _, f := range families {
 				n.Family = f
-				got[f] = slices.Contains(slices.Collect(namesOf(k)), n)
+				got[f] = slices.Contains(slices.Collect(markersOf(k)), n)
 			}
 			if k == of && got != want || k != of && got != [2]bool{} {
 				t.Errorf("%+v, reason %s: got %v, want %v", n, k, got, want)

@@ -15,7 +15,7 @@ const (
 	canaryChain = "KUBE-KUBELET-CANARY"
 )
 
-// knownNames are the names of kubelet and of other programs of the host. The list leaves out the chains of programs
+// knownMarkers are those of kubelet and of other programs of the host. The list leaves out the chains of programs
 // that run in containers with their own iptables, because the image may have chosen the backend: kube-proxy
 // (KUBE-SERVICES), Calico (cali-), Tailscale (ts-), fail2ban (f2b-) and meshes.
 //
@@ -24,8 +24,8 @@ const (
 // Other native tables, such as those of firewalld, Podman, libvirt or systemd, stand beside either backend, and prove
 // neither.
 //
-// To add a name, add a line here, and a dump of the program in test/rules/programs.
-var knownNames = [...]Name{
+// To add a marker, add a line here, and a dump of the program in test/rules/programs.
+var knownMarkers = [...]Marker{
 	{Program: "kubelet", Table: "mangle", Chain: hintChain},
 	{Program: "kubelet", Table: "mangle", Chain: canaryChain},
 
@@ -66,11 +66,11 @@ var knownNames = [...]Name{
 	{Program: "kube-proxy", Table: "ip6 kube-proxy"},
 }
 
-// namesOf yields the names of a reason, those of IPv4 first.
-func namesOf(r Reason) iter.Seq[Name] {
-	return func(yield func(Name) bool) {
+// markersOf yields the markers of a reason, those of IPv4 first.
+func markersOf(r Reason) iter.Seq[Marker] {
+	return func(yield func(Marker) bool) {
 		for _, f := range families {
-			for _, n := range &knownNames {
+			for _, n := range &knownMarkers {
 				n.Family = f
 				if n.reason() == r && n.isPossible() && !yield(n) {
 					return
@@ -80,7 +80,7 @@ func namesOf(r Reason) iter.Seq[Name] {
 	}
 }
 
-func (n Name) reason() Reason {
+func (n Marker) reason() Reason {
 	switch n.Chain {
 	case hintChain:
 		return KubeletHint
@@ -90,7 +90,7 @@ func (n Name) reason() Reason {
 	return HostProgram
 }
 
-// isPossible reports whether a name can be in its family: a native table belongs to one.
-func (n Name) isPossible() bool {
+// isPossible reports whether a marker can be in its family: a native table belongs to one.
+func (n Marker) isPossible() bool {
 	return n.Chain != "" || strings.HasPrefix(n.Table, "ip6 ") == (n.Family == IPv6)
 }

@@ -18,12 +18,12 @@ func (b *Backend) See(name string, inFamilies ...int) {
 		kind = Hint
 	case name == "mangle KUBE-KUBELET-CANARY":
 		kind = Canary
-	case slices.Contains(rules.Names(), name):
+	case slices.Contains(rules.Markers(), name):
 		kind = Program
 	default:
 		return
 	}
 	for _, family := range inFamilies {
-		b.Names[kind][family] = Yes
+		b.Markers[kind][family] = Yes
 	}
 }
