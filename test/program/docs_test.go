@@ -160,9 +160,10 @@ func anchors(text string) (all []string) {
 	return all
 }
 
-// The code on docs/library.md is that of an example, which a test runs.
+// The code on docs/library.md is that of the examples, which tests run.
 func TestLibraryPage(t *testing.T) {
-	const name, file = "../../docs/library.md", "exec/example_test.go"
+	const name = "../../docs/library.md"
+	const file = "exec/example_test.go"
 	function := regexp.MustCompile(`(?ms)^func ExampleFind\(\) \{\n(.*?)^\}$`).
 		FindStringSubmatch(read(t, filepath.Join("../..", file)))
 	if function == nil {
@@ -170,25 +171,6 @@ func TestLibraryPage(t *testing.T) {
 	}
 	body := regexp.MustCompile(`(?m)^\t`).ReplaceAllString(function[1], "")
 	host.PageHolds(t, name, file, "```go\n"+body+"```\n", *update)
-}
-
-// What a page shows of a recipe is a part of it.
-func TestRecipesOnPages(t *testing.T) {
-	mark := regexp.MustCompile("(?s)<!-- in (\\S+) -->\n\n```\\w+\n(.*?)```")
-	pages, err := filepath.Glob("../../docs/*.md")
-	host.Check(t, err)
-	shown := 0
-	for _, page := range pages {
-		for _, found := range mark.FindAllStringSubmatch(read(t, page), -1) {
-			shown++
-			if !strings.Contains(read(t, filepath.Join("../..", found[1])), found[2]) {
-				t.Errorf("%s does not contain what %s shows:\n%s", found[1], page, found[2])
-			}
-		}
-	}
-	if shown == 0 {
-		t.Error("no page shows a recipe")
-	}
 }
 
 // The demonstration does what the README says, and changes nothing outside.
