@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
@@ -78,7 +79,7 @@ func (s *state) kernel() *Finding {
 // later.
 func hasFindingElsewhere(err error) bool {
 	return errors.Is(err, xtables.ErrNoProc) || errors.Is(err, unix.EACCES) ||
-		errors.Is(err, xtables.ErrChanged) || errors.Is(err, nft.ErrChanged) || errors.Is(err, nft.ErrTooLarge)
+		errors.Is(err, iptables.ErrChanged) || errors.Is(err, iptables.ErrChanged) || errors.Is(err, nft.ErrTooLarge)
 }
 
 // withoutLegacy says what to do if legacy runs here, and the kernel lacks it.

@@ -136,7 +136,7 @@ func TestOneBackendIsRefused(t *testing.T) {
 
 // That the rules change while they are read is no fault of the kernel.
 func TestBusy(t *testing.T) {
-	for _, err := range []error{nft.ErrChanged, nft.ErrTooLarge} {
+	for _, err := range []error{iptables.ErrChanged, nft.ErrTooLarge} {
 		s := permitted()
 		s.host.Certain = true
 		s.host.Evidence.NFT.Err = fmt.Errorf("read the rules: %w", err)
@@ -147,7 +147,7 @@ func TestBusy(t *testing.T) {
 	}
 	s := permitted()
 	s.host.Backend, s.host.Certain = detect.Legacy, true
-	s.host.Evidence.Legacy.Err = xtables.ErrChanged
+	s.host.Evidence.Legacy.Err = iptables.ErrChanged
 	says(t, "legacy", s.kernel(), "")
 }
 

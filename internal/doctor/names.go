@@ -134,7 +134,8 @@ func whyNot(path string) error {
 	return nil
 }
 
-// lookElsewhere looks for other programs with the six commands in the directories in which distributions install iptables.
+// lookElsewhere looks for other programs with the six commands in the directories in which distributions install
+// iptables.
 func (s *state) lookElsewhere() {
 	if !s.names[0].leads() {
 		return

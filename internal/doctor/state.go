@@ -96,7 +96,7 @@ func observe(limit time.Duration) *state {
 func dryRun() string {
 	var conn nft.Conn
 	defer conn.Close()
-	lacks, _ := conn.Lacks() // "" if it is not known
+	lacks, _ := conn.Lacks(false) // "" if it is not known
 	return lacks
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -72,7 +71,7 @@ func TestRepeat(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		want int
-	}{{nft.ErrChanged, 3}, {xtables.ErrChanged, 3}, {unix.EIO, 1}, {nil, 1}} {
+	}{{iptables.ErrChanged, 3}, {iptables.ErrChanged, 3}, {unix.EIO, 1}, {nil, 1}} {
 		reads := 0
 		err := repeat(func() error {
 			reads++

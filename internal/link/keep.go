@@ -91,8 +91,8 @@ func (d *Dir) store(content string, backend detect.Backend) detect.Backend {
 }
 
 // adopt lays the switch for a copy, such as a binary that was copied over /usr/sbin/iptables. The file first gets the
-// name iptables-wrapper, so that it never loses its last name. Then those of the six commands that lead to it become links
-// to the switch. The caller holds the lock.
+// name iptables-wrapper, so that it never loses its last name. Then those of the six commands that lead to it become
+// links to the switch. The caller holds the lock.
 func (d *Dir) adopt() error {
 	// Ask this before link(2): on an overlay file system, link(2) gives one of several hard links a new inode.
 	isAnother := func(name string) bool { return !d.isRunning(name) }
