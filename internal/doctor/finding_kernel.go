@@ -78,7 +78,7 @@ func (s *state) kernel() *Finding {
 // hasFindingElsewhere reports whether noProgram or uncertain explains an error, or whether it may be gone a moment
 // later.
 func hasFindingElsewhere(err error) bool {
-	return errors.Is(err, xtables.ErrNoProc) || errors.Is(err, unix.EACCES) ||
+	return errors.Is(err, xtables.ErrHidden) || errors.Is(err, unix.EACCES) ||
 		errors.Is(err, iptables.ErrChanged) || errors.Is(err, iptables.ErrChanged) || errors.Is(err, nft.ErrTooLarge)
 }
 

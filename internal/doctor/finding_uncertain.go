@@ -30,7 +30,7 @@ func (s *state) uncertain() *Finding {
 		return nil
 	case s.noProc != nil && s.names[0].Wrapper: // see noProgram
 		return nil
-	case errors.Is(err, xtables.ErrNoProc):
+	case errors.Is(err, xtables.ErrHidden):
 		found.Text = wrong + "what legacy has is not known (" + firstLine(err.Error()) + ")."
 		found.Do = try(plan.ErrNoProc)
 	case s.mayLackFile(e.Legacy.Err):

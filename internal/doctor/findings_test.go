@@ -15,7 +15,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
@@ -32,7 +32,7 @@ func permitted() *state {
 	s.host.Evidence.NFT.Kernel = detect.Yes
 	s.nft.whole, s.legacy.whole = true, true
 	for _, command := range exec.Commands() {
-		n := name{inPath: true, Command: link.Command{Name: command, Path: "/usr/sbin/" + command, Wrapper: true}}
+		n := name{inPath: true, Command: look.Command{Name: command, Path: "/usr/sbin/" + command, Wrapper: true}}
 		n.call = plan.Plan{Path: n.Path, Backend: detect.NFT, How: plan.Asked}
 		s.names = append(s.names, n)
 	}
@@ -96,7 +96,7 @@ func TestUncertain(t *testing.T) {
 		{doc: "legacy has a policy", how: plan.Asked, legacy: []iptables.Table{policy}, want: "nothing proves"},
 		{doc: "chosen, and legacy has a rule", how: plan.ByVariable, legacy: []iptables.Table{rule}},
 		{doc: "a question failed", how: plan.ByVariable, err: unix.EIO, want: "nothing proves"},
-		{doc: "no /proc", how: plan.Asked, err: xtables.ErrNoProc, want: "Mount /proc"},
+		{doc: "no /proc", how: plan.Asked, err: xtables.ErrHidden, want: "Mount /proc"},
 		{doc: "the names file is denied", how: plan.Asked, err: unix.EACCES, user: 1, want: "runAsGroup: 0"},
 		{doc: "a Pod's network", how: plan.Asked, own: true, want: "a Pod's own network"},
 		{doc: "a Pod's network with rules", how: plan.Asked, own: true, rules: 1, want: "BACKEND=nft in each of them"},

@@ -32,7 +32,7 @@ func TestKnown(t *testing.T) {
 		{doc: "Docker's", reason: detect.HostProgram, err: unix.EIO, want: true},
 		{doc: "a guess", err: unix.EIO},
 		{doc: "no error", reason: detect.HostProgram},
-		{doc: "no answer of the kernel", reason: detect.HostProgram, err: xtables.ErrNoProc},
+		{doc: "no answer of the kernel", reason: detect.HostProgram, err: xtables.ErrHidden},
 		{doc: "another user", reason: detect.HostProgram, user: 1, err: unix.EIO, want: true},
 		{doc: "another user may only lack a file", reason: detect.HostProgram, user: 1, err: unix.EACCES},
 		{doc: "names in both", reason: detect.HostProgram, err: unix.EIO, both: true},
