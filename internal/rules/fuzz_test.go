@@ -46,7 +46,8 @@ func TestQueue(t *testing.T) {
 	}{
 		{rule: verdict(0), acts: true}, {rule: verdict(1)}, {rule: verdict(3), acts: true}, {rule: verdict(4)},
 		{rule: newRule("immediate", nil)},
-		{rule: queue(0, 0), acts: true}, {rule: queue(0, 1)}, {rule: queue(1, 2), acts: true}, {rule: queue(), acts: true},
+		{rule: queue(0, 0), acts: true}, {rule: queue(0, 1)}, {rule: queue(1, 2), acts: true},
+		{rule: queue(), acts: true},
 		{rule: target(1, all...), acts: true}, {rule: target(2, all...)}, {rule: target(3, all...)},
 		{rule: target(3, all[:5]...), acts: true}, {rule: target(3, make([]byte, 8)...), acts: true},
 	} {

@@ -116,7 +116,9 @@ table ip nat {
 	chain POSTROUTING { type nat hook postrouting priority 100; snat to 192.0.2.1; masquerade; }
 	chain INPUT { type filter hook input priority 100; }
 }
-table ip6 mangle { chain PREROUTING { type filter hook prerouting priority -150; tcp dport 1 tproxy to :1; accept; }; }
+table ip6 mangle {
+	chain PREROUTING { type filter hook prerouting priority -150; tcp dport 1 tproxy to :1; accept; }
+}
 table ip mine { chain INPUT { type filter hook forward priority 0; policy drop; drop; }; chain c { drop; drop; }; }
 table inet filter {
 	chain INPUT { type filter hook input priority 7; policy drop; }
@@ -142,9 +144,10 @@ table arp filter { chain c { type filter hook output priority 0; policy drop; };
 			"{PREROUTING no hook type filter hook prerouting priority -300}], false true",
 		"ip nat": "4 rules: 2 act, made 4 [PREROUTING POSTROUTING]; policies [], chains [], wrong [" +
 			"{INPUT type filter hook input priority 100 type nat hook input priority 100}], false false",
-		"ip6 mangle":    "2 rules: 1 act, made 2 [PREROUTING]; policies [], chains [], wrong [], false false",
-		"ip mine":       "3 rules: 0 act, made 0 []; policies [{forward DROP}], chains [], wrong [], true false",
-		"inet filter":   "1 rules: 0 act, made 0 []; policies [{input DROP} {output DROP}], chains [], wrong [], true false",
+		"ip6 mangle": "2 rules: 1 act, made 2 [PREROUTING]; policies [], chains [], wrong [], false false",
+		"ip mine":    "3 rules: 0 act, made 0 []; policies [{forward DROP}], chains [], wrong [], true false",
+		"inet filter": "1 rules: 0 act, made 0 []; policies [{input DROP} {output DROP}], chains [], wrong [], " +
+			"true false",
 		"netdev filter": "0 rules: 0 act, made 0 []; policies [{ingress DROP}], chains [], wrong [], true false",
 		"bridge filter": "0 rules: 0 act, made 0 []; policies [{prerouting DROP}], chains [], wrong [], true false",
 		"arp filter":    "0 rules: 0 act, made 0 []; policies [{output DROP}], chains [], wrong [], true false",
@@ -264,7 +267,8 @@ func TestRefused(t *testing.T) {
 				t.Errorf("got %v, %v", errNFT, errLegacy)
 			}
 			for _, table := range tables {
-				isWhole := map[detect.Backend]error{detect.NFT: test.nft, detect.Legacy: test.legacy}[table.Backend] == nil
+				want := map[detect.Backend]error{detect.NFT: test.nft, detect.Legacy: test.legacy}[table.Backend]
+				isWhole := want == nil
 				if table.More == isWhole || isWhole && table.Rules != 1 {
 					t.Errorf("got %+v", table)
 				}
