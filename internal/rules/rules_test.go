@@ -132,8 +132,9 @@ table arp filter { chain c { type filter hook output priority 0; policy drop; };
 `, "nft", "-f", "-")
 	got := map[string]string{}
 	for name, table := range read(t) {
-		got[name] = fmt.Sprintf("%v rules: %v act, made %v %v; policies %v, chains %v, wrong %v, %v %v", table.Rules,
-			table.Acts, table.NFTMade, table.MadeIn, table.Policies, table.Chains, table.Wrong, table.Native, table.Dormant)
+		got[name] = fmt.Sprintf("%v rules: %v act, made %v %v; policies %v, chains %v, wrong %v, %v %v",
+			table.Rules, table.Acts, table.NFTMade, table.MadeIn, table.Policies, table.Chains, table.Wrong,
+			table.Native, table.Dormant)
 	}
 	for name, want := range map[string]string{
 		"ip filter": "4 rules: 3 act, made 2 [INPUT]; policies [{OUTPUT DROP} {mine DROP}], chains [mine], wrong [], " +
