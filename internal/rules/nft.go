@@ -55,24 +55,39 @@ func readNFT() (tables []Table, err error) {
 	return tables, err
 }
 
-// read asks for rules by table, and for iptables' base chains by name, so that a large native table hides none of them.
+// read asks for iptables' base chains by name, and where a family has too many rules for one dump, for those of each
+// table. So a large native table hides none of them.
 func (r *reader) read() {
 	defer r.conn.Close()
 	// More tables than a dump may have are an error: those of iptables may be missing.
 	r.err = r.ask(func() error { return r.conn.Dump(unix.NFT_MSG_GETTABLE, r.family, r.table) })
-	for _, t := range r.tables {
-		before := *t
-		err := r.ask(func() error {
-			*t = before
-			return r.conn.DumpRules(r.family, t.Name, t.rule)
+	err := r.ask(func() error {
+		for _, t := range r.tables {
+			*t = t.empty()
+		}
+		return r.conn.Dump(unix.NFT_MSG_GETRULE, r.family, func(m nft.Message) error {
+			t := r.tables[m.Attributes().String(unix.NFTA_RULE_TABLE)]
+			if t == nil {
+				return nil
+			}
+			return t.rule(m)
 		})
+	})
+	for _, t := range r.tables {
 		t.More = err != nil
+		if errors.Is(err, nft.ErrTooLarge) {
+			failed := r.ask(func() error {
+				*t = t.empty()
+				return r.conn.DumpRules(r.family, t.Name, t.rule)
+			})
+			t.More = failed != nil
+		}
 		for _, chain := range slices.Sorted(maps.Keys(bases[t.Name])) {
 			which := nft.Attributes{}.Text(unix.NFTA_CHAIN_TABLE, t.Name).Text(unix.NFTA_CHAIN_NAME, chain)
 			r.ask(func() error { return r.conn.Get(unix.NFT_MSG_GETCHAIN, r.family, which, r.chain) })
 		}
 	}
-	err := r.ask(func() error { return r.conn.Dump(unix.NFT_MSG_GETCHAIN, r.family, r.chain) })
+	err = r.ask(func() error { return r.conn.Dump(unix.NFT_MSG_GETCHAIN, r.family, r.chain) })
 	for _, t := range r.tables {
 		t.More = t.More || t.Native && err != nil
 	}

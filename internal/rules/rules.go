@@ -86,7 +86,7 @@ func readLegacy() (tables []Table, err error) {
 // readLegacy reads a table of x_tables. Built-in chains come first. The entry that returns from a chain of Docker's DNS
 // counts for the jump to it.
 func (t *Table) readLegacy() error {
-	*t = Table{Backend: t.Backend, Family: t.Family, Name: t.Name}
+	*t = t.empty()
 	chain := ""
 	read, err := xtables.ReadEntries(t.Family == "ip6", t.Name, func(e xtables.Entry) {
 		switch {
@@ -101,6 +101,13 @@ func (t *Table) readLegacy() error {
 	})
 	t.Rules, t.More = read.Rules, !read.Whole
 	return err
+}
+
+// empty is the table before any of its rules is read.
+func (t *Table) empty() Table {
+	return Table{
+		Backend: t.Backend, Native: t.Native, Family: t.Family, Name: t.Name, Owned: t.Owned, Dormant: t.Dormant,
+	}
 }
 
 // count counts a rule of a chain that drops or redirects, or is Docker's.
