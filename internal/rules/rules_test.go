@@ -191,7 +191,7 @@ func TestLarge(t *testing.T) {
 	const number = 33_000
 	for what, script := range map[string]string{
 		"rules":  "table ip aaa { chain c { " + strings.Repeat("drop;", number) + " }; }\n",
-		"chains": "table ip aaa {\n" + many("chain c%d { drop; }\n", number) + "}\n",
+		"chains": "table ip aaa {\n" + many("chain c%d { }\n", number) + "}\n",
 	} {
 		host.Run(t, "nft", "flush", "ruleset")
 		host.Feed(t, script+"table ip zzz { chain c { drop; }; }\n", "nft", "-f", "-")
@@ -201,7 +201,7 @@ func TestLarge(t *testing.T) {
 		filter, native := all["ip filter"], all["ip aaa"]
 		if filter.More || filter.Rules != 2 || filter.Acts != 1 || len(filter.Policies) != 1 ||
 			len(filter.Chains) != 64 && what == "rules" ||
-			!native.More || native.Rules != nft.MaxObjects || all["ip zzz"].Rules != 1 {
+			!native.More || native.Rules != map[string]int{"rules": nft.MaxObjects}[what] || all["ip zzz"].Rules != 1 {
 			t.Errorf("%s: got %+v, %+v, %+v", what, filter, native, all["ip zzz"])
 		}
 	}
