@@ -204,6 +204,13 @@ func TestDemo(t *testing.T) {
 		"iptables-restore   resolves to /usr/sbin/xtables-legacy-multi",
 		"iptables-restore   resolves to /usr/sbin/xtables-nft-multi",
 		"-A FORWARD -s 192.0.2.1/32 -m comment --comment demo -j DROP",
+		`
+  host: legacy   image: nft      without wrapper,  rule: nft     wrong
+  host: legacy   image: both     with wrapper,     rule: legacy  right
+  host: nft      image: legacy   without wrapper,  rule: legacy  wrong
+  host: nft      image: both     with wrapper,     rule: nft     right
+With the wrapper, in the backend of both hosts. Without it, in the other one, with status 0.
+`,
 	} {
 		if !strings.Contains(output, want) {
 			t.Errorf("it does not show %q:\n%s", want, output)
