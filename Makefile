@@ -106,7 +106,7 @@ lint:
 		sed 's/"\(.*\)"/:(exclude,glob)\1/')); test -z "$$bare" || { echo "no licence: $$bare" >&2; exit 1; }
 	go run $(REVIVE) -config .revive.toml -set_exit_status ./...
 	go run $(ACTIONLINT)
-	shellcheck -x release/*.sh test/check.sh test/real/*.sh test/images/bases/fedora/alternatives
+	shellcheck -x release/*.sh test/check.sh test/matrix.sh test/real/*.sh test/images/bases/fedora/alternatives
 	GOARCH=mips go build -o /dev/null .
 	@for system in darwin windows plan9; do GOOS=$$system go build ./detect ./exec || exit; done
 	$(TOOK)

@@ -8,12 +8,13 @@
 set -euo pipefail
 self=$(realpath "$0")
 cd "$(dirname "$self")/.."
+# shellcheck source=test/contain.sh
+. test/contain.sh
 
 bold=$'\e[1m' plain=$'\e[0m'
 [ -t 1 ] && [ -z "${NO_COLOR:-}" ] || bold='' plain=''
 say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() { printf '$ %s\n' "$*"; eval "$*"; }
-other() { [ "$1" = nft ] && echo legacy || echo nft; }
 
 # Each container's last line goes to the verdict, which is descriptor 3.
 demo() {
@@ -28,7 +29,7 @@ demo() {
 	local backend container
 	for backend in legacy nft; do
 		for container in without_wrapper with_wrapper; do
-			unshare --net --mount --pid --fork --mount-proc "$self" "$container" "$backend" "$scratch/mounts"
+			contained "$self" "$container" "$backend" "$scratch/mounts"
 		done
 	done
 	say "Verdict: where that iptables-restore has put the rule"
@@ -37,19 +38,6 @@ demo() {
 	"wrong right wrong right ") echo "With the wrapper, in the backend of both hosts. Without it, in the other one, with status 0." ;;
 	*) echo "That is not what should have happened." && exit 1 ;;
 	esac
-}
-
-# A container's own /usr/sbin and /run, and what update-alternatives writes to.
-contain() {
-	PATH=/usr/sbin:/usr/bin:/sbin:/bin
-	local dir
-	mount -t tmpfs none "$scratch"
-	for dir in /usr/sbin /etc/alternatives /var/lib/dpkg /var/log; do
-		mkdir -p "$scratch/upper$dir" "$scratch/work$dir"
-		mount -t overlay overlay -o "lowerdir=$dir,upperdir=$scratch/upper$dir,workdir=$scratch/work$dir" "$dir"
-	done
-	mount --rbind /dev /dev && mount -o remount,bind,ro /dev # no record is made in that of this machine
-	mount -t tmpfs none /run # last, because TMPDIR may be below it
 }
 
 host() {
@@ -80,7 +68,7 @@ verdict() {
 without_wrapper() {
 	local image
 	image=$(other "$backend")
-	contain
+	contain "$scratch"
 	host
 	say "A container that shares its network namespace. Its image has the other backend, and no wrapper"
 	show "ln -sf xtables-$image-multi /usr/sbin/iptables-restore"
@@ -91,7 +79,7 @@ without_wrapper() {
 links() { (cd /usr/sbin && for n in ip{,6}tables{,-save,-restore}; do printf '  %-18s resolves to %s\n' "$n" "$(readlink -f "$n")"; done); }
 
 with_wrapper() {
-	contain
+	contain "$scratch"
 	host
 	say "A container with the wrapper, which is put into the image with two commands"
 	show "cp ${IPTABLES_WRAPPER:-bin/iptables-wrapper} /usr/sbin/iptables-wrapper"

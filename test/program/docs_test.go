@@ -221,6 +221,19 @@ With the wrapper, in the backend of both hosts. Without it, in the other one, wi
 	}
 }
 
+// README's table of hosts and images is what the script prints.
+func TestMatrix(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	t.Setenv("TMPDIR", "/run") // which the script covers with its own
+	before := snapshot(t)
+	host.PageHolds(t, "../../README.md", "made by: test/matrix.sh", host.Run(t, "../matrix.sh"), *update)
+	if after := snapshot(t); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
 // snapshot is all that a detector could change: tables, modules, processes, files. There is no /proc/modules where the
 // kernel can load none; then there is none to be loaded.
 func snapshot(t *testing.T) string {
