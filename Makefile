@@ -60,9 +60,14 @@ demo: tools-demo build
 	@test/demo.sh
 	$(TOOK)
 
-# All modules at a time: what waits for a disk or a guest leaves a core free.
+# All modules at a time: what waits for a disk or a guest leaves a core free. The output of each comes at its end.
 test: tools-test build
-	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target test-packages test-module-script test-module-bench
+	@{ while sleep 30 && kill -0 $$PPID; do \
+		running=$$(pgrep --pgroup 0 --list-name '^(compile|link|.*\.test?)$$' | sed 's/.* //; s/\.test*$$//' | sort -u | tr '\n' ' '); \
+		echo "make test: $$(($$(date +%s) - $(STARTED))) seconds, running: $$running" >&3; \
+	done } 3>&2 >/dev/null 2>&1 & progress=$$!; \
+	$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target test-packages test-module-script test-module-bench; \
+	status=$$?; kill $$progress; exit $$status
 	$(TOOK)
 
 # "go test ./..." as any user. Go prints nothing of tests that were skipped, so test/check.sh does.
