@@ -4,12 +4,10 @@
 package program
 
 import (
-	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -108,54 +106,6 @@ func differences(want, got string) (all []string) {
 		if wanted[i] != gotten[i] {
 			all = append(all, "got\n    $ "+gotten[i]+"\nwant\n    $ "+wanted[i])
 		}
-	}
-	return all
-}
-
-// Each relative link on a page leads to a file, and to a heading of it.
-func TestLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)\s]+)\)|(?m:^\[[^\]]+\]: (\S+))`)
-	code := regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
-	links := 0
-	host.Check(t, filepath.WalkDir("../..", func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() && slices.Contains([]string{".git", "bin", "dist"}, entry.Name()) {
-			return cmp.Or(err, filepath.SkipDir)
-		}
-		if filepath.Ext(path) != ".md" {
-			return nil
-		}
-		for _, found := range link.FindAllStringSubmatch(code.ReplaceAllString(read(t, path), ""), -1) {
-			target, anchor, hasAnchor := strings.Cut(found[1]+found[2], "#")
-			if strings.Contains(target, ":") {
-				continue // elsewhere
-			}
-			links++
-			file := path
-			if target != "" {
-				file = filepath.Join(filepath.Dir(path), target)
-			}
-			if _, err := os.Stat(file); err != nil {
-				t.Errorf("%s: %v", path, err)
-			} else if hasAnchor && filepath.Ext(file) == ".md" && !slices.Contains(anchors(read(t, file)), anchor) {
-				t.Errorf("%s: %s has no heading for #%s", path, file, anchor)
-			}
-		}
-		return nil
-	}))
-	if links < 50 {
-		t.Errorf("only %d links", links)
-	}
-}
-
-// anchors are those of a page's headings, as GitHub makes them, and its own.
-func anchors(text string) (all []string) {
-	for _, own := range regexp.MustCompile(`<a (?:id|name)="([^"]+)"`).FindAllStringSubmatch(text, -1) {
-		all = append(all, own[1])
-	}
-	text = regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(text, "")
-	for _, heading := range regexp.MustCompile(`(?m)^#+ +(.*)$`).FindAllStringSubmatch(text, -1) {
-		anchor := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
-		all = append(all, strings.ReplaceAll(anchor, " ", "-"))
 	}
 	return all
 }
