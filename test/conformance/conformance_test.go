@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -67,12 +68,13 @@ func TestOurs(t *testing.T) {
 	}
 }
 
-// The suite finds the faults of programs that have some: iptables-nft under the six commands, and a shell script with the
-// usual faults.
+// The suite finds the faults of programs that have some: iptables-nft under the six commands, and as a child.
 func TestFaultsAreFound(t *testing.T) {
+	parent := filepath.Join(t.TempDir(), "parent")
+	host.Check(t, os.WriteFile(parent, []byte("#!/bin/sh\nxtables-nft-multi \"${0##*/}\" \"$@\"\n"), 0o755))
 	for program, faults := range map[string][]string{
 		"/usr/sbin/xtables-nft-multi": {"host: hint in legacy"},
-		"testdata/counts.sh":          {"host: hint in legacy", "signal: the process that was called is the program"},
+		parent:                        {"host: hint in legacy", "signal: the process that was called is the program"},
 	} {
 		for _, r := range examined(t, wrapper{program, "links"}, "^(host: hint in (nft|legacy)$|signal: the process)") {
 			if r.passed() == slices.Contains(faults, r.ID()) {
