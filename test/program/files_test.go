@@ -74,9 +74,9 @@ func anchors(text string) (all []string) {
 	return all
 }
 
-// Each file that a page or a comment names is there: seen from the top, or from beside the page or the comment. A test's
-// name may do without its ending: script/select. What another repository has stands on a line with its commit, with "in
-// OWNER/REPOSITORY", or on the page of sources; NAME stands for any.
+// Each file that a page or a comment names is there: seen from the top, or from beside the page or the comment. The
+// name of a test may do without its ending: script/select. What another repository has stands on a line with its
+// commit, with "in OWNER/REPOSITORY", or on the page of sources; NAME stands for any.
 func TestNamesOfFiles(t *testing.T) {
 	word := regexp.MustCompile("(?:^|[\\s`(\"])([\\w.-]+/[\\w./*-]*\\w)|`(\\w+(?:_test\\.go|\\.txtar))`")
 	elsewhere := regexp.MustCompile(`[0-9a-f]{40}|://| in ([\w-]+)/[\w-]+`)

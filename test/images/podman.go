@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -48,22 +47,6 @@ func command(tb testing.TB, args ...string) *exec.Cmd {
 
 // The second is where podman keeps what must not survive a reboot.
 var storage, runRoot = host.Cache("storage"), "/run/iptables-wrappers-test"
-
-// TestMain removes what interrupted runs have left, and afterwards old images that have no name.
-func TestMain(m *testing.M) {
-	left, _ := filepath.Glob("/run/netns/" + prefix + "*")
-	for _, path := range left {
-		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), prefix), "-")
-		if _, err := os.Stat("/proc/" + pid); err != nil {
-			_ = exec.Command("ip", "netns", "delete", filepath.Base(path)).Run()
-		}
-	}
-	status, err := runTests(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(status)
-}
 
 func runTests(m *testing.M) (status int, err error) {
 	baseDir, err = os.MkdirTemp("", prefix)

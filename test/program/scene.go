@@ -154,7 +154,7 @@ func (s *scene) layOut(t *testing.T) {
 		cd /usr/sbin
 		rm -f iptables-current* /dev/iptables-backend-*
 		`
-	host.Run(t, "sh", append([]string{"-ec", clean + s.lay, os.Getenv(host.WrapperVariable)}, names...)...)
+	host.Run(t, "sh", append([]string{"-ec", clean + s.lay, os.Getenv(host.WrapperVariable)}, host.Commands...)...)
 	if s.then != "" {
 		host.Run(t, "sh", "-ec", s.then)
 	}
