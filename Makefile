@@ -9,7 +9,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || release/s
 BINARY ?= bin/iptables-wrapper
 COMMAND := github.com/iptables-wrappers/iptables-wrappers/internal/command
 
-# What needs modules that the wrapper does not.
+# What needs modules that the wrapper does not. "make test" leaves out the images, as it does the clients: where nothing has been built
+# before, they take minutes.
 MODULES := test/images test/script test/bench
 # What takes longest begins first.
 PACKAGES := ./test/release ./test/kernels ./test/program ./...
@@ -43,8 +44,8 @@ help:
 ##  make build        bin/iptables-wrapper
 ##  make demo         see it work on the rules of a real node, without changing this machine
 ##  make check        what any user can run of the tests, and what was skipped, and why
-##  make test         each behavior is tested: a minute once the tools are installed
-##  make test-all     all images, releases, kernels, clients, every call failing, and make lint: half an hour
+##  make test         each behavior is tested, without images and clients: minutes once the tools are installed
+##  make test-all     the same in full, with images and clients, and make lint: half an hour
 ##  make lint         formatting, vet, staticcheck, revive, actionlint, other systems
 ##  make bench        a wrapped call beside the direct one: BENCHFLAGS="-before REVISION" compares
 ##  make conformance  situations for any wrapper: WRAPPER=/path/to/it

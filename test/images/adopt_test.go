@@ -18,13 +18,12 @@ const adopt = top + "/images/adopt/"
 type adoption struct {
 	stage, base, dir         string
 	entry, variable, backend string
-	inTest                   bool // in "make test"
 }
 
 // adopted are the images of other projects on docs/adopting.md, each with what stands for its base. One that has an
 // entry point is started through it. With a variable it runs the backend that this asks for, without one the host's.
 var adopted = []adoption{
-	{stage: "cilium", base: "debian:trixie", inTest: true},
+	{stage: "cilium", base: "debian:trixie"},
 	{stage: "antrea", base: "debian:trixie"},
 	{stage: "devcontainers", base: "debian:trixie"},
 	{stage: "distroless-iptables", base: "debian:bookworm"},
@@ -51,9 +50,6 @@ func TestAdopted(t *testing.T) {
 	t.Parallel()
 	for _, a := range adopted {
 		t.Run(strings.TrimSpace(a.stage+" "+a.variable), func(t *testing.T) {
-			if !a.inTest && !host.All() {
-				t.Skip("one image stands for the others; make test-all runs this")
-			}
 			distribution, layout, _ := strings.Cut(a.base, ":")
 			stage := cmp.Or(baseStage[layout], baseStage[distribution])
 			i := built{image{dir: cmp.Or(a.dir, "/usr/sbin")}, build(t, "adopted-"+a.stage, top+"/images",
@@ -86,7 +82,6 @@ func TestAdopted(t *testing.T) {
 // An image that is based on AWS' may set the group again, which keeps all six commands, and may not set the wrapper's
 // file.
 func TestBasedOnAdopted(t *testing.T) {
-	wantAll(t)
 	t.Parallel()
 	aws := build(t, "adopted-eks-distro", top+"/images", "--file", adopt+"Dockerfile", "--target", "eks-distro",
 		"--build-context", "fedora-base=container-image://"+base(t, "fedora"),
@@ -126,7 +121,6 @@ func TestAdoptingPage(t *testing.T) {
 // The Dockerfile in the README, and the call below it, work on hosts of both backends. Only what comes from a registry
 // is replaced, and the host's network.
 func TestReadme(t *testing.T) {
-	wantAll(t)
 	readme := host.Read(t, top+"/README.md")
 	example := regexp.MustCompile("(?s)```dockerfile\n(.*?)```.*?\n" +
 		"    docker run --rm --network host (.*?) my-image (.*?)\n")

@@ -23,14 +23,6 @@ import (
 // top is the top of the repository.
 const top = "../.."
 
-// wantAll ends a test that "make test" leaves out: where nothing has been built before, it takes minutes.
-func wantAll(tb testing.TB) {
-	tb.Helper()
-	if !host.All() {
-		tb.Skip("one image stands for the others; make test-all runs this")
-	}
-}
-
 // possible ends a test where containers cannot be run.
 func possible(tb testing.TB) {
 	tb.Helper()

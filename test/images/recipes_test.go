@@ -66,7 +66,6 @@ func packaged(t *testing.T, name, layout, packages, files string) string {
 
 // The steps of the recipe for Wolfi make a package, and its own test is content with it.
 func TestMelange(t *testing.T) {
-	wantAll(t)
 	t.Parallel()
 	m := readMelange(t)
 	work := t.TempDir()
@@ -94,7 +93,6 @@ func TestMelange(t *testing.T) {
 
 // The functions of the recipe for Alpine make a package.
 func TestAPKBUILD(t *testing.T) {
-	wantAll(t)
 	t.Parallel()
 	host.Needs(t, "shellcheck")
 	// Variables are abuild's; there is no shebang.
