@@ -11,8 +11,8 @@ contain() {
 	PATH=/usr/sbin:/usr/bin:/sbin:/bin
 	local dir
 	mount -t tmpfs none "$1"
+	mkdir -p "$1"/{upper,work}{/usr/sbin,/etc/alternatives,/var/lib/dpkg,/var/log}
 	for dir in /usr/sbin /etc/alternatives /var/lib/dpkg /var/log; do
-		mkdir -p "$1/upper$dir" "$1/work$dir"
 		mount -t overlay overlay -o "lowerdir=$dir,upperdir=$1/upper$dir,workdir=$1/work$dir" "$dir"
 	done
 	mount --rbind /dev /dev && mount -o remount,bind,ro /dev # no record is made in that of this machine
