@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
@@ -77,14 +78,14 @@ func (s *state) kernel() *Finding {
 // hasFindingElsewhere reports whether noProgram or uncertain explains an error, or whether it may be gone a moment
 // later.
 func hasFindingElsewhere(err error) bool {
-	return errors.Is(err, xtables.ErrNoProc) || errors.Is(err, unix.EACCES) ||
-		errors.Is(err, xtables.ErrChanged) || errors.Is(err, nft.ErrChanged) || errors.Is(err, nft.ErrTooLarge)
+	return errors.Is(err, xtables.ErrHidden) || errors.Is(err, unix.EACCES) ||
+		errors.Is(err, iptables.ErrChanged) || errors.Is(err, iptables.ErrChanged) || errors.Is(err, nft.ErrTooLarge)
 }
 
 // withoutLegacy says what to do if legacy runs here, and the kernel lacks it.
 func (s *state) withoutLegacy() string {
 	switch {
-	case s.names[0].call.How == here.Asked:
+	case s.names[0].call.How == plan.Asked:
 		return "Load ip_tables, iptable_filter and iptable_nat on the node."
 	case s.network.Own:
 		return s.cause(s.names[0]).do

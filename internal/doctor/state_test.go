@@ -12,7 +12,6 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -33,7 +32,7 @@ func TestKnown(t *testing.T) {
 		{doc: "Docker's", reason: detect.HostProgram, err: unix.EIO, want: true},
 		{doc: "a guess", err: unix.EIO},
 		{doc: "no error", reason: detect.HostProgram},
-		{doc: "no answer of the kernel", reason: detect.HostProgram, err: xtables.ErrNoProc},
+		{doc: "no answer of the kernel", reason: detect.HostProgram, err: xtables.ErrHidden},
 		{doc: "another user", reason: detect.HostProgram, user: 1, err: unix.EIO, want: true},
 		{doc: "another user may only lack a file", reason: detect.HostProgram, user: 1, err: unix.EACCES},
 		{doc: "names in both", reason: detect.HostProgram, err: unix.EIO, both: true},
@@ -72,7 +71,7 @@ func TestRepeat(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		want int
-	}{{nft.ErrChanged, 3}, {xtables.ErrChanged, 3}, {unix.EIO, 1}, {nil, 1}} {
+	}{{iptables.ErrChanged, 3}, {iptables.ErrChanged, 3}, {unix.EIO, 1}, {nil, 1}} {
 		reads := 0
 		err := repeat(func() error {
 			reads++

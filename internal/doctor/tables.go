@@ -56,7 +56,7 @@ func repeat(read func() error) (err error) {
 	const tries = 3
 	for range tries {
 		err = read()
-		if !errors.Is(err, nft.ErrChanged) && !errors.Is(err, xtables.ErrChanged) {
+		if !errors.Is(err, iptables.ErrChanged) && !errors.Is(err, iptables.ErrChanged) {
 			break
 		}
 	}

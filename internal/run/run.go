@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,7 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 )
 
 // Limit is long enough for a program that lists the rules of the largest clusters.
@@ -82,8 +84,9 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 		o.Err = s.hang()
 		return o
 	}
-	refusal := replaceable(program)
-	if refusal != (Refusal{}) {
+	exposed := file.Exposed(program)
+	if exposed != "" {
+		refusal := Refusal{Path: exposed, Why: "can be written by others"}
 		o.Err = ErrRefused
 		if !slices.Contains(s.Refused, refusal) {
 			s.Refused = append(s.Refused, refusal)
@@ -96,7 +99,7 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args = argv
 	cmd.Env = s.Env
-	cmd.Env = append(cmd.Environ(), call.Variable+"="+string(backend))
+	cmd.Env = append(cmd.Environ(), plan.Variable+"="+string(backend))
 	cmd.Stdin = strings.NewReader("") // otherwise os/exec opens /dev/null, which a chroot may lack
 	cmd.Stdout = &stdout
 	cmd.Stderr = &stderr
@@ -104,7 +107,7 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 	cmd.WaitDelay = time.Second // a process in another group may still have the pipe open
 	o.Err = cmd.Run()
-	if cmd.ProcessState == nil && (call.Scarce(o.Err) || errors.Is(o.Err, unix.EAGAIN)) {
+	if cmd.ProcessState == nil && (plan.IsScarce(o.Err) || errors.Is(o.Err, unix.EAGAIN)) {
 		s.Scarce = o.Err
 	}
 	o.Stdout = stdout.buffer.String()
@@ -118,3 +121,12 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 
 // hang is the error of the program that did not end, and of those that are not started after it.
 func (s *Starter) hang() error { return fmt.Errorf("%q %w", s.Hangs, ErrHangs) }
+
+// InPath returns the path of a command as a shell finds it in PATH, otherwise in /usr/sbin.
+func InPath(command string) string {
+	path, err := exec.LookPath(command)
+	if err != nil || !filepath.IsAbs(path) {
+		return "/usr/sbin/" + command
+	}
+	return path
+}
