@@ -31,12 +31,12 @@ func TestMain(m *testing.M) {
 var situations = func() []box {
 	var all []box
 	for _, readonly := range []bool{false, true} {
-		for _, mode := range []string{"nft", "legacy"} {
+		for _, backend := range []string{"nft", "legacy"} {
 			for _, host := range []string{"hint", "docker", "node"} {
-				all = append(all, box{host: host, mode: mode, readonly: readonly})
+				all = append(all, box{host: host, backend: backend, readonly: readonly})
 			}
 		}
-		all = append(all, box{host: "empty", mode: "nft", readonly: readonly})
+		all = append(all, box{host: "empty", backend: "nft", readonly: readonly})
 	}
 	return all
 }()

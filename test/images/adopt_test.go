@@ -55,12 +55,12 @@ func TestAdopted(t *testing.T) {
 				"--file", adopt+"Dockerfile", "--target", a.stage,
 				"--build-context", stage+"=container-image://"+base(t, a.base),
 				"--build-context", "wrapper=container-image://"+base(t, "iptables-wrapper"))}
-			for _, mode := range bothModes {
-				want := mode
+			for _, backend := range backends {
+				want := backend
 				if a.backend != "" {
 					want = a.backend
 				}
-				n := newNode(t, mode)
+				n := newNode(t, backend)
 				options := append(rights(n), "--env", a.variable)
 				if a.variable == "" {
 					options = options[:len(options)-2]
@@ -129,12 +129,12 @@ func TestReadme(t *testing.T) {
 	text = regexp.MustCompile(`--from=(\S+/)?iptables-wrapper(:v\S+)? `).
 		ReplaceAllString(text, "--from="+base(t, "iptables-wrapper")+" ") // built, or a release's
 	ref := build(t, "readme", dockerfile(t, strings.Split(strings.TrimSpace(text), "\n")...))
-	for _, mode := range bothModes {
+	for _, backend := range backends {
 		options := append(slices.Clone(host.Ulimits), strings.Fields(found[2])...)
 		arguments := strings.Fields(found[3])
-		args := slices.Concat([]string{"run", "--rm", newNode(t, mode).network()}, options, []string{ref}, arguments)
-		if got := podman(t, args...); !strings.HasSuffix(got, version(mode)) {
-			t.Errorf("%s: got %s", mode, got)
+		args := slices.Concat([]string{"run", "--rm", newNode(t, backend).network()}, options, []string{ref}, arguments)
+		if got := podman(t, args...); !strings.HasSuffix(got, version(backend)) {
+			t.Errorf("%s: got %s", backend, got)
 		}
 	}
 }

@@ -185,12 +185,12 @@ func TestDistroless(t *testing.T) {
 		t.Errorf("%d packages", packages)
 	}
 
-	for _, mode := range bothModes {
+	for _, backend := range backends {
 		for _, family := range []string{"iptables", "ip6tables"} {
 			got := i.run(t, distrolessRules, family+"-restore && "+family+"-save | /busybox grep -c ^-A",
-				rights(newNode(t, mode))...)
+				rights(newNode(t, backend))...)
 			if want := (result{"13\n", "", 0}); got != want {
-				t.Errorf("%s %s: got %+v", mode, family, got)
+				t.Errorf("%s %s: got %+v", backend, family, got)
 			}
 		}
 	}

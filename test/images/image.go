@@ -62,17 +62,17 @@ type built struct {
 
 func (i built) wrapper() string { return i.dir + "/iptables-wrapper" }
 
-func (i built) program(mode string) string { return i.dir + "/xtables-" + mode + "-multi" }
+func (i built) program(backend string) string { return i.dir + "/xtables-" + backend + "-multi" }
 
 // version is what iptables --version ends with.
-func version(mode string) string {
-	if mode == "nft" {
-		mode = "nf_tables"
+func version(backend string) string {
+	if backend == "nft" {
+		backend = "nf_tables"
 	}
-	return "(" + mode + ")"
+	return "(" + backend + ")"
 }
 
-// prelude defines what the scripts use: leads prints what the six commands, found in PATH, point to in the end; version
+// prelude defines what the scripts use: leads prints what the six commands, found in PATH, lead to; version
 // prints iptables' backend.
 const prelude = `export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 leads() { for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
@@ -95,16 +95,16 @@ func (i built) run(t *testing.T, stdin, script string, options ...string) result
 	return start(t, stdin, command(t, runArgs(t, i, script, options...)...))
 }
 
-// right checks that a container printed these lines, what the names point to, and the version of the mode, and nothing
-// else. It returns direct or eachCall.
-func (i built) right(t *testing.T, got result, mode string, lines ...string) string {
+// right checks that a container printed these lines, what the commands lead to, and the version of the backend, and
+// nothing else. It returns direct or eachCall.
+func (i built) right(t *testing.T, got result, backend string, lines ...string) string {
 	t.Helper()
-	for word, leads := range map[string]string{direct: i.program(mode), eachCall: i.wrapper()} {
-		if got == (result{strings.Join(append(lines, leads, version(mode)), "\n") + "\n", "", 0}) {
+	for word, leads := range map[string]string{direct: i.program(backend), eachCall: i.wrapper()} {
+		if got == (result{strings.Join(append(lines, leads, version(backend)), "\n") + "\n", "", 0}) {
 			return word
 		}
 	}
-	t.Errorf("want %q, what the names point to, and %s; got %+v", lines, version(mode), got)
+	t.Errorf("want %q, what the commands lead to, and %s; got %+v", lines, version(backend), got)
 	return ""
 }
 
@@ -137,16 +137,16 @@ func plain(t *testing.T) string {
 		"RUN apt-get update && apt-get install --yes --no-install-recommends iptables"))
 }
 
-var bothModes = []string{"legacy", "nft"}
+var backends = []string{"legacy", "nft"}
 
-// want is the result of an image in a setting on a host of a mode.
-func (s setting) want(i image, mode string) string {
+// want is the result of an image in a setting on a host.
+func (s setting) want(i image, backend string) string {
 	word := s.result
 	if other := s.except[i.name]; other != "" {
 		word = other
 	}
 	for part := range strings.SplitSeq(word, ", ") {
-		if of, found := strings.CutPrefix(part, mode+": "); found {
+		if of, found := strings.CutPrefix(part, backend+": "); found {
 			return of
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// TestImages builds every image and runs it in every setting. In "make nightly", that is on hosts of both
-// modes. Otherwise each setting has one mode, and another one with the next image.
+// TestImages builds every image and runs it in every setting. In "make nightly", that is on hosts with both
+// backends. Otherwise each setting has one backend, and another one with the next image.
 func TestImages(t *testing.T) {
 	for row, i := range all {
 		if realBase == "registry" && !i.inRegistry(setting{}) {
@@ -25,13 +25,13 @@ func TestImages(t *testing.T) {
 			t.Parallel()
 			b := buildImage(t, i)
 			for column, s := range settings {
-				for m, mode := range bothModes {
+				for m, backend := range backends {
 					if !host.Nightly() && m != (row+column)%2 || realBase == "registry" && !i.inRegistry(s) {
 						continue
 					}
-					t.Run(s.name+"/"+mode, func(t *testing.T) {
+					t.Run(s.name+"/"+backend, func(t *testing.T) {
 						t.Parallel()
-						if got, want := s.test(t, b, mode), s.want(i, mode); got != want {
+						if got, want := s.test(t, b, backend), s.want(i, backend); got != want {
 							t.Errorf("got %q, want %q, which is what settings.go expects of this image", got, want)
 						}
 					})

@@ -142,8 +142,8 @@ func start(tb testing.TB, stdin string, cmd *exec.Cmd) result {
 // node is a host's network namespace.
 type node struct{ name string }
 
-// newNode makes a host that uses a mode: kubelet's hint is in it, and the other backend has more rules.
-func newNode(tb testing.TB, mode string) node {
+// newNode makes a host that uses a backend: kubelet's hint is in that, and the other backend has more rules.
+func newNode(tb testing.TB, backend string) node {
 	tb.Helper()
 	n := bareNode(tb)
 	var rules strings.Builder
@@ -152,8 +152,8 @@ func newNode(tb testing.TB, mode string) node {
 		fmt.Fprintf(&rules, "-A INPUT -s 198.51.100.%d -j DROP\n", i)
 	}
 	rules.WriteString("COMMIT\n")
-	n.feed(tb, rules.String(), "iptables-"+other(mode)+"-restore")
-	n.feed(tb, "", "ip6tables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	n.feed(tb, rules.String(), "iptables-"+other(backend)+"-restore")
+	n.feed(tb, "", "ip6tables-"+backend, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 	return n
 }
 
@@ -183,8 +183,8 @@ func (n node) feed(tb testing.TB, stdin, name string, args ...string) string {
 
 func (n node) network() string { return "--network=ns:/run/netns/" + n.name }
 
-func other(mode string) string {
-	if mode == "nft" {
+func other(backend string) string {
+	if backend == "nft" {
 		return "legacy"
 	}
 	return "nft"

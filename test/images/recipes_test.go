@@ -118,7 +118,7 @@ package`, "-", work, path)
 // checkPackaged makes the package's first call a restore, on hosts of both backends.
 func checkPackaged(t *testing.T, i built) {
 	t.Helper()
-	for _, backend := range bothModes {
+	for _, backend := range backends {
 		n := newNode(t, backend)
 		script := "iptables-restore --noflush; iptables -S INPUT | /busybox grep -c 192.0.2.1; leads; version"
 		i.right(t, i.run(t, rule1, script, rights(n)...), backend, "1")

@@ -20,9 +20,9 @@ setup() {
 write() { ip netns exec "$1" iptables -t nat -A PREROUTING -p tcp -j REDIRECT --to-ports 15001; }
 # where POD: the backend that has the pod's rule
 where() {
-	local mode
-	for mode in nft legacy; do
-		! ip netns exec "$1" /usr/sbin/xtables-$mode-multi iptables-save | grep -q 'to-ports 15001' || echo $mode
+	local backend
+	for backend in nft legacy; do
+		! ip netns exec "$1" /usr/sbin/xtables-$backend-multi iptables-save | grep -q 'to-ports 15001' || echo $backend
 	done
 }
 
