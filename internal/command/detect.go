@@ -13,7 +13,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
@@ -43,8 +43,8 @@ func printAnswer(w io.Writer, output string) (detect.Result, error) {
 		return r, nil
 	}
 	r, err := detect.Survey()
-	iptables := link.LookAt(run.InPath("iptables"))
-	rep := report{Version: 1, Host: doctor.NewHost(r), Here: plan.Here(r, err).At(iptables)}
+	iptables := look.At(run.InPath("iptables"))
+	rep := report{Version: 1, Host: doctor.NewHost(r), Here: iptables.Plan(look.Here(r, err))}
 	if output == "json" {
 		return r, printJSON(w, rep)
 	}

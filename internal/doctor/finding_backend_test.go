@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 )
 
@@ -52,7 +52,7 @@ func TestStored(t *testing.T) {
 	} {
 		s := permitted()
 		s.network.Process1 = test.process1
-		n := name{Command: link.Command{Switch: "/usr/sbin"}, readOnly: test.readOnly}
+		n := name{Command: look.Command{Switch: "/usr/sbin"}, readOnly: test.readOnly}
 		n.call.How = plan.Stored
 		c := s.cause(n)
 		agent := strings.Contains(c.why, "an agent has entered")
@@ -79,7 +79,7 @@ func TestAdviseInstall(t *testing.T) {
 		{doc: "read-only", path: "/usr/sbin/iptables", readOnly: true, want: "Install when the image is built"},
 	} {
 		n := name{script: test.script, readOnly: test.readOnly}
-		n.Command = link.Command{Path: test.path, Switch: test.directory, Err: test.err}
+		n.Command = look.Command{Path: test.path, Switch: test.directory, Err: test.err}
 		s := permitted()
 		s.names[5] = n // install lays all names, so any of them may need it
 		got := s.adviseInstall(n)
@@ -101,7 +101,7 @@ func TestDangles(t *testing.T) {
 		{unix.ELOOP, true, "Run iptables-wrapper install --force in"},
 	} {
 		n := name{canReset: test.canReset}
-		n.Command = link.Command{Path: "/usr/sbin/iptables", Switch: "/usr/sbin", Err: test.err}
+		n.Command = look.Command{Path: "/usr/sbin/iptables", Switch: "/usr/sbin", Err: test.err}
 		s := permitted()
 		s.names[0] = n
 		got := s.dangles(n)

@@ -15,7 +15,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
@@ -32,7 +32,7 @@ func permitted() *state {
 	s.host.Evidence.NFT.Kernel = detect.Yes
 	s.nft.whole, s.legacy.whole = true, true
 	for _, command := range exec.Commands() {
-		n := name{inPath: true, Command: link.Command{Name: command, Path: "/usr/sbin/" + command, Wrapper: true}}
+		n := name{inPath: true, Command: look.Command{Name: command, Path: "/usr/sbin/" + command, Wrapper: true}}
 		n.call = plan.Plan{Path: n.Path, Backend: detect.NFT, How: plan.Asked}
 		s.names = append(s.names, n)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
@@ -28,7 +29,7 @@ import (
 
 // name is one of the six.
 type name struct {
-	link.Command
+	look.Command
 	call     plan.Plan // what a call of it runs
 	inPath   bool      // PATH finds it
 	fault    error     // why a shell does not run the file that is there
@@ -43,7 +44,7 @@ type name struct {
 func (n name) directory() string { return cmp.Or(n.Switch, filepath.Dir(n.Path)) }
 
 // isAbsent reports whether there is no file of this name.
-func isAbsent(n link.Command) bool { return n.Missing && errors.Is(n.Err, os.ErrNotExist) }
+func isAbsent(n look.Command) bool { return n.Missing && errors.Is(n.Err, os.ErrNotExist) }
 
 // leads reports whether the name leads to a file that can be called.
 func (n name) leads() bool { return n.Err == nil && n.fault == nil }
@@ -87,7 +88,7 @@ func inPath(name string) string {
 
 // lookAtNames finds out where the six commands lead, and what calls of them run: by PATH, otherwise beside iptables.
 func (s *state) lookAtNames(starter *run.Starter) {
-	seen := plan.Here(s.host, nil)
+	seen := look.Here(s.host, nil)
 	beside := "/usr/sbin"
 	for _, command := range exec.Commands() {
 		n := name{}
@@ -97,7 +98,7 @@ func (s *state) lookAtNames(starter *run.Starter) {
 			path = filepath.Join(beside, command)
 			n.fault = whyNot(path)
 		}
-		n.Command = link.LookAt(path)
+		n.Command = look.At(path)
 		if n.Err != nil && !errors.Is(n.Err, os.ErrPermission) { // it leads to nothing, which is not the file's fault
 			n.fault = nil
 		}
@@ -109,8 +110,8 @@ func (s *state) lookAtNames(starter *run.Starter) {
 		hops := file.Hops(path)
 		n.way = hops[:max(1, len(hops)-1)]
 		n.canReset = n.Switch != "" && !n.readOnly &&
-			!link.LookAt(n.Switch+"/"+link.Switch).Missing && !link.LookAt(n.Switch+"/"+link.Wrapper).Missing
-		n.call = seen.At(n.Command)
+			!look.At(n.Switch+"/"+link.Switch).Missing && !look.At(n.Switch+"/"+link.Wrapper).Missing
+		n.call = n.Command.Plan(seen)
 		if n.fault != nil {
 			n.call = plan.Plan{Path: path, How: plan.Nothing, Error: n.fault.Error(), Err: n.fault}
 		}
@@ -145,7 +146,7 @@ func (s *state) lookElsewhere() {
 		return
 	}
 	defer d.Close()
-	for _, n := range link.Bypassing(d) {
+	for _, n := range look.Bypassing(d) {
 		if whyNot(n.Path) == nil && n.Switch == "" {
 			s.others = append(s.others, n.Path)
 		}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
@@ -38,7 +38,7 @@ type Report struct {
 	Network  Network        `json:"network"`
 	Kernel   string         `json:"kernel"`   // its release
 	Programs []Program      `json:"programs"` // iptables' own, one for each backend
-	Names    []link.Command `json:"names"`    // where the six commands lead
+	Names    []look.Command `json:"names"`    // where the six commands lead
 	Native   []nft.Native   `json:"native"`   // tables of nf_tables that iptables does not list
 	Fails    []Extension    `json:"fails"`    // matches and targets that iptables cannot load here
 }

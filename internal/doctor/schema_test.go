@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -37,7 +37,7 @@ func TestSchema(t *testing.T) {
 		{Network{}, schema.Defs["network"]},
 		{nft.Native{}, schema.Defs["native"]},
 		{Program{}, schema.Defs["program"]},
-		{link.Command{}, schema.Defs["name"]},
+		{look.Command{}, schema.Defs["name"]},
 		{Extension{}, schema.Defs["extension"]},
 	} {
 		var all, required []string

@@ -12,7 +12,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -79,7 +79,7 @@ func TestAsk(t *testing.T) {
 		{doc: "another program", script: `echo "sed (GNU sed) 4.9"`, foreign: true},
 		{doc: "it prints nothing", script: `exit 4`, foreign: true},
 	} {
-		n := name{script: true, Command: link.Command{Name: "iptables", Path: t.TempDir() + "/iptables"}}
+		n := name{script: true, Command: look.Command{Name: "iptables", Path: t.TempDir() + "/iptables"}}
 		host.Check(t, os.WriteFile(n.Path, []byte("#!/bin/sh\n"+test.script+"\n"), 0o755))
 		ask(&run.Starter{Limit: run.Limit}, &n)
 		if n.Wrapper != test.wrapper || n.Backend != test.backend || n.isForeign() != test.foreign {
