@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # An agent on a legacy host writes rules into a pod's network namespace before it called for the host, and into another's
-# after. A pod's namespace has no name of the host's: there each call guesses. Through the switch, what is stored for the host
+# after. A pod's namespace has no marker of the host's: there each call guesses. Through the switch, what is stored for the host
 # decides in pods, too.
-# LINKS: switch, as install makes them; straight: the names are links to the wrapper's file, and nothing is kept.
+# LINKS: switch, as install makes them; straight: the commands are links to the wrapper's file, and nothing is kept.
 
 setup() {
 	ip netns add before
