@@ -41,13 +41,15 @@ type Program struct {
 }
 
 // Find returns the program that implements a command, such as "iptables-restore", in one backend. It looks in dirs,
-// which must be absolute, then in /usr/sbin, /sbin, /usr/local/sbin and /usr/bin, never in PATH. It skips directories
-// other than these four if they belong neither to root nor to the caller, or if others can write them. In each
-// directory it prefers the command's own program, such as iptables-nft-restore, to the multi-call program, such as
+// which must be absolute, then in /usr/sbin, /sbin, /usr/local/sbin and /usr/bin, never in PATH. In each directory it
+// prefers the command's own program, such as iptables-nft-restore, to the multi-call program, such as
 // xtables-nft-multi.
 //
-// The error wraps ErrMissing if there is no program, and ErrItself if the running file is in its place, which ends the
-// search. Any other error describes why a program was skipped or cannot be executed, or which argument is wrong.
+// Find takes /usr/sbin, /sbin and /usr/bin as they are. From any other directory, it does not use a program that users
+// other than root and the caller own or can write, or whose directory they own or can write.
+//
+// The error wraps ErrMissing if there is no program, or none that is used, and ErrItself if the running file is in its
+// place, which ends the search. Any other error describes why a program cannot be executed, or which argument is wrong.
 func Find(b detect.Backend, command string, dirs ...string) (Program, error) {
 	if !slices.Contains(Commands(), command) {
 		return Program{}, fmt.Errorf("command %q is not one of %s", command, strings.Join(Commands(), ", "))
@@ -57,11 +59,13 @@ func Find(b detect.Backend, command string, dirs ...string) (Program, error) {
 	}
 	single := iptables.Single(string(b), command)
 	multi := iptables.MultiCall(string(b))
-	var skipped error // why the first program that exists was not taken
-	for _, dir := range slices.Concat(dirs, iptables.Dirs()) {
+	for _, dir := range dirs {
 		if !filepath.IsAbs(dir) {
 			return Program{}, fmt.Errorf("directory %q is not absolute", dir)
 		}
+	}
+	var skipped error // why the first program that exists was not taken
+	for _, dir := range slices.Concat(dirs, iptables.Dirs()) {
 		for _, file := range [...]string{single, multi} {
 			err := check(dir, file)
 			switch {

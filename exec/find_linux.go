@@ -6,17 +6,14 @@ package exec
 import (
 	"fmt"
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // check returns nil if this user may execute a file, and other users cannot replace it. If it is not a regular file,
-// the error is EACCES, as from execve(2). The standard directories are taken as they are: who can write one of them
-// decides what root runs by name, with or without a wrapper.
+// the error is EACCES, as from execve(2).
 func check(dir, name string) error {
 	path := dir + "/" + name
 	var st, directory unix.Stat_t
@@ -24,13 +21,14 @@ func check(dir, name string) error {
 	if err == nil {
 		err = unix.Stat(dir, &directory)
 	}
-	isStandard := slices.Contains(iptables.Dirs(), dir)
 	switch {
 	case err == unix.ENOTDIR:
 		err = unix.ENOENT
 	case err != nil:
-	case !isStandard && !file.Trusted(directory):
-		return fmt.Errorf("%q: %w", dir, file.ErrExposed)
+	case !file.TrustedDir(directory):
+		return &unusedError{path: path, exposed: dir}
+	case !file.IsSystemDir(directory) && file.Exposed(path) != "":
+		return &unusedError{path: path, exposed: file.Exposed(path)}
 	case file.IsAt(file.Running, st):
 		return fmt.Errorf("%q: %w", path, ErrItself)
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
@@ -43,3 +41,13 @@ func check(dir, name string) error {
 	}
 	return nil
 }
+
+// unusedError is the error for a program that is passed over, because others can write what is exposed: its directory,
+// or something else on the way to it. It counts as missing.
+type unusedError struct{ path, exposed string }
+
+func (e *unusedError) Error() string {
+	return fmt.Sprintf("%q is not used: others can write %q", e.path, e.exposed)
+}
+
+func (e *unusedError) Unwrap() []error { return []error{ErrMissing, file.ErrExposed} }

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // run runs a command line as main does.
-func run(args ...string) (status int, stdout, stderr string) {
+func runs(args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	status = Run(args, &out, &errs)
 	return status, out.String(), errs.String()
@@ -81,7 +81,7 @@ func TestUsage(t *testing.T) {
 		{line: "doctor --dir /x", command: "doctor", says: "flag provided but not defined: -dir"},
 		{line: "doctor extra", command: "doctor", says: `unexpected argument "extra"`},
 	} {
-		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
+		status, stdout, stderr := runs(append([]string{program}, strings.Fields(test.line)...)...)
 		want := fmt.Sprintf("iptables-wrapper: %s (see iptables-wrapper --help)\n", test.says)
 		if test.command != "" {
 			want = fmt.Sprintf("iptables-wrapper: %s (see iptables-wrapper %s --help)\n", test.says, test.command)
@@ -114,7 +114,7 @@ func TestAnswers(t *testing.T) {
 		{line: "reset --help", begins: "NAME:\n   iptables-wrapper reset - ", contains: "removes the record"},
 		{line: "doctor --help", begins: "NAME:\n   iptables-wrapper doctor - ", contains: "--output FORMAT"},
 	} {
-		status, stdout, stderr := run(append([]string{program}, strings.Fields(test.line)...)...)
+		status, stdout, stderr := runs(append([]string{program}, strings.Fields(test.line)...)...)
 		if status != 0 || !strings.HasPrefix(stdout, test.begins) || !strings.Contains(stdout, test.contains) ||
 			stderr != "" {
 			t.Errorf("%q: status %d, stdout %q, stderr %q", test.line, status, stdout, stderr)
@@ -125,7 +125,7 @@ func TestAnswers(t *testing.T) {
 // Help fits the terminal, which cannot wrap a table.
 func TestHelpWidth(t *testing.T) {
 	for _, command := range []string{"help", "detect", "doctor", "install", "select", "reset", "version"} {
-		_, help, _ := run(program, command, "--help")
+		_, help, _ := runs(program, command, "--help")
 		for line := range strings.Lines(help) {
 			if len(line) > 80+len("\n") {
 				t.Errorf("%s: %q has %d characters", command, line, len(line)-1)

@@ -13,9 +13,10 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
 func detectBackend(c *cli.Context) error {
@@ -41,10 +42,9 @@ func printAnswer(w io.Writer, output string) (detect.Result, error) {
 		printLine(w, "%s", r.Backend)
 		return r, nil
 	}
-	r, _ := detect.Survey()
-	record, _ := link.OpenRecord() // without it, nothing is recorded
-	iptables := link.LookAt(here.Iptables())
-	rep := report{Version: 1, Host: doctor.NewHost(r), Here: here.Of(iptables, r, record.Read())}
+	r, err := detect.Survey()
+	iptables := link.LookAt(run.InPath("iptables"))
+	rep := report{Version: 1, Host: doctor.NewHost(r), Here: plan.Here(r, err).At(iptables)}
 	if output == "json" {
 		return r, printJSON(w, rep)
 	}
@@ -57,7 +57,7 @@ func printAnswer(w io.Writer, output string) (detect.Result, error) {
 type report struct {
 	Version int `json:"version"`
 	doctor.Host
-	Here here.Here `json:"here"`
+	Here plan.Plan `json:"here"`
 }
 
 func printTable(w io.Writer, rep report) {

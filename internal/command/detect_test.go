@@ -11,7 +11,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -46,8 +46,8 @@ func sample() report {
 			Errors: map[detect.Backend]string{
 				detect.NFT: "list tables: permission denied", detect.Legacy: "list the tables: permission denied",
 			}},
-		Here: here.Here{
-			Path: "/usr/sbin/iptables", Backend: detect.NFT, Program: "/usr/sbin/xtables-nft-multi", How: here.Recorded,
+		Here: plan.Plan{
+			Path: "/usr/sbin/iptables", Backend: detect.NFT, Program: "/usr/sbin/xtables-nft-multi", How: plan.Recorded,
 			Error: "none",
 		},
 	}
@@ -72,7 +72,7 @@ nft      IPv6    unknown  no      yes
 legacy   IPv4    no       no      yes
 legacy   IPv6    no       no      no
 
-NAME OF        BACKEND  FAMILY  TABLE           CHAIN
+MARKER OF      BACKEND  FAMILY  TABLE           CHAIN
 firewalld [2J  nft      IPv6    inet firewalld  -
 ufw            nft      IPv6    filter          ufw6-user-input
 Docker         legacy   IPv4    filter          DOCKER-USER
@@ -122,7 +122,7 @@ func TestDetect(t *testing.T) {
 				if strict && test.says != "" {
 					want = 3
 				}
-				status, stdout, stderr := run(args...)
+				status, stdout, stderr := runs(args...)
 				begins := map[string]string{
 					"text": test.backend + "\n", "table": "host:           " + test.backend + " (",
 					"json": "{\n  \"version\": 1,\n  \"backend\": \"" + test.backend + "\",",
@@ -150,39 +150,39 @@ func TestHere(t *testing.T) {
 	host.Run(t, "iptables-legacy", "-N", "DOCKER-USER")
 	for _, test := range []struct {
 		do, variable string
-		want         here.Here
+		want         plan.Plan
 	}{
-		{want: here.Here{Backend: "nft", Program: nft, How: here.NotWrapped}},
+		{want: plan.Plan{Backend: "nft", Program: nft, How: plan.NotWrapped}},
 		{
-			do: "cd /usr/sbin; cp /bin/true iptables-wrapper; ln -s iptables-wrapper iptables-current; " +
+			do: "cd /usr/sbin; cp /proc/$PPID/exe iptables-wrapper; ln -s iptables-wrapper iptables-current; " +
 				"ln -sf iptables-current iptables",
-			want: here.Here{Backend: "legacy", Program: "/usr/sbin/iptables-legacy", How: here.Asked},
+			want: plan.Plan{Backend: "legacy", Program: "/usr/sbin/iptables-legacy", How: plan.Asked},
 		},
-		{variable: "nft", want: here.Here{Backend: "nft", Program: "/usr/sbin/iptables-nft", How: here.Variable}},
+		{variable: "nft", want: plan.Plan{Backend: "nft", Program: "/usr/sbin/iptables-nft", How: plan.ByVariable}},
 		{
 			do:   "ln -s nft /dev/iptables-backend-$(readlink /proc/self/ns/net | tr -dc 0-9)",
-			want: here.Here{Backend: "legacy", Program: "/usr/sbin/iptables-legacy", How: here.Asked}, // proven
+			want: plan.Plan{Backend: "legacy", Program: "/usr/sbin/iptables-legacy", How: plan.Asked}, // proven
 		},
 		{
 			do:   "iptables-nft -N DOCKER-USER",
-			want: here.Here{Backend: "nft", Program: "/usr/sbin/iptables-nft", How: here.Recorded},
+			want: plan.Plan{Backend: "nft", Program: "/usr/sbin/iptables-nft", How: plan.Recorded},
 		},
 		{
 			do:   "ln -sfT xtables-legacy-multi /usr/sbin/iptables-current",
-			want: here.Here{Backend: "legacy", Program: legacy, How: here.Stored},
+			want: plan.Plan{Backend: "legacy", Program: legacy, How: plan.Stored},
 		},
-		{variable: "nft", want: here.Here{Backend: "legacy", Program: legacy, How: here.Stored}},
-		{do: "rm /usr/sbin/iptables", want: here.Here{How: here.Nothing}},
+		{variable: "nft", want: plan.Plan{Backend: "legacy", Program: legacy, How: plan.Stored}},
+		{do: "rm /usr/sbin/iptables", want: plan.Plan{How: plan.Nothing}},
 	} {
 		host.Run(t, "sh", "-ec", test.do)
 		t.Setenv("IPTABLES_WRAPPER_BACKEND", test.variable)
-		_, stdout, _ := run(program, "detect", "-o", "json")
-		var got struct{ Here here.Here }
+		_, stdout, _ := runs(program, "detect", "-o", "json")
+		var got struct{ Here plan.Plan }
 		err := json.Unmarshal([]byte(stdout), &got)
 		test.want.Path = "/usr/sbin/iptables"
 		failed := got.Here.Error != ""
 		got.Here.Error = ""
-		if err != nil || got.Here != test.want || failed != (test.want.How == here.Nothing) {
+		if err != nil || got.Here != test.want || failed != (test.want.How == plan.Nothing) {
 			t.Errorf("%q, %q: got %v, %+v, want %+v", test.do, test.variable, err, got.Here, test.want)
 		}
 	}

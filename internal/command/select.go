@@ -10,8 +10,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
@@ -43,8 +44,8 @@ func ask(strict bool) (detect.Result, error) {
 	switch {
 	case r.Certain:
 		return r, nil
-	case call.Scarce(err):
-		return r, fmt.Errorf("%w: %w", remedy.ErrScarce, err)
+	case plan.IsScarce(err):
+		return r, fmt.Errorf("%w: %w", plan.ErrScarce, err)
 	case err != nil:
 		return r, fmt.Errorf("%w: %w", remedy.ErrNotAsked, err)
 	case strict:
@@ -60,9 +61,11 @@ func store(c *cli.Context, r detect.Result) error {
 		return fmt.Errorf("select %s: %w", r.Backend, err)
 	}
 	defer d.Close()
-	backend, p, err := call.Find(r, "iptables", d.Path)
+	backend, program, err := plan.Guess(r, func(b detect.Backend) (exec.Program, error) {
+		return exec.Find(b, "iptables", d.Path)
+	})
 	if err == nil {
-		err = d.Select(backend, p.Path)
+		err = d.Select(backend, program.Path)
 	}
 	if err != nil {
 		return fmt.Errorf("select %s: %w", backend, err)

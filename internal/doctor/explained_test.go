@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
@@ -63,7 +63,7 @@ func TestHealthyGuess(t *testing.T) {
 
 	s = permitted()
 	s.host.Evidence.Legacy.Kernel = detect.Yes
-	s.names[0].call = here.Here{Backend: detect.Legacy, How: here.NotWrapped}
+	s.names[0].call = plan.Plan{Backend: detect.Legacy, How: plan.NotWrapped}
 	says(t, "legacy", s.uncertain(), "If it is nft, install the wrapper first.")
 }
 

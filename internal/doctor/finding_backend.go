@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
@@ -26,7 +26,7 @@ func (s *state) wrongBackend() *Finding {
 	case s.variErr != nil && slices.ContainsFunc(s.names, func(n name) bool { return n.Wrapper }):
 		do := try(s.variErr)
 		if s.known() {
-			do = "Remove " + remedy.Variable + ", or set it to " + string(right) + "."
+			do = "Remove " + plan.Variable + ", or set it to " + string(right) + "."
 		}
 		return &Finding{
 			Severity: problem,
@@ -66,13 +66,13 @@ type cause struct {
 }
 
 const (
-	showVariable  = "printenv " + remedy.Variable
+	showVariable  = "printenv " + plan.Variable
 	whereVariable = "It is set in the Pod's spec, in the image, or by the entry point."
 )
 
 func (s *state) cause(n name) cause {
 	switch n.call.How {
-	case here.Stored:
+	case plan.Stored:
 		stored := cause{
 			why: fmt.Sprintf("An earlier call or select stored %s in the switch, %s/%s.", n.call.Backend, n.Switch,
 				link.Switch),
@@ -90,16 +90,16 @@ func (s *state) cause(n name) cause {
 				"follows the network that it is in."
 		}
 		return stored
-	case here.Recorded:
+	case plan.Recorded:
 		return cause{
 			why: fmt.Sprintf("An earlier call or select recorded %s, until the container ends.", n.call.Backend),
 			do: "In this container, run iptables-wrapper reset, and restart the program that makes the rules. Or " +
 				"restart the container.",
 		}
-	case here.Variable:
+	case plan.ByVariable:
 		return cause{
-			why:  remedy.Variable + " is " + string(s.variable) + ".",
-			do:   "Remove " + remedy.Variable + ", or set it to " + string(s.host.Backend) + ". " + whereVariable,
+			why:  plan.Variable + " is " + string(s.variable) + ".",
+			do:   "Remove " + plan.Variable + ", or set it to " + string(s.host.Backend) + ". " + whereVariable,
 			look: []string{showVariable},
 		}
 	}

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 )
 
 // A variable that is no backend is a finding where the wrapper reads it.
@@ -24,11 +23,11 @@ func TestVariableIsNoBackend(t *testing.T) {
 		want      string
 	}{
 		{doc: "the host is not known", want: "Set it to one of these, or unset it."},
-		{doc: "the host is known", isCertain: true, want: "Remove " + remedy.Variable + ", or set it to nft."},
+		{doc: "the host is known", isCertain: true, want: "Remove " + plan.Variable + ", or set it to nft."},
 		{doc: "nothing reads it", isDirect: true},
 	} {
 		s := permitted()
-		s.variErr = remedy.ErrVariable
+		s.variErr = plan.ErrVariable
 		s.host.Certain = test.isCertain
 		for i := range s.names {
 			s.names[i].Wrapper = !test.isDirect
@@ -54,7 +53,7 @@ func TestStored(t *testing.T) {
 		s := permitted()
 		s.network.Process1 = test.process1
 		n := name{Command: link.Command{Switch: "/usr/sbin"}, readOnly: test.readOnly}
-		n.call.How = here.Stored
+		n.call.How = plan.Stored
 		c := s.cause(n)
 		agent := strings.Contains(c.why, "an agent has entered")
 		pod := strings.Contains(c.do, "deleting the Pod does both")

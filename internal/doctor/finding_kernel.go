@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
@@ -84,7 +84,7 @@ func hasFindingElsewhere(err error) bool {
 // withoutLegacy says what to do if legacy runs here, and the kernel lacks it.
 func (s *state) withoutLegacy() string {
 	switch {
-	case s.names[0].call.How == here.Asked:
+	case s.names[0].call.How == plan.Asked:
 		return "Load ip_tables, iptable_filter and iptable_nat on the node."
 	case s.network.Own:
 		return s.cause(s.names[0]).do

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
@@ -85,8 +85,8 @@ func (s *state) brokenProgram() *Finding {
 	case s.variErr != nil: // see wrongBackend
 		return nil
 	case s.noProc != nil && s.names[0].Wrapper:
-		found.Text = fmt.Sprintf("Every call of iptables fails with status 126: %v (%v).", remedy.ErrNoProc, s.noProc)
-		found.Do = try(remedy.ErrNoProc)
+		found.Text = fmt.Sprintf("Every call of iptables fails with status 126: %v (%v).", plan.ErrNoProc, s.noProc)
+		found.Do = try(plan.ErrNoProc)
 	case len(missing) > 0:
 		n := missing[0]
 		found.Text = fmt.Sprintf("%s fails here: %v.", n.Command.Name, n.call.Err)

@@ -10,8 +10,7 @@ import (
 	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
@@ -22,7 +21,7 @@ func (s *state) uncertain() *Finding {
 	e := s.host.Evidence
 	err := errors.Join(e.NFT.Err, e.Legacy.Err)
 	how := s.names[0].call.How
-	chosen := how == here.Variable || how == here.Stored
+	chosen := how == plan.ByVariable || how == plan.Stored
 	const wrong = "iptables here may run the wrong backend: "
 	switch {
 	case len(s.refused) > 0:
@@ -33,7 +32,7 @@ func (s *state) uncertain() *Finding {
 		return nil
 	case errors.Is(err, xtables.ErrNoProc):
 		found.Text = wrong + "what legacy has is not known (" + firstLine(err.Error()) + ")."
-		found.Do = try(remedy.ErrNoProc)
+		found.Do = try(plan.ErrNoProc)
 	case s.mayLackFile(e.Legacy.Err):
 		found.Text = wrong + "this user cannot read which tables legacy has (" + firstLine(e.Legacy.Err.Error()) + ")."
 		found.Do = "In the Pod's spec, run the container as root or with group 0 (runAsGroup: 0)."
@@ -112,21 +111,21 @@ func (s *state) ownNetwork(isSettled bool) *Finding {
 // adviseAgreement says what to do in a Pod's own network, where the node has no part.
 func (s *state) adviseAgreement() string {
 	return fmt.Sprintf("All containers of one Pod must use the same backend. %s runs here: set %s=%s in each of them.",
-		s.wanted(), remedy.Variable, s.wanted())
+		s.wanted(), plan.Variable, s.wanted())
 }
 
 // adviseChoice says what to do if one knows the host.
 func (s *state) adviseChoice() string {
 	runs, other := s.wanted(), string(s.wanted().Other())
-	change := "set " + remedy.Variable + "=" + other + " in the Pod's spec"
+	change := "set " + plan.Variable + "=" + other + " in the Pod's spec"
 	n := s.names[0]
 	switch n.call.How {
-	case here.Stored: // nothing reads the variable
+	case plan.Stored: // nothing reads the variable
 		change = "run " + wrapper(n.Switch) + " select " + other + " in this container"
 		if n.readOnly {
 			change = "select it where the switch is from, in the image or on a writable mount of the volume"
 		}
-	case here.NotWrapped:
+	case plan.NotWrapped:
 		change = "install the wrapper first"
 	}
 	return fmt.Sprintf("On the node, iptables --version shows the backend of the host's programs. If that is %s, "+

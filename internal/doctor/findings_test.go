@@ -14,10 +14,10 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
@@ -33,7 +33,7 @@ func permitted() *state {
 	s.nft.whole, s.legacy.whole = true, true
 	for _, command := range exec.Commands() {
 		n := name{inPath: true, Command: link.Command{Name: command, Path: "/usr/sbin/" + command, Wrapper: true}}
-		n.call = here.Here{Path: n.Path, Backend: detect.NFT, How: here.Asked}
+		n.call = plan.Plan{Path: n.Path, Backend: detect.NFT, How: plan.Asked}
 		s.names = append(s.names, n)
 	}
 	for _, b := range detect.Backends() {
@@ -83,7 +83,7 @@ func TestUncertain(t *testing.T) {
 	policy := iptables.Table{Chains: []iptables.Chain{{Base: true, Drops: true}}}
 	for _, test := range []struct {
 		doc    string
-		how    here.How
+		how    plan.How
 		err    error
 		user   int
 		own    bool
@@ -91,16 +91,16 @@ func TestUncertain(t *testing.T) {
 		legacy []iptables.Table
 		want   string
 	}{
-		{doc: "legacy has nothing", how: here.Asked},
-		{doc: "legacy has a rule", how: here.Asked, legacy: []iptables.Table{rule}, want: "nothing proves"},
-		{doc: "legacy has a policy", how: here.Asked, legacy: []iptables.Table{policy}, want: "nothing proves"},
-		{doc: "chosen, and legacy has a rule", how: here.Variable, legacy: []iptables.Table{rule}},
-		{doc: "a question failed", how: here.Variable, err: unix.EIO, want: "nothing proves"},
-		{doc: "no /proc", how: here.Asked, err: xtables.ErrNoProc, want: "Mount /proc"},
-		{doc: "the names file is denied", how: here.Asked, err: unix.EACCES, user: 1, want: "runAsGroup: 0"},
-		{doc: "a Pod's network", how: here.Asked, own: true, want: "a Pod's own network"},
-		{doc: "a Pod's network with rules", how: here.Asked, own: true, rules: 1, want: "BACKEND=nft in each of them"},
-		{doc: "a Pod's network, and chosen", how: here.Stored, own: true},
+		{doc: "legacy has nothing", how: plan.Asked},
+		{doc: "legacy has a rule", how: plan.Asked, legacy: []iptables.Table{rule}, want: "nothing proves"},
+		{doc: "legacy has a policy", how: plan.Asked, legacy: []iptables.Table{policy}, want: "nothing proves"},
+		{doc: "chosen, and legacy has a rule", how: plan.ByVariable, legacy: []iptables.Table{rule}},
+		{doc: "a question failed", how: plan.ByVariable, err: unix.EIO, want: "nothing proves"},
+		{doc: "no /proc", how: plan.Asked, err: xtables.ErrNoProc, want: "Mount /proc"},
+		{doc: "the names file is denied", how: plan.Asked, err: unix.EACCES, user: 1, want: "runAsGroup: 0"},
+		{doc: "a Pod's network", how: plan.Asked, own: true, want: "a Pod's own network"},
+		{doc: "a Pod's network with rules", how: plan.Asked, own: true, rules: 1, want: "BACKEND=nft in each of them"},
+		{doc: "a Pod's network, and chosen", how: plan.Stored, own: true},
 	} {
 		s := permitted()
 		s.names[0].call.How = test.how

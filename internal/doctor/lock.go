@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
 // The lock of iptables-legacy.
@@ -33,7 +33,7 @@ func lockFault(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		hops := link.Hops(path) // where there is a link, the file that it names would be created
+		hops := file.Hops(path) // where there is a link, the file that it names would be created
 		return cannotCreate(hops[len(hops)-1])
 	case err == nil && (info.IsDir() || info.Mode()&os.ModeNamedPipe != 0):
 		return fmt.Errorf("%q is a directory or a FIFO", path)

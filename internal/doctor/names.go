@@ -17,9 +17,10 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
@@ -28,7 +29,7 @@ import (
 // name is one of the six.
 type name struct {
 	link.Command
-	call     here.Here // what a call of it runs
+	call     plan.Plan // what a call of it runs
 	inPath   bool      // PATH finds it
 	fault    error     // why a shell does not run the file that is there
 	readOnly bool      // its directory is on a read-only file system
@@ -86,8 +87,7 @@ func inPath(name string) string {
 
 // lookAtNames finds out where the six commands lead, and what calls of them run: by PATH, otherwise beside iptables.
 func (s *state) lookAtNames(starter *run.Starter) {
-	record, _ := link.OpenRecord() // the zero Record has nothing
-	held := record.Read()
+	seen := plan.Here(s.host, nil)
 	beside := "/usr/sbin"
 	for _, command := range exec.Commands() {
 		n := name{}
@@ -106,13 +106,13 @@ func (s *state) lookAtNames(starter *run.Starter) {
 			ask(starter, &n)
 		}
 		n.readOnly = unix.Access(n.directory(), unix.W_OK) == unix.EROFS
-		hops := link.Hops(path)
+		hops := file.Hops(path)
 		n.way = hops[:max(1, len(hops)-1)]
 		n.canReset = n.Switch != "" && !n.readOnly &&
 			!link.LookAt(n.Switch+"/"+link.Switch).Missing && !link.LookAt(n.Switch+"/"+link.Wrapper).Missing
-		n.call = here.Of(n.Command, s.host, held)
+		n.call = seen.At(n.Command)
 		if n.fault != nil {
-			n.call = here.Here{Path: path, How: here.Nothing, Error: n.fault.Error(), Err: n.fault}
+			n.call = plan.Plan{Path: path, How: plan.Nothing, Error: n.fault.Error(), Err: n.fault}
 		}
 		s.names = append(s.names, n)
 		beside = filepath.Dir(s.names[0].Path)

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/here"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
@@ -34,7 +34,7 @@ type Report struct {
 	Version  int            `json:"version"`
 	Findings []Finding      `json:"findings"` // problems first
 	Host     Host           `json:"host"`
-	Here     here.Here      `json:"here"`
+	Here     plan.Plan      `json:"here"`
 	Network  Network        `json:"network"`
 	Kernel   string         `json:"kernel"`   // its release
 	Programs []Program      `json:"programs"` // iptables' own, one for each backend

@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	_ "github.com/iptables-wrappers/iptables-wrappers/internal/call" // the test binary is the wrapper, too
 	"github.com/iptables-wrappers/iptables-wrappers/internal/command"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
+	_ "github.com/iptables-wrappers/iptables-wrappers/internal/plan" // the test binary is the wrapper, too
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 

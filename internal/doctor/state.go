@@ -6,15 +6,16 @@ package doctor
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/call"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
@@ -66,7 +67,7 @@ func observe(limit time.Duration) *state {
 	s.loadable, _ = xtables.Loadable() // not, if that cannot be read
 	s.noIPv6 = isMissing(unix.AF_INET6)
 	_, s.noProc = os.Readlink(file.Running)
-	s.variable, s.variErr = call.Wanted()
+	s.variable, s.variErr = variable()
 	s.lists = listers()
 	s.libDir = os.Getenv("XTABLES_LIBDIR")
 
@@ -85,7 +86,7 @@ func observe(limit time.Duration) *state {
 	s.refused = starter.Refused
 	s.scarce = starter.Scarce
 	asked := errors.Join(s.host.Evidence.NFT.Err, s.host.Evidence.Legacy.Err)
-	if s.scarce == nil && call.Scarce(asked) {
+	if s.scarce == nil && plan.IsScarce(asked) {
 		s.scarce = asked
 	}
 	return s
@@ -150,4 +151,17 @@ func (s *state) program(b detect.Backend) program {
 		return s.programs[1]
 	}
 	return s.programs[0]
+}
+
+// variable is the backend that the variable chooses, "" for none.
+func variable() (detect.Backend, error) {
+	value := os.Getenv(plan.Variable)
+	backend := detect.Backend(value)
+	switch {
+	case value == "", value == "auto":
+		return "", nil
+	case backend.Valid():
+		return backend, nil
+	}
+	return "", fmt.Errorf("%w: %q", plan.ErrVariable, value)
 }

@@ -1,39 +1,16 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package file checks whether only trusted users can change a file, and whether it is the running one, and reads files
-// for a call that has few descriptors left.
+// Package file checks whose a file is and whether it is the running one, and reads files for a call that has few
+// descriptors left.
 package file
 
 import (
-	"errors"
 	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
-
-// ErrExposed means that a directory is not trusted: other users could replace the files in it.
-var ErrExposed = errors.New("users other than root and the caller can write it")
-
-// Trusted reports whether a file or directory belongs to a trusted user, and no other user can write it. No group may
-// write it either, not even group 0, because other users' containers often run in it.
-func Trusted(st unix.Stat_t) bool {
-	const othersWrite = 0o022
-	return st.Mode&othersWrite == 0 && TrustedUser(st.Uid)
-}
-
-// TrustedUser reports whether a user is root, the caller, or the owner of the root directory, who could replace
-// everything below it. In a user namespace that does not map root, such as rootlesskit's, root's files and the root
-// directory belong to the user nobody.
-func TrustedUser(uid uint32) bool {
-	if uid == 0 || int(uid) == unix.Geteuid() {
-		return true
-	}
-	var root unix.Stat_t
-	err := unix.Stat("/", &root)
-	return err == nil && root.Uid == uid
-}
 
 // Running leads to the running file, if there is a /proc.
 const Running = "/proc/self/exe"

@@ -39,7 +39,7 @@ func TestEachStepFails(t *testing.T) {
 			n++
 		}
 		w := work{Dir: d, content: content}
-		err = w.checkNames()
+		err = w.checkCommands()
 		if err == nil {
 			err = w.change()
 		}

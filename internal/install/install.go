@@ -17,6 +17,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
@@ -65,7 +66,7 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	w := &work{Dir: d, content: content}
 	programs, err := w.programs()
 	if err == nil && !force {
-		err = w.checkNames()
+		err = w.checkCommands()
 	}
 	if err == nil {
 		err = w.change()
@@ -123,10 +124,10 @@ func (w *work) programs() (found []string, err error) {
 			err = errors.Join(err, missing)
 			continue
 		}
-		if readWrapper(program.Path) != nil {
+		if link.IsWrapper(program.Path) {
 			return nil, fmt.Errorf("%q: %w", program.Path, remedy.ErrOwnProgram)
 		}
-		for _, hop := range link.Hops(program.Path) {
+		for _, hop := range file.Hops(program.Path) {
 			if slices.Contains(exec.Commands(), filepath.Base(hop)) && w.IsAt(filepath.Dir(hop)) {
 				return nil, fmt.Errorf("%q: %w", hop, remedy.ErrOwnProgram)
 			}
@@ -139,14 +140,16 @@ func (w *work) programs() (found []string, err error) {
 	return nil, err
 }
 
-// checkNames returns an error if the switch or one of the six commands is foreign. A broken symlink may be replaced.
-func (w *work) checkNames() error {
+// checkCommands returns an error if the switch or one of the six commands is foreign. A broken symlink may be replaced,
+// and so may what is called iptables-wrapper in the directory: install writes the wrapper there.
+func (w *work) checkCommands() error {
 	_, err := w.Stored()
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	for _, n := range link.Look(w.Dir) {
-		isOurs := n.Wrapper || n.Backend != "" || errors.Is(n.Err, os.ErrNotExist) || readWrapper(n.Path) != nil
+		isReplaced := filepath.Base(n.ResolvesTo) == link.Wrapper && w.IsAt(filepath.Dir(n.ResolvesTo))
+		isOurs := isReplaced || n.Wrapper || n.Backend != "" || errors.Is(n.Err, os.ErrNotExist)
 		if !isOurs {
 			return fmt.Errorf("%q: %w", n.Path, link.ErrForeign)
 		}

@@ -5,7 +5,6 @@ package install
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"strings"
 
@@ -13,13 +12,8 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
-
-// mark is how install recognizes its own binary. This reference is what keeps it in the file.
-const mark = "this executable is iptables-wrapper, see github.com/iptables-wrappers"
-
-var errNotFound = errors.New("the running file cannot be read: mount /proc, or call the wrapper by a path that this " +
-	"user may read")
 
 // runningFile returns the path and the content of the wrapper's executable: the one that /proc/self/exe names or,
 // without /proc or in an emulator, the one that argv[0] names by a path.
@@ -29,21 +23,12 @@ func runningFile() (path string, content []byte, err error) {
 		if !strings.Contains(path, "/") {
 			continue // which file that is depends on the working directory, or on PATH
 		}
-		content := readWrapper(path)
+		content := link.ReadWrapper(path)
 		if content != nil {
 			return path, content, nil
 		}
 	}
-	return "", nil, errNotFound
-}
-
-// readWrapper returns the content of a file, nil if it is not the wrapper, of any version.
-func readWrapper(path string) []byte {
-	content, err := os.ReadFile(path)
-	if err != nil || !bytes.HasPrefix(content, []byte("\x7fELF")) || !bytes.Contains(content, []byte(mark)) {
-		return nil
-	}
-	return content
+	return "", nil, remedy.ErrNoFile
 }
 
 // writeWrapper writes the running file to the directory, unless it is there already with the right mode and owner: a
@@ -51,7 +36,7 @@ func readWrapper(path string) []byte {
 func (w *work) writeWrapper() error {
 	st, err := w.Lstat(link.Wrapper)
 	isExecutable := st.Mode == unix.S_IFREG|0o755 || st.Mode == unix.S_IFREG|0o555
-	if err == nil && isExecutable && file.Trusted(st) && bytes.Equal(readWrapper(w.Join(link.Wrapper)), w.content) {
+	if err == nil && isExecutable && file.Trusted(st) && bytes.Equal(link.ReadWrapper(w.Join(link.Wrapper)), w.content) {
 		return nil
 	}
 	err = w.WriteProgram(link.Wrapper, w.content)

@@ -35,13 +35,13 @@ type Dir struct {
 func Open(path string) (*Dir, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, &dirError{&os.PathError{Op: "open", Path: path, Err: err}}
 	}
 	return &Dir{Path: path, fd: fd}, nil
 }
 
-// OpenTrusted opens a directory in which only trusted users can change names: see file.Trusted. Otherwise the error
-// wraps file.ErrExposed.
+// OpenTrusted opens a directory whose switch root may follow: see file.TrustedDir. Otherwise the error wraps
+// file.ErrExposed.
 func OpenTrusted(path string) (*Dir, error) {
 	d, err := Open(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func OpenTrusted(path string) (*Dir, error) {
 
 func (d *Dir) isTrusted() bool {
 	st, err := d.Lstat(".")
-	return err == nil && file.Trusted(st)
+	return err == nil && file.TrustedDir(st)
 }
 
 // Close closes the directory, and releases its lock.
@@ -80,8 +80,15 @@ func (d *Dir) do(operation, name string, call func() error) error {
 	if err == nil {
 		return nil
 	}
-	return &os.PathError{Op: operation, Path: d.Join(name), Err: err}
+	return &dirError{&os.PathError{Op: operation, Path: d.Join(name), Err: err}}
 }
+
+// dirError is the error of a system call in a directory. It wraps ErrDir, without its text.
+type dirError struct{ error }
+
+func (e *dirError) Is(target error) bool { return target == ErrDir }
+
+func (e *dirError) Unwrap() error { return e.error }
 
 // Lstat returns what lstat(2) returns for a name: a symlink is not followed.
 func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
@@ -167,8 +174,9 @@ func (d *Dir) WriteProgram(name string, content []byte) error {
 		err = errors.Join(err, f.Chmod(0o755), f.Sync(), f.Close()) // 0o755 whatever the umask
 		if err != nil {
 			_ = d.remove(temporary)
+			return &dirError{err}
 		}
-		return err
+		return nil
 	})
 }
 

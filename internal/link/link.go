@@ -37,6 +37,10 @@ var (
 	ErrNotWrapped = errors.New("the commands of iptables do not lead to the wrapper's switch")
 	// ErrSingle means that the switch cannot point to a program, because it implements only one of the six commands.
 	ErrSingle = errors.New("it is not the program that implements all six commands")
+	// ErrDir means that a system call in a directory of commands failed: what the errno in it means depends on that.
+	ErrDir = errors.New("directory")
+	// ErrRecord means that the record is still there.
+	ErrRecord = errors.New("the record stays")
 	// ErrStored means that the switch still points to a program, because it could not be changed.
 	ErrStored = errors.New("a backend is stored in the switch")
 )

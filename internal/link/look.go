@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
@@ -20,12 +18,12 @@ type Command struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
 
-	ResolvesTo string         `json:"resolves_to,omitempty"` // a file, "" if the name is broken
-	Backend    detect.Backend `json:"backend,omitempty"`     // of that file, "" if it is no program of iptables
-	Wrapper    bool           `json:"wrapper"`               // the running file, or one called iptables-wrapper
-	Switch     string         `json:"switch,omitempty"`      // the directory of the switch that the name leads through
-	Missing    bool           `json:"-"`                     // nothing has the name
-	Err        error          `json:"-"`                     // why the name is broken or missing
+	ResolvesTo string         `json:"resolves_to,omitempty"` // a file, "" if the command is broken or missing
+	Backend    detect.Backend `json:"backend,omitempty"`     // of that file, "" if its name is not of iptables' programs
+	Wrapper    bool           `json:"wrapper"`               // that file is the wrapper, this copy or another one
+	Switch     string         `json:"switch,omitempty"`      // the directory of the switch that it leads through
+	Missing    bool           `json:"-"`                     // nothing has the path
+	Err        error          `json:"-"`                     // why the command is broken or missing
 }
 
 // Look returns where the six commands in a directory lead.
@@ -64,7 +62,7 @@ func LookAt(path string) Command {
 	n := Command{Name: filepath.Base(path), Path: path}
 	_, err := os.Lstat(path)
 	n.Missing = err != nil
-	for _, hop := range Hops(path) {
+	for _, hop := range file.Hops(path) {
 		if n.Switch == "" && filepath.Base(hop) == Switch {
 			n.Switch = filepath.Dir(hop)
 		}
@@ -73,31 +71,9 @@ func LookAt(path string) Command {
 	if n.Err != nil {
 		return n
 	}
-	base := filepath.Base(n.ResolvesTo)
-	var st unix.Stat_t
-	n.Wrapper = base == Wrapper || unix.Stat(n.ResolvesTo, &st) == nil && file.IsAt(file.Running, st)
+	n.Wrapper = IsWrapper(n.ResolvesTo)
 	if !n.Wrapper {
-		n.Backend = detect.Backend(iptables.BackendOf(base))
+		n.Backend = detect.Backend(iptables.BackendOf(filepath.Base(n.ResolvesTo)))
 	}
 	return n
-}
-
-// Hops returns a path, and each path to which it leads by a symlink, the last one included.
-func Hops(path string) []string {
-	const mostLinks = 40 // as many as the kernel follows: MAXSYMLINKS in linux/namei.h
-	hops := []string{path}
-	for range mostLinks {
-		content, err := os.Readlink(path)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(content) {
-			// Resolve first: Join would remove ".." lexically.
-			directory, _ := filepath.EvalSymlinks(filepath.Dir(path))
-			content = filepath.Join(directory, content)
-		}
-		path = content
-		hops = append(hops, path)
-	}
-	return hops
 }

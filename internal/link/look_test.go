@@ -19,9 +19,11 @@ func TestLook(t *testing.T) {
 	host.Check(t, err)
 	grow(t, top, "running -> "+self, "sbin/", "sbin/iptables-wrapper", "sbin/xtables-nft-multi",
 		"sbin/iptables-legacy-restore",
-		"sbin/iptables-current -> iptables-wrapper", "other/", "other/iptables-current -> ../sbin/xtables-nft-multi",
+		"sbin/iptables-current -> iptables-wrapper", "other/", "other/iptables-wrapper",
+		"other/iptables-current -> ../sbin/xtables-nft-multi",
 		"alternatives/", "alternatives/iptables -> "+top+"/sbin/iptables-current")
 	sbin, other := top+"/sbin", top+"/other"
+	host.Check(t, os.WriteFile(sbin+"/iptables-wrapper", []byte("\x7fELF"+mark), 0o755))
 	for _, test := range []struct {
 		doc, content string // of the link iptables; "" if there is nothing
 		want         Command
@@ -38,6 +40,10 @@ func TestLook(t *testing.T) {
 		{
 			doc: "the running file, whatever its name", content: "../running",
 			want: Command{ResolvesTo: self, Wrapper: true},
+		},
+		{
+			doc: "another program of the wrapper's name", content: "../other/iptables-wrapper",
+			want: Command{ResolvesTo: other + "/iptables-wrapper"},
 		},
 		{
 			doc: "a single program", content: "iptables-legacy-restore",

@@ -6,6 +6,7 @@ package link
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 
@@ -57,18 +58,15 @@ func (d *Dir) isContainers() bool {
 	return err == nil && ptmx.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
-// Read returns the recorded backend, "" if there is none. It ignores a symlink that root does not own.
+// Read returns the recorded backend, "" if there is none. Whose symlink it is, is not asked: in such a directory, only
+// root can make one.
 func (r Record) Read() detect.Backend {
 	if r.Dev == nil {
 		return ""
 	}
 	content, err := r.Dev.Readlink(r.Name)
-	if err != nil {
-		return ""
-	}
-	st, err := r.Dev.Lstat(r.Name)
 	backend := detect.Backend(content)
-	if err != nil || st.Uid != 0 || !backend.Valid() {
+	if err != nil || !backend.Valid() {
 		return ""
 	}
 	return backend
@@ -103,7 +101,7 @@ func (r Record) Put(backend detect.Backend) error {
 	return r.Dev.Replace(string(backend), r.Name)
 }
 
-// Remove removes the record. It returns an error only if the record is still there.
+// Remove removes the record. It returns an error, ErrRecord, only if the record is still there.
 func (r Record) Remove() error {
 	if r.Dev == nil {
 		return nil
@@ -112,5 +110,5 @@ func (r Record) Remove() error {
 	if r.Read() == "" {
 		return nil
 	}
-	return err
+	return fmt.Errorf("%w: %w", ErrRecord, err)
 }

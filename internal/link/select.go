@@ -35,8 +35,8 @@ func Switched() (*Dir, error) {
 	return nil, fmt.Errorf("no %s in %s: %w", Switch, strings.Join(slices.Compact(dirs), ", "), ErrNotWrapped)
 }
 
-// Select points the switch at a backend's program. If it returns nil, the names in the directory run that backend. The
-// error wraps ErrSingle if the program implements only one command, ErrNotWrapped if no name leads to the switch, or
+// Select points the switch at a backend's program. If it returns nil, the commands in the directory run that backend.
+// The error wraps ErrSingle if the program implements only one command, ErrNotWrapped if no name leads to the switch, or
 // one that exists does not, ErrForeign if another file has the switch's name, and the errno if a write fails (EROFS).
 func (d *Dir) Select(backend detect.Backend, program string) error {
 	content, err := d.contentFor(backend, program)
@@ -51,8 +51,9 @@ func (d *Dir) Select(backend detect.Backend, program string) error {
 	return d.point(content)
 }
 
-// Reset removes the record, even if the switch cannot be changed, and points the switch at the wrapper again. d is nil
-// if there is no switch. The errors are those of Select and of Record.Remove.
+// Reset removes the record, whatever the switch is, and points the switch at the wrapper again. d is nil if there is no
+// switch. If it returns nil, each command in the directory decides again. The errors are those of Select, for a command
+// that leads neither through the switch nor to the wrapper, and of Record.Remove.
 func Reset(record Record, d *Dir) error {
 	recordErr := record.Remove()
 	if d == nil {
@@ -60,9 +61,15 @@ func Reset(record Record, d *Dir) error {
 	}
 	_, err := d.stat(Wrapper)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotWrapped, err) // the names would be broken
+		return fmt.Errorf("%w: %w", ErrNotWrapped, err) // the commands would be broken
 	}
-	return cmp.Or(d.point(Wrapper), recordErr)
+	err = d.point(Wrapper)
+	for _, n := range Look(d) {
+		if err == nil && !n.Missing && !n.Wrapper && !d.IsAt(n.Switch) {
+			err = fmt.Errorf("%q: %w", n.Path, ErrNotWrapped)
+		}
+	}
+	return cmp.Or(err, recordErr)
 }
 
 // point changes the content of the switch, if a name in the directory leads to it.

@@ -7,26 +7,21 @@ package remedy
 import (
 	"cmp"
 	"errors"
+	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 )
 
-// Variable is the environment variable that chooses the backend of one call.
-const Variable = "IPTABLES_WRAPPER_BACKEND"
-
-// Errors of calls and commands.
+// Errors of the commands. They stand here because a wrapped call links the table, and must not link install or command.
 var (
-	ErrNoProc     = errors.New("/proc does not show the running file")
-	ErrSetUID     = errors.New("it runs set-user-ID")
-	ErrVariable   = errors.New("environment variable " + Variable + " is not one of auto, nft, legacy")
-	ErrByVariable = errors.New(Variable + " is set")
-	ErrScarce     = errors.New("cannot ask which backend the host uses")
-	ErrUncertain  = errors.New("not certain")
-	ErrNotStored  = errors.New("not certain, nothing is stored")
+	ErrUncertain = errors.New("not certain")
+	ErrNotStored = errors.New("not certain, nothing is stored")
 	// ErrNotAsked means that a guess must not be stored, because a question failed.
 	ErrNotAsked = errors.New("nothing is stored, because the kernel did not answer")
 	// ErrOtherNetwork protects an agent in a Pod's network namespace from storing that Pod's backend for itself.
@@ -36,6 +31,8 @@ var (
 	ErrOwnProgram = errors.New("the wrapper is, or would be, in the place of iptables' own program")
 	// ErrInstall is in each error of install. Its text is the command's name.
 	ErrInstall = errors.New("install")
+	// ErrNoFile means that install has nothing to copy.
+	ErrNoFile = errors.New("the running file cannot be read")
 )
 
 // Exit statuses of a call that could not run a program, as shells and env(1) use them. The wrapper never exits with 1,
@@ -50,59 +47,81 @@ const (
 	wrapper    = "iptables-wrapper"
 	multiCalls = "xtables-nft-multi or xtables-legacy-multi"
 	limits     = "raise the limit on open files, ulimit -n, or free memory"
+	space      = "free space and inodes on that file system, then run this again"
 )
 
-// A row has what to do about an error that is both of its errors, or the one that it has.
+// errExec stands for each error of executing a program, or of checking whether it can be executed.
+var errExec = errors.New("exec")
+
+// A row has what to do about an error. What an errno means depends on what failed, so the row of an errno has that, too.
 type row struct {
-	is, and error
-	status  int // of a call, statusUnusable if 0
-	try     string
+	is     error
+	at     error // what failed, nil if the error tells
+	status int   // of a call, statusUnusable if 0
+	try    string
 }
 
 // table returns the rows. The first one that matches wins. It is no variable, which would cost each call its
 // initialization.
 func table() []row {
 	return []row{
-		{is: ErrVariable, status: statusUsage, try: "set it to one of these, or unset it"},
-		{is: ErrSetUID, try: "chmod u-s the wrapper, and run it as root"},
-		{is: ErrNoProc, try: "mount /proc of this PID namespace, or enter that namespace, too: nsenter --pid"},
-		{is: ErrScarce, try: limits},
+		{is: plan.ErrVariable, status: statusUsage, try: "set it to one of these, or unset it"},
+		{is: plan.ErrSetUID, try: "chmod u-s the wrapper, and run it as root"},
+		{is: plan.ErrNoProc, try: "mount /proc of this PID namespace, or enter that namespace, too: nsenter --pid"},
+		{is: plan.ErrScarce, try: limits},
 		{is: ErrUncertain, try: wrapper + " doctor, which prints what to do about it"},
 		{is: ErrNotStored, try: "name the host's backend if you know it, or select without --strict"},
 		{is: ErrNotAsked, try: "select where the container runs, not in an image build, and with CAP_NET_ADMIN; " +
 			"or name the backend"},
 		{is: ErrOtherNetwork, try: wrapper + " select nft or select legacy, if you know the backend"},
+		{is: ErrNoFile, try: "mount /proc, or call the wrapper by a path that this user may read"},
 
-		{is: exec.ErrMissing, and: ErrInstall,
+		{is: file.ErrExposed, status: statusMissing, try: "chown it to root, and chmod go-w it"},
+		{is: exec.ErrMissing, at: ErrInstall,
 			try: "install iptables 1.8.8 or newer, with both backends, then run this again"},
-		{is: exec.ErrMissing, and: ErrByVariable, status: statusMissing,
-			try: "install that backend's iptables; if this is the wrong backend, change " + Variable},
+		{is: exec.ErrMissing, at: plan.ErrByVariable, status: statusMissing,
+			try: "install that backend's iptables; if this is the wrong backend, change " + plan.Variable},
 		{is: exec.ErrMissing, status: statusMissing,
-			try: "install this backend's iptables in this image; if the backend is wrong, set " + Variable},
+			try: "install this backend's iptables in this image; if the backend is wrong, set " + plan.Variable},
 		{is: ErrOwnProgram, try: "install the iptables package again, or give its program the name " + multiCalls},
 		{is: exec.ErrItself,
 			try: "unmount what covers iptables' own program there, or install the iptables package again"},
-		{is: file.ErrExposed, try: "chown the directory to root, and chmod go-w it"},
+
+		{is: unix.ENOENT, at: errExec, status: statusMissing,
+			try: "install the libraries of that program: its loader is missing"},
+		{is: unix.ENOEXEC, at: errExec, try: "install iptables for the architecture of this machine"},
+		{is: unix.EACCES, at: errExec,
+			try: "run as root; if you are, check the file's mode, and that its file system is not mounted noexec"},
+		{is: unix.EPERM, at: errExec,
+			try: "run as root; if the file has capabilities (getcap), add them to this container, or remove " +
+				"them from the file"},
+		{is: unix.E2BIG, at: errExec,
+			try: "pass fewer arguments or a smaller environment; the program's path counts, too"},
+		{is: unix.EMFILE, at: errExec, try: limits},
+		{is: unix.ENOMEM, at: errExec, try: limits},
+		{is: errExec, try: Unknown},
 
 		{is: link.ErrForeign, try: "move that file away, or replace it with install --force"},
 		{is: link.ErrNotWrapped,
 			try: wrapper + " install, unless an agent that enters Pods needs links straight to the wrapper"},
-		{is: link.ErrSingle, try: "make it a symlink to " + multiCalls + ", or set " + Variable},
-		{is: unix.EROFS, and: ErrInstall, try: "install when the image is built: RUN " + wrapper + " install"},
-		{is: unix.EROFS, and: link.ErrStored,
+		{is: link.ErrSingle, try: "make it a symlink to " + multiCalls + ", or set " + plan.Variable},
+		{is: link.ErrRecord, try: "restart the container: the record in its /dev goes with it"},
+		{is: unix.EROFS, at: ErrInstall,
+			try: "install when the image is built: RUN " + wrapper + " install"},
+		{is: unix.EROFS, at: link.ErrStored,
 			try: "reset where the switch is from: RUN " + wrapper + " reset in the image, or a writable mount " +
 				"of that volume"},
-		{is: unix.EROFS, try: "set " + Variable + " to nft or legacy in the environment of the container"},
-
-		{is: unix.ENOENT, status: statusMissing, try: "install the libraries of that program: its loader is missing"},
-		{is: unix.ENOEXEC, try: "install iptables for the architecture of this machine"},
-		{is: unix.EACCES,
-			try: "run as root; if you are, check the file's mode, and that its file system is not mounted noexec"},
-		{is: unix.EPERM,
-			try: "run as root; if the file has capabilities (getcap), add them to this container, or remove " +
-				"them from the file"},
-		{is: unix.E2BIG, try: "pass fewer arguments or a smaller environment; the program's path counts, too"},
-		{is: unix.EMFILE, try: limits},
+		{is: unix.EROFS, at: link.ErrDir,
+			try: "set " + plan.Variable + " to nft or legacy in the environment of the container"},
+		{is: unix.EACCES, at: link.ErrDir,
+			try: "run as root; if you are, check what restricts this container: AppArmor, SELinux or its user namespace"},
+		{is: unix.EPERM, at: link.ErrDir,
+			try: "run as root; if you are, the directory or the file may be immutable: lsattr -d, chattr -i"},
+		{is: unix.ENOSPC, at: link.ErrDir, try: space},
+		{is: unix.EDQUOT, at: link.ErrDir, try: space},
+		{is: unix.EMFILE, at: link.ErrDir, try: limits},
+		{is: link.ErrDir, try: "check that directory and its file system, then run this again"},
+		{is: ErrInstall, try: "check that path and the mode of its directories, then run this again"},
 	}
 }
 
@@ -113,9 +132,18 @@ const Unknown = "run that file by its path to see what is wrong"
 // does not have the error.
 func For(err error) (status int, try string) {
 	for _, row := range table() {
-		if errors.Is(err, row.is) && (row.and == nil || errors.Is(err, row.and)) {
+		if is(err, row.is) && (row.at == nil || is(err, row.at)) {
 			return cmp.Or(row.status, statusUnusable), row.try
 		}
 	}
 	return statusUnusable, ""
+}
+
+// is is errors.Is, and for errExec whether package exec has returned the error.
+func is(err, target error) bool {
+	var path *os.PathError
+	if target == errExec {
+		return errors.As(err, &path) && strings.HasPrefix(path.Op, "exec") // execve(2), and execute: package exec
+	}
+	return errors.Is(err, target)
 }

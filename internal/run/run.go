@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -93,7 +94,7 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	switch {
 	case cmd.ProcessState == nil && (plan.IsScarce(o.Err) || errors.Is(o.Err, unix.EAGAIN)):
 		s.Scarce = o.Err
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && cmd.ProcessState != nil:
 		s.Endless = true
 		o.Err = ErrEndless
 		o.Used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
@@ -131,4 +132,13 @@ func endOnSignal(end func()) (finish func()) {
 		const status = 128                            // process 1 ignores it
 		os.Exit(status + int(s.(unix.Signal)))
 	}
+}
+
+// InPath returns the absolute path of a command as a shell finds it. PATH may have directories that are not absolute.
+func InPath(command string) (string, error) {
+	path, err := exec.LookPath(command)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return "", err
+	}
+	return filepath.Abs(path)
 }

@@ -86,6 +86,8 @@ func newDisk(t *testing.T) *disk {
 	for _, path := range []string{d.file, d.program(detect.NFT), d.program(detect.Legacy)} {
 		host.Check(t, os.WriteFile(path, nil, 0o755))
 	}
+	const marked = "\x7fELF this executable is iptables-wrapper, see github.com/iptables-wrappers" // as link.IsWrapper reads
+	host.Check(t, os.WriteFile(d.file, []byte(marked), 0o755))
 	host.Check(t, unix.Mount(d.commands, d.readOnly, "", unix.MS_BIND, ""))
 	t.Cleanup(func() { host.Check(t, unix.Unmount(d.readOnly, unix.MNT_DETACH)) })
 	host.Check(t, unix.Mount("", d.readOnly, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""))

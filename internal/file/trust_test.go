@@ -1,17 +1,18 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package run
+package file
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
 // Every directory and every link on the way counts, wherever it is.
-func TestReplaceable(t *testing.T) {
+func TestExposed(t *testing.T) {
 	host.NeedsRoot(t, "give files to other users")
 	top := t.TempDir() // below /tmp, which is sticky
 	for _, directory := range []string{"safe/bin", "open/bin", "group/bin", "sticky/bin", "theirs/bin"} {
@@ -33,33 +34,27 @@ func TestReplaceable(t *testing.T) {
 		host.Check(t, os.Symlink(content, top+"/"+path))
 	}
 	host.Check(t, os.Lchown(top+"/their-link", 65534, 65534))
-	const written = "can be written by users other than root"
-	open := Refusal{Path: top + "/open", Why: written}
-	group := Refusal{Path: top + "/group", Why: written}
-	sticky := Refusal{Path: top + "/safe/sticky-file", Why: written}
-	theirs := Refusal{Path: top + "/theirs", Why: "belongs to user 65534"}
-	link := Refusal{Path: top + "/their-link", Why: "belongs to user 65534"}
-	for path, want := range map[string]Refusal{
-		"safe/bin/program":    {},
-		"safe/link/program":   {},
-		"sticky/bin/program":  {},
-		"sticky/link/program": {},
-		"safe/bin/missing":    {},
-		"loop":                {},
-		"far/../program":      open,
-		"open/bin/program":    open,
-		"open/link/program":   open,
-		"up/program":          open,
-		"absolute/program":    open,
-		"group/bin/program":   group,
-		"safe/sticky-file":    sticky,
-		"theirs/bin/program":  theirs,
-		"safe/link-to-theirs": theirs,
-		"their-link/program":  link,
+	for path, want := range map[string]string{
+		"safe/bin/program":    "",
+		"safe/link/program":   "",
+		"sticky/bin/program":  "",
+		"sticky/link/program": "",
+		"safe/bin/missing":    "",
+		"loop":                "",
+		"far/../program":      "/open",
+		"open/bin/program":    "/open",
+		"open/link/program":   "/open",
+		"up/program":          "/open",
+		"absolute/program":    "/open",
+		"group/bin/program":   "/group",
+		"safe/sticky-file":    "/safe/sticky-file",
+		"theirs/bin/program":  "/theirs",
+		"safe/link-to-theirs": "/theirs",
+		"their-link/program":  "/their-link",
 	} {
-		got := replaceable(top + "/" + path)
+		got := strings.TrimPrefix(Exposed(top+"/"+path), top)
 		if got != want {
-			t.Errorf("%s: got %v, want %v", path, got, want)
+			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
 	}
 }
