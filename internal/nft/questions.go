@@ -85,6 +85,11 @@ func familyOf(ipv6 bool) uint8 {
 // socket's first question. A rule with a hundred matches does not fit in any case: then too few rules are counted,
 // which proves nothing.
 func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
+	return c.dump(get, family, nil, each)
+}
+
+// dump is Dump of what the attributes name.
+func (c *Conn) dump(get uint16, family uint8, which Attributes, each func(Message) error) error {
 	if !c.open {
 		_, err := c.Present()
 		if err != nil {
@@ -92,7 +97,7 @@ func (c *Conn) Dump(get uint16, family uint8, each func(Message) error) error {
 		}
 	}
 	left := MaxObjects
-	err := c.ask(get, unix.NLM_F_DUMP, family, nil, func(m Message) error {
+	err := c.ask(get, unix.NLM_F_DUMP, family, which, func(m Message) error {
 		if left == 0 {
 			return ErrTooLarge
 		}

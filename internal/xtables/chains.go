@@ -11,9 +11,6 @@ import (
 
 // This file decodes what the rules of a table do, for doctor. A wrapped call has no use for it.
 
-// hookNames are the names of built-in chains: enum nf_inet_hooks.
-var hookNames = [hooks]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
-
 // sizeofMatch is that of struct xt_entry_match, which has the layout of struct xt_entry_target.
 const sizeofMatch = sizeofTarget
 

@@ -140,48 +140,89 @@ type Table struct {
 	Whole  bool     // the table is not larger than Limit
 }
 
-// parseEntries decodes the entries of a table. h must be the header of the same table. keep chooses the chains whose
-// names are returned: those of all would take too much memory.
+// Entry is the head of a user-defined chain, the entry that returns from one, a rule, or a policy.
+type Entry struct {
+	Head     []byte // the name of the chain that begins here, nil for another entry
+	Policy   string // the built-in chain of which it is the policy: "INPUT"
+	Target   []byte // the target's name, "" for a verdict
+	Revision uint8
+	Info     []byte // the target's own struct
+}
+
+// hookNames are the names of built-in chains: enum nf_inet_hooks.
+var hookNames = [hooks]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
+
+// parseEntries decodes the entries of a table. keep chooses the chains whose names are returned: those of all would
+// take too much memory.
+func parseEntries(ipv6 bool, align int, h header, b []byte, keep func(chain []byte) bool) (Table, error) {
+	var chains []string
+	t, err := parse(ipv6, align, h, b, func(e Entry) {
+		if e.Head != nil && keep(e.Head) {
+			chains = append(chains, string(e.Head))
+		}
+	})
+	if err == nil {
+		t.Chains = chains
+	}
+	return t, err
+}
+
+// parse decodes the entries of a table, and calls each with them, but not with the end. h must be the header of the
+// same table.
 //
 // A table is a sequence of chains. A built-in chain is its rules, then an entry for its policy. A user-defined chain is
 // an entry with the target ERROR and the chain's name, its rules, and an entry that returns. The table ends with one
 // more entry with the target ERROR.
-func parseEntries(ipv6 bool, align int, h header, b []byte, keep func(chain []byte) bool) (Table, error) {
+func parse(ipv6 bool, align int, h header, b []byte, each func(Entry)) (Table, error) {
 	offset, size := entryLayout(ipv6, align)
 	if uint64(len(b)) != uint64(h.size) {
 		return Table{}, errBadTable
 	}
-	t := Table{Whole: true}
 	entries, chains := 0, 0
-	for len(b) > 0 {
-		if len(b) < size {
+	for at := 0; at < len(b); {
+		if len(b)-at < size {
 			return Table{}, errBadTable
 		}
-		target := int(binary.NativeEndian.Uint16(b[offset:]))
-		next := int(binary.NativeEndian.Uint16(b[offset+2:]))
-		if next > len(b) || target < size || next < target+sizeofTarget {
+		start := int(binary.NativeEndian.Uint16(b[at+offset:]))
+		next := int(binary.NativeEndian.Uint16(b[at+offset+2:]))
+		if next > len(b)-at || start < size || next < start+sizeofTarget {
 			return Table{}, errBadTable
 		}
-		name := cString(b[target+2 : target+2+targetNameSize])
-		isEnd := next == len(b)
-		if !isEnd && string(name) == "ERROR" {
-			if next < target+sizeofTarget+errorNameSize {
+		target := b[at+start : at+next]
+		e := Entry{
+			Policy:   h.policyAt(at),
+			Target:   cString(target[2 : 2+targetNameSize]),
+			Revision: target[sizeofTarget-1],
+			Info:     target[sizeofTarget:],
+		}
+		entries++
+		at += next
+		if at < len(b) && string(e.Target) == "ERROR" {
+			if len(e.Info) < errorNameSize {
 				return Table{}, errBadTable
 			}
 			chains++
-			chain := cString(b[target+sizeofTarget:][:errorNameSize])
-			if keep(chain) {
-				t.Chains = append(t.Chains, string(chain))
-			}
+			e.Head = cString(e.Info[:errorNameSize])
 		}
-		entries++
-		b = b[next:]
+		if at < len(b) {
+			each(e)
+		}
 	}
-	t.Rules = entries - h.chains - 2*chains - 1
+	t := Table{Rules: entries - h.chains - 2*chains - 1, Whole: true}
 	if entries != h.entries || t.Rules < 0 {
 		return Table{}, ErrChanged
 	}
 	return t, nil
+}
+
+// policyAt returns the built-in chain of which the entry at an offset is the policy, "" for another entry.
+func (h header) policyAt(at int) string {
+	for hook, name := range hookNames {
+		if h.valid&(1<<hook) != 0 && int(h.policy[hook]) == at {
+			return name
+		}
+	}
+	return ""
 }
 
 func cString(b []byte) []byte {

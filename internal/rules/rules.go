@@ -1,0 +1,163 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rules counts what the tables of both backends contain, for doctor. Of a rule, it reads the target and the
+// names of its expressions, and no condition.
+package rules
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
+)
+
+// Table is one table that exists. Packets pass it, whether iptables lists it or not.
+type Table struct {
+	Backend  detect.Backend
+	Native   bool        // of nf_tables, and not one of iptables' tables: only its rules and policies are counted
+	Family   string      // as nft prints it: "ip", "ip6", "inet", "arp", "bridge", "netdev"
+	Name     string      // "filter"
+	Rules    int         // without policies; if a table of legacy is too large to be read, its entries of all kinds
+	More     bool        // there are more rules, or not all could be read
+	Acts     int         // rules that drop or redirect, except those of KUBE-FIREWALL and of Docker's DNS
+	DNS      int         // rules by which Docker answers a container's DNS, and one jump for each of their chains
+	NFTMade  int         // rules that nft made in a table of iptables
+	MadeIn   []string    // the chains with such rules, at most 64
+	Policies []Policy    // those that are not ACCEPT
+	Chains   []string    // names of user-defined chains, at most 64
+	Owned    bool        // only the process that made the table can change it
+	Dormant  bool        // its rules do nothing
+	Wrong    []BaseChain // iptables' base chains that are not as iptables-nft makes them
+}
+
+// Policy is that of a base chain. Chain is its name, or if the table is native, its hook.
+type Policy struct{ Chain, Policy string }
+
+// BaseChain is a base chain of iptables as it is, and as iptables-nft makes it.
+type BaseChain struct {
+	Chain    string
+	Is, Want Hook
+}
+
+// Hook is where packets pass a base chain. The zero Hook is that of other chains.
+type Hook struct {
+	Hook     string // "input"
+	Type     string // "filter"
+	Priority int
+}
+
+// String describes the hook as nft does.
+func (h Hook) String() string {
+	if h.Hook == "" {
+		return "no hook"
+	}
+	return fmt.Sprintf("type %s hook %s priority %d", h.Type, h.Hook, h.Priority)
+}
+
+// Read reads the tables of both backends in the network namespace of the calling thread. Without hasNFT, it asks
+// nothing of nf_tables: each question would make the kernel look for the module. With an error of a backend, its tables
+// are what could be read. A table that is too large is no error.
+func Read(hasNFT bool) (tables []Table, errNFT, errLegacy error) {
+	if hasNFT {
+		tables, errNFT = readNFT()
+	}
+	legacy, errLegacy := readLegacy()
+	return append(tables, legacy...), errNFT, errLegacy
+}
+
+func readLegacy() (tables []Table, err error) {
+	for _, family := range []string{"ip", "ip6"} {
+		names, _, failed := xtables.Listed(family == "ip6")
+		err = cmp.Or(err, failed)
+		for _, name := range names {
+			t := Table{Backend: detect.Legacy, Family: family, Name: name}
+			err = cmp.Or(err, persist(t.readLegacy))
+			tables = append(tables, t)
+		}
+	}
+	return tables, err
+}
+
+// readLegacy reads a table of x_tables. Built-in chains come first. The entry that returns from a chain of Docker's DNS
+// counts for the jump to it.
+//
+//	struct xt_standard_target {
+//		struct xt_entry_target target;  // its name is ""
+//		int verdict;                    // -NF_DROP - 1, -NF_QUEUE - 1 and the like, or where to jump
+//	};
+func (t *Table) readLegacy() error {
+	*t = Table{Backend: t.Backend, Family: t.Family, Name: t.Name}
+	chain := ""
+	read, err := xtables.ReadEntries(t.Family == "ip6", t.Name, func(e xtables.Entry) {
+		target := string(e.Target)
+		if target == "" && len(e.Info) >= 4 {
+			verdicts := map[int32]string{-1: "DROP", -2: "ACCEPT", -4: "QUEUE"}
+			target = verdicts[int32(binary.NativeEndian.Uint32(e.Info))]
+		}
+		switch {
+		case e.Head != nil:
+			chain = string(e.Head)
+			t.Chains = note(t.Chains, chain)
+		case e.Policy == "":
+			t.count(chain, acts(target, int(e.Revision), e.Info))
+		case target != "ACCEPT":
+			t.Policies = note(t.Policies, Policy{Chain: e.Policy, Policy: target})
+		}
+	})
+	t.Rules, t.More = read.Rules, !read.Whole
+	return err
+}
+
+// count counts a rule of a chain that drops or redirects, or is Docker's.
+func (t *Table) count(chain string, acts bool) {
+	switch {
+	case t.Name == "nat" && (chain == "DOCKER_OUTPUT" || chain == "DOCKER_POSTROUTING"):
+		t.DNS++
+	case acts && (t.Name != "filter" || chain != "KUBE-FIREWALL"):
+		t.Acts++
+	}
+}
+
+// acts reports whether a target of x_tables drops or redirects.
+//
+//	struct xt_NFQ_info_v2 {
+//		__u16 queuenum;
+//		__u16 queues_total;
+//		__u16 bypass;        // in v3 flags, of which NFQ_FLAG_BYPASS is the first
+//	};
+func acts(target string, revision int, info []byte) bool {
+	switch target {
+	case "DROP", "REJECT", "QUEUE", "DNAT", "REDIRECT", "TPROXY", "NETMAP":
+		return true
+	case "NFQUEUE":
+		return revision < 2 || len(info) < 6 || binary.NativeEndian.Uint16(info[4:])&1 == 0
+	}
+	return false
+}
+
+// note adds what is new to a list that does not get longer than 64.
+func note[T comparable](list []T, one T) []T {
+	if len(list) == 64 || slices.Contains(list, one) {
+		return list
+	}
+	return append(list, one)
+}
+
+// persist reads at most three times, 10 ms apart, what changes while it is read.
+func persist(read func() error) (err error) {
+	for range 3 {
+		err = read()
+		if !errors.Is(err, nft.ErrChanged) && !errors.Is(err, xtables.ErrChanged) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}
