@@ -141,7 +141,7 @@ func (a *asker) dryRunIfNeeded(e Evidence) Evidence {
 	if !isByNumber || r.Backend != NFT || e.TakesRules == Yes || e.NFT.Kernel != Yes || !e.legacyCanRun() {
 		return e
 	}
-	lacks, err := a.nft.Lacks()
+	lacks, err := a.nft.Lacks(false)
 	e.TakesRules = answerOf(lacks == "", err)
 	e.Lacks = lacks
 	e.NFT.Err = cmp.Or(e.NFT.Err, err)

@@ -43,8 +43,11 @@ func printAnswer(w io.Writer, output string) (detect.Result, error) {
 		return r, nil
 	}
 	r, err := detect.Survey()
-	iptables := link.LookAt(run.InPath("iptables"))
-	rep := report{Version: 1, Host: doctor.NewHost(r), Here: plan.Here(r, err).At(iptables)}
+	path, notFound := run.InPath("iptables")
+	if notFound != nil {
+		path = "/usr/sbin/iptables"
+	}
+	rep := report{Version: 1, Host: doctor.NewHost(r), Here: plan.Here(r, err).At(link.LookAt(path))}
 	if output == "json" {
 		return r, printJSON(w, rep)
 	}

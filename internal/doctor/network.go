@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,14 +20,15 @@ type Network struct {
 	Namespace  string        `json:"namespace"` // "net:[4026531840]", as in /proc/PID/ns/net
 	Interfaces []string      `json:"interfaces"`
 	Process1   detect.Answer `json:"process_1"` // process 1 is in it too
-	Own        bool          `json:"own"`       // it looks like a container's own network, not the host's
+	Own        detect.Answer `json:"own"`       // it looks like a Pod's own, not the node's
 }
 
 // String is a clause such as "net:[4026532281] (lo, eth0), shared with process 1".
 func (n Network) String() string {
 	text := n.Namespace
 	if len(n.Interfaces) > 0 {
-		text += " (" + list(plainAll(n.Interfaces)) + ")"
+		const room = 80
+		text += " (" + fit(room, ", ", each(n.Interfaces, plain)) + ")"
 	}
 	switch n.Process1 {
 	case detect.Yes:
@@ -34,25 +36,25 @@ func (n Network) String() string {
 	case detect.No:
 		text += ", not shared with process 1"
 	}
-	if n.Own {
-		text += "; this looks like the Pod's own network, not the node's"
+	if n.Own == detect.Yes {
+		text += ", looks like a Pod's own"
 	}
 	return text
 }
 
-// thisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's. A user
-// namespace in which CAP_NET_ADMIN counts has made its network.
-func thisNetwork(s *state) Network {
+// thisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's.
+func thisNetwork(host detect.Result) Network {
 	name, _ := os.Readlink("/proc/thread-self/ns/net")
-	names, own := interfaces()
-	reason := s.host.Reason
-	own = own || s.process.userNamespace && s.process.netAdmin && s.host.Evidence.NFT.Kernel == detect.Yes
-	return Network{
-		Namespace:  cmp.Or(name, "unknown"),
-		Interfaces: names,
-		Process1:   sharedWithProcess1(),
-		Own:        own && reason != detect.KubeletHint && reason != detect.KubeletCanary,
+	n := Network{Namespace: cmp.Or(name, "not known"), Interfaces: []string{}, Process1: sharedWithProcess1()}
+	devices := devices()
+	for _, d := range devices {
+		n.Interfaces = append(n.Interfaces, d.name)
 	}
+	n.Own = isOwn(devices)
+	if host.Reason == detect.KubeletHint || host.Reason == detect.KubeletCanary {
+		n.Own = detect.No
+	}
+	return n
 }
 
 // sharedWithProcess1 reports whether process 1 is in the namespace of this thread. To compare files of /proc/PID/net
@@ -72,27 +74,6 @@ func sharedWithProcess1() detect.Answer {
 	return detect.No
 }
 
-// interfaces lists the network interfaces, and says whether the namespace looks like a container's own.
-func interfaces() (names []string, own bool) {
-	reply, _ := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC) // what cannot be read is not listed
-	messages, _ := syscall.ParseNetlinkMessage(reply)
-	return listed(messages)
-}
-
-// listed are the interfaces that count. The namespace looks like a container's own if there is nothing but lo, or if
-// the other end of eth0 is in another namespace: that is how CNI plugins, Docker and podman connect a container.
-func listed(messages []syscall.NetlinkMessage) (names []string, own bool) {
-	names = []string{}
-	for _, m := range messages {
-		d := parseDevice(m)
-		if d.name != "" {
-			names = append(names, d.name)
-		}
-		own = own || d.name == "eth0" && d.peerElsewhere
-	}
-	return names, own || len(names) == 1 && names[0] == "lo"
-}
-
 // device is what rtnetlink says of a network interface, see rtnetlink(7) and linux/if_link.h:
 //
 //	IFLA_IFNAME       char[]  the name
@@ -102,16 +83,41 @@ type device struct {
 	peerElsewhere bool
 }
 
-func parseDevice(m syscall.NetlinkMessage) device {
-	var d device
-	attributes, _ := syscall.ParseNetlinkRouteAttr(&m) // none at the end of the list
-	for _, a := range attributes {
-		switch a.Attr.Type {
-		case unix.IFLA_IFNAME:
-			d.name = string(bytes.TrimRight(a.Value, "\x00"))
-		case unix.IFLA_LINK_NETNSID:
-			d.peerElsewhere = true
+// devices are the network interfaces, none if they cannot be read.
+func devices() (all []device) {
+	reply, _ := syscall.NetlinkRIB(unix.RTM_GETLINK, unix.AF_UNSPEC)
+	messages, _ := syscall.ParseNetlinkMessage(reply)
+	for _, m := range messages {
+		var d device
+		attributes, _ := syscall.ParseNetlinkRouteAttr(&m) // none at the end of the list
+		for _, a := range attributes {
+			switch a.Attr.Type {
+			case unix.IFLA_IFNAME:
+				d.name = string(bytes.TrimRight(a.Value, "\x00"))
+			case unix.IFLA_LINK_NETNSID:
+				d.peerElsewhere = true
+			}
+		}
+		if d.name != "" {
+			all = append(all, d)
 		}
 	}
-	return d
+	return all
+}
+
+// everywhere are the interfaces that each namespace has: lo, and those that modules for tunnels make.
+var everywhere = []string{"lo", "tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"}
+
+// isOwn reports whether a namespace looks like a Pod's own: it has eth0 and nothing else, or not even that, or the other
+// end of eth0 is in another namespace.
+func isOwn(all []device) detect.Answer {
+	if len(all) == 0 {
+		return detect.Unknown
+	}
+	isNode := func(d device) bool { return d.name != "eth0" && !slices.Contains(everywhere, d.name) }
+	isPod := func(d device) bool { return d.name == "eth0" && d.peerElsewhere }
+	if slices.ContainsFunc(all, isPod) || !slices.ContainsFunc(all, isNode) {
+		return detect.Yes
+	}
+	return detect.No
 }

@@ -4,125 +4,97 @@
 package doctor
 
 import (
-	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/rules"
 )
 
-// What is in the kernel, of either backend.
+// What the tables have, in words.
 
-// contents is what one backend has.
-type contents struct {
-	tables []iptables.Table
-	native []nft.Native // nf_tables only
-	whole  bool         // all of it was read
+// isOf reports whether a table is one of iptables' in a backend.
+func isOf(t rules.Table, b detect.Backend) bool { return t.Backend == b && !t.Native }
+
+func familyOf(t rules.Table) detect.Family {
+	if t.Family == "ip6" {
+		return detect.IPv6
+	}
+	return detect.IPv4
 }
 
-// readNFT asks nf_tables for all tables, chains and rules. What was read before an error counts.
-func readNFT() (c contents) {
-	err := repeat(func() error {
-		all, err := nft.ReadRuleset()
-		c.tables, c.native = all.Tables, all.Native
-		return err
-	})
-	c.whole = err == nil
-	return c
-}
+func title(t rules.Table) string { return t.Family + " " + plain(t.Name) }
 
-// readLegacy asks x_tables for all tables that exist, by family.
-func readLegacy(listed [2][]string) contents {
-	c := contents{whole: true}
-	for family, names := range listed {
-		for _, name := range names {
-			err := repeat(func() error {
-				t, err := xtables.ReadChains(family == int(detect.IPv6), name)
-				if err == nil {
-					c.tables = append(c.tables, t)
-				}
-				return err
-			})
-			c.whole = c.whole && err == nil
+// counted is the number of rules that count: Docker's, which answer a container's DNS, are in each network of Docker's.
+func counted(t rules.Table) int { return t.Rules - t.DNS }
+
+// isUsed reports whether packets may meet something there.
+func isUsed(t rules.Table) bool { return counted(t) > 0 || t.More || len(t.Policies) > 0 }
+
+// acts reports whether packets may be dropped or redirected there.
+func acts(t rules.Table) bool { return t.Acts > 0 || len(t.Policies) > 0 }
+
+// describe is "ip filter 3 rules (2 drop or redirect, 1 made with nft), policy DROP of FORWARD".
+func describe(t rules.Table) string {
+	text := title(t) + " " + number(t.Rules, t.More, "rule")
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{t.Acts, "drop or redirect"}, {t.NFTMade, "made with nft"}, {t.DNS, "of Docker's DNS"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
-	return c
+	if len(parts) > 0 {
+		text += " (" + strings.Join(parts, ", ") + ")"
+	}
+	for _, p := range t.Policies {
+		text += ", policy " + p.Policy + " of " + plain(p.Chain)
+	}
+	return text
 }
 
-// repeat reads again what has changed while it was read.
-func repeat(read func() error) (err error) {
-	const tries = 3
-	for range tries {
-		err = read()
-		if !errors.Is(err, nft.ErrChanged) && !errors.Is(err, xtables.ErrChanged) {
-			break
+// which are the tables of which something is true.
+func (s *state) tablesThat(is func(rules.Table) bool) (some []rules.Table) {
+	for _, t := range s.tables {
+		if is(t) {
+			some = append(some, t)
 		}
 	}
-	return err
+	return some
 }
 
-// isEmpty reports whether the backend is known to have no rule, and no policy but ACCEPT.
-func (c contents) isEmpty() bool {
-	for _, t := range c.tables {
-		if slices.ContainsFunc(t.Chains, func(c iptables.Chain) bool { return c.Drops || len(c.Rules) > 0 }) {
-			return false
-		}
+// has is a fact: what a backend has in iptables' tables.
+func (s *state) has(b detect.Backend) string {
+	used := s.tablesThat(func(t rules.Table) bool { return isOf(t, b) && isUsed(t) })
+	slices.SortStableFunc(used, func(a, b rules.Table) int { return b.Acts + len(b.Policies) - a.Acts - len(a.Policies) })
+	text := fit(room, "; ", each(used, describe))
+	switch {
+	case s.errors[b] != nil && text == "":
+		return "not known"
+	case text == "":
+		return "none"
 	}
-	return c.whole
+	return text
 }
 
-// uses are the extensions that the rules of a family use, as iptables' arguments: "-m set".
-func (c contents) uses(ipv6 bool) map[string]bool {
-	all := map[string]bool{}
-	for _, t := range c.tables {
-		if t.IPv6 != ipv6 {
-			continue
-		}
+// native is a fact: the tables that iptables does not list.
+func (s *state) native() string {
+	return fit(room, "; ", each(s.tablesThat(func(t rules.Table) bool { return t.Native }), describe))
+}
+
+// chains names the user-defined chains in the tables, by which an operator knows whose they are.
+func chains(tables []rules.Table) string {
+	var all []string
+	for _, t := range tables {
 		for _, chain := range t.Chains {
-			for _, rule := range chain.Rules {
-				for _, extension := range rule.Uses {
-					all[extension] = true
-				}
+			name := fmt.Sprintf("%+q", chain)
+			if !slices.Contains(all, name) {
+				all = append(all, name)
 			}
 		}
 	}
-	return all
-}
-
-// nativeChains are the chains of a table in which nft has made a rule.
-func nativeChains(t iptables.Table) (names []string) {
-	for _, c := range t.Chains {
-		if slices.ContainsFunc(c.Rules, func(r iptables.Rule) bool { return r.Native }) {
-			names = append(names, c.Name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// reached are the chains that a packet can reach: the base chains, and those to which rules there lead.
-func reached(t iptables.Table) map[string]bool {
-	chains := map[string]iptables.Chain{}
-	var next []string
-	for _, c := range t.Chains {
-		chains[c.Name] = c
-		if c.Base {
-			next = append(next, c.Name)
-		}
-	}
-	reached := map[string]bool{}
-	for len(next) > 0 {
-		name := next[0]
-		next = next[1:]
-		c, known := chains[name]
-		if known && !reached[name] {
-			reached[name] = true
-			for _, rule := range c.Rules {
-				next = append(next, rule.Target)
-			}
-		}
-	}
-	return reached
+	return list(all)
 }

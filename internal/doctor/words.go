@@ -9,25 +9,59 @@ import (
 	"strings"
 )
 
-// list names at most eight: "a, b and 2993 more".
-func list(names []string) string {
+// longest is the length of the longest line of a fact, and room what is left of it for a list.
+const (
+	longest = 200
+	room    = 180
+)
+
+// fit joins what fits in so many bytes, at most eight, and then says how many more there are: "a, b and 2993 more".
+func fit(room int, separator string, all []string) string {
 	const most = 8
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+	text := ""
+	for i, one := range all {
+		with := one
+		if i > 0 {
+			with = text + separator + one
+		}
+		if i == most || len(with) > room {
+			more := strconv.Itoa(len(all) - i)
+			if i == 0 {
+				return more
+			}
+			return text + " and " + more + " more"
+		}
+		text = with
 	}
-	return strings.Join(names[:most], ", ") + " and " + strconv.Itoa(len(names)-most) + " more"
+	return text
 }
 
-// count is a number of rules.
-func count(rules int) string {
-	if rules == 1 {
-		return "1 rule"
+// list is fit for a sentence.
+func list(all []string) string { return fit(room, ", ", all) }
+
+// cut cuts a line that is too long.
+func cut(line string, room int) string {
+	if len(line) <= room {
+		return line
 	}
-	return strconv.Itoa(rules) + " rules"
+	const sign = "..."
+	return strings.ToValidUTF8(line[:room-len(sign)], "") + sign
+}
+
+// number is a number of things: "1 rule", "at least 12 rules".
+func number(n int, more bool, thing string) string {
+	text := strconv.Itoa(n) + " " + thing
+	if n != 1 {
+		text += "s"
+	}
+	if more {
+		text = "at least " + text
+	}
+	return text
 }
 
 // isPlain matches a text that is one word for a shell, and for people.
-var isPlain = regexp.MustCompile(`^[\w./:+@-]+$`)
+var isPlain = regexp.MustCompile(`^[\w./:+@%,-]+$`)
 
 // quoted is a path as one word for a shell.
 func quoted(path string) string {
@@ -37,31 +71,44 @@ func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// plain is a name that somebody in the network has chosen, as a sentence has it.
+// plain is a name that somebody in the network has chosen, as one word for people.
 func plain(name string) string {
 	if isPlain.MatchString(name) {
 		return name
 	}
-	return strconv.Quote(name)
+	return strconv.QuoteToASCII(name)
 }
 
-func plainAll(names []string) (all []string) {
-	for _, name := range names {
-		all = append(all, plain(name))
+// each returns the results of a function.
+func each[T, R any](all []T, of func(T) R) (results []R) {
+	for _, one := range all {
+		results = append(results, of(one))
+	}
+	return results
+}
+
+// lines are those of a text that are not empty, without the spaces around them and what a terminal would not show.
+func lines(text string) (all []string) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(strings.Map(printable, line))
+		if line != "" {
+			all = append(all, line)
+		}
 	}
 	return all
 }
 
-// firstLine is that of a text, without the spaces around it.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(line)
+func printable(r rune) rune {
+	if r == '\n' || strconv.IsPrint(r) {
+		return r
+	}
+	return ' '
 }
 
-// pathsOf are the paths of names.
-func pathsOf(names []name) (paths []string) {
-	for _, n := range names {
-		paths = append(paths, n.Path)
-	}
-	return paths
+// oneLine makes one of a text.
+func oneLine(text string) string { return strings.Join(lines(text), "; ") }
+
+// sentence makes one of a text.
+func sentence(text string) string {
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }

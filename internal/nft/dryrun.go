@@ -25,7 +25,7 @@ type step struct {
 	attributes Attributes
 }
 
-// dryRunSteps returns the messages of the batch, always for IPv4, even if the call is ip6tables.
+// dryRunSteps returns the messages of the batch. They are the same for both families.
 func dryRunSteps() []step {
 	comment := Attributes{}.
 		Text(unix.NFTA_MATCH_NAME, "comment").
@@ -33,7 +33,7 @@ func dryRunSteps() []step {
 		Bytes(unix.NFTA_MATCH_INFO, make([]byte, sizeofComment))
 	match := Attributes{}.Text(unix.NFTA_EXPR_NAME, "match").Nest(unix.NFTA_EXPR_DATA, comment)
 	return []step{
-		{what: "tables of family ip", kind: unix.NFT_MSG_NEWTABLE, attributes: Attributes{}.
+		{what: "tables", kind: unix.NFT_MSG_NEWTABLE, attributes: Attributes{}.
 			Text(unix.NFTA_TABLE_NAME, dryRunTable).
 			BE32(unix.NFTA_TABLE_FLAGS, unix.NFT_TABLE_F_DORMANT)},
 		{what: "filter chains", kind: unix.NFT_MSG_NEWCHAIN,
@@ -59,7 +59,7 @@ func newBaseChain(kind string, hook, priority uint32) Attributes {
 }
 
 // newBatch returns the message that begins the batch, with sequence number first, and the steps, with the next ones.
-func newBatch(first uint32, steps []step) []byte {
+func newBatch(first uint32, family uint8, steps []step) []byte {
 	b := request(unix.NFNL_MSG_BATCH_BEGIN, 0, first, unix.AF_UNSPEC, nil)
 	binary.BigEndian.PutUint16(b[unix.SizeofNlMsghdr+2:], unix.NFNL_SUBSYS_NFTABLES) // nfgenmsg.res_id
 	for i, s := range steps {
@@ -70,7 +70,7 @@ func newBatch(first uint32, steps []step) []byte {
 		if i == len(steps)-1 {
 			flags |= unix.NLM_F_ACK
 		}
-		b = append(b, request(nftKind(s.kind), flags, first+1+uint32(i), unix.NFPROTO_IPV4, s.attributes)...)
+		b = append(b, request(nftKind(s.kind), flags, first+1+uint32(i), family, s.attributes)...)
 	}
 	return b
 }
@@ -110,14 +110,14 @@ func (r *refusal) lacks(steps []step) (string, error) {
 	return "", fmt.Errorf("%s: %w", what, r.errno) // refused for another reason, such as ENOMEM
 }
 
-// Lacks makes a dry run. It returns what nf_tables lacks to take iptables-nft's rules, for people, "" if it can take
-// them. The kernel may load modules, which package detect lists. Other writers wait for some milliseconds.
-func (c *Conn) Lacks() (string, error) {
+// Lacks makes a dry run for IPv4 or IPv6. It returns what nf_tables lacks to take iptables-nft's rules, for people, "" if
+// it can take them. The kernel may load modules, which package detect lists. Other writers wait for some milliseconds.
+func (c *Conn) Lacks(ipv6 bool) (string, error) {
 	steps := dryRunSteps()
 	r := refusal{first: c.seq + 1, last: c.seq + 1 + uint32(len(steps))}
 	c.seq = r.last
 	lacks := ""
-	err := c.exchange(newBatch(r.first, steps), r.take)
+	err := c.exchange(newBatch(r.first, familyOf(ipv6), steps), r.take)
 	if err == nil {
 		lacks, err = r.lacks(steps)
 	}

@@ -33,7 +33,7 @@ func refuse(first uint32, step int, errno unix.Errno) []byte {
 // The kernel hooks no chain of a table that is dormant, and commits no batch without its end.
 func TestDryRunIsNeverActive(t *testing.T) {
 	var kinds []uint16
-	for b := newBatch(7, dryRunSteps()); len(b) > 0; {
+	for b := newBatch(7, unix.NFPROTO_IPV4, dryRunSteps()); len(b) > 0; {
 		m, rest, err := next(b)
 		host.Check(t, err)
 		b = rest
@@ -72,9 +72,9 @@ func TestDryRunReply(t *testing.T) {
 		{
 			doc:     "no table, so nothing in it",
 			answers: []answer{{stepTable, unix.EOPNOTSUPP}, {stepMatch, unix.ENOENT}},
-			lacks:   "tables of family ip",
+			lacks:   "tables",
 		},
-		{doc: "no family", answers: []answer{{stepTable, unix.EAFNOSUPPORT}}, lacks: "tables of family ip"},
+		{doc: "no family", answers: []answer{{stepTable, unix.EAFNOSUPPORT}}, lacks: "tables"},
 		{doc: "no filter chain", answers: []answer{{stepFilter, unix.EPROTONOSUPPORT}}, lacks: "filter chains"},
 		{
 			doc:     "out of memory for a chain, so no rule in it",
@@ -151,7 +151,7 @@ func TestDryRun(t *testing.T) {
 	host.Netns(t)
 	var c Conn
 	defer c.Close()
-	lacks, err := c.Lacks()
+	lacks, err := c.Lacks(false)
 	if lacks != "" || err != nil {
 		t.Fatalf("got %q, %v", lacks, err)
 	}
@@ -171,11 +171,11 @@ func TestDryRun(t *testing.T) {
 			begin := unix.SizeofNlMsghdr + sizeofNfgenmsg // the second message, which is for a table
 			b[begin+unix.SizeofNlMsghdr] = unix.NFPROTO_DECNET
 			return b
-		}, "tables of family ip"},
+		}, "tables"},
 	} {
 		r := refusal{first: c.seq + 1, last: c.seq + 1 + stepMatch}
 		c.seq = r.last
-		whole := newBatch(r.first, dryRunSteps())
+		whole := newBatch(r.first, unix.NFPROTO_IPV4, dryRunSteps())
 		changed := test.change(bytes.Clone(whole))
 		if bytes.Equal(changed, whole) {
 			t.Fatalf("%s: nothing in the batch was changed", test.doc)
@@ -195,7 +195,7 @@ func TestDryRunBesideItsTable(t *testing.T) {
 		"add chain ip "+dryRunTable+" filter { type route hook output priority 0; }\n")
 	var c Conn
 	defer c.Close()
-	lacks, err := c.Lacks()
+	lacks, err := c.Lacks(false)
 	if lacks != "" || !errors.Is(err, unix.EEXIST) {
 		t.Errorf("got %q, %v", lacks, err)
 	}
@@ -207,7 +207,7 @@ func TestDryRunNotPermitted(t *testing.T) {
 	host.DropCapability(t, unix.CAP_NET_ADMIN)
 	var c Conn
 	defer c.Close()
-	lacks, err := c.Lacks()
+	lacks, err := c.Lacks(false)
 	if lacks != "" || !errors.Is(err, unix.EPERM) || !strings.HasPrefix(err.Error(), "dry run: ") {
 		t.Errorf("got %q, %v", lacks, err)
 	}

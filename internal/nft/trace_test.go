@@ -144,7 +144,7 @@ func TestDryRunLeavesNoTrace(t *testing.T) {
 		runs += w.commit(t, func() {
 			var c Conn
 			defer c.Close()
-			lacks, err := c.Lacks()
+			lacks, err := c.Lacks(false)
 			if lacks != "" || err != nil {
 				t.Errorf("got %q, %v", lacks, err)
 			}

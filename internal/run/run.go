@@ -54,6 +54,18 @@ type Output struct {
 // Text returns all that it printed, standard error first.
 func (o Output) Text() string { return strings.TrimSpace(o.Stderr + o.Stdout) }
 
+// Check returns an error that wraps file.ErrExposed, and notes why, if other users could replace a program.
+func (s *Starter) Check(program string) error {
+	exposed := file.Exposed(program)
+	if exposed == "" {
+		return nil
+	}
+	if !slices.Contains(s.Exposed, exposed) {
+		s.Exposed = append(s.Exposed, exposed)
+	}
+	return fmt.Errorf("%q: %w", exposed, file.ErrExposed)
+}
+
 // Run starts a program as a command. It sets the wrapper's variable to a backend, so that a wrapper neither asks nor
 // keeps anything. After the time limit it kills the program, and all processes in its group. So it does if this process
 // is told to end, which then ends.
@@ -63,12 +75,8 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 		o.Err = ErrEndless
 		return o
 	}
-	exposed := file.Exposed(program)
-	if exposed != "" {
-		o.Err = fmt.Errorf("%q: %w", exposed, file.ErrExposed)
-		if !slices.Contains(s.Exposed, exposed) {
-			s.Exposed = append(s.Exposed, exposed)
-		}
+	o.Err = s.Check(program)
+	if o.Err != nil {
 		return o
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.Limit)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	osexec "os/exec"
 	"path/filepath"
 	"slices"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
 // errNotInPath means that a shell does not find a command that is there.
@@ -60,7 +60,7 @@ func newCommand(path string, seen plan.Seen) command {
 func commandsInPath(seen plan.Seen) (all []command) {
 	beside := iptables.Dirs()[0]
 	for _, name := range exec.Commands() {
-		path, err := inPath(name)
+		path, err := run.InPath(name)
 		if err != nil {
 			path = filepath.Join(beside, name)
 			err = whyNot(path)
@@ -73,15 +73,6 @@ func commandsInPath(seen plan.Seen) (all []command) {
 		beside = filepath.Dir(all[0].Path)
 	}
 	return all
-}
-
-// inPath returns the absolute path of a command as a shell finds it. PATH may have directories that are not absolute.
-func inPath(name string) (string, error) {
-	path, err := osexec.LookPath(name)
-	if err != nil && !errors.Is(err, osexec.ErrDot) {
-		return "", err
-	}
-	return filepath.Abs(path)
 }
 
 // whyNot says why a shell does not run the file at a path that it does not find.
@@ -147,3 +138,8 @@ func (s *state) which(is func(*state, command) bool) (some []command) {
 
 // named is one of the six.
 func (s *state) named(name string) command { return s.commands[slices.Index(exec.Commands(), name)] }
+
+// pathsOf are the paths of commands.
+func pathsOf(commands []command) []string {
+	return each(commands, func(c command) string { return quoted(c.Path) })
+}

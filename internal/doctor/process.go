@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,9 +21,9 @@ type Process struct {
 	Missing       []string      `json:"missing,omitempty"` // of the capabilities that iptables needs
 	UserNamespace detect.Answer `json:"user_namespace"`    // it is in one that does not map every user to itself
 
-	netAdmin  bool // CAP_NET_ADMIN, which both backends need to list rules, too
-	netRaw    bool // CAP_NET_RAW: legacy opens a raw socket
-	sysModule bool // it may load modules, as iptables-legacy does
+	netAdmin bool // CAP_NET_ADMIN, which both backends need to list rules, too
+	netRaw   bool // CAP_NET_RAW: legacy opens a raw socket
+	mayLoad  bool // it can load modules as iptables-legacy does
 }
 
 // String is a clause such as "user 0, without CAP_NET_RAW".
@@ -48,7 +49,8 @@ func thisProcess() Process {
 	_ = unix.Capget(&header, &data[0]) // fails for a wrong version only
 	has := func(capability int) bool { return data[0].Effective&(1<<capability) != 0 }
 	p.netAdmin, p.netRaw = has(unix.CAP_NET_ADMIN), has(unix.CAP_NET_RAW)
-	p.sysModule = has(unix.CAP_SYS_MODULE) && !modulesLocked()
+	p.mayLoad = has(unix.CAP_SYS_MODULE) && setting("modules_disabled") != "1" &&
+		unix.Access(cmp.Or(setting("modprobe"), "/sbin/modprobe"), unix.X_OK) == nil
 	if !p.netAdmin {
 		p.Missing = append(p.Missing, "CAP_NET_ADMIN")
 	}
@@ -71,10 +73,10 @@ func inUserNamespace() detect.Answer {
 	return detect.Yes
 }
 
-// modulesLocked reports whether the kernel loads no module any more.
-func modulesLocked() bool {
-	disabled, _ := os.ReadFile("/proc/sys/kernel/modules_disabled")
-	return strings.TrimSpace(string(disabled)) == "1"
+// setting is one of the kernel's, "" if it cannot be read.
+func setting(name string) string {
+	content, _ := os.ReadFile("/proc/sys/kernel/" + name)
+	return strings.TrimSpace(string(content))
 }
 
 // isRefusal reports whether the kernel, or what guards it, refuses to answer.

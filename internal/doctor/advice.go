@@ -1,0 +1,227 @@
+// Copyright The iptables-wrappers Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+)
+
+// What can be done from here. What a failing call prints, too, is in the table of remedies.
+
+const (
+	agree = "Have all programs in this network use one backend: that of the program whose backend cannot be changed. " +
+		"What nothing makes any more ends with the network: delete the Pod or the container; drain a node, and reboot it."
+	ownTable = "Have the program that made this with nft use a table with a name of its own, or install an iptables " +
+		"as new as the one that made it. Until then, let nothing here save and restore a whole table."
+	modules = "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra). If the kernel " +
+		"was updated since the node booted, reboot the node."
+	guards  = "AppArmor, SELinux or Landlock can refuse it, too."
+	library = "In the image, install iptables again, for this architecture, with its libraries and all of its xtables " +
+		"directory. Unset XTABLES_LIBDIR and LD_LIBRARY_PATH."
+	restart = ", and restart the program that makes the rules."
+)
+
+func advise(text string) func(*state) string { return func(*state) string { return text } }
+
+// tryFor is what the table of remedies has for an error.
+func tryFor(err error) func(*state) string { return advise(remedyFor(err)) }
+
+func remedyFor(errs ...error) string {
+	_, text := remedy.For(errors.Join(errs...))
+	if text == "" {
+		text = remedy.Unknown
+	}
+	return sentence(text)
+}
+
+func addModules(*state) string { return modules }
+
+func permit(s *state) string {
+	isMissing := !s.process.netAdmin || !s.process.netRaw && s.wanted() == detect.Legacy
+	switch {
+	case isMissing && s.process.User != 0:
+		return "Run the container as root (runAsUser: 0), with NET_ADMIN and NET_RAW added. For another user, the " +
+			"image must give both as file capabilities to the programs of iptables and to the wrapper."
+	case isMissing:
+		return "Add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run " +
+			"--cap-add=NET_ADMIN --cap-add=NET_RAW)."
+	case s.process.UserNamespace == detect.Yes:
+		return "If the rules are for the node, run the container without a user namespace: no hostUsers: false, no " +
+			"rootless Docker or Podman. Otherwise give it a network of its own."
+	}
+	return "Look for what forbids it: a seccomp profile, AppArmor, SELinux or a sandbox. The node's audit log may " +
+		"name it."
+}
+
+// loadLegacy says what to do where legacy is not loaded: if that is no choice of the host, choose again.
+func loadLegacy(s *state) string {
+	c := s.commands[0]
+	load := "Have the node load ip_tables, iptable_filter and iptable_nat, for IPv6 ip6_tables and ip6table_filter"
+	if s.known() || c.plan.How == plan.NotWrapped || c.plan.How == plan.Asked || c.plan.How == plan.Nothing {
+		return load + "."
+	}
+	return load + ", if the node uses legacy. Otherwise: " + s.follow(c)
+}
+
+// repair says how a command comes to lead to a program that can be executed.
+func repair(s *state) string {
+	c := s.which(fails)[0]
+	switch {
+	case errors.Is(c.plan.Err, errNotInPath):
+		return fmt.Sprintf("Add %s to PATH in the Pod's spec or in the image.", quoted(filepath.Dir(c.Path)))
+	case c.isAbsent():
+		return remedyFor(exec.ErrMissing, remedy.ErrInstall)
+	case c.Err != nil && c.Switch != "" && s.process.User == 0 && !c.readOnly:
+		return "In this container, run " + wrapper(c.Switch) + " reset. If that fails, install the wrapper again in the image."
+	case c.Err != nil:
+		return "In the image, remove what is at " + quoted(c.Path) + ", and run iptables-wrapper install" + option(c) + "."
+	}
+	return remedyFor(c.plan.Err)
+}
+
+// reinstall is about a program that could not start. What its call printed has its remedy, if the wrapper printed it.
+func reinstall(s *state) string {
+	c, _ := s.with(noProgram)
+	var start *os.PathError
+	if errors.As(c.Err, &start) {
+		start.Op = "execve"
+		return withGuards(remedyFor(start), start.Err)
+	}
+	return library
+}
+
+func explain(s *state) string {
+	c, _ := s.with(unexplained)
+	for _, line := range lines(c.Stderr) {
+		try, isWrapper := strings.CutPrefix(line, "iptables-wrapper: try: ")
+		if isWrapper {
+			return withGuards(sentence(try), c.Err)
+		}
+	}
+	return "If the message does not say why, look at the seccomp profile and at the limits of the container, and " +
+		"install iptables again in the image."
+}
+
+// withGuards adds what could refuse to execute a file that has the right mode.
+func withGuards(text string, err error) string {
+	var exit *osexec.ExitError
+	const statusUnusable = 126
+	if errors.Is(err, unix.EACCES) || errors.As(err, &exit) && exit.ExitCode() == statusUnusable {
+		text += " " + guards
+	}
+	return text
+}
+
+func follow(s *state) string { return s.follow(s.which(differs)[0]) }
+
+// follow says how a command comes to run the backend of the host.
+func (s *state) follow(c command) string {
+	isRoot := s.process.User == 0
+	switch c.plan.How {
+	case plan.NotWrapped:
+		return install(c)
+	case plan.ByVariable:
+		return "In the Pod's spec, the image or the entry point, remove " + plan.Variable + ", or set it to " +
+			string(s.host.Backend) + "."
+	case plan.Asked:
+		return remedyFor(exec.ErrMissing)
+	case plan.Recorded:
+		if !isRoot {
+			return "Restart the container: what is recorded ends with it."
+		}
+	case plan.Stored:
+		switch {
+		case s.network.Process1 == detect.No:
+			return "In the image of an agent that enters other networks, link the six commands straight to " +
+				link.Wrapper + ", not to " + link.Switch + ": then nothing is stored."
+		case c.readOnly:
+			return remedyFor(unix.EROFS, link.ErrStored)
+		case !isRoot:
+			return "End the build of the image with RUN " + wrapper(c.Switch) + " reset, and start the container again. " +
+				"Or have root run that in this container" + restart
+		}
+	}
+	return "In this container, run " + wrapper(c.Switch) + " reset" + restart
+}
+
+func wrap(s *state) string {
+	c := s.which(bypasses)[0]
+	if c.Backend == "" {
+		return "If it is a script that runs the wrapped iptables, or the host's, leave it. Otherwise, in the image, " +
+			"remove it and run iptables-wrapper install" + option(c) + "."
+	}
+	return install(c)
+}
+
+// install says how a command comes to lead to the wrapper.
+func install(c command) string {
+	return "In the image, run iptables-wrapper install" + option(c) + " after the last command that installs iptables " +
+		"or sets alternatives."
+}
+
+func option(c command) string {
+	if c.directory() == "/usr/sbin" {
+		return ""
+	}
+	return " --dir " + quoted(c.directory())
+}
+
+// wrapper is the command that runs the wrapper in a directory.
+func wrapper(directory string) string {
+	if directory == "" || directory == "/usr/sbin" {
+		return link.Wrapper
+	}
+	return quoted(filepath.Join(directory, link.Wrapper))
+}
+
+func giveLock(s *state) string {
+	path := quoted(s.lockFile)
+	switch {
+	case os.Getenv(lockVariable) != "":
+		return "Unset " + lockVariable + ", or set it to a file that iptables can open and lock."
+	case errors.Is(s.lockErr, errHeld):
+		return "Find the process that holds it: lslocks lists it, if started where that process runs."
+	case errors.Is(s.lockErr, unix.ENOSPC):
+		return "Free space or inodes on the file system of " + path + "."
+	case s.process.User != 0:
+		return "In the image, make a file " + path + " that this user owns, or run the container as root."
+	}
+	return "Mount the node's " + path + " (hostPath, type: FileOrCreate), or in a network of their own, a volume that " +
+		"all containers share. It must be a file on a local file system, and root's."
+}
+
+func choose(s *state) string {
+	c := s.commands[0]
+	change := "set " + plan.Variable + " to it"
+	switch {
+	case c.plan.How == plan.Stored && c.readOnly:
+		change = "select it in the image, or where the volume is filled"
+	case c.plan.How == plan.Stored: // nothing reads the variable
+		change = "have root run " + wrapper(c.Switch) + " select with it here"
+	case c.plan.How == plan.NotWrapped:
+		change = "install the wrapper, and set " + plan.Variable + " to it"
+	}
+	text := "If you know the backend that the other programs in this network use, " + change + "."
+	switch {
+	case s.process.User != 0 && errors.Is(s.errors[detect.Legacy], unix.EACCES):
+		return "Run the container with group 0 (runAsGroup: 0), which may read the list of legacy's tables. " + text
+	case s.network.Own != detect.No:
+		return "If the rules are meant for the node, give the container the node's network (hostNetwork: true, docker run " +
+			"--network host). " + text
+	}
+	return text
+}
