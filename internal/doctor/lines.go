@@ -45,17 +45,17 @@ func (r Report) title() string {
 	}
 	looked := "iptables was not called"
 	if len(listed) > 0 {
-		looked = fmt.Sprintf("%s works, and runs %s", strings.Join(listed, " and "), s.wanted())
+		looked = fmt.Sprintf("%s list the rules of %s", strings.Join(listed, " and "), s.wanted())
 	}
 	other := s.wanted().Other()
 	isOther := func(t rules.Table) bool { return isOf(t, other) && isUsed(t) }
 	switch {
 	case s.errors[other] != nil:
-		looked += fmt.Sprintf("; what %s has is not known", other)
+		looked += fmt.Sprintf(", and what %s has is not known", other)
 	case len(s.tablesThat(isOther)) == 0:
-		looked += fmt.Sprintf("; %s has no rules", other)
+		looked += fmt.Sprintf(", and %s has none", other)
 	default:
-		looked += fmt.Sprintf("; %s has rules, too", other)
+		looked += fmt.Sprintf(", and %s has some", other)
 	}
 	switch problems, warnings := r.number(problem), r.number(warning); {
 	case problems+warnings > 0:
