@@ -5,8 +5,8 @@
 // uses, legacy or nft, and execs that backend's program. Once the answer is certain, it points the commands at that
 // program, and later calls bypass it.
 //
-// A call by one of the six commands never reaches main: the init function of internal/call runs it. Any other name starts
-// the command line, internal/command. detect/decide.go decides, and internal/link/keep.go keeps the answer.
+// A call by one of the six commands never reaches main: the init function of internal/call runs it. Any other name
+// starts the command line, internal/command. detect/decide.go decides, and internal/link/keep.go keeps the answer.
 package main
 
 import (

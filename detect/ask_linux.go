@@ -5,6 +5,7 @@ package detect
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -44,28 +45,30 @@ type tableAnswer struct {
 	family Family
 	name   string
 	exists Answer
+	err    error
 }
 
-// hasTable reports whether nf_tables has a table. It asks once, and only then returns an error: most hosts lack most
-// tables, and the chains of a missing one need no question.
+// hasTable reports whether nf_tables has a table. It asks once: most hosts lack most tables, and the chains of a
+// missing one need no question.
 func (a *asker) hasTable(f Family, name string) (Answer, error) {
 	for _, t := range a.tables {
 		if t.family == f && t.name == name {
-			return t.exists, nil
+			return t.exists, t.err
 		}
 	}
 	has, err := a.nft.HasTable(f == IPv6, name)
-	a.tables = append(a.tables, tableAnswer{family: f, name: name, exists: answerOf(has, err)})
+	a.tables = append(a.tables, tableAnswer{family: f, name: name, exists: answerOf(has, err), err: err})
 	return answerOf(has, err), err
 }
 
-// countNFT counts the rules in the tables of iptables, until there are more than limit.
+// countNFT counts the rules in the tables of iptables, until there are more than limit. That the rules change while
+// they are counted is no failure: what was counted counts.
 func (a *asker) countNFT(e Evidence, limit int) Evidence {
 	rules := nft.Rules{All: e.NFT.Kernel == No}
 	var err error
 	if e.NFT.Kernel == Yes {
-		err = persist(func() (err error) {
-			rules, err = a.nft.CountRules(limit, iptables.IsTable)
+		err = iptables.Persist(func() (err error) {
+			rules, err = a.nft.CountRules(limit, iptables.Tables())
 			return err
 		})
 	}
@@ -73,15 +76,17 @@ func (a *asker) countNFT(e Evidence, limit int) Evidence {
 	switch {
 	case rules.All:
 		e.NFT.Counted = Yes
-	case e.NFT.Kernel != Yes, err != nil:
-		e.NFT.Counted = Unknown
-	default:
+	case rules.More:
 		e.NFT.Counted = No
+	default:
+		e.NFT.Counted = Unknown
 	}
 	if rules.Number > 0 {
 		e.TakesRules = Yes
 	}
-	e.NFT.Err = cmp.Or(e.NFT.Err, err)
+	if !errors.Is(err, iptables.ErrChanged) {
+		e.NFT.Err = cmp.Or(e.NFT.Err, err)
+	}
 	return e
 }
 
@@ -90,25 +95,29 @@ type legacyTables struct {
 	family Family
 	loaded Answer
 	listed []string
-	read   map[string]xtables.Table
+	read   map[string]legacyTable
 }
 
-// table returns a listed table. If reading it fails, only the first call returns the error: after that, the table is
-// just not Whole.
-func (l *legacyTables) table(name string) (t xtables.Table, err error) {
+type legacyTable struct {
+	xtables.Table
+	err error // then it is not Whole
+}
+
+// table returns a listed table.
+func (l *legacyTables) table(name string) legacyTable {
 	t, isRead := l.read[name]
 	if isRead {
-		return t, nil
+		return t
 	}
-	err = persist(func() (err error) {
-		t, err = xtables.Read(l.family == IPv6, name, isKnownChain)
+	t.err = iptables.Persist(func() (err error) {
+		t.Table, err = xtables.Read(l.family == IPv6, name, isKnownChain)
 		return err
 	})
 	if l.read == nil {
-		l.read = map[string]xtables.Table{}
+		l.read = map[string]legacyTable{}
 	}
 	l.read[name] = t
-	return t, err
+	return t
 }
 
 func isKnownChain(chain []byte) bool {
@@ -123,12 +132,12 @@ func (l *legacyTables) has(n Marker) (Answer, error) {
 	case n.Chain == "", !slices.Contains(l.listed, n.Table):
 		return No, nil
 	}
-	t, err := l.table(n.Table)
+	t := l.table(n.Table)
 	switch {
 	case slices.Contains(t.Chains, n.Chain):
 		return Yes, nil
 	case !t.Whole:
-		return Unknown, err
+		return Unknown, t.err
 	}
 	return No, nil
 }
@@ -138,9 +147,9 @@ func (l *legacyTables) count(f Findings) Findings {
 		f.Counted = Unknown
 	}
 	for _, name := range l.listed {
-		t, err := l.table(name)
+		t := l.table(name)
 		f.Rules += t.Rules
-		f.Err = cmp.Or(f.Err, err)
+		f.Err = cmp.Or(f.Err, t.err)
 		if !t.Whole {
 			f.Counted = Unknown
 		}

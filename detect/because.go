@@ -37,12 +37,8 @@ func (r Result) Because() string {
 		}
 		return "this kernel's nf_tables lacks " + e.Lacks
 	case RuleCount:
-		more := e.NFT.Number()
-		if e.NFT.Counted == No && e.NFT.Rules <= e.Legacy.Rules {
-			more = "too many to be read"
-		}
 		return fmt.Sprintf("no chain or table of a known program was found; rules: nft %s, legacy %s%s",
-			more, e.Legacy.Number(), e.unread())
+			e.Number(NFT), e.Number(Legacy), e.unread())
 	default:
 		return "no chain or table of a known program was found, and no rule" + e.unread()
 	}
@@ -60,8 +56,8 @@ func (r Result) becauseOfMarker() string {
 	return words + r.Evidence.unread()
 }
 
-// describe describes the first marker that was found in a backend, "" if there is none. Stronger markers are asked for first,
-// and IPv4 before IPv6.
+// describe describes the first marker that was found in a backend, "" if there is none. Stronger markers are asked for
+// first, and IPv4 before IPv6.
 func (e Evidence) describe(b Backend) string {
 	names := e.Of(b).Markers
 	if len(names) == 0 {
@@ -74,16 +70,20 @@ func (e Evidence) describe(b Backend) string {
 	return fmt.Sprintf("chain %s of %s is in %s's %s table (%s)", n.Chain, n.Program, b, n.Table, n.Family)
 }
 
-// Number returns the number of rules for people: "12", "at least 12", or "about 12" if a table was too large to be
-// read.
-func (f Findings) Number() string {
+// Number returns the number of a backend's rules for people: "12", "at least 12", "at most 12" if a table of legacy was
+// too large to be read, or "12 of those that were read".
+func (e Evidence) Number(b Backend) string {
+	f := e.Of(b)
+	number := strconv.Itoa(f.Rules)
 	switch {
 	case f.Counted == Yes:
-		return strconv.Itoa(f.Rules)
-	case f.Counted == Unknown && f.Err == nil:
-		return "about " + strconv.Itoa(f.Rules)
+		return number
+	case f.Counted == No:
+		return "at least " + number
+	case b == Legacy && f.Err == nil:
+		return "at most " + number
 	}
-	return "at least " + strconv.Itoa(f.Rules)
+	return number + " of those that were read"
 }
 
 // unread describes what could not be read, "" if nothing failed.

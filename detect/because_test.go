@@ -93,7 +93,7 @@ func TestBecause(t *testing.T) {
 		},
 		{
 			about: []about{number(NFT, 1), counted(NFT, No), number(Legacy, 6)},
-			want:  "no chain or table of a known program was found; rules: nft too many to be read, legacy 6",
+			want:  "no chain or table of a known program was found; rules: nft at least 1, legacy 6",
 		},
 		{
 			about: []about{kernel(Legacy, No), func(e *Evidence) { e.Loadable = No }, failed(NFT, errors.New("one"))},
@@ -102,7 +102,7 @@ func TestBecause(t *testing.T) {
 		},
 		{
 			about: []about{counted(NFT, Unknown), failed(NFT, errors.New("one")), number(Legacy, 1)},
-			want: "no chain or table of a known program was found; rules: nft at least 0, legacy 1; " +
+			want: "no chain or table of a known program was found; rules: nft 0 of those that were read, legacy 1; " +
 				"nft could not be read (one)",
 		},
 		{

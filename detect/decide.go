@@ -6,8 +6,8 @@ package detect
 // Decide returns the first row of its table that applies. held is the backend that the caller already uses, "" if none.
 // If the row is not certain, held is the answer.
 //
-// A question that could not be answered is treated as "not found". If it concerns the other backend's markers of the same
-// or a stronger kind, the answer is a guess. Decide does no I/O.
+// A question that could not be answered is treated as "not found". If it concerns the other backend's markers of the
+// same or a stronger kind, the answer is a guess. Decide does no I/O.
 func Decide(e Evidence, held Backend) Result {
 	hint := e.marked(KubeletHint)
 	canary := e.marked(KubeletCanary)
@@ -57,9 +57,9 @@ func (f *Findings) answers(r Reason) *[2]Answer {
 	return &f.Program
 }
 
-// marked returns the backend that has a marker, "" if neither is known to have one. The IPv4 marker decides. The IPv6 marker
-// counts only if neither backend has one for IPv4. If both backends have one, it is nft: the marker in legacy may be left
-// from before the host changed its backend.
+// marked returns the backend that has a marker, "" if neither is known to have one. The IPv4 marker decides. The IPv6
+// marker counts only if neither backend has one for IPv4. If both backends have one, it is nft: the marker in legacy
+// may be left from before the host changed its backend.
 func (e Evidence) marked(r Reason) Backend {
 	for _, f := range families {
 		for _, b := range Backends() {

@@ -16,8 +16,9 @@
 //
 // # What is asked
 //
-// Only the kernel is asked: nf_tables over netlink, x_tables over getsockopt(2) and /proc. No process is started, no
-// rule is written, no table is made, and no module of the legacy backend is loaded. The kernel may load nf_tables.
+// The kernel is asked: nf_tables over netlink, x_tables over getsockopt(2) and /proc; and modules.dep in /lib/modules,
+// if x_tables is not loaded. No process is started, no rule is written, no table is made, and no module of the legacy
+// backend is loaded. The kernel may load nf_tables.
 //
 // A dry run shows whether nf_tables can take iptables' rules. It is made only if no marker decides, nft would be the
 // answer, iptables' tables in nf_tables have no rule yet, and legacy can run. It is a transaction that the kernel
@@ -104,11 +105,12 @@ func (f Family) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 // often: as strings, answers cost a call 5 page faults.
 type Answer int8
 
-// The answers. Only Yes and No are evidence.
+// The answers. Only Yes and No are evidence. Of several answers about one thing, the largest is the answer for all: any
+// Yes outweighs an Unknown, and any Unknown a No.
 const (
 	NotAsked Answer = iota
-	Unknown         // the question failed, or a table is too large to be read
 	No
+	Unknown // the question failed, or a table is too large to be read
 	Yes
 )
 
@@ -145,8 +147,8 @@ type Findings struct {
 	Markers []Marker  `json:"markers,omitempty"` // the markers that were found, in the order of the questions
 
 	// Rules is the number of rules of both families in iptables' tables, whoever made them. Native tables do not count.
-	// If Counted is No, there are more. If it is Unknown, the number is not exact: a question failed, or a table of
-	// legacy was too large to be read, and all its entries are counted.
+	// If Counted is No, there are more. If it is Unknown, the number is not exact: a question failed or the rules changed
+	// under way, or a table of legacy was too large to be read, and all its entries are counted.
 	Rules   int    `json:"rules"`
 	Counted Answer `json:"counted,omitzero"`
 
@@ -160,13 +162,14 @@ type Evidence struct {
 	NFT    Findings `json:"nft"`
 	Legacy Findings `json:"legacy"`
 
-	// TakesRules is Yes if nf_tables can take iptables' rules: a table of iptables has one, or a dry run was accepted.
-	// If it is No, Lacks describes what is missing, for people.
+	// TakesRules is Yes if nf_tables can take iptables' rules: a dry run was accepted, or a table of iptables has a
+	// rule, whoever made it. If it is No, Lacks describes what is missing, for people.
 	TakesRules Answer `json:"takes_rules,omitzero"`
 	Lacks      string `json:"lacks,omitempty"`
 
 	// Loadable is Yes if iptables-legacy could load x_tables: modules.dep of the running kernel, as this process sees
-	// /lib/modules, lists ip_tables. It is asked only if no marker decides and x_tables is not loaded.
+	// /lib/modules, lists ip_tables. It is asked if x_tables is not loaded: by Host only if no marker decides and
+	// nothing is held, by Survey always.
 	Loadable Answer `json:"loadable,omitzero"`
 }
 

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"math"
-	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
@@ -75,16 +74,8 @@ func start() (a *asker, e Evidence) {
 		a.legacy[f] = legacyTables{family: f, loaded: answerOf(loaded, err), listed: listed}
 		e.Legacy.Err = cmp.Or(e.Legacy.Err, err)
 	}
-	e.Legacy.Kernel = either(a.legacy[IPv4].loaded, a.legacy[IPv6].loaded)
+	e.Legacy.Kernel = max(a.legacy[IPv4].loaded, a.legacy[IPv6].loaded)
 	return a, e
-}
-
-// either answers whether one of two is true: a Yes outweighs an Unknown, and an Unknown a No.
-func either(one, other Answer) Answer {
-	if one == No || other == Yes {
-		return other
-	}
-	return one
 }
 
 // askLoadable asks whether x_tables could be loaded, if it is not.
@@ -107,15 +98,12 @@ func (a *asker) askMarkers(e Evidence, r Reason) Evidence {
 	return e
 }
 
-// note adds the answer to whether a marker exists. For a reason, one Yes outweighs any Unknown, and one Unknown any No.
+// note adds the answer to whether a marker exists.
 func (f Findings) note(n Marker, answer Answer, err error) Findings {
 	known := &f.answers(n.reason())[n.Family]
-	switch {
-	case answer == Yes:
-		*known = Yes
+	*known = max(*known, answer)
+	if answer == Yes {
 		f.Markers = append(f.Markers, n)
-	case *known == NotAsked, *known == No:
-		*known = answer
 	}
 	f.Err = cmp.Or(f.Err, err)
 	return f
@@ -157,16 +145,4 @@ func answerOf(yes bool, err error) Answer {
 	default:
 		return No
 	}
-}
-
-// persist asks at most three times, 10 ms apart, while the tables change during the question.
-func persist(ask func() error) error {
-	for range 2 {
-		err := ask()
-		if !errors.Is(err, nft.ErrChanged) && !errors.Is(err, xtables.ErrChanged) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return ask()
 }

@@ -36,7 +36,8 @@ var knownMarkers = [...]Marker{
 	{Program: "ufw", Table: "filter", Chain: "ufw6-user-input"},
 	// libvirt since 5.1, for its virtual networks; src/network/network_iptables.c.
 	{Program: "libvirt", Table: "filter", Chain: "LIBVIRT_INP"},
-	// Podman with netavark; src/firewall/varktables/types.rs in containers/netavark.
+	// Podman with netavark before 2.0, which does not use iptables; src/firewall/varktables/types.rs in
+	// containers/netavark v1.17.2, the last release that has the file.
 	{Program: "Podman", Table: "filter", Chain: "NETAVARK_FORWARD"},
 	// The CNI plugin firewall; plugins/meta/firewall/iptables.go in containernetworking/plugins.
 	{Program: "CNI's firewall plugin", Table: "filter", Chain: "CNI-FORWARD"},
@@ -52,9 +53,18 @@ var knownMarkers = [...]Marker{
 	{Program: "NixOS", Table: "filter", Chain: "nixos-fw"},
 	// Ubuntu images of Oracle Cloud since 2019 or before, only for IPv4; /etc/iptables/rules.v4 in the image.
 	{Program: "Oracle Cloud's image", Table: "filter", Chain: "InstanceServices"},
+	// Oracle Linux images of Oracle Cloud, by direct rules of firewalld, almost always only for IPv4;
+	// /etc/firewalld/direct.xml in the image.
+	{Program: "Oracle Cloud's image", Table: "filter", Chain: "BareMetalInstanceServices"},
 	// Proxmox VE since 2014, IPv6 too; src/PVE/Firewall.pm in proxmox/pve-firewall. Since 4.0-2, its service chooses
 	// iptables-legacy.
 	{Program: "Proxmox VE", Table: "filter", Chain: "PVEFW-INPUT"},
+	// Shorewall since 1.2.13 (2002) or before, and shorewall6 since 4.3, from the end of start until stop or clear;
+	// Shorewall/Perl/Shorewall/Compiler.pm in Whissi/shorewall, a mirror.
+	{Program: "Shorewall", Table: "filter", Chain: "shorewall"},
+	// Nomad since 0.10, IPv6 too since 1.9, from the first allocation with a network of mode bridge;
+	// client/allocrunner/networking_iptables.go in hashicorp/nomad.
+	{Program: "Nomad", Table: "filter", Chain: "NOMAD-ADMIN"},
 
 	// Docker since 29, with --firewall-backend=nftables; daemon/libnetwork/drivers/bridge/internal/nftabler in
 	// moby/moby.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -149,7 +150,7 @@ func TestTooLarge(t *testing.T) {
 		legacy.Counted != Unknown || legacy.Hint != [2]Answer{No, No} || legacy.Err != nil {
 		t.Errorf("got %+v", r)
 	}
-	if !strings.HasSuffix(r.Because(), "legacy about 30006; legacy is too large to be read") {
+	if !strings.HasSuffix(r.Because(), "legacy at most 30006; legacy is too large to be read") {
 		t.Errorf("got %q", r.Because())
 	}
 	addChain(t, NFT, IPv4, "mangle", canaryChain)
@@ -181,5 +182,35 @@ func TestListOfAnother(t *testing.T) {
 	if r.Certain || !errors.Is(err, unix.EACCES) || e.Legacy.Kernel != Unknown || e.Loadable != NotAsked ||
 		e.TakesRules != NotAsked {
 		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
+// A bound is no answer: native rules count for nothing, however many there are, and those of iptables are counted by
+// table behind them. A table that is full has more than legacy.
+func TestBoundIsNoAnswer(t *testing.T) {
+	const many = nft.MaxObjects + 1000
+	full := "add table ip blocklist; add chain ip blocklist c" + strings.Repeat("; add rule ip blocklist c accept", many)
+	for _, test := range []struct {
+		doc   string
+		steps []step
+		want  string
+		rules int
+	}{
+		{"a firewall in legacy", []step{native(full), withRules(Legacy, IPv4, 50)}, "legacy rule-count guess", 0},
+		{"ten rules behind", []step{native(full), withRules(NFT, IPv4, 10), withRules(Legacy, IPv4, 3)},
+			"nft rule-count guess", 4},
+		{"a full table", []step{withRules(NFT, IPv4, many), withRules(Legacy, IPv4, many+2000)},
+			"nft rule-count guess", nft.MaxObjects},
+	} {
+		t.Run(test.doc, func(t *testing.T) {
+			host.Netns(t)
+			for _, make := range test.steps {
+				make(t)
+			}
+			r := ask(t, "")
+			if summary(r) != test.want || r.Evidence.NFT.Rules != test.rules {
+				t.Errorf("got %s, %s", summary(r), r.Because())
+			}
+		})
 	}
 }

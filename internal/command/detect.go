@@ -74,7 +74,7 @@ func printTable(w io.Writer, rep report) {
 	printLine(t, "BACKEND\tKERNEL\tRULES")
 	for _, b := range detect.Backends() {
 		f := e.Of(b)
-		printLine(t, "%s\t%s\t%s", b, f.Kernel, f.Number())
+		printLine(t, "%s\t%s\t%s", b, f.Kernel, e.Number(b))
 	}
 
 	printLine(t, "")

@@ -20,7 +20,7 @@ func selectBackend(c *cli.Context) error {
 	named := detect.Backend(c.Args().First())
 	strict := c.Bool("strict")
 	if !c.Args().Present() {
-		r, err := ask(strict)
+		r, err := decideNow(strict)
 		if err != nil {
 			return fmt.Errorf("select: %w", err)
 		}
@@ -35,8 +35,8 @@ func selectBackend(c *cli.Context) error {
 	return store(c, detect.Result{Backend: named, Certain: true})
 }
 
-// ask returns the backend that the host uses, or an error if it must not be stored.
-func ask(strict bool) (detect.Result, error) {
+// decideNow returns the backend that the host uses, or an error if it must not be stored.
+func decideNow(strict bool) (detect.Result, error) {
 	if !link.OwnNetwork() {
 		return detect.Result{}, remedy.ErrOtherNetwork
 	}

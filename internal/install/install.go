@@ -32,8 +32,9 @@ type work struct {
 }
 
 // Install makes the six commands in a directory run this wrapper. directory "" is that of the running file if a file of
-// iptables is there, otherwise the first one that has such a file. Unless forced, Install refuses a directory that
-// other users can write, and names that belong neither to iptables nor to the wrapper, before it changes anything.
+// iptables is there, otherwise the first one that has such a file. Before it changes anything, Install refuses a
+// directory that is not trusted (file.TrustedDir) and, unless forced, a file under the switch or a command that belongs
+// neither to iptables nor to the wrapper.
 //
 // Whatever step fails, each of the six commands leads to the same program as before, or to the wrapper. Install returns
 // what it changed, even with an error, and remarks, which are no failures. The error wraps remedy.ErrOwnProgram,
@@ -46,6 +47,9 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	if directory == "" {
 		directory = defaultDirectory(filepath.Dir(running))
 	}
+	if directory == "" {
+		return nil, nil, fmt.Errorf("%w of iptables in %s", exec.ErrMissing, strings.Join(iptables.Dirs(), ", "))
+	}
 	directory, err = filepath.EvalSymlinks(directory) // before Abs, which would remove ".." lexically
 	if err == nil {
 		directory, err = filepath.Abs(directory)
@@ -53,11 +57,7 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	if err != nil {
 		return nil, nil, err
 	}
-	open := link.OpenTrusted
-	if force {
-		open = link.Open
-	}
-	d, err := open(directory)
+	d, err := link.OpenTrusted(directory)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,6 +70,9 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	}
 	if err == nil {
 		err = w.change()
+	}
+	if err == nil {
+		err = w.verify()
 	}
 	if err != nil {
 		return w.changes, nil, err
@@ -94,7 +97,7 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 }
 
 // defaultDirectory returns the first directory that has one of the six commands, or a program for one: that of the
-// running file, then those in which distributions install iptables.
+// running file, then those in which distributions install iptables. It returns "" if there is none.
 func defaultDirectory(running string) string {
 	isIptables := func(entry os.DirEntry) bool {
 		isFile := !entry.IsDir() // not, for example, /etc/iptables
@@ -106,7 +109,7 @@ func defaultDirectory(running string) string {
 			return directory
 		}
 	}
-	return iptables.Dirs()[0] // then programs finds none
+	return ""
 }
 
 func hasCapabilities(path string) bool {
@@ -178,6 +181,25 @@ func (w *work) change() error {
 		}
 	}
 	return w.lay(false)
+}
+
+// verify looks at everything again when all is done. What a command or a backend's program leads to may have changed
+// with what leads there.
+func (w *work) verify() error {
+	for _, n := range link.Look(w.Dir) {
+		if n.Err != nil || !w.IsAt(n.Switch) {
+			return fmt.Errorf("%q: %w", n.Path, link.ErrNotWrapped)
+		}
+	}
+	for _, b := range detect.Backends() {
+		for _, command := range exec.Commands() {
+			program, err := exec.Find(b, command, w.Path) // what is missing is a remark already
+			if errors.Is(err, exec.ErrItself) || err == nil && link.IsWrapper(program.Path) {
+				return fmt.Errorf("%s of %s, %q: %w", command, b, program.Path, remedy.ErrOwnProgram)
+			}
+		}
+	}
+	return nil
 }
 
 func (w *work) pointSwitch() error {

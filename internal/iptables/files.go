@@ -6,21 +6,21 @@
 // I/O. A backend is "nft" or "legacy".
 package iptables
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Commands returns the six commands that the wrapper stands in for.
 func Commands() []string {
 	return []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"}
 }
 
+// Tables returns the tables that iptables has for each family.
+func Tables() []string { return []string{"filter", "nat", "mangle", "raw", "security"} }
+
 // IsTable reports whether iptables has a table of this name.
-func IsTable(name string) bool {
-	switch name {
-	case "filter", "nat", "mangle", "raw", "security":
-		return true
-	}
-	return false
-}
+func IsTable(name string) bool { return slices.Contains(Tables(), name) }
 
 // Dirs returns the directories in which distributions install iptables, in the order of the search.
 func Dirs() []string { return []string{"/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin"} }

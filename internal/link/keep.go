@@ -30,12 +30,12 @@ import (
 // Besides, the record needs a /dev of the container's own, and the switch a multi-call program. The order of the writes
 // is a protocol: the tests in internal/link/interleave run every interleaving of it.
 func Keep(own *Dir, record Record, backend detect.Backend, program string, certain bool) detect.Backend {
-	isOpen := own != nil && own.isOpen()
+	mayChange := own != nil && own.mayChange()
 	recorded := record.Read() // after the switch was read: other calls write the record first
 	switch {
 	case !certain && recorded != "":
 		return recorded
-	case !isOpen:
+	case !mayChange:
 		return backend
 	}
 	content := ""
@@ -55,10 +55,10 @@ func Keep(own *Dir, record Record, backend detect.Backend, program string, certa
 	return backend
 }
 
-// isOpen reports whether condition 2 of Keep holds. A copy can be adopted if it has one of the six commands, and
+// mayChange reports whether condition 2 of Keep holds. A copy can be adopted if it has one of the six commands, and
 // iptables-wrapper is the same file (a hard link, or left by a killed call) or is missing. If iptables-wrapper is
 // missing, a switch that points to a program is older than the copy: then the copy is not adopted.
-func (d *Dir) isOpen() bool {
+func (d *Dir) mayChange() bool {
 	stored, err := d.Stored()
 	switch {
 	case d.Running == Wrapper:
@@ -91,8 +91,8 @@ func (d *Dir) store(content string, backend detect.Backend) detect.Backend {
 }
 
 // adopt lays the switch for a copy, such as a binary that was copied over /usr/sbin/iptables. The file first gets the
-// name iptables-wrapper, so that it never loses its last name. Then those of the six commands that lead to it become links
-// to the switch. The caller holds the lock.
+// name iptables-wrapper, so that it never loses its last name. Then those of the six commands that lead to it become
+// links to the switch. The caller holds the lock.
 func (d *Dir) adopt() error {
 	// Ask this before link(2): on an overlay file system, link(2) gives one of several hard links a new inode.
 	isAnother := func(name string) bool { return !d.isRunning(name) }

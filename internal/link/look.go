@@ -37,8 +37,8 @@ func Look(d *Dir) (all []Command) {
 	return all
 }
 
-// Bypassing returns those of the six commands in the standard directories that lead neither to the switch in d nor to the
-// wrapper. A client may call them by their paths.
+// Bypassing returns those of the six commands in the standard directories that lead neither to the switch in d nor to
+// the wrapper. A client may call them by their paths.
 func Bypassing(d *Dir) (all []Command) {
 	seen := []string{d.Path}
 	for _, dir := range iptables.Dirs() {

@@ -36,8 +36,9 @@ func Switched() (*Dir, error) {
 }
 
 // Select points the switch at a backend's program. If it returns nil, the commands in the directory run that backend.
-// The error wraps ErrSingle if the program implements only one command, ErrNotWrapped if no name leads to the switch, or
-// one that exists does not, ErrForeign if another file has the switch's name, and the errno if a write fails (EROFS).
+// The error wraps ErrSingle if the program implements only one command, ErrNotWrapped if no name leads to the switch,
+// or one that exists does not, ErrForeign if another file has the switch's name, and the errno if a write fails
+// (EROFS).
 func (d *Dir) Select(backend detect.Backend, program string) error {
 	content, err := d.contentFor(backend, program)
 	if err != nil {

@@ -8,10 +8,9 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
-)
 
-// ErrChanged means that the objects changed during a dump.
-var ErrChanged = errors.New("nf_tables changed while it was read")
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
+)
 
 // bufferSize is the most that the kernel puts into one part of a dump (netlink_dump in net/netlink/af_netlink.c), less
 // 8 bytes that the kernel does not use (SKB_WITH_OVERHEAD), and for which Go would allocate three more pages.
@@ -39,7 +38,7 @@ func (c *Conn) dial() error {
 	}
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
 	if err == unix.EPROTONOSUPPORT { // the kernel has no nfnetlink, so it has no object of nf_tables
-		return unix.ENOENT
+		return refused(unix.ENOENT)
 	}
 	if err != nil {
 		return fmt.Errorf("open a netlink socket: %w", err)
@@ -98,9 +97,16 @@ func receive(fd int, buf []byte) ([]byte, error) {
 // nftKind returns the kind of a message to nf_tables: the subsystem and one of enum nf_tables_msg_types.
 func nftKind(kind uint16) uint16 { return unix.NFNL_SUBSYS_NFTABLES<<8 | kind }
 
+// refused is the kernel's own answer to a question, such as ENOENT for an object that does not exist. The error of a
+// system call is of another type, and proves nothing: a seccomp filter may have made it.
+type refused unix.Errno
+
+func (r refused) Error() string { return unix.Errno(r).Error() }
+
+func (r refused) Unwrap() error { return unix.Errno(r) }
+
 // ask asks nf_tables one question, and calls each with the messages of the reply until each returns an error. A message
-// is valid only until each returns. If the kernel refuses, the error is a bare unix.Errno, such as ENOENT for an object
-// that does not exist. The error of a system call is wrapped, and proves nothing: a seccomp filter may have made it.
+// is valid only until each returns. If the kernel refuses, the error is a refused.
 func (c *Conn) ask(get, flags uint16, family uint8, a Attributes, each func(Message) error) error {
 	c.seq++
 	r := reply{seq: c.seq, kind: nftKind(get - 1), each: each}
@@ -147,11 +153,11 @@ func (r *reply) take(m Message) (done bool, err error) {
 func (r *reply) err() error {
 	switch {
 	case r.errno == unix.EINTR, r.errno == 0 && r.changed: // a dump may also end with EINTR if its objects changed
-		return ErrChanged
+		return iptables.ErrChanged
 	case r.errno == unix.EAFNOSUPPORT: // before 4.17, if nf_tables' module for the family is not loaded
-		return unix.ENOENT
+		return refused(unix.ENOENT)
 	case r.errno != 0:
-		return r.errno
+		return refused(r.errno)
 	}
 	return nil
 }

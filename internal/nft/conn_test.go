@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -123,12 +124,12 @@ func TestReplyErr(t *testing.T) {
 		want error
 	}{
 		{reply{}, nil},
-		{reply{changed: true}, ErrChanged},
-		{reply{errno: unix.EINTR}, ErrChanged},
-		{reply{errno: unix.EINVAL}, unix.EINVAL},
-		{reply{errno: unix.EAFNOSUPPORT}, unix.ENOENT},
-		{reply{errno: unix.ENOENT, changed: true}, unix.ENOENT},
-		{reply{errno: unix.EPERM}, unix.EPERM},
+		{reply{changed: true}, iptables.ErrChanged},
+		{reply{errno: unix.EINTR}, iptables.ErrChanged},
+		{reply{errno: unix.EINVAL}, refused(unix.EINVAL)},
+		{reply{errno: unix.EAFNOSUPPORT}, refused(unix.ENOENT)},
+		{reply{errno: unix.ENOENT, changed: true}, refused(unix.ENOENT)},
+		{reply{errno: unix.EPERM}, refused(unix.EPERM)},
 	} {
 		err := test.r.err()
 		if err != test.want {
@@ -221,7 +222,7 @@ func TestForgedReply(t *testing.T) {
 	for _, c := range []*Conn{&c, &other} {
 		defer c.Close()
 		err := ask(c) // which binds the socket
-		if err != unix.ENOENT {
+		if err != refused(unix.ENOENT) {
 			t.Fatal(err)
 		}
 	}
@@ -230,12 +231,12 @@ func TestForgedReply(t *testing.T) {
 	forged := control(unix.NLMSG_ERROR, 0, c.seq+1, -int32(unix.EPERM))
 	host.Check(t, unix.Sendto(other.fd, forged, 0, address))
 	err = ask(&c)
-	if err != unix.ENOENT {
+	if err != refused(unix.ENOENT) {
 		t.Errorf("got %v", err)
 	}
 	host.Check(t, unix.Sendto(other.fd, make([]byte, 2*bufferSize), 0, address))
 	err = ask(&c)
-	if err != unix.ENOENT {
+	if err != refused(unix.ENOENT) {
 		t.Errorf("more than fits: got %v", err)
 	}
 }

@@ -25,7 +25,7 @@ type step struct {
 	attributes Attributes
 }
 
-// dryRunSteps returns the messages of the batch. They are the same for both families.
+// dryRunSteps returns the messages of the batch.
 func dryRunSteps() []step {
 	comment := Attributes{}.
 		Text(unix.NFTA_MATCH_NAME, "comment").
@@ -33,7 +33,7 @@ func dryRunSteps() []step {
 		Bytes(unix.NFTA_MATCH_INFO, make([]byte, sizeofComment))
 	match := Attributes{}.Text(unix.NFTA_EXPR_NAME, "match").Nest(unix.NFTA_EXPR_DATA, comment)
 	return []step{
-		{what: "tables", kind: unix.NFT_MSG_NEWTABLE, attributes: Attributes{}.
+		{what: "tables of this family", kind: unix.NFT_MSG_NEWTABLE, attributes: Attributes{}.
 			Text(unix.NFTA_TABLE_NAME, dryRunTable).
 			BE32(unix.NFTA_TABLE_FLAGS, unix.NFT_TABLE_F_DORMANT)},
 		{what: "filter chains", kind: unix.NFT_MSG_NEWCHAIN,
@@ -100,7 +100,7 @@ func (r *refusal) lacks(steps []step) (string, error) {
 	case r.errno == 0:
 		return "", nil
 	case r.seq == r.first:
-		return "", r.errno
+		return "", refused(r.errno)
 	}
 	what := steps[r.seq-r.first-1].what
 	switch r.errno {
@@ -110,7 +110,7 @@ func (r *refusal) lacks(steps []step) (string, error) {
 	return "", fmt.Errorf("%s: %w", what, r.errno) // refused for another reason, such as ENOMEM
 }
 
-// Lacks makes a dry run for IPv4 or IPv6. It returns what nf_tables lacks to take iptables-nft's rules, for people, "" if
+// Lacks makes a dry run for one family. It returns what nf_tables lacks to take iptables-nft's rules, for people, "" if
 // it can take them. The kernel may load modules, which package detect lists. Other writers wait for some milliseconds.
 func (c *Conn) Lacks(ipv6 bool) (string, error) {
 	steps := dryRunSteps()

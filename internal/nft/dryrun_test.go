@@ -72,9 +72,9 @@ func TestDryRunReply(t *testing.T) {
 		{
 			doc:     "no table, so nothing in it",
 			answers: []answer{{stepTable, unix.EOPNOTSUPP}, {stepMatch, unix.ENOENT}},
-			lacks:   "tables",
+			lacks:   "tables of this family",
 		},
-		{doc: "no family", answers: []answer{{stepTable, unix.EAFNOSUPPORT}}, lacks: "tables"},
+		{doc: "no family", answers: []answer{{stepTable, unix.EAFNOSUPPORT}}, lacks: "tables of this family"},
 		{doc: "no filter chain", answers: []answer{{stepFilter, unix.EPROTONOSUPPORT}}, lacks: "filter chains"},
 		{
 			doc:     "out of memory for a chain, so no rule in it",
@@ -110,7 +110,7 @@ func TestDryRunReplies(t *testing.T) {
 	r := refusal{first: 7, last: 7 + stepMatch}
 	done, err := walk(refuse(7, 0, unix.EPERM), r.take)
 	lacks, lacksErr := r.lacks(dryRunSteps())
-	if err != nil || !done || lacks != "" || lacksErr != unix.EPERM {
+	if err != nil || !done || lacks != "" || lacksErr != refused(unix.EPERM) {
 		t.Errorf("not permitted: got %v, done %v, lacks %q, %v", err, done, lacks, lacksErr)
 	}
 	r = refusal{first: 7, last: 7 + stepMatch}
@@ -171,7 +171,7 @@ func TestDryRun(t *testing.T) {
 			begin := unix.SizeofNlMsghdr + sizeofNfgenmsg // the second message, which is for a table
 			b[begin+unix.SizeofNlMsghdr] = unix.NFPROTO_DECNET
 			return b
-		}, "tables"},
+		}, "tables of this family"},
 	} {
 		r := refusal{first: c.seq + 1, last: c.seq + 1 + stepMatch}
 		c.seq = r.last

@@ -77,8 +77,8 @@ func rows(t *testing.T, file string) (all []string) {
 	return all
 }
 
-// refused are the extensions of which a kernel may have nothing, or that need what is not made here.
-var refused = map[string]string{
+// unusable are the extensions of which a kernel may have nothing, or that need what is not made here.
+var unusable = map[string]string{
 	"ipt_CLUSTERIP": "a module, which Linux 6.3 has no more",
 	"ipt_ULOG":      "a module, which Linux 3.17 has no more",
 	"xt_LED":        "a module",
@@ -92,7 +92,7 @@ var refused = map[string]string{
 }
 
 // makeRules has a release make the rules of iptables.rules, those of one command at once, and returns which there are
-// then. A rule that may be refused is made alone.
+// then. A rule that may be unusable is made alone.
 func makeRules(t *testing.T, r release, rows []string) (made, extensions []string) {
 	t.Helper()
 	rules := map[string]map[string]string{
@@ -104,7 +104,7 @@ func makeRules(t *testing.T, r release, rows []string) (made, extensions []strin
 		words := strings.Fields(row)
 		extension, command, table := words[0], words[1], words[3]
 		extensions = append(extensions, extension)
-		if refused[extension] != "" {
+		if unusable[extension] != "" {
 			alone = append(alone, words[1:])
 			continue
 		}

@@ -6,6 +6,7 @@ package nft
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +21,7 @@ var ErrTooLarge = errors.New("nf_tables has too many objects to read")
 // each question would make the kernel look for the module again. iptables-nft asks the same first (NFT_MSG_GETGEN).
 func (c *Conn) Present() (bool, error) {
 	err := c.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil, func(Message) error { return nil })
-	if err == unix.ENOENT || err == unix.EINVAL { // nfnetlink_rcv_msg: no such subsystem, and no module adds it
+	if err == refused(unix.ENOENT) || err == refused(unix.EINVAL) { // nfnetlink_rcv_msg: no such subsystem, and no module adds it
 		return false, nil
 	}
 	if err != nil {
@@ -62,7 +63,7 @@ func (c *Conn) has(get uint16, ipv6 bool, which Attributes) (bool, error) {
 // exists is what a reply says of an object: found means that it had the object.
 func exists(found bool, err error) (bool, error) {
 	switch {
-	case err == unix.ENOENT:
+	case err == refused(unix.ENOENT):
 		return false, nil
 	case err == nil && !found: // neither the object nor an error: it proves nothing
 		err = ErrShort
@@ -78,7 +79,8 @@ func familyOf(ipv6 bool) uint8 {
 }
 
 // Dump calls each with the objects of a kind, such as unix.NFT_MSG_GETRULE, of one family or of all (unix.AF_UNSPEC).
-// An error of each ends the dump, and is returned. ErrChanged and ErrTooLarge mean that the dump may be incomplete.
+// An error of each ends the dump, and is returned. iptables.ErrChanged and ErrTooLarge mean that the dump may be
+// incomplete.
 //
 // The kernel makes the first part of a dump as large as the last read from the socket, and no part larger than
 // bufferSize. An object that does not fit ends the dump without an error, and rules can be large. So a dump is never a
@@ -104,7 +106,7 @@ func (c *Conn) dump(get uint16, family uint8, which Attributes, each func(Messag
 		left--
 		return each(m)
 	})
-	if err == unix.ENOENT {
+	if err == refused(unix.ENOENT) {
 		return nil
 	}
 	return err
@@ -112,35 +114,81 @@ func (c *Conn) dump(get uint16, family uint8, which Attributes, each func(Messag
 
 // Rules is the result of counting rules.
 type Rules struct {
-	Number int
+	Number int  // of those that were read
 	All    bool // there are no more
+	More   bool // there are more than the limit, or than a dump of one table may have
 }
 
-// CountRules counts the rules of families ip and ip6 in the tables that isCounted chooses by name, until there are more
-// than limit. Of each family, it reads at most MaxObjects. With an error, the number is that of the rules that were
-// read before.
+// CountRules counts the rules of families ip and ip6 in tables, until there are more than limit. With an error, the
+// number is that of the rules that were read before.
 //
-// A dump names a family, so that it skips the tables of inet, but no table. While iptables-nft-restore replaces a
-// table, the kernel's list briefly has the deleted table before its successor. A dump that names a table ends after the
-// first of that name, with no rules and no error (nf_tables_dump_rules).
-func (c *Conn) CountRules(limit int, isCounted func(table string) bool) (rules Rules, err error) {
+// A dump of a family skips the tables of inet. If that of a family has more than MaxObjects, a dump of each table
+// replaces it, so that the rules of other tables hide none. Before Linux 4.10, a dump cannot name a table: then All is
+// false.
+func (c *Conn) CountRules(limit int, tables []string) (rules Rules, err error) {
+	rules.All = true
 	for _, ipv6 := range [...]bool{false, true} {
-		err := c.Dump(unix.NFT_MSG_GETRULE, familyOf(ipv6), func(m Message) error {
-			if isCounted(m.Attributes().String(unix.NFTA_RULE_TABLE)) {
-				rules.Number++
-			}
-			if rules.Number > limit {
-				return ErrTooLarge
-			}
-			return nil
-		})
-		if errors.Is(err, ErrTooLarge) {
-			return rules, nil
-		}
+		r, err := c.countFamily(familyOf(ipv6), limit-rules.Number, tables)
+		rules.Number += r.Number
+		rules.All = rules.All && r.All
+		rules.More = r.More
 		if err != nil {
 			return rules, fmt.Errorf("read the rules: %w", err)
 		}
+		if rules.More {
+			break
+		}
 	}
+	return rules, nil
+}
+
+// errEnough ends a dump in which there are more rules than matter.
+var errEnough = errors.New("enough rules")
+
+func (c *Conn) countFamily(family uint8, limit int, tables []string) (rules Rules, err error) {
+	err = c.Dump(unix.NFT_MSG_GETRULE, family, func(m Message) error {
+		if slices.Contains(tables, m.Attributes().String(unix.NFTA_RULE_TABLE)) {
+			rules.Number++
+		}
+		if rules.Number > limit {
+			return errEnough
+		}
+		return nil
+	})
+	switch err {
+	case nil:
+		rules.All = true
+	case errEnough:
+		rules.More = true
+	case ErrTooLarge:
+		return c.countTables(family, limit, tables)
+	default:
+		return rules, err
+	}
+	return rules, nil
+}
+
+func (c *Conn) countTables(family uint8, limit int, tables []string) (rules Rules, err error) {
 	rules.All = true
+	for _, table := range tables {
+		before := rules.Number
+		err := c.DumpRules(family, table, func(Message) error {
+			rules.Number++
+			if rules.Number > limit {
+				return errEnough
+			}
+			return nil
+		})
+		isFull := err == ErrTooLarge && rules.Number-before == MaxObjects // and not of other tables, before 4.10
+		switch {
+		case err == errEnough, isFull:
+			return Rules{Number: rules.Number, More: true}, nil
+		case err == ErrTooLarge:
+			rules.All = false
+		case err != nil:
+			rules.All = false
+			return rules, err
+		}
+	}
 	return rules, nil
 }

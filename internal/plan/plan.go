@@ -1,8 +1,8 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan is the one model of a call: what a call of one of the six commands runs, and why. A wrapped call executes
-// its plan. The commands detect, select and doctor print the plan of a call that they do not make.
+// Package plan is the one model of a call: what a call of one of the six commands runs, and why. A wrapped call
+// executes its plan. The commands detect, select and doctor print the plan of a call that they do not make.
 package plan
 
 import (

@@ -53,7 +53,8 @@ const (
 // errExec stands for each error of executing a program, or of checking whether it can be executed.
 var errExec = errors.New("exec")
 
-// A row has what to do about an error. What an errno means depends on what failed, so the row of an errno has that, too.
+// A row has what to do about an error. What an errno means depends on what failed, so the row of an errno has that,
+// too.
 type row struct {
 	is     error
 	at     error // what failed, nil if the error tells

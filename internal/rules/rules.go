@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
@@ -154,7 +154,7 @@ func note[T comparable](list []T, one T) []T {
 func persist(read func() error) (err error) {
 	for range 3 {
 		err = read()
-		if !errors.Is(err, nft.ErrChanged) && !errors.Is(err, xtables.ErrChanged) {
+		if !errors.Is(err, iptables.ErrChanged) && !errors.Is(err, iptables.ErrChanged) {
 			return err
 		}
 		time.Sleep(10 * time.Millisecond)

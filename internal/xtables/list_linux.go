@@ -15,8 +15,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 )
 
-// ErrNoProc means that /proc does not show the network namespace of the calling thread.
-var ErrNoProc = errors.New("/proc is not mounted, or does not show this thread's network")
+// ErrHidden means that /proc does not show the network namespace of the calling thread.
+var ErrHidden = errors.New("/proc is not mounted, or does not show this thread's network")
 
 // Listed returns the tables of IPv4 or IPv6 that exist in the network namespace of the calling thread. loaded is false
 // if the kernel has not loaded x_tables for the family. The error wraps ErrNoProc, or the errno: EACCES if the file
@@ -57,7 +57,7 @@ func listed(proc string, leads, ipv6 bool) (tables []string, loaded bool, err er
 			return nil, false, fmt.Errorf("look for %q: %w", directory+"dev", err)
 		}
 	}
-	return nil, false, ErrNoProc
+	return nil, false, ErrHidden
 }
 
 func stat(path string) error {

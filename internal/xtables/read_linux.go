@@ -36,8 +36,8 @@ func Read(ipv6 bool, table string, keep func(chain []byte) bool) (t Table, err e
 	return t, nil
 }
 
-// ReadEntries is Read that calls each with all entries but the end, none if the table is larger than Limit. Table.Chains
-// is empty.
+// ReadEntries is Read that calls each with all entries but the end, none if the table is larger than Limit.
+// Table.Chains is empty.
 func ReadEntries(ipv6 bool, table string, each func(Entry)) (t Table, err error) {
 	err = read(ipv6, table, Limit, func(h header, align int, entries []byte) (err error) {
 		t, err = parse(ipv6, align, h, entries, each)
@@ -87,7 +87,7 @@ func read(
 		err = readEntries(fd, level, table, h, parse)
 	}
 	if err == unix.EAGAIN { // the table's size has changed
-		err = ErrChanged
+		err = iptables.ErrChanged
 	}
 	if err != nil {
 		return fmt.Errorf("read table %q: %w", table, err)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -54,7 +55,7 @@ func TestReadChanged(t *testing.T) {
 	restore(t, "iptables", "filter", "-A INPUT -j ACCEPT\n")
 	host.RefuseOption(t, soGetEntries, unix.EAGAIN)
 	got, err := Read(false, "filter", every)
-	if !errors.Is(err, ErrChanged) || got.Whole || got.Rules != 0 {
+	if !errors.Is(err, iptables.ErrChanged) || got.Whole || got.Rules != 0 {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"errors"
 	"math/bits"
 	"runtime"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // This file decodes tables as getsockopt(2) returns them, in the layout of linux/netfilter_ipv4/ip_tables.h,
@@ -53,8 +55,6 @@ const (
 )
 
 var (
-	// ErrChanged means that a table was replaced while it was read: the header counts other entries.
-	ErrChanged = errors.New("the table changed while it was read")
 	// errBadTable is no race, because the kernel copies the entries of one table.
 	errBadTable = errors.New("the table is cut off or malformed")
 )
@@ -210,7 +210,7 @@ func parse(ipv6 bool, align int, h header, b []byte, each func(Entry)) (Table, e
 	}
 	t := Table{Rules: entries - h.chains - 2*chains - 1, Whole: true}
 	if entries != h.entries || t.Rules < 0 {
-		return Table{}, ErrChanged
+		return Table{}, iptables.ErrChanged
 	}
 	return t, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -112,7 +113,7 @@ func TestParseEntries(t *testing.T) {
 				h.size = uint32(i)
 				got, err := parseEntries(l.ipv6, l.align, h, b[:i], every)
 				// What ends after an entry may be another table.
-				if err != errBadTable && err != ErrChanged || got.Chains != nil || got.Rules != 0 || got.Whole {
+				if err != errBadTable && err != iptables.ErrChanged || got.Chains != nil || got.Rules != 0 || got.Whole {
 					t.Fatalf("%s, %s: cut at %d of %d bytes: got %+v, %v", l, test.doc, i, len(b), got, err)
 				}
 			}
@@ -155,7 +156,7 @@ func TestParseEntriesChanged(t *testing.T) {
 		h, b := l.table(40, []int{0, 2}, map[string]int{"A": 1})
 		change(&h)
 		got, err := parseEntries(l.ipv6, l.align, h, b, every)
-		if err != ErrChanged || got.Chains != nil || got.Whole {
+		if err != iptables.ErrChanged || got.Chains != nil || got.Whole {
 			t.Errorf("%s: got %+v, %v", doc, got, err)
 		}
 	}

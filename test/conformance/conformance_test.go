@@ -67,8 +67,8 @@ func TestOurs(t *testing.T) {
 	}
 }
 
-// The suite finds the faults of programs that have some: iptables-nft under the six commands, and a shell script with the
-// usual faults.
+// The suite finds the faults of programs that have some: iptables-nft under the six commands, and a shell script with
+// the usual faults.
 func TestFaultsAreFound(t *testing.T) {
 	for program, faults := range map[string][]string{
 		"/usr/sbin/xtables-nft-multi": {"host: hint in legacy"},

@@ -1,9 +1,9 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Conformance calls any iptables wrapper, this project's or another, in situations that need nothing but the six commands
-// of iptables, each in a container of its own, and prints what was expected and what was seen. It needs root, and
-// iptables with both backends.
+// Conformance calls any iptables wrapper, this project's or another, in situations that need nothing but the six
+// commands of iptables, each in a container of its own, and prints what was expected and what was seen. It needs root,
+// and iptables with both backends.
 package main
 
 import (

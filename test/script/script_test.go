@@ -140,7 +140,7 @@ func leads(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	which, file := args[:len(args)-1], args[len(args)-1]
 	if len(which) == 0 {
-		which = host.Names
+		which = host.Commands
 	}
 	for _, name := range which {
 		if got, want := host.End(name), filepath.Join("/usr/sbin", file); got != want {

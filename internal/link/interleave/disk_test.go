@@ -86,7 +86,7 @@ func newDisk(t *testing.T) *disk {
 	for _, path := range []string{d.file, d.program(detect.NFT), d.program(detect.Legacy)} {
 		host.Check(t, os.WriteFile(path, nil, 0o755))
 	}
-	const marked = "\x7fELF this executable is iptables-wrapper, see github.com/iptables-wrappers" // as link.IsWrapper reads
+	const marked = "\x7fELF this executable is iptables-wrapper, see github.com/iptables-wrappers" // by link.mark
 	host.Check(t, os.WriteFile(d.file, []byte(marked), 0o755))
 	host.Check(t, unix.Mount(d.commands, d.readOnly, "", unix.MS_BIND, ""))
 	t.Cleanup(func() { host.Check(t, unix.Unmount(d.readOnly, unix.MNT_DETACH)) })
