@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	osexec "os/exec"
 	"path/filepath"
 	"strings"
 
@@ -29,7 +28,6 @@ const (
 		"as new as the one that made it. Until then, let nothing here save and restore a whole table."
 	modules = "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra). If the kernel " +
 		"was updated since the node booted, reboot the node."
-	guards  = "AppArmor, SELinux or Landlock can refuse it, too."
 	library = "In the image, install iptables again, for this architecture, with its libraries and all of its xtables " +
 		"directory. Unset XTABLES_LIBDIR and LD_LIBRARY_PATH."
 	restart = ", and restart the program that makes the rules."
@@ -93,23 +91,24 @@ func repair(s *state) string {
 	return remedyFor(c.plan.Err)
 }
 
-// reinstall is about a program that could not start. What its call printed has its remedy, if the wrapper printed it.
+// reinstall is about a program that could not start.
 func reinstall(s *state) string {
 	c, _ := s.with(noProgram)
 	var start *os.PathError
-	if errors.As(c.Err, &start) {
-		start.Op = "execve"
-		return withGuards(remedyFor(start), start.Err)
+	if !errors.As(c.Err, &start) {
+		return library
 	}
-	return library
+	start.Op = "execve" // not "fork/exec"
+	return withGuards(remedyFor(start), start.Error())
 }
 
+// explain is about a program that failed for a reason of its own. The wrapper prints a remedy.
 func explain(s *state) string {
 	c, _ := s.with(unexplained)
 	for _, line := range lines(c.Stderr) {
 		try, isWrapper := strings.CutPrefix(line, "iptables-wrapper: try: ")
 		if isWrapper {
-			return withGuards(sentence(try), c.Err)
+			return withGuards(sentence(try), c.line)
 		}
 	}
 	return "If the message does not say why, look at the seccomp profile and at the limits of the container, and " +
@@ -117,11 +116,9 @@ func explain(s *state) string {
 }
 
 // withGuards adds what could refuse to execute a file that has the right mode.
-func withGuards(text string, err error) string {
-	var exit *osexec.ExitError
-	const statusUnusable = 126
-	if errors.Is(err, unix.EACCES) || errors.As(err, &exit) && exit.ExitCode() == statusUnusable {
-		text += " " + guards
+func withGuards(text, printed string) string {
+	if strings.Contains(printed, unix.EACCES.Error()) {
+		text += " AppArmor, SELinux or Landlock can refuse it, too."
 	}
 	return text
 }

@@ -89,28 +89,30 @@ func whyNot(path string) error {
 	return fmt.Errorf("%q: %w", path, errNotInPath)
 }
 
-// commandsElsewhere are those in the directories in which distributions install iptables, but not where PATH finds the
-// six: programs with another PATH, or a path of their own, run them.
+// commandsElsewhere are those in the directories in which distributions install iptables, but PATH does not find: programs
+// with another PATH, or a path of their own, run them.
 func commandsElsewhere(seen plan.Seen, inPath []command) (all []command) {
-	var dirs []string
-	for _, c := range inPath {
-		dir, _ := filepath.EvalSymlinks(filepath.Dir(c.Path)) // "" is no directory
-		dirs = append(dirs, dir)
-	}
+	known := each(inPath, func(c command) string { return realPath(c.Path) })
 	for _, dir := range iptables.Dirs() {
-		dir, err := filepath.EvalSymlinks(dir)
-		if err != nil || slices.Contains(dirs, dir) {
-			continue
-		}
-		dirs = append(dirs, dir)
 		for _, name := range exec.Commands() {
-			c := newCommand(filepath.Join(dir, name), seen)
+			path := filepath.Join(dir, name)
+			if slices.Contains(known, realPath(path)) {
+				continue
+			}
+			known = append(known, realPath(path))
+			c := newCommand(path, seen)
 			if !c.Missing {
 				all = append(all, c)
 			}
 		}
 	}
 	return all
+}
+
+// realPath is the path without symlinks on the way to the last name.
+func realPath(path string) string {
+	dir, _ := filepath.EvalSymlinks(filepath.Dir(path)) // "" if there is none
+	return filepath.Join(dir, filepath.Base(path))
 }
 
 // What may be true of a command.

@@ -44,8 +44,11 @@ func (r Report) title() string {
 		}
 	}
 	looked := "iptables was not called"
-	if len(listed) > 0 {
+	switch {
+	case len(listed) > 0:
 		looked = fmt.Sprintf("%s list the rules of %s", strings.Join(listed, " and "), s.wanted())
+	case len(s.calls) > 0:
+		looked = "iptables lists no rules"
 	}
 	other := s.wanted().Other()
 	isOther := func(t rules.Table) bool { return isOf(t, other) && isUsed(t) }
@@ -53,13 +56,15 @@ func (r Report) title() string {
 	case s.errors[other] != nil:
 		looked += fmt.Sprintf(", and what %s has is not known", other)
 	case len(s.tablesThat(isOther)) == 0:
-		looked += fmt.Sprintf(", and %s has none", other)
+		looked += fmt.Sprintf(", and %s has no rules", other)
 	default:
-		looked += fmt.Sprintf(", and %s has some", other)
+		looked += fmt.Sprintf(", and %s has rules, too", other)
 	}
 	switch problems, warnings := r.number(problem), r.number(warning); {
 	case problems+warnings > 0:
-		looked = fmt.Sprintf("%s, %s: %s", number(problems, false, "problem"), number(warnings, false, "warning"), looked)
+		parts := []string{number(problems, false, "problem"), number(warnings, false, "warning")}
+		isNone := func(text string) bool { return strings.HasPrefix(text, "0 ") }
+		looked = strings.Join(slices.DeleteFunc(parts, isNone), ", ") + ": " + looked
 	case len(r.Unseen) == 0:
 		looked = "no problem found: " + looked
 	}
@@ -143,11 +148,11 @@ func (s *state) missing() string {
 	return list(pathsOf(s.which(func(_ *state, c command) bool { return c.isAbsent() })))
 }
 
-// ways are where the commands elsewhere lead, of those that lead to the same, the first one.
+// ways are what the commands elsewhere run, of those in one directory that run the same, the first one.
 func (s *state) ways() (all []string) {
 	var seen []string
 	for _, c := range s.elsewhere {
-		key := filepath.Dir(c.Path) + c.plan.Program
+		key := filepath.Dir(c.Path) + " " + c.plan.Program
 		if !slices.Contains(seen, key) {
 			seen = append(seen, key)
 			all = append(all, fmt.Sprintf("%s: %v", quoted(c.Path), c.plan))

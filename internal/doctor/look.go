@@ -4,6 +4,8 @@
 package doctor
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -24,10 +26,14 @@ const (
 
 func show(commands ...string) func(*state) []string { return func(*state) []string { return commands } }
 
-// again is the command that failed.
+// again is the command that failed, or the file that cannot be started.
 func again(code string) func(*state) []string {
 	return func(s *state) []string {
 		c, _ := s.with(code)
+		var start *os.PathError
+		if errors.As(c.Err, &start) {
+			return showProgram(s)
+		}
 		return []string{c.Command}
 	}
 }

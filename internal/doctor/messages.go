@@ -9,6 +9,7 @@ import (
 	osexec "os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -93,7 +94,7 @@ func judge(f detect.Family, out run.Output) called {
 		if c.code == "" {
 			c.code, c.line = find(all, nftChains)
 		}
-	case errors.Is(out.Err, file.ErrExposed), plan.IsScarce(out.Err):
+	case errors.Is(out.Err, file.ErrExposed), errors.Is(out.Err, run.ErrAfter), isScarce(out.Err):
 		c.code = unread
 	case errors.Is(out.Err, run.ErrEndless):
 		c.code = endless
@@ -108,6 +109,9 @@ func judge(f detect.Family, out run.Output) called {
 	}
 	return c
 }
+
+// isScarce reports whether doctor itself lacked what a process needs.
+func isScarce(err error) bool { return plan.IsScarce(err) || errors.Is(err, unix.EAGAIN) }
 
 // worked reports whether a call ended with status 0, and failed whether one shows that calls fail.
 func (c called) worked() bool { return c.Err == nil }
@@ -144,13 +148,15 @@ func (c called) String() string {
 	return text
 }
 
+// anyCommand matches one of the six, or a program of iptables.
+var anyCommand = regexp.MustCompile(`\bip6?tables(-nft|-legacy)?(-save|-restore)?\b`)
+
 // isLike reports whether two calls failed with the same error, but for the name of the command.
 func (c called) isLike(other called) bool {
 	same := func(c called) string {
-		_, text, _ := strings.Cut(strings.ReplaceAll(c.String(), "ip6tables", "iptables"), c.Command)
-		return text
+		return anyCommand.ReplaceAllString(strings.TrimPrefix(c.String(), strconv.Quote(c.Command)), "iptables")
 	}
-	return c.code == other.code && same(c) == same(other)
+	return same(c) == same(other)
 }
 
 // with returns the first call with a code, and the commands of the others that failed so.

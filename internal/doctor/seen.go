@@ -28,7 +28,7 @@ func printed(code string) func(*state) string {
 		}
 		text := first.String() + "."
 		if len(others) > 0 {
-			text += " So does " + list(others) + "."
+			text += " The same of " + list(others) + "."
 		}
 		return text
 	}
@@ -130,11 +130,11 @@ func cannotRun(s *state) string {
 	first := failing[0]
 	text := fmt.Sprintf("A call of %s fails: %s.", first.Name, oneLine(first.plan.Error))
 	isLike := func(c command) bool {
-		return c.plan.Error == strings.ReplaceAll(first.plan.Error, first.Path, c.Path)
+		return anyCommand.ReplaceAllString(c.plan.Error, "") == anyCommand.ReplaceAllString(first.plan.Error, "")
 	}
 	others := slices.DeleteFunc(failing[1:], func(c command) bool { return !isLike(c) })
 	if len(others) > 0 {
-		text += " These fail, too: " + list(pathsOf(others)) + "."
+		text += " The same of " + list(pathsOf(others)) + "."
 	}
 	return text
 }
@@ -158,7 +158,7 @@ func runsOther(s *state) string {
 	text := fmt.Sprintf("%s here runs %s, but the host uses %s (%s). Neither lists the other's rules.", c.Name, c.plan,
 		s.host.Backend, s.host.Because())
 	if len(commands) > 1 && len(commands) < len(s.commands) {
-		text += " So do " + list(pathsOf(commands[1:])) + "."
+		text += " The same of " + list(pathsOf(commands[1:])) + "."
 	}
 	return text
 }

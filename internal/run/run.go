@@ -28,8 +28,12 @@ import (
 // Limit is long enough for a program that lists the rules of the largest clusters.
 const Limit = 10 * time.Second
 
-// ErrEndless means that a program did not end within the limit.
-var ErrEndless = errors.New("did not end in time")
+var (
+	// ErrEndless means that a program did not end within the limit.
+	ErrEndless = errors.New("did not end in time")
+	// ErrAfter means that a program was not started, because each one after it would take as long.
+	ErrAfter = errors.New("another program did not end in time")
+)
 
 // Starter starts programs, one after the other.
 type Starter struct {
@@ -47,7 +51,7 @@ type Output struct {
 	Stdout  string   // its beginning
 	Kept    []string // lines of standard output
 	Stderr  string   // its beginning
-	Err     error    // file.ErrExposed, ErrEndless, of the kernel, or *exec.ExitError
+	Err     error    // file.ErrExposed, ErrEndless, ErrAfter, of the kernel, or *exec.ExitError
 	Used    time.Duration
 }
 
@@ -72,7 +76,7 @@ func (s *Starter) Check(program string) error {
 func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Output {
 	o := Output{Command: strings.Join(argv, " ")}
 	if s.Endless {
-		o.Err = ErrEndless
+		o.Err = ErrAfter
 		return o
 	}
 	o.Err = s.Check(program)

@@ -34,7 +34,10 @@ func finds(ts *testscript.TestScript, neg bool, args []string) {
 	err := ts.Exec(words[0], words[1:]...)
 	after := traces(ts)
 	if after != before {
-		ts.Fatalf("doctor left traces: before\n%s\nafter\n%s", before, after)
+		ts.Check(os.WriteFile(ts.MkAbs("before"), []byte(before), 0o600))
+		ts.Check(os.WriteFile(ts.MkAbs("after"), []byte(after), 0o600))
+		difference, _ := exec.Command("diff", ts.MkAbs("before"), ts.MkAbs("after")).Output() // its status is 1
+		ts.Fatalf("doctor left traces:\n%s", difference)
 	}
 	var got []string
 	output := ts.ReadFile("stdout")

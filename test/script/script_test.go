@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 	if isAgent {
 		os.Exit(agent(os.Args[1], os.Args[2:]))
 	}
+	if isRefuse {
+		fmt.Fprintln(os.Stderr, refuse(os.Args[1], os.Args[2], os.Args[3:]))
+		os.Exit(125)
+	}
 	host.Main(m)
 }
 
