@@ -28,7 +28,8 @@ const (
 		"as new as the one that made it. Until then, let nothing here save and restore a whole table."
 	modules = "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra). If the kernel " +
 		"was updated since the node booted, reboot the node."
-	library = "In the image, install iptables again, for this architecture, with its libraries and all of its xtables " +
+	loadLegacy = "Have the node load ip_tables, iptable_filter and iptable_nat, for IPv6 ip6_tables and ip6table_filter."
+	library    = "In the image, install iptables again, for this architecture, with its libraries and all of its xtables " +
 		"directory. Unset XTABLES_LIBDIR and LD_LIBRARY_PATH."
 	restart = ", and restart the program that makes the rules."
 )
@@ -46,8 +47,6 @@ func remedyFor(errs ...error) string {
 	return sentence(text)
 }
 
-func addModules(*state) string { return modules }
-
 func permit(s *state) string {
 	isMissing := !s.process.netAdmin || !s.process.netRaw && s.wanted() == detect.Legacy
 	switch {
@@ -63,16 +62,6 @@ func permit(s *state) string {
 	}
 	return "Look for what forbids it: a seccomp profile, AppArmor, SELinux or a sandbox. The node's audit log may " +
 		"name it."
-}
-
-// loadLegacy says what to do where legacy is not loaded: if that is no choice of the host, choose again.
-func loadLegacy(s *state) string {
-	c := s.commands[0]
-	load := "Have the node load ip_tables, iptable_filter and iptable_nat, for IPv6 ip6_tables and ip6table_filter"
-	if s.known() || c.plan.How == plan.NotWrapped || c.plan.How == plan.Asked || c.plan.How == plan.Nothing {
-		return load + "."
-	}
-	return load + ", if the node uses legacy. Otherwise: " + s.follow(c)
 }
 
 // repair says how a command comes to lead to a program that can be executed.

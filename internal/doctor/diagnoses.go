@@ -42,9 +42,9 @@ var diagnoses = []diagnosis{
 	{code: notPermitted, severity: problem, see: refused, look: show(rights), do: permit},
 	{code: notPermitted, severity: problem, see: notCapable, look: show(rights), do: permit},
 
-	{code: kernel, severity: problem, needs: true, see: printed(kernel), look: again(kernel), do: addModules},
-	{code: kernel, severity: problem, needs: true, see: notLoaded, look: show(evidence, release), do: loadLegacy},
-	{code: kernel, severity: problem, needs: true, see: takesNoRules, look: show(evidence, release), do: addModules},
+	{code: kernel, severity: problem, needs: true, see: printed(kernel), look: again(kernel), do: advise(modules)},
+	{code: kernel, severity: problem, needs: true, see: notLoaded, look: show(evidence, release), do: advise(loadLegacy)},
+	{code: kernel, severity: problem, needs: true, see: takesNoRules, look: show(evidence, release), do: advise(modules)},
 
 	{code: noProgram, severity: problem, see: cannotRun, look: showWay(fails), do: repair},
 	{code: noProgram, severity: problem, needs: true, see: hangs, look: showProgram, do: advise("Look where it " +
