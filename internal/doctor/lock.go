@@ -43,7 +43,7 @@ func tryLock(path string) error {
 		return errFIFO
 	}
 	defer unix.Close(fd)
-	const tries, pause = 10, 100 * time.Millisecond
+	const tries, pause = 200, 5 * time.Millisecond
 	for range tries {
 		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
 		if err != unix.EWOULDBLOCK && err != unix.EINTR {
