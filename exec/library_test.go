@@ -18,7 +18,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The first functions of this file are on docs/library.md. The tests below run each on hosts of either backend.
+// docs/library.md links to the first functions of this file. The tests below run each on hosts of either backend.
 
 // firewallMode chooses between a program's own use of nftables and iptables. On a host that uses nft, both work:
 // iptables-nft's rules are in nftables, too. On a host that uses legacy, and on a kernel that cannot take nft's rules,

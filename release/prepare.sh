@@ -28,7 +28,7 @@ old=$(sed -n 's#^ADD .*/releases/download/\(v[^/]*\)/.*#\1#p' docs/install.md | 
 [[ $version != *-* || $old == *-* ]] || exit 0
 
 # They name one version, and the sums of its binaries.
-mapfile -t pages < <(git ls-files -- '*.md' examples ':!CHANGELOG.md' ':!docs/evidence' && echo docs/evidence/pull-requests.md)
+mapfile -t pages < <(git ls-files -- '*.md' examples ':!CHANGELOG.md' ':!docs/evidence')
 sed -i -E "s/\b${old//./\\.}($|[^-.0-9A-Za-z]|[-.]($|[^0-9A-Za-z]))/$version\1/g" "${pages[@]}"
 sed -i -E "s/^pkgver=.*/pkgver=${version#v}/" examples/packages/APKBUILD
 sed -i -E "s/^(  version: ).*/\1\"${version#v}\"/" examples/packages/melange.yaml
@@ -42,5 +42,7 @@ for file in "$scratch"/*; do
 		s|^(RUN curl .*/${file##*/} && echo ')\S+|\1${sum%% *}|
 	" "${pages[@]}"
 done
-# What the pages say only as long as nothing was released, to the end of the paragraph.
-sed -i '/^<!-- Until the first release/,/^$/d' "${pages[@]}"
+# What the pages say only as long as nothing was released: a sentence, or to the end of the paragraph. The README begins
+# with the release's image instead of one that was built.
+sed -i 's/^Not released yet\. //; /^<!-- Until the first release/,/^$/d' "${pages[@]}"
+sed -i "s|^COPY --from=iptables-wrapper |COPY --from=ghcr.io/iptables-wrappers/iptables-wrapper:$version |" README.md

@@ -11,6 +11,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/choose"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
@@ -56,7 +57,7 @@ func decideNow(strict bool) (detect.Result, error) {
 
 // store points the switch at the program that a call with this result runs, and records that backend.
 func store(c *cli.Context, r detect.Result) error {
-	d, err := link.Switched()
+	d, err := choose.Switched()
 	if err != nil {
 		return fmt.Errorf("select %s: %w", r.Backend, err)
 	}
@@ -65,7 +66,7 @@ func store(c *cli.Context, r detect.Result) error {
 		return exec.Find(b, "iptables", d.Path)
 	})
 	if err == nil {
-		err = d.Select(backend, program.Path)
+		err = choose.Select(d, backend, program.Path)
 	}
 	if err != nil {
 		return fmt.Errorf("select %s: %w", backend, err)
@@ -87,8 +88,8 @@ func store(c *cli.Context, r detect.Result) error {
 // reset resets what it can: the record even if there is no switch, and the switch even if the record cannot be opened.
 func reset(c *cli.Context) error {
 	record, recordErr := link.OpenRecord()
-	d, switchErr := link.Switched()
-	err := cmp.Or(switchErr, link.Reset(record, d))
+	d, switchErr := choose.Switched()
+	err := cmp.Or(switchErr, choose.Reset(record, d))
 	if err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}

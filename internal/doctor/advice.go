@@ -4,20 +4,92 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/rules"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
+
+// Where a finding can be looked at. Each command ends, also where iptables does not, and none has a name in it that
+// somebody in the network could have chosen.
+
+const (
+	evidence = "iptables-wrapper detect -o table"
+	release  = "uname -r"
+	rights   = "grep -e Uid -e CapEff -e NoNewPrivs -e Seccomp /proc/self/status"
+)
+
+func show(commands ...string) func(*state) []string { return func(*state) []string { return commands } }
+
+// again is the command that failed, or the file that cannot be started.
+func again(code string) func(*state) []string {
+	return func(s *state) []string {
+		c, _ := s.with(code)
+		var start *os.PathError
+		if errors.As(c.Err, &start) {
+			return showProgram(s)
+		}
+		return []string{c.Command}
+	}
+}
+
+// showWay lists where the first command leads of which something is true.
+func showWay(is func(*state, Command) bool) func(*state) []string {
+	return func(s *state) []string { return []string{"ls -ld " + strings.Join(s.which(is)[0].way(), " ")} }
+}
+
+func showProgram(s *state) []string { return []string{"ls -lL " + quoted(s.commands[0].Call.Program)} }
+
+// showOther are the commands that list the rules of the other backend, as far as they are in this image.
+func showOther(s *state) (all []string) {
+	other := s.wanted().Other()
+	if other == detect.NFT && isInPath("nft") {
+		return showNFT(s)
+	}
+	for _, f := range families {
+		single := iptables.Single(string(other), savers[f])
+		has := func(t rules.Table) bool { return isOf(t, other) && familyOf(t) == f }
+		mayAsk := other == detect.NFT || !slices.Contains(s.process.Missing, netRaw)
+		if mayAsk && isInPath(single) && slices.ContainsFunc(s.tables, has) {
+			all = append(all, single+" -c")
+		}
+	}
+	if len(all) == 0 {
+		return []string{evidence}
+	}
+	return all
+}
+
+func showNFT(*state) []string {
+	if isInPath("nft") {
+		return []string{"nft list ruleset"}
+	}
+	return []string{"iptables-save", "ip6tables-save"}
+}
+
+func isInPath(command string) bool {
+	_, err := run.InPath(command)
+	return err == nil
+}
+
+func showLock(s *state) []string {
+	return []string{"ls -ld " + quoted(filepath.Dir(s.lockFile)) + " " + quoted(s.lockFile), "cat /proc/self/mounts"}
+}
+
+func showExposed(s *state) []string { return []string{"ls -ld " + quoted(s.exposed[0])} }
 
 // What can be done from here. What a failing call prints, too, is in the table of remedies.
 
@@ -31,6 +103,8 @@ const (
 	loadLegacy = "Have the node load ip_tables, iptable_filter and iptable_nat, for IPv6 ip6_tables and ip6table_filter."
 	library    = "In the image, install iptables again, for this architecture, with its libraries and all of its xtables " +
 		"directory. Unset XTABLES_LIBDIR and LD_LIBRARY_PATH."
+	unknown = "If the message does not say why, look at the seccomp profile and at the limits of the container, and install " +
+		"iptables again in the image."
 	restart = ", and restart the program that makes the rules."
 )
 
@@ -41,14 +115,11 @@ func tryFor(err error) func(*state) string { return advise(remedyFor(err)) }
 
 func remedyFor(errs ...error) string {
 	_, text := remedy.For(errors.Join(errs...))
-	if text == "" {
-		text = remedy.Unknown
-	}
-	return sentence(text)
+	return sentence(cmp.Or(text, remedy.Unknown))
 }
 
 func permit(s *state) string {
-	isMissing := !s.process.netAdmin || !s.process.netRaw && s.wanted() == detect.Legacy
+	isMissing := s.lacks() != ""
 	switch {
 	case isMissing && s.process.User != 0:
 		return "Run the container as root (runAsUser: 0), with NET_ADMIN and NET_RAW added. For another user, the " +
@@ -68,78 +139,58 @@ func permit(s *state) string {
 func repair(s *state) string {
 	c := s.which(fails)[0]
 	switch {
-	case errors.Is(c.plan.Err, errNotInPath):
-		return fmt.Sprintf("Add %s to PATH in the Pod's spec or in the image.", quoted(filepath.Dir(c.Path)))
+	case errors.Is(c.Call.Err, errNotInPath):
+		return "Add " + quoted(filepath.Dir(c.Path)) + " to PATH in the Pod's spec or in the image."
 	case c.isAbsent():
 		return remedyFor(exec.ErrMissing, remedy.ErrInstall)
-	case c.Err != nil && c.Switch != "" && s.process.User == 0 && !c.readOnly:
-		return "In this container, run " + wrapper(c.Switch) + " reset. If that fails, install the wrapper again in the image."
 	case c.Err != nil:
 		return "In the image, remove what is at " + quoted(c.Path) + ", and run iptables-wrapper install" + option(c) + "."
 	}
-	return remedyFor(c.plan.Err)
+	return remedyFor(c.Call.Err)
 }
 
-// reinstall is about a program that could not start.
-func reinstall(s *state) string {
-	c, _ := s.with(noProgram)
-	var start *os.PathError
-	if !errors.As(c.Err, &start) {
-		return library
-	}
-	start.Op = "execve" // not "fork/exec"
-	return withGuards(remedyFor(start), start.Error())
-}
-
-// explain is about a program that failed for a reason of its own. The wrapper prints a remedy.
-func explain(s *state) string {
-	c, _ := s.with(unexplained)
-	for _, line := range lines(c.Stderr) {
-		try, isWrapper := strings.CutPrefix(line, "iptables-wrapper: try: ")
-		if isWrapper {
-			return withGuards(sentence(try), c.line)
+// mend is about a program that does not start, or fails for a reason of its own. The wrapper prints a remedy.
+func mend(code, otherwise string) func(*state) string {
+	return func(s *state) string {
+		c, _ := s.with(code)
+		_, try, isWrapper := strings.Cut(c.Stderr, "iptables-wrapper: try: ")
+		var start *os.PathError
+		switch {
+		case errors.As(c.Err, &start):
+			start.Op = "execve" // not "fork/exec"
+			otherwise = remedyFor(start)
+		case isWrapper:
+			otherwise = sentence(strings.TrimSpace(try))
 		}
+		if strings.Contains(c.String(), unix.EACCES.Error()) {
+			otherwise += " AppArmor, SELinux or Landlock can refuse it, too."
+		}
+		return otherwise
 	}
-	return "If the message does not say why, look at the seccomp profile and at the limits of the container, and " +
-		"install iptables again in the image."
 }
-
-// withGuards adds what could refuse to execute a file that has the right mode.
-func withGuards(text, printed string) string {
-	if strings.Contains(printed, unix.EACCES.Error()) {
-		text += " AppArmor, SELinux or Landlock can refuse it, too."
-	}
-	return text
-}
-
-func follow(s *state) string { return s.follow(s.which(differs)[0]) }
 
 // follow says how a command comes to run the backend of the host.
-func (s *state) follow(c command) string {
-	isRoot := s.process.User == 0
-	switch c.plan.How {
-	case plan.NotWrapped:
+func follow(s *state) string {
+	c := s.which(differs)[0]
+	how, isRoot := c.Call.How, s.process.User == 0
+	switch {
+	case how == plan.NotWrapped:
 		return install(c)
-	case plan.ByVariable:
+	case how == plan.ByVariable:
 		return "In the Pod's spec, the image or the entry point, remove " + plan.Variable + ", or set it to " +
 			string(s.host.Backend) + "."
-	case plan.Asked:
+	case how == plan.Asked:
 		return remedyFor(exec.ErrMissing)
-	case plan.Recorded:
-		if !isRoot {
-			return "Restart the container: what is recorded ends with it."
-		}
-	case plan.Stored:
-		switch {
-		case s.network.Process1 == detect.No:
-			return "In the image of an agent that enters other networks, link the six commands straight to " +
-				link.Wrapper + ", not to " + link.Switch + ": then nothing is stored."
-		case c.readOnly:
-			return remedyFor(unix.EROFS, link.ErrStored)
-		case !isRoot:
-			return "End the build of the image with RUN " + wrapper(c.Switch) + " reset, and start the container again. " +
-				"Or have root run that in this container" + restart
-		}
+	case how == plan.Stored && s.network.Process1 == detect.No:
+		return "In the image of an agent that enters other networks, link the six commands straight to " + link.Wrapper +
+			", not to " + link.Switch + ": then nothing is stored."
+	case how == plan.Stored && c.readOnly:
+		return remedyFor(unix.EROFS, link.ErrStored)
+	case how == plan.Stored && !isRoot:
+		return "End the build of the image with RUN " + wrapper(c.Switch) + " reset, and start the container again. " +
+			"Or have root run that in this container" + restart
+	case how == plan.Recorded && !isRoot:
+		return "Restart the container: what is recorded ends with it."
 	}
 	return "In this container, run " + wrapper(c.Switch) + " reset" + restart
 }
@@ -154,12 +205,12 @@ func wrap(s *state) string {
 }
 
 // install says how a command comes to lead to the wrapper.
-func install(c command) string {
+func install(c Command) string {
 	return "In the image, run iptables-wrapper install" + option(c) + " after the last command that installs iptables " +
 		"or sets alternatives."
 }
 
-func option(c command) string {
+func option(c Command) string {
 	if c.directory() == "/usr/sbin" {
 		return ""
 	}
@@ -181,8 +232,6 @@ func giveLock(s *state) string {
 		return "Unset " + lockVariable + ", or set it to a file that iptables can open and lock."
 	case errors.Is(s.lockErr, errHeld):
 		return "Find the process that holds it: lslocks lists it, if started where that process runs."
-	case errors.Is(s.lockErr, unix.ENOSPC):
-		return "Free space or inodes on the file system of " + path + "."
 	case s.process.User != 0:
 		return "In the image, make a file " + path + " that this user owns, or run the container as root."
 	}
@@ -194,11 +243,11 @@ func choose(s *state) string {
 	c := s.commands[0]
 	change := "set " + plan.Variable + " to it"
 	switch {
-	case c.plan.How == plan.Stored && c.readOnly:
+	case c.Call.How == plan.Stored && c.readOnly:
 		change = "select it in the image, or where the volume is filled"
-	case c.plan.How == plan.Stored: // nothing reads the variable
+	case c.Call.How == plan.Stored: // nothing reads the variable
 		change = "have root run " + wrapper(c.Switch) + " select with it here"
-	case c.plan.How == plan.NotWrapped:
+	case c.Call.How == plan.NotWrapped:
 		change = "install the wrapper, and set " + plan.Variable + " to it"
 	}
 	text := "If you know the backend that the other programs in this network use, " + change + "."

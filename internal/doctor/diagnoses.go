@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/rules"
 )
 
 // The codes. They are stable, and each is the heading of a paragraph in docs/troubleshooting.md.
@@ -49,8 +48,8 @@ var diagnoses = []diagnosis{
 	{code: noProgram, severity: problem, see: cannotRun, look: showWay(fails), do: repair},
 	{code: noProgram, severity: problem, needs: true, see: hangs, look: showProgram, do: advise("Look where it " +
 		"stops: a file system that does not answer can stop it.")},
-	{code: noProgram, severity: problem, needs: true, see: printed(noProgram), look: again(noProgram), do: reinstall},
-	{code: noProgram, severity: problem, needs: true, see: printed(unexplained), look: again(unexplained), do: explain},
+	{code: noProgram, severity: problem, needs: true, see: printed(noProgram), look: again(noProgram), do: mend(noProgram, library)},
+	{code: noProgram, severity: problem, needs: true, see: printed(unexplained), look: again(unexplained), do: mend(unexplained, unknown)},
 
 	{code: wrongBackend, severity: problem, see: runsOther, look: showWay(differs), do: follow},
 
@@ -102,5 +101,3 @@ func (s *state) diagnose(reference string) []Finding {
 	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) }) // "problem" first
 	return all
 }
-
-func hasRules(t rules.Table) bool { return counted(t) > 0 }

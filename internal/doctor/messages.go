@@ -15,15 +15,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
 // Instead of a code:
 const (
-	unread      = "unread"      // it was not started, or may not read the list of legacy's tables: the others may work
+	unread      = "unread"      // it was not started, or may not read the list of legacy's tables: other calls may work
 	endless     = "endless"     // it did not end
 	unexplained = "unexplained" // it failed, and no message says why
 	nftChains   = "nft-chains"  // it worked, but did not list some base chains
@@ -76,14 +73,13 @@ var isAboutTable = regexp.MustCompile("^" + aboutTable + "[a-z]+' (is|contains) 
 // called is a call of one of the six commands, and what it showed.
 type called struct {
 	run.Output
-	family detect.Family
-	code   string // of the finding, "" if it worked
-	line   string // that it printed, and that shows it
+	code string // of the finding, "" if it worked
+	line string // that it printed, and that shows it
 }
 
 // judge reads what a call printed.
-func judge(f detect.Family, out run.Output) called {
-	c := called{Output: out, family: f}
+func judge(out run.Output) called {
+	c := called{Output: out}
 	isOther := func(line string) bool { return !isAboutTable.MatchString(line) }
 	printed := lines(out.Stderr)
 	all := slices.Concat(printed, slices.DeleteFunc(lines(strings.Join(out.Kept, "\n")), isOther))
@@ -94,7 +90,7 @@ func judge(f detect.Family, out run.Output) called {
 		if c.code == "" {
 			c.code, c.line = find(all, nftChains)
 		}
-	case errors.Is(out.Err, file.ErrExposed), errors.Is(out.Err, run.ErrAfter), isScarce(out.Err):
+	case errors.Is(out.Err, run.ErrNotStarted):
 		c.code = unread
 	case errors.Is(out.Err, run.ErrEndless):
 		c.code = endless
@@ -110,9 +106,6 @@ func judge(f detect.Family, out run.Output) called {
 	return c
 }
 
-// isScarce reports whether doctor itself lacked what a process needs.
-func isScarce(err error) bool { return plan.IsScarce(err) || errors.Is(err, unix.EAGAIN) }
-
 // worked reports whether a call ended with status 0, and failed whether one shows that calls fail.
 func (c called) worked() bool { return c.Err == nil }
 func (c called) failed() bool { return !c.worked() && c.code != unread }
@@ -126,26 +119,24 @@ func (c called) started() bool {
 
 // String is a clause that quotes the call: "iptables-save" fails with status 1: "...".
 func (c called) String() string {
-	text := fmt.Sprintf("%q", c.Command)
-	var exit *osexec.ExitError
 	const room = 300
-	switch isExit := errors.As(c.Err, &exit); {
+	did := fmt.Sprintf("cannot be started: %v", c.Err)
+	var exit *osexec.ExitError
+	isExit := errors.As(c.Err, &exit)
+	switch {
 	case c.worked():
-		return fmt.Sprintf("%s prints %q", text, cut(c.line, room))
+		did = "prints"
 	case c.code == endless:
-		return fmt.Sprintf("%s did not end in %v, and used %.2f s of processor time", text, run.Limit, c.Used.Seconds())
-	case !isExit:
-		return fmt.Sprintf("%s cannot be started: %v", text, c.Err)
-	}
-	status := exit.Sys().(syscall.WaitStatus)
-	text += fmt.Sprintf(" fails with status %d", status.ExitStatus())
-	if status.Signaled() {
-		text = fmt.Sprintf("%q was ended by %s", c.Command, unix.SignalName(status.Signal()))
+		did = fmt.Sprintf("did not end in %v, and used %.2f s of processor time", run.Limit, c.Used.Seconds())
+	case isExit && exit.Exited():
+		did = fmt.Sprintf("fails with status %d", exit.ExitCode())
+	case isExit:
+		did = "was ended by " + unix.SignalName(exit.Sys().(syscall.WaitStatus).Signal())
 	}
 	if c.line != "" {
-		text += fmt.Sprintf(": %q", cut(c.line, room))
+		did += fmt.Sprintf(" %q", cut(c.line, room))
 	}
-	return text
+	return fmt.Sprintf("%q %s", c.Command, did)
 }
 
 // anyCommand matches one of the six, or a program of iptables.

@@ -9,33 +9,35 @@
 package doctor
 
 import (
+	"cmp"
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/rules"
 )
-
-// Version is that of the JSON form of a Report.
-const Version = 1
-
-// Limit is how long each program may run that doctor starts.
-const Limit = run.Limit
 
 // Report is what doctor found, and what it looked at. Its JSON form is what "doctor -o json" prints.
 type Report struct {
 	Version   int            `json:"version"`
 	Findings  []Finding      `json:"findings"` // problems first
 	Unseen    []string       `json:"unseen"`   // why not all could be seen
-	Host      Host           `json:"host"`
+	Host      detect.Result  `json:"host"`
 	Commands  []Command      `json:"commands"`            // the six, as PATH finds them
 	Elsewhere []Command      `json:"elsewhere,omitempty"` // in the standard directories
 	Switch    string         `json:"switch,omitempty"`    // "/usr/sbin/iptables-current -> iptables-wrapper"
 	Record    detect.Backend `json:"record,omitempty"`    // of this network namespace
 	Variable  string         `json:"variable,omitempty"`  // the value of plan.Variable
 	Programs  []Program      `json:"programs"`            // iptables' own, nft's first
-	Tables    []Table        `json:"tables"`
+	Tables    []rules.Table  `json:"tables"`
 	Network   Network        `json:"network"`
 	Process   Process        `json:"process"`
 	Kernel    string         `json:"kernel"` // its release
@@ -61,77 +63,156 @@ const (
 	warning Severity = "warning" // it may fail, or somewhere else
 )
 
-// Command is where one of the six leads, and what a call runs.
-type Command struct {
-	Name    string         `json:"name"`
-	Way     []string       `json:"way"` // its path, and those to which it leads by a symlink
-	Wrapper bool           `json:"wrapper"`
-	How     plan.How       `json:"how"`
-	Backend detect.Backend `json:"backend,omitempty"`
-	Program string         `json:"program,omitempty"` // that a call runs
-	Error   string         `json:"error,omitempty"`   // why it runs none
-}
-
-// Table is a table that exists.
-type Table struct {
-	Backend  detect.Backend `json:"backend"`
-	Native   bool           `json:"native,omitempty"` // iptables does not list it
-	Name     string         `json:"table"`            // as nft prints it: "ip filter"
-	Rules    int            `json:"rules"`
-	More     bool           `json:"more,omitempty"`          // there are more rules, or not all could be read
-	Acts     int            `json:"acts,omitempty"`          // rules that drop or redirect
-	DNS      int            `json:"dns,omitempty"`           // rules of Docker's DNS
-	Made     int            `json:"made_with_nft,omitempty"` // rules
-	Policies []string       `json:"policies,omitempty"`      // other than ACCEPT: "FORWARD DROP", of native tables by hook
-	Chains   []string       `json:"chains,omitempty"`        // user-defined ones
-}
-
 // Examine looks at everything and changes nothing. It starts iptables' own programs and the iptables that PATH finds, if
 // nobody but root and the caller can change them: to list rules, and to print their versions. limit is how long each may
 // run. reference is the tag or the commit of this program's documentation.
 func Examine(limit time.Duration, reference string) Report {
 	s := observe(limit)
+	var name unix.Utsname
+	_ = unix.Uname(&name) // fails for a wrong address only
 	r := Report{
-		Version:   Version,
-		Findings:  s.diagnose(reference),
-		Unseen:    append([]string{}, s.unseen()...),
-		Host:      NewHost(s.host),
-		Commands:  each(s.commands, command.report),
-		Elsewhere: each(s.elsewhere, command.report),
-		Switch:    s.switched(),
-		Record:    s.record,
-		Variable:  os.Getenv(plan.Variable),
-		Programs:  s.programs,
-		Tables:    []Table{},
-		Network:   s.network,
-		Process:   s.process,
-		Kernel:    kernelRelease(),
-		state:     s,
+		Version: 1, Findings: s.diagnose(reference), Unseen: append([]string{}, s.unseen()...),
+		Host: s.host, Commands: s.commands, Elsewhere: s.elsewhere, Record: s.record, Variable: os.Getenv(plan.Variable),
+		Programs: s.programs, Tables: append([]rules.Table{}, s.tables...), Network: s.network, Process: s.process,
+		Kernel: unix.ByteSliceToString(name.Release[:]), state: s,
 	}
-	for _, t := range s.tables {
-		one := Table{Backend: t.Backend, Native: t.Native, Name: t.Family + " " + t.Name, Rules: t.Rules, More: t.More,
-			Acts: t.Acts, DNS: t.DNS, Made: t.NFTMade, Chains: t.Chains}
-		for _, p := range t.Policies {
-			one.Policies = append(one.Policies, p.Chain+" "+p.Policy)
-		}
-		r.Tables = append(r.Tables, one)
+	directory := s.commands[0].Switch
+	if directory != "" {
+		r.Switch = filepath.Join(directory, link.Switch)
+		content, _ := os.Readlink(r.Switch) // it is a symlink on the way
+		r.Switch += " -> " + content
 	}
 	return r
 }
 
-func (c command) report() Command {
-	return Command{Name: c.Name, Way: c.way, Wrapper: c.Wrapper, How: c.plan.How, Backend: c.plan.Backend,
-		Program: c.plan.Program, Error: c.plan.Error}
+// Problem reports whether one of the findings is a problem.
+func (r Report) Problem() bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == problem })
 }
 
-// Problem reports whether one of the findings is a problem.
-func (r Report) Problem() bool { return r.number(problem) > 0 }
-
-func (r Report) number(severity Severity) (n int) {
+// Lines are for people: what was looked at, each finding with what shows it and what to do, then the facts.
+func (r Report) Lines() (all []string) {
+	all = append(all, r.title(), "")
 	for _, f := range r.Findings {
-		if f.Severity == severity {
-			n++
+		all = append(all, fmt.Sprintf("%-8s %s: %s", strings.ToUpper(string(f.Severity)), f.Code, f.Text))
+		for _, command := range f.Look {
+			all = append(all, "   look: "+command)
+		}
+		all = append(all, "   do:   "+f.Do, "   more: "+f.More, "")
+	}
+	for _, fact := range r.facts() {
+		if fact[1] != "" {
+			all = append(all, cut(fmt.Sprintf("%-15s %s", fact[0]+":", fact[1]), longest))
 		}
 	}
-	return n
+	return all
+}
+
+// title says what was looked at.
+func (r Report) title() string {
+	s := r.state
+	var listed []string
+	for _, f := range families {
+		if s.lists(f) {
+			listed = append(listed, savers[f])
+		}
+	}
+	other := s.wanted().Other()
+	text := "iptables lists no rules"
+	if len(listed) > 0 {
+		text = fmt.Sprintf("%s list the rules of %s", strings.Join(listed, " and "), s.wanted())
+	}
+	text += fmt.Sprintf("; rules of %s: %s", other, cut(s.has(other), room/2))
+	switch {
+	case len(r.Unseen) > 0:
+		return fmt.Sprintf("not all could be seen; findings: %d; %s", len(r.Findings), text)
+	case len(r.Findings) > 0:
+		return fmt.Sprintf("findings: %d; %s", len(r.Findings), text)
+	}
+	return "no problem found: " + text
+}
+
+// unseen says why not all could be seen. Of the wanted backend, what iptables-save lists is enough.
+func (s *state) unseen() (all []string) {
+	if s.scarce != nil {
+		all = append(all, "doctor lacked processes, open files or memory: "+oneLine(s.scarce))
+	}
+	for _, c := range s.calls {
+		if c.code == unread || c.code == endless && hangs(s) == "" {
+			all = append(all, c.String())
+		}
+	}
+	for _, b := range detect.Backends() {
+		isListed := func(f detect.Family) bool { return b == s.wanted() && (s.families[f].isOff || s.lists(f)) }
+		if s.errors[b] != nil && !(isListed(detect.IPv4) && isListed(detect.IPv6)) {
+			all = append(all, fmt.Sprintf("%s: %s", b, oneLine(s.errors[b])))
+		}
+		for _, t := range s.tables {
+			if isOf(t, b) && t.More && !isListed(familyOf(t)) {
+				all = append(all, fmt.Sprintf("%s: not all of %s", b, describe(t)))
+			}
+		}
+	}
+	return all
+}
+
+// facts are what was looked at, one in a line, each with its name.
+func (r Report) facts() (all [][2]string) {
+	s := r.state
+	certain := "certain"
+	if !s.host.Certain {
+		certain = "not certain"
+	}
+	var markers []string
+	for _, b := range detect.Backends() {
+		for _, m := range s.host.Evidence.Of(b).Markers {
+			markers = append(markers, fmt.Sprintf("%s (%s, %s, %s)", cmp.Or(m.Chain, m.Table), m.Program, b, m.Family))
+		}
+	}
+	isNative := func(t rules.Table) bool { return t.Native }
+	isAbsent := func(_ *state, c Command) bool { return c.isAbsent() }
+	way := func(c Command) string { return fmt.Sprintf("%s: %v", quoted(c.Path), c.Call) }
+	all = [][2]string{
+		{"host", fmt.Sprintf("%s (%s: %s)", s.host.Backend, certain, s.host.Because())},
+		{"markers", list(markers)},
+		{"iptables here", s.commands[0].Call.String()},
+		{"switch", r.Switch},
+		{"record", string(r.Record)},
+		{"variable", plain(r.Variable)},
+		{"missing", list(pathsOf(s.which(isAbsent)))},
+		{"elsewhere", fit(room, "; ", each(s.elsewhere, way))},
+	}
+	for i, b := range detect.Backends() {
+		all = append(all, [][2]string{{string(b), r.Programs[i].String()}, {"rules, " + string(b), s.has(b)}}...)
+	}
+	all = append(all, [][2]string{
+		{"native tables", fit(room, "; ", each(filter(s.tables, isNative), describe))}, {"network", r.Network.String()}, {"process", r.Process.String()}, {"kernel", r.Kernel},
+	}...)
+	for _, why := range r.Unseen {
+		all = append(all, [2]string{"not seen", why})
+	}
+	return all
+}
+
+// Program is iptables' own program of one backend.
+type Program struct {
+	Backend detect.Backend `json:"backend"`
+	Path    string         `json:"path,omitempty"`
+	Version string         `json:"version,omitempty"` // the line that it prints
+	Error   string         `json:"error,omitempty"`   // why it printed none
+}
+
+// String is what a fact says of a program: "iptables v1.8.9 (nf_tables), /usr/sbin/iptables-nft".
+func (p Program) String() string {
+	if p.Error != "" {
+		return strings.TrimPrefix(fmt.Sprintf("%s (%s)", p.Path, p.Error), " ")
+	}
+	return p.Version + ", " + p.Path
+}
+
+// isOlder reports whether a program is known to be older than a release.
+func (p Program) isOlder(than ...int) bool {
+	release := make([]int, 3)
+	_, err := fmt.Sscanf(p.Version, "iptables v%d.%d.%d", &release[0], &release[1], &release[2])
+	return err == nil && slices.Compare(release, than) < 0
 }

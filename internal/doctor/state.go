@@ -5,6 +5,8 @@ package doctor
 
 import (
 	"cmp"
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/rules"
@@ -25,8 +29,8 @@ import (
 type state struct {
 	host      detect.Result
 	record    detect.Backend
-	commands  []command // as PATH finds them
-	elsewhere []command
+	commands  []Command // as PATH finds them
+	elsewhere []Command
 	process   Process
 	network   Network
 	families  [2]family // by detect.Family
@@ -42,12 +46,11 @@ type state struct {
 
 // family is what the kernel and this image have of one family.
 type family struct {
-	isOff    bool          // the kernel does not have it
-	listed   []string      // the tables of legacy
-	loaded   detect.Answer // whether x_tables is
-	loadable bool          // whether x_tables could be loaded here
-	lacks    string        // what nf_tables lacks to take iptables' rules, in words for people
-	refused  error         // why it refused a dry run
+	isOff    bool     // the kernel does not have it
+	listed   []string // the tables of legacy
+	unloaded bool     // x_tables is not loaded, and cannot be loaded here
+	lacks    string   // what nf_tables lacks to take iptables' rules, in words for people
+	refused  error    // why it refused a dry run
 }
 
 var (
@@ -58,8 +61,9 @@ var (
 // observe reads and tries everything, once. limit is how long each program may run.
 func observe(limit time.Duration) *state {
 	host, failed := detect.Survey()
-	seen := plan.Here(host, failed)
-	s := &state{host: host, record: seen.Recorded, process: thisProcess(), network: thisNetwork(host)}
+	seen := look.Here(host, failed)
+	s := &state{host: host, record: seen.Recorded, process: thisProcess(), network: thisNetwork(host),
+		errors: map[detect.Backend]error{}}
 	s.commands = commandsInPath(seen)
 	s.elsewhere = commandsElsewhere(seen, s.commands)
 	for _, f := range families {
@@ -70,10 +74,8 @@ func observe(limit time.Duration) *state {
 	hasNFT := host.Evidence.NFT.Kernel == detect.Yes
 	tables, errNFT, errLegacy := rules.Read(hasNFT)
 	s.tables = tables
-	s.errors = map[detect.Backend]error{
-		detect.NFT:    cmp.Or(host.Evidence.NFT.Err, errNFT),
-		detect.Legacy: cmp.Or(host.Evidence.Legacy.Err, errLegacy),
-	}
+	s.errors[detect.NFT] = cmp.Or(host.Evidence.NFT.Err, errNFT)
+	s.errors[detect.Legacy] = cmp.Or(host.Evidence.Legacy.Err, errLegacy)
 	if hasNFT && s.wanted() == detect.NFT {
 		s.tryRules()
 	}
@@ -92,22 +94,17 @@ func observe(limit time.Duration) *state {
 }
 
 // lookAt looks for what the kernel and this image have of a family.
-func (s *state) lookAt(f detect.Family) (a family) {
+func (s *state) lookAt(f detect.Family) family {
 	const net = "/proc/thread-self/net/"
 	var st unix.Stat_t
 	isIPv6 := f == detect.IPv6
-	a.isOff = isIPv6 && unix.Stat(net+"if_inet6", &st) == unix.ENOENT && unix.Stat(net+"dev", &st) == nil
 	listed, loaded, err := xtables.Listed(isIPv6)
-	a.listed, a.loaded = listed, detect.No
-	switch {
-	case err != nil:
-		a.loaded = detect.Unknown
-	case loaded:
-		a.loaded = detect.Yes
-	}
 	hasModule, _ := xtables.Loadable() // not, if that cannot be read
-	a.loadable = hasModule && s.process.mayLoad
-	return a
+	return family{
+		isOff:    isIPv6 && unix.Stat(net+"if_inet6", &st) == unix.ENOENT && unix.Stat(net+"dev", &st) == nil,
+		listed:   listed,
+		unloaded: err == nil && !loaded && !(hasModule && s.process.mayLoad),
+	}
 }
 
 // call calls iptables as a client does: it lists the rules, and loads the match that most rules have. (To list a table
@@ -115,27 +112,27 @@ func (s *state) lookAt(f detect.Family) (a family) {
 func (s *state) call(starter *run.Starter) {
 	for _, f := range families {
 		if !s.families[f].isOff {
-			s.start(starter, f, s.named(savers[f]))
+			s.start(starter, s.named(savers[f]))
 		}
 	}
 	c := s.commands[0]
-	if s.hasStarted() && s.host.Evidence.Of(c.plan.Backend).Kernel == detect.Yes {
-		s.start(starter, detect.IPv4, c, "-m", "comment", "-h")
+	if s.hasStarted() && s.host.Evidence.Of(c.Call.Backend).Kernel == detect.Yes {
+		s.start(starter, c, "-m", "comment", "-h")
 	}
 }
 
 // start starts a command if it leads to the wrapper or to a program of iptables, and runs the wanted backend. If it runs
 // the other one, wrongBackend has it.
-func (s *state) start(starter *run.Starter, f detect.Family, c command, arguments ...string) {
-	if !c.Wrapper && c.Backend == "" || c.plan.Backend != s.wanted() {
+func (s *state) start(starter *run.Starter, c Command, arguments ...string) {
+	if !c.Wrapper && c.Backend == "" || c.Call.Backend != s.wanted() {
 		return
 	}
 	argv := slices.Concat([]string{c.Name}, arguments)
-	out := run.Output{Command: strings.Join(argv, " "), Err: starter.Check(c.plan.Program)}
+	out := run.Output{Command: strings.Join(argv, " "), Err: starter.Check(c.Call.Program)}
 	if out.Err == nil {
-		out = starter.Run(c.Path, c.plan.Backend, argv...)
+		out = starter.Run(c.Path, c.Call.Backend, argv...)
 	}
-	s.calls = append(s.calls, judge(f, out))
+	s.calls = append(s.calls, judge(out))
 }
 
 // hasStarted reports whether each call could start.
@@ -160,14 +157,10 @@ func (s *state) tryRules() {
 // a call could not start is not started again.
 func (s *state) askProgram(starter *run.Starter, b detect.Backend) Program {
 	c := s.commands[0]
-	p := Program{Backend: b, Path: c.plan.Program}
-	isCalled := c.plan.Backend == b
+	p := Program{Backend: b, Path: c.Call.Program}
+	isCalled := c.Call.Backend == b
 	if !isCalled {
-		var dirs []string
-		if filepath.IsAbs(c.ResolvesTo) {
-			dirs = append(dirs, filepath.Dir(c.ResolvesTo))
-		}
-		found, err := exec.Find(b, c.Name, dirs...)
+		found, err := exec.Find(b, c.Name, filepath.Dir(cmp.Or(c.ResolvesTo, c.Path)))
 		if err != nil {
 			p.Error = err.Error()
 			return p
@@ -178,14 +171,13 @@ func (s *state) askProgram(starter *run.Starter, b detect.Backend) Program {
 		p.Error = "not started again"
 		return p
 	}
-	out := starter.Run(p.Path, b, c.Name, "--version")
-	p.Version = strings.Join(lines(out.Stdout), " ")
-	if out.Err == nil {
-		return p
+	version := judge(starter.Run(p.Path, b, c.Name, "--version"))
+	p.Version = strings.Join(lines(version.Stdout), " ")
+	if version.Err != nil {
+		p.Error = version.String()
 	}
-	version := judge(detect.IPv4, out)
-	p.Error = version.String()
-	if isCalled && b == s.wanted() && !slices.ContainsFunc(s.calls, called.failed) {
+	isNew := !slices.ContainsFunc(s.calls, called.failed)
+	if version.failed() && isNew && isCalled && b == s.wanted() {
 		s.calls = append(s.calls, version)
 	}
 	return p
@@ -205,5 +197,50 @@ func (s *state) wanted() detect.Backend {
 	if s.known() {
 		return s.host.Backend
 	}
-	return cmp.Or(s.commands[0].plan.Backend, s.host.Backend)
+	return cmp.Or(s.commands[0].Call.Backend, s.host.Backend)
+}
+
+// program is iptables' own program of the wanted backend.
+func (s *state) program() Program { return s.programs[slices.Index(detect.Backends(), s.wanted())] }
+
+var (
+	errHeld = errors.New("another process has held it for a second")
+	errFIFO = errors.New("it is a FIFO")
+)
+
+const lockVariable = "XTABLES_LOCKFILE"
+
+// lockFile is where iptables-legacy has its lock.
+func lockFile() string { return cmp.Or(os.Getenv(lockVariable), "/run/xtables.lock") }
+
+// tryLock takes the lock as iptables-legacy does, for an instant, but does not wait to open a FIFO. It creates no file:
+// where there is none, it returns what would keep this user from creating one.
+func tryLock(path string) error {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	if err == unix.ENOENT {
+		hops := file.Hops(path) // where there is a symlink, the file that it names would be created
+		return os.NewSyscallError("create", unix.Access(filepath.Dir(hops[len(hops)-1]), unix.W_OK|unix.X_OK))
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CREAT|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+	switch {
+	case err != nil:
+		return os.NewSyscallError("open", err)
+	case st.Mode&unix.S_IFMT == unix.S_IFIFO:
+		unix.Close(fd)
+		return errFIFO
+	}
+	defer unix.Close(fd)
+	const tries, pause = 200, 5 * time.Millisecond
+	for range tries {
+		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EWOULDBLOCK && err != unix.EINTR {
+			break
+		}
+		time.Sleep(pause)
+	}
+	if err == unix.EWOULDBLOCK {
+		return errHeld
+	}
+	return os.NewSyscallError("flock", err)
 }

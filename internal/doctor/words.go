@@ -4,9 +4,15 @@
 package doctor
 
 import (
+	"cmp"
+	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/rules"
 )
 
 // longest is the length of the longest line of a fact, and room what is left of it for a list.
@@ -15,7 +21,7 @@ const (
 	room    = 180
 )
 
-// fit joins what fits in so many bytes, at most eight, and then says how many more there are: "a, b and 2993 more".
+// fit joins as many as fit in so many bytes, at most eight, and says how many more there are: "a, b and 2993 more".
 func fit(room int, separator string, all []string) string {
 	const most = 8
 	text := ""
@@ -25,18 +31,13 @@ func fit(room int, separator string, all []string) string {
 			with = text + separator + one
 		}
 		if i == most || len(with) > room {
-			more := strconv.Itoa(len(all) - i)
-			if i == 0 {
-				return more
-			}
-			return text + " and " + more + " more"
+			return strings.TrimPrefix(text+" and "+strconv.Itoa(len(all)-i)+" more", " and ")
 		}
 		text = with
 	}
 	return text
 }
 
-// list is fit for a sentence.
 func list(all []string) string { return fit(room, ", ", all) }
 
 // cut cuts a line that is too long.
@@ -48,20 +49,8 @@ func cut(line string, room int) string {
 	return strings.ToValidUTF8(line[:room-len(sign)], "") + sign
 }
 
-// number is a number of things: "1 rule", "at least 12 rules".
-func number(n int, more bool, thing string) string {
-	text := strconv.Itoa(n) + " " + thing
-	if n != 1 {
-		text += "s"
-	}
-	if more {
-		text = "at least " + text
-	}
-	return text
-}
-
 // isPlain matches a text that is one word for a shell, and for people.
-var isPlain = regexp.MustCompile(`^[\w./:+@%,-]+$`)
+var isPlain = regexp.MustCompile(`^[\w./:+@%,-]*$`)
 
 // quoted is a path as one word for a shell.
 func quoted(path string) string {
@@ -76,10 +65,17 @@ func plain(name string) string {
 	if isPlain.MatchString(name) {
 		return name
 	}
-	return strconv.QuoteToASCII(name)
+	return quote(name)
 }
 
-// each returns the results of a function.
+// quote is the name of a chain.
+func quote(chain string) string { return strconv.QuoteToASCII(chain) }
+
+// filter returns those of which something is true, and each the results of a function.
+func filter[T any](all []T, is func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !is(one) })
+}
+
 func each[T, R any](all []T, of func(T) R) (results []R) {
 	for _, one := range all {
 		results = append(results, of(one))
@@ -87,10 +83,10 @@ func each[T, R any](all []T, of func(T) R) (results []R) {
 	return results
 }
 
-// lines are those of a text that are not empty, without the spaces around them and what a terminal would not show.
+// lines are those of a text that are not empty, without the spaces around them.
 func lines(text string) (all []string) {
 	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(strings.Map(printable, line))
+		line = strings.TrimSpace(line)
 		if line != "" {
 			all = append(all, line)
 		}
@@ -98,17 +94,87 @@ func lines(text string) (all []string) {
 	return all
 }
 
-func printable(r rune) rune {
-	if r == '\n' || strconv.IsPrint(r) {
-		return r
-	}
-	return ' '
-}
-
-// oneLine makes one of a text.
-func oneLine(text string) string { return strings.Join(lines(text), "; ") }
+// oneLine is the text of an error, which may have several lines.
+func oneLine(err error) string { return strings.Join(lines(err.Error()), "; ") }
 
 // sentence makes one of a text.
-func sentence(text string) string {
-	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+
+// about is a sentence about some things, "" if there are none.
+func about(format string, things []string) string {
+	if len(things) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, fit(2*room, ", ", things))
+}
+
+// What the tables have.
+
+// isOf reports whether a table is one of iptables' in a backend.
+func isOf(t rules.Table, b detect.Backend) bool { return t.Backend == b && !t.Native }
+
+func familyOf(t rules.Table) detect.Family {
+	if t.Family == "ip6" {
+		return detect.IPv6
+	}
+	return detect.IPv4
+}
+
+func title(t rules.Table) string { return t.Family + " " + plain(t.Name) }
+
+// What may be true of a table. Docker's rules that answer a container's DNS are in each network of Docker's.
+func hasRules(t rules.Table) bool { return t.Rules > t.DNS }
+func acts(t rules.Table) bool     { return t.Acts > 0 || len(t.Policies) > 0 }
+func isUsed(t rules.Table) bool   { return hasRules(t) || t.More || len(t.Policies) > 0 }
+
+// describe is "ip filter 3 rules (1 made with nft, 2 drop or redirect), policy DROP of FORWARD".
+func describe(t rules.Table) string {
+	var parts []string
+	for what, n := range map[string]int{"drop or redirect": t.Acts, "made with nft": t.NFTMade, "of Docker's DNS": t.DNS} {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	slices.Sort(parts)
+	rules := strconv.Itoa(t.Rules) + " rules"
+	switch {
+	case t.More:
+		rules = "at least " + rules
+	case t.Rules == 1:
+		rules = "1 rule"
+	}
+	text := title(t) + " " + rules + about(" (%s)", parts)
+	for _, p := range t.Policies {
+		text += ", policy " + p.Policy + " of " + plain(p.Chain)
+	}
+	return text
+}
+
+// used are the tables of iptables in a backend that packets may meet something in; first those that drop or redirect.
+func (s *state) used(b detect.Backend) []rules.Table {
+	used := filter(s.tables, func(t rules.Table) bool { return isOf(t, b) && isUsed(t) })
+	weight := func(t rules.Table) int { return t.Acts + len(t.Policies) }
+	slices.SortStableFunc(used, func(a, b rules.Table) int { return weight(b) - weight(a) })
+	return used
+}
+
+// has is a fact: what a backend has in the tables of iptables.
+func (s *state) has(b detect.Backend) string {
+	nothing := "none"
+	if s.errors[b] != nil {
+		nothing = "not known"
+	}
+	return cmp.Or(fit(room, "; ", each(s.used(b), describe)), nothing)
+}
+
+// chains are the names of user-defined chains, by which an operator knows whose they are.
+func chains(tables []rules.Table) (all []string) {
+	for _, t := range tables {
+		for _, name := range each(t.Chains, quote) {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
 }

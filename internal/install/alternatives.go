@@ -12,6 +12,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
@@ -73,7 +74,7 @@ func (w *work) groups() [][]string {
 
 // isRegistered reports whether all names of a group lead to alternatives, and from there to the switch.
 func (w *work) isRegistered(group []string) bool {
-	return !slices.ContainsFunc(link.Look(w.Dir), func(n link.Command) bool {
+	return !slices.ContainsFunc(look.In(w.Dir), func(n look.Command) bool {
 		return slices.Contains(group, n.Name) && !(w.isManaged(n.Name) && w.IsAt(n.Switch))
 	})
 }

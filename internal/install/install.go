@@ -20,6 +20,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
@@ -80,7 +81,7 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	if len(w.changes) == 0 {
 		w.changes = []string{fmt.Sprintf("nothing to do: the iptables commands in %q run the wrapper", d.Path)}
 	}
-	other := link.Bypassing(d)
+	other := look.Bypassing(d)
 	if len(other) > 0 {
 		directory := filepath.Dir(other[0].Path)
 		w.remarks = append(w.remarks, fmt.Sprintf("%q does not run the wrapper: if a program calls it by this path, "+
@@ -127,7 +128,7 @@ func (w *work) programs() (found []string, err error) {
 			err = errors.Join(err, missing)
 			continue
 		}
-		if link.IsWrapper(program.Path) {
+		if look.IsWrapper(program.Path) {
 			return nil, fmt.Errorf("%q: %w", program.Path, remedy.ErrOwnProgram)
 		}
 		for _, hop := range file.Hops(program.Path) {
@@ -150,7 +151,7 @@ func (w *work) checkCommands() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for _, n := range link.Look(w.Dir) {
+	for _, n := range look.In(w.Dir) {
 		isReplaced := filepath.Base(n.ResolvesTo) == link.Wrapper && w.IsAt(filepath.Dir(n.ResolvesTo))
 		isOurs := isReplaced || n.Wrapper || n.Backend != "" || errors.Is(n.Err, os.ErrNotExist)
 		if !isOurs {
@@ -186,7 +187,7 @@ func (w *work) change() error {
 // verify looks at everything again when all is done. What a command or a backend's program leads to may have changed
 // with what leads there.
 func (w *work) verify() error {
-	for _, n := range link.Look(w.Dir) {
+	for _, n := range look.In(w.Dir) {
 		if n.Err != nil || !w.IsAt(n.Switch) {
 			return fmt.Errorf("%q: %w", n.Path, link.ErrNotWrapped)
 		}
@@ -194,7 +195,7 @@ func (w *work) verify() error {
 	for _, b := range detect.Backends() {
 		for _, command := range exec.Commands() {
 			program, err := exec.Find(b, command, w.Path) // what is missing is a remark already
-			if errors.Is(err, exec.ErrItself) || err == nil && link.IsWrapper(program.Path) {
+			if errors.Is(err, exec.ErrItself) || err == nil && look.IsWrapper(program.Path) {
 				return fmt.Errorf("%s of %s, %q: %w", command, b, program.Path, remedy.ErrOwnProgram)
 			}
 		}
@@ -218,7 +219,7 @@ func (w *work) pointSwitch() error {
 // manage, because their group is still to be registered.
 func (w *work) lay(exceptManaged bool) error {
 	var names []string
-	for _, n := range link.Look(w.Dir) {
+	for _, n := range look.In(w.Dir) {
 		if !w.IsAt(n.Switch) && !(exceptManaged && w.isManaged(n.Name)) {
 			names = append(names, n.Name)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -56,7 +57,7 @@ func leadTo(t *testing.T, directory, file string) {
 	d, err := link.Open(directory)
 	host.Check(t, err)
 	defer d.Close()
-	for _, n := range link.Look(d) {
+	for _, n := range look.In(d) {
 		if filepath.Base(n.ResolvesTo) != file || n.Switch == "" {
 			t.Errorf("%s leads to %q, through a switch in %q (%v); want %s",
 				n.Name, n.ResolvesTo, n.Switch, n.Err, file)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 )
 
@@ -23,7 +24,7 @@ func runningFile() (path string, content []byte, err error) {
 		if !strings.Contains(path, "/") {
 			continue // which file that is depends on the working directory, or on PATH
 		}
-		content := link.ReadWrapper(path)
+		content := look.ReadWrapper(path)
 		if content != nil {
 			return path, content, nil
 		}
@@ -36,7 +37,7 @@ func runningFile() (path string, content []byte, err error) {
 func (w *work) writeWrapper() error {
 	st, err := w.Lstat(link.Wrapper)
 	isExecutable := st.Mode == unix.S_IFREG|0o755 || st.Mode == unix.S_IFREG|0o555
-	if err == nil && isExecutable && file.Trusted(st) && bytes.Equal(link.ReadWrapper(w.Join(link.Wrapper)), w.content) {
+	if err == nil && isExecutable && file.Trusted(st) && bytes.Equal(look.ReadWrapper(w.Join(link.Wrapper)), w.content) {
 		return nil
 	}
 	err = w.WriteProgram(link.Wrapper, w.content)

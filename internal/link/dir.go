@@ -96,15 +96,15 @@ func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
-// stat returns what stat(2) returns for a name: symlinks are followed.
-func (d *Dir) stat(name string) (st unix.Stat_t, err error) {
+// Stat returns what Stat(2) returns for a name: symlinks are followed.
+func (d *Dir) Stat(name string) (st unix.Stat_t, err error) {
 	err = d.do("stat", name, func() error { return unix.Fstatat(d.fd, name, &st, 0) })
 	return st, err
 }
 
 // isRunning reports whether a name leads to the running file.
 func (d *Dir) isRunning(name string) bool {
-	st, err := d.stat(name)
+	st, err := d.Stat(name)
 	return err == nil && file.IsAt(d.Exe, st)
 }
 

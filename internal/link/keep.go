@@ -40,7 +40,7 @@ func Keep(own *Dir, record Record, backend detect.Backend, program string, certa
 	}
 	content := ""
 	if certain && own.isTrusted() && own.isWritable() {
-		content, _ = own.contentFor(backend, program) // "" in an image without multi-call programs
+		content, _ = own.ContentFor(backend, program) // "" in an image without multi-call programs
 	}
 	records := record.Dev != nil && recorded != backend
 	if content == "" && !records || !OwnContainer() {

@@ -113,7 +113,7 @@ func TestContentFor(t *testing.T) {
 		"/sbin/iptables-nft":       "xtables-nft-multi",
 		"/other/xtables-nft-multi": top + "/other/xtables-nft-multi",
 	} {
-		got, err := d.contentFor(detect.NFT, top+program)
+		got, err := d.ContentFor(detect.NFT, top+program)
 		if got != want || err != nil {
 			t.Errorf("%s: got %q, %v", program, got, err)
 		}

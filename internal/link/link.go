@@ -81,9 +81,9 @@ func (d *Dir) Stored() (detect.Backend, error) {
 	return "", fmt.Errorf("%q: %w", d.Join(Switch), ErrForeign)
 }
 
-// contentFor returns the content with which the switch points to a backend's program: the file to which the program's
+// ContentFor returns the content with which the switch points to a backend's program: the file to which the program's
 // path resolves, by its name if that leads to it in this directory, too. The error wraps ErrSingle.
-func (d *Dir) contentFor(backend detect.Backend, program string) (string, error) {
+func (d *Dir) ContentFor(backend detect.Backend, program string) (string, error) {
 	target, err := filepath.EvalSymlinks(program)
 	if err != nil {
 		return "", err

@@ -81,11 +81,11 @@ func Of(s Seen) Plan {
 		how = Recorded
 	}
 	if IsScarce(s.Failed) && !r.Certain && how == Asked {
-		return nothing(fmt.Errorf("%w: %w", ErrScarce, s.Failed))
+		return Fails(fmt.Errorf("%w: %w", ErrScarce, s.Failed))
 	}
 	backend, program, err := Guess(r, s.Find)
 	if err != nil {
-		return nothing(fmt.Errorf("%w (%s)", err, r))
+		return Fails(fmt.Errorf("%w (%s)", err, r))
 	}
 	return Plan{Backend: backend, Program: program.Path, How: how, Because: r.String(), Certain: r.Certain}
 }
@@ -97,11 +97,11 @@ func settled(s Seen) (p Plan, isSettled bool) {
 	case s.Stored != "":
 		return s.run(Stored, s.Stored, errStored), true
 	case s.SetUID:
-		return nothing(ErrSetUID), true
+		return Fails(ErrSetUID), true
 	case wanted != "" && wanted != "auto" && !wanted.Valid():
-		return nothing(fmt.Errorf("%w: %q", ErrVariable, s.Variable)), true
+		return Fails(fmt.Errorf("%w: %q", ErrVariable, s.Variable)), true
 	case s.NoProc != nil: // Find could not tell the wrapper from a program
-		return nothing(fmt.Errorf("%w: %w", ErrNoProc, s.NoProc)), true
+		return Fails(fmt.Errorf("%w: %w", ErrNoProc, s.NoProc)), true
 	case wanted.Valid():
 		return s.run(ByVariable, wanted, ErrByVariable), true
 	}
@@ -112,12 +112,13 @@ func settled(s Seen) (p Plan, isSettled bool) {
 func (s Seen) run(how How, b detect.Backend, why error) Plan {
 	program, err := s.Find(b)
 	if err != nil {
-		return nothing(fmt.Errorf("%w (%s: %w)", err, b, why))
+		return Fails(fmt.Errorf("%w (%s: %w)", err, b, why))
 	}
 	return Plan{Backend: b, Program: program.Path, How: how, Because: fmt.Sprintf("%s: %v", b, why)}
 }
 
-func nothing(err error) Plan { return Plan{How: Nothing, Err: err, Error: err.Error()} }
+// Fails is the plan of a call that fails with an error.
+func Fails(err error) Plan { return Plan{How: Nothing, Err: err, Error: err.Error()} }
 
 // Asks reports whether the call asks the kernel: nothing else settles it.
 func (s Seen) Asks() bool {

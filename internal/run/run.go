@@ -31,8 +31,9 @@ const Limit = 10 * time.Second
 var (
 	// ErrEndless means that a program did not end within the limit.
 	ErrEndless = errors.New("did not end in time")
-	// ErrAfter means that a program was not started, because each one after it would take as long.
-	ErrAfter = errors.New("another program did not end in time")
+	// ErrNotStarted means that a program was not started: others could replace it, one before it did not end, so that
+	// it would take as long, or this process lacked what another one needs.
+	ErrNotStarted = errors.New("not started")
 )
 
 // Starter starts programs, one after the other.
@@ -51,14 +52,14 @@ type Output struct {
 	Stdout  string   // its beginning
 	Kept    []string // lines of standard output
 	Stderr  string   // its beginning
-	Err     error    // file.ErrExposed, ErrEndless, ErrAfter, of the kernel, or *exec.ExitError
+	Err     error    // ErrNotStarted, ErrEndless, of the kernel, or *exec.ExitError
 	Used    time.Duration
 }
 
 // Text returns all that it printed, standard error first.
 func (o Output) Text() string { return strings.TrimSpace(o.Stderr + o.Stdout) }
 
-// Check returns an error that wraps file.ErrExposed, and notes why, if other users could replace a program.
+// Check returns an error that wraps ErrNotStarted and file.ErrExposed, and notes why, if other users could replace a program.
 func (s *Starter) Check(program string) error {
 	exposed := file.Exposed(program)
 	if exposed == "" {
@@ -67,7 +68,7 @@ func (s *Starter) Check(program string) error {
 	if !slices.Contains(s.Exposed, exposed) {
 		s.Exposed = append(s.Exposed, exposed)
 	}
-	return fmt.Errorf("%q: %w", exposed, file.ErrExposed)
+	return fmt.Errorf("%w: %q: %w", ErrNotStarted, exposed, file.ErrExposed)
 }
 
 // Run starts a program as a command. It sets the wrapper's variable to a backend, so that a wrapper neither asks nor
@@ -76,7 +77,7 @@ func (s *Starter) Check(program string) error {
 func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Output {
 	o := Output{Command: strings.Join(argv, " ")}
 	if s.Endless {
-		o.Err = ErrAfter
+		o.Err = fmt.Errorf("%w: another program did not end", ErrNotStarted)
 		return o
 	}
 	o.Err = s.Check(program)
@@ -106,6 +107,7 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	switch {
 	case cmd.ProcessState == nil && (plan.IsScarce(o.Err) || errors.Is(o.Err, unix.EAGAIN)):
 		s.Scarce = o.Err
+		o.Err = fmt.Errorf("%w: %w", ErrNotStarted, o.Err)
 	case ctx.Err() != nil && cmd.ProcessState != nil:
 		s.Endless = true
 		o.Err = ErrEndless
@@ -146,11 +148,12 @@ func endOnSignal(end func()) (finish func()) {
 	}
 }
 
-// InPath returns the absolute path of a command as a shell finds it. PATH may have directories that are not absolute.
+// InPath returns the absolute path of a command as a shell finds it, with an error that of /usr/sbin. PATH may have
+// directories that are not absolute.
 func InPath(command string) (string, error) {
 	path, err := exec.LookPath(command)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
-		return "", err
+		return "/usr/sbin/" + command, err
 	}
 	return filepath.Abs(path)
 }

@@ -35,7 +35,7 @@ func TestHangs(t *testing.T) {
 	s := Starter{Limit: 100 * time.Millisecond}
 	first := s.Run(program, detect.NFT, "iptables")
 	second := s.Run("/bin/true", detect.NFT, "true")
-	if !errors.Is(first.Err, ErrEndless) || !errors.Is(second.Err, ErrAfter) {
+	if !errors.Is(first.Err, ErrEndless) || !errors.Is(second.Err, ErrNotStarted) {
 		t.Errorf("got %v, then %v", first.Err, second.Err)
 	}
 	_, err = io.ReadAll(running) // ends with the last writer

@@ -14,7 +14,7 @@ import (
 // counts are on the picture's axes.
 var counts = []int{0, 5_000, 20_000, 100_000}
 
-// nothing is the row of a host that has neither a name nor a rule.
+// nothing is the row of a host that has neither a marker nor a rule.
 const nothing = "nothing"
 
 // curve is a row for each count: rules in one chain, or chains of one rule.
@@ -109,7 +109,7 @@ func rows(scale int) (all []measure.Row) {
 			Recorded: true,
 		},
 		measure.Row{
-			Name:     "no name, read-only root, recorded: %d rules in legacy",
+			Name:     "no marker, read-only root, recorded: %d rules in legacy",
 			OnPage:   true,
 			Backend:  "legacy",
 			Legacy:   few,

@@ -163,31 +163,14 @@ func anchors(text string) (all []string) {
 // The code on docs/library.md is that of the examples, which tests run.
 func TestLibraryPage(t *testing.T) {
 	const name = "../../docs/library.md"
-	text := read(t, name)
-	want := text
-	for _, file := range []string{"exec/example_test.go", "detect/example_test.go"} {
-		example := read(t, filepath.Join("../..", file))
-		var functions []string
-		bodies := regexp.MustCompile(`(?ms)^func Example\w*\(\) \{\n(.*?)^\}$`)
-		for _, function := range bodies.FindAllStringSubmatch(example, -1) {
-			functions = append(functions, regexp.MustCompile(`(?m)^\t`).ReplaceAllString(function[1], ""))
-		}
-		want = host.ReplacePart(t, want, file, "```go\n"+strings.Join(functions, "```\n\n```go\n")+"```\n")
+	const file = "exec/example_test.go"
+	function := regexp.MustCompile(`(?ms)^func ExampleFind\(\) \{\n(.*?)^\}$`).
+		FindStringSubmatch(read(t, filepath.Join("../..", file)))
+	if function == nil {
+		t.Fatalf("%s has no ExampleFind", file)
 	}
-	const functions = "exec/library_test.go"
-	code := read(t, filepath.Join("../..", functions))
-	for _, mark := range regexp.MustCompile("<!-- ("+functions+": (\\w+)) -->").FindAllStringSubmatch(text, -1) {
-		function := regexp.MustCompile(`(?ms)^// ` + mark[2] + ` .*?^}\n`).FindString(code)
-		if function == "" {
-			t.Errorf("%s has no function %s", functions, mark[2])
-		}
-		want = host.ReplacePart(t, want, mark[1], "```go\n"+function+"```\n")
-	}
-	if *update {
-		host.Check(t, os.WriteFile(name, []byte(want), 0o644))
-	} else if want != text {
-		t.Errorf("%s differs from the examples: go test ./test/program -run TestLibraryPage -update", name)
-	}
+	body := regexp.MustCompile(`(?m)^\t`).ReplaceAllString(function[1], "")
+	host.PageHolds(t, name, file, "```go\n"+body+"```\n", *update)
 }
 
 // The demonstration does what the README says, and changes nothing outside.

@@ -4,7 +4,6 @@
 package release
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,7 +27,7 @@ done
 exec chroot "$ROOT" "$@"
 `
 
-// checkAdded builds images with the lines of docs/install.md from the release in dist/. GitHub is a server here; the
+// checkAdded builds images with the line ADD of docs/install.md from the release in dist/. GitHub is a server here; the
 // sums are the page's. The builder is Debian's newest stable buildah: the machine's podman may not know --checksum.
 func checkAdded(t *testing.T, dir, version string) {
 	t.Helper()
@@ -40,11 +39,10 @@ func checkAdded(t *testing.T, dir, version string) {
 	root, work := t.TempDir(), t.TempDir()
 	host.Run(t, "tar", "-C", root, "--exclude=./dev", "-xf",
 		host.DebianTar(t, "trixie", "trixie-buildah", "--include=buildah,netavark,ca-certificates"))
-	one, several := addLines(t, dir, server.URL)
+	line := addLine(t, dir, server.URL)
 	for name, lines := range map[string]string{
-		"one":     "FROM scratch\n" + one,
-		"several": several + "FROM scratch\nCOPY --from=wrapper /iptables-wrapper /usr/sbin/\n",
-		"other":   "FROM scratch\n" + regexp.MustCompile(`sha256:....`).ReplaceAllString(one, "sha256:0000"),
+		"right": "FROM scratch\n" + line,
+		"other": "FROM scratch\n" + regexp.MustCompile(`sha256:....`).ReplaceAllString(line, "sha256:0000"),
 	} {
 		context := filepath.Join(work, name)
 		host.Check(t, os.Mkdir(context, 0o755))
@@ -65,24 +63,15 @@ func checkAdded(t *testing.T, dir, version string) {
 	}
 }
 
-// addLines returns the lines of docs/install.md for one platform and for several, with another server.
-func addLines(t *testing.T, dir, url string) (one, several string) {
+// addLine returns the line ADD of docs/install.md, with another server.
+func addLine(t *testing.T, dir, url string) string {
 	t.Helper()
 	page := string(host.Read(t, filepath.Join(dir, "docs/install.md")))
-	page = strings.ReplaceAll(page, "https://"+module+"/releases/download", url)
-	blocks := regexp.MustCompile("(?s)```dockerfile\n(.*?)```").FindAllStringSubmatch(page, 2)
-	if len(blocks) < 2 || strings.Count(page, "ADD --checksum=sha256:") != 3 || strings.Contains(page, "sha256:...") {
-		t.Fatalf("docs/install.md has other lines: %q", blocks)
+	lines := regexp.MustCompile(`(?m)^ADD --checksum=sha256:[0-9a-f]{64} .*\n`).FindAllString(page, -1)
+	if len(lines) != 1 || strings.Contains(page, "sha256:...") {
+		t.Fatalf("docs/install.md has other lines: %q", lines)
 	}
-	one, _, _ = strings.Cut(blocks[0][1], "RUN iptables-wrapper install")
-	if !strings.Contains(string(host.Read(t, filepath.Join(dir, "README.md"))), firstSum(one)) {
-		t.Errorf("the README has another sum than %s", firstSum(one))
-	}
-	return one, fmt.Sprint(blocks[1][1])
-}
-
-func firstSum(lines string) string {
-	return regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindString(lines)
+	return strings.ReplaceAll(lines[0], "https://"+module+"/releases/download", url)
 }
 
 // checkCurl runs the line of docs/install.md that needs no ADD, as far as the binary is in place: with the page's sum,

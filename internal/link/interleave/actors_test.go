@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/choose"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
@@ -147,7 +148,7 @@ func command(name string, k kind, backend detect.Backend, run func(p *process, d
 
 func selects(backend detect.Backend) actor {
 	return command("select "+string(backend), selecting, backend, func(p *process, d *link.Dir) error {
-		return d.Select(backend, p.path()+"/"+iptables.MultiCall(string(backend)))
+		return choose.Select(d, backend, p.path()+"/"+iptables.MultiCall(string(backend)))
 	})
 }
 
@@ -169,7 +170,7 @@ var (
 		if record.Dev != nil {
 			defer record.Dev.Close()
 		}
-		return link.Reset(record, d)
+		return choose.Reset(record, d)
 	})
 
 	hintLegacy    = appears("kubelet's hint in legacy", detect.Legacy, func(k *kernel) { k.hint |= legacy })

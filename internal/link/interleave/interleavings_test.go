@@ -96,7 +96,7 @@ func TestEveryInterleaving(t *testing.T) {
 
 // setups lists all choices of so many actors, of which at least one is a call.
 func (m *machine) setups(of []actor, number int, at circumstances) (found []setup) {
-	for _, actors := range choose(of, number) {
+	for _, actors := range scheduled(of, number) {
 		s := setup{setting: m.place, laid: at.laid, actors: actors}
 		if s.count(calling) == 0 {
 			continue
@@ -110,13 +110,13 @@ func (m *machine) setups(of []actor, number int, at circumstances) (found []setu
 	return found
 }
 
-// choose returns all choices of so many, the same one more than once included.
-func choose(of []actor, number int) (all [][]actor) {
+// scheduled returns all choices of so many, the same one more than once included.
+func scheduled(of []actor, number int) (all [][]actor) {
 	if number == 0 {
 		return [][]actor{nil}
 	}
 	for i := range of {
-		for _, others := range choose(of[i:], number-1) {
+		for _, others := range scheduled(of[i:], number-1) {
 			all = append(all, append([]actor{of[i]}, others...))
 		}
 	}

@@ -1,7 +1,9 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+// Package look looks where the six commands lead, and what a call of one runs, for the command line. A wrapped call
+// does not link it.
+package look
 
 import (
 	"os"
@@ -11,6 +13,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
 // Command is where one of the six commands leads.
@@ -26,20 +29,20 @@ type Command struct {
 	Err        error          `json:"-"`                     // why the command is broken or missing
 }
 
-// Look returns where the six commands in a directory lead.
-func Look(d *Dir) (all []Command) {
+// In returns where the six commands in a directory lead.
+func In(d *link.Dir) (all []Command) {
 	if d.Step != nil {
 		d.Step("look", "")
 	}
 	for _, name := range iptables.Commands() {
-		all = append(all, LookAt(d.Join(name)))
+		all = append(all, At(d.Join(name)))
 	}
 	return all
 }
 
 // Bypassing returns those of the six commands in the standard directories that lead neither to the switch in d nor to
 // the wrapper. A client may call them by their paths.
-func Bypassing(d *Dir) (all []Command) {
+func Bypassing(d *link.Dir) (all []Command) {
 	seen := []string{d.Path}
 	for _, dir := range iptables.Dirs() {
 		dir, err := filepath.EvalSymlinks(dir)
@@ -48,7 +51,7 @@ func Bypassing(d *Dir) (all []Command) {
 		}
 		seen = append(seen, dir)
 		for _, name := range iptables.Commands() {
-			n := LookAt(filepath.Join(dir, name))
+			n := At(filepath.Join(dir, name))
 			if !n.Missing && !n.Wrapper && !d.IsAt(n.Switch) {
 				all = append(all, n)
 			}
@@ -57,13 +60,13 @@ func Bypassing(d *Dir) (all []Command) {
 	return all
 }
 
-// LookAt returns where the path of one of the six commands leads.
-func LookAt(path string) Command {
+// At returns where the path of one of the six commands leads.
+func At(path string) Command {
 	n := Command{Name: filepath.Base(path), Path: path}
 	_, err := os.Lstat(path)
 	n.Missing = err != nil
 	for _, hop := range file.Hops(path) {
-		if n.Switch == "" && filepath.Base(hop) == Switch {
+		if n.Switch == "" && filepath.Base(hop) == link.Switch {
 			n.Switch = filepath.Dir(hop)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package plan
+package look
 
 import (
 	"errors"
@@ -15,16 +15,15 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 )
 
-// This file sees for the commands what a call would see. A wrapped call sees it in internal/call.
-
-// Here returns what each call in this environment sees. host and failed are the results of detect.
-func Here(host detect.Result, failed error) Seen {
+// Here returns what each call in this environment sees, for Command.Plan. host and failed are the results of detect.
+func Here(host detect.Result, failed error) plan.Seen {
 	record, err := link.OpenRecord()
 	_, noProc := os.Readlink(file.Running)
-	return Seen{
-		Variable: os.Getenv(Variable),
+	return plan.Seen{
+		Variable: os.Getenv(plan.Variable),
 		NoProc:   noProc,
 		Recorded: record.Read(),
 		Evidence: host.Evidence,
@@ -32,33 +31,31 @@ func Here(host detect.Result, failed error) Seen {
 	}
 }
 
-// At returns what a call of a command runs. It may lead to another copy of the wrapper, which looks for programs beside
-// itself.
-func (s Seen) At(c link.Command) Plan {
-	p := s.at(c)
+// Plan returns the plan of a call of the command. The command may lead to another copy of the wrapper, which looks for
+// programs beside itself.
+func (c Command) Plan(seen plan.Seen) plan.Plan {
+	p := plan.Plan{Backend: c.Backend, Program: c.ResolvesTo, How: plan.NotWrapped}
+	switch {
+	case c.Err != nil:
+		p = plan.Fails(c.Err)
+	case c.Wrapper:
+		seen.SetUID = isSetUID(c.ResolvesTo)
+		seen.Find = c.find
+		p = plan.Of(seen)
+	case c.Switch != "" && c.Backend != "":
+		p.How = plan.Stored
+	}
 	p.Path = c.Path
 	return p
 }
 
-func (s Seen) at(c link.Command) Plan {
-	s.Find = func(b detect.Backend) (exec.Program, error) {
-		program, err := exec.Find(b, c.Name, filepath.Dir(c.ResolvesTo))
-		if err == nil && link.IsWrapper(program.Path) {
-			err = fmt.Errorf("%q: %w", program.Path, exec.ErrItself) // a copy, whose own search ends there
-		}
-		return program, err
+// find finds a backend's program as the called copy does, whose search also ends at itself.
+func (c Command) find(b detect.Backend) (exec.Program, error) {
+	program, err := exec.Find(b, c.Name, filepath.Dir(c.ResolvesTo))
+	if err == nil && IsWrapper(program.Path) {
+		err = fmt.Errorf("%q: %w", program.Path, exec.ErrItself)
 	}
-	switch {
-	case c.Err != nil:
-		return nothing(c.Err)
-	case c.Wrapper:
-		s.SetUID = isSetUID(c.ResolvesTo)
-	case c.Switch != "" && c.Backend != "":
-		return Plan{Backend: c.Backend, Program: c.ResolvesTo, How: Stored}
-	default:
-		return Plan{Backend: c.Backend, Program: c.ResolvesTo, How: NotWrapped}
-	}
-	return Of(s)
+	return program, err
 }
 
 // isSetUID reports whether the kernel gives whoever executes a file another user: its owner.

@@ -1,27 +1,28 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+package look
 
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// Each way in which a name can lead somewhere.
-func TestLook(t *testing.T) {
+// Each way in which a command can lead somewhere.
+func TestAt(t *testing.T) {
 	top := t.TempDir()
 	self, err := os.Executable()
 	host.Check(t, err)
-	grow(t, top, "running -> "+self, "sbin/", "sbin/iptables-wrapper", "sbin/xtables-nft-multi",
-		"sbin/iptables-legacy-restore",
-		"sbin/iptables-current -> iptables-wrapper", "other/", "other/iptables-wrapper",
-		"other/iptables-current -> ../sbin/xtables-nft-multi",
-		"alternatives/", "alternatives/iptables -> "+top+"/sbin/iptables-current")
+	shell(t, top, `ln -s $0 running; mkdir sbin other alternatives
+		: >sbin/xtables-nft-multi; : >sbin/iptables-legacy-restore; : >other/iptables-wrapper
+		ln -s iptables-wrapper sbin/iptables-current; ln -s ../sbin/xtables-nft-multi other/iptables-current
+		ln -s $PWD/sbin/iptables-current alternatives/iptables`, self)
 	sbin, other := top+"/sbin", top+"/other"
 	host.Check(t, os.WriteFile(sbin+"/iptables-wrapper", []byte("\x7fELF"+mark), 0o755))
 	for _, test := range []struct {
@@ -56,9 +57,9 @@ func TestLook(t *testing.T) {
 	} {
 		_ = os.Remove(sbin + "/iptables")
 		if test.content != "" {
-			grow(t, sbin, "iptables -> "+test.content)
+			host.Check(t, os.Symlink(test.content, sbin+"/iptables"))
 		}
-		got := Look(open(t, sbin))[0]
+		got := At(sbin + "/iptables")
 		if !errors.Is(got.Err, test.wrong) {
 			t.Errorf("%s: got %v", test.doc, got.Err)
 		}
@@ -69,8 +70,19 @@ func TestLook(t *testing.T) {
 			t.Errorf("%s: got %+v", test.doc, got)
 		}
 	}
-	names := Look(open(t, top))
-	if len(names) != 6 || names[5].Name != "ip6tables-restore" || !names[5].Missing {
-		t.Errorf("got %+v", names)
+	d, err := link.Open(top)
+	host.Check(t, err)
+	defer d.Close()
+	commands := In(d)
+	if len(commands) != 6 || commands[5].Name != "ip6tables-restore" || !commands[5].Missing {
+		t.Errorf("got %+v", commands)
 	}
+}
+
+// shell runs a script in a directory, with $0.
+func shell(t *testing.T, dir, script, zero string) {
+	t.Helper()
+	cmd := exec.Command("sh", "-ec", script, zero)
+	cmd.Dir = dir
+	host.Output(t, cmd)
 }
