@@ -110,21 +110,18 @@ const (
 
 func advise(text string) func(*state) string { return func(*state) string { return text } }
 
-// tryFor is what the table of remedies has for an error.
-func tryFor(err error) func(*state) string { return advise(remedyFor(err)) }
-
+// remedyFor is what the table of remedies has for errors.
 func remedyFor(errs ...error) string {
 	_, text := remedy.For(errors.Join(errs...))
 	return sentence(cmp.Or(text, remedy.Unknown))
 }
 
 func permit(s *state) string {
-	isMissing := s.lacks() != ""
 	switch {
-	case isMissing && s.process.User != 0:
+	case s.lacks() != "" && s.process.User != 0:
 		return "Run the container as root (runAsUser: 0), with NET_ADMIN and NET_RAW added. For another user, the " +
 			"image must give both as file capabilities to the programs of iptables and to the wrapper."
-	case isMissing:
+	case s.lacks() != "":
 		return "Add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run " +
 			"--cap-add=NET_ADMIN --cap-add=NET_RAW)."
 	case s.process.UserNamespace == detect.Yes:
@@ -172,8 +169,7 @@ func mend(code, otherwise string) func(*state) string {
 // follow says how a command comes to run the backend of the host.
 func follow(s *state) string {
 	c := s.which(differs)[0]
-	how, isRoot := c.Call.How, s.process.User == 0
-	switch {
+	switch how, isRoot := c.Call.How, s.process.User == 0; {
 	case how == plan.NotWrapped:
 		return install(c)
 	case how == plan.ByVariable:
@@ -187,12 +183,12 @@ func follow(s *state) string {
 	case how == plan.Stored && c.readOnly:
 		return remedyFor(unix.EROFS, link.ErrStored)
 	case how == plan.Stored && !isRoot:
-		return "End the build of the image with RUN " + wrapper(c.Switch) + " reset, and start the container again. " +
+		return "End the build of the image with RUN " + c.wrapper() + " reset, and start the container again. " +
 			"Or have root run that in this container" + restart
 	case how == plan.Recorded && !isRoot:
 		return "Restart the container: what is recorded ends with it."
 	}
-	return "In this container, run " + wrapper(c.Switch) + " reset" + restart
+	return "In this container, run " + c.wrapper() + " reset" + restart
 }
 
 func wrap(s *state) string {
@@ -210,32 +206,21 @@ func install(c Command) string {
 		"or sets alternatives."
 }
 
-func option(c Command) string {
-	if c.directory() == "/usr/sbin" {
-		return ""
-	}
-	return " --dir " + quoted(c.directory())
-}
+func option(c Command) string { return " --dir " + quoted(c.directory()) }
 
-// wrapper is the command that runs the wrapper in a directory.
-func wrapper(directory string) string {
-	if directory == "" || directory == "/usr/sbin" {
-		return link.Wrapper
-	}
-	return quoted(filepath.Join(directory, link.Wrapper))
-}
+// wrapper is the command that runs the wrapper beside the switch.
+func (c Command) wrapper() string { return quoted(filepath.Join(c.directory(), link.Wrapper)) }
 
 func giveLock(s *state) string {
-	path := quoted(s.lockFile)
 	switch {
 	case os.Getenv(lockVariable) != "":
 		return "Unset " + lockVariable + ", or set it to a file that iptables can open and lock."
 	case errors.Is(s.lockErr, errHeld):
 		return "Find the process that holds it: lslocks lists it, if started where that process runs."
 	case s.process.User != 0:
-		return "In the image, make a file " + path + " that this user owns, or run the container as root."
+		return "In the image, make a file " + quoted(s.lockFile) + " that this user owns, or run the container as root."
 	}
-	return "Mount the node's " + path + " (hostPath, type: FileOrCreate), or in a network of their own, a volume that " +
+	return "Mount the node's " + quoted(s.lockFile) + " (hostPath, type: FileOrCreate), or in a network of their own, a volume that " +
 		"all containers share. It must be a file on a local file system, and root's."
 }
 
@@ -246,7 +231,7 @@ func choose(s *state) string {
 	case c.Call.How == plan.Stored && c.readOnly:
 		change = "select it in the image, or where the volume is filled"
 	case c.Call.How == plan.Stored: // nothing reads the variable
-		change = "have root run " + wrapper(c.Switch) + " select with it here"
+		change = "have root run " + c.wrapper() + " select with it here"
 	case c.Call.How == plan.NotWrapped:
 		change = "install the wrapper, and set " + plan.Variable + " to it"
 	}

@@ -27,7 +27,7 @@ const (
 // A diagnosis is one observation, and what can be done about it.
 type diagnosis struct {
 	code     string
-	severity Severity
+	severity string
 	needs    bool                  // the wanted backend's answers: it is silent where these cannot be had
 	see      func(*state) string   // what was seen, in one or two sentences; "" if it was not
 	look     func(*state) []string // commands that show it. Each ends, and has no name that somebody in the network chose
@@ -69,7 +69,7 @@ var diagnoses = []diagnosis{
 
 	{code: notWrapped, severity: warning, see: bypassed, look: showWay(bypasses), do: wrap},
 
-	{code: uncertain, severity: warning, see: notStarted, look: showExposed, do: tryFor(file.ErrExposed)},
+	{code: uncertain, severity: warning, see: notStarted, look: showExposed, do: advise(remedyFor(file.ErrExposed))},
 	{code: uncertain, severity: warning, needs: true, see: guessed, look: show(evidence), do: choose},
 }
 

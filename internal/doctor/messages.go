@@ -100,7 +100,7 @@ func judge(out run.Output) called {
 		c.code, c.line = find(all)
 		if c.code == "" || c.code == nftChains {
 			c.code = unexplained
-			c.line = strings.Join(printed[:min(1, len(printed))], "")
+			c.line = strings.Join(printed[:min(1, len(printed))], "") // the first line, if there is one
 		}
 	}
 	return c
@@ -120,12 +120,12 @@ func (c called) started() bool {
 // String is a clause that quotes the call: "iptables-save" fails with status 1: "...".
 func (c called) String() string {
 	const room = 300
-	did := fmt.Sprintf("cannot be started: %v", c.Err)
+	did, between := fmt.Sprintf("cannot be started: %v", c.Err), ": "
 	var exit *osexec.ExitError
 	isExit := errors.As(c.Err, &exit)
 	switch {
 	case c.worked():
-		did = "prints"
+		did, between = "prints", " "
 	case c.code == endless:
 		did = fmt.Sprintf("did not end in %v, and used %.2f s of processor time", run.Limit, c.Used.Seconds())
 	case isExit && exit.Exited():
@@ -134,7 +134,7 @@ func (c called) String() string {
 		did = "was ended by " + unix.SignalName(exit.Sys().(syscall.WaitStatus).Signal())
 	}
 	if c.line != "" {
-		did += fmt.Sprintf(" %q", cut(c.line, room))
+		did += between + strconv.Quote(cut(c.line, room))
 	}
 	return fmt.Sprintf("%q %s", c.Command, did)
 }
@@ -152,14 +152,10 @@ func (c called) isLike(other called) bool {
 
 // with returns the first call with a code, and the commands of the others that failed so.
 func (s *state) with(code string) (first called, others []string) {
-	for _, c := range s.calls {
-		switch {
-		case c.code != code:
-		case first.code == "":
-			first = c
-		case c.isLike(first):
-			others = append(others, c.Command)
-		}
+	all := filter(s.calls, func(c called) bool { return c.code == code })
+	if len(all) == 0 {
+		return called{}, nil
 	}
-	return first, others
+	alike := filter(all[1:], all[0].isLike)
+	return all[0], each(alike, func(c called) string { return c.Command })
 }

@@ -48,24 +48,21 @@ type Report struct {
 // Finding is something that is wrong, or may be.
 type Finding struct {
 	Code     string   `json:"code"` // stable: alerts can rely on it
-	Severity Severity `json:"severity"`
+	Severity string   `json:"severity"`
 	Text     string   `json:"text"` // what was seen
 	Look     []string `json:"look"` // commands that show it; none of them changes anything
 	Do       string   `json:"do"`   // what to do about it, in words
 	More     string   `json:"more"` // the paragraph that explains it
 }
 
-// Severity says whether doctor ends with status 1.
-type Severity string
-
+// The severities. With a problem, doctor ends with status 1.
 const (
-	problem Severity = "problem" // iptables fails here, or its rules do not have the effect that they should have
-	warning Severity = "warning" // it may fail, or somewhere else
+	problem = "problem" // iptables fails here, or its rules do not have the effect that they should have
+	warning = "warning" // it may fail, or somewhere else
 )
 
-// Examine looks at everything and changes nothing. It starts iptables' own programs and the iptables that PATH finds, if
-// nobody but root and the caller can change them: to list rules, and to print their versions. limit is how long each may
-// run. reference is the tag or the commit of this program's documentation.
+// Examine looks at everything and changes nothing. limit is how long each program may run that it starts. reference is
+// the tag or the commit of this program's documentation.
 func Examine(limit time.Duration, reference string) Report {
 	s := observe(limit)
 	var name unix.Utsname
@@ -94,7 +91,7 @@ func (r Report) Problem() bool {
 func (r Report) Lines() (all []string) {
 	all = append(all, r.title(), "")
 	for _, f := range r.Findings {
-		all = append(all, fmt.Sprintf("%-8s %s: %s", strings.ToUpper(string(f.Severity)), f.Code, f.Text))
+		all = append(all, fmt.Sprintf("%-8s %s: %s", strings.ToUpper(f.Severity), f.Code, f.Text))
 		for _, command := range f.Look {
 			all = append(all, "   look: "+command)
 		}
@@ -111,12 +108,7 @@ func (r Report) Lines() (all []string) {
 // title says what was looked at.
 func (r Report) title() string {
 	s := r.state
-	var listed []string
-	for _, f := range families {
-		if s.lists(f) {
-			listed = append(listed, savers[f])
-		}
-	}
+	listed := each(filter(families, s.lists), func(f detect.Family) string { return savers[f] })
 	other := s.wanted().Other()
 	text := "iptables lists no rules"
 	if len(listed) > 0 {
@@ -159,10 +151,7 @@ func (s *state) unseen() (all []string) {
 // facts are what was looked at, one in a line, each with its name.
 func (r Report) facts() (all [][2]string) {
 	s := r.state
-	certain := "certain"
-	if !s.host.Certain {
-		certain = "not certain"
-	}
+	certain := map[bool]string{true: "certain", false: "not certain"}[s.host.Certain]
 	var markers []string
 	for _, b := range detect.Backends() {
 		for _, m := range s.host.Evidence.Of(b).Markers {

@@ -59,7 +59,9 @@ func notCapable(s *state) string {
 	if s.shown() || missing == "" || err == nil && noNew != 1 {
 		return ""
 	}
-	return fmt.Sprintf("%s is missing (CapEff), which %s needs. This is user %d.", missing, s.wanted(), s.process.User)
+	bit := map[string]string{netAdmin: "0x1000", netRaw: "0x2000"}[missing]
+	return fmt.Sprintf("%s is missing (bit %s of CapEff), which %s needs. This is user %d.", missing, bit, s.wanted(),
+		s.process.User)
 }
 
 // lacks is the capability that the wanted backend needs and this process lacks, "" if it has all.

@@ -80,15 +80,15 @@ func observe(limit time.Duration) *state {
 		s.tryRules()
 	}
 	if s.wanted() == detect.Legacy {
-		s.lockFile = lockFile()
+		s.lockFile = cmp.Or(os.Getenv(lockVariable), "/run/xtables.lock")
 		s.lockErr = tryLock(s.lockFile)
 	}
 	for _, b := range detect.Backends() {
 		s.programs = append(s.programs, s.askProgram(starter, b))
 	}
 	s.exposed, s.scarce = starter.Exposed, starter.Scarce
-	if s.scarce == nil && plan.IsScarce(failed) {
-		s.scarce = failed
+	if plan.IsScarce(failed) {
+		s.scarce = cmp.Or(s.scarce, failed)
 	}
 	return s
 }
@@ -157,18 +157,17 @@ func (s *state) tryRules() {
 // a call could not start is not started again.
 func (s *state) askProgram(starter *run.Starter, b detect.Backend) Program {
 	c := s.commands[0]
-	p := Program{Backend: b, Path: c.Call.Program}
 	isCalled := c.Call.Backend == b
-	if !isCalled {
-		found, err := exec.Find(b, c.Name, filepath.Dir(cmp.Or(c.ResolvesTo, c.Path)))
-		if err != nil {
-			p.Error = err.Error()
-			return p
-		}
-		p.Path = found.Path
+	found, err := exec.Program{Path: c.Call.Program}, error(nil)
+	switch {
+	case !isCalled:
+		found, err = exec.Find(b, c.Name, filepath.Dir(cmp.Or(c.ResolvesTo, c.Path)))
+	case !s.hasStarted():
+		err = errors.New("not started again")
 	}
-	if isCalled && !s.hasStarted() {
-		p.Error = "not started again"
+	p := Program{Backend: b, Path: found.Path}
+	if err != nil {
+		p.Error = err.Error()
 		return p
 	}
 	version := judge(starter.Run(p.Path, b, c.Name, "--version"))
@@ -203,15 +202,9 @@ func (s *state) wanted() detect.Backend {
 // program is iptables' own program of the wanted backend.
 func (s *state) program() Program { return s.programs[slices.Index(detect.Backends(), s.wanted())] }
 
-var (
-	errHeld = errors.New("another process has held it for a second")
-	errFIFO = errors.New("it is a FIFO")
-)
-
 const lockVariable = "XTABLES_LOCKFILE"
 
-// lockFile is where iptables-legacy has its lock.
-func lockFile() string { return cmp.Or(os.Getenv(lockVariable), "/run/xtables.lock") }
+var errHeld = errors.New("another process has held it for a second")
 
 // tryLock takes the lock as iptables-legacy does, for an instant, but does not wait to open a FIFO. It creates no file:
 // where there is none, it returns what would keep this user from creating one.
@@ -228,7 +221,7 @@ func tryLock(path string) error {
 		return os.NewSyscallError("open", err)
 	case st.Mode&unix.S_IFMT == unix.S_IFIFO:
 		unix.Close(fd)
-		return errFIFO
+		return errors.New("it is a FIFO")
 	}
 	defer unix.Close(fd)
 	const tries, pause = 200, 5 * time.Millisecond

@@ -113,12 +113,7 @@ func about(format string, things []string) string {
 // isOf reports whether a table is one of iptables' in a backend.
 func isOf(t rules.Table, b detect.Backend) bool { return t.Backend == b && !t.Native }
 
-func familyOf(t rules.Table) detect.Family {
-	if t.Family == "ip6" {
-		return detect.IPv6
-	}
-	return detect.IPv4
-}
+func familyOf(t rules.Table) detect.Family { return map[string]detect.Family{"ip6": detect.IPv6}[t.Family] }
 
 func title(t rules.Table) string { return t.Family + " " + plain(t.Name) }
 
@@ -170,11 +165,8 @@ func (s *state) has(b detect.Backend) string {
 // chains are the names of user-defined chains, by which an operator knows whose they are.
 func chains(tables []rules.Table) (all []string) {
 	for _, t := range tables {
-		for _, name := range each(t.Chains, quote) {
-			if !slices.Contains(all, name) {
-				all = append(all, name)
-			}
-		}
+		all = append(all, each(t.Chains, quote)...)
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
