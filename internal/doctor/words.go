@@ -113,7 +113,9 @@ func about(format string, things []string) string {
 // isOf reports whether a table is one of iptables' in a backend.
 func isOf(t rules.Table, b detect.Backend) bool { return t.Backend == b && !t.Native }
 
-func familyOf(t rules.Table) detect.Family { return map[string]detect.Family{"ip6": detect.IPv6}[t.Family] }
+func familyOf(t rules.Table) detect.Family {
+	return map[string]detect.Family{"ip6": detect.IPv6}[t.Family]
+}
 
 func title(t rules.Table) string { return t.Family + " " + plain(t.Name) }
 
