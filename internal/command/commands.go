@@ -15,6 +15,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
 // commands returns all commands but help, which is the library's.
@@ -135,7 +136,7 @@ func installWrapper(c *cli.Context) error {
 }
 
 func examine(c *cli.Context) error {
-	r := doctor.Examine(doctor.Limit, pagesOf(ownVersion()))
+	r := doctor.Examine(run.Limit, pagesOf(ownVersion()))
 	if c.String("output") == "json" {
 		err := printJSON(c.App.Writer, r)
 		if err != nil {

@@ -101,11 +101,7 @@ func (w *work) register(group []string) error {
 	} {
 		out := s.Run(tools[i], "", slices.Concat(tools[i:i+1], args)...)
 		if out.Err != nil {
-			why := out.Text()
-			if len(s.Refused) > 0 {
-				why = s.Refused[0].String()
-			}
-			return fmt.Errorf("%s %s: %w: %s", tools[i], args[0], out.Err, why)
+			return fmt.Errorf("%s %s: %w: %s", tools[i], args[0], out.Err, out.Text())
 		}
 	}
 	w.changes = append(w.changes, fmt.Sprintf("%s -> %s, by %s", strings.Join(group, ", "), registered, tools[i]))
