@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package nft asks nf_tables questions over netlink: does a table or a chain exist, how many rules are there, could
-// iptables-nft add rules, and, for doctor, what do the rules do. Messages are those of netlink(7),
-// linux/netfilter/nfnetlink.h and linux/netfilter/nf_tables.h, in the byte order of the machine. The package changes
-// nothing.
+// iptables-nft add rules. Messages are those of netlink(7), linux/netfilter/nfnetlink.h and
+// linux/netfilter/nf_tables.h, in the byte order of the machine. The package changes nothing.
 package nft
 
 import (

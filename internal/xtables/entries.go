@@ -19,12 +19,10 @@ var hookNames = [hooks]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTR
 
 // ReadEntries is Read for doctor. It calls each with all entries except the end, none if the table is larger than
 // Limit.
-func ReadEntries(ipv6 bool, table string, each func(Entry)) (t Table, err error) {
-	err = read(ipv6, table, Limit, func(h header, align int, b []byte) (err error) {
-		t, err = walk(ipv6, align, h, b, func(at int, head, target []byte) { each(h.entry(at, head, target)) })
-		return err
-	}, func(h header) { t.Rules = h.entries })
-	return t, err
+func ReadEntries(ipv6 bool, table string, each func(Entry)) (Table, error) {
+	return read(ipv6, table, func(h header, align int, b []byte) (Table, error) {
+		return walk(ipv6, align, h, b, func(at int, head, target []byte) { each(h.entry(at, head, target)) })
+	})
 }
 
 // entry decodes the target of an entry. That of a verdict is

@@ -100,9 +100,8 @@ type header struct {
 	entries int    // of all kinds
 	size    uint32 // of the entries, in bytes
 
-	// By hook, and only for those of which there is a bit in valid: the offsets of a chain's first entry and policy.
-	valid         uint32
-	first, policy [hooks]uint32
+	valid  uint32        // a bit for each hook that has a chain
+	policy [hooks]uint32 // the offset of the chain's policy
 }
 
 // parseHeader decodes
@@ -127,7 +126,6 @@ func parseHeader(b []byte) (header, error) {
 		valid:   field(0),
 	}
 	for i := range hooks {
-		h.first[i] = field(1 + i)
 		h.policy[i] = field(1 + hooks + i)
 	}
 	return h, nil
