@@ -91,19 +91,19 @@ func askLoadable(e Evidence) Evidence {
 
 func (a *asker) askMarkers(e Evidence, r Reason) Evidence {
 	e.NFT = a.askNFT(e.NFT, r)
-	for n := range markersOf(r) {
-		answer, err := a.legacy[n.Family].has(n)
-		e.Legacy = e.Legacy.note(n, answer, err)
+	for m := range markersOf(r) {
+		answer, err := a.legacy[m.Family].has(m)
+		e.Legacy = e.Legacy.note(m, answer, err)
 	}
 	return e
 }
 
 // note adds the answer to whether a marker exists.
-func (f Findings) note(n Marker, answer Answer, err error) Findings {
-	known := &f.answers(n.reason())[n.Family]
+func (f Findings) note(m Marker, answer Answer, err error) Findings {
+	known := &f.answers(m.reason())[m.Family]
 	*known = max(*known, answer)
 	if answer == Yes {
-		f.Markers = append(f.Markers, n)
+		f.Markers = append(f.Markers, m)
 	}
 	f.Err = cmp.Or(f.Err, err)
 	return f
