@@ -21,7 +21,7 @@ type Dir struct {
 	Path string // by which the directory was opened
 
 	// Running is the name of the running file in the directory. Exe leads to that file even after its name is gone.
-	// Here sets both.
+	// OpenRunning sets both.
 	Running, Exe string
 
 	// Step, if set, is called before each system call on a name or the lock: tests schedule processes with it.
