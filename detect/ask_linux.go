@@ -21,7 +21,7 @@ func (a *asker) askNFT(f Findings, r Reason) Findings {
 		if f.Kernel == Yes {
 			answer, err = a.hasNFT(m)
 		}
-		f = f.note(m, answer, err)
+		f = f.add(m, answer, err)
 	}
 	return f
 }

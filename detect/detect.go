@@ -147,8 +147,8 @@ type Findings struct {
 	Markers []Marker  `json:"markers,omitempty"` // the markers that were found, in the order of the questions
 
 	// Rules is the number of rules of both families in iptables' tables, whoever made them. Native tables do not count.
-	// If Counted is No, there are more. If it is Unknown, the number is not exact: a question failed or the rules changed
-	// under way, or a table of legacy was too large to be read, and all its entries are counted.
+	// If Counted is No, there are more. If it is Unknown, the number is not exact: a question failed, the rules changed
+	// meanwhile, or a table of legacy was too large to be read, and all its entries are counted.
 	Rules   int    `json:"rules"`
 	Counted Answer `json:"counted,omitzero"`
 

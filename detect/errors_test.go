@@ -18,7 +18,7 @@ import (
 // The first question that failed is described, in each backend.
 func TestFirstError(t *testing.T) {
 	first, second := fmt.Errorf("a: %w", unix.EPERM), fmt.Errorf("b: %w", unix.ENOMEM)
-	f := Findings{}.note(Marker{}, No, nil).note(Marker{}, Unknown, first).note(Marker{}, Unknown, second)
+	f := Findings{}.add(Marker{}, No, nil).add(Marker{}, Unknown, first).add(Marker{}, Unknown, second)
 	if f.Err != first {
 		t.Errorf("got %v", f.Err)
 	}
@@ -50,7 +50,7 @@ func TestNote(t *testing.T) {
 	} {
 		var f Findings
 		for _, a := range test.answers {
-			f = f.note(Marker{Family: IPv6, Chain: "DOCKER-USER"}, a, nil)
+			f = f.add(Marker{Family: IPv6, Chain: "DOCKER-USER"}, a, nil)
 		}
 		if f.Program != [2]Answer{NotAsked, test.want} || len(f.Markers) != test.found {
 			t.Errorf("%v: got %+v", test.answers, f)

@@ -93,13 +93,13 @@ func (a *asker) askMarkers(e Evidence, r Reason) Evidence {
 	e.NFT = a.askNFT(e.NFT, r)
 	for m := range markersOf(r) {
 		answer, err := a.legacy[m.Family].has(m)
-		e.Legacy = e.Legacy.note(m, answer, err)
+		e.Legacy = e.Legacy.add(m, answer, err)
 	}
 	return e
 }
 
-// note adds the answer to whether a marker exists.
-func (f Findings) note(m Marker, answer Answer, err error) Findings {
+// add adds the answer to whether a marker exists.
+func (f Findings) add(m Marker, answer Answer, err error) Findings {
 	known := &f.answers(m.reason())[m.Family]
 	*known = max(*known, answer)
 	if answer == Yes {

@@ -189,7 +189,8 @@ func TestListOfAnother(t *testing.T) {
 // table behind them. A table that is full has more than legacy.
 func TestBoundIsNoAnswer(t *testing.T) {
 	const many = nft.MaxObjects + 1000
-	full := "add table ip blocklist; add chain ip blocklist c" + strings.Repeat("; add rule ip blocklist c accept", many)
+	full := "add table ip blocklist; add chain ip blocklist c" +
+		strings.Repeat("; add rule ip blocklist c accept", many)
 	for _, test := range []struct {
 		doc   string
 		steps []step

@@ -65,7 +65,7 @@ func become(command string) error {
 	}
 	p, isSettled := plan.Settled(seen)
 	if !isSettled {
-		p = ask(seen, running)
+		p = decide(seen, running)
 	}
 	if p.Err != nil {
 		return p.Err
@@ -74,8 +74,8 @@ func become(command string) error {
 	return fmt.Errorf("%w (%s)", err, p.Because)
 }
 
-// ask asks the kernel, keeps the answer if it may, and returns the plan with what is kept then.
-func ask(seen plan.Seen, running string) plan.Plan {
+// decide asks the kernel, keeps the answer if it may, and returns the plan with what is kept then.
+func decide(seen plan.Seen, running string) plan.Plan {
 	own, dirErr := link.OpenRunning(running)
 	record, recordErr := link.OpenRecord()
 	seen.Recorded = record.Read()

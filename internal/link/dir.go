@@ -96,7 +96,7 @@ func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
-// Stat returns what Stat(2) returns for a name: symlinks are followed.
+// Stat returns what stat(2) returns for a name: symlinks are followed.
 func (d *Dir) Stat(name string) (st unix.Stat_t, err error) {
 	err = d.do("stat", name, func() error { return unix.Fstatat(d.fd, name, &st, 0) })
 	return st, err

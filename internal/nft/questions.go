@@ -21,8 +21,8 @@ var ErrTooLarge = errors.New("nf_tables has too many objects to read")
 // each question would make the kernel look for the module again. iptables-nft asks the same first (NFT_MSG_GETGEN).
 func (c *Conn) Present() (bool, error) {
 	err := c.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil, func(Message) error { return nil })
-	if err == refused(unix.ENOENT) || err == refused(unix.EINVAL) { // nfnetlink_rcv_msg: no such subsystem, and no module adds it
-		return false, nil
+	if err == refused(unix.ENOENT) || err == refused(unix.EINVAL) {
+		return false, nil // EINVAL: nfnetlink has no such subsystem, and no module adds it (nfnetlink_rcv_msg)
 	}
 	if err != nil {
 		return false, fmt.Errorf("ask for nf_tables: %w", err)
@@ -53,14 +53,14 @@ func (c *Conn) HasChain(ipv6 bool, table, chain string) (bool, error) {
 // has reports whether an object exists.
 func (c *Conn) has(get uint16, ipv6 bool, which Attributes) (bool, error) {
 	found := false
-	err := c.ask(get, 0, familyOf(ipv6), which, func(Message) error {
+	err := c.ask(get, 0, protocolOf(ipv6), which, func(Message) error {
 		found = true
 		return nil
 	})
 	return exists(found, err)
 }
 
-// exists is what a reply says of an object: found means that it had the object.
+// exists returns whether an object exists: found means that the reply has it.
 func exists(found bool, err error) (bool, error) {
 	switch {
 	case err == refused(unix.ENOENT):
@@ -71,7 +71,7 @@ func exists(found bool, err error) (bool, error) {
 	return found, err
 }
 
-func familyOf(ipv6 bool) uint8 {
+func protocolOf(ipv6 bool) uint8 {
 	if ipv6 {
 		return unix.NFPROTO_IPV6
 	}
@@ -128,7 +128,7 @@ type Rules struct {
 func (c *Conn) CountRules(limit int, tables []string) (rules Rules, err error) {
 	rules.All = true
 	for _, ipv6 := range [...]bool{false, true} {
-		r, err := c.countFamily(familyOf(ipv6), limit-rules.Number, tables)
+		r, err := c.countFamily(protocolOf(ipv6), limit-rules.Number, tables)
 		rules.Number += r.Number
 		rules.All = rules.All && r.All
 		rules.More = r.More

@@ -95,7 +95,7 @@ func Settled(s Seen) (p Plan, isSettled bool) {
 	wanted := detect.Backend(s.Variable)
 	switch {
 	case s.Stored != "":
-		return s.run(Stored, s.Stored, link.ErrStored), true
+		return s.planOf(Stored, s.Stored, link.ErrStored), true
 	case s.SetUID:
 		return Fails(ErrSetUID), true
 	case wanted != "" && wanted != "auto" && !wanted.Valid():
@@ -103,13 +103,13 @@ func Settled(s Seen) (p Plan, isSettled bool) {
 	case s.NoProc != nil: // Find could not tell the wrapper from a program
 		return Fails(fmt.Errorf("%w: %w", ErrNoProc, s.NoProc)), true
 	case wanted.Valid():
-		return s.run(ByVariable, wanted, ErrByVariable), true
+		return s.planOf(ByVariable, wanted, ErrByVariable), true
 	}
 	return Plan{}, false
 }
 
-// run is the plan to run a backend's program, and never the other one's.
-func (s Seen) run(how How, b detect.Backend, why error) Plan {
+// planOf returns the plan to run a backend's program, and never the other one's.
+func (s Seen) planOf(how How, b detect.Backend, why error) Plan {
 	program, err := s.Find(b)
 	if err != nil {
 		return Fails(fmt.Errorf("%w (%s: %w)", err, b, why))
