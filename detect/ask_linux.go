@@ -14,19 +14,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
-// askNFT asks nf_tables for each marker of a reason.
-func (a *asker) askNFT(f Findings, r Reason) Findings {
-	for m := range markersOf(r) {
-		answer, err := f.Kernel, error(nil)
-		if f.Kernel == Yes {
-			answer, err = a.hasNFT(m)
-		}
-		f = f.add(m, answer, err)
-	}
-	return f
-}
-
-// hasNFT reports whether a marker is in nf_tables.
+// hasNFT reports whether a marker is in nf_tables, which the kernel has.
 func (a *asker) hasNFT(m Marker) (Answer, error) {
 	table := m.Table
 	if m.Chain == "" {
@@ -40,25 +28,25 @@ func (a *asker) hasNFT(m Marker) (Answer, error) {
 	return answerOf(has, err), err
 }
 
-// tableAnswer is whether nf_tables has a table.
-type tableAnswer struct {
+// nftTable is whether nf_tables has a table.
+type nftTable struct {
 	family Family
 	name   string
 	exists Answer
-	err    error
 }
 
-// hasTable reports whether nf_tables has a table. It asks once: most hosts lack most tables, and the chains of a
-// missing one need no question.
+// hasTable reports whether nf_tables has a table. It asks once, and only then returns an error: most hosts lack most
+// tables, and the chains of a missing one need no question.
 func (a *asker) hasTable(f Family, name string) (Answer, error) {
 	for _, t := range a.tables {
 		if t.family == f && t.name == name {
-			return t.exists, t.err
+			return t.exists, nil
 		}
 	}
 	has, err := a.nft.HasTable(f == IPv6, name)
-	a.tables = append(a.tables, tableAnswer{family: f, name: name, exists: answerOf(has, err), err: err})
-	return answerOf(has, err), err
+	exists := answerOf(has, err)
+	a.tables = append(a.tables, nftTable{family: f, name: name, exists: exists})
+	return exists, err
 }
 
 // countNFT counts the rules in the tables of iptables, until there are more than limit. It is no failure if the rules

@@ -24,20 +24,20 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
-// A name that could not be asked for is unknown.
-func TestNameRefused(t *testing.T) {
+// A marker that could not be asked for is unknown.
+func TestMarkerRefused(t *testing.T) {
 	host.Netns(t)
 	a := &asker{}
 	defer a.nft.Close()
 	host.RefuseCall(t, unix.SYS_SENDTO, unix.ENOMEM)
-	f := a.askNFT(Findings{Kernel: Yes}, HostProgram)
+	f := a.askMarkers(Evidence{NFT: Findings{Kernel: Yes}}, HostProgram).NFT
 	if f.Program != [2]Answer{Unknown, Unknown} || !errors.Is(f.Err, unix.ENOMEM) {
 		t.Errorf("got %+v", f)
 	}
 }
 
-// Of several names of a kind, one is a yes. One that is unknown makes the rest no more than unknown.
-func TestNote(t *testing.T) {
+// Of several markers of a kind, one is a yes. One that is unknown makes the rest no more than unknown.
+func TestAdd(t *testing.T) {
 	for _, test := range []struct {
 		answers []Answer
 		want    Answer

@@ -59,7 +59,7 @@ func finish(e Evidence, held Backend) (Result, error) {
 
 type asker struct {
 	nft    nft.Conn
-	tables []tableAnswer   // of nf_tables, as far as they were asked for
+	tables []nftTable      // as far as they were asked for
 	legacy [2]legacyTables // by Family
 }
 
@@ -89,10 +89,15 @@ func askLoadable(e Evidence) Evidence {
 	return e
 }
 
+// askMarkers asks both backends for each marker of a reason.
 func (a *asker) askMarkers(e Evidence, r Reason) Evidence {
-	e.NFT = a.askNFT(e.NFT, r)
 	for m := range markersOf(r) {
-		answer, err := a.legacy[m.Family].has(m)
+		answer, err := e.NFT.Kernel, error(nil)
+		if answer == Yes {
+			answer, err = a.hasNFT(m)
+		}
+		e.NFT = e.NFT.add(m, answer, err)
+		answer, err = a.legacy[m.Family].has(m)
 		e.Legacy = e.Legacy.add(m, answer, err)
 	}
 	return e

@@ -21,7 +21,7 @@ import (
 )
 
 // OpenSwitched opens the directory whose switch select and reset change: that of the running file, otherwise the first
-// standard one with a switch. If iptables is in /sbin, install has put the wrapper there, and PATH may find another
+// standard one with a switch, because install puts a copy of the wrapper beside iptables, and PATH may find another
 // copy. The error wraps link.ErrNotWrapped if there is no switch, and file.ErrExposed if others can write the
 // directory.
 func OpenSwitched() (*link.Dir, error) {

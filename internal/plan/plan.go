@@ -121,8 +121,9 @@ func (s Seen) planOf(how How, b detect.Backend, why error) Plan {
 func Fails(err error) Plan { return Plan{How: Nothing, Err: err, Error: err.Error()} }
 
 // Guess returns the backend that a result runs, and its program. If only the other backend's program is there, Guess
-// returns that one for a guess: it would run without a wrapper, too. It does not for a certain answer, because the host
-// would not see the rules, nor for Held or OnlySupported.
+// returns that one for a guess: it would run without a wrapper, too. It never does if the other backend is known to be
+// wrong: the result is certain, the container has used this one (Held), or the kernel lacks the other one
+// (OnlySupported).
 func Guess(
 	r detect.Result, find func(detect.Backend) (exec.Program, error),
 ) (detect.Backend, exec.Program, error) {
