@@ -66,7 +66,7 @@ func exists(found bool, err error) (bool, error) {
 	case err == refused(unix.ENOENT):
 		return false, nil
 	case err == nil && !found: // neither the object nor an error: it proves nothing
-		err = ErrShort
+		err = errShort
 	}
 	return found, err
 }

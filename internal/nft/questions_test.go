@@ -269,7 +269,7 @@ func TestExists(t *testing.T) {
 		{found: true, want: true},
 		{err: refused(unix.ENOENT)},
 		{err: unix.ENOENT, fails: unix.ENOENT}, // of a system call
-		{fails: ErrShort},
+		{fails: errShort},
 		{err: unix.EPERM, fails: unix.EPERM},
 	} {
 		got, err := exists(test.found, test.err)
