@@ -43,7 +43,7 @@ func check(dir, name string) error {
 }
 
 // unusedError is the error for a program that is passed over, because others can write what is exposed: its directory,
-// or something else on the way to it. It counts as missing.
+// or something else on the way to it. To a guess, it is missing.
 type unusedError struct{ path, exposed string }
 
 func (e *unusedError) Error() string {

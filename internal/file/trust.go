@@ -32,13 +32,13 @@ func IsSystemDir(dir unix.Stat_t) bool {
 // write it either, not even group 0, because other users' containers often run in it.
 func Trusted(st unix.Stat_t) bool {
 	const othersWrite = 0o022
-	return st.Mode&othersWrite == 0 && TrustedUser(st.Uid)
+	return st.Mode&othersWrite == 0 && trustedUser(st.Uid)
 }
 
-// TrustedUser reports whether a user is root, the caller, or the owner of the root directory, who could replace
+// trustedUser reports whether a user is root, the caller, or the owner of the root directory, who could replace
 // everything below it. In a user namespace that does not map root, such as rootlesskit's, root's files and the root
 // directory belong to the user nobody.
-func TrustedUser(uid uint32) bool {
+func trustedUser(uid uint32) bool {
 	if uid == 0 || int(uid) == unix.Geteuid() {
 		return true
 	}
@@ -60,11 +60,10 @@ func Exposed(program string) string {
 		if err != nil || links > mostLinks {
 			return ""
 		}
-		isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK
 		if !trustedOnTheWay(st) {
 			return at
 		}
-		if isLink {
+		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
 			content, err := os.Readlink(at)
 			if err != nil {
 				return ""
@@ -91,9 +90,9 @@ func Exposed(program string) string {
 func trustedOnTheWay(st unix.Stat_t) bool {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFLNK: // its permissions mean nothing
-		return TrustedUser(st.Uid)
+		return trustedUser(st.Uid)
 	case unix.S_IFDIR:
-		return TrustedDir(st) || st.Mode&unix.S_ISVTX != 0 && TrustedUser(st.Uid)
+		return TrustedDir(st) || st.Mode&unix.S_ISVTX != 0 && trustedUser(st.Uid)
 	}
 	return Trusted(st)
 }

@@ -54,10 +54,8 @@ const (
 	hooks = 5 // NF_INET_NUMHOOKS
 )
 
-var (
-	// errBadTable is no race, because the kernel copies the entries of one table.
-	errBadTable = errors.New("the table is cut off or malformed")
-)
+// errBadTable does not go away if the table is read again: the kernel copies the entries of one table.
+var errBadTable = errors.New("the table is cut off or malformed")
 
 // alignments returns the alignments that 64-bit numbers may have in what the kernel returns to this program: 8, but 4
 // on 386, unless a 64-bit kernel knows only its own layout (without CONFIG_NETFILTER_XTABLES_COMPAT, as in Debian 13).
