@@ -162,7 +162,7 @@ func TestMadeByIptables(t *testing.T) {
 	}
 	for _, r := range all {
 		host.Run(t, "nft", "flush", "ruleset")
-		want, extensions := makeRules(t, r, rows(t, "iptables.rules"))
+		want, extensions := makeRules(t, r, rows(t, "../../rules/testdata/iptables.rules"))
 		for _, extension := range extensions {
 			delete(missing, extension)
 		}

@@ -59,16 +59,6 @@ func (c *Conn) has(get uint16, ipv6 bool, which Attributes) (found bool, err err
 	return found, err
 }
 
-// Get calls each with the object of a kind, such as unix.NFT_MSG_GETCHAIN, that the attributes name, if it exists.
-func (c *Conn) Get(get uint16, family uint8, which Attributes, each func(Message) error) error {
-	found := false
-	err := c.ask(get, 0, family, which, func(m Message) error {
-		found = true
-		return each(m)
-	})
-	return checkFound(found, err)
-}
-
 // checkFound returns nil if the reply to a question has the object, or is that the object does not exist.
 func checkFound(found bool, err error) error {
 	switch {
@@ -117,26 +107,6 @@ func (c *Conn) dump(get uint16, family uint8, which Attributes, each func(Messag
 	})
 	if err == refused(unix.ENOENT) {
 		return nil
-	}
-	return err
-}
-
-// DumpRules calls each with the rules of a table, as Dump does. Before Linux 4.10, the kernel ignores the table's name.
-//
-// While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table before its successor. A
-// dump that names a table ends after the first of that name, with no rules and no error (nf_tables_dump_rules). So a
-// table that looks empty is read once more.
-func (c *Conn) DumpRules(family uint8, table string, each func(Message) error) (err error) {
-	which := Attributes{}.Text(unix.NFTA_RULE_TABLE, table)
-	isEmpty := true
-	for try := 0; try < 2 && isEmpty && err == nil; try++ {
-		err = c.dump(unix.NFT_MSG_GETRULE, family, which, func(m Message) error {
-			if m.Attributes().String(unix.NFTA_RULE_TABLE) != table {
-				return nil
-			}
-			isEmpty = false
-			return each(m)
-		})
 	}
 	return err
 }

@@ -36,16 +36,6 @@ func Read(ipv6 bool, table string, keep func(chain []byte) bool) (t Table, err e
 	return t, nil
 }
 
-// ReadEntries is Read that calls each with all entries but the end, none if the table is larger than Limit.
-// Table.Chains is empty.
-func ReadEntries(ipv6 bool, table string, each func(Entry)) (t Table, err error) {
-	err = read(ipv6, table, Limit, func(h header, align int, entries []byte) (err error) {
-		t, err = parse(ipv6, align, h, entries, each)
-		return err
-	}, func(h header) { t.Rules = h.entries })
-	return t, err
-}
-
 // ReadChains returns a table that Listed returned, with what its rules do. It returns an error for a table that is
 // larger than 32 MiB.
 func ReadChains(ipv6 bool, table string) (iptables.Table, error) {
