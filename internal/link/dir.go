@@ -56,7 +56,7 @@ func OpenTrusted(path string) (*Dir, error) {
 
 func (d *Dir) isTrusted() bool {
 	st, err := d.Lstat(".")
-	return err == nil && file.TrustedDir(st)
+	return err == nil && file.TrustedDir(d.Path, st)
 }
 
 // Close closes the directory, and releases its lock.
