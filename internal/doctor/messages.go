@@ -32,7 +32,6 @@ var messages = []struct{ text, code string }{
 	{text: "/net/ip_tables_names", code: unread},
 	{text: "/net/ip6_tables_names", code: unread},
 	{text: "Could not fetch rule set generation id: Permission denied", code: notPermitted},
-	{text: "Could not fetch rule set generation id: Operation not permitted", code: notPermitted},
 	{text: "Failed to initialize nft: Permission denied", code: notPermitted},
 	{text: "Failed to initialize nft: Operation not permitted", code: notPermitted},
 	{text: "Permission denied (you must be root)", code: notPermitted},
