@@ -33,15 +33,10 @@ func check(dir, name string) error {
 		return &unusedError{path: path, by: by}
 	case file.IsAt(file.Running, st):
 		return fmt.Errorf("%q: %w", path, ErrItself)
-	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		err = unix.EACCES
 	default:
-		err = unix.Access(path, unix.X_OK)
+		return file.Executable(path)
 	}
-	if err != nil {
-		return &os.PathError{Op: "execute", Path: path, Err: err}
-	}
-	return nil
+	return &os.PathError{Op: "execute", Path: path, Err: err}
 }
 
 // exposedBy returns what lets other users replace a program in a directory, "" if nothing does. A sticky directory does,
