@@ -110,7 +110,7 @@ func (r Report) title() string {
 	s := r.state
 	listed := each(filter(families, s.lists), func(f detect.Family) string { return savers[f] })
 	other := s.wanted().Other()
-	text := "iptables lists no rules"
+	text := "iptables does not list the rules of " + string(s.wanted())
 	if len(listed) > 0 {
 		text = fmt.Sprintf("%s list the rules of %s", strings.Join(listed, " and "), s.wanted())
 	}

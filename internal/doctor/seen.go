@@ -29,15 +29,17 @@ func printed(code string) func(*state) string {
 	}
 }
 
-// lists reports whether a call has listed the rules of a family.
+// lists reports whether a call has listed the wanted backend's rules of a family.
 func (s *state) lists(f detect.Family) bool {
-	return slices.ContainsFunc(s.calls, func(c called) bool { return c.Command == savers[f] && c.worked() })
+	isIt := func(c called) bool { return c.Command == savers[f] && c.backend == s.wanted() && c.worked() }
+	return slices.ContainsFunc(s.calls, isIt)
 }
 
 // shown reports whether a call has shown that iptables works. Without tables, iptables-legacy-save asks for nothing.
 func (s *state) shown() bool {
-	return slices.ContainsFunc(families, func(f detect.Family) bool {
-		return s.lists(f) && (s.wanted() == detect.NFT || len(s.families[f].listed) > 0)
+	return slices.ContainsFunc(s.calls, func(c called) bool {
+		f := slices.Index(savers[:], c.Command)
+		return f >= 0 && c.worked() && (c.backend == detect.NFT || len(s.families[f].listed) > 0)
 	})
 }
 
@@ -55,7 +57,7 @@ func refused(s *state) string {
 func notCapable(s *state) string {
 	_, err := unix.Getxattr(s.commands[0].Call.Program, "security.capability", nil)
 	noNew, _ := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
-	missing := s.lacks()
+	missing := s.lacks(s.wanted())
 	if s.shown() || missing == "" || err == nil && noNew != 1 {
 		return ""
 	}
@@ -64,10 +66,10 @@ func notCapable(s *state) string {
 		s.process.User)
 }
 
-// lacks is the capability that the wanted backend needs and this process lacks, "" if it has all.
-func (s *state) lacks() string {
+// lacks is the capability that a backend needs and this process lacks, "" if it has all. Legacy opens a raw socket.
+func (s *state) lacks(b detect.Backend) string {
 	for _, capability := range s.process.Missing {
-		if capability == netAdmin || s.wanted() == detect.Legacy { // legacy opens a raw socket
+		if capability == netAdmin || b == detect.Legacy {
 			return capability
 		}
 	}
