@@ -185,7 +185,7 @@ func follow(s *state) string {
 	case how == plan.Stored && s.network.Process1 == detect.No:
 		return "In the image of an agent that enters other networks, link the six commands straight to " + link.Wrapper +
 			", not to " + link.Switch + ": then nothing is stored."
-	case how == plan.Stored && c.readOnly:
+	case how == plan.Stored && c.isReadOnly():
 		return remedyFor(unix.EROFS, link.ErrStored)
 	case how == plan.Stored && !isRoot:
 		return "End the build of the image with RUN " + c.wrapper() + " reset, and start the container again. " +
@@ -233,7 +233,7 @@ func choose(s *state) string {
 	c := s.commands[0]
 	change := "set " + plan.Variable + " to it"
 	switch {
-	case c.Call.How == plan.Stored && c.readOnly:
+	case c.Call.How == plan.Stored && c.isReadOnly():
 		change = "select it in the image, or where the volume is filled"
 	case c.Call.How == plan.Stored: // nothing reads the variable
 		change = "have root run " + c.wrapper() + " select with it here"

@@ -278,7 +278,7 @@ func TestAnySignal(t *testing.T) {
 			s.calls[i] = judge(detect.NFT, run.Output{Command: command, Err: err})
 		}
 		found := s.diagnose("main")
-		want := fmt.Sprintf(`"iptables-save" was ended by %s. The same of ip6tables-save.`, unix.SignalName(signal))
+		want := fmt.Sprintf(`"iptables-save" was ended by %s. The same goes for ip6tables-save.`, unix.SignalName(signal))
 		if len(found) != 1 || found[0].Text != want {
 			t.Errorf("%v: %v", signal, found)
 		}
@@ -371,7 +371,9 @@ func TestPage(t *testing.T) {
 		if m.code != nftChains && m.code != unread {
 			code = m.code
 		}
-		has := func(line string) bool { return strings.Contains(line, strings.TrimSpace(m.text)) && strings.Contains(line, "(#"+code+")") }
+		has := func(line string) bool {
+			return strings.Contains(line, strings.TrimSpace(m.text)) && strings.Contains(line, "(#"+code+")")
+		}
 		if code != "" && !slices.ContainsFunc(strings.Split(page, "\n"), has) {
 			t.Errorf("add a line with `%s` to Messages that links to [%s](#%s)", m.text, code, code)
 		}

@@ -25,7 +25,7 @@ func printed(code string) func(*state) string {
 		if first.code == "" {
 			return ""
 		}
-		return first.String() + "." + about(" The same of %s.", others)
+		return first.String() + "." + about(" The same goes for %s.", others)
 	}
 }
 
@@ -114,7 +114,7 @@ func cannotRun(s *state) string {
 	error := func(c Command) string { return anyCommand.ReplaceAllString(c.Call.Error, "") }
 	others := filter(failing[1:], func(c Command) bool { return error(c) == error(first) })
 	return fmt.Sprintf("A call of %s fails: %s.", first.Name, oneLine(first.Call.Err)) +
-		about(" The same of %s.", pathsOf(others))
+		about(" The same goes for %s.", pathsOf(others))
 }
 
 // hangs is about a program that used next to no time. One that used more may need a higher limit: that is a fact.
@@ -135,7 +135,7 @@ func runsOther(s *state) string {
 	text := fmt.Sprintf("%s here runs %s, but the host uses %s (%s). Neither lists the other's rules.", commands[0].Name,
 		commands[0].Call, s.host.Backend, s.host.Because())
 	if len(commands) < len(s.commands) {
-		text += about(" The same of %s.", pathsOf(commands[1:]))
+		text += about(" The same goes for %s.", pathsOf(commands[1:]))
 	}
 	return text
 }
