@@ -15,6 +15,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/install"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
 // commands returns all commands but help, which is the library's.
@@ -22,10 +23,11 @@ func commands() []*cli.Command {
 	return []*cli.Command{{
 		Name:  "detect",
 		Usage: "print the backend that the host uses: nft or legacy",
-		Description: "Asks only the kernel, about this network namespace. Starts no process and\n" +
-			"changes nothing. If the answer is a guess, prints that on stderr. It depends\n" +
-			"neither on the environment nor on what is stored or recorded. Table and JSON\n" +
-			"also print what a call here runs, which does. Example:\n\n" +
+		Description: "Asks the kernel about this network namespace. If the answer is a guess,\n" +
+			"prints why on stderr. The answer ignores the environment, the switch and\n" +
+			"the record. The table and JSON formats also show what iptables would run\n" +
+			"here; that does depend on them. Makes no rule and no file; the kernel may\n" +
+			"load modules. Example:\n\n" +
 			"   iptables-wrapper detect -o table\n\n" +
 			"For another network namespace, from the node:\n\n" +
 			"   nsenter -t PID -n iptables-wrapper detect",
@@ -135,7 +137,7 @@ func installWrapper(c *cli.Context) error {
 }
 
 func examine(c *cli.Context) error {
-	r := doctor.Examine(doctor.Limit, pagesOf(ownVersion()))
+	r := doctor.Examine(run.Limit, pagesOf(ownVersion()))
 	if c.String("output") == "json" {
 		err := printJSON(c.App.Writer, r)
 		if err != nil {

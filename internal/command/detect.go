@@ -12,7 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
@@ -43,8 +42,8 @@ func printAnswer(w io.Writer, output string) (detect.Result, error) {
 		return r, nil
 	}
 	r, err := detect.Survey()
-	iptables := look.At(run.InPath("iptables"))
-	rep := report{Version: 1, Host: doctor.NewHost(r), Here: iptables.Plan(look.Here(r, err))}
+	path, _ := run.InPath("iptables")
+	rep := report{Version: 1, onHost: newHost(r), Here: look.At(path).Plan(look.Here(r, err))}
 	if output == "json" {
 		return r, printJSON(w, rep)
 	}
@@ -56,15 +55,42 @@ func printAnswer(w io.Writer, output string) (detect.Result, error) {
 // changes or is removed. Questions that were not asked are left out.
 type report struct {
 	Version int `json:"version"`
-	doctor.Host
+	onHost
 	Here plan.Plan `json:"here"`
+}
+
+// onHost is what the host uses, with its texts.
+type onHost struct {
+	detect.Result
+	Because string                    `json:"because"`
+	Errors  map[detect.Backend]string `json:"errors,omitempty"` // what could not be asked
+}
+
+func newHost(r detect.Result) onHost {
+	h := onHost{Result: r, Because: r.Because(), Errors: map[detect.Backend]string{}}
+	for _, b := range detect.Backends() {
+		err := r.Evidence.Of(b).Err
+		if err != nil {
+			h.Errors[b] = err.Error()
+		}
+	}
+	return h
+}
+
+// String returns one line for people: "legacy (not certain: no chain or table of a known program was found)".
+func (h onHost) String() string {
+	certain := "certain"
+	if !h.Certain {
+		certain = "not certain"
+	}
+	return fmt.Sprintf("%s (%s: %s)", h.Backend, certain, h.Because)
 }
 
 func printTable(w io.Writer, rep report) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer t.Flush()
 	e := rep.Evidence
-	printLine(t, "host:           %s", rep.Host)
+	printLine(t, "host:           %s", rep.onHost)
 	printLine(t, "iptables here:  %s", rep.Here)
 
 	printLine(t, "")

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/doctor"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
@@ -19,7 +18,7 @@ import (
 func sample() report {
 	return report{
 		Version: 1,
-		Host: doctor.Host{Result: detect.Result{
+		onHost: onHost{Result: detect.Result{
 			Backend: detect.Legacy,
 			Reason:  detect.HostProgram,
 			Evidence: detect.Evidence{

@@ -1,180 +1,186 @@
 // Copyright The iptables-wrappers Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor says what iptables runs in this container, what the host uses, and what is wrong. It diagnoses: it
-// changes nothing and creates nothing, and prints no command that changes a rule, a policy or the node's alternatives.
+// Package doctor says what it saw of iptables in this container, and what can be done about it. It changes nothing and
+// creates nothing, and prints no command that changes a rule or a policy.
 //
-// observe reads and tries everything, once. Each code is a function of that state which returns a finding or none.
+// observe reads and tries everything, once. Each row of diagnoses is one observation. What would need two stands side
+// by side as facts.
 package doctor
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/rules"
 )
-
-// Version is that of the JSON form of a Report.
-const Version = 1
-
-// Limit is how long each program may run that doctor starts.
-const Limit = run.Limit
 
 // Report is what doctor found, and what it looked at. Its JSON form is what "doctor -o json" prints.
 type Report struct {
-	Version  int            `json:"version"`
-	Findings []Finding      `json:"findings"` // problems first
-	Host     Host           `json:"host"`
-	Here     plan.Plan      `json:"here"`
-	Network  Network        `json:"network"`
-	Kernel   string         `json:"kernel"`   // its release
-	Programs []Program      `json:"programs"` // iptables' own, one for each backend
-	Names    []look.Command `json:"names"`    // where the six commands lead
-	Native   []nft.Native   `json:"native"`   // tables of nf_tables that iptables does not list
-	Fails    []Extension    `json:"fails"`    // matches and targets that iptables cannot load here
-}
+	Version   int            `json:"version"`
+	Findings  []Finding      `json:"findings"` // problems first
+	Unseen    []string       `json:"unseen"`   // why not all could be seen
+	Host      detect.Result  `json:"host"`
+	Commands  []Command      `json:"commands"`            // the six, as PATH finds them
+	Elsewhere []Command      `json:"elsewhere,omitempty"` // in the standard directories
+	Switch    string         `json:"switch,omitempty"`    // "/usr/sbin/iptables-current -> iptables-wrapper"
+	Record    detect.Backend `json:"record,omitempty"`    // of this network namespace
+	Variable  string         `json:"variable,omitempty"`  // the value of plan.Variable
+	Programs  []Program      `json:"programs"`            // iptables' own, nft's first
+	Tables    []rules.Table  `json:"tables"`
+	Network   Network        `json:"network"`
+	Process   Process        `json:"process"`
+	Kernel    string         `json:"kernel"` // its release
 
-// Examine looks at everything and changes nothing. It starts iptables' own programs and the iptables that PATH finds,
-// if nobody but root and the caller can change them: to list rules, to load extensions, and to print their versions.
-// limit is how long each may run. reference is the tag or the commit of this program's documentation.
-func Examine(limit time.Duration, reference string) Report {
-	s := observe(limit)
-	r := Report{
-		Version:  Version,
-		Findings: s.diagnose(reference),
-		Host:     NewHost(s.host),
-		Here:     s.names[0].call,
-		Network:  s.network,
-		Kernel:   kernelRelease(),
-		Native:   append([]nft.Native{}, s.nft.native...),
-		Fails:    append([]Extension{}, s.fails...),
-	}
-	for _, p := range s.programs {
-		r.Programs = append(r.Programs, p.Program)
-	}
-	for _, n := range s.names {
-		r.Names = append(r.Names, n.Command)
-	}
-	return r
-}
-
-// Host is what the host uses.
-type Host struct {
-	detect.Result
-	Because string                    `json:"because"`
-	Errors  map[detect.Backend]string `json:"errors,omitempty"` // what could not be asked
-}
-
-// NewHost returns a result of detect with its texts.
-func NewHost(r detect.Result) Host {
-	h := Host{Result: r, Because: r.Because(), Errors: map[detect.Backend]string{}}
-	for _, b := range detect.Backends() {
-		err := r.Evidence.Of(b).Err
-		if err != nil {
-			h.Errors[b] = err.Error()
-		}
-	}
-	return h
-}
-
-// String returns one line for people: "legacy (not certain: no chain or table of a known program was found)".
-func (h Host) String() string {
-	certain := "certain"
-	if !h.Certain {
-		certain = "not certain"
-	}
-	return fmt.Sprintf("%s (%s: %s)", h.Backend, certain, h.Because)
+	state *state
 }
 
 // Finding is something that is wrong, or may be.
 type Finding struct {
 	Code     string   `json:"code"` // stable: alerts can rely on it
-	Severity Severity `json:"severity"`
-	Text     string   `json:"text"` // what is wrong
+	Severity string   `json:"severity"`
+	Text     string   `json:"text"` // what was seen
 	Look     []string `json:"look"` // commands that show it; none of them changes anything
 	Do       string   `json:"do"`   // what to do about it, in words
 	More     string   `json:"more"` // the paragraph that explains it
 }
 
-// Severity says whether doctor ends with status 1.
-type Severity string
-
+// The severities. With a problem, doctor ends with status 1.
 const (
-	problem Severity = "problem" // iptables fails here, or its rules do not have the effect that they should have
-	warning Severity = "warning" // it may fail, or somewhere else
+	problem = "problem" // iptables fails here, or its rules do not have the effect that they should have
+	warning = "warning" // it may fail, or somewhere else
 )
+
+// Examine looks at everything and changes nothing. limit is how long each program may run that it starts. reference is
+// the tag or the commit of this program's documentation.
+func Examine(limit time.Duration, reference string) Report {
+	s := observe(limit)
+	var name unix.Utsname
+	_ = unix.Uname(&name) // fails for a wrong address only
+	r := Report{
+		Version: 1, Findings: s.diagnose(reference), Unseen: append([]string{}, s.unseen()...),
+		Host: s.host, Commands: s.commands, Elsewhere: s.elsewhere, Record: s.record, Variable: os.Getenv(plan.Variable),
+		Programs: s.programs, Tables: append([]rules.Table{}, s.tables...), Network: s.network, Process: s.process,
+		Kernel: unix.ByteSliceToString(name.Release[:]), state: s,
+	}
+	directory := s.commands[0].Switch
+	if directory != "" {
+		r.Switch = filepath.Join(directory, link.Switch)
+		content, _ := os.Readlink(r.Switch) // it is a symlink on the way
+		r.Switch += " -> " + content
+	}
+	return r
+}
 
 // Problem reports whether one of the findings is a problem.
 func (r Report) Problem() bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == problem })
 }
 
-// Lines are for people: each finding with what shows it and what to do, then the facts that matter most.
+// Lines are for people: what was looked at, each finding with what shows it and what to do, then the facts.
 func (r Report) Lines() (all []string) {
+	all = append(all, r.title(), "")
 	for _, f := range r.Findings {
-		all = append(all, fmt.Sprintf("%-8s %s: %s", strings.ToUpper(string(f.Severity)), f.Code, f.Text))
+		all = append(all, fmt.Sprintf("%-8s %s: %s", strings.ToUpper(f.Severity), f.Code, f.Text))
 		for _, command := range f.Look {
 			all = append(all, "   look: "+command)
 		}
 		all = append(all, "   do:   "+f.Do, "   more: "+f.More, "")
 	}
-	if len(r.Findings) == 0 {
-		all = append(all, "no problem found", "")
-	}
-	all = append(all,
-		"host:           "+r.Host.String(),
-		"iptables here:  "+r.Here.String(),
-		"network:        "+r.Network.String(),
-		"kernel:         "+r.Kernel)
-	for _, p := range r.Programs {
-		all = append(all, fmt.Sprintf("%-15s %s", p.Backend+":", p))
-	}
-	var missing []string
-	for _, n := range r.Names {
-		if isAbsent(n) {
-			missing = append(missing, n.Path)
+	for _, fact := range r.facts() {
+		if fact[1] != "" {
+			all = append(all, cut(fmt.Sprintf("%-15s %s", fact[0]+":", fact[1]), longest))
 		}
-	}
-	if len(missing) > 0 {
-		all = append(all, "missing:        "+list(missing))
-	}
-	for _, fail := range []struct{ lacks, words string }{
-		{lacks: lacksLibrary, words: "the image lacks the libraries"},
-		{lacks: lacksKernel, words: "the kernel lacks its part"},
-	} {
-		names := namesOf(r.Fails, func(e Extension) bool { return e.Lacks == fail.lacks })
-		if len(names) > 0 {
-			all = append(all, "fail here:      "+strings.Join(names, ", ")+" ("+fail.words+")")
-		}
-	}
-	if len(r.Native) > 0 {
-		var tables []string
-		for _, n := range r.Native {
-			tables = append(tables, inLine(n))
-		}
-		all = append(all, "native tables:  "+strings.Join(tables, "; ")+" (packets pass these, too, and iptables does "+
-			"not list them)")
 	}
 	return all
 }
 
-// inLine is a native table with what is in it: "inet ks: 0 rules, policy drop for output".
-func inLine(n nft.Native) string {
-	family, name, _ := strings.Cut(n.Table, " ")
-	text := family + " " + plain(name) + ": " + count(n.Rules)
-	if len(n.Drops) > 0 {
-		text += ", policy drop for " + strings.Join(n.Drops, ", ")
+// title says what was looked at.
+func (r Report) title() string {
+	s := r.state
+	listed := each(filter(families, s.lists), func(f detect.Family) string { return savers[f] })
+	other := s.wanted().Other()
+	text := "iptables lists no rules"
+	if len(listed) > 0 {
+		text = fmt.Sprintf("%s list the rules of %s", strings.Join(listed, " and "), s.wanted())
 	}
-	return text
+	text += fmt.Sprintf("; rules of %s: %s", other, cut(s.has(other), room/2))
+	switch {
+	case len(r.Unseen) > 0:
+		return fmt.Sprintf("not all could be seen; findings: %d; %s", len(r.Findings), text)
+	case len(r.Findings) > 0:
+		return fmt.Sprintf("findings: %d; %s", len(r.Findings), text)
+	}
+	return "no problem found: " + text
+}
+
+// unseen says why not all could be seen. Of the wanted backend, what iptables-save lists is enough.
+func (s *state) unseen() (all []string) {
+	if s.scarce != nil {
+		all = append(all, "doctor lacked processes, open files or memory: "+oneLine(s.scarce))
+	}
+	for _, c := range s.calls {
+		if c.code == unread || c.code == endless && hangs(s) == "" {
+			all = append(all, c.String())
+		}
+	}
+	for _, b := range detect.Backends() {
+		isListed := func(f detect.Family) bool { return b == s.wanted() && (s.families[f].isOff || s.lists(f)) }
+		if s.errors[b] != nil && !(isListed(detect.IPv4) && isListed(detect.IPv6)) {
+			all = append(all, fmt.Sprintf("%s: %s", b, oneLine(s.errors[b])))
+		}
+		for _, t := range s.tables {
+			if isOf(t, b) && t.More && !isListed(familyOf(t)) {
+				all = append(all, fmt.Sprintf("%s: not all of %s", b, describe(t)))
+			}
+		}
+	}
+	return all
+}
+
+// facts are what was looked at, one in a line, each with its name.
+func (r Report) facts() (all [][2]string) {
+	s := r.state
+	certain := map[bool]string{true: "certain", false: "not certain"}[s.host.Certain]
+	var markers []string
+	for _, b := range detect.Backends() {
+		for _, m := range s.host.Evidence.Of(b).Markers {
+			markers = append(markers, fmt.Sprintf("%s (%s, %s, %s)", cmp.Or(m.Chain, m.Table), m.Program, b, m.Family))
+		}
+	}
+	isNative := func(t rules.Table) bool { return t.Native }
+	isAbsent := func(_ *state, c Command) bool { return c.isAbsent() }
+	way := func(c Command) string { return fmt.Sprintf("%s: %v", quoted(c.Path), c.Call) }
+	all = [][2]string{
+		{"host", fmt.Sprintf("%s (%s: %s)", s.host.Backend, certain, s.host.Because())},
+		{"markers", list(markers)},
+		{"iptables here", s.commands[0].Call.String()},
+		{"switch", r.Switch},
+		{"record", string(r.Record)},
+		{"variable", plain(r.Variable)},
+		{"missing", list(pathsOf(s.which(isAbsent)))},
+		{"elsewhere", fit(room, "; ", each(s.elsewhere, way))},
+	}
+	for i, b := range detect.Backends() {
+		all = append(all, [][2]string{{string(b), r.Programs[i].String()}, {"rules, " + string(b), s.has(b)}}...)
+	}
+	all = append(all, [][2]string{
+		{"native tables", fit(room, "; ", each(filter(s.tables, isNative), describe))}, {"network", r.Network.String()}, {"process", r.Process.String()}, {"kernel", r.Kernel},
+	}...)
+	for _, why := range r.Unseen {
+		all = append(all, [2]string{"not seen", why})
+	}
+	return all
 }
 
 // Program is iptables' own program of one backend.
@@ -182,71 +188,20 @@ type Program struct {
 	Backend detect.Backend `json:"backend"`
 	Path    string         `json:"path,omitempty"`
 	Version string         `json:"version,omitempty"` // the line that it prints
-	Error   string         `json:"error,omitempty"`   // why it does not start
+	Error   string         `json:"error,omitempty"`   // why it printed none
 }
 
 // String is what a fact says of a program: "iptables v1.8.9 (nf_tables), /usr/sbin/iptables-nft".
 func (p Program) String() string {
-	switch {
-	case p.Path == "":
-		return "none (" + p.Error + ")"
-	case p.Error != "":
-		return p.Path + " (" + p.Error + ")"
+	if p.Error != "" {
+		return strings.TrimPrefix(fmt.Sprintf("%s (%s)", p.Path, p.Error), " ")
 	}
 	return p.Version + ", " + p.Path
 }
 
-// The codes. They are stable, and each is the heading of a paragraph in docs/troubleshooting.md.
-const (
-	notPermitted = "not-permitted"
-	kernel       = "kernel"
-	noProgram    = "no-program"
-	wrongBackend = "wrong-backend"
-	bothBackends = "both-backends"
-	nftTable     = "nft-table"
-	oldIptables  = "old-iptables"
-	lock         = "lock"
-	notWrapped   = "not-wrapped"
-	uncertain    = "uncertain"
-)
-
-// codes are in the order in which an operator should look at them: what keeps iptables from running at all comes first.
-var codes = []struct {
-	code string
-	find func(*state) *Finding
-}{
-	{notPermitted, (*state).notPermitted},
-	{kernel, (*state).kernel},
-	{noProgram, (*state).noProgram},
-	{wrongBackend, (*state).wrongBackend},
-	{bothBackends, (*state).bothBackends},
-	{nftTable, (*state).nftTable},
-	{oldIptables, (*state).oldIptables},
-	{lock, (*state).lock},
-	{notWrapped, (*state).notWrapped},
-	{uncertain, (*state).uncertain},
-}
-
-// diagnose makes the findings, problems first. reference is the tag or the commit of the page that explains them.
-func (s *state) diagnose(reference string) []Finding {
-	all := []Finding{}
-	for _, c := range codes {
-		found := c.find(s)
-		if found != nil {
-			found.Code = c.code
-			found.More = "https://github.com/iptables-wrappers/iptables-wrappers/blob/" + reference +
-				"/docs/troubleshooting.md#" + c.code
-			all = append(all, *found)
-		}
-	}
-	// "problem" comes before "warning" in the alphabet, too.
-	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(a.Severity, b.Severity) })
-	return all
-}
-
-// try is a sentence with what to do about errors that come together, as a failing call or command prints it.
-func try(errs ...error) string {
-	_, text := remedy.For(errors.Join(errs...))
-	text = cmp.Or(text, remedy.Unknown)
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+// isOlder reports whether a program is known to be older than a release.
+func (p Program) isOlder(than ...int) bool {
+	release := make([]int, 3)
+	_, err := fmt.Sscanf(p.Version, "iptables v%d.%d.%d", &release[0], &release[1], &release[2])
+	return err == nil && slices.Compare(release, than) < 0
 }

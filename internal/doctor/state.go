@@ -6,162 +6,234 @@ package doctor
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/file"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/rules"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
-// state is all that was read and tried. The findings are functions of it, and ask nothing more.
+// state is all that was read and tried. The diagnoses are functions of it, and ask nothing more.
 type state struct {
 	host      detect.Result
-	process   process
+	record    detect.Backend
+	commands  []Command // as PATH finds them
+	elsewhere []Command
+	process   Process
 	network   Network
-	nft       contents
-	legacy    contents
-	listed    [2][]string // the tables of legacy, by family
-	loaded    [2]bool     // x_tables is, by family
-	libDir    string      // XTABLES_LIBDIR
-	lacks     string      // what nf_tables lacks for iptables' rules, in words for people
-	loadable  bool        // the modules of legacy are in this root
-	emulated  bool        // an emulator runs this program
-	noIPv6    bool
-	noProc    error // why a call cannot know its own file
-	variable  detect.Backend
-	variErr   error // why the variable is wrong
-	names     []name
-	others    []string  // programs with the six commands in other directories
-	programs  []program // iptables' own, nft's first
-	saves     []save
-	fails     []Extension
-	lists     map[string]bool // the commands that list rules, and PATH finds
+	families  [2]family // by detect.Family
+	calls     []called
+	tables    []rules.Table
+	errors    map[detect.Backend]error // why not all could be read
+	programs  []Program                // iptables' own, nft's first
 	lockFile  string
-	lockFault error // why iptables-legacy cannot lock it
-	refused   []run.Refusal
-	hangs     string // a program that did not end, of those that the wanted backend needs
-	scarce    error  // what doctor itself lacked to start a program, or to ask
+	lockErr   error    // why iptables-legacy cannot take its lock
+	exposed   []string // what others can write, so that a program was not started
+	scarce    error    // what doctor itself lacked
 }
+
+// family is what the kernel and this image have of one family.
+type family struct {
+	isOff    bool     // the kernel does not have it
+	listed   []string // the tables of legacy
+	unloaded bool     // x_tables is not loaded, and cannot be loaded here
+	lacks    string   // what nf_tables lacks to take iptables' rules, in words for people
+	refused  error    // why it refused a dry run
+}
+
+var (
+	families = []detect.Family{detect.IPv4, detect.IPv6}
+	savers   = [...]string{detect.IPv4: "iptables-save", detect.IPv6: "ip6tables-save"}
+)
 
 // observe reads and tries everything, once. limit is how long each program may run.
 func observe(limit time.Duration) *state {
-	s := &state{process: thisProcess(), emulated: isEmulated("/proc")}
-	s.host, _ = detect.Survey() // what could not be asked is part of the evidence
-	s.network = thisNetwork(s)
-	s.nft.whole = s.host.Evidence.NFT.Kernel == detect.No
-	if s.host.Evidence.NFT.Kernel == detect.Yes { // otherwise each question would have the kernel look for a module
-		s.nft = readNFT()
+	host, failed := detect.Survey()
+	seen := look.Here(host, failed)
+	s := &state{host: host, record: seen.Recorded, process: thisProcess(), network: thisNetwork(host),
+		errors: map[detect.Backend]error{}}
+	s.commands = commandsInPath(seen)
+	s.elsewhere = commandsElsewhere(seen, s.commands)
+	for _, f := range families {
+		s.families[f] = s.lookAt(f)
 	}
-	for f := range s.listed {
-		s.listed[f], s.loaded[f], _ = xtables.Listed(f == int(detect.IPv6)) // as above
-	}
-	s.legacy = readLegacy(s.listed)
-	s.legacy.whole = s.legacy.whole && s.host.Evidence.Legacy.Err == nil
-	s.loadable, _ = xtables.Loadable() // not, if that cannot be read
-	s.noIPv6 = isMissing(unix.AF_INET6)
-	_, s.noProc = os.Readlink(file.Running)
-	s.variable, s.variErr = variable()
-	s.lists = listers()
-	s.libDir = os.Getenv("XTABLES_LIBDIR")
-
-	starter := &run.Starter{Limit: limit}
-	s.lookAtNames(starter)
-	s.lacks = s.host.Evidence.Lacks
-	asksMore := s.host.Evidence.NFT.Kernel == detect.Yes && s.host.Evidence.TakesRules == detect.NotAsked
-	if s.wanted() == detect.NFT && asksMore {
-		s.lacks = dryRun()
+	starter := &run.Starter{Limit: limit, Keep: aboutTable}
+	s.call(starter)
+	hasNFT := host.Evidence.NFT.Kernel == detect.Yes
+	tables, errNFT, errLegacy := rules.Read(hasNFT)
+	s.tables = tables
+	s.errors[detect.NFT] = cmp.Or(host.Evidence.NFT.Err, errNFT)
+	s.errors[detect.Legacy] = cmp.Or(host.Evidence.Legacy.Err, errLegacy)
+	if hasNFT && s.wanted() == detect.NFT {
+		s.tryRules()
 	}
 	if s.wanted() == detect.Legacy {
-		s.lockFile = cmp.Or(os.Getenv(lockVariable), defaultLock)
-		s.lockFault = lockFault(s.lockFile)
+		s.lockFile = cmp.Or(os.Getenv(lockVariable), "/run/xtables.lock")
+		s.lockErr = tryLock(s.lockFile)
 	}
-	s.start(starter)
-	s.refused = starter.Refused
-	s.scarce = starter.Scarce
-	asked := errors.Join(s.host.Evidence.NFT.Err, s.host.Evidence.Legacy.Err)
-	if s.scarce == nil && plan.IsScarce(asked) {
-		s.scarce = asked
+	for _, b := range detect.Backends() {
+		s.programs = append(s.programs, s.askProgram(starter, b))
+	}
+	s.exposed, s.scarce = starter.Exposed, starter.Scarce
+	if plan.IsScarce(failed) {
+		s.scarce = cmp.Or(s.scarce, failed)
 	}
 	return s
 }
 
-// dryRun asks what nf_tables lacks, with the question that detect puts only where the answer depends on it.
-func dryRun() string {
-	var conn nft.Conn
-	defer conn.Close()
-	lacks, _ := conn.Lacks(false) // "" if it is not known
-	return lacks
-}
-
-// isMissing reports whether the kernel has no sockets of a family.
-func isMissing(family int) bool {
-	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err == nil {
-		unix.Close(fd)
+// lookAt looks for what the kernel and this image have of a family.
+func (s *state) lookAt(f detect.Family) family {
+	const net = "/proc/thread-self/net/"
+	var st unix.Stat_t
+	isIPv6 := f == detect.IPv6
+	listed, loaded, err := xtables.Listed(isIPv6)
+	hasModule, _ := xtables.Loadable() // not, if that cannot be read
+	return family{
+		isOff:    isIPv6 && unix.Stat(net+"if_inet6", &st) == unix.ENOENT && unix.Stat(net+"dev", &st) == nil,
+		listed:   listed,
+		unloaded: err == nil && !loaded && !(hasModule && s.process.mayLoad),
 	}
-	return err == unix.EAFNOSUPPORT
 }
 
-// isEmulated reports whether an emulator such as qemu-user runs this program. It shows a program its own file as
-// /proc/self/exe, but not as that of the thread.
-func isEmulated(proc string) bool {
-	process, err := os.Readlink(proc + "/self/exe")
-	thread, threadErr := os.Readlink(proc + "/thread-self/exe")
-	return err == nil && threadErr == nil && process != thread
+// call calls iptables as a client does: it lists the rules, and loads the match that most rules have. (To list a table
+// by its name could make it.)
+func (s *state) call(starter *run.Starter) {
+	for _, f := range families {
+		if !s.families[f].isOff {
+			s.start(starter, s.named(savers[f]))
+		}
+	}
+	c := s.commands[0]
+	if s.hasStarted() && s.host.Evidence.Of(c.Call.Backend).Kernel == detect.Yes {
+		s.start(starter, c, "-m", "comment", "-h")
+	}
 }
 
-// known reports whether the backend of the host is known: it is certain, or no other could be used, or a name shows it
-// and the kernel answers with an error about the other backend, whose iptables could not work here either.
+// start starts a command if it leads to the wrapper or to a program of iptables, and runs the wanted backend. If it runs
+// the other one, wrongBackend has it.
+func (s *state) start(starter *run.Starter, c Command, arguments ...string) {
+	if !c.Wrapper && c.Backend == "" || c.Call.Backend != s.wanted() {
+		return
+	}
+	argv := slices.Concat([]string{c.Name}, arguments)
+	out := run.Output{Command: strings.Join(argv, " "), Err: starter.Check(c.Call.Program)}
+	if out.Err == nil {
+		out = starter.Run(c.Path, c.Call.Backend, argv...)
+	}
+	s.calls = append(s.calls, judge(out))
+}
+
+// hasStarted reports whether each call could start.
+func (s *state) hasStarted() bool {
+	return !slices.ContainsFunc(s.calls, func(c called) bool { return !c.started() })
+}
+
+// tryRules asks whether nf_tables takes iptables' rules, for each family in which no rule shows that it does.
+func (s *state) tryRules() {
+	for _, f := range families {
+		hasRules := func(t rules.Table) bool { return isOf(t, detect.NFT) && familyOf(t) == f && t.Rules > 0 }
+		if s.families[f].isOff || slices.ContainsFunc(s.tables, hasRules) {
+			continue
+		}
+		var conn nft.Conn
+		s.families[f].lacks, s.families[f].refused = conn.Lacks(f == detect.IPv6)
+		conn.Close()
+	}
+}
+
+// askProgram asks iptables' own program of a backend for its version: the program that a call runs, or would run. What
+// a call could not start is not started again.
+func (s *state) askProgram(starter *run.Starter, b detect.Backend) Program {
+	c := s.commands[0]
+	isCalled := c.Call.Backend == b
+	found, err := exec.Program{Path: c.Call.Program}, error(nil)
+	switch {
+	case !isCalled:
+		found, err = exec.Find(b, c.Name, filepath.Dir(cmp.Or(c.ResolvesTo, c.Path)))
+	case !s.hasStarted():
+		err = errors.New("not started again")
+	}
+	p := Program{Backend: b, Path: found.Path}
+	if err != nil {
+		p.Error = err.Error()
+		return p
+	}
+	version := judge(starter.Run(p.Path, b, c.Name, "--version"))
+	p.Version = strings.Join(lines(version.Stdout), " ")
+	if version.Err != nil {
+		p.Error = version.String()
+	}
+	isNew := !slices.ContainsFunc(s.calls, called.failed)
+	if version.failed() && isNew && isCalled && b == s.wanted() {
+		s.calls = append(s.calls, version)
+	}
+	return p
+}
+
+// known reports whether the host's backend is known: it is certain, or no other could be used, or a marker shows it,
+// and the kernel refuses to say what the other backend has.
 func (s *state) known() bool {
-	byName := s.host.Reason == detect.KubeletHint || s.host.Reason == detect.KubeletCanary ||
-		s.host.Reason == detect.HostProgram
+	byMarker := []detect.Reason{detect.KubeletHint, detect.KubeletCanary, detect.HostProgram}
 	other := s.host.Evidence.Of(s.host.Backend.Other())
-	var errno unix.Errno
-	alone := byName && len(other.Markers) == 0 && errors.As(other.Err, &errno) && !s.mayLackFile(other.Err)
-	return s.host.Certain || s.host.Reason == detect.OnlySupported || alone
+	isAlone := slices.Contains(byMarker, s.host.Reason) && len(other.Markers) == 0 && isRefusal(other.Err)
+	return s.host.Certain || s.host.Reason == detect.OnlySupported || isAlone
 }
 
-// wanted is the backend that iptables should run: the host's where that is known, otherwise the one that runs here.
+// wanted is the backend that iptables should run: the host's if that is known, otherwise the one that runs here.
 func (s *state) wanted() detect.Backend {
-	runs := s.names[0].call.Backend
-	if s.known() || runs == "" {
+	if s.known() {
 		return s.host.Backend
 	}
-	return runs
+	return cmp.Or(s.commands[0].Call.Backend, s.host.Backend)
 }
 
-// of is what a backend has.
-func (s *state) of(b detect.Backend) contents {
-	if b == detect.Legacy {
-		return s.legacy
+// program is iptables' own program of the wanted backend.
+func (s *state) program() Program { return s.programs[slices.Index(detect.Backends(), s.wanted())] }
+
+const lockVariable = "XTABLES_LOCKFILE"
+
+var errHeld = errors.New("another process has held it for a second")
+
+// tryLock takes the lock as iptables-legacy does, for an instant, but does not wait to open a FIFO. It creates no file:
+// where there is none, it returns what would keep this user from creating one.
+func tryLock(path string) error {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	if err == unix.ENOENT {
+		hops := file.Hops(path) // where there is a symlink, the file that it names would be created
+		return os.NewSyscallError("create", unix.Access(filepath.Dir(hops[len(hops)-1]), unix.W_OK|unix.X_OK))
 	}
-	return s.nft
-}
-
-// program is iptables' own program of a backend.
-func (s *state) program(b detect.Backend) program {
-	if b == detect.Legacy {
-		return s.programs[1]
-	}
-	return s.programs[0]
-}
-
-// variable is the backend that the variable chooses, "" for none.
-func variable() (detect.Backend, error) {
-	value := os.Getenv(plan.Variable)
-	backend := detect.Backend(value)
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CREAT|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
 	switch {
-	case value == "", value == "auto":
-		return "", nil
-	case backend.Valid():
-		return backend, nil
+	case err != nil:
+		return os.NewSyscallError("open", err)
+	case st.Mode&unix.S_IFMT == unix.S_IFIFO:
+		unix.Close(fd)
+		return errors.New("it is a FIFO")
 	}
-	return "", fmt.Errorf("%w: %q", plan.ErrVariable, value)
+	defer unix.Close(fd)
+	const tries, pause = 200, 5 * time.Millisecond
+	for range tries {
+		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EWOULDBLOCK && err != unix.EINTR {
+			break
+		}
+		time.Sleep(pause)
+	}
+	if err == unix.EWOULDBLOCK {
+		return errHeld
+	}
+	return os.NewSyscallError("flock", err)
 }

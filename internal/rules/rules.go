@@ -8,10 +8,8 @@ package rules
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
@@ -20,37 +18,42 @@ import (
 
 // Table is one table that exists. Packets pass it, whether iptables lists it or not.
 type Table struct {
-	Backend  detect.Backend
-	Native   bool        // of nf_tables, and not one of iptables' tables: only its rules and policies are counted
-	Family   string      // as nft prints it: "ip", "ip6", "inet", "arp", "bridge", "netdev"
-	Name     string      // "filter"
-	Rules    int         // without policies; if a table of legacy is too large to be read, its entries of all kinds
-	More     bool        // there are more rules, or not all could be read
-	Acts     int         // rules that drop or redirect, except those of KUBE-FIREWALL and of Docker's DNS
-	DNS      int         // rules by which Docker answers a container's DNS, and one jump for each of their chains
-	NFTMade  int         // rules that nft made in a table of iptables
-	MadeIn   []string    // the chains with such rules, at most 64
-	Policies []Policy    // those that are not ACCEPT
-	Chains   []string    // names of user-defined chains, at most 64
-	Owned    bool        // only the process that made the table can change it
-	Dormant  bool        // its rules do nothing
-	Wrong    []BaseChain // iptables' base chains that are not as iptables-nft makes them
+	Backend detect.Backend `json:"backend"`
+	// Native: it is of nf_tables, and not one of iptables' tables. Only its rules and policies are counted.
+	Native   bool        `json:"native,omitempty"`
+	Family   string      `json:"family"`                  // as nft prints it: "ip", "ip6", "inet", "arp", "bridge", "netdev"
+	Name     string      `json:"table"`                   // "filter"
+	Rules    int         `json:"rules"`                   // without policies; of a legacy table that is not read, all entries
+	More     bool        `json:"more,omitempty"`          // there are more rules, or not all could be read
+	Acts     int         `json:"acts,omitempty"`          // they drop or redirect; not of KUBE-FIREWALL and Docker's DNS
+	DNS      int         `json:"dns,omitempty"`           // of Docker's DNS, with one jump for each of their chains
+	NFTMade  int         `json:"made_with_nft,omitempty"` // rules that nft made in a table of iptables
+	MadeIn   []string    `json:"made_in,omitempty"`       // the chains with such rules, at most 64
+	Policies []Policy    `json:"policies,omitempty"`      // those that are not ACCEPT
+	Chains   []string    `json:"chains,omitempty"`        // names of user-defined chains, at most 64
+	Owned    bool        `json:"owned,omitempty"`         // only the process that made the table can change it
+	Dormant  bool        `json:"dormant,omitempty"`       // its rules do nothing
+	Wrong    []BaseChain `json:"wrong,omitempty"`         // iptables' base chains that are not as iptables-nft makes them
 }
 
 // Policy is that of a base chain. Chain is its name, or if the table is native, its hook.
-type Policy struct{ Chain, Policy string }
+type Policy struct {
+	Chain  string `json:"chain"`
+	Policy string `json:"policy"`
+}
 
 // BaseChain is a base chain of iptables as it is, and as iptables-nft makes it.
 type BaseChain struct {
-	Chain    string
-	Is, Want Hook
+	Chain string `json:"chain"`
+	Is    Hook   `json:"is"`
+	Want  Hook   `json:"want"`
 }
 
 // Hook is where packets pass a base chain. The zero Hook is that of other chains.
 type Hook struct {
-	Hook     string // "input"
-	Type     string // "filter"
-	Priority int
+	Hook     string `json:"hook,omitempty"` // "input"
+	Type     string `json:"type,omitempty"` // "filter"
+	Priority int    `json:"priority"`
 }
 
 // String describes the hook as nft does.
@@ -78,7 +81,7 @@ func readLegacy() (tables []Table, err error) {
 		err = cmp.Or(err, failed)
 		for _, name := range names {
 			t := Table{Backend: detect.Legacy, Family: family, Name: name}
-			err = cmp.Or(err, persist(t.readLegacy))
+			err = cmp.Or(err, iptables.Persist(t.readLegacy))
 			tables = append(tables, t)
 		}
 	}
@@ -87,32 +90,29 @@ func readLegacy() (tables []Table, err error) {
 
 // readLegacy reads a table of x_tables. Built-in chains come first. The entry that returns from a chain of Docker's DNS
 // counts for the jump to it.
-//
-//	struct xt_standard_target {
-//		struct xt_entry_target target;  // its name is ""
-//		int verdict;                    // -NF_DROP - 1, -NF_QUEUE - 1 and the like, or where to jump
-//	};
 func (t *Table) readLegacy() error {
-	*t = Table{Backend: t.Backend, Family: t.Family, Name: t.Name}
+	*t = t.empty()
 	chain := ""
 	read, err := xtables.ReadEntries(t.Family == "ip6", t.Name, func(e xtables.Entry) {
-		target := string(e.Target)
-		if target == "" && len(e.Info) >= 4 {
-			verdicts := map[int32]string{-1: "DROP", -2: "ACCEPT", -4: "QUEUE"}
-			target = verdicts[int32(binary.NativeEndian.Uint32(e.Info))]
-		}
 		switch {
-		case e.Head != nil:
-			chain = string(e.Head)
+		case e.Head != "":
+			chain = e.Head
 			t.Chains = note(t.Chains, chain)
 		case e.Policy == "":
-			t.count(chain, acts(target, int(e.Revision), e.Info))
-		case target != "ACCEPT":
-			t.Policies = note(t.Policies, Policy{Chain: e.Policy, Policy: target})
+			t.count(chain, acts(e.Target, e.Revision, e.Info))
+		case e.Target != "ACCEPT":
+			t.Policies = note(t.Policies, Policy{Chain: e.Policy, Policy: e.Target})
 		}
 	})
 	t.Rules, t.More = read.Rules, !read.Whole
 	return err
+}
+
+// empty is the table before any of its rules is read.
+func (t *Table) empty() Table {
+	return Table{
+		Backend: t.Backend, Native: t.Native, Family: t.Family, Name: t.Name, Owned: t.Owned, Dormant: t.Dormant,
+	}
 }
 
 // count counts a rule of a chain that drops or redirects, or is Docker's.
@@ -148,16 +148,4 @@ func note[T comparable](list []T, one T) []T {
 		return list
 	}
 	return append(list, one)
-}
-
-// persist reads at most three times, 10 ms apart, what changes while it is read.
-func persist(read func() error) (err error) {
-	for range 3 {
-		err = read()
-		if !errors.Is(err, iptables.ErrChanged) && !errors.Is(err, iptables.ErrChanged) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
 }

@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 	if isAgent {
 		os.Exit(agent(os.Args[1], os.Args[2:]))
 	}
+	if isRefuse {
+		fmt.Fprintln(os.Stderr, refuse(os.Args[1], os.Args[2], os.Args[3:]))
+		os.Exit(125)
+	}
 	host.Main(m)
 }
 
@@ -37,6 +41,8 @@ func TestMain(m *testing.M) {
 //
 //	status N program [args...]   run it; it must end with status N
 //	says N file program [args]   the same, and print what the file says; -update writes the file
+//	finds [severity:code...] [-- program args...]
+//	                             what doctor must find, run by the program; each command that it prints must show something
 //	wrapped                      make the six commands run the wrapper, as install does where nothing manages them
 //	leads [name...] file         the names, all six if none is given, must point to /usr/sbin/file
 //	recorded nft|legacy|nothing  this must be what is recorded for the container's network namespace, and nothing else
@@ -84,6 +90,7 @@ func TestScript(t *testing.T) {
 					"leads":    leads,
 					"recorded": recorded,
 					"says":     says,
+					"finds":    finds,
 				},
 			})
 		})
