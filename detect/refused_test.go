@@ -109,6 +109,20 @@ func TestLegacyRefused(t *testing.T) {
 	}
 }
 
+// A table in which no marker can be is read only for the number of its rules, and its error is not forgotten either:
+// what was asked about and failed is not recorded.
+func TestCountRefused(t *testing.T) {
+	host.Netns(t)
+	host.Run(t, "iptables-legacy", "-t", "security", "-N", "A")
+	host.RefuseCall(t, unix.SYS_GETSOCKOPT, unix.EACCES)
+	r, err := Host("")
+	legacy := r.Evidence.Legacy
+	if summary(r) != "nft default guess" || !errors.Is(err, unix.EACCES) || legacy.Counted != Unknown ||
+		legacy.Program != [2]Answer{No, No} {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
 // Where descriptors are scarce, the error says so, whichever question found none left.
 func TestWithoutDescriptors(t *testing.T) {
 	host.Netns(t)
