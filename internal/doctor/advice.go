@@ -95,7 +95,8 @@ func showExposed(s *state) []string { return []string{"ls -ld " + quoted(s.expos
 
 const (
 	agree = "Have all programs in this network use one backend: that of the program whose backend cannot be changed. " +
-		"What nothing makes any more ends with the network: delete the Pod or the container; drain a node, and reboot it."
+		"Rules that no program makes any more end with the network: delete the Pod or the container, or drain and " +
+		"reboot the node."
 	ownTable = "Have the program that made this with nft use a table with a name of its own, or install an iptables " +
 		"as new as the one that made it. Until then, let nothing here save and restore a whole table."
 	modules = "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra). If the kernel " +
@@ -236,7 +237,7 @@ func choose(s *state) string {
 	case c.Call.How == plan.Stored && c.isReadOnly():
 		change = "select it in the image, or where the volume is filled"
 	case c.Call.How == plan.Stored: // nothing reads the variable
-		change = "have root run " + c.wrapper() + " select with it here"
+		change = "have root run " + c.wrapper() + " select with that backend here"
 	case c.Call.How == plan.NotWrapped:
 		change = "install the wrapper, and set " + plan.Variable + " to it"
 	}

@@ -46,8 +46,8 @@ var diagnoses = []diagnosis{
 	{code: kernel, severity: problem, needs: true, see: takesNoRules, look: show(evidence, release), do: advise(modules)},
 
 	{code: noProgram, severity: problem, see: cannotRun, look: showWay(fails), do: repair},
-	{code: noProgram, severity: problem, needs: true, see: hangs, look: showProgram, do: advise("Look where it " +
-		"stops: a file system that does not answer can stop it.")},
+	{code: noProgram, severity: problem, needs: true, see: hangs, look: showProgram, do: advise("Find out where " +
+		"it hangs, for example in a file system that does not answer.")},
 	{code: noProgram, severity: problem, needs: true, see: printed(noProgram), look: again(noProgram), do: mend(noProgram, library)},
 	{code: noProgram, severity: problem, needs: true, see: printed(unexplained), look: again(unexplained), do: mend(unexplained, unknown)},
 
