@@ -22,19 +22,25 @@ import (
 
 // OpenSwitched opens the directory whose switch select and reset change: that of the running file, otherwise the first
 // standard one with a switch, because install puts a copy of the wrapper beside iptables, and PATH may find another
-// copy. The error wraps link.ErrNotWrapped if there is no switch, and file.ErrExposed if others can write the
-// directory.
+// copy. The error wraps link.ErrNotWrapped if there is no switch, and file.ErrExposed if others can write the running
+// file's directory.
 func OpenSwitched() (*link.Dir, error) {
 	dirs := iptables.Dirs()
 	running, err := os.Readlink(file.Running)
 	if err == nil {
 		dirs = slices.Insert(dirs, 0, filepath.Dir(running))
 	}
-	for _, dir := range dirs {
+	for i, dir := range dirs {
 		_, err := os.Lstat(filepath.Join(dir, link.Switch))
-		if !errors.Is(err, os.ErrNotExist) {
-			return link.OpenTrusted(dir)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
 		}
+		d, err := link.OpenTrusted(dir)
+		isElsewhere := i > 0 // a place that others can write is passed over, as by exec.Find
+		if isElsewhere && errors.Is(err, file.ErrExposed) {
+			continue
+		}
+		return d, err
 	}
 	return nil, fmt.Errorf("no %s in %s: %w", link.Switch, strings.Join(slices.Compact(dirs), ", "), link.ErrNotWrapped)
 }
@@ -72,16 +78,19 @@ func Reset(record link.Record, d *link.Dir) error {
 }
 
 // checkWrapped returns link.ErrNotWrapped if none of the six commands in the directory leads to the switch, or one that
-// exists leads elsewhere. With straight, one may lead straight to the wrapper.
-func checkWrapped(d *link.Dir, straight bool) error {
+// exists leads elsewhere. With isReset, each must lead to the wrapper, through the switch or not.
+func checkWrapped(d *link.Dir, isReset bool) error {
 	isWrapped := false
 	for _, c := range look.In(d) {
-		switch {
-		case d.IsAt(c.Switch):
-			isWrapped = true
-		case !c.Missing && !(straight && c.Wrapper):
+		isLinked := d.IsAt(c.Switch)
+		isRight := isLinked
+		if isReset {
+			isRight = c.Wrapper && c.Err == nil
+		}
+		if !isRight && !c.Missing {
 			return fmt.Errorf("%q: %w", c.Path, link.ErrNotWrapped)
 		}
+		isWrapped = isWrapped || isLinked
 	}
 	if !isWrapped {
 		return fmt.Errorf("%q: %w", d.Path, link.ErrNotWrapped)

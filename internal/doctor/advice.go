@@ -117,11 +117,13 @@ func remedyFor(errs ...error) string {
 }
 
 func permit(s *state) string {
+	c, _ := s.with(notPermitted)
+	lacks := s.lacks(cmp.Or(c.backend, s.wanted()))
 	switch {
-	case s.lacks() != "" && s.process.User != 0:
+	case lacks != "" && s.process.User != 0:
 		return "Run the container as root (runAsUser: 0), with NET_ADMIN and NET_RAW added. For another user, the " +
 			"image must give both as file capabilities to the programs of iptables and to the wrapper."
-	case s.lacks() != "":
+	case lacks != "":
 		return "Add NET_ADMIN and NET_RAW to securityContext.capabilities of the container (docker run " +
 			"--cap-add=NET_ADMIN --cap-add=NET_RAW)."
 	case s.process.UserNamespace == detect.Yes:
@@ -152,17 +154,20 @@ func mend(code, otherwise string) func(*state) string {
 		c, _ := s.with(code)
 		_, try, isWrapper := strings.Cut(c.Stderr, "iptables-wrapper: try: ")
 		var start *os.PathError
+		text := otherwise
 		switch {
+		case s.known() && c.backend != s.host.Backend:
+			return follow(s) // it should run another program
 		case errors.As(c.Err, &start):
 			start.Op = "execve" // not "fork/exec"
-			otherwise = remedyFor(start)
+			text = remedyFor(start)
 		case isWrapper:
-			otherwise = sentence(strings.TrimSpace(try))
+			text = sentence(strings.TrimSpace(try))
 		}
 		if strings.Contains(c.String(), unix.EACCES.Error()) {
-			otherwise += " AppArmor, SELinux or Landlock can refuse it, too."
+			text += " AppArmor, SELinux or Landlock can refuse it, too."
 		}
-		return otherwise
+		return text
 	}
 }
 
@@ -180,7 +185,7 @@ func follow(s *state) string {
 	case how == plan.Stored && s.network.Process1 == detect.No:
 		return "In the image of an agent that enters other networks, link the six commands straight to " + link.Wrapper +
 			", not to " + link.Switch + ": then nothing is stored."
-	case how == plan.Stored && c.readOnly:
+	case how == plan.Stored && c.isReadOnly():
 		return remedyFor(unix.EROFS, link.ErrStored)
 	case how == plan.Stored && !isRoot:
 		return "End the build of the image with RUN " + c.wrapper() + " reset, and start the container again. " +
@@ -228,7 +233,7 @@ func choose(s *state) string {
 	c := s.commands[0]
 	change := "set " + plan.Variable + " to it"
 	switch {
-	case c.Call.How == plan.Stored && c.readOnly:
+	case c.Call.How == plan.Stored && c.isReadOnly():
 		change = "select it in the image, or where the volume is filled"
 	case c.Call.How == plan.Stored: // nothing reads the variable
 		change = "have root run " + c.wrapper() + " select with it here"

@@ -41,7 +41,7 @@ var diagnoses = []diagnosis{
 	{code: notPermitted, severity: problem, see: refused, look: show(rights), do: permit},
 	{code: notPermitted, severity: problem, see: notCapable, look: show(rights), do: permit},
 
-	{code: kernel, severity: problem, needs: true, see: printed(kernel), look: again(kernel), do: advise(modules)},
+	{code: kernel, severity: problem, needs: true, see: printed(kernel), look: again(kernel), do: mend(kernel, modules)},
 	{code: kernel, severity: problem, needs: true, see: notLoaded, look: show(evidence, release), do: advise(loadLegacy)},
 	{code: kernel, severity: problem, needs: true, see: takesNoRules, look: show(evidence, release), do: advise(modules)},
 

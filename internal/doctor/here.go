@@ -23,8 +23,6 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
-// This file looks at what is here: the six commands, this process, and its network.
-
 // errNotInPath means that a shell does not find a command that is there.
 var errNotInPath = errors.New("PATH does not have its directory")
 
@@ -32,15 +30,14 @@ var errNotInPath = errors.New("PATH does not have its directory")
 type Command struct {
 	look.Command
 	Call plan.Plan `json:"call"`
-
-	readOnly bool // its directory is on a read-only file system
 }
 
 // directory is that of the switch that the command leads through, otherwise its own: there, install lays the switch.
 func (c Command) directory() string { return cmp.Or(c.Switch, filepath.Dir(c.Path)) }
 
-// isAbsent reports whether nothing has the path.
-func (c Command) isAbsent() bool { return c.Missing && errors.Is(c.Err, os.ErrNotExist) }
+// isAbsent reports whether nothing has the path, and isReadOnly whether the directory is on a read-only file system.
+func (c Command) isReadOnly() bool { return unix.Access(c.directory(), unix.W_OK) == unix.EROFS }
+func (c Command) isAbsent() bool   { return c.Missing && errors.Is(c.Err, os.ErrNotExist) }
 
 // String says where a command leads: "/usr/sbin/iptables leads to /usr/sbin/xtables-nft-multi".
 func (c Command) String() string {
@@ -52,7 +49,6 @@ func commandAt(path string, notFound error, seen plan.Seen) Command {
 	c := Command{Command: look.At(path)}
 	c.Call = c.Plan(seen)
 	c.Call.Path = "" // that of the command
-	c.readOnly = unix.Access(c.directory(), unix.W_OK) == unix.EROFS
 	info, err := os.Stat(path)
 	switch {
 	case notFound == nil || c.Call.Err != nil:
@@ -203,12 +199,11 @@ type Network struct {
 	Own        detect.Answer `json:"own"`       // it looks like a Pod's own, not the node's
 }
 
-// String is a clause such as "net:[4026532281] (lo, eth0), shared with process 1".
+// String is a clause such as "net:[4026532281], shared with process 1: lo, eth0".
 func (n Network) String() string {
-	const room = 80
 	shared := map[detect.Answer]string{detect.Yes: ", shared with process 1", detect.No: ", not shared with process 1"}
 	own := map[detect.Answer]string{detect.Yes: ", looks like a Pod's own"}
-	return n.Namespace + " (" + fit(room, ", ", each(n.Interfaces, plain)) + ")" + shared[n.Process1] + own[n.Own]
+	return n.Namespace + shared[n.Process1] + own[n.Own] + about(": %s", each(n.Interfaces, plain))
 }
 
 // everywhere are the interfaces that a Pod's own network can have besides eth0: those that modules make everywhere.

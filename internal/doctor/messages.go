@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/run"
 )
 
@@ -72,13 +73,14 @@ var isAboutTable = regexp.MustCompile("^" + aboutTable + "[a-z]+' (is|contains) 
 // called is a call of one of the six commands, and what it showed.
 type called struct {
 	run.Output
-	code string // of the finding, "" if it worked
-	line string // that it printed, and that shows it
+	backend detect.Backend
+	code    string // of the finding, "" if it worked
+	line    string // that it printed, and that shows it
 }
 
 // judge reads what a call printed.
-func judge(out run.Output) called {
-	c := called{Output: out}
+func judge(b detect.Backend, out run.Output) called {
+	c := called{Output: out, backend: b}
 	isOther := func(line string) bool { return !isAboutTable.MatchString(line) }
 	printed := lines(out.Stderr)
 	all := slices.Concat(printed, slices.DeleteFunc(lines(strings.Join(out.Kept, "\n")), isOther))

@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
-	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/rules"
 )
@@ -33,7 +31,6 @@ type Report struct {
 	Host      detect.Result  `json:"host"`
 	Commands  []Command      `json:"commands"`            // the six, as PATH finds them
 	Elsewhere []Command      `json:"elsewhere,omitempty"` // in the standard directories
-	Switch    string         `json:"switch,omitempty"`    // "/usr/sbin/iptables-current -> iptables-wrapper"
 	Record    detect.Backend `json:"record,omitempty"`    // of this network namespace
 	Variable  string         `json:"variable,omitempty"`  // the value of plan.Variable
 	Programs  []Program      `json:"programs"`            // iptables' own, nft's first
@@ -67,19 +64,12 @@ func Examine(limit time.Duration, reference string) Report {
 	s := observe(limit)
 	var name unix.Utsname
 	_ = unix.Uname(&name) // fails for a wrong address only
-	r := Report{
+	return Report{
 		Version: 1, Findings: s.diagnose(reference), Unseen: append([]string{}, s.unseen()...),
 		Host: s.host, Commands: s.commands, Elsewhere: s.elsewhere, Record: s.record, Variable: os.Getenv(plan.Variable),
 		Programs: s.programs, Tables: append([]rules.Table{}, s.tables...), Network: s.network, Process: s.process,
 		Kernel: unix.ByteSliceToString(name.Release[:]), state: s,
 	}
-	directory := s.commands[0].Switch
-	if directory != "" {
-		r.Switch = filepath.Join(directory, link.Switch)
-		content, _ := os.Readlink(r.Switch) // it is a symlink on the way
-		r.Switch += " -> " + content
-	}
-	return r
 }
 
 // Problem reports whether one of the findings is a problem.
@@ -110,7 +100,7 @@ func (r Report) title() string {
 	s := r.state
 	listed := each(filter(families, s.lists), func(f detect.Family) string { return savers[f] })
 	other := s.wanted().Other()
-	text := "iptables lists no rules"
+	text := "iptables does not list the rules of " + string(s.wanted())
 	if len(listed) > 0 {
 		text = fmt.Sprintf("%s list the rules of %s", strings.Join(listed, " and "), s.wanted())
 	}
@@ -165,7 +155,7 @@ func (r Report) facts() (all [][2]string) {
 		{"host", fmt.Sprintf("%s (%s: %s)", s.host.Backend, certain, s.host.Because())},
 		{"markers", list(markers)},
 		{"iptables here", s.commands[0].Call.String()},
-		{"switch", r.Switch},
+		{"it leads", strings.Join(s.commands[0].way(), " -> ")},
 		{"record", string(r.Record)},
 		{"variable", plain(r.Variable)},
 		{"missing", list(pathsOf(s.which(isAbsent)))},
@@ -175,7 +165,7 @@ func (r Report) facts() (all [][2]string) {
 		all = append(all, [][2]string{{string(b), r.Programs[i].String()}, {"rules, " + string(b), s.has(b)}}...)
 	}
 	all = append(all, [][2]string{
-		{"native tables", fit(room, "; ", each(filter(s.tables, isNative), describe))}, {"network", r.Network.String()}, {"process", r.Process.String()}, {"kernel", r.Kernel},
+		{"native tables", describeAll(filter(s.tables, isNative))}, {"network", r.Network.String()}, {"process", r.Process.String()}, {"kernel", r.Kernel},
 	}...)
 	for _, why := range r.Unseen {
 		all = append(all, [2]string{"not seen", why})

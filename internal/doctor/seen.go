@@ -25,19 +25,21 @@ func printed(code string) func(*state) string {
 		if first.code == "" {
 			return ""
 		}
-		return first.String() + "." + about(" The same of %s.", others)
+		return first.String() + "." + about(" The same goes for %s.", others)
 	}
 }
 
-// lists reports whether a call has listed the rules of a family.
+// lists reports whether a call has listed the wanted backend's rules of a family.
 func (s *state) lists(f detect.Family) bool {
-	return slices.ContainsFunc(s.calls, func(c called) bool { return c.Command == savers[f] && c.worked() })
+	isIt := func(c called) bool { return c.Command == savers[f] && c.backend == s.wanted() && c.worked() }
+	return slices.ContainsFunc(s.calls, isIt)
 }
 
 // shown reports whether a call has shown that iptables works. Without tables, iptables-legacy-save asks for nothing.
 func (s *state) shown() bool {
-	return slices.ContainsFunc(families, func(f detect.Family) bool {
-		return s.lists(f) && (s.wanted() == detect.NFT || len(s.families[f].listed) > 0)
+	return slices.ContainsFunc(s.calls, func(c called) bool {
+		f := slices.Index(savers[:], c.Command)
+		return f >= 0 && c.worked() && (c.backend == detect.NFT || len(s.families[f].listed) > 0)
 	})
 }
 
@@ -55,7 +57,7 @@ func refused(s *state) string {
 func notCapable(s *state) string {
 	_, err := unix.Getxattr(s.commands[0].Call.Program, "security.capability", nil)
 	noNew, _ := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
-	missing := s.lacks()
+	missing := s.lacks(s.wanted())
 	if s.shown() || missing == "" || err == nil && noNew != 1 {
 		return ""
 	}
@@ -64,10 +66,10 @@ func notCapable(s *state) string {
 		s.process.User)
 }
 
-// lacks is the capability that the wanted backend needs and this process lacks, "" if it has all.
-func (s *state) lacks() string {
+// lacks is the capability that a backend needs and this process lacks, "" if it has all. Legacy opens a raw socket.
+func (s *state) lacks(b detect.Backend) string {
 	for _, capability := range s.process.Missing {
-		if capability == netAdmin || s.wanted() == detect.Legacy { // legacy opens a raw socket
+		if capability == netAdmin || b == detect.Legacy {
 			return capability
 		}
 	}
@@ -112,7 +114,7 @@ func cannotRun(s *state) string {
 	error := func(c Command) string { return anyCommand.ReplaceAllString(c.Call.Error, "") }
 	others := filter(failing[1:], func(c Command) bool { return error(c) == error(first) })
 	return fmt.Sprintf("A call of %s fails: %s.", first.Name, oneLine(first.Call.Err)) +
-		about(" The same of %s.", pathsOf(others))
+		about(" The same goes for %s.", pathsOf(others))
 }
 
 // hangs is about a program that used next to no time. One that used more may need a higher limit: that is a fact.
@@ -133,7 +135,7 @@ func runsOther(s *state) string {
 	text := fmt.Sprintf("%s here runs %s, but the host uses %s (%s). Neither lists the other's rules.", commands[0].Name,
 		commands[0].Call, s.host.Backend, s.host.Because())
 	if len(commands) < len(s.commands) {
-		text += about(" The same of %s.", pathsOf(commands[1:]))
+		text += about(" The same goes for %s.", pathsOf(commands[1:]))
 	}
 	return text
 }

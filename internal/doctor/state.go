@@ -116,15 +116,14 @@ func (s *state) call(starter *run.Starter) {
 		}
 	}
 	c := s.commands[0]
-	if s.hasStarted() && s.host.Evidence.Of(c.Call.Backend).Kernel == detect.Yes {
+	if s.hasStarted(c.Call.Backend) && s.host.Evidence.Of(c.Call.Backend).Kernel == detect.Yes {
 		s.start(starter, c, "-m", "comment", "-h")
 	}
 }
 
-// start starts a command if it leads to the wrapper or to a program of iptables, and runs the wanted backend. If it runs
-// the other one, wrongBackend has it.
+// start starts a command if it leads to the wrapper or to a program of iptables, and runs something.
 func (s *state) start(starter *run.Starter, c Command, arguments ...string) {
-	if !c.Wrapper && c.Backend == "" || c.Call.Backend != s.wanted() {
+	if c.Call.Backend == "" || !c.Wrapper && c.Backend == "" {
 		return
 	}
 	argv := slices.Concat([]string{c.Name}, arguments)
@@ -132,12 +131,12 @@ func (s *state) start(starter *run.Starter, c Command, arguments ...string) {
 	if out.Err == nil {
 		out = starter.Run(c.Path, c.Call.Backend, argv...)
 	}
-	s.calls = append(s.calls, judge(out))
+	s.calls = append(s.calls, judge(c.Call.Backend, out))
 }
 
-// hasStarted reports whether each call could start.
-func (s *state) hasStarted() bool {
-	return !slices.ContainsFunc(s.calls, func(c called) bool { return !c.started() })
+// hasStarted reports whether each call of a backend could start.
+func (s *state) hasStarted(b detect.Backend) bool {
+	return !slices.ContainsFunc(s.calls, func(c called) bool { return c.backend == b && !c.started() })
 }
 
 // tryRules asks whether nf_tables takes iptables' rules, for each family in which no rule shows that it does.
@@ -162,7 +161,7 @@ func (s *state) askProgram(starter *run.Starter, b detect.Backend) Program {
 	switch {
 	case !isCalled:
 		found, err = exec.Find(b, c.Name, filepath.Dir(cmp.Or(c.ResolvesTo, c.Path)))
-	case !s.hasStarted():
+	case !s.hasStarted(b):
 		err = errors.New("not started again")
 	}
 	p := Program{Backend: b, Path: found.Path}
@@ -170,7 +169,7 @@ func (s *state) askProgram(starter *run.Starter, b detect.Backend) Program {
 		p.Error = err.Error()
 		return p
 	}
-	version := judge(starter.Run(p.Path, b, c.Name, "--version"))
+	version := judge(b, starter.Run(p.Path, b, c.Name, "--version"))
 	p.Version = strings.Join(lines(version.Stdout), " ")
 	if version.Err != nil {
 		p.Error = version.String()

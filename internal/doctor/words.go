@@ -147,12 +147,16 @@ func describe(t rules.Table) string {
 	return text
 }
 
-// used are the tables of iptables in a backend that packets may meet something in; first those that drop or redirect.
+// used are the tables of iptables in a backend that packets may meet something in.
 func (s *state) used(b detect.Backend) []rules.Table {
-	used := filter(s.tables, func(t rules.Table) bool { return isOf(t, b) && isUsed(t) })
+	return filter(s.tables, func(t rules.Table) bool { return isOf(t, b) && isUsed(t) })
+}
+
+// describeAll is a fact about tables, first of those that drop or redirect.
+func describeAll(tables []rules.Table) string {
 	weight := func(t rules.Table) int { return t.Acts + len(t.Policies) }
-	slices.SortStableFunc(used, func(a, b rules.Table) int { return weight(b) - weight(a) })
-	return used
+	slices.SortStableFunc(tables, func(a, b rules.Table) int { return weight(b) - weight(a) })
+	return fit(room, "; ", each(tables, describe))
 }
 
 // has is a fact: what a backend has in the tables of iptables.
@@ -161,7 +165,7 @@ func (s *state) has(b detect.Backend) string {
 	if s.errors[b] != nil {
 		nothing = "not known"
 	}
-	return cmp.Or(fit(room, "; ", each(s.used(b), describe)), nothing)
+	return cmp.Or(describeAll(s.used(b)), nothing)
 }
 
 // chains are the names of user-defined chains, by which an operator knows whose they are.

@@ -116,13 +116,21 @@ func defaultDirectory(running string) string {
 		isFile := !entry.IsDir() // not, for example, /etc/iptables
 		return isFile && (slices.Contains(exec.Commands(), entry.Name()) || iptables.BackendOf(entry.Name()) != "")
 	}
-	for _, directory := range slices.Concat([]string{running}, iptables.Dirs()) {
+	for i, directory := range slices.Concat([]string{running}, iptables.Dirs()) {
 		entries, _ := os.ReadDir(directory) // none if it is missing
-		if slices.ContainsFunc(entries, isIptables) {
+		// A place that others can write is passed over, as by exec.Find. In its own directory, install says so.
+		isUsed := i == 0 || isTrusted(directory)
+		if isUsed && slices.ContainsFunc(entries, isIptables) {
 			return directory
 		}
 	}
 	return ""
+}
+
+func isTrusted(directory string) bool {
+	var st unix.Stat_t
+	err := unix.Stat(directory, &st)
+	return err == nil && file.TrustedDir(directory, st)
 }
 
 func hasCapabilities(path string) bool {
@@ -207,8 +215,11 @@ func (w *work) verify() error {
 	for _, b := range detect.Backends() {
 		for _, command := range exec.Commands() {
 			program, err := exec.Find(b, command, w.Path) // what is missing is a remark already
-			if errors.Is(err, exec.ErrItself) || err == nil && look.IsWrapper(program.Path) {
-				return fmt.Errorf("%s of %s, %q: %w", command, b, program.Path, remedy.ErrOwnProgram)
+			switch {
+			case errors.Is(err, exec.ErrItself):
+				return fmt.Errorf("%w: %w", err, remedy.ErrOwnProgram)
+			case err == nil && look.IsWrapper(program.Path):
+				return fmt.Errorf("%q: %w", program.Path, remedy.ErrOwnProgram)
 			}
 		}
 	}

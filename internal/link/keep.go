@@ -30,7 +30,7 @@ import (
 // Besides, the record needs a /dev of the container's own, and the switch a multi-call program. The order of the writes
 // is a protocol: the tests in internal/link/interleave run every interleaving of it.
 func Keep(own *Dir, record Record, backend detect.Backend, program string, certain bool) detect.Backend {
-	mayChange := own != nil && own.mayChange()
+	mayChange := own != nil && own.mayChange(backend)
 	recorded := record.Read() // after the switch was read: other calls write the record first
 	switch {
 	case !certain && recorded != "":
@@ -59,21 +59,23 @@ func Keep(own *Dir, record Record, backend detect.Backend, program string, certa
 }
 
 // mayChange reports whether condition 2 of Keep holds. A copy can be adopted if it has one of the six commands, and
-// iptables-wrapper is the same file (a hard link, or left by a killed call) or is missing. If iptables-wrapper is
-// missing, a switch that points to a program is older than the copy: then the copy is not adopted.
-func (d *Dir) mayChange() bool {
+// iptables-wrapper is missing or the same file: a hard link, or left by a killed call. A switch that points to a
+// program is older than the copy: then the copy is not adopted, unless that is the program of the answer, which another
+// call has stored before it was killed.
+func (d *Dir) mayChange(answer detect.Backend) bool {
 	stored, err := d.Stored()
 	leadsToWrapper := err == nil && stored == ""
+	isFree := leadsToWrapper || errors.Is(err, os.ErrNotExist)
 	switch {
 	case d.Running == Wrapper:
 		return leadsToWrapper
 	case !slices.Contains(iptables.Commands(), d.Running):
 		return false
 	case d.isRunning(Wrapper):
-		return true
+		return isFree || stored == answer
 	}
 	_, missing := d.Lstat(Wrapper)
-	return errors.Is(missing, os.ErrNotExist) && (leadsToWrapper || errors.Is(err, os.ErrNotExist))
+	return errors.Is(missing, os.ErrNotExist) && isFree
 }
 
 // store points the switch at a backend's program, unless another call was faster, or another process has the lock. It

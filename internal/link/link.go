@@ -86,7 +86,7 @@ func (d *Dir) Stored() (detect.Backend, error) {
 func (d *Dir) ContentFor(backend detect.Backend, program string) (string, error) {
 	target, err := filepath.EvalSymlinks(program)
 	if err != nil {
-		return "", err
+		return "", &dirError{err}
 	}
 	name := filepath.Base(target)
 	if name != iptables.MultiCall(string(backend)) {

@@ -78,5 +78,6 @@ func At(path string) Command {
 	if !c.Wrapper {
 		c.Backend = detect.Backend(iptables.BackendOf(filepath.Base(c.ResolvesTo)))
 	}
+	c.Err = file.Executable(c.ResolvesTo)
 	return c
 }

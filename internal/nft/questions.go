@@ -4,12 +4,15 @@
 package nft
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // MaxObjects is the number of objects that a call reads of one dump, even if a namespace has more.
@@ -151,7 +154,7 @@ type Rules struct {
 }
 
 // CountRules counts the rules of families ip and ip6 in tables, until there are more than limit. With an error, the
-// number is that of the rules that were read before.
+// number is that of the rules that were read.
 //
 // A dump of a family skips the tables of inet. If that of a family has more than MaxObjects, a dump of each table
 // replaces it, so that the rules of other tables hide none. Before Linux 4.10, a dump cannot name a table: then All is
@@ -159,18 +162,19 @@ type Rules struct {
 func (c *Conn) CountRules(limit int, tables []string) (rules Rules, err error) {
 	rules.All = true
 	for _, ipv6 := range [...]bool{false, true} {
-		r, err := c.countFamily(protocolOf(ipv6), limit-rules.Number, tables)
+		r, failed := c.countFamily(protocolOf(ipv6), limit-rules.Number, tables)
 		rules.Number += r.Number
 		rules.All = rules.All && r.All
 		rules.More = r.More
-		if err != nil {
-			return rules, fmt.Errorf("read the rules: %w", err)
+		if failed != nil {
+			err = cmp.Or(err, fmt.Errorf("read the rules: %w", failed))
 		}
-		if rules.More {
+		// A family that changes while it is read does not hide the other one.
+		if rules.More || failed != nil && !errors.Is(failed, iptables.ErrChanged) {
 			break
 		}
 	}
-	return rules, nil
+	return rules, err
 }
 
 // errEnough ends a dump in which there are more rules than matter.

@@ -80,7 +80,7 @@ func table() []row {
 		{is: ErrOutput, try: "check where the standard output leads, then run this again"},
 		{is: ErrNoFile, try: "mount /proc, or call the wrapper by a path that this user may read"},
 
-		{is: file.ErrExposed, status: statusMissing, try: "chown it to root, and chmod go-w it"},
+		{is: file.ErrExposed, status: statusMissing, try: "chown -h it to root, and chmod go-w it"},
 		{is: exec.ErrMissing, at: ErrInstall,
 			try: "install iptables 1.8.8 or newer, with both backends, then run this again"},
 		{is: exec.ErrMissing, at: plan.ErrByVariable, status: statusMissing,

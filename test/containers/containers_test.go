@@ -55,12 +55,17 @@ func shrunk(t *testing.T, s state, seed uint64) string {
 		"--\n%s%s", wrong, s, containerScript, strings.Join(log, "\n"))
 }
 
-type report struct {
-	Findings []struct{ Code, Severity, Text string }
+type report struct{ Findings []finding }
+
+// has reports whether there is a finding with one of the codes.
+func (r report) has(codes ...string) bool {
+	return slices.ContainsFunc(r.Findings, func(f finding) bool { return slices.Contains(codes, f.Code) })
 }
 
-// check has doctor look at a container, and calls iptables as process 1 would. Where doctor is silent, the commands run
-// the host's backend; where it sees a problem of the container, they do not.
+type finding = struct{ Code, Severity, Text string }
+
+// check has doctor look at a container, and calls iptables there. Doctor says that iptables cannot do something exactly
+// where a call fails, and that the backend is wrong where it is. Where doctor is silent, the commands run the host's.
 func check(t *testing.T, s state, seed uint64) (wrong string, log []string) {
 	sh := open(t)
 	defer sh.close()
@@ -79,36 +84,35 @@ func check(t *testing.T, s state, seed uint64) (wrong string, log []string) {
 	if err != nil {
 		t.Fatalf("doctor: %v: %q\n%s", err, output, strings.Join(sh.log, "\n"))
 	}
-	problem, ofContainer := false, false
-	for _, f := range r.Findings {
-		if f.Severity == "problem" {
-			problem = true
-			ofContainer = ofContainer || !slices.Contains(ofHost, f.Code)
-		}
-	}
-	versions, failed := sh.run("client '" +
-		`for n in iptables ip6tables; do for c in "" -save -restore; do $n$c --version || exit; done; ` +
-		`$n -w 1 -t mangle -S >/dev/null 2>&1 || exit; done'`)
+	isProblem := slices.ContainsFunc(r.Findings, func(f finding) bool { return f.Severity == "problem" })
+	versions, failed := sh.run(inside(`for n in iptables ip6tables; do for c in "" -save -restore; do ` +
+		`$n$c --version || exit; done; timeout 20 $n -w 1 -t mangle -S || exit; done`))
 	says := map[string]string{"nft": "nf_tables", "legacy": "legacy"}[s.truth()] // "" is in every version
-	right := failed == 0 && !slices.ContainsFunc(strings.Split(versions, "\n"), func(line string) bool {
-		return !strings.Contains(line, says)
+	isRight := !slices.ContainsFunc(strings.Split(versions, "\n"), func(line string) bool {
+		return strings.Contains(line, "tables") && strings.Contains(line, " v") && !strings.Contains(line, says)
 	})
+	isLock := r.has("lock") && !r.has("wrong-backend") // of the backend that should run
+	cannot := isLock || r.has("not-permitted", "kernel", "no-program")
+	isUnknown := r.has("not-wrapped") || strings.Contains(output, "did not start iptables")
 	switch {
 	case len(r.Findings) > 0 && !s.faulty():
-		return fmt.Sprintf("doctor says something where nothing is wrong: %v", r), sh.log
-	case len(r.Findings) == 0 && !right:
-		return fmt.Sprintf("doctor is silent, but the host uses %s, and the commands say %q, status %d",
-			s.truth(), versions, failed), sh.log
-	case ofContainer && right && s.truth() != "unknown":
-		return fmt.Sprintf("iptables is right, but doctor sees a problem: %v", r), sh.log
-	case problem != (status == 1):
-		return fmt.Sprintf("status %d: %v", status, r), sh.log
+		wrong = "doctor says something where nothing is wrong"
+	case failed != 0 && !cannot && !isUnknown && !r.has("wrong-backend"):
+		wrong = fmt.Sprintf("a call fails, and doctor does not say so: %q, status %d", versions, failed)
+	case failed == 0 && cannot:
+		wrong = fmt.Sprintf("no call fails, and doctor says so: %q", versions)
+	case failed == 0 && isRight && s.truth() != "unknown" && r.has("wrong-backend"):
+		wrong = fmt.Sprintf("the backend is right: %q", versions)
+	case len(r.Findings) == 0 && !isRight:
+		wrong = fmt.Sprintf("doctor is silent, but the host uses %s, and the commands say %q", s.truth(), versions)
+	case isProblem != (status == 1):
+		wrong = fmt.Sprintf("status %d", status)
 	}
-	return "", sh.log
+	if wrong != "" {
+		wrong += fmt.Sprintf(": %v", r)
+	}
+	return wrong, sh.log
 }
-
-// ofHost are the findings that may be a problem where iptables itself is right.
-var ofHost = []string{"both-backends", "nft-table", "lock", "not-permitted"}
 
 // wrapper is the wrapper's own name, which not every PATH finds.
 const wrapper = `$(PATH=$PATH:/usr/local/bin:/usr/sbin command -v iptables-wrapper)`
