@@ -4,6 +4,7 @@
 package rules
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -59,22 +60,17 @@ func TestMadeByIptables(t *testing.T) {
 	for _, release := range releases {
 		host.Run(t, "nft", "flush", "ruleset")
 		want := 0
-		for line := range strings.Lines(string(host.Read(t, "testdata/iptables.rules"))) {
-			words := strings.Fields(line)
-			if len(words) == 0 || words[0] == "#" {
-				continue
-			}
-			delete(missing, words[0])
-			_, rule, _ := strings.Cut(line, " -t "+words[3]+" ")
-			argv := slices.Concat(release, []string{words[1] + "-restore", "--noflush"})
+		for restore, rules := range madeRules(t, missing) {
+			program, table, _ := strings.Cut(restore, " ")
+			argv := slices.Concat(release, []string{program, "--noflush"})
 			cmd := exec.Command(argv[0], argv[1:]...)
-			cmd.Stdin = strings.NewReader("*" + words[3] + "\n:USER - [0:0]\n" + rule + "COMMIT\n")
+			cmd.Stdin = strings.NewReader("*" + table + "\n:USER - [0:0]\n" + strings.Join(rules, "") + "COMMIT\n")
 			printed, err := cmd.CombinedOutput()
 			switch {
 			case err == nil:
-				want++
-			case refused[words[0]] == "":
-				t.Errorf("%s: %s: %v: %s", release, line, err, printed)
+				want += len(rules)
+			case !strings.Contains(restore, "refused"):
+				t.Errorf("%s: %s: %v: %s%s", release, restore, err, printed, strings.Join(rules, ""))
 			}
 		}
 		got := 0
@@ -91,6 +87,28 @@ func TestMadeByIptables(t *testing.T) {
 	for extension := range missing {
 		t.Errorf("%s has no rule here", extension)
 	}
+}
+
+// madeRules returns the rules of testdata by a program and a table, "iptables-restore filter", and takes their
+// extensions from those that are missing. A rule that may be refused is alone, under what ends in "refused" and its
+// number.
+func madeRules(t *testing.T, missing map[string]bool) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for line := range strings.Lines(string(host.Read(t, "testdata/iptables.rules"))) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		delete(missing, words[0])
+		_, rule, _ := strings.Cut(line, " -t "+words[3]+" ")
+		restore := words[1] + "-restore " + words[3]
+		if refused[words[0]] != "" {
+			restore = fmt.Sprintf("%s\n# refused %d", restore, len(all))
+		}
+		all[restore] = append(all[restore], rule)
+	}
+	return all
 }
 
 // Nor are the rules of programs that use iptables.
